@@ -1,0 +1,85 @@
+"""Checks of what a reader hands in: one clear line before any computing.
+
+Every check raises :class:`InputError`, whose message names the parameter, what was given and what is allowed.
+The command lines (``python -m regimes.runner``, ``python -m regimes.studies``) print that line and exit with code 2.
+"""
+
+import math
+from collections.abc import Collection, Sequence
+from typing import Any
+
+
+class InputError(ValueError):
+    """A parameter that cannot be used: which one, what was given, what is allowed, in one line."""
+
+
+def at_least(low: float, **values: Any) -> None:
+    """Each keyword's value must be a finite number ``>= low``.
+
+    Raises:
+        InputError: naming the first keyword that is not.
+    """
+    for name, value in values.items():
+        if not is_number(value) or not value >= low:
+            raise InputError(f"{name} must be a number of at least {low:g}, got {value!r}")
+
+
+def integer(low: int, **values: Any) -> None:
+    """Each keyword's value must be a whole number ``>= low`` (``True`` is not a number).
+
+    Raises:
+        InputError: naming the first keyword that is not.
+    """
+    for name, value in values.items():
+        if isinstance(value, bool) or not hasattr(value, "__index__") or value < low:
+            raise InputError(f"{name} must be a whole number of at least {low}, got {value!r}")
+
+
+def positive(**values: Any) -> None:
+    """Each keyword's value must be a finite number ``> 0``.
+
+    Raises:
+        InputError: naming the first keyword that is not.
+    """
+    for name, value in values.items():
+        if not is_number(value) or not value > 0:
+            raise InputError(f"{name} must be a number above 0, got {value!r}")
+
+
+def within(low: float, high: float, **values: Any) -> None:
+    """Each keyword's value must lie strictly between ``low`` and ``high``.
+
+    Raises:
+        InputError: naming the first keyword that does not.
+    """
+    for name, value in values.items():
+        if not is_number(value) or not low < value < high:
+            raise InputError(f"{name} must lie strictly between {low:g} and {high:g}, got {value!r}")
+
+
+def one_of(allowed: Collection[Any], **values: Any) -> None:
+    """Each keyword's value must be one of ``allowed``.
+
+    Raises:
+        InputError: naming the first keyword that is not, with what is allowed.
+    """
+    for name, value in values.items():
+        if value not in allowed:
+            raise InputError(f"{name} must be one of {', '.join(map(str, allowed))}; got {value!r}")
+
+
+def increasing(**values: Sequence[float]) -> None:
+    """Each keyword's value must be a strictly increasing, non-empty sequence of numbers.
+
+    Raises:
+        InputError: naming the first keyword that is not.
+    """
+    for name, value in values.items():
+        numbers = list(value) if isinstance(value, Sequence) else []
+        if not numbers or not all(map(is_number, numbers)) or any(b <= a for a, b in zip(numbers, numbers[1:])):
+            raise InputError(f"{name} must be a strictly increasing list of numbers, got {value!r}")
+
+
+def is_number(value: Any) -> bool:
+    """Whether ``value`` is a finite real number; booleans, NaN, infinities and strings are not."""
+    return not isinstance(value, (bool, str)) and hasattr(value, "__float__") and math.isfinite(float(value))

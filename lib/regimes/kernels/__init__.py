@@ -1,0 +1,1 @@
+"""Tangent kernels, finite and infinite width."""
