@@ -1,0 +1,89 @@
+# `make book` and `make test` set up everything they need; `make help` lists the rest.
+PROFILE ?= laptop
+PYTHON ?= python3
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+# one thread a process: the sweeps use the cores, and numbers do not depend on how many there are
+export OMP_NUM_THREADS ?= 1
+export MKL_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+# a kernel's settings stay out of the reader's home
+export IPYTHONDIR := $(CURDIR)/build/ipython
+export PYDEVD_DISABLE_FILE_VALIDATION := 1
+
+READY := $(VENV)/.ready
+CHAPTERS := $(patsubst chapters/%.py,%,$(sort $(wildcard chapters/[0-9][0-9]_*.py)))
+NOTEBOOKS = $(CHAPTERS:%=build/$(PROFILE)/%.ipynb)
+CODE := $(shell find lib/regimes -name '*.py' 2>/dev/null) book/claims.yml $(wildcard chapters/profiles/*.toml)
+
+.DEFAULT_GOAL := help
+.PHONY: help book chapters html smoke test pytest lint bench bench-peers references clean clean-cells
+.DELETE_ON_ERROR:
+
+help: ## list these targets
+	@echo "Lazy and Feature Learning: a reproducible companion"; echo
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@echo "  make chapter-05 NAME=mine PARAMS='-p depth_max 200'   rerun one chapter with changed parameters, into runs/mine/"
+	@echo "  make help-05                                          its parameters"
+	@echo; echo "PROFILE=smoke|laptop|paper picks the sizes (default: laptop)."
+
+book: html ## run the chapters and build the HTML book
+
+chapters: $(NOTEBOOKS) ## run the chapters only
+
+smoke: ## run all chapters at the smoke profile
+	@$(MAKE) --no-print-directory chapters PROFILE=smoke
+
+# Debian ships venv without ensurepip: then the machine's pip fills the environment from outside.
+$(READY): requirements.txt constraints.txt lib/pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 12) else f"Python 3.11 or 3.12 is needed, {sys.executable} is {v[0]}.{v[1]}: make PYTHON=python3.11 ...")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) 2>/dev/null || { rm -rf $(VENV); $(PYTHON) -m venv --without-pip $(VENV); }
+	@echo "installing the environment into $(VENV) (about 1.6 GB)"
+	@if test -x $(BIN)/pip; then $(BIN)/python -m pip install -q -r requirements.txt; \
+	 else $(PYTHON) -m pip --python $(BIN)/python install -q -r requirements.txt; fi
+	@touch $@
+
+build/$(PROFILE)/%.ipynb: chapters/%.py $(CODE) | $(READY)
+	@$(BIN)/python -m regimes.runner $(firstword $(subst _, ,$*)) --profile $(PROFILE)
+
+# Sphinx decides what to read by time stamps and knows nothing of the ledger: --all reads everything.
+# The pages are built beside the last good ones and take their place when all went well.
+html: $(NOTEBOOKS) | $(READY)
+	@$(BIN)/python -m regimes.book $(PROFILE)
+	@rm -rf build/$(PROFILE)/stage
+	@PATH="$(BIN):$$PATH" $(BIN)/jupyter-book build . --path-output build/$(PROFILE)/stage --all -n -W --keep-going -q
+	@rm -rf build/$(PROFILE)/html && mv build/$(PROFILE)/stage/_build/html build/$(PROFILE)/html
+	@echo "the book: build/$(PROFILE)/html/index.html"
+
+chapter-%: | $(READY)
+	@$(BIN)/python -m regimes.runner $* --profile $(PROFILE) $(if $(NAME),--name $(NAME)) $(PARAMS)
+
+help-%: | $(READY)
+	@$(BIN)/python -m regimes.runner $* --describe
+
+test: lint ## everything that must hold: lint, the smoke book, all tests
+	@$(MAKE) --no-print-directory html PROFILE=smoke
+	@$(MAKE) --no-print-directory pytest
+
+pytest: | $(READY) ## the tests alone (the smoke book must have been built)
+	@$(BIN)/python -m pytest
+
+lint: | $(READY) ## ruff: errors and format
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+bench: | $(READY) ## speed, each measured beside its baseline in one run
+	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+bench-peers: | $(READY) ## speed against other packages, in an environment of their own
+	@PYTHON=$(PYTHON) BIN=$(BIN) bash benchmarks/peers/run.sh
+
+references: ## renew the stored notebooks that the tests compare with (look at the diff!)
+	@$(MAKE) --no-print-directory chapters PROFILE=smoke
+	@$(BIN)/python -m tests.references
+
+clean: ## remove everything built, also the stored cells
+	rm -rf build runs _build book/_generated chapters/*.ipynb .pytest_cache .ruff_cache
+
+clean-cells: ## remove the stored cells, so that every number is computed anew
+	rm -rf build/cells

@@ -1,0 +1,132 @@
+"""From executed notebooks to the sources of the HTML book: ``python -m regimes.book laptop``.
+
+Copies the notebooks of one profile beside their sources, turns each figure's caption into a numbered figure, and writes
+the ledger, errata and status pages from the merged ledger. Jupyter Book then builds them without executing anything.
+"""
+
+import argparse
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import yaml
+
+from regimes import check, ledger, parameters
+from regimes.check import InputError
+from regimes.cli import one_line_errors
+
+README_MARKS = ("<!-- ledger -->", "<!-- /ledger -->")
+
+
+def page(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """A notebook as the book shows it: figures numbered and captioned, verdicts and sentences as text.
+
+    Raises:
+        InputError: for a cell that shows two figures (a number and a label belong to one).
+    """
+    for cell in notebook.cells:
+        figures = [o for o in cell.get("outputs", []) if "regimes" in o.get("metadata", {})]
+        if len(figures) > 1:
+            raise InputError(f"cell {cell.id} shows {len(figures)} figures; give each a cell of its own")
+        for output in figures:
+            about = output.metadata.regimes
+            # the text stands for a missing picture in a terminal; on the page it would be a second caption
+            output.data = {kind: data for kind, data in output.data.items() if kind == "image/png"}
+            figure = {"name": about.name, "caption": about.caption, "align": "center"}
+            cell.metadata["mystnb"] = {"figure": figure, "image": {"alt": about.alt}}
+    return notebook
+
+
+def stage(profile: str) -> list[Path]:
+    """Copies every chapter's executed notebook beside its source; removes pages of chapters that are gone.
+
+    Raises:
+        InputError: if a chapter has not been run at this profile.
+    """
+    check.one_of(parameters.PROFILES, profile=profile)
+    folder = parameters.root() / "chapters"
+    for old in folder.glob("*.ipynb"):
+        old.unlink()
+    staged = []
+    for number, source in parameters.chapters().items():
+        path = parameters.root() / "build" / profile / f"{source.stem}.ipynb"
+        if not path.exists():
+            raise InputError(f"chapter {number} has not been run at the {profile} profile: make book PROFILE={profile}")
+        notebook = nbformat.read(path, as_version=4)
+        ran = notebook.metadata.papermill.parameters["profile"]
+        if ran != profile:
+            raise InputError(f"{path} was run at the {ran} profile, not {profile}")
+        staged.append(folder / f"{source.stem}.ipynb")
+        nbformat.write(page(notebook), staged[-1])
+    return staged
+
+
+def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
+    """The ledger as Markdown: a sentence that counts, then a table for each paper."""
+    parts = [f"At the **{profile}** profile: {ledger.summary(list(records))}"]
+    for paper in sorted({record["item"][0] for record in records}):
+        own = [record for record in records if record["item"][0] == paper]
+        parts += [f"## Paper {paper}", ledger.summary(own), ledger.html_table(own)]
+    return "\n\n".join(parts) + "\n"
+
+
+def errata_page(records: Sequence[dict[str, Any]]) -> str:
+    """Errata as Markdown: what a paper says, why it fails, what holds instead, and the measurement that decides."""
+    path = parameters.root() / "book" / "errata.yml"
+    measured = {record["id"]: record for record in records}
+    parts = []
+    for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
+        for name in entry["claims"]:
+            check.one_of(measured, claim=name)
+        own = [measured[name] for name in entry["claims"]]
+        parts.append(
+            f"(erratum-{entry['id']})=\n## {entry['item']}: {entry['title']}\n\n"
+            f"**The paper says.** {entry['says']}\n\n**Why it fails.** {entry['wrong']}\n\n"
+            f"**What holds.** {entry['corrected']}\n\n{ledger.html_table(own)}"
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def readme_line(records: Sequence[dict[str, Any]]) -> str:
+    """The README's sentence on the ledger."""
+    return f"The ledger of the last full run (`results/ledger.json`) holds {ledger.summary(list(records))}"
+
+
+def write_readme() -> None:
+    """Puts the sentence of ``results/ledger.json`` between the README's marks."""
+    path = parameters.root() / "README.md"
+    text = path.read_text(encoding="utf-8")
+    before, _, rest = text.partition(README_MARKS[0])
+    _, _, after = rest.partition(README_MARKS[1])
+    line = readme_line(ledger.read(parameters.root() / "results" / "ledger.json"))
+    path.write_text(f"{before}{README_MARKS[0]}\n{line}\n{README_MARKS[1]}{after}", encoding="utf-8")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m regimes.book", description=__doc__)
+    parser.add_argument("profile", help="smoke, laptop or paper")
+    parser.add_argument(
+        "--keep", action="store_true", help="also make this ledger results/ledger.json and the README's"
+    )
+    args = parser.parse_args(argv)
+    with one_line_errors():
+        stage(args.profile)
+        folder = parameters.root() / "build" / args.profile
+        records = ledger.merge(folder)
+        generated = parameters.root() / "book" / "_generated"
+        generated.mkdir(exist_ok=True)
+        (generated / "ledger.md").write_text(ledger_page(records, args.profile), encoding="utf-8")
+        (generated / "errata.md").write_text(errata_page(records), encoding="utf-8")
+        if args.keep:
+            shutil.copy(folder / "ledger.json", parameters.root() / "results" / "ledger.json")
+            write_readme()
+    print(ledger.summary(records))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

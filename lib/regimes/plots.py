@@ -1,0 +1,49 @@
+"""The book's one figure style: seaborn's whitegrid, a colour-blind palette, sizes that fit the page."""
+
+import matplotlib
+import matplotlib.pyplot as plt
+import seaborn as sns
+from matplotlib.axes import Axes
+
+PALETTE = sns.color_palette("colorblind")
+# the same thing has the same colour in every chapter
+COLOURS = {"feature": PALETTE[3], "lazy": PALETTE[0], "theory": "0.25", "paper": "0.6"}
+
+
+def style() -> None:
+    """Sets the figure style; every chapter begins with it (through ``Chapter``)."""
+    sns.set_theme(
+        context="notebook",
+        style="whitegrid",
+        palette="colorblind",
+        rc={
+            "figure.figsize": (7.2, 4.2),
+            "figure.dpi": 110,
+            "savefig.dpi": 110,
+            "figure.constrained_layout.use": True,
+            "axes.grid.which": "major",
+            "grid.linewidth": 0.6,
+            "lines.linewidth": 1.6,
+            "legend.frameon": False,
+            "mathtext.fontset": "cm",
+        },
+    )
+    matplotlib.rcParams["svg.hashsalt"] = "regimes"  # the same figure gives the same bytes
+
+
+def panels(count: int, *, columns: int = 2, width: float = 4.4, height: float = 3.4, **kwargs: object) -> tuple:
+    """``count`` axes in rows of ``columns``; unused ones are hidden. Returns figure and a flat list of axes."""
+    rows = -(-count // columns)
+    columns = min(columns, count)
+    fig, axes = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **kwargs)
+    flat = list(axes.flat)
+    for axis in flat[count:]:
+        axis.set_visible(False)
+    return fig, flat[:count]
+
+
+def slope_guide(ax: Axes, x: tuple[float, float], y: float, exponent: float, label: str) -> None:
+    """A dashed power law through ``(x[0], y)`` on logarithmic axes, with its exponent as label."""
+    ends = [y, y * (x[1] / x[0]) ** exponent]
+    ax.plot(x, ends, "--", color=COLOURS["theory"], linewidth=1)
+    ax.annotate(label, (x[1], ends[1]), textcoords="offset points", xytext=(4, 0), va="center", fontsize="small")

@@ -1,0 +1,91 @@
+"""Studies from the command line, without Jupyter: ``python -m regimes.studies --help``."""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from regimes import parameters
+from regimes import studies as registry
+from regimes.check import InputError
+from regimes.cli import add_parameter_options, one_line_errors, overrides
+from regimes.store import Store, provenance
+from regimes.sweep import sweep
+
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+def duration(text: str) -> float:
+    """Seconds of ``"30s"``, ``"9m"`` or ``"2h"``.
+
+    Raises:
+        InputError: for anything else.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
+    if not match or not float(match[1]):
+        raise InputError(f"budget must be a positive time such as 30s, 9m or 2h, got {text!r}")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def list_studies() -> None:
+    """Prints every study with its chapter and the first line of what it measures."""
+    for number, module in sorted(registry.rooms().items()):
+        for name, item in registry.studies(module).items():
+            print(f"{number}  {name:36} {(item.__doc__ or '').strip().splitlines()[0]}")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Computes as many cells of one study as fit the budget, and says what is stored."""
+    number, item = registry.find(args.name)
+    grid = item.grid(registry.resolve(number, args.profile, *overrides(args)))
+    table = sweep(item, grid, budget=duration(args.budget) if args.budget else None, jobs=args.jobs)
+    cells = sum(len(setting["seeds"]) for setting in grid)
+    print(
+        f"{item.name}: {cells - table.attrs['missing']} of {cells} cells stored, {table.attrs['seconds']:.1f} s in all"
+    )
+    if args.csv:
+        table.to_csv(args.csv, index=False)
+        print(f"wrote {args.csv}: {len(table)} rows")
+
+
+def export(args: argparse.Namespace) -> None:
+    """Writes the stored cells of a study, computing none, as ``results/NAME.csv`` with its provenance."""
+    number, item = registry.find(args.name)
+    table = sweep(item, item.grid(registry.resolve(number, args.profile, *overrides(args))), budget=1e-9)
+    if table.empty:
+        raise InputError(f"no cell of {item.name} is stored at the {args.profile} profile; run it first")
+    versions = " ".join(f"{k}={v}" for k, v in provenance()["versions"].items())
+    path = parameters.root() / "results" / f"{item.name}.csv"
+    path.parent.mkdir(exist_ok=True)
+    table.assign(profile=args.profile, versions=versions).to_csv(path, index=False)
+    print(f"wrote {path}: {len(table)} rows, {table.attrs['missing']} cells missing")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m regimes.studies", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="name all studies")
+    for verb, text in (("run", "compute a study's cells"), ("export", "write its stored cells to results/")):
+        one = commands.add_parser(verb, help=text)
+        one.add_argument("name", help="such as depth.mnist_regression")
+        add_parameter_options(one)
+        if verb == "run":
+            one.add_argument("--budget", help="start no further cell after this time: 30s, 9m, 2h")
+            one.add_argument("--jobs", type=int, help="worker processes (default: one a core)")
+            one.add_argument("--csv", type=Path, help="also write the table to this file")
+    for verb, text in (("pack", "write all stored cells into ARCHIVE"), ("add", "add the cells of ARCHIVE")):
+        commands.add_parser(verb, help=text).add_argument("archive", help="a .tar.gz file")
+    args = parser.parse_args(argv)
+    with one_line_errors():
+        if args.command in ("pack", "add"):
+            print(f"{getattr(Store.default(), args.command)(args.archive)} cells")
+        elif args.command == "list":
+            list_studies()
+        else:
+            {"run": run, "export": export}[args.command](args)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""A miniature book for the tests of the desk, and the environment every test runs in."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+MINI_CHAPTER = '''\
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation: {extension: .py, format_name: percent, format_version: '1.3'}
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+# ---
+# %% [markdown]
+# # A small chapter
+# %% tags=["parameters"]
+profile: str = "laptop"  # smoke, laptop or paper
+size: int = 3  # how many numbers
+scale: float = 0.5  # their scale
+sizes: list = [1, 2]  # a list
+# %%
+import matplotlib.pyplot as plt
+import pandas as pd
+from regimes.chapter import Chapter
+from regimes.scaling import Estimate
+chapter = Chapter("99", globals())
+# %%
+table = pd.DataFrame({"x": range(size), "source": "counted"})
+fig, ax = plt.subplots()
+ax.plot(table.x, scale * table.x)
+chapter.figure(fig, "fig-mini", "A line. It rises.", table)
+# %%
+chapter.check("Z.Fig1-size", Estimate.exact(size), table, figure="fig-mini")
+print("scale =", scale)
+'''
+CLAIMS = """\
+- {id: Z.Fig1-size, item: Z.Fig1, statement: There are three., source: "paper Z, Fig. 1", accept: [3, 3],
+   profiles: [smoke, laptop, paper]}
+- {id: Z.Fig2-none, item: Z.Fig2, statement: Nobody looks., source: "paper Z, Fig. 2", accept: [0, .inf],
+   profiles: [laptop]}
+"""
+
+
+@pytest.fixture
+def mini_book(tmp_path, monkeypatch):
+    """A book of one chapter, 99, in a folder of its own; returns the folder."""
+    files = {
+        "chapters/99_mini.py": MINI_CHAPTER,
+        "chapters/profiles/smoke.toml": '["99"]\nsize = 2\n',
+        "chapters/profiles/paper.toml": "",
+        "book/claims.yml": CLAIMS,
+        "book/errata.yml": "[]",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    from regimes import ledger
+
+    ledger.claims.cache_clear()
+    yield tmp_path
+    ledger.claims.cache_clear()
