@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-MINI_CHAPTER = '''\
+MINI_CHAPTER = """\
 # ---
 # jupyter:
 #   jupytext:
@@ -35,7 +35,7 @@ chapter.figure(fig, "fig-mini", "A line. It rises.", table)
 # %%
 chapter.check("Z.Fig1-size", Estimate.exact(size), table, figure="fig-mini")
 print("scale =", scale)
-'''
+"""
 CLAIMS = """\
 - {id: Z.Fig1-size, item: Z.Fig1, statement: There are three., source: "paper Z, Fig. 1", accept: [3, 3],
    profiles: [smoke, laptop, paper]}

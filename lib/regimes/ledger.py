@@ -8,7 +8,7 @@ import functools
 import html
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,10 +106,15 @@ def record(claim: Claim, **measured: Any) -> dict[str, Any]:
         "item": claim.item,
         "statement": claim.statement,
         "source": claim.source,
-        "accept": list(claim.accept),
-        "corrected": list(claim.corrected) if claim.corrected else None,
+        "accept": _bounds(claim.accept),
+        "corrected": _bounds(claim.corrected) if claim.corrected else None,
     }
     return declared | empty | measured
+
+
+def _bounds(interval: tuple[float, float]) -> list[float | None]:
+    """An interval as JSON holds it: ``null`` for an infinite end."""
+    return [None if math.isinf(end) else end for end in interval]
 
 
 def merge(folder: Path) -> list[dict[str, Any]]:
@@ -127,13 +132,13 @@ def merge(folder: Path) -> list[dict[str, Any]]:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The records of a ledger file; infinite bounds come back as floats."""
+    """The records of a ledger file; none if it is not there."""
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
 
 
 def write(path: Path, records: Iterable[dict[str, Any]]) -> None:
     """Writes a ledger file whole or not at all."""
-    write_atomically(path, json.dumps(list(records), indent=1, ensure_ascii=False, sort_keys=True))
+    write_atomically(path, json.dumps(list(records), indent=1, ensure_ascii=False, allow_nan=False))
 
 
 def summary(records: list[dict[str, Any]]) -> str:
@@ -146,14 +151,12 @@ def summary(records: list[dict[str, Any]]) -> str:
     return f"{len(records)} claims: {said}{small}; {rest} not measured yet."
 
 
-def band(bounds: list[float] | tuple[float, ...] | None) -> str:
-    """An accept band as a reader writes it: ``0.85 … 0.9``, ``≥ 0``, ``≤ 1``."""
-    if bounds is None:
-        return ""
-    low, high = bounds
-    if math.isinf(high):
-        return "any" if math.isinf(low) else f"≥ {low:.4g}"
-    return f"≤ {high:.4g}" if math.isinf(low) else f"{low:.4g} … {high:.4g}"
+def band(bounds: Sequence[float | None]) -> str:
+    """An accept band as a reader writes it: ``0.85 … 0.9``, ``≥ 0``, ``≤ 1``; ``None`` or infinity is no bound."""
+    low, high = (None if end is None or math.isinf(end) else end for end in bounds)
+    if low is None or high is None:
+        return "any" if low is high else f"≥ {low:.4g}" if high is None else f"≤ {high:.4g}"
+    return f"{low:.4g} … {high:.4g}"
 
 
 def measured(entry: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import platform
+import re
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterator
@@ -214,9 +215,18 @@ def _is_module(name: str) -> bool:
 def provenance() -> dict[str, Any]:
     """Where a number comes from: device, git revision, versions of what computed it."""
     device = devices.pick()
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
     versions = {package: metadata.version(package) for package in ("numpy", "scipy", "torch")}
     return {"device": name, "revision": revision(), "versions": versions | {"python": platform.python_version()}}
+
+
+@functools.cache
+def _processor() -> str:
+    try:
+        found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    except OSError:
+        found = None
+    return found[1] if found else platform.processor() or platform.machine()
 
 
 @functools.cache
