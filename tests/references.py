@@ -1,0 +1,65 @@
+"""Reference notebooks: what a chapter prints at the smoke profile, with numbers masked and pictures left out.
+
+``make references`` renews them; look at the diff before committing it. They catch drift; tolerances that mean something are
+tests over the ledger.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "tests" / "references"
+_FLOAT = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+(?:[eE][-+]?\d+)?|[eE][-+]?\d+)")
+_NOISE = 1e-9  # numbers below are round-off
+_DIGITS = 2
+
+
+def masked(text: str) -> str:
+    """Every decimal number to two significant digits, so that another processor's round-off does not show."""
+
+    def short(match: re.Match) -> str:
+        value = float(match[0])
+        return "0" if abs(value) < _NOISE else f"{value:.{_DIGITS}g}"
+
+    return _FLOAT.sub(short, text)
+
+
+def comparable(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The notebook's code and printed outputs: no pictures, metadata, counts or prose."""
+    cells = []
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        outputs = [_output(output) for output in cell.outputs if output.get("name") != "stderr"]
+        cells.append(nbformat.v4.new_code_cell(cell.source, id=cell.id, outputs=outputs))
+    return nbformat.v4.new_notebook(cells=cells)
+
+
+def _output(output: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    output = nbformat.from_dict({k: v for k, v in output.items() if k not in ("metadata", "execution_count")})
+    if "text" in output:
+        output.text = masked(output.text)
+    if "data" in output:
+        kept = {kind: text for kind, text in output.data.items() if kind.startswith("text/") and len(text) < 50_000}
+        output.data = {kind: masked(text) for kind, text in kept.items()}
+        output.metadata = {}
+    if output.output_type == "execute_result":
+        output.execution_count = None
+    return output
+
+
+def main() -> int:
+    """Writes the references from the notebooks of the smoke profile."""
+    FOLDER.mkdir(exist_ok=True)
+    for path in sorted((ROOT / "build" / "smoke").glob("[0-9][0-9]_*.ipynb")):
+        if not path.name.endswith(".failed.ipynb"):
+            nbformat.write(comparable(nbformat.read(path, as_version=4)), FOLDER / path.name)
+            print(f"wrote tests/references/{path.name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

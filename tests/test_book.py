@@ -1,0 +1,69 @@
+"""The built smoke book: every page is there, fresh, complete and needs no network; the ledger file keeps its contract."""
+
+import json
+import re
+
+import pytest
+import yaml
+from regimes import book, ledger
+
+from tests.references import ROOT
+
+HTML = ROOT / "build" / "smoke" / "html"
+TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
+PAGES = [TOC["root"]] + [entry["file"] for part in TOC["parts"] for entry in part["chapters"]]
+OUTSIDE = re.compile(r'<(?:script|link|img)[^>]+(?:src|href)="(https?://[^"]+)"')
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_is_built_and_loads_nothing_from_outside(page):
+    text = (HTML / f"{page}.html").read_text(encoding="utf-8")
+    assert not OUTSIDE.findall(text)
+    assert 'class="section-title"' in text or "<h1>" in text
+
+
+def test_every_chapter_has_a_page_and_every_page_a_place():
+    sources = {f"chapters/{path.stem}" for path in (ROOT / "chapters").glob("[0-9][0-9]_*.py")}
+    assert sources == {page for page in PAGES if page.startswith("chapters/")}
+    built = {
+        str(p.relative_to(HTML).with_suffix("")) for p in HTML.glob("*/*.html") if p.parts[-2] in ("book", "chapters")
+    }
+    assert built == set(PAGES)
+
+
+def test_ledger_file_holds_every_claim_with_the_contracts_keys():
+    records = json.loads((ROOT / "build" / "smoke" / "ledger.json").read_text())
+    assert [record["id"] for record in records] == list(ledger.claims())
+    keys = set(ledger.record(next(iter(ledger.claims().values()))))
+    assert all(set(record) == keys for record in records)
+    text = (HTML / "book" / "ledger.html").read_text(encoding="utf-8")
+    for record in records:
+        assert f"<code>{record['id']}</code>" in text
+        assert ledger.measured(record) in text
+
+
+def test_errata_name_declared_claims_and_corrections_name_errata():
+    entries = yaml.safe_load((ROOT / "book" / "errata.yml").read_text())
+    known = {entry["id"]: entry for entry in entries}
+    assert len(known) == len(entries)
+    for entry in entries:
+        assert set(entry) == {"id", "item", "title", "says", "wrong", "corrected", "claims"}, entry["id"]
+        assert entry["claims"] and set(entry["claims"]) <= set(ledger.claims()), entry["id"]
+    for claim in ledger.claims().values():
+        if claim.corrected:
+            assert claim.id in known[claim.erratum]["claims"], claim.id
+
+
+def test_readme_line_is_the_one_of_the_kept_ledger():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    line = text.partition(book.README_MARKS[0])[2].partition(book.README_MARKS[1])[0].strip()
+    assert line == book.readme_line(ledger.read(ROOT / "results" / "ledger.json"))
+
+
+def test_one_edit_in_the_library_changes_the_page():
+    """The make rules: every executed notebook depends on every module of the library and on its source."""
+    rule = (ROOT / "Makefile").read_text()
+    assert re.search(r"^CODE := \$\(shell find lib/regimes -name '\*\.py'", rule, re.M)
+    assert "build/$(PROFILE)/%.ipynb: chapters/%.py $(CODE)" in rule and re.search(
+        r"jupyter-book build .* --all ", rule
+    )
