@@ -1,7 +1,7 @@
 """Reference notebooks: what a chapter prints at the smoke profile, with numbers masked and pictures left out.
 
-``make references`` renews them; look at the diff before committing it. They catch drift; tolerances that mean something are
-tests over the ledger.
+``make references`` renews them; look at the diff before committing it. They catch drift; tolerances that mean something
+are tests over the ledger.
 """
 
 import re

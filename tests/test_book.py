@@ -1,4 +1,4 @@
-"""The built smoke book: every page is there, fresh, complete and needs no network; the ledger file keeps its contract."""
+"""The built smoke book: every page is there and needs no network; the ledger file keeps its contract."""
 
 import json
 import re

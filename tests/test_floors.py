@@ -65,9 +65,10 @@ def test_the_core_needs_only_its_five_packages(name, tree):
 
 BLOCK = """
 import sys
+DESK = "IPython jupytext papermill nbformat matplotlib seaborn yaml sklearn mlxtend".split()
 class Block:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"IPython", "jupytext", "papermill", "nbformat", "matplotlib", "seaborn", "yaml", "sklearn", "mlxtend"}:
+        if name.split(".")[0] in DESK:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Block())
 from regimes.studies.__main__ import main

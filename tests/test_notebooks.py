@@ -1,4 +1,4 @@
-"""The chapters as papermill executed them at the smoke profile, against stored references; nothing is executed twice."""
+"""The chapters as papermill executed them at the smoke profile, against stored references; nothing runs twice."""
 
 import nbformat
 import pytest

@@ -1,4 +1,4 @@
-"""Every page as a reader sees it: headless Chromium, no network, no console error, equations typeset, figures present."""
+"""Every page as a reader sees it: Chromium without a network, no console error, equations typeset, figures there."""
 
 import os
 import shutil

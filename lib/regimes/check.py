@@ -5,7 +5,9 @@ The command lines (``python -m regimes.runner``, ``python -m regimes.studies``) 
 """
 
 import math
+import os
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 
@@ -78,6 +80,33 @@ def increasing(**values: Sequence[float]) -> None:
         numbers = list(value) if isinstance(value, Sequence) else []
         if not numbers or not all(map(is_number, numbers)) or any(b <= a for a, b in zip(numbers, numbers[1:])):
             raise InputError(f"{name} must be a strictly increasing list of numbers, got {value!r}")
+
+
+def memory(needed: int, what: str, device: Any = "cpu") -> None:
+    """``needed`` bytes for ``what`` must be free on ``device`` (torch device or its name) before they are asked for.
+
+    Raises:
+        InputError: with the bytes it would take and the bytes there are.
+    """
+    free = free_memory(device)
+    if needed > free:
+        raise InputError(f"{what} would take {needed} bytes ({needed / 2**30:.1f} GiB), {free / 2**30:.1f} GiB are free")
+
+
+def free_memory(device: Any = "cpu") -> int:
+    """Bytes that can be allocated on ``device`` now; on Linux within the container's limit."""
+    if str(device).startswith("cuda"):
+        import torch
+
+        return int(torch.cuda.mem_get_info(device)[0])
+    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    meminfo, group = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+    if meminfo.exists():
+        free = int(meminfo.read_text().split("MemAvailable:")[1].split()[0]) * 1024
+    limit, used = group / "memory.max", group / "memory.current"
+    if limit.exists() and used.exists() and limit.read_text().strip() != "max":
+        free = min(free, int(limit.read_text()) - int(used.read_text()))
+    return free
 
 
 def is_number(value: Any) -> bool:
