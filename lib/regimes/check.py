@@ -90,7 +90,8 @@ def memory(needed: int, what: str, device: Any = "cpu") -> None:
     """
     free = free_memory(device)
     if needed > free:
-        raise InputError(f"{what} would take {needed} bytes ({needed / 2**30:.1f} GiB), {free / 2**30:.1f} GiB are free")
+        given, there = needed / 2**30, free / 2**30
+        raise InputError(f"{what} would take {needed} bytes ({given:.1f} GiB), but {there:.1f} GiB are free")
 
 
 def free_memory(device: Any = "cpu") -> int:

@@ -1,0 +1,91 @@
+"""The deep ReLU kernel of unit vectors as a function of one angle, at any depth.
+
+Two unit vectors at angle ``phi`` have after ``L`` layers the angle ``phi_L`` and the kernel ``S_L = L Θ̄``:
+
+``e_{L+1} = e_L - (sin phi_L - phi_L cos phi_L)/π``,   ``S_{L+1} = (1 - phi_L/π) S_L + 1 - e_{L+1}``,
+``e = 1 - cos phi``,
+
+started from ``phi_1 = phi``, ``S_1 = cos phi``. Written in ``e`` nothing cancels, and the diagonal stays exactly 1.
+
+Beyond ``WARM_UP`` layers all angles are small and :mod:`regimes.kernels.parabolic` jumps to any depth at once.
+
+Source: paper C, Prop. 5 and Definition 5.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from regimes import check
+from regimes.kernels import parabolic
+
+WARM_UP = 150  # layers after which every angle is below 0.06, where the series of ``parabolic`` hold to round-off
+SMALL = 0.3  # below, sin phi - phi cos phi is summed as a series: the difference would cancel
+
+
+def layer(phi: Tensor, e: Tensor, s: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """One layer: ``(phi_L, e_L, S_L) -> (phi_{L+1}, e_{L+1}, S_{L+1})``, any shape. Source: paper C, Prop. 5.
+
+    The angle is carried along, not recomputed from ``e``: near ``phi = π`` that would lose half the digits.
+    """
+    e = contract(e, phi)
+    return angle(e), e, (1 - phi / math.pi) * s + (1 - e)
+
+
+def angle(e: Tensor) -> Tensor:
+    """The angle ``phi`` with ``1 - cos phi = e``, to full relative precision where ``e`` is small."""
+    return 2 * torch.asin(torch.sqrt(e.clamp(0, 2) / 2))
+
+
+def contract(e: Tensor, phi: Tensor) -> Tensor:
+    """``1 - h(1 - e)``, the next layer's ``1 - rho``, without cancellation. Source: paper C, Definition 5."""
+    square = phi * phi
+    series = torch.zeros_like(phi)
+    for k in range(7, 0, -1):  # sin p - p cos p = p³ Σ_k (-1)^(k+1) 2k p^(2k-2) / (2k+1)!
+        series = series * square + (-1) ** (k + 1) * 2 * k / math.factorial(2 * k + 1)
+    lost = torch.where(phi < SMALL, series * square * phi, torch.sin(phi) - phi * torch.cos(phi))
+    return (e - lost / math.pi).clamp_min(0)
+
+
+def kernel_of_angle(phi: Tensor, depth: int) -> tuple[Tensor, Tensor]:
+    """The normalised kernel at one depth: ``Θ̄^(L) = S_L / L`` and the correlation's distance from 1.
+
+    Args:
+        phi: angles between unit inputs, in ``[0, π]``, float64, any shape.
+        depth: ``L``, at least 1; the cost does not grow beyond ``WARM_UP`` layers.
+
+    Returns:
+        ``Θ̄^(L)`` and ``e_L = 1 - rho^(L)``, both of the shape of ``phi``.
+
+    Raises:
+        InputError: for ``depth < 1``.
+
+    Source: paper C, Prop. 5.
+    """
+    check.integer(1, depth=depth)
+    e, s = 2 * torch.sin(phi / 2) ** 2, torch.cos(phi)
+    for _ in range(min(depth, WARM_UP) - 1):
+        phi, e, s = layer(phi, e, s)
+    if depth > WARM_UP:
+        phi, s = parabolic.jump(phi, s, depth - WARM_UP)
+        e = 2 * torch.sin(phi / 2) ** 2
+    return s / depth, e
+
+
+def offset(phi: Tensor) -> Tensor:
+    """The only trace of the input at order ``1/L``: ``c = lim 3π/phi_L - L - (3/2) ln L``, exact to round-off.
+
+    Args:
+        phi: angles in ``(0, π]``, float64, any shape.
+
+    Returns:
+        ``c``, of the shape of ``phi``; infinite at ``phi = 0``.
+
+    Source: derived here, from the Abel function of the layer map.
+    """
+    e = 2 * torch.sin(phi / 2) ** 2
+    for _ in range(WARM_UP):
+        e = contract(e, phi)
+        phi = angle(e)
+    return parabolic.abel(phi) - WARM_UP - 1 - 1.5 * math.log(3 * math.pi)

@@ -1,0 +1,195 @@
+"""The tangent kernel of infinitely wide, deep ReLU networks, normalised to a unit diagonal.
+
+The network has ``depth = L`` layers of weights drawn from N(0, 1), each layer's input divided by the root of its width,
+and biases ``beta b`` with ``b`` drawn from N(0, 1) (NTK parametrisation). What is returned is
+
+``Θ̄(x, z) = Θ(x, z) / √(Θ(x, x) Θ(z, z))``;   :func:`infinite_diagonal` holds ``Θ(x, x)`` in the paper's scale.
+
+Without biases ``Θ̄`` depends on the angle alone and equals the paper's ``n_0 2^(L-1) Θ / L`` on the unit sphere. It is
+then one smooth function of ``t = ln(1 + L phi/(3π))``: a Chebyshev interpolant of degree 20 to 80, at any depth, stands
+for all the layers. A Gram matrix costs about 1 + 1 + 2·degree multiply-adds an entry, done in tiles that stay in cache,
+upper triangle only; beside the result it holds the normalised inputs and a few tiles.
+
+Sources: paper C, Theorem 1, Definition 4, Propositions 2 and 5; the interpolant is ours.
+"""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import scipy.fft
+import torch
+from torch import Tensor
+
+from regimes import check
+from regimes.check import InputError
+from regimes.kernels import deep_relu
+
+NODES = 192  # Chebyshev nodes of the fit; the degree kept is found from the coefficients
+ROUND_OFF = 4e-16  # coefficients below, relative to the largest, are noise of float64
+CLOSE = 1e-3  # pairs with 1 - rho below: the angle is taken from |x - z|, which does not cancel
+TILE = {"cpu": 256, "cuda": 4096}  # side of a tile: four of them fit in a core's L2, or fill a GPU
+
+
+def infinite_ntk(x: Tensor, z: Tensor | None = None, *, depth: int, bias: float = 0.0) -> Tensor:
+    """The normalised infinite-width tangent kernel ``Θ̄^(L)`` between the rows of ``x`` and ``z``.
+
+    Args:
+        x: inputs ``(..., n, d)``, float64, any non-zero norm; leading axes are independent realisations.
+        z: inputs ``(..., m, d)``; ``None`` for ``x`` itself, whose diagonal is exactly 1.
+        depth: number of weight layers ``L``, at least 1; the cost does not depend on it when ``bias`` is 0.
+        bias: standard deviation ``beta`` of the biases, at least 0; the paper's kernel has 0.
+
+    Returns:
+        ``(..., n, m)``, values in [-1, 1].
+
+    Raises:
+        InputError: for a depth below 1, a negative bias, a zero input, mismatched shapes, or a result too large for
+            the memory at hand (with its bytes).
+
+    Source: paper C, Theorem 1, Definition 4 and Prop. 5.
+    """
+    check.integer(1, depth=depth)
+    check.at_least(0, bias=bias)
+    _needs_points(x, z)
+    n, m = x.shape[-2], (x if z is None else z).shape[-2]
+    check.memory(x.shape[:-2].numel() * n * m * 8, f"the kernel of {n} × {m} points", x.device)
+    out = torch.empty(*x.shape[:-1], m, dtype=torch.float64, device=x.device)
+    mirrored = z is None
+    kernel = _Biased(depth, bias) if bias else _Angular(depth)
+    for index in np.ndindex(*x.shape[:-2]):
+        kernel.fill(out[index], x[index], x[index] if z is None else z[index], mirrored)
+    return out
+
+
+def infinite_diagonal(x: Tensor, *, depth: int, bias: float = 0.0) -> Tensor:
+    """``Θ_∞^(L)(x, x)`` in the paper's scale: ``L |x|² / (n_0 2^(L-1))`` without biases.
+
+    Args:
+        x: inputs ``(..., d)``; ``n_0 = d``.
+        depth: ``L``, at least 1.
+        bias: ``beta``.
+
+    Returns:
+        ``(...)``.
+
+    Source: paper C, Theorem 1 and Prop. 1.
+    """
+    check.integer(1, depth=depth)
+    check.at_least(0, bias=bias)
+    q = (x * x).mean(-1) + bias**2
+    theta = q
+    for _ in range(depth - 1):
+        q = q / 2 + bias**2
+        theta = theta / 2 + q
+    return theta
+
+
+def of_angle(phi: Tensor, depth: int) -> Tensor:
+    """``Θ̄^(L)`` of unit vectors at angles ``phi`` (any shape), by the interpolant; see :func:`infinite_ntk`."""
+    return _clenshaw(phi.clone(), *_interpolant(depth))
+
+
+class _Angular:
+    """Tiles without biases: the interpolant in the angle."""
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+
+    def fill(self, out: Tensor, x: Tensor, z: Tensor, mirrored: bool) -> None:
+        coefficients, stretch, span = _interpolant(self.depth)
+        x, z = (p / p.norm(dim=-1, keepdim=True) for p in (x, z))
+        for rows, columns in _tiles(*out.shape, out.device.type, mirrored):
+            phi = _angles(x[rows], z[columns])
+            _write(out, rows, columns, _clenshaw(phi, coefficients, stretch, span), mirrored)
+
+
+class _Biased:
+    """Tiles with biases: the layer recursion, free of cancellation for nearby inputs of any norm."""
+
+    def __init__(self, depth: int, bias: float) -> None:
+        self.depth, self.variance = depth, bias**2
+
+    def fill(self, out: Tensor, x: Tensor, z: Tensor, mirrored: bool) -> None:
+        norms = [p.norm(dim=-1, keepdim=True) for p in (x, z)]
+        root = [(infinite_diagonal(p, depth=self.depth, bias=math.sqrt(self.variance))).sqrt() for p in (x, z)]
+        x, z = (p / norm for p, norm in zip((x, z), norms))
+        a, b = ((norm**2 / x.shape[-1]) for norm in norms)
+        for rows, columns in _tiles(*out.shape, out.device.type, mirrored):
+            e = 2 * torch.sin(_angles(x[rows], z[columns]) / 2) ** 2
+            theta = self._layers(e, a[rows], b[columns].mT) / (root[0][rows, None] * root[1][columns])
+            _write(out, rows, columns, theta, mirrored)
+
+    def _layers(self, e: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        e, a, b = self._add_bias(e, a, b, 1.0)
+        theta = (a * b).sqrt() * (1 - e)
+        for _ in range(self.depth - 1):
+            phi = deep_relu.angle(e)
+            e, a, b = self._add_bias(deep_relu.contract(e, phi), a, b, 0.5)
+            theta = 0.5 * (1 - phi / math.pi) * theta + (a * b).sqrt() * (1 - e)
+        return theta
+
+    def _add_bias(self, e: Tensor, a: Tensor, b: Tensor, weight: float) -> tuple[Tensor, Tensor, Tensor]:
+        """``1 - rho`` and the variances after ``Σ -> weight Σ + beta²``."""
+        inner, spread = weight * (a * b).sqrt(), weight * (a.sqrt() - b.sqrt()) ** 2
+        a, b = weight * a + self.variance, weight * b + self.variance
+        total = (a * b).sqrt()
+        return (inner * e + self.variance * spread / (total + inner + self.variance)) / total, a, b
+
+
+@lru_cache(maxsize=256)
+def _interpolant(depth: int) -> tuple[tuple[float, ...], float, float]:
+    """Chebyshev coefficients of ``Θ̄^(L)`` in ``2t/span - 1``, ``t = ln(1 + stretch phi)`` in ``[0, span]``."""
+    stretch = depth / (3 * math.pi)
+    span = math.log1p(stretch * math.pi)
+
+    node = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
+    phi = torch.from_numpy(np.expm1((node + 1) / 2 * span) / stretch).clamp(0, math.pi)
+    c = scipy.fft.dct(deep_relu.kernel_of_angle(phi, depth)[0].numpy()) / NODES
+    c[0] /= 2
+    kept = int(np.nonzero(abs(c) > ROUND_OFF * abs(c).max())[0].max()) + 1
+    return tuple(c[:kept].tolist()), stretch, span
+
+
+def _clenshaw(phi: Tensor, coefficients: tuple[float, ...], stretch: float, span: float) -> Tensor:
+    """The interpolant at ``phi``, whose memory is used up; Clenshaw's recurrence with three buffers."""
+    twice = phi.mul_(stretch).add_(1).log_().mul_(4 / span).sub_(2)  # 2 (2t/span - 1)
+    new, old = torch.zeros_like(twice), torch.zeros_like(twice)
+    for c in reversed(coefficients[1:]):
+        new, old = torch.sub(c, old, out=old).addcmul_(new, twice), new
+    return torch.sub(coefficients[0], old, out=old).addcmul_(new, twice, value=0.5)
+
+
+def _angles(x: Tensor, z: Tensor) -> Tensor:
+    """Angles ``(n, m)`` between unit rows; those of close pairs from their distance."""
+    rho = (x @ z.mT).clamp_(-1, 1)
+    close = (rho > 1 - CLOSE).nonzero()
+    phi = rho.acos_()
+    for pairs in close.split(2**15):
+        i, j = pairs.unbind(1)
+        phi[i, j] = 2 * torch.asin(((x[i] - z[j]).norm(dim=-1) / 2).clamp_max(1))
+    return phi
+
+
+def _tiles(n: int, m: int, device: str, mirrored: bool) -> list[tuple[slice, slice]]:
+    side = TILE.get(device, 1024)
+    starts = [(i, j) for i in range(0, n, side) for j in range(0, m, side) if not mirrored or j >= i]
+    return [(slice(i, min(i + side, n)), slice(j, min(j + side, m))) for i, j in starts]
+
+
+def _write(out: Tensor, rows: slice, columns: slice, tile: Tensor, mirrored: bool) -> None:
+    if mirrored and rows == columns:
+        upper = tile.triu_(1)
+        tile = (upper + upper.mT).fill_diagonal_(1)
+    out[rows, columns] = tile
+    if mirrored and rows != columns:
+        out[columns, rows] = tile.mT
+
+
+def _needs_points(x: Tensor, z: Tensor | None) -> None:
+    for name, points in (("x", x), ("z", x if z is None else z)):
+        shape = tuple(points.shape)
+        if len(shape) < 2 or points.dtype != torch.float64 or shape[-1] != x.shape[-1] or shape[:-2] != x.shape[:-2]:
+            raise InputError(f"{name} must be float64 points (..., n, d) matching x, got {points.dtype} {shape}")
+        if not bool((points.abs().amax(-1) > 0).all()) or not bool(torch.isfinite(points).all()):
+            raise InputError(f"{name} holds a zero or non-finite point; the kernel needs a direction for each")
