@@ -52,6 +52,8 @@ html: $(NOTEBOOKS) | $(READY)
 	@$(BIN)/python -m regimes.book $(PROFILE)
 	@rm -rf build/$(PROFILE)/stage
 	@PATH="$(BIN):$$PATH" $(BIN)/jupyter-book build . --path-output build/$(PROFILE)/stage --all -n -W --keep-going -q
+# a font preload is blocked on file:// pages and only logs errors there; the icons load without it
+	@find build/$(PROFILE)/stage/_build/html -name '*.html' -exec perl -ni -e 'print unless /rel="preload" as="font"/' {} +
 	@rm -rf build/$(PROFILE)/html && mv build/$(PROFILE)/stage/_build/html build/$(PROFILE)/html
 	@echo "the book: build/$(PROFILE)/html/index.html"
 

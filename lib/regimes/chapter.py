@@ -74,7 +74,7 @@ class Chapter:
             page: the player, such as ``Animation.to_jshtml()`` returns.
             still: the figure that stands for it in print.
             name: the label of the still.
-            caption: as for :meth:`figure`.
+            caption: as for ``figure``.
             tables: the sweeps it is drawn from.
         """
         display(HTML(page))

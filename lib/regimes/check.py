@@ -1,6 +1,6 @@
 """Checks of what a reader hands in: one clear line before any computing.
 
-Every check raises :class:`InputError`, whose message names the parameter, what was given and what is allowed.
+Every check raises ``InputError``, whose message names the parameter, what was given and what is allowed.
 The command lines (``python -m regimes.runner``, ``python -m regimes.studies``) print that line and exit with code 2.
 """
 

@@ -1,6 +1,6 @@
 """Claims and verdicts: what was declared before a run, what was measured, and how the two compare.
 
-``book/claims.yml`` declares, a chapter measures, :func:`judge` decides; ``build/<profile>/ledger.json`` holds all
+``book/claims.yml`` declares, a chapter measures, ``judge`` decides; ``build/<profile>/ledger.json`` holds all
 records. Pages, README and tests read that file, and nothing is typed twice.
 """
 

@@ -70,7 +70,7 @@ class Store:
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
     def save(self, cell: Cell, rows: list[dict[str, Any]], stamp: dict[str, Any]) -> dict[str, Any]:
-        """Stores a finished cell atomically and returns its record, as :meth:`load` would."""
+        """Stores a finished cell atomically and returns its record, as ``load`` would."""
         record = {
             "study": cell.study,
             "version": cell.version,
@@ -112,7 +112,7 @@ class Store:
         write_atomically(self._agreement(study, old, new), "")
 
     def accepted(self, study: str, old: str, new: str) -> bool:
-        """Whether :meth:`accept` has noted this pair."""
+        """Whether ``accept`` has noted this pair."""
         return self._agreement(study, old, new).exists()
 
     def pack(self, archive: str | Path) -> int:

@@ -1,6 +1,6 @@
 """Studies over grids of settings: parallel, resumable, and void when their numbers change.
 
-A *study* is a named pure function from one setting and a list of seeds to rows. :func:`sweep` maps it over a grid and
+A *study* is a named pure function from one setting and a list of seeds to rows. ``sweep`` maps it over a grid and
 returns a tidy table. A *cell* is one (study, version, setting, seed): it is stored the moment it is finished, so that a
 killed sweep resumes where it stood.
 
@@ -81,7 +81,7 @@ def study(
     rtol: float = 1e-6,
     data: str = "",
 ) -> Callable[[Callable[[Setting, list[int]], Rows]], Study]:
-    """Decorator that makes a function a :class:`Study`; the arguments are its attributes."""
+    """Decorator that makes a function a ``Study``; the arguments are its attributes."""
 
     def wrap(function: Callable[[Setting, list[int]], Rows]) -> Study:
         made = Study(function, version, grid, chunk, rtol, data)
@@ -118,15 +118,15 @@ def sweep(
 
     Args:
         study: the study.
-        grid: settings, each with its ``seeds``; see :func:`product`.
+        grid: settings, each with its ``seeds``; see ``product``.
         budget: seconds after which no further cell is started; ``None`` for all.
         store: where cells are kept; the default is ``$REGIMES_STORE``, else ``build/cells`` of the book.
         jobs: worker processes; the default is one a core (one in all on CUDA). ``$REGIMES_SCHEDULER=tcp://...`` sends
             the cells to that Dask cluster instead.
 
     Returns:
-        One row a measurement: the setting, ``seed``, the measured columns and the provenance columns ``seconds``,
-        ``device``, ``revision``. ``attrs`` hold study, settings, total seconds and versions.
+        A table with one row a measurement, which holds the setting, ``seed``, the measured columns and the provenance
+        columns ``seconds``, ``device``, ``revision``. Its ``attrs`` hold study, settings, total seconds and versions.
 
     Raises:
         InputError: for an empty grid, or a budget that is not positive.

@@ -76,7 +76,7 @@ def gaussian_points(p: int, d: int, *, seed: int | Sequence[int]) -> Tensor:
 
 
 def needs_both_labels(y: Tensor) -> None:
-    """Raises :class:`InputError` unless every realisation has labels -1 and +1 and nothing else."""
+    """Raises ``InputError`` unless every realisation has labels -1 and +1 and nothing else."""
     if not bool(((y == 1) | (y == -1)).all()):
         raise InputError("labels must be -1 or +1 for a classification loss")
     if not bool(((y == 1).any(-1) & (y == -1).any(-1)).all()):
