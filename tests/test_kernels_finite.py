@@ -1,0 +1,170 @@
+"""Finite-width kernels against autograd, blocks against one go, and the wide limit against quadrature."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from regimes.check import InputError
+from regimes.kernels import ntk, wide_one_hidden_ntk
+from scipy.special import ndtr
+from torch.utils._python_dispatch import TorchDispatchMode
+
+ROUND_OFF = {torch.float64: 1e-12, torch.float32: 3e-5}
+
+
+def draw(*shape, seed=0, dtype=torch.float64):
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape)).to(dtype)
+
+
+def weights(*batch, h=37, d=3, seed=1, dtype=torch.float64):
+    ω, b, β = (draw(*batch, *s, seed=(seed, k), dtype=dtype) for k, s in enumerate([(h, d), (h,), (h,)]))
+    return SimpleNamespace(ω=ω, b=b, β=β)
+
+
+def output(ω, b, β, x):
+    return (β * math.sqrt(2) * torch.relu(x @ ω.T / math.sqrt(x.shape[-1]) + b)).mean(-1)
+
+
+def jacobian_kernel(net, x, z, names=("ω", "b", "β")):
+    """By autograd, one point at a time."""
+    values = [getattr(net, name).clone().requires_grad_() for name in ("ω", "b", "β")]
+
+    def rows(points):
+        for point in points:
+            by = torch.autograd.grad(output(*values, point), values)
+            yield torch.cat([g.flatten() for name, g in zip(("ω", "b", "β"), by) if name in names])
+
+    return torch.stack(list(rows(x))) @ torch.stack(list(rows(z))).T
+
+
+class Module(torch.nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.ω, self.b, self.β = (torch.nn.Parameter(getattr(net, name).clone()) for name in ("ω", "b", "β"))
+
+    def forward(self, x):
+        return output(self.ω, self.b, self.β, x)[..., None]
+
+
+@pytest.mark.parametrize("dtype", ROUND_OFF)
+@pytest.mark.parametrize("names", [None, {"β"}, {"ω"}, {"b"}, {"ω", "β"}])
+def test_closed_form_is_the_product_of_jacobians(names, dtype):
+    net, x, z = weights(dtype=dtype), draw(11, 3, dtype=dtype), draw(7, 3, seed=5, dtype=dtype)
+    expected = jacobian_kernel(net, x, z, names or ("ω", "b", "β"))
+    torch.testing.assert_close(ntk(net, x, z, params=names), expected, rtol=0, atol=ROUND_OFF[dtype])
+
+
+@pytest.mark.parametrize("names", [None, {"β"}, {"ω", "b"}])
+@pytest.mark.parametrize("memory", [1, 2**14, 2**28])
+def test_any_module_in_blocks_gives_the_closed_form(names, memory):
+    net, x, z = weights(), draw(11, 3), draw(7, 3, seed=5)
+    for other in (None, z):
+        got = ntk(Module(net), x, other, params=names, memory=memory)
+        torch.testing.assert_close(got, ntk(net, x, other, params=names), rtol=0, atol=1e-12)
+
+
+def test_a_convolutional_module():
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Conv2d(1, 3, 3), torch.nn.SiLU(), torch.nn.Flatten(), torch.nn.Linear(48, 1))
+    net, x = net.double(), draw(5, 1, 6, 6)
+    rows = [
+        torch.cat([g.flatten() for g in torch.autograd.grad(net(point[None]).sum(), net.parameters())]) for point in x
+    ]
+    torch.testing.assert_close(ntk(net, x), torch.stack(rows) @ torch.stack(rows).T, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("memory", [1, 2**12, 2**17])
+def test_blocks_equal_one_go(memory, monkeypatch):
+    net, x, z = weights(h=50), draw(23, 3), draw(9, 3, seed=5)
+    whole = ntk(net, x), ntk(net, x, z)
+    monkeypatch.setattr("regimes.kernels.finite.TILE", 7)
+    torch.testing.assert_close(ntk(net, x, memory=memory), whole[0], rtol=0, atol=1e-13)
+    torch.testing.assert_close(ntk(net, x, z, memory=memory), whole[1], rtol=0, atol=1e-13)
+
+
+def test_the_gram_matrix_is_symmetric_to_the_last_bit_and_positive():
+    gram = ntk(weights(h=100, d=5), draw(60, 5))
+    assert torch.equal(gram, gram.T)
+    assert float(torch.linalg.eigvalsh(gram)[0]) > -1e-14
+    torch.testing.assert_close(gram, ntk(weights(h=100, d=5), draw(60, 5), draw(60, 5)), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_one_realisation_in_an_ensemble_is_the_one_alone(shared):
+    net = weights(4, h=20)
+    x = draw(6, 3) if shared else draw(4, 6, 3)
+    together = ntk(net, x)
+    for k in range(4):
+        alone = ntk(SimpleNamespace(ω=net.ω[k], b=net.b[k], β=net.β[k]), x if shared else x[k])
+        torch.testing.assert_close(together[k], alone, rtol=0, atol=1e-14)
+
+
+def quadrature_kernel(x, z):
+    """``E[σσ] + E[β²] E[σ'σ'] (1 + x·z/d)`` by integrating one Gaussian numerically and the other in closed form."""
+    d = len(x)
+    a, b, c = (float(u @ v) / d + 1 for u, v in ((x, x), (z, z), (x, z)))
+    slope, spread = c / a, math.sqrt(max(b - c * c / a, 0))
+    u, w = np.polynomial.legendre.leggauss(400)
+    u, w = 6.5 * math.sqrt(a) * (u + 1), 6.5 * math.sqrt(a) * w  # u > 0 alone contributes
+    density = w * np.exp(-u * u / (2 * a)) / math.sqrt(2 * math.pi * a)
+    t = slope * u / spread  # v given u is normal around slope u
+    relu_mean = spread * (t * ndtr(t) + np.exp(-t * t / 2) / math.sqrt(2 * math.pi))
+    return 2 * (density @ (u * relu_mean)) + 2 * (density @ ndtr(t)) * c
+
+
+@pytest.mark.parametrize("d", [1, 3, 20])
+def test_the_wide_limit_is_the_gaussian_integral(d):
+    x, z = draw(5, d), draw(4, d, seed=3)
+    expected = [[quadrature_kernel(a, b) for b in z.numpy()] for a in x.numpy()]
+    np.testing.assert_allclose(wide_one_hidden_ntk(x, z), expected, rtol=1e-9)
+    diagonal = 2 * (1 + (x * x).mean(-1))
+    torch.testing.assert_close(wide_one_hidden_ntk(x).diagonal(), diagonal, rtol=1e-13, atol=0)
+
+
+def test_finite_width_goes_to_the_limit_as_one_over_root_h():
+    """The scatter of 400 networks is known to about 6 %, their mean to a 20th of it."""
+    x, wide = draw(8, 3), wide_one_hidden_ntk(draw(8, 3))
+    scaled = {h: h * ntk(weights(400, h=h), x) for h in (25, 2500)}
+    error = {h: (theta - wide).square().mean(0).sqrt() for h, theta in scaled.items()}
+    assert float((error[25] / error[2500]).mean()) == pytest.approx(10, rel=0.2)
+    assert float(((scaled[2500].mean(0) - wide).abs() / error[2500]).max()) < 4 / 20
+
+
+class LargestTensor(TorchDispatchMode):
+    """Records the bytes of the largest tensor that any operation makes."""
+
+    largest = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        made = [t for t in (result if isinstance(result, (tuple, list)) else [result]) if isinstance(t, torch.Tensor)]
+        self.largest = max([self.largest] + [t.numel() * t.element_size() for t in made])
+        return result
+
+
+@pytest.mark.parametrize("kind", [Module, lambda net: net])
+def test_no_temporary_exceeds_the_memory_asked_for(kind):
+    net, x = kind(weights(h=2000)), draw(600, 3)  # 10 000 parameters: 48 MB a full Jacobian, 10 MB the activations
+    with LargestTensor() as watched:
+        ntk(net, x, memory=2**23)
+    assert 600 * 600 * 8 <= watched.largest <= 2**23
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: ntk(weights(), draw(5, 2)), r"points \(\.\.\., n, 3\)"),
+        (lambda: ntk(weights(), draw(5, 3), draw(5, 4)), "z must be points"),
+        (lambda: ntk(weights(), draw(5, 3), params=["gamma"]), "ω, b, β"),
+        (lambda: ntk(weights(), draw(5, 3), params=[]), "some of"),
+        (lambda: ntk(weights(), draw(5, 3), params="ω"), "some of"),
+        (lambda: ntk(weights(), draw(5, 3), memory=0), "memory"),
+        (lambda: ntk(torch.nn.Linear(3, 2).double(), draw(5, 3)), "one output a point"),
+    ],
+)
+def test_bad_input_gets_one_line(call, words):
+    with pytest.raises(InputError, match=words) as error:
+        call()
+    assert "\n" not in str(error.value)
