@@ -1,0 +1,79 @@
+"""How fast the normalised kernel of a pair goes to 1/4: the rate, the input's trace, and the crossover of close pairs.
+
+All functions take correlations ``rho`` of unit inputs as float64 tensors of any shape and depths as whole numbers.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from regimes import check
+from regimes.check import InputError
+from regimes.kernels import deep_relu
+
+LIMIT = 0.25  # of every off-diagonal entry; Source: paper C, Theorem 2
+
+
+def angle(rho: Tensor) -> Tensor:
+    """Angles of correlations.
+
+    Raises:
+        InputError: for a correlation outside [-1, 1].
+    """
+    if not bool((rho.abs() <= 1).all()):
+        raise InputError(f"correlations must lie in [-1, 1], got {float(rho.min()):g} … {float(rho.max()):g}")
+    return torch.acos(rho)
+
+
+def layer_map(rho: Tensor) -> Tensor:
+    """``h(rho) = (√(1 - rho²) + rho (π - arccos rho))/π``, the next layer's correlation.
+
+    Source: paper C, Definition 5.
+    """
+    return 1 - deep_relu.contract(1 - rho, angle(rho))
+
+
+def predicted_excess(rho: Tensor, depth: int) -> Tensor:
+    """``Θ̄^(L) - 1/4`` to order ``1/L``: ``[(3/8) ln L + c(rho)/4 - 1/8] / L``.
+
+    Source: derived here; it replaces the ``O(1/L)`` of paper C, Theorem 2.
+    """
+    check.integer(1, depth=depth)
+    return (3 / 8 * math.log(depth) + deep_relu.offset(angle(rho)) / 4 - 1 / 8) / depth
+
+
+def crossover(u: Tensor) -> Tensor:
+    """``F(u) = [(1 + u) - (1 + u)^-3] / (4u)``: ``Θ̄^(L)`` of a close pair, ``u = L phi / (3π)``.
+
+    ``F(0) = 1``, ``F(∞) = 1/4``, ``F - 1/4 ~ 1/(4u)``. Written so that nothing cancels at small ``u``.
+
+    Source: derived here; it makes paper C, Corollary 1 quantitative.
+    """
+    return (4 + u * (6 + u * (4 + u))) / (4 * (1 + u) ** 3)
+
+
+def half_depth(rho: float) -> float:
+    """The (interpolated) depth at which ``Θ̄`` of a pair has fallen half-way, to 0.625.
+
+    Args:
+        rho: correlation in ``(0.7, 1)``, whose kernel decreases with depth.
+
+    Raises:
+        InputError: for a correlation outside that interval.
+    """
+    check.within(0.7, 1, rho=rho)
+    phi = torch.acos(torch.tensor([rho], dtype=torch.float64))
+    value = {1: rho}
+    low, high = 1, 2
+    while _kernel(phi, high, value) > 0.625:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _kernel(phi, middle, value) > 0.625 else (low, middle)
+    return low + (value[low] - 0.625) / (value[low] - value[high])
+
+
+def _kernel(phi: Tensor, depth: int, known: dict[int, float]) -> float:
+    known[depth] = float(deep_relu.kernel_of_angle(phi, depth)[0])
+    return known[depth]
