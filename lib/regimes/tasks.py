@@ -26,6 +26,7 @@ class Task:
         source: the words a caption prints (data set, sizes, what was done to it).
         d_parallel: number of informative directions, the first ones; ``None`` where the notion does not apply.
         label: the label function, ``(..., d) -> (...)``; ``None`` for real data.
+        classes: the classes behind the labels ``(..., p)``, for stratified splits; ``None`` for synthetic data.
     """
 
     x: Tensor
@@ -33,6 +34,7 @@ class Task:
     source: str
     d_parallel: int | None = None
     label: Callable[[Tensor], Tensor] | None = None
+    classes: Tensor | None = None
 
     def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "Task":
         """The same task in another precision or on another device."""
