@@ -20,7 +20,7 @@
 # | symbol | in code | shape | scale |
 # |---|---|---|---|
 # | $L$ | `depth` | | layers of weights, $L\ge 1$ |
-# | $\rho^{(l)}$, $\phi_l=\arccos\rho^{(l)}$ | `rho`, `phi` | any | correlation and angle of two inputs; $l=1$ is the input |
+# | $\rho^{(l)}$, $\phi_l=\arccos\rho^{(l)}$ | `rho`, `phi` | any | correlation and angle at layer $l$; $l=1$: inputs |
 # | $e_l = 1-\rho^{(l)}$ | `gap` | any | |
 # | $\bar\Theta^{(L)}$ | `infinite_ntk` | $(n, m)$ | unit diagonal: $n_0 2^{L-1}\Theta^{(L)}_\infty/L$ on the sphere |
 # | $S_L = L\,\bar\Theta^{(L)}$ | `s` | any | |

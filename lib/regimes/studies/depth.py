@@ -1,5 +1,6 @@
 """Chapter 5: the normalised kernel against depth, what it predicts, and what a finite width changes."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,13 +11,22 @@ from regimes import check, datasets
 from regimes.depth import rate, regression
 from regimes.kernels import deep_relu, infinite_ntk
 from regimes.sweep import Rows, Setting, product, study
+from regimes.tasks import Task
 
 CHAPTER = "05"
+CORPORA = ("mnist", "fashion_mnist", "cifar10", "digits")
 EXACT = "none, the kernel is a function of one correlation"
+
+
+@functools.lru_cache(maxsize=2)
+def _pool(corpus: str) -> Task:
+    """All images of a corpus, on the sphere."""
+    return datasets.to_sphere(datasets.load(corpus))
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
     """Depths are whole numbers from 1 on and increase."""
+    check.one_of(CORPORA, corpus=p["corpus"])
     for name in ("tab2_depths",):
         check.increasing(**{name: p[name]})
         check.integer(1, **{f"{name}[{i}]": depth for i, depth in enumerate(p[name])})
@@ -61,9 +71,9 @@ def layer_map(setting: Setting, seeds: list[int]) -> Rows:
 
 def _regression_grid(p: Mapping[str, Any]) -> list[Setting]:
     check.integer(1, tab2_n=p["tab2_n"], tab2_test=p["tab2_test"], tab2_splits=p["tab2_splits"])
-    return product(
-        corpus=p["corpus"], n=p["tab2_n"], test=p["tab2_test"], depths=[p["tab2_depths"]], seeds=range(p["tab2_splits"])
-    )
+    corpus = {"corpus": p["corpus"], "data": datasets.identity(p["corpus"])}
+    sizes = {"n": p["tab2_n"], "test": p["tab2_test"]}
+    return product(**corpus, **sizes, depths=[p["tab2_depths"]], seeds=range(p["tab2_splits"]))
 
 
 @study(version=1, grid=_regression_grid)
@@ -73,8 +83,7 @@ def mnist_regression(setting: Setting, seeds: list[int]) -> Rows:
     Rows hold ``accuracy``, macro ``f1``, ``mse`` (squared residual norm a point) and ``residual`` (its mean norm)
     for each depth. Source: paper C, Tab. 2.
     """
-    task = datasets.load(setting["corpus"])
-    rows = []
+    task, rows = _pool(setting["corpus"]), []
     for seed in seeds:
         train, test = datasets.split(task, [setting["n"], setting["test"]], seed=seed)
         y, target = regression.one_hot(train.y, 10), regression.one_hot(test.y, 10)
