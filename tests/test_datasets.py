@@ -7,7 +7,6 @@ import pickle
 import numpy as np
 import pytest
 import torch
-
 from regimes import datasets
 from regimes.check import InputError
 
