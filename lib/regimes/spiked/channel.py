@@ -30,7 +30,7 @@ def equivalent(
     ``r = step h1 sqrt(t1^2 + t2/alpha0)``, ``gamma = t1 / sqrt(t1^2 + t2/alpha0)``, ``c = 1 + step^2 t2 h1_check/alpha0``.
 
     Args:
-        activation: odd; :data:`regimes.spiked.functions.FUNCTIONS` names some.
+        activation: odd; ``regimes.spiked.functions.FUNCTIONS`` names some.
         target: function of ``theta·x``.
         alpha0: samples of the first step over ``d``; ``inf`` for perfect alignment, 0 for no step.
         step: ``eta / p``.
@@ -126,7 +126,7 @@ def feature_moments(activation: Function, shift: np.ndarray, c: float) -> tuple[
 
 
 def needs_alignment(gamma: float) -> None:
-    """Raises :class:`InputError` unless ``gamma`` is a number in ``[-1, 1]``."""
+    """Raises ``InputError`` unless ``gamma`` is a number in ``[-1, 1]``."""
     if not check.is_number(gamma) or abs(gamma) > 1:
         raise InputError(f"gamma is the cosine between spike and target, so it must lie in [-1, 1], got {gamma!r}")
 
