@@ -48,7 +48,7 @@ FUNCTIONS = {
         Function("relu", lambda x: np.maximum(x, 0), torch.relu, breaks=(0.0,), odd=False),
         Function("softplus", lambda x: np.logaddexp(0, x), torch.nn.functional.softplus, odd=False),
         _same("identity", lambda x: x),
-        _same("He1+He3", lambda x: x + x**3 - 3 * x),
+        _same("He1+He3", lambda x: x + (x**3 - 3 * x) / math.sqrt(6)),
         _same("He1+He2", lambda x: x + (x**2 - 1) / math.sqrt(2), odd=False),
         Function("tanh(x+1)", lambda x: np.tanh(x + 1), lambda x: torch.tanh(x + 1), odd=False),
     )

@@ -53,7 +53,13 @@ class Bulk:
 
         grown = form(beta * e * t**2) + beta * self.outside  # dG/dg
         G = form(beta * g * e * t) + beta * g * self.outside
-        return np.array([g * np.mean(e * t), g]), P, G, slope * first * grown + form((beta * g * e * t) ** 2), slope * grown
+        return (
+            np.array([g * np.mean(e * t), g]),
+            P,
+            G,
+            slope * first * grown + form((beta * g * e * t) ** 2),
+            slope * grown,
+        )
 
     def _trace(self, B: float, s: float) -> float:
         """``V2 = g``: the root of ``g (s + B mean(e / (1 + beta B g e))) = 1``, by Newton from below."""
@@ -134,9 +140,7 @@ def predict(
     return _solve(bulk, e, means, alpha / beta, lam, p=beta * d)
 
 
-def _bulk(
-    covariance: np.ndarray, v: np.ndarray, theta: np.ndarray, gamma: float, beta: float, extra: tuple
-) -> Bulk:
+def _bulk(covariance: np.ndarray, v: np.ndarray, theta: np.ndarray, gamma: float, beta: float, extra: tuple) -> Bulk:
     """Directions: ``W_b v``, the norms ``|w|^2 - c``, ``W_b theta_perp``."""
     across = theta - gamma * v
     across = across / max(np.linalg.norm(across), 1e-300)
@@ -228,4 +232,6 @@ def _variances(bulk: Bulk, squares: np.ndarray, w: np.ndarray, ratio: float, lam
         V = newton if (newton > 0).all() else plain
         if done:
             return V
-    raise NotConverged(f"network saddle point not found after {_ITERATIONS} steps: lam={lam:g}, V1={V[0]:g}, V2={V[1]:g}")
+    raise NotConverged(
+        f"network saddle point not found after {_ITERATIONS} steps: lam={lam:g}, V1={V[0]:g}, V2={V[1]:g}"
+    )
