@@ -52,8 +52,9 @@ html: $(NOTEBOOKS) | $(READY)
 	@$(BIN)/python -m regimes.book $(PROFILE)
 	@rm -rf build/$(PROFILE)/stage
 	@PATH="$(BIN):$$PATH" $(BIN)/jupyter-book build . --path-output build/$(PROFILE)/stage --all -n -W --keep-going -q
-# a font preload is blocked on file:// pages and only logs errors there; the icons load without it
-	@find build/$(PROFILE)/stage/_build/html -name '*.html' -exec perl -ni -e 'print unless /rel="preload" as="font"/' {} +
+# what the theme writes and a page on disk cannot use: font preloads (blocked, the icons load without them), the
+# network client thebe, and MathJax and thebe a second time; each only logs errors
+	@find build/$(PROFILE)/stage/_build/html -name '*.html' -exec perl -ni -e 'print unless m{rel="preload" as="font"|THEBE_JS_URL|sphinx-thebe\.js|<script src="[^"]*mathjax/}' {} +
 	@rm -rf build/$(PROFILE)/html && mv build/$(PROFILE)/stage/_build/html build/$(PROFILE)/html
 	@echo "the book: build/$(PROFILE)/html/index.html"
 

@@ -14,6 +14,7 @@ from regimes.check import InputError
 @pytest.fixture(autouse=True)
 def no_folder(monkeypatch):
     monkeypatch.delenv("REGIMES_DATA", raising=False)
+    datasets._images.cache_clear()
 
 
 @pytest.fixture
@@ -75,6 +76,7 @@ def test_idx_files_of_the_folder_are_read_and_checked(folder, monkeypatch):
     task = datasets.load("mnist")
     assert task.x.shape == (30, 784) and torch.equal(task.y, torch.from_numpy(np.concatenate(labels)).long())
     np.testing.assert_allclose(task.x[20].numpy(), arrays[1][0].reshape(-1) / max(a.max() for a in arrays))
+    datasets._images.cache_clear()
     (folder / f"{datasets._IDX[2]}.gz").write_bytes(gzip.compress(raws[2][:-1] + b"\0"))
     with pytest.raises(InputError, match="has checksum"):
         datasets.load("mnist")
@@ -98,6 +100,7 @@ def test_cifar_pickles_are_read_without_running_what_they_hold(folder, monkeypat
     for name in list(datasets._CIFAR_MD5):
         monkeypatch.setitem(datasets._CIFAR_MD5, name, batch(folder / "cifar-10-batches-py" / name, 2))
     assert datasets.load("cifar10").x.shape == (12, 3072)
+    datasets._images.cache_clear()
     code = batch(folder / "cifar-10-batches-py" / "test_batch", 2, extra=exec)
     monkeypatch.setitem(datasets._CIFAR_MD5, "test_batch", code)
     with pytest.raises(InputError, match=r"exec, which no published batch does"):

@@ -69,14 +69,25 @@ def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
     parts = [f"At the **{profile}** profile: {ledger.summary(list(records))}"]
     for paper in sorted({record["item"][0] for record in records}):
         own = [record for record in records if record["item"][0] == paper]
-        parts += [f"## Paper {paper}", ledger.summary(own), ledger.html_table(own)]
+        parts += [f"## Paper {paper}", ledger.summary(own), ledger.html_table(own, figure_links(profile))]
     return "\n\n".join(parts) + "\n"
 
 
-def errata_page(records: Sequence[dict[str, Any]]) -> str:
+def figure_links(profile: str) -> dict[str, str]:
+    """For each claim measured at a profile, the address of the figure that shows it, seen from a page in ``book/``."""
+    folder = parameters.root() / "build" / profile
+    return {
+        record["id"]: f"../chapters/{source.stem}.html#{record['figure']}"
+        for number, source in parameters.chapters().items()
+        for record in ledger.read(folder / f"{number}.ledger.json")
+    }
+
+
+def errata_page(records: Sequence[dict[str, Any]], profile: str) -> str:
     """Errata as Markdown: what a paper says, why it fails, what holds instead, and the measurement that decides."""
     path = parameters.root() / "book" / "errata.yml"
     measured = {record["id"]: record for record in records}
+    links = figure_links(profile)
     parts = []
     for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
         for name in entry["claims"]:
@@ -85,7 +96,7 @@ def errata_page(records: Sequence[dict[str, Any]]) -> str:
         parts.append(
             f"(erratum-{entry['id']})=\n## {entry['item']}: {entry['title']}\n\n"
             f"**The paper says.** {entry['says']}\n\n**Why it fails.** {entry['wrong']}\n\n"
-            f"**What holds.** {entry['corrected']}\n\n{ledger.html_table(own)}"
+            f"**What holds.** {entry['corrected']}\n\n{ledger.html_table(own, links)}"
         )
     return "\n\n".join(parts) + "\n"
 
@@ -120,7 +131,7 @@ def main(argv: list[str] | None = None) -> int:
         generated = parameters.root() / "book" / "_generated"
         generated.mkdir(exist_ok=True)
         (generated / "ledger.md").write_text(ledger_page(records, args.profile), encoding="utf-8")
-        (generated / "errata.md").write_text(errata_page(records), encoding="utf-8")
+        (generated / "errata.md").write_text(errata_page(records, args.profile), encoding="utf-8")
         if args.keep:
             shutil.copy(folder / "ledger.json", parameters.root() / "results" / "ledger.json")
             write_readme()

@@ -84,7 +84,7 @@ def load(name: str, *, labels: str = "class") -> Task:
     """
     check.one_of(_READERS, data=name)
     check.one_of(LABELS, labels=labels)
-    images = _READERS[name]()
+    images = _images(name, os.environ.get("REGIMES_DATA"))
     x = torch.from_numpy(images.pixels.reshape(len(images.pixels), -1).astype(np.float64) / images.pixels.max())
     classes = torch.from_numpy(images.classes.astype(np.int64))
     if name == "faces":
@@ -96,8 +96,19 @@ def load(name: str, *, labels: str = "class") -> Task:
 
 
 def identity(name: str) -> str:
-    """The words of ``load(name).source``: put them into a study's setting, so that other data are other cells."""
-    return load(name).source
+    """The words of ``load(name).source``: put them into a study's setting, so that other data are other cells.
+
+    Raises:
+        InputError: as ``load``.
+    """
+    check.one_of(_READERS, data=name)
+    return _images(name, os.environ.get("REGIMES_DATA")).source
+
+
+@functools.lru_cache(maxsize=2)
+def _images(name: str, folder: str | None) -> Images:
+    """A data set as it is stored; read once as long as ``$REGIMES_DATA`` stays what it is."""
+    return _READERS[name]()
 
 
 def split(task: Task, sizes: Sequence[int], *, seed: int) -> tuple[Task, ...]:

@@ -8,7 +8,7 @@ import functools
 import html
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -166,19 +166,27 @@ def measured(entry: dict[str, Any]) -> str:
     return str(Estimate(entry["value"], entry["low"], entry["high"], entry["n"]))
 
 
-def html_table(records: list[dict[str, Any]]) -> str:
-    """The ledger as an HTML table: claim, accepted band, measured interval, verdict."""
-    rows = []
-    for entry in records:
-        word = entry["verdict"] or ("not measured yet" if entry["value"] is None else "not judged at this size")
-        band_text = band(entry["accept"]) + (
-            f"<br><small>corrected: {band(entry['corrected'])}</small>" if entry["corrected"] else ""
-        )
-        rows.append(
-            f'<tr class="verdict-{word.replace(" ", "-")}"><td><code>{entry["id"]}</code></td>'
-            f"<td>{html.escape(entry['statement'])}<br><small>{html.escape(entry['source'])}</small></td>"
-            f"<td>{band_text}</td><td>{measured(entry)}<br><small>n = {entry['n'] or 0}</small></td>"
-            f"<td>{MARKS[entry['verdict']]} {word}</td></tr>"
-        )
-    head = "<tr><th>claim</th><th>statement</th><th>accepted</th><th>measured (95 %)</th><th>verdict</th></tr>"
-    return f'<table class="ledger"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
+def html_table(records: Iterable[dict[str, Any]], links: Mapping[str, str] | None = None) -> str:
+    """The ledger as an HTML table: claim, accepted band, measured interval, verdict.
+
+    Args:
+        records: ledger records.
+        links: for a claim's id, where the figure that shows it stands.
+    """
+    head = "<tr><th>claim</th><th>accepted</th><th>measured (95 %)</th><th>verdict</th></tr>"
+    rows = "".join(_html_row(record, (links or {}).get(record["id"])) for record in records)
+    return f'<table class="ledger"><thead>{head}</thead><tbody>{rows}</tbody></table>'
+
+
+def _html_row(entry: dict[str, Any], link: str | None) -> str:
+    word = entry["verdict"] or ("not measured yet" if entry["value"] is None else "not judged at this size")
+    name = f"<code>{entry['id']}</code>"
+    name = f'<a href="{link}">{name}</a>' if link else name
+    corrected = f"<br><small>corrected: {band(entry['corrected'])}</small>" if entry["corrected"] else ""
+    count = f"<br><small>n = {entry['n']}</small>" if entry["n"] else ""
+    return (
+        f'<tr class="verdict-{word.replace(" ", "-")}">'
+        f"<td>{name} <small>{html.escape(entry['source'])}</small><br>"
+        f"{html.escape(entry['statement'])}</td><td>{band(entry['accept'])}{corrected}</td>"
+        f"<td>{measured(entry)}{count}</td><td>{MARKS[entry['verdict']]} {word}</td></tr>"
+    )

@@ -35,11 +35,14 @@ class Estimate:
             raise InputError(f"an estimate needs low <= value <= high, got {self.low!r}, {self.value!r}, {self.high!r}")
 
     def __str__(self) -> str:
-        if self.low == self.high:
+        """The value with its interval; without it where they agree to six digits."""
+        width = self.high - self.low
+        scale = max(abs(self.low), abs(self.high))
+        if not math.isfinite(width) or scale == 0:
+            return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]" if width else f"{self.value:.6g}"
+        if width < 1e-5 * scale:
             return f"{self.value:.6g}"
-        width = (self.high - self.low) / 2
-        scale = max(abs(self.low), abs(self.high), abs(self.value))
-        digits = 2 if not width or not scale or math.isinf(scale) else max(2, 2 + math.floor(math.log10(scale / width)))
+        digits = max(2, 2 + math.floor(math.log10(2 * scale / width)))
         return f"{self.value:.{digits}g} [{self.low:.{digits}g}, {self.high:.{digits}g}]"
 
     def __neg__(self) -> "Estimate":

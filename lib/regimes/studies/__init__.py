@@ -5,7 +5,9 @@
 
 import importlib
 import pkgutil
+from collections.abc import Mapping
 from types import ModuleType
+from typing import Any
 
 from regimes import check, parameters
 from regimes.sweep import Study
@@ -34,22 +36,21 @@ def find(name: str) -> tuple[str, Study]:
     return known[name]
 
 
-def validate(number: str, values: dict[str, object]) -> None:
-    """Builds every grid of a chapter, so that a value that makes no sense is named before anything is computed.
+def resolve(
+    number: str, profile: str = "laptop", *overrides: Mapping[str, Any], study: Study | None = None
+) -> dict[str, Any]:
+    """A chapter's parameters, resolved and validated.
+
+    Every grid of the chapter (or that of one ``study``) is built, so that a value that makes no sense is named before
+    anything is computed.
 
     Raises:
-        InputError: for the first such value.
+        InputError: as ``parameters.resolve``, and for the first value that makes no sense.
     """
-    module = rooms().get(number)
-    if module is None:
-        return
-    getattr(module, "check_parameters", lambda values: None)(values)
-    for item in studies(module).values():
-        item.grid(values)
-
-
-def resolve(number: str, profile: str = "laptop", *overrides: dict[str, object]) -> dict[str, object]:
-    """A chapter's parameters, resolved and validated; see ``parameters.resolve``."""
     values = parameters.resolve(number, profile, *overrides)
-    validate(number, values)
+    module = rooms().get(number)
+    if module is not None:
+        getattr(module, "check_parameters", lambda values: None)(values)
+        for item in [study] if study else studies(module).values():
+            item.grid(values)
     return values

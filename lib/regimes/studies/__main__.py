@@ -10,7 +10,7 @@ from regimes import studies as registry
 from regimes.check import InputError
 from regimes.cli import add_parameter_options, one_line_errors, overrides
 from regimes.store import Store, provenance
-from regimes.sweep import sweep
+from regimes.sweep import Setting, Study, sweep
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
@@ -34,11 +34,17 @@ def list_studies() -> None:
             print(f"{number}  {name:36} {(item.__doc__ or '').strip().splitlines()[0]}")
 
 
+def _study(args: argparse.Namespace) -> tuple[Study, list[Setting]]:
+    """The study a command names, and its grid at the profile and parameters given."""
+    number, item = registry.find(args.name)
+    return item, item.grid(registry.resolve(number, args.profile, *overrides(args), study=item))
+
+
 def run(args: argparse.Namespace) -> None:
     """Computes as many cells of one study as fit the budget, and says what is stored."""
-    number, item = registry.find(args.name)
-    grid = item.grid(registry.resolve(number, args.profile, *overrides(args)))
-    table = sweep(item, grid, budget=duration(args.budget) if args.budget else None, jobs=args.jobs)
+    budget = duration(args.budget) if args.budget else None
+    item, grid = _study(args)
+    table = sweep(item, grid, budget=budget, jobs=args.jobs)
     cells = sum(len(setting["seeds"]) for setting in grid)
     print(
         f"{item.name}: {cells - table.attrs['missing']} of {cells} cells stored, {table.attrs['seconds']:.1f} s in all"
@@ -50,8 +56,8 @@ def run(args: argparse.Namespace) -> None:
 
 def export(args: argparse.Namespace) -> None:
     """Writes the stored cells of a study, computing none, as ``results/NAME.csv`` with its provenance."""
-    number, item = registry.find(args.name)
-    table = sweep(item, item.grid(registry.resolve(number, args.profile, *overrides(args))), budget=1e-9)
+    item, grid = _study(args)
+    table = sweep(item, grid, budget=1e-9)
     if table.empty:
         raise InputError(f"no cell of {item.name} is stored at the {args.profile} profile; run it first")
     versions = " ".join(f"{k}={v}" for k, v in provenance()["versions"].items())
