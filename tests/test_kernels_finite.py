@@ -79,7 +79,7 @@ def test_a_convolutional_module():
 def test_blocks_equal_one_go(memory, monkeypatch):
     net, x, z = weights(h=50), draw(23, 3), draw(9, 3, seed=5)
     whole = ntk(net, x), ntk(net, x, z)
-    monkeypatch.setattr("regimes.kernels.finite.TILE", 7)
+    monkeypatch.setattr("regimes.kernels.finite.TILE", {"cpu": 7})
     torch.testing.assert_close(ntk(net, x, memory=memory), whole[0], rtol=0, atol=1e-13)
     torch.testing.assert_close(ntk(net, x, z, memory=memory), whole[1], rtol=0, atol=1e-13)
 

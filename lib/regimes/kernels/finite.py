@@ -26,7 +26,7 @@ from regimes.check import InputError
 from regimes.kernels.infinite import infinite_ntk
 
 MEMORY = 2**28  # bytes of temporaries: a few tiles beyond the cache, far below a laptop's memory
-TILE = 1024  # side of a tile: matrix products at full speed
+TILE = {"cpu": 256, "cuda": 2048}  # side of a tile: its features fit in a core's cache, or fill a GPU
 
 
 class OneHiddenWeights(Protocol):
@@ -90,7 +90,7 @@ def wide_one_hidden_ntk(x: Tensor, z: Tensor | None = None) -> Tensor:
         ``(..., n, m)``.
 
     Raises:
-        InputError: for what :func:`regimes.kernels.infinite_ntk` refuses.
+        InputError: for what ``regimes.kernels.infinite_ntk`` refuses.
 
     Source: paper A, Sec. 2.2 and 2.4; the arc-cosine kernels of orders 0 and 1.
     """
@@ -111,7 +111,7 @@ def _one_hidden_ntk(
     right = x if z is None else z
     batch = torch.broadcast_shapes(network.ω.shape[:-2], x.shape[:-2], right.shape[:-2])
     out = torch.empty(*batch, x.shape[-2], right.shape[-2], dtype=x.dtype, device=x.device)
-    side = min(TILE, max(out.shape[-2:]))
+    side = min(TILE.get(x.device.type, 1024), max(out.shape[-2:]))
     # Eight arrays of a tile's side by the block of neurons: pre-activations, both features and a mask, left and right.
     block = min(h, max(1, memory // (8 * side * x.element_size() * max(1, batch.numel()))))
     for rows, columns in _tiles(*out.shape[-2:], side, z is None):
