@@ -5,8 +5,8 @@ import re
 
 import pytest
 import yaml
-from regimes import book, ledger
 
+from regimes import book, ledger
 from tests.references import ROOT
 
 HTML = ROOT / "build" / "smoke" / "html"

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+
 from regimes import check
 from regimes.check import InputError
 

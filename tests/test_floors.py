@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from regimes import check, studies
 
+from regimes import check, studies
 from tests.references import ROOT
 
 LIB = ROOT / "lib" / "regimes"

@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy.integrate import solve_ivp
+from scipy.special import expit
+
 from regimes import frozen, tasks
 from regimes.check import InputError
 from regimes.kernels import wide_one_hidden_ntk
-from scipy.integrate import solve_ivp
-from scipy.special import expit
 
 SMOOTH = {  # -l'(m), written again
     "soft_hinge": lambda m: expit(20 * (1 - m)),

@@ -6,10 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from regimes.check import InputError
-from regimes.kernels import ntk, wide_one_hidden_ntk
 from scipy.special import ndtr
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from regimes.check import InputError
+from regimes.kernels import ntk, wide_one_hidden_ntk
 
 ROUND_OFF = {torch.float64: 1e-12, torch.float32: 3e-5}
 

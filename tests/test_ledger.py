@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+
 from regimes import ledger
 from regimes.check import InputError
 from regimes.ledger import Claim, judge

@@ -3,8 +3,8 @@
 import nbformat
 import pytest
 from pytest_notebook.diffing import diff_notebooks, diff_to_string
-from regimes import ledger, parameters
 
+from regimes import ledger, parameters
 from tests.references import FOLDER, ROOT, comparable, masked
 
 CHAPTERS = sorted(parameters.chapters().items())

@@ -1,6 +1,7 @@
 """Laptop values, then the profile, then the reader: in that order, typed, and unknown names are errors."""
 
 import pytest
+
 from regimes import parameters
 from regimes.check import InputError
 

@@ -5,6 +5,7 @@ import re
 
 import nbformat
 import pytest
+
 from regimes import book, runner
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+
 from regimes import scaling
 from regimes.check import InputError
 from regimes.scaling import Estimate, bootstrap, exponent, local_exponents

@@ -1,6 +1,7 @@
 """The cell store: what identifies a cell, comparison of rows, the digest of the code behind a study."""
 
 import numpy as np
+
 from regimes import store
 from regimes.store import Cell, Store, agree
 

@@ -9,6 +9,7 @@ import time
 
 import pandas as pd
 import pytest
+
 from regimes.check import InputError
 from regimes.store import Store
 from regimes.sweep import product, study, sweep
