@@ -1,17 +1,20 @@
 """Chapter 5: the normalised kernel against depth, what it predicts, and what a finite width changes."""
 
 import functools
+import itertools
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
 
-from regimes import check, datasets
-from regimes.depth import rate, regression
-from regimes.kernels import deep_relu, infinite_ntk
+from regimes import check, datasets, descend
+from regimes.depth import definition, embedding, features, logistic, pairs, rate, regression, spectrum
+from regimes.fully_connected import fully_connected, tangent_kernel
+from regimes.kernels import deep_relu, infinite_diagonal, infinite_ntk
 from regimes.sweep import Rows, Setting, product, study
-from regimes.tasks import Task
+from regimes.tasks import Task, gaussian_points
 
 CHAPTER = "05"
 CORPORA = ("mnist", "fashion_mnist", "cifar10", "digits")
@@ -94,3 +97,356 @@ def mnist_regression(setting: Setting, seeds: list[int]) -> Rows:
             row |= {"f1": regression.macro_f1(f, test.y, 10), "mse": regression.squared_error(f, target)}
             rows.append(row | {"residual": float((f - target).norm(dim=-1).mean())})
     return rows
+
+
+def _shape_grid(p: Mapping[str, Any]) -> list[Setting]:
+    check.integer(3, shape_points=p["shape_points"])
+    return product(points=p["shape_points"], depth_max=30, seeds=[0])
+
+
+@study(version=1, grid=_shape_grid, data=EXACT)
+def kernel_shape(setting: Setting, seeds: list[int]) -> Rows:
+    """Range and slope of the kernel as a function of rho at each depth, and its distance from the definition.
+
+    ``lowest`` value, ``steepest_fall`` (smallest slope in rho), ``definition`` (largest difference from quadrature,
+    depths to 8). Source: paper C, Prop. 5 and Theorem 1.
+    """
+    rho = torch.linspace(-1, 1, setting["points"], dtype=torch.float64)
+    probe, rows = [-1.0, -0.9, -0.3, 0.0, 0.4, 0.9, 0.999], []
+    for depth in range(1, setting["depth_max"] + 1):
+        value = deep_relu.kernel_of_angle(torch.acos(rho), depth)[0]
+        row = {"seed": seeds[0], "depth": depth, "lowest": float(value.min())}
+        row["steepest_fall"] = float(((value[1:] - value[:-1]) / (rho[1:] - rho[:-1])).min())
+        if depth <= 8:
+            exact = deep_relu.kernel_of_angle(torch.acos(torch.tensor(probe, dtype=torch.float64)), depth)[0]
+            row["definition"] = max(abs(float(k) - definition.kernel(r, depth)) for r, k in zip(probe, exact))
+        rows.append(row)
+    return rows
+
+
+def _half_grid(p: Mapping[str, Any]) -> list[Setting]:
+    return product(gap=p["half_gaps"], seeds=[0])
+
+
+@study(version=1, grid=_half_grid, data=EXACT)
+def half_depth(setting: Setting, seeds: list[int]) -> Rows:
+    """The depth at which a close pair is half-way to 1/4, in units of ``1/√(1 - rho2)``. Source: paper C, Cor. 1."""
+    rho = 1 - setting["gap"]
+    half, unit = rate.half_depth(rho), pairs.depth_bound(rho)
+    return [{"seed": seeds[0], "half": half, "scaled": half / unit}]
+
+
+def _trajectory_grid(p: Mapping[str, Any]) -> list[Setting]:
+    check.integer(3, path_points=p["path_points"])
+    common = {"points": p["path_points"], "n0": p["n0"], "depth_max": 30, "seeds": range(p["path_draws"])}
+    images = {"corpus": p["corpus"], "data": datasets.identity(p["corpus"])}
+    return product(cloud=["cube", "positive cube"], **common) + product(cloud="images", **images, **common)
+
+
+@study(version=1, grid=_trajectory_grid)
+def trajectories(setting: Setting, seeds: list[int]) -> Rows:
+    """Three kernels along depth on a few points: the values of all pairs, of one fresh point, and of the diagonal.
+
+    Each row is one kernel at one depth: ``pair``, ``fresh`` and ``same`` are lists. Source: paper C, Figs. 4 and 5.
+    """
+    rows = []
+    for seed in seeds:
+        x, source = _cloud(setting, setting["points"] + 1, seed)
+        product_, n = x @ x.mT, setting["points"]
+        upper = torch.triu_indices(n, n, 1)
+        groups = {"pair": product_[upper[0], upper[1]], "fresh": product_[n, :n], "same": torch.ones(1).double()}
+        for depth in range(1, setting["depth_max"] + 1):
+            for kernel in ("theta", "rho", "eta"):
+                values = {name: _along_depth(kernel, rho, depth).tolist() for name, rho in groups.items()}
+                rows.append({"seed": seed, "depth": depth, "kernel": kernel, "source": source, **values})
+    return rows
+
+
+def _along_depth(kernel: str, rho: torch.Tensor, depth: int) -> torch.Tensor:
+    if kernel == "eta":
+        return logistic.eta(rho, depth)
+    theta, gap = deep_relu.kernel_of_angle(torch.acos(rho.clamp(-1, 1)), depth)
+    return theta if kernel == "theta" else 1 - gap
+
+
+def _cloud(setting: Setting, n: int, seed: int) -> tuple[torch.Tensor, str]:
+    """Points of a named cloud on the sphere and the words for them."""
+    kind = setting["cloud"]
+    if kind == "images":
+        (task,) = datasets.split(_pool(setting["corpus"]), [n], seed=seed)
+        return task.x, _pool(setting["corpus"]).source
+    d = setting["n0"]
+    if kind == "sphere":
+        return pairs.sphere(n, d, seed=seed), f"uniform on the unit sphere of R^{d}"
+    low = {"cube": -1.0, "positive cube": 0.0}[kind]
+    return pairs.cube(n, d, seed=seed, low=low), f"uniform in [{low:g}, 1]^{d}, on the sphere"
+
+
+def _norm_grid(p: Mapping[str, Any]) -> list[Setting]:
+    check.increasing(norm_n=p["norm_n"])
+    common = {"n": p["norm_n"], "n0": p["n0"], "fresh": p["norm_fresh"], "seeds": range(p["norm_draws"])}
+    images = {"corpus": p["corpus"], "data": datasets.identity(p["corpus"])}
+    return product(cloud="sphere", **common) + product(cloud="images", **images, **common)
+
+
+@study(version=1, grid=_norm_grid)
+def projection_norm(setting: Setting, seeds: list[int]) -> Rows:
+    """The norm of the projection operator at the depth and times of Theorem 3, mean over fresh points.
+
+    ``norm`` at ``t = ⌈1/λ_n⌉``, ``forever`` at infinite time, ``bound`` = the largest norm over ``0.6382 √t`` at
+    several times. Source: paper C, Fig. 6.
+    """
+    rows, n = [], setting["n"]
+    for seed in seeds:
+        x, source = _cloud(setting, n + setting["fresh"], seed)
+        pairs.needs_distinct(x[:n])
+        depth = max(2, math.ceil(pairs.depth_bound(pairs.largest_correlation(x[:n]))))
+        gram, cross = infinite_ntk(x[:n], depth=depth), infinite_ntk(x[n:], x[:n], depth=depth)
+        smallest = float(torch.linalg.eigvalsh(gram)[0])
+        times = [0.01, 0.1, 1.0, 10.0, math.ceil(1 / smallest), math.inf]
+        norms = spectrum.operators(gram, cross, times).norm(dim=-1)
+        worst = max(float(norms[i].max()) / math.sqrt(t) for i, t in enumerate(times[:-1])) / spectrum.norm_constant()
+        row = {"seed": seed, "source": source, "depth": depth, "smallest": smallest, "bound": worst}
+        rows.append(row | {"norm": float(norms[-2].mean()), "forever": float(norms[-1].mean())})
+    return rows
+
+
+def _eigenvalue_grid(p: Mapping[str, Any]) -> list[Setting]:
+    check.increasing(eigen_n=p["eigen_n"], eigen_depths=p["eigen_depths"])
+    for n in p["eigen_n"]:
+        check.memory(spectrum.eigenvalue_bytes(n), f"the smallest eigenvalue for {n} points")
+    return product(
+        cloud="sphere", n0=p["n0"], n=p["eigen_n"], depths=[p["eigen_depths"]], seeds=range(p["eigen_draws"])
+    )
+
+
+@study(version=1, grid=_eigenvalue_grid)
+def smallest_eigenvalue(setting: Setting, seeds: list[int]) -> Rows:
+    """The smallest eigenvalue against depth; the points of a smaller ``n`` are the first of a larger one.
+
+    ``gigabytes`` is the memory that was stated before it ran. Source: paper C, Fig. 7.
+    """
+    rows, stated = [], spectrum.eigenvalue_bytes(setting["n"]) / 2**30
+    for seed in seeds:
+        x, source = _cloud(setting, setting["n"], seed)
+        for depth in setting["depths"]:
+            value = spectrum.smallest_eigenvalue(x, depth=depth)
+            rows.append({"seed": seed, "source": source, "depth": depth, "smallest": value, "gigabytes": stated})
+    return rows
+
+
+def _bound_grid(p: Mapping[str, Any]) -> list[Setting]:
+    check.increasing(bound_n=p["bound_n"])
+    return product(cloud="sphere", n0=p["n0"], n=p["bound_n"], seeds=range(p["bound_draws"]))
+
+
+@study(version=1, grid=_bound_grid)
+def depth_bound(setting: Setting, seeds: list[int]) -> Rows:
+    """``max_ij 1/√(1 - h(x_i·x_j))``, and its median by the law of the closest pair. Source: paper C, Fig. 8."""
+    rows = []
+    median = pairs.depth_bound(pairs.closest_quantile(setting["n"], setting["n0"], 0.5))
+    for seed in seeds:
+        x, source = _cloud(setting, setting["n"], seed)
+        bound = pairs.depth_bound(pairs.largest_correlation(x))
+        rows.append({"seed": seed, "source": source, "bound": bound, "median": median})
+    return rows
+
+
+def _pair_grid(p: Mapping[str, Any]) -> list[Setting]:
+    seeds = range(p["pair_draws"])
+    inner = [{"n": 200, "n0": 16, "delta": 0.3, "measure": "inner product"}]
+    angles = [{"n": 200, "n0": 4, "delta": 0.05, "measure": "angle"}]
+    return [{**setting, "seeds": list(seeds)} for setting in inner + angles]
+
+
+@study(version=1, grid=_pair_grid, chunk=1000, data="uniform on unit spheres")
+def closest_pair(setting: Setting, seeds: list[int]) -> Rows:
+    """Whether a data set has a pair within ``delta`` (of angle, or of 1 in inner product). Source: paper C, Prop. 7."""
+    delta, rows = setting["delta"], []
+    level = 1 - delta if setting["measure"] == "inner product" else math.cos(delta)
+    bound = pairs.pair_bound(setting["n"], setting["n0"], delta)
+    for seed in seeds:
+        closest = pairs.largest_correlation(pairs.sphere(setting["n"], setting["n0"], seed=seed))
+        rows.append({"seed": seed, "found": float(closest >= level), "bound": bound})
+    return rows
+
+
+def _projector_grid(p: Mapping[str, Any]) -> list[Setting]:
+    check.increasing(projector_depths=p["projector_depths"])
+    common = {"n": p["projector_n"], "depths": [p["projector_depths"]], "seeds": range(p["projector_draws"])}
+    images = {"corpus": p["corpus"], "data": datasets.identity(p["corpus"])}
+    sphere = product(cloud="sphere", n0=[8, p["n0"]], **common)
+    return sphere + product(cloud="images", n0=p["n0"], **images, **common)
+
+
+@study(version=1, grid=_projector_grid)
+def projectors(setting: Setting, seeds: list[int]) -> Rows:
+    """Kernel matrix and limit along depth: distance of the ``projectors``, of the ``matrix`` (over n), mean ``excess``.
+
+    ``sharp`` is the predicted limit of L times the projectors' distance. Source: paper C, Theorem 3 and eq. (4).
+    """
+    rows, n = [], setting["n"]
+    for seed in seeds:
+        x, source = _cloud(setting, n, seed)
+        phi = torch.acos((x @ x.mT).clamp(-1, 1)).fill_diagonal_(1)
+        sharp = spectrum.row_mean_spread(deep_relu.offset(phi))
+        for depth in setting["depths"]:
+            gram = infinite_ntk(x, depth=depth)
+            row = {"seed": seed, "source": source, "depth": depth, "sharp": sharp}
+            row["projectors"] = spectrum.projector_distance(gram)
+            row["matrix"] = spectrum.distance_from_limit(gram) / n
+            rows.append(row | {"excess": float((gram.sum() - n) / (n * (n - 1)) - 0.25)})
+    return rows
+
+
+def _apart_grid(p: Mapping[str, Any]) -> list[Setting]:
+    check.increasing(apart_n=p["apart_n"])
+    return product(cloud="sphere", n0=16, n=p["apart_n"], depths=[[10, 30, 100]], seeds=range(p["apart_draws"]))
+
+
+@study(version=1, grid=_apart_grid)
+def operators_apart(setting: Setting, seeds: list[int]) -> Rows:
+    """``L |op(x) - op(x')|`` at infinite time for two fresh points (``apart``). Source: paper C, eq. (5)."""
+    rows, n = [], setting["n"]
+    for seed in seeds:
+        x, source = _cloud(setting, n + 2, seed)
+        for depth in setting["depths"]:
+            gram, cross = infinite_ntk(x[:n], depth=depth), infinite_ntk(x[n:], x[:n], depth=depth)
+            (op,) = spectrum.operators(gram, cross, [math.inf])
+            apart = depth * float((op[0] - op[1]).norm())
+            rows.append({"seed": seed, "source": source, "depth": depth, "apart": apart})
+    return rows
+
+
+@study(version=1, grid=lambda p: product(depth=[2, 3, 4, 6, 10], seeds=[0]), data="12 even points of a circle")
+def eta_definite(setting: Setting, seeds: list[int]) -> Rows:
+    """``eta``: ``smallest`` eigenvalue on a circle, ``diagonal`` excess, distance from its limit at depth 30.
+
+    Source: paper C, Prop. 8.
+    """
+    x, rho = logistic.circle(12), torch.linspace(-1, 1, 2001, dtype=torch.float64)
+    gram = logistic.eta((x @ x.mT).clamp(-1, 1), setting["depth"])
+    values = logistic.eta(rho, setting["depth"])
+    far = float((logistic.eta(rho, 30) - logistic.fixed_point()).abs().max())
+    smallest = float(torch.linalg.eigvalsh(gram)[0])
+    return [{"seed": seeds[0], "smallest": smallest, "diagonal": float((values[-1] - values[:-1]).min()), "far": far}]
+
+
+@study(version=1, grid=lambda p: product(bias=p["bias_betas"], n=20, n0=16, seeds=range(3)))
+def biases(setting: Setting, seeds: list[int]) -> Rows:
+    """With biases, along depth: ``gap`` (1 minus the smallest ratio to the diagonal), ``spread``, ``smallest``.
+
+    Source: paper C, App. A.
+    """
+    rows = []
+    for seed in seeds:
+        x, source = _cloud({"cloud": "sphere", **setting}, setting["n"], seed)
+        for depth in (1, 2, 5, 10, 20, 30, 40, 41, 60, 100):
+            gram = infinite_ntk(x, depth=depth, bias=setting["bias"])
+            off = gram[~torch.eye(len(x), dtype=torch.bool)]
+            row = {"seed": seed, "source": source, "depth": depth, "gap": float(1 - off.min())}
+            row |= {"spread": float(off.max() - off.min()), "smallest": float(torch.linalg.eigvalsh(gram)[0])}
+            rows.append(row)
+    return rows
+
+
+@study(version=1, grid=lambda p: product(n=20, n0=4, depth=[2, 3, 5], seeds=range(5)), data="Gaussian points x and 2x")
+def colinear(setting: Setting, seeds: list[int]) -> Rows:
+    """Smallest eigenvalue for points ``x`` and ``2x``, ``plain`` and ``embedded``. Source: paper C, App. B."""
+    rows = []
+    for seed in seeds:
+        x = gaussian_points(setting["n"], setting["n0"], seed=seed)
+        doubled = torch.cat([x, 2 * x])
+        grams = [infinite_ntk(z, depth=setting["depth"]) for z in (doubled, embedding.stereographic(doubled))]
+        plain, embedded = (float(torch.linalg.eigvalsh(gram)[0]) for gram in grams)
+        rows.append({"seed": seed, "plain": plain, "embedded": embedded})
+    return rows
+
+
+def _text_grid(p: Mapping[str, Any]) -> list[Setting]:
+    check.one_of(datasets.CORPORA, text=p["text"])
+    check.increasing(text_widths=p["text_widths"])
+    fixed = {"text": p["text"], "vocabulary": p["text_vocabulary"], "steps": p["text_steps"], "dtype": "float32"}
+    kinds = {"optimiser": ["gd", "adam"], "parametrisation": ["ntk", "standard"]}
+    return product(width=p["text_widths"], **kinds, **fixed, seeds=range(p["text_seeds"]))
+
+
+@study(version=1, grid=_text_grid, rtol=1e-3)
+def text_features(setting: Setting, seeds: list[int]) -> Rows:
+    """Two hidden ReLU layers learn a text's bigrams: how far the last hidden layer moves (``features.change``).
+
+    Rates: gradient descent 2 v in the NTK parametrisation and 2 v / width in the standard one, ``v`` the size of the
+    vocabulary (half the largest stable rate); Adam 1e-3 in both. Source: paper C, Tab. 1 and Prop. 4.
+    """
+    text = datasets.corpus(setting["text"])
+    tokens, targets = (
+        t.to(getattr(torch, setting["dtype"])) for t in features.bigrams(text.text, setting["vocabulary"])
+    )
+    v, width, rows = setting["vocabulary"], setting["width"], []
+    rate_ = {"gd": 2.0 * v / (1 if setting["parametrisation"] == "ntk" else width), "adam": 1e-3}[setting["optimiser"]]
+    for seed in seeds:
+        kind = setting["parametrisation"]
+        net = fully_connected([v, width, width, v], seeds=[seed], parametrisation=kind, gain=1.0, dtype=tokens.dtype)
+        before = net.hidden(tokens)[-1][0].clone()
+        states = descend.descend(net, tokens, targets, rate=rate_, optimiser=setting["optimiser"])
+        losses = [float(state.loss) for state in itertools.islice(states, setting["steps"] + 1)]
+        moved = features.change(before, net.hidden(tokens)[-1][0].detach())
+        source = f"bigrams of {v} words, {text.source}"
+        rows.append({"seed": seed, "source": source, "loss_start": losses[0], "loss_end": losses[-1], **moved})
+    return rows
+
+
+@study(version=1, grid=lambda p: product(alpha=[0.0, 0.1], width=[64, 256, 1024], seeds=[0]), data="the toy network")
+def toy_network(setting: Setting, seeds: list[int]) -> Rows:
+    """The l2 and l1 ``norm`` of the toy network's hidden layers. Source: paper C, Example 1."""
+    layers = features.toy_layers(setting["width"], setting["alpha"])
+    return [
+        {"seed": seeds[0], "layer": i + 1, "norm": float(np.linalg.norm(h)), "sum": float(abs(h).sum())}
+        for i, h in enumerate(layers)
+    ]
+
+
+def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
+    check.increasing(finite_depths=p["finite_depths"], finite_widths=p["finite_widths"])
+    sizes = {"depth": p["finite_depths"], "width": p["finite_widths"]}
+    return product(**sizes, n=8, n0=16, steps=p["finite_steps"], seeds=range(p["finite_seeds"]))
+
+
+@study(version=1, grid=_finite_grid, chunk=64)
+def finite_kernel(setting: Setting, seeds: list[int]) -> Rows:
+    """The kernel of finite networks before and after training on eight points with random labels.
+
+    ``before`` and ``after``: mean off-diagonal entry of the kernel divided by its diagonal; ``infinite``: the same in
+    the limit; ``diagonal``: the kernel's mean diagonal over its limit's; ``change``: the kernel's relative change in
+    training (Frobenius). Source: beyond paper C; compare Hanin and Nica 2020.
+    """
+    x, source = _cloud({"cloud": "sphere", **setting}, setting["n"], 0)
+    y = torch.from_numpy(np.random.default_rng(0).choice([-1.0, 1.0], (setting["n"], 1)))
+    widths = [setting["n0"], *[setting["width"]] * (setting["depth"] - 1), 1]
+    net = fully_connected(widths, seeds=seeds)
+    before = tangent_kernel(net, x)
+    # half the inverse of the largest eigenvalue: stable for every realisation, deep or shallow
+    rates = 0.5 * setting["n"] / torch.linalg.eigvalsh(before)[:, -1]
+    states = descend.descend(net, x, y, rate=rates)
+    losses = [state.loss for state in itertools.islice(states, setting["steps"] + 1)]
+    with torch.no_grad():
+        after = tangent_kernel(net, x)
+    limit = infinite_ntk(x, depth=setting["depth"])
+    scale = 2 ** (setting["depth"]) * infinite_diagonal(x, depth=setting["depth"])  # gain² = 2 in every layer
+    rows = []
+    for k, seed in enumerate(seeds):
+        row = {"seed": seed, "source": source, "loss": float(losses[-1][k] / losses[0][k]), "infinite": _off(limit)}
+        row |= {"before": _off(_unit(before[k])), "after": _off(_unit(after[k]))}
+        row |= {"diagonal": float((before[k].diagonal() / scale).mean())}
+        rows.append(row | {"change": float((after[k] - before[k]).norm() / before[k].norm())})
+    return rows
+
+
+def _unit(gram: torch.Tensor) -> torch.Tensor:
+    root = gram.diagonal().sqrt()
+    return gram / (root[:, None] * root)
+
+
+def _off(gram: torch.Tensor) -> float:
+    n = len(gram)
+    return float((gram.sum() - gram.diagonal().sum()) / (n * (n - 1)))

@@ -1,0 +1,76 @@
+"""What training does to the last hidden layer, on a text: the measures of paper C's Table 1 and Prop. 4.
+
+Tokens are the most frequent words of a corpus, one-hot; the target of a token is the distribution of the next token.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regimes import check
+from regimes.check import InputError
+
+
+def bigrams(text: str, vocabulary: int) -> tuple[Tensor, Tensor]:
+    """One-hot tokens ``(v, v)`` and their next-token distributions ``(v, v)``, rows summing to 1, float64.
+
+    The vocabulary is the ``v`` most frequent words that some vocabulary word follows; pairs with another word between
+    them do not count.
+
+    Raises:
+        InputError: for fewer than two words, or a text with too few different ones.
+    """
+    check.integer(2, vocabulary=vocabulary)
+    words = text.split()
+    common = [word for word, _ in Counter(words).most_common(vocabulary)]
+    if len(common) < vocabulary:
+        raise InputError(f"vocabulary must be at most {len(common)}, the words of this text, got {vocabulary}")
+    index = {word: i for i, word in enumerate(common)}
+    counts = torch.zeros(vocabulary, vocabulary, dtype=torch.float64)
+    for (a, b), count in Counter(pairwise(words)).items():
+        if a in index and b in index:
+            counts[index[a], index[b]] = count
+    counts += 1 / vocabulary  # one pseudo-count a row: no row is empty
+    return torch.eye(vocabulary, dtype=torch.float64), counts / counts.sum(1, keepdim=True)
+
+
+def change(before: Tensor, after: Tensor) -> dict[str, float]:
+    """How far the last hidden layer ``(n, width)`` has moved, averaged over the ``n`` inputs.
+
+    Returns:
+        ``norm`` = ``|h_t - h_0|_2``, ``largest`` = ``max_i |h_{t,i} - h_{0,i}|``, ``ratio`` of the two, ``inner`` =
+        mean absolute change of ``<h(x), h(x')>`` over pairs, and ``relative`` = the change of the matrix of inner
+        products over its norm (Frobenius).
+
+    Source: paper C, Tab. 1 and Prop. 4.
+    """
+    moved = after - before
+    norm, largest = moved.norm(dim=-1), moved.abs().amax(-1)
+    gram = before @ before.mT
+    shift = after @ after.mT - gram
+    pairs = ~torch.eye(len(gram), dtype=torch.bool, device=gram.device)
+    return {
+        "norm": float(norm.mean()),
+        "largest": float(largest.mean()),
+        "ratio": float((norm / largest.clamp_min(torch.finfo(norm.dtype).tiny)).mean()),
+        "inner": float(shift[pairs].abs().mean()),
+        "relative": float(shift.norm() / gram.norm()),
+    }
+
+
+def toy_layers(width: int, alpha: float) -> Sequence[np.ndarray]:
+    """The hidden layers of the toy network at its start: identity activations, all neurons at ``width^-(1+alpha)``.
+
+    Source: paper C, Example 1 and Fig. 1 (three inputs equal to 1).
+    """
+    check.integer(1, width=width)
+    check.at_least(0, alpha=alpha)
+    x = np.ones(3)
+    first = np.full((width, 3), 1 / (np.sqrt(3) * width ** (1 + alpha)))
+    second = np.full((width, width), 1 / np.sqrt(width))
+    h1 = first @ x / np.sqrt(3)
+    return h1, second @ h1 / np.sqrt(width)

@@ -1,0 +1,107 @@
+"""Points on a sphere and their closest pair: how deep a network may be before it no longer tells them apart."""
+
+import math
+
+import numpy as np
+import torch
+from scipy import special
+from torch import Tensor
+
+from regimes import check
+from regimes.check import InputError
+from regimes.depth import rate
+from regimes.tasks import gaussian_points
+
+TOLERANCE = 1e-9  # how far a squared norm may be from 1, or two points from each other, to count as on it, or the same
+
+
+def sphere(n: int, d: int, *, seed: int) -> Tensor:
+    """``n`` points uniform on the unit sphere of R^d, ``(n, d)``; the first ones are those of a smaller ``n``."""
+    check.integer(1, n=n, d=d)
+    x = gaussian_points(n, d, seed=seed)
+    return x / x.norm(dim=-1, keepdim=True)
+
+
+def cube(n: int, d: int, *, seed: int, low: float = -1.0) -> Tensor:
+    """``n`` points uniform in ``[low, 1]^d``, each scaled to unit norm, ``(n, d)``. Source: paper C, Fig. 4."""
+    check.integer(1, n=n, d=d)
+    x = torch.from_numpy(np.random.default_rng(seed).uniform(low, 1, (n, d)))
+    return x / x.norm(dim=-1, keepdim=True)
+
+
+def needs_sphere(x: Tensor) -> None:
+    """Raises :class:`InputError` unless the rows of ``x (n, d)`` have unit norm."""
+    worst = float(((x * x).sum(-1) - 1).abs().max())
+    if not worst <= TOLERANCE:
+        raise InputError(f"points must lie on the unit sphere; a squared norm is off by {worst:.3g} (scale them first)")
+
+
+def needs_distinct(x: Tensor) -> None:
+    """Raises :class:`InputError` where two rows of ``x`` are the same: no kernel matrix of theirs can be inverted."""
+    if len(x) < 2:
+        return
+    order = np.lexsort(x.detach().cpu().numpy().T)
+    close = ((x[order[1:]] - x[order[:-1]]).abs().amax(-1) <= TOLERANCE).nonzero()
+    if len(close):
+        i, j = sorted((int(order[close[0]]), int(order[close[0] + 1])))
+        raise InputError(f"points {i} and {j} are the same; the kernel matrix needs distinct points to be inverted")
+
+
+def largest_correlation(x: Tensor, *, block: int = 2048) -> float:
+    """``max_{i<j} x_i·x_j`` of unit rows, in blocks of ``block²`` products: memory ``8 block²`` bytes beside ``x``."""
+    best = -1.0
+    for i in range(0, len(x), block):
+        for j in range(i, len(x), block):
+            product = x[i : i + block] @ x[j : j + block].mT
+            if i == j:
+                product.fill_diagonal_(-1)
+            best = max(best, float(product.max()))
+    return min(best, 1.0)
+
+
+def depth_bound(rho: float) -> float:
+    """``1/√(1 - h(rho))``, the depth up to which a pair at ``rho`` is claimed to stay apart.
+
+    Source: paper C, Theorem 3 and Fig. 8; the right constant is ``2.975`` for half the way (``rate.half_depth``).
+    """
+    check.within(-1.000001, 1, rho=rho)
+    return float((1 - rate.layer_map(torch.tensor(rho, dtype=torch.float64))) ** -0.5)
+
+
+def angle_probability(angle: float, n0: int) -> float:
+    """``P(theta ≤ angle)`` for two independent uniform points of the sphere of R^n0, ``0 < angle ≤ π/2``.
+
+    Raises:
+        InputError: for ``n0 < 2`` or an angle outside that interval.
+
+    Source: Cai, Fan and Jiang 2013, as quoted in paper C, Prop. 7; in closed form a regularised beta function.
+    """
+    check.integer(2, n0=n0)
+    check.within(0, math.pi / 2 + 1e-12, angle=angle)
+    return float(special.betainc((n0 - 1) / 2, 0.5, math.sin(angle) ** 2) / 2)
+
+
+def pair_bound(n: int, n0: int, delta: float) -> float:
+    """``C(n, 2) √(n0/2) delta^(n0-1) / (√π (n0 - 1))``: a bound for *angles* up to ``delta``, not for ``1 - x·x'``.
+
+    Source: paper C, Prop. 7.
+    """
+    check.integer(3, n0=n0)
+    logarithm = math.log(math.comb(n, 2)) + 0.5 * math.log(n0 / 2 / math.pi) + (n0 - 1) * math.log(delta)
+    return math.exp(logarithm) / (n0 - 1)
+
+
+def chance_of_pair(n: int, n0: int, angle: float) -> float:
+    """``P(some pair within angle) = 1 - exp(-C(n, 2) p)``, pairs counted as independent (Poisson).
+
+    The error of that is of the order of ``n³ p²``, far below one where it is used here.
+    """
+    return -math.expm1(-math.comb(n, 2) * angle_probability(angle, n0))
+
+
+def closest_quantile(n: int, n0: int, chance: float) -> float:
+    """The inner product that the closest pair exceeds with probability ``chance`` (Poisson, as above)."""
+    check.within(0, 1, chance=chance)
+    single = -math.log1p(-chance) / math.comb(n, 2)
+    sine_squared = special.betaincinv((n0 - 1) / 2, 0.5, 2 * single)
+    return math.sqrt(1 - sine_squared)
