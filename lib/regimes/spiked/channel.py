@@ -1,7 +1,8 @@
 """Results 3.1 and 3.2: the spiked random features that stand for a trained network, and their conditional map.
 
-Scales. Inputs ``x ~ N(0, I_d)``; network ``f(x) = a·σ(W x) / sqrt(p)``; rows of the bulk have norm ``sqrt(c)``; the spike
-is ``r 1_p v^T`` with ``|v| = 1``; ``alpha0 = n0/d``. The step size is ``eta = step * p`` (the gradient's ``1/p`` cancels).
+Scales. Inputs ``x ~ N(0, I_d)``; network ``f(x) = a·σ(W x) / sqrt(p)``; rows of the bulk have norm ``sqrt(c)``; the
+spike is ``r 1_p v^T`` with ``|v| = 1``; ``alpha0 = n0/d``. The step size is ``eta = step * p`` (the gradient's ``1/p``
+cancels).
 """
 
 from dataclasses import dataclass
@@ -25,9 +26,10 @@ class Spiked:
 def equivalent(
     activation: str | Function, target: str | Function, *, alpha0: float, step: float, noise: float = 0.0
 ) -> Spiked:
-    r"""The spiked random features equivalent to a network after one gradient step of size ``eta = step * p``.
+    """The spiked random features equivalent to a network after one gradient step of size ``eta = step * p``.
 
-    ``r = step h1 sqrt(t1^2 + t2/alpha0)``, ``gamma = t1 / sqrt(t1^2 + t2/alpha0)``, ``c = 1 + step^2 t2 h1_check/alpha0``.
+    ``r = step h1 sqrt(t1^2 + t2/alpha0)``, ``gamma = t1 / sqrt(t1^2 + t2/alpha0)``,
+    ``c = 1 + step^2 t2 h1_check/alpha0``.
 
     Args:
         activation: odd; ``regimes.spiked.functions.FUNCTIONS`` names some.

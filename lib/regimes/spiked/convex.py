@@ -115,7 +115,7 @@ def _logistic(y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> tuple[np.ndarr
 
 @dataclass(frozen=True)
 class Solution:
-    """As :class:`regimes.spiked.theory.Solution`, with the fraction of wrong signs ``sign_error`` (for target ``sign``)."""
+    """As :class:`regimes.spiked.theory.Solution`, with the share of wrong signs ``sign_error`` (target ``sign``)."""
 
     test_error: float
     sign_error: float
@@ -141,7 +141,7 @@ def solve(
     gamma: float = 1.0,
     bias: float | None = None,
     width: float = np.inf,
-    nodes: tuple[int, int] = (70, 20),
+    nodes: tuple[int, int] = (50, 12),
 ) -> Solution:
     """Errors and overlaps of a convex loss on spiked random features.
 

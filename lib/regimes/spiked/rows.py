@@ -40,7 +40,7 @@ class Bulk:
     beta: float
 
     def functionals(self, B: float, s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """``(V1, V2)``, minus its Jacobian ``P``, the overlaps ``G`` and minus its derivatives by ``B`` and by ``s``."""
+        """``(V1, V2)``, minus its Jacobian ``P``, the overlaps ``G``, minus its derivatives by ``B`` and ``s``."""
         e, beta = self.eigenvalues, self.beta
         g = self._trace(B, s)
         t = 1 / (1 + beta * B * g * e)
