@@ -17,7 +17,7 @@ NOTEBOOKS = $(CHAPTERS:%=build/$(PROFILE)/%.ipynb)
 CODE := $(shell find lib/regimes -name '*.py' 2>/dev/null) book/claims.yml $(wildcard chapters/profiles/*.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help book chapters html smoke test pytest lint bench bench-peers references clean clean-cells
+.PHONY: help book chapters html smoke test pytest lint bench bench-peers references keep clean clean-cells
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -84,6 +84,9 @@ bench-peers: | $(READY) ## speed against other packages, in an environment of th
 references: ## renew the stored notebooks that the tests compare with (look at the diff!)
 	@$(MAKE) --no-print-directory chapters PROFILE=smoke
 	@$(BIN)/python -m tests.references
+
+keep: html ## make this profile's ledger (and picture) the README's and results/ledger.json
+	@$(BIN)/python -m regimes.book $(PROFILE) --keep
 
 clean: ## remove everything built, also the stored cells
 	rm -rf build runs _build book/_generated chapters/*.ipynb .pytest_cache .ruff_cache
