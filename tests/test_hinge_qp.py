@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import lsq_linear, minimize
+from scipy.special import expit
 
 from regimes.hinge_qp import box_qp, implicit_step, violation
 
@@ -56,7 +57,7 @@ def test_equal_points_are_no_obstacle():
 @pytest.mark.parametrize("scale", [0.1, 10.0, 1e5])
 def test_smooth_step_agrees_with_a_general_minimiser(scale):
     def logistic(m):
-        sigma = 1 / (1 + np.exp(m))
+        sigma = expit(-m)
         return np.logaddexp(0, -m), -sigma, sigma * (1 - sigma)
 
     h, rng = gram(25, 60, 2)
