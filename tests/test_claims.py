@@ -1,0 +1,33 @@
+"""The declarations: well formed, and no item of the five papers without a claim."""
+
+import re
+
+import pytest
+
+from regimes import ledger
+from regimes.parameters import PROFILES
+
+# every figure, table and statement that the book sets out to reproduce
+ITEMS = """
+A.Fig1 A.Fig2 A.Fig3 A.Fig4 A.Fig5 A.Fig6 A.Fig7 A.Fig8 A.Fig9 A.Fig10 A.Fig11 A.Fig12 A.AppA A.AppC A.AppD A.AppE
+B.Fig4 B.Fig5 B.Fig6 B.Fig8A B.Fig8B B.Fig8C B.Fig8D B.Sec2 B.Sec3 B.Fig9 B.Fig10 B.Fig11 B.Sec5
+C.Fig2 C.Fig3 C.Fig4 C.Fig5 C.Fig6 C.Fig7 C.Fig8 C.Tab1 C.Tab2 C.Ex1 C.Ex2 C.Prop4 C.Prop5 C.Prop7 C.Prop8 C.Cor1
+C.Thm2 C.Thm3 C.AppA C.AppB
+D.Fig1 D.Fig2 D.Fig3 D.Fig4 D.Fig5 D.Fig6 D.Fig7 D.Fig8 D.Fig9 D.Prop2 D.Prop3 D.Prop4 D.Prop10 D.Eq20 D.Eq22 D.Eq28
+E.Res1 E.Res2 E.Res3 E.Fig1 E.Fig2 E.Fig3 E.Fig4 E.Fig5 E.Fig6 E.Fig7 E.Fig8 E.Bounds E.Loss E.Net
+""".split()
+
+
+@pytest.mark.parametrize("item", ITEMS)
+def test_every_item_of_the_papers_has_a_claim(item):
+    assert any(claim.item == item for claim in ledger.claims().values())
+
+
+def test_declarations_are_well_formed():
+    for claim in ledger.claims().values():
+        assert claim.item in ITEMS and re.fullmatch(rf"{re.escape(claim.item)}-[a-z0-9-]+", claim.id), claim.id
+        assert claim.statement.endswith((".", ")")) and claim.source.startswith(f"paper {claim.item[0]}, "), claim.id
+        assert claim.profiles and set(claim.profiles) <= set(PROFILES), claim.id
+        for low, high in filter(None, (claim.accept, claim.corrected)):
+            assert low < high, claim.id
+        assert (claim.corrected is None) == (claim.erratum is None), claim.id
