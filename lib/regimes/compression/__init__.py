@@ -1,0 +1,133 @@
+r"""Compression of uninformative directions: its measures, and the theory of the stripe.
+
+The first ``d_parallel`` coordinates are informative, the other ``d_perp = d - d_parallel`` are not. First-layer weights
+``ω (..., h, d)`` and biases ``b (..., h)`` are those of ``f = (1/h) Σ_n β_n σ(ω_n·x/√d + b_n)``; leading axes are
+independent realisations, networks at several times, or both.
+
+:mod:`regimes.compression.stripe` has the limits of an infinite amplification and the fixed points of neurons,
+:mod:`regimes.compression.neuron` the equations of motion of single neurons before the first margin is met.
+
+Source: paper A, Sec. 2.3, 2.5 and 3.2.
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from regimes import check
+from regimes.check import InputError
+from regimes.compression.stripe import FixedPoint, Stripe
+
+MEANS = ("quadratic", "arithmetic")
+
+__all__ = [
+    "FixedPoint",
+    "Stripe",
+    "amplification",
+    "attractor_distance",
+    "neuron_amplification",
+    "neuron_vector",
+    "sees_data",
+]
+
+
+def amplification(ω: Tensor, d_parallel: int, *, mean: str = "quadratic") -> Tensor:
+    """The global amplification ``Λ``: informative over uninformative size of all first-layer weights.
+
+    With ``r_j = √(mean_n ω_nj²)``, ``quadratic`` is the paper's ``√(mean_∥ r_j² / mean_⊥ r_j²)`` and ``arithmetic``
+    the original code's ``mean_∥ r_j / mean_⊥ r_j``, which its plots show. Both are near 1 at the start, by isotropy.
+    With one informative direction the arithmetic one is never the smaller.
+
+    Args:
+        ω: ``(..., h, d)``.
+        d_parallel: number of informative directions, at least 1 and below ``d``.
+        mean: ``quadratic`` or ``arithmetic``.
+
+    Returns:
+        ``(...)``.
+
+    Raises:
+        InputError: for a ``d_parallel`` that leaves no uninformative direction, or an unknown mean.
+
+    Source: paper A, Eq. 3 and 10 (quadratic).
+    """
+    check.one_of(MEANS, mean=mean)
+    _needs_both_kinds(ω, d_parallel)
+    square = ω.square().mean(-2)
+    size = square if mean == "quadratic" else square.sqrt()
+    ratio = size[..., :d_parallel].mean(-1) / size[..., d_parallel:].mean(-1)
+    return ratio.sqrt() if mean == "quadratic" else ratio
+
+
+def neuron_amplification(ω: Tensor, d_parallel: int) -> Tensor:
+    """``λ_n = rms of ω_n,∥ / rms of ω_n,⊥`` of each neuron, ``(..., h)``.
+
+    The text on single neurons of the stripe uses ``ω_1/|ω_⊥| = ± λ_n/√(d - 1)`` under the same letter.
+
+    Raises:
+        InputError: for a ``d_parallel`` that leaves no uninformative direction.
+
+    Source: paper A, Eq. 3.
+    """
+    _needs_both_kinds(ω, d_parallel)
+    square = ω.square()
+    return (square[..., :d_parallel].mean(-1) / square[..., d_parallel:].mean(-1)).sqrt()
+
+
+def neuron_vector(ω: Tensor, b: Tensor) -> Tensor:
+    """``z_n = -√d b_n ω_n / |ω_n|²``, the point of a neuron's hyperplane nearest to the origin, ``(..., h, d)``.
+
+    Source: paper A, Sec. 2.5.
+    """
+    return -math.sqrt(ω.shape[-1]) * b[..., None] * ω / ω.square().sum(-1, keepdim=True)
+
+
+def sees_data(ω: Tensor, b: Tensor, x: Tensor) -> Tensor:
+    """Which neurons are active on at least one point, ``(..., h)``; the others never move.
+
+    Args:
+        ω: ``(..., h, d)``.
+        b: ``(..., h)``.
+        x: points ``(..., p, d)``.
+    """
+    return (x @ ω.mT / math.sqrt(x.shape[-1])).amax(-2) + b > 0
+
+
+def attractor_distance(ω: Tensor, b: Tensor, x: Tensor, attractors: Sequence[FixedPoint]) -> Tensor:
+    """How far the vector ``z_n`` of each neuron that sees data is from the nearest attractor of its kind.
+
+    Args:
+        ω: ``(h, d)``.
+        b: ``(h,)``.
+        x: training points ``(p, d)``.
+        attractors: as :meth:`Stripe.attractors` gives them; a neuron is compared with those of the sign of its
+            ``ω_1``, its ``λ``.
+
+    Returns:
+        ``(h,)``: ``|z_n - (z*, 0)|``, NaN for neurons that see no data, infinity where there is no attractor of the
+        neuron's sign.
+
+    Raises:
+        InputError: if no neuron sees data.
+
+    Source: paper A, Fig. 4c.
+    """
+    seen = sees_data(ω, b, x)
+    if not bool(seen.any()):
+        raise InputError("no neuron sees data: every hyperplane leaves all training points on its inactive side")
+    z = neuron_vector(ω, b)
+    nearest = torch.full_like(b, torch.inf)
+    for point in attractors:
+        along = (z[..., 0] - point.z).square() + z[..., 1:].square().sum(-1)
+        nearest = torch.where(torch.sign(ω[..., 0]) == point.sign, torch.minimum(nearest, along.sqrt()), nearest)
+    return torch.where(seen, nearest, torch.nan)
+
+
+def _needs_both_kinds(ω: Tensor, d_parallel: int) -> None:
+    check.integer(1, d_parallel=d_parallel)
+    if d_parallel >= ω.shape[-1]:
+        raise InputError(
+            f"d_parallel must be below d = {ω.shape[-1]} to leave an uninformative direction: {d_parallel}"
+        )
