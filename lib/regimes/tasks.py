@@ -3,6 +3,7 @@
 All inputs are float64; every generator draws from its own seed, apart from those of initialisation and batch order.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ from regimes import check
 from regimes.check import InputError
 
 STRIPE = (-0.3, 1.18549)  # equiprobable labels; Source: paper A, Sec. 2.1
+RADIUS = math.sqrt(2 * math.log(2))  # median of |x_∥| in the plane, 1.17741; Source: paper A, Sec. 4
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,38 @@ def stripe(p: int, d: int, *, interfaces: Sequence[float] = STRIPE, seed: int | 
     return Task(x, label(x), f"stripe, d={d}, p={p}, interfaces at x₁ = {walls}", d_parallel=1, label=label)
 
 
+def cylinder(p: int, d: int, *, d_parallel: int = 2, radius: float = RADIUS, seed: int | Sequence[int] = 0) -> Task:
+    """Gaussian points labelled by a cylinder about the last ``d - d_parallel`` axes: ``y = +1`` for ``|x_∥| > radius``.
+
+    ``x_∥`` are the first ``d_parallel`` coordinates. With the default two and the default radius the labels are
+    equiprobable.
+
+    Args:
+        p: number of points.
+        d: dimension of the input.
+        d_parallel: number of informative directions, at least 1 and below ``d``.
+        radius: radius of the cylinder.
+        seed: one seed, giving ``x (p, d)``, or several, giving ``x (len(seed), p, d)``.
+
+    Raises:
+        InputError: for ``p < 1``, ``d_parallel`` below 1 or not below ``d``, or a radius that is not positive.
+
+    Source: paper A, Sec. 4.
+    """
+    check.integer(1, p=p, d_parallel=d_parallel)
+    check.integer(2, d=d)
+    if d_parallel >= d:
+        raise InputError(f"d_parallel must be below d = {d}, to leave an uninformative direction, got {d_parallel}")
+    check.positive(radius=radius)
+
+    def label(x: Tensor) -> Tensor:
+        return torch.where(x[..., :d_parallel].norm(dim=-1) > radius, 1.0, -1.0).to(x.dtype)
+
+    x = gaussian_points(p, d, seed=seed)
+    source = f"cylinder, d={d}, p={p}, radius {radius:.4g} in the first {d_parallel} directions"
+    return Task(x, label(x), source, d_parallel=d_parallel, label=label)
+
+
 def gaussian_points(p: int, d: int, *, seed: int | Sequence[int]) -> Tensor:
     """Standard normal points ``(p, d)``, or ``(len(seed), p, d)`` for a list of seeds; the same on every device."""
     if isinstance(seed, Sequence):
@@ -82,4 +116,8 @@ def needs_both_labels(y: Tensor) -> None:
     if not bool(((y == 1) | (y == -1)).all()):
         raise InputError("labels must be -1 or +1 for a classification loss")
     if not bool(((y == 1).any(-1) & (y == -1).any(-1)).all()):
-        raise InputError("labels must hold both classes, got a single one")
+        single = int(((y == 1).all(-1) | (y == -1).all(-1)).sum())
+        raise InputError(
+            f"labels must hold both classes, got a single one in {single} of {y[..., 0].numel()} draws of "
+            f"{y.shape[-1]} points: take more points, or other interfaces"
+        )
