@@ -37,6 +37,8 @@ def page(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
             output.data = {kind: data for kind, data in output.data.items() if kind == "image/png"}
             figure = {"name": about.name, "caption": about.caption, "align": "center"}
             cell.metadata["mystnb"] = {"figure": figure, "image": {"alt": about.alt}}
+            # a reader wants the picture first; its code folds out
+            cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
     return notebook
 
 
