@@ -1,0 +1,196 @@
+r"""Learning curves of tasks with few informative directions: errors, what theory says of their exponents, compression.
+
+A curve is the test error ``ε(p) ~ p^(-β)``. The predictor of a frozen kernel of finite width is evaluated through the
+weights it moves: ``f(z) = Σ_μ c_μ Θ(z, x_μ) = ∇f(z)·ΔW`` with ``ΔW = Σ_μ c_μ ∇f(x_μ)``, at a cost of ``O(h d)`` a test
+point where the kernel between test and training points would cost ``O(h p)``.
+
+Source: paper A, Sec. 3.1, 4 and Fig. 3.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regimes import check, frozen
+from regimes.check import InputError
+from regimes.kernels import ntk, wide_one_hidden_ntk
+from regimes.kernels.finite import OneHiddenWeights
+from regimes.tasks import Task
+
+BLOCK = 2**24  # entries of the pre-activations of one block of test points
+
+
+def lazy_exponent(d: int) -> float:
+    """``β = d/(3d - 2)`` of a kernel with a cusp (``ξ = 1``) and smooth interfaces. Source: paper A, Sec. 3.1 and 4.
+
+    Raises:
+        InputError: for ``d < 1``.
+    """
+    check.integer(1, d=d)
+    return d / (3 * d - 2)
+
+
+def feature_exponent(d: int, d_parallel: int) -> float:
+    """``β`` of feature learning: ``(2d - 1)/(3d - 2)`` for ``d_parallel = 1``, else ``(d + d_perp/2)/(3d - 2)``.
+
+    It is the lazy exponent of data compressed by ``Λ ~ √p``. Source: paper A, Sec. 3.1 and 4.
+
+    Raises:
+        InputError: unless ``1 <= d_parallel < d``.
+    """
+    return lazy_exponent(d) + 0.5 * compression_gain(d, d_parallel)
+
+
+def compression_gain(d: int, d_parallel: int) -> float:
+    """The exponent ``g`` of the gain ``ε ~ Λ^(-g)`` by a compression of the uninformative directions.
+
+    ``2(d - 1)/(3d - 2)`` for planar interfaces, ``d_perp/(3d - 2)`` for ``d_parallel > 1``.
+
+    Raises:
+        InputError: unless ``1 <= d_parallel < d``.
+
+    Source: paper A, Sec. 3.1 and 4.
+    """
+    check.integer(1, d_parallel=d_parallel)
+    check.integer(2, d=d)
+    if d_parallel >= d:
+        raise InputError(f"d_parallel must be below d = {d}, got {d_parallel}")
+    return (2 * (d - 1) if d_parallel == 1 else d - d_parallel) / (3 * d - 2)
+
+
+def compress(x: Tensor, d_parallel: int, factor: Tensor) -> Tensor:
+    """Points with their uninformative coordinates divided by ``factor``.
+
+    Args:
+        x: ``(..., p, d)``.
+        d_parallel: number of informative directions, which stay.
+        factor: ``(...)``, one a realisation, positive.
+
+    Returns:
+        ``(..., p, d)``.
+
+    Raises:
+        InputError: for a factor that is not positive and finite.
+
+    Source: paper A, Sec. 3.1.
+    """
+    if not bool((torch.isfinite(factor) & (factor > 0)).all()):
+        raise InputError("the compression factor must be positive and finite")
+    scale = factor[..., None, None].expand(*factor.shape, 1, x.shape[-1]).clone()
+    scale[..., :d_parallel] = 1
+    return x / scale
+
+
+def wrong(f: Tensor, y: Tensor) -> Tensor:
+    """Share of points with ``f y <= 0``, over the last axis: ties are errors, as in the original code."""
+    return (f * y <= 0).double().mean(-1)
+
+
+@dataclass(frozen=True)
+class Lazy:
+    """What a frozen kernel learnt, for each realisation.
+
+    Attributes:
+        error: test errors ``(S,)``.
+        ended: why each flow ended, ``"zero loss"`` or the reason.
+        f: the learnt function on the test points ``(S, n)``.
+    """
+
+    error: Tensor
+    ended: tuple[str, ...]
+    f: Tensor
+
+
+def wide_lazy(train: Task, test: Task) -> Lazy:
+    """Learning with the kernel of the infinitely wide network; tasks with a leading axis ``(S, ., d)``, float64.
+
+    Raises:
+        InputError: as ``regimes.frozen.fit``.
+
+    Source: paper A, Sec. 2.4 (NTK regime).
+    """
+    fitted = frozen.fit(wide_one_hidden_ntk(train.x), train.y)
+    f = torch.stack(
+        [wide_predictor(x, c, z) for x, c, z in zip(train.x, fitted.coefficients.to(train.x), test.x, strict=True)]
+    )
+    return Lazy(wrong(f, test.y), fitted.ended, f)
+
+
+def wide_predictor(x: Tensor, c: Tensor, z: Tensor) -> Tensor:
+    """``Σ_μ c_μ Θ(z, x_μ)`` with the infinitely wide network's kernel, in blocks; ``x (p, d)``, ``z (n, d)``."""
+    step = max(1, BLOCK // len(x))
+    return torch.cat([wide_one_hidden_ntk(part, x) @ c for part in z.split(step)])
+
+
+def lazy(weights: OneHiddenWeights, train: Task, test: Task) -> Lazy:
+    """Learning with the tangent kernel frozen at given weights ``ω (S, h, d)``, initial or trained.
+
+    Raises:
+        InputError: as ``regimes.frozen.fit``.
+
+    Source: paper A, Eq. 4 at a fixed kernel.
+    """
+    fitted = frozen.fit(ntk(weights, train.x), train.y)
+    f = tangent_predictor(weights, train.x, fitted.coefficients.to(train.x), test.x)
+    return Lazy(wrong(f, test.y), fitted.ended, f)
+
+
+def tangent_predictor(weights: OneHiddenWeights, x: Tensor, c: Tensor, z: Tensor) -> Tensor:
+    """``f(z) = Σ_μ c_μ Θ(z, x_μ)`` with the kernel at the weights, through the displacement of the weights.
+
+    Args:
+        weights: ``ω (..., h, d)``, ``b`` and ``β (..., h)``.
+        x: training points ``(..., p, d)``.
+        c: dual coefficients ``(..., p)``.
+        z: points ``(..., n, d)``.
+
+    Returns:
+        ``(..., n)``.
+
+    Source: paper A, Eq. 1 and Sec. 2.4.
+    """
+    h = weights.ω.shape[-2]
+    ω, β = augmented(weights), weights.β[..., None]
+    moved_β, moved_ω = torch.zeros_like(β), torch.zeros_like(ω)
+    step = max(1, BLOCK // h)
+    for points, weight in zip(x.split(step, dim=-2), c.split(step, dim=-1)):
+        points = with_bias(points)
+        u = ω @ points.mT  # (..., h, block)
+        moved_β += u.clamp_min(0) @ weight[..., None]
+        moved_ω += (u > 0).to(u) @ (points * weight[..., None])
+    moved_ω *= β
+    found = []
+    for points in z.split(step, dim=-2):
+        points = with_bias(points)
+        u = ω @ points.mT
+        slope = β * (moved_ω @ points.mT)
+        found.append((torch.where(u > 0, u * moved_β + slope, 0)).sum(-2))
+    return 2 / h**2 * torch.cat(found, dim=-1)  # 2: σ = √2 ReLU, twice
+
+
+def augmented(weights: OneHiddenWeights) -> Tensor:
+    """Weights on ``(x/√d, 1)``: ``(..., h, d + 1)``."""
+    return torch.cat([weights.ω, weights.b[..., None]], dim=-1)
+
+
+def with_bias(x: Tensor) -> Tensor:
+    """``(x/√d, 1)``, ``(..., n, d + 1)``."""
+    return torch.cat([x / math.sqrt(x.shape[-1]), torch.ones_like(x[..., :1])], dim=-1)
+
+
+def visible_from(centres: np.ndarray, lows: np.ndarray, highs: np.ndarray, theory: float) -> float:
+    """The smallest abscissa from which on every window's interval holds the theory's exponent; infinity if none does.
+
+    Args:
+        centres: ``(k,)`` abscissae of the windows, increasing.
+        lows: ``(k,)`` lower ends of the local exponents' intervals.
+        highs: ``(k,)`` upper ends.
+        theory: the asymptotic exponent.
+    """
+    holds = (np.asarray(lows) <= theory) & (theory <= np.asarray(highs))
+    tail = np.flatnonzero(~holds)
+    first = tail[-1] + 1 if len(tail) else 0
+    return float(centres[first]) if first < len(holds) else math.inf
