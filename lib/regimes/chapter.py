@@ -101,7 +101,7 @@ class Chapter:
             parts.append(f"Settings: {settings}.")
         return " ".join([*parts, f"Profile: {self.profile}."])
 
-    def check(self, claim_id: str, estimate: Estimate, *tables: pd.DataFrame, figure: str) -> str | None:
+    def check(self, claim_id: str, estimate: Estimate, *tables: pd.DataFrame, figure: str) -> None:
         """Judges a declared claim, stores the record and shows the verdict in one line.
 
         Args:
@@ -138,7 +138,6 @@ class Chapter:
         word = verdict or f"not judged at the {self.profile} profile"
         text = f"measured {estimate}, accepted {ledger.band(claim.accept)}"
         display(Markdown(f"{ledger.MARKS[verdict]} **{word}** — `{claim_id}`: {claim.statement} ({text})"))
-        return verdict
 
     def ledger(self) -> None:
         """Shows the verdicts of this chapter as a table."""
