@@ -1,8 +1,8 @@
 r"""Implicit steps of a gradient flow in function space: one convex problem a step, solved to its optimality conditions.
 
 A flow of the margins :math:`m = yF` under a kernel held fixed during a step of length :math:`\Delta t` obeys
-:math:`m = m_0 + A s`, :math:`s = -\ell'(m)`, with :math:`A = \Delta t\,\alpha\,(y y^\top)\circ\Theta/p`. The hinge loss has
-a multi-valued slope at its corner, and the step becomes the box problem of :func:`box_qp`; a smooth loss is solved by
+:math:`m = m_0 + A s`, :math:`s = -\ell'(m)`, with :math:`A = \Delta t\,\alpha\,(y y^\top)\circ\Theta/p`. The hinge
+loss has a multi-valued slope at its corner, and the step becomes the box problem of :func:`box_qp`; a smooth loss is solved by
 :func:`implicit_step`. Both work on the CPU in float64, whatever the flow's own precision.
 """
 
@@ -134,8 +134,9 @@ def implicit_step(
     start: np.ndarray | None = None,
     tolerance: float = 1e-9,
 ) -> Solution:
-    r"""Solves :math:`s = -\ell'(m_0 + A s)` for a smooth convex loss: the minimiser of
-    :math:`\tfrac12 s^\top A s + \sum_\mu \ell(m_{0\mu} + (As)_\mu)`.
+    r"""Solves :math:`s = -\ell'(m_0 + A s)` for a smooth convex loss.
+
+    The minimiser of :math:`\tfrac12 s^\top A s + \sum_\mu \ell(m_{0\mu} + (As)_\mu)`.
 
     Newton's method with halved steps while the objective does not fall; only points with :math:`\ell'' > 0` enter the
     linear system.
@@ -171,7 +172,7 @@ def implicit_step(
 
 
 def _newton(matrix: np.ndarray, rest: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The Newton direction ``-(1 + D A)^-1 rest``, with ``D = diag(second)``, in the symmetric form that Cholesky needs."""
+    """The Newton direction ``-(1 + D A)^-1 rest``, ``D = diag(second)``, in the symmetric form that Cholesky needs."""
     curved = np.flatnonzero(second > 0)
     root = np.sqrt(second[curved])
     inner = root[:, None] * matrix[np.ix_(curved, curved)] * root

@@ -1,0 +1,285 @@
+r"""One step of gradient flow for a batch of one-hidden-layer networks, each with its own step length.
+
+With :math:`\tilde x = (x/\sqrt d, 1)`, :math:`u = (\omega, b)` and the gates
+:math:`M_{n\mu} = [u_n\cdot\tilde x_\mu > 0]`, gradient flow reads :math:`\dot u_n = \beta_n G_n`, :math:`\dot\beta_n = u_n\cdot G_n` with
+:math:`G_n = \frac{\sqrt2}{hp}\sum_\mu M_{n\mu} y_\mu q_\mu \tilde x_\mu` and multipliers :math:`q = -\ell'(m)`.
+For a fixed :math:`G` this is a hyperbolic rotation of :math:`(u_n, \beta_n)`: exact at any step length, it conserves
+:math:`\beta_n^2 - |u_n|^2` to rounding. A step therefore needs only good averages over its length:
+
+* of the gates: half the sum of those at its two ends (the far end predicted by extrapolating :math:`G`), second order;
+* of the multipliers: implicit, :math:`q = -\ell'(m)` at the end of the step, so that neither points kept on the margin
+  nor a stiff kernel limit the step. A few true forward passes solve it to ``KKT`` times the tolerance, each correcting
+  the multipliers of the *band* of points that matter through their Gram matrix (:mod:`regimes.hinge_qp`).
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regimes.hinge_qp import box_qp, implicit_step
+from regimes.losses import Loss
+from regimes.nets import GAIN, Network
+
+KKT = 0.05  # accepted error of the implicit equations, in margins, as a share of the tolerance
+SLACK = 0.1  # the hinge's corner sits this share of the tolerance above 1, so that training ends with m >= 1
+ROUNDS = 8  # forward passes to solve the implicit equations before the step is shortened
+GROW, SHRINK = 3.0, 0.2  # bounds of the change of a step length
+REACH = 3.0  # largest rotation of a step: margins grow at most exp(2 REACH)-fold
+BAND = 5.0  # tolerances around the corner within which a point belongs to the band from the first pass
+MARGIN_SHARE = 5.0  # margins may err by this multiple of the tolerance where multipliers change
+
+
+def rotate(u: Tensor, beta: Tensor, push: Tensor) -> tuple[Tensor, Tensor]:
+    """The hyperbolic rotation of ``u (..., h, k)``, ``beta (..., h)`` by ``push = G dt (..., h, k)``."""
+    angle = push.square().sum(-1, keepdim=True).sqrt()
+    axis = push / angle.clamp(min=torch.finfo(push.dtype).tiny)
+    along, last = (u * axis).sum(-1, keepdim=True), beta.unsqueeze(-1)
+    half = torch.sinh(angle / 2)
+    sinh, cosh_1 = torch.sinh(angle), 2 * half * half
+    moved = u + axis * (along * cosh_1 + last * sinh)
+    return moved, (last + last * cosh_1 + along * sinh).squeeze(-1)
+
+
+@dataclass
+class Batch:
+    """Where a batch of realisations stands; every tensor has the leading axis ``e``.
+
+    Attributes:
+        xt: ``(e, p, k)``, inputs with a constant coordinate. y: ``(e, p)``. alpha: the scale.
+        u: ``(e, h, k)``, beta: ``(e, h)``, gates: ``(e, h, p)``, m: margins ``(e, p)``, base: ``y f_0 (e, p)``.
+        q: multipliers of the last step ``(e, p)``; push: ``G`` at the current point, before: ``G`` one step earlier.
+        t, dt, last: time, next step, previous step ``(e,)``.
+        u0, beta0, mean: start and mean ``G`` of the last step, for the path inside it.
+    """
+
+    xt: Tensor
+    y: Tensor
+    alpha: float
+    loss: Loss
+    tolerance: float
+    u: Tensor
+    beta: Tensor
+    gates: Tensor
+    m: Tensor
+    base: Tensor
+    q: Tensor
+    push: Tensor
+    before: Tensor
+    t: Tensor
+    dt: Tensor
+    last: Tensor
+    u0: Tensor
+    beta0: Tensor
+    mean: Tensor
+
+    @property
+    def corner(self) -> float:
+        """Where the hinge bends in the step."""
+        return 1.0 + SLACK * self.tolerance
+
+    def field(self, gates: Tensor, q: Tensor) -> Tensor:
+        """``G (e, h, k)`` for given gates and multipliers."""
+        weighted = self.xt * (self.y * q).unsqueeze(-1) * (GAIN / (gates.shape[1] * gates.shape[2]))
+        return gates @ weighted.to(gates.dtype)
+
+    def open_gates(self, u: Tensor) -> Tensor:
+        """The gates ``(e, h, p)`` of weights ``u``, as numbers 0 and 1."""
+        return (u @ self.xt.mT).gt_(0)
+
+    def outputs(self, gates: Tensor, u: Tensor, beta: Tensor) -> Tensor:
+        """``y f`` at the training points ``(e, p)``."""
+        slopes = (u * beta.unsqueeze(-1)).mT @ gates
+        return self.y * (slopes * self.xt.mT).sum(1) * (GAIN / gates.shape[1])
+
+    def margins(self, gates: Tensor, u: Tensor, beta: Tensor) -> Tensor:
+        """``m = y F (e, p)``, with ``F = alpha (f - f_0)``."""
+        return self.alpha * (self.outputs(gates, u, beta) - self.base)
+
+    def speed(self) -> Tensor:
+        """``dm/dt (e, p)`` at the current point, for the current multipliers."""
+        along = (self.u * self.push).sum(-1, keepdim=True)
+        slopes = (self.beta.square().unsqueeze(-1) * self.push + along * self.u).mT @ self.gates
+        return self.alpha * self.y * (slopes * self.xt.mT).sum(1) * (GAIN / self.gates.shape[1])
+
+    def gram(self, e: int, band: Tensor, gates: Tensor, u: Tensor, beta: Tensor) -> Tensor:
+        r"""``A``, the change of the margins in ``band`` by multipliers there, over the step of realisation ``e``."""
+        x, open_ = self.xt[e, band], gates[e].index_select(1, band)
+        hidden = (u[e] @ x.mT) * open_
+        opened = open_ * beta[e].unsqueeze(-1)
+        kernel = hidden.mT @ hidden + (x @ x.mT) * (opened.mT @ opened)
+        kernel = kernel.double() * (2 * self.alpha * float(self.dt[e]) / (len(u[e]) ** 2 * self.y.shape[1]))
+        return kernel * self.y[e, band].outer(self.y[e, band])
+
+    def part(self, rows: Tensor) -> "Batch":
+        """The realisations ``rows`` (an index tensor), as a batch of their own."""
+        tensors = {name: value[rows] for name, value in vars(self).items() if isinstance(value, Tensor)}
+        return replace(self, **tensors)
+
+
+def start(network: Network, x: Tensor, y: Tensor, *, alpha: float, loss: Loss, tolerance: float) -> Batch:
+    """A batch at time 0, from networks and the points ``x (e, p, d)``, ``y (e, p)`` of each, in the networks' dtype."""
+    xt = x * network.d**-0.5
+    u = network.omega
+    if network.bias:
+        xt, u = torch.cat([xt, torch.ones_like(xt[..., :1])], -1), torch.cat([u, network.b[..., None]], -1)
+    zero, time = torch.zeros_like(y), torch.zeros(len(u), dtype=torch.float64, device=u.device)
+    fresh = {"before": u, "dt": time, "last": time + math.inf, "t": time, "u0": u, "beta0": network.beta, "mean": u}
+    batch = Batch(
+        xt, y, alpha, loss, tolerance, u=u, beta=network.beta, gates=u, m=zero, base=zero, q=zero, push=u, **fresh
+    )
+    batch.gates = batch.open_gates(u)
+    batch.base = batch.outputs(batch.gates, u, network.beta)
+    batch.q = -loss.slope(zero)
+    batch.push = batch.before = batch.mean = batch.field(batch.gates, batch.q)
+    largest = batch.push.square().sum(-1).amax(-1).sqrt().double()
+    batch.dt = torch.minimum(0.05 / largest, 0.1 / batch.speed().abs().amax(-1).double())
+    batch.dt = torch.where(largest > 0, batch.dt, 1.0)
+    return batch
+
+
+def advance(batch: Batch) -> tuple[Batch, Tensor]:
+    """One attempted step: the batch afterwards, and which realisations moved ``(e,)``.
+
+    A realisation whose step was refused keeps its place, with a shorter ``dt``.
+    """
+    dt = batch.dt.to(batch.u.dtype)[:, None, None]
+    ratio = (batch.dt / (2 * batch.last)).to(batch.u.dtype)[:, None, None]
+    guess = batch.push + ratio * (batch.push - batch.before)
+    far = batch.open_gates(rotate(batch.u, batch.beta, guess * dt)[0])
+    mean = (batch.push + batch.field(far, batch.q)) / 2
+    weight = batch.u.square().sum(-1) + batch.beta.square()
+    bent = (weight * (mean - guess).square().sum(-1)).sum(-1) / weight.sum(-1)
+    error = batch.dt * bent.double().sqrt() / batch.tolerance
+    trial = _implicit(batch, far, mean, error <= 1.0)
+    error = torch.maximum(error, trial.error)
+    moved = error <= 1.0
+    factor = (0.9 * error.clamp(min=1e-6).rsqrt()).clamp(SHRINK, GROW)
+    after = replace(
+        batch, u=trial.u, beta=trial.beta, gates=far, m=trial.m, q=trial.q, t=batch.t + batch.dt, last=batch.dt
+    )
+    after.u0, after.beta0, after.mean = batch.u, batch.beta, trial.mean
+    after.push = batch.field(far, trial.q)
+    after.before = 2 * trial.mean - after.push
+    angle = after.push.square().sum(-1).amax(-1).sqrt().double()
+    after.dt = torch.minimum(batch.dt * factor, REACH / angle.clamp(min=1e-300))
+    if not bool(moved.all()):
+        batch = replace(batch, dt=batch.dt * factor.clamp(max=0.7))
+        after = _choose(moved, after, batch)
+    return after, moved
+
+
+def _choose(moved: Tensor, new: Batch, old: Batch) -> Batch:
+    """Row by row the new batch where it moved, else the old one."""
+    if not bool(moved.any()):
+        return old
+    mixed = {}
+    for name, value in vars(new).items():
+        if isinstance(value, Tensor) and value is not getattr(old, name):
+            mixed[name] = torch.where(moved.view(-1, *[1] * (value.ndim - 1)), value, getattr(old, name))
+    return replace(new, **mixed)
+
+
+@dataclass
+class _Trial:
+    """The end of an attempted step: weights, margins, mean multipliers and field, and the error in tolerances."""
+
+    u: Tensor
+    beta: Tensor
+    m: Tensor
+    q: Tensor
+    mean: Tensor
+    error: Tensor
+
+
+def _implicit(batch: Batch, far: Tensor, mean: Tensor, wanted: Tensor) -> _Trial:
+    """Solves the implicit equations of one step by correcting the multipliers until the true margins agree."""
+    dt = batch.dt.to(batch.u.dtype)[:, None, None]
+    u, beta = rotate(batch.u, batch.beta, mean * dt)
+    m = batch.margins(far, u, beta)
+    trial = _Trial(u, beta, m, batch.q, mean, torch.zeros_like(batch.dt))
+    share = _share(batch)
+    first, accepted = m, KKT * batch.tolerance
+    for rounds in range(ROUNDS + 1):
+        wrong = _violation(batch, trial, share)
+        bad = wanted & ~(wrong.amax(-1) <= accepted)
+        if not bool(bad.any()):
+            break
+        if rounds == ROUNDS:
+            trial.error[bad] = 4.0
+            break
+        q, mean = trial.q.clone(), trial.mean.clone()
+        for e in bad.nonzero().flatten().tolist():
+            band, change = _correction(batch, trial, e, far, wrong[e], share)
+            q[e, band] += change
+            columns = (batch.gates[e].index_select(1, band) + far[e].index_select(1, band)) / 2
+            weighted = batch.xt[e, band] * (batch.y[e, band] * change).unsqueeze(-1)
+            mean[e] += columns @ weighted * (GAIN / (far.shape[1] * far.shape[2]))
+        u, beta = rotate(batch.u, batch.beta, mean * dt)
+        trial = replace(trial, u=u, beta=beta, m=batch.margins(far, u, beta), q=q, mean=mean)
+        off = (trial.m - first).abs().amax(-1).double() / (2 * MARGIN_SHARE * batch.tolerance)
+        trial.error = torch.where(wanted, off, trial.error)
+        wanted = wanted & (off < 4.0)
+    return trial
+
+
+def _share(batch: Batch) -> Tensor:
+    """How much of the multiplier is taken at the end of the step ``(e, 1)``: 1 where stiff, one half where not."""
+    if batch.loss.corner:
+        return torch.ones_like(batch.y[:, :1])
+    stiff = (
+        batch.dt.to(batch.y.dtype)[:, None] * _stiffness(batch) * batch.loss.curvature(batch.m).mean(-1, keepdim=True)
+    )
+    return torch.where(stiff * batch.y.shape[1] < 1.0, 0.5, 1.0)
+
+
+def _stiffness(batch: Batch) -> Tensor:
+    """Mean of ``alpha Theta(x, x)/p`` over the training points ``(e, 1)``, up to a factor near one."""
+    h, p = batch.gates.shape[1:]
+    weights = (batch.u.square().sum(-1) + batch.beta.square()).sum(-1, keepdim=True)
+    return batch.alpha / (h * h * p) * weights * batch.xt.square().sum(-1).mean(-1, keepdim=True)
+
+
+def _violation(batch: Batch, trial: _Trial, share: Tensor) -> Tensor:
+    """By how much of a margin the implicit equations fail, point by point ``(e, p)``."""
+    if batch.loss.corner:
+        above = trial.m - batch.corner
+        return torch.where(torch.where(above > 0, trial.q > 0, trial.q < 1), above.abs(), 0.0)
+    wanted = -(1 - share) * batch.loss.slope(batch.m) - share * batch.loss.slope(trial.m)
+    return (trial.q - wanted).abs() * (batch.dt.to(batch.y.dtype)[:, None] * _stiffness(batch))
+
+
+def _correction(
+    batch: Batch, trial: _Trial, e: int, far: Tensor, wrong: Tensor, share: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The band of realisation ``e`` and the change of its multipliers."""
+    m, q = trial.m[e], trial.q[e]
+    if batch.loss.corner:
+        in_play = (wrong > 0) | ((q > 0) & (q < 1)) | ((m - batch.corner).abs() < BAND * batch.tolerance)
+    else:
+        in_play = (wrong > 0.1 * KKT * batch.tolerance) | (batch.loss.curvature(m) > 1e-6)
+    band = in_play.nonzero().flatten()
+    matrix = batch.gram(e, band, far, trial.u, trial.beta).cpu().numpy()
+    matrix[np.diag_indices_from(matrix)] *= 1.0 + 4 * torch.finfo(m.dtype).eps
+    here, old = m[band].double().cpu().numpy(), q[band].double().cpu().numpy()
+    if batch.loss.corner:
+        new = box_qp(matrix, batch.corner - here + matrix @ old, start=old, tolerance=0.1 * KKT * batch.tolerance).q
+    else:
+        new = _smooth(batch, matrix, here, old, batch.m[e, band], float(share[e]))
+    return band, torch.from_numpy(new - old).to(m)
+
+
+def _smooth(
+    batch: Batch, matrix: np.ndarray, m: np.ndarray, old: np.ndarray, before: Tensor, share: float
+) -> np.ndarray:
+    """New multipliers of the band for a smooth loss: ``share`` of them taken at the end of the step."""
+
+    def slope(margins: np.ndarray) -> tuple[np.ndarray, ...]:
+        at = torch.from_numpy(margins)
+        return batch.loss.value(at).numpy(), batch.loss.slope(at).numpy(), batch.loss.curvature(at).numpy()
+
+    fixed = (1 - share) * -batch.loss.slope(before.double()).cpu().numpy()
+    solution = implicit_step(share * matrix, m + matrix @ (fixed - old), slope, tolerance=1e-10)
+    return fixed + share * solution.q
