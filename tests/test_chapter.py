@@ -53,7 +53,7 @@ def test_table_carries_label_and_caption(opened, shown):
 
 
 def test_check_writes_the_record_and_shows_one_line(opened, shown, mini_book):
-    assert opened.check("Z.Fig1-size", Estimate.exact(3), opened.sweep(counts), figure="fig-x") == "reproduced"
+    opened.check("Z.Fig1-size", Estimate.exact(3), opened.sweep(counts), figure="fig-x")
     (record,) = json.loads((mini_book / "run" / "99.ledger.json").read_text())
     assert record["settings"] == [{"n": [1, 2, 3, 4, 5], "d": 7, "seeds": 3}] and record["data"] == "counted"
     assert record["seconds"] >= 0 and record["device"] and record["versions"]["torch"]

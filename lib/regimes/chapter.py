@@ -83,7 +83,7 @@ class Chapter:
     def table(self, rows: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame, digits: int = 4) -> None:
         """Shows rows as an HTML table with a caption that ends with data, sizes and profile."""
         text = rows.to_html(
-            index=False, float_format=lambda v: f"{v:.{digits}g}", border=0, classes="table", na_rep="—"
+            index=False, float_format=lambda v: f"{v:.{digits}g}", border=0, classes="table", na_rep="—", justify="left"
         )
         head, _, body = text.partition(">")
         display(HTML(f'{head} id="{name}"><caption>{caption} {_plain_note(self.note(*tables))}</caption>{body}'))
@@ -141,7 +141,7 @@ class Chapter:
 
     def ledger(self) -> None:
         """Shows the verdicts of this chapter as a table."""
-        display(HTML(ledger.html_table(list(self.records.values()))))
+        display(HTML(ledger.html_table(self.records.values(), errata="../book/errata.html")))
 
 
 def sources(table: pd.DataFrame) -> list[str]:

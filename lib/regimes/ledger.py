@@ -166,27 +166,32 @@ def measured(entry: dict[str, Any]) -> str:
     return str(Estimate(entry["value"], entry["low"], entry["high"], entry["n"]))
 
 
-def html_table(records: Iterable[dict[str, Any]], links: Mapping[str, str] | None = None) -> str:
+def html_table(
+    records: Iterable[dict[str, Any]], links: Mapping[str, str] | None = None, *, errata: str = "errata.html"
+) -> str:
     """The ledger as an HTML table: claim, accepted band, measured interval, verdict.
 
     Args:
         records: ledger records.
         links: for a claim's id, where the figure that shows it stands.
+        errata: the errata page, seen from the page that holds the table.
     """
     head = "<tr><th>claim</th><th>accepted</th><th>measured (95 %)</th><th>verdict</th></tr>"
-    rows = "".join(_html_row(record, (links or {}).get(record["id"])) for record in records)
+    rows = "".join(_html_row(record, (links or {}).get(record["id"]), errata) for record in records)
     return f'<table class="ledger"><thead>{head}</thead><tbody>{rows}</tbody></table>'
 
 
-def _html_row(entry: dict[str, Any], link: str | None) -> str:
+def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
     word = entry["verdict"] or ("not measured yet" if entry["value"] is None else "not judged at this size")
     name = f"<code>{entry['id']}</code>"
     name = f'<a href="{link}">{name}</a>' if link else name
+    erratum = claims()[entry["id"]].erratum
+    shown = f'<a href="{errata}#erratum-{erratum}">{word}</a>' if erratum and entry["value"] is not None else word
     corrected = f"<br><small>corrected: {band(entry['corrected'])}</small>" if entry["corrected"] else ""
     count = f"<br><small>n = {entry['n']}</small>" if entry["n"] else ""
     return (
         f'<tr class="verdict-{word.replace(" ", "-")}">'
         f"<td>{name} <small>{html.escape(entry['source'])}</small><br>"
         f"{html.escape(entry['statement'])}</td><td>{band(entry['accept'])}{corrected}</td>"
-        f"<td>{measured(entry)}{count}</td><td>{MARKS[entry['verdict']]} {word}</td></tr>"
+        f"<td>{measured(entry)}{count}</td><td>{MARKS[entry['verdict']]} {shown}</td></tr>"
     )
