@@ -37,9 +37,55 @@ def test_labels_are_equiprobable_and_seeds_are_a_leading_axis(make):
     assert torch.equal(task.label(task.x), task.y)
 
 
+@pytest.mark.parametrize("r", [2, 3, 4, 5, 8])
+def test_the_chain_is_the_sum_over_the_ring_at_unit_variance(r):
+    task = tasks.chain_monomial(200_000, 9, r=r, seed=1)
+    x = task.x.numpy()
+    chain = sum(x[:, k] * x[:, (k + 1) % r] for k in range(r))
+    deviation = math.sqrt(r if r > 2 else 4)  # the two products of a ring of two are the same one
+    np.testing.assert_allclose(task.y.numpy(), chain / deviation, rtol=1e-12, atol=1e-12)
+    assert task.y.var().item() == pytest.approx(1, abs=0.03) and task.d_parallel == r
+
+
+def test_a_decaying_chain_has_its_spectrum_in_a_shared_basis_and_unit_variance():
+    train, test = (tasks.chain_monomial(200_000, 6, r=3, decay=2.0, basis=7, seed=s) for s in (1, 2))
+    expected = np.sort(1 / (1 + np.arange(1.0, 7) ** 2))
+    for task in (train, test):
+        np.testing.assert_allclose(np.linalg.eigvalsh(np.cov(task.x.numpy().T)), expected, rtol=0.02)
+        assert task.y.var().item() == pytest.approx(1, abs=0.03)
+    np.testing.assert_allclose(np.cov(train.x.numpy().T), np.cov(test.x.numpy().T), atol=0.01)
+    other = tasks.chain_monomial(200_000, 6, r=3, decay=2.0, basis=8, seed=1)
+    assert np.abs(np.cov(train.x.numpy().T) - np.cov(other.x.numpy().T)).max() > 0.02
+
+
+def test_rotations_are_uniform():
+    # E q_ij = 0 and E q_ij^2 = 1/d for every entry; the plain QR factor has a negative mean on its diagonal
+    draws = torch.stack([tasks.rotation(3, seed=s) for s in range(4000)])
+    torch.testing.assert_close(draws @ draws.mT, torch.eye(3, dtype=draws.dtype).expand_as(draws), atol=1e-12, rtol=0)
+    assert draws.mean(0).abs().max() < 5 / math.sqrt(3 * 4000)
+    assert (draws.square().mean(0) - 1 / 3).abs().max() < 0.03
+    assert abs(float(torch.linalg.det(draws).mean())) < 5 / math.sqrt(4000)  # both orientations
+
+
+def test_a_rotated_task_keeps_its_labels_and_its_label_function():
+    task = tasks.stripe(50, 4, seed=[1, 2])
+    turn = tasks.rotation(4, seed=3)
+    turned = tasks.rotated(task, turn)
+    torch.testing.assert_close(turned.x[1, 7], turn @ task.x[1, 7])
+    assert torch.equal(turned.y, task.y) and torch.equal(turned.label(turned.x), task.y)
+    assert not torch.equal(task.label(turned.x), task.y) and turned.d_parallel is None
+    own = torch.stack([turn, turn.mT])
+    torch.testing.assert_close(tasks.rotated(task, own).x[1, 7], turn.mT @ task.x[1, 7])
+
+
 @pytest.mark.parametrize(
     ("make", "names"),
     [
+        (lambda: tasks.chain_monomial(10, 4), "r must be at most the dimension 4"),
+        (lambda: tasks.chain_monomial(10, 4, r=1), "r must be"),
+        (lambda: tasks.chain_monomial(10, 8, decay=-1.0), "decay"),
+        (lambda: tasks.rotated(tasks.stripe(10, 3), torch.ones(3, 3, dtype=torch.float64)), "orthogonal matrix"),
+        (lambda: tasks.rotated(tasks.stripe(10, 3), tasks.rotation(4, seed=0)), "size 3, got shape"),
         (lambda: tasks.cylinder(10, 2, d_parallel=2), "d_parallel must be below d = 2"),
         (lambda: tasks.cylinder(10, 3, d_parallel=0), "d_parallel"),
         (lambda: tasks.cylinder(10, 3, radius=0.0), "radius"),

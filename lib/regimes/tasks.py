@@ -104,6 +104,85 @@ def cylinder(p: int, d: int, *, d_parallel: int = 2, radius: float = RADIUS, see
     return Task(x, label(x), source, d_parallel=d_parallel, label=label)
 
 
+def chain_monomial(
+    p: int, d: int, *, r: int = 5, decay: float | None = None, basis: int = 0, seed: int | Sequence[int] = 0
+) -> Task:
+    """Gaussian points and the sum of products of neighbours in a ring of ``r`` coordinates, at unit variance.
+
+    ``y = sum_{k<r} x_k x_{(k+1) mod r} / sqrt(tr((A C)^2) / 2)`` with ``C`` the covariance of ``x`` and ``A`` the
+    Hessian of the sum, for ``C = 1`` and ``r >= 3`` the adjacency matrix of the ring, where the divisor is
+    ``sqrt(r)``. Division by the variance of the population makes training and test points labels of one function;
+    the paper divides by the sample's.
+
+    Args:
+        p: number of points.
+        d: dimension of the input.
+        r: number of informative coordinates, the first ones, from 2 to ``d``.
+        decay: ``alpha`` of the covariance's eigenvalues ``1 / (1 + k^alpha)``, ``k = 1 ... d``, in a random
+            eigenbasis; ``None`` for isotropic points.
+        basis: seed of the eigenbasis, which training and test points share.
+        seed: one seed, giving ``x (p, d)``, or several, giving ``x (len(seed), p, d)``.
+
+    Raises:
+        InputError: for ``p < 1``, ``r`` outside ``2 ... d``, or a decay below 0.
+
+    Source: paper D, Eq. 1, Apps. C and H.
+    """
+    check.integer(1, p=p)
+    check.integer(2, d=d, r=r)
+    if r > d:
+        raise InputError(f"r must be at most the dimension {d}, got {r}")
+    x, source, root = gaussian_points(p, d, seed=seed), f"chain monomial, r={r}, d={d}, p={p}", None
+    if decay is not None:
+        check.at_least(0, decay=decay)
+        root = rotation(d, seed=basis) * (1 + torch.arange(1.0, d + 1, dtype=x.dtype) ** decay).rsqrt()
+        x, source = x @ root.mT, f"{source}, covariance 1/(1 + k^{decay:g})"
+    scale = _chain_deviation(r, torch.eye(d, dtype=x.dtype) if root is None else root @ root.mT)
+
+    def label(x: Tensor) -> Tensor:
+        ring = x[..., :r]
+        return (ring * ring.roll(-1, dims=-1)).sum(-1) / scale
+
+    return Task(x, label(x), source, d_parallel=r, label=label)
+
+
+def _chain_deviation(r: int, covariance: Tensor) -> float:
+    """Standard deviation of ``x^T A x / 2`` for centred Gaussian ``x``: ``sqrt(tr((A C)^2) / 2)``."""
+    ring = torch.eye(r, dtype=covariance.dtype).roll(1, dims=0)
+    product = (ring + ring.mT) @ covariance[:r, :r]
+    return math.sqrt(float((product @ product).trace()) / 2)
+
+
+def rotation(d: int, *, seed: int) -> Tensor:
+    """A uniformly random orthogonal matrix ``(d, d)``.
+
+    Raises:
+        InputError: for ``d < 1``.
+    """
+    check.integer(1, d=d)
+    q, r = torch.linalg.qr(gaussian_points(d, d, seed=seed))
+    return q * r.diagonal().sign()  # without the signs of the factorisation it would not be uniform
+
+
+def rotated(task: Task, turn: Tensor) -> Task:
+    """The task in other coordinates: inputs ``turn x``, the same labels; no axis is informative by itself any more.
+
+    Args:
+        task: with ``x (..., p, d)``.
+        turn: orthogonal ``(d, d)``, or one a realisation ``(..., d, d)``.
+
+    Raises:
+        InputError: for a matrix of another size, or one that is not orthogonal (to ``1e-8``).
+
+    Source: paper A, App. A.
+    """
+    d = task.x.shape[-1]
+    if turn.shape[-2:] != (d, d) or not torch.allclose(turn @ turn.mT, torch.eye(d, dtype=turn.dtype), atol=1e-8):
+        raise InputError(f"turn must be an orthogonal matrix of size {d}, got shape {tuple(turn.shape)}")
+    label = None if task.label is None else (lambda x: task.label(x @ turn))
+    return replace(task, x=task.x @ turn.mT, label=label, d_parallel=None, source=f"{task.source}, rotated")
+
+
 def gaussian_points(p: int, d: int, *, seed: int | Sequence[int]) -> Tensor:
     """Standard normal points ``(p, d)``, or ``(len(seed), p, d)`` for a list of seeds; the same on every device."""
     if isinstance(seed, Sequence):
