@@ -18,9 +18,10 @@ import time
 
 import numpy as np
 import torch
+from scipy.special import expit
+
 from regimes import frozen, tasks
 from regimes.kernels import wide_one_hidden_ntk
-from scipy.special import expit
 
 REPEATS = 3
 STALL = 5.0  # CPU seconds given to the baseline on the hinge loss

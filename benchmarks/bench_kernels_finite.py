@@ -6,34 +6,24 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import time
 
-import numpy as np
 import torch
-from regimes import tasks
+
+from regimes import nets, tasks
 from regimes.kernels import ntk
 
 REPEATS = 3
 
 
-class OneHidden(torch.nn.Module):
+class Module(torch.nn.Module):
     """The network as any module, for per-sample gradients."""
 
-    def __init__(self, d, h, dtype):
+    def __init__(self, net):
         super().__init__()
-        rng = np.random.default_rng(1)
-        self.ω, self.b, self.β = (
-            torch.nn.Parameter(torch.from_numpy(rng.standard_normal(shape)).to(dtype)) for shape in ((h, d), h, h)
-        )
+        self.omega, self.b, self.beta = (torch.nn.Parameter(w[0]) for w in (net.omega, net.b, net.beta))
 
     def forward(self, x):
         """``f (n,)`` of ``x (n, d)``."""
-        return (self.β * 2**0.5 * torch.relu(x @ self.ω.T / x.shape[-1] ** 0.5 + self.b)).mean(-1)
-
-
-class Weights:
-    """The same weights for the closed form."""
-
-    def __init__(self, net):
-        self.ω, self.b, self.β = net.ω.detach(), net.b.detach(), net.β.detach()
+        return (self.beta * 2**0.5 * torch.relu(x @ self.omega.T / x.shape[-1] ** 0.5 + self.b)).mean(-1)
 
 
 def seconds(run):
@@ -46,8 +36,8 @@ def seconds(run):
 
 
 def report(p, h, d, dtype):
-    net, x = OneHidden(d, h, dtype), tasks.stripe(p, d, seed=0).x.to(dtype)
-    closed, general = Weights(net), net
+    closed, x = nets.one_hidden(d, h, seeds=0, dtype=dtype), tasks.stripe(p, d, seed=0).x.to(dtype)
+    general = Module(closed)
     ntk(closed, x[:10]), ntk(general, x[:10])
     a = torch.randn(p, h, dtype=dtype)
     floor = seconds(lambda: a @ a.T)

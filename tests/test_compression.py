@@ -31,7 +31,7 @@ def neurons(n, d, seed=0):
 
 def simulate(start, x, y, times, dt=0.02):
     """Eq. 5 of paper A at full force, one point at a time, by Runge-Kutta steps of order 4; times in units of τ."""
-    d = start.ω.shape[1]
+    d = start.omega.shape[1]
 
     def rate(state):
         ω, b, β = state[:, :d], state[:, d], state[:, d + 1]
@@ -40,7 +40,7 @@ def simulate(start, x, y, times, dt=0.02):
         force = np.column_stack([seen @ x, math.sqrt(d) * seen.sum(1)]) / len(x)
         return np.column_stack([β[:, None] * force, math.sqrt(d) * (seen * u).sum(1) / len(x)])
 
-    state, now, found = np.column_stack([start.ω, start.b, start.β]), 0.0, []
+    state, now, found = np.column_stack([start.omega, start.b, start.beta]), 0.0, []
     for t in times:
         while now < t - 1e-9:
             h = min(dt, t - now)
@@ -54,7 +54,7 @@ def simulate(start, x, y, times, dt=0.02):
 
 
 def flat(path):
-    return np.concatenate([path.ω, path.b[..., None], path.β[..., None]], axis=-1)
+    return np.concatenate([path.omega, path.b[..., None], path.beta[..., None]], axis=-1)
 
 
 # measures
@@ -141,7 +141,7 @@ def force_by_quadrature(stripe, w, bias):
 @pytest.mark.parametrize("interfaces", SHAPES)
 def test_forces_at_any_amplification_by_quadrature(interfaces):
     stripe, start = Stripe(interfaces, 4), neurons(12, 4)
-    ω, b = start.ω * np.geomspace(0.02, 50, 12)[:, None] ** [1, 0, 0, 0], start.b
+    ω, b = start.omega * np.geomspace(0.02, 50, 12)[:, None] ** [1, 0, 0, 0], start.b
     expected = [force_by_quadrature(stripe, w, bias) for w, bias in zip(ω, b)]
     np.testing.assert_allclose(neuron.forces(stripe, ω, b), expected, atol=1e-8)
 
@@ -177,7 +177,7 @@ def test_infinite_amplification_is_the_limit_of_the_forces():
 # fixed points
 
 
-@pytest.mark.parametrize("interfaces", SHAPES)
+@pytest.mark.parametrize("interfaces", [*SHAPES, (-1.8, -0.9, 0.1, 1.1), (-1.3, 0.0, 1.6)])  # two zeros between planes
 @pytest.mark.parametrize("d", [1, 2, 3, 10])
 def test_fixed_points_are_all_the_zeros_with_their_stability(interfaces, d):
     stripe = Stripe(interfaces, d)
@@ -217,26 +217,26 @@ def test_the_mirror_image_and_the_opposite_labels():
 def test_neurons_fall_onto_attractors_at_the_predicted_rates():
     stripe, start = Stripe(tasks.STRIPE, 2), neurons(60, 2)
     path = neuron.follow(stripe, start, [60.0, 80.0])
-    last = Neurons(path.ω[-1], path.b[-1], path.β[-1])
+    last = Neurons(path.omega[-1], path.b[-1], path.beta[-1])
     arrived = 0
     for point, members in neuron.attracted(stripe, last):
-        ζ = -math.sqrt(2) * last.b[members] / last.ω[members, 0]
+        ζ = -math.sqrt(2) * last.b[members] / last.omega[members, 0]
         there = members[abs(ζ - point.z) < 1e-3]
         arrived += len(there)
-        growth = np.log(path.ω[1, there, 0] / path.ω[0, there, 0]) / 20
+        growth = np.log(path.omega[1, there, 0] / path.omega[0, there, 0]) / 20
         np.testing.assert_allclose(growth, point.rate, rtol=1e-3)
-        shrinks = np.log(abs(path.ω[1, there, 1] / path.ω[0, there, 1])) / 20
+        shrinks = np.log(abs(path.omega[1, there, 1] / path.omega[0, there, 1])) / 20
         np.testing.assert_allclose(shrinks, point.rate_perp, rtol=1e-2)
-        np.testing.assert_array_equal(np.sign(path.β[1, there] * path.ω[1, there, 0]), np.sign(point.c_1))
+        np.testing.assert_array_equal(np.sign(path.beta[1, there] * path.omega[1, there, 0]), np.sign(point.c_1))
     assert arrived > 45  # those left are far out, where forces are small
 
 
 def test_the_conserved_quantity():
     start = neurons(30, 4)
     path = neuron.follow(Stripe(tasks.STRIPE, 4), start, [5.0, 15.0], drift=0.01)
-    kept = path.β**2 - (path.ω**2).sum(-1) - path.b**2
+    kept = path.beta**2 - (path.omega**2).sum(-1) - path.b**2
     np.testing.assert_allclose(
-        kept[1], start.β**2 - (start.ω**2).sum(-1) - start.b**2, atol=1e-6 * path.β[1].max() ** 2
+        kept[1], start.beta**2 - (start.omega**2).sum(-1) - start.b**2, atol=1e-6 * path.beta[1].max() ** 2
     )
 
 
@@ -245,7 +245,7 @@ def test_the_equations_of_motion_against_simulated_neurons(d):
     """The error at finite p falls as 1/√p without noise, and the noise term takes most of it from ω_⊥ at late times."""
     stripe, start, times = Stripe(tasks.STRIPE, d), neurons(40, d, seed=3), np.array([1.0, 16.0])
     keep = abs(start.b) < 1  # far-out neurons meet few of the points
-    start = Neurons(start.ω[keep], start.b[keep], start.β[keep])
+    start = Neurons(start.omega[keep], start.b[keep], start.beta[keep])
     plain = neuron.follow(stripe, start, times)
     size = np.linalg.norm(flat(plain), axis=-1)
     typical = []
@@ -256,7 +256,9 @@ def test_the_equations_of_motion_against_simulated_neurons(d):
         typical.append(np.median(np.linalg.norm(flat(true) - flat(plain), axis=-1)[0] / size[0]))
     assert typical[1] < 0.02 and 2 < typical[0] / typical[1] < 8  # √16 = 4
     noisy = neuron.predict(stripe, start, x, y, times)
-    miss = [np.median(np.linalg.norm(found.ω[1, :, 1:] - true.ω[1, :, 1:], axis=-1)) for found in (plain, noisy)]
+    miss = [
+        np.median(np.linalg.norm(found.omega[1, :, 1:] - true.omega[1, :, 1:], axis=-1)) for found in (plain, noisy)
+    ]
     assert miss[1] < 0.35 * miss[0]
 
 
@@ -269,7 +271,7 @@ def saturated(stripe, point, p, seed):
     β = np.sign(point.c_1 * ω[:, 0]) * np.sqrt(1 + b**2)
     end = simulate(Neurons(ω, b, β), x, y, [16.0], dt=0.2)
     expected = np.sign(β) * stripe.noise(x, y, point) / (point.constant * math.sqrt(p))
-    return end.ω[0, 0, 1:] / abs(end.ω[0, 0, 0]), expected
+    return end.omega[0, 0, 1:] / abs(end.omega[0, 0, 0]), expected
 
 
 @pytest.mark.parametrize("kind", [0, 1])
@@ -298,8 +300,8 @@ def test_the_fitting_time_grows_by_half_the_growth_time():
     times = np.linspace(5, 60, 400)
     path = neuron.follow(stripe, neurons(300, d), times)
     task = tasks.stripe(200, d, seed=0)
-    u = path.ω @ task.x.numpy().T / math.sqrt(d) + path.b[..., None]
-    f = math.sqrt(2) * (path.β[..., None] * np.maximum(u, 0)).mean(1)
+    u = path.omega @ task.x.numpy().T / math.sqrt(d) + path.b[..., None]
+    f = math.sqrt(2) * (path.beta[..., None] * np.maximum(u, 0)).mean(1)
     level = np.log(np.quantile(f * task.y.numpy(), 0.9, axis=1))
     reached = [np.interp(-math.log(alpha), level, times) for alpha in (1e-8, 1e-14)]
     fastest = max(stripe.attractors(), key=lambda point: point.rate)

@@ -1,7 +1,6 @@
 """Finite-width kernels against autograd, blocks against one go, and the wide limit against quadrature."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,31 +10,34 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from regimes.check import InputError
 from regimes.kernels import ntk, wide_one_hidden_ntk
+from regimes.nets import one_hidden
 
 ROUND_OFF = {torch.float64: 1e-12, torch.float32: 3e-5}
+
+
+NAMES = ("omega", "b", "beta")
 
 
 def draw(*shape, seed=0, dtype=torch.float64):
     return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape)).to(dtype)
 
 
-def weights(*batch, h=37, d=3, seed=1, dtype=torch.float64):
-    ω, b, β = (draw(*batch, *s, seed=(seed, k), dtype=dtype) for k, s in enumerate([(h, d), (h,), (h,)]))
-    return SimpleNamespace(ω=ω, b=b, β=β)
+def weights(realisations=1, h=37, d=3, seed=1, dtype=torch.float64, bias=True):
+    return one_hidden(d, h, seeds=range(seed, seed + realisations), dtype=dtype, bias=bias)
 
 
 def output(ω, b, β, x):
     return (β * math.sqrt(2) * torch.relu(x @ ω.T / math.sqrt(x.shape[-1]) + b)).mean(-1)
 
 
-def jacobian_kernel(net, x, z, names=("ω", "b", "β")):
+def jacobian_kernel(net, x, z, names=NAMES):
     """By autograd, one point at a time."""
-    values = [getattr(net, name).clone().requires_grad_() for name in ("ω", "b", "β")]
+    values = [getattr(net, name)[0].clone().requires_grad_() for name in NAMES]
 
     def rows(points):
         for point in points:
             by = torch.autograd.grad(output(*values, point), values)
-            yield torch.cat([g.flatten() for name, g in zip(("ω", "b", "β"), by) if name in names])
+            yield torch.cat([g.flatten() for name, g in zip(NAMES, by) if name in names])
 
     return torch.stack(list(rows(x))) @ torch.stack(list(rows(z))).T
 
@@ -43,27 +45,35 @@ def jacobian_kernel(net, x, z, names=("ω", "b", "β")):
 class Module(torch.nn.Module):
     def __init__(self, net):
         super().__init__()
-        self.ω, self.b, self.β = (torch.nn.Parameter(getattr(net, name).clone()) for name in ("ω", "b", "β"))
+        self.omega, self.b, self.beta = (torch.nn.Parameter(getattr(net, name)[0].clone()) for name in NAMES)
 
     def forward(self, x):
-        return output(self.ω, self.b, self.β, x)[..., None]
+        return output(self.omega, self.b, self.beta, x)[..., None]
 
 
 @pytest.mark.parametrize("dtype", ROUND_OFF)
-@pytest.mark.parametrize("names", [None, {"β"}, {"ω"}, {"b"}, {"ω", "β"}])
+@pytest.mark.parametrize("names", [None, {"beta"}, {"omega"}, {"b"}, {"omega", "beta"}])
 def test_closed_form_is_the_product_of_jacobians(names, dtype):
     net, x, z = weights(dtype=dtype), draw(11, 3, dtype=dtype), draw(7, 3, seed=5, dtype=dtype)
-    expected = jacobian_kernel(net, x, z, names or ("ω", "b", "β"))
-    torch.testing.assert_close(ntk(net, x, z, params=names), expected, rtol=0, atol=ROUND_OFF[dtype])
+    expected = jacobian_kernel(net, x, z, names or NAMES)
+    torch.testing.assert_close(ntk(net, x, z, params=names)[0], expected, rtol=0, atol=ROUND_OFF[dtype])
 
 
-@pytest.mark.parametrize("names", [None, {"β"}, {"ω", "b"}])
+def test_a_network_without_biases_has_no_bias_term():
+    net, x = weights(bias=False), draw(11, 3)
+    expected = jacobian_kernel(net, x, x, ("omega", "beta"))
+    torch.testing.assert_close(ntk(net, x)[0], expected, rtol=0, atol=1e-12)
+    with pytest.raises(InputError, match="omega, beta"):
+        ntk(net, x, params={"b"})
+
+
+@pytest.mark.parametrize("names", [None, {"beta"}, {"omega", "b"}])
 @pytest.mark.parametrize("memory", [1, 2**14, 2**28])
 def test_any_module_in_blocks_gives_the_closed_form(names, memory):
     net, x, z = weights(), draw(11, 3), draw(7, 3, seed=5)
     for other in (None, z):
         got = ntk(Module(net), x, other, params=names, memory=memory)
-        torch.testing.assert_close(got, ntk(net, x, other, params=names), rtol=0, atol=1e-12)
+        torch.testing.assert_close(got, ntk(net, x, other, params=names)[0], rtol=0, atol=1e-12)
 
 
 def test_a_convolutional_module():
@@ -86,10 +96,10 @@ def test_blocks_equal_one_go(memory, monkeypatch):
 
 
 def test_the_gram_matrix_is_symmetric_to_the_last_bit_and_positive():
-    gram = ntk(weights(h=100, d=5), draw(60, 5))
+    gram = ntk(weights(h=100, d=5), draw(60, 5))[0]
     assert torch.equal(gram, gram.T)
     assert float(torch.linalg.eigvalsh(gram)[0]) > -1e-14
-    torch.testing.assert_close(gram, ntk(weights(h=100, d=5), draw(60, 5), draw(60, 5)), rtol=0, atol=1e-13)
+    torch.testing.assert_close(gram, ntk(weights(h=100, d=5), draw(60, 5), draw(60, 5))[0], rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -98,7 +108,7 @@ def test_one_realisation_in_an_ensemble_is_the_one_alone(shared):
     x = draw(6, 3) if shared else draw(4, 6, 3)
     together = ntk(net, x)
     for k in range(4):
-        alone = ntk(SimpleNamespace(ω=net.ω[k], b=net.b[k], β=net.β[k]), x if shared else x[k])
+        alone = ntk(net[k : k + 1], x if shared else x[k])[0]
         torch.testing.assert_close(together[k], alone, rtol=0, atol=1e-14)
 
 
@@ -158,9 +168,9 @@ def test_no_temporary_exceeds_the_memory_asked_for(kind):
     [
         (lambda: ntk(weights(), draw(5, 2)), r"points \(\.\.\., n, 3\)"),
         (lambda: ntk(weights(), draw(5, 3), draw(5, 4)), "z must be points"),
-        (lambda: ntk(weights(), draw(5, 3), params=["gamma"]), "ω, b, β"),
+        (lambda: ntk(weights(), draw(5, 3), params=["gamma"]), "omega, b, beta"),
         (lambda: ntk(weights(), draw(5, 3), params=[]), "some of"),
-        (lambda: ntk(weights(), draw(5, 3), params="ω"), "some of"),
+        (lambda: ntk(weights(), draw(5, 3), params="omega"), "some of"),
         (lambda: ntk(weights(), draw(5, 3), memory=0), "memory"),
         (lambda: ntk(torch.nn.Linear(3, 2).double(), draw(5, 3)), "one output a point"),
     ],

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-def amplification(ω: Tensor, d_parallel: int, *, mean: str = "quadratic") -> Tensor:
+def amplification(omega: Tensor, d_parallel: int, *, mean: str = "quadratic") -> Tensor:
     """The global amplification ``Λ``: informative over uninformative size of all first-layer weights.
 
     With ``r_j = √(mean_n ω_nj²)``, ``quadratic`` is the paper's ``√(mean_∥ r_j² / mean_⊥ r_j²)`` and ``arithmetic``
@@ -41,7 +41,7 @@ def amplification(ω: Tensor, d_parallel: int, *, mean: str = "quadratic") -> Te
     With one informative direction the arithmetic one is never the smaller.
 
     Args:
-        ω: ``(..., h, d)``.
+        omega: ``ω (..., h, d)``.
         d_parallel: number of informative directions, at least 1 and below ``d``.
         mean: ``quadratic`` or ``arithmetic``.
 
@@ -54,14 +54,14 @@ def amplification(ω: Tensor, d_parallel: int, *, mean: str = "quadratic") -> Te
     Source: paper A, Eq. 3 and 10 (quadratic).
     """
     check.one_of(MEANS, mean=mean)
-    _needs_both_kinds(ω, d_parallel)
-    square = ω.square().mean(-2)
+    _needs_both_kinds(omega, d_parallel)
+    square = omega.square().mean(-2)
     size = square if mean == "quadratic" else square.sqrt()
     ratio = size[..., :d_parallel].mean(-1) / size[..., d_parallel:].mean(-1)
     return ratio.sqrt() if mean == "quadratic" else ratio
 
 
-def neuron_amplification(ω: Tensor, d_parallel: int) -> Tensor:
+def neuron_amplification(omega: Tensor, d_parallel: int) -> Tensor:
     """``λ_n = rms of ω_n,∥ / rms of ω_n,⊥`` of each neuron, ``(..., h)``.
 
     The text on single neurons of the stripe uses ``ω_1/|ω_⊥| = ± λ_n/√(d - 1)`` under the same letter.
@@ -71,35 +71,35 @@ def neuron_amplification(ω: Tensor, d_parallel: int) -> Tensor:
 
     Source: paper A, Eq. 3.
     """
-    _needs_both_kinds(ω, d_parallel)
-    square = ω.square()
+    _needs_both_kinds(omega, d_parallel)
+    square = omega.square()
     return (square[..., :d_parallel].mean(-1) / square[..., d_parallel:].mean(-1)).sqrt()
 
 
-def neuron_vector(ω: Tensor, b: Tensor) -> Tensor:
+def neuron_vector(omega: Tensor, b: Tensor) -> Tensor:
     """``z_n = -√d b_n ω_n / |ω_n|²``, the point of a neuron's hyperplane nearest to the origin, ``(..., h, d)``.
 
     Source: paper A, Sec. 2.5.
     """
-    return -math.sqrt(ω.shape[-1]) * b[..., None] * ω / ω.square().sum(-1, keepdim=True)
+    return -math.sqrt(omega.shape[-1]) * b[..., None] * omega / omega.square().sum(-1, keepdim=True)
 
 
-def sees_data(ω: Tensor, b: Tensor, x: Tensor) -> Tensor:
+def sees_data(omega: Tensor, b: Tensor, x: Tensor) -> Tensor:
     """Which neurons are active on at least one point, ``(..., h)``; the others never move.
 
     Args:
-        ω: ``(..., h, d)``.
+        omega: ``ω (..., h, d)``.
         b: ``(..., h)``.
         x: points ``(..., p, d)``.
     """
-    return (x @ ω.mT / math.sqrt(x.shape[-1])).amax(-2) + b > 0
+    return (x @ omega.mT / math.sqrt(x.shape[-1])).amax(-2) + b > 0
 
 
-def attractor_distance(ω: Tensor, b: Tensor, x: Tensor, attractors: Sequence[FixedPoint]) -> Tensor:
+def attractor_distance(omega: Tensor, b: Tensor, x: Tensor, attractors: Sequence[FixedPoint]) -> Tensor:
     """How far the vector ``z_n`` of each neuron that sees data is from the nearest attractor of its kind.
 
     Args:
-        ω: ``(h, d)``.
+        omega: ``ω (h, d)``.
         b: ``(h,)``.
         x: training points ``(p, d)``.
         attractors: as :meth:`Stripe.attractors` gives them; a neuron is compared with those of the sign of its
@@ -114,20 +114,20 @@ def attractor_distance(ω: Tensor, b: Tensor, x: Tensor, attractors: Sequence[Fi
 
     Source: paper A, Fig. 4c.
     """
-    seen = sees_data(ω, b, x)
+    seen = sees_data(omega, b, x)
     if not bool(seen.any()):
         raise InputError("no neuron sees data: every hyperplane leaves all training points on its inactive side")
-    z = neuron_vector(ω, b)
+    z = neuron_vector(omega, b)
     nearest = torch.full_like(b, torch.inf)
     for point in attractors:
         along = (z[..., 0] - point.z).square() + z[..., 1:].square().sum(-1)
-        nearest = torch.where(torch.sign(ω[..., 0]) == point.sign, torch.minimum(nearest, along.sqrt()), nearest)
+        nearest = torch.where(torch.sign(omega[..., 0]) == point.sign, torch.minimum(nearest, along.sqrt()), nearest)
     return torch.where(seen, nearest, torch.nan)
 
 
-def _needs_both_kinds(ω: Tensor, d_parallel: int) -> None:
+def _needs_both_kinds(omega: Tensor, d_parallel: int) -> None:
     check.integer(1, d_parallel=d_parallel)
-    if d_parallel >= ω.shape[-1]:
+    if d_parallel >= omega.shape[-1]:
         raise InputError(
-            f"d_parallel must be below d = {ω.shape[-1]} to leave an uninformative direction: {d_parallel}"
+            f"d_parallel must be below d = {omega.shape[-1]} to leave an uninformative direction: {d_parallel}"
         )

@@ -28,11 +28,11 @@ TINY = 1e-300  # in place of an exact zero, where Owen's function takes a ratio
 
 @dataclass(frozen=True)
 class Neurons:
-    """Weights of ``n`` neurons, with a leading axis of times or none: ``ω (..., n, d)``, ``b`` and ``β (..., n)``."""
+    """Weights of ``n`` neurons: ``omega (..., n, d)``, ``b`` and ``beta (..., n)``; a leading axis holds times."""
 
-    ω: np.ndarray
+    omega: np.ndarray
     b: np.ndarray
-    β: np.ndarray
+    beta: np.ndarray
 
 
 def follow(stripe: Stripe, start: Neurons, times: np.ndarray, *, drift: np.ndarray | float = 0.0) -> Neurons:
@@ -52,10 +52,10 @@ def follow(stripe: Stripe, start: Neurons, times: np.ndarray, *, drift: np.ndarr
 
     Source: paper A, Eq. 6 and 8.
     """
-    n, d = start.ω.shape
+    n, d = start.omega.shape
     times = np.asarray(times, dtype=float)
-    if d != stripe.d or d < 2 or start.b.shape != (n,) or start.β.shape != (n,):
-        raise InputError(f"neurons must have ω (n, {stripe.d}) with d >= 2, b and β (n,), got ω {start.ω.shape}")
+    if d != stripe.d or d < 2 or start.b.shape != (n,) or start.beta.shape != (n,):
+        raise InputError(f"neurons must have ω (n, {stripe.d}) with d >= 2, b and β (n,), got ω {start.omega.shape}")
     if times.ndim != 1 or not len(times) or times[0] < 0 or (np.diff(times) <= 0).any():
         raise InputError("times must be an increasing list of numbers of at least 0")
 
@@ -67,7 +67,7 @@ def follow(stripe: Stripe, start: Neurons, times: np.ndarray, *, drift: np.ndarr
         growth = (ω * force[:, :d]).sum(1) + b * force[:, d]
         return np.column_stack([β[:, None] * force, growth]).ravel()
 
-    first = np.column_stack([start.ω, start.b, start.β]).ravel()
+    first = np.column_stack([start.omega, start.b, start.beta]).ravel()
     path = solve_ivp(rate, (0, times[-1]), first, "DOP853", times, rtol=1e-9, atol=1e-10)
     state = path.y.T.reshape(len(times), n, d + 2)
     return Neurons(state[..., :d], state[..., d], state[..., d + 1])
@@ -93,7 +93,7 @@ def predict(stripe: Stripe, start: Neurons, x: np.ndarray, y: np.ndarray, times:
     """
     free = follow(stripe, start, times[-1:])
     drift = np.zeros((len(start.b), stripe.d - 1))
-    for point, members in attracted(stripe, Neurons(free.ω[0], free.b[0], free.β[0])):
+    for point, members in attracted(stripe, Neurons(free.omega[0], free.b[0], free.beta[0])):
         scale = math.sqrt(stripe.d_perp(point.z, point.sign) / len(x))
         drift[members] = scale * stripe.noise(x, y, point)
     return follow(stripe, start, times, drift=drift)
@@ -102,8 +102,8 @@ def predict(stripe: Stripe, start: Neurons, x: np.ndarray, y: np.ndarray, times:
 def attracted(stripe: Stripe, neurons: Neurons) -> list[tuple[FixedPoint, np.ndarray]]:
     """Each attractor with the indices of the neurons to which it is the nearest of their sign of ``λ``."""
     attractors = stripe.attractors()
-    ζ = -math.sqrt(stripe.d) * neurons.b / neurons.ω[:, 0]
-    gap = np.array([np.where(np.sign(neurons.ω[:, 0]) == a.sign, abs(ζ - a.z), np.inf) for a in attractors])
+    ζ = -math.sqrt(stripe.d) * neurons.b / neurons.omega[:, 0]
+    gap = np.array([np.where(np.sign(neurons.omega[:, 0]) == a.sign, abs(ζ - a.z), np.inf) for a in attractors])
     nearest = np.where(np.isfinite(gap.min(0, initial=np.inf)), gap.argmin(0) if len(attractors) else 0, -1)
     return [(point, np.flatnonzero(nearest == k)) for k, point in enumerate(attractors)]
 

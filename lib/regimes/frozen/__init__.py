@@ -13,34 +13,21 @@ Source: paper A, Eq. 4 and Sec. 2.4.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from regimes import check
+from regimes import check, losses
 from regimes.check import InputError
 from regimes.frozen.hinge import HingePath
 from regimes.frozen.smooth import SmoothPath
+from regimes.losses import Loss
 from regimes.tasks import needs_both_labels
 
-SOFTNESS = 20.0  # of the soft hinge, softplus(20 (1 - m))/20: the original code's default
 EQUAL = 1e-12  # squared distance of two points in feature space, relative to their norms, below which they are equal
-
-
-def _soft_hinge(m: Tensor) -> Tensor:
-    return torch.sigmoid(SOFTNESS * (1 - m))
-
-
-LOSSES: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {  # -l' and l'' of the margin
-    "soft_hinge": (_soft_hinge, lambda m: SOFTNESS * _soft_hinge(m) * (1 - _soft_hinge(m))),
-    "quadratic_hinge": (lambda m: (1 - m).clamp_min(0), lambda m: (m < 1).to(m)),
-    "logistic": (lambda m: torch.sigmoid(-m), lambda m: torch.sigmoid(m) * torch.sigmoid(-m)),
-    "square": (lambda m: 1 - m, torch.ones_like),
-}
-APPROACHED = {"quadratic_hinge", "square"}  # minimised at the margin, which is reached only after infinite time
 
 
 @dataclass(frozen=True)
@@ -72,7 +59,7 @@ def flow(
     y: Tensor,
     *,
     alpha: float = 1.0,
-    loss: str = "hinge",
+    loss: str | Loss = "hinge",
     tolerance: float = 1e-3,
     wall: float | None = None,
 ) -> Iterator[State]:
@@ -82,8 +69,8 @@ def flow(
         gram: ``K (..., p, p)``, symmetric, positive semi-definite; leading axes are independent realisations.
         y: labels ``(..., p)`` in {-1, +1}.
         alpha: ``α > 0``.
-        loss: ``hinge`` (exact path, on the CPU in float64), ``soft_hinge`` (softness 20), ``quadratic_hinge``,
-            ``logistic`` or ``square`` (Runge-Kutta-Chebyshev, on the Gram matrix's device, in float64).
+        loss: a name in ``regimes.losses.LOSSES`` or a loss. The hinge's path is exact, followed on the CPU; the
+            others go by Runge-Kutta-Chebyshev steps on the Gram matrix's device. Both in float64.
         tolerance: smooth losses: local error of a step in any margin; and the quadratic hinge and the square, whose
             margins tend to 1, end when all are as close. Of no effect for the hinge.
         wall: seconds after which the realisations that still run are stopped and marked.
@@ -108,7 +95,7 @@ def fit(
     y: Tensor,
     *,
     alpha: float = 1.0,
-    loss: str = "hinge",
+    loss: str | Loss = "hinge",
     tolerance: float = 1e-3,
     wall: float | None = None,
 ) -> State:
@@ -122,8 +109,9 @@ def fit(
 class _Ensemble:
     """The realisations' paths, advanced in turn."""
 
-    def __init__(self, gram: Tensor, y: Tensor, alpha: float, loss: str, tolerance: float, wall: float | None) -> None:
-        gram, y, self.shape = _checked(gram, y, alpha, loss, tolerance, wall)
+    def __init__(self, gram: Tensor, y: Tensor, alpha: float, loss: Loss, tolerance: float, wall: float | None) -> None:
+        gram, y, self.shape = _checked(gram, y, alpha, tolerance, wall)
+        loss = losses.pick(loss)
         self.paths = [_path(k, labels, alpha, loss, tolerance) for k, labels in zip(gram, y)]
         self.signed, self.wall = y / y.shape[-1], wall
 
@@ -150,20 +138,17 @@ class _Ensemble:
         return State(t, margins, coefficients, sum(p.events for p in self.paths), tuple(p.ended for p in self.paths))
 
 
-def _path(gram: Tensor, y: Tensor, alpha: float, loss: str, tolerance: float) -> HingePath | SmoothPath:
+def _path(gram: Tensor, y: Tensor, alpha: float, loss: Loss, tolerance: float) -> HingePath | SmoothPath:
     Q = y[:, None] * gram * (y * alpha / len(y))
-    if loss == "hinge":
+    if loss.corner:
         return HingePath(np.ascontiguousarray(Q.cpu().numpy()))
-    slack = tolerance if loss in APPROACHED else 0.0
-    gap = (lambda m: (1 - m).abs()) if loss == "square" else (lambda m: 1 - m)
-    return SmoothPath(Q, *LOSSES[loss], tolerance=tolerance, unmet=lambda m: gap(m) > slack)
+    return SmoothPath(Q, loss, tolerance=tolerance)
 
 
 def _checked(
-    gram: Tensor, y: Tensor, alpha: float, loss: str, tolerance: float, wall: float | None
+    gram: Tensor, y: Tensor, alpha: float, tolerance: float, wall: float | None
 ) -> tuple[Tensor, Tensor, torch.Size]:
     check.positive(alpha=alpha, **({} if wall is None else {"wall": wall}))
-    check.one_of(["hinge", *LOSSES], loss=loss)
     check.within(0, 1, tolerance=tolerance)
     p = y.shape[-1] if y.ndim else 0
     if gram.shape != (*y.shape, p) or p < 2:

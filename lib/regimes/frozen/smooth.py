@@ -9,11 +9,12 @@ Source: the flow is paper A, Eq. 4; the method is RKC of Sommeijer, Shampine and
 """
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 
 import torch
 from torch import Tensor
+
+from regimes.losses import Loss
 
 SAFETY = 1.3  # the stiffness is estimated by power iterations from below, and at the start of the step
 REST = 1e-3  # at rest: a doubling of the time moves no margin by more than this part of the tolerance
@@ -30,16 +31,8 @@ class SmoothPath:
         ended: why it ended, empty while it runs.
     """
 
-    def __init__(
-        self,
-        Q: Tensor,
-        force: Callable[[Tensor], Tensor],
-        slope: Callable[[Tensor], Tensor],
-        *,
-        tolerance: float,
-        unmet: Callable[[Tensor], Tensor],
-    ) -> None:
-        self.Q, self.force, self.slope, self.tolerance, self.unmet = Q, force, slope, tolerance, unmet
+    def __init__(self, Q: Tensor, loss: Loss, *, tolerance: float) -> None:
+        self.Q, self.loss, self.tolerance = Q, loss, tolerance
         self.t, self.events, self.ended = 0.0, 0, ""
         self.state = Q.new_zeros(2, len(Q))
         self._rate = self._flow(self.state)
@@ -60,19 +53,19 @@ class SmoothPath:
         self.t, self.events = self.t + length, self.events + 1
         self.state, self._rate = new, rate
         self._stiffness = self._power(2)
-        unmet = int(self.unmet(new[0]).sum())
+        unmet = int((~self.loss.fitted(new[0], self.tolerance)).sum())
         if not unmet:
             self.ended = "zero loss"
         elif float(rate[0].abs().max()) * self.t < REST * self.tolerance:
             self.ended = f"at rest with {unmet} points below the margin: the kernel cannot fit them"
 
     def _flow(self, state: Tensor) -> Tensor:
-        q = self.force(state[0])
+        q = -self.loss.slope(state[0])
         return torch.stack([self.Q @ q, q])
 
     def _power(self, iterations: int) -> float:
         """Largest eigenvalue of ``Q l''`` at the present margins, by power iterations from the last direction."""
-        root = self.slope(self.state[0]).sqrt()
+        root = self.loss.curvature(self.state[0]).sqrt()
         size = 0.0
         for _ in range(iterations):
             self._direction = root * (self.Q @ (root * self._direction))

@@ -5,7 +5,8 @@ For the one-hidden-layer network ``f = (1/h) Σ_n β_n σ(ω_n·x/√d + b_n)``,
 
 .. math:: Θ = h^{-2} Σ_n [σ(u_n) σ(v_n) + β_n² σ'(u_n) σ'(v_n) (1 + x·z/d)],
 
-the three terms being those of ``β``, ``b`` and ``ω``; it falls off as ``1/h``, and ``h Θ`` has a limit.
+the terms being those of ``beta``, then of ``b`` (the 1) and ``omega`` (the ``x·z/d``); it falls off as ``1/h``, and
+``h Θ`` has a limit.
 
 Everything is computed tile by tile, so that beside the result no more than ``memory`` bytes are in use; a Gram matrix
 costs its upper triangle only. Weights, inputs and result share a leading axis of independent realisations.
@@ -15,7 +16,6 @@ Source: paper A, Sec. 2.4 and App. D.
 
 import math
 from collections.abc import Collection, Iterator
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -24,21 +24,14 @@ from torch.func import functional_call, grad, vmap
 from regimes import check
 from regimes.check import InputError
 from regimes.kernels.infinite import infinite_ntk
+from regimes.nets import GAIN, Network
 
 MEMORY = 2**28  # bytes of temporaries: a few tiles beyond the cache, far below a laptop's memory
 TILE = {"cpu": 256, "cuda": 2048}  # side of a tile: its features fit in a core's cache, or fill a GPU
 
 
-class OneHiddenWeights(Protocol):
-    """Weights of one-hidden-layer networks: ``ω (..., h, d)``, ``b (..., h)``, ``β (..., h)``."""
-
-    ω: Tensor
-    b: Tensor
-    β: Tensor
-
-
 def ntk(
-    network: torch.nn.Module | OneHiddenWeights,
+    network: torch.nn.Module | Network,
     x: Tensor,
     z: Tensor | None = None,
     *,
@@ -48,16 +41,17 @@ def ntk(
     """The tangent kernel ``Θ(x, z)`` of a network at its present weights, initial or trained.
 
     Args:
-        network: one-hidden-layer weights (closed form), with or without a leading axis of realisations; or any torch
-            module that maps ``(n, ...)`` to ``n`` numbers, each from its own row (per-sample gradients).
-        x: inputs ``(..., n, d)``; for a module ``(n, ...)``, whatever it takes.
-        z: inputs ``(..., m, d)``; ``None`` for ``x`` itself (Gram matrix, exactly symmetric).
-        params: names of the parameters to differentiate by: for one-hidden-layer weights out of ``ω b β``, where
-            ``{"β"}`` is the last-layer kernel; for a module out of ``named_parameters()``. ``None``: all.
+        network: one-hidden-layer networks, ``E`` realisations (closed form); or any torch module that maps
+            ``(n, ...)`` to ``n`` numbers, each from its own row (per-sample gradients).
+        x: inputs ``(n, d)``, the same for all realisations, or ``(E, n, d)``; for a module ``(n, ...)``.
+        z: other inputs, likewise with ``m`` rows; ``None`` for ``x`` itself (Gram matrix, exactly symmetric).
+        params: names of the parameters to differentiate by: for one hidden layer out of ``omega``, ``b``, ``beta``,
+            where ``{"beta"}`` is the last-layer kernel; for a module out of ``named_parameters()``. ``None``: all that
+            are trained.
         memory: bytes of temporaries beside the result.
 
     Returns:
-        ``(..., n, m)`` in the inputs' dtype, on their device.
+        ``(E, n, m)``, or ``(n, m)`` for a module, in the inputs' dtype, on their device.
 
     Raises:
         InputError: for unknown or no parameters, shapes that do not fit, or a module with several outputs a point.
@@ -67,8 +61,8 @@ def ntk(
     check.integer(1, memory=memory)
     if isinstance(network, torch.nn.Module):
         return _autograd_ntk(network, x, z, params, memory)
-    wanted = _chosen(params, ("ω", "b", "β"))
-    d = network.ω.shape[-1]
+    wanted = _chosen(params, ("omega", "b", "beta") if network.bias else ("omega", "beta"))
+    d = network.d
     for name, points in (("x", x), ("z", x if z is None else z)):
         if points.ndim < 2 or points.shape[-1] != d:
             raise InputError(f"{name} must be points (..., n, {d}) as the network takes, got {tuple(points.shape)}")
@@ -104,12 +98,10 @@ def _augmented(x: Tensor) -> Tensor:
     return torch.cat([x / math.sqrt(x.shape[-1]), torch.ones_like(x[..., :1])], dim=-1)
 
 
-def _one_hidden_ntk(
-    network: OneHiddenWeights, x: Tensor, z: Tensor | None, wanted: tuple[str, ...], memory: int
-) -> Tensor:
-    h, d = network.ω.shape[-2:]
+def _one_hidden_ntk(network: Network, x: Tensor, z: Tensor | None, wanted: tuple[str, ...], memory: int) -> Tensor:
+    h, d = network.h, network.d
     right = x if z is None else z
-    batch = torch.broadcast_shapes(network.ω.shape[:-2], x.shape[:-2], right.shape[:-2])
+    batch = torch.broadcast_shapes(network.omega.shape[:-2], x.shape[:-2], right.shape[:-2])
     out = torch.empty(*batch, x.shape[-2], right.shape[-2], dtype=x.dtype, device=x.device)
     side = min(TILE.get(x.device.type, 1024), max(out.shape[-2:]))
     # Eight arrays of a tile's side by the block of neurons: pre-activations, both features and a mask, left and right.
@@ -122,22 +114,22 @@ def _one_hidden_ntk(
 
 
 def _one_hidden_tile(
-    network: OneHiddenWeights, a: Tensor, b: Tensor, wanted: tuple[str, ...], block: int, inner: Tensor
+    network: Network, a: Tensor, b: Tensor, wanted: tuple[str, ...], block: int, inner: Tensor
 ) -> Tensor:
     """``h² Θ`` of one tile; ``inner`` is ``a·b/d``."""
     last, first = torch.zeros((), dtype=a.dtype, device=a.device), None
-    for start in range(0, network.ω.shape[-2], block):
+    for start in range(0, network.h, block):
         n = slice(start, start + block)
-        ω, bias, β = network.ω[..., n, :], network.b[..., None, n], network.β[..., None, n]
+        ω, bias, β = network.omega[..., n, :], network.b[..., None, n], network.beta[..., None, n]
         u, v = (points @ ω.mT / math.sqrt(points.shape[-1]) + bias for points in (a, b))
-        if "ω" in wanted or "b" in wanted:
+        if "omega" in wanted or "b" in wanted:
             masked = ((u > 0) * β) @ ((v > 0) * β).mT
             first = masked if first is None else first.add_(masked)
-        if "β" in wanted:
+        if "beta" in wanted:
             last = last + u.relu_() @ v.relu_().mT
     if first is not None:
-        last = last + first * (inner * ("ω" in wanted) + float("b" in wanted))
-    return 2 * last  # σ = √2 ReLU
+        last = last + first * (inner * ("omega" in wanted) + float("b" in wanted))
+    return GAIN**2 * last
 
 
 def _autograd_ntk(
