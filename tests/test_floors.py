@@ -16,7 +16,7 @@ FLOORS = [
     {"check", "devices", "scaling", "gaussian", "parameters"},
     {"tasks", "datasets", "nets", "losses", "fully_connected"},
     {"flow", "frozen", "descend", "kernels", "hinge_qp"},
-    {"compression", "depth", "spiked"},
+    {"compression", "depth", "spiked", "learning_curves"},
     {"store", "sweep", "studies", "cli"},
     {"chapter", "runner", "ledger", "plots", "book"},
 ]
