@@ -5,6 +5,7 @@ discontinuous one, and a node *at* the jump is worse than none: it counts the ju
 with breaks are therefore integrated by Gauss–Legendre panels whose edges are the breaks.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -14,6 +15,8 @@ from regimes.check import InputError
 REACH = 9.0  # the rules end at ±REACH: the mass beyond is 2e-19
 _DENSITY = 1 / np.sqrt(2 * np.pi)
 _CHUNK = 2_000_000  # elements of one temporary: 16 MB stays near the cache
+
+_legendre = functools.lru_cache(maxsize=16)(np.polynomial.legendre.leggauss)
 
 Scalar = Callable[[np.ndarray], np.ndarray]
 
@@ -40,7 +43,7 @@ def panels(edges: np.ndarray, order: int = 12) -> tuple[np.ndarray, np.ndarray]:
         edges: ``(..., E)``, sorted along the last axis; equal edges make an empty panel.
         order: nodes in each panel.
     """
-    x, w = np.polynomial.legendre.leggauss(order)
+    x, w = _legendre(order)
     half = np.diff(edges)[..., None] / 2
     nodes = (edges[..., :-1, None] + half) + half * x
     weights = half * w * np.exp(-(nodes**2) / 2) * _DENSITY

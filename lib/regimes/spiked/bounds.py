@@ -4,6 +4,7 @@ All are distances in ``L2`` of the normal measure of ``k = v·x`` from the targe
 reached at infinite penalty) or of ``kappa0`` and ``k kappa1`` (lower bound, for every penalty).
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -83,6 +84,7 @@ def letters_bound(
     return project(maps[0].weight[0], maps[0].h[0], basis)[0]
 
 
+@functools.lru_cache(maxsize=64)
 def best_step(activation: str | Function, target: str | Function, *, bound: str = "upper", most: float = 8.0) -> tuple:
     """Spike strength ``r`` in ``(0, most]`` that minimises a bound at ``gamma = c = 1``, and the bound there.
 

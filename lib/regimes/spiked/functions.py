@@ -1,5 +1,6 @@
 """Activations and targets: functions of one variable, with what the theory needs to know about them."""
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -110,6 +111,7 @@ class Hermite:
     t2: float
 
 
+@functools.lru_cache(maxsize=256)
 def hermite(activation: Function, target: Function) -> Hermite:
     """The coefficients of Result 3.1, by quadrature."""
     s, t = activation, target

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -171,3 +172,32 @@ def bound_margin(activation: str, kind: str, rng: np.random.Generator) -> dict[s
         grid = [bounds.bounds(activation, target, r=r, bias=b).lower for b in (*np.linspace(-3, 3, 41), bias)]
         margin = error(lam) - min(grid)
     return {"target": target, "margin": float(margin / scale)} | {k: float(v) for k, v in setting.items()}
+
+
+def predicted(table: pd.DataFrame, **fixed: Any) -> pd.DataFrame:
+    """The theory of spiked features beside each row of a study's table, every order parameter a column.
+
+    Takes ``alpha``, ``beta``, ``lam`` and either ``r``, ``c``, ``gamma`` or ``alpha0``, ``step`` from the columns;
+    ``fixed`` overrides them or adds ``width``, ``noise``, ``bias``.
+    """
+    table = table.assign(**fixed)
+    if "r" not in table:
+        table = table.join(_equivalents(table), on=["activation", "target", "alpha0", "step"])
+    numbers = [name for name in _SOLVED if name in table]
+    parts = []
+    for (activation, target), group in table.groupby(["activation", "target"], sort=False):
+        distinct, inverse = np.unique(group[numbers].to_numpy(float), axis=0, return_inverse=True)
+        found = theory.solve(activation, target, **dict(zip(numbers, distinct.T)))
+        columns = {name: np.asarray(getattr(found, name))[inverse.reshape(-1)] for name in vars(found)}
+        parts.append(pd.DataFrame(columns, index=group.index))
+    return pd.concat(parts).loc[table.index]
+
+
+_SOLVED = ("alpha", "beta", "lam", "r", "c", "gamma", "width", "noise", "bias")
+
+
+def _equivalents(table: pd.DataFrame) -> pd.DataFrame:
+    names = ["activation", "target", "alpha0", "step"]
+    distinct = table[names].drop_duplicates().set_index(names)
+    found = [vars(equivalent(a, t, alpha0=float(a0), step=float(st))) for a, t, a0, st in distinct.index]
+    return pd.DataFrame(found, index=distinct.index)

@@ -198,7 +198,7 @@ def second_batch(target: Function, weights: Weights, n: int, seeds: Sequence[int
     return x, labels(target, x, weights.theta) + noise**0.5 * draw(seeds, "noise", n, device=device)
 
 
-def test_set(target: Function, weights: Weights, seeds: Sequence[int], size: int = 4000) -> tuple:
+def test_set(target: Function, weights: Weights, seeds: Sequence[int], size: int = 2000) -> tuple:
     """Fresh points and clean labels, with ``theta·x`` stratified: one point in each of ``size`` equal quantiles.
 
     The test error's mean is unchanged; what the tails of the target add to its variance is gone.
@@ -242,7 +242,7 @@ def learning_curve(
     seeds: Sequence[int],
     noise: float = 0.0,
     bias: float = 0.0,
-    test_points: int = 4000,
+    test_points: int = 2000,
 ) -> list[dict[str, Tensor]]:
     """Ridge readouts on nested training sets of ``alpha d`` samples: errors and overlaps, one dictionary an ``alpha``.
 

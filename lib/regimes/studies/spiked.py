@@ -106,7 +106,7 @@ def _grid_gaussian(p: Mapping[str, Any]) -> list[Setting]:
 @study(version=1, grid=_grid_gaussian, chunk=8)
 def gaussian_map(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of ridge on the true features and on the conditional Gaussian ones, same inputs (Result 3.2)."""
-    return measure.rows(measure.gaussian_pair(setting, seeds), seeds)
+    return measure.rows(measure.gaussian_pair(setting | {"model": "srf"}, seeds), seeds)
 
 
 def _grid_steps(p: Mapping[str, Any]) -> list[Setting]:
