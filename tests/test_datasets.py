@@ -76,10 +76,16 @@ def test_idx_files_of_the_folder_are_read_and_checked(folder, monkeypatch):
         (folder / f"{name}.gz").write_bytes(gzip.compress(raw))
     task = datasets.load("mnist")
     assert task.x.shape == (30, 784) and torch.equal(task.y, torch.from_numpy(np.concatenate(labels)).long())
-    np.testing.assert_allclose(task.x[20].numpy(), arrays[1][0].reshape(-1) / max(a.max() for a in arrays))
+    np.testing.assert_allclose(task.x[20].numpy(), arrays[1][0].reshape(-1) / 255)
     datasets._images.cache_clear()
     (folder / f"{datasets._IDX[2]}.gz").write_bytes(gzip.compress(raws[2][:-1] + b"\0"))
     with pytest.raises(InputError, match="has checksum"):
+        datasets.load("mnist")
+    (folder / f"{datasets._IDX[2]}.gz").write_bytes(gzip.compress(raws[2])[:-9])
+    with pytest.raises(InputError, match="is no whole gzip file"):
+        datasets.load("mnist")
+    (folder / f"{datasets._IDX[2]}.gz").unlink()
+    with pytest.raises(InputError, match=f"lacks {datasets._IDX[2]}"):
         datasets.load("mnist")
 
 
@@ -106,6 +112,37 @@ def test_cifar_pickles_are_read_without_running_what_they_hold(folder, monkeypat
     monkeypatch.setitem(datasets._CIFAR_MD5, "test_batch", code)
     with pytest.raises(InputError, match=r"exec, which no published batch does"):
         datasets.load("cifar10")
+    (folder / "cifar-10-batches-py" / "data_batch_3").unlink()
+    with pytest.raises(InputError, match="lacks data_batch_3"):
+        datasets.load("cifar10")
+
+
+def archive(folder, monkeypatch, name, **arrays):
+    """An archive under a published name, with its own checksum declared."""
+    np.savez(folder / name, **arrays)
+    monkeypatch.setitem(datasets._ARCHIVES, name, hashlib.sha256((folder / name).read_bytes()).hexdigest())
+
+
+def test_archives_of_the_folder(folder, monkeypatch):
+    rng = np.random.default_rng(1)
+    images = {f"x_{s}": rng.integers(0, 200, (n, 4, 4), dtype=np.uint8) for s, n in (("train", 6), ("test", 3))}
+    labels = {f"y_{s}": rng.integers(0, 10, n, dtype=np.uint8) for s, n in (("train", 6), ("test", 3))}
+    archive(folder, monkeypatch, "mnist.npz", **images, **labels)
+    task = datasets.load("mnist")
+    np.testing.assert_allclose(task.x[6:].numpy(), images["x_test"].reshape(3, 16) / 255)
+    np.testing.assert_array_equal(task.classes.numpy(), np.concatenate([labels["y_train"], labels["y_test"]]))
+    glasses, subject = np.array([0, 1, 1, 0], np.uint8), np.array([1, 1, 2, 2], np.uint8)
+    archive(folder, monkeypatch, "faces.npz", x=images["x_train"][:4], glasses=glasses, subject=subject)
+    faces = datasets.load("faces")
+    assert faces.y.tolist() == [-1, 1, 1, -1] and faces.classes.tolist() == [1, 1, 2, 2]
+    np.testing.assert_allclose(faces.x.numpy(), images["x_train"][:4].reshape(4, 16) / 255)  # not its brightest pixel
+
+
+def test_text_of_the_folder(folder, monkeypatch):
+    raw = gzip.compress(b"anarchism is a political")
+    (folder / "wiki_text8style.txt.gz").write_bytes(raw)
+    monkeypatch.setitem(datasets._ARCHIVES, "wiki_text8style.txt.gz", hashlib.sha256(raw).hexdigest())
+    assert datasets.corpus("wiki_text8style").text == "anarchism is a political"
 
 
 def test_corpus_holds_letters_and_single_spaces():

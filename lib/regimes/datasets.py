@@ -12,7 +12,8 @@ import hashlib
 import io
 import os
 import pickle
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -60,15 +61,18 @@ _CIFAR_MD5 = {  # as published with the data set
 
 @dataclass(frozen=True)
 class Images:
-    """Images as they are stored: ``pixels (n, ...)`` in uint8, ``classes (n,)``, and where they come from."""
+    """Images as they are stored: ``pixels (n, ...)`` in uint8, ``classes (n,)``, their source, the value of white."""
 
     pixels: np.ndarray
     classes: np.ndarray
     source: str
+    white: int = 255
 
 
 def load(name: str, *, labels: str = "class") -> Task:
     """A data set as one pool of points (training and test images together, in their order).
+
+    Pixels are as stored; ``to_sphere``, ``centred`` and ``principal_components`` of the pool do what a paper does next.
 
     Args:
         name: ``mnist``, ``fashion_mnist``, ``cifar10``, ``digits`` or ``faces``.
@@ -80,12 +84,12 @@ def load(name: str, *, labels: str = "class") -> Task:
 
     Raises:
         InputError: for an unknown name or label, ``$REGIMES_DATA`` that is no folder, a wrong checksum, or a data set
-            that neither it nor a package has.
+            that is there in part only, or that neither it nor a package has.
     """
     check.one_of(_READERS, data=name)
     check.one_of(LABELS, labels=labels)
     images = _images(name, os.environ.get("REGIMES_DATA"))
-    x = torch.from_numpy(images.pixels.reshape(len(images.pixels), -1).astype(np.float64) / images.pixels.max())
+    x = torch.from_numpy(images.pixels.reshape(len(images.pixels), -1).astype(np.float64) / images.white)
     classes = torch.from_numpy(images.classes.astype(np.int64))
     if name == "faces":
         glasses = torch.from_numpy(_archive("faces.npz")["glasses"].astype(np.float64))
@@ -113,6 +117,8 @@ def _images(name: str, folder: str | None) -> Images:
 
 def split(task: Task, sizes: Sequence[int], *, seed: int) -> tuple[Task, ...]:
     """Disjoint random subsets, each holding the classes in the pool's proportions (to one point a class).
+
+    Faces are stratified by person, so that every person is in every large enough subset.
 
     Args:
         task: the pool, with ``x (n, d)``.
@@ -214,7 +220,9 @@ def corpus(name: str = "pydoc") -> Corpus:
             raise InputError(
                 "corpus wiki_text8style needs wiki_text8style.txt.gz in $REGIMES_DATA; pydoc needs nothing"
             )
-        return Corpus(gzip.decompress(raw).decode(), "wiki_text8style, 5.2 M characters of Wikipedia")
+        return Corpus(
+            gzip.decompress(raw).decode(), "wiki_text8style (not text8 itself), 5.2 M characters of Wikipedia"
+        )
     from pydoc_data import topics
 
     letters = "".join(c if "a" <= c <= "z" else " " for c in " ".join(topics.topics.values()).lower())
@@ -259,17 +267,32 @@ def _archive(name: str) -> dict[str, np.ndarray] | None:
 
 
 def _idx(folder: Path, name: str) -> Images | None:
-    """The four IDX files of a folder, raw or gzipped, as one pool; ``None`` unless all are there."""
+    """The four IDX files of a folder, raw or gzipped, as one pool; ``None`` where there is none of them."""
     paths = [next((p for p in (folder / f, folder / f"{f}.gz") if p.is_file()), None) for f in _IDX]
-    if None in paths:
+    if not any(paths):
         return None
+    _needs_all(folder, dict(zip(_IDX, paths)))
     arrays = []
     for path, digest in zip(paths, _SHA256[name]):
-        raw = path.read_bytes()
-        raw = _checked(gzip.decompress(raw) if path.suffix == ".gz" else raw, path, digest)
+        raw = _checked(_unzipped(path), path, digest)
         shape = np.frombuffer(raw, ">u4", raw[3], 4).astype(int)  # byte 3: number of dimensions, then their sizes
         arrays.append(np.frombuffer(raw, np.uint8, offset=4 + 4 * raw[3]).reshape(shape))
     return Images(np.concatenate(arrays[::2]), np.concatenate(arrays[1::2]), "")
+
+
+def _unzipped(path: Path) -> bytes:
+    raw = path.read_bytes()
+    try:
+        return gzip.decompress(raw) if path.suffix == ".gz" else raw
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path} is no whole gzip file: {error}") from None
+
+
+def _needs_all(folder: Path, files: Mapping[str, object]) -> None:
+    """Part of a data set is a mistake, not a reason to take other data."""
+    missing = [name for name, found in files.items() if not found]
+    if missing:
+        raise InputError(f"{folder} lacks {', '.join(missing)}")
 
 
 def _pool(archive: dict[str, np.ndarray], source: str) -> Images:
@@ -317,7 +340,8 @@ class _Arrays(pickle.Unpickler):
 
 def _cifar10() -> Images:
     batches = {f: _file(f"cifar-10-batches-py/{f}", md5, hashlib.md5) for f, md5 in _CIFAR_MD5.items()}
-    if all(batches.values()):
+    if any(batches.values()):
+        _needs_all(_folder(), batches)
         read = [_Arrays(io.BytesIO(raw), encoding="bytes").load() for raw in batches.values()]
         pixels = np.concatenate([b[b"data"] for b in read]).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
         return Images(pixels, np.concatenate([b[b"labels"] for b in read]), "CIFAR-10, all 60000 images")
@@ -334,7 +358,7 @@ def _digits() -> Images:
     except ModuleNotFoundError:
         raise InputError("data digits needs the package scikit-learn") from None
     bunch = load_digits()
-    return Images(bunch.images.astype(np.uint8), bunch.target, "scikit-learn's 1797 digits of 8 × 8 pixels")
+    return Images(bunch.images.astype(np.uint8), bunch.target, "scikit-learn's 1797 digits of 8 × 8 pixels", white=16)
 
 
 def _faces() -> Images:
