@@ -51,20 +51,20 @@ bound_n: list = [10, 30, 100, 300, 1000, 3000, 10000]  # data sizes of the depth
 bound_draws: int = 10  # data sets a size
 pair_draws: int = 400  # data sets for the closest pair (proposition 7)
 projector_n: int = 400  # points for the projectors of theorem 3
-projector_depths: list = [5, 30, 100, 300, 1000, 3000]  # depths of the projectors
+projector_depths: list = [5, 30, 100, 300, 1000, 3000, 30000, 300000]  # depths of the projectors
 projector_draws: int = 3  # data sets
 apart_n: list = [100, 200, 400, 800]  # data sizes for the operators of two points (equation 5)
 apart_draws: int = 4  # data sets a size
 bias_betas: list = [0.1, 0.5, 1.0]  # standard deviation of the biases (appendix A)
 text: str = "pydoc"  # corpus of table 1: pydoc or wiki_text8style (paper C: text8, which no package ships)
 text_vocabulary: int = 64  # words (paper C: not stated)
-text_widths: list = [256, 512, 1024, 2048, 4096]  # widths of both hidden layers (paper C, Tab. 1: 10000 and 30000)
+text_widths: list = [256, 512, 1024, 2048]  # widths of both hidden layers (paper C, Tab. 1: 10000 and 30000)
 text_steps: int = 20  # full-batch steps (paper C: not stated)
 text_seeds: int = 3  # initialisations
-finite_depths: list = [2, 4, 8, 16, 32, 64]  # depths of finite networks
+finite_depths: list = [2, 4, 8, 16, 32]  # depths of finite networks
 finite_widths: list = [16, 64, 256]  # their widths
 finite_steps: int = 40  # steps of gradient descent
-finite_seeds: int = 32  # initialisations
+finite_seeds: int = 16  # initialisations
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
@@ -620,8 +620,8 @@ chapter.figure(
 end_rows = biased[biased.depth == 100]
 deep_pair = biased.pivot_table(index=["bias", "seed"], columns="depth", values="smallest")
 decay = bootstrap((deep_pair[41] / deep_pair[40]).to_numpy())
-chapter.check("C.AppA-limit", Estimate.exact(end_rows.gap.max(), 1e-14), end_rows, figure="fig-c-biases")
-chapter.check("C.AppA-equal", Estimate.exact(end_rows.spread.max(), 1e-14), end_rows, figure="fig-c-biases")
+chapter.check("C.AppA-limit", Estimate(abs(end_rows.gap).max(), 0, 1e-13), end_rows, figure="fig-c-biases")
+chapter.check("C.AppA-equal", Estimate(end_rows.spread.max(), 0, 1e-13), end_rows, figure="fig-c-biases")
 chapter.check("C.AppA-rate", decay, biased, figure="fig-c-biases")
 # %% [markdown]
 # Without biases the kernel depends on directions alone, and colinear points make its matrix singular. The paper's way

@@ -17,6 +17,7 @@ from regimes.check import InputError
 from regimes.depth import pairs
 from regimes.kernels import infinite_ntk
 
+POWER_STEPS = 1000  # at most, of the power method for the top eigenvector
 SHIFT = 1e-12  # added to the diagonal and taken off again, so that a singular matrix can be factorised
 
 
@@ -57,7 +58,7 @@ def smallest_of(gram: Tensor) -> float:
     inverse = LinearOperator((n, n), matvec=lambda b: linalg.cho_solve((factor, False), b, check_finite=False))
     start = np.random.default_rng(0).standard_normal(n)
     # the error of the eigenvalue is quadratic in that of the vector, which tol bounds
-    (largest,) = eigsh(inverse, k=1, which="LM", v0=start, tol=1e-6, return_eigenvectors=False)
+    (largest,) = eigsh(inverse, k=1, which="LM", v0=start, tol=1e-8, return_eigenvectors=False)
     return float(1 / largest) - SHIFT
 
 
@@ -67,11 +68,15 @@ def projector_distance(gram: Tensor) -> float:
     The distance between the projectors on the two complements is the same number: the sine of the angle between the
     eigenvectors. Source: paper C, Theorem 3 a) and eq. (4).
     """
-    n = len(gram)
-    even = np.full(n, n**-0.5)
-    _, top = eigsh(gram.cpu().numpy(), k=1, which="LA", v0=even, tol=1e-14)
-    top = top[:, 0]
-    return float(np.linalg.norm(top - (top @ even) * even))
+    even = torch.full((len(gram),), len(gram) ** -0.5, dtype=gram.dtype, device=gram.device)
+    top, tilt = even, torch.zeros_like(even)
+    for _ in range(POWER_STEPS):  # the gap is of order n, so that few are needed
+        top = gram @ top
+        top = top / top.norm()
+        before, tilt = tilt, top - (top @ even) * even
+        if float((tilt - before).norm()) <= 1e-15:
+            break
+    return float(tilt.norm())
 
 
 def distance_from_limit(gram: Tensor) -> float:

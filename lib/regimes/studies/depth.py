@@ -432,7 +432,7 @@ def finite_kernel(setting: Setting, seeds: list[int]) -> Rows:
     with torch.no_grad():
         after = tangent_kernel(net, x)
     limit = infinite_ntk(x, depth=setting["depth"])
-    scale = 2 ** (setting["depth"]) * infinite_diagonal(x, depth=setting["depth"])  # gain² = 2 in every layer
+    scale = 2.0 ** setting["depth"] * infinite_diagonal(x, depth=setting["depth"])  # gain² = 2 in every layer
     rows = []
     for k, seed in enumerate(seeds):
         row = {"seed": seed, "source": source, "loss": float(losses[-1][k] / losses[0][k]), "infinite": _off(limit)}
