@@ -1,24 +1,18 @@
 """Learning curves: the cheap predictor against the kernel, compression, exponents, and the limit of infinite width."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from regimes import frozen, learning_curves, tasks
+from regimes import frozen, learning_curves, nets, tasks
 from regimes.check import InputError
 from regimes.kernels import ntk, wide_one_hidden_ntk
 
 
-def weights(d, h, seeds):
-    draws = torch.from_numpy(np.stack([np.random.default_rng(s).standard_normal((h, d + 2)) for s in seeds]))
-    return SimpleNamespace(ω=draws[..., :d], b=draws[..., d], β=draws[..., d + 1])
-
-
 def test_the_predictor_through_moved_weights_is_that_of_the_kernel(monkeypatch):
-    net = weights(3, 70, [0, 1])
+    net = nets.one_hidden(3, 70, seeds=[0, 1])
     x, z = tasks.gaussian_points(40, 3, seed=[2, 3]), tasks.gaussian_points(55, 3, seed=[4, 5])
     c = torch.randn(2, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
     expected = (ntk(net, z, x) @ c[..., None])[..., 0]
@@ -30,11 +24,11 @@ def test_the_predictor_through_moved_weights_is_that_of_the_kernel(monkeypatch):
 
 def test_lazy_learning_fits_the_training_set_and_counts_its_errors():
     train, test = tasks.stripe(60, 3, seed=[1, 2]), tasks.stripe(500, 3, seed=[3, 4])
-    found = learning_curves.lazy(weights(3, 400, [5, 6]), train, test)
+    found = learning_curves.lazy(nets.one_hidden(3, 400, seeds=[5, 6]), train, test)
     assert found.ended == ("zero loss", "zero loss")
     right = [sum(a * b > 0 for a, b in zip(f, y)) for f, y in zip(found.f.tolist(), test.y.tolist())]
     assert found.error.tolist() == pytest.approx([1 - r / 500 for r in right])
-    again = learning_curves.lazy(weights(3, 400, [5, 6]), train, train)
+    again = learning_curves.lazy(nets.one_hidden(3, 400, seeds=[5, 6]), train, train)
     assert float((again.f * train.y).min()) > 1 - 1e-9 and again.error.tolist() == [0, 0]
 
 
@@ -45,7 +39,7 @@ def test_finite_networks_tend_to_the_wide_one():
     def distance(h):
         gaps = []
         for seed in range(4):
-            f = learning_curves.lazy(weights(3, h, [seed]), train, test).f
+            f = learning_curves.lazy(nets.one_hidden(3, h, seeds=[seed]), train, test).f
             gaps.append(float((f - wide).norm() / wide.norm()))
         return np.mean(gaps)
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from regimes import check, frozen
 from regimes.check import InputError
 from regimes.kernels import ntk, wide_one_hidden_ntk
-from regimes.kernels.finite import OneHiddenWeights
+from regimes.nets import GAIN, Network
 from regimes.tasks import Task
 
 BLOCK = 2**24  # entries of the pre-activations of one block of test points
@@ -125,55 +125,45 @@ def wide_predictor(x: Tensor, c: Tensor, z: Tensor) -> Tensor:
     return torch.cat([wide_one_hidden_ntk(part, x) @ c for part in z.split(step)])
 
 
-def lazy(weights: OneHiddenWeights, train: Task, test: Task) -> Lazy:
-    """Learning with the tangent kernel frozen at given weights ``ω (S, h, d)``, initial or trained.
+def lazy(network: Network, train: Task, test: Task) -> Lazy:
+    """Learning with the tangent kernel frozen at the network's present weights, initial or trained.
 
     Raises:
         InputError: as ``regimes.frozen.fit``.
 
     Source: paper A, Eq. 4 at a fixed kernel.
     """
-    fitted = frozen.fit(ntk(weights, train.x), train.y)
-    f = tangent_predictor(weights, train.x, fitted.coefficients.to(train.x), test.x)
+    fitted = frozen.fit(ntk(network, train.x), train.y)
+    f = tangent_predictor(network, train.x, fitted.coefficients.to(train.x), test.x)
     return Lazy(wrong(f, test.y), fitted.ended, f)
 
 
-def tangent_predictor(weights: OneHiddenWeights, x: Tensor, c: Tensor, z: Tensor) -> Tensor:
-    """``f(z) = Σ_μ c_μ Θ(z, x_μ)`` with the kernel at the weights, through the displacement of the weights.
+def tangent_predictor(network: Network, x: Tensor, c: Tensor, z: Tensor) -> Tensor:
+    """``f(z) = Σ_μ c_μ Θ(z, x_μ)`` with the kernel at the present weights, through the displacement of the weights.
 
     Args:
-        weights: ``ω (..., h, d)``, ``b`` and ``β (..., h)``.
-        x: training points ``(..., p, d)``.
-        c: dual coefficients ``(..., p)``.
-        z: points ``(..., n, d)``.
+        network: ``S`` networks with biases.
+        x: training points ``(S, p, d)``.
+        c: dual coefficients ``(S, p)``.
+        z: points ``(S, n, d)``.
 
     Returns:
-        ``(..., n)``.
+        ``(S, n)``.
 
     Source: paper A, Eq. 1 and Sec. 2.4.
     """
-    h = weights.ω.shape[-2]
-    ω, β = augmented(weights), weights.β[..., None]
-    moved_β, moved_ω = torch.zeros_like(β), torch.zeros_like(ω)
-    step = max(1, BLOCK // h)
-    for points, weight in zip(x.split(step, dim=-2), c.split(step, dim=-1)):
-        points = with_bias(points)
-        u = ω @ points.mT  # (..., h, block)
-        moved_β += u.clamp_min(0) @ weight[..., None]
-        moved_ω += (u > 0).to(u) @ (points * weight[..., None])
-    moved_ω *= β
+    u, beta = torch.cat([network.omega, network.b[..., None]], dim=-1), network.beta[..., None]
+    moved_u, moved_beta = torch.zeros_like(u), torch.zeros_like(beta)
+    step = max(1, BLOCK // network.h)
+    for points, weight in zip(with_bias(x).split(step, dim=-2), c[..., None].split(step, dim=-2), strict=True):
+        hidden = u @ points.mT  # (S, h, block)
+        moved_u += beta * ((hidden > 0).to(u) @ (points * weight))
+        moved_beta += hidden.clamp_min(0) @ weight
     found = []
-    for points in z.split(step, dim=-2):
-        points = with_bias(points)
-        u = ω @ points.mT
-        slope = β * (moved_ω @ points.mT)
-        found.append((torch.where(u > 0, u * moved_β + slope, 0)).sum(-2))
-    return 2 / h**2 * torch.cat(found, dim=-1)  # 2: σ = √2 ReLU, twice
-
-
-def augmented(weights: OneHiddenWeights) -> Tensor:
-    """Weights on ``(x/√d, 1)``: ``(..., h, d + 1)``."""
-    return torch.cat([weights.ω, weights.b[..., None]], dim=-1)
+    for points in with_bias(z).split(step, dim=-2):
+        hidden = u @ points.mT
+        found.append(torch.where(hidden > 0, hidden * moved_beta + beta * (moved_u @ points.mT), 0).sum(-2))
+    return (GAIN / network.h) ** 2 * torch.cat(found, dim=-1)
 
 
 def with_bias(x: Tensor) -> Tensor:

@@ -1,0 +1,260 @@
+"""Chapter 1: learning curves of lazy and feature learning, and what separates them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regimes import check, flow, learning_curves, nets, tasks
+from regimes.check import InputError
+from regimes.compression import amplification
+from regimes.learning_curves import Lazy
+from regimes.nets import Network
+from regimes.sweep import Rows, Setting, product, study
+from regimes.tasks import Task
+
+CHAPTER = "01"
+FEWEST_P = 3  # sizes that an exponent with an interval needs
+DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
+KINDS = ("train", "test", "fresh", "weights", "rotation")  # what is drawn, each from its own seeds
+
+
+def draw_seeds(kind: str, p: int, seeds: list[int]) -> list[int]:
+    """Seeds of one kind of draw, independent of those of all other kinds, sizes and realisations."""
+    return [int(np.random.SeedSequence([KINDS.index(kind), p, s]).generate_state(1)[0]) for s in seeds]
+
+
+def draw(setting: Setting, kind: str, p: int, seeds: list[int]) -> Task:
+    """Points and labels ``x (S, p, d)`` of the setting's task; the test points do not depend on the training size."""
+    seeds = draw_seeds(kind, 0 if kind == "test" else p, seeds)
+    if setting["shape"] == "stripe":
+        return tasks.stripe(p, setting["d"], interfaces=setting["interfaces"], seed=seeds)
+    shape = {name: setting[name] for name in ("d_parallel", "radius")}
+    return tasks.cylinder(p, setting["d"], **shape, seed=seeds)
+
+
+def check_parameters(p: Mapping[str, Any]) -> None:
+    """Sizes increase and suffice for an exponent, the scan spans both of its ends."""
+    for name in ("wide_p", "curve_p", "cylinder_p"):
+        check.increasing(**{name: p[name]})
+        _needs_sizes(**{name: p[name]})
+    check.integer(2, window=p["window"])
+    if p["window"] > min(len(p["wide_p"]), len(p["curve_p"])):
+        raise InputError(f"window must be at most the number of sizes of wide_p and curve_p, got {p['window']}")
+    check.one_of(p["curve_d"], width_d=p["width_d"])
+    check.increasing(scan_alpha=p["scan_alpha"])
+    if len(p["scan_alpha"]) < 2 * FEWEST_P:
+        raise InputError(f"scan_alpha must hold at least {2 * FEWEST_P} scales, {FEWEST_P} for each end of the scan")
+
+
+def _needs_sizes(**sizes: list[int]) -> None:
+    for name, values in sizes.items():
+        check.integer(2, **{f"{name}[{i}]": value for i, value in enumerate(values)})
+        if len(values) < FEWEST_P:
+            raise InputError(f"{name} must hold at least {FEWEST_P} sizes for an exponent, got {len(values)}")
+
+
+def _shapes(p: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tasks of the curves: the stripe in each dimension, and the cylinder."""
+    stripes = [{"shape": "stripe", "d": d, "interfaces": [p["interfaces"]]} for d in p["curve_d"]]
+    cylinder = {"shape": "cylinder", "d": p["cylinder_d"], "d_parallel": p["cylinder_d_parallel"]}
+    return [*stripes, cylinder | {"radius": p["cylinder_radius"]}]
+
+
+def _checked(settings: list[Setting]) -> list[Setting]:
+    """The settings, once the smallest draws of each task are seen to hold both labels."""
+    smallest = {}
+    for setting in settings:
+        key = str({name: setting[name] for name in ("shape", "d", "interfaces", "radius") if name in setting})
+        if key not in smallest or setting["p"] < smallest[key]["p"]:
+            smallest[key] = setting
+    for setting in smallest.values():
+        tasks.needs_both_labels(draw(setting, "train", setting["p"], setting["seeds"]).y)
+    return settings
+
+
+def _wide_grid(p: Mapping[str, Any]) -> list[Setting]:
+    sizes = {"p": p["wide_p"], "test": p["test"], "seeds": range(p["wide_seeds"])}
+    return _checked([setting for shape in _shapes(p) for setting in product(**shape, **sizes)])
+
+
+@study(version=1, grid=_wide_grid, chunk=2, data=DRAWN)
+def wide_curve(setting: Setting, seeds: list[int]) -> Rows:
+    """Lazy learning with the infinitely wide network's kernel, trained to zero loss: ``error``, ``ended``.
+
+    Source: paper A, Sec. 2.4 and 3.1; the kernel is exact, nothing is sampled.
+    """
+    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    return _lazy_rows(seeds, learning_curves.wide_lazy(train, test))
+
+
+def _lazy_rows(seeds: list[int], found: Lazy) -> Rows:
+    rows = zip(seeds, found.error.tolist(), found.ended, strict=True)
+    return [{"seed": seed, "error": error, "ended": ended} for seed, error, ended in rows]
+
+
+def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
+    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "test": p["test"]}
+    curves = product(**stripe, d=p["width_d"], p=p["wide_p"], h=p["lazy_h"], seeds=range(p["wide_seeds"]))
+    scan = product(**stripe, d=p["scan_d"], p=p["scan_p"], h=p["scan_h"], seeds=range(p["scan_seeds"]))
+    return _checked([*curves, *scan])
+
+
+@study(version=1, grid=_finite_grid, chunk=2, data=DRAWN)
+def finite_curve(setting: Setting, seeds: list[int]) -> Rows:
+    """Lazy learning with the kernel of a network of width ``h`` at initialisation: ``error``, ``ended``.
+
+    Training and test points are those of ``wide_curve``, weights those of the trained networks of the same size.
+    Source: paper A, Fig. 3 (lazy regime) and Fig. 12 (dashed line).
+    """
+    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    return _lazy_rows(seeds, learning_curves.lazy(_network(setting, seeds), train, test))
+
+
+def _network(setting: Setting, seeds: list[int]) -> Network:
+    return nets.one_hidden(setting["d"], setting["h"], seeds=draw_seeds("weights", setting["p"], seeds))
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Networks after training, for each realisation; ``None`` where a run ended before it met 10 % of its margins.
+
+    Attributes:
+        network: at the end, float64.
+        error: test errors.
+        ended: ``"zero loss"``, or why the run stopped before.
+        t_star: paper A's unit of time.
+        star: ``Λ*``, the amplification at ``t_star``.
+        largest: ``Λ_max``, over the whole path.
+        F: predictor on the test points ``(S, n)``.
+    """
+
+    network: Network
+    error: list[float]
+    ended: list[str]
+    t_star: list[float | None]
+    star: list[float | None]
+    largest: list[float]
+    F: Tensor
+
+
+def train_network(network: Network, train: Task, test: Task, setting: Setting, *, dtype: Any = "auto") -> Trained:
+    """Gradient flow of the hinge loss at ``setting["alpha"]`` to zero loss, with the amplification along the path."""
+    states = flow.flow(network, train, alpha=setting["alpha"], tolerance=setting["tolerance"], dtype=dtype)
+    path = flow.run(states, observe=lambda s: {"size": amplification(s.network.omega, train.d_parallel)})
+    end = path.network.to(dtype=torch.float64)
+    at = {row: (float(s.t), float(amplification(s.network.omega, train.d_parallel))) for row, s in _star(path).items()}
+    both = [at.get(row, (None, None)) for row in range(len(path.status))]
+    F = setting["alpha"] * (end(test.x) - network(test.x))
+    return Trained(
+        network=end,
+        error=learning_curves.wrong(F, test.y).tolist(),
+        ended=["zero loss" if why == "fitted" else why for why in path.status],
+        t_star=[t for t, _ in both],
+        star=[size for _, size in both],
+        largest=path.path.groupby("realisation")["size"].max().tolist(),
+        F=F,
+    )
+
+
+def _star(path: flow.Trajectory) -> dict[int, flow.State]:
+    return path.events.get("t_star", {})
+
+
+def _curves_grid(p: Mapping[str, Any]) -> list[Setting]:
+    net = {"alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"]}
+    seeds = {"stripe": range(p["curve_seeds"]), "cylinder": range(p["cylinder_seeds"])}
+    sizes = {"stripe": p["curve_p"], "cylinder": p["cylinder_p"]}
+    grid = []
+    for shape in _shapes(p):
+        kind = shape["shape"]
+        grid += product(**shape, p=sizes[kind], h=p["curve_h"], **net, seeds=seeds[kind])
+    widths = [h for h in p["width_h"] if h != p["curve_h"]]
+    stripe = {"shape": "stripe", "d": p["width_d"], "interfaces": [p["interfaces"]]}
+    if widths:
+        grid += product(**stripe, p=p["curve_p"], h=widths, **net, seeds=range(p["width_seeds"]))
+    return _checked(grid)
+
+
+@study(version=1, grid=_curves_grid, chunk=2, rtol=1e-3, data=DRAWN)
+def five_curves(setting: Setting, seeds: list[int]) -> Rows:
+    """The learning curves of Fig. 3 at one size, all to zero loss; one row a ``curve``, with ``error`` and ``ended``.
+
+    ``feature``: the network at small ``alpha``. ``lazy``: its kernel frozen at initialisation. ``compressed`` and
+    ``compressed_code``: that kernel on data whose uninformative directions are divided by ``Λ*``, and by
+    ``Λ*/√d_perp`` as in the original code. ``final``: the kernel after training, on an independent training set.
+    Each row repeats ``t_star``, ``amplification_star`` and ``amplification_max`` of its network.
+
+    Source: paper A, Fig. 3 and 8; paper B, Fig. 10.
+    """
+    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    fresh, network = draw(setting, "fresh", setting["p"], seeds), _network(setting, seeds)
+    trained = train_network(network, train, test, setting)
+    curves = {
+        "lazy": learning_curves.lazy(network, train, test),
+        "final": learning_curves.lazy(trained.network, fresh, test),
+    }
+    if None not in trained.star:
+        star = torch.tensor(trained.star, dtype=torch.float64)
+        for name, factor in (
+            ("compressed", star),
+            ("compressed_code", star / (setting["d"] - train.d_parallel) ** 0.5),
+        ):
+            small = (replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in (train, test))
+            curves[name] = learning_curves.lazy(network, *small)
+    along = {"t_star": trained.t_star, "amplification_star": trained.star, "amplification_max": trained.largest}
+    rows = [row | {"curve": name} for name, found in curves.items() for row in _lazy_rows(seeds, found)]
+    feature = zip(seeds, trained.error, trained.ended, strict=True)
+    rows += [{"seed": seed, "error": error, "ended": why, "curve": "feature"} for seed, error, why in feature]
+    return [row | {name: values[seeds.index(row["seed"])] for name, values in along.items()} for row in rows]
+
+
+def _scan_grid(p: Mapping[str, Any]) -> list[Setting]:
+    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "d": p["scan_d"], "p": p["scan_p"]}
+    rest = {"h": p["scan_h"], "test": p["test"], "tolerance": p["tolerance"], "seeds": range(p["scan_seeds"])}
+    return _checked(product(**stripe, alpha=p["scan_alpha"], **rest))
+
+
+@study(version=1, grid=_scan_grid, rtol=1e-3, data=DRAWN)
+def scale_scan(setting: Setting, seeds: list[int]) -> Rows:
+    """One network trained to zero loss at one ``alpha``: error, ``t_star``, ``amplification_star`` and ``_max``.
+
+    Data, test points and initial weights are the same for all ``alpha``, and for ``finite_curve`` at the same sizes.
+    Source: paper A, Fig. 12 and App. B.
+    """
+    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    found = train_network(_network(setting, seeds), train, test, setting)
+    names = ("seed", "error", "ended", "t_star", "amplification_star", "amplification_max")
+    columns = (seeds, found.error, found.ended, found.t_star, found.star, found.largest)
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _rotation_grid(p: Mapping[str, Any]) -> list[Setting]:
+    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "d": p["rotation_d"], "p": p["rotation_p"]}
+    net = {"h": p["rotation_h"], "alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"]}
+    return _checked(product(**stripe, **net, seeds=range(p["rotation_seeds"])))
+
+
+@study(version=1, grid=_rotation_grid, rtol=1e-3, data=DRAWN)
+def rotation(setting: Setting, seeds: list[int]) -> Rows:
+    """Training on rotated data: ``error`` as drawn, ``error_data`` with the data rotated, and the ``deviation``.
+
+    The deviation is the relative change of the predictor on the test points when the initial weights turn with the
+    data. Rotations are uniform, one a seed. Source: paper A, App. A.
+    """
+    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    network = _network(setting, seeds)
+    turn = torch.stack([tasks.rotation(setting["d"], seed=s) for s in draw_seeds("rotation", setting["p"], seeds)])
+    # the amplification along the path, which no longer means anything, is not used
+    turned = [replace(tasks.rotated(task, turn), d_parallel=1) for task in (train, test)]
+    plain = train_network(network, train, test, setting, dtype=torch.float64)
+    data = train_network(network, *turned, setting, dtype=torch.float64)
+    both = train_network(replace(network, omega=network.omega @ turn.mT), *turned, setting, dtype=torch.float64)
+    deviation = (both.F - plain.F).norm(dim=-1) / plain.F.norm(dim=-1)
+    ended = ["; ".join(sorted({a, b, c})) for a, b, c in zip(plain.ended, data.ended, both.ended, strict=True)]
+    columns = (seeds, plain.error, data.error, deviation.tolist(), ended)
+    names = ("seed", "error", "error_data", "deviation", "ended")
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
