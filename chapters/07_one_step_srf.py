@@ -45,7 +45,7 @@ activation: str = "tanh"  # odd activation of the network (paper E: odd)
 res1_targets: list = ["sin", "tanh", "sign", "He1+He3"]  # targets of the check of Result 3.1
 res1_alpha0: float = 2.0  # first batch over dimension
 res1_step: float = 2.0  # step size eta / p
-res1_d: list = [100, 200, 400]  # dimensions, p = d
+res1_d: list = [100, 200, 400]  # dimensions, p equals d
 res1_seeds: int = 16  # realisations
 res2_r: float = 2.0  # spike strength in the check of the Gaussian map
 res3_targets: list = ["sin", "tanh", "sign", "He1+He3"]  # targets of the comparison theory - simulation
@@ -53,21 +53,21 @@ res3_alpha0: list = [1.0, 4.0]  # first batches over dimension
 res3_step: float = 2.0  # step size eta / p
 res3_lam: float = 0.1  # ridge penalty
 res3_alphas: list = [0.7, 2.0]  # second batches over dimension
-res3_d: list = [150, 300]  # two sizes, p = d
+res3_d: list = [150, 300]  # two sizes, p equals d
 res3_seeds: int = 16  # realisations
 fig1_target: str = "sign"  # target whose profile is drawn
 fig1_alpha0: list = [0.0, 1.0, 4.0, 16.0]  # first batches, from none
 fig1_step: float = 3.0  # step size eta / p
 fig1_alpha: float = 4.0  # second batch over dimension
 fig1_lam: float = 1.0  # ridge penalty
-fig1_d: int = 200  # dimension, p = d
+fig1_d: int = 200  # dimension, p equals d
 fig1_seeds: int = 8  # realisations
 fig2_targets: list = ["tanh", "sign"]  # left and right panel
 fig2_lam: list = [0.1, 1.0]  # ridge penalty of each panel
 fig2_step: list = [3.0, 3.0]  # step size of each panel
 fig2_alpha0: list = [0.0, 1.0, 4.0, 16.0]  # first batches over dimension
 fig2_alphas: list = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # second batches over dimension
-fig2_d: list = [100, 200]  # two sizes, p = d
+fig2_d: list = [100, 200]  # two sizes, p equals d
 fig2_seeds: int = 12  # realisations
 fig4_target: str = "sign"  # target of both panels
 fig4_rs: list = [0.0, 0.5, 1.0, 2.0]  # spike strengths
@@ -76,12 +76,12 @@ fig4_r: float = 2.0  # strength in the panel over gamma
 fig4_gammas: list = [0.0, 0.5, 0.8, 1.0]  # alignments
 fig4_lam: float = 1.0  # ridge penalty
 fig4_alphas: list = [0.25, 0.5, 1.0, 2.0, 3.0, 4.0]  # batches over dimension
-fig4_d: list = [100, 200]  # two sizes, p = d
+fig4_d: list = [100, 200]  # two sizes, p equals d
 fig4_seeds: int = 16  # realisations
 fig5_target: str = "sign"  # target
 fig5_alpha0: float = 4.0  # first batch over dimension
 fig5_alpha: float = 1.0  # second batch over dimension
-fig5_step: float = 2.0  # step size at beta = 1
+fig5_step: float = 2.0  # step size at width ratio 1
 fig5_lam: float = 0.1  # ridge penalty
 fig5_betas: list = [0.25, 0.5, 1.0, 2.0, 4.0]  # widths over dimension
 fig5_d: list = [100, 200]  # two sizes
@@ -92,10 +92,10 @@ fig6_r: float = 2.0  # spike strength of the letter 1
 fig6_c: float = 1.1  # bulk variance of the letter 1
 fig6_lam: float = 0.01  # ridge penalty
 fig6_alphas: list = [0.5, 1.0, 2.0, 4.0]  # batches over dimension
-fig6_d: list = [150, 300]  # two sizes, p = d
+fig6_d: list = [150, 300]  # two sizes, p equals d
 fig6_seeds: int = 16  # realisations
 fig8_rs: list = [0.7, 1.5]  # spike strengths
-fig8_alpha: float = 2.0  # samples over dimension, p = d
+fig8_alpha: float = 2.0  # samples over dimension, p equals d
 fig8_d: list = [200, 400]  # two sizes
 fig8_seeds: int = 4  # realisations
 loss_alpha: float = 2.0  # samples over dimension
@@ -105,21 +105,21 @@ loss_delta: float = 0.2  # where Huber's loss turns linear
 loss_noise: float = 0.25  # variance of the label noise
 loss_biases: list = [-0.5, 0.0, 0.5, 1.0]  # uniform biases
 loss_bias_target: str = "tanh(x+1)"  # a target with an even part
-loss_d: list = [100, 200]  # two sizes, p = d
+loss_d: list = [100, 200]  # two sizes, p equals d
 loss_seeds: int = 32  # realisations
 net_targets: list = ["tanh", "sin", "tanh", "He1+He3"]  # cases, from modest to strong steps
 net_alpha0: list = [4.0, 0.5, 2.0, 8.0]  # first batch of each case
 net_step: list = [3.0, 3.0, 8.0, 4.0]  # step size of each case
 net_alpha: float = 1.0  # second batch over dimension
 net_lam: float = 0.1  # ridge penalty
-net_d: list = [100, 200, 400]  # sizes, p = d
+net_d: list = [100, 200, 400]  # sizes, p equals d
 net_seeds: list = [48, 32, 24]  # realisations at each size
 norms_d: list = [100, 200]  # sizes of the comparison of rows
 norms_seeds: int = 64  # realisations
 map_target: str = "sin"  # target of the map
 map_alpha0: list = [0.25, 0.5, 1.0, 2.0, 4.0]  # first batches over dimension
 map_step: list = [1.0, 2.0, 4.0, 8.0]  # step sizes
-map_d: int = 120  # dimension of the map, p = d
+map_d: int = 120  # dimension of the map, p equals d
 map_seeds: int = 24  # realisations
 bounds_seeds: int = 100  # random settings for each bound
 

@@ -50,17 +50,34 @@ def _map(e: Channel, z: np.ndarray, V: np.ndarray, alpha: float, beta: float, c:
 
 
 def _relax(e: Channel, z: np.ndarray, V: np.ndarray, alpha: float, beta: float, c: float) -> np.ndarray:
-    """Averaged iteration until Newton's method takes over."""
-    for _ in range(400):
+    """Newton's method while it keeps the upper half plane, averaged iteration where it does not."""
+    for _ in range(200):
         new = _map(e, z, V, alpha, beta, c)
         gap = np.abs(new - V).max(0) / np.abs(V).max(0)
-        V = (V + new) / 2
         if gap.max() < 1e-10:
             return V
-    if gap.max() > 1e-3:
+        newton = _newton(e, z, V, new, alpha, beta, c)
+        good = np.isfinite(newton).all(0) & (newton.imag > 0).all(0)
+        V = np.where(good, newton, (V + new) / 2)
+    if gap.max() > 1e-6:
         i = int(gap.argmax())
         raise NotConverged(f"spectrum not found at z={z[i]:.4g}: V1={V[0, i]:.4g}, V2={V[1, i]:.4g}, gap {gap[i]:.1e}")
     return V
+
+
+def _newton(
+    e: Channel, z: np.ndarray, V: np.ndarray, new: np.ndarray, alpha: float, beta: float, c: float
+) -> np.ndarray:
+    """One step for ``V = map(V)``; the map is analytic, so a small step in each variable gives its Jacobian."""
+    columns = []
+    for i in range(2):
+        moved = V.copy()
+        shift = 1e-7 * V[i]
+        moved[i] += shift
+        columns.append((_map(e, z, moved, alpha, beta, c) - new) / shift)
+    (a, b), (f, g) = (1 - columns[0][0], -columns[1][0]), (-columns[0][1], 1 - columns[1][1])
+    rest = V - new
+    return V - np.stack([g * rest[0] - b * rest[1], a * rest[1] - f * rest[0]]) / (a * g - b * f)
 
 
 def density(

@@ -123,9 +123,8 @@ def solve(
     activation, target = function(activation, "activation"), function(target, "target")
     odd(activation, bias)
     names = ("alpha", "beta", "lam", "r", "c", "gamma", "noise", "bias", "width")
-    given = np.broadcast_arrays(
-        *(np.asarray(v, float) for v in (alpha, beta, lam, r, c, gamma, noise, bias or 0, width))
-    )
+    numbers = (alpha, beta, lam, r, c, gamma, noise, 0.0 if bias is None else bias, width)
+    given = np.broadcast_arrays(*(np.asarray(number, float) for number in numbers))
     flat = {name: array.reshape(-1) for name, array in zip(names, given)}
     _needs_ratios(flat)
     maps, which = _channels(activation, target, flat)
