@@ -301,7 +301,7 @@ def projectors(setting: Setting, seeds: list[int]) -> Rows:
 
 def _apart_grid(p: Mapping[str, Any]) -> list[Setting]:
     check.increasing(apart_n=p["apart_n"])
-    return product(cloud="sphere", n0=16, n=p["apart_n"], depths=[[10, 30, 100]], seeds=range(p["apart_draws"]))
+    return product(cloud="sphere", n0=16, n=p["apart_n"], depths=[[10, 30, 100, 10_000]], seeds=range(p["apart_draws"]))
 
 
 @study(version=1, grid=_apart_grid)
