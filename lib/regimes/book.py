@@ -27,19 +27,31 @@ def page(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     Raises:
         InputError: for a cell that shows two figures (a number and a label belong to one).
     """
+    cells = []
     for cell in notebook.cells:
         figures = [o for o in cell.get("outputs", []) if "regimes" in o.get("metadata", {})]
         if len(figures) > 1:
             raise InputError(f"cell {cell.id} shows {len(figures)} figures; give each a cell of its own")
-        for output in figures:
-            about = output.metadata.regimes
-            # the text stands for a missing picture in a terminal; on the page it would be a second caption
-            output.data = {kind: data for kind, data in output.data.items() if kind == "image/png"}
-            figure = {"name": about.name, "caption": about.caption, "align": "center"}
-            cell.metadata["mystnb"] = {"figure": figure, "image": {"alt": about.alt}}
-            # a reader wants the picture first; its code folds out
-            cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
+        cells.append(cell)
+        if figures:
+            cells += _as_figure(cell, figures[0])
+    notebook.cells = cells
     return notebook
+
+
+def _as_figure(cell: nbformat.NotebookNode, output: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """Turns a cell into a numbered figure; returns a cell for what else it showed (all of it would be the figure)."""
+    about = output.metadata.regimes
+    # the text stands for a missing picture in a terminal; on the page it would be a second caption
+    output.data = {kind: data for kind, data in output.data.items() if kind == "image/png"}
+    figure = {"name": about.name, "caption": about.caption, "align": "center"}
+    cell.metadata["mystnb"] = {"figure": figure, "image": {"alt": about.alt}}
+    # a reader wants the picture first; its code folds out
+    cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
+    rest = [other for other in cell.outputs if other is not output]
+    cell.outputs = [output]
+    tags = {"tags": ["remove-input"]}
+    return [nbformat.v4.new_code_cell(id=f"{cell.id}-rest", metadata=tags, outputs=rest)] if rest else []
 
 
 def stage(profile: str) -> list[Path]:
