@@ -88,14 +88,18 @@ def moments(f: Scalar, mean: np.ndarray, std: np.ndarray, *, breaks: Sequence[fl
     """
     mean, std = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(std, dtype=float))
     flat, scale = mean.reshape(-1), std.reshape(-1)
-    size = max(1, _CHUNK // 120)
-    parts = [_moments(f, flat[i : i + size], scale[i : i + size], breaks) for i in range(0, max(1, flat.size), size)]
+    # a function smooth on the scale of 1 has structure on the scale 1/std in z
+    nodes = 2 * int(np.ceil(60 * max(1.0, scale.max(initial=0.0) / 1.5)))
+    size = max(1, _CHUNK // nodes)
+    parts = [
+        _moments(f, flat[i : i + size], scale[i : i + size], breaks, nodes) for i in range(0, max(1, flat.size), size)
+    ]
     return tuple(np.concatenate(column).reshape(mean.shape) for column in zip(*parts))
 
 
-def _moments(f: Scalar, mean: np.ndarray, std: np.ndarray, breaks: Sequence[float]) -> tuple:
+def _moments(f: Scalar, mean: np.ndarray, std: np.ndarray, breaks: Sequence[float], nodes: int) -> tuple:
     if not len(breaks):
-        z, w = trapezoid(120)
+        z, w = trapezoid(nodes)
         y = f(mean[:, None] + std[:, None] * z)
         return y @ w, y @ (w * z), (y * y) @ w
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -157,7 +157,7 @@ def solve(
         gamma: cosine between spike and target.
         bias: uniform bias; a number allows activations that are not odd.
         width: ``p`` for the finite-width rule; infinite for the limit.
-        nodes: quadrature nodes over ``k`` and over each panel of ``s``.
+        nodes: quadrature nodes over ``k`` and over each panel of ``s``; the default is exact to about 1e-5.
 
     Raises:
         InputError: for numbers that make no sense, or a loss on labels with another target than ``sign``.
@@ -211,7 +211,9 @@ class _Grid:
             cuts = np.nan_to_num((np.array(target.breaks)[None] - gamma * k[:, None]) / across, nan=gaussian.REACH)
         ends = np.full((len(k), 1), gaussian.REACH)
         inner = np.clip(np.sort(cuts, axis=1), -gaussian.REACH, gaussian.REACH)
-        s, ws = gaussian.panels(np.concatenate([-ends, inner, ends], axis=1), order=nodes[1] if target.breaks else 40)
+        s, ws = gaussian.panels(
+            np.concatenate([-ends, inner, ends], axis=1), order=nodes[1] if target.breaks else 2 * nodes[1] + 16
+        )
         y = target.array(gamma * k[:, None] + across * s)
         return cls(*(a[:, None] for a in (k, *kappa)), s, y, wk[:, None] * ws)
 
