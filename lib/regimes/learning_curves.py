@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -18,6 +19,7 @@ from regimes import check, frozen
 from regimes.check import InputError
 from regimes.kernels import ntk, wide_one_hidden_ntk
 from regimes.nets import GAIN, Network
+from regimes.scaling import Estimate, bootstrap, exponent
 from regimes.tasks import Task
 
 BLOCK = 2**24  # entries of the pre-activations of one block of test points
@@ -169,6 +171,55 @@ def tangent_predictor(network: Network, x: Tensor, c: Tensor, z: Tensor) -> Tens
 def with_bias(x: Tensor) -> Tensor:
     """``(x/√d, 1)``, ``(..., n, d + 1)``."""
     return torch.cat([x / math.sqrt(x.shape[-1]), torch.ones_like(x[..., :1])], dim=-1)
+
+
+def by_size(table: pd.DataFrame, value: str = "error") -> tuple[np.ndarray, np.ndarray]:
+    """Sizes ``(k,)`` and measurements ``(n, k)``, one realisation a row, of a table with ``seed`` and ``p``.
+
+    Raises:
+        InputError: if a realisation lacks a size.
+    """
+    wide = table.pivot(index="seed", columns="p", values=value)
+    if wide.isna().any(axis=None):
+        raise InputError(f"{value} must be measured at every size of every realisation")
+    return wide.columns.to_numpy(dtype=float), wide.to_numpy(dtype=float)
+
+
+def beta(table: pd.DataFrame, *, start: float = 0) -> Estimate:
+    """The exponent ``β`` of ``median error ~ p^(-β)`` at sizes from ``start`` on, with its bootstrap interval."""
+    return -exponent(*by_size(table), window=(start, math.inf))
+
+
+def beta_difference(first: pd.DataFrame, second: pd.DataFrame, *, start: float = 0) -> Estimate:
+    """``β`` of the first curve minus that of the second, whose realisations share data: resampled together.
+
+    Raises:
+        InputError: if the two have not the same sizes and number of realisations.
+    """
+    (p, one), (other_p, two) = by_size(first), by_size(second)
+    if one.shape != two.shape or (p != other_p).any():
+        raise InputError("two curves must have the same sizes and realisations to be compared")
+    kept = p >= start
+    x = np.log(p[kept]) - np.log(p[kept]).mean()
+
+    def difference(pairs: np.ndarray) -> float:
+        logs = np.log(np.median(pairs[..., kept], axis=0))
+        return float((logs[1] - logs[0]) @ x / (x @ x))
+
+    return bootstrap(np.stack([one, two], axis=1), difference)
+
+
+def error_ratio(first: pd.DataFrame, second: pd.DataFrame, *, start: float = 0) -> Estimate:
+    """The geometric mean, over realisations and sizes from ``start`` on, of the first error over the second.
+
+    Raises:
+        InputError: if the two have not the same sizes and number of realisations, or an error is 0.
+    """
+    (p, one), (other_p, two) = by_size(first), by_size(second)
+    if one.shape != two.shape or (p != other_p).any() or min(one.min(), two.min()) <= 0:
+        raise InputError("two curves must have the same sizes and realisations and errors above 0 to have a ratio")
+    logs = np.log(one / two)[:, p >= start].mean(1)
+    return bootstrap(logs, lambda x: float(np.exp(x.mean())))
 
 
 def visible_from(centres: np.ndarray, lows: np.ndarray, highs: np.ndarray, theory: float) -> float:

@@ -2,6 +2,7 @@
 
 import matplotlib
 import matplotlib.pyplot as plt
+import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
 
@@ -47,3 +48,10 @@ def slope_guide(ax: Axes, x: tuple[float, float], y: float, exponent: float, lab
     ends = [y, y * (x[1] / x[0]) ** exponent]
     ax.plot(x, ends, "--", color=COLOURS["theory"], linewidth=1)
     ax.annotate(label, (x[1], ends[1]), textcoords="offset points", xytext=(4, 0), va="center", fontsize="small")
+
+
+def realisations(ax: Axes, x: object, y: object, **style: object) -> None:
+    """The median over realisations ``y (n, k)`` against ``x (k,)``, with the quartiles as a band of the same colour."""
+    low, middle, high = np.quantile(np.asarray(y, dtype=float), [0.25, 0.5, 0.75], axis=0)
+    (line,) = ax.plot(x, middle, **{"marker": "o", "markersize": 4} | style)
+    ax.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)

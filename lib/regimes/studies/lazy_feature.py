@@ -39,8 +39,10 @@ def draw(setting: Setting, kind: str, p: int, seeds: list[int]) -> Task:
 def check_parameters(p: Mapping[str, Any]) -> None:
     """Sizes increase and suffice for an exponent, the scan spans both of its ends."""
     for name in ("wide_p", "curve_p", "cylinder_p"):
+        check.integer(2, **{f"{name}[{i}]": value for i, value in enumerate(p[name])})
         check.increasing(**{name: p[name]})
-        _needs_sizes(**{name: p[name]})
+        if sum(value >= p["fit_from"] for value in p[name]) < FEWEST_P:
+            raise InputError(f"{name} must hold at least {FEWEST_P} sizes from fit_from on for an exponent: {p[name]}")
     check.integer(2, window=p["window"])
     if p["window"] > min(len(p["wide_p"]), len(p["curve_p"])):
         raise InputError(f"window must be at most the number of sizes of wide_p and curve_p, got {p['window']}")
@@ -48,13 +50,6 @@ def check_parameters(p: Mapping[str, Any]) -> None:
     check.increasing(scan_alpha=p["scan_alpha"])
     if len(p["scan_alpha"]) < 2 * FEWEST_P:
         raise InputError(f"scan_alpha must hold at least {2 * FEWEST_P} scales, {FEWEST_P} for each end of the scan")
-
-
-def _needs_sizes(**sizes: list[int]) -> None:
-    for name, values in sizes.items():
-        check.integer(2, **{f"{name}[{i}]": value for i, value in enumerate(values)})
-        if len(values) < FEWEST_P:
-            raise InputError(f"{name} must hold at least {FEWEST_P} sizes for an exponent, got {len(values)}")
 
 
 def _shapes(p: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -98,7 +93,7 @@ def _lazy_rows(seeds: list[int], found: Lazy) -> Rows:
 
 def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
     stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "test": p["test"]}
-    curves = product(**stripe, d=p["width_d"], p=p["wide_p"], h=p["lazy_h"], seeds=range(p["wide_seeds"]))
+    curves = product(**stripe, d=p["curve_d"], p=p["wide_p"], h=p["lazy_h"], seeds=range(p["wide_seeds"]))
     scan = product(**stripe, d=p["scan_d"], p=p["scan_p"], h=p["scan_h"], seeds=range(p["scan_seeds"]))
     return _checked([*curves, *scan])
 
@@ -220,15 +215,16 @@ def _scan_grid(p: Mapping[str, Any]) -> list[Setting]:
 
 @study(version=1, grid=_scan_grid, rtol=1e-3, data=DRAWN)
 def scale_scan(setting: Setting, seeds: list[int]) -> Rows:
-    """One network trained to zero loss at one ``alpha``: error, ``t_star``, ``amplification_star`` and ``_max``.
+    """One network trained to zero loss at one ``alpha``: error, ``t_star``, ``amplification_start``, ``_star``, ``_max``.
 
     Data, test points and initial weights are the same for all ``alpha``, and for ``finite_curve`` at the same sizes.
     Source: paper A, Fig. 12 and App. B.
     """
     train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
-    found = train_network(_network(setting, seeds), train, test, setting)
-    names = ("seed", "error", "ended", "t_star", "amplification_star", "amplification_max")
-    columns = (seeds, found.error, found.ended, found.t_star, found.star, found.largest)
+    network = _network(setting, seeds)
+    found, start = train_network(network, train, test, setting), amplification(network.omega, train.d_parallel)
+    names = ("seed", "error", "ended", "t_star", "amplification_start", "amplification_star", "amplification_max")
+    columns = (seeds, found.error, found.ended, found.t_star, start.tolist(), found.star, found.largest)
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
