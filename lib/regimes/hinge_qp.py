@@ -113,9 +113,7 @@ def _solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     raise LinAlgError("the kernel matrix of an implicit step is not positive semi-definite")
 
 
-def _pivot(
-    hessian: np.ndarray, q: np.ndarray, gradient: np.ndarray, tolerance: float
-) -> tuple[np.ndarray, np.ndarray]:
+def _pivot(hessian: np.ndarray, q: np.ndarray, gradient: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
     """One move of the primal active-set method: to the minimum over the free variables, or as far as the box allows.
 
     Where that minimum is already reached, the bound that is most in the way is released first. Every move lowers the

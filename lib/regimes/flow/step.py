@@ -1,7 +1,8 @@
 r"""One step of gradient flow for a batch of one-hidden-layer networks, each with its own step length.
 
 With :math:`\tilde x = (x/\sqrt d, 1)`, :math:`u = (\omega, b)` and the gates
-:math:`M_{n\mu} = [u_n\cdot\tilde x_\mu > 0]`, gradient flow reads :math:`\dot u_n = \beta_n G_n`, :math:`\dot\beta_n = u_n\cdot G_n` with
+:math:`M_{n\mu} = [u_n\cdot\tilde x_\mu > 0]`, gradient flow reads :math:`\dot u_n = \beta_n G_n`,
+:math:`\dot\beta_n = u_n\cdot G_n` with
 :math:`G_n = \frac{\sqrt2}{hp}\sum_\mu M_{n\mu} y_\mu q_\mu \tilde x_\mu` and multipliers :math:`q = -\ell'(m)`.
 For a fixed :math:`G` this is a hyperbolic rotation of :math:`(u_n, \beta_n)`: exact at any step length, it conserves
 :math:`\beta_n^2 - |u_n|^2` to rounding. A step therefore needs only good averages over its length:
@@ -23,13 +24,15 @@ from regimes.hinge_qp import box_qp, implicit_step
 from regimes.losses import Loss
 from regimes.nets import GAIN, Network
 
-KKT = 0.05  # accepted error of the implicit equations, in margins, as a share of the tolerance
+KKT = 0.3  # accepted error of the implicit equations, in margins, as a share of the tolerance
 SLACK = 0.1  # the hinge's corner sits this share of the tolerance above 1, so that training ends with m >= 1
 ROUNDS = 8  # forward passes to solve the implicit equations before the step is shortened
-GROW, SHRINK = 3.0, 0.2  # bounds of the change of a step length
+GROW, SHRINK = 1.5, 0.2  # bounds of the change of a step length
 REACH = 3.0  # largest rotation of a step: margins grow at most exp(2 REACH)-fold
 BAND = 5.0  # tolerances around the corner within which a point belongs to the band from the first pass
-MARGIN_SHARE = 5.0  # margins may err by this multiple of the tolerance where multipliers change
+APART = 1.0  # tolerances: nearer to the corner a point is on it, and its crossings are not timed
+GATE_SHARE = 1.0  # the weights may err by this multiple of the tolerance where gates change
+MARGIN_SHARE = 10.0  # margins may err by this multiple of the tolerance where multipliers change
 
 
 def rotate(u: Tensor, beta: Tensor, push: Tensor) -> tuple[Tensor, Tensor]:
@@ -149,19 +152,21 @@ def advance(batch: Batch) -> tuple[Batch, Tensor]:
     ratio = (batch.dt / (2 * batch.last)).to(batch.u.dtype)[:, None, None]
     guess = batch.push + ratio * (batch.push - batch.before)
     far = batch.open_gates(rotate(batch.u, batch.beta, guess * dt)[0])
-    mean = (batch.push + batch.field(far, batch.q)) / 2
+    push = batch.field(far, batch.q)
+    mean = (batch.push + push) / 2
     weight = batch.u.square().sum(-1) + batch.beta.square()
     bent = (weight * (mean - guess).square().sum(-1)).sum(-1) / weight.sum(-1)
-    error = batch.dt * bent.double().sqrt() / batch.tolerance
+    error = batch.dt * bent.double().sqrt() / (GATE_SHARE * batch.tolerance)
     trial = _implicit(batch, far, mean, error <= 1.0)
     error = torch.maximum(error, trial.error)
     moved = error <= 1.0
-    factor = (0.9 * error.clamp(min=1e-6).rsqrt()).clamp(SHRINK, GROW)
+    factor = (0.9 * error.clamp(min=1e-6).rsqrt()).clamp(max=GROW)
+    factor = factor.clamp(min=SHRINK)
     after = replace(
         batch, u=trial.u, beta=trial.beta, gates=far, m=trial.m, q=trial.q, t=batch.t + batch.dt, last=batch.dt
     )
     after.u0, after.beta0, after.mean = batch.u, batch.beta, trial.mean
-    after.push = batch.field(far, trial.q)
+    after.push = push if trial.q is batch.q else batch.field(far, trial.q)
     after.before = 2 * trial.mean - after.push
     angle = after.push.square().sum(-1).amax(-1).sqrt().double()
     after.dt = torch.minimum(batch.dt * factor, REACH / angle.clamp(min=1e-300))
@@ -184,7 +189,11 @@ def _choose(moved: Tensor, new: Batch, old: Batch) -> Batch:
 
 @dataclass
 class _Trial:
-    """The end of an attempted step: weights, margins, mean multipliers and field, and the error in tolerances."""
+    """The end of an attempted step: weights, margins, mean multipliers and field, and the error in tolerances.
+
+    ``low`` and ``high`` bound the mean multipliers of the hinge: a point that reaches the corner after a share of the
+    step has been pushed during that share, whatever follows.
+    """
 
     u: Tensor
     beta: Tensor
@@ -192,6 +201,8 @@ class _Trial:
     q: Tensor
     mean: Tensor
     error: Tensor
+    low: Tensor
+    high: Tensor
 
 
 def _implicit(batch: Batch, far: Tensor, mean: Tensor, wanted: Tensor) -> _Trial:
@@ -199,7 +210,7 @@ def _implicit(batch: Batch, far: Tensor, mean: Tensor, wanted: Tensor) -> _Trial
     dt = batch.dt.to(batch.u.dtype)[:, None, None]
     u, beta = rotate(batch.u, batch.beta, mean * dt)
     m = batch.margins(far, u, beta)
-    trial = _Trial(u, beta, m, batch.q, mean, torch.zeros_like(batch.dt))
+    trial = _Trial(u, beta, m, batch.q, mean, torch.zeros_like(batch.dt), *_bounds(batch, m))
     share = _share(batch)
     first, accepted = m, KKT * batch.tolerance
     for rounds in range(ROUNDS + 1):
@@ -225,6 +236,16 @@ def _implicit(batch: Batch, far: Tensor, mean: Tensor, wanted: Tensor) -> _Trial
     return trial
 
 
+def _bounds(batch: Batch, m: Tensor) -> tuple[Tensor, Tensor]:
+    """The shares of the step before (below the corner) and after (above it) a point first reaches the corner."""
+    if not batch.loss.corner:
+        return torch.zeros_like(m), torch.ones_like(m)
+    below, path = batch.corner - batch.m, m - batch.m
+    crosses = (below * (batch.corner - m) < 0) & (below.abs() > APART * batch.tolerance)
+    share = torch.where(crosses, below / path, 0.0)
+    return torch.where(below > 0, share, 0.0), torch.where(below < 0, 1 - share, 1.0)
+
+
 def _share(batch: Batch) -> Tensor:
     """How much of the multiplier is taken at the end of the step ``(e, 1)``: 1 where stiff, one half where not."""
     if batch.loss.corner:
@@ -246,7 +267,7 @@ def _violation(batch: Batch, trial: _Trial, share: Tensor) -> Tensor:
     """By how much of a margin the implicit equations fail, point by point ``(e, p)``."""
     if batch.loss.corner:
         above = trial.m - batch.corner
-        return torch.where(torch.where(above > 0, trial.q > 0, trial.q < 1), above.abs(), 0.0)
+        return torch.where(torch.where(above > 0, trial.q > trial.low, trial.q < trial.high), above.abs(), 0.0)
     wanted = -(1 - share) * batch.loss.slope(batch.m) - share * batch.loss.slope(trial.m)
     return (trial.q - wanted).abs() * (batch.dt.to(batch.y.dtype)[:, None] * _stiffness(batch))
 
@@ -257,7 +278,11 @@ def _correction(
     """The band of realisation ``e`` and the change of its multipliers."""
     m, q = trial.m[e], trial.q[e]
     if batch.loss.corner:
-        in_play = (wrong > 0) | ((q > 0) & (q < 1)) | ((m - batch.corner).abs() < BAND * batch.tolerance)
+        in_play = (
+            (wrong > 0)
+            | ((q > trial.low[e]) & (q < trial.high[e]))
+            | ((m - batch.corner).abs() < BAND * batch.tolerance)
+        )
     else:
         in_play = (wrong > 0.1 * KKT * batch.tolerance) | (batch.loss.curvature(m) > 1e-6)
     band = in_play.nonzero().flatten()
@@ -265,7 +290,12 @@ def _correction(
     matrix[np.diag_indices_from(matrix)] *= 1.0 + 4 * torch.finfo(m.dtype).eps
     here, old = m[band].double().cpu().numpy(), q[band].double().cpu().numpy()
     if batch.loss.corner:
-        new = box_qp(matrix, batch.corner - here + matrix @ old, start=old, tolerance=0.1 * KKT * batch.tolerance).q
+        low = trial.low[e, band].double().cpu().numpy()
+        width = trial.high[e, band].double().cpu().numpy() - low
+        right = width * (batch.corner - here + matrix @ (old - low))
+        scaled = width[:, None] * matrix * width
+        start = (old - low) / np.maximum(width, 1e-12)
+        new = low + width * box_qp(scaled, right, start=start, tolerance=0.1 * KKT * batch.tolerance).q
     else:
         new = _smooth(batch, matrix, here, old, batch.m[e, band], float(share[e]))
     return band, torch.from_numpy(new - old).to(m)
