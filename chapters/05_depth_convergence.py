@@ -54,7 +54,7 @@ projector_n: int = 400  # points for the projectors of theorem 3
 projector_depths: list = [5, 30, 100, 300, 1000, 3000, 30000, 300000]  # depths of the projectors
 projector_draws: int = 3  # data sets
 apart_n: list = [100, 200, 400, 800]  # data sizes for the operators of two points (equation 5)
-apart_draws: int = 4  # data sets a size
+apart_draws: int = 12  # data sets a size
 bias_betas: list = [0.1, 0.5, 1.0]  # standard deviation of the biases (appendix A)
 text: str = "pydoc"  # corpus of table 1: pydoc or wiki_text8style (paper C: text8, which no package ships)
 text_vocabulary: int = 64  # words (paper C: not stated)
@@ -81,7 +81,7 @@ def ticks(ax, values):
     """Labels the values themselves on a logarithmic axis that spans little more than a decade."""
     ax.set_xscale("log")
     ax.set_xticks(values, [str(value) for value in values])
-    ax.minorticks_off()
+    ax.xaxis.set_minor_locator(plt.NullLocator())
 
 
 # %% [markdown]
@@ -692,8 +692,8 @@ chapter.say(
 # ## Width: do hidden neurons move?
 # Section 5 of the paper argues that "lazy" is a misnomer: single neurons of a wide network barely move, but the layer
 # as a whole does. Its first exhibit is a toy network (Example 1) with neurons at $n^{-1-\alpha}$, whose layers are
-# said to have norm $n^{-\alpha}$. That is the sum of the moduli; the Euclidean norm is $n^{-1/2-\alpha}$ and vanishes also for
-# $\alpha = 0$.
+# said to have norm $n^{-\alpha}$. That is the sum of the moduli; the Euclidean norm is $n^{-1/2-\alpha}$ and vanishes
+# also for $\alpha = 0$.
 # %%
 toy = chapter.sweep(studies.toy_network)
 plain = toy[(toy.alpha == 0) & (toy.layer == 2)]
@@ -837,8 +837,8 @@ small = groups[groups.ratio < 0.2]
 rising = {name: np.polyfit(np.log(small.ratio), np.log(small[name]), 1)[0] for name in ("error", "change")}
 chapter.say(
     f"Below depth/width = 0.2 the typical error grows as (depth/width)^{rising['error']:.2f} and the change by "
-    f"training as (depth/width)^{rising['change']:.2f}; beyond, the kernel changes by its own size and one power no longer "
-    "describes it."
+    f"training as (depth/width)^{rising['change']:.2f}; beyond, the kernel changes by its own size and "
+    "one power no longer describes it."
 )
 # %% [markdown]
 # ## Claims

@@ -58,7 +58,7 @@ def smallest_of(gram: Tensor) -> float:
     inverse = LinearOperator((n, n), matvec=lambda b: linalg.cho_solve((factor, False), b, check_finite=False))
     start = np.random.default_rng(0).standard_normal(n)
     # the error of the eigenvalue is quadratic in that of the vector, which tol bounds
-    (largest,) = eigsh(inverse, k=1, which="LM", v0=start, tol=1e-8, return_eigenvectors=False)
+    (largest,) = eigsh(inverse, k=1, which="LM", v0=start, tol=1e-8, ncv=min(60, n), return_eigenvectors=False)
     return float(1 / largest) - SHIFT
 
 
