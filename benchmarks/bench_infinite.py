@@ -50,7 +50,8 @@ def gram():
     ours, plain = best(lambda: infinite_ntk(x, depth=30), 9), best(lambda: layer_by_layer(x, 30), 2)
     worst = float((infinite_ntk(x, depth=30) - layer_by_layer(x, 30)).fill_diagonal_(0).abs().max())
     print(
-        f"Gram 1000, depth 30, one core: {1e3 * ours:.1f} ms, layer by layer {1e3 * plain:.0f} ms; differ by {worst:.0e}"
+        f"Gram 1000, depth 30, one core: {1e3 * ours:.1f} ms, layer by layer {1e3 * plain:.0f} ms; "
+        f"they differ by {worst:.0e}"
     )
     return plain > 10 * ours and worst < 1e-13
 
@@ -64,9 +65,8 @@ def million():
     for _ in range(20_000):
         angle, e, s = deep_relu.layer(angle, e, s)
     plain = (time.perf_counter() - started) * 50
-    print(
-        f"10^6 layers, six inputs: {first:.3f} s the first time, {again:.4f} s after; the plain recursion takes {plain:.0f} s"
-    )
+    text = f"10^6 layers, six inputs: {first:.3f} s at first, {again:.4f} s after"
+    print(f"{text}; the plain recursion takes {plain:.0f} s")
     return first < 5
 
 
@@ -75,10 +75,8 @@ def memory():
     infinite_ntk(x[:300], depth=30)
     before, started = peak(), time.perf_counter()
     infinite_ntk(x, depth=30)
-    used = (peak() - before) / (8 * n * n)
-    print(
-        f"Gram 5000, depth 30: {time.perf_counter() - started:.2f} s, {used:.2f} times the matrix ({8 * n * n / MIB:.0f} MiB)"
-    )
+    seconds, used = time.perf_counter() - started, (peak() - before) / (8 * n * n)
+    print(f"Gram 5000, depth 30: {seconds:.2f} s, {used:.2f} times the matrix ({8 * n * n / MIB:.0f} MiB)")
     return used < 1.5
 
 

@@ -59,9 +59,10 @@ def main():
             # the best of many runs: the least disturbed by whatever else the machine does
             mine, peer = min(before + after), theirs["seconds"].min()
             print(
-                f"depth {depth}: ours {1e3 * mine:.1f} ms (median {1e3 * np.median(before + after):.1f}), neural-tangents "
-                f"{1e3 * peer:.0f} ms (median {1e3 * np.median(theirs['seconds']):.0f}, first call {theirs['first']:.1f} s): "
-                f"{peer / mine:.0f} times; largest relative difference {error:.1e} for |rho| < 0.999"
+                f"depth {depth}: ours {1e3 * mine:.1f} ms (median {1e3 * np.median(before + after):.1f}), "
+                f"neural-tangents {1e3 * peer:.0f} ms (median {1e3 * np.median(theirs['seconds']):.0f}, first call "
+                f"{theirs['first']:.1f} s): {peer / mine:.0f} times; largest relative difference {error:.1e} for "
+                "|rho| < 0.999"
             )
             good &= depth != 30 or (peer > 10 * mine and error < 1e-12)
     return 0 if good else 1

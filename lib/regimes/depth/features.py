@@ -3,6 +3,7 @@
 Tokens are the most frequent words of a corpus, one-hot; the target of a token is the distribution of the next token.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,6 +14,8 @@ from torch import Tensor
 
 from regimes import check
 from regimes.check import InputError
+from regimes.descend import descend
+from regimes.fully_connected import fully_connected
 
 
 def bigrams(text: str, vocabulary: int) -> tuple[Tensor, Tensor]:
@@ -60,6 +63,36 @@ def change(before: Tensor, after: Tensor) -> dict[str, float]:
         "inner": float(shift[pairs].abs().mean()),
         "relative": float(shift.norm() / gram.norm()),
     }
+
+
+def learn(
+    tokens: Tensor, targets: Tensor, *, width: int, seed: int, optimiser: str, parametrisation: str, steps: int
+) -> dict[str, float]:
+    """Trains two hidden ReLU layers of ``width`` by full batches and measures :func:`change`, with the losses.
+
+    Rates, in the unit of :mod:`regimes.descend`: gradient descent ``2v`` in the NTK parametrisation and ``2v/width`` in
+    the standard one, ``v`` tokens, a quarter of the largest stable rate; Adam 1e-3 in both.
+
+    Args:
+        tokens: ``(v, v)``.
+        targets: ``(v, v)``, of the tokens' dtype, which is that of the network.
+        width: of both hidden layers.
+        seed: of the initialisation.
+        optimiser: ``gd`` or ``adam``.
+        parametrisation: ``ntk`` or ``standard``.
+        steps: how many.
+
+    Source: paper C, Sec. 5 and Tab. 1, which leave all of these open.
+    """
+    v = len(tokens)
+    rates = {"adam": 1e-3, "gd": 2.0 * v / (1 if parametrisation == "ntk" else width)}
+    widths = [v, width, width, v]
+    net = fully_connected(widths, seeds=[seed], parametrisation=parametrisation, gain=1.0, dtype=tokens.dtype)
+    before = net.hidden(tokens)[-1][0]
+    states = descend(net, tokens, targets, rate=rates[optimiser], optimiser=optimiser)
+    losses = [float(state.loss) for state in itertools.islice(states, steps + 1)]
+    moved = change(before, net.hidden(tokens)[-1][0].detach())
+    return {"loss_start": losses[0], "loss_end": losses[-1], **moved}
 
 
 def toy_layers(width: int, alpha: float) -> Sequence[np.ndarray]:

@@ -1,7 +1,6 @@
 """Chapter 5: the normalised kernel against depth, what it predicts, and what a finite width changes."""
 
 import functools
-import itertools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -9,10 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from regimes import check, datasets, descend
-from regimes.depth import definition, embedding, features, logistic, pairs, rate, regression, spectrum
-from regimes.fully_connected import fully_connected, tangent_kernel
-from regimes.kernels import deep_relu, infinite_diagonal, infinite_ntk
+from regimes import check, datasets
+from regimes.depth import definition, embedding, features, finite, logistic, pairs, rate, regression, spectrum
+from regimes.kernels import deep_relu, infinite_ntk
 from regimes.sweep import Rows, Setting, product, study
 from regimes.tasks import Task, gaussian_points
 
@@ -27,12 +25,21 @@ def _pool(corpus: str) -> Task:
     return datasets.to_sphere(datasets.load(corpus))
 
 
+def _images(p: Mapping[str, Any]) -> Setting:
+    """The corpus as settings: other data of the same name are other cells."""
+    return {"corpus": p["corpus"], "data": _identity(p["corpus"])}
+
+
+# reading a corpus takes seconds, and every grid asks
+_identity = functools.lru_cache(maxsize=None)(datasets.identity)
+
+
 def check_parameters(p: Mapping[str, Any]) -> None:
     """Depths are whole numbers from 1 on and increase."""
     check.one_of(CORPORA, corpus=p["corpus"])
-    for name in ("tab2_depths",):
-        check.increasing(**{name: p[name]})
-        check.integer(1, **{f"{name}[{i}]": depth for i, depth in enumerate(p[name])})
+    depths = ("tab2_depths", "eigen_depths", "projector_depths", "finite_depths")
+    check.increasing(**{name: p[name] for name in depths})
+    check.integer(1, **{f"{name}[0]": p[name][0] for name in depths})
 
 
 def _kernel_grid(p: Mapping[str, Any]) -> list[Setting]:
@@ -74,9 +81,8 @@ def layer_map(setting: Setting, seeds: list[int]) -> Rows:
 
 def _regression_grid(p: Mapping[str, Any]) -> list[Setting]:
     check.integer(1, tab2_n=p["tab2_n"], tab2_test=p["tab2_test"], tab2_splits=p["tab2_splits"])
-    corpus = {"corpus": p["corpus"], "data": datasets.identity(p["corpus"])}
     sizes = {"n": p["tab2_n"], "test": p["tab2_test"]}
-    return product(**corpus, **sizes, depths=[p["tab2_depths"]], seeds=range(p["tab2_splits"]))
+    return product(**_images(p), **sizes, depths=[p["tab2_depths"]], seeds=range(p["tab2_splits"]))
 
 
 @study(version=1, grid=_regression_grid)
@@ -139,8 +145,7 @@ def half_depth(setting: Setting, seeds: list[int]) -> Rows:
 def _trajectory_grid(p: Mapping[str, Any]) -> list[Setting]:
     check.integer(3, path_points=p["path_points"])
     common = {"points": p["path_points"], "n0": p["n0"], "depth_max": 30, "seeds": range(p["path_draws"])}
-    images = {"corpus": p["corpus"], "data": datasets.identity(p["corpus"])}
-    return product(cloud=["cube", "positive cube"], **common) + product(cloud="images", **images, **common)
+    return product(cloud=["cube", "positive cube"], **common) + product(cloud="images", **_images(p), **common)
 
 
 @study(version=1, grid=_trajectory_grid)
@@ -185,8 +190,7 @@ def _cloud(setting: Setting, n: int, seed: int) -> tuple[torch.Tensor, str]:
 def _norm_grid(p: Mapping[str, Any]) -> list[Setting]:
     check.increasing(norm_n=p["norm_n"])
     common = {"n": p["norm_n"], "n0": p["n0"], "fresh": p["norm_fresh"], "seeds": range(p["norm_draws"])}
-    images = {"corpus": p["corpus"], "data": datasets.identity(p["corpus"])}
-    return product(cloud="sphere", **common) + product(cloud="images", **images, **common)
+    return product(cloud="sphere", **common) + product(cloud="images", **_images(p), **common)
 
 
 @study(version=1, grid=_norm_grid)
@@ -212,7 +216,7 @@ def projection_norm(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _eigenvalue_grid(p: Mapping[str, Any]) -> list[Setting]:
-    check.increasing(eigen_n=p["eigen_n"], eigen_depths=p["eigen_depths"])
+    check.increasing(eigen_n=p["eigen_n"])
     for n in p["eigen_n"]:
         check.memory(spectrum.eigenvalue_bytes(n), f"the smallest eigenvalue for {n} points")
     return product(
@@ -272,11 +276,9 @@ def closest_pair(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _projector_grid(p: Mapping[str, Any]) -> list[Setting]:
-    check.increasing(projector_depths=p["projector_depths"])
     common = {"n": p["projector_n"], "depths": [p["projector_depths"]], "seeds": range(p["projector_draws"])}
-    images = {"corpus": p["corpus"], "data": datasets.identity(p["corpus"])}
     sphere = product(cloud="sphere", n0=[8, p["n0"]], **common)
-    return sphere + product(cloud="images", n0=p["n0"], **images, **common)
+    return sphere + product(cloud="images", n0=p["n0"], **_images(p), **common)
 
 
 @study(version=1, grid=_projector_grid)
@@ -373,27 +375,15 @@ def _text_grid(p: Mapping[str, Any]) -> list[Setting]:
 
 @study(version=1, grid=_text_grid, rtol=1e-3)
 def text_features(setting: Setting, seeds: list[int]) -> Rows:
-    """Two hidden ReLU layers learn a text's bigrams: how far the last hidden layer moves (``features.change``).
+    """How far the last hidden layer moves while two hidden layers learn a text's bigrams (``features.learn``).
 
-    Rates: gradient descent 2 v in the NTK parametrisation and 2 v / width in the standard one, ``v`` the size of the
-    vocabulary (half the largest stable rate); Adam 1e-3 in both. Source: paper C, Tab. 1 and Prop. 4.
+    Source: paper C, Tab. 1 and Prop. 4.
     """
-    text = datasets.corpus(setting["text"])
-    tokens, targets = (
-        t.to(getattr(torch, setting["dtype"])) for t in features.bigrams(text.text, setting["vocabulary"])
-    )
-    v, width, rows = setting["vocabulary"], setting["width"], []
-    rate_ = {"gd": 2.0 * v / (1 if setting["parametrisation"] == "ntk" else width), "adam": 1e-3}[setting["optimiser"]]
-    for seed in seeds:
-        kind = setting["parametrisation"]
-        net = fully_connected([v, width, width, v], seeds=[seed], parametrisation=kind, gain=1.0, dtype=tokens.dtype)
-        before = net.hidden(tokens)[-1][0].clone()
-        states = descend.descend(net, tokens, targets, rate=rate_, optimiser=setting["optimiser"])
-        losses = [float(state.loss) for state in itertools.islice(states, setting["steps"] + 1)]
-        moved = features.change(before, net.hidden(tokens)[-1][0].detach())
-        source = f"bigrams of {v} words, {text.source}"
-        rows.append({"seed": seed, "source": source, "loss_start": losses[0], "loss_end": losses[-1], **moved})
-    return rows
+    text, dtype = datasets.corpus(setting["text"]), getattr(torch, setting["dtype"])
+    tokens, targets = (t.to(dtype) for t in features.bigrams(text.text, setting["vocabulary"]))
+    kind = {name: setting[name] for name in ("width", "optimiser", "parametrisation", "steps")}
+    source = f"bigrams of {setting['vocabulary']} words, {text.source}"
+    return [{"seed": s, "source": source, **features.learn(tokens, targets, seed=s, **kind)} for s in seeds]
 
 
 @study(version=1, grid=lambda p: product(alpha=[0.0, 0.1], width=[64, 256, 1024], seeds=[0]), data="the toy network")
@@ -407,46 +397,18 @@ def toy_network(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
-    check.increasing(finite_depths=p["finite_depths"], finite_widths=p["finite_widths"])
+    check.increasing(finite_widths=p["finite_widths"])
     sizes = {"depth": p["finite_depths"], "width": p["finite_widths"]}
     return product(**sizes, n=8, n0=16, steps=p["finite_steps"], seeds=range(p["finite_seeds"]))
 
 
 @study(version=1, grid=_finite_grid, chunk=64)
 def finite_kernel(setting: Setting, seeds: list[int]) -> Rows:
-    """The kernel of finite networks before and after training on eight points with random labels.
+    """The kernel of finite networks before and after training on eight points (``finite.compare``).
 
-    ``before`` and ``after``: mean off-diagonal entry of the kernel divided by its diagonal; ``infinite``: the same in
-    the limit; ``diagonal``: the kernel's mean diagonal over its limit's; ``change``: the kernel's relative change in
-    training (Frobenius). Source: beyond paper C; compare Hanin and Nica 2020.
+    Source: beyond paper C; compare Hanin and Nica 2020.
     """
     x, source = _cloud({"cloud": "sphere", **setting}, setting["n"], 0)
     y = torch.from_numpy(np.random.default_rng(0).choice([-1.0, 1.0], (setting["n"], 1)))
-    widths = [setting["n0"], *[setting["width"]] * (setting["depth"] - 1), 1]
-    net = fully_connected(widths, seeds=seeds)
-    before = tangent_kernel(net, x)
-    # half the inverse of the largest eigenvalue: stable for every realisation, deep or shallow
-    rates = 0.5 * setting["n"] / torch.linalg.eigvalsh(before)[:, -1]
-    states = descend.descend(net, x, y, rate=rates)
-    losses = [state.loss for state in itertools.islice(states, setting["steps"] + 1)]
-    with torch.no_grad():
-        after = tangent_kernel(net, x)
-    limit = infinite_ntk(x, depth=setting["depth"])
-    scale = 2.0 ** setting["depth"] * infinite_diagonal(x, depth=setting["depth"])  # gain² = 2 in every layer
-    rows = []
-    for k, seed in enumerate(seeds):
-        row = {"seed": seed, "source": source, "loss": float(losses[-1][k] / losses[0][k]), "infinite": _off(limit)}
-        row |= {"before": _off(_unit(before[k])), "after": _off(_unit(after[k]))}
-        row |= {"diagonal": float((before[k].diagonal() / scale).mean())}
-        rows.append(row | {"change": float((after[k] - before[k]).norm() / before[k].norm())})
-    return rows
-
-
-def _unit(gram: torch.Tensor) -> torch.Tensor:
-    root = gram.diagonal().sqrt()
-    return gram / (root[:, None] * root)
-
-
-def _off(gram: torch.Tensor) -> float:
-    n = len(gram)
-    return float((gram.sum() - gram.diagonal().sum()) / (n * (n - 1)))
+    found = finite.compare(x, y, depth=setting["depth"], width=setting["width"], steps=setting["steps"], seeds=seeds)
+    return [{"seed": seed, "source": source, **row} for seed, row in zip(seeds, found)]
