@@ -14,9 +14,9 @@
 #
 # Paper A {cite}`paccolat2021` answers with two models whose label does not depend on most directions of the input: the
 # *stripe* (parallel planes) and the *cylinder*. In both, feature learning compresses the directions that do not matter,
-# and that compression alone is to explain the faster curve. Paper B {cite}`geiger2021` repeats the argument with another
-# exponent for planes. We train every network and every kernel to zero loss, and add what neither paper shows: the kernel
-# of the infinitely wide network, local exponents, and what a finite width does to both.
+# and that compression alone is to explain the faster curve. Paper B {cite}`geiger2021` repeats the argument with
+# another exponent for planes. We train every network and every kernel to zero loss, and add what neither paper shows:
+# the kernel of the infinitely wide network, local exponents, and what a finite width does to both.
 #
 # We assume that you know gradient descent and what a kernel method is. Where the compression comes from is the subject
 # of chapter 2.
@@ -26,11 +26,11 @@
 # | $d$, $d_\parallel$, $d_\perp = d-d_\parallel$ | `d`, `d_parallel` | | directions: all, informative, uninformative |
 # | $x$, $y$ | `x`, `y` | $(p,d)$, $(p)$ | standard normal points, labels $\pm1$ |
 # | $p$, $h$ | `p`, `h` | | training points; width |
-# | $\omega_n, b_n, \beta_n$ | `omega`, `b`, `beta` | $(h,d)$, $(h)$, $(h)$ | weights, all $\mathcal N(0,1)$ at the start |
+# | $\omega_n, b_n, \beta_n$ | `omega`, `b`, `beta` | $(h,d)$, $(h)$, $(h)$ | weights, $\mathcal N(0,1)$ at the start |
 # | $f$, $F = \alpha(f-f_0)$ | `F` | $(p)$ | network output, mean-field scale $1/h$; predictor |
 # | $\Theta$ | `ntk` | $(p,p)$ | plain sum over weights, falls as $1/h$ |
 # | $t^*$ | `t_star` | | first time that 10 % of the points have $yF>1$; paper A's unit |
-# | $\Lambda$, $\Lambda^*$, $\Lambda_{\max}$ | `amplification` | | equation {eq}`eq:A:amplification`; at $t^*$; largest |
+# | $\Lambda$, $\Lambda^*$, $\Lambda_{\max}$ | `amplification` | | {eq}`eq:A:amplification`; at $t^*$; largest |
 # | $\varepsilon\sim p^{-\beta}$ | `error`, `beta` | | share of test points with $yF\le0$; its exponent |
 # %% tags=["parameters"]
 profile: str = "laptop"  # smoke, laptop or paper
@@ -86,9 +86,9 @@ chapter = Chapter("01", globals())
 # \dot W = \frac1{p}\sum_\mu y_\mu\,\partial_W f(x_\mu)\,\Theta\bigl(1 - y_\mu F(x_\mu)\bigr),
 # $$ (eq:A:flow)
 #
-# with $F=\alpha(f-f_0)$ and here $\Theta$ the step function. The only knob between the two regimes is $\alpha$: to reach
-# $yF=1$ at large $\alpha$ an infinitesimal displacement of the weights is enough, at small $\alpha$ they must grow by
-# orders of magnitude. At large $\alpha$ the tangent kernel
+# with $F=\alpha(f-f_0)$ and here $\Theta$ the step function. The only knob between the two regimes is $\alpha$: to
+# reach $yF=1$ at large $\alpha$ an infinitesimal displacement of the weights is enough, at small $\alpha$ they must
+# grow by orders of magnitude. At large $\alpha$ the tangent kernel
 #
 # $$
 # \Theta(x,z)=\partial_W f(x)\cdot\partial_W f(z)
@@ -108,9 +108,9 @@ chapter = Chapter("01", globals())
 # which is near 1 at the start.
 #
 # **What theory says.** For an isotropic kernel with a cusp and a smooth boundary, the error of a support vector
-# classifier falls with the exponent $\beta_{\rm lazy}$; dividing the uninformative coordinates by $\Lambda$ multiplies it by
-# $\Lambda^{-2(d-1)/(3d-2)}$ for planes and by $\Lambda^{-d_\perp/(3d-2)}$ for $d_\parallel>1$; and training finds
-# $\Lambda\sim\sqrt p$. Hence
+# classifier falls with the exponent $\beta_{\rm lazy}$; dividing the uninformative coordinates by $\Lambda$
+# multiplies it by $\Lambda^{-2(d-1)/(3d-2)}$ for planes and by $\Lambda^{-d_\perp/(3d-2)}$ for $d_\parallel>1$; and
+# training finds $\Lambda\sim\sqrt p$. Hence
 #
 # $$
 # \beta_{\rm lazy}=\frac{d}{3d-2},\qquad
@@ -118,8 +118,8 @@ chapter = Chapter("01", globals())
 # \beta_{\rm feature}=\frac{d+d_\perp/2}{3d-2}\ (d_\parallel>1).
 # $$ (eq:A:beta)
 #
-# Three links make this chain: the lazy exponent, the gain of a compression, and the growth of $\Lambda$. An agreement of
-# its end with a measured slope proves little if a link is broken, so that each is measured here.
+# Three links make this chain: the lazy exponent, the gain of a compression, and the growth of $\Lambda$. An agreement
+# of its end with a measured slope proves little if a link is broken, so that each is measured here.
 # %% [markdown]
 # ## Lazy learning: the exponent is not there yet
 # The theory of $\beta_{\rm lazy}$ is about the kernel of the infinitely wide network. That kernel has a closed form, so
@@ -140,22 +140,23 @@ for ax, d in zip(axes, curve_d):
     plots.realisations(ax, p, errors, color="black", label=r"$h=\infty$")
     theory = learning_curves.lazy_exponent(d)
     plots.slope_guide(ax, (p[-3], p[-1]), 0.6 * np.median(errors[:, -3]), -theory, rf"${-theory:.3f}$")
-    ax.set(xscale="log", yscale="log", xlabel="training points $p$", title=f"stripe, $d={d}$")
+    ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$")
+    plots.curve_axes(ax, wide_p)
 axes[0].set_ylabel(r"test error $\varepsilon$")
 axes[0].legend(title="frozen kernel")
 chapter.figure(
     fig,
     "fig-a-lazy",
-    "Lazy learning of the stripe with the frozen kernel of networks of several widths (blue) and of the infinitely wide "
-    "one (black): medians, quartiles as bands, and the asymptotic slope of theory (dashed). The narrower the network, "
-    "the earlier its curve leaves the black one, which falls faster than theory's slope at these sizes.",
+    "Lazy learning of the stripe with the frozen kernel of networks of several widths (blue) and of the infinitely "
+    "wide one (black): medians, quartiles as bands, and the asymptotic slope of theory (dashed). The narrower the "
+    "network, the earlier its curve leaves the black one, which falls faster than theory's slope at these sizes.",
     wide,
     frozen,
 )
 # %% [markdown]
-# A straight line through either curve would hide what goes on. {numref}`fig-a-local` shows the slope between neighbouring
-# sizes. The infinitely wide kernel starts near 1/2 or above, rises in high dimension while the stripe is being
-# discovered at all, and then comes down; theory's value is an asymptote from above that these sizes do not reach.
+# A straight line through either curve would hide what goes on. {numref}`fig-a-local` shows the slope between
+# neighbouring sizes. The infinitely wide kernel starts near 1/2 or above, rises in high dimension while the stripe is
+# being discovered at all, and then comes down; theory's value is an asymptote from above that these sizes do not reach.
 # The finite networks pass *through* theory's value on their way down to a plateau. A fit over the right window would
 # return $d/(3d-2)$ there, and would measure the width of the network.
 # %%
@@ -168,7 +169,8 @@ for ax, d in zip(axes, curve_d):
         bars = [[b.value - b.low for _, b in at], [b.high - b.value for _, b in at]]
         ax.errorbar([p for p, _ in at], [b.value for _, b in at], bars, fmt="o-", color=colour, capsize=2, label=label)
     ax.axhline(learning_curves.lazy_exponent(d), color=plots.COLOURS["theory"], linestyle="--")
-    ax.set(xscale="log", xlabel="training points $p$ (centre of the window)", title=f"stripe, $d={d}$")
+    ax.set(xlabel="training points $p$ (centre of the window)", title=f"stripe, $d={d}$")
+    plots.curve_axes(ax, wide_p[1:-1], errors=False)
 axes[0].set_ylabel(r"local exponent $\beta(p)$")
 axes[0].legend(title="frozen kernel")
 chapter.figure(
@@ -193,16 +195,16 @@ for d in curve_d:
 for d in curve_d:
     widest = frozen[(frozen.d == d) & (frozen.h == max(lazy_h))]
     chapter.say(
-        f"- $d={d}$: the frozen kernel of width {max(lazy_h)} gives $\\beta$ = {beta(widest, start=fit_from)} where theory's "
-        f"asymptote is {learning_curves.lazy_exponent(d):.3f}, and the infinitely wide kernel "
+        f"- $d={d}$: the frozen kernel of width {max(lazy_h)} gives $\\beta$ = {beta(widest, start=fit_from)} where "
+        f"theory's asymptote is {learning_curves.lazy_exponent(d):.3f}, and the infinitely wide kernel "
         f"{beta(wide[(wide['shape'] == 'stripe') & (wide.d == d)], start=fit_from)}."
     )
 # %% [markdown]
 # ## Feature learning: the five curves
 # {numref}`fig-a-fig3` repeats Fig. 3 of paper A. Besides the network at small $\alpha$ and its kernel frozen at
 # initialisation it has two more kernels. One is that initial kernel on data whose uninformative coordinates have been
-# divided by a factor before learning. The text of the paper says that the factor is $\Lambda^*$; the authors' public code
-# divides by $\Lambda^*/\sqrt{d_\perp}$, and we do both. The other is the network's kernel frozen at the *end* of
+# divided by a factor before learning. The text of the paper says that the factor is $\Lambda^*$; the authors' public
+# code divides by $\Lambda^*/\sqrt{d_\perp}$, and we do both. The other is the network's kernel frozen at the *end* of
 # training, then trained from scratch on an independent set of the same size.
 # %%
 curves = chapter.sweep(studies.five_curves)
@@ -227,16 +229,17 @@ for ax, d in zip(axes, curve_d):
     start = float(here[(here.curve == "feature") & (here.p == curve_p[1])].error.median())
     slope = -learning_curves.feature_exponent(d, 1)
     plots.slope_guide(ax, (curve_p[1], curve_p[-1]), 0.45 * start, slope, rf"${slope:.3f}$")
-    ax.set(xscale="log", yscale="log", xlabel="training points $p$", title=f"stripe, $d={d}$")
+    ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$")
+    plots.curve_axes(ax, curve_p)
 axes[0].set_ylabel(r"test error $\varepsilon$")
 handles, labels = axes[0].get_legend_handles_labels()
 fig.legend(handles, labels, loc="outside lower center", ncols=2, fontsize="small")
 chapter.figure(
     fig,
     "fig-a-fig3",
-    "Test error against training size, as in paper A, Fig. 3: medians and quartiles over realisations, and theory's slope "
-    "for feature learning (dashed black). Feature learning pulls away from its initial kernel, and both compressed-data "
-    "curves fall with it.",
+    "Test error against training size, as in paper A, Fig. 3: medians and quartiles over realisations, and theory's "
+    "slope for feature learning (dashed black). Feature learning pulls away from its initial kernel, and both "
+    "compressed-data curves fall with it.",
     stripe,
 )
 # %%
@@ -251,18 +254,20 @@ for d in curve_d:
     chapter.check(f"A.Fig3-final-kernel-d{d}", ratio, final, figure="fig-a-fig3")
 # %% [markdown]
 # ## Which exponent for planes?
-# Paper B states $\beta_{\rm feature}=(d+d_\perp/2)/(3d-2)$ for planar interfaces as well as for cylindrical ones. Paper A
-# keeps that form for $d_\parallel>1$ and gives $(2d-1)/(3d-2)$ for planes ({eq}`eq:A:beta`). The two differ by more
-# than the scatter of a modest experiment; the same slopes as above decide ({ref}`erratum <erratum-b-planar-exponent>`).
+# Paper B states $\beta_{\rm feature}=(d+d_\perp/2)/(3d-2)$ for planar interfaces as well as for cylindrical ones.
+# Paper A keeps that form for $d_\parallel>1$ and gives $(2d-1)/(3d-2)$ for planes ({eq}`eq:A:beta`). The two differ
+# by more than the scatter of a modest experiment; the same slopes as above decide ({ref}`erratum
+# <erratum-b-planar-exponent>`).
 # %%
 for d in curve_d:
     feature = stripe[(stripe.d == d) & (stripe.curve == "feature")]
     chapter.check(f"B.Sec5-planar-d{d}", beta(feature, start=fit_from), feature, figure="fig-a-fig3")
 # %% [markdown]
 # ## Is it the compression?
-# If compressing the data were all that feature learning does, the initial kernel on compressed data would err as often as
-# the network, at every $p$. {numref}`fig-b-fig10` shows the ratio of the two errors, realisation by realisation, for both
-# readings of the factor; it draws on the same runs, and stands for the right panel of Fig. 10 of paper B.
+# If compressing the data were all that feature learning does, the initial kernel on compressed data would err as
+# often as the network, at every $p$. {numref}`fig-b-fig10` shows the ratio of the two errors, realisation by
+# realisation, for both readings of the factor; it draws on the same runs, and stands for the right panel of Fig. 10
+# of paper B.
 # %%
 fig, axes = plots.panels(len(curve_d), sharey=True)
 for ax, d in zip(axes, curve_d):
@@ -271,8 +276,8 @@ for ax, d in zip(axes, curve_d):
         _, errors = by_size(stripe[(stripe.d == d) & (stripe.curve == name)])
         plots.realisations(ax, p, errors / network, **styles[name])
     ax.axhline(1, color=plots.COLOURS["feature"])
-    ax.set(xscale="log", yscale="log", xlabel="training points $p$", title=f"stripe, $d={d}$")
-    ax.set_yticks([0.25, 0.5, 1, 2, 4], ["1/4", "1/2", "1", "2", "4"])
+    ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$", ylim=(0.25, 4))
+    plots.curve_axes(ax, curve_p)
 axes[0].set_ylabel("error over the network's")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 chapter.figure(
@@ -293,8 +298,8 @@ here = stripe[stripe.d == min(curve_d)].set_index("curve", drop=False)
 ratio = error_ratio(here.loc["compressed"], here.loc["feature"])
 chapter.check("B.Fig10-compressed", ratio, here.loc["compressed"], figure="fig-b-fig10")
 # %% [markdown]
-# The other two links of the chain, measured on the same runs: how $\Lambda^*$ grows with $p$ (theory: 1/2), and what power
-# of $\Lambda^*$ the compression gains over the initial kernel on plain data ($2(d-1)/(3d-2)$).
+# The other two links of the chain, measured on the same runs: how $\Lambda^*$ grows with $p$ (theory: 1/2), and what
+# power of $\Lambda^*$ the compression gains over the initial kernel on plain data ($2(d-1)/(3d-2)$).
 # %%
 links = []
 for d in curve_d:
@@ -325,9 +330,10 @@ p, errors = by_size(tube[tube.curve == "feature"])
 slope = -learning_curves.feature_exponent(cylinder_d, cylinder_d_parallel)
 plots.slope_guide(ax, (p[0], p[-1]), 0.6 * np.median(errors[:, 0]), slope, rf"${slope:.2f}$")
 slope = -learning_curves.lazy_exponent(cylinder_d)
-plots.slope_guide(ax, (p[0], p[-1]), 2.2 * np.median(errors[:, 0]), slope, rf"${slope:.2f}$")
-ax.set(xscale="log", yscale="log", xlabel="training points $p$", ylabel=r"test error $\varepsilon$")
-ax.legend(fontsize="small")
+plots.slope_guide(ax, (p[0], p[-1]), 1.7 * np.median(errors[:, 0]), slope, rf"${slope:.2f}$")
+ax.set(xlabel="training points $p$", ylabel=r"test error $\varepsilon$")
+plots.curve_axes(ax, cylinder_p)
+fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 chapter.figure(
     fig,
     "fig-a-fig8",
@@ -355,7 +361,8 @@ for ax, (name, title) in zip(axes, (("lazy", "kernel at initialisation"), ("feat
     shades = plt.get_cmap("Blues" if name == "lazy" else "Reds")(np.linspace(0.4, 0.9, several.h.nunique()))
     for (h, group), shade in zip(several[several.curve == name].groupby("h"), shades):
         plots.realisations(ax, *by_size(group), color=shade, label=f"$h={h}$")
-    ax.set(xscale="log", yscale="log", xlabel="training points $p$", title=title)
+    ax.set(xlabel="training points $p$", title=title)
+    plots.curve_axes(ax, curve_p)
     ax.legend()
 axes[0].set_ylabel(r"test error $\varepsilon$")
 chapter.figure(
@@ -388,12 +395,13 @@ for ax, (name, table, theory) in zip(axes, cases):
     p, mid, low, high = (np.array(c) for c in zip(*[(p, b.value, b.low, b.high) for p, b in at]))
     ax.errorbar(p, mid, [mid - low, high - mid], fmt="o-", color=plots.COLOURS["feature" if "feat" in name else "lazy"])
     ax.axhline(theory, color=plots.COLOURS["theory"], linestyle="--")
-    ax.set(xscale="log", xlabel="$p$", ylim=(-0.2, 1.4))
     ax.set_title(name, fontsize="small")
+    plots.curve_axes(ax, table.p.unique()[1:-1], errors=False)
     first = learning_curves.visible_from(p, low, high, theory)
     last = f"{mid[-1]:.2f} [{low[-1]:.2f}, {high[-1]:.2f}]"
     seen.append({"curve": name, "theory": theory, "last window": last, "visible from p": first})
-axes[0].set_ylabel(r"local exponent $\beta(p)$")
+fig.supxlabel("training points $p$ (centre of the window)", fontsize="medium")
+fig.supylabel(r"local exponent $\beta(p)$", fontsize="medium")
 chapter.figure(
     fig,
     "fig-a-visible",
@@ -491,7 +499,8 @@ shift = bootstrap(np.log(turned.error_data / turned.error).to_numpy())
 chapter.check("A.AppA-distribution", shift, turned, figure="fig-a-appa")
 # %% [markdown]
 # ## Did every run end at zero loss?
-# A network or kernel that has not fitted its training set has another error. All runs of the chapter, by how they ended:
+# A network or kernel that has not fitted its training set has another error. All runs of the chapter, by how they
+# ended:
 # %%
 every = {"frozen, infinite width": wide, "frozen, finite width": finite, "five curves": curves, "scan": scan}
 ends = pd.concat([t.assign(runs=name) for name, t in (every | {"rotations": turned}).items()])
@@ -526,15 +535,15 @@ chapter.ledger()
 # ## Errata and open points
 # - The exponent of feature learning for planar interfaces is the one of paper A
 #   ({ref}`erratum <erratum-b-planar-exponent>`).
-# - $\beta_{\rm lazy}=d/(3d-2)$ is an asymptote. Sizes at which the infinitely wide kernel reaches it lie beyond these; a
-#   finite network that shows it earlier does so because of its width.
-# - Whether the compressed data should be divided by $\Lambda^*$ or by $\Lambda^*/\sqrt{d_\perp}$ is open: text and code of
-#   paper A disagree, and {numref}`fig-b-fig10` shows what either does.
+# - $\beta_{\rm lazy}=d/(3d-2)$ is an asymptote. Sizes at which the infinitely wide kernel reaches it lie beyond
+#   these; a finite network that shows it earlier does so because of its width.
+# - Whether the compressed data should be divided by $\Lambda^*$ or by $\Lambda^*/\sqrt{d_\perp}$ is open: text and
+#   code of paper A disagree, and {numref}`fig-b-fig10` shows what either does.
 #
 # ## Try it yourself
 # - `make chapter-01 NAME=two PARAMS='-p interfaces "[-1.0, 0.0, 1.0]"'` learns three planes.
-# - `-p lazy_h "[30, 300, 3000]"` moves the size at which the frozen kernels leave the black curve. How does it grow with
-#   the width?
+# - `-p lazy_h "[30, 300, 3000]"` moves the size at which the frozen kernels leave the black curve. How does it grow
+#   with the width?
 # - `-p curve_alpha 1.0` trains between the regimes. Where does the feature curve go?
-# - Derive the gain of a compression for $d_\parallel=1$: which length along $x_1$ does the kernel resolve if points lie at
-#   a distance $p^{-1/d}$ from each other, and what changes if $d-1$ of their coordinates shrink?
+# - Derive the gain of a compression for $d_\parallel=1$: which length along $x_1$ does the kernel resolve if points
+#   lie at a distance $p^{-1/d}$ from each other, and what changes if $d-1$ of their coordinates shrink?

@@ -1,5 +1,7 @@
 """The book's one figure style: seaborn's whitegrid, a colour-blind palette, sizes that fit the page."""
 
+from collections.abc import Sequence
+
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -55,3 +57,15 @@ def realisations(ax: Axes, x: object, y: object, **style: object) -> None:
     low, middle, high = np.quantile(np.asarray(y, dtype=float), [0.25, 0.5, 0.75], axis=0)
     (line,) = ax.plot(x, middle, **{"marker": "o", "markersize": 4} | style)
     ax.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+
+
+def curve_axes(ax: Axes, sizes: Sequence[float], *, errors: bool = True) -> None:
+    """Logarithmic axes of a learning curve with plain numbers: ``sizes`` on the abscissa, 1-2-5 steps of the errors."""
+    ax.set_xscale("log")
+    ax.set_xticks(list(sizes), [f"{size:g}" for size in sizes], fontsize="small")
+    if errors:
+        ax.set_yscale("log")
+        low, high = ax.get_ylim()
+        ticks = [step * 10.0**k for k in range(-6, 1) for step in (1, 2, 5) if low <= step * 10.0**k <= high]
+        ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.minorticks_off()

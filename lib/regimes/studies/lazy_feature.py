@@ -215,7 +215,7 @@ def _scan_grid(p: Mapping[str, Any]) -> list[Setting]:
 
 @study(version=1, grid=_scan_grid, rtol=1e-3, data=DRAWN)
 def scale_scan(setting: Setting, seeds: list[int]) -> Rows:
-    """One network trained to zero loss at one ``alpha``: error, ``t_star``, ``amplification_start``, ``_star``, ``_max``.
+    """One network trained at one ``alpha``: error, ``t_star``, ``amplification_start``, ``_star`` and ``_max``.
 
     Data, test points and initial weights are the same for all ``alpha``, and for ``finite_curve`` at the same sizes.
     Source: paper A, Fig. 12 and App. B.
