@@ -3,9 +3,11 @@
 import re
 
 import pytest
+import yaml
 
 from regimes import ledger
-from regimes.parameters import PROFILES
+from regimes.check import InputError
+from regimes.parameters import PROFILES, root
 
 # every figure, table and statement that the book sets out to reproduce
 ITEMS = """
@@ -32,3 +34,37 @@ def test_declarations_are_well_formed():
         for low, high in filter(None, (claim.accept, claim.corrected)):
             assert low < high, claim.id
         assert claim.corrected is None or claim.erratum, claim.id
+
+
+def test_a_correction_can_be_told_from_the_statement_and_has_an_erratum():
+    errata = {entry["id"] for entry in yaml.safe_load((root() / "book" / "errata.yml").read_text(encoding="utf-8"))}
+    for claim in ledger.claims().values():
+        assert claim.erratum is None or claim.erratum in errata, claim.id
+        if claim.corrected:
+            (low, high), (accepted_low, accepted_high) = claim.corrected, claim.accept
+            assert low < accepted_low or high > accepted_high, claim.id
+
+
+def test_no_statement_is_declared_twice():
+    said = [(claim.item, claim.statement) for claim in ledger.claims().values()]
+    assert len(set(said)) == len(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("- {id: A.Fig1-a, item: A.Fig1, statement: s, source: t, accept: [0, 1]}", "claims.yml, A.Fig1-a.*profiles"),
+        ("- {id: a, item: b, statement: s, source: t, accept: [0, 1], profiles: [smoke], colour: red}", "colour"),
+        (2 * "- {id: a, item: b, statement: s, source: t, accept: [0, 1], profiles: [smoke]}\n", "declares a twice"),
+    ],
+)
+def test_a_bad_declaration_gets_one_line(tmp_path, monkeypatch, text, names):
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "claims.yml").write_text(text)
+    monkeypatch.setattr(ledger.parameters, "root", lambda: tmp_path)
+    ledger.claims.cache_clear()
+    try:
+        with pytest.raises(InputError, match=names):
+            ledger.claims()
+    finally:
+        ledger.claims.cache_clear()
