@@ -33,10 +33,12 @@ def test_theorem_2_rate_has_a_logarithm_with_constant_three_eighths(rho):
 @pytest.mark.parametrize("rho", [-1.0, -0.9, 0.0, 0.5, 0.9, 0.99, 0.9999])
 def test_predicted_excess_is_right_to_the_next_order(rho):
     rho = torch.tensor(rho).double()
-    offset = float(deep_relu.offset(torch.acos(rho)))
+    offset = deep_relu.offset(torch.acos(rho))
     for depth in (10**6, 10**7, 10**8):
-        rest = depth * (float(kernel(rho, depth)) - 0.25 - float(rate.predicted_excess(rho, depth)))
-        assert abs(rest) < (offset + math.log(depth)) ** 2 / depth + 1e-15 * depth  # the next order, and round-off
+        rest = depth * (float(kernel(rho, depth)) - 0.25 - float(rate.predicted_excess(offset, depth)))
+        assert (
+            abs(rest) < (float(offset) + math.log(depth)) ** 2 / depth + 1e-15 * depth
+        )  # the next order, and round-off
 
 
 def test_layer_map_is_its_closed_form_and_its_slope():

@@ -34,13 +34,13 @@ def layer_map(rho: Tensor) -> Tensor:
     return 1 - deep_relu.contract(1 - rho, angle(rho))
 
 
-def predicted_excess(rho: Tensor, depth: int) -> Tensor:
-    """``Θ̄^(L) - 1/4`` to order ``1/L``: ``[(3/8) ln L + c(rho)/4 - 1/8] / L``.
+def predicted_excess(offset: Tensor, depth: int) -> Tensor:
+    """``Θ̄^(L) - 1/4`` to order ``1/L``: ``[(3/8) ln L + c/4 - 1/8] / L`` for pairs of offset ``c``.
 
     Source: derived here; it replaces the ``O(1/L)`` of paper C, Theorem 2.
     """
     check.integer(1, depth=depth)
-    return (3 / 8 * math.log(depth) + deep_relu.offset(angle(rho)) / 4 - 1 / 8) / depth
+    return (3 / 8 * math.log(depth) + offset / 4 - 1 / 8) / depth
 
 
 def crossover(u: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ Source: paper C, Prop. 5 and Definition 5.
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -63,14 +64,33 @@ def kernel_of_angle(phi: Tensor, depth: int) -> tuple[Tensor, Tensor]:
 
     Source: paper C, Prop. 5.
     """
-    check.integer(1, depth=depth)
-    e, s = 2 * torch.sin(phi / 2) ** 2, torch.cos(phi)
-    for _ in range(min(depth, WARM_UP) - 1):
-        phi, e, s = layer(phi, e, s)
-    if depth > WARM_UP:
-        phi, s = parabolic.jump(phi, s, depth - WARM_UP)
-        e = 2 * torch.sin(phi / 2) ** 2
-    return s / depth, e
+    kernel, gap = along_depth(phi, [depth])
+    return kernel[0], gap[0]
+
+
+def along_depth(phi: Tensor, depths: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """:func:`kernel_of_angle` at several depths in one pass, each ``(len(depths), *phi.shape)``.
+
+    Args:
+        phi: as there.
+        depths: strictly increasing.
+
+    Raises:
+        InputError: for depths that do not increase or are not whole numbers from 1 on.
+    """
+    check.increasing(depths=list(depths))
+    for depth in depths:
+        check.integer(1, depth=depth)
+    e, s, layers = 2 * torch.sin(phi / 2) ** 2, torch.cos(phi), 1
+    kernels, gaps = [], []
+    for depth in depths:
+        while layers < min(depth, WARM_UP):
+            phi, e, s = layer(phi, e, s)
+            layers += 1
+        late, there = (phi, s) if depth <= WARM_UP else parabolic.jump(phi, s, depth - WARM_UP)
+        kernels.append(there / depth)
+        gaps.append(e if depth <= WARM_UP else 2 * torch.sin(late / 2) ** 2)
+    return torch.stack(kernels), torch.stack(gaps)
 
 
 def offset(phi: Tensor) -> Tensor:

@@ -54,16 +54,14 @@ def normalised_kernel(setting: Setting, seeds: list[int]) -> Rows:
 
     Depths are eight a decade, with the last one's neighbour and tenth. Source: paper C, Prop. 5 and Theorem 2.
     """
-    rho, deepest = torch.tensor([setting["rho"]], dtype=torch.float64), setting["depth_max"]
-    phi = rate.angle(rho)
-    depths = {int(d) for d in np.geomspace(1, deepest, 1 + round(8 * np.log10(deepest)))}
-    rows = []
-    for depth in sorted({*range(1, 31), *depths, deepest // 10, deepest - 1, deepest}):
-        kernel, gap = deep_relu.kernel_of_angle(phi, depth)
-        row = {"seed": seeds[0], "depth": depth, "kernel": float(kernel), "gap": float(gap)}
-        rows.append(
-            row | {"offset": float(deep_relu.offset(phi)), "predicted": float(rate.predicted_excess(rho, depth))}
-        )
+    deepest = setting["depth_max"]
+    phi = rate.angle(torch.tensor(setting["rho"], dtype=torch.float64))
+    spaced = {int(d) for d in np.geomspace(1, deepest, 1 + round(8 * np.log10(deepest)))}
+    depths = sorted({*range(1, 31), *spaced, deepest // 10, deepest - 1, deepest})
+    offset, rows = deep_relu.offset(phi), []
+    for depth, kernel, gap in zip(depths, *deep_relu.along_depth(phi, depths)):
+        row = {"seed": seeds[0], "depth": depth, "kernel": float(kernel), "gap": float(gap), "offset": float(offset)}
+        rows.append(row | {"predicted": float(rate.predicted_excess(offset, depth))})
     return rows
 
 
