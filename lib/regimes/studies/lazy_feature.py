@@ -43,6 +43,13 @@ def check_parameters(p: Mapping[str, Any]) -> None:
         check.increasing(**{name: p[name]})
         if sum(value >= p["fit_from"] for value in p[name]) < FEWEST_P:
             raise InputError(f"{name} must hold at least {FEWEST_P} sizes from fit_from on for an exponent: {p[name]}")
+    check.integer(1, curve_h=p["curve_h"], scan_h=p["scan_h"], rotation_h=p["rotation_h"], test=p["test"])
+    for name in ("lazy_h", "width_h"):
+        check.integer(1, **{f"{name}[{i}]": value for i, value in enumerate(p[name])})
+    check.positive(
+        curve_alpha=p["curve_alpha"], **{f"scan_alpha[{i}]": value for i, value in enumerate(p["scan_alpha"])}
+    )
+    check.within(0, 1, tolerance=p["tolerance"])
     check.integer(2, window=p["window"])
     if p["window"] > min(len(p["wide_p"]), len(p["curve_p"])):
         raise InputError(f"window must be at most the number of sizes of wide_p and curve_p, got {p['window']}")

@@ -1,0 +1,102 @@
+"""Studies of chapter 1: their draws, the limits in which curves must coincide, and what bad parameters get."""
+
+import numpy as np
+import pytest
+import torch
+
+from regimes import studies as registry
+from regimes.check import InputError
+from regimes.studies import lazy_feature as studies
+
+STRIPE = {"shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 3, "p": 40, "test": 500}
+NET = STRIPE | {"h": 80, "tolerance": 0.05}
+
+
+def of(rows, **wanted):
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def test_draws_are_independent_and_the_test_points_do_not_depend_on_the_training_size():
+    drawn = [studies.draw(STRIPE, kind, 40, [0, 1]).x for kind in ("train", "fresh")]
+    assert drawn[0].shape == (2, 40, 3)
+    assert not torch.isin(drawn[0], drawn[1]).any() and not torch.isin(drawn[0][0], drawn[0][1]).any()
+    assert not torch.isin(studies.draw(STRIPE, "train", 50, [0]).x, drawn[0]).any()
+    test = [studies.draw(STRIPE | {"p": p}, "test", 500, [3]).x for p in (40, 50)]
+    assert torch.equal(*test) and not torch.isin(test[0], drawn[0]).any()
+    tube = studies.draw({"shape": "cylinder", "d": 4, "d_parallel": 3, "radius": 1.5}, "train", 10, [0])
+    assert tube.d_parallel == 3
+
+
+def test_a_realisation_does_not_depend_on_its_company():
+    both = studies.five_curves(NET | {"alpha": 1e-4}, [0, 1])
+    alone = studies.five_curves(NET | {"alpha": 1e-4}, [1])
+    for row in alone:
+        (other,) = of(both, seed=1, curve=row["curve"])
+        assert other["error"] == row["error"]
+        assert other["amplification_star"] == pytest.approx(row["amplification_star"], rel=1e-4)
+
+
+def test_at_large_alpha_the_network_is_its_frozen_kernel():
+    rows = studies.five_curves(NET | {"alpha": 1e6}, [0, 1, 2])
+    assert {row["ended"] for row in rows} == {"zero loss"} and len(rows) == 15
+    for seed in range(3):
+        error = {row["curve"]: row["error"] for row in of(rows, seed=seed)}
+        assert error["feature"] == pytest.approx(error["lazy"], abs=0.008)  # four of 500 points near the boundary
+    (frozen,) = studies.finite_curve(STRIPE | {"h": 80}, [1])
+    assert frozen["error"] == of(rows, seed=1, curve="lazy")[0]["error"]
+
+
+def test_small_alpha_compresses_and_compression_helps_the_initial_kernel():
+    rows = studies.five_curves(NET | {"alpha": 1e-6, "p": 80}, [0, 1, 2])
+    mean = {name: np.mean([row["error"] for row in of(rows, curve=name)]) for name in ("lazy", "compressed", "feature")}
+    assert mean["compressed"] < 0.8 * mean["lazy"] and mean["feature"] < 0.8 * mean["lazy"]
+    assert min(row["amplification_star"] for row in rows) > 2
+    assert all(row["amplification_max"] >= row["amplification_star"] * (1 - 1e-4) for row in rows)
+
+
+def test_times_and_amplifications_of_the_scan():
+    times = [studies.scale_scan(NET | {"alpha": alpha}, [0])[0] for alpha in (1e7, 1e8)]
+    assert times[0]["t_star"] / times[1]["t_star"] == pytest.approx(10, rel=1e-3)
+    assert times[1]["amplification_star"] == pytest.approx(times[1]["amplification_start"], rel=1e-4)
+    late = [studies.scale_scan(NET | {"alpha": alpha}, [0])[0]["t_star"] for alpha in (1e-14, 1e-12, 1e-10)]
+    assert (late[0] - late[1]) / (late[1] - late[2]) == pytest.approx(1, abs=0.05)  # a straight line in log(1/alpha)
+
+
+def test_rotations_of_data_and_weights_together_change_nothing():
+    rows = studies.rotation(NET | {"h": 30, "p": 25, "alpha": 1e-4}, [0, 1])
+    assert max(row["deviation"] for row in rows) < 1e-6
+    assert any(row["error"] != row["error_data"] for row in rows)
+
+
+def test_wide_and_finite_curves_share_their_data():
+    wide = studies.wide_curve(STRIPE, [0, 1])
+    finite = studies.finite_curve(STRIPE | {"h": 20_000}, [0, 1])
+    assert [row["error"] for row in finite] == pytest.approx([row["error"] for row in wide], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("interfaces", [1.0, -1.0], "interfaces must be a strictly increasing"),
+        ("interfaces", [50.0, 60.0], "labels must hold both classes"),
+        ("cylinder_d_parallel", 3, "d_parallel must be below d = 3"),
+        ("cylinder_radius", 0.0, "radius"),
+        ("curve_p", [100, 200], "curve_p must hold at least 3 sizes"),
+        ("wide_p", [400, 200, 100], "wide_p must be a strictly increasing"),
+        ("curve_p", [1, 200, 300, 400], "curve_p"),
+        ("fit_from", 10**6, "sizes from fit_from on"),
+        ("window", 1, "window"),
+        ("window", 9, "window must be at most"),
+        ("width_d", 7, "width_d must be one of 5, 10"),
+        ("scan_alpha", [1e-4, 1.0, 1e4], "scan_alpha must hold at least 6"),
+        ("curve_alpha", -1.0, "curve_alpha must be"),
+        ("lazy_h", [0], "lazy_h"),
+        ("curve_h", 0, "curve_h"),
+        ("tolerance", 1.0, "tolerance"),
+        ("test", 0, "test must be"),
+    ],
+)
+def test_bad_parameters_get_one_line_before_any_run(name, value, says):
+    with pytest.raises(InputError, match=says) as error:
+        registry.resolve("01", "smoke", {name: value})
+    assert "\n" not in str(error.value)
