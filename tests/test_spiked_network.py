@@ -136,6 +136,30 @@ def test_without_corrections_the_network_theory_is_the_saddle_point():
         assert getattr(own, name) == pytest.approx(float(getattr(plain, name)), rel=2e-2), name
 
 
+def test_norms_that_do_not_fluctuate_give_the_saddle_point():
+    setting = dict(alpha=1.5, beta=0.8, lam=0.1, r=2.0, c=1.2, gamma=0.8)
+    own = rows.predict_features("tanh", "sign", **setting)
+    plain = theory.solve("tanh", "sign", **setting)
+    for name in ("test_error", "train_error", "m", "zeta", "psi", "q1", "q2"):
+        assert getattr(own, name) == pytest.approx(float(getattr(plain, name)), rel=1e-6), name
+
+
+def test_gaussian_rows_against_simulation():
+    d, seeds = 120, range(64)
+    s = equivalent("tanh", "He1+He3", alpha0=8.0, step=4.0)
+    kind = dict(r=s.r, c=s.c, gamma=s.gamma, beta=1.0, lam=0.1)
+    drawn = dict(kind, model="srf", activation="tanh", target="He1+He3", d=d, alphas=[1.0])
+    sphere, gauss = (
+        np.array([r["test_error"] for r in measure.curve(drawn | {"rows": k}, seeds)]) for k in ("sphere", "gauss")
+    )
+    predicted = [
+        rows.predict_features("tanh", "He1+He3", alpha=1.0, spread=v, **kind).test_error for v in (0.0, 2 * s.c**2)
+    ]
+    gap = gauss - sphere
+    assert abs(gap.mean() - (predicted[1] - predicted[0])) < 3 * gap.std() / 8
+    assert abs(gap.mean()) > 5 * gap.std() / 8
+
+
 def test_row_functionals_and_their_derivatives():
     rng = np.random.default_rng(0)
     inside = rng.standard_normal((60, 3)) / 8

@@ -21,6 +21,7 @@ _legendre = functools.lru_cache(maxsize=16)(np.polynomial.legendre.leggauss)
 Scalar = Callable[[np.ndarray], np.ndarray]
 
 
+@functools.lru_cache(maxsize=256)
 def trapezoid(nodes: int = 200) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights ``(nodes,)`` of the trapezoidal rule for the standard normal measure; no node at 0.
 
@@ -33,7 +34,9 @@ def trapezoid(nodes: int = 200) -> tuple[np.ndarray, np.ndarray]:
         raise InputError(f"nodes must be even, so that none falls on 0, got {nodes!r}")
     x = np.linspace(-REACH, REACH, nodes)
     w = np.exp(-(x**2) / 2)
-    return x, w / w.sum()
+    w /= w.sum()
+    x.flags.writeable = w.flags.writeable = False  # shared by all callers
+    return x, w
 
 
 def panels(edges: np.ndarray, order: int = 12) -> tuple[np.ndarray, np.ndarray]:
@@ -89,7 +92,7 @@ def moments(f: Scalar, mean: np.ndarray, std: np.ndarray, *, breaks: Sequence[fl
     mean, std = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(std, dtype=float))
     flat, scale = mean.reshape(-1), std.reshape(-1)
     # a function smooth on the scale of 1 has structure on the scale 1/std in z
-    nodes = 2 * int(np.ceil(60 * max(1.0, scale.max(initial=0.0) / 1.5)))
+    nodes = 2 * int(np.ceil(32 * max(1.0, scale.max(initial=0.0))))
     size = max(1, _CHUNK // nodes)
     parts = [
         _moments(f, flat[i : i + size], scale[i : i + size], breaks, nodes) for i in range(0, max(1, flat.size), size)

@@ -79,7 +79,8 @@ def letters_bound(
 ) -> float:
     """Lower bound for a readout drawn from a vocabulary: the span of all letters' ``kappa0`` and ``k kappa1``."""
     activation, target = function(activation, "activation"), function(target, "target")
-    maps = [channel(activation, target, r=r * u, c=cj, gamma=1.0) for u, cj in zip(values, c)]
+    strongest = r * max(map(abs, values))
+    maps = [channel(activation, target, r=r * u, c=cj, gamma=1.0, resolve=strongest) for u, cj in zip(values, c)]
     basis = np.concatenate([part for e in maps for part in (e.kappa0, e.k * e.kappa1)])
     return project(maps[0].weight[0], maps[0].h[0], basis)[0]
 

@@ -94,9 +94,17 @@ class Channel:
 
 
 def channel(
-    activation: Function, target: Function, *, r: float, c: float, gamma: float, noise: float = 0.0, bias: float = 0.0
+    activation: Function,
+    target: Function,
+    *,
+    r: float,
+    c: float,
+    gamma: float,
+    noise: float = 0.0,
+    bias: float = 0.0,
+    resolve: float | None = None,
 ) -> Channel:
-    """The conditional map of one setting (``B = 1``).
+    """The conditional map of one setting (``B = 1``), on nodes that resolve the spike strength ``resolve`` (``r``).
 
     Raises:
         InputError: for ``c <= 0``, ``|gamma| > 1`` or a negative noise.
@@ -104,7 +112,7 @@ def channel(
     check.positive(c=c)
     check.at_least(0, noise=noise)
     needs_alignment(gamma)
-    k, weight = _nodes(activation, target, r, c, gamma)
+    k, weight = _nodes(target, r if resolve is None else resolve, gamma)
     kappa = feature_moments(activation, r * k + bias, c)
     h, h_s, h2 = gaussian.moments(target.array, gamma * k, np.sqrt(max(0.0, 1 - gamma**2)), breaks=target.breaks)
     return Channel(*(column[None] for column in (k, weight, *kappa, h, h_s, h2 + noise)))
@@ -113,10 +121,13 @@ def channel(
 def stack(channels: list[Channel]) -> Channel:
     """Several settings as one batch; shorter rules are padded with zero weights."""
     length = max(one.k.shape[1] for one in channels)
-    columns = [
-        np.concatenate([np.pad(getattr(one, name), ((0, 0), (0, length - one.k.shape[1]))) for one in channels])
-        for name in Channel.__dataclass_fields__
-    ]
+    columns = []
+    for name in Channel.__dataclass_fields__:
+        column = np.zeros((len(channels), length))
+        for row, one in zip(column, channels):
+            values = getattr(one, name)[0]
+            row[: len(values)] = values
+        columns.append(column)
     return Channel(*columns)
 
 
@@ -133,10 +144,10 @@ def needs_alignment(gamma: float) -> None:
         raise InputError(f"gamma is the cosine between spike and target, so it must lie in [-1, 1], got {gamma!r}")
 
 
-def _nodes(activation: Function, target: Function, r: float, c: float, gamma: float) -> tuple:
+def _nodes(target: Function, r: float, gamma: float) -> tuple:
     """Trapezoid where all is smooth in ``k``; panels at the target's jumps, which ``gamma < 1`` blurs."""
     spread = np.sqrt(max(0.0, 1 - gamma**2))
     if not target.breaks or abs(gamma) < 0.99:
-        nodes = 200 if abs(r) <= 8 * np.sqrt(c) else 2 * int(12.5 * abs(r) / np.sqrt(c)) + 100
-        return gaussian.trapezoid(nodes)
+        # 1/(1 + V(k)) has poles pi/(4 r) from the real axis: where the features saturate, V falls as exp(-4 r k)
+        return gaussian.trapezoid(2 * max(60, int(33 * abs(r)) + 1))
     return gaussian.rule([b / gamma for b in target.breaks], [spread / abs(gamma)] * len(target.breaks))

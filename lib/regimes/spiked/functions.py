@@ -128,7 +128,7 @@ def hermite(activation: Function, target: Function) -> Hermite:
 
 def derivative(f: Function) -> Callable[[np.ndarray], np.ndarray]:
     """The derivative of ``f`` on numpy arrays, by automatic differentiation of its torch form."""
-    return lambda x: slope(f, torch.as_tensor(x, dtype=torch.float64)).numpy()
+    return lambda x: slope(f, torch.tensor(x, dtype=torch.float64)).numpy()
 
 
 def slope(f: Function, x: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ import numpy as np
 
 from regimes import check
 from regimes.check import InputError
-from regimes.spiked.channel import channel, stack
+from regimes.spiked.channel import Channel, channel, stack
 from regimes.spiked.functions import Function, function, odd
 from regimes.spiked.theory import NotConverged
 
@@ -128,16 +128,15 @@ def solve(
     if orthogonal and beta != 1:
         raise InputError(f"orthogonal rows are solved at beta = 1, got {beta!r}")
     vocabulary = Vocabulary(pi, 1 + u**2 * (c - 1), beta, orthogonal)
-    maps = [channel(activation, target, r=r * uj, c=cj, gamma=gamma) for uj, cj in zip(u, vocabulary.c)]
-    e = stack(maps)
-    w = e.weight[0]
-    if any(len(one.k[0]) != len(w) for one in maps):
-        raise InputError("the letters need one grid: the spike of the largest letter is too strong, above r u = 8")
-    return _solve(vocabulary, e, w, alpha / beta, lam, width)
+    strongest = r * float(np.abs(u).max())
+    letters = [
+        channel(activation, target, r=r * uj, c=cj, gamma=gamma, resolve=strongest) for uj, cj in zip(u, vocabulary.c)
+    ]
+    return _solve(vocabulary, stack(letters), alpha / beta, lam, width)
 
 
-def _solve(v: Vocabulary, e: object, w: np.ndarray, ratio: float, lam: float, width: float) -> Solution:
-    size = len(v.c)
+def _solve(v: Vocabulary, e: Channel, ratio: float, lam: float, width: float) -> Solution:
+    size, w = len(v.c), e.weight[0]
     kappa1, kappa2, h, h_s = e.kappa1, e.kappa2, e.h[0], e.h_s[0]
     # what multiplies (V1, V2) and (Q, q2) in the sums over letters
     pairs = np.concatenate([(kappa1[:, None] * kappa1[None]).reshape(size**2, -1), kappa2])

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regimes import check, gaussian
-from regimes.spiked.channel import channel
+from regimes.spiked.channel import Channel, channel
 from regimes.spiked.functions import Function, derivative, function, hermite
 from regimes.spiked.theory import NotConverged
 
@@ -142,6 +142,36 @@ def predict(
     return _solve(bulk, e, means, alpha / beta, lam, p=beta * d)
 
 
+def predict_features(
+    activation: str | Function,
+    target: str | Function,
+    *,
+    r: float,
+    c: float,
+    gamma: float,
+    alpha: float,
+    beta: float,
+    lam: float,
+    spread: float = 0.0,
+    width: float = 1e9,
+) -> Prediction:
+    """Spiked random features whose rows' squared norms fluctuate with variance ``spread/d``, independently of the rest.
+
+    ``spread = 0`` is Result 3.3; Gaussian rows ``N(0, c I/d)`` have ``spread = 2 c^2``.
+
+    Raises:
+        InputError: for numbers that make no sense.
+        NotConverged: with the state.
+    """
+    activation, target = function(activation, "activation"), function(target, "target")
+    check.positive(alpha=alpha, beta=beta, lam=lam)
+    check.at_least(0, spread=spread)
+    e = _channel(activation, target, r=r, c=c, gamma=gamma)
+    bulk = Bulk(np.array([c]), np.array([[0.0, 0.0, 1.0]]), np.diag([c, spread, 0.0]), beta)
+    means = np.stack([e.kappa0[0], e.k[0] * e.kappa1[0], _bend(activation, r * e.k[0], c)])
+    return _solve(bulk, e, means, alpha / beta, lam, p=width)
+
+
 def _bulk(covariance: np.ndarray, v: np.ndarray, theta: np.ndarray, gamma: float, beta: float, extra: tuple) -> Bulk:
     """Directions: ``W_b v``, the norms ``|w|^2 - c``, ``W_b theta_perp``."""
     across = theta - gamma * v
@@ -194,7 +224,7 @@ def _bend(activation: Function, shift: np.ndarray, c: float) -> np.ndarray:
     return activation.array(shift[:, None] + np.sqrt(c) * z) @ (w * (z**2 - 1)) / (2 * c)
 
 
-def _solve(bulk: Bulk, e: object, means: np.ndarray, ratio: float, lam: float, p: float) -> Prediction:
+def _solve(bulk: Bulk, e: Channel, means: np.ndarray, ratio: float, lam: float, p: float) -> Prediction:
     w, kappa1, h = e.weight[0], e.kappa1[0], e.h[0]
     squares = np.stack([kappa1**2, e.kappa2[0]])
     V = _variances(bulk, squares, w, ratio, lam)

@@ -1,0 +1,82 @@
+"""Saddle points of spiked random features against the simulation that each replaces, on one core.
+
+Baseline: one realisation at ``d = 1000`` (one gradient step on ``n0 = d`` samples, ridge on ``n = 2 d``, ``p = d``,
+test error on 4000 points), which gives one point of a learning curve with a realisation's scatter. Required: at most
+10 ms a saddle point (penalties down to 1e-6, the interpolation peak included), 10^4 different ones in at most 20 s,
+at least 1000 times faster than the simulation.
+"""
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
+
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from regimes.spiked import network, theory
+from regimes.spiked.channel import equivalent
+
+SIZE = 1000 if "--smoke" not in sys.argv else 200
+COUNT = 10_000 if "--smoke" not in sys.argv else 200
+
+
+def cpu(call: Callable[[], object], repeats: int = 1) -> float:
+    """Least CPU seconds over the repeats."""
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        call()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def simulation() -> None:
+    """One realisation of one point of a learning curve."""
+    weights = network.one_step("tanh", "sin", d=SIZE, p=SIZE, n0=SIZE, step=2.0, seeds=[0])
+    network.learning_curve("tanh", "sin", weights, alphas=[2.0], lam=0.1, seeds=[0], test_points=4000)
+
+
+def worst_single() -> tuple[float, int]:
+    """Slowest single saddle point over penalties and around the peak, with its Newton steps."""
+    s = equivalent("tanh", "sin", alpha0=1.0, step=2.0)
+    kind = dict(r=s.r, c=s.c, gamma=s.gamma, beta=1.0)
+    worst = (0.0, 0)
+    for lam in (1e-6, 1e-3, 0.1, 10.0):
+        for alpha in (0.5, 0.999, 1.0, 1.001, 4.0):
+            spent = cpu(lambda a=alpha, l=lam: theory.solve("tanh", "sin", alpha=a, lam=l, **kind), 5)
+            steps = int(theory.solve("tanh", "sin", alpha=alpha, lam=lam, **kind).iterations)
+            worst = max(worst, (spent, steps))
+    return worst
+
+
+def many(distinct: bool) -> float:
+    """Seconds for ``COUNT`` saddle points; distinct ones each have their own spike and target alignment."""
+    rng = np.random.default_rng(0)
+    size = COUNT if distinct else 1
+    kind = dict(r=rng.uniform(0.1, 5, size), c=rng.uniform(1, 3, size), gamma=rng.uniform(0, 1, size))
+    kind |= dict(alpha=rng.uniform(0.1, 4, COUNT), beta=rng.uniform(0.1, 4, COUNT), lam=10 ** rng.uniform(-6, 1, COUNT))
+    return cpu(lambda: theory.solve("tanh", "sin", **kind))
+
+
+def main() -> None:
+    """Prints the table; the last column is what is required."""
+    torch.set_num_threads(1)
+    simulation()  # warm
+    single, steps = worst_single()
+    simulated = cpu(simulation, 3)
+    distinct, curve = many(True), many(False)
+    print(f"simulation, d = {SIZE}, one realisation    {simulated:10.3f} s CPU")
+    print(f"slowest single saddle point            {single * 1e3:10.2f} ms  ({steps} Newton steps; at most 10 ms)")
+    print(f"{COUNT} saddle points, all different     {distinct:10.2f} s   (at most 20 s)")
+    print(f"{COUNT} saddle points of one channel     {curve:10.2f} s")
+    print(f"simulation over single                 {simulated / single:10.0f} x")
+    print(f"simulation over one of many, different {simulated / distinct * COUNT:10.0f} x  (at least 1000 x)")
+    print(f"simulation over one of many, a curve   {simulated / curve * COUNT:10.0f} x")
+
+
+if __name__ == "__main__":
+    main()
