@@ -174,8 +174,8 @@ def furthest(columns):
 #
 # Split $\sigma'=h_1+(\sigma'-h_1)$ with $h_1=\mathbb E\sigma'$. The first part moves *all* neurons along the same
 # direction, the mean of $y\,x$: a rank-one spike. The second acts as noise of variance
-# $\check h_1=\mathbb E\sigma'^2-h_1^2$ on each neuron. With $h_1^\star=\mathbb E[z\sigma_*]$ and $h_2^\star=\mathbb E[\sigma_*^2]$, Result
-# 3.1 reads
+# $\check h_1=\mathbb E\sigma'^2-h_1^2$ on each neuron. With $h_1^\star=\mathbb E[z\sigma_*]$ and
+# $h_2^\star=\mathbb E[\sigma_*^2]$, Result 3.1 reads
 #
 # $$
 # r=\tilde\eta h_1\sqrt{h_1^{\star2}+\tfrac{h_2^\star}{\alpha_0}},\qquad
@@ -297,9 +297,7 @@ chapter.check("E.Fig1-nonlinear", scaled, res_profile, figure="fig-e-1")
 # %%
 res3 = chapter.sweep(studies.agreement)
 res2 = chapter.sweep(studies.gaussian_map)
-res3 = res3.join(
-    measure.predicted(res3.drop(columns=list(theory.Solution.__dataclass_fields__), errors="ignore")), rsuffix="_theory"
-)
+res3 = res3.join(measure.predicted(res3).add_suffix("_theory"))
 
 # %%
 keys = ["model", "target", "alpha0", "alpha", "d"]
@@ -468,13 +466,15 @@ for rule, colour in (("p", plots.PALETTE[0]), ("d", plots.PALETTE[3])):
     ax.plot(wide, curve.test_error, color=colour, label=rf"$\eta=\tilde\eta\,{rule}$")
     points(ax, res_width[res_width["rule"] == rule], "beta", colour)
 ax.set(xscale="log", xlabel=r"width $\beta=p/d$", ylabel="test error")
+ax.set_xticks(fig5_betas, labels=[f"{b:g}" for b in fig5_betas])
+ax.minorticks_off()
 ax.legend()
 chapter.figure(
     fig,
     "fig-e-5",
     "Test error against width at fixed samples: theory (lines) and networks (points, two sizes), for the two readings "
     "of "
-    "the step size. With the spike fixed the error falls; with a spike that shrinks it turns.",
+    "the step size. With the spike fixed the widest network is best; with a shrinking spike the error turns.",
     res_width,
 )
 
@@ -620,7 +620,7 @@ def letters_curve(alphas, rows, values, width):
 
 
 fig, axes = plots.panels(2, width=5.0, height=4.2, sharey=True)
-smooth = np.linspace(min(fig6_alphas), max(fig6_alphas), 25)
+smooth = np.geomspace(min(fig6_alphas), max(fig6_alphas), 14)
 for ax, rows in zip(axes, ("sphere", "orthogonal")):
     for colour, kind, values in zip(plots.PALETTE, ("uniform", "letters"), ([1.0], fig6_letters)):
         ax.plot(smooth, letters_curve(smooth, rows, values, np.inf), ":", color=colour)
@@ -659,8 +659,8 @@ chapter.check("E.Fig6-richer", Estimate.exact(one - many), figure="fig-e-6")
 # ## Spectrum of the feature covariance
 #
 # The Stieltjes transform of $\Phi^\top\Phi/p$ is $V_2$ at the penalty $\lambda=-z$: the equations {eq}`eq:E:saddle` at
-# a complex argument. The spike sends one eigenvalue far out, to leading order the population's $n\,\mathbb
-# E\kappa_0^2$.
+# a complex argument. The spike sends one eigenvalue far out, to leading order the population's
+# $n\,\mathbb E\kappa_0^2$.
 
 # %%
 res_spectra = chapter.sweep(studies.spectra)
@@ -950,7 +950,7 @@ chapter.ledger()
 #
 # ## Try it yourself
 #
-# - Other settings: `python -m regimes.runner run 07 --set fig2_targets='["erf","He1+He3"]'` draws other targets.
-# - A larger network: `--set net_d='[200,400,800]'`; does the blue curve of {numref}`fig-e-net` come closer to 1?
+# - Other settings: `python -m regimes.runner 07 -p fig2_targets '["erf", "He1+He3"]'` draws other targets.
+# - A larger network: `-p net_d "[200, 400, 800]"`; does the blue curve of {numref}`fig-e-net` come closer to 1?
 # - Exercise: show that for $\sigma=\mathrm{erf}$ and $c=1$ one has $\kappa_0(k)=\mathrm{erf}(rk/\sqrt3)$.
 # - Exercise: at $r=0$ the alignment cannot matter. Where does $\gamma$ drop out of {eq}`eq:E:error`?
