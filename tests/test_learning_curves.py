@@ -1,6 +1,7 @@
 """Learning curves: the cheap predictor against the kernel, compression, exponents, and the limit of infinite width."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,6 +31,18 @@ def test_lazy_learning_fits_the_training_set_and_counts_its_errors():
     assert found.error.tolist() == pytest.approx([1 - r / 500 for r in right])
     again = learning_curves.lazy(nets.one_hidden(3, 400, seeds=[5, 6]), train, train)
     assert float((again.f * train.y).min()) > 1 - 1e-9 and again.error.tolist() == [0, 0]
+
+
+def test_points_that_activate_no_neuron_are_reported_and_the_others_fitted():
+    net = nets.one_hidden(2, 6, seeds=[0])
+    net = replace(net, omega=net.omega.abs(), b=torch.zeros_like(net.b))  # the third quadrant activates nothing
+    x = torch.tensor([[[1.0, 0.5], [-1.0, -1.0], [0.2, 1.0], [-0.3, 2.0]]], dtype=torch.float64)
+    task = tasks.Task(x, torch.tensor([[1.0, 1.0, -1.0, -1.0]], dtype=torch.float64), "")
+    found = learning_curves.lazy(net, task, task)
+    assert found.ended == ("zero loss, but for points that activate no neuron: 1",)
+    margins = (found.f * task.y)[0]
+    assert float(margins[1]) == 0 and float(margins[[0, 2, 3]].min()) > 1 - 1e-9
+    assert float(found.error) == 0.25
 
 
 def test_finite_networks_tend_to_the_wide_one():

@@ -97,7 +97,7 @@ class Lazy:
 
     Attributes:
         error: test errors ``(S,)``.
-        ended: why each flow ended, ``"zero loss"`` or the reason.
+        ended: how each flow ended, ``"zero loss"`` or what kept it from that.
         f: the learnt function on the test points ``(S, n)``.
     """
 
@@ -130,14 +130,26 @@ def wide_predictor(x: Tensor, c: Tensor, z: Tensor) -> Tensor:
 def lazy(network: Network, train: Task, test: Task) -> Lazy:
     """Learning with the tangent kernel frozen at the network's present weights, initial or trained.
 
+    Where a training point activates no neuron the kernel is zero and cannot fit it; ``ended`` says how many there are.
+
     Raises:
         InputError: as ``regimes.frozen.fit``.
 
     Source: paper A, Eq. 4 at a fixed kernel.
     """
-    fitted = frozen.fit(ntk(network, train.x), train.y)
-    f = tangent_predictor(network, train.x, fitted.coefficients.to(train.x), test.x)
-    return Lazy(wrong(f, test.y), fitted.ended, f)
+    fits = [_fit_seen(gram, y) for gram, y in zip(ntk(network, train.x), train.y, strict=True)]
+    f = tangent_predictor(network, train.x, torch.stack([c for c, _ in fits]), test.x)
+    return Lazy(wrong(f, test.y), tuple(why for _, why in fits), f)
+
+
+def _fit_seen(gram: Tensor, y: Tensor) -> tuple[Tensor, str]:
+    """Dual coefficients ``(p,)`` and why the flow ended; points that activate no neuron keep ``f = 0`` for ever."""
+    seen = gram.diagonal() > 0
+    fitted = frozen.fit(gram[seen][:, seen], y[seen])
+    c = gram.new_zeros(len(y))
+    c[seen] = fitted.coefficients.to(c)
+    blind = int((~seen).sum())
+    return c, f"{fitted.ended[0]}, but for points that activate no neuron: {blind}" if blind else fitted.ended[0]
 
 
 def tangent_predictor(network: Network, x: Tensor, c: Tensor, z: Tensor) -> Tensor:

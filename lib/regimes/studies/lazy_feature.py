@@ -28,7 +28,7 @@ def draw_seeds(kind: str, p: int, seeds: list[int]) -> list[int]:
 
 
 def draw(setting: Setting, kind: str, p: int, seeds: list[int]) -> Task:
-    """Points and labels ``x (S, p, d)`` of the setting's task; the test points do not depend on the training size."""
+    """Points and labels ``x (S, p, d)`` of the setting's task; more test points extend fewer."""
     seeds = draw_seeds(kind, 0 if kind == "test" else p, seeds)
     if setting["shape"] == "stripe":
         return tasks.stripe(p, setting["d"], interfaces=setting["interfaces"], seed=seeds)
