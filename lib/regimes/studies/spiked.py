@@ -28,7 +28,7 @@ def check_parameters(p: Mapping[str, Any]) -> None:
         if name.endswith("_target") or name.endswith("_targets"):
             for one in values:
                 function(one, name)
-        elif name.endswith(("_alpha", "_alphas", "_beta", "_betas", "_lam")):
+        elif name.endswith(("_alpha", "_alphas", "_beta", "_betas", "_lam", "_delta")):
             for one in values:
                 check.positive(**{name: one})
         elif name.endswith("_gammas"):
@@ -37,7 +37,7 @@ def check_parameters(p: Mapping[str, Any]) -> None:
         elif name.endswith(("_d", "_seeds")):
             for one in values:
                 check.integer(2, **{name: one})
-        elif name.endswith(("_alpha0", "_step", "_r", "_rs", "_steps")):
+        elif name.endswith(("_alpha0", "_step", "_r", "_rs", "_noise")):
             for one in values:
                 check.at_least(0, **{name: one})
 
