@@ -23,7 +23,7 @@ CODE := $(shell find lib/regimes -name '*.py' 2>/dev/null) book/claims.yml $(wil
 help: ## list these targets
 	@echo "Lazy and Feature Learning: a reproducible companion"; echo
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
-	@echo "  make chapter-05 NAME=mine PARAMS='-p depth_max 200'   rerun one chapter with changed parameters, into runs/mine/"
+	@echo "  make chapter-05 NAME=mine PARAMS='-p curve_depth 2000'   rerun one chapter with changed parameters, into runs/mine/"
 	@echo "  make help-05                                          its parameters"
 	@echo; echo "PROFILE=smoke|laptop|paper picks the sizes (default: laptop)."
 

@@ -1,4 +1,4 @@
-"""Runs chapters: ``python -m regimes.runner 05 --profile smoke -p depth_max 200 -f mine.toml --name mine``.
+"""Runs chapters: ``python -m regimes.runner 05 --profile smoke -p curve_depth 2000 -f mine.toml --name mine``.
 
 jupytext turns the source into a notebook, papermill executes it. The result goes to ``build/<profile>/NN_name.ipynb``
 with its ledger, or to ``runs/<name>/`` where parameters were changed. A failed run leaves the last good notebook alone
