@@ -209,3 +209,20 @@ def test_corrected_theory_meets_the_network_where_spiked_features_do_not():
 def test_bad_input_gets_one_line(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+@pytest.mark.parametrize("target, alpha0, step", [("sin", 2.0, 6.0), ("sign", 1.0, 4.0)])
+def test_norms_of_the_trained_rows(target, alpha0, step):
+    d, p = 300, 6000
+    made = network.one_step("tanh", target, d=d, p=p, n0=round(alpha0 * d), step=step, seeds=[1])
+    x0, y0 = (t[0].numpy() for t in made.batch)
+    w0 = network.unit(network.draw([1], "weights", p, d))[0].numpy()
+    bulk, v = made.bulk[0].numpy(), made.v[0].numpy()
+    h = bounds.hermite(function("tanh"), function(target))
+    along, spread, skew = rows._norms(function("tanh"), h.h1, h.h3, float(made.r[0]), step, x0, y0)
+    norms = (bulk**2).sum(1) - (bulk**2).sum(1).mean()
+    slope = norms @ (w0 @ v) / ((w0 @ v) ** 2).sum()
+    assert slope == pytest.approx(along, rel=0.1)
+    assert d * np.var(norms - slope * (w0 @ v)) == pytest.approx(spread, rel=0.1)
+    moved = (bulk - w0) @ v  # even in w0: what correlates it with the norms is the skewness of the slope
+    assert d * np.mean(norms * moved) == pytest.approx(skew @ v, rel=0.15, abs=0.1 * np.sqrt(spread))
