@@ -28,7 +28,8 @@ from regimes.kernels import deep_relu
 NODES = 192  # Chebyshev nodes of the fit; the degree kept is found from the coefficients
 ROUND_OFF = 4e-16  # coefficients below, relative to the largest, are noise of float64
 CLOSE = 1e-3  # pairs with 1 - rho below: the angle is taken from |x - z|, which does not cancel
-TILE = {"cpu": 176, "cuda": 4096}  # side: 176² entries stay in a core's L2, below where torch splits an operation over cores
+# side of a tile: 176² entries stay in a core's L2, below the size at which torch splits an operation over cores
+TILE = {"cpu": 176, "cuda": 4096}
 
 
 def infinite_ntk(x: Tensor, z: Tensor | None = None, *, depth: int, bias: float = 0.0) -> Tensor:
