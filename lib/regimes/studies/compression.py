@@ -1,0 +1,284 @@
+"""Chapter 2: how weights align with what matters, and how far the amplification goes."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regimes import check, flow, nets, tasks
+from regimes.check import InputError
+from regimes.compression import Stripe, amplification, attractor_distance, neuron, neuron_vector, sees_data
+from regimes.compression.neuron import Neurons
+from regimes.compression.stripe import density, time_unit
+from regimes.flow import State
+from regimes.learning_curves import wrong
+from regimes.nets import Network
+from regimes.studies.lazy_feature import draw, draw_seeds
+from regimes.sweep import Rows, Setting, product, study
+from regimes.tasks import Task
+
+CHAPTER = "02"
+DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
+NEAR = 0.2  # of an attractor: stated before the first run, claims A.Fig4-attractors and A.Fig5-attractors
+UNTIL = {"star": flow.t_star, "end": flow.fitted, "nearly": flow.satisfied(0.99)}
+SHOWN = 60  # neurons whose weights a frame keeps
+
+
+class Moment(NamedTuple):
+    """A state of one realisation without the integrator's arrays; ``t`` in units of ``τ``."""
+
+    t: float
+    network: Network
+    loss: float
+    largest: float  # margin
+
+
+def moments(states: Iterator[State], until: Callable[[State], Tensor], unit: float) -> list[Moment]:
+    """The states of one realisation up to the event ``until``, which is the last; or up to where the flow ends."""
+    kept = []
+    for state in states:
+        there = float(until(state)) >= 0
+        state = flow.locate(state, until) if there else state
+        network = state.network.to(dtype=torch.float64, device="cpu")
+        kept.append(Moment(float(state.t) / unit, network, float(state.loss), float(state.margins.max())))
+        if there:
+            break
+    return kept
+
+
+def aligned(network: Network, d_parallel: int) -> float:
+    """Share of ``Σ (βω)²`` in the informative directions, of one realisation; ``d_parallel/d`` for isotropic weights.
+
+    Source: paper A, Fig. 2 and 7, the length of whose arrows is ``βω``.
+    """
+    square = (network.beta[0, :, None] * network.omega[0]).square().sum(0)
+    return float(square[:d_parallel].sum() / square.sum())
+
+
+def check_parameters(p: Mapping[str, Any]) -> None:
+    """Sizes increase and suffice for exponents."""
+    for name in ("growth_p", "growth_p_end", "neurons_p", "time_alpha"):
+        check.increasing(**{name: p[name]})
+        if len(p[name]) < 3:
+            raise InputError(f"{name} must hold at least 3 values for an exponent with an interval: {p[name]}")
+    for name in ("growth_p_end", "course_p"):
+        for value in p[name]:
+            check.one_of(p["growth_p"], **{name: value})
+    for interfaces in (p["interfaces"], p["stripes"]):
+        if not Stripe(interfaces, 2).attractors():
+            raise InputError(f"interfaces must leave an attractor, got none for {interfaces}")
+
+
+def _stripe(p: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    return {"shape": "stripe", "interfaces": [p["interfaces"]], "tolerance": p["tolerance"]} | more
+
+
+def _cylinder(p: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    cylinder = {"d": p["cylinder_d"], "d_parallel": p["cylinder_d_parallel"], "radius": p["cylinder_radius"]}
+    return {"shape": "cylinder", "tolerance": p["tolerance"]} | cylinder | more
+
+
+def _checked(settings: list[Setting]) -> list[Setting]:
+    """The settings, once their first draws are seen to hold both labels and a neuron that sees data."""
+    seen = set()
+    for setting in settings:
+        key = str({name: setting.get(name) for name in ("shape", "d", "d_parallel", "interfaces", "radius", "p", "h")})
+        if key not in seen:
+            seen.add(key)
+            task, network = _drawn(setting, setting["seeds"][:1])
+            tasks.needs_both_labels(task.y)
+            if not bool(sees_data(network.omega, network.b, task.x).any()):
+                raise InputError(f"no neuron sees data: h = {setting['h']} leaves none active, take more neurons")
+    return settings
+
+
+def _drawn(setting: Setting, seeds: list[int]) -> tuple[Task, Network]:
+    """Training set and initial networks of the setting, which do not depend on ``alpha`` and the end of training."""
+    weights = draw_seeds("weights", setting["p"], seeds)
+    return draw(setting, "train", setting["p"], seeds), nets.one_hidden(setting["d"], setting["h"], seeds=weights)
+
+
+def _one(setting: Setting, seed: int, *, dtype: Any = "auto") -> tuple[Task, list[Moment]]:
+    """Training set and path of one realisation until ``setting["until"]``."""
+    task, network = _drawn(setting, [seed])
+    states = flow.flow(network, task, alpha=setting["alpha"], tolerance=setting["tolerance"], dtype=dtype)
+    return task, moments(states, UNTIL[setting["until"]], time_unit(setting["h"], setting["d"]))
+
+
+def _growth_grid(p: Mapping[str, Any]) -> list[Setting]:
+    net = {"h": p["growth_h"], "alpha": p["alpha"]}
+    stripes = _stripe(p, d=p["growth_d"], **net)
+    many = _stripe(p, d=p["growth_d"][0], **net) | {"interfaces": [p["stripes"]]}
+    solid = _cylinder(p, **net) | {"d": p["cylinder_d"] + 1, "d_parallel": p["cylinder_d_parallel"] + 1}
+    solid["radius"] = p["solid_radius"]
+    seeds = range(p["growth_seeds"])
+    grid = []
+    for shape in (stripes, _cylinder(p, **net)):
+        grid += product(**shape, p=p["growth_p"], until="star", seeds=seeds)
+        grid += product(**shape, p=p["growth_p_end"], until="end", seeds=range(p["growth_end_seeds"]))
+    for shape in (many, solid):
+        grid += product(**shape, p=p["growth_p_end"], until="star", seeds=range(p["growth_end_seeds"]))
+    return _checked(grid)
+
+
+@study(version=1, grid=_growth_grid, chunk=1, rtol=1e-3, data=DRAWN)
+def growth(setting: Setting, seeds: list[int]) -> Rows:
+    """Amplification along the path: ``star`` and ``star_code`` (the two means) at ``t_star``, ``largest``, ``end``.
+
+    ``time`` and ``size`` are the whole path, as lists; times in units of ``τ``. ``predicted`` is ``√(d - 1) c √p/|N|``
+    of the fastest attractor (stripe only), with the noise ``N`` of these training points.
+    Source: paper A, Fig. 6 and 8 and Eq. 8 to 10.
+    """
+    return [_growth(setting, seed) for seed in seeds]
+
+
+def _growth(setting: Setting, seed: int) -> dict[str, Any]:
+    task, network = _drawn(setting, [seed])
+    along, unit = task.d_parallel, time_unit(setting["h"], setting["d"])
+    states = flow.flow(network, task, alpha=setting["alpha"], tolerance=setting["tolerance"])
+    path = flow.run(
+        states, until=UNTIL[setting["until"]], observe=lambda s: {"size": amplification(s.network.omega, along)}
+    )
+    rows, t_star, star, _ = path.at("t_star")
+    if not rows:
+        raise InputError(f"no run reached t*: {path.status[0]}")
+    size = path.path["size"]
+    return {
+        "seed": seed,
+        "t_star": float(t_star) / unit,
+        "star": float(amplification(star.omega.double(), along)),
+        "star_code": float(amplification(star.omega.double(), along, mean="arithmetic")),
+        "start": float(amplification(network.omega, along)),
+        "largest": float(size.max()),
+        "end": float(size.iloc[-1]),
+        "ended": path.status[0],
+        "predicted": _predicted(setting, task),
+        "time": (path.path["t"] / unit).tolist(),
+        "size": size.tolist(),
+    }
+
+
+def _predicted(setting: Setting, task: Task) -> float | None:
+    """``√(d - 1) λ*`` of the fastest attractor on these training points. Source: paper A, Eq. 8, corrected."""
+    if setting["shape"] != "stripe":
+        return None
+    stripe = Stripe(setting["interfaces"], setting["d"])
+    point = max(stripe.attractors(), key=lambda a: a.rate)
+    noise = np.linalg.norm(stripe.noise(task.x[0].numpy(), task.y[0].numpy(), point))
+    return math.sqrt((setting["d"] - 1) * setting["p"]) * point.constant / noise
+
+
+def _time_grid(p: Mapping[str, Any]) -> list[Setting]:
+    sizes = {"d": p["growth_d"][0], "p": p["time_p"], "h": p["growth_h"], "alpha": p["time_alpha"], "until": "star"}
+    return _checked(product(**_stripe(p, **sizes), seeds=range(p["time_seeds"])))
+
+
+@study(version=1, grid=_time_grid, rtol=1e-3, data=DRAWN)
+def characteristic_time(setting: Setting, seeds: list[int]) -> Rows:
+    """As :data:`growth`, with ``rate``, ``τ/τ*`` of the fastest attractor, beside ``t_star``; no path.
+
+    Source: paper A, Sec. 2.5 and 3.2.1.
+    """
+    rate = max(a.rate for a in Stripe(setting["interfaces"], setting["d"]).attractors())
+    rows = [_growth(setting, seed) for seed in seeds]
+    return [{k: v for k, v in row.items() if k not in ("time", "size")} | {"rate": rate} for row in rows]
+
+
+def _neurons_grid(p: Mapping[str, Any]) -> list[Setting]:
+    near = {"d": 2, "alpha": p["alpha"], "until": "star"}
+    stripe = _stripe(p, **near) | {"tolerance": p["neurons_tolerance"]}
+    seeds = range(p["neurons_seeds"])
+    last, h = p["neurons_p"][-1], p["neurons_h"]
+    grid = product(**stripe, p=p["neurons_p"], h=h[-1], seeds=seeds)
+    if len(h) > 1:
+        grid += product(**stripe, p=last, h=h[:-1], seeds=seeds)
+    if p["late_alpha"]:
+        grid += product(**(stripe | {"alpha": p["late_alpha"]}), p=last, h=h[-1], seeds=seeds)
+    return _checked(grid)
+
+
+@study(version=1, grid=_neurons_grid, rtol=1e-2, data=DRAWN)
+def neurons(setting: Setting, seeds: list[int]) -> Rows:
+    """All neurons that see data against the equations of motion, until ``t*``, and against the attractors there.
+
+    A neuron's error is the largest along the path of ``|Δw|`` over the norm of ``(ω_1, ω_⊥, b, β)``. ``error`` is the
+    median over neurons, ``error_90`` the quantile 0.9, ``error_free`` the median until the first margin is met, and
+    ``error_omega_1`` and so on the medians of the four. ``near`` is the share within 0.2 of an attractor at ``t*``,
+    ``near_weighted`` the same with weights ``(βω)²``, ``near_later`` the share where the equations of motion take the
+    neurons by ten times ``t*``. ``rate_k`` is the growth rate of ``ω_1`` over that predicted, at attractor ``k``.
+
+    Source: paper A, Fig. 4.
+    """
+    return [_neurons(setting, seed) for seed in seeds]
+
+
+def _pack(*parts: np.ndarray) -> np.ndarray:
+    """``(ω_1, ω_⊥, b, β)`` along the last axis."""
+    omega, b, beta = parts
+    return np.concatenate([omega, b[..., None], beta[..., None]], -1)
+
+
+def _both(setting: Setting, seed: int) -> tuple[Stripe, Task, list[Moment], np.ndarray, np.ndarray, np.ndarray]:
+    """One run and its prediction: the weights of neurons that see data, ``(times, n, d + 2)``, network and ODE."""
+    stripe = Stripe(setting["interfaces"], setting["d"])
+    task, path = _one(setting, seed)
+    begun = path[0].network
+    seen = sees_data(begun.omega[0], begun.b[0], task.x[0]).numpy()
+    start = Neurons(begun.omega[0].numpy()[seen], begun.b[0].numpy()[seen], begun.beta[0].numpy()[seen])
+    times = np.array([moment.t for moment in path[1:]])
+    found = neuron.predict(stripe, start, task.x[0].numpy(), task.y[0].numpy(), times)
+    weights = [_pack(*(w[0].numpy()[seen] for w in (m.network.omega, m.network.b, m.network.beta))) for m in path[1:]]
+    return stripe, task, path, seen, np.stack(weights), _pack(found.omega, found.b, found.beta)
+
+
+def _neurons(setting: Setting, seed: int) -> dict[str, Any]:
+    stripe, task, path, seen, network, ode = _both(setting, seed)
+    error = np.abs(ode - network) / np.linalg.norm(network, axis=-1, keepdims=True)
+    free = sum(moment.largest < 1 for moment in path[1:])
+    largest = error.max(-1).max(0)
+    end = path[-1].network
+    distance = attractor_distance(end.omega[0], end.b[0], task.x[0], stripe.attractors()).numpy()[seen]
+    weight = (network[-1, :, -1:] * network[-1, :, : setting["d"]]).__pow__(2).sum(-1)
+    row = {
+        "seed": seed,
+        "t_star": path[-1].t,
+        "sees_data": float(seen.mean()),
+        "error": float(np.median(largest)),
+        "error_90": float(np.quantile(largest, 0.9)),
+        "error_free": float(np.median(error[:free].max(-1).max(0))),
+        "near": float((distance < NEAR).mean()),
+        "near_weighted": float(weight[distance < NEAR].sum() / weight.sum()),
+        "near_later": _later(stripe, task, network[-1], path[-1].t),
+    }
+    names = ("error_omega_1", "error_omega_perp", "error_b", "error_beta")
+    row |= dict(zip(names, np.median(error.max(0), axis=0).tolist(), strict=True))
+    return row | _rates(stripe, np.array([m.t for m in path[1:]]), network, free)
+
+
+def _later(stripe: Stripe, task: Task, last: np.ndarray, t_star: float) -> float:
+    """Share of neurons near an attractor when the equations of motion go on to ten times ``t*``."""
+    end = Neurons(last[:, : stripe.d], last[:, stripe.d], last[:, stripe.d + 1])
+    found = neuron.predict(stripe, end, task.x[0].numpy(), task.y[0].numpy(), np.array([9 * t_star]))
+    omega, b = torch.from_numpy(found.omega[0]), torch.from_numpy(found.b[0])
+    distance = attractor_distance(omega, b, task.x[0], stripe.attractors()).numpy()
+    return float((distance < NEAR).mean())
+
+
+def _rates(stripe: Stripe, times: np.ndarray, network: np.ndarray, free: int) -> dict[str, float | None]:
+    """Measured over predicted growth rates of ``ω_1``, from ``1/τ*`` before the first margin is met until then.
+
+    Of neurons within 0.1 of the attractor all the while; ``None`` where there are fewer than five.
+    """
+    found = {}
+    last = free - 1
+    for k, point in enumerate(stripe.attractors()):
+        first = int(np.searchsorted(times, times[last] - 1 / point.rate))
+        omega_1 = network[[first, last], :, 0]
+        zeta = -math.sqrt(stripe.d) * network[[first, last], :, stripe.d] / omega_1
+        at = ((abs(zeta - point.z) < NEAR / 2) & (np.sign(omega_1) == point.sign)).all(0)
+        growth = np.log(omega_1[1, at] / omega_1[0, at]) / (times[last] - times[first]) if first < last else []
+        found[f"rate_{k}"] = float(np.median(growth)) / point.rate if at.sum() >= 5 and first < last else None
+    return found
