@@ -10,6 +10,8 @@ from pathlib import Path
 
 import nbformat
 
+from regimes import parameters
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "references"
 _FLOAT = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+(?:[eE][-+]?\d+)?|[eE][-+]?\d+)")
@@ -54,10 +56,10 @@ def _output(output: nbformat.NotebookNode) -> nbformat.NotebookNode:
 def main() -> int:
     """Writes the references from the notebooks of the smoke profile."""
     FOLDER.mkdir(exist_ok=True)
-    for path in sorted((ROOT / "build" / "smoke").glob("[0-9][0-9]_*.ipynb")):
-        if not path.name.endswith(".failed.ipynb"):
-            nbformat.write(comparable(nbformat.read(path, as_version=4)), FOLDER / path.name)
-            print(f"wrote tests/references/{path.name}")
+    for source in parameters.chapters().values():
+        notebook = nbformat.read(ROOT / "build" / "smoke" / f"{source.stem}.ipynb", as_version=4)
+        nbformat.write(comparable(notebook), FOLDER / f"{source.stem}.ipynb")
+        print(f"wrote tests/references/{source.stem}.ipynb")
     return 0
 
 
