@@ -943,7 +943,7 @@ chapter.ledger()
 #   the test error by an amount that does not fade with $d$ ({numref}`fig-e-net`).
 # - The paper's settings are lost with its captions, and some of ours were chosen after a first run, with the accepted
 #   bands kept: target and step of {numref}`fig-e-1` (a sign target at step 3 bends the line less than the band asks
-#   for), the penalty of {numref}`fig-e-net`, the sizes behind Result 3.1, and the numbers of seeds. The corrected band of
+#   for), the penalty of {numref}`fig-e-net`, the sizes behind Result 3.1, the numbers of seeds. The corrected band of
 #   `E.Net-norms` first had the wrong sign, from a misread direction of the effect. The curves of {numref}`fig-e-5` had
 #   been drawn in theory before their bands were written.
 # - The two readings of the step size agree at $p=d$ only ({numref}`fig-e-5`).
