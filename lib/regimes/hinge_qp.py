@@ -160,7 +160,7 @@ def implicit_step(
 
     The minimiser of :math:`\tfrac12 s^\top A s + \sum_\mu \ell(m_{0\mu} + (As)_\mu)`.
 
-    Newton's method with halved steps while the objective does not fall; only points with :math:`\ell'' > 0` enter the
+    Newton's method with a line search; only points with :math:`\ell'' > 0` enter the
     linear system.
 
     Args:
@@ -168,29 +168,40 @@ def implicit_step(
         margins: ``m_0 (p,)``.
         slope: ``m -> (l, l', l'')``, each ``(p,)``.
         start: warm start of ``s``; by default :math:`-\ell'(m_0)`.
-        tolerance: accepted :math:`\max_\mu |s + \ell'(m)|`.
+        tolerance: accepted error, in the units of the margins: what :math:`s + \ell'(m)` would move its own point.
     """
     s = -slope(margins)[1] if start is None else start.astype(float)
-    product = matrix @ s
+    product, own = matrix @ s, matrix.diagonal()
     for rounds in range(ROUNDS):
-        value, first, second = slope(margins + product)
+        _, first, second = slope(margins + product)
         rest = s + first
-        residual = float(np.abs(rest).max(initial=0.0))
-        if residual <= tolerance * max(1.0, float(np.abs(s).max(initial=0.0))):
+        residual = float((np.abs(rest) * own / (1 + own * second)).max(initial=0.0))
+        # margins that are sums of huge terms are known no better than their rounding
+        floor = 8 * np.finfo(float).eps * (np.abs(matrix) @ np.abs(s)).max(initial=0.0)
+        if residual <= max(tolerance, floor):
             return Solution(s, residual, rounds, True)
         step = _newton(matrix, rest, second)
         moved = matrix @ step
-        objective = 0.5 * s @ product + value.sum()
-        length = 1.0
-        while length > 1e-8:
-            new = (s + length * step) @ (product + length * moved) / 2 + slope(margins + product + length * moved)[
-                0
-            ].sum()
-            if new <= objective + 1e-12 * abs(objective):
-                break
-            length /= 2
+        length = _length(slope, s, margins + product, step, moved)
         s, product = s + length * step, product + length * moved
     return Solution(s, residual, ROUNDS, False)
+
+
+def _length(slope: Callable, s: np.ndarray, margins: np.ndarray, step: np.ndarray, moved: np.ndarray) -> float:
+    """A share of the Newton step up to which the objective falls: by its derivative, which rounding spares longer."""
+
+    def derivative(share: float) -> float:
+        return float(moved @ (s + share * step + slope(margins + share * moved)[1]))
+
+    start = derivative(0.0)
+    low, high, length = 0.0, 1.0, 1.0
+    for _ in range(30):
+        here = derivative(length)
+        if abs(here) <= 0.3 * abs(start) or (here < 0 and length == 1.0):
+            break
+        low, high = (length, high) if here < 0 else (low, length)
+        length = (low + high) / 2
+    return length
 
 
 def _newton(matrix: np.ndarray, rest: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ Source: paper A, Sec. 2.2 and 2.5.
 
 import time as clock
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 import torch
@@ -42,7 +42,7 @@ __all__ = [
 TOLERANCE = 1e-2
 STEPS = 100_000  # attempted steps of a realisation before it is given up
 BURST = 16  # steps of one realisation before the next one's turn, on the CPU: keeps its arrays in cache
-STILL = 8  # steps, each as long as all before, without a change of the margins: stationary
+STILL = 100.0  # times the age of the flow without a change of the points that are not fitted: stationary
 
 
 def flow(
@@ -153,33 +153,40 @@ def _one_turn(
     """The states of the realisations ``rows`` until each has ended."""
     here = slice(rows[0], rows[-1] + 1)
     state = State(tuple(rows), step.start(network[here], x[here], y[here], **options), network[here], ended)
-    still = torch.zeros(len(rows), dtype=torch.int64)
+    marks: dict[int, tuple[float, Tensor]] = {}
     yield state
     for _ in range(STEPS):
         kept = [e for e, row in enumerate(state.rows) if row not in ended]
+        if not kept:
+            return
         if len(kept) < len(state.rows):
-            if not kept:
-                return
-            state, still = state.part(kept), still[kept]
-        before = state.margins
+            state = state.part(kept)
         batch, moved = step.advance(state.batch)
-        state = State(state.rows, batch, state.initial, ended)
+        state = replace(state, batch=batch)
         if bool(moved.any()):
-            still = _still(state, before, moved.cpu(), still)
-            _end(state, still)
+            _end(state, _stationary(state, marks))
             yield state
     state.finish(torch.ones(len(state.rows), dtype=torch.bool), f"given up after {STEPS} steps")
 
 
-def _still(state: State, before: Tensor, moved: Tensor, still: Tensor) -> Tensor:
-    """For how many long steps in a row nothing has happened, ``(e,)``."""
-    batch = state.batch
-    change = (batch.m - before).abs().amax(-1) < 1e-4 * batch.tolerance
-    quiet = (change & (batch.last > 0.3 * batch.t)).cpu()
-    return torch.where(moved, torch.where(quiet, still + 1, 0), still)
+def _stationary(state: State, marks: dict[int, tuple[float, Tensor]]) -> list[bool]:
+    """Whether the points not yet fitted have kept their margins while the flow grew ``STILL`` times as old.
+
+    Asked once margins are of order one; before that nothing moves visibly for long, at small ``alpha``.
+    """
+    batch, still = state.batch, []
+    for e, (row, now) in enumerate(zip(state.rows, state.t.tolist())):
+        since, then = marks.setdefault(row, (now, batch.m[e]))
+        still.append(False)
+        if float(batch.m[e].max()) < 0.5 or now <= STILL * since:
+            continue
+        left = ~batch.loss.fitted(batch.m[e], batch.tolerance)
+        still[-1] = bool(((batch.m[e] - then)[left].abs() < 0.1 * batch.tolerance).all())
+        marks[row] = (now, batch.m[e])
+    return still
 
 
-def _end(state: State, still: Tensor) -> None:
+def _end(state: State, still: list[bool]) -> None:
     """Ends the realisations that are fitted or can move no more."""
     state.finish(fitted(state) >= 0, "fitted")
     unsatisfied = (state.margins < 1).sum(-1).tolist()
@@ -190,7 +197,7 @@ def _end(state: State, still: Tensor) -> None:
             state.finish(which, "overflow: the weights left the range of the precision")
         elif not bool(state.batch.push[e].any()):
             state.finish(which, f"no gradient: no neuron is active on the {count} points below the margin")
-        elif still[e] >= STILL:
+        elif still[e]:
             state.finish(which, f"stationary with {count} points below the margin")
 
 

@@ -158,7 +158,8 @@ def advance(batch: Batch) -> tuple[Batch, Tensor]:
     bent = (weight * (mean - guess).square().sum(-1)).sum(-1) / weight.sum(-1)
     error = batch.dt * bent.double().sqrt() / (GATE_SHARE * batch.tolerance)
     trial = _implicit(batch, far, mean, error <= 1.0)
-    error = torch.maximum(error, trial.error)
+    # a step beyond the range of the numbers is refused like one beyond the tolerance
+    error = torch.maximum(error, trial.error).nan_to_num(nan=1e6)
     moved = error <= 1.0
     factor = (0.9 * error.clamp(min=1e-6).rsqrt()).clamp(max=GROW)
     factor = factor.clamp(min=SHRINK)
@@ -215,7 +216,8 @@ def _implicit(batch: Batch, far: Tensor, mean: Tensor, wanted: Tensor) -> _Trial
     first, accepted = m, KKT * batch.tolerance
     for rounds in range(ROUNDS + 1):
         wrong = _violation(batch, trial, share)
-        bad = wanted & ~(wrong.amax(-1) <= accepted)
+        trial.error[~torch.isfinite(wrong).all(-1)] = math.nan
+        bad = wanted & (wrong.amax(-1) > accepted)
         if not bool(bad.any()):
             break
         if rounds == ROUNDS:
@@ -269,7 +271,8 @@ def _violation(batch: Batch, trial: _Trial, share: Tensor) -> Tensor:
         above = trial.m - batch.corner
         return torch.where(torch.where(above > 0, trial.q > trial.low, trial.q < trial.high), above.abs(), 0.0)
     wanted = -(1 - share) * batch.loss.slope(batch.m) - share * batch.loss.slope(trial.m)
-    return (trial.q - wanted).abs() * (batch.dt.to(batch.y.dtype)[:, None] * _stiffness(batch))
+    own = batch.dt.to(batch.y.dtype)[:, None] * _stiffness(batch)
+    return (trial.q - wanted).abs() * own / (1 + share * own * batch.loss.curvature(trial.m))
 
 
 def _correction(
@@ -284,7 +287,8 @@ def _correction(
             | ((m - batch.corner).abs() < BAND * batch.tolerance)
         )
     else:
-        in_play = (wrong > 0.1 * KKT * batch.tolerance) | (batch.loss.curvature(m) > 1e-6)
+        stiff = float(batch.dt[e]) * _stiffness(batch)[e] * batch.loss.curvature(m)
+        in_play = (wrong > 0.1 * KKT * batch.tolerance) | (stiff > 1e-3)
     band = in_play.nonzero().flatten()
     matrix = batch.gram(e, band, far, trial.u, trial.beta).cpu().numpy()
     matrix[np.diag_indices_from(matrix)] *= 1.0 + 4 * torch.finfo(m.dtype).eps
@@ -311,5 +315,11 @@ def _smooth(
         return batch.loss.value(at).numpy(), batch.loss.slope(at).numpy(), batch.loss.curvature(at).numpy()
 
     fixed = (1 - share) * -batch.loss.slope(before.double()).cpu().numpy()
-    solution = implicit_step(share * matrix, m + matrix @ (fixed - old), slope, tolerance=1e-10)
+    solution = implicit_step(
+        share * matrix,
+        m + matrix @ (fixed - old),
+        slope,
+        start=(old - fixed) / share,
+        tolerance=1e-3 * KKT * batch.tolerance,
+    )
     return fixed + share * solution.q
