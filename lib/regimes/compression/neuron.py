@@ -150,7 +150,9 @@ def _zeroth_moment(k: float, a: np.ndarray, s: np.ndarray) -> np.ndarray:
     a, h, k = np.where(a == 0, TINY, a), np.where(h == 0, TINY, h), k or TINY
     at = a + s * k
     crossed = np.where(h * k > 0, 0.0, 0.5)
-    return (ndtr(h) + ndtr(k)) / 2 - owens_t(h, (k + s * at) / a) - owens_t(k, at / k) - crossed
+    with np.errstate(over="ignore"):  # where a is zero the ratio is infinite, which Owen's function takes
+        ratio = (k + s * at) / a
+    return (ndtr(h) + ndtr(k)) / 2 - owens_t(h, ratio) - owens_t(k, at / k) - crossed
 
 
 def _first_moment(k: float, a: np.ndarray, s: np.ndarray) -> np.ndarray:
