@@ -14,7 +14,7 @@ from regimes.compression import Stripe, amplification, attractor_distance, neuro
 from regimes.compression.neuron import Neurons
 from regimes.compression.stripe import density, time_unit
 from regimes.flow import State
-from regimes.learning_curves import wrong
+from regimes.learning_curves import compress, wrong
 from regimes.nets import Network
 from regimes.studies.lazy_feature import draw, draw_seeds
 from regimes.sweep import Rows, Setting, product, study
@@ -24,6 +24,7 @@ CHAPTER = "02"
 DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
 NEAR = 0.2  # of an attractor: stated before the first run, claims A.Fig4-attractors and A.Fig5-attractors
 UNTIL = {"star": flow.t_star, "end": flow.fitted, "nearly": flow.satisfied(0.99)}
+LATER = 100.0  # ``τ``, until when the equations of motion are followed, beyond any ``t*`` here
 SHOWN = 60  # neurons whose weights a frame keeps
 
 
@@ -34,6 +35,7 @@ class Moment(NamedTuple):
     network: Network
     loss: float
     largest: float  # margin
+    satisfied: float  # share of the points
 
 
 def moments(states: Iterator[State], until: Callable[[State], Tensor], unit: float) -> list[Moment]:
@@ -43,7 +45,11 @@ def moments(states: Iterator[State], until: Callable[[State], Tensor], unit: flo
         there = float(until(state)) >= 0
         state = flow.locate(state, until) if there else state
         network = state.network.to(dtype=torch.float64, device="cpu")
-        kept.append(Moment(float(state.t) / unit, network, float(state.loss), float(state.margins.max())))
+        kept.append(
+            Moment(
+                float(state.t) / unit, network, float(state.loss), float(state.margins.max()), float(state.satisfied)
+            )
+        )
         if there:
             break
     return kept
@@ -72,11 +78,11 @@ def check_parameters(p: Mapping[str, Any]) -> None:
             raise InputError(f"interfaces must leave an attractor, got none for {interfaces}")
 
 
-def _stripe(p: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+def _stripe(p: Mapping[str, Any], /, **more: Any) -> dict[str, Any]:
     return {"shape": "stripe", "interfaces": [p["interfaces"]], "tolerance": p["tolerance"]} | more
 
 
-def _cylinder(p: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+def _cylinder(p: Mapping[str, Any], /, **more: Any) -> dict[str, Any]:
     cylinder = {"d": p["cylinder_d"], "d_parallel": p["cylinder_d_parallel"], "radius": p["cylinder_radius"]}
     return {"shape": "cylinder", "tolerance": p["tolerance"]} | cylinder | more
 
@@ -168,7 +174,7 @@ def _predicted(setting: Setting, task: Task) -> float | None:
     stripe = Stripe(setting["interfaces"], setting["d"])
     point = max(stripe.attractors(), key=lambda a: a.rate)
     noise = np.linalg.norm(stripe.noise(task.x[0].numpy(), task.y[0].numpy(), point))
-    return math.sqrt((setting["d"] - 1) * setting["p"]) * point.constant / noise
+    return math.sqrt((setting["d"] - 1) * setting["p"]) * point.constant / float(noise)
 
 
 def _time_grid(p: Mapping[str, Any]) -> list[Setting]:
@@ -208,7 +214,7 @@ def neurons(setting: Setting, seeds: list[int]) -> Rows:
     median over neurons, ``error_90`` the quantile 0.9, ``error_free`` the median until the first margin is met, and
     ``error_omega_1`` and so on the medians of the four. ``near`` is the share within 0.2 of an attractor at ``t*``,
     ``near_weighted`` the same with weights ``(βω)²``, ``near_later`` the share where the equations of motion take the
-    neurons by ten times ``t*``. ``rate_k`` is the growth rate of ``ω_1`` over that predicted, at attractor ``k``.
+    neurons by ``100 τ``. ``rate_k`` is the growth rate of ``ω_1`` over that predicted, at attractor ``k``.
 
     Source: paper A, Fig. 4.
     """
@@ -259,9 +265,9 @@ def _neurons(setting: Setting, seed: int) -> dict[str, Any]:
 
 
 def _later(stripe: Stripe, task: Task, last: np.ndarray, t_star: float) -> float:
-    """Share of neurons near an attractor when the equations of motion go on to ten times ``t*``."""
+    """Share of neurons near an attractor when the equations of motion go on until ``100 τ``."""
     end = Neurons(last[:, : stripe.d], last[:, stripe.d], last[:, stripe.d + 1])
-    found = neuron.predict(stripe, end, task.x[0].numpy(), task.y[0].numpy(), np.array([9 * t_star]))
+    found = neuron.predict(stripe, end, task.x[0].numpy(), task.y[0].numpy(), np.array([LATER - t_star]))
     omega, b = torch.from_numpy(found.omega[0]), torch.from_numpy(found.b[0])
     distance = attractor_distance(omega, b, task.x[0], stripe.attractors()).numpy()
     return float((distance < NEAR).mean())
@@ -282,3 +288,199 @@ def _rates(stripe: Stripe, times: np.ndarray, network: np.ndarray, free: int) ->
         growth = np.log(omega_1[1, at] / omega_1[0, at]) / (times[last] - times[first]) if first < last else []
         found[f"rate_{k}"] = float(np.median(growth)) / point.rate if at.sum() >= 5 and first < last else None
     return found
+
+
+def _paths_grid(p: Mapping[str, Any]) -> list[Setting]:
+    stripe = _stripe(p, d=2, alpha=p["alpha"], until="star") | {"tolerance": p["neurons_tolerance"]}
+    return _checked(product(**stripe, p=p["neurons_p"][-1], h=p["neurons_h"][-1], seeds=[0]))
+
+
+@study(version=1, grid=_paths_grid, rtol=1e-2, data=DRAWN)
+def paths(setting: Setting, seeds: list[int]) -> Rows:
+    """The first neurons that see data until ``t*``, one row a ``neuron``: ``t``, ``z`` and ``weights``, ``predicted``.
+
+    ``weights (times, 4)`` are ``(ω_1, ω_⊥, b, β)`` of the network, ``predicted`` those of the equations of motion.
+    Source: paper A, Fig. 4a and c.
+    """
+    rows = []
+    for seed in seeds:
+        _, _, path, seen, network, ode = _both(setting, seed)
+        z = torch.cat([neuron_vector(m.network.omega[0], m.network.b[0])[None] for m in path]).numpy()[:, seen]
+        t = [moment.t for moment in path[1:]]
+        for n in range(min(SHOWN, network.shape[1])):
+            row = {"seed": seed, "neuron": n, "t": t, "z": z[:, n].tolist(), "weights": network[:, n].tolist()}
+            rows.append(row | {"predicted": ode[:, n].tolist()})
+    return rows
+
+
+def _fit_grid(p: Mapping[str, Any]) -> list[Setting]:
+    stripe = _stripe(p, d=2, alpha=p["alpha"], until="nearly", test=p["fit_test"])
+    return _checked(product(**stripe, p=p["fit_p"], h=p["fit_h"], seeds=range(p["fit_seeds"])))
+
+
+@study(version=1, grid=_fit_grid, rtol=1e-2, data=DRAWN)
+def fit(setting: Setting, seeds: list[int]) -> Rows:
+    """The fit after ``t*``, until 1 % of the points remain: ``t``, ``loss`` and ``error`` of each state as lists.
+
+    ``profile_t``: ``t*``, a time half-way in the logarithm of the loss, and the end; ``profile (3, 121)`` is ``F`` on
+    ``e_1`` for ``x_1`` from -3 to 3 there, ``zeta`` the intercepts. ``near``: share of ``Σ (βω)²`` at ``t*`` whose
+    intercept is within 0.2 of an attractor of its sign. Source: paper A, Fig. 5.
+    """
+    return [_fit(setting, seed) for seed in seeds]
+
+
+def _fit(setting: Setting, seed: int) -> dict[str, Any]:
+    _, path = _one(setting, seed)
+    test, first = draw(setting, "test", setting["test"], [seed]), path[0].network
+    error = [float(wrong(m.network(test.x) - first(test.x), test.y)) for m in path]
+    star = next(i for i, m in enumerate(path) if m.satisfied >= 0.1 - 1e-9)
+    middle = star + int(np.argmin([abs(m.loss - math.sqrt(path[star].loss * path[-1].loss)) for m in path[star:]]))
+    axis = torch.zeros(121, setting["d"], dtype=torch.float64)
+    axis[:, 0] = torch.linspace(-3, 3, 121)
+    shown = [path[i] for i in (star, middle, len(path) - 1)]
+    return {
+        "seed": seed,
+        "t": [m.t for m in path],
+        "loss": [m.loss for m in path],
+        "error": error,
+        "error_star": error[star],
+        "error_end": error[-1],
+        "profile_t": [m.t for m in shown],
+        "profile": [(setting["alpha"] * (m.network(axis) - first(axis)))[0].tolist() for m in shown],
+        "zeta": [_intercepts(m.network).tolist() for m in shown],
+        "near": _near_intercepts(setting, path[star].network),
+    }
+
+
+def _intercepts(network: Network) -> Tensor:
+    """``ζ_1 = -√d b/ω_1`` of one realisation."""
+    return -math.sqrt(network.d) * network.b[0] / network.omega[0, :, 0]
+
+
+def _near_intercepts(setting: Setting, network: Network) -> float:
+    zeta, omega_1 = _intercepts(network), network.omega[0, :, 0]
+    near = torch.zeros(network.h, dtype=torch.bool)
+    for point in Stripe(setting["interfaces"], setting["d"]).attractors():
+        near |= (abs(zeta - point.z) < NEAR) & (torch.sign(omega_1) == point.sign)
+    weight = network.beta[0].square() * network.omega[0].square().sum(-1)
+    return float(weight[near].sum() / weight.sum())
+
+
+def _frames_grid(p: Mapping[str, Any]) -> list[Setting]:
+    net = {"p": p["frames_p"], "h": p["frames_h"], "until": "end", "frames": p["frames"]}
+    seeds = range(p["frames_seeds"])
+    stripe = product(**_stripe(p, d=2, **net), alpha=[p["alpha"], p["frames_lazy_alpha"]], seeds=seeds)
+    return _checked(stripe + product(**_cylinder(p, **net), alpha=p["alpha"], seeds=seeds))
+
+
+@study(version=1, grid=_frames_grid, rtol=1e-2, data=DRAWN)
+def frames(setting: Setting, seeds: list[int]) -> Rows:
+    """Weights along training to zero loss, one row a ``frame``: ``t``, ``share`` of ``Σ (βω)²`` that is informative.
+
+    ``arrows (n, d)`` are ``βω`` of the first neurons over the root mean square of all; ``points`` and ``labels`` a part
+    of the training set. ``inflation``: growth of rms ``ω_∥`` over that of rms ``ω_⊥`` from the start. ``deviation``:
+    largest relative difference between the network and the one with ``ω_⊥`` times ``Λ`` on compressed points.
+    Source: paper A, Fig. 1, 2 and 7.
+    """
+    return [row for seed in seeds for row in _frames(setting, seed)]
+
+
+def _frames(setting: Setting, seed: int) -> Rows:
+    task, path = _one(setting, seed)
+    star = next(i for i, m in enumerate(path) if m.satisfied >= 0.1 - 1e-9)
+    chosen = sorted({*np.linspace(0, len(path) - 1, setting["frames"]).astype(int).tolist(), star})
+    along, start = task.d_parallel, float(amplification(path[0].network.omega, task.d_parallel))
+    rows = []
+    for number, i in enumerate(chosen):
+        network = path[i].network
+        arrows = network.beta[0, :, None] * network.omega[0]
+        arrows = arrows / arrows.square().sum(-1).mean().sqrt()
+        size = float(amplification(network.omega, along))
+        row = {"seed": seed, "frame": number, "t": path[i].t, "star": i == star, "loss": path[i].loss}
+        row |= {"share": aligned(network, along), "inflation": size / start, "amplification": size}
+        row |= {"deviation": _deviation(network, task.x[0], along, size), "arrows": arrows[:SHOWN].tolist()}
+        rows.append(row | {"points": task.x[0, :200].tolist(), "labels": task.y[0, :200].tolist()})
+    return rows
+
+
+def _deviation(network: Network, x: Tensor, along: int, size: float) -> float:
+    """Of the network on ``x`` from the one with larger ``ω_⊥`` on compressed points. Source: paper A, Fig. 1."""
+    stretched = network.omega.clone()
+    stretched[..., along:] *= size
+    f = network(x)
+    other = Network(stretched, network.b, network.beta)(compress(x, along, torch.tensor(size, dtype=torch.float64)))
+    return float((other - f).abs().max() / f.abs().max())
+
+
+def _averages_grid(p: Mapping[str, Any]) -> list[Setting]:
+    cases = [[p["interfaces"]], [p["stripes"]]]
+    grids = (product(interfaces=case, d=[2, *p["growth_d"]], samples=p["samples"], seeds=[0]) for case in cases)
+    return [setting for grid in grids for setting in grid]
+
+
+@study(version=1, grid=_averages_grid, data="closed forms and Monte Carlo draws")
+def averages(setting: Setting, seeds: list[int]) -> Rows:
+    """Closed forms of App. C: ``monte_carlo``, ``limits``, ``margin``, ``perpendicular`` and ``noise``.
+
+    ``monte_carlo``: largest deviation of Monte Carlo means from them, in standard errors. ``limits``: largest
+    difference from ``C_1``, ``C_⊥``, ``C_b`` at ``λ = ± 10^6``. ``margin``: smallest ``rate - rate_perp`` of the
+    attractors. ``perpendicular``: time constant of ``ω_⊥`` over the printed Eq. 16, mean over attractors.
+    ``noise``: exponent of the standard deviation of the force on ``ω_⊥`` in ``D_⊥``.
+
+    Source: paper A, App. C.
+    """
+    rows = []
+    for seed in seeds:
+        rng, stripe = np.random.default_rng(seed), Stripe(setting["interfaces"], setting["d"])
+        attractors = stripe.attractors()
+        row = {"monte_carlo": _monte_carlo(stripe, setting["samples"], rng), "limits": _limits(stripe)}
+        row |= {"margin": min(a.rate - a.rate_perp for a in attractors)}
+        row |= {"perpendicular": float(np.mean([_perpendicular(stripe, a) for a in attractors]))}
+        rows.append(row | {"seed": seed, "noise": _noise_exponent(stripe, rng)})
+    return rows
+
+
+def _monte_carlo(stripe: Stripe, samples: int, rng: np.random.Generator) -> float:
+    """Of the force on ten random neurons, each component from its own standard error."""
+    d = stripe.d
+    omega, b, x = rng.standard_normal((10, d)), rng.standard_normal(10), rng.standard_normal((samples, d))
+    force, worst = neuron.forces(stripe, omega, b), 0.0
+    for n in range(10):
+        seen = (x @ omega[n] / math.sqrt(d) + b[n] > 0) * stripe.label(x[:, 0])
+        terms = seen[:, None] * np.column_stack([x, np.full(samples, math.sqrt(d))])
+        error = terms.std(0) / math.sqrt(samples)
+        worst = max(worst, float((abs(terms.mean(0) - force[n]) / error).max()))
+    return worst
+
+
+def _limits(stripe: Stripe) -> float:
+    zeta = np.setdiff1d(np.linspace(-2.5, 2.5, 41), stripe.interfaces)
+    worst = 0.0
+    for sign in (1, -1):
+        omega = np.zeros((len(zeta), stripe.d))
+        omega[:, 0], omega[:, 1] = sign, 1e-6
+        force = neuron.forces(stripe, omega, -zeta * sign / math.sqrt(stripe.d))
+        across = force[:, 1] / 1e-6 / density(zeta)
+        gaps = [force[:, 0] - stripe.c_1(zeta, sign), force[:, -1] / math.sqrt(stripe.d) - stripe.c_b(zeta, sign)]
+        worst = max(worst, *(float(abs(gap).max()) for gap in [*gaps, across - stripe.label(zeta)]))
+    return worst
+
+
+def _perpendicular(stripe: Stripe, point: Any) -> float:
+    """Time constant of ``ω_⊥`` at an attractor from the equations of motion without noise, over Eq. 16 as printed."""
+    stretch = math.sqrt(1 + point.z**2 / stripe.d)
+    omega = np.zeros((1, stripe.d))
+    omega[0, 0], omega[0, 1] = point.sign, 1e-7
+    beta = np.array([np.sign(point.c_1) * point.sign * stretch])
+    start = Neurons(omega, -point.z * omega[:, 0] / math.sqrt(stripe.d), beta)
+    end = neuron.follow(stripe, start, np.array([0.2]))
+    rate = math.log(end.omega[0, 0, 1] / omega[0, 1]) / 0.2
+    printed = stretch * math.exp(-(point.z**2) / 2) / (2 * math.pi)
+    return printed / abs(rate)
+
+
+def _noise_exponent(stripe: Stripe, rng: np.random.Generator, draws: int = 2000, p: int = 200) -> float:
+    x = rng.standard_normal((draws, p, 2))
+    y, places = stripe.label(x[..., 0]), np.array([-1.5, -0.7, 0.0, 0.7, 1.5])
+    force = [(y * (x[..., 0] > z) * x[..., 1]).mean(-1).std() for z in places]
+    return float(np.polyfit(np.log(stripe.d_perp(places, 1)), np.log(force), 1)[0])
