@@ -5,6 +5,7 @@ the ledger, errata and status pages from the merged ledger. Jupyter Book then bu
 """
 
 import argparse
+import base64
 import shutil
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from regimes.check import InputError
 from regimes.cli import one_line_errors
 
 README_MARKS = ("<!-- ledger -->", "<!-- /ledger -->")
+README_FIGURE = "fig-a-fig3"
 
 
 def page(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -130,6 +132,15 @@ def write_readme() -> None:
     path.write_text(f"{before}{README_MARKS[0]}\n{line}\n{README_MARKS[1]}{after}", encoding="utf-8")
 
 
+def write_picture(pages: Sequence[Path]) -> None:
+    """Saves the README's figure as ``_static/readme.png``, from the page that shows it."""
+    for path in pages:
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.metadata.get("mystnb", {}).get("figure", {}).get("name") == README_FIGURE:
+                picture = base64.b64decode(cell.outputs[0].data["image/png"])
+                (parameters.root() / "_static" / "readme.png").write_bytes(picture)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m regimes.book", description=__doc__)
@@ -139,7 +150,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     args = parser.parse_args(argv)
     with one_line_errors():
-        stage(args.profile)
+        pages = stage(args.profile)
         folder = parameters.root() / "build" / args.profile
         records = ledger.merge(folder)
         generated = parameters.root() / "book" / "_generated"
@@ -149,6 +160,7 @@ def main(argv: list[str] | None = None) -> int:
         if args.keep:
             shutil.copy(folder / "ledger.json", parameters.root() / "results" / "ledger.json")
             write_readme()
+            write_picture(pages)
     print(ledger.summary(records))
     return 0
 
