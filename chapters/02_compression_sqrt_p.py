@@ -21,8 +21,8 @@
 # | symbol | in code | shape | unit, scale |
 # |---|---|---|---|
 # | $p$, $h$, $\alpha$ | `p`, `h`, `alpha` | | training points, width, scale of the predictor |
-# | $\omega=(\omega_1,\omega_\perp)$, $b$, $\beta$ | `omega`, `b`, `beta` | $(h,d)$, $(h)$, $(h)$ | weights of the neurons, $\mathcal N(0,1)$ at the start |
-# | $\Lambda$, $\Lambda^*$, $\Lambda_{\max}$ | `amplification` | | rms informative over rms uninformative weight; at $t^*$; largest |
+# | $\omega=(\omega_1,\omega_\perp)$, $b$, $\beta$ | `omega`, `b`, `beta` | $(h,d)$, $(h)$, $(h)$ | weights, $\mathcal N(0,1)$ at the start |
+# | $\Lambda$, $\Lambda^*$, $\Lambda_{\max}$ | `amplification` | | equation {eq}`eq:A:amplification`; at $t^*$; largest |
 # | $\lambda=\omega_1/\vert\omega_\perp\vert$ | | $(h)$ | amplification of one neuron |
 # | $z=-\sqrt d\,b\,\omega/\vert\omega\vert^2$ | `neuron_vector` | $(h,d)$ | foot of the neuron's hyperplane |
 # | $\zeta=-\sqrt d\,b/\omega_1$ | `zeta` | $(h)$ | where the hyperplane meets the first axis |
@@ -148,6 +148,12 @@ def at_ends(rows, column):
     return rows.sort_values("frame").groupby("seed")[column].agg(["first", "last"]).to_numpy()
 
 
+def ticks(ax, values):
+    """The sizes themselves as ticks of a logarithmic axis."""
+    ax.set_xticks(values, [str(v) for v in values], rotation=45, fontsize="small")
+    ax.minorticks_off()
+
+
 def mean_of(values):
     return bootstrap(np.asarray(values, dtype=float), np.mean)
 
@@ -156,8 +162,8 @@ chapter.check("A.Fig2-init", mean_of(at_ends(feature, "share")[:, 0]), feature, 
 chapter.check("A.Fig2-feature", mean_of(at_ends(feature, "share")[:, 1]), feature, figure="fig-a-2")
 chapter.check("A.Fig2-lazy", mean_of(np.diff(at_ends(lazy, "share"))[:, 0]), lazy, figure="fig-a-2")
 # %% [markdown]
-# Nothing here is special to one informative direction: the cylinder's weights collapse onto the plane in which the label
-# lives ({numref}`fig-a-7`).
+# Nothing here is special to one informative direction: the cylinder's weights collapse onto the plane in which the
+# label lives ({numref}`fig-a-7`).
 # %%
 first, moments = ends(cylinder)
 fig, flat = plots.panels(4, columns=2, width=3.2, height=3.2)
@@ -169,8 +175,8 @@ chapter.animation(
     film(first, [(0, 1), (0, 2)]),
     fig,
     "fig-a-7",
-    "Arrows βω of the cylinder model (d = 3, two informative directions) projected on the informative plane (top) and on "
-    "the first and the uninformative axis (bottom), at start and end (paper A, Fig. 7). They come to lie in the plane.",
+    "Arrows βω of the cylinder model (d = 3, two informative directions) projected on the informative plane (top) and "
+    "on the first and the uninformative axis (bottom), at start and end (paper A, Fig. 7). They come to lie in the plane.",
     cylinder,
 )
 # %%
@@ -178,8 +184,8 @@ chapter.check("A.Fig7-init", mean_of(at_ends(cylinder, "share")[:, 0]), cylinder
 chapter.check("A.Fig7-end", mean_of(at_ends(cylinder, "share")[:, 1]), cylinder, figure="fig-a-7")
 # %% [markdown]
 # To multiply all $\omega_\perp$ by $1/\Lambda$ is to divide the data's $x_\perp$ by $\Lambda$, since only the product
-# $\omega_\perp\cdot x_\perp$ enters. {numref}`fig-a-1` shows the two sides for the network of {numref}`fig-a-2` at $t^*$:
-# an anisotropic network on round data, and the isotropic network on flat data that is the same function.
+# $\omega_\perp\cdot x_\perp$ enters. {numref}`fig-a-1` shows the two sides for the network of {numref}`fig-a-2` at
+# $t^*$: an anisotropic network on round data, and the isotropic network on flat data that is the same function.
 # %%
 row = ends(feature)[1][1]
 fig, flat = plots.panels(2, width=3.4, height=3.4)
@@ -283,6 +289,7 @@ for name in ("error_omega_1", "error_omega_perp", "error_b", "error_beta"):
 plots.slope_guide(flat[0], (neurons_p[0], neurons_p[-1]), 0.7 * wide.error_free.median(), -0.5, "-1/2")
 for ax in flat:
     ax.set(xscale="log", yscale="log", xlabel="training points $p$")
+    ticks(ax, neurons_p)
     ax.legend(fontsize="x-small")
 flat[0].set_ylabel("relative error")
 chapter.figure(
@@ -301,8 +308,8 @@ chapter.check("A.Fig4-ode-p", power, wide, figure="fig-a-4-error")
 narrow = usual[(usual.p == neurons_p[-1]) & (usual.h == neurons_h[0])]
 chapter.say(
     f"At p = {neurons_p[-1]} the median error is {bootstrap(narrow.error, np.median)} at h = {neurons_h[0]} and "
-    f"{bootstrap(biggest.error, np.median)} at h = {neurons_h[-1]}. Before the first margin neurons do not know of each "
-    f"other, so that the width has no part in it; between then and t* the median grows only from "
+    f"{bootstrap(biggest.error, np.median)} at h = {neurons_h[-1]}. Before the first margin neurons do not know of "
+    f"each other, so that the width has no part in it; between then and t* the median grows only from "
     f"{biggest.error_free.median():.3g} to {biggest.error.median():.3g}."
 )
 # %% [markdown]
@@ -345,7 +352,7 @@ chapter.figure(
     fig,
     "fig-a-4",
     "Left: velocity of the intercept of a grown neuron for both signs of λ (dashed: where λ would fall), attractors as "
-    "dots, interfaces dotted. Right: paths of sixty neurons until t* in the plane of z; colour: sign of ω_1 at the end. "
+    "dots, interfaces dotted. Right: paths of sixty neurons until t* in the plane of z; colour: final sign of ω_1. "
     "Most reach an attractor, some are still under way (paper A, Fig. 4b and c).",
     paths,
 )
@@ -356,12 +363,12 @@ chapter.check("A.Fig4-attractors", mean_of(biggest.near), biggest, figure="fig-a
 chapter.say(
     f"We took 0.2 as the distance before looking. At t*, {mean_of(biggest.near)} of the neurons that see data are that "
     f"near; at α = {late_alpha:g}, where they have longer, {mean_of(late.near)}; and had all points kept pulling until "
-    f"100 τ, the equations of motion take {mean_of(biggest.near_later)} there. Neurons count by their weight in the "
-    f"output, though: of Σ (βω)², the near ones hold {mean_of(biggest.near_weighted)} at t*."
+    f"100 τ, the equations of motion take {mean_of(biggest.near_later)} there. Neurons count by their weight in "
+    f"the output, though: of Σ (βω)², the near ones hold {mean_of(biggest.near_weighted)} at t*."
 )
 # %% [markdown]
-# So the exception that the paper names, neurons that are late, is no small one at $\alpha=10^{-6}$. The attractor of the
-# smallest rate takes a time $\tau^*$ several times that of the fastest ({numref}`tab-a-attractors`), and $t^*$ comes
+# So the exception that the paper names, neurons that are late, is no small one at $\alpha=10^{-6}$. The attractor of
+# the smallest rate takes a time $\tau^*$ several times that of the fastest ({numref}`tab-a-attractors`), and $t^*$ comes
 # when the *fastest* have grown. Neurons that started with $\beta$ of the wrong sign first shrink before they grow, and
 # are later still. None of this is seen in the output.
 # %%
@@ -373,7 +380,7 @@ for d in [2, *growth_d]:
 chapter.table(
     pd.DataFrame(rows),
     "tab-a-attractors",
-    "Attractors of the stripe: place, time constant, growth rate of ω_⊥ without noise (in 1/τ), and the constant of λ*.",
+    "Attractors of the stripe: place, time constant, growth rate of ω_⊥ without noise (in 1/τ), constant of λ*.",
 )
 # %% [markdown]
 # On an attractor everything grows exponentially,
@@ -402,8 +409,8 @@ listed = ", ".join(f"{bootstrap(1 / ratio[n], np.median)} at z* = {attractors[in
 chapter.say(f"Time constants of ω_1 in the network over those predicted: {listed}; the claim is judged at the worst.")
 # %% [markdown]
 # ## The square root of p
-# Near an attractor $|\omega_\perp|$ grows more slowly than $\omega_1$ until the noise of {eq}`eq:A:noise` takes over, and
-# then at the same rate. The ratio saturates where both sides of {eq}`eq:A:noise` agree:
+# Near an attractor $|\omega_\perp|$ grows more slowly than $\omega_1$ until the noise of {eq}`eq:A:noise` takes over,
+# and then at the same rate. The ratio saturates where both sides of {eq}`eq:A:noise` agree:
 #
 # $$
 # \lambda^*=\frac{c\sqrt p}{|N(z^*)|},\qquad
@@ -471,6 +478,7 @@ for ax, (name, rows) in zip(flat, tasks_drawn.items()):
         ax.plot(said, "--", color=plots.COLOURS["theory"], label="theory")
     plots.slope_guide(ax, (growth_p[0], growth_p[-1]), rows.star.median() / 4, 0.5, "1/2")
     ax.set(xscale="log", yscale="log", xlabel="training points $p$", title=name)
+    ticks(ax, growth_p)
 flat[0].legend(fontsize="small")
 chapter.figure(
     fig,
@@ -528,12 +536,13 @@ for d, colour in zip(growth_d, plots.PALETTE):
     plots.realisations(flat[1], *sizes(rows, "star", "ratio"), color=colour, label=f"$d={d}$")
 flat[1].axhline(1, color=plots.COLOURS["theory"], linestyle="--")
 flat[1].set(xscale="log", xlabel="training points $p$", ylabel=r"$\Lambda^*$ over its prediction")
+ticks(flat[1], growth_p)
 flat[1].legend()
 chapter.figure(
     fig,
     "fig-a-time",
-    "Left: t* in units of the fastest attractor's time constant, against log(1/α). Right: Λ* over what its constant and "
-    "the training set's own noise predict. Medians and quartiles.",
+    "Left: t* in units of the fastest attractor's time constant, against log(1/α). Right: Λ* over what its constant and the "
+    "training set's own noise predict. Medians and quartiles.",
     times,
     stripe,
 )
@@ -598,6 +607,7 @@ for ax, (name, rows) in zip(flat, others.items()):
     plots.realisations(ax, *sizes(rows, "star", "star"), label=r"$\Lambda^*$")
     plots.slope_guide(ax, (growth_p_end[0], growth_p_end[-1]), rows.star.median() / 2, 0.5, "1/2")
     ax.set(xscale="log", yscale="log", xlabel="training points $p$", ylabel=r"$\Lambda^*$", title=name)
+    ticks(ax, growth_p_end)
 chapter.figure(
     fig,
     "fig-a-more",
@@ -624,5 +634,5 @@ chapter.ledger()
 # ## Try it yourself
 # - `make chapter-02 NAME=mine PARAMS='-p alpha 1e-12'`: how many neurons have arrived at $t^*$ now?
 # - `-p interfaces "[0.4]"` leaves one plane. Which attractors remain, and what happens to the plateau?
-# - `-p growth_h 3000` widens the networks of {numref}`fig-a-6-p`. Does the scatter at small $p$ come from width or data?
+# - `-p growth_h 3000` widens the networks of {numref}`fig-a-6-p`. Is the scatter at small $p$ from width or data?
 # - Derive {eq}`eq:A:constant` from {eq}`eq:A:noise`: write $\omega_\perp=\omega_1/\lambda$ and ask for $\dot\lambda=0$.
