@@ -181,13 +181,14 @@ def _curves_grid(p: Mapping[str, Any]) -> list[Setting]:
     return _checked(grid)
 
 
-@study(version=1, grid=_curves_grid, chunk=2, rtol=1e-3, data=DRAWN)
+@study(version=2, grid=_curves_grid, chunk=2, rtol=1e-3, data=DRAWN)
 def five_curves(setting: Setting, seeds: list[int]) -> Rows:
     """The learning curves of Fig. 3 at one size, all to zero loss; one row a ``curve``, with ``error`` and ``ended``.
 
     ``feature``: the network at small ``alpha``. ``lazy``: its kernel frozen at initialisation. ``compressed`` and
     ``compressed_code``: that kernel on data whose uninformative directions are divided by ``Λ*``, and by
-    ``Λ*/√d_perp`` as in the original code. ``final``: the kernel after training, on an independent training set.
+    ``Λ*/√d_perp`` as in the original code; with ``_wide``, the infinitely wide network's kernel on the same data.
+    ``final``: the kernel after training, on an independent training set.
     Each row repeats ``t_star``, ``amplification_star`` and ``amplification_max`` of its network.
 
     Source: paper A, Fig. 3 and 8; paper B, Fig. 10.
@@ -205,8 +206,9 @@ def five_curves(setting: Setting, seeds: list[int]) -> Rows:
             ("compressed", star),
             ("compressed_code", star / (setting["d"] - train.d_parallel) ** 0.5),
         ):
-            small = (replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in (train, test))
+            small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in (train, test)]
             curves[name] = learning_curves.lazy(network, *small)
+            curves[f"{name}_wide"] = learning_curves.wide_lazy(*small)
     along = {"t_star": trained.t_star, "amplification_star": trained.star, "amplification_max": trained.largest}
     rows = [row | {"curve": name} for name, found in curves.items() for row in _lazy_rows(seeds, found)]
     feature = zip(seeds, trained.error, trained.ended, strict=True)
