@@ -47,9 +47,9 @@ lazy_h: list = [100, 1000]  # widths of the frozen kernels set beside the infini
 curve_p: list = [64, 128, 256, 512, 1024]  # training sizes of the stripe, increasing (paper A, Fig. 3: up to 10000)
 curve_h: int = 500  # width (paper A: 10000)
 curve_alpha: float = 1e-6  # network scale of feature learning (paper A: 1e-6)
-curve_seeds: int = 10  # realisations (paper A: 20)
+curve_seeds: int = 8  # realisations (paper A: 20)
 cylinder_p: list = [64, 128, 256, 512]  # training sizes of the cylinder, increasing (paper A, Fig. 8: not stated)
-cylinder_seeds: int = 10  # realisations (paper A: 9)
+cylinder_seeds: int = 8  # realisations (paper A: 9)
 width_d: int = 5  # dimension where widths of trained networks are compared, one of curve_d
 width_h: list = [50, 150]  # further widths of trained networks
 width_seeds: int = 4  # realisations at those widths
@@ -259,10 +259,10 @@ for d in curve_d:
     chapter.check(f"A.Fig3-final-kernel-d{d}", ratio, final, figure="fig-a-fig3")
 # %% [markdown]
 # ## Which exponent for planes?
-# Paper B states $\beta_{\rm feature}=(d+d_\perp/2)/(3d-2)$ for planar interfaces as well as for cylindrical ones.
-# Paper A keeps that form for $d_\parallel>1$ and gives $(2d-1)/(3d-2)$ for planes ({eq}`eq:A:beta`). The two differ
-# by more than the scatter of a modest experiment; the same slopes as above decide ({ref}`erratum
-# <erratum-b-planar-exponent>`).
+# Paper B states $\beta_{\rm feature}=(d+d_\perp/2)/(3d-2)$ for planar interfaces as well as for cylindrical ones. Paper
+# A keeps that form for $d_\parallel>1$ and gives $(2d-1)/(3d-2)$ for planes (equation {eq}`eq:A:beta` and
+# {ref}`erratum <erratum-b-planar-exponent>`). Can the slopes above tell one from the other? The accepted bands meet
+# half-way between the two values; an interval across that point leaves the question open at this profile.
 # %%
 for d in curve_d:
     feature = stripe[(stripe.d == d) & (stripe.curve == "feature")]
@@ -272,10 +272,10 @@ for d in curve_d:
 # If compressing the data were all that feature learning does, a kernel at initialisation would err on compressed data
 # as often as the network does on plain data, at every $p$. {numref}`fig-b-fig10` shows the ratio of the two errors,
 # realisation by realisation, for both readings of the factor; it draws on the same runs, and stands for the right panel
-# of Fig. 10 of paper B. The statement is about the NTK limit, and the kernel of a finite network spoils it from both
-# sides: its noise adds errors (blue above black), more of them at larger $p$. A ratio of 1 found with a finite kernel
-# and the full factor is a balance of two effects. The infinitely wide kernel gains more from the full factor than the
-# network has gained from learning features. We judge the claims on the infinitely wide kernel.
+# of Fig. 10 of paper B. The statement is about the NTK limit, and the kernel of a finite network blurs it: its noise
+# adds errors, more of them at larger $p$. A ratio of 1, found with a finite kernel and the full factor, is a balance
+# of two effects. We judge the claims on the infinitely wide kernel, which gains more from the compression than the
+# network gains from learning features.
 # %%
 fig, axes = plots.panels(len(curve_d), sharey=True)
 for ax, d in zip(axes, curve_d):
@@ -292,7 +292,8 @@ chapter.figure(
     fig,
     "fig-b-fig10",
     "Errors of frozen kernels over the error of the network in the same realisation (red line: equal). "
-    "At infinite width (black) the factor of the text (dashed) is too much, that of the code (dotted) comes near to equal.",
+    "At infinite width (black) the compressed kernel errs less often than the network, the more so at larger $p$; with "
+    "the factor of the code (dotted) later than with that of the text (dashed).",
     stripe,
 )
 # %%
@@ -563,8 +564,9 @@ chapter.ledger()
 #   these; a finite network that shows it earlier does so because of its width.
 # - Text and code of paper A divide the uninformative coordinates by different factors
 #   ({ref}`erratum <erratum-a-compressed-by>`).
-# - The kernel after training should do better than the network. At the smaller sizes here it does; at the larger ones,
-#   with more points than neurons, it does not. The last points to be fitted shape it most, and few neurons serve them.
+# - The kernel after training should do better than the network. At the largest sizes here it does not, and more neurons
+#   do not mend that ({numref}`fig-a-width`, right). The last points to be fitted change it most; why that harms is
+#   open.
 # - $\Lambda^*$ grows faster than $\sqrt p$ at these sizes (table of the links above), so that the slope of the
 #   feature curve, too, is that of a crossover. Chapter 2 follows $\Lambda$ to larger $p$.
 #
