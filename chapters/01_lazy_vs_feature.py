@@ -563,7 +563,7 @@ chapter.ledger()
 # - $\beta_{\rm lazy}=d/(3d-2)$ is an asymptote. Sizes at which the infinitely wide kernel reaches it lie beyond
 #   these; a finite network that shows it earlier does so because of its width.
 # - Text and code of paper A divide the uninformative coordinates by different factors
-#   ({ref}`erratum <erratum-a-compressed-by>`).
+#   ({ref}`erratum <erratum-a-compression-factor>`).
 # - The kernel after training should do better than the network. At the largest sizes here it does not, and more neurons
 #   do not mend that ({numref}`fig-a-width`, right). The last points to be fitted change it most; why that harms is
 #   open.
