@@ -249,9 +249,10 @@ def weights_of(row, column):
 
 
 def sits_at(row):
-    """Which attractor is nearest to the neuron's last position."""
-    sign = np.sign(row["weights"][-1][0])
-    return int(np.argmin([abs(row["z"][-1][0] - a.z) + 10 * (a.sign != sign) for a in attractors]))
+    """Which attractor of its sign the neuron has reached, by the distance stated below; -1 for none."""
+    at, sign = np.array(row["z"][-1]), np.sign(row["weights"][-1][0])
+    gaps = [np.hypot(at[0] - a.z, at[1]) if a.sign == sign else np.inf for a in attractors]
+    return int(np.argmin(gaps)) if min(gaps) < studies.NEAR else -1
 
 
 home = paths.apply(sits_at, axis=1)
@@ -492,7 +493,7 @@ chapter.figure(
     fig,
     "fig-a-6-p",
     "Amplification at t*, its maximum over time, and that at zero loss, against p: medians and quartiles; dashed: "
-    "the constant of theory with each training set's noise (paper A, Fig. 6 bottom and Fig. 8 top).",
+    "the constant of theory, median over the noise of the training sets (paper A, Fig. 6 bottom and Fig. 8 top).",
     stripe,
     cylinder,
 )
@@ -523,6 +524,10 @@ whole = {name: exponent(*sizes(rows, "star", "star")) for name, rows in tasks_dr
 steps = {name: local_exponents(*sizes(rows, "star", "star"), size=3)[-1][1] for name, rows in tasks_drawn.items()}
 listed = "; ".join(f"{name}: {whole[name]} over all sizes, {steps[name]} over the last three" for name in whole)
 chapter.say(f"Exponents of Λ*: {listed}.")
+quiet = {d: stripe[stripe.d == d].assign(still=lambda r: r.star / r.predicted * np.sqrt(r.p)) for d in growth_d}
+window = (growth_from, np.inf)
+listed = "; ".join(f"d = {d}: {exponent(*sizes(r, 'star', 'still'), window=window)}" for d, r in quiet.items())
+chapter.say(f"Exponents of Λ*|N|, with the noise of each training set divided out: {listed}.")
 chapter.check("A.Fig6-end", bootstrap(last.end / last.star, np.median), last, figure="fig-a-6-p")
 # %% [markdown]
 # $\Lambda^*$ follows the square root; "longer time does not alter the picture" is another matter. In
@@ -567,13 +572,15 @@ chapter.figure(
 
 
 # %%
-def slope(values):
-    return np.polyfit(logs, np.median(values, axis=0), 1)[0]
-
-
-chapter.check("A.AppC-time", bootstrap(scaled.to_numpy(), slope), times, figure="fig-a-time")
+slopes = np.polyfit(logs, scaled.to_numpy().T, 1)[0]
+chapter.check("A.AppC-time", mean_of(slopes), times, figure="fig-a-time")
 longest = times[times.alpha == time_alpha[0]]
-chapter.check("A.AppC-constant", bootstrap(longest.ratio, np.median), longest, figure="fig-a-time")
+largest_p = first[(first.p == growth_p[-1]) & (first.until == "star")]
+chapter.check("A.AppC-constant", bootstrap(largest_p.star / largest_p.predicted, np.median), first, figure="fig-a-time")
+chapter.say(
+    f"At α = {time_alpha[0]:g} and p = {time_p} the ratio is {bootstrap(longest.ratio, np.median)}, at α = {alpha:g} "
+    f"{bootstrap(times[times.alpha == time_alpha[-1]].ratio, np.median)}: the plateau is reached by t*."
+)
 biggest_p = stripe[(stripe.p == growth_p[-1]) & (stripe.until == "star")]
 for d, rows in biggest_p.groupby("d"):
     share = bootstrap(rows.star / rows.predicted, np.median)

@@ -70,6 +70,10 @@ def check_parameters(p: Mapping[str, Any]) -> None:
         check.increasing(**{name: p[name]})
         if len(p[name]) < 3:
             raise InputError(f"{name} must hold at least 3 values for an exponent with an interval: {p[name]}")
+    for i, h in enumerate(p["neurons_h"]):
+        check.integer(10, **{f"neurons_h[{i}]": h})
+    if sum(value >= p["growth_from"] for value in p["growth_p_end"]) < 2:
+        raise InputError(f"growth_p_end must hold at least 2 sizes from growth_from on: {p['growth_p_end']}")
     for name in ("growth_p_end", "course_p"):
         for value in p[name]:
             check.one_of(p["growth_p"], **{name: value})
@@ -267,7 +271,7 @@ def _neurons(setting: Setting, seed: int) -> dict[str, Any]:
 def _later(stripe: Stripe, task: Task, last: np.ndarray, t_star: float) -> float:
     """Share of neurons near an attractor when the equations of motion go on until ``100 τ``."""
     end = Neurons(last[:, : stripe.d], last[:, stripe.d], last[:, stripe.d + 1])
-    found = neuron.predict(stripe, end, task.x[0].numpy(), task.y[0].numpy(), np.array([LATER - t_star]))
+    found = neuron.predict(stripe, end, task.x[0].numpy(), task.y[0].numpy(), np.array([max(LATER - t_star, t_star)]))
     omega, b = torch.from_numpy(found.omega[0]), torch.from_numpy(found.b[0])
     distance = attractor_distance(omega, b, task.x[0], stripe.attractors()).numpy()
     return float((distance < NEAR).mean())
