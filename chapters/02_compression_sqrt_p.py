@@ -370,9 +370,8 @@ chapter.say(
     f"the output, though: of Σ (βω)², the near ones hold {mean_of(biggest.near_weighted)} at t*."
 )
 # %% [markdown]
-# The exception that the paper names, neurons that are late, is no small one at
-# $\alpha=10^{-6}$. The attractor of
-# the smallest rate takes a time $\tau^*$ several times that of the fastest (see the table below), and $t^*$ comes
+# The exception that the paper names, neurons that are late, is no small one at $\alpha=10^{-6}$. The
+# attractor of the smallest rate takes a time $\tau^*$ several times that of the fastest (see the table below), and $t^*$ comes
 # when the *fastest* have grown. Neurons that started with $\beta$ of the wrong sign first shrink before they grow, and
 # are later still, and some move to where they see few points, which hardly pull. None of this is seen in the output.
 # %%
