@@ -11,8 +11,10 @@ with :math:`\Theta = \partial_W f\cdot\partial_W f` of the network with its ``1/
 :math:`t_A = h\,t_B/\alpha = \sqrt h\,t_B/\alpha_B`.
 
 **Tolerance.** A step's local error is held below ``tolerance`` in the weights (relative, root mean square) from
-changing gates, and below ``tolerance`` times a fixed factor in the margins from changing multipliers.
-``tests/test_flow.py`` measures what follows for the whole path.
+changing gates, and below ``tolerance`` times a fixed factor in the margins from changing multipliers. What follows for
+the whole path is measured by the tests: the time t* within twice the tolerance (relative), margins within twelve times
+the tolerance until most points are satisfied. Later the path itself is sensitive: nearby paths part, as kinks and
+margins are met in another order.
 
 **Precision.** ``dtype="auto"`` takes float32 where it gives the same path to the tolerance (see :func:`precision`).
 

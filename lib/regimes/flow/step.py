@@ -30,9 +30,11 @@ ROUNDS = 8  # forward passes to solve the implicit equations before the step is 
 GROW, SHRINK = 1.5, 0.2  # bounds of the change of a step length
 REACH = 3.0  # largest rotation of a step: margins grow at most exp(2 REACH)-fold
 BAND = 5.0  # tolerances around the corner within which a point belongs to the band from the first pass
+VISIBLE = 0.01  # margins above this are those of the true weights, not of the predicted gates
 APART = 1.0  # tolerances: nearer to the corner a point is on it, and its crossings are not timed
 GATE_SHARE = 1.0  # the weights may err by this multiple of the tolerance where gates change
-MARGIN_SHARE = 10.0  # margins may err by this multiple of the tolerance where multipliers change
+MARGIN_SHARE = 15.0  # margins may err by this multiple of the tolerance where multipliers change
+EARLY_SHARE = 1.0  # and by this one before a fifth of the points is satisfied: the steps there are few, and hold t*
 
 
 def rotate(u: Tensor, beta: Tensor, push: Tensor) -> tuple[Tensor, Tensor]:
@@ -169,12 +171,29 @@ def advance(batch: Batch) -> tuple[Batch, Tensor]:
     after.u0, after.beta0, after.mean = batch.u, batch.beta, trial.mean
     after.push = push if trial.q is batch.q else batch.field(far, trial.q)
     after.before = 2 * trial.mean - after.push
+    _refresh(after)
     angle = after.push.square().sum(-1).amax(-1).sqrt().double()
     after.dt = torch.minimum(batch.dt * factor, REACH / angle.clamp(min=1e-300))
     if not bool(moved.all()):
         batch = replace(batch, dt=batch.dt * factor.clamp(max=0.7))
         after = _choose(moved, after, batch)
     return after, moved
+
+
+def _refresh(batch: Batch) -> None:
+    """Puts gates, margins and field of the true weights in place of those of the predicted end of the step.
+
+    Only where margins have grown to matter: before that the difference is far below the tolerance.
+    """
+    grown = batch.m.amax(-1) > VISIBLE
+    if not bool(grown.any()):
+        return
+    gates = batch.open_gates(batch.u)
+    if not bool(grown.all()):
+        gates = torch.where(grown[:, None, None], gates, batch.gates)
+    batch.gates = gates
+    batch.m = batch.margins(gates, batch.u, batch.beta)
+    batch.push = batch.field(gates, batch.q)
 
 
 def _choose(moved: Tensor, new: Batch, old: Batch) -> Batch:
@@ -214,6 +233,8 @@ def _implicit(batch: Batch, far: Tensor, mean: Tensor, wanted: Tensor) -> _Trial
     trial = _Trial(u, beta, m, batch.q, mean, torch.zeros_like(batch.dt), *_bounds(batch, m))
     share = _share(batch)
     first, accepted = m, KKT * batch.tolerance
+    early = (batch.m >= 1).double().mean(-1) < 0.2
+    allowed = torch.where(early, EARLY_SHARE, MARGIN_SHARE) * batch.tolerance
     for rounds in range(ROUNDS + 1):
         wrong = _violation(batch, trial, share)
         trial.error[~torch.isfinite(wrong).all(-1)] = math.nan
@@ -232,7 +253,7 @@ def _implicit(batch: Batch, far: Tensor, mean: Tensor, wanted: Tensor) -> _Trial
             mean[e] += columns @ weighted * (GAIN / (far.shape[1] * far.shape[2]))
         u, beta = rotate(batch.u, batch.beta, mean * dt)
         trial = replace(trial, u=u, beta=beta, m=batch.margins(far, u, beta), q=q, mean=mean)
-        off = (trial.m - first).abs().amax(-1).double() / (2 * MARGIN_SHARE * batch.tolerance)
+        off = (trial.m - first).abs().amax(-1).double() / (2 * allowed)
         trial.error = torch.where(wanted, off, trial.error)
         wanted = wanted & (off < 4.0)
     return trial
