@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from regimes import losses
 from regimes.check import InputError
 

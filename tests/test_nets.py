@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+
 from regimes import nets
 from regimes.check import InputError
 
