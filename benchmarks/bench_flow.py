@@ -1,0 +1,147 @@
+"""Gradient flow against explicit Euler with the original step rule, in CPU seconds of one core, side by side.
+
+The baseline: float32, explicit Euler on all weights, a step accepted if the relative change of the gradient
+``|g - g'|^2 / (|g| |g'|)`` stays below 1e-4 and no output moves by more than 0.1/alpha; accepted below half of both,
+the step grows by 1.1, refused it shrinks tenfold; one gradient a trial. Its gradient is the faster of the closed form and
+autograd. A row's accuracy of t* is against the flow of this library at tolerance 1e-4 in float64.
+
+    python benchmarks/bench_flow.py [quick]
+"""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
+
+import math
+import sys
+import time
+
+import torch
+
+from regimes import flow, nets, tasks
+from regimes.flow import step
+from regimes.nets import GAIN
+
+torch.set_num_threads(1)
+ALPHA, BOUND, MOVE = 1e-6, 1e-4, 0.1
+
+
+def problem(p, seed=0, h=1000):
+    return nets.one_hidden(5, h, seeds=100 + seed, dtype=torch.float32), tasks.stripe(p, 5, seed=seed)
+
+
+def closed_form(u, beta, x, y, base):
+    """Margins and gradient of the baseline, as one writes it down."""
+    h, p = len(beta), len(y)
+    pre = u @ x.T
+    hidden = pre.clamp(min=0)
+    m = ALPHA * y * (GAIN / h * (beta @ hidden) - base)
+    pull = y * (m < 1) * (GAIN / (h * p))
+    return m, (beta[:, None] * ((pre > 0).to(x.dtype) @ (x * pull[:, None])), hidden @ pull)
+
+
+def autograd(u, beta, x, y, base):
+    u, beta = u.detach().requires_grad_(), beta.detach().requires_grad_()
+    f = GAIN / len(beta) * (beta @ torch.relu(u @ x.T))
+    m = ALPHA * y * (f - base)
+    gradients = torch.autograd.grad((1 - m).clamp(min=0).mean() / ALPHA, (u, beta))
+    return m.detach(), tuple(-g for g in gradients)
+
+
+def euler(net, task, gradient, *, trials=10**9):
+    """The baseline until 10 % of the margins are met: time, trials, CPU seconds."""
+    begun = time.process_time()
+    x = torch.cat([task.x.float() / math.sqrt(task.x.shape[1]), torch.ones(len(task.x), 1)], 1)
+    y, u, beta = task.y.float(), torch.cat([net.omega[0], net.b[0, :, None]], 1), net.beta[0]
+    base = GAIN / len(beta) * (beta @ (u @ x.T).clamp(min=0))
+    m, g = gradient(u, beta, x, y, base)
+    t, dt, count = 0.0, 1.0, 0
+    while count < trials:
+        count += 1
+        u1, beta1 = u + dt * g[0], beta + dt * g[1]
+        m1, g1 = gradient(u1, beta1, x, y, base)
+        norms = [math.sqrt(sum(float(a.square().sum()) for a in pair)) for pair in (g, g1)]
+        change = sum(float((a - b).square().sum()) for a, b in zip(g, g1))
+        change = change / (norms[0] * norms[1]) if norms[0] * norms[1] else 0.0
+        moved = float((m1 - m).abs().max())
+        if change >= BOUND or moved >= MOVE:
+            dt /= 10
+            continue
+        u, beta, m, g, t = u1, beta1, m1, g1, t + dt
+        if change < BOUND / 2 and moved < MOVE / 2:
+            dt *= 1.1
+        if float((m >= 1).float().mean()) >= 0.1:
+            break
+    return t, count, time.process_time() - begun
+
+
+def ours(net, task, until, *, repeats=1, **options):
+    """t*, attempted steps and the least CPU seconds of a few runs."""
+    best = math.inf
+    for _ in range(repeats):
+        begun = time.process_time()
+        done = flow.run(flow.flow(net, task, alpha=ALPHA, device="cpu", **options), until=until)
+        best = min(best, time.process_time() - begun)
+    return done, best
+
+
+def to_t_star():
+    net, task = problem(1000)
+    ours(net, task, flow.t_star)
+    exact = float(ours(net, task, flow.t_star, tolerance=1e-4, dtype=torch.float64)[0].at("t_star")[1])
+    per = {f.__name__: euler(net, task, f, trials=200)[2] / 200 for f in (closed_form, autograd)}
+    print("one gradient of the baseline:", ", ".join(f"{name} {1e3 * s:.2f} ms" for name, s in per.items()))
+    t, count, slow = euler(net, task, {f.__name__: f for f in (closed_form, autograd)}[min(per, key=per.get)])
+    print(f"\np=h=1000, d=5, alpha=1e-6, to t*    CPU s      ratio   error of t*\n"
+          f"  Euler, {count} gradients           {slow:8.3f}   {1:6.0f}   {t / exact - 1:+.4%}")  # fmt: skip
+    for tolerance in (3e-2, 1e-2):
+        done, fast = ours(net, task, flow.t_star, repeats=5, tolerance=tolerance)
+        error = float(done.at("t_star")[1]) / exact - 1
+        print(f"  flow, tolerance {tolerance:g}           {fast:8.3f}   {slow / fast:6.0f}   {error:+.4%}")
+
+
+def one_step():
+    net, task = problem(1000)
+    _, y = task.x, task.y.float()[None]
+    batch = step.start(net, task.x.float()[None], y, alpha=ALPHA, loss=flow.losses.pick("hinge"), tolerance=1e-2)
+    for _ in range(10):
+        batch, _ = step.advance(batch)
+    begun, size = time.process_time(), 40
+    for _ in range(size):
+        step.advance(batch)
+    spent = (time.process_time() - begun) / size
+    h, p, k = 1000, 1000, 6
+    flops, moved = 3 * 2 * h * p * k, 5 * 4 * h * p  # three products; write z, read and write gates, read them twice
+    a = torch.ones(h * p)
+    copies = time.process_time()
+    for _ in range(50):
+        a.add_(1.0)
+    bandwidth = 50 * 2 * 4 * h * p / (time.process_time() - copies)
+    floor = moved / bandwidth
+    print(f"\none step while margins are small: {1e3 * spent:.2f} ms; {flops / 1e6:.0f} MFLOP, {moved / 1e6:.0f} MB;")
+    print(f"{spent / floor:.1f} times the bandwidth floor ({bandwidth / 1e9:.0f} GB/s in cache)")
+
+
+def to_zero_loss(sizes):
+    print("\nto zero hinge loss, h=1000, d=5     CPU s   attempts' times t   status")
+    for p in sizes:
+        done, fast = ours(*problem(p), flow.fitted)
+        print(f"  p={p:5d}                        {fast:8.2f}   {float(done.t[0]):.4g}   {done.status[0]}")
+
+
+def ensemble(count):
+    net = nets.one_hidden(5, 1000, seeds=range(count), dtype=torch.float32)
+    task = tasks.stripe(300, 5, seed=list(range(count)))
+    alone = [ours(net[e : e + 1], tasks.Task(task.x[e], task.y[e], ""), flow.fitted)[1] for e in range(count)]
+    _, together = ours(net, task, flow.fitted)
+    print(f"\n{count} realisations at p=300 in one ensemble: {together:.2f} s, one alone {sum(alone) / count:.2f} s on "
+          f"average: {together / (sum(alone) / count):.1f} single runs")  # fmt: skip
+
+
+if __name__ == "__main__":
+    quick = "quick" in sys.argv
+    to_t_star()
+    one_step()
+    to_zero_loss([1000] if quick else [1000, 4000])
+    ensemble(5 if quick else 20)
