@@ -2,8 +2,8 @@
 
 The baseline: float32, explicit Euler on all weights, a step accepted if the relative change of the gradient
 ``|g - g'|^2 / (|g| |g'|)`` stays below 1e-4 and no output moves by more than 0.1/alpha; accepted below half of both,
-the step grows by 1.1, refused it shrinks tenfold; one gradient a trial. Its gradient is the faster of the closed form and
-autograd. A row's accuracy of t* is against the flow of this library at tolerance 1e-4 in float64.
+the step grows by 1.1, refused it shrinks tenfold; one gradient a trial. Its gradient is the faster of the
+closed form and autograd. A row's accuracy of t* is against the flow of this library at tolerance 1e-4 in float64.
 
     python benchmarks/bench_flow.py [quick]
 """
