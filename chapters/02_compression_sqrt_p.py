@@ -268,7 +268,8 @@ for k, (ax, point) in enumerate(zip(flat, attractors)):
         ax.plot(row["t"], said, "--", color="black", linewidth=1)
     ax.set(xlabel=r"$t/\tau$", title=f"to $z^*={point.z:.2f}$, $\\lambda{'>' if point.sign > 0 else '<'}0$")
     ax.set_yscale("symlog", linthresh=1)
-flat[0].legend(fontsize="small")
+for ax in [ax for ax in flat if ax.lines][:1]:  # few points may leave an attractor without a neuron
+    ax.legend(fontsize="small")
 chapter.figure(
     fig,
     "fig-a-4a",
