@@ -539,7 +539,7 @@ chapter.table(
 # ## What the papers' sizes would cost
 # The profile `paper` has the sizes of paper A. Its cost for the five curves, extrapolated from the cells measured here
 # as a power law of $p$ at the largest width and in proportion to the width:
-# %%
+# %% tags=["wall-time"]
 cells = stripe.drop_duplicates(["d", "p", "seed"])
 growth = exponent(*by_size(cells[cells.d == max(curve_d)], "seconds"), window=(fit_from, np.inf))
 paper = parameters.resolve("01", "paper")

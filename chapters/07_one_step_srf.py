@@ -297,7 +297,9 @@ chapter.check("E.Fig1-nonlinear", scaled, res_profile, figure="fig-e-1")
 # %%
 res3 = chapter.sweep(studies.agreement)
 res2 = chapter.sweep(studies.gaussian_map)
+about = res3.attrs
 res3 = res3.join(measure.predicted(res3).add_suffix("_theory"))
+res3.attrs = about  # a join forgets where the rows come from
 
 # %%
 keys = ["model", "target", "alpha0", "alpha", "d"]

@@ -19,7 +19,7 @@ from regimes import studies as registry
 from regimes.check import InputError
 from regimes.scaling import Estimate
 from regimes.store import provenance
-from regimes.sweep import Study, sweep
+from regimes.sweep import PROVENANCE, Study, sweep
 
 
 class Chapter:
@@ -81,7 +81,8 @@ class Chapter:
         self.figure(still, name, caption, *tables)
 
     def table(self, rows: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame, digits: int = 4) -> None:
-        """Shows rows as an HTML table with a caption that ends with data, sizes and profile."""
+        """Shows rows as an HTML table (without provenance) with a caption that ends with data, sizes and profile."""
+        rows = rows.drop(columns=[name for name in PROVENANCE if name in rows])
         text = rows.to_html(
             index=False, float_format=lambda v: f"{v:.{digits}g}", border=0, classes="table", na_rep="—", justify="left"
         )

@@ -30,6 +30,7 @@ Setting = dict[str, Any]
 Rows = list[dict[str, Any]]
 # with less than this left to do, starting worker processes (they import torch) costs more than it saves
 _INLINE_SECONDS = 5.0
+PROVENANCE = ("seconds", "device", "revision")  # columns of every table
 _LINE_EVERY = 60.0  # seconds between progress lines where there is no terminal
 
 
@@ -238,7 +239,7 @@ def _table(study: Study, held: Mapping[Cell, dict[str, Any] | None]) -> pd.DataF
             continue
         stamp = stored["provenance"]
         stamps.append(stamp)
-        extra = {key: stamp[key] for key in ("seconds", "device", "revision")}
+        extra = {key: stamp[key] for key in PROVENANCE}
         rows += [cell.setting | row | extra for row in stored["rows"]]
     table = pd.DataFrame(rows)
     table.attrs = {
