@@ -22,6 +22,9 @@ from regimes.store import provenance
 from regimes.sweep import PROVENANCE, Study, sweep
 
 
+THEORY = "none: theory alone"  # the data of a claim on formulas
+
+
 class Chapter:
     """One run of a chapter.
 
@@ -127,7 +130,7 @@ class Chapter:
             n=int(estimate.n),
             verdict=verdict,
             profile=self.profile,
-            data="; ".join(dict.fromkeys(source for table in tables for source in sources(table))),
+            data="; ".join(dict.fromkeys(source for table in tables for source in sources(table))) or THEORY,
             settings=json.loads(json.dumps([table.attrs.get("settings", {}) for table in tables], default=str)),
             figure=figure,
             seconds=float(sum(table.attrs.get("seconds", 0.0) for table in tables)),
