@@ -21,7 +21,6 @@ from regimes.scaling import Estimate
 from regimes.store import provenance
 from regimes.sweep import PROVENANCE, Study, sweep
 
-
 THEORY = "none: theory alone"  # the data of a claim on formulas
 
 
