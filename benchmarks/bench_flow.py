@@ -3,7 +3,12 @@
 The baseline: float32, explicit Euler on all weights, a step accepted if the relative change of the gradient
 ``|g - g'|^2 / (|g| |g'|)`` stays below 1e-4 and no output moves by more than 0.1/alpha; accepted below half of both,
 the step grows by 1.1, refused it shrinks tenfold; one gradient a trial. Its gradient is the faster of the
-closed form and autograd. A row's accuracy of t* is against the flow of this library at tolerance 1e-4 in float64.
+closed form and autograd.
+
+With the hinge loss a single point that meets its margin can change the gradient by more than the rule allows at any
+step length: the baseline then creeps, and may never reach t* (10 % of the margins met). It is given ``LIMIT`` CPU
+seconds; a ratio behind a ``>`` is a lower bound. So both are also timed to the moment the first margin is met, which
+comes before any such event. Errors of times are against the flow of this library at tolerance 1e-4 in float64.
 
     python benchmarks/bench_flow.py [quick]
 """
@@ -25,6 +30,8 @@ from regimes.nets import GAIN
 
 torch.set_num_threads(1)
 ALPHA, BOUND, MOVE = 1e-6, 1e-4, 0.1
+LIMIT = 60.0  # CPU seconds for the baseline
+EVENTS = {"first margin met": flow.satisfied(1e-6), "t*": flow.t_star}
 
 
 def problem(p, seed=0, h=1000):
@@ -49,15 +56,15 @@ def autograd(u, beta, x, y, base):
     return m.detach(), tuple(-g for g in gradients)
 
 
-def euler(net, task, gradient, *, trials=10**9):
-    """The baseline until 10 % of the margins are met: time, trials, CPU seconds."""
+def euler(net, task, gradient, *, limit=LIMIT, trials=10**9):
+    """The baseline: where each event was met, ``name -> (time, trials, CPU seconds)``; and the end in the same form."""
     begun = time.process_time()
     x = torch.cat([task.x.float() / math.sqrt(task.x.shape[1]), torch.ones(len(task.x), 1)], 1)
     y, u, beta = task.y.float(), torch.cat([net.omega[0], net.b[0, :, None]], 1), net.beta[0]
     base = GAIN / len(beta) * (beta @ (u @ x.T).clamp(min=0))
     m, g = gradient(u, beta, x, y, base)
-    t, dt, count = 0.0, 1.0, 0
-    while count < trials:
+    t, dt, count, met = 0.0, 1.0, 0, {}
+    while count < trials and "t*" not in met and time.process_time() - begun < limit:
         count += 1
         u1, beta1 = u + dt * g[0], beta + dt * g[1]
         m1, g1 = gradient(u1, beta1, x, y, base)
@@ -71,34 +78,53 @@ def euler(net, task, gradient, *, trials=10**9):
         u, beta, m, g, t = u1, beta1, m1, g1, t + dt
         if change < BOUND / 2 and moved < MOVE / 2:
             dt *= 1.1
-        if float((m >= 1).float().mean()) >= 0.1:
-            break
-    return t, count, time.process_time() - begun
+        share = float((m >= 1).float().mean())
+        for name, bound in (("first margin met", 1e-9), ("t*", 0.1)):
+            if share >= bound and name not in met:
+                met[name] = (t, count, time.process_time() - begun)
+    return met, (t, count, time.process_time() - begun, float((m >= 1).float().mean()))
 
 
-def ours(net, task, until, *, repeats=1, **options):
-    """t*, attempted steps and the least CPU seconds of a few runs."""
+def ours(net, task, until, *, repeats=1, events=None, **options):
+    """The trajectory and the least CPU seconds of a few runs."""
     best = math.inf
     for _ in range(repeats):
         begun = time.process_time()
-        done = flow.run(flow.flow(net, task, alpha=ALPHA, device="cpu", **options), until=until)
+        done = flow.run(flow.flow(net, task, alpha=ALPHA, device="cpu", **options), until=until, events=events)
         best = min(best, time.process_time() - begun)
     return done, best
 
 
-def to_t_star():
+def to_t_star(seeds):
     net, task = problem(1000)
     ours(net, task, flow.t_star)
-    exact = float(ours(net, task, flow.t_star, tolerance=1e-4, dtype=torch.float64)[0].at("t_star")[1])
-    per = {f.__name__: euler(net, task, f, trials=200)[2] / 200 for f in (closed_form, autograd)}
-    print("one gradient of the baseline:", ", ".join(f"{name} {1e3 * s:.2f} ms" for name, s in per.items()))
-    t, count, slow = euler(net, task, {f.__name__: f for f in (closed_form, autograd)}[min(per, key=per.get)])
-    print(f"\np=h=1000, d=5, alpha=1e-6, to t*    CPU s      ratio   error of t*\n"
-          f"  Euler, {count} gradients           {slow:8.3f}   {1:6.0f}   {t / exact - 1:+.4%}")  # fmt: skip
-    for tolerance in (3e-2, 1e-2):
-        done, fast = ours(net, task, flow.t_star, repeats=5, tolerance=tolerance)
-        error = float(done.at("t_star")[1]) / exact - 1
-        print(f"  flow, tolerance {tolerance:g}           {fast:8.3f}   {slow / fast:6.0f}   {error:+.4%}")
+    per = {f: euler(net, task, f, trials=200)[1][2] / 200 for f in (closed_form, autograd)}
+    print("one trial of the baseline:", ", ".join(f"{f.__name__} {1e3 * s:.2f} ms" for f, s in per.items()))
+    gradient = min(per, key=per.get)
+    for seed in seeds:
+        net, task = problem(1000, seed)
+        met, (t, count, spent, share) = euler(net, task, gradient)
+        end = (
+            ""
+            if "t*" in met
+            else f"; after {count} gradients and {spent:.0f} s it stands at t = {t:.0f}, {share:.1%} met"
+        )
+        print(f"\np=h=1000, d=5, alpha=1e-6, seed {seed}{end}")
+        for name, rule in EVENTS.items():
+            exact = float(ours(net, task, rule, tolerance=1e-4, dtype=torch.float64, events=EVENTS)[0].at(name)[1])
+            if name in met:
+                at, trials, slow = met[name]
+                print(
+                    f"  {name:17s} Euler, {trials} gradients    {slow:8.3f} s             error {at / exact - 1:+.3%}"
+                )
+            else:
+                slow = spent
+                print(f"  {name:17s} Euler, not reached      > {slow:8.3f} s")
+            for tolerance in (3e-2, 1e-2):
+                done, fast = ours(net, task, rule, repeats=5, tolerance=tolerance, events=EVENTS)
+                error, bound = float(done.at(name)[1]) / exact - 1, " " if name in met else ">"
+                row = f"  {name:17s} flow, tolerance {tolerance:<5g}   {fast:8.3f} s"
+                print(f"{row} {bound}{slow / fast:6.0f} times error {error:+.3%}")
 
 
 def one_step():
@@ -112,7 +138,8 @@ def one_step():
         step.advance(batch)
     spent = (time.process_time() - begun) / size
     h, p, k = 1000, 1000, 6
-    flops, moved = 3 * 2 * h * p * k, 5 * 4 * h * p  # three products; write z, read and write gates, read them twice
+    # five products; twice: write z, read and write the gates, read them for the field; once more for the outputs
+    flops, moved = 5 * 2 * h * p * k, 9 * 4 * h * p
     a = torch.ones(h * p)
     copies = time.process_time()
     for _ in range(50):
@@ -124,7 +151,7 @@ def one_step():
 
 
 def to_zero_loss(sizes):
-    print("\nto zero hinge loss, h=1000, d=5     CPU s   attempts' times t   status")
+    print("\nto zero hinge loss, h=1000, d=5     CPU s   time t       status")
     for p in sizes:
         done, fast = ours(*problem(p), flow.fitted)
         print(f"  p={p:5d}                        {fast:8.2f}   {float(done.t[0]):.4g}   {done.status[0]}")
@@ -141,7 +168,7 @@ def ensemble(count):
 
 if __name__ == "__main__":
     quick = "quick" in sys.argv
-    to_t_star()
+    to_t_star([0] if quick else [0, 1, 2])
     one_step()
     to_zero_loss([1000] if quick else [1000, 4000])
     ensemble(5 if quick else 20)

@@ -111,6 +111,15 @@ def test_points_without_a_neuron_are_named():
     assert flow.run(flow.flow(net, task, alpha=1.0)).status[0].startswith("no gradient: no neuron is active on the 2")
 
 
+def test_a_flow_that_comes_to_rest_says_so():
+    """Three neurons in the lazy regime cannot fit alternating labels on a line."""
+    x = torch.linspace(-2, 2, 20, dtype=torch.float64)[:, None]
+    task = tasks.Task(x, torch.tensor([1.0, -1.0], dtype=torch.float64).repeat(10), "")
+    done = flow.run(flow.flow(nets.one_hidden(1, 3, seeds=0), task, alpha=1e6), wall=60)
+    assert done.status[0].startswith("stationary with") and not done.complete
+    assert f"{int((done.F[0] * task.y < 1).sum())} points" in done.status[0]
+
+
 def test_without_biases_the_biases_stay_zero():
     net, task = nets.one_hidden(3, 50, seeds=0, bias=False), tasks.stripe(20, 3, seed=2)
     done = flow.run(flow.flow(net, task, alpha=0.1), until=flow.t_star)

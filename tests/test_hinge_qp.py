@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import lsq_linear, minimize
 from scipy.special import expit
 
+from regimes import hinge_qp
 from regimes.hinge_qp import box_qp, implicit_step, violation
 
 
@@ -52,6 +53,17 @@ def test_equal_points_are_no_obstacle():
     b = np.tile(rng.standard_normal(30), 2)
     solution = box_qp(h, b)
     assert violation(solution.q, h @ solution.q - b) < 1e-8
+
+
+def test_box_problem_converges_where_every_candidate_is_refused(monkeypatch):
+    """The slow method alone: guesses that never lower the objective are replaced by it."""
+    h, rng = relu_kernel(60, 5, 1)
+    b = 1 - rng.uniform(-0.5, 1.5, 60)
+    quick = box_qp(50 * h, b)
+    monkeypatch.setattr(hinge_qp, "_candidate", lambda *args: args[3])
+    slow = box_qp(50 * h, b)
+    assert slow.converged and slow.rounds > quick.rounds
+    np.testing.assert_allclose(50 * h @ slow.q, 50 * h @ quick.q, atol=1e-6)
 
 
 @pytest.mark.parametrize("scale", [0.1, 10.0, 1e5])

@@ -88,6 +88,7 @@ def flow(
     x = task.x.to(**kind).expand(count, *task.x.shape[-2:])
     y = task.y.to(**kind).expand(count, task.y.shape[-1])
     size = count if kind["device"].type == "cuda" else 1
+    devices.reuse_memory()
     check.memory(4 * size * network.h * y.shape[-1] * x.element_size(), "the gates of a flow", kind["device"])
     return _steps(network, x, y, size, {"alpha": float(alpha), "loss": loss, "tolerance": float(tolerance)})
 

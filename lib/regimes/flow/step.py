@@ -30,11 +30,11 @@ ROUNDS = 8  # forward passes to solve the implicit equations before the step is 
 GROW, SHRINK = 1.5, 0.2  # bounds of the change of a step length
 REACH = 3.0  # largest rotation of a step: margins grow at most exp(2 REACH)-fold
 BAND = 5.0  # tolerances around the corner within which a point belongs to the band from the first pass
-VISIBLE = 0.01  # margins above this are those of the true weights, not of the predicted gates
+HOPELESS = 50.0  # a violation by this multiple of what margins may err refuses a step unsolved
 APART = 1.0  # tolerances: nearer to the corner a point is on it, and its crossings are not timed
 GATE_SHARE = 1.0  # the weights may err by this multiple of the tolerance where gates change
 MARGIN_SHARE = 15.0  # margins may err by this multiple of the tolerance where multipliers change
-EARLY_SHARE = 1.0  # and by this one before a fifth of the points is satisfied: the steps there are few, and hold t*
+EARLY_SHARE = 0.4  # and by this one before a fifth of the points is satisfied: the steps there are few, and hold t*
 
 
 def rotate(u: Tensor, beta: Tensor, push: Tensor) -> tuple[Tensor, Tensor]:
@@ -130,6 +130,7 @@ def start(network: Network, x: Tensor, y: Tensor, *, alpha: float, loss: Loss, t
     u = network.omega
     if network.bias:
         xt, u = torch.cat([xt, torch.ones_like(xt[..., :1])], -1), torch.cat([u, network.b[..., None]], -1)
+    xt = xt.mT.contiguous().mT  # the product with the weights is twice as fast for this layout
     zero, time = torch.zeros_like(y), torch.zeros(len(u), dtype=torch.float64, device=u.device)
     fresh = {"before": u, "dt": time, "last": time + math.inf, "t": time, "u0": u, "beta0": network.beta, "mean": u}
     batch = Batch(
@@ -163,43 +164,32 @@ def advance(batch: Batch) -> tuple[Batch, Tensor]:
     # a step beyond the range of the numbers is refused like one beyond the tolerance
     error = torch.maximum(error, trial.error).nan_to_num(nan=1e6)
     moved = error <= 1.0
-    factor = (0.9 * error.clamp(min=1e-6).rsqrt()).clamp(max=GROW)
-    factor = factor.clamp(min=SHRINK)
-    after = replace(
-        batch, u=trial.u, beta=trial.beta, gates=far, m=trial.m, q=trial.q, t=batch.t + batch.dt, last=batch.dt
-    )
+    factor = (0.9 * error.clamp(min=1e-6).rsqrt()).clamp(SHRINK, GROW)
+    if bool(moved.any()):
+        after = _land(batch, trial)
+        angle = after.push.square().sum(-1).amax(-1).sqrt().double()
+        after.dt = torch.minimum(batch.dt * factor, REACH / angle.clamp(min=1e-300))
+        if bool(moved.all()):
+            return after, moved
+    batch = replace(batch, dt=batch.dt * factor.clamp(max=0.7))
+    return (_choose(moved, after, batch) if bool(moved.any()) else batch), moved
+
+
+def _land(batch: Batch, trial: "_Trial") -> Batch:
+    """The batch at the end of an accepted step: gates, margins and field are those of the weights it arrived at."""
+    after = replace(batch, u=trial.u, beta=trial.beta, gates=trial.gates, m=trial.m, q=trial.q, last=batch.dt)
+    if trial.q is not batch.q:  # the gates are those before the multipliers were corrected
+        after.gates = after.open_gates(trial.u)
+        after.m = after.margins(after.gates, trial.u, trial.beta)
+    after.t = batch.t + batch.dt
     after.u0, after.beta0, after.mean = batch.u, batch.beta, trial.mean
-    after.push = push if trial.q is batch.q else batch.field(far, trial.q)
+    after.push = after.field(after.gates, trial.q)
     after.before = 2 * trial.mean - after.push
-    _refresh(after)
-    angle = after.push.square().sum(-1).amax(-1).sqrt().double()
-    after.dt = torch.minimum(batch.dt * factor, REACH / angle.clamp(min=1e-300))
-    if not bool(moved.all()):
-        batch = replace(batch, dt=batch.dt * factor.clamp(max=0.7))
-        after = _choose(moved, after, batch)
-    return after, moved
-
-
-def _refresh(batch: Batch) -> None:
-    """Puts gates, margins and field of the true weights in place of those of the predicted end of the step.
-
-    Only where margins have grown to matter: before that the difference is far below the tolerance.
-    """
-    grown = batch.m.amax(-1) > VISIBLE
-    if not bool(grown.any()):
-        return
-    gates = batch.open_gates(batch.u)
-    if not bool(grown.all()):
-        gates = torch.where(grown[:, None, None], gates, batch.gates)
-    batch.gates = gates
-    batch.m = batch.margins(gates, batch.u, batch.beta)
-    batch.push = batch.field(gates, batch.q)
+    return after
 
 
 def _choose(moved: Tensor, new: Batch, old: Batch) -> Batch:
     """Row by row the new batch where it moved, else the old one."""
-    if not bool(moved.any()):
-        return old
     mixed = {}
     for name, value in vars(new).items():
         if isinstance(value, Tensor) and value is not getattr(old, name):
@@ -209,7 +199,9 @@ def _choose(moved: Tensor, new: Batch, old: Batch) -> Batch:
 
 @dataclass
 class _Trial:
-    """The end of an attempted step: weights, margins, mean multipliers and field, and the error in tolerances.
+    """The end of an attempted step: weights, gates, margins, mean multipliers and field, and the error in tolerances.
+
+    The gates are those of the weights before any correction of the multipliers.
 
     ``low`` and ``high`` bound the mean multipliers of the hinge: a point that reaches the corner after a share of the
     step has been pushed during that share, whatever follows.
@@ -217,6 +209,7 @@ class _Trial:
 
     u: Tensor
     beta: Tensor
+    gates: Tensor
     m: Tensor
     q: Tensor
     mean: Tensor
@@ -229,8 +222,9 @@ def _implicit(batch: Batch, far: Tensor, mean: Tensor, wanted: Tensor) -> _Trial
     """Solves the implicit equations of one step by correcting the multipliers until the true margins agree."""
     dt = batch.dt.to(batch.u.dtype)[:, None, None]
     u, beta = rotate(batch.u, batch.beta, mean * dt)
-    m = batch.margins(far, u, beta)
-    trial = _Trial(u, beta, m, batch.q, mean, torch.zeros_like(batch.dt), *_bounds(batch, m))
+    gates = batch.open_gates(u)
+    m = batch.margins(gates, u, beta)
+    trial = _Trial(u, beta, gates, m, batch.q, mean, torch.zeros_like(batch.dt), *_bounds(batch, m))
     share = _share(batch)
     first, accepted = m, KKT * batch.tolerance
     early = (batch.m >= 1).double().mean(-1) < 0.2
@@ -238,21 +232,27 @@ def _implicit(batch: Batch, far: Tensor, mean: Tensor, wanted: Tensor) -> _Trial
     for rounds in range(ROUNDS + 1):
         wrong = _violation(batch, trial, share)
         trial.error[~torch.isfinite(wrong).all(-1)] = math.nan
-        bad = wanted & (wrong.amax(-1) > accepted)
+        worst = wrong.amax(-1)
+        bad = wanted & (worst > accepted)
         if not bool(bad.any()):
             break
         if rounds == ROUNDS:
             trial.error[bad] = 4.0
             break
+        hopeless = bad & (worst.double() > HOPELESS * allowed)  # not worth a large linear system
+        trial.error[hopeless] = HOPELESS
+        wanted, bad = wanted & ~hopeless, bad & ~hopeless
+        if not bool(bad.any()):
+            break
         q, mean = trial.q.clone(), trial.mean.clone()
         for e in bad.nonzero().flatten().tolist():
-            band, change = _correction(batch, trial, e, far, wrong[e], share)
+            band, change = _correction(batch, trial, e, wrong[e], share)
             q[e, band] += change
             columns = (batch.gates[e].index_select(1, band) + far[e].index_select(1, band)) / 2
             weighted = batch.xt[e, band] * (batch.y[e, band] * change).unsqueeze(-1)
             mean[e] += columns @ weighted * (GAIN / (far.shape[1] * far.shape[2]))
         u, beta = rotate(batch.u, batch.beta, mean * dt)
-        trial = replace(trial, u=u, beta=beta, m=batch.margins(far, u, beta), q=q, mean=mean)
+        trial = replace(trial, u=u, beta=beta, m=batch.margins(gates, u, beta), q=q, mean=mean)
         off = (trial.m - first).abs().amax(-1).double() / (2 * allowed)
         trial.error = torch.where(wanted, off, trial.error)
         wanted = wanted & (off < 4.0)
@@ -273,32 +273,37 @@ def _share(batch: Batch) -> Tensor:
     """How much of the multiplier is taken at the end of the step ``(e, 1)``: 1 where stiff, one half where not."""
     if batch.loss.corner:
         return torch.ones_like(batch.y[:, :1])
-    stiff = (
-        batch.dt.to(batch.y.dtype)[:, None] * _stiffness(batch) * batch.loss.curvature(batch.m).mean(-1, keepdim=True)
-    )
-    return torch.where(stiff * batch.y.shape[1] < 1.0, 0.5, 1.0)
+    stiff = _leverage(batch) * batch.loss.curvature(batch.m).mean(-1, keepdim=True)
+    return torch.where(stiff < 1.0, 0.5, 1.0)
 
 
-def _stiffness(batch: Batch) -> Tensor:
-    """Mean of ``alpha Theta(x, x)/p`` over the training points ``(e, 1)``, up to a factor near one."""
-    h, p = batch.gates.shape[1:]
-    weights = (batch.u.square().sum(-1) + batch.beta.square()).sum(-1, keepdim=True)
-    return batch.alpha / (h * h * p) * weights * batch.xt.square().sum(-1).mean(-1, keepdim=True)
+def _leverage(batch: Batch) -> Tensor:
+    """How far a margin would move in the step if all multipliers changed by one, and all alike: about ``(e, 1)``."""
+    weights = (batch.u.square().sum(-1) + batch.beta.square()).sum(-1, keepdim=True) / batch.gates.shape[1] ** 2
+    size = batch.xt.square().sum(-1).mean(-1, keepdim=True)
+    return batch.alpha * batch.dt.to(batch.y.dtype)[:, None] * weights * size
+
+
+def _wanted(batch: Batch, m: Tensor, share: Tensor) -> Tensor:
+    """The multipliers of a smooth loss that margins ``m`` at the end of the step ask for."""
+    return -(1 - share) * batch.loss.slope(batch.m) - share * batch.loss.slope(m)
 
 
 def _violation(batch: Batch, trial: _Trial, share: Tensor) -> Tensor:
-    """By how much of a margin the implicit equations fail, point by point ``(e, p)``."""
+    """By how much of a margin the implicit equations fail, point by point ``(e, p)``.
+
+    For a smooth loss: what the error of the multipliers does to the margins if all err alike, or the change of the
+    point's margin that would undo it, whichever is less.
+    """
     if batch.loss.corner:
         above = trial.m - batch.corner
         return torch.where(torch.where(above > 0, trial.q > trial.low, trial.q < trial.high), above.abs(), 0.0)
-    wanted = -(1 - share) * batch.loss.slope(batch.m) - share * batch.loss.slope(trial.m)
-    own = batch.dt.to(batch.y.dtype)[:, None] * _stiffness(batch)
-    return (trial.q - wanted).abs() * own / (1 + share * own * batch.loss.curvature(trial.m))
+    leverage = _leverage(batch)
+    error = (trial.q - _wanted(batch, trial.m, share)).abs()
+    return error * leverage / (1 + share * leverage * batch.loss.curvature(trial.m))
 
 
-def _correction(
-    batch: Batch, trial: _Trial, e: int, far: Tensor, wrong: Tensor, share: Tensor
-) -> tuple[Tensor, Tensor]:
+def _correction(batch: Batch, trial: _Trial, e: int, wrong: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
     """The band of realisation ``e`` and the change of its multipliers."""
     m, q = trial.m[e], trial.q[e]
     if batch.loss.corner:
@@ -308,10 +313,12 @@ def _correction(
             | ((m - batch.corner).abs() < BAND * batch.tolerance)
         )
     else:
-        stiff = float(batch.dt[e]) * _stiffness(batch)[e] * batch.loss.curvature(m)
-        in_play = (wrong > 0.1 * KKT * batch.tolerance) | (stiff > 1e-3)
+        pull = _leverage(batch)[e] * batch.loss.curvature(m)
+        if float(pull.max()) < 0.3:  # not stiff: plain iteration converges
+            return torch.arange(len(m), device=m.device), _wanted(batch, trial.m, share)[e] - q
+        in_play = (wrong > 0.1 * KKT * batch.tolerance) | (pull > 1e-2)
     band = in_play.nonzero().flatten()
-    matrix = batch.gram(e, band, far, trial.u, trial.beta).cpu().numpy()
+    matrix = batch.gram(e, band, trial.gates, trial.u, trial.beta).cpu().numpy()
     matrix[np.diag_indices_from(matrix)] *= 1.0 + 4 * torch.finfo(m.dtype).eps
     here, old = m[band].double().cpu().numpy(), q[band].double().cpu().numpy()
     if batch.loss.corner:
