@@ -66,7 +66,7 @@ def aligned(network: Network, d_parallel: int) -> float:
 
 def check_parameters(p: Mapping[str, Any]) -> None:
     """Sizes increase and suffice for exponents."""
-    for name in ("growth_p", "growth_p_end", "neurons_p", "time_alpha"):
+    for name in ("growth_p", "growth_p_end", "neurons_p", "neurons_h", "time_alpha"):
         check.increasing(**{name: p[name]})
         if len(p[name]) < 3:
             raise InputError(f"{name} must hold at least 3 values for an exponent with an interval: {p[name]}")
@@ -203,8 +203,7 @@ def _neurons_grid(p: Mapping[str, Any]) -> list[Setting]:
     seeds = range(p["neurons_seeds"])
     last, h = p["neurons_p"][-1], p["neurons_h"]
     grid = product(**stripe, p=p["neurons_p"], h=h[-1], seeds=seeds)
-    if len(h) > 1:
-        grid += product(**stripe, p=last, h=h[:-1], seeds=seeds)
+    grid += product(**stripe, p=last, h=h[:-1], seeds=seeds)
     if p["late_alpha"]:
         grid += product(**(stripe | {"alpha": p["late_alpha"]}), p=last, h=h[-1], seeds=seeds)
     return _checked(grid)
