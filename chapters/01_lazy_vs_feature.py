@@ -71,8 +71,8 @@ import pandas as pd
 
 from regimes import learning_curves, parameters, plots
 from regimes.chapter import Chapter
+from regimes.estimates import bootstrap, exponent, local_exponents
 from regimes.learning_curves import beta, by_size, error_ratio
-from regimes.scaling import bootstrap, exponent, local_exponents
 from regimes.studies import lazy_feature as studies
 
 chapter = Chapter("01", globals())

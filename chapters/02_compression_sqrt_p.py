@@ -74,7 +74,7 @@ from matplotlib.animation import FuncAnimation
 from regimes import plots
 from regimes.chapter import Chapter
 from regimes.compression import Stripe
-from regimes.scaling import Estimate, bootstrap, exponent, local_exponents
+from regimes.estimates import Estimate, bootstrap, exponent, local_exponents
 from regimes.studies import compression as studies
 
 chapter = Chapter("02", globals())

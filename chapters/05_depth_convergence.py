@@ -71,7 +71,7 @@ import numpy as np
 
 from regimes import plots
 from regimes.chapter import Chapter
-from regimes.scaling import Estimate, bootstrap, exponent
+from regimes.estimates import Estimate, bootstrap, exponent
 from regimes.studies import depth as studies
 
 chapter = Chapter("05", globals())

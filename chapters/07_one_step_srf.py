@@ -133,7 +133,7 @@ import seaborn as sns
 
 from regimes import plots
 from regimes.chapter import Chapter
-from regimes.scaling import Estimate, bootstrap
+from regimes.estimates import Estimate, bootstrap
 from regimes.spiked import bounds, convex, letters, measure, spectrum, theory
 from regimes.spiked import rows as own
 from regimes.spiked.channel import channel, equivalent

@@ -23,12 +23,15 @@ scale: float = 0.5  # their scale
 sizes: list = [1, 2]  # a list
 # %%
 import matplotlib.pyplot as plt
-import pandas as pd
 from regimes.chapter import Chapter
-from regimes.scaling import Estimate
+from regimes.estimates import Estimate
+from regimes.sweep import product, study
 chapter = Chapter("99", globals())
 # %%
-table = pd.DataFrame({"x": range(size), "source": "counted"})
+@study(version=1, grid=lambda p: product(size=p["size"], seeds=[0]), data="counted")
+def counted(setting, seeds):
+    return [{"seed": 0, "x": x} for x in range(setting["size"])]
+table = chapter.sweep(counted)
 fig, ax = plt.subplots()
 ax.plot(table.x, scale * table.x)
 chapter.figure(fig, "fig-mini", "A line. It rises.", table)
@@ -37,10 +40,10 @@ chapter.check("Z.Fig1-size", Estimate.exact(size), table, figure="fig-mini")
 print("scale =", scale)
 """
 CLAIMS = """\
-- {id: Z.Fig1-size, item: Z.Fig1, statement: There are three., source: "paper Z, Fig. 1", accept: [3, 3],
-   profiles: [smoke, laptop, paper]}
-- {id: Z.Fig2-none, item: Z.Fig2, statement: Nobody looks., source: "paper Z, Fig. 2", accept: [0, .inf],
-   profiles: [laptop]}
+- {id: Z.Fig1-size, item: Z.Fig1, kind: paper, statement: There are three., source: "paper Z, Fig. 1", accept: [3, 3],
+   alternative: {value: 2, what: one was lost}, profiles: [smoke, laptop, paper]}
+- {id: Z.Fig2-none, item: Z.Fig2, kind: beyond, statement: Nobody looks., source: "paper Z, Fig. 2", accept: [0, .inf],
+   alternative: {value: -1, what: somebody does}, profiles: [laptop]}
 """
 
 

@@ -9,7 +9,7 @@ import pytest
 from regimes import chapter as desk
 from regimes.chapter import Chapter
 from regimes.check import InputError
-from regimes.scaling import Estimate
+from regimes.estimates import Estimate
 from regimes.sweep import product, study
 
 NAMESPACE = {"profile": "laptop", "size": 3, "scale": 0.5, "sizes": [1, 2]}

@@ -8,7 +8,7 @@ import pytest
 
 from regimes import ledger, parameters, studies
 from regimes.check import InputError
-from regimes.scaling import exponent
+from regimes.estimates import exponent
 from regimes.studies import depth
 
 ITEMS = "Fig2 Fig3 Fig4 Fig5 Fig6 Fig7 Fig8 Tab1 Tab2 Ex1 Ex2 Prop4 Prop5 Prop7 Prop8 Cor1 Thm2 Thm3 AppA AppB".split()

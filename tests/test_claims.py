@@ -5,9 +5,9 @@ import re
 import pytest
 import yaml
 
-from regimes import ledger
+from regimes import ledger, paths
 from regimes.check import InputError
-from regimes.parameters import PROFILES, root
+from regimes.parameters import PROFILES
 
 # every figure, table and statement that the book sets out to reproduce
 ITEMS = """
@@ -37,7 +37,7 @@ def test_declarations_are_well_formed():
 
 
 def test_a_correction_can_be_told_from_the_statement_and_has_an_erratum():
-    errata = {entry["id"] for entry in yaml.safe_load((root() / "book" / "errata.yml").read_text(encoding="utf-8"))}
+    errata = {entry["id"] for entry in yaml.safe_load(paths.errata().read_text(encoding="utf-8"))}
     for claim in ledger.claims().values():
         assert claim.erratum is None or claim.erratum in errata, claim.id
         if claim.corrected:
@@ -61,7 +61,7 @@ def test_no_statement_is_declared_twice():
 def test_a_bad_declaration_gets_one_line(tmp_path, monkeypatch, text, names):
     (tmp_path / "book").mkdir()
     (tmp_path / "book" / "claims.yml").write_text(text)
-    monkeypatch.setattr(ledger.parameters, "root", lambda: tmp_path)
+    monkeypatch.setattr(paths, "root", lambda: tmp_path)
     ledger.claims.cache_clear()
     try:
         with pytest.raises(InputError, match=names):

@@ -13,11 +13,11 @@ from tests.references import ROOT
 LIB = ROOT / "lib" / "regimes"
 # from the bottom up; a module may import its own floor and those below
 FLOORS = [
-    {"check", "devices", "scaling", "gaussian", "parameters"},
+    {"check", "devices", "estimates", "gaussian", "parameters", "paths", "seeds"},
     {"tasks", "datasets", "nets", "losses", "fully_connected"},
     {"flow", "frozen", "descend", "kernels", "hinge_qp"},
     {"compression", "depth", "spiked", "learning_curves"},
-    {"store", "sweep", "studies", "cli"},
+    {"table", "store", "sweep", "studies", "cli"},
     {"chapter", "runner", "ledger", "plots", "book"},
 ]
 CORE = {"numpy", "scipy", "pandas", "joblib", "torch", "regimes"}

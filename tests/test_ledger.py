@@ -7,8 +7,8 @@ import pytest
 
 from regimes import ledger
 from regimes.check import InputError
+from regimes.estimates import Estimate
 from regimes.ledger import Claim, judge
-from regimes.scaling import Estimate
 
 PLAIN = Claim("Z.Fig1-a", "Z.Fig1", "…", "paper Z", (0.4, 0.6), ("laptop",))
 WRONG = Claim("Z.Fig1-b", "Z.Fig1", "…", "paper Z", (0.4, 0.6), ("laptop",), corrected=(0.9, math.inf))

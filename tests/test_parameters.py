@@ -2,7 +2,7 @@
 
 import pytest
 
-from regimes import parameters
+from regimes import parameters, paths
 from regimes.check import InputError
 
 
@@ -33,6 +33,7 @@ def test_whole_numbers_pass_as_floats(mini_book):
         ("99", "laptop", {"sizes": [1, "two"]}, r"sizes\[1\] must be of type int"),
         ("99", "laptop", {"sizes": 3}, "sizes must be of type list"),
         ("99", "tiny", {}, "profile must be one of smoke, laptop, paper; got 'tiny'"),
+        ("99", "laptop", {"profile": "paper"}, "profile is chosen with --profile"),
         ("98", "laptop", {}, "chapter must be one of 99; got '98'"),
     ],
 )
@@ -46,7 +47,7 @@ def test_profiles_of_the_book_name_known_parameters():
         for profile in parameters.PROFILES:
             parameters.resolve(number, profile)
     for profile in ("smoke", "paper"):
-        tables = parameters.read_toml(parameters.root() / "chapters" / "profiles" / f"{profile}.toml")
+        tables = parameters.read_toml(paths.profile_file(profile))
         assert {number for number, table in tables.items() if table} <= set(parameters.chapters())
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import nbformat
 import yaml
 
-from regimes import check, ledger, parameters
+from regimes import check, ledger, parameters, paths
 from regimes.check import InputError
 from regimes.cli import one_line_errors
 
@@ -51,6 +51,8 @@ def _as_figure(cell: nbformat.NotebookNode, output: nbformat.NotebookNode) -> li
     # a reader wants the picture first; its code folds out
     cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
     rest = [other for other in cell.outputs if other is not output]
+    if about.settings:  # what a caption leaves out folds away below it
+        rest.append(nbformat.v4.new_output("display_data", {"text/html": about.settings}))
     cell.outputs = [output]
     tags = {"tags": ["remove-input"]}
     return [nbformat.v4.new_code_cell(id=f"{cell.id}-rest", metadata=tags, outputs=rest)] if rest else []
@@ -63,12 +65,12 @@ def stage(profile: str) -> list[Path]:
         InputError: if a chapter has not been run at this profile.
     """
     check.one_of(parameters.PROFILES, profile=profile)
-    folder = parameters.root() / "chapters"
+    folder = paths.chapters()
     for old in folder.glob("*.ipynb"):
         old.unlink()
     staged = []
     for number, source in parameters.chapters().items():
-        path = parameters.root() / "build" / profile / f"{source.stem}.ipynb"
+        path = paths.build(profile) / f"{source.stem}.ipynb"
         if not path.exists():
             raise InputError(f"chapter {number} has not been run at the {profile} profile: make book PROFILE={profile}")
         notebook = nbformat.read(path, as_version=4)
@@ -82,28 +84,24 @@ def stage(profile: str) -> list[Path]:
 
 def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
     """The ledger as Markdown: a sentence that counts, then a table for each paper."""
-    parts = [f"At the **{profile}** profile: {ledger.summary(list(records))}"]
+    parts = [f"At the **{profile}** profile: {ledger.summary(records)}"]
     for paper in sorted({record["item"][0] for record in records}):
         own = [record for record in records if record["item"][0] == paper]
-        parts += [f"## Paper {paper}", ledger.summary(own), ledger.html_table(own, figure_links(profile))]
+        parts += [f"## Paper {paper}", ledger.summary(own), ledger.html_table(own, figure_links(records))]
     return "\n\n".join(parts) + "\n"
 
 
-def figure_links(profile: str) -> dict[str, str]:
-    """For each claim measured at a profile, the address of the figure that shows it, seen from a page in ``book/``."""
-    folder = parameters.root() / "build" / profile
-    return {
-        record["id"]: f"../chapters/{source.stem}.html#{record['figure']}"
-        for number, source in parameters.chapters().items()
-        for record in ledger.read(folder / f"{number}.ledger.json")
-    }
+def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """For each measured claim the address of the figure that shows it, seen from a page in ``book/``."""
+    measured = [record for record in records if record["chapter"]]
+    return {r["id"]: f"../chapters/{parameters.source(r['chapter']).stem}.html#{r['figure']}" for r in measured}
 
 
-def errata_page(records: Sequence[dict[str, Any]], profile: str) -> str:
+def errata_page(records: Sequence[dict[str, Any]]) -> str:
     """Errata as Markdown: what a paper says, why it fails, what holds instead, and the measurement that decides."""
-    path = parameters.root() / "book" / "errata.yml"
+    path = paths.errata()
     measured = {record["id"]: record for record in records}
-    links = figure_links(profile)
+    links = figure_links(records)
     parts = []
     for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
         for name in entry["claims"]:
@@ -119,16 +117,16 @@ def errata_page(records: Sequence[dict[str, Any]], profile: str) -> str:
 
 def readme_line(records: Sequence[dict[str, Any]]) -> str:
     """The README's sentence on the ledger."""
-    return f"The ledger of the last full run (`results/ledger.json`) holds {ledger.summary(list(records))}"
+    return f"The ledger of the last full run (`results/ledger.json`): {ledger.summary(records)}"
 
 
 def write_readme() -> None:
     """Puts the sentence of ``results/ledger.json`` between the README's marks."""
-    path = parameters.root() / "README.md"
+    path = paths.root() / "README.md"
     text = path.read_text(encoding="utf-8")
     before, _, rest = text.partition(README_MARKS[0])
     _, _, after = rest.partition(README_MARKS[1])
-    line = readme_line(ledger.read(parameters.root() / "results" / "ledger.json"))
+    line = readme_line(ledger.read(paths.results() / "ledger.json"))
     path.write_text(f"{before}{README_MARKS[0]}\n{line}\n{README_MARKS[1]}{after}", encoding="utf-8")
 
 
@@ -138,7 +136,7 @@ def write_picture(pages: Sequence[Path]) -> None:
         for cell in nbformat.read(path, as_version=4).cells:
             if cell.metadata.get("mystnb", {}).get("figure", {}).get("name") == README_FIGURE:
                 picture = base64.b64decode(cell.outputs[0].data["image/png"])
-                (parameters.root() / "_static" / "readme.png").write_bytes(picture)
+                (paths.root() / "_static" / "readme.png").write_bytes(picture)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -151,14 +149,17 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     with one_line_errors():
         pages = stage(args.profile)
-        folder = parameters.root() / "build" / args.profile
+        folder = paths.build(args.profile)
         records = ledger.merge(folder)
-        generated = parameters.root() / "book" / "_generated"
+        generated = paths.generated()
         generated.mkdir(exist_ok=True)
+        (generated / "summary.md").write_text(
+            f"At the **{args.profile}** profile: {ledger.summary(records)}\n", encoding="utf-8"
+        )
         (generated / "ledger.md").write_text(ledger_page(records, args.profile), encoding="utf-8")
-        (generated / "errata.md").write_text(errata_page(records, args.profile), encoding="utf-8")
+        (generated / "errata.md").write_text(errata_page(records), encoding="utf-8")
         if args.keep:
-            shutil.copy(folder / "ledger.json", parameters.root() / "results" / "ledger.json")
+            shutil.copy(folder / "ledger.json", paths.results() / "ledger.json")
             write_readme()
             write_picture(pages)
     print(ledger.summary(records))

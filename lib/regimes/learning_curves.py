@@ -15,11 +15,11 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from regimes import check, frozen
+from regimes import check, estimates, frozen
 from regimes.check import InputError
+from regimes.estimates import Estimate
 from regimes.kernels import ntk, wide_one_hidden_ntk
 from regimes.nets import GAIN, Network
-from regimes.scaling import Estimate, bootstrap, exponent
 from regimes.tasks import Task
 
 BLOCK = 2**24  # entries of the pre-activations of one block of test points
@@ -197,28 +197,21 @@ def by_size(table: pd.DataFrame, value: str = "error") -> tuple[np.ndarray, np.n
     return wide.columns.to_numpy(dtype=float), wide.to_numpy(dtype=float)
 
 
-def beta(table: pd.DataFrame, *, start: float = 0) -> Estimate:
-    """The exponent ``β`` of ``median error ~ p^(-β)`` at sizes from ``start`` on, with its bootstrap interval."""
-    return -exponent(*by_size(table), window=(start, math.inf))
+def beta(table: pd.DataFrame, *, start: float = 0, centre: str = "mean") -> Estimate:
+    """The exponent ``β`` of ``error ~ p^(-β)`` at sizes from ``start`` on; ``centre`` as in ``estimates.exponent``."""
+    return -estimates.exponent(*by_size(table), window=(start, math.inf), centre=centre)
 
 
 def beta_difference(first: pd.DataFrame, second: pd.DataFrame, *, start: float = 0) -> Estimate:
-    """``β`` of the first curve minus that of the second, whose realisations share data: resampled together.
+    """``β`` of the first curve minus that of the second, whose realisations share data: paired.
 
     Raises:
         InputError: if the two have not the same sizes and number of realisations.
     """
-    (p, one), (other_p, two) = by_size(first), by_size(second)
-    if one.shape != two.shape or (p != other_p).any():
-        raise InputError("two curves must have the same sizes and realisations to be compared")
-    kept = p >= start
-    x = np.log(p[kept]) - np.log(p[kept]).mean()
-
-    def difference(pairs: np.ndarray) -> float:
-        logs = np.log(np.median(pairs[..., kept], axis=0))
-        return float((logs[1] - logs[0]) @ x / (x @ x))
-
-    return bootstrap(np.stack([one, two], axis=1), difference)
+    (p, one), (_, two) = _paired(first, second)
+    return estimates.mean(
+        estimates.slopes(p, two, window=(start, math.inf)) - estimates.slopes(p, one, window=(start, math.inf))
+    )
 
 
 def error_ratio(first: pd.DataFrame, second: pd.DataFrame, *, start: float = 0) -> Estimate:
@@ -227,11 +220,17 @@ def error_ratio(first: pd.DataFrame, second: pd.DataFrame, *, start: float = 0) 
     Raises:
         InputError: if the two have not the same sizes and number of realisations, or an error is 0.
     """
+    (p, one), (_, two) = _paired(first, second)
+    if min(one.min(), two.min()) <= 0:
+        raise InputError("two curves must have errors above 0 to have a ratio")
+    return estimates.ratio(np.exp(np.log(one / two)[:, p >= start].mean(1)))
+
+
+def _paired(first: pd.DataFrame, second: pd.DataFrame) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
     (p, one), (other_p, two) = by_size(first), by_size(second)
-    if one.shape != two.shape or (p != other_p).any() or min(one.min(), two.min()) <= 0:
-        raise InputError("two curves must have the same sizes and realisations and errors above 0 to have a ratio")
-    logs = np.log(one / two)[:, p >= start].mean(1)
-    return bootstrap(logs, lambda x: float(np.exp(x.mean())))
+    if one.shape != two.shape or (p != other_p).any():
+        raise InputError("two curves must have the same sizes and realisations to be compared")
+    return (p, one), (p, two)
 
 
 def visible_from(centres: np.ndarray, lows: np.ndarray, highs: np.ndarray, theory: float) -> float:

@@ -15,12 +15,19 @@ from typing import Any
 
 import yaml
 
-from regimes import check, parameters
+from regimes import check, estimates, paths
 from regimes.check import InputError
-from regimes.scaling import Estimate
+from regimes.estimates import EXACT, SPAN, Estimate
 from regimes.store import write_atomically
 
 VERDICTS = ("reproduced", "corrected", "not reproduced", "undecided")
+MANY = 100.0  # times as many realisations: beyond, another way must be found
+AMENDED = ("was", "verdict", "why")
+KINDS = {
+    "paper": "statements of the papers",
+    "consistency": "our theory against our simulation",
+    "beyond": "beyond the papers",
+}
 MARKS = {"reproduced": "✔", "corrected": "✎", "not reproduced": "✘", "undecided": "?", None: "·"}
 
 
@@ -31,22 +38,47 @@ class Claim:
     Attributes:
         id: ``item-slug``.
         item: the figure, table or statement, as in the papers' list.
+        kind: ``paper`` (a paper says so), ``consistency`` (our theory against our simulation or closed form), ``beyond``
+            (new here).
         statement: the claim in words.
         source: paper and place.
         accept: ``(low, high)`` of the measured interval that reproduces it; either may be infinite.
+        alternative: what refutes it: the ``value`` that a plausible wrong theory, the null or the rival paper gives, and
+            ``what`` gives it. It lies outside ``accept``.
         profiles: the profiles at which it may be judged.
         corrected: ``(low, high)`` of the corrected statement, if there is one.
         erratum: its entry in ``book/errata.yml``.
+        amended: for each change of band, estimator or data after a first measurement ``was``, the ``verdict`` then, and
+            ``why``.
+
+    Raises:
+        InputError: for an unknown kind, an alternative inside ``accept``, or an amendment without its three parts.
     """
 
     id: str
     item: str
+    kind: str
     statement: str
     source: str
     accept: tuple[float, float]
+    alternative: Mapping[str, Any]
     profiles: tuple[str, ...]
     corrected: tuple[float, float] | None = None
     erratum: str | None = None
+    amended: tuple[Mapping[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        check.one_of(KINDS, kind=self.kind)
+        if set(self.alternative) != {"value", "what"} or not str(self.alternative["what"]).strip():
+            raise InputError(f"alternative must hold a value and what gives it, got {dict(self.alternative)}")
+        value = self.alternative["value"]
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise InputError(f"the value of alternative must be a finite number, got {value!r}")
+        if self.accept[0] <= value <= self.accept[1]:
+            raise InputError(f"the alternative {value:g} lies inside accept {band(self.accept)}: the claim cannot fail")
+        for change in self.amended:
+            if set(change) != set(AMENDED) or not all(str(change[part]).strip() for part in AMENDED):
+                raise InputError(f"an amendment must say {', '.join(AMENDED)}, got {dict(change)}")
 
 
 @functools.cache
@@ -56,15 +88,15 @@ def claims() -> dict[str, Claim]:
     Raises:
         InputError: for a declaration that is incomplete or declared twice.
     """
-    path = parameters.root() / "book" / "claims.yml"
+    path = paths.claims()
     found: dict[str, Claim] = {}
     for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
-        for key in ("accept", "corrected", "profiles"):
+        for key in ("accept", "corrected", "profiles", "amended"):
             if entry.get(key) is not None:
                 entry[key] = tuple(entry[key])
         try:
             claim = Claim(**entry)
-        except TypeError as error:
+        except (TypeError, InputError) as error:
             raise InputError(f"claims.yml, {entry.get('id')}: {error}") from None
         if claim.id in found:
             raise InputError(f"claims.yml declares {claim.id} twice")
@@ -99,17 +131,12 @@ def _disjoint(estimate: Estimate, band: tuple[float, float]) -> bool:
 
 def record(claim: Claim, **measured: Any) -> dict[str, Any]:
     """A ledger record: the declaration, and what was measured (``None`` throughout for a claim not measured yet)."""
-    keys = ("value", "low", "high", "n", "verdict", "profile", "data", "settings", "figure", "seconds")
-    empty = dict.fromkeys((*keys, "device", "revision", "versions"))
-    declared = {
-        "id": claim.id,
-        "item": claim.item,
-        "statement": claim.statement,
-        "source": claim.source,
-        "accept": _bounds(claim.accept),
-        "corrected": _bounds(claim.corrected) if claim.corrected else None,
-    }
-    return declared | empty | measured
+    keys = ("chapter", "value", "low", "high", "n", "interval", "verdict", "profile", "data", "settings", "figure")
+    empty = dict.fromkeys((*keys, "seconds", "device", "revision", "versions"))
+    declared = {name: getattr(claim, name) for name in ("id", "item", "kind", "statement", "source")}
+    bounds = {"accept": _bounds(claim.accept), "corrected": _bounds(claim.corrected) if claim.corrected else None}
+    rest = {"alternative": dict(claim.alternative), "erratum": claim.erratum, "amended": list(claim.amended)}
+    return declared | bounds | rest | empty | measured
 
 
 def _bounds(interval: tuple[float, float]) -> list[float | None]:
@@ -120,10 +147,13 @@ def _bounds(interval: tuple[float, float]) -> list[float | None]:
 def merge(folder: Path) -> list[dict[str, Any]]:
     """Merges the chapters' ledgers in ``folder`` into its ``ledger.json``, with every claim not measured there.
 
+    A chapter's ledger also lists each record's ``cells``; they stay there.
+
     Raises:
         InputError: for a record of a claim that is no longer declared.
     """
-    measured = {r["id"]: r for path in sorted(folder.glob("[0-9][0-9].ledger.json")) for r in read(path)}
+    files = sorted(folder.glob("[0-9][0-9].ledger.json"))
+    measured = {r["id"]: {k: v for k, v in r.items() if k != "cells"} for path in files for r in read(path)}
     for name in measured:
         check.one_of(claims(), claim=name)
     merged = [measured.get(name) or record(claim) for name, claim in claims().items()]
@@ -141,14 +171,40 @@ def write(path: Path, records: Iterable[dict[str, Any]]) -> None:
     write_atomically(path, json.dumps(list(records), indent=1, ensure_ascii=False, allow_nan=False))
 
 
-def summary(records: list[dict[str, Any]]) -> str:
-    """One sentence that counts the verdicts."""
-    counts = {verdict: sum(r["verdict"] == verdict for r in records) for verdict in VERDICTS}
-    unjudged = sum(r["verdict"] is None and r["value"] is not None for r in records)
-    rest = sum(r["value"] is None for r in records)
-    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    small = f"; {unjudged} measured but not judged at this size" if unjudged else ""
-    return f"{len(records)} claims: {said}{small}; {rest} not measured yet."
+def summary(records: Sequence[Mapping[str, Any]]) -> str:
+    """One sentence for each kind of claim, the papers' first, that counts the verdicts."""
+    parts = []
+    for kind, words in KINDS.items():
+        own = [record for record in records if record["kind"] == kind]
+        counts = {verdict: sum(r["verdict"] == verdict for r in own) for verdict in VERDICTS}
+        counts["measured but not judged at this size"] = sum(
+            r["verdict"] is None and r["value"] is not None for r in own
+        )
+        counts["not measured yet"] = sum(r["value"] is None for r in own)
+        if own:
+            parts.append(f"{len(own)} {words}: " + ", ".join(f"{n} {word}" for word, n in counts.items() if n) + ".")
+    return " ".join(parts)
+
+
+def what_decides(entry: Mapping[str, Any]) -> str:
+    """What would decide an undecided claim, from the width of its interval; empty for any other."""
+    if entry["verdict"] != "undecided":
+        return ""
+    if entry["interval"] in (EXACT, SPAN):
+        return "to decide: larger sizes, where the settings agree; more realisations change nothing"
+    estimate = Estimate(entry["value"], entry["low"], entry["high"], entry["n"])
+    ends = [estimates.deciding(estimate, _tuple(band)) for band in (entry["accept"], entry["corrected"]) if band]
+    factor = min(ends)
+    if not math.isfinite(factor) or factor > MANY:
+        return "to decide: larger sizes or a sharper estimator; the value lies on the edge of what is accepted"
+    return (
+        f"to decide: about {math.ceil(factor * entry['n'])} realisations in place of {entry['n']}, if the value stays"
+    )
+
+
+def _tuple(bounds: Sequence[float | None]) -> tuple[float, float]:
+    low, high = bounds
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def band(bounds: Sequence[float | None]) -> str:
@@ -157,6 +213,11 @@ def band(bounds: Sequence[float | None]) -> str:
     if low is None or high is None:
         return "any" if low is high else f"≥ {low:.4g}" if high is None else f"≤ {high:.4g}"
     return f"{low:.4g} … {high:.4g}"
+
+
+def rival(claim: Claim) -> str:
+    """The value that would refute a claim, and what gives it."""
+    return f"{claim.alternative['value']:.4g} ({claim.alternative['what']})"
 
 
 def measured(entry: dict[str, Any]) -> str:
@@ -185,13 +246,22 @@ def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
     word = entry["verdict"] or ("not measured yet" if entry["value"] is None else "not judged at this size")
     name = f"<code>{entry['id']}</code>"
     name = f'<a href="{link}">{name}</a>' if link else name
-    erratum = claims()[entry["id"]].erratum
-    shown = f'<a href="{errata}#erratum-{erratum}">{word}</a>' if erratum and entry["value"] is not None else word
-    corrected = f"<br><small>corrected: {band(entry['corrected'])}</small>" if entry["corrected"] else ""
-    count = f"<br><small>n = {entry['n']}</small>" if entry["n"] else ""
+    erratum = entry["erratum"] if entry["value"] is not None else None
+    shown = f'<a href="{errata}#erratum-{erratum}">{word}</a>' if erratum else word
+    rival = f"refuted by {entry['alternative']['value']:.4g}: {entry['alternative']['what']}"
+    notes = [f"corrected: {band(entry['corrected'])}"] if entry["corrected"] else []
+    count = f"n = {entry['n']}, {entry['interval']}" if entry["n"] else ""
+    changes = [f"amended; was: {c['was']} ({c['verdict']}). {c['why']}" for c in entry["amended"]]
+    kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']]}"
     return (
         f'<tr class="verdict-{word.replace(" ", "-")}">'
-        f"<td>{name} <small>{html.escape(entry['source'])}</small><br>"
-        f"{html.escape(entry['statement'])}</td><td>{band(entry['accept'])}{corrected}</td>"
-        f"<td>{measured(entry)}{count}</td><td>{MARKS[entry['verdict']]} {shown}</td></tr>"
+        f"<td>{name} {_small(entry['source'] + kind)}<br>{html.escape(entry['statement'])}{_small(*changes, new=True)}</td>"
+        f"<td>{band(entry['accept'])}{_small(*notes, rival, new=True)}</td>"
+        f"<td>{measured(entry)}{_small(count, new=True)}</td>"
+        f"<td>{MARKS[entry['verdict']]} {shown}{_small(what_decides(entry), new=True)}</td></tr>"
     )
+
+
+def _small(*lines: str, new: bool = False) -> str:
+    """Small print, each line on one of its own where ``new``."""
+    return "".join(f"{'<br>' * new}<small>{html.escape(line)}</small>" for line in lines if line)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regimes import check
+from regimes import check, paths
 from regimes.check import InputError
 
 PROFILES = ("smoke", "laptop", "paper")
@@ -29,21 +29,9 @@ class Parameter:
     meaning: str
 
 
-def root() -> Path:
-    """The book's folder: the nearest one at or above the working directory with ``chapters``, else this checkout.
-
-    Raises:
-        InputError: if there is none.
-    """
-    for folder in (Path.cwd(), *Path.cwd().parents, Path(__file__).parents[2]):
-        if (folder / "chapters" / "profiles").is_dir():
-            return folder
-    raise InputError("no book here: run this inside a checkout, where chapters/ is")
-
-
 def chapters() -> dict[str, Path]:
     """The chapters' sources by number, ``{"05": .../chapters/05_depth_convergence.py}``."""
-    return {path.name[:2]: path for path in sorted((root() / "chapters").glob("[0-9][0-9]_*.py"))}
+    return {path.name[:2]: path for path in sorted(paths.chapters().glob("[0-9][0-9]_*.py"))}
 
 
 def source(number: str) -> Path:
@@ -92,6 +80,8 @@ def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any])
     values = {name: parameter.value for name, parameter in known.items()}
     for override in (_profile(number, profile), *overrides):
         for name, value in override.items():
+            if name == "profile":
+                raise InputError(f"profile is chosen with --profile, not among the parameters; got {value!r}")
             if name not in known:
                 raise InputError(f"unknown parameter {name!r} of chapter {number}; known: {', '.join(known)}")
             values[name] = _typed(name, value, known[name].value)
@@ -101,7 +91,7 @@ def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any])
 def _profile(number: str, profile: str) -> Mapping[str, Any]:
     if profile == "laptop":
         return {}
-    return read_toml(root() / "chapters" / "profiles" / f"{profile}.toml").get(number, {})
+    return read_toml(paths.profile_file(profile)).get(number, {})
 
 
 def read_toml(path: Path) -> dict[str, Any]:

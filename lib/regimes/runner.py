@@ -20,7 +20,7 @@ import jupytext
 import nbformat
 import papermill
 
-from regimes import parameters
+from regimes import parameters, paths
 from regimes import studies as registry
 from regimes.cli import add_parameter_options, one_line_errors, overrides
 
@@ -59,7 +59,7 @@ def execute(number: str, values: Mapping[str, Any], folder: Path) -> Path:
     try:
         with _progress(folder / f"{stem}.log") as log, _environment(REGIMES_RUN=str(folder), REGIMES_LOG=str(log)):
             papermill.execute_notebook(
-                str(raw), str(partial), injected, cwd=str(parameters.root()), execution_timeout=CELL_SECONDS,
+                str(raw), str(partial), injected, cwd=str(paths.root()), execution_timeout=CELL_SECONDS,
                 progress_bar=sys.stderr.isatty(), log_output=False,
             )  # fmt: skip
     except BaseException:
@@ -139,7 +139,7 @@ def main(argv: list[str] | None = None) -> int:
         given = overrides(args)
         values = registry.resolve(args.chapter, args.profile, *given)
     name = args.name or ("custom" if any(given) else None)
-    folder = parameters.root() / ("runs" if name else "build") / (name or args.profile)
+    folder = paths.run(name) if name else paths.build(args.profile)
     warnings.filterwarnings("ignore", category=UserWarning, module="papermill")
     start = time.perf_counter()
     try:
@@ -153,7 +153,7 @@ def main(argv: list[str] | None = None) -> int:
             f"{last}\npartial notebook: {folder}/{parameters.source(args.chapter).stem}.failed.ipynb", file=sys.stderr
         )
         return 1
-    print(f"chapter {args.chapter}: {done.relative_to(parameters.root())} in {time.perf_counter() - start:.0f} s")
+    print(f"chapter {args.chapter}: {done.relative_to(paths.root())} in {time.perf_counter() - start:.0f} s")
     return 0
 
 

@@ -20,11 +20,19 @@ from typing import Any
 
 import torch
 
-from regimes import devices, parameters
+from regimes import devices, paths
 from regimes.check import InputError
 
 # the house around a study: a change here does not change its numbers
-_NOT_NUMERICS = {"regimes", "regimes.sweep", "regimes.store", "regimes.check", "regimes.parameters"}
+_NOT_NUMERICS = {
+    "regimes",
+    "regimes.sweep",
+    "regimes.store",
+    "regimes.check",
+    "regimes.parameters",
+    "regimes.paths",
+    "regimes.table",
+}
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ class Store:
     @classmethod
     def default(cls) -> "Store":
         """``$REGIMES_STORE`` where set, else ``build/cells`` in the book's folder."""
-        return cls(os.environ.get("REGIMES_STORE") or parameters.root() / "build" / "cells")
+        return cls(os.environ.get("REGIMES_STORE") or paths.cells())
 
     def _path(self, cell: Cell) -> Path:
         return self.folder / cell.study / f"v{cell.version}" / f"{cell.key()}.json"
@@ -212,7 +220,7 @@ def _is_module(name: str) -> bool:
         return False
 
 
-def provenance() -> dict[str, Any]:
+def stamp() -> dict[str, Any]:
     """Where a number comes from: device, git revision, versions of what computed it."""
     device = devices.pick()
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
@@ -233,7 +241,7 @@ def _processor() -> str:
 def revision() -> str:
     """The checkout's commit, with ``+`` where it holds uncommitted changes; ``unknown`` outside git."""
     try:
-        git = ["git", "-C", str(parameters.root())]
+        git = ["git", "-C", str(paths.root())]
         commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True)
         dirty = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError, InputError):

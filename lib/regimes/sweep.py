@@ -24,13 +24,13 @@ import torch
 
 from regimes import check
 from regimes.check import InputError
-from regimes.store import Cell, Store, agree, digest, provenance
+from regimes.store import Cell, Store, agree, digest, stamp
+from regimes.table import CELL, STAMP, Origin, names_cell, remember
 
 Setting = dict[str, Any]
 Rows = list[dict[str, Any]]
 # with less than this left to do, starting worker processes (they import torch) costs more than it saves
 _INLINE_SECONDS = 5.0
-PROVENANCE = ("seconds", "device", "revision")  # columns of every table
 _LINE_EVERY = 60.0  # seconds between progress lines where there is no terminal
 
 
@@ -126,11 +126,12 @@ def sweep(
             the cells to that Dask cluster instead.
 
     Returns:
-        A table with one row a measurement, which holds the setting, ``seed``, the measured columns and the provenance
-        columns ``seconds``, ``device``, ``revision``. Its ``attrs`` hold study, settings, total seconds and versions.
+        A table with one row a measurement, which holds the setting, ``seed``, the measured columns, the key of its
+        ``cell`` (see ``regimes.table``) and that cell's ``seconds``, ``device`` and ``revision``. ``attrs["missing"]``
+        counts the cells that the budget left out.
 
     Raises:
-        InputError: for an empty grid, or a budget that is not positive.
+        InputError: for an empty grid, a budget that is not positive, or a setting or row that uses the name ``cell``.
     """
     if not grid:
         raise InputError(f"the grid of {study.name} holds no setting")
@@ -142,10 +143,10 @@ def sweep(
     cells = [Cell(study.name, study.version, s, seed) for s, seed in _pairs(grid)]
     held = {cell: store.load(cell) for cell in cells}
     missing = [cell for cell in cells if held[cell] is None]
-    for chunk, rows, stamp in _computed(study, _chunks(missing, study.chunk), jobs, budget, len(cells)):
+    for chunk, rows, made in _computed(study, _chunks(missing, study.chunk), jobs, budget, len(cells)):
         for cell in chunk:
             own = [row for row in rows if row["seed"] == cell.seed]
-            held[cell] = store.save(cell, own, stamp | {"digest": code, "seconds": stamp["seconds"] / len(chunk)})
+            held[cell] = store.save(cell, own, made | {"digest": code, "seconds": made["seconds"] / len(chunk)})
     return _table(study, held)
 
 
@@ -170,7 +171,7 @@ def _compute(study: Study, chunk: list[Cell]) -> tuple[list[Cell], Rows, dict[st
     try:
         start = time.perf_counter()
         rows = study(chunk[0].setting, [cell.seed for cell in chunk])
-        return chunk, rows, provenance() | {"seconds": time.perf_counter() - start}
+        return chunk, rows, stamp() | {"seconds": time.perf_counter() - start}
     finally:
         torch.set_num_threads(threads)
 
@@ -233,38 +234,27 @@ def _void_changed(study: Study, store: Store, code: str) -> None:
 
 
 def _table(study: Study, held: Mapping[Cell, dict[str, Any] | None]) -> pd.DataFrame:
-    rows, stamps = [], []
+    rows, origins = [], {}
     for cell, stored in held.items():
         if stored is None:
             continue
-        stamp = stored["provenance"]
-        stamps.append(stamp)
-        extra = {key: stamp[key] for key in PROVENANCE}
+        made, key = stored["provenance"], cell.key()
+        origins[key] = Origin(
+            study.name, cell.setting, cell.seed, study.data, **{name: made[name] for name in (*STAMP, "versions")}
+        )
+        extra = {CELL: key} | {name: made[name] for name in STAMP}
         rows += [cell.setting | row | extra for row in stored["rows"]]
+        taken = [
+            name for name in (cell.setting | dict.fromkeys(n for r in stored["rows"] for n in r)) if names_cell(name)
+        ]
+        if taken:
+            raise InputError(
+                f"{study.name} names a setting or column {taken[0]!r}; {CELL!r} is the name of a row's cell"
+            )
+    remember(origins)
     table = pd.DataFrame(rows)
-    table.attrs = {
-        "study": study.name,
-        "data": study.data,
-        "settings": _summary([cell.setting | {"seeds": cell.seed} for cell in held]),
-        "seconds": sum(stamp["seconds"] for stamp in stamps),
-        "devices": sorted({stamp["device"] for stamp in stamps}),
-        "revisions": sorted({stamp["revision"] for stamp in stamps}),
-        "versions": stamps[0]["versions"] if stamps else {},
-        "missing": sum(stored is None for stored in held.values()),
-    }
+    table.attrs = {"missing": sum(stored is None for stored in held.values())}
     return table
-
-
-def _summary(settings: list[Setting]) -> Setting:
-    """Each setting's distinct values: one as itself, several as a list; the seeds as their number."""
-    distinct: dict[str, list[Any]] = {}
-    for setting in settings:
-        for name, value in setting.items():
-            seen = distinct.setdefault(name, [])
-            if value not in seen:
-                seen.append(value)
-    seeds = len(distinct.pop("seeds"))
-    return {name: values[0] if len(values) == 1 else values for name, values in distinct.items()} | {"seeds": seeds}
 
 
 class _Progress:

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from regimes import check, parameters
-from regimes.sweep import Study
+from regimes.sweep import Setting, Study
 
 
 def rooms() -> dict[str, ModuleType]:
@@ -37,12 +37,16 @@ def find(name: str) -> tuple[str, Study]:
 
 
 def resolve(
-    number: str, profile: str = "laptop", *overrides: Mapping[str, Any], study: Study | None = None
+    number: str,
+    profile: str = "laptop",
+    *overrides: Mapping[str, Any],
+    study: Study | None = None,
+    grids: dict[str, list[Setting]] | None = None,
 ) -> dict[str, Any]:
     """A chapter's parameters, resolved and validated.
 
     Every grid of the chapter (or that of one ``study``) is built, so that a value that makes no sense is named before
-    anything is computed.
+    anything is computed; ``grids`` receives them by the study's name.
 
     Raises:
         InputError: as ``parameters.resolve``, and for the first value that makes no sense.
@@ -52,5 +56,7 @@ def resolve(
     if module is not None:
         getattr(module, "check_parameters", lambda values: None)(values)
         for item in [study] if study else studies(module).values():
-            item.grid(values)
+            grid = item.grid(values)
+            if grids is not None:
+                grids[item.name] = grid
     return values

@@ -5,12 +5,13 @@ import re
 import sys
 from pathlib import Path
 
-from regimes import parameters
+from regimes import paths
 from regimes import studies as registry
 from regimes.check import InputError
 from regimes.cli import add_parameter_options, one_line_errors, overrides
-from regimes.store import Store, provenance
+from regimes.store import Store
 from regimes.sweep import Setting, Study, sweep
+from regimes.table import provenance, write_csv
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
@@ -37,7 +38,9 @@ def list_studies() -> None:
 def _study(args: argparse.Namespace) -> tuple[Study, list[Setting]]:
     """The study a command names, and its grid at the profile and parameters given."""
     number, item = registry.find(args.name)
-    return item, item.grid(registry.resolve(number, args.profile, *overrides(args), study=item))
+    grids: dict[str, list[Setting]] = {}
+    registry.resolve(number, args.profile, *overrides(args), study=item, grids=grids)
+    return item, grids[item.name]
 
 
 def run(args: argparse.Namespace) -> None:
@@ -46,9 +49,8 @@ def run(args: argparse.Namespace) -> None:
     item, grid = _study(args)
     table = sweep(item, grid, budget=budget, jobs=args.jobs)
     cells = sum(len(setting["seeds"]) for setting in grid)
-    print(
-        f"{item.name}: {cells - table.attrs['missing']} of {cells} cells stored, {table.attrs['seconds']:.1f} s in all"
-    )
+    seconds = 0.0 if table.empty else provenance(table).seconds
+    print(f"{item.name}: {cells - table.attrs['missing']} of {cells} cells stored, {seconds:.1f} s in all")
     if args.csv:
         table.to_csv(args.csv, index=False)
         print(f"wrote {args.csv}: {len(table)} rows")
@@ -60,10 +62,9 @@ def export(args: argparse.Namespace) -> None:
     table = sweep(item, grid, budget=1e-9)
     if table.empty:
         raise InputError(f"no cell of {item.name} is stored at the {args.profile} profile; run it first")
-    versions = " ".join(f"{k}={v}" for k, v in provenance()["versions"].items())
-    path = parameters.root() / "results" / f"{item.name}.csv"
+    path = paths.results() / f"{item.name}.csv"
     path.parent.mkdir(exist_ok=True)
-    table.assign(profile=args.profile, versions=versions).to_csv(path, index=False)
+    write_csv(table.assign(profile=args.profile), path)
     print(f"wrote {path}: {len(table)} rows, {table.attrs['missing']} cells missing")
 
 

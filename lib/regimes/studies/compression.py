@@ -16,7 +16,8 @@ from regimes.compression.stripe import density, time_unit
 from regimes.flow import State
 from regimes.learning_curves import compress, wrong
 from regimes.nets import Network
-from regimes.studies.lazy_feature import draw, draw_seeds
+from regimes.seeds import draw_seeds
+from regimes.studies.lazy_feature import draw
 from regimes.sweep import Rows, Setting, product, study
 from regimes.tasks import Task
 
@@ -107,7 +108,7 @@ def _checked(settings: list[Setting]) -> list[Setting]:
 
 def _drawn(setting: Setting, seeds: list[int]) -> tuple[Task, Network]:
     """Training set and initial networks of the setting, which do not depend on ``alpha`` and the end of training."""
-    weights = draw_seeds("weights", setting["p"], seeds)
+    weights = draw_seeds("weights", seeds, size=setting["p"])
     return draw(setting, "train", setting["p"], seeds), nets.one_hidden(setting["d"], setting["h"], seeds=weights)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,23 +12,18 @@ from regimes.check import InputError
 from regimes.compression import amplification
 from regimes.learning_curves import Lazy
 from regimes.nets import Network
+from regimes.seeds import draw_seeds
 from regimes.sweep import Rows, Setting, product, study
 from regimes.tasks import Task
 
 CHAPTER = "01"
 FEWEST_P = 3  # sizes that an exponent with an interval needs
 DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
-KINDS = ("train", "test", "fresh", "weights", "rotation")  # what is drawn, each from its own seeds
-
-
-def draw_seeds(kind: str, p: int, seeds: list[int]) -> list[int]:
-    """Seeds of one kind of draw, independent of those of all other kinds, sizes and realisations."""
-    return [int(np.random.SeedSequence([KINDS.index(kind), p, s]).generate_state(1)[0]) for s in seeds]
 
 
 def draw(setting: Setting, kind: str, p: int, seeds: list[int]) -> Task:
     """Points and labels ``x (S, p, d)`` of the setting's task; more test points extend fewer."""
-    seeds = draw_seeds(kind, 0 if kind == "test" else p, seeds)
+    seeds = draw_seeds(kind, seeds, size=0 if kind == "test" else p)
     if setting["shape"] == "stripe":
         return tasks.stripe(p, setting["d"], interfaces=setting["interfaces"], seed=seeds)
     shape = {name: setting[name] for name in ("d_parallel", "radius")}
@@ -117,7 +111,7 @@ def finite_curve(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _network(setting: Setting, seeds: list[int]) -> Network:
-    return nets.one_hidden(setting["d"], setting["h"], seeds=draw_seeds("weights", setting["p"], seeds))
+    return nets.one_hidden(setting["d"], setting["h"], seeds=draw_seeds("weights", seeds, size=setting["p"]))
 
 
 @dataclass(frozen=True)
@@ -252,7 +246,7 @@ def rotation(setting: Setting, seeds: list[int]) -> Rows:
     """
     train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
     network = _network(setting, seeds)
-    turn = torch.stack([tasks.rotation(setting["d"], seed=s) for s in draw_seeds("rotation", setting["p"], seeds)])
+    turn = torch.stack([tasks.rotation(setting["d"], seed=s) for s in draw_seeds("rotation", seeds, size=setting["p"])])
     # the amplification along the path, which no longer means anything, is not used
     turned = [replace(tasks.rotated(task, turn), d_parallel=1) for task in (train, test)]
     plain = train_network(network, train, test, setting, dtype=torch.float64)

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from regimes import scaling
+from regimes import estimates
 from regimes.check import InputError
-from regimes.scaling import Estimate, bootstrap, exponent, local_exponents
+from regimes.estimates import Estimate, bootstrap, exponent, local_exponents
 
 X = np.array([64.0, 128, 256, 512, 1024])
 
@@ -109,4 +109,4 @@ def test_other_bad_input():
     with pytest.raises(InputError, match="size"):
         local_exponents(X, np.ones((2, 5)), size=6)
     with pytest.raises(InputError, match="low <= value"):
-        scaling.Estimate(1, 2, 3)
+        estimates.Estimate(1, 2, 3)

@@ -1,0 +1,287 @@
+"""Estimates with intervals, and the exponents of power laws.
+
+Every interval is a 95 % interval over realisations (independent seeds) unless its ``method`` says otherwise. A realisation
+is the unit: what one realisation gives (a number, a slope) is one sample, however many points went into it, so that sizes
+which share data are not counted twice. Which estimator is right for what:
+
+- ``mean``, ``ratio``, ``exponent``: sums of many small effects. Student's t over realisations, exact for normal scatter
+  (of the logarithms, for ``ratio`` and ``exponent``), at any number of them from 2 on.
+- ``median`` and ``exponent(centre="median")``: outliers. No assumption on the scatter beyond independence; needs six
+  realisations.
+- ``jackknife``: a smooth function of means, such as a ratio of averages.
+- ``least``: the smallest of several means, such as "every step falls".
+
+``tests/test_estimates.py`` holds that each interval covers the truth in 93 to 97 % of 2000 trials, at the scatter that the
+chapters measure.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
+from scipy.stats import binom
+
+from regimes import check
+from regimes.check import InputError
+
+LEVEL = 0.95  # coverage of every interval over realisations
+EXACT, SPAN = "no scatter", "range over settings"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A measured number with its interval: ``value`` in ``[low, high]`` from ``n`` realisations.
+
+    Attributes:
+        value: the estimate.
+        low: lower end of its interval.
+        high: upper end.
+        n: how many realisations.
+        method: how the interval was made, in words.
+
+    Raises:
+        InputError: if a number is NaN or the interval does not hold the value.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int = 1
+    method: str = EXACT
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.value <= self.high:
+            raise InputError(f"an estimate needs low <= value <= high, got {self.low!r}, {self.value!r}, {self.high!r}")
+
+    def __str__(self) -> str:
+        """The value with its interval; without it where they agree to six digits."""
+        width = self.high - self.low
+        scale = max(abs(self.low), abs(self.high))
+        if not math.isfinite(width) or scale == 0:
+            return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]" if width else f"{self.value:.6g}"
+        if width < 1e-5 * scale:
+            return f"{self.value:.6g}"
+        digits = max(2, 2 + math.floor(math.log10(2 * scale / width)))
+        return f"{self.value:.{digits}g} [{self.low:.{digits}g}, {self.high:.{digits}g}]"
+
+    def __neg__(self) -> "Estimate":
+        """The estimate of ``-value``, e.g. a learning-curve exponent ``beta`` from a slope."""
+        return Estimate(-self.value, -self.high, -self.low, self.n, self.method)
+
+    @classmethod
+    def exact(cls, value: float, error: float = 0.0, n: int = 1) -> "Estimate":
+        """A number known to ``± error`` without sampling (``error``: a bound on its numerical error)."""
+        return cls(float(value), float(value) - error, float(value) + error, n)
+
+    @classmethod
+    def span(cls, values: np.ndarray) -> "Estimate":
+        """The mean and the whole range of numbers without scatter, one a setting."""
+        values = _samples(values)
+        return cls(float(values.mean()), float(values.min()), float(values.max()), len(values), SPAN)
+
+
+def mean(samples: np.ndarray) -> Estimate:
+    """The mean over realisations, with Student's t interval.
+
+    Args:
+        samples: ``(n,)``, one number a realisation. A single one shows no scatter: its interval is infinite.
+
+    Raises:
+        InputError: if there is no realisation, or a sample is NaN or infinite.
+    """
+    return _student(_samples(samples), "mean, Student's t")
+
+
+def ratio(samples: np.ndarray) -> Estimate:
+    """The geometric mean over realisations: Student's t on the logarithms.
+
+    Args:
+        samples: ``(n,)`` positive numbers, one a realisation, such as one error over another.
+
+    Raises:
+        InputError: as ``mean``, and for a sample that is not positive.
+    """
+    samples = _samples(samples)
+    if not (samples > 0).all():
+        raise InputError(f"a geometric mean needs samples above 0, got {samples.min():g}")
+    logs = _student(np.log(samples), "")
+    return Estimate(*(math.exp(v) for v in (logs.value, logs.low, logs.high)), logs.n, "geometric mean, Student's t")
+
+
+def median(samples: np.ndarray) -> Estimate:
+    """The median over realisations, with the interval between two order statistics.
+
+    The interval from the k-th smallest to the k-th largest sample holds the median with a binomial probability; between
+    the two ``k`` on either side of 95 % it is interpolated. Fewer than six realisations allow none: it is then infinite.
+
+    Source: Hettmansperger and Sheather, Statistics & Probability Letters 4 (1986) 75.
+
+    Raises:
+        InputError: as ``mean``.
+    """
+    samples = np.sort(_samples(samples))
+    n = len(samples)
+    value = float(np.median(samples))
+    method = "median, order statistics"
+    covers = lambda k: 1 - 2 * binom.cdf(k - 1, n, 0.5)  # noqa: E731 of [x_(k), x_(n+1-k)]
+    if n < 2 or covers(1) < LEVEL:
+        return Estimate(value, -math.inf, math.inf, n, method)
+    k = next(k for k in range(1, n) if covers(k + 1) < LEVEL)
+    share = (covers(k) - LEVEL) / (covers(k) - covers(k + 1))
+    weight = (n - k) * share / (k + (n - 2 * k) * share)
+    low = (1 - weight) * samples[k - 1] + weight * samples[k]
+    high = (1 - weight) * samples[n - k] + weight * samples[n - k - 1]
+    return Estimate(value, min(float(low), value), max(float(high), value), n, method)
+
+
+def jackknife(samples: np.ndarray, statistic: Callable[[np.ndarray], float]) -> Estimate:
+    """A smooth function of averages over realisations, with Student's t interval on the jackknife's error.
+
+    Args:
+        samples: ``(n, ...)``, one realisation a row.
+        statistic: maps an array of that shape, with any number of rows, to a number: smooth in the rows' averages (no
+            median, no maximum).
+
+    Raises:
+        InputError: as ``mean``.
+    """
+    samples = _samples(samples, ndim=None)
+    n, value = len(samples), float(statistic(samples))
+    if n < 2:
+        return Estimate(value, -math.inf, math.inf, n, "jackknife, Student's t")
+    without = np.array([statistic(np.delete(samples, row, axis=0)) for row in range(n)])
+    error = math.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
+    half = _quantile(n) * error
+    return Estimate(value, value - half, value + half, n, "jackknife, Student's t")
+
+
+def least(samples: np.ndarray) -> Estimate:
+    """The smallest of several means over the same realisations, with Student's t intervals of all.
+
+    Args:
+        samples: ``(n, k)``, one realisation a row; the claim "each of ``k`` differences is positive" needs the least.
+
+    Raises:
+        InputError: as ``mean``.
+    """
+    samples = _samples(samples, ndim=2)
+    means = [_student(column, "") for column in samples.T]
+    ends = (min(getattr(m, end) for m in means) for end in ("value", "low", "high"))
+    return Estimate(*ends, len(samples), "least of means, Student's t")
+
+
+def exponent(
+    x: np.ndarray, y: np.ndarray, *, window: tuple[float, float] | None = None, centre: str = "mean"
+) -> Estimate:
+    """The exponent ``b`` of ``y ~ x^b``: each realisation's least-squares slope of ``log y`` on ``log x``, averaged.
+
+    The mean of the slopes is the pooled least-squares fit over all points, with a level for each realisation; its
+    interval is Student's t over realisations. A learning curve ``error ~ p^(-beta)`` has ``beta = -exponent(p, error)``.
+
+    Args:
+        x: ``(k,)`` positive abscissae.
+        y: ``(n, k)`` positive, one realisation a row, or ``(k,)`` for a single one (whose interval is infinite).
+        window: use only ``window[0] <= x <= window[1]``; ``None``: all.
+        centre: ``"mean"`` of the slopes, or ``"median"`` where outliers call for it.
+
+    Raises:
+        InputError: for shapes that do not match, fewer than two abscissae in the window, or an ``x`` or ``y`` that is not
+            positive and finite (no logarithm).
+    """
+    check.one_of(("mean", "median"), centre=centre)
+    found = slopes(x, y, window=window)
+    if centre == "median":
+        return median(found)
+    return _student(found, "pooled fit of logarithms, Student's t")
+
+
+def slopes(x: np.ndarray, y: np.ndarray, *, window: tuple[float, float] | None = None) -> np.ndarray:
+    """The exponent of each realisation, ``(n,)``, for ``exponent`` and for differences of exponents.
+
+    Args:
+        x: as in ``exponent``.
+        y: as in ``exponent``.
+        window: as in ``exponent``.
+
+    Raises:
+        InputError: as ``exponent``.
+    """
+    x, y = np.asarray(x, dtype=float), np.atleast_2d(np.asarray(y, dtype=float))
+    if x.ndim != 1 or y.ndim != 2 or y.shape[1] != len(x) or len(y) == 0:
+        raise InputError(f"y must have shape (realisations, len(x)), got x {x.shape} and y {y.shape}")
+    if window is not None:
+        kept = (window[0] <= x) & (x <= window[1])
+        x, y = x[kept], y[:, kept]
+    for name, values in {"x": x, "y": y}.items():
+        if not (np.isfinite(values).all() and (values > 0).all()):
+            raise InputError(f"{name} must be positive and finite to have a logarithm")
+    if len(np.unique(x)) < 2:
+        raise InputError(f"an exponent needs at least two distinct x in the window {window}, got {len(np.unique(x))}")
+    log_x = np.log(x) - np.log(x).mean()
+    return np.log(y) @ log_x / (log_x @ log_x)
+
+
+def local_exponents(
+    x: np.ndarray, y: np.ndarray, *, size: int = 4, centre: str = "mean"
+) -> list[tuple[float, Estimate]]:
+    """Exponents over sliding windows of ``size`` neighbouring abscissae.
+
+    Args:
+        x: ``(k,)`` distinct positive abscissae, in any order.
+        y: ``(n, k)``, one realisation a row.
+        size: abscissae a window, at least 2 and at most ``k``.
+        centre: as in ``exponent``.
+
+    Returns:
+        ``k - size + 1`` pairs: the geometric mean of the window's abscissae, and the exponent there.
+
+    Raises:
+        InputError: as ``exponent``, and for a ``size`` below 2 or above ``k``.
+    """
+    check.integer(2, size=size)
+    x, y = np.asarray(x, dtype=float), np.atleast_2d(np.asarray(y, dtype=float))
+    if size > len(x):
+        raise InputError(f"size must be at most the number of abscissae, {len(x)}, got {size}")
+    order = np.argsort(x)
+    windows = [order[start : start + size] for start in range(len(x) - size + 1)]
+    return [(float(np.exp(np.log(x[w]).mean())), exponent(x[w], y[:, w], centre=centre)) for w in windows]
+
+
+def deciding(estimate: Estimate, accept: tuple[float, float]) -> float:
+    """How many times as many realisations would decide, if the value stayed: ``(half-width / distance to the bound)²``.
+
+    The distance is that of the value from the nearest end of ``accept``; infinite where there is one realisation or where
+    the value lies on the bound.
+
+    Raises:
+        InputError: for a band without an end.
+    """
+    ends = [end for end in accept if math.isfinite(end)]
+    if not ends:
+        raise InputError("a band without an end is always decided")
+    end = min(ends, key=lambda end: abs(estimate.value - end))
+    distance = abs(estimate.value - end)
+    half = estimate.high - estimate.value if end > estimate.value else estimate.value - estimate.low
+    return (half / distance) ** 2 if distance and math.isfinite(half) else math.inf
+
+
+def _samples(samples: np.ndarray, ndim: int | None = 1) -> np.ndarray:
+    samples = np.asarray(samples, dtype=float)
+    if samples.ndim == 0 or (ndim is not None and samples.ndim != ndim) or samples.size == 0:
+        shape = {None: "(realisations, ...)", 1: "(realisations,)", 2: "(realisations, k)"}[ndim]
+        raise InputError(f"samples must have shape {shape}, at least one realisation, got shape {samples.shape}")
+    if not np.isfinite(samples).all():
+        raise InputError("samples must hold no NaN and no infinity")
+    return samples
+
+
+def _quantile(n: int) -> float:
+    return float(stdtrit(n - 1, (1 + LEVEL) / 2))
+
+
+def _student(samples: np.ndarray, method: str) -> Estimate:
+    n, value = len(samples), float(samples.mean())
+    half = _quantile(n) * float(samples.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
+    return Estimate(value, value - half, value + half, n, method)

@@ -1,0 +1,62 @@
+"""Where things lie: the one module that knows the book's folders."""
+
+from pathlib import Path
+
+from regimes.check import InputError
+
+
+def root() -> Path:
+    """The book's folder: the nearest one at or above the working directory with ``chapters``, else this checkout.
+
+    Raises:
+        InputError: if there is none.
+    """
+    for folder in (Path.cwd(), *Path.cwd().parents, Path(__file__).parents[2]):
+        if (folder / "chapters" / "profiles").is_dir():
+            return folder
+    raise InputError("no book here: run this inside a checkout, where chapters/ is")
+
+
+def chapters() -> Path:
+    """The chapters' sources, and the notebooks that a build lays beside them."""
+    return root() / "chapters"
+
+
+def profile_file(profile: str) -> Path:
+    """The values by which a profile differs from the laptop's."""
+    return chapters() / "profiles" / f"{profile}.toml"
+
+
+def build(profile: str) -> Path:
+    """Executed notebooks, ledgers and pages of one profile."""
+    return root() / "build" / profile
+
+
+def cells() -> Path:
+    """The cell store where ``$REGIMES_STORE`` names no other."""
+    return root() / "build" / "cells"
+
+
+def run(name: str) -> Path:
+    """A run with changed parameters."""
+    return root() / "runs" / name
+
+
+def results() -> Path:
+    """What is kept under version control: the ledger of the last full run, tables at the papers' sizes."""
+    return root() / "results"
+
+
+def claims() -> Path:
+    """The declared claims."""
+    return root() / "book" / "claims.yml"
+
+
+def errata() -> Path:
+    """The errata."""
+    return root() / "book" / "errata.yml"
+
+
+def generated() -> Path:
+    """Parts of pages that are written from the ledger."""
+    return root() / "book" / "_generated"

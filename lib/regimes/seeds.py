@@ -1,0 +1,31 @@
+"""Seeds by one convention: every draw has a kind, a size and a realisation, and no two of them share a generator.
+
+Two draws that must be the same (the training set of a network and of its kernel) name the same three; anything else
+differs in at least one of them.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regimes import check
+
+# what is drawn; new kinds go to the end, so that the numbers of the others stay
+KINDS = ("train", "test", "fresh", "weights", "rotation", "labels", "pairs", "batch", "direction", "noise")
+
+
+def draw_seeds(kind: str, seeds: Sequence[int], *, size: int = 0) -> list[int]:
+    """The generators' seeds of one kind of draw: one for each realisation, independent of all other kinds and sizes.
+
+    Args:
+        kind: what is drawn, one of ``KINDS``.
+        seeds: realisations, whole numbers from 0 on.
+        size: separates draws of one kind and realisation, such as training sets of different sizes; with 0 for all
+            sizes, larger sets extend smaller ones.
+
+    Raises:
+        InputError: for an unknown kind, or a seed or size that is not a whole number from 0 on.
+    """
+    check.one_of(KINDS, kind=kind)
+    check.integer(0, size=size, **{f"seeds[{i}]": seed for i, seed in enumerate(seeds)})
+    return [int(np.random.SeedSequence([KINDS.index(kind), size, s]).generate_state(1)[0]) for s in seeds]
