@@ -13,7 +13,7 @@ import inspect
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -71,8 +71,6 @@ def here(known: Code) -> str:
 def file(function: Callable[..., Any]) -> Path | None:
     """The file that defines a function; ``None`` for one typed into a notebook or an interpreter."""
     path = Path(inspect.unwrap(function).__code__.co_filename)
-    if function.__module__ == "__main__" and getattr(sys.modules["__main__"], "__file__", None) is None:
-        return None
     return path.resolve() if path.is_file() else None
 
 
@@ -154,7 +152,7 @@ def _closure(name: str, folder: Path | None, found: set[str]) -> None:
         return
     found.add(name)
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for imported in _imports(bare_tree(path.read_text(encoding="utf-8")), package):
+    for imported in _imports(path.read_text(encoding="utf-8"), package):
         _closure(imported, folder, found)
 
 
@@ -167,22 +165,24 @@ def _counts(name: str, folder: Path | None) -> bool:
     return path is not None and path.resolve().is_relative_to(folder) and "site-packages" not in path.parts
 
 
-def _imports(tree: ast.Module, package: str) -> Iterator[str]:
-    """Names of the modules that a tree may import."""
-    for node in ast.walk(tree):
+@functools.cache
+def _imports(text: str, package: str) -> frozenset[str]:
+    """Names of the modules that a source may import."""
+    names = set()
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             above = package.rsplit(".", node.level - 1)[0] if node.level else ""
             base = ".".join(part for part in (above, node.module) if part)
-            yield base
-            yield from (f"{base}.{alias.name}" for alias in node.names)
+            names |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
+    return frozenset(names)
 
 
 def _script(path: Path) -> tuple[str, set[str]]:
     """Digest of a script, and the modules it imports."""
     text = path.read_text(encoding="utf-8")
-    return _bare_digest(text), set(_imports(bare_tree(text), ""))
+    return _bare_digest(text), set(_imports(text, ""))
 
 
 def _typed(function: Callable[..., Any]) -> tuple[str, set[str]]:

@@ -153,11 +153,10 @@ class Store:
 
     def _move(self, name: str, to: str) -> None:
         """Moves a file into a folder of the store, under a new name if that is taken; no matter if it is gone."""
-        target = self.folder / to / name
-        while target.exists():
-            target = target.with_name(f"{name.rpartition('/')[2]}.{secrets.token_hex(3)}")
         with writing(self.folder):
-            target.parent.mkdir(parents=True, exist_ok=True)
+            target = self._place(f"{to}/{name}")
+            while target.exists():
+                target = target.with_name(f"{name.rpartition('/')[2]}.{secrets.token_hex(3)}")
             with contextlib.suppress(FileNotFoundError):
                 os.replace(self.folder / name, target)
 
@@ -188,7 +187,15 @@ class Store:
         with writing(self.folder):
             self._check_there()
             with ThreadPoolExecutor(min(_WRITERS, len(texts))) as pool:
-                list(pool.map(lambda item: write_atomically(self.folder / item[0], item[1]), texts.items()))
+                list(pool.map(lambda item: _replace(self._place(item[0]), item[1]), texts.items()))
+
+    def _place(self, name: str) -> Path:
+        """Where a file of the store goes; makes its folders, but never the store, which may have vanished."""
+        path = self.folder
+        for part in name.split("/")[:-1]:
+            path /= part
+            path.mkdir(exist_ok=True)
+        return self.folder / name
 
     def claim(self, name: str, *, wait: bool = False) -> FileLock | None:
         """The lock of that name, to be given back with ``free``; ``None`` if another process holds it.
@@ -200,9 +207,7 @@ class Store:
         """
         with writing(self.folder):
             self._check_there()
-            path = self.folder / "locks" / f"{name}.lock"
-            path.parent.mkdir(exist_ok=True)
-            lock = FileLock(path, thread_local=False)
+            lock = FileLock(self._place(f"locks/{name}.lock"), thread_local=False)
             try:
                 return lock.acquire(blocking=wait).lock
             except Timeout:
@@ -250,24 +255,24 @@ class Store:
                     if standing is not None:
                         self._move(name, f"void/{standing['provenance']['digest']}")
                     with writing(self.folder):
-                        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
-                        os.replace(folder / name, self.folder / name)
+                        os.replace(folder / name, self._place(name))
                     count += 1
         return count
 
-    def _agreement(self, study: str, old: str, new: str) -> Path:
-        return self.folder / study / "agree" / f"{old}-{new}"
+    @staticmethod
+    def _agreement(study: str, old: str, new: str) -> str:
+        return f"{study}/agree/{old}-{new}"
 
     def accept(self, study: str, old: str, new: str, values: set[str]) -> None:
         """Notes that cells of digest ``old`` with these values of axes stand under the code of digest ``new``."""
         every = sorted(values | self.accepted(study, old, new))
         with writing(self.folder):
-            write_atomically(self._agreement(study, old, new), json.dumps(every))
+            _replace(self._place(self._agreement(study, old, new)), json.dumps(every))
 
     def accepted(self, study: str, old: str, new: str) -> set[str]:
         """What ``accept`` has noted for this pair."""
         try:
-            noted = json.loads(self._agreement(study, old, new).read_text(encoding="utf-8"))
+            noted = json.loads((self.folder / self._agreement(study, old, new)).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return set()
         return set(noted) if isinstance(noted, list) else set()
@@ -293,6 +298,10 @@ def free(lock: FileLock) -> None:
 def write_atomically(path: Path, text: str) -> None:
     """Writes a file whole or not at all; it is on disk when this returns."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    _replace(path, text)
+
+
+def _replace(path: Path, text: str) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with partial.open("w", encoding="utf-8") as file:
