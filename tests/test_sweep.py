@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import joblib
 import pandas as pd
@@ -72,21 +73,21 @@ def table_of(process):
     return pd.DataFrame(json.loads(out))
 
 
+def state(pid):
+    """A process's state and parent; ``None`` where there is none."""
+    try:
+        found = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return found[0], int(found[1])
+
+
 def children(parent):
-    """Processes whose parent is ``parent``, and what they were started as."""
-    found = []
-    for path in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            stat = open(f"/proc/{path}/stat").read()
-        except OSError:
-            continue
-        if int(stat.rpartition(")")[2].split()[1]) == parent:
-            found.append(int(path))
-    return found
+    return [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and (state(pid) or (0, 0))[1] == parent]
 
 
 def alive(pids):
-    return [pid for pid in pids if os.path.exists(f"/proc/{pid}") and "\tZ" not in open(f"/proc/{pid}/status").read()]
+    return [pid for pid in pids if (state(pid) or "Z")[0] != "Z"]
 
 
 def test_killed_sweep_resumes_without_losing_or_repeating_a_cell_and_leaves_no_worker(room):
