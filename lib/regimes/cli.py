@@ -3,6 +3,7 @@
 import argparse
 import ast
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,9 +44,13 @@ def _literal(text: str) -> Any:
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turns an InputError into one line on stderr and exit code 2."""
+    """Turns an InputError into one line on stderr and exit code 2; a reader who closes the pipe ends it in silence."""
     try:
         yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed at exit
+        sys.exit(1)
     except InputError as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)

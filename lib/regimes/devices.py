@@ -1,24 +1,40 @@
-"""Where tensors live: ``device="auto"`` picks CUDA where there is one; ``$REGIMES_DEVICE`` overrides it."""
+"""Where tensors live: ``device="auto"`` picks CUDA where there is one; ``$REGIMES_DEVICE`` overrides it.
 
+Within ``allowed("cpu")``, where a study runs that gains nothing from CUDA, ``"auto"`` is the CPU on every machine.
+"""
+
+import contextlib
 import ctypes
+import functools
 import os
+import platform
+import re
 import sys
+from collections.abc import Iterator
+from contextvars import ContextVar
+from pathlib import Path
 
 import torch
 
 from regimes.check import InputError
+
+_ALLOWED: ContextVar[str] = ContextVar("allowed", default="any")
+_PICKED: ContextVar[set[torch.device] | None] = ContextVar("picked", default=None)
 
 
 def pick(device: str | torch.device = "auto") -> torch.device:
     """The device a name stands for.
 
     Args:
-        device: ``"auto"`` (CUDA if present, else CPU; ``$REGIMES_DEVICE`` decides where set), or any torch device name.
+        device: ``"auto"`` (CUDA if present and ``allowed``, else CPU; ``$REGIMES_DEVICE`` decides where set), or any
+            torch device name.
 
     Raises:
         InputError: for CUDA on a machine without it, or a name torch does not know.
     """
-    if device == "auto":
+    if device == "auto" and _ALLOWED.get() == "cpu":
+        device = "cpu"
+    elif device == "auto":
         device = os.environ.get("REGIMES_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
         picked = torch.device(device)
@@ -26,7 +42,43 @@ def pick(device: str | torch.device = "auto") -> torch.device:
         raise InputError(f"device must be auto, cpu, cuda or cuda:N, got {device!r}") from None
     if picked.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f"device {device!r} was asked for, but this machine has no CUDA device")
+    used = _PICKED.get()
+    if used is not None:
+        used.add(picked)
     return picked
+
+
+@contextlib.contextmanager
+def allowed(device: str) -> Iterator[set[torch.device]]:
+    """What runs inside may use ``device`` (``"cpu"`` or ``"any"``); gives the set of devices that it picks."""
+    used: set[torch.device] = set()
+    tokens = _ALLOWED.set(device), _PICKED.set(used)
+    try:
+        yield used
+    finally:
+        _ALLOWED.reset(tokens[0])
+        _PICKED.reset(tokens[1])
+
+
+def kind(device: str) -> str:
+    """The class of device, ``"cpu"`` or ``"cuda"``, on which this machine runs a study that may use ``device``."""
+    with allowed(device):
+        return pick().type
+
+
+def names(used: set[torch.device]) -> str:
+    """The names of the CUDA devices among those used, else that of the processor."""
+    cuda = sorted({torch.cuda.get_device_name(device) for device in used if device.type == "cuda"})
+    return ", ".join(cuda) or _processor()
+
+
+@functools.cache
+def _processor() -> str:
+    try:
+        found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    except OSError:
+        found = None
+    return found[1] if found else platform.processor() or platform.machine()
 
 
 def reuse_memory() -> None:

@@ -1,38 +1,39 @@
-"""The cell store: one small JSON file a finished cell, written whole or not at all, with where it came from."""
+"""The cell store: one small JSON file a finished cell, written whole or not at all, with where it came from.
 
-import ast
+A file holds its own key and a checksum. What is truncated, edited, of another cell, or no file at all, is moved to
+``damaged/``; what changed code has made void is moved to ``void/``. Nothing is deleted.
+"""
+
+import contextlib
 import functools
 import hashlib
-import importlib.util
-import inspect
 import json
 import math
 import os
 import platform
 import re
+import secrets
 import subprocess
-import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock, Timeout
 
 from regimes import devices, paths
 from regimes.check import InputError
 
-# the house around a study: a change here does not change its numbers
-_NOT_NUMERICS = {
-    "regimes",
-    "regimes.sweep",
-    "regimes.store",
-    "regimes.check",
-    "regimes.parameters",
-    "regimes.paths",
-    "regimes.table",
-}
+Record = dict[str, Any]
+_PROVENANCE = {"device", "class", "revision", "versions", "seconds", "digest"}
+_WRITERS = 8  # threads that write cells at once: each waits for the disk
+
+
+class Damaged(ValueError):
+    """What lies under a cell's name is not that cell; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,52 @@ class Cell:
         parts = [self.study, self.version, self.setting] + ([self.seed] if seed else [])
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
 
+    @property
+    def name(self) -> str:
+        """Where its file lies in a store or an archive."""
+        return f"{self.study}/v{self.version}/{self.key()}.json"
+
+
+def encode(cell: Cell, rows: list[dict[str, Any]], provenance: dict[str, Any]) -> str:
+    """A cell's file: the cell, its rows and provenance, its key, and the checksum of all this."""
+    record = {"key": cell.key(), "study": cell.study, "version": cell.version, "setting": cell.setting}
+    record |= {"seed": cell.seed, "rows": rows, "provenance": provenance}
+    plain = json.loads(json.dumps(record, default=_plain))
+    return json.dumps(plain | {"checksum": _checksum(plain)})
+
+
+def decode(text: str, name: str) -> Record:
+    """The record that a cell's file of this ``name`` holds.
+
+    Raises:
+        Damaged: unless it is a whole, unchanged cell, and the one its name says.
+    """
+    try:
+        record = json.loads(text)
+        cell = Cell(record["study"], record["version"], record["setting"], record["seed"])
+        rest = {name: value for name, value in record.items() if name != "checksum"}
+        if record["checksum"] != _checksum(rest):
+            raise Damaged("its checksum is not that of its content")
+        if not name == cell.name == f"{cell.study}/v{cell.version}/{record['key']}.json":
+            raise Damaged("it is another cell's")
+        if not isinstance(record["rows"], list) or not record["provenance"].keys() >= _PROVENANCE:
+            raise Damaged("it lacks rows or provenance")
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        raise error if isinstance(error, Damaged) else Damaged("it is not a whole cell") from None
+    return record
+
+
+def _checksum(record: Record) -> str:
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
 
 class Store:
     """A folder of cells, ``folder/study/vN/key.json``.
+
+    Attributes:
+        folder: where they lie.
+        aside: what this object has moved to ``damaged/``: names and reasons.
 
     Raises:
         InputError: if the folder cannot be made.
@@ -59,8 +103,10 @@ class Store:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        self.aside: list[tuple[str, str]] = []
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            self._identity = self._stat()
         except OSError as error:
             raise InputError(f"the cell store {self.folder} cannot be made: {error.strerror}") from None
 
@@ -69,96 +115,219 @@ class Store:
         """``$REGIMES_STORE`` where set, else ``build/cells`` in the book's folder."""
         return cls(os.environ.get("REGIMES_STORE") or paths.cells())
 
-    def _path(self, cell: Cell) -> Path:
-        return self.folder / cell.study / f"v{cell.version}" / f"{cell.key()}.json"
+    def _stat(self) -> tuple[int, int]:
+        found = self.folder.stat()
+        return found.st_dev, found.st_ino
 
-    def load(self, cell: Cell) -> dict[str, Any] | None:
-        """The stored record ``{cell fields, rows, provenance}``, or ``None``."""
-        path = self._path(cell)
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    def __contains__(self, cell: Cell) -> bool:
+        return (self.folder / cell.name).exists()
 
-    def save(self, cell: Cell, rows: list[dict[str, Any]], stamp: dict[str, Any]) -> dict[str, Any]:
-        """Stores a finished cell atomically and returns its record, as ``load`` would."""
-        record = {
-            "study": cell.study,
-            "version": cell.version,
-            "setting": cell.setting,
-            "seed": cell.seed,
-            "rows": rows,
-            "provenance": stamp,
-        }
-        text = json.dumps(record, default=_plain)
-        write_atomically(self._path(cell), text)
-        return json.loads(text)
-
-    def _records(self, study: str, version: int) -> Iterator[tuple[Path, dict[str, Any]]]:
-        for path in sorted((self.folder / study / f"v{version}").glob("*.json")):
-            yield path, json.loads(path.read_text(encoding="utf-8"))
-
-    def cheapest_by_digest(self, study: str, version: int) -> dict[str, Cell]:
-        """For each code digest among a study's cells, the one that took the least time."""
-        best: dict[str, tuple[float, Cell]] = {}
-        for _, record in self._records(study, version):
-            stamp = record["provenance"]
-            cell = Cell(study, version, record["setting"], record["seed"])
-            if stamp["digest"] not in best or stamp["seconds"] < best[stamp["digest"]][0]:
-                best[stamp["digest"]] = (stamp["seconds"], cell)
-        return {code: cell for code, (_, cell) in best.items()}
-
-    def void(self, study: str, version: int, code: str) -> int:
-        """Removes a study's cells of one digest; returns how many there were."""
-        old = [path for path, record in self._records(study, version) if record["provenance"]["digest"] == code]
-        for path in old:
-            path.unlink()
-        return len(old)
-
-    def _agreement(self, study: str, old: str, new: str) -> Path:
-        return self.folder / study / "agree" / f"{old}-{new}"
-
-    def accept(self, study: str, old: str, new: str) -> None:
-        """Notes that cells of digest ``old`` were found to agree with the code of digest ``new``."""
-        write_atomically(self._agreement(study, old, new), "")
-
-    def accepted(self, study: str, old: str, new: str) -> bool:
-        """Whether ``accept`` has noted this pair."""
-        return self._agreement(study, old, new).exists()
-
-    def pack(self, archive: str | Path) -> int:
-        """Writes all cells into one ``.tar.gz``; returns how many."""
-        paths = sorted(self.folder.glob("*/v*/*.json"))
-        with tarfile.open(archive, "w:gz") as tar:
-            for path in paths:
-                tar.add(path, arcname=str(path.relative_to(self.folder)))
-        return len(paths)
-
-    def add(self, archive: str | Path) -> int:
-        """Adds the cells of an archive that this store lacks; returns how many.
+    def read(self, cell: Cell) -> Record | None:
+        """The stored record, or ``None``; nothing is moved.
 
         Raises:
-            InputError: if the archive cannot be read.
+            Damaged: if what lies there is not this cell.
         """
+        return self._read(cell.name)
+
+    def _read(self, name: str) -> Record | None:
         try:
-            with tarfile.open(archive) as tar:
-                fresh = [m for m in tar.getmembers() if m.isfile() and not (self.folder / m.name).exists()]
-                tar.extractall(self.folder, members=fresh, filter="data")
-        except (OSError, tarfile.TarError) as error:
-            raise InputError(f"the cell archive {archive} cannot be read: {error}") from None
-        return len(fresh)
+            return decode((self.folder / name).read_text(encoding="utf-8"), name)
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError):
+            raise Damaged("it is no file that can be read") from None
+
+    def load(self, cell: Cell) -> Record | None:
+        """The stored record ``{cell fields, rows, provenance}``, or ``None``; what is damaged is moved aside."""
+        return self.load_name(cell.name)
+
+    def load_name(self, name: str) -> Record | None:
+        """As ``load``, by the name of the cell's file."""
+        try:
+            return self._read(name)
+        except Damaged as error:
+            self._move(name, "damaged")
+            self.aside.append((name, str(error)))
+            return None
+
+    def _move(self, name: str, to: str) -> None:
+        """Moves a file into a folder of the store, under a new name if that is taken; no matter if it is gone."""
+        with writing(self.folder):
+            target = self._place(f"{to}/{name}")
+            while target.exists():
+                target = target.with_name(f"{name.rpartition('/')[2]}.{secrets.token_hex(3)}")
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(self.folder / name, target)
+
+    def save(self, cell: Cell, rows: list[dict[str, Any]], provenance: dict[str, Any]) -> Record:
+        """Stores a finished cell and returns its record, as ``load`` would.
+
+        Raises:
+            InputError: as ``save_all``.
+        """
+        return self.save_all([(cell, rows, provenance)])[0]
+
+    def save_all(self, cells: Sequence[tuple[Cell, list[dict[str, Any]], dict[str, Any]]]) -> list[Record]:
+        """Stores finished cells, each whole or not at all and on disk when this returns; gives their records.
+
+        Raises:
+            InputError: if the store has vanished or cannot be written (a full disk); what was stored stays.
+        """
+        texts = {item[0].name: encode(*item) for item in cells}
+        self.write(texts)
+        return [json.loads(text) for text in texts.values()]
+
+    def write(self, texts: Mapping[str, str]) -> None:
+        """Writes files of cells, by name.
+
+        Raises:
+            InputError: as ``save_all``.
+        """
+        with writing(self.folder):
+            self._check_there()
+            with ThreadPoolExecutor(min(_WRITERS, len(texts))) as pool:
+                list(pool.map(lambda item: _replace(self._place(item[0]), item[1]), texts.items()))
+
+    def _place(self, name: str) -> Path:
+        """Where a file of the store goes; makes its folders, but never the store, which may have vanished."""
+        path = self.folder
+        for part in name.split("/")[:-1]:
+            path /= part
+            path.mkdir(exist_ok=True)
+        return self.folder / name
+
+    def claim(self, name: str, *, wait: bool = False) -> FileLock | None:
+        """The lock of that name, to be given back with ``free``; ``None`` if another process holds it.
+
+        A lock dies with the process that holds it.
+
+        Raises:
+            InputError: if the store cannot be written.
+        """
+        with writing(self.folder):
+            self._check_there()
+            lock = FileLock(self._place(f"locks/{name}.lock"), thread_local=False)
+            try:
+                return lock.acquire(blocking=wait).lock
+            except Timeout:
+                return None
+
+    def _check_there(self) -> None:
+        if self._stat() != self._identity:
+            raise FileNotFoundError(2, "it was replaced by another folder")
+
+    def records(self, study: str, version: int) -> Iterator[tuple[str, Record]]:
+        """Names and records of all whole cells of a study; what is damaged is moved aside."""
+        for name in self._names(self.folder, f"{study}/v{version}"):
+            record = self.load_name(name)
+            if record is not None:
+                yield name, record
+
+    @staticmethod
+    def _names(folder: Path, under: str = "*/v*") -> list[str]:
+        found = folder.glob(f"{under}/*.json")
+        return sorted(str(path.relative_to(folder)) for path in found)
+
+    def names(self) -> list[str]:
+        """The names of all cells, in order."""
+        return [name for name in self._names(self.folder) if re.fullmatch(r"[^/]+/v\d+/[^/]+", name)]
+
+    def void(self, study: str, version: int, code: str, kind: str) -> int:
+        """Moves a study's cells of one digest and device class to ``void/``; returns how many there were."""
+        made = {"digest": code, "class": kind}
+        old = [name for name, record in self.records(study, version) if made.items() <= record["provenance"].items()]
+        for name in old:
+            self._move(name, f"void/{code}")
+        return len(old)
+
+    def restore(self, study: str, code: str = "") -> int:
+        """Brings back void cells: those of the present ``code``, and others that the store has none in place of.
+
+        A cell that one of the present code takes the place of becomes void. Returns how many came back.
+        """
+        folders = [path for path in (self.folder / "void").glob("*") if path.is_dir()]
+        count = 0
+        for folder in sorted(folders, key=lambda path: (path.name != code, path.name)):
+            for name in self._names(folder, f"{study}/v*"):
+                standing = self.load_name(name)
+                if standing is None or folder.name == code != standing["provenance"]["digest"]:
+                    if standing is not None:
+                        self._move(name, f"void/{standing['provenance']['digest']}")
+                    with writing(self.folder):
+                        os.replace(folder / name, self._place(name))
+                    count += 1
+        return count
+
+    @staticmethod
+    def _agreement(study: str, old: str, new: str) -> str:
+        return f"{study}/agree/{old}-{new}"
+
+    def accept(self, study: str, old: str, new: str, values: set[str]) -> None:
+        """Notes that cells of digest ``old`` with these values of axes stand under the code of digest ``new``."""
+        every = sorted(values | self.accepted(study, old, new))
+        with writing(self.folder):
+            _replace(self._place(self._agreement(study, old, new)), json.dumps(every))
+
+    def accepted(self, study: str, old: str, new: str) -> set[str]:
+        """What ``accept`` has noted for this pair."""
+        try:
+            noted = json.loads((self.folder / self._agreement(study, old, new)).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return set()
+        return set(noted) if isinstance(noted, list) else set()
+
+
+@contextlib.contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Turns an OSError while the store in ``folder`` is written into one line."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror if folder.exists() else "it has vanished"
+        raise InputError(f"the cell store {folder} cannot be written: {why}; what is stored stays") from None
+
+
+def free(lock: FileLock) -> None:
+    """Gives a lock back and removes its file; one who has just opened that takes a new one."""
+    with contextlib.suppress(OSError):
+        os.unlink(lock.lock_file)
+    lock.release()
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Writes a file whole or not at all."""
+    """Writes a file whole or not at all; it is on disk when this returns."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    _replace(path, text)
+
+
+def _replace(path: Path, text: str) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _plain(value: Any) -> Any:
     """Scalars and arrays of numpy and torch as plain Python."""
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"a study's row holds {type(value).__name__}, which cannot be stored")
+    raise InputError(f"a study's row holds {type(value).__name__}, which cannot be stored")
 
 
 def agree(one: Any, other: Any, rtol: float) -> bool:
@@ -171,70 +340,21 @@ def agree(one: Any, other: Any, rtol: float) -> bool:
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         return len(one) == len(other) and all(agree(a, b, rtol) for a, b in zip(one, other))
     if isinstance(one, float) or isinstance(other, float):
-        return math.isclose(one, other, rel_tol=rtol, abs_tol=1e-300) or (math.isnan(one) and math.isnan(other))
+        return _close(one, other, rtol)
     return one == other
 
 
-@functools.cache
-def digest(function: Callable[..., Any]) -> str:
-    """Digest of the code a study's numbers come from: its module and all it imports of this library.
-
-    Comments and docstrings do not count. A function defined in a notebook is digested alone.
-    """
-    module = function.__module__
-    if not module.startswith("regimes."):
-        return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()[:16]
-    trees = {name: _bare_tree(name) for name in sorted(_imported(module, set()))}
-    text = "\n".join(f"{name} {ast.dump(tree)}" for name, tree in trees.items())
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _bare_tree(module: str) -> ast.Module:
-    spec = importlib.util.find_spec(module)
-    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
-    return tree
-
-
-def _imported(module: str, seen: set[str]) -> set[str]:
-    """``module`` and, recursively, the modules of this library that it imports."""
-    seen.add(module)
-    for node in ast.walk(_bare_tree(module)):
-        names = []
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "regimes":
-            names = [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names if alias.name.startswith("regimes.")]
-        for name in names:
-            if name not in seen | _NOT_NUMERICS and _is_module(name):
-                _imported(name, seen)
-    return seen
-
-
-def _is_module(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:
+def _close(one: Any, other: Any, rtol: float) -> bool:
+    if not isinstance(one, (int, float)) or not isinstance(other, (int, float)):
         return False
+    return math.isclose(one, other, rel_tol=rtol, abs_tol=1e-300) or (math.isnan(one) and math.isnan(other))
 
 
-def stamp() -> dict[str, Any]:
-    """Where a number comes from: device, git revision, versions of what computed it."""
-    device = devices.pick()
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
+def stamp(used: set[torch.device] | None = None) -> dict[str, Any]:
+    """Where a number comes from: the device used (the CPU by default), git revision, versions of what computed it."""
     versions = {package: metadata.version(package) for package in ("numpy", "scipy", "torch")}
-    return {"device": name, "revision": revision(), "versions": versions | {"python": platform.python_version()}}
-
-
-@functools.cache
-def _processor() -> str:
-    try:
-        found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
-    except OSError:
-        found = None
-    return found[1] if found else platform.processor() or platform.machine()
+    device = devices.names(used or set())
+    return {"device": device, "revision": revision(), "versions": versions | {"python": platform.python_version()}}
 
 
 @functools.cache

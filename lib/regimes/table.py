@@ -1,9 +1,10 @@
 """Where rows come from: each row of a sweep's table names its cell, and provenance is computed from those rows.
 
-A *cell* is one unit of stored work: a study at one setting and one seed. ``sweep`` puts its key into the column ``cell``
-and remembers what the key stands for; a filter, ``concat`` or ``merge`` keeps the column (``merge`` under the names
-``cell_x``, ``cell_y``), so that settings, seconds, device, revision and data of any selection of rows are those of these
-rows and no others. What averages over rows loses the column, and is refused here: pass the rows that were averaged.
+A *cell* is one unit of stored work: a study at one setting and one seed. ``sweep`` puts its key into the column
+``cell`` and remembers what the key stands for; a filter, ``concat`` or ``merge`` keeps the column (``merge`` under the
+names ``cell_x``, ``cell_y``), so that settings, seconds, device, revision and data of any selection of rows are those
+of these rows and no others. What averages over rows loses the column, and is refused here: pass the rows that were
+averaged.
 """
 
 import dataclasses

@@ -1,16 +1,17 @@
 """Studies from the command line, without Jupyter: ``python -m regimes.studies --help``."""
 
 import argparse
+import os
 import re
 import sys
 from pathlib import Path
 
-from regimes import paths
+from regimes import archive, check, paths
 from regimes import studies as registry
 from regimes.check import InputError
 from regimes.cli import add_parameter_options, one_line_errors, overrides
 from regimes.store import Store
-from regimes.sweep import Setting, Study, sweep
+from regimes.sweep import Setting, Study, stored, sweep
 from regimes.table import provenance, write_csv
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -46,6 +47,10 @@ def _study(args: argparse.Namespace) -> tuple[Study, list[Setting]]:
 def run(args: argparse.Namespace) -> None:
     """Computes as many cells of one study as fit the budget, and says what is stored."""
     budget = duration(args.budget) if args.budget else None
+    if args.jobs is not None:
+        check.integer(1, jobs=args.jobs)
+    if args.csv and (args.csv.is_dir() or not os.access(args.csv.parent, os.W_OK)):
+        raise InputError(f"--csv must be a file in a folder that can be written, got {args.csv}")
     item, grid = _study(args)
     table = sweep(item, grid, budget=budget, jobs=args.jobs)
     cells = sum(len(setting["seeds"]) for setting in grid)
@@ -59,13 +64,41 @@ def run(args: argparse.Namespace) -> None:
 def export(args: argparse.Namespace) -> None:
     """Writes the stored cells of a study, computing none, as ``results/NAME.csv`` with its provenance."""
     item, grid = _study(args)
-    table = sweep(item, grid, budget=1e-9)
+    table = stored(item, grid)
     if table.empty:
         raise InputError(f"no cell of {item.name} is stored at the {args.profile} profile; run it first")
     path = paths.results() / f"{item.name}.csv"
     path.parent.mkdir(exist_ok=True)
     write_csv(table.assign(profile=args.profile), path)
     print(f"wrote {path}: {len(table)} rows, {table.attrs['missing']} cells missing")
+
+
+def restore(args: argparse.Namespace) -> None:
+    """Brings back cells of a study that changed code had made void; the next sweep compares them again."""
+    known = _known()
+    code = registry.find(args.name)[1].code.digest if args.name in known else ""
+    count = Store.default().restore(args.name, code)
+    if not count and not code:
+        check.one_of(sorted(known), study=args.name)
+    print(f"{args.name}: {count} void cells are back")
+
+
+def pack(args: argparse.Namespace) -> None:
+    """Writes the stored cells into one file."""
+    taken, left = archive.pack(Store.default(), args.archive, _known())
+    print(f"{taken} cells" + (f", {left} files left out: damaged, or of no study of this book" if left else ""))
+
+
+def add(args: argparse.Namespace) -> None:
+    """Adds the cells of an archive that the store lacks."""
+    print(f"{archive.add(Store.default(), args.archive, _known())} cells")
+
+
+def _known() -> dict[str, int]:
+    """The versions of all studies by their names."""
+    return {
+        name: item.version for module in registry.rooms().values() for name, item in registry.studies(module).items()
+    }
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -81,16 +114,14 @@ def main(argv: list[str] | None = None) -> int:
             one.add_argument("--budget", help="start no further cell after this time: 30s, 9m, 2h")
             one.add_argument("--jobs", type=int, help="worker processes (default: one a core)")
             one.add_argument("--csv", type=Path, help="also write the table to this file")
+    text = "bring back a study's cells that changed code had made void"
+    commands.add_parser("restore", help=text).add_argument("name", help="such as depth.mnist_regression")
     for verb, text in (("pack", "write all stored cells into ARCHIVE"), ("add", "add the cells of ARCHIVE")):
         commands.add_parser(verb, help=text).add_argument("archive", help="a .tar.gz file")
     args = parser.parse_args(argv)
+    verbs = {"run": run, "export": export, "restore": restore, "pack": pack, "add": add}
     with one_line_errors():
-        if args.command in ("pack", "add"):
-            print(f"{getattr(Store.default(), args.command)(args.archive)} cells")
-        elif args.command == "list":
-            list_studies()
-        else:
-            {"run": run, "export": export}[args.command](args)
+        verbs.get(args.command, lambda args: list_studies())(args)
     return 0
 
 

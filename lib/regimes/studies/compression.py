@@ -135,7 +135,7 @@ def _growth_grid(p: Mapping[str, Any]) -> list[Setting]:
     return _checked(grid)
 
 
-@study(version=1, grid=_growth_grid, chunk=1, rtol=1e-3, data=DRAWN)
+@study(version=1, grid=_growth_grid, chunk=1, rtol=1e-3, data=DRAWN, device="any")
 def growth(setting: Setting, seeds: list[int]) -> Rows:
     """Amplification along the path: ``star`` and ``star_code`` (the two means) at ``t_star``, ``largest``, ``end``.
 
@@ -187,7 +187,7 @@ def _time_grid(p: Mapping[str, Any]) -> list[Setting]:
     return _checked(product(**_stripe(p, **sizes), seeds=range(p["time_seeds"])))
 
 
-@study(version=1, grid=_time_grid, rtol=1e-3, data=DRAWN)
+@study(version=1, grid=_time_grid, rtol=1e-3, data=DRAWN, device="any")
 def characteristic_time(setting: Setting, seeds: list[int]) -> Rows:
     """As :data:`growth`, with ``rate``, ``τ/τ*`` of the fastest attractor, beside ``t_star``; no path.
 
@@ -210,7 +210,7 @@ def _neurons_grid(p: Mapping[str, Any]) -> list[Setting]:
     return _checked(grid)
 
 
-@study(version=1, grid=_neurons_grid, rtol=1e-2, data=DRAWN)
+@study(version=1, grid=_neurons_grid, rtol=1e-2, data=DRAWN, device="any")
 def neurons(setting: Setting, seeds: list[int]) -> Rows:
     """All neurons that see data against the equations of motion, until ``t*``, and against the attractors there.
 
@@ -299,7 +299,7 @@ def _paths_grid(p: Mapping[str, Any]) -> list[Setting]:
     return _checked(product(**stripe, p=p["neurons_p"][-1], h=p["neurons_h"][-1], seeds=[0]))
 
 
-@study(version=1, grid=_paths_grid, rtol=1e-2, data=DRAWN)
+@study(version=1, grid=_paths_grid, rtol=1e-2, data=DRAWN, device="any")
 def paths(setting: Setting, seeds: list[int]) -> Rows:
     """The first neurons that see data until ``t*``, one row a ``neuron``: ``t``, ``z`` and ``weights``, ``predicted``.
 
@@ -322,7 +322,7 @@ def _fit_grid(p: Mapping[str, Any]) -> list[Setting]:
     return _checked(product(**stripe, p=p["fit_p"], h=p["fit_h"], seeds=range(p["fit_seeds"])))
 
 
-@study(version=1, grid=_fit_grid, rtol=1e-2, data=DRAWN)
+@study(version=1, grid=_fit_grid, rtol=1e-2, data=DRAWN, device="any")
 def fit(setting: Setting, seeds: list[int]) -> Rows:
     """The fit after ``t*``, until 1 % of the points remain: ``t``, ``loss`` and ``error`` of each state as lists.
 
@@ -377,7 +377,7 @@ def _frames_grid(p: Mapping[str, Any]) -> list[Setting]:
     return _checked(stripe + product(**_cylinder(p, **net), alpha=p["alpha"], seeds=seeds))
 
 
-@study(version=1, grid=_frames_grid, rtol=1e-2, data=DRAWN)
+@study(version=1, grid=_frames_grid, rtol=1e-2, data=DRAWN, device="any")
 def frames(setting: Setting, seeds: list[int]) -> Rows:
     """Weights along training to zero loss, one row a ``frame``: ``t``, ``share`` of ``Σ (βω)²`` that is informative.
 

@@ -175,7 +175,7 @@ def _curves_grid(p: Mapping[str, Any]) -> list[Setting]:
     return _checked(grid)
 
 
-@study(version=2, grid=_curves_grid, chunk=2, rtol=1e-3, data=DRAWN)
+@study(version=2, grid=_curves_grid, chunk=2, rtol=1e-3, data=DRAWN, device="any")
 def five_curves(setting: Setting, seeds: list[int]) -> Rows:
     """The learning curves of Fig. 3 at one size, all to zero loss; one row a ``curve``, with ``error`` and ``ended``.
 
@@ -216,7 +216,7 @@ def _scan_grid(p: Mapping[str, Any]) -> list[Setting]:
     return _checked(product(**stripe, alpha=p["scan_alpha"], **rest))
 
 
-@study(version=1, grid=_scan_grid, rtol=1e-3, data=DRAWN)
+@study(version=1, grid=_scan_grid, rtol=1e-3, data=DRAWN, device="any")
 def scale_scan(setting: Setting, seeds: list[int]) -> Rows:
     """One network trained at one ``alpha``: error, ``t_star``, ``amplification_start``, ``_star`` and ``_max``.
 
@@ -237,7 +237,7 @@ def _rotation_grid(p: Mapping[str, Any]) -> list[Setting]:
     return _checked(product(**stripe, **net, seeds=range(p["rotation_seeds"])))
 
 
-@study(version=1, grid=_rotation_grid, rtol=1e-3, data=DRAWN)
+@study(version=1, grid=_rotation_grid, rtol=1e-3, data=DRAWN, device="any")
 def rotation(setting: Setting, seeds: list[int]) -> Rows:
     """Training on rotated data: ``error`` as drawn, ``error_data`` with the data rotated, and the ``deviation``.
 

@@ -1,0 +1,45 @@
+"""What a sweep says while it runs: a bar on a terminal, a line a minute elsewhere, the log file inside a notebook."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+LINE_EVERY = 60.0  # seconds between progress lines where there is no terminal
+
+
+def say(text: str, *, quiet: bool = False) -> None:
+    """One line on stderr, or in ``$REGIMES_LOG`` where the runner set it; ``quiet`` lines go to the log alone."""
+    path = _log_path()
+    if path is not None:
+        with path.open("a", encoding="utf-8") as log:
+            print(text, file=log)
+    elif not quiet:
+        print(text, file=sys.stderr, flush=True)
+
+
+def _log_path() -> Path | None:
+    """Where progress goes inside a notebook, whose stderr would land on the page; the runner shows that file."""
+    path = os.environ.get("REGIMES_LOG")
+    return Path(path) if path else None
+
+
+class Progress:
+    """Counts the cells of one sweep; silent for sweeps that end soon."""
+
+    def __init__(self, name: str, missing: int, total: int) -> None:
+        self.name, self.missing, self.done = name, missing, 0
+        self.start = self.last = time.monotonic()
+        if 0 < missing < total:
+            say(f"{name}: {total - missing} of {total} cells were stored", quiet=True)
+
+    def step(self, cells: int) -> None:
+        """Counts finished cells."""
+        self.done += cells
+        now = time.monotonic()
+        text = f"{self.name}: {self.done}/{self.missing} cells, {now - self.start:.0f} s"
+        if _log_path() is None and sys.stderr.isatty():
+            print(f"\r{text}", end="\n" if self.done == self.missing else "", file=sys.stderr, flush=True)
+        elif now - self.last > LINE_EVERY or (self.done == self.missing and now - self.start > LINE_EVERY):
+            self.last = now
+            say(text)
