@@ -70,7 +70,7 @@ def test_claims_are_declared_and_judged_once(opened, shown):
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [({"size": "three"}, "size must be of type int"), ({"profile": "huge"}, "profile must be one of")],
+    [({"size": "three"}, "size must be a whole number"), ({"profile": "huge"}, "profile must be one of")],
 )
 def test_parameters_changed_by_hand_in_jupyter_are_checked_too(mini_book, given, said):
     with pytest.raises(InputError, match=said):

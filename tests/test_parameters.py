@@ -89,7 +89,7 @@ def test_kinds_take_what_they_say_and_nothing_else(text, good, bad):
     ],
 )  # fmt: skip
 def test_words_that_are_no_kind_are_refused(text):
-    with pytest.raises(InputError, match="no kind of parameter|holds no value|no collection"):
+    with pytest.raises(InputError, match=r"no kind of parameter|holds no value|no collection"):
         parameters.kind(text)
 
 

@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -28,9 +28,20 @@ def _pool(corpus: str) -> Task:
     return datasets.to_sphere(datasets.load(corpus))
 
 
-def _images(p: Mapping[str, Any]) -> Setting:
-    """The corpus as settings: other data of the same name are other cells."""
-    return {"corpus": p["corpus"], "data": _identity(p["corpus"])}
+def _images(p: Mapping[str, Any], names: str, needed: int) -> Setting:
+    """The corpus as settings: other data of the same name are other cells.
+
+    Raises:
+        InputError: for a corpus that is not on this machine, or that holds less than the parameters ``names`` need.
+    """
+    corpus = p["corpus"]
+    try:
+        words, images = _identity(corpus), _count(corpus)
+    except InputError as error:
+        raise InputError(f"corpus {corpus} cannot be used: {error}") from None
+    if needed > images:
+        raise InputError(f"{names} must be at most {images}, the images of corpus {corpus}, got {needed}")
+    return {"corpus": corpus, "data": words}
 
 
 # reading a corpus takes seconds, and every grid asks
@@ -47,31 +58,6 @@ def _count(corpus: str) -> int:
 def _words(text: str) -> int:
     """How many different words a text holds."""
     return len(set(datasets.corpus(text).text.split()))
-
-
-def check_parameters(p: Mapping[str, Any]) -> None:
-    """The data are there and large enough, and kernels and networks fit into the memory."""
-    images, words = _available("corpus", _count, p["corpus"]), _available("text", _words, p["text"])
-    for name, needed in {
-        "tab2_n + tab2_test": p["tab2_n"] + p["tab2_test"],
-        "path_points + 1": p["path_points"] + 1,
-        "norm_n + norm_fresh": p["norm_n"][-1] + p["norm_fresh"],
-        "projector_n": p["projector_n"],
-    }.items():
-        if needed > images:
-            raise InputError(f"{name} must be at most {images}, the images of corpus {p['corpus']}, got {needed}")
-    if p["text_vocabulary"] > words:
-        raise InputError(
-            f"text_vocabulary must be at most {words}, the words of text {p['text']}, got {p['text_vocabulary']}"
-        )
-
-
-def _available(name: str, read: Callable[[str], int], value: str) -> int:
-    """The size of a data set, which must be on this machine."""
-    try:
-        return read(value)
-    except InputError as error:
-        raise InputError(f"{name} {value} cannot be used: {error}") from None
 
 
 def _kernel_grid(p: Mapping[str, Any]) -> list[Setting]:
@@ -110,7 +96,8 @@ def _regression_grid(p: Mapping[str, Any]) -> list[Setting]:
     n = max(p["tab2_n"], p["tab2_test"])
     check.memory(KERNELS * p["tab2_n"] * n, f"tab2_n = {p['tab2_n']} with tab2_test = {p['tab2_test']}")
     sizes = {"n": p["tab2_n"], "test": p["tab2_test"]}
-    return product(**_images(p), **sizes, depths=[p["tab2_depths"]], seeds=range(p["tab2_splits"]))
+    images = _images(p, "tab2_n + tab2_test", p["tab2_n"] + p["tab2_test"])
+    return product(**images, **sizes, depths=[p["tab2_depths"]], seeds=range(p["tab2_splits"]))
 
 
 @study(version=1, grid=_regression_grid)
@@ -171,7 +158,8 @@ def half_depth(setting: Setting, seeds: list[int]) -> Rows:
 
 def _trajectory_grid(p: Mapping[str, Any]) -> list[Setting]:
     common = {"points": p["path_points"], "n0": p["n0"], "depth_max": 30, "seeds": range(p["path_draws"])}
-    return product(cloud=["cube", "positive cube"], **common) + product(cloud="images", **_images(p), **common)
+    images = _images(p, "path_points + 1", p["path_points"] + 1)
+    return product(cloud=["cube", "positive cube"], **common) + product(cloud="images", **images, **common)
 
 
 @study(version=1, grid=_trajectory_grid)
@@ -217,7 +205,8 @@ def _norm_grid(p: Mapping[str, Any]) -> list[Setting]:
     n = p["norm_n"][-1]
     check.memory(n * (KERNELS * n + POINTS * p["n0"]), f"norm_n = {n} with n0 = {p['n0']}")
     common = {"n": p["norm_n"], "n0": p["n0"], "fresh": p["norm_fresh"], "seeds": range(p["norm_draws"])}
-    return product(cloud="sphere", **common) + product(cloud="images", **_images(p), **common)
+    images = _images(p, "norm_n + norm_fresh", n + p["norm_fresh"])
+    return product(cloud="sphere", **common) + product(cloud="images", **images, **common)
 
 
 @study(version=1, grid=_norm_grid)
@@ -307,7 +296,7 @@ def _projector_grid(p: Mapping[str, Any]) -> list[Setting]:
     check.memory(n * (KERNELS * n + POINTS * p["n0"]), f"projector_n = {n} with n0 = {p['n0']}")
     common = {"n": p["projector_n"], "depths": [p["projector_depths"]], "seeds": range(p["projector_draws"])}
     sphere = product(cloud="sphere", n0=sorted({8, p["n0"]}), **common)
-    return sphere + product(cloud="images", n0=p["n0"], **_images(p), **common)
+    return sphere + product(cloud="images", n0=p["n0"], **_images(p, "projector_n", n), **common)
 
 
 @study(version=1, grid=_projector_grid)
@@ -399,9 +388,15 @@ def colinear(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _text_grid(p: Mapping[str, Any]) -> list[Setting]:
-    h, v = p["text_widths"][-1], p["text_vocabulary"]
+    h, v, text = p["text_widths"][-1], p["text_vocabulary"], p["text"]
+    try:
+        words = _words(text)
+    except InputError as error:
+        raise InputError(f"text {text} cannot be used: {error}") from None
+    if v > words:
+        raise InputError(f"text_vocabulary must be at most {words}, the words of text {text}, got {v}")
     check.memory(24 * (h * (h + 2 * v) + v * v), f"text_widths = {h} with text_vocabulary = {v}")
-    fixed = {"text": p["text"], "vocabulary": p["text_vocabulary"], "steps": p["text_steps"], "dtype": "float32"}
+    fixed = {"text": text, "vocabulary": v, "steps": p["text_steps"], "dtype": "float32"}
     kinds = {"optimiser": ["gd", "adam"], "parametrisation": ["ntk", "standard"]}
     return product(width=p["text_widths"], **kinds, **fixed, seeds=range(p["text_seeds"]))
 
