@@ -33,37 +33,39 @@
 # | $\Lambda$, $\Lambda^*$, $\Lambda_{\max}$ | `amplification` | | {eq}`eq:A:amplification`; at $t^*$; largest |
 # | $\varepsilon\sim p^{-\beta}$ | `error`, `beta` | | share of test points with $yF\le0$; its exponent |
 # %% tags=["parameters"]
-profile: str = "laptop"  # smoke, laptop or paper
-interfaces: list = [-0.3, 1.18549]  # positions of the stripe's planes, increasing (paper A: -0.3, 1.18549)
-curve_d: list = [5, 10]  # dimensions of the stripe (paper A, Fig. 3: 5, 10)
-cylinder_d: int = 3  # dimension of the cylinder model (paper A, Fig. 8: 3)
-cylinder_d_parallel: int = 2  # its informative directions, fewer than cylinder_d (paper A: 2)
-cylinder_radius: float = 1.1774100225154747  # its radius (paper A: sqrt(2 ln 2), equiprobable labels)
-test: int = 10000  # test points (paper A: not stated)
-tolerance: float = 0.05  # of a step of the gradient flow, between 0 and 1 (paper A: not stated)
-wide_p: list = [50, 100, 200, 400, 800, 1600]  # training sizes of the frozen-kernel curves, increasing
-wide_seeds: int = 10  # their realisations (paper A: 20)
-lazy_h: list = [100, 1000]  # widths of the frozen kernels set beside the infinite one (paper A: 10000)
-curve_p: list = [64, 128, 256, 512, 1024]  # training sizes of the stripe, increasing (paper A, Fig. 3: up to 10000)
-curve_h: int = 500  # width (paper A: 10000)
-curve_alpha: float = 1e-6  # network scale of feature learning (paper A: 1e-6)
-curve_seeds: int = 8  # realisations (paper A: 20)
-cylinder_p: list = [64, 128, 256, 512]  # training sizes of the cylinder, increasing (paper A, Fig. 8: not stated)
-cylinder_seeds: int = 8  # realisations (paper A: 9)
-width_d: int = 5  # dimension where widths of trained networks are compared, one of curve_d
-width_h: list = [50, 150]  # further widths of trained networks
-width_seeds: int = 4  # realisations at those widths
-scan_d: int = 10  # dimension of the scan of alpha (paper A, Fig. 12: 10)
-scan_p: int = 128  # its training points (paper A, Fig. 12: 1000)
-scan_h: int = 256  # its width (paper A: 10000)
-scan_alpha: list = [1e-16, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4, 1e6, 1e8]  # scales (same range)
-scan_seeds: int = 5  # realisations (paper A: 5)
-rotation_d: int = 3  # dimension of the test of rotations
-rotation_p: int = 24  # its training points
-rotation_h: int = 100  # its width
-rotation_seeds: int = 16  # its rotations and realisations
-fit_from: int = 100  # smallest training size of the fitted exponents (paper A: guides to the eye)
-window: int = 3  # neighbouring sizes that one local exponent is fitted on, at least 2
+# fmt: off
+profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
+interfaces: "increasing numbers from -10 to 10" = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
+curve_d: "distinct counts from 2 to 100" = [5, 10]  # dimensions of the stripe (paper A, Fig. 3: 5, 10)
+cylinder_d: "count from 2 to 100" = 3  # dimension of the cylinder model (paper A, Fig. 8: 3)
+cylinder_d_parallel: "count to 99" = 2  # its informative directions, fewer than cylinder_d (paper A: 2)
+cylinder_radius: "positive to 20" = 1.1774100225154747  # its radius (paper A: sqrt(2 ln 2), equiprobable labels)
+test: "count from 10 to 1e6" = 10000  # test points (paper A: not stated)
+tolerance: "number from 1e-4 to 0.5" = 0.05  # of a step of the gradient flow (paper A: not stated)
+wide_p: "increasing counts from 2 to 1e5" = [50, 100, 200, 400, 800, 1600]  # training sizes of the frozen-kernel curves
+wide_seeds: "count to 1000" = 10  # their realisations (paper A: 20)
+lazy_h: "distinct counts from 1 to 1e5" = [100, 1000]  # widths of the frozen kernels set beside the infinite one (paper A: 10000)
+curve_p: "increasing counts from 2 to 1e5" = [64, 128, 256, 512, 1024]  # training sizes of the stripe (paper A, Fig. 3: up to 10000)
+curve_h: "count to 1e5" = 500  # width (paper A: 10000)
+curve_alpha: "number from 1e-20 to 1e10" = 1e-6  # network scale of feature learning (paper A: 1e-6)
+curve_seeds: "count to 1000" = 8  # realisations (paper A: 20)
+cylinder_p: "increasing counts from 2 to 1e5" = [64, 128, 256, 512]  # training sizes of the cylinder (paper A, Fig. 8: not stated)
+cylinder_seeds: "count to 1000" = 8  # realisations (paper A: 9)
+width_d: "count from 2 to 100" = 5  # dimension where widths of trained networks are compared, one of curve_d
+width_h: "distinct counts from 1 to 1e5" = [50, 150]  # further widths of trained networks
+width_seeds: "count to 1000" = 4  # realisations at those widths
+scan_d: "count from 2 to 100" = 10  # dimension of the scan of alpha (paper A, Fig. 12: 10)
+scan_p: "count from 2 to 1e5" = 128  # its training points (paper A, Fig. 12: 1000)
+scan_h: "count to 1e5" = 256  # its width (paper A: 10000)
+scan_alpha: "6 or more increasing numbers from 1e-20 to 1e10" = [1e-16, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4, 1e6, 1e8]  # scales (same range)
+scan_seeds: "count to 1000" = 5  # realisations (paper A: 5)
+rotation_d: "count from 2 to 100" = 3  # dimension of the test of rotations
+rotation_p: "count from 2 to 1e5" = 24  # its training points
+rotation_h: "count to 1e5" = 100  # its width
+rotation_seeds: "count to 1000" = 16  # its rotations and realisations
+fit_from: "count to 1e5" = 100  # smallest training size of the fitted exponents (paper A: guides to the eye)
+window: "count from 2 to 100" = 3  # neighbouring sizes that one local exponent is fitted on
+# fmt: on
 # %%
 import matplotlib.pyplot as plt
 import numpy as np

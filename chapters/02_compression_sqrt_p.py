@@ -30,41 +30,43 @@
 # | $t^*$ | `t_star` | | 10 % of the points have $yF\ge1$ |
 # | $C_1^\pm, C_b^\pm, D_\perp^\pm$ | `Stripe.c_1`, `.c_b`, `.d_perp` | | averages over the active half line |
 # %% tags=["parameters"]
-profile: str = "laptop"  # smoke, laptop or paper
-interfaces: list = [-0.3, 1.18549]  # positions of the stripe's planes, increasing (paper A: -0.3, 1.18549)
-stripes: list = [-1.5, -0.5, 0.5]  # planes of a task with several stripes (not in the paper)
-alpha: float = 1e-6  # network scale (paper A: 1e-6)
-tolerance: float = 0.05  # of a step of the gradient flow, between 0 and 1 (paper A: not stated)
-cylinder_d: int = 3  # dimension of the cylinder model (paper A, Fig. 7 and 8: 3)
-cylinder_d_parallel: int = 2  # its informative directions, fewer than cylinder_d (paper A: 2)
-cylinder_radius: float = 1.1774100225154747  # its radius (paper A: sqrt(2 ln 2), equiprobable labels)
-solid_radius: float = 1.5381722544550522  # radius for one more dimension, which is informative (equiprobable for three)
-frames_p: int = 300  # training points of the pictures of weights (paper A, Fig. 2 and 7: not stated)
-frames_h: int = 500  # their width (paper A: 10000)
-frames: int = 24  # pictures of an animation
-frames_seeds: int = 6  # realisations of the shares; the first is drawn
-frames_lazy_alpha: float = 1e4  # scale of the lazy regime
-neurons_p: list = [1000, 3200, 10000]  # training points, compared with the equations (paper A, Fig. 4: 10000)
-neurons_h: list = [50, 150, 400]  # widths, increasing, at least three (paper A: 10000)
-neurons_seeds: int = 6  # realisations
-neurons_tolerance: float = 0.01  # of a step of the flow in that comparison
-late_alpha: float = 1e-18  # a smaller scale, at which neurons have more time until t*
-fit_p: int = 10000  # training points of the fit after t* (paper A, Fig. 5: 10000)
-fit_h: int = 200  # its width (paper A: 10000)
-fit_test: int = 10000  # its test points
-fit_seeds: int = 3  # its realisations
-growth_d: list = [5, 10]  # dimensions of the stripe (paper A, Fig. 6: 5, 10)
-growth_p: list = [64, 128, 256, 512, 1024, 2048, 4096]  # sizes trained to t*, increasing (paper A, Fig. 6: to 10^4)
-growth_p_end: list = [128, 256, 512, 1024]  # sizes trained to zero loss, increasing, some of growth_p
-growth_h: int = 300  # width (paper A: 10000)
-growth_seeds: int = 16  # realisations until t* (paper A: 20)
-growth_end_seeds: int = 6  # realisations to zero loss (paper A: 20)
-growth_from: int = 256  # smallest size of the fitted exponents (paper A, Fig. 6: 411 is the smallest it names)
-course_p: list = [128, 1024]  # sizes whose course is drawn, some of growth_p_end (paper A, Fig. 6: 411, 4640)
-time_p: int = 2048  # training points of the scan of alpha
-time_alpha: list = [1e-18, 1e-14, 1e-10, 1e-6]  # scales, increasing
-time_seeds: int = 6  # realisations
-samples: int = 200000  # points of Monte Carlo means
+# fmt: off
+profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
+interfaces: "increasing numbers from -10 to 10" = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
+stripes: "increasing numbers from -10 to 10" = [-1.5, -0.5, 0.5]  # planes of a task with several stripes (not in the paper)
+alpha: "number from 1e-20 to 1e-2" = 1e-6  # network scale (paper A: 1e-6)
+tolerance: "number from 1e-4 to 0.5" = 0.05  # of a step of the gradient flow (paper A: not stated)
+cylinder_d: "count from 2 to 99" = 3  # dimension of the cylinder model (paper A, Fig. 7 and 8: 3)
+cylinder_d_parallel: "count to 98" = 2  # its informative directions, fewer than cylinder_d (paper A: 2)
+cylinder_radius: "positive to 20" = 1.1774100225154747  # its radius (paper A: sqrt(2 ln 2), equiprobable labels)
+solid_radius: "positive to 20" = 1.5381722544550522  # radius for one more dimension, which is informative (equiprobable for three)
+frames_p: "count from 10 to 1e5" = 300  # training points of the pictures of weights (paper A, Fig. 2 and 7: not stated)
+frames_h: "count from 10 to 1e5" = 500  # their width (paper A: 10000)
+frames: "count from 2 to 1000" = 24  # pictures of an animation
+frames_seeds: "count to 1000" = 6  # realisations of the shares; the first is drawn
+frames_lazy_alpha: "number from 1 to 1e10" = 1e4  # scale of the lazy regime
+neurons_p: "3 or more increasing counts from 10 to 1e5" = [1000, 3200, 10000]  # training points, compared with the equations (paper A, Fig. 4: 10000)
+neurons_h: "3 or more increasing counts from 10 to 1e5" = [50, 150, 400]  # widths (paper A: 10000)
+neurons_seeds: "count to 1000" = 6  # realisations
+neurons_tolerance: "number from 1e-4 to 0.5" = 0.01  # of a step of the flow in that comparison
+late_alpha: "number from 1e-25 to 1e-2" = 1e-18  # a smaller scale, at which neurons have more time until t*
+fit_p: "count from 10 to 1e5" = 10000  # training points of the fit after t* (paper A, Fig. 5: 10000)
+fit_h: "count from 10 to 1e5" = 200  # its width (paper A: 10000)
+fit_test: "count from 10 to 1e6" = 10000  # its test points
+fit_seeds: "count to 1000" = 3  # its realisations
+growth_d: "distinct counts from 2 to 100" = [5, 10]  # dimensions of the stripe (paper A, Fig. 6: 5, 10)
+growth_p: "3 or more increasing counts from 10 to 1e5" = [64, 128, 256, 512, 1024, 2048, 4096]  # sizes trained to t* (paper A, Fig. 6: to 10^4)
+growth_p_end: "3 or more increasing counts from 10 to 1e5" = [128, 256, 512, 1024]  # sizes trained to zero loss, some of growth_p
+growth_h: "count from 10 to 1e5" = 300  # width (paper A: 10000)
+growth_seeds: "count to 1000" = 16  # realisations until t* (paper A: 20)
+growth_end_seeds: "count to 1000" = 6  # realisations to zero loss (paper A: 20)
+growth_from: "count to 1e5" = 256  # smallest size of the fitted exponents (paper A, Fig. 6: 411 is the smallest it names)
+course_p: "increasing counts from 10 to 1e5" = [128, 1024]  # sizes whose course is drawn, some of growth_p_end (paper A, Fig. 6: 411, 4640)
+time_p: "count from 10 to 1e5" = 2048  # training points of the scan of alpha
+time_alpha: "3 or more increasing numbers from 1e-25 to 1e-2" = [1e-18, 1e-14, 1e-10, 1e-6]  # scales
+time_seeds: "count to 1000" = 6  # realisations
+samples: "count from 1000 to 1e7" = 200000  # points of Monte Carlo means
+# fmt: on
 # %%
 import matplotlib.pyplot as plt
 import numpy as np

@@ -27,44 +27,46 @@
 # | $c(\rho)$ | `offset` | any | equation {eq}`eq:C:offset` |
 # | $h$ | `layer_map` | any | equation {eq}`eq:C:h` |
 # %% tags=["parameters"]
-profile: str = "laptop"  # smoke, laptop or paper
-corpus: str = "mnist"  # images of figures 5-8 and table 2 (paper C: MNIST)
-curve_rho: list = [0.0, 0.5, 0.9, 0.99, -1.0, -0.9, 0.9999]  # input correlations (paper C, Fig. 2: the first four)
-curve_depth: int = 1000000  # deepest network of the curves, at least 1000 (paper C, Fig. 2: not stated)
-map_points: int = 401  # points of the plot of h (paper C, Fig. 3)
-tab2_n: int = 500  # training points (paper C, Tab. 2: 500)
-tab2_test: int = 2000  # test points (paper C: not stated)
-tab2_depths: list = [2, 5, 10, 30, 100]  # depths (paper C, Tab. 2: 30)
-tab2_splits: int = 20  # random stratified splits (paper C: not stated)
-shape_points: int = 20001  # grid of correlations for the kernel's range and slope
-half_gaps: list = [1e-2, 1e-3, 1e-4, 1e-5, 1e-6]  # 1 - rho of close pairs (corollary 1)
-n0: int = 128  # dimension of the sphere's space (paper C: 128)
-path_points: int = 12  # points whose pairs are followed (paper C, Figs. 4 and 5: not stated)
-path_draws: int = 4  # data sets of that size
-norm_n: list = [16, 32, 64, 128, 256, 512]  # data sizes of the operator's norm (paper C, Fig. 6: not stated)
-norm_fresh: int = 50  # fresh points the norm is averaged over
-norm_draws: int = 4  # data sets a size
-eigen_n: list = [50, 100, 200, 500, 1000, 2000]  # data sizes of the smallest eigenvalue (paper C, Fig. 7: not stated)
-eigen_depths: list = [1, 2, 3, 4, 5, 7, 10, 15, 20, 30]  # depths (paper C, Fig. 7: 1 to 30)
-eigen_draws: int = 2  # data sets a size
-bound_n: list = [10, 30, 100, 300, 1000, 3000, 10000]  # data sizes of the depth bound (paper C, Fig. 8: not stated)
-bound_draws: int = 10  # data sets a size
-pair_draws: int = 400  # data sets for the closest pair (proposition 7)
-projector_n: int = 400  # points for the projectors of theorem 3
-projector_depths: list = [5, 30, 100, 300, 1000, 3000, 30000, 300000]  # depths of the projectors
-projector_draws: int = 3  # data sets
-apart_n: list = [100, 200, 400, 800]  # data sizes for the operators of two points (equation 5)
-apart_draws: int = 12  # data sets a size
-bias_betas: list = [0.1, 0.5, 1.0]  # standard deviation of the biases (appendix A)
-text: str = "pydoc"  # corpus of table 1: pydoc or wiki_text8style (paper C: text8, which no package ships)
-text_vocabulary: int = 64  # words (paper C: not stated)
-text_widths: list = [256, 512, 1024, 2048]  # widths of both hidden layers (paper C, Tab. 1: 10000 and 30000)
-text_steps: int = 20  # full-batch steps (paper C: not stated)
-text_seeds: int = 3  # initialisations
-finite_depths: list = [2, 4, 8, 16, 32]  # depths of finite networks
-finite_widths: list = [16, 64, 256]  # their widths
-finite_steps: int = 40  # steps of gradient descent
-finite_seeds: int = 16  # initialisations
+# fmt: off
+profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
+corpus: "one of mnist, fashion_mnist, cifar10, digits" = "mnist"  # images of figures 5-8 and table 2 (paper C: MNIST)
+curve_rho: "distinct numbers from -1 to 1" = [0.0, 0.5, 0.9, 0.99, -1.0, -0.9, 0.9999]  # input correlations (paper C, Fig. 2: the first four)
+curve_depth: "count from 1000 to 1e7" = 1000000  # deepest network of the curves (paper C, Fig. 2: not stated)
+map_points: "count from 3 to 1e5" = 401  # points of the plot of h (paper C, Fig. 3)
+tab2_n: "count from 10 to 1e5" = 500  # training points (paper C, Tab. 2: 500)
+tab2_test: "count from 10 to 1e5" = 2000  # test points (paper C: not stated)
+tab2_depths: "increasing counts to 1e6" = [2, 5, 10, 30, 100]  # depths (paper C, Tab. 2: 30)
+tab2_splits: "count to 1000" = 20  # random stratified splits (paper C: not stated)
+shape_points: "count from 3 to 1e6" = 20001  # grid of correlations for the kernel's range and slope
+half_gaps: "distinct numbers from 1e-8 to 0.29" = [1e-2, 1e-3, 1e-4, 1e-5, 1e-6]  # 1 - rho of close pairs (corollary 1)
+n0: "count from 3 to 1e4" = 128  # dimension of the sphere's space (paper C: 128)
+path_points: "count from 2 to 200" = 12  # points whose pairs are followed (paper C, Figs. 4 and 5: not stated)
+path_draws: "count to 1000" = 4  # data sets of that size
+norm_n: "increasing counts from 2 to 1e5" = [16, 32, 64, 128, 256, 512]  # data sizes of the operator's norm (paper C, Fig. 6: not stated)
+norm_fresh: "count to 1e4" = 50  # fresh points the norm is averaged over
+norm_draws: "count to 1000" = 4  # data sets a size
+eigen_n: "increasing counts from 2 to 1e6" = [50, 100, 200, 500, 1000, 2000]  # data sizes of the smallest eigenvalue (paper C, Fig. 7: not stated)
+eigen_depths: "increasing counts to 1e6" = [1, 2, 3, 4, 5, 7, 10, 15, 20, 30]  # depths (paper C, Fig. 7: 1 to 30)
+eigen_draws: "count to 1000" = 2  # data sets a size
+bound_n: "increasing counts from 3 to 1e5" = [10, 30, 100, 300, 1000, 3000, 10000]  # data sizes of the depth bound (paper C, Fig. 8: not stated)
+bound_draws: "count to 1000" = 10  # data sets a size
+pair_draws: "count to 1e5" = 400  # data sets for the closest pair (proposition 7)
+projector_n: "count from 3 to 1e5" = 400  # points for the projectors of theorem 3
+projector_depths: "increasing counts to 1e6" = [5, 30, 100, 300, 1000, 3000, 30000, 300000]  # depths of the projectors
+projector_draws: "count to 1000" = 3  # data sets
+apart_n: "increasing counts from 2 to 1e5" = [100, 200, 400, 800]  # data sizes for the operators of two points (equation 5)
+apart_draws: "count to 1000" = 12  # data sets a size
+bias_betas: "distinct numbers from 0 to 100" = [0.1, 0.5, 1.0]  # standard deviation of the biases (appendix A)
+text: "one of datasets.CORPORA" = "pydoc"  # corpus of table 1 (paper C: text8, which no package ships)
+text_vocabulary: "count from 2 to 1e5" = 64  # words (paper C: not stated)
+text_widths: "increasing counts to 1e5" = [256, 512, 1024, 2048]  # widths of both hidden layers (paper C, Tab. 1: 10000 and 30000)
+text_steps: "count to 1e4" = 20  # full-batch steps (paper C: not stated)
+text_seeds: "count to 1000" = 3  # initialisations
+finite_depths: "increasing counts to 100" = [2, 4, 8, 16, 32]  # depths of finite networks
+finite_widths: "increasing counts from 8 to 1e4" = [16, 64, 256]  # their widths
+finite_steps: "count to 1e4" = 40  # steps of gradient descent
+finite_seeds: "count to 1000" = 16  # initialisations
+# fmt: on
 # %%
 import matplotlib.pyplot as plt
 import numpy as np

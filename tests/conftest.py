@@ -17,10 +17,10 @@ MINI_CHAPTER = """\
 # %% [markdown]
 # # A small chapter
 # %% tags=["parameters"]
-profile: str = "laptop"  # smoke, laptop or paper
-size: int = 3  # how many numbers
-scale: float = 0.5  # their scale
-sizes: list = [1, 2]  # a list
+profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
+size: "count to 100" = 3  # how many numbers
+scale: "number from 0 to 10" = 0.5  # their scale
+sizes: "list of counts" = [1, 2]  # a list
 # %%
 import matplotlib.pyplot as plt
 from regimes.chapter import Chapter

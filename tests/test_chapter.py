@@ -149,7 +149,7 @@ def test_a_chapter_opened_by_hand_obeys_its_profile_line(mini_book, monkeypatch)
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [({"size": "three"}, "size must be of type int"), ({"profile": "huge"}, "profile must be one of")],
+    [({"size": "three"}, "size must be a whole number"), ({"profile": "huge"}, "profile must be one of")],
 )
 def test_parameters_changed_by_hand_in_jupyter_are_checked_too(mini_book, given, said):
     with pytest.raises(InputError, match=said):

@@ -27,13 +27,17 @@ def test_every_item_of_paper_c_has_a_claim_and_the_chapter_judges_them_all():
     [
         ("corpus", "mnits", "corpus must be one of mnist"),
         ("text", "text8", "text must be one of"),
-        ("tab2_depths", [0, 30], "tab2_depths[0] must be a whole number of at least 1, got 0"),
+        ("tab2_depths", [0, 30], "tab2_depths[0] must be a whole number from 1 to 1000000, got 0"),
         ("eigen_depths", [0, 1], "eigen_depths[0] must be a whole number"),
-        ("curve_rho", [0.0, 1.5], "correlations must lie in [-1, 1]"),
-        ("curve_depth", 10, "curve_depth must be a whole number of at least 1000"),
-        ("eigen_n", [50, 10**6], "would take 80"),
+        ("curve_rho", [0.0, 1.5], "curve_rho[1] must be a number from -1 to 1, got 1.5"),
+        ("curve_depth", 10, "curve_depth must be a whole number from 1000 to"),
+        ("eigen_n", [50, 10**6], "eigen_n = 1000000 with n0 = 128 would take 80"),
         ("norm_n", [64, 16], "norm_n must be a strictly increasing list"),
-        ("text_widths", [], "text_widths must be a strictly increasing list"),
+        ("text_widths", [], "text_widths must hold at least 1 value"),
+        ("tab2_n", 4900, "tab2_n + tab2_test must be at most 5000, the images of corpus mnist, got 5100"),
+        ("norm_n", [16, 4990], "norm_n + norm_fresh must be at most 5000"),
+        ("text_vocabulary", 10**5, "the words of text pydoc"),
+        ("finite_widths", [10**4], "finite_widths = 10000 with finite_depths = 8 would take"),
     ],
 )
 def test_bad_input_is_one_line_before_any_computing(name, value, said):

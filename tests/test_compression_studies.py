@@ -118,10 +118,18 @@ def test_averages_of_appendix_c(interfaces):
 
 BAD = [
     ({"interfaces": [1.0, -0.3]}, "interfaces must be a strictly increasing"),
-    ({"interfaces": []}, "interfaces must hold at least one position"),
-    ({"stripes": [0.5, 0.5]}, "interfaces must be a strictly increasing"),
+    ({"interfaces": []}, "interfaces must hold at least 1 value"),
+    ({"stripes": [0.5, 0.5]}, "stripes must be a strictly increasing"),
     ({"growth_p": [64, 128]}, "growth_p must hold at least 3 values"),
-    ({"growth_p_end": [65, 128, 256]}, "growth_p_end must be one of"),
+    ({"growth_p_end": [65, 128, 256]}, r"growth_p_end must be one of growth_p = \[32, 64, 128, 256\], got 65"),
+    ({"course_p": [256]}, "course_p must be one of growth_p_end"),
+    ({"stripes": [-0.3, 1.18549]}, "stripes must be another task than interfaces"),
+    ({"late_alpha": 1e-6}, "late_alpha must be below alpha = 1e-06"),
+    ({"neurons_h": [5, 50, 100]}, r"neurons_h\[0\] must be a whole number from 10"),
+    ({"interfaces": [7.0]}, "must give both labels in every draw: .* or other interfaces"),
+    ({"stripes": [7.0]}, "must give both labels in every draw: .* or other stripes"),
+    ({"solid_radius": 9.0}, "must give both labels in every draw: .* or other solid_radius"),
+    ({"frames_p": 10**5, "frames_h": 10**5}, "frames_p = 100000 with frames_h = 100000 would take"),
     ({"time_alpha": [1e-6, 1e-9, 1e-12]}, "time_alpha must be a strictly increasing"),
 ]
 
@@ -131,14 +139,3 @@ def test_bad_parameters_get_one_line(change, words):
     with pytest.raises(InputError, match=words) as caught:
         registry.resolve("02", "smoke", change)
     assert "\n" not in str(caught.value)
-
-
-def test_draws_without_both_labels_or_an_active_neuron_get_one_line():
-    with pytest.raises(InputError, match="label"):
-        studies._checked([STRIPE | {"interfaces": [40.0], "p": 50, "h": 20, "seeds": [0]}])
-    task, network = studies._drawn(STRIPE | {"p": 50, "h": 20}, [0])
-    silent = Network(network.omega, network.b - 100, network.beta)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(studies, "_drawn", lambda setting, seeds: (task, silent))
-        with pytest.raises(InputError, match="no neuron sees data"):
-            studies._checked([STRIPE | {"p": 50, "h": 20, "seeds": [0]}])

@@ -79,16 +79,18 @@ def test_wide_and_finite_curves_share_their_data():
     ("name", "value", "says"),
     [
         ("interfaces", [1.0, -1.0], "interfaces must be a strictly increasing"),
-        ("interfaces", [50.0, 60.0], "labels must hold both classes"),
-        ("cylinder_d_parallel", 3, "d_parallel must be below d = 3"),
-        ("cylinder_radius", 0.0, "radius"),
+        ("interfaces", [8.0, 9.0], "wide_p must give both labels in every draw: 50 points .* or other interfaces"),
+        ("cylinder_d_parallel", 3, "cylinder_d_parallel must be below cylinder_d = 3"),
+        ("cylinder_radius", 0.0, "cylinder_radius must be a number above 0 and at most 20"),
+        ("cylinder_radius", 9.0, "take more points or other cylinder_radius"),
+        ("rotation_p", 2, "rotation_p must give both labels in every draw: 2 points of the stripe in d = 3"),
         ("curve_p", [100, 200], "curve_p must hold at least 3 sizes"),
         ("wide_p", [400, 200, 100], "wide_p must be a strictly increasing"),
         ("curve_p", [1, 200, 300, 400], "curve_p"),
-        ("fit_from", 10**6, "sizes from fit_from on"),
+        ("fit_from", 10**5, "sizes from fit_from on"),
         ("window", 1, "window"),
         ("window", 9, "window must be at most"),
-        ("width_d", 7, "width_d must be one of 5, 10"),
+        ("width_d", 7, r"width_d must be one of curve_d = \[5, 10\], got 7"),
         ("scan_alpha", [1e-4, 1.0, 1e4], "scan_alpha must hold at least 6"),
         ("curve_alpha", -1.0, "curve_alpha must be"),
         ("lazy_h", [0], "lazy_h"),
@@ -101,3 +103,25 @@ def test_bad_parameters_get_one_line_before_any_run(name, value, says):
     with pytest.raises(InputError, match=says) as error:
         registry.resolve("01", "smoke", {name: value})
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"shape": "stripe", "d": 3, "interfaces": [-0.3, 1.2, 2.0]},
+        {"shape": "cylinder", "d": 4, "d_parallel": 3, "radius": 1.3},
+    ],
+)
+def test_share_of_labels_is_that_of_the_draws(shape):
+    y = studies.draw(shape, "test", 10**5, [0]).y
+    assert studies.positive_share(shape) == pytest.approx(float((y == 1).double().mean()), abs=0.005)
+
+
+@pytest.mark.parametrize(("p", "kinds"), [(4, ("train",)), (5, ("train", "fresh")), (100, ("train",))])
+def test_the_first_draw_of_a_single_label_is_found(p, kinds):
+    setting = {"shape": "stripe", "d": 3, "interfaces": [1.2], "p": p, "seeds": list(range(40))}
+    single = [
+        seed for seed in setting["seeds"]
+        if any(len(studies.draw(setting, kind, p, [seed]).y.unique()) == 1 for kind in kinds)
+    ]  # fmt: skip
+    assert studies._single(setting, kinds) == (single[0] if single else None)

@@ -59,7 +59,7 @@ def test_a_chapter_that_raises_fails_and_keeps_the_last_good_one(mini_book, caps
     ("args", "said"),
     [
         (["-p", "szie", "3"], "unknown parameter 'szie'"),
-        (["-p", "size", "[1]"], "size must be of type int"),
+        (["-p", "size", "[1]"], "size must be a whole number"),
         (["--profile", "tiny"], "profile must be one of"),
         (["-f", "none.toml"], "none.toml cannot be read"),
     ],
@@ -86,4 +86,4 @@ def test_stage_refuses_pages_of_another_profile(mini_book):
 
 def test_describe_lists_parameters(mini_book, capsys):
     assert run("--describe") == 0
-    assert re.search(r"scale +0\.5 +their scale", capsys.readouterr().out)
+    assert re.search(r"scale +0\.5 +their scale\n +a number from 0 to 10", capsys.readouterr().out)

@@ -6,6 +6,7 @@ The command lines (``python -m regimes.runner``, ``python -m regimes.studies``) 
 
 import math
 import os
+import reprlib
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,19 @@ from typing import Any
 
 class InputError(ValueError):
     """A parameter that cannot be used: which one, what was given, what is allowed, in one line."""
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 12
+_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
+
+
+def shown(value: Any) -> str:
+    """``repr(value)`` for a message: one line, and short where the value is not."""
+    try:
+        return " ".join(_SHORT.repr(value).split())
+    except ValueError:  # a whole number of more digits than Python prints
+        return f"a {type(value).__name__} too long to print"
 
 
 def at_least(low: float, **values: Any) -> None:
@@ -23,7 +37,7 @@ def at_least(low: float, **values: Any) -> None:
     """
     for name, value in values.items():
         if not is_number(value) or not value >= low:
-            raise InputError(f"{name} must be a number of at least {low:g}, got {value!r}")
+            raise InputError(f"{name} must be a number of at least {low:g}, got {shown(value)}")
 
 
 def integer(low: int, **values: Any) -> None:
@@ -34,7 +48,7 @@ def integer(low: int, **values: Any) -> None:
     """
     for name, value in values.items():
         if isinstance(value, bool) or not hasattr(value, "__index__") or value < low:
-            raise InputError(f"{name} must be a whole number of at least {low}, got {value!r}")
+            raise InputError(f"{name} must be a whole number of at least {low}, got {shown(value)}")
 
 
 def positive(**values: Any) -> None:
@@ -45,7 +59,7 @@ def positive(**values: Any) -> None:
     """
     for name, value in values.items():
         if not is_number(value) or not value > 0:
-            raise InputError(f"{name} must be a number above 0, got {value!r}")
+            raise InputError(f"{name} must be a number above 0, got {shown(value)}")
 
 
 def within(low: float, high: float, **values: Any) -> None:
@@ -56,7 +70,31 @@ def within(low: float, high: float, **values: Any) -> None:
     """
     for name, value in values.items():
         if not is_number(value) or not low < value < high:
-            raise InputError(f"{name} must lie strictly between {low:g} and {high:g}, got {value!r}")
+            raise InputError(f"{name} must lie strictly between {low:g} and {high:g}, got {shown(value)}")
+
+
+def length(low: int, high: int, /, **values: Sequence[Any]) -> None:
+    """Each keyword's value must hold from ``low`` to ``high`` values.
+
+    Raises:
+        InputError: naming the first keyword that does not.
+    """
+    for name, value in values.items():
+        if len(value) < low:
+            raise InputError(f"{name} must hold at least {low} value{'s' * (low != 1)}, got {shown(value)}")
+        if len(value) > high:
+            raise InputError(f"{name} must hold at most {high} values, got {len(value)}")
+
+
+def distinct(**values: Sequence[Any]) -> None:
+    """Each keyword's value must hold no value twice.
+
+    Raises:
+        InputError: naming the first keyword that does.
+    """
+    for name, value in values.items():
+        if any(one in value[:i] for i, one in enumerate(value)):
+            raise InputError(f"{name} must hold no value twice, got {shown(value)}")
 
 
 def one_of(allowed: Collection[Any], **values: Any) -> None:
@@ -67,7 +105,7 @@ def one_of(allowed: Collection[Any], **values: Any) -> None:
     """
     for name, value in values.items():
         if value not in allowed:
-            raise InputError(f"{name} must be one of {', '.join(map(str, allowed))}; got {value!r}")
+            raise InputError(f"{name} must be one of {', '.join(map(str, allowed))}; got {shown(value)}")
 
 
 def increasing(**values: Sequence[float]) -> None:
@@ -79,7 +117,7 @@ def increasing(**values: Sequence[float]) -> None:
     for name, value in values.items():
         numbers = list(value) if isinstance(value, Sequence) else []
         if not numbers or not all(map(is_number, numbers)) or any(b <= a for a, b in zip(numbers, numbers[1:])):
-            raise InputError(f"{name} must be a strictly increasing list of numbers, got {value!r}")
+            raise InputError(f"{name} must be a strictly increasing list of numbers, got {shown(value)}")
 
 
 def memory(needed: int, what: str, device: Any = "cpu") -> None:
@@ -111,5 +149,8 @@ def free_memory(device: Any = "cpu") -> int:
 
 
 def is_number(value: Any) -> bool:
-    """Whether ``value`` is a finite real number; booleans, NaN, infinities and strings are not."""
-    return not isinstance(value, (bool, str)) and hasattr(value, "__float__") and math.isfinite(float(value))
+    """Whether ``value`` is a finite real number; booleans, strings and what no float holds are not."""
+    try:
+        return not isinstance(value, (bool, str)) and hasattr(value, "__float__") and math.isfinite(float(value))
+    except (OverflowError, TypeError, ValueError, RuntimeError):  # 10**400; arrays and tensors of several numbers
+        return False

@@ -38,7 +38,7 @@ def _literal(text: str) -> Any:
     """A Python literal, else the text itself."""
     try:
         return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):  # the last two: deep nesting
         return text
 
 

@@ -119,9 +119,10 @@ def _progress(log: Path) -> Iterator[Path]:
 
 
 def describe(number: str) -> str:
-    """The parameters of a chapter: name, laptop value, meaning."""
-    lines = [f"{p.name:28} {p.value!r:24} {p.meaning}" for p in parameters.declared(number).values()]
-    return "\n".join([f"Chapter {number}: parameters, laptop values, meaning", *lines])
+    """The parameters of a chapter: name, laptop value, what is allowed, meaning."""
+    known = [p for p in parameters.declared(number).values() if p.name != "profile"]
+    lines = [f"{p.name:20} {p.value!r}  {p.meaning}\n{'':20} {p.kind.allowed()}" for p in known]
+    return "\n".join([f"Chapter {number}: parameters, laptop values, meaning; what is allowed", *lines])
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regimes import check, flow, nets, tasks
+from regimes import check, flow, nets
 from regimes.check import InputError
 from regimes.compression import Stripe, amplification, attractor_distance, neuron, neuron_vector, sees_data
 from regimes.compression.neuron import Neurons
@@ -17,7 +17,7 @@ from regimes.flow import State
 from regimes.learning_curves import compress, wrong
 from regimes.nets import Network
 from regimes.seeds import draw_seeds
-from regimes.studies.lazy_feature import draw
+from regimes.studies.lazy_feature import draw, needs_across, needs_draws, needs_memory, needs_one_of
 from regimes.sweep import Rows, Setting, product, study
 from regimes.tasks import Task
 
@@ -66,21 +66,34 @@ def aligned(network: Network, d_parallel: int) -> float:
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
-    """Sizes increase and suffice for exponents."""
-    for name in ("growth_p", "growth_p_end", "neurons_p", "neurons_h", "time_alpha"):
-        check.increasing(**{name: p[name]})
-        if len(p[name]) < 3:
-            raise InputError(f"{name} must hold at least 3 values for an exponent with an interval: {p[name]}")
-    for i, h in enumerate(p["neurons_h"]):
-        check.integer(10, **{f"neurons_h[{i}]": h})
+    """Sizes suffice for exponents, names refer to each other, draws hold both labels."""
     if sum(value >= p["growth_from"] for value in p["growth_p_end"]) < 2:
         raise InputError(f"growth_p_end must hold at least 2 sizes from growth_from on: {p['growth_p_end']}")
-    for name in ("growth_p_end", "course_p"):
-        for value in p[name]:
-            check.one_of(p["growth_p"], **{name: value})
-    for interfaces in (p["interfaces"], p["stripes"]):
-        if not Stripe(interfaces, 2).attractors():
-            raise InputError(f"interfaces must leave an attractor, got none for {interfaces}")
+    needs_one_of(p, "growth_p_end", "growth_p")
+    needs_one_of(p, "course_p", "growth_p_end")
+    if not p["late_alpha"] < p["alpha"]:
+        raise InputError(f"late_alpha must be below alpha = {p['alpha']:g}, got {p['late_alpha']:g}")
+    if p["stripes"] == p["interfaces"]:
+        raise InputError(f"stripes must be another task than interfaces, got {p['stripes']} for both")
+    needs_across(p)
+    for name in ("interfaces", "stripes"):
+        if not all(Stripe(p[name], d).attractors() for d in (2, *p["growth_d"])):
+            raise InputError(f"{name} must leave an attractor for neurons, got none for {p[name]}")
+    _needs_draws(p)
+
+
+def _needs_draws(p: Mapping[str, Any]) -> None:
+    """All training sets must hold both labels."""
+    plane, (first, *_) = _stripe(p, d=2), p["growth_d"]
+    for points, seeds in (("frames_p", "frames_seeds"), ("neurons_p", "neurons_seeds"), ("fit_p", "fit_seeds")):
+        needs_draws(p, plane, points, seeds)
+    needs_draws(p, _stripe(p, d=first), "time_p", "time_seeds")
+    needs_draws(p, _cylinder(p), "frames_p", "frames_seeds")
+    for points, seeds in (("growth_p", "growth_seeds"), ("growth_p_end", "growth_end_seeds")):
+        for shape in (*(_stripe(p, d=d) for d in p["growth_d"]), _cylinder(p)):
+            needs_draws(p, shape, points, seeds)
+    for shape, limits in ((_several(p), "stripes"), (_solid(p), "solid_radius")):
+        needs_draws(p, shape, "growth_p_end", "growth_end_seeds", limits=limits)
 
 
 def _stripe(p: Mapping[str, Any], /, **more: Any) -> dict[str, Any]:
@@ -92,18 +105,15 @@ def _cylinder(p: Mapping[str, Any], /, **more: Any) -> dict[str, Any]:
     return {"shape": "cylinder", "tolerance": p["tolerance"]} | cylinder | more
 
 
-def _checked(settings: list[Setting]) -> list[Setting]:
-    """The settings, once their first draws are seen to hold both labels and a neuron that sees data."""
-    seen = set()
-    for setting in settings:
-        key = str({name: setting.get(name) for name in ("shape", "d", "d_parallel", "interfaces", "radius", "p", "h")})
-        if key not in seen:
-            seen.add(key)
-            task, network = _drawn(setting, setting["seeds"][:1])
-            tasks.needs_both_labels(task.y)
-            if not bool(sees_data(network.omega, network.b, task.x).any()):
-                raise InputError(f"no neuron sees data: h = {setting['h']} leaves none active, take more neurons")
-    return settings
+def _several(p: Mapping[str, Any], /, **more: Any) -> dict[str, Any]:
+    """The task of several stripes, in the first dimension."""
+    return _stripe(p, d=p["growth_d"][0], **more) | {"interfaces": [p["stripes"]]}
+
+
+def _solid(p: Mapping[str, Any], /, **more: Any) -> dict[str, Any]:
+    """The cylinder with one more informative direction."""
+    d, along = p["cylinder_d"] + 1, p["cylinder_d_parallel"] + 1
+    return _cylinder(p, **more) | {"d": d, "d_parallel": along, "radius": p["solid_radius"]}
 
 
 def _drawn(setting: Setting, seeds: list[int]) -> tuple[Task, Network]:
@@ -120,19 +130,17 @@ def _one(setting: Setting, seed: int, *, dtype: Any = "auto") -> tuple[Task, lis
 
 
 def _growth_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "growth_p", "growth_h", kernels=0)
     net = {"h": p["growth_h"], "alpha": p["alpha"]}
     stripes = _stripe(p, d=p["growth_d"], **net)
-    many = _stripe(p, d=p["growth_d"][0], **net) | {"interfaces": [p["stripes"]]}
-    solid = _cylinder(p, **net) | {"d": p["cylinder_d"] + 1, "d_parallel": p["cylinder_d_parallel"] + 1}
-    solid["radius"] = p["solid_radius"]
     seeds = range(p["growth_seeds"])
     grid = []
     for shape in (stripes, _cylinder(p, **net)):
         grid += product(**shape, p=p["growth_p"], until="star", seeds=seeds)
         grid += product(**shape, p=p["growth_p_end"], until="end", seeds=range(p["growth_end_seeds"]))
-    for shape in (many, solid):
+    for shape in (_several(p, **net), _solid(p, **net)):
         grid += product(**shape, p=p["growth_p_end"], until="star", seeds=range(p["growth_end_seeds"]))
-    return _checked(grid)
+    return grid
 
 
 @study(version=1, grid=_growth_grid, chunk=1, rtol=1e-3, data=DRAWN, device="any")
@@ -183,8 +191,9 @@ def _predicted(setting: Setting, task: Task) -> float | None:
 
 
 def _time_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "time_p", "growth_h", kernels=0)
     sizes = {"d": p["growth_d"][0], "p": p["time_p"], "h": p["growth_h"], "alpha": p["time_alpha"], "until": "star"}
-    return _checked(product(**_stripe(p, **sizes), seeds=range(p["time_seeds"])))
+    return product(**_stripe(p, **sizes), seeds=range(p["time_seeds"]))
 
 
 @study(version=1, grid=_time_grid, rtol=1e-3, data=DRAWN, device="any")
@@ -199,15 +208,14 @@ def characteristic_time(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _neurons_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "neurons_p", "neurons_h", kernels=0)
     near = {"d": 2, "alpha": p["alpha"], "until": "star"}
     stripe = _stripe(p, **near) | {"tolerance": p["neurons_tolerance"]}
     seeds = range(p["neurons_seeds"])
     last, h = p["neurons_p"][-1], p["neurons_h"]
     grid = product(**stripe, p=p["neurons_p"], h=h[-1], seeds=seeds)
     grid += product(**stripe, p=last, h=h[:-1], seeds=seeds)
-    if p["late_alpha"]:
-        grid += product(**(stripe | {"alpha": p["late_alpha"]}), p=last, h=h[-1], seeds=seeds)
-    return _checked(grid)
+    return grid + product(**(stripe | {"alpha": p["late_alpha"]}), p=last, h=h[-1], seeds=seeds)
 
 
 @study(version=1, grid=_neurons_grid, rtol=1e-2, data=DRAWN, device="any")
@@ -295,8 +303,9 @@ def _rates(stripe: Stripe, times: np.ndarray, network: np.ndarray, free: int) ->
 
 
 def _paths_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "neurons_p", "neurons_h", kernels=0)
     stripe = _stripe(p, d=2, alpha=p["alpha"], until="star") | {"tolerance": p["neurons_tolerance"]}
-    return _checked(product(**stripe, p=p["neurons_p"][-1], h=p["neurons_h"][-1], seeds=[0]))
+    return product(**stripe, p=p["neurons_p"][-1], h=p["neurons_h"][-1], seeds=[0])
 
 
 @study(version=1, grid=_paths_grid, rtol=1e-2, data=DRAWN, device="any")
@@ -318,8 +327,9 @@ def paths(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _fit_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "fit_p", "fit_h", kernels=0)
     stripe = _stripe(p, d=2, alpha=p["alpha"], until="nearly", test=p["fit_test"])
-    return _checked(product(**stripe, p=p["fit_p"], h=p["fit_h"], seeds=range(p["fit_seeds"])))
+    return product(**stripe, p=p["fit_p"], h=p["fit_h"], seeds=range(p["fit_seeds"]))
 
 
 @study(version=1, grid=_fit_grid, rtol=1e-2, data=DRAWN, device="any")
@@ -371,10 +381,11 @@ def _near_intercepts(setting: Setting, network: Network) -> float:
 
 
 def _frames_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "frames_p", "frames_h", kernels=0)
     net = {"p": p["frames_p"], "h": p["frames_h"], "until": "end", "frames": p["frames"]}
     seeds = range(p["frames_seeds"])
     stripe = product(**_stripe(p, d=2, **net), alpha=[p["alpha"], p["frames_lazy_alpha"]], seeds=seeds)
-    return _checked(stripe + product(**_cylinder(p, **net), alpha=p["alpha"], seeds=seeds))
+    return stripe + product(**_cylinder(p, **net), alpha=p["alpha"], seeds=seeds)
 
 
 @study(version=1, grid=_frames_grid, rtol=1e-2, data=DRAWN, device="any")
@@ -417,6 +428,8 @@ def _deviation(network: Network, x: Tensor, along: int, size: float) -> float:
 
 
 def _averages_grid(p: Mapping[str, Any]) -> list[Setting]:
+    most = max(p["growth_d"])
+    check.memory(32 * p["samples"] * most, f"samples = {p['samples']} with growth_d = {most}")
     cases = [[p["interfaces"]], [p["stripes"]]]
     grids = (product(interfaces=case, d=[2, *p["growth_d"]], samples=p["samples"], seeds=[0]) for case in cases)
     return [setting for grid in grids for setting in grid]

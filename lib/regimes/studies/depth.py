@@ -9,13 +9,16 @@ import numpy as np
 import torch
 
 from regimes import check, datasets
+from regimes.check import InputError
 from regimes.depth import definition, embedding, features, finite, logistic, pairs, rate, regression, spectrum
 from regimes.kernels import deep_relu, infinite_ntk
 from regimes.sweep import Rows, Setting, product, study
 from regimes.tasks import Task, gaussian_points
 
 CHAPTER = "05"
-CORPORA = ("mnist", "fashion_mnist", "cifar10", "digits")
+KERNELS = 32  # bytes an entry: a kernel and what is made of it, four float64
+POINTS = 16  # bytes a coordinate: the points and a copy
+CHUNK = 64  # networks of finite width that train together: two float64 a weight
 EXACT = "none, the kernel is a function of one correlation"
 
 
@@ -25,26 +28,39 @@ def _pool(corpus: str) -> Task:
     return datasets.to_sphere(datasets.load(corpus))
 
 
-def _images(p: Mapping[str, Any]) -> Setting:
-    """The corpus as settings: other data of the same name are other cells."""
-    return {"corpus": p["corpus"], "data": _identity(p["corpus"])}
+def _images(p: Mapping[str, Any], names: str, needed: int) -> Setting:
+    """The corpus as settings: other data of the same name are other cells.
+
+    Raises:
+        InputError: for a corpus that is not on this machine, or that holds less than the parameters ``names`` need.
+    """
+    corpus = p["corpus"]
+    try:
+        words, images = _identity(corpus), _count(corpus)
+    except InputError as error:
+        raise InputError(f"corpus {corpus} cannot be used: {error}") from None
+    if needed > images:
+        raise InputError(f"{names} must be at most {images}, the images of corpus {corpus}, got {needed}")
+    return {"corpus": corpus, "data": words}
 
 
 # reading a corpus takes seconds, and every grid asks
 _identity = functools.lru_cache(maxsize=None)(datasets.identity)
 
 
-def check_parameters(p: Mapping[str, Any]) -> None:
-    """Depths are whole numbers from 1 on and increase."""
-    check.one_of(CORPORA, corpus=p["corpus"])
-    depths = ("tab2_depths", "eigen_depths", "projector_depths", "finite_depths")
-    check.increasing(**{name: p[name] for name in depths})
-    check.integer(1, **{f"{name}[0]": p[name][0] for name in depths})
+@functools.cache
+def _count(corpus: str) -> int:
+    """How many images a corpus holds."""
+    return len(datasets.load(corpus).y)
+
+
+@functools.cache
+def _words(text: str) -> int:
+    """How many different words a text holds."""
+    return len(set(datasets.corpus(text).text.split()))
 
 
 def _kernel_grid(p: Mapping[str, Any]) -> list[Setting]:
-    check.integer(1000, curve_depth=p["curve_depth"])
-    rate.angle(torch.tensor(p["curve_rho"], dtype=torch.float64))
     return product(rho=p["curve_rho"], depth_max=p["curve_depth"], seeds=[0])
 
 
@@ -66,7 +82,6 @@ def normalised_kernel(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _layer_map_grid(p: Mapping[str, Any]) -> list[Setting]:
-    check.integer(3, map_points=p["map_points"])
     return product(points=p["map_points"], seeds=[0])
 
 
@@ -78,9 +93,11 @@ def layer_map(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _regression_grid(p: Mapping[str, Any]) -> list[Setting]:
-    check.integer(1, tab2_n=p["tab2_n"], tab2_test=p["tab2_test"], tab2_splits=p["tab2_splits"])
+    n = max(p["tab2_n"], p["tab2_test"])
+    check.memory(KERNELS * p["tab2_n"] * n, f"tab2_n = {p['tab2_n']} with tab2_test = {p['tab2_test']}")
     sizes = {"n": p["tab2_n"], "test": p["tab2_test"]}
-    return product(**_images(p), **sizes, depths=[p["tab2_depths"]], seeds=range(p["tab2_splits"]))
+    images = _images(p, "tab2_n + tab2_test", p["tab2_n"] + p["tab2_test"])
+    return product(**images, **sizes, depths=[p["tab2_depths"]], seeds=range(p["tab2_splits"]))
 
 
 @study(version=1, grid=_regression_grid)
@@ -104,7 +121,6 @@ def mnist_regression(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _shape_grid(p: Mapping[str, Any]) -> list[Setting]:
-    check.integer(3, shape_points=p["shape_points"])
     return product(points=p["shape_points"], depth_max=30, seeds=[0])
 
 
@@ -141,9 +157,9 @@ def half_depth(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _trajectory_grid(p: Mapping[str, Any]) -> list[Setting]:
-    check.integer(3, path_points=p["path_points"])
     common = {"points": p["path_points"], "n0": p["n0"], "depth_max": 30, "seeds": range(p["path_draws"])}
-    return product(cloud=["cube", "positive cube"], **common) + product(cloud="images", **_images(p), **common)
+    images = _images(p, "path_points + 1", p["path_points"] + 1)
+    return product(cloud=["cube", "positive cube"], **common) + product(cloud="images", **images, **common)
 
 
 @study(version=1, grid=_trajectory_grid)
@@ -186,9 +202,11 @@ def _cloud(setting: Setting, n: int, seed: int) -> tuple[torch.Tensor, str]:
 
 
 def _norm_grid(p: Mapping[str, Any]) -> list[Setting]:
-    check.increasing(norm_n=p["norm_n"])
+    n = p["norm_n"][-1]
+    check.memory(n * (KERNELS * n + POINTS * p["n0"]), f"norm_n = {n} with n0 = {p['n0']}")
     common = {"n": p["norm_n"], "n0": p["n0"], "fresh": p["norm_fresh"], "seeds": range(p["norm_draws"])}
-    return product(cloud="sphere", **common) + product(cloud="images", **_images(p), **common)
+    images = _images(p, "norm_n + norm_fresh", n + p["norm_fresh"])
+    return product(cloud="sphere", **common) + product(cloud="images", **images, **common)
 
 
 @study(version=1, grid=_norm_grid)
@@ -214,9 +232,8 @@ def projection_norm(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _eigenvalue_grid(p: Mapping[str, Any]) -> list[Setting]:
-    check.increasing(eigen_n=p["eigen_n"])
-    for n in p["eigen_n"]:
-        check.memory(spectrum.eigenvalue_bytes(n), f"the smallest eigenvalue for {n} points")
+    n = p["eigen_n"][-1]
+    check.memory(spectrum.eigenvalue_bytes(n) + POINTS * n * p["n0"], f"eigen_n = {n} with n0 = {p['n0']}")
     return product(
         cloud="sphere", n0=p["n0"], n=p["eigen_n"], depths=[p["eigen_depths"]], seeds=range(p["eigen_draws"])
     )
@@ -238,7 +255,8 @@ def smallest_eigenvalue(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _bound_grid(p: Mapping[str, Any]) -> list[Setting]:
-    check.increasing(bound_n=p["bound_n"])
+    n = p["bound_n"][-1]
+    check.memory(POINTS * n * p["n0"], f"bound_n = {n} with n0 = {p['n0']}")
     return product(cloud="sphere", n0=p["n0"], n=p["bound_n"], seeds=range(p["bound_draws"]))
 
 
@@ -274,9 +292,11 @@ def closest_pair(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _projector_grid(p: Mapping[str, Any]) -> list[Setting]:
+    n = p["projector_n"]
+    check.memory(n * (KERNELS * n + POINTS * p["n0"]), f"projector_n = {n} with n0 = {p['n0']}")
     common = {"n": p["projector_n"], "depths": [p["projector_depths"]], "seeds": range(p["projector_draws"])}
-    sphere = product(cloud="sphere", n0=[8, p["n0"]], **common)
-    return sphere + product(cloud="images", n0=p["n0"], **_images(p), **common)
+    sphere = product(cloud="sphere", n0=sorted({8, p["n0"]}), **common)
+    return sphere + product(cloud="images", n0=p["n0"], **_images(p, "projector_n", n), **common)
 
 
 @study(version=1, grid=_projector_grid)
@@ -300,7 +320,7 @@ def projectors(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _apart_grid(p: Mapping[str, Any]) -> list[Setting]:
-    check.increasing(apart_n=p["apart_n"])
+    check.memory(KERNELS * p["apart_n"][-1] ** 2, f"apart_n = {p['apart_n'][-1]}")
     return product(cloud="sphere", n0=16, n=p["apart_n"], depths=[[10, 30, 100, 10_000]], seeds=range(p["apart_draws"]))
 
 
@@ -368,9 +388,15 @@ def colinear(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _text_grid(p: Mapping[str, Any]) -> list[Setting]:
-    check.one_of(datasets.CORPORA, text=p["text"])
-    check.increasing(text_widths=p["text_widths"])
-    fixed = {"text": p["text"], "vocabulary": p["text_vocabulary"], "steps": p["text_steps"], "dtype": "float32"}
+    h, v, text = p["text_widths"][-1], p["text_vocabulary"], p["text"]
+    try:
+        words = _words(text)
+    except InputError as error:
+        raise InputError(f"text {text} cannot be used: {error}") from None
+    if v > words:
+        raise InputError(f"text_vocabulary must be at most {words}, the words of text {text}, got {v}")
+    check.memory(24 * (h * (h + 2 * v) + v * v), f"text_widths = {h} with text_vocabulary = {v}")
+    fixed = {"text": text, "vocabulary": v, "steps": p["text_steps"], "dtype": "float32"}
     kinds = {"optimiser": ["gd", "adam"], "parametrisation": ["ntk", "standard"]}
     return product(width=p["text_widths"], **kinds, **fixed, seeds=range(p["text_seeds"]))
 
@@ -399,12 +425,13 @@ def toy_network(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
-    check.increasing(finite_widths=p["finite_widths"])
+    depth, width, seeds = p["finite_depths"][-1], p["finite_widths"][-1], min(CHUNK, p["finite_seeds"])
+    check.memory(16 * seeds * depth * width**2, f"finite_widths = {width} with finite_depths = {depth}")
     sizes = {"depth": p["finite_depths"], "width": p["finite_widths"]}
     return product(**sizes, n=8, n0=16, steps=p["finite_steps"], seeds=range(p["finite_seeds"]))
 
 
-@study(version=1, grid=_finite_grid, chunk=64)
+@study(version=1, grid=_finite_grid, chunk=CHUNK)
 def finite_kernel(setting: Setting, seeds: list[int]) -> Rows:
     """The kernel of finite networks before and after training on eight points (``finite.compare``).
 

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
+from scipy import special
 from torch import Tensor
 
 from regimes import check, flow, learning_curves, nets, tasks
@@ -18,39 +20,122 @@ from regimes.tasks import Task
 
 CHAPTER = "01"
 FEWEST_P = 3  # sizes that an exponent with an interval needs
+NEVER = 1e-6  # a chance that is not worth a draw
 DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
 
 
-def draw(setting: Setting, kind: str, p: int, seeds: list[int]) -> Task:
-    """Points and labels ``x (S, p, d)`` of the setting's task; more test points extend fewer."""
+def draw(setting: Setting, kind: str, p: int, seeds: list[int], *, first: int | None = None) -> Task:
+    """Points and labels ``x (S, p, d)`` of the setting's task; more test points extend fewer.
+
+    ``first`` leaves out all but the first so many of the ``p`` points.
+    """
     seeds = draw_seeds(kind, seeds, size=0 if kind == "test" else p)
     if setting["shape"] == "stripe":
-        return tasks.stripe(p, setting["d"], interfaces=setting["interfaces"], seed=seeds)
+        return tasks.stripe(first or p, setting["d"], interfaces=setting["interfaces"], seed=seeds)
     shape = {name: setting[name] for name in ("d_parallel", "radius")}
-    return tasks.cylinder(p, setting["d"], **shape, seed=seeds)
+    return tasks.cylinder(first or p, setting["d"], **shape, seed=seeds)
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
-    """Sizes increase and suffice for an exponent, the scan spans both of its ends."""
+    """Sizes suffice for exponents, names refer to each other, draws hold both labels."""
     for name in ("wide_p", "curve_p", "cylinder_p"):
-        check.integer(2, **{f"{name}[{i}]": value for i, value in enumerate(p[name])})
-        check.increasing(**{name: p[name]})
         if sum(value >= p["fit_from"] for value in p[name]) < FEWEST_P:
             raise InputError(f"{name} must hold at least {FEWEST_P} sizes from fit_from on for an exponent: {p[name]}")
-    check.integer(1, curve_h=p["curve_h"], scan_h=p["scan_h"], rotation_h=p["rotation_h"], test=p["test"])
-    for name in ("lazy_h", "width_h"):
-        check.integer(1, **{f"{name}[{i}]": value for i, value in enumerate(p[name])})
-    check.positive(
-        curve_alpha=p["curve_alpha"], **{f"scan_alpha[{i}]": value for i, value in enumerate(p["scan_alpha"])}
-    )
-    check.within(0, 1, tolerance=p["tolerance"])
-    check.integer(2, window=p["window"])
-    if p["window"] > min(len(p["wide_p"]), len(p["curve_p"])):
-        raise InputError(f"window must be at most the number of sizes of wide_p and curve_p, got {p['window']}")
-    check.one_of(p["curve_d"], width_d=p["width_d"])
-    check.increasing(scan_alpha=p["scan_alpha"])
-    if len(p["scan_alpha"]) < 2 * FEWEST_P:
-        raise InputError(f"scan_alpha must hold at least {2 * FEWEST_P} scales, {FEWEST_P} for each end of the scan")
+        if p["window"] > len(p[name]):
+            raise InputError(f"window must be at most the number of sizes of {name}, got {p['window']}")
+    needs_one_of(p, "width_d", "curve_d")
+    needs_across(p)
+    for shape in _shapes(p):
+        curve = "curve" if shape["shape"] == "stripe" else "cylinder"
+        needs_draws(p, shape, "wide_p", "wide_seeds")
+        needs_draws(p, shape, f"{curve}_p", f"{curve}_seeds", kinds=("train", "fresh"))
+    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]]}
+    needs_draws(p, stripe | {"d": p["width_d"]}, "curve_p", "width_seeds", kinds=("train", "fresh"))
+    for name in ("scan", "rotation"):
+        needs_draws(p, stripe | {"d": p[f"{name}_d"]}, f"{name}_p", f"{name}_seeds")
+
+
+def needs_one_of(p: Mapping[str, Any], name: str, of: str) -> None:
+    """Raises ``InputError`` unless a parameter, or each of its values, is one of another's values."""
+    for value in np.atleast_1d(p[name]).tolist():
+        if value not in p[of]:
+            raise InputError(f"{name} must be one of {of} = {p[of]}, got {value}")
+
+
+def needs_across(p: Mapping[str, Any]) -> None:
+    """Raises ``InputError`` unless the cylinder has an uninformative direction."""
+    if p["cylinder_d_parallel"] >= p["cylinder_d"]:
+        raise InputError(
+            f"cylinder_d_parallel must be below cylinder_d = {p['cylinder_d']}, to leave an uninformative direction, "
+            f"got {p['cylinder_d_parallel']}"
+        )
+
+
+def needs_memory(p: Mapping[str, Any], points: str, widths: str | None = None, *, kernels: int = 4) -> None:
+    """Kernels of the most points, and the gates of a flow at the largest width, must fit into the memory.
+
+    Raises:
+        InputError: naming the parameters, with the bytes.
+    """
+    n = int(np.max(p[points]))
+    check.memory(8 * kernels * n * n, f"{points} = {n}")
+    if widths:
+        h = int(np.max(p[widths]))
+        check.memory(32 * n * h, f"{points} = {n} with {widths} = {h}")
+
+
+def needs_draws(
+    p: Mapping[str, Any],
+    shape: Setting,
+    points: str,
+    seeds: str,
+    *,
+    limits: str | None = None,
+    kinds: tuple[str, ...] = ("train",),
+) -> None:
+    """All draws of a task must hold both labels.
+
+    Args:
+        p: all parameters.
+        shape: the task's part of a setting.
+        points: the parameter that says how many points.
+        seeds: the parameter that says how many draws.
+        limits: the parameter that says where the label changes (``interfaces`` or ``cylinder_radius``).
+        kinds: of draws.
+
+    Raises:
+        InputError: naming the three parameters.
+    """
+    limits = limits or {"stripe": "interfaces", "cylinder": "cylinder_radius"}[shape["shape"]]
+    for setting in product(**shape, p=p[points], seeds=range(p[seeds])):
+        single = _single(setting, kinds)
+        if single is not None:
+            raise InputError(
+                f"{points} must give both labels in every draw: {setting['p']} points of the {setting['shape']} in "
+                f"d = {setting['d']} have a single one in draw {single} of {seeds}; take more points or other {limits}"
+            )
+
+
+def _single(setting: Setting, kinds: tuple[str, ...]) -> int | None:
+    """The first realisation with a draw of a single label, ``None`` where all have both."""
+    p, share = setting["p"], positive_share(setting)
+    if len(setting["seeds"]) * len(kinds) * (share**p + (1 - share) ** p) < NEVER:
+        return None
+    return next((seed for seed in setting["seeds"] for kind in kinds if not _holds_both(setting, kind, seed)), None)
+
+
+def _holds_both(setting: Setting, kind: str, seed: int) -> bool:
+    """Whether a draw has both labels; most often its first points do."""
+    draws = (draw(setting, kind, setting["p"], [seed], first=first) for first in (min(64, setting["p"]), setting["p"]))
+    return any(len(task.y.unique()) == 2 for task in draws)
+
+
+def positive_share(setting: Setting) -> float:
+    """The probability of the label +1."""
+    if setting["shape"] == "cylinder":
+        return float(special.gammaincc(setting["d_parallel"] / 2, setting["radius"] ** 2 / 2))
+    below = special.ndtr(np.array([-np.inf, *setting["interfaces"], np.inf]))
+    return float(np.diff(below)[::2].sum())
 
 
 def _shapes(p: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -60,21 +145,10 @@ def _shapes(p: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [*stripes, cylinder | {"radius": p["cylinder_radius"]}]
 
 
-def _checked(settings: list[Setting]) -> list[Setting]:
-    """The settings, once the smallest draws of each task are seen to hold both labels."""
-    smallest = {}
-    for setting in settings:
-        key = str({name: setting[name] for name in ("shape", "d", "interfaces", "radius") if name in setting})
-        if key not in smallest or setting["p"] < smallest[key]["p"]:
-            smallest[key] = setting
-    for setting in smallest.values():
-        tasks.needs_both_labels(draw(setting, "train", setting["p"], setting["seeds"]).y)
-    return settings
-
-
 def _wide_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "wide_p")
     sizes = {"p": p["wide_p"], "test": p["test"], "seeds": range(p["wide_seeds"])}
-    return _checked([setting for shape in _shapes(p) for setting in product(**shape, **sizes)])
+    return [setting for shape in _shapes(p) for setting in product(**shape, **sizes)]
 
 
 @study(version=1, grid=_wide_grid, chunk=2, data=DRAWN)
@@ -93,10 +167,12 @@ def _lazy_rows(seeds: list[int], found: Lazy) -> Rows:
 
 
 def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "wide_p", "lazy_h")
+    needs_memory(p, "scan_p", "scan_h")
     stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "test": p["test"]}
     curves = product(**stripe, d=p["curve_d"], p=p["wide_p"], h=p["lazy_h"], seeds=range(p["wide_seeds"]))
     scan = product(**stripe, d=p["scan_d"], p=p["scan_p"], h=p["scan_h"], seeds=range(p["scan_seeds"]))
-    return _checked([*curves, *scan])
+    return [*curves, *scan]
 
 
 @study(version=1, grid=_finite_grid, chunk=2, data=DRAWN)
@@ -161,6 +237,8 @@ def _star(path: flow.Trajectory) -> dict[int, flow.State]:
 
 
 def _curves_grid(p: Mapping[str, Any]) -> list[Setting]:
+    for points, widths in (("curve_p", "curve_h"), ("curve_p", "width_h"), ("cylinder_p", "curve_h")):
+        needs_memory(p, points, widths)
     net = {"alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"]}
     seeds = {"stripe": range(p["curve_seeds"]), "cylinder": range(p["cylinder_seeds"])}
     sizes = {"stripe": p["curve_p"], "cylinder": p["cylinder_p"]}
@@ -172,7 +250,7 @@ def _curves_grid(p: Mapping[str, Any]) -> list[Setting]:
     stripe = {"shape": "stripe", "d": p["width_d"], "interfaces": [p["interfaces"]]}
     if widths:
         grid += product(**stripe, p=p["curve_p"], h=widths, **net, seeds=range(p["width_seeds"]))
-    return _checked(grid)
+    return grid
 
 
 @study(version=2, grid=_curves_grid, chunk=2, rtol=1e-3, data=DRAWN, device="any")
@@ -211,9 +289,10 @@ def five_curves(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _scan_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "scan_p", "scan_h")
     stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "d": p["scan_d"], "p": p["scan_p"]}
     rest = {"h": p["scan_h"], "test": p["test"], "tolerance": p["tolerance"], "seeds": range(p["scan_seeds"])}
-    return _checked(product(**stripe, alpha=p["scan_alpha"], **rest))
+    return product(**stripe, alpha=p["scan_alpha"], **rest)
 
 
 @study(version=1, grid=_scan_grid, rtol=1e-3, data=DRAWN, device="any")
@@ -232,9 +311,10 @@ def scale_scan(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _rotation_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "rotation_p", "rotation_h")
     stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "d": p["rotation_d"], "p": p["rotation_p"]}
     net = {"h": p["rotation_h"], "alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"]}
-    return _checked(product(**stripe, **net, seeds=range(p["rotation_seeds"])))
+    return product(**stripe, **net, seeds=range(p["rotation_seeds"]))
 
 
 @study(version=1, grid=_rotation_grid, rtol=1e-3, data=DRAWN, device="any")

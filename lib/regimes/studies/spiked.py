@@ -6,44 +6,78 @@ from typing import Any
 import numpy as np
 
 from regimes import check
+from regimes.check import InputError
 from regimes.spiked import measure, network
-from regimes.spiked.channel import equivalent, needs_alignment
-from regimes.spiked.functions import function, odd
+from regimes.spiked.channel import equivalent
 from regimes.sweep import product, study
 
 CHAPTER = "07"
+TEST = 2000  # test points
+CHUNK = 8  # seeds that one call gets, at most
 DATA = "Gaussian inputs and targets of one direction, drawn here"
 Setting = dict[str, Any]
 Rows = list[dict[str, Any]]
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
-    """Every number and name of the chapter, before anything is computed.
+    """Cases have all their parts, batches and widths hold something.
 
     Raises:
-        InputError: for the first that makes no sense.
+        InputError: for the first that does not.
     """
-    odd(function(p["activation"], "activation"))
-    for name, value in p.items():
-        values = value if isinstance(value, list) else [value]
-        if name.endswith("_target") or name.endswith("_targets"):
-            for one in values:
-                function(one, name)
-        elif name.endswith(("_alpha", "_alphas", "_beta", "_betas", "_lam", "_delta")):
-            for one in values:
-                check.positive(**{name: one})
-        elif name.endswith("_gammas"):
-            for one in values:
-                needs_alignment(one)
-        elif name.endswith(("_d", "_seeds")):
-            for one in values:
-                check.integer(2, **{name: one})
-        elif name.endswith(("_alpha0", "_step", "_r", "_rs", "_noise")):
-            for one in values:
-                check.at_least(0, **{name: one})
+    for names in (("fig2_targets", "fig2_lam", "fig2_step"), ("net_targets", "net_alpha0", "net_step"), _SIZES):
+        lengths = [len(p[name]) for name in names]
+        if len(set(lengths)) > 1:
+            raise InputError(f"{' and '.join(names)} must be lists of one length, got {lengths}")
+    cases = list(zip(p["net_targets"], p["net_alpha0"], p["net_step"]))
+    check.distinct(**{"net_targets with net_alpha0 and net_step": cases})
+    check.distinct(**{"fig2_targets with fig2_lam and fig2_step": list(zip(*(p[f"fig2_{n}"] for n in _CASE)))})
+    for d, names in _BATCHES.items():
+        _needs_samples(p, d, names)
+    for i, u in enumerate(p["fig6_letters"]):
+        check.positive(**{f"1 + u²(fig6_c - 1) for u = fig6_letters[{i}] = {u:g}": 1 + u**2 * (p["fig6_c"] - 1)})
+    if len(p["fig6_letters"]) > min(p["fig6_d"]):
+        raise InputError(f"fig6_letters must be at most fig6_d = {min(p['fig6_d'])} values, one neuron each")
+
+
+_SIZES = ("net_d", "net_seeds")
+_CASE = ("targets", "lam", "step")
+# what is counted in units of each dimension: batches, and widths
+_BATCHES = {
+    "res1_d": ("res1_alpha0",),
+    "res3_d": ("res3_alpha0", "res3_alphas"),
+    "fig1_d": ("fig1_alpha0", "fig1_alpha"),
+    "fig2_d": ("fig2_alpha0", "fig2_alphas"),
+    "fig4_d": ("fig4_alphas",),
+    "fig5_d": ("fig5_alpha0", "fig5_alpha", "fig5_betas"),
+    "fig6_d": ("fig6_alphas",),
+    "fig8_d": ("fig8_alpha",),
+    "loss_d": ("loss_alpha",),
+    "net_d": ("net_alpha0", "net_alpha"),
+    "norms_d": ("net_alpha",),
+    "map_d": ("map_alpha0", "net_alpha"),
+}
+
+
+def _needs_samples(p: Mapping[str, Any], d: str, names: tuple[str, ...]) -> None:
+    """Every batch (but for one that is left out, 0) and width must hold a sample or neuron."""
+    low = int(np.min(p[d]))
+    for name in names:
+        for one in np.atleast_1d(p[name]):
+            if one and round(one * low) < 1:
+                raise InputError(f"{name} must give at least one sample or neuron in {d} = {low}, got {one:g}")
+
+
+def _needs_memory(p: Mapping[str, Any], d: str) -> None:
+    """The features and inputs of a chunk's batches and test points must fit into the memory, three of each."""
+    high, most = int(np.max(p[d])), {name: float(np.max(p[name])) for name in _BATCHES[d]}
+    samples, width = TEST + high * max(most.values()), high * most.get("fig5_betas", 1.0)
+    what = " and ".join(f"{name} = {value:g}" for name, value in most.items())
+    check.memory(int(3 * 8 * CHUNK * samples * (high + width)), f"{d} = {high} with {what}")
 
 
 def _grid_parameters(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "res1_d")
     return product(
         activation=p["activation"],
         target=p["res1_targets"],
@@ -69,6 +103,7 @@ def parameters(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_agreement(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "res3_d")
     return product(
         model=["srf", "network"],
         activation=p["activation"],
@@ -90,6 +125,7 @@ def agreement(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_gaussian(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "res3_d")
     return product(
         activation=p["activation"],
         target=p["res3_targets"],
@@ -111,6 +147,7 @@ def gaussian_map(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_steps(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "fig2_d")
     common = dict(activation=p["activation"], beta=1.0, alphas=[p["fig2_alphas"]], d=p["fig2_d"])
     seeds = range(p["fig2_seeds"])
     return [
@@ -129,6 +166,7 @@ def learning_curves(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_spikes(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "fig4_d")
     common = dict(
         model="srf",
         activation=p["activation"],
@@ -153,6 +191,7 @@ def spikes(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_width(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "fig5_d")
     common = dict(
         model="network",
         activation=p["activation"],
@@ -179,6 +218,7 @@ def widths(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_profiles(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "fig1_d")
     return product(
         activation=p["activation"],
         target=p["fig1_target"],
@@ -199,6 +239,7 @@ def profiles(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_vocabulary(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "fig6_d")
     common = dict(
         activation=p["activation"],
         target=p["fig6_target"],
@@ -224,6 +265,7 @@ def vocabulary(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_spectra(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "fig8_d")
     return product(
         activation=p["activation"], r=p["fig8_rs"], alpha=p["fig8_alpha"], d=p["fig8_d"], seeds=range(p["fig8_seeds"])
     )
@@ -240,6 +282,7 @@ def spectra(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_losses(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "loss_d")
     common = dict(
         model="srf",
         activation=p["activation"],
@@ -271,6 +314,8 @@ def losses(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_departure(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "net_d")
+    _needs_memory(p, "map_d")
     common = dict(activation=p["activation"], alpha=p["net_alpha"], beta=1.0, lam=p["net_lam"])
     sizes = [
         setting
@@ -296,6 +341,7 @@ def departure(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_norms(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "norms_d")
     return product(
         model="srf",
         activation=p["activation"],
