@@ -3,6 +3,7 @@
 import argparse
 import ast
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,9 +44,25 @@ def _literal(text: str) -> Any:
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turns an InputError into one line on stderr and exit code 2."""
+    """One line on stderr in place of a traceback: code 2 for an InputError, 1 for what the system refuses, 130 for a stop.
+
+    A reader that closes the pipe early (``list | head``) has seen enough: that is no error.
+    """
     try:
         yield
+        sys.stdout.flush()
     except InputError as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
-        sys.exit(2)
+        _leave(2, f"error: {error}")
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains as it ends
+        sys.exit(0)
+    except OSError as error:
+        about = f"{error.filename}: " if error.filename else ""
+        _leave(1, f"error: {about}{error.strerror or error}")
+    except KeyboardInterrupt:
+        _leave(130, "stopped; whatever was finished is kept")
+
+
+def _leave(code: int, line: str) -> None:
+    print(" ".join(line.split()), file=sys.stderr)
+    sys.exit(code)

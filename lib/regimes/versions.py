@@ -1,0 +1,57 @@
+"""All or nothing: a folder is made beside the last good one and takes its place by one rename, of a link.
+
+``link`` is a symbolic link; the folders it points at in turn lie beside it, ``.name-…``. Whoever is killed on the way
+leaves the link alone, and the next one clears the remains. Only the holder of a lock may call these.
+"""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+
+def fresh(link: Path) -> Path:
+    """An empty folder that may take the place of what ``link`` points at; remains of runs that were killed go."""
+    link.parent.mkdir(parents=True, exist_ok=True)
+    good = link.resolve() if link.is_symlink() else None
+    for left in link.parent.glob(f".{link.name}-*"):
+        if good is None or left.resolve() not in (good, *good.parents):
+            shutil.rmtree(left, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f".{link.name}-", dir=link.parent))
+
+
+def swap(folder: Path, link: Path) -> None:
+    """Makes ``link`` point at ``folder``, at once and for good; what it pointed at before goes."""
+    for path in (*folder.iterdir(), folder):
+        _sync(path)
+    if link.is_dir() and not link.is_symlink():  # from before there were links
+        shutil.rmtree(link)
+    point(link, Path(os.path.relpath(folder, link.parent)))
+    _sync(link.parent)
+    for old in link.parent.glob(f".{link.name}-*"):
+        if old.resolve() not in (folder.resolve(), *folder.resolve().parents):
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def drop(folder: Path) -> None:
+    """Removes a folder that will not take any place."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def point(link: Path, target: Path) -> None:
+    """Makes ``link`` a symbolic link to ``target`` (seen from the link's folder), by one rename."""
+    if link.is_symlink() and Path(os.readlink(link)) == target:
+        return
+    new = link.with_name(f".{link.name}.{os.getpid()}")
+    new.unlink(missing_ok=True)
+    new.symlink_to(target)
+    os.replace(new, link)
+
+
+def _sync(path: Path) -> None:
+    """Has the disk hold what was written, before a name points at it."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
