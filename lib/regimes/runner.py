@@ -30,7 +30,7 @@ with warnings.catch_warnings():  # papermill's own, on import
     import papermill
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
-from regimes import ledger, locks, versions
+from regimes import ledger, locks, pages, versions
 
 CELL_SECONDS = 3600  # a cell that takes longer hangs: papermill would wait for ever
 # the kernel warns that it talks over TCP, which never leaves this machine; whatever matters reaches the notebook
@@ -204,11 +204,21 @@ def _run(number: str, values: Mapping[str, Any], folder: Path) -> int:
         why = f"failed: a cell took more than {CELL_SECONDS} s"
     else:
         print(f"chapter {number}: {_shown(done)} in {time.perf_counter() - start:.0f} s")
-        return 0
+        return 0 if folder.parent != paths.root() / "runs" else _page(folder)
     partial = folder / f"{parameters.source(number).stem}.failed.ipynb"
     where = f"; partial notebook: {_shown(partial)}" if partial.exists() else ""
     print(f"chapter {number} {' '.join(why.split())}{where}", file=sys.stderr)
     return 1
+
+
+def _page(folder: Path) -> int:
+    """Builds the pages of a run with changed parameters; returns the exit code."""
+    try:
+        print(f"its page: {_shown(pages.of_run(folder))}")
+    except pages.PagesError as error:
+        print(f"{error}\nerror: notebook and verdicts are kept, but their page was not built", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _shown(path: Path) -> Path:

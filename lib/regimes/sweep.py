@@ -9,9 +9,11 @@ again first: if it agrees within the study's tolerance the rest stands, else all
 digest are void.
 """
 
+import functools
 import itertools
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -217,7 +219,25 @@ def _parallel(study: Study, chunks: Iterator[list[Cell]], jobs: int) -> Iterator
             )
         return
     pool = joblib.Parallel(n_jobs=jobs, pre_dispatch="n_jobs", batch_size=1, return_as="generator_unordered")
-    yield from pool(joblib.delayed(_compute)(study, chunk) for chunk in chunks)
+    yield from pool(joblib.delayed(_work)(os.getpid(), study, chunk) for chunk in chunks)
+
+
+def _work(parent: int, study: Study, chunk: list[Cell]) -> tuple[list[Cell], Rows, dict[str, Any]]:
+    """``_compute`` in a worker process of ``parent``."""
+    _end_with(parent)
+    return _compute(study, chunk)
+
+
+@functools.cache
+def _end_with(parent: int) -> None:
+    """Ends this process soon after ``parent`` has: who is killed cannot tell its workers to go."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _void_changed(study: Study, store: Store, code: str) -> None:

@@ -6,7 +6,7 @@ leaves the link alone, and the next one clears the remains. Only the holder of a
 
 import os
 import shutil
-import tempfile
+import time
 from pathlib import Path
 
 
@@ -17,7 +17,9 @@ def fresh(link: Path) -> Path:
     for left in link.parent.glob(f".{link.name}-*"):
         if good is None or left.resolve() not in (good, *good.parents):
             shutil.rmtree(left, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f".{link.name}-", dir=link.parent))
+    folder = link.with_name(f".{link.name}-{os.getpid()}-{time.time_ns()}")
+    folder.mkdir()
+    return folder
 
 
 def swap(folder: Path, link: Path) -> None:
