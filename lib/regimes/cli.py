@@ -44,7 +44,7 @@ def _literal(text: str) -> Any:
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
-    """One line on stderr in place of a traceback: code 2 for an InputError, 1 for what the system refuses, 130 for a stop.
+    """One line on stderr in place of a traceback: code 2 for an InputError, 1 where the system refuses, 130 for a stop.
 
     A reader that closes the pipe early (``list | head``) has seen enough: that is no error.
     """

@@ -25,7 +25,7 @@ STRICT = ("-n", "-W", "--keep-going")  # the book's: a reference that leads nowh
 # what the theme writes and a page on disk cannot use: font preloads (blocked, the icons load without them), the
 # network client thebe, and MathJax and thebe a second time; each only logs errors
 _USELESS = re.compile(r'rel="preload" as="font"|THEBE_JS_URL|sphinx-thebe\.js|<script src="[^"]*mathjax/')
-_ROLE = re.compile(r"\{(numref|eq|ref)\}`(?:([^`<]*?) *<([^`>]+)>|([^`<>]+))`")
+_ROLE = re.compile(r"\{(?:numref|eq|ref)\}`(?:([^`<]*?) *<([^`>]+)>|([^`<>]+))`")
 _LABEL = re.compile(r'^\(([^()\s]+)\)=|^:(?:label|name): *(\S+)|\$\$ *\(([^()\s]+)\)|\bid="([^"]+)"', re.M)
 _OUTWARD = re.compile(r'<a href="\.\./[^"]*">(.*?)</a>')  # to a page of the book, which a run has not
 
@@ -68,7 +68,7 @@ def build(source: Path, out: Path, *options: str) -> None:
     pages = fresh / "_build" / "html"
     if done.returncode or not (pages / "index.html").exists():
         versions.drop(fresh)
-        raise PagesError(done.stdout + done.stderr)
+        raise PagesError((done.stderr or done.stdout).partition("Traceback")[0].strip())
     for page in pages.rglob("*.html"):
         lines = page.read_text(encoding="utf-8").splitlines(keepends=True)
         page.write_text("".join(line for line in lines if not _USELESS.search(line)), encoding="utf-8")
@@ -122,7 +122,9 @@ def _config(name: str, cites: bool) -> dict[str, Any]:
     """The book's settings, for pages that are no part of it."""
     path = paths.root() / "_config.yml"
     config = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {"sphinx": {"config": {}}}
-    config |= {"title": f"Run {name}", "exclude_patterns": [], "bibtex_bibfiles": ["references.bib"] if cites else []}
+    config |= {"title": f"Run {name}", "exclude_patterns": [], "bibtex_bibfiles": ["references.bib"]}
+    if not cites:
+        del config["bibtex_bibfiles"]
     config["sphinx"]["extra_extensions"] = []
     return config
 
@@ -156,7 +158,7 @@ def alone(notebook: nbformat.NotebookNode, places: Mapping[str, str]) -> nbforma
     own = _own_labels(notebook)
 
     def words(match: re.Match) -> str:
-        kind, text, target, bare = match.groups()
+        text, target, bare = match.groups()
         label = target or bare
         if label in own:
             return match[0]

@@ -45,7 +45,9 @@ def run(name: str) -> Path:
         InputError: for a name that is not one plain folder's.
     """
     if not re.fullmatch(r"[A-Za-z0-9._-]+", name) or name.startswith((".", "-")):
-        raise InputError(f"name must be a folder's: letters, digits, '_', '-' and '.', none of '.-' first; got {name!r}")
+        raise InputError(
+            f"name must be a folder's: letters, digits, '_', '-' and '.', none of '.-' first; got {name!r}"
+        )
     return root() / "runs" / name
 
 

@@ -88,6 +88,7 @@ def execute(number: str, values: Mapping[str, Any], folder: Path) -> Path:
         versions.swap(fresh, last_good)
         for name in names:
             versions.point(folder / name, Path(last_good.name) / name)
+        (folder / f"{stem}.failed.ipynb").unlink(missing_ok=True)
     return folder / names[0]
 
 

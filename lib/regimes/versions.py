@@ -13,26 +13,38 @@ from pathlib import Path
 def fresh(link: Path) -> Path:
     """An empty folder that may take the place of what ``link`` points at; remains of runs that were killed go."""
     link.parent.mkdir(parents=True, exist_ok=True)
-    good = link.resolve() if link.is_symlink() else None
-    for left in link.parent.glob(f".{link.name}-*"):
-        if good is None or left.resolve() not in (good, *good.parents):
-            shutil.rmtree(left, ignore_errors=True)
-    folder = link.with_name(f".{link.name}-{os.getpid()}-{time.time_ns()}")
+    _clear(link, link)
+    folder = link.with_name(f"{_stem(link)}{os.getpid()}-{time.time_ns()}")
     folder.mkdir()
     return folder
 
 
 def swap(folder: Path, link: Path) -> None:
-    """Makes ``link`` point at ``folder``, at once and for good; what it pointed at before goes."""
+    """Makes ``link`` point at ``folder``, at once and for good; what it pointed at before goes.
+
+    Args:
+        folder: what ``fresh`` made, or a folder inside it.
+        link: as for ``fresh``.
+    """
     for path in (*folder.iterdir(), folder):
         _sync(path)
     if link.is_dir() and not link.is_symlink():  # from before there were links
         shutil.rmtree(link)
     point(link, Path(os.path.relpath(folder, link.parent)))
     _sync(link.parent)
-    for old in link.parent.glob(f".{link.name}-*"):
-        if old.resolve() not in (folder.resolve(), *folder.resolve().parents):
-            shutil.rmtree(old, ignore_errors=True)
+    _clear(link, folder)
+
+
+def _stem(link: Path) -> str:
+    return f".{link.name.lstrip('.')}-"
+
+
+def _clear(link: Path, kept: Path) -> None:
+    """Removes all folders that were made for ``link``, but for the one that is, or holds, ``kept``."""
+    kept = kept.resolve()
+    for folder in link.parent.glob(f"{_stem(link)}*"):
+        if folder.resolve() not in (kept, *kept.parents):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def drop(folder: Path) -> None:

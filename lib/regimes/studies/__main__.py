@@ -1,11 +1,12 @@
 """Studies from the command line, without Jupyter: ``python -m regimes.studies --help``."""
 
 import argparse
+import os
 import re
 import sys
 from pathlib import Path
 
-from regimes import paths
+from regimes import check, paths
 from regimes import studies as registry
 from regimes.check import InputError
 from regimes.cli import add_parameter_options, one_line_errors, overrides
@@ -46,6 +47,10 @@ def _study(args: argparse.Namespace) -> tuple[Study, list[Setting]]:
 def run(args: argparse.Namespace) -> None:
     """Computes as many cells of one study as fit the budget, and says what is stored."""
     budget = duration(args.budget) if args.budget else None
+    if args.jobs is not None:
+        check.integer(1, jobs=args.jobs)
+    if args.csv and (args.csv.is_dir() or not os.access(args.csv.parent, os.W_OK)):
+        raise InputError(f"csv must name a file in a folder that can be written, got {str(args.csv)!r}")
     item, grid = _study(args)
     table = sweep(item, grid, budget=budget, jobs=args.jobs)
     cells = sum(len(setting["seeds"]) for setting in grid)
