@@ -53,10 +53,23 @@ def append(root, text):
     source.write_text(source.read_text() + text)
 
 
-def started(*args, **options):
-    """The runner as a process of its own, in the working directory."""
-    command = [sys.executable, "-m", "regimes.runner", "99", *args]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+@pytest.fixture
+def start():
+    """Starts a command as a process of its own; whatever still runs at the end of a test is killed."""
+    running = []
+
+    def begin(*command, **options):
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
+        running.append(subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, **options))
+        return running[-1]
+
+    yield begin
+    for process in running:
+        with process:
+            process.kill()
+
+
+RUNNER = (sys.executable, "-m", "regimes.runner", "99")
 
 
 def children(folder):
@@ -90,14 +103,18 @@ def good(mini_book):
     assert after == before, "notebook and ledger of the last good run stay as they were"
 
 
-def sleeping(root):
-    """A run of the changed chapter that has judged its claim, and its workers are there."""
-    process = started("-p", "size", "3", "--name", "x", stdin=subprocess.DEVNULL)
-    process.kill(), process.communicate()  # one that was killed at once leaves nothing that is in the way
-    process = started()
-    until(lambda: any(json.loads(p.read_text()) for p in (root / "build/laptop").glob(".99-*/99.ledger.json") if
-                      p.parent != (root / "build/laptop/.99").resolve()))  # fmt: skip
-    until(lambda: len(children(root)) >= 3)
+@pytest.fixture
+def sleeping(good, start):
+    """A run of the changed chapter that has judged its claim; its workers are there."""
+    folder = good / "build" / "laptop"
+    process = start(*RUNNER)
+
+    def judged():
+        fresh = [path for path in folder.glob(".99-*/99.ledger.json") if path.parent != (folder / ".99").resolve()]
+        return any(json.loads(path.read_text()) for path in fresh)
+
+    until(judged)
+    until(lambda: len(children(good)) >= 3)
     return process
 
 
@@ -152,54 +169,52 @@ def test_a_chapter_that_raises_fails_and_keeps_the_last_good_one(good, capsys):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_a_stopped_run_leaves_the_last_good_one_and_no_process(good, number):
-    process = sleeping(good)
-    process.send_signal(number)
-    _, err = process.communicate(timeout=30)
+def test_a_stopped_run_leaves_the_last_good_one_and_no_process(good, sleeping, number):
+    sleeping.send_signal(number)
+    _, err = sleeping.communicate(timeout=30)
     until(lambda: not children(good), 15)
     if number != signal.SIGKILL:
-        assert process.returncode == 130 and err.splitlines()[-1].startswith("stopped;") and "Traceback" not in err
+        assert sleeping.returncode == 130 and err.splitlines()[-1].startswith("stopped;") and "Traceback" not in err
     source = good / "chapters" / "99_mini.py"
     source.write_text(source.read_text().replace(SLOW, "raise ValueError\n"))
     assert run() == 1  # the next one clears what a killed one left
     assert len(list((good / "build" / "laptop").glob(".99-*"))) == 1
 
 
-def test_a_killed_kernel_is_one_line_and_leaves_the_last_good_run(good):
-    process = sleeping(good)
+def test_a_killed_kernel_is_one_line_and_leaves_the_last_good_run(good, sleeping):
     kernel = next(p for p in children(good) if any("ipykernel" in word for word in p.cmdline()))
     kernel.kill()
-    _, err = process.communicate(timeout=30)
-    assert process.returncode == 1 and "its kernel died" in err and "Traceback" not in err
+    _, err = sleeping.communicate(timeout=30)
+    assert sleeping.returncode == 1 and "its kernel died" in err and "Traceback" not in err
     until(lambda: not children(good), 15)
 
 
 @pytest.mark.parametrize("limit", [200, 9000])
-def test_a_full_disk_is_one_line_and_leaves_the_last_good_run(good, limit):
+def test_a_full_disk_is_one_line_and_leaves_the_last_good_run(good, start, limit):
     """A file may not grow beyond ``limit`` bytes, neither the runner's nor the kernel's."""
-    process = started(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    process = start(*RUNNER, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
     _, err = process.communicate(timeout=60)
     said = [line for line in err.splitlines() if line.startswith(("error:", "chapter 99 failed"))]
     assert process.returncode == 1 and len(said) == 1 and "File too large" in said[0], err
 
 
-def test_two_runs_of_one_chapter_wait_for_each_other(mini_book):
-    both = [started(), started()]
+def test_two_runs_of_one_chapter_wait_for_each_other(mini_book, start):
+    both = [start(*RUNNER), start(*RUNNER)]
     said = [process.communicate(timeout=120) for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert sum("is being run into build/laptop by another process; waiting" in err for _, err in said) == 1
 
 
-def test_a_lock_is_waited_for_and_its_command_gets_the_signals(tmp_path, capsys):
+def test_a_lock_is_waited_for_and_its_command_gets_the_signals(tmp_path, start):
     held, done = tmp_path / "lock", tmp_path / "done"
     command = [sys.executable, "-m", "regimes.locks", str(held), "something is done", "touch", str(done)]
     with locks.alone(held, "nothing"):
-        waiting = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        waiting = start(*command)
         assert waiting.stderr.readline() == "something is done by another process; waiting until it has ended\n"
         time.sleep(0.3)
         assert not done.exists()
     assert waiting.wait(30) == 0 and done.exists()
-    sleeper = subprocess.Popen([*command[:-2], "sleep", "60"])
+    sleeper = start(*command[:-2], "sleep", "60")
     until(lambda: psutil.Process(sleeper.pid).children())
     sleeper.terminate()
     assert sleeper.wait(20) == 128 + signal.SIGTERM
@@ -246,7 +261,7 @@ def test_pages_that_fail_leave_the_last_good_ones(mini_book, tmp_path):
 
 
 @pytest.mark.skipif(not (ROOT / ".venv" / ".ready").exists(), reason="make has not made its environment here")
-def test_make_in_a_path_with_a_space_twice_at_once(mini_book, tmp_path):
+def test_make_in_a_path_with_a_space_twice_at_once(mini_book, tmp_path, start):
     """Both builds end well, the second says that it waits; a ledger that lacks makes its chapter run again."""
     tree = tmp_path / "a b"
     shutil.copytree(mini_book, tree, ignore=shutil.ignore_patterns("a b"))
@@ -259,8 +274,7 @@ def test_make_in_a_path_with_a_space_twice_at_once(mini_book, tmp_path):
     env = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")} | {"NAME": "from the system"}
 
     def make(*args):
-        command = ["make", "PROFILE=smoke", *args]
-        return subprocess.Popen(command, cwd=tree, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return start("make", "PROFILE=smoke", *args, cwd=tree, env=env)
 
     both = [make("html"), make("html")]
     said = [process.communicate(timeout=240) for process in both]
@@ -339,15 +353,13 @@ def test_a_study_computes_nothing_where_its_table_cannot_go(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("command", ["regimes.studies list", "regimes.runner 05 --describe"])
-def test_a_pipe_that_is_closed_early_is_no_error(command):
-    listed = subprocess.Popen(
-        [sys.executable, "-m", *command.split()], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+def test_a_pipe_that_is_closed_early_is_no_error(start, command):
+    listed = start(sys.executable, "-m", *command.split(), cwd=ROOT)
     listed.stdout.close()  # as head does once it has what it wants
-    assert listed.stderr.read() == b"" and listed.wait() == 0
+    assert listed.stderr.read() == "" and listed.wait() == 0
 
 
-def test_workers_end_with_a_killed_sweep(tmp_path):
+def test_workers_end_with_a_killed_sweep(tmp_path, start):
     script = tmp_path / "slow.py"
     script.write_text(
         "import time\nfrom regimes.sweep import product, study, sweep\n"
@@ -356,11 +368,7 @@ def test_workers_end_with_a_killed_sweep(tmp_path):
         "    return [{'seed': seeds[0]}]\n"
         "if __name__ == '__main__':\n    sweep(slow, slow.grid({}), jobs=2)\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, script],
-        env=os.environ | {"REGIMES_STORE": str(tmp_path / "cells")},
-        stderr=subprocess.DEVNULL,
-    )
+    process = start(sys.executable, script, env=os.environ | {"REGIMES_STORE": str(tmp_path / "cells")})
     until(lambda: len(psutil.Process(process.pid).children(recursive=True)) >= 3)
     time.sleep(5)  # workers import torch before they take a cell
     workers = psutil.Process(process.pid).children(recursive=True)
