@@ -2,7 +2,8 @@
 PROFILE ?= laptop
 PYTHON ?= python3
 VENV := .venv
-BIN := $(CURDIR)/$(VENV)/bin
+# relative, as all names here: a space in the path of the checkout would split them
+BIN := $(VENV)/bin
 # one thread a process: the sweeps use the cores, and numbers do not depend on how many there are
 export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
@@ -14,17 +15,20 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 READY := $(VENV)/.ready
 CHAPTERS := $(patsubst chapters/%.py,%,$(sort $(wildcard chapters/[0-9][0-9]_*.py)))
 NOTEBOOKS = $(CHAPTERS:%=build/$(PROFILE)/%.ipynb)
+# NAME counts on make's command line only: some systems set it for other ends
+NAMED = $(if $(findstring command,$(origin NAME)),--name "$$NAME")
 CODE := $(shell find lib/regimes -name '*.py' 2>/dev/null) book/claims.yml $(wildcard chapters/profiles/*.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help book chapters html smoke test pytest lint bench bench-peers references keep clean clean-cells
+# pages: the part of html that only one may do at a time
+.PHONY: help anew book chapters html pages smoke test pytest lint lab bench bench-peers references keep clean clean-cells
 .DELETE_ON_ERROR:
 
 help: ## list these targets
 	@echo "Lazy and Feature Learning: a reproducible companion"; echo
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
-	@echo "  make chapter-05 NAME=mine PARAMS='-p curve_depth 2000'   rerun one chapter with changed parameters, into runs/mine/"
-	@echo "  make help-05                                          its parameters"
+	@echo "  make help-05                                              a chapter's parameters"
+	@echo "  make chapter-05 NAME=mine PARAMS='-p curve_depth 2000'    rerun it with changed ones: runs/mine/html/index.html"
 	@echo; echo "PROFILE=smoke|laptop|paper picks the sizes (default: laptop)."
 
 book: html ## run the chapters and build the HTML book
@@ -46,20 +50,21 @@ $(READY): requirements.txt constraints.txt lib/pyproject.toml
 build/$(PROFILE)/%.ipynb: chapters/%.py $(CODE) | $(READY)
 	@$(BIN)/python -m regimes.runner $(firstword $(subst _, ,$*)) --profile $(PROFILE)
 
-# Sphinx decides what to read by time stamps and knows nothing of the ledger: --all reads everything.
-# The pages are built beside the last good ones and take their place when all went well.
-html: $(NOTEBOOKS) | $(READY)
+# a run leaves a notebook and its ledger, or neither; where somebody has removed the ledger, the chapter runs again
+ledger = build/$(PROFILE)/$(firstword $(subst _, ,$(1))).ledger.json
+$(foreach it,$(CHAPTERS),$(if $(wildcard $(call ledger,$(it))),,$(eval build/$(PROFILE)/$(it).ipynb: anew)))
+anew:
+
+# chapters/*.ipynb and book/_generated are the same files for every build: the second of two waits for the first
+html: | $(READY)
+	@$(BIN)/python -m regimes.locks build/.book.lock "a book is being built here" $(MAKE) --no-print-directory pages
+
+pages: $(NOTEBOOKS)
 	@$(BIN)/python -m regimes.book $(PROFILE)
-	@rm -rf build/$(PROFILE)/stage
-	@PATH="$(BIN):$$PATH" $(BIN)/jupyter-book build . --path-output build/$(PROFILE)/stage --all -n -W --keep-going -q
-# what the theme writes and a page on disk cannot use: font preloads (blocked, the icons load without them), the
-# network client thebe, and MathJax and thebe a second time; each only logs errors
-	@find build/$(PROFILE)/stage/_build/html -name '*.html' -exec perl -ni -e 'print unless m{rel="preload" as="font"|THEBE_JS_URL|sphinx-thebe\.js|<script src="[^"]*mathjax/}' {} +
-	@rm -rf build/$(PROFILE)/html && mv build/$(PROFILE)/stage/_build/html build/$(PROFILE)/html
-	@echo "the book: build/$(PROFILE)/html/index.html"
+	@$(BIN)/python -m regimes.pages $(PROFILE)
 
 chapter-%: | $(READY)
-	@$(BIN)/python -m regimes.runner $* --profile $(PROFILE) $(if $(NAME),--name $(NAME)) $(PARAMS)
+	@$(BIN)/python -m regimes.runner $* --profile $(PROFILE) $(NAMED) $(PARAMS)
 
 help-%: | $(READY)
 	@$(BIN)/python -m regimes.runner $* --describe
@@ -75,11 +80,14 @@ lint: | $(READY) ## ruff: errors and format
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
+lab: | $(READY) ## JupyterLab: right-click a chapter, Open With, Notebook
+	@$(BIN)/jupyter lab
+
 bench: | $(READY) ## speed, each measured beside its baseline in one run
 	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
 bench-peers: | $(READY) ## speed against other packages, in an environment of their own
-	@PYTHON=$(PYTHON) BIN=$(BIN) bash benchmarks/peers/run.sh
+	@PYTHON=$(PYTHON) BIN="$(CURDIR)/$(BIN)" bash benchmarks/peers/run.sh
 
 references: ## renew the stored notebooks that the tests compare with (look at the diff!)
 	@$(MAKE) --no-print-directory chapters PROFILE=smoke

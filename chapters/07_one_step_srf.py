@@ -959,7 +959,7 @@ chapter.ledger()
 #
 # ## Try it yourself
 #
-# - Other settings: `python -m regimes.runner 07 -p fig2_targets '["erf", "He1+He3"]'` draws other targets.
+# - `make chapter-07 NAME=mine PARAMS='-p fig2_targets "[\"erf\", \"He1+He3\"]"'` draws other targets.
 # - A larger network: `-p net_d "[200, 400, 800]"`; does the blue curve of {numref}`fig-e-net` come closer to 1?
 # - Exercise: show that for $\sigma=\mathrm{erf}$ and $c=1$ one has $\kappa_0(k)=\mathrm{erf}(rk/\sqrt3)$.
 # - Exercise: at $r=0$ the alignment cannot matter. Where does $\gamma$ drop out of {eq}`eq:E:error`?

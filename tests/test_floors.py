@@ -18,7 +18,7 @@ FLOORS = [
     {"flow", "frozen", "descend", "kernels", "hinge_qp"},
     {"compression", "depth", "spiked", "learning_curves"},
     {"table", "store", "sweep", "studies", "cli"},
-    {"chapter", "runner", "ledger", "plots", "book"},
+    {"chapter", "runner", "ledger", "plots", "book", "pages", "locks", "versions"},
 ]
 CORE = {"numpy", "scipy", "pandas", "joblib", "torch", "regimes"}
 # imported inside the one function that needs them

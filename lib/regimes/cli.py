@@ -38,19 +38,31 @@ def _literal(text: str) -> Any:
     """A Python literal, else the text itself."""
     try:
         return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):  # the last two: deep nesting
+    except (ValueError, SyntaxError):
         return text
 
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turns an InputError into one line on stderr and exit code 2; a reader who closes the pipe ends it in silence."""
+    """One line on stderr in place of a traceback: code 2 for an InputError, 1 where the system refuses, 130 for a stop.
+
+    A reader that closes the pipe early (``list | head``) has seen enough: that is no error.
+    """
     try:
         yield
         sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed at exit
-        sys.exit(1)
     except InputError as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
-        sys.exit(2)
+        _leave(2, f"error: {error}")
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains as it ends
+        sys.exit(0)
+    except OSError as error:
+        about = f"{error.filename}: " if error.filename else ""
+        _leave(1, f"error: {about}{error.strerror or error}")
+    except KeyboardInterrupt:
+        _leave(130, "stopped; whatever was finished is kept")
+
+
+def _leave(code: int, line: str) -> None:
+    print(" ".join(line.split()), file=sys.stderr)
+    sys.exit(code)

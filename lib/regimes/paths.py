@@ -1,5 +1,6 @@
 """Where things lie: the one module that knows the book's folders."""
 
+import re
 from pathlib import Path
 
 from regimes.check import InputError
@@ -38,7 +39,15 @@ def cells() -> Path:
 
 
 def run(name: str) -> Path:
-    """A run with changed parameters."""
+    """A run with changed parameters.
+
+    Raises:
+        InputError: for a name that is not one plain folder's.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9._-]+", name) or name.startswith((".", "-")):
+        raise InputError(
+            f"name must be a folder's: letters, digits, '_', '-' and '.', none of '.-' first; got {name!r}"
+        )
     return root() / "runs" / name
 
 

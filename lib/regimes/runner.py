@@ -1,13 +1,15 @@
 """Runs chapters: ``python -m regimes.runner 05 --profile smoke -p curve_depth 2000 -f mine.toml --name mine``.
 
 jupytext turns the source into a notebook, papermill executes it. The result goes to ``build/<profile>/NN_name.ipynb``
-with its ledger, or to ``runs/<name>/`` where parameters were changed. A failed run leaves the last good notebook alone
-and keeps its own as ``*.failed.ipynb``.
+with its ledger, or, with a page of its own, to ``runs/<name>/`` where parameters were changed. Notebook and ledger lie
+in a folder that takes the last good one's place by one rename: a run that fails or is killed leaves both alone, and
+keeps its notebook as ``*.failed.ipynb``.
 """
 
 import argparse
 import contextlib
 import os
+import signal
 import sys
 import threading
 import time
@@ -16,20 +18,35 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import jupytext
-import nbformat
-import papermill
-
 from regimes import parameters, paths
 from regimes import studies as registry
+from regimes.check import InputError
 from regimes.cli import add_parameter_options, one_line_errors, overrides
 
+with warnings.catch_warnings():  # papermill's own, on import
+    warnings.simplefilter("ignore")
+    import jupytext
+    import nbformat
+    import papermill
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+
+from regimes import ledger, locks, pages, versions
+
 CELL_SECONDS = 3600  # a cell that takes longer hangs: papermill would wait for ever
+# the kernel warns that it talks over TCP, which never leaves this machine; whatever matters reaches the notebook
+KERNEL_OPTIONS = ("--log-level=CRITICAL",)
 
 
 def notebook(number: str) -> nbformat.NotebookNode:
-    """A chapter as a notebook; cell ids depend on the source alone."""
-    book = jupytext.read(parameters.source(number))
+    """A chapter as a notebook; cell ids depend on the source alone.
+
+    Raises:
+        InputError: if the source has no jupytext header, which names the kernel.
+    """
+    source = parameters.source(number)
+    book = jupytext.read(source)
+    if "kernelspec" not in book.metadata:
+        raise InputError(f"{source.name} has no jupytext header with a kernelspec: copy the top of another chapter")
     for index, cell in enumerate(book.cells):
         cell["id"] = f"chapter-{number}-{index:03d}"
         cell.metadata.setdefault("tags", [])  # papermill looks for it in every cell
@@ -45,32 +62,52 @@ def changed(number: str, values: Mapping[str, Any]) -> dict[str, Any]:
 def execute(number: str, values: Mapping[str, Any], folder: Path) -> Path:
     """Executes a chapter into ``folder`` and returns the notebook's path.
 
+    What is there afterwards are links, ``NN_name.ipynb`` and ``NN.ledger.json``, through one more link, ``.NN``, to the
+    folder of the last good run. Two runs of one chapter into one folder wait for each other.
+
     Raises:
         PapermillExecutionError: if a cell raises; the partial notebook is then ``*.failed.ipynb``.
+        DeadKernelError: if the kernel dies.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    stem = parameters.source(number).stem
-    raw, partial, done = (folder / f"{stem}{end}.ipynb" for end in (".raw", ".failed", ""))
-    ledger_file = folder / f"{number}.ledger.json"
-    last_good = ledger_file.read_bytes() if ledger_file.exists() else None
-    nbformat.write(notebook(number), raw)
+    stem, last_good = parameters.source(number).stem, folder / f".{number}"
+    names = f"{stem}.ipynb", f"{number}.ledger.json"
+    with locks.alone(folder / f".{number}.lock", f"chapter {number} is being run into {_shown(folder)}"):
+        started = time.time()
+        fresh = versions.fresh(last_good)
+        done = fresh / names[0]
+        try:
+            _papermill(number, values, fresh, folder / f"{stem}.log")
+        except BaseException:
+            with contextlib.suppress(OSError):  # a full disk is told of, not this
+                if done.exists():
+                    os.replace(done, folder / f"{stem}.failed.ipynb")
+                versions.drop(fresh)
+            raise
+        for name in names:  # as old as what was read: a source that was edited meanwhile is newer
+            os.utime(fresh / name, (started, started))
+        versions.swap(fresh, last_good)
+        for name in names:
+            versions.point(folder / name, Path(last_good.name) / name)
+        (folder / f"{stem}.failed.ipynb").unlink(missing_ok=True)
+    return folder / names[0]
+
+
+def _papermill(number: str, values: Mapping[str, Any], folder: Path, log: Path) -> None:
+    """Runs a chapter's cells; its notebook and its ledger (empty where it judges nothing) are then in ``folder``."""
+    raw, done = folder / "raw.ipynb", folder / f"{parameters.source(number).stem}.ipynb"
     injected = changed(number, values)
-    ledger_file.unlink(missing_ok=True)
-    try:
-        with _progress(folder / f"{stem}.log") as log, _environment(REGIMES_RUN=str(folder), REGIMES_LOG=str(log)):
-            papermill.execute_notebook(
-                str(raw), str(partial), injected, cwd=str(paths.root()), execution_timeout=CELL_SECONDS,
-                progress_bar=sys.stderr.isatty(), log_output=False,
-            )  # fmt: skip
-    except BaseException:
-        if last_good is not None:
-            ledger_file.write_bytes(last_good)
-        raise
-    finally:
-        raw.unlink(missing_ok=True)
-    _mark_injected(partial, hidden=len(injected) == 1)
-    os.replace(partial, done)
-    return done
+    nbformat.write(notebook(number), raw)
+    ledger.write(folder / f"{number}.ledger.json", [])
+    settings = Path(os.environ.get("IPYTHONDIR") or paths.root() / "build" / "ipython")  # not the reader's own
+    settings.mkdir(parents=True, exist_ok=True)
+    told = {"REGIMES_RUN": str(folder), "REGIMES_LOG": str(log), "IPYTHONDIR": str(settings)}
+    with _progress(log), _environment(**told):
+        papermill.execute_notebook(
+            str(raw), str(done), injected, cwd=str(paths.root()), execution_timeout=CELL_SECONDS,
+            progress_bar=sys.stderr.isatty(), log_output=False, extra_arguments=list(KERNEL_OPTIONS),
+        )  # fmt: skip
+    raw.unlink()
+    _mark_injected(done, hidden=len(injected) == 1)
 
 
 def _mark_injected(path: Path, *, hidden: bool) -> None:
@@ -95,7 +132,7 @@ def _environment(**values: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _progress(log: Path) -> Iterator[Path]:
+def _progress(log: Path) -> Iterator[None]:
     """Shows what the sweeps inside the notebook say, as they say it."""
     log.write_text("")
     stop = threading.Event()
@@ -112,7 +149,7 @@ def _progress(log: Path) -> Iterator[Path]:
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()
     try:
-        yield log
+        yield
     finally:
         stop.set()
         thread.join()
@@ -125,6 +162,12 @@ def describe(number: str) -> str:
     return "\n".join([f"Chapter {number}: parameters, laptop values, meaning; what is allowed", *lines])
 
 
+def checked(number: str, profile: str, grids: Mapping[str, list[dict[str, Any]]]) -> str:
+    """What a run would compute or find stored, in one line."""
+    cells = sum(len(setting["seeds"]) for grid in grids.values() for setting in grid)
+    return f"chapter {number} at the {profile} profile: {cells} cells of {len(grids)} studies; nothing was computed"
+
+
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m regimes.runner", description=__doc__)
@@ -132,30 +175,57 @@ def main(argv: list[str] | None = None) -> int:
     add_parameter_options(parser)
     parser.add_argument("--name", help="write to runs/NAME (default where parameters are changed: custom)")
     parser.add_argument("--describe", action="store_true", help="list the chapter's parameters and stop")
+    parser.add_argument("--check", action="store_true", help="check every parameter, count the cells and stop")
     args = parser.parse_args(argv)
     with one_line_errors():
         if args.describe:
             print(describe(args.chapter))
             return 0
-        given = overrides(args)
-        values = registry.resolve(args.chapter, args.profile, *given)
-    name = args.name or ("custom" if any(given) else None)
-    folder = paths.run(name) if name else paths.build(args.profile)
+        given, grids = overrides(args), {}
+        values = registry.resolve(args.chapter, args.profile, *given, grids=grids)
+        name = args.name if args.name is not None else "custom" if any(given) else None
+        folder = paths.run(name) if name is not None else paths.build(args.profile)
+        if args.check:
+            print(checked(args.chapter, args.profile, grids))
+            return 0
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the kernel and its workers go too
+        return _run(args.chapter, values, folder)
+
+
+def _run(number: str, values: Mapping[str, Any], folder: Path) -> int:
+    """Executes a chapter and says how it went; returns the exit code."""
     warnings.filterwarnings("ignore", category=UserWarning, module="papermill")
     start = time.perf_counter()
     try:
-        done = execute(args.chapter, values, folder)
+        done = execute(number, values, folder)
     except papermill.PapermillExecutionError as error:
-        last = error.traceback[-1] if error.traceback else ""
-        print(
-            f"chapter {args.chapter} failed in cell {error.cell_index}: {error.ename}: {error.evalue}", file=sys.stderr
-        )
-        print(
-            f"{last}\npartial notebook: {folder}/{parameters.source(args.chapter).stem}.failed.ipynb", file=sys.stderr
-        )
+        why = f"failed in cell {error.cell_index}: {error.ename}: {error.evalue}"
+    except DeadKernelError:
+        why = "failed: its kernel died; it was killed, or the memory ran out"
+    except CellTimeoutError:
+        why = f"failed: a cell took more than {CELL_SECONDS} s"
+    else:
+        print(f"chapter {number}: {_shown(done)} in {time.perf_counter() - start:.0f} s")
+        return 0 if folder.parent != paths.root() / "runs" else _page(folder)
+    partial = folder / f"{parameters.source(number).stem}.failed.ipynb"
+    where = f"; partial notebook: {_shown(partial)}" if partial.exists() else ""
+    print(f"chapter {number} {' '.join(why.split())}{where}", file=sys.stderr)
+    return 1
+
+
+def _page(folder: Path) -> int:
+    """Builds the pages of a run with changed parameters; returns the exit code."""
+    try:
+        print(f"its page: {_shown(pages.of_run(folder))}")
+    except pages.PagesError as error:
+        print(f"{error}\nerror: notebook and verdicts are kept, but their page was not built", file=sys.stderr)
         return 1
-    print(f"chapter {args.chapter}: {done.relative_to(paths.root())} in {time.perf_counter() - start:.0f} s")
     return 0
+
+
+def _shown(path: Path) -> Path:
+    """A path as a reader sees it from the book's folder."""
+    return path.relative_to(paths.root()) if path.is_relative_to(paths.root()) else path
 
 
 if __name__ == "__main__":

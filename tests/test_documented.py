@@ -1,0 +1,205 @@
+"""Every command that the pages tell a reader to type is run, from where the reader stands: the folder of a checkout.
+
+Dear ones run at small sizes or stop before computing, as ``CHEAPER`` says; ``NOT_RUN`` gives the reason for the rest.
+Whoever documents a command that is in neither table has it run as it stands.
+"""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from regimes import datasets, ledger, parameters, runner
+from tests.references import ROOT
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+PAGES = ("README.md", "CONTRIBUTING.md", "book/rerun.md")
+# an inline command begins so; other code on the pages names files, values or functions
+COMMANDS = r"(?:make|bash|python|source|jupyter|\.venv/bin/\w+|sudo)"
+STUDY = "run depth.normalised_kernel --profile smoke --budget 20s"
+# part of a command -> what takes its place
+CHEAPER = {
+    "run depth.normalised_kernel --profile paper --budget 9m": STUDY,
+    "run depth.mnist_regression -p tab2_n 200": "run depth.mnist_regression --profile smoke -p tab2_n 60",
+    "export NAME --profile paper": "export depth.normalised_kernel --profile smoke",
+    "run NAME": "run depth.normalised_kernel",
+    "-f mine.toml --name mine": "-f mine.toml --name mine --check",
+    "2000'": "2000 --check'",
+    "[2, 10, 50]\"'": "[2, 10, 50]\" --check'",
+    "~/data": "data",
+    "NAME=full PARAMS='-p tab2_test 10000'": "NAME=full PARAMS='-p tab2_test 90 --check'",
+}
+# command -> why make only says what it would do, or why nothing is run
+DRY = {
+    "make book": "builds the book: the tests are run on one",
+    "make test": "runs this test",
+    "make book PROFILE=smoke": "builds the book: the tests are run on one",
+    "make keep": "rewrites the kept ledger",
+    "make references": "rewrites the references",
+}
+NOT_RUN = {
+    "bash .ci/run": "runs this test",
+    "make help": "listed by another test below",
+    "make lab": "serves until it is stopped; its notebooks are opened by another test below",
+    "sudo apt-get install dataset-fashion-mnist": "Debian's own; .ci/run installs it",
+}
+
+
+def fenced(text, language):
+    """The blocks of one language, without their indent."""
+    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```", text, re.M | re.S)
+    return [textwrap.dedent(block) for _, block in found]
+
+
+def commands(text):
+    """What a page tells to type: the lines of its shell blocks, and commands within sentences."""
+    lines = [line for block in fenced(text, "sh") for line in block.splitlines()]
+    prose = re.sub(r"^ *```.*?^ *```", "", text, flags=re.M | re.S)
+    typed = lines + re.findall(rf"`({COMMANDS} [^`]*)`", prose)
+    return [re.sub(r"\s{2,}#.*$", "", line).strip() for line in typed]
+
+
+def page_commands():
+    """Each command once, with the first page that has it."""
+    found = [(command, page) for page in PAGES for command in commands((ROOT / page).read_text(encoding="utf-8"))]
+    return [(page, command) for command, page in dict(reversed(found)).items()][::-1]
+
+
+def tries():
+    """The changes that a chapter's last list proposes: its number, and what ``PARAMS`` holds."""
+    for number, source in parameters.chapters().items():
+        listed = source.read_text(encoding="utf-8").partition("## Try it yourself")[2]
+        for code in re.findall(r"`([^`\n]*)`", listed):
+            if code.startswith("make"):
+                words = dict(word.partition("=")[::2] for word in shlex.split(code))
+                assert f"chapter-{number}" in words and set(words) <= {"make", f"chapter-{number}", "NAME", "PARAMS"}, (
+                    code
+                )
+                code = words["PARAMS"]
+            if code.startswith(("-p", "-f")):
+                yield number, code
+            else:
+                assert not re.match(COMMANDS, code), f"chapter {number} lists a command of an unknown kind: {code}"
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A checkout of its own: what is built and written stays in it; the environment is the one that runs the tests."""
+    if not (ROOT / ".venv" / ".ready").exists():
+        pytest.skip("make has not made its environment here")
+    folder = tmp_path_factory.mktemp("checkout")
+    for path in ROOT.iterdir():
+        if path.name not in ("build", "runs", "results", ".git"):
+            (folder / path.name).symlink_to(path)
+    shutil.copytree(ROOT / "results", folder / "results")
+    (folder / "data").mkdir()
+    (folder / "mine.toml").write_text(fenced((ROOT / "book" / "rerun.md").read_text(encoding="utf-8"), "toml")[0])
+    return folder
+
+
+def typed(command, checkout):
+    """Runs a line as a reader's shell does."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "REGIMES"))}
+    env["PYTHONPATH"] = str(ROOT / "lib")  # the code beside these tests, wherever the environment's own lies
+    return subprocess.run(["bash", "-c", command], cwd=checkout, env=env, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(("page", "command"), [pair for pair in page_commands() if pair[1] not in NOT_RUN])
+def test_a_documented_command_works_where_a_reader_stands(checkout, page, command):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for part, cheaper in CHEAPER.items():
+        command = command.replace(part, cheaper)
+    if command in DRY:
+        command = command.replace("make", "make -n", 1)
+    if command.startswith("python"):
+        assert "source .venv/bin/activate" in text, f"{page} does not say where this python comes from"
+        command = f"source .venv/bin/activate && {command}"
+    done = typed(command, checkout)
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+
+
+def test_each_exception_is_still_documented():
+    found = {command for _, command in page_commands()}
+    assert found >= set(DRY) | set(NOT_RUN) - {"make help"}
+    assert all(any(part in command for command in found) for part in CHEAPER if "NAME --" in part or "~" in part)
+
+
+@pytest.mark.parametrize(("number", "text"), tries())
+def test_each_change_that_a_chapter_proposes_is_accepted(number, text, capsys):
+    """At the smoke profile and the laptop's: every grid is built, nothing is computed."""
+    args = shlex.split(text)
+    missing = needs(args)
+    if missing:
+        pytest.skip(missing)
+    for profile in ("smoke", "laptop"):
+        assert runner.main([number, "--profile", profile, *args, "--check"]) == 0
+    assert "nothing was computed" in capsys.readouterr().out
+
+
+def needs(args):
+    """The data that a change asks for and this machine lacks; empty where it lacks none."""
+    if "wiki_text8style" in args and not os.environ.get("REGIMES_DATA"):
+        return "wiki_text8style is in no package"
+    if "fashion_mnist" in args and not (os.environ.get("REGIMES_DATA") or datasets.DEBIAN_FASHION.exists()):
+        return "Debian's dataset-fashion-mnist is not installed"
+    return ""
+
+
+def test_help_lists_every_target_that_is_documented(checkout):
+    listed = typed("make help", checkout).stdout
+    targets = {re.match(r"make ([\w-]+)", command)[1] for _, command in page_commands() if command.startswith("make")}
+    assert all(f"make {target}" in listed for target in targets), (targets, listed)
+
+
+def test_the_debian_package_is_what_ci_installs():
+    assert "dataset-fashion-mnist" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_the_python_on_the_page_runs(checkout):
+    blocks = fenced((ROOT / "book" / "rerun.md").read_text(encoding="utf-8"), "python")
+    for number, block in enumerate(blocks):
+        (checkout / f"block{number}.py").write_text(block)
+        done = typed(f".venv/bin/python block{number}.py", checkout)
+        assert done.returncode == 0, f"{block}\n{done.stderr}"
+    assert blocks
+
+
+def test_jupyter_opens_a_chapter_as_a_notebook(checkout):
+    """What ``make lab`` serves: its contents manager reads a chapter's source as cells, with the kernel it names."""
+    script = """
+        import jupyterlab, nbformat
+        from jupytext.contentsmanager import build_jupytext_contents_manager_class
+        from jupyter_server.services.contents.largefilemanager import LargeFileManager
+        manager = build_jupytext_contents_manager_class(LargeFileManager)(root_dir=".")
+        model = manager.get("chapters/05_depth_convergence.py", type="notebook", content=True)
+        cells = model["content"]["cells"]
+        assert model["content"]["metadata"]["kernelspec"]["name"] == "python3"
+        assert sum("parameters" in cell["metadata"].get("tags", []) for cell in cells) == 1
+    """
+    (checkout / "open.py").write_text(textwrap.dedent(script))
+    done = typed(".venv/bin/python open.py && .venv/bin/jupyter lab --version", checkout)
+    assert done.returncode == 0, done.stderr
+    listed = typed(".venv/bin/jupyter server extension list", checkout)
+    assert re.search(r"jupytext.*enabled", listed.stdout + listed.stderr), listed.stderr
+
+
+def test_the_chapter_of_the_contributors_page_runs(mini_book):
+    """A chapter exactly as the page gives it, with its claim and its profile: it runs, and its verdict stands."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (source,), (profile,), (claim,) = (fenced(text, language) for language in ("python", "toml", "yaml"))
+    (mini_book / "chapters" / "08_averages.py").write_text(source)
+    for path, added in (("chapters/profiles/smoke.toml", profile), ("book/claims.yml", claim)):
+        Path(mini_book / path).write_text((mini_book / path).read_text() + added)
+    ledger.claims.cache_clear()
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        assert runner.main(["08", "--profile", "smoke"]) == 0, said.getvalue()
+    (record,) = ledger.read(mini_book / "build" / "smoke" / "08.ledger.json")
+    assert record["verdict"] == "reproduced" and record["profile"] == "smoke" and record["n"] == 20
