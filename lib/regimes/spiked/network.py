@@ -1,8 +1,8 @@
 """Simulation of what the theory describes: one gradient step, ridge readout, batched over seeds.
 
 Everything is drawn by numpy by the convention of ``regimes.seeds``, the dimension being the size: target, weights,
-each batch and the noise vary separately, and a seed alone gives the numbers it gives in a batch. Tensors carry a leading
-axis of seeds ``S``.
+each batch and the noise vary separately, and a seed alone gives the numbers it gives in a batch. Tensors carry a
+leading axis of seeds ``S``.
 """
 
 from collections.abc import Sequence
