@@ -19,7 +19,7 @@
 #
 # This chapter is for readers who know ridge regression and Gaussian integrals; no replica calculation is needed. It
 # solves the equations in two milliseconds, lays real networks of two sizes over every curve, and shows where network
-# and theory part: two effects that the model leaves out and that do not fade with the dimension.
+# and theory part: two effects that the model leaves out and that, in theory, do not fade with the dimension.
 #
 # The displayed equations of the text at hand and the settings of its captions are lost. The equations were derived
 # again and checked against simulation; **the settings of all figures below are ours**, chosen to show the effect: a
@@ -157,7 +157,7 @@ def largest(table):
 
 
 def furthest(table, column, *keys):
-    """How far from 1 the furthest of several means over realisations lies: one mean for each value of the keys."""
+    """How far from 1 the furthest of several means lies, one for each value of the keys; scatter pushes it outwards."""
     ratios = table.groupby(["seed", *keys])[column].mean().unstack(list(keys)).to_numpy()
     return -least(np.hstack([ratios - 1, 1 - ratios]))
 
@@ -591,6 +591,10 @@ chapter.say(
 # $$
 # \hat m_j=\frac{m_j}{p\,V_{2,j}},\qquad \hat q_{2,j}\to\hat q_{2,j}+\frac{m_j^2}{p\,V_{2,j}^2}.
 # $$ (eq:E:finite)
+#
+# For independent rows the traces that the paper leaves in its equations close:
+# $R=B(1+\beta\Delta B)^{-1}$, $g_j=1/(s_j+c_jR_{jj})$, $\Delta=\mathrm{diag}(\pi_jc_jg_j)$, with $\pi_j$ the share of
+# letter $j$.
 
 # %%
 res_letters = chapter.sweep(studies.vocabulary).assign(
@@ -876,7 +880,7 @@ found = [{"d": d, "predicted change": free / one - 1, "measured / predicted": st
 chapter.table(
     pd.DataFrame(found),
     "tab-e-norms",
-    "Relative change of the error of spiked features when Gaussian rows, whose squared norms have variance $2c^2/d$, "
+    "Relative change of the error of spiked features when Gaussian rows, whose squared norms have variance 2c²/d, "
     "take the place of rows of one norm.",
     res_norms,
 )
