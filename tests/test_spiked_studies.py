@@ -41,7 +41,7 @@ def test_parameters_that_make_no_sense_get_one_line(change, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("one", [spiked.agreement, spiked.departure, spiked.gaussian_map, spiked.random_bounds])
+@pytest.mark.parametrize("one", [spiked.agreement, spiked.departure, spiked.gaussian_map])
 def test_a_seed_does_not_depend_on_its_chunk(one):
     values = studies.resolve("07", "smoke")
     setting = {name: value for name, value in one.grid(values)[0].items() if name != "seeds"}

@@ -45,6 +45,31 @@ def test_bounds_hold(target, setting):
     assert (theory.solve("tanh", target, lam=penalties, gamma=0.6, **setting).test_error >= blunt - 1e-9).all()
 
 
+@pytest.mark.parametrize("target, setting", list(random_settings(6, seed=2)))
+def test_bounds_hold_at_a_bias_and_over_steps(target, setting):
+    plain = {name: setting[name] for name in ("alpha", "beta", "r")}
+    for bias in (-1.2, 0.4):
+        low = bounds.bounds("tanh", target, r=plain["r"], bias=bias).lower
+        assert (
+            theory.solve("tanh", target, lam=np.geomspace(1e-6, 1e4, 40), bias=bias, **plain).test_error >= low
+        ).all()
+    errors = theory.solve("tanh", target, lam=np.geomspace(1e-6, 1e10, 50), **plain).test_error
+    lower, upper = (bounds.best_step("tanh", target, bound=bound)[1] for bound in ("lower", "upper"))
+    assert lower <= errors.min() + 1e-9 and lower <= upper
+    assert upper <= bounds.bounds("tanh", target, r=plain["r"]).upper + 1e-9
+
+
+@pytest.mark.parametrize("target", ["sin", "sign", "He1+He3"])
+def test_letters_span_more_than_one_letter(target):
+    one = bounds.letters_bound("tanh", target, r=1.5, values=[1.0], c=[1.1])
+    assert one == pytest.approx(bounds.bounds("tanh", target, r=1.5, c=1.1).lower, rel=1e-6)
+    two, three = (
+        bounds.letters_bound("tanh", target, r=1.5, values=v, c=[1 + 0.1 * u**2 for u in v])
+        for v in ([1.0, 0.5], [1.0, 0.5, 2.0])
+    )
+    assert one > 1.05 * two > 1.05**2 * three > 0
+
+
 @pytest.mark.parametrize("name, strength", [("erf", np.sqrt(3)), ("erf(x/√2)", np.sqrt(2))])
 def test_perfect_learning(name, strength):
     found, _ = bounds.best_step(name, name)

@@ -8,7 +8,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from regimes.spiked import bounds, minimise, network, theory
+from regimes.spiked import minimise, network, theory
 from regimes.spiked import rows as own
 from regimes.spiked.channel import equivalent, feature_moments
 from regimes.spiked.functions import function
@@ -53,7 +53,7 @@ def gaussian_pair(setting: Setting, seeds: Sequence[int]) -> dict[str, Tensor]:
     n, p = round(setting["alpha"] * setting["d"]), drawn.w.shape[1]
     x, y = network.second_batch(target, drawn, n, seeds)
     x_test, y_test = network.test_set(target, drawn, seeds, 2000)
-    noise = network.draw(seeds, "map", n + 2000, p)
+    noise = network.draw(seeds, "fresh", n + 2000, p, d=setting["d"])
 
     def mapped(x: Tensor, noise: Tensor) -> Tensor:
         shift = setting["r"] * (x @ drawn.v[..., None]).squeeze(-1).numpy()
@@ -78,7 +78,7 @@ def profile(setting: Setting, seeds: Sequence[int], *, points: int) -> dict[floa
     drawn = weights(setting, seeds)
     x, y = network.second_batch(target, drawn, round(setting["alpha"] * setting["d"]), seeds)
     a = network.ridge(network.features(activation, drawn, x), y, setting["lam"])
-    z = network.draw(seeds, "test", 500, setting["d"])
+    z = network.draw(seeds, "test", 500, setting["d"], d=setting["d"])
     across = z - (z @ drawn.theta[..., None]) * drawn.theta[:, None, :]
     return {
         float(t): (network.features(activation, drawn, across + t * drawn.theta[:, None, :]) @ a[..., None]).mean(
@@ -91,7 +91,7 @@ def profile(setting: Setting, seeds: Sequence[int], *, points: int) -> dict[floa
 def eigenvalues(setting: Setting, seeds: Sequence[int]) -> Tensor:
     """Eigenvalues of ``Phi^T Phi / p``, ascending, ``(S, p)``."""
     drawn = weights(setting, seeds)
-    x = network.draw(seeds, "second", round(setting["alpha"] * setting["d"]), setting["d"])
+    x = network.draw(seeds, "train", round(setting["alpha"] * setting["d"]), setting["d"], d=setting["d"])
     phi = network.features(function(setting["activation"]), drawn, x)
     return torch.linalg.eigvalsh(phi.mT @ phi)
 
@@ -140,38 +140,6 @@ def departure(setting: Setting, seeds: Sequence[int]) -> dict[str, Tensor]:
             ]
         )
     return measured
-
-
-def bound_margin(activation: str, kind: str, rng: np.random.Generator) -> dict[str, Any]:
-    """How far one bound holds at a random setting, as a share of ``E σ*^2``; negative where it is broken.
-
-    ``26``: upper bound less the best error over penalties at perfect alignment. ``27``: error less the lower bound at a
-    random penalty and alignment. ``28``: error less the lower bound's minimum over step sizes, and the same for the
-    upper one. ``132``: error at a random bias less the lower bound's minimum over biases.
-    """
-    target = str(rng.choice(["tanh", "sin", "sign", "erf", "He1+He3"]))
-    alpha, beta = np.exp(rng.uniform(np.log(0.2), np.log(8), 2))
-    r, c, lam = rng.uniform(0.1, 4), 1 + rng.exponential(0.5), 10 ** rng.uniform(-5, 2)
-    gamma = 1.0 if kind != "27" else float(rng.uniform(-1, 1))
-    bias = float(rng.uniform(-1.5, 1.5)) if kind == "132" else 0.0
-    c = 1.0 if kind in ("28", "132") else c
-    setting = dict(alpha=alpha, beta=beta, r=r, c=c, gamma=gamma, bias=bias)
-    scale = bounds.hermite(function(activation), function(target)).t2
-
-    def error(lam: float | np.ndarray) -> np.ndarray:
-        return theory.solve(activation, target, lam=lam, **setting).test_error
-
-    if kind == "26":
-        best = error(np.geomspace(1e-6, 1e10, 60)).min()
-        margin = bounds.bounds(activation, target, r=r, c=c).upper - best
-    elif kind == "27":
-        margin = error(lam) - bounds.bounds(activation, target, r=r, c=c, gamma=gamma).lower
-    elif kind == "28":
-        margin = error(lam) - bounds.best_step(activation, target, bound="lower")[1]
-    else:
-        grid = [bounds.bounds(activation, target, r=r, bias=b).lower for b in (*np.linspace(-3, 3, 41), bias)]
-        margin = error(lam) - min(grid)
-    return {"target": target, "margin": float(margin / scale)} | {k: float(v) for k, v in setting.items()}
 
 
 def predicted(table: pd.DataFrame, **fixed: Any) -> pd.DataFrame:

@@ -1,7 +1,8 @@
 """Simulation of what the theory describes: one gradient step, ridge readout, batched over seeds.
 
-Everything is drawn by numpy from ``(seed, stream)``, so that target, weights, each batch and the noise vary separately
-and a seed alone gives the numbers it gives in a batch. Tensors carry a leading axis of seeds ``S``.
+Everything is drawn by numpy by the convention of ``regimes.seeds``, the dimension being the size: target, weights,
+each batch and the noise vary separately, and a seed alone gives the numbers it gives in a batch. Tensors carry a
+leading axis of seeds ``S``.
 """
 
 from collections.abc import Sequence
@@ -13,15 +14,13 @@ from torch import Tensor
 
 from regimes import check, devices
 from regimes.check import InputError
+from regimes.seeds import draw_seeds
 from regimes.spiked.functions import Function, function, odd, slope
 
-STREAMS = ("target", "weights", "first", "first noise", "letters", "second", "noise", "test", "map")
 
-
-def draw(seeds: Sequence[int], stream: str, *shape: int, device: str | torch.device = "cpu") -> Tensor:
-    """Standard normal numbers ``(S, *shape)``, one generator a seed and stream."""
-    number = STREAMS.index(stream)
-    blocks = [np.random.default_rng([seed, number]).standard_normal(shape) for seed in seeds]
+def draw(seeds: Sequence[int], kind: str, *shape: int, d: int, device: str | torch.device = "cpu") -> Tensor:
+    """Standard normal numbers ``(S, *shape)``, one generator a seed, kind of draw and dimension ``d``."""
+    blocks = [np.random.default_rng(seed).standard_normal(shape) for seed in draw_seeds(kind, seeds, size=d)]
     return torch.from_numpy(np.stack(blocks)).to(devices.pick(device))
 
 
@@ -102,13 +101,13 @@ def one_step(
     check.integer(1, d=d, p=p)
     check.integer(0, n0=n0)
     check.at_least(0, step=step, noise=noise)
-    theta = unit(draw(seeds, "target", d, device=device))
-    w0 = unit(draw(seeds, "weights", p, d, device=device))
+    theta = unit(draw(seeds, "direction", d, d=d, device=device))
+    w0 = unit(draw(seeds, "weights", p, d, d=d, device=device))
     u = (torch.ones(p, dtype=w0.dtype) if u is None else u).to(w0).expand(len(seeds), p)
     if n0 == 0 or step == 0:
         return Weights(w0, theta, theta, u, torch.zeros(len(seeds)).to(w0))
-    x = draw(seeds, "first", n0, d, device=device)
-    y = labels(target, x, theta) + noise**0.5 * draw(seeds, "first noise", n0, device=device)
+    x = draw(seeds, "batch", n0, d, d=d, device=device)
+    y = labels(target, x, theta) + noise**0.5 * draw(seeds, "labels", n0, d=d, device=device)
     z = x @ w0.mT  # (S, n0, p)
     error = y - (activation.tensor(z) * u[:, None, :]).mean(-1)
     w = w0 + step / n0 * u[..., None] * ((slope(activation, z) * error[..., None]).mT @ x)
@@ -156,7 +155,7 @@ def spiked_features(
     check.one_of(("sphere", "gauss", "orthogonal"), rows=rows)
     if rows == "orthogonal" and p > d:
         raise InputError(f"orthogonal rows need p <= d, got p={p}, d={d}")
-    g = draw(seeds, "weights", p, d, device=device)
+    g = draw(seeds, "weights", p, d, d=d, device=device)
     bulk = {
         "sphere": lambda: unit(g),
         "gauss": lambda: g / d**0.5,
@@ -194,8 +193,8 @@ def ridge(phi: Tensor, y: Tensor, lam: float) -> Tensor:
 def second_batch(target: Function, weights: Weights, n: int, seeds: Sequence[int], noise: float = 0.0) -> tuple:
     """A fresh training set ``x (S, n, d)``, ``y (S, n)``; smaller ``n`` give its first rows."""
     d, device = weights.w.shape[-1], weights.w.device
-    x = draw(seeds, "second", n, d, device=device)
-    return x, labels(target, x, weights.theta) + noise**0.5 * draw(seeds, "noise", n, device=device)
+    x = draw(seeds, "train", n, d, d=d, device=device)
+    return x, labels(target, x, weights.theta) + noise**0.5 * draw(seeds, "noise", n, d=d, device=device)
 
 
 def test_set(target: Function, weights: Weights, seeds: Sequence[int], size: int = 2000) -> tuple:
@@ -203,7 +202,8 @@ def test_set(target: Function, weights: Weights, seeds: Sequence[int], size: int
 
     The test error's mean is unchanged; what the tails of the target add to its variance is gone.
     """
-    x = draw(seeds, "test", size, weights.w.shape[-1], device=weights.w.device)
+    d = weights.w.shape[-1]
+    x = draw(seeds, "test", size, d, d=d, device=weights.w.device)
     along = (x @ weights.theta[..., None]).squeeze(-1)
     within = torch.special.ndtr(along)  # uniform, independent of the orthogonal part
     levels = (torch.arange(size, dtype=x.dtype, device=x.device) + within) / size
@@ -276,9 +276,14 @@ def learning_curve(
 
 
 def measured_parameters(weights: Weights) -> dict[str, Tensor]:
-    """``r``, ``gamma`` and ``c`` (mean squared norm of the bulk rows) of trained weights, each ``(S,)``."""
+    """``r``, ``gamma`` and ``c`` of trained weights, each ``(S,)``, read off the rows and nothing else.
+
+    The spike ``r v`` is the mean of the rows, weighted by the letters; ``c`` is the mean squared norm of what is left.
+    """
+    spike = (weights.u[:, None, :] @ weights.w).squeeze(1) / weights.u.square().sum(-1, keepdim=True)
+    bulk = weights.w - weights.u[..., None] * spike[:, None, :]
     return {
-        "r": weights.r,
-        "gamma": (weights.v * weights.theta).sum(-1),
-        "c": weights.bulk.square().sum(-1).mean(-1),
+        "r": spike.norm(dim=-1),
+        "gamma": (unit(spike) * weights.theta).sum(-1),
+        "c": bulk.square().sum(-1).mean(-1),
     }

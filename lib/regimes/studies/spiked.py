@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from regimes import check
 from regimes.check import InputError
 from regimes.spiked import measure, network
@@ -88,7 +86,7 @@ def _grid_parameters(p: Mapping[str, Any]) -> list[Setting]:
     )
 
 
-@study(version=1, grid=_grid_parameters, chunk=8, data=DATA)
+@study(version=2, grid=_grid_parameters, chunk=8, data=DATA)
 def parameters(setting: Setting, seeds: list[int]) -> Rows:
     """Measured ``r, gamma, c`` of the trained weights, each over the formula (Result 3.1: ``*_ratio``)."""
     weights = measure.weights(setting | {"model": "network", "beta": 1.0}, seeds)
@@ -118,7 +116,7 @@ def _grid_agreement(p: Mapping[str, Any]) -> list[Setting]:
     )
 
 
-@study(version=1, grid=_grid_agreement, chunk=8, data=DATA)
+@study(version=2, grid=_grid_agreement, chunk=8, data=DATA)
 def agreement(setting: Setting, seeds: list[int]) -> Rows:
     """Errors and overlaps of spiked features and of the network, at many settings (Result 3.3)."""
     return measure.curve(setting, seeds)
@@ -140,7 +138,7 @@ def _grid_gaussian(p: Mapping[str, Any]) -> list[Setting]:
     )
 
 
-@study(version=1, grid=_grid_gaussian, chunk=8, data=DATA)
+@study(version=2, grid=_grid_gaussian, chunk=8, data=DATA)
 def gaussian_map(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of ridge on the true features and on the conditional Gaussian ones, same inputs (Result 3.2)."""
     return measure.rows(measure.gaussian_pair(setting | {"model": "srf"}, seeds), seeds)
@@ -159,7 +157,7 @@ def _grid_steps(p: Mapping[str, Any]) -> list[Setting]:
     ]
 
 
-@study(version=1, grid=_grid_steps, chunk=8, data=DATA)
+@study(version=2, grid=_grid_steps, chunk=8, data=DATA)
 def learning_curves(setting: Setting, seeds: list[int]) -> Rows:
     """Test error against ``alpha`` for several sizes ``alpha0`` of the first batch (Fig. 2)."""
     return measure.curve(setting, seeds)
@@ -184,7 +182,7 @@ def _grid_spikes(p: Mapping[str, Any]) -> list[Setting]:
     ]
 
 
-@study(version=1, grid=_grid_spikes, chunk=8, data=DATA)
+@study(version=2, grid=_grid_spikes, chunk=8, data=DATA)
 def spikes(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of spiked features against ``alpha`` for several strengths and alignments (Fig. 4)."""
     return measure.curve(setting, seeds)
@@ -211,7 +209,7 @@ def _grid_width(p: Mapping[str, Any]) -> list[Setting]:
     ]
 
 
-@study(version=1, grid=_grid_width, chunk=8, data=DATA)
+@study(version=2, grid=_grid_width, chunk=8, data=DATA)
 def widths(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of the network against its width, under both readings of the step size (Fig. 5)."""
     return measure.curve(setting, seeds)
@@ -231,7 +229,7 @@ def _grid_profiles(p: Mapping[str, Any]) -> list[Setting]:
     )
 
 
-@study(version=1, grid=_grid_profiles, chunk=8, data=DATA)
+@study(version=2, grid=_grid_profiles, chunk=8, data=DATA)
 def profiles(setting: Setting, seeds: list[int]) -> Rows:
     """Mean of the network's output given ``theta·x = t``: rows of ``t``, ``output`` (Fig. 1)."""
     outputs = measure.profile(setting | {"model": "network", "beta": 1.0}, seeds, points=25)
@@ -254,7 +252,7 @@ def _grid_vocabulary(p: Mapping[str, Any]) -> list[Setting]:
     return [s for v in values for rows in ("sphere", "orthogonal") for s in product(values=v, rows=rows, **common)]
 
 
-@study(version=1, grid=_grid_vocabulary, chunk=8, data=DATA)
+@study(version=2, grid=_grid_vocabulary, chunk=8, data=DATA)
 def vocabulary(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of spiked features whose spike takes several values, ``p = d``, equal shares (Fig. 6)."""
     d, values = setting["d"], setting["values"]
@@ -271,7 +269,7 @@ def _grid_spectra(p: Mapping[str, Any]) -> list[Setting]:
     )
 
 
-@study(version=1, grid=_grid_spectra, chunk=4, data=DATA)
+@study(version=2, grid=_grid_spectra, chunk=4, data=DATA)
 def spectra(setting: Setting, seeds: list[int]) -> Rows:
     """Eigenvalues of ``Phi^T Phi / p`` of spiked features, ``p = d``: the largest, and the rest as a list (Fig. 8)."""
     values = measure.eigenvalues(setting | {"model": "srf", "c": 1.0, "gamma": 1.0, "beta": 1.0}, seeds)
@@ -307,7 +305,7 @@ def _grid_losses(p: Mapping[str, Any]) -> list[Setting]:
     return [setting for case in cases for setting in product(**case, **common)]
 
 
-@study(version=1, grid=_grid_losses, chunk=8, data=DATA)
+@study(version=2, grid=_grid_losses, chunk=8, data=DATA)
 def losses(setting: Setting, seeds: list[int]) -> Rows:
     """Squared error and share of wrong signs of spiked features: convex losses, noise, uniform bias (App. C)."""
     return measure.rows(measure.convex_errors(setting, seeds), seeds)
@@ -334,7 +332,7 @@ def _grid_departure(p: Mapping[str, Any]) -> list[Setting]:
     )
 
 
-@study(version=1, grid=_grid_departure, chunk=8, data=DATA)
+@study(version=2, grid=_grid_departure, chunk=8, data=DATA)
 def departure(setting: Setting, seeds: list[int]) -> Rows:
     """The network's error beside three theories at the same first batch: ``srf``, ``rows``, ``corrected``."""
     return measure.rows(measure.departure(setting, seeds), seeds)
@@ -357,20 +355,7 @@ def _grid_norms(p: Mapping[str, Any]) -> list[Setting]:
     )
 
 
-@study(version=1, grid=_grid_norms, chunk=8, data=DATA)
+@study(version=2, grid=_grid_norms, chunk=8, data=DATA)
 def norms(setting: Setting, seeds: list[int]) -> Rows:
     """Spiked features whose rows have one norm, or the fluctuating norms of Gaussian rows; same seeds."""
     return measure.curve(setting, seeds)
-
-
-def _grid_random(p: Mapping[str, Any]) -> list[Setting]:
-    return product(activation=p["activation"], kind=["26", "27", "28", "132"], seeds=range(p["bounds_seeds"]))
-
-
-@study(version=1, grid=_grid_random, chunk=64, data=DATA)
-def random_bounds(setting: Setting, seeds: list[int]) -> Rows:
-    """Margin of each bound at a random setting a seed; positive where the bound holds."""
-    return [
-        {"seed": seed} | measure.bound_margin(setting["activation"], setting["kind"], np.random.default_rng([seed, 7]))
-        for seed in seeds
-    ]
