@@ -6,12 +6,12 @@ import re
 import numpy as np
 import pytest
 import torch
-from scipy import integrate, special
+from scipy import integrate, optimize, special
 from sklearn import metrics
 
 from regimes import check
 from regimes.check import InputError
-from regimes.depth import embedding, features, logistic, pairs, rate, regression, spectrum
+from regimes.depth import definition, embedding, features, logistic, pairs, rate, regression, spectrum
 from regimes.kernels import deep_relu, infinite_ntk
 
 
@@ -50,6 +50,22 @@ def test_layer_map_is_its_closed_form_and_its_slope():
     assert torch.allclose(slope, 1 - torch.acos(inner) / math.pi, atol=1e-8)
 
 
+def test_layer_map_increases_above_the_identity_and_touches_it_at_1():
+    rho = torch.linspace(-1, 1, 2001).double()
+    value = rate.layer_map(rho)
+    contact = (value - rho)[:-1] / (1 - rho[:-1]) ** 1.5
+    assert bool((value.diff() > 0).all()) and bool((contact > 2 * math.sqrt(2) / (3 * math.pi) - 1e-9).all())
+    assert abs(float(contact[-1]) - 2 * math.sqrt(2) / (3 * math.pi)) < 1e-4
+
+
+def test_corollary_1_takes_a_slope_three_times_that_of_theorem_2():
+    gaps = [
+        float(deep_relu.kernel_of_angle(torch.acos(torch.tensor([0.3]).double()), d)[1]) for d in (10**6, 2 * 10**6)
+    ]
+    slope = (gaps[1] ** -0.5 - gaps[0] ** -0.5) / 10**6
+    assert abs(slope - math.sqrt(2) / (3 * math.pi)) < 1e-5 and not abs(slope - math.sqrt(2) / math.pi) < 0.1
+
+
 def test_corollary_1_has_a_constant_and_the_crossover_gives_it():
     for gap in (1e-4, 1e-6, 1e-8):
         scaled = rate.half_depth(1 - gap) / pairs.depth_bound(1 - gap)
@@ -71,6 +87,20 @@ def test_crossover_law_is_the_limit_of_close_pairs():
 
 
 # the range
+
+
+def test_proposition_5_recursion_is_the_definition_by_gaussian_expectations():
+    for rho in (-1.0, -0.9, -0.3, 0.0, 0.4, 0.9, 0.999):
+        for depth in range(1, 9):
+            assert abs(float(kernel(rho, depth)) - definition.kernel(rho, depth)) < 1e-11
+
+
+def test_the_kernel_of_depth_2_turns_where_its_closed_form_does():
+    psi = optimize.brentq(lambda psi: psi * math.tan(psi) - 0.5, 0.1, 1.5)
+    rho = torch.linspace(-1, 1, 20001).double()
+    assert abs(float(rho[kernel(rho, 2).argmin()]) + math.cos(psi)) < 1e-4
+    slopes = [float(kernel(-1 + h, 2) - kernel(-1.0, 2)) / h for h in (1e-4, 1e-6)]
+    assert slopes[1] < 5 * slopes[0] < 0  # like -1/sqrt(h): no number is the smallest slope
 
 
 def test_proposition_5_range_fails_at_depths_1_and_2_and_holds_from_3_on():
@@ -113,6 +143,15 @@ def test_proposition_7_holds_for_angles_and_fails_for_inner_products():
         assert angle <= bound + error
         assert inner > bound + error
         assert abs(angle - pairs.chance_of_pair(n, n0, delta)) < error + 0.02
+
+
+def test_example_2_is_right_as_arithmetic_and_speaks_of_angles():
+    n, n0 = 2**30, 128
+    delta = math.comb(n, 2) ** (-1 / (n0 - 1))
+    assert abs(delta - 0.7247) < 1e-4
+    assert abs(pairs.pair_bound(n, n0, delta) - 8 / (127 * math.sqrt(math.pi))) < 1e-12  # 0.0355, the paper's 0.04
+    assert abs(pairs.depth_bound(1 - delta) - 1.371) < 1e-3
+    assert pairs.chance_of_pair(n, n0, delta) < 1e-6 and pairs.chance_of_pair(n, n0, math.acos(1 - delta)) == 1
 
 
 def test_closest_quantile_inverts_the_chance():
@@ -192,6 +231,20 @@ def test_operator_is_the_flow_and_obeys_the_norm_bound():
     assert float(found[-1].norm(dim=-1).max()) <= float(smallest) ** -0.5
 
 
+def test_stopping_lowers_the_norm_by_at_most_a_factor_of_1_582_and_near_duplicates_come_close():
+    """Theorem 3 b): beyond a close pair the prediction is an extrapolation, which its small eigenvalue makes large."""
+    most, close = 1 / (1 - math.exp(-1)), 0.1
+    angles = torch.tensor([0.0, 1.0, 0.25, 5.0, 20.0]).double() * close  # two points; between and beyond them
+    x = torch.stack([angles.cos(), angles.sin()], dim=-1)
+    gram, cross = infinite_ntk(x[:2], depth=2), infinite_ntk(x[2:], x[:2], depth=2)
+    stop = 1 / float(torch.linalg.eigvalsh(gram)[0])
+    stopped, forever = spectrum.operators(gram, cross, [stop, math.inf]).norm(dim=-1)
+    factors = forever / stopped
+    assert bool((factors >= 1).all()) and bool((factors <= most + 1e-9).all())
+    assert factors[0] < 1.1 and factors[1] > 1.4 and factors[2] > 1.58
+    assert forever[1] > 1.8 and stopped[1] < 1.3
+
+
 def test_norm_constant_is_the_maximum():
     u = np.linspace(0.01, 20, 200_001)
     assert abs(spectrum.norm_constant() - math.sqrt(((1 - np.exp(-u)) ** 2 / u).max())) < 1e-9
@@ -224,6 +277,7 @@ def test_eta_contracts_to_one_value_but_is_not_positive_definite():
     assert float((logistic.eta(rho, 40) - logistic.fixed_point()).abs().max()) < 1e-15
     errors = [float((logistic.eta(rho, depth) - logistic.fixed_point()).abs().max()) for depth in (10, 11)]
     assert abs(errors[1] / errors[0] - logistic.contraction()) < 1e-4
+    assert bool((logistic.eta(rho, 5).diff() > 0).all())  # so that the diagonal is the largest value
     few = torch.linalg.eigvalsh(logistic.eta(logistic.circle(12) @ logistic.circle(12).T, 2))[0]
     many = pairs.sphere(200, 127, seed=0)
     assert float(few) < -0.02  # Prop. 8 is false …

@@ -12,6 +12,7 @@ from regimes import check, datasets
 from regimes.check import InputError
 from regimes.depth import definition, embedding, features, finite, logistic, pairs, rate, regression, spectrum
 from regimes.kernels import deep_relu, infinite_ntk
+from regimes.seeds import draw_seeds
 from regimes.sweep import Rows, Setting, product, study
 from regimes.tasks import Task, gaussian_points
 
@@ -100,7 +101,7 @@ def _regression_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**images, **sizes, depths=[p["tab2_depths"]], seeds=range(p["tab2_splits"]))
 
 
-@study(version=1, grid=_regression_grid)
+@study(version=2, grid=_regression_grid)
 def mnist_regression(setting: Setting, seeds: list[int]) -> Rows:
     """One-hot regression from ``f_0 = 0`` to infinite time on disjoint stratified splits, one a seed.
 
@@ -108,8 +109,8 @@ def mnist_regression(setting: Setting, seeds: list[int]) -> Rows:
     for each depth. Source: paper C, Tab. 2.
     """
     task, rows = _pool(setting["corpus"]), []
-    for seed in seeds:
-        train, test = datasets.split(task, [setting["n"], setting["test"]], seed=seed)
+    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+        train, test = datasets.split(task, [setting["n"], setting["test"]], seed=draw)
         y, target = regression.one_hot(train.y, 10), regression.one_hot(test.y, 10)
         for layers in setting["depths"]:
             gram, cross = infinite_ntk(train.x, depth=layers), infinite_ntk(test.x, train.x, depth=layers)
@@ -124,19 +125,19 @@ def _shape_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(points=p["shape_points"], depth_max=30, seeds=[0])
 
 
-@study(version=1, grid=_shape_grid, data=EXACT)
+@study(version=2, grid=_shape_grid, data=EXACT)
 def kernel_shape(setting: Setting, seeds: list[int]) -> Rows:
-    """Range and slope of the kernel as a function of rho at each depth, and its distance from the definition.
+    """The kernel as a function of rho at each depth: where it turns, and its distance from the definition.
 
-    ``lowest`` value, ``steepest_fall`` (smallest slope in rho), ``definition`` (largest difference from quadrature,
-    depths to 8). Source: paper C, Prop. 5 and Theorem 1.
+    ``lowest`` value, the correlation it is taken at (``turning``, to ``spacing``: below it the kernel falls),
+    ``definition`` (largest difference from quadrature, depths to 8). Source: paper C, Prop. 5 and Theorem 1.
     """
     rho = torch.linspace(-1, 1, setting["points"], dtype=torch.float64)
     probe, rows = [-1.0, -0.9, -0.3, 0.0, 0.4, 0.9, 0.999], []
     for depth in range(1, setting["depth_max"] + 1):
         value = deep_relu.kernel_of_angle(torch.acos(rho), depth)[0]
         row = {"seed": seeds[0], "depth": depth, "lowest": float(value.min())}
-        row["steepest_fall"] = float(((value[1:] - value[:-1]) / (rho[1:] - rho[:-1])).min())
+        row |= {"turning": float(rho[value.argmin()]), "spacing": 2 / (len(rho) - 1)}
         if depth <= 8:
             exact = deep_relu.kernel_of_angle(torch.acos(torch.tensor(probe, dtype=torch.float64)), depth)[0]
             row["definition"] = max(abs(float(k) - definition.kernel(r, depth)) for r, k in zip(probe, exact))
@@ -162,7 +163,7 @@ def _trajectory_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(cloud=["cube", "positive cube"], **common) + product(cloud="images", **images, **common)
 
 
-@study(version=1, grid=_trajectory_grid)
+@study(version=2, grid=_trajectory_grid)
 def trajectories(setting: Setting, seeds: list[int]) -> Rows:
     """Three kernels along depth on a few points: the values of all pairs, of one fresh point, and of the diagonal.
 
@@ -189,8 +190,11 @@ def _along_depth(kernel: str, rho: torch.Tensor, depth: int) -> torch.Tensor:
 
 
 def _cloud(setting: Setting, n: int, seed: int) -> tuple[torch.Tensor, str]:
-    """Points of a named cloud on the sphere and the words for them."""
-    kind = setting["cloud"]
+    """Points of a named cloud on the sphere and the words for them; the first ones are those of a smaller ``n``.
+
+    Where some are for training and some fresh, they are parts of one draw.
+    """
+    kind, (seed,) = setting["cloud"], draw_seeds("train", [seed])
     if kind == "images":
         (task,) = datasets.split(_pool(setting["corpus"]), [n], seed=seed)
         return task.x, _pool(setting["corpus"]).source
@@ -209,12 +213,11 @@ def _norm_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(cloud="sphere", **common) + product(cloud="images", **images, **common)
 
 
-@study(version=1, grid=_norm_grid)
+@study(version=2, grid=_norm_grid)
 def projection_norm(setting: Setting, seeds: list[int]) -> Rows:
     """The norm of the projection operator at the depth and times of Theorem 3, mean over fresh points.
 
-    ``norm`` at ``t = ⌈1/λ_n⌉``, ``forever`` at infinite time, ``bound`` = the largest norm over ``0.6382 √t`` at
-    several times. Source: paper C, Fig. 6.
+    ``norm`` at ``t = ⌈1/λ_n⌉``, ``forever`` at infinite time. Source: paper C, Fig. 6.
     """
     rows, n = [], setting["n"]
     for seed in seeds:
@@ -223,11 +226,9 @@ def projection_norm(setting: Setting, seeds: list[int]) -> Rows:
         depth = max(2, math.ceil(pairs.depth_bound(pairs.largest_correlation(x[:n]))))
         gram, cross = infinite_ntk(x[:n], depth=depth), infinite_ntk(x[n:], x[:n], depth=depth)
         smallest = float(torch.linalg.eigvalsh(gram)[0])
-        times = [0.01, 0.1, 1.0, 10.0, math.ceil(1 / smallest), math.inf]
-        norms = spectrum.operators(gram, cross, times).norm(dim=-1)
-        worst = max(float(norms[i].max()) / math.sqrt(t) for i, t in enumerate(times[:-1])) / spectrum.norm_constant()
-        row = {"seed": seed, "source": source, "depth": depth, "smallest": smallest, "bound": worst}
-        rows.append(row | {"norm": float(norms[-2].mean()), "forever": float(norms[-1].mean())})
+        norms = spectrum.operators(gram, cross, [math.ceil(1 / smallest), math.inf]).norm(dim=-1).mean(-1)
+        row = {"seed": seed, "source": source, "depth": depth, "smallest": smallest}
+        rows.append(row | {"norm": float(norms[0]), "forever": float(norms[1])})
     return rows
 
 
@@ -239,7 +240,7 @@ def _eigenvalue_grid(p: Mapping[str, Any]) -> list[Setting]:
     )
 
 
-@study(version=1, grid=_eigenvalue_grid)
+@study(version=2, grid=_eigenvalue_grid)
 def smallest_eigenvalue(setting: Setting, seeds: list[int]) -> Rows:
     """The smallest eigenvalue against depth; the points of a smaller ``n`` are the first of a larger one.
 
@@ -260,7 +261,7 @@ def _bound_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(cloud="sphere", n0=p["n0"], n=p["bound_n"], seeds=range(p["bound_draws"]))
 
 
-@study(version=1, grid=_bound_grid)
+@study(version=2, grid=_bound_grid)
 def depth_bound(setting: Setting, seeds: list[int]) -> Rows:
     """``max_ij 1/√(1 - h(x_i·x_j))``, and its median by the law of the closest pair. Source: paper C, Fig. 8."""
     rows = []
@@ -279,15 +280,19 @@ def _pair_grid(p: Mapping[str, Any]) -> list[Setting]:
     return [{**setting, "seeds": list(seeds)} for setting in inner + angles]
 
 
-@study(version=1, grid=_pair_grid, chunk=1000, data="uniform on unit spheres")
+@study(version=2, grid=_pair_grid, chunk=1000, data="uniform on unit spheres")
 def closest_pair(setting: Setting, seeds: list[int]) -> Rows:
-    """Whether a data set has a pair within ``delta`` (of angle, or of 1 in inner product). Source: paper C, Prop. 7."""
+    """Whether a data set has a pair within ``delta`` (of angle, or of 1 in inner product).
+
+    ``law``: its probability by the exact law of one pair; ``bound``: the paper's. Source: paper C, Prop. 7.
+    """
     delta, rows = setting["delta"], []
     level = 1 - delta if setting["measure"] == "inner product" else math.cos(delta)
     bound = pairs.pair_bound(setting["n"], setting["n0"], delta)
-    for seed in seeds:
-        closest = pairs.largest_correlation(pairs.sphere(setting["n"], setting["n0"], seed=seed))
-        rows.append({"seed": seed, "found": float(closest >= level), "bound": bound})
+    law = pairs.chance_of_pair(setting["n"], setting["n0"], math.acos(level))
+    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+        closest = pairs.largest_correlation(pairs.sphere(setting["n"], setting["n0"], seed=draw))
+        rows.append({"seed": seed, "found": float(closest >= level), "law": law, "bound": bound})
     return rows
 
 
@@ -299,7 +304,7 @@ def _projector_grid(p: Mapping[str, Any]) -> list[Setting]:
     return sphere + product(cloud="images", n0=p["n0"], **_images(p, "projector_n", n), **common)
 
 
-@study(version=1, grid=_projector_grid)
+@study(version=2, grid=_projector_grid)
 def projectors(setting: Setting, seeds: list[int]) -> Rows:
     """Kernel matrix and limit along depth: distance of the ``projectors``, of the ``matrix`` (over n), mean ``excess``.
 
@@ -324,7 +329,7 @@ def _apart_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(cloud="sphere", n0=16, n=p["apart_n"], depths=[[10, 30, 100, 10_000]], seeds=range(p["apart_draws"]))
 
 
-@study(version=1, grid=_apart_grid)
+@study(version=2, grid=_apart_grid)
 def operators_apart(setting: Setting, seeds: list[int]) -> Rows:
     """``L |op(x) - op(x')|`` at infinite time for 20 pairs of fresh points: mean ``apart`` and ``least``.
 
@@ -342,21 +347,20 @@ def operators_apart(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(version=1, grid=lambda p: product(depth=[2, 3, 4, 6, 10], seeds=[0]), data="12 even points of a circle")
+@study(version=2, grid=lambda p: product(depth=[2, 3, 4, 6, 10], seeds=[0]), data="12 even points of a circle")
 def eta_definite(setting: Setting, seeds: list[int]) -> Rows:
-    """``eta``: ``smallest`` eigenvalue on a circle, ``diagonal`` excess, distance from its limit at depth 30.
+    """``eta``: ``smallest`` eigenvalue on a circle, ``diagonal`` excess over all other values.
 
     Source: paper C, Prop. 8.
     """
     x, rho = logistic.circle(12), torch.linspace(-1, 1, 2001, dtype=torch.float64)
     gram = logistic.eta((x @ x.mT).clamp(-1, 1), setting["depth"])
     values = logistic.eta(rho, setting["depth"])
-    far = float((logistic.eta(rho, 30) - logistic.fixed_point()).abs().max())
     smallest = float(torch.linalg.eigvalsh(gram)[0])
-    return [{"seed": seeds[0], "smallest": smallest, "diagonal": float((values[-1] - values[:-1]).min()), "far": far}]
+    return [{"seed": seeds[0], "smallest": smallest, "diagonal": float((values[-1] - values[:-1]).min())}]
 
 
-@study(version=1, grid=lambda p: product(bias=p["bias_betas"], n=20, n0=16, seeds=range(3)))
+@study(version=2, grid=lambda p: product(bias=p["bias_betas"], n=20, n0=16, seeds=range(3)))
 def biases(setting: Setting, seeds: list[int]) -> Rows:
     """With biases, along depth: ``gap`` (1 minus the smallest ratio to the diagonal), ``spread``, ``smallest``.
 
@@ -374,12 +378,12 @@ def biases(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(version=1, grid=lambda p: product(n=20, n0=4, depth=[2, 3, 5], seeds=range(5)), data="Gaussian points x and 2x")
+@study(version=2, grid=lambda p: product(n=20, n0=4, depth=[2, 3, 5], seeds=range(5)), data="Gaussian points x and 2x")
 def colinear(setting: Setting, seeds: list[int]) -> Rows:
     """Smallest eigenvalue for points ``x`` and ``2x``, ``plain`` and ``embedded``. Source: paper C, App. B."""
     rows = []
-    for seed in seeds:
-        x = gaussian_points(setting["n"], setting["n0"], seed=seed)
+    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+        x = gaussian_points(setting["n"], setting["n0"], seed=draw)
         doubled = torch.cat([x, 2 * x])
         grams = [infinite_ntk(z, depth=setting["depth"]) for z in (doubled, embedding.stereographic(doubled))]
         plain, embedded = (float(torch.linalg.eigvalsh(gram)[0]) for gram in grams)
@@ -401,7 +405,7 @@ def _text_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(width=p["text_widths"], **kinds, **fixed, seeds=range(p["text_seeds"]))
 
 
-@study(version=1, grid=_text_grid, rtol=1e-3)
+@study(version=2, grid=_text_grid, rtol=1e-3)
 def text_features(setting: Setting, seeds: list[int]) -> Rows:
     """How far the last hidden layer moves while two hidden layers learn a text's bigrams (``features.learn``).
 
@@ -411,7 +415,9 @@ def text_features(setting: Setting, seeds: list[int]) -> Rows:
     tokens, targets = (t.to(dtype) for t in features.bigrams(text.text, setting["vocabulary"]))
     kind = {name: setting[name] for name in ("width", "optimiser", "parametrisation", "steps")}
     source = f"bigrams of {setting['vocabulary']} words, {text.source}"
-    return [{"seed": s, "source": source, **features.learn(tokens, targets, seed=s, **kind)} for s in seeds]
+    draws = draw_seeds("weights", seeds)
+    rows = [features.learn(tokens, targets, seed=draw, **kind) for draw in draws]
+    return [{"seed": seed, "source": source, **row} for seed, row in zip(seeds, rows)]
 
 
 @study(version=1, grid=lambda p: product(alpha=[0.0, 0.1], width=[64, 256, 1024], seeds=[0]), data="the toy network")
@@ -431,13 +437,14 @@ def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**sizes, n=8, n0=16, steps=p["finite_steps"], seeds=range(p["finite_seeds"]))
 
 
-@study(version=1, grid=_finite_grid, chunk=CHUNK)
+@study(version=2, grid=_finite_grid, chunk=CHUNK)
 def finite_kernel(setting: Setting, seeds: list[int]) -> Rows:
     """The kernel of finite networks before and after training on eight points (``finite.compare``).
 
     Source: beyond paper C; compare Hanin and Nica 2020.
     """
     x, source = _cloud({"cloud": "sphere", **setting}, setting["n"], 0)
-    y = torch.from_numpy(np.random.default_rng(0).choice([-1.0, 1.0], (setting["n"], 1)))
-    found = finite.compare(x, y, depth=setting["depth"], width=setting["width"], steps=setting["steps"], seeds=seeds)
+    (labels,), weights = draw_seeds("labels", [0]), draw_seeds("weights", seeds)
+    y = torch.from_numpy(np.random.default_rng(labels).choice([-1.0, 1.0], (setting["n"], 1)))
+    found = finite.compare(x, y, depth=setting["depth"], width=setting["width"], steps=setting["steps"], seeds=weights)
     return [{"seed": seed, "source": source, **row} for seed, row in zip(seeds, found)]
