@@ -603,7 +603,7 @@ chapter.figure(
 )
 # %%
 chapter.check("A.Fig5-attractors", mean(fits.near), fits, figure="fig-a-5")
-chapter.say(f"The fit takes the test error from {ratio(fits.error_star)} at t* to {ratio(fits.error_end)}.")
+chapter.say(f"The fit takes the test error from {mean(fits.error_star)} at t* to {mean(fits.error_end)}.")
 # %% [markdown]
 # ## Beyond the paper: several stripes, three informative directions
 # The argument asks for neither two planes nor one direction. {numref}`fig-a-more` has other planes in the first
