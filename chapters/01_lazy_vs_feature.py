@@ -577,7 +577,8 @@ chapter.ledger()
 # - $\beta_{\rm lazy}=d/(3d-2)$ is an asymptote. Sizes at which the infinitely wide kernel reaches it lie beyond
 #   these; a finite network that shows it earlier does so because of its width.
 # - Beside the infinitely wide kernel the gain of feature learning, trained to zero loss, is smaller at these sizes than
-#   theory's: the network's curve is about as steep as theory says or steeper, but the kernel's is steeper than its asymptote.
+#   theory's: the network's curve is about as steep as theory says or steeper, but the kernel's is still steeper than its
+#   asymptote.
 # - Text and code of paper A divide the uninformative coordinates by different factors
 #   ({ref}`erratum <erratum-a-compression-factor>`).
 # - The kernel after training should do better than the network. At the largest sizes here it does not, and more neurons
