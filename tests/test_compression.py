@@ -202,6 +202,15 @@ def test_the_papers_stripe_has_three_attractors_in_two_dimensions():
     assert points[0].z < tasks.STRIPE[0] < points[1].z < points[2].z < tasks.STRIPE[1]
 
 
+@pytest.mark.parametrize("d", [2, 5, 10])
+def test_where_the_papers_stripe_is_stable_along_the_axis_the_amplification_grows(d):
+    """The paper's check (Sec. 3.2.1), at all points that are stable along the axis, not at those that satisfy it."""
+    for point in Stripe(tasks.STRIPE, d).fixed_points():
+        assert not point.stable_along or point.rate > point.rate_perp
+    many = Stripe((-1.5, -0.5, 0.5), d).fixed_points()  # it is a condition: elsewhere a fixed point may fail it
+    assert any(point.rate <= point.rate_perp for point in many)
+
+
 def test_the_mirror_image_and_the_opposite_labels():
     """Mirrored planes mirror the fixed points and swap signs; an odd number of planes also flips all labels."""
     for interfaces in SHAPES:

@@ -109,11 +109,16 @@ def test_frames_of_feature_lazy_and_cylinder():
 
 
 @pytest.mark.parametrize("interfaces", [INTERFACES, [-1.5, -0.5, 0.5]])
-def test_averages_of_appendix_c(interfaces):
-    (row,) = studies.averages({"interfaces": interfaces, "d": 3, "samples": 50000}, [0])
-    assert row["monte_carlo"] < 5 and row["limits"] < 1e-4 and row["margin"] > 0
-    assert row["perpendicular"] == pytest.approx(1 / math.sqrt(2 * math.pi), rel=1e-4)
-    assert row["noise"] == pytest.approx(0.5, abs=0.03)
+def test_perpendicular_times_of_equation_6_over_equation_16(interfaces):
+    rows = studies.perpendicular({"interfaces": interfaces, "d": 3}, [0])
+    assert len(rows) == len(Stripe(interfaces, 3).attractors())
+    assert [row["ratio"] for row in rows] == pytest.approx([1 / math.sqrt(2 * math.pi)] * len(rows), rel=1e-4)
+
+
+def test_the_noise_is_that_of_independent_training_sets():
+    setting = {"interfaces": INTERFACES, "p": 100, "sets": 500}
+    found = [row["exponent"] for row in studies.noise(setting, list(range(8)))]
+    assert np.mean(found) == pytest.approx(0.5, abs=0.03) and len(set(found)) == 8
 
 
 BAD = [

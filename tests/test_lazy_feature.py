@@ -69,6 +69,14 @@ def test_rotations_of_data_and_weights_together_change_nothing():
     assert any(row["error"] != row["error_data"] for row in rows)
 
 
+def test_the_infinitely_wide_kernel_learns_the_training_sets_of_the_networks_too():
+    parameters = registry.resolve("01", "smoke")
+    wide = {(s["shape"], s["d"], s["p"], seed) for s in studies.wide_curve.grid(parameters) for seed in s["seeds"]}
+    nets = [s for s in studies.five_curves.grid(parameters) if s["h"] == parameters["curve_h"]]
+    assert {(s["shape"], s["d"], s["p"], seed) for s in nets for seed in s["seeds"]} <= wide
+    assert {p for shape, _, p, _ in wide if shape == "stripe"} == {*parameters["wide_p"], *parameters["curve_p"]}
+
+
 def test_wide_and_finite_curves_share_their_data():
     wide = studies.wide_curve(STRIPE, [0, 1])
     finite = studies.finite_curve(STRIPE | {"h": 20_000}, [0, 1])

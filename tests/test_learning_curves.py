@@ -1,6 +1,5 @@
 """Learning curves: the cheap predictor against the kernel, compression, exponents, and the limit of infinite width."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -89,14 +88,6 @@ def test_exponents_of_the_papers():
     assert learning_curves.feature_exponent(5, 1) == pytest.approx(9 / 13)
     assert learning_curves.feature_exponent(10, 1) == pytest.approx(19 / 28)
     assert learning_curves.feature_exponent(3, 2) == pytest.approx(0.5)
-
-
-def test_an_exponent_is_visible_from_where_every_later_interval_holds_it():
-    centres, low, high = np.array([10, 20, 40, 80]), np.array([0.3, 0.1, 0.3, 0.35]), np.array([0.5, 0.2, 0.5, 0.6])
-    assert learning_curves.visible_from(centres, low, high, 0.4) == 40
-    assert learning_curves.visible_from(centres, low, high, 0.55) == 80
-    assert learning_curves.visible_from(centres, low, high, 0.9) == math.inf
-    assert learning_curves.visible_from(centres[2:], low[2:], high[2:], 0.4) == 40
 
 
 @pytest.mark.parametrize(

@@ -231,18 +231,3 @@ def _paired(first: pd.DataFrame, second: pd.DataFrame) -> tuple[tuple[np.ndarray
     if one.shape != two.shape or (p != other_p).any():
         raise InputError("two curves must have the same sizes and realisations to be compared")
     return (p, one), (p, two)
-
-
-def visible_from(centres: np.ndarray, lows: np.ndarray, highs: np.ndarray, theory: float) -> float:
-    """The smallest abscissa from which on every window's interval holds the theory's exponent; infinity if none does.
-
-    Args:
-        centres: ``(k,)`` abscissae of the windows, increasing.
-        lows: ``(k,)`` lower ends of the local exponents' intervals.
-        highs: ``(k,)`` upper ends.
-        theory: the asymptotic exponent.
-    """
-    holds = (np.asarray(lows) <= theory) & (theory <= np.asarray(highs))
-    tail = np.flatnonzero(~holds)
-    first = tail[-1] + 1 if len(tail) else 0
-    return float(centres[first]) if first < len(holds) else math.inf

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from regimes import check, flow, nets
 from regimes.check import InputError
-from regimes.compression import Stripe, amplification, attractor_distance, neuron, neuron_vector, sees_data
+from regimes.compression import FixedPoint, Stripe, amplification, attractor_distance, neuron, neuron_vector, sees_data
 from regimes.compression.neuron import Neurons
-from regimes.compression.stripe import density, time_unit
+from regimes.compression.stripe import time_unit
 from regimes.flow import State
 from regimes.learning_curves import compress, wrong
 from regimes.nets import Network
@@ -427,64 +427,23 @@ def _deviation(network: Network, x: Tensor, along: int, size: float) -> float:
     return float((other - f).abs().max() / f.abs().max())
 
 
-def _averages_grid(p: Mapping[str, Any]) -> list[Setting]:
-    most = max(p["growth_d"])
-    check.memory(32 * p["samples"] * most, f"samples = {p['samples']} with growth_d = {most}")
+def _perpendicular_grid(p: Mapping[str, Any]) -> list[Setting]:
     cases = [[p["interfaces"]], [p["stripes"]]]
-    grids = (product(interfaces=case, d=[2, *p["growth_d"]], samples=p["samples"], seeds=[0]) for case in cases)
-    return [setting for grid in grids for setting in grid]
+    return [s for case in cases for s in product(interfaces=case, d=[2, *p["growth_d"]], seeds=[0])]
 
 
-@study(version=1, grid=_averages_grid, data="closed forms and Monte Carlo draws")
-def averages(setting: Setting, seeds: list[int]) -> Rows:
-    """Closed forms of App. C: ``monte_carlo``, ``limits``, ``margin``, ``perpendicular`` and ``noise``.
+@study(version=1, grid=_perpendicular_grid, data="equations of motion, no network")
+def perpendicular(setting: Setting, seeds: list[int]) -> Rows:
+    """Time constants of ``ω_⊥`` without noise, from Eq. 6, over Eq. 16 as printed; one row an ``attractor``.
 
-    ``monte_carlo``: largest deviation of Monte Carlo means from them, in standard errors. ``limits``: largest
-    difference from ``C_1``, ``C_⊥``, ``C_b`` at ``λ = ± 10^6``. ``margin``: smallest ``rate - rate_perp`` of the
-    attractors. ``perpendicular``: time constant of ``ω_⊥`` over the printed Eq. 16, mean over attractors.
-    ``noise``: exponent of the standard deviation of the force on ``ω_⊥`` in ``D_⊥``.
-
-    Source: paper A, App. C.
+    Source: paper A, App. C.2.
     """
-    rows = []
-    for seed in seeds:
-        rng, stripe = np.random.default_rng(seed), Stripe(setting["interfaces"], setting["d"])
-        attractors = stripe.attractors()
-        row = {"monte_carlo": _monte_carlo(stripe, setting["samples"], rng), "limits": _limits(stripe)}
-        row |= {"margin": min(a.rate - a.rate_perp for a in attractors)}
-        row |= {"perpendicular": float(np.mean([_perpendicular(stripe, a) for a in attractors]))}
-        rows.append(row | {"seed": seed, "noise": _noise_exponent(stripe, rng)})
-    return rows
+    stripe = Stripe(setting["interfaces"], setting["d"])
+    points = [{"attractor": point.z, "ratio": _perpendicular(stripe, point)} for point in stripe.attractors()]
+    return [{"seed": seed} | row for seed in seeds for row in points]
 
 
-def _monte_carlo(stripe: Stripe, samples: int, rng: np.random.Generator) -> float:
-    """Of the force on ten random neurons, each component from its own standard error."""
-    d = stripe.d
-    omega, b, x = rng.standard_normal((10, d)), rng.standard_normal(10), rng.standard_normal((samples, d))
-    force, worst = neuron.forces(stripe, omega, b), 0.0
-    for n in range(10):
-        seen = (x @ omega[n] / math.sqrt(d) + b[n] > 0) * stripe.label(x[:, 0])
-        terms = seen[:, None] * np.column_stack([x, np.full(samples, math.sqrt(d))])
-        error = terms.std(0) / math.sqrt(samples)
-        worst = max(worst, float((abs(terms.mean(0) - force[n]) / error).max()))
-    return worst
-
-
-def _limits(stripe: Stripe) -> float:
-    zeta = np.setdiff1d(np.linspace(-2.5, 2.5, 41), stripe.interfaces)
-    worst = 0.0
-    for sign in (1, -1):
-        omega = np.zeros((len(zeta), stripe.d))
-        omega[:, 0], omega[:, 1] = sign, 1e-6
-        force = neuron.forces(stripe, omega, -zeta * sign / math.sqrt(stripe.d))
-        across = force[:, 1] / 1e-6 / density(zeta)
-        gaps = [force[:, 0] - stripe.c_1(zeta, sign), force[:, -1] / math.sqrt(stripe.d) - stripe.c_b(zeta, sign)]
-        worst = max(worst, *(float(abs(gap).max()) for gap in [*gaps, across - stripe.label(zeta)]))
-    return worst
-
-
-def _perpendicular(stripe: Stripe, point: Any) -> float:
-    """Time constant of ``ω_⊥`` at an attractor from the equations of motion without noise, over Eq. 16 as printed."""
+def _perpendicular(stripe: Stripe, point: FixedPoint) -> float:
     stretch = math.sqrt(1 + point.z**2 / stripe.d)
     omega = np.zeros((1, stripe.d))
     omega[0, 0], omega[0, 1] = point.sign, 1e-7
@@ -496,8 +455,27 @@ def _perpendicular(stripe: Stripe, point: Any) -> float:
     return printed / abs(rate)
 
 
-def _noise_exponent(stripe: Stripe, rng: np.random.Generator, draws: int = 2000, p: int = 200) -> float:
-    x = rng.standard_normal((draws, p, 2))
+def _noise_grid(p: Mapping[str, Any]) -> list[Setting]:
+    what = f"noise_sets = {p['noise_sets']} with noise_p = {p['noise_p']}"
+    check.memory(48 * p["noise_sets"] * p["noise_p"], what)  # points, labels, gates and one product
+    sizes = {"p": p["noise_p"], "sets": p["noise_sets"], "seeds": range(p["noise_seeds"])}
+    return product(interfaces=[p["interfaces"]], **sizes)
+
+
+@study(version=1, grid=_noise_grid, data="Gaussian training sets, drawn here")
+def noise(setting: Setting, seeds: list[int]) -> Rows:
+    """The force on ``ω_⊥`` over many training sets: ``exponent`` of its standard deviation in ``D_⊥``.
+
+    Each training set has ``p`` points; intercepts lie at -1.5, -0.7, 0, 0.7 and 1.5.
+    Source: paper A, Eq. 8 and App. C.3.
+    """
+    stripe = Stripe(setting["interfaces"], 2)
+    return [{"seed": seed, "exponent": _noise_exponent(stripe, setting, seed)} for seed in seeds]
+
+
+def _noise_exponent(stripe: Stripe, setting: Setting, seed: int) -> float:
+    (seed,) = draw_seeds("noise", [seed], size=setting["p"])
+    x = np.random.default_rng(seed).standard_normal((setting["sets"], setting["p"], 2))
     y, places = stripe.label(x[..., 0]), np.array([-1.5, -0.7, 0.0, 0.7, 1.5])
     force = [(y * (x[..., 0] > z) * x[..., 1]).mean(-1).std() for z in places]
     return float(np.polyfit(np.log(stripe.d_perp(places, 1)), np.log(force), 1)[0])

@@ -146,15 +146,24 @@ def _shapes(p: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _wide_grid(p: Mapping[str, Any]) -> list[Setting]:
+    """The sizes of the lazy curves, and those of the networks, whose training sets the kernel gets as well."""
     needs_memory(p, "wide_p")
-    sizes = {"p": p["wide_p"], "test": p["test"], "seeds": range(p["wide_seeds"])}
-    return [setting for shape in _shapes(p) for setting in product(**shape, **sizes)]
+    grid = []
+    for shape in _shapes(p):
+        kind = "curve" if shape["shape"] == "stripe" else "cylinder"
+        seeds = dict.fromkeys(p["wide_p"], p["wide_seeds"])
+        for size in p[f"{kind}_p"]:
+            seeds[size] = max(seeds.get(size, 0), p[f"{kind}_seeds"])
+        for size, count in sorted(seeds.items()):
+            grid += product(**shape, p=size, test=p["test"], seeds=range(count))
+    return grid
 
 
 @study(version=1, grid=_wide_grid, chunk=2, data=DRAWN)
 def wide_curve(setting: Setting, seeds: list[int]) -> Rows:
     """Lazy learning with the infinitely wide network's kernel, trained to zero loss: ``error``, ``ended``.
 
+    Training and test points are those of ``five_curves`` and ``finite_curve`` of the same size and seed.
     Source: paper A, Sec. 2.4 and 3.1; the kernel is exact, nothing is sampled.
     """
     train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
