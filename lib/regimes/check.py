@@ -5,8 +5,11 @@ The command lines (``python -m regimes.runner``, ``python -m regimes.studies``) 
 """
 
 import math
+import operator
 import os
+import re
 import reprlib
+import warnings
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,9 @@ from typing import Any
 
 class InputError(ValueError):
     """A parameter that cannot be used: which one, what was given, what is allowed, in one line."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(re.sub(r"\s*\n\s*", " ", message))  # an array is shown in several
 
 
 _SHORT = reprlib.Repr()
@@ -47,7 +53,7 @@ def integer(low: int, **values: Any) -> None:
         InputError: naming the first keyword that is not.
     """
     for name, value in values.items():
-        if isinstance(value, bool) or not hasattr(value, "__index__") or value < low:
+        if not is_whole(value) or value < low:
             raise InputError(f"{name} must be a whole number of at least {low}, got {shown(value)}")
 
 
@@ -149,8 +155,111 @@ def free_memory(device: Any = "cpu") -> int:
 
 
 def is_number(value: Any) -> bool:
-    """Whether ``value`` is a finite real number; booleans, strings and what no float holds are not."""
+    """Whether ``value`` is a finite real number; booleans, NaN, infinities and strings are not."""
     try:
         return not isinstance(value, (bool, str)) and hasattr(value, "__float__") and math.isfinite(float(value))
-    except (OverflowError, TypeError, ValueError, RuntimeError):  # 10**400; arrays and tensors of several numbers
+    except (TypeError, ValueError, RuntimeError, OverflowError):  # an array of several, or beyond float64
         return False
+
+
+def is_whole(value: Any) -> bool:
+    """Whether ``value`` is a whole number; booleans and arrays of several are not."""
+    try:
+        return not isinstance(value, bool) and operator.index(value) is not None
+    except (TypeError, ValueError):
+        return False
+
+
+def number(**values: Any) -> None:
+    """Each keyword's value must be a finite number, of any sign.
+
+    Raises:
+        InputError: naming the first keyword that is not.
+    """
+    for name, value in values.items():
+        if not is_number(value):
+            raise InputError(f"{name} must be a finite number, got {value!r}")
+
+
+def between(low: float, high: float, **values: Any) -> None:
+    """Each keyword's value must be a number from ``low`` to ``high``, both allowed.
+
+    Raises:
+        InputError: naming the first keyword that is not.
+    """
+    for name, value in values.items():
+        if not is_number(value) or not low <= value <= high:
+            raise InputError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
+
+
+def whole(low: int, high: int, **values: Any) -> None:
+    """Each keyword's value must be a whole number from ``low`` to ``high``, both allowed.
+
+    Raises:
+        InputError: naming the first keyword that is not.
+    """
+    for name, value in values.items():
+        if not is_whole(value) or not low <= value <= high:
+            raise InputError(f"{name} must be a whole number from {low} to {high:.6g}, got {value!r}")
+
+
+def seeds(values: Any, *, count: int | None = None) -> None:
+    """Seeds must be whole numbers from 0 on, at least one; ``count`` of them where the count is given.
+
+    Raises:
+        InputError: for anything else.
+    """
+    try:
+        given = list(values)
+    except TypeError:
+        raise InputError(f"seeds must be a list of whole numbers from 0 on, got {values!r}") from None
+    if not given or not all(is_whole(seed) and seed >= 0 for seed in given):
+        raise InputError(f"seeds must be a list of whole numbers from 0 on, at least one, got {values!r}")
+    if count is not None and len(given) != count:
+        raise InputError(f"seeds must be {count}, one a realisation, got {len(given)}")
+
+
+def arrays(**given: tuple[str, Any]) -> None:
+    """Each keyword's ``(shape, array)`` must hold finite floating-point numbers in that shape; torch: of one dtype.
+
+    The shape names the axes, as in ``"... n d"``: equal names are equal sizes in all the arrays, a number is a size,
+    and ``...`` stands for any leading axes. No axis may be empty.
+
+    Raises:
+        InputError: naming the first keyword that is not, with the shape it needs.
+    """
+    sizes: dict[str, int] = {}
+    kinds: dict[str, str] = {}
+    for name, (shape, value) in given.items():
+        kind = str(getattr(value, "dtype", ""))
+        if not kind.removeprefix("torch.").startswith("float"):
+            raise InputError(f"{name} must be an array ({shape}) of floating-point numbers, got {kind or repr(value)}")
+        if not _fits(shape.split(), tuple(value.shape), sizes):
+            known = ", ".join(f"{axis} = {size}" for axis, size in sizes.items() if axis in shape.split())
+            raise InputError(f"{name} must have shape ({shape}){known and f' with {known}'}, got {tuple(value.shape)}")
+        if not _all_finite(value):
+            raise InputError(f"{name} must hold finite numbers, got NaN or infinity among them")
+        if kind.startswith("torch.") and kinds.setdefault("torch", kind) != kind:
+            raise InputError(f"{name} must be {kinds['torch']} as the arrays before it, got {kind}")
+
+
+def _fits(axes: list[str], shape: tuple[int, ...], sizes: dict[str, int]) -> bool:
+    """Whether a shape fits the named axes; notes the sizes of names that are new."""
+    if 0 in shape or (axes[:1] != ["..."] and len(axes) != len(shape)):
+        return False
+    named = [axis for axis in axes if axis != "..."]
+    if len(shape) < len(named):
+        return False
+    found = shape[len(shape) - len(named) :]
+    wanted = [int(axis) if axis.isdigit() else sizes.get(axis, size) for axis, size in zip(named, found)]
+    if list(found) != wanted:
+        return False
+    sizes.update((axis, size) for axis, size in zip(named, found) if not axis.isdigit())
+    return True
+
+
+def _all_finite(value: Any) -> bool:
+    """One pass over a numpy or torch array; a second one only where the sum alone overflows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return math.isfinite(float(value.sum())) or bool((value - value == 0).all())

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from regimes import check
+
 
 def expectations(rho: float) -> tuple[float, float]:
     """``2 E[ReLU(u) ReLU(v)]`` and ``2 E[1(u>0) 1(v>0)]`` of unit Gaussians at correlation ``rho``.
@@ -11,8 +13,12 @@ def expectations(rho: float) -> tuple[float, float]:
     In polar coordinates the radial integrals are 2 and 1, and the angle runs over the wedge where both are positive:
     Gauss-Legendre quadrature there, where the integrand is smooth.
 
+    Raises:
+        InputError: for a correlation outside [-1, 1].
+
     Source: paper C, Definition 1.
     """
+    check.between(-1, 1, rho=rho)
     phi = math.acos(rho)
     node, weight = np.polynomial.legendre.leggauss(40)
     low, high = phi - math.pi / 2, math.pi / 2
@@ -22,7 +28,15 @@ def expectations(rho: float) -> tuple[float, float]:
 
 
 def kernel(rho: float, depth: int) -> float:
-    """``Θ̄^(L)`` by ``Θ ← E[σ'σ'] Θ + E[σσ]``, with quadrature in every layer. Source: paper C, Theorem 1."""
+    """``Θ̄^(L)`` by ``Θ ← E[σ'σ'] Θ + E[σσ]``, with quadrature in every layer.
+
+    Raises:
+        InputError: for a correlation outside [-1, 1] or a depth below 1.
+
+    Source: paper C, Theorem 1.
+    """
+    check.between(-1, 1, rho=rho)
+    check.integer(1, depth=depth)
     theta, correlation = rho, rho
     for _ in range(depth - 1):
         correlation, slope = expectations(max(-1.0, min(1.0, correlation)))

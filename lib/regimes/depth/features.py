@@ -14,8 +14,8 @@ from torch import Tensor
 
 from regimes import check
 from regimes.check import InputError
-from regimes.descend import descend
-from regimes.fully_connected import fully_connected
+from regimes.descend import OPTIMISERS, descend
+from regimes.fully_connected import PARAMETRISATIONS, fully_connected
 
 
 def bigrams(text: str, vocabulary: int) -> tuple[Tensor, Tensor]:
@@ -28,6 +28,8 @@ def bigrams(text: str, vocabulary: int) -> tuple[Tensor, Tensor]:
         InputError: for fewer than two words, or a text with too few different ones.
     """
     check.integer(2, vocabulary=vocabulary)
+    if not isinstance(text, str):
+        raise InputError(f"text must be a string of words, got {type(text).__name__}")
     words = text.split()
     common = [word for word, _ in Counter(words).most_common(vocabulary)]
     if len(common) < vocabulary:
@@ -49,8 +51,14 @@ def change(before: Tensor, after: Tensor) -> dict[str, float]:
         mean absolute change of ``<h(x), h(x')>`` over pairs, and ``relative`` = the change of the matrix of inner
         products over its norm (Frobenius).
 
+    Raises:
+        InputError: for fewer than two inputs, layers of different shapes, NaN, or a layer that is zero at the start.
+
     Source: paper C, Tab. 1 and Prop. 4.
     """
+    check.arrays(before=("n width", before), after=("n width", after))
+    if len(before) < 2 or not bool(before.any()):
+        raise InputError(f"before must hold a layer at two or more inputs, not all zero, got {tuple(before.shape)}")
     moved = after - before
     norm, largest = moved.norm(dim=-1), moved.abs().amax(-1)
     gram = before @ before.mT
@@ -82,8 +90,17 @@ def learn(
         parametrisation: ``ntk`` or ``standard``.
         steps: how many.
 
+    Raises:
+        InputError: before training, for an unknown optimiser or parametrisation, sizes below 1, negative steps, or
+            tokens and targets that do not fit.
+
     Source: paper C, Sec. 5 and Tab. 1, which leave all of these open.
     """
+    check.one_of(OPTIMISERS, optimiser=optimiser)
+    check.one_of(PARAMETRISATIONS, parametrisation=parametrisation)
+    check.integer(1, width=width)
+    check.integer(0, steps=steps, seed=seed)
+    check.arrays(tokens=("v v", tokens), targets=("v v", targets))
     v = len(tokens)
     rates = {"adam": 1e-3, "gd": 2.0 * v / (1 if parametrisation == "ntk" else width)}
     widths = [v, width, width, v]

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from regimes import check
+from regimes.check import InputError
 from regimes.descend import descend
 from regimes.fully_connected import fully_connected, tangent_kernel
 from regimes.kernels import infinite_diagonal, infinite_ntk
@@ -29,10 +31,21 @@ def compare(
         steps: of gradient descent.
         seeds: one network each.
 
+    Raises:
+        InputError: for fewer than two inputs, targets that do not fit, sizes below 1, negative steps, or a network so
+            narrow that its kernel vanishes at an input.
+
     Source: beyond paper C; Hanin and Nica 2020 for the ratio that matters, depth over width.
     """
+    check.arrays(x=("n d", x), y=("n 1", y))
+    check.integer(1, depth=depth, width=width)
+    check.integer(0, steps=steps)
+    _needs_pairs(x)
     net = fully_connected([x.shape[-1], *[width] * (depth - 1), 1], seeds=seeds)
     before = tangent_kernel(net, x)
+    inactive = (before.diagonal(dim1=-2, dim2=-1) <= 0).any(-1).tolist()
+    if any(inactive):
+        raise InputError(f"width {width} is too small at depth {depth}: seed {seeds[inactive.index(True)]} is inactive")
     rates = 0.5 * len(x) / torch.linalg.eigvalsh(before)[:, -1]
     losses = [state.loss for state in itertools.islice(descend(net, x, y, rate=rates), steps + 1)]
     with torch.no_grad():
@@ -50,8 +63,21 @@ def compare(
 
 
 def off_diagonal(gram: Tensor) -> Tensor:
-    """The mean off-diagonal entry of ``(..., n, n)`` after division by the roots of the diagonal."""
+    """The mean off-diagonal entry of ``(..., n, n)`` after division by the roots of the diagonal.
+
+    Raises:
+        InputError: for fewer than two points, or a diagonal that is not positive.
+    """
+    check.arrays(gram=("... n n", gram))
+    _needs_pairs(gram)
+    if not bool((gram.diagonal(dim1=-2, dim2=-1) > 0).all()):
+        raise InputError("gram must have a positive diagonal: a network is inactive at a point where it is zero")
     root = gram.diagonal(dim1=-2, dim2=-1).sqrt()
     unit = gram / (root.unsqueeze(-1) * root.unsqueeze(-2))
     n = gram.shape[-1]
     return (unit.sum((-1, -2)) - n) / (n * (n - 1))
+
+
+def _needs_pairs(points: Tensor) -> None:
+    if points.shape[-2] < 2:
+        raise InputError(f"two or more points are needed to have a pair, got {points.shape[-2]}")

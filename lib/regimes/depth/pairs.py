@@ -12,25 +12,36 @@ from regimes.check import InputError
 from regimes.depth import rate
 from regimes.tasks import gaussian_points
 
+MOST = 10**15  # points and dimensions that a formula takes
 TOLERANCE = 1e-9  # how far a squared norm may be from 1, or two points from each other, to count as on it, or the same
 
 
 def sphere(n: int, d: int, *, seed: int) -> Tensor:
     """``n`` points uniform on the unit sphere of R^d, ``(n, d)``; the first ones are those of a smaller ``n``."""
     check.integer(1, n=n, d=d)
+    check.integer(0, seed=seed)
     x = gaussian_points(n, d, seed=seed)
     return x / x.norm(dim=-1, keepdim=True)
 
 
 def cube(n: int, d: int, *, seed: int, low: float = -1.0) -> Tensor:
-    """``n`` points uniform in ``[low, 1]^d``, each scaled to unit norm, ``(n, d)``. Source: paper C, Fig. 4."""
+    """``n`` points uniform in ``[low, 1]^d``, each scaled to unit norm, ``(n, d)``.
+
+    Raises:
+        InputError: for sizes below 1, a seed that is no whole number, or ``low`` not below 1.
+
+    Source: paper C, Fig. 4.
+    """
     check.integer(1, n=n, d=d)
+    check.integer(0, seed=seed)
+    check.within(-1e100, 1, low=low)
     x = torch.from_numpy(np.random.default_rng(seed).uniform(low, 1, (n, d)))
     return x / x.norm(dim=-1, keepdim=True)
 
 
 def needs_sphere(x: Tensor) -> None:
     """Raises :class:`InputError` unless the rows of ``x (n, d)`` have unit norm."""
+    check.arrays(points=("n d", x))
     worst = float(((x * x).sum(-1) - 1).abs().max())
     if not worst <= TOLERANCE:
         raise InputError(f"points must lie on the unit sphere; a squared norm is off by {worst:.3g} (scale them first)")
@@ -38,17 +49,31 @@ def needs_sphere(x: Tensor) -> None:
 
 def needs_distinct(x: Tensor) -> None:
     """Raises :class:`InputError` where two rows of ``x`` are the same: no kernel matrix of theirs can be inverted."""
-    if len(x) < 2:
-        return
-    order = np.lexsort(x.detach().cpu().numpy().T)
-    close = ((x[order[1:]] - x[order[:-1]]).abs().amax(-1) <= TOLERANCE).nonzero()
-    if len(close):
-        i, j = sorted((int(order[close[0]]), int(order[close[0] + 1])))
-        raise InputError(f"points {i} and {j} are the same; the kernel matrix needs distinct points to be inverted")
+    check.arrays(points=("n d", x))
+    direction = torch.from_numpy(np.random.default_rng(0).standard_normal(x.shape[-1])).to(x)
+    along, order = (x @ direction).sort()  # equal points are neighbours, or nearly, in any one direction
+    reach = 2 * TOLERANCE * float(direction.abs().sum())
+    for apart in range(1, len(x)):
+        near = (along[apart:] - along[:-apart] <= reach).nonzero()[:, 0]
+        if not len(near):
+            return
+        one, other = order[near], order[near + apart]
+        close = ((x[one] - x[other]).abs().amax(-1) <= TOLERANCE).nonzero()[:, 0]
+        if len(close):
+            i, j = sorted((int(one[close[0]]), int(other[close[0]])))
+            raise InputError(f"points {i} and {j} are the same; the kernel matrix needs distinct points to be inverted")
 
 
 def largest_correlation(x: Tensor, *, block: int = 2048) -> float:
-    """``max_{i<j} x_i·x_j`` of unit rows, in blocks of ``block²`` products: memory ``8 block²`` bytes beside ``x``."""
+    """``max_{i<j} x_i·x_j`` of unit rows, in blocks of ``block²`` products: memory ``8 block²`` bytes beside ``x``.
+
+    Raises:
+        InputError: for fewer than two points, NaN, or a block below 1.
+    """
+    check.arrays(points=("n d", x))
+    check.integer(1, block=block)
+    if len(x) < 2:
+        raise InputError("points must be two or more, to have a closest pair, got 1")
     best = -1.0
     for i in range(0, len(x), block):
         for j in range(i, len(x), block):
@@ -76,7 +101,7 @@ def angle_probability(angle: float, n0: int) -> float:
 
     Source: Cai, Fan and Jiang 2013, as quoted in paper C, Prop. 7; in closed form a regularised beta function.
     """
-    check.integer(2, n0=n0)
+    check.whole(2, MOST, n0=n0)
     check.within(0, math.pi / 2 + 1e-12, angle=angle)
     return float(special.betainc((n0 - 1) / 2, 0.5, math.sin(angle) ** 2) / 2)
 
@@ -84,24 +109,41 @@ def angle_probability(angle: float, n0: int) -> float:
 def pair_bound(n: int, n0: int, delta: float) -> float:
     """``C(n, 2) √(n0/2) delta^(n0-1) / (√π (n0 - 1))``: a bound for *angles* up to ``delta``, not for ``1 - x·x'``.
 
+    Raises:
+        InputError: for ``n < 2``, ``n0 < 3`` or an angle outside ``(0, π]``.
+
     Source: paper C, Prop. 7.
     """
-    check.integer(3, n0=n0)
+    check.whole(2, MOST, n=n)
+    check.whole(3, MOST, n0=n0)
+    check.within(0, math.pi + 1e-12, delta=delta)
     logarithm = math.log(math.comb(n, 2)) + 0.5 * math.log(n0 / 2 / math.pi) + (n0 - 1) * math.log(delta)
-    return math.exp(logarithm) / (n0 - 1)
+    return math.exp(logarithm) / (n0 - 1) if logarithm < 700 else math.inf
 
 
 def chance_of_pair(n: int, n0: int, angle: float) -> float:
     """``P(some pair within angle) = 1 - exp(-C(n, 2) p)``, pairs counted as independent (Poisson).
 
     The error of that is of the order of ``n³ p²``, far below one where it is used here.
+
+    Raises:
+        InputError: for ``n < 2``, and as :func:`angle_probability`.
     """
+    check.whole(2, MOST, n=n)
     return -math.expm1(-math.comb(n, 2) * angle_probability(angle, n0))
 
 
 def closest_quantile(n: int, n0: int, chance: float) -> float:
-    """The inner product that the closest pair exceeds with probability ``chance`` (Poisson, as above)."""
+    """The inner product that the closest pair exceeds with probability ``chance`` (Poisson, as above).
+
+    Raises:
+        InputError: for ``n < 2``, ``n0 < 2``, a chance outside ``(0, 1)``, or so few points that no inner product is
+            exceeded so surely.
+    """
     check.within(0, 1, chance=chance)
+    check.whole(2, MOST, n=n, n0=n0)
     single = -math.log1p(-chance) / math.comb(n, 2)
-    sine_squared = special.betaincinv((n0 - 1) / 2, 0.5, 2 * single)
-    return math.sqrt(1 - sine_squared)
+    if single >= 1:
+        raise InputError(f"chance must be below {-math.expm1(-math.comb(n, 2)):.3g} for {n} points, got {chance!r}")
+    sine_squared = special.betaincinv((n0 - 1) / 2, 0.5, 2 * min(single, 1 - single))
+    return math.copysign(math.sqrt(1 - sine_squared), 0.5 - single)

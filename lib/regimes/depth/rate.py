@@ -19,8 +19,9 @@ def angle(rho: Tensor) -> Tensor:
     """Angles of correlations.
 
     Raises:
-        InputError: for a correlation outside [-1, 1].
+        InputError: for a correlation outside [-1, 1], or what is no tensor of them.
     """
+    check.arrays(rho=("...", rho))
     if not bool((rho.abs() <= 1).all()):
         raise InputError(f"correlations must lie in [-1, 1], got {float(rho.min()):g} … {float(rho.max()):g}")
     return torch.acos(rho)
@@ -28,6 +29,9 @@ def angle(rho: Tensor) -> Tensor:
 
 def layer_map(rho: Tensor) -> Tensor:
     """``h(rho) = (√(1 - rho²) + rho (π - arccos rho))/π``, the next layer's correlation.
+
+    Raises:
+        InputError: as :func:`angle`.
 
     Source: paper C, Definition 5.
     """
@@ -37,20 +41,32 @@ def layer_map(rho: Tensor) -> Tensor:
 def predicted_excess(offset: Tensor, depth: int) -> Tensor:
     """``Θ̄^(L) - 1/4`` to order ``1/L``: ``[(3/8) ln L + c/4 - 1/8] / L`` for pairs of offset ``c``.
 
+    Raises:
+        InputError: for a depth below 1 or above 10^15, or offsets that are no numbers.
+
     Source: derived here; it replaces the ``O(1/L)`` of paper C, Theorem 2.
     """
-    check.integer(1, depth=depth)
+    depth = deep_relu.needs_depth(depth)
+    if not isinstance(offset, Tensor) or bool(offset.isnan().any()):
+        raise InputError(f"offset must be a tensor without NaN, got {offset!r}")
     return (3 / 8 * math.log(depth) + offset / 4 - 1 / 8) / depth
 
 
 def crossover(u: Tensor) -> Tensor:
     """``F(u) = [(1 + u) - (1 + u)^-3] / (4u)``: ``Θ̄^(L)`` of a close pair, ``u = L phi / (3π)``.
 
-    ``F(0) = 1``, ``F(∞) = 1/4``, ``F - 1/4 ~ 1/(4u)``. Written so that nothing cancels at small ``u``.
+    ``F(0) = 1``, ``F(∞) = 1/4``, ``F - 1/4 ~ 1/(4u)``. In ``w = 1/(1 + u)`` it is ``(1 + w + w² + w³)/4``, in which
+    nothing cancels or overflows.
+
+    Raises:
+        InputError: for a ``u`` that is negative or no number; infinity is one.
 
     Source: derived here; it makes paper C, Corollary 1 quantitative.
     """
-    return (4 + u * (6 + u * (4 + u))) / (4 * (1 + u) ** 3)
+    if not isinstance(u, Tensor) or not bool((u >= 0).all()):
+        raise InputError(f"u must be a tensor of numbers of at least 0, got {u!r}")
+    w = 1 / (1 + u)
+    return (1 + w * (1 + w * (1 + w))) / 4
 
 
 def half_depth(rho: float) -> float:

@@ -15,6 +15,7 @@ from torch import Tensor
 from regimes import check
 from regimes.check import InputError
 from regimes.depth import pairs
+from regimes.depth.regression import needs_symmetric
 from regimes.kernels import infinite_ntk
 
 POWER_STEPS = 1000  # at most, of the power method for the top eigenvector
@@ -46,7 +47,12 @@ def eigenvalue_bytes(n: int) -> int:
 
 
 def smallest_of(gram: Tensor) -> float:
-    """The smallest eigenvalue of a positive semi-definite matrix, which is overwritten; to about 1e-12."""
+    """The smallest eigenvalue of a positive semi-definite matrix, which is overwritten; to about 1e-12.
+
+    Raises:
+        InputError: for a matrix that is not square, symmetric, float64, or has an eigenvalue below zero.
+    """
+    _needs_kernel(gram)
     n = len(gram)
     if n < 32:
         return float(torch.linalg.eigvalsh(gram)[0])
@@ -66,23 +72,49 @@ def projector_distance(gram: Tensor) -> float:
     """``||P^(L) - P||_2`` between the projectors on the top eigenvector of ``gram`` and on ``1/√n``.
 
     The distance between the projectors on the two complements is the same number: the sine of the angle between the
-    eigenvectors. Source: paper C, Theorem 3 a) and eq. (4).
+    eigenvectors.
+
+    Raises:
+        InputError: for a matrix that is not square, symmetric, float64, or whose top eigenvector is not unique.
+
+    Source: paper C, Theorem 3 a) and eq. (4).
     """
+    _needs_kernel(gram)
     even = torch.full((len(gram),), len(gram) ** -0.5, dtype=gram.dtype, device=gram.device)
-    top, tilt = even, torch.zeros_like(even)
+    # the even vector alone would never leave itself where it is an eigenvector, but not the top one
+    start = torch.from_numpy(np.random.default_rng(0).standard_normal(len(gram))).to(gram)
+    top, tilt = even + 0.1 * start / start.norm(), torch.zeros_like(even)
     for _ in range(POWER_STEPS):  # the gap is of order n, so that few are needed
         top = gram @ top
         top = top / top.norm()
         before, tilt = tilt, top - (top @ even) * even
         if float((tilt - before).norm()) <= 1e-15:
             break
+    else:
+        raise InputError(f"the top eigenvalue of gram is not separated from the next after {POWER_STEPS} steps")
     return float(tilt.norm())
 
 
+def _needs_kernel(gram: Tensor) -> None:
+    check.arrays(gram=("n n", gram))
+    needs_symmetric(gram)
+    if gram.dtype != torch.float64:
+        raise InputError(f"gram must be float64, got {gram.dtype}")
+
+
 def distance_from_limit(gram: Tensor) -> float:
-    """``||Θ̄ - (11ᵀ/4 + 3I/4)||_2``. Source: paper C, proof of Theorem 3."""
+    """``||Θ̄ - (11ᵀ/4 + 3I/4)||_2``.
+
+    Raises:
+        InputError: for a matrix that is not square, symmetric, float64.
+
+    Source: paper C, proof of Theorem 3.
+    """
+    _needs_kernel(gram)
     difference = gram - 0.25
     difference.diagonal().sub_(0.75)
+    if len(gram) < 32 or not bool(difference.any()):  # where Lanczos has no vector to start from
+        return float(torch.linalg.eigvalsh(difference).abs().max())
     (value,) = eigsh(difference.cpu().numpy(), k=1, which="LM", return_eigenvectors=False)
     return float(abs(value))
 
@@ -99,10 +131,15 @@ def operators(gram: Tensor, cross: Tensor, times: Sequence[float]) -> Tensor:
         ``(len(times), m, n)``.
 
     Raises:
-        InputError: for a matrix with an eigenvalue at or below round-off.
+        InputError: for shapes that do not fit, a matrix that is not symmetric or has an eigenvalue at or below
+            round-off, and times that are negative or no numbers.
 
     Source: paper C, Prop. 6 (with the sign that makes it a predictor).
     """
+    _needs_kernel(gram)
+    check.arrays(gram=("n n", gram), cross=("m n", cross))
+    if not len(times) or not all(t == math.inf or (check.is_number(t) and t >= 0) for t in times):
+        raise InputError(f"times must be numbers of at least 0, or infinite, got {times!r}")
     values, vectors = torch.linalg.eigh(gram)
     if float(values[0]) < 1e-14 * len(gram):
         raise InputError(f"the kernel matrix cannot be inverted: its smallest eigenvalue is {float(values[0]):.3g}")
@@ -121,15 +158,22 @@ def norm_constant() -> float:
 
 
 def row_mean_spread(gram_offsets: Tensor) -> float:
-    """``sd_i mean_{j≠i} c(rho_ij)``: what ``L ||P^(L) - P||`` tends to.
+    """``sd_i (1/n) Σ_{j≠i} c(rho_ij)``: what ``L ||P^(L) - P||`` tends to; ``1/n`` also in the deviation.
 
     First-order perturbation theory: the top eigenvector of ``n/4`` above the rest is tilted by ``(Θ̄ - limit) 1/√n``.
+    The divisor is that gap, so it is ``n`` although the sums have ``n - 1`` terms.
 
     Args:
         gram_offsets: ``c(rho_ij) (n, n)``; the diagonal is ignored.
 
+    Raises:
+        InputError: for a matrix that is not square, or has NaN or infinity off its diagonal.
+
     Source: derived here; it sharpens paper C, eq. (4).
     """
+    if not isinstance(gram_offsets, Tensor) or gram_offsets.ndim != 2:
+        raise InputError(f"gram_offsets must be a square matrix (n, n), got {gram_offsets!r}")
     n = len(gram_offsets)
     filled = gram_offsets.clone().fill_diagonal_(0)
+    check.arrays(gram_offsets=("n n", filled))
     return float((filled.sum(1) / n).std(correction=0))

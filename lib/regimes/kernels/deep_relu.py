@@ -19,9 +19,11 @@ import torch
 from torch import Tensor
 
 from regimes import check
+from regimes.check import InputError
 from regimes.kernels import parabolic
 
 WARM_UP = 150  # layers after which every angle is below 0.06, where the series of ``parabolic`` hold to round-off
+DEEPEST = 10**15  # whole numbers beyond are not exact in float64
 SMALL = 0.3  # below, sin phi - phi cos phi is summed as a series: the difference would cancel
 
 
@@ -60,7 +62,7 @@ def kernel_of_angle(phi: Tensor, depth: int) -> tuple[Tensor, Tensor]:
         ``Θ̄^(L)`` and ``e_L = 1 - rho^(L)``, both of the shape of ``phi``.
 
     Raises:
-        InputError: for ``depth < 1``.
+        InputError: for angles outside ``[0, π]`` or not float64, and a depth below 1 or above 10^15.
 
     Source: paper C, Prop. 5.
     """
@@ -76,11 +78,12 @@ def along_depth(phi: Tensor, depths: Sequence[int]) -> tuple[Tensor, Tensor]:
         depths: strictly increasing.
 
     Raises:
-        InputError: for depths that do not increase or are not whole numbers from 1 on.
+        InputError: for angles outside ``[0, π]`` or not float64, and depths that do not increase or are not whole
+            numbers from 1 to 10^15.
     """
-    check.increasing(depths=list(depths))
-    for depth in depths:
-        check.integer(1, depth=depth)
+    needs_angles(phi)
+    depths = [needs_depth(depth) for depth in depths]
+    check.increasing(depths=depths)
     e, s, layers = 2 * torch.sin(phi / 2) ** 2, torch.cos(phi), 1
     kernels, gaps = [], []
     for depth in depths:
@@ -102,10 +105,31 @@ def offset(phi: Tensor) -> Tensor:
     Returns:
         ``c``, of the shape of ``phi``; infinite at ``phi = 0``.
 
+    Raises:
+        InputError: for angles outside ``[0, π]`` or not float64.
+
     Source: derived here, from the Abel function of the layer map.
     """
-    e = 2 * torch.sin(phi / 2) ** 2
+    needs_angles(phi)
+    same, e = phi == 0, 2 * torch.sin(phi / 2) ** 2
     for _ in range(WARM_UP):
         e = contract(e, phi)
         phi = angle(e)
-    return parabolic.abel(phi) - WARM_UP - 1 - 1.5 * math.log(3 * math.pi)
+    late = parabolic.abel(torch.where(same, parabolic.SMALLEST, phi))
+    return torch.where(same, math.inf, late - WARM_UP - 1 - 1.5 * math.log(3 * math.pi))
+
+
+def needs_angles(phi: Tensor) -> None:
+    """Raises :class:`InputError` unless ``phi`` holds float64 angles in ``[0, π]``."""
+    check.arrays(phi=("...", phi))
+    if phi.dtype != torch.float64 or not (float(phi.min()) >= 0 and float(phi.max()) <= math.pi):
+        raise InputError(
+            f"phi must hold float64 angles from 0 to π, got {phi.dtype}, {float(phi.min()):g} to {float(phi.max()):g}"
+        )
+
+
+def needs_depth(depth: int) -> int:
+    """A depth as a plain whole number; raises :class:`InputError` unless it lies between 1 and 10^15."""
+    check.integer(1, depth=depth)
+    check.whole(1, DEEPEST, depth=depth)
+    return int(depth)

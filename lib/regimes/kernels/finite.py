@@ -60,13 +60,24 @@ def ntk(
     """
     check.integer(1, memory=memory)
     if isinstance(network, torch.nn.Module):
+        check.arrays(x=("... n d", x), **({} if z is None else {"z": ("... m d", z)}))
         return _autograd_ntk(network, x, z, params, memory)
     wanted = _chosen(params, ("omega", "b", "beta") if network.bias else ("omega", "beta"))
-    d = network.d
-    for name, points in (("x", x), ("z", x if z is None else z)):
-        if points.ndim < 2 or points.shape[-1] != d:
-            raise InputError(f"{name} must be points (..., n, {d}) as the network takes, got {tuple(points.shape)}")
+    _needs_points_of(network, x, z)
     return _one_hidden_ntk(network, x, z, wanted, memory)
+
+
+def _needs_points_of(network: Network, x: Tensor, z: Tensor | None) -> None:
+    """Points of the network's dimension and dtype, for all realisations or for each."""
+    count, d = network.omega.shape[0], network.d
+    for name, points in (("x", x), ("z", x if z is None else z)):
+        check.arrays(**{name: ("...", points)})
+        if points.ndim < 2 or points.shape[-1] != d or points.shape[:-2] not in ((), (1,), (count,)):
+            raise InputError(
+                f"{name} must be points (..., n, {d}) as the {count} networks take, got {tuple(points.shape)}"
+            )
+        if points.dtype != network.omega.dtype:
+            raise InputError(f"{name} must be {network.omega.dtype} as the network is, got {points.dtype}")
 
 
 def wide_one_hidden_ntk(x: Tensor, z: Tensor | None = None) -> Tensor:
@@ -88,6 +99,7 @@ def wide_one_hidden_ntk(x: Tensor, z: Tensor | None = None) -> Tensor:
 
     Source: paper A, Sec. 2.2 and 2.4; the arc-cosine kernels of orders 0 and 1.
     """
+    check.arrays(x=("... n d", x), **({} if z is None else {"z": ("... m d", z)}))
     x = _augmented(x)
     z = None if z is None else _augmented(z)
     right = x if z is None else z

@@ -30,6 +30,9 @@ ROUND_OFF = 4e-16  # coefficients below, relative to the largest, are noise of f
 CLOSE = 1e-3  # pairs with 1 - rho below: the angle is taken from |x - z|, which does not cancel
 # side of a tile: 176² entries stay in a core's L2, below the size at which torch splits an operation over cores
 TILE = {"cpu": 176, "cuda": 4096}
+FAR = 2.0**400  # rows with entries beyond, or all below the inverse, are scaled before they are squared
+SHIFT = 2.0**600
+WIDE = 1e30  # |x|/√d over the bias, or the inverse, beyond which the kernel is that of the limit to round-off
 
 
 def infinite_ntk(x: Tensor, z: Tensor | None = None, *, depth: int, bias: float = 0.0) -> Tensor:
@@ -45,12 +48,12 @@ def infinite_ntk(x: Tensor, z: Tensor | None = None, *, depth: int, bias: float 
         ``(..., n, m)``, values in [-1, 1].
 
     Raises:
-        InputError: for a depth below 1, a negative bias, a zero input, mismatched shapes, or a result too large for
-            the memory at hand (with its bytes).
+        InputError: for a depth below 1 or above 10^15, a negative bias, a zero input, one that asks for a gradient,
+            mismatched shapes, or a result too large for the memory at hand (with its bytes).
 
     Source: paper C, Theorem 1, Definition 4 and Prop. 5.
     """
-    check.integer(1, depth=depth)
+    depth = deep_relu.needs_depth(depth)
     check.at_least(0, bias=bias)
     _needs_points(x, z)
     n, m = x.shape[-2], (x if z is None else z).shape[-2]
@@ -74,20 +77,41 @@ def infinite_diagonal(x: Tensor, *, depth: int, bias: float = 0.0) -> Tensor:
     Returns:
         ``(...)``.
 
+    Raises:
+        InputError: for inputs that are no numbers, a depth below 1 or above 10^15, a negative bias, or a value beyond
+            the reach of the precision (``2^-L`` is, at ``L`` of some thousand).
+
     Source: paper C, Theorem 1 and Prop. 1.
     """
-    check.integer(1, depth=depth)
-    check.at_least(0, bias=bias)
-    q = (x * x).mean(-1) + bias**2
-    theta = q
-    for _ in range(depth - 1):
-        q = q / 2 + bias**2
+    depth = deep_relu.needs_depth(depth)
+    check.between(0, 1e150, bias=bias)
+    check.arrays(x=("... d", x))
+    square = (x * x).mean(-1)
+    theta = _diagonal(square, depth, bias**2)
+    lost = ~torch.isfinite(theta) | ((theta < torch.finfo(theta.dtype).tiny) & (x != 0).any(-1))
+    if bool(lost.any()):
+        raise InputError(f"x of such norms has at depth {depth} a kernel beyond the reach of {x.dtype}")
+    return theta
+
+
+def _diagonal(square: Tensor, depth: int, variance: float) -> Tensor:
+    """``Θ(x, x)`` from ``|x|²/d``. After ``settled`` layers the sums have come to rest, or are zero."""
+    q = theta = square + variance
+    settled = 2200 if variance else depth
+    for _ in range(min(depth, settled) - 1):
+        q = q / 2 + variance
         theta = theta / 2 + q
     return theta
 
 
 def of_angle(phi: Tensor, depth: int) -> Tensor:
-    """``Θ̄^(L)`` of unit vectors at angles ``phi`` (any shape), by the interpolant; see :func:`infinite_ntk`."""
+    """``Θ̄^(L)`` of unit vectors at angles ``phi`` (any shape), by the interpolant; see :func:`infinite_ntk`.
+
+    Raises:
+        InputError: for angles outside ``[0, π]`` or not float64, and a depth below 1 or above 10^15.
+    """
+    deep_relu.needs_angles(phi)
+    depth = deep_relu.needs_depth(depth)
     return _clenshaw(phi.clone(), *_interpolant(depth))
 
 
@@ -99,27 +123,35 @@ class _Angular:
 
     def fill(self, out: Tensor, x: Tensor, z: Tensor, mirrored: bool) -> None:
         coefficients, stretch, span = _interpolant(self.depth)
-        x, z = (p / p.norm(dim=-1, keepdim=True) for p in (x, z))
+        x, z = (p / p.norm(dim=-1, keepdim=True) for p in (_scaled(x)[0], _scaled(z)[0]))
         for rows, columns in _tiles(*out.shape, out.device.type, mirrored):
             phi = _angles(x[rows], z[columns])
             _write(out, rows, columns, _clenshaw(phi, coefficients, stretch, span), mirrored)
 
 
 class _Biased:
-    """Tiles with biases: the layer recursion, free of cancellation for nearby inputs of any norm."""
+    """Tiles with biases: the layer recursion, free of cancellation for nearby inputs of any norm.
+
+    The kernel depends on inputs and bias by their ratio, so that the bias is the unit.
+    """
 
     def __init__(self, depth: int, bias: float) -> None:
-        self.depth, self.variance = depth, bias**2
+        self.depth, self.bias = depth, bias
 
     def fill(self, out: Tensor, x: Tensor, z: Tensor, mirrored: bool) -> None:
-        norms = [p.norm(dim=-1, keepdim=True) for p in (x, z)]
-        root = [(infinite_diagonal(p, depth=self.depth, bias=math.sqrt(self.variance))).sqrt() for p in (x, z)]
-        x, z = (p / norm for p, norm in zip((x, z), norms))
-        a, b = ((norm**2 / x.shape[-1]) for norm in norms)
+        (x, a), (z, b) = (self._split(p) for p in (x, z))
+        root = [_diagonal(square, self.depth, 1.0).sqrt() for square in (a, b)]
         for rows, columns in _tiles(*out.shape, out.device.type, mirrored):
             e = 2 * torch.sin(_angles(x[rows], z[columns]) / 2) ** 2
-            theta = self._layers(e, a[rows], b[columns].mT) / (root[0][rows, None] * root[1][columns])
+            theta = self._layers(e, a[rows], b[columns].mT) / (root[0][rows] * root[1][columns].mT)
             _write(out, rows, columns, theta, mirrored)
+
+    def _split(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Directions ``(n, d)``, and ``|x|²/d`` in units of the squared bias ``(n, 1)``."""
+        points, scale = _scaled(points)
+        norm = points.norm(dim=-1, keepdim=True)
+        size = norm / math.sqrt(points.shape[-1]) / scale / self.bias
+        return points / norm, size.clamp(1 / WIDE, WIDE) ** 2
 
     def _layers(self, e: Tensor, a: Tensor, b: Tensor) -> Tensor:
         e, a, b = self._add_bias(e, a, b, 1.0)
@@ -131,11 +163,11 @@ class _Biased:
         return theta
 
     def _add_bias(self, e: Tensor, a: Tensor, b: Tensor, weight: float) -> tuple[Tensor, Tensor, Tensor]:
-        """``1 - rho`` and the variances after ``Σ -> weight Σ + beta²``."""
+        """``1 - rho`` and the variances after ``Σ -> weight Σ + 1``."""
         inner, spread = weight * (a * b).sqrt(), weight * (a.sqrt() - b.sqrt()) ** 2
-        a, b = weight * a + self.variance, weight * b + self.variance
+        a, b = weight * a + 1, weight * b + 1
         total = (a * b).sqrt()
-        return (inner * e + self.variance * spread / (total + inner + self.variance)) / total, a, b
+        return (inner * e + spread / (total + inner + 1)) / total, a, b
 
 
 @lru_cache(maxsize=256)
@@ -187,10 +219,30 @@ def _write(out: Tensor, rows: slice, columns: slice, tile: Tensor, mirrored: boo
         out[columns, rows] = tile.mT
 
 
+def _scaled(points: Tensor) -> tuple[Tensor, Tensor | float]:
+    """Rows whose squares stay within float64, and the powers of two they were multiplied by: exact."""
+    largest = points.abs().amax(-1, keepdim=True)
+    if bool(((largest <= FAR) & (largest >= 1 / FAR)).all()):
+        return points, 1.0
+    scale = torch.ones_like(largest)
+    scale[largest > FAR], scale[largest < 1 / FAR] = 1 / SHIFT, SHIFT
+    return points * scale, scale
+
+
 def _needs_points(x: Tensor, z: Tensor | None) -> None:
     for name, points in (("x", x), ("z", x if z is None else z)):
+        if not isinstance(points, Tensor):
+            raise InputError(f"{name} must be float64 points (..., n, d), got {type(points).__name__}")
+        if points.requires_grad:
+            raise InputError(f"{name} asks for a gradient, which this kernel does not carry: pass {name}.detach()")
         shape = tuple(points.shape)
-        if len(shape) < 2 or points.dtype != torch.float64 or shape[-1] != x.shape[-1] or shape[:-2] != x.shape[:-2]:
+        if (
+            len(shape) < 2
+            or 0 in shape
+            or points.dtype != torch.float64
+            or shape[-1] != x.shape[-1]
+            or shape[:-2] != x.shape[:-2]
+        ):
             raise InputError(f"{name} must be float64 points (..., n, d) matching x, got {points.dtype} {shape}")
         if not bool((points.abs().amax(-1) > 0).all()) or not bool(torch.isfinite(points).all()):
             raise InputError(f"{name} holds a zero or non-finite point; the kernel needs a direction for each")

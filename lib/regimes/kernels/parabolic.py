@@ -23,7 +23,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regimes import check
+from regimes.check import InputError
+
 TERMS = 12  # of each series
+LARGEST = 0.0601  # angle at which the series hold to round-off; no angle is larger after 150 layers
+SMALLEST = 1e-300  # angle whose inverse is within float64
 SWEEPS = 9  # of the fixed-point iteration for the last angle; it contracts by 0.06 · 1.5/(3π) < 1/100
 
 
@@ -39,7 +44,12 @@ class Series(NamedTuple):
 
 
 def abel(phi: Tensor) -> Tensor:
-    """The Abel function ``A(phi)``, with ``A(f(phi)) = A(phi) + 1``; any shape, ``0 < phi < 0.06``."""
+    """The Abel function ``A(phi)``, with ``A(f(phi)) = A(phi) + 1``; any shape, ``0 < phi < 0.06``.
+
+    Raises:
+        InputError: for other angles, where the series says nothing.
+    """
+    _needs_small(phi, SMALLEST)
     series = local_series()
     return 3 * math.pi / phi + series.log * phi.log() + _horner(series.a, phi)
 
@@ -54,7 +64,16 @@ def jump(phi: Tensor, s: Tensor, layers: int) -> tuple[Tensor, Tensor]:
         phi: angles below 0.06, float64, any shape.
         s: ``S = L Θ̄`` at the same layer, same shape.
         layers: how many more layers, at least 0.
+
+    Raises:
+        InputError: for other angles, where the series say nothing, another shape of ``s``, or ``layers < 0``.
     """
+    _needs_small(phi, 0.0)
+    check.arrays(phi=("...", phi), s=("...", s))
+    check.whole(0, 10**15, layers=layers)
+    if s.shape != phi.shape:
+        raise InputError(f"s must have the shape {tuple(phi.shape)} of phi, got {tuple(s.shape)}")
+    layers = int(layers)
     series = local_series()
     late = phi
     for _ in range(SWEEPS):
@@ -69,6 +88,12 @@ def jump(phi: Tensor, s: Tensor, layers: int) -> tuple[Tensor, Tensor]:
     regular = _horner(series.g, late) - _horner(series.g, phi) * carried
     resonant = -series.resonance * late**3 * h_late * torch.log1p(v)
     return late, pole + regular + resonant + carried * s
+
+
+def _needs_small(phi: Tensor, low: float) -> None:
+    check.arrays(phi=("...", phi))
+    if not (float(phi.min()) >= low and float(phi.max()) <= LARGEST):
+        raise InputError(f"phi must lie between 0 and 0.06, got {float(phi.min()):g} to {float(phi.max()):g}")
 
 
 @lru_cache(maxsize=1)

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from regimes import check
 from regimes.check import InputError
 from regimes.spiked import measure, network
