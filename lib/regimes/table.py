@@ -66,8 +66,8 @@ def write_csv(table: pd.DataFrame, path: Path) -> None:
     Raises:
         InputError: as ``provenance``.
     """
-    table.to_csv(path, index=False)
     origins = {key: dataclasses.asdict(_ORIGINS[key]) for key in _keys(table)}
+    table.to_csv(path, index=False)
     path.with_suffix(".cells.json").write_text(json.dumps(origins, indent=1), encoding="utf-8")
 
 
