@@ -8,6 +8,7 @@ keeps its notebook as ``*.failed.ipynb``.
 
 import argparse
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -195,6 +196,7 @@ def main(argv: list[str] | None = None) -> int:
 def _run(number: str, values: Mapping[str, Any], folder: Path) -> int:
     """Executes a chapter and says how it went; returns the exit code."""
     warnings.filterwarnings("ignore", category=UserWarning, module="papermill")
+    logging.getLogger("papermill").setLevel(logging.ERROR)  # it warns of names it cannot read; ours are checked
     start = time.perf_counter()
     try:
         done = execute(number, values, folder)
