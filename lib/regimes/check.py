@@ -35,7 +35,7 @@ def shown(value: Any) -> str:
         return f"a {type(value).__name__} too long to print"
 
 
-def at_least(low: float, **values: Any) -> None:
+def at_least(low: float, /, **values: Any) -> None:
     """Each keyword's value must be a finite number ``>= low``.
 
     Raises:
@@ -46,7 +46,7 @@ def at_least(low: float, **values: Any) -> None:
             raise InputError(f"{name} must be a number of at least {low:g}, got {shown(value)}")
 
 
-def integer(low: int, **values: Any) -> None:
+def integer(low: int, /, **values: Any) -> None:
     """Each keyword's value must be a whole number ``>= low`` (``True`` is not a number).
 
     Raises:
@@ -68,7 +68,7 @@ def positive(**values: Any) -> None:
             raise InputError(f"{name} must be a number above 0, got {shown(value)}")
 
 
-def within(low: float, high: float, **values: Any) -> None:
+def within(low: float, high: float, /, **values: Any) -> None:
     """Each keyword's value must lie strictly between ``low`` and ``high``.
 
     Raises:
@@ -103,7 +103,7 @@ def distinct(**values: Sequence[Any]) -> None:
             raise InputError(f"{name} must hold no value twice, got {shown(value)}")
 
 
-def one_of(allowed: Collection[Any], **values: Any) -> None:
+def one_of(allowed: Collection[Any], /, **values: Any) -> None:
     """Each keyword's value must be one of ``allowed``.
 
     Raises:
@@ -181,7 +181,7 @@ def number(**values: Any) -> None:
             raise InputError(f"{name} must be a finite number, got {value!r}")
 
 
-def between(low: float, high: float, **values: Any) -> None:
+def between(low: float, high: float, /, **values: Any) -> None:
     """Each keyword's value must be a number from ``low`` to ``high``, both allowed.
 
     Raises:
@@ -192,7 +192,7 @@ def between(low: float, high: float, **values: Any) -> None:
             raise InputError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
 
 
-def whole(low: int, high: int, **values: Any) -> None:
+def whole(low: int, high: int, /, **values: Any) -> None:
     """Each keyword's value must be a whole number from ``low`` to ``high``, both allowed.
 
     Raises:
