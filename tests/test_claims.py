@@ -50,12 +50,29 @@ def test_no_statement_is_declared_twice():
     assert len(set(said)) == len(said)
 
 
+def test_every_claim_names_what_would_refute_it():
+    """Loading has checked that each alternative lies outside its band; here, that the words are words."""
+    for claim in ledger.claims().values():
+        assert len(claim.alternative["what"]) > 5 and "TODO" not in claim.alternative["what"], claim.id
+
+
+COMMON = "item: b, kind: paper, statement: s, source: t, accept: [0, 1]"
+RIVAL = "alternative: {value: 2, what: a rival}"
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("- {id: A.Fig1-a, item: A.Fig1, statement: s, source: t, accept: [0, 1]}", "claims.yml, A.Fig1-a.*profiles"),
-        ("- {id: a, item: b, statement: s, source: t, accept: [0, 1], profiles: [smoke], colour: red}", "colour"),
-        (2 * "- {id: a, item: b, statement: s, source: t, accept: [0, 1], profiles: [smoke]}\n", "declares a twice"),
+        (f"- {{id: A.Fig1-a, {COMMON}, {RIVAL}}}", "claims.yml, A.Fig1-a.*profiles"),
+        (f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke], colour: red}}", "colour"),
+        (2 * f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}\n", "declares a twice"),
+        (f"- {{id: a, {COMMON}, profiles: [smoke]}}", "claims.yml, a: .*alternative"),
+        (f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}".replace("kind: paper, ", ""), "claims.yml, a: .*kind"),
+        (f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}".replace("value: 2", "value: 1"), "a: .*inside accept"),
+        (
+            f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke], amended: [{{was: x, verdict: undecided}}]}}",
+            "claims.yml, a: an amendment must say was, verdict, why",
+        ),
     ],
 )
 def test_a_bad_declaration_gets_one_line(tmp_path, monkeypatch, text, names):

@@ -99,11 +99,8 @@ class Chapter:
             index=False, float_format=lambda v: f"{v:.{digits}g}", border=0, classes="table", na_rep="—", justify="left"
         )
         head, _, body = text.partition(">")
-        display(
-            HTML(
-                f'{head} id="{name}"><caption>{caption} {html.escape(self.note(*tables))}</caption>{body}{_fold(tables)}'
-            )
-        )
+        caption = f"<caption>{caption} {html.escape(self.note(*tables))}</caption>"
+        display(HTML(f'{head} id="{name}">{caption}{body}{_fold(tables)}'))
 
     def say(self, text: str) -> None:
         """Shows a sentence of Markdown, for numbers that come from the data."""
@@ -140,7 +137,7 @@ class Chapter:
             raise InputError(f"claim {claim_id} " + ("was judged already" if claim else "is not in book/claims.yml"))
         if not tables:
             raise InputError(f"claim {claim_id} names no rows: pass those it was measured on, or THEORY")
-        found = _of_formulas() if tables == (THEORY,) else provenance(*tables)
+        found = _of_formulas() if tables[0] is THEORY else provenance(*tables)
         verdict = ledger.judge(claim, estimate, self.profile)
         self.records[claim_id] = ledger.record(
             claim,

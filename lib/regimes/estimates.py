@@ -1,8 +1,8 @@
 """Estimates with intervals, and the exponents of power laws.
 
-Every interval is a 95 % interval over realisations (independent seeds) unless its ``method`` says otherwise. A realisation
-is the unit: what one realisation gives (a number, a slope) is one sample, however many points went into it, so that sizes
-which share data are not counted twice. Which estimator is right for what:
+Every interval is a 95 % interval over realisations (independent seeds) unless its ``method`` says otherwise. A
+realisation is the unit: what one realisation gives (a number, a slope) is one sample, however many points went into it,
+so that sizes which share data are not counted twice. Which estimator is right for what:
 
 - ``mean``, ``ratio``, ``exponent``: sums of many small effects. Student's t over realisations, exact for normal scatter
   (of the logarithms, for ``ratio`` and ``exponent``), at any number of them from 2 on.
@@ -11,8 +11,8 @@ which share data are not counted twice. Which estimator is right for what:
 - ``jackknife``: a smooth function of means, such as a ratio of averages.
 - ``least``: the smallest of several means, such as "every step falls".
 
-``tests/test_estimates.py`` holds that each interval covers the truth in 93 to 97 % of 2000 trials, at the scatter that the
-chapters measure.
+``tests/test_estimates.py`` holds that each interval covers the truth in 93 to 97 % of 2000 trials, at the scatter that
+the chapters measure.
 """
 
 import math
@@ -114,7 +114,7 @@ def median(samples: np.ndarray) -> Estimate:
     """The median over realisations, with the interval between two order statistics.
 
     The interval from the k-th smallest to the k-th largest sample holds the median with a binomial probability; between
-    the two ``k`` on either side of 95 % it is interpolated. Fewer than six realisations allow none: it is then infinite.
+    the two ``k`` on either side of 95 % it is interpolated. Fewer than six realisations allow none: it is infinite.
 
     Source: Hettmansperger and Sheather, Statistics & Probability Letters 4 (1986) 75.
 
@@ -178,7 +178,7 @@ def exponent(
     """The exponent ``b`` of ``y ~ x^b``: each realisation's least-squares slope of ``log y`` on ``log x``, averaged.
 
     The mean of the slopes is the pooled least-squares fit over all points, with a level for each realisation; its
-    interval is Student's t over realisations. A learning curve ``error ~ p^(-beta)`` has ``beta = -exponent(p, error)``.
+    interval is Student's t over realisations. A learning curve ``error ~ p^(-β)`` has ``β = -exponent(p, error)``.
 
     Args:
         x: ``(k,)`` positive abscissae.
@@ -187,8 +187,8 @@ def exponent(
         centre: ``"mean"`` of the slopes, or ``"median"`` where outliers call for it.
 
     Raises:
-        InputError: for shapes that do not match, fewer than two abscissae in the window, or an ``x`` or ``y`` that is not
-            positive and finite (no logarithm).
+        InputError: for shapes that do not match, fewer than two abscissae in the window, or an ``x`` or ``y`` that is
+            not positive and finite (no logarithm).
     """
     check.one_of(("mean", "median"), centre=centre)
     found = slopes(x, y, window=window)
@@ -252,8 +252,8 @@ def local_exponents(
 def deciding(estimate: Estimate, accept: tuple[float, float]) -> float:
     """How many times as many realisations would decide, if the value stayed: ``(half-width / distance to the bound)²``.
 
-    The distance is that of the value from the nearest end of ``accept``; infinite where there is one realisation or where
-    the value lies on the bound.
+    The distance is that of the value from the nearest end of ``accept``; infinite where there is one realisation, or
+    where the value lies on the bound.
 
     Raises:
         InputError: for a band without an end.

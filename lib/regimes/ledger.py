@@ -38,13 +38,13 @@ class Claim:
     Attributes:
         id: ``item-slug``.
         item: the figure, table or statement, as in the papers' list.
-        kind: ``paper`` (a paper says so), ``consistency`` (our theory against our simulation or closed form), ``beyond``
-            (new here).
+        kind: ``paper`` (a paper says so), ``consistency`` (our theory against our simulation or closed form),
+            ``beyond`` (new here).
         statement: the claim in words.
         source: paper and place.
         accept: ``(low, high)`` of the measured interval that reproduces it; either may be infinite.
-        alternative: what refutes it: the ``value`` that a plausible wrong theory, the null or the rival paper gives, and
-            ``what`` gives it. It lies outside ``accept``.
+        alternative: what refutes it: the ``value`` that a plausible wrong theory, the null or the rival paper gives,
+            and ``what`` gives it. It lies outside ``accept``.
         profiles: the profiles at which it may be judged.
         corrected: ``(low, high)`` of the corrected statement, if there is one.
         erratum: its entry in ``book/errata.yml``.
@@ -177,10 +177,9 @@ def summary(records: Sequence[Mapping[str, Any]]) -> str:
     for kind, words in KINDS.items():
         own = [record for record in records if record["kind"] == kind]
         counts = {verdict: sum(r["verdict"] == verdict for r in own) for verdict in VERDICTS}
-        counts["measured but not judged at this size"] = sum(
-            r["verdict"] is None and r["value"] is not None for r in own
-        )
-        counts["not measured yet"] = sum(r["value"] is None for r in own)
+        unjudged = [record for record in own if record["verdict"] is None]
+        counts["not judged at this size"] = sum(record["value"] is not None for record in unjudged)
+        counts["not measured yet"] = sum(record["value"] is None for record in unjudged)
         if own:
             parts.append(f"{len(own)} {words}: " + ", ".join(f"{n} {word}" for word, n in counts.items() if n) + ".")
     return " ".join(parts)
@@ -197,9 +196,8 @@ def what_decides(entry: Mapping[str, Any]) -> str:
     factor = min(ends)
     if not math.isfinite(factor) or factor > MANY:
         return "to decide: larger sizes or a sharper estimator; the value lies on the edge of what is accepted"
-    return (
-        f"to decide: about {math.ceil(factor * entry['n'])} realisations in place of {entry['n']}, if the value stays"
-    )
+    needed = math.ceil(round(factor * entry["n"], 6))
+    return f"to decide: about {needed} realisations in place of {entry['n']}, if the value stays"
 
 
 def _tuple(bounds: Sequence[float | None]) -> tuple[float, float]:
@@ -251,11 +249,10 @@ def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
     rival = f"refuted by {entry['alternative']['value']:.4g}: {entry['alternative']['what']}"
     notes = [f"corrected: {band(entry['corrected'])}"] if entry["corrected"] else []
     count = f"n = {entry['n']}, {entry['interval']}" if entry["n"] else ""
-    changes = [f"amended; was: {c['was']} ({c['verdict']}). {c['why']}" for c in entry["amended"]]
     kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']]}"
+    statement = f"{html.escape(entry['statement'])}{_amended(entry['amended'])}"
     return (
-        f'<tr class="verdict-{word.replace(" ", "-")}">'
-        f"<td>{name} {_small(entry['source'] + kind)}<br>{html.escape(entry['statement'])}{_small(*changes, new=True)}</td>"
+        f'<tr class="verdict-{word.replace(" ", "-")}"><td>{name} {_small(entry["source"] + kind)}<br>{statement}</td>'
         f"<td>{band(entry['accept'])}{_small(*notes, rival, new=True)}</td>"
         f"<td>{measured(entry)}{_small(count, new=True)}</td>"
         f"<td>{MARKS[entry['verdict']]} {shown}{_small(what_decides(entry), new=True)}</td></tr>"
@@ -265,3 +262,11 @@ def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
 def _small(*lines: str, new: bool = False) -> str:
     """Small print, each line on one of its own where ``new``."""
     return "".join(f"{'<br>' * new}<small>{html.escape(line)}</small>" for line in lines if line)
+
+
+def _amended(changes: Sequence[Mapping[str, str]]) -> str:
+    """What was changed after a first measurement, behind one line that opens."""
+    if not changes:
+        return ""
+    said = "".join(f"<li>was: {html.escape('{was} ({verdict}). {why}'.format(**c))}</li>" for c in changes)
+    return f"<details><summary>amended after a first measurement</summary><ul>{said}</ul></details>"
