@@ -130,9 +130,20 @@ def test_a_process_with_other_files_has_another_digest(reader, monkeypatch):
 
 
 def test_a_module_edited_after_it_was_loaded_is_refused(monkeypatch):
-    digest.note_loaded()
+    digest.note_loaded("regimes.studies.depth")
     found = find("depth.normalised_kernel")[1].code
     assert "regimes.devices" in digest._LOADED and digest.here.__wrapped__(found) == found.digest
     monkeypatch.setitem(digest._LOADED, "regimes.devices", "as it was loaded")
     with pytest.raises(InputError, match=r"devices.py was edited after this process had loaded it: start again"):
         digest.here.__wrapped__(found)
+
+
+def test_a_readers_module_edited_after_it_was_loaded_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "mine.py").write_text(STUDY.replace("from helper import half", "half = float"))
+    loaded = importlib.import_module("mine").my_study
+    (tmp_path / "mine.py").write_text("# edited\n")
+    with pytest.raises(digest.Edited, match=r"mine.py was edited"):
+        _ = loaded.code
+    sys.modules.pop("mine")

@@ -4,6 +4,8 @@ The modules form floors; each imports only from the floors below it::
 
     chapter runner ledger plots book   the desk: running a chapter, verdicts, figures, pages (``regimes[book]``)
     studies sweep store table          named studies (settings -> rows), the grid runner, its cells and their provenance
+    study digest workers cluster       what a study is, the code behind its numbers, where its cells are computed
+    recheck archive progress cli       changed code, archives of cells, what is said meanwhile, command lines
     compression depth spiked           one room a theme: its observables and its theory
     flow frozen descend kernels        the engine: gradient flow, frozen-kernel flow, descent, kernels
     tasks datasets nets                what is learned, and what learns

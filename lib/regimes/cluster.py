@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from regimes import devices
+from regimes import devices, digest
 from regimes.check import InputError
 from regimes.progress import say
 from regimes.study import Study
@@ -197,5 +197,5 @@ def _remote(work: bytes) -> Any:
         return devices.kind(*item)
     try:
         return function(study, item, code)
-    except OtherCode as error:
+    except (OtherCode, digest.Edited) as error:
         return _Refusal(where, str(error))

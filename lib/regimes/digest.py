@@ -28,6 +28,10 @@ HOUSE = {"regimes"} | {
 }
 
 
+class Edited(InputError):
+    """A file that this process has loaded is no longer what it was."""
+
+
 @dataclass(frozen=True)
 class Code:
     """The code of a study.
@@ -48,7 +52,7 @@ def code(function: Callable[..., Any]) -> Code:
     """The code behind a function.
 
     Raises:
-        InputError: if a module of the library was edited after this process loaded it.
+        Edited: if a module of the library was edited after this process loaded it.
     """
     own, modules = "", {function.__module__}
     if function.__module__ == "__main__":
@@ -86,12 +90,14 @@ def room(function: Callable[..., Any]) -> str:
 _LOADED: dict[str, str] = {}
 
 
-def note_loaded() -> None:
-    """Notes the files of the library's modules as they are now, when they are loaded."""
-    for name in [name for name in sys.modules if name.startswith("regimes.") and name not in _LOADED]:
-        origin = getattr(sys.modules[name].__spec__, "origin", None)
-        if origin and os.path.exists(origin):
-            _LOADED[name] = _sha(Path(origin).read_text(encoding="utf-8"))
+def note_loaded(name: str) -> None:
+    """Notes the files of the module ``name``, which is just being loaded, and of the library's as they are now."""
+    _LOADED.pop(name, None)
+    for module in [name, *list(sys.modules)]:
+        if module not in _LOADED and (module == name or module.startswith("regimes.")) and module != "__main__":
+            origin = getattr(getattr(sys.modules.get(module), "__spec__", None), "origin", None)
+            if origin and os.path.exists(origin):
+                _LOADED[module] = _sha(Path(origin).read_text(encoding="utf-8"))
 
 
 def _sha(text: str) -> str:
@@ -108,7 +114,7 @@ def _of_module(name: str) -> str:
         return "not here"
     text = path.read_text(encoding="utf-8")
     if _LOADED.get(name, _sha(text)) != _sha(text):
-        raise InputError(f"{path} was edited after this process had loaded it: start again")
+        raise Edited(f"{path} was edited after this process had loaded it: start again")
     return _bare_digest(text)
 
 

@@ -88,9 +88,9 @@ def study(
     device: str = "cpu",
 ) -> Callable[[Callable[[Setting, list[int]], Rows]], Study]:
     """Decorator that makes a function a ``Study``; the arguments are its attributes."""
-    digest.note_loaded()
 
     def wrap(function: Callable[[Setting, list[int]], Rows]) -> Study:
+        digest.note_loaded(function.__module__)
         made = Study(function, version, grid, chunk, rtol, data, device)
         object.__setattr__(made, "__doc__", function.__doc__)
         return made
