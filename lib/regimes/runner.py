@@ -7,6 +7,7 @@ and keeps its own as ``*.failed.ipynb``.
 
 import argparse
 import contextlib
+import logging
 import os
 import sys
 import threading
@@ -142,6 +143,8 @@ def main(argv: list[str] | None = None) -> int:
     name = args.name or ("custom" if any(given) else None)
     folder = paths.run(name) if name else paths.build(args.profile)
     warnings.filterwarnings("ignore", category=UserWarning, module="papermill")
+    # it takes a kind for a type and then calls the parameter unknown
+    logging.getLogger("papermill").addFilter(lambda record: "unknown parameter" not in record.getMessage())
     start = time.perf_counter()
     try:
         done = execute(args.chapter, values, folder)
