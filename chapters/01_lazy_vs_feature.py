@@ -35,7 +35,7 @@
 # %% tags=["parameters"]
 # fmt: off
 profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-interfaces: "increasing numbers from -10 to 10" = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
+interfaces: "increasing numbers from -4 to 4" = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
 curve_d: "distinct counts from 2 to 100" = [5, 10]  # dimensions of the stripe (paper A, Fig. 3: 5, 10)
 cylinder_d: "count from 2 to 100" = 3  # dimension of the cylinder model (paper A, Fig. 8: 3)
 cylinder_d_parallel: "count to 99" = 2  # its informative directions, fewer than cylinder_d (paper A: 2)

@@ -32,8 +32,8 @@
 # %% tags=["parameters"]
 # fmt: off
 profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-interfaces: "increasing numbers from -10 to 10" = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
-stripes: "increasing numbers from -10 to 10" = [-1.5, -0.5, 0.5]  # planes of a task with several stripes (not in the paper)
+interfaces: "increasing numbers from -4 to 4" = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
+stripes: "increasing numbers from -4 to 4" = [-1.5, -0.5, 0.5]  # planes of a task with several stripes (not in the paper)
 alpha: "number from 1e-20 to 1e-2" = 1e-6  # network scale (paper A: 1e-6)
 tolerance: "number from 1e-4 to 0.5" = 0.05  # of a step of the gradient flow (paper A: not stated)
 cylinder_d: "count from 2 to 99" = 3  # dimension of the cylinder model (paper A, Fig. 7 and 8: 3)

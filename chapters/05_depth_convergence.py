@@ -30,7 +30,7 @@
 # fmt: off
 profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
 corpus: "one of mnist, fashion_mnist, cifar10, digits" = "mnist"  # images of figures 5-8 and table 2 (paper C: MNIST)
-curve_rho: "distinct numbers from -1 to 1" = [0.0, 0.5, 0.9, 0.99, -1.0, -0.9, 0.9999]  # input correlations (paper C, Fig. 2: the first four)
+curve_rho: "distinct numbers from -1 to 0.999999" = [0.0, 0.5, 0.9, 0.99, -1.0, -0.9, 0.9999]  # input correlations (paper C, Fig. 2: the first four)
 curve_depth: "count from 1000 to 1e7" = 1000000  # deepest network of the curves (paper C, Fig. 2: not stated)
 map_points: "count from 3 to 1e5" = 401  # points of the plot of h (paper C, Fig. 3)
 tab2_n: "count from 10 to 1e5" = 500  # training points (paper C, Tab. 2: 500)
@@ -63,7 +63,7 @@ text_widths: "increasing counts to 1e5" = [256, 512, 1024, 2048]  # widths of bo
 text_steps: "count to 1e4" = 20  # full-batch steps (paper C: not stated)
 text_seeds: "count to 1000" = 6  # initialisations
 finite_depths: "increasing counts to 100" = [2, 4, 8, 16, 32]  # depths of finite networks
-finite_widths: "increasing counts from 8 to 1e4" = [16, 64, 256]  # their widths
+finite_widths: "increasing counts from 16 to 1e4" = [16, 64, 256]  # their widths
 finite_steps: "count to 1e4" = 40  # steps of gradient descent
 finite_seeds: "count to 1000" = 16  # initialisations
 # fmt: on

@@ -31,7 +31,7 @@ def test_every_item_of_paper_c_has_a_claim_and_the_chapter_judges_them_all():
         ("text", "text8", "text must be one of"),
         ("tab2_depths", [0, 30], "tab2_depths[0] must be a whole number from 1 to 1000000, got 0"),
         ("eigen_depths", [0, 1], "eigen_depths[0] must be a whole number"),
-        ("curve_rho", [0.0, 1.5], "curve_rho[1] must be a number from -1 to 1, got 1.5"),
+        ("curve_rho", [0.0, 1.5], "curve_rho[1] must be a number from -1 to 0.999999, got 1.5"),
         ("curve_depth", 10, "curve_depth must be a whole number from 1000 to"),
         ("eigen_n", [50, 10**6], "eigen_n = 1000000 with n0 = 128 would take 80"),
         ("norm_n", [64, 16], "norm_n must be a strictly increasing list"),

@@ -431,6 +431,11 @@ def toy_network(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
+    if p["finite_depths"][-1] > 2 * p["finite_widths"][0]:
+        raise InputError(
+            f"finite_depths must be at most twice the least of finite_widths = {p['finite_widths']}, beyond which most "
+            f"networks are dead, got {p['finite_depths'][-1]}"
+        )
     depth, width, seeds = p["finite_depths"][-1], p["finite_widths"][-1], min(CHUNK, p["finite_seeds"])
     check.memory(16 * seeds * depth * width**2, f"finite_widths = {width} with finite_depths = {depth}")
     sizes = {"depth": p["finite_depths"], "width": p["finite_widths"]}
