@@ -21,7 +21,7 @@ class InputError(ValueError):
         super().__init__(re.sub(r"\s*\n\s*", " ", message))  # an array is shown in several
 
 
-def at_least(low: float, **values: Any) -> None:
+def at_least(low: float, /, **values: Any) -> None:
     """Each keyword's value must be a finite number ``>= low``.
 
     Raises:
@@ -32,7 +32,7 @@ def at_least(low: float, **values: Any) -> None:
             raise InputError(f"{name} must be a number of at least {low:g}, got {value!r}")
 
 
-def integer(low: int, **values: Any) -> None:
+def integer(low: int, /, **values: Any) -> None:
     """Each keyword's value must be a whole number ``>= low`` (``True`` is not a number).
 
     Raises:
@@ -54,7 +54,7 @@ def positive(**values: Any) -> None:
             raise InputError(f"{name} must be a number above 0, got {value!r}")
 
 
-def within(low: float, high: float, **values: Any) -> None:
+def within(low: float, high: float, /, **values: Any) -> None:
     """Each keyword's value must lie strictly between ``low`` and ``high``.
 
     Raises:
@@ -143,7 +143,7 @@ def number(**values: Any) -> None:
             raise InputError(f"{name} must be a finite number, got {value!r}")
 
 
-def between(low: float, high: float, **values: Any) -> None:
+def between(low: float, high: float, /, **values: Any) -> None:
     """Each keyword's value must be a number from ``low`` to ``high``, both allowed.
 
     Raises:
@@ -154,7 +154,7 @@ def between(low: float, high: float, **values: Any) -> None:
             raise InputError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
 
 
-def whole(low: int, high: int, **values: Any) -> None:
+def whole(low: int, high: int, /, **values: Any) -> None:
     """Each keyword's value must be a whole number from ``low`` to ``high``, both allowed.
 
     Raises:
@@ -174,9 +174,9 @@ def seeds(values: Any, *, count: int | None = None) -> None:
     try:
         given = list(values)
     except TypeError:
-        raise InputError(f"seeds must be a list of whole numbers from 0 on, got {values!r}") from None
+        raise InputError(f"each of seeds must be a whole number of at least 0, got {values!r}") from None
     if not given or not all(is_whole(seed) and seed >= 0 for seed in given):
-        raise InputError(f"seeds must be a list of whole numbers from 0 on, at least one, got {values!r}")
+        raise InputError(f"each of seeds must be a whole number of at least 0, at least one, got {values!r}")
     if count is not None and len(given) != count:
         raise InputError(f"seeds must be {count}, one a realisation, got {len(given)}")
 
@@ -213,8 +213,8 @@ def _fits(axes: list[str], shape: tuple[int, ...], sizes: dict[str, int]) -> boo
     if len(shape) < len(named):
         return False
     found = shape[len(shape) - len(named) :]
-    wanted = [int(axis) if axis.isdigit() else sizes.get(axis, size) for axis, size in zip(named, found)]
-    if list(found) != wanted:
+    noted = dict(sizes)
+    if any(noted.setdefault(axis, int(axis) if axis.isdigit() else size) != size for axis, size in zip(named, found)):
         return False
     sizes.update((axis, size) for axis, size in zip(named, found) if not axis.isdigit())
     return True
