@@ -11,8 +11,9 @@ from regimes.check import InputError
 from regimes.kernels import ntk, wide_one_hidden_ntk
 
 
-def test_the_predictor_through_moved_weights_is_that_of_the_kernel(monkeypatch):
-    net = nets.one_hidden(3, 70, seeds=[0, 1])
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_predictor_through_moved_weights_is_that_of_the_kernel(bias, monkeypatch):
+    net = nets.one_hidden(3, 70, seeds=[0, 1], bias=bias)
     x, z = tasks.gaussian_points(40, 3, seed=[2, 3]), tasks.gaussian_points(55, 3, seed=[4, 5])
     c = torch.randn(2, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
     expected = (ntk(net, z, x) @ c[..., None])[..., 0]

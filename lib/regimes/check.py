@@ -212,9 +212,9 @@ def seeds(values: Any, *, count: int | None = None) -> None:
     try:
         given = list(values)
     except TypeError:
-        raise InputError(f"seeds must be a list of whole numbers from 0 on, got {values!r}") from None
+        raise InputError(f"each of seeds must be a whole number of at least 0, got {values!r}") from None
     if not given or not all(is_whole(seed) and seed >= 0 for seed in given):
-        raise InputError(f"seeds must be a list of whole numbers from 0 on, at least one, got {values!r}")
+        raise InputError(f"each of seeds must be a whole number of at least 0, at least one, got {values!r}")
     if count is not None and len(given) != count:
         raise InputError(f"seeds must be {count}, one a realisation, got {len(given)}")
 
@@ -251,8 +251,8 @@ def _fits(axes: list[str], shape: tuple[int, ...], sizes: dict[str, int]) -> boo
     if len(shape) < len(named):
         return False
     found = shape[len(shape) - len(named) :]
-    wanted = [int(axis) if axis.isdigit() else sizes.get(axis, size) for axis, size in zip(named, found)]
-    if list(found) != wanted:
+    noted = dict(sizes)
+    if any(noted.setdefault(axis, int(axis) if axis.isdigit() else size) != size for axis, size in zip(named, found)):
         return False
     sizes.update((axis, size) for axis, size in zip(named, found) if not axis.isdigit())
     return True

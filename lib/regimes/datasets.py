@@ -128,8 +128,10 @@ def split(task: Task, sizes: Sequence[int], *, seed: int) -> tuple[Task, ...]:
         seed: seed of the draw.
 
     Raises:
-        InputError: for a size below 1, or more points than the pool holds.
+        InputError: for a size below 1, more points than the pool holds, or a seed that is no whole number.
     """
+    check.integer(0, seed=seed)
+    check.integer(1, **{"number of sizes": len(sizes)})
     for size in sizes:
         check.integer(1, size=size)
     count = len(task.y)
@@ -159,8 +161,9 @@ def to_sphere(task: Task) -> Task:
     """Every point scaled to unit norm.
 
     Raises:
-        InputError: if a point is the origin.
+        InputError: if a point is the origin, or no number.
     """
+    check.arrays(x=("... d", task.x))
     norms = task.x.norm(dim=-1, keepdim=True)
     if bool((norms == 0).any()):
         raise InputError("a point at the origin cannot be put on the sphere")
@@ -168,8 +171,17 @@ def to_sphere(task: Task) -> Task:
 
 
 def centred(task: Task) -> Task:
-    """The mean point subtracted, then every point scaled to norm ``sqrt(d)``. Source: paper B, Sec. 3.2 (its code)."""
+    """The mean point subtracted, then every point scaled to norm ``sqrt(d)``.
+
+    Raises:
+        InputError: if a point is the mean, or no number.
+
+    Source: paper B, Sec. 3.2 (its code).
+    """
+    check.arrays(x=("... n d", task.x))
     x = task.x - task.x.mean(dim=-2, keepdim=True)
+    if bool((x == 0).all(-1).any()):
+        raise InputError("a point at the mean of all cannot be scaled to a norm")
     x = x * (x.shape[-1] ** 0.5 / x.norm(dim=-1, keepdim=True))
     return replace(task, x=x, source=f"{task.source}, centred and normalised")
 
@@ -178,13 +190,17 @@ def principal_components(task: Task, count: int) -> Task:
     """The first ``count`` principal components, not whitened; one common factor makes their mean variance 1.
 
     Raises:
-        InputError: for ``count`` below 1 or above the dimension.
+        InputError: for ``count`` below 1 or above the dimension, fewer than two points, points that do not vary or
+            are no numbers.
 
     Source: paper B, Sec. 3.2 (its code: components of the whole pool).
     """
     check.integer(1, count=count)
     if count > task.x.shape[-1]:
         raise InputError(f"count must be at most the dimension {task.x.shape[-1]}, got {count}")
+    check.arrays(x=("n d", task.x))
+    if len(task.x) < 2 or bool((task.x == task.x[0]).all()):
+        raise InputError(f"principal components need points that vary, got {len(task.x)} without")
     covariance = torch.cov(task.x.T)
     values, vectors = torch.linalg.eigh(covariance)
     # the sign of an eigenvector is arbitrary: its largest entry is made positive

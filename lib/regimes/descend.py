@@ -49,10 +49,13 @@ def descend(network: Network, x: Tensor, y: Tensor, *, rate: float | Tensor, opt
         optimiser: ``gd``, or ``adam`` (Kingma and Ba, with their constants 0.9, 0.999 and 1e-8).
 
     Raises:
-        InputError: for an unknown optimiser, a rate that is not positive, or one rate a realisation with Adam, whose
-            step does not depend on the scale of the loss.
+        InputError: for an unknown optimiser, a rate that is not positive, one rate a realisation with Adam, whose step
+            does not depend on the scale of the loss, inputs or targets that are no numbers; and before the first step
+            for targets that are not of the output's shape.
     """
     check.one_of(OPTIMISERS, optimiser=optimiser)
+    check.arrays(x=("... n d", x))
+    check.arrays(y=(f"... {x.shape[-2]} k", y))
     if isinstance(rate, Tensor):
         if optimiser != "gd" or not bool((rate > 0).all()):
             raise InputError(f"one rate a realisation is for gd alone, and must be positive; got {rate.tolist()}")
@@ -71,6 +74,8 @@ def _steps(network: Network, x: Tensor, y: Tensor, rate: float | Tensor, optimis
     step = 0
     while True:
         output = network(x)
+        if y.shape not in (output.shape, output.shape[1:]):
+            raise InputError(f"y must have the shape {tuple(output.shape[1:])} of the output, got {tuple(y.shape)}")
         loss = 0.5 * ((output - y) ** 2).sum(-1).mean(-1)
         yield State(step, loss.detach(), output.detach())
         method.zero_grad(set_to_none=False)

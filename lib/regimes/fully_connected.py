@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from regimes import check, devices
+from regimes.check import InputError
 
 PARAMETRISATIONS = ("ntk", "standard")
 
@@ -36,7 +37,22 @@ class FullyConnected:
         return len(self.weights)
 
     def hidden(self, x: Tensor) -> list[Tensor]:
-        """``[h_0, …, h_{L-1}]``, each ``(s, n, n_l)``, for inputs ``x (n, d)`` or ``(s, n, d)``."""
+        """``[h_0, …, h_{L-1}]``, each ``(s, n, n_l)``, for inputs ``x (n, d)`` or ``(s, n, d)``.
+
+        Raises:
+            InputError: for inputs of another dimension, dtype or number of realisations.
+        """
+        first = self.weights[0]
+        if (
+            not isinstance(x, Tensor)
+            or x.ndim not in (2, 3)
+            or (x.shape[-1], x.dtype) != (first.shape[-1], first.dtype)
+        ):
+            raise InputError(
+                f"x must be inputs (n, {first.shape[-1]}) in {first.dtype}, got {getattr(x, 'shape', x)!r}"
+            )
+        if x.ndim == 3 and len(x) not in (1, len(first)):
+            raise InputError(f"x must hold {len(first)} realisations, one a network, got {len(x)}")
         layers = [x.expand(len(self.weights[0]), *x.shape[-2:])]
         for weight, multiplier in zip(self.weights[:-1], self.multipliers):
             layers.append(torch.relu(multiplier * (layers[-1] @ weight.mT)))
@@ -71,13 +87,17 @@ def fully_connected(
         device: where they live.
 
     Raises:
-        InputError: for an unknown parametrisation, a width below 1, no seed, or a gain that is not positive.
+        InputError: for an unknown parametrisation or dtype, a width below 1, no seed, or a gain that is not positive.
 
     Source: paper C, Sec. 4 and Sec. 5.
     """
     check.one_of(PARAMETRISATIONS, parametrisation=parametrisation)
     check.positive(gain=gain)
-    check.integer(1, seeds=len(seeds), layers=len(widths) - 1, **{f"widths[{i}]": n for i, n in enumerate(widths)})
+    check.seeds(seeds)
+    check.integer(1, layers=len(widths) - 1, **{f"widths[{i}]": n for i, n in enumerate(widths)})
+    check.one_of((torch.float32, torch.float64), dtype=dtype)
+    weights = len(seeds) * sum(a * b for a, b in zip(widths, widths[1:]))
+    check.memory(8 * weights, f"the {weights} weights of {len(seeds)} networks")
     kind = {torch.float32: np.float32, torch.float64: np.float64}[dtype]
     generators = [np.random.default_rng(seed) for seed in seeds]
     weights, multipliers = [], []
@@ -100,8 +120,12 @@ def tangent_kernel(network: FullyConnected, x: Tensor) -> Tensor:
         network: networks with one output.
         x: inputs ``(n, d)``.
 
+    Raises:
+        InputError: for networks with more than one output, inputs that do not fit, or NaN.
+
     Source: paper C, Definition 2.
     """
+    check.arrays(x=("... n d", x))
     check.one_of((1,), outputs=network.weights[-1].shape[-2])
     layers = network.hidden(x)
     delta = torch.ones_like(layers[0][..., :1])

@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from regimes import check
 from regimes.check import InputError
 
 REACH = 9.0  # the rules end at ±REACH: the mass beyond is 2e-19
+WIDEST = 1e4  # deviation up to which a function smooth on the scale of 1 is resolved: 64 nodes a unit
 _DENSITY = 1 / np.sqrt(2 * np.pi)
 _CHUNK = 2_000_000  # elements of one temporary: 16 MB stays near the cache
 
@@ -30,7 +32,7 @@ def trapezoid(nodes: int = 200) -> tuple[np.ndarray, np.ndarray]:
     Raises:
         InputError: for an odd number of nodes, which would put one at 0, where odd targets jump.
     """
-    if nodes < 2 or nodes % 2:
+    if not check.is_whole(nodes) or nodes < 2 or nodes % 2:
         raise InputError(f"nodes must be even, so that none falls on 0, got {nodes!r}")
     x = np.linspace(-REACH, REACH, nodes)
     w = np.exp(-(x**2) / 2)
@@ -61,7 +63,13 @@ def rule(breaks: Sequence[float] = (), widths: Sequence[float] = (), *, step: fl
         breaks: where the integrand jumps or has a kink.
         widths: for each break the width over which it is blurred; 0 for a jump. Panels around it shrink to that width.
         step: length of the panels elsewhere.
+
+    Raises:
+        InputError: for breaks that are no numbers, widths below 0 or a step that is not positive.
     """
+    _needs_breaks(breaks)
+    check.at_least(0, **{f"widths[{i}]": width for i, width in enumerate(widths)})
+    check.between(1e-6, REACH, step=step)
     edges = [np.arange(-REACH, REACH + step / 2, step)]
     for i, at in enumerate(breaks):
         width = widths[i] if i < len(widths) else 0.0
@@ -88,9 +96,18 @@ def moments(f: Scalar, mean: np.ndarray, std: np.ndarray, *, breaks: Sequence[fl
         mean: ``(...)``.
         std: broadcastable to ``mean``, not negative.
         breaks: where ``f`` jumps or has a kink.
+
+    Raises:
+        InputError: for means that are no numbers, deviations that are negative or beyond 1e4, or breaks that are no
+            numbers.
     """
+    _needs_breaks(breaks)
     mean, std = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(std, dtype=float))
     flat, scale = mean.reshape(-1), std.reshape(-1)
+    if not (np.isfinite(flat).all() and ((scale >= 0) & (scale <= WIDEST)).all()):
+        raise InputError(
+            f"mean must hold finite numbers and std numbers from 0 to {WIDEST:g}, got {mean!r} and {std!r}"
+        )
     # a function smooth on the scale of 1 has structure on the scale 1/std in z
     nodes = 2 * int(np.ceil(32 * max(1.0, scale.max(initial=0.0))))
     size = max(1, _CHUNK // nodes)
@@ -98,6 +115,10 @@ def moments(f: Scalar, mean: np.ndarray, std: np.ndarray, *, breaks: Sequence[fl
         _moments(f, flat[i : i + size], scale[i : i + size], breaks, nodes) for i in range(0, max(1, flat.size), size)
     ]
     return tuple(np.concatenate(column).reshape(mean.shape) for column in zip(*parts))
+
+
+def _needs_breaks(breaks: Sequence[float]) -> None:
+    check.number(**{f"breaks[{i}]": at for i, at in enumerate(breaks)})
 
 
 def _moments(f: Scalar, mean: np.ndarray, std: np.ndarray, breaks: Sequence[float], nodes: int) -> tuple:

@@ -75,10 +75,16 @@ def compress(x: Tensor, d_parallel: int, factor: Tensor) -> Tensor:
         ``(..., p, d)``.
 
     Raises:
-        InputError: for a factor that is not positive and finite.
+        InputError: for a factor that is not positive and finite, points that are no numbers, or ``d_parallel`` outside
+            ``1 … d``.
 
     Source: paper A, Sec. 3.1.
     """
+    check.arrays(x=("... p d", x))
+    check.arrays(factor=("...", factor))
+    check.whole(1, x.shape[-1], d_parallel=d_parallel)
+    if factor.shape not in ((), x.shape[:-2]):
+        raise InputError(f"factor must be one a realisation, {tuple(x.shape[:-2])}, got {tuple(factor.shape)}")
     if not bool((torch.isfinite(factor) & (factor > 0)).all()):
         raise InputError("the compression factor must be positive and finite")
     scale = factor[..., None, None].expand(*factor.shape, 1, x.shape[-1]).clone()
@@ -87,7 +93,15 @@ def compress(x: Tensor, d_parallel: int, factor: Tensor) -> Tensor:
 
 
 def wrong(f: Tensor, y: Tensor) -> Tensor:
-    """Share of points with ``f y <= 0``, over the last axis: ties are errors, as in the original code."""
+    """Share of points with ``f y <= 0``, over the last axis: ties are errors, as in the original code.
+
+    Raises:
+        InputError: for outputs and labels of different shapes, or that are no numbers.
+    """
+    check.arrays(f=("... n", f))
+    check.arrays(y=("... n", y))
+    if f.shape != y.shape:
+        raise InputError(f"y must have the shape {tuple(f.shape)} of f, got {tuple(y.shape)}")
     return (f * y <= 0).double().mean(-1)
 
 
@@ -110,10 +124,11 @@ def wide_lazy(train: Task, test: Task) -> Lazy:
     """Learning with the kernel of the infinitely wide network; tasks with a leading axis ``(S, ., d)``, float64.
 
     Raises:
-        InputError: as ``regimes.frozen.fit``.
+        InputError: as ``regimes.frozen.fit``, and for tasks whose realisations or dimensions differ.
 
     Source: paper A, Sec. 2.4 (NTK regime).
     """
+    _needs_tasks(train, test)
     fitted = frozen.fit(wide_one_hidden_ntk(train.x), train.y)
     f = torch.stack(
         [wide_predictor(x, c, z) for x, c, z in zip(train.x, fitted.coefficients.to(train.x), test.x, strict=True)]
@@ -122,7 +137,12 @@ def wide_lazy(train: Task, test: Task) -> Lazy:
 
 
 def wide_predictor(x: Tensor, c: Tensor, z: Tensor) -> Tensor:
-    """``Σ_μ c_μ Θ(z, x_μ)`` with the infinitely wide network's kernel, in blocks; ``x (p, d)``, ``z (n, d)``."""
+    """``Σ_μ c_μ Θ(z, x_μ)`` with the infinitely wide network's kernel, in blocks; ``x (p, d)``, ``z (n, d)``.
+
+    Raises:
+        InputError: for what is no number, or shapes that do not fit.
+    """
+    check.arrays(x=("p d", x), c=("p", c), z=("n d", z))
     step = max(1, BLOCK // len(x))
     return torch.cat([wide_one_hidden_ntk(part, x) @ c for part in z.split(step)])
 
@@ -133,10 +153,11 @@ def lazy(network: Network, train: Task, test: Task) -> Lazy:
     Where a training point activates no neuron the kernel is zero and cannot fit it; ``ended`` says how many there are.
 
     Raises:
-        InputError: as ``regimes.frozen.fit``.
+        InputError: as ``regimes.frozen.fit``, and for tasks whose realisations or dimensions differ.
 
     Source: paper A, Eq. 4 at a fixed kernel.
     """
+    _needs_tasks(train, test)
     fits = [_fit_seen(gram, y) for gram, y in zip(ntk(network, train.x), train.y, strict=True)]
     f = tangent_predictor(network, train.x, torch.stack([c for c, _ in fits]), test.x)
     return Lazy(wrong(f, test.y), tuple(why for _, why in fits), f)
@@ -156,7 +177,7 @@ def tangent_predictor(network: Network, x: Tensor, c: Tensor, z: Tensor) -> Tens
     """``f(z) = Σ_μ c_μ Θ(z, x_μ)`` with the kernel at the present weights, through the displacement of the weights.
 
     Args:
-        network: ``S`` networks with biases.
+        network: ``S`` networks, with or without biases.
         x: training points ``(S, p, d)``.
         c: dual coefficients ``(S, p)``.
         z: points ``(S, n, d)``.
@@ -164,17 +185,22 @@ def tangent_predictor(network: Network, x: Tensor, c: Tensor, z: Tensor) -> Tens
     Returns:
         ``(S, n)``.
 
+    Raises:
+        InputError: for what is no number, or shapes that do not fit the networks or each other.
+
     Source: paper A, Eq. 1 and Sec. 2.4.
     """
+    check.arrays(omega=("S h d", network.omega), x=("S p d", x), c=("S p", c), z=("S n d", z))
     u, beta = torch.cat([network.omega, network.b[..., None]], dim=-1), network.beta[..., None]
+    extend = with_bias if network.bias else _without_bias
     moved_u, moved_beta = torch.zeros_like(u), torch.zeros_like(beta)
     step = max(1, BLOCK // network.h)
-    for points, weight in zip(with_bias(x).split(step, dim=-2), c[..., None].split(step, dim=-2), strict=True):
+    for points, weight in zip(extend(x).split(step, dim=-2), c[..., None].split(step, dim=-2), strict=True):
         hidden = u @ points.mT  # (S, h, block)
         moved_u += beta * ((hidden > 0).to(u) @ (points * weight))
         moved_beta += hidden.clamp_min(0) @ weight
     found = []
-    for points in with_bias(z).split(step, dim=-2):
+    for points in extend(z).split(step, dim=-2):
         hidden = u @ points.mT
         found.append(torch.where(hidden > 0, hidden * moved_beta + beta * (moved_u @ points.mT), 0).sum(-2))
     return (GAIN / network.h) ** 2 * torch.cat(found, dim=-1)
@@ -183,6 +209,18 @@ def tangent_predictor(network: Network, x: Tensor, c: Tensor, z: Tensor) -> Tens
 def with_bias(x: Tensor) -> Tensor:
     """``(x/√d, 1)``, ``(..., n, d + 1)``."""
     return torch.cat([x / math.sqrt(x.shape[-1]), torch.ones_like(x[..., :1])], dim=-1)
+
+
+def _without_bias(x: Tensor) -> Tensor:
+    """As :func:`with_bias` where no bias is trained: its coordinate is 0."""
+    return with_bias(x) * torch.cat([torch.ones_like(x[0, 0]), x.new_zeros(1)])
+
+
+def _needs_tasks(train: Task, test: Task) -> None:
+    """Realisations of the same number and dimension, in training and test."""
+    check.arrays(**{"train.x": ("S p d", train.x), "test.x": ("S n d", test.x)})
+    for name, task in (("train", train), ("test", test)):
+        check.arrays(**{f"{name}.y": (" ".join(map(str, task.x.shape[:2])), task.y)})
 
 
 def by_size(table: pd.DataFrame, value: str = "error") -> tuple[np.ndarray, np.ndarray]:

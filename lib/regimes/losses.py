@@ -50,6 +50,7 @@ class Loss:
 def soft_hinge(softness: float = SOFTNESS) -> Loss:
     r"""The smooth hinge :math:`\frac1b \log(1 + e^{b(1-m)})` with softness ``b``; the hinge as ``b`` grows."""
     check.positive(softness=softness)
+    check.between(1e-6, 1e6, softness=softness)
 
     def sigma(m: Tensor) -> Tensor:
         return torch.sigmoid(softness * (1 - m))

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from regimes import check, devices
+from regimes.check import InputError
 
 GAIN = math.sqrt(2.0)  # of the activation, so that E[sigma(z)^2] = 1 for standard normal z
 
@@ -48,7 +49,15 @@ class Network:
         return self.beta.square() - self.omega.square().sum(-1) - self.b.square()
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Outputs ``f (E, p)`` at points ``x (p, d)``, the same for all realisations, or ``(E, p, d)``."""
+        """Outputs ``f (E, p)`` at points ``x (p, d)``, the same for all realisations, or ``(E, p, d)``.
+
+        Raises:
+            InputError: for points of another dimension or number of realisations.
+        """
+        if not isinstance(x, Tensor) or x.ndim not in (2, 3) or x.shape[-1] != self.d:
+            raise InputError(f"x must be points (p, {self.d}) or (E, p, {self.d}), got {getattr(x, 'shape', x)!r}")
+        if x.ndim == 3 and len(x) not in (1, len(self.omega)):
+            raise InputError(f"x must hold {len(self.omega)} realisations, one a network, got {len(x)}")
         x = x.to(self.omega)
         x = x.expand(len(self.omega), *x.shape[-2:])
         return torch.cat([self._block(x[:, rows]) for rows in self._blocks(x.shape[-2])], -1)
@@ -99,10 +108,10 @@ def one_hidden(
     Source: paper A, Sec. 2.2.
     """
     check.integer(1, d=d, h=h)
-    seeds = [seeds] if isinstance(seeds, int) else list(seeds)
-    check.integer(1, number_of_seeds=len(seeds))
-    for seed in seeds:
-        check.integer(0, seed=seed)
+    seeds = [seeds] if check.is_whole(seeds) else seeds
+    check.seeds(seeds)
+    check.one_of((torch.float32, torch.float64), dtype=dtype)
+    check.memory(16 * len(seeds) * h * (d + 2), f"{len(seeds)} networks of width {h}")
     draws = np.stack([np.random.default_rng(seed).standard_normal((h, d + 2)) for seed in seeds])
     weights = torch.from_numpy(draws).to(dtype=dtype, device=devices.pick(device))
     omega, b, beta = weights[..., :d].contiguous(), weights[..., d].clone(), weights[..., d + 1].clone()

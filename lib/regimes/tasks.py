@@ -61,7 +61,7 @@ def stripe(p: int, d: int, *, interfaces: Sequence[float] = STRIPE, seed: int | 
     Source: paper A, Sec. 2.1.
     """
     check.integer(1, p=p, d=d)
-    check.increasing(interfaces=list(interfaces))
+    check.increasing(interfaces=interfaces)
     planes = torch.tensor(list(interfaces), dtype=torch.float64)
 
     def label(x: Tensor) -> Tensor:
@@ -160,6 +160,7 @@ def rotation(d: int, *, seed: int) -> Tensor:
         InputError: for ``d < 1``.
     """
     check.integer(1, d=d)
+    check.integer(0, seed=seed)
     q, r = torch.linalg.qr(gaussian_points(d, d, seed=seed))
     return q * r.diagonal().sign()  # without the signs of the factorisation it would not be uniform
 
@@ -177,6 +178,7 @@ def rotated(task: Task, turn: Tensor) -> Task:
     Source: paper A, App. A.
     """
     d = task.x.shape[-1]
+    check.arrays(turn=("... d d", turn))
     if turn.shape[-2:] != (d, d) or not torch.allclose(turn @ turn.mT, torch.eye(d, dtype=turn.dtype), atol=1e-8):
         raise InputError(f"turn must be an orthogonal matrix of size {d}, got shape {tuple(turn.shape)}")
     label = None if task.label is None else (lambda x: task.label(x @ turn))
@@ -184,7 +186,14 @@ def rotated(task: Task, turn: Tensor) -> Task:
 
 
 def gaussian_points(p: int, d: int, *, seed: int | Sequence[int]) -> Tensor:
-    """Standard normal points ``(p, d)``, or ``(len(seed), p, d)`` for a list of seeds; the same on every device."""
+    """Standard normal points ``(p, d)``, or ``(len(seed), p, d)`` for a list of seeds; the same on every device.
+
+    Raises:
+        InputError: for sizes below 1, no seed, or one that is not a whole number from 0 on.
+    """
+    check.integer(1, p=p, d=d)
+    check.memory(8 * p * d, f"{p} points in dimension {d}")
+    check.seeds(seed if isinstance(seed, Sequence) and not isinstance(seed, str) else [seed])
     if isinstance(seed, Sequence):
         return torch.stack([gaussian_points(p, d, seed=s) for s in seed])
     return torch.from_numpy(np.random.default_rng(seed).standard_normal((p, d)))
@@ -192,6 +201,8 @@ def gaussian_points(p: int, d: int, *, seed: int | Sequence[int]) -> Tensor:
 
 def needs_both_labels(y: Tensor) -> None:
     """Raises ``InputError`` unless every realisation has labels -1 and +1 and nothing else."""
+    if not isinstance(y, Tensor) or not y.ndim or not y.numel():
+        raise InputError(f"labels must be a tensor (..., p) with at least one point, got {y!r}")
     if not bool(((y == 1) | (y == -1)).all()):
         raise InputError("labels must be -1 or +1 for a classification loss")
     if not bool(((y == 1).any(-1) & (y == -1).any(-1)).all()):

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.special import ndtr, owens_t
 
+from regimes import check
 from regimes.check import InputError
 from regimes.compression.stripe import FixedPoint, Stripe, density
 
@@ -48,15 +49,18 @@ def follow(stripe: Stripe, start: Neurons, times: np.ndarray, *, drift: np.ndarr
         The neurons at the times, leading axis ``k``.
 
     Raises:
-        InputError: for shapes that do not fit, or times that do not increase from at least 0.
+        InputError: for shapes that do not fit, what is no number, times that do not increase from at least 0, or a time
+            at which the neurons have outgrown float64.
 
     Source: paper A, Eq. 6 and 8.
     """
+    check.arrays(omega=("n d", start.omega), b=("n", start.b), beta=("n", start.beta))
     n, d = start.omega.shape
     times = np.asarray(times, dtype=float)
+    drift = _drift(drift, n, d)
     if d != stripe.d or d < 2 or start.b.shape != (n,) or start.beta.shape != (n,):
         raise InputError(f"neurons must have ω (n, {stripe.d}) with d >= 2, b and β (n,), got ω {start.omega.shape}")
-    if times.ndim != 1 or not len(times) or times[0] < 0 or (np.diff(times) <= 0).any():
+    if times.ndim != 1 or not len(times) or not (0 <= times[0] and times[-1] < np.inf) or (np.diff(times) <= 0).any():
         raise InputError("times must be an increasing list of numbers of at least 0")
 
     def rate(_: float, flat: np.ndarray) -> np.ndarray:
@@ -68,9 +72,22 @@ def follow(stripe: Stripe, start: Neurons, times: np.ndarray, *, drift: np.ndarr
         return np.column_stack([β[:, None] * force, growth]).ravel()
 
     first = np.column_stack([start.omega, start.b, start.beta]).ravel()
-    path = solve_ivp(rate, (0, times[-1]), first, "DOP853", times, rtol=1e-9, atol=1e-10)
+    with np.errstate(over="ignore", invalid="ignore"):
+        path = solve_ivp(rate, (0, times[-1]), first, "DOP853", times, rtol=1e-9, atol=1e-10)
+    if not path.success or not np.isfinite(path.y).all():
+        raise InputError(f"times must end before the neurons outgrow float64, got {times[-1]:g} ({path.message})")
     state = path.y.T.reshape(len(times), n, d + 2)
     return Neurons(state[..., :d], state[..., d], state[..., d + 1])
+
+
+def _drift(drift: np.ndarray | float, n: int, d: int) -> np.ndarray:
+    try:
+        drift = np.broadcast_to(np.asarray(drift, dtype=float), (n, d - 1))
+    except (TypeError, ValueError):
+        raise InputError(f"drift must be a number or an array ({n}, {d - 1}), got {drift!r}") from None
+    if not np.isfinite(drift).all():
+        raise InputError("drift must hold finite numbers")
+    return drift
 
 
 def predict(stripe: Stripe, start: Neurons, x: np.ndarray, y: np.ndarray, times: np.ndarray) -> Neurons:
@@ -87,10 +104,12 @@ def predict(stripe: Stripe, start: Neurons, x: np.ndarray, y: np.ndarray, times:
         The neurons at the times, leading axis ``k``.
 
     Raises:
-        InputError: as :func:`follow`.
+        InputError: as :func:`follow` and :meth:`Stripe.noise`.
 
     Source: paper A, Fig. 4a.
     """
+    times = np.asarray(times, dtype=float).reshape(-1)
+    check.arrays(times=("k", times), x=(f"p {stripe.d}", x), y=("p", np.asarray(y, dtype=float)))
     free = follow(stripe, start, times[-1:])
     drift = np.zeros((len(start.b), stripe.d - 1))
     for point, members in attracted(stripe, Neurons(free.omega[0], free.b[0], free.beta[0])):

@@ -11,7 +11,7 @@ Source: paper A, Sec. 3.2.1 and App. C; what departs from its text is said where
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,18 +61,28 @@ class FixedPoint:
     def crossover(self, p: int) -> float:
         """``τ_⊥/τ``, when an amplification started at 1 meets the noise at ``√p``: ``ln √p / (rate - rate_perp)``.
 
+        Raises:
+            InputError: for ``p < 1``, or a fixed point that does not amplify.
+
         Source: paper A, Sec. 3.2.1 and its footnote 3 (``τ_⊥ ~ τ* log p``).
         """
+        check.integer(1, p=p)
+        if not self.rate > self.rate_perp:
+            raise InputError(f"the fixed point at z = {self.z:.4g} does not amplify: it has no crossover")
         return 0.5 * math.log(p) / (self.rate - self.rate_perp)
 
     def fitting_time(self, alpha: float) -> float:
         """``t*/τ`` for ``α → 0`` up to a constant: ``ln(1/α)/(2 rate)``.
+
+        Raises:
+            InputError: for ``α`` outside ``(0, 1]``.
 
         The predictor is quadratic in weights that grow as ``e^(t/τ*)``, hence the 2; paper A writes ``e^(t*/τ) α ~ 1``.
 
         Source: paper A, Sec. 2.5.
         """
         check.positive(alpha=alpha)
+        check.between(0, 1, alpha=alpha)
         return -math.log(alpha) / (2 * self.rate)
 
 
@@ -80,17 +90,20 @@ class Stripe:
     """Labels that change sign at each of the ``interfaces`` along ``x_1``, +1 before the first, in dimension ``d``.
 
     Raises:
-        InputError: for interfaces that do not increase, none (a constant label function), or ``d < 1``.
+        InputError: for interfaces that do not increase, none (a constant label function), some beyond 1e6, or ``d``
+            outside 1 to 10^9.
 
     Source: paper A, Sec. 3 and App. C.
     """
 
     def __init__(self, interfaces: Sequence[float], d: int) -> None:
-        interfaces = list(interfaces)
-        if not interfaces:
+        check.integer(1, d=d)
+        check.whole(1, 10**9, d=d)
+        interfaces = list(interfaces) if isinstance(interfaces, Collection) else interfaces
+        if not check.is_number(interfaces) and not interfaces:
             raise InputError("interfaces must hold at least one position: without any the label function is constant")
         check.increasing(interfaces=interfaces)
-        check.integer(1, d=d)
+        check.between(-1e6, 1e6, **{f"interfaces[{i}]": at for i, at in enumerate(interfaces)})
         self.interfaces, self.d = np.array(interfaces, dtype=float), d
         self.jumps = 2.0 * (-1.0) ** np.arange(len(interfaces))  # of -y at each interface
 
@@ -155,9 +168,13 @@ class Stripe:
         Returns:
             ``(..., d - 1)``, components of variance 1.
 
+        Raises:
+            InputError: for what is no number, or shapes that do not fit.
+
         Source: paper A, Eq. 8 and App. C.3.
         """
-        x, y = np.asarray(x), np.asarray(y)
+        x, y = np.asarray(x), np.asarray(y, dtype=float)
+        check.arrays(x=(f"... p {self.d}", x), y=("... p", y))
         weight = y * (point.sign * (x[..., 0] - point.z) > 0)
         total = (weight[..., None] * x[..., 1:]).sum(-2)
         return total / np.sqrt(x.shape[-2] * self.d_perp(point.z, point.sign))

@@ -37,7 +37,8 @@ def compare(
 
     Source: beyond paper C; Hanin and Nica 2020 for the ratio that matters, depth over width.
     """
-    check.arrays(x=("n d", x), y=("n 1", y))
+    check.arrays(x=("n d", x))
+    check.arrays(y=(f"{len(x)} 1", y))
     check.integer(1, depth=depth, width=width)
     check.integer(0, steps=steps)
     _needs_pairs(x)

@@ -80,7 +80,9 @@ def flow(
     """
     loss = losses.pick(loss)
     check.positive(alpha=alpha)
+    check.between(1e-200, 1e200, alpha=alpha)
     check.within(0, 1, tolerance=tolerance)
+    check.one_of(("auto", torch.float32, torch.float64), dtype=dtype)
     _check_task(network, task)
     kind = {"dtype": precision(alpha, tolerance) if dtype == "auto" else dtype, "device": devices.pick(device)}
     count = len(network.omega)
@@ -105,7 +107,10 @@ def precision(alpha: float, tolerance: float) -> torch.dtype:
 def _check_task(network: Network, task: Task) -> None:
     """One line for data that cannot be flowed on."""
     x, y = task.x, task.y
-    if y.shape[-1] < 2 or x.shape[-2] != y.shape[-1]:
+    for name, weights in (("omega", network.omega), ("b", network.b), ("beta", network.beta)):
+        if not bool(torch.isfinite(weights).all()):
+            raise InputError(f"the network's {name} holds NaN or infinite values")
+    if y.ndim < 1 or x.ndim not in (2, 3) or y.shape[-1] < 2 or x.shape[-2] != y.shape[-1]:
         raise InputError(
             f"a flow needs at least 2 points and a label for each, got x {tuple(x.shape)}, y {tuple(y.shape)}"
         )
@@ -315,9 +320,10 @@ def run(
         wall: seconds of wall time, after which the partial trajectory is returned and marked.
 
     Raises:
-        InputError: for a wall limit or a spacing that makes no sense.
+        InputError: for a wall limit, a spacing or a time that makes no sense.
     """
     check.at_least(1.0, spacing=spacing)
+    check.positive(**{f"times[{i}]": time for i, time in enumerate(times)})
     if wall is not None:
         check.positive(wall=wall)
     begun = clock.monotonic()

@@ -24,6 +24,7 @@ from regimes.kernels import parabolic
 
 WARM_UP = 150  # layers after which every angle is below 0.06, where the series of ``parabolic`` hold to round-off
 DEEPEST = 10**15  # whole numbers beyond are not exact in float64
+ROUNDING = 1e-9  # by which an angle may exceed π
 SMALL = 0.3  # below, sin phi - phi cos phi is summed as a series: the difference would cancel
 
 
@@ -122,7 +123,7 @@ def offset(phi: Tensor) -> Tensor:
 def needs_angles(phi: Tensor) -> None:
     """Raises :class:`InputError` unless ``phi`` holds float64 angles in ``[0, π]``."""
     check.arrays(phi=("...", phi))
-    if phi.dtype != torch.float64 or not (float(phi.min()) >= 0 and float(phi.max()) <= math.pi):
+    if phi.dtype != torch.float64 or not (float(phi.min()) >= 0 and float(phi.max()) <= math.pi + ROUNDING):
         raise InputError(
             f"phi must hold float64 angles from 0 to π, got {phi.dtype}, {float(phi.min()):g} to {float(phi.max()):g}"
         )

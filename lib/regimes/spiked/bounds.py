@@ -12,7 +12,8 @@ import numpy as np
 from scipy import optimize
 
 from regimes import check
-from regimes.spiked.channel import Channel, channel
+from regimes.check import InputError
+from regimes.spiked.channel import STRONGEST, Channel, channel, needs_alignment
 from regimes.spiked.functions import Function, function, hermite
 
 
@@ -67,7 +68,12 @@ def bounds(
 
 
 def project(w: np.ndarray, h: np.ndarray, basis: np.ndarray) -> tuple[float, np.ndarray]:
-    """Squared distance from ``h (K,)`` to the span of ``basis (J, K)`` under the weights, and the nearest function."""
+    """Squared distance from ``h (K,)`` to the span of ``basis (J, K)`` under the weights, and the nearest function.
+
+    Raises:
+        InputError: for shapes that do not fit, or what is no number.
+    """
+    check.arrays(w=("K", w), h=("K", h), basis=("J K", basis))
     root = np.sqrt(w)
     coefficients = np.linalg.lstsq((basis * root).T, h * root, rcond=1e-12)[0]
     nearest = coefficients @ basis
@@ -77,7 +83,14 @@ def project(w: np.ndarray, h: np.ndarray, basis: np.ndarray) -> tuple[float, np.
 def letters_bound(
     activation: str | Function, target: str | Function, *, r: float, values: Sequence[float], c: Sequence[float]
 ) -> float:
-    """Lower bound for a readout drawn from a vocabulary: the span of all letters' ``kappa0`` and ``k kappa1``."""
+    """Lower bound for a readout drawn from a vocabulary: the span of all letters' ``kappa0`` and ``k kappa1``.
+
+    Raises:
+        InputError: for letters and bulk variances that are not as many, at least one, or numbers that make no sense.
+    """
+    if len(values) != len(c) or not len(values):
+        raise InputError(f"values and c must be as many, at least one, got {list(values)} and {list(c)}")
+    check.number(r=r, **{f"values[{i}]": u for i, u in enumerate(values)})
     activation, target = function(activation, "activation"), function(target, "target")
     strongest = r * max(map(abs, values))
     maps = [channel(activation, target, r=r * u, c=cj, gamma=1.0, resolve=strongest) for u, cj in zip(values, c)]
@@ -89,11 +102,16 @@ def letters_bound(
 def best_step(activation: str | Function, target: str | Function, *, bound: str = "upper", most: float = 8.0) -> tuple:
     """Spike strength ``r`` in ``(0, most]`` that minimises a bound at ``gamma = c = 1``, and the bound there.
 
-    Divide by ``h1 |h1*|`` for the step size. Found on a grid, then refined.
+    Divide by ``h1 |h1*|`` for the step size. Found on a grid, then refined; where it lies at an end of the interval,
+    the bound falls beyond.
+
+    Raises:
+        InputError: for an unknown bound, or ``most`` that is not positive or beyond 1e4.
 
     Source: paper E, Eqs. 28, 31.
     """
     check.positive(most=most)
+    check.between(1e-6, STRONGEST, most=most)
     check.one_of(("upper", "lower"), bound=bound)
 
     def value(r: float) -> float:
@@ -122,9 +140,15 @@ def learned_function(e: Channel, t: np.ndarray, *, gamma: float, m: float, zeta:
     """Mean of the learned function given ``theta·x = t``, by interpolation on the channel's nodes.
 
     ``k = gamma t + sqrt(1 - gamma^2) u`` and ``s = sqrt(1 - gamma^2) t - gamma u`` with ``u`` normal.
+
+    Raises:
+        InputError: for ``t`` that is no array of numbers ``(n,)``, ``|gamma| > 1``, or overlaps that are no numbers.
     """
     from regimes import gaussian
 
+    needs_alignment(gamma)
+    check.number(m=m, zeta=zeta, psi=psi)
+    check.arrays(t=("n", t))
     u, w = gaussian.trapezoid(120)
     across = np.sqrt(max(0.0, 1 - gamma**2))
     k = gamma * t[:, None] + across * u

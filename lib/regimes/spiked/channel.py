@@ -11,7 +11,11 @@ import numpy as np
 
 from regimes import check, gaussian
 from regimes.check import InputError
-from regimes.spiked.functions import Function, function, hermite, odd
+from regimes.spiked.functions import Function, function, hermite, needs_slope, odd
+
+STRONGEST = 1e4  # spike that the nodes resolve: 66 of them a unit of it
+WIDEST = 1e8  # bulk variance, whose root gaussian.WIDEST bounds
+PANEL = 1.6  # length of a panel times the spike: twice the distance of the features' poles, at which 16 nodes are exact
 
 
 @dataclass(frozen=True)
@@ -39,18 +43,22 @@ def equivalent(
         noise: variance of the label noise in the first batch.
 
     Raises:
-        InputError: for an activation that is not odd, a target without second moment, negative numbers.
+        InputError: for an activation that is not odd or jumps, a target without second moment, negative numbers.
 
     Source: paper E, Eqs. 9–12.
     """
     activation, target = function(activation, "activation"), function(target, "target")
     odd(activation)
-    if alpha0 != np.inf:
-        check.at_least(0, alpha0=alpha0)
-    check.at_least(0, step=step, noise=noise)
+    needs_slope(activation)
+    if not check.is_number(alpha0) and alpha0 != np.inf:
+        raise InputError(f"alpha0 must be a number of at least 0, or infinite, got {alpha0!r}")
+    check.at_least(0, alpha0=0 if alpha0 == np.inf else alpha0)
+    check.between(0, 1e50, step=step, noise=noise)
     h = hermite(activation, target)
     if alpha0 == 0 or step == 0:
         return Spiked(1.0, 0.0, 0.0)
+    if alpha0 < 1e-50:
+        raise InputError(f"alpha0 must be 0, or at least 1e-50 (less than a sample), got {alpha0!r}")
     scatter = (h.t2 + noise) / alpha0
     length = np.sqrt(h.t1**2 + scatter)
     if length == 0:
@@ -107,10 +115,12 @@ def channel(
     """The conditional map of one setting (``B = 1``), on nodes that resolve the spike strength ``resolve`` (``r``).
 
     Raises:
-        InputError: for ``c <= 0``, ``|gamma| > 1`` or a negative noise.
+        InputError: for ``c <= 0``, ``|gamma| > 1``, a negative noise, a spike beyond 1e4, or what is no number.
     """
-    check.positive(c=c)
-    check.at_least(0, noise=noise)
+    check.between(1e-50, WIDEST, c=c)
+    check.between(0, 1e50, noise=noise)
+    check.between(-STRONGEST, STRONGEST, r=r, resolve=r if resolve is None else resolve)
+    check.between(-1e50, 1e50, bias=bias)
     needs_alignment(gamma)
     k, weight = _nodes(target, r if resolve is None else resolve, gamma)
     kappa = feature_moments(activation, r * k + bias, c)
@@ -133,6 +143,7 @@ def stack(channels: list[Channel]) -> Channel:
 
 def feature_moments(activation: Function, shift: np.ndarray, c: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """``kappa0``, ``kappa1``, ``kappa_*^2`` at the arguments ``shift + sqrt(c) z``; same shape as ``shift``."""
+    check.between(1e-50, WIDEST, c=c)
     first, slope, second = gaussian.moments(activation.array, shift, np.sqrt(c), breaks=activation.breaks)
     # what is left of the variance is a difference of near-equal numbers where σ saturates
     return first, slope / np.sqrt(c), np.maximum(second - first**2 - slope**2, 0.0)
@@ -150,4 +161,5 @@ def _nodes(target: Function, r: float, gamma: float) -> tuple:
     if not target.breaks or abs(gamma) < 0.99:
         # 1/(1 + V(k)) has poles pi/(4 r) from the real axis: where the features saturate, V falls as exp(-4 r k)
         return gaussian.trapezoid(2 * max(60, int(33 * abs(r)) + 1))
-    return gaussian.rule([b / gamma for b in target.breaks], [spread / abs(gamma)] * len(target.breaks))
+    step = min(0.5, PANEL / max(abs(r), 1e-300))
+    return gaussian.rule([b / gamma for b in target.breaks], [spread / abs(gamma)] * len(target.breaks), step=step)

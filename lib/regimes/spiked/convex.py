@@ -12,6 +12,7 @@ import numpy as np
 from scipy import special
 
 from regimes import check, gaussian
+from regimes.check import InputError
 from regimes.spiked import theory
 from regimes.spiked.channel import channel, feature_moments
 from regimes.spiked.functions import Function, function, odd
@@ -55,7 +56,7 @@ def huber(delta: float) -> Loss:
     Raises:
         InputError: for ``delta <= 0``.
     """
-    if delta != np.inf:
+    if not (isinstance(delta, float) and delta == np.inf):
         check.positive(delta=delta)
 
     def moments(y: np.ndarray, mean: np.ndarray, spread: np.ndarray, V: np.ndarray) -> tuple:
@@ -168,6 +169,11 @@ def solve(
     activation, target = function(activation, "activation"), function(target, "target")
     odd(activation, bias)
     check.positive(alpha=alpha, beta=beta, lam=lam)
+    theory.needs_ratios({"alpha": alpha, "beta": beta, "lam": lam, "width": width})
+    if not isinstance(nodes, tuple) or len(nodes) != 2:
+        raise InputError(f"nodes must be two whole numbers, over k and over each panel of s, got {nodes!r}")
+    check.whole(10, 10**4, **{"nodes[0]": nodes[0]})
+    check.whole(4, 10**3, **{"nodes[1]": nodes[1]})
     if loss.labels:
         check.one_of(("sign",), target=target.name)
     ridge = theory.solve(

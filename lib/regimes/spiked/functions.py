@@ -60,13 +60,41 @@ def function(name: str | Function, role: str = "function") -> Function:
     """The function of that name; a :class:`Function` of one's own passes through.
 
     Raises:
-        InputError: for an unknown name, or a function whose second moment under ``N(0, 1)`` is infinite.
+        InputError: for an unknown name, a function whose second moment under ``N(0, 1)`` is infinite, or one that says
+            it is odd and is not.
     """
-    if isinstance(name, str) and name not in FUNCTIONS:
+    if not isinstance(name, Function) and (not isinstance(name, str) or name not in FUNCTIONS):
         raise InputError(f"{role} must be one of {', '.join(FUNCTIONS)}; got {name!r}")
     found = FUNCTIONS[name] if isinstance(name, str) else name
     _needs_second_moment(found, role)
+    _needs_parity(found, role)
     return found
+
+
+def needs_slope(activation: Function) -> None:
+    """Raises :class:`InputError` where ``E σ'`` is not ``E z σ``: a jump, whose part of the gradient autograd drops.
+
+    A gradient step moves the first layer by ``σ'`` of the neurons, so that ``sign`` is not moved at all.
+    """
+    by_parts, by_slope = _mean_slopes(activation)
+    if abs(by_parts - by_slope) > 1e-6 * max(1.0, abs(by_parts)):
+        raise InputError(
+            f"activation {activation.name} jumps: its gradient holds E σ' = {by_slope:.4g} of {by_parts:.4g} = E z σ; "
+            "use a continuous activation for a gradient step"
+        )
+
+
+@functools.lru_cache(maxsize=64)
+def _mean_slopes(f: Function) -> tuple[float, float]:
+    return gaussian.expect(lambda z: z * f.array(z), breaks=f.breaks), gaussian.expect(derivative(f), breaks=f.breaks)
+
+
+def _needs_parity(f: Function, role: str) -> None:
+    x = np.array([0.1, 0.5, 1.0, 2.0, 3.0])
+    if f.odd and not np.allclose(f.array(-x), -f.array(x), rtol=1e-9, atol=1e-12):
+        raise InputError(
+            f"{role} {f.name} says that it is odd, but f(1) = {f.array(x)[2]:g}, f(-1) = {f.array(-x)[2]:g}"
+        )
 
 
 def odd(activation: Function, bias: float | None = None) -> None:

@@ -14,7 +14,7 @@ from regimes import check
 from regimes.check import InputError
 from regimes.spiked.channel import Channel, channel, stack
 from regimes.spiked.functions import Function, function, odd
-from regimes.spiked.theory import NotConverged
+from regimes.spiked.theory import NotConverged, needs_ratios
 
 _TOLERANCE = 1e-12
 _ITERATIONS = 20000
@@ -120,6 +120,9 @@ def solve(
     activation, target = function(activation, "activation"), function(target, "target")
     odd(activation)
     check.positive(alpha=alpha, beta=beta, lam=lam, c=c)
+    needs_ratios({"alpha": alpha, "beta": beta, "lam": lam, "width": width})
+    check.number(r=r, **{f"values[{i}]": u for i, u in enumerate(values)})
+    check.number(**{f"fractions[{i}]": share for i, share in enumerate(fractions)})
     u, pi = np.asarray(values, float), np.asarray(fractions, float)
     if u.shape != pi.shape or u.ndim != 1 or not (pi > 0).all() or abs(pi.sum() - 1) > 1e-9:
         raise InputError(

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from regimes import check
+from regimes.check import InputError
 from regimes.spiked.theory import NotConverged
 
 _TOLERANCE = 1e-9  # gradient norm over the initial one
@@ -21,11 +22,15 @@ def readout(phi: Tensor, y: Tensor, loss: str, lam: float, *, delta: float = 1.0
         delta: where Huber's loss turns linear.
 
     Raises:
-        InputError: for an unknown loss or ``lam <= 0``.
+        InputError: for an unknown loss, ``lam <= 0``, shapes that do not fit, NaN, or labels that are not ±1 for the
+            logistic loss.
         NotConverged: with the gradient's norm.
     """
     check.one_of(_LOSSES, loss=loss)
     check.positive(lam=lam, delta=delta)
+    check.arrays(phi=("S n p", phi), y=("S n", y))
+    if loss == "logistic" and not bool((y.abs() == 1).all()):
+        raise InputError("y must hold labels -1 and +1 for the logistic loss")
     value, slopes = _LOSSES[loss]
     a = torch.zeros(phi.shape[0], phi.shape[2], dtype=phi.dtype, device=phi.device)
     start = None

@@ -15,11 +15,18 @@ from torch import Tensor
 from regimes import check, devices
 from regimes.check import InputError
 from regimes.seeds import draw_seeds
-from regimes.spiked.functions import Function, function, odd, slope
+from regimes.spiked.channel import needs_alignment
+from regimes.spiked.functions import Function, function, needs_slope, odd, slope
 
 
 def draw(seeds: Sequence[int], kind: str, *shape: int, d: int, device: str | torch.device = "cpu") -> Tensor:
-    """Standard normal numbers ``(S, *shape)``, one generator a seed, kind of draw and dimension ``d``."""
+    """Standard normal numbers ``(S, *shape)``, one generator a seed, kind of draw and dimension ``d``.
+
+    Raises:
+        InputError: for seeds that are no whole numbers, none, an unknown kind, or a size below 1.
+    """
+    check.seeds(seeds)
+    check.integer(1, d=d, **{f"shape[{i}]": size for i, size in enumerate(shape)})
     blocks = [np.random.default_rng(seed).standard_normal(shape) for seed in draw_seeds(kind, seeds, size=d)]
     return torch.from_numpy(np.stack(blocks)).to(devices.pick(device))
 
@@ -56,7 +63,16 @@ class Weights:
 
 
 def letters(p: int, values: Sequence[float], fractions: Sequence[float]) -> Tensor:
-    """``p`` letters in blocks, as close to the given fractions as whole neurons allow."""
+    """``p`` letters in blocks, as close to the given fractions as whole neurons allow.
+
+    Raises:
+        InputError: for letters that do not match their fractions, or fractions that are not positive.
+    """
+    check.integer(1, p=p)
+    if len(values) != len(fractions) or not len(values):
+        raise InputError(f"fractions must be one a letter, got {list(fractions)} for {list(values)}")
+    check.number(**{f"values[{i}]": u for i, u in enumerate(values)})
+    check.positive(**{f"fractions[{i}]": share for i, share in enumerate(fractions)})
     ends = np.rint(np.cumsum(fractions) / sum(fractions) * p).astype(int)
     return torch.from_numpy(np.repeat(np.asarray(values, float), np.diff(ends, prepend=0)))
 
@@ -92,15 +108,18 @@ def one_step(
         device: where to compute.
 
     Raises:
-        InputError: for sizes below 1, an activation that is not odd, a target without second moment.
+        InputError: for sizes below 1, an activation that is not odd or jumps, a target without second moment, or
+            letters that are not one a neuron.
 
     Source: paper E, Eqs. 1–3, 33–36.
     """
     activation, target = function(activation, "activation"), function(target, "target")
     odd(activation)
+    needs_slope(activation)
     check.integer(1, d=d, p=p)
     check.integer(0, n0=n0)
-    check.at_least(0, step=step, noise=noise)
+    check.between(0, 1e50, step=step, noise=noise)
+    _needs_letters(u, p)
     theta = unit(draw(seeds, "direction", d, d=d, device=device))
     w0 = unit(draw(seeds, "weights", p, d, d=d, device=device))
     u = (torch.ones(p, dtype=w0.dtype) if u is None else u).to(w0).expand(len(seeds), p)
@@ -148,9 +167,17 @@ def spiked_features(
         rows: ``"sphere"`` (norm ``sqrt(c)``), ``"gauss"`` (entries ``N(0, c/d)``), ``"orthogonal"`` (``p <= d``).
         device: where to compute.
 
+    Raises:
+        InputError: for sizes that make no sense, ``|gamma| > 1``, a bulk that is not positive, a spike that is no
+            number, letters that are not one a neuron, or an unknown kind of rows.
+
     Source: paper E, Definition 3.1, Eq. 133.
     """
     check.integer(2, d=d)
+    check.between(-1e50, 1e50, r=r)
+    needs_alignment(gamma)
+    _needs_letters(u, p)
+    _needs_variances(c, p)
     check.integer(1, p=p)
     check.one_of(("sphere", "gauss", "orthogonal"), rows=rows)
     if rows == "orthogonal" and p > d:
@@ -169,29 +196,64 @@ def spiked_features(
     return Weights(bulk + r * u[..., None] * v[:, None, :], theta, v, u, strength)
 
 
+def _needs_letters(u: Tensor | None, p: int) -> None:
+    if u is not None:
+        check.arrays(u=(str(p), u))
+
+
+def _needs_variances(c: float | Tensor, p: int) -> None:
+    """A positive number, or one a row."""
+    if isinstance(c, Tensor) and c.ndim:
+        check.arrays(c=(str(p), c))
+        c = float(c.min())
+    check.positive(c=c)
+    check.between(1e-50, 1e50, c=c)
+
+
 def labels(target: Function, x: Tensor, theta: Tensor) -> Tensor:
     """``σ*(theta·x)``: ``(S, n)`` from ``(S, n, d)``."""
     return target.tensor((x @ theta[..., None]).squeeze(-1))
 
 
 def features(activation: Function, weights: Weights, x: Tensor, bias: float = 0.0) -> Tensor:
-    """``σ(W x + b) / sqrt(p)``: ``(S, n, p)``; the readout ``a`` multiplies it."""
+    """``σ(W x + b) / sqrt(p)``: ``(S, n, p)``; the readout ``a`` multiplies it.
+
+    Raises:
+        InputError: for inputs that are not ``(S, n, d)`` of the weights, NaN, or a bias that is no number.
+    """
+    check.arrays(w=("S p d", weights.w), x=("S n d", x))
+    check.number(bias=bias)
     z = x @ weights.w.mT
     return activation.tensor(z + bias if bias else z) / weights.w.shape[1] ** 0.5
 
 
 def ridge(phi: Tensor, y: Tensor, lam: float) -> Tensor:
-    """``argmin_a |y - phi a|^2 + lam |a|^2`` by Cholesky in the smaller dimension: ``(S, p)``."""
+    """``argmin_a |y - phi a|^2 + lam |a|^2`` by Cholesky in the smaller dimension: ``(S, p)``.
+
+    Raises:
+        InputError: for shapes that do not fit, NaN, ``lam <= 0``, or one too small beside the features' rounding.
+    """
+    check.arrays(phi=("S n p", phi), y=("S n", y))
+    check.positive(lam=lam)
     n, p = phi.shape[-2:]
     gram = phi.mT @ phi if p <= n else phi @ phi.mT
     gram.diagonal(dim1=-2, dim2=-1).add_(lam)
     right = (phi.mT @ y[..., None]) if p <= n else y[..., None]
-    solved = torch.cholesky_solve(right, torch.linalg.cholesky(gram))
+    factor, failed = torch.linalg.cholesky_ex(gram)
+    if bool(failed.any()):
+        raise InputError(f"lam must be above the rounding of the features' covariance, got {lam!r}")
+    solved = torch.cholesky_solve(right, factor)
     return (solved if p <= n else phi.mT @ solved).squeeze(-1)
 
 
 def second_batch(target: Function, weights: Weights, n: int, seeds: Sequence[int], noise: float = 0.0) -> tuple:
-    """A fresh training set ``x (S, n, d)``, ``y (S, n)``; smaller ``n`` give its first rows."""
+    """A fresh training set ``x (S, n, d)``, ``y (S, n)``; smaller ``n`` give its first rows.
+
+    Raises:
+        InputError: for seeds that are not one a realisation of the weights, a size below 1, or a negative noise.
+    """
+    check.seeds(seeds, count=len(weights.w))
+    check.between(0, 1e50, noise=noise)
     d, device = weights.w.shape[-1], weights.w.device
     x = draw(seeds, "train", n, d, d=d, device=device)
     return x, labels(target, x, weights.theta) + noise**0.5 * draw(seeds, "noise", n, d=d, device=device)
@@ -201,7 +263,12 @@ def test_set(target: Function, weights: Weights, seeds: Sequence[int], size: int
     """Fresh points and clean labels, with ``theta·x`` stratified: one point in each of ``size`` equal quantiles.
 
     The test error's mean is unchanged; what the tails of the target add to its variance is gone.
+
+    Raises:
+        InputError: for seeds that are not one a realisation of the weights, or a size below 1.
     """
+    check.seeds(seeds, count=len(weights.w))
+    check.integer(1, size=size)
     d = weights.w.shape[-1]
     x = draw(seeds, "test", size, d, d=d, device=weights.w.device)
     along = (x @ weights.theta[..., None]).squeeze(-1)
@@ -215,8 +282,12 @@ def test_set(target: Function, weights: Weights, seeds: Sequence[int], size: int
 def overlaps(weights: Weights, a: Tensor) -> dict[str, Tensor]:
     """The order parameters ``m, zeta, psi, q1, q2`` of a readout ``a (S, p)``, each ``(S,)``.
 
+    Raises:
+        InputError: for a readout of another shape, or that is no number.
+
     Source: paper E, Eq. 17.
     """
+    check.arrays(w=("S p d", weights.w), a=("S p", a))
     p = a.shape[-1]
     gamma = (weights.v * weights.theta).sum(-1, keepdim=True)
     across = weights.theta - gamma * weights.v
@@ -250,16 +321,19 @@ def learning_curve(
         For each ``alpha``: ``test_error`` (clean labels), ``train_error`` and the overlaps, each ``(S,)``.
 
     Raises:
-        InputError: for ``alpha <= 0`` or ``lam <= 0``.
+        InputError: for no ``alpha``, one that is not positive, ``lam <= 0``, or seeds that are not one a realisation of
+            the weights.
 
     Source: paper E, Eqs. 4, 5.
     """
-    for alpha in alphas:
-        check.positive(alpha=alpha)
-    check.positive(lam=lam)
+    check.positive(lam=lam, **{f"alphas[{i}]": alpha for i, alpha in enumerate(alphas)})
+    check.integer(1, **{"number of alphas": len(alphas)}, test_points=test_points)
+    check.between(0, 1e50, noise=noise)
+    check.number(bias=bias)
+    check.seeds(seeds, count=len(weights.w))
     activation, target = function(activation, "activation"), function(target, "target")
     d = weights.w.shape[-1]
-    x, y = second_batch(target, weights, max(round(a * d) for a in alphas), seeds, noise)
+    x, y = second_batch(target, weights, max(1, *(round(a * d) for a in alphas)), seeds, noise)
     phi = features(activation, weights, x, bias)
     x_test, y_test = test_set(target, weights, seeds, test_points)
     phi_test = features(activation, weights, x_test, bias)

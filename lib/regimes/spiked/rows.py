@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from regimes import check, gaussian
+from regimes.check import InputError
 from regimes.spiked.channel import Channel, channel
-from regimes.spiked.functions import Function, derivative, function, hermite
-from regimes.spiked.theory import NotConverged
+from regimes.spiked.functions import Function, derivative, function, hermite, needs_slope, odd
+from regimes.spiked.theory import NotConverged, needs_ratios
 
 _TOLERANCE = 1e-11
 _ITERATIONS = 300
@@ -120,17 +121,27 @@ def predict(
             batch's own ``c``, ``r``, ``gamma``.
 
     Raises:
-        InputError: for numbers that make no sense.
+        InputError: for numbers that make no sense, an activation that is not odd or jumps, a batch whose shapes do not
+            fit, or a target direction that is not of unit norm.
         NotConverged: with the state.
 
     Source: Sec. 3.1 of paper E names the approximation; this correction is ours.
     """
     activation, target = function(activation, "activation"), function(target, "target")
+    odd(activation)
+    needs_slope(activation)
     check.positive(alpha=alpha, beta=beta, lam=lam)
+    needs_ratios({"alpha": alpha, "beta": beta, "lam": lam, "width": np.inf})
+    check.positive(step=step)
+    check.arrays(x0=("n0 d", x0), y0=("n0", y0), theta=("d", theta))
+    if abs(np.linalg.norm(theta) - 1) > 1e-9:
+        raise InputError(f"theta must have unit norm, got {np.linalg.norm(theta):.6g}")
     n0, d = x0.shape
     h = hermite(activation, target)
     spike = step * h.h1 / n0 * (y0 @ x0)
     r = float(np.linalg.norm(spike))
+    if not r > 0:
+        raise InputError("the first batch leaves no spike: its labels do not correlate with its inputs")
     v = spike / r
     gamma = float(np.clip(theta @ v, -1, 1))
     covariance = np.eye(d) + step**2 * h.h1_check * d / n0**2 * (x0.T * y0**2) @ x0
@@ -165,7 +176,8 @@ def predict_features(
     """
     activation, target = function(activation, "activation"), function(target, "target")
     check.positive(alpha=alpha, beta=beta, lam=lam)
-    check.at_least(0, spread=spread)
+    needs_ratios({"alpha": alpha, "beta": beta, "lam": lam, "width": width})
+    check.between(0, 1e50, spread=spread)
     e = _channel(activation, target, r=r, c=c, gamma=gamma)
     bulk = Bulk(np.array([c]), np.array([[0.0, 0.0, 1.0]]), np.diag([c, spread, 0.0]), beta)
     means = np.stack([e.kappa0[0], e.k[0] * e.kappa1[0], _bend(activation, r * e.k[0], c)])

@@ -9,9 +9,12 @@ import numpy as np
 from scipy import optimize
 
 from regimes import check
+from regimes.check import InputError
 from regimes.spiked.channel import Channel, channel
 from regimes.spiked.functions import Function, function
-from regimes.spiked.theory import NotConverged
+from regimes.spiked.theory import NotConverged, needs_ratios
+
+DOWN = 0.95  # steps of the search for the outlier
 
 
 def stieltjes(e: Channel, z: np.ndarray, *, alpha: float, beta: float, c: float) -> np.ndarray:
@@ -28,11 +31,16 @@ def stieltjes(e: Channel, z: np.ndarray, *, alpha: float, beta: float, c: float)
         c: bulk variance.
 
     Raises:
+        InputError: for ratios that are not positive, no point, or one that is no number or in the lower half plane.
         NotConverged: with the state at the worst point.
 
     Source: paper E, Eqs. 189, 190.
     """
+    needs_ratios({"alpha": alpha, "beta": beta, "lam": 1.0, "width": np.inf})
+    check.positive(c=c)
     z = np.asarray(z, dtype=complex)
+    if z.ndim != 1 or not len(z) or not np.isfinite(z).all() or (z.imag < 0).any():
+        raise InputError(f"z must hold points (n,) with imaginary parts of at least 0, got {z!r}")
     far = 10 * (1 + np.abs(z).max())
     V = np.stack([-c / (z + 1j * far), -1 / (z + 1j * far)])
     heights = np.geomspace(far, 1e-3, 24)
@@ -102,12 +110,15 @@ def density(
         height: distance from the real axis; the density is smoothed over that width.
 
     Raises:
-        InputError: for ratios that are not positive.
+        InputError: for ratios or positions that are not positive.
     """
     check.positive(alpha=alpha, beta=beta, c=c, height=height)
+    x = np.asarray(x, dtype=float)
+    if x.ndim != 1 or not len(x) or not np.isfinite(x).all() or not (x > 0).all():
+        raise InputError(f"x must hold positions (n,) above 0, got {x!r}")
     activation = function(activation, "activation")
     e = channel(activation, function("identity"), r=r, c=c, gamma=1.0)
-    return stieltjes(e, np.asarray(x) + 1j * height, alpha=alpha, beta=beta, c=c)[1].imag / np.pi
+    return stieltjes(e, x + 1j * height, alpha=alpha, beta=beta, c=c)[1].imag / np.pi
 
 
 def outlier(activation: str | Function, *, alpha: float, beta: float, r: float, p: float, c: float = 1.0) -> float:
@@ -116,11 +127,13 @@ def outlier(activation: str | Function, *, alpha: float, beta: float, r: float, 
     To leading order it is ``n E kappa0^2``, the population's.
 
     Raises:
+        InputError: for ratios that are not positive.
         NotConverged: if no root lies above the bulk (the spike is too weak to leave it).
 
     Source: paper E, Eq. 191; the determinant is ours.
     """
     check.positive(alpha=alpha, beta=beta, c=c, p=p)
+    needs_ratios({"alpha": alpha, "beta": beta, "lam": 1.0, "width": p})
     e = channel(function(activation, "activation"), function("identity"), r=r, c=c, gamma=1.0)
     guess = p * alpha / beta * float(e.mean(e.kappa0**2)[0])
 
@@ -131,9 +144,14 @@ def outlier(activation: str | Function, *, alpha: float, beta: float, r: float, 
         Q = alpha / beta * (f * over) @ f.T
         return float(np.linalg.det(np.eye(2) + np.diag([p * V[1], beta * c * V[1]]) @ Q))
 
-    low, high = 0.7 * guess, 1.5 * guess + 10
-    if determinant(low) * determinant(high) > 0:
-        raise NotConverged(f"no isolated eigenvalue between {low:.4g} and {high:.4g}: the spike r={r:g} is in the bulk")
+    top = low = high = 1.5 * guess + 10
+    try:
+        while determinant(low) > 0:  # downwards from where there is none, until the root or the bulk
+            low, high = DOWN * low, low
+    except NotConverged:
+        raise NotConverged(
+            f"no isolated eigenvalue between {low:.4g} and {top:.4g}: the spike r={r:g} is in the bulk"
+        ) from None
     return float(optimize.brentq(determinant, low, high, xtol=1e-8 * high))
 
 

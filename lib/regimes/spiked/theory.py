@@ -6,7 +6,9 @@ overlaps ``(m, zeta)``, a linear system for the norms ``(q1, q2)``. The matrix o
 first, so that it comes for nothing. Everything is vectorised over settings.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -124,9 +126,9 @@ def solve(
     odd(activation, bias)
     names = ("alpha", "beta", "lam", "r", "c", "gamma", "noise", "bias", "width")
     numbers = (alpha, beta, lam, r, c, gamma, noise, 0.0 if bias is None else bias, width)
-    given = np.broadcast_arrays(*(np.asarray(number, float) for number in numbers))
+    given = _settings(names, numbers)
     flat = {name: array.reshape(-1) for name, array in zip(names, given)}
-    _needs_ratios(flat)
+    needs_ratios(flat)
     maps, which = _channels(activation, target, flat)
     parts = []
     for start in range(0, given[0].size, _BATCH):
@@ -137,12 +139,30 @@ def solve(
     return Solution(**{name: values.reshape(given[0].shape)[()] for name, values in fields.items()})
 
 
-def _needs_ratios(flat: dict[str, np.ndarray]) -> None:
+def _settings(names: tuple[str, ...], numbers: tuple) -> list[np.ndarray]:
+    """The numbers as arrays of one shape; one line for what is no number, or shapes that do not fit."""
+    try:
+        given = np.broadcast_arrays(*(np.asarray(number, float) for number in numbers))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{', '.join(names)} must be numbers, or arrays that broadcast: {error}") from None
+    if not given[0].size:
+        raise InputError(f"{', '.join(names)} must hold at least one setting, got an empty array")
+    return given
+
+
+def needs_ratios(given: Mapping[str, Any]) -> None:
+    """Raises ``InputError`` for ``alpha``, ``beta``, ``lam`` outside ``[1e-50, 1e50]`` or a ``width`` not above 0.
+
+    Beyond, products of the order parameters leave float64.
+    """
     for name in ("alpha", "beta", "lam"):
-        for value in np.unique(flat[name]):
-            check.positive(**{name: float(value)})
-    if not (flat["width"] > 0).all():
-        raise InputError("width must be above 0, or infinite for the limit")
+        for value in np.unique(given[name]) if isinstance(given[name], np.ndarray) else [given[name]]:
+            check.positive(**{name: value})
+            check.between(1e-50, 1e50, **{name: value})
+    if not (isinstance(given["width"], np.ndarray) or check.is_number(given["width"]) or given["width"] == np.inf):
+        raise InputError(f"width must be above 0, or infinite for the limit, got {given['width']!r}")
+    if not np.all((given["width"] == np.inf) | ((1e-3 <= given["width"]) & (given["width"] <= 1e50))):
+        raise InputError(f"width must be a number of neurons, or infinite for the limit, got {given['width']!r}")
 
 
 def _channels(activation: Function, target: Function, flat: dict[str, np.ndarray]) -> tuple[Channel, np.ndarray]:

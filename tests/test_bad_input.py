@@ -1,0 +1,400 @@
+"""What a reader may hand in by mistake gets one line that says what is wrong; legal extremes get the right value."""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from regimes import compression, datasets, flow, frozen, gaussian, learning_curves, losses, nets, tasks
+from regimes.check import InputError
+from regimes.compression import Stripe, neuron
+from regimes.depth import definition, embedding, features, finite, logistic, pairs, rate, regression, spectrum
+from regimes.descend import descend
+from regimes.fully_connected import fully_connected, tangent_kernel
+from regimes.kernels import deep_relu, infinite, infinite_diagonal, infinite_ntk, ntk, parabolic, wide_one_hidden_ntk
+from regimes.spiked import bounds, channel, convex, letters, minimise, network, rows, theory
+from regimes.spiked import spectrum as eigenvalues
+from regimes.spiked.functions import FUNCTIONS, Function, function
+
+NAN, INF = math.nan, math.inf
+
+
+def t(*values, dtype=torch.float64):
+    return torch.tensor(values, dtype=dtype)
+
+
+def normal(*shape, seed=0):
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape))
+
+
+X = normal(6, 4)
+UNIT = X / X.norm(dim=-1, keepdim=True)
+GRAM = infinite_ntk(UNIT, depth=3)
+Y = t(1.0, -1, 1, -1, 1, -1)
+HOLED = X.clone()
+HOLED[0, 0] = NAN
+NETS = nets.one_hidden(4, 20, seeds=[0, 1])
+TASK, TEST = tasks.stripe(8, 4, seed=[0, 1]), tasks.stripe(5, 4, seed=[2, 3])
+STRIPE = Stripe((-0.3, 1.2), 4)
+POINT = STRIPE.attractors()[0]
+NEURONS = neuron.Neurons(normal(5, 4).numpy(), normal(5, seed=1).numpy(), normal(5, seed=2).numpy())
+DEEP = fully_connected([4, 8, 1], seeds=[0, 1])
+ONE = network.one_step("tanh", "sin", d=6, p=5, n0=8, step=1.0, seeds=[0, 1])
+X0, Y0, THETA = ONE.batch[0][0].numpy(), ONE.batch[1][0].numpy(), ONE.theta[0].numpy()
+CHANNEL = channel.channel(FUNCTIONS["tanh"], FUNCTIONS["sin"], r=1.0, c=1.0, gamma=1.0)
+RATIOS = {"alpha": 2.0, "beta": 1.0, "lam": 0.1}
+SETTING = RATIOS | {"r": 1.0}
+LABELS = torch.tensor([0, 1, 2])
+POOL = tasks.Task(normal(20, 5), torch.ones(20), "a pool")
+SQUARE = Function("square", np.square, torch.square)
+
+
+def of(task, **changed):
+    return dataclasses.replace(task, **changed)
+
+
+def spiked(**changed):
+    return network.spiked_features(**{"d": 6, "p": 5, "r": 1.0, "c": 1.0, "gamma": 1.0, "seeds": [0]} | changed)
+
+
+def curve(**changed):
+    return network.learning_curve("tanh", "sin", ONE, **{"alphas": [1.0], "lam": 0.1, "seeds": [0, 1]} | changed)
+
+
+def batch(activation="tanh", **changed):
+    given = RATIOS | {"x0": X0, "y0": Y0, "theta": THETA, "step": 1.0} | changed
+    return rows.predict(activation, "sin", **given)
+
+
+def solved(activation="tanh", target="sin", **changed):
+    return theory.solve(activation, target, **SETTING | changed)
+
+
+def learnt(**changed):
+    given = {"width": 4, "seed": 0, "optimiser": "gd", "parametrisation": "ntk", "steps": 1}
+    return features.learn(torch.eye(4).double(), torch.full((4, 4), 0.25).double(), **given | changed)
+
+
+def step(net=DEEP, x=X, y=Y[:, None], **changed):
+    return next(descend(net, x, y, **{"rate": 0.1} | changed))
+
+
+def moved(x=X, **changed):
+    given = {"depth": 2, "width": 8, "steps": 1, "seeds": [0]} | changed
+    return finite.compare(x, Y[: len(x), None], **given)
+
+
+BAD = {
+    "kernels": [
+        (lambda: infinite_ntk(X, depth=0), "depth must be"),
+        (lambda: infinite_ntk(X, depth=10**308), "depth must be a whole number from 1 to 1e"),
+        (lambda: infinite_ntk(X, depth=torch.tensor([1, 2])), "depth must be a whole number"),
+        (lambda: infinite_ntk(X, depth=3, bias=NAN), "bias must be"),
+        (lambda: infinite_ntk(X[:, :0], depth=3), "x must be float64 points"),
+        (lambda: infinite_ntk(X[:0], depth=3), "x must be float64 points"),
+        (lambda: infinite_ntk(X.float(), depth=3), "x must be float64 points"),
+        (lambda: infinite_ntk(X.tolist(), depth=3), "x must be float64 points"),
+        (lambda: infinite_ntk(HOLED, depth=3), "non-finite"),
+        (lambda: infinite_ntk(X.clone().requires_grad_(), depth=3), "asks for a gradient"),
+        (lambda: infinite_diagonal(X, depth=5000), "beyond the reach"),
+        (lambda: infinite_diagonal(1e200 * X, depth=3), "beyond the reach"),
+        (lambda: infinite_diagonal(HOLED, depth=3), "x must hold finite numbers"),
+        (lambda: infinite_diagonal(X, depth=3, bias=1e200), "bias must be"),
+        (lambda: infinite.of_angle(t(4.0), 3), "phi must hold float64 angles from 0 to π"),
+        (lambda: infinite.of_angle(t(1.0), 0), "depth must be"),
+        (lambda: deep_relu.kernel_of_angle(t(4.0), 3), "phi must hold float64 angles from 0 to π"),
+        (lambda: deep_relu.kernel_of_angle(t(-1.0), 3), "phi must hold float64 angles from 0 to π"),
+        (lambda: deep_relu.kernel_of_angle(t(NAN), 3), "phi must hold finite numbers"),
+        (lambda: deep_relu.kernel_of_angle(1.0, 3), "phi must be an array"),
+        (lambda: deep_relu.along_depth(t(1.0), [3, 2]), "depths must be a strictly increasing"),
+        (lambda: deep_relu.along_depth(t(1.0), []), "depths must be a strictly increasing"),
+        (lambda: deep_relu.offset(t(-1.0)), "phi must hold float64 angles from 0 to π"),
+        (lambda: parabolic.abel(t(3.0)), "phi must lie between 0 and 0.06"),
+        (lambda: parabolic.abel(t(0.0)), "phi must lie between 0 and 0.06"),
+        (lambda: parabolic.jump(t(2.0), t(1.0), 3), "phi must lie between 0 and 0.06"),
+        (lambda: parabolic.jump(t(0.01), t(1.0), -1), "layers must be"),
+        (lambda: ntk(NETS, X.float()), "as the network is"),
+        (lambda: ntk(NETS, HOLED), "x must hold finite numbers"),
+        (lambda: ntk(NETS, X[None].expand(3, -1, -1)), "as the 2 networks take"),
+        (lambda: wide_one_hidden_ntk(HOLED), "x must hold finite numbers"),
+        (lambda: wide_one_hidden_ntk(X[0]), "x must have shape"),
+    ],
+    "depth": [
+        (lambda: definition.kernel(0.5, 0), "depth must be"),
+        (lambda: definition.kernel(0.5, -3), "depth must be"),
+        (lambda: definition.kernel(1.5, 2), "rho must be"),
+        (lambda: definition.expectations(NAN), "rho must be"),
+        (lambda: embedding.stereographic(HOLED), "x must hold finite numbers"),
+        (lambda: features.bigrams(3, 2), "text must be"),
+        (lambda: features.change(X[:1], X[:1]), "before must hold a layer at two or more"),
+        (lambda: features.change(X, X[:, :3]), "after must have shape"),
+        (lambda: features.change(0 * X, X), "not all zero"),
+        (lambda: learnt(optimiser="sgd"), "optimiser must be one of"),
+        (lambda: learnt(parametrisation="mup"), "parametrisation must be one of"),
+        (lambda: learnt(steps=-1), "steps must be"),
+        (lambda: learnt(width=0), "width must be"),
+        (lambda: moved(X[:1]), "two or more points"),
+        (lambda: moved(width=1, seeds=range(5)), "width 1 is too small"),
+        (lambda: finite.off_diagonal(torch.zeros(2, 2).double()), "gram must have a positive diagonal"),
+        (lambda: logistic.eta(t(NAN), 3), "rho must hold finite numbers"),
+        (lambda: pairs.sphere(3, 3, seed=None), "seed must be"),
+        (lambda: pairs.cube(3, 3, seed=0, low=2.0), "low must lie"),
+        (lambda: pairs.needs_sphere(X[:0]), "points must have shape"),
+        (lambda: pairs.needs_distinct(t([1.0, 0], [1 + 1e-13, 9], [1 + 2e-13, 0])), "points 0 and 2 are the same"),
+        (lambda: pairs.largest_correlation(UNIT[:1]), "two or more"),
+        (lambda: pairs.largest_correlation(UNIT, block=0), "block must be"),
+        (lambda: pairs.pair_bound(1, 5, 0.1), "n must be"),
+        (lambda: pairs.pair_bound(9, 5, 0.0), "delta must lie"),
+        (lambda: pairs.pair_bound(9, 5, -0.1), "delta must lie"),
+        (lambda: pairs.chance_of_pair(1, 5, 0.1), "n must be"),
+        (lambda: pairs.closest_quantile(1, 5, 0.5), "n must be"),
+        (lambda: pairs.closest_quantile(9, 0, 0.5), "n0 must be"),
+        (lambda: pairs.closest_quantile(2, 3, 0.99), "chance must be below 0.632 for 2 points"),
+        (lambda: rate.layer_map(0.5), "rho must be an array"),
+        (lambda: rate.layer_map(t(1.5)), "correlations must lie"),
+        (lambda: rate.crossover(t(-1.0)), "u must be"),
+        (lambda: rate.crossover(t(NAN)), "u must be"),
+        (lambda: rate.predicted_excess(t(NAN), 3), "offset must be"),
+        (lambda: regression.one_hot(torch.tensor([10]), 10), "labels must be whole numbers from 0 to 9"),
+        (lambda: regression.macro_f1(torch.eye(3), LABELS + 1, 3), "labels must be whole numbers from 0 to 2"),
+        (lambda: regression.macro_f1(torch.eye(3), LABELS, 4), "predicted must have shape"),
+        (lambda: regression.accuracy(NAN * torch.eye(3), LABELS), "predicted must hold finite numbers"),
+        (lambda: regression.accuracy(torch.eye(3), LABELS[:2]), "predicted must have shape"),
+        (lambda: regression.squared_error(X, X[:, 0]), "y must have shape"),
+        (lambda: regression.predict(GRAM, GRAM, X[:5]), "y must have shape"),
+        (lambda: regression.predict(GRAM, GRAM.float(), X), "cross must be torch.float64"),
+        (lambda: regression.predict(GRAM.triu(), GRAM, X), "gram must be symmetric"),
+        (lambda: regression.predict(GRAM, GRAM, X, time=-1.0), "time must be"),
+        (lambda: spectrum.smallest_of(GRAM[:, :5]), "gram must have shape"),
+        (lambda: spectrum.projector_distance(NAN * GRAM), "gram must hold finite numbers"),
+        (lambda: spectrum.operators(GRAM, GRAM, [-1.0]), "times must be"),
+        (lambda: spectrum.operators(GRAM, GRAM, []), "times must be"),
+        (lambda: spectrum.row_mean_spread(GRAM[:5]), "gram_offsets must have shape"),
+    ],
+    "spiked": [
+        (lambda: function(3, "target"), "target must be one of"),
+        (lambda: function(SQUARE, "activation"), "activation square says that it is odd"),
+        (lambda: channel.equivalent("sign", "sin", alpha0=1.0, step=1.0), "activation sign jumps"),
+        (lambda: channel.equivalent("tanh", "sin", alpha0=NAN, step=1.0), "alpha0 must be"),
+        (lambda: channel.equivalent("tanh", "sin", alpha0=1.0, step=NAN), "step must be"),
+        (lambda: network.one_step("sign", "sin", d=6, p=5, n0=8, step=1.0, seeds=[0]), "activation sign jumps"),
+        (lambda: network.one_step("tanh", "sin", d=6, p=5, n0=8, step=1.0, seeds=[]), "seeds must be"),
+        (lambda: network.one_step("tanh", "sin", d=6, p=5, n0=8, step=1.0, seeds=[0], u=t(1.0)), "u must have shape"),
+        (lambda: spiked(c=-1.0), "c must be a number above 0"),
+        (lambda: spiked(c=t(1.0, 1.0)), "c must have shape"),
+        (lambda: spiked(r=NAN), "r must be"),
+        (lambda: spiked(gamma=2.0), "gamma is the cosine"),
+        (lambda: spiked(seeds=[-1]), "seeds must be"),
+        (lambda: curve(seeds=[0]), "seeds must be 2, one a realisation, got 1"),
+        (lambda: curve(seeds=[0, 1, 2]), "seeds must be 2, one a realisation, got 3"),
+        (lambda: curve(alphas=[]), "number of alphas must be"),
+        (lambda: curve(alphas=[1.0, 0.0]), r"alphas\[1\] must be"),
+        (lambda: curve(bias=NAN), "bias must be"),
+        (lambda: network.ridge(normal(2, 8, 5), normal(2, 7), 0.1), "y must have shape"),
+        (lambda: network.overlaps(ONE, normal(2, 4)), "a must have shape"),
+        (lambda: network.letters(5, [1.0], [0.5, 0.5]), "fractions must be one a letter"),
+        (lambda: network.draw([0], "third", 2), "stream must be one of"),
+        (lambda: minimise.readout(normal(1, 8, 5), normal(1, 8), "logistic", 0.1), "labels -1 and"),
+        (lambda: minimise.readout(normal(1, 8, 5), normal(1, 7), "square", 0.1), "y must have shape"),
+        (lambda: solved(r=NAN), "r must be"),
+        (lambda: solved(r=INF), "r must be"),
+        (lambda: solved(r=1e5), "r must be a number from"),
+        (lambda: solved(lam=1e300), "lam must be a number from"),
+        (lambda: solved(bias=NAN), "bias must be"),
+        (lambda: solved(alpha=[]), "at least one setting"),
+        (lambda: solved(alpha=[1.0, 2.0], beta=[1.0, 2.0, 3.0]), "arrays that broadcast"),
+        (lambda: solved(alpha="many"), "must be numbers"),
+        (lambda: solved(gamma=1.5), "gamma is the cosine"),
+        (lambda: letters.solve("tanh", "sin", **SETTING, width=-5), "width must be"),
+        (lambda: letters.solve("tanh", "sin", **SETTING | {"alpha": np.array([1.0, 2.0])}), "alpha must be"),
+        (lambda: letters.solve("tanh", "sin", **SETTING, values=[NAN]), r"values\[0\] must be"),
+        (lambda: convex.solve("tanh", "sin", convex.square(), **SETTING, nodes=(1, 1)), r"nodes\[0\] must be"),
+        (lambda: convex.solve("tanh", "sin", convex.square(), **SETTING, width=-1.0), "width must be"),
+        (lambda: convex.huber(NAN), "delta must be"),
+        (lambda: batch(theta=3 * THETA), "theta must have unit norm, got 3"),
+        (lambda: batch("relu"), "relu is not odd"),
+        (lambda: batch("sign"), "activation sign jumps"),
+        (lambda: batch(step=0.0), "step must be"),
+        (lambda: batch(x0=X0[:0], y0=Y0[:0]), "x0 must have shape"),
+        (lambda: batch(y0=Y0[:5]), "y0 must have shape"),
+        (lambda: batch(theta=THETA[:5]), "theta must have shape"),
+        (lambda: eigenvalues.density("tanh", [0.0], alpha=1.0, beta=1.0, r=1.0), "above 0"),
+        (lambda: eigenvalues.density("tanh", [-1.0], alpha=1.0, beta=1.0, r=1.0), "above 0"),
+        (lambda: eigenvalues.density("tanh", [], alpha=1.0, beta=1.0, r=1.0), "above 0"),
+        (lambda: eigenvalues.stieltjes(CHANNEL, np.array([1 - 1j]), alpha=1.0, beta=1.0, c=1.0), "imaginary parts"),
+        (
+            lambda: bounds.letters_bound("tanh", "sin", r=1.0, values=[1.0, 2.0], c=[1.0]),
+            "values and c must be as many",
+        ),
+        (lambda: bounds.bounds("tanh", "sin", r=NAN), "r must be"),
+        (lambda: bounds.best_step("tanh", "sin", most=1e300), "most must be"),
+        (lambda: bounds.project(np.ones(2), np.ones(3), np.ones((1, 2))), "h must have shape"),
+    ],
+    "gaussian": [
+        (lambda: gaussian.trapezoid(3), "nodes must be even"),
+        (lambda: gaussian.trapezoid(NAN), "nodes must be even"),
+        (lambda: gaussian.expect(np.sign, breaks=[NAN]), r"breaks\[0\] must be"),
+        (lambda: gaussian.rule((0.0,), (-1.0,)), r"widths\[0\] must be"),
+        (lambda: gaussian.rule(step=0.0), "step must be"),
+        (lambda: gaussian.moments(np.tanh, [0.0], [-1.0]), "std numbers from 0"),
+        (lambda: gaussian.moments(np.tanh, [NAN], [1.0]), "mean must hold finite numbers"),
+    ],
+    "compression": [
+        (lambda: compression.amplification(HOLED, 1), "omega must hold finite numbers"),
+        (lambda: compression.amplification(0 * X, 1), "omega must have an uninformative part"),
+        (lambda: compression.neuron_amplification(X[0], 1), "omega must have shape"),
+        (lambda: compression.neuron_vector(0 * X, Y), "omega must not vanish"),
+        (lambda: compression.sees_data(X, Y, X[:, :3]), "x must have shape"),
+        (lambda: Stripe([-0.3, 1.2], NAN), "d must be"),
+        (lambda: Stripe([1e300], 2), r"interfaces\[0\] must be"),
+        (lambda: Stripe(3, 2), "interfaces must be"),
+        (lambda: STRIPE.noise(X[:, :3].numpy(), Y.numpy(), POINT), "x must have shape"),
+        (lambda: STRIPE.noise(HOLED.numpy(), Y.numpy(), POINT), "x must hold finite numbers"),
+        (lambda: POINT.crossover(0), "p must be"),
+        (lambda: POINT.fitting_time(2.0), "alpha must be a number from 0 to 1"),
+        (lambda: neuron.follow(STRIPE, NEURONS, [NAN]), "times must be"),
+        (lambda: neuron.follow(STRIPE, NEURONS, [1e4]), "outgrow float64"),
+        (lambda: neuron.follow(STRIPE, NEURONS, [1.0], drift=np.ones(2)), "drift must be"),
+        (lambda: neuron.predict(STRIPE, NEURONS, X[:, :3].numpy(), Y.numpy(), [1.0]), "x must have shape"),
+    ],
+    "training": [
+        (lambda: flow.flow(NETS, TASK, alpha=NAN), "alpha must be"),
+        (lambda: flow.flow(NETS, TASK, alpha=1e300), "alpha must be"),
+        (lambda: flow.flow(NETS, TASK, alpha=0.1, dtype=torch.float16), "dtype must be one of"),
+        (lambda: flow.flow(of(NETS, omega=NAN * NETS.omega), TASK, alpha=0.1), "the network's omega holds NaN"),
+        (lambda: flow.flow(NETS, of(TASK, y=TASK.y[0, 0]), alpha=0.1), "at least 2 points"),
+        (lambda: flow.run(flow.flow(NETS, TASK, alpha=0.1), times=[-1.0]), r"times\[0\] must be"),
+        (lambda: flow.satisfied(NAN), "fraction must lie"),
+        (lambda: frozen.fit(NAN * GRAM, Y), "gram holds NaN"),
+        (lambda: frozen.fit(GRAM, Y[:5]), "gram must be"),
+        (lambda: learning_curves.lazy(NETS, of(TASK, x=TASK.x[..., :3]), TEST), "must have shape"),
+        (lambda: learning_curves.wide_lazy(TASK, of(TEST, y=NAN * TEST.y)), "test.y must hold finite numbers"),
+        (lambda: learning_curves.compress(TASK.x, 0, t(1.0, 1.0)), "d_parallel must be"),
+        (lambda: learning_curves.wrong(X, Y), "y must have"),
+        (lambda: learning_curves.tangent_predictor(NETS, TASK.x, X, TEST.x), "c must have shape"),
+        (lambda: tasks.stripe(5, 2, interfaces=[NAN]), "interfaces must be"),
+        (lambda: tasks.stripe(5, 2, seed=None), "seeds must be"),
+        (lambda: tasks.stripe(10**15, 2), "bytes"),
+        (lambda: tasks.rotated(TASK, NAN * torch.eye(4).double()), "turn must hold finite numbers"),
+        (lambda: nets.one_hidden(4, 5, seeds=None), "seeds must be"),
+        (lambda: nets.one_hidden(4, 5, seeds=[0], dtype=torch.float16), "dtype must be one of"),
+        (lambda: NETS(X[:, :3]), "x must be points"),
+        (lambda: NETS(TASK.x[[0, 1, 1]]), "x must hold 2 realisations"),
+        (lambda: losses.soft_hinge(1e300), "softness must be"),
+        (lambda: fully_connected([4, 5, 1], seeds=[0], dtype=torch.float16), "dtype must be one of"),
+        (lambda: fully_connected([4, 5, 1], seeds=[None]), "seeds must be"),
+        (lambda: DEEP(X.float()), "x must be inputs"),
+        (lambda: tangent_kernel(DEEP, HOLED), "x must hold finite numbers"),
+        (lambda: step(y=Y), "y must have shape"),
+        (lambda: step(y=Y[:, None].expand(-1, 2)), "y must have the shape"),
+        (lambda: step(x=HOLED), "x must hold finite numbers"),
+        (lambda: datasets.centred(of(POOL, x=0 * POOL.x)), "a point at the mean"),
+        (lambda: datasets.to_sphere(of(POOL, x=NAN * POOL.x)), "x must hold finite numbers"),
+        (lambda: datasets.principal_components(of(POOL, x=0 * POOL.x), 2), "points that vary"),
+        (lambda: datasets.split(POOL, [3], seed=None), "seed must be"),
+    ],
+}
+TABLE = [(room, i, call, words) for room, rows_ in BAD.items() for i, (call, words) in enumerate(rows_)]
+
+
+@pytest.mark.parametrize(("call", "words"), [row[2:] for row in TABLE], ids=[f"{room}-{i}" for room, i, *_ in TABLE])
+def test_bad_input_gets_one_line(call, words):
+    with pytest.raises(InputError, match=words) as raised:
+        call()
+    assert "\n" not in str(raised.value)
+
+
+def pair(size_x, size_z, **options):
+    """The kernel of two directions at 60° with norms of any size."""
+    x, z = size_x * t([1.0, 0.0]), size_z * t([0.5, math.sqrt(0.75)])
+    return float(infinite_ntk(x, z, **options))
+
+
+AT_60 = float(deep_relu.kernel_of_angle(t(math.pi / 3), 3)[0])
+EVEN = definition.kernel(0.5, 3)
+EXTREMES = {
+    "huge norms": (lambda: pair(1e200, 1e200, depth=3), EVEN),
+    "largest norms": (lambda: pair(1e308, 1e308, depth=3), EVEN),
+    "tiny norms": (lambda: pair(1e-200, 1e-200, depth=3), EVEN),
+    "smallest norms": (lambda: pair(1e-310, 1e-310, depth=3), EVEN),
+    "norms apart": (lambda: pair(1e200, 1e-200, depth=3), EVEN),
+    "huge norms beside a bias": (lambda: pair(1e160, 1e160, depth=3, bias=0.5), EVEN),
+    "a bias beside tiny norms": (lambda: pair(1e-200, 1e-200, depth=3, bias=0.5), 1.0),
+    "a huge bias": (lambda: pair(1.0, 1.0, depth=3, bias=1e200), 1.0),
+    "a tiny bias": (lambda: pair(1.0, 1.0, depth=3, bias=1e-200), EVEN),
+    "bias and norms scale together": (
+        lambda: pair(3e150, 2e150, depth=3, bias=1e150),
+        pair(3.0, 2.0, depth=3, bias=1.0),
+    ),
+    "a crossover at infinity": (lambda: float(rate.crossover(t(INF))), 0.25),
+    "a crossover far out": (lambda: float(rate.crossover(t(1e200))), 0.25),
+    "a crossover at zero": (lambda: float(rate.crossover(t(0.0))), 1.0),
+    "the offset of equal points": (lambda: float(deep_relu.offset(t(0.0))), INF),
+    "the angle π": (lambda: float(deep_relu.kernel_of_angle(t(math.pi), 2)[0]), -0.0),
+    "two points, far apart": (lambda: pairs.closest_quantile(2, 3, 1 - math.exp(-0.75)), -0.5),
+    "two points, anywhere": (lambda: pairs.closest_quantile(2, 3, 1 - math.exp(-0.5)), 0.0),
+    "projectors of opposite points": (lambda: spectrum.projector_distance(t([1.0, -0.5], [-0.5, 1.0])), 1.0),
+    "the limit's distance from itself": (
+        lambda: spectrum.distance_from_limit(0.25 + 0.75 * torch.eye(40, dtype=torch.float64)),
+        0.0,
+    ),
+    "far points of the plane": (lambda: float(embedding.stereographic(t(1e200, 0.0))[2]), 1.0),
+    "the logistic kernel at any depth": (lambda: float(logistic.eta(t(1.0), 10**15)), logistic.fixed_point()),
+    "a bound that says nothing": (lambda: pairs.pair_bound(10, 10**5, 3.0), INF),
+    "a spike of every size": (lambda: float(solved(r=1e3).test_error > 0), 1.0),
+}
+
+
+@pytest.mark.parametrize(("call", "value"), EXTREMES.values(), ids=EXTREMES.keys())
+def test_legal_extremes_have_their_values(call, value):
+    assert call() == pytest.approx(value, abs=1e-12, rel=1e-12)
+
+
+def test_a_jumping_target_sees_the_whole_spike():
+    """At perfect alignment the nodes follow the spike: four times as many give the same error."""
+    found = [float(solved(target="sign", r=r).test_error) for r in (100.0, 1000.0)]
+    fine = channel.PANEL
+    try:
+        channel.PANEL = fine / 4
+        dense = [float(solved(target="sign", r=r).test_error) for r in (100.0, 1000.0)]
+    finally:
+        channel.PANEL = fine
+    assert found == pytest.approx(dense, rel=1e-9)
+
+
+def test_the_row_means_are_divided_by_the_gap():
+    """Five points: the sum of four offsets over the gap's five, not their mean, is the limit of ``L |P_L - P|``."""
+    x = pairs.sphere(5, 3, seed=1)
+    phi = torch.acos((x @ x.mT).clamp(-1, 1)).fill_diagonal_(0)
+    depth = 10**9
+    measured = depth * spectrum.projector_distance(infinite_ntk(x, depth=depth))
+    assert spectrum.row_mean_spread(deep_relu.offset(phi)) == pytest.approx(measured, rel=1e-5)
+
+
+def test_equal_points_are_found_behind_others():
+    x = normal(50, 3)
+    pairs.needs_distinct(x)
+    crowd = torch.cat([x, x[:1] + t(1e-13, 0, 0), x[:1] + t(5e-14, 1, 0)])
+    with pytest.raises(InputError, match="points 0 and 50 are the same"):
+        pairs.needs_distinct(crowd)
+
+
+def test_a_weak_outlier_is_found_where_simulation_has_it():
+    s = {"d": 200, "p": 200, "r": 0.2, "c": 1.0, "gamma": 1.0}
+    made = network.spiked_features(**s, seeds=range(4))
+    x = network.draw(range(4), "second", 400, 200)
+    phi = network.features(FUNCTIONS["tanh"], made, x)
+    top = torch.linalg.eigvalsh(phi.mT @ phi)[:, -1]
+    found = eigenvalues.outlier("tanh", alpha=2.0, beta=1.0, r=0.2, p=200)
+    assert found == pytest.approx(float(top.mean()), abs=4 * float(top.std()) / 2)
+
+
+def test_states_are_refused_before_the_first_step():
+    """A target that would broadcast against the output is named before anything is trained."""
+    before = [weight.clone() for weight in DEEP.weights]
+    with pytest.raises(InputError, match="y must have the shape"):
+        list(itertools.islice(descend(DEEP, X, Y[:, None].expand(-1, 2), rate=0.1), 2))
+    assert all(torch.equal(a, b) for a, b in zip(before, DEEP.weights))
