@@ -276,7 +276,8 @@ def test_a_lock_excludes_others_and_leaves_no_file(tmp_path):
 def test_a_lock_dies_with_its_process(tmp_path):
     store = Store(tmp_path)
     free(store.claim("block"))
-    code = "import sys, time, filelock; lock = filelock.FileLock(sys.argv[1]); lock.acquire(); print(1, flush=True); time.sleep(60)"
+    code = "import sys, time, filelock; lock = filelock.FileLock(sys.argv[1]); lock.acquire(); "
+    code += "print(1, flush=True); time.sleep(60)"
     holder = subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path / "locks" / "block.lock")], stdout=subprocess.PIPE
     )
