@@ -849,7 +849,8 @@ chapter.figure(
     "fig-c-finite",
     "Kernels of finite networks. Left: mean normalised off-diagonal entry before (circles) and after training "
     "(squares, dashed). Middle and right: deviation from infinite width, and change in training, against depth over "
-    "width. The law holds for depth well below width.",
+    "width. The law holds for depth well below width. "
+    f"Training left {finite.after.isna().sum()} of {len(finite)} networks inactive at a point; they have no entry after it.",
     finite,
 )
 # %%

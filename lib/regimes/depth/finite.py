@@ -18,7 +18,8 @@ def compare(
 ) -> list[dict[str, float]]:
     """One record a seed: kernel entries before and after ``steps`` of gradient descent, and in the limit.
 
-    ``before``, ``after``, ``infinite``: mean off-diagonal entry of the kernel divided by the roots of its diagonal;
+    ``before``, ``after``, ``infinite``: mean off-diagonal entry of the kernel divided by the roots of its diagonal
+    (``after`` is NaN where training has left the network inactive at a point: its kernel is zero there);
     ``diagonal``: the kernel's mean diagonal over its limit's; ``change``: its relative change in training (Frobenius);
     ``loss``: the last loss over the first. The rate is half the inverse of each kernel's largest eigenvalue (over n),
     stable for every realisation, deep or shallow.
@@ -54,7 +55,7 @@ def compare(
     limit = 2.0**depth * infinite_diagonal(x, depth=depth)  # gain² = 2 in every layer
     columns = {
         "before": off_diagonal(before),
-        "after": off_diagonal(after),
+        "after": _off_diagonal_of_active(after),
         "infinite": off_diagonal(infinite_ntk(x, depth=depth)).expand(len(seeds)),
         "diagonal": (before.diagonal(dim1=-2, dim2=-1) / limit).mean(-1),
         "change": torch.linalg.matrix_norm(after - before) / torch.linalg.matrix_norm(before),
@@ -77,6 +78,14 @@ def off_diagonal(gram: Tensor) -> Tensor:
     unit = gram / (root.unsqueeze(-1) * root.unsqueeze(-2))
     n = gram.shape[-1]
     return (unit.sum((-1, -2)) - n) / (n * (n - 1))
+
+
+def _off_diagonal_of_active(gram: Tensor) -> Tensor:
+    """``off_diagonal`` of the kernels that are positive at every point, NaN for the others."""
+    active = (gram.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+    found = torch.full(gram.shape[:-2], torch.nan, dtype=gram.dtype)
+    found[active] = off_diagonal(gram[active]) if bool(active.any()) else found[active]
+    return found
 
 
 def _needs_pairs(points: Tensor) -> None:
