@@ -20,8 +20,9 @@ MADE = {"device": "d", "class": "cpu", "revision": "r", "versions": {}, "seconds
 CELL = Cell("room.study", 1, {"a": 1, "b": [2, 3]}, 0)
 
 FILE = (
-    '{"key": "2b3c524bda303fb9235a5ab8", "study": "room.study", "version": 1, "setting": {"b": [2, 0.1], "a": null}, "seed": 3, '
-    '"rows": [{"seed": 3, "x": 1e-300, "at": "\\u00fc"}], "provenance": {"device": "d", "class": "cpu", "revision": "r", "versions": {}, "seconds": 1.0, "digest": "old"}, '
+    '{"key": "2b3c524bda303fb9235a5ab8", "study": "room.study", "version": 1, "setting": {"b": [2, 0.1], "a": null}, '
+    '"seed": 3, "rows": [{"seed": 3, "x": 1e-300, "at": "\\u00fc"}], '
+    '"provenance": {"device": "d", "class": "cpu", "revision": "r", "versions": {}, "seconds": 1.0, "digest": "old"}, '
     '"checksum": "ab83d2f4cd614a712f5a887213f95184"}'
 )
 
@@ -282,7 +283,8 @@ def test_a_lock_excludes_others_and_leaves_no_file(tmp_path):
 def test_a_lock_dies_with_its_process(tmp_path):
     store = Store(tmp_path)
     free(store.claim("block"))
-    code = "import sys, time, filelock; lock = filelock.FileLock(sys.argv[1]); lock.acquire(); print(1, flush=True); time.sleep(60)"
+    code = "import sys, time, filelock; lock = filelock.FileLock(sys.argv[1]); lock.acquire()\n"
+    code += "print(1, flush=True); time.sleep(60)"
     holder = subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path / "locks" / "block.lock")], stdout=subprocess.PIPE
     )
