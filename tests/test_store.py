@@ -19,6 +19,13 @@ from regimes.store import Cell, Damaged, Store, agree, decode, encode, free, sta
 MADE = {"device": "d", "class": "cpu", "revision": "r", "versions": {}, "seconds": 1.0, "digest": "old"}
 CELL = Cell("room.study", 1, {"a": 1, "b": [2, 3]}, 0)
 
+FILE = (
+    '{"key": "2b3c524bda303fb9235a5ab8", "study": "room.study", "version": 1, "setting": {"b": [2, 0.1], "a": null}, '
+    '"seed": 3, "rows": [{"seed": 3, "x": 1e-300, "at": "\\u00fc"}], '
+    '"provenance": {"device": "d", "class": "cpu", "revision": "r", "versions": {}, "seconds": 1.0, "digest": "old"}, '
+    '"checksum": "ab83d2f4cd614a712f5a887213f95184"}'
+)
+
 
 def saved(store, cell=CELL, **made):
     return store.save(cell, [{"seed": cell.seed, "x": 0.25}], MADE | made)
@@ -276,7 +283,7 @@ def test_a_lock_excludes_others_and_leaves_no_file(tmp_path):
 def test_a_lock_dies_with_its_process(tmp_path):
     store = Store(tmp_path)
     free(store.claim("block"))
-    code = "import sys, time, filelock; lock = filelock.FileLock(sys.argv[1]); lock.acquire(); "
+    code = "import sys, time, filelock; lock = filelock.FileLock(sys.argv[1]); lock.acquire()\n"
     code += "print(1, flush=True); time.sleep(60)"
     holder = subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path / "locks" / "block.lock")], stdout=subprocess.PIPE
@@ -293,6 +300,12 @@ def test_decode_wants_the_name_it_lies_under():
     assert decode(text, CELL.name)["provenance"] == MADE
     with pytest.raises(Damaged, match="another cell's"):
         decode(text, CELL.name.replace("v1", "v2"))
+
+
+def test_the_format_of_a_cell_file_stays_what_it_is():
+    """A cell stored by this version is read by the next ones."""
+    text = encode(Cell("room.study", 1, {"b": [2, 0.1], "a": None}, 3), [{"seed": 3, "x": 1e-300, "at": "ü"}], MADE)
+    assert text == FILE and decode(FILE, "room.study/v1/2b3c524bda303fb9235a5ab8.json")
 
 
 def test_stamp_names_device_revision_versions():

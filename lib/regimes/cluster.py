@@ -76,12 +76,13 @@ class Cluster:
 
         try:
             while True:
-                room = min(_MOST, 2 * sum(self._workers().values())) - len(flight)
+                workers = self._workers()
+                room = min(_MOST, 2 * sum(workers.values())) - len(flight)
                 for _, item in zip(range(room), items):
                     send(item)
                 if not flight:
                     return
-                for item in self._stranded(flight):
+                for item in _stranded(flight, set(workers)):
                     send(item)
                 with contextlib.suppress(queue.Empty):
                     future = back.get(timeout=_TICK)
@@ -95,12 +96,6 @@ class Cluster:
         finally:
             with contextlib.suppress(Exception):
                 client.cancel(list(flight))
-
-    def _stranded(self, flight: dict[Any, Any]) -> list[Any]:
-        """Takes back what was sent to workers of which none is left."""
-        here = self._workers().keys()
-        lost = [future for future, (_, names) in flight.items() if names is not None and not here & set(names)]
-        return [flight.pop(future)[0] for future in lost]
 
     def _answer(self, future: Any) -> Any:
         from distributed.scheduler import KilledWorker
@@ -160,6 +155,12 @@ class _Refusal:
 
     def __init__(self, worker: str, reason: str) -> None:
         self.worker, self.reason = worker, reason
+
+
+def _stranded(flight: dict[Any, Any], workers: set[str]) -> list[Any]:
+    """Takes back what was sent to named workers of which none is left."""
+    lost = [future for future, (_, names) in flight.items() if names is not None and not workers & set(names)]
+    return [flight.pop(future)[0] for future in lost]
 
 
 def _connect(address: str) -> Any:

@@ -27,7 +27,7 @@ class Study:
         data: the words a caption prints, where the rows carry no ``source``.
         device: ``"any"`` if it runs on what ``regimes.devices.pick`` gives; ``"cpu"`` if it gains nothing from CUDA.
         room: the module or file that defines it.
-        code: what its numbers come from.
+        known: the code its numbers come from, where it has travelled from another process.
 
     Raises:
         InputError: for a chunk or version below 1, or a device that is neither.
