@@ -9,7 +9,6 @@ again first: if it agrees within the study's tolerance the rest stands, else all
 digest are void.
 """
 
-import functools
 import itertools
 import os
 import sys
@@ -218,17 +217,11 @@ def _parallel(study: Study, chunks: Iterator[list[Cell]], jobs: int) -> Iterator
                 joblib.delayed(_compute)(study, chunk) for chunk in chunks
             )
         return
-    pool = joblib.Parallel(n_jobs=jobs, pre_dispatch="n_jobs", batch_size=1, return_as="generator_unordered")
-    yield from pool(joblib.delayed(_work)(os.getpid(), study, chunk) for chunk in chunks)
+    with joblib.parallel_config("loky", initializer=_end_with, initargs=(os.getpid(),)):
+        pool = joblib.Parallel(n_jobs=jobs, pre_dispatch="n_jobs", batch_size=1, return_as="generator_unordered")
+    yield from pool(joblib.delayed(_compute)(study, chunk) for chunk in chunks)
 
 
-def _work(parent: int, study: Study, chunk: list[Cell]) -> tuple[list[Cell], Rows, dict[str, Any]]:
-    """``_compute`` in a worker process of ``parent``."""
-    _end_with(parent)
-    return _compute(study, chunk)
-
-
-@functools.cache
 def _end_with(parent: int) -> None:
     """Ends this process soon after ``parent`` has: who is killed cannot tell its workers to go."""
 
