@@ -30,12 +30,12 @@ with warnings.catch_warnings():  # papermill's own, on import
     import nbformat
     import papermill
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
+    from papermill.clientwrap import PapermillNotebookClient
+    from papermill.engines import NBClientEngine, papermill_engines
 
 from regimes import ledger, locks, pages, versions
 
 CELL_SECONDS = 3600  # a cell that takes longer hangs: papermill would wait for ever
-# the kernel warns that it talks over TCP, which never leaves this machine; whatever matters reaches the notebook
-KERNEL_OPTIONS = ("--log-level=CRITICAL",)
 
 
 def notebook(number: str) -> nbformat.NotebookNode:
@@ -60,6 +60,36 @@ def changed(number: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name == "profile" or value != shown[name]}
 
 
+class _Client(PapermillNotebookClient):
+    """Runs the cells; where that is broken off, the kernel goes at once, and alone.
+
+    A signal to its whole group, as Jupyter sends it, would also end what clears the memory that its workers share.
+    """
+
+    def papermill_execute_cells(self) -> None:
+        try:
+            super().papermill_execute_cells()
+        except BaseException:
+            process = self.km.provisioner.process
+            process.kill()
+            process.wait()
+            raise
+
+
+class _Engine(NBClientEngine):
+    """papermill's engine with our client."""
+
+    @classmethod
+    def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> nbformat.NotebookNode:
+        client = _Client(nb_man, kernel_name=kernel_name, timeout=options["execution_timeout"])
+        # the kernel's own words, such as that it talks over TCP, and its workers'; what a cell prints is in the notebook
+        with options["said"].open("w", encoding="utf-8") as said:
+            return client.execute(stderr=said)
+
+
+papermill_engines.register("regimes", _Engine)
+
+
 def execute(number: str, values: Mapping[str, Any], folder: Path) -> Path:
     """Executes a chapter into ``folder`` and returns the notebook's path.
 
@@ -68,7 +98,7 @@ def execute(number: str, values: Mapping[str, Any], folder: Path) -> Path:
 
     Raises:
         PapermillExecutionError: if a cell raises; the partial notebook is then ``*.failed.ipynb``.
-        DeadKernelError: if the kernel dies.
+        DeadKernelError: if the kernel dies; what it and its workers said last is in ``*.failed.log``.
     """
     stem, last_good = parameters.source(number).stem, folder / f".{number}"
     names = f"{stem}.ipynb", f"{number}.ledger.json"
@@ -80,8 +110,9 @@ def execute(number: str, values: Mapping[str, Any], folder: Path) -> Path:
             _papermill(number, values, fresh, folder / f"{stem}.log")
         except BaseException:
             with contextlib.suppress(OSError):  # a full disk is told of, not this
-                if done.exists():
-                    os.replace(done, folder / f"{stem}.failed.ipynb")
+                for left, kept in ((done, f"{stem}.failed.ipynb"), (fresh / "kernel.log", f"{stem}.failed.log")):
+                    if left.exists():
+                        os.replace(left, folder / kept)
                 versions.drop(fresh)
             raise
         for name in names:  # as old as what was read: a source that was edited meanwhile is newer
@@ -89,7 +120,8 @@ def execute(number: str, values: Mapping[str, Any], folder: Path) -> Path:
         versions.swap(fresh, last_good)
         for name in names:
             versions.point(folder / name, Path(last_good.name) / name)
-        (folder / f"{stem}.failed.ipynb").unlink(missing_ok=True)
+        for end in ("ipynb", "log"):
+            (folder / f"{stem}.failed.{end}").unlink(missing_ok=True)
     return folder / names[0]
 
 
@@ -104,10 +136,11 @@ def _papermill(number: str, values: Mapping[str, Any], folder: Path, log: Path) 
     told = {"REGIMES_RUN": str(folder), "REGIMES_LOG": str(log), "IPYTHONDIR": str(settings)}
     with _progress(log), _environment(**told):
         papermill.execute_notebook(
-            str(raw), str(done), injected, cwd=str(paths.root()), execution_timeout=CELL_SECONDS,
-            progress_bar=sys.stderr.isatty(), log_output=False, extra_arguments=list(KERNEL_OPTIONS),
+            str(raw), str(done), injected, engine_name="regimes", cwd=str(paths.root()),
+            execution_timeout=CELL_SECONDS, progress_bar=sys.stderr.isatty(), said=folder / "kernel.log",
         )  # fmt: skip
     raw.unlink()
+    (folder / "kernel.log").unlink()
     _mark_injected(done, hidden=len(injected) == 1)
 
 
@@ -204,7 +237,7 @@ def _run(number: str, values: Mapping[str, Any], folder: Path) -> int:
     except papermill.PapermillExecutionError as error:
         why = f"failed in cell {error.cell_index}: {error.ename}: {error.evalue}"
     except DeadKernelError:
-        why = "failed: its kernel died; it was killed, or the memory ran out"
+        why = "failed: its kernel died; it was killed, or the memory ran out, or *.failed.log says why"
     except CellTimeoutError:
         why = f"failed: a cell took more than {CELL_SECONDS} s"
     else:
