@@ -24,7 +24,7 @@ from regimes.kernels import parabolic
 
 WARM_UP = 150  # layers after which every angle is below 0.06, where the series of ``parabolic`` hold to round-off
 DEEPEST = 10**15  # whole numbers beyond are not exact in float64
-ROUNDING = 1e-9  # by which an angle may exceed π
+ROUNDING = 1e-6  # by which an angle may exceed π, as float32's does
 SMALL = 0.3  # below, sin phi - phi cos phi is summed as a series: the difference would cancel
 
 
