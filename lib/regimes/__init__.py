@@ -2,7 +2,8 @@
 
 The modules form floors; each imports only from the floors below it::
 
-    chapter runner ledger plots book   the desk: running a chapter, verdicts, figures, pages (``regimes[book]``)
+    chapter ledger plots book pages    the desk: verdicts, figures, pages (``regimes[book]``)
+    runner versions locks              running a chapter, one at a time, all or nothing
     studies sweep store table          named studies (settings -> rows), the grid runner, its cells and their provenance
     study digest workers cluster       what a study is, the code behind its numbers, where its cells are computed
     recheck archive progress cli       changed code, archives of cells, what is said meanwhile, command lines
