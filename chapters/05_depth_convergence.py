@@ -850,7 +850,8 @@ chapter.figure(
     "Kernels of finite networks. Left: mean normalised off-diagonal entry before (circles) and after training "
     "(squares, dashed). Middle and right: deviation from infinite width, and change in training, against depth over "
     "width. The law holds for depth well below width. "
-    f"Training left {finite.after.isna().sum()} of {len(finite)} networks inactive at a point; they have no entry after it.",
+    f"Of {len(finite)} networks {finite.before.isna().sum()} are inactive at a point from the start and "
+    f"{finite.after.isna().sum()} after training; their normalised entries are left out.",
     finite,
 )
 # %%

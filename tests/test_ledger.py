@@ -58,7 +58,7 @@ def test_merge_holds_every_claim_once(mini_book):
     )
     assert set(merged[0]) == set(merged[1]) == set(keys.split())
     assert ledger.summary(merged) == (
-        "1 statements of the papers: 1 reproduced. 1 beyond the papers: 1 not measured yet."
+        "Statements of the papers (1): 1 reproduced. Beyond the papers (1): 1 not measured yet."
     )
 
 

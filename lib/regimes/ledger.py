@@ -24,9 +24,9 @@ VERDICTS = ("reproduced", "corrected", "not reproduced", "undecided")
 MANY = 100.0  # times as many realisations: beyond, another way must be found
 AMENDED = ("was", "verdict", "why")
 KINDS = {
-    "paper": "statements of the papers",
-    "consistency": "our theory against our simulation",
-    "beyond": "beyond the papers",
+    "paper": "Statements of the papers",
+    "consistency": "Our theory against our simulation",
+    "beyond": "Beyond the papers",
 }
 MARKS = {"reproduced": "✔", "corrected": "✎", "not reproduced": "✘", "undecided": "?", None: "·"}
 
@@ -181,7 +181,7 @@ def summary(records: Sequence[Mapping[str, Any]]) -> str:
         counts["not judged at this size"] = sum(record["value"] is not None for record in unjudged)
         counts["not measured yet"] = sum(record["value"] is None for record in unjudged)
         if own:
-            parts.append(f"{len(own)} {words}: " + ", ".join(f"{n} {word}" for word, n in counts.items() if n) + ".")
+            parts.append(f"{words} ({len(own)}): " + ", ".join(f"{n} {word}" for word, n in counts.items() if n) + ".")
     return " ".join(parts)
 
 
@@ -249,7 +249,7 @@ def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
     rival = f"refuted by {entry['alternative']['value']:.4g}: {entry['alternative']['what']}"
     notes = [f"corrected: {band(entry['corrected'])}"] if entry["corrected"] else []
     count = f"n = {entry['n']}, {entry['interval']}" if entry["n"] else ""
-    kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']]}"
+    kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
     statement = f"{html.escape(entry['statement'])}{_amended(entry['amended'])}"
     return (
         f'<tr class="verdict-{word.replace(" ", "-")}"><td>{name} {_small(entry["source"] + kind)}<br>{statement}</td>'

@@ -19,7 +19,7 @@ def compare(
     """One record a seed: kernel entries before and after ``steps`` of gradient descent, and in the limit.
 
     ``before``, ``after``, ``infinite``: mean off-diagonal entry of the kernel divided by the roots of its diagonal
-    (``after`` is NaN where training has left the network inactive at a point: its kernel is zero there);
+    (``before`` and ``after`` are NaN for a network that is inactive at a point then: its kernel is zero there);
     ``diagonal``: the kernel's mean diagonal over its limit's; ``change``: its relative change in training (Frobenius);
     ``loss``: the last loss over the first. The rate is half the inverse of each kernel's largest eigenvalue (over n),
     stable for every realisation, deep or shallow.
@@ -33,8 +33,7 @@ def compare(
         seeds: one network each.
 
     Raises:
-        InputError: for fewer than two inputs, targets that do not fit, sizes below 1, negative steps, or a network so
-            narrow that its kernel vanishes at an input.
+        InputError: for fewer than two inputs, targets that do not fit, sizes below 1, or negative steps.
 
     Source: beyond paper C; Hanin and Nica 2020 for the ratio that matters, depth over width.
     """
@@ -45,16 +44,14 @@ def compare(
     _needs_pairs(x)
     net = fully_connected([x.shape[-1], *[width] * (depth - 1), 1], seeds=seeds)
     before = tangent_kernel(net, x)
-    inactive = (before.diagonal(dim1=-2, dim2=-1) <= 0).any(-1).tolist()
-    if any(inactive):
-        raise InputError(f"width {width} is too small at depth {depth}: seed {seeds[inactive.index(True)]} is inactive")
-    rates = 0.5 * len(x) / torch.linalg.eigvalsh(before)[:, -1]
+    largest = torch.linalg.eigvalsh(before)[:, -1]
+    rates = 0.5 * len(x) / torch.where(largest > 0, largest, 1.0)  # a network that is inactive everywhere rests
     losses = [state.loss for state in itertools.islice(descend(net, x, y, rate=rates), steps + 1)]
     with torch.no_grad():
         after = tangent_kernel(net, x)
     limit = 2.0**depth * infinite_diagonal(x, depth=depth)  # gain² = 2 in every layer
     columns = {
-        "before": off_diagonal(before),
+        "before": _off_diagonal_of_active(before),
         "after": _off_diagonal_of_active(after),
         "infinite": off_diagonal(infinite_ntk(x, depth=depth)).expand(len(seeds)),
         "diagonal": (before.diagonal(dim1=-2, dim2=-1) / limit).mean(-1),
