@@ -82,7 +82,7 @@ class _Engine(NBClientEngine):
     @classmethod
     def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> nbformat.NotebookNode:
         client = _Client(nb_man, kernel_name=kernel_name, timeout=options["execution_timeout"])
-        # the kernel's own words, such as that it talks over TCP, and its workers'; what a cell prints is in the notebook
+        # the kernel's own words, such as that it talks over TCP; what a cell prints is in the notebook
         with options["said"].open("w", encoding="utf-8") as said:
             return client.execute(stderr=said)
 
