@@ -81,7 +81,7 @@ class _Engine(NBClientEngine):
     @classmethod
     def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> nbformat.NotebookNode:
         client = _Client(nb_man, kernel_name=kernel_name, timeout=options["execution_timeout"])
-        # the kernel's own words, such as that it talks over TCP, and its workers'; what a cell prints is in the notebook
+        # the kernel's own words, such as that it talks over TCP, and its workers'; what cells print is in the notebook
         with options["said"].open("w", encoding="utf-8") as said:
             return client.execute(stderr=said)
 
@@ -206,6 +206,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("chapter", help="the chapter's number: " + " ".join(parameters.chapters()))
     add_parameter_options(parser)
     parser.add_argument("--name", help="write to runs/NAME (default where parameters are changed: custom)")
+    parser.add_argument("--no-page", action="store_true", help="leave out the HTML page of a run in runs/")
     parser.add_argument("--describe", action="store_true", help="list the chapter's parameters and stop")
     parser.add_argument("--check", action="store_true", help="check every parameter, count the cells and stop")
     args = parser.parse_args(argv)
@@ -221,7 +222,7 @@ def main(argv: list[str] | None = None) -> int:
             print(checked(args.chapter, args.profile, grids))
             return 0
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the kernel and its workers go too
-        return _run(args.chapter, values, folder)
+        return _run(args.chapter, values, folder) or (0 if name is None or args.no_page else _page(folder))
 
 
 def _run(number: str, values: Mapping[str, Any], folder: Path) -> int:
@@ -238,7 +239,7 @@ def _run(number: str, values: Mapping[str, Any], folder: Path) -> int:
         why = f"failed: a cell took more than {CELL_SECONDS} s"
     else:
         print(f"chapter {number}: {_shown(done)} in {time.perf_counter() - start:.0f} s")
-        return 0 if folder.parent != paths.root() / "runs" else _page(folder)
+        return 0
     partial = folder / f"{parameters.source(number).stem}.failed.ipynb"
     where = f"; partial notebook: {_shown(partial)}" if partial.exists() else ""
     print(f"chapter {number} {' '.join(why.split())}{where}", file=sys.stderr)
