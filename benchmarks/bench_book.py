@@ -26,7 +26,17 @@ def main() -> None:
     print(f"{'chapter':28} {'cold s':>8} {'warm s':>8}")
     with tempfile.TemporaryDirectory() as folder:
         for source in sorted((ROOT / "chapters").glob("[0-9][0-9]_*.py")):
-            run = (sys.executable, "-m", "regimes.runner", source.name[:2], "--profile", "smoke", "--name", "bench")
+            run = (
+                sys.executable,
+                "-m",
+                "regimes.runner",
+                source.name[:2],
+                "--profile",
+                "smoke",
+                "--name",
+                "bench",
+                "--no-page",
+            )
             times = [seconds(*run, REGIMES_STORE=folder) for _ in range(2)]
             totals = [total + t for total, t in zip(totals, times)]
             print(f"{source.stem:28} {times[0]:8.1f} {times[1]:8.1f}")

@@ -957,7 +957,7 @@ chapter.ledger()
 # ## Errata and open points
 #
 # - Rows of the trained bulk are not isotropic, and Gaussian rows are not equivalent to rows of one norm
-#   ({numref}`fig-e-net`, {numref}`tab-e-norms`). In the corrected theory neither effect fades with $d$.
+#   ({numref}`fig-e-net` and the table of the norms). In the corrected theory neither effect fades with $d$.
 # - The paper's settings are lost with its captions, and some of ours were chosen after a first run, with the accepted
 #   bands kept: target and step of {numref}`fig-e-1` (a sign target at step 3 bends the line less than the band asks
 #   for), the penalty of {numref}`fig-e-net`, the sizes behind Result 3.1, the numbers of seeds. What was changed in a

@@ -71,7 +71,7 @@ def test_an_edit_runs_every_chapter_again(edited):
 
     chapters = re.findall(r"regimes\.runner (\d\d) ", planned(f"--what-if={edited}"))
     assert sorted(chapters) == sorted(page[9:11] for page in PAGES if page.startswith("chapters/"))
-    assert re.search(r"jupyter-book build .* --all ", planned())  # pages know nothing of the ledger: all are read anew
+    assert "regimes.pages smoke" in planned()  # pages know nothing of the ledger: they are built each time
 
 
 def test_every_module_is_on_the_api_page():

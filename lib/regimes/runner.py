@@ -8,7 +8,6 @@ keeps its notebook as ``*.failed.ipynb``.
 
 import argparse
 import contextlib
-import logging
 import os
 import signal
 import sys
@@ -82,7 +81,7 @@ class _Engine(NBClientEngine):
     @classmethod
     def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> nbformat.NotebookNode:
         client = _Client(nb_man, kernel_name=kernel_name, timeout=options["execution_timeout"])
-        # the kernel's own words, such as that it talks over TCP; what a cell prints is in the notebook
+        # the kernel's own words, such as that it talks over TCP, and its workers'; what cells print is in the notebook
         with options["said"].open("w", encoding="utf-8") as said:
             return client.execute(stderr=said)
 
@@ -190,10 +189,9 @@ def _progress(log: Path) -> Iterator[None]:
 
 
 def describe(number: str) -> str:
-    """The parameters of a chapter: name, laptop value, what is allowed, meaning."""
-    known = [p for p in parameters.declared(number).values() if p.name != "profile"]
-    lines = [f"{p.name:20} {p.value!r}  {p.meaning}\n{'':20} {p.kind.allowed()}" for p in known]
-    return "\n".join([f"Chapter {number}: parameters, laptop values, meaning; what is allowed", *lines])
+    """The parameters of a chapter: name, laptop value, meaning."""
+    lines = [f"{p.name:28} {p.value!r:24} {p.meaning}" for p in parameters.declared(number).values()]
+    return "\n".join([f"Chapter {number}: parameters, laptop values, meaning", *lines])
 
 
 def checked(number: str, profile: str, grids: Mapping[str, list[dict[str, Any]]]) -> str:
@@ -208,6 +206,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("chapter", help="the chapter's number: " + " ".join(parameters.chapters()))
     add_parameter_options(parser)
     parser.add_argument("--name", help="write to runs/NAME (default where parameters are changed: custom)")
+    parser.add_argument("--no-page", action="store_true", help="leave out the HTML page of a run in runs/")
     parser.add_argument("--describe", action="store_true", help="list the chapter's parameters and stop")
     parser.add_argument("--check", action="store_true", help="check every parameter, count the cells and stop")
     args = parser.parse_args(argv)
@@ -223,14 +222,12 @@ def main(argv: list[str] | None = None) -> int:
             print(checked(args.chapter, args.profile, grids))
             return 0
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the kernel and its workers go too
-        return _run(args.chapter, values, folder)
+        return _run(args.chapter, values, folder) or (0 if name is None or args.no_page else _page(folder))
 
 
 def _run(number: str, values: Mapping[str, Any], folder: Path) -> int:
     """Executes a chapter and says how it went; returns the exit code."""
     warnings.filterwarnings("ignore", category=UserWarning, module="papermill")
-    # it takes a kind for a type and then calls the parameter unknown
-    logging.getLogger("papermill").addFilter(lambda record: "unknown parameter" not in record.getMessage())
     start = time.perf_counter()
     try:
         done = execute(number, values, folder)
@@ -242,7 +239,7 @@ def _run(number: str, values: Mapping[str, Any], folder: Path) -> int:
         why = f"failed: a cell took more than {CELL_SECONDS} s"
     else:
         print(f"chapter {number}: {_shown(done)} in {time.perf_counter() - start:.0f} s")
-        return 0 if folder.parent != paths.root() / "runs" else _page(folder)
+        return 0
     partial = folder / f"{parameters.source(number).stem}.failed.ipynb"
     where = f"; partial notebook: {_shown(partial)}" if partial.exists() else ""
     print(f"chapter {number} {' '.join(why.split())}{where}", file=sys.stderr)
