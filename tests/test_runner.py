@@ -34,7 +34,8 @@ chapter.sweep(slow)
 """
 # a book that make can build, as far as it differs from the miniature one
 DESK = {
-    "_config.yml": "title: Mini\nexclude_patterns: [.venv, lib, build, runs, book]\nexecute: {execute_notebooks: 'off'}\n",
+    "_config.yml": "title: Mini\nexclude_patterns: [.venv, lib, build, runs, book]\n"
+    "execute: {execute_notebooks: 'off'}\n",
     "_toc.yml": "format: jb-book\nroot: intro\nchapters: [{file: chapters/99_mini}]\n",
     "intro.md": "# Intro\n",
     "requirements.txt": "",
