@@ -232,7 +232,7 @@ halves = chapter.sweep(studies.half_depth)
 shape = chapter.sweep(studies.kernel_shape)
 # %%
 fig, ax = plt.subplots()
-close = curves[curves.rho.isin([0.9, 0.99, 0.9999])]
+close = curves[curves.rho.isin(sorted(curve_rho)[-3:])]
 for rho, pair in close.groupby("rho"):
     ax.plot(pair.depth * np.arccos(rho) / (3 * np.pi), pair.kernel, "o", markersize=4, label=rf"$\rho={rho:g}$")
 u = np.geomspace(1e-3, 1e3, 200)
