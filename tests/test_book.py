@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 
+import nbformat
 import pytest
 import yaml
 
@@ -21,6 +22,22 @@ def test_page_is_built_and_loads_nothing_from_outside(page):
     text = (HTML / f"{page}.html").read_text(encoding="utf-8")
     assert not OUTSIDE.findall(text)
     assert 'class="section-title"' in text or "<h1>" in text
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("chapters/")])
+def test_all_that_a_chapter_computed_is_on_its_page(page):
+    """Players and folded settings are shown beside a figure: MyST-NB drops the cell that holds them if it has no source."""
+    shown = (HTML / f"{page}.html").read_text(encoding="utf-8")
+    outputs = [
+        output
+        for cell in nbformat.read(ROOT / "build" / "smoke" / f"{page.split('/')[1]}.ipynb", as_version=4).cells
+        for output in cell.get("outputs", [])
+    ]
+    html = "".join(output.get("data", {}).get("text/html", "") for output in outputs)
+    figures = [output.metadata.regimes for output in outputs if "regimes" in output.get("metadata", {})]
+    assert len(re.findall('class="animation"', shown)) == html.count('class="animation"')
+    wanted = html.count('class="settings"') + sum(bool(figure.settings) for figure in figures)
+    assert wanted and shown.count('class="settings"') == wanted
 
 
 def test_every_chapter_has_a_page_and_every_page_a_place():

@@ -54,8 +54,9 @@ def _as_figure(cell: nbformat.NotebookNode, output: nbformat.NotebookNode) -> li
     if about.settings:  # what a caption leaves out folds away below it
         rest.append(nbformat.v4.new_output("display_data", {"text/html": about.settings}))
     cell.outputs = [output]
-    tags = {"tags": ["remove-input"]}
-    return [nbformat.v4.new_code_cell(id=f"{cell.id}-rest", metadata=tags, outputs=rest)] if rest else []
+    # MyST-NB leaves out cells without a source, and what they show with them
+    hidden = {"source": "# the rest of what the cell above shows", "metadata": {"tags": ["remove-input"]}}
+    return [nbformat.v4.new_code_cell(id=f"{cell.id}-rest", outputs=rest, **hidden)] if rest else []
 
 
 def stage(profile: str) -> list[Path]:

@@ -250,10 +250,10 @@ def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
     notes = [f"corrected: {band(entry['corrected'])}"] if entry["corrected"] else []
     count = f"n = {entry['n']}, {entry['interval']}" if entry["n"] else ""
     kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
-    statement = f"{html.escape(entry['statement'])}{_amended(entry['amended'])}"
+    statement = f"{html.escape(entry['statement'])}{_small(rival, new=True)}{_amended(entry['amended'])}"
     return (
         f'<tr class="verdict-{word.replace(" ", "-")}"><td>{name} {_small(entry["source"] + kind)}<br>{statement}</td>'
-        f"<td>{band(entry['accept'])}{_small(*notes, rival, new=True)}</td>"
+        f"<td>{band(entry['accept'])}{_small(*notes, new=True)}</td>"
         f"<td>{measured(entry)}{_small(count, new=True)}</td>"
         f"<td>{MARKS[entry['verdict']]} {shown}{_small(what_decides(entry), new=True)}</td></tr>"
     )
