@@ -26,7 +26,7 @@ def test_page_is_built_and_loads_nothing_from_outside(page):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("chapters/")])
 def test_all_that_a_chapter_computed_is_on_its_page(page):
-    """Players and folded settings are shown beside a figure: MyST-NB drops the cell that holds them if it has no source."""
+    """Players and folded settings, beside their figure: MyST-NB drops a cell that holds them and no source."""
     shown = (HTML / f"{page}.html").read_text(encoding="utf-8")
     outputs = [
         output
