@@ -33,7 +33,7 @@ def compare(
 
     Raises:
         InputError: for fewer than two inputs, targets that do not fit, sizes below 1, negative steps, or a network so
-            narrow that its kernel vanishes at an input.
+            narrow that its kernel vanishes at all inputs but one.
 
     Source: beyond paper C; Hanin and Nica 2020 for the ratio that matters, depth over width.
     """
@@ -44,9 +44,6 @@ def compare(
     _needs_pairs(x)
     net = fully_connected([x.shape[-1], *[width] * (depth - 1), 1], seeds=seeds)
     before = tangent_kernel(net, x)
-    inactive = (before.diagonal(dim1=-2, dim2=-1) <= 0).any(-1).tolist()
-    if any(inactive):
-        raise InputError(f"width {width} is too small at depth {depth}: seed {seeds[inactive.index(True)]} is inactive")
     rates = 0.5 * len(x) / torch.linalg.eigvalsh(before)[:, -1]
     losses = [state.loss for state in itertools.islice(descend(net, x, y, rate=rates), steps + 1)]
     with torch.no_grad():
@@ -66,17 +63,20 @@ def compare(
 def off_diagonal(gram: Tensor) -> Tensor:
     """The mean off-diagonal entry of ``(..., n, n)`` after division by the roots of the diagonal.
 
+    Points at which a network is inactive, and the diagonal zero, have no direction and are left out.
+
     Raises:
-        InputError: for fewer than two points, or a diagonal that is not positive.
+        InputError: for fewer than two points, or a matrix with fewer than two positive entries on its diagonal.
     """
     check.arrays(gram=("... n n", gram))
     _needs_pairs(gram)
-    if not bool((gram.diagonal(dim1=-2, dim2=-1) > 0).all()):
-        raise InputError("gram must have a positive diagonal: a network is inactive at a point where it is zero")
-    root = gram.diagonal(dim1=-2, dim2=-1).sqrt()
+    diagonal = gram.diagonal(dim1=-2, dim2=-1)
+    active = (diagonal > 0).sum(-1)
+    if not bool((active > 1).all()):
+        raise InputError("gram must be positive at two points or more: a network is inactive at the others, widen it")
+    root = torch.where(diagonal > 0, diagonal, torch.inf).sqrt()
     unit = gram / (root.unsqueeze(-1) * root.unsqueeze(-2))
-    n = gram.shape[-1]
-    return (unit.sum((-1, -2)) - n) / (n * (n - 1))
+    return (unit.sum((-1, -2)) - active) / (active * (active - 1))
 
 
 def _needs_pairs(points: Tensor) -> None:

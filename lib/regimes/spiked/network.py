@@ -4,6 +4,7 @@ Everything is drawn by numpy from ``(seed, stream)``, so that target, weights, e
 and a seed alone gives the numbers it gives in a batch. Tensors carry a leading axis of seeds ``S``.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ def draw(seeds: Sequence[int], stream: str, *shape: int, device: str | torch.dev
     check.seeds(seeds)
     check.one_of(STREAMS, stream=stream)
     check.integer(1, **{f"shape[{i}]": size for i, size in enumerate(shape)})
+    check.memory(16 * len(seeds) * math.prod(shape), f"{stream}: {len(seeds)} draws of shape {shape}")
     number = STREAMS.index(stream)
     blocks = [np.random.default_rng([seed, number]).standard_normal(shape) for seed in seeds]
     return torch.from_numpy(np.stack(blocks)).to(devices.pick(device))
