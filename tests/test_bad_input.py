@@ -137,8 +137,8 @@ BAD = {
         (lambda: learnt(steps=-1), "steps must be"),
         (lambda: learnt(width=0), "width must be"),
         (lambda: moved(X[:1]), "two or more points"),
-        (lambda: moved(width=1, seeds=range(5)), "width 1 is too small"),
-        (lambda: finite.off_diagonal(torch.zeros(2, 2).double()), "gram must have a positive diagonal"),
+        (lambda: moved(width=1, seeds=range(5)), "gram must be positive at two points"),
+        (lambda: finite.off_diagonal(torch.zeros(2, 2).double()), "gram must be positive at two points"),
         (lambda: logistic.eta(t(NAN), 3), "rho must hold finite numbers"),
         (lambda: pairs.sphere(3, 3, seed=None), "seed must be"),
         (lambda: pairs.cube(3, 3, seed=0, low=2.0), "low must lie"),
@@ -380,6 +380,13 @@ def test_equal_points_are_found_behind_others():
     crowd = torch.cat([x, x[:1] + t(1e-13, 0, 0), x[:1] + t(5e-14, 1, 0)])
     with pytest.raises(InputError, match="points 0 and 50 are the same"):
         pairs.needs_distinct(crowd)
+
+
+def test_inactive_points_are_left_out_of_the_mean():
+    gram = torch.zeros(2, 3, 3, dtype=torch.float64)
+    gram[:, :2, :2] = t([4.0, 1.0], [1.0, 1.0])
+    gram[1, 2, 2], gram[1, 2, 0], gram[1, 0, 2] = 1.0, 2.0, 2.0
+    assert finite.off_diagonal(gram).tolist() == pytest.approx([0.5, (0.5 + 1 + 0) / 3])
 
 
 def test_a_weak_outlier_is_found_where_simulation_has_it():

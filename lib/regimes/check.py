@@ -110,7 +110,7 @@ def one_of(allowed: Collection[Any], /, **values: Any) -> None:
         InputError: naming the first keyword that is not, with what is allowed.
     """
     for name, value in values.items():
-        if value not in allowed:
+        if not _is_among(value, allowed):
             raise InputError(f"{name} must be one of {', '.join(map(str, allowed))}; got {shown(value)}")
 
 
@@ -167,6 +167,13 @@ def is_whole(value: Any) -> bool:
     try:
         return not isinstance(value, bool) and operator.index(value) is not None
     except (TypeError, ValueError):
+        return False
+
+
+def _is_among(value: Any, allowed: Collection[Any]) -> bool:
+    try:
+        return value in allowed
+    except (TypeError, ValueError, RuntimeError):  # a list among names, an array of several
         return False
 
 

@@ -71,6 +71,8 @@ def follow(stripe: Stripe, start: Neurons, times: np.ndarray, *, drift: np.ndarr
         growth = (ω * force[:, :d]).sum(1) + b * force[:, d]
         return np.column_stack([β[:, None] * force, growth]).ravel()
 
+    if times[-1] == 0:
+        return Neurons(start.omega[None], start.b[None], start.beta[None])
     first = np.column_stack([start.omega, start.b, start.beta]).ravel()
     with np.errstate(over="ignore", invalid="ignore"):
         path = solve_ivp(rate, (0, times[-1]), first, "DOP853", times, rtol=1e-9, atol=1e-10)

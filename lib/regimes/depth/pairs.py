@@ -35,6 +35,7 @@ def cube(n: int, d: int, *, seed: int, low: float = -1.0) -> Tensor:
     check.integer(1, n=n, d=d)
     check.integer(0, seed=seed)
     check.within(-1e100, 1, low=low)
+    check.memory(16 * n * d, f"{n} points in dimension {d}")
     x = torch.from_numpy(np.random.default_rng(seed).uniform(low, 1, (n, d)))
     return x / x.norm(dim=-1, keepdim=True)
 

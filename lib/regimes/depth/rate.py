@@ -35,7 +35,8 @@ def layer_map(rho: Tensor) -> Tensor:
 
     Source: paper C, Definition 5.
     """
-    return 1 - deep_relu.contract(1 - rho, angle(rho))
+    phi = angle(rho)
+    return 1 - deep_relu.contract(1 - rho, phi)
 
 
 def predicted_excess(offset: Tensor, depth: int) -> Tensor:

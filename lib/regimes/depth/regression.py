@@ -57,6 +57,7 @@ def accuracy(predicted: Tensor, labels: Tensor) -> float:
     Raises:
         InputError: for predictions that are not finite, or labels that are not one whole number a row.
     """
+    check.arrays(predicted=("n classes", predicted))
     _needs_predictions(predicted, labels, predicted.shape[-1])
     return float((predicted.argmax(-1) == labels).double().mean())
 

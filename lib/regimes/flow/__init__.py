@@ -82,6 +82,7 @@ def flow(
     check.positive(alpha=alpha)
     check.between(1e-200, 1e200, alpha=alpha)
     check.within(0, 1, tolerance=tolerance)
+    check.between(1e-12, 1, tolerance=tolerance)
     check.one_of(("auto", torch.float32, torch.float64), dtype=dtype)
     _check_task(network, task)
     kind = {"dtype": precision(alpha, tolerance) if dtype == "auto" else dtype, "device": devices.pick(device)}

@@ -5,6 +5,7 @@ each batch and the noise vary separately, and a seed alone gives the numbers it 
 leading axis of seeds ``S``.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,7 @@ def draw(seeds: Sequence[int], kind: str, *shape: int, d: int, device: str | tor
     """
     check.seeds(seeds)
     check.integer(1, d=d, **{f"shape[{i}]": size for i, size in enumerate(shape)})
+    check.memory(16 * len(seeds) * math.prod(shape), f"{kind}: {len(seeds)} draws of shape {shape}")
     blocks = [np.random.default_rng(seed).standard_normal(shape) for seed in draw_seeds(kind, seeds, size=d)]
     return torch.from_numpy(np.stack(blocks)).to(devices.pick(device))
 

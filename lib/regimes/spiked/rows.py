@@ -177,6 +177,8 @@ def predict_features(
     activation, target = function(activation, "activation"), function(target, "target")
     check.positive(alpha=alpha, beta=beta, lam=lam)
     needs_ratios({"alpha": alpha, "beta": beta, "lam": lam, "width": width})
+    check.positive(c=c, width=width)
+    check.number(r=r, gamma=gamma)
     check.between(0, 1e50, spread=spread)
     e = _channel(activation, target, r=r, c=c, gamma=gamma)
     bulk = Bulk(np.array([c]), np.array([[0.0, 0.0, 1.0]]), np.diag([c, spread, 0.0]), beta)
