@@ -213,8 +213,8 @@ def test_export_touches_no_cell(commands, tmp_path, monkeypatch, capsys):
     [
         (("--jobs", "0"), "jobs must be a whole number of at least 1, got 0"),
         (("--jobs", "-5"), "jobs must be a whole number of at least 1, got -5"),
-        (("--csv", "nowhere/table.csv"), "--csv must be a file in a folder that can be written"),
-        (("--csv", "."), "--csv must be a file in a folder that can be written"),
+        (("--csv", "nowhere/table.csv"), "csv must name a file in a folder that can be written"),
+        (("--csv", "."), "csv must name a file in a folder that can be written"),
     ],
 )
 def test_bad_options_end_before_computing(commands, args, said, capsys):

@@ -33,6 +33,7 @@ CHEAPER = {
     "run depth.mnist_regression -p tab2_n 200": "run depth.mnist_regression --profile smoke -p tab2_n 60",
     "export NAME --profile paper": "export depth.normalised_kernel --profile smoke",
     "run NAME": "run depth.normalised_kernel",
+    "restore NAME": "restore depth.normalised_kernel",
     "-f mine.toml --name mine": "-f mine.toml --name mine --check",
     "2000'": "2000 --check'",
     "[2, 10, 50]\"'": "[2, 10, 50]\" --check'",

@@ -8,6 +8,7 @@ keeps its notebook as ``*.failed.ipynb``.
 
 import argparse
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -189,9 +190,10 @@ def _progress(log: Path) -> Iterator[None]:
 
 
 def describe(number: str) -> str:
-    """The parameters of a chapter: name, laptop value, meaning."""
-    lines = [f"{p.name:28} {p.value!r:24} {p.meaning}" for p in parameters.declared(number).values()]
-    return "\n".join([f"Chapter {number}: parameters, laptop values, meaning", *lines])
+    """The parameters of a chapter: name, laptop value, what is allowed, meaning."""
+    known = [p for p in parameters.declared(number).values() if p.name != "profile"]
+    lines = [f"{p.name:20} {p.value!r}  {p.meaning}\n{'':20} {p.kind.allowed()}" for p in known]
+    return "\n".join([f"Chapter {number}: parameters, laptop values, meaning; what is allowed", *lines])
 
 
 def checked(number: str, profile: str, grids: Mapping[str, list[dict[str, Any]]]) -> str:
@@ -228,6 +230,8 @@ def main(argv: list[str] | None = None) -> int:
 def _run(number: str, values: Mapping[str, Any], folder: Path) -> int:
     """Executes a chapter and says how it went; returns the exit code."""
     warnings.filterwarnings("ignore", category=UserWarning, module="papermill")
+    # it takes a kind for a type and then calls the parameter unknown
+    logging.getLogger("papermill").addFilter(lambda record: "unknown parameter" not in record.getMessage())
     start = time.perf_counter()
     try:
         done = execute(number, values, folder)

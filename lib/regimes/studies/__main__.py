@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> None:
     if args.jobs is not None:
         check.integer(1, jobs=args.jobs)
     if args.csv and (args.csv.is_dir() or not os.access(args.csv.parent, os.W_OK)):
-        raise InputError(f"--csv must be a file in a folder that can be written, got {args.csv}")
+        raise InputError(f"csv must name a file in a folder that can be written, got {str(args.csv)!r}")
     item, grid = _study(args)
     table = sweep(item, grid, budget=budget, jobs=args.jobs)
     cells = sum(len(setting["seeds"]) for setting in grid)
