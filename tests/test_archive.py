@@ -3,8 +3,6 @@
 import gzip
 import io
 import json
-import os
-import subprocess
 import sys
 import tarfile
 
@@ -14,7 +12,6 @@ from regimes import archive, studies
 from regimes.check import InputError
 from regimes.store import Cell, Store, encode
 from regimes.studies import __main__ as command
-from tests.references import ROOT
 
 MADE = {"device": "d", "class": "cpu", "revision": "r", "versions": {}, "seconds": 1.0, "digest": "old"}
 KNOWN = {"room.study": 1}
@@ -206,23 +203,3 @@ def test_export_touches_no_cell(commands, tmp_path, monkeypatch, capsys):
     assert run("export", STUDY, "--profile", "smoke") == 0 and "0 cells missing" in capsys.readouterr().out
     assert {path: path.read_bytes() for path in commands.folder.rglob("*") if path.is_file()} == before
     assert (tmp_path / "results" / f"{STUDY}.csv").exists()
-
-
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (("--jobs", "0"), "jobs must be a whole number of at least 1, got 0"),
-        (("--jobs", "-5"), "jobs must be a whole number of at least 1, got -5"),
-        (("--csv", "nowhere/table.csv"), "csv must name a file in a folder that can be written"),
-        (("--csv", "."), "csv must name a file in a folder that can be written"),
-    ],
-)
-def test_bad_options_end_before_computing(commands, args, said, capsys):
-    assert run("run", STUDY, "--profile", "smoke", *args) == 2
-    assert said in capsys.readouterr().err and commands.names() == []
-
-
-def test_a_closed_pipe_is_no_traceback(tmp_path):
-    shell = f"{sys.executable} -m regimes.studies list | head -1"
-    done = subprocess.run(["bash", "-c", shell], cwd=ROOT, env=os.environ, capture_output=True, text=True)
-    assert done.stdout.count("\n") == 1 and done.stderr == ""
