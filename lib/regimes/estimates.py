@@ -12,7 +12,7 @@ so that sizes which share data are not counted twice. Which estimator is right f
 - ``least``: the smallest of several means, such as "every step falls".
 
 ``tests/test_estimates.py`` holds that each interval covers the truth in 93 to 97 % of 2000 trials, at the scatter that
-the chapters measure.
+the chapters measure; ``least`` in 98 % where several means nearly tie.
 """
 
 import math
@@ -158,7 +158,10 @@ def jackknife(samples: np.ndarray, statistic: Callable[[np.ndarray], float]) -> 
 
 
 def least(samples: np.ndarray) -> Estimate:
-    """The smallest of several means over the same realisations, with Student's t intervals of all.
+    """The smallest of several means over the same realisations, whichever that is.
+
+    Its low end is the lowest low end of Student's intervals of all ``k`` means; its high end the lowest high end of
+    one-sided intervals at ``0.05/k``, so that it holds however many of the means tie.
 
     Args:
         samples: ``(n, k)``, one realisation a row; the claim "each of ``k`` differences is positive" needs the least.
@@ -167,9 +170,14 @@ def least(samples: np.ndarray) -> Estimate:
         InputError: as ``mean``.
     """
     samples = _samples(samples, ndim=2)
-    means = [_student(column, "") for column in samples.T]
-    ends = (min(getattr(m, end) for m in means) for end in ("value", "low", "high"))
-    return Estimate(*ends, len(samples), "least of means, Student's t")
+    n, k = samples.shape
+    means = samples.mean(0)
+    if n < 2:
+        return Estimate(float(means.min()), -math.inf, math.inf, n, "least of means, Student's t")
+    errors = samples.std(0, ddof=1) / math.sqrt(n)
+    high = (means + float(stdtrit(n - 1, 1 - (1 - LEVEL) / k)) * errors).min()
+    low = (means - _quantile(n) * errors).min()
+    return Estimate(float(means.min()), float(low), float(high), n, "least of means, Student's t")
 
 
 def exponent(
