@@ -83,7 +83,7 @@ def test_the_jackknife_covers_a_ratio_of_averages(n):
 
 @pytest.mark.parametrize("gaps", [[1.0, 3.0, 5.0], [1.0, 1.0, 4.0], [1.0, 1.5, 2.0, 2.5], [1.0] * 2, [1.0] * 8])
 def test_the_least_mean_covers_the_truth_also_where_means_tie(gaps):
-    """With 0.025 at both ends eight equal means are covered in 0.82 of the trials. Near ties: 0.979, on the safe side."""
+    """With 0.025 at both ends eight equal means are covered in 0.82 of the trials. Near ties: 0.979, the safe side."""
     make = lambda rng: least(np.array(gaps) + rng.standard_normal((12, len(gaps))))  # noqa: E731
     assert 0.93 <= coverage(make, 1.0) <= (0.97 if len(set(gaps)) < 4 else 0.985)
 
