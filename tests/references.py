@@ -15,18 +15,22 @@ from regimes import parameters
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "references"
 _FLOAT = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+(?:[eE][-+]?\d+)?|[eE][-+]?\d+)")
+_WHERE = re.compile(r"; \d+ cells, [^<]*</details>")  # seconds, device and revision of folded settings
 _NOISE = 1e-9  # numbers below are round-off
 _DIGITS = 2
 
 
 def masked(text: str) -> str:
-    """Every decimal number to two significant digits, so that another processor's round-off does not show."""
+    """Every decimal number to two significant digits, so that another processor's round-off does not show.
+
+    Nor does it show when and where a table's cells were computed.
+    """
 
     def short(match: re.Match) -> str:
         value = float(match[0])
         return "0" if abs(value) < _NOISE else f"{value:.{_DIGITS}g}"
 
-    return _FLOAT.sub(short, text)
+    return _FLOAT.sub(short, _WHERE.sub("</details>", text))
 
 
 def comparable(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:

@@ -68,6 +68,13 @@ def test_table_carries_label_and_caption(opened, shown):
     assert table.cell[0] not in shown[1][0].data and "revision" in shown[1][0].data  # folded, not a column
 
 
+def test_an_animation_asks_nothing_of_the_network(opened, shown):
+    fig, _ = plt.subplots()
+    player = '<link rel="stylesheet"\nhref="https://fonts.example/icons.css"><div class="animation">frames</div>'
+    opened.animation(player, fig, "fig-y", "It moves.", opened.sweep(counts))
+    assert shown[0][0].data == '<div class="animation">frames</div>' and shown[1][1]["regimes"]["name"] == "fig-y"
+
+
 def records(mini_book):
     return json.loads((mini_book / "run" / "99.ledger.json").read_text())
 

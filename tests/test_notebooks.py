@@ -82,4 +82,5 @@ def test_a_record_names_the_data_of_its_claim(name):
 
 
 def test_masking_keeps_two_digits_and_drops_noise():
+    assert masked("<details>a.b; d = 7; 5 cells, 3 s, A CPU, revision ab+</details>") == "<details>a.b; d = 7</details>"
     assert masked("β = 0.38471, n = 20, 1.2e-16, -3.0e+05") == "β = 0.38, n = 20, 0, -3e+05"

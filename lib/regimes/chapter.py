@@ -6,6 +6,7 @@ A chapter opened by hand in Jupyter behaves as one run by the runner; its record
 import html
 import json
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,8 @@ class Chapter:
             caption: as for ``figure``.
             tables: as for ``figure``.
         """
-        display(HTML(page))
+        # the player asks the network for a font of icons, which the book's theme has anyway
+        display(HTML(re.sub(r"<link[^>]*>", "", page)))
         self.figure(still, name, caption, *tables)
 
     def table(self, rows: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame, digits: int = 4) -> None:
