@@ -57,11 +57,11 @@ anew:
 
 # chapters/*.ipynb and book/_generated are the same files for every build: the second of two waits for the first
 html: | $(READY)
-	@$(BIN)/python -m regimes.locks build/.book.lock "a book is being built here" $(MAKE) --no-print-directory pages
+	@$(BIN)/python -m regimes.book.locks build/.book.lock "a book is being built here" $(MAKE) --no-print-directory pages
 
 pages: $(NOTEBOOKS)
-	@$(BIN)/python -m regimes.book $(PROFILE)
-	@$(BIN)/python -m regimes.pages $(PROFILE)
+	@$(BIN)/python -m regimes.book.sources $(PROFILE)
+	@$(BIN)/python -m regimes.book.pages $(PROFILE)
 
 chapter-%: | $(READY)
 	@$(BIN)/python -m regimes.runner $* --profile $(PROFILE) $(NAMED) $(PARAMS)
@@ -94,7 +94,7 @@ references: ## renew the stored notebooks that the tests compare with (look at t
 	@$(BIN)/python -m tests.references
 
 keep: html ## make this profile's ledger (and picture) the README's and results/ledger.json
-	@$(BIN)/python -m regimes.book $(PROFILE) --keep
+	@$(BIN)/python -m regimes.book.sources $(PROFILE) --keep
 
 clean: ## remove everything built, also the stored cells
 	rm -rf build runs _build book/_generated chapters/*.ipynb .pytest_cache .ruff_cache

@@ -24,18 +24,19 @@ import time
 
 import torch
 
-from regimes import flow, nets, tasks
-from regimes.flow import step
-from regimes.nets import GAIN
+from regimes.data import tasks
+from regimes.models import one_hidden
+from regimes.models.one_hidden import GAIN
+from regimes.training.gradient_flow import fitted, gradient_flow, losses, run, satisfied, step, t_star
 
 torch.set_num_threads(1)
 ALPHA, BOUND, MOVE = 1e-6, 1e-4, 0.1
 LIMIT = 60.0  # CPU seconds for the baseline
-EVENTS = {"first margin met": flow.satisfied(1e-6), "t*": flow.t_star}
+EVENTS = {"first margin met": satisfied(1e-6), "t*": t_star}
 
 
 def problem(p, seed=0, h=1000):
-    return nets.one_hidden(5, h, seeds=100 + seed, dtype=torch.float32), tasks.stripe(p, 5, seed=seed)
+    return one_hidden.one_hidden(5, h, seeds=100 + seed, dtype=torch.float32), tasks.stripe(p, 5, seed=seed)
 
 
 def closed_form(u, beta, x, y, base):
@@ -90,14 +91,14 @@ def ours(net, task, until, *, repeats=1, events=None, **options):
     best = math.inf
     for _ in range(repeats):
         begun = time.process_time()
-        done = flow.run(flow.flow(net, task, alpha=ALPHA, device="cpu", **options), until=until, events=events)
+        done = run(gradient_flow(net, task, alpha=ALPHA, device="cpu", **options), until=until, events=events)
         best = min(best, time.process_time() - begun)
     return done, best
 
 
 def to_t_star(seeds):
     net, task = problem(1000)
-    ours(net, task, flow.t_star)
+    ours(net, task, t_star)
     per = {f: euler(net, task, f, trials=200)[1][2] / 200 for f in (closed_form, autograd)}
     print("one trial of the baseline:", ", ".join(f"{f.__name__} {1e3 * s:.2f} ms" for f, s in per.items()))
     gradient = min(per, key=per.get)
@@ -130,7 +131,7 @@ def to_t_star(seeds):
 def one_step():
     net, task = problem(1000)
     _, y = task.x, task.y.float()[None]
-    batch = step.start(net, task.x.float()[None], y, alpha=ALPHA, loss=flow.losses.pick("hinge"), tolerance=1e-2)
+    batch = step.start(net, task.x.float()[None], y, alpha=ALPHA, loss=losses.pick("hinge"), tolerance=1e-2)
     for _ in range(10):
         batch, _ = step.advance(batch)
     begun, size = time.process_time(), 40
@@ -153,15 +154,15 @@ def one_step():
 def to_zero_loss(sizes):
     print("\nto zero hinge loss, h=1000, d=5     CPU s   time t       status")
     for p in sizes:
-        done, fast = ours(*problem(p), flow.fitted)
+        done, fast = ours(*problem(p), fitted)
         print(f"  p={p:5d}                        {fast:8.2f}   {float(done.t[0]):.4g}   {done.status[0]}")
 
 
 def ensemble(count):
-    net = nets.one_hidden(5, 1000, seeds=range(count), dtype=torch.float32)
+    net = one_hidden.one_hidden(5, 1000, seeds=range(count), dtype=torch.float32)
     task = tasks.stripe(300, 5, seed=list(range(count)))
-    alone = [ours(net[e : e + 1], tasks.Task(task.x[e], task.y[e], ""), flow.fitted)[1] for e in range(count)]
-    _, together = ours(net, task, flow.fitted)
+    alone = [ours(net[e : e + 1], tasks.Task(task.x[e], task.y[e], ""), fitted)[1] for e in range(count)]
+    _, together = ours(net, task, fitted)
     print(f"\n{count} realisations at p=300 in one ensemble: {together:.2f} s, one alone {sum(alone) / count:.2f} s on "
           f"average: {together / (sum(alone) / count):.1f} single runs")  # fmt: skip
 

@@ -20,8 +20,9 @@ import numpy as np
 import torch
 from scipy.special import expit
 
-from regimes import frozen, tasks
+from regimes.data import tasks
 from regimes.kernels import wide_one_hidden_ntk
+from regimes.training import kernel_flow
 
 REPEATS = 3
 STALL = 5.0  # CPU seconds given to the baseline on the hinge loss
@@ -55,13 +56,13 @@ def original(gram, y, loss, limit=np.inf):
 
 def ours(gram, y, loss, tolerance=1e-3):
     started = time.process_time()
-    end = frozen.fit(gram, y, loss=loss, tolerance=tolerance)
+    end = kernel_flow.fit(gram, y, loss=loss, tolerance=tolerance)
     return time.process_time() - started, end.steps, end.ended[0], half_time(gram, y, loss, tolerance)
 
 
 def half_time(gram, y, loss, tolerance):
     before = None
-    for state in frozen.flow(gram, y, loss=loss, tolerance=tolerance):
+    for state in kernel_flow.kernel_flow(gram, y, loss=loss, tolerance=tolerance):
         if met(state.margins) >= 0.5:
             break
         before = state
@@ -80,7 +81,7 @@ def met(margins):
 def report(p, d):
     task = tasks.stripe(p, d, seed=0)
     gram, y = wide_one_hidden_ntk(task.x), task.y
-    frozen.fit(gram[:64, :64], y[:64])  # loads what is loaded late
+    kernel_flow.fit(gram[:64, :64], y[:64])  # loads what is loaded late
     rows = {
         "original rule, soft hinge": (original, "soft_hinge", {}),
         "ours, soft hinge, 1e-2": (ours, "soft_hinge", {"tolerance": 1e-2}),

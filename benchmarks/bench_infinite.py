@@ -15,8 +15,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import torch
 
-from regimes.depth import pairs, spectrum
-from regimes.kernels import deep_relu, infinite_ntk
+from regimes.kernels import infinite_ntk, relu_recursion
+from regimes.themes.depth import pairs, spectrum
 
 MIB = 2**20
 
@@ -40,7 +40,7 @@ def layer_by_layer(x, depth):
     phi = torch.acos((x @ x.mT).clamp(-1, 1))
     e, s = 2 * torch.sin(phi / 2) ** 2, torch.cos(phi)
     for _ in range(depth - 1):
-        phi, e, s = deep_relu.layer(phi, e, s)
+        phi, e, s = relu_recursion.layer(phi, e, s)
     return s / depth
 
 
@@ -58,12 +58,12 @@ def gram():
 
 def million():
     phi = torch.acos(torch.tensor([-0.9, 0.0, 0.5, 0.9, 0.99, 0.9999], dtype=torch.float64))
-    first = best(lambda: deep_relu.kernel_of_angle(phi, 10**6), 1)
-    again = best(lambda: deep_relu.kernel_of_angle(phi, 10**6), 5)
+    first = best(lambda: relu_recursion.kernel_of_angle(phi, 10**6), 1)
+    again = best(lambda: relu_recursion.kernel_of_angle(phi, 10**6), 5)
     e, s, angle = 2 * torch.sin(phi / 2) ** 2, torch.cos(phi), phi
     started = time.perf_counter()
     for _ in range(20_000):
-        angle, e, s = deep_relu.layer(angle, e, s)
+        angle, e, s = relu_recursion.layer(angle, e, s)
     plain = (time.perf_counter() - started) * 50
     text = f"10^6 layers, six inputs: {first:.3f} s at first, {again:.4f} s after"
     print(f"{text}; the plain recursion takes {plain:.0f} s")

@@ -8,8 +8,9 @@ import time
 
 import torch
 
-from regimes import nets, tasks
+from regimes.data import tasks
 from regimes.kernels import ntk
+from regimes.models import one_hidden
 
 REPEATS = 3
 
@@ -36,7 +37,7 @@ def seconds(run):
 
 
 def report(p, h, d, dtype):
-    closed, x = nets.one_hidden(d, h, seeds=0, dtype=dtype), tasks.stripe(p, d, seed=0).x.to(dtype)
+    closed, x = one_hidden.one_hidden(d, h, seeds=0, dtype=dtype), tasks.stripe(p, d, seed=0).x.to(dtype)
     general = Module(closed)
     ntk(closed, x[:10]), ntk(general, x[:10])
     a = torch.randn(p, h, dtype=dtype)

@@ -17,8 +17,8 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from regimes.spiked import network, theory
-from regimes.spiked.channel import equivalent
+from regimes.themes.spiked import network, ridge_theory
+from regimes.themes.spiked.conditional_map import equivalent
 
 SIZE = 1000 if "--smoke" not in sys.argv else 200
 COUNT = 10_000 if "--smoke" not in sys.argv else 200
@@ -47,8 +47,8 @@ def worst_single() -> tuple[float, int]:
     worst = (0.0, 0)
     for lam in (1e-6, 1e-3, 0.1, 10.0):
         for alpha in (0.5, 0.999, 1.0, 1.001, 4.0):
-            spent = cpu(lambda a=alpha, l=lam: theory.solve("tanh", "sin", alpha=a, lam=l, **kind), 5)
-            steps = int(theory.solve("tanh", "sin", alpha=alpha, lam=lam, **kind).iterations)
+            spent = cpu(lambda a=alpha, l=lam: ridge_theory.solve("tanh", "sin", alpha=a, lam=l, **kind), 5)
+            steps = int(ridge_theory.solve("tanh", "sin", alpha=alpha, lam=lam, **kind).iterations)
             worst = max(worst, (spent, steps))
     return worst
 
@@ -59,7 +59,7 @@ def many(distinct: bool) -> float:
     size = COUNT if distinct else 1
     kind = dict(r=rng.uniform(0.1, 5, size), c=rng.uniform(1, 3, size), gamma=rng.uniform(0, 1, size))
     kind |= dict(alpha=rng.uniform(0.1, 4, COUNT), beta=rng.uniform(0.1, 4, COUNT), lam=10 ** rng.uniform(-6, 1, COUNT))
-    return cpu(lambda: theory.solve("tanh", "sin", **kind))
+    return cpu(lambda: ridge_theory.solve("tanh", "sin", **kind))
 
 
 def main() -> None:

@@ -71,11 +71,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from regimes import learning_curves, parameters, plots
-from regimes.chapter import Chapter
+from regimes.book import plots
+from regimes.book.chapter import Chapter
 from regimes.estimates import exponent, local_exponents, mean, median, ratio
-from regimes.learning_curves import beta, beta_difference, by_size, error_ratio
 from regimes.studies import lazy_feature as studies
+from regimes.sweeps import parameters
+from regimes.themes import learning_curves
+from regimes.themes.learning_curves import beta, beta_difference, by_size, error_ratio
 
 chapter = Chapter("01", globals())
 # %% [markdown]
@@ -97,8 +99,8 @@ chapter = Chapter("01", globals())
 # $$ (eq:A:ntk)
 #
 # does not change, and the flow is a kernel method. We integrate both flows to zero loss: the network's with implicit
-# steps that cross the kinks of the ReLU and of the hinge (`regimes.flow`), the frozen kernel's exactly, from event to
-# event (`regimes.frozen`).
+# steps that cross the kinks of the ReLU and of the hinge (`regimes.training.gradient_flow`), the frozen kernel's exactly, from event to
+# event (`regimes.training.kernel_flow`).
 #
 # The label changes sign at planes $x_1=$ const (stripe, $d_\parallel=1$) or at a circle in the plane of the first two
 # coordinates (cylinder, $d_\parallel=2$). How far a network has compressed the rest is told by

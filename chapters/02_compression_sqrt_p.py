@@ -75,12 +75,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.animation import FuncAnimation
 
-from regimes import plots
-from regimes.chapter import Chapter
-from regimes.compression import Stripe
+from regimes.book import plots
+from regimes.book.chapter import Chapter
 from regimes.estimates import Estimate, exponent, local_exponents, mean, ratio
-from regimes.learning_curves import by_size
 from regimes.studies import compression as studies
+from regimes.themes.compression import Stripe
+from regimes.themes.learning_curves import by_size
 
 chapter = Chapter("02", globals())
 # %% [markdown]
@@ -234,7 +234,7 @@ chapter.say(f"The two functions agree to a relative difference of {feature.devia
 #
 # $\theta$ the step function and the components of $N$ of variance one. The paper has $D_\perp$ where the root belongs
 # ({ref}`erratum <erratum-a-noise>`). We solve {eq}`eq:A:neuron` at *any* $\lambda$, with Owen's function in place of a
-# quadrature (`regimes.compression.neuron`), and compare with all neurons that see data.
+# quadrature (`regimes.themes.compression.neuron`), and compare with all neurons that see data.
 # %%
 neurons = chapter.sweep(studies.neurons)
 paths = chapter.sweep(studies.paths)

@@ -57,7 +57,7 @@ projector_draws: "count to 1000" = 3  # data sets
 apart_n: "increasing counts from 2 to 1e5" = [100, 200, 400, 800]  # data sizes for the operators of two points (equation 5)
 apart_draws: "count to 1000" = 12  # data sets a size
 bias_betas: "distinct numbers from 0 to 100" = [0.1, 0.5, 1.0]  # standard deviation of the biases (appendix A)
-text: "one of datasets.CORPORA" = "pydoc"  # corpus of table 1 (paper C: text8, which no package ships)
+text: "one of data.datasets.CORPORA" = "pydoc"  # corpus of table 1 (paper C: text8, which no package ships)
 text_vocabulary: "count from 2 to 1e5" = 64  # words (paper C: not stated)
 text_widths: "increasing counts to 1e5" = [256, 512, 1024, 2048]  # widths of both hidden layers (paper C, Tab. 1: 10000 and 30000)
 text_steps: "count to 1e4" = 20  # full-batch steps (paper C: not stated)
@@ -71,11 +71,11 @@ finite_seeds: "count to 1000" = 16  # initialisations
 import matplotlib.pyplot as plt
 import numpy as np
 
-from regimes import plots
-from regimes.chapter import THEORY, Chapter
-from regimes.depth import logistic
+from regimes.book import plots
+from regimes.book.chapter import THEORY, Chapter
 from regimes.estimates import Estimate, exponent, least, mean
 from regimes.studies import depth as studies
+from regimes.themes.depth import sigmoid_kernel
 
 chapter = Chapter("05", globals())
 
@@ -128,7 +128,7 @@ chapter.check("C.Fig3-contact", Estimate.exact(contact.value, 1e-9), near, figur
 # $$ (eq:C:recursion)
 #
 # We never form $1-\rho$ by subtraction, and beyond some 150 layers we do not iterate at all: near its fixed point the
-# layer map has an Abel function, which turns a million layers into one equation (module `regimes.kernels.parabolic`).
+# layer map has an Abel function, which turns a million layers into one equation (module `regimes.kernels.relu_asymptotics`).
 # {numref}`fig-c-fig2` repeats Fig. 2 of the paper and adds what its linear axis hides.
 # %%
 curves = chapter.sweep(studies.normalised_kernel)
@@ -331,7 +331,7 @@ chapter.figure(
 # from the limit left? It is for $\rho$, which converges like $1/L^2$, and for $\eta$, whose map is a contraction. It is
 # not for $\bar\Theta$: $\log L/L$ is slow.
 # %%
-beta = logistic.fixed_point()
+beta = sigmoid_kernel.fixed_point()
 LIMITS = {"rho": 1, "theta": 0.25, "eta": beta}
 
 
@@ -380,7 +380,7 @@ chapter.table(
 )
 # %%
 chapter.say(
-    f"The fixed point is {beta:.12f}; near it errors shrink by {logistic.contraction():.5f} a layer. That the diagonal is the "
+    f"The fixed point is {beta:.12f}; near it errors shrink by {sigmoid_kernel.contraction():.5f} a layer. That the diagonal is the "
     "largest value holds, because the map increases."
 )
 shallow = definite[definite.depth == 2]
@@ -593,7 +593,7 @@ chapter.check("C.Fig8-invertible", mean(most.bound), most, figure="fig-c-fig8")
 # $1-\delta$ belongs to the angle $\arccos(1-\delta)\simeq\sqrt{2\delta}$. Example 2 inherits the slip. With
 # $n=2^{30}$ points in 128 dimensions we compute the event itself from the exact law of one pair.
 # %%
-from regimes.depth import pairs
+from regimes.themes.depth import pairs
 
 n_two = 2**30
 delta = float(1 / np.exp(np.log(n_two * (n_two - 1) / 2) / 127))

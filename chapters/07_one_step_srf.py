@@ -44,34 +44,34 @@
 # fmt: off
 profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
 activation: "one of tanh, erf, erf(x/√2), sin" = "tanh"  # odd activation of the network (paper E: odd)
-res1_targets: "distinct any of spiked.functions.FUNCTIONS" = ["sin", "tanh", "sign", "He1+He3"]  # targets of the check of Result 3.1
+res1_targets: "distinct any of themes.spiked.functions.FUNCTIONS" = ["sin", "tanh", "sign", "He1+He3"]  # targets of the check of Result 3.1
 res1_alpha0: "number from 0.01 to 100" = 4.0  # first batch over dimension
 res1_step: "number from 0.01 to 100" = 2.0  # step size eta / p
 res1_d: "distinct counts from 2 to 1e4" = [50, 100, 200]  # dimensions, p equals d
 res1_seeds: "count to 1000" = 128  # realisations
 res2_r: "number from 0 to 20" = 2.0  # spike strength in the check of the Gaussian map
-res3_targets: "distinct any of spiked.functions.FUNCTIONS" = ["sin", "tanh", "sign", "He1+He3"]  # targets of the comparison theory - simulation
+res3_targets: "distinct any of themes.spiked.functions.FUNCTIONS" = ["sin", "tanh", "sign", "He1+He3"]  # targets of the comparison theory - simulation
 res3_alpha0: "distinct numbers from 0 to 100" = [1.0, 4.0]  # first batches over dimension
 res3_step: "number from 0 to 100" = 2.0  # step size eta / p
 res3_lam: "number from 1e-6 to 1e6" = 0.1  # ridge penalty
 res3_alphas: "distinct numbers from 0.01 to 100" = [0.7, 2.0]  # second batches over dimension
 res3_d: "distinct counts from 2 to 1e4" = [150, 300]  # two sizes, p equals d
 res3_seeds: "count to 1000" = 32  # realisations
-fig1_target: "one of spiked.functions.FUNCTIONS" = "sin"  # target whose profile is drawn
+fig1_target: "one of themes.spiked.functions.FUNCTIONS" = "sin"  # target whose profile is drawn
 fig1_alpha0: "distinct numbers from 0 to 100" = [0.0, 1.0, 4.0, 16.0]  # first batches, from none
 fig1_step: "number from 0 to 100" = 8.0  # step size eta / p
 fig1_alpha: "number from 0.01 to 100" = 4.0  # second batch over dimension
 fig1_lam: "number from 1e-6 to 1e6" = 1.0  # ridge penalty
 fig1_d: "count from 2 to 1e4" = 200  # dimension, p equals d
 fig1_seeds: "count to 1000" = 8  # realisations
-fig2_targets: "list of any of spiked.functions.FUNCTIONS" = ["tanh", "sign"]  # left and right panel
+fig2_targets: "list of any of themes.spiked.functions.FUNCTIONS" = ["tanh", "sign"]  # left and right panel
 fig2_lam: "list of numbers from 1e-6 to 1e6" = [0.1, 1.0]  # ridge penalty of each panel
 fig2_step: "list of numbers from 0 to 100" = [3.0, 3.0]  # step size of each panel
 fig2_alpha0: "distinct numbers from 0 to 100" = [0.0, 1.0, 4.0, 16.0]  # first batches over dimension
 fig2_alphas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # second batches over dimension
 fig2_d: "distinct counts from 2 to 1e4" = [100, 200]  # two sizes, p equals d
 fig2_seeds: "count to 1000" = 12  # realisations
-fig4_target: "one of spiked.functions.FUNCTIONS" = "sign"  # target of both panels
+fig4_target: "one of themes.spiked.functions.FUNCTIONS" = "sign"  # target of both panels
 fig4_rs: "distinct numbers from 0 to 20" = [0.0, 0.5, 1.0, 2.0]  # spike strengths
 fig4_gamma: "number from -1 to 1" = 0.9  # alignment in the panel over r
 fig4_r: "number from 0 to 20" = 2.0  # strength in the panel over gamma
@@ -80,7 +80,7 @@ fig4_lam: "number from 1e-6 to 1e6" = 1.0  # ridge penalty
 fig4_alphas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 2.0, 3.0, 4.0]  # batches over dimension
 fig4_d: "distinct counts from 2 to 1e4" = [100, 200]  # two sizes, p equals d
 fig4_seeds: "count to 1000" = 16  # realisations
-fig5_target: "one of spiked.functions.FUNCTIONS" = "sign"  # target
+fig5_target: "one of themes.spiked.functions.FUNCTIONS" = "sign"  # target
 fig5_alpha0: "number from 0 to 100" = 4.0  # first batch over dimension
 fig5_alpha: "number from 0.01 to 100" = 1.0  # second batch over dimension
 fig5_step: "number from 0 to 100" = 2.0  # step size at width ratio 1
@@ -88,7 +88,7 @@ fig5_lam: "number from 1e-6 to 1e6" = 0.1  # ridge penalty
 fig5_betas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 2.0, 4.0]  # widths over dimension
 fig5_d: "distinct counts from 2 to 1e4" = [100, 200]  # two sizes
 fig5_seeds: "count to 1000" = 16  # realisations
-fig6_target: "one of spiked.functions.FUNCTIONS" = "sin"  # target
+fig6_target: "one of themes.spiked.functions.FUNCTIONS" = "sin"  # target
 fig6_letters: "distinct numbers from -10 to 10" = [-1.0, 0.5, 2.0]  # values of the initial readout, equal shares
 fig6_r: "number from 0 to 20" = 2.0  # spike strength of the letter 1
 fig6_c: "number from 0.01 to 100" = 1.1  # bulk variance of the letter 1
@@ -106,10 +106,10 @@ loss_r: "number from 0 to 20" = 2.0  # spike strength
 loss_delta: "number from 0.01 to 100" = 0.2  # where Huber's loss turns linear
 loss_noise: "number from 0 to 100" = 0.25  # variance of the label noise
 loss_biases: "distinct numbers from -10 to 10" = [-0.5, 0.0, 0.5, 1.0, 2.0]  # uniform biases
-loss_bias_target: "one of spiked.functions.FUNCTIONS" = "tanh(x+1)"  # a target with an even part
+loss_bias_target: "one of themes.spiked.functions.FUNCTIONS" = "tanh(x+1)"  # a target with an even part
 loss_d: "distinct counts from 2 to 1e4" = [100, 200]  # two sizes, p equals d
 loss_seeds: "count to 1000" = 80  # realisations
-net_targets: "list of any of spiked.functions.FUNCTIONS" = ["tanh", "sin", "tanh", "He1+He3"]  # cases, from modest to strong steps
+net_targets: "list of any of themes.spiked.functions.FUNCTIONS" = ["tanh", "sin", "tanh", "He1+He3"]  # cases, from modest to strong steps
 net_alpha0: "list of numbers from 0.01 to 100" = [4.0, 0.5, 2.0, 8.0]  # first batch of each case
 net_step: "list of numbers from 0.01 to 100" = [3.0, 3.0, 8.0, 4.0]  # step size of each case
 net_alpha: "number from 0.01 to 100" = 1.0  # second batch over dimension
@@ -119,7 +119,7 @@ net_seeds: "list of counts to 1000" = [48, 32, 24]  # realisations at each size
 norms_lam: "number from 1e-6 to 1e6" = 0.01  # ridge penalty there
 norms_d: "distinct counts from 2 to 1e4" = [100, 200]  # sizes of the comparison of rows
 norms_seeds: "count to 1000" = 64  # realisations
-map_target: "one of spiked.functions.FUNCTIONS" = "sin"  # target of the map
+map_target: "one of themes.spiked.functions.FUNCTIONS" = "sin"  # target of the map
 map_alpha0: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 2.0, 4.0]  # first batches over dimension
 map_step: "distinct numbers from 0.01 to 100" = [1.0, 2.0, 4.0, 8.0]  # step sizes
 map_d: "count from 2 to 1e4" = 120  # dimension of the map, p equals d
@@ -131,14 +131,14 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 
-from regimes import plots
-from regimes.chapter import THEORY, Chapter
+from regimes.book import plots
+from regimes.book.chapter import THEORY, Chapter
 from regimes.estimates import Estimate, jackknife, least, mean
-from regimes.spiked import bounds, convex, letters, measure, spectrum, theory
-from regimes.spiked import rows as own
-from regimes.spiked.channel import channel, equivalent
-from regimes.spiked.functions import function
 from regimes.studies import spiked as studies
+from regimes.themes.spiked import bounds, convex_theory, measure, readout_vocabulary, ridge_theory, spectrum
+from regimes.themes.spiked import row_covariance as own
+from regimes.themes.spiked.conditional_map import channel, equivalent
+from regimes.themes.spiked.functions import function
 
 chapter = Chapter("07", globals())
 blues = sns.color_palette("viridis", 5)
@@ -236,7 +236,7 @@ ax.plot(t, function(fig1_target).array(t), color=plots.COLOURS["theory"], linewi
 for colour, (alpha0, rows) in zip(blues, res_profile.groupby("alpha0")):
     s = equivalent(activation, fig1_target, alpha0=alpha0, step=fig1_step)
     kind = dict(r=s.r, c=s.c, gamma=s.gamma)
-    found = theory.solve(activation, fig1_target, alpha=fig1_alpha, beta=1.0, lam=fig1_lam, **kind)
+    found = ridge_theory.solve(activation, fig1_target, alpha=fig1_alpha, beta=1.0, lam=fig1_lam, **kind)
     e = channel(function(activation), function(fig1_target), **kind)
     overlaps = dict(m=found.m, zeta=found.zeta, psi=found.psi)
     ax.plot(t, bounds.learned_function(e, t, gamma=s.gamma, **overlaps), color=colour, label=rf"$\alpha_0={alpha0:g}$")
@@ -384,7 +384,7 @@ for ax, target, lam, step in zip(axes, fig2_targets, fig2_lam, fig2_step):
     rows = res_curves[res_curves["target"] == target]
     for colour, (alpha0, one) in zip(blues, rows.groupby("alpha0")):
         s = equivalent(activation, target, alpha0=alpha0, step=step)
-        curve = theory.solve(activation, target, alpha=fine, beta=1.0, lam=lam, r=s.r, c=s.c, gamma=s.gamma)
+        curve = ridge_theory.solve(activation, target, alpha=fine, beta=1.0, lam=lam, r=s.r, c=s.c, gamma=s.gamma)
         ax.plot(fine, curve.test_error, color=colour, label=rf"$\alpha_0={alpha0:g}$")
         points(ax, one[one["model"] == "network"], "alpha", colour)
         found = largest(one).groupby(["model", "alpha"])["test_error"].agg(["mean", "sem"]).unstack("model")
@@ -430,7 +430,7 @@ fig, axes = plots.panels(2, width=5.0, height=4.2, sharey=True)
 for ax, panel, symbol in zip(axes, ("r", "gamma"), ("r", r"\gamma")):
     for colour, (value, one) in zip(blues, res_spikes[res_spikes["panel"] == panel].groupby(panel)):
         kind = dict(r=float(one["r"].iloc[0]), gamma=float(one["gamma"].iloc[0]))
-        curve = theory.solve(activation, fig4_target, alpha=fine, beta=1.0, lam=fig4_lam, **kind)
+        curve = ridge_theory.solve(activation, fig4_target, alpha=fine, beta=1.0, lam=fig4_lam, **kind)
         ax.plot(fine, curve.test_error, color=colour, label=f"${symbol}={value:g}$")
         points(ax, one, "alpha", colour)
     ax.set(xlabel=r"$\alpha=n/d$", ylabel="test error" if panel == "r" else "")
@@ -472,7 +472,7 @@ for rule, colour in (("p", plots.PALETTE[0]), ("d", plots.PALETTE[3])):
         for b in wide
     ]
     kind = {name: np.array([getattr(s, name) for s in found]) for name in ("r", "c", "gamma")}
-    curve = theory.solve(activation, fig5_target, alpha=fig5_alpha, beta=wide, lam=fig5_lam, **kind)
+    curve = ridge_theory.solve(activation, fig5_target, alpha=fig5_alpha, beta=wide, lam=fig5_lam, **kind)
     ax.plot(wide, curve.test_error, color=colour, label=rf"$\eta=\tilde\eta\,{rule}$")
     points(ax, res_width[res_width["rule"] == rule], "beta", colour)
 ax.set(xscale="log", xlabel=r"width $\beta=p/d$", ylabel="test error")
@@ -527,7 +527,7 @@ chapter.figure(
 )
 
 # %%
-rich = theory.solve(
+rich = ridge_theory.solve(
     activation, "He1+He3", alpha=400.0, beta=100.0, lam=np.geomspace(1e-3, 1e4, 60), r=1.5
 ).test_error.min()
 both = bounds.bounds(activation, "He1+He3", r=1.5)
@@ -608,7 +608,7 @@ def letters_curve(alphas, rows, values, width):
     """Theory with a vocabulary in equal shares, independent or orthogonal rows."""
     common = dict(beta=1.0, lam=fig6_lam, r=fig6_r, c=fig6_c, values=values, fractions=[1 / len(values)] * len(values))
     common |= dict(width=width, orthogonal=rows == "orthogonal")
-    return np.array([letters.solve(activation, fig6_target, alpha=a, **common).test_error for a in alphas])
+    return np.array([readout_vocabulary.solve(activation, fig6_target, alpha=a, **common).test_error for a in alphas])
 
 
 fig, axes = plots.panels(2, width=5.0, height=4.2, sharey=True)
@@ -727,10 +727,10 @@ def loss_theory(row):
     """Squared error and share of wrong signs for one case, with the finite-width rule."""
     common = dict(alpha=loss_alpha, beta=1.0, lam=loss_lam, r=loss_r, c=1.2, gamma=row["gamma"], width=row["d"])
     if row["loss"] == "square":
-        found = theory.solve(activation, row["target"], noise=row["noise"], bias=row["bias"], **common)
+        found = ridge_theory.solve(activation, row["target"], noise=row["noise"], bias=row["bias"], **common)
         return float(found.test_error), np.nan
-    loss = {"logistic": convex.logistic(), "huber": convex.huber(row["delta"])}[row["loss"]]
-    found = convex.solve(activation, row["target"], loss, **common)
+    loss = {"logistic": convex_theory.logistic(), "huber": convex_theory.huber(row["delta"])}[row["loss"]]
+    found = convex_theory.solve(activation, row["target"], loss, **common)
     return found.test_error, found.sign_error
 
 
@@ -772,7 +772,7 @@ chapter.check("E.Loss-bias", furthest(shifted, "test_ratio", "bias"), shifted, f
 # %%
 fig, ax = plt.subplots()
 shifts = np.linspace(-1.5, 3, 100)
-curve = theory.solve(
+curve = ridge_theory.solve(
     activation, loss_bias_target, alpha=loss_alpha, beta=1.0, lam=loss_lam, r=loss_r, c=1.2, bias=shifts
 )
 objective = curve.train_error + loss_lam / loss_alpha * curve.q2
@@ -929,11 +929,11 @@ steps = np.linspace(0.25, 10, 40)
 for colour, alpha0 in zip(blues, (1.0, 4.0, 16.0)):
     s = equivalent(activation, "sign", alpha0=alpha0, step=3.0)
     kind = dict(r=s.r, c=s.c, gamma=s.gamma)
-    error = theory.solve(activation, "sign", alpha=batch[:, None], beta=1.0, lam=penalties, **kind).test_error
+    error = ridge_theory.solve(activation, "sign", alpha=batch[:, None], beta=1.0, lam=penalties, **kind).test_error
     axes[0].semilogy(batch, penalties[error.argmin(1)], color=colour, label=rf"$\alpha_0={alpha0:g}$")
     found = [equivalent(activation, "sign", alpha0=alpha0, step=float(x)) for x in steps]
     kind = {name: np.array([getattr(s, name) for s in found])[:, None] for name in ("r", "c", "gamma")}
-    best = theory.solve(activation, "sign", alpha=2.0, beta=1.0, lam=penalties, **kind).test_error.min(1)
+    best = ridge_theory.solve(activation, "sign", alpha=2.0, beta=1.0, lam=penalties, **kind).test_error.min(1)
     axes[1].plot(steps, best, color=colour)
     axes[1].plot(steps[best.argmin()], best.min(), "o", color=colour)
 axes[0].set(xlabel=r"$\alpha=n/d$", ylabel=r"best penalty $\lambda$")

@@ -23,9 +23,9 @@ scale: "number from 0 to 10" = 0.5  # their scale
 sizes: "list of counts" = [1, 2]  # a list
 # %%
 import matplotlib.pyplot as plt
-from regimes.chapter import Chapter
+from regimes.book.chapter import Chapter
 from regimes.estimates import Estimate
-from regimes.sweep import product, study
+from regimes.sweeps.sweep import product, study
 chapter = Chapter("99", globals())
 # %%
 @study(version=1, grid=lambda p: product(size=p["size"], seeds=[0]), data="counted")
@@ -62,7 +62,7 @@ def mini_book(tmp_path, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    from regimes import ledger
+    from regimes.book import ledger
 
     ledger.claims.cache_clear()
     yield tmp_path

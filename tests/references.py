@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nbformat
 
-from regimes import parameters
+from regimes.sweeps import parameters
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "references"

@@ -8,16 +8,48 @@ import numpy as np
 import pytest
 import torch
 
-from regimes import compression, datasets, flow, frozen, gaussian, learning_curves, losses, nets, tasks
-from regimes.check import InputError
-from regimes.compression import Stripe, neuron
-from regimes.depth import definition, embedding, features, finite, logistic, pairs, rate, regression, spectrum
-from regimes.descend import descend
-from regimes.fully_connected import fully_connected, tangent_kernel
-from regimes.kernels import deep_relu, infinite, infinite_diagonal, infinite_ntk, ntk, parabolic, wide_one_hidden_ntk
-from regimes.spiked import bounds, channel, convex, letters, minimise, network, rows, theory
-from regimes.spiked import spectrum as eigenvalues
-from regimes.spiked.functions import FUNCTIONS, Function, function
+from regimes import gaussian
+from regimes.data import datasets, tasks
+from regimes.kernels import (
+    infinite,
+    infinite_diagonal,
+    infinite_ntk,
+    ntk,
+    relu_asymptotics,
+    relu_recursion,
+    wide_one_hidden_ntk,
+)
+from regimes.models import losses, one_hidden
+from regimes.models.fully_connected import fully_connected, tangent_kernel
+from regimes.themes import compression, learning_curves
+from regimes.themes.compression import Stripe, neuron
+from regimes.themes.depth import (
+    embedding,
+    finite_width,
+    hidden_motion,
+    pairs,
+    quadrature,
+    rate,
+    regression,
+    sigmoid_kernel,
+    spectrum,
+)
+from regimes.themes.spiked import (
+    bounds,
+    conditional_map,
+    convex_theory,
+    fit_readout,
+    network,
+    readout_vocabulary,
+    ridge_theory,
+    row_covariance,
+)
+from regimes.themes.spiked import spectrum as eigenvalues
+from regimes.themes.spiked.functions import FUNCTIONS, Function, function
+from regimes.training import kernel_flow
+from regimes.training.gradient_flow import gradient_flow, run, satisfied
+from regimes.training.optimise import descend
+from regimes.validate import InputError
 
 NAN, INF = math.nan, math.inf
 
@@ -36,7 +68,7 @@ GRAM = infinite_ntk(UNIT, depth=3)
 Y = t(1.0, -1, 1, -1, 1, -1)
 HOLED = X.clone()
 HOLED[0, 0] = NAN
-NETS = nets.one_hidden(4, 20, seeds=[0, 1])
+NETS = one_hidden.one_hidden(4, 20, seeds=[0, 1])
 TASK, TEST = tasks.stripe(8, 4, seed=[0, 1]), tasks.stripe(5, 4, seed=[2, 3])
 STRIPE = Stripe((-0.3, 1.2), 4)
 POINT = STRIPE.attractors()[0]
@@ -44,7 +76,7 @@ NEURONS = neuron.Neurons(normal(5, 4).numpy(), normal(5, seed=1).numpy(), normal
 DEEP = fully_connected([4, 8, 1], seeds=[0, 1])
 ONE = network.one_step("tanh", "sin", d=6, p=5, n0=8, step=1.0, seeds=[0, 1])
 X0, Y0, THETA = ONE.batch[0][0].numpy(), ONE.batch[1][0].numpy(), ONE.theta[0].numpy()
-CHANNEL = channel.channel(FUNCTIONS["tanh"], FUNCTIONS["sin"], r=1.0, c=1.0, gamma=1.0)
+CHANNEL = conditional_map.channel(FUNCTIONS["tanh"], FUNCTIONS["sin"], r=1.0, c=1.0, gamma=1.0)
 RATIOS = {"alpha": 2.0, "beta": 1.0, "lam": 0.1}
 SETTING = RATIOS | {"r": 1.0}
 LABELS = torch.tensor([0, 1, 2])
@@ -66,16 +98,16 @@ def curve(**changed):
 
 def batch(activation="tanh", **changed):
     given = RATIOS | {"x0": X0, "y0": Y0, "theta": THETA, "step": 1.0} | changed
-    return rows.predict(activation, "sin", **given)
+    return row_covariance.predict(activation, "sin", **given)
 
 
 def solved(activation="tanh", target="sin", **changed):
-    return theory.solve(activation, target, **SETTING | changed)
+    return ridge_theory.solve(activation, target, **SETTING | changed)
 
 
 def learnt(**changed):
     given = {"width": 4, "seed": 0, "optimiser": "gd", "parametrisation": "ntk", "steps": 1}
-    return features.learn(torch.eye(4).double(), torch.full((4, 4), 0.25).double(), **given | changed)
+    return hidden_motion.learn(torch.eye(4).double(), torch.full((4, 4), 0.25).double(), **given | changed)
 
 
 def step(net=DEEP, x=X, y=Y[:, None], **changed):
@@ -84,7 +116,7 @@ def step(net=DEEP, x=X, y=Y[:, None], **changed):
 
 def moved(x=X, **changed):
     given = {"depth": 2, "width": 8, "steps": 1, "seeds": [0]} | changed
-    return finite.compare(x, Y[: len(x), None], **given)
+    return finite_width.compare(x, Y[: len(x), None], **given)
 
 
 BAD = {
@@ -105,17 +137,17 @@ BAD = {
         (lambda: infinite_diagonal(X, depth=3, bias=1e200), "bias must be"),
         (lambda: infinite.of_angle(t(4.0), 3), "phi must hold float64 angles from 0 to π"),
         (lambda: infinite.of_angle(t(1.0), 0), "depth must be"),
-        (lambda: deep_relu.kernel_of_angle(t(4.0), 3), "phi must hold float64 angles from 0 to π"),
-        (lambda: deep_relu.kernel_of_angle(t(-1.0), 3), "phi must hold float64 angles from 0 to π"),
-        (lambda: deep_relu.kernel_of_angle(t(NAN), 3), "phi must hold finite numbers"),
-        (lambda: deep_relu.kernel_of_angle(1.0, 3), "phi must be an array"),
-        (lambda: deep_relu.along_depth(t(1.0), [3, 2]), "depths must be a strictly increasing"),
-        (lambda: deep_relu.along_depth(t(1.0), []), "depths must be a strictly increasing"),
-        (lambda: deep_relu.offset(t(-1.0)), "phi must hold float64 angles from 0 to π"),
-        (lambda: parabolic.abel(t(3.0)), "phi must lie between 0 and 0.06"),
-        (lambda: parabolic.abel(t(0.0)), "phi must lie between 0 and 0.06"),
-        (lambda: parabolic.jump(t(2.0), t(1.0), 3), "phi must lie between 0 and 0.06"),
-        (lambda: parabolic.jump(t(0.01), t(1.0), -1), "layers must be"),
+        (lambda: relu_recursion.kernel_of_angle(t(4.0), 3), "phi must hold float64 angles from 0 to π"),
+        (lambda: relu_recursion.kernel_of_angle(t(-1.0), 3), "phi must hold float64 angles from 0 to π"),
+        (lambda: relu_recursion.kernel_of_angle(t(NAN), 3), "phi must hold finite numbers"),
+        (lambda: relu_recursion.kernel_of_angle(1.0, 3), "phi must be an array"),
+        (lambda: relu_recursion.along_depth(t(1.0), [3, 2]), "depths must be a strictly increasing"),
+        (lambda: relu_recursion.along_depth(t(1.0), []), "depths must be a strictly increasing"),
+        (lambda: relu_recursion.offset(t(-1.0)), "phi must hold float64 angles from 0 to π"),
+        (lambda: relu_asymptotics.abel(t(3.0)), "phi must lie between 0 and 0.06"),
+        (lambda: relu_asymptotics.abel(t(0.0)), "phi must lie between 0 and 0.06"),
+        (lambda: relu_asymptotics.jump(t(2.0), t(1.0), 3), "phi must lie between 0 and 0.06"),
+        (lambda: relu_asymptotics.jump(t(0.01), t(1.0), -1), "layers must be"),
         (lambda: ntk(NETS, X.float()), "as the network is"),
         (lambda: ntk(NETS, HOLED), "x must hold finite numbers"),
         (lambda: ntk(NETS, X[None].expand(3, -1, -1)), "as the 2 networks take"),
@@ -123,22 +155,22 @@ BAD = {
         (lambda: wide_one_hidden_ntk(X[0]), "x must have shape"),
     ],
     "depth": [
-        (lambda: definition.kernel(0.5, 0), "depth must be"),
-        (lambda: definition.kernel(0.5, -3), "depth must be"),
-        (lambda: definition.kernel(1.5, 2), "rho must be"),
-        (lambda: definition.expectations(NAN), "rho must be"),
+        (lambda: quadrature.kernel(0.5, 0), "depth must be"),
+        (lambda: quadrature.kernel(0.5, -3), "depth must be"),
+        (lambda: quadrature.kernel(1.5, 2), "rho must be"),
+        (lambda: quadrature.expectations(NAN), "rho must be"),
         (lambda: embedding.stereographic(HOLED), "x must hold finite numbers"),
-        (lambda: features.bigrams(3, 2), "text must be"),
-        (lambda: features.change(X[:1], X[:1]), "before must hold a layer at two or more"),
-        (lambda: features.change(X, X[:, :3]), "after must have shape"),
-        (lambda: features.change(0 * X, X), "not all zero"),
+        (lambda: hidden_motion.bigrams(3, 2), "text must be"),
+        (lambda: hidden_motion.change(X[:1], X[:1]), "before must hold a layer at two or more"),
+        (lambda: hidden_motion.change(X, X[:, :3]), "after must have shape"),
+        (lambda: hidden_motion.change(0 * X, X), "not all zero"),
         (lambda: learnt(optimiser="sgd"), "optimiser must be one of"),
         (lambda: learnt(parametrisation="mup"), "parametrisation must be one of"),
         (lambda: learnt(steps=-1), "steps must be"),
         (lambda: learnt(width=0), "width must be"),
         (lambda: moved(X[:1]), "two or more points"),
-        (lambda: finite.off_diagonal(torch.zeros(2, 2).double()), "gram must have a positive diagonal"),
-        (lambda: logistic.eta(t(NAN), 3), "rho must hold finite numbers"),
+        (lambda: finite_width.off_diagonal(torch.zeros(2, 2).double()), "gram must have a positive diagonal"),
+        (lambda: sigmoid_kernel.eta(t(NAN), 3), "rho must hold finite numbers"),
         (lambda: pairs.sphere(3, 3, seed=None), "seed must be"),
         (lambda: pairs.cube(3, 3, seed=0, low=2.0), "low must lie"),
         (lambda: pairs.needs_sphere(X[:0]), "points must have shape"),
@@ -176,9 +208,9 @@ BAD = {
     "spiked": [
         (lambda: function(3, "target"), "target must be one of"),
         (lambda: function(SQUARE, "activation"), "activation square says that it is odd"),
-        (lambda: channel.equivalent("sign", "sin", alpha0=1.0, step=1.0), "activation sign jumps"),
-        (lambda: channel.equivalent("tanh", "sin", alpha0=NAN, step=1.0), "alpha0 must be"),
-        (lambda: channel.equivalent("tanh", "sin", alpha0=1.0, step=NAN), "step must be"),
+        (lambda: conditional_map.equivalent("sign", "sin", alpha0=1.0, step=1.0), "activation sign jumps"),
+        (lambda: conditional_map.equivalent("tanh", "sin", alpha0=NAN, step=1.0), "alpha0 must be"),
+        (lambda: conditional_map.equivalent("tanh", "sin", alpha0=1.0, step=NAN), "step must be"),
         (lambda: network.one_step("sign", "sin", d=6, p=5, n0=8, step=1.0, seeds=[0]), "activation sign jumps"),
         (lambda: network.one_step("tanh", "sin", d=6, p=5, n0=8, step=1.0, seeds=[]), "seeds must be"),
         (lambda: network.one_step("tanh", "sin", d=6, p=5, n0=8, step=1.0, seeds=[0], u=t(1.0)), "u must have shape"),
@@ -196,8 +228,8 @@ BAD = {
         (lambda: network.overlaps(ONE, normal(2, 4)), "a must have shape"),
         (lambda: network.letters(5, [1.0], [0.5, 0.5]), "fractions must be one a letter"),
         (lambda: network.draw([0], "third", 2, d=2), "kind must be one of"),
-        (lambda: minimise.readout(normal(1, 8, 5), normal(1, 8), "logistic", 0.1), "labels -1 and"),
-        (lambda: minimise.readout(normal(1, 8, 5), normal(1, 7), "square", 0.1), "y must have shape"),
+        (lambda: fit_readout.readout(normal(1, 8, 5), normal(1, 8), "logistic", 0.1), "labels -1 and"),
+        (lambda: fit_readout.readout(normal(1, 8, 5), normal(1, 7), "square", 0.1), "y must have shape"),
         (lambda: solved(r=NAN), "r must be"),
         (lambda: solved(r=INF), "r must be"),
         (lambda: solved(r=1e5), "r must be a number from"),
@@ -207,12 +239,15 @@ BAD = {
         (lambda: solved(alpha=[1.0, 2.0], beta=[1.0, 2.0, 3.0]), "arrays that broadcast"),
         (lambda: solved(alpha="many"), "must be numbers"),
         (lambda: solved(gamma=1.5), "gamma is the cosine"),
-        (lambda: letters.solve("tanh", "sin", **SETTING, width=-5), "width must be"),
-        (lambda: letters.solve("tanh", "sin", **SETTING | {"alpha": np.array([1.0, 2.0])}), "alpha must be"),
-        (lambda: letters.solve("tanh", "sin", **SETTING, values=[NAN]), r"values\[0\] must be"),
-        (lambda: convex.solve("tanh", "sin", convex.square(), **SETTING, nodes=(1, 1)), r"nodes\[0\] must be"),
-        (lambda: convex.solve("tanh", "sin", convex.square(), **SETTING, width=-1.0), "width must be"),
-        (lambda: convex.huber(NAN), "delta must be"),
+        (lambda: readout_vocabulary.solve("tanh", "sin", **SETTING, width=-5), "width must be"),
+        (lambda: readout_vocabulary.solve("tanh", "sin", **SETTING | {"alpha": np.array([1.0, 2.0])}), "alpha must be"),
+        (lambda: readout_vocabulary.solve("tanh", "sin", **SETTING, values=[NAN]), r"values\[0\] must be"),
+        (
+            lambda: convex_theory.solve("tanh", "sin", convex_theory.square(), **SETTING, nodes=(1, 1)),
+            r"nodes\[0\] must be",
+        ),
+        (lambda: convex_theory.solve("tanh", "sin", convex_theory.square(), **SETTING, width=-1.0), "width must be"),
+        (lambda: convex_theory.huber(NAN), "delta must be"),
         (lambda: batch(theta=3 * THETA), "theta must have unit norm, got 3"),
         (lambda: batch("relu"), "relu is not odd"),
         (lambda: batch("sign"), "activation sign jumps"),
@@ -260,15 +295,21 @@ BAD = {
         (lambda: neuron.predict(STRIPE, NEURONS, X[:, :3].numpy(), Y.numpy(), [1.0]), "x must have shape"),
     ],
     "training": [
-        (lambda: flow.flow(NETS, TASK, alpha=NAN), "alpha must be"),
-        (lambda: flow.flow(NETS, TASK, alpha=1e300), "alpha must be"),
-        (lambda: flow.flow(NETS, TASK, alpha=0.1, dtype=torch.float16), "dtype must be one of"),
-        (lambda: flow.flow(of(NETS, omega=NAN * NETS.omega), TASK, alpha=0.1), "the network's omega holds NaN"),
-        (lambda: flow.flow(NETS, of(TASK, y=TASK.y[0, 0]), alpha=0.1), "at least 2 points"),
-        (lambda: flow.run(flow.flow(NETS, TASK, alpha=0.1), times=[-1.0]), r"times\[0\] must be"),
-        (lambda: flow.satisfied(NAN), "fraction must lie"),
-        (lambda: frozen.fit(NAN * GRAM, Y), "gram holds NaN"),
-        (lambda: frozen.fit(GRAM, Y[:5]), "gram must be"),
+        (lambda: gradient_flow(NETS, TASK, alpha=NAN), "alpha must be"),
+        (lambda: gradient_flow(NETS, TASK, alpha=1e300), "alpha must be"),
+        (lambda: gradient_flow(NETS, TASK, alpha=0.1, dtype=torch.float16), "dtype must be one of"),
+        (
+            lambda: gradient_flow(of(NETS, omega=NAN * NETS.omega), TASK, alpha=0.1),
+            "the network's omega holds NaN",
+        ),
+        (lambda: gradient_flow(NETS, of(TASK, y=TASK.y[0, 0]), alpha=0.1), "at least 2 points"),
+        (
+            lambda: run(gradient_flow(NETS, TASK, alpha=0.1), times=[-1.0]),
+            r"times\[0\] must be",
+        ),
+        (lambda: satisfied(NAN), "fraction must lie"),
+        (lambda: kernel_flow.fit(NAN * GRAM, Y), "gram holds NaN"),
+        (lambda: kernel_flow.fit(GRAM, Y[:5]), "gram must be"),
         (lambda: learning_curves.lazy(NETS, of(TASK, x=TASK.x[..., :3]), TEST), "must have shape"),
         (lambda: learning_curves.wide_lazy(TASK, of(TEST, y=NAN * TEST.y)), "test.y must hold finite numbers"),
         (lambda: learning_curves.compress(TASK.x, 0, t(1.0, 1.0)), "d_parallel must be"),
@@ -278,8 +319,8 @@ BAD = {
         (lambda: tasks.stripe(5, 2, seed=None), "seeds must be"),
         (lambda: tasks.stripe(10**15, 2), "bytes"),
         (lambda: tasks.rotated(TASK, NAN * torch.eye(4).double()), "turn must hold finite numbers"),
-        (lambda: nets.one_hidden(4, 5, seeds=None), "seeds must be"),
-        (lambda: nets.one_hidden(4, 5, seeds=[0], dtype=torch.float16), "dtype must be one of"),
+        (lambda: one_hidden.one_hidden(4, 5, seeds=None), "seeds must be"),
+        (lambda: one_hidden.one_hidden(4, 5, seeds=[0], dtype=torch.float16), "dtype must be one of"),
         (lambda: NETS(X[:, :3]), "x must be points"),
         (lambda: NETS(TASK.x[[0, 1, 1]]), "x must hold 2 realisations"),
         (lambda: losses.soft_hinge(1e300), "softness must be"),
@@ -312,8 +353,8 @@ def pair(size_x, size_z, **options):
     return float(infinite_ntk(x, z, **options))
 
 
-AT_60 = float(deep_relu.kernel_of_angle(t(math.pi / 3), 3)[0])
-EVEN = definition.kernel(0.5, 3)
+AT_60 = float(relu_recursion.kernel_of_angle(t(math.pi / 3), 3)[0])
+EVEN = quadrature.kernel(0.5, 3)
 EXTREMES = {
     "huge norms": (lambda: pair(1e200, 1e200, depth=3), EVEN),
     "largest norms": (lambda: pair(1e308, 1e308, depth=3), EVEN),
@@ -331,8 +372,8 @@ EXTREMES = {
     "a crossover at infinity": (lambda: float(rate.crossover(t(INF))), 0.25),
     "a crossover far out": (lambda: float(rate.crossover(t(1e200))), 0.25),
     "a crossover at zero": (lambda: float(rate.crossover(t(0.0))), 1.0),
-    "the offset of equal points": (lambda: float(deep_relu.offset(t(0.0))), INF),
-    "the angle π": (lambda: float(deep_relu.kernel_of_angle(t(math.pi), 2)[0]), -0.0),
+    "the offset of equal points": (lambda: float(relu_recursion.offset(t(0.0))), INF),
+    "the angle π": (lambda: float(relu_recursion.kernel_of_angle(t(math.pi), 2)[0]), -0.0),
     "two points, far apart": (lambda: pairs.closest_quantile(2, 3, 1 - math.exp(-0.75)), -0.5),
     "two points, anywhere": (lambda: pairs.closest_quantile(2, 3, 1 - math.exp(-0.5)), 0.0),
     "projectors of opposite points": (lambda: spectrum.projector_distance(t([1.0, -0.5], [-0.5, 1.0])), 1.0),
@@ -341,7 +382,10 @@ EXTREMES = {
         0.0,
     ),
     "far points of the plane": (lambda: float(embedding.stereographic(t(1e200, 0.0))[2]), 1.0),
-    "the logistic kernel at any depth": (lambda: float(logistic.eta(t(1.0), 10**15)), logistic.fixed_point()),
+    "the logistic kernel at any depth": (
+        lambda: float(sigmoid_kernel.eta(t(1.0), 10**15)),
+        sigmoid_kernel.fixed_point(),
+    ),
     "a bound that says nothing": (lambda: pairs.pair_bound(10, 10**5, 3.0), INF),
     "a spike of every size": (lambda: float(solved(r=1e3).test_error > 0), 1.0),
 }
@@ -355,12 +399,12 @@ def test_legal_extremes_have_their_values(call, value):
 def test_a_jumping_target_sees_the_whole_spike():
     """At perfect alignment the nodes follow the spike: four times as many give the same error."""
     found = [float(solved(target="sign", r=r).test_error) for r in (100.0, 1000.0)]
-    fine = channel.PANEL
+    fine = conditional_map.PANEL
     try:
-        channel.PANEL = fine / 4
+        conditional_map.PANEL = fine / 4
         dense = [float(solved(target="sign", r=r).test_error) for r in (100.0, 1000.0)]
     finally:
-        channel.PANEL = fine
+        conditional_map.PANEL = fine
     assert found == pytest.approx(dense, rel=1e-9)
 
 
@@ -370,7 +414,7 @@ def test_the_row_means_are_divided_by_the_gap():
     phi = torch.acos((x @ x.mT).clamp(-1, 1)).fill_diagonal_(0)
     depth = 10**9
     measured = depth * spectrum.projector_distance(infinite_ntk(x, depth=depth))
-    assert spectrum.row_mean_spread(deep_relu.offset(phi)) == pytest.approx(measured, rel=1e-5)
+    assert spectrum.row_mean_spread(relu_recursion.offset(phi)) == pytest.approx(measured, rel=1e-5)
 
 
 def test_equal_points_are_found_behind_others():

@@ -19,7 +19,10 @@ from pathlib import Path
 
 import pytest
 
-from regimes import datasets, ledger, parameters, runner
+from regimes import runner
+from regimes.book import ledger
+from regimes.data import datasets
+from regimes.sweeps import parameters
 from tests.references import ROOT
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from regimes import estimates
-from regimes.check import InputError
 from regimes.estimates import Estimate, exponent, jackknife, least, local_exponents, mean, median, ratio, slopes
+from regimes.validate import InputError
 
 X = np.array([64.0, 128, 256, 512, 1024])
 TRIALS = 2000

@@ -7,32 +7,12 @@ import sys
 
 import pytest
 
-from regimes import check, studies
+import regimes
+from regimes import studies, validate
 from tests.references import ROOT
 
 LIB = ROOT / "lib" / "regimes"
-# from the bottom up; a module may import its own floor and those below
-FLOORS = [
-    {"check", "devices", "estimates", "gaussian", "parameters", "paths", "seeds"},
-    {"tasks", "datasets", "nets", "losses", "fully_connected"},
-    {"flow", "frozen", "descend", "kernels", "hinge_qp"},
-    {"compression", "depth", "spiked", "learning_curves"},
-    {
-        "progress",
-        "digest",
-        "study",
-        "table",
-        "store",
-        "archive",
-        "workers",
-        "cluster",
-        "recheck",
-        "sweep",
-        "studies",
-        "cli",
-    },
-    {"chapter", "runner", "ledger", "plots", "book", "pages", "locks", "versions"},
-]
+FLOORS = [set(names.split()) for names in regimes.FLOORS]  # from the bottom up
 CORE = {"numpy", "scipy", "pandas", "joblib", "torch", "filelock", "regimes"}
 # imported inside the one function that needs them
 LATE = {"mlxtend", "sklearn", "distributed", "cloudpickle"}
@@ -116,5 +96,25 @@ def test_bad_input_is_one_line_and_code_2(tmp_path, args, said):
 
 
 def test_unknown_study_is_named():
-    with pytest.raises(check.InputError, match="study must be one of"):
+    with pytest.raises(validate.InputError, match="study must be one of"):
         studies.find("nothing")
+
+
+def test_every_module_has_a_floor():
+    assert {path.stem for path in LIB.iterdir() if path.stem not in ("__init__", "__pycache__")} == set().union(*FLOORS)
+
+
+def test_the_public_face_costs_nothing_until_it_is_used():
+    script = "import sys, regimes; assert not {'torch', 'numpy'} & set(sys.modules); print(regimes.ntk.__name__)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == "ntk\n", done.stderr
+
+
+@pytest.mark.parametrize("name", regimes.FACE)
+def test_the_public_face_holds(name):
+    assert name in dir(regimes) and getattr(regimes, name).__name__ == name
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="nothing"):
+        regimes.nothing  # noqa: B018

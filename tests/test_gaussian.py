@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, special
 
 from regimes import gaussian
-from regimes.check import InputError
+from regimes.validate import InputError
 
 
 @pytest.mark.parametrize("power, value", [(0, 1), (1, 0), (2, 1), (4, 3), (6, 15), (8, 105)])

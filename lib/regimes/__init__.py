@@ -1,19 +1,44 @@
 """Lazy and feature learning: the numerics behind the book.
 
-The modules form floors; each imports only from the floors below it::
-
-    chapter ledger plots book pages    the desk: verdicts, figures, pages (``regimes[book]``)
-    runner versions locks              running a chapter, one at a time, all or nothing
-    studies sweep store table          named studies (settings -> rows), the grid runner, its cells and their provenance
-    study digest workers cluster       what a study is, the code behind its numbers, where its cells are computed
-    recheck archive progress cli       changed code, archives of cells, what is said meanwhile, command lines
-    compression depth spiked           one room a theme: its observables and its theory
-    flow frozen descend kernels        the engine: gradient flow, frozen-kernel flow, descent, kernels
-    tasks datasets nets                what is learned, and what learns
-    estimates gaussian seeds           small mathematics
-    parameters paths devices check     what a reader sets, and the errors a reader sees
-
-Nothing is imported here, so that ``import regimes`` costs nothing and a study needs only what it uses.
+The modules form floors, listed here from the bottom up; each imports only from its own and those below. Nothing is
+imported with the package, so that ``import regimes`` costs nothing and a study needs only what it uses: the names of
+the public face load their module when they are first asked for.
 """
 
+import importlib
+from typing import Any
+
 __version__ = "0.1.0"
+
+FLOORS = {
+    "validate devices estimates gaussian seeds paths": "errors a reader sees, where tensors live, small mathematics",
+    "data": "what is learned: synthetic tasks and real data",
+    "models": "what learns, and the losses",
+    "kernels": "tangent kernels of finite and infinite networks",
+    "training": "gradient flow, the flow of a frozen kernel, optimisers",
+    "themes": "observables and theory, one package a theme",
+    "sweeps": "studies, the grid runner, its stored cells and their provenance, parameters, command lines",
+    "studies": "the studies of each chapter: grids and calls, no mathematics",
+    "book runner": "running a chapter; verdicts, figures, pages (``regimes[book]``)",
+}
+
+# name -> the module that holds it
+FACE = {
+    "gradient_flow": "training.gradient_flow",
+    "infinite_ntk": "kernels.infinite",
+    "kernel_flow": "training.kernel_flow",
+    "lazy": "themes.learning_curves",
+    "ntk": "kernels.tangent",
+    "one_hidden": "models.one_hidden",
+    "run": "training.gradient_flow",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in FACE:
+        raise AttributeError(f"module 'regimes' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"regimes.{FACE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *FACE})

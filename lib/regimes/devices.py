@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from regimes.check import InputError
+from regimes.validate import InputError
 
 _ALLOWED: ContextVar[str] = ContextVar("allowed", default="any")
 _PICKED: ContextVar[set[torch.device] | None] = ContextVar("picked", default=None)

@@ -23,8 +23,8 @@ import numpy as np
 from scipy.special import stdtrit
 from scipy.stats import binom
 
-from regimes import check
-from regimes.check import InputError
+from regimes import validate
+from regimes.validate import InputError
 
 LEVEL = 0.95  # coverage of every interval over realisations
 EXACT, SPAN = "no scatter", "range over settings"
@@ -198,7 +198,7 @@ def exponent(
         InputError: for shapes that do not match, fewer than two abscissae in the window, or an ``x`` or ``y`` that is
             not positive and finite (no logarithm).
     """
-    check.one_of(("mean", "median"), centre=centre)
+    validate.one_of(("mean", "median"), centre=centre)
     found = slopes(x, y, window=window)
     if centre == "median":
         return median(found)
@@ -248,7 +248,7 @@ def local_exponents(
     Raises:
         InputError: as ``exponent``, and for a ``size`` below 2 or above ``k``.
     """
-    check.integer(2, size=size)
+    validate.integer(2, size=size)
     x, y = np.asarray(x, dtype=float), np.atleast_2d(np.asarray(y, dtype=float))
     if size > len(x):
         raise InputError(f"size must be at most the number of abscissae, {len(x)}, got {size}")

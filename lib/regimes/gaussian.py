@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from regimes import check
-from regimes.check import InputError
+from regimes import validate
+from regimes.validate import InputError
 
 REACH = 9.0  # the rules end at ±REACH: the mass beyond is 2e-19
 WIDEST = 1e4  # deviation up to which a function smooth on the scale of 1 is resolved: 64 nodes a unit
@@ -32,7 +32,7 @@ def trapezoid(nodes: int = 200) -> tuple[np.ndarray, np.ndarray]:
     Raises:
         InputError: for an odd number of nodes, which would put one at 0, where odd targets jump.
     """
-    if not check.is_whole(nodes) or nodes < 2 or nodes % 2:
+    if not validate.is_whole(nodes) or nodes < 2 or nodes % 2:
         raise InputError(f"nodes must be even, so that none falls on 0, got {nodes!r}")
     x = np.linspace(-REACH, REACH, nodes)
     w = np.exp(-(x**2) / 2)
@@ -68,8 +68,8 @@ def rule(breaks: Sequence[float] = (), widths: Sequence[float] = (), *, step: fl
         InputError: for breaks that are no numbers, widths below 0 or a step that is not positive.
     """
     _needs_breaks(breaks)
-    check.at_least(0, **{f"widths[{i}]": width for i, width in enumerate(widths)})
-    check.between(1e-6, REACH, step=step)
+    validate.at_least(0, **{f"widths[{i}]": width for i, width in enumerate(widths)})
+    validate.between(1e-6, REACH, step=step)
     edges = [np.arange(-REACH, REACH + step / 2, step)]
     for i, at in enumerate(breaks):
         width = widths[i] if i < len(widths) else 0.0
@@ -118,7 +118,7 @@ def moments(f: Scalar, mean: np.ndarray, std: np.ndarray, *, breaks: Sequence[fl
 
 
 def _needs_breaks(breaks: Sequence[float]) -> None:
-    check.number(**{f"breaks[{i}]": at for i, at in enumerate(breaks)})
+    validate.number(**{f"breaks[{i}]": at for i, at in enumerate(breaks)})
 
 
 def _moments(f: Scalar, mean: np.ndarray, std: np.ndarray, breaks: Sequence[float], nodes: int) -> tuple:

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from regimes.check import InputError
+from regimes.validate import InputError
 
 
 def root() -> Path:

@@ -19,10 +19,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from regimes import parameters, paths
+from regimes import paths
 from regimes import studies as registry
-from regimes.check import InputError
-from regimes.cli import add_parameter_options, one_line_errors, overrides
+from regimes.sweeps import parameters
+from regimes.sweeps.cli import add_parameter_options, one_line_errors, overrides
+from regimes.validate import InputError
 
 with warnings.catch_warnings():  # papermill's own, on import
     warnings.simplefilter("ignore")
@@ -33,7 +34,7 @@ with warnings.catch_warnings():  # papermill's own, on import
     from papermill.clientwrap import PapermillNotebookClient
     from papermill.engines import NBClientEngine, papermill_engines
 
-from regimes import ledger, locks, pages, versions
+from regimes.book import ledger, locks, pages, versions
 
 CELL_SECONDS = 3600  # a cell that takes longer hangs: papermill would wait for ever
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regimes import check
+from regimes import validate
 
 # what is drawn; new kinds go to the end, so that the numbers of the others stay
 KINDS = ("train", "test", "fresh", "weights", "rotation", "labels", "pairs", "batch", "direction", "noise")
@@ -26,6 +26,6 @@ def draw_seeds(kind: str, seeds: Sequence[int], *, size: int = 0) -> list[int]:
     Raises:
         InputError: for an unknown kind, or a seed or size that is not a whole number from 0 on.
     """
-    check.one_of(KINDS, kind=kind)
-    check.integer(0, size=size, **{f"seeds[{i}]": seed for i, seed in enumerate(seeds)})
+    validate.one_of(KINDS, kind=kind)
+    validate.integer(0, size=size, **{f"seeds[{i}]": seed for i, seed in enumerate(seeds)})
     return [int(np.random.SeedSequence([KINDS.index(kind), size, s]).generate_state(1)[0]) for s in seeds]

@@ -21,9 +21,9 @@ import scipy.fft
 import torch
 from torch import Tensor
 
-from regimes import check
-from regimes.check import InputError
-from regimes.kernels import deep_relu
+from regimes import validate
+from regimes.kernels import relu_recursion
+from regimes.validate import InputError
 
 NODES = 192  # Chebyshev nodes of the fit; the degree kept is found from the coefficients
 ROUND_OFF = 4e-16  # coefficients below, relative to the largest, are noise of float64
@@ -53,11 +53,11 @@ def infinite_ntk(x: Tensor, z: Tensor | None = None, *, depth: int, bias: float 
 
     Source: paper C, Theorem 1, Definition 4 and Prop. 5.
     """
-    depth = deep_relu.needs_depth(depth)
-    check.at_least(0, bias=bias)
+    depth = relu_recursion.needs_depth(depth)
+    validate.at_least(0, bias=bias)
     _needs_points(x, z)
     n, m = x.shape[-2], (x if z is None else z).shape[-2]
-    check.memory(x.shape[:-2].numel() * n * m * 8, f"the kernel of {n} × {m} points", x.device)
+    validate.memory(x.shape[:-2].numel() * n * m * 8, f"the kernel of {n} × {m} points", x.device)
     out = torch.empty(*x.shape[:-1], m, dtype=torch.float64, device=x.device)
     mirrored = z is None
     kernel = _Biased(depth, bias) if bias else _Angular(depth)
@@ -83,9 +83,9 @@ def infinite_diagonal(x: Tensor, *, depth: int, bias: float = 0.0) -> Tensor:
 
     Source: paper C, Theorem 1 and Prop. 1.
     """
-    depth = deep_relu.needs_depth(depth)
-    check.between(0, 1e150, bias=bias)
-    check.arrays(x=("... d", x))
+    depth = relu_recursion.needs_depth(depth)
+    validate.between(0, 1e150, bias=bias)
+    validate.arrays(x=("... d", x))
     square = (x * x).mean(-1)
     theta = _diagonal(square, depth, bias**2)
     lost = ~torch.isfinite(theta) | ((theta < torch.finfo(theta.dtype).tiny) & (x != 0).any(-1))
@@ -110,8 +110,8 @@ def of_angle(phi: Tensor, depth: int) -> Tensor:
     Raises:
         InputError: for angles outside ``[0, π]`` or not float64, and a depth below 1 or above 10^15.
     """
-    deep_relu.needs_angles(phi)
-    depth = deep_relu.needs_depth(depth)
+    relu_recursion.needs_angles(phi)
+    depth = relu_recursion.needs_depth(depth)
     return _clenshaw(phi.clone(), *_interpolant(depth))
 
 
@@ -157,8 +157,8 @@ class _Biased:
         e, a, b = self._add_bias(e, a, b, 1.0)
         theta = (a * b).sqrt() * (1 - e)
         for _ in range(self.depth - 1):
-            phi = deep_relu.angle(e)
-            e, a, b = self._add_bias(deep_relu.contract(e, phi), a, b, 0.5)
+            phi = relu_recursion.angle(e)
+            e, a, b = self._add_bias(relu_recursion.contract(e, phi), a, b, 0.5)
             theta = 0.5 * (1 - phi / math.pi) * theta + (a * b).sqrt() * (1 - e)
         return theta
 
@@ -178,7 +178,7 @@ def _interpolant(depth: int) -> tuple[tuple[float, ...], float, float]:
 
     node = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
     phi = torch.from_numpy(np.expm1((node + 1) / 2 * span) / stretch).clamp(0, math.pi)
-    c = scipy.fft.dct(deep_relu.kernel_of_angle(phi, depth)[0].numpy()) / NODES
+    c = scipy.fft.dct(relu_recursion.kernel_of_angle(phi, depth)[0].numpy()) / NODES
     c[0] /= 2
     kept = int(np.nonzero(abs(c) > ROUND_OFF * abs(c).max())[0].max()) + 1
     return tuple(c[:kept].tolist()), stretch, span

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from regimes import check, parameters
-from regimes.sweep import Setting, Study
+from regimes import validate
+from regimes.sweeps import parameters
+from regimes.sweeps.sweep import Setting, Study
 
 
 def rooms() -> dict[str, ModuleType]:
@@ -32,7 +33,7 @@ def find(name: str) -> tuple[str, Study]:
         InputError: for an unknown name, with the known ones.
     """
     known = {full: (number, item) for number, module in rooms().items() for full, item in studies(module).items()}
-    check.one_of(sorted(known), study=name)
+    validate.one_of(sorted(known), study=name)
     return known[name]
 
 

@@ -6,13 +6,14 @@ import re
 import sys
 from pathlib import Path
 
-from regimes import archive, check, paths
+from regimes import paths, validate
 from regimes import studies as registry
-from regimes.check import InputError
-from regimes.cli import add_parameter_options, one_line_errors, overrides
-from regimes.store import Store
-from regimes.sweep import Setting, Study, stored, sweep
-from regimes.table import provenance, write_csv
+from regimes.sweeps import archive
+from regimes.sweeps.cli import add_parameter_options, one_line_errors, overrides
+from regimes.sweeps.store import Store
+from regimes.sweeps.sweep import Setting, Study, stored, sweep
+from regimes.sweeps.table import provenance, write_csv
+from regimes.validate import InputError
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
@@ -48,7 +49,7 @@ def run(args: argparse.Namespace) -> None:
     """Computes as many cells of one study as fit the budget, and says what is stored."""
     budget = duration(args.budget) if args.budget else None
     if args.jobs is not None:
-        check.integer(1, jobs=args.jobs)
+        validate.integer(1, jobs=args.jobs)
     if args.csv and (args.csv.is_dir() or not os.access(args.csv.parent, os.W_OK)):
         raise InputError(f"csv must name a file in a folder that can be written, got {str(args.csv)!r}")
     item, grid = _study(args)
@@ -79,7 +80,7 @@ def restore(args: argparse.Namespace) -> None:
     code = registry.find(args.name)[1].code.digest if args.name in known else ""
     count = Store.default().restore(args.name, code)
     if not count and not code:
-        check.one_of(sorted(known), study=args.name)
+        validate.one_of(sorted(known), study=args.name)
     print(f"{args.name}: {count} void cells are back")
 
 

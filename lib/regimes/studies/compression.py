@@ -8,23 +8,32 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regimes import check, flow, nets
-from regimes.check import InputError
-from regimes.compression import FixedPoint, Stripe, amplification, attractor_distance, neuron, neuron_vector, sees_data
-from regimes.compression.neuron import Neurons
-from regimes.compression.stripe import time_unit
-from regimes.flow import State
-from regimes.learning_curves import compress, wrong
-from regimes.nets import Network
+from regimes import validate
+from regimes.data.tasks import Task
+from regimes.models import one_hidden
+from regimes.models.one_hidden import Network
 from regimes.seeds import draw_seeds
 from regimes.studies.lazy_feature import draw, needs_across, needs_draws, needs_memory, needs_one_of
-from regimes.sweep import Rows, Setting, product, study
-from regimes.tasks import Task
+from regimes.sweeps.sweep import Rows, Setting, product, study
+from regimes.themes.compression import (
+    FixedPoint,
+    Stripe,
+    amplification,
+    attractor_distance,
+    neuron,
+    neuron_vector,
+    sees_data,
+)
+from regimes.themes.compression.neuron import Neurons
+from regimes.themes.compression.stripe import time_unit
+from regimes.themes.learning_curves import compress, wrong
+from regimes.training.gradient_flow import State, fitted, gradient_flow, locate, run, satisfied, t_star
+from regimes.validate import InputError
 
 CHAPTER = "02"
 DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
 NEAR = 0.2  # of an attractor: stated before the first run, claims A.Fig4-attractors and A.Fig5-attractors
-UNTIL = {"star": flow.t_star, "end": flow.fitted, "nearly": flow.satisfied(0.99)}
+UNTIL = {"star": t_star, "end": fitted, "nearly": satisfied(0.99)}
 LATER = 100.0  # ``τ``, until when the equations of motion are followed, beyond any ``t*`` here
 SHOWN = 60  # neurons whose weights a frame keeps
 
@@ -44,7 +53,7 @@ def moments(states: Iterator[State], until: Callable[[State], Tensor], unit: flo
     kept = []
     for state in states:
         there = float(until(state)) >= 0
-        state = flow.locate(state, until) if there else state
+        state = locate(state, until) if there else state
         network = state.network.to(dtype=torch.float64, device="cpu")
         kept.append(
             Moment(
@@ -119,13 +128,13 @@ def _solid(p: Mapping[str, Any], /, **more: Any) -> dict[str, Any]:
 def _drawn(setting: Setting, seeds: list[int]) -> tuple[Task, Network]:
     """Training set and initial networks of the setting, which do not depend on ``alpha`` and the end of training."""
     weights = draw_seeds("weights", seeds, size=setting["p"])
-    return draw(setting, "train", setting["p"], seeds), nets.one_hidden(setting["d"], setting["h"], seeds=weights)
+    return draw(setting, "train", setting["p"], seeds), one_hidden.one_hidden(setting["d"], setting["h"], seeds=weights)
 
 
 def _one(setting: Setting, seed: int, *, dtype: Any = "auto") -> tuple[Task, list[Moment]]:
     """Training set and path of one realisation until ``setting["until"]``."""
     task, network = _drawn(setting, [seed])
-    states = flow.flow(network, task, alpha=setting["alpha"], tolerance=setting["tolerance"], dtype=dtype)
+    states = gradient_flow(network, task, alpha=setting["alpha"], tolerance=setting["tolerance"], dtype=dtype)
     return task, moments(states, UNTIL[setting["until"]], time_unit(setting["h"], setting["d"]))
 
 
@@ -157,10 +166,8 @@ def growth(setting: Setting, seeds: list[int]) -> Rows:
 def _growth(setting: Setting, seed: int) -> dict[str, Any]:
     task, network = _drawn(setting, [seed])
     along, unit = task.d_parallel, time_unit(setting["h"], setting["d"])
-    states = flow.flow(network, task, alpha=setting["alpha"], tolerance=setting["tolerance"])
-    path = flow.run(
-        states, until=UNTIL[setting["until"]], observe=lambda s: {"size": amplification(s.network.omega, along)}
-    )
+    states = gradient_flow(network, task, alpha=setting["alpha"], tolerance=setting["tolerance"])
+    path = run(states, until=UNTIL[setting["until"]], observe=lambda s: {"size": amplification(s.network.omega, along)})
     rows, t_star, star, _ = path.at("t_star")
     if not rows:
         raise InputError(f"no run reached t*: {path.status[0]}")
@@ -457,7 +464,7 @@ def _perpendicular(stripe: Stripe, point: FixedPoint) -> float:
 
 def _noise_grid(p: Mapping[str, Any]) -> list[Setting]:
     what = f"noise_sets = {p['noise_sets']} with noise_p = {p['noise_p']}"
-    check.memory(48 * p["noise_sets"] * p["noise_p"], what)  # points, labels, gates and one product
+    validate.memory(48 * p["noise_sets"] * p["noise_p"], what)  # points, labels, gates and one product
     sizes = {"p": p["noise_p"], "sets": p["noise_sets"], "seeds": range(p["noise_seeds"])}
     return product(interfaces=[p["interfaces"]], **sizes)
 

@@ -8,13 +8,24 @@ from typing import Any
 import numpy as np
 import torch
 
-from regimes import check, datasets
-from regimes.check import InputError
-from regimes.depth import definition, embedding, features, finite, logistic, pairs, rate, regression, spectrum
-from regimes.kernels import deep_relu, infinite_ntk
+from regimes import validate
+from regimes.data import datasets
+from regimes.data.tasks import Task, gaussian_points
+from regimes.kernels import infinite_ntk, relu_recursion
 from regimes.seeds import draw_seeds
-from regimes.sweep import Rows, Setting, product, study
-from regimes.tasks import Task, gaussian_points
+from regimes.sweeps.sweep import Rows, Setting, product, study
+from regimes.themes.depth import (
+    embedding,
+    finite_width,
+    hidden_motion,
+    pairs,
+    quadrature,
+    rate,
+    regression,
+    sigmoid_kernel,
+    spectrum,
+)
+from regimes.validate import InputError
 
 CHAPTER = "05"
 KERNELS = 32  # bytes an entry: a kernel and what is made of it, four float64
@@ -77,8 +88,8 @@ def normalised_kernel(setting: Setting, seeds: list[int]) -> Rows:
     phi = rate.angle(torch.tensor(setting["rho"], dtype=torch.float64))
     spaced = {int(d) for d in np.geomspace(1, deepest, 1 + round(8 * np.log10(deepest)))}
     depths = sorted({*range(1, 31), *spaced, deepest // 10, deepest - 1, deepest})
-    offset, rows = deep_relu.offset(phi), []
-    for depth, kernel, gap in zip(depths, *deep_relu.along_depth(phi, depths)):
+    offset, rows = relu_recursion.offset(phi), []
+    for depth, kernel, gap in zip(depths, *relu_recursion.along_depth(phi, depths)):
         row = {"seed": seeds[0], "depth": depth, "kernel": float(kernel), "gap": float(gap), "offset": float(offset)}
         rows.append(row | {"predicted": float(rate.predicted_excess(offset, depth))})
     return rows
@@ -97,7 +108,7 @@ def layer_map(setting: Setting, seeds: list[int]) -> Rows:
 
 def _regression_grid(p: Mapping[str, Any]) -> list[Setting]:
     n = max(p["tab2_n"], p["tab2_test"])
-    check.memory(KERNELS * p["tab2_n"] * n, f"tab2_n = {p['tab2_n']} with tab2_test = {p['tab2_test']}")
+    validate.memory(KERNELS * p["tab2_n"] * n, f"tab2_n = {p['tab2_n']} with tab2_test = {p['tab2_test']}")
     sizes = {"n": p["tab2_n"], "test": p["tab2_test"]}
     images = _images(p, "tab2_n + tab2_test", p["tab2_n"] + p["tab2_test"])
     depths = sorted({TABLE_2, *p["tab2_depths"]})
@@ -138,12 +149,12 @@ def kernel_shape(setting: Setting, seeds: list[int]) -> Rows:
     rho = torch.linspace(-1, 1, setting["points"], dtype=torch.float64)
     probe, rows = [-1.0, -0.9, -0.3, 0.0, 0.4, 0.9, 0.999], []
     for depth in range(1, setting["depth_max"] + 1):
-        value = deep_relu.kernel_of_angle(torch.acos(rho), depth)[0]
+        value = relu_recursion.kernel_of_angle(torch.acos(rho), depth)[0]
         row = {"seed": seeds[0], "depth": depth, "lowest": float(value.min())}
         row |= {"turning": float(rho[value.argmin()]), "spacing": 2 / (len(rho) - 1)}
         if depth <= 8:
-            exact = deep_relu.kernel_of_angle(torch.acos(torch.tensor(probe, dtype=torch.float64)), depth)[0]
-            row["definition"] = max(abs(float(k) - definition.kernel(r, depth)) for r, k in zip(probe, exact))
+            exact = relu_recursion.kernel_of_angle(torch.acos(torch.tensor(probe, dtype=torch.float64)), depth)[0]
+            row["definition"] = max(abs(float(k) - quadrature.kernel(r, depth)) for r, k in zip(probe, exact))
         rows.append(row)
     return rows
 
@@ -187,8 +198,8 @@ def trajectories(setting: Setting, seeds: list[int]) -> Rows:
 
 def _along_depth(kernel: str, rho: torch.Tensor, depth: int) -> torch.Tensor:
     if kernel == "eta":
-        return logistic.eta(rho, depth)
-    theta, gap = deep_relu.kernel_of_angle(torch.acos(rho.clamp(-1, 1)), depth)
+        return sigmoid_kernel.eta(rho, depth)
+    theta, gap = relu_recursion.kernel_of_angle(torch.acos(rho.clamp(-1, 1)), depth)
     return theta if kernel == "theta" else 1 - gap
 
 
@@ -210,7 +221,7 @@ def _cloud(setting: Setting, n: int, seed: int) -> tuple[torch.Tensor, str]:
 
 def _norm_grid(p: Mapping[str, Any]) -> list[Setting]:
     n = p["norm_n"][-1]
-    check.memory(n * (KERNELS * n + POINTS * p["n0"]), f"norm_n = {n} with n0 = {p['n0']}")
+    validate.memory(n * (KERNELS * n + POINTS * p["n0"]), f"norm_n = {n} with n0 = {p['n0']}")
     common = {"n": p["norm_n"], "n0": p["n0"], "fresh": p["norm_fresh"], "seeds": range(p["norm_draws"])}
     images = _images(p, "norm_n + norm_fresh", n + p["norm_fresh"])
     return product(cloud="sphere", **common) + product(cloud="images", **images, **common)
@@ -237,7 +248,7 @@ def projection_norm(setting: Setting, seeds: list[int]) -> Rows:
 
 def _eigenvalue_grid(p: Mapping[str, Any]) -> list[Setting]:
     n = p["eigen_n"][-1]
-    check.memory(spectrum.eigenvalue_bytes(n) + POINTS * n * p["n0"], f"eigen_n = {n} with n0 = {p['n0']}")
+    validate.memory(spectrum.eigenvalue_bytes(n) + POINTS * n * p["n0"], f"eigen_n = {n} with n0 = {p['n0']}")
     return product(
         cloud="sphere",
         n0=p["n0"],
@@ -264,7 +275,7 @@ def smallest_eigenvalue(setting: Setting, seeds: list[int]) -> Rows:
 
 def _bound_grid(p: Mapping[str, Any]) -> list[Setting]:
     n = p["bound_n"][-1]
-    check.memory(POINTS * n * p["n0"], f"bound_n = {n} with n0 = {p['n0']}")
+    validate.memory(POINTS * n * p["n0"], f"bound_n = {n} with n0 = {p['n0']}")
     return product(cloud="sphere", n0=p["n0"], n=p["bound_n"], seeds=range(p["bound_draws"]))
 
 
@@ -305,7 +316,7 @@ def closest_pair(setting: Setting, seeds: list[int]) -> Rows:
 
 def _projector_grid(p: Mapping[str, Any]) -> list[Setting]:
     n = p["projector_n"]
-    check.memory(n * (KERNELS * n + POINTS * p["n0"]), f"projector_n = {n} with n0 = {p['n0']}")
+    validate.memory(n * (KERNELS * n + POINTS * p["n0"]), f"projector_n = {n} with n0 = {p['n0']}")
     common = {"n": p["projector_n"], "depths": [p["projector_depths"]], "seeds": range(p["projector_draws"])}
     sphere = product(cloud="sphere", n0=sorted({8, p["n0"]}), **common)
     return sphere + product(cloud="images", n0=p["n0"], **_images(p, "projector_n", n), **common)
@@ -321,7 +332,7 @@ def projectors(setting: Setting, seeds: list[int]) -> Rows:
     for seed in seeds:
         x, source = _cloud(setting, n, seed)
         phi = torch.acos((x @ x.mT).clamp(-1, 1)).fill_diagonal_(1)
-        sharp = spectrum.row_mean_spread(deep_relu.offset(phi))
+        sharp = spectrum.row_mean_spread(relu_recursion.offset(phi))
         for depth in setting["depths"]:
             gram = infinite_ntk(x, depth=depth)
             row = {"seed": seed, "source": source, "depth": depth, "sharp": sharp}
@@ -332,7 +343,7 @@ def projectors(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _apart_grid(p: Mapping[str, Any]) -> list[Setting]:
-    check.memory(KERNELS * p["apart_n"][-1] ** 2, f"apart_n = {p['apart_n'][-1]}")
+    validate.memory(KERNELS * p["apart_n"][-1] ** 2, f"apart_n = {p['apart_n'][-1]}")
     return product(cloud="sphere", n0=16, n=p["apart_n"], depths=[[10, 30, 100, 10_000]], seeds=range(p["apart_draws"]))
 
 
@@ -360,9 +371,9 @@ def eta_definite(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper C, Prop. 8.
     """
-    x, rho = logistic.circle(12), torch.linspace(-1, 1, 2001, dtype=torch.float64)
-    gram = logistic.eta((x @ x.mT).clamp(-1, 1), setting["depth"])
-    values = logistic.eta(rho, setting["depth"])
+    x, rho = sigmoid_kernel.circle(12), torch.linspace(-1, 1, 2001, dtype=torch.float64)
+    gram = sigmoid_kernel.eta((x @ x.mT).clamp(-1, 1), setting["depth"])
+    values = sigmoid_kernel.eta(rho, setting["depth"])
     smallest = float(torch.linalg.eigvalsh(gram)[0])
     return [{"seed": seeds[0], "smallest": smallest, "diagonal": float((values[-1] - values[:-1]).min())}]
 
@@ -406,7 +417,7 @@ def _text_grid(p: Mapping[str, Any]) -> list[Setting]:
         raise InputError(f"text {text} cannot be used: {error}") from None
     if v > words:
         raise InputError(f"text_vocabulary must be at most {words}, the words of text {text}, got {v}")
-    check.memory(24 * (h * (h + 2 * v) + v * v), f"text_widths = {h} with text_vocabulary = {v}")
+    validate.memory(24 * (h * (h + 2 * v) + v * v), f"text_widths = {h} with text_vocabulary = {v}")
     fixed = {"text": text, "vocabulary": v, "steps": p["text_steps"], "dtype": "float32"}
     kinds = {"optimiser": ["gd", "adam"], "parametrisation": ["ntk", "standard"]}
     return product(width=p["text_widths"], **kinds, **fixed, seeds=range(p["text_seeds"]))
@@ -414,23 +425,23 @@ def _text_grid(p: Mapping[str, Any]) -> list[Setting]:
 
 @study(version=2, grid=_text_grid, rtol=1e-3)
 def text_features(setting: Setting, seeds: list[int]) -> Rows:
-    """How far the last hidden layer moves while two hidden layers learn a text's bigrams (``features.learn``).
+    """How far the last hidden layer moves while two hidden layers learn a text's bigrams (``hidden_motion.learn``).
 
     Source: paper C, Tab. 1 and Prop. 4.
     """
     text, dtype = datasets.corpus(setting["text"]), getattr(torch, setting["dtype"])
-    tokens, targets = (t.to(dtype) for t in features.bigrams(text.text, setting["vocabulary"]))
+    tokens, targets = (t.to(dtype) for t in hidden_motion.bigrams(text.text, setting["vocabulary"]))
     kind = {name: setting[name] for name in ("width", "optimiser", "parametrisation", "steps")}
     source = f"bigrams of {setting['vocabulary']} words, {text.source}"
     draws = draw_seeds("weights", seeds)
-    rows = [features.learn(tokens, targets, seed=draw, **kind) for draw in draws]
+    rows = [hidden_motion.learn(tokens, targets, seed=draw, **kind) for draw in draws]
     return [{"seed": seed, "source": source, **row} for seed, row in zip(seeds, rows)]
 
 
 @study(version=1, grid=lambda p: product(alpha=[0.0, 0.1], width=[64, 256, 1024], seeds=[0]), data="the toy network")
 def toy_network(setting: Setting, seeds: list[int]) -> Rows:
     """The l2 and l1 ``norm`` of the toy network's hidden layers. Source: paper C, Example 1."""
-    layers = features.toy_layers(setting["width"], setting["alpha"])
+    layers = hidden_motion.toy_layers(setting["width"], setting["alpha"])
     return [
         {"seed": seeds[0], "layer": i + 1, "norm": float(np.linalg.norm(h)), "sum": float(abs(h).sum())}
         for i, h in enumerate(layers)
@@ -444,19 +455,21 @@ def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
             f"networks are dead, got {p['finite_depths'][-1]}"
         )
     depth, width, seeds = p["finite_depths"][-1], p["finite_widths"][-1], min(CHUNK, p["finite_seeds"])
-    check.memory(16 * seeds * depth * width**2, f"finite_widths = {width} with finite_depths = {depth}")
+    validate.memory(16 * seeds * depth * width**2, f"finite_widths = {width} with finite_depths = {depth}")
     sizes = {"depth": p["finite_depths"], "width": p["finite_widths"]}
     return product(**sizes, n=8, n0=16, steps=p["finite_steps"], seeds=range(p["finite_seeds"]))
 
 
 @study(version=2, grid=_finite_grid, chunk=CHUNK)
 def finite_kernel(setting: Setting, seeds: list[int]) -> Rows:
-    """The kernel of finite networks before and after training on eight points (``finite.compare``).
+    """The kernel of finite networks before and after training on eight points (``finite_width.compare``).
 
     Source: beyond paper C; compare Hanin and Nica 2020.
     """
     x, source = _cloud({"cloud": "sphere", **setting}, setting["n"], 0)
     (labels,), weights = draw_seeds("labels", [0]), draw_seeds("weights", seeds)
     y = torch.from_numpy(np.random.default_rng(labels).choice([-1.0, 1.0], (setting["n"], 1)))
-    found = finite.compare(x, y, depth=setting["depth"], width=setting["width"], steps=setting["steps"], seeds=weights)
+    found = finite_width.compare(
+        x, y, depth=setting["depth"], width=setting["width"], steps=setting["steps"], seeds=weights
+    )
     return [{"seed": seed, "source": source, **row} for seed, row in zip(seeds, found)]

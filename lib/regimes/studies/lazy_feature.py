@@ -9,14 +9,18 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from regimes import check, flow, learning_curves, nets, tasks
-from regimes.check import InputError
-from regimes.compression import amplification
-from regimes.learning_curves import Lazy
-from regimes.nets import Network
+from regimes import validate
+from regimes.data import tasks
+from regimes.data.tasks import Task
+from regimes.models import one_hidden
+from regimes.models.one_hidden import Network
 from regimes.seeds import draw_seeds
-from regimes.sweep import Rows, Setting, product, study
-from regimes.tasks import Task
+from regimes.sweeps.sweep import Rows, Setting, product, study
+from regimes.themes import learning_curves
+from regimes.themes.compression import amplification
+from regimes.themes.learning_curves import Lazy
+from regimes.training.gradient_flow import State, Trajectory, gradient_flow, run
+from regimes.validate import InputError
 
 CHAPTER = "01"
 FEWEST_P = 3  # sizes that an exponent with an interval needs
@@ -78,10 +82,10 @@ def needs_memory(p: Mapping[str, Any], points: str, widths: str | None = None, *
         InputError: naming the parameters, with the bytes.
     """
     n = int(np.max(p[points]))
-    check.memory(8 * kernels * n * n, f"{points} = {n}")
+    validate.memory(8 * kernels * n * n, f"{points} = {n}")
     if widths:
         h = int(np.max(p[widths]))
-        check.memory(32 * n * h, f"{points} = {n} with {widths} = {h}")
+        validate.memory(32 * n * h, f"{points} = {n} with {widths} = {h}")
 
 
 def needs_draws(
@@ -196,7 +200,7 @@ def finite_curve(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _network(setting: Setting, seeds: list[int]) -> Network:
-    return nets.one_hidden(setting["d"], setting["h"], seeds=draw_seeds("weights", seeds, size=setting["p"]))
+    return one_hidden.one_hidden(setting["d"], setting["h"], seeds=draw_seeds("weights", seeds, size=setting["p"]))
 
 
 @dataclass(frozen=True)
@@ -224,8 +228,8 @@ class Trained:
 
 def train_network(network: Network, train: Task, test: Task, setting: Setting, *, dtype: Any = "auto") -> Trained:
     """Gradient flow of the hinge loss at ``setting["alpha"]`` to zero loss, with the amplification along the path."""
-    states = flow.flow(network, train, alpha=setting["alpha"], tolerance=setting["tolerance"], dtype=dtype)
-    path = flow.run(states, observe=lambda s: {"size": amplification(s.network.omega, train.d_parallel)})
+    states = gradient_flow(network, train, alpha=setting["alpha"], tolerance=setting["tolerance"], dtype=dtype)
+    path = run(states, observe=lambda s: {"size": amplification(s.network.omega, train.d_parallel)})
     end = path.network.to(dtype=torch.float64)
     at = {row: (float(s.t), float(amplification(s.network.omega, train.d_parallel))) for row, s in _star(path).items()}
     both = [at.get(row, (None, None)) for row in range(len(path.status))]
@@ -241,7 +245,7 @@ def train_network(network: Network, train: Task, test: Task, setting: Setting, *
     )
 
 
-def _star(path: flow.Trajectory) -> dict[int, flow.State]:
+def _star(path: Trajectory) -> dict[int, State]:
     return path.events.get("t_star", {})
 
 

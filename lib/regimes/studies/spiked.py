@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from regimes import check
-from regimes.check import InputError
-from regimes.spiked import measure, network
-from regimes.spiked.channel import equivalent
-from regimes.sweep import product, study
+from regimes import validate
+from regimes.sweeps.sweep import product, study
+from regimes.themes.spiked import measure, network
+from regimes.themes.spiked.conditional_map import equivalent
+from regimes.validate import InputError
 
 CHAPTER = "07"
 TEST = 2000  # test points
@@ -30,12 +30,12 @@ def check_parameters(p: Mapping[str, Any]) -> None:
         if len(set(lengths)) > 1:
             raise InputError(f"{' and '.join(names)} must be lists of one length, got {lengths}")
     cases = list(zip(p["net_targets"], p["net_alpha0"], p["net_step"]))
-    check.distinct(**{"net_targets with net_alpha0 and net_step": cases})
-    check.distinct(**{"fig2_targets with fig2_lam and fig2_step": list(zip(*(p[f"fig2_{n}"] for n in _CASE)))})
+    validate.distinct(**{"net_targets with net_alpha0 and net_step": cases})
+    validate.distinct(**{"fig2_targets with fig2_lam and fig2_step": list(zip(*(p[f"fig2_{n}"] for n in _CASE)))})
     for d, names in _BATCHES.items():
         _needs_samples(p, d, names)
     for i, u in enumerate(p["fig6_letters"]):
-        check.positive(**{f"1 + u²(fig6_c - 1) for u = fig6_letters[{i}] = {u:g}": 1 + u**2 * (p["fig6_c"] - 1)})
+        validate.positive(**{f"1 + u²(fig6_c - 1) for u = fig6_letters[{i}] = {u:g}": 1 + u**2 * (p["fig6_c"] - 1)})
     if len(p["fig6_letters"]) > min(p["fig6_d"]):
         raise InputError(f"fig6_letters must be at most fig6_d = {min(p['fig6_d'])} values, one neuron each")
 
@@ -73,7 +73,7 @@ def _needs_memory(p: Mapping[str, Any], d: str) -> None:
     high, most = int(np.max(p[d])), {name: float(np.max(p[name])) for name in _BATCHES[d]}
     samples, width = TEST + high * max(most.values()), high * most.get("fig5_betas", 1.0)
     what = " and ".join(f"{name} = {value:g}" for name, value in most.items())
-    check.memory(int(3 * 8 * CHUNK * samples * (high + width)), f"{d} = {high} with {what}")
+    validate.memory(int(3 * 8 * CHUNK * samples * (high + width)), f"{d} = {high} with {what}")
 
 
 def _grid_parameters(p: Mapping[str, Any]) -> list[Setting]:

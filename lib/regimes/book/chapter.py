@@ -1,0 +1,207 @@
+"""What the cells of a chapter work with: its parameters, sweeps, figures with captions, claims.
+
+A chapter opened by hand in Jupyter behaves as one run by the runner; its records then go to ``runs/interactive``.
+"""
+
+import html
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from IPython.display import HTML, Markdown, display
+from matplotlib.figure import Figure
+
+from regimes import paths
+from regimes import studies as registry
+from regimes.book import ledger, plots
+from regimes.estimates import Estimate
+from regimes.sweeps import parameters
+from regimes.sweeps.store import stamp
+from regimes.sweeps.sweep import Setting, Study, sweep
+from regimes.sweeps.table import STAMP, Provenance, names_cell, provenance, read_csv
+from regimes.validate import InputError
+
+THEORY = "none: theory alone"  # in place of tables: the data of a claim on formulas
+
+
+class Chapter:
+    """One run of a chapter.
+
+    Args:
+        number: the chapter, ``"05"``.
+        namespace: the notebook's ``globals()``; the chapter's parameters are read from it and checked.
+
+    Raises:
+        InputError: for a parameter of the wrong type, or a value that makes no sense.
+    """
+
+    def __init__(self, number: str, namespace: dict[str, Any]) -> None:
+        declared = {name: p.value for name, p in parameters.declared(number).items() if name != "profile"}
+        self.number = number
+        self.profile = str(namespace["profile"])
+        run = os.environ.get("REGIMES_RUN")
+        self._grids: dict[str, list[Setting]] = {}
+        if run:  # the runner has resolved and checked every value
+            self.parameters = {name: namespace[name] for name in declared} | {"profile": self.profile}
+        else:  # by hand: the profile's values, except where a line of the parameters cell was edited
+            edited = {name: namespace[name] for name, value in declared.items() if namespace[name] != value}
+            self.parameters = registry.resolve(number, self.profile, edited, grids=self._grids)
+            namespace.update(self.parameters)
+        self.folder = Path(run) if run else paths.run("interactive")
+        self.records: dict[str, dict[str, Any]] = {}
+        plots.style()
+
+    def sweep(self, study: Study) -> pd.DataFrame:
+        """The study's rows at this chapter's parameters; cells that are stored are not computed again."""
+        if study.name not in self._grids:
+            self._grids[study.name] = study.grid(self.parameters)
+        return sweep(study, self._grids[study.name])
+
+    def stored(self, study: Study) -> pd.DataFrame:
+        """The paper-scale rows kept in ``results/``, to draw beside those computed now; empty where there are none."""
+        path = paths.results() / f"{study.name}.csv"
+        return read_csv(path) if path.exists() else pd.DataFrame()
+
+    def figure(self, fig: Figure, name: str, caption: str, *tables: pd.DataFrame, alt: str = "") -> None:
+        """Shows a figure with its caption, which ends with data, sizes and profile.
+
+        Args:
+            fig: the figure; it is closed.
+            name: the label to refer to, ``fig-...``.
+            caption: what is drawn and what to see, without a final note on the data.
+            tables: the rows it is drawn from, each with its cell.
+            alt: the picture in words, for those who cannot see it; the caption's first sentence by default.
+        """
+        text = f"{caption} {self.note(*tables)}"
+        about = {"name": name, "caption": text, "alt": alt or caption.split(". ")[0], "settings": _fold(tables)}
+        display(fig, metadata={"regimes": about})
+        plt.close(fig)
+
+    def animation(self, page: str, still: Figure, name: str, caption: str, *tables: pd.DataFrame) -> None:
+        """Shows an animation (a self-contained HTML player) above its still, which carries label and caption.
+
+        Args:
+            page: the player, such as ``Animation.to_jshtml()`` returns.
+            still: the figure that stands for it in print.
+            name: the label of the still.
+            caption: as for ``figure``.
+            tables: as for ``figure``.
+        """
+        # the player asks the network for a font of icons, which the book's theme has anyway
+        display(HTML(re.sub(r"<link[^>]*>", "", page)))
+        self.figure(still, name, caption, *tables)
+
+    def table(self, rows: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame, digits: int = 4) -> None:
+        """Shows rows as an HTML table (without provenance) with a caption that ends with data, sizes and profile."""
+        rows = rows.drop(columns=[name for name in rows.columns if name in STAMP or names_cell(name)])
+        text = rows.to_html(
+            index=False, float_format=lambda v: f"{v:.{digits}g}", border=0, classes="table", na_rep="—", justify="left"
+        )
+        head, _, body = text.partition(">")
+        caption = f"<caption>{caption} {html.escape(self.note(*tables))}</caption>"
+        display(HTML(f'{head} id="{name}">{caption}{body}{_fold(tables)}'))
+
+    def say(self, text: str) -> None:
+        """Shows a sentence of Markdown, for numbers that come from the data."""
+        display(Markdown(text))
+
+    def note(self, *tables: pd.DataFrame) -> str:
+        """The end of a caption: data, what varies over the rows drawn, how many seeds, and the profile.
+
+        Raises:
+            InputError: as ``regimes.sweeps.table.provenance``.
+        """
+        if not tables:
+            return f"Profile: {self.profile}."
+        found = provenance(*tables)
+        varying, _, seeds = found.axes()
+        data = [f"Data: {words}." for words in found.data]
+        shown = [*(f"{name} = {_values(values)}" for name, values in varying.items()), _seeds(seeds)]
+        return " ".join([*data, f"Here {'; '.join(shown)}.", f"Profile: {self.profile}."])
+
+    def check(self, claim_id: str, estimate: Estimate, *tables: pd.DataFrame | str, figure: str) -> None:
+        """Judges a declared claim, stores the record and shows the verdict in one line.
+
+        Args:
+            claim_id: a claim of ``book/claims.yml``.
+            estimate: the measured value with its interval.
+            tables: the rows it was measured on, each with its cell, or ``THEORY`` where none was.
+            figure: the label of the figure or table that shows it.
+
+        Raises:
+            InputError: for an unknown claim or one that this run has already judged; no table; a table without cells.
+        """
+        claim = ledger.claims().get(claim_id)
+        if claim is None or claim_id in self.records:
+            raise InputError(f"claim {claim_id} " + ("was judged already" if claim else "is not in book/claims.yml"))
+        if not tables:
+            raise InputError(f"claim {claim_id} names no rows: pass those it was measured on, or THEORY")
+        found = _of_formulas() if tables[0] is THEORY else provenance(*tables)
+        verdict = ledger.judge(claim, estimate, self.profile)
+        self.records[claim_id] = ledger.record(
+            claim,
+            chapter=self.number,
+            value=float(estimate.value),
+            low=float(estimate.low),
+            high=float(estimate.high),
+            n=int(estimate.n),
+            interval=estimate.method,
+            verdict=verdict,
+            profile=self.profile,
+            data="; ".join(found.data),
+            settings=json.loads(json.dumps(found.settings, default=str)),
+            figure=figure,
+            seconds=found.seconds,
+            device=found.device,
+            revision=found.revision,
+            versions=found.versions,
+            cells=list(found.cells),
+        )
+        ledger.write(self.folder / f"{self.number}.ledger.json", self.records.values())
+        word = verdict or f"not judged at the {self.profile} profile"
+        text = f"measured {estimate}, accepted {ledger.band(claim.accept)}, refuted by {ledger.rival(claim)}"
+        display(Markdown(f"{ledger.MARKS[verdict]} **{word}** — `{claim_id}`: {claim.statement} ({text})"))
+
+    def ledger(self) -> None:
+        """Shows the verdicts of this chapter as a table."""
+        display(HTML(ledger.html_table(self.records.values(), errata="../book/errata.html")))
+
+
+def _of_formulas() -> Provenance:
+    """The provenance of a claim on formulas: what evaluates them now."""
+    now = stamp()
+    return Provenance((), (), (THEORY,), 0.0, now["device"], now["revision"], now["versions"])
+
+
+def _fold(tables: Sequence[pd.DataFrame]) -> str:
+    """What does not vary over the rows, and where they were computed, behind one line that opens."""
+    if not tables:
+        return ""
+    found = provenance(*tables)
+    _, fixed, _ = found.axes()
+    lines = [f"{name} = {_values(values)}" for name, values in fixed.items()]
+    where = f"{len(found.cells)} cells, {found.seconds:.0f} s, {found.device}, revision {found.revision}"
+    studies = ", ".join(setting["study"] for setting in found.settings)
+    text = "; ".join(filter(None, [studies, *lines, where]))
+    return f'<details class="settings"><summary>all settings</summary>{html.escape(text)}</details>'
+
+
+def _seeds(counts: Sequence[int]) -> str:
+    several = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
+    return f"{several} seed" + "s" * (counts != [1])
+
+
+def _values(values: Sequence[Any]) -> str:
+    """Values as a reader writes them: ``5, 10`` or ``100 … 800 (4)``."""
+    if len(values) > 3 and not isinstance(values[0], (list, str)):
+        return f"{_number(values[0])} … {_number(values[-1])} ({len(values)})"
+    return ", ".join(map(_number, values))
+
+
+def _number(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

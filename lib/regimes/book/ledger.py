@@ -1,0 +1,272 @@
+"""Claims and verdicts: what was declared before a run, what was measured, and how the two compare.
+
+``book/claims.yml`` declares, a chapter measures, ``judge`` decides; ``build/<profile>/ledger.json`` holds all
+records. Pages, README and tests read that file, and nothing is typed twice.
+"""
+
+import functools
+import html
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from regimes import estimates, paths, validate
+from regimes.estimates import EXACT, SPAN, Estimate
+from regimes.sweeps.store import write_atomically
+from regimes.validate import InputError
+
+VERDICTS = ("reproduced", "corrected", "not reproduced", "undecided")
+MANY = 100.0  # times as many realisations: beyond, another way must be found
+AMENDED = ("was", "verdict", "why")
+KINDS = {
+    "paper": "Statements of the papers",
+    "consistency": "Our theory against our simulation",
+    "beyond": "Beyond the papers",
+}
+MARKS = {"reproduced": "✔", "corrected": "✎", "not reproduced": "✘", "undecided": "?", None: "·"}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a paper, with what would count as reproducing it, declared before it is measured.
+
+    Attributes:
+        id: ``item-slug``.
+        item: the figure, table or statement, as in the papers' list.
+        kind: ``paper`` (a paper says so), ``consistency`` (our theory against our simulation or closed form),
+            ``beyond`` (new here).
+        statement: the claim in words.
+        source: paper and place.
+        accept: ``(low, high)`` of the measured interval that reproduces it; either may be infinite.
+        alternative: what refutes it: the ``value`` that a plausible wrong theory, the null or the rival paper gives,
+            and ``what`` gives it. It lies outside ``accept``.
+        profiles: the profiles at which it may be judged.
+        corrected: ``(low, high)`` of the corrected statement, if there is one.
+        erratum: its entry in ``book/errata.yml``.
+        amended: for each change of band, estimator or data after a first measurement ``was``, the ``verdict`` then, and
+            ``why``.
+
+    Raises:
+        InputError: for an unknown kind, an alternative inside ``accept``, or an amendment without its three parts.
+    """
+
+    id: str
+    item: str
+    kind: str
+    statement: str
+    source: str
+    accept: tuple[float, float]
+    alternative: Mapping[str, Any]
+    profiles: tuple[str, ...]
+    corrected: tuple[float, float] | None = None
+    erratum: str | None = None
+    amended: tuple[Mapping[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        validate.one_of(KINDS, kind=self.kind)
+        if set(self.alternative) != {"value", "what"} or not str(self.alternative["what"]).strip():
+            raise InputError(f"alternative must hold a value and what gives it, got {dict(self.alternative)}")
+        value = self.alternative["value"]
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise InputError(f"the value of alternative must be a finite number, got {value!r}")
+        if self.accept[0] <= value <= self.accept[1]:
+            raise InputError(f"the alternative {value:g} lies inside accept {band(self.accept)}: the claim cannot fail")
+        for change in self.amended:
+            if set(change) != set(AMENDED) or not all(str(change[part]).strip() for part in AMENDED):
+                raise InputError(f"an amendment must say {', '.join(AMENDED)}, got {dict(change)}")
+
+
+@functools.cache
+def claims() -> dict[str, Claim]:
+    """All declared claims by id.
+
+    Raises:
+        InputError: for a declaration that is incomplete or declared twice.
+    """
+    path = paths.claims()
+    found: dict[str, Claim] = {}
+    for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
+        for key in ("accept", "corrected", "profiles", "amended"):
+            if entry.get(key) is not None:
+                entry[key] = tuple(entry[key])
+        try:
+            claim = Claim(**entry)
+        except (TypeError, InputError) as error:
+            raise InputError(f"claims.yml, {entry.get('id')}: {error}") from None
+        if claim.id in found:
+            raise InputError(f"claims.yml declares {claim.id} twice")
+        found[claim.id] = claim
+    return found
+
+
+def judge(claim: Claim, estimate: Estimate, profile: str) -> str | None:
+    """The verdict on an interval; ``None`` where the profile may not judge the claim.
+
+    Inside ``accept``: *reproduced*. Disjoint from it and inside ``corrected``: *corrected*. Disjoint from both:
+    *not reproduced*. Anything else: *undecided*.
+    """
+    if profile not in claim.profiles:
+        return None
+    if _inside(estimate, claim.accept):
+        return "reproduced"
+    if not _disjoint(estimate, claim.accept):
+        return "undecided"
+    if claim.corrected is None or _disjoint(estimate, claim.corrected):
+        return "not reproduced"
+    return "corrected" if _inside(estimate, claim.corrected) else "undecided"
+
+
+def _inside(estimate: Estimate, band: tuple[float, float]) -> bool:
+    return band[0] <= estimate.low and estimate.high <= band[1]
+
+
+def _disjoint(estimate: Estimate, band: tuple[float, float]) -> bool:
+    return estimate.high < band[0] or estimate.low > band[1]
+
+
+def record(claim: Claim, **measured: Any) -> dict[str, Any]:
+    """A ledger record: the declaration, and what was measured (``None`` throughout for a claim not measured yet)."""
+    keys = ("chapter", "value", "low", "high", "n", "interval", "verdict", "profile", "data", "settings", "figure")
+    empty = dict.fromkeys((*keys, "seconds", "device", "revision", "versions"))
+    declared = {name: getattr(claim, name) for name in ("id", "item", "kind", "statement", "source")}
+    bounds = {"accept": _bounds(claim.accept), "corrected": _bounds(claim.corrected) if claim.corrected else None}
+    rest = {"alternative": dict(claim.alternative), "erratum": claim.erratum, "amended": list(claim.amended)}
+    return declared | bounds | rest | empty | measured
+
+
+def _bounds(interval: tuple[float, float]) -> list[float | None]:
+    """An interval as JSON holds it: ``null`` for an infinite end."""
+    return [None if math.isinf(end) else end for end in interval]
+
+
+def merge(folder: Path) -> list[dict[str, Any]]:
+    """Merges the chapters' ledgers in ``folder`` into its ``ledger.json``, with every claim not measured there.
+
+    A chapter's ledger also lists each record's ``cells``; they stay there.
+
+    Raises:
+        InputError: for a record of a claim that is no longer declared.
+    """
+    files = sorted(folder.glob("[0-9][0-9].ledger.json"))
+    measured = {r["id"]: {k: v for k, v in r.items() if k != "cells"} for path in files for r in read(path)}
+    for name in measured:
+        validate.one_of(claims(), claim=name)
+    merged = [measured.get(name) or record(claim) for name, claim in claims().items()]
+    write(folder / "ledger.json", merged)
+    return merged
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The records of a ledger file; none if it is not there."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+
+
+def write(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    """Writes a ledger file whole or not at all."""
+    write_atomically(path, json.dumps(list(records), indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def summary(records: Sequence[Mapping[str, Any]]) -> str:
+    """One sentence for each kind of claim, the papers' first, that counts the verdicts."""
+    parts = []
+    for kind, words in KINDS.items():
+        own = [record for record in records if record["kind"] == kind]
+        counts = {verdict: sum(r["verdict"] == verdict for r in own) for verdict in VERDICTS}
+        unjudged = [record for record in own if record["verdict"] is None]
+        counts["not judged at this size"] = sum(record["value"] is not None for record in unjudged)
+        counts["not measured yet"] = sum(record["value"] is None for record in unjudged)
+        if own:
+            parts.append(f"{words} ({len(own)}): " + ", ".join(f"{n} {word}" for word, n in counts.items() if n) + ".")
+    return " ".join(parts)
+
+
+def what_decides(entry: Mapping[str, Any]) -> str:
+    """What would decide an undecided claim, from the width of its interval; empty for any other."""
+    if entry["verdict"] != "undecided":
+        return ""
+    if entry["interval"] in (EXACT, SPAN):
+        return "to decide: larger sizes, where the settings agree; more realisations change nothing"
+    estimate = Estimate(entry["value"], entry["low"], entry["high"], entry["n"])
+    ends = [estimates.deciding(estimate, _tuple(band)) for band in (entry["accept"], entry["corrected"]) if band]
+    factor = min(ends)
+    if not math.isfinite(factor) or factor > MANY:
+        return "to decide: larger sizes or a sharper estimator; the value lies on the edge of what is accepted"
+    needed = math.ceil(round(factor * entry["n"], 6))
+    return f"to decide: about {needed} realisations in place of {entry['n']}, if the value stays"
+
+
+def _tuple(bounds: Sequence[float | None]) -> tuple[float, float]:
+    low, high = bounds
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def band(bounds: Sequence[float | None]) -> str:
+    """An accept band as a reader writes it: ``0.85 … 0.9``, ``≥ 0``, ``≤ 1``; ``None`` or infinity is no bound."""
+    low, high = (None if end is None or math.isinf(end) else end for end in bounds)
+    if low is None or high is None:
+        return "any" if low is high else f"≥ {low:.4g}" if high is None else f"≤ {high:.4g}"
+    return f"{low:.4g} … {high:.4g}"
+
+
+def rival(claim: Claim) -> str:
+    """The value that would refute a claim, and what gives it."""
+    return f"{claim.alternative['value']:.4g} ({claim.alternative['what']})"
+
+
+def measured(entry: dict[str, Any]) -> str:
+    """The measured value with its interval, or a dash."""
+    if entry["value"] is None:
+        return "—"
+    return str(Estimate(entry["value"], entry["low"], entry["high"], entry["n"]))
+
+
+def html_table(
+    records: Iterable[dict[str, Any]], links: Mapping[str, str] | None = None, *, errata: str = "errata.html"
+) -> str:
+    """The ledger as an HTML table: claim, accepted band, measured interval, verdict.
+
+    Args:
+        records: ledger records.
+        links: for a claim's id, where the figure that shows it stands.
+        errata: the errata page, seen from the page that holds the table.
+    """
+    head = "<tr><th>claim</th><th>accepted</th><th>measured (95 %)</th><th>verdict</th></tr>"
+    rows = "".join(_html_row(record, (links or {}).get(record["id"]), errata) for record in records)
+    return f'<table class="ledger"><thead>{head}</thead><tbody>{rows}</tbody></table>'
+
+
+def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
+    word = entry["verdict"] or ("not measured yet" if entry["value"] is None else "not judged at this size")
+    name = f"<code>{entry['id']}</code>"
+    name = f'<a href="{link}">{name}</a>' if link else name
+    erratum = entry["erratum"] if entry["value"] is not None else None
+    shown = f'<a href="{errata}#erratum-{erratum}">{word}</a>' if erratum else word
+    rival = f"refuted by {entry['alternative']['value']:.4g}: {entry['alternative']['what']}"
+    notes = [f"corrected: {band(entry['corrected'])}"] if entry["corrected"] else []
+    count = f"n = {entry['n']}, {entry['interval']}" if entry["n"] else ""
+    kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
+    statement = f"{html.escape(entry['statement'])}{_small(rival, new=True)}{_amended(entry['amended'])}"
+    return (
+        f'<tr class="verdict-{word.replace(" ", "-")}"><td>{name} {_small(entry["source"] + kind)}<br>{statement}</td>'
+        f"<td>{band(entry['accept'])}{_small(*notes, new=True)}</td>"
+        f"<td>{measured(entry)}{_small(count, new=True)}</td>"
+        f"<td>{MARKS[entry['verdict']]} {shown}{_small(what_decides(entry), new=True)}</td></tr>"
+    )
+
+
+def _small(*lines: str, new: bool = False) -> str:
+    """Small print, each line on one of its own where ``new``."""
+    return "".join(f"{'<br>' * new}<small>{html.escape(line)}</small>" for line in lines if line)
+
+
+def _amended(changes: Sequence[Mapping[str, str]]) -> str:
+    """What was changed after a first measurement, behind one line that opens."""
+    if not changes:
+        return ""
+    said = "".join(f"<li>was: {html.escape('{was} ({verdict}). {why}'.format(**c))}</li>" for c in changes)
+    return f"<details><summary>amended after a first measurement</summary><ul>{said}</ul></details>"

@@ -1,0 +1,193 @@
+"""HTML: ``python -m regimes.book.pages laptop`` builds the staged book; a run of a reader's gets a page too.
+
+Jupyter Book builds both; the pages need no network. They are made beside the last good ones and take their place by one
+rename, when all went well.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import yaml
+
+from regimes import paths, validate
+from regimes.book import ledger, locks, sources, versions
+from regimes.sweeps import parameters
+from regimes.sweeps.cli import one_line_errors
+
+STRICT = ("-n", "-W", "--keep-going")  # the book's: a reference that leads nowhere is an error
+# what the theme writes and a page on disk cannot use: font preloads (blocked, the icons load without them), the
+# network client thebe, and MathJax and thebe a second time; each only logs errors
+_USELESS = re.compile(r'rel="preload" as="font"|THEBE_JS_URL|sphinx-thebe\.js|<script src="[^"]*mathjax/')
+_ROLE = re.compile(r"\{(?:numref|eq|ref)\}`(?:([^`<]*?) *<([^`>]+)>|([^`<>]+))`")
+_LABEL = re.compile(r'^\(([^()\s]+)\)=|^:(?:label|name): *(\S+)|\$\$ *\(([^()\s]+)\)|\bid="([^"]+)"', re.M)
+_OUTWARD = re.compile(r'<a href="\.\./[^"]*">(.*?)</a>')  # to a page of the book, which a run has not
+
+
+class PagesError(RuntimeError):
+    """Jupyter Book failed; the message is what it said."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m regimes.book.pages", description=__doc__)
+    parser.add_argument("profile", help="smoke, laptop or paper; python -m regimes.book.sources must have staged it")
+    profile = parser.parse_args(argv).profile
+    with one_line_errors():
+        validate.one_of(parameters.PROFILES, profile=profile)
+        out = paths.build(profile) / "html"
+        try:
+            build(paths.root(), out, *STRICT)
+        except PagesError as error:
+            print(f"{error}\nerror: the pages were not built; the last good ones stay as they were", file=sys.stderr)
+            return 1
+        print(f"the book: {out.relative_to(paths.root())}/index.html")
+    return 0
+
+
+def build(source: Path, out: Path, *options: str) -> None:
+    """Builds a Jupyter Book into ``out``, a link that points at the new pages once all of them are there.
+
+    Sphinx decides what to read by time stamps and knows nothing of the ledger: ``--all`` reads everything.
+
+    Raises:
+        PagesError: if a page cannot be built; the last good ones stay.
+    """
+    fresh = versions.fresh(out)
+    program = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "build", str(source), "--path-output", str(fresh), "--all", "-q"]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    # its last words name the folder that is about to move: they are shown only where it fails
+    done = subprocess.run([*command, *options], env=os.environ | {"PATH": path}, capture_output=True, text=True)
+    pages = fresh / "_build" / "html"
+    if done.returncode or not (pages / "index.html").exists():
+        versions.drop(fresh)
+        raise PagesError((done.stderr or done.stdout).partition("Traceback")[0].strip())
+    for page in pages.rglob("*.html"):
+        lines = page.read_text(encoding="utf-8").splitlines(keepends=True)
+        page.write_text("".join(line for line in lines if not _USELESS.search(line)), encoding="utf-8")
+    shutil.rmtree(fresh / "_build" / ".doctrees", ignore_errors=True)
+    versions.swap(pages, out)
+
+
+def of_run(folder: Path) -> Path:
+    """Pages for all that was run into ``folder``: its chapters, the changed parameters, the verdicts.
+
+    Returns:
+        Path: the first page, ``folder/html/index.html``.
+
+    Raises:
+        PagesError: as ``build``.
+    """
+    with locks.alone(folder / ".html.lock", f"the pages of {folder.name} are being built"):
+        with tempfile.TemporaryDirectory() as made:
+            _lay_out(folder, Path(made))
+            build(Path(made), folder / "html")
+    return folder / "html" / "index.html"
+
+
+def _lay_out(folder: Path, source: Path) -> None:
+    """The sources of a run's pages: a small book with the settings of the large one."""
+    chapters = {path.name[:2]: path for path in sorted(folder.glob("[0-9][0-9]_*.ipynb")) if _finished(path)}
+    places = labels()
+    notebooks = {number: nbformat.read(path, as_version=4) for number, path in chapters.items()}
+    first = _overview(folder.name, notebooks, [r for n in chapters for r in ledger.read(folder / f"{n}.ledger.json")])
+    for number, notebook in notebooks.items():
+        nbformat.write(alone(sources.page(notebook), places), source / chapters[number].name)
+    pages = [{"file": path.stem} for path in chapters.values()]
+    references = paths.root() / "book" / "references.bib"
+    if references.exists():
+        shutil.copy(references, source)
+        (source / "references.md").write_text("# References\n\n```{bibliography}\n```\n", encoding="utf-8")
+        pages.append({"file": "references"})
+    if (paths.root() / "_static").exists():
+        (source / "_static").symlink_to(paths.root() / "_static")
+    (source / "index.md").write_text(first, encoding="utf-8")
+    toc = {"format": "jb-book", "root": "index", "chapters": pages}
+    (source / "_toc.yml").write_text(yaml.safe_dump(toc), encoding="utf-8")
+    (source / "_config.yml").write_text(yaml.safe_dump(_config(folder.name, references.exists())), encoding="utf-8")
+
+
+def _finished(path: Path) -> bool:
+    return path.exists() and not path.name.endswith((".failed.ipynb", ".raw.ipynb"))
+
+
+def _config(name: str, cites: bool) -> dict[str, Any]:
+    """The book's settings, for pages that are no part of it."""
+    path = paths.root() / "_config.yml"
+    config = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {"sphinx": {"config": {}}}
+    config |= {"title": f"Run {name}", "exclude_patterns": [], "bibtex_bibfiles": ["references.bib"]}
+    if not cites:
+        del config["bibtex_bibfiles"]
+    config["sphinx"]["extra_extensions"] = []
+    return config
+
+
+def _overview(name: str, notebooks: Mapping[str, nbformat.NotebookNode], records: Sequence[dict[str, Any]]) -> str:
+    """A run's first page: what was changed, and the verdicts it led to."""
+    parts = [f"# Run {name}"]
+    for number, notebook in notebooks.items():
+        given = dict(notebook.metadata.papermill.parameters)
+        rows = [f"| `{key}` | `{value!r}` |" for key, value in given.items() if key != "profile"]
+        title = f"[Chapter {int(number)}]({parameters.source(number).stem}.ipynb), {given['profile']} profile"
+        table = ["| changed | to |", "|---|---|", *rows] if rows else ["Nothing was changed."]
+        parts += [f"## {title}", "\n".join(table)]
+    plain = [record | {"erratum": None} for record in records]  # the errata are a page of the book
+    return "\n\n".join([*parts, "## Verdicts", ledger.html_table(plain)]) + "\n"
+
+
+def labels() -> dict[str, str]:
+    """For each label of a chapter where it stands, in words: ``chapter 5``."""
+    found = {}
+    for number, source in parameters.chapters().items():
+        text = re.sub(r"^# ?", "", source.read_text(encoding="utf-8"), flags=re.M)
+        names = [next(filter(None, groups)) for groups in _LABEL.findall(text)]
+        names += re.findall(r'"((?:fig|tab)-[\w-]+)"', text)
+        found |= dict.fromkeys(names, f"chapter {int(number)}")
+    return found
+
+
+def alone(notebook: nbformat.NotebookNode, places: Mapping[str, str]) -> nbformat.NotebookNode:
+    """A page whose references to other pages are plain words."""
+    own = _own_labels(notebook)
+
+    def words(match: re.Match) -> str:
+        text, target, bare = match.groups()
+        label = target or bare
+        if label in own:
+            return match[0]
+        place = places.get(label, "in the book")
+        return f"{text} ({place})" if text else f"`{label}` ({place})"
+
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = _ROLE.sub(words, cell.source)
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            for kind, change in (("text/markdown", words), ("text/html", None)):
+                if kind in data:
+                    data[kind] = _ROLE.sub(change, data[kind]) if change else _OUTWARD.sub(r"\1", data[kind])
+    return notebook
+
+
+def _own_labels(notebook: nbformat.NotebookNode) -> set[str]:
+    """The labels that a page itself defines: of headings, equations, tables and figures."""
+    own = set()
+    for cell in notebook.cells:
+        own.add(cell.metadata.get("mystnb", {}).get("figure", {}).get("name"))
+        texts = [cell.source] if cell.cell_type == "markdown" else []
+        texts += [data["text/html"] for o in cell.get("outputs", []) if "text/html" in (data := o.get("data", {}))]
+        own |= {next(filter(None, groups)) for text in texts for groups in _LABEL.findall(text)}
+    return own
+
+
+if __name__ == "__main__":
+    sys.exit(main())

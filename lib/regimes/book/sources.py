@@ -1,0 +1,173 @@
+"""From executed notebooks to the sources of the HTML book: ``python -m regimes.book.sources laptop``.
+
+Copies the notebooks of one profile beside their sources, turns each figure's caption into a numbered figure, and writes
+the ledger, errata and status pages from the merged ledger. Jupyter Book then builds them without executing anything.
+"""
+
+import argparse
+import base64
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import yaml
+
+from regimes import paths, validate
+from regimes.book import ledger
+from regimes.sweeps import parameters
+from regimes.sweeps.cli import one_line_errors
+from regimes.validate import InputError
+
+README_MARKS = ("<!-- ledger -->", "<!-- /ledger -->")
+README_FIGURE = "fig-a-fig3"
+
+
+def page(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """A notebook as the book shows it: figures numbered and captioned, verdicts and sentences as text.
+
+    Raises:
+        InputError: for a cell that shows two figures (a number and a label belong to one).
+    """
+    cells = []
+    for cell in notebook.cells:
+        figures = [o for o in cell.get("outputs", []) if "regimes" in o.get("metadata", {})]
+        if len(figures) > 1:
+            raise InputError(f"cell {cell.id} shows {len(figures)} figures; give each a cell of its own")
+        cells.append(cell)
+        if figures:
+            cells += _as_figure(cell, figures[0])
+    notebook.cells = cells
+    return notebook
+
+
+def _as_figure(cell: nbformat.NotebookNode, output: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """Turns a cell into a numbered figure; returns a cell for what else it showed (all of it would be the figure)."""
+    about = output.metadata.regimes
+    # the text stands for a missing picture in a terminal; on the page it would be a second caption
+    output.data = {kind: data for kind, data in output.data.items() if kind == "image/png"}
+    figure = {"name": about.name, "caption": about.caption, "align": "center"}
+    cell.metadata["mystnb"] = {"figure": figure, "image": {"alt": about.alt}}
+    # a reader wants the picture first; its code folds out
+    cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
+    rest = [other for other in cell.outputs if other is not output]
+    if about.settings:  # what a caption leaves out folds away below it
+        rest.append(nbformat.v4.new_output("display_data", {"text/html": about.settings}))
+    cell.outputs = [output]
+    # MyST-NB leaves out cells without a source, and what they show with them
+    hidden = {"source": "# the rest of what the cell above shows", "metadata": {"tags": ["remove-input"]}}
+    return [nbformat.v4.new_code_cell(id=f"{cell.id}-rest", outputs=rest, **hidden)] if rest else []
+
+
+def stage(profile: str) -> list[Path]:
+    """Copies every chapter's executed notebook beside its source; removes pages of chapters that are gone.
+
+    Raises:
+        InputError: if a chapter has not been run at this profile.
+    """
+    validate.one_of(parameters.PROFILES, profile=profile)
+    folder = paths.chapters()
+    for old in folder.glob("*.ipynb"):
+        old.unlink()
+    staged = []
+    for number, source in parameters.chapters().items():
+        path = paths.build(profile) / f"{source.stem}.ipynb"
+        if not path.exists():
+            raise InputError(f"chapter {number} has not been run at the {profile} profile: make book PROFILE={profile}")
+        notebook = nbformat.read(path, as_version=4)
+        ran = notebook.metadata.papermill.parameters["profile"]
+        if ran != profile:
+            raise InputError(f"{path} was run at the {ran} profile, not {profile}")
+        staged.append(folder / f"{source.stem}.ipynb")
+        nbformat.write(page(notebook), staged[-1])
+    return staged
+
+
+def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
+    """The ledger as Markdown: a sentence that counts, then a table for each paper."""
+    parts = [f"At the **{profile}** profile: {ledger.summary(records)}"]
+    for paper in sorted({record["item"][0] for record in records}):
+        own = [record for record in records if record["item"][0] == paper]
+        parts += [f"## Paper {paper}", ledger.summary(own), ledger.html_table(own, figure_links(records))]
+    return "\n\n".join(parts) + "\n"
+
+
+def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """For each measured claim the address of the figure that shows it, seen from a page in ``book/``."""
+    measured = [record for record in records if record["chapter"]]
+    return {r["id"]: f"../chapters/{parameters.source(r['chapter']).stem}.html#{r['figure']}" for r in measured}
+
+
+def errata_page(records: Sequence[dict[str, Any]]) -> str:
+    """Errata as Markdown: what a paper says, why it fails, what holds instead, and the measurement that decides."""
+    path = paths.errata()
+    measured = {record["id"]: record for record in records}
+    links = figure_links(records)
+    parts = []
+    for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
+        for name in entry["claims"]:
+            validate.one_of(measured, claim=name)
+        own = [measured[name] for name in entry["claims"]]
+        parts.append(
+            f"(erratum-{entry['id']})=\n## {entry['item']}: {entry['title']}\n\n"
+            f"**The paper says.** {entry['says']}\n\n**Why it fails.** {entry['wrong']}\n\n"
+            f"**What holds.** {entry['corrected']}\n\n{ledger.html_table(own, links)}"
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def readme_line(records: Sequence[dict[str, Any]]) -> str:
+    """The README's sentence on the ledger."""
+    return f"The ledger of the last full run (`results/ledger.json`): {ledger.summary(records)}"
+
+
+def write_readme() -> None:
+    """Puts the sentence of ``results/ledger.json`` between the README's marks."""
+    path = paths.root() / "README.md"
+    text = path.read_text(encoding="utf-8")
+    before, _, rest = text.partition(README_MARKS[0])
+    _, _, after = rest.partition(README_MARKS[1])
+    line = readme_line(ledger.read(paths.results() / "ledger.json"))
+    path.write_text(f"{before}{README_MARKS[0]}\n{line}\n{README_MARKS[1]}{after}", encoding="utf-8")
+
+
+def write_picture(pages: Sequence[Path]) -> None:
+    """Saves the README's figure as ``_static/readme.png``, from the page that shows it."""
+    for path in pages:
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.metadata.get("mystnb", {}).get("figure", {}).get("name") == README_FIGURE:
+                picture = base64.b64decode(cell.outputs[0].data["image/png"])
+                (paths.root() / "_static" / "readme.png").write_bytes(picture)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m regimes.book.sources", description=__doc__)
+    parser.add_argument("profile", help="smoke, laptop or paper")
+    parser.add_argument(
+        "--keep", action="store_true", help="also make this ledger results/ledger.json and the README's"
+    )
+    args = parser.parse_args(argv)
+    with one_line_errors():
+        pages = stage(args.profile)
+        folder = paths.build(args.profile)
+        records = ledger.merge(folder)
+        generated = paths.generated()
+        generated.mkdir(exist_ok=True)
+        (generated / "summary.md").write_text(
+            f"At the **{args.profile}** profile: {ledger.summary(records)}\n", encoding="utf-8"
+        )
+        (generated / "ledger.md").write_text(ledger_page(records, args.profile), encoding="utf-8")
+        (generated / "errata.md").write_text(errata_page(records), encoding="utf-8")
+        if args.keep:
+            shutil.copy(folder / "ledger.json", paths.results() / "ledger.json")
+            write_readme()
+            write_picture(pages)
+    print(ledger.summary(records))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,213 @@
+"""What is learned: points, labels, and what the theory needs to know about them.
+
+All inputs are float64; every generator draws from its own seed, apart from those of initialisation and batch order.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regimes import validate
+from regimes.validate import InputError
+
+STRIPE = (-0.3, 1.18549)  # equiprobable labels; Source: paper A, Sec. 2.1
+RADIUS = math.sqrt(2 * math.log(2))  # median of |x_∥| in the plane, 1.17741; Source: paper A, Sec. 4
+
+
+@dataclass(frozen=True)
+class Task:
+    """Points and labels, and where they come from.
+
+    Attributes:
+        x: inputs ``(..., p, d)``; a leading axis holds independent realisations.
+        y: labels ``(..., p)`` in {-1, +1}, or real targets.
+        source: the words a caption prints (data set, sizes, what was done to it).
+        d_parallel: number of informative directions, the first ones; ``None`` where the notion does not apply.
+        label: the label function, ``(..., d) -> (...)``; ``None`` for real data.
+        classes: the classes behind the labels ``(..., p)``, for stratified splits; ``None`` for synthetic data.
+    """
+
+    x: Tensor
+    y: Tensor
+    source: str
+    d_parallel: int | None = None
+    label: Callable[[Tensor], Tensor] | None = None
+    classes: Tensor | None = None
+
+    def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "Task":
+        """The same task in another precision or on another device."""
+        return replace(self, x=self.x.to(dtype=dtype, device=device), y=self.y.to(dtype=dtype, device=device))
+
+
+def stripe(p: int, d: int, *, interfaces: Sequence[float] = STRIPE, seed: int | Sequence[int] = 0) -> Task:
+    """Gaussian points labelled by parallel planes across the first axis.
+
+    ``y = +1`` left of the first interface and changes sign at each: with the default two,
+    ``y = -1`` exactly for ``-0.3 < x_1 < 1.18549``.
+
+    Args:
+        p: number of points.
+        d: dimension of the input.
+        interfaces: increasing positions ``x_1`` of the planes.
+        seed: one seed, giving ``x (p, d)``, or several, giving ``x (len(seed), p, d)``.
+
+    Raises:
+        InputError: for ``p < 1``, ``d < 1``, or interfaces that do not increase.
+
+    Source: paper A, Sec. 2.1.
+    """
+    validate.integer(1, p=p, d=d)
+    validate.increasing(interfaces=interfaces)
+    planes = torch.tensor(list(interfaces), dtype=torch.float64)
+
+    def label(x: Tensor) -> Tensor:
+        return 1.0 - 2.0 * (torch.bucketize(x[..., 0].contiguous(), planes) % 2)
+
+    x = gaussian_points(p, d, seed=seed)
+    walls = ", ".join(f"{b:g}" for b in interfaces)
+    return Task(x, label(x), f"stripe, d={d}, p={p}, interfaces at x₁ = {walls}", d_parallel=1, label=label)
+
+
+def cylinder(p: int, d: int, *, d_parallel: int = 2, radius: float = RADIUS, seed: int | Sequence[int] = 0) -> Task:
+    """Gaussian points labelled by a cylinder about the last ``d - d_parallel`` axes: ``y = +1`` for ``|x_∥| > radius``.
+
+    ``x_∥`` are the first ``d_parallel`` coordinates. With the default two and the default radius the labels are
+    equiprobable.
+
+    Args:
+        p: number of points.
+        d: dimension of the input.
+        d_parallel: number of informative directions, at least 1 and below ``d``.
+        radius: radius of the cylinder.
+        seed: one seed, giving ``x (p, d)``, or several, giving ``x (len(seed), p, d)``.
+
+    Raises:
+        InputError: for ``p < 1``, ``d_parallel`` below 1 or not below ``d``, or a radius that is not positive.
+
+    Source: paper A, Sec. 4.
+    """
+    validate.integer(1, p=p, d_parallel=d_parallel)
+    validate.integer(2, d=d)
+    if d_parallel >= d:
+        raise InputError(f"d_parallel must be below d = {d}, to leave an uninformative direction, got {d_parallel}")
+    validate.positive(radius=radius)
+
+    def label(x: Tensor) -> Tensor:
+        return torch.where(x[..., :d_parallel].norm(dim=-1) > radius, 1.0, -1.0).to(x.dtype)
+
+    x = gaussian_points(p, d, seed=seed)
+    source = f"cylinder, d={d}, p={p}, radius {radius:.4g} in the first {d_parallel} directions"
+    return Task(x, label(x), source, d_parallel=d_parallel, label=label)
+
+
+def chain_monomial(
+    p: int, d: int, *, r: int = 5, decay: float | None = None, basis: int = 0, seed: int | Sequence[int] = 0
+) -> Task:
+    """Gaussian points and the sum of products of neighbours in a ring of ``r`` coordinates, at unit variance.
+
+    ``y = sum_{k<r} x_k x_{(k+1) mod r} / sqrt(tr((A C)^2) / 2)`` with ``C`` the covariance of ``x`` and ``A`` the
+    Hessian of the sum, for ``C = 1`` and ``r >= 3`` the adjacency matrix of the ring, where the divisor is
+    ``sqrt(r)``. Division by the variance of the population makes training and test points labels of one function;
+    the paper divides by the sample's.
+
+    Args:
+        p: number of points.
+        d: dimension of the input.
+        r: number of informative coordinates, the first ones, from 2 to ``d``.
+        decay: ``alpha`` of the covariance's eigenvalues ``1 / (1 + k^alpha)``, ``k = 1 ... d``, in a random
+            eigenbasis; ``None`` for isotropic points.
+        basis: seed of the eigenbasis, which training and test points share.
+        seed: one seed, giving ``x (p, d)``, or several, giving ``x (len(seed), p, d)``.
+
+    Raises:
+        InputError: for ``p < 1``, ``r`` outside ``2 ... d``, or a decay below 0.
+
+    Source: paper D, Eq. 1, Apps. C and H.
+    """
+    validate.integer(1, p=p)
+    validate.integer(2, d=d, r=r)
+    if r > d:
+        raise InputError(f"r must be at most the dimension {d}, got {r}")
+    x, source, root = gaussian_points(p, d, seed=seed), f"chain monomial, r={r}, d={d}, p={p}", None
+    if decay is not None:
+        validate.at_least(0, decay=decay)
+        root = rotation(d, seed=basis) * (1 + torch.arange(1.0, d + 1, dtype=x.dtype) ** decay).rsqrt()
+        x, source = x @ root.mT, f"{source}, covariance 1/(1 + k^{decay:g})"
+    scale = _chain_deviation(r, torch.eye(d, dtype=x.dtype) if root is None else root @ root.mT)
+
+    def label(x: Tensor) -> Tensor:
+        ring = x[..., :r]
+        return (ring * ring.roll(-1, dims=-1)).sum(-1) / scale
+
+    return Task(x, label(x), source, d_parallel=r, label=label)
+
+
+def _chain_deviation(r: int, covariance: Tensor) -> float:
+    """Standard deviation of ``x^T A x / 2`` for centred Gaussian ``x``: ``sqrt(tr((A C)^2) / 2)``."""
+    ring = torch.eye(r, dtype=covariance.dtype).roll(1, dims=0)
+    product = (ring + ring.mT) @ covariance[:r, :r]
+    return math.sqrt(float((product @ product).trace()) / 2)
+
+
+def rotation(d: int, *, seed: int) -> Tensor:
+    """A uniformly random orthogonal matrix ``(d, d)``.
+
+    Raises:
+        InputError: for ``d < 1``.
+    """
+    validate.integer(1, d=d)
+    validate.integer(0, seed=seed)
+    q, r = torch.linalg.qr(gaussian_points(d, d, seed=seed))
+    return q * r.diagonal().sign()  # without the signs of the factorisation it would not be uniform
+
+
+def rotated(task: Task, turn: Tensor) -> Task:
+    """The task in other coordinates: inputs ``turn x``, the same labels; no axis is informative by itself any more.
+
+    Args:
+        task: with ``x (..., p, d)``.
+        turn: orthogonal ``(d, d)``, or one a realisation ``(..., d, d)``.
+
+    Raises:
+        InputError: for a matrix of another size, or one that is not orthogonal (to ``1e-8``).
+
+    Source: paper A, App. A.
+    """
+    d = task.x.shape[-1]
+    validate.arrays(turn=("... d d", turn))
+    if turn.shape[-2:] != (d, d) or not torch.allclose(turn @ turn.mT, torch.eye(d, dtype=turn.dtype), atol=1e-8):
+        raise InputError(f"turn must be an orthogonal matrix of size {d}, got shape {tuple(turn.shape)}")
+    label = None if task.label is None else (lambda x: task.label(x @ turn))
+    return replace(task, x=task.x @ turn.mT, label=label, d_parallel=None, source=f"{task.source}, rotated")
+
+
+def gaussian_points(p: int, d: int, *, seed: int | Sequence[int]) -> Tensor:
+    """Standard normal points ``(p, d)``, or ``(len(seed), p, d)`` for a list of seeds; the same on every device.
+
+    Raises:
+        InputError: for sizes below 1, no seed, or one that is not a whole number from 0 on.
+    """
+    validate.integer(1, p=p, d=d)
+    validate.memory(8 * p * d, f"{p} points in dimension {d}")
+    validate.seeds(seed if isinstance(seed, Sequence) and not isinstance(seed, str) else [seed])
+    if isinstance(seed, Sequence):
+        return torch.stack([gaussian_points(p, d, seed=s) for s in seed])
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal((p, d)))
+
+
+def needs_both_labels(y: Tensor) -> None:
+    """Raises ``InputError`` unless every realisation has labels -1 and +1 and nothing else."""
+    if not isinstance(y, Tensor) or not y.ndim or not y.numel():
+        raise InputError(f"labels must be a tensor (..., p) with at least one point, got {y!r}")
+    if not bool(((y == 1) | (y == -1)).all()):
+        raise InputError("labels must be -1 or +1 for a classification loss")
+    if not bool(((y == 1).any(-1) & (y == -1).any(-1)).all()):
+        single = int(((y == 1).all(-1) | (y == -1).all(-1)).sum())
+        raise InputError(
+            f"labels must hold both classes, got a single one in {single} of {y[..., 0].numel()} draws of "
+            f"{y.shape[-1]} points: take more points, or other interfaces"
+        )

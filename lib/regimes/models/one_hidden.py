@@ -1,0 +1,118 @@
+r"""The one-hidden-layer network of paper A, with a leading axis of independent realisations."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regimes import devices, validate
+from regimes.validate import InputError
+
+GAIN = math.sqrt(2.0)  # of the activation, so that E[sigma(z)^2] = 1 for standard normal z
+
+
+@dataclass(frozen=True)
+class Network:
+    r""":math:`f(x) = \frac1h \sum_n \beta_n\, \sigma(\omega_n \cdot x/\sqrt d + b_n)` with
+    :math:`\sigma(z) = \sqrt2 \max(0, z)`, mean-field scaling (``1/h``).
+
+    Attributes:
+        omega: first-layer weights ``(E, h, d)``, ``E`` realisations.
+        b: biases ``(E, h)``; zero and not trained if ``bias`` is false.
+        beta: last-layer weights ``(E, h)``.
+        bias: whether the network has biases.
+
+    Source: paper A, Eq. (1).
+    """
+
+    omega: Tensor
+    b: Tensor
+    beta: Tensor
+    bias: bool = True
+
+    @property
+    def h(self) -> int:
+        """The width."""
+        return self.omega.shape[-2]
+
+    @property
+    def d(self) -> int:
+        """The input dimension."""
+        return self.omega.shape[-1]
+
+    @property
+    def conserved(self) -> Tensor:
+        r"""What gradient flow conserves, neuron by neuron: :math:`\beta_n^2 - |\omega_n|^2 - b_n^2`, ``(E, h)``."""
+        return self.beta.square() - self.omega.square().sum(-1) - self.b.square()
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Outputs ``f (E, p)`` at points ``x (p, d)``, the same for all realisations, or ``(E, p, d)``.
+
+        Raises:
+            InputError: for points of another dimension or number of realisations.
+        """
+        if not isinstance(x, Tensor) or x.ndim not in (2, 3) or x.shape[-1] != self.d:
+            raise InputError(f"x must be points (p, {self.d}) or (E, p, {self.d}), got {getattr(x, 'shape', x)!r}")
+        if x.ndim == 3 and len(x) not in (1, len(self.omega)):
+            raise InputError(f"x must hold {len(self.omega)} realisations, one a network, got {len(x)}")
+        x = x.to(self.omega)
+        x = x.expand(len(self.omega), *x.shape[-2:])
+        return torch.cat([self._block(x[:, rows]) for rows in self._blocks(x.shape[-2])], -1)
+
+    def _block(self, x: Tensor) -> Tensor:
+        hidden = torch.baddbmm(self.b[:, :, None], self.omega, x.mT, alpha=self.d**-0.5).clamp_(min=0)
+        return (self.beta[:, None, :] @ hidden).squeeze(1) * (GAIN / self.h)
+
+    def _blocks(self, p: int, entries: int = 2**26) -> list[slice]:
+        """Slices of the points whose hidden layer holds at most ``entries`` numbers."""
+        size = max(1, entries // (self.omega.shape[0] * self.h))
+        return [slice(start, start + size) for start in range(0, p, size)] or [slice(0, 0)]
+
+    def __getitem__(self, rows: slice | Tensor) -> "Network":
+        """The realisations ``rows``, a slice or an index tensor; the leading axis stays."""
+        return replace(self, omega=self.omega[rows], b=self.b[rows], beta=self.beta[rows])
+
+    def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "Network":
+        """The same network in another precision or on another device."""
+        moved = {name: getattr(self, name).to(dtype=dtype, device=device) for name in ("omega", "b", "beta")}
+        return replace(self, **moved)
+
+
+def one_hidden(
+    d: int,
+    h: int,
+    *,
+    seeds: int | Sequence[int],
+    bias: bool = True,
+    dtype: torch.dtype = torch.float64,
+    device: str | torch.device = "cpu",
+) -> Network:
+    """Networks with standard normal weights, one realisation a seed.
+
+    A seed gives the same weights alone or among others, on every device and (up to rounding) in every precision.
+
+    Args:
+        d: input dimension.
+        h: width.
+        seeds: one seed or several; realisation ``e`` is drawn from ``seeds[e]`` alone.
+        bias: whether there are (trained) biases.
+        dtype: precision of the weights.
+        device: where they live; ``"auto"`` picks CUDA where there is one.
+
+    Raises:
+        InputError: for ``d < 1``, ``h < 1``, no seed, or a seed that is not a whole number.
+
+    Source: paper A, Sec. 2.2.
+    """
+    validate.integer(1, d=d, h=h)
+    seeds = [seeds] if validate.is_whole(seeds) else seeds
+    validate.seeds(seeds)
+    validate.one_of((torch.float32, torch.float64), dtype=dtype)
+    validate.memory(16 * len(seeds) * h * (d + 2), f"{len(seeds)} networks of width {h}")
+    draws = np.stack([np.random.default_rng(seed).standard_normal((h, d + 2)) for seed in seeds])
+    weights = torch.from_numpy(draws).to(dtype=dtype, device=devices.pick(device))
+    omega, b, beta = weights[..., :d].contiguous(), weights[..., d].clone(), weights[..., d + 1].clone()
+    return Network(omega, b if bias else torch.zeros_like(b), beta, bias)

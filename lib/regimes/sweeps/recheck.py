@@ -1,0 +1,85 @@
+"""Changed code: a sample of the stored cells is computed again, and where numbers differ the cells are void.
+
+A digest of code is compared within one class of device, on the cheapest cell of each value of each setting. What has
+been found to agree is noted, so that a value is compared once for each change.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from regimes.sweeps.progress import say
+from regimes.sweeps.store import Cell, Record, Store, agree, free
+from regimes.sweeps.study import Study
+from regimes.sweeps.workers import Pool
+
+SECONDS = 10.0  # for the comparison of one digest; one cell is compared in any case
+
+Held = dict[Cell, Record | None]
+
+
+def drop_changed(study: Study, store: Store, held: Held, pool: Pool) -> Held:
+    """The stored cells that still stand under the present code; the others are void, in the store too."""
+    if not _older(study, held):
+        return held
+    lock = store.claim(f"{study.name}-check", wait=True)
+    try:
+        held = {cell: store.load(cell) for cell in held}  # another sweep may just have compared them
+        for (code, kind), cells in _older(study, held).items():
+            if not _stands(study, store, cells, pool):
+                count = store.void(study.name, study.version, code, kind)
+                say(f"{study.name}: the code changed and so did its numbers; {count} stored cells are void")
+                held |= dict.fromkeys(cells)
+    finally:
+        free(lock)
+    return held
+
+
+def _older(study: Study, held: Mapping[Cell, Record | None]) -> dict[tuple[str, str], dict[Cell, dict[str, Any]]]:
+    """Cells of other code by its digest and the class of device that computed them."""
+    groups: dict[tuple[str, str], dict[Cell, Record]] = {}
+    for cell, record in held.items():
+        if record is not None and record["provenance"]["digest"] != study.code.digest:
+            made = record["provenance"]
+            groups.setdefault((made["digest"], made["class"]), {})[cell] = record
+    return groups
+
+
+def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Pool) -> bool:
+    """Whether a sample of cells of one digest and class has the numbers that the present code gives."""
+    made = next(iter(cells.values()))["provenance"]
+    old, new = f"{made['digest']}-{made['class']}", study.code.digest
+    sample = _sample(cells, store.accepted(study.name, old, new))
+    if sample and pool.kind != made["class"]:
+        say(f"{study.name}: {len(cells)} cells of a {made['class']} machine under other code are taken as they are")
+        return True
+    start, done = time.monotonic(), 0
+    for cell in sample:
+        if done and time.monotonic() - start + cells[cell]["provenance"]["seconds"] > SECONDS:
+            say(f"{study.name}: the code changed; {done} of {len(sample)} cells agree, more take over {SECONDS:g} s")
+            break
+        ((_, result),) = pool.results(iter([[cell]]), 1)
+        if not agree(cells[cell]["rows"], result.rows, study.rtol):
+            return False
+        done += 1
+    if sample:
+        store.accept(study.name, old, new, {value for cell in cells for value in _values(cell)})
+    return True
+
+
+def _sample(cells: Mapping[Cell, Record], noted: set[str]) -> list[Cell]:
+    """The cheapest cell of each value of each setting that is not noted, cheapest first."""
+    sample, seen = [], set(noted)
+    for cell in sorted(cells, key=lambda cell: cells[cell]["provenance"]["seconds"]):
+        fresh = set(_values(cell)) - seen
+        if fresh:
+            sample.append(cell)
+            seen |= fresh
+    return sample
+
+
+def _values(cell: Cell) -> Iterator[str]:
+    """``name=value`` of each setting; of a study without settings its name, so that one cell is compared."""
+    yield cell.study
+    yield from (f"{name}={json.dumps(value, sort_keys=True)}" for name, value in cell.setting.items())

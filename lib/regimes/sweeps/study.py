@@ -1,0 +1,114 @@
+"""Studies: named pure functions from one setting and a list of seeds to rows."""
+
+import itertools
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from regimes import validate
+from regimes.sweeps import digest
+from regimes.validate import InputError
+
+Setting = dict[str, Any]
+Rows = list[dict[str, Any]]
+DEVICES = ("cpu", "any")
+
+
+@dataclass(frozen=True)
+class Study:
+    """A named measurement: ``function(setting, seeds) -> rows``, each row with its ``seed``.
+
+    Attributes:
+        function: the measurement; pure.
+        version: raised by hand when the meaning of the numbers changes.
+        grid: maps a chapter's parameters to the list of settings; raises InputError for values that make no sense.
+        chunk: how many realisations one call gets: the seeds ``chunk i`` to ``chunk (i + 1) - 1`` that are asked for.
+        rtol: relative tolerance when stored numbers are compared with recomputed ones.
+        data: the words a caption prints, where the rows carry no ``source``.
+        device: ``"any"`` if it runs on what ``regimes.devices.pick`` gives; ``"cpu"`` if it gains nothing from CUDA.
+        room: the module or file that defines it.
+        known: the code its numbers come from, where it has travelled from another process.
+
+    Raises:
+        InputError: for a chunk or version below 1, or a device that is neither.
+    """
+
+    function: Callable[[Setting, list[int]], Rows] = field(repr=False)
+    version: int
+    grid: Callable[[Mapping[str, Any]], list[Setting]] = field(repr=False)
+    chunk: int = 1
+    rtol: float = 1e-6
+    data: str = ""
+    device: str = "cpu"
+    room: str = ""
+    known: digest.Code | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        validate.integer(1, version=self.version, chunk=self.chunk)
+        validate.one_of(DEVICES, device=self.device)
+        object.__setattr__(self, "room", self.room or digest.room(self.function))
+
+    @property
+    def name(self) -> str:
+        """``room.function``, such as ``depth.mnist_regression``."""
+        return f"{self.room}.{self.function.__name__}"
+
+    @property
+    def code(self) -> digest.Code:
+        """The code its numbers come from, as it was where the study was made."""
+        return self.known or digest.code(self.function)
+
+    def __call__(self, setting: Setting, seeds: Sequence[int]) -> Rows:
+        """The rows at one setting; nothing is stored."""
+        return self.function(dict(setting), list(seeds))
+
+    def __reduce__(self) -> Any:
+        module = sys.modules.get(self.function.__module__)
+        if module is not None and getattr(module, self.function.__name__, None) is self and not self._typed:
+            return _lookup, (module.__name__, self.function.__name__)  # by name: the module's own object
+        fields = (self.version, self.grid, self.chunk, self.rtol, self.data, self.device, self.room, self.code)
+        return Study, (self.function, *fields)
+
+    @property
+    def _typed(self) -> bool:
+        return self.function.__module__ == "__main__"
+
+
+def _lookup(module: str, name: str) -> Study:
+    return getattr(__import__(module, fromlist=[name]), name)
+
+
+def study(
+    *,
+    version: int,
+    grid: Callable[[Mapping[str, Any]], list[Setting]],
+    chunk: int = 1,
+    rtol: float = 1e-6,
+    data: str = "",
+    device: str = "cpu",
+) -> Callable[[Callable[[Setting, list[int]], Rows]], Study]:
+    """Decorator that makes a function a ``Study``; the arguments are its attributes."""
+
+    def wrap(function: Callable[[Setting, list[int]], Rows]) -> Study:
+        digest.note_loaded(function.__module__)
+        made = Study(function, version, grid, chunk, rtol, data, device)
+        object.__setattr__(made, "__doc__", function.__doc__)
+        return made
+
+    return wrap
+
+
+def product(*, seeds: Sequence[int], **axes: Any) -> list[Setting]:
+    """The grid of all combinations: a list, tuple or range is an axis, anything else is fixed.
+
+    A list as one value is written ``[[...]]``. Every setting gets ``seeds``.
+
+    Raises:
+        InputError: for an empty axis or no seed.
+    """
+    lists = {k: list(v) if isinstance(v, (list, tuple, range)) else [v] for k, v in axes.items()}
+    for name, values in {**lists, "seeds": list(seeds)}.items():
+        if not values:
+            raise InputError(f"{name} must hold at least one value, got none")
+    return [dict(zip(lists, values)) | {"seeds": list(seeds)} for values in itertools.product(*lists.values())]

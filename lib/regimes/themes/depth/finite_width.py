@@ -1,0 +1,90 @@
+"""Kernels of networks of finite width, before and after training, against the infinite-width law."""
+
+import itertools
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from regimes import validate
+from regimes.kernels import infinite_diagonal, infinite_ntk
+from regimes.models.fully_connected import fully_connected, tangent_kernel
+from regimes.training.optimise import descend
+from regimes.validate import InputError
+
+
+def compare(
+    x: Tensor, y: Tensor, *, depth: int, width: int, steps: int, seeds: Sequence[int]
+) -> list[dict[str, float]]:
+    """One record a seed: kernel entries before and after ``steps`` of gradient descent, and in the limit.
+
+    ``before``, ``after``, ``infinite``: mean off-diagonal entry of the kernel divided by the roots of its diagonal
+    (``before`` and ``after`` are NaN for a network that is inactive at a point then: its kernel is zero there);
+    ``diagonal``: the kernel's mean diagonal over its limit's; ``change``: its relative change in training (Frobenius);
+    ``loss``: the last loss over the first. The rate is half the inverse of each kernel's largest eigenvalue (over n),
+    stable for every realisation, deep or shallow.
+
+    Args:
+        x: unit inputs ``(n, d)``.
+        y: targets ``(n, 1)``.
+        depth: layers of weights.
+        width: of all hidden layers.
+        steps: of gradient descent.
+        seeds: one network each.
+
+    Raises:
+        InputError: for fewer than two inputs, targets that do not fit, sizes below 1, or negative steps.
+
+    Source: beyond paper C; Hanin and Nica 2020 for the ratio that matters, depth over width.
+    """
+    validate.arrays(x=("n d", x))
+    validate.arrays(y=(f"{len(x)} 1", y))
+    validate.integer(1, depth=depth, width=width)
+    validate.integer(0, steps=steps)
+    _needs_pairs(x)
+    net = fully_connected([x.shape[-1], *[width] * (depth - 1), 1], seeds=seeds)
+    before = tangent_kernel(net, x)
+    largest = torch.linalg.eigvalsh(before)[:, -1]
+    rates = 0.5 * len(x) / torch.where(largest > 0, largest, 1.0)  # a network that is inactive everywhere rests
+    losses = [state.loss for state in itertools.islice(descend(net, x, y, rate=rates), steps + 1)]
+    with torch.no_grad():
+        after = tangent_kernel(net, x)
+    limit = 2.0**depth * infinite_diagonal(x, depth=depth)  # gain² = 2 in every layer
+    columns = {
+        "before": _off_diagonal_of_active(before),
+        "after": _off_diagonal_of_active(after),
+        "infinite": off_diagonal(infinite_ntk(x, depth=depth)).expand(len(seeds)),
+        "diagonal": (before.diagonal(dim1=-2, dim2=-1) / limit).mean(-1),
+        "change": torch.linalg.matrix_norm(after - before) / torch.linalg.matrix_norm(before),
+        "loss": losses[-1] / losses[0],
+    }
+    return [{name: float(column[k]) for name, column in columns.items()} for k in range(len(seeds))]
+
+
+def off_diagonal(gram: Tensor) -> Tensor:
+    """The mean off-diagonal entry of ``(..., n, n)`` after division by the roots of the diagonal.
+
+    Raises:
+        InputError: for fewer than two points, or a diagonal that is not positive.
+    """
+    validate.arrays(gram=("... n n", gram))
+    _needs_pairs(gram)
+    if not bool((gram.diagonal(dim1=-2, dim2=-1) > 0).all()):
+        raise InputError("gram must have a positive diagonal: a network is inactive at a point where it is zero")
+    root = gram.diagonal(dim1=-2, dim2=-1).sqrt()
+    unit = gram / (root.unsqueeze(-1) * root.unsqueeze(-2))
+    n = gram.shape[-1]
+    return (unit.sum((-1, -2)) - n) / (n * (n - 1))
+
+
+def _off_diagonal_of_active(gram: Tensor) -> Tensor:
+    """``off_diagonal`` of the kernels that are positive at every point, NaN for the others."""
+    active = (gram.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+    found = torch.full(gram.shape[:-2], torch.nan, dtype=gram.dtype)
+    found[active] = off_diagonal(gram[active]) if bool(active.any()) else found[active]
+    return found
+
+
+def _needs_pairs(points: Tensor) -> None:
+    if points.shape[-2] < 2:
+        raise InputError(f"two or more points are needed to have a pair, got {points.shape[-2]}")

@@ -1,0 +1,126 @@
+"""What training does to the last hidden layer, on a text: the measures of paper C's Table 1 and Prop. 4.
+
+Tokens are the most frequent words of a corpus, one-hot; the target of a token is the distribution of the next token.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regimes import validate
+from regimes.models.fully_connected import PARAMETRISATIONS, fully_connected
+from regimes.training.optimise import OPTIMISERS, descend
+from regimes.validate import InputError
+
+
+def bigrams(text: str, vocabulary: int) -> tuple[Tensor, Tensor]:
+    """One-hot tokens ``(v, v)`` and their next-token distributions ``(v, v)``, rows summing to 1, float64.
+
+    The vocabulary is the ``v`` most frequent words that some vocabulary word follows; pairs with another word between
+    them do not count.
+
+    Raises:
+        InputError: for fewer than two words, or a text with too few different ones.
+    """
+    validate.integer(2, vocabulary=vocabulary)
+    if not isinstance(text, str):
+        raise InputError(f"text must be a string of words, got {type(text).__name__}")
+    words = text.split()
+    common = [word for word, _ in Counter(words).most_common(vocabulary)]
+    if len(common) < vocabulary:
+        raise InputError(f"vocabulary must be at most {len(common)}, the words of this text, got {vocabulary}")
+    index = {word: i for i, word in enumerate(common)}
+    counts = torch.zeros(vocabulary, vocabulary, dtype=torch.float64)
+    for (a, b), count in Counter(pairwise(words)).items():
+        if a in index and b in index:
+            counts[index[a], index[b]] = count
+    counts += 1 / vocabulary  # one pseudo-count a row: no row is empty
+    return torch.eye(vocabulary, dtype=torch.float64), counts / counts.sum(1, keepdim=True)
+
+
+def change(before: Tensor, after: Tensor) -> dict[str, float]:
+    """How far the last hidden layer ``(n, width)`` has moved, averaged over the ``n`` inputs.
+
+    Returns:
+        ``norm`` = ``|h_t - h_0|_2``, ``largest`` = ``max_i |h_{t,i} - h_{0,i}|``, ``ratio`` of the two, ``inner`` =
+        mean absolute change of ``<h(x), h(x')>`` over pairs, and ``relative`` = the change of the matrix of inner
+        products over its norm (Frobenius).
+
+    Raises:
+        InputError: for fewer than two inputs, layers of different shapes, NaN, or a layer that is zero at the start.
+
+    Source: paper C, Tab. 1 and Prop. 4.
+    """
+    validate.arrays(before=("n width", before), after=("n width", after))
+    if len(before) < 2 or not bool(before.any()):
+        raise InputError(f"before must hold a layer at two or more inputs, not all zero, got {tuple(before.shape)}")
+    moved = after - before
+    norm, largest = moved.norm(dim=-1), moved.abs().amax(-1)
+    gram = before @ before.mT
+    shift = after @ after.mT - gram
+    pairs = ~torch.eye(len(gram), dtype=torch.bool, device=gram.device)
+    return {
+        "norm": float(norm.mean()),
+        "largest": float(largest.mean()),
+        "ratio": float((norm / largest.clamp_min(torch.finfo(norm.dtype).tiny)).mean()),
+        "inner": float(shift[pairs].abs().mean()),
+        "relative": float(shift.norm() / gram.norm()),
+    }
+
+
+def learn(
+    tokens: Tensor, targets: Tensor, *, width: int, seed: int, optimiser: str, parametrisation: str, steps: int
+) -> dict[str, float]:
+    """Trains two hidden ReLU layers of ``width`` by full batches and measures :func:`change`, with the losses.
+
+    Rates, in the unit of :mod:`regimes.training.optimise`: gradient descent ``2v`` in the NTK parametrisation and
+    ``2v/width`` in the standard one, ``v`` tokens, a quarter of the largest stable rate; Adam 1e-3 in both.
+
+    Args:
+        tokens: ``(v, v)``.
+        targets: ``(v, v)``, of the tokens' dtype, which is that of the network.
+        width: of both hidden layers.
+        seed: of the initialisation.
+        optimiser: ``gd`` or ``adam``.
+        parametrisation: ``ntk`` or ``standard``.
+        steps: how many.
+
+    Raises:
+        InputError: before training, for an unknown optimiser or parametrisation, sizes below 1, negative steps, or
+            tokens and targets that do not fit.
+
+    Source: paper C, Sec. 5 and Tab. 1, which leave all of these open.
+    """
+    validate.one_of(OPTIMISERS, optimiser=optimiser)
+    validate.one_of(PARAMETRISATIONS, parametrisation=parametrisation)
+    validate.integer(1, width=width)
+    validate.integer(0, steps=steps, seed=seed)
+    validate.arrays(tokens=("v v", tokens), targets=("v v", targets))
+    v = len(tokens)
+    rates = {"adam": 1e-3, "gd": 2.0 * v / (1 if parametrisation == "ntk" else width)}
+    widths = [v, width, width, v]
+    net = fully_connected(widths, seeds=[seed], parametrisation=parametrisation, gain=1.0, dtype=tokens.dtype)
+    before = net.hidden(tokens)[-1][0]
+    states = descend(net, tokens, targets, rate=rates[optimiser], optimiser=optimiser)
+    losses = [float(state.loss) for state in itertools.islice(states, steps + 1)]
+    moved = change(before, net.hidden(tokens)[-1][0].detach())
+    return {"loss_start": losses[0], "loss_end": losses[-1], **moved}
+
+
+def toy_layers(width: int, alpha: float) -> Sequence[np.ndarray]:
+    """The hidden layers of the toy network at its start: identity activations, all neurons at ``width^-(1+alpha)``.
+
+    Source: paper C, Example 1 and Fig. 1 (three inputs equal to 1).
+    """
+    validate.integer(1, width=width)
+    validate.at_least(0, alpha=alpha)
+    x = np.ones(3)
+    first = np.full((width, 3), 1 / (np.sqrt(3) * width ** (1 + alpha)))
+    second = np.full((width, width), 1 / np.sqrt(width))
+    h1 = first @ x / np.sqrt(3)
+    return h1, second @ h1 / np.sqrt(width)

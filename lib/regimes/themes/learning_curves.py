@@ -1,0 +1,272 @@
+r"""Learning curves of tasks with few informative directions: errors, what theory says of their exponents, compression.
+
+A curve is the test error ``ε(p) ~ p^(-β)``. The predictor of a frozen kernel of finite width is evaluated through the
+weights it moves: ``f(z) = Σ_μ c_μ Θ(z, x_μ) = ∇f(z)·ΔW`` with ``ΔW = Σ_μ c_μ ∇f(x_μ)``, at a cost of ``O(h d)`` a test
+point where the kernel between test and training points would cost ``O(h p)``.
+
+Source: paper A, Sec. 3.1, 4 and Fig. 3.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from regimes import estimates, validate
+from regimes.data.tasks import Task
+from regimes.estimates import Estimate
+from regimes.kernels import ntk, wide_one_hidden_ntk
+from regimes.models.one_hidden import GAIN, Network
+from regimes.training import kernel_flow
+from regimes.validate import InputError
+
+BLOCK = 2**24  # entries of the pre-activations of one block of test points
+
+
+def lazy_exponent(d: int) -> float:
+    """``β = d/(3d - 2)`` of a kernel with a cusp (``ξ = 1``) and smooth interfaces. Source: paper A, Sec. 3.1 and 4.
+
+    Raises:
+        InputError: for ``d < 1``.
+    """
+    validate.integer(1, d=d)
+    return d / (3 * d - 2)
+
+
+def feature_exponent(d: int, d_parallel: int) -> float:
+    """``β`` of feature learning: ``(2d - 1)/(3d - 2)`` for ``d_parallel = 1``, else ``(d + d_perp/2)/(3d - 2)``.
+
+    It is the lazy exponent of data compressed by ``Λ ~ √p``. Source: paper A, Sec. 3.1 and 4.
+
+    Raises:
+        InputError: unless ``1 <= d_parallel < d``.
+    """
+    return lazy_exponent(d) + 0.5 * compression_gain(d, d_parallel)
+
+
+def compression_gain(d: int, d_parallel: int) -> float:
+    """The exponent ``g`` of the gain ``ε ~ Λ^(-g)`` by a compression of the uninformative directions.
+
+    ``2(d - 1)/(3d - 2)`` for planar interfaces, ``d_perp/(3d - 2)`` for ``d_parallel > 1``.
+
+    Raises:
+        InputError: unless ``1 <= d_parallel < d``.
+
+    Source: paper A, Sec. 3.1 and 4.
+    """
+    validate.integer(1, d_parallel=d_parallel)
+    validate.integer(2, d=d)
+    if d_parallel >= d:
+        raise InputError(f"d_parallel must be below d = {d}, got {d_parallel}")
+    return (2 * (d - 1) if d_parallel == 1 else d - d_parallel) / (3 * d - 2)
+
+
+def compress(x: Tensor, d_parallel: int, factor: Tensor) -> Tensor:
+    """Points with their uninformative coordinates divided by ``factor``.
+
+    Args:
+        x: ``(..., p, d)``.
+        d_parallel: number of informative directions, which stay.
+        factor: ``(...)``, one a realisation, positive.
+
+    Returns:
+        ``(..., p, d)``.
+
+    Raises:
+        InputError: for a factor that is not positive and finite, points that are no numbers, or ``d_parallel`` outside
+            ``1 … d``.
+
+    Source: paper A, Sec. 3.1.
+    """
+    validate.arrays(x=("... p d", x))
+    validate.arrays(factor=("...", factor))
+    validate.whole(1, x.shape[-1], d_parallel=d_parallel)
+    if factor.shape not in ((), x.shape[:-2]):
+        raise InputError(f"factor must be one a realisation, {tuple(x.shape[:-2])}, got {tuple(factor.shape)}")
+    if not bool((torch.isfinite(factor) & (factor > 0)).all()):
+        raise InputError("the compression factor must be positive and finite")
+    scale = factor[..., None, None].expand(*factor.shape, 1, x.shape[-1]).clone()
+    scale[..., :d_parallel] = 1
+    return x / scale
+
+
+def wrong(f: Tensor, y: Tensor) -> Tensor:
+    """Share of points with ``f y <= 0``, over the last axis: ties are errors, as in the original code.
+
+    Raises:
+        InputError: for outputs and labels of different shapes, or that are no numbers.
+    """
+    validate.arrays(f=("... n", f))
+    validate.arrays(y=("... n", y))
+    if f.shape != y.shape:
+        raise InputError(f"y must have the shape {tuple(f.shape)} of f, got {tuple(y.shape)}")
+    return (f * y <= 0).double().mean(-1)
+
+
+@dataclass(frozen=True)
+class Lazy:
+    """What a frozen kernel learnt, for each realisation.
+
+    Attributes:
+        error: test errors ``(S,)``.
+        ended: how each flow ended, ``"zero loss"`` or what kept it from that.
+        f: the learnt function on the test points ``(S, n)``.
+    """
+
+    error: Tensor
+    ended: tuple[str, ...]
+    f: Tensor
+
+
+def wide_lazy(train: Task, test: Task) -> Lazy:
+    """Learning with the kernel of the infinitely wide network; tasks with a leading axis ``(S, ., d)``, float64.
+
+    Raises:
+        InputError: as ``regimes.training.kernel_flow.fit``, and for tasks whose realisations or dimensions differ.
+
+    Source: paper A, Sec. 2.4 (NTK regime).
+    """
+    _needs_tasks(train, test)
+    fitted = kernel_flow.fit(wide_one_hidden_ntk(train.x), train.y)
+    f = torch.stack(
+        [wide_predictor(x, c, z) for x, c, z in zip(train.x, fitted.coefficients.to(train.x), test.x, strict=True)]
+    )
+    return Lazy(wrong(f, test.y), fitted.ended, f)
+
+
+def wide_predictor(x: Tensor, c: Tensor, z: Tensor) -> Tensor:
+    """``Σ_μ c_μ Θ(z, x_μ)`` with the infinitely wide network's kernel, in blocks; ``x (p, d)``, ``z (n, d)``.
+
+    Raises:
+        InputError: for what is no number, or shapes that do not fit.
+    """
+    validate.arrays(x=("p d", x), c=("p", c), z=("n d", z))
+    step = max(1, BLOCK // len(x))
+    return torch.cat([wide_one_hidden_ntk(part, x) @ c for part in z.split(step)])
+
+
+def lazy(network: Network, train: Task, test: Task) -> Lazy:
+    """Learning with the tangent kernel frozen at the network's present weights, initial or trained.
+
+    Where a training point activates no neuron the kernel is zero and cannot fit it; ``ended`` says how many there are.
+
+    Raises:
+        InputError: as ``regimes.training.kernel_flow.fit``, and for tasks whose realisations or dimensions differ.
+
+    Source: paper A, Eq. 4 at a fixed kernel.
+    """
+    _needs_tasks(train, test)
+    fits = [_fit_seen(gram, y) for gram, y in zip(ntk(network, train.x), train.y, strict=True)]
+    f = tangent_predictor(network, train.x, torch.stack([c for c, _ in fits]), test.x)
+    return Lazy(wrong(f, test.y), tuple(why for _, why in fits), f)
+
+
+def _fit_seen(gram: Tensor, y: Tensor) -> tuple[Tensor, str]:
+    """Dual coefficients ``(p,)`` and why the flow ended; points that activate no neuron keep ``f = 0`` for ever."""
+    seen = gram.diagonal() > 0
+    fitted = kernel_flow.fit(gram[seen][:, seen], y[seen])
+    c = gram.new_zeros(len(y))
+    c[seen] = fitted.coefficients.to(c)
+    blind = int((~seen).sum())
+    return c, f"{fitted.ended[0]}, but for points that activate no neuron: {blind}" if blind else fitted.ended[0]
+
+
+def tangent_predictor(network: Network, x: Tensor, c: Tensor, z: Tensor) -> Tensor:
+    """``f(z) = Σ_μ c_μ Θ(z, x_μ)`` with the kernel at the present weights, through the displacement of the weights.
+
+    Args:
+        network: ``S`` networks, with or without biases.
+        x: training points ``(S, p, d)``.
+        c: dual coefficients ``(S, p)``.
+        z: points ``(S, n, d)``.
+
+    Returns:
+        ``(S, n)``.
+
+    Raises:
+        InputError: for what is no number, or shapes that do not fit the networks or each other.
+
+    Source: paper A, Eq. 1 and Sec. 2.4.
+    """
+    validate.arrays(omega=("S h d", network.omega), x=("S p d", x), c=("S p", c), z=("S n d", z))
+    u, beta = torch.cat([network.omega, network.b[..., None]], dim=-1), network.beta[..., None]
+    extend = with_bias if network.bias else _without_bias
+    moved_u, moved_beta = torch.zeros_like(u), torch.zeros_like(beta)
+    step = max(1, BLOCK // network.h)
+    for points, weight in zip(extend(x).split(step, dim=-2), c[..., None].split(step, dim=-2), strict=True):
+        hidden = u @ points.mT  # (S, h, block)
+        moved_u += beta * ((hidden > 0).to(u) @ (points * weight))
+        moved_beta += hidden.clamp_min(0) @ weight
+    found = []
+    for points in extend(z).split(step, dim=-2):
+        hidden = u @ points.mT
+        found.append(torch.where(hidden > 0, hidden * moved_beta + beta * (moved_u @ points.mT), 0).sum(-2))
+    return (GAIN / network.h) ** 2 * torch.cat(found, dim=-1)
+
+
+def with_bias(x: Tensor) -> Tensor:
+    """``(x/√d, 1)``, ``(..., n, d + 1)``."""
+    return torch.cat([x / math.sqrt(x.shape[-1]), torch.ones_like(x[..., :1])], dim=-1)
+
+
+def _without_bias(x: Tensor) -> Tensor:
+    """As :func:`with_bias` where no bias is trained: its coordinate is 0."""
+    return with_bias(x) * torch.cat([torch.ones_like(x[0, 0]), x.new_zeros(1)])
+
+
+def _needs_tasks(train: Task, test: Task) -> None:
+    """Realisations of the same number and dimension, in training and test."""
+    validate.arrays(**{"train.x": ("S p d", train.x), "test.x": ("S n d", test.x)})
+    for name, task in (("train", train), ("test", test)):
+        validate.arrays(**{f"{name}.y": (" ".join(map(str, task.x.shape[:2])), task.y)})
+
+
+def by_size(table: pd.DataFrame, value: str = "error") -> tuple[np.ndarray, np.ndarray]:
+    """Sizes ``(k,)`` and measurements ``(n, k)``, one realisation a row, of a table with ``seed`` and ``p``.
+
+    Raises:
+        InputError: if a realisation lacks a size.
+    """
+    wide = table.pivot(index="seed", columns="p", values=value)
+    if wide.isna().any(axis=None):
+        raise InputError(f"{value} must be measured at every size of every realisation")
+    return wide.columns.to_numpy(dtype=float), wide.to_numpy(dtype=float)
+
+
+def beta(table: pd.DataFrame, *, start: float = 0, centre: str = "mean") -> Estimate:
+    """The exponent ``β`` of ``error ~ p^(-β)`` at sizes from ``start`` on; ``centre`` as in ``estimates.exponent``."""
+    return -estimates.exponent(*by_size(table), window=(start, math.inf), centre=centre)
+
+
+def beta_difference(first: pd.DataFrame, second: pd.DataFrame, *, start: float = 0) -> Estimate:
+    """``β`` of the first curve minus that of the second, whose realisations share data: paired.
+
+    Raises:
+        InputError: if the two have not the same sizes and number of realisations.
+    """
+    (p, one), (_, two) = _paired(first, second)
+    return estimates.mean(
+        estimates.slopes(p, two, window=(start, math.inf)) - estimates.slopes(p, one, window=(start, math.inf))
+    )
+
+
+def error_ratio(first: pd.DataFrame, second: pd.DataFrame, *, start: float = 0) -> Estimate:
+    """The geometric mean, over realisations and sizes from ``start`` on, of the first error over the second.
+
+    Raises:
+        InputError: if the two have not the same sizes and number of realisations, or an error is 0.
+    """
+    (p, one), (_, two) = _paired(first, second)
+    if min(one.min(), two.min()) <= 0:
+        raise InputError("two curves must have errors above 0 to have a ratio")
+    return estimates.ratio(np.exp(np.log(one / two)[:, p >= start].mean(1)))
+
+
+def _paired(first: pd.DataFrame, second: pd.DataFrame) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+    (p, one), (other_p, two) = by_size(first), by_size(second)
+    if one.shape != two.shape or (p != other_p).any():
+        raise InputError("two curves must have the same sizes and realisations to be compared")
+    return (p, one), (p, two)

@@ -1,0 +1,167 @@
+"""Activations and targets: functions of one variable, with what the theory needs to know about them."""
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy import special
+from torch import Tensor
+
+from regimes import gaussian
+from regimes.validate import InputError
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of one variable, for quadrature (numpy) and for simulation (torch).
+
+    Attributes:
+        name: what captions and errors call it.
+        array: the function on numpy arrays.
+        tensor: the same on torch tensors.
+        breaks: where it jumps or has a kink.
+        odd: whether ``f(-x) = -f(x)``.
+    """
+
+    name: str
+    array: Callable[[np.ndarray], np.ndarray]
+    tensor: Callable[[Tensor], Tensor]
+    breaks: tuple[float, ...] = ()
+    odd: bool = True
+
+
+def _same(name: str, f: Callable, **about: object) -> Function:
+    """A function whose one expression serves both numpy and torch."""
+    return Function(name, f, f, **about)
+
+
+FUNCTIONS = {
+    f.name: f
+    for f in (
+        Function("tanh", np.tanh, torch.tanh),
+        Function("erf", special.erf, torch.erf),
+        Function("erf(x/√2)", lambda x: special.erf(x / math.sqrt(2)), lambda x: torch.erf(x / math.sqrt(2))),
+        Function("sin", np.sin, torch.sin),
+        Function("sign", np.sign, torch.sign, breaks=(0.0,)),
+        Function("relu", lambda x: np.maximum(x, 0), torch.relu, breaks=(0.0,), odd=False),
+        Function("softplus", lambda x: np.logaddexp(0, x), torch.nn.functional.softplus, odd=False),
+        _same("identity", lambda x: x),
+        _same("He1+He3", lambda x: x + (x**3 - 3 * x) / math.sqrt(6)),
+        _same("He1+He2", lambda x: x + (x**2 - 1) / math.sqrt(2), odd=False),
+        Function("tanh(x+1)", lambda x: np.tanh(x + 1), lambda x: torch.tanh(x + 1), odd=False),
+    )
+}
+
+
+def function(name: str | Function, role: str = "function") -> Function:
+    """The function of that name; a :class:`Function` of one's own passes through.
+
+    Raises:
+        InputError: for an unknown name, a function whose second moment under ``N(0, 1)`` is infinite, or one that says
+            it is odd and is not.
+    """
+    if not isinstance(name, Function) and (not isinstance(name, str) or name not in FUNCTIONS):
+        raise InputError(f"{role} must be one of {', '.join(FUNCTIONS)}; got {name!r}")
+    found = FUNCTIONS[name] if isinstance(name, str) else name
+    _needs_second_moment(found, role)
+    _needs_parity(found, role)
+    return found
+
+
+def needs_slope(activation: Function) -> None:
+    """Raises :class:`InputError` where ``E σ'`` is not ``E z σ``: a jump, whose part of the gradient autograd drops.
+
+    A gradient step moves the first layer by ``σ'`` of the neurons, so that ``sign`` is not moved at all.
+    """
+    by_parts, by_slope = _mean_slopes(activation)
+    if abs(by_parts - by_slope) > 1e-6 * max(1.0, abs(by_parts)):
+        raise InputError(
+            f"activation {activation.name} jumps: its gradient holds E σ' = {by_slope:.4g} of {by_parts:.4g} = E z σ; "
+            "use a continuous activation for a gradient step"
+        )
+
+
+@functools.lru_cache(maxsize=64)
+def _mean_slopes(f: Function) -> tuple[float, float]:
+    return gaussian.expect(lambda z: z * f.array(z), breaks=f.breaks), gaussian.expect(derivative(f), breaks=f.breaks)
+
+
+def _needs_parity(f: Function, role: str) -> None:
+    x = np.array([0.1, 0.5, 1.0, 2.0, 3.0])
+    if f.odd and not np.allclose(f.array(-x), -f.array(x), rtol=1e-9, atol=1e-12):
+        raise InputError(
+            f"{role} {f.name} says that it is odd, but f(1) = {f.array(x)[2]:g}, f(-1) = {f.array(-x)[2]:g}"
+        )
+
+
+def odd(activation: Function, bias: float | None = None) -> None:
+    """One gradient step is described by a single spike only for an odd activation.
+
+    Raises:
+        InputError: for one that is not odd when no bias is given.
+    """
+    if bias is None and not activation.odd:
+        raise InputError(
+            f"activation {activation.name} is not odd: its mean E σ and curvature E σ'' would add a part along each "
+            "neuron's own weights to the gradient, which one spike does not describe; use an odd activation, or give "
+            "the spiked features a bias"
+        )
+
+
+def _needs_second_moment(f: Function, role: str) -> None:
+    """The integrand of ``E f^2`` must be finite, vanish at the ends, and integrate to the same on two grids."""
+    with np.errstate(all="ignore"):
+        tail = f.array(np.array([-1.0, 1.0]) * 8.0) ** 2 * math.exp(-32)
+        grids = [gaussian.rule(f.breaks, step=step) for step in (0.5, 0.3)]
+        coarse, fine = (float(w @ f.array(x) ** 2) for x, w in grids)
+        ok = np.isfinite([coarse, fine, *tail]).all() and max(tail) <= 1e-4 * fine and abs(coarse - fine) <= 1e-3 * fine
+    if not ok and fine != 0:
+        raise InputError(f"{role} {f.name} has no finite second moment under the standard normal measure")
+
+
+@dataclass(frozen=True)
+class Hermite:
+    """Gaussian coefficients of activation and target.
+
+    ``h1 = E σ'``, ``h1_check = E σ'^2 - h1^2``, ``h3 = E σ'''`` of the activation; ``t1 = E[z σ*]``, ``t2 = E σ*^2``
+    of the target.
+
+    Source: paper E, Eq. 12.
+    """
+
+    h1: float
+    h1_check: float
+    h3: float
+    t1: float
+    t2: float
+
+
+@functools.lru_cache(maxsize=256)
+def hermite(activation: Function, target: Function) -> Hermite:
+    """The coefficients of Result 3.1, by quadrature."""
+    s, t = activation, target
+    slope = derivative(s)
+    h1 = gaussian.expect(lambda z: z * s.array(z), breaks=s.breaks)
+    return Hermite(
+        h1=h1,
+        h1_check=gaussian.expect(lambda z: slope(z) ** 2, breaks=s.breaks) - h1**2,
+        h3=gaussian.expect(lambda z: (z**3 - 3 * z) * s.array(z), breaks=s.breaks),
+        t1=gaussian.expect(lambda z: z * t.array(z), breaks=t.breaks),
+        t2=gaussian.expect(lambda z: t.array(z) ** 2, breaks=t.breaks),
+    )
+
+
+def derivative(f: Function) -> Callable[[np.ndarray], np.ndarray]:
+    """The derivative of ``f`` on numpy arrays, by automatic differentiation of its torch form."""
+    return lambda x: slope(f, torch.tensor(x, dtype=torch.float64)).numpy()
+
+
+def slope(f: Function, x: Tensor) -> Tensor:
+    """``f'(x)``, elementwise."""
+    if f.name == "tanh":  # the book's main activation: one tanh instead of a graph
+        return 1 - torch.tanh(x) ** 2
+    x = x.detach().requires_grad_()
+    return torch.autograd.grad(f.tensor(x).sum(), x)[0]

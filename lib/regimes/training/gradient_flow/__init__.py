@@ -1,0 +1,350 @@
+r"""Gradient flow of one-hidden-layer networks, to a stated tolerance on the path and to the end of training.
+
+The flow is that of the predictor :math:`F = \alpha (f - f_0)`:
+
+.. math:: \dot W = -\frac{1}{\alpha}\,\partial_W \frac1p \sum_\mu \ell(y_\mu F(x_\mu))
+          = -\frac1p \sum_\mu \partial_W f(x_\mu)\, y_\mu\, \ell'(y_\mu F(x_\mu)).
+
+**Time unit.** Paper A's (its Eq. 2), for all flows of this library: :math:`\dot F = -\frac{\alpha}{p}\Theta\, y\,\ell'`
+with :math:`\Theta = \partial_W f\cdot\partial_W f` of the network with its ``1/h``. Paper B writes the output with
+:math:`1/\sqrt h` and divides the loss by its :math:`\alpha^2`: the same path at :math:`\alpha_B = \alpha/\sqrt h`, with
+:math:`t_A = h\,t_B/\alpha = \sqrt h\,t_B/\alpha_B`.
+
+**Tolerance.** A step's local error is held below ``tolerance`` in the weights (relative, root mean square) from
+changing gates, and below ``tolerance`` times a fixed factor in the margins from changing multipliers. What follows for
+the whole path is measured by the tests: the time t* within twice the tolerance (relative), margins within twelve times
+the tolerance until most points are satisfied. Later the path itself is sensitive: nearby paths part, as kinks and
+margins are met in another order.
+
+**Precision.** ``dtype="auto"`` takes float32 where it gives the same path to the tolerance (see :func:`precision`).
+
+Source: paper A, Sec. 2.2 and 2.5.
+"""
+
+import time as clock
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from regimes import devices, validate
+from regimes.data.tasks import Task, needs_both_labels
+from regimes.models import losses
+from regimes.models.losses import Loss
+from regimes.models.one_hidden import Network
+from regimes.training.gradient_flow import step
+from regimes.training.gradient_flow.state import Rule, State, after, fitted, locate, satisfied, t_star
+from regimes.validate import InputError
+
+__all__ = [
+    "Rule", "State", "Trajectory", "after", "fitted", "gradient_flow", "locate", "precision", "run", "satisfied",
+    "t_star",
+]  # fmt: skip
+
+TOLERANCE = 1e-2
+STEPS = 100_000  # attempted steps of a realisation before it is given up
+BURST = 16  # steps of one realisation before the next one's turn, on the CPU: keeps its arrays in cache
+STILL = 100.0  # times the age of the flow without a change of the points that are not fitted: stationary
+
+
+def gradient_flow(
+    network: Network,
+    task: Task,
+    *,
+    alpha: float,
+    loss: str | Loss = "hinge",
+    tolerance: float = TOLERANCE,
+    dtype: str | torch.dtype = "auto",
+    device: str | torch.device = "auto",
+) -> Iterator[State]:
+    r"""Gradient flow of :math:`F = \alpha(f - f_0)` on a task, one :class:`State` an accepted step.
+
+    Each realisation keeps its own time and step; one that has ended (every point fitted, nothing left that moves it,
+    or finished by the caller through ``State.finish``) leaves the batch, and the flow is over when all have. On the
+    CPU a state holds one realisation at a time, on CUDA all that still flow.
+
+    Args:
+        network: ``E`` realisations.
+        task: points ``x (p, d)`` shared by all, or ``(E, p, d)``; labels accordingly.
+        alpha: scale of the predictor, small for feature learning, large for the lazy regime.
+        loss: a name in :data:`regimes.models.losses.LOSSES`, or a :class:`regimes.models.losses.Loss`.
+        tolerance: of a step, see the module; smaller is slower.
+        dtype: precision; ``"auto"`` follows :func:`precision`.
+        device: where to compute; ``"auto"`` picks CUDA where there is one.
+
+    Raises:
+        InputError: before any computing, for data, labels, scale or tolerance that make no sense, or for two equal
+            points with opposite labels, which no network can fit.
+
+    Source: paper A, Eq. (2).
+    """
+    loss = losses.pick(loss)
+    validate.positive(alpha=alpha)
+    validate.between(1e-200, 1e200, alpha=alpha)
+    validate.within(0, 1, tolerance=tolerance)
+    validate.between(1e-12, 1, tolerance=tolerance)
+    validate.one_of(("auto", torch.float32, torch.float64), dtype=dtype)
+    _check_task(network, task)
+    kind = {"dtype": precision(alpha, tolerance) if dtype == "auto" else dtype, "device": devices.pick(device)}
+    count = len(network.omega)
+    network = network.to(**kind)
+    x = task.x.to(**kind).expand(count, *task.x.shape[-2:])
+    y = task.y.to(**kind).expand(count, task.y.shape[-1])
+    size = count if kind["device"].type == "cuda" else 1
+    devices.reuse_memory()
+    validate.memory(4 * size * network.h * y.shape[-1] * x.element_size(), "the gates of a flow", kind["device"])
+    return _steps(network, x, y, size, {"alpha": float(alpha), "loss": loss, "tolerance": float(tolerance)})
+
+
+def precision(alpha: float, tolerance: float) -> torch.dtype:
+    """The precision a flow needs: float32 for ``1e-10 <= alpha <= 1`` and tolerances from 1e-3, else float64.
+
+    Above, the weights' increments of order ``1/alpha`` vanish beside the weights; below, neurons come so close to their
+    fixed points that rounding decides their gates.
+    """
+    return torch.float32 if 1e-10 <= alpha <= 1.0 and tolerance >= 1e-3 else torch.float64
+
+
+def _check_task(network: Network, task: Task) -> None:
+    """One line for data that cannot be flowed on."""
+    x, y = task.x, task.y
+    for name, weights in (("omega", network.omega), ("b", network.b), ("beta", network.beta)):
+        if not bool(torch.isfinite(weights).all()):
+            raise InputError(f"the network's {name} holds NaN or infinite values")
+    if y.ndim < 1 or x.ndim not in (2, 3) or y.shape[-1] < 2 or x.shape[-2] != y.shape[-1]:
+        raise InputError(
+            f"a flow needs at least 2 points and a label for each, got x {tuple(x.shape)}, y {tuple(y.shape)}"
+        )
+    if x.shape[-1] != network.d:
+        raise InputError(f"the network takes inputs of dimension {network.d}, the task has {x.shape[-1]}")
+    if x.ndim == 3 and len(x) != len(network.omega):
+        raise InputError(f"the task holds {len(x)} realisations, the network {len(network.omega)}")
+    if not bool(torch.isfinite(x).all() and torch.isfinite(y).all()):
+        raise InputError("the task holds NaN or infinite values")
+    needs_both_labels(y)
+    for points, labels in zip(x.reshape(-1, *x.shape[-2:]), y.expand(*x.shape[:-1]).reshape(-1, y.shape[-1])):
+        _check_fittable(points, labels)
+
+
+def _check_fittable(points: Tensor, labels: Tensor) -> None:
+    """Raises :class:`InputError` for two equal points with opposite labels."""
+    _, group = torch.unique(points, dim=0, return_inverse=True)
+    size = int(group.max()) + 1
+    both = torch.zeros(2, size, dtype=torch.bool, device=group.device)
+    both[0, group[labels > 0]] = True
+    both[1, group[labels < 0]] = True
+    clash = (both[0] & both[1]).nonzero().flatten()
+    if len(clash):
+        i, j = (group == clash[0]).nonzero().flatten()[[0, -1]].tolist()
+        first = (group == clash[0]).nonzero().flatten().tolist()
+        j = next(k for k in first if labels[k] != labels[i])
+        raise InputError(f"points {i} and {j} are equal and have opposite labels: no network fits them")
+
+
+def _steps(network: Network, x: Tensor, y: Tensor, size: int, options: dict) -> Iterator[State]:
+    """The states of all realisations, in turns of ``BURST`` steps of ``size`` realisations at a time."""
+    ended: dict[int, str] = {}
+    rows = list(range(len(x)))
+    turns = [_one_turn(network, x, y, rows[i : i + size], ended, options) for i in range(0, len(x), size)]
+    while turns:
+        for turn in list(turns):
+            for _ in range(BURST):
+                state = next(turn, None)
+                if state is None:
+                    turns.remove(turn)
+                    break
+                yield state
+
+
+def _one_turn(
+    network: Network, x: Tensor, y: Tensor, rows: list[int], ended: dict[int, str], options: dict
+) -> Iterator[State]:
+    """The states of the realisations ``rows`` until each has ended."""
+    here = slice(rows[0], rows[-1] + 1)
+    state = State(tuple(rows), step.start(network[here], x[here], y[here], **options), network[here], ended)
+    marks: dict[int, tuple[float, Tensor]] = {}
+    yield state
+    for _ in range(STEPS):
+        kept = [e for e, row in enumerate(state.rows) if row not in ended]
+        if not kept:
+            return
+        if len(kept) < len(state.rows):
+            state = state.part(kept)
+        batch, moved = step.advance(state.batch)
+        state = replace(state, batch=batch)
+        if bool(moved.any()):
+            _end(state, _stationary(state, marks))
+            yield state
+    state.finish(torch.ones(len(state.rows), dtype=torch.bool), f"given up after {STEPS} steps")
+
+
+def _stationary(state: State, marks: dict[int, tuple[float, Tensor]]) -> list[bool]:
+    """Whether the points not yet fitted have kept their margins while the flow grew ``STILL`` times as old.
+
+    Asked once margins are of order one; before that nothing moves visibly for long, at small ``alpha``.
+    """
+    batch, still = state.batch, []
+    for e, (row, now) in enumerate(zip(state.rows, state.t.tolist())):
+        since, then = marks.setdefault(row, (now, batch.m[e]))
+        still.append(False)
+        if float(batch.m[e].max()) < 0.5 or now <= STILL * since:
+            continue
+        left = ~batch.loss.fitted(batch.m[e], batch.tolerance)
+        still[-1] = bool(((batch.m[e] - then)[left].abs() < 0.1 * batch.tolerance).all())
+        marks[row] = (now, batch.m[e])
+    return still
+
+
+def _end(state: State, still: list[bool]) -> None:
+    """Ends the realisations that are fitted or can move no more."""
+    state.finish(fitted(state) >= 0, "fitted")
+    unsatisfied = (state.margins < 1).sum(-1).tolist()
+    for e, count in enumerate(unsatisfied):
+        which = torch.zeros(len(state.rows), dtype=torch.bool)
+        which[e] = True
+        if not bool(torch.isfinite(state.batch.m[e]).all()):
+            state.finish(which, "overflow: the weights left the range of the precision")
+        elif not bool(state.batch.push[e].any()):
+            state.finish(which, f"no gradient: no neuron is active on the {count} points below the margin")
+        elif still[e]:
+            state.finish(which, f"stationary with {count} points below the margin")
+
+
+@dataclass
+class Trajectory:
+    """What :func:`run` kept of a flow of ``E`` realisations.
+
+    Attributes:
+        network: the networks at the end, ``(E, ...)``.
+        initial: the networks at time 0.
+        t: final times ``(E,)``.
+        F: final predictor on the training points ``(E, p)``.
+        status: why each realisation ended: ``"until"`` (the caller's rule), ``"fitted"``, ``"wall limit"`` (a partial
+            trajectory), or one line that says why it cannot go on.
+        events: event name -> realisation -> the :class:`State` in which it happened (one row each); realisations in
+            which it did not are missing.
+        path: one row a realisation and observed state: ``realisation``, ``t``, and the observer's columns.
+        seconds: wall time.
+    """
+
+    network: Network
+    initial: Network
+    t: Tensor
+    F: Tensor
+    status: list[str]
+    events: dict[str, dict[int, State]]
+    path: pd.DataFrame
+    seconds: float
+
+    @property
+    def complete(self) -> bool:
+        """Whether every realisation ended by the caller's rule or fitted."""
+        return all(why in ("until", "fitted") for why in self.status)
+
+    def at(self, name: str) -> "tuple[list[int], Tensor, Network, Tensor]":
+        """Where event ``name`` happened: realisations, times ``(n,)``, networks and ``F (n, p)`` there."""
+        states = self.events[name]
+        rows = sorted(states)
+        networks = [states[row].network for row in rows]
+        return rows, _join([states[r].t for r in rows]), _stack(networks), _join([states[r].F for r in rows])
+
+
+def _join(parts: list[Tensor]) -> Tensor:
+    return torch.cat(parts) if parts else torch.empty(0)
+
+
+def _stack(networks: list[Network]) -> Network | None:
+    if not networks:
+        return None
+    parts = ([getattr(net, name) for net in networks] for name in ("omega", "b", "beta"))
+    return Network(*map(torch.cat, parts), bias=networks[0].bias)
+
+
+Observer = Callable[[State], Mapping[str, Tensor]]
+"""What to measure on a state: name -> one number a realisation, ``(e,)``."""
+
+
+@dataclass
+class _Record:
+    """What :func:`run` gathers, realisation by realisation."""
+
+    events: Mapping[str, Rule]
+    happened: dict[str, dict[int, State]] = field(default_factory=dict)
+    latest: dict[int, State] = field(default_factory=dict)
+    observed: list[dict] = field(default_factory=list)
+    due: dict[int, float] = field(default_factory=dict)
+
+    def keep(self, state: State) -> None:
+        """Notes the latest state, and the events that happened in the step to it."""
+        for e, row in enumerate(state.rows):
+            self.latest[row] = state.part([e]) if len(state.rows) > 1 else state
+        for name, rule in self.events.items():
+            known = self.happened.setdefault(name, {})
+            level = rule(state)
+            for e in (level >= 0).nonzero().flatten().tolist():
+                if state.rows[e] not in known:
+                    known[state.rows[e]] = locate(self.latest[state.rows[e]], rule)
+
+    def observe(self, state: State, observer: Observer, spacing: float) -> None:
+        """Asks the observer about the realisations whose time has come."""
+        now = state.t.tolist()
+        due = [e for e, row in enumerate(state.rows) if now[e] >= self.due.get(row, 0.0) or row in state.ended]
+        if not due:
+            return
+        measured = observer(state)
+        for e in due:
+            self.due[state.rows[e]] = now[e] * spacing
+            values = {name: float(column[e]) for name, column in measured.items()}
+            self.observed.append({"realisation": state.rows[e], "t": now[e]} | values)
+
+
+def run(
+    states: Iterator[State],
+    *,
+    until: Rule = fitted,
+    observe: Observer | None = None,
+    spacing: float = 1.0,
+    events: Mapping[str, Rule] | None = None,
+    times: list[float] | tuple[float, ...] = (),
+    wall: float | None = None,
+) -> Trajectory:
+    """Follows a flow until the caller's rule, and keeps what the caller asks for.
+
+    Args:
+        states: from :func:`gradient_flow`.
+        until: the stopping rule: :data:`t_star`, :func:`fitted` (zero loss), :func:`satisfied`, :func:`after`, or any
+            function of a state; the final state is the first at or past it (an event gives the exact point).
+        observe: measured on the states as they come, see :class:`Trajectory`.
+        spacing: an observed time is at least this multiple of the one before; 1 observes every state.
+        events: further rules, each located inside its step; ``t_star`` is always among them.
+        times: times at which to keep the state, in ``events["t=..."]`` (written with ``:g``).
+        wall: seconds of wall time, after which the partial trajectory is returned and marked.
+
+    Raises:
+        InputError: for a wall limit, a spacing or a time that makes no sense.
+    """
+    validate.at_least(1.0, spacing=spacing)
+    validate.positive(**{f"times[{i}]": time for i, time in enumerate(times)})
+    if wall is not None:
+        validate.positive(wall=wall)
+    begun = clock.monotonic()
+    record = _Record({"t_star": t_star} | dict(events or {}) | {f"t={time:g}": after(time) for time in times})
+    state = None
+    for state in states:
+        record.keep(state)
+        state.finish(until(state) >= 0, "until")
+        if observe is not None:
+            record.observe(state, observe, spacing)
+        if wall is not None and clock.monotonic() - begun > wall:
+            break
+    if state is None:
+        raise InputError("the flow has no states")
+    ends = [record.latest[row] for row in sorted(record.latest)]
+    status = [end.ended.get(end.rows[0], "wall limit") for end in ends]
+    return Trajectory(
+        _stack([end.network for end in ends]), _stack([end.initial for end in ends]), _join([end.t for end in ends]),
+        _join([end.F for end in ends]), status, record.happened, pd.DataFrame(record.observed),
+        clock.monotonic() - begun,
+    )  # fmt: skip

@@ -1,0 +1,172 @@
+"""What a chapter shows: notes that name data, settings and profile; verdicts; errors before any computing."""
+
+import json
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+from regimes.book import chapter as desk
+from regimes.book.chapter import Chapter
+from regimes.estimates import Estimate
+from regimes.sweeps.sweep import product, study
+from regimes.sweeps.table import write_csv
+from regimes.validate import InputError
+
+NAMESPACE = {"profile": "laptop", "size": 3, "scale": 0.5, "sizes": [1, 2]}
+
+
+@study(version=1, grid=lambda p: product(n=[1, 2, 3, 4, 5], d=7, seeds=range(3)), data="counted")
+def counts(setting, seeds):
+    """Counts."""
+    return [{"seed": s, "x": setting["n"] + s} for s in seeds]
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """What the chapter displays, instead of a notebook."""
+    items = []
+    monkeypatch.setattr(desk, "display", lambda item, metadata=None: items.append((item, metadata)))
+    return items
+
+
+@pytest.fixture
+def opened(mini_book, monkeypatch):
+    monkeypatch.setenv("REGIMES_RUN", str(mini_book / "run"))
+    monkeypatch.delenv("REGIMES_STORE", raising=False)
+    return Chapter("99", NAMESPACE)
+
+
+def test_caption_names_what_varies_over_the_rows_drawn_and_folds_the_rest_away(opened, shown):
+    table = opened.sweep(counts)
+    fig, _ = plt.subplots()
+    opened.figure(fig, "fig-x", "A line. It rises.", table)
+    ((_, metadata),) = shown
+    about = metadata["regimes"]
+    assert about["caption"] == "A line. It rises. Data: counted. Here n = 1 … 5 (5); 3 seeds. Profile: laptop."
+    assert about["name"] == "fig-x" and about["alt"] == "A line"
+    assert "d = 7" in about["settings"] and "n = " not in about["settings"] and "15 cells" in about["settings"]
+    assert not plt.fignum_exists(fig.number)
+
+
+def test_caption_of_some_rows_is_of_those_rows(opened):
+    table = opened.sweep(counts)
+    some = table[(table.n >= 4) & (table.seed == 0)]
+    assert opened.note(some) == "Data: counted. Here n = 4, 5; 1 seed. Profile: laptop."
+    assert opened.note(some[some.n == 5]) == "Data: counted. Here 1 seed. Profile: laptop."
+    # order of computing is not the order of the caption
+    assert "n = 1, 3, 5" in opened.note(pd.concat([table[table.n == 5], table[table.n == 3], table[table.n == 1]]))
+    assert opened.note() == "Profile: laptop."
+
+
+def test_table_carries_label_and_caption(opened, shown):
+    table = opened.sweep(counts)
+    opened.table(pd.DataFrame({"x": [0.123456, None]}), "tab-x", "Numbers.", table)
+    text = shown[0][0].data
+    assert 'id="tab-x"' in text and "<caption>Numbers. Data: counted." in text and "0.1235" in text and "—" in text
+    opened.table(table, "tab-y", "Rows.", table)
+    assert table.cell[0] not in shown[1][0].data and "revision" in shown[1][0].data  # folded, not a column
+
+
+def test_an_animation_asks_nothing_of_the_network(opened, shown):
+    fig, _ = plt.subplots()
+    player = '<link rel="stylesheet"\nhref="https://fonts.example/icons.css"><div class="animation">frames</div>'
+    opened.animation(player, fig, "fig-y", "It moves.", opened.sweep(counts))
+    assert shown[0][0].data == '<div class="animation">frames</div>' and shown[1][1]["regimes"]["name"] == "fig-y"
+
+
+def records(mini_book):
+    return json.loads((mini_book / "run" / "99.ledger.json").read_text())
+
+
+def test_check_writes_the_record_and_shows_one_line(opened, shown, mini_book):
+    opened.check("Z.Fig1-size", Estimate.exact(3), opened.sweep(counts), figure="fig-x")
+    (record,) = records(mini_book)
+    values = {"n": [1, 2, 3, 4, 5], "d": [7]}
+    assert record["settings"] == [{"study": counts.name, "values": values, "seeds": 3}] and record["data"] == "counted"
+    assert record["chapter"] == "99" and record["kind"] == "paper" and record["interval"] == "no scatter"
+    assert record["seconds"] >= 0 and record["device"] and record["versions"]["torch"]
+    said = shown[0][0].data
+    assert said.startswith("✔ **reproduced** — `Z.Fig1-size`") and "\n" not in said
+    assert "refuted by 2 (one was lost)" in said
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        lambda t: t[t.n == 2],
+        lambda t: pd.concat([t[t.n == 2], t[t.n == 2]]),
+        lambda t: t[t.n == 2].merge(t[(t.n == 2) & (t.seed == 1)][["n", "x"]], on="n"),
+        lambda t: t[t.n == 2].assign(n=99).drop(columns=["d", "seconds", "device", "revision"]).sort_values("x"),
+    ],
+    ids=["filter", "concat", "merge", "changed columns"],
+)
+def test_the_record_is_of_the_rows_that_were_judged(opened, mini_book, shown, select):
+    whole = opened.sweep(counts)
+    opened.check("Z.Fig1-size", Estimate.exact(3), select(whole), figure="fig-x")
+    (record,) = records(mini_book)
+    assert record["settings"] == [{"study": counts.name, "values": {"n": [2], "d": [7]}, "seeds": 3}]
+    assert record["seconds"] == pytest.approx(whole[whole.n == 2].seconds.sum()) and len(record["cells"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("lose", "words"),
+    [
+        (lambda t: t.groupby("n", as_index=False).x.mean(), "columns n, x has .*'cell'"),
+        (
+            lambda t: t.pivot(index="seed", columns="n", values="x"),
+            "'cell': pass the rows of the sweep, not their averages",
+        ),
+        (lambda t: t[t.n > 99], "holds no row"),
+        (lambda t: pd.concat([t, pd.DataFrame({"x": [1]})]), "1 rows of a table name no cell"),
+        (lambda t: t.assign(cell="elsewhere"), "'elsewhere', which no sweep of this process has returned"),
+    ],
+)
+def test_a_table_without_its_cells_is_an_error_and_never_theory_alone(opened, shown, lose, words):
+    table = lose(opened.sweep(counts))
+    with pytest.raises(InputError, match=words):
+        opened.check("Z.Fig1-size", Estimate.exact(3), table, figure="fig-x")
+    with pytest.raises(InputError, match=words):
+        opened.note(table)
+    with pytest.raises(InputError, match="names no rows: pass those it was measured on, or THEORY"):
+        opened.check("Z.Fig1-size", Estimate.exact(3), figure="fig-x")
+
+
+def test_a_claim_on_formulas_says_so(opened, shown, mini_book):
+    opened.check("Z.Fig1-size", Estimate.exact(3), desk.THEORY, figure="fig-x")
+    (record,) = records(mini_book)
+    assert record["data"] == "none: theory alone" and record["settings"] == [] and record["versions"]["numpy"]
+
+
+def test_claims_are_declared_and_judged_once(opened, shown):
+    with pytest.raises(InputError, match=r"Z\.Fig9-x is not in book/claims\.yml"):
+        opened.check("Z.Fig9-x", Estimate.exact(3), desk.THEORY, figure="fig-x")
+    opened.check("Z.Fig1-size", Estimate.exact(3), desk.THEORY, figure="fig-x")
+    with pytest.raises(InputError, match="judged already"):
+        opened.check("Z.Fig1-size", Estimate.exact(3), desk.THEORY, figure="fig-x")
+
+
+def test_a_chapter_opened_by_hand_obeys_its_profile_line(mini_book, monkeypatch):
+    monkeypatch.delenv("REGIMES_RUN", raising=False)
+    names = NAMESPACE | {"profile": "smoke", "scale": 4.0}
+    opened = Chapter("99", names)
+    assert opened.parameters["size"] == names["size"] == 2  # the profile's
+    assert opened.parameters["scale"] == names["scale"] == 4.0  # the reader's
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({"size": "three"}, "size must be a whole number"), ({"profile": "huge"}, "profile must be one of")],
+)
+def test_parameters_changed_by_hand_in_jupyter_are_checked_too(mini_book, given, said):
+    with pytest.raises(InputError, match=said):
+        Chapter("99", NAMESPACE | given)
+
+
+def test_stored_paper_scale_rows(opened, mini_book):
+    assert opened.stored(counts).empty
+    (mini_book / "results").mkdir()
+    write_csv(opened.sweep(counts), mini_book / "results" / f"{counts.name}.csv")
+    stored = opened.stored(counts)
+    assert list(stored.x) == list(opened.sweep(counts).x)
+    assert opened.note(stored[stored.n < 3]) == "Data: counted. Here n = 1, 2; 3 seeds. Profile: laptop."

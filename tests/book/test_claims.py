@@ -1,0 +1,88 @@
+"""The declarations: well formed, and no item of the five papers without a claim."""
+
+import re
+
+import pytest
+import yaml
+
+from regimes import paths
+from regimes.book import ledger
+from regimes.sweeps.parameters import PROFILES
+from regimes.validate import InputError
+
+# every figure, table and statement that the book sets out to reproduce
+ITEMS = """
+A.Fig1 A.Fig2 A.Fig3 A.Fig4 A.Fig5 A.Fig6 A.Fig7 A.Fig8 A.Fig9 A.Fig10 A.Fig11 A.Fig12 A.AppA A.AppC A.AppD A.AppE
+B.Fig4 B.Fig5 B.Fig6 B.Fig8A B.Fig8B B.Fig8C B.Fig8D B.Sec2 B.Sec3 B.Fig9 B.Fig10 B.Fig11 B.Sec5
+C.Fig2 C.Fig3 C.Fig4 C.Fig5 C.Fig6 C.Fig7 C.Fig8 C.Tab1 C.Tab2 C.Ex1 C.Ex2 C.Prop4 C.Prop5 C.Prop7 C.Prop8 C.Cor1
+C.Thm2 C.Thm3 C.AppA C.AppB
+D.Fig1 D.Fig2 D.Fig3 D.Fig4 D.Fig5 D.Fig6 D.Fig7 D.Fig8 D.Fig9 D.Prop2 D.Prop3 D.Prop4 D.Prop10 D.Eq20 D.Eq22 D.Eq28
+E.Res1 E.Res2 E.Res3 E.Fig1 E.Fig2 E.Fig3 E.Fig4 E.Fig5 E.Fig6 E.Fig7 E.Fig8 E.Bounds E.Loss E.Net
+""".split()
+
+
+@pytest.mark.parametrize("item", ITEMS)
+def test_every_item_of_the_papers_has_a_claim(item):
+    assert any(claim.item == item for claim in ledger.claims().values())
+
+
+def test_declarations_are_well_formed():
+    for claim in ledger.claims().values():
+        assert claim.item in ITEMS and re.fullmatch(rf"{re.escape(claim.item)}-[a-z0-9-]+", claim.id), claim.id
+        assert claim.statement.endswith((".", ")")), claim.id
+        assert re.search(rf"paper {claim.item[0]}\b|derived in this chapter", claim.source), claim.id
+        assert claim.profiles and set(claim.profiles) <= set(PROFILES), claim.id
+        for low, high in filter(None, (claim.accept, claim.corrected)):
+            assert low < high, claim.id
+        assert claim.corrected is None or claim.erratum, claim.id
+
+
+def test_a_correction_can_be_told_from_the_statement_and_has_an_erratum():
+    errata = {entry["id"] for entry in yaml.safe_load(paths.errata().read_text(encoding="utf-8"))}
+    for claim in ledger.claims().values():
+        assert claim.erratum is None or claim.erratum in errata, claim.id
+        if claim.corrected:
+            (low, high), (accepted_low, accepted_high) = claim.corrected, claim.accept
+            assert low < accepted_low or high > accepted_high, claim.id
+
+
+def test_no_statement_is_declared_twice():
+    said = [(claim.item, claim.statement) for claim in ledger.claims().values()]
+    assert len(set(said)) == len(said)
+
+
+def test_every_claim_names_what_would_refute_it():
+    """Loading has checked that each alternative lies outside its band; here, that the words are words."""
+    for claim in ledger.claims().values():
+        assert len(claim.alternative["what"]) > 5 and "TODO" not in claim.alternative["what"], claim.id
+
+
+COMMON = "item: b, kind: paper, statement: s, source: t, accept: [0, 1]"
+RIVAL = "alternative: {value: 2, what: a rival}"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (f"- {{id: A.Fig1-a, {COMMON}, {RIVAL}}}", "claims.yml, A.Fig1-a.*profiles"),
+        (f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke], colour: red}}", "colour"),
+        (2 * f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}\n", "declares a twice"),
+        (f"- {{id: a, {COMMON}, profiles: [smoke]}}", "claims.yml, a: .*alternative"),
+        (f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}".replace("kind: paper, ", ""), "claims.yml, a: .*kind"),
+        (f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}".replace("value: 2", "value: 1"), "a: .*inside accept"),
+        (
+            f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke], amended: [{{was: x, verdict: undecided}}]}}",
+            "claims.yml, a: an amendment must say was, verdict, why",
+        ),
+    ],
+)
+def test_a_bad_declaration_gets_one_line(tmp_path, monkeypatch, text, names):
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "claims.yml").write_text(text)
+    monkeypatch.setattr(paths, "root", lambda: tmp_path)
+    ledger.claims.cache_clear()
+    try:
+        with pytest.raises(InputError, match=names):
+            ledger.claims()
+    finally:
+        ledger.claims.cache_clear()

@@ -1,0 +1,147 @@
+"""The rule of verdicts on its boundaries, and the merged file."""
+
+import json
+import math
+import re
+
+import pytest
+
+from regimes.book import ledger
+from regimes.book.ledger import Claim, judge
+from regimes.estimates import Estimate
+from regimes.validate import InputError
+
+NULL = {"value": 0.0, "what": "nothing happens"}
+GIVEN = {"item": "Z.Fig1", "kind": "paper", "statement": "…", "source": "paper Z", "profiles": ("laptop",)}
+PLAIN = Claim(id="Z.Fig1-a", accept=(0.4, 0.6), alternative=NULL, **GIVEN)
+WRONG = Claim(id="Z.Fig1-b", accept=(0.4, 0.6), alternative=NULL, corrected=(0.9, math.inf), **GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("claim", "low", "high", "verdict"),
+    [
+        (PLAIN, 0.4, 0.6, "reproduced"),
+        (PLAIN, 0.45, 0.61, "undecided"),
+        (PLAIN, 0.3, 0.9, "undecided"),
+        (PLAIN, 0.61, 0.9, "not reproduced"),
+        (PLAIN, 0.6, 0.9, "undecided"),
+        (WRONG, 0.45, 0.5, "reproduced"),
+        (WRONG, 0.9, 1e9, "corrected"),
+        (WRONG, 0.8, 1.0, "undecided"),
+        (WRONG, 0.5, 1.0, "undecided"),
+        (WRONG, 0.7, 0.8, "not reproduced"),
+        (WRONG, 0.1, 0.2, "not reproduced"),
+    ],
+)
+def test_rule(claim, low, high, verdict):
+    assert judge(claim, Estimate((low + high) / 2, low, high, 5), "laptop") == verdict
+
+
+def test_a_profile_that_may_not_judge_gives_no_verdict():
+    assert judge(PLAIN, Estimate.exact(0.5), "smoke") is None
+
+
+def test_merge_holds_every_claim_once(mini_book):
+    folder = mini_book / "build" / "smoke"
+    claim = ledger.claims()["Z.Fig1-size"]
+    ledger.write(
+        folder / "99.ledger.json", [ledger.record(claim, value=3.0, low=3.0, high=3.0, n=1, verdict="reproduced")]
+    )
+    merged = ledger.merge(folder)
+    assert [r["id"] for r in merged] == ["Z.Fig1-size", "Z.Fig2-none"]
+    assert merged[0]["verdict"] == "reproduced" and merged[1]["verdict"] is None
+    assert ledger.read(folder / "ledger.json") == merged
+    assert json.loads((folder / "ledger.json").read_text())[1]["accept"] == [0, None]  # strict JSON: no Infinity
+    keys = (
+        "id item chapter kind statement source accept alternative corrected erratum amended value low high n interval "
+        "verdict profile data settings figure seconds device revision versions"
+    )
+    assert set(merged[0]) == set(merged[1]) == set(keys.split())
+    assert ledger.summary(merged) == (
+        "Statements of the papers (1): 1 reproduced. Beyond the papers (1): 1 not measured yet."
+    )
+
+
+def test_a_merged_ledger_lists_no_cells_and_a_chapters_does(mini_book):
+    folder = mini_book / "build" / "smoke"
+    made = ledger.record(ledger.claims()["Z.Fig1-size"], value=3.0, low=3.0, high=3.0, n=1, cells=["abc"])
+    ledger.write(folder / "99.ledger.json", [made])
+    assert "cells" not in ledger.merge(folder)[0] and ledger.read(folder / "99.ledger.json")[0]["cells"] == ["abc"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"kind": "hope"}, "kind must be one of paper, consistency, beyond; got 'hope'"),
+        (
+            {"alternative": {"value": 0.5, "what": "x"}},
+            r"alternative 0\.5 lies inside accept 0\.4 … 0\.6: .* cannot fail",
+        ),
+        ({"alternative": {"value": 0.6, "what": "the edge"}}, "lies inside accept"),
+        ({"alternative": {"value": 1.0}}, "must hold a value and what gives it"),
+        ({"alternative": {"value": 1.0, "what": " "}}, "must hold a value and what gives it"),
+        ({"alternative": {"value": "one", "what": "x"}}, "must be a finite number, got 'one'"),
+        ({"alternative": {"value": math.inf, "what": "x"}}, "must be a finite number"),
+        ({"amended": ({"was": "[0, 1]", "verdict": "undecided"},)}, "an amendment must say was, verdict, why"),
+        ({"amended": ({"was": "[0, 1]", "verdict": "undecided", "why": ""},)}, "an amendment must say"),
+    ],
+)
+def test_a_claim_that_cannot_fail_or_does_not_say_what_changed_is_refused(change, words):
+    with pytest.raises(InputError, match=words) as error:
+        Claim(**({"id": "Z.Fig1-a", "accept": (0.4, 0.6), "alternative": NULL} | GIVEN | change))
+    assert "\n" not in str(error.value)
+
+
+def undecided(value, half, n=8, interval="mean, Student's t", **change):
+    entry = ledger.record(PLAIN, value=value, low=value - half, high=value + half, n=n, interval=interval)
+    return entry | {"verdict": "undecided"} | change
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (undecided(0.5, 0.2), "about 32 realisations in place of 8"),
+        (undecided(0.7, 0.15), "about 18 realisations in place of 8"),
+        (undecided(0.5999, 0.2), "on the edge of what is accepted"),
+        (undecided(0.5, 0.2, interval=ledger.SPAN), "larger sizes, where the settings agree"),
+        (undecided(0.5, math.inf, n=1), "on the edge|larger sizes"),
+        (undecided(0.5, 0.05, verdict="reproduced"), "^$"),
+    ],
+)
+def test_an_undecided_claim_says_what_would_decide_it(entry, words):
+    assert re.search(words, ledger.what_decides(entry))
+
+
+def test_a_row_of_the_page_shows_rival_amendment_estimator_and_what_decides():
+    change = {"was": "accepted 0.1 to 0.9", "verdict": "reproduced", "why": "Nothing could miss it."}
+    claim = Claim(id="Z.Fig1-c", accept=(0.4, 0.6), alternative=NULL, amended=(change,), **GIVEN)
+    entry = ledger.record(claim, value=0.5, low=0.3, high=0.7, n=8, interval="mean, Student's t", verdict="undecided")
+    page = ledger.html_table([entry])
+    for words in ("refuted by 0: nothing happens", "n = 8, mean, Student&#x27;s t", "about 32 realisations"):
+        assert words in page
+    assert "was: accepted 0.1 to 0.9 (reproduced). Nothing could miss it." in page
+
+
+def test_a_record_without_a_declaration_is_named(mini_book):
+    folder = mini_book / "build" / "smoke"
+    ledger.write(folder / "99.ledger.json", [{"id": "Z.Fig9-gone"}])
+    with pytest.raises(InputError, match=r"Z\.Fig9-gone"):
+        ledger.merge(folder)
+
+
+def test_declared_twice_or_badly(mini_book):
+    path = mini_book / "book" / "claims.yml"
+    path.write_text(path.read_text() + path.read_text())
+    with pytest.raises(InputError, match="twice"):
+        ledger.claims()
+    path.write_text("- {id: Z.Fig1-a, item: Z.Fig1, accept: [0, 1], profiles: [smoke]}\n")
+    ledger.claims.cache_clear()
+    with pytest.raises(InputError, match=r"Z\.Fig1-a.*statement"):
+        ledger.claims()
+
+
+def test_bands_read_as_words():
+    assert ledger.band((0.4, 0.6)) == "0.4 … 0.6"
+    assert (
+        ledger.band([None, 1]) == "≤ 1" and ledger.band((0, math.inf)) == "≥ 0" and ledger.band([None, None]) == "any"
+    )

@@ -1,0 +1,87 @@
+"""The chapters as papermill executed them at the smoke profile, against stored references; nothing runs twice."""
+
+import json
+
+import nbformat
+import pytest
+from pytest_notebook.diffing import diff_notebooks, diff_to_string
+
+from regimes.book import ledger
+from regimes.book.chapter import THEORY
+from regimes.sweeps import parameters
+from regimes.sweeps.store import Store
+from tests.references import FOLDER, ROOT, comparable, masked
+
+CHAPTERS = sorted(parameters.chapters().items())
+SMOKE = ROOT / "build" / "smoke"
+
+
+def executed(number):
+    path = SMOKE / f"{parameters.source(number).stem}.ipynb"
+    assert path.exists(), "the smoke book is not built: make test (or make book PROFILE=smoke)"
+    return nbformat.read(path, as_version=4)
+
+
+@pytest.mark.parametrize(("number", "source"), CHAPTERS, ids=[n for n, _ in CHAPTERS])
+def test_prints_what_the_reference_holds(number, source):
+    reference = nbformat.read(FOLDER / f"{source.stem}.ipynb", as_version=4)
+    fresh = comparable(executed(number))
+    diff = diff_notebooks(reference, fresh)
+    assert not diff, "\n" + diff_to_string(reference, diff, use_color=False) + "\nif this is meant: make references"
+
+
+@pytest.mark.parametrize(("number", "source"), CHAPTERS, ids=[n for n, _ in CHAPTERS])
+def test_every_cell_ran_without_a_warning_on_the_page(number, source):
+    for cell in executed(number).cells:
+        for output in cell.get("outputs", []):
+            assert output.output_type != "error" and output.get("name") != "stderr", (cell.source, output)
+
+
+@pytest.mark.parametrize(("number", "source"), CHAPTERS, ids=[n for n, _ in CHAPTERS])
+def test_every_verdict_follows_from_its_numbers(number, source):
+    records = ledger.read(SMOKE / f"{number}.ledger.json")
+    assert records, "a chapter judges at least one claim"
+    for record in records:
+        claim = ledger.claims()[record["id"]]
+        estimate = ledger.Estimate(record["value"], record["low"], record["high"], record["n"])
+        assert record["verdict"] == ledger.judge(claim, estimate, "smoke")
+        assert record["data"] and record["figure"] and record["device"] and record["revision"], record["id"]
+
+
+@pytest.mark.parametrize(("number", "source"), CHAPTERS, ids=[n for n, _ in CHAPTERS])
+def test_every_records_settings_are_those_of_the_cells_it_judged(number, source):
+    """By a way of its own: the cells' files, read from the store."""
+    stored = {path.stem: path for path in Store.default().folder.glob("*/v*/*.json")}
+    for entry in ledger.read(SMOKE / f"{number}.ledger.json"):
+        cells = [json.loads(stored[key].read_text(encoding="utf-8")) for key in entry["cells"]]
+        assert bool(cells) == (entry["data"] != THEORY), entry["id"]
+        assert {cell["study"] for cell in cells} == {setting["study"] for setting in entry["settings"]}, entry["id"]
+        for setting in entry["settings"]:
+            own = [cell for cell in cells if cell["study"] == setting["study"]]
+            assert setting["seeds"] == len({cell["seed"] for cell in own}), entry["id"]
+            names = {name for cell in own for name in cell["setting"]}
+            assert names == set(setting["values"]), entry["id"]
+            for name, values in setting["values"].items():
+                found = {json.dumps(cell["setting"][name]) for cell in own if name in cell["setting"]}
+                assert found == {json.dumps(value) for value in values} and len(found) == len(values), entry["id"]
+        assert entry["seconds"] == pytest.approx(sum(cell["provenance"]["seconds"] for cell in cells)), entry["id"]
+        assert {cell["provenance"]["device"] for cell in cells} <= set(entry["device"].split(", ")), entry["id"]
+
+
+# what a claim's name says of its rows: the review found the stripe's claims to be "measured on stripe and cylinder"
+NAMED = {
+    "A.Fig3-beta-lazy-d5": {"shape": ["stripe"], "d": [5]},
+    "A.Fig3-beta-lazy-d10": {"shape": ["stripe"], "d": [10]},
+    "A.Fig8-beta-lazy": {"shape": ["cylinder"]},
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_record_names_the_data_of_its_claim(name):
+    (entry,) = (r for number, _ in CHAPTERS for r in ledger.read(SMOKE / f"{number}.ledger.json") if r["id"] == name)
+    assert {key: entry["settings"][0]["values"][key] for key in NAMED[name]} == NAMED[name]
+
+
+def test_masking_keeps_two_digits_and_drops_noise():
+    assert masked("<details>a.b; d = 7; 5 cells, 3 s, A CPU, revision ab+</details>") == "<details>a.b; d = 7</details>"
+    assert masked("β = 0.38471, n = 20, 1.2e-16, -3.0e+05") == "β = 0.38, n = 20, 0, -3e+05"

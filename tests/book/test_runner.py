@@ -1,0 +1,434 @@
+"""Running a chapter: profiles and overrides reach it, no fault costs the last good run, bad input is one line."""
+
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import nbformat
+import psutil
+import pytest
+
+from regimes import paths, runner
+from regimes.book import ledger, locks, pages, sources, versions
+from regimes.book.chapter import Chapter
+from regimes.studies.__main__ import main as studies_main
+from regimes.sweeps import parameters
+from regimes.validate import InputError
+from tests.references import ROOT
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+# after the claim was judged: what a fault must not mix with the last good notebook
+SLOW = """
+# %%
+import time
+@study(version=1, grid=lambda p: product(n=1, seeds=range(9)))
+def slow(setting, seeds):
+    time.sleep(120 if seeds[0] else 2)
+    return [{"seed": seeds[0]}]
+chapter.sweep(slow)
+"""
+# a book that make can build, as far as it differs from the miniature one
+DESK = {
+    "_config.yml": "title: Mini\nexclude_patterns: [.venv, lib, build, runs, book]\n"
+    "execute: {execute_notebooks: 'off'}\n",
+    "_toc.yml": "format: jb-book\nroot: intro\nchapters: [{file: chapters/99_mini}]\n",
+    "intro.md": "# Intro\n",
+    "requirements.txt": "",
+    "constraints.txt": "",
+    "lib/pyproject.toml": "",
+}
+
+
+def run(*args):
+    return runner.main(["99", *args])
+
+
+def output(path):
+    cells = nbformat.read(path, as_version=4).cells
+    return "".join(o.get("text", "") for c in cells for o in c.get("outputs", []))
+
+
+def append(root, text):
+    source = root / "chapters" / "99_mini.py"
+    source.write_text(source.read_text() + text)
+
+
+@pytest.fixture
+def start():
+    """Starts a command as a process of its own; whatever still runs at the end of a test is killed."""
+    running = []
+
+    def begin(*command, **options):
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
+        running.append(subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, **options))
+        return running[-1]
+
+    yield begin
+    for process in running:
+        with process:
+            process.kill()
+
+
+RUNNER = (sys.executable, "-m", "regimes.runner", "99")
+
+
+def children(folder):
+    """The processes that a run into ``folder`` has begun: its kernel and that one's workers."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("REGIMES_RUN", "").startswith(str(folder)) and process.status() != "zombie":
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never came to pass"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def good(mini_book):
+    """A book with a good run; its chapter has changed since, and sleeps once it has judged its claim."""
+    assert run() == 0
+    folder = mini_book / "build" / "laptop"
+    before = {name: (folder / name).read_bytes() for name in ("99_mini.ipynb", "99.ledger.json")}
+    append(mini_book, SLOW)
+    yield mini_book
+    after = {name: (folder / name).read_bytes() for name in before}
+    assert after == before, "notebook and ledger of the last good run stay as they were"
+
+
+@pytest.fixture
+def sleeping(good, start):
+    """A run of the changed chapter that has judged its claim; its workers are there."""
+    folder = good / "build" / "laptop"
+    process = start(*RUNNER)
+
+    def judged():
+        fresh = [path for path in folder.glob(".99-*/99.ledger.json") if path.parent != (folder / ".99").resolve()]
+        return any(json.loads(path.read_text()) for path in fresh)
+
+    until(judged)
+    until(lambda: len(children(good)) >= 3)
+    return process
+
+
+def test_a_run_writes_notebook_and_ledger_and_a_page(mini_book, capfd):
+    assert run() == 0
+    done = mini_book / "build" / "laptop" / "99_mini.ipynb"
+    (record,) = json.loads((done.parent / "99.ledger.json").read_text())
+    assert record["verdict"] == "reproduced" and record["value"] == 3 and record["profile"] == "laptop"
+    (page,) = sources.stage("laptop")
+    figure = [c.metadata.mystnb for c in nbformat.read(page, as_version=4).cells if "mystnb" in c.metadata]
+    assert len(figure) == 1 and figure[0]["figure"]["name"] == "fig-mini"
+    assert figure[0]["figure"]["caption"].startswith("A line. It rises. Data: counted.")
+    first = done.resolve()
+    assert run() == 0
+    assert done.resolve() != first and not first.exists()  # the swap takes the old one away
+    seen = {p.name for p in done.parent.iterdir()} - {done.resolve().parent.name}
+    assert seen == {".99", ".99.lock", "99.ledger.json", "99_mini.ipynb", "99_mini.log"}
+    said = capfd.readouterr().err
+    assert "TCP" not in said and "Warning" not in said, said
+
+
+def test_a_source_edited_during_a_run_is_newer_than_what_the_run_leaves(mini_book):
+    start = time.time()
+    assert run() == 0
+    written = (mini_book / "build" / "laptop" / "99_mini.ipynb").stat().st_mtime
+    assert start <= written < time.time() - 1  # make compares it with the sources: as old as what was read
+
+
+def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(mini_book):
+    shutil.copy(ROOT / "_config.yml", mini_book)
+    (mini_book / "_static").symlink_to(ROOT / "_static")
+    (mini_book / "mine.toml").write_text("scale = 3\n")
+    append(mini_book, "# %% [markdown]\n# See {numref}`fig-mini`, {numref}`fig-gone` and {ref}`there <far>`. $$ x $$\n")
+    assert run("-f", "mine.toml", "-p", "size", "5", "--name", "mine") == 0
+    assert output(mini_book / "runs" / "mine" / "99_mini.ipynb") == "scale = 3.0\n"
+    assert not (mini_book / "build" / "laptop").exists()
+    html = mini_book / "runs" / "mine" / "html"
+    page, first = ((html / name).read_text(encoding="utf-8") for name in ("99_mini.html", "index.html"))
+    assert "<figcaption>" in page and "It rises." in page and "Fig. 1" in page  # captions, numbers, references
+    assert "fig-gone" in page and "there (in the book)" in page and "{ref}" not in page
+    assert "<code>Z.Fig1-size</code>" in first and "scale" in first and "not reproduced" in first
+    assert "https://" not in "".join(line for line in page.splitlines() if "<script" in line or "<link" in line)
+
+
+def test_a_chapter_that_raises_fails_and_keeps_the_last_good_one(good, capsys):
+    source = good / "chapters" / "99_mini.py"
+    source.write_text(source.read_text().replace(SLOW, "# %%\nraise ValueError('by design')\n"))
+    assert run() == 1
+    said = capsys.readouterr().err
+    assert "ValueError: by design; partial notebook: build/laptop/99_mini.failed.ipynb" in said
+    assert "by design" in (good / "build" / "laptop" / "99_mini.failed.ipynb").read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_stopped_run_leaves_the_last_good_one_and_no_process(good, sleeping, number):
+    sleeping.send_signal(number)
+    _, err = sleeping.communicate(timeout=30)
+    until(lambda: not children(good), 15)
+    if number != signal.SIGKILL:
+        said = [
+            line for line in err.splitlines() if line.strip() and "cells" not in line
+        ]  # but for the sweep's progress
+        assert sleeping.returncode == 130 and said == ["stopped; whatever was finished is kept"], err
+    source = good / "chapters" / "99_mini.py"
+    source.write_text(source.read_text().replace(SLOW, "raise ValueError\n"))
+    assert run() == 1  # the next one clears what a killed one left
+    assert len(list((good / "build" / "laptop").glob(".99-*"))) == 1
+
+
+def test_a_killed_kernel_is_one_line_and_leaves_the_last_good_run(good, sleeping):
+    kernel = next(p for p in children(good) if any("ipykernel" in word for word in p.cmdline()))
+    kernel.kill()
+    _, err = sleeping.communicate(timeout=30)
+    assert sleeping.returncode == 1 and "its kernel died" in err and "Traceback" not in err
+    until(lambda: not children(good), 15)
+
+
+@pytest.mark.parametrize("limit", [200, 9000])
+def test_a_full_disk_is_one_line_and_leaves_the_last_good_run(good, start, limit):
+    """A file may not grow beyond ``limit`` bytes, neither the runner's nor the kernel's."""
+    process = start(*RUNNER, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    _, err = process.communicate(timeout=60)
+    said = [line for line in err.splitlines() if line.startswith(("error:", "chapter 99 failed"))]
+    assert process.returncode == 1 and len(said) == 1 and "File too large" in said[0], err
+
+
+def test_two_runs_of_one_chapter_wait_for_each_other(mini_book, start):
+    both = [start(*RUNNER), start(*RUNNER)]
+    said = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert sum("is being run into build/laptop by another process; waiting" in err for _, err in said) == 1
+
+
+def test_a_lock_is_waited_for_and_its_command_gets_the_signals(tmp_path, start):
+    held, done = tmp_path / "lock", tmp_path / "done"
+    command = [sys.executable, "-m", "regimes.book.locks", str(held), "something is done", "touch", str(done)]
+    with locks.alone(held, "nothing"):
+        waiting = start(*command)
+        assert waiting.stderr.readline() == "something is done by another process; waiting until it has ended\n"
+        time.sleep(0.3)
+        assert not done.exists()
+    assert waiting.wait(30) == 0 and done.exists()
+    sleeper = start(*command[:-2], "sleep", "60")
+    until(lambda: psutil.Process(sleeper.pid).children())
+    sleeper.terminate()
+    assert sleeper.wait(20) == 128 + signal.SIGTERM
+
+
+def test_a_swap_is_seen_whole_by_whoever_looks(tmp_path):
+    """While versions follow each other, one who reads through the link never sees none, nor a part of one."""
+    link, seen, stop = tmp_path / "link", set(), threading.Event()
+
+    def make(number):
+        folder = versions.fresh(link)
+        for name in "ab":
+            (folder / name).write_text(str(number))
+        versions.swap(folder, link)
+
+    def look():
+        while not stop.is_set():
+            handle = os.open(link, os.O_RDONLY)  # as one rename: the folder that the link names now
+            names = {name: os.path.exists(f"/proc/self/fd/{handle}/{name}") for name in "ab"}
+            gone = not os.path.exists(f"/proc/self/fd/{handle}")
+            os.close(handle)
+            seen.add(names["a"] == names["b"] or gone)
+
+    make(0)
+    reader = threading.Thread(target=look)
+    reader.start()
+    for number in range(1, 50):
+        make(number)
+    stop.set()
+    reader.join()
+    assert (link / "a").read_text() == (link / "b").read_text() == "49"
+    assert len([p for p in tmp_path.iterdir() if p.is_dir() and not p.is_symlink()]) == 1
+
+
+def test_pages_that_fail_leave_the_last_good_ones(mini_book, tmp_path):
+    out = tmp_path / "html"
+    good = versions.fresh(out)
+    (good / "index.html").write_text("good")
+    versions.swap(good, out)
+    (mini_book / "_config.yml").write_text("title: [\n")
+    with pytest.raises(pages.PagesError):
+        pages.build(mini_book, out)
+    assert (out / "index.html").read_text() == "good" and len(list(tmp_path.glob(".html-*"))) == 1
+
+
+@pytest.mark.skipif(not (ROOT / ".venv" / ".ready").exists(), reason="make has not made its environment here")
+def test_make_in_a_path_with_a_space_twice_at_once(mini_book, tmp_path, start):
+    """Both builds end well, the second says that it waits; a ledger that lacks makes its chapter run again."""
+    tree = tmp_path / "a b"
+    shutil.copytree(mini_book, tree, ignore=shutil.ignore_patterns("a b"))
+    for name, text in DESK.items():
+        (tree / name).parent.mkdir(exist_ok=True)
+        (tree / name).write_text(text)
+        os.utime(tree / name, (0, 0))  # older than the environment
+    shutil.copy(ROOT / "Makefile", tree)
+    (tree / ".venv").symlink_to(ROOT / ".venv")
+    env = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")} | {"NAME": "from the system"}
+
+    def make(*args):
+        return start("make", "PROFILE=smoke", *args, cwd=tree, env=env)
+
+    both = [make("html"), make("html")]
+    said = [process.communicate(timeout=240) for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert sum("a book is being built here by another process; waiting" in err for _, err in said) == 1
+    assert sum("chapter 99: build/smoke/99_mini.ipynb" in out for out, _ in said) == 1  # the second found it done
+    assert all(out.endswith("the book: build/smoke/html/index.html\n") and "stage" not in out for out, _ in said)
+    assert (tree / "build/smoke/html/chapters/99_mini.html").exists()
+    (tree / "build/smoke/99.ledger.json").unlink()
+    again = make("chapters")
+    assert "chapter 99: build/smoke/99_mini.ipynb" in again.communicate(timeout=120)[0]
+    assert (tree / "build/smoke/99.ledger.json").exists()
+    bad = make("chapter-99", "NAME=a b")
+    assert "name must be a folder's" in bad.communicate(timeout=60)[1] and bad.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["-p", "szie", "3"], "unknown parameter 'szie'"),
+        (["-p", "size", "[1]"], "size must be a whole number"),
+        (["--profile", "tiny"], "profile must be one of"),
+        (["-f", "none.toml"], "none.toml cannot be read"),
+        (["-f", "binary.toml"], "binary.toml is not text in UTF-8"),
+        (["-f", "wide.toml"], "wide.toml is not text in UTF-8"),
+        (["-f", "chapters"], "chapters cannot be read"),
+        *[
+            (["--name", name], "name must be a folder's")
+            for name in ("../../evil", "/tmp/evil", "a b", "", ".", "..", ".99", "a/b", "a\nb", "é")
+        ],
+    ],
+)
+def test_bad_input_is_one_line_and_code_2_before_any_computing(mini_book, capsys, args, said):
+    (mini_book / "binary.toml").write_bytes(b"size = \xff\xfe\x00")
+    (mini_book / "wide.toml").write_text("size = 3\n", encoding="utf-16")
+    with pytest.raises(SystemExit) as stopped:
+        run(*args)
+    err = capsys.readouterr().err
+    assert stopped.value.code == 2 and said in err and err.count("\n") == 1
+    assert not (mini_book / "build").exists() and not (mini_book / "runs").exists()
+
+
+def test_a_tree_that_cannot_be_written_is_one_line(mini_book, capsys):
+    (mini_book / "build").write_text("no folder")
+    with pytest.raises(SystemExit) as stopped:
+        run()
+    err = capsys.readouterr().err
+    assert stopped.value.code == 1 and err.startswith("error: ") and err.count("\n") == 1
+
+
+def test_a_chapter_without_a_header_is_one_line(mini_book, capsys):
+    source = mini_book / "chapters" / "99_mini.py"
+    source.write_text(source.read_text().partition("# ---\n# %%")[2].replace(" [markdown]", "# %% [markdown]", 1))
+    with pytest.raises(SystemExit) as stopped:
+        run()
+    err = capsys.readouterr().err
+    assert stopped.value.code == 2 and "has no jupytext header" in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--jobs", "0"), "jobs must be a whole number of at least 1, got 0"),
+        (("--jobs", "-5"), "jobs must be a whole number of at least 1, got -5"),
+        (("--csv", "nowhere/table.csv"), "csv must name a file in a folder that can be written"),
+        (("--csv", "."), "csv must name a file in a folder that can be written"),
+    ],
+)
+def test_a_study_computes_nothing_where_its_table_cannot_go(tmp_path, monkeypatch, capsys, args, said):
+    monkeypatch.setenv("REGIMES_STORE", str(tmp_path / "cells"))
+    with pytest.raises(SystemExit) as stopped:
+        studies_main(["run", "depth.normalised_kernel", "--profile", "smoke", *args])
+    err = capsys.readouterr().err
+    assert stopped.value.code == 2 and said in err and err.count("\n") == 1
+    assert not list(tmp_path.rglob("*.json"))
+
+
+@pytest.mark.parametrize("command", ["regimes.studies list", "regimes.runner 05 --describe"])
+def test_a_pipe_that_is_closed_early_is_no_error(start, command):
+    listed = start(sys.executable, "-m", *command.split(), cwd=ROOT)
+    listed.stdout.close()  # as head does once it has what it wants
+    assert listed.stderr.read() == "" and listed.wait() == 0
+
+
+def test_workers_end_with_a_killed_sweep(tmp_path, start):
+    script = tmp_path / "slow.py"
+    script.write_text(
+        "import time\nfrom regimes.sweeps.sweep import product, study, sweep\n"
+        "@study(version=1, grid=lambda p: product(n=[1], seeds=range(9)))\n"
+        "def slow(setting, seeds):\n    'Slow.'\n    time.sleep(60 if seeds[0] else 3)\n"
+        "    return [{'seed': seeds[0]}]\n"
+        "if __name__ == '__main__':\n    sweep(slow, slow.grid({}), jobs=2)\n"
+    )
+    process = start(sys.executable, script, env=os.environ | {"REGIMES_STORE": str(tmp_path / "cells")})
+    until(lambda: len(psutil.Process(process.pid).children(recursive=True)) >= 3)
+    time.sleep(5)  # workers import torch before they take a cell
+    workers = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.wait()
+    until(lambda: not any(worker.is_running() and worker.status() != "zombie" for worker in workers), 20)
+
+
+def test_stage_refuses_pages_of_another_profile(mini_book):
+    assert run() == 0
+    shutil.copytree(mini_book / "build" / "laptop", mini_book / "build" / "smoke", symlinks=True)
+    with pytest.raises(InputError, match="run at the laptop profile, not smoke"):
+        sources.stage("smoke")
+    shutil.rmtree(mini_book / "build" / "laptop")
+    with pytest.raises(InputError, match="has not been run at the laptop profile"):
+        sources.stage("laptop")
+
+
+def test_describe_lists_parameters_and_check_counts_cells(mini_book, capsys):
+    assert run("--describe") == 0
+    assert re.search(r"scale +0\.5 +their scale\n +a number from 0 to 10", capsys.readouterr().out)
+    assert run("--check", "-p", "size", "4") == 0
+    assert "0 cells of 0 studies; nothing was computed" in capsys.readouterr().out
+    assert not (mini_book / "build").exists()
+
+
+@pytest.mark.parametrize(
+    ("edit", "size"),
+    [(("profile", '"smoke"'), 2), (("profile", '"laptop"'), 3), (("size", "5"), 5)],
+)
+def test_a_chapter_opened_by_hand_obeys_its_parameters_cell(mini_book, monkeypatch, edit, size):
+    """The cells in order, as Jupyter runs them: the profile's values hold where no line was edited."""
+    monkeypatch.delenv("REGIMES_RUN", raising=False)
+    source = mini_book / "chapters" / "99_mini.py"
+    cells = {"tagged": None, "namespace": {}}
+    notebook = runner.notebook("99")
+    cells["tagged"] = next(cell.source for cell in notebook.cells if "parameters" in cell.metadata.tags)
+    lines = [
+        f"{edit[0]} = {edit[1]}" if line.startswith(f"{edit[0]}:") else line for line in cells["tagged"].splitlines()
+    ]
+    assert len([line for line in lines if "=" in line]) == len(parameters.declared("99"))
+    exec("\n".join(lines), namespace := cells["namespace"])
+    chapter = Chapter("99", namespace)
+    assert namespace["size"] == chapter.parameters["size"] == size and source.exists()
+    assert chapter.profile == chapter.parameters["profile"] == namespace["profile"]
+    assert chapter.folder == paths.run("interactive") and not ledger.read(chapter.folder / "99.ledger.json")
+
+
+def test_a_profile_that_is_none_is_refused_by_hand(mini_book, monkeypatch):
+    monkeypatch.delenv("REGIMES_RUN", raising=False)
+    values = {name: p.value for name, p in parameters.declared("99").items()}
+    with pytest.raises(InputError, match="profile must be one of smoke, laptop, paper"):
+        Chapter("99", values | {"profile": "tiny"})

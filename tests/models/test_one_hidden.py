@@ -1,0 +1,55 @@
+"""The network against its formula, its seeds and its statistics."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from regimes.models import one_hidden
+from regimes.validate import InputError
+
+
+def test_output_is_the_papers_formula():
+    net = one_hidden.one_hidden(3, 4, seeds=[1, 2])
+    x = np.random.default_rng(0).standard_normal((5, 3))
+    w, b, beta = (getattr(net, name).numpy()[1] for name in ("omega", "b", "beta"))
+    by_hand = [sum(beta[n] * math.sqrt(2) * max(0, w[n] @ z / math.sqrt(3) + b[n]) for n in range(4)) / 4 for z in x]
+    np.testing.assert_allclose(net(torch.from_numpy(x))[1].numpy(), by_hand, rtol=1e-12)
+
+
+def test_a_seed_gives_the_same_weights_alone_and_among_others():
+    alone, among = one_hidden.one_hidden(4, 7, seeds=5), one_hidden.one_hidden(4, 7, seeds=[3, 5, 9])
+    assert torch.equal(alone.omega[0], among.omega[1]) and torch.equal(alone.beta[0], among.beta[1])
+    assert not torch.equal(among.omega[0], among.omega[1])
+    single = one_hidden.one_hidden(4, 7, seeds=5, dtype=torch.float32)
+    assert torch.equal(single.omega, alone.omega.float())
+
+
+def test_weights_and_activation_have_unit_variance():
+    net = one_hidden.one_hidden(6, 20000, seeds=0)
+    for weights in (net.omega, net.b, net.beta):
+        assert abs(float(weights.mean())) < 0.03 and abs(float(weights.var()) - 1) < 0.04
+    z = torch.from_numpy(np.random.default_rng(1).standard_normal(200_000))
+    assert abs(float((one_hidden.GAIN * z.clamp(min=0)).square().mean()) - 1) < 0.02
+
+
+def test_blocks_of_points_change_nothing(monkeypatch):
+    net = one_hidden.one_hidden(3, 10, seeds=[0, 1])
+    x = torch.from_numpy(np.random.default_rng(0).standard_normal((2, 23, 3)))
+    monkeypatch.setattr(net.__class__, "_blocks", lambda self, p: [slice(a, a + 4) for a in range(0, p, 4)])
+    blocked = net(x)
+    monkeypatch.undo()
+    torch.testing.assert_close(blocked, net(x))
+
+
+def test_without_bias_the_output_is_homogeneous():
+    net, x = one_hidden.one_hidden(3, 10, seeds=0, bias=False), torch.ones(1, 3, dtype=torch.float64)
+    torch.testing.assert_close(net(2 * x), 2 * net(x))
+    assert not net.b.any()
+
+
+@pytest.mark.parametrize("bad", [{"d": 0}, {"h": 0}, {"seeds": []}, {"seeds": [-1]}, {"seeds": [0.5]}])
+def test_bad_sizes_get_one_line(bad):
+    with pytest.raises(InputError, match="must be a whole number"):
+        one_hidden.one_hidden(**({"d": 2, "h": 3, "seeds": 0} | bad))

@@ -1,0 +1,123 @@
+"""Chapter 5: its parameters, its studies against theory, and that it judges every claim of paper C."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from regimes import studies
+from regimes.book import ledger
+from regimes.estimates import exponent
+from regimes.seeds import draw_seeds
+from regimes.studies import depth
+from regimes.sweeps import parameters
+from regimes.themes.depth import pairs, spectrum
+from regimes.validate import InputError
+
+ITEMS = "Fig2 Fig3 Fig4 Fig5 Fig6 Fig7 Fig8 Tab1 Tab2 Ex1 Ex2 Prop4 Prop5 Prop7 Prop8 Cor1 Thm2 Thm3 AppA AppB".split()
+
+
+def test_every_item_of_paper_c_has_a_claim_and_the_chapter_judges_them_all():
+    own = [name for name in ledger.claims() if name.startswith("C.")]
+    assert {name.split("-")[0] for name in own} == {f"C.{item}" for item in ITEMS}
+    text = parameters.source("05").read_text(encoding="utf-8")
+    built = {"C.Tab1", "C.Fig4", "C.Fig5", "C.Fig6", "C.Prop7"}  # names put together in loops
+    assert all(f'"{name}"' in text or name.split("-")[0] in built for name in own)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("corpus", "mnits", "corpus must be one of mnist"),
+        ("text", "text8", "text must be one of"),
+        ("tab2_depths", [0, 30], "tab2_depths[0] must be a whole number from 1 to 1000000, got 0"),
+        ("eigen_depths", [0, 1], "eigen_depths[0] must be a whole number"),
+        ("curve_rho", [0.0, 1.5], "curve_rho[1] must be a number from -1 to 0.999999, got 1.5"),
+        ("curve_depth", 10, "curve_depth must be a whole number from 1000 to"),
+        ("eigen_n", [50, 10**6], "eigen_n = 1000000 with n0 = 128 would take 80"),
+        ("norm_n", [64, 16], "norm_n must be a strictly increasing list"),
+        ("text_widths", [], "text_widths must hold at least 1 value"),
+        ("tab2_n", 4900, "tab2_n + tab2_test must be at most 5000, the images of corpus mnist, got 5100"),
+        ("norm_n", [16, 4990], "norm_n + norm_fresh must be at most 5000"),
+        ("text_vocabulary", 10**5, "the words of text pydoc"),
+        ("finite_widths", [10**4], "finite_widths = 10000 with finite_depths = 8 would take"),
+    ],
+)
+def test_bad_input_is_one_line_before_any_computing(name, value, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        studies.resolve("05", "smoke", {name: value})
+
+
+def test_rows_do_not_depend_on_the_chunk():
+    settings = {
+        "finite_kernel": {"depth": 3, "width": 12, "n": 5, "n0": 16, "steps": 5},
+        "closest_pair": {"n": 20, "n0": 4, "delta": 0.1, "measure": "angle"},
+        "text_features": {
+            "text": "pydoc", "vocabulary": 8, "width": 12, "steps": 3, "dtype": "float32",
+            "optimiser": "adam", "parametrisation": "standard",
+        },
+    }  # fmt: skip
+    for name, setting in settings.items():
+        study = getattr(depth, name)
+        together, alone = study(setting, [0, 1, 2]), study(setting, [1])
+        for key, value in alone[0].items():
+            assert together[1][key] == (value if isinstance(value, str) else pytest.approx(value, rel=1e-9)), (
+                name,
+                key,
+            )
+
+
+def test_gradient_descent_scales_as_theory_and_adam_does_not():
+    """NTK parametrisation: the norm of the change keeps its size, its largest entry falls; under Adam both grow."""
+    widths, found = [128, 512, 2048], {}
+    for optimiser in ("gd", "adam"):
+        fixed = {"text": "pydoc", "vocabulary": 32, "steps": 10, "dtype": "float32", "parametrisation": "ntk"}
+        rows = [depth.text_features({**fixed, "width": w, "optimiser": optimiser}, [0, 1, 2]) for w in widths]
+        for name in ("norm", "largest", "relative"):
+            values = np.array([[row[name] for row in cell] for cell in rows]).T
+            found[optimiser, name] = exponent(np.array(widths), values, centre="mean").value
+    assert abs(found["gd", "norm"]) < 0.15 and -0.6 < found["gd", "largest"] < -0.25
+    assert found["gd", "relative"] < -0.6  # features are lazy, Prop. 4 notwithstanding
+    assert found["adam", "norm"] > 0.3 and found["adam", "largest"] > 0.1
+
+
+def test_finite_networks_approach_the_law_as_depth_over_width_falls():
+    errors = {}
+    for layers, width in ((4, 16), (4, 256), (16, 16), (16, 256)):
+        setting = {"depth": layers, "width": width, "n": 6, "n0": 16, "steps": 1}
+        rows = depth.finite_kernel(setting, list(range(24)))
+        errors[layers, width] = np.mean([abs(row["before"] - row["infinite"]) for row in rows])
+        if width == 256:  # the diagonal's mean is exact at every width: gain √2 keeps the second moment
+            diagonal = np.array([row["diagonal"] for row in rows])
+            assert abs(diagonal.mean() - 1) < 4 * diagonal.std() / math.sqrt(24)
+    assert (
+        errors[4, 256] < errors[4, 16] / 2 and errors[4, 16] < errors[16, 16] and errors[16, 256] < errors[16, 16] / 2
+    )
+
+
+def test_draws_follow_the_convention_of_seeds():
+    """The same data for all studies of one kind and realisation, and no realisation's network shares its generator."""
+    (draw,) = draw_seeds("train", [3])
+    points = pairs.sphere(40, 16, seed=draw)
+    setting = {"cloud": "sphere", "n": 40, "n0": 16}
+    bound = depth.depth_bound(setting, [3])[0]["bound"]
+    assert bound == pytest.approx(pairs.depth_bound(pairs.largest_correlation(points)), rel=1e-12)
+    (row,) = depth.smallest_eigenvalue({**setting, "depths": [4]}, [3])
+    assert row["smallest"] == pytest.approx(spectrum.smallest_eigenvalue(points, depth=4), abs=1e-12)
+    assert draw not in draw_seeds("weights", range(100)) + draw_seeds("labels", range(100))
+
+
+def test_nested_data_have_interlacing_eigenvalues():
+    p = {"cloud": "sphere", "n0": 8, "depths": [2, 7]}
+    rows = [depth.smallest_eigenvalue({**p, "n": n}, [0]) for n in (40, 41, 80)]
+    for small, large in zip(rows, rows[1:]):
+        assert all(b["smallest"] <= a["smallest"] + 1e-12 for a, b in zip(small, large))
+
+
+def test_curves_hold_what_is_judged():
+    rows = depth.normalised_kernel({"rho": 0.5, "depth_max": 10**6}, [0])
+    depths = [row["depth"] for row in rows]
+    assert {1, 30, 10**5, 10**6 - 1, 10**6} <= set(depths) and depths == sorted(depths)
+    assert rows[0]["kernel"] == pytest.approx(0.5, abs=1e-15)
+    assert rows[-1]["kernel"] - 0.25 == pytest.approx(rows[-1]["predicted"], rel=1e-4)

@@ -1,0 +1,146 @@
+"""Studies of chapter 2: the limits in which they must agree with theory, and what bad parameters get."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from regimes import studies as registry
+from regimes.models.one_hidden import Network
+from regimes.studies import compression as studies
+from regimes.themes.compression import Stripe
+from regimes.validate import InputError
+
+INTERFACES = [-0.3, 1.18549]
+STRIPE = {"shape": "stripe", "interfaces": INTERFACES, "d": 2, "alpha": 1e-6, "tolerance": 0.05}
+CYLINDER = {"shape": "cylinder", "d": 3, "d_parallel": 2, "radius": math.sqrt(2 * math.log(2))}
+
+
+def test_the_informative_share_of_arrows():
+    omega, beta = torch.zeros(1, 3, 2), torch.tensor([[1.0, -2.0, 0.0]])
+    omega[0, :, 0], omega[0, :, 1] = torch.tensor([3.0, 0.0, 7.0]), torch.tensor([0.0, 1.0, 7.0])
+    assert studies.aligned(Network(omega, beta * 0, beta), 1) == pytest.approx(9 / 13)
+    rng = np.random.default_rng(0)
+    round_ = torch.from_numpy(rng.standard_normal((1, 20000, 4)))
+    flat = torch.ones(1, 20000, dtype=torch.float64)
+    assert studies.aligned(Network(round_, flat, flat), 3) == pytest.approx(3 / 4, abs=0.01)
+
+
+def test_growth_does_not_depend_on_company_and_orders_its_columns():
+    setting = STRIPE | {"d": 4, "p": 80, "h": 60, "until": "end"}
+    both, (alone,) = studies.growth(setting, [0, 1]), studies.growth(setting, [1])
+    assert both[1] == alone and both[0]["star"] != alone["star"]
+    for row in both:
+        assert row["ended"] == "fitted" and row["star_code"] >= row["star"]  # one informative direction: Jensen
+        assert row["largest"] >= max(row["star"] * 0.98, row["end"]) and row["start"] == pytest.approx(1, abs=0.35)
+        assert row["time"] == sorted(row["time"]) and row["size"][-1] == row["end"]
+    short = studies.growth(setting | {"until": "star"}, [1])[0]
+    assert short["t_star"] == pytest.approx(alone["t_star"], rel=1e-3)
+    assert short["star"] == pytest.approx(alone["star"], rel=1e-2) and short["time"][-1] < alone["time"][-1]
+
+
+def test_the_amplification_is_near_the_one_predicted_from_the_same_points():
+    rows = studies.growth(STRIPE | {"d": 5, "p": 2048, "h": 200, "until": "star"}, [0, 1, 2, 3, 4])
+    assert np.median([row["star"] / row["predicted"] for row in rows]) == pytest.approx(1, abs=0.25)
+    tube = studies.growth(STRIPE | CYLINDER | {"p": 1000, "h": 60, "until": "star"}, [0])[0]
+    assert tube["predicted"] is None and tube["star"] > 2
+
+
+def test_time_grows_by_half_the_growth_time_per_factor_e():
+    scales, seeds = [1e-16, 1e-12, 1e-8], [0, 1, 2, 3, 4]
+    setting = STRIPE | {"p": 600, "h": 100, "until": "star"}
+    rows = [studies.characteristic_time(setting | {"alpha": alpha}, seeds) for alpha in scales]
+    times = [[row["t_star"] * row["rate"] for row in at] for at in rows]
+    slopes = np.polyfit(np.log(1 / np.array(scales)), times, 1)[0]
+    assert np.median(slopes) == pytest.approx(0.5, abs=0.06)  # a training set's own rate is off by 1/sqrt(p)
+    assert {"time", "size"}.isdisjoint(rows[0][0])
+
+
+def test_neurons_follow_the_equations_the_closer_the_more_points():
+    found = {}
+    for p in (200, 12800):
+        rows = studies.neurons(STRIPE | {"p": p, "h": 60, "tolerance": 0.01, "until": "star"}, [0, 1, 2])
+        found[p] = np.median([row["error"] for row in rows])
+        for row in rows:
+            assert row["error_free"] <= row["error"] <= row["error_90"] and 0 < row["sees_data"] <= 1
+            if p > 1000:  # fewer points displace the attractors
+                assert row["near_weighted"] > row["near"]  # what is not there yet has not grown
+            assert row["error_omega_perp"] <= row["error"]
+    assert found[12800] < found[200] / 2
+
+
+def test_paths_start_together_and_hold_the_neurons_of_the_network():
+    rows = studies.paths(STRIPE | {"p": 400, "h": 80, "tolerance": 0.01, "until": "star"}, [0])
+    assert len(rows) == studies.SHOWN and len({row["neuron"] for row in rows}) == len(rows)
+    for row in rows[:10]:
+        weights, said, z = (np.array(row[name]) for name in ("weights", "predicted", "z"))
+        assert weights.shape == said.shape == (len(row["t"]), 4) and z.shape == (len(row["t"]) + 1, 2)
+        np.testing.assert_allclose(weights[0], said[0], atol=0.3)
+        size = (weights[:, :2] ** 2).sum(1)
+        np.testing.assert_allclose(z[1:, 0], -math.sqrt(2) * weights[:, 2] * weights[:, 0] / size, rtol=1e-4, atol=1e-6)
+        conserved = weights[:, 3] ** 2 - size - weights[:, 2] ** 2
+        np.testing.assert_allclose(conserved, conserved[0], atol=1e-4 * (weights[-1] ** 2).sum() + 1e-4)
+
+
+def test_the_fit_lowers_loss_and_error_and_its_profile_has_the_labels_signs():
+    (row,) = studies.fit(STRIPE | {"p": 600, "h": 100, "until": "nearly", "test": 4000}, [0])
+    assert row["error_star"] > row["error_end"] == row["error"][-1] and row["error_end"] < 0.03
+    assert len(row["t"]) == len(row["loss"]) == len(row["error"]) and row["loss"][-1] < 0.05 < row["loss"][0]
+    assert row["profile_t"] == sorted(row["profile_t"]) and row["profile_t"][-1] == row["t"][-1]
+    x = np.linspace(-3, 3, 121)
+    clear = (np.abs(x[:, None] - INTERFACES).min(1) > 0.2) & (np.abs(x) < 2.5)
+    assert (np.sign(row["profile"][-1]) == Stripe(INTERFACES, 2).label(x))[clear].all()
+    assert 0.9 < row["near"] <= 1
+
+
+def test_frames_of_feature_lazy_and_cylinder():
+    setting = STRIPE | {"p": 120, "h": 100, "frames": 8, "until": "end"}
+    feature, lazy = studies.frames(setting, [0]), studies.frames(setting | {"alpha": 1e4}, [0])
+    for rows in (feature, lazy):
+        assert sum(row["star"] for row in rows) == 1 and rows[0]["t"] == 0 and 8 <= len(rows) <= 9
+        assert max(row["deviation"] for row in rows) < 1e-9 and rows[0]["inflation"] == pytest.approx(1)
+        assert [row["t"] for row in rows] == sorted(row["t"] for row in rows)
+    assert feature[0]["share"] == pytest.approx(lazy[0]["share"], rel=1e-6)  # one is in single precision
+    assert feature[-1]["share"] > 0.9
+    assert lazy[-1]["share"] == pytest.approx(lazy[0]["share"], abs=0.01)
+    tube = studies.frames(setting | CYLINDER, [0])
+    assert tube[-1]["share"] > 0.9 > tube[0]["share"] and np.array(tube[0]["arrows"]).shape == (studies.SHOWN, 3)
+
+
+@pytest.mark.parametrize("interfaces", [INTERFACES, [-1.5, -0.5, 0.5]])
+def test_perpendicular_times_of_equation_6_over_equation_16(interfaces):
+    rows = studies.perpendicular({"interfaces": interfaces, "d": 3}, [0])
+    assert len(rows) == len(Stripe(interfaces, 3).attractors())
+    assert [row["ratio"] for row in rows] == pytest.approx([1 / math.sqrt(2 * math.pi)] * len(rows), rel=1e-4)
+
+
+def test_the_noise_is_that_of_independent_training_sets():
+    setting = {"interfaces": INTERFACES, "p": 100, "sets": 500}
+    found = [row["exponent"] for row in studies.noise(setting, list(range(8)))]
+    assert np.mean(found) == pytest.approx(0.5, abs=0.03) and len(set(found)) == 8
+
+
+BAD = [
+    ({"interfaces": [1.0, -0.3]}, "interfaces must be a strictly increasing"),
+    ({"interfaces": []}, "interfaces must hold at least 1 value"),
+    ({"stripes": [0.5, 0.5]}, "stripes must be a strictly increasing"),
+    ({"growth_p": [64, 128]}, "growth_p must hold at least 3 values"),
+    ({"growth_p_end": [65, 128, 256]}, r"growth_p_end must be one of growth_p = \[32, 64, 128, 256\], got 65"),
+    ({"course_p": [256]}, "course_p must be one of growth_p_end"),
+    ({"stripes": [-0.3, 1.18549]}, "stripes must be another task than interfaces"),
+    ({"late_alpha": 1e-6}, "late_alpha must be below alpha = 1e-06"),
+    ({"neurons_h": [5, 50, 100]}, r"neurons_h\[0\] must be a whole number from 10"),
+    ({"interfaces": [4.0]}, "must give both labels in every draw: .* or other interfaces"),
+    ({"stripes": [4.0]}, "must give both labels in every draw: .* or other stripes"),
+    ({"solid_radius": 9.0}, "must give both labels in every draw: .* or other solid_radius"),
+    ({"frames_p": 10**5, "frames_h": 10**5}, "frames_p = 100000 with frames_h = 100000 would take"),
+    ({"time_alpha": [1e-6, 1e-9, 1e-12]}, "time_alpha must be a strictly increasing"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), BAD)
+def test_bad_parameters_get_one_line(change, words):
+    with pytest.raises(InputError, match=words) as caught:
+        registry.resolve("02", "smoke", change)
+    assert "\n" not in str(caught.value)

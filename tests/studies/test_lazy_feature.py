@@ -1,0 +1,135 @@
+"""Studies of chapter 1: their draws, the limits in which curves must coincide, and what bad parameters get."""
+
+import numpy as np
+import pytest
+import torch
+
+from regimes import studies as registry
+from regimes.studies import lazy_feature as studies
+from regimes.validate import InputError
+
+STRIPE = {"shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 3, "p": 40, "test": 500}
+NET = STRIPE | {"h": 80, "tolerance": 0.05}
+
+
+def of(rows, **wanted):
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def test_draws_are_independent_and_more_test_points_extend_fewer():
+    drawn = [studies.draw(STRIPE, kind, 40, [0, 1]).x for kind in ("train", "fresh")]
+    assert drawn[0].shape == (2, 40, 3)
+    assert not torch.isin(drawn[0], drawn[1]).any() and not torch.isin(drawn[0][0], drawn[0][1]).any()
+    assert not torch.isin(studies.draw(STRIPE, "train", 50, [0]).x, drawn[0]).any()
+    test = [studies.draw(STRIPE, "test", size, [3]).x for size in (300, 500)]
+    assert torch.equal(test[0], test[1][:, :300]) and not torch.isin(test[0], drawn[0]).any()
+    tube = studies.draw({"shape": "cylinder", "d": 4, "d_parallel": 3, "radius": 1.5}, "train", 10, [0])
+    assert tube.d_parallel == 3
+
+
+def test_a_realisation_does_not_depend_on_its_company():
+    both = studies.five_curves(NET | {"alpha": 1e-4}, [0, 1])
+    alone = studies.five_curves(NET | {"alpha": 1e-4}, [1])
+    for row in alone:
+        (other,) = of(both, seed=1, curve=row["curve"])
+        assert other["error"] == row["error"]
+        assert other["amplification_star"] == pytest.approx(row["amplification_star"], rel=1e-4)
+
+
+def test_at_large_alpha_the_network_is_its_frozen_kernel():
+    rows = studies.five_curves(NET | {"alpha": 1e6}, [0, 1, 2])
+    assert {row["ended"] for row in rows} == {"zero loss"} and len(rows) == 3 * 7
+    for seed in range(3):
+        error = {row["curve"]: row["error"] for row in of(rows, seed=seed)}
+        assert error["feature"] == pytest.approx(error["lazy"], abs=0.008)  # four of 500 points near the boundary
+    (frozen,) = studies.finite_curve(STRIPE | {"h": 80}, [1])
+    assert frozen["error"] == of(rows, seed=1, curve="lazy")[0]["error"]
+
+
+def test_small_alpha_compresses_and_compression_helps_the_initial_kernel():
+    rows = studies.five_curves(NET | {"alpha": 1e-6, "p": 80}, [0, 1, 2])
+    mean = {name: np.mean([row["error"] for row in of(rows, curve=name)]) for name in ("lazy", "compressed", "feature")}
+    assert mean["compressed"] < 0.8 * mean["lazy"] and mean["feature"] < 0.8 * mean["lazy"]
+    assert min(row["amplification_star"] for row in rows) > 2
+    assert all(row["amplification_max"] >= row["amplification_star"] * (1 - 1e-4) for row in rows)
+
+
+def test_times_and_amplifications_of_the_scan():
+    times = [studies.scale_scan(NET | {"alpha": alpha}, [0])[0] for alpha in (1e7, 1e8)]
+    assert times[0]["t_star"] / times[1]["t_star"] == pytest.approx(10, rel=1e-3)
+    assert times[1]["amplification_star"] == pytest.approx(times[1]["amplification_start"], rel=1e-4)
+    late = [studies.scale_scan(NET | {"alpha": alpha}, [0])[0]["t_star"] for alpha in (1e-14, 1e-12, 1e-10)]
+    assert (late[0] - late[1]) / (late[1] - late[2]) == pytest.approx(1, abs=0.05)  # a straight line in log(1/alpha)
+
+
+def test_rotations_of_data_and_weights_together_change_nothing():
+    rows = studies.rotation(NET | {"h": 100, "p": 20, "alpha": 1e-4}, list(range(9)))
+    # the median: where the last points to be fitted compete for a neuron, they may amplify round-off
+    assert np.median([row["deviation"] for row in rows]) < 1e-6
+    assert any(row["error"] != row["error_data"] for row in rows)
+
+
+def test_the_infinitely_wide_kernel_learns_the_training_sets_of_the_networks_too():
+    parameters = registry.resolve("01", "smoke")
+    wide = {(s["shape"], s["d"], s["p"], seed) for s in studies.wide_curve.grid(parameters) for seed in s["seeds"]}
+    nets = [s for s in studies.five_curves.grid(parameters) if s["h"] == parameters["curve_h"]]
+    assert {(s["shape"], s["d"], s["p"], seed) for s in nets for seed in s["seeds"]} <= wide
+    assert {p for shape, _, p, _ in wide if shape == "stripe"} == {*parameters["wide_p"], *parameters["curve_p"]}
+
+
+def test_wide_and_finite_curves_share_their_data():
+    wide = studies.wide_curve(STRIPE, [0, 1])
+    finite = studies.finite_curve(STRIPE | {"h": 20_000}, [0, 1])
+    assert [row["error"] for row in finite] == pytest.approx([row["error"] for row in wide], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("interfaces", [1.0, -1.0], "interfaces must be a strictly increasing"),
+        ("interfaces", [3.8, 3.9], "wide_p must give both labels in every draw: 50 points .* or other interfaces"),
+        ("cylinder_d_parallel", 3, "cylinder_d_parallel must be below cylinder_d = 3"),
+        ("cylinder_radius", 0.0, "cylinder_radius must be a number above 0 and at most 20"),
+        ("cylinder_radius", 9.0, "take more points or other cylinder_radius"),
+        ("rotation_p", 2, "rotation_p must give both labels in every draw: 2 points of the stripe in d = 3"),
+        ("curve_p", [100, 200], "curve_p must hold at least 3 sizes"),
+        ("wide_p", [400, 200, 100], "wide_p must be a strictly increasing"),
+        ("curve_p", [1, 200, 300, 400], "curve_p"),
+        ("fit_from", 10**5, "sizes from fit_from on"),
+        ("window", 1, "window"),
+        ("window", 9, "window must be at most"),
+        ("width_d", 7, r"width_d must be one of curve_d = \[5, 10\], got 7"),
+        ("scan_alpha", [1e-4, 1.0, 1e4], "scan_alpha must hold at least 6"),
+        ("curve_alpha", -1.0, "curve_alpha must be"),
+        ("lazy_h", [0], "lazy_h"),
+        ("curve_h", 0, "curve_h"),
+        ("tolerance", 1.0, "tolerance"),
+        ("test", 0, "test must be"),
+    ],
+)
+def test_bad_parameters_get_one_line_before_any_run(name, value, says):
+    with pytest.raises(InputError, match=says) as error:
+        registry.resolve("01", "smoke", {name: value})
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"shape": "stripe", "d": 3, "interfaces": [-0.3, 1.2, 2.0]},
+        {"shape": "cylinder", "d": 4, "d_parallel": 3, "radius": 1.3},
+    ],
+)
+def test_share_of_labels_is_that_of_the_draws(shape):
+    y = studies.draw(shape, "test", 10**5, [0]).y
+    assert studies.positive_share(shape) == pytest.approx(float((y == 1).double().mean()), abs=0.005)
+
+
+@pytest.mark.parametrize(("p", "kinds"), [(4, ("train",)), (5, ("train", "fresh")), (100, ("train",))])
+def test_the_first_draw_of_a_single_label_is_found(p, kinds):
+    setting = {"shape": "stripe", "d": 3, "interfaces": [1.2], "p": p, "seeds": list(range(40))}
+    single = [
+        seed for seed in setting["seeds"]
+        if any(len(studies.draw(setting, kind, p, [seed]).y.unique()) == 1 for kind in kinds)
+    ]  # fmt: skip
+    assert studies._single(setting, kinds) == (single[0] if single else None)

@@ -1,0 +1,117 @@
+"""Learning curves: the cheap predictor against the kernel, compression, exponents, and the limit of infinite width."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from regimes.data import tasks
+from regimes.kernels import ntk, wide_one_hidden_ntk
+from regimes.models import one_hidden
+from regimes.themes import learning_curves
+from regimes.training import kernel_flow
+from regimes.validate import InputError
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_predictor_through_moved_weights_is_that_of_the_kernel(bias, monkeypatch):
+    net = one_hidden.one_hidden(3, 70, seeds=[0, 1], bias=bias)
+    x, z = tasks.gaussian_points(40, 3, seed=[2, 3]), tasks.gaussian_points(55, 3, seed=[4, 5])
+    c = torch.randn(2, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
+    expected = (ntk(net, z, x) @ c[..., None])[..., 0]
+    monkeypatch.setattr(learning_curves, "BLOCK", 7 * 70)  # blocks of seven points, the last one smaller
+    assert torch.allclose(learning_curves.tangent_predictor(net, x, c, z), expected, rtol=1e-10, atol=1e-14)
+    wide = torch.stack([learning_curves.wide_predictor(*parts) for parts in zip(x, c, z)])
+    assert torch.allclose(wide, (wide_one_hidden_ntk(z, x) @ c[..., None])[..., 0], rtol=1e-10, atol=1e-14)
+
+
+def test_lazy_learning_fits_the_training_set_and_counts_its_errors():
+    train, test = tasks.stripe(60, 3, seed=[1, 2]), tasks.stripe(500, 3, seed=[3, 4])
+    found = learning_curves.lazy(one_hidden.one_hidden(3, 400, seeds=[5, 6]), train, test)
+    assert found.ended == ("zero loss", "zero loss")
+    right = [sum(a * b > 0 for a, b in zip(f, y)) for f, y in zip(found.f.tolist(), test.y.tolist())]
+    assert found.error.tolist() == pytest.approx([1 - r / 500 for r in right])
+    again = learning_curves.lazy(one_hidden.one_hidden(3, 400, seeds=[5, 6]), train, train)
+    assert float((again.f * train.y).min()) > 1 - 1e-9 and again.error.tolist() == [0, 0]
+
+
+def test_points_that_activate_no_neuron_are_reported_and_the_others_fitted():
+    net = one_hidden.one_hidden(2, 6, seeds=[0])
+    net = replace(net, omega=net.omega.abs(), b=torch.zeros_like(net.b))  # the third quadrant activates nothing
+    x = torch.tensor([[[1.0, 0.5], [-1.0, -1.0], [0.2, 1.0], [-0.3, 2.0]]], dtype=torch.float64)
+    task = tasks.Task(x, torch.tensor([[1.0, 1.0, -1.0, -1.0]], dtype=torch.float64), "")
+    found = learning_curves.lazy(net, task, task)
+    assert found.ended == ("zero loss, but for points that activate no neuron: 1",)
+    margins = (found.f * task.y)[0]
+    assert float(margins[1]) == 0 and float(margins[[0, 2, 3]].min()) > 1 - 1e-9
+    assert float(found.error) == 0.25
+
+
+def test_finite_networks_tend_to_the_wide_one():
+    train, test = tasks.stripe(50, 3, seed=[1]), tasks.stripe(2000, 3, seed=[3])
+    wide = learning_curves.wide_lazy(train, test).f
+
+    def distance(h):
+        gaps = []
+        for seed in range(4):
+            f = learning_curves.lazy(one_hidden.one_hidden(3, h, seeds=[seed]), train, test).f
+            gaps.append(float((f - wide).norm() / wide.norm()))
+        return np.mean(gaps)
+
+    near, far = distance(3200), distance(200)
+    assert 2.5 < far / near < 6  # 1/√h: a factor 4 for 16 times the width
+
+
+def test_a_tie_is_an_error():
+    f, y = torch.tensor([1.0, -1.0, 0.0, 2.0]), torch.tensor([1.0, 1.0, 1.0, 1.0])
+    assert float(learning_curves.wrong(f, y)) == 0.5
+
+
+def test_compression_divides_the_uninformative_coordinates_of_each_realisation():
+    x = tasks.gaussian_points(6, 4, seed=[0, 1])
+    small = learning_curves.compress(x, 2, torch.tensor([2.0, 10.0], dtype=torch.float64))
+    assert torch.equal(small[..., :2], x[..., :2])
+    assert torch.equal(small[0, :, 2:] * 2, x[0, :, 2:]) and torch.allclose(small[1, :, 2:] * 10, x[1, :, 2:])
+    assert torch.equal(learning_curves.compress(x, 1, torch.ones(2, dtype=torch.float64)), x)
+
+
+def test_kernels_do_not_know_the_informative_direction_but_compressed_data_helps():
+    train, test = tasks.stripe(200, 5, seed=[1, 2, 3]), tasks.stripe(2000, 5, seed=[4, 5, 6])
+    plain = learning_curves.wide_lazy(train, test).error
+    factor = torch.full((3,), 20.0, dtype=torch.float64)
+    small = [tasks.Task(learning_curves.compress(t.x, 1, factor), t.y, "") for t in (train, test)]
+    assert (learning_curves.wide_lazy(*small).error < 0.5 * plain).all()
+    turn = torch.linalg.qr(tasks.gaussian_points(5, 5, seed=9)).Q
+    turned = [tasks.Task(t.x @ turn, t.y, "") for t in (train, test)]
+    assert torch.allclose(learning_curves.wide_lazy(*turned).error, plain, atol=2e-3)
+
+
+def test_exponents_of_the_papers():
+    assert learning_curves.lazy_exponent(5) == pytest.approx(5 / 13)
+    assert learning_curves.feature_exponent(5, 1) == pytest.approx(9 / 13)
+    assert learning_curves.feature_exponent(10, 1) == pytest.approx(19 / 28)
+    assert learning_curves.feature_exponent(3, 2) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        (lambda: learning_curves.feature_exponent(3, 3), "d_parallel must be below d = 3"),
+        (lambda: learning_curves.feature_exponent(3, 0), "d_parallel"),
+        (lambda: learning_curves.lazy_exponent(0), "d must be"),
+        (lambda: learning_curves.compress(torch.ones(1, 2, 3), 1, torch.zeros(1)), "positive"),
+        (lambda: learning_curves.wide_lazy(*[tasks.stripe(9, 3, interfaces=[50.0], seed=[0])] * 2), "both classes"),
+    ],
+)
+def test_bad_input_gets_one_line(call, names):
+    with pytest.raises(InputError, match=names) as error:
+        call()
+    assert "\n" not in str(error.value)
+
+
+def test_the_coefficients_are_those_of_the_frozen_flow():
+    task = tasks.stripe(30, 3, seed=[0])
+    found = learning_curves.wide_lazy(task, task)
+    fitted = kernel_flow.fit(wide_one_hidden_ntk(task.x), task.y)
+    assert torch.allclose(found.f * task.y, fitted.margins, atol=1e-9)

@@ -1,0 +1,261 @@
+"""The frozen flow against tiny fixed steps, scipy's stiff solver, a quadratic program and closed forms."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.integrate import solve_ivp
+from scipy.special import expit
+
+from regimes.data import tasks
+from regimes.kernels import wide_one_hidden_ntk
+from regimes.models.losses import LOSSES, soft_hinge
+from regimes.training import kernel_flow
+from regimes.validate import InputError
+
+SMOOTH = {  # -l'(m), written again
+    "soft_hinge": lambda m: expit(20 * (1 - m)),
+    "quadratic_hinge": lambda m: np.maximum(1 - m, 0),
+    "logistic": lambda m: expit(-m),
+    "square": lambda m: 1 - m,
+}
+
+
+def problem(p, d=3, seed=0):
+    """A Gram matrix and labels of the stripe; seeds without both classes are skipped."""
+    task = next(t for k in range(99) if (t := tasks.stripe(p, d, seed=1000 * seed + k)).y.unique().numel() == 2)
+    return wide_one_hidden_ntk(task.x), task.y, task
+
+
+def signed(gram, y, alpha=1.0):
+    return (y[:, None] * gram * y * alpha / len(y)).numpy()
+
+
+def margins_at(states, times):
+    """Margins of the hinge path at given times, linear between events."""
+    t, m = np.array([float(s.t) for s in states]), np.stack([s.margins.numpy() for s in states])
+    return np.stack([np.interp(times, t, column) for column in m.T], axis=1)
+
+
+def tiny_steps(Q, until, every, dt):
+    """Explicit Euler of the hinge flow at a fixed step, margins at multiples of ``every`` steps."""
+    m, kept = np.zeros(len(Q)), []
+    for k in range(until):
+        if k % every == 0:
+            kept.append(m.copy())
+        m = m + dt * (Q @ (m < 1))
+    return np.array(kept)
+
+
+@pytest.mark.parametrize(("p", "seed"), [(2, 0), (12, 1), (40, 2)])
+def test_the_hinge_path_is_the_limit_of_tiny_steps(p, seed):
+    gram, y, _ = problem(p, seed=seed)
+    states = list(kernel_flow.kernel_flow(gram, y))
+    span = min(float(states[-1].t), 60.0)
+    error = []
+    for steps in (4000, 16_000):
+        dt = span / steps
+        found = tiny_steps(signed(gram, y), steps, steps // 40, dt)
+        error.append(abs(margins_at(states, np.arange(len(found)) * dt * (steps // 40)) - found).max())
+    assert error[1] < 0.02 and error[0] / error[1] > 2.5  # first order: a factor 4 for each 4 times smaller step
+
+
+@pytest.mark.parametrize("p", [2, 7, 60, 300])
+def test_the_forces_are_a_subgradient_all_along(p):
+    """Velocities are ``Q q`` with ``q`` in [0, 1], 1 below the margin, 0 above: the definition of the flow."""
+    gram, y, _ = problem(p)
+    states = list(kernel_flow.kernel_flow(gram, y))
+    Q = signed(gram, y)
+    for before, after in zip(states, states[1:]):
+        dt = float(after.t - before.t)
+        if dt < 1e-6:
+            continue
+        q = (len(y) * y * (after.coefficients - before.coefficients)).numpy() / dt
+        m, slack = (before.margins.numpy() + after.margins.numpy()) / 2, 1e-7
+        assert q.min() > -slack and q.max() < 1 + slack
+        assert abs(q[m < 1 - 1e-6] - 1).max(initial=0) < slack and abs(q[m > 1 + 1e-6]).max(initial=0) < slack
+        np.testing.assert_allclose(Q @ q * dt, after.margins - before.margins, atol=1e-7)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "soft_hinge", "quadratic_hinge", "logistic", "square"])
+def test_the_end_has_zero_loss_and_margins_that_belong_to_the_coefficients(loss):
+    gram, y, task = problem(120)
+    end = kernel_flow.fit(gram, y, loss=loss)
+    assert end.ended == ("zero loss",)
+    assert float(end.margins.min()) >= (1 if LOSSES[loss].reaches else 1 - 1e-3)
+    torch.testing.assert_close(y * end.predict(gram), end.margins, rtol=1e-9, atol=1e-9)
+    test = tasks.stripe(2000, 3, seed=77)
+    error = (end.predict(wide_one_hidden_ntk(test.x, task.x)) * test.y <= 0).double().mean()
+    assert float(error) < 0.25
+
+
+def stiff_solver(Q, loss, times):
+    flow = lambda _, m: Q @ SMOOTH[loss](m)  # noqa: E731
+    return solve_ivp(flow, (0, times[-1]), np.zeros(len(Q)), "LSODA", times, rtol=1e-9, atol=1e-10).y.T
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+@pytest.mark.parametrize("alpha", [1.0, 1e-3])
+def test_smooth_paths_against_a_stiff_solver(loss, alpha):
+    """The error of the path is some times that allowed a step, and falls with it."""
+    gram, y, _ = problem(25)
+    error = {}
+    for tolerance in (1e-2, 1e-4, 1e-5):
+        states = list(kernel_flow.kernel_flow(gram, y, loss=loss, alpha=alpha, tolerance=tolerance))
+        oracle = stiff_solver(signed(gram, y, alpha), loss, np.array([float(s.t) for s in states]))
+        error[tolerance] = abs(oracle - np.stack([s.margins.numpy() for s in states])).max()
+        assert error[tolerance] < 20 * tolerance
+    assert error[1e-4] < error[1e-2] / 5 and error[1e-5] < error[1e-2] / 20
+
+
+def test_the_square_loss_is_an_exponential():
+    """``1 - m = exp(-Q t) 1``, by eigenvectors."""
+    gram, y, _ = problem(30)
+    states = list(kernel_flow.kernel_flow(gram, y, loss="square", tolerance=1e-5))
+    values, vectors = np.linalg.eigh(signed(gram, y))
+    for state in states[:: len(states) // 10]:
+        gap = vectors @ (np.exp(-values * float(state.t)) * (vectors.T @ np.ones(30)))
+        np.testing.assert_allclose(state.margins, 1 - gap, atol=1e-4)
+
+
+def test_a_sharper_soft_hinge_tends_to_the_hinge():
+    gram, y, _ = problem(25)
+    hinge = list(kernel_flow.kernel_flow(gram, y))
+    times = np.linspace(0, 0.5 * float(hinge[-1].t), 30)
+    error = []
+    for softness in (20.0, 200.0):
+        soft = list(kernel_flow.kernel_flow(gram, y, loss=soft_hinge(softness), tolerance=1e-4))
+        error.append(abs(margins_at(soft, times) - margins_at(hinge, times)).max())
+    assert error[1] < 0.3 * error[0] and error[1] < 0.05
+
+
+@pytest.mark.parametrize("loss", ["hinge", "soft_hinge"])
+def test_alpha_is_the_unit_of_time_over_24_decades(loss):
+    gram, y, _ = problem(40)
+    ends = {alpha: kernel_flow.fit(gram, y, alpha=alpha, loss=loss) for alpha in (1e-16, 1.0, 1e8)}
+    for alpha, end in ends.items():
+        assert float(end.t) * alpha == pytest.approx(float(ends[1.0].t), rel=1e-5)
+        torch.testing.assert_close(end.margins, ends[1.0].margins, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(alpha * y * end.predict(gram), end.margins, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_one_realisation_in_an_ensemble_is_the_one_alone(loss):
+    grams, labels, _ = zip(*(problem(30, seed=seed) for seed in range(4)))
+    together = kernel_flow.fit(torch.stack(grams), torch.stack(labels), loss=loss)
+    assert together.ended == ("zero loss",) * 4
+    for k in range(4):
+        alone = kernel_flow.fit(grams[k], labels[k], loss=loss)
+        assert float(alone.t) == float(together.t[k])
+        assert torch.equal(alone.margins, together.margins[k]) and alone.t.shape == ()
+
+
+def test_tstar_is_the_time_at_which_a_tenth_of_the_margins_is_met():
+    gram, y, _ = problem(50)
+    first = next(s for s in kernel_flow.kernel_flow(gram, y) if (s.margins >= 1).double().mean() >= 0.1)
+    coarse = tiny_steps(signed(gram, y), 40_000, 1, 1.5 * float(first.t) / 40_000)
+    oracle = 1.5 * float(first.t) / 40_000 * np.argmax((coarse >= 1).mean(1) >= 0.1)
+    assert float(first.t) == pytest.approx(oracle, rel=1e-3)
+
+
+def test_random_small_problems_all_end():
+    """100 problems, sizes and dimensions and losses at random, some with equal points of equal labels."""
+    rng = np.random.default_rng(0)
+    for trial in range(100):
+        p, d = int(rng.integers(2, 80)), int(rng.integers(1, 20))
+        x = torch.from_numpy(rng.standard_normal((p, d)))
+        y = torch.from_numpy(rng.choice([-1.0, 1.0], p))
+        y[:2] = torch.tensor([-1.0, 1.0])
+        if trial % 3 == 0:
+            x, y = torch.cat([x, x[: p // 2]]), torch.cat([y, y[: p // 2]])
+        loss = ["hinge", "hinge", "soft_hinge", "logistic"][trial % 4]
+        alpha = float(10 ** rng.uniform(-16, 8))
+        end = kernel_flow.fit(wide_one_hidden_ntk(x), y, alpha=alpha, loss=loss, tolerance=1e-2)
+        assert end.ended == ("zero loss",) and float(end.margins.min()) >= 1, (trial, p, d, loss, end.ended)
+
+
+def test_a_lattice_of_equal_distances_ends():
+    """Many events at one time: the kernel sees points of a cube, all ties."""
+    x = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0], dtype=torch.float64)] * 5)
+    y = x[:, 0] * x[:, 1]
+    assert kernel_flow.fit(wide_one_hidden_ntk(x), y).ended == ("zero loss",)
+
+
+def test_unit_gram_gives_independent_points():
+    """``K = 1``: every margin grows at 1/p and stops at 1."""
+    states = list(kernel_flow.kernel_flow(torch.eye(8, dtype=torch.float64), torch.tensor([1.0, -1] * 4)))
+    assert float(states[-1].t) == pytest.approx(8) and states[-1].ended == ("zero loss",)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "soft_hinge", "quadratic_hinge"])
+def test_what_a_singular_kernel_cannot_fit_is_named(loss):
+    """A linear kernel in one dimension with labels that no half-line separates."""
+    x = torch.tensor([[-2.0], [-1], [1], [2.5], [3]], dtype=torch.float64)
+    y = torch.tensor([1.0, -1, -1, 1, 1])
+    end = kernel_flow.fit(x @ x.T, y, loss=loss, wall=20)
+    assert end.ended[0].startswith("at rest with") and "cannot fit" in end.ended[0]
+    if loss == "hinge":  # the least hinge loss over all slopes
+        slopes = np.linspace(-3, 3, 60_001)
+        least = np.maximum(1 - slopes[:, None] * (x[:, 0] * y).numpy(), 0).mean(1).min()
+        assert float((1 - end.margins).clamp_min(0).mean()) == pytest.approx(least, abs=1e-4)
+
+
+def test_a_realisation_that_cannot_be_fitted_leaves_the_others_alone():
+    x = torch.tensor([[-2.0], [-1], [1], [2.5]], dtype=torch.float64)
+    grams, y = torch.stack([x @ x.T, torch.eye(4, dtype=torch.float64)]), torch.tensor([[1.0, -1, -1, 1]] * 2)
+    end = kernel_flow.fit(grams, y)
+    assert end.ended[0].startswith("at rest") and end.ended[1] == "zero loss"
+
+
+def test_the_wall_limit_keeps_and_marks_what_there_is():
+    gram, y, _ = problem(300)
+    end = kernel_flow.fit(gram, y, wall=1e-9)
+    assert end.ended[0].startswith("wall limit of 1e-09 s reached after") and end.steps > 0
+    torch.testing.assert_close(y * end.predict(gram), end.margins)
+
+
+def test_float32_input_is_followed_in_float64():
+    gram, y, _ = problem(30)
+    end = kernel_flow.fit(gram.float(), y.float())
+    assert end.margins.dtype == torch.float64 and float(end.t) == pytest.approx(
+        float(kernel_flow.fit(gram, y).t), rel=0.05
+    )
+
+
+def bad(change):
+    gram, y, _ = problem(6)
+    settings = {"gram": gram.clone(), "y": y.clone()}
+    return {**settings, **change(settings["gram"], settings["y"])}
+
+
+def opposite_twins(_gram, y):
+    x = tasks.gaussian_points(6, 3, seed=1)
+    x[4] = x[1]
+    y = torch.tensor([1.0, 1, 1, -1, -1, -1])
+    return {"gram": wide_one_hidden_ntk(x), "y": y}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda k, y: {"alpha": 0.0}, "alpha"),
+        (lambda k, y: {"alpha": math.nan}, "alpha"),
+        (lambda k, y: {"tolerance": 1.0}, "tolerance"),
+        (lambda k, y: {"loss": "hing"}, "soft_hinge"),
+        (lambda k, y: {"wall": -1}, "wall"),
+        (lambda k, y: {"y": torch.ones(6)}, "both classes"),
+        (lambda k, y: {"y": 2 * y}, "-1 or"),
+        (lambda k, y: {"y": y[:5]}, "gram must be"),
+        (lambda k, y: {"gram": k[:1, :1], "y": y[:1]}, "p >= 2"),
+        (lambda k, y: {"gram": k * torch.nan}, "NaN"),
+        (lambda k, y: {"gram": k + torch.arange(6)}, "symmetric"),
+        (lambda k, y: {"gram": -k}, "positive diagonal"),
+        (opposite_twins, "points 1 and 4 are equal .* opposite labels"),
+    ],
+)
+def test_bad_input_gets_one_line_before_any_step(change, words):
+    settings = bad(change)
+    with pytest.raises(InputError, match=words) as error:
+        kernel_flow.kernel_flow(settings.pop("gram"), settings.pop("y"), **settings)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,169 @@
+"""Ends, events, ensembles and what bad input gets."""
+
+import os
+
+import numpy as np
+import pytest
+import torch
+
+from regimes.data import tasks
+from regimes.models import losses, one_hidden
+from regimes.training.gradient_flow import TOLERANCE, _steps, gradient_flow, run, satisfied, t_star
+from regimes.validate import InputError
+
+ENDS = ("fitted", "no gradient", "stationary", "overflow", "given up")
+
+
+# all 200 at their full sizes take several minutes: REGIMES_FULL=1
+FULL = bool(os.environ.get("REGIMES_FULL"))
+
+
+def random_problem(i, largest):
+    """Problem ``i`` of the 200: p log-uniform from 2, d to 20, alpha over 24 decades, one loss after the other."""
+    rng = np.random.default_rng(i)
+    p, d, alpha = round(2 * (largest / 2) ** rng.random()), int(rng.integers(1, 21)), 10 ** rng.uniform(-16, 8)
+    task = tasks.stripe(p, d, seed=i)
+    if (task.y == task.y[0]).all():
+        task.y[0] *= -1
+    return one_hidden.one_hidden(d, 100, seeds=i), task, alpha, losses.pick(list(losses.LOSSES)[i % len(losses.LOSSES)])
+
+
+@pytest.mark.parametrize("i", range(200) if FULL else range(40))
+def test_random_problems_end_fitted_or_say_why(i):
+    net, task, alpha, loss = random_problem(i, 500 if FULL else 30)
+    done = run(gradient_flow(net, task, alpha=alpha, loss=loss), wall=300 if FULL else 60)
+    (why,) = done.status
+    margins = (done.F * task.y.to(done.F))[0]
+    assert why.startswith(ENDS) and "\n" not in why
+    assert (why == "fitted") == bool(loss.fitted(margins, TOLERANCE).all())
+    # what the flow says holds for the network it hands back
+    outputs = alpha * (done.network(task.x) - done.initial(task.x))
+    torch.testing.assert_close(outputs, done.F, rtol=1e-4, atol=1e-4)
+
+
+def test_a_run_alone_is_the_run_inside_an_ensemble():
+    data = tasks.stripe(60, 4, seed=[0, 1, 2])
+    net = one_hidden.one_hidden(4, 80, seeds=[5, 6, 7])
+    together = run(gradient_flow(net, data, alpha=1e-4))
+    for e in range(3):
+        one = tasks.Task(data.x[e], data.y[e], "")
+        alone = run(gradient_flow(net[e : e + 1], one, alpha=1e-4))
+        assert alone.t[0] == together.t[e] and torch.equal(alone.F[0], together.F[e])
+
+
+def test_a_batch_of_several_steps_like_each_alone():
+    """The batched step (as on CUDA) against one realisation at a time, until t*: same times to the tolerance."""
+    data, net = tasks.stripe(60, 4, seed=[0, 1, 2]), one_hidden.one_hidden(4, 80, seeds=[5, 6, 7])
+    options = {"alpha": 1e-4, "loss": losses.pick("hinge"), "tolerance": 1e-2}
+    batched = run(_steps(net, data.x, data.y, 3, options))
+    single = run(_steps(net, data.x, data.y, 1, options))
+    assert batched.status == single.status == ["fitted"] * 3
+    torch.testing.assert_close(batched.at("t_star")[1], single.at("t_star")[1], rtol=1e-8, atol=0)
+    torch.testing.assert_close(batched.at("t_star")[3], single.at("t_star")[3], rtol=1e-6, atol=1e-8)
+
+
+def test_events_lie_inside_their_step():
+    net, task = one_hidden.one_hidden(4, 80, seeds=[3, 4]), tasks.stripe(50, 4, seed=2)
+    done = run(gradient_flow(net, task, alpha=1e-3, dtype=torch.float64), times=[100.0, 300.0],
+                    events={"half": satisfied(0.5)})  # fmt: skip
+    rows, times, networks, predictor = done.at("t_star")
+    margins = (predictor * task.y).sort(-1, descending=True).values
+    assert rows == [0, 1] and networks.omega.shape == net.omega.shape
+    torch.testing.assert_close(margins[:, 4], torch.ones(2, dtype=torch.float64), atol=1e-4, rtol=0)  # fifth of 50
+    assert (times < done.at("half")[1]).all() and (done.at("half")[1] < done.t).all()
+    torch.testing.assert_close(done.at("t=100")[1], torch.full((2,), 100.0, dtype=torch.float64), rtol=1e-6, atol=0)
+    direct = 1e-3 * (networks(task.x) - net(task.x))
+    torch.testing.assert_close(direct, predictor, atol=1e-9, rtol=1e-9)
+
+
+def test_observers_states_and_the_callers_rule():
+    net, task = one_hidden.one_hidden(3, 50, seeds=0), tasks.stripe(30, 3, seed=2)
+
+    def observe(state):
+        return {"sat": state.satisfied, "loss": state.loss, "open": state.open_gates.double().mean(-1)}
+
+    done = run(
+        gradient_flow(net, task, alpha=0.1, dtype=torch.float64),
+        until=satisfied(0.5),
+        observe=observe,
+    )
+    assert done.status == ["until"] and done.complete
+    assert done.path.t.is_monotonic_increasing and done.path.loss.iloc[0] == 1.0 and done.path.sat.iloc[-1] >= 0.5
+    by_hand = ((task.x @ net.omega[0].T / 3**0.5 + net.b[0]) > 0).sum(0).double().mean()
+    assert done.path.open.iloc[0] == float(by_hand)
+    sparse = run(gradient_flow(net, task, alpha=0.1), observe=lambda s: {"sat": s.satisfied}, spacing=1.5).path
+    assert (sparse.t.iloc[2:-1].to_numpy() >= 1.5 * sparse.t.iloc[1:-2].to_numpy()).all()
+
+
+def test_predict_at_other_points_starts_at_zero():
+    net, task = one_hidden.one_hidden(3, 50, seeds=0), tasks.stripe(30, 3, seed=2)
+    states = gradient_flow(net, task, alpha=0.1, dtype=torch.float64)
+    assert not next(states).predict(task.x).any()
+    for state in states:
+        last = state
+    torch.testing.assert_close(last.predict(task.x), last.F, atol=1e-9, rtol=1e-9)
+
+
+def test_a_wall_limit_keeps_the_partial_trajectory():
+    net, task = one_hidden.one_hidden(5, 200, seeds=[0, 1]), tasks.stripe(200, 5, seed=2)
+    done = run(gradient_flow(net, task, alpha=1e-6), wall=0.05)
+    assert set(done.status) == {"wall limit"} and not done.complete
+    assert done.F.shape == (2, 200) and (done.t >= 0).all() and float(done.t[0]) > 0
+
+
+def test_points_without_a_neuron_are_named():
+    net = one_hidden.Network(-torch.ones(1, 3, 1), torch.zeros(1, 3), torch.ones(1, 3), bias=False)
+    task = tasks.Task(torch.tensor([[1.0], [2.0]]), torch.tensor([1.0, -1.0]), "")
+    assert run(gradient_flow(net, task, alpha=1.0)).status[0].startswith("no gradient: no neuron is active on the 2")
+
+
+def test_a_flow_that_comes_to_rest_says_so():
+    """Three neurons in the lazy regime cannot fit alternating labels on a line."""
+    x = torch.linspace(-2, 2, 20, dtype=torch.float64)[:, None]
+    task = tasks.Task(x, torch.tensor([1.0, -1.0], dtype=torch.float64).repeat(10), "")
+    done = run(gradient_flow(one_hidden.one_hidden(1, 3, seeds=0), task, alpha=1e6), wall=60)
+    assert done.status[0].startswith("stationary with") and not done.complete
+    assert f"{int((done.F[0] * task.y < 1).sum())} points" in done.status[0]
+
+
+def test_without_biases_the_biases_stay_zero():
+    net, task = one_hidden.one_hidden(3, 50, seeds=0, bias=False), tasks.stripe(20, 3, seed=2)
+    done = run(gradient_flow(net, task, alpha=0.1), until=t_star)
+    assert not done.network.b.any() and not done.network.bias
+
+
+def points(x, y):
+    return tasks.Task(torch.tensor(x, dtype=torch.float64), torch.tensor(y, dtype=torch.float64), "")
+
+
+GOOD = points([[0.0], [1.0], [2.0]], [1, -1, 1])
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "said"),
+    [
+        (points([[1.0]], [1]), {}, "at least 2 points"),
+        (points([[0.0], [1.0]], [1, 0]), {}, "labels must be -1 or \\+1"),
+        (points([[0.0], [1.0]], [1, 1]), {}, "got a single one"),
+        (points([[0.0], [float("nan")]], [1, -1]), {}, "NaN"),
+        (points([[0.0], [1.0], [0.0]], [1, -1, -1]), {}, "points 0 and 2 are equal and have opposite labels"),
+        (points([[0.0, 1.0], [1.0, 1.0]], [1, -1]), {}, "inputs of dimension 1, the task has 2"),
+        (GOOD, {"alpha": 0.0}, "alpha must be a number above 0"),
+        (GOOD, {"alpha": float("nan")}, "alpha must be a number above 0"),
+        (GOOD, {"tolerance": 1.0}, "tolerance must lie strictly between 0 and 1"),
+        (GOOD, {"loss": "cubic"}, "loss must be one of hinge"),
+        (GOOD, {"device": "abacus"}, "device must be"),
+    ],
+)
+def test_bad_input_gets_one_line_before_any_computing(task, options, said):
+    with pytest.raises(InputError, match=said):
+        gradient_flow(one_hidden.one_hidden(1, 4, seeds=0), task, **({"alpha": 1.0} | options))
+
+
+def test_bad_rules_get_one_line():
+    states = gradient_flow(one_hidden.one_hidden(1, 4, seeds=0), GOOD, alpha=1.0)
+    for bad in ({"wall": 0.0}, {"spacing": 0.5}):
+        with pytest.raises(InputError, match=next(iter(bad))):
+            run(states, **bad)
+    with pytest.raises(InputError, match="fraction"):
+        satisfied(1.5)
