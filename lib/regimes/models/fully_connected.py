@@ -1,78 +1,169 @@
-"""Fully connected ReLU networks of any depth, in two parametrisations, with an axis of independent realisations.
+r"""Fully connected networks of any depth, with a leading axis of independent realisations.
 
-``h_0 = x``, ``h_l = ReLU(m_l W_l h_{l-1})``, ``f = m_L W_L h_{L-1}``, without biases.
+.. math:: h_0 = x, \quad z_l = m_l W_l h_{l-1} + s\,b_l, \quad h_l = \sigma(z_l), \quad f = m_L W_L h_{L-1}.
+
+The multipliers ``m_l`` and the scale of the weights are the *parametrisation*:
 
 - ``ntk``: entries of ``W_l`` are N(0, 1) and ``m_l = gain/√n_{l-1}``; gradients with respect to ``W_l`` then have the
   scale at which one rate serves every width.
 - ``standard``: entries are N(0, gain²/n_{l-1}) and ``m_l = 1``; the same function at the start, but its tangent kernel
   is ``n`` times as large, so that a stable rate of gradient descent falls as ``1/n``.
+- ``mean-field``: as ``ntk``, but ``m_L = gain/n_{L-1}``: outputs start at order ``1/√n``, features move at order
+  one.
 
-Paper C has ``gain = 1``; ``gain = √2`` keeps the size of the signal from layer to layer and differs by one factor only.
+Paper C has ``gain = 1`` with ReLU; papers A and B ``gain = 1`` with an activation normalised to ``E σ² = 1``, biases
+(paper A) or none (paper B), and the mean-field scale.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from regimes import devices, validate
+from regimes.models.activations import Activation, activation
+from regimes.models.tangents import Layer, Tangents
 from regimes.validate import InputError
 
-PARAMETRISATIONS = ("ntk", "standard")
+PARAMETRISATIONS = ("ntk", "standard", "mean-field")
 
 
 @dataclass(frozen=True)
 class FullyConnected:
-    """Weights ``W_l (s, n_l, n_{l-1})`` of ``s`` independent realisations and the multipliers ``m_l``."""
+    """Weights of ``E`` independent realisations.
 
-    weights: list[Tensor]
-    multipliers: list[float]
+    Attributes:
+        weights: ``W_l (E, n_l, n_{l-1})``, from the first layer to the last.
+        biases: ``b_l (E, n_l)`` of all layers but the last; empty without biases.
+        multipliers: ``m_l``, numbers or ``(E, 1, 1)``.
+        sigma: the activation.
+        bias_multiplier: ``s``.
+    """
+
+    weights: tuple[Tensor, ...]
+    multipliers: tuple[float | Tensor, ...]
+    sigma: Activation
+    biases: tuple[Tensor, ...] = ()
+    bias_multiplier: float = 1.0
 
     @property
     def depth(self) -> int:
         """The number of weight layers, ``L``."""
         return len(self.weights)
 
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """``n_0, n_1, …, n_L``."""
+        return (self.weights[0].shape[-1], *(weight.shape[-2] for weight in self.weights))
+
+    def _inputs(self, x: Tensor) -> Tensor:
+        first = self.weights[0]
+        d, count = first.shape[-1], len(first)
+        if not isinstance(x, Tensor) or x.ndim not in (2, 3) or (x.shape[-1], x.dtype) != (d, first.dtype):
+            raise InputError(f"x must be inputs (n, {d}) in {first.dtype}, got {getattr(x, 'shape', x)!r}")
+        if x.ndim == 3 and len(x) not in (1, count):
+            raise InputError(f"x must hold {count} realisations, one a network, got {len(x)}")
+        return x.expand(count, *x.shape[-2:])
+
+    def _forward(self, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        """``[h_0, …, h_{L-1}]`` and ``[z_1, …, z_{L-1}]``."""
+        hidden, before = [self._inputs(x)], []
+        for layer, (weight, multiplier) in enumerate(zip(self.weights[:-1], self.multipliers)):
+            z = (hidden[-1] @ weight.mT).mul_(multiplier)
+            if self.biases:
+                z = z.add_(self.biases[layer].unsqueeze(-2), alpha=self.bias_multiplier)
+            before.append(z)
+            hidden.append(self.sigma(z))
+        return hidden, before
+
     def hidden(self, x: Tensor) -> list[Tensor]:
-        """``[h_0, …, h_{L-1}]``, each ``(s, n, n_l)``, for inputs ``x (n, d)`` or ``(s, n, d)``.
+        """``[h_0, …, h_{L-1}]``, each ``(E, p, n_l)``, for inputs ``x (p, d)`` or ``(E, p, d)``.
 
         Raises:
             InputError: for inputs of another dimension, dtype or number of realisations.
         """
-        first = self.weights[0]
-        if (
-            not isinstance(x, Tensor)
-            or x.ndim not in (2, 3)
-            or (x.shape[-1], x.dtype) != (first.shape[-1], first.dtype)
-        ):
-            raise InputError(
-                f"x must be inputs (n, {first.shape[-1]}) in {first.dtype}, got {getattr(x, 'shape', x)!r}"
-            )
-        if x.ndim == 3 and len(x) not in (1, len(first)):
-            raise InputError(f"x must hold {len(first)} realisations, one a network, got {len(x)}")
-        layers = [x.expand(len(self.weights[0]), *x.shape[-2:])]
-        for weight, multiplier in zip(self.weights[:-1], self.multipliers):
-            layers.append(torch.relu(multiplier * (layers[-1] @ weight.mT)))
-        return layers
+        return self._forward(x)[0]
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """The output ``(s, n, n_L)``."""
+    def outputs(self, x: Tensor) -> Tensor:
+        """All outputs ``(E, p, n_L)``; raises as :meth:`hidden`."""
         return self.multipliers[-1] * (self.hidden(x)[-1] @ self.weights[-1].mT)
 
+    def __call__(self, x: Tensor) -> Tensor:
+        """The output ``(E, p)`` of a network with one.
+
+        Raises:
+            InputError: for a network with several outputs, and as :meth:`hidden`.
+        """
+        self._needs_one_output()
+        return self.outputs(x).squeeze(-1)
+
+    def _needs_one_output(self) -> None:
+        if self.widths[-1] != 1:
+            raise InputError(f"a network with one output is needed here, this one has {self.widths[-1]}")
+
+    def layers(self, x: Tensor) -> list[Layer]:
+        """Each layer's inputs ``h`` and derivatives ``δ``, by one forward and one backward pass.
+
+        Raises:
+            InputError: for a network with several outputs, and as :meth:`hidden`.
+        """
+        self._needs_one_output()
+        hidden, before = self._forward(x)
+        delta = torch.ones_like(hidden[-1][..., :1])
+        found = [Layer(hidden[-1], delta, self.multipliers[-1])]
+        bias = self.bias_multiplier if self.biases else None
+        for layer in range(self.depth - 1, 0, -1):
+            delta = ((delta @ self.weights[layer]) * self.multipliers[layer]).mul_(self.sigma.slope(before[layer - 1]))
+            found.append(Layer(hidden[layer - 1], delta, self.multipliers[layer - 1], bias))
+        return found[::-1]
+
+    def tangents(self, x: Tensor) -> Tangents:
+        """The derivatives of the output by all parameters; raises as :meth:`layers`."""
+        return Tangents(tuple(self.layers(x)))
+
     def parameters(self) -> list[Tensor]:
-        """The weights, as an optimiser takes them."""
-        return self.weights
+        """``W_1, b_1, W_2, …, W_L``."""
+        if not self.biases:
+            return list(self.weights)
+        pairs = zip(self.weights, self.biases)
+        return [tensor for pair in pairs for tensor in pair] + [self.weights[-1]]
+
+    def with_parameters(self, parameters: Sequence[Tensor]) -> "FullyConnected":
+        """The same network with other weights and biases."""
+        step = 2 if self.biases else 1
+        return replace(self, weights=tuple(parameters[::step]), biases=tuple(parameters[1::2] if self.biases else ()))
+
+    def _map(self, change: Callable[[Tensor], Tensor]) -> "FullyConnected":
+        def one(value: float | Tensor) -> float | Tensor:
+            return change(value) if isinstance(value, Tensor) else value
+
+        return replace(
+            self,
+            weights=tuple(map(one, self.weights)),
+            biases=tuple(map(one, self.biases)),
+            multipliers=tuple(map(one, self.multipliers)),
+        )
+
+    def __getitem__(self, rows: slice | Tensor) -> "FullyConnected":
+        """The realisations ``rows``, a slice or an index tensor; the leading axis stays."""
+        return self._map(lambda tensor: tensor[rows])
+
+    def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "FullyConnected":
+        """The same networks in another precision or on another device."""
+        return self._map(lambda tensor: tensor.to(dtype=dtype, device=device))
 
 
 def fully_connected(
     widths: Sequence[int],
     *,
     seeds: Sequence[int],
+    sigma: str | Activation = "relu",
     parametrisation: str = "ntk",
     gain: float = math.sqrt(2),
+    bias: bool = False,
     dtype: torch.dtype = torch.float64,
     device: str | torch.device = "cpu",
 ) -> FullyConnected:
@@ -81,56 +172,78 @@ def fully_connected(
     Args:
         widths: ``n_0, n_1, …, n_L``, at least two.
         seeds: one initialisation each; a realisation does not depend on the others.
-        parametrisation: ``ntk`` or ``standard``; see the module's head.
+        sigma: the activation, a name in ``activations.ACTIVATIONS`` or from ``activations.activation``.
+        parametrisation: ``ntk``, ``standard`` or ``mean-field``; see the module's head.
         gain: standard deviation of a weight in units of ``1/√fan-in``; 1 in paper C.
+        bias: whether the hidden layers have (trained) biases, standard normal at the start.
         dtype: of the weights; draws are made in that precision.
         device: where they live.
 
     Raises:
-        InputError: for an unknown parametrisation or dtype, a width below 1, no seed, or a gain that is not positive.
+        InputError: for an unknown parametrisation, activation or dtype, a width below 1, no seed, or a gain that is not
+            positive.
 
-    Source: paper C, Sec. 4 and Sec. 5.
+    Source: paper C, Sec. 4 and 5; paper B, Sec. 3.
     """
     validate.one_of(PARAMETRISATIONS, parametrisation=parametrisation)
     validate.positive(gain=gain)
     validate.seeds(seeds)
     validate.integer(1, layers=len(widths) - 1, **{f"widths[{i}]": n for i, n in enumerate(widths)})
     validate.one_of((torch.float32, torch.float64), dtype=dtype)
-    weights = len(seeds) * sum(a * b for a, b in zip(widths, widths[1:]))
-    validate.memory(8 * weights, f"the {weights} weights of {len(seeds)} networks")
-    kind = {torch.float32: np.float32, torch.float64: np.float64}[dtype]
+    sigma = activation(sigma)
+    count = len(seeds) * sum(a * b for a, b in zip(widths, widths[1:]))
+    validate.memory(8 * count, f"the {count} weights of {len(seeds)} networks")
     generators = [np.random.default_rng(seed) for seed in seeds]
-    weights, multipliers = [], []
-    for fan_in, fan_out in zip(widths[:-1], widths[1:]):
-        scale = gain / math.sqrt(fan_in)
-        drawn = [torch.from_numpy(g.standard_normal((fan_out, fan_in), dtype=kind)) for g in generators]
-        weight = torch.stack(drawn) if len(drawn) > 1 else drawn[0][None]
-        weights.append((weight if parametrisation == "ntk" else weight.mul_(scale)).to(devices.pick(device)))
-        multipliers.append(scale if parametrisation == "ntk" else 1.0)
-    return FullyConnected(weights, multipliers)
+    weights = [_drawn(generators, (out, into), dtype) for into, out in zip(widths, widths[1:])]
+    biases = [_drawn(generators, (n,), dtype) for n in widths[1:-1]] if bias else []  # after the weights: those stay
+    multipliers = [gain / math.sqrt(n) for n in widths[:-1]]
+    if parametrisation == "mean-field":
+        multipliers[-1] = gain / widths[-2]
+    if parametrisation == "standard":
+        weights = [weight.mul_(scale) for weight, scale in zip(weights, multipliers)]
+        multipliers = [1.0] * len(weights)
+    place = devices.pick(device)
+    weights, biases = (tuple(tensor.to(place) for tensor in tensors) for tensors in (weights, biases))
+    return FullyConnected(weights, tuple(multipliers), sigma, biases)
 
 
-def tangent_kernel(network: FullyConnected, x: Tensor) -> Tensor:
-    """``Θ(x_i, x_j) = Σ_w ∂f(x_i)/∂w ∂f(x_j)/∂w`` of networks with one output, ``(s, n, n)``.
+def _drawn(generators: list[np.random.Generator], shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    kind = {torch.float32: np.float32, torch.float64: np.float64}[dtype]
+    drawn = [torch.from_numpy(generator.standard_normal(shape, dtype=kind)) for generator in generators]
+    return torch.stack(drawn) if len(drawn) > 1 else drawn[0][None]
 
-    Layer by layer it is a product of two Gram matrices, ``m_l² (δ_l·δ_l') (h_{l-1}·h_{l-1}')`` with ``δ_l`` the
-    derivative by the pre-activation: no parameter gradient is formed.
 
-    Args:
-        network: networks with one output.
-        x: inputs ``(n, d)``.
+def pad(networks: Sequence[FullyConnected]) -> FullyConnected:
+    """Networks of several widths as one ensemble: missing neurons have zero weights, and keep them under any flow.
+
+    A neuron with zero weights in and out has ``σ(0) = 0`` as its output and no gradient, so each realisation computes
+    and learns as it would alone.
 
     Raises:
-        InputError: for networks with more than one output, inputs that do not fit, or NaN.
-
-    Source: paper C, Definition 2.
+        InputError: for networks that differ in depth, inputs, outputs, activation or biases, or whose activation is not
+            zero at zero.
     """
-    validate.arrays(x=("... n d", x))
-    validate.one_of((1,), outputs=network.weights[-1].shape[-2])
-    layers = network.hidden(x)
-    delta = torch.ones_like(layers[0][..., :1])
-    kernel = torch.zeros((), dtype=x.dtype, device=x.device)
-    for weight, multiplier, below in zip(network.weights[::-1], network.multipliers[::-1], layers[::-1]):
-        kernel = kernel + multiplier**2 * (delta @ delta.mT) * (below @ below.mT)
-        delta = multiplier * (delta @ weight) * (below > 0)
-    return kernel
+    first = networks[0]
+    kinds = {(n.depth, n.widths[0], n.widths[-1], bool(n.biases), n.bias_multiplier, n.sigma) for n in networks}
+    if len(kinds) != 1:
+        raise InputError("networks must share depth, inputs, outputs, activation and biases to be padded to one width")
+    if float(first.sigma(torch.zeros(()))) != 0:
+        raise InputError(f"activation {first.sigma.name} must be zero at zero for networks to be padded")
+    shapes = [tuple(max(n.weights[layer].shape[i] for n in networks) for i in (1, 2)) for layer in range(first.depth)]
+    weights = tuple(
+        torch.cat([_padded(n.weights[layer], shape) for n in networks]) for layer, shape in enumerate(shapes)
+    )
+    biases = tuple(torch.cat([_padded(n.biases[i], shapes[i][:1]) for n in networks]) for i in range(len(first.biases)))
+    multipliers = tuple(torch.cat([_each(n, layer) for n in networks]) for layer in range(first.depth))
+    return replace(first, weights=weights, biases=biases, multipliers=multipliers)
+
+
+def _padded(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    wide = tensor.new_zeros(len(tensor), *shape)
+    wide[(slice(None), *(slice(n) for n in tensor.shape[1:]))] = tensor
+    return wide
+
+
+def _each(network: FullyConnected, layer: int) -> Tensor:
+    """The multiplier of a layer for each realisation, ``(E, 1, 1)``."""
+    return torch.as_tensor(network.multipliers[layer]).to(network.weights[0]).expand(len(network.weights[0]), 1, 1)

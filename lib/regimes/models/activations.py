@@ -1,0 +1,92 @@
+"""Activations with their derivatives, as an argument of the models."""
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regimes import gaussian, validate
+from regimes.validate import InputError
+
+STEEPEST = 1e3  # slope of the swish up to which the quadrature of its normalisation is exact
+
+
+@dataclass(frozen=True)
+class Activation:
+    """An activation ``σ``, elementwise on tensors of any shape.
+
+    Attributes:
+        name: as in :data:`ACTIVATIONS`.
+        value: ``σ``.
+        slope: ``σ'``, at a kink the left one.
+        kinked: whether the slope jumps.
+    """
+
+    name: str
+    value: Callable[[Tensor], Tensor]
+    slope: Callable[[Tensor], Tensor]
+    kinked: bool = False
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """``σ(z)``."""
+        return self.value(z)
+
+
+def _swish(steepness: float) -> Activation:
+    def slope(z: Tensor) -> Tensor:
+        gate = torch.sigmoid(steepness * z)
+        return gate * (1 + steepness * z * (1 - gate))
+
+    return Activation("swish", lambda z: z * torch.sigmoid(steepness * z), slope)
+
+
+ACTIVATIONS = {
+    "relu": Activation("relu", torch.relu, lambda z: (z > 0).to(z.dtype), kinked=True),
+    "tanh": Activation("tanh", torch.tanh, lambda z: 1 - torch.tanh(z).square()),
+    "erf": Activation("erf", torch.erf, lambda z: (2 / math.sqrt(math.pi)) * torch.exp(-z.square())),
+    "quadratic": Activation("quadratic", torch.square, lambda z: 2 * z),
+    "linear": Activation("linear", lambda z: z, torch.ones_like),
+    "swish": _swish(1.0),
+}
+
+
+def activation(name: str | Activation, *, steepness: float = 1.0, normalised: bool = False) -> Activation:
+    r"""The activation a name stands for: ``relu``, ``tanh``, ``erf``, ``quadratic`` (``z²``), ``linear`` or ``swish``.
+
+    Args:
+        name: or an :class:`Activation`, which is handed back (normalised where asked).
+        steepness: ``β`` of the swish :math:`z/(1 + e^{-\beta z})`; it tends to the ReLU as ``β`` grows.
+        normalised: whether to divide by :math:`\sqrt{E\sigma(z)^2}` for a standard normal ``z``; ``√2`` for the ReLU.
+
+    Raises:
+        InputError: for an unknown name, ``sign``, whose derivative is zero wherever it exists, a steepness that is not
+            positive or given to another activation than the swish.
+    """
+    if isinstance(name, Activation):
+        return _normalised(name) if normalised else name
+    if name == "sign":
+        raise InputError("activation sign has no derivative to train with: take tanh, erf or a steep swish")
+    validate.one_of(ACTIVATIONS, activation=name)
+    validate.between(1e-3, STEEPEST, steepness=steepness)
+    if name != "swish" and steepness != 1.0:
+        raise InputError(f"steepness is that of the swish alone, got {steepness!r} for {name}")
+    return _named(name, float(steepness), bool(normalised))
+
+
+@functools.cache  # the same activation is the same object
+def _named(name: str, steepness: float, normalised: bool) -> Activation:
+    found = ACTIVATIONS[name] if steepness == 1.0 else _swish(steepness)
+    return _normalised(found) if normalised else found
+
+
+def _normalised(sigma: Activation) -> Activation:
+    # panels that end at 0, where a kink or a steep swish bends, and shrink towards it
+    fine = 2.0 ** np.arange(-14.0, 0.0)
+    edges = np.unique(np.concatenate([-fine, [0.0], fine, np.linspace(-gaussian.REACH, gaussian.REACH, 37)]))
+    nodes, weights = gaussian.panels(edges)
+    factor = 1 / math.sqrt(weights @ sigma.value(torch.from_numpy(nodes)).numpy() ** 2)
+    return Activation(sigma.name, lambda z: factor * sigma.value(z), lambda z: factor * sigma.slope(z), sigma.kinked)
