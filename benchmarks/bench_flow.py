@@ -25,9 +25,11 @@ import time
 import torch
 
 from regimes.data import tasks
-from regimes.models import one_hidden
+from regimes.models import losses, one_hidden
 from regimes.models.one_hidden import GAIN
-from regimes.training.gradient_flow import fitted, gradient_flow, losses, run, satisfied, step, t_star
+from regimes.training.gradient_flow import gradient_flow, step
+from regimes.training.run import run
+from regimes.training.state import fitted, satisfied, t_star
 
 torch.set_num_threads(1)
 ALPHA, BOUND, MOVE = 1e-6, 1e-4, 0.1
@@ -155,7 +157,7 @@ def to_zero_loss(sizes):
     print("\nto zero hinge loss, h=1000, d=5     CPU s   time t       status")
     for p in sizes:
         done, fast = ours(*problem(p), fitted)
-        print(f"  p={p:5d}                        {fast:8.2f}   {float(done.t[0]):.4g}   {done.status[0]}")
+        print(f"  p={p:5d}                        {fast:8.2f}   {float(done.t[0]):.4g}   {done.ended[0]}")
 
 
 def ensemble(count):

@@ -47,8 +47,10 @@ from regimes.themes.spiked import (
 from regimes.themes.spiked import spectrum as eigenvalues
 from regimes.themes.spiked.functions import FUNCTIONS, Function, function
 from regimes.training import kernel_flow
-from regimes.training.gradient_flow import gradient_flow, run, satisfied
+from regimes.training.gradient_flow import gradient_flow
 from regimes.training.optimise import descend
+from regimes.training.run import run
+from regimes.training.state import satisfied
 from regimes.validate import InputError
 
 NAN, INF = math.nan, math.inf

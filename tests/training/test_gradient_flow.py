@@ -9,7 +9,9 @@ from scipy.integrate import solve_ivp
 
 from regimes.data import tasks
 from regimes.models import losses, one_hidden
-from regimes.training.gradient_flow import after, gradient_flow, precision, run, step, t_star
+from regimes.training.gradient_flow import gradient_flow, precision, step
+from regimes.training.run import run
+from regimes.training.state import after, t_star
 
 
 def problem(p=12, d=3, h=20, seeds=(0,), seed=1):
@@ -169,9 +171,9 @@ def test_conservation_over_a_whole_run():
     net, task = problem(p=60, d=5, h=100)
     for dtype in (torch.float32, torch.float64):
         done = run(gradient_flow(net, task, alpha=1e-6, dtype=dtype))
-        scale = done.network.beta.square() + done.network.omega.square().sum(-1) + done.network.b.square()
-        drift = ((done.network.conserved - done.initial.conserved).abs() / scale).max()
-        assert done.status == ["fitted"] and drift < (1e-5 if dtype == torch.float32 else 1e-12)
+        scale = done.model.beta.square() + done.model.omega.square().sum(-1) + done.model.b.square()
+        drift = ((done.model.conserved - done.initial.conserved).abs() / scale).max()
+        assert done.ended == ["fitted"] and drift < (1e-5 if dtype == torch.float32 else 1e-12)
 
 
 @pytest.mark.parametrize("alpha", [1e-16, 1e-6, 1.0, 1e8])
@@ -196,7 +198,7 @@ def test_float32_follows_float64_where_auto_picks_it():
         t32, t64 = (done.at("t_star")[1] for done in pair)
         assert abs(float(t32 / t64) - 1) < 2e-3
         torch.testing.assert_close(pair[0].at("t_star")[3].double(), pair[1].at("t_star")[3], atol=0.02, rtol=0)
-        assert [done.status for done in pair] == [["fitted"], ["fitted"]]
+        assert [done.ended for done in pair] == [["fitted"], ["fitted"]]
 
 
 def test_float64_where_float32_would_not_do():

@@ -8,10 +8,12 @@ import torch
 
 from regimes.data import tasks
 from regimes.models import losses, one_hidden
-from regimes.training.gradient_flow import TOLERANCE, _steps, gradient_flow, run, satisfied, t_star
+from regimes.training.gradient_flow import TOLERANCE, _steps, gradient_flow
+from regimes.training.run import run
+from regimes.training.state import Ended, satisfied, t_star
 from regimes.validate import InputError
 
-ENDS = ("fitted", "no gradient", "stationary", "overflow", "given up")
+ENDS = tuple(kind.value for kind in Ended if kind not in (Ended.UNTIL, Ended.WALL))
 
 
 # all 200 at their full sizes take several minutes: REGIMES_FULL=1
@@ -32,12 +34,12 @@ def random_problem(i, largest):
 def test_random_problems_end_fitted_or_say_why(i):
     net, task, alpha, loss = random_problem(i, 500 if FULL else 30)
     done = run(gradient_flow(net, task, alpha=alpha, loss=loss), wall=300 if FULL else 60)
-    (why,) = done.status
+    (why,) = done.ended
     margins = (done.F * task.y.to(done.F))[0]
     assert why.startswith(ENDS) and "\n" not in why
     assert (why == "fitted") == bool(loss.fitted(margins, TOLERANCE).all())
     # what the flow says holds for the network it hands back
-    outputs = alpha * (done.network(task.x) - done.initial(task.x))
+    outputs = alpha * (done.model(task.x) - done.initial(task.x))
     torch.testing.assert_close(outputs, done.F, rtol=1e-4, atol=1e-4)
 
 
@@ -57,7 +59,7 @@ def test_a_batch_of_several_steps_like_each_alone():
     options = {"alpha": 1e-4, "loss": losses.pick("hinge"), "tolerance": 1e-2}
     batched = run(_steps(net, data.x, data.y, 3, options))
     single = run(_steps(net, data.x, data.y, 1, options))
-    assert batched.status == single.status == ["fitted"] * 3
+    assert batched.ended == single.ended == ["fitted"] * 3
     torch.testing.assert_close(batched.at("t_star")[1], single.at("t_star")[1], rtol=1e-8, atol=0)
     torch.testing.assert_close(batched.at("t_star")[3], single.at("t_star")[3], rtol=1e-6, atol=1e-8)
 
@@ -87,7 +89,7 @@ def test_observers_states_and_the_callers_rule():
         until=satisfied(0.5),
         observe=observe,
     )
-    assert done.status == ["until"] and done.complete
+    assert done.ended == ["until"] and done.complete
     assert done.path.t.is_monotonic_increasing and done.path.loss.iloc[0] == 1.0 and done.path.sat.iloc[-1] >= 0.5
     by_hand = ((task.x @ net.omega[0].T / 3**0.5 + net.b[0]) > 0).sum(0).double().mean()
     assert done.path.open.iloc[0] == float(by_hand)
@@ -107,14 +109,14 @@ def test_predict_at_other_points_starts_at_zero():
 def test_a_wall_limit_keeps_the_partial_trajectory():
     net, task = one_hidden.one_hidden(5, 200, seeds=[0, 1]), tasks.stripe(200, 5, seed=2)
     done = run(gradient_flow(net, task, alpha=1e-6), wall=0.05)
-    assert set(done.status) == {"wall limit"} and not done.complete
+    assert set(done.ended) == {"wall limit"} and not done.complete
     assert done.F.shape == (2, 200) and (done.t >= 0).all() and float(done.t[0]) > 0
 
 
 def test_points_without_a_neuron_are_named():
     net = one_hidden.Network(-torch.ones(1, 3, 1), torch.zeros(1, 3), torch.ones(1, 3), bias=False)
     task = tasks.Task(torch.tensor([[1.0], [2.0]]), torch.tensor([1.0, -1.0]), "")
-    assert run(gradient_flow(net, task, alpha=1.0)).status[0].startswith("no gradient: no neuron is active on the 2")
+    assert run(gradient_flow(net, task, alpha=1.0)).ended[0].startswith("no gradient: no neuron is active on the 2")
 
 
 def test_a_flow_that_comes_to_rest_says_so():
@@ -122,14 +124,14 @@ def test_a_flow_that_comes_to_rest_says_so():
     x = torch.linspace(-2, 2, 20, dtype=torch.float64)[:, None]
     task = tasks.Task(x, torch.tensor([1.0, -1.0], dtype=torch.float64).repeat(10), "")
     done = run(gradient_flow(one_hidden.one_hidden(1, 3, seeds=0), task, alpha=1e6), wall=60)
-    assert done.status[0].startswith("stationary with") and not done.complete
-    assert f"{int((done.F[0] * task.y < 1).sum())} points" in done.status[0]
+    assert done.ended[0].startswith("stationary with") and not done.complete
+    assert f"{int((done.F[0] * task.y < 1).sum())} points" in done.ended[0]
 
 
 def test_without_biases_the_biases_stay_zero():
     net, task = one_hidden.one_hidden(3, 50, seeds=0, bias=False), tasks.stripe(20, 3, seed=2)
     done = run(gradient_flow(net, task, alpha=0.1), until=t_star)
-    assert not done.network.b.any() and not done.network.bias
+    assert not done.model.b.any() and not done.model.bias
 
 
 def points(x, y):

@@ -10,13 +10,15 @@ Every model ``f`` has, for points ``x (p, ...)`` shared by all ``E`` realisation
 - ``model[rows]``: some of the realisations, the leading axis stays; ``model.to(dtype=, device=)``.
 """
 
+import dataclasses
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from regimes.models.tangents import Tangents
+from regimes.validate import InputError
 
 
 class Model(Protocol):
@@ -39,3 +41,29 @@ class Model(Protocol):
 
     def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "Model":
         """The same model in another precision or on another device."""
+
+
+def join(models: Sequence[Model]) -> Model:
+    """The realisations of several models of one kind as one ensemble: every tensor field one after the other.
+
+    Raises:
+        InputError: for no model, or models of different kinds or shapes.
+    """
+    if not models or len({type(model) for model in models}) > 1:
+        kinds = ", ".join(sorted({type(model).__name__ for model in models})) or "none"
+        raise InputError(f"models to join must be at least one and of one kind, got {kinds}")
+    first = models[0]
+    fields = {f.name: [getattr(model, f.name) for model in models] for f in dataclasses.fields(first)}
+    return dataclasses.replace(first, **{name: _joined(name, values) for name, values in fields.items()})
+
+
+def _joined(name: str, values: list[Any]) -> Any:
+    if isinstance(values[0], Tensor):
+        if len({value.shape[1:] for value in values}) > 1:
+            raise InputError(f"models to join must have the same shapes, {name} differs")
+        return torch.cat(values)
+    if isinstance(values[0], tuple):
+        return tuple(_joined(name, list(items)) for items in zip(*values, strict=True))
+    if any(value != values[0] for value in values):
+        raise InputError(f"models to join must have the same {name}")
+    return values[0]

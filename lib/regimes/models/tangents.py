@@ -1,7 +1,7 @@
 r"""Derivatives of a network's outputs by its parameters, kept in the form in which one backward pass gives them.
 
-A linear layer ``z = m W h + s b`` has ``∂f/∂W = m δ hᵀ`` and ``∂f/∂b = s δ`` with ``δ = ∂f/∂z``. Its ``h`` and ``δ`` are
-all that is ever needed: for ``p`` points they hold ``p (n_in + n_out)`` numbers, the gradients ``p n_in n_out``.
+A linear layer ``z = m W h + s b`` has ``∂f/∂W = m δ hᵀ`` and ``∂f/∂b = s δ`` with ``δ = ∂f/∂z``. Its ``h`` and ``δ``
+are all that is ever needed: for ``p`` points they hold ``p (n_in + n_out)`` numbers, the gradients ``p n_in n_out``.
 
 With the Jacobian ``J (p, P)`` of the outputs by all ``P`` parameters, :class:`Tangents` gives ``J w``, ``Jᵀ v``, the
 tangent kernel ``J Jᵀ`` and, where it fits into memory, ``J`` itself. Plain sums over points and parameters.

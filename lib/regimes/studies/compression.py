@@ -1,8 +1,8 @@
 """Chapter 2: how weights align with what matters, and how far the amplification goes."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,7 +27,9 @@ from regimes.themes.compression import (
 from regimes.themes.compression.neuron import Neurons
 from regimes.themes.compression.stripe import time_unit
 from regimes.themes.learning_curves import compress, wrong
-from regimes.training.gradient_flow import State, fitted, gradient_flow, locate, run, satisfied, t_star
+from regimes.training.gradient_flow import gradient_flow
+from regimes.training.run import Snapshot, run, snapshot
+from regimes.training.state import State, fitted, satisfied, t_star
 from regimes.validate import InputError
 
 CHAPTER = "02"
@@ -36,33 +38,6 @@ NEAR = 0.2  # of an attractor: stated before the first run, claims A.Fig4-attrac
 UNTIL = {"star": t_star, "end": fitted, "nearly": satisfied(0.99)}
 LATER = 100.0  # ``τ``, until when the equations of motion are followed, beyond any ``t*`` here
 SHOWN = 60  # neurons whose weights a frame keeps
-
-
-class Moment(NamedTuple):
-    """A state of one realisation without the integrator's arrays; ``t`` in units of ``τ``."""
-
-    t: float
-    network: Network
-    loss: float
-    largest: float  # margin
-    satisfied: float  # share of the points
-
-
-def moments(states: Iterator[State], until: Callable[[State], Tensor], unit: float) -> list[Moment]:
-    """The states of one realisation up to the event ``until``, which is the last; or up to where the flow ends."""
-    kept = []
-    for state in states:
-        there = float(until(state)) >= 0
-        state = locate(state, until) if there else state
-        network = state.network.to(dtype=torch.float64, device="cpu")
-        kept.append(
-            Moment(
-                float(state.t) / unit, network, float(state.loss), float(state.margins.max()), float(state.satisfied)
-            )
-        )
-        if there:
-            break
-    return kept
 
 
 def aligned(network: Network, d_parallel: int) -> float:
@@ -131,11 +106,17 @@ def _drawn(setting: Setting, seeds: list[int]) -> tuple[Task, Network]:
     return draw(setting, "train", setting["p"], seeds), one_hidden.one_hidden(setting["d"], setting["h"], seeds=weights)
 
 
-def _one(setting: Setting, seed: int, *, dtype: Any = "auto") -> tuple[Task, list[Moment]]:
-    """Training set and path of one realisation until ``setting["until"]``."""
+def _one(setting: Setting, seed: int, *, dtype: Any = "auto") -> tuple[Task, list[Snapshot]]:
+    """Training set and path of one realisation until ``setting["until"]``, in float64 and units of ``τ``."""
     task, network = _drawn(setting, [seed])
+    unit = time_unit(setting["h"], setting["d"])
     states = gradient_flow(network, task, alpha=setting["alpha"], tolerance=setting["tolerance"], dtype=dtype)
-    return task, moments(states, UNTIL[setting["until"]], time_unit(setting["h"], setting["d"]))
+
+    def keep(state: State) -> Snapshot:
+        found = snapshot(state)
+        return found._replace(t=found.t / unit, model=found.model.to(dtype=torch.float64, device="cpu"))
+
+    return task, run(states, until=UNTIL[setting["until"]], save=keep).saved[0]
 
 
 def _growth_grid(p: Mapping[str, Any]) -> list[Setting]:
@@ -167,10 +148,10 @@ def _growth(setting: Setting, seed: int) -> dict[str, Any]:
     task, network = _drawn(setting, [seed])
     along, unit = task.d_parallel, time_unit(setting["h"], setting["d"])
     states = gradient_flow(network, task, alpha=setting["alpha"], tolerance=setting["tolerance"])
-    path = run(states, until=UNTIL[setting["until"]], observe=lambda s: {"size": amplification(s.network.omega, along)})
+    path = run(states, until=UNTIL[setting["until"]], observe=lambda s: {"size": amplification(s.model.omega, along)})
     rows, t_star, star, _ = path.at("t_star")
     if not rows:
-        raise InputError(f"no run reached t*: {path.status[0]}")
+        raise InputError(f"no run reached t*: {path.ended[0]}")
     size = path.path["size"]
     return {
         "seed": seed,
@@ -180,7 +161,7 @@ def _growth(setting: Setting, seed: int) -> dict[str, Any]:
         "start": float(amplification(network.omega, along)),
         "largest": float(size.max()),
         "end": float(size.iloc[-1]),
-        "ended": path.status[0],
+        "ended": path.ended[0],
         "predicted": _predicted(setting, task),
         "time": (path.path["t"] / unit).tolist(),
         "size": size.tolist(),
@@ -246,25 +227,25 @@ def _pack(*parts: np.ndarray) -> np.ndarray:
     return np.concatenate([omega, b[..., None], beta[..., None]], -1)
 
 
-def _both(setting: Setting, seed: int) -> tuple[Stripe, Task, list[Moment], np.ndarray, np.ndarray, np.ndarray]:
+def _both(setting: Setting, seed: int) -> tuple[Stripe, Task, list[Snapshot], np.ndarray, np.ndarray, np.ndarray]:
     """One run and its prediction: the weights of neurons that see data, ``(times, n, d + 2)``, network and ODE."""
     stripe = Stripe(setting["interfaces"], setting["d"])
     task, path = _one(setting, seed)
-    begun = path[0].network
+    begun = path[0].model
     seen = sees_data(begun.omega[0], begun.b[0], task.x[0]).numpy()
     start = Neurons(begun.omega[0].numpy()[seen], begun.b[0].numpy()[seen], begun.beta[0].numpy()[seen])
     times = np.array([moment.t for moment in path[1:]])
     found = neuron.predict(stripe, start, task.x[0].numpy(), task.y[0].numpy(), times)
-    weights = [_pack(*(w[0].numpy()[seen] for w in (m.network.omega, m.network.b, m.network.beta))) for m in path[1:]]
+    weights = [_pack(*(w[0].numpy()[seen] for w in (m.model.omega, m.model.b, m.model.beta))) for m in path[1:]]
     return stripe, task, path, seen, np.stack(weights), _pack(found.omega, found.b, found.beta)
 
 
 def _neurons(setting: Setting, seed: int) -> dict[str, Any]:
     stripe, task, path, seen, network, ode = _both(setting, seed)
     error = np.abs(ode - network) / np.linalg.norm(network, axis=-1, keepdims=True)
-    free = sum(moment.largest < 1 for moment in path[1:])
+    free = sum(float(moment.margins.max()) < 1 for moment in path[1:])
     largest = error.max(-1).max(0)
-    end = path[-1].network
+    end = path[-1].model
     distance = attractor_distance(end.omega[0], end.b[0], task.x[0], stripe.attractors()).numpy()[seen]
     weight = (network[-1, :, -1:] * network[-1, :, : setting["d"]]).__pow__(2).sum(-1)
     row = {
@@ -325,7 +306,7 @@ def paths(setting: Setting, seeds: list[int]) -> Rows:
     rows = []
     for seed in seeds:
         _, _, path, seen, network, ode = _both(setting, seed)
-        z = torch.cat([neuron_vector(m.network.omega[0], m.network.b[0])[None] for m in path]).numpy()[:, seen]
+        z = torch.cat([neuron_vector(m.model.omega[0], m.model.b[0])[None] for m in path]).numpy()[:, seen]
         t = [moment.t for moment in path[1:]]
         for n in range(min(SHOWN, network.shape[1])):
             row = {"seed": seed, "neuron": n, "t": t, "z": z[:, n].tolist(), "weights": network[:, n].tolist()}
@@ -352,8 +333,8 @@ def fit(setting: Setting, seeds: list[int]) -> Rows:
 
 def _fit(setting: Setting, seed: int) -> dict[str, Any]:
     _, path = _one(setting, seed)
-    test, first = draw(setting, "test", setting["test"], [seed]), path[0].network
-    error = [float(wrong(m.network(test.x) - first(test.x), test.y)) for m in path]
+    test, first = draw(setting, "test", setting["test"], [seed]), path[0].model
+    error = [float(wrong(m.model(test.x) - first(test.x), test.y)) for m in path]
     star = next(i for i, m in enumerate(path) if m.satisfied >= 0.1 - 1e-9)
     middle = star + int(np.argmin([abs(m.loss - math.sqrt(path[star].loss * path[-1].loss)) for m in path[star:]]))
     axis = torch.zeros(121, setting["d"], dtype=torch.float64)
@@ -367,9 +348,9 @@ def _fit(setting: Setting, seed: int) -> dict[str, Any]:
         "error_star": error[star],
         "error_end": error[-1],
         "profile_t": [m.t for m in shown],
-        "profile": [(setting["alpha"] * (m.network(axis) - first(axis)))[0].tolist() for m in shown],
-        "zeta": [_intercepts(m.network).tolist() for m in shown],
-        "near": _near_intercepts(setting, path[star].network),
+        "profile": [(setting["alpha"] * (m.model(axis) - first(axis)))[0].tolist() for m in shown],
+        "zeta": [_intercepts(m.model).tolist() for m in shown],
+        "near": _near_intercepts(setting, path[star].model),
     }
 
 
@@ -411,10 +392,10 @@ def _frames(setting: Setting, seed: int) -> Rows:
     task, path = _one(setting, seed)
     star = next(i for i, m in enumerate(path) if m.satisfied >= 0.1 - 1e-9)
     chosen = sorted({*np.linspace(0, len(path) - 1, setting["frames"]).astype(int).tolist(), star})
-    along, start = task.d_parallel, float(amplification(path[0].network.omega, task.d_parallel))
+    along, start = task.d_parallel, float(amplification(path[0].model.omega, task.d_parallel))
     rows = []
     for number, i in enumerate(chosen):
-        network = path[i].network
+        network = path[i].model
         arrows = network.beta[0, :, None] * network.omega[0]
         arrows = arrows / arrows.square().sum(-1).mean().sqrt()
         size = float(amplification(network.omega, along))

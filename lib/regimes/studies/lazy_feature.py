@@ -19,7 +19,8 @@ from regimes.sweeps.sweep import Rows, Setting, product, study
 from regimes.themes import learning_curves
 from regimes.themes.compression import amplification
 from regimes.themes.learning_curves import Lazy
-from regimes.training.gradient_flow import State, Trajectory, gradient_flow, run
+from regimes.training.gradient_flow import gradient_flow
+from regimes.training.run import Snapshot, Trajectory, run
 from regimes.validate import InputError
 
 CHAPTER = "01"
@@ -229,15 +230,15 @@ class Trained:
 def train_network(network: Network, train: Task, test: Task, setting: Setting, *, dtype: Any = "auto") -> Trained:
     """Gradient flow of the hinge loss at ``setting["alpha"]`` to zero loss, with the amplification along the path."""
     states = gradient_flow(network, train, alpha=setting["alpha"], tolerance=setting["tolerance"], dtype=dtype)
-    path = run(states, observe=lambda s: {"size": amplification(s.network.omega, train.d_parallel)})
-    end = path.network.to(dtype=torch.float64)
-    at = {row: (float(s.t), float(amplification(s.network.omega, train.d_parallel))) for row, s in _star(path).items()}
-    both = [at.get(row, (None, None)) for row in range(len(path.status))]
+    path = run(states, observe=lambda s: {"size": amplification(s.model.omega, train.d_parallel)})
+    end = path.model.to(dtype=torch.float64)
+    at = {row: (float(s.t), float(amplification(s.model.omega, train.d_parallel))) for row, s in _star(path).items()}
+    both = [at.get(row, (None, None)) for row in range(len(path.ended))]
     F = setting["alpha"] * (end(test.x) - network(test.x))
     return Trained(
         network=end,
         error=learning_curves.wrong(F, test.y).tolist(),
-        ended=["zero loss" if why == "fitted" else why for why in path.status],
+        ended=["zero loss" if why == "fitted" else why for why in path.ended],
         t_star=[t for t, _ in both],
         star=[size for _, size in both],
         largest=path.path.groupby("realisation")["size"].max().tolist(),
@@ -245,7 +246,7 @@ def train_network(network: Network, train: Task, test: Task, setting: Setting, *
     )
 
 
-def _star(path: Trajectory) -> dict[int, State]:
+def _star(path: Trajectory) -> dict[int, Snapshot]:
     return path.events.get("t_star", {})
 
 

@@ -21,11 +21,9 @@ margins are met in another order.
 Source: paper A, Sec. 2.2 and 2.5.
 """
 
-import time as clock
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
-import pandas as pd
 import torch
 from torch import Tensor
 
@@ -35,13 +33,9 @@ from regimes.models import losses
 from regimes.models.losses import Loss
 from regimes.models.one_hidden import Network
 from regimes.training.gradient_flow import step
-from regimes.training.gradient_flow.state import Rule, State, after, fitted, locate, satisfied, t_star
+from regimes.training.gradient_flow.state import State
+from regimes.training.state import Ended, Ending, fitted
 from regimes.validate import InputError
-
-__all__ = [
-    "Rule", "State", "Trajectory", "after", "fitted", "gradient_flow", "locate", "precision", "run", "satisfied",
-    "t_star",
-]  # fmt: skip
 
 TOLERANCE = 1e-2
 STEPS = 100_000  # attempted steps of a realisation before it is given up
@@ -145,7 +139,7 @@ def _check_fittable(points: Tensor, labels: Tensor) -> None:
 
 def _steps(network: Network, x: Tensor, y: Tensor, size: int, options: dict) -> Iterator[State]:
     """The states of all realisations, in turns of ``BURST`` steps of ``size`` realisations at a time."""
-    ended: dict[int, str] = {}
+    ended: dict[int, Ending] = {}
     rows = list(range(len(x)))
     turns = [_one_turn(network, x, y, rows[i : i + size], ended, options) for i in range(0, len(x), size)]
     while turns:
@@ -159,11 +153,11 @@ def _steps(network: Network, x: Tensor, y: Tensor, size: int, options: dict) -> 
 
 
 def _one_turn(
-    network: Network, x: Tensor, y: Tensor, rows: list[int], ended: dict[int, str], options: dict
+    network: Network, x: Tensor, y: Tensor, rows: list[int], ended: dict[int, Ending], options: dict
 ) -> Iterator[State]:
     """The states of the realisations ``rows`` until each has ended."""
     here = slice(rows[0], rows[-1] + 1)
-    state = State(tuple(rows), step.start(network[here], x[here], y[here], **options), network[here], ended)
+    state = State(tuple(rows), step.start(network[here], x[here], y[here], **options), network[here], ended=ended)
     marks: dict[int, tuple[float, Tensor]] = {}
     yield state
     for _ in range(STEPS):
@@ -177,7 +171,7 @@ def _one_turn(
         if bool(moved.any()):
             _end(state, _stationary(state, marks))
             yield state
-    state.finish(torch.ones(len(state.rows), dtype=torch.bool), f"given up after {STEPS} steps")
+    state.finish(torch.ones(len(state.rows), dtype=torch.bool), Ending(Ended.STEPS, f" after {STEPS} steps"))
 
 
 def _stationary(state: State, marks: dict[int, tuple[float, Tensor]]) -> list[bool]:
@@ -199,152 +193,16 @@ def _stationary(state: State, marks: dict[int, tuple[float, Tensor]]) -> list[bo
 
 def _end(state: State, still: list[bool]) -> None:
     """Ends the realisations that are fitted or can move no more."""
-    state.finish(fitted(state) >= 0, "fitted")
+    state.finish(fitted(state) >= 0, Ending(Ended.FITTED))
     unsatisfied = (state.margins < 1).sum(-1).tolist()
     for e, count in enumerate(unsatisfied):
         which = torch.zeros(len(state.rows), dtype=torch.bool)
         which[e] = True
         if not bool(torch.isfinite(state.batch.m[e]).all()):
-            state.finish(which, "overflow: the weights left the range of the precision")
+            state.finish(which, Ending(Ended.OVERFLOW, ": the weights left the range of the precision"))
         elif not bool(state.batch.push[e].any()):
-            state.finish(which, f"no gradient: no neuron is active on the {count} points below the margin")
+            state.finish(
+                which, Ending(Ended.NO_GRADIENT, f": no neuron is active on the {count} points below the margin")
+            )
         elif still[e]:
-            state.finish(which, f"stationary with {count} points below the margin")
-
-
-@dataclass
-class Trajectory:
-    """What :func:`run` kept of a flow of ``E`` realisations.
-
-    Attributes:
-        network: the networks at the end, ``(E, ...)``.
-        initial: the networks at time 0.
-        t: final times ``(E,)``.
-        F: final predictor on the training points ``(E, p)``.
-        status: why each realisation ended: ``"until"`` (the caller's rule), ``"fitted"``, ``"wall limit"`` (a partial
-            trajectory), or one line that says why it cannot go on.
-        events: event name -> realisation -> the :class:`State` in which it happened (one row each); realisations in
-            which it did not are missing.
-        path: one row a realisation and observed state: ``realisation``, ``t``, and the observer's columns.
-        seconds: wall time.
-    """
-
-    network: Network
-    initial: Network
-    t: Tensor
-    F: Tensor
-    status: list[str]
-    events: dict[str, dict[int, State]]
-    path: pd.DataFrame
-    seconds: float
-
-    @property
-    def complete(self) -> bool:
-        """Whether every realisation ended by the caller's rule or fitted."""
-        return all(why in ("until", "fitted") for why in self.status)
-
-    def at(self, name: str) -> "tuple[list[int], Tensor, Network, Tensor]":
-        """Where event ``name`` happened: realisations, times ``(n,)``, networks and ``F (n, p)`` there."""
-        states = self.events[name]
-        rows = sorted(states)
-        networks = [states[row].network for row in rows]
-        return rows, _join([states[r].t for r in rows]), _stack(networks), _join([states[r].F for r in rows])
-
-
-def _join(parts: list[Tensor]) -> Tensor:
-    return torch.cat(parts) if parts else torch.empty(0)
-
-
-def _stack(networks: list[Network]) -> Network | None:
-    if not networks:
-        return None
-    parts = ([getattr(net, name) for net in networks] for name in ("omega", "b", "beta"))
-    return Network(*map(torch.cat, parts), bias=networks[0].bias)
-
-
-Observer = Callable[[State], Mapping[str, Tensor]]
-"""What to measure on a state: name -> one number a realisation, ``(e,)``."""
-
-
-@dataclass
-class _Record:
-    """What :func:`run` gathers, realisation by realisation."""
-
-    events: Mapping[str, Rule]
-    happened: dict[str, dict[int, State]] = field(default_factory=dict)
-    latest: dict[int, State] = field(default_factory=dict)
-    observed: list[dict] = field(default_factory=list)
-    due: dict[int, float] = field(default_factory=dict)
-
-    def keep(self, state: State) -> None:
-        """Notes the latest state, and the events that happened in the step to it."""
-        for e, row in enumerate(state.rows):
-            self.latest[row] = state.part([e]) if len(state.rows) > 1 else state
-        for name, rule in self.events.items():
-            known = self.happened.setdefault(name, {})
-            level = rule(state)
-            for e in (level >= 0).nonzero().flatten().tolist():
-                if state.rows[e] not in known:
-                    known[state.rows[e]] = locate(self.latest[state.rows[e]], rule)
-
-    def observe(self, state: State, observer: Observer, spacing: float) -> None:
-        """Asks the observer about the realisations whose time has come."""
-        now = state.t.tolist()
-        due = [e for e, row in enumerate(state.rows) if now[e] >= self.due.get(row, 0.0) or row in state.ended]
-        if not due:
-            return
-        measured = observer(state)
-        for e in due:
-            self.due[state.rows[e]] = now[e] * spacing
-            values = {name: float(column[e]) for name, column in measured.items()}
-            self.observed.append({"realisation": state.rows[e], "t": now[e]} | values)
-
-
-def run(
-    states: Iterator[State],
-    *,
-    until: Rule = fitted,
-    observe: Observer | None = None,
-    spacing: float = 1.0,
-    events: Mapping[str, Rule] | None = None,
-    times: list[float] | tuple[float, ...] = (),
-    wall: float | None = None,
-) -> Trajectory:
-    """Follows a flow until the caller's rule, and keeps what the caller asks for.
-
-    Args:
-        states: from :func:`gradient_flow`.
-        until: the stopping rule: :data:`t_star`, :func:`fitted` (zero loss), :func:`satisfied`, :func:`after`, or any
-            function of a state; the final state is the first at or past it (an event gives the exact point).
-        observe: measured on the states as they come, see :class:`Trajectory`.
-        spacing: an observed time is at least this multiple of the one before; 1 observes every state.
-        events: further rules, each located inside its step; ``t_star`` is always among them.
-        times: times at which to keep the state, in ``events["t=..."]`` (written with ``:g``).
-        wall: seconds of wall time, after which the partial trajectory is returned and marked.
-
-    Raises:
-        InputError: for a wall limit, a spacing or a time that makes no sense.
-    """
-    validate.at_least(1.0, spacing=spacing)
-    validate.positive(**{f"times[{i}]": time for i, time in enumerate(times)})
-    if wall is not None:
-        validate.positive(wall=wall)
-    begun = clock.monotonic()
-    record = _Record({"t_star": t_star} | dict(events or {}) | {f"t={time:g}": after(time) for time in times})
-    state = None
-    for state in states:
-        record.keep(state)
-        state.finish(until(state) >= 0, "until")
-        if observe is not None:
-            record.observe(state, observe, spacing)
-        if wall is not None and clock.monotonic() - begun > wall:
-            break
-    if state is None:
-        raise InputError("the flow has no states")
-    ends = [record.latest[row] for row in sorted(record.latest)]
-    status = [end.ended.get(end.rows[0], "wall limit") for end in ends]
-    return Trajectory(
-        _stack([end.network for end in ends]), _stack([end.initial for end in ends]), _join([end.t for end in ends]),
-        _join([end.F for end in ends]), status, record.happened, pd.DataFrame(record.observed),
-        clock.monotonic() - begun,
-    )  # fmt: skip
+            state.finish(which, Ending(Ended.STATIONARY, f" with {count} points below the margin"))

@@ -1,0 +1,192 @@
+"""Following a stream of states until the caller's rule, and keeping what the caller asks for."""
+
+import time as clock
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from regimes import models, validate
+from regimes.models import Model
+from regimes.training.state import Ended, Ending, Rule, State, after, fitted, locate, t_star
+from regimes.validate import InputError
+
+
+class Snapshot(NamedTuple):
+    """A state of one realisation without the solver's arrays.
+
+    Attributes:
+        t: the time, in the solver's unit.
+        model: one realisation.
+        F: the predictor on the training points ``(p,)``.
+        margins: ``(p,)``.
+        loss: the mean loss.
+        satisfied: the share of the points with ``y F >= 1``.
+    """
+
+    t: float
+    model: Model
+    F: Tensor
+    margins: Tensor
+    loss: float
+    satisfied: float
+
+
+def snapshot(state: State) -> Snapshot:
+    """The snapshot of a state of one realisation."""
+    return Snapshot(
+        float(state.t), state.model, state.F[0], state.margins[0], float(state.loss), float(state.satisfied)
+    )
+
+
+@dataclass
+class Trajectory:
+    """What :func:`run` kept of a training of ``E`` realisations.
+
+    Attributes:
+        model: the models at the end, ``(E, ...)``.
+        initial: the models at time 0.
+        t: final times ``(E,)``.
+        F: final predictor on the training points ``(E, p)``.
+        ended: why each realisation ended, one line each with its ``kind`` (:class:`regimes.training.state.Ended`).
+        events: event name -> realisation -> its :class:`Snapshot`; realisations in which it did not happen are missing.
+        path: one row a realisation and observed state: ``realisation``, ``t``, and the observer's columns.
+        saved: realisation -> what ``save`` gave for its states, in order.
+        seconds: wall time.
+    """
+
+    model: Model
+    initial: Model
+    t: Tensor
+    F: Tensor
+    ended: list[Ending]
+    events: dict[str, dict[int, Snapshot]]
+    path: pd.DataFrame
+    saved: dict[int, list[Any]]
+    seconds: float
+
+    @property
+    def complete(self) -> bool:
+        """Whether every realisation ended by the caller's rule or fitted."""
+        return all(why.kind in (Ended.UNTIL, Ended.FITTED) for why in self.ended)
+
+    def at(self, name: str) -> tuple[list[int], Tensor, Model | None, Tensor]:
+        """Where event ``name`` happened: realisations, times ``(n,)``, models and ``F (n, p)`` there.
+
+        Raises:
+            InputError: for an event that was not asked for.
+        """
+        validate.one_of(self.events, name=name)
+        rows = sorted(self.events[name])
+        if not rows:
+            return rows, torch.empty(0), None, torch.empty(0)
+        there = [self.events[name][row] for row in rows]
+        times = torch.tensor([moment.t for moment in there], dtype=torch.float64)
+        return rows, times, models.join([m.model for m in there]), torch.stack([m.F for m in there])
+
+
+Observer = Callable[[State], Mapping[str, Tensor]]
+"""What to measure on a state: name -> one number a realisation, ``(e,)``."""
+
+
+@dataclass
+class _Record:
+    """What :func:`run` gathers, realisation by realisation."""
+
+    events: Mapping[str, Rule]
+    until: Rule
+    observer: Observer | None
+    save: Callable[[State], Any] | None
+    spacing: float
+    happened: dict[str, dict[int, Snapshot]] = field(default_factory=dict)
+    latest: dict[int, State] = field(default_factory=dict)
+    observed: list[dict] = field(default_factory=list)
+    saved: dict[int, list[Any]] = field(default_factory=dict)
+    due: dict[int, float] = field(default_factory=dict)
+
+    def keep(self, state: State) -> None:
+        """Notes the latest state, and the events that happened in the step to it."""
+        for e, row in enumerate(state.rows):
+            self.latest[row] = state.part([e]) if len(state.rows) > 1 else state
+        for name, rule in self.events.items():
+            known = self.happened.setdefault(name, {})
+            for e in (rule(state) >= 0).nonzero().flatten().tolist():
+                if state.rows[e] not in known:
+                    known[state.rows[e]] = snapshot(locate(self.latest[state.rows[e]], rule))
+
+    def look(self, state: State) -> None:
+        """Asks the observer about, and saves, the realisations whose time has come."""
+        if self.observer is None and self.save is None:
+            return
+        now = state.t.tolist()
+        due = [e for e, row in enumerate(state.rows) if now[e] >= self.due.get(row, 0.0) or row in state.ended]
+        measured = self.observer(state) if due and self.observer else {}
+        for e in due:
+            row = state.rows[e]
+            self.due[row] = now[e] * self.spacing
+            if measured:
+                values = {name: float(column[e]) for name, column in measured.items()}
+                self.observed.append({"realisation": row, "t": now[e]} | values)
+            if self.save is not None:
+                self.saved.setdefault(row, []).append(self.save(self._exact(row)))
+
+    def _exact(self, row: int) -> State:
+        """The latest state of a realisation; where the caller's rule is met, the point at which it was."""
+        latest = self.latest[row]
+        return locate(latest, self.until) if float(self.until(latest)) >= 0 else latest
+
+
+def run(
+    states: Iterator[State],
+    *,
+    until: Rule = fitted,
+    observe: Observer | None = None,
+    save: Callable[[State], Any] | None = None,
+    spacing: float = 1.0,
+    events: Mapping[str, Rule] | None = None,
+    times: Sequence[float] = (),
+    wall: float | None = None,
+) -> Trajectory:
+    """Follows a training until the caller's rule, and keeps what the caller asks for.
+
+    Args:
+        states: from a solver.
+        until: the stopping rule: ``t_star``, ``fitted`` (zero loss), ``satisfied``, ``after``, or any function of a
+            state; the final state is the first at or past it (an event gives the exact point).
+        observe: measured on the states as they come, see :class:`Trajectory`: numbers.
+        save: what to keep of the states of one realisation: arrays, models, :func:`snapshot`. Where ``until`` ends it,
+            the last is the exact point.
+        spacing: an observed or saved time is at least this multiple of the one before; 1 takes every state.
+        events: further rules, each located inside its step and kept as a snapshot; ``t_star`` is always among them.
+        times: times at which to keep a snapshot, in ``events["t=..."]`` (written with ``:g``).
+        wall: seconds of wall time, after which the partial trajectory is returned and marked.
+
+    Raises:
+        InputError: for a wall limit, a spacing or a time that makes no sense.
+    """
+    validate.at_least(1.0, spacing=spacing)
+    validate.positive(**{f"times[{i}]": time for i, time in enumerate(times)})
+    if wall is not None:
+        validate.positive(wall=wall)
+    begun = clock.monotonic()
+    rules = {"t_star": t_star} | dict(events or {}) | {f"t={time:g}": after(time) for time in times}
+    record = _Record(rules, until, observe, save, spacing)
+    for state in states:
+        record.keep(state)
+        state.finish(until(state) >= 0, Ending(Ended.UNTIL))
+        record.look(state)
+        if wall is not None and clock.monotonic() - begun > wall:
+            break
+    if not record.latest:
+        raise InputError("the flow has no states")
+    ends = [record.latest[row] for row in sorted(record.latest)]
+    return Trajectory(
+        model=models.join([end.model for end in ends]), initial=models.join([end.initial for end in ends]),
+        t=torch.cat([end.t for end in ends]), F=torch.cat([end.F for end in ends]),
+        ended=[end.ended.get(end.rows[0], Ending(Ended.WALL)) for end in ends],
+        events=record.happened, path=pd.DataFrame(record.observed), saved=record.saved,
+        seconds=clock.monotonic() - begun,
+    )  # fmt: skip

@@ -1,0 +1,189 @@
+"""What every solver yields: a state of some realisations of an ensemble, why each ended, and rules about states."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from regimes import validate
+from regimes.models import Model
+from regimes.models.losses import Loss
+from regimes.validate import InputError
+
+
+class Ended(StrEnum):
+    """Why a realisation ended."""
+
+    FITTED = "fitted"
+    JAMMED = "jammed"
+    STATIONARY = "stationary"
+    NO_GRADIENT = "no gradient"
+    UNTIL = "until"
+    WALL = "wall limit"
+    STEPS = "given up"
+    OVERFLOW = "overflow"
+    ROUND_OFF = "round-off"
+
+
+class Ending(str):
+    """One line that says why a realisation ended; ``kind`` says it to a program."""
+
+    kind: Ended
+
+    def __new__(cls, kind: Ended, detail: str = "") -> Self:
+        """``kind`` and, where there is one, what else is to be said."""
+        ending = super().__new__(cls, f"{kind}{detail}")
+        ending.kind = kind
+        return ending
+
+
+@dataclass(frozen=True)
+class State(ABC):
+    """A point of the path of some realisations of an ensemble, those in ``rows``; leading axis ``e = len(rows)``.
+
+    A state stays valid after the solver has moved on.
+
+    Attributes:
+        rows: which realisations of the ensemble these are.
+        ended: shared with the solver: realisation -> why it stopped.
+    """
+
+    rows: tuple[int, ...]
+    ended: dict[int, Ending] = field(default_factory=dict, kw_only=True)
+
+    @property
+    @abstractmethod
+    def t(self) -> Tensor:
+        """Times ``(e,)``, float64, in paper A's unit (:mod:`regimes.training.gradient_flow`); steps of an optimiser."""
+
+    @property
+    @abstractmethod
+    def y(self) -> Tensor:
+        """Labels ``(e, p)``."""
+
+    @property
+    @abstractmethod
+    def margins(self) -> Tensor:
+        """``y F`` at the training points ``(e, p)``."""
+
+    @property
+    @abstractmethod
+    def model(self) -> Model:
+        """The models now."""
+
+    @property
+    @abstractmethod
+    def initial(self) -> Model:
+        """The models at time 0."""
+
+    @property
+    @abstractmethod
+    def objective(self) -> Loss:
+        """The loss function."""
+
+    @property
+    @abstractmethod
+    def slack(self) -> float:
+        """How near to the margin a loss that only approaches it counts as fitted."""
+
+    @abstractmethod
+    def part(self, which: list[int]) -> Self:
+        """The state of some of its realisations, by position."""
+
+    def inside(self, share: Tensor) -> Self:
+        """The state at ``share (e,)`` of the last step, 0 its start and 1 its end.
+
+        A solver without a path between its states gives the end.
+        """
+        return self
+
+    @property
+    def F(self) -> Tensor:
+        """The predictor at the training points ``(e, p)``."""
+        return self.y * self.margins
+
+    @property
+    def satisfied(self) -> Tensor:
+        """The fraction of training points with ``y F >= 1``, ``(e,)``, float64."""
+        return (self.margins >= 1).double().mean(-1)
+
+    @property
+    def loss(self) -> Tensor:
+        """The mean loss over the training points ``(e,)``, float64 (no division by alpha)."""
+        return self.objective.value(self.margins.double()).mean(-1)
+
+    def finish(self, which: Tensor, why: Ending) -> None:
+        """Takes the realisations marked in ``which (e,)`` out of the flow, with the reason."""
+        for e in which.nonzero().flatten().tolist():
+            self.ended.setdefault(self.rows[e], why)
+
+
+Rule = Callable[[State], Tensor]
+"""How far past an event a state is: ``(e,)``, zero or more where it has happened, continuous in time near it."""
+
+
+def satisfied(fraction: float) -> Rule:
+    """The event that a ``fraction`` of the training points has ``y F >= 1``.
+
+    Raises:
+        InputError: for a fraction outside ``(0, 1]``.
+    """
+    if not validate.is_number(fraction) or not 0 < fraction <= 1:
+        raise InputError(f"fraction must lie in (0, 1], got {fraction!r}")
+
+    def level(state: State) -> Tensor:
+        p = state.margins.shape[-1]
+        return state.margins.kthvalue(p + 1 - math.ceil(fraction * p - 1e-9), -1).values - 1
+
+    return level
+
+
+t_star = satisfied(0.1)
+"""The characteristic time of paper A: 10 % of the training points have ``y F >= 1``. Source: paper A, Sec. 2.5."""
+
+
+def fitted(state: State) -> Tensor:
+    """The end of training: every margin at least 1, so zero hinge loss; within the slack of it where a loss only
+    approaches that (see :class:`regimes.models.losses.Loss`).
+    """
+    return torch.where(state.objective.fitted(state.margins, state.slack).all(-1), 0.0, -1.0)
+
+
+def after(time: float) -> Rule:
+    """The event that the time has come, in the unit of the solver.
+
+    Raises:
+        InputError: for a time that is not positive.
+    """
+    validate.positive(time=time)
+    return lambda state: state.t / time - 1
+
+
+def locate(state: State, rule: Rule, *, precision: float = 1e-6, rounds: int = 40) -> State:
+    """The state inside the last step at which ``rule`` is first met, to ``precision`` of the step's length.
+
+    Every realisation of ``state`` must meet the rule at its end and not at its start (else its end is taken).
+    The Illinois variant of the secant rule: each round is one forward pass.
+    """
+    low, high = torch.zeros_like(state.t), torch.ones_like(state.t)
+    below, above = rule(state.inside(low)).double(), rule(state).double()
+    low = torch.where(below < 0, low, high)
+    side = torch.zeros_like(low)
+    for _ in range(rounds):
+        if bool((high - low <= precision).all() | (above <= 0).all()):
+            break
+        middle = ((low * above - high * below) / (above - below).clamp(min=1e-300)).clamp(low, high)
+        middle = torch.where((middle - low < precision / 2) | (high - middle < precision / 2), (low + high) / 2, middle)
+        level = rule(state.inside(middle)).double()
+        past = level >= 0
+        # halving the weight of an end that stays twice keeps the secant from creeping
+        below = torch.where(past, torch.where(side > 0, below / 2, below), level)
+        above = torch.where(past, level, torch.where(side < 0, above / 2, above))
+        low, high = torch.where(past, low, middle), torch.where(past, middle, high)
+        side = torch.where(past, 1.0, -1.0)
+    return state.inside(high)
