@@ -46,6 +46,14 @@ class Loss:
             return m >= 1
         return (m - 1).abs() <= slack if self.two_sided else m >= 1 - slack
 
+    def cost(self, F: Tensor, y: Tensor) -> Tensor:
+        """The loss of predictions ``F`` for labels ``y``; the square loss takes any targets."""
+        return (F - y).square() / 2 if self.two_sided else self.value(y * F)
+
+    def force(self, F: Tensor, y: Tensor) -> Tensor:
+        """Minus the derivative of :meth:`cost` by ``F``."""
+        return y - F if self.two_sided else -y * self.slope(y * F)
+
 
 def soft_hinge(softness: float = SOFTNESS) -> Loss:
     r"""The smooth hinge :math:`\frac1b \log(1 + e^{b(1-m)})` with softness ``b``; the hinge as ``b`` grows."""

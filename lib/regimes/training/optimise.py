@@ -1,84 +1,315 @@
-"""Plain full-batch descent with fixed steps: gradient descent and Adam, for any ensemble of networks.
+r"""Full-batch optimisers of any model: gradient descent, Adam, and descent with momentum in continuous time.
 
-The loss of one realisation is ``(1/2n) Σ_i |f(x_i) - y_i|²``; realisations do not interact. One step of gradient
-descent is ``w ← w - rate ∂loss/∂w``: in the unit of the gradient flow ``dw/dt = -∂loss/∂w``, ``rate`` units of time.
+The loss of a realisation is that of the flows, :math:`L = \frac1{\alpha p}\sum_\mu \ell(F(x_\mu), y_\mu)` with
+:math:`F = \alpha (f - f_0)`, or :math:`\alpha f` where not *centred*; for the square loss with :math:`\alpha = 1` it is
+:math:`\frac1{2p}\sum_\mu |f(x_\mu) - y_\mu|^2`, for any targets and several outputs. Realisations do not interact.
 
-Source: paper C, Sec. 5 (which names neither optimiser nor rate).
+- ``gd``: :math:`W \leftarrow W - \eta\,(\partial_W L + \lambda W)`: ``rate`` :math:`\eta` units of the flow's time.
+- ``adam``: with the constants 0.9, 0.999 and 1e-8 of Kingma and Ba; weight decay :math:`\lambda` is decoupled.
+- ``momentum``: :math:`v \leftarrow x v - (1 - x)\,\partial_W L`, :math:`W \leftarrow W + v\,\delta t` with
+  :math:`x = e^{-\delta t/\tau}`: :math:`\tau` is a time, and :math:`\tau = 0` the explicit Euler rule of the flow.
+  Each realisation has its own :math:`\delta t`: a step is taken if the gradient turns by less than ``max_turn``,
+  :math:`|g - g'|^2 < \text{max\_turn}\,|g||g'|`, and no :math:`F` moves by more than ``max_move``; else it is a tenth.
+
+Source: paper C, Sec. 5 (gd and Adam); the public code of papers A and B (momentum).
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from regimes import validate
+from regimes.models import Model, losses
+from regimes.models.losses import Loss
+from regimes.training import state
+from regimes.training.state import Ended, Ending
 from regimes.validate import InputError
 
-OPTIMISERS = ("gd", "adam")
-
-
-class Network(Protocol):
-    """What can be trained: maps ``(n, d)`` to ``(s, n, k)``, and lists its parameters."""
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """The output ``(s, n, k)``."""
-
-    def parameters(self) -> list[Tensor]:
-        """The tensors to train."""
+METHODS = ("gd", "adam", "momentum")
+FIRST, SECOND, TINY = 0.9, 0.999, 1e-8  # Adam's constants
 
 
 @dataclass(frozen=True)
-class State:
-    """The network after ``step`` steps: ``output (s, n, k)`` and ``loss (s,)`` on the training points."""
+class State(state.State):
+    """Models after some steps, see :class:`regimes.training.state.State`.
 
-    step: int
-    loss: Tensor
-    output: Tensor
+    Attributes:
+        time: steps taken ``(e,)``; with momentum the time, in the flow's unit.
+        labels: ``y (e, p)``, or targets ``(e, p, k)``.
+        predictor: ``F``, shaped as the targets.
+        now: the models.
+        start: those at the start.
+    """
+
+    time: Tensor
+    labels: Tensor
+    predictor: Tensor
+    now: Model
+    start: Model
+
+    @property
+    def t(self) -> Tensor:
+        """Steps taken, or the time."""
+        return self.time
+
+    @property
+    def y(self) -> Tensor:
+        """Labels or targets."""
+        return self.labels
+
+    @property
+    def F(self) -> Tensor:
+        """The predictor at the training points."""
+        return self.predictor
+
+    @property
+    def margins(self) -> Tensor:
+        """``y F``."""
+        return self.labels * self.predictor
+
+    @property
+    def model(self) -> Model:
+        """The models now."""
+        return self.now
+
+    @property
+    def initial(self) -> Model:
+        """The models at the start."""
+        return self.start
+
+    @property
+    def loss(self) -> Tensor:
+        """The mean loss over the points, summed over outputs, ``(e,)``, float64 (no division by alpha)."""
+        cost = self.objective.cost(self.predictor.double(), self.labels.double())
+        return cost.flatten(2).sum(-1).mean(-1) if cost.ndim > 2 else cost.mean(-1)
+
+    def part(self, which: list[int]) -> "State":
+        """The state of some of its realisations, by position."""
+        rows = torch.tensor(which, device=self.time.device)
+        tensors = {name: getattr(self, name)[rows] for name in ("time", "labels", "predictor", "now", "start")}
+        return replace(self, rows=tuple(self.rows[e] for e in which), **tensors)
 
 
-def descend(network: Network, x: Tensor, y: Tensor, *, rate: float | Tensor, optimiser: str = "gd") -> Iterator[State]:
-    """Trains in place and yields the state at step 0, 1, 2, …; the caller stops by no longer asking.
+def optimise(
+    model: Model,
+    x: Tensor,
+    y: Tensor,
+    *,
+    method: str = "gd",
+    rate: float | Tensor | None = None,
+    tau: float = 0.0,
+    decay: float = 0.0,
+    loss: str | Loss = "square",
+    alpha: float = 1.0,
+    centred: bool = False,
+    slack: float = 0.0,
+    max_turn: float = 1e-2,
+    max_move: float = 0.1,
+) -> Iterator[State]:
+    """Trains and yields the state at the start and after every step; the caller stops by no longer asking.
+
+    The models handed in are left as they are.
 
     Args:
-        network: trained in place.
-        x: inputs ``(n, d)``.
-        y: targets ``(n, k)`` or ``(s, n, k)``.
-        rate: of each step; for ``gd`` also ``(s,)``, one for each realisation.
-        optimiser: ``gd``, or ``adam`` (Kingma and Ba, with their constants 0.9, 0.999 and 1e-8).
+        model: ``E`` realisations.
+        x: points ``(p, ...)`` shared by all, or ``(E, p, ...)``.
+        y: labels or targets ``(p,)`` or ``(E, p)``; ``(E, p, k)`` for a model with several ``outputs``.
+        method: ``gd``, ``adam`` or ``momentum``.
+        rate: of each step of gd and Adam; for gd also ``(E,)``.
+        tau: memory of the momentum, in the flow's unit of time.
+        decay: weight decay ``λ``, of gd and Adam.
+        loss: a name in ``losses.LOSSES`` or a loss; targets other than ±1 need ``square``.
+        alpha: scale of the predictor.
+        centred: whether the predictor is that of the flows, which starts at zero.
+        slack: how near to the margin a loss that only approaches it counts as fitted, which ends a realisation; the
+            square loss never ends by itself.
+        max_turn: of the momentum rule; the original runs have 1e-4 to 1e-2.
+        max_move: of the momentum rule; the original runs have 0.1.
 
     Raises:
-        InputError: for an unknown optimiser, a rate that is not positive, one rate a realisation with Adam, whose step
-            does not depend on the scale of the loss, inputs or targets that are no numbers; and before the first step
-            for targets that are not of the output's shape.
+        InputError: for an unknown method or loss, a rate that is missing, not positive or not asked for, one rate a
+            realisation with Adam, whose step does not depend on the scale of the loss, points or targets that are no
+            numbers, or targets of another shape than the output.
     """
-    validate.one_of(OPTIMISERS, optimiser=optimiser)
-    validate.arrays(x=("... n d", x))
-    validate.arrays(y=(f"... {x.shape[-2]} k", y))
+    loss = losses.pick(loss)
+    validate.one_of(METHODS, method=method)
+    validate.positive(alpha=alpha)
+    validate.at_least(0, tau=tau, decay=decay, slack=slack)
+    _needs_rate(method, rate, decay, tau)
+    if method == "momentum":
+        validate.positive(max_turn=max_turn, max_move=max_move)
+    validate.arrays(x=("... n", x), y=("...", y))
+    if not loss.two_sided and not bool((y.abs() == 1).all()):
+        raise InputError(f"targets other than ±1 need the square loss, got {loss.name}")
+    with torch.no_grad():
+        begun = _outputs(model, x, y.ndim > 2)
+    if y.shape not in (begun.shape, begun.shape[1:]):
+        raise InputError(
+            f"y must have the shape {tuple(begun.shape)} of the output or that of one, got {tuple(y.shape)}"
+        )
+    base = begun if centred else torch.zeros_like(begun)
+    problem = _Problem(x, y.to(begun).expand_as(begun), base, float(alpha), loss)
+    time = torch.zeros(len(begun), dtype=torch.float64, device=begun.device)
+    rows = tuple(range(len(begun)))
+    first = State(rows, loss, float(slack), time, problem.y, alpha * (begun - base), model, model)
+    if method == "momentum":
+        return _relax(first, problem, tau, max_turn, max_move)
+    return _descend(first, problem, rate, decay, adam=method == "adam")
+
+
+def _needs_rate(method: str, rate: float | Tensor | None, decay: float, tau: float) -> None:
+    """A rate, decay or memory exactly where the method has one."""
+    if method == "momentum":
+        if rate is not None or decay:
+            raise InputError(f"momentum takes its steps by itself and has no decay, got rate {rate!r}, decay {decay!r}")
+        return
+    if tau:
+        raise InputError(f"tau is that of momentum, got {tau!r} for {method}")
     if isinstance(rate, Tensor):
-        if optimiser != "gd" or not bool((rate > 0).all()):
+        if method != "gd" or rate.ndim != 1 or not bool((rate > 0).all()):
             raise InputError(f"one rate a realisation is for gd alone, and must be positive; got {rate.tolist()}")
     else:
         validate.positive(rate=rate)
-    return _steps(network, x, y, rate, optimiser)
 
 
-def _steps(network: Network, x: Tensor, y: Tensor, rate: float | Tensor, optimiser: str) -> Iterator[State]:
-    parameters = [weight.requires_grad_(True) for weight in network.parameters()]
-    if optimiser == "adam":
-        # fused: one pass over the weights, no temporaries of their size
-        method, weight = torch.optim.Adam(parameters, lr=rate, fused=True), 1.0
-    else:
-        method, weight = torch.optim.SGD(parameters, lr=1.0, foreach=False), rate
+def _outputs(model: Model, x: Tensor, several: bool) -> Tensor:
+    return model.outputs(x) if several else model(x)
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """What is to be learnt: points, targets, outputs to subtract, scale and loss."""
+
+    x: Tensor
+    y: Tensor
+    base: Tensor
+    alpha: float
+    loss: Loss
+
+    def part(self, rows: Tensor) -> "_Problem":
+        x = self.x[rows] if self.x.ndim > 2 and self.x.shape[:2] == self.y.shape[:2] else self.x
+        return replace(self, x=x, y=self.y[rows], base=self.base[rows])
+
+    def gradient(self, model: Model) -> tuple[Tensor, list[Tensor]]:
+        """The predictor and ``-∂L/∂W``, one tensor a parameter."""
+        leaves = [weight.detach().requires_grad_(True) for weight in model.parameters()]
+        F = self.alpha * (_outputs(model.with_parameters(leaves), self.x, self.y.ndim > 2) - self.base)
+        force = self.loss.force(F.detach(), self.y) / (self.alpha * self.y.shape[1])
+        return F.detach(), list(torch.autograd.grad((F * force).sum(), leaves))
+
+
+def _end(now: State) -> None:
+    """Marks the realisations that are fitted or lost."""
+    if not now.objective.two_sided:
+        done = now.objective.fitted(now.margins, now.slack).flatten(1).all(-1)
+        now.finish(done, Ending(Ended.FITTED))
+    broken = ~torch.isfinite(now.predictor).flatten(1).all(-1)
+    now.finish(broken, Ending(Ended.OVERFLOW, ": the outputs left the range of the precision, take a smaller rate"))
+
+
+def _going(now: State) -> list[int]:
+    return [e for e, row in enumerate(now.rows) if row not in now.ended]
+
+
+def _descend(now: State, problem: _Problem, rate: float | Tensor, decay: float, *, adam: bool) -> Iterator[State]:
+    weights = now.model.parameters()
+    moments = [[torch.zeros_like(weight) for weight in weights] for _ in range(2 if adam else 0)]
     step = 0
     while True:
-        output = network(x)
-        if y.shape not in (output.shape, output.shape[1:]):
-            raise InputError(f"y must have the shape {tuple(output.shape[1:])} of the output, got {tuple(y.shape)}")
-        loss = 0.5 * ((output - y) ** 2).sum(-1).mean(-1)
-        yield State(step, loss.detach(), output.detach())
-        method.zero_grad(set_to_none=False)
-        (weight * loss).sum().backward()
-        method.step()
+        F, down = problem.gradient(now.model)
+        now = replace(now, predictor=F)
+        _end(now)
+        yield now
+        kept = _going(now)
+        if not kept:
+            return
+        if len(kept) < len(now.rows):
+            rows = torch.tensor(kept, device=now.time.device)
+            now, problem = now.part(kept), problem.part(rows)
+            down, moments = [g[rows] for g in down], [[m[rows] for m in part] for part in moments]
+            rate = rate[rows] if isinstance(rate, Tensor) else rate
         step += 1
+        weights = now.model.parameters()
+        moved = _adam(down, moments, step) if adam else down
+        new = [_stepped(weight, move, rate, decay) for weight, move in zip(weights, moved, strict=True)]
+        now = replace(now, time=now.time + 1, now=now.model.with_parameters(new))
+
+
+def _stepped(weight: Tensor, move: Tensor, rate: float | Tensor, decay: float) -> Tensor:
+    """``W + rate (move - λ W)``, a new tensor."""
+    if decay:
+        move = move - decay * weight
+    if isinstance(rate, Tensor):
+        return weight + rate.to(weight).view(-1, *[1] * (weight.ndim - 1)) * move
+    return torch.add(weight, move, alpha=rate)
+
+
+def _adam(down: list[Tensor], moments: list[list[Tensor]], step: int) -> list[Tensor]:
+    """Adam's direction; updates the moments in place."""
+    correction = math.sqrt(1 - SECOND**step)
+    found = []
+    for g, first, second in zip(down, *moments, strict=True):
+        first.lerp_(g, 1 - FIRST)
+        second.mul_(SECOND).addcmul_(g, g, value=1 - SECOND)
+        spread = second.sqrt().div_(correction).add_(TINY)
+        found.append(torch.div(first, spread, out=spread).div_(1 - FIRST**step))
+    return found
+
+
+def _relax(now: State, problem: _Problem, tau: float, max_turn: float, max_move: float) -> Iterator[State]:
+    """Descent with momentum, each realisation with its own step."""
+    F, down = problem.gradient(now.model)
+    velocity = [torch.zeros_like(g) for g in down]
+    dt = torch.ones_like(now.time)
+    _end(now)
+    yield now
+    while kept := _going(now):
+        if len(kept) < len(now.rows):
+            rows = torch.tensor(kept, device=now.time.device)
+            now, problem, dt, F = now.part(kept), problem.part(rows), dt[rows], F[rows]
+            down, velocity = [g[rows] for g in down], [v[rows] for v in velocity]
+        trial_v = [_blend(v, g, dt, tau) for v, g in zip(velocity, down, strict=True)]
+        new = [weight + _wide(dt, v) * v for weight, v in zip(now.model.parameters(), trial_v, strict=True)]
+        trial = now.model.with_parameters(new)
+        there, turned = problem.gradient(trial)
+        turn, move = _turn(down, turned), (there - F).flatten(1).abs().amax(-1).double()
+        taken = (turn < max_turn) & (move < max_move)
+        gentle = (turn < max_turn / 2) & (move < max_move / 2)
+        chosen = now.model.with_parameters(_choose(taken, new, now.model.parameters()))
+        F, *down = _choose(taken, [there, *turned], [F, *down])
+        velocity = _choose(taken, trial_v, velocity)
+        now = replace(now, time=now.time + torch.where(taken, dt, 0.0), predictor=F, now=chosen)
+        dt = torch.where(taken, torch.where(gentle, 1.1 * dt, dt), dt / 10)
+        now.finish(dt < 1e-12 * now.time.clamp(min=1e-30), Ending(Ended.STEPS, ": the step has shrunk to nothing"))
+        _end(now)
+        if bool(taken.any()):
+            yield now
+
+
+def _wide(per: Tensor, like: Tensor) -> Tensor:
+    return per.to(like).view(-1, *[1] * (like.ndim - 1))
+
+
+def _blend(v: Tensor, g: Tensor, dt: Tensor, tau: float) -> Tensor:
+    """``x v + (1 - x) g`` with ``x = exp(-dt/tau)``."""
+    return g if tau == 0 else torch.lerp(g, v, _wide(torch.exp(-dt / tau), v))
+
+
+def _choose(taken: Tensor, new: Sequence[Tensor], old: Sequence[Tensor]) -> list[Tensor]:
+    if bool(taken.all()):
+        return list(new)
+    return [torch.where(_wide(taken, a).bool(), a, b) for a, b in zip(new, old, strict=True)]
+
+
+def _turn(old: list[Tensor], new: list[Tensor]) -> Tensor:
+    """``|g - g'|²/(|g||g'|)`` over all parameters ``(e,)``, 0 where a gradient is."""
+
+    def square(tensors: list[Tensor]) -> Tensor:
+        return sum(tensor.flatten(1).double().square().sum(-1) for tensor in tensors)
+
+    product = (square(old) * square(new)).sqrt()
+    change = square([a - b for a, b in zip(old, new, strict=True)])
+    return torch.where(product > 0, change / product.clamp(min=1e-300), 0.0)

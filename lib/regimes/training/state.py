@@ -50,10 +50,14 @@ class State(ABC):
 
     Attributes:
         rows: which realisations of the ensemble these are.
+        objective: the loss function.
+        slack: how near to the margin a loss that only approaches it counts as fitted.
         ended: shared with the solver: realisation -> why it stopped.
     """
 
     rows: tuple[int, ...]
+    objective: Loss
+    slack: float
     ended: dict[int, Ending] = field(default_factory=dict, kw_only=True)
 
     @property
@@ -80,16 +84,6 @@ class State(ABC):
     @abstractmethod
     def initial(self) -> Model:
         """The models at time 0."""
-
-    @property
-    @abstractmethod
-    def objective(self) -> Loss:
-        """The loss function."""
-
-    @property
-    @abstractmethod
-    def slack(self) -> float:
-        """How near to the margin a loss that only approaches it counts as fitted."""
 
     @abstractmethod
     def part(self, which: list[int]) -> Self:

@@ -157,7 +157,8 @@ def _one_turn(
 ) -> Iterator[State]:
     """The states of the realisations ``rows`` until each has ended."""
     here = slice(rows[0], rows[-1] + 1)
-    state = State(tuple(rows), step.start(network[here], x[here], y[here], **options), network[here], ended=ended)
+    batch = step.start(network[here], x[here], y[here], **options)
+    state = State(tuple(rows), batch.loss, batch.tolerance, batch, network[here], ended=ended)
     marks: dict[int, tuple[float, Tensor]] = {}
     yield state
     for _ in range(STEPS):

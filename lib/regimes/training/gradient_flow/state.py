@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from regimes.models.losses import Loss
 from regimes.models.one_hidden import Network
 from regimes.training import state
 from regimes.training.gradient_flow.step import Batch, rotate
@@ -47,16 +46,6 @@ class State(state.State):
     def initial(self) -> Network:
         """The networks at time 0."""
         return self.start
-
-    @property
-    def objective(self) -> Loss:
-        """The loss function."""
-        return self.batch.loss
-
-    @property
-    def slack(self) -> float:
-        """The tolerance of the flow."""
-        return self.batch.tolerance
 
     @property
     def multipliers(self) -> Tensor:
