@@ -1,0 +1,218 @@
+r"""Jamming of neural networks: which of them fit their data, the landscape where they just do, and its fluctuations.
+
+With the gaps :math:`\Delta_\mu = 1 - y_\mu F(x_\mu)` of the predictor :math:`F = \alpha (f - f_0)`, the quadratic hinge
+is :math:`U = \frac12\sum_{\Delta_\mu > 0}\Delta_\mu^2` (a sum, as in paper B, not a mean). A network is *jammed* if it
+ends with :math:`N_\Delta > 0` points whose gap is positive. Its Hessian is
+
+.. math:: H = H_0 + H_p, \quad H_0 = \sum_{\Delta_\mu > 0} \nabla\Delta_\mu \nabla\Delta_\mu^\top, \quad
+          H_p = \sum_{\Delta_\mu > 0} \Delta_\mu \nabla^2\Delta_\mu .
+
+:math:`H_0` has rank :math:`N_\Delta` at most and :math:`H_p` vanishes with the gaps, so that a stable end has at least
+as many unsatisfied points as :math:`H_p` has negative eigenvalues: :math:`N_- \le N_\Delta`.
+
+Source: paper B, Sec. 2 and 3.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.spatial import cKDTree
+from torch import Tensor
+from torch.func import grad, jvp, vmap
+
+from regimes import validate
+from regimes.models import Model
+from regimes.validate import InputError
+
+MET = 1e-4  # gap up to which a point counts as satisfied: the quadratic hinge only approaches the margin
+ZERO = 1e-9  # eigenvalues below this part of the largest are zero
+COLUMNS = 128  # of the Hessian at once
+
+
+def unsatisfied(margins: Tensor, *, met: float = MET) -> Tensor:
+    """``N_Δ (...)``, how many of the margins ``(..., p)`` stay below 1 by more than ``met``.
+
+    Raises:
+        InputError: for margins that are no numbers, or a slack outside ``[0, 1)``.
+    """
+    validate.arrays(margins=("... p", margins))
+    validate.between(0, 0.999, met=met)
+    return (margins < 1 - met).sum(-1)
+
+
+@dataclass(frozen=True)
+class Hessian:
+    """The Hessian of ``U`` in its two parts, each ``(E, P, P)``, parameters in the order of ``model.parameters()``."""
+
+    H0: Tensor
+    Hp: Tensor
+
+
+def hessian(model: Model, x: Tensor, y: Tensor, *, alpha: float, start: Tensor) -> Hessian:
+    r"""``H_0`` and ``H_p`` of the quadratic hinge at the models' present weights.
+
+    Args:
+        model: ``E`` realisations.
+        x: points ``(p, d)``, the same for all.
+        y: labels ``(p,)``.
+        alpha: scale of the predictor.
+        start: outputs ``f_0 (E, p)`` of the networks at time 0.
+
+    Raises:
+        InputError: for shapes that do not fit, or more parameters than the memory holds.
+
+    Source: paper B, Eq. 13.
+    """
+    validate.positive(alpha=alpha)
+    validate.arrays(x=("p d", x), y=("p", y), start=("E p", start))
+    parameters = model.parameters()
+    count = sum(weight[0].numel() for weight in parameters)
+    validate.memory(32 * len(start) * count**2, f"Hessians of {len(start)} networks with {count} parameters")
+    gaps = (1 - alpha * y * (model(x) - start)).clamp(min=0)
+    rows = model.tangents(x).rows() * (alpha * (gaps > 0).to(gaps))[..., None]
+    curved = [_curvature(model[e : e + 1], x, -alpha * gaps[e] * y) for e in range(len(gaps))]
+    return Hessian(rows.mT @ rows, torch.stack(curved))
+
+
+def _curvature(model: Model, x: Tensor, weight: Tensor) -> Tensor:
+    """``Σ_μ w_μ ∇²f(x_μ)`` of one realisation ``(P, P)``, by Hessian-vector products."""
+    shapes = [parameter.shape for parameter in model.parameters()]
+    flat = torch.cat([parameter.flatten() for parameter in model.parameters()])
+
+    def total(w: Tensor) -> Tensor:
+        parts = w.split([shape.numel() for shape in shapes])
+        return (model.with_parameters([p.view(s) for p, s in zip(parts, shapes)])(x)[0] * weight).sum()
+
+    slope = grad(total)
+    unit = torch.eye(len(flat), dtype=flat.dtype, device=flat.device)
+    columns = [vmap(lambda v: jvp(slope, (flat,), (v,))[1])(part) for part in unit.split(COLUMNS)]
+    found = torch.cat(columns)
+    return (found + found.T) / 2
+
+
+def negative(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """How many eigenvalues of symmetric matrices ``(..., P, P)`` are negative, and how many are not zero ``(...)``.
+
+    Raises:
+        InputError: for matrices that are not square or no numbers.
+    """
+    validate.arrays(matrix=("... P P", matrix))
+    values = torch.linalg.eigvalsh(matrix)
+    least = ZERO * values.abs().amax(-1, keepdim=True)
+    return (values < -least).sum(-1), (values.abs() > least).sum(-1)
+
+
+def kernel_change(before: Tensor, after: Tensor) -> Tensor:
+    """``‖Θ - Θ_0‖/‖Θ_0‖`` of Gram matrices ``(..., n, n)``, Frobenius.
+
+    Raises:
+        InputError: for shapes that differ, or a kernel that was zero.
+
+    Source: paper B, Sec. 4.
+    """
+    validate.arrays(before=("... n m", before))
+    validate.arrays(after=(" ".join(map(str, before.shape)), after))
+    size = torch.linalg.matrix_norm(before)
+    if not bool((size > 0).all()):
+        raise InputError("before must not be zero: its change has no relative size")
+    return torch.linalg.matrix_norm(after - before) / size
+
+
+def fluctuation(F: Tensor) -> Tensor:
+    """``‖F - ⟨F⟩‖ (...)``: root mean square over the points of the deviation over ``E`` members, ``F (..., E, n)``.
+
+    The mean over members is that of an infinite ensemble: the variance is divided by ``E - 1``.
+
+    Raises:
+        InputError: for a single member, which has no fluctuation.
+
+    Source: paper B, Sec. 3 and Fig. 8D.
+    """
+    validate.arrays(F=("... E n", F))
+    if F.shape[-2] < 2:
+        raise InputError("a fluctuation needs an ensemble of at least 2 networks, got 1")
+    return F.var(-2).mean(-1).sqrt()
+
+
+def transition(sizes: np.ndarray, satisfied: np.ndarray) -> float:
+    r"""The size ``N*`` at which half of the networks fit, from the shares that do: Spearman and Kärber's estimator.
+
+    :math:`\log N^* = \sum_i (s_{i+1} - s_i)\,\tfrac12(\log N_i + \log N_{i+1})` with the shares made monotone (by
+    pooling neighbours that are not): the mean of the threshold whose distribution function the shares sample.
+
+    Args:
+        sizes: increasing ``(k,)``, widths or numbers of parameters.
+        satisfied: share of the networks that fit at each ``(k,)``.
+
+    Raises:
+        InputError: for sizes that do not increase, shares outside 0 to 1, or sizes that hold no transition, with the
+            side on which some are to be added.
+    """
+    sizes, satisfied = np.asarray(sizes, dtype=float), np.asarray(satisfied, dtype=float)
+    validate.arrays(sizes=("k", sizes), satisfied=("k", satisfied))
+    if (np.diff(sizes) <= 0).any() or sizes[0] <= 0:
+        raise InputError(f"sizes must be positive and increase, got {sizes.tolist()}")
+    if (satisfied < 0).any() or (satisfied > 1).any():
+        raise InputError(f"satisfied must hold shares from 0 to 1, got {satisfied.tolist()}")
+    share = _monotone(satisfied)
+    if share[0] > 0 or share[-1] < 1:
+        side = f"below {sizes[0]:g}" if share[0] > 0 else f"above {sizes[-1]:g}"
+        raise InputError(
+            f"sizes must hold the whole transition: add some {side}, where {share[0 if share[0] > 0 else -1]:.0%} fit"
+        )
+    middle = (np.log(sizes[1:]) + np.log(sizes[:-1])) / 2
+    return math.exp(float(np.diff(share) @ middle))
+
+
+def _monotone(share: np.ndarray) -> np.ndarray:
+    """The nearest shares that do not fall, in least squares: neighbours that do are averaged."""
+    blocks: list[list[float]] = []
+    for value in share:
+        blocks.append([value, 1])
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            (a, n), (b, m) = blocks[-2:]
+            blocks[-2:] = [[(a * n + b * m) / (n + m), n + m]]
+    return np.concatenate([np.full(int(n), value) for value, n in blocks])
+
+
+def crossing(scales: np.ndarray, values: np.ndarray, level: float) -> float:
+    """The scale at which values that fall with it cross ``level``, by interpolation of both logarithms; NaN if none do.
+
+    Args:
+        scales: increasing ``(k,)``.
+        values: positive ``(k,)``.
+        level: positive.
+
+    Raises:
+        InputError: for scales that do not increase, values or a level that are not positive.
+    """
+    scales, values = np.asarray(scales, dtype=float), np.asarray(values, dtype=float)
+    validate.positive(level=level)
+    validate.arrays(scales=("k", scales), values=("k", values))
+    if (np.diff(scales) <= 0).any() or scales[0] <= 0 or (values <= 0).any():
+        raise InputError("scales must be positive and increase, and values be positive, to cross a level")
+    above = np.log(values / level)
+    last = np.flatnonzero((above[:-1] >= 0) & (above[1:] < 0))
+    if not len(last):
+        return math.nan
+    i = last[-1]
+    share = above[i] / (above[i] - above[i + 1])
+    return float(np.exp(np.log(scales[i]) + share * np.log(scales[i + 1] / scales[i])))
+
+
+def nearest_distance(x: np.ndarray, count: int) -> float:
+    """Mean distance to the nearest neighbour among the first ``count`` of the points ``(n, d)``.
+
+    It falls as ``count^(-1/d_M)`` for points on a manifold of dimension ``d_M``.
+
+    Raises:
+        InputError: for fewer than two points, or more than there are.
+
+    Source: paper B, Sec. 5 and its reference on the dimension of image data.
+    """
+    validate.arrays(x=("n d", x))
+    validate.whole(2, len(x), count=count)
+    distances, _ = cKDTree(x[:count]).query(x[:count], k=2)
+    return float(distances[:, 1].mean())

@@ -1,0 +1,186 @@
+"""Jamming's observables against autograd, closed forms and known thresholds."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from regimes.kernels import ntk
+from regimes.models.activations import activation
+from regimes.models.fully_connected import fully_connected
+from regimes.themes import jamming
+from regimes.validate import InputError
+
+
+def net(*widths, seeds=(0, 1), sigma="tanh", **kwargs):
+    kwargs = {"parametrisation": "mean-field", "gain": 1.0} | kwargs
+    return fully_connected(list(widths), seeds=list(seeds), sigma=sigma, **kwargs)
+
+
+def problem(p=9, d=3):
+    rng = np.random.default_rng(0)
+    x = torch.from_numpy(rng.standard_normal((p, d)))
+    return x, torch.from_numpy(np.sign(rng.standard_normal(p)))
+
+
+def moved(model, size=0.5):
+    torch.manual_seed(3)
+    return model.with_parameters([w + size * torch.randn_like(w) for w in model.parameters()])
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("sigma", ["tanh", "relu", "quadratic"])
+def test_both_parts_add_up_to_the_hessian_of_autograd(sigma, bias):
+    x, y = problem()
+    start = net(3, 4, 3, 1, sigma=activation(sigma, normalised=True), bias=bias)
+    model, alpha = moved(start), 1.7
+    begun = start(x)
+    found = jamming.hessian(model, x, y, alpha=alpha, start=begun)
+    for e in range(2):
+        shapes = [w[e : e + 1].shape for w in model.parameters()]
+
+        def energy(flat, e=e, shapes=shapes):
+            parts = flat.split([s.numel() for s in shapes])
+            one = model[e : e + 1].with_parameters([p.view(s) for p, s in zip(parts, shapes)])
+            gaps = 1 - alpha * y * (one(x)[0] - begun[e])
+            return gaps.clamp(min=0).square().sum() / 2
+
+        flat = torch.cat([w[e].flatten() for w in model.parameters()])
+        direct = torch.autograd.functional.hessian(energy, flat)
+        torch.testing.assert_close(found.H0[e] + found.Hp[e], direct, atol=1e-9, rtol=1e-9)
+        rank = torch.linalg.matrix_rank(found.H0[e])
+        assert rank <= jamming.unsatisfied(alpha * y * (model(x) - begun), met=0.0)[e]
+        assert (torch.linalg.eigvalsh(found.H0[e]) > -1e-9).all()
+
+
+def test_a_linear_model_has_no_curvature():
+    x, y = problem()
+    model = net(3, 1)
+    found = jamming.hessian(model, x, y, alpha=1.0, start=torch.zeros(2, 9, dtype=torch.float64))
+    assert not found.Hp.any()
+
+
+def test_at_the_start_half_of_the_curvatures_are_negative_for_relu_and_random_labels():
+    """The sign of every ``y`` is even odds, so the spectrum of ``H_p`` is symmetric on average."""
+    rng = np.random.default_rng(1)
+    x, y = torch.from_numpy(rng.standard_normal((200, 10))), torch.from_numpy(np.sign(rng.standard_normal(200)))
+    model = net(10, 8, 8, 1, seeds=range(6), sigma=activation("relu", normalised=True))
+    found = jamming.hessian(model, x, y, alpha=1.0, start=model(x))
+    below, nonzero = jamming.negative(found.Hp)
+    assert abs(float((below / nonzero).mean()) - 0.5) < 0.05
+    positive = net(10, 8, 8, 1, sigma="quadratic", seeds=range(2))  # curved one way where all labels agree
+    same = jamming.hessian(positive[:1], x, torch.ones_like(y), alpha=1.0, start=positive[:1](x))
+    assert abs(float((jamming.negative(same.Hp)[0] / jamming.negative(same.Hp)[1])[0]) - 0.5) > 0.02
+
+
+def test_signs_of_eigenvalues_are_counted_with_zeros_apart():
+    rng = np.random.default_rng(2)
+    turn = torch.from_numpy(np.linalg.qr(rng.standard_normal((6, 6)))[0])
+    matrix = turn @ torch.diag(torch.tensor([-2.0, -1e-3, 0, 0, 1, 5], dtype=torch.float64)) @ turn.T
+    below, nonzero = jamming.negative(matrix)
+    assert (int(below), int(nonzero)) == (2, 4)
+
+
+def test_unsatisfied_points():
+    margins = torch.tensor([[0.5, 1 - 1e-5, 1.0, 2.0], [1.0, 1.0, 1.0, 1.0]], dtype=torch.float64)
+    assert jamming.unsatisfied(margins).tolist() == [1, 0]
+    assert jamming.unsatisfied(margins, met=0).tolist() == [2, 0]
+
+
+def test_the_change_of_the_kernel_is_that_of_autograd():
+    x, _ = problem(5)
+    start = net(3, 6, 1)
+    later = moved(start, 0.3)
+    found = jamming.kernel_change(ntk(start, x), ntk(later, x))
+    for e in range(2):
+        grams = []
+        for model in (start, later):
+            leaves = [w.clone().requires_grad_(True) for w in model.parameters()]
+            out = model.with_parameters(leaves)(x)[e]
+            rows = [torch.cat([g.flatten() for g in torch.autograd.grad(f, leaves, retain_graph=True)]) for f in out]
+            grams.append(torch.stack(rows) @ torch.stack(rows).T)
+        assert float(found[e]) == pytest.approx(float((grams[1] - grams[0]).norm() / grams[0].norm()), rel=1e-10)
+
+
+def test_fluctuations_of_independent_members_are_their_deviation():
+    F = 3 * torch.randn(4000, 50, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 7
+    assert float(jamming.fluctuation(F)) == pytest.approx(3, rel=0.02)
+    pairs = torch.stack([jamming.fluctuation(F[i : i + 2]).square() for i in range(0, 4000, 2)])
+    assert float(pairs.mean().sqrt()) == pytest.approx(3, rel=0.02)  # unbiased at two members
+
+
+@pytest.mark.parametrize("width", [0.02, 0.3])
+def test_the_transition_is_the_mean_of_the_thresholds(width):
+    """Thresholds log-normal about 50: the shares of a grid give their geometric mean, whatever their spread."""
+    sizes = np.geomspace(10, 250, 40)
+    rng = np.random.default_rng(0)
+    thresholds = 50 * np.exp(width * rng.standard_normal(20_000))
+    shares = (thresholds[:, None] <= sizes).mean(0)
+    shares[0], shares[-1] = 0, 1
+    assert jamming.transition(sizes, shares) == pytest.approx(50, rel=0.01)
+
+
+def test_shares_that_fall_are_pooled():
+    sizes = np.array([1.0, 2, 4, 8, 16])
+    assert jamming.transition(sizes, [0, 0.6, 0.4, 1, 1]) == jamming.transition(sizes, [0, 0.5, 0.5, 1, 1])
+    assert jamming.transition(sizes, [0, 0, 1, 1, 1]) == pytest.approx(math.sqrt(8))
+
+
+def test_a_random_perceptron_of_any_width_stores_two_points_a_weight():
+    """Cover: ``P`` random points with random labels are separable with probability one half at ``P = 2N``."""
+    rng, p = np.random.default_rng(5), 40
+    sizes, shares = np.arange(8, 34, 2), []
+    for n in sizes:
+        fits = 0
+        for _ in range(30):
+            x, y = rng.standard_normal((p, n)), np.sign(rng.standard_normal(p))
+            fits += _separable(x * y[:, None])
+        shares.append(fits / 30)
+    shares = np.array(shares)
+    shares[0], shares[-1] = 0, 1
+    assert jamming.transition(sizes, shares) == pytest.approx(p / 2, rel=0.06)
+
+
+def _separable(z):
+    from scipy.optimize import linprog
+
+    return linprog(np.zeros(z.shape[1]), A_ub=-z, b_ub=-np.ones(len(z)), bounds=(None, None)).status == 0
+
+
+def test_crossings_are_exact_for_power_laws():
+    scales = np.geomspace(1e-3, 1e3, 9)
+    assert jamming.crossing(scales, 5 * scales**-1.3, 1.0) == pytest.approx(5 ** (1 / 1.3), rel=1e-12)
+    assert math.isnan(jamming.crossing(scales, 1 + scales**-1, 0.5))
+
+
+def test_distances_to_the_nearest_neighbour_give_the_dimension():
+    rng = np.random.default_rng(0)
+    plane = rng.standard_normal((4000, 2)) @ rng.standard_normal((2, 10))
+    near = [jamming.nearest_distance(plane, n) for n in (1000, 4000)]
+    assert math.log(4) / math.log(near[0] / near[1]) == pytest.approx(2, abs=0.2)
+
+
+X, Y = problem()
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: jamming.fluctuation(torch.ones(1, 3)), "at least 2 networks, got 1"),
+        (lambda: jamming.transition([3, 2], [0, 1]), "sizes must be positive and increase"),
+        (lambda: jamming.transition([2, 3], [0, 1.5]), "satisfied must hold shares"),
+        (lambda: jamming.transition([2, 3, 4], [0, 0, 0.5]), "add some above 4, where 50% fit"),
+        (lambda: jamming.transition([2, 3, 4], [0.25, 1, 1]), "add some below 2, where 25% fit"),
+        (lambda: jamming.kernel_change(torch.zeros(2, 2), torch.ones(2, 2)), "before must not be zero"),
+        (lambda: jamming.kernel_change(torch.ones(2, 2), torch.ones(3, 3)), "after must have shape"),
+        (lambda: jamming.crossing([2, 1], [1, 2], 1.0), "scales must be positive and increase"),
+        (lambda: jamming.nearest_distance(np.ones((4, 2)), 5), "count must be a whole number from 2 to 4"),
+        (lambda: jamming.unsatisfied(torch.ones(3), met=2.0), "met must be a number from 0"),
+        (lambda: jamming.hessian(net(3, 4, 1), X, Y, alpha=-1.0, start=torch.zeros(2, 9).double()), "alpha must be"),
+        (lambda: jamming.hessian(net(3, 4, 1), X, Y[:3], alpha=1.0, start=torch.zeros(2, 9).double()), "y must have"),
+    ],
+)
+def test_bad_input_is_one_line(call, said):
+    with pytest.raises(InputError, match=said):
+        call()
