@@ -8,7 +8,7 @@ tangent kernel ``J Jᵀ`` and, where it fits into memory, ``J`` itself. Plain su
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
@@ -29,6 +29,12 @@ class Part(Protocol):
 
     def rows(self) -> Tensor:
         """``J`` itself, ``(E, p, P)``."""
+
+    def points(self, index: Tensor) -> "Part":
+        """At some of the points, ``index (E, a)``."""
+
+    def __getitem__(self, rows: Tensor) -> "Part":
+        """Of some of the realisations."""
 
     count: int  # of parameter tensors
 
@@ -84,6 +90,20 @@ class Layer:
             return weights
         return torch.cat([weights, self.delta * self.bias_multiplier], -1)
 
+    def points(self, index: Tensor) -> "Layer":
+        """At some of the points of each realisation, ``index (E, a)``."""
+        return replace(self, h=_at(self.h, index), delta=_at(self.delta, index))
+
+    def __getitem__(self, rows: Tensor) -> "Layer":
+        """Of some of the realisations."""
+        own = isinstance(self.multiplier, Tensor)
+        multiplier = self.multiplier[rows] if own else self.multiplier
+        return replace(self, h=self.h[rows], delta=self.delta[rows], multiplier=multiplier)
+
+
+def _at(values: Tensor, index: Tensor) -> Tensor:
+    return values.gather(-2, index.unsqueeze(-1).expand(*index.shape, values.shape[-1]))
+
 
 @dataclass(frozen=True)
 class Tangents:
@@ -107,6 +127,14 @@ class Tangents:
             term = part.push(w[at : at + part.count])
             found, at = term if found is None else found + term, at + part.count
         return found
+
+    def points(self, index: Tensor) -> "Tangents":
+        """At some of the points of each realisation, ``index (E, a)``."""
+        return Tangents(tuple(part.points(index) for part in self.parts))
+
+    def __getitem__(self, rows: Tensor) -> "Tangents":
+        """Of some of the realisations."""
+        return Tangents(tuple(part[rows] for part in self.parts))
 
     def rows(self) -> Tensor:
         """``J`` itself, ``(E, p, P)``, the columns in the order of the flattened parameters."""

@@ -1,0 +1,396 @@
+r"""Gradient flow of any model under any smooth loss, by linearly implicit steps.
+
+The flow, in paper A's unit of time (:mod:`regimes.training.gradient_flow`), is
+
+.. math:: \dot W = g(W) = \frac1p J^\top (y q), \qquad q = -\ell'(m), \qquad m = y F,\quad F = \alpha (f - f_0),
+
+with the Jacobian :math:`J` of the outputs. It is stiff: fast along the few directions that change the outputs, slow
+along all others. A step solves a linear system with :math:`1 + \gamma\,\delta t\,A`, where :math:`A = J^\top D J`,
+:math:`D = \frac{\alpha}{p}\ell''(m)`, is the Gauss–Newton part of the Hessian. Only points with :math:`\ell'' > 0`
+(*active* ones) enter it. Of its two forms, that of the ``P`` parameters and that of the ``a`` active points, the smaller
+is solved: ``a P² + P³/3`` or ``a² (n_in + n_out) + a³/3`` operations.
+
+Two rules for the steps:
+
+- ``follow``: a Rosenbrock W-method of second order, :math:`(1 + \gamma\,\delta t A) k_1 = g(W)`,
+  :math:`(1 + \gamma\,\delta t A) k_2 = g(W + \delta t\,k_1) - 2 k_1`,
+  :math:`W \leftarrow W + \delta t\,(\tfrac32 k_1 + \tfrac12 k_2)` with :math:`\gamma = 1 - 1/\sqrt2`; its local error, in
+  the margins and relative in the weights, stays below the tolerance.
+- ``settle``: implicit Euler steps as long as the outputs answer linearly: no margin that matters departs by more than
+  the tolerance from the linearised one, and the loss falls. Late in training these steps are longer by orders of
+  magnitude: they go downhill where the flow goes, but not at its exact times.
+
+Source: the flow is paper A, Eq. 2; W-methods: Steihaug and Wolfbrandt, Math. Comp. 33 (1979) 521.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from regimes import devices, validate
+from regimes.models import Model, losses
+from regimes.models.losses import Loss
+from regimes.models.tangents import Tangents
+from regimes.training import state
+from regimes.training.state import Ended, Ending, fitted
+from regimes.validate import InputError
+
+GAMMA = 1 - 1 / math.sqrt(2)  # the W-method is then L-stable
+RULES = ("follow", "settle")
+TOLERANCE = {"follow": 1e-2, "settle": 0.3}
+MATTERS = 2.0  # margins beyond are alike to a loss that asks for 1
+GROW, SHRINK = 2.0, 0.25  # bounds of the change of a step
+STILL = 1e-3  # jammed: a doubling of the time would lower the loss by less than this part of it
+SLACK = 1e-4  # nearer to the margin a point is met, for losses that only approach it
+STEPS = 20_000
+MOVED = 0.5  # a margin of this size: before, at small alpha, nothing moves visibly for long
+
+Solve = Callable[[list[Tensor]], list[Tensor]]
+
+
+@dataclass(frozen=True)
+class State(state.State):
+    """Models on their way, see :class:`regimes.training.state.State`.
+
+    Attributes:
+        problem: what they learn.
+        time: ``(e,)``; last: length of the last step.
+        now: the models; before: those at the start of the last step; start: those at time 0.
+        found: ``y F (e, p)``.
+    """
+
+    problem: "Problem"
+    time: Tensor
+    last: Tensor
+    now: Model
+    before: Model
+    start: Model
+    found: Tensor
+
+    @property
+    def t(self) -> Tensor:
+        """Times ``(e,)``, in paper A's unit."""
+        return self.time
+
+    @property
+    def y(self) -> Tensor:
+        """Labels ``(e, p)``."""
+        return self.problem.y
+
+    @property
+    def margins(self) -> Tensor:
+        """``y F (e, p)``."""
+        return self.found
+
+    @property
+    def model(self) -> Model:
+        """The models now."""
+        return self.now
+
+    @property
+    def initial(self) -> Model:
+        """The models at time 0."""
+        return self.start
+
+    def predict(self, x: Tensor) -> Tensor:
+        """The predictor ``F`` at other points, ``(e, n)``."""
+        return self.problem.alpha * (self.now(x) - self.start(x))
+
+    def part(self, which: list[int]) -> "State":
+        """The state of some of its realisations, by position."""
+        rows = torch.tensor(which, device=self.time.device)
+        names = ("time", "last", "now", "before", "start", "found")
+        chosen = {name: getattr(self, name)[rows] for name in names}
+        return replace(self, rows=tuple(self.rows[e] for e in which), problem=self.problem.part(rows), **chosen)
+
+    def inside(self, share: Tensor) -> "State":
+        """The state at ``share (e,)`` of the last step, on the straight line between its ends."""
+        pairs = zip(self.before.parameters(), self.now.parameters(), strict=True)
+        now = self.now.with_parameters([torch.lerp(a, b, _wide(share, b)) for a, b in pairs])
+        time = self.time - (1 - share) * self.last
+        return replace(self, now=now, time=time, found=self.problem.margins(now(self.problem.x)))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What ``e`` realisations learn: points, labels ``(e, p)``, outputs at time 0, scale and loss."""
+
+    x: Tensor
+    y: Tensor
+    base: Tensor
+    alpha: float
+    loss: Loss
+    own_points: bool
+
+    def margins(self, f: Tensor) -> Tensor:
+        """``y F`` of outputs ``f``."""
+        return self.alpha * self.y * (f - self.base)
+
+    def force(self, m: Tensor) -> Tensor:
+        """``y q/p``, the weight of each point in the flow."""
+        return -self.y * self.loss.slope(m) / m.shape[-1]
+
+    def stiffness(self, m: Tensor) -> Tensor:
+        """``D``."""
+        return self.loss.curvature(m) * (self.alpha / m.shape[-1])
+
+    def part(self, rows: Tensor) -> "Problem":
+        """That of some realisations."""
+        x = self.x[rows] if self.own_points else self.x
+        return replace(self, x=x, y=self.y[rows], base=self.base[rows])
+
+
+def gauss_newton(
+    model: Model,
+    x: Tensor,
+    y: Tensor,
+    *,
+    alpha: float,
+    loss: str | Loss = "quadratic_hinge",
+    rule: str = "follow",
+    tolerance: float | None = None,
+    slack: float = SLACK,
+    steps: int = STEPS,
+) -> Iterator[State]:
+    r"""Gradient flow of :math:`F = \alpha(f - f_0)`, one state an accepted step of any realisation.
+
+    Realisations have their own times and steps, do not feel each other, and leave when they have ended: *fitted*;
+    *jammed*, where a doubling of the time would lower the loss by less than a thousandth though points are unsatisfied;
+    or by the caller's rule.
+
+    Args:
+        model: ``E`` realisations, of one shape (``fully_connected.pad`` makes one of several widths).
+        x: points ``(p, ...)`` shared by all, or ``(E, p, ...)``.
+        y: labels ``(p,)`` or ``(E, p)`` in {-1, +1}.
+        alpha: scale of the predictor.
+        loss: a smooth one; the hinge has a corner.
+        rule: ``follow`` or ``settle``, see the module.
+        tolerance: of a step, in margins; 0.01 for ``follow`` and 0.3 for ``settle`` by default.
+        slack: how near to the margin a point counts as met, for losses that only approach it.
+        steps: attempted steps after which a realisation is given up.
+
+    Raises:
+        InputError: before any computing, for a loss with a corner, labels other than ±1, shapes that do not fit, or a
+            scale, tolerance or slack that makes no sense.
+
+    Source: paper A, Eq. 2; paper B, Sec. 2.
+    """
+    loss = losses.pick(loss)
+    if loss.corner:
+        raise InputError(f"loss must be smooth for linearly implicit steps, got {loss.name}: take soft_hinge")
+    validate.one_of(RULES, rule=rule)
+    validate.positive(alpha=alpha)
+    validate.between(1e-200, 1e200, alpha=alpha)
+    tolerance = TOLERANCE[rule] if tolerance is None else tolerance
+    validate.between(1e-10, 10, tolerance=tolerance)
+    validate.between(0, 0.5, slack=slack)
+    validate.integer(1, steps=steps)
+    validate.arrays(x=("... n", x), y=("...", y))
+    if not bool((y.abs() == 1).all()):
+        raise InputError("labels must be -1 or +1 for a flow of margins")
+    with torch.no_grad():
+        base = model(x)
+    if y.shape not in (base.shape, base.shape[1:]):
+        raise InputError(
+            f"y must have the shape {tuple(base.shape)} of the outputs or that of one, got {tuple(y.shape)}"
+        )
+    own = x.ndim > 2 and x.shape[:2] == base.shape
+    problem = Problem(x, y.to(base).expand_as(base), base, float(alpha), loss, own)
+    devices.reuse_memory()
+    return _states(problem, model, rule, float(tolerance), float(slack), steps)
+
+
+@torch.no_grad()
+def _states(problem: Problem, model: Model, rule: str, tolerance: float, slack: float, steps: int) -> Iterator[State]:
+    count = len(problem.y)
+    zero = torch.zeros(count, dtype=torch.float64, device=problem.y.device)
+    begun = State(
+        tuple(range(count)), problem.loss, slack, problem, zero, zero, model, model, model, torch.zeros_like(problem.y)
+    )
+    yield begun
+    batch = _Batch.at(begun, _first(begun))
+    step = _follow if rule == "follow" else _settle
+    for _ in range(steps):
+        kept = [e for e, row in enumerate(batch.state.rows) if row not in batch.state.ended]
+        if not kept:
+            return
+        if len(kept) < len(batch.state.rows):
+            batch = batch.part(kept)
+        batch, moved = step(batch, tolerance)
+        if bool(moved.any()):
+            _end(batch, moved)
+            yield batch.state
+    unfinished = torch.ones(len(batch.state.rows), dtype=torch.bool)
+    batch.state.finish(unfinished, Ending(Ended.STEPS, f" after {steps} steps"))
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """A state with what the next step needs there: derivatives, gradient ``g`` and the step's length ``dt (e,)``."""
+
+    state: State
+    tangents: Tangents
+    gradient: list[Tensor]
+    dt: Tensor
+
+    @classmethod
+    def at(cls, now: State, dt: Tensor) -> "_Batch":
+        tangents = now.now.tangents(now.problem.x)
+        return cls(now, tangents, tangents.pull(now.problem.force(now.found)), dt)
+
+    def part(self, which: list[int]) -> "_Batch":
+        rows = torch.tensor(which, device=self.dt.device)
+        gradient = [tensor[rows] for tensor in self.gradient]
+        return _Batch(self.state.part(which), self.tangents[rows], gradient, self.dt[rows])
+
+
+def _first(begun: State) -> Tensor:
+    """A first step that moves no margin by more than a twentieth, nor the weights by more than a hundredth."""
+    tangents = begun.now.tangents(begun.problem.x)
+    gradient = tangents.pull(begun.problem.force(begun.found))
+    speed = begun.problem.alpha * tangents.push(gradient).abs().amax(-1).double()
+    growth = _norm(gradient) / _norm(begun.now.parameters()).clamp(min=1e-300)
+    return 1 / (20 * speed + 100 * growth).clamp(min=1e-300)
+
+
+def _settle(batch: _Batch, tolerance: float) -> tuple[_Batch, Tensor]:
+    """An attempted implicit Euler step."""
+    now, problem = batch.state, batch.state.problem
+    solve = _solver(batch, batch.dt)
+    move = [_wide(batch.dt, k) * k for k in solve(batch.gradient)]
+    linear = now.found + problem.alpha * problem.y * batch.tangents.push(move)
+    after = _landed(batch, move)
+    off = _that_matters(problem.loss, after.found) - _that_matters(problem.loss, linear)
+    error = off.abs().amax(-1).double() / tolerance
+    rises = after.loss > now.loss
+    error = torch.where(rises, error.clamp(min=4.0), error).nan_to_num(nan=1e6)
+    return _judged(batch, after, error)
+
+
+def _follow(batch: _Batch, tolerance: float) -> tuple[_Batch, Tensor]:
+    """An attempted step of the W-method."""
+    now, problem = batch.state, batch.state.problem
+    solve = _solver(batch, GAMMA * batch.dt)
+    first = solve(batch.gradient)
+    there = now.now.with_parameters(_moved(now.now, first, batch.dt))
+    tangents = there.tangents(problem.x)
+    force = problem.force(problem.margins(there(problem.x)))
+    second = solve([g - 2 * k for g, k in zip(tangents.pull(force), first, strict=True)])
+    move = [_wide(batch.dt, a) * (1.5 * a + 0.5 * b) for a, b in zip(first, second, strict=True)]
+    wrong = [_wide(batch.dt / 2, a) * (a + b) for a, b in zip(first, second, strict=True)]
+    margins = problem.alpha * batch.tangents.push(wrong) / now.found.abs().clamp(min=1.0)
+    error = margins.abs().amax(-1).double() + _norm(wrong) / _norm(now.now.parameters()).clamp(min=1e-300)
+    return _judged(batch, _landed(batch, move), (error / tolerance).nan_to_num(nan=1e6))
+
+
+def _that_matters(loss: Loss, m: Tensor) -> Tensor:
+    return m if loss.two_sided else m.clamp(max=MATTERS)
+
+
+def _moved(model: Model, rates: list[Tensor], dt: Tensor) -> list[Tensor]:
+    return [w + _wide(dt, k) * k for w, k in zip(model.parameters(), rates, strict=True)]
+
+
+def _landed(batch: _Batch, move: list[Tensor]) -> State:
+    """The state after a move of the weights."""
+    now = batch.state
+    there = now.now.with_parameters([w + s for w, s in zip(now.now.parameters(), move, strict=True)])
+    found = now.problem.margins(there(now.problem.x))
+    return replace(now, time=now.time + batch.dt, last=batch.dt, now=there, before=now.now, found=found)
+
+
+def _judged(batch: _Batch, after: State, error: Tensor) -> tuple[_Batch, Tensor]:
+    """The batch after a step with an ``error`` in tolerances ``(e,)``, and which realisations took it."""
+    moved = error <= 1.0
+    factor = (0.9 * error.clamp(min=1e-6).rsqrt()).clamp(SHRINK, GROW)
+    dt = batch.dt * torch.where(moved, factor, factor.clamp(max=0.7))
+    if bool(moved.all()):
+        return _Batch.at(after, dt), moved
+    if not bool(moved.any()):
+        return replace(batch, dt=dt), moved
+    return _Batch.at(_choose(moved, after, batch.state), dt), moved
+
+
+def _choose(moved: Tensor, new: State, old: State) -> State:
+    """Realisation by realisation the new state where it moved, else the old one."""
+
+    def pick(a: Tensor, b: Tensor) -> Tensor:
+        return torch.where(_wide(moved, a).bool(), a, b)
+
+    def mixed(a: Model, b: Model) -> Model:
+        return a.with_parameters([pick(v, w) for v, w in zip(a.parameters(), b.parameters(), strict=True)])
+
+    fields = {name: pick(getattr(new, name), getattr(old, name)) for name in ("time", "last", "found")}
+    return replace(new, now=mixed(new.now, old.now), before=mixed(new.before, old.before), **fields)
+
+
+def _end(batch: _Batch, moved: Tensor) -> None:
+    """Ends the realisations that are fitted or have come to rest."""
+    now = batch.state
+    now.finish(moved & (fitted(now) >= 0), Ending(Ended.FITTED))
+    now.finish(~torch.isfinite(now.found).all(-1), Ending(Ended.OVERFLOW, ": the weights left the precision's range"))
+    # dL/dlog t = -t |∂L/∂W|², in the loss without its 1/α
+    falls = now.time * now.problem.alpha * _norm(batch.gradient).square()
+    left = (now.found < 1 - now.slack).sum(-1)
+    still = (falls < STILL * now.loss) & (now.found.amax(-1) > MOVED)
+    for e in (moved & still & (left > 0)).nonzero().flatten().tolist():
+        which = torch.zeros_like(moved)
+        which[e] = True
+        now.finish(which, Ending(Ended.JAMMED, f" with {int(left[e])} points below the margin"))
+
+
+def _solver(batch: _Batch, dt: Tensor) -> Solve:
+    """``g -> (1 + dt A)^-1 g`` for tensors shaped as the parameters, by the smaller of the two systems."""
+    now = batch.state
+    D = now.problem.stiffness(now.found) * dt.to(now.found)[:, None]
+    count = int((D > 0).sum(-1).max())
+    size = sum(weight[0].numel() for weight in batch.gradient)
+    if not count:
+        return lambda g: g
+    top = D.topk(count, -1)
+    root, active = top.values.sqrt(), batch.tangents.points(top.indices)
+    return _dual(active, root) if count <= size else _primal(active, root)
+
+
+def _dual(active: Tangents, root: Tensor) -> Solve:
+    """``g - Jᵀ√D (1 + √D J Jᵀ √D)^-1 √D J g`` over the active points."""
+    matrix = active.gram() * root[:, :, None] * root[:, None, :]
+    factor = _cholesky(matrix)
+
+    def solve(g: list[Tensor]) -> list[Tensor]:
+        right = (root * active.push(g)).unsqueeze(-1)
+        inner = torch.cholesky_solve(right, factor).squeeze(-1)
+        return [a - b for a, b in zip(g, active.pull(root * inner), strict=True)]
+
+    return solve
+
+
+def _primal(active: Tangents, root: Tensor) -> Solve:
+    rows = active.rows() * root[..., None]
+    factor = _cholesky(rows.mT @ rows)
+
+    def solve(g: list[Tensor]) -> list[Tensor]:
+        flat = torch.cat([tensor.flatten(1) for tensor in g], 1).unsqueeze(-1)
+        found = torch.cholesky_solve(flat, factor).squeeze(-1).split([tensor[0].numel() for tensor in g], 1)
+        return [part.view_as(tensor) for part, tensor in zip(found, g, strict=True)]
+
+    return solve
+
+
+def _cholesky(matrix: Tensor) -> Tensor:
+    """The factor of ``1 + matrix``; NaN where rounding has made it indefinite, so that the step is refused."""
+    matrix.diagonal(dim1=-2, dim2=-1).add_(1.0)
+    factor, failed = torch.linalg.cholesky_ex(matrix)
+    return torch.where((failed > 0)[:, None, None], torch.nan, factor)
+
+
+def _norm(tensors: list[Tensor]) -> Tensor:
+    """The norm over all tensors of each realisation ``(e,)``, float64."""
+    return sum(tensor.flatten(1).double().square().sum(-1) for tensor in tensors).sqrt()
+
+
+def _wide(per: Tensor, like: Tensor) -> Tensor:
+    return per.to(like).view(-1, *[1] * (like.ndim - 1))
