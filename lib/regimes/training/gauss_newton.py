@@ -7,15 +7,15 @@ The flow, in paper A's unit of time (:mod:`regimes.training.gradient_flow`), is
 with the Jacobian :math:`J` of the outputs. It is stiff: fast along the few directions that change the outputs, slow
 along all others. A step solves a linear system with :math:`1 + \gamma\,\delta t\,A`, where :math:`A = J^\top D J`,
 :math:`D = \frac{\alpha}{p}\ell''(m)`, is the Gauss–Newton part of the Hessian. Only points with :math:`\ell'' > 0`
-(*active* ones) enter it. Of its two forms, that of the ``P`` parameters and that of the ``a`` active points, the smaller
-is solved: ``a P² + P³/3`` or ``a² (n_in + n_out) + a³/3`` operations.
+(*active* ones) enter it. Of its two forms, that of the ``P`` parameters and that of the ``a`` active points, the
+smaller is solved: ``a P² + P³/3`` or ``a² (n_in + n_out) + a³/3`` operations.
 
 Two rules for the steps:
 
 - ``follow``: a Rosenbrock W-method of second order, :math:`(1 + \gamma\,\delta t A) k_1 = g(W)`,
   :math:`(1 + \gamma\,\delta t A) k_2 = g(W + \delta t\,k_1) - 2 k_1`,
-  :math:`W \leftarrow W + \delta t\,(\tfrac32 k_1 + \tfrac12 k_2)` with :math:`\gamma = 1 - 1/\sqrt2`; its local error, in
-  the margins and relative in the weights, stays below the tolerance.
+  :math:`W \leftarrow W + \delta t\,(\tfrac32 k_1 + \tfrac12 k_2)` with :math:`\gamma = 1 - 1/\sqrt2`; its local
+  error, in the margins and relative in the weights, stays below the tolerance.
 - ``settle``: implicit Euler steps as long as the outputs answer linearly: no margin that matters departs by more than
   the tolerance from the linearised one, and the loss falls. Late in training these steps are longer by orders of
   magnitude: they go downhill where the flow goes, but not at its exact times.

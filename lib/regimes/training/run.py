@@ -102,7 +102,7 @@ class _Record:
     save: Callable[[State], Any] | None
     spacing: float
     happened: dict[str, dict[int, Snapshot]] = field(default_factory=dict)
-    latest: dict[int, State] = field(default_factory=dict)
+    latest: dict[int, tuple[State, int]] = field(default_factory=dict)  # with the place of the realisation in it
     observed: list[dict] = field(default_factory=list)
     saved: dict[int, list[Any]] = field(default_factory=dict)
     due: dict[int, float] = field(default_factory=dict)
@@ -110,12 +110,12 @@ class _Record:
     def keep(self, state: State) -> None:
         """Notes the latest state, and the events that happened in the step to it."""
         for e, row in enumerate(state.rows):
-            self.latest[row] = state.part([e]) if len(state.rows) > 1 else state
+            self.latest[row] = (state, e)
         for name, rule in self.events.items():
             known = self.happened.setdefault(name, {})
             for e in (rule(state) >= 0).nonzero().flatten().tolist():
                 if state.rows[e] not in known:
-                    known[state.rows[e]] = snapshot(locate(self.latest[state.rows[e]], rule))
+                    known[state.rows[e]] = snapshot(locate(self.alone(state.rows[e]), rule))
 
     def look(self, state: State) -> None:
         """Asks the observer about, and saves, the realisations whose time has come."""
@@ -133,9 +133,14 @@ class _Record:
             if self.save is not None:
                 self.saved.setdefault(row, []).append(self.save(self._exact(row)))
 
+    def alone(self, row: int) -> State:
+        """The latest state of one realisation."""
+        state, e = self.latest[row]
+        return state.part([e]) if len(state.rows) > 1 else state
+
     def _exact(self, row: int) -> State:
         """The latest state of a realisation; where the caller's rule is met, the point at which it was."""
-        latest = self.latest[row]
+        latest = self.alone(row)
         return locate(latest, self.until) if float(self.until(latest)) >= 0 else latest
 
 
@@ -182,7 +187,7 @@ def run(
             break
     if not record.latest:
         raise InputError("the flow has no states")
-    ends = [record.latest[row] for row in sorted(record.latest)]
+    ends = [record.alone(row) for row in sorted(record.latest)]
     return Trajectory(
         model=models.join([end.model for end in ends]), initial=models.join([end.initial for end in ends]),
         t=torch.cat([end.t for end in ends]), F=torch.cat([end.F for end in ends]),

@@ -1,0 +1,373 @@
+"""Chapter 3: which networks fit their data, what they have learnt then, and what averaging them gains."""
+
+import functools
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regimes import validate
+from regimes.data import datasets, tasks
+from regimes.data.tasks import Task
+from regimes.kernels import ntk
+from regimes.models.activations import activation
+from regimes.models.fully_connected import FullyConnected, fully_connected
+from regimes.seeds import draw_seeds
+from regimes.sweeps.sweep import Rows, Setting, product, study
+from regimes.themes import jamming
+from regimes.themes.learning_curves import wrong
+from regimes.training.gauss_newton import gauss_newton
+from regimes.training.run import Trajectory, run
+from regimes.training.state import Ended, satisfied
+from regimes.validate import InputError
+
+CHAPTER = "03"
+STEEPNESS = 10.0  # of the swish of paper B's figures
+SHOWN = 25  # images of a data set
+TOGETHER = 4  # training sets whose networks train as one batch
+DRAWN = "standard normal points with random labels, drawn here"
+
+
+@functools.lru_cache(maxsize=4)
+def _pool(data: str, words: str, components: int) -> Task:
+    """All images, centred, scaled and projected on their principal components; labels are parities of the class."""
+    pool = datasets.centred(datasets.load(data, labels="parity"))
+    return datasets.principal_components(pool, components)
+
+
+# reading a data set takes seconds, and every grid asks
+_identity = functools.lru_cache(maxsize=None)(datasets.identity)
+
+
+@functools.cache
+def _shape(data: str) -> tuple[int, int]:
+    """Images and pixels of a data set."""
+    return tuple(datasets.load(data).x.shape)
+
+
+def first_there(names: list[str]) -> str:
+    """The first of the data sets that is on this machine.
+
+    Raises:
+        InputError: if none is, with what the last one lacks.
+    """
+    for name in names:
+        try:
+            _identity(name)
+        except InputError as error:
+            lacking = error
+        else:
+            return name
+    raise InputError(f"none of {', '.join(names)} is on this machine: {lacking}")
+
+
+def images(names: list[str], components: int, points: int, what: str) -> Setting:
+    """The data of a setting: the first of ``names`` that is there, with enough images and pixels.
+
+    Raises:
+        InputError: for more components than pixels, or more points than images.
+    """
+    name = first_there(names)
+    count, pixels = _shape(name)
+    if components > pixels:
+        raise InputError(f"components must be at most the {pixels} pixels of {name}, got {components}")
+    if points > count:
+        raise InputError(f"{what} must be at most {count}, the images of {name}, got {points}")
+    return {"data": name, "words": _identity(name), "components": components}
+
+
+def check_parameters(p: Mapping[str, Any]) -> None:
+    """Cuts lie on the map, ensembles fluctuate, transitions have both sides."""
+    for scale in p["cut_scales"]:
+        if scale not in p["map_scales"]:
+            raise InputError(f"cut_scales must be some of map_scales = {p['map_scales']}, got {scale:g}")
+    if not set(p["map_h"]) <= set(p["cut_h"]):
+        raise InputError(f"cut_h must hold all of map_h = {p['map_h']}, got {p['cut_h']}")
+    if p["cut_seeds"] < p["map_seeds"]:
+        raise InputError(f"cut_seeds must be at least map_seeds = {p['map_seeds']}, got {p['cut_seeds']}")
+
+
+class Draw(NamedTuple):
+    """Data of one realisation: training set, test set, and points for the kernel, disjoint."""
+
+    train: Task
+    test: Task
+    kernel: Task
+
+
+def draw(setting: Setting, seed: int) -> Draw:
+    """The sets of a realisation: test and kernel points do not depend on the size of the training set."""
+    pool = _pool(setting["data"], setting["words"], setting["components"])
+    sizes = [setting["test"], setting["kernel_p"], setting["p"]]
+    test, kernel, train = datasets.split(pool, sizes, seed=draw_seeds("train", [seed])[0])
+    return Draw(train, test, kernel)
+
+
+def networks(setting: Setting, d: int, seeds: list[int]) -> FullyConnected:
+    """``members`` networks for each seed, one after the other: no biases, mean-field scale, steep swish.
+
+    Source: paper B, Fig. 4 (its code).
+    """
+    count = setting["members"]
+    each = [seed * count + member for seed in seeds for member in range(count)]
+    sigma = activation("swish", steepness=STEEPNESS, normalised=True)
+    widths = [d, *[setting["h"]] * setting["layers"], 1]
+    # one draw a width: a network of another width is another network
+    drawn = draw_seeds("weights", each, size=setting["h"])
+    return fully_connected(widths, seeds=drawn, sigma=sigma, parametrisation="mean-field", gain=1.0)
+
+
+def parameters_of(d: int, h: int, layers: int) -> int:
+    """``N``, how many parameters a network without biases has."""
+    return d * h + (layers - 1) * h * h + h
+
+
+class Learnt(NamedTuple):
+    """What an ensemble has learnt: predictors on the test points ``(members, n)`` at the end and on the way there."""
+
+    F: Tensor
+    early: dict[float, Tensor]
+
+
+def train(setting: Setting, model: FullyConnected, x: Tensor, y: Tensor, stops: tuple[float, ...] = ()) -> Trajectory:
+    """Trains to a verdict, with a snapshot at each satisfied fraction of ``stops``."""
+    options = {"alpha": setting["scale"], "loss": setting["loss"], "rule": "settle", "steps": setting["steps"]}
+    events = {f"{stop:g}": satisfied(stop) for stop in stops}
+    return run(gauss_newton(model, x, y, **options), events=events)
+
+
+def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
+    most = p["test"] + p["kernel_p"] + p["map_p"]
+    data = images([p["data"]], p["components"], most, "test + kernel_p + map_p")
+    common = data | {name: p[name] for name in ("test", "kernel_p", "layers", "members", "loss", "steps")}
+    common |= {"p": p["map_p"], "stops": [p["stops"]]}
+    validate.memory(64 * TOGETHER * p["members"] * p["map_p"] * max(p["cut_h"]), "map_p with members and cut_h")
+    grid = product(**common, scale=p["map_scales"], h=p["map_h"], seeds=range(p["map_seeds"]))
+    return grid + product(**common, scale=p["cut_scales"], h=p["cut_h"], seeds=range(p["cut_seeds"]))
+
+
+@study(version=1, grid=_ensembles_grid, chunk=TOGETHER, rtol=1e-2)
+def ensembles(setting: Setting, seeds: list[int]) -> Rows:
+    r"""Ensembles of networks on one training set, trained to a verdict; one row a training set (``seed``).
+
+    ``parameters`` N; ``fitted``: share of the members that fit; ``unsatisfied``: their mean :math:`N_\Delta`; ``loss``;
+    ``norm``: root mean square of F on the test points, mean over the members; ``fluctuation`` ‖F - ⟨F⟩‖; ``error`` of
+    the members and ``ensemble_error`` of their mean output, at the end and, as ``error_S`` and ``ensemble_error_S``, at
+    the satisfied fractions S (members that did not get there count as they ended); ``kernel_change`` ‖ΔΘ‖/‖Θ₀‖ of the
+    first two members (mean of the logarithms).
+
+    Source: paper B, Fig. 4, 6, 8D and Sec. 2 and 3.
+    """
+    data = [draw(setting, seed) for seed in seeds]
+    count, rows = setting["members"], []
+    model = networks(setting, setting["components"], seeds)
+    x, y = (torch.stack([getattr(d.train, name) for d in data]).repeat_interleave(count, 0) for name in ("x", "y"))
+    stops = tuple(setting["stops"])
+    done = train(setting, model, x, y, stops)
+    for i, (seed, sets) in enumerate(zip(seeds, data, strict=True)):
+        block = slice(i * count, (i + 1) * count)
+        rows.append({"seed": seed, "source": sets.train.source} | _ensemble(setting, model, done, block, sets, stops))
+    return rows
+
+
+def _ensemble(
+    setting: Setting, start: FullyConnected, done: Trajectory, block: slice, sets: Draw, stops: tuple[float, ...]
+) -> dict[str, Any]:
+    """The row of one training set, whose members are the realisations ``block``."""
+    scale, begun, members = setting["scale"], start[block], range(block.start, block.stop)
+    f0, end = begun(sets.test.x), done.model[block]
+    F = scale * (end(sets.test.x) - f0)
+    margins = (done.F * sets.train.y)[block] if done.F.ndim == 1 else done.F[block] * sets.train.y
+    gaps = (1 - margins).clamp(min=0)
+    row = {
+        "parameters": parameters_of(setting["components"], setting["h"], setting["layers"]),
+        "fitted": float(np.mean([done.ended[e].kind == Ended.FITTED for e in members])),
+        "jammed": float(np.mean([done.ended[e].kind == Ended.JAMMED for e in members])),
+        "unsatisfied": float(jamming.unsatisfied(margins).double().mean()),
+        "loss": float(gaps.square().mean() / 2),
+        "norm": float(F.square().mean(-1).sqrt().mean()),
+        "fluctuation": float(jamming.fluctuation(F)),
+    }
+    row |= _errors("", F, sets.test.y)
+    for stop in stops:
+        there = done.events[f"{stop:g}"]
+        early = [
+            scale * (there[e].model(sets.test.x)[0] - f0[k]) if e in there else F[k] for k, e in enumerate(members)
+        ]
+        row |= _errors(f"_{stop:g}", torch.stack(early), sets.test.y)
+    change = jamming.kernel_change(ntk(begun[:2], sets.kernel.x), ntk(end[:2], sets.kernel.x))
+    return row | {"kernel_change": float(change.log().mean().exp())}
+
+
+def _errors(name: str, F: Tensor, y: Tensor) -> dict[str, float]:
+    """Errors of the members and of their mean output."""
+    mean = F.mean(0)
+    return {
+        f"error{name}": float(wrong(F, y.expand_as(F)).mean()),
+        f"ensemble_error{name}": float(wrong(mean, y)),
+    }
+
+
+def _thresholds_grid(p: Mapping[str, Any]) -> list[Setting]:
+    common = {name: p[name] for name in ("members", "loss")} | {"layers": p["threshold_layers"]}
+    common |= {"test": 1, "kernel_p": 1, "scale": 1.0, "seeds": range(p["threshold_seeds"])}
+    common |= {"members": p["threshold_members"], "steps": p["threshold_steps"]}
+    data = images([p["data"]], p["components"], 2 + max(p["threshold_p"]), "threshold_p")
+    random = {"data": "random", "words": "", "components": p["components"]}
+    grid = []
+    for source in (data, random):
+        grid += product(**source, **common, p=p["threshold_p"])
+    return grid
+
+
+@study(version=1, grid=_thresholds_grid, chunk=TOGETHER, rtol=1e-2)
+def thresholds(setting: Setting, seeds: list[int]) -> Rows:
+    """The width at which networks begin to fit, by bisection from both sides; one row a width and training set.
+
+    All widths that the bisection visits, ``members`` networks each: ``h``, ``parameters``, ``fitted`` (share of the
+    members). It starts from a width none of which fit and one at which all do, and halves the gap around the transition
+    until neighbouring widths have been trained. ``data = "random"``: standard normal points with random labels.
+
+    Source: paper B, Fig. 8A.
+    """
+    rows = []
+    for seed in seeds:
+        x, y, source = _labelled(setting, seed)
+        known: dict[int, float] = {}
+        low, high = _brackets(setting, x, y, seed, known)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if _share(setting, x, y, seed, middle, known) < 0.5 else (low, middle)
+        _widen(setting, x, y, seed, known)
+        for h, share in sorted(known.items()):
+            size = parameters_of(setting["components"], h, setting["layers"])
+            rows.append({"seed": seed, "h": h, "parameters": size, "fitted": share, "source": source})
+    return rows
+
+
+def _labelled(setting: Setting, seed: int) -> tuple[Tensor, Tensor, str]:
+    if setting["data"] != "random":
+        sets = draw(setting, seed)
+        return sets.train.x, sets.train.y, sets.train.source
+    first, second = draw_seeds("train", [seed], size=setting["p"]) + draw_seeds("labels", [seed], size=setting["p"])
+    x = tasks.gaussian_points(setting["p"], setting["components"], seed=first)
+    y = np.sign(np.random.default_rng(second).standard_normal(setting["p"]))
+    return x, torch.from_numpy(y), DRAWN
+
+
+def _share(setting: Setting, x: Tensor, y: Tensor, seed: int, h: int, known: dict[int, float]) -> float:
+    """The share of the members of width ``h`` that fit; trained once."""
+    if h not in known:
+        done = train(setting, networks(setting | {"h": h}, x.shape[-1], [seed]), x, y)
+        known[h] = float(np.mean([why.kind == Ended.FITTED for why in done.ended]))
+    return known[h]
+
+
+def _brackets(setting: Setting, x: Tensor, y: Tensor, seed: int, known: dict[int, float]) -> tuple[int, int]:
+    """Widths of which fewer than half fit, and at least half do, a factor of about 1.4 apart."""
+    guess = max(2, round((len(y) / 3 / setting["layers"]) ** 0.5))
+    low = high = guess
+    while _share(setting, x, y, seed, high, known) < 0.5:
+        low, high = high, max(high + 1, round(1.4 * high))
+    while low > 1 and _share(setting, x, y, seed, low, known) >= 0.5:
+        low, high = max(1, min(low - 1, round(low / 1.4))), low
+    return low, high
+
+
+def _widen(setting: Setting, x: Tensor, y: Tensor, seed: int, known: dict[int, float]) -> None:
+    """Trains further widths on each side, one by one, until one fits none and one fits all."""
+    while known[min(known)] > 0 and min(known) > 1:
+        _share(setting, x, y, seed, min(known) - 1, known)
+    while known[max(known)] < 1:
+        _share(setting, x, y, seed, max(known) + 1, known)
+
+
+def _landscapes_grid(p: Mapping[str, Any]) -> list[Setting]:
+    data = images([p["data"]], p["components"], p["test"] + 1 + max(p["landscape_p"]), "test + landscape_p")
+    common = data | {"layers": p["threshold_layers"], "loss": p["loss"], "test": 1, "kernel_p": 1, "scale": 1.0}
+    common |= {"members": p["landscape_members"], "steps": p["threshold_steps"], "h": p["landscape_h"]}
+    return product(**common, p=p["landscape_p"], seeds=range(p["landscape_seeds"]))
+
+
+@study(version=1, grid=_landscapes_grid, chunk=TOGETHER, rtol=1e-2)
+def landscapes(setting: Setting, seeds: list[int]) -> Rows:
+    """The landscape where training ends, at a fixed number of parameters and growing P; one row a network (``member``).
+
+    ``parameters`` N, ``unsatisfied`` N_Δ, ``loss`` (mean of Δ²/2 over the points), ``negative`` N₋ and ``curved``
+    (eigenvalues of H_p below zero, and not zero), ``eigenvalues`` of H_0 (ascending), ``stable``: the lowest eigenvalue
+    of H over the largest.
+
+    Source: paper B, Fig. 8B and C and Eq. 12 to 14.
+    """
+    rows, count = [], setting["members"]
+    for seed in seeds:
+        sets = draw(setting, seed)
+        start = networks(setting, setting["components"], [seed])
+        done = train(setting, start, sets.train.x, sets.train.y)
+        margins = done.F * sets.train.y
+        found = jamming.hessian(done.model, sets.train.x, sets.train.y, alpha=1.0, start=start(sets.train.x))
+        below, curved = jamming.negative(found.Hp) if float(found.Hp.abs().max()) > 0 else 2 * [torch.zeros(count)]
+        values, whole = torch.linalg.eigvalsh(found.H0), torch.linalg.eigvalsh(found.H0 + found.Hp)
+        for k in range(count):
+            row = {"seed": seed, "member": k, "source": sets.train.source, "ended": str(done.ended[k].kind)}
+            row |= {"parameters": found.H0.shape[-1], "unsatisfied": int(jamming.unsatisfied(margins[k]))}
+            row |= {"loss": float((1 - margins[k]).clamp(min=0).square().mean() / 2)}
+            row |= {"negative": int(below[k]), "curved": int(curved[k]), "eigenvalues": values[k].tolist()}
+            rows.append(row | {"stable": float(whole[k, 0] / whole[k, -1]) if float(whole[k, -1]) > 0 else 0.0})
+    return rows
+
+
+def _starts_grid(p: Mapping[str, Any]) -> list[Setting]:
+    common = {"d": p["components"], "p": p["start_p"], "layers": p["layers"], "seeds": range(p["start_seeds"])}
+    return product(**common, h=p["start_h"])
+
+
+@study(version=1, grid=_starts_grid, data=DRAWN)
+def starts(setting: Setting, seeds: list[int]) -> Rows:
+    """Networks at their start: ``negative`` share of the non-zero eigenvalues of H_p, and their tangent kernel.
+
+    ReLU networks on random data. ``kernel``: the kernel on the points, its upper triangle as a list, times ``h`` (so
+    that it has a limit).
+
+    Source: paper B, Sec. 2 (N₋ ≈ N/2) and Sec. 3 (fluctuations of the kernel).
+    """
+    rows, (h, layers) = [], (setting["h"], setting["layers"])
+    x = tasks.gaussian_points(setting["p"], setting["d"], seed=draw_seeds("test", [0])[0])
+    upper = torch.triu_indices(len(x), len(x))
+    sigma = activation("relu", normalised=True)
+    for seed, weights, labels in zip(seeds, draw_seeds("weights", seeds, size=h), draw_seeds("labels", seeds, size=h)):
+        y = torch.from_numpy(np.sign(np.random.default_rng(labels).standard_normal(len(x))))
+        widths = [setting["d"], *[h] * layers, 1]
+        model = fully_connected(widths, seeds=[weights], sigma=sigma, parametrisation="mean-field", gain=1.0)
+        row = {"seed": seed, "kernel": (h * ntk(model, x)[0][upper[0], upper[1]]).tolist()}
+        if h <= 12:  # all second derivatives of larger ones are not worth their time
+            below, curved = jamming.negative(jamming.hessian(model, x, y, alpha=1.0, start=model(x)).Hp)
+            row["negative"] = float(below / curved)
+        rows.append(row)
+    return rows
+
+
+def _neighbours_grid(p: Mapping[str, Any]) -> list[Setting]:
+    name = first_there([p["data"]])
+    most = min(_shape(name)[0], max(p["neighbour_p"]))
+    sizes = [size for size in p["neighbour_p"] if size <= most]
+    if len(sizes) < 2:
+        raise InputError(f"neighbour_p must hold at least 2 sizes of at most {_shape(name)[0]}, the images of {name}")
+    common = {"data": name, "words": _identity(name), "p": sizes}
+    return product(**common, seeds=range(p["neighbour_seeds"]))
+
+
+@study(version=1, grid=_neighbours_grid)
+def neighbours(setting: Setting, seeds: list[int]) -> Rows:
+    """Mean ``distance`` to the nearest of ``p`` images, centred and normalised, all pixels.
+
+    Source: paper B, Sec. 5.
+    """
+    pool, rows = datasets.centred(datasets.load(setting["data"])), []
+    for seed, drawn in zip(seeds, draw_seeds("train", seeds), strict=True):
+        (part,) = datasets.split(pool, [setting["p"]], seed=drawn)
+        distance = jamming.nearest_distance(part.x.numpy(), setting["p"])
+        rows.append({"seed": seed, "distance": distance, "source": part.source})
+    return rows
