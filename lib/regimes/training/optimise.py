@@ -22,8 +22,8 @@ OPTIMISERS = ("gd", "adam")
 class Network(Protocol):
     """What can be trained: maps ``(n, d)`` to ``(s, n, k)``, and lists its parameters."""
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """The output ``(s, n, k)``."""
+    def outputs(self, x: Tensor) -> Tensor:
+        """All outputs ``(s, n, k)``."""
 
     def parameters(self) -> list[Tensor]:
         """The tensors to train."""
@@ -73,7 +73,7 @@ def _steps(network: Network, x: Tensor, y: Tensor, rate: float | Tensor, optimis
         method, weight = torch.optim.SGD(parameters, lr=1.0, foreach=False), rate
     step = 0
     while True:
-        output = network(x)
+        output = network.outputs(x)
         if y.shape not in (output.shape, output.shape[1:]):
             raise InputError(f"y must have the shape {tuple(output.shape[1:])} of the output, got {tuple(y.shape)}")
         loss = 0.5 * ((output - y) ** 2).sum(-1).mean(-1)
