@@ -245,11 +245,12 @@ def pad(networks: Sequence[FullyConnected]) -> FullyConnected:
 def _padded(network: FullyConnected, widths: Sequence[int]) -> FullyConnected:
     """The network with layers of ``widths``, and a multiplier for each realisation, ``(E, 1, 1)``."""
     first = network.weights[0]
+    kind = {"dtype": first.dtype, "device": first.device}
     return replace(
         network,
         weights=tuple(_filled(w, shape) for w, shape in zip(network.weights, zip(widths[1:], widths))),
         biases=tuple(_filled(b, (n,)) for b, n in zip(network.biases, widths[1:])),
-        multipliers=tuple(torch.as_tensor(m).to(first).expand(len(first), 1, 1) for m in network.multipliers),
+        multipliers=tuple(torch.as_tensor(m, **kind).expand(len(first), 1, 1) for m in network.multipliers),
     )
 
 

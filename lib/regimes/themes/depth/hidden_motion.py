@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from regimes import validate
-from regimes.models.fully_connected import PARAMETRISATIONS, fully_connected
+from regimes.models.fully_connected import fully_connected
 from regimes.training.optimise import OPTIMISERS, descend
 from regimes.validate import InputError
 
@@ -97,7 +97,7 @@ def learn(
     Source: paper C, Sec. 5 and Tab. 1, which leave all of these open.
     """
     validate.one_of(OPTIMISERS, optimiser=optimiser)
-    validate.one_of(PARAMETRISATIONS, parametrisation=parametrisation)
+    validate.one_of(("ntk", "standard"), parametrisation=parametrisation)
     validate.integer(1, width=width)
     validate.integer(0, steps=steps, seed=seed)
     validate.arrays(tokens=("v v", tokens), targets=("v v", targets))
