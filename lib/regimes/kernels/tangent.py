@@ -116,8 +116,10 @@ def _fill(
     """The kernel into ``out``; each tile of rows stays until all columns have passed."""
     mirrored = z is None
     rows, columns = x.split(side, -2), (x if mirrored else z).split(side, -2)
+    held: dict[int, Tangents] = {}
     for first in range(0, len(rows), kept):
-        held = {i: tangents(rows[i]) for i in range(first, min(first + kept, len(rows)))}
+        held.clear()  # before the next ones take their memory
+        held.update((i, tangents(rows[i])) for i in range(first, min(first + kept, len(rows))))
         for j in range(first if mirrored else 0, len(columns)):
             theirs = held[j] if mirrored and j in held else tangents(columns[j])
             for i in (i for i in held if i <= j or not mirrored):
