@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from regimes.models.activations import activation
+from regimes.models.activations import Activation, activation
 from regimes.models.fully_connected import PARAMETRISATIONS, fully_connected, pad
 from regimes.models.one_hidden import Network
 from regimes.training.optimise import descend
@@ -117,6 +117,7 @@ def test_missing_neurons_stay_missing_while_the_others_learn():
 
 
 RELU = fully_connected([3, 4, 1], seeds=[0])
+COSINE = Activation("cosine", torch.cos, lambda z: -torch.sin(z))
 
 
 @pytest.mark.parametrize(
@@ -128,6 +129,7 @@ RELU = fully_connected([3, 4, 1], seeds=[0])
         (lambda: pad([RELU, fully_connected([3, 4, 2], seeds=[0])]), "networks must share depth, inputs and outputs"),
         (lambda: pad([RELU, fully_connected([3, 4, 1], seeds=[0], sigma="tanh")]), "sigma must agree"),
         (lambda: pad([RELU, fully_connected([3, 4, 1], seeds=[0], bias=True)]), "biases must agree"),
+        (lambda: pad([fully_connected([3, 4, 1], seeds=[0], sigma=COSINE)]), "activation cosine must be zero at zero"),
         (lambda: pad([RELU, RELU.to(dtype=torch.float32)]), "weights[0] must agree"),
     ],
 )
