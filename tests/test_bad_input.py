@@ -157,6 +157,7 @@ BAD = {
         (lambda: ntk(NETS, X, params={"W1"}), "params must be some of omega, b, beta"),
         (lambda: ntk(DEEP, X, params={"b1"}), "params must be some of W1, W2"),
         (lambda: ntk(DEEP, X, params={"W2"}, memory=0), "memory must be"),
+        (lambda: ntk(NETS, torch.ones(10**6, 4).double()), r"a kernel of shape \(2, 1000000, 1000000\) would take"),
         (lambda: ntk(PAIR, X), "a network with one output is needed here, this one has 2"),
         (lambda: wide_one_hidden_ntk(HOLED), "x must hold finite numbers"),
         (lambda: wide_one_hidden_ntk(X[0]), "x must have shape"),

@@ -58,7 +58,8 @@ def ntk(
         ``(E, n, m)``, or ``(n, m)`` for a module, in the inputs' dtype, on their device.
 
     Raises:
-        InputError: for unknown or no parameters, shapes that do not fit, or a network with several outputs a point.
+        InputError: for unknown or no parameters, shapes that do not fit, a network with several outputs a point, or a
+            result beyond the free memory.
 
     Source: paper A, Sec. 2.4 (definition) and App. D (closed form for one hidden layer).
     """
@@ -69,7 +70,9 @@ def ntk(
     params = chosen(params, model.names)
     right, count = x if z is None else z, len(model.parameters()[0])
     _needs_realisations(count, x=x, z=right)
-    out = torch.empty(count, x.shape[-2], right.shape[-2], dtype=x.dtype, device=x.device)
+    shape = (count, x.shape[-2], right.shape[-2])
+    validate.memory(math.prod(shape) * x.element_size(), f"a kernel of shape {shape}", x.device)
+    out = torch.empty(shape, dtype=x.dtype, device=x.device)
     together, side, kept = _plan(model, out, memory)
     for start in range(0, count, together):
         e = slice(start, start + together)
