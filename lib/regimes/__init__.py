@@ -24,6 +24,8 @@ FLOORS = {
 
 # name -> the module that holds it
 FACE = {
+    "activation": "models.activations",
+    "fully_connected": "models.fully_connected",
     "gradient_flow": "training.gradient_flow",
     "infinite_ntk": "kernels.infinite",
     "kernel_flow": "training.kernel_flow",

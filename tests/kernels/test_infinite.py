@@ -10,7 +10,6 @@ import torch
 
 from regimes import validate
 from regimes.kernels import infinite, infinite_diagonal, infinite_ntk, relu_asymptotics, relu_recursion
-from regimes.models.fully_connected import fully_connected, tangent_kernel
 from regimes.themes.depth import quadrature
 from regimes.validate import InputError
 
@@ -147,17 +146,6 @@ def test_biased_kernel_equals_quadrature():
         q = [v / 2 + beta**2 for v in q]
     root = math.sqrt(float(infinite_diagonal(x, depth=depth, bias=beta) * infinite_diagonal(z, depth=depth, bias=beta)))
     assert abs(float(infinite_ntk(x, z, depth=depth, bias=beta)) - theta / root) < 1e-12
-
-
-def test_wide_networks_have_this_kernel():
-    """The mean over seeds lies within its standard error, plus the bias of order depth/width."""
-    x, depth, width = points(4, 6), 3, 400
-    net = fully_connected([6, width, width, 1], seeds=range(60), gain=1.0)
-    kernels = tangent_kernel(net, x)
-    root = infinite_diagonal(x, depth=depth).sqrt()
-    exact = infinite_ntk(x, depth=depth) * root[:, None] * root
-    error = kernels.std(0) / math.sqrt(60)
-    assert bool(((kernels.mean(0) - exact).abs() < 4 * error).all())
 
 
 def test_result_is_all_that_is_large(monkeypatch):

@@ -1,6 +1,8 @@
 """Finite-width kernels against autograd, blocks against one go, and the wide limit against quadrature."""
 
 import math
+import weakref
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -8,18 +10,16 @@ import torch
 from scipy.special import ndtr
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from regimes.kernels import ntk, wide_one_hidden_ntk
+from regimes.kernels import infinite_diagonal, infinite_ntk, ntk, wide_one_hidden_ntk
+from regimes.models.fully_connected import fully_connected
 from regimes.models.one_hidden import one_hidden
 from regimes.validate import InputError
+from tests.models.cases import MODELS, POINTS, draw
 
 ROUND_OFF = {torch.float64: 1e-12, torch.float32: 3e-5}
 
 
 NAMES = ("omega", "b", "beta")
-
-
-def draw(*shape, seed=0, dtype=torch.float64):
-    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape)).to(dtype)
 
 
 def weights(realisations=1, h=37, d=3, seed=1, dtype=torch.float64, bias=True):
@@ -86,13 +86,44 @@ def test_a_convolutional_module():
     torch.testing.assert_close(ntk(net, x), torch.stack(rows) @ torch.stack(rows).T, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("memory", [1, 2**12, 2**17])
-def test_blocks_equal_one_go(memory, monkeypatch):
-    net, x, z = weights(h=50), draw(23, 3), draw(9, 3, seed=5)
+@pytest.mark.parametrize("points", POINTS)
+@pytest.mark.parametrize("name", MODELS)
+def test_the_kernel_of_any_model_is_the_product_of_its_jacobians(name, points):
+    model, x, z = MODELS[name], POINTS[points], draw(2, 4, 3, seed=9)
+    J, other = model.tangents(x).rows(), model.tangents(z).rows()
+    for memory in (1, 2**28):  # one point of one realisation at a time; all at once
+        torch.testing.assert_close(ntk(model, x, memory=memory), J @ J.mT, rtol=1e-11, atol=1e-12)
+        torch.testing.assert_close(ntk(model, x, z, memory=memory), J @ other.mT, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_terms_of_the_parameters_add_up_to_the_kernel(name):
+    model, x = MODELS[name], POINTS["own"]
+    terms = sum(ntk(model, x, params={one}) for one in model.names)
+    torch.testing.assert_close(terms, ntk(model, x), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_the_last_layers_kernel_is_that_of_its_inputs(bias):
+    net, x = fully_connected([3, 6, 5, 1], seeds=[1, 2], gain=1.3, bias=bias), draw(8, 3)
+    hidden = net.hidden(x)[-1]
+    torch.testing.assert_close(ntk(net, x, params={"W3"}), 1.3**2 / 5 * hidden @ hidden.mT)
+
+
+MEMORIES = [1, 2**12, 2**15, 2**18]
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+@pytest.mark.parametrize("points", [(23, 3), (3, 23, 3)], ids=["shared", "own"])
+@pytest.mark.parametrize("make", [weights, lambda n: fully_connected([3, 40, 20, 1], seeds=range(n), bias=True)])
+def test_blocks_equal_one_go(make, points, memory, monkeypatch):
+    net, x, z = make(3), draw(*points), draw(9, 3, seed=5)
     whole = ntk(net, x), ntk(net, x, z)
     monkeypatch.setattr("regimes.kernels.tangent.TILE", {"cpu": 7})
-    torch.testing.assert_close(ntk(net, x, memory=memory), whole[0], rtol=0, atol=1e-13)
-    torch.testing.assert_close(ntk(net, x, z, memory=memory), whole[1], rtol=0, atol=1e-13)
+    gram = ntk(net, x, memory=memory)
+    assert torch.equal(gram, gram.mT)
+    torch.testing.assert_close(gram, whole[0], rtol=1e-12, atol=1e-13)
+    torch.testing.assert_close(ntk(net, x, z, memory=memory), whole[1], rtol=1e-12, atol=1e-13)
 
 
 def test_the_gram_matrix_is_symmetric_to_the_last_bit_and_positive():
@@ -143,31 +174,92 @@ def test_finite_width_goes_to_the_limit_as_one_over_root_h():
     assert float(((scaled[2500].mean(0) - wide).abs() / error[2500]).max()) < 4 / 20
 
 
-class LargestTensor(TorchDispatchMode):
-    """Records the bytes of the largest tensor that any operation makes."""
+@pytest.mark.parametrize(("depth", "bias"), [(1, False), (2, False), (3, False), (2, True), (3, True)])
+def test_wide_networks_of_any_depth_have_the_infinite_kernel(depth, bias):
+    """The mean of 100 networks is within four of its standard errors, and their scatter falls as ``1/√n``.
 
-    largest = 0
+    The infinite kernel has a bias in the output, too, whose term is 1.
+    """
+    x, scatter = draw(4, 6), {}
+    root = infinite_diagonal(x, depth=depth, bias=float(bias)).sqrt()
+    limit = infinite_ntk(x, depth=depth, bias=float(bias)) * root[:, None] * root - float(bias)
+    for width in (25, 400):
+        found = ntk(fully_connected([6, *[width] * (depth - 1), 1], seeds=range(100), gain=1.0, bias=bias), x)
+        scatter[width] = found.std(0)
+    assert bool(((found.mean(0) - limit).abs() <= 4 * scatter[400] / 10 + 1e-12).all())
+    if depth > 1:
+        assert float((scatter[25] / scatter[400]).mean()) == pytest.approx(4, rel=0.25)
+
+
+def storages(values):
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            yield from storages(value)
+        elif isinstance(value, torch.Tensor):
+            yield value, (value.untyped_storage().data_ptr(), value.untyped_storage().nbytes())
+
+
+class Live(TorchDispatchMode):
+    """Bytes of all storage that operations made and that is alive: now, and the most there was."""
+
+    def __init__(self):
+        super().__init__()
+        self.now, self.most, self.users = 0, 0, Counter()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        given = {key for _, key in storages(args)} - set(self.users)  # made by others: its views cost nothing
         result = func(*args, **(kwargs or {}))
-        made = [t for t in (result if isinstance(result, (tuple, list)) else [result]) if isinstance(t, torch.Tensor)]
-        self.largest = max([self.largest] + [t.numel() * t.element_size() for t in made])
+        for made, key in storages([result]):
+            if key not in given:
+                self.now += key[1] * (key not in self.users)
+                self.users[key] += 1
+                weakref.finalize(made, self.forget, key)
+        self.most = max(self.most, self.now)
         return result
 
+    def forget(self, key):
+        self.users[key] -= 1
+        if not self.users[key]:
+            self.now -= key[1]
+            del self.users[key]
 
-@pytest.mark.parametrize("kind", [Module, lambda net: net])
-def test_no_temporary_exceeds_the_memory_asked_for(kind):
-    net, x = kind(weights(h=2000)), draw(600, 3)  # 10 000 parameters: 48 MB a full Jacobian, 10 MB the activations
-    with LargestTensor() as watched:
-        ntk(net, x, memory=2**23)
-    assert 600 * 600 * 8 <= watched.largest <= 2**23
+
+KINDS = {
+    "one hidden": weights(h=2000),
+    "ensemble": weights(12, h=200),
+    "deep": fully_connected([3, 300, 300, 300, 1], seeds=[0, 1], bias=True),
+    "tiny": fully_connected([3, 2, 1], seeds=range(3)),
+    "module": Module(weights(h=500)),
+}
+
+
+@pytest.mark.parametrize("memory", [2**21, 2**24])
+@pytest.mark.parametrize("name", KINDS)
+def test_what_is_in_use_beside_the_result_stays_within_the_memory(name, memory):
+    net, x, z = KINDS[name], draw(120, 3), draw(50, 3, seed=5)
+    for other in (None, z):
+        with Live() as watched:
+            found = ntk(net, x, other, memory=memory)
+        beside = watched.most - found.untyped_storage().nbytes()
+        assert 0 < beside <= memory
+
+
+def test_nothing_is_recorded_for_a_gradient():
+    net = fully_connected([3, 4, 1], seeds=[0])
+    for weight in net.parameters():
+        weight.requires_grad_(True)
+    assert not ntk(net, draw(5, 3)).requires_grad
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: ntk(weights(), draw(5, 2)), r"points \(\.\.\., n, 3\)"),
-        (lambda: ntk(weights(), draw(5, 3), draw(5, 4)), "z must be points"),
+        (lambda: ntk(weights(), draw(5, 2)), r"x must be inputs \(p, 3\) or \(1, p, 3\)"),
+        (lambda: ntk(weights(), draw(5, 3), draw(5, 4)), r"z must have shape \(\.\.\. m d\) with d = 3"),
+        (lambda: ntk(weights(2), draw(5, 3), draw(3, 5, 3)), r"z must be points \(n, d\) or \(2, n, d\)"),
+        (lambda: ntk(weights(), draw(2, 1, 5, 3)), "x must be points"),
+        (lambda: ntk(MODELS["one-layer"], draw(5, 3), params=["W2"]), "params must be some of W1; got"),
+        (lambda: ntk(fully_connected([3, 4, 2], seeds=[0]), draw(5, 3)), "with one output is needed here"),
         (lambda: ntk(weights(), draw(5, 3), params=["gamma"]), "omega, b, beta"),
         (lambda: ntk(weights(), draw(5, 3), params=[]), "some of"),
         (lambda: ntk(weights(), draw(5, 3), params="omega"), "some of"),

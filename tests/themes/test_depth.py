@@ -10,8 +10,8 @@ from scipy import integrate, optimize, special
 from sklearn import metrics
 
 from regimes import validate
-from regimes.kernels import infinite_ntk, relu_recursion
-from regimes.models.fully_connected import fully_connected, tangent_kernel
+from regimes.kernels import infinite_ntk, ntk, relu_recursion
+from regimes.models.fully_connected import fully_connected
 from regimes.themes.depth import (
     embedding,
     finite_width,
@@ -370,7 +370,7 @@ def test_networks_that_are_inactive_at_a_point_have_no_normalised_kernel_there()
     y = torch.tensor([[1.0], [-1.0], [1.0], [-1.0]], dtype=torch.float64)
     rows = finite_width.compare(x, y, depth=8, width=6, steps=2, seeds=range(64))
     found = np.array([row["before"] for row in rows])
-    kernel = tangent_kernel(fully_connected([6, *[6] * 7, 1], seeds=range(64)), x)
+    kernel = ntk(fully_connected([6, *[6] * 7, 1], seeds=range(64)), x)
     active = (kernel.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
     assert 0 < active.sum() < 64 and (np.isfinite(found) == active.numpy()).all()
     assert found[active.numpy()] == pytest.approx(finite_width.off_diagonal(kernel[active]).numpy(), abs=1e-12)

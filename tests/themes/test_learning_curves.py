@@ -8,22 +8,54 @@ import torch
 
 from regimes.data import tasks
 from regimes.kernels import ntk, wide_one_hidden_ntk
-from regimes.models import one_hidden
+from regimes.models import WORK, one_hidden
+from regimes.models.activations import activation
+from regimes.models.fully_connected import PARAMETRISATIONS, fully_connected
 from regimes.themes import learning_curves
 from regimes.training import kernel_flow
 from regimes.validate import InputError
+from tests.models.cases import MODELS
 
 
-@pytest.mark.parametrize("bias", [True, False])
-def test_the_predictor_through_moved_weights_is_that_of_the_kernel(bias, monkeypatch):
-    net = one_hidden.one_hidden(3, 70, seeds=[0, 1], bias=bias)
+@pytest.mark.parametrize("name", MODELS)
+def test_the_predictor_through_moved_weights_is_that_of_the_kernel(name, monkeypatch):
+    net = MODELS[name]
     x, z = tasks.gaussian_points(40, 3, seed=[2, 3]), tasks.gaussian_points(55, 3, seed=[4, 5])
     c = torch.randn(2, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
     expected = (ntk(net, z, x) @ c[..., None])[..., 0]
-    monkeypatch.setattr(learning_curves, "BLOCK", 7 * 70)  # blocks of seven points, the last one smaller
-    assert torch.allclose(learning_curves.tangent_predictor(net, x, c, z), expected, rtol=1e-10, atol=1e-14)
-    wide = torch.stack([learning_curves.wide_predictor(*parts) for parts in zip(x, c, z)])
-    assert torch.allclose(wide, (wide_one_hidden_ntk(z, x) @ c[..., None])[..., 0], rtol=1e-10, atol=1e-14)
+    for points in (7, 100):  # blocks of seven points, the last one smaller; all at once
+        monkeypatch.setattr(learning_curves, "MEMORY", points * 2 * 8 * WORK * net.held)
+        found = learning_curves.tangent_predictor(net, x, c, z)
+        torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-11)
+
+
+def test_the_wide_predictor_is_that_of_the_kernel(monkeypatch):
+    x, z = tasks.gaussian_points(40, 3, seed=2), tasks.gaussian_points(55, 3, seed=4)
+    c = torch.randn(40, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
+    monkeypatch.setattr(learning_curves, "BLOCK", 7 * 40)
+    wide = learning_curves.wide_predictor(x, c, z)
+    assert torch.allclose(wide, wide_one_hidden_ntk(z, x) @ c, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("parametrisation", PARAMETRISATIONS)
+def test_lazy_learning_of_deep_networks(parametrisation):
+    """The learnt function is that of the frozen kernel, and its margins reach 1 on the training set."""
+    train, test = tasks.stripe(30, 3, seed=[1, 2]), tasks.stripe(40, 3, seed=[3, 4])
+    net = fully_connected([3, 60, 50, 1], seeds=[5, 6], parametrisation=parametrisation, bias=True)
+    found, again = learning_curves.lazy(net, train, test), learning_curves.lazy(net, train, train)
+    assert found.ended == ("zero loss", "zero loss") and again.error.tolist() == [0, 0]
+    assert float((again.f * train.y).min()) > 1 - 1e-9
+    c = kernel_flow.fit(ntk(net, train.x), train.y).coefficients
+    torch.testing.assert_close(found.f, (ntk(net, test.x, train.x) @ c[..., None])[..., 0], rtol=1e-8, atol=1e-9)
+
+
+def test_the_lazy_solution_is_that_of_either_model_of_one_hidden_layer():
+    train, test = tasks.stripe(30, 3, seed=[1]), tasks.stripe(40, 3, seed=[3])
+    sigma = activation("relu", normalised=True)
+    deep = fully_connected([3, 90, 1], seeds=[5], sigma=sigma, parametrisation="mean-field", gain=1.0, bias=True)
+    net = one_hidden.Network(deep.weights[0], deep.biases[0], deep.weights[1][:, 0])
+    found = [learning_curves.lazy(model, train, test).f for model in (deep, net)]
+    torch.testing.assert_close(*found, rtol=1e-9, atol=1e-10)
 
 
 def test_lazy_learning_fits_the_training_set_and_counts_its_errors():

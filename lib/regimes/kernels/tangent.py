@@ -1,7 +1,8 @@
 r"""Tangent kernels of networks of finite width, and the wide limit of one hidden layer with biases.
 
-``Θ(x, z) = Σ_w ∂f(x)/∂w ∂f(z)/∂w`` over the weights asked for, a plain sum, in the network's own parametrisation.
-For the one-hidden-layer network ``f = (1/h) Σ_n β_n σ(ω_n·x/√d + b_n)``, ``σ = √2 ReLU`` (mean-field scale), it is
+``Θ(x, z) = Σ_w ∂f(x)/∂w ∂f(z)/∂w`` over the weights asked for, a plain sum, in the network's own parametrisation: the
+product of two Jacobians, of which the model gives what its layers need (:mod:`regimes.models.tangents`). For the
+one-hidden-layer network ``f = (1/h) Σ_n β_n σ(ω_n·x/√d + b_n)``, ``σ = √2 ReLU`` (mean-field scale), it is
 
 .. math:: Θ = h^{-2} Σ_n [σ(u_n) σ(v_n) + β_n² σ'(u_n) σ'(v_n) (1 + x·z/d)],
 
@@ -14,8 +15,9 @@ costs its upper triangle only. Weights, inputs and result share a leading axis o
 Source: paper A, Sec. 2.4 and App. D.
 """
 
+import functools
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection
 
 import torch
 from torch import Tensor
@@ -23,15 +25,17 @@ from torch.func import functional_call, grad, vmap
 
 from regimes import validate
 from regimes.kernels.infinite import infinite_ntk
-from regimes.models.one_hidden import GAIN, Network
+from regimes.models import WORK, Model
+from regimes.models.tangents import Tangents, chosen
 from regimes.validate import InputError
 
 MEMORY = 2**28  # bytes of temporaries: a few tiles beyond the cache, far below a laptop's memory
 TILE = {"cpu": 256, "cuda": 2048}  # side of a tile: its features fit in a core's cache, or fill a GPU
 
 
+@torch.no_grad()
 def ntk(
-    network: torch.nn.Module | Network,
+    model: torch.nn.Module | Model,
     x: Tensor,
     z: Tensor | None = None,
     *,
@@ -41,43 +45,96 @@ def ntk(
     """The tangent kernel ``Θ(x, z)`` of a network at its present weights, initial or trained.
 
     Args:
-        network: one-hidden-layer networks, ``E`` realisations (closed form); or any torch module that maps
-            ``(n, ...)`` to ``n`` numbers, each from its own row (per-sample gradients).
+        model: ``E`` realisations with one output; or any torch module that maps ``(n, ...)`` to ``n`` numbers, each
+            from its own row (per-sample gradients).
         x: inputs ``(n, d)``, the same for all realisations, or ``(E, n, d)``; for a module ``(n, ...)``.
         z: other inputs, likewise with ``m`` rows; ``None`` for ``x`` itself (Gram matrix, exactly symmetric).
-        params: names of the parameters to differentiate by: for one hidden layer out of ``omega``, ``b``, ``beta``,
-            where ``{"beta"}`` is the last-layer kernel; for a module out of ``named_parameters()``. ``None``: all that
-            are trained.
-        memory: bytes of temporaries beside the result.
+        params: names of the parameters to differentiate by, out of ``model.names``: for one hidden layer ``omega``,
+            ``b``, ``beta``, for fully connected networks ``W1``, ``b1``, …, ``WL``, where the last alone gives the
+            last-layer kernel; for a module out of ``named_parameters()``. ``None``: all that are trained.
+        memory: bytes of temporaries beside the result; one point of one realisation is computed whatever it takes.
 
     Returns:
         ``(E, n, m)``, or ``(n, m)`` for a module, in the inputs' dtype, on their device.
 
     Raises:
-        InputError: for unknown or no parameters, shapes that do not fit, or a module with several outputs a point.
+        InputError: for unknown or no parameters, shapes that do not fit, a network with several outputs a point, or a
+            result beyond the free memory.
 
-    Source: paper A, Sec. 2.4 (definition) and App. D (closed form).
+    Source: paper A, Sec. 2.4 (definition) and App. D (closed form for one hidden layer).
     """
     validate.integer(1, memory=memory)
-    if isinstance(network, torch.nn.Module):
-        validate.arrays(x=("... n d", x), **({} if z is None else {"z": ("... m d", z)}))
-        return _autograd_ntk(network, x, z, params, memory)
-    wanted = _chosen(params, ("omega", "b", "beta") if network.bias else ("omega", "beta"))
-    _needs_points_of(network, x, z)
-    return _one_hidden_ntk(network, x, z, wanted, memory)
+    validate.arrays(x=("... n d", x), **({} if z is None else {"z": ("... m d", z)}))
+    if isinstance(model, torch.nn.Module):
+        return _autograd_ntk(model, x, z, params, memory)
+    params = chosen(params, model.names)
+    right, count = x if z is None else z, len(model.parameters()[0])
+    _needs_realisations(count, x=x, z=right)
+    shape = (count, x.shape[-2], right.shape[-2])
+    validate.memory(math.prod(shape) * x.element_size(), f"a kernel of shape {shape}", x.device)
+    out = torch.empty(shape, dtype=x.dtype, device=x.device)
+    together, side, kept = _plan(model, out, memory)
+    for start in range(0, count, together):
+        e = slice(start, start + together)
+        tangents = functools.partial(_tangents, model[e], params)
+        _fill(out[e], tangents, _of(x, e), None if z is None else _of(z, e), side, kept)
+    return out
 
 
-def _needs_points_of(network: Network, x: Tensor, z: Tensor | None) -> None:
-    """Points of the network's dimension and dtype, for all realisations or for each."""
-    count, d = network.omega.shape[0], network.d
-    for name, points in (("x", x), ("z", x if z is None else z)):
-        validate.arrays(**{name: ("...", points)})
-        if points.ndim < 2 or points.shape[-1] != d or points.shape[:-2] not in ((), (1,), (count,)):
-            raise InputError(
-                f"{name} must be points (..., n, {d}) as the {count} networks take, got {tuple(points.shape)}"
-            )
-        if points.dtype != network.omega.dtype:
-            raise InputError(f"{name} must be {network.omega.dtype} as the network is, got {points.dtype}")
+def _tangents(model: Model, params: Collection[str], x: Tensor) -> Tangents:
+    return model.tangents(x).only(params)
+
+
+def _needs_realisations(count: int, **points: Tensor) -> None:
+    """Points for all realisations or for each; the model itself looks at their dimension and dtype."""
+    for name, value in points.items():
+        if value.shape[:-2] not in ((), (1,), (count,)):
+            raise InputError(f"{name} must be points (n, d) or ({count}, n, d), got {tuple(value.shape)}")
+
+
+def _of(x: Tensor, e: slice) -> Tensor:
+    """The points of the realisations ``e``."""
+    return x[e] if x.ndim == 3 and len(x) > 1 else x
+
+
+def _plan(model: Model, out: Tensor, memory: int) -> tuple[int, int, int]:
+    """How many realisations at a time, the side of a tile, and how many tiles of rows stay while all columns pass.
+
+    Half of the memory is for tiles that stay; the rest for making one more and for the products.
+    """
+    side = min(TILE.get(out.device.type, 1024), max(out.shape[-2:]))
+
+    def passing() -> int:
+        return 2 * out.element_size() * side * (WORK * model.held + 4 * side)
+
+    while side > 1 and passing() > memory:
+        side //= 2
+    together = max(1, min(len(out), memory // passing()))
+    return together, side, max(1, memory // (2 * out.element_size() * together * side * model.held))
+
+
+def _fill(
+    out: Tensor, tangents: Callable[[Tensor], Tangents], x: Tensor, z: Tensor | None, side: int, kept: int
+) -> None:
+    """The kernel into ``out``; each tile of rows stays until all columns have passed."""
+    mirrored = z is None
+    rows, columns = x.split(side, -2), (x if mirrored else z).split(side, -2)
+    held: dict[int, Tangents] = {}
+    for first in range(0, len(rows), kept):
+        held.clear()  # before the next ones take their memory
+        held.update((i, tangents(rows[i])) for i in range(first, min(first + kept, len(rows))))
+        for j in range(first if mirrored else 0, len(columns)):
+            theirs = held[j] if mirrored and j in held else tangents(columns[j])
+            for i in (i for i in held if i <= j or not mirrored):
+                _write(out, i * side, j * side, held[i].gram(theirs), mirrored)
+
+
+def _write(out: Tensor, top: int, left: int, tile: Tensor, mirrored: bool) -> None:
+    if mirrored and top == left:
+        tile = tile.triu() + tile.triu(1).mT  # a product need not be symmetric to the last bit
+    elif mirrored:
+        out[..., left : left + tile.shape[-1], top : top + tile.shape[-2]] = tile.mT
+    out[..., top : top + tile.shape[-2], left : left + tile.shape[-1]] = tile
 
 
 def wide_one_hidden_ntk(x: Tensor, z: Tensor | None = None) -> Tensor:
@@ -110,45 +167,11 @@ def _augmented(x: Tensor) -> Tensor:
     return torch.cat([x / math.sqrt(x.shape[-1]), torch.ones_like(x[..., :1])], dim=-1)
 
 
-def _one_hidden_ntk(network: Network, x: Tensor, z: Tensor | None, wanted: tuple[str, ...], memory: int) -> Tensor:
-    h, d = network.h, network.d
-    right = x if z is None else z
-    batch = torch.broadcast_shapes(network.omega.shape[:-2], x.shape[:-2], right.shape[:-2])
-    out = torch.empty(*batch, x.shape[-2], right.shape[-2], dtype=x.dtype, device=x.device)
-    side = min(TILE.get(x.device.type, 1024), max(out.shape[-2:]))
-    # Eight arrays of a tile's side by the block of neurons: pre-activations, both features and a mask, left and right.
-    block = min(h, max(1, memory // (8 * side * x.element_size() * max(1, batch.numel()))))
-    for rows, columns in _tiles(*out.shape[-2:], side, z is None):
-        a, b = x[..., rows, :], right[..., columns, :]
-        tile = _one_hidden_tile(network, a, b, wanted, block, a @ b.mT / d) / h**2
-        _write(out, rows, columns, tile, z is None)
-    return out
-
-
-def _one_hidden_tile(
-    network: Network, a: Tensor, b: Tensor, wanted: tuple[str, ...], block: int, inner: Tensor
-) -> Tensor:
-    """``h² Θ`` of one tile; ``inner`` is ``a·b/d``."""
-    last, first = torch.zeros((), dtype=a.dtype, device=a.device), None
-    for start in range(0, network.h, block):
-        n = slice(start, start + block)
-        ω, bias, β = network.omega[..., n, :], network.b[..., None, n], network.beta[..., None, n]
-        u, v = (points @ ω.mT / math.sqrt(points.shape[-1]) + bias for points in (a, b))
-        if "omega" in wanted or "b" in wanted:
-            masked = ((u > 0) * β) @ ((v > 0) * β).mT
-            first = masked if first is None else first.add_(masked)
-        if "beta" in wanted:
-            last = last + u.relu_() @ v.relu_().mT
-    if first is not None:
-        last = last + first * (inner * ("omega" in wanted) + float("b" in wanted))
-    return GAIN**2 * last
-
-
 def _autograd_ntk(
     module: torch.nn.Module, x: Tensor, z: Tensor | None, params: Collection[str] | None, memory: int
 ) -> Tensor:
     every = {name: value.detach() for name, value in module.named_parameters()}
-    wanted = {name: every[name] for name in _chosen(params, tuple(every))}
+    wanted = {name: every[name] for name in chosen(params, tuple(every))}
     fixed = {name: value for name, value in every.items() if name not in wanted}
     right = x if z is None else z
 
@@ -173,26 +196,5 @@ def _autograd_ntk(
                 theirs = kept[left - top : left - top + passing]
             else:
                 theirs = jacobian(right[left : left + passing])
-            _write(out, slice(top, top + held), slice(left, left + passing), kept @ theirs.T, False)
+            out[top : top + held, left : left + passing] = kept @ theirs.T
     return out if z is not None else out.triu() + out.triu(1).T
-
-
-def _chosen(params: Collection[str] | None, names: tuple[str, ...]) -> tuple[str, ...]:
-    wanted = names if params is None else tuple(params)
-    if isinstance(params, str) or not wanted or not set(wanted) <= set(names):
-        raise InputError(f"params must be some of {', '.join(names)}; got {params!r}")
-    return wanted
-
-
-def _tiles(n: int, m: int, side: int, mirrored: bool) -> Iterator[tuple[slice, slice]]:
-    for i in range(0, n, side):
-        for j in range(i if mirrored else 0, m, side):
-            yield slice(i, min(i + side, n)), slice(j, min(j + side, m))
-
-
-def _write(out: Tensor, rows: slice, columns: slice, tile: Tensor, mirrored: bool) -> None:
-    if mirrored and rows == columns:
-        tile = tile.triu() + tile.triu(1).mT  # a product need not be symmetric to the last bit
-    out[..., rows, columns] = tile
-    if mirrored and rows != columns:
-        out[..., columns, rows] = tile.mT

@@ -3,16 +3,18 @@
 Every model ``f`` has, for points ``x (p, ...)`` shared by all ``E`` realisations or ``(E, p, ...)``:
 
 - ``model(x)``: its outputs ``(E, p)``;
-- ``parameters()``: the tensors that are trained, each ``(E, ...)``; ``with_parameters(tensors)``: the same model with
-  others;
+- ``parameters()``: the tensors that are trained, each ``(E, ...)``, called ``names``; ``with_parameters(tensors)``: the
+  same model with others;
 - ``tangents(x)``: the derivatives of the outputs by all of them, see :mod:`regimes.models.tangents`; tangent kernels,
   gradients, NFM and AGOP follow from these;
 - ``model[rows]``: some of the realisations, the leading axis stays; ``model.to(dtype=, device=)``.
+
+:func:`join` makes one model of several.
 """
 
-import dataclasses
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -20,9 +22,14 @@ from torch import Tensor
 from regimes.models.tangents import Tangents
 from regimes.validate import InputError
 
+WORK = 4  # a backward pass has this many times in use what it leaves
+
 
 class Model(Protocol):
     """``E`` independent realisations of a network with one output; see the package's head."""
+
+    names: tuple[str, ...]  # of the parameters, in their order
+    held: int  # numbers that the tangents of one point hold
 
     def __call__(self, x: Tensor) -> Tensor:
         """Outputs ``(E, p)``."""
@@ -43,27 +50,68 @@ class Model(Protocol):
         """The same model in another precision or on another device."""
 
 
-def join(models: Sequence[Model]) -> Model:
-    """The realisations of several models of one kind as one ensemble: every tensor field one after the other.
+AnyModel = TypeVar("AnyModel", bound=Model)
+
+
+def join(models: Sequence[AnyModel]) -> AnyModel:
+    """The realisations of several models of one kind as one ensemble, in their order.
+
+    Tensors are concatenated along the realisations; all else must agree.
 
     Raises:
-        InputError: for no model, or models of different kinds or shapes.
+        InputError: for no model, models of different kinds, or what does not agree, by its name.
     """
     if not models or len({type(model) for model in models}) > 1:
-        kinds = ", ".join(sorted({type(model).__name__ for model in models})) or "none"
-        raise InputError(f"models to join must be at least one and of one kind, got {kinds}")
-    first = models[0]
-    fields = {f.name: [getattr(model, f.name) for model in models] for f in dataclasses.fields(first)}
-    return dataclasses.replace(first, **{name: _joined(name, values) for name, values in fields.items()})
+        raise InputError(f"models must be one or more of one kind, got {[type(model).__name__ for model in models]}")
+    parts = {field.name: [getattr(model, field.name) for model in models] for field in fields(models[0])}
+    return replace(models[0], **{name: _joined(name, values) for name, values in parts.items()})
 
 
 def _joined(name: str, values: list[Any]) -> Any:
-    if isinstance(values[0], Tensor):
-        if len({value.shape[1:] for value in values}) > 1:
-            raise InputError(f"models to join must have the same shapes, {name} differs")
-        return torch.cat(values)
+    kinds = [_kind(value) for value in values]
+    if any(kind != kinds[0] for kind in kinds):
+        raise InputError(f"{name} must agree in all models to be joined, got {', '.join(map(str, kinds))}")
     if isinstance(values[0], tuple):
-        return tuple(_joined(name, list(items)) for items in zip(*values, strict=True))
-    if any(value != values[0] for value in values):
-        raise InputError(f"models to join must have the same {name}")
-    return values[0]
+        return tuple(_joined(f"{name}[{i}]", list(items)) for i, items in enumerate(zip(*values)))
+    return torch.cat(values) if isinstance(values[0], Tensor) else values[0]
+
+
+def _kind(value: Any) -> Any:
+    """What must agree: a tensor's realisations may differ in number, nothing else."""
+    if isinstance(value, Tensor):
+        return ("E", *value.shape[1:]), value.dtype, value.device
+    return f"{len(value)} entries" if isinstance(value, tuple) else value
+
+
+def matching(parameters: Sequence[Tensor], like: Sequence[Tensor]) -> list[Tensor]:
+    """``parameters``, one for each of ``like`` and of its shape.
+
+    Raises:
+        InputError: where they are not.
+    """
+    shapes, wanted = ([tuple(tensor.shape) for tensor in tensors] for tensors in (parameters, like))
+    if shapes != wanted:
+        raise InputError(f"parameters must be tensors of shapes {wanted}, got {shapes}")
+    return list(parameters)
+
+
+def inputs(x: Tensor, first: Tensor) -> Tensor:
+    """Points ``x (p, d)`` or ``(E, p, d)`` for first weights ``(E, n, d)``, for each realisation: ``(E, p, d)``.
+
+    Raises:
+        InputError: for another dimension, dtype or number of realisations.
+    """
+    count, d = first.shape[0], first.shape[-1]
+    if not isinstance(x, Tensor) or x.ndim not in (2, 3) or (x.shape[-1], x.dtype) != (d, first.dtype):
+        got = f"{tuple(x.shape)} in {x.dtype}" if isinstance(x, Tensor) else repr(x)
+        raise InputError(f"x must be inputs (p, {d}) or ({count}, p, {d}) in {first.dtype}, got {got}")
+    if x.ndim == 3 and len(x) not in (1, count):
+        raise InputError(f"x must hold {count} realisations, one a network, got {len(x)}")
+    return x.expand(count, *x.shape[-2:])
+
+
+def blocks(model: Model, x: Tensor, memory: int) -> Iterator[slice]:
+    """Slices of the points ``x (..., p, d)`` whose tangents take at most ``memory`` bytes, one point at least."""
+    each = WORK * len(model.parameters()[0]) * model.held * x.element_size()
+    size = max(1, memory // each)
+    return (slice(start, start + size) for start in range(0, x.shape[-2], size))

@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -27,8 +27,8 @@ class Activation:
     """
 
     name: str
-    value: Callable[[Tensor], Tensor]
-    slope: Callable[[Tensor], Tensor]
+    value: Callable[[Tensor], Tensor] = field(repr=False)
+    slope: Callable[[Tensor], Tensor] = field(repr=False)
     kinked: bool = False
 
     def __call__(self, z: Tensor) -> Tensor:

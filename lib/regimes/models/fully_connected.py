@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from regimes import devices, validate
+from regimes.models import inputs, join, matching
 from regimes.models.activations import Activation, activation
 from regimes.models.tangents import Layer, Tangents
 from regimes.validate import InputError
@@ -59,18 +60,22 @@ class FullyConnected:
         """``n_0, n_1, …, n_L``."""
         return (self.weights[0].shape[-1], *(weight.shape[-2] for weight in self.weights))
 
-    def _inputs(self, x: Tensor) -> Tensor:
-        first = self.weights[0]
-        d, count = first.shape[-1], len(first)
-        if not isinstance(x, Tensor) or x.ndim not in (2, 3) or (x.shape[-1], x.dtype) != (d, first.dtype):
-            raise InputError(f"x must be inputs (n, {d}) in {first.dtype}, got {getattr(x, 'shape', x)!r}")
-        if x.ndim == 3 and len(x) not in (1, count):
-            raise InputError(f"x must hold {count} realisations, one a network, got {len(x)}")
-        return x.expand(count, *x.shape[-2:])
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``W1, b1, W2, …, WL``."""
+        return tuple(name for layer in range(1, self.depth + 1) for name in self._names(layer))
+
+    def _names(self, layer: int) -> tuple[str, ...]:
+        return (f"W{layer}", f"b{layer}") if self.biases and layer < self.depth else (f"W{layer}",)
+
+    @property
+    def held(self) -> int:
+        """``Σ_l (n_{l-1} + n_l)``."""
+        return sum(self.widths[:-1]) + sum(self.widths[1:])
 
     def _forward(self, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """``[h_0, …, h_{L-1}]`` and ``[z_1, …, z_{L-1}]``."""
-        hidden, before = [self._inputs(x)], []
+        hidden, before = [inputs(x, self.weights[0])], []
         for layer, (weight, multiplier) in enumerate(zip(self.weights[:-1], self.multipliers)):
             z = (hidden[-1] @ weight.mT).mul_(multiplier)
             if self.biases:
@@ -113,11 +118,11 @@ class FullyConnected:
         self._needs_one_output()
         hidden, before = self._forward(x)
         delta = torch.ones_like(hidden[-1][..., :1])
-        found = [Layer(hidden[-1], delta, self.multipliers[-1])]
+        found = [Layer(hidden[-1], delta, self.multipliers[-1], names=self._names(self.depth))]
         bias = self.bias_multiplier if self.biases else None
         for layer in range(self.depth - 1, 0, -1):
-            delta = ((delta @ self.weights[layer]) * self.multipliers[layer]).mul_(self.sigma.slope(before[layer - 1]))
-            found.append(Layer(hidden[layer - 1], delta, self.multipliers[layer - 1], bias))
+            delta = (delta @ self.weights[layer]).mul_(self.multipliers[layer]).mul_(self.sigma.slope(before.pop()))
+            found.append(Layer(hidden[layer - 1], delta, self.multipliers[layer - 1], bias, names=self._names(layer)))
         return found[::-1]
 
     def tangents(self, x: Tensor) -> Tangents:
@@ -132,9 +137,14 @@ class FullyConnected:
         return [tensor for pair in pairs for tensor in pair] + [self.weights[-1]]
 
     def with_parameters(self, parameters: Sequence[Tensor]) -> "FullyConnected":
-        """The same network with other weights and biases."""
+        """The same network with other weights and biases, of the same shapes.
+
+        Raises:
+            InputError: for tensors of other shapes, or more or fewer of them.
+        """
+        found = matching(parameters, self.parameters())
         step = 2 if self.biases else 1
-        return replace(self, weights=tuple(parameters[::step]), biases=tuple(parameters[1::2] if self.biases else ()))
+        return replace(self, weights=tuple(found[::step]), biases=tuple(found[1::2] if self.biases else ()))
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> "FullyConnected":
         def one(value: float | Tensor) -> float | Tensor:
@@ -220,30 +230,31 @@ def pad(networks: Sequence[FullyConnected]) -> FullyConnected:
     and learns as it would alone.
 
     Raises:
-        InputError: for networks that differ in depth, inputs, outputs, activation or biases, or whose activation is not
-            zero at zero.
+        InputError: for no network, networks that differ in depth, inputs, outputs, activation or biases, or whose
+            activation is not zero at zero.
     """
-    first = networks[0]
-    kinds = {(n.depth, n.widths[0], n.widths[-1], bool(n.biases), n.bias_multiplier, n.sigma) for n in networks}
-    if len(kinds) != 1:
-        raise InputError("networks must share depth, inputs, outputs, activation and biases to be padded to one width")
-    if float(first.sigma(torch.zeros(()))) != 0:
-        raise InputError(f"activation {first.sigma.name} must be zero at zero for networks to be padded")
-    shapes = [tuple(max(n.weights[layer].shape[i] for n in networks) for i in (1, 2)) for layer in range(first.depth)]
-    weights = tuple(
-        torch.cat([_padded(n.weights[layer], shape) for n in networks]) for layer, shape in enumerate(shapes)
+    ends = {(n.depth, n.widths[0], n.widths[-1]) for n in networks}
+    if len(ends) != 1:
+        raise InputError(f"networks must share depth, inputs and outputs to be padded, got {sorted(ends)}")
+    if any(float(n.sigma(torch.zeros(()))) != 0 for n in networks):
+        raise InputError(f"activation {networks[0].sigma.name} must be zero at zero for networks to be padded")
+    widths = [max(sizes) for sizes in zip(*(n.widths for n in networks))]
+    return join([_padded(n, widths) for n in networks])
+
+
+def _padded(network: FullyConnected, widths: Sequence[int]) -> FullyConnected:
+    """The network with layers of ``widths``, and a multiplier for each realisation, ``(E, 1, 1)``."""
+    first = network.weights[0]
+    kind = {"dtype": first.dtype, "device": first.device}
+    return replace(
+        network,
+        weights=tuple(_filled(w, shape) for w, shape in zip(network.weights, zip(widths[1:], widths))),
+        biases=tuple(_filled(b, (n,)) for b, n in zip(network.biases, widths[1:])),
+        multipliers=tuple(torch.as_tensor(m, **kind).expand(len(first), 1, 1) for m in network.multipliers),
     )
-    biases = tuple(torch.cat([_padded(n.biases[i], shapes[i][:1]) for n in networks]) for i in range(len(first.biases)))
-    multipliers = tuple(torch.cat([_each(n, layer) for n in networks]) for layer in range(first.depth))
-    return replace(first, weights=weights, biases=biases, multipliers=multipliers)
 
 
-def _padded(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+def _filled(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     wide = tensor.new_zeros(len(tensor), *shape)
     wide[(slice(None), *(slice(n) for n in tensor.shape[1:]))] = tensor
     return wide
-
-
-def _each(network: FullyConnected, layer: int) -> Tensor:
-    """The multiplier of a layer for each realisation, ``(E, 1, 1)``."""
-    return torch.as_tensor(network.multipliers[layer]).to(network.weights[0]).expand(len(network.weights[0]), 1, 1)

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from regimes import devices, validate
-from regimes.validate import InputError
+from regimes.models import inputs, matching
+from regimes.models.tangents import Layer, Readout, Tangents
 
 GAIN = math.sqrt(2.0)  # of the activation, so that E[sigma(z)^2] = 1 for standard normal z
 
@@ -48,19 +49,51 @@ class Network:
         r"""What gradient flow conserves, neuron by neuron: :math:`\beta_n^2 - |\omega_n|^2 - b_n^2`, ``(E, h)``."""
         return self.beta.square() - self.omega.square().sum(-1) - self.b.square()
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``omega, b, beta``; no ``b`` without biases."""
+        return ("omega", "b", "beta") if self.bias else ("omega", "beta")
+
+    @property
+    def held(self) -> int:
+        """``d + 2h``."""
+        return self.d + 2 * self.h
+
     def __call__(self, x: Tensor) -> Tensor:
-        """Outputs ``f (E, p)`` at points ``x (p, d)``, the same for all realisations, or ``(E, p, d)``.
+        """Outputs ``f (E, p)`` at points ``x (p, d)``, the same for all realisations, or ``(E, p, d)``, of any dtype.
 
         Raises:
             InputError: for points of another dimension or number of realisations.
         """
-        if not isinstance(x, Tensor) or x.ndim not in (2, 3) or x.shape[-1] != self.d:
-            raise InputError(f"x must be points (p, {self.d}) or (E, p, {self.d}), got {getattr(x, 'shape', x)!r}")
-        if x.ndim == 3 and len(x) not in (1, len(self.omega)):
-            raise InputError(f"x must hold {len(self.omega)} realisations, one a network, got {len(x)}")
-        x = x.to(self.omega)
-        x = x.expand(len(self.omega), *x.shape[-2:])
+        x = inputs(x.to(self.omega) if isinstance(x, Tensor) else x, self.omega)
         return torch.cat([self._block(x[:, rows]) for rows in self._blocks(x.shape[-2])], -1)
+
+    def tangents(self, x: Tensor) -> Tangents:
+        r"""The derivatives of the output by the parameters.
+
+        With :math:`u_n = \omega_n\cdot x/\sqrt d + b_n`: :math:`\delta_n = \sqrt2\,\beta_n\,1(u_n > 0)/h` of the first
+        layer, and :math:`\sqrt2\max(0, u_n)/h` by :math:`\beta_n`; at a kink the left derivative.
+
+        Raises:
+            InputError: for points of another dimension, dtype or number of realisations.
+        """
+        x = inputs(x, self.omega)
+        u = torch.baddbmm(self.b[:, None, :], x, self.omega.mT, alpha=self.d**-0.5)
+        delta = (u > 0) * (self.beta * (GAIN / self.h))[:, None, :]
+        first = Layer(x, delta, self.d**-0.5, 1.0 if self.bias else None, names=self.names[:-1])
+        return Tangents((first, Readout(u.relu(), GAIN / self.h, ("beta",))))
+
+    def parameters(self) -> list[Tensor]:
+        """``omega``, ``b`` where there are biases, ``beta``."""
+        return [getattr(self, name) for name in self.names]
+
+    def with_parameters(self, parameters: Sequence[Tensor]) -> "Network":
+        """The same network with other weights, of the same shapes.
+
+        Raises:
+            InputError: for tensors of other shapes, or more or fewer of them.
+        """
+        return replace(self, **dict(zip(self.names, matching(parameters, self.parameters()))))
 
     def _block(self, x: Tensor) -> Tensor:
         hidden = torch.baddbmm(self.b[:, :, None], self.omega, x.mT, alpha=self.d**-0.5).clamp_(min=0)

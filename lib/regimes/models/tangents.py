@@ -7,16 +7,35 @@ With the Jacobian ``J (p, P)`` of the outputs by all ``P`` parameters, :class:`T
 tangent kernel ``J Jᵀ`` and, where it fits into memory, ``J`` itself. Plain sums over points and parameters.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from regimes.validate import InputError
+
+
+def chosen(params: Collection[str] | None, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The parameters asked for out of those called ``names``; ``None`` for all.
+
+    Raises:
+        InputError: for names that are not among them, or none.
+    """
+    wanted = names if params is None else tuple(params)
+    if isinstance(params, str) or not wanted or not set(wanted) <= set(names):
+        raise InputError(f"params must be some of {', '.join(names)}; got {params!r}")
+    return wanted
+
 
 class Part(Protocol):
     """The tangents of some of the parameters: those of one layer."""
+
+    names: tuple[str, ...]  # of the parameters, in the order of ``pull``
+
+    def only(self, names: Collection[str]) -> "Part":
+        """The tangents of those of its parameters that are among ``names``, at least one."""
 
     def gram(self, other: "Part") -> Tensor:
         """Its term of the tangent kernel, ``(E, n, m)``."""
@@ -31,12 +50,14 @@ class Part(Protocol):
         """``J`` itself, ``(E, p, P)``."""
 
     def points(self, index: Tensor) -> "Part":
-        """At some of the points, ``index (E, a)``."""
+        """At some of the points of each realisation, ``index (E, a)``."""
 
     def __getitem__(self, rows: Tensor) -> "Part":
         """Of some of the realisations."""
 
-    count: int  # of parameter tensors
+
+def _at(values: Tensor, index: Tensor) -> Tensor:
+    return values.gather(-2, index.unsqueeze(-1).expand(*index.shape, values.shape[-1]))
 
 
 @dataclass(frozen=True)
@@ -46,49 +67,60 @@ class Layer:
     Attributes:
         h: its inputs ``(E, p, n_in)``.
         delta: ``δ``, the derivatives of the output by the pre-activations ``z``, ``(E, p, n_out)``.
-        multiplier: ``m``, a number or ``(E, 1, 1)``.
-        bias_multiplier: ``s``; ``None`` without biases.
+        multiplier: ``m``, a number or ``(E, 1, 1)``; ``None`` where the weights are not among the parameters.
+        bias_multiplier: ``s``; ``None`` where no biases are.
+        names: of the weights and the biases, as far as they are among the parameters.
     """
 
     h: Tensor
     delta: Tensor
-    multiplier: float | Tensor
+    multiplier: float | Tensor | None
     bias_multiplier: float | None = None
+    names: tuple[str, ...] = field(kw_only=True)
 
-    @property
-    def count(self) -> int:
-        """Parameter tensors: the weights, and the biases where there are any."""
-        return 1 if self.bias_multiplier is None else 2
+    def only(self, names: Collection[str]) -> "Layer":
+        """The same layer with fewer parameters."""
+        return replace(
+            self,
+            multiplier=self.multiplier if self.names[0] in names else None,
+            bias_multiplier=self.bias_multiplier if self.names[-1] in names else None,
+            names=tuple(name for name in self.names if name in names),
+        )
 
     def gram(self, other: "Layer") -> Tensor:
         """``(m² h·h' + s²) (δ·δ')``, ``(E, n, m)``."""
-        inner = (self.h @ other.h.mT) * self.multiplier**2
+        inner = 0.0 if self.multiplier is None else (self.h @ other.h.mT).mul_(self.multiplier**2)
         if self.bias_multiplier is not None:
             inner = inner + self.bias_multiplier**2
-        return inner * (self.delta @ other.delta.mT)
+        return (self.delta @ other.delta.mT).mul_(inner)
 
     def pull(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v``: ``m Σ v δ hᵀ (E, n_out, n_in)`` and ``s Σ v δ (E, n_out)``."""
-        weighted = self.delta * v.unsqueeze(-1)
-        found = [(weighted.mT @ self.h) * self.multiplier]
+        v, found = v.unsqueeze(-1), []
+        if self.multiplier is not None:
+            found.append((self.delta.mT @ (self.h * v)).mul_(self.multiplier))
         if self.bias_multiplier is not None:
-            found.append(weighted.sum(-2) * self.bias_multiplier)
+            found.append((self.delta.mT @ v).squeeze(-1).mul_(self.bias_multiplier))
         return found
 
     def push(self, w: Sequence[Tensor]) -> Tensor:
         """``J w``: ``δ·(m W h + s b)``, ``(E, p)``."""
-        z = (self.h @ w[0].mT) * self.multiplier
+        terms = []
+        if self.multiplier is not None:
+            terms.append((self.delta @ w[0]).mul_(self.multiplier).mul_(self.h).sum(-1))
         if self.bias_multiplier is not None:
-            z = z + w[1].unsqueeze(-2) * self.bias_multiplier
-        return (self.delta * z).sum(-1)
+            terms.append((self.delta @ w[-1].unsqueeze(-1)).squeeze(-1).mul_(self.bias_multiplier))
+        return sum(terms)
 
     def rows(self) -> Tensor:
         """``J (E, p, n_out n_in + n_out)``, the order that of ``pull``."""
-        delta = self.delta * self.multiplier
-        weights = (delta.unsqueeze(-1) * self.h.unsqueeze(-2)).flatten(-2)
-        if self.bias_multiplier is None:
-            return weights
-        return torch.cat([weights, self.delta * self.bias_multiplier], -1)
+        found = []
+        if self.multiplier is not None:
+            delta = self.delta * self.multiplier
+            found.append((delta.unsqueeze(-1) * self.h.unsqueeze(-2)).flatten(-2))
+        if self.bias_multiplier is not None:
+            found.append(self.delta * self.bias_multiplier)
+        return torch.cat(found, -1)
 
     def points(self, index: Tensor) -> "Layer":
         """At some of the points of each realisation, ``index (E, a)``."""
@@ -96,13 +128,51 @@ class Layer:
 
     def __getitem__(self, rows: Tensor) -> "Layer":
         """Of some of the realisations."""
-        own = isinstance(self.multiplier, Tensor)
-        multiplier = self.multiplier[rows] if own else self.multiplier
+        multiplier = self.multiplier[rows] if isinstance(self.multiplier, Tensor) else self.multiplier
         return replace(self, h=self.h[rows], delta=self.delta[rows], multiplier=multiplier)
 
 
-def _at(values: Tensor, index: Tensor) -> Tensor:
-    return values.gather(-2, index.unsqueeze(-1).expand(*index.shape, values.shape[-1]))
+@dataclass(frozen=True)
+class Readout:
+    """The tangents of the weights ``β (E, n)`` of a last layer with one output, ``f = m β·h``.
+
+    Attributes:
+        h: its inputs ``(E, p, n)``.
+        multiplier: ``m``.
+        names: that of the weights, alone.
+    """
+
+    h: Tensor
+    multiplier: float
+    names: tuple[str]
+
+    def only(self, names: Collection[str]) -> "Readout":
+        """Itself: there is one parameter."""
+        return self
+
+    def gram(self, other: "Readout") -> Tensor:
+        """``m² h·h'``, ``(E, n, m)``."""
+        return (self.h @ other.h.mT).mul_(self.multiplier**2)
+
+    def pull(self, v: Tensor) -> list[Tensor]:
+        """``Jᵀ v = m Σ v h (E, n)``."""
+        return [(v.unsqueeze(-2) @ self.h).squeeze(-2).mul_(self.multiplier)]
+
+    def push(self, w: Sequence[Tensor]) -> Tensor:
+        """``J w = m h·w``, ``(E, p)``."""
+        return (self.h @ w[0].unsqueeze(-1)).squeeze(-1).mul_(self.multiplier)
+
+    def rows(self) -> Tensor:
+        """``J = m h (E, p, n)``."""
+        return self.h * self.multiplier
+
+    def points(self, index: Tensor) -> "Readout":
+        """At some of the points of each realisation, ``index (E, a)``."""
+        return replace(self, h=_at(self.h, index))
+
+    def __getitem__(self, rows: Tensor) -> "Readout":
+        """Of some of the realisations."""
+        return replace(self, h=self.h[rows])
 
 
 @dataclass(frozen=True)
@@ -111,10 +181,19 @@ class Tangents:
 
     parts: tuple[Part, ...]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the parameters, in their order."""
+        return tuple(name for part in self.parts for name in part.names)
+
+    def only(self, names: Collection[str] | None) -> "Tangents":
+        """The columns of some of the parameters; ``None`` for all. Raises as :func:`chosen`."""
+        wanted = set(chosen(names, self.names))
+        return Tangents(tuple(part.only(wanted) for part in self.parts if wanted & set(part.names)))
+
     def gram(self, other: "Tangents | None" = None) -> Tensor:
         """The tangent kernel ``J J'ᵀ (E, n, m)``."""
-        pairs = zip(self.parts, (other or self).parts, strict=True)
-        return sum(one.gram(two) for one, two in pairs)
+        return sum(one.gram(two) for one, two in zip(self.parts, (other or self).parts, strict=True))
 
     def pull(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v`` for ``v (E, p)``, shaped as the parameters."""
@@ -122,11 +201,8 @@ class Tangents:
 
     def push(self, w: Sequence[Tensor]) -> Tensor:
         """``J w (E, p)`` for ``w`` shaped as the parameters."""
-        found, at = None, 0
-        for part in self.parts:
-            term = part.push(w[at : at + part.count])
-            found, at = term if found is None else found + term, at + part.count
-        return found
+        found = dict(zip(self.names, w, strict=True))
+        return sum(part.push([found[name] for name in part.names]) for part in self.parts)
 
     def points(self, index: Tensor) -> "Tangents":
         """At some of the points of each realisation, ``index (E, a)``."""

@@ -1,8 +1,8 @@
 r"""Learning curves of tasks with few informative directions: errors, what theory says of their exponents, compression.
 
 A curve is the test error ``ε(p) ~ p^(-β)``. The predictor of a frozen kernel of finite width is evaluated through the
-weights it moves: ``f(z) = Σ_μ c_μ Θ(z, x_μ) = ∇f(z)·ΔW`` with ``ΔW = Σ_μ c_μ ∇f(x_μ)``, at a cost of ``O(h d)`` a test
-point where the kernel between test and training points would cost ``O(h p)``.
+weights it moves: ``f(z) = Σ_μ c_μ Θ(z, x_μ) = ∇f(z)·ΔW`` with ``ΔW = Σ_μ c_μ ∇f(x_μ)``; for one hidden layer at a cost
+of ``O(h d)`` a test point, where the kernel between test and training points would cost ``O(h p)``.
 
 Source: paper A, Sec. 3.1, 4 and Fig. 3.
 """
@@ -19,11 +19,12 @@ from regimes import estimates, validate
 from regimes.data.tasks import Task
 from regimes.estimates import Estimate
 from regimes.kernels import ntk, wide_one_hidden_ntk
-from regimes.models.one_hidden import GAIN, Network
+from regimes.models import Model, blocks
 from regimes.training import kernel_flow
 from regimes.validate import InputError
 
-BLOCK = 2**24  # entries of the pre-activations of one block of test points
+BLOCK = 2**24  # entries of the infinitely wide kernel of one block of test points
+MEMORY = 2**24  # bytes of the tangents of a block of points, with what making them takes: a few times a cache
 
 
 def lazy_exponent(d: int) -> float:
@@ -148,19 +149,20 @@ def wide_predictor(x: Tensor, c: Tensor, z: Tensor) -> Tensor:
     return torch.cat([wide_one_hidden_ntk(part, x) @ c for part in z.split(step)])
 
 
-def lazy(network: Network, train: Task, test: Task) -> Lazy:
-    """Learning with the tangent kernel frozen at the network's present weights, initial or trained.
+def lazy(model: Model, train: Task, test: Task) -> Lazy:
+    """Learning with the tangent kernel frozen at the model's present weights, initial or trained.
 
     Where a training point activates no neuron the kernel is zero and cannot fit it; ``ended`` says how many there are.
 
     Raises:
-        InputError: as ``regimes.training.kernel_flow.fit``, and for tasks whose realisations or dimensions differ.
+        InputError: as ``regimes.training.kernel_flow.fit`` and ``regimes.kernels.ntk``, and for tasks whose
+            realisations or dimensions differ.
 
     Source: paper A, Eq. 4 at a fixed kernel.
     """
     _needs_tasks(train, test)
-    fits = [_fit_seen(gram, y) for gram, y in zip(ntk(network, train.x), train.y, strict=True)]
-    f = tangent_predictor(network, train.x, torch.stack([c for c, _ in fits]), test.x)
+    fits = [_fit_seen(gram, y) for gram, y in zip(ntk(model, train.x), train.y, strict=True)]
+    f = tangent_predictor(model, train.x, torch.stack([c for c, _ in fits]), test.x)
     return Lazy(wrong(f, test.y), tuple(why for _, why in fits), f)
 
 
@@ -174,11 +176,12 @@ def _fit_seen(gram: Tensor, y: Tensor) -> tuple[Tensor, str]:
     return c, f"{fitted.ended[0]}, but for points that activate no neuron: {blind}" if blind else fitted.ended[0]
 
 
-def tangent_predictor(network: Network, x: Tensor, c: Tensor, z: Tensor) -> Tensor:
-    """``f(z) = Σ_μ c_μ Θ(z, x_μ)`` with the kernel at the present weights, through the displacement of the weights.
+@torch.no_grad()
+def tangent_predictor(model: Model, x: Tensor, c: Tensor, z: Tensor) -> Tensor:
+    """``f(z) = Σ_μ c_μ Θ(z, x_μ)`` with the kernel at the present weights, through their displacement ``Jᵀ c``.
 
     Args:
-        network: ``S`` networks, with or without biases.
+        model: ``S`` realisations.
         x: training points ``(S, p, d)``.
         c: dual coefficients ``(S, p)``.
         z: points ``(S, n, d)``.
@@ -187,34 +190,17 @@ def tangent_predictor(network: Network, x: Tensor, c: Tensor, z: Tensor) -> Tens
         ``(S, n)``.
 
     Raises:
-        InputError: for what is no number, or shapes that do not fit the networks or each other.
+        InputError: for what is no number, or shapes that do not fit the model or each other.
 
     Source: paper A, Eq. 1 and Sec. 2.4.
     """
-    validate.arrays(omega=("S h d", network.omega), x=("S p d", x), c=("S p", c), z=("S n d", z))
-    u, beta = torch.cat([network.omega, network.b[..., None]], dim=-1), network.beta[..., None]
-    extend = with_bias if network.bias else _without_bias
-    moved_u, moved_beta = torch.zeros_like(u), torch.zeros_like(beta)
-    step = max(1, BLOCK // network.h)
-    for points, weight in zip(extend(x).split(step, dim=-2), c[..., None].split(step, dim=-2), strict=True):
-        hidden = u @ points.mT  # (S, h, block)
-        moved_u += beta * ((hidden > 0).to(u) @ (points * weight))
-        moved_beta += hidden.clamp_min(0) @ weight
-    found = []
-    for points in extend(z).split(step, dim=-2):
-        hidden = u @ points.mT
-        found.append(torch.where(hidden > 0, hidden * moved_beta + beta * (moved_u @ points.mT), 0).sum(-2))
-    return (GAIN / network.h) ** 2 * torch.cat(found, dim=-1)
-
-
-def with_bias(x: Tensor) -> Tensor:
-    """``(x/√d, 1)``, ``(..., n, d + 1)``."""
-    return torch.cat([x / math.sqrt(x.shape[-1]), torch.ones_like(x[..., :1])], dim=-1)
-
-
-def _without_bias(x: Tensor) -> Tensor:
-    """As :func:`with_bias` where no bias is trained: its coordinate is 0."""
-    return with_bias(x) * torch.cat([torch.ones_like(x[0, 0]), x.new_zeros(1)])
+    count = len(model.parameters()[0])
+    validate.arrays(x=(f"{count} p d", x), c=(f"{count} p", c), z=(f"{count} n d", z))
+    moved = [torch.zeros_like(weights) for weights in model.parameters()]
+    for rows in blocks(model, x, MEMORY):
+        for total, more in zip(moved, model.tangents(x[:, rows]).pull(c[:, rows]), strict=True):
+            total += more
+    return torch.cat([model.tangents(z[:, rows]).push(moved) for rows in blocks(model, z, MEMORY)], -1)
 
 
 def _needs_tasks(train: Task, test: Task) -> None:

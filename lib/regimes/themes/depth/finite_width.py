@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from regimes import validate
-from regimes.kernels import infinite_diagonal, infinite_ntk
-from regimes.models.fully_connected import fully_connected, tangent_kernel
-from regimes.training.optimise import descend
+from regimes.kernels import infinite_diagonal, infinite_ntk, ntk
+from regimes.models.fully_connected import fully_connected
+from regimes.training.optimise import optimise
 from regimes.validate import InputError
 
 
@@ -43,12 +43,14 @@ def compare(
     validate.integer(0, steps=steps)
     _needs_pairs(x)
     net = fully_connected([x.shape[-1], *[width] * (depth - 1), 1], seeds=seeds)
-    before = tangent_kernel(net, x)
+    before = ntk(net, x)
     largest = torch.linalg.eigvalsh(before)[:, -1]
     rates = 0.5 * len(x) / torch.where(largest > 0, largest, 1.0)  # a network that is inactive everywhere rests
-    losses = [state.loss for state in itertools.islice(descend(net, x, y, rate=rates), steps + 1)]
-    with torch.no_grad():
-        after = tangent_kernel(net, x)
+    states = optimise(net, x, y.squeeze(-1), rate=rates)
+    first = end = next(states)
+    for end in itertools.islice(states, steps):
+        pass
+    after = ntk(end.model, x)
     limit = 2.0**depth * infinite_diagonal(x, depth=depth)  # gain² = 2 in every layer
     columns = {
         "before": _off_diagonal_of_active(before),
@@ -56,7 +58,7 @@ def compare(
         "infinite": off_diagonal(infinite_ntk(x, depth=depth)).expand(len(seeds)),
         "diagonal": (before.diagonal(dim1=-2, dim2=-1) / limit).mean(-1),
         "change": torch.linalg.matrix_norm(after - before) / torch.linalg.matrix_norm(before),
-        "loss": losses[-1] / losses[0],
+        "loss": end.loss / first.loss,
     }
     return [{name: float(column[k]) for name, column in columns.items()} for k in range(len(seeds))]
 

@@ -3,7 +3,6 @@
 Tokens are the most frequent words of a corpus, one-hot; the target of a token is the distribution of the next token.
 """
 
-import itertools
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,8 +12,8 @@ import torch
 from torch import Tensor
 
 from regimes import validate
-from regimes.models.fully_connected import PARAMETRISATIONS, fully_connected
-from regimes.training.optimise import OPTIMISERS, descend
+from regimes.models.fully_connected import fully_connected
+from regimes.training.optimise import optimise
 from regimes.validate import InputError
 
 
@@ -96,8 +95,8 @@ def learn(
 
     Source: paper C, Sec. 5 and Tab. 1, which leave all of these open.
     """
-    validate.one_of(OPTIMISERS, optimiser=optimiser)
-    validate.one_of(PARAMETRISATIONS, parametrisation=parametrisation)
+    validate.one_of(("gd", "adam"), optimiser=optimiser)
+    validate.one_of(("ntk", "standard"), parametrisation=parametrisation)
     validate.integer(1, width=width)
     validate.integer(0, steps=steps, seed=seed)
     validate.arrays(tokens=("v v", tokens), targets=("v v", targets))
@@ -106,10 +105,12 @@ def learn(
     widths = [v, width, width, v]
     net = fully_connected(widths, seeds=[seed], parametrisation=parametrisation, gain=1.0, dtype=tokens.dtype)
     before = net.hidden(tokens)[-1][0]
-    states = descend(net, tokens, targets, rate=rates[optimiser], optimiser=optimiser)
-    losses = [float(state.loss) for state in itertools.islice(states, steps + 1)]
-    moved = change(before, net.hidden(tokens)[-1][0].detach())
-    return {"loss_start": losses[0], "loss_end": losses[-1], **moved}
+    states = optimise(net, tokens, targets[None], rate=rates[optimiser], method=optimiser)
+    first = end = next(states)
+    for end in itertools.islice(states, steps):
+        pass
+    moved = change(before, end.model.hidden(tokens)[-1][0])
+    return {"loss_start": float(first.loss), "loss_end": float(end.loss), **moved}
 
 
 def toy_layers(width: int, alpha: float) -> Sequence[np.ndarray]:

@@ -1,0 +1,104 @@
+"""Derivatives by the parameters: each form against autograd or the full Jacobian, for models of every kind."""
+
+import pytest
+import torch
+
+from regimes.models import blocks
+from tests.models.cases import MODELS, POINTS, draw
+
+
+def autograd_rows(model, x):
+    """``J (E, p, P)``, one output at a time."""
+    weights = [tensor.clone().requires_grad_() for tensor in model.parameters()]
+    f = model.with_parameters(weights)(x)
+    by = [[torch.autograd.grad(one, weights, retain_graph=True) for one in realisation] for realisation in f]
+    rows = [[torch.cat([g[e].flatten() for g in found]) for found in row] for e, row in enumerate(by)]
+    return torch.stack([torch.stack(row) for row in rows])
+
+
+def flat(tensors):
+    return torch.cat([tensor.flatten(1) for tensor in tensors], -1)
+
+
+def weights_like(model, seed=5):
+    return [draw(*tensor.shape, seed=seed + i) for i, tensor in enumerate(model.parameters())]
+
+
+def close(found, expected):
+    torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("points", POINTS)
+@pytest.mark.parametrize("name", MODELS)
+def test_rows_are_the_gradients_of_autograd(name, points):
+    close(MODELS[name].tangents(POINTS[points]).rows(), autograd_rows(MODELS[name], POINTS[points]))
+
+
+@pytest.mark.parametrize("points", POINTS)
+@pytest.mark.parametrize("name", MODELS)
+def test_products_are_those_of_the_full_jacobian(name, points):
+    model, x, z = MODELS[name], POINTS[points], draw(4, 3, seed=9)
+    one, two = model.tangents(x), model.tangents(z)
+    J, other, v, w = one.rows(), two.rows(), draw(2, 7, seed=3), weights_like(model)
+    close(one.gram(two), J @ other.mT)
+    close(one.gram(), J @ J.mT)
+    pulled = one.pull(v)
+    assert [p.shape for p in pulled] == [p.shape for p in model.parameters()]
+    close(flat(pulled), (v[:, None] @ J)[:, 0])
+    close(one.push(w), (J @ flat(w)[..., None])[..., 0])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_some_of_the_parameters_are_columns_of_the_jacobian(name):
+    model, x, v = MODELS[name], POINTS["own"], draw(2, 7, seed=3)
+    whole, ends = model.tangents(x), [0, *torch.tensor([p[0].numel() for p in model.parameters()]).cumsum(0).tolist()]
+    assert whole.names == model.names and len(model.names) == len(model.parameters())
+    columns = {name: whole.rows()[..., a:b] for name, a, b in zip(model.names, ends, ends[1:])}
+    for names in [{name} for name in model.names] + [set(model.names[-2:]), set(model.names[::2])]:
+        some, wanted = whole.only(names), [name for name in model.names if name in names]
+        J = torch.cat([columns[name] for name in wanted], -1)
+        assert list(some.names) == wanted
+        close(some.rows(), J)
+        close(some.gram(), J @ J.mT)
+        close(flat(some.pull(v)), (v[:, None] @ J)[:, 0])
+        w = [one for one, name in zip(weights_like(model), model.names) if name in names]
+        close(some.push(w), (J @ flat(w)[..., None])[..., 0])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_realisations_do_not_meet(name):
+    model, x = MODELS[name], POINTS["own"]
+    for e in range(2):
+        alone = model[e : e + 1]
+        close(alone(x[e]), model(x)[e : e + 1])
+        close(alone.tangents(x[e]).rows(), model.tangents(x).rows()[e : e + 1])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_in_single_precision_is_the_same_model(name):
+    single, x = MODELS[name].to(dtype=torch.float32), POINTS["own"]
+    assert {tensor.dtype for tensor in single.parameters()} == {torch.float32}
+    found = single.tangents(x.float()).rows()
+    torch.testing.assert_close(found.double(), MODELS[name].tangents(x).rows(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_point_holds_what_the_model_says(name):
+    parts = MODELS[name].tangents(POINTS["own"]).parts
+    held = [tensor for part in parts for tensor in (part.h, getattr(part, "delta", None)) if tensor is not None]
+    assert MODELS[name].held == sum(tensor.shape[-1] for tensor in held)
+
+
+def test_blocks_cover_all_points_within_the_memory():
+    model, x = MODELS["one-hidden"], draw(50, 3)  # 15 numbers a point, two realisations, four times while at work
+    for memory, size in ((1, 1), (15 * 2 * 4 * 8 * 7 + 8, 7), (10**9, 50)):
+        found = [len(x[rows]) for rows in blocks(model, x, memory)]
+        assert sum(found) == 50 and found[0] == size
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_other_parameters_and_back(name):
+    model, x = MODELS[name], POINTS["own"]
+    changed = model.with_parameters(weights_like(model))
+    assert not torch.allclose(changed(x), model(x))
+    assert torch.equal(changed.with_parameters(model.parameters())(x), model(x))
