@@ -32,7 +32,7 @@ FACE = {
     "lazy": "themes.learning_curves",
     "ntk": "kernels.tangent",
     "one_hidden": "models.one_hidden",
-    "run": "training.gradient_flow",
+    "run": "training.run",
 }
 
 

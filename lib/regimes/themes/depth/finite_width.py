@@ -1,6 +1,5 @@
 """Kernels of networks of finite width, before and after training, against the infinite-width law."""
 
-import itertools
 from collections.abc import Sequence
 
 import torch
@@ -48,8 +47,8 @@ def compare(
     rates = 0.5 * len(x) / torch.where(largest > 0, largest, 1.0)  # a network that is inactive everywhere rests
     states = optimise(net, x, y.squeeze(-1), rate=rates)
     first = end = next(states)
-    for end in itertools.islice(states, steps):
-        pass
+    for _ in range(steps):
+        end = next(states)
     after = ntk(end.model, x)
     limit = 2.0**depth * infinite_diagonal(x, depth=depth)  # gain² = 2 in every layer
     columns = {

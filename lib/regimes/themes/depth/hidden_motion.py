@@ -107,8 +107,8 @@ def learn(
     before = net.hidden(tokens)[-1][0]
     states = optimise(net, tokens, targets[None], rate=rates[optimiser], method=optimiser)
     first = end = next(states)
-    for end in itertools.islice(states, steps):
-        pass
+    for _ in range(steps):
+        end = next(states)
     moved = change(before, end.model.hidden(tokens)[-1][0])
     return {"loss_start": float(first.loss), "loss_end": float(end.loss), **moved}
 
