@@ -106,6 +106,19 @@ class Chapter:
         caption = f"<caption>{caption} {html.escape(self.note(*tables))}</caption>"
         display(HTML(f'{head} id="{name}">{caption}{body}{_fold(tables)}'))
 
+    def hover(self, cells: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame) -> None:
+        """Shows a grid of coloured cells that tell their numbers under the pointer or the keyboard, without a script.
+
+        Args:
+            cells: one row a cell, its two index levels the rows (upwards) and columns of the grid; the first column is
+                shown and coloured, in per cent, all are told on hover.
+            name: the label.
+            caption: as for ``figure``.
+            tables: as for ``figure``.
+        """
+        caption = f"<caption>{caption} {html.escape(self.note(*tables))}</caption>"
+        display(HTML(f'<table class="hover" id="{name}">{caption}{plots.hover_rows(cells)}</table>{_fold(tables)}'))
+
     def say(self, text: str) -> None:
         """Shows a sentence of Markdown, for numbers that come from the data."""
         display(Markdown(text))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 
@@ -69,3 +70,27 @@ def curve_axes(ax: Axes, sizes: Sequence[float], *, errors: bool = True) -> None
         ticks = [step * 10.0**k for k in range(-6, 1) for step in (1, 2, 5) if low <= step * 10.0**k <= high]
         ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
+
+
+def hover_rows(cells: pd.DataFrame) -> str:
+    """The HTML rows of a grid whose cells tell their numbers on hover; see ``Chapter.hover``."""
+    shown = cells.columns[0]
+    grid = cells[shown].unstack()
+    low, high = float(grid.min(axis=None)), float(grid.max(axis=None))
+    rows, columns = cells.index.names
+    colour = matplotlib.colormaps["viridis_r"]
+    lines = []
+    for key in sorted(grid.index, reverse=True):
+        line = [f"<th scope='row'>{key:.3g}</th>"]
+        for column in grid.columns:
+            values = cells.loc[(key, column)]
+            told = "; ".join(
+                [f"{rows} {key:.3g}", f"{columns} {column:g}", *(f"{n} {v:.3g}" for n, v in values.items())]
+            )
+            share = (values[shown] - low) / max(high - low, 1e-300)
+            ink = "white" if share > 0.5 else "black"
+            style = f"background:{matplotlib.colors.to_hex(colour(share))};color:{ink}"
+            line.append(f"<td tabindex='0' title='{told}' style='{style}'>{100 * values[shown]:.1f}</td>")
+        lines.append(f"<tr>{''.join(line)}</tr>")
+    foot = "".join(f"<th scope='col'>{column:g}</th>" for column in grid.columns)
+    return f"{''.join(lines)}<tr><th>{rows} \\ {columns}</th>{foot}</tr>"

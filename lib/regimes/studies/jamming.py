@@ -139,13 +139,17 @@ def train(setting: Setting, model: FullyConnected, x: Tensor, y: Tensor, stops: 
 
 
 def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
-    most = p["test"] + p["kernel_p"] + p["map_p"]
-    data = images([p["data"]], p["components"], most, "test + kernel_p + map_p")
-    common = data | {name: p[name] for name in ("test", "kernel_p", "layers", "members", "loss", "steps")}
-    common |= {"p": p["map_p"], "stops": [p["stops"]]}
-    validate.memory(64 * TOGETHER * p["members"] * p["map_p"] * max(p["cut_h"]), "map_p with members and cut_h")
-    grid = product(**common, scale=p["map_scales"], h=p["map_h"], seeds=range(p["map_seeds"]))
-    return grid + product(**common, scale=p["cut_scales"], h=p["cut_h"], seeds=range(p["cut_seeds"]))
+    common = {name: p[name] for name in ("test", "kernel_p", "layers", "members", "loss", "steps")}
+    common |= {"stops": [p["stops"]]}
+    most = TOGETHER * p["members"] * p["map_p"] * max(p["cut_h"])
+    validate.memory(64 * most, f"map_p = {p['map_p']} with members = {p['members']} and cut_h")
+    rest = p["test"] + p["kernel_p"]
+    first = images([p["data"]], p["components"], rest + p["map_p"], "test + kernel_p + map_p") | common
+    grid = product(**first, p=p["map_p"], scale=p["map_scales"], h=p["map_h"], seeds=range(p["map_seeds"]))
+    grid += product(**first, p=p["map_p"], scale=p["cut_scales"], h=p["cut_h"], seeds=range(p["cut_seeds"]))
+    second = images(p["second"], p["second_components"], rest + p["second_p"], "test + kernel_p + second_p") | common
+    sizes = {"scale": p["second_scales"], "h": p["second_h"], "seeds": range(p["second_seeds"])}
+    return grid + product(**second, p=p["second_p"], **sizes)
 
 
 @study(version=1, grid=_ensembles_grid, chunk=TOGETHER, rtol=1e-2)
@@ -187,7 +191,6 @@ def _ensemble(
         "jammed": float(np.mean([done.ended[e].kind == Ended.JAMMED for e in members])),
         "unsatisfied": float(jamming.unsatisfied(margins).double().mean()),
         "loss": float(gaps.square().mean() / 2),
-        "norm": float(F.square().mean(-1).sqrt().mean()),
         "fluctuation": float(jamming.fluctuation(F)),
     }
     row |= _errors("", F, sets.test.y)
@@ -202,9 +205,10 @@ def _ensemble(
 
 
 def _errors(name: str, F: Tensor, y: Tensor) -> dict[str, float]:
-    """Errors of the members and of their mean output."""
+    """Norm and errors of the members, error of their mean output."""
     mean = F.mean(0)
     return {
+        f"norm{name}": float(F.square().mean(-1).sqrt().mean()),
         f"error{name}": float(wrong(F, y.expand_as(F)).mean()),
         f"ensemble_error{name}": float(wrong(mean, y)),
     }

@@ -137,10 +137,10 @@ def fluctuation(F: Tensor) -> Tensor:
 
 
 def transition(sizes: np.ndarray, satisfied: np.ndarray) -> float:
-    r"""The size ``N*`` at which half of the networks fit, from the shares that do: Spearman and Kärber's estimator.
+    """The size ``N*`` at which half of the networks fit, from the shares that do.
 
-    :math:`\log N^* = \sum_i (s_{i+1} - s_i)\,\tfrac12(\log N_i + \log N_{i+1})` with the shares made monotone (by
-    pooling neighbours that are not): the mean of the threshold whose distribution function the shares sample.
+    Shares are made monotone (neighbours that are not are pooled) and interpolated in the logarithm of the size; where
+    several sizes share one half, the middle of the first and the last.
 
     Args:
         sizes: increasing ``(k,)``, widths or numbers of parameters.
@@ -157,13 +157,16 @@ def transition(sizes: np.ndarray, satisfied: np.ndarray) -> float:
     if (satisfied < 0).any() or (satisfied > 1).any():
         raise InputError(f"satisfied must hold shares from 0 to 1, got {satisfied.tolist()}")
     share = _monotone(satisfied)
-    if share[0] > 0 or share[-1] < 1:
-        side = f"below {sizes[0]:g}" if share[0] > 0 else f"above {sizes[-1]:g}"
+    if share[0] >= 0.5 or share[-1] <= 0.5:
+        side, end = ("below", 0) if share[0] >= 0.5 else ("above", -1)
         raise InputError(
-            f"sizes must hold the whole transition: add some {side}, where {share[0 if share[0] > 0 else -1]:.0%} fit"
+            f"sizes must hold the transition: add some {side} {sizes[end]:g}, where {share[end]:.0%} of networks fit"
         )
-    middle = (np.log(sizes[1:]) + np.log(sizes[:-1])) / 2
-    return math.exp(float(np.diff(share) @ middle))
+    last, first = np.flatnonzero(share < 0.5)[-1], np.flatnonzero(share > 0.5)[0]
+    if first > last + 1:  # some at one half
+        return math.sqrt(sizes[last + 1] * sizes[first - 1])
+    part = (0.5 - share[last]) / (share[first] - share[last])
+    return float(sizes[last] * (sizes[first] / sizes[last]) ** part)
 
 
 def _monotone(share: np.ndarray) -> np.ndarray:

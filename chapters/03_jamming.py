@@ -1,0 +1,494 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation: {extension: .py, format_name: percent, format_version: '1.3'}
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+# ---
+# %% [markdown]
+# (chapter-03)=
+# # Jamming, double descent and the phase diagram
+# ## Overview
+# Give a network too few parameters and it cannot fit its data: training gets stuck with some points on the wrong side
+# of the margin, as grains get stuck when a box is filled. Give it a few more and it fits every one. Paper B
+# {cite}`geiger2021` calls the line between the two *jamming* and finds much of what puzzles about large networks on
+# either side of it: there the predictor blows up, its error has a cusp, and beyond it the error falls again, which is
+# the *second descent*. A second line, far from the first, separates feature learning from the lazy regime.
+#
+# Both lines live on one map: the width $h$ to the right, the scale $\tilde\alpha$ of the outputs upwards. We train
+# thousands of small networks, ensembles of them on the same data, to a verdict each: it fits, or it does not. All are
+# followed downhill by implicit steps of gradient flow (`regimes.training.gauss_newton`), a whole ensemble at a time.
+#
+# We assume that you know what a margin and a tangent kernel are (chapter 1).
+#
+# | symbol | in code | shape | unit, scale |
+# |---|---|---|---|
+# | $P$, $d$ | `p`, `components` | | training points; dimension, principal components of the images |
+# | $h$, $L$, $N$ | `h`, `layers`, `parameters` | | width; hidden layers; parameters, $dh+(L-1)h^2+h$ |
+# | $f$ | `model(x)` | $(P)$ | output, mean-field scale $1/h$, no biases |
+# | $F=\tilde\alpha(f-f_0)$ | `F` | $(P)$ | predictor; $\tilde\alpha=\sqrt h\,\alpha$ in paper B's notation |
+# | $\Delta_\mu=1-y_\mu F(x_\mu)$ | | $(P)$ | gap: a point is unsatisfied where it is positive |
+# | $N_\Delta$ | `unsatisfied` | | points with $\Delta>10^{-4}$ at the end |
+# | $N^*$, $h^*$ | `transition` | | parameters, width at which half of the networks fit |
+# | $H_0$, $H_p$, $N_-$ | `hessian` | $(N,N)$ | the parts of the Hessian; negative eigenvalues of $H_p$ |
+# | $\lVert\Delta\Theta\rVert/\lVert\Theta_0\rVert$ | `kernel_change` | | change of the tangent kernel in training |
+# | $\langle F\rangle$ | `ensemble_error` | | mean output of an ensemble, whose error it is |
+# %% tags=["parameters"]
+# fmt: off
+profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
+data: "one of mnist, fashion_mnist, cifar10, digits" = "mnist"  # images, labelled by the parity of their class (paper B: MNIST)
+components: "count from 2 to 1000" = 10  # principal components of the images (paper B: 10)
+layers: "count from 1 to 8" = 2  # hidden layers (paper B, Fig. 4: 2)
+loss: "one of quadratic_hinge, soft_hinge" = "quadratic_hinge"  # (paper B's text: hinge or quadratic hinge; its commands: soft hinge)
+steps: "count from 10 to 1e5" = 400  # attempted steps after which a network has not fitted (paper B: hours of wall time)
+members: "count from 2 to 100" = 8  # networks of an ensemble (paper B: 15 and 20)
+test: "count from 10 to 1e5" = 2000  # test points (paper B: 40000)
+kernel_p: "count from 10 to 1e4" = 200  # points on which the change of the kernel is measured (paper B: 2500)
+stops: "2 or more increasing numbers from 0.05 to 1" = [0.5, 0.9, 0.98]  # satisfied fractions at which the networks are looked at on their way
+map_p: "count from 10 to 1e5" = 250  # training points (paper B: 5000)
+map_scales: "3 or more increasing positives" = [0.00390625, 0.0625, 0.5, 2.0, 12.0, 256.0, 1048576.0]  # scales of the map (paper B: 3e-4 to 3e7)
+map_h: "3 or more increasing counts from 2 to 1e4" = [4, 6, 8, 12, 16, 24, 48]  # widths of the map (paper B: 20 to 1248)
+map_seeds: "count to 100" = 4  # training sets (paper B: 1)
+cut_scales: "increasing positives" = [0.00390625, 12.0, 1048576.0]  # scales of the cuts, some of map_scales (paper B, Fig. 6: the same)
+cut_h: "4 or more increasing counts from 2 to 1e4" = [4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64]  # widths of the cuts, with those of the map (paper B: 6 to 1408)
+cut_seeds: "count to 100" = 4  # training sets of the cuts, at least map_seeds
+second: "distinct any of cifar10, fashion_mnist, digits" = ["cifar10", "fashion_mnist", "digits"]  # the second data set: the first of these that is on this machine (paper B: CIFAR-10)
+second_components: "count from 2 to 1000" = 30  # its principal components (paper B: 30)
+second_p: "count from 10 to 1e5" = 250  # its training points (paper B: 5000)
+second_scales: "3 or more increasing positives" = [0.00390625, 0.5, 12.0, 1048576.0]  # its scales
+second_h: "3 or more increasing counts from 2 to 1e4" = [3, 6, 10, 16, 32]  # its widths
+second_seeds: "count to 100" = 4  # its training sets
+threshold_layers: "count from 1 to 8" = 3  # hidden layers where N*(P) is measured (paper B, Fig. 8: 3)
+threshold_p: "2 or more increasing counts from 10 to 1e5" = [60, 120, 240, 480]  # training points (paper B: to 70000)
+threshold_members: "count from 2 to 100" = 8  # networks a width
+threshold_seeds: "count to 100" = 4  # training sets
+threshold_steps: "count from 10 to 1e5" = 300  # attempted steps
+landscape_h: "count from 2 to 1000" = 5  # width at which the landscape is looked at
+landscape_p: "2 or more increasing counts from 10 to 1e5" = [60, 100, 140, 180, 240, 320, 480, 700]  # training points, through jamming (paper B: 1 to 70000)
+landscape_members: "count from 2 to 100" = 8  # networks a training set
+landscape_seeds: "count to 100" = 4  # training sets
+start_h: "3 or more increasing counts from 2 to 1e4" = [8, 16, 32, 64, 128, 256]  # widths of the networks looked at before training
+start_p: "count from 10 to 1e4" = 60  # points on which their kernel is
+start_seeds: "count from 6 to 1e4" = 40  # such networks
+neighbour_p: "2 or more increasing counts from 10 to 1e5" = [300, 600, 1200, 2400, 4800]  # images among which nearest neighbours are sought
+neighbour_seeds: "count to 100" = 4  # draws
+# fmt: on
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from regimes import estimates
+from regimes.book import plots
+from regimes.book.chapter import Chapter
+from regimes.estimates import jackknife, least, mean
+from regimes.studies import jamming as studies
+from regimes.themes import jamming
+
+chapter = Chapter("03", globals())
+# %% [markdown]
+# ## The model, and when it counts as jammed
+# Fully connected networks without biases,
+#
+# $$
+# h_0=x,\quad h_l=\sigma\Bigl(\frac{W_l h_{l-1}}{\sqrt{n_{l-1}}}\Bigr),\quad f=\frac{1}{h}\,W_{L+1}\cdot h_L,
+# \qquad \sigma(z)\propto \frac{z}{1+e^{-10z}},\quad \mathbb E\,\sigma^2=1,
+# $$ (eq:B:network)
+#
+# learn the parity of digits from their first principal components by gradient flow of
+# $\frac1{\tilde\alpha P}\sum_\mu\frac12\max(0,\Delta_\mu)^2$. The quadratic hinge is what paper B's text calls its loss
+# for this purpose; the commands of its public code take the soft hinge for Figs. 4 and 6, which ends at the same
+# verdicts where all margins are met. `loss` chooses.
+#
+# A network *fits* when every gap is below $10^{-4}$. That it does not is harder to say. Where the loss cannot fall, a
+# network is *jammed*; most that do not fit still creep when we stop, after `steps` steps. Paper B's networks were
+# stopped by the clock. So is ours a line of what is reached *in a given effort*, and
+# [below](#how-long-is-long-enough) we measure how far it moves with it.
+# %%
+ensembles = chapter.sweep(studies.ensembles)
+first = ensembles[(ensembles.components == components) & (ensembles.p == map_p) & (ensembles.data == data)]
+on_map = first[first.h.isin(map_h) & (first.seed < map_seeds)]
+cuts = first[first["scale"].isin(cut_scales)]
+second_map = ensembles[ensembles.data != data]
+
+
+def transitions(rows, column):
+    """The transition of each training set at each scale: index seed, columns scale; NaN where the widths hold none."""
+    found = {}
+    for (seed, scale), group in rows.groupby(["seed", "scale"]):
+        group = group.sort_values("h")
+        try:
+            found[seed, scale] = jamming.transition(group[column], group.fitted)
+        except ValueError:
+            found[seed, scale] = np.nan
+    return pd.Series(found).unstack()
+
+
+def at_width(rows, value, widths):
+    """``value`` at a width of each seed's own, interpolated in the logarithm of the width: ``(seeds,)``."""
+    found = []
+    for seed, width in widths.items():
+        group = rows[rows.seed == seed].sort_values("h")
+        found.append(np.interp(np.log(width), np.log(group.h), group[value]))
+    return np.array(found)
+
+
+h_star = transitions(first, "h")
+n_star = transitions(first, "parameters")
+# %% [markdown]
+# ## The map
+# Colour is the test error of the ensemble's mean output. The black band is jamming, the interval over training sets of
+# the width at which half of the networks fit. The white lines are where training has changed the tangent kernel by a
+# given multiple of its norm.
+# %%
+def draw_map(ax, rows, title):
+    """The ensemble error over width and scale, with the lines of jamming and of the kernel's change."""
+    wide = rows.groupby(["scale", "h"])[["ensemble_error", "kernel_change"]].mean().unstack()
+    scales, widths = wide.index.to_numpy(float), wide.columns.levels[1].to_numpy(float)
+    x, y = np.meshgrid(np.log2(widths), np.log10(scales))
+    error = 100 * wide["ensemble_error"].to_numpy()
+    drawn = ax.contourf(x, y, error, levels=14, cmap="viridis_r")
+    plt.colorbar(drawn, ax=ax, label="ensemble error (%)")
+    change = np.log10(wide["kernel_change"].to_numpy())
+    lines = ax.contour(x, y, change, levels=[-2, -1, 0, 1, 2], colors="white", linewidths=[0.8, 0.8, 2, 0.8, 0.8])
+    ax.clabel(lines, fmt=lambda level: f"$10^{{{level:.0f}}}$", fontsize="small")
+    best = error <= error.min() + 0.5
+    ax.plot(x[best], y[best], "o", markerfacecolor="none", markeredgecolor="white", markersize=9)
+    found = transitions(rows, "h")
+    low, high = np.log2(found.min()), np.log2(found.max())
+    ax.fill_betweenx(np.log10(found.columns.to_numpy(float)), low, high, color="black", alpha=0.6, linewidth=0)
+    ax.plot(np.log2(found.mean()), np.log10(found.columns.to_numpy(float)), "k-")
+    ax.set_xticks(np.log2(widths), [f"{width:g}" for width in widths])
+    ax.set(xlabel="width $h$", ylabel=r"$\log_{10}\tilde\alpha$", title=title)
+
+
+fig, axes = plots.panels(2, width=5.6, height=4.4)
+draw_map(axes[0], on_map, f"{data}, {components} components")
+for scale in cut_scales:
+    axes[0].axhline(np.log10(scale), color="0.2", linestyle=":", linewidth=1)
+draw_map(axes[1], second_map, f"{second_map.data.iloc[0]}, {second_components} components")
+chapter.figure(
+    fig,
+    "fig-b-4",
+    "The phase diagram: error of an ensemble's mean output over width and scale; black: jamming, mean and range over "
+    "training sets; white: lines of equal relative change of the tangent kernel; circles: within half a per cent of "
+    "the best; dotted: the cuts of the next figure (paper B, Fig. 4). To the left of the black line not all points can "
+    "be fitted, above the thick white line the kernel hardly moves.",
+    on_map,
+    second_map,
+    alt="Two maps of ensemble error over width and output scale with the jamming line on the left and the lines of "
+    "kernel change running flat to the right.",
+)
+# %% [markdown]
+# The same numbers, cell by cell: point at a cell, or tab to it, to read them.
+# %%
+chapter.hover(
+    on_map.groupby(["scale", "h"])[["ensemble_error", "error", "fitted", "kernel_change"]].mean(),
+    "tab-b-4",
+    "Mean ensemble error of each cell of the left map in per cent; the rest on hover.",
+    on_map,
+)
+# %%
+widest = on_map[on_map.h == max(map_h)]
+
+
+def crossings(rows):
+    """Where the kernel changes by its own norm, for each training set: log10 of the scale."""
+    found = [
+        np.log10(jamming.crossing(g.sort_values("scale")["scale"], g.sort_values("scale")["kernel_change"], 1.0))
+        for _, g in rows.groupby("seed")
+    ]
+    return np.array(found)
+
+
+chapter.check("B.Fig4-crossover", mean(crossings(widest)), widest, figure="fig-b-4")
+log_crossing = pd.DataFrame({h: crossings(rows) for h, rows in on_map.groupby("h")})
+upper = [h for h in map_h if h >= np.sqrt(min(map_h) * max(map_h))]
+flat = [np.polyfit(np.log10(upper), row[upper].to_numpy(), 1)[0] for _, row in log_crossing.iterrows()]
+if np.isfinite(flat).all():
+    chapter.check("B.Fig4-flat", mean(np.array(flat)), on_map[on_map.h.isin(upper)], figure="fig-b-4")
+fits = [h for h in map_h if on_map[(on_map.h == h) & (on_map["scale"] >= 1)].fitted.min() > 0.9]
+bends = (log_crossing[fits[0]] - log_crossing[max(map_h)]).to_numpy()
+chapter.check("B.Fig4-bends", mean(bends), on_map[on_map.h.isin([fits[0], max(map_h)])], figure="fig-b-4")
+at_jamming = np.array([at_width(first[first["scale"] == s], "kernel_change", h_star[s]) for s in h_star.dropna(axis=1)])
+chapter.check("B.Fig4-never-lazy", least(at_jamming.T), first, figure="fig-b-4")
+shown = h_star.dropna(axis=1)
+error_there = widest.pivot(index="seed", columns="scale", values="ensemble_error")[shown.columns]
+pairs = np.stack([np.log(shown.loc[error_there.index]).to_numpy(), error_there.to_numpy()], axis=1)
+relation = jackknife(pairs, lambda rows: np.corrcoef(rows.mean(0))[0, 1])
+chapter.check("B.Fig4-jamming", relation, on_map, figure="fig-b-4")
+late = on_map[on_map.h >= fits[0]].groupby(["seed", "scale"]).ensemble_error.mean().unstack()
+chapter.check("B.Fig4-best", mean(np.log10(late.idxmin(axis=1).to_numpy(float))), on_map, figure="fig-b-4")
+# %% [markdown]
+# ## The cuts: a cusp, and what averaging does to it
+# Along three horizontal lines of the map: the error of single networks and that of the ensemble's mean output.
+# %%
+fig, axes = plots.panels(len(cut_scales), columns=3, sharey=True)
+for ax, (scale, rows), colour in zip(axes, cuts.groupby("scale"), plots.PALETTE):
+    for column, label, style in (("error", "single networks", "-"), ("ensemble_error", "ensemble", "--")):
+        wide = 100 * rows.pivot(index="seed", columns="h", values=column)
+        plots.realisations(ax, wide.columns, wide, color=colour, linestyle=style, label=label)
+    ax.axvspan(h_star[scale].min(), h_star[scale].max(), color="0.5", alpha=0.25, linewidth=0)
+    plots.curve_axes(ax, [4, 8, 16, 32, 64], errors=False)
+    ax.set(xlabel="width $h$", title=rf"$\tilde\alpha = {scale:.3g}$")
+axes[0].set_ylabel("test error (%)")
+axes[0].legend()
+chapter.figure(
+    fig,
+    "fig-b-6",
+    "Test error of single networks and of the ensemble's mean output against width at three scales; grey: jamming, range "
+    "over training sets (paper B, Fig. 6). Single networks have a hump at jamming where they are lazy; averaging removes "
+    "what the initial weights add.",
+    cuts,
+)
+
+
+# %%
+def bump(rows, column, h):
+    """Per cent by which a curve stands at width ``h`` above the mean of what it is at h/1.5 and 1.5 h."""
+    at = {factor: at_width(rows, column, factor * h) for factor in (1 / 1.5, 1.0, 1.5)}
+    return 100 * (at[1.0] - (at[1 / 1.5] + at[1.5]) / 2)
+
+
+by_scale = {scale: (rows, h_star[scale]) for scale, rows in cuts.groupby("scale")}
+cusp = np.array([bump(rows, "error", h) for rows, h in by_scale.values()])
+flat_cusp = np.array([-bump(rows, "ensemble_error", h) for rows, h in by_scale.values()])
+gain = np.array([100 * (at_width(r, "error", 2 * h) - at_width(r, "ensemble_error", 2 * h)) for r, h in by_scale.values()])
+chapter.check("B.Fig6-cusp", least(cusp.T), cuts, figure="fig-b-6")
+chapter.check("B.Fig6-ensemble", -least(flat_cusp.T), cuts, figure="fig-b-6")
+chapter.check("B.Fig6-gain", least(gain.T), cuts, figure="fig-b-6")
+# %% [markdown]
+# (how-long-is-long-enough)=
+# ### How long is long enough?
+# Networks that have not fitted are mostly not at rest. If we double the effort, some of them get there. The next table
+# says how many steps the networks that do fit have taken, and how many are at rest where they do not.
+# %%
+state = on_map.assign(near=np.select([on_map.fitted == 0, on_map.fitted == 1], ["none fits", "all fit"], "some fit"))
+columns = {"fitted": ("fitted", "mean"), "at rest": ("jammed", "mean"), "unsatisfied": ("unsatisfied", "mean")}
+counted = state.groupby(["scale", "near"]).agg(**columns).reset_index()
+chapter.table(counted, "tab-b-verdicts", "How ensembles end: share of networks that fit, that are at rest with points "
+              "unsatisfied, and the mean number of those.", on_map)  # fmt: skip
+# %% [markdown]
+# ## Where the networks begin to fit
+# How many parameters do $P$ points need? For labels drawn at random every point is a constraint of its own, and $N^*$
+# grows in proportion to $P$. Digits are not drawn at random. For each training set we bisect the width, from both
+# sides, until neighbouring widths have been trained.
+# %%
+thresholds = chapter.sweep(studies.thresholds)
+found = {}
+for (source, p, seed), rows in thresholds.groupby(["data", "p", "seed"]):
+    rows = rows.sort_values("parameters")
+    found[source, p, seed] = jamming.transition(rows.parameters, rows.fitted)
+n_of_p = pd.Series(found).unstack(0)
+fig, ax = plt.subplots()
+for (source, column), colour in zip(n_of_p.items(), (plots.COLOURS["lazy"], plots.COLOURS["feature"])):
+    wide = column.unstack("seed" if "seed" in column.index.names else 1).T
+    plots.realisations(ax, wide.columns, wide, color=colour, label=source)
+ax.plot(threshold_p, threshold_p, ":", color="0.4", label="$N = P$")
+ax.set(xscale="log", yscale="log", xlabel="training points $P$", ylabel="parameters $N^*$ at jamming")
+ax.legend()
+chapter.figure(
+    fig,
+    "fig-b-8a",
+    "Number of parameters at which half of the networks fit, against the number of points, for digits and for random "
+    "points with random labels; median and quartiles over training sets (paper B, Fig. 8A).",
+    thresholds,
+)
+
+
+# %%
+def growth(source):
+    """The exponent of N*(P) over training sets."""
+    wide = n_of_p[source].unstack(0)
+    return estimates.exponent(wide.columns.to_numpy(float), wide.to_numpy(float), centre="mean")
+
+
+for source, claim in ((data, "mnist"), ("random", "random")):
+    chapter.check(f"B.Fig8A-{claim}", growth(source), thresholds[thresholds.data == source], figure="fig-b-8a")
+# %% [markdown]
+# ## The landscape at jamming
+# Now the number of parameters is fixed and points are added until they no longer fit. How many are left over, per
+# parameter, when training ends? For spheres it would be one: as many contacts as degrees of freedom. The Hessian of
+# $U=\frac12\sum\Delta^2$ is
+#
+# $$
+# H = H_0 + H_p,\qquad H_0=\sum_{\Delta_\mu>0}\nabla\Delta_\mu\nabla\Delta_\mu^\top,\qquad
+# H_p=\sum_{\Delta_\mu>0}\Delta_\mu\nabla^2\Delta_\mu .
+# $$ (eq:B:hessian)
+#
+# $H_0$ has rank $N_\Delta$ at most, so that $N_\Delta<N$ leaves $N-N_\Delta$ flat directions: a delta at zero in its
+# spectrum. A stable end needs $N_\Delta\ge N_-$, the number of negative eigenvalues of $H_p$.
+# %%
+landscapes = chapter.sweep(studies.landscapes)
+stuck = landscapes[landscapes.ended != "fitted"].assign(ratio=lambda t: t.unsatisfied / t.parameters)
+lowest = stuck.loc[stuck.groupby("seed").loss.idxmin()]
+fig, axes = plots.panels(2)
+axes[0].scatter(stuck.loss, stuck.ratio, s=12, c=stuck.p, cmap="viridis_r")
+axes[0].axhline(1, color="0.4", linestyle=":")
+axes[0].set(xscale="log", xlabel="loss at the end", ylabel=r"$N_\Delta/N$", ylim=(0, None))
+values = np.concatenate([np.array(row) for row in lowest.eigenvalues])
+largest = max(values.max(), 1e-30)
+kept = values[values > jamming.ZERO * largest]
+axes[1].hist(np.log10(kept), bins=24, color=plots.COLOURS["lazy"])
+share = 1 - len(kept) / len(values)
+axes[1].set(xlabel=r"$\log_{10}$ eigenvalue of $H_0$", ylabel="count", title=f"{share:.0%} of all are zero")
+chapter.figure(
+    fig,
+    "fig-b-8bc",
+    "Left: unsatisfied points per parameter against the loss at the end, one dot a network, darker for more points. "
+    "Right: the non-zero eigenvalues of H₀ of the networks nearest to jamming; the share in the title is the delta at "
+    "zero (paper B, Fig. 8B and C).",
+    landscapes,
+)
+# %%
+chapter.check("B.Fig8B-jump", mean(lowest.ratio.to_numpy()), lowest, figure="fig-b-8bc")
+gaps = []
+for row in lowest.itertuples():
+    here = np.array(row.eigenvalues)
+    here = here[here > jamming.ZERO * here.max()]
+    gaps.append(here.min() / here.mean())
+chapter.check("B.Fig8C-gap", estimates.ratio(np.array(gaps)), lowest, figure="fig-b-8bc")
+still = stuck[stuck.stable > -1e-6]
+chapter.say(
+    f"Of the {len(stuck)} networks that did not fit, {len(still)} ended where the Hessian has no negative eigenvalue "
+    f"beyond a millionth of its largest; in {int((still.negative > still.unsatisfied).sum())} of those $N_-$ exceeds "
+    f"$N_\\Delta$. Over all that did not fit, $N_-/N$ is {stuck.negative.div(stuck.parameters).median():.2f} in the "
+    "median."
+)
+# %% [markdown]
+# ## The predictor blows up, and fluctuates
+# As $N$ falls towards $N^*$ the network can meet its margins only by an ever larger predictor. And it depends ever more
+# on the weights it started from.
+# %%
+fig, axes = plots.panels(3, columns=3)
+names = {"norm": r"$\Vert F\Vert$", "fluctuation": r"$\Vert F-\langle F\rangle\Vert$", "excess": "excess error (%)"}
+cuts = cuts.assign(excess=100 * (cuts.error - cuts.ensemble_error))
+for ax, (column, label) in zip(axes, names.items()):
+    for (scale, rows), colour in zip(cuts.groupby("scale"), plots.PALETTE):
+        wide = rows.pivot(index="seed", columns="parameters", values=column)
+        plots.realisations(ax, wide.columns, wide, color=colour, label=rf"$\tilde\alpha={scale:.3g}$")
+        ax.axvline(n_star[scale].mean(), color=colour, linestyle=":", linewidth=1)
+    ax.set(xscale="log", yscale="log", xlabel="parameters $N$", ylabel=label)
+axes[0].legend()
+chapter.figure(
+    fig,
+    "fig-b-8d",
+    "Norm of the predictor on test points, its fluctuation over initial weights, and the error of single networks above "
+    "that of the ensemble, against the number of parameters; dotted: jamming (paper B, Fig. 8D, Sec. 2 and 3).",
+    cuts,
+)
+
+
+# %%
+def beyond(rows, column, n_from, scale):
+    """Slopes of log ``column`` in log N over sizes from ``n_from`` times N* on: one a training set."""
+    found = []
+    for seed, group in rows.groupby("seed"):
+        kept = group[group.parameters >= n_from * n_star[scale][seed]].sort_values("parameters")
+        found.append(np.polyfit(np.log(kept.parameters), np.log(kept[column].clip(lower=1e-6)), 1)[0])
+    return np.array(found)
+
+
+feature, middle, lazy = ({"rows": cuts[cuts["scale"] == s], "scale": s} for s in cut_scales)
+for claim, cut in (("exponent", feature), ("lazy", lazy)):
+    slopes = beyond(cut["rows"], "fluctuation", 4, cut["scale"])
+    chapter.check(f"B.Fig8D-{claim}", mean(slopes), cut["rows"], figure="fig-b-8d")
+peak = [at_width(c["rows"], "fluctuation", h_star[c["scale"]]) / at_width(c["rows"], "fluctuation", 2 * h_star[c["scale"]])
+        for c in (feature, middle, lazy)]  # fmt: skip
+chapter.check("B.Fig8D-peak", least(np.array(peak).T), cuts, figure="fig-b-8d")
+chapter.check("B.Sec3-excess", mean(beyond(middle["rows"], "excess", 4, middle["scale"])), middle["rows"], figure="fig-b-8d")
+
+
+def divergence(rows, scale):
+    """Slopes of log norm in log (N - N*) for 1.1 N* <= N <= 4 N*: one a training set."""
+    found = []
+    for seed, group in rows.groupby("seed"):
+        n = n_star[scale][seed]
+        kept = group[(group.parameters >= 1.1 * n) & (group.parameters <= 4 * n)]
+        found.append(np.polyfit(np.log(kept.parameters - n), np.log(kept.norm), 1)[0])
+    return np.array(found)
+
+
+chapter.check("B.Sec2-norm", mean(divergence(**lazy)), lazy["rows"], figure="fig-b-8d")
+early = f"norm_{stops[1]:g}"
+calm = at_width(lazy["rows"], early, h_star[lazy["scale"]]) / at_width(lazy["rows"], early, 2 * h_star[lazy["scale"]])
+chapter.check("B.Sec2-early-stopping", estimates.ratio(calm), lazy["rows"], figure="fig-b-8d")
+# %% [markdown]
+# ## Before training
+# Two statements of the argument are about networks that have not learnt anything: the curvature $H_p$ has as many
+# negative as positive eigenvalues where labels are random, and the tangent kernel of a network of width $h$ fluctuates
+# by $h^{-1/2}$ around that of the infinitely wide one.
+# %%
+starts = chapter.sweep(studies.starts)
+kernels = {h: np.stack([np.array(k) for k in rows.sort_values("seed").kernel]) for h, rows in starts.groupby("h")}
+
+
+def scatter(kernel):
+    """Relative root mean square fluctuation of the kernel's entries over networks."""
+    return np.sqrt(kernel.var(axis=0, ddof=1).mean() / (kernel.mean(axis=0) ** 2).mean())
+
+
+fig, ax = plt.subplots()
+ax.loglog(kernels.keys(), [scatter(k) for k in kernels.values()], "o-", color=plots.COLOURS["lazy"])
+ends = (min(start_h), max(start_h))
+plots.slope_guide(ax, ends, 1.3 * scatter(kernels[ends[0]]), -0.5, "$-1/2$")
+ax.set(xlabel="width $h$", ylabel="relative fluctuation of the kernel")
+chapter.figure(fig, "fig-b-sec3", "Fluctuation of the tangent kernel over initial weights, relative to its mean, against "
+               "width (paper B, Sec. 3).", starts)  # fmt: skip
+# %%
+together = np.stack([kernels[h] for h in start_h], axis=1)
+slope = jackknife(together, lambda k: np.polyfit(np.log(start_h), np.log([scatter(k[:, i]) for i in range(len(start_h))]), 1)[0])
+chapter.check("B.Sec3-kernel", slope, starts, figure="fig-b-sec3")
+curved = starts.dropna(subset="negative")
+chapter.check("B.Sec2-negative", mean(curved.negative.to_numpy()), curved, figure="fig-b-sec3")
+# %% [markdown]
+# ## Which regime is better, and how many dimensions images have
+# For fully connected networks paper B finds the lazy regime better than feature learning on all data but the ten
+# components of MNIST.
+# %%
+last = second_map[second_map.h == max(second_h)]
+fig, axes = plots.panels(2)
+for rows, label, colour in ((widest, data, plots.PALETTE[0]), (last, last.data.iloc[0], plots.PALETTE[1])):
+    wide = 100 * rows.pivot(index="seed", columns="scale", values="ensemble_error")
+    plots.realisations(axes[0], wide.columns, wide, color=colour, label=label)
+axes[0].set(xscale="log", xlabel=r"$\tilde\alpha$", ylabel="ensemble error (%)")
+axes[0].legend()
+neighbours = chapter.sweep(studies.neighbours)
+wide = neighbours.pivot(index="seed", columns="p", values="distance")
+plots.realisations(axes[1], wide.columns, wide)
+axes[1].set(xscale="log", yscale="log", xlabel="images", ylabel="distance to the nearest")
+chapter.figure(
+    fig,
+    "fig-b-9",
+    "Left: ensemble error of the widest networks against the scale, on both data sets (paper B, Fig. 9 left). Right: "
+    "mean distance to the nearest neighbour against the number of images; its slope is minus one over their dimension "
+    "(paper B, Sec. 5).",
+    widest,
+    last,
+    neighbours,
+)
+# %%
+ends = 100 * last.pivot(index="seed", columns="scale", values="ensemble_error")
+chapter.check("B.Fig9-fc", mean((ends.iloc[:, 0] - ends.iloc[:, -1]).to_numpy()), last, figure="fig-b-9")
+dimension = -1 / estimates.slopes(wide.columns.to_numpy(float), wide.to_numpy(float))
+chapter.check("B.Fig5-dimension", mean(dimension), neighbours, figure="fig-b-9")
+# %% [markdown]
+# ## Stopping early, across the map
+# Chapter 1 found that the last points undo what a network has gained. Here is the same question on digits, everywhere
+# on the map: the error of single networks when a fraction of the points is satisfied, over that at the end.
+# %%
+fig, axes = plots.panels(len(stops), columns=3, sharey=True)
+for ax, stop in zip(axes, stops):
+    ratio = on_map.assign(r=on_map[f"error_{stop:g}"] / on_map.error).groupby(["scale", "h"]).r.mean().unstack()
+    drawn = ax.pcolormesh(np.arange(len(ratio.columns) + 1), np.arange(len(ratio) + 1), ratio, cmap="RdBu_r", vmin=0.7, vmax=1.3)
+    ax.set_xticks(np.arange(len(ratio.columns)) + 0.5, [f"{h:g}" for h in ratio.columns])
+    ax.set_yticks(np.arange(len(ratio)) + 0.5, [f"{s:.2g}" for s in ratio.index])
+    ax.set(xlabel="width $h$", title=f"{stop:.0%} satisfied")
+    ax.grid(False)
+axes[0].set_ylabel(r"$\tilde\alpha$")
+fig.colorbar(drawn, ax=axes, label="error there / at the end")
+chapter.figure(fig, "fig-b-early", "Error of single networks at three satisfied fractions over their error at the end; blue: "
+               "stopping there is better. Members that never got there count as they ended.", on_map)  # fmt: skip
+# %% [markdown]
+# ## Summary
+# %%
+chapter.ledger()
