@@ -21,7 +21,7 @@ CODE := $(shell find lib/regimes -name '*.py' 2>/dev/null) book/claims.yml $(wil
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time
-.PHONY: help anew book chapters html pages smoke test pytest lint lab bench bench-peers references keep clean clean-cells
+.PHONY: help anew book chapters html pages smoke test pytest lint lab bench bench-peers gpu references keep clean clean-cells
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -88,6 +88,9 @@ bench: | $(READY) ## speed, each measured beside its baseline in one run
 
 bench-peers: | $(READY) ## speed against other packages, in an environment of their own
 	@PYTHON=$(PYTHON) BIN="$(CURDIR)/$(BIN)" bash benchmarks/peers/run.sh
+
+gpu: | $(READY) ## solvers and kernels on a GPU against the CPU, a table in results/ (says so where there is none)
+	@$(BIN)/python benchmarks/gpu.py
 
 references: ## renew the stored notebooks that the tests compare with (look at the diff!)
 	@$(MAKE) --no-print-directory chapters PROFILE=smoke

@@ -46,7 +46,7 @@ GROW, SHRINK = 2.0, 0.25  # bounds of the change of a step
 STILL = 1e-3  # jammed: a doubling of the time would lower the loss by less than this part of it
 SLACK = 1e-4  # nearer to the margin a point is met, for losses that only approach it
 STEPS = 20_000
-MOVED = 0.5  # a margin of this size: before, at small alpha, nothing moves visibly for long
+BEGUN = 0.99  # part of the first loss: above it, at small alpha, nothing moves visibly for long
 
 Solve = Callable[[list[Tensor]], list[Tensor]]
 
@@ -188,7 +188,8 @@ def gauss_newton(
     validate.between(1e-10, 10, tolerance=tolerance)
     validate.between(0, 0.5, slack=slack)
     validate.integer(1, steps=steps)
-    validate.arrays(x=("... n", x), y=("...", y))
+    validate.arrays(x=("... n", x))
+    validate.arrays(y=("...", y))
     if not bool((y.abs() == 1).all()):
         raise InputError("labels must be -1 or +1 for a flow of margins")
     with torch.no_grad():
@@ -335,7 +336,8 @@ def _end(batch: _Batch, moved: Tensor) -> None:
     # dL/dlog t = -t |∂L/∂W|², in the loss without its 1/α
     falls = now.time * now.problem.alpha * _norm(batch.gradient).square()
     left = (now.found < 1 - now.slack).sum(-1)
-    still = (falls < STILL * now.loss) & (now.found.amax(-1) > MOVED)
+    first = float(now.objective.value(torch.zeros((), dtype=torch.float64)))
+    still = (falls < STILL * now.loss) & (now.loss < BEGUN * first)
     for e in (moved & still & (left > 0)).nonzero().flatten().tolist():
         which = torch.zeros_like(moved)
         which[e] = True

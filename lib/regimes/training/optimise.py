@@ -141,7 +141,8 @@ def optimise(
     _needs_rate(method, rate, decay, tau)
     if method == "momentum":
         validate.positive(max_turn=max_turn, max_move=max_move)
-    validate.arrays(x=("... n", x), y=("...", y))
+    validate.arrays(x=("... n", x))
+    validate.arrays(y=("...", y))
     if not loss.two_sided and not bool((y.abs() == 1).all()):
         raise InputError(f"targets other than ±1 need the square loss, got {loss.name}")
     with torch.no_grad():

@@ -1,0 +1,165 @@
+"""Every solver and kernel on CUDA against the CPU: same seeds, stated tolerance, seconds, memory. ``make gpu``.
+
+A table of one row a case, kept in ``results/gpu.csv``: the largest relative difference from the CPU and that allowed,
+seconds of both, peak memory. Then the time of a step of the flow at p = h = 10⁴ as a fraction of what the memory's
+bandwidth allows, and ensembles of 1 to 64 realisations. Where there is no CUDA device it says so and exits 0.
+
+    python benchmarks/gpu.py [--device cuda] [--small]
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from regimes import devices, paths
+from regimes.data import tasks
+from regimes.data.tasks import Task
+from regimes.kernels import infinite_ntk, ntk
+from regimes.models.activations import activation
+from regimes.models.fully_connected import fully_connected
+from regimes.models.one_hidden import one_hidden
+from regimes.training import kernel_flow
+from regimes.training.gauss_newton import gauss_newton
+from regimes.training.gradient_flow import gradient_flow
+from regimes.training.optimise import optimise
+from regimes.training.run import run
+from regimes.training.state import after, t_star
+
+WRITES = 4.0  # times the gates are written or read in a step of the flow, at least
+
+
+def on(task: Task, device: str) -> Task:
+    return Task(task.x.to(device), task.y.to(device), task.source, task.d_parallel)
+
+
+def networks(h: int, d: int, device: str, count: int = 2):
+    sigma = activation("swish", steepness=10.0, normalised=True)
+    widths, kind = [d, h, h, 1], {"sigma": sigma, "parametrisation": "mean-field", "gain": 1.0}
+    return fully_connected(widths, seeds=range(count), device=device, **kind)
+
+
+def cases(p: int, h: int) -> dict[str, tuple[Callable[[str], Tensor], float]]:
+    """Name -> what is computed on a device, and the allowed relative difference."""
+    stripe, d = tasks.stripe(p, 5, seed=[0, 1]), 5
+
+    def shallow(device: str):
+        return one_hidden(d, h, seeds=[0, 1], device=device)
+
+    def flow(device: str, loss: str = "hinge") -> Tensor:
+        states = gradient_flow(
+            shallow(device), on(stripe, device), alpha=1e-3, loss=loss, dtype=torch.float64, device=device
+        )
+        return run(states, until=t_star).at("t_star")[1]
+
+    def deep(device: str) -> Tensor:
+        model, task = networks(20, d, device), on(stripe, device)
+        return run(gauss_newton(model, task.x, task.y, alpha=1.0), until=after(50.0), times=[40.0]).at("t=40")[3]
+
+    def frozen(device: str, loss: str) -> Tensor:
+        task = on(stripe, device)
+        return kernel_flow.fit(ntk(shallow(device), task.x), task.y, loss=loss).coefficients
+
+    def adam(device: str) -> Tensor:
+        task = on(stripe, device)
+        states = optimise(networks(50, d, device), task.x, task.y, method="adam", rate=1e-3)
+        return [next(states) for _ in range(20)][-1].F
+
+    return {
+        "ntk, one hidden layer": (lambda device: ntk(shallow(device), on(stripe, device).x), 1e-10),
+        "ntk, two hidden layers": (lambda device: ntk(networks(h // 4, d, device), on(stripe, device).x), 1e-10),
+        "infinite_ntk": (lambda device: infinite_ntk(on(stripe, device).x, depth=3), 1e-10),
+        "gradient_flow, hinge: t*": (flow, 1e-4),
+        "gradient_flow, soft hinge: t*": (lambda device: flow(device, "soft_hinge"), 1e-4),
+        "gauss_newton, quadratic hinge: F": (deep, 1e-4),
+        "kernel_flow, hinge: coefficients": (lambda device: frozen(device, "hinge"), 1e-6),
+        "kernel_flow, soft hinge: coefficients": (lambda device: frozen(device, "soft_hinge"), 1e-3),
+        "optimise, Adam: F": (adam, 1e-8),
+    }
+
+
+def wait(device: str) -> None:
+    if device.startswith("cuda"):
+        torch.cuda.synchronize()
+
+
+def timed(function: Callable[[str], Tensor], device: str) -> tuple[Tensor, float]:
+    function(device)
+    wait(device)
+    begun = time.perf_counter()
+    found = function(device)
+    wait(device)
+    return found.cpu().double(), time.perf_counter() - begun
+
+
+def compared(device: str, p: int, h: int) -> pd.DataFrame:
+    rows = []
+    for name, (function, allowed) in cases(p, h).items():
+        if device.startswith("cuda"):
+            torch.cuda.reset_peak_memory_stats()
+        there, fast = timed(function, device)
+        memory = torch.cuda.max_memory_allocated() / 1e6 if device.startswith("cuda") else 0.0
+        here, slow = timed(function, "cpu")
+        off = float((there - here).abs().max() / here.abs().max())
+        row = {"case": name, "p": p, "h": h, "difference": off, "allowed": allowed, "agrees": off <= allowed}
+        rows.append(row | {"cpu_seconds": slow, "seconds": fast, "peak_MB": memory})
+        print(f"{name}: {off:.1e} (allowed {allowed:.0e}), CPU {slow:.2f} s, {device} {fast:.2f} s", flush=True)
+    return pd.DataFrame(rows)
+
+
+def bandwidth(device: str, size: int) -> float:
+    """Bytes a second of a copy."""
+    a = torch.empty(size, device=device)
+    b = torch.empty_like(a)
+    return 2 * a.numel() * 4 / timed(lambda _: b.copy_(a)[:1], device)[1]
+
+
+def steps(device: str, p: int, h: int, count: int = 20) -> pd.DataFrame:
+    """Seconds a step of the flow, for ensembles, beside what reading the gates costs."""
+    rate, rows = bandwidth(device, min(p * h, 2**28)), []
+    for members in (1, 4, 16, 64):
+        if members * p * h > 2e9:
+            break
+        task, model = tasks.stripe(p, 5, seed=list(range(members))), one_hidden(5, h, seeds=range(members))
+        states = gradient_flow(model, task, alpha=1e-6, dtype=torch.float32, device=device)
+        for _ in range(5):
+            next(states)
+        wait(device)
+        begun = time.perf_counter()
+        for _ in range(count):
+            next(states)
+        wait(device)
+        each = (time.perf_counter() - begun) / count
+        floor = WRITES * 4 * p * h * members / rate
+        rows.append({"members": members, "p": p, "h": h, "step_seconds": each, "floor_seconds": floor})
+        print(
+            f"ensemble of {members}, p = {p}, h = {h}: {1e3 * each:.1f} ms a step, floor {1e3 * floor:.1f} ms",
+            flush=True,
+        )
+    return pd.DataFrame(rows)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--small", action="store_true", help="sizes of a test")
+    args = parser.parse_args(arguments)
+    if args.device.startswith("cuda") and not torch.cuda.is_available():
+        print("no CUDA device on this machine: nothing to compare")
+        return 0
+    p, h = (60, 80) if args.small else (1000, 2000)
+    table = compared(args.device, p, h)
+    ensembles = steps(args.device, *((200, 300) if args.small else (10_000, 10_000)))
+    if not args.small:
+        used = {torch.device(args.device)}
+        stamp = {"device": devices.names(used), "torch": torch.__version__}
+        pd.concat([table, ensembles]).assign(**stamp).to_csv(paths.results() / "gpu.csv", index=False)
+    return 0 if bool(table.agrees.all()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

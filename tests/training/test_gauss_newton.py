@@ -1,0 +1,187 @@
+"""The linearly implicit flow against stiff solvers, closed forms, fine explicit steps, and itself in other company."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.integrate import solve_ivp
+
+from regimes.models.activations import activation
+from regimes.models.fully_connected import fully_connected, pad
+from regimes.themes.jamming import unsatisfied
+from regimes.training.gauss_newton import gauss_newton
+from regimes.training.optimise import optimise
+from regimes.training.run import run
+from regimes.training.state import Ended, after, satisfied
+from regimes.validate import InputError
+
+SWISH = activation("swish", steepness=10.0, normalised=True)
+
+
+def net(*widths, seeds=(0,), sigma="tanh", **kwargs):
+    kwargs = {"parametrisation": "mean-field", "gain": 1.0} | kwargs
+    return fully_connected(list(widths), seeds=list(seeds), sigma=sigma, **kwargs)
+
+
+def problem(p=12, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return torch.from_numpy(rng.standard_normal((p, d))), torch.from_numpy(np.sign(rng.standard_normal(p)))
+
+
+def flat(model):
+    return torch.cat([weight.flatten(1) for weight in model.parameters()], 1)
+
+
+def exact(model, x, y, alpha, loss, time):
+    """Weights at a time by scipy's stiff solver."""
+    shapes = [weight.shape for weight in model.parameters()]
+    start = model(x)
+
+    def at(w):
+        parts = torch.from_numpy(np.array(w)).split([shape.numel() for shape in shapes])
+        return model.with_parameters([part.view(shape) for part, shape in zip(parts, shapes)])
+
+    def rate(_, w):
+        now = at(w)
+        m = alpha * y * (now(x) - start)
+        return torch.cat([g.flatten() for g in now.tangents(x).pull(-y * loss.slope(m) / len(y))]).numpy()
+
+    return solve_ivp(rate, (0, time), flat(model)[0].numpy(), method="LSODA", rtol=1e-11, atol=1e-12).y[:, -1]
+
+
+@pytest.mark.parametrize("loss", ["soft_hinge", "quadratic_hinge", "logistic", "square"])
+@pytest.mark.parametrize("sigma", ["tanh", "swish"])
+def test_the_path_is_that_of_a_stiff_solver_to_second_order(loss, sigma):
+    from regimes.models import losses
+
+    x, y = problem()
+    model, alpha, time = net(3, 6, 5, 1, sigma=sigma), 2.0, 30.0
+    truth = exact(model, x, y, alpha, losses.pick(loss), time)
+    moved = np.linalg.norm(truth - flat(model)[0].numpy())
+    errors = []
+    for tolerance in (1e-3, 1e-5):
+        states = gauss_newton(model, x, y, alpha=alpha, loss=loss, tolerance=tolerance)
+        done = run(states, until=after(time), times=[time])
+        there = flat(done.at(f"t={time:g}")[2])[0].numpy()
+        errors.append(np.linalg.norm(there - truth) / moved)
+    # the last step is crossed on a straight line, which is what the looser one errs by
+    assert errors[1] < 2e-4 and errors[1] < 0.3 * errors[0] + 1e-6, errors
+
+
+def test_a_linear_model_follows_its_closed_form():
+    """Square loss: F = y (1 - exp(-α Θ t/p))."""
+    x, y = problem(5, 6)
+    model, alpha, time = net(6, 1), 3.0, 40.0
+    done = run(gauss_newton(model, x, y, alpha=alpha, loss="square", tolerance=1e-5), until=after(time), times=[time])
+    gram = model.tangents(x).gram()[0]
+    expected = y - torch.linalg.matrix_exp(-alpha * time / 5 * gram) @ y
+    torch.testing.assert_close(done.at("t=40")[3][0], expected, atol=1e-3, rtol=0)
+
+
+@pytest.mark.parametrize("rule", ["follow", "settle"])
+def test_a_network_alone_is_the_network_in_an_ensemble(rule):
+    x, y = problem(20)
+    model = net(3, 5, 5, 1, sigma=SWISH, seeds=range(4))
+    options = {"alpha": 1.0, "rule": rule, "steps": 150}
+    together = run(gauss_newton(model, x, y, **options), until=satisfied(0.8))
+    for e in range(4):
+        alone = run(gauss_newton(model[e : e + 1], x, y, **options), until=satisfied(0.8))
+        assert alone.ended[0].kind == together.ended[e].kind
+        assert float(alone.t[0]) == pytest.approx(float(together.t[e]), rel=1e-6)
+        torch.testing.assert_close(alone.F[0], together.F[e], atol=1e-6, rtol=1e-6)
+
+
+def test_padded_networks_learn_as_they_would_alone():
+    x, y = problem(20)
+    each = [net(3, h, h, 1, sigma=SWISH, seeds=[h]) for h in (3, 6)]
+    options = {"alpha": 1.0, "steps": 100}
+    together = run(gauss_newton(pad(each), x, y, **options), until=after(20.0))
+    for e, model in enumerate(each):
+        alone = run(gauss_newton(model, x, y, **options), until=after(20.0))
+        torch.testing.assert_close(alone.F[0], together.F[e], atol=1e-8, rtol=1e-8)
+
+
+def test_the_system_of_the_points_and_that_of_the_parameters_have_one_solution():
+    from regimes.training import gauss_newton as module
+
+    x, _ = problem(12)
+    model = net(3, 4, 4, 1, seeds=range(3))
+    tangents, root = model.tangents(x), torch.rand(3, 12, dtype=torch.float64) * 3
+    g = tangents.pull(torch.randn(3, 12, dtype=torch.float64))
+    for a, b in zip(module._dual(tangents, root)(g), module._primal(tangents, root)(g), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-10, rtol=1e-10)
+
+
+def test_points_in_another_order_change_nothing():
+    x, y = problem(20)
+    order = torch.randperm(20, generator=torch.Generator().manual_seed(0))
+    one, two = (
+        run(gauss_newton(net(3, 5, 1), a, b, alpha=1.0), until=after(10.0)) for a, b in ((x, y), (x[order], y[order]))
+    )
+    torch.testing.assert_close(one.F[0, order], two.F[0], atol=1e-9, rtol=1e-9)
+
+
+def test_single_precision_gives_the_same_path():
+    x, y = problem()
+    model = net(3, 6, 1)
+    double = run(gauss_newton(model, x, y, alpha=1.0), until=after(20.0), times=[15.0])
+    single = run(gauss_newton(model.to(dtype=torch.float32), x.float(), y, alpha=1.0), until=after(20.0), times=[15.0])
+    torch.testing.assert_close(single.at("t=15")[3].double(), double.at("t=15")[3], atol=2e-3, rtol=0)
+
+
+@pytest.mark.parametrize(("h", "fits"), [(2, False), (14, True)])
+def test_it_ends_where_fine_explicit_steps_end(h, fits):
+    """On either side of the transition: the same verdict, and about as many points left over."""
+    x, y = problem(60, 5, seed=1)
+    model = net(5, h, h, 1, sigma=SWISH, seeds=range(3))
+    implicit = run(gauss_newton(model, x, y, alpha=10.0, rule="settle", steps=600))
+    explicit = run(
+        optimise(model, x, y, method="momentum", loss="quadratic_hinge", alpha=10.0, centred=True, max_turn=1e-2,
+                 slack=1e-4), until=after(3e4), wall=15,
+    )  # fmt: skip
+    left = [unsatisfied(done.F * y).double() for done in (implicit, explicit)]
+    assert all((why.kind == Ended.FITTED) == fits for why in implicit.ended)
+    if fits:
+        assert float(left[1].max()) <= 3  # explicit steps creep towards the margin
+    else:
+        assert (left[0] > 0).all() and abs(float(left[0].mean() - left[1].mean())) < 0.35 * float(left[1].mean())
+
+
+def test_a_kernel_that_cannot_fit_is_jammed():
+    """One weight and two points that want it on either side."""
+    x, y = torch.tensor([[1.0], [2.0]], dtype=torch.float64), torch.tensor([1.0, -1.0], dtype=torch.float64)
+    done = run(gauss_newton(net(1, 1), x, y, alpha=1.0, rule="settle"))
+    assert done.ended[0].kind == Ended.JAMMED and "points below the margin" in done.ended[0]
+
+
+def test_the_slack_of_a_met_margin_is_its_own():
+    """The quadratic hinge only approaches the margin: how near counts as met is an argument, not the tolerance."""
+    x, y = problem(6)
+    for slack in (1e-2, 1e-5):
+        done = run(gauss_newton(net(3, 30, 1), x, y, alpha=1.0, rule="settle", slack=slack))
+        least = float((done.F * y).min())
+        assert done.ended[0].kind == Ended.FITTED and 1 - slack <= least
+
+
+X, Y = problem(4)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"loss": "hinge"}, "loss must be smooth for linearly implicit steps"),
+        ({"loss": "cubic"}, "loss must be one of"),
+        ({"rule": "jump"}, "rule must be one of follow, settle"),
+        ({"alpha": 0.0}, "alpha must be"),
+        ({"tolerance": 0.0}, "tolerance must be"),
+        ({"slack": -1.0}, "slack must be"),
+        ({"steps": 0}, "steps must be"),
+        ({"y": 2 * Y}, "labels must be -1 or \\+1"),
+        ({"y": Y[:3]}, "y must have the shape"),
+        ({"x": X * float("nan")}, "x must hold finite numbers"),
+        ({"model": net(3, 2)}, "with one output is needed here"),
+    ],
+)
+def test_bad_input_is_one_line(options, said):
+    given = {"model": net(3, 4, 1), "x": X, "y": Y, "alpha": 1.0} | options
+    with pytest.raises(InputError, match=said):
+        gauss_newton(given.pop("model"), given.pop("x"), given.pop("y"), **given)
