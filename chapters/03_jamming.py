@@ -134,6 +134,8 @@ def at_width(rows, value, widths):
 
 h_star = transitions(first, "h")
 n_star = transitions(first, "parameters")
+
+
 # %% [markdown]
 # ## The map
 # Colour is the test error of the ensemble's mean output. The black band is jamming, the interval over training sets of
@@ -252,7 +254,9 @@ def bump(rows, column, h):
 by_scale = {scale: (rows, h_star[scale]) for scale, rows in cuts.groupby("scale")}
 cusp = np.array([bump(rows, "error", h) for rows, h in by_scale.values()])
 flat_cusp = np.array([-bump(rows, "ensemble_error", h) for rows, h in by_scale.values()])
-gain = np.array([100 * (at_width(r, "error", 2 * h) - at_width(r, "ensemble_error", 2 * h)) for r, h in by_scale.values()])
+gain = np.array(
+    [100 * (at_width(r, "error", 2 * h) - at_width(r, "ensemble_error", 2 * h)) for r, h in by_scale.values()]
+)
 chapter.check("B.Fig6-cusp", least(cusp.T), cuts, figure="fig-b-6")
 chapter.check("B.Fig6-ensemble", -least(flat_cusp.T), cuts, figure="fig-b-6")
 chapter.check("B.Fig6-gain", least(gain.T), cuts, figure="fig-b-6")
@@ -395,7 +399,9 @@ for claim, cut in (("exponent", feature), ("lazy", lazy)):
 peak = [at_width(c["rows"], "fluctuation", h_star[c["scale"]]) / at_width(c["rows"], "fluctuation", 2 * h_star[c["scale"]])
         for c in (feature, middle, lazy)]  # fmt: skip
 chapter.check("B.Fig8D-peak", least(np.array(peak).T), cuts, figure="fig-b-8d")
-chapter.check("B.Sec3-excess", mean(beyond(middle["rows"], "excess", 4, middle["scale"])), middle["rows"], figure="fig-b-8d")
+chapter.check(
+    "B.Sec3-excess", mean(beyond(middle["rows"], "excess", 4, middle["scale"])), middle["rows"], figure="fig-b-8d"
+)
 
 
 def divergence(rows, scale):
@@ -436,7 +442,9 @@ chapter.figure(fig, "fig-b-sec3", "Fluctuation of the tangent kernel over initia
                "width (paper B, Sec. 3).", starts)  # fmt: skip
 # %%
 together = np.stack([kernels[h] for h in start_h], axis=1)
-slope = jackknife(together, lambda k: np.polyfit(np.log(start_h), np.log([scatter(k[:, i]) for i in range(len(start_h))]), 1)[0])
+slope = jackknife(
+    together, lambda k: np.polyfit(np.log(start_h), np.log([scatter(k[:, i]) for i in range(len(start_h))]), 1)[0]
+)
 chapter.check("B.Sec3-kernel", slope, starts, figure="fig-b-sec3")
 curved = starts.dropna(subset="negative")
 chapter.check("B.Sec2-negative", mean(curved.negative.to_numpy()), curved, figure="fig-b-sec3")
@@ -479,7 +487,9 @@ chapter.check("B.Fig5-dimension", mean(dimension), neighbours, figure="fig-b-9")
 fig, axes = plots.panels(len(stops), columns=3, sharey=True)
 for ax, stop in zip(axes, stops):
     ratio = on_map.assign(r=on_map[f"error_{stop:g}"] / on_map.error).groupby(["scale", "h"]).r.mean().unstack()
-    drawn = ax.pcolormesh(np.arange(len(ratio.columns) + 1), np.arange(len(ratio) + 1), ratio, cmap="RdBu_r", vmin=0.7, vmax=1.3)
+    drawn = ax.pcolormesh(
+        np.arange(len(ratio.columns) + 1), np.arange(len(ratio) + 1), ratio, cmap="RdBu_r", vmin=0.7, vmax=1.3
+    )
     ax.set_xticks(np.arange(len(ratio.columns)) + 0.5, [f"{h:g}" for h in ratio.columns])
     ax.set_yticks(np.arange(len(ratio)) + 0.5, [f"{s:.2g}" for s in ratio.index])
     ax.set(xlabel="width $h$", title=f"{stop:.0%} satisfied")

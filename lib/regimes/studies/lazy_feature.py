@@ -238,7 +238,7 @@ def train_network(network: Network, train: Task, test: Task, setting: Setting, *
     return Trained(
         network=end,
         error=learning_curves.wrong(F, test.y).tolist(),
-        ended=["zero loss" if why == "fitted" else why for why in path.ended],
+        ended=[learning_curves.in_words(why) for why in path.ended],
         t_star=[t for t, _ in both],
         star=[size for _, size in both],
         largest=path.path.groupby("realisation")["size"].max().tolist(),

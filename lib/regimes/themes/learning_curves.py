@@ -21,6 +21,7 @@ from regimes.estimates import Estimate
 from regimes.kernels import ntk, wide_one_hidden_ntk
 from regimes.models import Model, blocks
 from regimes.training import kernel_flow
+from regimes.training.state import Ended, Ending
 from regimes.validate import InputError
 
 BLOCK = 2**24  # entries of the infinitely wide kernel of one block of test points
@@ -122,6 +123,11 @@ class Lazy:
     f: Tensor
 
 
+def in_words(why: Ending) -> str:
+    """How a flow of the hinge loss ended, in a row's words: ``"zero loss"``, or what kept it from that."""
+    return "zero loss" if why.kind == Ended.FITTED else str(why)
+
+
 def wide_lazy(train: Task, test: Task) -> Lazy:
     """Learning with the kernel of the infinitely wide network; tasks with a leading axis ``(S, ., d)``, float64.
 
@@ -135,7 +141,7 @@ def wide_lazy(train: Task, test: Task) -> Lazy:
     f = torch.stack(
         [wide_predictor(x, c, z) for x, c, z in zip(train.x, fitted.coefficients.to(train.x), test.x, strict=True)]
     )
-    return Lazy(wrong(f, test.y), fitted.ended, f)
+    return Lazy(wrong(f, test.y), tuple(in_words(fitted.ended[row]) for row in fitted.rows), f)
 
 
 def wide_predictor(x: Tensor, c: Tensor, z: Tensor) -> Tensor:
@@ -171,9 +177,10 @@ def _fit_seen(gram: Tensor, y: Tensor) -> tuple[Tensor, str]:
     seen = gram.diagonal() > 0
     fitted = kernel_flow.fit(gram[seen][:, seen], y[seen])
     c = gram.new_zeros(len(y))
-    c[seen] = fitted.coefficients.to(c)
+    c[seen] = fitted.coefficients[0].to(c)
     blind = int((~seen).sum())
-    return c, f"{fitted.ended[0]}, but for points that activate no neuron: {blind}" if blind else fitted.ended[0]
+    why = in_words(fitted.ended[0])
+    return c, f"{why}, but for points that activate no neuron: {blind}" if blind else why
 
 
 @torch.no_grad()

@@ -14,7 +14,7 @@ Source: paper A, Eq. 4 and Sec. 2.4.
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -24,35 +24,96 @@ from regimes import validate
 from regimes.data.tasks import needs_both_labels
 from regimes.models import losses
 from regimes.models.losses import Loss
+from regimes.training import state
 from regimes.training.kernel_flow.hinge import HingePath
 from regimes.training.kernel_flow.smooth import SmoothPath
+from regimes.training.state import Ended, Ending
 from regimes.validate import InputError
 
 EQUAL = 1e-12  # squared distance of two points in feature space, relative to their norms, below which they are equal
 
 
 @dataclass(frozen=True)
-class State:
-    """A frozen-kernel flow at one moment; leading axes are those of the Gram matrix.
+class Expansion:
+    """What a kernel method has learnt, ``f(x) = Σ_μ K(x, x_μ) c_μ``.
 
     Attributes:
-        t: time ``(...)``, paper A's unit.
-        margins: ``α y f`` on the training points ``(..., p)``.
-        coefficients: dual coefficients ``c (..., p)``: ``f = K c``.
-        steps: events (hinge) or accepted steps (smooth losses) so far, of all realisations together.
-        ended: for each realisation (a single one for a ``(p, p)`` Gram matrix) why it ended, empty while it runs:
-            ``"zero loss"``, ``"at rest …"``, ``"wall limit …"``.
+        coefficients: ``c (E, p)``.
     """
 
-    t: Tensor
-    margins: Tensor
+    coefficients: Tensor
+
+    def __call__(self, cross: Tensor) -> Tensor:
+        """``f (E, n)`` at points with kernel ``cross (n, p)`` or ``(E, n, p)`` to the training points."""
+        return (cross.to(self.coefficients) @ self.coefficients[..., None])[..., 0]
+
+    def __getitem__(self, rows: slice | Tensor) -> "Expansion":
+        """The realisations ``rows``."""
+        return Expansion(self.coefficients[rows])
+
+
+@dataclass(frozen=True)
+class State(state.State):
+    """A frozen-kernel flow at one moment, see :class:`regimes.training.state.State`.
+
+    Attributes:
+        time: ``(e,)``, paper A's unit; found: ``α y f`` on the training points ``(e, p)``.
+        labels: ``y (e, p)``.
+        coefficients: dual coefficients ``c (e, p)``: ``f = K c``.
+        steps: events (hinge) or accepted steps (smooth losses) so far, of all realisations together.
+        before: time, margins and coefficients at the last state.
+    """
+
+    time: Tensor
+    found: Tensor
+    labels: Tensor
     coefficients: Tensor
     steps: int
-    ended: tuple[str, ...]
+    before: tuple[Tensor, Tensor, Tensor]
+
+    @property
+    def t(self) -> Tensor:
+        """Times ``(e,)``."""
+        return self.time
+
+    @property
+    def y(self) -> Tensor:
+        """Labels ``(e, p)``."""
+        return self.labels
+
+    @property
+    def margins(self) -> Tensor:
+        """``α y f (e, p)``."""
+        return self.found
+
+    @property
+    def model(self) -> Expansion:
+        """The learnt function."""
+        return Expansion(self.coefficients)
+
+    @property
+    def initial(self) -> Expansion:
+        """Zero."""
+        return Expansion(torch.zeros_like(self.coefficients))
 
     def predict(self, cross: Tensor) -> Tensor:
-        """The learnt function ``f (..., n)`` at points with kernel ``cross (..., n, p)`` to the training points."""
-        return (cross.to(self.coefficients) @ self.coefficients[..., None])[..., 0]
+        """The learnt function ``f (e, n)`` at points with kernel ``cross (..., n, p)`` to the training points."""
+        return self.model(cross)
+
+    def part(self, which: list[int]) -> "State":
+        """The state of some of its realisations, by position."""
+        names = ("time", "found", "labels", "coefficients")
+        chosen = {name: getattr(self, name)[which] for name in names}
+        before = tuple(tensor[which] for tensor in self.before)
+        return replace(self, rows=tuple(self.rows[e] for e in which), before=before, **chosen)
+
+    def inside(self, share: Tensor) -> "State":
+        """The state at ``share (e,)`` of the last step: exact for the hinge, whose path is straight between events."""
+        time, found, coefficients = (
+            torch.lerp(old, new, share.to(new).view(-1, *[1] * (new.ndim - 1)))
+            for old, new in zip(self.before, (self.time, self.found, self.coefficients), strict=True)
+        )
+        return replace(self, time=time, found=found, coefficients=coefficients)
 
 
 def kernel_flow(
@@ -67,8 +128,8 @@ def kernel_flow(
     """The gradient flow of a frozen kernel, to zero loss; the caller may stop before.
 
     Args:
-        gram: ``K (..., p, p)``, symmetric, positive semi-definite; leading axes are independent realisations.
-        y: labels ``(..., p)`` in {-1, +1}.
+        gram: ``K (p, p)`` or ``(E, p, p)``, symmetric, positive semi-definite; ``E`` independent realisations.
+        y: labels ``(p,)`` or ``(E, p)`` in {-1, +1}.
         alpha: ``α > 0``.
         loss: a name in ``regimes.models.losses.LOSSES`` or a loss. The hinge's path is exact, followed on the CPU; the
             others go by Runge-Kutta-Chebyshev steps on the Gram matrix's device. Both in float64.
@@ -111,32 +172,40 @@ class _Ensemble:
     """The realisations' paths, advanced in turn."""
 
     def __init__(self, gram: Tensor, y: Tensor, alpha: float, loss: Loss, tolerance: float, wall: float | None) -> None:
-        gram, y, self.shape = _checked(gram, y, alpha, tolerance, wall)
-        loss = losses.pick(loss)
-        self.paths = [_path(k, labels, alpha, loss, tolerance) for k, labels in zip(gram, y)]
-        self.signed, self.wall = y / y.shape[-1], wall
+        gram, self.y = _checked(gram, y, alpha, tolerance, wall)
+        self.loss, self.slack, self.wall = losses.pick(loss), tolerance, wall
+        self.paths = [_path(k, labels, alpha, self.loss, tolerance) for k, labels in zip(gram, self.y)]
+        self.ended: dict[int, Ending] = {}
 
     def rounds(self) -> Iterator[None]:
         """One event or step of every realisation that still runs, until none does."""
         started = time.monotonic()
-        while running := [path for path in self.paths if not path.ended]:
-            for path in running:
-                path.step()
+        while running := [row for row in range(len(self.paths)) if row not in self.ended]:
+            for row in running:
+                self.paths[row].step()
+                if self.paths[row].ended is not None:
+                    self.ended[row] = self.paths[row].ended
             if self.wall is not None and time.monotonic() - started > self.wall:
-                for path in running:
-                    path.ended = path.ended or f"wall limit of {self.wall:g} s reached after {path.events} steps"
+                for row in running:
+                    why = f" of {self.wall:g} s reached after {self.paths[row].events} steps"
+                    self.ended.setdefault(row, Ending(Ended.WALL, why))
             yield
 
     def states(self) -> Iterator[State]:
-        yield self.state()
+        latest = self.state()
+        yield latest
         for _ in self.rounds():
-            yield self.state()
+            latest = self.state(latest)
+            yield latest
 
-    def state(self) -> State:
-        now = torch.stack([torch.as_tensor(path.state) for path in self.paths]).to(self.signed)  # a copy
-        t = torch.tensor([path.t for path in self.paths], dtype=now.dtype, device=now.device).reshape(self.shape[:-1])
-        margins, coefficients = now[:, 0].reshape(self.shape), (now[:, 1] * self.signed).reshape(self.shape)
-        return State(t, margins, coefficients, sum(p.events for p in self.paths), tuple(p.ended for p in self.paths))
+    def state(self, last: State | None = None) -> State:
+        now = torch.stack([torch.as_tensor(path.state) for path in self.paths]).to(self.y)  # a copy
+        t = torch.tensor([path.t for path in self.paths], dtype=now.dtype, device=now.device)
+        found, coefficients = now[:, 0], now[:, 1] * self.y / self.y.shape[-1]
+        before = (last.time, last.found, last.coefficients) if last else (t, found, coefficients)
+        rows, steps = tuple(range(len(self.paths))), sum(path.events for path in self.paths)
+        moment = (t, found, self.y, coefficients, steps, before)
+        return State(rows, self.loss, self.slack, *moment, ended=self.ended)
 
 
 def _path(gram: Tensor, y: Tensor, alpha: float, loss: Loss, tolerance: float) -> HingePath | SmoothPath:
@@ -146,23 +215,22 @@ def _path(gram: Tensor, y: Tensor, alpha: float, loss: Loss, tolerance: float) -
     return SmoothPath(Q, loss, tolerance=tolerance)
 
 
-def _checked(
-    gram: Tensor, y: Tensor, alpha: float, tolerance: float, wall: float | None
-) -> tuple[Tensor, Tensor, torch.Size]:
+def _checked(gram: Tensor, y: Tensor, alpha: float, tolerance: float, wall: float | None) -> tuple[Tensor, Tensor]:
     validate.positive(alpha=alpha, **({} if wall is None else {"wall": wall}))
     validate.within(0, 1, tolerance=tolerance)
     p = y.shape[-1] if y.ndim else 0
-    if gram.shape != (*y.shape, p) or p < 2:
+    if gram.shape != (*y.shape, p) or p < 2 or y.ndim > 2:
         raise InputError(
-            f"gram must be (..., p, p) and y (..., p) with p >= 2, got {tuple(gram.shape)} and {tuple(y.shape)}"
+            "gram must be (p, p) or (E, p, p) and y (p,) or (E, p) with p >= 2, "
+            f"got {tuple(gram.shape)} and {tuple(y.shape)}"
         )
-    shape, gram, y = y.shape, gram.double().reshape(-1, p, p), y.double().to(gram.device).reshape(-1, p)
+    gram, y = gram.double().reshape(-1, p, p), y.double().to(gram.device).reshape(-1, p)
     if not bool(torch.isfinite(gram).all()):
         raise InputError("gram holds NaN or infinity")
     needs_both_labels(y)
     for k, labels in zip(gram, y):
         _needs_fittable(k, labels)
-    return gram, y, shape
+    return gram, y
 
 
 def _needs_fittable(gram: Tensor, y: Tensor) -> None:

@@ -15,6 +15,8 @@ Source: the flow is paper A, Eq. 4 at a fixed kernel; the method is ours.
 
 import numpy as np
 
+from regimes.training.state import Ended, Ending
+
 ROUND_OFF = 1e-13  # velocities below, relative to the sum of the forces' contributions, are zero in float64
 LOST = 1e-6  # round-off in the margins beyond which a path is not reported as fitted
 DEPENDENT = 1e-12  # a point whose row is, to this part of its diagonal, a combination of the held ones'
@@ -28,12 +30,13 @@ class HingePath:
         state: margins ``m`` and integrals ``a = ∫ q dt``, so that ``m = Q a``; ``(2, p)``.
         rate: their rates, velocities ``v = Q q`` and forces ``q``; ``(2, p)``.
         events: events so far.
-        ended: why it ended, empty while it runs.
+        ended: why it ended, ``None`` while it runs.
     """
 
     def __init__(self, Q: np.ndarray) -> None:
         p = len(Q)
-        self.Q, self.t, self.events, self.ended = Q, 0.0, 0, ""
+        self.Q, self.t, self.events = Q, 0.0, 0
+        self.ended: Ending | None = None
         self.state, self.rate = np.zeros((2, p)), np.ones((2, p))
         self.m, self.a = self.state
         self.v, self.q = self.rate
@@ -46,14 +49,13 @@ class HingePath:
         """To the next event; sets ``ended`` when every margin is met, or when nothing moves any more."""
         j = self._advance()
         if j < 0:
-            self.ended = (
-                f"at rest with {int((self.side > 0).sum())} points below the margin: the kernel cannot fit them"
-            )
+            left = int((self.side > 0).sum())
+            self.ended = Ending(Ended.JAMMED, f" with {left} points below the margin: the kernel cannot fit them")
             return
         self.events += 1
         self._resolve(j)
         if not (self.side > 0).any():
-            self.ended = "zero loss"
+            self.ended = Ending(Ended.FITTED)
             self._finish()
         elif self.events % (len(self.m) // 2 + 50) == 0:
             self._refresh()
@@ -114,7 +116,8 @@ class HingePath:
         self.m[:] = self.Q @ self.a
         least = float(self.m.min())
         if least < 1 - LOST:
-            self.ended = f"round-off: margins known to {1 - least:.1e} only, the kernel is too ill-conditioned"
+            known = f": margins known to {1 - least:.1e} only, the kernel is too ill-conditioned"
+            self.ended = Ending(Ended.ROUND_OFF, known)
         self.state *= max(1, (1 + 4 * np.finfo(float).eps) / least)
 
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from regimes.models.losses import Loss
+from regimes.training.state import Ended, Ending
 
 SAFETY = 1.3  # the stiffness is estimated by power iterations from below, and at the start of the step
 REST = 1e-3  # at rest: a doubling of the time moves no margin by more than this part of the tolerance
@@ -28,12 +29,12 @@ class SmoothPath:
         t: time.
         state: margins ``m`` and integrals ``a = ∫ q dt``, so that ``m = Q a``; ``(2, p)``.
         events: accepted steps so far.
-        ended: why it ended, empty while it runs.
+        ended: why it ended, ``None`` while it runs.
     """
 
     def __init__(self, Q: Tensor, loss: Loss, *, tolerance: float) -> None:
         self.Q, self.loss, self.tolerance = Q, loss, tolerance
-        self.t, self.events, self.ended = 0.0, 0, ""
+        self.t, self.events, self.ended = 0.0, 0, None
         self.state = Q.new_zeros(2, len(Q))
         self._rate = self._flow(self.state)
         self._direction = self._rate[0] + Q.diagonal() / len(Q)
@@ -55,9 +56,9 @@ class SmoothPath:
         self._stiffness = self._power(2)
         unmet = int((~self.loss.fitted(new[0], self.tolerance)).sum())
         if not unmet:
-            self.ended = "zero loss"
+            self.ended = Ending(Ended.FITTED)
         elif float(rate[0].abs().max()) * self.t < REST * self.tolerance:
-            self.ended = f"at rest with {unmet} points below the margin: the kernel cannot fit them"
+            self.ended = Ending(Ended.JAMMED, f" with {unmet} points below the margin: the kernel cannot fit them")
 
     def _flow(self, state: Tensor) -> Tensor:
         q = -self.loss.slope(state[0])

@@ -1,0 +1,81 @@
+"""Linearly implicit gradient flow of small networks to a verdict, in CPU seconds of one core.
+
+Chapter 3's networks: two hidden layers, steep swish, quadratic hinge, parity of digits on ten principal components.
+First eight of them that fit, against explicit Euler with the original step rule (the gradient may turn by 1e-2 of its
+square a step, no output move by more than 0.1), which gets ``LIMIT`` CPU seconds: the ratio of times to the same loss,
+with the share of the loss that the explicit one has left where it did not get there (``>``: a lower bound). Then 136
+networks, 17 widths of 8, 500 points, scale 1: required 160 CPU seconds, aimed at 80.
+
+    python benchmarks/bench_gauss_newton.py [quick]
+"""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import sys
+import time
+
+import torch
+
+from regimes.studies import jamming as studies
+from regimes.training.gauss_newton import gauss_newton
+from regimes.training.optimise import optimise
+from regimes.training.run import run
+from regimes.training.state import Ended
+
+LIMIT = 120.0
+SETTING = {"data": "mnist", "components": 10, "test": 1000, "kernel_p": 100, "layers": 2, "members": 8}
+WIDTHS = [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20, 24, 30]
+
+
+def networks(p, h):
+    setting = SETTING | {"words": studies._identity("mnist"), "p": p, "h": h}
+    sets = studies.draw(setting, 0)
+    return studies.networks(setting, 10, [0]), sets.train.x, sets.train.y
+
+
+def against_explicit(h, max_turn):
+    model, x, y = networks(500, h)
+    begun = time.process_time()
+    done = run(gauss_newton(model, x, y, alpha=1.0, rule="settle", steps=1000))
+    fast = time.process_time() - begun
+    goal = 0.5 * (1 - done.F * y).clamp(min=0).square().mean(-1)
+    goal = goal.clamp(min=1e-6)  # of the mean loss: the explicit rule need not follow the last approach
+    begun = time.process_time()
+    reached = torch.zeros(8, dtype=torch.bool)
+    options = {"method": "momentum", "loss": "quadratic_hinge", "alpha": 1.0, "centred": True, "max_turn": max_turn}
+    for state in optimise(model, x, y, **options):
+        reached |= state.loss <= goal
+        if bool(reached.all()) or time.process_time() - begun > LIMIT:
+            break
+    slow = time.process_time() - begun
+    left = float((state.loss / 0.5).max())
+    sign, fit = "" if bool(reached.all()) else ">", sum(why.kind == Ended.FITTED for why in done.ended)
+    print(
+        f"8 networks, h = {h}, P = 500: implicit {fast:.2f} CPU s, {fit} fitted; "
+        f"explicit (turn {max_turn:g}) {slow:.1f} CPU s, {int(reached.sum())} at that loss "
+        f"(largest loss left: {left:.1e} of the first): {sign}{slow / fast:.0f} times"
+    )
+
+
+def to_a_verdict(widths):
+    total = 0.0
+    for h in widths:
+        model, x, y = networks(500, h)
+        begun = time.process_time()
+        done = run(gauss_newton(model, x, y, alpha=1.0, rule="settle", steps=400))
+        total += time.process_time() - begun
+        fitted = sum(why.kind == Ended.FITTED for why in done.ended)
+        left = ((done.F * y) < 1 - 1e-4).double().sum(-1).mean()
+        print(
+            f"  h = {h}: {fitted} of 8 fit, {float(left):.0f} points unsatisfied, {total:.1f} CPU s so far", flush=True
+        )
+    print(f"{8 * len(widths)} networks, P = 500, to a verdict: {total:.0f} CPU s (required 160, aimed at 80)")
+
+
+if __name__ == "__main__":
+    studies._identity("mnist")
+    for h, max_turn in ((14, 1e-2), (14, 1e-4), (10, 1e-2)):
+        against_explicit(h, max_turn)
+    to_a_verdict(WIDTHS[::4] if "quick" in sys.argv else WIDTHS)
