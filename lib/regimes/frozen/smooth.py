@@ -1,24 +1,30 @@
-r"""The flow of a frozen kernel under a smooth loss: Runge-Kutta-Chebyshev steps of second order.
+r"""The flow of a frozen kernel under a smooth loss, in adaptive steps.
 
 ``dm/dt = Q q(m)``, ``q = -l'(m)``, is stiff with a real spectrum, for ``-Q l''`` is similar to a symmetric matrix. A
-Chebyshev step of ``s`` stages costs ``s`` products with ``Q``, ``O(s p²)``, and is stable ``s²/2`` times longer than
-an Euler step. The steps keep the local error of every margin within the tolerance.
+step is of the kind that takes less work: linearly implicit on the points whose force changes in it
+(:mod:`regimes.frozen.rodas`), ``O(s³)`` for ``s`` of them, where these are few; else a Runge-Kutta-Chebyshev step of
+second order, which with ``s`` stages costs ``s`` products with ``Q``, ``O(s p²)``, and is stable ``s²/2`` times longer
+than an Euler step. Both keep the local error of every margin within the tolerance.
 
-Source: the flow is paper A, Eq. 4; the method is RKC of Sommeijer, Shampine and Verwer, J. Comput. Appl. Math. 88
-(1998) 315.
+Source: the flow is paper A, Eq. 4; RKC is by Sommeijer, Shampine and Verwer, J. Comput. Appl. Math. 88 (1998) 315.
 """
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
 from torch import Tensor
 
+from regimes.frozen.rodas import ORDER, Rodas
+from regimes.frozen.symmetric import product
 from regimes.losses import Loss
 
 SAFETY = 1.3  # the stiffness is estimated by power iterations from below, and at the start of the step
 REST = 1e-3  # at rest: a doubling of the time moves no margin by more than this part of the tolerance
 STAGES = 500  # most stages a step: beyond, round-off of the recursion would show
+KNOWN = 0.1  # how well an Euler step knows margins, for the choice of the points whose force is held
+LAST = 0.95  # the last step ends on a straight line where this part of it or more is needed; else it is repeated
 
 
 class SmoothPath:
@@ -31,63 +37,117 @@ class SmoothPath:
         ended: why it ended, empty while it runs.
     """
 
-    def __init__(self, Q: Tensor, loss: Loss, *, tolerance: float) -> None:
-        self.Q, self.loss, self.tolerance = Q, loss, tolerance
+    def __init__(self, Q: Tensor, loss: Loss, *, tolerance: float, slack: float) -> None:
+        self.Q, self.loss, self.tolerance, self.slack = Q, loss, tolerance, slack
         self.t, self.events, self.ended = 0.0, 0, ""
         self.state = Q.new_zeros(2, len(Q))
+        self._implicit, self._diagonal = Rodas(Q, loss), Q.diagonal().clone()
         self._rate = self._flow(self.state)
-        self._direction = self._rate[0] + Q.diagonal() / len(Q)
-        self._stiffness = self._power(10)
-        self._length = 0.1 * tolerance**0.5 / max(float(self._rate[0].abs().max()), self._stiffness, 1e-300)
+        self._direction = self._rate[0] + self._diagonal / len(Q)
+        self._length = 0.1 * tolerance**0.5 / max(float(self._rate[0].abs().max()), self._power(10), 1e-300)
 
     def step(self) -> None:
         """One accepted step; sets ``ended`` when every margin is met, or when nothing moves any more."""
         while True:
-            new, rate = self._chebyshev(self.state)
-            gap = 0.8 * (self.state[0] - new[0]) + 0.4 * self._length * (self._rate[0] + rate[0])
-            error = float(gap.abs().max()) / self.tolerance
-            length = self._length
-            self._length *= min(3.0, max(0.2, 0.8 * (error + 1e-12) ** (-1 / 3)))
-            if error <= 1:
+            new = self._trial()
+            error = float(new.gap.abs().max()) / self.tolerance
+            self._length = new.length * min(3.0, max(0.2, 0.8 * (error + 1e-12) ** (-1 / new.order)))
+            if error > 1:
+                continue
+            unmet = int((~self.loss.fitted(new.state[0], self.slack)).sum())
+            part = 1.0 if unmet else self._crossing(new.state[0])
+            if part >= LAST:
                 break
-        self.t, self.events = self.t + length, self.events + 1
-        self.state, self._rate = new, rate
-        self._stiffness = self._power(2)
-        unmet = int((~self.loss.fitted(new[0], self.tolerance)).sum())
+            self._length = part * new.length
+        self.t, self.events = self.t + part * new.length, self.events + 1
+        self.state, self._rate = torch.lerp(self.state, new.state, part), new.rate
         if not unmet:
             self.ended = "zero loss"
-        elif float(rate[0].abs().max()) * self.t < REST * self.tolerance:
+        elif float(self._rate[0].abs().max()) * self.t < REST * self.tolerance:
             self.ended = f"at rest with {unmet} points below the margin: the kernel cannot fit them"
+
+    def _crossing(self, m: Tensor) -> float:
+        """The part of the way to the margins ``m``, a straight line, after which all are met."""
+        low, high = 0.0, 1.0
+        for _ in range(40):
+            middle = (low + high) / 2
+            met = bool(self.loss.fitted(torch.lerp(self.state[0], m, middle), self.slack).all())
+            low, high = (low, middle) if met else (middle, high)
+        return high
 
     def _flow(self, state: Tensor) -> Tensor:
         q = -self.loss.slope(state[0])
-        return torch.stack([self.Q @ q, q])
+        return torch.stack([product(self.Q, q), q])
+
+    def _trial(self) -> "_Trial":
+        """A step of the present length, of the kind that takes less work."""
+        active, p = self._active(), len(self.Q)
+        if len(active) ** 3 > 24 * p**2:
+            stages = self._stages()
+            if len(active) ** 3 > 6 * stages * p**2:
+                return self._chebyshev(stages)
+        return self._rosenbrock(active)
+
+    def _active(self) -> Tensor:
+        """The points whose force must not be held, so that what the others change no margin by more than the tolerance.
+
+        Half of ``h Q_ii |Δq_i|`` is what a held force costs, ``Δq`` being known from an Euler step, of uncertain end.
+        """
+        m, (v, q) = self.state[0], self._rate
+        change = (self.loss.slope(m + self._length * v) + q).abs() + KNOWN * self.loss.curvature(m)
+        least, order = (self._length * self._diagonal * change).sort()
+        held = int((least.cumsum(0) <= 2 * self.tolerance).sum())
+        return order[held:].sort().values
+
+    def _rosenbrock(self, active: Tensor) -> "_Trial":
+        h, (v, q) = self._length, self._rate
+        beyond, error = self._implicit.step(active, self.state[0, active], v[active], q[active], h)
+        change = torch.zeros_like(q).index_copy_(0, active, beyond)
+        state = self.state + h * self._rate + torch.stack([product(self.Q, change), change])
+        rate = self._flow(state)
+        gap = (h / 2 * (rate[1] - q)).index_copy_(0, active, error)
+        return _Trial(h, state, rate, product(self.Q, gap), ORDER)
+
+    def _stages(self) -> int:
+        """Stages of a Chebyshev step of the present length, which is shortened to what ``STAGES`` allow."""
+        stiffness = SAFETY * self._power(2)
+        self._length = min(self._length, (STAGES**2 - 1) / 1.54 / max(stiffness, 1e-300))
+        return max(2, math.ceil(math.sqrt(1 + 1.54 * self._length * stiffness)))
 
     def _power(self, iterations: int) -> float:
         """Largest eigenvalue of ``Q l''`` at the present margins, by power iterations from the last direction."""
         root = self.loss.curvature(self.state[0]).sqrt()
         size = 0.0
         for _ in range(iterations):
-            self._direction = root * (self.Q @ (root * self._direction))
+            self._direction = root * product(self.Q, root * self._direction)
             size = float(self._direction.norm())
             if size == 0:
-                self._direction = self._rate[0] + self.Q.diagonal() / len(self.Q)
+                self._direction = self._rate[0] + self._diagonal / len(self.Q)
                 return 0.0
             self._direction = self._direction / size
         return size
 
-    def _chebyshev(self, start: Tensor) -> tuple[Tensor, Tensor]:
-        """The state after one step of the present length, shortened to what ``STAGES`` allow, and the rate there."""
-        stiffness = SAFETY * self._stiffness
-        self._length = min(self._length, (STAGES**2 - 1) / 1.54 / max(stiffness, 1e-300))
-        stages = max(2, math.ceil(math.sqrt(1 + 1.54 * self._length * stiffness)))
+    def _chebyshev(self, stages: int) -> "_Trial":
+        h, start = self._length, self.state
         first, rows = _coefficients(stages)
-        before, now = start, start + first * self._length * self._rate
+        before, now = start, start + first * h * self._rate
         for μ, ν, μt, γt in rows:
             rate = self._flow(now)
-            after = (1 - μ - ν) * start + μ * now + ν * before + self._length * (μt * rate + γt * self._rate)
+            after = (1 - μ - ν) * start + μ * now + ν * before + h * (μt * rate + γt * self._rate)
             before, now = now, after
-        return now, self._flow(now)
+        rate = self._flow(now)
+        return _Trial(h, now, rate, 0.8 * (start[0] - now[0]) + 0.4 * h * (self._rate[0] + rate[0]), 3)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A step that may be taken: its length, state and rate at its end, local error of the margins, and their order."""
+
+    length: float
+    state: Tensor
+    rate: Tensor
+    gap: Tensor
+    order: int
 
 
 @lru_cache
