@@ -14,17 +14,19 @@ Source: the method is RODAS of order 4(3), L-stable, of Hairer and Wanner, Solvi
 2nd ed. (1996), Sec. VI.4; the reduction to the active points is ours.
 """
 
+from collections.abc import Callable
+
+import numpy as np
 import torch
-from torch import Tensor
+from scipy.linalg.blas import dsymv
 from torch.linalg import cholesky, solve_triangular
 
-from regimes.frozen.symmetric import among, product
 from regimes.losses import Loss
 
 ORDER = 4
 GAMMA = 0.25
 FLAT = 1e-4  # least ``γ h l'' Q_ii`` of an active point: its increment comes from a division by ``√l''``
-A = (  # where the stages look, and where the step ends, in increments of the stages before
+A = np.array((  # where the stages look, and where the step ends, in increments of the stages before
     (0, 0, 0, 0, 0, 0),
     (1.544, 0, 0, 0, 0, 0),
     (0.9466785280815826, 0.2557011698983284, 0, 0, 0, 0),
@@ -32,54 +34,58 @@ A = (  # where the stages look, and where the step ends, in increments of the st
     (1.221224509226641, 6.019134481288629, 12.53708332932087, -0.687886036105895, 0, 0),
     (1.221224509226641, 6.019134481288629, 12.53708332932087, -0.687886036105895, 1, 0),
     (1.221224509226641, 6.019134481288629, 12.53708332932087, -0.687886036105895, 1, 1),
-)
-C = (
+))
+C = np.array((
     (0, 0, 0, 0, 0, 0),
     (-5.6688, 0, 0, 0, 0, 0),
     (-2.430093356833875, -0.2063599157091915, 0, 0, 0, 0),
     (-0.1073529058151375, -9.594562251023355, -20.47028614809616, 0, 0, 0),
     (7.496443313967647, -10.24680431464352, -33.99990352819905, 11.7089089320616, 0, 0),
     (8.083246795921522, -7.981132988064893, -31.52159432874371, 16.31930543123136, -6.058818238834054, 0),
-)
+))
 
 
-class Rodas:
-    """The steps of one flow ``dm/dt = Q q(m)``."""
+SHARES = np.linalg.solve(np.eye(6) / GAMMA - C, np.ones(6))  # of a constant force in the stages: ``ω``
 
-    def __init__(self, Q: Tensor, loss: Loss) -> None:
-        self.Q, self.loss = Q, loss
-        self.A, self.C = Q.new_tensor(A), Q.new_tensor(C)
-        self.shares = torch.linalg.solve(torch.eye(6).to(Q) / GAMMA - self.C, Q.new_ones(6))
 
-    def step(self, points: Tensor, m: Tensor, v: Tensor, q: Tensor, h: float) -> tuple[Tensor, Tensor]:
-        """One step of length ``h``, the forces on all but the active points being held.
+def step(
+    near: np.ndarray, loss: Loss, m: np.ndarray, v: np.ndarray, q: np.ndarray, h: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """One step of length ``h``, the forces on all but the active points being held.
 
-        Args:
-            points: indices of the active points ``(s,)``.
-            m: their margins ``(s,)``.
-            v: their velocities ``Q q (s,)``.
-            q: the forces on them ``(s,)``.
-            h: time, ``> 0``.
+    Args:
+        near: ``Q`` among the active points ``(s, s)``.
+        loss: a smooth loss.
+        m: their margins ``(s,)``.
+        v: their velocities ``Q q (s,)``.
+        q: the forces on them ``(s,)``.
+        h: time, ``> 0``.
 
-        Returns:
-            ``∫ (q - q(0)) dt`` over the step on the active points ``(s,)``, and the estimate of its error ``(s,)``.
-        """
-        near = among(self.Q, points)
-        D = torch.maximum(self.loss.curvature(m), FLAT / (GAMMA * h * near.diagonal()))
-        root = D.sqrt()
-        factor = self._factor(near, root, h)
-        u, w = m.new_zeros(6, len(m)), m.new_zeros(6, len(m))
-        constant, scale, C = self.shares[:, None] * (h * root * v), GAMMA * h * root, self.C / h
-        for i in range(6):
-            r = torch.addmv(self.loss.slope(torch.addmv(m, u.T, self.A[i])).add_(q), w.T, C[i], beta=-1)
-            x = torch.addcmul(constant[i], product(near, r), scale)[:, None]
-            x = solve_triangular(factor.mT, solve_triangular(factor, x, upper=False), upper=True)
-            u[i] = x[:, 0] / root
-            w[i] = r.addcmul_(D, u[i], value=-1).mul_(GAMMA * h)
-        return self.A[6] @ w, w[5]
+    Returns:
+        ``∫ (q - q(0)) dt`` over the step on the active points ``(s,)``, and the estimate of its error ``(s,)``.
+    """
+    D = np.maximum(of(loss.curvature, m), FLAT / (GAMMA * h * near.diagonal()))
+    root = np.sqrt(D)
+    lower = _factor(near, root, h)
+    upper = lower.mT
+    scale, constant = GAMMA * h * root, SHARES[:, None] * (h * root * v)
+    u, w = np.zeros((6, len(m))), np.zeros((6, len(m)))  # w in units of γ h
+    for i in range(6):
+        r = GAMMA * C[i, :i] @ w[:i] - of(loss.slope, m + A[i, :i] @ u[:i]) - q
+        b = torch.from_numpy(constant[i] + scale * dsymv(1.0, near.T, r))[:, None]
+        x = solve_triangular(upper, solve_triangular(lower, b, upper=False), upper=True)
+        u[i] = x.numpy()[:, 0] / root
+        w[i] = r - D * u[i]
+    return GAMMA * h * (A[6] @ w), GAMMA * h * w[5]
 
-    def _factor(self, near: Tensor, root: Tensor, h: float) -> Tensor:
-        matrix = near * (GAMMA * h * root)
-        matrix *= root[:, None]
-        matrix.diagonal().add_(1)
-        return cholesky(matrix)
+
+def _factor(near: np.ndarray, root: np.ndarray, h: float) -> torch.Tensor:
+    matrix = near * (GAMMA * h * root)
+    matrix *= root[:, None]
+    matrix.ravel()[:: len(root) + 1] += 1
+    return cholesky(torch.from_numpy(matrix))
+
+
+def of(function: Callable[[torch.Tensor], torch.Tensor], m: np.ndarray) -> np.ndarray:
+    """A function of tensors at an array."""
+    return function(torch.from_numpy(m)).numpy()

@@ -13,17 +13,21 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-import torch
+import numpy as np
 from torch import Tensor
 
-from regimes.frozen.rodas import ORDER, Rodas
-from regimes.frozen.symmetric import product
+from regimes.frozen import rodas
+from regimes.frozen.rodas import of
+from regimes.frozen.symmetric import Symmetric
 from regimes.losses import Loss
 
 SAFETY = 1.3  # the stiffness is estimated by power iterations from below, and at the start of the step
 REST = 1e-3  # at rest: a doubling of the time moves no margin by more than this part of the tolerance
 STAGES = 500  # most stages a step: beyond, round-off of the recursion would show
 KNOWN = 0.1  # how well an Euler step knows margins, for the choice of the points whose force is held
+START = 1.0
+MOST = 0.85
+BUDGET = 2.0
 LAST = 0.95  # the last step ends on a straight line where this part of it or more is needed; else it is repeated
 
 
@@ -38,75 +42,81 @@ class SmoothPath:
     """
 
     def __init__(self, Q: Tensor, loss: Loss, *, tolerance: float, slack: float) -> None:
-        self.Q, self.loss, self.tolerance, self.slack = Q, loss, tolerance, slack
+        self.Q, self.loss, self.tolerance, self.slack = Symmetric(Q), loss, tolerance, slack
         self.t, self.events, self.ended = 0.0, 0, ""
-        self.state = Q.new_zeros(2, len(Q))
-        self._implicit, self._diagonal = Rodas(Q, loss), Q.diagonal().clone()
+        self.state = np.zeros((2, len(Q)))
         self._rate = self._flow(self.state)
-        self._direction = self._rate[0] + self._diagonal / len(Q)
-        self._length = 0.1 * tolerance**0.5 / max(float(self._rate[0].abs().max()), self._power(10), 1e-300)
+        self._direction = self._rate[0] + self.Q.diagonal / len(Q)
+        self._length = START * tolerance**0.5 / max(float(abs(self._rate[0]).max()), self._power(10), 1e-300)
 
     def step(self) -> None:
         """One accepted step; sets ``ended`` when every margin is met, or when nothing moves any more."""
         while True:
             new = self._trial()
-            error = float(new.gap.abs().max()) / self.tolerance
+            error = float(abs(new.gap).max()) / self.tolerance
             self._length = new.length * min(3.0, max(0.2, 0.8 * (error + 1e-12) ** (-1 / new.order)))
             if error > 1:
                 continue
-            unmet = int((~self.loss.fitted(new.state[0], self.slack)).sum())
+            unmet = int((~self._met(new.state[0])).sum())
             part = 1.0 if unmet else self._crossing(new.state[0])
             if part >= LAST:
                 break
             self._length = part * new.length
         self.t, self.events = self.t + part * new.length, self.events + 1
-        self.state, self._rate = torch.lerp(self.state, new.state, part), new.rate
+        self.state, self._rate = _between(self.state, new.state, part), new.rate
         if not unmet:
             self.ended = "zero loss"
-        elif float(self._rate[0].abs().max()) * self.t < REST * self.tolerance:
+        elif float(abs(self._rate[0]).max()) * self.t < REST * self.tolerance:
             self.ended = f"at rest with {unmet} points below the margin: the kernel cannot fit them"
 
-    def _crossing(self, m: Tensor) -> float:
+    def _crossing(self, m: np.ndarray) -> float:
         """The part of the way to the margins ``m``, a straight line, after which all are met."""
         low, high = 0.0, 1.0
         for _ in range(40):
             middle = (low + high) / 2
-            met = bool(self.loss.fitted(torch.lerp(self.state[0], m, middle), self.slack).all())
+            met = self._met(_between(self.state[0], m, middle)).all()
             low, high = (low, middle) if met else (middle, high)
         return high
 
-    def _flow(self, state: Tensor) -> Tensor:
-        q = -self.loss.slope(state[0])
-        return torch.stack([product(self.Q, q), q])
+    def _met(self, m: np.ndarray) -> np.ndarray:
+        return of(lambda margins: self.loss.fitted(margins, self.slack), m)
+
+    def _flow(self, state: np.ndarray) -> np.ndarray:
+        q = -of(self.loss.slope, state[0])
+        return np.stack([self.Q @ q, q])
 
     def _trial(self) -> "_Trial":
         """A step of the present length, of the kind that takes less work."""
         active, p = self._active(), len(self.Q)
-        if len(active) ** 3 > 24 * p**2:
+        if 2 * len(active) > p:
             stages = self._stages()
             if len(active) ** 3 > 6 * stages * p**2:
                 return self._chebyshev(stages)
         return self._rosenbrock(active)
 
-    def _active(self) -> Tensor:
+    def _active(self) -> np.ndarray:
         """The points whose force must not be held, so that what the others change no margin by more than the tolerance.
 
         Half of ``h Q_ii |Δq_i|`` is what a held force costs, ``Δq`` being known from an Euler step, of uncertain end.
         """
-        m, (v, q) = self.state[0], self._rate
-        change = (self.loss.slope(m + self._length * v) + q).abs() + KNOWN * self.loss.curvature(m)
-        least, order = (self._length * self._diagonal * change).sort()
-        held = int((least.cumsum(0) <= 2 * self.tolerance).sum())
-        return order[held:].sort().values
+        (m, _), (v, q), h = self.state, self._rate, self._length
+        change = abs(of(self.loss.slope, m + h * v) + q) + KNOWN * of(self.loss.curvature, m)
+        cost = h * self.Q.diagonal * change
+        least = np.sort(cost)
+        held = min(np.searchsorted(least.cumsum(), BUDGET * self.tolerance, side="right"), int(MOST * len(m)))
+        return np.flatnonzero(cost > (least[held - 1] if held else -1))
 
-    def _rosenbrock(self, active: Tensor) -> "_Trial":
+    def _rosenbrock(self, active: np.ndarray) -> "_Trial":
         h, (v, q) = self._length, self._rate
-        beyond, error = self._implicit.step(active, self.state[0, active], v[active], q[active], h)
-        change = torch.zeros_like(q).index_copy_(0, active, beyond)
-        state = self.state + h * self._rate + torch.stack([product(self.Q, change), change])
+        rows = self.Q.rows(active)
+        beyond, error = rodas.step(rows.take(active, 1), self.loss, self.state[0, active], v[active], q[active], h)
+        state = self.state + h * self._rate
+        state[0] += beyond @ rows
+        state[1, active] += beyond
         rate = self._flow(state)
-        gap = (h / 2 * (rate[1] - q)).index_copy_(0, active, error)
-        return _Trial(h, state, rate, product(self.Q, gap), ORDER)
+        change = h / 2 * (rate - self._rate)
+        gap = change[0] + (error - change[1, active]) @ rows
+        return _Trial(h, state, rate, gap, rodas.ORDER)
 
     def _stages(self) -> int:
         """Stages of a Chebyshev step of the present length, which is shortened to what ``STAGES`` allow."""
@@ -116,13 +126,13 @@ class SmoothPath:
 
     def _power(self, iterations: int) -> float:
         """Largest eigenvalue of ``Q l''`` at the present margins, by power iterations from the last direction."""
-        root = self.loss.curvature(self.state[0]).sqrt()
+        root = np.sqrt(of(self.loss.curvature, self.state[0]))
         size = 0.0
         for _ in range(iterations):
-            self._direction = root * product(self.Q, root * self._direction)
-            size = float(self._direction.norm())
+            self._direction = root * (self.Q @ (root * self._direction))
+            size = float(np.linalg.norm(self._direction))
             if size == 0:
-                self._direction = self._rate[0] + self._diagonal / len(self.Q)
+                self._direction = self._rate[0] + self.Q.diagonal / len(self.Q)
                 return 0.0
             self._direction = self._direction / size
         return size
@@ -133,7 +143,7 @@ class SmoothPath:
         before, now = start, start + first * h * self._rate
         for μ, ν, μt, γt in rows:
             rate = self._flow(now)
-            after = (1 - μ - ν) * start + μ * now + ν * before + h * (μt * rate + γt * self._rate)
+            after = (1 - μ - ν) * start + μ * now + ν * before + h * μt * rate + h * γt * self._rate
             before, now = now, after
         rate = self._flow(now)
         return _Trial(h, now, rate, 0.8 * (start[0] - now[0]) + 0.4 * h * (self._rate[0] + rate[0]), 3)
@@ -144,10 +154,14 @@ class _Trial:
     """A step that may be taken: its length, state and rate at its end, local error of the margins, and their order."""
 
     length: float
-    state: Tensor
-    rate: Tensor
-    gap: Tensor
+    state: np.ndarray
+    rate: np.ndarray
+    gap: np.ndarray
     order: int
+
+
+def _between(start: np.ndarray, end: np.ndarray, part: float) -> np.ndarray:
+    return end if part == 1 else start + part * (end - start)
 
 
 @lru_cache

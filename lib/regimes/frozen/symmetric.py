@@ -1,22 +1,33 @@
-"""Products with a symmetric matrix and its submatrices; on the CPU every entry is read once.
+"""A symmetric matrix that stays on its device, with vectors of the CPU."""
 
-One triangle is read there: a matrix that is symmetric up to round-off stands for the one with that triangle twice.
-"""
-
+import numpy as np
 import torch
 from scipy.linalg.blas import dsymv
 from torch import Tensor
 
 
-def product(Q: Tensor, x: Tensor) -> Tensor:
-    """``Q x (p,)`` for a symmetric float64 ``Q (p, p)``."""
-    if Q.device.type != "cpu" or not len(x):
-        return Q @ x
-    return torch.from_numpy(dsymv(1.0, Q.numpy().T, x.numpy()))
+class Symmetric:
+    """A symmetric float64 matrix ``(p, p)``; on the CPU a product reads one triangle.
 
+    Attributes:
+        diagonal: ``(p,)``.
+    """
 
-def among(Q: Tensor, i: Tensor) -> Tensor:
-    """``Q`` among the points ``i (s,)``: ``(s, s)``."""
-    if Q.device.type != "cpu":
-        return Q[i[:, None], i]
-    return torch.from_numpy(Q.numpy().take(i.numpy(), 0).take(i.numpy(), 1))
+    def __init__(self, Q: Tensor) -> None:
+        self._Q, self._here = Q, Q.numpy() if Q.device.type == "cpu" else None
+        self.diagonal = Q.diagonal().cpu().numpy()
+
+    def __len__(self) -> int:
+        return len(self.diagonal)
+
+    def __matmul__(self, x: np.ndarray) -> np.ndarray:
+        """``Q x (p,)``."""
+        if self._here is None:
+            return (self._Q @ torch.from_numpy(x).to(self._Q.device)).cpu().numpy()
+        return dsymv(1.0, self._here.T, x)
+
+    def rows(self, i: np.ndarray) -> np.ndarray:
+        """The rows ``i (s,)``: ``(s, p)``."""
+        if self._here is None:
+            return self._Q[torch.from_numpy(i).to(self._Q.device)].cpu().numpy()
+        return self._here.take(i, 0)
