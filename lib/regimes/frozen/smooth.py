@@ -25,10 +25,10 @@ SAFETY = 1.3  # the stiffness is estimated by power iterations from below, and a
 REST = 1e-3  # at rest: a doubling of the time moves no margin by more than this part of the tolerance
 STAGES = 500  # most stages a step: beyond, round-off of the recursion would show
 KNOWN = 0.1  # how well an Euler step knows margins, for the choice of the points whose force is held
-START = 1.0
+START = 0.3
 MOST = 0.85
-BUDGET = 2.0
-LAST = 0.95  # the last step ends on a straight line where this part of it or more is needed; else it is repeated
+BUDGET = 4.0
+LAST = 0.99  # the last step ends on a straight line where this part of it or more is needed; else it is repeated
 
 
 class SmoothPath:
@@ -59,7 +59,7 @@ class SmoothPath:
                 continue
             unmet = int((~self._met(new.state[0])).sum())
             part = 1.0 if unmet else self._crossing(new.state[0])
-            if part >= LAST:
+            if part >= LAST or float(abs(new.state[0] - self.state[0]).max()) <= self.tolerance:
                 break
             self._length = part * new.length
         self.t, self.events = self.t + part * new.length, self.events + 1
