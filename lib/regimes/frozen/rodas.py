@@ -1,7 +1,7 @@
 r"""Linearly implicit steps of the flow of a frozen kernel, solved for the points near the margin alone.
 
-``da/dt = q(m)``, ``m = Q a``, has the Jacobian ``-D Q`` with ``D = diag l''``: only points whose force changes enter it.
-With the other forces held, these *active* points are a system of their own. Each of the six stages solves
+``da/dt = q(m)``, ``m = Q a``, has the Jacobian ``-D Q`` with ``D = diag l''``, so that only points whose force changes
+enter. With the other forces held, these *active* points are a system of their own. Each of the six stages solves
 
 ``(I + γ h Q D) u = h (γ Q r + ω v)``,   ``w = γ h (r - D u)``,
 
@@ -19,14 +19,15 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from scipy.linalg.blas import dsymv
-from torch.linalg import cholesky, solve_triangular
+from torch.linalg import cholesky_ex, solve_triangular
 
 from regimes.losses import Loss
 
 ORDER = 4
 GAMMA = 0.25
 FLAT = 1e-4  # least ``γ h l'' Q_ii`` of an active point: its increment comes from a division by ``√l''``
-A = np.array((  # where the stages look, and where the step ends, in increments of the stages before
+# fmt: off
+A = np.array([  # where the stages look, and where the step ends: parts of the stages' increments
     (0, 0, 0, 0, 0, 0),
     (1.544, 0, 0, 0, 0, 0),
     (0.9466785280815826, 0.2557011698983284, 0, 0, 0, 0),
@@ -34,18 +35,17 @@ A = np.array((  # where the stages look, and where the step ends, in increments 
     (1.221224509226641, 6.019134481288629, 12.53708332932087, -0.687886036105895, 0, 0),
     (1.221224509226641, 6.019134481288629, 12.53708332932087, -0.687886036105895, 1, 0),
     (1.221224509226641, 6.019134481288629, 12.53708332932087, -0.687886036105895, 1, 1),
-))
-C = np.array((
+])
+C = GAMMA * np.array([  # what the increments before add to the force of a stage
     (0, 0, 0, 0, 0, 0),
     (-5.6688, 0, 0, 0, 0, 0),
     (-2.430093356833875, -0.2063599157091915, 0, 0, 0, 0),
     (-0.1073529058151375, -9.594562251023355, -20.47028614809616, 0, 0, 0),
     (7.496443313967647, -10.24680431464352, -33.99990352819905, 11.7089089320616, 0, 0),
     (8.083246795921522, -7.981132988064893, -31.52159432874371, 16.31930543123136, -6.058818238834054, 0),
-))
-
-
-SHARES = np.linalg.solve(np.eye(6) / GAMMA - C, np.ones(6))  # of a constant force in the stages: ``ω``
+])
+# fmt: on
+SHARES = np.linalg.solve(np.eye(6) - C, np.full(6, GAMMA))  # of a constant force in the stages: ``ω``
 
 
 def step(
@@ -62,16 +62,19 @@ def step(
         h: time, ``> 0``.
 
     Returns:
-        ``∫ (q - q(0)) dt`` over the step on the active points ``(s,)``, and the estimate of its error ``(s,)``.
+        ``∫ (q - q(0)) dt`` over the step on the active points ``(s,)``, and the estimate of its error ``(s,)``;
+        infinite where round-off leaves the matrix without a Cholesky factor.
     """
     D = np.maximum(of(loss.curvature, m), FLAT / (GAMMA * h * near.diagonal()))
     root = np.sqrt(D)
-    lower = _factor(near, root, h)
+    lower, failed = _factor(near, root, h)
+    if failed:
+        return np.zeros_like(m), np.full_like(m, np.inf)
     upper = lower.mT
     scale, constant = GAMMA * h * root, SHARES[:, None] * (h * root * v)
     u, w = np.zeros((6, len(m))), np.zeros((6, len(m)))  # w in units of γ h
     for i in range(6):
-        r = GAMMA * C[i, :i] @ w[:i] - of(loss.slope, m + A[i, :i] @ u[:i]) - q
+        r = C[i, :i] @ w[:i] - of(loss.slope, m + A[i, :i] @ u[:i]) - q
         b = torch.from_numpy(constant[i] + scale * dsymv(1.0, near.T, r))[:, None]
         x = solve_triangular(upper, solve_triangular(lower, b, upper=False), upper=True)
         u[i] = x.numpy()[:, 0] / root
@@ -79,11 +82,12 @@ def step(
     return GAMMA * h * (A[6] @ w), GAMMA * h * w[5]
 
 
-def _factor(near: np.ndarray, root: np.ndarray, h: float) -> torch.Tensor:
+def _factor(near: np.ndarray, root: np.ndarray, h: float) -> tuple[torch.Tensor, int]:
     matrix = near * (GAMMA * h * root)
     matrix *= root[:, None]
     matrix.ravel()[:: len(root) + 1] += 1
-    return cholesky(torch.from_numpy(matrix))
+    lower, failed = cholesky_ex(torch.from_numpy(matrix))
+    return lower, int(failed)
 
 
 def of(function: Callable[[torch.Tensor], torch.Tensor], m: np.ndarray) -> np.ndarray:

@@ -24,11 +24,11 @@ from regimes.losses import Loss
 SAFETY = 1.3  # the stiffness is estimated by power iterations from below, and at the start of the step
 REST = 1e-3  # at rest: a doubling of the time moves no margin by more than this part of the tolerance
 STAGES = 500  # most stages a step: beyond, round-off of the recursion would show
-KNOWN = 0.1  # how well an Euler step knows margins, for the choice of the points whose force is held
-START = 0.3
-MOST = 0.85
-BUDGET = 4.0
-LAST = 0.99  # the last step ends on a straight line where this part of it or more is needed; else it is repeated
+KNOWN = 0.1  # an Euler step knows margins so well
+BUDGET = 2.0  # tolerances that the held forces may cost if all act in one direction; what they do is in the local error
+HELD = 0.8  # the largest part of the points whose force is held: to solve for fewer of the others would save little
+AIM = 0.75  # the next step is shorter by this than the last error promises: one that is refused costs as much
+LAST = 0.99  # the last step ends on a straight line at this part of it or later; an earlier end is sought by a new step
 
 
 class SmoothPath:
@@ -47,14 +47,14 @@ class SmoothPath:
         self.state = np.zeros((2, len(Q)))
         self._rate = self._flow(self.state)
         self._direction = self._rate[0] + self.Q.diagonal / len(Q)
-        self._length = START * tolerance**0.5 / max(float(abs(self._rate[0]).max()), self._power(10), 1e-300)
+        self._length = 0.3 * tolerance**0.5 / max(float(abs(self._rate[0]).max()), self._power(10), 1e-300)
 
     def step(self) -> None:
         """One accepted step; sets ``ended`` when every margin is met, or when nothing moves any more."""
         while True:
             new = self._trial()
             error = float(abs(new.gap).max()) / self.tolerance
-            self._length = new.length * min(3.0, max(0.2, 0.8 * (error + 1e-12) ** (-1 / new.order)))
+            self._length = new.length * min(3.0, max(0.2, AIM * (error + 1e-12) ** (-1 / new.order)))
             if error > 1:
                 continue
             unmet = int((~self._met(new.state[0])).sum())
@@ -86,7 +86,7 @@ class SmoothPath:
         return np.stack([self.Q @ q, q])
 
     def _trial(self) -> "_Trial":
-        """A step of the present length, of the kind that takes less work."""
+        """A step of the present length, of the kind that takes less work; half of the points cost some 20 products."""
         active, p = self._active(), len(self.Q)
         if 2 * len(active) > p:
             stages = self._stages()
@@ -95,21 +95,24 @@ class SmoothPath:
         return self._rosenbrock(active)
 
     def _active(self) -> np.ndarray:
-        """The points whose force must not be held, so that what the others change no margin by more than the tolerance.
+        """The points whose force is not held: that of the others changes too little in the step.
 
-        Half of ``h Q_ii |Δq_i|`` is what a held force costs, ``Δq`` being known from an Euler step, of uncertain end.
+        A held force that changes by ``Δq_i`` costs margins up to ``h Q_ii |Δq_i| / 2``. It is estimated by an Euler
+        step, and whether all was well is seen in the local error.
         """
         (m, _), (v, q), h = self.state, self._rate, self._length
         change = abs(of(self.loss.slope, m + h * v) + q) + KNOWN * of(self.loss.curvature, m)
-        cost = h * self.Q.diagonal * change
-        least = np.sort(cost)
-        held = min(np.searchsorted(least.cumsum(), BUDGET * self.tolerance, side="right"), int(MOST * len(m)))
-        return np.flatnonzero(cost > (least[held - 1] if held else -1))
+        cost = h / 2 * self.Q.diagonal * change
+        order = cost.argsort()
+        held = np.searchsorted(cost[order].cumsum(), BUDGET * self.tolerance, side="right")
+        return np.sort(order[min(held, int(HELD * len(m))) :])
 
     def _rosenbrock(self, active: np.ndarray) -> "_Trial":
         h, (v, q) = self._length, self._rate
         rows = self.Q.rows(active)
         beyond, error = rodas.step(rows.take(active, 1), self.loss, self.state[0, active], v[active], q[active], h)
+        if np.isinf(error).any():
+            return _Trial(h, self.state, self._rate, error, rodas.ORDER)
         state = self.state + h * self._rate
         state[0] += beyond @ rows
         state[1, active] += beyond
