@@ -123,6 +123,7 @@ def kernel_flow(
     alpha: float = 1.0,
     loss: str | Loss = "hinge",
     tolerance: float = 1e-3,
+    slack: float | None = None,
     wall: float | None = None,
 ) -> Iterator[State]:
     """The gradient flow of a frozen kernel, to zero loss; the caller may stop before.
@@ -132,9 +133,10 @@ def kernel_flow(
         y: labels ``(p,)`` or ``(E, p)`` in {-1, +1}.
         alpha: ``α > 0``.
         loss: a name in ``regimes.models.losses.LOSSES`` or a loss. The hinge's path is exact, followed on the CPU; the
-            others go by Runge-Kutta-Chebyshev steps on the Gram matrix's device. Both in float64.
-        tolerance: smooth losses: local error of a step in any margin; and the quadratic hinge and the square, whose
-            margins tend to 1, end when all are as close. Of no effect for the hinge.
+            others go by adaptive steps, with the Gram matrix on its device. Both in float64.
+        tolerance: smooth losses: local error of a step in any margin. Of no effect for the hinge.
+        slack: the quadratic hinge and the square loss, whose margins only tend to 1, end when all are as close to it;
+            ``None``: the tolerance. Of no effect for the others, which end when all margins are at least 1.
         wall: seconds after which the realisations that still run are stopped and marked.
 
     Yields:
@@ -143,12 +145,12 @@ def kernel_flow(
 
     Raises:
         InputError: for shapes that do not match, fewer than two points, NaN, labels that are not ±1 or a single
-            class, ``alpha <= 0``, a tolerance outside (0, 1), a Gram matrix that is not symmetric or has no positive
-            diagonal, and equal points with opposite labels.
+            class, ``alpha <= 0``, a tolerance or slack outside (0, 1), a Gram matrix that is not symmetric or has no
+            positive diagonal, and equal points with opposite labels.
 
     Source: paper A, Eq. 4.
     """
-    ensemble = _Ensemble(gram, y, alpha, loss, tolerance, wall)
+    ensemble = _Ensemble(gram, y, alpha, loss, tolerance, slack, wall)
     return ensemble.states()
 
 
@@ -159,10 +161,11 @@ def fit(
     alpha: float = 1.0,
     loss: str | Loss = "hinge",
     tolerance: float = 1e-3,
+    slack: float | None = None,
     wall: float | None = None,
 ) -> State:
     """The last state of :func:`kernel_flow`, with the same arguments: the kernel method trained to zero loss."""
-    ensemble = _Ensemble(gram, y, alpha, loss, tolerance, wall)
+    ensemble = _Ensemble(gram, y, alpha, loss, tolerance, slack, wall)
     for _ in ensemble.rounds():
         pass
     return ensemble.state()
@@ -171,10 +174,20 @@ def fit(
 class _Ensemble:
     """The realisations' paths, advanced in turn."""
 
-    def __init__(self, gram: Tensor, y: Tensor, alpha: float, loss: Loss, tolerance: float, wall: float | None) -> None:
-        gram, self.y = _checked(gram, y, alpha, tolerance, wall)
-        self.loss, self.slack, self.wall = losses.pick(loss), tolerance, wall
-        self.paths = [_path(k, labels, alpha, self.loss, tolerance) for k, labels in zip(gram, self.y)]
+    def __init__(
+        self,
+        gram: Tensor,
+        y: Tensor,
+        alpha: float,
+        loss: str | Loss,
+        tolerance: float,
+        slack: float | None,
+        wall: float | None,
+    ) -> None:
+        slack = tolerance if slack is None else slack
+        gram, self.y = _checked(gram, y, alpha, tolerance, slack, wall)
+        self.loss, self.slack, self.wall = losses.pick(loss), slack, wall
+        self.paths = [_path(k, labels, alpha, self.loss, tolerance, slack) for k, labels in zip(gram, self.y)]
         self.ended: dict[int, Ending] = {}
 
     def rounds(self) -> Iterator[None]:
@@ -208,16 +221,18 @@ class _Ensemble:
         return State(rows, self.loss, self.slack, *moment, ended=self.ended)
 
 
-def _path(gram: Tensor, y: Tensor, alpha: float, loss: Loss, tolerance: float) -> HingePath | SmoothPath:
+def _path(gram: Tensor, y: Tensor, alpha: float, loss: Loss, tolerance: float, slack: float) -> HingePath | SmoothPath:
     Q = y[:, None] * gram * (y * alpha / len(y))
     if loss.corner:
         return HingePath(np.ascontiguousarray(Q.cpu().numpy()))
-    return SmoothPath(Q, loss, tolerance=tolerance)
+    return SmoothPath(Q, loss, tolerance=tolerance, slack=slack)
 
 
-def _checked(gram: Tensor, y: Tensor, alpha: float, tolerance: float, wall: float | None) -> tuple[Tensor, Tensor]:
+def _checked(
+    gram: Tensor, y: Tensor, alpha: float, tolerance: float, slack: float, wall: float | None
+) -> tuple[Tensor, Tensor]:
     validate.positive(alpha=alpha, **({} if wall is None else {"wall": wall}))
-    validate.within(0, 1, tolerance=tolerance)
+    validate.within(0, 1, tolerance=tolerance, slack=slack)
     p = y.shape[-1] if y.ndim else 0
     if gram.shape != (*y.shape, p) or p < 2 or y.ndim > 2:
         raise InputError(
