@@ -1,0 +1,100 @@
+"""Chapter 3's studies at tiny sizes: what they measure, and the theorems that hold of it."""
+
+import numpy as np
+import pytest
+
+from regimes.studies import jamming as studies
+from regimes.studies import resolve
+from regimes.validate import InputError
+
+BASE = {"data": "mnist", "components": 5, "layers": 2, "members": 3, "loss": "quadratic_hinge", "steps": 80}
+
+
+@pytest.fixture(scope="module")
+def setting():
+    return BASE | {
+        "words": studies._identity("mnist"),
+        "test": 100,
+        "kernel_p": 20,
+        "p": 40,
+        "scale": 12.0,
+        "stops": [0.5],
+    }
+
+
+def test_an_ensemble_is_its_members(setting):
+    both = studies.ensembles(setting | {"h": 6}, [0, 1])
+    alone = studies.ensembles(setting | {"h": 6}, [1])
+    assert [row["seed"] for row in both] == [0, 1]
+    for name in ("error", "ensemble_error", "norm", "fluctuation", "fitted", "kernel_change", "error_0.5"):
+        assert both[1][name] == pytest.approx(alone[0][name], rel=1e-3, abs=1e-3), name
+    assert both[0]["parameters"] == 5 * 6 + 36 + 6
+    # the mean square over members is that of their mean plus the fluctuation
+    assert 0 < both[0]["fluctuation"] < 2 * both[0]["norm"]
+
+
+def test_many_parameters_fit_and_few_do_not(setting):
+    few, many = (studies.ensembles(setting | {"h": h, "scale": 1e6}, [0])[0] for h in (1, 16))
+    assert few["fitted"] == 0 and few["unsatisfied"] > 0
+    assert many["fitted"] == 1 and many["unsatisfied"] == 0 and many["kernel_change"] < 0.1
+
+
+def test_random_labels_need_more_parameters_than_digits(setting):
+    common = setting | {"p": 60, "scale": 1.0, "layers": 2, "steps": 150}
+    digits = studies.thresholds(common, [0])
+    random = studies.thresholds(common | {"data": "random"}, [0])
+    for rows in (digits, random):
+        shares = [row["fitted"] for row in rows]
+        assert min(shares) < 0.5 <= max(shares)
+    first = [min(row["parameters"] for row in rows if row["fitted"] >= 0.5) for rows in (digits, random)]
+    assert first[1] > first[0]
+
+
+def test_where_training_ends_the_theorems_hold(setting):
+    """The rank of H_0 is at most N_Δ: N - N_Δ directions are flat; a stable end has N_- <= N_Δ (paper B, 12-14)."""
+    rows = studies.landscapes(setting | {"h": 3, "p": 80, "scale": 1.0, "steps": 2000}, [0, 1])
+    assert len(rows) == 6
+    for row in rows:
+        values = np.array(row["eigenvalues"])
+        zero = (values < 1e-9 * max(values.max(), 1e-30)).sum()
+        assert (
+            zero >= row["parameters"] - row["unsatisfied"] - 1
+        )  # a point within the slack of its margin counts as met
+        if row["unsatisfied"] and row["stable"] > -1e-9:
+            assert row["negative"] <= row["unsatisfied"]
+
+
+def test_starts_hold_kernels_that_fluctuate_less_in_wider_networks():
+    found = {}
+    for h in (8, 64):
+        rows = studies.starts({"d": 4, "p": 10, "layers": 2, "h": h}, list(range(12)))
+        kernel = np.array([row["kernel"] for row in rows])
+        found[h] = np.sqrt(kernel.var(0, ddof=1).mean() / (kernel.mean(0) ** 2).mean())
+        assert ("negative" in rows[0]) == (h <= 12)
+    assert found[64] < 0.6 * found[8]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"map_p": 4_000}, "test \\+ kernel_p \\+ map_p must be at most"),
+        ({"components": 800}, "components must be at most the 784 pixels"),
+        ({"cut_scales": [3.0]}, "cut_scales must be some of map_scales"),
+        ({"cut_h": [4, 6, 8, 10]}, "cut_h must hold all of map_h"),
+        ({"cut_seeds": 2}, "cut_seeds must be at least map_seeds"),
+        ({"members": 1}, "members must be a whole number from 2"),
+        ({"map_h": [8, 6, 4]}, "map_h must"),
+        ({"neighbour_p": [5_000_0, 60_000]}, "neighbour_p must hold at least 2 sizes"),
+    ],
+)
+def test_bad_input_is_one_line_before_any_computing(changed, said, monkeypatch):
+    monkeypatch.delenv("REGIMES_DATA", raising=False)
+    with pytest.raises(InputError, match=said):
+        resolve("03", "laptop", changed)
+
+
+def test_a_grid_without_a_transition_says_which_widths_to_add():
+    from regimes.themes.jamming import transition
+
+    with pytest.raises(InputError, match="add some above 8"):
+        transition([2, 4, 8], [0, 0, 0.25])
