@@ -197,7 +197,7 @@ class Convolutional:
             if stage.residual:
                 gradient = skipped[i - 2] = gradient * math.sqrt(0.5)
             z = before.pop()
-            delta = self.sigma.slope(z) * gradient if stage.active else gradient
+            delta = self.sigma.slope(z).mul_(gradient) if stage.active else gradient
             parts.append(stage.part(hidden.pop(), delta))
             if i:
                 gradient = stage.back(weight, delta)

@@ -16,7 +16,7 @@ from torch.nn.functional import unfold
 
 ROWS = 2  # of a map that one matrix of a window makes: more waste products with zeros, fewer make them too small
 ENTRIES = 2**24  # of a temporary
-CACHED = 2**19  # of one that several passes are made over
+CACHED = 2**18  # of one that several passes are made over
 TILE = 64  # side of the tiles of a symmetric product: smaller ones leave out more of the lower triangle
 
 
@@ -157,7 +157,10 @@ class Convolution:
         """Some columns of :meth:`rows`."""
         outputs = self.delta[..., pieces] if self.groups == 1 else self.delta
         delta, h = (_points_first(maps, self.groups) for maps in (outputs, self.h))
-        weights = (delta @ h.mT).flatten(2).transpose(0, 1) * self.multiplier
+        shape = (*delta.shape[:-1], h.shape[-2])
+        empty = delta.new_empty(1, 1, 1)
+        weights = torch.baddbmm(empty, *(m.flatten(0, 2) for m in (delta, h.mT)), beta=0, alpha=self.multiplier)
+        weights = weights.reshape(shape).flatten(2).transpose(0, 1)
         if self.bias_multiplier is None:
             return weights
         return torch.cat([weights, outputs.sum(2) * self.bias_multiplier], -1)
@@ -323,5 +326,8 @@ def _inner(a: Tensor, b: Tensor) -> Tensor:
     out = a.new_empty(*a.shape[:-1], a.shape[-2])
     for start in range(0, a.shape[-2], TILE):
         rows = slice(start, start + TILE)
-        out[..., rows, start:] = a[..., rows, :] @ a[..., start:, :].mT
-    return out.triu() + out.triu(1).mT
+        block = a[..., rows, :] @ a[..., start:, :].mT
+        tile = block[..., : block.shape[-2]].triu()
+        out[..., rows, start:], out[..., start:, rows] = block, block.mT
+        out[..., rows, rows] = tile + tile.triu(1).mT  # a product need not be symmetric to the last bit
+    return out
