@@ -180,7 +180,10 @@ def test_pairs_of_positions_and_gradients_give_one_kernel():
     for positions, bias in itertools.product((1, 3, 20), (None, 0.7)):
         one, two = (
             windows.Convolution(
-                *(torch.from_numpy(rng.standard_normal((2, p, positions, n))) for n in (9, 12)), 0.4, bias
+                *(torch.from_numpy(rng.standard_normal((2, p, positions, n))) for n in (9, 12)),
+                0.4,
+                bias,
+                names=("W", "b"),
             )
             for p in (5, 3)
         )
@@ -201,7 +204,7 @@ def test_grouped_tangents_are_autograds():
     rows = [torch.autograd.grad(output(*pair), [conv.weight, conv.bias]) for pair in zip(x, weights)]
     rows = torch.stack([torch.cat([g.flatten() for g in row]) for row in rows])
     h = torch.nn.functional.unfold(x, 3, padding=1).mT
-    part = windows.Convolution(h[None], weights.flatten(2).mT[None], 1.0, 1.0, groups=2)
+    part = windows.Convolution(h[None], weights.flatten(2).mT[None], 1.0, 1.0, groups=2, names=("W", "b"))
     torch.testing.assert_close(part.rows()[0], rows)
     torch.testing.assert_close(part.gram(part)[0], rows @ rows.T)
     v, w = images(1, 5, seed=2), [images(*tensor.shape, seed=3)[None] for tensor in (conv.weight.flatten(1), conv.bias)]
@@ -239,6 +242,20 @@ def test_the_last_parts_kernel_is_that_of_the_averages():
     last = Tangents(tangents.parts[-1:])
     torch.testing.assert_close(last.gram()[0], a @ a.T / 40**2 + 1)
     torch.testing.assert_close(last.push(model.parameters()[-2:]), model(x))
+    for kept, expected in (({"w"}, a @ a.T / 40**2), ({"b"}, torch.ones(6, 6, dtype=torch.float64))):
+        part = tangents.parts[-1].only(kept)
+        torch.testing.assert_close(part.gram(part)[0], expected)
+        assert part.names == tuple(kept) and len(part.pull(model(x))) == 1
+
+
+def test_images_may_come_as_vectors_and_parameters_have_names():
+    model, x = convolutional(2, seeds=[0, 1], shape=(2, 5, 6)), images(2, 4, 2, 5, 6)
+    for points in (x, x[0]):
+        assert torch.equal(model(points.flatten(-3)), model(points))
+    assert len(model.names) == len(set(model.names)) == len(model.parameters())
+    assert [name for part in model.tangents(x).parts for name in part.names] == list(model.names)
+    held = [part.parts[0] if isinstance(part, windows.Blocks) else part for part in model[:1].tangents(x[0, :1]).parts]
+    assert sum(part.h.numel() + part.delta.numel() for part in held[:-1]) == model.held
 
 
 def test_realisations_are_separate_networks():
@@ -301,7 +318,10 @@ def test_bad_networks_get_one_line(bad, line):
 @pytest.mark.parametrize(
     ("x", "line"),
     [
-        (images(3, 9, 9), r"x must be images \(p, 1, 9, 9\) in torch.float64"),
+        (
+            images(3, 9, 9),
+            r"x must be images \(p, 1, 9, 9\) or \(p, 81\) in torch.float64, got \(3, 9, 9\) in torch.float64",
+        ),
         (images(3, 2, 9, 9), "x must be images"),
         (images(3, 1, 9, 9).float(), "torch.float64"),
         (images(3, 2, 1, 9, 9), "x must hold 1 realisations, one a network, got 3"),

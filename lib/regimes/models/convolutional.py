@@ -18,7 +18,7 @@ from torch.nn.functional import unfold
 
 from regimes import devices, validate
 from regimes.models.activations import Activation, activation
-from regimes.models.tangents import Layer, Part, Tangents
+from regimes.models.tangents import Part, Tangents
 from regimes.models.windows import Blocks, Convolution, Depthwise, Window
 from regimes.validate import InputError
 
@@ -70,11 +70,11 @@ class Stage:
             return self.window.back(weight.flatten(0, 1), delta.flatten(0, 1)).unflatten(0, delta.shape[:2])
         return (weight.mT @ delta.flatten(2)).unflatten(2, delta.shape[2:])
 
-    def part(self, h: Tensor, delta: Tensor) -> Part:
+    def part(self, h: Tensor, delta: Tensor, name: str) -> Part:
         """The tangents of its weights."""
         if self.depthwise:
-            return Depthwise(h, delta, self.window, self.multiplier)
-        return Convolution(h.permute(0, 3, 2, 1), delta.permute(0, 3, 2, 1), self.multiplier)
+            return Depthwise(h, delta, self.window, self.multiplier, names=(name,))
+        return Convolution(h.permute(0, 3, 2, 1), delta.permute(0, 3, 2, 1), self.multiplier, names=(name,))
 
 
 def _stages(h: int, shape: tuple[int, int, int]) -> tuple[Stage, ...]:
@@ -129,11 +129,26 @@ class Convolutional:
         first = self.stages[0]
         return (first.into, first.window.height, first.window.width)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``W1``, …, ``W16`` of the convolutions, ``w`` and ``b``."""
+        return (*(f"W{i}" for i in range(1, len(self.stages) + 1)), "w", "b")
+
+    @property
+    def held(self) -> int:
+        """Numbers that the tangents of one point hold."""
+        first = self.stages[0]
+        patches = first.fan_in * math.prod(first.window.size)
+        return patches + sum(2 * stage.out * math.prod(stage.window.size) for stage in self.stages)
+
     def _inputs(self, x: Tensor) -> Tensor:
         count, shape, dtype = len(self.readout), self.shape, self.readout.dtype
+        flat = isinstance(x, Tensor) and x.ndim in (2, 3) and x.shape[-1] == math.prod(shape)
+        x = x.unflatten(-1, shape) if flat else x
         if not isinstance(x, Tensor) or x.ndim not in (4, 5) or (tuple(x.shape[-3:]), x.dtype) != (shape, dtype):
-            images = ", ".join(map(str, shape))
-            raise InputError(f"x must be images (p, {images}) in {dtype}, got {getattr(x, 'shape', x)!r}")
+            images = f"(p, {', '.join(map(str, shape))}) or (p, {math.prod(shape)})"
+            got = f"{tuple(x.shape)} in {x.dtype}" if isinstance(x, Tensor) else validate.shown(x)
+            raise InputError(f"x must be images {images} in {dtype}, got {got}")
         if x.ndim == 5 and len(x) not in (1, count):
             raise InputError(f"x must hold {count} realisations, one a network, got {len(x)}")
         return x if x.ndim == 5 else x[None]
@@ -161,7 +176,7 @@ class Convolutional:
         return x.split(max(1, POINTS.get(x.device.type, 1024) // len(self.readout)), 1)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Outputs ``f (E, p)`` for images ``x (p, channels, height, width)`` or ``(E, p, …)``.
+        """Outputs ``f (E, p)`` for images ``x (p, channels, height, width)`` or ``(E, p, …)``, also as vectors.
 
         Raises:
             InputError: for images of another shape, dtype or number of realisations.
@@ -169,10 +184,10 @@ class Convolutional:
         heads = [self._forward(block)[0][-1].mean(2) for block in self._blocks(self._inputs(x))]
         return self._last(heads).push([self.readout, self.bias])
 
-    def _last(self, averages: Sequence[Tensor]) -> Layer:
+    def _last(self, averages: Sequence[Tensor]) -> Convolution:
         """The last layer's tangents, from the averages ``(E, 20 h, p)`` of each block of points."""
-        h = torch.cat(averages, -1).mT
-        return Layer(h, torch.ones_like(h[..., :1]), 1 / h.shape[-1], 1.0)
+        h = torch.cat(averages, -1).mT.unsqueeze(2)
+        return Convolution(h, torch.ones_like(h[..., :1]), 1 / h.shape[-1], 1.0, names=("w", "b"))
 
     def tangents(self, x: Tensor) -> Tangents:
         """The derivatives of the output by all parameters, by one forward and one backward pass for all points.
@@ -198,7 +213,7 @@ class Convolutional:
                 gradient = skipped[i - 2] = gradient * math.sqrt(0.5)
             z = before.pop()
             delta = self.sigma.slope(z).mul_(gradient) if stage.active else gradient
-            parts.append(stage.part(hidden.pop(), delta))
+            parts.append(stage.part(hidden.pop(), delta, self.names[i]))
             if i:
                 gradient = stage.back(weight, delta)
             if i in skipped:
@@ -206,13 +221,9 @@ class Convolutional:
         return head.mean(2), parts[::-1]
 
     def _needs_memory(self, x: Tensor) -> None:
-        """Inputs, pre-activations and derivatives of all layers at once."""
-        first = self.stages[0]
-        maps = first.fan_in * math.prod(first.window.size) + sum(
-            3 * s.out * math.prod(s.window.size) for s in self.stages
-        )
-        p, count = x.shape[1], len(self.readout)
-        validate.memory(count * p * maps * x.element_size(), f"the layers of {count} networks at {p} points", x.device)
+        count, p = len(self.readout), x.shape[1]
+        needed = count * p * self.held * x.element_size()
+        validate.memory(needed, f"the layers of {count} networks at {p} points", x.device)
 
     def parameters(self) -> list[Tensor]:
         """The convolutions' weights, ``w`` and ``b``."""

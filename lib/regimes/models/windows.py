@@ -7,8 +7,8 @@ in either precision.
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -114,23 +114,34 @@ class Convolution:
     Attributes:
         h: its inputs ``(E, p, positions, n_in)``: channels times window.
         delta: ``δ``, the derivatives of the output by ``z``, ``(E, p, positions, n_out)``.
-        multiplier: ``m``.
-        bias_multiplier: ``s``; ``None`` without biases.
+        multiplier: ``m``; ``None`` where the weights are not among the parameters.
+        bias_multiplier: ``s``; ``None`` where no biases are.
         groups: channels are connected within a group only; ``W`` is ``(E, n_out, n_in / groups)``.
+        names: of the weights and the biases, as far as they are among the parameters.
 
     Both may be views of memory that has the points last: that is fastest.
     """
 
     h: Tensor
     delta: Tensor
-    multiplier: float = 1.0
+    multiplier: float | None = 1.0
     bias_multiplier: float | None = None
     groups: int = 1
+    names: tuple[str, ...] = field(kw_only=True)
 
     @property
     def count(self) -> int:
-        """Parameter tensors: the weights, and the biases where there are any."""
-        return 1 if self.bias_multiplier is None else 2
+        """Parameter tensors."""
+        return len(self.names)
+
+    def only(self, names: Collection[str]) -> "Convolution":
+        """The same layer with fewer parameters."""
+        return replace(
+            self,
+            multiplier=self.multiplier if self.names[0] in names else None,
+            bias_multiplier=self.bias_multiplier if self.names[-1] in names else None,
+            names=tuple(name for name in self.names if name in names),
+        )
 
     @property
     def by_pairs(self) -> bool:
@@ -147,7 +158,7 @@ class Convolution:
     def shape(self) -> tuple[int, int, int]:
         """Realisations, points, parameters of a piece."""
         n_in, n_out = self.h.shape[-1] // self.groups, self.delta.shape[-1] // self.pieces
-        return (*self.delta.shape[:2], n_out * (n_in + self.count - 1))
+        return (*self.delta.shape[:2], n_out * (n_in + 1))
 
     def _grouped(self, maps: Tensor) -> Tensor:
         """``(E, groups, n / groups, positions p)``."""
@@ -155,15 +166,13 @@ class Convolution:
 
     def gradients(self, pieces: slice) -> Tensor:
         """Some columns of :meth:`rows`."""
-        outputs = self.delta[..., pieces] if self.groups == 1 else self.delta
-        delta, h = (_points_first(maps, self.groups) for maps in (outputs, self.h))
-        shape = (*delta.shape[:-1], h.shape[-2])
-        empty = delta.new_empty(1, 1, 1)
-        weights = torch.baddbmm(empty, *(m.flatten(0, 2) for m in (delta, h.mT)), beta=0, alpha=self.multiplier)
-        weights = weights.reshape(shape).flatten(2).transpose(0, 1)
-        if self.bias_multiplier is None:
-            return weights
-        return torch.cat([weights, outputs.sum(2) * self.bias_multiplier], -1)
+        delta = self.delta[..., pieces] if self.groups == 1 else self.delta
+        found = []
+        if self.multiplier is not None:
+            found.append(_products(*(_points_first(maps, self.groups) for maps in (delta, self.h)), self.multiplier))
+        if self.bias_multiplier is not None:
+            found.append(delta.sum(2) * self.bias_multiplier)
+        return torch.cat(found, -1) if len(found) > 1 else found[0]
 
     def gram(self, other: "Convolution") -> Tensor:
         """``Σ (m² h_s·h'_t + s²) (δ_s·δ'_t)`` over pairs of positions, ``(E, n, m)``."""
@@ -180,25 +189,28 @@ class Convolution:
 
     def _tile(self, h: Tensor, delta: Tensor, theirs: Tensor, deltas: Tensor) -> Tensor:
         count, n, positions, _ = h.shape
-        inner = (h.flatten(1, 2) @ theirs.flatten(1, 2).mT) * self.multiplier**2
+        inner = 0.0 if self.multiplier is None else (h.flatten(1, 2) @ theirs.flatten(1, 2).mT) * self.multiplier**2
         if self.bias_multiplier is not None:
             inner = inner + self.bias_multiplier**2
-        inner = inner * (delta.flatten(1, 2) @ deltas.flatten(1, 2).mT)
+        inner = (delta.flatten(1, 2) @ deltas.flatten(1, 2).mT).mul_(inner)
         return inner.reshape(count, n, positions, -1, positions).sum((2, 4))
 
     def pull(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v``: ``m Σ v δ hᵀ (E, n_out, n_in / groups)`` and ``s Σ v δ (E, n_out)``, over points and positions."""
-        weighted = self._grouped(self.delta * v[..., None, None])
-        found = [(weighted @ self._grouped(self.h).mT).flatten(1, 2) * self.multiplier]
+        weighted, found = self._grouped(self.delta * v[..., None, None]), []
+        if self.multiplier is not None:
+            found.append((weighted @ self._grouped(self.h).mT).flatten(1, 2) * self.multiplier)
         if self.bias_multiplier is not None:
             found.append(weighted.sum(-1).flatten(1) * self.bias_multiplier)
         return found
 
     def push(self, w: Sequence[Tensor]) -> Tensor:
         """``J w``: ``δ·(m W h + s b)``, ``(E, p)``."""
-        z = (w[0] * self.multiplier).unflatten(1, (self.groups, -1)) @ self._grouped(self.h)
+        z = 0.0
+        if self.multiplier is not None:
+            z = (w[0] * self.multiplier).unflatten(1, (self.groups, -1)) @ self._grouped(self.h)
         if self.bias_multiplier is not None:
-            z = z + w[1].unflatten(1, (self.groups, -1)).unsqueeze(-1) * self.bias_multiplier
+            z = z + w[-1].unflatten(1, (self.groups, -1)).unsqueeze(-1) * self.bias_multiplier
         return (self._grouped(self.delta) * z).sum((1, 2)).unflatten(1, (-1, self.h.shape[1])).sum(1)
 
     def rows(self) -> Tensor:
@@ -213,6 +225,13 @@ def _points_first(maps: Tensor, groups: int) -> Tensor:
     return flat.reshape(p, count, groups, n // groups, positions)
 
 
+def _products(delta: Tensor, h: Tensor, multiplier: float) -> Tensor:
+    """``m δ hᵀ`` of each point, ``(E, p, n_out n_in)``."""
+    flat = (delta.flatten(0, 2), h.mT.flatten(0, 2))
+    found = torch.baddbmm(delta.new_empty(1, 1, 1), *flat, beta=0, alpha=multiplier)
+    return found.reshape(*delta.shape[:2], -1).transpose(0, 1)
+
+
 @dataclass(frozen=True)
 class Depthwise:
     """The tangents of a depthwise convolution: each channel under a window of its own.
@@ -222,14 +241,20 @@ class Depthwise:
         delta: ``δ``, the derivatives of the output by its ``z``, ``(E, channels, positions, p)``.
         window: how it moves.
         multiplier: ``m``.
+        names: that of the weights, alone.
     """
 
     h: Tensor
     delta: Tensor
     window: Window
     multiplier: float = 1.0
+    names: tuple[str] = field(kw_only=True)
     count = 1
     by_pairs = False
+
+    def only(self, names: Collection[str]) -> "Depthwise":
+        """Itself: there is one parameter."""
+        return self
 
     @property
     def pieces(self) -> int:
@@ -275,9 +300,18 @@ class Blocks:
     parts: tuple[Convolution, ...] | tuple[Depthwise, ...]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Of the parameters."""
+        return self.parts[0].names
+
+    @property
     def count(self) -> int:
         """Parameter tensors."""
-        return self.parts[0].count
+        return len(self.names)
+
+    def only(self, names: Collection[str]) -> "Blocks":
+        """The same layer with fewer parameters."""
+        return Blocks(tuple(part.only(names) for part in self.parts))
 
     @property
     def points(self) -> list[int]:
