@@ -139,7 +139,8 @@ class Convolutional:
         """Numbers that the tangents of one point hold."""
         first = self.stages[0]
         patches = first.fan_in * math.prod(first.window.size)
-        return patches + sum(2 * stage.out * math.prod(stage.window.size) for stage in self.stages)
+        maps = [stage.out * math.prod(stage.window.size) for stage in self.stages]
+        return patches + 2 * sum(maps) - maps[-1] + 20 * self.h + 1  # of the head the averages alone
 
     def _inputs(self, x: Tensor) -> Tensor:
         count, shape, dtype = len(self.readout), self.shape, self.readout.dtype
