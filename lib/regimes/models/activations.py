@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import silu
 
 from regimes import gaussian, validate
 from regimes.validate import InputError
@@ -37,11 +38,12 @@ class Activation:
 
 
 def _swish(steepness: float) -> Activation:
-    def slope(z: Tensor) -> Tensor:
-        gate = torch.sigmoid(steepness * z)
-        return gate * (1 + steepness * z * (1 - gate))
+    return Activation("swish", lambda z: silu(steepness * z) / steepness, lambda z: _silu_slope(steepness * z))
 
-    return Activation("swish", lambda z: z * torch.sigmoid(steepness * z), slope)
+
+def _silu_slope(z: Tensor) -> Tensor:
+    """In one pass over the tensor, not five."""
+    return torch.ops.aten.silu_backward(torch.ones((), dtype=z.dtype, device=z.device).expand_as(z), z)
 
 
 ACTIVATIONS = {
@@ -50,7 +52,7 @@ ACTIVATIONS = {
     "erf": Activation("erf", torch.erf, lambda z: (2 / math.sqrt(math.pi)) * torch.exp(-z.square())),
     "quadratic": Activation("quadratic", torch.square, lambda z: 2 * z),
     "linear": Activation("linear", lambda z: z, torch.ones_like),
-    "swish": _swish(1.0),
+    "swish": Activation("swish", silu, _silu_slope),
 }
 
 

@@ -1,0 +1,123 @@
+"""The convolutional network's tangent kernel against torch.func Jacobians, its loss gradient against autograd.
+
+``python benchmarks/bench_convolutional.py``: both ways alternate in this process, in CPU seconds of one core; the peak of
+resident memory of each is that of a process of its own.
+"""
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import math
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+import torch
+from torch.func import functional_call, grad, vmap
+
+from regimes import devices
+from regimes.models.convolutional import convolutional
+
+IMAGES, REPEATS, CHUNK = 500, 5, 50
+TRAINED = ((1, 50), (1, 200), (5, 200))  # realisations and images of a loss gradient
+
+
+class Module(torch.nn.Module):
+    """One realisation with torch's own convolutions."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+        self.weights = torch.nn.ParameterList(w[0].clone() for w in net.parameters())
+
+    def forward(self, x):
+        """``f (p,)`` of images ``x``."""
+        *convolutions, readout, bias = self.weights
+        kept = []
+        for stage, weight in zip(self.net.stages, convolutions):
+            kept.append(x)
+            kernel, groups = stage.window.kernel, stage.into if stage.depthwise else 1
+            weight = weight.reshape(stage.out, -1, kernel, kernel) * stage.multiplier
+            x = torch.nn.functional.conv2d(x, weight, None, stage.window.stride, kernel // 2, groups=groups)
+            x = self.net.sigma(x) if stage.active else x
+            x = (x + kept[-3]) * math.sqrt(0.5) if stage.residual else x
+        return (x.mean((2, 3)) @ readout.T / readout.shape[1] + bias).squeeze(1)
+
+
+def jacobian_gram(module, x):
+    """The kernel of all parameters from rows by ``vmap(grad)``, ``CHUNK`` images at a time."""
+    weights = {name: w.detach() for name, w in module.named_parameters()}
+
+    def output(weights, point):
+        return functional_call(module, weights, (point[None],)).squeeze(0)
+
+    rows = vmap(grad(output), in_dims=(None, 0), chunk_size=CHUNK)(weights, x)
+    rows = torch.cat([row.flatten(1) for row in rows.values()], 1)
+    return rows @ rows.T
+
+
+def autograd_pull(modules, x, v):
+    for module, row in zip(modules, v):
+        torch.autograd.grad(module(x), list(module.parameters()), row)
+
+
+def kernels(dtype):
+    """The two ways to the kernel of ``IMAGES`` images."""
+    net = convolutional(10, seeds=[0], dtype=dtype)
+    x, module = torch.randn(IMAGES, *net.shape, dtype=dtype), Module(net)
+    return {"ours": lambda: net.tangents(x).gram()[0], "torch.func": lambda: jacobian_gram(module, x)}
+
+
+def gradients(count, p, dtype):
+    """The two ways to a loss gradient."""
+    net = convolutional(10, seeds=range(count), dtype=dtype)
+    x, v, modules = torch.randn(p, *net.shape, dtype=dtype), torch.randn(count, p, dtype=dtype), []
+    modules = [Module(net[e : e + 1]) for e in range(count)]
+    return {"ours": lambda: net.tangents(x).pull(v), "autograd": lambda: autograd_pull(modules, x, v)}
+
+
+def compare(what, ways):
+    """Medians of ``REPEATS`` alternating runs."""
+    seconds = {name: [] for name in ways}
+    for _ in range(REPEATS + 1):
+        for name, run in ways.items():
+            started = time.process_time()
+            run()
+            seconds[name].append(time.process_time() - started)
+    mine, theirs = (statistics.median(found[1:]) for found in seconds.values())
+    _, other = ways
+    print(f"{what}: ours {mine:.3f} CPU s, {other} {theirs:.3f} CPU s, speed-up {theirs / mine:.1f}", flush=True)
+
+
+def peak(way, dtype):
+    """MiB of resident memory at most in a process that makes the kernel once, and before it."""
+    command = [sys.executable, __file__, way, dtype]
+    before, after = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split()
+    return f"{way} {after} MiB at most ({before} before)"
+
+
+def resident():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    if len(sys.argv) > 2:
+        run, before = kernels(getattr(torch, sys.argv[2]))[sys.argv[1]], resident()
+        run()
+        print(before, resident())
+        sys.exit()
+    devices.reuse_memory()
+    for name in ("float64", "float32"):
+        ways = kernels(getattr(torch, name))
+        one, two = (run() for run in ways.values())
+        print(f"kernels of {IMAGES} images in {name} differ by {float((one - two).norm() / two.norm()):.0e}")
+        compare(f"kernel of {IMAGES} images, {name}", ways)
+        print("resident memory:", "; ".join(peak(way, name) for way in ways))
+        for count, p in TRAINED:
+            ways = gradients(count, p, getattr(torch, name))
+            compare(f"loss gradient, {count} realisations, {p} images, {name}", ways)

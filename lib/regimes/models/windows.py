@@ -1,0 +1,367 @@
+"""Convolutions on maps that are kept with the points last, ``(E, channels, positions, p)``, and their tangents.
+
+A pointwise convolution is then one matrix product for all points and positions, and so is a depthwise one, channel by
+channel, whose window is written out as a matrix between a few rows of the map: both run at the speed of matrix products
+in either precision.
+"""
+
+import functools
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+from torch.nn.functional import unfold
+
+ROWS = 2  # of a map that one matrix of a window makes: more waste products with zeros, fewer make them too small
+ENTRIES = 2**24  # of a temporary
+CACHED = 2**18  # of one that several passes are made over
+TILE = 64  # side of the tiles of a symmetric product: smaller ones leave out more of the lower triangle
+
+
+@dataclass(frozen=True)
+class Window:
+    """A square window that moves over a map padded with zeros, centred on every ``stride``-th pixel.
+
+    Attributes:
+        kernel: its side, odd.
+        stride: its step.
+        height: of the map.
+        width: of the map.
+    """
+
+    kernel: int
+    stride: int
+    height: int
+    width: int
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of the map of its positions."""
+        return -(-self.height // self.stride), -(-self.width // self.stride)
+
+    def _bands(self) -> list[tuple[slice, slice, slice, slice]]:
+        """For every few rows of positions: these, the pixels they see, and the part of :meth:`_matrix` between them."""
+        rows, columns = self.size
+        found = []
+        for top in range(0, rows, ROWS):
+            end, first = min(top + ROWS, rows), top * self.stride - self.kernel // 2
+            seen = slice(max(0, first), min(self.height, first + (end - top - 1) * self.stride + self.kernel))
+            here, there = slice(top * columns, end * columns), slice(seen.start * self.width, seen.stop * self.width)
+            inside = slice((seen.start - first) * self.width, (seen.stop - first) * self.width)
+            found.append((here, there, slice(0, (end - top) * columns), inside))
+        return found
+
+    def _matrix(self, w: Tensor) -> Tensor:
+        """The windows ``w (n, k²)`` as matrices from some rows of pixels to ``ROWS`` rows of positions."""
+        basis = _basis(self.kernel, self.stride, self.width, w.dtype, w.device)
+        return (w @ basis.flatten(1)).unflatten(1, basis.shape[1:])
+
+    def apply(self, w: Tensor, h: Tensor) -> Tensor:
+        """``(n, positions, p)`` for maps ``h (n, pixels, p)``, each under its window of ``w (n, k²)``."""
+        matrix = self._matrix(w)
+        return torch.cat([matrix[:, a, b] @ h[:, there] for _, there, a, b in self._bands()], 1)
+
+    def back(self, w: Tensor, delta: Tensor) -> Tensor:
+        """The transpose of :meth:`apply`: ``(n, pixels, p)`` for ``delta (n, positions, p)``."""
+        matrix = self._matrix(w)
+        out = delta.new_zeros(len(delta), self.height * self.width, delta.shape[-1])
+        for here, there, a, b in self._bands():
+            out[:, there].baddbmm_(matrix[:, a, b].mT, delta[:, here])
+        return out
+
+    def correlate(self, delta: Tensor, h: Tensor) -> Tensor:
+        """The derivative of ``Σ delta·apply(w, h)`` by the windows, ``(n, k²)``."""
+        basis = _basis(self.kernel, self.stride, self.width, h.dtype, h.device)
+        out = h.new_zeros(len(h), *basis.shape[1:])
+        for here, there, a, b in self._bands():
+            out[:, a, b].baddbmm_(delta[:, here], h[:, there].mT)
+        return out.flatten(1) @ basis.flatten(1).T
+
+    def correlations(self, delta: Tensor, h: Tensor) -> Tensor:
+        """:meth:`correlate` for each point, ``(n, k², p)``."""
+        size = max(1, CACHED // (h.shape[1] * h.shape[2]))
+        delta, h = delta.unflatten(1, self.size), h.unflatten(1, (self.height, self.width))
+        return torch.cat([self._taps(a, b) for a, b in zip(delta.split(size), h.split(size))])
+
+    def _taps(self, delta: Tensor, h: Tensor) -> Tensor:
+        rows, columns = ([self._met(n, tap) for tap in range(self.kernel)] for n in (self.height, self.width))
+        found = [(delta[:, a, c] * h[:, b, d]).sum((1, 2)) for a, b in rows for c, d in columns]
+        return torch.stack(found, 1)
+
+    def _met(self, pixels: int, tap: int) -> tuple[slice, slice]:
+        """Along one axis, the positions whose window has a pixel under its ``tap``-th place, and those pixels."""
+        shift = tap - self.kernel // 2
+        first, end = max(0, -(shift // self.stride)), (pixels - 1 - shift) // self.stride + 1
+        end = max(first, min(end, -(-pixels // self.stride)))
+        start = first * self.stride + shift
+        return slice(first, end), slice(start, start + (end - first) * self.stride, self.stride)
+
+
+@functools.lru_cache(maxsize=64)
+def _basis(kernel: int, stride: int, width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """``(k², positions, pixels)``: one where a place of the window at a position lies on a pixel, for ``ROWS`` rows."""
+    height = (ROWS - 1) * stride + kernel
+    pixels = torch.eye(height * width, dtype=dtype, device=device).reshape(-1, 1, height, width)
+    return unfold(pixels, kernel, padding=(0, kernel // 2), stride=stride).permute(1, 2, 0).contiguous()
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """The tangents of a convolution ``z = m W h + s b`` with the inputs of every position unfolded.
+
+    Attributes:
+        h: its inputs ``(E, p, positions, n_in)``: channels times window.
+        delta: ``δ``, the derivatives of the output by ``z``, ``(E, p, positions, n_out)``.
+        multiplier: ``m``; ``None`` where the weights are not among the parameters.
+        bias_multiplier: ``s``; ``None`` where no biases are.
+        groups: channels are connected within a group only; ``W`` is ``(E, n_out, n_in / groups)``.
+        names: of the weights and the biases, as far as they are among the parameters.
+
+    Both may be views of memory that has the points last: that is fastest.
+    """
+
+    h: Tensor
+    delta: Tensor
+    multiplier: float | None = 1.0
+    bias_multiplier: float | None = None
+    groups: int = 1
+    names: tuple[str, ...] = field(kw_only=True)
+
+    @property
+    def count(self) -> int:
+        """Parameter tensors."""
+        return len(self.names)
+
+    def only(self, names: Collection[str]) -> "Convolution":
+        """The same layer with fewer parameters."""
+        return replace(
+            self,
+            multiplier=self.multiplier if self.names[0] in names else None,
+            bias_multiplier=self.bias_multiplier if self.names[-1] in names else None,
+            names=tuple(name for name in self.names if name in names),
+        )
+
+    @property
+    def by_pairs(self) -> bool:
+        """Whether a kernel takes fewer products by pairs of positions than by the gradients of each point."""
+        positions, n_in, n_out = *self.h.shape[2:], self.delta.shape[-1]
+        return self.groups == 1 and positions**2 * (n_in + n_out) < n_in * n_out
+
+    @property
+    def pieces(self) -> int:
+        """Sets of parameters whose gradients can be had alone: those of one output."""
+        return self.delta.shape[-1] if self.groups == 1 else 1
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Realisations, points, parameters of a piece."""
+        n_in, n_out = self.h.shape[-1] // self.groups, self.delta.shape[-1] // self.pieces
+        return (*self.delta.shape[:2], n_out * (n_in + 1))
+
+    def _grouped(self, maps: Tensor) -> Tensor:
+        """``(E, groups, n / groups, positions p)``."""
+        return maps.permute(0, 3, 2, 1).flatten(2).unflatten(1, (self.groups, -1))
+
+    def gradients(self, pieces: slice) -> Tensor:
+        """Some columns of :meth:`rows`."""
+        delta = self.delta[..., pieces] if self.groups == 1 else self.delta
+        found = []
+        if self.multiplier is not None:
+            found.append(_products(*(_points_first(maps, self.groups) for maps in (delta, self.h)), self.multiplier))
+        if self.bias_multiplier is not None:
+            found.append(delta.sum(2) * self.bias_multiplier)
+        return torch.cat(found, -1) if len(found) > 1 else found[0]
+
+    def gram(self, other: "Convolution") -> Tensor:
+        """``Σ (m² h_s·h'_t + s²) (δ_s·δ'_t)`` over pairs of positions, ``(E, n, m)``."""
+        mine = Blocks((self,))
+        return mine.gram(mine if other is self else Blocks((other,)))
+
+    def pairs(self, other: "Convolution") -> Tensor:
+        """:meth:`gram` by its formula."""
+        count, _, positions, _ = self.h.shape
+        size = max(1, math.isqrt(ENTRIES // count) // positions)
+        here, there = (list(zip(part.h.split(size, 1), part.delta.split(size, 1))) for part in (self, other))
+        rows = [torch.cat([self._tile(*mine, *theirs) for theirs in there], 2) for mine in here]
+        return torch.cat(rows, 1)
+
+    def _tile(self, h: Tensor, delta: Tensor, theirs: Tensor, deltas: Tensor) -> Tensor:
+        count, n, positions, _ = h.shape
+        inner = 0.0 if self.multiplier is None else (h.flatten(1, 2) @ theirs.flatten(1, 2).mT) * self.multiplier**2
+        if self.bias_multiplier is not None:
+            inner = inner + self.bias_multiplier**2
+        inner = (delta.flatten(1, 2) @ deltas.flatten(1, 2).mT).mul_(inner)
+        return inner.reshape(count, n, positions, -1, positions).sum((2, 4))
+
+    def pull(self, v: Tensor) -> list[Tensor]:
+        """``Jᵀ v``: ``m Σ v δ hᵀ (E, n_out, n_in / groups)`` and ``s Σ v δ (E, n_out)``, over points and positions."""
+        weighted, found = self._grouped(self.delta * v[..., None, None]), []
+        if self.multiplier is not None:
+            found.append((weighted @ self._grouped(self.h).mT).flatten(1, 2) * self.multiplier)
+        if self.bias_multiplier is not None:
+            found.append(weighted.sum(-1).flatten(1) * self.bias_multiplier)
+        return found
+
+    def push(self, w: Sequence[Tensor]) -> Tensor:
+        """``J w``: ``δ·(m W h + s b)``, ``(E, p)``."""
+        z = 0.0
+        if self.multiplier is not None:
+            z = (w[0] * self.multiplier).unflatten(1, (self.groups, -1)) @ self._grouped(self.h)
+        if self.bias_multiplier is not None:
+            z = z + w[-1].unflatten(1, (self.groups, -1)).unsqueeze(-1) * self.bias_multiplier
+        return (self._grouped(self.delta) * z).sum((1, 2)).unflatten(1, (-1, self.h.shape[1])).sum(1)
+
+    def rows(self) -> Tensor:
+        """``J (E, p, n_out n_in / groups + n_out)``, the order that of ``pull``."""
+        return self.gradients(slice(None))
+
+
+def _points_first(maps: Tensor, groups: int) -> Tensor:
+    """``(E, p, positions, n)`` as ``(p, E, groups, n / groups, positions)``, by the transposition of one matrix."""
+    count, p, positions, n = maps.shape
+    flat = maps.permute(0, 3, 2, 1).reshape(-1, p).mT.contiguous()
+    return flat.reshape(p, count, groups, n // groups, positions)
+
+
+def _products(delta: Tensor, h: Tensor, multiplier: float) -> Tensor:
+    """``m δ hᵀ`` of each point, ``(E, p, n_out n_in)``."""
+    flat = (delta.flatten(0, 2), h.mT.flatten(0, 2))
+    found = torch.baddbmm(delta.new_empty(1, 1, 1), *flat, beta=0, alpha=multiplier)
+    return found.reshape(*delta.shape[:2], -1).transpose(0, 1)
+
+
+@dataclass(frozen=True)
+class Depthwise:
+    """The tangents of a depthwise convolution: each channel under a window of its own.
+
+    Attributes:
+        h: its inputs ``(E, channels, pixels, p)``.
+        delta: ``δ``, the derivatives of the output by its ``z``, ``(E, channels, positions, p)``.
+        window: how it moves.
+        multiplier: ``m``.
+        names: that of the weights, alone.
+    """
+
+    h: Tensor
+    delta: Tensor
+    window: Window
+    multiplier: float = 1.0
+    names: tuple[str] = field(kw_only=True)
+    count = 1
+    by_pairs = False
+
+    def only(self, names: Collection[str]) -> "Depthwise":
+        """Itself: there is one parameter."""
+        return self
+
+    @property
+    def pieces(self) -> int:
+        """Sets of parameters whose gradients can be had alone: those of one channel."""
+        return self.h.shape[1]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Realisations, points, parameters of a piece."""
+        return (len(self.h), self.h.shape[-1], self.window.kernel**2)
+
+    def gradients(self, pieces: slice) -> Tensor:
+        """Some columns of :meth:`rows`."""
+        delta, h = self.delta[:, pieces], self.h[:, pieces]
+        found = self.window.correlations(delta.flatten(0, 1), h.flatten(0, 1)) * self.multiplier
+        return found.unflatten(0, h.shape[:2]).flatten(1, 2).mT
+
+    def gram(self, other: "Depthwise") -> Tensor:
+        """``J J'ᵀ (E, n, m)``, from each point's gradients."""
+        mine = Blocks((self,))
+        return mine.gram(mine if other is self else Blocks((other,)))
+
+    def pull(self, v: Tensor) -> list[Tensor]:
+        """``Jᵀ v (E, channels, k²)``."""
+        weighted = (self.delta * v[:, None, None, :]).flatten(0, 1)
+        found = self.window.correlate(weighted, self.h.flatten(0, 1)) * self.multiplier
+        return [found.unflatten(0, self.h.shape[:2])]
+
+    def push(self, w: Sequence[Tensor]) -> Tensor:
+        """``J w (E, p)``."""
+        z = self.window.apply(w[0].flatten(0, 1) * self.multiplier, self.h.flatten(0, 1))
+        return (self.delta * z.unflatten(0, self.h.shape[:2])).sum((1, 2))
+
+    def rows(self) -> Tensor:
+        """``J (E, p, channels k²)``."""
+        return self.gradients(slice(None))
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The tangents of one layer in blocks of points: their arrays stay near the cache."""
+
+    parts: tuple[Convolution, ...] | tuple[Depthwise, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the parameters."""
+        return self.parts[0].names
+
+    @property
+    def count(self) -> int:
+        """Parameter tensors."""
+        return len(self.names)
+
+    def only(self, names: Collection[str]) -> "Blocks":
+        """The same layer with fewer parameters."""
+        return Blocks(tuple(part.only(names) for part in self.parts))
+
+    @property
+    def points(self) -> list[int]:
+        """Their number in each block."""
+        return [part.shape[1] for part in self.parts]
+
+    def gram(self, other: "Blocks") -> Tensor:
+        """Its term of the tangent kernel, ``(E, n, m)``, in the way that takes fewer products."""
+        if self.parts[0].by_pairs:
+            return torch.cat([torch.cat([a.pairs(b) for b in other.parts], -1) for a in self.parts], -2)
+        found = None
+        for pieces in self._pieces(other):
+            mine = self._gradients(pieces)
+            term = _inner(mine, mine if other is self else other._gradients(pieces))
+            found = term if found is None else found.add_(term)
+        return found
+
+    def _gradients(self, pieces: slice = slice(None)) -> Tensor:
+        return torch.cat([part.gradients(pieces) for part in self.parts], 1)
+
+    def _pieces(self, other: "Blocks") -> Iterator[slice]:
+        """Slices whose gradients have at most ``ENTRIES`` entries."""
+        count, _, columns = self.parts[0].shape
+        points = max(sum(blocks.points) for blocks in (self, other))
+        step = max(1, ENTRIES // (count * points * columns))
+        return (slice(start, start + step) for start in range(0, self.parts[0].pieces, step))
+
+    def pull(self, v: Tensor) -> list[Tensor]:
+        """``Jᵀ v`` for ``v (E, p)``, one tensor a parameter."""
+        found = [part.pull(mine) for part, mine in zip(self.parts, v.split(self.points, 1))]
+        return [sum(tensors[1:], tensors[0]) for tensors in zip(*found)]
+
+    def push(self, w: Sequence[Tensor]) -> Tensor:
+        """``J w`` for one tensor a parameter: ``(E, p)``."""
+        return torch.cat([part.push(w) for part in self.parts], 1)
+
+    def rows(self) -> Tensor:
+        """``J`` itself, ``(E, p, P)``."""
+        return self._gradients()
+
+
+def _inner(a: Tensor, b: Tensor) -> Tensor:
+    """``a bᵀ``; of a matrix with itself the upper triangle only, so that it is symmetric and takes half the time."""
+    if a is not b:
+        return a @ b.mT
+    out = a.new_empty(*a.shape[:-1], a.shape[-2])
+    for start in range(0, a.shape[-2], TILE):
+        rows = slice(start, start + TILE)
+        block = a[..., rows, :] @ a[..., start:, :].mT
+        tile = block[..., : block.shape[-2]].triu()
+        out[..., rows, start:], out[..., start:, rows] = block, block.mT
+        out[..., rows, rows] = tile + tile.triu(1).mT  # a product need not be symmetric to the last bit
+    return out

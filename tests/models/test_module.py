@@ -1,0 +1,324 @@
+"""A torch module as a model against torch's own autograd, point by point."""
+
+import contextlib
+import io
+import textwrap
+
+import pytest
+import torch
+from torch import nn
+
+from regimes.models import fully_connected as fc
+from regimes.models import module as modules
+from regimes.models.module import module
+from regimes.models.tangents import Tangents
+from regimes.validate import InputError
+
+# torch's own, on a kernel of even side with padding "same"
+pytestmark = pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths:UserWarning")
+
+
+def perceptron():
+    return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 1)).double()
+
+
+def images():
+    """Convolutions of every kind, in float64."""
+    return nn.Sequential(
+        nn.Conv2d(2, 4, 3, stride=2, padding=1),
+        nn.BatchNorm2d(4).eval(),
+        nn.ReLU(inplace=True),
+        nn.Conv2d(4, 6, (2, 3), padding="same", groups=2, bias=False),
+        nn.Softplus(),
+        nn.Conv2d(6, 3, 2, dilation=2, padding=(1, 2), padding_mode="circular"),
+        nn.Flatten(),
+        nn.Linear(3 * 5 * 6, 1),
+    ).double()
+
+
+class Tokens(nn.Module):
+    """A linear layer on every position."""
+
+    def __init__(self):
+        super().__init__()
+        self.each, self.last = nn.Linear(3, 5), nn.Linear(5, 1, bias=False)
+
+    def forward(self, x):
+        return self.last(torch.sigmoid(self.each(x)).mean(1))
+
+
+CASES = {"perceptron": (perceptron, (4,)), "images": (images, (2, 9, 8)), "tokens": (lambda: Tokens().double(), (7, 3))}
+
+
+@pytest.fixture(params=CASES)
+def case(request):
+    build, shape = CASES[request.param]
+    return build, shape, module(build, seeds=[3, 4], shape=shape)
+
+
+def points(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def built(build, seed):
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return build()
+
+
+def jacobian(one, x):
+    rows = [torch.autograd.grad(one(point[None]).squeeze(), list(one.parameters())) for point in x]
+    return torch.stack([torch.cat([g.flatten() for g in row]) for row in rows])
+
+
+def flat(tensors):
+    return torch.cat([tensor.flatten(1) for tensor in tensors], 1)
+
+
+def test_outputs_and_tangents_are_those_of_each_module(case):
+    build, shape, model = case
+    x, z, v = points(2, 6, *shape), points(4, *shape, seed=1), points(2, 6, seed=2)
+    found, shared = model.tangents(x), model.tangents(z)
+    w = [points(*tensor.shape, seed=3) for tensor in model.parameters()]
+    assert [tensor.shape for tensor in found.pull(v)] == [tensor.shape for tensor in model.parameters()]
+    for e, seed in enumerate((3, 4)):
+        one = built(build, seed)
+        rows, others = jacobian(one, x[e]), jacobian(one, z)
+        torch.testing.assert_close(model(x)[e], one(x[e]).detach().squeeze(1))
+        torch.testing.assert_close(model(z)[e], one(z).detach().squeeze(1))
+        torch.testing.assert_close(found.rows()[e], rows)
+        torch.testing.assert_close(found.gram()[e], rows @ rows.T)
+        torch.testing.assert_close(found.gram(shared)[e], rows @ others.T)
+        torch.testing.assert_close(flat(found.pull(v))[e], v[e] @ rows)
+        torch.testing.assert_close(found.push(w)[e], rows @ flat(w)[e])
+
+
+def test_the_layers_are_the_tangents_of_their_weights(case):
+    _, shape, model = case
+    x, v = points(2, 6, *shape), points(2, 6, seed=2)
+    layers, everything = model.layers(x), model.tangents(x)
+    names = [name for layer in layers for name in layer.names]
+    pulled = dict(zip(model.names, everything.pull(v)))
+    for name, tensor in zip(names, Tangents(tuple(layers)).pull(v), strict=True):
+        torch.testing.assert_close(tensor, pulled[name].reshape(tensor.shape))
+    whole = model.only(names)  # all but the batch norm's
+    torch.testing.assert_close(Tangents(tuple(layers)).gram(), whole.tangents(x).gram())
+    for layer in layers:
+        assert layer.h.shape[:3] == layer.delta.shape[:3] and layer.h.shape[:2] == (2, 6)
+
+
+def test_probing_leaves_the_module_as_it_is(case):
+    _, shape, model = case
+    x = points(6, *shape)
+    before = model(x)
+    model.layers(x)
+    assert torch.equal(model(x), before)
+    assert not any(part._forward_hooks for part in model.skeleton.modules())
+
+
+def test_fully_connected_networks_are_modules():
+    closed = fc.fully_connected([4, 6, 1], seeds=[0], sigma="tanh", parametrisation="standard")
+    one = nn.Sequential(nn.Linear(4, 6, bias=False), nn.Tanh(), nn.Linear(6, 1, bias=False)).double()
+    for mine, theirs in zip(one.parameters(), closed.weights):
+        mine.data = theirs[0].clone()
+    model, x = module(one), points(5, 4)
+    torch.testing.assert_close(model(x), closed(x))
+    torch.testing.assert_close(model.tangents(x).gram(), closed.tangents(x).gram())
+    for layer, expected in zip(model.layers(x), closed.layers(x), strict=True):
+        torch.testing.assert_close(layer.h.squeeze(2), expected.h)
+        torch.testing.assert_close(layer.delta.squeeze(2), expected.delta)
+
+
+def test_little_memory_changes_nothing(case):
+    _, shape, model = case
+    part, other = (model.tangents(points(p, *shape, seed=p)).parts[0] for p in (7, 5))
+    for points_at_a_time in (1, 3):
+        size = 8 * 2 * model.held * 8 * points_at_a_time
+        little, few = (modules.Differentiated(model, one.x, size) for one in (part, other))
+        torch.testing.assert_close(little.gram(few), part.gram(other))
+        torch.testing.assert_close(little.gram(little), part.gram(part))
+        assert torch.equal(little.gram(little), little.gram(little).mT)
+
+
+def test_memory_in_use_is_bounded(monkeypatch):
+    model, most = module(perceptron, seeds=[0]), []
+    part = modules.Differentiated(model, points(40, 4), 8 * model.held * 8)
+    rows = modules.Differentiated._rows
+    monkeypatch.setattr(modules.Differentiated, "_rows", lambda self, p: most.append(rows(self, p)) or most[-1])
+    part.gram(part)
+    assert max(found.numel() * 8 for found in most) <= part.memory // 2
+
+
+def test_a_seed_builds_the_same_module_alone_and_among_others():
+    state = torch.random.get_rng_state()
+    alone, among = module(perceptron, seeds=[5]), module(perceptron, seeds=[3, 5])
+    assert torch.equal(torch.random.get_rng_state(), state)
+    for one, two in zip(alone.parameters(), among[1:].parameters(), strict=True):
+        assert torch.equal(one, two)
+    assert torch.equal(alone(points(3, 4)), among[torch.tensor([1])](points(3, 4)))
+
+
+def test_the_readers_module_is_copied():
+    one = perceptron()
+    model, x = module(one), points(3, 4)
+    before = model(x)
+    for parameter in one.parameters():
+        parameter.data.zero_()
+    assert torch.equal(model(x), before)
+    changed = model.with_parameters([2 * w for w in model.parameters()])
+    assert torch.equal(model(x), before) and not torch.equal(changed(x), before)
+    assert not any(bool(parameter.any()) for parameter in one.parameters())
+
+
+def test_frozen_parameters_and_buffers_are_kept():
+    one = images()
+    one[0].weight.requires_grad_(False)
+    model = module(one, shape=(2, 9, 8))
+    assert "0.weight" not in model.names and "1.running_mean" in model.fixed_names
+    x = points(3, 2, 9, 8)
+    torch.testing.assert_close(model(x)[0], one(x).detach().squeeze(1))
+    last = module(one, shape=(2, 9, 8), params=["7.weight"])
+    assert last.names == ("7.weight",)
+    torch.testing.assert_close(last.tangents(x).gram(), model.only(["7.weight"]).tangents(x).gram())
+    h = model.layers(x)[-1].h.squeeze(2)
+    torch.testing.assert_close(last.tangents(x).gram(), h @ h.mT)
+
+
+def test_a_parameter_that_does_not_matter_has_zero_derivatives():
+    one = perceptron()
+    one.register_parameter("unused", nn.Parameter(torch.ones(3, dtype=torch.float64)))
+    model, x = module(one), points(3, 4)
+    without = module(one, params=[name for name in model.names if name != "unused"])
+    v = torch.ones(1, 3, dtype=torch.float64)
+    assert not dict(zip(model.names, model.tangents(x).pull(v)))["unused"].any()
+    torch.testing.assert_close(model.tangents(x).gram(), without.tangents(x).gram())
+
+
+def test_float32_is_float64_rounded(case):
+    _, shape, double = case
+    single, x = double.to(dtype=torch.float32), points(5, *shape)
+    assert {tensor.dtype for tensor in single.parameters()} == {torch.float32}
+    torch.testing.assert_close(single(x.float()), double(x).float(), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        single.tangents(x.float()).gram(), double.tangents(x).gram().float(), rtol=1e-3, atol=1e-4
+    )
+    assert all(tensor.dtype != torch.float64 for tensor in single.fixed)
+
+
+def test_points_may_come_as_vectors_where_their_shape_is_said():
+    model, x = module(images, seeds=[0, 1], shape=(2, 9, 8)), points(2, 3, 2, 9, 8)
+    assert torch.equal(model(x.flatten(2)), model(x)) and torch.equal(model(x[0].flatten(1)), model(x[0]))
+    assert torch.equal(model(x[:1]), model(x[0]))
+
+
+def test_no_grad_outside_changes_nothing(case):
+    _, shape, model = case
+    x, v = points(5, *shape), points(2, 5, seed=1)
+    with torch.no_grad():
+        quiet = model.tangents(x)
+        found = [quiet.gram(), quiet.push(model.parameters()), *quiet.pull(v), model.layers(x)[0].delta]
+    loud = model.tangents(x)
+    expected = [loud.gram(), loud.push(model.parameters()), *loud.pull(v), model.layers(x)[0].delta]
+    for one, two in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, two)
+
+
+def test_the_example_of_the_documentation_runs():
+    example = textwrap.dedent(modules.__doc__.split("alone::\n", 1)[1])
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(example, "example", "exec"), {})
+    lazy, feature = (float(line.rsplit("tensor(")[-1].split(",")[0]) for line in printed.getvalue().splitlines()[::-1])
+    assert lazy < 0.01 < 0.1 < feature  # how far the kernel moved
+
+
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Linear(4, 2).double()
+
+    def forward(self, x):
+        return self.last(x)
+
+
+def mixed():
+    one = perceptron()
+    one[0].float()
+    return one
+
+
+def varied():
+    return nn.Linear(int(torch.randint(2, 10**6, ())), 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ((nn.Tanh(), {}), "the module has no parameters to train"),
+        ((mixed(), {}), "one precision, float32 or float64, got torch.float32, torch.float64"),
+        ((nn.Linear(2, 1).half(), {}), "one precision"),
+        (
+            (nn.Sequential(nn.Linear(2, 1), nn.Dropout(0.1)), {}),
+            "module's 1 draws at random in training mode: call .eval",
+        ),
+        ((nn.LSTM(2, 3, num_layers=2, dropout=0.5), {}), "draws at random"),
+        ((nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)), {}), "1 makes a point depend on the others: call .eval"),
+        ((nn.BatchNorm1d(3, track_running_stats=False).eval(), {}), "take a norm of each point alone"),
+        ((perceptron(), {"seeds": [0]}), "seeds need a function"),
+        ((perceptron, {}), "source must be a torch module, or a function"),
+        ((perceptron, {"seeds": []}), "each of seeds must be"),
+        ((3, {"seeds": [0]}), "source must be a torch module"),
+        ((dict, {"seeds": [0]}), "source must build torch modules"),
+        ((varied, {"seeds": [0, 1]}), "the same parameters for all seeds"),
+        ((perceptron(), {"params": ["omega"]}), "params must be some of 0.weight, 0.bias"),
+        ((perceptron(), {"params": "0.weight"}), "params must be some of"),
+        ((perceptron(), {"shape": (0,)}), r"shape\[0\] must be a whole number"),
+    ],
+)
+def test_bad_modules_get_one_line(given, line):
+    source, options = given
+    with pytest.raises(InputError, match=line) as raised:
+        module(source, **options)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "shape", "x", "line"),
+    [
+        (perceptron(), None, points(3, 5), r"cannot take . points of shape \(5,\)"),
+        (perceptron(), None, points(3, 4).float(), r"x must be points \(p, d\) or \(1, p, …\) in torch.float64"),
+        (perceptron(), None, points(4), "x must be points"),
+        (perceptron(), None, [[0.0]], "x must be points"),
+        (perceptron(), None, points(3, 2, 4), "x must hold 1 realisations, one a network, got 3"),
+        (images(), (2, 9, 8), points(3, 1, 9, 8), r"x must be points \(p, 2, 9, 8\)"),
+        (Two(), None, points(3, 4), r"one number a point, it gives \(., 2\) for . points"),
+    ],
+)
+def test_bad_points_get_one_line(source, shape, x, line):
+    model = module(source, shape=shape)
+    for call in (
+        model,
+        model.layers,
+        lambda x: model.tangents(x).pull(torch.ones(1, 3)),
+        lambda x: model.tangents(x).gram(),
+    ):
+        with pytest.raises(InputError, match=line) as raised:
+            call(x)
+        assert "\n" not in str(raised.value)
+
+
+def test_outputs_may_lack_or_have_an_axis_of_length_one():
+    x = points(3, 4)
+    for last, line in ((nn.Flatten(0), None), (nn.Unflatten(0, (1, -1)), "one number a point, it gives")):
+        model = module(nn.Sequential(perceptron(), last))
+        with pytest.raises(InputError, match=line) if line else contextlib.nullcontext():
+            assert model(x).shape == (1, 3)
+
+
+def test_layers_need_a_row_a_point_and_a_layer():
+    apart, together = (nn.Unflatten(1, (2, 2)), nn.Flatten(0, 1)), (nn.Unflatten(0, (-1, 2)), nn.Flatten())
+    rows = nn.Sequential(*apart, nn.Linear(2, 1), *together, nn.Linear(2, 1)).double()
+    with pytest.raises(InputError, match="layer 2 takes 6 rows for 3 points"):
+        module(rows).layers(points(3, 4))
+    scale = nn.PReLU(dtype=torch.float64)
+    with pytest.raises(InputError, match="no Linear or Conv2d"):
+        module(scale).layers(points(3, 1))
