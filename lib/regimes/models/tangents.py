@@ -49,12 +49,6 @@ class Part(Protocol):
     def rows(self) -> Tensor:
         """``J`` itself, ``(E, p, P)``."""
 
-    def points(self, index: Tensor) -> "Part":
-        """At some of the points of each realisation, ``index (E, a)``."""
-
-    def __getitem__(self, rows: Tensor) -> "Part":
-        """Of some of the realisations."""
-
 
 def _at(values: Tensor, index: Tensor) -> Tensor:
     return values.gather(-2, index.unsqueeze(-1).expand(*index.shape, values.shape[-1]))
@@ -122,14 +116,9 @@ class Layer:
             found.append(self.delta * self.bias_multiplier)
         return torch.cat(found, -1)
 
-    def points(self, index: Tensor) -> "Layer":
+    def at(self, index: Tensor) -> "Layer":
         """At some of the points of each realisation, ``index (E, a)``."""
         return replace(self, h=_at(self.h, index), delta=_at(self.delta, index))
-
-    def __getitem__(self, rows: Tensor) -> "Layer":
-        """Of some of the realisations."""
-        multiplier = self.multiplier[rows] if isinstance(self.multiplier, Tensor) else self.multiplier
-        return replace(self, h=self.h[rows], delta=self.delta[rows], multiplier=multiplier)
 
 
 @dataclass(frozen=True)
@@ -166,13 +155,9 @@ class Readout:
         """``J = m h (E, p, n)``."""
         return self.h * self.multiplier
 
-    def points(self, index: Tensor) -> "Readout":
+    def at(self, index: Tensor) -> "Readout":
         """At some of the points of each realisation, ``index (E, a)``."""
         return replace(self, h=_at(self.h, index))
-
-    def __getitem__(self, rows: Tensor) -> "Readout":
-        """Of some of the realisations."""
-        return replace(self, h=self.h[rows])
 
 
 @dataclass(frozen=True)
@@ -204,13 +189,14 @@ class Tangents:
         found = dict(zip(self.names, w, strict=True))
         return sum(part.push([found[name] for name in part.names]) for part in self.parts)
 
-    def points(self, index: Tensor) -> "Tangents":
-        """At some of the points of each realisation, ``index (E, a)``."""
-        return Tangents(tuple(part.points(index) for part in self.parts))
+    def at(self, index: Tensor) -> "Tangents":
+        """At some of the points of each realisation, ``index (E, a)``; only some kinds of parts can be asked."""
+        return Tangents(tuple(part.at(index) for part in self.parts))
 
-    def __getitem__(self, rows: Tensor) -> "Tangents":
-        """Of some of the realisations."""
-        return Tangents(tuple(part[rows] for part in self.parts))
+    @property
+    def divisible(self) -> bool:
+        """Whether :meth:`at` can be asked."""
+        return all(hasattr(part, "at") for part in self.parts)
 
     def rows(self) -> Tensor:
         """``J`` itself, ``(E, p, P)``, the columns in the order of the flattened parameters."""

@@ -43,7 +43,7 @@ RULES = ("follow", "settle")
 TOLERANCE = {"follow": 1e-2, "settle": 0.3}
 MATTERS = 2.0  # margins beyond are alike to a loss that asks for 1
 GROW, SHRINK = 2.0, 0.25  # bounds of the change of a step
-STILL = 1e-3  # jammed: a doubling of the time would lower the loss by less than this part of it
+STILL, AGE = 1e-3, 100.0  # jammed: the loss fell by less than this part of it while the flow grew so many times as old
 SLACK = 1e-4  # nearer to the margin a point is met, for losses that only approach it
 STEPS = 20_000
 BEGUN = 0.99  # part of the first loss: above it, at small alpha, nothing moves visibly for long
@@ -137,6 +137,12 @@ class Problem:
         """``D``."""
         return self.loss.curvature(m) * (self.alpha / m.shape[-1])
 
+    def points(self, index: Tensor) -> Tensor:
+        """The points ``index (e, a)`` of each realisation, ``(e, a, ...)``."""
+        if not self.own_points:
+            return self.x[index]
+        return self.x[torch.arange(len(index), device=index.device)[:, None], index]
+
     def part(self, rows: Tensor) -> "Problem":
         """That of some realisations."""
         x = self.x[rows] if self.own_points else self.x
@@ -158,8 +164,8 @@ def gauss_newton(
     r"""Gradient flow of :math:`F = \alpha(f - f_0)`, one state an accepted step of any realisation.
 
     Realisations have their own times and steps, do not feel each other, and leave when they have ended: *fitted*;
-    *jammed*, where a doubling of the time would lower the loss by less than a thousandth though points are unsatisfied;
-    or by the caller's rule.
+    *jammed*, where points are unsatisfied and the loss has not fallen by a thousandth while the flow grew a hundred
+    times as old; or by the caller's rule.
 
     Args:
         model: ``E`` realisations, of one shape (``fully_connected.pad`` makes one of several widths).
@@ -212,7 +218,7 @@ def _states(problem: Problem, model: Model, rule: str, tolerance: float, slack: 
         tuple(range(count)), problem.loss, slack, problem, zero, zero, model, model, model, torch.zeros_like(problem.y)
     )
     yield begun
-    batch = _Batch.at(begun, _first(begun))
+    batch = _Batch.at(begun, _first(begun), zero, begun.loss)
     step = _follow if rule == "follow" else _settle
     for _ in range(steps):
         kept = [e for e, row in enumerate(batch.state.rows) if row not in batch.state.ended]
@@ -230,22 +236,33 @@ def _states(problem: Problem, model: Model, rule: str, tolerance: float, slack: 
 
 @dataclass(frozen=True)
 class _Batch:
-    """A state with what the next step needs there: derivatives, gradient ``g`` and the step's length ``dt (e,)``."""
+    """A state with what the next step needs there: derivatives, gradient ``g`` and the step's length ``dt (e,)``.
+
+    ``since`` and ``then``: when the loss last fell by a part ``STILL``, and to what ``(e,)``.
+    """
 
     state: State
     tangents: Tangents
     gradient: list[Tensor]
     dt: Tensor
+    since: Tensor
+    then: Tensor
 
     @classmethod
-    def at(cls, now: State, dt: Tensor) -> "_Batch":
-        tangents = now.now.tangents(now.problem.x)
-        return cls(now, tangents, tangents.pull(now.problem.force(now.found)), dt)
+    def at(cls, now: State, dt: Tensor, since: Tensor, then: Tensor) -> "_Batch":
+        tangents, loss = now.now.tangents(now.problem.x), now.loss
+        fell = loss < (1 - STILL) * then
+        marks = torch.where(fell, now.time, since), torch.where(fell, loss, then)
+        return cls(now, tangents, tangents.pull(now.problem.force(now.found)), dt, *marks)
 
     def part(self, which: list[int]) -> "_Batch":
-        rows = torch.tensor(which, device=self.dt.device)
-        gradient = [tensor[rows] for tensor in self.gradient]
-        return _Batch(self.state.part(which), self.tangents[rows], gradient, self.dt[rows])
+        return _Batch.at(self.state.part(which), self.dt[which], self.since[which], self.then[which])
+
+    def active(self, index: Tensor) -> Tangents:
+        """The tangents at some of the points of each realisation, ``index (e, a)``."""
+        if self.tangents.divisible:
+            return self.tangents.at(index)
+        return self.state.now.tangents(self.state.problem.points(index))
 
 
 def _first(begun: State) -> Tensor:
@@ -309,10 +326,10 @@ def _judged(batch: _Batch, after: State, error: Tensor) -> tuple[_Batch, Tensor]
     factor = (0.9 * error.clamp(min=1e-6).rsqrt()).clamp(SHRINK, GROW)
     dt = batch.dt * torch.where(moved, factor, factor.clamp(max=0.7))
     if bool(moved.all()):
-        return _Batch.at(after, dt), moved
+        return _Batch.at(after, dt, batch.since, batch.then), moved
     if not bool(moved.any()):
         return replace(batch, dt=dt), moved
-    return _Batch.at(_choose(moved, after, batch.state), dt), moved
+    return _Batch.at(_choose(moved, after, batch.state), dt, batch.since, batch.then), moved
 
 
 def _choose(moved: Tensor, new: State, old: State) -> State:
@@ -333,11 +350,9 @@ def _end(batch: _Batch, moved: Tensor) -> None:
     now = batch.state
     now.finish(moved & (fitted(now) >= 0), Ending(Ended.FITTED))
     now.finish(~torch.isfinite(now.found).all(-1), Ending(Ended.OVERFLOW, ": the weights left the precision's range"))
-    # dL/dlog t = -t |∂L/∂W|², in the loss without its 1/α
-    falls = now.time * now.problem.alpha * _norm(batch.gradient).square()
     left = (now.found < 1 - now.slack).sum(-1)
     first = float(now.objective.value(torch.zeros((), dtype=torch.float64)))
-    still = (falls < STILL * now.loss) & (now.loss < BEGUN * first)
+    still = (now.time > AGE * batch.since) & (now.loss < BEGUN * first)
     for e in (moved & still & (left > 0)).nonzero().flatten().tolist():
         which = torch.zeros_like(moved)
         which[e] = True
@@ -353,7 +368,7 @@ def _solver(batch: _Batch, dt: Tensor) -> Solve:
     if not count:
         return lambda g: g
     top = D.topk(count, -1)
-    root, active = top.values.sqrt(), batch.tangents.points(top.indices)
+    root, active = top.values.sqrt(), batch.active(top.indices)
     return _dual(active, root) if count <= size else _primal(active, root)
 
 
