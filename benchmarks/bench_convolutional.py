@@ -1,7 +1,7 @@
 """The convolutional network's tangent kernel against torch.func Jacobians, its loss gradient against autograd.
 
-``python benchmarks/bench_convolutional.py``: both ways alternate in this process, in CPU seconds of one core; the peak of
-resident memory of each is that of a process of its own.
+The ways alternate in this process, in CPU seconds of one core; the peak of resident memory of each is that of a process
+of its own.
 """
 
 import os
@@ -9,19 +9,21 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import math
-import resource
+import re
 import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import torch
 from torch.func import functional_call, grad, vmap
 
 from regimes import devices
 from regimes.models.convolutional import convolutional
+from regimes.models.module import module as wrapped
 
-IMAGES, REPEATS, CHUNK = 500, 5, 50
+IMAGES, REPEATS, CHUNK = 500, 5, 100
 TRAINED = ((1, 50), (1, 200), (5, 200))  # realisations and images of a loss gradient
 
 
@@ -65,10 +67,14 @@ def autograd_pull(modules, x, v):
 
 
 def kernels(dtype):
-    """The two ways to the kernel of ``IMAGES`` images."""
+    """Three ways to the kernel of ``IMAGES`` images: by layers, by torch.func, by the library from the torch module."""
     net = convolutional(10, seeds=[0], dtype=dtype)
     x, module = torch.randn(IMAGES, *net.shape, dtype=dtype), Module(net)
-    return {"ours": lambda: net.tangents(x).gram()[0], "torch.func": lambda: jacobian_gram(module, x)}
+    return {
+        "ours": lambda: net.tangents(x).gram()[0],
+        "torch.func": lambda: jacobian_gram(module, x),
+        "ours of the module": lambda: wrapped(module, shape=net.shape).tangents(x).gram()[0],
+    }
 
 
 def gradients(count, p, dtype):
@@ -87,9 +93,9 @@ def compare(what, ways):
             started = time.process_time()
             run()
             seconds[name].append(time.process_time() - started)
-    mine, theirs = (statistics.median(found[1:]) for found in seconds.values())
-    _, other = ways
-    print(f"{what}: ours {mine:.3f} CPU s, {other} {theirs:.3f} CPU s, speed-up {theirs / mine:.1f}", flush=True)
+    first, *others = [statistics.median(found[1:]) for found in seconds.values()]
+    compared = [f"{name} {other:.3f} CPU s ({other / first:.1f} times)" for name, other in zip([*ways][1:], others)]
+    print(f"{what}: {next(iter(ways))} {first:.3f} CPU s, {', '.join(compared)}", flush=True)
 
 
 def peak(way, dtype):
@@ -100,7 +106,8 @@ def peak(way, dtype):
 
 
 def resident():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    """MiB at most so far."""
+    return int(re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())[1]) // 1024
 
 
 if __name__ == "__main__":
@@ -114,8 +121,9 @@ if __name__ == "__main__":
     devices.reuse_memory()
     for name in ("float64", "float32"):
         ways = kernels(getattr(torch, name))
-        one, two = (run() for run in ways.values())
-        print(f"kernels of {IMAGES} images in {name} differ by {float((one - two).norm() / two.norm()):.0e}")
+        one, *others = (run() for run in ways.values())
+        apart = ", ".join(f"{float((one - other).norm() / one.norm()):.0e}" for other in others)
+        print(f"kernels of {IMAGES} images in {name} differ by {apart}")
         compare(f"kernel of {IMAGES} images, {name}", ways)
         print("resident memory:", "; ".join(peak(way, name) for way in ways))
         for count, p in TRAINED:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import unfold
+from torch.nn.functional import pad
 
 from regimes import devices, validate
 from regimes.models.activations import Activation, activation
@@ -157,9 +157,9 @@ class Convolutional:
     def _patches(self, x: Tensor) -> Tensor:
         """The windows of the first convolution, ``(E, fan-in, positions, p)``, for checked inputs."""
         kernel, stride = self.stages[0].window.kernel, self.stages[0].window.stride
-        patches = unfold(x.flatten(0, 1), kernel, padding=kernel // 2, stride=stride)
-        last = patches.unflatten(0, x.shape[:2]).permute(0, 2, 3, 1).contiguous()
-        return last.expand(len(self.readout), -1, -1, -1)
+        last = pad(x.permute(0, 2, 3, 4, 1), (0, 0, *4 * (kernel // 2,)))
+        patches = last.unfold(2, kernel, stride).unfold(3, kernel, stride).permute(0, 1, 5, 6, 2, 3, 4)
+        return patches.flatten(4, 5).flatten(1, 3).expand(len(self.readout), -1, -1, -1)
 
     def _forward(self, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """The inputs of all convolutions and of the average, and the ``z``, each ``(E, channels, positions, p)``."""

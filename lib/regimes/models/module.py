@@ -147,7 +147,7 @@ class ModuleModel:
         def hook(name: str) -> Callable:
             def look(layer: nn.Module, inputs: tuple[Tensor], output: Tensor) -> Tensor:
                 zero = torch.zeros_like(output, requires_grad=True)
-                seen.append((name, layer, inputs[0].detach().clone(), zero))
+                seen.append((name, layer, inputs[0].detach(), zero))
                 return output + zero
 
             return look
@@ -258,7 +258,7 @@ class Differentiated:
         for e in range(len(model.tensors[0])):
             tensors, fixed = ([tensor[e] for tensor in every] for every in (model.tensors, model.fixed))
             x = self.x[e, points] if own else self.x[points]
-            gradients = vmap(grad(output), (None, None, 0), chunk_size=self._fitting(4))(tensors, fixed, x)
+            gradients = vmap(grad(output), (None, None, 0), chunk_size=self._fitting(16))(tensors, fixed, x)
             found.append(torch.cat([gradient.flatten(1) for gradient in gradients], 1))
         return torch.stack(found)
 
