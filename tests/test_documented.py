@@ -213,3 +213,13 @@ def test_the_chapter_of_the_contributors_page_runs(mini_book):
         assert runner.main(["08", "--profile", "smoke"]) == 0, said.getvalue()
     (record,) = ledger.read(mini_book / "build" / "smoke" / "08.ledger.json")
     assert record["verdict"] == "reproduced" and record["profile"] == "smoke" and record["n"] == 20
+
+
+def test_the_example_of_the_public_face_runs(capsys):
+    (block,) = fenced((ROOT / "book" / "api.md").read_text(encoding="utf-8"), "python")
+    assert len([line for line in block.splitlines() if line.strip()]) <= 22
+    exec(compile(block, "api.md", "exec"), {"__name__": "example"})
+    features, lazy = capsys.readouterr().out.splitlines()
+    change = [float(line.split("kernel changed by ")[1].split(",")[0]) for line in (features, lazy)]
+    assert "alpha 0.1: fitted" in features and "alpha 100: fitted" in lazy
+    assert change[0] > 1 and change[1] < 0.05

@@ -25,14 +25,22 @@ FLOORS = {
 # name -> the module that holds it
 FACE = {
     "activation": "models.activations",
+    "convolutional": "models.convolutional",
     "fully_connected": "models.fully_connected",
+    "gauss_newton": "training.gauss_newton",
     "gradient_flow": "training.gradient_flow",
     "infinite_ntk": "kernels.infinite",
     "kernel_flow": "training.kernel_flow",
     "lazy": "themes.learning_curves",
+    "module": "models.module",
     "ntk": "kernels.tangent",
     "one_hidden": "models.one_hidden",
+    "optimise": "training.optimise",
+    "product": "sweeps.study",
     "run": "training.run",
+    "stripe": "data.tasks",
+    "study": "sweeps.study",
+    "sweep": "sweeps.sweep",
 }
 
 

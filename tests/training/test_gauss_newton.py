@@ -4,11 +4,16 @@ import numpy as np
 import pytest
 import torch
 from scipy.integrate import solve_ivp
+from torch import nn
 
+from regimes.data.tasks import Task
 from regimes.models.activations import activation
-from regimes.models.fully_connected import fully_connected, pad
+from regimes.models.convolutional import convolutional
+from regimes.models.fully_connected import FullyConnected, fully_connected, pad
+from regimes.models.module import module
 from regimes.themes.jamming import unsatisfied
 from regimes.training.gauss_newton import gauss_newton
+from regimes.training.gradient_flow import gradient_flow
 from regimes.training.optimise import optimise
 from regimes.training.run import run
 from regimes.training.state import Ended, after, satisfied
@@ -160,6 +165,33 @@ def test_the_slack_of_a_met_margin_is_its_own():
         done = run(gauss_newton(net(3, 30, 1), x, y, alpha=1.0, rule="settle", slack=slack))
         least = float((done.F * y).min())
         assert done.ended[0].kind == Ended.FITTED and 1 - slack <= least
+
+
+def test_the_gradient_flow_of_another_model_goes_this_way():
+    x, y = problem()
+    model = net(3, 6, 1)
+    one = run(gradient_flow(model, Task(x, y, ""), alpha=1.0, loss="soft_hinge"), until=after(5.0))
+    two = run(gauss_newton(model, x, y, alpha=1.0, loss="soft_hinge", tolerance=1e-2), until=after(5.0))
+    assert torch.equal(one.F, two.F)
+    with pytest.raises(InputError, match="take soft_hinge"):
+        gradient_flow(model, Task(x, y, ""), alpha=1.0)
+
+
+@pytest.mark.parametrize("rule", ["follow", "settle"])
+def test_a_torch_module_and_a_convolutional_network_learn_too(rule):
+    """Tangents that cannot be divided by points are taken anew at the active ones."""
+    x, y = problem(8, 5)
+    options = {"alpha": 1.0, "rule": rule, "tolerance": 0.05 if rule == "follow" else 0.3}
+    inner = nn.Sequential(nn.Linear(5, 12, bias=False), nn.Tanh(), nn.Linear(12, 1, bias=False)).double()
+    weights = tuple(parameter.detach()[None] for parameter in inner.parameters())
+    same = FullyConnected(weights, (1.0, 1.0), activation("tanh"))
+    one, two = (run(gauss_newton(m, x, y, **options), until=after(20.0)) for m in (module(inner), same))
+    torch.testing.assert_close(one.F, two.F, atol=1e-8, rtol=1e-8)
+    images = torch.from_numpy(np.random.default_rng(0).standard_normal((6, 64)))
+    done = run(
+        gauss_newton(convolutional(2, seeds=[0], shape=(1, 8, 8)), images, y[:6], **options), until=satisfied(0.5)
+    )
+    assert done.ended[0].kind in (Ended.UNTIL, Ended.FITTED) and float(done.F.abs().max()) > 0.5
 
 
 X, Y = problem(4)

@@ -29,9 +29,10 @@ from torch import Tensor
 
 from regimes import devices, validate
 from regimes.data.tasks import Task, needs_both_labels
-from regimes.models import losses
+from regimes.models import Model, losses
 from regimes.models.losses import Loss
 from regimes.models.one_hidden import Network
+from regimes.training.gauss_newton import gauss_newton
 from regimes.training.gradient_flow import step
 from regimes.training.gradient_flow.state import State
 from regimes.training.state import Ended, Ending, fitted
@@ -44,7 +45,7 @@ STILL = 100.0  # times the age of the flow without a change of the points that a
 
 
 def gradient_flow(
-    network: Network,
+    network: Model,
     task: Task,
     *,
     alpha: float,
@@ -60,7 +61,8 @@ def gradient_flow(
     CPU a state holds one realisation at a time, on CUDA all that still flow.
 
     Args:
-        network: ``E`` realisations.
+        network: ``E`` realisations; of another model than one hidden ReLU layer they go by linearly implicit steps
+            (:mod:`regimes.training.gauss_newton`), in their own precision and on their own device.
         task: points ``x (p, d)`` shared by all, or ``(E, p, d)``; labels accordingly.
         alpha: scale of the predictor, small for feature learning, large for the lazy regime.
         loss: a name in :data:`regimes.models.losses.LOSSES`, or a :class:`regimes.models.losses.Loss`.
@@ -74,6 +76,10 @@ def gradient_flow(
 
     Source: paper A, Eq. (2).
     """
+    if not isinstance(network, Network):
+        return gauss_newton(
+            network, task.x.to(network.parameters()[0]), task.y, alpha=alpha, loss=loss, tolerance=tolerance
+        )
     loss = losses.pick(loss)
     validate.positive(alpha=alpha)
     validate.between(1e-200, 1e200, alpha=alpha)
