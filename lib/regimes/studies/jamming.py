@@ -216,7 +216,7 @@ def _errors(name: str, F: Tensor, y: Tensor) -> dict[str, float]:
 
 def _thresholds_grid(p: Mapping[str, Any]) -> list[Setting]:
     common = {name: p[name] for name in ("members", "loss")} | {"layers": p["threshold_layers"]}
-    common |= {"test": 1, "kernel_p": 1, "scale": 1.0, "seeds": range(p["threshold_seeds"])}
+    common |= {"test": 1, "kernel_p": 1, "scale": p["threshold_scale"], "seeds": range(p["threshold_seeds"])}
     common |= {"members": p["threshold_members"], "steps": p["threshold_steps"]}
     data = images([p["data"]], p["components"], 2 + max(p["threshold_p"]), "threshold_p")
     random = {"data": "random", "words": "", "components": p["components"]}
@@ -290,7 +290,8 @@ def _widen(setting: Setting, x: Tensor, y: Tensor, seed: int, known: dict[int, f
 
 def _landscapes_grid(p: Mapping[str, Any]) -> list[Setting]:
     data = images([p["data"]], p["components"], p["test"] + 1 + max(p["landscape_p"]), "test + landscape_p")
-    common = data | {"layers": p["threshold_layers"], "loss": p["loss"], "test": 1, "kernel_p": 1, "scale": 1.0}
+    common = data | {"layers": p["threshold_layers"], "loss": p["loss"], "test": 1, "kernel_p": 1}
+    common |= {"scale": p["threshold_scale"]}
     common |= {"members": p["landscape_members"], "steps": p["threshold_steps"], "h": p["landscape_h"]}
     return product(**common, p=p["landscape_p"], seeds=range(p["landscape_seeds"]))
 
@@ -311,7 +312,8 @@ def landscapes(setting: Setting, seeds: list[int]) -> Rows:
         start = networks(setting, setting["components"], [seed])
         done = train(setting, start, sets.train.x, sets.train.y)
         margins = done.F * sets.train.y
-        found = jamming.hessian(done.model, sets.train.x, sets.train.y, alpha=1.0, start=start(sets.train.x))
+        begun = start(sets.train.x)
+        found = jamming.hessian(done.model, sets.train.x, sets.train.y, alpha=setting["scale"], start=begun)
         below, curved = jamming.negative(found.Hp) if float(found.Hp.abs().max()) > 0 else 2 * [torch.zeros(count)]
         values, whole = torch.linalg.eigvalsh(found.H0), torch.linalg.eigvalsh(found.H0 + found.Hp)
         for k in range(count):

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.spatial import cKDTree
 from torch import Tensor
 from torch.func import grad, jvp, vmap
 
@@ -217,5 +216,10 @@ def nearest_distance(x: np.ndarray, count: int) -> float:
     """
     validate.arrays(x=("n d", x))
     validate.whole(2, len(x), count=count)
-    distances, _ = cKDTree(x[:count]).query(x[:count], k=2)
-    return float(distances[:, 1].mean())
+    points = torch.as_tensor(x[:count])
+    nearest = []
+    for rows in torch.arange(count).split(max(1, 2**24 // count)):
+        distances = torch.cdist(points[rows], points)
+        distances[torch.arange(len(rows)), rows] = math.inf
+        nearest.append(distances.amin(-1))
+    return float(torch.cat(nearest).mean())
