@@ -10,7 +10,10 @@ step length: the baseline then creeps, and may never reach t* (10 % of the margi
 seconds; a ratio behind a ``>`` is a lower bound. So both are also timed to the moment the first margin is met, which
 comes before any such event. Errors of times are against the flow of this library at tolerance 1e-4 in float64.
 
-    python benchmarks/bench_flow.py [quick]
+The revision before, taken from git, runs beside this one in turns, on the same problems: the ratio of their CPU
+seconds, and of those for a step, since late in training nearby paths part and need not be equally long.
+
+    python benchmarks/bench_flow.py [quick] [REVISION]
 """
 
 import os
@@ -18,16 +21,24 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 
+import contextlib
 import math
+import statistics
+import subprocess
 import sys
+import tarfile
+import tempfile
 import time
+from pathlib import Path
 
 import torch
 
 from regimes.data import tasks
 from regimes.models import losses, one_hidden
 from regimes.models.one_hidden import GAIN
-from regimes.training.gradient_flow import gradient_flow, step
+from regimes.training.gradient_flow import gradient_flow
+from regimes.training.gradient_flow.batch import start
+from regimes.training.gradient_flow.step import advance
 from regimes.training.run import run
 from regimes.training.state import fitted, satisfied, t_star
 
@@ -133,12 +144,12 @@ def to_t_star(seeds):
 def one_step():
     net, task = problem(1000)
     _, y = task.x, task.y.float()[None]
-    batch = step.start(net, task.x.float()[None], y, alpha=ALPHA, loss=losses.pick("hinge"), tolerance=1e-2)
+    batch = start(net, task.x.float()[None], y, alpha=ALPHA, loss=losses.pick("hinge"), tolerance=1e-2)
     for _ in range(10):
-        batch, _ = step.advance(batch)
+        batch, _ = advance(batch)
     begun, size = time.process_time(), 40
     for _ in range(size):
-        step.advance(batch)
+        advance(batch)
     spent = (time.process_time() - begun) / size
     h, p, k = 1000, 1000, 6
     # five products; twice: write z, read and write the gates, read them for the field; once more for the outputs
@@ -160,18 +171,103 @@ def to_zero_loss(sizes):
         print(f"  p={p:5d}                        {fast:8.2f}   {float(done.t[0]):.4g}   {done.ended[0]}")
 
 
-def ensemble(count):
-    net = one_hidden.one_hidden(5, 1000, seeds=range(count), dtype=torch.float32)
-    task = tasks.stripe(300, 5, seed=list(range(count)))
-    alone = [ours(net[e : e + 1], tasks.Task(task.x[e], task.y[e], ""), fitted)[1] for e in range(count)]
-    _, together = ours(net, task, fitted)
-    print(f"\n{count} realisations at p=300 in one ensemble: {together:.2f} s, one alone {sum(alone) / count:.2f} s on "
-          f"average: {together / (sum(alone) / count):.1f} single runs")  # fmt: skip
+# one process a revision: reads "p seed until", writes CPU seconds and accepted steps
+CHILD = """
+import sys, time, torch
+try:
+    from regimes import flow, nets, tasks
+    gradient_flow, run, one_hidden = flow.flow, flow.run, nets.one_hidden
+    until_of = {"t*": flow.t_star, "zero_loss": flow.fitted}
+except ImportError:
+    from regimes.data import tasks
+    from regimes.models.one_hidden import one_hidden
+    from regimes.training.gradient_flow import gradient_flow
+    from regimes.training.run import run
+    from regimes.training.state import fitted, t_star
+    until_of = {"t*": t_star, "zero_loss": fitted}
+torch.set_num_threads(1)
+for line in sys.stdin:
+    p, seed, until = line.split()
+    net = one_hidden(5, 1000, seeds=100 + int(seed), dtype=torch.float32)
+    states, count = gradient_flow(net, tasks.stripe(int(p), 5, seed=int(seed)), alpha=1e-6, device="cpu"), 0
+    def counted():
+        global count
+        for state in states:
+            count += 1
+            yield state
+    begun = time.process_time()
+    run(counted(), until=until_of[until])
+    print(time.process_time() - begun, count, flush=True)
+"""
+
+
+@contextlib.contextmanager
+def revisions(names):
+    """The library of each revision, "" for the one at hand, in a process that times it."""
+    here = Path(__file__).resolve().parents[1]
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as running:
+        children = {}
+        for name in names:
+            lib = here / "lib"
+            if name:
+                archive, lib = Path(folder, "lib.tar"), Path(folder, name.replace("/", "_"), "lib")
+                subprocess.run(
+                    ["git", "-C", here, "archive", "-o", archive, name, "lib"], check=True, capture_output=True
+                )
+                tarfile.open(archive).extractall(lib.parent, filter="data")
+            env = os.environ | {"PYTHONPATH": str(lib)}
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+            child = subprocess.Popen([sys.executable, "-c", CHILD], env=env, **pipes)
+            children[name] = running.enter_context(child)
+            running.callback(child.stdin.close)
+        yield children
+
+
+def against(revision, cases, repeats):
+    """The revision before and this one in turns, alone: the ratio of CPU seconds before / now."""
+    try:
+        with revisions([revision, ""]) as children:
+            print(
+                f"\n{revision} / now, one realisation, h=1000, d=5, alpha=1e-6        CPU s          ratio   per step"
+            )
+            for p, until, seeds in cases:
+                _ratio(children, revision, p, until, seeds, repeats)
+    except (subprocess.CalledProcessError, FileNotFoundError):
+        print(f"\nno revision {revision} in git here: no ratio to it")
+
+
+def _ratio(children, revision, p, until, seeds, repeats):
+    best = {name: [(math.inf, 1)] * len(seeds) for name in children}
+    for _ in range(repeats):
+        for i, seed in enumerate(seeds):
+            for name, child in children.items():
+                print(p, seed, until, file=child.stdin, flush=True)
+                seconds, steps = child.stdout.readline().split()
+                best[name][i] = min(best[name][i], (float(seconds), int(steps)))
+    before, now = (sum(seconds for seconds, _ in best[name]) for name in (revision, ""))
+    per_step = statistics.geometric_mean((b / n_b) / (a / n_a) for (b, n_b), (a, n_a) in zip(best[revision], best[""]))
+    case = f"p={p:5d} to {until:9s} {len(seeds)} seeds, best of {repeats}"
+    print(f"  {case}   {before:8.2f} {now:8.2f} {before / now:8.3f} {per_step:8.3f}")
+
+
+def ensemble(count, h, p):
+    """The same realisations, one a batch and all in one batch, on the CPU."""
+    net = one_hidden.one_hidden(5, h, seeds=range(count), dtype=torch.float32)
+    task = tasks.stripe(p, 5, seed=list(range(count)))
+    (one, alone), (all_, together) = (ours(net, task, fitted, together=size) for size in (1, count))
+    apart = float((one.at("t_star")[1] / all_.at("t_star")[1] - 1).abs().max())
+    print(f"\n{count} realisations, p={p}, h={h}, zero loss: CPU s one at a time {alone:.2f}, together {together:.2f}")
+    print(f"t* differ by {apart:.0e} (float32)")
 
 
 if __name__ == "__main__":
     quick = "quick" in sys.argv
+    names = [name for name in sys.argv[1:] if name != "quick"]
     to_t_star([0] if quick else [0, 1, 2])
     one_step()
     to_zero_loss([1000] if quick else [1000, 4000])
-    ensemble(5 if quick else 20)
+    seeds = range(2) if quick else range(6)
+    cases = [(1000, "t*", seeds), (300, "zero_loss", seeds), (1000, "zero_loss", seeds)]
+    against(names[0] if names else "HEAD~1", cases, 2 if quick else 3)
+    ensemble(8, 100, 100)
+    ensemble(8, 1000, 300)

@@ -1,6 +1,7 @@
 """The flow against autograd, scipy's stiff solver, fixed tiny steps, and itself at other tolerances and precisions."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from scipy.integrate import solve_ivp
 
 from regimes.data import tasks
 from regimes.models import losses, one_hidden
-from regimes.training.gradient_flow import gradient_flow, precision, step
+from regimes.training.gradient_flow import batch as batches
+from regimes.training.gradient_flow import gradient_flow, implicit, precision, step
 from regimes.training.run import run
 from regimes.training.state import after, t_star
 
@@ -20,7 +22,7 @@ def problem(p=12, d=3, h=20, seeds=(0,), seed=1):
 
 def batch_of(net, task, *, alpha, loss="hinge", tolerance=1e-2):
     x, y = task.x.expand(len(net.omega), *task.x.shape), task.y.expand(len(net.omega), -1)
-    return step.start(net, x, y, alpha=alpha, loss=losses.pick(loss), tolerance=tolerance)
+    return batches.start(net, x, y, alpha=alpha, loss=losses.pick(loss), tolerance=tolerance)
 
 
 def rates(net, task, *, alpha, loss):
@@ -35,12 +37,12 @@ def rates(net, task, *, alpha, loss):
 @pytest.mark.parametrize("loss", losses.LOSSES)
 def test_closed_form_velocity_is_the_autograd_gradient(loss):
     net, task = problem(seeds=(0, 1))
-    batch = batch_of(net, task, alpha=0.3, loss=loss)
     omega, b, beta = rates(net, task, alpha=0.3, loss=loss)
-    velocity = batch.beta.unsqueeze(-1) * batch.push
+    now = batch_of(net, task, alpha=0.3, loss=loss).now
+    velocity = now.beta.unsqueeze(-1) * now.push
     torch.testing.assert_close(velocity[..., :-1], omega)
     torch.testing.assert_close(velocity[..., -1], b)
-    torch.testing.assert_close((batch.u * batch.push).sum(-1), beta)
+    torch.testing.assert_close((now.u * now.push).sum(-1), beta)
 
 
 def test_rotation_is_the_exact_flow_of_a_constant_field():
@@ -49,14 +51,16 @@ def test_rotation_is_the_exact_flow_of_a_constant_field():
     generator = torch.zeros(5, 4, 4, dtype=torch.float64)
     generator[:, :3, 3] = generator[:, 3, :3] = g
     exact = torch.linalg.matrix_exp(generator) @ torch.cat([u, beta[:, None]], -1).unsqueeze(-1)
-    moved, last = step.rotate(u, beta, g)
+    moved, last = batches.rotate(u, beta, g)
     torch.testing.assert_close(torch.cat([moved, last[:, None]], -1), exact.squeeze(-1))
 
 
 def test_gram_of_a_step_is_the_autograd_kernel():
     net, task = problem(p=6, h=9)
     batch = batch_of(net, task, alpha=0.7)
-    matrix = batch.gram(0, torch.arange(6), batch.gates, batch.u, batch.beta)
+    now = batch.now
+    band = implicit.band_of(torch.ones(1, 6, dtype=torch.bool))
+    matrix = implicit.gram(batch, band, now.gates, now.u, now.beta)[0]
     rows = []
     for i in range(6):
         weights = [
@@ -75,10 +79,9 @@ def after_equal_steps(count, last):
     net, task = one_hidden.one_hidden(3, 40, seeds=0), tasks.stripe(20_000, 3, seed=1)
     batch = batch_of(net, task, tolerance=0.99, alpha=1e-9)
     for _ in range(count):
-        batch.dt = torch.full_like(batch.dt, last / count)
-        batch, moved = step.advance(batch)
+        batch, moved = step.advance(replace(batch, dt=torch.full_like(batch.dt, last / count)))
         assert moved.all()
-    return batch.u
+    return batch.now.u
 
 
 def test_a_step_is_of_second_order():
@@ -88,9 +91,15 @@ def test_a_step_is_of_second_order():
     assert coarse / fine > 9  # 16 at second order, 4 at first
 
 
+def augmented(net, task):
+    """Inputs of the oracles: with a coordinate for the bias, zero where there is none."""
+    last = np.full((len(task.x), 1), float(net.bias))
+    return np.concatenate([task.x.numpy() / math.sqrt(task.x.shape[1]), last], 1)
+
+
 def stiff_path(net, task, *, alpha, loss, times):
     """Margins at ``times`` from scipy's stiff solver, on the plain gradient in numpy."""
-    x = np.concatenate([task.x.numpy() / math.sqrt(task.x.shape[1]), np.ones((len(task.x), 1))], 1)
+    x = augmented(net, task)
     y, h, k = task.y.numpy(), net.h, x.shape[1]
     slope = losses.pick(loss).slope
 
@@ -141,7 +150,7 @@ def test_path_of_a_smooth_loss_is_scipys(loss, alpha, last):
 
 def tiny_steps(net, task, *, alpha, last, steps):
     """Margins at time ``last`` by explicit Euler with ``steps`` equal steps on the hinge loss, in plain numpy."""
-    x = np.concatenate([task.x.numpy() / math.sqrt(task.x.shape[1]), np.ones((len(task.x), 1))], 1)
+    x = augmented(net, task)
     u, beta = torch.cat([net.omega, net.b[..., None]], -1)[0].numpy().copy(), net.beta[0].numpy().copy()
     y, h, dt = task.y.numpy(), net.h, last / steps
 
@@ -165,6 +174,29 @@ def test_hinge_path_is_that_of_tiny_fixed_steps(alpha, last):
     for tolerance, allowed in ((1e-2, 0.12), (1e-3, 0.03)):
         ours = our_path(net, task, times=[last], alpha=alpha, tolerance=tolerance)
         assert np.abs(ours[0].numpy() - fine).max() < allowed
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(
+    ("loss", "alpha", "last"),
+    [("hinge", 100.0, 2.0), ("soft_hinge", 10.0, 2.0), ("quadratic_hinge", 100.0, 2.0), ("logistic", 10.0, 3.0),
+     ("square", 10.0, 2.0)],
+)  # fmt: skip
+def test_every_loss_with_and_without_biases_alone_and_together(loss, alpha, bias, last):
+    """Two realisations, one at a time and in one batch, against the oracle of each."""
+    net, task = one_hidden.one_hidden(3, 20, seeds=[0, 1], bias=bias), tasks.stripe(12, 3, seed=1)
+    ones = [net[e : e + 1] for e in range(2)]
+    if loss == "hinge":
+        oracle = torch.stack(
+            [torch.from_numpy(tiny_steps(one, task, alpha=alpha, last=last, steps=6000)) for one in ones]
+        )
+    else:
+        oracle = torch.cat([stiff_path(one, task, alpha=alpha, loss=loss, times=[last]) for one in ones])
+    assert oracle.abs().max() > 0.4
+    for size in (1, 2):
+        states = gradient_flow(net, task, alpha=alpha, loss=loss, tolerance=1e-3, dtype=torch.float64, together=size)
+        margins = run(states, times=[last], until=after(last)).at(f"t={last:g}")[3] * task.y
+        torch.testing.assert_close(margins, oracle, atol=0.03, rtol=0)
 
 
 def test_conservation_over_a_whole_run():

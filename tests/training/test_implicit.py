@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 from scipy.optimize import lsq_linear, minimize
 from scipy.special import expit
 
-from regimes.training import implicit
+from regimes.models import losses
+from regimes.training import implicit as single
+from regimes.training.gradient_flow import together
 from regimes.training.implicit import box_qp, implicit_step, violation
 
 
@@ -60,7 +63,7 @@ def test_box_problem_converges_where_every_candidate_is_refused(monkeypatch):
     h, rng = relu_kernel(60, 5, 1)
     b = 1 - rng.uniform(-0.5, 1.5, 60)
     quick = box_qp(50 * h, b)
-    monkeypatch.setattr(implicit, "_candidate", lambda *args: args[3])
+    monkeypatch.setattr(single, "_candidate", lambda *args: args[3])
     slow = box_qp(50 * h, b)
     assert slow.converged and slow.rounds > quick.rounds
     np.testing.assert_allclose(50 * h @ slow.q, 50 * h @ quick.q, atol=1e-6)
@@ -83,3 +86,105 @@ def test_smooth_step_agrees_with_a_general_minimiser(scale):
     oracle = minimize(objective, np.zeros(25), method="BFGS", options={"gtol": 1e-10, "maxiter": 5000})
     assert objective(found.q) <= oracle.fun + 1e-8 * abs(oracle.fun)
     np.testing.assert_allclose(found.q, -logistic(m0 + scale * h @ found.q)[1], atol=1e-8)
+
+
+def padded(problems):
+    """Matrices and vectors of several sizes as rows of one batch, with zeros behind the shorter ones."""
+    n = max(len(b) for _, b in problems)
+    h, b = torch.zeros(len(problems), n, n, dtype=torch.float64), torch.zeros(len(problems), n, dtype=torch.float64)
+    for row, (matrix, vector) in enumerate(problems):
+        h[row, : len(vector), : len(vector)] = torch.from_numpy(matrix)
+        b[row, : len(vector)] = torch.from_numpy(vector)
+    return h, b
+
+
+def box_problems():
+    """Random, singular, ill-conditioned, stiff and degenerate ones (equal points; an optimum on the bounds)."""
+    problems = []
+    for p, rank, decay in ((1, 1, 0), (5, 9, 0), (40, 80, 0.5), (60, 20, 0), (50, 50, 2.0), (30, 40, 4.0)):
+        h, rng = gram(p, rank, 3, decay)
+        problems.append((h, rng.standard_normal(p)))
+    for scale in (1e-3, 1.0, 1e3, 1e8):
+        h, rng = relu_kernel(120, 5, 1)
+        problems.append((scale * h, 1 - rng.uniform(-0.5, 1.5, 120)))
+    h, rng = gram(15, 10, 0)
+    problems += [(np.tile(h, (2, 2)), np.tile(rng.standard_normal(15), 2)), (h, h @ (np.arange(15) % 2.0))]
+    return problems
+
+
+@pytest.mark.parametrize("refuse", [False, True])
+def test_box_problems_together_are_those_alone(monkeypatch, refuse):
+    """Of every kind and size at once; and where every candidate is refused, so that the slow method solves them."""
+    if refuse:
+        monkeypatch.setattr(together, "_candidates", lambda h, b, diagonal, q, gradient: q)
+    problems = box_problems()
+    problems = [pair for pair in problems if len(pair[1]) <= 60] if refuse else problems
+    h, b = padded(problems)
+    q = together.box_qps(h, b, start=torch.zeros_like(b), tolerance=1e-9)
+    assert ((q >= 0) & (q <= 1)).all()
+    assert (together.violations(q, together.times(h, q) - b) <= 1e-9).all()
+    for (matrix, vector), row in zip(problems, q.numpy()):
+        part, one = row[: len(vector)], box_qp(matrix, vector)
+        assert violation(part, matrix @ part - vector) <= 1e-9
+        scale = 1 + np.abs(matrix).sum(1).max()
+        np.testing.assert_allclose(matrix @ part, matrix @ one.q, atol=1e-9 * scale)
+
+
+def test_box_problems_together_agree_with_least_squares_in_the_box():
+    problems = [(h + 1e-6 * np.eye(len(b)), b) for h, b in box_problems()[:6]]
+    h, b = padded(problems)
+    q = together.box_qps(h, b, start=torch.full_like(b, 0.5), tolerance=1e-10).numpy()
+    for row, (matrix, vector) in zip(q, problems):
+        root = np.linalg.cholesky(matrix)
+        oracle = lsq_linear(root.T, np.linalg.solve(root, vector), (0, 1), method="bvls", tol=1e-14).x
+        np.testing.assert_allclose(row[: len(vector)], oracle, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", [name for name, loss in losses.LOSSES.items() if not loss.corner])
+def test_smooth_steps_together_satisfy_their_equations(loss):
+    """``s = -l'(m0 + A s)`` at every stiffness, and the same alone."""
+    loss, problems = losses.LOSSES[loss], []
+    for p, scale in ((25, 0.1), (12, 10.0), (25, 1e5), (1, 1.0)):
+        h, rng = gram(p, 60, 2)
+        problems.append((scale * h, rng.standard_normal(p)))
+
+    def slope(m):
+        return loss.value(m), loss.slope(m), loss.curvature(m)
+
+    a, m0 = padded(problems)
+    s = together.implicit_steps(a, m0, slope, start=-loss.slope(m0), tolerance=1e-10)
+    for row, (matrix, margins) in enumerate(problems):
+        part = s[row, : len(margins)]
+        ends = torch.from_numpy(margins) + torch.from_numpy(matrix) @ part
+        torch.testing.assert_close(part, -loss.slope(ends), atol=1e-8, rtol=0)
+        here = slice(row, row + 1)
+        one = together.implicit_steps(a[here], m0[here], slope, start=-loss.slope(m0[here]), tolerance=1e-10)
+        torch.testing.assert_close(s[row], one[0], atol=1e-8, rtol=0)
+
+
+def test_candidates_are_feasible_where_guessing_fails(monkeypatch):
+    """A stiff problem far from its solution, whose active set one guess does not find."""
+    monkeypatch.setattr(together, "GUESSES", 1)
+    h, rng = relu_kernel(120, 2, 1)
+    h, b = padded([(1e3 * h, 1 - rng.uniform(-0.5, 1.5, 120)), (h[:9, :9], rng.uniform(0.0, 1.0, 9))])
+    q = torch.zeros_like(b)
+    candidates = together._candidates(h, b, h.diagonal(dim1=-2, dim2=-1).clamp(min=1e-9), q, -b)
+    assert ((candidates >= 0) & (candidates <= 1)).all()
+
+
+def test_a_line_search_feels_no_neighbours():
+    """Newton steps of the logistic loss that are too long by 1, 4 and 50: each is shortened by itself."""
+    h, rng = gram(6, 9, 1)
+    m, s = (torch.from_numpy(rng.standard_normal(6)).expand(3, 6) for _ in range(2))
+    loss = losses.LOSSES["logistic"]
+
+    def slope(m):
+        return loss.value(m), loss.slope(m), loss.curvature(m)
+
+    rest = s + loss.slope(m)
+    matrix = torch.from_numpy(h).expand(3, 6, 6)
+    step = together._newtons(matrix, rest, loss.curvature(m)) * torch.tensor([[1.0], [4.0], [50.0]])
+    moved = together.times(matrix, step)
+    lengths = together._lengths(slope, s, m, step, moved)
+    alone = [together._lengths(slope, s[:1], m[:1], step[e : e + 1], moved[e : e + 1]) for e in range(3)]
+    assert lengths[0] > lengths[1] > lengths[2] and torch.equal(lengths, torch.cat(alone))

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from regimes import validate
 from regimes.data import tasks
 from regimes.models import losses, one_hidden
-from regimes.training.gradient_flow import TOLERANCE, _steps, gradient_flow
+from regimes.training.gradient_flow import TOLERANCE, gradient_flow, implicit
 from regimes.training.run import run
-from regimes.training.state import Ended, satisfied, t_star
+from regimes.training.state import Ended, fitted, satisfied, t_star
 from regimes.validate import InputError
 
 ENDS = tuple(kind.value for kind in Ended if kind not in (Ended.UNTIL, Ended.WALL))
@@ -53,15 +54,63 @@ def test_a_run_alone_is_the_run_inside_an_ensemble():
         assert alone.t[0] == together.t[e] and torch.equal(alone.F[0], together.F[e])
 
 
-def test_a_batch_of_several_steps_like_each_alone():
-    """The batched step (as on CUDA) against one realisation at a time, until t*: same times to the tolerance."""
-    data, net = tasks.stripe(60, 4, seed=[0, 1, 2]), one_hidden.one_hidden(4, 80, seeds=[5, 6, 7])
-    options = {"alpha": 1e-4, "loss": losses.pick("hinge"), "tolerance": 1e-2}
-    batched = run(_steps(net, data.x, data.y, 3, options))
-    single = run(_steps(net, data.x, data.y, 1, options))
-    assert batched.ended == single.ended == ["fitted"] * 3
-    torch.testing.assert_close(batched.at("t_star")[1], single.at("t_star")[1], rtol=1e-8, atol=0)
-    torch.testing.assert_close(batched.at("t_star")[3], single.at("t_star")[3], rtol=1e-6, atol=1e-8)
+TOGETHER = {"hinge": (1e-6, 1.0, 1e4), "soft_hinge": (1e-3,), "quadratic_hinge": (1e2,), "logistic": (1e3,),
+            "square": (1e3,)}  # fmt: skip
+
+
+def ensemble(p, h, *, count=4, bias=True, order=None):
+    """An ensemble of a data set and a network each; those in ``order``."""
+    data, net = tasks.stripe(p, 5, seed=range(count)), one_hidden.one_hidden(5, h, seeds=range(5, 5 + count), bias=bias)
+    order = list(order or range(count))
+    return net[torch.tensor(order)], tasks.Task(data.x[order], data.y[order].double(), "")
+
+
+def followed(net, task, together, until=fitted, **options):
+    states = gradient_flow(net, task, dtype=torch.float64, device="cpu", together=together, **options)
+    return run(states, until=until, observe=lambda s: {"satisfied": s.satisfied}, wall=60)
+
+
+def assert_same(a, b, order=slice(None), *, known=1e-11):
+    """Equal at t* to rounding, or to how well implicit equations are solved; and what has become of it at the end."""
+    torch.testing.assert_close(a.at("t_star")[1], b.at("t_star")[1][order], rtol=known, atol=0)
+    torch.testing.assert_close(a.at("t_star")[3], b.at("t_star")[3][order], rtol=0, atol=10 * known)
+    torch.testing.assert_close(a.t, b.t[order], rtol=1e-6, atol=0)
+    torch.testing.assert_close(a.F, b.F[order], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(("loss", "alpha"), [(loss, alpha) for loss in TOGETHER for alpha in TOGETHER[loss]])
+def test_a_realisation_feels_no_neighbours(loss, alpha):
+    """Alone as on the CPU, or in one batch as on CUDA, to the end of training, with as many steps."""
+    if loss == "hinge":
+        net, task = ensemble(100, 80) if alpha < 1e-3 else ensemble(60, 60)
+    else:
+        net, task = ensemble(25, 40, count=3)
+    alone, together = (followed(net, task, size, alpha=alpha, loss=loss) for size in (1, len(net.omega)))
+    assert alone.ended == together.ended == ["fitted"] * len(net.omega)
+    assert_same(together, alone, known=1e-11 if loss == "hinge" else 1e-6)
+    assert (alone.path.groupby("realisation").size() == together.path.groupby("realisation").size()).all()
+
+
+@pytest.mark.parametrize("loss", losses.LOSSES)
+def test_without_biases_a_realisation_feels_no_neighbours(loss):
+    """To t*: no network without biases fits a stripe to the end."""
+    net, task = ensemble(40, 40, count=3, bias=False)
+    alone, together = (followed(net, task, size, alpha=0.1, loss=loss, until=t_star) for size in (1, 3))
+    assert alone.ended == together.ended == ["until"] * 3
+    assert_same(together, alone)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_the_order_of_an_ensemble_is_no_matter(loss):
+    order = [2, 0, 3, 1]
+    straight, mixed = (followed(*ensemble(30, 30, order=given), 4, alpha=1e-3, loss=loss)
+                       for given in (None, order))  # fmt: skip
+    assert_same(mixed, straight, order)
+
+
+def test_smaller_batches_of_an_ensemble_are_no_matter():
+    net, task = ensemble(30, 30)
+    assert_same(followed(net, task, 3, alpha=1e-3), followed(net, task, 1, alpha=1e-3))
 
 
 def test_events_lie_inside_their_step():
@@ -84,11 +133,7 @@ def test_observers_states_and_the_callers_rule():
     def observe(state):
         return {"sat": state.satisfied, "loss": state.loss, "open": state.open_gates.double().mean(-1)}
 
-    done = run(
-        gradient_flow(net, task, alpha=0.1, dtype=torch.float64),
-        until=satisfied(0.5),
-        observe=observe,
-    )
+    done = run(gradient_flow(net, task, alpha=0.1, dtype=torch.float64), until=satisfied(0.5), observe=observe)
     assert done.ended == ["until"] and done.complete
     assert done.path.t.is_monotonic_increasing and done.path.loss.iloc[0] == 1.0 and done.path.sat.iloc[-1] >= 0.5
     by_hand = ((task.x @ net.omega[0].T / 3**0.5 + net.b[0]) > 0).sum(0).double().mean()
@@ -155,11 +200,34 @@ GOOD = points([[0.0], [1.0], [2.0]], [1, -1, 1])
         (GOOD, {"tolerance": 1.0}, "tolerance must lie strictly between 0 and 1"),
         (GOOD, {"loss": "cubic"}, "loss must be one of hinge"),
         (GOOD, {"device": "abacus"}, "device must be"),
+        (GOOD, {"together": 0}, "together must be a whole number of at least 1"),
     ],
 )
 def test_bad_input_gets_one_line_before_any_computing(task, options, said):
     with pytest.raises(InputError, match=said):
         gradient_flow(one_hidden.one_hidden(1, 4, seeds=0), task, **({"alpha": 1.0} | options))
+
+
+def large(p):
+    """A task of ``p`` points, and a network so narrow that its gates take little."""
+    return one_hidden.one_hidden(1, 2, seeds=0), points(np.arange(p)[:, None], np.where(np.arange(p) % 2, 1, -1))
+
+
+def test_a_smooth_loss_on_too_many_points_gets_one_line(monkeypatch):
+    """Once stiff it solves for all of them: 20000 take 25.6 GB, on a machine with 8."""
+    monkeypatch.setattr(validate, "free_memory", lambda device="cpu": 8 * 2**30)
+    net, task = large(20_000)
+    with pytest.raises(InputError, match="for all 20000 points, once it is stiff, would take 25600000000 bytes"):
+        gradient_flow(net, task, alpha=1.0, loss="logistic")
+    gradient_flow(net, task, alpha=1.0, loss="hinge")  # whose band is seldom so large
+
+
+def test_a_band_too_large_for_the_memory_gets_one_line(monkeypatch):
+    monkeypatch.setattr(implicit, "LARGE", 0)
+    states = gradient_flow(*large(50), alpha=1e8)
+    monkeypatch.setattr(validate, "free_memory", lambda device="cpu": 100)
+    with pytest.raises(InputError, match=r"the implicit equations of a step for \d+ points would take \d+ bytes"):
+        run(states)
 
 
 def test_bad_rules_get_one_line():

@@ -14,7 +14,10 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dposv
 
 ROUNDS = 200  # linear systems (and four more a variable) before the best feasible point is handed back
-PATIENCE = 3  # refused candidates (and one more per 100 variables) before the slower method that cannot cycle
+PATIENCE, CROWD = 3, 20  # refused candidates, and one more per 20 variables, before the method that cannot cycle
+GUESSES = 6  # active sets guessed for a candidate
+DESCENTS = 8  # projected steps in place of the first refused candidate, as many more for each further one
+HALVINGS = 30  # of the interval in which a line search ends
 RIDGE = 1e-13  # relative to the largest diagonal entry; keeps singular kernels (equal points) solvable
 
 
@@ -42,8 +45,9 @@ def box_qp(hessian: np.ndarray, b: np.ndarray, *, start: np.ndarray | None = Non
     end are :math:`m_0 + A q`, and ``q`` is 1 below the margin, 0 above it and in between for points that stay on it.
 
     Primal-dual active sets (all constraints may change at once), kept monotone: a candidate that does not lower the
-    objective is replaced by sweeps of coordinate descent, which do, and after ``PATIENCE`` of those a primal active-set
-    method takes over, which needs more linear systems but always ends. The end is exact up to one linear solve.
+    objective is replaced by projected steps along the gradient, which do, and after ``PATIENCE`` of those a primal
+    active-set method takes over, which needs more linear systems but always ends. The end is exact up to one linear
+    solve.
 
     Args:
         hessian: ``(p, p)``, symmetric, positive semi-definite.
@@ -57,10 +61,11 @@ def box_qp(hessian: np.ndarray, b: np.ndarray, *, start: np.ndarray | None = Non
     diagonal = np.maximum(hessian.diagonal(), RIDGE * max(hessian.diagonal().max(initial=0.0), 1e-300))
     q = np.clip(b / diagonal if start is None else start, 0.0, 1.0)
     gradient = hessian @ q - b
+    patience = PATIENCE + np.count_nonzero(hessian.diagonal()) // CROWD
     refused = rounds = 0
     while (residual := violation(q, gradient)) > tolerance and rounds < ROUNDS + 4 * len(b):
         rounds += 1
-        if refused > PATIENCE + len(b) // 100:
+        if refused > patience:
             q, gradient = _pivot(hessian, q, gradient, tolerance)
             continue
         trial = _candidate(hessian, b, diagonal, q, gradient)
@@ -68,7 +73,7 @@ def box_qp(hessian: np.ndarray, b: np.ndarray, *, start: np.ndarray | None = Non
         if violation(trial, slope) <= tolerance or (trial - q) @ (slope + gradient) < 0.0:
             q, gradient = trial, slope
         else:
-            q, gradient = _sweeps(hessian, diagonal, q, gradient, 2 + refused)
+            q, gradient = _descend(hessian, diagonal, q, gradient, DESCENTS * (1 + refused))
             refused += 1
     return Solution(q, residual, rounds, residual <= tolerance)
 
@@ -80,11 +85,11 @@ def violation(q: np.ndarray, gradient: np.ndarray) -> float:
 
 
 def _candidate(
-    hessian: np.ndarray, b: np.ndarray, diagonal: np.ndarray, q: np.ndarray, gradient: np.ndarray, inner: int = 6
+    hessian: np.ndarray, b: np.ndarray, diagonal: np.ndarray, q: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:
     """The feasible point that a few rounds of active-set guessing lead to, starting from ``q``."""
     guess = q - gradient / diagonal
-    for _ in range(inner):
+    for _ in range(GUESSES):
         upper = guess >= 1.0
         free = np.flatnonzero((guess > 0.0) & ~upper)
         point = upper.astype(float)
@@ -134,17 +139,17 @@ def _pivot(hessian: np.ndarray, q: np.ndarray, gradient: np.ndarray, tolerance: 
     return q, gradient + length * (hessian[:, free] @ move)
 
 
-def _sweeps(
+def _descend(
     hessian: np.ndarray, diagonal: np.ndarray, q: np.ndarray, gradient: np.ndarray, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Cyclic coordinate descent, ``count`` passes over the coordinates that can move; never raises the objective."""
-    q, gradient = q.copy(), gradient.copy()
+    """Projected steps along the scaled gradient, each as long as lowers the objective most."""
     for _ in range(count):
-        for i in np.flatnonzero(np.where(gradient > 0, q > 0, q < 1)):
-            change = min(max(q[i] - gradient[i] / diagonal[i], 0.0), 1.0) - q[i]
-            if change:
-                q[i] += change
-                gradient += change * hessian[i]
+        target = np.clip(q - gradient / diagonal, 0.0, 1.0)
+        move = target - q
+        bent = hessian @ move
+        length = min(1.0, -(gradient @ move) / max(move @ bent, 1e-300))
+        q = target if length == 1.0 else q + length * move
+        gradient = gradient + length * bent
     return q, gradient
 
 
@@ -195,7 +200,7 @@ def _length(slope: Callable, s: np.ndarray, margins: np.ndarray, step: np.ndarra
 
     start = derivative(0.0)
     low, high, length = 0.0, 1.0, 1.0
-    for _ in range(30):
+    for _ in range(HALVINGS):
         here = derivative(length)
         if abs(here) <= 0.3 * abs(start) or (here < 0 and length == 1.0):
             break

@@ -106,23 +106,29 @@ class _Record:
     observed: list[dict] = field(default_factory=list)
     saved: dict[int, list[Any]] = field(default_factory=dict)
     due: dict[int, float] = field(default_factory=dict)
+    seen: dict[int, float] = field(default_factory=dict)
 
-    def keep(self, state: State) -> None:
-        """Notes the latest state, and the events that happened in the step to it."""
-        for e, row in enumerate(state.rows):
-            self.latest[row] = (state, e)
+    def notice(self, state: State) -> None:
+        """Notes the events that happened in the step to a state."""
         for name, rule in self.events.items():
             known = self.happened.setdefault(name, {})
             for e in (rule(state) >= 0).nonzero().flatten().tolist():
                 if state.rows[e] not in known:
-                    known[state.rows[e]] = snapshot(locate(self.alone(state.rows[e]), rule))
+                    known[state.rows[e]] = snapshot(locate(_alone(state, e), rule))
+
+    def keep(self, state: State) -> None:
+        """Notes the latest state; of a realisation that has ended its own part, so that the others need not stay."""
+        for e, row in enumerate(state.rows):
+            self.latest[row] = (_alone(state, e), 0) if row in state.ended else (state, e)
 
     def look(self, state: State) -> None:
-        """Asks the observer about, and saves, the realisations whose time has come."""
+        """Asks the observer about, and saves, the realisations that have moved and whose time has come."""
         if self.observer is None and self.save is None:
             return
         now = state.t.tolist()
-        due = [e for e, row in enumerate(state.rows) if now[e] >= self.due.get(row, 0.0) or row in state.ended]
+        moved = [e for e, row in enumerate(state.rows) if now[e] > self.seen.get(row, -1.0)]
+        self.seen.update((state.rows[e], now[e]) for e in moved)
+        due = [e for e in moved if now[e] >= self.due.get(state.rows[e], 0.0) or state.rows[e] in state.ended]
         measured = self.observer(state) if due and self.observer else {}
         for e in due:
             row = state.rows[e]
@@ -135,13 +141,16 @@ class _Record:
 
     def alone(self, row: int) -> State:
         """The latest state of one realisation."""
-        state, e = self.latest[row]
-        return state.part([e]) if len(state.rows) > 1 else state
+        return _alone(*self.latest[row])
 
     def _exact(self, row: int) -> State:
         """The latest state of a realisation; where the caller's rule is met, the point at which it was."""
         latest = self.alone(row)
         return locate(latest, self.until) if float(self.until(latest)) >= 0 else latest
+
+
+def _alone(state: State, e: int) -> State:
+    return state.part([e]) if len(state.rows) > 1 else state
 
 
 def run(
@@ -180,8 +189,9 @@ def run(
     rules = {"t_star": t_star} | dict(events or {}) | {f"t={time:g}": after(time) for time in times}
     record = _Record(rules, until, observe, save, spacing)
     for state in states:
-        record.keep(state)
+        record.notice(state)
         state.finish(until(state) >= 0, Ending(Ended.UNTIL))
+        record.keep(state)
         record.look(state)
         if wall is not None and clock.monotonic() - begun > wall:
             break

@@ -33,8 +33,10 @@ from regimes.models import Model, losses
 from regimes.models.losses import Loss
 from regimes.models.one_hidden import Network
 from regimes.training.gauss_newton import gauss_newton
-from regimes.training.gradient_flow import step
+from regimes.training.gradient_flow.batch import start
+from regimes.training.gradient_flow.implicit import system_bytes
 from regimes.training.gradient_flow.state import State
+from regimes.training.gradient_flow.step import advance
 from regimes.training.state import Ended, Ending, fitted
 from regimes.validate import InputError
 
@@ -53,12 +55,14 @@ def gradient_flow(
     tolerance: float = TOLERANCE,
     dtype: str | torch.dtype = "auto",
     device: str | torch.device = "auto",
+    together: int | None = None,
 ) -> Iterator[State]:
     r"""Gradient flow of :math:`F = \alpha(f - f_0)` on a task, one :class:`State` an accepted step.
 
     Each realisation keeps its own time and step; one that has ended (every point fitted, nothing left that moves it,
-    or finished by the caller through ``State.finish``) leaves the batch, and the flow is over when all have. On the
-    CPU a state holds one realisation at a time, on CUDA all that still flow.
+    or finished by the caller through ``State.finish``) leaves the batch, and the flow is over when all have. Alone or
+    in a batch of several a realisation takes the same steps: to rounding at t*, and at the end to what has become of
+    rounding by then.
 
     Args:
         network: ``E`` realisations; of another model than one hidden ReLU layer they go by linearly implicit steps
@@ -69,10 +73,13 @@ def gradient_flow(
         tolerance: of a step, see the module; smaller is slower.
         dtype: precision; ``"auto"`` follows :func:`precision`.
         device: where to compute; ``"auto"`` picks CUDA where there is one.
+        together: how many realisations a state holds; by default one on the CPU, whose cache it fits, all on CUDA.
 
     Raises:
-        InputError: before any computing, for data, labels, scale or tolerance that make no sense, or for two equal
-            points with opposite labels, which no network can fit.
+        InputError: before any computing, for data, labels, scale or tolerance that make no sense, for two equal
+            points with opposite labels, which no network can fit, or for more memory than there is: that of the gates,
+            and with a smooth loss that of a linear system of all points, which ends in one where it is stiff. Within
+            the flow, for a linear system of the points at the hinge's corner, whose number is not known before.
 
     Source: paper A, Eq. (2).
     """
@@ -86,15 +93,17 @@ def gradient_flow(
     validate.within(0, 1, tolerance=tolerance)
     validate.between(1e-12, 1, tolerance=tolerance)
     validate.one_of(("auto", torch.float32, torch.float64), dtype=dtype)
+    if together is not None:
+        validate.integer(1, together=together)
     _check_task(network, task)
     kind = {"dtype": precision(alpha, tolerance) if dtype == "auto" else dtype, "device": devices.pick(device)}
     count = len(network.omega)
     network = network.to(**kind)
     x = task.x.to(**kind).expand(count, *task.x.shape[-2:])
     y = task.y.to(**kind).expand(count, task.y.shape[-1])
-    size = count if kind["device"].type == "cuda" else 1
+    size = min(count, together or (count if kind["device"].type == "cuda" else 1))
     devices.reuse_memory()
-    validate.memory(4 * size * network.h * y.shape[-1] * x.element_size(), "the gates of a flow", kind["device"])
+    _check_memory(size, network.h, x, loss)
     return _steps(network, x, y, size, {"alpha": float(alpha), "loss": loss, "tolerance": float(tolerance)})
 
 
@@ -105,6 +114,15 @@ def precision(alpha: float, tolerance: float) -> torch.dtype:
     fixed points that rounding decides their gates.
     """
     return torch.float32 if 1e-10 <= alpha <= 1.0 and tolerance >= 1e-3 else torch.float64
+
+
+def _check_memory(size: int, h: int, x: Tensor, loss: Loss) -> None:
+    """One line for batches of ``size`` that cannot be held: their gates, and what a smooth loss may come to solve."""
+    p = x.shape[-2]
+    validate.memory(4 * size * h * p * x.element_size(), "the gates of a flow", x.device)
+    if not loss.corner:
+        what = f"the implicit equations of a smooth loss for all {p} points, once it is stiff,"
+        validate.memory(system_bytes(size, p), what, x.device)
 
 
 def _check_task(network: Network, task: Task) -> None:
@@ -163,8 +181,8 @@ def _one_turn(
 ) -> Iterator[State]:
     """The states of the realisations ``rows`` until each has ended."""
     here = slice(rows[0], rows[-1] + 1)
-    batch = step.start(network[here], x[here], y[here], **options)
-    state = State(tuple(rows), batch.loss, batch.tolerance, batch, network[here], ended=ended)
+    batch = start(network[here], x[here], y[here], **options)
+    state = State(tuple(rows), batch.problem.loss, batch.problem.tolerance, batch, network[here], ended=ended)
     marks: dict[int, tuple[float, Tensor]] = {}
     yield state
     for _ in range(STEPS):
@@ -173,7 +191,7 @@ def _one_turn(
             return
         if len(kept) < len(state.rows):
             state = state.part(kept)
-        batch, moved = step.advance(state.batch)
+        batch, moved = advance(state.batch)
         state = replace(state, batch=batch)
         if bool(moved.any()):
             _end(state, _stationary(state, marks))
@@ -186,30 +204,30 @@ def _stationary(state: State, marks: dict[int, tuple[float, Tensor]]) -> list[bo
 
     Asked once margins are of order one; before that nothing moves visibly for long, at small ``alpha``.
     """
-    batch, still = state.batch, []
-    for e, (row, now) in enumerate(zip(state.rows, state.t.tolist())):
-        since, then = marks.setdefault(row, (now, batch.m[e]))
-        still.append(False)
-        if float(batch.m[e].max()) < 0.5 or now <= STILL * since:
+    problem, m = state.batch.problem, state.margins
+    still = [False] * len(state.rows)
+    for e, (row, now, largest) in enumerate(zip(state.rows, state.t.tolist(), m.amax(-1).tolist())):
+        since, then = marks.setdefault(row, (now, m[e]))
+        if largest < 0.5 or now <= STILL * since:
             continue
-        left = ~batch.loss.fitted(batch.m[e], batch.tolerance)
-        still[-1] = bool(((batch.m[e] - then)[left].abs() < 0.1 * batch.tolerance).all())
-        marks[row] = (now, batch.m[e])
+        left = ~problem.loss.fitted(m[e], problem.tolerance)
+        still[e] = bool(((m[e] - then)[left].abs() < 0.1 * problem.tolerance).all())
+        marks[row] = (now, m[e])
     return still
 
 
 def _end(state: State, still: list[bool]) -> None:
     """Ends the realisations that are fitted or can move no more."""
     state.finish(fitted(state) >= 0, Ending(Ended.FITTED))
-    unsatisfied = (state.margins < 1).sum(-1).tolist()
-    for e, count in enumerate(unsatisfied):
-        which = torch.zeros(len(state.rows), dtype=torch.bool)
-        which[e] = True
-        if not bool(torch.isfinite(state.batch.m[e]).all()):
-            state.finish(which, Ending(Ended.OVERFLOW, ": the weights left the range of the precision"))
-        elif not bool(state.batch.push[e].any()):
-            state.finish(
-                which, Ending(Ended.NO_GRADIENT, f": no neuron is active on the {count} points below the margin")
-            )
+    finite = torch.isfinite(state.margins).all(-1).tolist()
+    pushed = state.batch.now.push.flatten(1).any(-1).tolist()
+    for e, count in enumerate((state.margins < 1).sum(-1).tolist()):
+        why = None
+        if not finite[e]:
+            why = Ending(Ended.OVERFLOW, ": the weights left the range of the precision")
+        elif not pushed[e]:
+            why = Ending(Ended.NO_GRADIENT, f": no neuron is active on the {count} points below the margin")
         elif still[e]:
-            state.finish(which, Ending(Ended.STATIONARY, f" with {count} points below the margin"))
+            why = Ending(Ended.STATIONARY, f" with {count} points below the margin")
+        if why is not None:
+            state.ended.setdefault(state.rows[e], why)

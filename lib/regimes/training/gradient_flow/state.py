@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regimes.models.one_hidden import Network
 from regimes.training import state
-from regimes.training.gradient_flow.step import Batch, rotate
+from regimes.training.gradient_flow.batch import Batch, rotate
 
 
 @dataclass(frozen=True)
@@ -30,17 +30,17 @@ class State(state.State):
     @property
     def y(self) -> Tensor:
         """Labels ``(e, p)``."""
-        return self.batch.y
+        return self.batch.problem.y
 
     @property
     def margins(self) -> Tensor:
         """``y F`` at the training points ``(e, p)``."""
-        return self.batch.m
+        return self.batch.now.m
 
     @property
     def model(self) -> Network:
         """The networks now."""
-        return _network(self.batch.u, self.batch.beta, self.start.bias)
+        return _network(self.batch.now.u, self.batch.now.beta, self.start.bias)
 
     @property
     def initial(self) -> Network:
@@ -50,25 +50,24 @@ class State(state.State):
     @property
     def multipliers(self) -> Tensor:
         """The mean of ``-l'`` over the last step, ``(e, p)``: which points drive the flow."""
-        return self.batch.q
+        return self.batch.now.q
 
     @property
     def open_gates(self) -> Tensor:
         """How many training points activate each neuron, ``(e, h)``."""
-        return self.batch.open_gates(self.batch.u).sum(-1).to(torch.int64)
+        return self.batch.problem.open_gates(self.batch.now.u).sum(-1).to(torch.int64)
 
     def predict(self, x: Tensor) -> Tensor:
         """The predictor ``F = alpha (f - f_0)`` at other points ``x (n, d)`` or ``(e, n, d)``: ``(e, n)``."""
-        return self.batch.alpha * (self.model(x) - self.initial(x))
+        return self.batch.problem.alpha * (self.model(x) - self.initial(x))
 
     def inside(self, share: Tensor) -> "State":
         """The state at ``share (e,)`` of the last step, 0 its start and 1 its end; on the integrator's own path."""
-        batch = self.batch
-        push = batch.mean * (share * batch.last).to(batch.u.dtype)[:, None, None]
-        u, beta = rotate(batch.u0, batch.beta0, push)
-        t = batch.t - (1 - share) * batch.last
-        margins = batch.margins(batch.open_gates(u), u, beta)
-        return replace(self, batch=replace(batch, u=u, beta=beta, m=margins, t=t))
+        batch, problem, past = self.batch, self.batch.problem, self.batch.past
+        u, beta = rotate(past.u, past.beta, past.mean * (share * past.dt).to(past.u.dtype)[:, None, None])
+        m = problem.margins(problem.open_gates(u), u, beta)
+        now = replace(batch.now, u=u, beta=beta, m=m)
+        return replace(self, batch=replace(batch, now=now, t=batch.t - (1 - share) * past.dt))
 
     def part(self, which: list[int]) -> "State":
         """The state of some of its realisations, by position."""

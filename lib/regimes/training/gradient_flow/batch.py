@@ -1,0 +1,216 @@
+r"""Where the flow of a batch of networks stands: the problem, the point, the last step, and the time.
+
+With :math:`\tilde x = (x/\sqrt d, 1)`, :math:`u = (\omega, b)` and the gates
+:math:`M_{n\mu} = [u_n\cdot\tilde x_\mu > 0]`, gradient flow reads :math:`\dot u_n = \beta_n G_n`,
+:math:`\dot\beta_n = u_n\cdot G_n` with
+:math:`G_n = \frac{\sqrt2}{hp}\sum_\mu M_{n\mu} y_\mu q_\mu \tilde x_\mu` and multipliers :math:`q = -\ell'(m)`.
+For a fixed :math:`G` this is a hyperbolic rotation of :math:`(u_n, \beta_n)`: exact at any step length, it conserves
+:math:`\beta_n^2 - |u_n|^2` to rounding.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regimes.models.losses import Loss
+from regimes.models.one_hidden import GAIN, Network
+from regimes.training.gradient_flow.constants import FIRST_MOVE, FIRST_TURN, SLACK
+
+
+def rotate(u: Tensor, beta: Tensor, push: Tensor) -> tuple[Tensor, Tensor]:
+    """The hyperbolic rotation of ``u (..., h, k)``, ``beta (..., h)`` by ``push = G dt (..., h, k)``."""
+    angle = push.square().sum(-1, keepdim=True).sqrt()
+    axis = push / angle.clamp(min=torch.finfo(push.dtype).tiny)
+    along, last = (u * axis).sum(-1, keepdim=True), beta.unsqueeze(-1)
+    half = torch.sinh(angle / 2)
+    sinh, cosh_1 = torch.sinh(angle), 2 * half * half
+    moved = u + axis * (along * cosh_1 + last * sinh)
+    return moved, (last + last * cosh_1 + along * sinh).squeeze(-1)
+
+
+@dataclass(frozen=True)
+class Band:
+    """The points of some realisations that are treated together, as many in each: padded with others.
+
+    Attributes:
+        rows: the realisations ``(r,)``. index: the points ``(r, n)``. inside: false for those that pad ``(r, n)``.
+    """
+
+    rows: Tensor
+    index: Tensor
+    inside: Tensor
+
+    def pick(self, values: Tensor) -> Tensor:
+        """Of values ``(e, p, ...)`` those of the band, ``(r, n, ...)``."""
+        return values.index_select(1, self.index[0]) if len(values) == 1 else values[self.rows[:, None], self.index]
+
+    def columns(self, gates: Tensor) -> Tensor:
+        """Of gates ``(e, h, p)`` those of the band, ``(r, h, n)``."""
+        if len(gates) == 1:
+            return gates.index_select(2, self.index[0])
+        return gates[self.rows[:, None], :, self.index].mT
+
+
+def band_of(points: Tensor) -> Band:
+    """The band of the points marked in ``(e, p)``, in the realisations that have any."""
+    if len(points) == 1:
+        index = points[0].nonzero().T
+        return Band(index.new_zeros(1), index, torch.ones_like(index, dtype=torch.bool))
+    rows = points.any(-1).nonzero().flatten()
+    points, most = points[rows], int(points.sum(-1).max())
+    index = points.to(torch.uint8).argsort(dim=-1, descending=True, stable=True)[:, :most]
+    return Band(rows, index, points.gather(-1, index))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is learned, and how exactly; tensors have the leading axis ``e`` of realisations.
+
+    Attributes:
+        xt: inputs with a constant coordinate ``(e, p, k)``. y: labels ``(e, p)``. base: ``y f_0 (e, p)``.
+        alpha: scale of the predictor. loss: of the margins. tolerance: of a step, see ``gradient_flow``.
+    """
+
+    xt: Tensor
+    y: Tensor
+    base: Tensor
+    alpha: float
+    loss: Loss
+    tolerance: float
+
+    @property
+    def corner(self) -> float:
+        """Where the hinge bends in the step."""
+        return 1.0 + SLACK * self.tolerance
+
+    def field(self, gates: Tensor, q: Tensor) -> Tensor:
+        """``G (e, h, k)`` for given gates and multipliers."""
+        weighted = self.xt * (self.y * q).unsqueeze(-1) * (GAIN / (gates.shape[1] * gates.shape[2]))
+        return gates @ weighted.to(gates.dtype)
+
+    def share(self, band: Band, u: Tensor, q: Tensor) -> Tensor:
+        """What the points of a band, with multipliers ``q (r, n)``, add to ``G`` at weights ``u``: ``(r, h, k)``."""
+        x = band.pick(self.xt)
+        gates = (u[band.rows] @ x.mT).gt_(0)
+        weighted = x * (band.pick(self.y) * q).unsqueeze(-1) * (GAIN / (u.shape[1] * self.y.shape[1]))
+        return gates @ weighted.to(gates.dtype)
+
+    def push(self, u: Tensor, q: Tensor, gates: Tensor | None = None) -> Tensor:
+        """``G (e, h, k)`` at weights ``u``, from the points that push, or from the gates of all if most of them do.
+
+        Late in training few points push; their gates are found again faster than those of all are multiplied.
+        """
+        band = band_of(q != 0)
+        if 2 * band.index.shape[-1] > q.shape[-1]:
+            return self.field(self.open_gates(u) if gates is None else gates, q)
+        push = torch.zeros_like(u)
+        push[band.rows] = self.share(band, u, band.pick(q))
+        return push
+
+    def open_gates(self, u: Tensor) -> Tensor:
+        """The gates ``(e, h, p)`` of weights ``u``, as numbers 0 and 1."""
+        return (u @ self.xt.mT).gt_(0)
+
+    def outputs(self, gates: Tensor, u: Tensor, beta: Tensor) -> Tensor:
+        """``y f`` at the training points ``(e, p)``."""
+        slopes = (u * beta.unsqueeze(-1)).mT @ gates
+        return self.y * (slopes * self.xt.mT).sum(1) * (GAIN / gates.shape[1])
+
+    def margins(self, gates: Tensor, u: Tensor, beta: Tensor) -> Tensor:
+        """``m = y F (e, p)``, with ``F = alpha (f - f_0)``."""
+        return self.alpha * (self.outputs(gates, u, beta) - self.base)
+
+    def speed(self, now: "Point") -> Tensor:
+        """``dm/dt (e, p)`` at a point of the path, for its multipliers."""
+        along = (now.u * now.push).sum(-1, keepdim=True)
+        slopes = (now.beta.square().unsqueeze(-1) * now.push + along * now.u).mT @ now.gates
+        return self.alpha * self.y * (slopes * self.xt.mT).sum(1) * (GAIN / now.gates.shape[1])
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the path.
+
+    Attributes:
+        u: weights ``(e, h, k)``. beta: ``(e, h)``. gates: ``(e, h, p)``. m: margins ``(e, p)``.
+        q: multipliers of the step that led here ``(e, p)``. push: ``G`` here with these ``(e, h, k)``.
+    """
+
+    u: Tensor
+    beta: Tensor
+    gates: Tensor
+    m: Tensor
+    q: Tensor
+    push: Tensor
+
+
+@dataclass(frozen=True)
+class Past:
+    """The last step: the path inside it, and what the next one extrapolates.
+
+    Attributes:
+        u, beta: where it began. mean: its mean ``G``. before: ``G`` at its beginning, from its mean and its end.
+        dt: its length ``(e,)``; infinite before the first.
+    """
+
+    u: Tensor
+    beta: Tensor
+    mean: Tensor
+    before: Tensor
+    dt: Tensor
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Where a batch of realisations stands: its problem, the point reached, the last step, time and next step ``(e,)``.
+
+    Times are float64, in the unit of :mod:`regimes.training.gradient_flow`.
+    """
+
+    problem: Problem
+    now: Point
+    past: Past
+    t: Tensor
+    dt: Tensor
+
+    def part(self, rows: Tensor) -> "Batch":
+        """The realisations ``rows`` (an index tensor), as a batch of their own."""
+        return each(lambda value: value[rows], self)
+
+
+def each(change: Callable[..., Tensor], record: Any, *others: Any) -> Any:
+    """The record with ``change`` applied to every tensor in it, at any depth, and to the same one of the others."""
+    if isinstance(record, Tensor):
+        return change(record, *others)
+    if not is_dataclass(record):
+        return record
+    names = [field.name for field in fields(record)]
+    parts = {name: each(change, getattr(record, name), *(getattr(other, name) for other in others)) for name in names}
+    return replace(record, **parts)
+
+
+def start(network: Network, x: Tensor, y: Tensor, *, alpha: float, loss: Loss, tolerance: float) -> Batch:
+    """A batch at time 0, from networks and the points ``x (e, p, d)``, ``y (e, p)`` of each, in the networks' dtype."""
+    xt = x * network.d**-0.5
+    u, beta = network.omega, network.beta
+    if network.bias:
+        xt, u = torch.cat([xt, torch.ones_like(xt[..., :1])], -1), torch.cat([u, network.b[..., None]], -1)
+    xt = xt.mT.contiguous().mT  # the product with the weights is twice as fast for this layout
+    zero, time = torch.zeros_like(y), torch.zeros(len(u), dtype=torch.float64, device=u.device)
+    problem = Problem(xt, y, zero, alpha, loss, tolerance)
+    gates, q = problem.open_gates(u), -loss.slope(zero)
+    problem = replace(problem, base=problem.outputs(gates, u, beta))
+    push = problem.field(gates, q)
+    now = Point(u, beta, gates, zero, q, push)
+    return Batch(problem, now, Past(u, beta, push, push, time + math.inf), time, _first(problem, now))
+
+
+def _first(problem: Problem, now: Point) -> Tensor:
+    """The length of the first step ``(e,)``; one where nothing moves."""
+    largest = now.push.square().sum(-1).amax(-1).sqrt().double()
+    dt = torch.minimum(FIRST_TURN / largest, FIRST_MOVE / problem.speed(now).abs().amax(-1).double())
+    return torch.where(largest > 0, dt, 1.0)

@@ -1,0 +1,251 @@
+r"""The implicit equations of a step, :math:`q = -\ell'(m)` at its end, solved by correcting the multipliers.
+
+Neither points kept on the margin nor a stiff kernel limit a step for that. A few true forward passes solve them to
+``KKT`` times the tolerance, each correcting the multipliers of the *band* of points that matter through their Gram
+matrix (:mod:`regimes.training.implicit`). The gates stay those of the first pass.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from regimes import validate
+from regimes.models.losses import Loss
+from regimes.training.gradient_flow import together
+from regimes.training.gradient_flow.batch import Band, Batch, band_of, rotate
+from regimes.training.gradient_flow.constants import (
+    APART,
+    BAND,
+    DEFINITE,
+    EXACT,
+    FAR,
+    HOPELESS,
+    KKT,
+    LARGE,
+    PLAIN,
+    PULLED,
+    ROUNDS,
+    STIFF,
+    SYSTEM,
+)  # fmt: skip
+from regimes.training.gradient_flow.together import times
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of an attempted step.
+
+    Attributes:
+        u, beta, m: weights and margins there. gates: before any multiplier was corrected.
+        q, mean: mean multipliers and mean ``G`` of the step.
+        error: of the margins, in multiples of what is allowed ``(e,)``; infinite where the step is refused unsolved.
+        corrected: whether any multiplier was, so that the gates are not those of ``u``.
+    """
+
+    u: Tensor
+    beta: Tensor
+    gates: Tensor
+    m: Tensor
+    q: Tensor
+    mean: Tensor
+    error: Tensor
+    corrected: bool = False
+
+
+def solve(batch: Batch, far: Tensor, mean: Tensor, wanted: Tensor, allowed: Tensor) -> End:
+    """The end of a step at which the implicit equations hold, in each realisation whose error is finite.
+
+    Args:
+        batch: where the step begins.
+        far: predicted weights at its end ``(e, h, k)``; the step's gates are half the sum of theirs and those at its
+            start.
+        mean: ``G (e, h, k)`` with these gates and the last step's multipliers.
+        wanted: which realisations are worth solving ``(e,)``.
+        allowed: by how much margins may err ``(e,)``.
+    """
+    problem = batch.problem
+    u, beta = _rotated(batch, mean)
+    gates = problem.open_gates(u)
+    first = problem.margins(gates, u, beta)
+    end = End(u, beta, gates, first, batch.now.q, mean, torch.zeros_like(batch.dt))
+    equations = _corner(batch, first) if problem.loss.corner else _smooth(batch)
+    for rounds in range(ROUNDS + 1):
+        wrong = equations.violation(end.m, end.q)
+        refused = _refused(wrong, wanted, allowed)
+        end, wanted = replace(end, error=torch.where(refused, math.inf, end.error)), wanted & ~refused
+        bad = wanted & (wrong.amax(-1) > KKT * problem.tolerance)
+        if not bool(bad.any()):
+            break
+        if rounds == ROUNDS:
+            return replace(end, error=torch.where(bad, FAR, end.error))
+        end = _corrected(batch, far, equations, end, wrong, bad)
+        error = (end.m - first).abs().amax(-1).double() / (2 * allowed)
+        end = replace(end, error=torch.where(wanted, error, end.error))
+        wanted = wanted & (error < FAR)
+    return end
+
+
+def _refused(wrong: Tensor, wanted: Tensor, allowed: Tensor) -> Tensor:
+    """Which steps are refused unsolved: beyond the range of the numbers, or not worth a large linear system."""
+    return ~torch.isfinite(wrong).all(-1) | (wanted & (wrong.amax(-1).double() > HOPELESS * allowed))
+
+
+def _rotated(batch: Batch, mean: Tensor) -> tuple[Tensor, Tensor]:
+    """Weights at the end of a step with mean ``G``."""
+    return rotate(batch.now.u, batch.now.beta, mean * batch.dt.to(mean.dtype)[:, None, None])
+
+
+def _corrected(batch: Batch, far: Tensor, equations: "_Corner | _Smooth", end: End, wrong: Tensor, bad: Tensor) -> End:
+    """The end with better multipliers in the realisations marked in ``bad (e,)``."""
+    q, mean = end.q.clone(), end.mean.clone()
+    for band, new in equations.corrections(batch, end, wrong, bad):
+        change = new - band.pick(end.q)
+        q[band.rows[:, None], band.index] = new  # not added up: on a bound they stay exactly on it
+        mean[band.rows] += (batch.problem.share(band, batch.now.u, change) + batch.problem.share(band, far, change)) / 2
+    u, beta = _rotated(batch, mean)
+    m = batch.problem.margins(end.gates, u, beta)
+    return replace(end, u=u, beta=beta, m=m, q=q, mean=mean, corrected=True)
+
+
+def gram(batch: Batch, band: Band, gates: Tensor, u: Tensor, beta: Tensor) -> Tensor:
+    r"""``A (r, n, n)``, float64: the change of the margins in the band by multipliers there, over the step; zero in
+    what pads it.
+    """
+    problem, x, open_ = batch.problem, band.pick(batch.problem.xt), band.columns(gates)
+    hidden = (u[band.rows] @ x.mT) * open_
+    opened = open_ * beta[band.rows].unsqueeze(-1)
+    kernel = hidden.mT @ hidden + (x @ x.mT) * (opened.mT @ opened)
+    signs = band.pick(problem.y).double() * band.inside
+    scale = 2 * problem.alpha * batch.dt[band.rows, None, None] / (gates.shape[1] ** 2 * gates.shape[2])
+    return kernel.double().mul_(scale).mul_(signs.unsqueeze(-1) * signs.unsqueeze(-2))
+
+
+def system_bytes(size: int, points: int) -> int:
+    """The memory that the implicit equations of ``points`` points take, in ``size`` realisations together."""
+    return SYSTEM * 8 * size * points**2
+
+
+def _system(batch: Batch, end: End, band: Band) -> tuple[Tensor, Tensor, Tensor]:
+    """The Gram matrices of the band, definite to the precision of the flow, its margins and its multipliers."""
+    size, points = band.index.shape
+    if (needed := system_bytes(size, points)) > LARGE:
+        validate.memory(needed, f"the implicit equations of a step for {points} points", end.m.device)
+    matrix = gram(batch, band, end.gates, end.u, end.beta)
+    matrix.diagonal(dim1=-2, dim2=-1).mul_(1.0 + DEFINITE * torch.finfo(end.m.dtype).eps)
+    return matrix, band.pick(end.m).double(), band.pick(end.q).double()
+
+
+@dataclass(frozen=True)
+class _Corner:
+    """The hinge's equations: multipliers at their upper bound below the corner, at their lower above, between on it.
+
+    Attributes:
+        low, high: bounds of the mean multipliers ``(e, p)``. A point that reaches the corner after a share of the step
+            has been pushed during that share, whatever follows.
+        corner: where the hinge bends. tolerance: of the step.
+    """
+
+    low: Tensor
+    high: Tensor
+    corner: float
+    tolerance: float
+
+    def violation(self, m: Tensor, q: Tensor) -> Tensor:
+        """By how much of a margin the equations fail, point by point ``(e, p)``."""
+        above = m - self.corner
+        return torch.where(torch.where(above > 0, q > self.low, q < self.high), above.abs(), 0.0)
+
+    def corrections(self, batch: Batch, end: End, wrong: Tensor, bad: Tensor) -> Iterator[tuple[Band, Tensor]]:
+        """Bands, and new multipliers there ``(r, n)``, for the realisations marked in ``bad (e,)``."""
+        between = (end.q > self.low) & (end.q < self.high)
+        near = (end.m - self.corner).abs() < BAND * self.tolerance
+        band = band_of(((wrong > 0) | between | near) & bad.unsqueeze(-1))
+        matrix, m, old = _system(batch, end, band)
+        low, high = band.pick(self.low).double(), band.pick(self.high).double()
+        width = (high - low) * band.inside
+        right = width * (self.corner - m + times(matrix, old - low))
+        scaled = width.unsqueeze(-1) * matrix * width.unsqueeze(-2)
+        start = (old - low) / width.clamp(min=1e-12)
+        part = together.box_qps(scaled, right, start=start, tolerance=EXACT * KKT * self.tolerance)
+        new = torch.where(part == 1, high, low + width * part)
+        yield band, torch.where(band.inside, new, old).to(end.q)
+
+
+def _corner(batch: Batch, m: Tensor) -> _Corner:
+    """The hinge's equations over a step that would end at margins ``m`` with the last step's multipliers."""
+    problem, before = batch.problem, batch.now.m
+    below, path = problem.corner - before, m - before
+    crosses = (below * (problem.corner - m) < 0) & (below.abs() > APART * problem.tolerance)
+    share = torch.where(crosses, below / path, 0.0)
+    low, high = torch.where(below > 0, share, 0.0), torch.where(below < 0, 1 - share, 1.0)
+    return _Corner(low, high, problem.corner, problem.tolerance)
+
+
+@dataclass(frozen=True)
+class _Smooth:
+    """A smooth loss's equations: ``q = -l'``, taken at the end of the step where stiff, half of it where not.
+
+    Attributes:
+        leverage: about how far a margin would move in the step if all multipliers changed by one ``(e, 1)``.
+        share: of the multipliers taken at the end of the step ``(e, 1)``; the rest is taken at its start.
+        before: margins at the start of the step ``(e, p)``.
+        loss: of the margins. tolerance: of the step.
+    """
+
+    leverage: Tensor
+    share: Tensor
+    before: Tensor
+    loss: Loss
+    tolerance: float
+
+    def wanted(self, m: Tensor) -> Tensor:
+        """The multipliers that margins ``m`` at the end of the step ask for."""
+        return -(1 - self.share) * self.loss.slope(self.before) - self.share * self.loss.slope(m)
+
+    def violation(self, m: Tensor, q: Tensor) -> Tensor:
+        """By how much of a margin the equations fail, point by point ``(e, p)``.
+
+        What the error of the multipliers does to the margins if all err alike, or the change of the point's margin that
+        would undo it, whichever is less.
+        """
+        error = (q - self.wanted(m)).abs()
+        return error * self.leverage / (1 + self.share * self.leverage * self.loss.curvature(m))
+
+    def corrections(self, batch: Batch, end: End, wrong: Tensor, bad: Tensor) -> Iterator[tuple[Band, Tensor]]:
+        """Bands, and new multipliers there ``(r, n)``, for the realisations marked in ``bad (e,)``."""
+        pull = self.leverage * self.loss.curvature(end.m)
+        plain = pull.amax(-1, keepdim=True) < PLAIN
+        easy, stiff = bad.unsqueeze(-1) & plain, bad.unsqueeze(-1) & ~plain
+        if bool(easy.any()):
+            band = band_of(easy.expand_as(pull))
+            yield band, band.pick(self.wanted(end.m))
+        if bool(stiff.any()):
+            band = band_of(((wrong > KKT * self.tolerance) | (pull > PULLED)) & stiff)
+            yield band, self._solved(band, *_system(batch, end, band)).to(end.q)
+
+    def _solved(self, band: Band, matrix: Tensor, m: Tensor, old: Tensor) -> Tensor:
+        """New multipliers of a stiff band ``(r, n)``."""
+        share = self.share[band.rows].double()
+        fixed = (1 - share) * -self.loss.slope(band.pick(self.before).double())
+        solution = together.implicit_steps(
+            share.unsqueeze(-1) * matrix,
+            m + times(matrix, fixed - old),
+            lambda m: (self.loss.value(m), self.loss.slope(m), self.loss.curvature(m)),
+            start=(old - fixed) / share,
+            tolerance=EXACT * KKT * self.tolerance,
+        )
+        return torch.where(band.inside, fixed + share * solution, old)
+
+
+def _smooth(batch: Batch) -> _Smooth:
+    """A smooth loss's equations over the step of a batch."""
+    problem, now = batch.problem, batch.now
+    weights = (now.u.square().sum(-1) + now.beta.square()).sum(-1, keepdim=True) / now.gates.shape[1] ** 2
+    size = problem.xt.square().sum(-1).mean(-1, keepdim=True)
+    leverage = problem.alpha * batch.dt.to(problem.y.dtype)[:, None] * weights * size
+    stiff = leverage * problem.loss.curvature(now.m).mean(-1, keepdim=True)
+    share = torch.where(stiff < STIFF, 0.5, 1.0)
+    return _Smooth(leverage, share, now.m, problem.loss, problem.tolerance)

@@ -1,0 +1,223 @@
+r"""The implicit problems of several realisations at once, on their device: those of ``training.implicit``, in rows.
+
+The algorithms are the same; every row takes its own decisions, so that it meets the same points alone or among others.
+A row shorter than the rest is padded with zeros in the matrix, which move nothing. One row alone is handed to
+:mod:`regimes.training.implicit`, which is faster for a single one.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regimes.training.implicit import (
+    CROWD,
+    DESCENTS,
+    GUESSES,
+    HALVINGS,
+    PATIENCE,
+    RIDGE,
+    ROUNDS,
+    LinAlgError,
+    box_qp,
+    implicit_step,
+)
+
+Slope = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
+TINY = 1e-300
+
+
+def times(matrix: Tensor, vector: Tensor) -> Tensor:
+    """The products ``(r, n)`` of matrices ``(r, n, n)`` with vectors ``(r, n)``."""
+    return (matrix @ vector.unsqueeze(-1)).squeeze(-1)
+
+
+def dot(a: Tensor, b: Tensor) -> Tensor:
+    """The inner products ``(r, 1)`` of vectors ``(r, n)``."""
+    return (a * b).sum(-1, keepdim=True)
+
+
+def box_qps(hessian: Tensor, b: Tensor, *, start: Tensor, tolerance: float) -> Tensor:
+    r"""Minimises :math:`\tfrac12 q^\top H q - b^\top q` over :math:`0 \le q \le 1`, row by row: ``(r, n)``, float64.
+
+    Args:
+        hessian: ``(r, n, n)``, symmetric, positive semi-definite, float64.
+        b: ``(r, n)``.
+        start: warm start ``(r, n)``, clipped to the box.
+        tolerance: accepted violation of the optimality conditions, in the units of ``b``.
+    """
+    if len(b) == 1:
+        one = box_qp(hessian[0].cpu().numpy(), b[0].cpu().numpy(), start=start[0].cpu().numpy(), tolerance=tolerance)
+        return torch.from_numpy(one.q).to(b).unsqueeze(0)
+    diagonal = hessian.diagonal(dim1=-2, dim2=-1)
+    patience = PATIENCE + diagonal.count_nonzero(-1) // CROWD
+    diagonal = diagonal.maximum(RIDGE * diagonal.amax(-1, keepdim=True).clamp(min=TINY))
+    q = start.clamp(0.0, 1.0)
+    gradient = times(hessian, q) - b
+    refused = torch.zeros(len(b), dtype=torch.int64, device=b.device)
+    for _ in range(ROUNDS + 4 * b.shape[-1]):
+        unsolved = violations(q, gradient) > tolerance
+        slow = unsolved & (refused > patience)
+        if not bool(unsolved.any()):
+            break
+        for rows, slowly in ((unsolved & ~slow, False), (slow, True)):
+            rows = rows.nonzero().flatten()
+            if not len(rows):
+                continue
+            part = hessian[rows], b[rows], diagonal[rows], q[rows], gradient[rows]
+            if slowly:
+                q[rows], gradient[rows] = _pivots(*part, tolerance)
+            else:
+                q[rows], gradient[rows], worse = _improved(*part, refused[rows], tolerance)
+                refused[rows] += worse
+    return q
+
+
+def violations(q: Tensor, gradient: Tensor) -> Tensor:
+    """Largest violation of the box problem's optimality conditions in each row ``(r,)``."""
+    return torch.where(_can_move(q, gradient), gradient.abs(), 0.0).amax(-1)
+
+
+def _can_move(q: Tensor, gradient: Tensor) -> Tensor:
+    return torch.where(gradient > 0, q > 0, q < 1)
+
+
+def _improved(
+    hessian: Tensor, b: Tensor, diagonal: Tensor, q: Tensor, gradient: Tensor, refused: Tensor, tolerance: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Lower points, their gradients, and where the candidate was refused ``(r,)``."""
+    trial = _candidates(hessian, b, diagonal, q, gradient)
+    slope = times(hessian, trial) - b
+    good = (violations(trial, slope) <= tolerance) | (dot(trial - q, slope + gradient).squeeze(-1) < 0.0)
+    if bool(good.all()):
+        return trial, slope, ~good
+    lower, steep = _descents(hessian, diagonal, q, gradient, torch.where(good, 0, DESCENTS * (1 + refused)))
+    keep = good.unsqueeze(-1)
+    return torch.where(keep, trial, lower), torch.where(keep, slope, steep), ~good
+
+
+def _candidates(hessian: Tensor, b: Tensor, diagonal: Tensor, q: Tensor, gradient: Tensor) -> Tensor:
+    """The feasible points that a few rounds of active-set guessing lead to, starting from ``q``."""
+    guess, point = q - gradient / diagonal, q
+    done = torch.zeros_like(q[:, :1], dtype=torch.bool)
+    for _ in range(GUESSES):
+        upper = guess >= 1.0
+        free = (guess > 0.0) & ~upper
+        bound = upper.to(q)
+        guess = bound + _solves(hessian, free, b - times(hessian, bound))
+        point = torch.where(done, point, guess)
+        done = done | ((guess >= 0) & (guess <= 1)).all(-1, keepdim=True)
+        if bool(done.all()):
+            break
+    return point.clamp(0.0, 1.0)
+
+
+def _solves(matrix: Tensor, free: Tensor, right: Tensor) -> Tensor:
+    """Solves the systems of the free variables, with the smallest ridge that makes them definite; zero elsewhere."""
+    matrix = torch.where(free.unsqueeze(-1) & free.unsqueeze(-2), matrix, 0.0)
+    diagonal = matrix.diagonal(dim1=-2, dim2=-1)
+    ridge = RIDGE * diagonal.amax(-1, keepdim=True).clamp(min=TINY)
+    diagonal += torch.where(free, ridge, 1.0)
+    for _ in range(8):
+        factor, failed = torch.linalg.cholesky_ex(matrix)
+        if not bool(failed.any()):
+            return torch.cholesky_solve(torch.where(free, right, 0.0).unsqueeze(-1), factor).squeeze(-1)
+        ridge = 100.0 * ridge
+        diagonal += torch.where(free & (failed > 0).unsqueeze(-1), ridge, 0.0)
+    raise LinAlgError("the kernel matrix of an implicit step is not positive semi-definite")
+
+
+def _descents(hessian: Tensor, diagonal: Tensor, q: Tensor, gradient: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
+    """Projected steps along the scaled gradient, ``count (r,)``, each as long as lowers the objective most."""
+    for done in range(int(count.max())):
+        target = (q - gradient / diagonal).clamp(0.0, 1.0)
+        move = target - q
+        bent = times(hessian, move)
+        length = (-dot(gradient, move) / dot(move, bent).clamp(min=TINY)).clamp(max=1.0)
+        length = torch.where(done < count.unsqueeze(-1), length, 0.0)
+        q = torch.where(length == 1.0, target, q + length * move)
+        gradient = gradient + length * bent
+    return q, gradient
+
+
+def _pivots(
+    hessian: Tensor, b: Tensor, diagonal: Tensor, q: Tensor, gradient: Tensor, tolerance: float
+) -> tuple[Tensor, Tensor]:
+    """One move of the primal active-set method in each row, with the gradients there."""
+    inside = (q > 0) & (q < 1)
+    resting = torch.where(inside, gradient.abs(), 0.0).amax(-1, keepdim=True) <= 0.1 * tolerance
+    worst = torch.where(_can_move(q, gradient), gradient.abs(), 0.0).argmax(-1, keepdim=True)
+    inside = inside | (resting & torch.zeros_like(inside).scatter(-1, worst, True))
+    move = _solves(hessian, inside, -gradient)
+    room = torch.where(move > 0, 1 - q, q) / move.abs().clamp(min=TINY)
+    nearest, hit = torch.where(inside, room, torch.inf).min(-1, keepdim=True)
+    length = nearest.clamp(max=1.0)
+    new = torch.where(inside, (q + length * move).clamp(0.0, 1.0), q)
+    ends = new.scatter(-1, hit, (move.gather(-1, hit) > 0).to(q))
+    new = torch.where(length < 1.0, ends, new)
+    return new, gradient + length * times(hessian, move)
+
+
+def implicit_steps(matrix: Tensor, margins: Tensor, slope: Slope, *, start: Tensor, tolerance: float) -> Tensor:
+    r"""Solves :math:`s = -\ell'(m_0 + A s)` for a smooth convex loss, row by row: ``(r, n)``, float64.
+
+    Args:
+        matrix: ``A (r, n, n)``, symmetric, positive semi-definite, float64.
+        margins: ``m_0 (r, n)``.
+        slope: ``m -> (l, l', l'')``, elementwise.
+        start: warm start of ``s (r, n)``.
+        tolerance: accepted error, in the units of the margins.
+    """
+    if len(margins) == 1:
+        one = implicit_step(
+            matrix[0].cpu().numpy(), margins[0].cpu().numpy(), lambda m: _arrays(slope, m),
+            start=start[0].cpu().numpy(), tolerance=tolerance,
+        )  # fmt: skip
+        return torch.from_numpy(one.q).to(margins).unsqueeze(0)
+    s, own = start, matrix.diagonal(dim1=-2, dim2=-1)
+    product, size = times(matrix, s), matrix.abs()
+    for _ in range(ROUNDS):
+        _, first, second = slope(margins + product)
+        rest = s + first
+        residual = (rest.abs() * own / (1 + own * second)).amax(-1, keepdim=True)
+        floor = 8 * torch.finfo(s.dtype).eps * times(size, s.abs()).amax(-1, keepdim=True)
+        unsolved = residual > floor.clamp(min=tolerance)
+        if not bool(unsolved.any()):
+            break
+        step = _newtons(matrix, rest, second)
+        moved = times(matrix, step)
+        length = torch.where(unsolved, _lengths(slope, s, margins + product, step, moved), 0.0)
+        s, product = s + length * step, product + length * moved
+    return s
+
+
+def _arrays(slope: Slope, m: np.ndarray) -> tuple[np.ndarray, ...]:
+    return tuple(value.numpy() for value in slope(torch.from_numpy(m)))
+
+
+def _lengths(slope: Slope, s: Tensor, margins: Tensor, step: Tensor, moved: Tensor) -> Tensor:
+    """Shares ``(r, 1)`` of the Newton steps up to which the objective falls, by its derivative along them."""
+
+    def derivative(share: Tensor) -> Tensor:
+        return dot(moved, s + share * step + slope(margins + share * moved)[1])
+
+    low, high = torch.zeros_like(s[:, :1]), torch.ones_like(s[:, :1])
+    begin, length, done = derivative(low), high, torch.zeros_like(low, dtype=torch.bool)
+    for _ in range(HALVINGS):
+        here = derivative(length)
+        done = done | (here.abs() <= 0.3 * begin.abs()) | ((here < 0) & (length == 1.0))
+        if bool(done.all()):
+            break
+        low, high = torch.where(here < 0, length, low), torch.where(here < 0, high, length)
+        length = torch.where(done, length, (low + high) / 2)
+    return length
+
+
+def _newtons(matrix: Tensor, rest: Tensor, second: Tensor) -> Tensor:
+    """The Newton directions ``-(1 + D A)^-1 rest``, ``D = diag(second)``, in the symmetric form that Cholesky needs."""
+    root = second.clamp(min=0.0).sqrt()
+    inner = root.unsqueeze(-1) * matrix * root.unsqueeze(-2)
+    inner.diagonal(dim1=-2, dim2=-1).add_(1.0)
+    everywhere = torch.ones_like(root, dtype=torch.bool)
+    return root * _solves(inner, everywhere, root * times(matrix, rest)) - rest
