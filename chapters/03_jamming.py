@@ -58,7 +58,7 @@ second_scales: "3 or more increasing positives" = [0.00390625, 0.5, 12.0, 104857
 second_h: "3 or more increasing counts from 2 to 1e4" = [3, 6, 10, 16, 32]  # its widths
 second_seeds: "count to 100" = 4  # its training sets
 threshold_layers: "count from 1 to 8" = 3  # hidden layers where N*(P) is measured (paper B, Fig. 8: 3)
-threshold_scale: "positive" = 12.0  # their scale (paper B: not stated; α = 1 is the root of the width)
+threshold_scale: "positive" = 12.0  # their scale (paper B: not stated; its alpha = 1 is the root of the width)
 threshold_p: "2 or more increasing counts from 10 to 1e5" = [120, 240, 480]  # training points (paper B: to 70000)
 threshold_members: "count from 2 to 100" = 5  # networks a width
 threshold_seeds: "count to 100" = 3  # training sets

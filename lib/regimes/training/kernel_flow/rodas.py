@@ -25,7 +25,7 @@ from regimes.models.losses import Loss
 
 ORDER = 4
 GAMMA = 0.25
-FLAT = 1e-4  # least ``γ h l'' Q_ii`` of an active point: its increment comes from a division by ``√l''``
+FLAT = 1e-12  # least ``γ h l'' Q_ii`` of an active point: its increment comes from a division by ``√l''``
 # fmt: off
 A = np.array([  # where the stages look, and where the step ends: parts of the stages' increments
     (0, 0, 0, 0, 0, 0),

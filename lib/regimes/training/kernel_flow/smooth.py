@@ -57,7 +57,7 @@ class SmoothPath:
             new = self._trial()
             error = float(abs(new.gap).max()) / self.tolerance
             self._length = new.length * min(3.0, max(0.2, AIM * (error + 1e-12) ** (-1 / new.order)))
-            if error > 1:
+            if not error <= 1:  # nor where it is not a number
                 continue
             unmet = int((~self._met(new.state[0])).sum())
             part = 1.0 if unmet else self._crossing(new.state[0])
