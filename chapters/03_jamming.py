@@ -58,7 +58,7 @@ second_scales: "3 or more increasing positives" = [0.00390625, 0.5, 12.0, 104857
 second_h: "3 or more increasing counts from 2 to 1e4" = [3, 6, 10, 16, 32]  # its widths
 second_seeds: "count to 100" = 4  # its training sets
 threshold_layers: "count from 1 to 8" = 3  # hidden layers where N*(P) is measured (paper B, Fig. 8: 3)
-threshold_scale: "positive" = 12.0  # their scale (paper B: not stated; its alpha = 1 is the root of the width)
+threshold_scale: "positive" = 12.0  # their scale (paper B: not stated)
 threshold_p: "2 or more increasing counts from 10 to 1e5" = [120, 240, 480]  # training points (paper B: to 70000)
 threshold_members: "count from 2 to 100" = 5  # networks a width
 threshold_seeds: "count to 100" = 3  # training sets
@@ -214,6 +214,12 @@ bends = (log_crossing[fits[0]] - log_crossing[max(map_h)]).to_numpy()
 chapter.check("B.Fig4-bends", mean(bends), on_map[on_map.h.isin([fits[0], max(map_h)])], figure="fig-b-4")
 at_jamming = np.array([at_width(first[first["scale"] == s], "kernel_change", h_star[s]) for s in h_star.dropna(axis=1)])
 chapter.check("B.Fig4-never-lazy", least(at_jamming.T), first, figure="fig-b-4")
+top = h_star.dropna(axis=1).columns[-1]
+chapter.say(
+    f"That networks near jamming are never lazy is a statement about the limit: the norm of the predictor must reach the "
+    f"scale. On this grid it grows to {first[first['scale'] == top].norm.max():.0f} at $\\tilde\\alpha$ = {top:.3g}, where the "
+    f"kernel at jamming changes by {at_jamming[-1].mean():.1g} of its norm."
+)
 shown = h_star.dropna(axis=1)
 error_there = widest.pivot(index="seed", columns="scale", values="ensemble_error")[shown.columns]
 pairs = np.stack([np.log(shown.loc[error_there.index]).to_numpy(), error_there.to_numpy()], axis=1)
@@ -500,6 +506,22 @@ fig.colorbar(drawn, ax=axes, label="error there / at the end")
 chapter.figure(fig, "fig-b-early", "Error of single networks at three satisfied fractions over their error at the end; blue: "
                "stopping there is better. Members that never got there count as they ended.", on_map)  # fmt: skip
 # %% [markdown]
-# ## Summary
+# ## Claims
 # %%
 chapter.ledger()
+# %% [markdown]
+# ## Errata and open points
+# - Networks near jamming are lazy here where the scale is large: how near to jamming they would have to be for the norm
+#   of the predictor to reach the scale follows from its divergence as $1/(N-N^*)$, and is out of reach of whole widths.
+# - Jamming is a line of what is reached in a given effort. Where features are learnt, networks that have not fitted
+#   after `steps` steps mostly still creep, and some fit when given more.
+# - Paper B does not say at which output scale its Fig. 8 was measured; ours is `threshold_scale`.
+# - Weight decay at jamming, and where the stripe of chapter 1 lies on this map, are not measured yet.
+#
+# ## Try it yourself
+# - `make chapter-03 NAME=patient PARAMS='-p steps 1200'` gives every network four times the effort. How far does the
+#   black line move, and where?
+# - `-p loss soft_hinge` takes the loss of paper B's public code.
+# - `-p components 20` gives the networks more to see. Which of the two lines of the map moves?
+# - Why does the norm of a predictor that must reach a margin of one diverge as $1/(N-N^*)$, if the margin that can be
+#   reached at unit norm falls to zero linearly?

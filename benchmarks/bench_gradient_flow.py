@@ -13,7 +13,7 @@ comes before any such event. Errors of times are against the flow of this librar
 The revision before, taken from git, runs beside this one in turns, on the same problems: the ratio of their CPU
 seconds, and of those for a step, since late in training nearby paths part and need not be equally long.
 
-    python benchmarks/bench_flow.py [quick] [REVISION]
+    python benchmarks/bench_gradient_flow.py [quick] [REVISION]
 """
 
 import os
