@@ -127,6 +127,18 @@ def test_events_lie_inside_their_step():
     torch.testing.assert_close(direct, predictor, atol=1e-9, rtol=1e-9)
 
 
+def test_a_smaller_margin_is_met_first():
+    net, task = one_hidden.one_hidden(4, 80, seeds=0), tasks.stripe(30, 4, seed=2)
+    rules = {"near": satisfied(0.5, margin=0.9), "there": satisfied(0.5)}
+    done = run(gradient_flow(net, task, alpha=1.0), events=rules)
+    near, there = (done.events[name][0] for name in ("near", "there"))
+    assert near.t < there.t
+    for moment, margin in ((near, 0.9), (there, 1.0)):
+        assert float(moment.margins.sort(descending=True).values[14]) == pytest.approx(margin, abs=1e-3)
+    with pytest.raises(InputError, match="margin must be"):
+        satisfied(0.5, margin=0.0)
+
+
 def test_observers_states_and_the_callers_rule():
     net, task = one_hidden.one_hidden(3, 50, seeds=0), tasks.stripe(30, 3, seed=2)
 

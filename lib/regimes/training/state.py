@@ -121,18 +121,21 @@ Rule = Callable[[State], Tensor]
 """How far past an event a state is: ``(e,)``, zero or more where it has happened, continuous in time near it."""
 
 
-def satisfied(fraction: float) -> Rule:
-    """The event that a ``fraction`` of the training points has ``y F >= 1``.
+def satisfied(fraction: float, *, margin: float = 1.0) -> Rule:
+    """The event that a ``fraction`` of the training points has ``y F >= margin``.
+
+    A loss that only approaches the margin 1, such as the quadratic hinge, reaches a smaller one.
 
     Raises:
-        InputError: for a fraction outside ``(0, 1]``.
+        InputError: for a fraction outside ``(0, 1]``, or a margin that is not positive.
     """
     if not validate.is_number(fraction) or not 0 < fraction <= 1:
         raise InputError(f"fraction must lie in (0, 1], got {fraction!r}")
+    validate.positive(margin=margin)
 
     def level(state: State) -> Tensor:
         p = state.margins.shape[-1]
-        return state.margins.kthvalue(p + 1 - math.ceil(fraction * p - 1e-9), -1).values - 1
+        return state.margins.kthvalue(p + 1 - math.ceil(fraction * p - 1e-9), -1).values - margin
 
     return level
 
