@@ -393,10 +393,12 @@ chapter.figure(
 
 # %%
 def beyond(rows, column, n_from, scale):
-    """Slopes of log ``column`` in log N over sizes from ``n_from`` times N* on: one a training set."""
+    """Slopes of log ``column`` in log N over sizes from ``n_from`` times N* on, at least three: one a training set."""
     found = []
     for seed, group in rows.groupby("seed"):
-        kept = group[group.parameters >= n_from * n_star[scale][seed]].sort_values("parameters")
+        group = group.sort_values("parameters")
+        kept = group[group.parameters >= n_from * n_star[scale][seed]]
+        kept = kept if len(kept) >= 3 else group.iloc[-3:]
         found.append(np.polyfit(np.log(kept.parameters), np.log(kept[column].clip(lower=1e-6)), 1)[0])
     return np.array(found)
 
@@ -414,11 +416,13 @@ chapter.check(
 
 
 def divergence(rows, scale):
-    """Slopes of log norm in log (N - N*) for 1.1 N* <= N <= 4 N*: one a training set."""
+    """Slopes of log norm in log (N - N*) for 1.1 N* <= N <= 4 N*, at least three sizes: one a training set."""
     found = []
     for seed, group in rows.groupby("seed"):
         n = n_star[scale][seed]
-        kept = group[(group.parameters >= 1.1 * n) & (group.parameters <= 4 * n)]
+        above = group[group.parameters >= 1.1 * n].sort_values("parameters")
+        kept = above[above.parameters <= 4 * n]
+        kept = kept if len(kept) >= 3 else above.iloc[:3]
         found.append(np.polyfit(np.log(kept.parameters - n), np.log(kept.norm), 1)[0])
     return np.array(found)
 
