@@ -63,7 +63,7 @@ def first_there(names: list[str]) -> str:
     raise InputError(f"none of {', '.join(names)} is on this machine: {lacking}")
 
 
-def images(names: list[str], components: int, points: int, what: str) -> Setting:
+def images(names: list[str], components: int, points: int, what: str, *, named: str = "components") -> Setting:
     """The data of a setting: the first of ``names`` that is there, with enough images and pixels.
 
     Raises:
@@ -72,7 +72,7 @@ def images(names: list[str], components: int, points: int, what: str) -> Setting
     name = first_there(names)
     count, pixels = _shape(name)
     if components > pixels:
-        raise InputError(f"components must be at most the {pixels} pixels of {name}, got {components}")
+        raise InputError(f"{named} must be at most the {pixels} pixels of {name}, got {components}")
     if points > count:
         raise InputError(f"{what} must be at most {count}, the images of {name}, got {points}")
     return {"data": name, "words": _identity(name), "components": components}
@@ -145,9 +145,19 @@ def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
     validate.memory(64 * most, f"map_p = {p['map_p']} with members = {p['members']} and cut_h")
     rest = p["test"] + p["kernel_p"]
     first = images([p["data"]], p["components"], rest + p["map_p"], "test + kernel_p + map_p") | common
-    grid = product(**first, p=p["map_p"], scale=p["map_scales"], h=p["map_h"], seeds=range(p["map_seeds"]))
-    grid += product(**first, p=p["map_p"], scale=p["cut_scales"], h=p["cut_h"], seeds=range(p["cut_seeds"]))
-    second = images(p["second"], p["second_components"], rest + p["second_p"], "test + kernel_p + second_p") | common
+    counts = {(scale, h): p["map_seeds"] for scale in p["map_scales"] for h in p["map_h"]}
+    counts |= {(scale, h): p["cut_seeds"] for scale in p["cut_scales"] for h in p["cut_h"]}
+    grid = []
+    for (scale, h), count in counts.items():
+        grid += product(**first, p=p["map_p"], scale=scale, h=h, seeds=range(count))
+    second = images(
+        p["second"],
+        p["second_components"],
+        rest + p["second_p"],
+        "test + kernel_p + second_p",
+        named="second_components",
+    )
+    second |= common
     sizes = {"scale": p["second_scales"], "h": p["second_h"], "seeds": range(p["second_seeds"])}
     return grid + product(**second, p=p["second_p"], **sizes)
 
