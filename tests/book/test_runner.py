@@ -178,8 +178,8 @@ def test_a_chapter_that_raises_fails_and_keeps_the_last_good_one(good, capsys):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_run_leaves_the_last_good_one_and_no_process(good, sleeping, number):
     sleeping.send_signal(number)
-    _, err = sleeping.communicate(timeout=30)
-    until(lambda: not children(good), 15)
+    _, err = sleeping.communicate(timeout=90)
+    until(lambda: not children(good), 45)
     if number != signal.SIGKILL:
         said = [
             line for line in err.splitlines() if line.strip() and "cells" not in line
@@ -194,9 +194,9 @@ def test_a_stopped_run_leaves_the_last_good_one_and_no_process(good, sleeping, n
 def test_a_killed_kernel_is_one_line_and_leaves_the_last_good_run(good, sleeping):
     kernel = next(p for p in children(good) if any("ipykernel" in word for word in p.cmdline()))
     kernel.kill()
-    _, err = sleeping.communicate(timeout=30)
+    _, err = sleeping.communicate(timeout=90)
     assert sleeping.returncode == 1 and "its kernel died" in err and "Traceback" not in err
-    until(lambda: not children(good), 15)
+    until(lambda: not children(good), 45)
 
 
 @pytest.mark.parametrize("limit", [200, 9000])
