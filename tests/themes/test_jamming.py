@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -158,6 +159,61 @@ def test_distances_to_the_nearest_neighbour_give_the_dimension():
     plane = rng.standard_normal((4000, 2)) @ rng.standard_normal((2, 10))
     near = [jamming.nearest_distance(plane, n) for n in (1000, 4000)]
     assert math.log(4) / math.log(near[0] / near[1]) == pytest.approx(2, abs=0.2)
+
+
+H = [4, 6, 8, 12, 16, 24, 32, 48]
+
+
+def curves(**columns):
+    """Two training sets with transitions at widths 7 and 9, and columns that are functions of the size."""
+    rows = []
+    for seed, h_star in enumerate((7.0, 9.0)):
+        for scale in (1.0, 100.0):
+            for h in H:
+                row = {"seed": seed, "scale": scale, "h": h, "parameters": h * h, "fitted": float(h > h_star)}
+                rows.append(row | {name: f(h, h_star) for name, f in columns.items()})
+    return pd.DataFrame(rows)
+
+
+def test_transitions_of_a_table():
+    table = curves()
+    found = jamming.transitions(table, "h")
+    assert found.shape == (2, 2) and found.loc[0, 1.0] == pytest.approx(48**0.5)
+    never = table.assign(fitted=np.where(table["scale"] == 100, 0.0, table.fitted))
+    assert jamming.transitions(never, "h")[100.0].isna().all() and not jamming.transitions(never, "h")[1.0].isna().any()
+
+
+def test_a_straight_curve_has_no_bump_and_a_peak_has_its_height():
+    table = curves(straight=lambda h, _: 5 - 3 * np.log(h), peak=lambda h, s: 5 - 3 * np.log(h) + 2.0 * (h == 12))
+    one, at = table[table["scale"] == 1], pd.Series({0: 12.0, 1: 12.0})
+    np.testing.assert_allclose(jamming.bump(one, "straight", at), 0, atol=1e-12)
+    np.testing.assert_allclose(jamming.bump(one, "peak", at, factor=2.0), 2.0, atol=1e-12)
+    with pytest.raises(InputError, match="width must be a number from 4 to 48"):
+        jamming.at_width(one, "straight", pd.Series({0: 3.0}))
+
+
+def test_slopes_and_divergences_are_those_of_power_laws():
+    n_star = {0: 49.0, 1: 81.0}
+    table = curves(
+        power=lambda h, _: 7 * (h * h) ** -0.3, diverging=lambda h, s: 3 * abs(h * h - s * s) ** -1.2 if h > s else 1.0
+    )
+    one, sizes = table[table["scale"] == 1], pd.Series(n_star)
+    np.testing.assert_allclose(jamming.slopes_beyond(one, "power", 4 * sizes), -0.3)
+    np.testing.assert_allclose(jamming.slopes_beyond(one, "power", 1e9 * sizes), -0.3)  # the largest three
+    np.testing.assert_allclose(jamming.divergence(one, "diverging", sizes), -1.2)
+
+
+def test_the_gap_leaves_out_zeros():
+    assert jamming.gap(np.array([0.0, 1e-14, 1.0, 3.0])) == pytest.approx(0.5)
+    with pytest.raises(InputError, match="largest must be"):
+        jamming.gap(np.zeros(3))
+
+
+def test_relative_fluctuations_of_a_known_scatter():
+    samples = 2 + 0.5 * np.random.default_rng(0).standard_normal((4000, 20))
+    assert jamming.relative_fluctuation(samples) == pytest.approx(0.25, rel=0.01)
+    with pytest.raises(InputError, match="samples must be"):
+        jamming.relative_fluctuation(samples[:1])
 
 
 X, Y = problem()

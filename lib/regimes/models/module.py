@@ -216,11 +216,6 @@ class Differentiated:
         return self.model.names
 
     @property
-    def count(self) -> int:
-        """Parameter tensors."""
-        return len(self.names)
-
-    @property
     def points(self) -> int:
         """Their number."""
         return self.x.shape[1 if self.model._own(self.x) else 0]

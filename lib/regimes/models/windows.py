@@ -129,11 +129,6 @@ class Convolution:
     groups: int = 1
     names: tuple[str, ...] = field(kw_only=True)
 
-    @property
-    def count(self) -> int:
-        """Parameter tensors."""
-        return len(self.names)
-
     def only(self, names: Collection[str]) -> "Convolution":
         """The same layer with fewer parameters."""
         return replace(
@@ -303,11 +298,6 @@ class Blocks:
     def names(self) -> tuple[str, ...]:
         """Of the parameters."""
         return self.parts[0].names
-
-    @property
-    def count(self) -> int:
-        """Parameter tensors."""
-        return len(self.names)
 
     def only(self, names: Collection[str]) -> "Blocks":
         """The same layer with fewer parameters."""

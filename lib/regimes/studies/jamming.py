@@ -85,6 +85,8 @@ def check_parameters(p: Mapping[str, Any]) -> None:
             raise InputError(f"cut_scales must be some of map_scales = {p['map_scales']}, got {scale:g}")
     if not set(p["map_h"]) <= set(p["cut_h"]):
         raise InputError(f"cut_h must hold all of map_h = {p['map_h']}, got {p['cut_h']}")
+    if first_there(p["second"]) == p["data"]:
+        raise InputError(f"second must begin with another data set than data = {p['data']}, got {p['second']}")
     if p["cut_seeds"] < p["map_seeds"]:
         raise InputError(f"cut_seeds must be at least map_seeds = {p['map_seeds']}, got {p['cut_seeds']}")
 
@@ -122,13 +124,6 @@ def networks(setting: Setting, d: int, seeds: list[int]) -> FullyConnected:
 def parameters_of(d: int, h: int, layers: int) -> int:
     """``N``, how many parameters a network without biases has."""
     return d * h + (layers - 1) * h * h + h
-
-
-class Learnt(NamedTuple):
-    """What an ensemble has learnt: predictors on the test points ``(members, n)`` at the end and on the way there."""
-
-    F: Tensor
-    early: dict[float, Tensor]
 
 
 def train(setting: Setting, model: FullyConnected, x: Tensor, y: Tensor, stops: tuple[float, ...] = ()) -> Trajectory:
@@ -170,8 +165,7 @@ def ensembles(setting: Setting, seeds: list[int]) -> Rows:
     ``norm``: root mean square of F on the test points, mean over the members; ``fluctuation`` ‖F - ⟨F⟩‖; ``error`` of
     the members and ``ensemble_error`` of their mean output, at the end and, as ``norm_S``, ``error_S`` and
     ``ensemble_error_S``, where a fraction S of the margins is beyond 0.9 (members that did not get there count as they
-    ended); ``kernel_change`` ‖ΔΘ‖/‖Θ₀‖ of the
-    first two members (mean of the logarithms).
+    ended); ``kernel_change`` ‖ΔΘ‖/‖Θ₀‖ of the first two members (mean of the logarithms).
 
     Source: paper B, Fig. 4, 6, 8D and Sec. 2 and 3.
     """
@@ -194,7 +188,7 @@ def _ensemble(
     scale, begun, members = setting["scale"], start[block], range(block.start, block.stop)
     f0, end = begun(sets.test.x), done.model[block]
     F = scale * (end(sets.test.x) - f0)
-    margins = (done.F * sets.train.y)[block] if done.F.ndim == 1 else done.F[block] * sets.train.y
+    margins = done.F[block] * sets.train.y
     gaps = (1 - margins).clamp(min=0)
     row = {
         "parameters": parameters_of(setting["components"], setting["h"], setting["layers"]),
@@ -242,8 +236,9 @@ def thresholds(setting: Setting, seeds: list[int]) -> Rows:
     """The width at which networks begin to fit, by bisection from both sides; one row a width and training set.
 
     All widths that the bisection visits, ``members`` networks each: ``h``, ``parameters``, ``fitted`` (share of the
-    members). It starts from a width none of which fit and one at which all do, and halves the gap around the transition
-    until neighbouring widths have been trained. ``data = "random"``: standard normal points with random labels.
+    members). It starts from a width of which fewer than half fit and one of which at least half do, halves the gap
+    until neighbouring widths have been trained, and goes on outwards until one fits none and one fits all.
+    ``data = "random"``: standard normal points with random labels.
 
     Source: paper B, Fig. 8A.
     """

@@ -17,6 +17,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 from torch.func import grad, jvp, vmap
@@ -223,3 +224,109 @@ def nearest_distance(x: np.ndarray, count: int) -> float:
         distances[torch.arange(len(rows)), rows] = math.inf
         nearest.append(distances.amin(-1))
     return float(torch.cat(nearest).mean())
+
+
+def transitions(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """The transition of each training set at each scale: one row a ``seed``, one column a ``scale``.
+
+    Args:
+        table: rows with ``seed``, ``scale``, ``fitted`` and the sizes.
+        column: the sizes, ``h`` or ``parameters``.
+
+    Returns:
+        What :func:`transition` gives; NaN where the sizes hold none.
+    """
+    found = {}
+    for (seed, scale), group in table.groupby(["seed", "scale"]):
+        group = group.sort_values(column)
+        share = _monotone(group.fitted.to_numpy(float))
+        holds = share[0] < 0.5 < share[-1]
+        found[seed, scale] = transition(group[column], group.fitted) if holds else math.nan
+    return pd.Series(found).unstack()
+
+
+def at_width(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
+    """``value`` at a width of each training set's own ``(seeds,)``, linear in the logarithm of the width ``h``.
+
+    Args:
+        table: rows with ``seed``, ``h`` and the value.
+        value: a column.
+        widths: by seed.
+
+    Raises:
+        InputError: for a width outside those measured.
+    """
+    found = []
+    for seed, width in widths.items():
+        group = table[table.seed == seed].sort_values("h")
+        validate.between(float(group.h.min()), float(group.h.max()), width=float(width))
+        found.append(np.interp(np.log(width), np.log(group.h), group[value]))
+    return np.array(found)
+
+
+def bump(table: pd.DataFrame, value: str, widths: pd.Series, *, factor: float = 1.5) -> np.ndarray:
+    """How far a curve stands at ``widths`` above the mean of what it is a ``factor`` to either side ``(seeds,)``.
+
+    Zero for a curve that is straight in the logarithm of the width, however steep. Raises as :func:`at_width`.
+    """
+    low, here, high = (at_width(table, value, widths * by) for by in (1 / factor, 1.0, factor))
+    return here - (low + high) / 2
+
+
+def slopes_beyond(table: pd.DataFrame, value: str, sizes: pd.Series, *, least: int = 3) -> np.ndarray:
+    """Slopes of ``log value`` in ``log parameters`` at and beyond ``sizes`` (by seed), of ``least`` sizes or more.
+
+    Values that are not positive have no logarithm and are left out.
+    """
+    found = []
+    for seed, group in table[table[value] > 0].groupby("seed"):
+        group = group.sort_values("parameters")
+        kept = group[group.parameters >= sizes[seed]]
+        kept = kept if len(kept) >= least else group.iloc[-least:]
+        found.append(np.polyfit(np.log(kept.parameters), np.log(kept[value]), 1)[0])
+    return np.array(found)
+
+
+def divergence(
+    table: pd.DataFrame, value: str, sizes: pd.Series, *, window: tuple[float, float] = (1.1, 4.0), least: int = 3
+) -> np.ndarray:
+    """Slopes of ``log value`` in ``log(N - N*)`` for ``N/N*`` in the window, ``N*`` being ``sizes`` by seed.
+
+    Where the window holds fewer than ``least`` sizes, the ``least`` smallest from its lower end on.
+
+    Source: paper B, Sec. 2.
+    """
+    found = []
+    for seed, group in table.groupby("seed"):
+        above = group[group.parameters >= window[0] * sizes[seed]].sort_values("parameters")
+        kept = above[above.parameters <= window[1] * sizes[seed]]
+        kept = kept if len(kept) >= least else above.iloc[:least]
+        found.append(np.polyfit(np.log(kept.parameters - sizes[seed]), np.log(kept[value]), 1)[0])
+    return np.array(found)
+
+
+def relative_fluctuation(samples: np.ndarray) -> float:
+    """Root mean square over entries of the deviation over samples ``(n, k)``, over that of their mean.
+
+    Raises:
+        InputError: for fewer than two samples.
+
+    Source: paper B, Sec. 3.
+    """
+    validate.arrays(samples=("n k", samples))
+    validate.integer(2, samples=len(samples))
+    return float(np.sqrt(samples.var(axis=0, ddof=1).mean() / np.square(samples.mean(axis=0)).mean()))
+
+
+def gap(eigenvalues: np.ndarray) -> float:
+    """The smallest non-zero eigenvalue ``(P,)`` over the mean of those that are not zero.
+
+    Raises:
+        InputError: if all are zero.
+
+    Source: paper B, Fig. 8C.
+    """
+    validate.arrays(eigenvalues=("P", eigenvalues))
+    validate.positive(largest=float(eigenvalues.max()))
+    kept = eigenvalues[eigenvalues > ZERO * eigenvalues.max()]
+    return float(kept.min() / kept.mean())
