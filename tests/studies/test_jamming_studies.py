@@ -79,7 +79,7 @@ def test_starts_hold_kernels_that_fluctuate_less_in_wider_networks():
     [
         ({"map_p": 4_000}, "test \\+ kernel_p \\+ map_p must be at most"),
         ({"components": 800}, "components must be at most the 784 pixels"),
-        ({"cut_scales": [3.0]}, "cut_scales must be some of map_scales"),
+        ({"cut_scales": [1.0, 3.0, 64.0]}, "cut_scales must be some of map_scales"),
         ({"cut_h": [4, 6, 8, 10]}, "cut_h must hold all of map_h"),
         ({"cut_seeds": 2}, "cut_seeds must be at least map_seeds"),
         ({"members": 1}, "members must be a whole number from 2"),
