@@ -72,6 +72,17 @@ def curve_axes(ax: Axes, sizes: Sequence[float], *, errors: bool = True) -> None
     ax.minorticks_off()
 
 
+def picture(ax: Axes, pixels: np.ndarray) -> None:
+    """An image from its pixels ``(n² ,)`` in grey or ``(3 n²,)`` in colour, of any range, without axes."""
+    side = round((len(pixels) if round(len(pixels) ** 0.5) ** 2 == len(pixels) else len(pixels) / 3) ** 0.5)
+    low, high = pixels.min(), pixels.max()
+    shade = (pixels - low) / (high - low)
+    ax.imshow(shade.reshape(side, side, -1).squeeze(), cmap="gray")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.grid(False)
+
+
 def hover_rows(cells: pd.DataFrame) -> str:
     """The HTML rows of a grid whose cells tell their numbers on hover; see ``Chapter.hover``."""
     shown = cells.columns[0]
