@@ -30,6 +30,7 @@
 # | $N_\Delta$ | `unsatisfied` | | points with $\Delta>10^{-4}$ at the end |
 # | $N^*$, $h^*$ | `transition` | | parameters, width at which half of the networks fit |
 # | $H_0$, $H_p$, $N_-$ | `hessian` | $(N,N)$ | the parts of the Hessian; negative eigenvalues of $H_p$ |
+# | $C_0$ | `c_0` | | $N_-/N$ of networks that do not fit |
 # | $\lVert\Delta\Theta\rVert/\lVert\Theta_0\rVert$ | `kernel_change` | | change of the tangent kernel in training |
 # | $\langle F\rangle$ | `ensemble_error` | | mean output of an ensemble, whose error it is |
 # %% tags=["parameters"]
@@ -356,14 +357,16 @@ for (p, rows), colour in zip(grown.groupby("p"), plots.PALETTE):
     wide = 100 * rows.pivot(index="seed", columns="h", values="ensemble_error")
     plots.realisations(axes[0], wide.columns, wide, color=colour, label=f"$P = {p}$")
     axes[0].axvline(line[p].mean(), color=colour, linestyle=":", linewidth=1)
-axes[0].set(xscale="log", yscale="log", xlabel="width $h$", ylabel="ensemble error (%)")
+plots.curve_axes(axes[0], growth_h)
+axes[0].set(xlabel="width $h$", ylabel="ensemble error (%)")
 axes[0].legend()
 for found, label, colour in (
     (line, "half of the networks fit", plots.COLOURS["theory"]),
     (near, "within 2 % of the best", plots.PALETTE[2]),
 ):
     plots.realisations(axes[1], found.columns, found, color=colour, label=label)
-axes[1].set(xscale="log", yscale="log", xlabel="training points $P$", ylabel="width $h$")
+plots.curve_axes(axes[1], growth_p)
+axes[1].set(xlabel="training points $P$", ylabel="width $h$")
 axes[1].legend()
 chapter.figure(fig, "fig-b-growth", "Left: ensemble error against width for growing training sets; dotted: jamming. Right: the width "
                "at jamming, and that from which the ensemble error is within two per cent (of all points) of its least; median and "
@@ -389,19 +392,26 @@ for (source, p, seed), rows in thresholds.groupby(["data", "p", "seed"]):
     rows = rows.sort_values("parameters")
     found[source, p, seed] = jamming.transition(rows.parameters, rows.fitted)
 n_of_p = pd.Series(found).unstack(0)
+landscapes = chapter.sweep(studies.landscapes)
+stuck = landscapes[landscapes.ended != "fitted"].assign(ratio=lambda t: t.unsatisfied / t.parameters)
+c_0 = (stuck.negative / stuck.parameters).median()
 fig, ax = plt.subplots()
 for (source, column), colour in zip(n_of_p.items(), (plots.COLOURS["lazy"], plots.COLOURS["feature"])):
     wide = column.unstack("seed" if "seed" in column.index.names else 1).T
     plots.realisations(ax, wide.columns, wide, color=colour, label=source)
 ax.plot(threshold_p, threshold_p, ":", color="0.4", label="$N = P$")
+if c_0 > 0:
+    ax.plot(threshold_p, np.array(threshold_p) / c_0, "--", color="0.4", label=rf"$N = P/C_0$, $C_0 = {c_0:.2f}$")
 ax.set(xscale="log", yscale="log", xlabel="training points $P$", ylabel="parameters $N^*$ at jamming")
 ax.legend()
 chapter.figure(
     fig,
     "fig-b-8a",
     "Number of parameters at which half of the networks fit, against the number of points, for digits and for random "
-    "points with random labels; median and quartiles over training sets (paper B, Fig. 8A).",
+    "points with random labels; median and quartiles over training sets (paper B, Fig. 8A). $C_0=N_-/N$ is the median of the "
+    "networks of the next figure: at a stable end of so curved a landscape, N cannot exceed P/C₀ unless all points fit.",
     thresholds,
+    stuck,
 )
 
 
@@ -428,8 +438,6 @@ for source, claim in ((data, "mnist"), ("random", "random")):
 # $H_0$ has rank $N_\Delta$ at most, so that $N_\Delta<N$ leaves $N-N_\Delta$ flat directions: a delta at zero in its
 # spectrum. A stable end needs $N_\Delta\ge N_-$, the number of negative eigenvalues of $H_p$.
 # %%
-landscapes = chapter.sweep(studies.landscapes)
-stuck = landscapes[landscapes.ended != "fitted"].assign(ratio=lambda t: t.unsatisfied / t.parameters)
 lowest = stuck.loc[stuck.groupby("seed").loss.idxmin()]
 fig, axes = plots.panels(2)
 axes[0].scatter(stuck.loss, stuck.ratio, s=12, c=stuck.p, cmap="viridis_r")
@@ -568,8 +576,10 @@ axes[0].set(xscale="log", xlabel=r"$\tilde\alpha$", ylabel="ensemble error (%)")
 axes[0].legend()
 neighbours = chapter.sweep(studies.neighbours)
 wide = neighbours.pivot(index="seed", columns="size", values="distance")
-plots.realisations(axes[1], wide.columns, wide)
-axes[1].set(xscale="log", yscale="log", xlabel="images", ylabel="distance to the nearest")
+sizes, near = wide.columns.to_numpy(float), wide.to_numpy(float)
+plots.realisations(axes[1], sizes, near)
+plots.curve_axes(axes[1], sizes, errors=False)
+axes[1].set(xlabel="images", ylabel="distance to the nearest")
 chapter.figure(
     fig,
     "fig-b-9",
@@ -583,7 +593,6 @@ chapter.figure(
 # %%
 ends = 100 * last.pivot(index="seed", columns="scale", values="ensemble_error")
 chapter.check("B.Fig9-fc", mean((ends.iloc[:, 0] - ends.iloc[:, -1]).to_numpy()), last, figure="fig-b-9")
-sizes, near = wide.columns.to_numpy(float), wide.to_numpy(float)
 dimension = jackknife(near, lambda rows: -1 / estimates.slopes(sizes, rows.mean(0))[0])
 chapter.check("B.Fig5-dimension", dimension, neighbours, figure="fig-b-9")
 # %% [markdown]

@@ -67,7 +67,7 @@ def curve_axes(ax: Axes, sizes: Sequence[float], *, errors: bool = True) -> None
     if errors:
         ax.set_yscale("log")
         low, high = ax.get_ylim()
-        ticks = [step * 10.0**k for k in range(-6, 1) for step in (1, 2, 5) if low <= step * 10.0**k <= high]
+        ticks = [step * 10.0**k for k in range(-6, 5) for step in (1, 2, 5) if low <= step * 10.0**k <= high]
         ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
 
