@@ -216,7 +216,7 @@ def test_a_straight_curve_has_no_bump_and_a_peak_has_its_height():
     one, at = table[table["scale"] == 1], pd.Series({0: 12.0, 1: 12.0})
     np.testing.assert_allclose(jamming.bump(one, "straight", at), 0, atol=1e-12)
     np.testing.assert_allclose(jamming.bump(one, "peak", at, factor=2.0), 2.0, atol=1e-12)
-    with pytest.raises(InputError, match="width must be a number from 4 to 48"):
+    with pytest.raises(InputError, match="widths must hold 3, where straight is asked for: add some below 4"):
         jamming.at_width(one, "straight", pd.Series({0: 3.0}))
 
 

@@ -263,12 +263,14 @@ def at_width(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
         widths: by seed.
 
     Raises:
-        InputError: for a width outside those measured.
+        InputError: for a width outside those measured, with the side on which some are to be added.
     """
     found = []
     for seed, width in widths.items():
         group = table[table.seed == seed].sort_values("h")
-        validate.between(float(group.h.min()), float(group.h.max()), width=float(width))
+        side, end = ("below", group.h.min()) if width < group.h.min() else ("above", group.h.max())
+        if not group.h.min() <= width <= group.h.max():
+            raise InputError(f"widths must hold {width:.3g}, where {value} is asked for: add some {side} {end:g}")
         found.append(np.interp(np.log(width), np.log(group.h), group[value]))
     return np.array(found)
 
