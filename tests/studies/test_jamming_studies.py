@@ -74,6 +74,13 @@ def test_starts_hold_kernels_that_fluctuate_less_in_wider_networks():
     assert found[64] < 0.6 * found[8]
 
 
+def test_the_map_is_coarse_before_it_is_fine():
+    ranks = studies.coarse_first(range(9))
+    assert sorted(range(9), key=ranks.get) == [0, 8, 4, 2, 6, 1, 3, 5, 7]
+    grid = studies.ensembles.grid(resolve("03", "laptop", {}))
+    assert len({(s["p"], s["scale"], s["h"], s["decay"], s["data"]) for s in grid}) == len(grid)
+
+
 def test_decay_keeps_predictors_small(setting):
     free, held = (studies.ensembles(setting | {"h": 8, "scale": 1e6, "decay": d}, [0])[0] for d in (0.0, 1.0))
     assert held["norm"] < free["norm"] and held["kernel_change"] < free["kernel_change"]

@@ -176,11 +176,12 @@ def test_distances_to_the_nearest_are_means_over_all_subsets():
         assert value == pytest.approx(np.mean(all_of_them), rel=1e-12)
 
 
-def test_the_size_from_which_an_error_is_nearly_the_least():
-    sizes, errors = np.array([2.0, 4.0, 8.0, 16.0]), np.array([0.5, 0.3, 0.2, 0.21])
-    assert jamming.near_best(sizes, errors, 0.05) == pytest.approx(4 * 2**0.5)
-    assert jamming.near_best(sizes, errors, 0.4) == 2
-    assert jamming.near_best(sizes, errors, 1e-9) == pytest.approx(8, rel=1e-6)
+def test_curves_that_follow_jamming_shift_with_its_exponent():
+    points, sizes = np.array([60.0, 250, 1000]), np.array([4.0, 8, 16, 64])
+    for exponent in (0.0, 0.3):
+        level = points[:, None] ** -0.5  # each P's own changes nothing
+        errors = level * np.where(sizes < 64, (points[:, None] ** exponent / sizes) ** 0.4, 1.0)
+        assert jamming.shift_exponent(points, sizes, errors) == pytest.approx(exponent, abs=1e-12)
 
 
 def test_the_first_size_at_which_half_are_stuck():
@@ -259,8 +260,8 @@ X, Y = problem()
         (lambda: jamming.kernel_change(torch.ones(2, 2), torch.ones(3, 3)), "after must have shape"),
         (lambda: jamming.crossing([2, 1], [1, 2], 1.0), "scales must be positive and increase"),
         (lambda: jamming.nearest_distances(X, X, [2, 99]), "size must be a whole number from 2 to 9"),
-        (lambda: jamming.near_best([2, 1], [1, 2], 0.1), "sizes must be positive and increase"),
-        (lambda: jamming.near_best([1, 2], [1, 2], 0.0), "within must be"),
+        (lambda: jamming.shift_exponent([1, 2], [1, 2, 3], np.ones((2, 2))), "errors must have shape"),
+        (lambda: jamming.shift_exponent([1, 2], [1, 2], np.zeros((2, 2))), "errors must be"),
         (lambda: jamming.unsatisfied(torch.ones(3), met=2.0), "met must be a number from 0"),
         (lambda: jamming.hessian(net(3, 4, 1), X, Y, alpha=-1.0, start=torch.zeros(2, 9).double()), "alpha must be"),
         (lambda: jamming.hessian(net(3, 4, 1), X, Y[:3], alpha=1.0, start=torch.zeros(2, 9).double()), "y must have"),

@@ -4,7 +4,7 @@ import functools
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -149,6 +149,14 @@ def _states(setting: Setting, model: Model, x: Tensor, y: Tensor) -> Iterator[St
     return gauss_newton(model, x, y, **options, decay=decay)
 
 
+def coarse_first(values: Collection[float]) -> dict[float, int]:
+    """A rank for each value: of the sorted ones every 2^k-th is low, every second high.
+
+    Cells in the order of the higher of their ranks make a coarse picture first, and halve its gaps then.
+    """
+    return {value: -((i & -i) or len(values)) for i, value in enumerate(sorted(set(values)))}
+
+
 def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
     common = {name: p[name] for name in ("test", "kernel_p", "layers", "members", "loss", "steps")}
     common |= {"stops": [p["stops"]], "decay": 0.0}
@@ -164,9 +172,10 @@ def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
         (p["growth_p"], [p["growth_scale"]], p["growth_h"], p["growth_seeds"]),
     ):
         counts |= Counter(dict.fromkeys(itertools.product(sizes, scales, widths), seeds))
+    by_scale, by_width = (coarse_first({key[i] for key in counts}) for i in (1, 2))
     grid = []
-    for (points, scale, h), count in counts.items():
-        grid += product(**first, p=points, scale=scale, h=h, seeds=range(count))
+    for points, scale, h in sorted(counts, key=lambda key: max(by_scale[key[1]], by_width[key[2]])):
+        grid += product(**first, p=points, scale=scale, h=h, seeds=range(counts[points, scale, h]))
     decayed = first | {"decay": p["decay"], "scale": p["cut_scales"][-1]}
     grid += product(**decayed, p=p["map_p"], h=p["cut_h"], seeds=range(p["cut_seeds"]))
     second = images(
@@ -181,7 +190,7 @@ def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
     return grid + product(**second, p=p["second_p"], **sizes)
 
 
-@study(version=3, grid=_ensembles_grid, chunk=TOGETHER, rtol=1e-2)
+@study(version=4, grid=_ensembles_grid, chunk=TOGETHER, rtol=1e-2)
 def ensembles(setting: Setting, seeds: list[int]) -> Rows:
     r"""Ensembles of networks on one training set, trained to a verdict; one row a training set (``seed``).
 
@@ -189,7 +198,7 @@ def ensembles(setting: Setting, seeds: list[int]) -> Rows:
     ``norm``: root mean square of F on the test points, mean over the members; ``fluctuation`` ‖F - ⟨F⟩‖; ``error`` of
     the members and ``ensemble_error`` of their mean output, at the end and, as ``norm_S``, ``error_S`` and
     ``ensemble_error_S``, where a fraction S of the margins is beyond 0.9 (members that did not get there count as they
-    ended); ``kernel_change`` ‖ΔΘ‖/‖Θ₀‖ of the first two members (mean of the logarithms).
+    ended); ``kernel_change`` ‖ΔΘ‖/‖Θ₀‖ (mean of the logarithms).
 
     Source: paper B, Fig. 4, 6, 8D and Sec. 2 and 3.
     """
@@ -229,7 +238,7 @@ def _ensemble(
             scale * (there[e].model(sets.test.x)[0] - f0[k]) if e in there else F[k] for k, e in enumerate(members)
         ]
         row |= _errors(f"_{stop:g}", torch.stack(early), sets.test.y)
-    change = jamming.kernel_change(ntk(begun[:2], sets.kernel.x), ntk(end[:2], sets.kernel.x))
+    change = jamming.kernel_change(ntk(begun, sets.kernel.x), ntk(end, sets.kernel.x))
     return row | {"kernel_change": float(change.log().mean().exp())}
 
 
@@ -466,7 +475,7 @@ def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**common, scale=p["stripe_scales"], h=p["stripe_h"], seeds=range(p["stripe_seeds"]))
 
 
-@study(version=1, grid=_stripes_grid, chunk=TOGETHER, rtol=1e-2, data="Gaussian points of the stripe, drawn here")
+@study(version=2, grid=_stripes_grid, chunk=TOGETHER, rtol=1e-2, data="Gaussian points of the stripe, drawn here")
 def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """Ensembles of chapter 1's network on chapter 1's stripe, trained as all others here; one row a training set.
 
@@ -486,7 +495,7 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
         block = slice(i * count, (i + 1) * count)
         begun, end = start[block], done.model[block]
         F = setting["scale"] * (end(test.x[i]) - begun(test.x[i]))
-        change = jamming.kernel_change(ntk(begun[:2], kernel.x[i]), ntk(end[:2], kernel.x[i]))
+        change = jamming.kernel_change(ntk(begun, kernel.x[i]), ntk(end, kernel.x[i]))
         rows.append(
             {
                 "seed": seed,

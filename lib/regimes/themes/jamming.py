@@ -322,28 +322,30 @@ def first_stuck(points: pd.Series, stuck: pd.Series) -> float:
     return float(share.index[share >= 0.5].min())
 
 
-def near_best(sizes: np.ndarray, errors: np.ndarray, within: float) -> float:
-    """The size from which an error is ``within`` of its least: where it first comes so low, linear in the log size.
+def shift_exponent(points: np.ndarray, sizes: np.ndarray, errors: np.ndarray) -> float:
+    r"""The exponent in ``P`` of the width at which an error stands at a given factor above that of the widest networks.
+
+    One plane through all of :math:`\log\frac{e(P, h)}{e(P, h_{\max})} = c - b \log h + a \log P`: the exponent is
+    :math:`a/b`, zero if the curves of all ``P`` fall on one, and that of :math:`h^*` if they follow jamming.
 
     Args:
-        sizes: increasing ``(k,)``.
-        errors: ``(k,)``.
-        within: positive, in units of the error.
+        points: ``P (n,)``.
+        sizes: increasing widths ``(k,)``.
+        errors: positive ``(n, k)``.
 
     Raises:
-        InputError: for sizes that do not increase, or ``within`` not positive.
+        InputError: for shapes that do not fit, or an error that is not positive.
     """
-    sizes, errors = np.asarray(sizes, dtype=float), np.asarray(errors, dtype=float)
-    validate.positive(within=within)
-    validate.arrays(sizes=("k", sizes), errors=("k", errors))
-    if (np.diff(sizes) <= 0).any() or sizes[0] <= 0:
-        raise InputError(f"sizes must be positive and increase, got {sizes.tolist()}")
-    level = errors.min() + within
-    first = int(np.argmax(errors <= level))
-    if not first:
-        return float(sizes[0])
-    share = (errors[first - 1] - level) / (errors[first - 1] - errors[first])
-    return float(sizes[first - 1] * (sizes[first] / sizes[first - 1]) ** share)
+    points, sizes, errors = (np.asarray(v, dtype=float) for v in (points, sizes, errors))
+    validate.arrays(points=("n", points), sizes=("k", sizes), errors=(f"{len(points)} {len(sizes)}", errors))
+    validate.positive(errors=float(errors.min()))
+    rest = len(sizes) - 1
+    height = np.log(errors[:, :rest] / errors[:, rest:])
+    plane = np.stack(
+        [np.ones(height.size), np.repeat(np.log(points), rest), np.tile(np.log(sizes[:rest]), len(points))]
+    )
+    _, a, minus_b = np.linalg.lstsq(plane.T, height.ravel(), rcond=None)[0]
+    return float(-a / minus_b)
 
 
 def relative_fluctuation(samples: np.ndarray) -> float:
