@@ -30,6 +30,7 @@
 # | $N_\Delta$ | `unsatisfied` | | points with $\Delta>10^{-4}$ at the end |
 # | $N^*$, $h^*$ | `transition` | | parameters, width at which half of the networks fit |
 # | $H_0$, $H_p$, $N_-$ | `hessian` | $(N,N)$ | the parts of the Hessian; negative eigenvalues of $H_p$ |
+# | $C_0$ | `c_0` | | $N_-/N$ of networks that do not fit |
 # | $\lVert\Delta\Theta\rVert/\lVert\Theta_0\rVert$ | `kernel_change` | | change of the tangent kernel in training |
 # | $\langle F\rangle$ | `ensemble_error` | | mean output of an ensemble, whose error it is |
 # %% tags=["parameters"]
@@ -40,17 +41,27 @@ components: "count from 2 to 1000" = 10  # principal components of the images (p
 layers: "count from 1 to 8" = 2  # hidden layers (paper B, Fig. 4: 2)
 loss: "one of quadratic_hinge, soft_hinge" = "quadratic_hinge"  # (paper B's text: hinge or quadratic hinge; its commands: soft hinge)
 steps: "count from 10 to 1e5" = 300  # attempted steps after which a network has not fitted (paper B: hours of wall time)
-members: "count from 2 to 100" = 8  # networks of an ensemble (paper B: 15 and 20)
+members: "count from 2 to 100" = 5  # networks of an ensemble (paper B: 15 and 20)
 test: "count from 10 to 1e5" = 2000  # test points (paper B: 40000)
 kernel_p: "count from 10 to 1e4" = 200  # points on which the change of the kernel is measured (paper B: 2500)
 stops: "2 or more increasing numbers from 0.05 to 1" = [0.5, 0.9, 0.98]  # fractions of margins beyond 0.9 at which the networks are looked at on their way
 map_p: "count from 10 to 1e5" = 250  # training points (paper B: 5000)
 map_scales: "3 or more increasing positives" = [0.00390625, 0.0625, 0.5, 2.0, 12.0, 256.0, 1048576.0]  # scales of the map (paper B: 3e-4 to 3e7)
 map_h: "3 or more increasing counts from 2 to 1e4" = [4, 6, 8, 12, 16, 24, 48]  # widths of the map (paper B: 20 to 1248)
-map_seeds: "count to 100" = 4  # training sets (paper B: 1)
+map_seeds: "count to 100" = 6  # training sets (paper B: 1)
 cut_scales: "3 or more increasing positives" = [0.00390625, 12.0, 1048576.0]  # scales of the cuts, some of map_scales (paper B, Fig. 6: the same)
-cut_h: "4 or more increasing counts from 2 to 1e4" = [3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 48, 64]  # widths of the cuts, with those of the map (paper B: 6 to 1408)
-cut_seeds: "count to 100" = 4  # training sets of the cuts, at least map_seeds
+cut_h: "4 or more increasing counts from 2 to 1e4" = [3, 4, 6, 8, 10, 12, 16, 24, 48, 96]  # widths of the cuts, with those of the map (paper B: 6 to 1408)
+cut_seeds: "count to 100" = 8  # training sets of the cuts, at least map_seeds
+decay: "positive" = 0.1  # weight decay on the lazy cut, in rates at which a network learns a single point (paper B: not stated)
+growth_p: "2 or more increasing counts from 10 to 1e5" = [60, 120, 250, 500]  # training points with which the best region is followed
+growth_scale: "positive" = 12.0  # its scale
+growth_h: "4 or more increasing counts from 2 to 1e4" = [2, 3, 4, 6, 8, 12, 16, 24, 48]  # its widths
+growth_seeds: "count to 100" = 4  # its training sets
+effort_scale: "positive" = 12.0  # scale at which the effort varies
+effort_steps: "count from 20 to 1e6" = 2400  # the most steps
+effort_h: "4 or more increasing counts from 2 to 1e4" = [4, 5, 6, 7, 8, 9, 10, 12, 16]  # its widths
+effort_members: "count from 2 to 100" = 4  # networks a training set
+effort_seeds: "count to 100" = 4  # training sets
 second: "distinct any of cifar10, fashion_mnist, digits" = ["cifar10", "fashion_mnist", "digits"]  # the second data set: the first of these that is on this machine (paper B: CIFAR-10)
 second_components: "count from 2 to 1000" = 30  # its principal components (paper B: 30)
 second_p: "count from 10 to 1e5" = 250  # its training points (paper B: 5000)
@@ -59,9 +70,9 @@ second_h: "3 or more increasing counts from 2 to 1e4" = [3, 6, 10, 16, 32]  # it
 second_seeds: "count to 100" = 4  # its training sets
 threshold_layers: "count from 1 to 8" = 3  # hidden layers where N*(P) is measured (paper B, Fig. 8: 3)
 threshold_scale: "positive" = 12.0  # their scale (paper B: not stated)
-threshold_p: "2 or more increasing counts from 10 to 1e5" = [120, 240, 480]  # training points (paper B: to 70000)
-threshold_members: "count from 2 to 100" = 5  # networks a width
-threshold_seeds: "count to 100" = 3  # training sets
+threshold_p: "2 or more increasing counts from 10 to 1e5" = [100, 300, 900]  # training points (paper B: to 70000)
+threshold_members: "count from 2 to 100" = 4  # networks a width
+threshold_seeds: "count to 100" = 4  # training sets
 threshold_steps: "count from 10 to 1e5" = 300  # attempted steps
 landscape_h: "count from 2 to 1000" = 5  # width at which the landscape is looked at
 landscape_p: "2 or more increasing counts from 10 to 1e5" = [60, 100, 140, 180, 240, 320, 480, 700]  # training points, through jamming (paper B: 1 to 70000)
@@ -69,9 +80,17 @@ landscape_members: "count from 2 to 100" = 8  # networks a training set
 landscape_seeds: "count to 100" = 4  # training sets
 start_h: "3 or more increasing counts from 2 to 1e4" = [8, 16, 32, 64, 128, 256]  # widths of the networks looked at before training
 start_p: "count from 10 to 1e4" = 60  # points on which their kernel is
-start_seeds: "count from 6 to 1e4" = 40  # such networks
+start_seeds: "count from 6 to 1e4" = 200  # such networks
 neighbour_p: "2 or more increasing counts from 10 to 1e5" = [300, 600, 1200, 2400, 4800]  # images among which nearest neighbours are sought
-neighbour_seeds: "count to 100" = 4  # draws
+neighbour_images: "count to 1e4" = 240  # images whose neighbours are sought, a group
+neighbour_seeds: "count to 100" = 20  # groups
+stripe_d: "count from 2 to 100" = 10  # dimension of chapter 1's stripe on the map (chapter 1, scan_d)
+stripe_p: "count from 10 to 1e5" = 128  # its training points (scan_p)
+stripe_width: "count from 10 to 1e5" = 256  # width of chapter 1's scan, marked on the map (scan_h)
+stripe_h: "3 or more increasing counts from 2 to 1e4" = [2, 4, 6, 8, 12, 16, 32, 64, 256]  # widths of its map
+stripe_scales: "3 or more increasing positives" = [1e-6, 1e-3, 0.1, 1.0, 10.0, 100.0, 1e4, 1e6]  # scales of its map (chapter 1: 1e-16 to 1e8)
+stripe_members: "count from 2 to 100" = 4  # networks of an ensemble
+stripe_seeds: "count to 100" = 6  # training sets
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -106,13 +125,34 @@ chapter = Chapter("03", globals())
 # [below](#how-long-is-long-enough) we say how many were at rest on its left.
 # %%
 ensembles = chapter.sweep(studies.ensembles)
-first = ensembles[(ensembles.components == components) & (ensembles.p == map_p) & (ensembles.data == data)]
+own = ensembles[(ensembles.data == data) & (ensembles.decay == 0)]
+first = own[
+    (own.p == map_p)
+    & (own.h.isin(map_h) & own["scale"].isin(map_scales) | own["scale"].isin(cut_scales) & own.h.isin(cut_h))
+]
+grown = own[(own["scale"] == growth_scale) & own.h.isin(growth_h) & own.p.isin(growth_p) & (own.seed < growth_seeds)]
+decayed = ensembles[ensembles.decay > 0]
 on_map = first[first.h.isin(map_h) & (first.seed < map_seeds)]
 cuts = first[first["scale"].isin(cut_scales)]
 second_map = ensembles[ensembles.data != data]
+second_data = second_map.data.iloc[0]
 
 
 h_star, n_star = (jamming.transitions(first, column) for column in ("h", "parameters"))
+
+
+# %% [markdown]
+# ## What the networks see
+# %%
+fig, axes = plt.subplots(4, 10, figsize=(9.6, 4.2))
+for rows, name, count in ((axes[:2], data, components), (axes[2:], second_data, second_components)):
+    for row, pictures, label in zip(rows, studies.samples(name, count, 10), ("images", f"{count} components")):
+        for ax, pixels in zip(row, pictures):
+            plots.picture(ax, pixels.numpy())
+        row[0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize="small")
+chapter.figure(fig, "fig-b-5", f"Sample images of {data} and of {second_data}, centred and normalised; below each what its "
+               "first principal components keep, which is all that the networks are given (paper B, Fig. 5).", on_map,
+               second_map)  # fmt: skip
 
 
 # %% [markdown]
@@ -123,6 +163,7 @@ h_star, n_star = (jamming.transitions(first, column) for column in ("h", "parame
 # %%
 def draw_map(ax, rows, title):
     """The ensemble error over width and scale, with the lines of jamming and of the kernel's change."""
+    rows = rows[np.isfinite(rows.kernel_change) & (rows.kernel_change > 0)]
     wide = rows.groupby(["scale", "h"])[["ensemble_error", "kernel_change"]].mean().unstack()
     scales, widths = wide.index.to_numpy(float), wide.columns.levels[1].to_numpy(float)
     x, y = np.meshgrid(np.log2(widths), np.log10(scales))
@@ -146,7 +187,7 @@ fig, axes = plots.panels(2, width=5.6, height=4.4)
 draw_map(axes[0], on_map, f"{data}, {components} components")
 for scale in cut_scales:
     axes[0].axhline(np.log10(scale), color="0.2", linestyle=":", linewidth=1)
-draw_map(axes[1], second_map, f"{second_map.data.iloc[0]}, {second_components} components")
+draw_map(axes[1], second_map, f"{second_data}, {second_components} components")
 chapter.figure(
     fig,
     "fig-b-4",
@@ -182,15 +223,18 @@ def crossings(rows):
     return np.array(found)
 
 
-chapter.check("B.Fig4-crossover", mean(crossings(widest)), widest, figure="fig-b-4")
+crossed = crossings(widest)
+if np.isfinite(crossed).all():
+    chapter.check("B.Fig4-crossover", mean(crossed), widest, figure="fig-b-4")
 log_crossing = pd.DataFrame({h: crossings(rows) for h, rows in on_map.groupby("h")})
 upper = [h for h in map_h if h >= np.sqrt(min(map_h) * max(map_h))]
 flat = [np.polyfit(np.log10(upper), row[upper].to_numpy(), 1)[0] for _, row in log_crossing.iterrows()]
 if np.isfinite(flat).all():
     chapter.check("B.Fig4-flat", mean(np.array(flat)), on_map[on_map.h.isin(upper)], figure="fig-b-4")
-fits = [h for h in map_h if on_map[(on_map.h == h) & (on_map["scale"] >= 1)].fitted.min() > 0.9]
+fits = [h for h in map_h if on_map[(on_map.h == h) & (on_map["scale"] >= 1)].fitted.min() > 0.9] or [max(map_h)]
 bends = (log_crossing[fits[0]] - log_crossing[max(map_h)]).to_numpy()
-chapter.check("B.Fig4-bends", mean(bends), on_map[on_map.h.isin([fits[0], max(map_h)])], figure="fig-b-4")
+if np.isfinite(bends).all() and fits[0] < max(map_h):
+    chapter.check("B.Fig4-bends", mean(bends), on_map[on_map.h.isin([fits[0], max(map_h)])], figure="fig-b-4")
 at_jamming = np.array(
     [jamming.at_width(first[first["scale"] == s], "kernel_change", h_star[s]) for s in h_star.dropna(axis=1)]
 )
@@ -208,8 +252,11 @@ pairs = np.stack([np.log(shown.loc[error_there.index]).to_numpy(), error_there.t
 z = jackknife(pairs, lambda rows: np.arctanh(np.corrcoef(rows.mean(0))[0, 1]))
 relation = Estimate(*np.tanh([z.value, z.low, z.high]), z.n, f"{z.method}, in Fisher's z")
 chapter.check("B.Fig4-jamming", relation, on_map, figure="fig-b-4")
-late = on_map[on_map.h >= fits[0]].groupby(["seed", "scale"]).ensemble_error.mean().unstack()
-chapter.check("B.Fig4-best", mean(np.log10(late.idxmin(axis=1).to_numpy(float))), on_map, figure="fig-b-4")
+late = 100 * on_map[on_map.h >= fits[0]].groupby(["seed", "scale"]).ensemble_error.mean().unstack()
+middle = [scale for scale in map_scales if 0.1 <= scale <= 100]
+if middle and min(map_scales) < 0.1 and max(map_scales) > 100:
+    ends = late[[min(map_scales), max(map_scales)]].sub(late[middle].mean(axis=1), axis=0)
+    chapter.check("B.Fig4-best", least(ends.to_numpy()), on_map[on_map.h >= fits[0]], figure="fig-b-4")
 # %% [markdown]
 # ## The cuts: is there a cusp, and what does averaging do?
 # Along three horizontal lines of the map: the error of single networks and that of the ensemble's mean output.
@@ -250,14 +297,89 @@ chapter.check("B.Fig6-gain", least(gain.T), cuts, figure="fig-b-6")
 # %% [markdown]
 # (how-long-is-long-enough)=
 # ### How long is long enough?
-# A network that has not fitted may be at rest, or on its way. The next table tells them apart. How far the line moves
-# with the effort is not measured here; the first exercise does it.
+# A network that has not fitted may be at rest, or on its way. The next table tells them apart; the figure below it
+# gives the networks of one scale up to eight times the effort.
 # %%
 state = on_map.assign(near=np.select([on_map.fitted == 0, on_map.fitted == 1], ["none fits", "all fit"], "some fit"))
 columns = {"fitted": ("fitted", "mean"), "at rest": ("jammed", "mean"), "unsatisfied": ("unsatisfied", "mean")}
 counted = state.groupby(["scale", "near"]).agg(**columns).reset_index()
 chapter.table(counted, "tab-b-verdicts", "How ensembles end: share of networks that fit, that are at rest with points "
               "unsatisfied, and the mean number of those.", on_map)  # fmt: skip
+# %%
+efforts = chapter.sweep(studies.efforts)
+allowed = np.unique(np.geomspace(max(effort_steps // 64, 5), effort_steps, 13).round())
+moving = {}
+for count in allowed:
+    share = efforts.assign(fitted=efforts.needed <= count).groupby(["seed", "scale", "h", "parameters"]).fitted.mean()
+    moving[count] = jamming.transitions(share.reset_index(), "parameters").iloc[:, 0]
+moving = pd.DataFrame(moving)
+held = moving.dropna(axis=1)
+fig, axes = plots.panels(2)
+for h, rows in efforts.groupby("h"):
+    reached = [(rows.needed <= count).mean() for count in allowed]
+    axes[0].plot(
+        allowed,
+        reached,
+        "o-",
+        markersize=3,
+        label=f"{h}",
+        color=plt.cm.viridis(efforts.h.rank(pct=True)[rows.index[0]]),
+    )
+axes[0].set(xscale="log", xlabel="steps allowed", ylabel="share that fits")
+axes[0].legend(title="width", fontsize="x-small", ncols=2)
+if held.shape[1]:
+    plots.realisations(axes[1], held.columns, held)
+axes[1].set(xscale="log", yscale="log", xlabel="steps allowed", ylabel="parameters $N^*$ at jamming")
+chapter.figure(fig, "fig-b-effort", "Left: share of the networks that fit within a number of steps, by width. Right: the number of "
+               "parameters at which half of them do; median and quartiles over training sets. Not in paper B, whose Fig. 4 has "
+               "three lines for three wall times.", efforts)  # fmt: skip
+# %%
+if held.shape[1] > 2:
+    chapter.check(
+        "B.Fig4-effort",
+        estimates.exponent(held.columns.to_numpy(float), held.to_numpy()),
+        efforts,
+        figure="fig-b-effort",
+    )
+# %% [markdown]
+# ## Does the best region follow the jamming line?
+# With more points jamming moves to wider networks. Does the width from which an ensemble is nearly as good as the best
+# one move along?
+# %%
+line, near = {}, {}
+for (p, seed), rows in grown.groupby(["p", "seed"]):
+    rows = rows.sort_values("h")
+    line[p, seed] = jamming.transitions(rows, "h").iloc[0, 0]
+    near[p, seed] = jamming.near_best(rows.h, rows.ensemble_error, 0.02)
+line, near = (pd.Series(found).unstack(0) for found in (line, near))
+fig, axes = plots.panels(2)
+for (p, rows), colour in zip(grown.groupby("p"), plots.PALETTE):
+    wide = 100 * rows.pivot(index="seed", columns="h", values="ensemble_error")
+    plots.realisations(axes[0], wide.columns, wide, color=colour, label=f"$P = {p}$")
+    axes[0].axvline(line[p].mean(), color=colour, linestyle=":", linewidth=1)
+plots.curve_axes(axes[0], growth_h)
+axes[0].set(xlabel="width $h$", ylabel="ensemble error (%)")
+axes[0].legend()
+for found, label, colour in (
+    (line, "half of the networks fit", plots.COLOURS["theory"]),
+    (near, "within 2 % of the best", plots.PALETTE[2]),
+):
+    plots.realisations(axes[1], found.columns, found, color=colour, label=label)
+plots.curve_axes(axes[1], growth_p)
+axes[1].set(xlabel="training points $P$", ylabel="width $h$")
+axes[1].legend()
+chapter.figure(fig, "fig-b-growth", "Left: ensemble error against width for growing training sets; dotted: jamming. Right: the width "
+               "at jamming, and that from which the ensemble error is within two per cent (of all points) of its least; median and "
+               "quartiles over training sets. Not in paper B.", grown)  # fmt: skip
+# %%
+follows = (near / line).dropna(axis=1)
+if follows.shape[1] > 1:
+    chapter.check(
+        "B.Fig4-follows",
+        estimates.exponent(follows.columns.to_numpy(float), follows.to_numpy()),
+        grown,
+        figure="fig-b-growth",
+    )
 # %% [markdown]
 # ## Where the networks begin to fit
 # How many parameters do $P$ points need? Where labels are drawn at random every point is a constraint of its own, and
@@ -270,19 +392,26 @@ for (source, p, seed), rows in thresholds.groupby(["data", "p", "seed"]):
     rows = rows.sort_values("parameters")
     found[source, p, seed] = jamming.transition(rows.parameters, rows.fitted)
 n_of_p = pd.Series(found).unstack(0)
+landscapes = chapter.sweep(studies.landscapes)
+stuck = landscapes[landscapes.ended != "fitted"].assign(ratio=lambda t: t.unsatisfied / t.parameters)
+c_0 = (stuck.negative / stuck.parameters).median()
 fig, ax = plt.subplots()
 for (source, column), colour in zip(n_of_p.items(), (plots.COLOURS["lazy"], plots.COLOURS["feature"])):
     wide = column.unstack("seed" if "seed" in column.index.names else 1).T
     plots.realisations(ax, wide.columns, wide, color=colour, label=source)
 ax.plot(threshold_p, threshold_p, ":", color="0.4", label="$N = P$")
+if c_0 > 0:
+    ax.plot(threshold_p, np.array(threshold_p) / c_0, "--", color="0.4", label=rf"$N = P/C_0$, $C_0 = {c_0:.2f}$")
 ax.set(xscale="log", yscale="log", xlabel="training points $P$", ylabel="parameters $N^*$ at jamming")
 ax.legend()
 chapter.figure(
     fig,
     "fig-b-8a",
     "Number of parameters at which half of the networks fit, against the number of points, for digits and for random "
-    "points with random labels; median and quartiles over training sets (paper B, Fig. 8A).",
+    "points with random labels; median and quartiles over training sets (paper B, Fig. 8A). $C_0=N_-/N$ is the median of the "
+    "networks of the next figure: at a stable end of so curved a landscape, N cannot exceed P/C₀ unless all points fit.",
     thresholds,
+    stuck,
 )
 
 
@@ -309,8 +438,6 @@ for source, claim in ((data, "mnist"), ("random", "random")):
 # $H_0$ has rank $N_\Delta$ at most, so that $N_\Delta<N$ leaves $N-N_\Delta$ flat directions: a delta at zero in its
 # spectrum. A stable end needs $N_\Delta\ge N_-$, the number of negative eigenvalues of $H_p$.
 # %%
-landscapes = chapter.sweep(studies.landscapes)
-stuck = landscapes[landscapes.ended != "fitted"].assign(ratio=lambda t: t.unsatisfied / t.parameters)
 lowest = stuck.loc[stuck.groupby("seed").loss.idxmin()]
 fig, axes = plots.panels(2)
 axes[0].scatter(stuck.loss, stuck.ratio, s=12, c=stuck.p, cmap="viridis_r")
@@ -331,7 +458,10 @@ chapter.figure(
     landscapes,
 )
 # %%
-chapter.check("B.Fig8B-jump", mean(lowest.ratio.to_numpy()), lowest, figure="fig-b-8bc")
+at_line = {seed: jamming.first_stuck(rows.p, rows.ended != "fitted") for seed, rows in landscapes.groupby("seed")}
+edge = stuck[stuck.p == stuck.seed.map(at_line)]
+if edge.seed.nunique() > 1:
+    chapter.check("B.Fig8B-jump", mean(edge.groupby("seed").ratio.mean().to_numpy()), edge, figure="fig-b-8bc")
 gaps = [jamming.gap(np.array(row)) for row in lowest.eigenvalues]
 chapter.check("B.Fig8C-gap", estimates.ratio(np.array(gaps)), lowest, figure="fig-b-8bc")
 still = (stuck.stable > -1e-9).sum()
@@ -380,9 +510,28 @@ chapter.check("B.Sec3-excess", mean(excess), cut[middle_scale], figure="fig-b-8d
 lazy, h_lazy = cut[top_scale], h_star[top_scale]
 norms = jamming.divergence(lazy, "norm", n_star[top_scale])
 chapter.check("B.Sec2-norm", mean(norms), lazy, figure="fig-b-8d")
-early = f"norm_{stops[0]:g}"
-calm = jamming.at_width(lazy, early, h_lazy) / jamming.at_width(lazy, early, 2 * h_lazy)
-chapter.check("B.Sec2-early-stopping", estimates.ratio(calm), lazy, figure="fig-b-8d")
+early = jamming.divergence(lazy, f"norm_{stops[0]:g}", n_star[top_scale])
+chapter.check("B.Sec2-early-stopping", mean(early), lazy, figure="fig-b-sec2")
+pulled = jamming.divergence(decayed, "norm", n_star[top_scale])
+chapter.check("B.Sec2-weight-decay", mean(pulled), decayed, figure="fig-b-sec2")
+# %% [markdown]
+# What removes that divergence? Training to the end asks for a margin of one, whatever it costs. Stopping early does
+# not, nor does a penalty on the distance from the initial weights, which is paper B's weight decay.
+# %%
+fig, ax = plt.subplots()
+kinds = (
+    ("to the end", lazy, "norm"),
+    (f"{stops[0]:.0%} of the margins", lazy, f"norm_{stops[0]:g}"),
+    ("weight decay", decayed, "norm"),
+)
+for (label, rows, column), colour in zip(kinds, plots.PALETTE):
+    wide = rows.pivot(index="seed", columns="parameters", values=column)
+    plots.realisations(ax, wide.columns, wide, color=colour, label=label)
+ax.axvspan(n_star[top_scale].min(), n_star[top_scale].max(), color="0.5", alpha=0.25, linewidth=0)
+ax.set(xscale="log", yscale="log", xlabel="parameters $N$", ylabel=r"$\Vert F\Vert$")
+ax.legend()
+chapter.figure(fig, "fig-b-sec2", "Norm of the predictor on test points in the lazy regime against the number of parameters: trained "
+               "to the end, stopped early, and with weight decay; grey: jamming (paper B, Sec. 2).", lazy, decayed)  # fmt: skip
 # %% [markdown]
 # ## Before training
 # Two statements of the argument are about networks that have not learnt anything: the curvature $H_p$ has as many
@@ -426,9 +575,11 @@ for rows, label, colour in ((widest, data, plots.PALETTE[0]), (last, last.data.i
 axes[0].set(xscale="log", xlabel=r"$\tilde\alpha$", ylabel="ensemble error (%)")
 axes[0].legend()
 neighbours = chapter.sweep(studies.neighbours)
-wide = neighbours.pivot(index="seed", columns="p", values="distance")
-plots.realisations(axes[1], wide.columns, wide)
-axes[1].set(xscale="log", yscale="log", xlabel="images", ylabel="distance to the nearest")
+wide = neighbours.pivot(index="seed", columns="size", values="distance")
+sizes, near = wide.columns.to_numpy(float), wide.to_numpy(float)
+plots.realisations(axes[1], sizes, near)
+plots.curve_axes(axes[1], sizes, errors=False)
+axes[1].set(xlabel="images", ylabel="distance to the nearest")
 chapter.figure(
     fig,
     "fig-b-9",
@@ -442,8 +593,8 @@ chapter.figure(
 # %%
 ends = 100 * last.pivot(index="seed", columns="scale", values="ensemble_error")
 chapter.check("B.Fig9-fc", mean((ends.iloc[:, 0] - ends.iloc[:, -1]).to_numpy()), last, figure="fig-b-9")
-dimension = -1 / estimates.slopes(wide.columns.to_numpy(float), wide.to_numpy(float))
-chapter.check("B.Fig5-dimension", mean(dimension), neighbours, figure="fig-b-9")
+dimension = jackknife(near, lambda rows: -1 / estimates.slopes(sizes, rows.mean(0))[0])
+chapter.check("B.Fig5-dimension", dimension, neighbours, figure="fig-b-9")
 # %% [markdown]
 # ## Stopping early, across the map
 # Chapter 1 found that the last points undo what a network has gained. Here is the same question on digits, everywhere
@@ -465,6 +616,34 @@ fig.colorbar(drawn, ax=axes, label="error there / at the end")
 chapter.figure(fig, "fig-b-early", "Error of single networks when some of the points are met, over their error at the end; blue: "
                "stopping there is better. Members that never got there count as they ended.", on_map)  # fmt: skip
 # %% [markdown]
+# ## Where the stripe of chapter 1 lies
+# The same map for the network and the data of chapter 1: one hidden layer with biases, Gaussian points, a label that
+# depends on one coordinate. Beside it the amplification $\Lambda$ of that coordinate in the weights.
+# %%
+stripes = chapter.sweep(studies.stripes)
+fig, axes = plots.panels(2, width=5.6, height=4.4)
+draw_map(axes[0], stripes, f"stripe, $d$ = {stripe_d}, $P$ = {stripe_p}")
+grid = stripes.groupby(["scale", "h"])[["amplification"]].mean().amplification.unstack()
+x, y = np.meshgrid(np.log2(grid.columns.to_numpy(float)), np.log10(grid.index.to_numpy(float)))
+drawn = axes[1].contourf(x, y, np.log10(grid), levels=12, cmap="magma")
+plt.colorbar(drawn, ax=axes[1], label=r"$\log_{10}\Lambda$")
+change = np.log10(stripes.groupby(["scale", "h"]).kernel_change.mean().unstack())
+axes[1].contour(x, y, change, levels=[0], colors="white", linewidths=2)
+axes[1].set(xlabel="width $h$", title=r"amplification $\Lambda$ at the end")
+axes[1].set_xticks(x[0], [f"{h:g}" for h in grid.columns])
+for ax in axes:
+    ax.axvline(np.log2(stripe_width), color="0.5", linestyle=":", linewidth=2)
+chapter.figure(fig, "fig-b-stripe", "Left: ensemble error of chapter 1's network on the stripe over width and scale, lines as in the "
+               "phase diagram above. Right: amplification of the informative coordinate; white: where the kernel changes by its "
+               "own norm. Dotted: the width of chapter 1's scan of the scale.", stripes)  # fmt: skip
+# %%
+h_stripe = jamming.transitions(stripes, "h").dropna(axis=1)
+if h_stripe.shape[1]:
+    chapter.check("B.Fig4-stripe-width", least(stripe_width / h_stripe.to_numpy()), stripes, figure="fig-b-stripe")
+turns = crossings(stripes[stripes.h == max(stripe_h)])
+if np.isfinite(turns).all():
+    chapter.check("B.Fig4-stripe-crossover", mean(turns), stripes[stripes.h == max(stripe_h)], figure="fig-b-stripe")
+# %% [markdown]
 # ## Claims
 # %%
 chapter.ledger()
@@ -475,7 +654,6 @@ chapter.ledger()
 # - Jamming is a line of what is reached in a given effort: few of the networks that have not fitted after `steps` steps
 #   are at rest (table of the ends, and the sentence on the Hessian). Where the line would end is open.
 # - Paper B does not say at which output scale its Fig. 8 was measured; ours is `threshold_scale`.
-# - Weight decay at jamming, and where the stripe of chapter 1 lies on this map, are not measured yet.
 #
 # ## Try it yourself
 # - `make chapter-03 NAME=patient PARAMS='-p steps 1200'` gives every network four times the effort. How far does the

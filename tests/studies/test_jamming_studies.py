@@ -74,6 +74,43 @@ def test_starts_hold_kernels_that_fluctuate_less_in_wider_networks():
     assert found[64] < 0.6 * found[8]
 
 
+def test_decay_keeps_predictors_small(setting):
+    free, held = (studies.ensembles(setting | {"h": 8, "scale": 1e6, "decay": d}, [0])[0] for d in (0.0, 1.0))
+    assert held["norm"] < free["norm"] and held["kernel_change"] < free["kernel_change"]
+
+
+def test_what_fits_within_an_effort_is_what_fits_in_an_ensemble(setting):
+    rows = studies.efforts(setting | {"h": 6}, [0, 1])
+    for row in studies.ensembles(setting | {"h": 6}, [0, 1]):
+        own = [r for r in rows if r["seed"] == row["seed"]]
+        assert np.mean([r["needed"] <= 80 for r in own]) == row["fitted"]
+    assert all((r["needed"] == np.inf) == (r["time"] == np.inf) for r in rows)
+
+
+def test_the_stripe_compresses_at_small_scales_only():
+    setting = studies.STRIPE | {"interfaces": studies.STRIPE["interfaces"][0], "d": 5, "p": 40, "members": 2, "h": 32}
+    setting |= {"test": 200, "kernel_p": 30, "loss": "quadratic_hinge", "steps": 150}
+    feature, lazy = (studies.stripes(setting | {"scale": scale}, [0, 1, 2]) for scale in (1e-4, 1e4))
+    assert min(row["amplification"] for row in feature) > 1.5 * max(row["amplification"] for row in lazy)
+    assert min(row["kernel_change"] for row in feature) > 1 > 0.1 > max(row["kernel_change"] for row in lazy)
+    assert [row["seed"] for row in feature] == [0, 1, 2] and feature[0]["parameters"] == 32 * 7
+
+
+def test_neighbours_are_sought_from_images_of_each_groups_own():
+    setting = {"data": "digits", "words": studies._identity("digits"), "p": [100, 1000], "images": 50}
+    one, both = studies.neighbours(setting, [1]), studies.neighbours(setting, [0, 1])
+    assert one == both[2:] and both[0]["distance"] != both[2]["distance"]
+    assert one[0]["distance"] > one[1]["distance"]
+
+
+def test_more_components_keep_more_of_an_image():
+    left = []
+    for components in (2, 20):
+        images, kept = studies.samples("digits", components, 5)
+        left.append((images - kept).norm(dim=-1))
+    assert (left[1] < left[0]).all()
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
@@ -84,6 +121,9 @@ def test_starts_hold_kernels_that_fluctuate_less_in_wider_networks():
         ({"cut_seeds": 2}, "cut_seeds must be at least map_seeds"),
         ({"members": 1}, "members must be a whole number from 2"),
         ({"map_h": [8, 6, 4]}, "map_h must"),
+        ({"growth_p": [60, 4_000]}, "test \\+ kernel_p \\+ growth_p must be at most"),
+        ({"neighbour_images": 400}, "neighbour_images must be"),
+        ({"decay": 0.0}, "decay must be"),
         ({"neighbour_p": [5_000_0, 60_000]}, "neighbour_p must hold at least 2 sizes"),
     ],
 )

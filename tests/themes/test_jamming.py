@@ -155,10 +155,38 @@ def test_crossings_are_exact_for_power_laws():
 
 
 def test_distances_to_the_nearest_neighbour_give_the_dimension():
-    rng = np.random.default_rng(0)
-    plane = rng.standard_normal((4000, 2)) @ rng.standard_normal((2, 10))
-    near = [jamming.nearest_distance(plane, n) for n in (1000, 4000)]
-    assert math.log(4) / math.log(near[0] / near[1]) == pytest.approx(2, abs=0.2)
+    """On a sphere in three of ten dimensions, which has no edge: two."""
+    sphere = torch.from_numpy(np.random.default_rng(0).standard_normal((4000, 3)))
+    sphere = torch.nn.functional.pad(sphere / sphere.norm(dim=-1, keepdim=True), (0, 7))
+    near = jamming.nearest_distances(sphere, sphere[:800], [1000, 4000])
+    assert math.log(4) / math.log(near[0] / near[1]) == pytest.approx(2, abs=0.05)
+
+
+def test_distances_to_the_nearest_are_means_over_all_subsets():
+    import itertools
+
+    x = torch.from_numpy(np.random.default_rng(1).standard_normal((7, 3)))
+    found = jamming.nearest_distances(x, x[2:4], [2, 4, 7])
+    for size, value in zip([2, 4, 7], found):
+        all_of_them = []
+        for i in (2, 3):
+            others = [j for j in range(7) if j != i]
+            for subset in itertools.combinations(others, size - 1):
+                all_of_them.append(float((x[list(subset)] - x[i]).norm(dim=-1).min()))
+        assert value == pytest.approx(np.mean(all_of_them), rel=1e-12)
+
+
+def test_the_size_from_which_an_error_is_nearly_the_least():
+    sizes, errors = np.array([2.0, 4.0, 8.0, 16.0]), np.array([0.5, 0.3, 0.2, 0.21])
+    assert jamming.near_best(sizes, errors, 0.05) == pytest.approx(4 * 2**0.5)
+    assert jamming.near_best(sizes, errors, 0.4) == 2
+    assert jamming.near_best(sizes, errors, 1e-9) == pytest.approx(8, rel=1e-6)
+
+
+def test_the_first_size_at_which_half_are_stuck():
+    points = pd.Series([10, 10, 20, 20, 40, 40])
+    assert jamming.first_stuck(points, pd.Series([False, False, True, False, True, True])) == 20
+    assert math.isnan(jamming.first_stuck(points, pd.Series([False] * 6)))
 
 
 H = [4, 6, 8, 12, 16, 24, 32, 48]
@@ -188,7 +216,7 @@ def test_a_straight_curve_has_no_bump_and_a_peak_has_its_height():
     one, at = table[table["scale"] == 1], pd.Series({0: 12.0, 1: 12.0})
     np.testing.assert_allclose(jamming.bump(one, "straight", at), 0, atol=1e-12)
     np.testing.assert_allclose(jamming.bump(one, "peak", at, factor=2.0), 2.0, atol=1e-12)
-    with pytest.raises(InputError, match="width must be a number from 4 to 48"):
+    with pytest.raises(InputError, match="widths must hold 3, where straight is asked for: add some below 4"):
         jamming.at_width(one, "straight", pd.Series({0: 3.0}))
 
 
@@ -230,7 +258,9 @@ X, Y = problem()
         (lambda: jamming.kernel_change(torch.zeros(2, 2), torch.ones(2, 2)), "before must not be zero"),
         (lambda: jamming.kernel_change(torch.ones(2, 2), torch.ones(3, 3)), "after must have shape"),
         (lambda: jamming.crossing([2, 1], [1, 2], 1.0), "scales must be positive and increase"),
-        (lambda: jamming.nearest_distance(np.ones((4, 2)), 5), "count must be a whole number from 2 to 4"),
+        (lambda: jamming.nearest_distances(X, X, [2, 99]), "size must be a whole number from 2 to 9"),
+        (lambda: jamming.near_best([2, 1], [1, 2], 0.1), "sizes must be positive and increase"),
+        (lambda: jamming.near_best([1, 2], [1, 2], 0.0), "within must be"),
         (lambda: jamming.unsatisfied(torch.ones(3), met=2.0), "met must be a number from 0"),
         (lambda: jamming.hessian(net(3, 4, 1), X, Y, alpha=-1.0, start=torch.zeros(2, 9).double()), "alpha must be"),
         (lambda: jamming.hessian(net(3, 4, 1), X, Y[:3], alpha=1.0, start=torch.zeros(2, 9).double()), "y must have"),

@@ -72,14 +72,32 @@ def test_the_path_is_that_of_a_stiff_solver_to_second_order(loss, sigma):
     assert errors[1] < 2e-4 and errors[1] < 0.3 * errors[0] + 1e-6, errors
 
 
-def test_a_linear_model_follows_its_closed_form():
-    """Square loss: F = y (1 - exp(-α Θ t/p))."""
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_a_linear_model_follows_its_closed_form(decay):
+    """Square loss: F = (A + λ)⁻¹ A (1 - exp(-(A + λ) t)) y with A = α Θ/p."""
     x, y = problem(5, 6)
     model, alpha, time = net(6, 1), 3.0, 40.0
-    done = run(gauss_newton(model, x, y, alpha=alpha, loss="square", tolerance=1e-5), until=after(time), times=[time])
-    gram = model.tangents(x).gram()[0]
-    expected = y - torch.linalg.matrix_exp(-alpha * time / 5 * gram) @ y
+    options = {"alpha": alpha, "loss": "square", "tolerance": 1e-5, "decay": decay}
+    done = run(gauss_newton(model, x, y, **options), until=after(time), times=[time])
+    A = alpha / 5 * model.tangents(x).gram()[0]
+    whole = A + decay * torch.eye(5, dtype=A.dtype)
+    expected = y - torch.linalg.matrix_exp(-time * whole) @ y
+    expected = torch.linalg.solve(whole, A @ expected)
     torch.testing.assert_close(done.at("t=40")[3][0], expected, atol=1e-3, rtol=0)
+
+
+def test_decay_ends_where_the_gradients_of_loss_and_penalty_cancel():
+    x, y = problem(20)
+    model, alpha, decay = net(3, 6, 6, 1, sigma=SWISH, seeds=range(3)), 2.0, 0.02
+    done = run(gauss_newton(model, x, y, alpha=alpha, loss="quadratic_hinge", rule="settle", decay=decay, steps=500))
+    weights = [w.clone().requires_grad_() for w in done.model.parameters()]
+    gaps = (1 - alpha * y * (done.model.with_parameters(weights)(x) - model(x))).clamp(min=0)
+    away = sum((w - w0).square().sum() for w, w0 in zip(weights, model.parameters(), strict=True))
+    total = gaps.square().mean(-1).sum() / 2 + alpha * decay / 2 * away
+    slopes = torch.autograd.grad(total, weights)
+    pull = sum((alpha * decay * (w - w0)).square().sum() for w, w0 in zip(weights, model.parameters(), strict=True))
+    assert {done.ended[e].kind for e in range(3)} == {Ended.JAMMED}
+    assert sum(g.square().sum() for g in slopes) < 1e-5 * pull
 
 
 @pytest.mark.parametrize("rule", ["follow", "settle"])
@@ -206,6 +224,7 @@ X, Y = problem(4)
         ({"alpha": 0.0}, "alpha must be"),
         ({"tolerance": 0.0}, "tolerance must be"),
         ({"slack": -1.0}, "slack must be"),
+        ({"decay": -1.0}, "decay must be"),
         ({"steps": 0}, "steps must be"),
         ({"y": 2 * Y}, "labels must be -1 or \\+1"),
         ({"y": Y[:3]}, "y must have the shape"),

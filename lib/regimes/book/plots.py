@@ -67,9 +67,20 @@ def curve_axes(ax: Axes, sizes: Sequence[float], *, errors: bool = True) -> None
     if errors:
         ax.set_yscale("log")
         low, high = ax.get_ylim()
-        ticks = [step * 10.0**k for k in range(-6, 1) for step in (1, 2, 5) if low <= step * 10.0**k <= high]
+        ticks = [step * 10.0**k for k in range(-6, 5) for step in (1, 2, 5) if low <= step * 10.0**k <= high]
         ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
+
+
+def picture(ax: Axes, pixels: np.ndarray) -> None:
+    """An image from its pixels ``(n² ,)`` in grey or ``(3 n²,)`` in colour, of any range, without axes."""
+    side = round((len(pixels) if round(len(pixels) ** 0.5) ** 2 == len(pixels) else len(pixels) / 3) ** 0.5)
+    low, high = pixels.min(), pixels.max()
+    shade = (pixels - low) / (high - low)
+    ax.imshow(shade.reshape(side, side, -1).squeeze(), cmap="gray")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.grid(False)
 
 
 def hover_rows(cells: pd.DataFrame) -> str:

@@ -1,7 +1,10 @@
 """Chapter 3: which networks fit their data, what they have learnt then, and what averaging them gains."""
 
 import functools
-from collections.abc import Mapping
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,21 +15,27 @@ from regimes import validate
 from regimes.data import datasets, tasks
 from regimes.data.tasks import Task
 from regimes.kernels import ntk
+from regimes.models import Model
 from regimes.models.activations import activation
 from regimes.models.fully_connected import FullyConnected, fully_connected
+from regimes.models.one_hidden import one_hidden
 from regimes.seeds import draw_seeds
+from regimes.studies.lazy_feature import draw as draw_stripe
+from regimes.studies.lazy_feature import needs_draws
 from regimes.sweeps.sweep import Rows, Setting, product, study
 from regimes.themes import jamming
+from regimes.themes.compression import amplification
 from regimes.themes.learning_curves import wrong
 from regimes.training.gauss_newton import gauss_newton
 from regimes.training.run import Trajectory, run
-from regimes.training.state import Ended, satisfied
+from regimes.training.state import Ended, State, satisfied
 from regimes.validate import InputError
 
 CHAPTER = "03"
 STEEPNESS = 10.0  # of the swish of paper B's figures
 NEAR = 0.9  # margin from which a point counts as satisfied on the way: the quadratic hinge only approaches 1
 TOGETHER = 4  # training sets whose networks train as one batch
+STRIPE = {"shape": "stripe", "interfaces": [list(tasks.STRIPE)]}
 DRAWN = "standard normal points with random labels, drawn here"
 
 
@@ -79,7 +88,7 @@ def images(names: list[str], components: int, points: int, what: str, *, named: 
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
-    """Cuts lie on the map, ensembles fluctuate, transitions have both sides."""
+    """Cuts and growth lie on the map, the second data set is another, draws of the stripe hold both labels."""
     for scale in p["cut_scales"]:
         if scale not in p["map_scales"]:
             raise InputError(f"cut_scales must be some of map_scales = {p['map_scales']}, got {scale:g}")
@@ -89,6 +98,7 @@ def check_parameters(p: Mapping[str, Any]) -> None:
         raise InputError(f"second must begin with another data set than data = {p['data']}, got {p['second']}")
     if p["cut_seeds"] < p["map_seeds"]:
         raise InputError(f"cut_seeds must be at least map_seeds = {p['map_seeds']}, got {p['cut_seeds']}")
+    needs_draws(p, STRIPE | {"d": p["stripe_d"]}, "stripe_p", "stripe_seeds")
 
 
 class Draw(NamedTuple):
@@ -126,25 +136,39 @@ def parameters_of(d: int, h: int, layers: int) -> int:
     return d * h + (layers - 1) * h * h + h
 
 
-def train(setting: Setting, model: FullyConnected, x: Tensor, y: Tensor, stops: tuple[float, ...] = ()) -> Trajectory:
+def train(setting: Setting, model: Model, x: Tensor, y: Tensor, stops: tuple[float, ...] = ()) -> Trajectory:
     """Trains to a verdict, with a snapshot at each satisfied fraction of ``stops``."""
-    options = {"alpha": setting["scale"], "loss": setting["loss"], "rule": "settle", "steps": setting["steps"]}
     events = {f"{stop:g}": satisfied(stop, margin=NEAR) for stop in stops}
-    return run(gauss_newton(model, x, y, **options), events=events)
+    return run(_states(setting, model, x, y), events=events)
+
+
+def _states(setting: Setting, model: Model, x: Tensor, y: Tensor) -> Iterator[State]:
+    # a point's kernel is of order 1/h: the decay is in units of the rate at which a network learns a single one
+    decay = setting.get("decay", 0.0) and setting["decay"] * setting["scale"] / (setting["h"] * setting["p"])
+    options = {"alpha": setting["scale"], "loss": setting["loss"], "rule": "settle", "steps": setting["steps"]}
+    return gauss_newton(model, x, y, **options, decay=decay)
 
 
 def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
     common = {name: p[name] for name in ("test", "kernel_p", "layers", "members", "loss", "steps")}
-    common |= {"stops": [p["stops"]]}
-    most = TOGETHER * p["members"] * p["map_p"] * max(p["cut_h"])
-    validate.memory(64 * most, f"map_p = {p['map_p']} with members = {p['members']} and cut_h")
+    common |= {"stops": [p["stops"]], "decay": 0.0}
+    most = TOGETHER * p["members"] * max(p["map_p"], *p["growth_p"]) * max(*p["cut_h"], *p["growth_h"])
+    validate.memory(64 * most, "map_p or growth_p with members and cut_h or growth_h")
     rest = p["test"] + p["kernel_p"]
+    images([p["data"]], p["components"], rest + max(p["growth_p"]), "test + kernel_p + growth_p")
     first = images([p["data"]], p["components"], rest + p["map_p"], "test + kernel_p + map_p") | common
-    counts = {(scale, h): p["map_seeds"] for scale in p["map_scales"] for h in p["map_h"]}
-    counts |= {(scale, h): p["cut_seeds"] for scale in p["cut_scales"] for h in p["cut_h"]}
+    counts: Counter[tuple[int, float, int]] = Counter()
+    for sizes, scales, widths, seeds in (
+        ([p["map_p"]], p["map_scales"], p["map_h"], p["map_seeds"]),
+        ([p["map_p"]], p["cut_scales"], p["cut_h"], p["cut_seeds"]),
+        (p["growth_p"], [p["growth_scale"]], p["growth_h"], p["growth_seeds"]),
+    ):
+        counts |= Counter(dict.fromkeys(itertools.product(sizes, scales, widths), seeds))
     grid = []
-    for (scale, h), count in counts.items():
-        grid += product(**first, p=p["map_p"], scale=scale, h=h, seeds=range(count))
+    for (points, scale, h), count in counts.items():
+        grid += product(**first, p=points, scale=scale, h=h, seeds=range(count))
+    decayed = first | {"decay": p["decay"], "scale": p["cut_scales"][-1]}
+    grid += product(**decayed, p=p["map_p"], h=p["cut_h"], seeds=range(p["cut_seeds"]))
     second = images(
         p["second"],
         p["second_components"],
@@ -157,7 +181,7 @@ def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
     return grid + product(**second, p=p["second_p"], **sizes)
 
 
-@study(version=2, grid=_ensembles_grid, chunk=TOGETHER, rtol=1e-2)
+@study(version=3, grid=_ensembles_grid, chunk=TOGETHER, rtol=1e-2)
 def ensembles(setting: Setting, seeds: list[int]) -> Rows:
     r"""Ensembles of networks on one training set, trained to a verdict; one row a training set (``seed``).
 
@@ -231,13 +255,13 @@ def _thresholds_grid(p: Mapping[str, Any]) -> list[Setting]:
     return grid
 
 
-@study(version=1, grid=_thresholds_grid, chunk=TOGETHER, rtol=1e-2)
+@study(version=2, grid=_thresholds_grid, chunk=TOGETHER, rtol=1e-2)
 def thresholds(setting: Setting, seeds: list[int]) -> Rows:
     """The width at which networks begin to fit, by bisection from both sides; one row a width and training set.
 
     All widths that the bisection visits, ``members`` networks each: ``h``, ``parameters``, ``fitted`` (share of the
     members). It starts from a width of which fewer than half fit and one of which at least half do, halves the gap
-    until neighbouring widths have been trained, and goes on outwards until one fits none and one fits all.
+    until neighbouring widths have been trained, and goes on until more than half do.
     ``data = "random"``: standard normal points with random labels.
 
     Source: paper B, Fig. 8A.
@@ -287,11 +311,43 @@ def _brackets(setting: Setting, x: Tensor, y: Tensor, seed: int, known: dict[int
 
 
 def _widen(setting: Setting, x: Tensor, y: Tensor, seed: int, known: dict[int, float]) -> None:
-    """Trains further widths on each side, one by one, until one fits none and one fits all."""
-    while known[min(known)] > 0 and min(known) > 1:
-        _share(setting, x, y, seed, min(known) - 1, known)
-    while known[max(known)] < 1:
+    """Trains wider ones, one by one, until more than half of the members fit: half is neither side."""
+    while known[max(known)] <= 0.5:
         _share(setting, x, y, seed, max(known) + 1, known)
+
+
+def _efforts_grid(p: Mapping[str, Any]) -> list[Setting]:
+    data = images([p["data"]], p["components"], 2 + p["map_p"], "map_p") | {"test": 1, "kernel_p": 1}
+    common = {name: p[name] for name in ("layers", "loss")} | {"p": p["map_p"], "scale": p["effort_scale"]}
+    common |= {"members": p["effort_members"], "steps": p["effort_steps"]}
+    return product(**data, **common, h=p["effort_h"], seeds=range(p["effort_seeds"]))
+
+
+@study(version=1, grid=_efforts_grid, chunk=TOGETHER, rtol=0.1)
+def efforts(setting: Setting, seeds: list[int]) -> Rows:
+    """How much effort networks need to fit; one row a network (``member``).
+
+    ``needed``: steps, and ``time``: of the flow, after which all points were met; both infinite where that did not
+    come about in ``steps`` attempts. ``parameters`` N.
+
+    Source: paper B, Fig. 4 (its three lines of jamming, for three wall times).
+    """
+    data, count = [draw(setting, seed) for seed in seeds], setting["members"]
+    model = networks(setting, setting["components"], seeds)
+    x, y = (torch.stack([getattr(d.train, name) for d in data]).repeat_interleave(count, 0) for name in ("x", "y"))
+    met: dict[int, tuple[float, float]] = {}
+    for step, state in enumerate(_states(setting, model, x, y)):
+        for row, t in zip(state.rows, state.t.tolist(), strict=True):
+            if row in state.ended and state.ended[row].kind == Ended.FITTED:
+                met.setdefault(row, (step, t))
+    size = parameters_of(setting["components"], setting["h"], setting["layers"])
+    names = ("needed", "time")
+    return [
+        {"seed": seed, "member": k, "parameters": size, "source": data[i].train.source}
+        | dict(zip(names, met.get(i * count + k, (math.inf, math.inf)), strict=True))
+        for i, seed in enumerate(seeds)
+        for k in range(count)
+    ]
 
 
 def _landscapes_grid(p: Mapping[str, Any]) -> list[Setting]:
@@ -363,23 +419,82 @@ def starts(setting: Setting, seeds: list[int]) -> Rows:
 
 def _neighbours_grid(p: Mapping[str, Any]) -> list[Setting]:
     name = first_there([p["data"]])
-    most = min(_shape(name)[0], max(p["neighbour_p"]))
-    sizes = [size for size in p["neighbour_p"] if size <= most]
+    sizes = [size for size in p["neighbour_p"] if size <= _shape(name)[0]]
     if len(sizes) < 2:
         raise InputError(f"neighbour_p must hold at least 2 sizes of at most {_shape(name)[0]}, the images of {name}")
-    common = {"data": name, "words": _identity(name), "p": sizes}
+    validate.whole(1, min(_shape(name)[0] // p["neighbour_seeds"], 10**4), neighbour_images=p["neighbour_images"])
+    common = {"data": name, "words": _identity(name), "p": [sizes], "images": p["neighbour_images"]}
     return product(**common, seeds=range(p["neighbour_seeds"]))
 
 
-@study(version=1, grid=_neighbours_grid)
+@study(version=2, grid=_neighbours_grid)
 def neighbours(setting: Setting, seeds: list[int]) -> Rows:
-    """Mean ``distance`` to the nearest of ``p`` images, centred and normalised, all pixels.
+    """Mean ``distance`` of ``images`` of the pool to the nearest among ``size`` ones; one row a size of ``p``.
+
+    All pixels, centred and normalised. Each ``seed`` looks from images of its own, at all of the pool.
 
     Source: paper B, Sec. 5.
     """
-    pool, rows = datasets.centred(datasets.load(setting["data"])), []
-    for seed, drawn in zip(seeds, draw_seeds("train", seeds), strict=True):
-        (part,) = datasets.split(pool, [setting["p"]], seed=drawn)
-        distance = jamming.nearest_distance(part.x.numpy(), setting["p"])
-        rows.append({"seed": seed, "distance": distance, "source": part.source})
+    pool, rows, count = datasets.centred(datasets.load(setting["data"])), [], setting["images"]
+    order = np.random.default_rng(draw_seeds("train", [0])[0]).permutation(len(pool.x))
+    for seed in seeds:
+        chosen = pool.x[order[seed * count : (seed + 1) * count]]
+        found = jamming.nearest_distances(pool.x, chosen, setting["p"])
+        rows += [
+            {"seed": seed, "size": size, "distance": distance, "source": pool.source}
+            for size, distance in zip(setting["p"], found.tolist(), strict=True)
+        ]
+    return rows
+
+
+def samples(name: str, components: int, count: int) -> tuple[Tensor, Tensor]:
+    """Images of a data set ``(count, pixels)``, centred and normalised, and what their principal components keep.
+
+    Source: paper B, Fig. 5.
+    """
+    pool = datasets.centred(datasets.load(name))
+    mean = pool.x.mean(0)
+    _, vectors = torch.linalg.eigh(torch.cov(pool.x.T))
+    kept, shown = vectors[:, -components:], pool.x[:: len(pool.x) // count][:count]
+    return shown, mean + (shown - mean) @ kept @ kept.T
+
+
+def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
+    validate.memory(64 * p["stripe_seeds"] * p["stripe_members"] * p["stripe_p"] * max(p["stripe_h"]), "stripe_h")
+    common = STRIPE | {"d": p["stripe_d"], "p": p["stripe_p"], "members": p["stripe_members"], "test": p["test"]}
+    common |= {"kernel_p": p["kernel_p"], "loss": p["loss"], "steps": p["steps"]}
+    return product(**common, scale=p["stripe_scales"], h=p["stripe_h"], seeds=range(p["stripe_seeds"]))
+
+
+@study(version=1, grid=_stripes_grid, chunk=TOGETHER, rtol=1e-2, data="Gaussian points of the stripe, drawn here")
+def stripes(setting: Setting, seeds: list[int]) -> Rows:
+    """Ensembles of chapter 1's network on chapter 1's stripe, trained as all others here; one row a training set.
+
+    ``parameters``, ``fitted``, ``error``, ``ensemble_error`` and ``kernel_change`` as in ``ensembles``;
+    ``amplification``: Λ at the end, geometric mean over the members.
+
+    Source: paper B, Fig. 4; paper A, Eq. 1.
+    """
+    train_set, test = (draw_stripe(setting, kind, setting[n], seeds) for kind, n in (("train", "p"), ("test", "test")))
+    kernel = draw_stripe(setting, "fresh", setting["kernel_p"], seeds)
+    count = setting["members"]
+    each = [seed * count + member for seed in seeds for member in range(count)]
+    start = one_hidden(setting["d"], setting["h"], seeds=draw_seeds("weights", each, size=setting["h"]))
+    done = train(setting, start, *(v.repeat_interleave(count, 0) for v in (train_set.x, train_set.y)))
+    size, rows = amplification(done.model.omega, train_set.d_parallel).log(), []
+    for i, seed in enumerate(seeds):
+        block = slice(i * count, (i + 1) * count)
+        begun, end = start[block], done.model[block]
+        F = setting["scale"] * (end(test.x[i]) - begun(test.x[i]))
+        change = jamming.kernel_change(ntk(begun[:2], kernel.x[i]), ntk(end[:2], kernel.x[i]))
+        rows.append(
+            {
+                "seed": seed,
+                "parameters": setting["h"] * (setting["d"] + 2),
+                "fitted": float(np.mean([why.kind == Ended.FITTED for why in done.ended[block]])),
+                "kernel_change": float(change.log().mean().exp()),
+                "amplification": float(size[block].mean().exp()),
+            }
+            | _errors("", F, test.y[i])
+        )
     return rows

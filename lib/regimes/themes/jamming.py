@@ -14,6 +14,7 @@ Source: paper B, Sec. 2 and 3.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -205,25 +206,33 @@ def crossing(scales: np.ndarray, values: np.ndarray, level: float) -> float:
     return float(np.exp(np.log(scales[i]) + share * np.log(scales[i + 1] / scales[i])))
 
 
-def nearest_distance(x: np.ndarray, count: int) -> float:
-    """Mean distance to the nearest neighbour among the first ``count`` of the points ``(n, d)``.
+def nearest_distances(x: Tensor, chosen: Tensor, sizes: Sequence[int]) -> np.ndarray:
+    r"""Mean distance of the ``chosen`` points to the nearest other one among ``size`` points of ``x``, for each size.
 
-    It falls as ``count^(-1/d_M)`` for points on a manifold of dimension ``d_M``.
+    The mean over *all* subsets of that size that hold the chosen point: with the distances :math:`r_1 \le r_2 \le ...`
+    to the other ``n - 1`` points, the nearest of a random ``m = size - 1`` is beyond :math:`r_k` with the probability
+    :math:`\prod_{j \le k} \bigl(1 - \frac{m}{n - j}\bigr)`. It falls as ``size^(-1/d_M)`` for points on a manifold of
+    dimension ``d_M``.
+
+    Args:
+        x: ``(n, d)``, distinct.
+        chosen: some of them ``(c, d)``.
+        sizes: from 2 to ``n``.
 
     Raises:
-        InputError: for fewer than two points, or more than there are.
+        InputError: for shapes that do not fit, or a size out of range.
 
     Source: paper B, Sec. 5 and its reference on the dimension of image data.
     """
-    validate.arrays(x=("n d", x))
-    validate.whole(2, len(x), count=count)
-    points = torch.as_tensor(x[:count])
-    nearest = []
-    for rows in torch.arange(count).split(max(1, 2**24 // count)):
-        distances = torch.cdist(points[rows], points)
-        distances[torch.arange(len(rows)), rows] = math.inf
-        nearest.append(distances.amin(-1))
-    return float(torch.cat(nearest).mean())
+    validate.arrays(x=("n d", x), chosen=("c d", chosen))
+    n = len(x)
+    for size in sizes:
+        validate.whole(2, n, size=size)
+    j = torch.arange(1, n, dtype=x.dtype)
+    beyond = [torch.cumprod((1 - (size - 1) / (n - j)).clamp(min=0), 0) for size in sizes]
+    weights = torch.stack([torch.cat([torch.ones(1, dtype=x.dtype), b[:-1]]) - b for b in beyond], 1)
+    found = [torch.cdist(part, x).sort(-1).values[:, 1:] @ weights for part in chosen.split(max(1, 2**24 // n))]
+    return torch.cat(found).mean(0).numpy()
 
 
 def transitions(table: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -254,12 +263,14 @@ def at_width(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
         widths: by seed.
 
     Raises:
-        InputError: for a width outside those measured.
+        InputError: for a width outside those measured, with the side on which some are to be added.
     """
     found = []
     for seed, width in widths.items():
         group = table[table.seed == seed].sort_values("h")
-        validate.between(float(group.h.min()), float(group.h.max()), width=float(width))
+        side, end = ("below", group.h.min()) if width < group.h.min() else ("above", group.h.max())
+        if not group.h.min() <= width <= group.h.max():
+            raise InputError(f"widths must hold {width:.3g}, where {value} is asked for: add some {side} {end:g}")
         found.append(np.interp(np.log(width), np.log(group.h), group[value]))
     return np.array(found)
 
@@ -303,6 +314,36 @@ def divergence(
         kept = kept if len(kept) >= least else above.iloc[:least]
         found.append(np.polyfit(np.log(kept.parameters - sizes[seed]), np.log(kept[value]), 1)[0])
     return np.array(found)
+
+
+def first_stuck(points: pd.Series, stuck: pd.Series) -> float:
+    """The smallest number of points of which at least half of the networks do not fit; NaN where there is none."""
+    share = stuck.groupby(points).mean()
+    return float(share.index[share >= 0.5].min())
+
+
+def near_best(sizes: np.ndarray, errors: np.ndarray, within: float) -> float:
+    """The size from which an error is ``within`` of its least: where it first comes so low, linear in the log size.
+
+    Args:
+        sizes: increasing ``(k,)``.
+        errors: ``(k,)``.
+        within: positive, in units of the error.
+
+    Raises:
+        InputError: for sizes that do not increase, or ``within`` not positive.
+    """
+    sizes, errors = np.asarray(sizes, dtype=float), np.asarray(errors, dtype=float)
+    validate.positive(within=within)
+    validate.arrays(sizes=("k", sizes), errors=("k", errors))
+    if (np.diff(sizes) <= 0).any() or sizes[0] <= 0:
+        raise InputError(f"sizes must be positive and increase, got {sizes.tolist()}")
+    level = errors.min() + within
+    first = int(np.argmax(errors <= level))
+    if not first:
+        return float(sizes[0])
+    share = (errors[first - 1] - level) / (errors[first - 1] - errors[first])
+    return float(sizes[first - 1] * (sizes[first] / sizes[first - 1]) ** share)
 
 
 def relative_fluctuation(samples: np.ndarray) -> float:

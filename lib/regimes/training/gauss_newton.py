@@ -10,6 +10,9 @@ along all others. A step solves a linear system with :math:`1 + \gamma\,\delta t
 (*active* ones) enter it. Of its two forms, that of the ``P`` parameters and that of the ``a`` active points, the
 smaller is solved: ``a P² + P³/3`` or ``a² (n_in + n_out) + a³/3`` operations.
 
+Weight decay ``λ`` pulls the weights back to where they began: :math:`\dot W = g(W) - \lambda (W - W_0)`, the flow
+of the mean loss with the penalty :math:`\frac{\alpha\lambda}2 \lVert W - W_0\rVert^2`; ``λ`` then joins ``A``.
+
 Two rules for the steps:
 
 - ``follow``: a Rosenbrock W-method of second order, :math:`(1 + \gamma\,\delta t A) k_1 = g(W)`,
@@ -20,7 +23,8 @@ Two rules for the steps:
   the tolerance from the linearised one, and the loss falls. Late in training these steps are longer by orders of
   magnitude: they go downhill where the flow goes, but not at its exact times.
 
-Source: the flow is paper A, Eq. 2; W-methods: Steihaug and Wolfbrandt, Math. Comp. 33 (1979) 521.
+Source: the flow is paper A, Eq. 2; decay: paper B, footnote 8; W-methods:
+Steihaug and Wolfbrandt, Math. Comp. 33 (1979) 521.
 """
 
 import math
@@ -28,6 +32,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
+from scipy.linalg import get_blas_funcs
 from torch import Tensor
 
 from regimes import devices, validate
@@ -46,6 +51,8 @@ GROW, SHRINK = 2.0, 0.25  # bounds of the change of a step
 STILL, AGE = 1e-3, 100.0  # jammed: the loss fell by less than this part of it while the flow grew so many times as old
 SLACK = 1e-4  # nearer to the margin a point is met, for losses that only approach it
 STEPS = 20_000
+REST = 1e-6  # at rest under decay: the gradient could lower the cost by less than this part against the penalty alone
+ROUNDING = 1e-12  # part of the cost by which it may seem to rise where it is least
 BEGUN = 0.99  # part of the first loss: above it, at small alpha, nothing moves visibly for long
 
 Solve = Callable[[list[Tensor]], list[Tensor]]
@@ -99,6 +106,17 @@ class State(state.State):
         """The predictor ``F`` at other points, ``(e, n)``."""
         return self.problem.alpha * (self.now(x) - self.start(x))
 
+    @property
+    def cost(self) -> Tensor:
+        """What the flow makes smaller ``(e,)``: the loss, with the penalty of the decay."""
+        if not self.problem.decay:
+            return self.loss
+        return self.loss + self.problem.alpha * self.problem.decay / 2 * _norm(self.departure()).square()
+
+    def departure(self) -> list[Tensor]:
+        """``W - W_0``."""
+        return [w - w0 for w, w0 in zip(self.now.parameters(), self.start.parameters(), strict=True)]
+
     def part(self, which: list[int]) -> "State":
         """The state of some of its realisations, by position."""
         rows = torch.tensor(which, device=self.time.device)
@@ -116,7 +134,7 @@ class State(state.State):
 
 @dataclass(frozen=True)
 class Problem:
-    """What ``e`` realisations learn: points, labels ``(e, p)``, outputs at time 0, scale and loss."""
+    """What ``e`` realisations learn: points, labels ``(e, p)``, outputs at time 0, scale, loss and decay."""
 
     x: Tensor
     y: Tensor
@@ -124,6 +142,7 @@ class Problem:
     alpha: float
     loss: Loss
     own_points: bool
+    decay: float
 
     def margins(self, f: Tensor) -> Tensor:
         """``y F`` of outputs ``f``."""
@@ -159,13 +178,14 @@ def gauss_newton(
     rule: str = "follow",
     tolerance: float | None = None,
     slack: float = SLACK,
+    decay: float = 0.0,
     steps: int = STEPS,
 ) -> Iterator[State]:
     r"""Gradient flow of :math:`F = \alpha(f - f_0)`, one state an accepted step of any realisation.
 
     Realisations have their own times and steps, do not feel each other, and leave when they have ended: *fitted*;
     *jammed*, where points are unsatisfied and the loss has not fallen by a thousandth while the flow grew a hundred
-    times as old; or by the caller's rule.
+    times as old (or, under decay, the gradient has vanished); or by the caller's rule.
 
     Args:
         model: ``E`` realisations, of one shape (``fully_connected.pad`` makes one of several widths).
@@ -176,11 +196,12 @@ def gauss_newton(
         rule: ``follow`` or ``settle``, see the module.
         tolerance: of a step, in margins; 0.01 for ``follow`` and 0.3 for ``settle`` by default.
         slack: how near to the margin a point counts as met, for losses that only approach it.
+        decay: ``λ``, towards the initial weights, per unit of time.
         steps: attempted steps after which a realisation is given up.
 
     Raises:
         InputError: before any computing, for a loss with a corner, labels other than ±1, shapes that do not fit, or a
-            scale, tolerance or slack that makes no sense.
+            scale, tolerance, slack or decay that makes no sense.
 
     Source: paper A, Eq. 2; paper B, Sec. 2.
     """
@@ -193,6 +214,7 @@ def gauss_newton(
     tolerance = TOLERANCE[rule] if tolerance is None else tolerance
     validate.between(1e-10, 10, tolerance=tolerance)
     validate.between(0, 0.5, slack=slack)
+    validate.at_least(0, decay=decay)
     validate.integer(1, steps=steps)
     validate.arrays(x=("... n", x))
     validate.arrays(y=("...", y))
@@ -205,7 +227,7 @@ def gauss_newton(
             f"y must have the shape {tuple(base.shape)} of the outputs or that of one, got {tuple(y.shape)}"
         )
     own = x.ndim > 2 and x.shape[:2] == base.shape
-    problem = Problem(x, y.to(base).expand_as(base), base, float(alpha), loss, own)
+    problem = Problem(x, y.to(base).expand_as(base), base, float(alpha), loss, own, float(decay))
     devices.reuse_memory()
     return _states(problem, model, rule, float(tolerance), float(slack), steps)
 
@@ -218,7 +240,7 @@ def _states(problem: Problem, model: Model, rule: str, tolerance: float, slack: 
         tuple(range(count)), problem.loss, slack, problem, zero, zero, model, model, model, torch.zeros_like(problem.y)
     )
     yield begun
-    batch = _Batch.at(begun, _first(begun), zero, begun.loss)
+    batch = _Batch.at(begun, _first(begun), zero, begun.cost)
     step = _follow if rule == "follow" else _settle
     for _ in range(steps):
         kept = [e for e, row in enumerate(batch.state.rows) if row not in batch.state.ended]
@@ -238,7 +260,7 @@ def _states(problem: Problem, model: Model, rule: str, tolerance: float, slack: 
 class _Batch:
     """A state with what the next step needs there: derivatives, gradient ``g`` and the step's length ``dt (e,)``.
 
-    ``since`` and ``then``: when the loss last fell by a part ``STILL``, and to what ``(e,)``.
+    ``since`` and ``then``: when the cost last fell by a part ``STILL``, and to what ``(e,)``.
     """
 
     state: State
@@ -250,10 +272,10 @@ class _Batch:
 
     @classmethod
     def at(cls, now: State, dt: Tensor, since: Tensor, then: Tensor) -> "_Batch":
-        tangents, loss = now.now.tangents(now.problem.x), now.loss
-        fell = loss < (1 - STILL) * then
-        marks = torch.where(fell, now.time, since), torch.where(fell, loss, then)
-        return cls(now, tangents, tangents.pull(now.problem.force(now.found)), dt, *marks)
+        tangents, cost = now.now.tangents(now.problem.x), now.cost
+        fell = cost < (1 - STILL) * then
+        marks = torch.where(fell, now.time, since), torch.where(fell, cost, then)
+        return cls(now, tangents, _gradient(now, tangents), dt, *marks)
 
     def part(self, which: list[int]) -> "_Batch":
         return _Batch.at(self.state.part(which), self.dt[which], self.since[which], self.then[which])
@@ -263,6 +285,14 @@ class _Batch:
         if self.tangents.divisible:
             return self.tangents.at(index)
         return self.state.now.tangents(self.state.problem.points(index))
+
+
+def _gradient(now: State, tangents: Tangents) -> list[Tensor]:
+    """``g``, less the pull of the decay."""
+    gradient = tangents.pull(now.problem.force(now.found))
+    if not now.problem.decay:
+        return gradient
+    return [g - now.problem.decay * away for g, away in zip(gradient, now.departure(), strict=True)]
 
 
 def _first(begun: State) -> Tensor:
@@ -283,7 +313,7 @@ def _settle(batch: _Batch, tolerance: float) -> tuple[_Batch, Tensor]:
     after = _landed(batch, move)
     off = _that_matters(problem.loss, after.found) - _that_matters(problem.loss, linear)
     error = off.abs().amax(-1).double() / tolerance
-    rises = after.loss > now.loss
+    rises = after.cost > (1 + ROUNDING) * now.cost
     error = torch.where(rises, error.clamp(min=4.0), error).nan_to_num(nan=1e6)
     return _judged(batch, after, error)
 
@@ -293,10 +323,10 @@ def _follow(batch: _Batch, tolerance: float) -> tuple[_Batch, Tensor]:
     now, problem = batch.state, batch.state.problem
     solve = _solver(batch, GAMMA * batch.dt)
     first = solve(batch.gradient)
-    there = now.now.with_parameters(_moved(now.now, first, batch.dt))
-    tangents = there.tangents(problem.x)
-    force = problem.force(problem.margins(there(problem.x)))
-    second = solve([g - 2 * k for g, k in zip(tangents.pull(force), first, strict=True)])
+    model = now.now.with_parameters(_moved(now.now, first, batch.dt))
+    there = replace(now, now=model, found=problem.margins(model(problem.x)))
+    gradient = _gradient(there, model.tangents(problem.x))
+    second = solve([g - 2 * k for g, k in zip(gradient, first, strict=True)])
     move = [_wide(batch.dt, a) * (1.5 * a + 0.5 * b) for a, b in zip(first, second, strict=True)]
     wrong = [_wide(batch.dt / 2, a) * (a + b) for a, b in zip(first, second, strict=True)]
     margins = problem.alpha * batch.tangents.push(wrong) / now.found.abs().clamp(min=1.0)
@@ -352,7 +382,9 @@ def _end(batch: _Batch, moved: Tensor) -> None:
     now.finish(~torch.isfinite(now.found).all(-1), Ending(Ended.OVERFLOW, ": the weights left the precision's range"))
     left = (now.found < 1 - now.slack).sum(-1)
     first = float(now.objective.value(torch.zeros((), dtype=torch.float64)))
-    still = (now.time > AGE * batch.since) & (now.loss < BEGUN * first)
+    still = (now.time > AGE * batch.since) & (now.cost < BEGUN * first)
+    if now.problem.decay:
+        still |= _norm(batch.gradient).square() * now.problem.alpha < 2 * now.problem.decay * REST * now.cost
     for e in (moved & still & (left > 0)).nonzero().flatten().tolist():
         which = torch.zeros_like(moved)
         which[e] = True
@@ -360,15 +392,28 @@ def _end(batch: _Batch, moved: Tensor) -> None:
 
 
 def _solver(batch: _Batch, dt: Tensor) -> Solve:
-    """``g -> (1 + dt A)^-1 g`` for tensors shaped as the parameters, by the smaller of the two systems."""
+    """``g -> (1 + dt (λ + A))^-1 g`` for tensors shaped as the parameters, by the smaller of the two systems."""
+    decay = batch.state.problem.decay
+    if not decay:
+        return _undamped(batch, dt)
+    whole = 1 + dt * decay
+    solve = _undamped(batch, dt / whole)
+    return lambda g: [k / _wide(whole, k) for k in solve(g)]
+
+
+def _undamped(batch: _Batch, dt: Tensor) -> Solve:
+    """``g -> (1 + dt A)^-1 g``."""
     now = batch.state
     D = now.problem.stiffness(now.found) * dt.to(now.found)[:, None]
     count = int((D > 0).sum(-1).max())
     size = sum(weight[0].numel() for weight in batch.gradient)
     if not count:
         return lambda g: g
-    top = D.topk(count, -1)
-    root, active = top.values.sqrt(), batch.active(top.indices)
+    if count == D.shape[-1]:
+        root, active = D.sqrt(), batch.tangents
+    else:
+        top = D.topk(count, -1, sorted=False)
+        root, active = top.values.sqrt(), batch.active(top.indices)
     return _dual(active, root) if count <= size else _primal(active, root)
 
 
@@ -386,8 +431,7 @@ def _dual(active: Tangents, root: Tensor) -> Solve:
 
 
 def _primal(active: Tangents, root: Tensor) -> Solve:
-    rows = active.rows() * root[..., None]
-    factor = _cholesky(rows.mT @ rows)
+    factor = _cholesky(_square(active.rows() * root[..., None]))
 
     def solve(g: list[Tensor]) -> list[Tensor]:
         flat = torch.cat([tensor.flatten(1) for tensor in g], 1).unsqueeze(-1)
@@ -397,11 +441,22 @@ def _primal(active: Tangents, root: Tensor) -> Solve:
     return solve
 
 
+def _square(rows: Tensor) -> Tensor:
+    """The lower triangle of ``RᵀR`` for ``rows (e, a, P)``; on the CPU half the work of the whole product."""
+    if rows.is_cuda:
+        return rows.mT @ rows
+    found = rows.new_zeros(len(rows), rows.shape[-1], rows.shape[-1])
+    (rank_k,) = get_blas_funcs(("syrk",), dtype=rows.numpy().dtype)
+    for each, result in zip(rows.numpy(), found.numpy()):
+        rank_k(1.0, each.T, c=result.T, overwrite_c=True)  # its upper triangle by columns is ours by rows
+    return found
+
+
 def _cholesky(matrix: Tensor) -> Tensor:
-    """The factor of ``1 + matrix``; NaN where rounding has made it indefinite, so that the step is refused."""
+    """The factor of ``1 + matrix``, of its lower triangle; NaN where rounding has made it indefinite: refused then."""
     matrix.diagonal(dim1=-2, dim2=-1).add_(1.0)
     factor, failed = torch.linalg.cholesky_ex(matrix)
-    return torch.where((failed > 0)[:, None, None], torch.nan, factor)
+    return factor.masked_fill_((failed > 0)[:, None, None], torch.nan) if bool(failed.any()) else factor
 
 
 def _norm(tensors: list[Tensor]) -> Tensor:
