@@ -70,7 +70,7 @@ second_h: "3 or more increasing counts from 2 to 1e4" = [3, 6, 10, 16, 32]  # it
 second_seeds: "count to 100" = 4  # its training sets
 threshold_layers: "count from 1 to 8" = 3  # hidden layers where N*(P) is measured (paper B, Fig. 8: 3)
 threshold_scale: "positive" = 12.0  # their scale (paper B: not stated)
-threshold_p: "2 or more increasing counts from 10 to 1e5" = [100, 300, 900]  # training points (paper B: to 70000)
+threshold_p: "2 or more increasing counts from 10 to 1e5" = [150, 300, 600]  # training points (paper B: to 70000)
 threshold_members: "count from 2 to 100" = 4  # networks a width
 threshold_seeds: "count to 100" = 4  # training sets
 threshold_steps: "count from 10 to 1e5" = 300  # attempted steps
@@ -174,7 +174,7 @@ def draw_map(ax, rows, title):
     lines = ax.contour(x, y, change, levels=[-2, -1, 0, 1, 2], colors="white", linewidths=[0.8, 0.8, 2, 0.8, 0.8])
     ax.clabel(lines, fmt=lambda level: f"$10^{{{level:.0f}}}$", fontsize="small")
     best = error <= error.min() + 0.5
-    ax.plot(x[best], y[best], "o", markerfacecolor="none", markeredgecolor="white", markersize=9)
+    ax.plot(x[best], y[best], "o", markerfacecolor="none", markeredgecolor="white", markersize=9, clip_on=False)
     found = jamming.transitions(rows, "h").dropna(axis=1)
     low, high = np.log2(found.min()), np.log2(found.max())
     ax.fill_betweenx(np.log10(found.columns.to_numpy(float)), low, high, color="black", alpha=0.6, linewidth=0)
