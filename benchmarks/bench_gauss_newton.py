@@ -30,7 +30,7 @@ WIDTHS = [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20, 24, 30]
 
 
 def networks(p, h):
-    setting = SETTING | {"words": studies._identity("mnist"), "p": p, "h": h}
+    setting = SETTING | {"words": studies.identity("mnist"), "p": p, "h": h}
     sets = studies.draw(setting, 0)
     return studies.networks(setting, 10, [0]), sets.train.x, sets.train.y
 
@@ -75,7 +75,7 @@ def to_a_verdict(widths):
 
 
 if __name__ == "__main__":
-    studies._identity("mnist")
+    studies.identity("mnist")
     for h, max_turn in ((14, 1e-2), (14, 1e-4), (10, 1e-2)):
         against_explicit(h, max_turn)
     to_a_verdict(WIDTHS[::4] if "quick" in sys.argv else WIDTHS)

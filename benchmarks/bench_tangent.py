@@ -16,6 +16,7 @@ from regimes.data import tasks
 from regimes.kernels import ntk
 from regimes.models import one_hidden
 from regimes.models.fully_connected import fully_connected
+from regimes.models.module import module
 from regimes.themes import learning_curves
 
 REPEATS = 3
@@ -50,12 +51,13 @@ def layers(widths, model):
     return torch.nn.Sequential(*[part for layer in linear for part in (layer, torch.nn.ReLU())][:-1])
 
 
-def report(name, model, module, x):
-    ntk(model, x[:10]), ntk(module, x[:10])
+def report(name, model, plain, x):
+    plain = module(plain)
+    ntk(model, x[:10]), ntk(plain, x[:10])
     p, held = len(x), model.held
     a = torch.randn(p, held // 2, dtype=x.dtype)
     floor = seconds(lambda: a @ a.T)
-    fast, slow = seconds(lambda: ntk(model, x)), seconds(lambda: ntk(module, x))
+    fast, slow = seconds(lambda: ntk(model, x)), seconds(lambda: ntk(plain, x))
     print(
         f"{name}, p={p}, {x.dtype}: layers {fast:.3f} CPU s, {fast / floor:.1f} times one (p,k)(k,p) product of half "
         f"the {held} numbers a point; per-sample gradients {slow:.3f} CPU s, speed-up {slow / fast:.1f}"

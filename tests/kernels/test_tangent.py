@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from regimes.kernels import infinite_diagonal, infinite_ntk, ntk, wide_one_hidden_ntk
 from regimes.models.fully_connected import fully_connected
+from regimes.models.module import module
 from regimes.models.one_hidden import one_hidden
 from regimes.validate import InputError
 from tests.models.cases import MODELS, POINTS, draw
@@ -72,8 +73,8 @@ def test_a_network_without_biases_has_no_bias_term():
 def test_any_module_in_blocks_gives_the_closed_form(names, memory):
     net, x, z = weights(), draw(11, 3), draw(7, 3, seed=5)
     for other in (None, z):
-        got = ntk(Module(net), x, other, params=names, memory=memory)
-        torch.testing.assert_close(got, ntk(net, x, other, params=names)[0], rtol=0, atol=1e-12)
+        got = ntk(module(Module(net)), x, other, params=names, memory=memory)
+        torch.testing.assert_close(got, ntk(net, x, other, params=names), rtol=0, atol=1e-12)
 
 
 def test_a_convolutional_module():
@@ -83,7 +84,8 @@ def test_a_convolutional_module():
     rows = [
         torch.cat([g.flatten() for g in torch.autograd.grad(net(point[None]).sum(), net.parameters())]) for point in x
     ]
-    torch.testing.assert_close(ntk(net, x), torch.stack(rows) @ torch.stack(rows).T, rtol=1e-12, atol=1e-12)
+    gram, vectors = torch.stack(rows) @ torch.stack(rows).T, x.flatten(1)
+    torch.testing.assert_close(ntk(module(net, shape=(1, 6, 6)), vectors)[0], gram, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("points", POINTS)
@@ -229,7 +231,7 @@ KINDS = {
     "ensemble": weights(12, h=200),
     "deep": fully_connected([3, 300, 300, 300, 1], seeds=[0, 1], bias=True),
     "tiny": fully_connected([3, 2, 1], seeds=range(3)),
-    "module": Module(weights(h=500)),
+    "module": module(Module(weights(h=500))),
 }
 
 
@@ -264,7 +266,8 @@ def test_nothing_is_recorded_for_a_gradient():
         (lambda: ntk(weights(), draw(5, 3), params=[]), "some of"),
         (lambda: ntk(weights(), draw(5, 3), params="omega"), "some of"),
         (lambda: ntk(weights(), draw(5, 3), memory=0), "memory"),
-        (lambda: ntk(torch.nn.Linear(3, 2).double(), draw(5, 3)), "one output a point"),
+        (lambda: ntk(torch.nn.Linear(3, 1).double(), draw(5, 3)), r"module\(...\) makes one of a Linear"),
+        (lambda: ntk(module(torch.nn.Linear(3, 2).double()), draw(5, 3)), "one number a point"),
     ],
 )
 def test_bad_input_gets_one_line(call, words):

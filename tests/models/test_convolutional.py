@@ -168,7 +168,6 @@ def test_blocks_of_points_and_of_columns_change_nothing(monkeypatch, points):
     monkeypatch.setitem(cnn.POINTS, "cpu", 2 * points)
     monkeypatch.setattr(windows, "ENTRIES", 400)
     monkeypatch.setattr(windows, "CACHED", 30)
-    monkeypatch.setattr(windows, "TILE", 3)
     found = model.tangents(x)
     parts = [model(x), found.gram(), found.gram(model.tangents(other)), found.rows(), found.push(model.parameters())]
     for one, two in zip(parts + found.pull(v), whole, strict=True):
@@ -217,19 +216,25 @@ def test_grouped_tangents_are_autograds():
 )
 def test_a_window_is_torchs_depthwise_convolution(kernel, stride, height, width):
     window = windows.Window(kernel, stride, height, width)
-    w, h = images(4, kernel**2), images(4, height * width, 3, seed=1).requires_grad_()
+    w, h = images(4, kernel**2), images(4, 3, height * width, seed=1).requires_grad_()
     w.requires_grad_()
-    maps = h.unflatten(1, (height, width)).permute(3, 0, 1, 2)
+    maps = h.unflatten(2, (height, width)).transpose(0, 1)
     expected = conv2d(maps, w.unflatten(1, (1, kernel, kernel)).squeeze(2).reshape(4, 1, kernel, kernel), None, stride,
                       kernel // 2, groups=4)  # fmt: skip
     assert tuple(expected.shape[2:]) == window.size
-    expected = expected.flatten(2).permute(1, 2, 0)
+    expected = expected.flatten(2).transpose(0, 1)
     delta = images(*expected.shape, seed=2)
     by_w, by_h = torch.autograd.grad(expected, (w, h), delta)
     torch.testing.assert_close(window.apply(w, h), expected)
     torch.testing.assert_close(window.back(w, delta), by_h)
     torch.testing.assert_close(window.correlate(delta, h), by_w)
-    torch.testing.assert_close(window.correlations(delta, h).sum(-1), by_w)
+    torch.testing.assert_close(window.correlations(delta, h).sum(1), by_w)
+    for one in range(3):
+        alone = window.correlate(delta[:, one : one + 1], h[:, one : one + 1])
+        torch.testing.assert_close(window.correlations(delta, h)[:, one], alone)
+        torch.testing.assert_close(window.correlations(delta.float(), h.detach().float())[:, one].double(), alone,
+                                   rtol=1e-5, atol=1e-5)  # fmt: skip
+        torch.testing.assert_close(window.correlations(delta, h.detach())[:, one], alone)
 
 
 def test_the_last_parts_kernel_is_that_of_the_averages():

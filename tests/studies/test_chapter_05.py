@@ -38,7 +38,7 @@ def test_every_item_of_paper_c_has_a_claim_and_the_chapter_judges_them_all():
         ("eigen_n", [50, 10**6], "eigen_n = 1000000 with n0 = 128 would take 80"),
         ("norm_n", [64, 16], "norm_n must be a strictly increasing list"),
         ("text_widths", [], "text_widths must hold at least 1 value"),
-        ("tab2_n", 4900, "tab2_n + tab2_test must be at most 5000, the images of corpus mnist, got 5100"),
+        ("tab2_n", 4900, "tab2_n + tab2_test must be at most 5000, the images of mnist, got 5100"),
         ("norm_n", [16, 4990], "norm_n + norm_fresh must be at most 5000"),
         ("text_vocabulary", 10**5, "the words of text pydoc"),
         ("finite_widths", [10**4], "finite_widths = 10000 with finite_depths = 8 would take"),

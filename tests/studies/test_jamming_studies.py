@@ -13,7 +13,7 @@ BASE = {"data": "mnist", "components": 5, "layers": 2, "members": 3, "loss": "qu
 @pytest.fixture(scope="module")
 def setting():
     return BASE | {
-        "words": studies._identity("mnist"),
+        "words": studies.identity("mnist"),
         "test": 100,
         "kernel_p": 20,
         "p": 40,
@@ -104,7 +104,7 @@ def test_the_stripe_compresses_at_small_scales_only():
 
 
 def test_neighbours_are_sought_from_images_of_each_groups_own():
-    setting = {"data": "digits", "words": studies._identity("digits"), "p": [100, 1000], "images": 50}
+    setting = {"data": "digits", "words": studies.identity("digits"), "p": [100, 1000], "images": 50}
     one, both = studies.neighbours(setting, [1]), studies.neighbours(setting, [0, 1])
     assert one == both[2:] and both[0]["distance"] != both[2]["distance"]
     assert one[0]["distance"] > one[1]["distance"]

@@ -21,7 +21,6 @@ from collections.abc import Callable, Collection
 
 import torch
 from torch import Tensor
-from torch.func import functional_call, grad, vmap
 
 from regimes import validate
 from regimes.kernels.infinite import infinite_ntk
@@ -35,7 +34,7 @@ TILE = {"cpu": 256, "cuda": 2048}  # side of a tile: its features fit in a core'
 
 @torch.no_grad()
 def ntk(
-    model: torch.nn.Module | Model,
+    model: Model,
     x: Tensor,
     z: Tensor | None = None,
     *,
@@ -45,28 +44,27 @@ def ntk(
     """The tangent kernel ``Θ(x, z)`` of a network at its present weights, initial or trained.
 
     Args:
-        model: ``E`` realisations with one output; or any torch module that maps ``(n, ...)`` to ``n`` numbers, each
-            from its own row (per-sample gradients).
-        x: inputs ``(n, d)``, the same for all realisations, or ``(E, n, d)``; for a module ``(n, ...)``.
+        model: ``E`` realisations with one output; a torch module is made one by ``regimes.module``.
+        x: inputs ``(n, d)``, the same for all realisations, or ``(E, n, d)``; images as vectors.
         z: other inputs, likewise with ``m`` rows; ``None`` for ``x`` itself (Gram matrix, exactly symmetric).
         params: names of the parameters to differentiate by, out of ``model.names``: for one hidden layer ``omega``,
             ``b``, ``beta``, for fully connected networks ``W1``, ``b1``, …, ``WL``, where the last alone gives the
-            last-layer kernel; for a module out of ``named_parameters()``. ``None``: all that are trained.
+            last-layer kernel. ``None``: all that are trained.
         memory: bytes of temporaries beside the result; one point of one realisation is computed whatever it takes.
 
     Returns:
-        ``(E, n, m)``, or ``(n, m)`` for a module, in the inputs' dtype, on their device.
+        ``(E, n, m)``, in the inputs' dtype, on their device.
 
     Raises:
-        InputError: for unknown or no parameters, shapes that do not fit, a network with several outputs a point, or a
-            result beyond the free memory.
+        InputError: for a bare torch module, unknown or no parameters, shapes that do not fit, a network with several
+            outputs a point, or a result beyond the free memory.
 
     Source: paper A, Sec. 2.4 (definition) and App. D (closed form for one hidden layer).
     """
     validate.integer(1, memory=memory)
     validate.arrays(x=("... n d", x), **({} if z is None else {"z": ("... m d", z)}))
     if isinstance(model, torch.nn.Module):
-        return _autograd_ntk(model, x, z, params, memory)
+        raise InputError(f"model must be a model of E realisations: module(...) makes one of a {type(model).__name__}")
     params = chosen(params, model.names)
     right, count = x if z is None else z, len(model.parameters()[0])
     _needs_realisations(count, x=x, z=right)
@@ -165,36 +163,3 @@ def wide_one_hidden_ntk(x: Tensor, z: Tensor | None = None) -> Tensor:
 
 def _augmented(x: Tensor) -> Tensor:
     return torch.cat([x / math.sqrt(x.shape[-1]), torch.ones_like(x[..., :1])], dim=-1)
-
-
-def _autograd_ntk(
-    module: torch.nn.Module, x: Tensor, z: Tensor | None, params: Collection[str] | None, memory: int
-) -> Tensor:
-    every = {name: value.detach() for name, value in module.named_parameters()}
-    wanted = {name: every[name] for name in chosen(params, tuple(every))}
-    fixed = {name: value for name, value in every.items() if name not in wanted}
-    right = x if z is None else z
-
-    def output(weights: dict[str, Tensor], point: Tensor) -> Tensor:
-        found = functional_call(module, {**fixed, **weights}, (point[None],))
-        if found.numel() != 1:
-            raise InputError(f"the kernel needs one output a point, the module gives {tuple(found.shape)} for one")
-        return found.reshape(())
-
-    def jacobian(points: Tensor) -> Tensor:
-        rows = vmap(grad(output), in_dims=(None, 0))(wanted, points)
-        return torch.cat([rows[name].flatten(1) for name in wanted], dim=1)
-
-    size = sum(value.numel() for value in wanted.values()) * x.element_size()
-    held = max(1, memory // (4 * size))  # rows kept while all columns pass by: fewest Jacobians for the memory
-    passing = max(1, held // 4)  # their gradients and the copies made on the way are alive together
-    out = torch.empty(len(x), len(right), dtype=x.dtype, device=x.device)
-    for top in range(0, len(x), held):
-        kept = torch.cat([jacobian(part) for part in x[top : top + held].split(passing)])
-        for left in range(top if z is None else 0, len(right), passing):
-            if z is None and left + passing <= top + len(kept):
-                theirs = kept[left - top : left - top + passing]
-            else:
-                theirs = jacobian(right[left : left + passing])
-            out[top : top + held, left : left + passing] = kept @ theirs.T
-    return out if z is not None else out.triu() + out.triu(1).T

@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -91,4 +91,6 @@ def _normalised(sigma: Activation) -> Activation:
     edges = np.unique(np.concatenate([-fine, [0.0], fine, np.linspace(-gaussian.REACH, gaussian.REACH, 37)]))
     nodes, weights = gaussian.panels(edges)
     factor = 1 / math.sqrt(weights @ sigma.value(torch.from_numpy(nodes)).numpy() ** 2)
-    return Activation(sigma.name, lambda z: factor * sigma.value(z), lambda z: factor * sigma.slope(z), sigma.kinked)
+    if sigma.name == "swish":  # values and slopes are fresh, and their own derivatives do not look at them
+        return replace(sigma, value=lambda z: sigma.value(z).mul_(factor), slope=lambda z: sigma.slope(z).mul_(factor))
+    return replace(sigma, value=lambda z: factor * sigma.value(z), slope=lambda z: factor * sigma.slope(z))

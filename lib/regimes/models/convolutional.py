@@ -14,16 +14,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.nn.functional import unfold
 
 from regimes import devices, validate
 from regimes.models.activations import Activation, activation
 from regimes.models.tangents import Part, Tangents
-from regimes.models.windows import Blocks, Convolution, Depthwise, Window
+from regimes.models.windows import Blocks, Convolution, Depthwise, Window, product
 from regimes.validate import InputError
 
 # of all realisations in one pass: beyond it the maps leave a core's cache, or a GPU is filled
-POINTS = {"cpu": 128, "cuda": 8192}
+POINTS = {"cpu": 100, "cuda": 8192}
 
 
 @dataclass(frozen=True)
@@ -57,24 +57,24 @@ class Stage:
         return self.fan_in**-0.5
 
     def forward(self, weight: Tensor, h: Tensor) -> Tensor:
-        """``z (E, out, positions, p)``."""
+        """``z (E, out, p, positions)``."""
         weight = weight * self.multiplier
         if self.depthwise:
             return self.window.apply(weight.flatten(0, 1), h.flatten(0, 1)).unflatten(0, h.shape[:2])
-        return (weight @ h.flatten(2)).unflatten(2, h.shape[2:])
+        return product(weight, h.flatten(2)).unflatten(2, h.shape[2:])
 
     def back(self, weight: Tensor, delta: Tensor) -> Tensor:
         """The derivatives by ``h`` from those by ``z``."""
         weight = weight * self.multiplier
         if self.depthwise:
             return self.window.back(weight.flatten(0, 1), delta.flatten(0, 1)).unflatten(0, delta.shape[:2])
-        return (weight.mT @ delta.flatten(2)).unflatten(2, delta.shape[2:])
+        return product(weight.mT, delta.flatten(2)).unflatten(2, delta.shape[2:])
 
     def part(self, h: Tensor, delta: Tensor, name: str) -> Part:
         """The tangents of its weights."""
         if self.depthwise:
             return Depthwise(h, delta, self.window, self.multiplier, names=(name,))
-        return Convolution(h.permute(0, 3, 2, 1), delta.permute(0, 3, 2, 1), self.multiplier, names=(name,))
+        return Convolution(h.permute(0, 2, 3, 1), delta.permute(0, 2, 3, 1), self.multiplier, names=(name,))
 
 
 def _stages(h: int, shape: tuple[int, int, int]) -> tuple[Stage, ...]:
@@ -155,14 +155,13 @@ class Convolutional:
         return x if x.ndim == 5 else x[None]
 
     def _patches(self, x: Tensor) -> Tensor:
-        """The windows of the first convolution, ``(E, fan-in, positions, p)``, for checked inputs."""
-        kernel, stride = self.stages[0].window.kernel, self.stages[0].window.stride
-        last = pad(x.permute(0, 2, 3, 4, 1), (0, 0, *4 * (kernel // 2,)))
-        patches = last.unfold(2, kernel, stride).unfold(3, kernel, stride).permute(0, 1, 5, 6, 2, 3, 4)
-        return patches.flatten(4, 5).flatten(1, 3).expand(len(self.readout), -1, -1, -1)
+        """The windows of the first convolution, ``(E, fan-in, p, positions)``, for checked inputs."""
+        first = self.stages[0].window
+        windows = unfold(x.flatten(0, 1), first.kernel, padding=first.kernel // 2, stride=first.stride)
+        return windows.unflatten(0, x.shape[:2]).transpose(1, 2).expand(len(self.readout), -1, -1, -1)
 
     def _forward(self, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        """The inputs of all convolutions and of the average, and the ``z``, each ``(E, channels, positions, p)``."""
+        """The inputs of all convolutions and of the average, and the ``z``, each ``(E, channels, p, positions)``."""
         hidden, before = [self._patches(x)], []
         for stage, weight in zip(self.stages, self.weights):
             z = stage.forward(weight, hidden[-1])
@@ -182,7 +181,7 @@ class Convolutional:
         Raises:
             InputError: for images of another shape, dtype or number of realisations.
         """
-        heads = [self._forward(block)[0][-1].mean(2) for block in self._blocks(self._inputs(x))]
+        heads = [self._forward(block)[0][-1].mean(-1) for block in self._blocks(self._inputs(x))]
         return self._last(heads).push([self.readout, self.bias])
 
     def _last(self, averages: Sequence[Tensor]) -> Convolution:
@@ -208,7 +207,7 @@ class Convolutional:
         """The averages over the head's positions, and the tangents of each convolution."""
         hidden, before = self._forward(x)
         head, parts, skipped = hidden.pop(), [], {}
-        gradient = (self.readout.mT / (self.readout.shape[-1] * head.shape[2])).unsqueeze(-1).expand_as(head)
+        gradient = (self.readout.mT / (self.readout.shape[-1] * head.shape[-1])).unsqueeze(-1).expand_as(head)
         for i, (stage, weight) in reversed(list(enumerate(zip(self.stages, self.weights)))):
             if stage.residual:
                 gradient = skipped[i - 2] = gradient * math.sqrt(0.5)
@@ -219,7 +218,7 @@ class Convolutional:
                 gradient = stage.back(weight, delta)
             if i in skipped:
                 gradient = gradient.add_(skipped.pop(i))
-        return head.mean(2), parts[::-1]
+        return head.mean(-1), parts[::-1]
 
     def _needs_memory(self, x: Tensor) -> None:
         count, p = len(self.readout), x.shape[1]

@@ -1,8 +1,8 @@
-"""Convolutions on maps that are kept with the points last, ``(E, channels, positions, p)``, and their tangents.
+"""Convolutions on maps that are kept channel by channel, ``(E, channels, p, positions)``, and their tangents.
 
 A pointwise convolution is then one matrix product for all points and positions, and so is a depthwise one, channel by
 channel, whose window is written out as a matrix between a few rows of the map: both run at the speed of matrix products
-in either precision.
+in either precision. The gradients of each point are products of maps as they lie.
 """
 
 import functools
@@ -10,14 +10,13 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import unfold
+from torch.nn.functional import conv2d, unfold
 
-ROWS = 2  # of a map that one matrix of a window makes: more waste products with zeros, fewer make them too small
 ENTRIES = 2**24  # of a temporary
 CACHED = 2**18  # of one that several passes are made over
-TILE = 64  # side of the tiles of a symmetric product: smaller ones leave out more of the lower triangle
 
 
 @dataclass(frozen=True)
@@ -41,54 +40,61 @@ class Window:
         """Height and width of the map of its positions."""
         return -(-self.height // self.stride), -(-self.width // self.stride)
 
-    def _bands(self) -> list[tuple[slice, slice, slice, slice]]:
-        """For every few rows of positions: these, the pixels they see, and the part of :meth:`_matrix` between them."""
+    def _bands(self) -> list[tuple[slice, slice, slice]]:
+        """For every row of positions: it, the pixels that it sees, and the part of :meth:`_matrix` for these."""
         rows, columns = self.size
         found = []
-        for top in range(0, rows, ROWS):
-            end, first = min(top + ROWS, rows), top * self.stride - self.kernel // 2
-            seen = slice(max(0, first), min(self.height, first + (end - top - 1) * self.stride + self.kernel))
-            here, there = slice(top * columns, end * columns), slice(seen.start * self.width, seen.stop * self.width)
-            inside = slice((seen.start - first) * self.width, (seen.stop - first) * self.width)
-            found.append((here, there, slice(0, (end - top) * columns), inside))
+        for row in range(rows):
+            first = row * self.stride - self.kernel // 2
+            top, end = max(0, first), min(self.height, first + self.kernel)
+            here, there = slice(row * columns, (row + 1) * columns), slice(top * self.width, end * self.width)
+            found.append((here, there, slice((top - first) * self.width, (end - first) * self.width)))
         return found
 
     def _matrix(self, w: Tensor) -> Tensor:
-        """The windows ``w (n, k²)`` as matrices from some rows of pixels to ``ROWS`` rows of positions."""
+        """The windows ``w (n, k²)`` as matrices ``(n, pixels, positions)`` from ``k`` rows of pixels to one row."""
         basis = _basis(self.kernel, self.stride, self.width, w.dtype, w.device)
         return (w @ basis.flatten(1)).unflatten(1, basis.shape[1:])
 
     def apply(self, w: Tensor, h: Tensor) -> Tensor:
-        """``(n, positions, p)`` for maps ``h (n, pixels, p)``, each under its window of ``w (n, k²)``."""
+        """``(n, p, positions)`` for maps ``h (n, p, pixels)``, each under its window of ``w (n, k²)``."""
         matrix = self._matrix(w)
-        return torch.cat([matrix[:, a, b] @ h[:, there] for _, there, a, b in self._bands()], 1)
+        return torch.cat([product(h[..., there], matrix[:, part]) for _, there, part in self._bands()], -1)
 
     def back(self, w: Tensor, delta: Tensor) -> Tensor:
-        """The transpose of :meth:`apply`: ``(n, pixels, p)`` for ``delta (n, positions, p)``."""
+        """The transpose of :meth:`apply`: ``(n, p, pixels)`` for ``delta (n, p, positions)``."""
+        if self.stride == 1:
+            return self.apply(w.flip(1), delta)
         matrix = self._matrix(w)
-        out = delta.new_zeros(len(delta), self.height * self.width, delta.shape[-1])
-        for here, there, a, b in self._bands():
-            out[:, there].baddbmm_(matrix[:, a, b].mT, delta[:, here])
+        out = delta.new_zeros(*delta.shape[:2], self.height * self.width)
+        for here, there, part in self._bands():
+            out[..., there] += product(delta[..., here], matrix[:, part].mT)
         return out
 
     def correlate(self, delta: Tensor, h: Tensor) -> Tensor:
         """The derivative of ``Σ delta·apply(w, h)`` by the windows, ``(n, k²)``."""
         basis = _basis(self.kernel, self.stride, self.width, h.dtype, h.device)
         out = h.new_zeros(len(h), *basis.shape[1:])
-        for here, there, a, b in self._bands():
-            out[:, a, b].baddbmm_(delta[:, here], h[:, there].mT)
+        for here, there, part in self._bands():
+            out[:, part] += product(h[..., there].mT, delta[..., here])
         return out.flatten(1) @ basis.flatten(1).T
 
     def correlations(self, delta: Tensor, h: Tensor) -> Tensor:
-        """:meth:`correlate` for each point, ``(n, k², p)``."""
-        size = max(1, CACHED // (h.shape[1] * h.shape[2]))
-        delta, h = delta.unflatten(1, self.size), h.unflatten(1, (self.height, self.width))
-        return torch.cat([self._taps(a, b) for a, b in zip(delta.split(size), h.split(size))])
+        """:meth:`correlate` for each point, ``(n, p, k²)``."""
+        if h.dtype == torch.float64 and _by_numpy(delta, h):  # oneDNN knows no float64
+            size = max(1, CACHED // (h.shape[1] * h.shape[2]))
+            return torch.cat([self._taps(a, b) for a, b in zip(delta.split(size), h.split(size))])
+        maps = h.reshape(1, -1, self.height, self.width), delta.reshape(-1, 1, *self.size)
+        found = conv2d(*maps, padding=self.kernel // 2, dilation=self.stride, groups=len(maps[1]))
+        return found[..., : self.kernel, : self.kernel].reshape(*h.shape[:2], -1)
 
     def _taps(self, delta: Tensor, h: Tensor) -> Tensor:
+        """With channels and points last, where sums over positions run along them."""
+        sizes = self.size, (self.height, self.width)
+        maps = [m.flatten(0, 1).mT.contiguous().unflatten(0, size).numpy() for m, size in zip((delta, h), sizes)]
         rows, columns = ([self._met(n, tap) for tap in range(self.kernel)] for n in (self.height, self.width))
-        found = [(delta[:, a, c] * h[:, b, d]).sum((1, 2)) for a, b in rows for c, d in columns]
-        return torch.stack(found, 1)
+        found = [np.einsum("ijn,ijn->n", maps[0][a, c], maps[1][b, d]) for a, b in rows for c, d in columns]
+        return torch.from_numpy(np.stack(found, -1)).unflatten(0, h.shape[:2])
 
     def _met(self, pixels: int, tap: int) -> tuple[slice, slice]:
         """Along one axis, the positions whose window has a pixel under its ``tap``-th place, and those pixels."""
@@ -101,10 +107,9 @@ class Window:
 
 @functools.lru_cache(maxsize=64)
 def _basis(kernel: int, stride: int, width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """``(k², positions, pixels)``: one where a place of the window at a position lies on a pixel, for ``ROWS`` rows."""
-    height = (ROWS - 1) * stride + kernel
-    pixels = torch.eye(height * width, dtype=dtype, device=device).reshape(-1, 1, height, width)
-    return unfold(pixels, kernel, padding=(0, kernel // 2), stride=stride).permute(1, 2, 0).contiguous()
+    """``(k², pixels, positions)``: one where a place of the window at a position lies on a pixel, for one row."""
+    pixels = torch.eye(kernel * width, dtype=dtype, device=device).reshape(-1, 1, kernel, width)
+    return unfold(pixels, kernel, padding=(0, kernel // 2), stride=stride).permute(1, 0, 2).contiguous()
 
 
 @dataclass(frozen=True)
@@ -119,7 +124,7 @@ class Convolution:
         groups: channels are connected within a group only; ``W`` is ``(E, n_out, n_in / groups)``.
         names: of the weights and the biases, as far as they are among the parameters.
 
-    Both may be views of memory that has the points last: that is fastest.
+    Both may be views of memory that has the positions last: that is fastest.
     """
 
     h: Tensor
@@ -153,21 +158,29 @@ class Convolution:
     def shape(self) -> tuple[int, int, int]:
         """Realisations, points, parameters of a piece."""
         n_in, n_out = self.h.shape[-1] // self.groups, self.delta.shape[-1] // self.pieces
-        return (*self.delta.shape[:2], n_out * (n_in + 1))
+        kinds = n_in * (self.multiplier is not None) + (self.bias_multiplier is not None)
+        return (*self.delta.shape[:2], n_out * kinds)
 
     def _grouped(self, maps: Tensor) -> Tensor:
-        """``(E, groups, n / groups, positions p)``."""
-        return maps.permute(0, 3, 2, 1).flatten(2).unflatten(1, (self.groups, -1))
+        """``(E, groups, n / groups, p positions)``."""
+        return maps.permute(0, 3, 1, 2).flatten(2).unflatten(1, (self.groups, -1))
 
-    def gradients(self, pieces: slice) -> Tensor:
-        """Some columns of :meth:`rows`."""
+    def gradients(self, pieces: slice, out: Tensor) -> None:
+        """Some columns of ``J`` into ``out (E, p, columns)``."""
         delta = self.delta[..., pieces] if self.groups == 1 else self.delta
-        found = []
-        if self.multiplier is not None:
-            found.append(_products(*(_points_first(maps, self.groups) for maps in (delta, self.h)), self.multiplier))
         if self.bias_multiplier is not None:
-            found.append(delta.sum(2) * self.bias_multiplier)
-        return torch.cat(found, -1) if len(found) > 1 else found[0]
+            torch.mul(delta.sum(2), self.bias_multiplier, out=out[..., -delta.shape[-1] :])
+        if self.multiplier is not None:
+            for e in range(len(out)):
+                self._products(delta[e], self.h[e], out[e])
+
+    def _products(self, delta: Tensor, h: Tensor, out: Tensor) -> None:
+        """``m δ hᵀ`` of each point of one realisation."""
+        deltas, inputs = (maps.chunk(self.groups, -1) for maps in (delta, h))
+        sizes = self.groups, deltas[0].shape[-1], inputs[0].shape[-1]
+        into = out[:, : math.prod(sizes)].unflatten(1, sizes).unbind(1)
+        for weights, one, two in zip(into, deltas, inputs):
+            torch.mul(product(one.mT, two), self.multiplier, out=weights)
 
     def gram(self, other: "Convolution") -> Tensor:
         """``Σ (m² h_s·h'_t + s²) (δ_s·δ'_t)`` over pairs of positions, ``(E, n, m)``."""
@@ -206,25 +219,11 @@ class Convolution:
             z = (w[0] * self.multiplier).unflatten(1, (self.groups, -1)) @ self._grouped(self.h)
         if self.bias_multiplier is not None:
             z = z + w[-1].unflatten(1, (self.groups, -1)).unsqueeze(-1) * self.bias_multiplier
-        return (self._grouped(self.delta) * z).sum((1, 2)).unflatten(1, (-1, self.h.shape[1])).sum(1)
+        return (self._grouped(self.delta) * z).sum((1, 2)).unflatten(1, (self.h.shape[1], -1)).sum(2)
 
     def rows(self) -> Tensor:
         """``J (E, p, n_out n_in / groups + n_out)``, the order that of ``pull``."""
-        return self.gradients(slice(None))
-
-
-def _points_first(maps: Tensor, groups: int) -> Tensor:
-    """``(E, p, positions, n)`` as ``(p, E, groups, n / groups, positions)``, by the transposition of one matrix."""
-    count, p, positions, n = maps.shape
-    flat = maps.permute(0, 3, 2, 1).reshape(-1, p).mT.contiguous()
-    return flat.reshape(p, count, groups, n // groups, positions)
-
-
-def _products(delta: Tensor, h: Tensor, multiplier: float) -> Tensor:
-    """``m δ hᵀ`` of each point, ``(E, p, n_out n_in)``."""
-    flat = (delta.flatten(0, 2), h.mT.flatten(0, 2))
-    found = torch.baddbmm(delta.new_empty(1, 1, 1), *flat, beta=0, alpha=multiplier)
-    return found.reshape(*delta.shape[:2], -1).transpose(0, 1)
+        return Blocks((self,)).rows()
 
 
 @dataclass(frozen=True)
@@ -232,8 +231,8 @@ class Depthwise:
     """The tangents of a depthwise convolution: each channel under a window of its own.
 
     Attributes:
-        h: its inputs ``(E, channels, pixels, p)``.
-        delta: ``δ``, the derivatives of the output by its ``z``, ``(E, channels, positions, p)``.
+        h: its inputs ``(E, channels, p, pixels)``.
+        delta: ``δ``, the derivatives of the output by its ``z``, ``(E, channels, p, positions)``.
         window: how it moves.
         multiplier: ``m``.
         names: that of the weights, alone.
@@ -259,13 +258,13 @@ class Depthwise:
     @property
     def shape(self) -> tuple[int, int, int]:
         """Realisations, points, parameters of a piece."""
-        return (len(self.h), self.h.shape[-1], self.window.kernel**2)
+        return (len(self.h), self.h.shape[2], self.window.kernel**2)
 
-    def gradients(self, pieces: slice) -> Tensor:
-        """Some columns of :meth:`rows`."""
+    def gradients(self, pieces: slice, out: Tensor) -> None:
+        """Some columns of ``J`` into ``out (E, p, columns)``."""
         delta, h = self.delta[:, pieces], self.h[:, pieces]
-        found = self.window.correlations(delta.flatten(0, 1), h.flatten(0, 1)) * self.multiplier
-        return found.unflatten(0, h.shape[:2]).flatten(1, 2).mT
+        found = self.window.correlations(delta.flatten(0, 1), h.flatten(0, 1)).unflatten(0, h.shape[:2])
+        torch.mul(found.transpose(1, 2), self.multiplier, out=out.unflatten(-1, (h.shape[1], -1)))
 
     def gram(self, other: "Depthwise") -> Tensor:
         """``J J'ᵀ (E, n, m)``, from each point's gradients."""
@@ -274,18 +273,18 @@ class Depthwise:
 
     def pull(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v (E, channels, k²)``."""
-        weighted = (self.delta * v[:, None, None, :]).flatten(0, 1)
+        weighted = (self.delta * v[:, None, :, None]).flatten(0, 1)
         found = self.window.correlate(weighted, self.h.flatten(0, 1)) * self.multiplier
         return [found.unflatten(0, self.h.shape[:2])]
 
     def push(self, w: Sequence[Tensor]) -> Tensor:
         """``J w (E, p)``."""
         z = self.window.apply(w[0].flatten(0, 1) * self.multiplier, self.h.flatten(0, 1))
-        return (self.delta * z.unflatten(0, self.h.shape[:2])).sum((1, 2))
+        return (self.delta * z.unflatten(0, self.h.shape[:2])).sum((1, 3))
 
     def rows(self) -> Tensor:
         """``J (E, p, channels k²)``."""
-        return self.gradients(slice(None))
+        return Blocks((self,)).rows()
 
 
 @dataclass(frozen=True)
@@ -320,7 +319,13 @@ class Blocks:
         return found
 
     def _gradients(self, pieces: slice = slice(None)) -> Tensor:
-        return torch.cat([part.gradients(pieces) for part in self.parts], 1)
+        first = self.parts[0]
+        count, _, columns = first.shape
+        width = len(range(*pieces.indices(first.pieces))) * columns
+        out = first.h.new_empty(count, sum(self.points), width)
+        for part, rows in zip(self.parts, out.split(self.points, 1)):
+            part.gradients(pieces, rows)
+        return out
 
     def _pieces(self, other: "Blocks") -> Iterator[slice]:
         """Slices whose gradients have at most ``ENTRIES`` entries."""
@@ -344,14 +349,15 @@ class Blocks:
 
 
 def _inner(a: Tensor, b: Tensor) -> Tensor:
-    """``a bᵀ``; of a matrix with itself the upper triangle only, so that it is symmetric and takes half the time."""
-    if a is not b:
-        return a @ b.mT
-    out = a.new_empty(*a.shape[:-1], a.shape[-2])
-    for start in range(0, a.shape[-2], TILE):
-        rows = slice(start, start + TILE)
-        block = a[..., rows, :] @ a[..., start:, :].mT
-        tile = block[..., : block.shape[-2]].triu()
-        out[..., rows, start:], out[..., start:, rows] = block, block.mT
-        out[..., rows, rows] = tile + tile.triu(1).mT  # a product need not be symmetric to the last bit
-    return out
+    """``a bᵀ``, of a matrix with itself exactly symmetric."""
+    out = product(a, b.mT)
+    return out if a is not b or _by_numpy(a) else out.triu() + out.triu(1).mT
+
+
+def _by_numpy(*tensors: Tensor) -> bool:
+    return all(tensor.device.type == "cpu" and not tensor.requires_grad for tensor in tensors)
+
+
+def product(a: Tensor, b: Tensor) -> Tensor:
+    """``a b``. On the CPU by numpy, whose BLAS is faster for thin matrices and makes but one triangle of ``a aᵀ``."""
+    return torch.from_numpy(np.matmul(a.numpy(), b.numpy())) if _by_numpy(a, b) else a @ b

@@ -13,6 +13,7 @@ from regimes.data import datasets
 from regimes.data.tasks import Task, gaussian_points
 from regimes.kernels import infinite_ntk, relu_recursion
 from regimes.seeds import draw_seeds
+from regimes.studies._images import identity, needs
 from regimes.sweeps.sweep import Rows, Setting, product, study
 from regimes.themes.depth import (
     embedding,
@@ -50,22 +51,11 @@ def _images(p: Mapping[str, Any], names: str, needed: int) -> Setting:
     """
     corpus = p["corpus"]
     try:
-        words, images = _identity(corpus), _count(corpus)
+        words = identity(corpus)
     except InputError as error:
         raise InputError(f"corpus {corpus} cannot be used: {error}") from None
-    if needed > images:
-        raise InputError(f"{names} must be at most {images}, the images of corpus {corpus}, got {needed}")
+    needs(corpus, needed, names)
     return {"corpus": corpus, "data": words}
-
-
-# reading a corpus takes seconds, and every grid asks
-_identity = functools.lru_cache(maxsize=None)(datasets.identity)
-
-
-@functools.cache
-def _count(corpus: str) -> int:
-    """How many images a corpus holds."""
-    return len(datasets.load(corpus).y)
 
 
 @functools.cache

@@ -20,6 +20,7 @@ from regimes.models.activations import activation
 from regimes.models.fully_connected import FullyConnected, fully_connected
 from regimes.models.one_hidden import one_hidden
 from regimes.seeds import draw_seeds
+from regimes.studies._images import identity, needs, shape
 from regimes.studies.lazy_feature import draw as draw_stripe
 from regimes.studies.lazy_feature import needs_draws
 from regimes.sweeps.sweep import Rows, Setting, product, study
@@ -46,16 +47,6 @@ def _pool(data: str, words: str, components: int) -> Task:
     return datasets.principal_components(pool, components)
 
 
-# reading a data set takes seconds, and every grid asks
-_identity = functools.lru_cache(maxsize=None)(datasets.identity)
-
-
-@functools.cache
-def _shape(data: str) -> tuple[int, int]:
-    """Images and pixels of a data set."""
-    return tuple(datasets.load(data).x.shape)
-
-
 def first_there(names: list[str]) -> str:
     """The first of the data sets that is on this machine.
 
@@ -64,7 +55,7 @@ def first_there(names: list[str]) -> str:
     """
     for name in names:
         try:
-            _identity(name)
+            identity(name)
         except InputError as error:
             lacking = error
         else:
@@ -79,12 +70,11 @@ def images(names: list[str], components: int, points: int, what: str, *, named: 
         InputError: for more components than pixels, or more points than images.
     """
     name = first_there(names)
-    count, pixels = _shape(name)
+    _, pixels = shape(name)
     if components > pixels:
         raise InputError(f"{named} must be at most the {pixels} pixels of {name}, got {components}")
-    if points > count:
-        raise InputError(f"{what} must be at most {count}, the images of {name}, got {points}")
-    return {"data": name, "words": _identity(name), "components": components}
+    needs(name, points, what)
+    return {"data": name, "words": identity(name), "components": components}
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
@@ -428,11 +418,11 @@ def starts(setting: Setting, seeds: list[int]) -> Rows:
 
 def _neighbours_grid(p: Mapping[str, Any]) -> list[Setting]:
     name = first_there([p["data"]])
-    sizes = [size for size in p["neighbour_p"] if size <= _shape(name)[0]]
+    sizes = [size for size in p["neighbour_p"] if size <= shape(name)[0]]
     if len(sizes) < 2:
-        raise InputError(f"neighbour_p must hold at least 2 sizes of at most {_shape(name)[0]}, the images of {name}")
-    validate.whole(1, min(_shape(name)[0] // p["neighbour_seeds"], 10**4), neighbour_images=p["neighbour_images"])
-    common = {"data": name, "words": _identity(name), "p": [sizes], "images": p["neighbour_images"]}
+        raise InputError(f"neighbour_p must hold at least 2 sizes of at most {shape(name)[0]}, the images of {name}")
+    validate.whole(1, min(shape(name)[0] // p["neighbour_seeds"], 10**4), neighbour_images=p["neighbour_images"])
+    common = {"data": name, "words": identity(name), "p": [sizes], "images": p["neighbour_images"]}
     return product(**common, seeds=range(p["neighbour_seeds"]))
 
 

@@ -40,7 +40,7 @@ from regimes.models import Model, losses
 from regimes.models.losses import Loss
 from regimes.models.tangents import Tangents
 from regimes.training import state
-from regimes.training.state import Ended, Ending, fitted
+from regimes.training.state import Ended, Ending, choose, fitted, norm, wide
 from regimes.validate import InputError
 
 GAMMA = 1 - 1 / math.sqrt(2)  # the W-method is then L-stable
@@ -64,72 +64,52 @@ class State(state.State):
 
     Attributes:
         problem: what they learn.
-        time: ``(e,)``; last: length of the last step.
-        now: the models; before: those at the start of the last step; start: those at time 0.
-        found: ``y F (e, p)``.
+        t: ``(e,)``; last: length of the last step.
+        model: the models now; before: those at the start of the last step; initial: those at time 0.
+        margins: ``y F (e, p)``.
     """
 
     problem: "Problem"
-    time: Tensor
+    t: Tensor
     last: Tensor
-    now: Model
+    model: Model
     before: Model
-    start: Model
-    found: Tensor
-
-    @property
-    def t(self) -> Tensor:
-        """Times ``(e,)``, in paper A's unit."""
-        return self.time
+    initial: Model
+    margins: Tensor
 
     @property
     def y(self) -> Tensor:
         """Labels ``(e, p)``."""
         return self.problem.y
 
-    @property
-    def margins(self) -> Tensor:
-        """``y F (e, p)``."""
-        return self.found
-
-    @property
-    def model(self) -> Model:
-        """The models now."""
-        return self.now
-
-    @property
-    def initial(self) -> Model:
-        """The models at time 0."""
-        return self.start
-
     def predict(self, x: Tensor) -> Tensor:
         """The predictor ``F`` at other points, ``(e, n)``."""
-        return self.problem.alpha * (self.now(x) - self.start(x))
+        return self.problem.alpha * (self.model(x) - self.initial(x))
 
     @property
     def cost(self) -> Tensor:
         """What the flow makes smaller ``(e,)``: the loss, with the penalty of the decay."""
         if not self.problem.decay:
             return self.loss
-        return self.loss + self.problem.alpha * self.problem.decay / 2 * _norm(self.departure()).square()
+        return self.loss + self.problem.alpha * self.problem.decay / 2 * norm(self.departure()).square()
 
     def departure(self) -> list[Tensor]:
         """``W - W_0``."""
-        return [w - w0 for w, w0 in zip(self.now.parameters(), self.start.parameters(), strict=True)]
+        return [w - w0 for w, w0 in zip(self.model.parameters(), self.initial.parameters(), strict=True)]
 
     def part(self, which: list[int]) -> "State":
         """The state of some of its realisations, by position."""
-        rows = torch.tensor(which, device=self.time.device)
-        names = ("time", "last", "now", "before", "start", "found")
+        rows = torch.tensor(which, device=self.t.device)
+        names = ("t", "last", "model", "before", "initial", "margins")
         chosen = {name: getattr(self, name)[rows] for name in names}
         return replace(self, rows=tuple(self.rows[e] for e in which), problem=self.problem.part(rows), **chosen)
 
     def inside(self, share: Tensor) -> "State":
         """The state at ``share (e,)`` of the last step, on the straight line between its ends."""
-        pairs = zip(self.before.parameters(), self.now.parameters(), strict=True)
-        now = self.now.with_parameters([torch.lerp(a, b, _wide(share, b)) for a, b in pairs])
-        time = self.time - (1 - share) * self.last
-        return replace(self, now=now, time=time, found=self.problem.margins(now(self.problem.x)))
+        pairs = zip(self.before.parameters(), self.model.parameters(), strict=True)
+        model = self.model.with_parameters([torch.lerp(a, b, wide(share, b)) for a, b in pairs])
+        t = self.t - (1 - share) * self.last
+        return replace(self, model=model, t=t, margins=self.problem.margins(model(self.problem.x)))
 
 
 @dataclass(frozen=True)
@@ -240,7 +220,8 @@ def _states(problem: Problem, model: Model, rule: str, tolerance: float, slack: 
         tuple(range(count)), problem.loss, slack, problem, zero, zero, model, model, model, torch.zeros_like(problem.y)
     )
     yield begun
-    batch = _Batch.at(begun, _first(begun), zero, begun.cost)
+    batch = _Batch.at(begun, zero, zero, begun.cost)
+    batch = replace(batch, dt=_first(batch))
     step = _follow if rule == "follow" else _settle
     for _ in range(steps):
         kept = [e for e, row in enumerate(batch.state.rows) if row not in batch.state.ended]
@@ -272,9 +253,9 @@ class _Batch:
 
     @classmethod
     def at(cls, now: State, dt: Tensor, since: Tensor, then: Tensor) -> "_Batch":
-        tangents, cost = now.now.tangents(now.problem.x), now.cost
+        tangents, cost = now.model.tangents(now.problem.x), now.cost
         fell = cost < (1 - STILL) * then
-        marks = torch.where(fell, now.time, since), torch.where(fell, cost, then)
+        marks = torch.where(fell, now.t, since), torch.where(fell, cost, then)
         return cls(now, tangents, _gradient(now, tangents), dt, *marks)
 
     def part(self, which: list[int]) -> "_Batch":
@@ -284,23 +265,22 @@ class _Batch:
         """The tangents at some of the points of each realisation, ``index (e, a)``."""
         if self.tangents.divisible:
             return self.tangents.at(index)
-        return self.state.now.tangents(self.state.problem.points(index))
+        return self.state.model.tangents(self.state.problem.points(index))
 
 
 def _gradient(now: State, tangents: Tangents) -> list[Tensor]:
     """``g``, less the pull of the decay."""
-    gradient = tangents.pull(now.problem.force(now.found))
+    gradient = tangents.pull(now.problem.force(now.margins))
     if not now.problem.decay:
         return gradient
     return [g - now.problem.decay * away for g, away in zip(gradient, now.departure(), strict=True)]
 
 
-def _first(begun: State) -> Tensor:
+def _first(batch: _Batch) -> Tensor:
     """A first step that moves no margin by more than a twentieth, nor the weights by more than a hundredth."""
-    tangents = begun.now.tangents(begun.problem.x)
-    gradient = tangents.pull(begun.problem.force(begun.found))
-    speed = begun.problem.alpha * tangents.push(gradient).abs().amax(-1).double()
-    growth = _norm(gradient) / _norm(begun.now.parameters()).clamp(min=1e-300)
+    begun = batch.state
+    speed = begun.problem.alpha * batch.tangents.push(batch.gradient).abs().amax(-1).double()
+    growth = norm(batch.gradient) / norm(begun.model.parameters()).clamp(min=1e-300)
     return 1 / (20 * speed + 100 * growth).clamp(min=1e-300)
 
 
@@ -308,10 +288,10 @@ def _settle(batch: _Batch, tolerance: float) -> tuple[_Batch, Tensor]:
     """An attempted implicit Euler step."""
     now, problem = batch.state, batch.state.problem
     solve = _solver(batch, batch.dt)
-    move = [_wide(batch.dt, k) * k for k in solve(batch.gradient)]
-    linear = now.found + problem.alpha * problem.y * batch.tangents.push(move)
+    move = [wide(batch.dt, k) * k for k in solve(batch.gradient)]
+    linear = now.margins + problem.alpha * problem.y * batch.tangents.push(move)
     after = _landed(batch, move)
-    off = _that_matters(problem.loss, after.found) - _that_matters(problem.loss, linear)
+    off = _that_matters(problem.loss, after.margins) - _that_matters(problem.loss, linear)
     error = off.abs().amax(-1).double() / tolerance
     rises = after.cost > (1 + ROUNDING) * now.cost
     error = torch.where(rises, error.clamp(min=4.0), error).nan_to_num(nan=1e6)
@@ -323,14 +303,14 @@ def _follow(batch: _Batch, tolerance: float) -> tuple[_Batch, Tensor]:
     now, problem = batch.state, batch.state.problem
     solve = _solver(batch, GAMMA * batch.dt)
     first = solve(batch.gradient)
-    model = now.now.with_parameters(_moved(now.now, first, batch.dt))
-    there = replace(now, now=model, found=problem.margins(model(problem.x)))
+    model = now.model.with_parameters(_moved(now.model, first, batch.dt))
+    there = replace(now, model=model, margins=problem.margins(model(problem.x)))
     gradient = _gradient(there, model.tangents(problem.x))
     second = solve([g - 2 * k for g, k in zip(gradient, first, strict=True)])
-    move = [_wide(batch.dt, a) * (1.5 * a + 0.5 * b) for a, b in zip(first, second, strict=True)]
-    wrong = [_wide(batch.dt / 2, a) * (a + b) for a, b in zip(first, second, strict=True)]
-    margins = problem.alpha * batch.tangents.push(wrong) / now.found.abs().clamp(min=1.0)
-    error = margins.abs().amax(-1).double() + _norm(wrong) / _norm(now.now.parameters()).clamp(min=1e-300)
+    move = [wide(batch.dt, a) * (1.5 * a + 0.5 * b) for a, b in zip(first, second, strict=True)]
+    wrong = [wide(batch.dt / 2, a) * (a + b) for a, b in zip(first, second, strict=True)]
+    margins = problem.alpha * batch.tangents.push(wrong) / now.margins.abs().clamp(min=1.0)
+    error = margins.abs().amax(-1).double() + norm(wrong) / norm(now.model.parameters()).clamp(min=1e-300)
     return _judged(batch, _landed(batch, move), (error / tolerance).nan_to_num(nan=1e6))
 
 
@@ -339,15 +319,15 @@ def _that_matters(loss: Loss, m: Tensor) -> Tensor:
 
 
 def _moved(model: Model, rates: list[Tensor], dt: Tensor) -> list[Tensor]:
-    return [w + _wide(dt, k) * k for w, k in zip(model.parameters(), rates, strict=True)]
+    return [w + wide(dt, k) * k for w, k in zip(model.parameters(), rates, strict=True)]
 
 
 def _landed(batch: _Batch, move: list[Tensor]) -> State:
     """The state after a move of the weights."""
     now = batch.state
-    there = now.now.with_parameters([w + s for w, s in zip(now.now.parameters(), move, strict=True)])
-    found = now.problem.margins(there(now.problem.x))
-    return replace(now, time=now.time + batch.dt, last=batch.dt, now=there, before=now.now, found=found)
+    there = now.model.with_parameters([w + s for w, s in zip(now.model.parameters(), move, strict=True)])
+    margins = now.problem.margins(there(now.problem.x))
+    return replace(now, t=now.t + batch.dt, last=batch.dt, model=there, before=now.model, margins=margins)
 
 
 def _judged(batch: _Batch, after: State, error: Tensor) -> tuple[_Batch, Tensor]:
@@ -365,26 +345,24 @@ def _judged(batch: _Batch, after: State, error: Tensor) -> tuple[_Batch, Tensor]
 def _choose(moved: Tensor, new: State, old: State) -> State:
     """Realisation by realisation the new state where it moved, else the old one."""
 
-    def pick(a: Tensor, b: Tensor) -> Tensor:
-        return torch.where(_wide(moved, a).bool(), a, b)
-
     def mixed(a: Model, b: Model) -> Model:
-        return a.with_parameters([pick(v, w) for v, w in zip(a.parameters(), b.parameters(), strict=True)])
+        return a.with_parameters(choose(moved, a.parameters(), b.parameters()))
 
-    fields = {name: pick(getattr(new, name), getattr(old, name)) for name in ("time", "last", "found")}
-    return replace(new, now=mixed(new.now, old.now), before=mixed(new.before, old.before), **fields)
+    names = ("t", "last", "margins")
+    fields = zip(names, choose(moved, *([getattr(one, name) for name in names] for one in (new, old))))
+    return replace(new, model=mixed(new.model, old.model), before=mixed(new.before, old.before), **dict(fields))
 
 
 def _end(batch: _Batch, moved: Tensor) -> None:
     """Ends the realisations that are fitted or have come to rest."""
     now = batch.state
     now.finish(moved & (fitted(now) >= 0), Ending(Ended.FITTED))
-    now.finish(~torch.isfinite(now.found).all(-1), Ending(Ended.OVERFLOW, ": the weights left the precision's range"))
-    left = (now.found < 1 - now.slack).sum(-1)
+    now.finish(~torch.isfinite(now.margins).all(-1), Ending(Ended.OVERFLOW, ": the weights left the precision's range"))
+    left = (now.margins < 1 - now.slack).sum(-1)
     first = float(now.objective.value(torch.zeros((), dtype=torch.float64)))
-    still = (now.time > AGE * batch.since) & (now.cost < BEGUN * first)
+    still = (now.t > AGE * batch.since) & (now.cost < BEGUN * first)
     if now.problem.decay:
-        still |= _norm(batch.gradient).square() * now.problem.alpha < 2 * now.problem.decay * REST * now.cost
+        still |= norm(batch.gradient).square() * now.problem.alpha < 2 * now.problem.decay * REST * now.cost
     for e in (moved & still & (left > 0)).nonzero().flatten().tolist():
         which = torch.zeros_like(moved)
         which[e] = True
@@ -398,13 +376,13 @@ def _solver(batch: _Batch, dt: Tensor) -> Solve:
         return _undamped(batch, dt)
     whole = 1 + dt * decay
     solve = _undamped(batch, dt / whole)
-    return lambda g: [k / _wide(whole, k) for k in solve(g)]
+    return lambda g: [k / wide(whole, k) for k in solve(g)]
 
 
 def _undamped(batch: _Batch, dt: Tensor) -> Solve:
     """``g -> (1 + dt A)^-1 g``."""
     now = batch.state
-    D = now.problem.stiffness(now.found) * dt.to(now.found)[:, None]
+    D = now.problem.stiffness(now.margins) * dt.to(now.margins)[:, None]
     count = int((D > 0).sum(-1).max())
     size = sum(weight[0].numel() for weight in batch.gradient)
     if not count:
@@ -457,12 +435,3 @@ def _cholesky(matrix: Tensor) -> Tensor:
     matrix.diagonal(dim1=-2, dim2=-1).add_(1.0)
     factor, failed = torch.linalg.cholesky_ex(matrix)
     return factor.masked_fill_((failed > 0)[:, None, None], torch.nan) if bool(failed.any()) else factor
-
-
-def _norm(tensors: list[Tensor]) -> Tensor:
-    """The norm over all tensors of each realisation ``(e,)``, float64."""
-    return sum(tensor.flatten(1).double().square().sum(-1) for tensor in tensors).sqrt()
-
-
-def _wide(per: Tensor, like: Tensor) -> Tensor:
-    return per.to(like).view(-1, *[1] * (like.ndim - 1))

@@ -15,7 +15,7 @@ Source: paper C, Sec. 5 (gd and Adam); the public code of papers A and B (moment
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -25,7 +25,7 @@ from regimes import validate
 from regimes.models import Model, losses
 from regimes.models.losses import Loss
 from regimes.training import state
-from regimes.training.state import Ended, Ending
+from regimes.training.state import Ended, Ending, choose, square, wide
 from regimes.validate import InputError
 
 METHODS = ("gd", "adam", "momentum")
@@ -37,28 +37,18 @@ class State(state.State):
     """Models after some steps, see :class:`regimes.training.state.State`.
 
     Attributes:
-        time: steps taken ``(e,)``; with momentum the time, in the flow's unit.
-        labels: ``y (e, p)``, or targets ``(e, p, k)``.
+        t: steps taken ``(e,)``; with momentum the time, in the flow's unit.
+        y: labels ``(e, p)``, or targets ``(e, p, k)``.
         predictor: ``F``, shaped as the targets.
-        now: the models.
-        start: those at the start.
+        model: the models now.
+        initial: those at the start.
     """
 
-    time: Tensor
-    labels: Tensor
+    t: Tensor
+    y: Tensor
     predictor: Tensor
-    now: Model
-    start: Model
-
-    @property
-    def t(self) -> Tensor:
-        """Steps taken, or the time."""
-        return self.time
-
-    @property
-    def y(self) -> Tensor:
-        """Labels or targets."""
-        return self.labels
+    model: Model
+    initial: Model
 
     @property
     def F(self) -> Tensor:
@@ -68,28 +58,18 @@ class State(state.State):
     @property
     def margins(self) -> Tensor:
         """``y F``."""
-        return self.labels * self.predictor
-
-    @property
-    def model(self) -> Model:
-        """The models now."""
-        return self.now
-
-    @property
-    def initial(self) -> Model:
-        """The models at the start."""
-        return self.start
+        return self.y * self.predictor
 
     @property
     def loss(self) -> Tensor:
         """The mean loss over the points, summed over outputs, ``(e,)``, float64 (no division by alpha)."""
-        cost = self.objective.cost(self.predictor.double(), self.labels.double())
+        cost = self.objective.cost(self.predictor.double(), self.y.double())
         return cost.flatten(2).sum(-1).mean(-1) if cost.ndim > 2 else cost.mean(-1)
 
     def part(self, which: list[int]) -> "State":
         """The state of some of its realisations, by position."""
-        rows = torch.tensor(which, device=self.time.device)
-        tensors = {name: getattr(self, name)[rows] for name in ("time", "labels", "predictor", "now", "start")}
+        rows = torch.tensor(which, device=self.t.device)
+        tensors = {name: getattr(self, name)[rows] for name in ("t", "y", "predictor", "model", "initial")}
         return replace(self, rows=tuple(self.rows[e] for e in which), **tensors)
 
 
@@ -228,7 +208,7 @@ def _descend(now: State, problem: _Problem, rate: float | Tensor, decay: float, 
         if not kept:
             return
         if len(kept) < len(now.rows):
-            rows = torch.tensor(kept, device=now.time.device)
+            rows = torch.tensor(kept, device=now.t.device)
             now, problem = now.part(kept), problem.part(rows)
             down, moments = [g[rows] for g in down], [[m[rows] for m in part] for part in moments]
             rate = rate[rows] if isinstance(rate, Tensor) else rate
@@ -236,7 +216,7 @@ def _descend(now: State, problem: _Problem, rate: float | Tensor, decay: float, 
         weights = now.model.parameters()
         moved = _adam(down, moments, step) if adam else down
         new = [_stepped(weight, move, rate, decay) for weight, move in zip(weights, moved, strict=True)]
-        now = replace(now, time=now.time + 1, now=now.model.with_parameters(new))
+        now = replace(now, t=now.t + 1, model=now.model.with_parameters(new))
 
 
 def _stepped(weight: Tensor, move: Tensor, rate: float | Tensor, decay: float) -> Tensor:
@@ -244,7 +224,7 @@ def _stepped(weight: Tensor, move: Tensor, rate: float | Tensor, decay: float) -
     if decay:
         move = move - decay * weight
     if isinstance(rate, Tensor):
-        return weight + rate.to(weight).view(-1, *[1] * (weight.ndim - 1)) * move
+        return weight + wide(rate, weight) * move
     return torch.add(weight, move, alpha=rate)
 
 
@@ -264,53 +244,39 @@ def _relax(now: State, problem: _Problem, tau: float, max_turn: float, max_move:
     """Descent with momentum, each realisation with its own step."""
     F, down = problem.gradient(now.model)
     velocity = [torch.zeros_like(g) for g in down]
-    dt = torch.ones_like(now.time)
+    dt = torch.ones_like(now.t)
     _end(now)
     yield now
     while kept := _going(now):
         if len(kept) < len(now.rows):
-            rows = torch.tensor(kept, device=now.time.device)
+            rows = torch.tensor(kept, device=now.t.device)
             now, problem, dt, F = now.part(kept), problem.part(rows), dt[rows], F[rows]
             down, velocity = [g[rows] for g in down], [v[rows] for v in velocity]
         trial_v = [_blend(v, g, dt, tau) for v, g in zip(velocity, down, strict=True)]
-        new = [weight + _wide(dt, v) * v for weight, v in zip(now.model.parameters(), trial_v, strict=True)]
+        new = [weight + wide(dt, v) * v for weight, v in zip(now.model.parameters(), trial_v, strict=True)]
         trial = now.model.with_parameters(new)
         there, turned = problem.gradient(trial)
         turn, move = _turn(down, turned), (there - F).flatten(1).abs().amax(-1).double()
         taken = (turn < max_turn) & (move < max_move)
         gentle = (turn < max_turn / 2) & (move < max_move / 2)
-        chosen = now.model.with_parameters(_choose(taken, new, now.model.parameters()))
-        F, *down = _choose(taken, [there, *turned], [F, *down])
-        velocity = _choose(taken, trial_v, velocity)
-        now = replace(now, time=now.time + torch.where(taken, dt, 0.0), predictor=F, now=chosen)
+        chosen = now.model.with_parameters(choose(taken, new, now.model.parameters()))
+        F, *down = choose(taken, [there, *turned], [F, *down])
+        velocity = choose(taken, trial_v, velocity)
+        now = replace(now, t=now.t + torch.where(taken, dt, 0.0), predictor=F, model=chosen)
         dt = torch.where(taken, torch.where(gentle, 1.1 * dt, dt), dt / 10)
-        now.finish(dt < 1e-12 * now.time.clamp(min=1e-30), Ending(Ended.STEPS, ": the step has shrunk to nothing"))
+        now.finish(dt < 1e-12 * now.t.clamp(min=1e-30), Ending(Ended.STEPS, ": the step has shrunk to nothing"))
         _end(now)
         if bool(taken.any()):
             yield now
 
 
-def _wide(per: Tensor, like: Tensor) -> Tensor:
-    return per.to(like).view(-1, *[1] * (like.ndim - 1))
-
-
 def _blend(v: Tensor, g: Tensor, dt: Tensor, tau: float) -> Tensor:
     """``x v + (1 - x) g`` with ``x = exp(-dt/tau)``."""
-    return g if tau == 0 else torch.lerp(g, v, _wide(torch.exp(-dt / tau), v))
-
-
-def _choose(taken: Tensor, new: Sequence[Tensor], old: Sequence[Tensor]) -> list[Tensor]:
-    if bool(taken.all()):
-        return list(new)
-    return [torch.where(_wide(taken, a).bool(), a, b) for a, b in zip(new, old, strict=True)]
+    return g if tau == 0 else torch.lerp(g, v, wide(torch.exp(-dt / tau), v))
 
 
 def _turn(old: list[Tensor], new: list[Tensor]) -> Tensor:
     """``|g - g'|²/(|g||g'|)`` over all parameters ``(e,)``, 0 where a gradient is."""
-
-    def square(tensors: list[Tensor]) -> Tensor:
-        return sum(tensor.flatten(1).double().square().sum(-1) for tensor in tensors)
-
     product = (square(old) * square(new)).sqrt()
     change = square([a - b for a, b in zip(old, new, strict=True)])
     return torch.where(product > 0, change / product.clamp(min=1e-300), 0.0)

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from regimes import validate
-from regimes.models import Model
 from regimes.models.losses import Loss
 from regimes.validate import InputError
 
@@ -46,7 +45,11 @@ class Ending(str):
 class State(ABC):
     """A point of the path of some realisations of an ensemble, those in ``rows``; leading axis ``e = len(rows)``.
 
-    A state stays valid after the solver has moved on.
+    A state stays valid after the solver has moved on. Each kind also has, as a field or a property,
+
+    - ``t``: times ``(e,)``, float64, in paper A's unit (:mod:`regimes.training.gradient_flow`); steps of an optimiser;
+    - ``y``: labels ``(e, p)``; ``margins``: ``y F`` at the training points ``(e, p)``;
+    - ``model``: the models now; ``initial``: those at time 0.
 
     Attributes:
         rows: which realisations of the ensemble these are.
@@ -59,31 +62,6 @@ class State(ABC):
     objective: Loss
     slack: float
     ended: dict[int, Ending] = field(default_factory=dict, kw_only=True)
-
-    @property
-    @abstractmethod
-    def t(self) -> Tensor:
-        """Times ``(e,)``, float64, in paper A's unit (:mod:`regimes.training.gradient_flow`); steps of an optimiser."""
-
-    @property
-    @abstractmethod
-    def y(self) -> Tensor:
-        """Labels ``(e, p)``."""
-
-    @property
-    @abstractmethod
-    def margins(self) -> Tensor:
-        """``y F`` at the training points ``(e, p)``."""
-
-    @property
-    @abstractmethod
-    def model(self) -> Model:
-        """The models now."""
-
-    @property
-    @abstractmethod
-    def initial(self) -> Model:
-        """The models at time 0."""
 
     @abstractmethod
     def part(self, which: list[int]) -> Self:
@@ -115,6 +93,28 @@ class State(ABC):
         """Takes the realisations marked in ``which (e,)`` out of the flow, with the reason."""
         for e in which.nonzero().flatten().tolist():
             self.ended.setdefault(self.rows[e], why)
+
+
+def wide(per: Tensor, like: Tensor) -> Tensor:
+    """``per (e,)`` with the axes of ``like (e, ...)``, in its dtype."""
+    return per.to(like).view(-1, *[1] * (like.ndim - 1))
+
+
+def choose(taken: Tensor, new: Sequence[Tensor], old: Sequence[Tensor]) -> list[Tensor]:
+    """Realisation by realisation the new tensors where ``taken (e,)``, else the old ones."""
+    if bool(taken.all()):
+        return list(new)
+    return [torch.where(wide(taken, a).bool(), a, b) for a, b in zip(new, old, strict=True)]
+
+
+def square(tensors: Sequence[Tensor]) -> Tensor:
+    """The squared norm over all tensors of each realisation, ``(e,)``, float64."""
+    return sum(tensor.flatten(1).double().square().sum(-1) for tensor in tensors)
+
+
+def norm(tensors: Sequence[Tensor]) -> Tensor:
+    """The norm over all tensors of each realisation, ``(e,)``, float64."""
+    return square(tensors).sqrt()
 
 
 Rule = Callable[[State], Tensor]

@@ -57,34 +57,19 @@ class State(state.State):
     """A frozen-kernel flow at one moment, see :class:`regimes.training.state.State`.
 
     Attributes:
-        time: ``(e,)``, paper A's unit; found: ``α y f`` on the training points ``(e, p)``.
-        labels: ``y (e, p)``.
+        t: ``(e,)``, paper A's unit; margins: ``α y f`` on the training points ``(e, p)``.
+        y: labels ``(e, p)``.
         coefficients: dual coefficients ``c (e, p)``: ``f = K c``.
         steps: events (hinge) or accepted steps (smooth losses) so far, of all realisations together.
         before: time, margins and coefficients at the last state.
     """
 
-    time: Tensor
-    found: Tensor
-    labels: Tensor
+    t: Tensor
+    margins: Tensor
+    y: Tensor
     coefficients: Tensor
     steps: int
     before: tuple[Tensor, Tensor, Tensor]
-
-    @property
-    def t(self) -> Tensor:
-        """Times ``(e,)``."""
-        return self.time
-
-    @property
-    def y(self) -> Tensor:
-        """Labels ``(e, p)``."""
-        return self.labels
-
-    @property
-    def margins(self) -> Tensor:
-        """``α y f (e, p)``."""
-        return self.found
 
     @property
     def model(self) -> Expansion:
@@ -102,18 +87,16 @@ class State(state.State):
 
     def part(self, which: list[int]) -> "State":
         """The state of some of its realisations, by position."""
-        names = ("time", "found", "labels", "coefficients")
+        names = ("t", "margins", "y", "coefficients")
         chosen = {name: getattr(self, name)[which] for name in names}
         before = tuple(tensor[which] for tensor in self.before)
         return replace(self, rows=tuple(self.rows[e] for e in which), before=before, **chosen)
 
     def inside(self, share: Tensor) -> "State":
         """The state at ``share (e,)`` of the last step: exact for the hinge, whose path is straight between events."""
-        time, found, coefficients = (
-            torch.lerp(old, new, share.to(new).view(-1, *[1] * (new.ndim - 1)))
-            for old, new in zip(self.before, (self.time, self.found, self.coefficients), strict=True)
-        )
-        return replace(self, time=time, found=found, coefficients=coefficients)
+        ends = zip(self.before, (self.t, self.margins, self.coefficients), strict=True)
+        t, margins, coefficients = (torch.lerp(old, new, state.wide(share, new)) for old, new in ends)
+        return replace(self, t=t, margins=margins, coefficients=coefficients)
 
 
 def kernel_flow(
@@ -215,7 +198,7 @@ class _Ensemble:
         now = torch.stack([torch.as_tensor(path.state) for path in self.paths]).to(self.y)  # a copy
         t = torch.tensor([path.t for path in self.paths], dtype=now.dtype, device=now.device)
         found, coefficients = now[:, 0], now[:, 1] * self.y / self.y.shape[-1]
-        before = (last.time, last.found, last.coefficients) if last else (t, found, coefficients)
+        before = (last.t, last.margins, last.coefficients) if last else (t, found, coefficients)
         rows, steps = tuple(range(len(self.paths))), sum(path.events for path in self.paths)
         moment = (t, found, self.y, coefficients, steps, before)
         return State(rows, self.loss, self.slack, *moment, ended=self.ended)
