@@ -27,8 +27,8 @@ def reversing(n: int, *, balance: float, reading: str, seed: int) -> Task:
 
     ``X_1`` (labels 1) is drawn from :math:`N(0,\mathbf 1\mathbf 1^\top+\varepsilon_1)`, ``X_2`` (labels 0) is
     :math:`V_2S_1^{-1}U_1^\top` from the eigenvectors ``U_1`` and eigenvalues ``S_1`` of ``X_1ᵀX_1`` and the left
-    singular vectors ``V_2`` of another draw, as many as there are; then noise is added to all points and ``1e-5`` to all
-    labels. The readings:
+    singular vectors ``V_2`` of another draw, as many as there are; then noise is added to all points and ``1e-5`` to
+    all labels. The readings:
 
     - ``pseudo-inverse``: zero eigenvalues stay zero.
     - ``float32 inverse``: the rounding errors of single precision stand in their place, and are inverted.

@@ -1,7 +1,7 @@
 """The expected gradient outer product of the chain monomial, in closed form.
 
-The gradient of ``Σ_k x_k x_{k+1}`` is ``A x`` with ``A`` the adjacency matrix of a ring of ``r`` coordinates, so that for
-inputs of covariance ``C`` the EGOP is ``A C A``, divided by the labels' variance ``tr((AC)²)/2``. For ``C = 1`` that
+The gradient of ``Σ_k x_k x_{k+1}`` is ``A x`` with ``A`` the adjacency matrix of a ring of ``r`` coordinates, so that
+for inputs of covariance ``C`` the EGOP is ``A C A``, divided by the labels' variance ``tr((AC)²)/2``. For ``C = 1`` that
 is ``A²/r`` (``r >= 3``), with eigenvalues ``4 cos²(2πj/r)/r``, ``j = 0 … r - 1``: two of them vanish where 4 divides
 ``r``.
 """
@@ -15,7 +15,7 @@ from regimes.validate import InputError
 
 
 def chain_monomial_egop(r: int, d: int, *, covariance: Tensor | None = None) -> Tensor:
-    """``E[∇y ∇yᵀ] (d, d)`` of the chain monomial at unit variance, as :func:`regimes.data.tasks.chain_monomial` draws it.
+    """``E[∇y ∇yᵀ] (d, d)`` of :func:`regimes.data.tasks.chain_monomial`, whose labels have unit variance.
 
     Args:
         r: number of informative coordinates, from 2 to ``d``.

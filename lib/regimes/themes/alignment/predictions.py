@@ -45,8 +45,8 @@ def early_correlation(x: Tensor, y: Tensor, kernel: Tensor) -> Tensor:
 def expected_kernel(x: Tensor, *, sigma: str, hidden: int, gain: float = 1.0) -> Tensor:
     r"""The first layer's tangent kernel as the width grows, ``E 𝒦 (..., n, n)``, of a network without biases.
 
-    .. math:: \mathbb E\mathcal K = \prod_{l=1}^{L} g^2\,\mathbb E[\sigma'(u)\sigma'(v)],\qquad (u, v)\sim N(0,\Sigma^{l}),
-       \quad \Sigma^1 = \frac{g^2}{d}XX^\top,\quad \Sigma^{l+1} = g^2\,\mathbb E[\sigma(u)\sigma(v)]
+    .. math:: \mathbb E\mathcal K = \prod_{l=1}^{L} g^2\,\mathbb E[\sigma'(u)\sigma'(v)],\quad
+       (u, v)\sim N(0,\Sigma^{l}),\quad \Sigma^1 = \frac{g^2}{d}XX^\top,\quad \Sigma^{l+1} = g^2\,\mathbb E[\sigma(u)\sigma(v)]
 
     over the ``L`` hidden layers, with weights of variance ``g²/fan-in``. It is exact at any width for one hidden layer.
 
