@@ -249,14 +249,9 @@ class Site:
         return self.delta @ self.weights
 
     @functools.cached_property
-    def nfm(self) -> Tensor:
-        """``F = Wᵀ W (E, d, d)``."""
-        return _gram(self.weights)
-
-    @functools.cached_property
-    def agop(self) -> Tensor:
-        """``Ḡ = Wᵀ K W / n (E, d, d)``."""
-        return _gram(self.gradients).div_(self.delta.shape[-2])
+    def shape(self) -> Tensor:
+        """``F = Wᵀ W (E, d, d)`` over its trace."""
+        return _shape(self.weights)
 
 
 def sites(model: Model, x: Tensor) -> list[Site]:
@@ -296,24 +291,31 @@ def site(model: Model, x: Tensor, layer: int) -> Site:
 
 
 def measure(now: Site, start: Site) -> dict[str, Tensor]:
-    """The four correlations of a layer between initialisation and now, each ``(E,)``, in float64.
+    """The four correlations of a layer between initialisation and now, each ``(E,)``.
 
     ``uc`` (UC-NFA), ``c`` (C-NFA), ``double`` (:func:`double_centred_ratio`) and ``ptk`` (:func:`ptk_centred`); NaN
-    where undefined, as all but the first are before anything has moved. They share their products: three ``(n, k) × (k, d)`` and six
-    Gram matrices, no ``K``.
+    where undefined, as all but the first are before anything has moved. They share their products, three
+    ``(n, k) × (k, d)`` and six Gram matrices, and no ``K`` is formed. Small differences are multiplied, never made by
+    subtracting products, so that single precision is enough early in training.
+
+    Raises:
+        InputError: for sites of different shapes.
 
     Source: paper D, Fig. 2, 4 and 5.
     """
-    moved = now.weights - start.weights
-    along = now.delta @ start.weights
-    shift = now.gradients - along  # δ W̄
-    feature, centred = _gram(moved), _gram(shift)
-    changed = _gram(shift - start.delta @ moved)  # of δ̄ W̄
+    if now.weights.shape != start.weights.shape or now.delta.shape != start.delta.shape:
+        raise InputError("the two sites must be of one layer at the same points, before and after")
+    moved, changed = now.weights - start.weights, now.delta - start.delta
+    both = changed @ moved
+    centred = both + start.delta @ moved  # δ W̄
+    at_start = changed @ start.weights
+    feature = _shape(moved)
+    share = (_square(both) / _square(centred)) * _inner(feature, _shape(both))
     return {
-        "uc": _cosine(now.nfm, now.agop),
-        "c": _cosine(feature, centred),
-        "double": _inner(feature, changed) / _inner(feature, centred),
-        "ptk": _cosine(start.nfm, _gram(along - start.gradients)),
+        "uc": _inner(_shape(now.weights), _shape(centred + at_start + start.gradients), cosine=True),
+        "c": _inner(feature, _shape(centred), cosine=True),
+        "double": share / _inner(feature, _shape(centred)),
+        "ptk": _inner(start.shape, _shape(at_start), cosine=True),
     }
 
 
@@ -340,12 +342,21 @@ def _gram(rows: Tensor) -> Tensor:
     return rows.mT @ rows
 
 
-def _inner(a: Tensor, b: Tensor) -> Tensor:
-    """``tr(Aᵀ B)``, summed in float64."""
-    return torch.linalg.vecdot(a.flatten(-2).double(), b.flatten(-2).double())
+def _shape(rows: Tensor) -> Tensor:
+    """The Gram matrix of rows over its trace: squares of squares of small weights would underflow."""
+    return _gram(rows / _square(rows).sqrt()[..., None, None])
+
+
+def _square(rows: Tensor) -> Tensor:
+    return torch.linalg.vecdot(rows.flatten(-2), rows.flatten(-2))
+
+
+def _inner(a: Tensor, b: Tensor, *, cosine: bool = False) -> Tensor:
+    """``tr(Aᵀ B)``, or ``ρ(A, B)``."""
+    found = torch.linalg.vecdot(a.flatten(-2), b.flatten(-2))
+    return found / (_square(a) * _square(b)).sqrt() if cosine else found
 
 
 def _cosine(a: Tensor, b: Tensor) -> Tensor:
-    """``ρ``, NaN for a zero matrix; scaled first, since squares of squares of small weights underflow in float32."""
-    a, b = (m.double() / m.abs().amax((-2, -1), keepdim=True) for m in (a, b))
-    return _inner(a, b) / (_inner(a, a) * _inner(b, b)).sqrt()
+    """``ρ``, NaN for a zero matrix; scaled first, since the squares of small ones would underflow."""
+    return _inner(*(m / m.abs().amax((-2, -1), keepdim=True) for m in (a, b)), cosine=True)
