@@ -1,0 +1,333 @@
+"""Chapter 6: how the weights of trained networks align with the gradients of what they compute."""
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from regimes import validate
+from regimes.data import tasks
+from regimes.data.tasks import Task
+from regimes.models import one_hidden
+from regimes.models.fully_connected import FullyConnected, fully_connected
+from regimes.seeds import draw_seeds
+from regimes.studies.lazy_feature import draw, needs_draws, needs_memory
+from regimes.sweeps.sweep import Rows, Setting, product, study
+from regimes.themes.alignment import matrices
+from regimes.themes.alignment.matrices import Site, sites
+from regimes.themes.compression import amplification
+from regimes.themes.learning_curves import wrong
+from regimes.training.gradient_flow import gradient_flow
+from regimes.training.optimise import State, optimise
+from regimes.training.run import run
+from regimes.training.state import fitted, satisfied
+from regimes.validate import InputError
+
+CHAPTER = "06"
+EARLY = 5  # the step that "early" means: paper D's first measurement
+SPECTRA = {"isotropic": None, "1/(1+k)": 1.0, "1/(1+k^2)": 2.0}  # of the data's covariance -> decay
+TOGETHER = 5  # seeds whose networks, at all scales, train as one batch
+DRAWN = "chain monomial of Gaussian points, drawn here"
+LATE = 0.98  # of the points fitted: "the last 2 %" begin
+SIDE = 4  # pixels of a face averaged along each axis
+
+
+def check_parameters(p: Mapping[str, Any]) -> None:
+    """Ranks fit the dimension, scales and steps refer to each other."""
+    if p["rank"] > p["d"]:
+        raise InputError(f"rank must be at most d = {p['d']}, got {p['rank']}")
+    for name in ("steps", "fig1_steps"):
+        if p[name] <= EARLY:
+            raise InputError(f"{name} must be above {EARLY}, the step that early means, got {p[name]}")
+    if p["frames"][-1] > p["fig1_steps"]:
+        raise InputError(f"frames must be at most fig1_steps = {p['fig1_steps']}, got {p['frames'][-1]}")
+    if p["second_at"] not in p["scales"]:
+        raise InputError(f"second_at must be one of scales = {p['scales']}, got {p['second_at']:g}")
+    if 1.0 in p["second_scales"]:
+        raise InputError("second_scales must not hold 1, the scale of the other networks' second layer")
+    needs_draws(p, _stripe(p), "stripe_p", "stripe_seeds")
+
+
+class Batch(NamedTuple):
+    """Networks of every seed at every scale, the seeds of one scale after those of the one before, and their data."""
+
+    model: FullyConnected
+    train: Task
+    test: Task
+    seeds: list[int]
+    scales: list[float]
+
+
+def batch(setting: Setting, seeds: list[int]) -> Batch:
+    """Networks of two hidden layers whose first layer starts at each of ``scales``, on data of their seed.
+
+    Weights are N(0, s/fan-in): ``s`` is ``scale`` in the first layer, ``second`` in the second, 1 in the last. The
+    networks of one seed differ in nothing but the scale.
+
+    Source: paper D, Sec. 2.1 and App. H.
+    """
+    d, scales = setting["d"], setting["scales"]
+    model = fully_connected(
+        [d, setting["k"], setting["k"], 1], seeds=draw_seeds("weights", seeds), parametrisation="standard", gain=1.0
+    ).to(dtype=torch.float32)
+    rows = torch.arange(len(seeds)).repeat(len(scales))
+    size = torch.tensor(scales).repeat_interleave(len(seeds)).sqrt()[:, None, None]
+    first, second, last = model[rows].weights
+    model = replace(model, weights=(first * size, second * setting["second"] ** 0.5, last))
+    both = [_chain(setting, kind, n, seeds) for kind, n in (("train", setting["n"]), ("test", setting["test"]))]
+    train, test = (replace(task, x=task.x[rows], y=task.y[rows]) for task in both)
+    return Batch(model, train, test, [seeds[i] for i in rows], size.flatten().square().tolist())
+
+
+def _chain(setting: Setting, kind: str, n: int, seeds: list[int]) -> Task:
+    """Points ``x (S, n, d)`` in float32, each realisation's in its own eigenbasis."""
+    form = {"r": setting["rank"], "decay": SPECTRA[setting["spectrum"]]}
+    drawn = zip(draw_seeds(kind, seeds), draw_seeds("rotation", seeds), strict=True)
+    each = [tasks.chain_monomial(n, setting["d"], **form, basis=basis, seed=seed) for seed, basis in drawn]
+    x, y = (torch.stack([getattr(task, name) for task in each]) for name in ("x", "y"))
+    return replace(each[0], x=x, y=y).to(dtype=torch.float32)
+
+
+def states(setting: Setting, data: Batch) -> Iterator[State]:
+    """The training of a batch, with half the mean square as the loss."""
+    how = {name: setting[name] for name in ("method", "rate", "decay")}
+    return optimise(data.model, data.train.x, data.train.y, **how)
+
+
+def _needs_memory(p: Mapping[str, Any], n: str, k: str, scales: int = 1) -> None:
+    """Inputs and tangents of the two layers, and of the test points, for all networks that train together."""
+    points, width = max(p[n], p["test"]), p[k]
+    needed = 4 * TOGETHER * scales * (8 * points * width + 16 * width * width)
+    validate.memory(needed, f"{n} = {p[n]} and test = {p['test']} with {k} = {width}")
+
+
+def _paths_grid(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "n", "k", len(p["scales"]))
+    common = {name: p[name] for name in ("n", "d", "k", "rank", "test", "steps", "every")}
+    common |= {"seeds": range(p["seeds"])}
+    descent = {"method": "gd", "rate": p["rate"], "decay": 0.0}
+    plain = common | descent | {"spectrum": "isotropic", "second": 1.0}
+    grid = product(**plain | {"spectrum": list(SPECTRA)}, scales=[p["scales"]])
+    grid += product(**plain | {"second": p["second_scales"]}, scales=[[p["second_at"]]])
+    adam = {"method": "adam", "rate": p["adam_rate"]}
+    for other in (adam, {"decay": p["penalties"]}, adam | {"decay": p["adam_penalty"]}):
+        grid += product(**plain | other, scales=[[p["other_scale"]]])
+    return grid
+
+
+@study(version=1, grid=_paths_grid, chunk=TOGETHER, rtol=2e-2, data=DRAWN)
+def paths(setting: Setting, seeds: list[int]) -> Rows:
+    """The correlations of both layers along training; one row a seed, ``scale``, ``layer`` and measured ``step``.
+
+    ``uc``, ``c``, ``double`` and ``ptk`` as :func:`regimes.themes.alignment.matrices.measure` gives them. At step 0,
+    ``c`` is the limit, from the velocity of the weights, and ``c_labels`` the same with the labels for the residuals.
+    With weight decay ``c_shrunk`` is centred at what decay alone would have left of the initial weights.
+    ``train`` and ``test`` are mean squared errors.
+
+    Source: paper D, Fig. 2, 4, 5, 7 and 8, Prop. 3 and Eq. 4.
+    """
+    data = batch(setting, seeds)
+    start, rows = sites(data.model, data.train.x), []
+    for step, state in enumerate(states(setting, data)):
+        if step % setting["every"] == 0 or step in (EARLY, setting["steps"]):
+            now = sites(state.model, data.train.x) if step else start
+            _needs_all(state, data)
+            errors = _errors(state, data)
+            for layer, (site, begun) in enumerate(zip(now, start, strict=True), start=1):
+                found = _at_start(site, data.train.y, state.F) if step == 0 else _moved(setting, step, site, begun)
+                rows += _table(data, {"step": step, "layer": layer}, found | errors)
+        if step == setting["steps"]:
+            return rows
+    return rows
+
+
+def _needs_all(state: State, data: Batch) -> None:
+    if len(state.rows) < len(data.seeds):
+        raise InputError("rate must be small enough for every network's outputs to stay finite")
+
+
+def _errors(state: State, data: Batch) -> dict[str, Tensor]:
+    test = (state.model(data.test.x) - data.test.y).square().mean(-1)
+    return {"train": (state.F - data.train.y).square().mean(-1), "test": test}
+
+
+def _at_start(site: Site, y: Tensor, outputs: Tensor) -> dict[str, Tensor]:
+    """The UC-NFA, and the limit of the C-NFA, with the residuals and with the labels in their place."""
+    found = {"uc": matrices.measure(site, site)["uc"]}
+    for name, residual in (("c", y - outputs), ("c_labels", y)):
+        moving = matrices.velocity(site.inputs, site.delta, residual)
+        found[name] = matrices.uc_nfa(moving, site.delta)
+    return found
+
+
+def _moved(setting: Setting, step: int, site: Site, start: Site) -> dict[str, Tensor]:
+    found = matrices.measure(site, start)
+    if setting["decay"]:
+        left = (1 - setting["rate"] * setting["decay"]) ** step
+        shrunk = matrices.measure(site, replace(start, weights=left * start.weights))
+        found["c_shrunk"] = shrunk["c"]
+    return found
+
+
+def _table(data: Batch, common: Mapping[str, Any], columns: Mapping[str, Tensor]) -> Rows:
+    """One row a network."""
+    values = {name: column.tolist() for name, column in columns.items()}
+    return [
+        {"seed": seed, "scale": round(scale, 12)} | common | {name: column[e] for name, column in values.items()}
+        for e, (seed, scale) in enumerate(zip(data.seeds, data.scales, strict=True))
+    ]
+
+
+def _features_grid(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "fig1_n", "fig1_k")
+    sizes = {"n": p["fig1_n"], "d": p["d"], "k": p["fig1_k"], "rank": p["rank"], "test": p["test"]}
+    common = {"spectrum": "isotropic", "second": 1.0, "method": "gd", "rate": p["rate"], "decay": 0.0}
+    common |= {"steps": p["fig1_steps"], "draws": p["fig1_draws"], "scales": [[p["fig1_scale"]]]}
+    return product(**sizes, **common, seeds=range(p["fig1_seeds"]))
+
+
+@study(version=1, grid=_features_grid, chunk=TOGETHER, rtol=2e-2, data=DRAWN)
+def features(setting: Setting, seeds: list[int]) -> Rows:
+    """Trained networks and what they have learnt, read three ways; one row a seed and ``layer``.
+
+    ``uc``: correlation of NFM and AGOP; ``random``: with a random matrix of K's spectrum in its place, mean over
+    ``draws``; ``spread``: standard deviation over mean of K's eigenvalues; ``train`` and ``test``. The first layer also
+    has ``egop_agop`` and ``egop_nfm``, correlations with the task's expected gradient outer product, and seed 0 the
+    matrices themselves, ``nfm``, ``agop`` and ``random_agop``, flattened.
+
+    Source: paper D, Fig. 1 and Sec. 2.2.
+    """
+    data, rows = batch(setting, seeds), []
+    state = _last(states(setting, data), setting["steps"])
+    _needs_all(state, data)
+    egop = expected_gradients(data.train).to(torch.float32)
+    for layer, site in enumerate(sites(state.model, data.train.x), start=1):
+        feature, gradient = matrices.nfm(site.weights), matrices.agop(site.weights, site.delta)
+        K = matrices.ptk_covariance(site.delta)
+        random = _randomised(site, K, setting["draws"], seeds)
+        values = torch.linalg.eigvalsh(K.double())
+        found = _errors(state, data) | {"uc": matrices.correlation(feature, gradient)}
+        found["random"] = torch.stack([matrices.correlation(feature, one) for one in random]).mean(0)
+        found["spread"] = values.std(-1, correction=0) / values.mean(-1)
+        if layer == 1:
+            found["egop_agop"] = matrices.correlation(egop.expand_as(gradient), gradient)
+            found["egop_nfm"] = matrices.correlation(egop.expand_as(feature), feature)
+        rows += _table(data, {"layer": layer}, found)
+        if layer == 1 and 0 in seeds:
+            shown = {"egop": egop, "nfm": feature[0], "agop": gradient[0], "random_agop": random[0][0]}
+            rows[seeds.index(0)] |= {name: matrix.flatten().tolist() for name, matrix in shown.items()}
+    return rows
+
+
+def _last(found: Iterator[State], steps: int) -> State:
+    return next(state for step, state in enumerate(found) if step == steps)
+
+
+def _randomised(site: Site, K: Tensor, draws: int, seeds: Sequence[int]) -> list[Tensor]:
+    """``Wᵀ Q W`` for several random ``Q`` of K's spectrum, each ``(E, d, d)``."""
+    each = [[draws * seed + i for seed in seeds] for i in range(draws)]
+    turned = [matrices.same_spectrum(K.double(), seed=draw_seeds("direction", row)) for row in each]
+    return [site.weights.mT @ Q.to(site.weights) @ site.weights for Q in turned]
+
+
+def expected_gradients(task: Task) -> Tensor:
+    """The expected gradient outer product of a quadratic label of standard normal points: its Hessian squared."""
+    origin = torch.zeros(task.x.shape[-1], dtype=torch.float64)
+    hessian = torch.func.hessian(task.label)(origin)
+    return hessian @ hessian
+
+
+def _frames_grid(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "fig1_n", "fig1_k")
+    sizes = {"n": p["fig1_n"], "d": p["d"], "k": p["fig1_k"], "rank": p["rank"], "test": p["test"]}
+    common = {"spectrum": "isotropic", "second": 1.0, "method": "gd", "rate": p["rate"], "decay": 0.0}
+    return product(**sizes, **common, frames=[p["frames"]], scales=[[p["frames_scale"]]], seeds=[0])
+
+
+@study(version=1, grid=_frames_grid, rtol=2e-2, data=DRAWN)
+def frames(setting: Setting, seeds: list[int]) -> Rows:
+    """The first layer of one network on its way: ``nfm``, ``moved`` W̄ᵀW̄ and ``agop``, flattened, a row a ``step``."""
+    data, rows = batch(setting, seeds), []
+    start = sites(data.model, data.train.x)[0]
+    for step, state in enumerate(states(setting, data)):
+        if step in setting["frames"]:
+            site = sites(state.model, data.train.x)[0]
+            shown = {"nfm": site.weights, "moved": site.weights - start.weights, "agop": site.gradients}
+            row = {name: matrices.nfm(rows_)[0].flatten().tolist() for name, rows_ in shown.items()}
+            rows.append({"seed": seeds[0], "step": step} | row)
+        if step == setting["frames"][-1]:
+            return rows
+    return rows
+
+
+def _stripe(p: Mapping[str, Any]) -> Setting:
+    return {"shape": "stripe", "d": p["stripe_d"], "interfaces": [p["interfaces"]]}
+
+
+def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "stripe_p", "stripe_h")
+    sizes = {"p": p["stripe_p"], "h": p["stripe_h"], "tolerance": p["tolerance"], "test": p["test"]}
+    return product(**_stripe(p), **sizes, alpha=p["stripe_alpha"], seeds=range(p["stripe_seeds"]))
+
+
+@study(version=1, grid=_stripes_grid, rtol=2e-2, data="Gaussian points of the stripe, drawn here")
+def stripes(setting: Setting, seeds: list[int]) -> Rows:
+    """Paper A's network on the stripe: compression beside alignment along the flow; one row a seed and ``moment``.
+
+    ``moment``: ``start`` (the limit), ``star`` (10 % of the margins met), ``late`` (98 %), ``end`` (all), and ``path``
+    for the states between. ``size`` is the amplification Λ, ``uc`` and ``c`` the ansatz, ``satisfied`` the fraction of
+    points fitted, ``t`` the time, ``error`` the test error at the end and ``ended`` why it did.
+
+    Source: paper A, Fig. 4 and 6; paper D, Sec. 2.3.
+    """
+    rows = []
+    for seed in seeds:
+        train, test = (draw(setting, kind, setting[n], [seed]) for kind, n in (("train", "p"), ("test", "test")))
+        weights = draw_seeds("weights", [seed], size=setting["p"])
+        network = one_hidden.one_hidden(setting["d"], setting["h"], seeds=weights)
+        flow = gradient_flow(network, train, alpha=setting["alpha"], tolerance=setting["tolerance"])
+        path = run(flow, until=fitted, observe=functools.partial(_beside, train), events={"late": satisfied(LATE)})
+        end = path.model.to(dtype=torch.float64)
+        F = setting["alpha"] * (end(test.x) - network(test.x))
+        about = {"seed": seed, "error": float(wrong(F, test.y)), "ended": path.ended[0].kind}
+        found = path.path.drop(columns="realisation").to_dict("records")
+        begun = _beside_start(network, train)
+        rows += [about | begun] + [about | {"moment": "path"} | row for row in found[1:-1]]
+        for moment, event in (("star", "t_star"), ("late", "late")):
+            if 0 in path.events.get(event, {}):
+                there = path.events[event][0]
+                now = _compared(there.model.to(dtype=torch.float64), network, train)
+                rows.append(about | {"moment": moment, "t": there.t, "satisfied": there.satisfied} | now)
+        rows.append(about | {"moment": "end"} | found[-1])
+    return rows
+
+
+def _beside(task: Task, state: Any) -> dict[str, Tensor]:
+    """Amplification and ansatz of a state of the flow."""
+    x = task.x[list(state.rows)]
+    kind = {"dtype": torch.float64, "device": "cpu"}
+    found = _pair(sites(state.model.to(**kind), x)[0], sites(state.initial.to(**kind), x)[0])
+    size = amplification(state.model.omega, task.d_parallel).cpu()
+    return found | {"size": size, "satisfied": state.satisfied}
+
+
+def _pair(now: Site, start: Site) -> dict[str, Tensor]:
+    found = matrices.measure(now, start)
+    return {"uc": found["uc"], "c": found["c"]}
+
+
+def _compared(model: one_hidden.Network, start: one_hidden.Network, task: Task) -> dict[str, float]:
+    found = _pair(sites(model, task.x)[0], sites(start, task.x)[0])
+    found["size"] = amplification(model.omega, task.d_parallel)
+    return {name: float(value) for name, value in found.items()}
+
+
+def _beside_start(network: one_hidden.Network, task: Task) -> dict[str, Any]:
+    site = sites(network, task.x)[0]
+    moving = matrices.velocity(site.inputs, site.delta, task.y)
+    now = {"uc": matrices.uc_nfa(site.weights, site.delta), "c": matrices.uc_nfa(moving, site.delta)}
+    now["size"] = amplification(network.omega, task.d_parallel)
+    return {"moment": "start", "t": 0.0, "satisfied": 0.0} | {name: float(value) for name, value in now.items()}
