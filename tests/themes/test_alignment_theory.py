@@ -1,4 +1,4 @@
-"""Paper D's statements at initialisation: identities, and formulas of which each false one fails what its correction meets."""
+"""Paper D's statements at initialisation: identities, and formulas whose false printings fail where they hold."""
 
 import itertools
 import math

@@ -1,9 +1,9 @@
 """The expected gradient outer product of the chain monomial, in closed form.
 
 The gradient of ``Σ_k x_k x_{k+1}`` is ``A x`` with ``A`` the adjacency matrix of a ring of ``r`` coordinates, so that
-for inputs of covariance ``C`` the EGOP is ``A C A``, divided by the labels' variance ``tr((AC)²)/2``. For ``C = 1`` that
-is ``A²/r`` (``r >= 3``), with eigenvalues ``4 cos²(2πj/r)/r``, ``j = 0 … r - 1``: two of them vanish where 4 divides
-``r``.
+for inputs of covariance ``C`` the EGOP is ``A C A``, divided by the labels' variance ``tr((AC)²)/2``. For ``C = 1``
+that is ``A²/r`` (``r >= 3``), with eigenvalues ``4 cos²(2πj/r)/r``, ``j = 0 … r - 1``: two of them vanish where 4
+divides ``r``.
 """
 
 import torch

@@ -87,16 +87,15 @@ def traces(a: Tensor, b: Tensor) -> Traces:
     return Traces(mean_a, mean_b, abab=_inner(ab, ab.mT), **found)
 
 
-def moments(matrix: Tensor, count: int = 4) -> tuple[Tensor, ...]:
-    """``tr M, tr M², …, tr M^count`` of symmetric matrices ``(..., d, d)``, each ``(...)``.
+def moments(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """``tr M``, ``tr M²``, ``tr M³`` and ``tr M⁴`` of symmetric matrices ``(..., d, d)``, each ``(...)``.
 
     Raises:
-        InputError: for what is no square matrix, or a count below 1.
+        InputError: for what is no square matrix.
     """
     validate.arrays(matrix=("... d d", matrix))
-    validate.integer(1, count=count)
-    values = torch.linalg.eigvalsh(matrix)
-    return tuple((values**j).mean(-1) for j in range(1, count + 1))
+    square = matrix @ matrix
+    return _trace(matrix), _trace(square), _inner(matrix, square), _inner(square, square)
 
 
 def readout_matrix(weights: Tensor, readout: Tensor) -> Tensor:

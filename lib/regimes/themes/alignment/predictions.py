@@ -46,7 +46,8 @@ def expected_kernel(x: Tensor, *, sigma: str, hidden: int, gain: float = 1.0) ->
     r"""The first layer's tangent kernel as the width grows, ``E 𝒦 (..., n, n)``, of a network without biases.
 
     .. math:: \mathbb E\mathcal K = \prod_{l=1}^{L} g^2\,\mathbb E[\sigma'(u)\sigma'(v)],\quad
-       (u, v)\sim N(0,\Sigma^{l}),\quad \Sigma^1 = \frac{g^2}{d}XX^\top,\quad \Sigma^{l+1} = g^2\,\mathbb E[\sigma(u)\sigma(v)]
+       (u, v)\sim N(0,\Sigma^{l}),\quad \Sigma^1 = \frac{g^2}{d}XX^\top,\quad
+       \Sigma^{l+1} = g^2\,\mathbb E[\sigma(u)\sigma(v)]
 
     over the ``L`` hidden layers, with weights of variance ``g²/fan-in``. It is exact at any width for one hidden layer.
 
