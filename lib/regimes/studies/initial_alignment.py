@@ -34,7 +34,7 @@ def _egop_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(rank=ranks, d=d, points=p["egop_points"], seeds=range(p["egop_seeds"]))
 
 
-@study(version=1, grid=_egop_grid, data="chain monomial of standard normal points, drawn here")
+@study(version=1, grid=_egop_grid, chunk=100, data="chain monomial of standard normal points, drawn here")
 def outer_products(setting: Setting, seeds: list[int]) -> Rows:
     """The mean outer product of the chain monomial's gradients: its ``found`` rank, and how ``far`` the closed form is.
 
@@ -55,13 +55,13 @@ def _expectations_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(n=n, d=d, k=k, draws=p["mean_draws"], seeds=range(p["mean_seeds"]))
 
 
-@study(version=1, grid=_expectations_grid, data="standard normal points and labels, drawn here")
+@study(version=1, grid=_expectations_grid, chunk=4, data="standard normal points and labels, drawn here")
 def expectations(setting: Setting, seeds: list[int]) -> Rows:
     """Means of ``ẆᵀẆ`` and ``ẆᵀKẆ`` over ``draws`` quadratic networks, all on the same few points.
 
     ``nfm``, ``agop``: distance of the means from the formulas, Frobenius norm over that of the mean; ``agop_printed``,
-    ``agop_over_k``: the same for Prop. 10 as printed, and divided by the width. ``nfm_mean`` and ``agop_mean`` are the
-    means, flattened. With ``δ = a ⊙ h``, as the paper writes it.
+    ``agop_over_k``: the same for Prop. 10 as printed, and divided by the width. ``nfm_ratio`` and so on: the mean along
+    the formula over the formula. With ``δ = a ⊙ h``, as the paper writes it.
 
     Source: paper D, Prop. 10.
     """
@@ -69,13 +69,17 @@ def expectations(setting: Setting, seeds: list[int]) -> Rows:
     points, labels = draw_seeds("train", [0])[0], draw_seeds("labels", [0])[0]
     x, y = tasks.gaussian_points(n, d, seed=points), tasks.gaussian_points(n, 1, seed=labels)[:, 0]
     printed = predictions.expected_agop(x, y, k, printing="printed")
-    agops = {"agop": predictions.expected_agop(x, y, k), "agop_printed": printed, "agop_over_k": printed / k}
+    formulas = {"nfm": predictions.expected_nfm(x, y), "agop": predictions.expected_agop(x, y, k)}
+    formulas |= {"agop_printed": printed, "agop_over_k": printed / k}
     rows = []
     for seed, drawn in zip(seeds, draw_seeds("weights", seeds), strict=True):
         feature, outer = _mean_speeds(x, y, k, setting["draws"], drawn)
-        row = {"seed": seed, "nfm": _distance(predictions.expected_nfm(x, y), feature)}
-        row |= {name: _distance(formula, outer) for name, formula in agops.items()}
-        rows.append(row | {"nfm_mean": feature.flatten().tolist(), "agop_mean": outer.flatten().tolist()})
+        row = {"seed": seed}
+        for name, formula in formulas.items():
+            mean = feature if name == "nfm" else outer
+            row[name] = float((formula - mean).norm() / mean.norm())
+            row[f"{name}_ratio"] = float((mean * formula).sum() / formula.square().sum())
+        rows.append(row)
     return rows
 
 
@@ -86,10 +90,6 @@ def _mean_speeds(x: Tensor, y: Tensor, k: int, draws: int, seed: int) -> tuple[T
     delta = torch.from_numpy(rng.standard_normal((draws, 1, k))) * (x @ weights.mT)
     speed = delta.mT @ (x * y.unsqueeze(-1))
     return tuple(rows.flatten(0, 1).mT @ rows.flatten(0, 1) / draws for rows in (speed, delta @ speed))
-
-
-def _distance(formula: Tensor, mean: Tensor) -> float:
-    return float((formula - mean).norm() / mean.norm())
 
 
 def _traces_grid(p: Mapping[str, Any]) -> list[Setting]:
@@ -141,19 +141,22 @@ def _reversal_grid(p: Mapping[str, Any]) -> list[Setting]:
     for name, least, n in (("reversal_balances", 1, sizes[-1]), ("free_balances", 2, sizes[0])):
         if round(p[name][0] * n) < least:
             raise InputError(f"{name} must give the first part at least {least} of {n} points, got {p[name][0]:g}")
-    common = {"networks": p["reversal_networks"], "seeds": range(p["reversal_seeds"])}
-    read = {"reading": list(data.READINGS), "balance": p["reversal_balances"], "floor": 0.0}
-    grid = product(n=sizes[-1], **read, **common)
-    return grid + product(n=sizes, reading=FREE, balance=p["free_balances"], floor=p["free_floors"], **common)
+    for n in sizes:
+        if round(p["free_balances"][-1] * n) > n // 2:
+            raise InputError(f"free_balances must leave half of {n} points to the second part, got 0.5")
+    read = {"reading": list(data.READINGS), "balance": p["reversal_balances"], "floor": 0.0, "networks": 1}
+    grid = product(n=sizes[-1], **read, seeds=range(p["reversal_seeds"]))
+    free = {"reading": FREE, "balance": p["free_balances"], "floor": p["free_floors"]}
+    return grid + product(n=sizes, **free, networks=p["reversal_networks"], seeds=range(p["reversal_seeds"]))
 
 
-@study(version=1, grid=_reversal_grid, rtol=1e-3)
+@study(version=1, grid=_reversal_grid, chunk=4, rtol=1e-3)
 def reversal(setting: Setting, seeds: list[int]) -> Rows:
     """Observed and predicted C-NFA on alignment-reversing data; one row a data set and ``network``.
 
-    Width and dimension are ``n`` too; the networks are the same for all data sets. ``observed``: of the network at
-    initialisation, with labels for residuals; ``predicted``: by free probability, with closed moments of ``R``;
-    ``first_order``: with the expected kernel alone; ``printed``: with Eq. 28 as printed, on data without spikes.
+    Width and dimension are ``n`` too; the networks of a seed are the same for all its data sets. ``observed``: of the
+    network at initialisation, with labels for residuals; ``predicted``: by free probability, with closed moments of
+    ``R``; ``first_order``: with the expected kernel alone; ``printed``: with Eq. 28 as printed, on data without spikes.
 
     Source: paper D, Fig. 3 and App. F.
     """
@@ -168,7 +171,7 @@ def reversal(setting: Setting, seeds: list[int]) -> Rows:
         kernel = predictions.expected_kernel(task.x, sigma="quadratic", hidden=1)
         about["first_order"] = float(predictions.early_correlation(task.x, task.y, kernel))
         for network in range(setting["networks"]):
-            weights = draw_seeds("weights", [network], size=n)
+            weights = draw_seeds("weights", [setting["networks"] * seed + network], size=n)
             found = early([n, n, 1], "quadratic", weights, task.x, task.y)
             rows.append(about | {"network": network, "observed": float(found)})
     return rows
@@ -201,7 +204,9 @@ def _decays_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(n=n, rank=p["decay_rank"], k=p["decay_widths"], **axes, seeds=range(p["decay_seeds"]))
 
 
-@study(version=1, grid=_decays_grid, rtol=1e-4, data="Gaussian points of covariance 1/(1 + k^decay), drawn here")
+@study(
+    version=1, grid=_decays_grid, chunk=4, rtol=1e-4, data="Gaussian points of covariance 1/(1 + k^decay), drawn here"
+)
 def decays(setting: Setting, seeds: list[int]) -> Rows:
     """Observed and first-order C-NFA of the first of two hidden layers at initialisation, against the data's decay.
 
