@@ -45,7 +45,7 @@ def outer_products(setting: Setting, seeds: list[int]) -> Rows:
     for seed, drawn in zip(seeds, draw_seeds("train", seeds), strict=True):
         sampled = egop.sampled_egop(tasks.chain_monomial(setting["points"], d, r=rank, seed=drawn))
         far = float((sampled - closed).norm() / closed.norm())
-        rows.append({"seed": seed, "found": int(torch.linalg.matrix_rank(sampled, hermitian=True)), "far": far})
+        rows.append({"seed": seed, "found": int(torch.linalg.matrix_rank(sampled, rtol=1e-9)), "far": far})
     return rows
 
 
@@ -94,10 +94,12 @@ def _mean_speeds(x: Tensor, y: Tensor, k: int, draws: int, seed: int) -> tuple[T
 
 def _traces_grid(p: Mapping[str, Any]) -> list[Setting]:
     _needs_memory("trace_n", p["trace_n"])
-    return product(n=p["trace_n"], labels=["normal", "0 or 1"], seeds=range(p["trace_seeds"]))
+    return product(n=p["trace_n"], seeds=range(p["trace_seeds"]))
 
 
-@study(version=1, grid=_traces_grid, rtol=1e-4, data="Gaussian points of unit mean square, drawn here")
+@study(
+    version=1, grid=_traces_grid, rtol=1e-4, data="Gaussian points of unit mean square and normal labels, drawn here"
+)
 def traces(setting: Setting, seeds: list[int]) -> Rows:
     """The traces of the C-NFA over their free-probability formulas; one row a network with data of its own.
 
@@ -112,15 +114,17 @@ def traces(setting: Setting, seeds: list[int]) -> Rows:
     for seed, points, labels, drawn in zip(seeds, *kinds, strict=True):
         x, y = tasks.gaussian_points(n, n, seed=points) / n**0.5, tasks.gaussian_points(n, 1, seed=labels)[:, 0]
         network = fully_connected([n, n, 1], seeds=[drawn], sigma="quadratic", parametrisation="standard", gain=1.0)
-        weights, a = network.weights[0][0], network.weights[1][0, 0] * n**0.5
+        # networks differ by per cents: single precision is enough, and twice as fast
+        x, y, weights, a = (t.float() for t in (x, y, network.weights[0][0], network.weights[1][0, 0] * n**0.5))
         R = free_probability.readout_matrix(weights, a)
-        A, B = free_probability.data_matrices(x, y if setting["labels"] == "normal" else (y > 0).double())
-        rows.append({"seed": seed} | _trace_ratios(A, B, R) | _moment_ratios(R, a))
+        A, B = free_probability.data_matrices(x, y)
+        r = free_probability.moments(R)
+        rows.append({"seed": seed} | _trace_ratios(A, B, R, r) | _moment_ratios(r, a))
     return rows
 
 
-def _trace_ratios(A: Tensor, B: Tensor, R: Tensor) -> dict[str, float]:
-    t, r = free_probability.traces(A, B), free_probability.moments(R)
+def _trace_ratios(A: Tensor, B: Tensor, R: Tensor, r: Sequence[Tensor]) -> dict[str, float]:
+    t = free_probability.traces(A, B)
     above, first, second = free_probability.observed_traces(A, B, R)
     found = {"eq20": above / free_probability.numerator(t, r), "eq22": first / free_probability.first_denominator(t, r)}
     found["eq19"] = above / (free_probability.numerator(t, r) - t.a**2 * t.b * (r[2] - r[0] ** 3))
@@ -130,9 +134,9 @@ def _trace_ratios(A: Tensor, B: Tensor, R: Tensor) -> dict[str, float]:
     return {name: float(value) for name, value in found.items()}
 
 
-def _moment_ratios(R: Tensor, a: Tensor) -> dict[str, float]:
+def _moment_ratios(r: Sequence[Tensor], a: Tensor) -> dict[str, float]:
     own = free_probability.readout_moments(1.0, [float((a ** (2 * j)).mean()) for j in range(1, 5)])
-    return {f"r{j}": float(r) / closed for j, (r, closed) in enumerate(zip(free_probability.moments(R), own), start=1)}
+    return {f"r{j}": float(found) / closed for j, (found, closed) in enumerate(zip(r, own), start=1)}
 
 
 def _reversal_grid(p: Mapping[str, Any]) -> list[Setting]:

@@ -61,3 +61,12 @@ def furthest(rows: pd.DataFrame, keys: Sequence[str]) -> Estimate:
     predicted, observed = np.moveaxis(paired(rows, keys), -1, 0)
     gaps = observed - predicted
     return -estimates.least(np.hstack([gaps, -gaps]))
+
+
+def dip(curves: pd.DataFrame) -> np.ndarray:
+    """The lower end of each seed's curve less its value where the mean curve is lowest, ``(seeds,)``.
+
+    Args:
+        curves: one seed a row, one abscissa a column, in order.
+    """
+    return (curves.iloc[:, [0, -1]].min(axis=1) - curves[curves.mean().idxmin()]).to_numpy()
