@@ -48,8 +48,9 @@ def check_parameters(p: Mapping[str, Any]) -> None:
             raise InputError(f"{name} must be above {EARLY}, the step that early means, got {p[name]}")
     if p["frames"][-1] > p["fig1_steps"]:
         raise InputError(f"frames must be at most fig1_steps = {p['fig1_steps']}, got {p['frames'][-1]}")
-    if p["second_at"] not in p["scales"]:
-        raise InputError(f"second_at must be one of scales = {p['scales']}, got {p['second_at']:g}")
+    for name in ("second_at", "other_scale"):
+        if p[name] not in p["scales"]:
+            raise InputError(f"{name} must be one of scales = {p['scales']}, got {p[name]:g}")
     if 1.0 in p["second_scales"]:
         raise InputError("second_scales must not hold 1, the scale of the other networks' second layer")
     needs_draws(p, _stripe(p), "stripe_p", "stripe_seeds")
@@ -83,7 +84,7 @@ def batch(setting: Setting, seeds: list[int]) -> Batch:
     model = replace(model, weights=(first * size, second * setting["second"] ** 0.5, last))
     both = [_chain(setting, kind, n, seeds) for kind, n in (("train", setting["n"]), ("test", setting["test"]))]
     train, test = (replace(task, x=task.x[rows], y=task.y[rows]) for task in both)
-    return Batch(model, train, test, [seeds[i] for i in rows], size.flatten().square().tolist())
+    return Batch(model, train, test, [seeds[i] for i in rows], [scale for scale in scales for _ in seeds])
 
 
 def _chain(setting: Setting, kind: str, n: int, seeds: list[int]) -> Task:
@@ -180,7 +181,7 @@ def _table(data: Batch, common: Mapping[str, Any], columns: Mapping[str, Tensor]
     """One row a network."""
     values = {name: column.tolist() for name, column in columns.items()}
     return [
-        {"seed": seed, "scale": round(scale, 12)} | common | {name: column[e] for name, column in values.items()}
+        {"seed": seed, "scale": scale} | common | {name: column[e] for name, column in values.items()}
         for e, (seed, scale) in enumerate(zip(data.seeds, data.scales, strict=True))
     ]
 
