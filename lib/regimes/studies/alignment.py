@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from regimes import validate
+from regimes import devices, validate
 from regimes.data import celeba, datasets, tasks
 from regimes.data.tasks import Task
 from regimes.models.fully_connected import FullyConnected, fully_connected
@@ -53,6 +53,8 @@ def check_parameters(p: Mapping[str, Any]) -> None:
             raise InputError(f"{name} must be one of scales = {p['scales']}, got {p[name]:g}")
     if 1.0 in p["second_scales"]:
         raise InputError("second_scales must not hold 1, the scale of the other networks' second layer")
+    if p["other_seeds"] > p["seeds"]:
+        raise InputError(f"other_seeds must be at most seeds = {p['seeds']}, got {p['other_seeds']}")
     needs_draws(p, _stripe(p), "stripe_p", "stripe_seeds")
 
 
@@ -98,6 +100,7 @@ def _chain(setting: Setting, kind: str, n: int, seeds: list[int]) -> Task:
 
 def states(setting: Setting, data: Batch) -> Iterator[State]:
     """The training of a batch, with half the mean square as the loss."""
+    devices.reuse_memory()
     how = {"method": setting["method"], "rate": setting["rate"], "decay": setting["penalty"]}
     return optimise(data.model, data.train.x, data.train.y, **how)
 
@@ -112,10 +115,11 @@ def _needs_memory(p: Mapping[str, Any], n: str, k: str, scales: int = 1) -> None
 def _paths_grid(p: Mapping[str, Any]) -> list[Setting]:
     _needs_memory(p, "n", "k", len(p["scales"]))
     common = {name: p[name] for name in ("n", "d", "k", "rank", "test", "steps", "every")}
-    common |= {"seeds": range(p["seeds"])}
     descent = {"method": "gd", "rate": p["rate"], "penalty": 0.0}
-    plain = common | descent | {"spectrum": "isotropic", "second": 1.0}
-    grid = product(**plain | {"spectrum": list(SPECTRA)}, scales=[p["scales"]])
+    plain = common | descent | {"spectrum": "isotropic", "second": 1.0, "seeds": range(p["other_seeds"])}
+    grid = product(**plain | {"seeds": range(p["seeds"])}, scales=[p["scales"]])
+    grid += product(**plain | {"steps": EARLY, "seeds": range(p["early_seeds"])}, scales=[p["scales"]])
+    grid += product(**plain | {"spectrum": list(SPECTRA)[1:]}, scales=[p["scales"]])
     grid += product(**plain | {"second": p["second_scales"]}, scales=[[p["second_at"]]])
     adam = {"method": "adam", "rate": p["adam_rate"]}
     for other in (adam, {"penalty": p["penalties"]}, adam | {"penalty": p["adam_penalty"]}):
@@ -254,14 +258,21 @@ def _frames_grid(p: Mapping[str, Any]) -> list[Setting]:
 
 @study(version=1, grid=_frames_grid, rtol=2e-2, data=DRAWN)
 def frames(setting: Setting, seeds: list[int]) -> Rows:
-    """The first layer of one network on its way: ``nfm``, ``moved`` W̄ᵀW̄ and ``agop``, flattened, a row a ``step``."""
+    """The first layer of one network on its way, matrices flattened, a row a ``step``.
+
+    ``nfm`` WᵀW and ``agop`` WᵀKW; ``moved`` W̄ᵀW̄ and ``centred`` W̄ᵀKW̄; ``egop`` of the task.
+    """
     data, rows = batch(setting, seeds), []
     start = sites(data.model, data.train.x)[0]
     for step, state in enumerate(states(setting, data)):
         if step in setting["frames"]:
             site = sites(state.model, data.train.x)[0]
-            shown = {"nfm": site.weights, "moved": site.weights - start.weights, "agop": site.gradients}
-            row = {name: matrices.nfm(rows_)[0].flatten().tolist() for name, rows_ in shown.items()}
+            moved = site.weights - start.weights
+            read = {"nfm": site.weights, "agop": site.gradients, "moved": moved, "centred": site.delta @ moved}
+            shown = {name: matrices.nfm(one)[0] for name, one in read.items()} | {
+                "egop": expected_gradients(data.train)
+            }
+            row = {name: matrix.flatten().tolist() for name, matrix in shown.items()}
             rows.append({"seed": seeds[0], "step": step} | row)
         if step == setting["frames"][-1]:
             return rows
