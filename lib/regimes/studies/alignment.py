@@ -1,6 +1,7 @@
 """Chapter 6: how the weights of trained networks align with the gradients of what they compute."""
 
 import functools
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -8,11 +9,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from regimes import validate
-from regimes.data import tasks
+from regimes import devices, validate
+from regimes.data import celeba, datasets, tasks
 from regimes.data.tasks import Task
-from regimes.models import one_hidden
 from regimes.models.fully_connected import FullyConnected, fully_connected
+from regimes.models.one_hidden import Network, one_hidden
 from regimes.seeds import draw_seeds
 from regimes.studies.lazy_feature import draw, needs_draws, needs_memory
 from regimes.sweeps.sweep import Rows, Setting, product, study
@@ -29,10 +30,13 @@ from regimes.validate import InputError
 CHAPTER = "06"
 EARLY = 5  # the step that "early" means: paper D's first measurement
 SPECTRA = {"isotropic": None, "1/(1+k)": 1.0, "1/(1+k^2)": 2.0}  # of the data's covariance -> decay
-TOGETHER = 5  # seeds whose networks, at all scales, train as one batch
+TOGETHER = 4  # seeds whose networks, at all scales, train as one batch
 DRAWN = "chain monomial of Gaussian points, drawn here"
 LATE = 0.98  # of the points fitted: "the last 2 %" begin
-SIDE = 4  # pixels of a face averaged along each axis
+MOMENTS = {"star": "t_star", "late": "late", "end": "end"}  # of the flow that are rows -> event
+SPACING = 1.1  # of the times at which the flow is looked at
+FACE, SIDE = (112, 92), 4  # pixels of a face, and how many of them along each axis are averaged
+CELEBA = 32  # pixels of the sides of its faces, a choice: the paper's are not stated
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
@@ -44,10 +48,13 @@ def check_parameters(p: Mapping[str, Any]) -> None:
             raise InputError(f"{name} must be above {EARLY}, the step that early means, got {p[name]}")
     if p["frames"][-1] > p["fig1_steps"]:
         raise InputError(f"frames must be at most fig1_steps = {p['fig1_steps']}, got {p['frames'][-1]}")
-    if p["second_at"] not in p["scales"]:
-        raise InputError(f"second_at must be one of scales = {p['scales']}, got {p['second_at']:g}")
+    for name in ("second_at", "other_scale"):
+        if p[name] not in p["scales"]:
+            raise InputError(f"{name} must be one of scales = {p['scales']}, got {p[name]:g}")
     if 1.0 in p["second_scales"]:
         raise InputError("second_scales must not hold 1, the scale of the other networks' second layer")
+    if p["other_seeds"] > p["seeds"]:
+        raise InputError(f"other_seeds must be at most seeds = {p['seeds']}, got {p['other_seeds']}")
     needs_draws(p, _stripe(p), "stripe_p", "stripe_seeds")
 
 
@@ -79,7 +86,7 @@ def batch(setting: Setting, seeds: list[int]) -> Batch:
     model = replace(model, weights=(first * size, second * setting["second"] ** 0.5, last))
     both = [_chain(setting, kind, n, seeds) for kind, n in (("train", setting["n"]), ("test", setting["test"]))]
     train, test = (replace(task, x=task.x[rows], y=task.y[rows]) for task in both)
-    return Batch(model, train, test, [seeds[i] for i in rows], size.flatten().square().tolist())
+    return Batch(model, train, test, [seeds[i] for i in rows], [scale for scale in scales for _ in seeds])
 
 
 def _chain(setting: Setting, kind: str, n: int, seeds: list[int]) -> Task:
@@ -93,7 +100,8 @@ def _chain(setting: Setting, kind: str, n: int, seeds: list[int]) -> Task:
 
 def states(setting: Setting, data: Batch) -> Iterator[State]:
     """The training of a batch, with half the mean square as the loss."""
-    how = {name: setting[name] for name in ("method", "rate", "decay")}
+    devices.reuse_memory()
+    how = {"method": setting["method"], "rate": setting["rate"], "decay": setting["penalty"]}
     return optimise(data.model, data.train.x, data.train.y, **how)
 
 
@@ -107,13 +115,14 @@ def _needs_memory(p: Mapping[str, Any], n: str, k: str, scales: int = 1) -> None
 def _paths_grid(p: Mapping[str, Any]) -> list[Setting]:
     _needs_memory(p, "n", "k", len(p["scales"]))
     common = {name: p[name] for name in ("n", "d", "k", "rank", "test", "steps", "every")}
-    common |= {"seeds": range(p["seeds"])}
-    descent = {"method": "gd", "rate": p["rate"], "decay": 0.0}
-    plain = common | descent | {"spectrum": "isotropic", "second": 1.0}
-    grid = product(**plain | {"spectrum": list(SPECTRA)}, scales=[p["scales"]])
+    descent = {"method": "gd", "rate": p["rate"], "penalty": 0.0}
+    plain = common | descent | {"spectrum": "isotropic", "second": 1.0, "seeds": range(p["other_seeds"])}
+    grid = product(**plain | {"seeds": range(p["seeds"])}, scales=[p["scales"]])
+    grid += product(**plain | {"steps": EARLY, "seeds": range(p["early_seeds"])}, scales=[p["scales"]])
+    grid += product(**plain | {"spectrum": list(SPECTRA)[1:]}, scales=[p["scales"]])
     grid += product(**plain | {"second": p["second_scales"]}, scales=[[p["second_at"]]])
     adam = {"method": "adam", "rate": p["adam_rate"]}
-    for other in (adam, {"decay": p["penalties"]}, adam | {"decay": p["adam_penalty"]}):
+    for other in (adam, {"penalty": p["penalties"]}, adam | {"penalty": p["adam_penalty"]}):
         grid += product(**plain | other, scales=[[p["other_scale"]]])
     return grid
 
@@ -165,8 +174,8 @@ def _at_start(site: Site, y: Tensor, outputs: Tensor) -> dict[str, Tensor]:
 
 def _moved(setting: Setting, step: int, site: Site, start: Site) -> dict[str, Tensor]:
     found = matrices.measure(site, start)
-    if setting["decay"]:
-        left = (1 - setting["rate"] * setting["decay"]) ** step
+    if setting["penalty"]:
+        left = (1 - setting["rate"] * setting["penalty"]) ** step
         shrunk = matrices.measure(site, replace(start, weights=left * start.weights))
         found["c_shrunk"] = shrunk["c"]
     return found
@@ -176,7 +185,7 @@ def _table(data: Batch, common: Mapping[str, Any], columns: Mapping[str, Tensor]
     """One row a network."""
     values = {name: column.tolist() for name, column in columns.items()}
     return [
-        {"seed": seed, "scale": round(scale, 12)} | common | {name: column[e] for name, column in values.items()}
+        {"seed": seed, "scale": scale} | common | {name: column[e] for name, column in values.items()}
         for e, (seed, scale) in enumerate(zip(data.seeds, data.scales, strict=True))
     ]
 
@@ -184,7 +193,7 @@ def _table(data: Batch, common: Mapping[str, Any], columns: Mapping[str, Tensor]
 def _features_grid(p: Mapping[str, Any]) -> list[Setting]:
     _needs_memory(p, "fig1_n", "fig1_k")
     sizes = {"n": p["fig1_n"], "d": p["d"], "k": p["fig1_k"], "rank": p["rank"], "test": p["test"]}
-    common = {"spectrum": "isotropic", "second": 1.0, "method": "gd", "rate": p["rate"], "decay": 0.0}
+    common = {"spectrum": "isotropic", "second": 1.0, "method": "gd", "rate": p["rate"], "penalty": 0.0}
     common |= {"steps": p["fig1_steps"], "draws": p["fig1_draws"], "scales": [[p["fig1_scale"]]]}
     return product(**sizes, **common, seeds=range(p["fig1_seeds"]))
 
@@ -243,20 +252,27 @@ def expected_gradients(task: Task) -> Tensor:
 def _frames_grid(p: Mapping[str, Any]) -> list[Setting]:
     _needs_memory(p, "fig1_n", "fig1_k")
     sizes = {"n": p["fig1_n"], "d": p["d"], "k": p["fig1_k"], "rank": p["rank"], "test": p["test"]}
-    common = {"spectrum": "isotropic", "second": 1.0, "method": "gd", "rate": p["rate"], "decay": 0.0}
+    common = {"spectrum": "isotropic", "second": 1.0, "method": "gd", "rate": p["rate"], "penalty": 0.0}
     return product(**sizes, **common, frames=[p["frames"]], scales=[[p["frames_scale"]]], seeds=[0])
 
 
 @study(version=1, grid=_frames_grid, rtol=2e-2, data=DRAWN)
 def frames(setting: Setting, seeds: list[int]) -> Rows:
-    """The first layer of one network on its way: ``nfm``, ``moved`` W̄ᵀW̄ and ``agop``, flattened, a row a ``step``."""
+    """The first layer of one network on its way, matrices flattened, a row a ``step``.
+
+    ``nfm`` WᵀW and ``agop`` WᵀKW; ``moved`` W̄ᵀW̄ and ``centred`` W̄ᵀKW̄; ``egop`` of the task.
+    """
     data, rows = batch(setting, seeds), []
     start = sites(data.model, data.train.x)[0]
     for step, state in enumerate(states(setting, data)):
         if step in setting["frames"]:
             site = sites(state.model, data.train.x)[0]
-            shown = {"nfm": site.weights, "moved": site.weights - start.weights, "agop": site.gradients}
-            row = {name: matrices.nfm(rows_)[0].flatten().tolist() for name, rows_ in shown.items()}
+            moved = site.weights - start.weights
+            read = {"nfm": site.weights, "agop": site.gradients, "moved": moved, "centred": site.delta @ moved}
+            shown = {name: matrices.nfm(one)[0] for name, one in read.items()} | {
+                "egop": expected_gradients(data.train)
+            }
+            row = {name: matrix.flatten().tolist() for name, matrix in shown.items()}
             rows.append({"seed": seeds[0], "step": step} | row)
         if step == setting["frames"][-1]:
             return rows
@@ -278,8 +294,9 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """Paper A's network on the stripe: compression beside alignment along the flow; one row a seed and ``moment``.
 
     ``moment``: ``start`` (the limit), ``star`` (10 % of the margins met), ``late`` (98 %), ``end`` (all), and ``path``
-    for the states between. ``size`` is the amplification Λ, ``uc`` and ``c`` the ansatz, ``satisfied`` the fraction of
-    points fitted, ``t`` the time, ``error`` the test error at the end and ``ended`` why it did.
+    for the states between. ``size`` is the amplification Λ of the weights, ``size_gradient`` that of the gradients by
+    the inputs, which the ansatz makes equal; ``uc`` and ``c`` the ansatz, ``satisfied`` the fraction of points fitted,
+    ``t`` the time, ``error`` the test error at the end and ``ended`` why it did.
 
     Source: paper A, Fig. 4 and 6; paper D, Sec. 2.3.
     """
@@ -287,47 +304,155 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
     for seed in seeds:
         train, test = (draw(setting, kind, setting[n], [seed]) for kind, n in (("train", "p"), ("test", "test")))
         weights = draw_seeds("weights", [seed], size=setting["p"])
-        network = one_hidden.one_hidden(setting["d"], setting["h"], seeds=weights)
+        network = one_hidden(setting["d"], setting["h"], seeds=weights)
         flow = gradient_flow(network, train, alpha=setting["alpha"], tolerance=setting["tolerance"])
-        path = run(flow, until=fitted, observe=functools.partial(_beside, train), events={"late": satisfied(LATE)})
-        end = path.model.to(dtype=torch.float64)
-        F = setting["alpha"] * (end(test.x) - network(test.x))
-        about = {"seed": seed, "error": float(wrong(F, test.y)), "ended": path.ended[0].kind}
-        found = path.path.drop(columns="realisation").to_dict("records")
-        begun = _beside_start(network, train)
-        rows += [about | begun] + [about | {"moment": "path"} | row for row in found[1:-1]]
-        for moment, event in (("star", "t_star"), ("late", "late")):
-            if 0 in path.events.get(event, {}):
-                there = path.events[event][0]
-                now = _compared(there.model.to(dtype=torch.float64), network, train)
-                rows.append(about | {"moment": moment, "t": there.t, "satisfied": there.satisfied} | now)
-        rows.append(about | {"moment": "end"} | found[-1])
+        events = {"late": satisfied(LATE), "end": fitted}
+        path = run(flow, observe=functools.partial(_beside, train), spacing=SPACING, events=events)
+        F = setting["alpha"] * (path.model.to(dtype=torch.float64)(test.x) - network(test.x))
+        about = {"seed": seed, "error": float(wrong(F, test.y)), "ended": str(path.ended[0].kind)}
+        between = path.path.drop(columns="realisation").to_dict("records")[1:-1]
+        moments = [{"moment": "start"} | _begun(network, train)] + [{"moment": "path"} | row for row in between]
+        happened = {name: path.events.get(event, {}) for name, event in MOMENTS.items()}
+        for moment, there in ((name, found[0]) for name, found in happened.items() if 0 in found):
+            now = _numbers(_compared(there.model.to(dtype=torch.float64), network, train))
+            moments.append({"moment": moment, "t": there.t, "satisfied": there.satisfied} | now)
+        rows += [about | row for row in moments]
     return rows
 
 
 def _beside(task: Task, state: Any) -> dict[str, Tensor]:
     """Amplification and ansatz of a state of the flow."""
-    x = task.x[list(state.rows)]
     kind = {"dtype": torch.float64, "device": "cpu"}
-    found = _pair(sites(state.model.to(**kind), x)[0], sites(state.initial.to(**kind), x)[0])
-    size = amplification(state.model.omega, task.d_parallel).cpu()
-    return found | {"size": size, "satisfied": state.satisfied}
+    now, start = (model.to(**kind) for model in (state.model, state.initial))
+    return _compared(now, start, replace(task, x=task.x[list(state.rows)])) | {"satisfied": state.satisfied}
 
 
-def _pair(now: Site, start: Site) -> dict[str, Tensor]:
-    found = matrices.measure(now, start)
-    return {"uc": found["uc"], "c": found["c"]}
+def _compared(model: Network, start: Network, task: Task) -> dict[str, Tensor]:
+    now = sites(model, task.x)[0]
+    found = matrices.measure(now, sites(start, task.x)[0])
+    return {"uc": found["uc"], "c": found["c"]} | _sizes(now, task.d_parallel)
 
 
-def _compared(model: one_hidden.Network, start: one_hidden.Network, task: Task) -> dict[str, float]:
-    found = _pair(sites(model, task.x)[0], sites(start, task.x)[0])
-    found["size"] = amplification(model.omega, task.d_parallel)
-    return {name: float(value) for name, value in found.items()}
+def _sizes(site: Site, d_parallel: int) -> dict[str, Tensor]:
+    """The amplification of the weights, and that of the gradients by the inputs."""
+    read = {"size": site.weights, "size_gradient": site.gradients}
+    return {name: amplification(rows, d_parallel) for name, rows in read.items()}
 
 
-def _beside_start(network: one_hidden.Network, task: Task) -> dict[str, Any]:
+def _begun(network: Network, task: Task) -> dict[str, Any]:
     site = sites(network, task.x)[0]
-    moving = matrices.velocity(site.inputs, site.delta, task.y)
+    moving = matrices.velocity(site.inputs, site.delta, task.y.to(site.inputs))
     now = {"uc": matrices.uc_nfa(site.weights, site.delta), "c": matrices.uc_nfa(moving, site.delta)}
-    now["size"] = amplification(network.omega, task.d_parallel)
-    return {"moment": "start", "t": 0.0, "satisfied": 0.0} | {name: float(value) for name, value in now.items()}
+    return {"t": 0.0, "satisfied": 0.0} | _numbers(now | _sizes(site, task.d_parallel))
+
+
+def _numbers(values: Mapping[str, Tensor]) -> dict[str, float]:
+    return {name: float(value) for name, value in values.items()}
+
+
+class Pictures(NamedTuple):
+    """Images to learn from: the pool, height and width, and what caption and cell call it."""
+
+    pool: Task
+    shape: tuple[int, int]
+
+
+@functools.lru_cache(maxsize=2)
+def pictures(name: str, count: int, folder: str | None) -> Pictures:
+    """The images of Fig. 9 or what stands for them: faces with and without glasses, or digits by parity.
+
+    Args:
+        name: ``celeba``, ``faces``, ``mnist`` or ``digits``.
+        count: images, of sets that have more (the 400 faces are all taken, as many without glasses as with).
+        folder: ``$REGIMES_DATA``; another one is another pool.
+
+    Raises:
+        InputError: for images that are not on this machine, or fewer than ``count``.
+    """
+    if name == "celeba":
+        return Pictures(celeba.celeba(count, side=CELEBA), (CELEBA, CELEBA))
+    pool = datasets.load(name, labels="parity")
+    if name == "faces":
+        return Pictures(
+            datasets.balanced(datasets.coarse(pool, FACE, SIDE), seed=0), (FACE[0] // SIDE, FACE[1] // SIDE)
+        )
+    side = round(pool.x.shape[-1] ** 0.5)
+    return Pictures(datasets.split(pool, [count], seed=0)[0], (side, side))
+
+
+def first_pictures(p: Mapping[str, Any]) -> tuple[str, Pictures]:
+    """The first of ``pictures`` that is on this machine.
+
+    Raises:
+        InputError: if none is, with what the last one lacks.
+    """
+    for name in p["pictures"]:
+        try:
+            return name, pictures(name, p["fig9_n"], os.environ.get("REGIMES_DATA"))
+        except InputError as error:
+            lacking = error
+    raise InputError(f"pictures must name images that are on this machine: {lacking}")
+
+
+def _glasses_grid(p: Mapping[str, Any]) -> list[Setting]:
+    name, found = first_pictures(p)
+    what = {"data": name, "words": found.pool.source, "count": p["fig9_n"], "share": p["fig9_share"]}
+    size = 4 * len(found.pool.y) * (found.pool.x.shape[-1] + 8 * p["fig9_k"])
+    validate.memory(4 * size, f"fig9_n = {p['fig9_n']} with fig9_k = {p['fig9_k']}")
+    how = {"k": p["fig9_k"], "scale": p["fig9_scale"], "rate": p["fig9_rate"], "steps": p["fig9_steps"]}
+    return product(**what, **how, draws=p["fig9_draws"], seeds=range(p["fig9_seeds"]))
+
+
+@study(version=1, grid=_glasses_grid, rtol=2e-2)
+def glasses(setting: Setting, seeds: list[int]) -> Rows:
+    """Which pixels a network looks at, by its weights and by its gradients; one row a seed, a split and a network.
+
+    ``agop``: Pearson correlation of the diagonals of NFM and AGOP (first layer), ``random``: with a random matrix of
+    K's spectrum in its place, mean over ``draws``; ``train``: mean squared error; ``error`` on ``people`` or images not
+    seen, ``chance`` that of always saying the commoner label. Seed 0 has the diagonals as lists, and the mean images
+    ``with`` and ``without``.
+
+    Source: paper D, Fig. 9 and App. H and I.
+    """
+    pool, shape = pictures(setting["data"], setting["count"], os.environ.get("REGIMES_DATA"))
+    rows = []
+    for seed in seeds:
+        train, test = _parted(setting, pool, seed)
+        x, y = train.x.float(), train.y.float()
+        state = _last(optimise(_deep(setting, x, seed), x, y, method="adam", rate=setting["rate"]), setting["steps"])
+        site = sites(state.model, x)[0]
+        random = _randomised(site, matrices.ptk_covariance(site.delta), setting["draws"], [seed])
+        maps = {"nfm": matrices.nfm(site.weights), "agop": matrices.agop(site.weights, site.delta)}
+        nfm, agop, *others = (m[0].diagonal() for m in (*maps.values(), *random))
+        row = {"seed": seed, "source": train.source, "train": float((state.F - y).square().mean())}
+        row |= {"agop": float(matrices.pearson(nfm, agop))}
+        row |= {"random": float(torch.stack([matrices.pearson(nfm, other) for other in others]).mean())}
+        row |= {"error": float(wrong(state.model(test.x.float())[0], test.y)), "chance": float(_chance(test.y))}
+        if seed == 0:
+            shown = {"shown_nfm": nfm, "shown_agop": agop, "shown_random": others[0]}
+            shown |= {"shown_mean": x.mean(0), "shown_contrast": x[y > 0].mean(0) - x[y < 0].mean(0)}
+            row |= {"height": shape[0]} | {name: value.tolist() for name, value in shown.items()}
+        rows.append(row)
+    return rows
+
+
+def _parted(setting: Setting, pool: Task, seed: int) -> tuple[Task, Task]:
+    """Training and test images; faces are split by person."""
+    seed = draw_seeds("train", [seed])[0]
+    if setting["data"] in ("celeba", "faces"):
+        return datasets.split_classes(pool, setting["share"], seed=seed)
+    count = round(setting["share"] * len(pool.y))
+    return datasets.split(pool, [count, len(pool.y) - count], seed=seed)
+
+
+def _deep(setting: Setting, x: Tensor, seed: int) -> FullyConnected:
+    widths = [x.shape[-1], setting["k"], setting["k"], 1]
+    drawn = draw_seeds("weights", [seed])
+    model = fully_connected(widths, seeds=drawn, parametrisation="standard", gain=1.0).to(dtype=torch.float32)
+    first, *rest = model.weights
+    return replace(model, weights=(first * setting["scale"] ** 0.5, *rest))
+
+
+def _chance(y: Tensor) -> Tensor:
+    share = (y > 0).double().mean()
+    return torch.minimum(share, 1 - share)
