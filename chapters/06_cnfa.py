@@ -676,9 +676,9 @@ places = np.arange(len(decays))
 for ax, ((target, sigma), rows) in zip(axes, decays_found.groupby(["target", "sigma"], sort=False)):
     for (width, part), colour in zip(rows.groupby("k"), plots.PALETTE):
         curves = part.pivot(index="seed", columns="decay", values="observed")
-        plots.realisations(ax, places, wide, color=colour, label=f"observed, $k={width}$")
+        plots.realisations(ax, places, curves, color=colour, label=f"observed, $k={width}$")
     curves = rows[rows.k == max(decay_widths)].pivot(index="seed", columns="decay", values="predicted")
-    plots.realisations(ax, places, wide, color=plots.COLOURS["theory"], linestyle="--", label="first order")
+    plots.realisations(ax, places, curves, color=plots.COLOURS["theory"], linestyle="--", label="first order")
     ax.set_xticks(places, [f"{decay:g}" for decay in decays], fontsize="small")
     ax.set(xlabel=r"decay rate $\alpha$", title=f"{target}, {NAMES[sigma]}")
 axes[0].set_ylabel("C-NFA at initialisation")
