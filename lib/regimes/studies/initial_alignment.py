@@ -144,10 +144,11 @@ def _reversal_grid(p: Mapping[str, Any]) -> list[Setting]:
     _needs_memory("reversal_n", sizes[-1])
     for name, least, n in (("reversal_balances", 1, sizes[-1]), ("free_balances", 2, sizes[0])):
         if round(p[name][0] * n) < least:
-            raise InputError(f"{name} must give the first part at least {least} of {n} points, got {p[name][0]:g}")
+            enough = f"at least {least} of the points of reversal_n = {n}"
+            raise InputError(f"{name} must give the first part {enough}, got {p[name][0]:g}")
     for n in sizes:
         if round(p["free_balances"][-1] * n) > n // 2:
-            raise InputError(f"free_balances must leave half of {n} points to the second part, got 0.5")
+            raise InputError(f"free_balances must leave half of the points of reversal_n = {n}, got 0.5")
     read = {"reading": list(data.READINGS), "balance": p["reversal_balances"], "floor": 0.0, "networks": 1}
     grid = product(n=sizes[-1], **read, seeds=range(p["reversal_seeds"]))
     free = {"reading": FREE, "balance": p["free_balances"], "floor": p["free_floors"]}
