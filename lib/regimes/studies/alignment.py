@@ -1,6 +1,7 @@
 """Chapter 6: how the weights of trained networks align with the gradients of what they compute."""
 
 import functools
+import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -43,11 +44,8 @@ def check_parameters(p: Mapping[str, Any]) -> None:
     """Ranks fit the dimension, scales and steps refer to each other."""
     if p["rank"] > p["d"]:
         raise InputError(f"rank must be at most d = {p['d']}, got {p['rank']}")
-    for name in ("steps", "fig1_steps"):
-        if p[name] <= EARLY:
-            raise InputError(f"{name} must be above {EARLY}, the step that early means, got {p[name]}")
-    if p["frames"][-1] > p["fig1_steps"]:
-        raise InputError(f"frames must be at most fig1_steps = {p['fig1_steps']}, got {p['frames'][-1]}")
+    if p["steps"] <= EARLY:
+        raise InputError(f"steps must be above {EARLY}, the step that early means, got {p['steps']}")
     for name in ("second_at", "other_scale"):
         if p[name] not in p["scales"]:
             raise InputError(f"{name} must be one of scales = {p['scales']}, got {p[name]:g}")
@@ -99,10 +97,19 @@ def _chain(setting: Setting, kind: str, n: int, seeds: list[int]) -> Task:
 
 
 def states(setting: Setting, data: Batch) -> Iterator[State]:
-    """The training of a batch, with half the mean square as the loss."""
+    """The training of a batch, with half the mean square as the loss, from the start to step ``steps``.
+
+    Raises:
+        InputError: where an output leaves the range of the precision.
+    """
     devices.reuse_memory()
     how = {"method": setting["method"], "rate": setting["rate"], "decay": setting["penalty"]}
-    return optimise(data.model, data.train.x, data.train.y, **how)
+    for step, state in enumerate(optimise(data.model, data.train.x, data.train.y, **how)):
+        if state.ended:
+            raise InputError("rate must be small enough for every network's outputs to stay finite")
+        yield state
+        if step == setting["steps"]:
+            return
 
 
 def _needs_memory(p: Mapping[str, Any], n: str, k: str, scales: int = 1) -> None:
@@ -143,19 +150,11 @@ def paths(setting: Setting, seeds: list[int]) -> Rows:
     for step, state in enumerate(states(setting, data)):
         if step % setting["every"] == 0 or step in (EARLY, setting["steps"]):
             now = sites(state.model, data.train.x) if step else start
-            _needs_all(state, data)
             errors = _errors(state, data)
             for layer, (site, begun) in enumerate(zip(now, start, strict=True), start=1):
                 found = _at_start(site, data.train.y, state.F) if step == 0 else _moved(setting, step, site, begun)
                 rows += _table(data, {"step": step, "layer": layer}, found | errors)
-        if step == setting["steps"]:
-            return rows
     return rows
-
-
-def _needs_all(state: State, data: Batch) -> None:
-    if len(state.rows) < len(data.seeds):
-        raise InputError("rate must be small enough for every network's outputs to stay finite")
 
 
 def _errors(state: State, data: Batch) -> dict[str, Tensor]:
@@ -210,8 +209,7 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
     Source: paper D, Fig. 1 and Sec. 2.2.
     """
     data, rows = batch(setting, seeds), []
-    state = _last(states(setting, data), setting["steps"])
-    _needs_all(state, data)
+    *_, state = states(setting, data)
     egop = expected_gradients(data.train).to(torch.float32)
     for layer, site in enumerate(sites(state.model, data.train.x), start=1):
         feature, gradient = matrices.nfm(site.weights), matrices.agop(site.weights, site.delta)
@@ -232,7 +230,7 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _last(found: Iterator[State], steps: int) -> State:
-    return next(state for step, state in enumerate(found) if step == steps)
+    return next(itertools.islice(found, steps, None))
 
 
 def _randomised(site: Site, K: Tensor, draws: int, seeds: Sequence[int]) -> list[Tensor]:
@@ -253,7 +251,9 @@ def _frames_grid(p: Mapping[str, Any]) -> list[Setting]:
     _needs_memory(p, "fig1_n", "fig1_k")
     sizes = {"n": p["fig1_n"], "d": p["d"], "k": p["fig1_k"], "rank": p["rank"], "test": p["test"]}
     common = {"spectrum": "isotropic", "second": 1.0, "method": "gd", "rate": p["rate"], "penalty": 0.0}
-    return product(**sizes, **common, frames=[p["frames"]], scales=[[p["frames_scale"]]], seeds=[0])
+    return product(
+        **sizes, **common, frames=[p["frames"]], steps=p["frames"][-1], scales=[[p["frames_scale"]]], seeds=[0]
+    )
 
 
 @study(version=1, grid=_frames_grid, rtol=2e-2, data=DRAWN)
@@ -274,8 +274,6 @@ def frames(setting: Setting, seeds: list[int]) -> Rows:
             }
             row = {name: matrix.flatten().tolist() for name, matrix in shown.items()}
             rows.append({"seed": seeds[0], "step": step} | row)
-        if step == setting["frames"][-1]:
-            return rows
     return rows
 
 
