@@ -424,9 +424,10 @@ chapter.say(
 # \dot W^\top\dot W=X^\top Y\mathcal KYX,\qquad \dot W^\top K\dot W=X^\top Y\mathcal K^2YX .
 # $$ (eq:D:fourth)
 #
-# Both are identities, at any time and for any loss; the tests of this book hold the first against finite differences of a
-# gradient flow, and the second to rounding, for smooth and kinked activations. They differ by one factor $\mathcal K$: the C-NFA is 1
-# where $\mathcal K$ is a multiple of a projector. How far it is from one is what the rest of the theory is about.
+# Both are identities, the second at any time and for any loss. The tests of this book hold the first against finite
+# differences of a gradient flow, and the second to rounding, in both layers and for smooth and kinked activations. The two
+# sides differ by one factor $\mathcal K$: the C-NFA is 1 where $\mathcal K$ is a multiple of a projector. How far from one it
+# is in a given network is what the rest of the theory is about.
 # %% [markdown]
 # ## What there is to be learnt
 # The chain monomial's gradient is linear: $\nabla y=Ax$ with $A$ the adjacency matrix of a ring of $r$ coordinates. Its
