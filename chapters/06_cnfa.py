@@ -482,7 +482,8 @@ chapter.check("D.Fig1-rank", mean(four.found.to_numpy()), four, figure="tab-d-eg
 #
 # Proposition 10 has 3 and 6 in place of $3/k$ and $1+5/k$, which is the formula for a single neuron, $k=1$. The
 # difference matters: with the paper's constants the first term, which is the NFM again, would always win in large
-# dimension, and no data could set the AGOP against the NFM.
+# dimension, and no data could set the AGOP against the NFM. (Both take $\delta=a\odot h$, as Eq. 10 does; the derivative of
+# $a^\top(Wx)^2$ is twice that, which puts factors 4 and 16 in front and changes no correlation.)
 # ### Free probability
 # In the limit, with $\operatorname{tr}$ the *mean* of the eigenvalues from here on, $r_j=\operatorname{tr}R^j$ and
 # $\bar A=A-\operatorname{tr}A$, $\bar B=B-\operatorname{tr}B$,
@@ -500,8 +501,8 @@ chapter.check("D.Fig1-rank", mean(four.found.to_numpy()), four, figure="tab-d-eg
 # $$ (eq:D:free)
 #
 # The last term is the one that Eq. 28 prints as $\operatorname{tr}[\bar A]^2\operatorname{tr}[B^2]r_2^2$, which is zero. The
-# moments of $R$ need no networks: $R$ is a sum of $k$ independent rank-one matrices, so that its law is compound free Poisson
-# with free cumulants $c^{m-1}\,\mathbb E\,a^{2m}$, $c=d/k$, and
+# moments of $R$ need no networks: $R$ is a sum of $k$ independent rank-one matrices, so that its law is compound free
+# Poisson with free cumulants $c^{m-1}\,\mathbb E\,a^{2m}$, $c=d/k$, and
 #
 # $$
 # (r_1,r_2,r_3,r_4)=\bigl(1,\;1+3c,\;1+9c+15c^2,\;1+18c+78c^2+105c^3\bigr).
@@ -575,7 +576,6 @@ for ax, (reading, rows) in zip(axes, readings.groupby("reading", sort=False)):
     ):
         curves = rows.pivot(index="seed", columns="balance", values=column)
         plots.realisations(ax, curves.columns, curves, label=column, **style)
-    single = rows[rows.seed == rows.seed.min()]
     ax.plot(rows.balance, rows.observed, ".", color=plots.COLOURS["feature"], alpha=0.35, markersize=4)
     ax.set(xscale="log", xlabel=r"balance $\gamma$", title=reading)
 axes[0].set_ylabel("C-NFA at initialisation")
@@ -584,9 +584,9 @@ chapter.figure(
     fig,
     "fig-d-3-readings",
     "Four readings of the alignment-reversing data of App. F: observed C-NFA (dots: single networks on single data sets; "
-    "line and band: median and quartiles) and its prediction (dashed). Where the data can be reversed, in the last panel, a "
-    "few giant directions carry everything: nothing averages itself out, and the prediction does not tell one data set from "
-    "another (paper D, Fig. 3).",
+    "line and band: median and quartiles) and its prediction (dashed). Only in the last panel does alignment fall steadily "
+    "with the balance. There a few giant directions carry everything: nothing averages itself out, and the prediction does "
+    "not meet single data sets (paper D, Fig. 3).",
     readings,
 )
 
@@ -608,6 +608,10 @@ chapter.check("D.Fig3-pseudo-inverse", fall(pseudo), pseudo, figure="fig-d-3-rea
 # spread evenly in their logarithm between a *floor* $m_0$ and 1, on $\gamma n$ directions, and let
 # $X_2^\top X_2=M^{-2}-M$ on them, with labels 1 and 0. Then $X^\top X=M^{-2}$ there: the AGOP's own part is a *projector*,
 # exactly, while the NFM is $M^2$, spread over $[m_0^2,1]$. The floor sets how far the two disagree.
+#
+# Beside free probability we draw the first order, $\mathbb E\mathcal K$ in place of $\mathcal K$. It falls much further than
+# what is seen: with as many neurons as dimensions it is the fluctuation of $\mathcal K$, the covariance in Eq. 5, that keeps the
+# two matrices aligned.
 # %%
 free = reversal[reversal.reading == initial.FREE]
 big = free[free.n == max(reversal_n)]
@@ -667,7 +671,7 @@ by_size = ", ".join(f"{shown(rows).mean():.3f} at N = {n}" for n, rows in free.g
 lowest = min(free_probability.isotropic(spread, 1.0) for spread in np.linspace(0, 5, 501))
 chapter.say(
     f"The root mean square difference of single networks from their prediction is {by_size}. Labels alone reverse nothing: "
-    f"on isotropic data, $X^\\top X=1$, the prediction is at least {lowest:.3f} for every law of the labels."
+    f"on isotropic data, $X^\\top X=1$ and $n=d=k$, the prediction is at least {lowest:.3f} for every law of the labels."
 )
 # %% [markdown]
 # (depth-of-c-nfa)=
@@ -680,9 +684,13 @@ chapter.say(
 # \begin{cases}G_{ij}\,(G_{ii}G_{jj}+2G_{ij}^2)&\text{quadratic}\\ (\pi-\phi_1)(\pi-\phi_2)&\text{ReLU}\end{cases}
 # $$ (eq:D:expected)
 #
-# with the Gram matrix $G=XX^\top$ and the angles $\phi_1$ between two inputs and $\phi_2$ one layer further on. Data have covariance
-# eigenvalues $1/(1+k^\alpha)$, $k\ge1$, in a random basis; the target is the chain monomial (low rank) or $|Qx|^2$ with a
-# Gaussian $Q$ (high rank).
+# with the Gram matrix $G=XX^\top$ and the angles $\phi_1$ between two inputs and $\phi_2$ one layer further on. Data have
+# covariance eigenvalues $1/(1+k^\alpha)$, $k\ge1$, in a random basis: at $\alpha=0$ they are isotropic, and as $\alpha$ grows
+# a single direction is left, where $\mathcal K$ becomes a projector. The target is the chain monomial (low rank) or $|Qx|^2$
+# with a Gaussian $Q$ (high rank).
+#
+# Paper D finds the prediction better for quadratic networks than for ReLU, and asks for further terms. The kernel above has
+# the ReLU's derivative in full, and we look whether anything is missing.
 # %%
 decays_found = chapter.sweep(initial.decays)
 widest = decays_found[decays_found.k == max(decay_widths)]
