@@ -15,7 +15,7 @@ LIB = ROOT / "lib" / "regimes"
 FLOORS = [set(names.split()) for names in regimes.FLOORS]  # from the bottom up
 CORE = {"numpy", "scipy", "pandas", "joblib", "torch", "filelock", "regimes"}
 # imported inside the one function that needs them
-LATE = {"mlxtend", "sklearn", "distributed", "cloudpickle"}
+LATE = {"PIL", "mlxtend", "sklearn", "distributed", "cloudpickle"}
 
 
 def floor(module):

@@ -9,7 +9,6 @@ from regimes.data import celeba, datasets
 from regimes.studies import alignment as studies
 from regimes.studies import resolve
 from regimes.themes.alignment import matrices
-from regimes.training.optimise import optimise
 from regimes.validate import InputError
 
 BASE = {"n": 40, "d": 8, "k": 12, "rank": 5, "test": 50, "steps": 20, "every": 10, "method": "gd", "rate": 0.05}
@@ -56,16 +55,21 @@ def test_uncentred_correlations_start_without_a_scale():
     np.testing.assert_allclose(start[1.0], start[0.01], rtol=1e-4)
 
 
-def test_decay_alone_leaves_what_the_shrunk_centre_says():
-    """Without gradient the weights are the shrunk ones: the path of a large penalty on zero labels ends there."""
-    data = studies.batch(BASE, [0])
-    how = {"method": "gd", "rate": 0.1, "decay": 0.5}
-    still = torch.zeros_like(data.train.y)
-    states = optimise(data.model, torch.zeros_like(data.train.x), still, **how)
-    end = studies._last(states, 7)
-    torch.testing.assert_close(end.model.weights[0], (1 - 0.05) ** 7 * data.model.weights[0])
-    rows = rows_of(penalty=0.5, steps=20)
-    assert {"c", "c_shrunk"} <= set(rows) and rows[rows.step == 20].c_shrunk.notna().all()
+def test_the_shrunk_centre_is_what_decay_alone_leaves():
+    """Without a gradient the weights are the shrunk ones; with one, ``c_shrunk`` is centred there."""
+    changed = {"penalty": 2.0, "scales": [1.0]}
+    setting = BASE | changed
+    data = studies.batch(setting, [0, 1, 2])
+    blind = data._replace(train=data.train.__class__(0 * data.train.x, 0 * data.train.y, ""))
+    *_, still = studies.states(setting, blind)
+    left = (1 - 0.05 * 2.0) ** 20 * data.model.weights[0]
+    torch.testing.assert_close(still.model.weights[0], left)
+    *_, end = studies.states(setting, data)
+    site = matrices.sites(end.model, data.train.x)[0]
+    expected = matrices.c_nfa(site.weights, left, site.delta)
+    rows = rows_of(**changed)
+    found = rows[(rows.step == 20) & (rows.layer == 1)].c_shrunk
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
 
 
 def test_features_are_read_from_the_trained_network():
@@ -169,8 +173,9 @@ def test_a_readers_celeba_is_read(album):
     assert task.x.shape == (6, 16) and task.y.tolist() == [1, 1, 1, -1, -1, -1]
     grey = {round(255 * float(row[0]) / 40): (float(y), int(c)) for row, y, c in zip(task.x, task.y, task.classes)}
     assert grey == {0: (1, 0), 1: (1, 0), 2: (-1, 1), 3: (-1, 1), 4: (-1, 2), 5: (1, 2)}
-    name, found = studies.first_pictures({"pictures": ["celeba", "digits"], "fig9_n": 4})
-    assert name == "celeba" and found.shape == (studies.CELEBA, studies.CELEBA) and len(found.pool.y) == 4
+    assert studies.first_pictures(["celeba", "digits"]) == "celeba"
+    found = studies.pictures("celeba", 4, str(album.parent))
+    assert found.shape == (studies.CELEBA, studies.CELEBA) and len(found.pool.y) == 4
 
 
 @pytest.mark.parametrize(
@@ -200,6 +205,9 @@ def test_without_a_folder_there_is_no_celeba(monkeypatch):
     monkeypatch.delenv("REGIMES_DATA", raising=False)
     with pytest.raises(InputError, match=r"put its folder celeba/ in \$REGIMES_DATA"):
         celeba.celeba(4)
+    assert studies.first_pictures(["celeba", "digits"]) == "digits"
+    with pytest.raises(InputError, match="pictures must name images that are on this machine"):
+        studies.first_pictures(["celeba"])
 
 
 @pytest.mark.parametrize(
@@ -214,6 +222,7 @@ def test_without_a_folder_there_is_no_celeba(monkeypatch):
         ({"k": 1_000_000}, "k must be"),
         ({"k": 10_000, "n": 100_000}, "would take"),
         ({"stripe_p": 10, "interfaces": [6.0]}, "stripe_p must give both labels"),
+        ({"pictures": ["digits"], "fig9_n": 20, "fig9_share": 0.99}, "fig9_share must leave images on both sides"),
     ],
 )
 def test_parameters_that_make_no_sense_are_named(changed, said):

@@ -20,11 +20,17 @@ ATTRIBUTE = "Eyeglasses"
 BOX = (0, 20, 178, 198)  # the square about the face's centre: left, upper, right, lower
 
 
-def folder() -> Path | None:
-    """Where the data set is; ``None`` where it is not."""
+def needs_folder() -> Path:
+    """Where the data set is.
+
+    Raises:
+        InputError: where it is not.
+    """
     named = os.environ.get("REGIMES_DATA")
-    there = Path(named) / "celeba" if named else None
-    return there if there is not None and there.is_dir() else None
+    there = Path(named or ".") / "celeba"
+    if not named or not there.is_dir():
+        raise InputError("data celeba ships with no package: put its folder celeba/ in $REGIMES_DATA")
+    return there
 
 
 def celeba(count: int, *, side: int = 32, seed: int = 0) -> Task:
@@ -45,13 +51,11 @@ def celeba(count: int, *, side: int = 32, seed: int = 0) -> Task:
     validate.integer(2, count=count)
     validate.whole(2, 178, side=side)
     validate.integer(0, seed=seed)
-    there = folder()
-    if there is None:
-        raise InputError("data celeba ships with no package: put its folder celeba/ in $REGIMES_DATA")
+    there = needs_folder()
     glasses, persons = _attribute(there), _persons(there)
     kinds = [sorted(name for name, has in glasses.items() if has == sign) for sign in (True, False)]
     if count % 2 or count > 2 * min(map(len, kinds)):
-        raise InputError(f"count must be even and at most {2 * min(map(len, kinds))} for CelebA, got {count}")
+        raise InputError(f"count must be even and at most {2 * min(map(len, kinds))} for these faces, got {count}")
     rng = np.random.default_rng(seed)
     names = [kind[i] for kind in kinds for i in rng.choice(len(kind), count // 2, replace=False)]
     x = torch.from_numpy(np.stack([_grey(there / "img_align_celeba" / name, side) for name in names]))

@@ -356,49 +356,67 @@ class Pictures(NamedTuple):
 
 
 @functools.lru_cache(maxsize=2)
-def pictures(name: str, count: int, folder: str | None) -> Pictures:
+def pictures(name: str, most: int, folder: str | None) -> Pictures:
     """The images of Fig. 9 or what stands for them: faces with and without glasses, or digits by parity.
 
     Args:
         name: ``celeba``, ``faces``, ``mnist`` or ``digits``.
-        count: images, of sets that have more (the 400 faces are all taken, as many without glasses as with).
+        most: how many at most; of the 400 faces those with glasses and as many without are taken in any case.
         folder: ``$REGIMES_DATA``; another one is another pool.
 
     Raises:
-        InputError: for images that are not on this machine, or fewer than ``count``.
+        InputError: for images that are not on this machine.
     """
     if name == "celeba":
-        return Pictures(celeba.celeba(count, side=CELEBA), (CELEBA, CELEBA))
+        return Pictures(celeba.celeba(most, side=CELEBA), (CELEBA, CELEBA))
     pool = datasets.load(name, labels="parity")
     if name == "faces":
-        return Pictures(
-            datasets.balanced(datasets.coarse(pool, FACE, SIDE), seed=0), (FACE[0] // SIDE, FACE[1] // SIDE)
-        )
+        small = datasets.balanced(datasets.coarse(pool, FACE, SIDE), seed=0)
+        return Pictures(small, (FACE[0] // SIDE, FACE[1] // SIDE))
     side = round(pool.x.shape[-1] ** 0.5)
-    return Pictures(datasets.split(pool, [count], seed=0)[0], (side, side))
+    return Pictures(datasets.split(pool, [min(most, len(pool.y))], seed=0)[0], (side, side))
 
 
-def first_pictures(p: Mapping[str, Any]) -> tuple[str, Pictures]:
-    """The first of ``pictures`` that is on this machine.
+def first_pictures(names: Sequence[str]) -> str:
+    """The first of these images that is on this machine.
 
     Raises:
         InputError: if none is, with what the last one lacks.
     """
-    for name in p["pictures"]:
+    for name in names:
         try:
-            return name, pictures(name, p["fig9_n"], os.environ.get("REGIMES_DATA"))
+            if name == "celeba":
+                celeba.needs_folder()
+            else:
+                _identity(name)
         except InputError as error:
             lacking = error
+        else:
+            return name
     raise InputError(f"pictures must name images that are on this machine: {lacking}")
 
 
+# reading a data set takes seconds, and every grid asks
+_identity = functools.lru_cache(maxsize=None)(datasets.identity)
+
+
 def _glasses_grid(p: Mapping[str, Any]) -> list[Setting]:
-    name, found = first_pictures(p)
-    what = {"data": name, "words": found.pool.source, "count": p["fig9_n"], "share": p["fig9_share"]}
-    size = 4 * len(found.pool.y) * (found.pool.x.shape[-1] + 8 * p["fig9_k"])
-    validate.memory(4 * size, f"fig9_n = {p['fig9_n']} with fig9_k = {p['fig9_k']}")
+    name = first_pictures(p["pictures"])
+    try:
+        pool, _ = pictures(name, p["fig9_n"], os.environ.get("REGIMES_DATA"))
+    except InputError as error:
+        raise InputError(f"fig9_n = {p['fig9_n']} images cannot be had: {error}") from None
+    setting = {"data": name, "words": pool.source, "count": p["fig9_n"], "share": p["fig9_share"]}
+    try:
+        _parted(setting, pool, 0)
+    except InputError as error:
+        raise InputError(f"fig9_share must leave images on both sides, got {p['fig9_share']:g}: {error}") from None
+    size = 16 * (
+        len(pool.y) * (pool.x.shape[-1] + 8 * p["fig9_k"]) + 8 * p["fig9_k"] * (pool.x.shape[-1] + p["fig9_k"])
+    )
+    validate.memory(size, f"fig9_n = {p['fig9_n']} with fig9_k = {p['fig9_k']}")
     how = {"k": p["fig9_k"], "scale": p["fig9_scale"], "rate": p["fig9_rate"], "steps": p["fig9_steps"]}
-    return product(**what, **how, draws=p["fig9_draws"], seeds=range(p["fig9_seeds"]))
+    return product(**setting, **how, draws=p["fig9_draws"], seeds=range(p["fig9_seeds"]))
 
 
 @study(version=1, grid=_glasses_grid, rtol=2e-2)
@@ -439,8 +457,7 @@ def _parted(setting: Setting, pool: Task, seed: int) -> tuple[Task, Task]:
     seed = draw_seeds("train", [seed])[0]
     if setting["data"] in ("celeba", "faces"):
         return datasets.split_classes(pool, setting["share"], seed=seed)
-    count = round(setting["share"] * len(pool.y))
-    return datasets.split(pool, [count, len(pool.y) - count], seed=seed)
+    return datasets.split(pool, [count := round(setting["share"] * len(pool.y)), len(pool.y) - count], seed=seed)
 
 
 def _deep(setting: Setting, x: Tensor, seed: int) -> FullyConnected:
