@@ -138,7 +138,7 @@ def test_points_that_a_seed_lacks_or_has_twice_are_refused():
             {"free_balances": [0.01]},
             "free_balances must give the first part at least 2 of the points of reversal_n = 32",
         ),
-        ({"reversal_balances": [0.001, 1.0]}, "reversal_balances must give the first part at least 1 of the points"),
+        ({"reversal_balances": [0.0001, 1.0]}, "reversal_balances must give the first part at least 1 of the points"),
         ({"reversal_n": [33, 35]}, "free_balances must leave half of the points of reversal_n = 35"),
         ({"reversal_n": [32]}, "reversal_n must be a list of 2 or more|reversal_n must hold at least 2"),
         ({"reversal_balances": [0.5, 1.5]}, r"reversal_balances\[1\] must be a number above 0 and at most 1"),
