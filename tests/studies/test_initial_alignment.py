@@ -136,7 +136,7 @@ def test_points_that_a_seed_lacks_or_has_twice_are_refused():
     [
         (
             {"free_balances": [0.01]},
-            "free_balances must give the first part at least 2 of the points of reversal_n = 32",
+            "free_balances must give the first part at least 2 of the points of reversal_n = 64",
         ),
         ({"reversal_balances": [0.0001, 1.0]}, "reversal_balances must give the first part at least 1 of the points"),
         ({"reversal_n": [33, 35]}, "free_balances must leave half of the points of reversal_n = 35"),
