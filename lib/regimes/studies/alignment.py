@@ -217,7 +217,7 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
     for layer, site in enumerate(sites(state.model, data.train.x), start=1):
         feature, gradient = matrices.nfm(site.weights), matrices.agop(site.weights, site.delta)
         K = matrices.ptk_covariance(site.delta)
-        random = _randomised(site, K, setting["draws"], seeds)
+        random = _randomised(site, K, setting["draws"], data.seeds)
         values = torch.linalg.eigvalsh(K.double())
         found = _errors(state, data) | {"uc": matrices.correlation(feature, gradient)}
         found["random"] = torch.stack([matrices.correlation(feature, one) for one in random]).mean(0)
