@@ -41,7 +41,7 @@ scales: "3 or more distinct positives to 1e4" = [1.0, 0.1, 0.01, 0.001]  # of th
 steps: "count from 10 to 1e5" = 800  # of gradient descent (paper D: 800)
 every: "count to 1e5" = 20  # steps between measurements (paper D: 5)
 seeds: "count to 100" = 6  # networks with data of their own, isotropic data
-early_seeds: "count to 1000" = 96  # such networks of which only the first steps are looked at
+early_seeds: "count from 6 to 1000" = 96  # such networks of which only the first steps are looked at
 other_seeds: "count to 100" = 4  # networks with data of their own, for all else; at most seeds
 second_scales: "distinct positives to 1e4" = [0.1, 0.01]  # of the second layer's variance, beside 1
 second_at: "positive to 1e4" = 0.1  # scale of the first layer there, one of scales
@@ -241,10 +241,10 @@ def draw_paths(ax, rows, column, *, relative=False):
 def path_figure(name, rows, caption):
     """UC-NFA, C-NFA, train and test loss for both layers."""
     fig, axes = plt.subplots(2, 4, figsize=(12.5, 5.6), sharex=True)
-    columns = {"uc": "UC-NFA", "c": "C-NFA", "train": "train loss", "test": "test loss"}
+    columns = {"uc": "UC-NFA", "c": "C-NFA", "train_loss": "train loss", "test_loss": "test loss"}
     for layer, row in enumerate(axes, start=1):
         for ax, (column, title) in zip(row, columns.items()):
-            draw_paths(ax, rows[rows.layer == layer], column, relative=column in ("train", "test"))
+            draw_paths(ax, rows[rows.layer == layer], column, relative=column.endswith("loss"))
             ax.set(ylim=(0, 1.02), title=title if layer == 1 else "", xlabel="step" if layer == 2 else "")
         row[0].set_ylabel(f"layer {layer}")
     axes[1, 0].legend(fontsize="small")
@@ -279,7 +279,7 @@ def furthest(values, choose=min):
 
 
 chapter.check("D.Fig2-cnfa", furthest(wide(early, "c", both_layers)), early, figure="fig-d-2")
-leaping = wide(at(first_steps, EARLY, 1), "train") > wide(at(first_steps, 0, 1), "train")
+leaping = wide(at(first_steps, EARLY, 1), "train_loss") > wide(at(first_steps, 0, 1), "train_loss")
 chapter.say(
     f"At this rate some networks leap: {leaping[max(scales)].mean():.0%} of those that start at the largest scale have a "
     f"larger training loss at step {EARLY} than at the start, {leaping[min(scales)].mean():.0%} of those that start at the "
@@ -294,7 +294,7 @@ chapter.check("D.Fig2-contrast", robustness(first_steps, EARLY), early, figure="
 
 def improvement(rows):
     """Test loss at the largest scale less that at the smallest."""
-    losses = wide(at(rows, steps, 1), "test")
+    losses = wide(at(rows, steps, 1), "test_loss")
     return mean(losses[max(scales)] - losses[min(scales)])
 
 
@@ -403,10 +403,10 @@ for item, rows in (("D.Fig7", by_spectrum["1/(1+k)"]), ("D.Fig8", decaying)):
     figure = item.lower().replace(".fig", "-")
     chapter.check(f"{item}-robust", robustness(rows, steps), at(rows, steps, 1), figure=f"fig-{figure}")
     chapter.check(f"{item}-test-loss", improvement(rows), at(rows, steps, 1), figure=f"fig-{figure}")
-left = at(decaying, steps, 1).groupby("scale")[["train", "test"]].mean()
+left = at(decaying, steps, 1).groupby("scale")[["train_loss", "test_loss"]].mean()
 chapter.say(
     "On the second of these spectra training is not over where the paper stops. Mean squared errors left, training and test: "
-    + "; ".join(f"{row.train:.3f} and {row.test:.3f} from $s_0$ = {size:g}" for size, row in left.iterrows())
+    + "; ".join(f"{row.train_loss:.3f} and {row.test_loss:.3f} from $s_0$ = {size:g}" for size, row in left.iterrows())
     + "."
 )
 # %% [markdown]

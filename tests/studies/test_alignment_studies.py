@@ -24,7 +24,7 @@ def test_a_path_does_not_depend_on_its_batch():
     alone = pd.DataFrame(studies.paths(BASE | {"scales": [0.01]}, [1]))
     same = together[(together.seed == 1) & (together["scale"] == 0.01)].reset_index(drop=True)
     assert sorted(set(together.step)) == [0, 5, 10, 20] and len(together) == 4 * 2 * 2 * 3
-    for name in ("uc", "c", "double", "ptk", "train", "test"):
+    for name in ("uc", "c", "double", "ptk", "train_loss", "test_loss"):
         np.testing.assert_allclose(same[name], alone[name], rtol=2e-3, atol=1e-5, err_msg=name)
 
 
@@ -124,7 +124,7 @@ def test_pictures_are_learnt_and_split():
     assert [row["seed"] for row in rows] == [0, 1] and rows[0]["height"] == 8
     assert len(rows[0]["shown_nfm"]) == 64 and "shown_nfm" not in rows[1]
     for row in rows:
-        assert row["train"] < 0.5 and row["error"] < row["chance"] and -1 <= row["random"] <= row["agop"] <= 1
+        assert row["train_loss"] < 0.5 and row["error"] < row["chance"] and -1 <= row["random"] <= row["agop"] <= 1
 
 
 def test_faces_of_a_person_stay_on_one_side():
@@ -233,6 +233,16 @@ def test_parameters_that_make_no_sense_are_named(changed, said):
 def test_a_rate_that_is_too_large_is_said():
     with pytest.raises(InputError, match="rate must be small enough"):
         studies.paths(BASE | {"rate": 1e30, "steps": 10}, [0])
+
+
+def test_no_column_of_a_row_is_a_setting():
+    """A row's own column would take the place of the setting in captions."""
+    setting = BASE | {"draws": 2, "frames": [1, 10]}
+    face = {"data": "digits", "words": "", "count": 60, "share": 0.7, "k": 8, "scale": 0.1, "rate": 1e-2, "steps": 3}
+    runs = [(study, setting) for study in (studies.paths, studies.features, studies.frames)]
+    runs += [(studies.stripes, STRIPE | {"alpha": 1.0}), (studies.glasses, face | {"draws": 2})]
+    for study, given in runs:
+        assert not {name for row in study(given, [0]) for name in row} & set(given), study.name
 
 
 def test_every_cell_is_named_once():

@@ -31,6 +31,7 @@ from regimes.validate import InputError
 CHAPTER = "06"
 EARLY = 5  # the step that "early" means: paper D's first measurement
 SPECTRA = {"isotropic": None, "1/(1+k)": 1.0, "1/(1+k^2)": 2.0}  # of the data's covariance -> decay
+ROUNDING = 1e-10  # of a mean square in single precision
 TOGETHER = 4  # seeds whose networks, at all scales, train as one batch
 DRAWN = "chain monomial of Gaussian points, drawn here"
 LATE = 0.98  # of the points fitted: "the last 2 %" begin
@@ -141,7 +142,7 @@ def paths(setting: Setting, seeds: list[int]) -> Rows:
     ``uc``, ``c``, ``double`` and ``ptk`` as :func:`regimes.themes.alignment.matrices.measure` gives them. At step 0,
     ``c`` is the limit, from the velocity of the weights, and ``c_labels`` the same with the labels for the residuals.
     With weight decay ``c_shrunk`` is centred at what decay alone would have left of the initial weights.
-    ``train`` and ``test`` are mean squared errors.
+    ``train_loss`` and ``test_loss`` are mean squared errors.
 
     Source: paper D, Fig. 2, 4, 5, 7 and 8, Prop. 3 and Eq. 4.
     """
@@ -158,8 +159,10 @@ def paths(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _errors(state: State, data: Batch) -> dict[str, Tensor]:
+    """Mean squared errors; below single precision's they are rounding, and 0."""
     test = (state.model(data.test.x) - data.test.y).square().mean(-1)
-    return {"train": (state.F - data.train.y).square().mean(-1), "test": test}
+    train = (state.F - data.train.y).square().mean(-1)
+    return {"train_loss": torch.where(train < ROUNDING, 0.0, train), "test_loss": test}
 
 
 def _at_start(site: Site, y: Tensor, outputs: Tensor) -> dict[str, Tensor]:
@@ -202,9 +205,9 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
     """Trained networks and what they have learnt, read three ways; one row a seed and ``layer``.
 
     ``uc``: correlation of NFM and AGOP; ``random``: with a random matrix of K's spectrum in its place, mean over
-    ``draws``; ``spread``: standard deviation over mean of K's eigenvalues; ``train`` and ``test``. The first layer also
-    has ``egop_agop`` and ``egop_nfm``, correlations with the task's expected gradient outer product, and seed 0 the
-    matrices themselves, ``nfm``, ``agop`` and ``random_agop``, flattened.
+    ``draws``; ``spread``: standard deviation over mean of K's eigenvalues; ``train_loss``, ``test_loss``. The first
+    layer also has ``egop_agop`` and ``egop_nfm``, correlations with the task's expected gradient outer product, and
+    seed 0 the matrices themselves, ``egop``, ``nfm``, ``agop`` and ``random_agop``, flattened.
 
     Source: paper D, Fig. 1 and Sec. 2.2.
     """
@@ -214,7 +217,7 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
     for layer, site in enumerate(sites(state.model, data.train.x), start=1):
         feature, gradient = matrices.nfm(site.weights), matrices.agop(site.weights, site.delta)
         K = matrices.ptk_covariance(site.delta)
-        random = _randomised(site, K, setting["draws"], seeds)
+        random = _randomised(site, K, setting["draws"], data.seeds)
         values = torch.linalg.eigvalsh(K.double())
         found = _errors(state, data) | {"uc": matrices.correlation(feature, gradient)}
         found["random"] = torch.stack([matrices.correlation(feature, one) for one in random]).mean(0)
@@ -424,9 +427,9 @@ def glasses(setting: Setting, seeds: list[int]) -> Rows:
     """Which pixels a network looks at, by its weights and by its gradients; one row a seed, a split and a network.
 
     ``agop``: Pearson correlation of the diagonals of NFM and AGOP (first layer), ``random``: with a random matrix of
-    K's spectrum in its place, mean over ``draws``; ``train``: mean squared error; ``error`` on ``people`` or images not
-    seen, ``chance`` that of always saying the commoner label. Seed 0 has the diagonals as lists, and the mean images
-    ``with`` and ``without``.
+    K's spectrum in its place, mean over ``draws``; ``train_loss``: mean squared error; ``error`` on people or images
+    not seen, ``chance`` that of always saying the commoner label. Seed 0 has what is shown, as lists: the diagonals,
+    the mean image and the difference of the labels' mean images, ``height`` pixels high.
 
     Source: paper D, Fig. 9 and App. H and I.
     """
@@ -440,7 +443,7 @@ def glasses(setting: Setting, seeds: list[int]) -> Rows:
         random = _randomised(site, matrices.ptk_covariance(site.delta), setting["draws"], [seed])
         maps = {"nfm": matrices.nfm(site.weights), "agop": matrices.agop(site.weights, site.delta)}
         nfm, agop, *others = (m[0].diagonal() for m in (*maps.values(), *random))
-        row = {"seed": seed, "source": train.source, "train": float((state.F - y).square().mean())}
+        row = {"seed": seed, "source": train.source, "train_loss": float((state.F - y).square().mean())}
         row |= {"agop": float(matrices.pearson(nfm, agop))}
         row |= {"random": float(torch.stack([matrices.pearson(nfm, other) for other in others]).mean())}
         row |= {"error": float(wrong(state.model(test.x.float())[0], test.y)), "chance": float(_chance(test.y))}
