@@ -15,7 +15,7 @@ LIB = ROOT / "lib" / "regimes"
 FLOORS = [set(names.split()) for names in regimes.FLOORS]  # from the bottom up
 CORE = {"numpy", "scipy", "pandas", "joblib", "torch", "filelock", "regimes"}
 # imported inside the one function that needs them
-LATE = {"mlxtend", "sklearn", "distributed", "cloudpickle"}
+LATE = {"PIL", "mlxtend", "sklearn", "distributed", "cloudpickle"}
 
 
 def floor(module):
@@ -78,7 +78,7 @@ def test_a_study_runs_without_jupyter_or_yaml_or_figures(tmp_path):
     done = command("run", "depth.normalised_kernel", "--profile", "smoke", "--budget", "60s", tmp_path=tmp_path)
     assert done.returncode == 0 and "cells stored" in done.stdout, done.stderr
     listed = command("list", tmp_path=tmp_path)
-    assert all(name in listed.stdout for module in studies.rooms().values() for name in studies.studies(module))
+    assert all(name in listed.stdout for modules in studies.rooms().values() for name in studies.studies(modules))
 
 
 @pytest.mark.parametrize(

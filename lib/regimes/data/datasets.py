@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from regimes import validate
-from regimes.data.tasks import Task
+from regimes.data.tasks import Task, needs_both_labels
 from regimes.validate import InputError
 
 LABELS = ("class", "parity")
@@ -140,6 +140,62 @@ def split(task: Task, sizes: Sequence[int], *, seed: int) -> tuple[Task, ...]:
     order = _interleaved((task.y if task.classes is None else task.classes).numpy(), np.random.default_rng(seed))
     ends = np.cumsum([0, *sizes])
     return tuple(_take(task, torch.from_numpy(order[a:b])) for a, b in zip(ends[:-1], ends[1:]))
+
+
+def split_classes(task: Task, share: float, *, seed: int) -> tuple[Task, Task]:
+    """Two disjoint subsets that have no class in common: a random ``share`` of the classes, and the rest.
+
+    For faces, whose classes are persons: a random split would let a network recognise the person.
+
+    Args:
+        task: the pool, with ``classes``.
+        share: of the classes in the first subset.
+        seed: seed of the draw.
+
+    Raises:
+        InputError: for a pool without classes, or a share that leaves one of the two empty.
+    """
+    validate.integer(0, seed=seed)
+    validate.within(0, 1, share=share)
+    names = np.unique(task.classes.numpy()) if task.classes is not None else np.empty(0)
+    count = round(share * len(names))
+    if not 0 < count < len(names):
+        raise InputError(f"share must leave classes on both sides, got {share:g} of {len(names)}")
+    first = np.isin(task.classes.numpy(), np.random.default_rng(seed).permutation(names)[:count])
+    return tuple(_take(task, torch.from_numpy(np.flatnonzero(side))) for side in (first, ~first))
+
+
+def balanced(task: Task, *, seed: int) -> Task:
+    """As many points of each label as the rarer one has, chosen at random, in the pool's order.
+
+    Raises:
+        InputError: for labels other than -1 and +1, or a single one.
+    """
+    validate.integer(0, seed=seed)
+    needs_both_labels(task.y)
+    kinds = [np.flatnonzero(task.y.numpy() == sign) for sign in (-1, 1)]
+    rng, least = np.random.default_rng(seed), min(map(len, kinds))
+    kept = np.sort(np.concatenate([rng.permutation(kind)[:least] for kind in kinds]))
+    return _take(task, torch.from_numpy(kept))
+
+
+def coarse(task: Task, shape: Sequence[int], size: int) -> Task:
+    """Images with every ``size × size`` pixels averaged into one.
+
+    Args:
+        task: with ``x (n, height * width)``.
+        shape: height and width.
+        size: side of a block, which divides both.
+
+    Raises:
+        InputError: for a shape that is not the images', or a size that does not divide it.
+    """
+    validate.integer(1, size=size)
+    height, width = shape
+    if task.x.ndim != 2 or task.x.shape[-1] != height * width or height % size or width % size:
+        raise InputError(f"size must divide images of {height} × {width} = {task.x.shape[-1]} pixels, got {size}")
+    blocks = task.x.reshape(-1, height // size, size, width // size, size).mean((2, 4))
+    return replace(task, x=blocks.flatten(1), source=f"{task.source}, {height // size} × {width // size} pixels")
 
 
 def _interleaved(classes: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -1,11 +1,11 @@
-"""Named studies, one module a room: what is measured, at which settings.
+"""Named studies, one module a room, one or more rooms a chapter: what is measured, at which settings.
 
 ``python -m regimes.studies list`` names them; ``python -m regimes.studies run NAME`` computes one without Jupyter.
 """
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -14,16 +14,16 @@ from regimes.sweeps import parameters
 from regimes.sweeps.sweep import Setting, Study
 
 
-def rooms() -> dict[str, ModuleType]:
+def rooms() -> dict[str, list[ModuleType]]:
     """The study modules by the number of the chapter they serve."""
     names = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
     modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
-    return {module.CHAPTER: module for module in modules}
+    return {number: [m for m in modules if number == m.CHAPTER] for number in sorted({m.CHAPTER for m in modules})}
 
 
-def studies(module: ModuleType) -> dict[str, Study]:
-    """The studies that a module defines, by their full names."""
-    return {item.name: item for item in vars(module).values() if isinstance(item, Study)}
+def studies(modules: Sequence[ModuleType]) -> dict[str, Study]:
+    """The studies that some modules define, by their full names."""
+    return {item.name: item for module in modules for item in vars(module).values() if isinstance(item, Study)}
 
 
 def find(name: str) -> tuple[str, Study]:
@@ -32,7 +32,7 @@ def find(name: str) -> tuple[str, Study]:
     Raises:
         InputError: for an unknown name, with the known ones.
     """
-    known = {full: (number, item) for number, module in rooms().items() for full, item in studies(module).items()}
+    known = {full: (number, item) for number, modules in rooms().items() for full, item in studies(modules).items()}
     validate.one_of(sorted(known), study=name)
     return known[name]
 
@@ -53,11 +53,11 @@ def resolve(
         InputError: as ``parameters.resolve``, and for the first value that makes no sense.
     """
     values = parameters.resolve(number, profile, *overrides)
-    module = rooms().get(number)
-    if module is not None:
+    modules = rooms().get(number, [])
+    for module in modules:
         getattr(module, "check_parameters", lambda values: None)(values)
-        for item in [study] if study else studies(module).values():
-            grid = item.grid(values)
-            if grids is not None:
-                grids[item.name] = grid
+    for item in [study] if study else studies(modules).values():
+        grid = item.grid(values)
+        if grids is not None:
+            grids[item.name] = grid
     return values

@@ -32,8 +32,8 @@ def duration(text: str) -> float:
 
 def list_studies() -> None:
     """Prints every study with its chapter and the first line of what it measures."""
-    for number, module in sorted(registry.rooms().items()):
-        for name, item in registry.studies(module).items():
+    for number, modules in registry.rooms().items():
+        for name, item in registry.studies(modules).items():
             print(f"{number}  {name:36} {(item.__doc__ or '').strip().splitlines()[0]}")
 
 
@@ -98,7 +98,7 @@ def add(args: argparse.Namespace) -> None:
 def _known() -> dict[str, int]:
     """The versions of all studies by their names."""
     return {
-        name: item.version for module in registry.rooms().values() for name, item in registry.studies(module).items()
+        name: item.version for modules in registry.rooms().values() for name, item in registry.studies(modules).items()
     }
 
 

@@ -1,0 +1,54 @@
+"""Measuring the four correlations of both layers at every fifth step against the training itself, side by side.
+
+Paper D's networks (Fig. 2: two hidden ReLU layers of width 256, 256 points in 32 dimensions), at four scales and
+several seeds as one batch. CPU seconds of one core; the two alternate within one run.
+"""
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import itertools
+import time
+
+import torch
+
+from regimes.studies import alignment as studies
+from regimes.themes.alignment.matrices import measure, sites
+
+STEPS, EVERY = 100, 5
+SETTING = {"n": 256, "d": 32, "k": 256, "rank": 5, "test": 10, "spectrum": "isotropic", "second": 1.0}
+SETTING |= {"method": "gd", "rate": 0.05, "penalty": 0.0, "scales": [1.0, 0.1, 0.01, 0.001], "steps": STEPS}
+
+
+def seconds(seeds, dtype):
+    """CPU seconds of training and of measuring."""
+    data = studies.batch(SETTING, seeds)
+    train = data.train.to(dtype=dtype)
+    data = data._replace(model=data.model.to(dtype=dtype), train=train)
+    start, training, measuring = sites(data.model, train.x), 0.0, 0.0
+    states = studies.states(SETTING, data)
+    next(states)
+    for step in itertools.count(1):
+        begun = time.process_time()
+        state = next(states)
+        training += time.process_time() - begun
+        if step % EVERY == 0:
+            begun = time.process_time()
+            for now, then in zip(sites(state.model, train.x), start, strict=True):
+                measure(now, then)
+            measuring += time.process_time() - begun
+        if step == STEPS:
+            return training, measuring
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    for dtype in (torch.float32, torch.float64):
+        for seeds in ([0], [0, 1, 2, 3]):
+            seconds(seeds, dtype)  # memory and caches warm
+            training, measuring = seconds(seeds, dtype)
+            print(
+                f"{len(seeds) * 4} networks, {dtype}: {STEPS} steps {training:.2f} CPU s, "
+                f"{STEPS // EVERY} measurements {measuring:.2f} CPU s, ratio {measuring / training:.2f}"
+            )

@@ -1,0 +1,71 @@
+"""The expected gradient outer product of the chain monomial, in closed form.
+
+The gradient of ``Σ_k x_k x_{k+1}`` is ``A x`` with ``A`` the adjacency matrix of a ring of ``r`` coordinates, so that
+for inputs of covariance ``C`` the EGOP is ``A C A``, divided by the labels' variance ``tr((AC)²)/2``. For ``C = 1``
+that is ``A²/r`` (``r >= 3``), with eigenvalues ``4 cos²(2πj/r)/r``, ``j = 0 … r - 1``: two of them vanish where 4
+divides ``r``.
+"""
+
+import torch
+from torch import Tensor
+
+from regimes import validate
+from regimes.data.tasks import Task
+from regimes.validate import InputError
+
+
+def chain_monomial_egop(r: int, d: int, *, covariance: Tensor | None = None) -> Tensor:
+    """``E[∇y ∇yᵀ] (d, d)`` of :func:`regimes.data.tasks.chain_monomial`, whose labels have unit variance.
+
+    Args:
+        r: number of informative coordinates, from 2 to ``d``.
+        d: dimension of the input.
+        covariance: ``C (d, d)`` of the Gaussian inputs; the identity by default.
+
+    Raises:
+        InputError: for ``r`` outside ``2 … d``, or a covariance of another size.
+
+    Source: paper D, Eqs. 1 and 2; the closed form is ours.
+    """
+    _needs_rank(r, d)
+    if covariance is None:
+        covariance = torch.eye(d, dtype=torch.float64)
+    validate.arrays(covariance=(f"{d} {d}", covariance))
+    ring = torch.zeros_like(covariance)
+    step = torch.eye(r).roll(1, dims=0).to(covariance)
+    ring[:r, :r] = step + step.mT
+    product = ring @ covariance
+    return product @ ring * (2 / (product @ product).trace())
+
+
+def chain_monomial_rank(r: int) -> int:
+    """The rank of that EGOP for a covariance of full rank: ``r - 2`` where 4 divides ``r``, else ``r``.
+
+    Raises:
+        InputError: for ``r`` below 2.
+
+    Source: derived here; paper D, Sec. 2.1 has ``r``.
+    """
+    validate.integer(2, r=r)
+    return r - 2 * (r % 4 == 0)
+
+
+def sampled_egop(task: Task) -> Tensor:
+    """The mean outer product of the label function's gradients over the task's points, ``(..., d, d)``.
+
+    Raises:
+        InputError: for a task without a label function, such as real data.
+
+    Source: paper D, Eq. 2.
+    """
+    if task.label is None:
+        raise InputError(f"a label function is needed to take its gradient, and {task.source} has none")
+    x = task.x.detach().requires_grad_()
+    (gradient,) = torch.autograd.grad(task.label(x).sum(), x)
+    return gradient.mT @ gradient / x.shape[-2]
+
+
+def _needs_rank(r: int, d: int) -> None:
+    validate.integer(2, d=d, r=r)
+    if r > d:
+        raise InputError(f"r must be at most the dimension {d}, got {r}")

@@ -1,0 +1,228 @@
+r"""The early C-NFA of a quadratic network, with its weights free of the data.
+
+A network :math:`f=a^\top(Wx)^2` with ``a ~ N(0, 1)`` and ``W ~ N(0, 1/k)`` has, but for factors that cancel in ``ρ``,
+the tangent kernel :math:`\mathcal K = XRX^\top`. With
+
+.. math:: R = W^\top\mathrm{diag}(a^2)W,\quad M = X^\top YX,\quad A = M^2,\quad B = X^\top X
+
+the C-NFA at initialisation is
+
+.. math:: \rho = \frac{\operatorname{tr}(ARARBR)}{\sqrt{\operatorname{tr}(ARAR)\,\operatorname{tr}(ARBRARBR)}} .
+
+``R`` is free of ``{A, B}`` as all sizes grow, so that each trace is a polynomial in the moments
+:math:`r_j=\operatorname{tr}R^j` and in traces of ``A`` and ``B``. Here ``tr`` is the mean of the eigenvalues,
+:math:`\frac1d\sum_i`.
+
+Source: paper D, Sec. 3.2 and App. E; the exponent of Eq. 10, the last terms of Eqs. 19 and 28 and the closed moments
+are ours.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regimes import validate
+
+GAUSSIAN = (1.0, 3.0, 15.0, 105.0)  # E a², E a⁴, E a⁶, E a⁸ of a standard normal readout
+PRINTINGS = ("corrected", "printed", "literal")
+
+
+@dataclass(frozen=True)
+class Traces:
+    """Normalised traces of the data; ``Ā = A - tr A``, ``B̄ = B - tr B``. Numbers, or one a realisation ``(...)``.
+
+    Attributes:
+        a: ``tr A``.
+        b: ``tr B``.
+        aa: ``tr Ā²``.
+        bb: ``tr B̄²``.
+        ab: ``tr ĀB̄``.
+        aab: ``tr Ā²B̄``.
+        abb: ``tr ĀB̄²``.
+        abab: ``tr (ĀB̄)²``.
+    """
+
+    a: Tensor
+    b: Tensor
+    aa: Tensor
+    bb: Tensor
+    ab: Tensor
+    aab: Tensor
+    abb: Tensor
+    abab: Tensor
+
+
+def data_matrices(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """``A = (XᵀYX)²`` and ``B = XᵀX``, each ``(..., d, d)``.
+
+    Args:
+        x: inputs ``(..., n, d)``.
+        y: labels ``(..., n)``.
+
+    Raises:
+        InputError: for what is no number, or shapes that do not fit.
+
+    Source: paper D, Eq. 16.
+    """
+    validate.arrays(x=("... n d", x), y=("... n", y))
+    m = x.mT @ (x * y.unsqueeze(-1))
+    return m @ m, x.mT @ x
+
+
+def traces(a: Tensor, b: Tensor) -> Traces:
+    """The traces that the formulas need, of symmetric ``A`` and ``B (..., d, d)``.
+
+    Raises:
+        InputError: for matrices of different sizes, or that are not square.
+    """
+    validate.arrays(a=("... d d", a), b=("... d d", b))
+    mean_a, mean_b = (_trace(m) for m in (a, b))
+    a, b = _centred(a, mean_a), _centred(b, mean_b)
+    ab = a @ b
+    pairs = {"aa": (a, a), "bb": (b, b), "ab": (a, b), "aab": (a, ab), "abb": (ab, b)}
+    found = {name: _inner(*pair) for name, pair in pairs.items()}
+    return Traces(mean_a, mean_b, abab=_inner(ab, ab.mT), **found)
+
+
+def moments(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """``tr M``, ``tr M²``, ``tr M³`` and ``tr M⁴`` of symmetric matrices ``(..., d, d)``, each ``(...)``.
+
+    Raises:
+        InputError: for what is no square matrix.
+    """
+    validate.arrays(matrix=("... d d", matrix))
+    square = matrix @ matrix
+    return _trace(matrix), _trace(square), _inner(matrix, square), _inner(square, square)
+
+
+def readout_matrix(weights: Tensor, readout: Tensor) -> Tensor:
+    """``R = Wᵀ diag(a²) W (..., d, d)`` of ``W (..., k, d)`` and ``a (..., k)``.
+
+    Raises:
+        InputError: for what is no number, or shapes that do not fit.
+
+    Source: paper D, Eq. 16.
+    """
+    validate.arrays(weights=("... k d", weights), readout=("... k", readout))
+    scaled = weights * readout.unsqueeze(-1)
+    return scaled.mT @ scaled
+
+
+def readout_moments(ratio: float, powers: Sequence[float] = GAUSSIAN) -> tuple[float, float, float, float]:
+    r"""The limits of ``r_1 … r_4``: moments of a compound free Poisson law.
+
+    Its free cumulants are :math:`\kappa_m = c^{m-1}\,\mathbb E\,a^{2m}`, which gives for a standard normal readout
+    ``1``, ``1 + 3c``, ``1 + 9c + 15c²`` and ``1 + 18c + 78c² + 105c³``.
+
+    Args:
+        ratio: ``c = d/k``, dimension over width.
+        powers: ``E a², E a⁴, E a⁶, E a⁸``; those of one network's own readout take its fluctuation out.
+
+    Raises:
+        InputError: for a ratio that is not positive, or other than four positive powers.
+
+    Source: derived here, for the averages over 30 networks of paper D, App. H.
+    """
+    validate.positive(ratio=ratio)
+    validate.length(4, 4, powers=powers)
+    validate.positive(**{f"powers[{i}]": power for i, power in enumerate(powers)})
+    k1, k2, k3, k4 = (ratio**m * power for m, power in enumerate(powers))
+    return (
+        k1,
+        k2 + k1**2,
+        k3 + 3 * k2 * k1 + k1**3,
+        k4 + 4 * k3 * k1 + 2 * k2**2 + 6 * k2 * k1**2 + k1**4,
+    )
+
+
+def numerator(t: Traces, r: Sequence[Tensor | float]) -> Tensor:
+    """``tr(ARARBR)``, from ``r = (r_1, …, r_4)``. Source: paper D, Eq. 20."""
+    r1, r2, r3, _ = r
+    return t.a**2 * t.b * r3 + 2 * t.a * r1 * r2 * t.ab + t.b * r1 * r2 * t.aa + r1**3 * t.aab
+
+
+def first_denominator(t: Traces, r: Sequence[Tensor | float]) -> Tensor:
+    """``tr(ARAR)``. Source: paper D, Eq. 22."""
+    r1, r2, *_ = r
+    return t.aa * r1**2 + t.a**2 * r2  # tr A² = tr Ā² + (tr A)²
+
+
+def second_denominator(t: Traces, r: Sequence[Tensor | float], *, printing: str = "corrected") -> Tensor:
+    """``tr(ARBRARBR)``.
+
+    Args:
+        t: of the data.
+        r: ``(r_1, …, r_4)``.
+        printing: what the last term is: ``corrected`` has ``(tr B)² tr Ā² r_2²``, as follows from Eq. 27; ``printed``
+            the paper's ``(tr Ā)² tr B² r_2²``, which is 0; ``literal`` ``tr Ā² tr B² r_2²``, as if the square had
+            slipped out of the trace.
+
+    Raises:
+        InputError: for another printing.
+
+    Source: paper D, Eqs. 27 and 28.
+    """
+    validate.one_of(PRINTINGS, printing=printing)
+    r1, r2, r3, r4 = r
+    found = r1**4 * t.abab + 2 * r1**2 * (r2 - r1**2) * t.ab**2 + 2 * r1**2 * r2 * (t.b * t.aab + t.a * t.abb)
+    found = found + 4 * t.a * t.b * r1 * r3 * t.ab + t.a**2 * t.b**2 * r4 + t.a**2 * r2**2 * t.bb
+    last = {"corrected": t.b**2 * t.aa, "printed": 0.0 * t.aa, "literal": (t.bb + t.b**2) * t.aa}[printing]
+    return found + last * r2**2
+
+
+def correlation(t: Traces, r: Sequence[Tensor | float], *, printing: str = "corrected") -> Tensor:
+    """The C-NFA at initialisation as all sizes grow, ``(...)``.
+
+    Averages of the three traces stand for the traces; see :func:`second_denominator` for the arguments and errors.
+
+    Source: paper D, Eq. 10, whose two factors below need the exponent +1/2, and Assumptions 7 to 9.
+    """
+    below = first_denominator(t, r) * second_denominator(t, r, printing=printing)
+    return numerator(t, r) / below.sqrt()
+
+
+def observed_traces(a: Tensor, b: Tensor, r: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """``tr(ARARBR)``, ``tr(ARAR)`` and ``tr(ARBRARBR)`` of given matrices ``(..., d, d)``, with no freeness assumed.
+
+    Raises:
+        InputError: for matrices of different sizes, or that are not square.
+
+    Source: paper D, Eqs. 17, 21 and 23.
+    """
+    validate.arrays(a=("... d d", a), b=("... d d", b), r=("... d d", r))
+    ar, br = a @ r, b @ r
+    arbr = ar @ br
+    return _inner(ar.mT, arbr), _inner(ar.mT, ar), _inner(arbr.mT, arbr)
+
+
+def isotropic(spread: float, ratio: float) -> float:
+    r"""The C-NFA for isotropic data, ``XᵀX = 1``: :math:`(r_3+r_2q)/\sqrt{(r_2+q)(r_4+r_2^2q)}`.
+
+    Args:
+        spread: ``q``, the variance of ``y²`` over its squared mean; 2 for normal labels, 0 for labels ±1.
+        ratio: ``c = d/k``.
+
+    Raises:
+        InputError: for a negative spread, or a ratio that is not positive.
+
+    Source: paper D, Eq. 6.
+    """
+    validate.at_least(0, spread=spread)
+    _, r2, r3, r4 = readout_moments(ratio)
+    return (r3 + r2 * spread) / math.sqrt((r2 + spread) * (r4 + r2**2 * spread))
+
+
+def _trace(matrix: Tensor) -> Tensor:
+    return matrix.diagonal(dim1=-2, dim2=-1).mean(-1)
+
+
+def _centred(matrix: Tensor, mean: Tensor) -> Tensor:
+    return matrix - mean[..., None, None] * torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+
+
+def _inner(left: Tensor, right: Tensor) -> Tensor:
+    """``tr(LᵀR)``: the trace of a product without forming it."""
+    return torch.linalg.vecdot(left.flatten(-2), right.flatten(-2)) / left.shape[-1]

@@ -1,0 +1,362 @@
+r"""The matrices of the neural feature ansatz, and how well they agree.
+
+With the pre-activation tangents :math:`\delta=\partial f(X)/\partial h` of a layer, ``(n, k)``,
+
+.. math:: F = W^\top W, \qquad K = \delta^\top\delta, \qquad \mathcal K = \delta\delta^\top, \qquad
+   \bar G = \frac1n W^\top K W = \frac1n(\delta W)^\top(\delta W),
+
+and :math:`\rho(A, B) = \operatorname{tr}(A^\top B)/(\lVert A\rVert\,\lVert B\rVert)`. All that has to be known of a
+network is ``W`` and ``δ`` of each layer, which :func:`sites` takes from one forward and one backward pass; no ``K`` is
+formed where only correlations are asked.
+
+Source: paper D, Sec. 2 and App. B.
+"""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regimes import validate
+from regimes.data import tasks
+from regimes.models import Model
+from regimes.validate import InputError
+
+
+def nfm(weights: Tensor) -> Tensor:
+    """The neural feature matrix ``F = Wᵀ W (..., d, d)`` of ``W (..., k, d)``.
+
+    Raises:
+        InputError: for weights that are no numbers.
+
+    Source: paper D, Sec. 2.1.
+    """
+    validate.arrays(weights=("... k d", weights))
+    return _gram(weights)
+
+
+def ptk_covariance(delta: Tensor, start: Tensor | None = None) -> Tensor:
+    """The feature covariance of the pre-activation tangents, ``K = δᵀ δ (..., k, k)``: a sum over points, no mean.
+
+    Args:
+        delta: ``δ (..., n, k)``.
+        start: ``δ`` at initialisation, to be subtracted first, which gives the centred ``K̄``.
+
+    Raises:
+        InputError: for tangents that are no numbers, or of different shapes.
+
+    Source: paper D, Sec. 2.2 (K) and App. B (K̄).
+    """
+    return _gram(_centred(delta, start))
+
+
+def ptk_kernel(delta: Tensor, start: Tensor | None = None) -> Tensor:
+    """The pre-activation tangent kernel ``𝒦 = δ δᵀ (..., n, n)``; arguments and errors as of :func:`ptk_covariance`.
+
+    Source: paper D, Prop. 4.
+    """
+    moved = _centred(delta, start)
+    return moved @ moved.mT
+
+
+def agop(weights: Tensor, delta: Tensor) -> Tensor:
+    r"""The average gradient outer product by a layer's inputs, ``Wᵀ K W / n (..., d, d)``.
+
+    That is :math:`\frac1n\sum_\alpha \frac{\partial f}{\partial x}\frac{\partial f}{\partial x}^\top` with ``x`` the
+    layer's inputs. With centred weights or tangents it is the AGOP of the ansatz centred in these.
+
+    Args:
+        weights: ``W (..., k, d)``.
+        delta: ``δ (..., n, k)``.
+
+    Raises:
+        InputError: for what is no number, or shapes that do not fit.
+
+    Source: paper D, Sec. 2.1 and Prop. 2.
+    """
+    validate.arrays(weights=("... k d", weights), delta=("... n k", delta))
+    return _gram(delta @ weights).div_(delta.shape[-2])
+
+
+def correlation(a: Tensor, b: Tensor) -> Tensor:
+    r"""The cosine of two matrices, :math:`\rho(A,B)=\operatorname{tr}(A^\top B)/(\lVert A\rVert\,\lVert B\rVert)`.
+
+    Args:
+        a: ``(..., d1, d2)``.
+        b: of the same shape.
+
+    Returns:
+        ``(...)``.
+
+    Raises:
+        InputError: for matrices of different shapes, or one that is zero: ``ρ`` is undefined there.
+
+    Source: paper D, Ansatz 1.
+    """
+    validate.arrays(a=("... p q", a), b=("... p q", b))
+    found = _cosine(a, b)
+    if not bool(torch.isfinite(found).all()):
+        raise InputError("the correlation of a zero matrix is undefined: weights or tangents vanish, or did not move")
+    return found
+
+
+def pearson(a: Tensor, b: Tensor) -> Tensor:
+    """The correlation of two vectors ``(..., d)`` whose own means are subtracted, ``(...)``.
+
+    Raises:
+        InputError: for vectors of different lengths, or one that is constant.
+
+    Source: paper D, App. I.
+    """
+    validate.arrays(a=("... d", a), b=("... d", b))
+    found = _cosine(*((v - v.mean(-1, keepdim=True)).unsqueeze(-1) for v in (a, b)))
+    if not bool(torch.isfinite(found).all()):
+        raise InputError("the Pearson correlation of a constant vector is undefined")
+    return found
+
+
+def uc_nfa(weights: Tensor, delta: Tensor) -> Tensor:
+    """The uncentred ansatz, ``ρ(Wᵀ W, Wᵀ K W) (...)``.
+
+    Raises:
+        InputError: as :func:`agop` and :func:`correlation`.
+
+    Source: paper D, Prop. 2.
+    """
+    return correlation(nfm(weights), agop(weights, delta))
+
+
+def c_nfa(weights: Tensor, start: Tensor, delta: Tensor) -> Tensor:
+    """The centred ansatz, ``ρ(W̄ᵀ W̄, W̄ᵀ K W̄) (...)`` with ``W̄ = W - W_0``.
+
+    It does not depend on the size of ``W̄``, so that its limit at initialisation takes the velocity ``Ẇ`` for it
+    (:func:`velocity`).
+
+    Args:
+        weights: ``W (..., k, d)`` now.
+        start: ``W_0``, at initialisation.
+        delta: ``δ (..., n, k)`` now.
+
+    Raises:
+        InputError: as :func:`agop` and :func:`correlation`; weights that have not moved are zero weights.
+
+    Source: paper D, Sec. 2.3.
+    """
+    validate.arrays(weights=("... k d", weights), start=("... k d", start))
+    return uc_nfa(weights - start, delta)
+
+
+def double_centred_ratio(weights: Tensor, start: Tensor, delta: Tensor, delta_start: Tensor) -> Tensor:
+    """The share of the centred covariance that is due to change of the PTK, ``tr(W̄ᵀW̄ W̄ᵀK̄W̄) / tr(W̄ᵀW̄ W̄ᵀKW̄)``.
+
+    Args:
+        weights: ``W (..., k, d)`` now.
+        start: ``W_0``.
+        delta: ``δ (..., n, k)`` now.
+        delta_start: ``δ`` at initialisation.
+
+    Raises:
+        InputError: for shapes that do not fit, or weights that have not moved.
+
+    Source: paper D, Ansatz 5 and Fig. 4.
+    """
+    validate.arrays(weights=("... k d", weights), start=("... k d", start))
+    moved = weights - start
+    whole = _inner(nfm(moved), agop(moved, delta))
+    if not bool((whole > 0).all()):
+        raise InputError("the double-centred ratio is undefined: weights have not moved, or tangents vanish")
+    return _inner(nfm(moved), agop(moved, _centred(delta, delta_start))) / whole
+
+
+def ptk_centred(start: Tensor, delta: Tensor, delta_start: Tensor) -> Tensor:
+    """The alignment of the PTK's change with the initial weights, ``ρ(W_0ᵀW_0, W_0ᵀK̄W_0) (...)``.
+
+    Args:
+        start: ``W_0 (..., k, d)``.
+        delta: ``δ (..., n, k)`` now.
+        delta_start: ``δ`` at initialisation.
+
+    Raises:
+        InputError: as :func:`agop` and :func:`correlation`; tangents that have not moved are zero.
+
+    Source: paper D, Ansatz 6 and Fig. 5.
+    """
+    return uc_nfa(start, _centred(delta, delta_start))
+
+
+def velocity(inputs: Tensor, delta: Tensor, residual: Tensor) -> Tensor:
+    r"""The velocity of a layer's weights under gradient flow of the mean loss, :math:`\dot W=\frac1n\delta^\top Y X`.
+
+    Args:
+        inputs: ``X (..., n, d)`` of the layer.
+        delta: ``δ (..., n, k)``.
+        residual: ``-∂ℓ/∂f (..., n)``, the diagonal of ``Y``: targets minus outputs for half the square loss.
+
+    Returns:
+        ``Ẇ (..., k, d)``.
+
+    Raises:
+        InputError: for what is no number, or shapes that do not fit.
+
+    Source: paper D, Prop. 4 (proof).
+    """
+    validate.arrays(inputs=("... n d", inputs), delta=("... n k", delta), residual=("... n", residual))
+    return (delta * residual.unsqueeze(-1)).mT @ inputs / inputs.shape[-2]
+
+
+def same_spectrum(matrix: Tensor, *, seed: int | Sequence[int]) -> Tensor:
+    """Symmetric matrices with the eigenvalues of ``matrix (..., k, k)`` and uniformly random eigenvectors.
+
+    Args:
+        matrix: symmetric.
+        seed: one draw of the eigenvectors for all realisations, or one a realisation of ``(E, k, k)``.
+
+    Raises:
+        InputError: for a matrix that is not square and symmetric, or seeds of another number.
+
+    Source: paper D, Sec. 2.2 and Fig. 1.
+    """
+    validate.arrays(matrix=("... k k", matrix))
+    if not torch.allclose(matrix, matrix.mT, rtol=1e-4, atol=1e-6 * float(matrix.abs().max())):
+        raise InputError("matrix must be symmetric to have real eigenvalues that a random matrix can share")
+    k = matrix.shape[-1]
+    if isinstance(seed, Sequence):
+        validate.seeds(seed, count=matrix.shape[0])
+    turn = torch.stack([tasks.rotation(k, seed=s) for s in (seed if isinstance(seed, Sequence) else [seed])])
+    turn = turn.to(matrix) if isinstance(seed, Sequence) else turn[0].to(matrix)
+    return (turn * torch.linalg.eigvalsh(matrix).unsqueeze(-2)) @ turn.mT
+
+
+@dataclass(frozen=True)
+class Site:
+    """A layer of a network at some points: all that the ansatz is about.
+
+    Attributes:
+        weights: ``W (E, k, d)``, times the layer's multiplier.
+        inputs: ``x (E, n, d)``; several positions of a point count as points.
+        delta: ``δ (E, n, k)``.
+    """
+
+    weights: Tensor
+    inputs: Tensor
+    delta: Tensor
+
+    @functools.cached_property
+    def gradients(self) -> Tensor:
+        """``∂f/∂x = δ W (E, n, d)``."""
+        return self.delta @ self.weights
+
+    @functools.cached_property
+    def shape(self) -> Tensor:
+        """``F = Wᵀ W (E, d, d)`` over its trace."""
+        return _shape(self.weights)
+
+
+def sites(model: Model, x: Tensor) -> list[Site]:
+    """The layers of a network whose ansatz says something: linear ones with at least two outputs, from the first on.
+
+    By one forward and one backward pass. A layer with a single output, such as the last one, has ``F`` and ``Ḡ`` of
+    rank one that agree whatever is learnt, and is left out; so are convolutions.
+
+    Args:
+        model: fully connected, of one hidden layer, or a torch module (:mod:`regimes.models.module`).
+        x: points ``(n, ...)`` shared by all realisations, or ``(E, n, ...)``.
+
+    Raises:
+        InputError: for points that do not fit the model, and for a network without a linear layer that has
+            pre-activations.
+
+    Source: paper D, Sec. 2.1.
+    """
+    parts = model.layers(x) if hasattr(model, "layers") else model.tangents(x).parts
+    values = dict(zip(model.names, model.parameters(), strict=True))
+    found = [_site(part, values) for part in parts if _is_linear(part, values)]
+    if not found:
+        raise InputError("the network has no linear layer with pre-activations: no weights to compare with the AGOP")
+    return found
+
+
+def site(model: Model, x: Tensor, layer: int) -> Site:
+    """The site of one layer, counted from 1.
+
+    Raises:
+        InputError: as :func:`sites`, and for a layer out of range, such as the readout, which has no pre-activation.
+    """
+    found = sites(model, x)
+    if not validate.is_whole(layer) or not 1 <= layer <= len(found):
+        raise InputError(f"layer must be from 1 to {len(found)}, those with pre-activations inside, got {layer!r}")
+    return found[layer - 1]
+
+
+def measure(now: Site, start: Site) -> dict[str, Tensor]:
+    """The four correlations of a layer between initialisation and now, each ``(E,)``.
+
+    ``uc`` (UC-NFA), ``c`` (C-NFA), ``double`` (:func:`double_centred_ratio`) and ``ptk`` (:func:`ptk_centred`); NaN
+    where undefined, as all but the first are before anything has moved. They share their products, three
+    ``(n, k) × (k, d)`` and six Gram matrices, and no ``K`` is formed. Small differences are multiplied, never made by
+    subtracting products, so that single precision is enough early in training.
+
+    Raises:
+        InputError: for sites of different shapes.
+
+    Source: paper D, Fig. 2, 4 and 5.
+    """
+    if now.weights.shape != start.weights.shape or now.delta.shape != start.delta.shape:
+        raise InputError("the two sites must be of one layer at the same points, before and after")
+    moved, changed = now.weights - start.weights, now.delta - start.delta
+    both = changed @ moved
+    centred = both + start.delta @ moved  # δ W̄
+    at_start = changed @ start.weights
+    feature = _shape(moved)
+    share = (_square(both) / _square(centred)) * _inner(feature, _shape(both))
+    return {
+        "uc": _inner(_shape(now.weights), _shape(centred + at_start + start.gradients), cosine=True),
+        "c": _inner(feature, _shape(centred), cosine=True),
+        "double": share / _inner(feature, _shape(centred)),
+        "ptk": _inner(start.shape, _shape(at_start), cosine=True),
+    }
+
+
+def _is_linear(part: object, values: dict[str, Tensor]) -> bool:
+    weights = values.get(part.names[0]) if part.names else None
+    return hasattr(part, "delta") and weights is not None and weights.ndim == 3 and weights.shape[-2] > 1
+
+
+def _site(part: object, values: dict[str, Tensor]) -> Site:
+    inputs, delta = (t.flatten(1, -2) if t.ndim > 3 else t for t in (part.h, part.delta))
+    weights = values[part.names[0]]
+    return Site(weights * part.multiplier, inputs.expand(len(weights), -1, -1), delta)
+
+
+def _centred(delta: Tensor, start: Tensor | None) -> Tensor:
+    if start is None:
+        validate.arrays(delta=("... n k", delta))
+        return delta
+    validate.arrays(delta=("... n k", delta), start=("... n k", start))
+    return delta - start
+
+
+def _gram(rows: Tensor) -> Tensor:
+    return rows.mT @ rows
+
+
+def _shape(rows: Tensor) -> Tensor:
+    """The Gram matrix of rows over its trace: squares of squares of small weights would underflow."""
+    return _gram(rows / _square(rows).sqrt()[..., None, None])
+
+
+def _square(rows: Tensor) -> Tensor:
+    return torch.linalg.vecdot(rows.flatten(-2), rows.flatten(-2))
+
+
+def _inner(a: Tensor, b: Tensor, *, cosine: bool = False) -> Tensor:
+    """``tr(Aᵀ B)``, or ``ρ(A, B)``."""
+    found = torch.linalg.vecdot(a.flatten(-2), b.flatten(-2))
+    return found / (_square(a) * _square(b)).sqrt() if cosine else found
+
+
+def _cosine(a: Tensor, b: Tensor) -> Tensor:
+    """``ρ``, NaN for a zero matrix; scaled first, since the squares of small ones would underflow."""
+    return _inner(*(m / m.abs().amax((-2, -1), keepdim=True) for m in (a, b)), cosine=True)

@@ -1,0 +1,254 @@
+"""Chapter 6's studies of trained networks at tiny sizes: what they measure, and what must hold of it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from regimes.data import celeba, datasets
+from regimes.studies import alignment as studies
+from regimes.studies import resolve
+from regimes.themes.alignment import matrices
+from regimes.validate import InputError
+
+BASE = {"n": 40, "d": 8, "k": 12, "rank": 5, "test": 50, "steps": 20, "every": 10, "method": "gd", "rate": 0.05}
+BASE |= {"penalty": 0.0, "spectrum": "isotropic", "second": 1.0, "scales": [1.0, 0.01]}
+
+
+def rows_of(**changed):
+    return pd.DataFrame(studies.paths(BASE | changed, [0, 1, 2]))
+
+
+def test_a_path_does_not_depend_on_its_batch():
+    together = rows_of()
+    alone = pd.DataFrame(studies.paths(BASE | {"scales": [0.01]}, [1]))
+    same = together[(together.seed == 1) & (together["scale"] == 0.01)].reset_index(drop=True)
+    assert sorted(set(together.step)) == [0, 5, 10, 20] and len(together) == 4 * 2 * 2 * 3
+    for name in ("uc", "c", "double", "ptk", "train_loss", "test_loss"):
+        np.testing.assert_allclose(same[name], alone[name], rtol=2e-3, atol=1e-5, err_msg=name)
+
+
+def test_scales_share_everything_but_the_first_layer():
+    data = studies.batch(BASE | {"second": 0.25}, [3, 4])
+    large, small = (data.model[rows] for rows in (slice(0, 2), slice(2, 4)))
+    torch.testing.assert_close(0.1 * large.weights[0], small.weights[0])
+    for layer in (1, 2):
+        assert torch.equal(large.weights[layer], small.weights[layer])
+    assert torch.equal(data.train.x[:2], data.train.x[2:]) and data.seeds == [3, 4, 3, 4]
+    wide = studies.batch(BASE | {"k": 400, "second": 0.25}, [0]).model
+    spread = [float(weight[0].var()) * weight.shape[-1] for weight in wide.weights]
+    assert spread == pytest.approx([1, 0.25, 1], rel=0.15)
+
+
+def test_the_start_is_the_limit_of_small_steps():
+    """The C-NFA at step 0, from the velocity, is that of the first steps where these are tiny (paper D, Prop. 3)."""
+    rows = rows_of(rate=1e-4, steps=5, every=5)
+    early = rows.pivot(index=["seed", "scale", "layer"], columns="step", values="c")
+    np.testing.assert_allclose(early[0], early[5], rtol=0.02)
+    assert rows[rows.step == 0].c_labels.between(0, 1 + 1e-6).all()
+    assert rows[rows.step > 0][["uc", "c", "ptk"]].le(1 + 1e-5).all(axis=None)
+
+
+def test_uncentred_correlations_start_without_a_scale():
+    rows = rows_of()
+    start = rows[rows.step == 0].pivot(index=["seed", "layer"], columns="scale", values="uc")
+    np.testing.assert_allclose(start[1.0], start[0.01], rtol=1e-4)
+
+
+def test_the_shrunk_centre_is_what_decay_alone_leaves():
+    """Without a gradient the weights are the shrunk ones; with one, ``c_shrunk`` is centred there."""
+    changed = {"penalty": 2.0, "scales": [1.0]}
+    setting = BASE | changed
+    data = studies.batch(setting, [0, 1, 2])
+    blind = data._replace(train=data.train.__class__(0 * data.train.x, 0 * data.train.y, ""))
+    *_, still = studies.states(setting, blind)
+    left = (1 - 0.05 * 2.0) ** 20 * data.model.weights[0]
+    torch.testing.assert_close(still.model.weights[0], left)
+    *_, end = studies.states(setting, data)
+    site = matrices.sites(end.model, data.train.x)[0]
+    expected = matrices.c_nfa(site.weights, left, site.delta)
+    rows = rows_of(**changed)
+    found = rows[(rows.step == 20) & (rows.layer == 1)].c_shrunk
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+def test_features_are_read_from_the_trained_network():
+    setting = BASE | {"draws": 4, "scales": [0.01]}
+    rows = studies.features(setting, [0, 1])
+    assert [(row["seed"], row["layer"]) for row in rows] == [(0, 1), (1, 1), (0, 2), (1, 2)]
+    first = rows[0]
+    nfm, agop = (torch.tensor(first[name]).reshape(8, 8) for name in ("nfm", "agop"))
+    assert float(matrices.correlation(nfm, agop)) == pytest.approx(first["uc"], abs=1e-5)
+    egop = torch.tensor(first["egop"]).reshape(8, 8)
+    ring = torch.zeros(8, 8)
+    for j in range(5):
+        ring[j, (j + 1) % 5] = ring[(j + 1) % 5, j] = 1
+    torch.testing.assert_close(egop, ring @ ring / 5)  # A²/r for labels of unit variance
+    assert float(matrices.correlation(egop, nfm)) == pytest.approx(first["egop_nfm"], abs=1e-5)
+    assert all(row["spread"] > 0 and row["random"] < 1 for row in rows)
+
+
+def test_frames_keep_what_training_has_added():
+    setting = BASE | {"frames": [1, 10], "steps": 10, "scales": [0.3]}
+    one, ten = studies.frames(setting, [0])
+    assert (one["step"], ten["step"]) == (1, 10)
+    for row in (one, ten):
+        moved, centred = (torch.tensor(row[name]).reshape(8, 8) for name in ("moved", "centred"))
+        assert torch.allclose(moved, moved.T) and float(moved.trace()) > 0
+        assert 0 < float(matrices.correlation(moved, centred)) <= 1 + 1e-6
+    assert sum(one["moved"]) != sum(ten["moved"])
+
+
+STRIPE = {"shape": "stripe", "d": 4, "interfaces": [-0.3, 1.18549], "p": 40, "h": 30, "tolerance": 0.03, "test": 100}
+
+
+def test_the_stripe_has_its_moments_in_order():
+    for alpha in (1e-2, 1e3):
+        rows = pd.DataFrame(studies.stripes(STRIPE | {"alpha": alpha}, [0]))
+        moments = rows[rows.moment != "path"]
+        assert list(moments.moment) == ["start", "star", "late", "end"] and moments.t.is_monotonic_increasing
+        assert list(moments.satisfied.round(2).iloc[[0, 3]]) == [0, 1] and moments.satisfied.iloc[2] >= 0.98 - 1 / 40
+        assert rows[["uc", "c"]].dropna().le(1 + 1e-9).all(axis=None)
+        grown = moments["size"].iloc[-1] / moments["size"].iloc[0]
+        assert grown > 2 if alpha < 1 else grown == pytest.approx(1, abs=0.05)
+
+
+def test_the_lazy_start_is_the_limit_of_the_flow():
+    rows = pd.DataFrame(studies.stripes(STRIPE | {"alpha": 1e5}, [1])).sort_values("t")
+    assert rows.c.iloc[1] == pytest.approx(rows.c.iloc[0], abs=1e-2)
+
+
+def test_pictures_are_learnt_and_split():
+    setting = {"data": "digits", "words": "", "count": 120, "share": 0.75, "k": 16, "scale": 0.02, "rate": 1e-2}
+    rows = studies.glasses(setting | {"steps": 60, "draws": 3}, [0, 1])
+    assert [row["seed"] for row in rows] == [0, 1] and rows[0]["height"] == 8
+    assert len(rows[0]["shown_nfm"]) == 64 and "shown_nfm" not in rows[1]
+    for row in rows:
+        assert row["train_loss"] < 0.5 and row["error"] < row["chance"] and -1 <= row["random"] <= row["agop"] <= 1
+
+
+def test_faces_of_a_person_stay_on_one_side():
+    pool = datasets.Task(torch.arange(20.0).reshape(10, 2).double(), torch.ones(10), "p", classes=torch.arange(10) // 2)
+    train, test = datasets.split_classes(pool, 0.6, seed=0)
+    assert len(train.y) == 6 and not set(train.classes.tolist()) & set(test.classes.tolist())
+    for share in (0.01, 0.99):
+        with pytest.raises(InputError, match="share must leave classes on both sides"):
+            datasets.split_classes(pool, share, seed=0)
+
+
+def test_balanced_and_coarse():
+    y = torch.tensor([1.0, -1, -1, -1, 1, -1], dtype=torch.float64)
+    pool = datasets.Task(torch.arange(24.0).reshape(6, 4).double(), y, "p", classes=torch.arange(6))
+    found = datasets.balanced(pool, seed=1)
+    assert sorted(found.y.tolist()) == [-1, -1, 1, 1] and {0, 4} <= set(found.classes.tolist())
+    assert datasets.coarse(pool, (2, 2), 2).x.flatten().tolist() == pool.x.mean(1).tolist()
+    image = datasets.Task(torch.arange(16.0).reshape(1, 16).double(), y[:1], "p")
+    assert datasets.coarse(image, (4, 4), 2).x.tolist() == [[2.5, 4.5, 10.5, 12.5]]
+    with pytest.raises(InputError, match="size must divide images"):
+        datasets.coarse(image, (4, 4), 3)
+
+
+@pytest.fixture
+def album(tmp_path, monkeypatch):
+    """Six photographs in CelebA's layout: the first two and the last have glasses, three persons."""
+    from PIL import Image
+
+    monkeypatch.setenv("REGIMES_DATA", str(tmp_path))
+    studies.pictures.cache_clear()
+    folder = tmp_path / "celeba"
+    (folder / "img_align_celeba").mkdir(parents=True)
+    names = [f"{i:06d}.jpg" for i in range(1, 7)]
+    for i, name in enumerate(names):
+        Image.new("RGB", (178, 218), (40 * i, 40 * i, 40 * i)).save(folder / "img_align_celeba" / name)
+    has = [1, 1, -1, -1, -1, 1]
+    lines = ["6", "Bald Eyeglasses Young", *(f"{name}  -1 {one:2d}  1" for name, one in zip(names, has))]
+    (folder / "list_attr_celeba.txt").write_text("\n".join(lines) + "\n")
+    (folder / "identity_CelebA.txt").write_text("".join(f"{name} {i // 2}\n" for i, name in enumerate(names)))
+    yield folder
+    studies.pictures.cache_clear()
+
+
+def test_a_readers_celeba_is_read(album):
+    task = celeba.celeba(6, side=4, seed=0)
+    assert task.x.shape == (6, 16) and task.y.tolist() == [1, 1, 1, -1, -1, -1]
+    grey = {round(255 * float(row[0]) / 40): (float(y), int(c)) for row, y, c in zip(task.x, task.y, task.classes)}
+    assert grey == {0: (1, 0), 1: (1, 0), 2: (-1, 1), 3: (-1, 1), 4: (-1, 2), 5: (1, 2)}
+    assert studies.first_pictures(["celeba", "digits"]) == "celeba"
+    found = studies.pictures("celeba", 4, str(album.parent))
+    assert found.shape == (studies.CELEBA, studies.CELEBA) and len(found.pool.y) == 4
+
+
+@pytest.mark.parametrize(
+    ("spoil", "count", "said"),
+    [
+        (lambda f: None, 8, "count must be even and at most 6"),
+        (lambda f: None, 5, "count must be even and at most 6"),
+        (lambda f: (f / "identity_CelebA.txt").unlink(), 4, "identity_CelebA.txt cannot be read"),
+        (lambda f: (f / "identity_CelebA.txt").write_text("000001.jpg\n"), 4, "number of a person"),
+        (lambda f: (f / "list_attr_celeba.txt").write_text("1\nBald\n000001.jpg 1\n"), 4, "Eyeglasses among them"),
+        (
+            lambda f: (f / "list_attr_celeba.txt").write_text("1\nBald Eyeglasses\n000001.jpg 1\n"),
+            4,
+            "2 attributes a line",
+        ),
+        (lambda f: (f / "img_align_celeba" / "000003.jpg").write_bytes(b"x"), 6, "cannot be read as a photograph"),
+    ],
+)
+def test_a_celeba_that_is_not_as_published_is_named_in_one_line(album, spoil, count, said):
+    spoil(album)
+    with pytest.raises(InputError, match=said) as error:
+        celeba.celeba(count, side=4)
+    assert "\n" not in str(error.value)
+
+
+def test_without_a_folder_there_is_no_celeba(monkeypatch):
+    monkeypatch.delenv("REGIMES_DATA", raising=False)
+    with pytest.raises(InputError, match=r"put its folder celeba/ in \$REGIMES_DATA"):
+        celeba.celeba(4)
+    assert studies.first_pictures(["celeba", "digits"]) == "digits"
+    with pytest.raises(InputError, match="pictures must name images that are on this machine"):
+        studies.first_pictures(["celeba"])
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"rank": 33}, "rank must be at most d = 32"),
+        ({"rank": 1}, "rank must be a whole number from 2"),
+        ({"second_at": 0.5}, "second_at must be one of scales"),
+        ({"other_scale": 0.5}, "other_scale must be one of scales"),
+        ({"second_scales": [1.0, 0.1]}, "second_scales must not hold 1"),
+        ({"other_seeds": 50}, "other_seeds must be at most seeds"),
+        ({"k": 1_000_000}, "k must be"),
+        ({"k": 10_000, "n": 100_000}, "would take"),
+        ({"stripe_p": 10, "interfaces": [6.0]}, "stripe_p must give both labels"),
+        ({"pictures": ["digits"], "fig9_n": 20, "fig9_share": 0.99}, "fig9_share must leave images on both sides"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_named(changed, said):
+    with pytest.raises(InputError, match=said):
+        resolve("06", "laptop", changed)
+
+
+def test_a_rate_that_is_too_large_is_said():
+    with pytest.raises(InputError, match="rate must be small enough"):
+        studies.paths(BASE | {"rate": 1e30, "steps": 10}, [0])
+
+
+def test_no_column_of_a_row_is_a_setting():
+    """A row's own column would take the place of the setting in captions."""
+    setting = BASE | {"draws": 2, "frames": [1, 10]}
+    face = {"data": "digits", "words": "", "count": 60, "share": 0.7, "k": 8, "scale": 0.1, "rate": 1e-2, "steps": 3}
+    runs = [(study, setting) for study in (studies.paths, studies.features, studies.frames)]
+    runs += [(studies.stripes, STRIPE | {"alpha": 1.0}), (studies.glasses, face | {"draws": 2})]
+    for study, given in runs:
+        assert not {name for row in study(given, [0]) for name in row} & set(given), study.name
+
+
+def test_every_cell_is_named_once():
+    for profile in ("smoke", "laptop", "paper"):
+        p = resolve("06", profile, {"pictures": ["digits"], "fig9_n": 100})
+        for study in (studies.paths, studies.features, studies.frames, studies.stripes, studies.glasses):
+            grid = study.grid(p)
+            cells = [str(sorted(setting.items())) for setting in grid]
+            assert len(set(cells)) == len(cells)

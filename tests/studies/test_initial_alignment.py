@@ -1,0 +1,157 @@
+"""Chapter 6's studies at initialisation, at tiny sizes: what they measure and what they refuse."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from regimes.seeds import draw_seeds
+from regimes.studies import initial_alignment as studies
+from regimes.sweeps import parameters
+from regimes.themes.alignment import agreement, data
+from regimes.validate import InputError
+
+
+def test_outer_products_find_the_rank_of_every_sample():
+    for rank, found in ((4, 2), (5, 5), (8, 6)):
+        rows = studies.outer_products({"rank": rank, "d": 10, "points": 2000}, list(range(6)))
+        assert {row["found"] for row in rows} == {found}
+        assert max(row["far"] for row in rows) < 0.2
+
+
+def test_expectations_tell_the_printings_apart():
+    rows = pd.DataFrame(studies.expectations({"n": 6, "d": 5, "k": 4, "draws": 20000}, list(range(12))))
+    error = rows.std() / 12**0.5
+    for name in ("nfm_ratio", "agop_ratio"):
+        assert abs(rows[name].mean() - 1) < 3 * error[name]
+    for name in ("agop_printed_ratio", "agop_over_k_ratio"):
+        assert abs(rows[name].mean() - 1) > 10 * error[name]
+    assert rows.agop.mean() < 0.05 < 0.1 < rows.agop_over_k.mean() < rows.agop_printed.mean()
+
+
+def test_means_of_more_networks_are_nearer():
+    near, far = (studies.expectations({"n": 6, "d": 5, "k": 4, "draws": n}, list(range(6))) for n in (40000, 400))
+    assert np.mean([row["nfm"] for row in near]) < np.mean([row["nfm"] for row in far]) / 3
+
+
+def test_traces_reject_the_printed_equations():
+    rows = pd.DataFrame(studies.traces({"n": 256}, list(range(80))))
+    error = rows.std() / 80**0.5
+    for name in ("eq20", "eq22", "eq28"):  # corrections to the limit are of order 1/n
+        assert abs(rows[name].mean() - 1) < 3 * error[name] + 8 / 256
+    for name in ("eq19", "eq28_printed", "eq28_literal"):
+        assert abs(rows[name].mean() - 1) > 3 * error[name] + 8 / 256
+    assert np.allclose(rows[["r1", "r2", "r3", "r4"]].mean(), 1, atol=0.06)
+
+
+SPIKE_FREE = {"n": 64, "reading": studies.FREE, "balance": 0.5, "floor": 0.1, "networks": 3}
+
+
+def test_reversal_meets_each_data_set_with_the_networks_of_its_seed():
+    rows = pd.DataFrame(studies.reversal(SPIKE_FREE, [0, 1]))
+    assert list(rows.seed) == [0, 0, 0, 1, 1, 1] and rows.observed.nunique() == 6
+    alone = pd.DataFrame(studies.reversal(SPIKE_FREE, [1]))
+    assert np.allclose(alone.observed, rows.observed[3:], rtol=1e-12)
+    weights = draw_seeds("weights", [4], size=64)
+    task = data.spike_free(64, balance=0.5, floor=0.1, seed=draw_seeds("train", [1])[0])
+    assert float(studies.early([64, 64, 1], "quadratic", weights, task.x, task.y)) == pytest.approx(rows.observed[4])
+    assert rows.predicted.std() < 1e-9  # the spectra do not depend on the draw
+    assert (rows.first_order < rows.predicted).all() and (rows.predicted < rows.printed).all()
+
+
+@pytest.mark.parametrize("reading", data.READINGS)
+@pytest.mark.parametrize("balance", [1 / 64, 0.5, 1.0])
+def test_every_reading_gives_correlations(reading, balance):
+    setting = SPIKE_FREE | {"reading": reading, "balance": balance, "floor": 0.0, "networks": 1}
+    (row,) = studies.reversal(setting, [0])
+    for name in ("observed", "predicted", "first_order"):
+        assert 0 < row[name] <= 1 + 1e-12, name
+    assert "printed" not in row
+
+
+@pytest.mark.parametrize("sigma", ["quadratic", "relu"])
+@pytest.mark.parametrize("target", ["low rank", "high rank"])
+def test_wide_networks_meet_the_first_order(sigma, target):
+    setting = {"n": 24, "rank": 5, "decay": 1.0, "sigma": sigma, "target": target}
+    gaps = {k: agreement.root_mean_square(_decays(setting | {"k": k})).mean() for k in (24, 1500)}
+    assert gaps[1500] < 0.03 and gaps[1500] < gaps[24] / 2
+
+
+def _decays(setting):
+    return pd.DataFrame(studies.decays(setting, [0, 1, 2]))
+
+
+def test_strong_decay_makes_the_kernel_a_projector():
+    for sigma in ("quadratic", "relu"):
+        rows = _decays({"n": 24, "rank": 5, "decay": 30.0, "sigma": sigma, "target": "high rank", "k": 24})
+        assert (rows.observed > 0.999).all() and (rows.predicted > 0.999).all()
+
+
+# estimates point by point
+
+
+def table(slope, seeds=8, noise=0.0):
+    rng = np.random.default_rng(0)
+    rows = [{"seed": s, "at": i, "predicted": i + rng.standard_normal()} for s in range(seeds) for i in range(5)]
+    return pd.DataFrame(rows).assign(
+        observed=lambda t: slope * t.predicted + noise * rng.standard_normal(len(t)) + 10 * (t["at"] == 2)
+    )
+
+
+def test_slopes_are_found_within_points_whatever_their_means():
+    rows = table(0.7)
+    assert agreement.slope(rows, ["at"], within=True).value == pytest.approx(0.7, abs=1e-12)
+    assert agreement.slope(rows, ["at"]).value != pytest.approx(0.7, abs=1e-3)
+    plain = rows.assign(observed=0.7 * rows.predicted)
+    assert agreement.slope(plain, ["at"]).value == pytest.approx(0.7, abs=1e-12)
+    noisy = agreement.slope(table(0.7, seeds=40, noise=0.5), ["at"], within=True)
+    assert noisy.low < 0.7 < noisy.high and 0.02 < noisy.high - noisy.low < 0.5
+
+
+@pytest.mark.parametrize("far", [3.0, -3.0])
+def test_the_furthest_point_is_the_one_that_lies_furthest_on_either_side(far):
+    rows = table(1.0).assign(observed=lambda t: t.predicted + far * (t["at"] == 4) + 0.5 * (t["at"] == 1))
+    found = agreement.furthest(rows, ["at"])
+    assert found.value == pytest.approx(3) and found.low <= 3 <= found.high
+    assert agreement.root_mean_square(rows) == pytest.approx(np.full(8, np.sqrt((9 + 0.25) / 5)))
+
+
+def test_a_dip_is_measured_from_the_lower_end():
+    curves = pd.DataFrame([[3.0, 0.0, 2.0], [3.0, 1.0, 4.0]], columns=[0.0, 1.0, 2.0])
+    assert agreement.dip(curves).tolist() == [2.0, 2.0]
+    assert agreement.dip(curves.iloc[:, ::-1].sort_index(axis=1) * 0 + [1.0, 2.0, 3.0]).tolist() == [0.0, 0.0]  # no dip
+
+
+def test_points_that_a_seed_lacks_or_has_twice_are_refused():
+    rows = table(1.0)
+    for bad in (rows.iloc[1:], pd.concat([rows, rows.iloc[:1]])):
+        with pytest.raises(InputError, match="every seed must have each point of at once"):
+            agreement.slope(bad, ["at"])
+
+
+# bad input
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (
+            {"free_balances": [0.01]},
+            "free_balances must give the first part at least 2 of the points of reversal_n = 64",
+        ),
+        ({"reversal_balances": [0.0001, 1.0]}, "reversal_balances must give the first part at least 1 of the points"),
+        ({"reversal_n": [33, 35]}, "free_balances must leave half of the points of reversal_n = 35"),
+        ({"reversal_n": [32]}, "reversal_n must be a list of 2 or more|reversal_n must hold at least 2"),
+        ({"reversal_balances": [0.5, 1.5]}, r"reversal_balances\[1\] must be a number above 0 and at most 1"),
+        ({"free_balances": [0.75]}, r"free_balances\[0\] must be a number above 0 and at most 0.5"),
+        ({"free_floors": [0.0, 1.0]}, r"free_floors\[0\] must be a number from 0.0001 to 1"),
+        ({"decay_rank": 40}, "decay_rank must be at most decay_n = 32"),
+        ({"decay_rank": 1}, "decay_rank must be a whole number from 2"),
+        ({"egop_ranks": [2]}, r"egop_ranks\[0\] must be a whole number from 3"),
+    ],
+)
+def test_bad_parameters_get_one_line(given, named):
+    with pytest.raises(InputError, match=named) as raised:
+        values = parameters.resolve("06", "smoke", given)
+        for study in (studies.reversal, studies.decays, studies.outer_products, studies.traces, studies.expectations):
+            study.grid(values)
+    assert "\n" not in str(raised.value)
