@@ -400,7 +400,7 @@ chapter.say(
 # D.Fig6
 # %% [markdown]
 # ## Faces
-# Paper D repeats its first figure on celebrities with and without glasses. Which pixels does a network look at, by its
+# Paper D repeats its first figure on celebrities {cite:p}`liu2015` with and without glasses. Which pixels does a network look at, by its
 # weights and by its gradients? Compared are the diagonals of the two matrices, by their Pearson correlation. CelebA cannot
 # be shipped; put its folder into `$REGIMES_DATA` (`regimes.data.celeba` says how) to see the paper's own faces. Else we
 # take the first images that are on this machine, and the caption says which. Faces are split by person: on a random split
@@ -552,8 +552,8 @@ chapter.ledger()
 # ## Errata and open points
 # - The paper does not state the scales of its Fig. 2, the number of test points, whether the loss has a factor ½, nor the
 #   steps and rate of Fig. 1. Ours are in the parameters cell.
-# - Its faces are not ours unless you have them, and 400 images of 40 people are few: those with glasses differ in hair and
-#   background as well. The figure on faces is a qualitative one.
+# - Its faces are not ours unless you have them, and the 400 images of 40 people that we have {cite:p}`samaria1994` are few:
+#   people with glasses differ in hair and background as well. The figure on faces is a qualitative one.
 # - What the random matrix gives on faces depends on how many of $K$'s eigenvalues count. The paper shows a single draw.
 # - That the test loss improves for smaller initialisation is not what we find on the spectrum $1/(1+k^2)$ after the
 #   paper's 800 steps, where the small scales have the larger training loss still to lose. What is left at convergence is
