@@ -427,9 +427,9 @@ def glasses(setting: Setting, seeds: list[int]) -> Rows:
     """Which pixels a network looks at, by its weights and by its gradients; one row a seed, a split and a network.
 
     ``agop``: Pearson correlation of the diagonals of NFM and AGOP (first layer), ``random``: with a random matrix of
-    K's spectrum in its place, mean over ``draws``; ``train_loss``: mean squared error; ``error`` on people or images
-    not seen, ``chance`` that of always saying the commoner label. Seed 0 has what is shown, as lists: the diagonals,
-    the mean image and the difference of the labels' mean images, ``height`` pixels high.
+    K's spectrum in its place, mean over ``draws``, each in ``single``; ``train_loss``: mean squared error; ``error`` on
+    people or images not seen, ``chance`` that of always saying the commoner label. Seed 0 has what is shown, as lists:
+    the diagonals, the mean image and the difference of the labels' mean images, ``height`` pixels high.
 
     Source: paper D, Fig. 9 and App. H and I.
     """
@@ -445,7 +445,8 @@ def glasses(setting: Setting, seeds: list[int]) -> Rows:
         nfm, agop, *others = (m[0].diagonal() for m in (*maps.values(), *random))
         row = {"seed": seed, "source": train.source, "train_loss": float((state.F - y).square().mean())}
         row |= {"agop": float(matrices.pearson(nfm, agop))}
-        row |= {"random": float(torch.stack([matrices.pearson(nfm, other) for other in others]).mean())}
+        drawn = [float(matrices.pearson(nfm, other)) for other in others]
+        row |= {"random": sum(drawn) / len(drawn), "single": drawn}
         row |= {"error": float(wrong(state.model(test.x.float())[0], test.y)), "chance": float(_chance(test.y))}
         if seed == 0:
             shown = {"shown_nfm": nfm, "shown_agop": agop, "shown_random": others[0]}
