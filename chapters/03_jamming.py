@@ -653,8 +653,14 @@ chapter.ledger()
 # - Networks near jamming are lazy here where the scale is large: how near to jamming they would have to be for the norm
 #   of the predictor to reach the scale follows from its divergence as $1/(N-N^*)$, and is out of reach of whole widths.
 # - Jamming is a line of what is reached in a given effort: few of the networks that have not fitted after `steps` steps
-#   are at rest (table of the ends, and the sentence on the Hessian). Where the line would end is open.
-# - Paper B does not say at which output scale its Fig. 8 was measured; ours is `threshold_scale`.
+#   are at rest (table of the ends, and the sentence on the Hessian), and with more steps narrower ones fit. Where the
+#   line would end is open; so is what a jump of $N_\Delta/N$ means where training never comes to rest.
+# - Random points with random labels need about as many parameters as there are points, but not in proportion: at the
+#   smallest `threshold_p` three narrow layers in a row fail before the count of parameters does.
+# - The curves of the ensemble's error have no least width on these grids. Whether they shift with jamming is undecided:
+#   the exponent of jamming itself is small, and the range of `growth_p` short.
+# - Paper B does not say at which output scale its Fig. 8 was measured; ours is `threshold_scale`. Nor does it say how
+#   strong its weight decay was; ours is `decay`.
 #
 # ## Try it yourself
 # - `make chapter-03 NAME=patient PARAMS='-p steps 1200'` gives every network four times the effort. How far does the
