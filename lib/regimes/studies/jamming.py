@@ -421,7 +421,7 @@ def _neighbours_grid(p: Mapping[str, Any]) -> list[Setting]:
     sizes = [size for size in p["neighbour_p"] if size <= shape(name)[0]]
     if len(sizes) < 2:
         raise InputError(f"neighbour_p must hold at least 2 sizes of at most {shape(name)[0]}, the images of {name}")
-    validate.whole(1, min(shape(name)[0] // p["neighbour_seeds"], 10**4), neighbour_images=p["neighbour_images"])
+    needs(name, p["neighbour_images"] * p["neighbour_seeds"], "neighbour_images times neighbour_seeds")
     common = {"data": name, "words": identity(name), "p": [sizes], "images": p["neighbour_images"]}
     return product(**common, seeds=range(p["neighbour_seeds"]))
 
