@@ -19,6 +19,7 @@ from regimes.seeds import draw_seeds
 from regimes.studies.lazy_feature import draw, needs_draws, needs_memory
 from regimes.sweeps.sweep import Rows, Setting, product, study
 from regimes.themes.alignment import matrices
+from regimes.themes.alignment.egop import chain_monomial_egop
 from regimes.themes.alignment.matrices import Site, sites
 from regimes.themes.compression import amplification
 from regimes.themes.learning_curves import wrong
@@ -213,7 +214,7 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
     """
     data, rows = batch(setting, seeds, torch.float64), []
     *_, state = states(setting, data)
-    egop = expected_gradients(data.train)
+    egop = chain_monomial_egop(setting["rank"], setting["d"])
     for layer, site in enumerate(sites(state.model, data.train.x), start=1):
         feature, gradient = matrices.nfm(site.weights), matrices.agop(site.weights, site.delta)
         K = matrices.ptk_covariance(site.delta)
@@ -243,13 +244,6 @@ def _randomised(site: Site, K: Tensor, draws: int, seeds: Sequence[int]) -> list
     return [site.weights.mT @ Q.to(site.weights) @ site.weights for Q in turned]
 
 
-def expected_gradients(task: Task) -> Tensor:
-    """The expected gradient outer product of a quadratic label of standard normal points: its Hessian squared."""
-    origin = torch.zeros(task.x.shape[-1], dtype=torch.float64)
-    hessian = torch.func.hessian(task.label)(origin)
-    return hessian @ hessian
-
-
 def _frames_grid(p: Mapping[str, Any]) -> list[Setting]:
     _needs_memory(p, "fig1_n", "fig1_k")
     sizes = {"n": p["fig1_n"], "d": p["d"], "k": p["fig1_k"], "rank": p["rank"], "test": p["test"]}
@@ -273,7 +267,7 @@ def frames(setting: Setting, seeds: list[int]) -> Rows:
             moved = site.weights - start.weights
             read = {"nfm": site.weights, "agop": site.gradients, "moved": moved, "centred": site.delta @ moved}
             shown = {name: matrices.nfm(one)[0] for name, one in read.items()} | {
-                "egop": expected_gradients(data.train)
+                "egop": chain_monomial_egop(setting["rank"], setting["d"])
             }
             row = {name: matrix.flatten().tolist() for name, matrix in shown.items()}
             rows.append({"seed": seeds[0], "step": step} | row)
