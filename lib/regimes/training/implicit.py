@@ -14,9 +14,9 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dposv
 
 ROUNDS = 200  # linear systems (and four more a variable) before the best feasible point is handed back
-PATIENCE, CROWD = 3, 20  # refused candidates, and one more per 20 variables, before the method that cannot cycle
+PATIENCE, CROWD = 3, 100  # refused candidates, and one more per 100 variables, before the method that cannot cycle
+SWEEPS = 2  # passes over the coordinates in place of the first refused candidate, one more for each further one
 GUESSES = 6  # active sets guessed for a candidate
-DESCENTS = 8  # projected steps in place of the first refused candidate, as many more for each further one
 HALVINGS = 30  # of the interval in which a line search ends
 RIDGE = 1e-13  # relative to the largest diagonal entry; keeps singular kernels (equal points) solvable
 
@@ -45,8 +45,10 @@ def box_qp(hessian: np.ndarray, b: np.ndarray, *, start: np.ndarray | None = Non
     end are :math:`m_0 + A q`, and ``q`` is 1 below the margin, 0 above it and in between for points that stay on it.
 
     Primal-dual active sets (all constraints may change at once), kept monotone: a candidate that does not lower the
-    objective is replaced by projected steps along the gradient, which do, and after ``PATIENCE`` of those a primal
-    active-set method takes over, which needs more linear systems but always ends. The end is exact up to one linear
+    objective is replaced by sweeps of coordinate descent, which do, and after ``PATIENCE`` of those a primal
+    active-set method takes over, which needs more linear systems but always ends. (Projected steps along the whole
+    gradient would be one product each, but kernels of points in few dimensions are too flat for them: 3000 points in
+    the plane took more than eighty times as long.) The end is exact up to one linear
     solve.
 
     Args:
@@ -61,7 +63,7 @@ def box_qp(hessian: np.ndarray, b: np.ndarray, *, start: np.ndarray | None = Non
     diagonal = np.maximum(hessian.diagonal(), RIDGE * max(hessian.diagonal().max(initial=0.0), 1e-300))
     q = np.clip(b / diagonal if start is None else start, 0.0, 1.0)
     gradient = hessian @ q - b
-    patience = PATIENCE + np.count_nonzero(hessian.diagonal()) // CROWD
+    patience = PATIENCE + len(b) // CROWD
     refused = rounds = 0
     while (residual := violation(q, gradient)) > tolerance and rounds < ROUNDS + 4 * len(b):
         rounds += 1
@@ -73,7 +75,7 @@ def box_qp(hessian: np.ndarray, b: np.ndarray, *, start: np.ndarray | None = Non
         if violation(trial, slope) <= tolerance or (trial - q) @ (slope + gradient) < 0.0:
             q, gradient = trial, slope
         else:
-            q, gradient = _descend(hessian, diagonal, q, gradient, DESCENTS * (1 + refused))
+            q, gradient = _sweeps(hessian, diagonal, q, gradient, SWEEPS + refused)
             refused += 1
     return Solution(q, residual, rounds, residual <= tolerance)
 
@@ -139,17 +141,17 @@ def _pivot(hessian: np.ndarray, q: np.ndarray, gradient: np.ndarray, tolerance: 
     return q, gradient + length * (hessian[:, free] @ move)
 
 
-def _descend(
+def _sweeps(
     hessian: np.ndarray, diagonal: np.ndarray, q: np.ndarray, gradient: np.ndarray, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Projected steps along the scaled gradient, each as long as lowers the objective most."""
+    """Cyclic coordinate descent, ``count`` passes over the coordinates that can move; never raises the objective."""
+    q, gradient = q.copy(), gradient.copy()
     for _ in range(count):
-        target = np.clip(q - gradient / diagonal, 0.0, 1.0)
-        move = target - q
-        bent = hessian @ move
-        length = min(1.0, -(gradient @ move) / max(move @ bent, 1e-300))
-        q = target if length == 1.0 else q + length * move
-        gradient = gradient + length * bent
+        for i in np.flatnonzero(np.where(gradient > 0, q > 0, q < 1)):
+            change = min(max(q[i] - gradient[i] / diagonal[i], 0.0), 1.0) - q[i]
+            if change:
+                q[i] += change
+                gradient += change * hessian[i]
     return q, gradient
 
 

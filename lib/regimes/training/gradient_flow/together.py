@@ -1,6 +1,7 @@
 r"""The implicit problems of several realisations at once, on their device: those of ``training.implicit``, in rows.
 
-The algorithms are the same; every row takes its own decisions, so that it meets the same points alone or among others.
+The algorithms are the same, but that projected steps along the whole gradient stand for sweeps over its coordinates,
+which have no rows; every row takes its own decisions, so that it meets the same points alone or among others.
 A row shorter than the rest is padded with zeros in the matrix, which move nothing. One row alone is handed to
 :mod:`regimes.training.implicit`, which is faster for a single one.
 """
@@ -12,8 +13,6 @@ import torch
 from torch import Tensor
 
 from regimes.training.implicit import (
-    CROWD,
-    DESCENTS,
     GUESSES,
     HALVINGS,
     PATIENCE,
@@ -26,6 +25,8 @@ from regimes.training.implicit import (
 
 Slope = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
 TINY = 1e-300
+CROWD = 20  # refused candidates are patience's, one more per so many variables
+DESCENTS = 8  # projected steps in place of the first refused candidate, as many more for each further one
 
 
 def times(matrix: Tensor, vector: Tensor) -> Tensor:
