@@ -144,7 +144,7 @@ def separable(points: Tensor, y: Tensor, *, angles: int = ANGLES) -> float:
 
 
 def _best_line(points: Tensor, y: Tensor, angles: int) -> tuple[Tensor, Tensor]:
-    """Normal ``(2,)`` and threshold of a line: of all at so many angles one with the fewest points on the wrong side."""
+    """Normal ``(2,)`` and threshold of the line, of all at so many angles, with the fewest points on its wrong side."""
     turn = torch.arange(2 * angles, dtype=points.dtype) * (math.pi / angles)
     normals = torch.stack([turn.cos(), turn.sin()]).to(points)
     along, order = (points @ normals).sort(0)
