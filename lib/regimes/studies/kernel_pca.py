@@ -61,8 +61,8 @@ def check_parameters(p: Mapping[str, Any]) -> None:
     validate.integer(least, stripe_n=p["stripe_n"])
     if 4 * (p["neighbours"] + 5) > min(p["estimator_n"]):
         raise InputError(
-            f"neighbours must be at most {min(p['estimator_n']) // 4 - 5}, so that the {min(p['estimator_n'])} points of "
-            f"estimator_n hold enough of each label, got {p['neighbours']}"
+            f"neighbours must be at most {min(p['estimator_n']) // 4 - 5}, a quarter of the fewest of estimator_n less "
+            f"five, got {p['neighbours']}"
         )
 
 
@@ -234,7 +234,8 @@ def _common(p: Mapping[str, Any], sizes: list[int], words: str) -> dict[str, Any
 def curves(setting: Setting, seeds: list[int]) -> Rows:
     """Paper A's convolutional network on images at one size ``p``: rows as in ``stripes``, without the two kinds.
 
-    The components at the largest size alone (``panels``). Errors of the network, and of its full and last-layer kernels at the start, at satisfied fractions and at the end.
+    The components at the largest size alone (``panels``). Errors of the network, and of its full and last-layer kernels
+    at the start, at satisfied fractions and at the end.
 
     Source: paper A, Fig. 9, 10 c, d and 11; paper B, Fig. 9 and 11.
     """

@@ -94,16 +94,40 @@ def informations(vectors: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS) ->
     return torch.tensor(found, dtype=torch.float64).reshape(*vectors.shape[:-2], r)
 
 
-def null_bias(neighbours: int = NEIGHBOURS) -> float:
-    r"""The mean of the estimate where ``x`` tells nothing: ``1 - (H_{2k} - H_k)/ln 2`` bits, ``H`` harmonic numbers.
+def null_bias(neighbours: int = NEIGHBOURS, *, counts_itself: bool = False) -> float:
+    r"""The mean of the estimate in one dimension where ``x`` tells nothing, in bits.
+
+    The mean of :math:`1 - h_2(q)` for a Beta(a, b) variable, :math:`1 - [H_{a+b} - (a H_a + b H_b)/(a+b)]/\ln 2` with
+    harmonic numbers ``H``: ``a = k``, and ``b = k``, or ``k - 1`` where a point counts among its own neighbours.
 
     Raises:
-        InputError: for ``neighbours < 1``.
+        InputError: for ``neighbours`` below 1, or below 2 where a point counts.
 
-    Source: derived here; the mean of :math:`h_2` of a Beta(k, k) variable.
+    Source: derived here; ratios of distances to the ``k``-th points of two Poisson processes.
     """
-    validate.integer(1, neighbours=neighbours)
-    return float(1 - (special.digamma(2 * neighbours + 1) - special.digamma(neighbours + 1)) / math.log(2))
+    validate.integer(1 + counts_itself, neighbours=neighbours)
+    a, b = neighbours, neighbours - counts_itself
+    harmonic = [special.digamma(m + 1) for m in (a + b, a, b)]
+    return float(1 - (harmonic[0] - (a * harmonic[1] + b * harmonic[2]) / (a + b)) / math.log(2))
+
+
+def sharp_loss(n: int, neighbours: int = NEIGHBOURS) -> float:
+    r"""What the estimate lacks to one bit for a label that is the sign of a uniform variable, on ``n`` points.
+
+    A point at the distance ``s`` from the jump has its ``k``-th fellow at ``k/n`` (farther near an end) and the
+    ``k``-th of the others at ``s + 2k/n``, up to fluctuations; the loss is the mean of ``h_2`` over ``s``, about
+    ``(k/n) (log₂ n/k)²/2``.
+
+    Raises:
+        InputError: unless ``2 <= 2 neighbours <= n``.
+
+    Source: derived here, from paper A, Eq. 18.
+    """
+    validate.whole(1, n // 2, neighbours=neighbours)
+    s = (np.arange(200_000) + 0.5) / 200_000
+    unit = neighbours / n
+    own = np.maximum(unit, 2 * unit - np.minimum(s, 1 - s))
+    return float(entropy(own / (own + s + 2 * unit)).mean())
 
 
 def exact_information(plus: Callable[[float], float], minus: Callable[[float], float], ends: Sequence[float]) -> float:
