@@ -51,9 +51,9 @@ image_seeds: "count to 1000" = 5  # realisations (paper A: 5)
 course_p: "count from 20 to 1e5" = 100  # training images of the time course
 course_n: "count from 60 to 2e4" = 300  # points of its components
 course_seeds: "count to 100" = 3  # its realisations; the first is drawn
-frames: "count from 3 to 100" = 12  # its pictures
+frames: "count from 3 to 100" = 10  # its pictures
 scan_p: "count from 20 to 1e5" = 50  # training images of the scan of the scale (paper B, Fig. 9: not stated)
-scan_alpha: "3 or more increasing numbers from 1e-4 to 1e8" = [0.1, 1.0, 10.0, 100.0, 1e4]  # its scales
+scan_alpha: "3 or more increasing numbers from 1e-4 to 1e8" = [0.1, 1.0, 10.0, 1e4]  # its scales
 members: "count from 2 to 100" = 4  # networks of an ensemble (paper B, Fig. 4: 15)
 scan_seeds: "count to 100" = 4  # training sets
 route_p: "count from 20 to 1e5" = 50  # training images with which the two descents are compared
@@ -253,18 +253,21 @@ chapter.check("B.Fig11-first", mean(first_share(stripes, "projections")), end, f
 #
 # ## The plane of the first two
 # %%
-fig, axes = plots.panels(6, columns=3, width=3.2, height=3.2)
-for row, (name, rows) in enumerate(both.items()):
+fig, axes = plots.panels(12, columns=3, width=2.7, height=2.75)
+matrices = [(name, rows, end) for name, rows in both.items() for end in ("", "_centred")]
+for row, (name, rows, ending) in enumerate(matrices):
     for ax, (label, (kernel, moment, _)) in zip(axes[3 * row : 3 * row + 3], views.items()):
         one = at(rows, kernel, moment).iloc[0]
-        components.plane(ax, one.plane, one.labels)
-        ax.set_title(f"{name}: {label}\nbest line {100 * one.separable:.0f} %", fontsize="small")
+        components.plane(ax, one[f"plane{ending}"], one.labels)
+        words = f"{name}{ending.replace('_', ', ')}: {label}"
+        ax.set_title(f"{words}\nbest line {100 * one[f'separable{ending}']:.0f} %", fontsize="small")
 axes[0].legend(fontsize="small")
 chapter.figure(
     fig,
     "fig-a-11",
-    "New points in the plane of the first two components of the paper's matrix, coloured by label, one realisation; paper "
-    "A, Fig. 11. The best line is found on one half of the points and judged on the other.",
+    "New points in the plane of the first two components, coloured by label, one realisation; of the matrix as the text has "
+    "it, and centred (paper A, Fig. 11). The best line is found on one half of the points and judged on the other. "
+    "Of the two only the centred kernel's plane looks like noise at the start, as the paper describes its figure.",
     *(at(rows, kernel, moment) for rows in both.values() for kernel, moment, _ in views.values()),
 )
 # %%
@@ -317,8 +320,9 @@ for ax, moment in zip(axes, moments):
     )
     apart = full[full.moment == moment].departure
     ax.set(title=f"{moment}: departs by {apart.mean():.2f}", xlabel="rank $r$", ylim=(0, 1.05))
+    ax.set_xticks(range(1, 11))
 axes[0].set_ylabel("share explained")
-axes[0].legend(fontsize="small", loc="lower left")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 chapter.figure(
     fig,
     "fig-a-appd",
@@ -353,8 +357,18 @@ styles = {
     ("full", "end"): {"color": plots.COLOURS["lazy"], "label": "kernel, end"},
     ("last", "start"): {"color": plots.PALETTE[2], "linestyle": "--", "label": "last layer, start"},
     ("last", "end"): {"color": plots.PALETTE[2], "label": "last layer, end"},
-    ("full", f"{stops[0]:g}"): {"color": plots.COLOURS["lazy"], "linewidth": 0.7, "markersize": 2},
-    ("last", f"{stops[0]:g}"): {"color": plots.PALETTE[2], "linewidth": 0.7, "markersize": 2},
+    ("full", f"{stops[0]:g}"): {
+        "color": plots.COLOURS["lazy"],
+        "linewidth": 0.7,
+        "markersize": 2,
+        "label": "kernel, on the way",
+    },
+    ("last", f"{stops[0]:g}"): {
+        "color": plots.PALETTE[2],
+        "linewidth": 0.7,
+        "markersize": 2,
+        "label": "last layer, on the way",
+    },
 }
 fig, ax = plt.subplots(figsize=(6.4, 4.6))
 for (kernel, moment), style in styles.items():
@@ -461,7 +475,7 @@ course = {name: courses[courses["shape"] == kind] for name, kind in (("stripe", 
 fig, axes = plots.panels(8, columns=4, width=3.0, height=2.9, sharex="row")
 for row, (name, rows) in enumerate(course.items()):
     ax = axes[4 * row : 4 * row + 4]
-    info, shift = (np.array(rows[column].tolist()) for column in ("information", "projections"))
+    info, shift = (np.array(rows[column].tolist()) for column in ("information_centred", "projections_centred"))
     for r in range(3):
         for panel, values in ((ax[0], info), (ax[1], shift)):
             found = pd.Series(values[:, r], rows.index).groupby(rows.frame).mean()
@@ -482,7 +496,7 @@ axes[3].legend(fontsize="small")
 chapter.figure(
     fig,
     "fig-4-course",
-    "Along training, for the stripe (above) and images (below): information of the first three components and the label's "
+    "Along training, for the stripe (above) and images (below): information of the first three centred components and the label's "
     "projection on them, alignment of kernel and label (dotted: satisfied share of the training points), and the test "
     "errors of the network and of its kernel frozen then. The kernel is aligned most, and on the stripe learns best, long "
     "before the loss is zero.",
@@ -499,13 +513,13 @@ pages = [components.film(rows.to_dict("records"), title=name) for name, rows in 
 fig, axes = plots.panels(8, columns=4, width=2.5, height=2.6)
 for row, rows in enumerate(moving):
     for ax, i in zip(axes[4 * row : 4 * row + 4], np.linspace(0, len(rows) - 1, 4).round().astype(int)):
-        components.plane(ax, rows.iloc[i].plane, rows.iloc[i].labels)
+        components.plane(ax, rows.iloc[i].plane_centred, rows.iloc[i].labels)
         ax.set_title(f"frame {rows.iloc[i].frame}: {100 * rows.iloc[i].satisfied:.0f} %", fontsize="small")
 chapter.animation(
     f'<div style="display:flex;flex-wrap:wrap">{"".join(f"<div>{page}</div>" for page in pages)}</div>',
     fig,
     "fig-4-film",
-    "New points in the plane of the first two components during training, stripe above, images below; in per cent the "
+    "New points in the plane of the first two centred components during training, stripe above, images below; in per cent the "
     "satisfied share of the training points.",
     *moving,
 )

@@ -21,7 +21,7 @@ def by_rank(ax: Axes, values: np.ndarray, **style: object) -> None:
         low, high = [max(one.low, 0) for one in found], [one.high for one in found]
         ax.fill_between(rank, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
     ax.set_xticks(rank)
-    ax.set(xlabel="rank $r$", ylim=(0, None))
+    ax.set(xlabel="rank $r$", ylim=(0, 1.25 * max(np.max(one.get_ydata()) for one in ax.lines)))
 
 
 def plane(ax: Axes, points: Sequence[Sequence[float]], labels: Sequence[float], *, reach: float = 3.5) -> None:
@@ -46,7 +46,7 @@ def film(frames: Sequence[dict], *, title: str, dpi: int = 60) -> str:
     """A player of points in the plane, a page of its own that needs no network.
 
     Args:
-        frames: each with ``plane``, ``labels`` and ``satisfied``.
+        frames: each with ``plane_centred``, ``labels`` and ``satisfied``.
         title: what moves.
         dpi: of its pictures.
     """
@@ -54,7 +54,7 @@ def film(frames: Sequence[dict], *, title: str, dpi: int = 60) -> str:
 
     def draw(number: int) -> None:
         ax.clear()
-        plane(ax, frames[number]["plane"], frames[number]["labels"])
+        plane(ax, frames[number]["plane_centred"], frames[number]["labels"])
         ax.set_title(f"{title}: {100 * frames[number]['satisfied']:.0f} % satisfied", fontsize="small")
 
     moving = FuncAnimation(fig, draw, frames=len(frames))

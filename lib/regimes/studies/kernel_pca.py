@@ -37,7 +37,7 @@ CHAPTER = "04"
 DATA = ("mnist", "fashion_mnist", "digits")
 DESCENTS = ("settle", "momentum")
 LAST = {"stripe": ("beta",), "images": ("w", "b")}  # parameters of the last layer
-TOGETHER = 5  # realisations that train as one batch
+TOGETHER = 2  # realisations that train as one batch: a call of the largest size takes less than a minute
 SHOWN = 300  # points of a plane that are kept to be drawn
 DRAWN = "Gaussian points of the stripe, drawn here"
 SYNTHETIC = "numbers drawn here"
@@ -132,12 +132,24 @@ def _observed(model: Model, start: bool, setting: Setting, sets: dict[str, Task]
         row = {"kernel": kernel, "error": float(learnt.error[0]), "ended": learnt.ended[0], "source": points.source}
         if setting.get("panels", True):
             gram = ntk(model, points.x, params=params).double()
-            found, shifted = diagnose(gram, points.y), diagnose(gram, points.y, centred=True)
             sizes = sorted({points.y.shape[-1] // part for part in DISTANCES})
-            row |= {"distances": float(distance_dimension(gram, sizes)[0])} | _told(found) | _told(shifted, "_centred")
-            row |= _plane(found.vectors[0], points.y[0])
+            row |= {"distances": float(distance_dimension(gram, sizes)[0])} | _both(gram, points.y)[0]
         rows.append(row)
     return rows
+
+
+def _both(gram: Tensor, y: Tensor, before: Tensor | None = None) -> tuple[dict[str, Any], Tensor]:
+    """What the components tell of one realisation, of the kernel as it is and centred; and the centred ones.
+
+    Signs of the centred components are the nearest to those ``before``.
+    """
+    found, shifted = diagnose(gram, y), diagnose(gram, y, centred=True)
+    vectors = shifted.vectors[0]
+    if before is not None:
+        vectors = vectors * torch.where((vectors * before).sum(0) < 0, -1.0, 1.0)
+    planes = {"plane": found.vectors[0], "plane_centred": vectors}
+    shown = {name: values[:SHOWN, :2].tolist() for name, values in planes.items()}
+    return _told(found) | _told(shifted, "_centred") | shown | {"labels": y[0, :SHOWN].tolist()}, vectors
 
 
 def _told(found: Diagnosis, ending: str = "") -> dict[str, Any]:
@@ -145,11 +157,6 @@ def _told(found: Diagnosis, ending: str = "") -> dict[str, Any]:
     lists = {name: getattr(found, name)[0].tolist() for name in ("values", "information", "projections")}
     single = {name: float(getattr(found, name)[0]) for name in ("dimension", "alignment", "norm", "separable")}
     return {f"{name}{ending}": value for name, value in (lists | single).items()}
-
-
-def _plane(vectors: Tensor, y: Tensor) -> dict[str, Any]:
-    """The first points in the plane of the first two components, and their labels."""
-    return {"plane": vectors[:SHOWN, :2].tolist(), "labels": y[:SHOWN].tolist()}
 
 
 def _moments(path: Trajectory, stops: list[float]) -> dict[str, dict[int, Model]]:
@@ -217,7 +224,7 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
 
 def _curves_grid(p: Mapping[str, Any]) -> list[Setting]:
     common = _common(p, p["image_p"], "test + image_n + 2 image_p") | {"stops": [p["stops"]], "descent": p["descent"]}
-    sizes = [{"p": size, "panels": size == max(p["image_p"])} for size in p["image_p"]]
+    sizes = [{"p": size, "panels": size == max(p["image_p"])} for size in reversed(p["image_p"])]
     return [setting for size in sizes for setting in product(**common, **size, seeds=range(p["image_seeds"]))]
 
 
@@ -259,8 +266,8 @@ def courses(setting: Setting, seeds: list[int]) -> Rows:
     """The full kernel along training, at some of the solver's steps; one row a ``frame``.
 
     ``t``, ``satisfied``, ``loss``; as in ``stripes`` what the kernel's components on fresh points tell, the ``error``
-    of learning with it frozen; ``network``: the test error of the network then. Signs of the components in ``plane``
-    follow those of the frame before.
+    of learning with it frozen; ``network``: the test error of the network then. Signs of the components in
+    ``plane_centred`` follow those of the frame before.
 
     Source: paper A, Sec. 5.2; the time course is not in the paper.
     """
@@ -290,18 +297,15 @@ def _path(setting: Setting, seed: int, train: Task) -> list[Snapshot]:
 def _frame(
     there: Snapshot, start: Model, setting: Setting, sets: dict[str, Task], before: Tensor | None
 ) -> tuple[dict[str, Any], Tensor]:
-    """The row of one state, and its components, with the signs that are nearest to those before."""
+    """The row of one state, and its centred components, with the signs that are nearest to those before."""
     points, test = sets["points"], sets["test"]
     model, start = (one.to(dtype=points.x.dtype) for one in (there.model, start))
-    found = diagnose(ntk(model, points.x), points.y)
-    vectors = found.vectors[0]
-    if before is not None:
-        vectors = vectors * torch.where((vectors * before).sum(0) < 0, -1.0, 1.0)
+    told, vectors = _both(ntk(model, points.x), points.y, before)
     learnt = frozen(model, sets["fresh"], test)
     row = {"t": there.t, "satisfied": there.satisfied, "loss": there.loss, "error": float(learnt.error[0])}
     row |= {"network": float(wrong(model(test.x) - start(test.x), test.y)[0]), "ended": learnt.ended[0]}
     source = points.source if setting["shape"] == "images" else DRAWN
-    return row | _told(found) | _plane(vectors, points.y[0]) | {"source": source}, vectors
+    return row | told | {"source": source}, vectors
 
 
 def _scans_grid(p: Mapping[str, Any]) -> list[Setting]:

@@ -63,8 +63,8 @@ def departure(network: Network, x: Tensor, d_parallel: int = 1) -> Tensor:
 def kinds(vectors: Tensor, x: Tensor) -> Tensor:
     """How much of each component is of the first kind, and of the second, ``(r, 2)``, for one informative direction.
 
-    Shares of the variance about zero that least squares explain on points left out one at a time: with splines in
-    ``x_1`` of ten pieces, and with these times each ``x_⊥``. Noise has a share of 0 or below.
+    Shares of the variance about zero that least squares explain, each residual degree of freedom counted for what it
+    is: with splines in ``x_1`` of ten pieces, and with these times each ``x_⊥``. Noise has a share of 0 on average.
 
     Args:
         vectors: ``φ (n, r)``.
@@ -91,7 +91,8 @@ def _splines(s: Tensor) -> Tensor:
 
 
 def _explained(basis: Tensor, values: Tensor) -> Tensor:
-    """``1 - Σ e²/Σ v²`` with ``e`` the errors of a linear fit at each point when that point is left out, ``(r,)``."""
+    """``1 - (Σ e²/(n - q))/(Σ v²/n)`` with the errors ``e`` of a linear fit with ``q`` unknowns, ``(r,)``."""
+    n, unknowns = basis.shape
     q = torch.linalg.qr(basis)[0]
-    left = (values - q @ (q.mT @ values)) / (1 - q.square().sum(1, keepdim=True))
-    return 1 - left.square().sum(0) / values.square().sum(0)
+    left = (values - q @ (q.mT @ values)).square().sum(0) / (n - unknowns)
+    return 1 - left / values.square().mean(0)
