@@ -98,7 +98,7 @@ def test_estimators_on_a_line_see_one_dimension_only():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"stripe_n": 60}, "stripe_n must be a whole number of at least 104"),
+        ({"stripe_n": 60}, "stripe_n must be at least 104 for the splines of stripe_d = 3"),
         ({"image_p": [20, 40, 5000]}, r"test \+ image_n \+ 2 image_p must add up to at most 1797"),
         ({"course_p": 5000}, r"test \+ course_n \+ 2 course_p must add up to at most 1797"),
         ({"scan_p": 5000}, r"2 scan_p must add up"),

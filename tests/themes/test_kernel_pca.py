@@ -31,8 +31,10 @@ def gram():
     return ntk(one_hidden(5, 40, seeds=[0, 1]), tasks.stripe(450, 5, seed=3).x)
 
 
-def test_lanczos_finds_what_lapack_finds(gram):
-    full, few = (spectrum.components(gram, 10, method=method) for method in ("lapack", "lanczos"))
+def test_lanczos_finds_what_lapack_finds(gram, monkeypatch):
+    full = spectrum.components(gram, 10, method="lapack")
+    monkeypatch.setattr(spectrum, "_lapack", None)  # where Lanczos fails, LAPACK would stand in
+    few = spectrum.components(gram, 10, method="lanczos")
     torch.testing.assert_close(full.values, few.values, rtol=1e-10, atol=0)
     torch.testing.assert_close(full.vectors, few.vectors, rtol=0, atol=1e-6)
     torch.testing.assert_close(spectrum.components(gram, 10).values, full.values, rtol=1e-10, atol=0)
@@ -211,7 +213,8 @@ def test_best_line_of_two_halves():
     y = torch.tensor([1.0, -1.0, -1.0, 1.0]).repeat(250).double()
     clouds = normal(1000, 2) + 1.5 * y[:, None] * torch.tensor([0.6, -0.8]).double()
     assert separable(clouds, y) == pytest.approx(norm.cdf(1.5), abs=0.02)
-    assert separable(normal(1000, 2), y) == pytest.approx(0.5, abs=0.05)
+    noise = [separable(normal(100, 2, seed=seed), y[:100]) for seed in range(20)]
+    assert np.mean(noise) == pytest.approx(0.5, abs=0.03)  # judged on the points that chose the line: 0.6
     assert separable(torch.stack([y, y], 1), y) == 1
 
 
