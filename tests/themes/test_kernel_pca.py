@@ -209,8 +209,9 @@ def test_components_of_the_two_part_kernel_are_of_the_two_kinds():
     assert float(two_kinds.kinds(found.vectors[0], x).amax(-1).min()) > 0.98
 
 
-def test_best_line_of_two_halves():
-    y = torch.tensor([1.0, -1.0, -1.0, 1.0]).repeat(250).double()
+@pytest.mark.parametrize("pattern", [(1.0, -1.0, -1.0, 1.0), (1.0, -1.0)])
+def test_best_line_of_two_halves(pattern):
+    y = torch.tensor(pattern).repeat(1000 // len(pattern)).double()
     clouds = normal(1000, 2) + 1.5 * y[:, None] * torch.tensor([0.6, -0.8]).double()
     assert separable(clouds, y) == pytest.approx(norm.cdf(1.5), abs=0.02)
     noise = [separable(normal(100, 2, seed=seed), y[:100]) for seed in range(20)]

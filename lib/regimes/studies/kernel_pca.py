@@ -55,10 +55,12 @@ def _pool(data: str, words: str) -> Task:
 
 def check_parameters(p: Mapping[str, Any]) -> None:
     """Draws of the stripe hold both labels, points determine the splines, sizes refer to each other."""
-    for seeds in ("stripe_seeds", "course_seeds"):
-        needs_draws(p, STRIPE_TASK | {"d": p["stripe_d"]}, "stripe_p", seeds, kinds=("train", "fresh"))
+    needs_draws(p, STRIPE_TASK | {"d": p["stripe_d"]}, "stripe_p", "stripe_seeds", kinds=("train", "fresh"))
     least = 4 * (two_kinds.PIECES + 3) * (p["stripe_d"] - 1)
-    validate.integer(least, stripe_n=p["stripe_n"])
+    if p["stripe_n"] < least:
+        raise InputError(
+            f"stripe_n must be at least {least} for the splines of stripe_d = {p['stripe_d']}, got {p['stripe_n']}"
+        )
     if 4 * (p["neighbours"] + 5) > min(p["estimator_n"]):
         raise InputError(
             f"neighbours must be at most {min(p['estimator_n']) // 4 - 5}, a quarter of the fewest of estimator_n less "
@@ -254,11 +256,12 @@ def curves(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _courses_grid(p: Mapping[str, Any]) -> list[Setting]:
-    frames = {"frames": p["frames"], "test": p["test"], "seeds": range(p["course_seeds"])}
+    frames = {"frames": p["frames"], "test": p["test"]}
     stripe = STRIPE_TASK | {name: p[f"stripe_{name}"] for name in ("d", "p", "h", "alpha")} | {"n": p["course_n"]}
     images = _common(dict(p) | {"image_n": p["course_n"]}, [p["course_p"]], "test + course_n + 2 course_p")
     images |= {"shape": "images", "p": p["course_p"], "descent": p["descent"]}
-    return [*product(**stripe, **frames, tolerance=p["tolerance"]), *product(**(images | frames))]
+    stripe |= {"tolerance": p["tolerance"], "seeds": range(p["stripe_seeds"])}
+    return [*product(**stripe, **frames), *product(**(images | frames), seeds=range(p["course_seeds"]))]
 
 
 @study(version=1, grid=_courses_grid, rtol=2e-2)

@@ -126,7 +126,8 @@ def diagnose(
 def separable(points: Tensor, y: Tensor, *, angles: int = ANGLES) -> float:
     """The share of points ``(n, 2)`` on the right side of the best line, found on one half and judged on the other.
 
-    Every second point is one half. Judged on the points that chose it, a line would seem to tell something of noise.
+    Every second point of each label is in one half. Judged on the points that chose it, a line would seem to tell
+    something of noise; with labels in other proportions than in the half that chose it, less than nothing.
 
     Raises:
         InputError: for shapes that do not fit, fewer than four points, or a single label.
@@ -138,7 +139,8 @@ def separable(points: Tensor, y: Tensor, *, angles: int = ANGLES) -> float:
     validate.integer(4, **{"number of points": len(points)})
     validate.integer(1, angles=angles)
     needs_both_labels(y)
-    halves = [(points[i::2], y[i::2].to(points)) for i in (0, 1)]
+    order = y.argsort(stable=True)
+    halves = [(points[rows], y[rows].to(points)) for rows in (order[::2], order[1::2])]
     right = [_on_side(*other, *_best_line(*one, angles)) for one, other in (halves, halves[::-1])]
     return float(torch.cat(right).double().mean())
 
