@@ -262,7 +262,7 @@ for row, (name, rows, ending) in enumerate(matrices):
         components.plane(ax, one[f"plane{ending}"], one.labels)
         words = f"{name}{ending.replace('_', ', ')}: {label}"
         ax.set_title(f"{words}\nbest line {100 * one[f'separable{ending}']:.0f} %", fontsize="small")
-axes[0].legend(fontsize="small")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 chapter.figure(
     fig,
     "fig-a-11",
@@ -501,7 +501,9 @@ for row, (name, rows) in enumerate(course.items()):
     met = rows.groupby("frame").satisfied.mean()
     ax[2].plot(met.index, met * ax[2].get_ylim()[1], ":", color=plots.COLOURS["theory"], label="satisfied (to 1)")
     ax[3].set_yscale("log")
-    for panel, title in zip(ax, (r"$\hat I(\varphi_r;y)$", r"$\omega_r^2$", "alignment", "test error")):
+    for panel, title in zip(
+        ax, (r"$\hat I(\varphi_r;y)$, centred", r"$\omega_r^2$, centred", "alignment", "test error")
+    ):
         panel.set_title(f"{name}: {title}", fontsize="small")
         panel.set_xlabel("frame")
 axes[0].legend(fontsize="small")
