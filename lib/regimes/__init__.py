@@ -31,6 +31,7 @@ FACE = {
     "gradient_flow": "training.gradient_flow",
     "infinite_ntk": "kernels.infinite",
     "kernel_flow": "training.kernel_flow",
+    "kernel_pca": "themes.kernel_pca.diagnosis",
     "lazy": "themes.learning_curves",
     "module": "models.module",
     "ntk": "kernels.tangent",

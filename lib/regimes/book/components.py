@@ -1,0 +1,64 @@
+"""Pictures of kernel principal components: what each tells, and points in the plane of the first two."""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.animation import FuncAnimation
+from matplotlib.axes import Axes
+
+from regimes.book import plots
+from regimes.estimates import mean
+from regimes.themes.kernel_pca.diagnosis import Diagnosis
+
+
+def by_rank(ax: Axes, values: np.ndarray, **style: object) -> None:
+    """Means over realisations ``(E, r)`` against the rank 1 … r, with 95 % intervals where there are several."""
+    values = np.atleast_2d(np.asarray(values, dtype=float))
+    rank, found = np.arange(1, values.shape[1] + 1), [mean(column) for column in values.T]
+    (line,) = ax.plot(rank, [one.value for one in found], **{"marker": "o", "markersize": 4} | style)
+    if len(values) > 1:
+        low, high = [max(one.low, 0) for one in found], [one.high for one in found]
+        ax.fill_between(rank, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+    ax.set_xticks(rank)
+    ax.set(xlabel="rank $r$", ylim=(0, 1.25 * max(np.max(one.get_ydata()) for one in ax.lines)))
+
+
+def plane(ax: Axes, points: Sequence[Sequence[float]], labels: Sequence[float], *, reach: float = 3.5) -> None:
+    """Points ``(n, 2)`` in the plane of two components, coloured by label; those beyond ``reach`` at the edge."""
+    shown, labels = np.clip(np.asarray(points), -reach, reach), np.asarray(labels)
+    for sign, colour, marker in ((1, plots.PALETTE[0], "o"), (-1, plots.PALETTE[1], "^")):
+        ax.plot(*shown[labels == sign].T, marker, color=colour, markersize=3, alpha=0.6, label=f"$y={sign:+d}$")
+    ax.set(xlim=(-1.05 * reach, 1.05 * reach), ylim=(-1.05 * reach, 1.05 * reach), aspect="equal")
+    ax.set(xlabel=r"$\varphi_1$", ylabel=r"$\varphi_2$")
+
+
+def panels(axes: Sequence[Axes], found: Diagnosis, labels: Sequence[float], **style: object) -> None:
+    """Three panels of a diagnosis: information and projection by rank, and the plane of its first realisation."""
+    by_rank(axes[0], found.information.numpy(), **style)
+    by_rank(axes[1], found.projections.numpy(), **style)
+    plane(axes[2], found.vectors[0, :, :2].tolist(), labels)
+    axes[0].set_ylabel(r"information $\hat I(\varphi_r;y)$ (bits)")
+    axes[1].set_ylabel(r"projection $\omega_r^2$")
+
+
+def film(frames: Sequence[dict], *, title: str, dpi: int = 60) -> str:
+    """A player of points in the plane, a page of its own that needs no network.
+
+    Args:
+        frames: each with ``plane_centred``, ``labels`` and ``satisfied``.
+        title: what moves.
+        dpi: of its pictures.
+    """
+    fig, ax = plt.subplots(figsize=(3.6, 3.6))
+
+    def draw(number: int) -> None:
+        ax.clear()
+        plane(ax, frames[number]["plane_centred"], frames[number]["labels"])
+        ax.set_title(f"{title}: {100 * frames[number]['satisfied']:.0f} % satisfied", fontsize="small")
+
+    moving = FuncAnimation(fig, draw, frames=len(frames))
+    with plt.rc_context({"savefig.dpi": dpi, "figure.dpi": dpi}):
+        page = moving.to_jshtml(fps=2, default_mode="loop")
+    plt.close(fig)
+    return page

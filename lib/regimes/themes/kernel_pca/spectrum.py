@@ -1,0 +1,190 @@
+r"""Components of a kernel on ``n`` points, and what they say about a function on these points.
+
+With the Gram matrix :math:`K_{\mu\nu} = \Theta(x_\mu, x_\nu)` of points drawn from a density, eigenvalues
+:math:`\lambda_r` of :math:`K/n` and eigenvectors with :math:`\frac1n\sum_\mu\varphi_r(x_\mu)^2 = 1` tend to those of
+the integral operator of :math:`\Theta` as ``n`` grows: :math:`K_{\mu\nu} = \sum_r \lambda_r\,\varphi_r(x_\mu)
+\varphi_r(x_\nu)`. The kernel is taken as it is, as in paper A; centred it is that of features with zero mean on the
+points. Leading axes are independent realisations.
+
+Source: paper A, Sec. 5.1.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from torch import Tensor
+
+from regimes import validate
+from regimes.validate import InputError
+
+METHODS = ("auto", "lapack", "lanczos")
+LANCZOS = 400  # points from which ten components are found faster by Lanczos than by a full decomposition
+SHARE = 20  # and at most one component in so many points
+
+
+class Components(NamedTuple):
+    """The first components, in the order of falling eigenvalues.
+
+    Attributes:
+        values: ``λ (..., r)``, of ``K/n``.
+        vectors: ``φ (..., n, r)``, mean square 1; of the two signs the one whose largest entry is positive.
+    """
+
+    values: Tensor
+    vectors: Tensor
+
+
+def components(gram: Tensor, count: int, *, centred: bool = False, method: str = "auto") -> Components:
+    """The first ``count`` components of a kernel.
+
+    Args:
+        gram: ``K (..., n, n)``, symmetric.
+        count: how many, from 1 to ``n``.
+        centred: of the features with their mean subtracted; as they are by default, as in paper A.
+        method: ``lapack``: the full decomposition. ``lanczos``: products with ``K`` alone, on the CPU, to rounding.
+            ``auto``: the faster of the two.
+
+    Raises:
+        InputError: for a matrix that is no Gram matrix, more components than points, an unknown method, or Lanczos
+            for all components.
+
+    Source: paper A, Sec. 5.1.
+    """
+    needs_gram(gram)
+    n = gram.shape[-1]
+    validate.integer(1, count=count)
+    validate.one_of(METHODS, method=method)
+    if count > n:
+        raise InputError(f"count must be at most the {n} points, got {count}")
+    if method == "lanczos" and count >= n:
+        raise InputError(f"count must be below the {n} points for lanczos, got {count}")
+    if centred:
+        gram = centre(gram)
+    lanczos = method == "lanczos" or (method == "auto" and n >= max(LANCZOS, SHARE * count) and not gram.is_cuda)
+    values, vectors = _lanczos(gram, count) if lanczos else _lapack(gram, count)
+    largest = vectors.gather(-2, vectors.abs().argmax(-2, keepdim=True))
+    return Components(values / n, vectors * largest.sign() * n**0.5)
+
+
+def _lapack(gram: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    values, vectors = torch.linalg.eigh(gram)
+    return values[..., -count:].flip(-1), vectors[..., -count:].flip(-1)
+
+
+def _lanczos(gram: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    n = gram.shape[-1]
+    start = np.random.default_rng(0).standard_normal(n)  # a random one is orthogonal to no component
+    try:
+        found = [eigsh(one, count, which="LA", v0=start) for one in gram.reshape(-1, n, n).cpu().numpy()]
+    except ArpackNoConvergence:  # many components of nearly one eigenvalue
+        return _lapack(gram, count)
+    values, vectors = (torch.from_numpy(np.stack(part)).to(gram).flip(-1) for part in zip(*found))
+    return values.reshape(*gram.shape[:-2], count), vectors.reshape(*gram.shape[:-1], count)
+
+
+def needs_gram(gram: Tensor) -> None:
+    """Raises ``InputError`` unless ``gram (..., n, n)`` is symmetric with a positive trace."""
+    validate.arrays(gram=("... n n", gram))
+    size = gram.abs().amax((-1, -2))
+    if bool(((gram - gram.mT).abs().amax((-1, -2)) > 1e-4 * size).any()):
+        raise InputError("gram must be symmetric")
+    if bool((gram.diagonal(dim1=-1, dim2=-2).sum(-1) <= 0).any()):
+        raise InputError("gram must have a positive trace: the kernel is zero on all points")
+
+
+def centre(gram: Tensor) -> Tensor:
+    """``K`` of the features with their mean over the points subtracted, ``(..., n, n)``."""
+    mean = gram.mean(-1, keepdim=True)
+    return gram - mean - mean.mT + mean.mean(-2, keepdim=True)
+
+
+def projections(vectors: Tensor, y: Tensor) -> Tensor:
+    r"""``ω_r² = (1/n Σ_μ φ_r(x_μ) y_μ)²``, ``(..., r)``; over all ``n`` components they sum to the mean of ``y²``.
+
+    Args:
+        vectors: ``φ (..., n, r)``.
+        y: ``(..., n)``, labels or any function's values.
+
+    Raises:
+        InputError: for shapes that do not fit.
+
+    Source: paper A, Sec. 5.1 and Fig. 10 b, d.
+    """
+    validate.arrays(vectors=("... n r", vectors))
+    validate.arrays(y=(f"... {vectors.shape[-2]}", y))
+    return (vectors * y.unsqueeze(-1).to(vectors)).mean(-2).square()
+
+
+def rkhs_norm(values: Tensor, squares: Tensor) -> Tensor:
+    r"""``Σ_r ω_r²/λ_r`` over the components given, ``(...)``: the squared norm of ``y`` in the kernel's own space.
+
+    With all ``n`` components it is ``yᵀ K⁻¹ y``, with fewer a lower bound. It scales as ``1/Θ``: compare kernels by
+    its product with the mean of ``Θ(x, x)``, the sum of all ``λ``.
+
+    Raises:
+        InputError: for shapes that differ, or an eigenvalue that is not positive.
+
+    Source: paper A, Sec. 5.1.
+    """
+    validate.arrays(values=("... r", values), squares=("... r", squares))
+    if bool((values <= 0).any()):
+        raise InputError("values must be positive: along the others the norm is infinite")
+    return (squares / values).sum(-1)
+
+
+def effective_dimension(gram: Tensor, *, centred: bool = False) -> Tensor:
+    r"""``(Σ λ)²/Σ λ²``, ``(...)``: ``k`` for ``k`` equal eigenvalues; from the entries, without a decomposition.
+
+    Raises:
+        InputError: for a matrix that is no Gram matrix.
+    """
+    needs_gram(gram)
+    gram = centre(gram) if centred else gram
+    return gram.diagonal(dim1=-1, dim2=-2).sum(-1).square() / gram.square().sum((-1, -2))
+
+
+def alignment(gram: Tensor, y: Tensor, *, centred: bool = False) -> Tensor:
+    r"""Kernel–target alignment ``yᵀ K y/(‖K‖_F ‖y‖²) = Σ λ ω²/(ȳ² √(Σ λ²))``, ``(...)``: 1 for ``K = y yᵀ``.
+
+    Args:
+        gram: ``(..., n, n)``.
+        y: ``(..., n)``.
+        centred: of the kernel of centred features.
+
+    Raises:
+        InputError: for a matrix that is no Gram matrix, or labels of another number.
+
+    Source: paper B, Sec. 5 (its reference on alignment); Cristianini et al. (2001).
+    """
+    needs_gram(gram)
+    validate.arrays(y=(f"... {gram.shape[-1]}", y))
+    gram, y = centre(gram) if centred else gram, y.to(gram)
+    along = (y.unsqueeze(-2) @ gram @ y.unsqueeze(-1)).squeeze((-1, -2))
+    return along / (gram.square().sum((-1, -2)).sqrt() * y.square().sum(-1))
+
+
+def distance_dimension(gram: Tensor, sizes: list[int]) -> Tensor:
+    r"""The dimension ``d`` by which distances in feature space fall, nearest neighbour ``~ m^(-1/d)``, ``(...)``.
+
+    ``|ψ(x) - ψ(z)|² = Θ(x, x) + Θ(z, z) - 2 Θ(x, z)``; mean distances to the nearest among the first ``m`` points, for
+    each ``m`` of ``sizes``, and their least-squares slope.
+
+    Raises:
+        InputError: for a matrix that is no Gram matrix, fewer than two sizes, or one that is not from 2 to ``n``.
+
+    Source: paper A, Sec. 5.2, footnote 5.
+    """
+    needs_gram(gram)
+    validate.length(2, 1000, sizes=sizes)
+    validate.distinct(sizes=sizes)
+    for size in sizes:
+        validate.whole(2, gram.shape[-1], size=size)
+    square = gram.diagonal(dim1=-1, dim2=-2)
+    apart = (square.unsqueeze(-1) + square.unsqueeze(-2) - 2 * gram).clamp(min=0).sqrt()
+    apart.diagonal(dim1=-1, dim2=-2).fill_(torch.inf)
+    nearest = torch.stack([apart[..., :m, :m].amin(-1).mean(-1) for m in sizes], -1).log()
+    x = torch.tensor(sizes, dtype=gram.dtype).log().to(gram)
+    x = x - x.mean()
+    return -x.square().sum() / (nearest * x).sum(-1)

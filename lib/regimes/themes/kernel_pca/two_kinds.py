@@ -1,0 +1,98 @@
+r"""The kernel of a network that has lost the uninformative directions, and the two kinds of its components.
+
+After learning :math:`\omega_{n\perp} \to 0`, and the kernel of the one-hidden-layer network becomes
+
+.. math:: Θ(x, z) = Θ_1(x_∥, z_∥) + Θ_2(x_∥, z_∥)\,x_⊥·z_⊥.
+
+For independent :math:`x_⊥` of mean zero and equal variance its components are functions :math:`φ(x_∥)` of the
+informative directions (the first kind) or :math:`φ(x_∥)\,u·x_⊥` (the second).
+
+Source: paper A, Sec. 5.1 and App. D.
+"""
+
+import numpy as np
+import torch
+from scipy.interpolate import BSpline
+from torch import Tensor
+
+from regimes import validate
+from regimes.kernels import ntk
+from regimes.models.one_hidden import Network
+
+PIECES = 10  # of the splines in x_1 that stand for any function of it
+
+
+def two_parts(network: Network, x: Tensor, d_parallel: int = 1) -> tuple[Tensor, Tensor]:
+    r"""``Θ_1`` and ``Θ_2`` of a network with its uninformative weights set to zero, each ``(E, n, n)``.
+
+    Their sum ``Θ_1 + Θ_2 x_⊥·z_⊥`` is the tangent kernel of that network, exactly; that of the network itself differs
+    by what its uninformative weights still do.
+
+    Args:
+        network: ``E`` realisations.
+        x: points ``(n, d)`` or ``(E, n, d)``.
+        d_parallel: number of informative directions, the first ones.
+
+    Raises:
+        InputError: for ``d_parallel`` outside ``1 … d``, a network without biases, or points that do not fit.
+
+    Source: paper A, App. D.
+    """
+    validate.whole(1, network.d, d_parallel=d_parallel)
+    validate.one_of((True,), **{"network.bias": network.bias})
+    omega, inside = network.omega.clone(), x.clone()
+    omega[..., d_parallel:] = 0
+    inside[..., d_parallel:] = 0
+    flat = Network(omega, network.b, network.beta)
+    # the derivatives by a bias are those by a weight without its input
+    return ntk(flat, inside), ntk(flat, inside, params=("b",)) / network.d
+
+
+def departure(network: Network, x: Tensor, d_parallel: int = 1) -> Tensor:
+    """``‖Θ - Θ_1 - Θ_2 x_⊥·z_⊥‖/‖Θ‖`` on points ``x``, Frobenius norms: ``(E,)``.
+
+    Raises:
+        InputError: as :func:`two_parts`.
+    """
+    first, second = two_parts(network, x, d_parallel)
+    across = x[..., d_parallel:]
+    whole = ntk(network, x)
+    return (whole - first - second * (across @ across.mT)).norm(dim=(-1, -2)) / whole.norm(dim=(-1, -2))
+
+
+def kinds(vectors: Tensor, x: Tensor) -> Tensor:
+    """How much of each component is of the first kind, and of the second, ``(r, 2)``, for one informative direction.
+
+    Shares of the variance about zero that least squares explain, each residual degree of freedom counted for what it
+    is: with splines in ``x_1`` of ten pieces, and with these times each ``x_⊥``. Noise has a share of 0 on average.
+
+    Args:
+        vectors: ``φ (n, r)``.
+        x: the points ``(n, d)``, ``d >= 2``, the first direction informative.
+
+    Raises:
+        InputError: for shapes that do not fit, or fewer points than would determine the fit: four times its unknowns.
+
+    Source: paper A, App. D.
+    """
+    validate.arrays(vectors=("n r", vectors), x=("n d", x))
+    validate.integer(2, **{"dimension of x": x.shape[1]})
+    first = _splines(x[:, 0])
+    second = (first.unsqueeze(-1) * x[:, 1:].unsqueeze(1)).flatten(1)
+    validate.integer(4 * second.shape[1], points=len(x))
+    return torch.stack([_explained(first, vectors), _explained(second, vectors)], -1)
+
+
+def _splines(s: Tensor) -> Tensor:
+    """Cubic splines of equally many points a piece at ``s (n,)``: ``(n, pieces + 3)``."""
+    knots = np.quantile(s.numpy(), np.linspace(0, 1, PIECES + 1))
+    padded = np.concatenate([[knots[0]] * 3, knots, [knots[-1]] * 3])
+    return torch.from_numpy(BSpline.design_matrix(s.numpy(), padded, 3).toarray())
+
+
+def _explained(basis: Tensor, values: Tensor) -> Tensor:
+    """``1 - (Σ e²/(n - q))/(Σ v²/n)`` with the errors ``e`` of a linear fit with ``q`` unknowns, ``(r,)``."""
+    n, unknowns = basis.shape
+    q = torch.linalg.qr(basis)[0]
+    left = (values - q @ (q.mT @ values)).square().sum(0) / (n - unknowns)
+    return 1 - left / values.square().mean(0)

@@ -1,0 +1,113 @@
+"""Chapter 4's studies at tiny sizes: what they measure, and what must hold of it."""
+
+import numpy as np
+import pytest
+import torch
+
+from regimes.studies import kernel_pca as studies
+from regimes.studies import resolve
+from regimes.themes.kernel_pca import information
+from regimes.validate import InputError
+
+STRIPE = studies.STRIPE_TASK | {
+    "d": 3, "p": 40, "h": 60, "n": 120, "alpha": 1e-6, "tolerance": 0.1, "test": 100, "interfaces": [-0.3, 1.18549],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def images():
+    return {
+        "data": "digits", "words": studies._identity("digits"), "h": 2, "p": 24, "n": 40, "test": 60, "alpha": 10.0,
+        "softness": 3.0, "max_turn": 0.3, "max_move": 0.5, "stops": [0.5],
+    }  # fmt: skip
+
+
+def test_sets_are_disjoint_and_do_not_depend_on_each_others_size(images):
+    sets = studies.draw_images(images, [0, 1])
+    rows = torch.cat([task.x[0] for task in sets.values()])
+    assert len(rows.unique(dim=0)) == len(rows) == 60 + 40 + 2 * 24
+    more = studies.draw_images(images | {"p": 80}, [0])
+    for name in ("test", "points"):
+        torch.testing.assert_close(sets[name].x[:1], more[name].x)
+    assert {tuple(task.y[0].unique().tolist()) for task in sets.values()} == {(-1.0, 1.0)}
+
+
+def test_stripes_have_every_kernel_at_every_moment():
+    rows = studies.stripes(STRIPE | {"stops": [0.5]}, [0, 1])
+    kinds = [(row["kernel"], row["moment"]) for row in rows if row["seed"] == 1]
+    assert sorted(kinds) == sorted(
+        [(k, m) for k in ("full", "last") for m in ("start", "0.5", "end")] + [("network", m) for m in ("0.5", "end")]
+    )
+    for row in rows:
+        assert 0 <= row["error"] <= 1
+        if row["kernel"] != "network":
+            assert len(row["information"]) == len(row["projections"]) == 10 and sum(row["projections"]) <= 1 + 1e-9
+            assert np.all(np.diff(row["values"]) <= 1e-12) and 0 <= row["alignment"] <= 1
+    start, end = (next(r for r in rows if (r["kernel"], r["moment"]) == ("full", m)) for m in ("start", "end"))
+    assert end["amplification"] > 3 * start["amplification"] and end["departure"] < start["departure"]
+    assert end["alignment"] > start["alignment"]
+
+
+def test_curves_judge_the_last_layer_of_the_same_network(images):
+    rows = studies.curves(images | {"descent": "settle", "panels": True}, [0])
+    full, last = (next(r for r in rows if (r["kernel"], r["moment"]) == (k, "end")) for k in ("full", "last"))
+    assert last["dimension"] < full["dimension"] + 1 and full["ended"] == "zero loss"
+    bare = studies.curves(images | {"descent": "settle", "panels": False}, [0])
+    assert [row["error"] for row in bare] == [row["error"] for row in rows] and "information" not in bare[0]
+
+
+def test_courses_begin_and_end_where_the_training_does(images):
+    rows = studies.courses(images | {"shape": "images", "descent": "settle", "frames": 3}, [0])
+    assert [row["frame"] for row in rows] == list(range(len(rows)))
+    assert rows[0]["t"] == 0 and rows[0]["satisfied"] == 0 and rows[-1]["satisfied"] == 1
+    assert rows[0]["network"] == 1.0  # F = 0 everywhere: ties are errors
+    rows = studies.courses(STRIPE | {"frames": 3}, [0])
+    assert rows[0]["t"] == 0 and rows[-1]["satisfied"] == 1 and rows[-1]["alignment"] > rows[0]["alignment"]
+
+
+def test_both_descents_train_the_same_networks(images):
+    rows = {how: studies.routes(images | {"descent": how}, [0])[0] for how in studies.DESCENTS}
+    assert all(row["satisfied"] == 1 for row in rows.values())
+    assert rows["momentum"]["steps"] > rows["settle"]["steps"]
+    assert abs(rows["momentum"]["error"] - rows["settle"]["error"]) < 0.1
+
+
+def test_scans_are_of_one_training_set(images):
+    lazy, feature = (studies.scans(images | {"alpha": alpha, "members": 2}, [0])[0] for alpha in (1e4, 1.0))
+    assert lazy["change"] < 0.05 < 1 < feature["change"] and lazy["fitted"] == feature["fitted"] == 1
+
+
+@pytest.mark.parametrize("case", studies.CASES)
+def test_synthetic_cases_have_the_information_that_they_say(case):
+    """By a histogram of a million points, which is unbiased enough."""
+    x, y, exact = studies._case({"case": case, "n": 400_000, "d": 1}, np.random.default_rng(0))
+    edges = np.quantile(x.numpy(), np.linspace(0, 1, 401))
+    place = np.searchsorted(edges[1:-1], x.numpy())
+    share = np.bincount(place, y.numpy() > 0) / np.bincount(place)
+    assert 1 - information.entropy(share).mean() == pytest.approx(exact, abs=0.012)
+
+
+def test_estimators_on_a_line_see_one_dimension_only():
+    setting = {"n": 400, "neighbours": 5, "d": 4}
+    x, _, _ = studies._case(setting | {"case": "line"}, np.random.default_rng(0))
+    assert torch.linalg.matrix_rank(x) == 1 and x.shape == (400, 4)
+    line, filled = (studies.estimators(setting | {"case": case}, [0])[0] for case in ("line", "filled"))
+    assert line["estimate"] > line["exact"] and "nearest" not in line and filled["estimate"] < line["estimate"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"stripe_n": 60}, "stripe_n must be at least 104 for the splines of stripe_d = 3"),
+        ({"image_p": [20, 40, 5000]}, r"test \+ image_n \+ 2 image_p must add up to at most 1797"),
+        ({"course_p": 5000}, r"test \+ course_n \+ 2 course_p must add up to at most 1797"),
+        ({"scan_p": 5000}, r"2 scan_p must add up"),
+        ({"route_p": 5000}, r"2 route_p must add up"),
+        ({"neighbours": 50}, "neighbours must be at most 20"),
+        ({"data": "cifar10"}, "data must be one of"),
+    ],
+)
+def test_bad_parameters_get_one_line(given, said):
+    with pytest.raises(InputError, match=said) as raised:
+        resolve("04", "smoke", given)
+    assert "\n" not in str(raised.value)
