@@ -35,7 +35,6 @@ from regimes.validate import InputError
 CHAPTER = "03"
 STEEPNESS = 10.0  # of the swish of paper B's figures
 NEAR = 0.9  # margin from which a point counts as satisfied on the way: the quadratic hinge only approaches 1
-TOGETHER = 4  # training sets whose networks train as one batch
 STRIPE = {"shape": "stripe", "interfaces": [list(tasks.STRIPE)]}
 DRAWN = "standard normal points with random labels, drawn here"
 
@@ -150,7 +149,7 @@ def coarse_first(values: Collection[float]) -> dict[float, int]:
 def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
     common = {name: p[name] for name in ("test", "kernel_p", "layers", "members", "loss", "steps")}
     common |= {"stops": [p["stops"]], "decay": 0.0}
-    most = TOGETHER * p["members"] * max(p["map_p"], *p["growth_p"]) * max(*p["cut_h"], *p["growth_h"])
+    most = p["members"] * max(p["map_p"], *p["growth_p"]) * max(*p["cut_h"], *p["growth_h"])
     validate.memory(64 * most, "map_p or growth_p with members and cut_h or growth_h")
     rest = p["test"] + p["kernel_p"]
     images([p["data"]], p["components"], rest + max(p["growth_p"]), "test + kernel_p + growth_p")
@@ -180,7 +179,7 @@ def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
     return grid + product(**second, p=p["second_p"], **sizes)
 
 
-@study(version=4, grid=_ensembles_grid, chunk=TOGETHER, rtol=1e-2)
+@study(version=4, grid=_ensembles_grid, rtol=1e-2)
 def ensembles(setting: Setting, seeds: list[int]) -> Rows:
     r"""Ensembles of networks on one training set, trained to a verdict; one row a training set (``seed``).
 
@@ -254,7 +253,7 @@ def _thresholds_grid(p: Mapping[str, Any]) -> list[Setting]:
     return grid
 
 
-@study(version=2, grid=_thresholds_grid, chunk=TOGETHER, rtol=1e-2)
+@study(version=2, grid=_thresholds_grid, rtol=1e-2)
 def thresholds(setting: Setting, seeds: list[int]) -> Rows:
     """The width at which networks begin to fit, by bisection from both sides; one row a width and training set.
 
@@ -322,7 +321,7 @@ def _efforts_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**data, **common, h=p["effort_h"], seeds=range(p["effort_seeds"]))
 
 
-@study(version=1, grid=_efforts_grid, chunk=TOGETHER, rtol=0.1)
+@study(version=1, grid=_efforts_grid, rtol=0.1)
 def efforts(setting: Setting, seeds: list[int]) -> Rows:
     """How much effort networks need to fit; one row a network (``member``).
 
@@ -357,7 +356,7 @@ def _landscapes_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**common, p=p["landscape_p"], seeds=range(p["landscape_seeds"]))
 
 
-@study(version=1, grid=_landscapes_grid, chunk=TOGETHER, rtol=1e-2)
+@study(version=1, grid=_landscapes_grid, rtol=1e-2)
 def landscapes(setting: Setting, seeds: list[int]) -> Rows:
     """The landscape where training ends, at a fixed number of parameters and growing P; one row a network (``member``).
 
@@ -465,7 +464,7 @@ def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**common, scale=p["stripe_scales"], h=p["stripe_h"], seeds=range(p["stripe_seeds"]))
 
 
-@study(version=2, grid=_stripes_grid, chunk=TOGETHER, rtol=1e-2, data="Gaussian points of the stripe, drawn here")
+@study(version=2, grid=_stripes_grid, rtol=1e-2, data="Gaussian points of the stripe, drawn here")
 def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """Ensembles of chapter 1's network on chapter 1's stripe, trained as all others here; one row a training set.
 
