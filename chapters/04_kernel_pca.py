@@ -470,7 +470,7 @@ for ax in axes:
 axes[0].legend()
 chapter.figure(
     fig,
-    "fig-b-9",
+    "fig-b-9-cnn",
     "Test error of single networks and of the mean of an ensemble against the scale (left), and the change of the tangent "
     "kernel in training (right), for the convolutional network; paper B, Fig. 9 centre.",
     scan,
@@ -478,7 +478,7 @@ chapter.figure(
 # %%
 slow, fast = scan[scan.alpha == scan_alpha[0]], scan[scan.alpha == scan_alpha[-1]]
 lost = 100 * (tall["ensemble_error"][scan_alpha[-1]] - tall["ensemble_error"][scan_alpha[0]])
-chapter.check("B.Fig9-cnn-scan", mean(lost), slow, fast, figure="fig-b-9")
+chapter.check("B.Fig9-cnn-scan", mean(lost), slow, fast, figure="fig-b-9-cnn")
 # %% [markdown]
 # ## The kernel on its way
 # The same quantities along one training each, from one state of the solver to the next.
