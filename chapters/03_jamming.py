@@ -300,7 +300,7 @@ chapter.check("B.Fig6-gain", least(gain.T), cuts, figure="fig-b-6")
 # (how-long-is-long-enough)=
 # ### How long is long enough?
 # A network that has not fitted may be at rest, or on its way. The next table tells them apart; the figure below it
-# gives the networks of one scale up to eight times the effort.
+# gives the networks of one scale up to `effort_steps` steps.
 # %%
 state = on_map.assign(near=np.select([on_map.fitted == 0, on_map.fitted == 1], ["none fits", "all fit"], "some fit"))
 columns = {"fitted": ("fitted", "mean"), "at rest": ("jammed", "mean"), "unsatisfied": ("unsatisfied", "mean")}
@@ -655,8 +655,8 @@ chapter.ledger()
 # - Jamming is a line of what is reached in a given effort: few of the networks that have not fitted after `steps` steps
 #   are at rest (table of the ends, and the sentence on the Hessian), and with more steps narrower ones fit. Where the
 #   line would end is open; so is what a jump of $N_\Delta/N$ means where training never comes to rest.
-# - Random points with random labels need about as many parameters as there are points, but not in proportion: at the
-#   smallest `threshold_p` three narrow layers in a row fail before the count of parameters does.
+# - Random points with random labels need a number of parameters of the order of the points, but not in proportion to
+#   them at these sizes. Whether narrow layers fail there before the count of parameters does is not separated here.
 # - The curves of the ensemble's error have no least width on these grids. Whether they shift with jamming is undecided:
 #   the exponent of jamming itself is small, and the range of `growth_p` short.
 # - Paper B does not say at which output scale its Fig. 8 was measured; ours is `threshold_scale`. Nor does it say how
