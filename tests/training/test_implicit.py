@@ -104,8 +104,8 @@ def box_problems():
     for p, rank, decay in ((1, 1, 0), (5, 9, 0), (40, 80, 0.5), (60, 20, 0), (50, 50, 2.0), (30, 40, 4.0)):
         h, rng = gram(p, rank, 3, decay)
         problems.append((h, rng.standard_normal(p)))
-    for scale in (1e-3, 1.0, 1e3, 1e8):
-        h, rng = relu_kernel(120, 5, 1)
+    for d, scale in ((5, 1e-3), (5, 1.0), (5, 1e3), (5, 1e8), (2, 10.0), (2, 1e4)):
+        h, rng = relu_kernel(120, d, 1)
         problems.append((scale * h, 1 - rng.uniform(-0.5, 1.5, 120)))
     h, rng = gram(15, 10, 0)
     problems += [(np.tile(h, (2, 2)), np.tile(rng.standard_normal(15), 2)), (h, h @ (np.arange(15) % 2.0))]
@@ -114,7 +114,7 @@ def box_problems():
 
 @pytest.mark.parametrize("refuse", [False, True])
 def test_box_problems_together_are_those_alone(monkeypatch, refuse):
-    """Of every kind and size at once; and where every candidate is refused, so that the slow method solves them."""
+    """Of every kind and size at once; and where every candidate is refused, so that each is solved alone."""
     if refuse:
         monkeypatch.setattr(together, "_candidates", lambda h, b, diagonal, q, gradient: q)
     problems = box_problems()

@@ -3,7 +3,8 @@ r"""The implicit problems of several realisations at once, on their device: thos
 The algorithms are the same, but that projected steps along the whole gradient stand for sweeps over its coordinates,
 which have no rows; every row takes its own decisions, so that it meets the same points alone or among others.
 A row shorter than the rest is padded with zeros in the matrix, which move nothing. One row alone is handed to
-:mod:`regimes.training.implicit`, which is faster for a single one.
+:mod:`regimes.training.implicit`, which is faster for a single one, and so is a row that refuses ``PATIENCE``
+candidates: on the flat kernels of points in few dimensions projected steps creep, and sweeps do not.
 """
 
 from collections.abc import Callable
@@ -25,7 +26,6 @@ from regimes.training.implicit import (
 
 Slope = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
 TINY = 1e-300
-CROWD = 20  # refused candidates are patience's, one more per so many variables
 DESCENTS = 8  # projected steps in place of the first refused candidate, as many more for each further one
 
 
@@ -49,39 +49,35 @@ def box_qps(hessian: Tensor, b: Tensor, *, start: Tensor, tolerance: float) -> T
         tolerance: accepted violation of the optimality conditions, in the units of ``b``.
     """
     if len(b) == 1:
-        one = box_qp(hessian[0].cpu().numpy(), b[0].cpu().numpy(), start=start[0].cpu().numpy(), tolerance=tolerance)
-        return torch.from_numpy(one.q).to(b).unsqueeze(0)
+        return _alone(hessian[0], b[0], start[0], tolerance).unsqueeze(0)
     diagonal = hessian.diagonal(dim1=-2, dim2=-1)
-    patience = PATIENCE + diagonal.count_nonzero(-1) // CROWD
     diagonal = diagonal.maximum(RIDGE * diagonal.amax(-1, keepdim=True).clamp(min=TINY))
     q = start.clamp(0.0, 1.0)
     gradient = times(hessian, q) - b
     refused = torch.zeros(len(b), dtype=torch.int64, device=b.device)
-    for _ in range(ROUNDS + 4 * b.shape[-1]):
+    for _ in range(ROUNDS):
         unsolved = violations(q, gradient) > tolerance
-        slow = unsolved & (refused > patience)
-        if not bool(unsolved.any()):
+        rows = (unsolved & (refused < PATIENCE)).nonzero().flatten()
+        if not len(rows):
             break
-        for rows, slowly in ((unsolved & ~slow, False), (slow, True)):
-            rows = rows.nonzero().flatten()
-            if not len(rows):
-                continue
-            part = hessian[rows], b[rows], diagonal[rows], q[rows], gradient[rows]
-            if slowly:
-                q[rows], gradient[rows] = _pivots(*part, tolerance)
-            else:
-                q[rows], gradient[rows], worse = _improved(*part, refused[rows], tolerance)
-                refused[rows] += worse
+        part = hessian[rows], b[rows], diagonal[rows], q[rows], gradient[rows]
+        q[rows], gradient[rows], worse = _improved(*part, refused[rows], tolerance)
+        refused[rows] += worse
+    for row in unsolved.nonzero().flatten().tolist():
+        q[row] = _alone(hessian[row], b[row], q[row], tolerance)
     return q
+
+
+def _alone(hessian: Tensor, b: Tensor, start: Tensor, tolerance: float) -> Tensor:
+    """One row ``(n,)``, solved without the others."""
+    arrays = (value.cpu().numpy() for value in (hessian, b, start))
+    return torch.from_numpy(box_qp(next(arrays), next(arrays), start=next(arrays), tolerance=tolerance).q).to(b)
 
 
 def violations(q: Tensor, gradient: Tensor) -> Tensor:
     """Largest violation of the box problem's optimality conditions in each row ``(r,)``."""
-    return torch.where(_can_move(q, gradient), gradient.abs(), 0.0).amax(-1)
-
-
-def _can_move(q: Tensor, gradient: Tensor) -> Tensor:
-    return torch.where(gradient > 0, q > 0, q < 1)
+    can_move = torch.where(gradient > 0, q > 0, q < 1)
+    return torch.where(can_move, gradient.abs(), 0.0).amax(-1)
 
 
 def _improved(
@@ -140,24 +136,6 @@ def _descents(hessian: Tensor, diagonal: Tensor, q: Tensor, gradient: Tensor, co
         q = torch.where(length == 1.0, target, q + length * move)
         gradient = gradient + length * bent
     return q, gradient
-
-
-def _pivots(
-    hessian: Tensor, b: Tensor, diagonal: Tensor, q: Tensor, gradient: Tensor, tolerance: float
-) -> tuple[Tensor, Tensor]:
-    """One move of the primal active-set method in each row, with the gradients there."""
-    inside = (q > 0) & (q < 1)
-    resting = torch.where(inside, gradient.abs(), 0.0).amax(-1, keepdim=True) <= 0.1 * tolerance
-    worst = torch.where(_can_move(q, gradient), gradient.abs(), 0.0).argmax(-1, keepdim=True)
-    inside = inside | (resting & torch.zeros_like(inside).scatter(-1, worst, True))
-    move = _solves(hessian, inside, -gradient)
-    room = torch.where(move > 0, 1 - q, q) / move.abs().clamp(min=TINY)
-    nearest, hit = torch.where(inside, room, torch.inf).min(-1, keepdim=True)
-    length = nearest.clamp(max=1.0)
-    new = torch.where(inside, (q + length * move).clamp(0.0, 1.0), q)
-    ends = new.scatter(-1, hit, (move.gather(-1, hit) > 0).to(q))
-    new = torch.where(length < 1.0, ends, new)
-    return new, gradient + length * times(hessian, move)
 
 
 def implicit_steps(matrix: Tensor, margins: Tensor, slope: Slope, *, start: Tensor, tolerance: float) -> Tensor:
