@@ -4,6 +4,7 @@ import importlib
 import itertools
 import json
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -341,6 +342,19 @@ def test_a_lock_that_cannot_be_taken_ends_the_sweep_in_one_line(here, monkeypatc
 def squares(setting, seeds):
     """Squares."""
     return [{"seed": seed, "square": setting["n"] ** 2} for seed in seeds]
+
+
+@study(version=1, grid=lambda p: product(n=[1], seeds=p["seeds"]), data="counted", chunk=4, whole=True)
+def crowds(setting, seeds):
+    """How many are together."""
+    return [{"seed": seed, "together": len(seeds), "first": seeds[0]} for seed in seeds]
+
+
+def test_a_whole_chunk_is_computed_whoever_asks(tmp_path):
+    few = sweep(crowds, crowds.grid({"seeds": [1, 6]}), store=Store(tmp_path))
+    assert list(few.seed) == [1, 6] and list(few.together) == [4, 4] and list(few["first"]) == [0, 4]
+    assert crowds({"n": 1}, [2]) == [{"seed": 2, "together": 4, "first": 0}]
+    assert pickle.loads(pickle.dumps(crowds)).whole
 
 
 def test_table_holds_settings_measurements_and_provenance(tmp_path):

@@ -217,6 +217,8 @@ def test_a_straight_curve_has_no_bump_and_a_peak_has_its_height():
     one, at = table[table["scale"] == 1], pd.Series({0: 12.0, 1: 12.0})
     np.testing.assert_allclose(jamming.bump(one, "straight", at), 0, atol=1e-12)
     np.testing.assert_allclose(jamming.bump(one, "peak", at, factor=2.0), 2.0, atol=1e-12)
+    np.testing.assert_allclose(jamming.rise(one, "straight", at), -3 * np.log(1.5), atol=1e-12)
+    np.testing.assert_allclose(jamming.rise(one, "peak", at, factor=2.0), 2 - 3 * np.log(2), atol=1e-12)
     with pytest.raises(InputError, match="widths must hold 3, where straight is asked for: add some below 4"):
         jamming.at_width(one, "straight", pd.Series({0: 3.0}))
 
@@ -230,6 +232,29 @@ def test_slopes_and_divergences_are_those_of_power_laws():
     np.testing.assert_allclose(jamming.slopes_beyond(one, "power", 4 * sizes), -0.3)
     np.testing.assert_allclose(jamming.slopes_beyond(one, "power", 1e9 * sizes), -0.3)  # the largest three
     np.testing.assert_allclose(jamming.divergence(one, "diverging", sizes), -1.2)
+
+
+def test_curves_of_different_levels_share_an_exponent():
+    rng = np.random.default_rng(0)
+    draws = [pd.DataFrame(a * N**-0.5 * rng.lognormal(0, s, (40, 4)), columns=N) for a, s, N in (
+        (5.0, 0.05, np.array([10.0, 20.0, 40.0, 80.0])), (0.1, 0.5, np.array([30.0, 60.0, 120.0, 240.0])))]  # fmt: skip
+    found, alone = jamming.common_exponent(draws), jamming.common_exponent(draws[:1])
+    assert found.low < -0.5 < found.high and found.value == pytest.approx(alone.value, abs=0.02)
+    # an uncertain curve adds little, and takes nothing away
+    assert found.high - found.low < 1.1 * (alone.high - alone.low)
+    steep = draws[1] * draws[1].columns.to_numpy() ** -1.0
+    assert jamming.common_exponent([draws[0], steep]).value == pytest.approx(-0.5, abs=0.05)
+    with pytest.raises(InputError, match="mean must be a number above 0"):
+        jamming.common_exponent([-draws[0]])
+    with pytest.raises(InputError, match="realisations must be"):
+        jamming.common_exponent([draws[0][:1]])
+
+
+def test_sizes_beyond_a_number_are_kept():
+    one = curves(power=lambda h, _: 7.0 / h).query("scale == 1")
+    sizes = sorted(one.parameters.unique())
+    assert list(jamming.beyond(one, "power", sizes[1]).columns) == sizes[1:]
+    assert list(jamming.beyond(one, "power", 1e9).columns) == sizes[-3:]
 
 
 def test_the_gap_leaves_out_zeros():

@@ -36,6 +36,7 @@ CHAPTER = "03"
 STEEPNESS = 10.0  # of the swish of paper B's figures
 NEAR = 0.9  # margin from which a point counts as satisfied on the way: the quadratic hinge only approaches 1
 STRIPE = {"shape": "stripe", "interfaces": [list(tasks.STRIPE)]}
+TOGETHER = 4  # training sets whose ensembles are one batch: small networks are too small to fill a processor alone
 DRAWN = "standard normal points with random labels, drawn here"
 
 
@@ -159,6 +160,7 @@ def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
         ([p["map_p"]], p["map_scales"], p["map_h"], p["map_seeds"]),
         ([p["map_p"]], p["cut_scales"], p["cut_h"], p["cut_seeds"]),
         (p["growth_p"], [p["growth_scale"]], p["growth_h"], p["growth_seeds"]),
+        ([p["map_p"]], p["cross_scales"], [max(p["map_h"])], p["cross_seeds"]),
     ):
         counts |= Counter(dict.fromkeys(itertools.product(sizes, scales, widths), seeds))
     by_scale, by_width = (coarse_first({key[i] for key in counts}) for i in (1, 2))
@@ -170,16 +172,16 @@ def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
     second = images(
         p["second"],
         p["second_components"],
-        rest + p["second_p"],
-        "test + kernel_p + second_p",
+        p["second_test"] + p["kernel_p"] + p["second_p"],
+        "second_test + kernel_p + second_p",
         named="second_components",
     )
-    second |= common
+    second |= common | {"test": p["second_test"]}
     sizes = {"scale": p["second_scales"], "h": p["second_h"], "seeds": range(p["second_seeds"])}
     return grid + product(**second, p=p["second_p"], **sizes)
 
 
-@study(version=4, grid=_ensembles_grid, rtol=1e-2)
+@study(version=5, grid=_ensembles_grid, chunk=TOGETHER, whole=True, rtol=1e-2)
 def ensembles(setting: Setting, seeds: list[int]) -> Rows:
     r"""Ensembles of networks on one training set, trained to a verdict; one row a training set (``seed``).
 
@@ -194,13 +196,19 @@ def ensembles(setting: Setting, seeds: list[int]) -> Rows:
     data = [draw(setting, seed) for seed in seeds]
     count, rows = setting["members"], []
     model = networks(setting, setting["components"], seeds)
-    x, y = (torch.stack([getattr(d.train, name) for d in data]).repeat_interleave(count, 0) for name in ("x", "y"))
+    x, y = _repeated([d.train for d in data], count)
     stops = tuple(setting["stops"])
     done = train(setting, model, x, y, stops)
     for i, (seed, sets) in enumerate(zip(seeds, data, strict=True)):
         block = slice(i * count, (i + 1) * count)
         rows.append({"seed": seed, "source": sets.train.source} | _ensemble(setting, model, done, block, sets, stops))
     return rows
+
+
+def _repeated(data: list[Task], count: int) -> tuple[Tensor, Tensor]:
+    """Points and labels of some training sets, each ``count`` times."""
+    x, y = (torch.stack([getattr(task, name) for task in data]) for name in ("x", "y"))
+    return x.repeat_interleave(count, 0), y.repeat_interleave(count, 0)
 
 
 def _ensemble(
@@ -321,7 +329,7 @@ def _efforts_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**data, **common, h=p["effort_h"], seeds=range(p["effort_seeds"]))
 
 
-@study(version=1, grid=_efforts_grid, rtol=0.1)
+@study(version=2, grid=_efforts_grid, chunk=TOGETHER, whole=True, rtol=0.1)
 def efforts(setting: Setting, seeds: list[int]) -> Rows:
     """How much effort networks need to fit; one row a network (``member``).
 
@@ -330,9 +338,9 @@ def efforts(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper B, Fig. 4 (its three lines of jamming, for three wall times).
     """
-    data, count = [draw(setting, seed) for seed in seeds], setting["members"]
+    data, count = [draw(setting, seed).train for seed in seeds], setting["members"]
     model = networks(setting, setting["components"], seeds)
-    x, y = (torch.stack([getattr(d.train, name) for d in data]).repeat_interleave(count, 0) for name in ("x", "y"))
+    x, y = _repeated(data, count)
     met: dict[int, tuple[float, float]] = {}
     for step, state in enumerate(_states(setting, model, x, y)):
         for row, t in zip(state.rows, state.t.tolist(), strict=True):
@@ -341,7 +349,7 @@ def efforts(setting: Setting, seeds: list[int]) -> Rows:
     size = parameters_of(setting["components"], setting["h"], setting["layers"])
     names = ("needed", "time")
     return [
-        {"seed": seed, "member": k, "parameters": size, "source": data[i].train.source}
+        {"seed": seed, "member": k, "parameters": size, "source": data[i].source}
         | dict(zip(names, met.get(i * count + k, (math.inf, math.inf)), strict=True))
         for i, seed in enumerate(seeds)
         for k in range(count)
@@ -356,7 +364,7 @@ def _landscapes_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**common, p=p["landscape_p"], seeds=range(p["landscape_seeds"]))
 
 
-@study(version=1, grid=_landscapes_grid, rtol=1e-2)
+@study(version=2, grid=_landscapes_grid, chunk=TOGETHER, whole=True, rtol=1e-2)
 def landscapes(setting: Setting, seeds: list[int]) -> Rows:
     """The landscape where training ends, at a fixed number of parameters and growing P; one row a network (``member``).
 
@@ -367,17 +375,17 @@ def landscapes(setting: Setting, seeds: list[int]) -> Rows:
     Source: paper B, Fig. 8B and C and Eq. 12 to 14.
     """
     rows, count = [], setting["members"]
-    for seed in seeds:
-        sets = draw(setting, seed)
-        start = networks(setting, setting["components"], [seed])
-        done = train(setting, start, sets.train.x, sets.train.y)
-        margins = done.F * sets.train.y
-        begun = start(sets.train.x)
-        found = jamming.hessian(done.model, sets.train.x, sets.train.y, alpha=setting["scale"], start=begun)
+    data = [draw(setting, seed).train for seed in seeds]
+    starts = networks(setting, setting["components"], seeds)
+    done = train(setting, starts, *_repeated(data, count))
+    for i, (seed, sets) in enumerate(zip(seeds, data, strict=True)):
+        block = slice(i * count, (i + 1) * count)
+        margins, begun = done.F[block] * sets.y, starts[block](sets.x)
+        found = jamming.hessian(done.model[block], sets.x, sets.y, alpha=setting["scale"], start=begun)
         below, curved = jamming.negative(found.Hp) if float(found.Hp.abs().max()) > 0 else 2 * [torch.zeros(count)]
         values, whole = torch.linalg.eigvalsh(found.H0), torch.linalg.eigvalsh(found.H0 + found.Hp)
         for k in range(count):
-            row = {"seed": seed, "member": k, "source": sets.train.source, "ended": str(done.ended[k].kind)}
+            row = {"seed": seed, "member": k, "source": sets.source, "ended": str(done.ended[block][k].kind)}
             row |= {"parameters": found.H0.shape[-1], "unsatisfied": int(jamming.unsatisfied(margins[k]))}
             row |= {"loss": float((1 - margins[k]).clamp(min=0).square().mean() / 2)}
             row |= {"negative": int(below[k]), "curved": int(curved[k]), "eigenvalues": values[k].tolist()}
@@ -464,7 +472,14 @@ def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**common, scale=p["stripe_scales"], h=p["stripe_h"], seeds=range(p["stripe_seeds"]))
 
 
-@study(version=2, grid=_stripes_grid, rtol=1e-2, data="Gaussian points of the stripe, drawn here")
+@study(
+    version=3,
+    grid=_stripes_grid,
+    chunk=TOGETHER,
+    whole=True,
+    rtol=1e-2,
+    data="Gaussian points of the stripe, drawn here",
+)
 def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """Ensembles of chapter 1's network on chapter 1's stripe, trained as all others here; one row a training set.
 

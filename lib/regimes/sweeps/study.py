@@ -24,6 +24,8 @@ class Study:
         version: raised by hand when the meaning of the numbers changes.
         grid: maps a chapter's parameters to the list of settings; raises InputError for values that make no sense.
         chunk: how many realisations one call gets: the seeds ``chunk i`` to ``chunk (i + 1) - 1`` that are asked for.
+        whole: whether it gets all of these, asked for or not: where rounding is amplified, as late in training, numbers
+            depend on what is computed together, and must not depend on who asks.
         rtol: relative tolerance when stored numbers are compared with recomputed ones.
         data: the words a caption prints, where the rows carry no ``source``.
         device: ``"any"`` if it runs on what ``regimes.devices.pick`` gives; ``"cpu"`` if it gains nothing from CUDA.
@@ -41,6 +43,7 @@ class Study:
     rtol: float = 1e-6
     data: str = ""
     device: str = "cpu"
+    whole: bool = False
     room: str = ""
     known: digest.Code | None = field(default=None, repr=False)
 
@@ -60,15 +63,20 @@ class Study:
         return self.known or digest.code(self.function)
 
     def __call__(self, setting: Setting, seeds: Sequence[int]) -> Rows:
-        """The rows at one setting; nothing is stored."""
-        return self.function(dict(setting), list(seeds))
+        """The rows at one setting, for seeds of one chunk; nothing is stored."""
+        asked = list(seeds)
+        if not self.whole:
+            return self.function(dict(setting), asked)
+        first = asked[0] // self.chunk * self.chunk
+        rows = self.function(dict(setting), list(range(first, first + self.chunk)))
+        return [row for row in rows if row["seed"] in asked]
 
     def __reduce__(self) -> Any:
         module = sys.modules.get(self.function.__module__)
         if module is not None and getattr(module, self.function.__name__, None) is self and not self._typed:
             return _lookup, (module.__name__, self.function.__name__)  # by name: the module's own object
-        fields = (self.version, self.grid, self.chunk, self.rtol, self.data, self.device, self.room, self.code)
-        return Study, (self.function, *fields)
+        fields = (self.version, self.grid, self.chunk, self.rtol, self.data, self.device, self.whole)
+        return Study, (self.function, *fields, self.room, self.code)
 
     @property
     def _typed(self) -> bool:
@@ -87,12 +95,13 @@ def study(
     rtol: float = 1e-6,
     data: str = "",
     device: str = "cpu",
+    whole: bool = False,
 ) -> Callable[[Callable[[Setting, list[int]], Rows]], Study]:
     """Decorator that makes a function a ``Study``; the arguments are its attributes."""
 
     def wrap(function: Callable[[Setting, list[int]], Rows]) -> Study:
         digest.note_loaded(function.__module__)
-        made = Study(function, version, grid, chunk, rtol, data, device)
+        made = Study(function, version, grid, chunk, rtol, data, device, whole)
         object.__setattr__(made, "__doc__", function.__doc__)
         return made
 

@@ -23,7 +23,8 @@ import torch
 from torch import Tensor
 from torch.func import grad, jvp, vmap
 
-from regimes import validate
+from regimes import estimates, validate
+from regimes.estimates import Estimate
 from regimes.models import Model
 from regimes.validate import InputError
 
@@ -282,6 +283,48 @@ def bump(table: pd.DataFrame, value: str, widths: pd.Series, *, factor: float = 
     """
     low, here, high = (at_width(table, value, widths * by) for by in (1 / factor, 1.0, factor))
     return here - (low + high) / 2
+
+
+def rise(table: pd.DataFrame, value: str, widths: pd.Series, *, factor: float = 1.5) -> np.ndarray:
+    """How far a curve stands at ``widths`` above what it is a ``factor`` to the left ``(seeds,)``.
+
+    Positive where a curve that falls in the end rises before: the peak of a double descent. Raises as :func:`at_width`.
+    """
+    return at_width(table, value, widths) - at_width(table, value, widths / factor)
+
+
+def beyond(table: pd.DataFrame, value: str, size: float, *, least: int = 3) -> pd.DataFrame:
+    """``value`` at and beyond a number of parameters, of ``least`` numbers or more: one row a seed, one column each."""
+    wide = table.pivot(index="seed", columns="parameters", values=value).sort_index(axis=1)
+    kept = wide.loc[:, wide.columns >= size]
+    return kept if kept.shape[1] >= least else wide.iloc[:, -least:]
+
+
+def common_exponent(curves: Sequence[pd.DataFrame]) -> Estimate:
+    r"""The exponent ``b`` that several curves :math:`y_i \sim A_i N^b` share, each with a level of its own.
+
+    Least squares on the logarithms of the means over realisations, each weighted by the inverse of its variance, so
+    that a curve of small and uncertain values adds what it knows and no more; jackknife over realisations.
+
+    Args:
+        curves: one row a realisation, the same in all, one column a number of parameters ``N``; see :func:`beyond`.
+
+    Raises:
+        InputError: for a mean that is not positive, or fewer than two realisations.
+    """
+    sizes = np.concatenate([np.log(curve.columns.to_numpy(float)) for curve in curves])
+    level = np.repeat(np.arange(len(curves)), [curve.shape[1] for curve in curves])
+    design = np.column_stack([sizes, level[:, None] == np.arange(len(curves))])
+    values = np.concatenate([curve.to_numpy(float) for curve in curves], axis=1)
+    validate.integer(2, realisations=len(values))
+    weight = values.mean(0) / values.std(0, ddof=1)  # of the logarithm: one over its standard deviation, up to a factor
+
+    def slope(rows: np.ndarray) -> float:
+        validate.positive(mean=float(rows.mean(0).min()))
+        right = weight * np.log(rows.mean(0))
+        return float(np.linalg.lstsq(weight[:, None] * design, right, rcond=None)[0][0])
+
+    return estimates.jackknife(values, slope)
 
 
 def slopes_beyond(table: pd.DataFrame, value: str, sizes: pd.Series, *, least: int = 3) -> np.ndarray:
