@@ -114,8 +114,9 @@ chapter = Chapter("03", globals())
 #
 # $$
 # h_0=x,\quad h_l=\sigma\Bigl(\frac{W_l h_{l-1}}{\sqrt{n_{l-1}}}\Bigr),\quad f=\frac{1}{h}\,W_{L+1}\cdot h_L,
-# \qquad \sigma(z)\propto \frac{z}{1+e^{-10z}},\quad \mathbb E\,\sigma^2=1,
 # $$ (eq:B:network)
+#
+# with $\sigma(z)\propto z/(1+e^{-10z})$, normalised so that $\mathbb E\,\sigma^2=1$ for standard normal $z$. They
 #
 # learn the parity of digits from their first principal components by gradient flow of
 # $\frac1{\tilde\alpha P}\sum_\mu\frac12\max(0,\Delta_\mu)^2$. The quadratic hinge is what paper B's text calls its loss
@@ -131,6 +132,7 @@ ensembles = chapter.sweep(studies.ensembles)
 own = ensembles[(ensembles.data == data) & (ensembles.decay == 0)]
 first = own[
     (own.p == map_p)
+    & (own.seed < cut_seeds)
     & (own.h.isin(map_h) & own["scale"].isin(map_scales) | own["scale"].isin(cut_scales) & own.h.isin(cut_h))
 ]
 grown = own[(own["scale"] == growth_scale) & own.h.isin(growth_h) & own.p.isin(growth_p) & (own.seed < growth_seeds)]

@@ -87,8 +87,8 @@ def test_check_writes_the_record_and_shows_one_line(opened, shown, mini_book):
     assert record["chapter"] == "99" and record["kind"] == "paper" and record["interval"] == "no scatter"
     assert record["seconds"] >= 0 and record["device"] and record["versions"]["torch"]
     said = shown[0][0].data
-    assert said.startswith("✔ **reproduced** — `Z.Fig1-size`") and "\n" not in said
-    assert "refuted by 2 (one was lost)" in said
+    assert said.startswith('<div class="verdict verdict-reproduced">') and "\n" not in said
+    assert "<b>reproduced</b>" in said and "<code>Z.Fig1-size</code>" in said and "refuted by 2 (one was lost)" in said
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_a_row_of_the_page_shows_rival_amendment_estimator_and_what_decides():
     claim = Claim(id="Z.Fig1-c", accept=(0.4, 0.6), alternative=NULL, amended=(change,), **GIVEN)
     entry = ledger.record(claim, value=0.5, low=0.3, high=0.7, n=8, interval="mean, Student's t", verdict="undecided")
     page = ledger.html_table([entry])
-    for words in ("refuted by 0: nothing happens", "n = 8, mean, Student&#x27;s t", "about 32 realisations"):
+    for words in ("refuted by 0 (nothing happens)", "n = 8, mean, Student's t", "about 32 realisations"):
         assert words in page
     assert "was: accepted 0.1 to 0.9 (reproduced). Nothing could miss it." in page
 

@@ -131,7 +131,11 @@ def test_a_run_writes_notebook_and_ledger_and_a_page(mini_book, capfd):
     (record,) = json.loads((done.parent / "99.ledger.json").read_text())
     assert record["verdict"] == "reproduced" and record["value"] == 3 and record["profile"] == "laptop"
     (page,) = sources.stage("laptop")
-    figure = [c.metadata.mystnb for c in nbformat.read(page, as_version=4).cells if "mystnb" in c.metadata]
+    cells = nbformat.read(page, as_version=4).cells
+    folded = {"hide-input", "remove-input"}
+    assert all(folded & set(c.metadata.tags) for c in cells if c.cell_type == "code")
+    assert any("make chapter-99 NAME=mine PARAMS='-p size 3'" in c.source for c in cells if c.cell_type == "markdown")
+    figure = [c.metadata.mystnb for c in cells if "figure" in c.metadata.get("mystnb", {})]
     assert len(figure) == 1 and figure[0]["figure"]["name"] == "fig-mini"
     assert figure[0]["figure"]["caption"].startswith("A line. It rises. Data: counted.")
     first = done.resolve()

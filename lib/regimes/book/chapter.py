@@ -138,7 +138,7 @@ class Chapter:
         return " ".join([*data, f"Here {'; '.join(shown)}.", f"Profile: {self.profile}."])
 
     def check(self, claim_id: str, estimate: Estimate, *tables: pd.DataFrame | str, figure: str) -> None:
-        """Judges a declared claim, stores the record and shows the verdict in one line.
+        """Judges a declared claim, stores the record and shows the verdict.
 
         Args:
             claim_id: a claim of ``book/claims.yml``.
@@ -176,9 +176,7 @@ class Chapter:
             cells=list(found.cells),
         )
         ledger.write(self.folder / f"{self.number}.ledger.json", self.records.values())
-        word = verdict or f"not judged at the {self.profile} profile"
-        text = f"measured {estimate}, accepted {ledger.band(claim.accept)}, refuted by {ledger.rival(claim)}"
-        display(Markdown(f"{ledger.MARKS[verdict]} **{word}** — `{claim_id}`: {claim.statement} ({text})"))
+        display(HTML(ledger.html_line(self.records[claim_id], errata_page="../book/errata.html")))
 
     def ledger(self) -> None:
         """Shows the verdicts of this chapter as a table."""

@@ -8,6 +8,7 @@ import functools
 import html
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -213,16 +214,55 @@ def band(bounds: Sequence[float | None]) -> str:
     return f"{low:.4g} … {high:.4g}"
 
 
-def rival(claim: Claim) -> str:
-    """The value that would refute a claim, and what gives it."""
-    return f"{claim.alternative['value']:.4g} ({claim.alternative['what']})"
-
-
-def measured(entry: dict[str, Any]) -> str:
+def measured(entry: Mapping[str, Any]) -> str:
     """The measured value with its interval, or a dash."""
     if entry["value"] is None:
         return "—"
     return str(Estimate(entry["value"], entry["low"], entry["high"], entry["n"]))
+
+
+@functools.cache
+def errata() -> dict[str, dict[str, Any]]:
+    """All errata by id, as ``book/errata.yml`` has them; none where the book is not at hand."""
+    path = paths.errata()
+    entries = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else []
+    return {entry["id"]: entry for entry in entries}
+
+
+def html_line(entry: Mapping[str, Any], *, errata_page: str) -> str:
+    """A verdict in one block: what holds, then the numbers, the paper's words where they were corrected, the claim.
+
+    Args:
+        entry: a ledger record of a claim that was measured.
+        errata_page: the errata page, seen from the page that shows the line.
+    """
+    word = entry["verdict"] or f"not judged at the {entry['profile']} profile"
+    numbers = f"measured {measured(entry)}, accepted {band(entry['accept'])}, refuted by {_refuted(entry)}"
+    said = maths(entry["statement"])
+    if entry["verdict"] == "corrected":
+        title = maths(errata()[entry["erratum"]]["title"])
+        held = f'{title} (<a href="{errata_page}#erratum-{entry["erratum"]}">erratum</a>)'
+        said, numbers = held, f"The paper: {said} {numbers}; corrected {band(entry['corrected'])}"
+    else:
+        numbers = html.escape(numbers)
+    return (
+        f'<div class="verdict verdict-{(entry["verdict"] or "none").replace(" ", "-")}">'
+        f'<span class="sign" aria-hidden="true">{MARKS[entry["verdict"]]}</span> <b>{word}</b> {said} '
+        f'<span class="numbers">{numbers} <code>{entry["id"]}</code></span></div>'
+    )
+
+
+def maths(text: str) -> str:
+    """Text as HTML, with what stands between dollars set as mathematics."""
+    parts = html.escape(text, quote=False).split("$")
+    if len(parts) % 2 == 0:  # a dollar of its own
+        return html.escape(text, quote=False)
+    inside = [f'<span class="math notranslate nohighlight">\\({part}\\)</span>' for part in parts[1::2]]
+    return "".join(a + b for a, b in zip(parts[::2], [*inside, ""], strict=True))
+
+
+def _refuted(entry: Mapping[str, Any]) -> str:
+    return f"{entry['alternative']['value']:.4g} ({entry['alternative']['what']})"
 
 
 def html_table(
@@ -240,19 +280,36 @@ def html_table(
     return f'<table class="ledger"><thead>{head}</thead><tbody>{rows}</tbody></table>'
 
 
+def html_bar(records: Iterable[Mapping[str, Any]]) -> str:
+    """Counts of the verdicts as one bar of coloured parts, each with its mark and number, in words for a reader."""
+    counts = Counter(record["verdict"] for record in records)
+    words = {verdict: verdict or "not judged or measured here" for verdict in MARKS}
+    said = ", ".join(f"{counts[verdict]} {words[verdict]}" for verdict in MARKS if counts[verdict])
+    parts = "".join(
+        f'<span class="part-{(verdict or "none").replace(" ", "-")}" style="flex-grow:{counts[verdict]}" '
+        f'title="{counts[verdict]} {words[verdict]}">{mark} {counts[verdict]}</span>'
+        for verdict, mark in MARKS.items()
+        if counts[verdict]
+    )
+    return f'<div class="verdict-bar" role="img" aria-label="{said}">{parts}</div>'
+
+
 def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
     word = entry["verdict"] or ("not measured yet" if entry["value"] is None else "not judged at this size")
     name = f"<code>{entry['id']}</code>"
     name = f'<a href="{link}">{name}</a>' if link else name
     erratum = entry["erratum"] if entry["value"] is not None else None
     shown = f'<a href="{errata}#erratum-{erratum}">{word}</a>' if erratum else word
-    rival = f"refuted by {entry['alternative']['value']:.4g}: {entry['alternative']['what']}"
+    rival = f"refuted by {_refuted(entry)}"
     notes = [f"corrected: {band(entry['corrected'])}"] if entry["corrected"] else []
     count = f"n = {entry['n']}, {entry['interval']}" if entry["n"] else ""
     kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
-    statement = f"{html.escape(entry['statement'])}{_small(rival, new=True)}{_amended(entry['amended'])}"
+    statement = f"{maths(entry['statement'])}{_small(rival, new=True)}{_amended(entry['amended'])}"
+    told = {"verdict": word, "paper": entry["item"][0], "chapter": entry["chapter"] or "", "kind": entry["kind"]}
+    data = " ".join(f'data-{key}="{value}"' for key, value in told.items())
     return (
-        f'<tr class="verdict-{word.replace(" ", "-")}"><td>{name} {_small(entry["source"] + kind)}<br>{statement}</td>'
+        f'<tr class="verdict-{word.replace(" ", "-")}" {data}>'
+        f"<td>{name} {_small(entry['source'] + kind)}<br>{statement}</td>"
         f"<td>{band(entry['accept'])}{_small(*notes, new=True)}</td>"
         f"<td>{measured(entry)}{_small(count, new=True)}</td>"
         f"<td>{MARKS[entry['verdict']]} {shown}{_small(what_decides(entry), new=True)}</td></tr>"
@@ -261,7 +318,7 @@ def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
 
 def _small(*lines: str, new: bool = False) -> str:
     """Small print, each line on one of its own where ``new``."""
-    return "".join(f"{'<br>' * new}<small>{html.escape(line)}</small>" for line in lines if line)
+    return "".join(f"{'<br>' * new}<small>{maths(line)}</small>" for line in lines if line)
 
 
 def _amended(changes: Sequence[Mapping[str, str]]) -> str:

@@ -6,6 +6,7 @@ the ledger, errata and status pages from the merged ledger. Jupyter Book then bu
 
 import argparse
 import base64
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import pandas as pd
 import yaml
 
 from regimes import paths, validate
@@ -22,17 +24,36 @@ from regimes.sweeps.cli import one_line_errors
 from regimes.validate import InputError
 
 README_MARKS = ("<!-- ledger -->", "<!-- /ledger -->")
+KEY_FIGURES = {  # of the chapters, on their cards
+    "01": "fig-a-fig3",
+    "02": "fig-a-5",
+    "03": "fig-b-4",
+    "04": "fig-a-10",
+    "05": "fig-c-crossover",
+    "06": "fig-d-picture",
+    "07": "fig-e-2",
+}
+DOWNLOADS = """<p>Download: <a href="../ledger.csv" download>ledger.csv</a>,
+<a href="../ledger.json" download>ledger.json</a>.</p>"""
 README_FIGURE = "fig-a-fig3"
+FOLDED = {"parameters": "parameters", "injected-parameters": "values of this profile"}  # by tag; else code
+HOW_TO_CHANGE = """```{{code-block}} sh
+make chapter-{number} NAME=mine PARAMS='-p {name} {value}'
+```"""
 
 
-def page(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """A notebook as the book shows it: figures numbered and captioned, verdicts and sentences as text.
+def page(notebook: nbformat.NotebookNode, number: str) -> nbformat.NotebookNode:
+    """A notebook as the book shows it: code folded away, figures numbered and captioned, how to change parameters.
 
     Raises:
         InputError: for a cell that shows two figures (a number and a label belong to one).
     """
     cells = []
     for cell in notebook.cells:
+        if cell.cell_type == "code":
+            _fold(cell)
+        if "parameters" in cell.metadata.get("tags", []):
+            cells.append(nbformat.v4.new_markdown_cell(_how_to_change(number, cell.source), id=f"{cell.id}-how"))
         figures = [o for o in cell.get("outputs", []) if "regimes" in o.get("metadata", {})]
         if len(figures) > 1:
             raise InputError(f"cell {cell.id} shows {len(figures)} figures; give each a cell of its own")
@@ -43,15 +64,28 @@ def page(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return notebook
 
 
+def _fold(cell: nbformat.NotebookNode) -> None:
+    """Folds a cell's code away, behind one line that says what it is: a reader wants the story first."""
+    tags = cell.metadata.get("tags", [])
+    words = next((words for tag, words in FOLDED.items() if tag in tags), "code")
+    cell.metadata["tags"] = [*tags, "hide-input"]
+    cell.metadata["mystnb"] = {"code_prompt_show": words, "code_prompt_hide": words}
+
+
+def _how_to_change(number: str, source: str) -> str:
+    """How to run a chapter with other parameters, with its first one as the example."""
+    pairs = re.findall(r'^(\w+): ".*?" = "?([^"\s]+)"?', source, re.M)
+    name, value = next((pair for pair in pairs if pair[0] != "profile"), ("name", "value"))
+    return HOW_TO_CHANGE.format(number=number, name=name, value=value)
+
+
 def _as_figure(cell: nbformat.NotebookNode, output: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
     """Turns a cell into a numbered figure; returns a cell for what else it showed (all of it would be the figure)."""
     about = output.metadata.regimes
     # the text stands for a missing picture in a terminal; on the page it would be a second caption
     output.data = {kind: data for kind, data in output.data.items() if kind == "image/png"}
     figure = {"name": about.name, "caption": about.caption, "align": "center"}
-    cell.metadata["mystnb"] = {"figure": figure, "image": {"alt": about.alt}}
-    # a reader wants the picture first; its code folds out
-    cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
+    cell.metadata["mystnb"] |= {"figure": figure, "image": {"alt": about.alt}}
     rest = [other for other in cell.outputs if other is not output]
     if about.settings:  # what a caption leaves out folds away below it
         rest.append(nbformat.v4.new_output("display_data", {"text/html": about.settings}))
@@ -81,17 +115,57 @@ def stage(profile: str) -> list[Path]:
         if ran != profile:
             raise InputError(f"{path} was run at the {ran} profile, not {profile}")
         staged.append(folder / f"{source.stem}.ipynb")
-        nbformat.write(page(notebook), staged[-1])
+        nbformat.write(page(notebook, number), staged[-1])
     return staged
 
 
 def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
-    """The ledger as Markdown: a sentence that counts, then a table for each paper."""
-    parts = [f"At the **{profile}** profile: {ledger.summary(records)}"]
+    """The ledger as Markdown: a sentence that counts, then a bar and a table for each paper.
+
+    ``book.js`` puts the filters where ``ledger-filters`` is.
+    """
+    parts = [f"At the **{profile}** profile: {ledger.summary(records)}", DOWNLOADS, '<div id="ledger-filters"></div>']
     for paper in sorted({record["item"][0] for record in records}):
         own = [record for record in records if record["item"][0] == paper]
-        parts += [f"## Paper {paper}", ledger.summary(own), ledger.html_table(own, figure_links(records))]
+        bar, table = ledger.html_bar(own), ledger.html_table(own, figure_links(records))
+        parts += [f"## Paper {paper}", ledger.summary(own), bar, table]
     return "\n\n".join(parts) + "\n"
+
+
+def cards(records: Sequence[dict[str, Any]], pages: Sequence[Path]) -> str:
+    """One card a chapter, as Markdown: its key figure, title and verdicts. Writes the pictures beside it."""
+    parts = ["::::{grid} 1 2 2 3\n:gutter: 3\n"]
+    for path in pages:
+        number, notebook = path.name[:2], nbformat.read(path, as_version=4)
+        picture = _picture(notebook, KEY_FIGURES[number])
+        (paths.generated() / f"card-{number}.png").write_bytes(picture)
+        title = re.search(r"^# (.+)$", notebook.cells[0].source, re.M)[1]
+        bar = ledger.html_bar(record for record in records if record["chapter"] == number)
+        parts.append(
+            f":::{{grid-item-card}} {int(number)} · {title}\n:link: ../chapters/{path.stem}\n:link-type: doc\n"
+            f":img-top: _generated/card-{number}.png\n:img-alt: {title}\n\n{bar}\n:::\n"
+        )
+    return "\n".join([*parts, "::::\n"])
+
+
+def _picture(notebook: nbformat.NotebookNode, name: str) -> bytes:
+    """The figure of that label, as PNG."""
+    for cell in notebook.cells:
+        if cell.metadata.get("mystnb", {}).get("figure", {}).get("name") == name:
+            return base64.b64decode(cell.outputs[0].data["image/png"])
+    raise InputError(f"no figure of this chapter is called {name}")
+
+
+def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
+    """The ledger as files to download: all of it, and as a table what a spreadsheet can hold."""
+    extra = paths.generated() / "extra"
+    extra.mkdir(parents=True, exist_ok=True)
+    shutil.copy(folder / "ledger.json", extra / "ledger.json")
+    columns = ("id", "chapter", "kind", "statement", "source", "verdict", "value", "low", "high", "n", "interval")
+    rows = [{name: record[name] for name in columns} for record in records]
+    for row, record in zip(rows, records, strict=True):
+        row |= {"accepted": ledger.band(record["accept"]), "refuted by": record["alternative"]["value"]}
+    pd.DataFrame(rows).to_csv(extra / "ledger.csv", index=False)
 
 
 def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
@@ -135,11 +209,9 @@ def write_readme() -> None:
 
 def write_picture(pages: Sequence[Path]) -> None:
     """Saves the README's figure as ``_static/readme.png``, from the page that shows it."""
-    for path in pages:
-        for cell in nbformat.read(path, as_version=4).cells:
-            if cell.metadata.get("mystnb", {}).get("figure", {}).get("name") == README_FIGURE:
-                picture = base64.b64decode(cell.outputs[0].data["image/png"])
-                (paths.root() / "_static" / "readme.png").write_bytes(picture)
+    page = next(path for path in pages if path.name.startswith("01"))
+    picture = _picture(nbformat.read(page, as_version=4), README_FIGURE)
+    (paths.root() / "_static" / "readme.png").write_bytes(picture)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -160,6 +232,8 @@ def main(argv: list[str] | None = None) -> int:
             f"At the **{args.profile}** profile: {ledger.summary(records)}\n", encoding="utf-8"
         )
         (generated / "ledger.md").write_text(ledger_page(records, args.profile), encoding="utf-8")
+        (generated / "cards.md").write_text(cards(records, pages), encoding="utf-8")
+        write_downloads(records, folder)
         (generated / "errata.md").write_text(errata_page(records), encoding="utf-8")
         if args.keep:
             shutil.copy(folder / "ledger.json", paths.results() / "ledger.json")

@@ -1,0 +1,78 @@
+// The ledger's filters, and one switch that opens or closes all code of a chapter. Without a script all is shown.
+(function () {
+  "use strict";
+
+  function element(tag, attributes, ...children) {
+    const made = document.createElement(tag);
+    Object.entries(attributes).forEach(([name, value]) => made.setAttribute(name, value));
+    made.append(...children);
+    return made;
+  }
+
+  function codeSwitch() {
+    const folded = document.querySelectorAll("details.hide.above-input");
+    const title = document.querySelector("article h1");
+    if (!folded.length || !title) return;
+    const button = element("button", { type: "button", class: "all-code", "aria-pressed": "false" }, "Show all code");
+    button.addEventListener("click", () => {
+      const open = button.getAttribute("aria-pressed") !== "true";
+      folded.forEach((one) => { one.open = open; });
+      button.setAttribute("aria-pressed", String(open));
+      button.textContent = open ? "Hide all code" : "Show all code";
+    });
+    title.after(button);
+  }
+
+  function choice(name, label, values) {
+    const select = element("select", { name: name, "aria-label": label }, element("option", { value: "" }, label));
+    values.forEach((value) => select.append(element("option", { value: value }, value)));
+    return select;
+  }
+
+  function ledger() {
+    const place = document.getElementById("ledger-filters");
+    if (!place) return;
+    const tables = [...document.querySelectorAll("table.ledger")].filter((table) => table.querySelector("[data-verdict]"));
+    const rows = tables.flatMap((table) => [...table.tBodies[0].rows]);
+    const values = (name) => [...new Set(rows.map((row) => row.dataset[name]))].filter(Boolean).sort();
+    const text = element("input", { type: "search", placeholder: "search the claims", "aria-label": "search the claims" });
+    const chosen = ["verdict", "paper", "chapter", "kind"].map((name) => choice(name, "any " + name, values(name)));
+    const order = choice("order", "in the papers' order", ["by verdict", "by chapter"]);
+    const count = element("output", { "aria-live": "polite" });
+    const place_of = new Map(rows.map((row, i) => [row, i]));
+
+    function show() {
+      const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let shown = 0;
+      rows.forEach((row) => {
+        const said = row.textContent.toLowerCase();
+        const fits = words.every((word) => said.includes(word))
+          && chosen.every((one) => !one.value || row.dataset[one.name] === one.value);
+        row.hidden = !fits;
+        shown += fits;
+      });
+      tables.forEach((table) => {
+        const section = table.closest("section");
+        if (section) section.hidden = ![...table.tBodies[0].rows].some((row) => !row.hidden);
+      });
+      count.textContent = shown + " of " + rows.length + " claims";
+    }
+
+    function sort() {
+      const key = order.value.replace("by ", "");
+      const rank = (row) => (key in row.dataset ? row.dataset[key] : "");
+      tables.forEach((table) => {
+        const own = [...table.tBodies[0].rows];
+        own.sort((a, b) => rank(a).localeCompare(rank(b)) || place_of.get(a) - place_of.get(b));
+        table.tBodies[0].append(...own);
+      });
+    }
+
+    [text, ...chosen].forEach((one) => one.addEventListener("input", show));
+    order.addEventListener("input", sort);
+    place.append(text, ...chosen, order, count);
+    show();
+  }
+
+  document.addEventListener("DOMContentLoaded", () => { codeSwitch(); ledger(); });
+})();
