@@ -46,9 +46,9 @@ test: "count from 10 to 1e5" = 4000  # test points (paper B: 40000)
 kernel_p: "count from 10 to 1e4" = 200  # points on which the change of the kernel is measured (paper B: 2500)
 stops: "2 or more increasing numbers from 0.05 to 1" = [0.5, 0.9, 0.98]  # fractions of margins beyond 0.9 at which the networks are looked at on their way
 map_p: "count from 10 to 1e5" = 250  # training points (paper B: 5000)
-map_scales: "3 or more increasing positives" = [0.00390625, 0.0625, 0.5, 2.0, 12.0, 256.0, 1048576.0]  # scales of the map (paper B: 3e-4 to 3e7)
+map_scales: "3 or more increasing positives" = [0.00390625, 0.5, 2.0, 12.0, 256.0, 1048576.0]  # scales of the map (paper B: 3e-4 to 3e7)
 map_h: "3 or more increasing counts from 2 to 1e4" = [4, 6, 8, 12, 16, 32, 128]  # widths of the map (paper B: 20 to 1248)
-map_seeds: "count to 100" = 4  # training sets (paper B: 1)
+map_seeds: "count to 100" = 8  # training sets (paper B: 1)
 cut_scales: "3 or more increasing positives" = [0.00390625, 12.0, 1048576.0]  # scales of the cuts, some of map_scales (paper B, Fig. 6: the same)
 cut_h: "4 or more increasing counts from 2 to 1e4" = [3, 4, 6, 8, 10, 12, 16, 32, 64, 128]  # widths of the cuts, with those of the map (paper B: 6 to 1408)
 cut_seeds: "count to 100" = 8  # training sets of the cuts, at least map_seeds
@@ -58,7 +58,7 @@ decay: "positive" = 0.1  # weight decay on the lazy cut, in rates at which a net
 growth_p: "2 or more increasing counts from 10 to 1e5" = [60, 120, 250, 500]  # training points with which the best region is followed
 growth_scale: "positive" = 12.0  # its scale
 growth_h: "4 or more increasing counts from 2 to 1e4" = [4, 6, 8, 12, 16, 24, 48]  # its widths
-growth_seeds: "count to 100" = 8  # its training sets
+growth_seeds: "count to 100" = 4  # its training sets
 effort_scale: "positive" = 12.0  # scale at which the effort varies
 effort_steps: "count from 20 to 1e6" = 2400  # the most steps
 effort_h: "4 or more increasing counts from 2 to 1e4" = [4, 5, 6, 7, 8, 9, 10, 12, 16]  # its widths
@@ -70,7 +70,7 @@ second_test: "count from 10 to 1e5" = 1000  # its test points
 second_p: "count from 10 to 1e5" = 250  # its training points (paper B: 5000)
 second_scales: "3 or more increasing positives" = [0.00390625, 0.5, 12.0, 1048576.0]  # its scales
 second_h: "3 or more increasing counts from 2 to 1e4" = [3, 6, 10, 16, 32]  # its widths
-second_seeds: "count to 100" = 4  # its training sets
+second_seeds: "count to 100" = 8  # its training sets
 threshold_layers: "count from 1 to 8" = 3  # hidden layers where N*(P) is measured (paper B, Fig. 8: 3)
 threshold_scale: "positive" = 12.0  # their scale (paper B: not stated)
 threshold_p: "2 or more increasing counts from 10 to 1e5" = [120, 240, 480]  # training points (paper B: to 70000)
@@ -78,9 +78,9 @@ threshold_members: "count from 2 to 100" = 4  # networks a width
 threshold_seeds: "count to 100" = 4  # training sets
 threshold_steps: "count from 10 to 1e5" = 200  # attempted steps
 landscape_h: "count from 2 to 1000" = 5  # width at which the landscape is looked at
-landscape_p: "2 or more increasing counts from 10 to 1e5" = [60, 100, 140, 180, 240, 320, 480, 700]  # training points, through jamming (paper B: 1 to 70000)
+landscape_p: "2 or more increasing counts from 10 to 1e5" = [60, 100, 140, 180, 240, 320, 480]  # training points, through jamming (paper B: 1 to 70000)
 landscape_members: "count from 2 to 100" = 8  # networks a training set
-landscape_seeds: "count to 100" = 4  # training sets
+landscape_seeds: "count to 100" = 8  # training sets
 start_h: "3 or more increasing counts from 2 to 1e4" = [8, 16, 32, 64, 128, 256]  # widths of the networks looked at before training
 start_p: "count from 10 to 1e4" = 60  # points on which their kernel is
 start_seeds: "count from 6 to 1e4" = 200  # such networks
@@ -90,7 +90,7 @@ neighbour_seeds: "count to 100" = 20  # groups
 stripe_d: "count from 2 to 100" = 10  # dimension of chapter 1's stripe on the map (chapter 1, scan_d)
 stripe_p: "count from 10 to 1e5" = 128  # its training points (scan_p)
 stripe_width: "count from 10 to 1e5" = 256  # width of chapter 1's scan, marked on the map (scan_h)
-stripe_h: "3 or more increasing counts from 2 to 1e4" = [2, 4, 6, 8, 12, 16, 32, 64, 256]  # widths of its map
+stripe_h: "3 or more increasing counts from 2 to 1e4" = [2, 4, 8, 12, 16, 64, 256]  # widths of its map
 stripe_scales: "3 or more increasing positives" = [1e-6, 1e-3, 0.1, 1.0, 10.0, 100.0, 1e4, 1e6]  # scales of its map (chapter 1: 1e-16 to 1e8)
 stripe_members: "count from 2 to 100" = 4  # networks of an ensemble
 stripe_seeds: "count to 100" = 4  # training sets
@@ -117,7 +117,6 @@ chapter = Chapter("03", globals())
 # $$ (eq:B:network)
 #
 # with $\sigma(z)\propto z/(1+e^{-10z})$, normalised so that $\mathbb E\,\sigma^2=1$ for standard normal $z$. They
-#
 # learn the parity of digits from their first principal components by gradient flow of
 # $\frac1{\tilde\alpha P}\sum_\mu\frac12\max(0,\Delta_\mu)^2$. The quadratic hinge is what paper B's text calls its loss
 # for this purpose; the commands of its public code take the soft hinge for Figs. 4 and 6, which ends at the same

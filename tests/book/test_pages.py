@@ -1,8 +1,10 @@
 """Every page as a reader sees it: Chromium without a network, no console error, equations typeset, figures there."""
 
+import json
 import os
 import shutil
 
+import pandas as pd
 import pytest
 from playwright.sync_api import sync_playwright
 
@@ -67,3 +69,65 @@ def test_search_works_without_a_network(page):
     page.goto((HTML / "search.html").as_uri() + "?q=kernel")
     page.wait_for_selector("#search-results li", timeout=20_000)
     assert page.locator("#search-results li").count() > 0 and not page.problems
+
+
+@pytest.fixture
+def phone(browser):
+    context = browser.new_context(offline=True, viewport={"width": 390, "height": 844}, color_scheme="dark")
+    yield context.new_page()
+    context.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_phone_scrolls_one_way(phone, name):
+    """Nothing makes a page wider than the screen: what is wider scrolls in a box of its own."""
+    phone.goto((HTML / f"{name}.html").as_uri())
+    equations(phone)
+    assert phone.evaluate("() => document.documentElement.scrollWidth") <= 390
+    phone.screenshot(path=SHOTS / f"phone-{name.replace('/', '-')}.png")
+
+
+def test_the_ledger_is_filtered_sorted_and_downloaded(page):
+    page.goto((HTML / "book" / "ledger.html").as_uri())
+    rows = page.locator("table.ledger tr[data-verdict]:visible")
+    everything = rows.count()
+    assert everything == len(json.loads((HTML / "ledger.json").read_text()))
+    page.locator("#ledger-filters select[name=paper]").select_option("C")
+    of_c = rows.count()
+    assert 0 < of_c < everything and page.locator("h2:visible").count() == 1
+    page.locator("#ledger-filters select[name=verdict]").select_option("corrected")
+    assert 0 < rows.count() < of_c
+    assert all("corrected" in rows.nth(i).get_attribute("data-verdict") for i in range(rows.count()))
+    page.locator("#ledger-filters select[name=verdict]").select_option("")
+    page.locator("#ledger-filters input").fill("theorem 2")
+    assert 0 < rows.count() < of_c and f"{rows.count()} of {everything}" in page.locator("output").inner_text()
+    page.locator("#ledger-filters input").fill("")
+    page.locator("#ledger-filters select[name=order]").select_option("by verdict")
+    found = [rows.nth(i).get_attribute("data-verdict") for i in range(rows.count())]
+    assert found == sorted(found) and len(set(found)) > 1
+    table = pd.read_csv(HTML / "ledger.csv")
+    assert len(table) == everything and {"id", "verdict", "low", "high", "accepted"} <= set(table.columns)
+    assert not page.problems
+
+
+def test_code_is_folded_and_one_switch_opens_it(page):
+    chapter = next(name for name in PAGES if name.startswith("chapters/05"))
+    page.goto((HTML / f"{chapter}.html").as_uri())
+    code = page.locator("div.cell_input:visible")
+    assert code.count() == 0 and "make chapter-05" in page.locator("div.highlight-sh").first.inner_text()
+    page.locator("button.all-code").click()
+    assert code.count() > 10
+    page.locator("button.all-code").click()
+    assert code.count() == 0
+    page.keyboard.press("Tab")
+    assert not page.problems
+
+
+def test_the_start_page_leads_to_every_chapter(page):
+    page.goto((HTML / "index.html").as_uri())
+    page.goto((HTML / f"{PAGES[0]}.html").as_uri())
+    cards = page.locator(".sd-card")
+    assert cards.count() == sum(name.startswith("chapters/") for name in PAGES)
+    links = {link.get_attribute("href").split("/")[-1] for link in page.locator(".sd-card a").all()}
+    assert links == {f"{name.split('/')[1]}.html" for name in PAGES if name.startswith("chapters/")}
+    assert all(bar.get_attribute("aria-label") for bar in page.locator(".verdict-bar").all())

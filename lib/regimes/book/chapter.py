@@ -79,8 +79,18 @@ class Chapter:
         """
         text = f"{caption} {self.note(*tables)}"
         about = {"name": name, "caption": text, "alt": alt or caption.split(". ")[0], "settings": _fold(tables)}
+        if tables:
+            self._keep(name, tables)
         display(fig, metadata={"regimes": about})
         plt.close(fig)
+
+    def _keep(self, name: str, tables: Sequence[pd.DataFrame]) -> None:
+        """Writes the rows of a figure beside the notebook, to download: what is a number or a word, six digits."""
+        rows = pd.concat(tables)
+        plain = [c for c in rows.columns if c not in STAMP and not names_cell(c) and not rows[c].map(_is_long).any()]
+        folder = self.folder / "rows"
+        folder.mkdir(parents=True, exist_ok=True)
+        rows[plain].to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
 
     def animation(self, page: str, still: Figure, name: str, caption: str, *tables: pd.DataFrame) -> None:
         """Shows an animation (a self-contained HTML player) above its still, which carries label and caption.
@@ -200,6 +210,10 @@ def _fold(tables: Sequence[pd.DataFrame]) -> str:
     studies = ", ".join(setting["study"] for setting in found.settings)
     text = "; ".join(filter(None, [studies, *lines, where]))
     return f'<details class="settings"><summary>all settings</summary>{html.escape(text)}</details>'
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, (list, tuple, dict))
 
 
 def _seeds(counts: Sequence[int]) -> str:

@@ -101,7 +101,8 @@ def _lay_out(folder: Path, source: Path) -> None:
     notebooks = {number: nbformat.read(path, as_version=4) for number, path in chapters.items()}
     first = _overview(folder.name, notebooks, [r for n in chapters for r in ledger.read(folder / f"{n}.ledger.json")])
     for number, notebook in notebooks.items():
-        nbformat.write(alone(sources.page(notebook, number), places), source / chapters[number].name)
+        rows = sources.stage_rows(chapters[number], source / "extra")
+        nbformat.write(alone(sources.page(notebook, number, rows), places), source / chapters[number].name)
     pages = [{"file": path.stem} for path in chapters.values()]
     references = paths.root() / "book" / "references.bib"
     if references.exists():
@@ -128,7 +129,7 @@ def _config(name: str, cites: bool) -> dict[str, Any]:
     if not cites:
         del config["bibtex_bibfiles"]
     config["sphinx"]["extra_extensions"] = []
-    config["sphinx"]["config"].pop("html_extra_path", None)
+    config["sphinx"]["config"]["html_extra_path"] = ["extra"]
     return config
 
 

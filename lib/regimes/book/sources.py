@@ -9,7 +9,7 @@ import base64
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +42,13 @@ make chapter-{number} NAME=mine PARAMS='-p {name} {value}'
 ```"""
 
 
-def page(notebook: nbformat.NotebookNode, number: str) -> nbformat.NotebookNode:
+def page(notebook: nbformat.NotebookNode, number: str, rows: Mapping[str, str]) -> nbformat.NotebookNode:
     """A notebook as the book shows it: code folded away, figures numbered and captioned, how to change parameters.
+
+    Args:
+        notebook: of a chapter, executed; it is changed.
+        number: of the chapter.
+        rows: for a figure's label the address of the rows that it is drawn from.
 
     Raises:
         InputError: for a cell that shows two figures (a number and a label belong to one).
@@ -59,7 +64,7 @@ def page(notebook: nbformat.NotebookNode, number: str) -> nbformat.NotebookNode:
             raise InputError(f"cell {cell.id} shows {len(figures)} figures; give each a cell of its own")
         cells.append(cell)
         if figures:
-            cells += _as_figure(cell, figures[0])
+            cells += _as_figure(cell, figures[0], rows)
     notebook.cells = cells
     return notebook
 
@@ -79,7 +84,9 @@ def _how_to_change(number: str, source: str) -> str:
     return HOW_TO_CHANGE.format(number=number, name=name, value=value)
 
 
-def _as_figure(cell: nbformat.NotebookNode, output: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+def _as_figure(
+    cell: nbformat.NotebookNode, output: nbformat.NotebookNode, rows: Mapping[str, str]
+) -> list[nbformat.NotebookNode]:
     """Turns a cell into a numbered figure; returns a cell for what else it showed (all of it would be the figure)."""
     about = output.metadata.regimes
     # the text stands for a missing picture in a terminal; on the page it would be a second caption
@@ -88,7 +95,9 @@ def _as_figure(cell: nbformat.NotebookNode, output: nbformat.NotebookNode) -> li
     cell.metadata["mystnb"] |= {"figure": figure, "image": {"alt": about.alt}}
     rest = [other for other in cell.outputs if other is not output]
     if about.settings:  # what a caption leaves out folds away below it
-        rest.append(nbformat.v4.new_output("display_data", {"text/html": about.settings}))
+        link = f' <a href="{rows[about.name]}" download>data (CSV)</a>' if about.name in rows else ""
+        below = f'<div class="below-figure">{about.settings}{link}</div>'
+        rest.append(nbformat.v4.new_output("display_data", {"text/html": below}))
     cell.outputs = [output]
     # MyST-NB leaves out cells without a source, and what they show with them
     hidden = {"source": "# the rest of what the cell above shows", "metadata": {"tags": ["remove-input"]}}
@@ -105,6 +114,7 @@ def stage(profile: str) -> list[Path]:
     folder = paths.chapters()
     for old in folder.glob("*.ipynb"):
         old.unlink()
+    shutil.rmtree(paths.generated() / "extra", ignore_errors=True)
     staged = []
     for number, source in parameters.chapters().items():
         path = paths.build(profile) / f"{source.stem}.ipynb"
@@ -115,8 +125,18 @@ def stage(profile: str) -> list[Path]:
         if ran != profile:
             raise InputError(f"{path} was run at the {ran} profile, not {profile}")
         staged.append(folder / f"{source.stem}.ipynb")
-        nbformat.write(page(notebook, number), staged[-1])
+        rows = stage_rows(path, paths.generated() / "extra")
+        nbformat.write(page(notebook, number, {name: f"../{where}" for name, where in rows.items()}), staged[-1])
     return staged
+
+
+def stage_rows(notebook: Path, extra: Path) -> dict[str, str]:
+    """Copies what a chapter's figures are drawn from, beside its notebook, into ``extra/rows``; their new places."""
+    found = sorted((notebook.resolve().parent / "rows").glob("*.csv"))
+    (extra / "rows").mkdir(parents=True, exist_ok=True)
+    for path in found:
+        shutil.copy(path, extra / "rows")
+    return {path.stem: f"rows/{path.name}" for path in found}
 
 
 def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
