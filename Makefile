@@ -21,7 +21,7 @@ CODE := $(shell find lib/regimes -name '*.py' 2>/dev/null) book/claims.yml $(wil
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time
-.PHONY: help anew book chapters html pages smoke test pytest lint lab bench bench-peers gpu references keep clean clean-cells
+.PHONY: help anew book chapters html pages pdf smoke test pytest lint lab bench bench-peers gpu references keep clean clean-cells
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -79,6 +79,9 @@ pytest: | $(READY) ## the tests alone (the smoke book must have been built)
 lint: | $(READY) ## ruff: errors and format
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+
+pdf: html ## the whole book as one file to print: build/PROFILE/book.pdf (needs Chromium)
+	@$(BIN)/python -m regimes.book.pdf $(PROFILE)
 
 lab: | $(READY) ## JupyterLab: right-click a chapter, Open With, Notebook
 	@$(BIN)/jupyter lab

@@ -33,6 +33,7 @@ KEY_FIGURES = {  # of the chapters, on their cards
     "06": "fig-d-picture",
     "07": "fig-e-2",
 }
+FINDINGS = {"corrected": "Corrected", "not reproduced": "Not reproduced", "undecided": "Undecided"}
 DOWNLOADS = """<p>Download: <a href="../ledger.csv" download>ledger.csv</a>,
 <a href="../ledger.json" download>ledger.json</a>.</p>"""
 README_FIGURE = "fig-a-fig3"
@@ -126,8 +127,31 @@ def stage(profile: str) -> list[Path]:
             raise InputError(f"{path} was run at the {ran} profile, not {profile}")
         staged.append(folder / f"{source.stem}.ipynb")
         rows = stage_rows(path, paths.generated() / "extra")
-        nbformat.write(page(notebook, number, {name: f"../{where}" for name, where in rows.items()}), staged[-1])
+        shown = page(notebook, number, {name: f"../{where}" for name, where in rows.items()})
+        first, found = shown.cells[0], findings(ledger.read(paths.build(profile) / f"{number}.ledger.json"))
+        first.source = first.source.replace("\n## ", f"\n{found}\n\n## ", 1)
+        nbformat.write(shown, staged[-1])
     return staged
+
+
+def findings(records: Sequence[dict[str, Any]]) -> str:
+    """What a chapter found, as Markdown for its head: counts, and each statement that does not stand as it was made."""
+    parts = [ledger.html_bar(records)]
+    for verdict, words in FINDINGS.items():
+        own = [record for record in records if record["verdict"] == verdict and record["kind"] == "paper"]
+        # several claims share an erratum
+        said = dict.fromkeys(_finding(record) for record in own)
+        if said:
+            items = "".join(f"<li>{one}</li>" for one in said)
+            parts.append(f"<details><summary>{words} ({len(said)})</summary><ul>{items}</ul></details>")
+    return "\n".join([":::{admonition} What we find", ":class: findings", "", "".join(parts), ":::"])
+
+
+def _finding(record: Mapping[str, Any]) -> str:
+    if record["verdict"] == "corrected":
+        title = ledger.maths(ledger.errata()[record["erratum"]]["title"])
+        return f'<a href="../book/errata.html#erratum-{record["erratum"]}">{title}</a>'
+    return ledger.maths(record["statement"])
 
 
 def stage_rows(notebook: Path, extra: Path) -> dict[str, str]:
