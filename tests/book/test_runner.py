@@ -168,6 +168,11 @@ def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(mini_book):
     assert "fig-gone" in page and "there (in the book)" in page and "{ref}" not in page
     assert "<code>Z.Fig1-size</code>" in first and "scale" in first and "not reproduced" in first
     assert "https://" not in "".join(line for line in page.splitlines() if "<script" in line or "<link" in line)
+    assert 'href="rows/fig-mini.csv"' in page and (html / "rows" / "fig-mini.csv").read_text().count("\n") > 1
+    assert "the book's figure" not in page  # which has not been built
+    assert run() == 0 and run("-p", "size", "5", "--name", "mine") == 0
+    page = (html / "99_mini.html").read_text(encoding="utf-8")
+    assert page.count("the book's figure") == 1 and 'src="data:image/png;base64,' in page
 
 
 def test_a_chapter_that_raises_fails_and_keeps_the_last_good_one(good, capsys):

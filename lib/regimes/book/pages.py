@@ -5,6 +5,7 @@ rename, when all went well.
 """
 
 import argparse
+import html
 import os
 import re
 import shutil
@@ -101,8 +102,9 @@ def _lay_out(folder: Path, source: Path) -> None:
     notebooks = {number: nbformat.read(path, as_version=4) for number, path in chapters.items()}
     first = _overview(folder.name, notebooks, [r for n in chapters for r in ledger.read(folder / f"{n}.ledger.json")])
     for number, notebook in notebooks.items():
-        rows = sources.stage_rows(chapters[number], source / "extra")
-        nbformat.write(alone(sources.page(notebook, number, rows), places), source / chapters[number].name)
+        below = sources.stage_rows(chapters[number], source / "extra")
+        below |= {name: below.get(name, "") + theirs for name, theirs in _of_the_book(chapters[number].name).items()}
+        nbformat.write(alone(sources.page(notebook, number, below), places), source / chapters[number].name)
     pages = [{"file": path.stem} for path in chapters.values()]
     references = paths.root() / "book" / "references.bib"
     if references.exists():
@@ -115,6 +117,23 @@ def _lay_out(folder: Path, source: Path) -> None:
     toc = {"format": "jb-book", "root": "index", "chapters": pages}
     (source / "_toc.yml").write_text(yaml.safe_dump(toc), encoding="utf-8")
     (source / "_config.yml").write_text(yaml.safe_dump(_config(folder.name, references.exists())), encoding="utf-8")
+
+
+def _of_the_book(name: str) -> dict[str, str]:
+    """For the label of each of a chapter's figures the book's, to look at beside a run's; empty before it is built."""
+    path = paths.build("laptop") / name
+    if not path.exists():
+        return {}
+    outputs = [out for cell in nbformat.read(path, as_version=4).cells for out in cell.get("outputs", [])]
+    shown = {}
+    for output in outputs:
+        about = output.get("metadata", {}).get("regimes")
+        if about:
+            picture = (
+                f'<img alt="{html.escape(about.alt)}" src="data:image/png;base64,{output.data["image/png"].strip()}">'
+            )
+            shown[about.name] = f'<details class="book-figure"><summary>the book\'s figure</summary>{picture}</details>'
+    return shown
 
 
 def _finished(path: Path) -> bool:

@@ -43,13 +43,13 @@ make chapter-{number} NAME=mine PARAMS='-p {name} {value}'
 ```"""
 
 
-def page(notebook: nbformat.NotebookNode, number: str, rows: Mapping[str, str]) -> nbformat.NotebookNode:
+def page(notebook: nbformat.NotebookNode, number: str, below: Mapping[str, str]) -> nbformat.NotebookNode:
     """A notebook as the book shows it: code folded away, figures numbered and captioned, how to change parameters.
 
     Args:
         notebook: of a chapter, executed; it is changed.
         number: of the chapter.
-        rows: for a figure's label the address of the rows that it is drawn from.
+        below: for a figure's label what else to show below it, as HTML.
 
     Raises:
         InputError: for a cell that shows two figures (a number and a label belong to one).
@@ -65,7 +65,7 @@ def page(notebook: nbformat.NotebookNode, number: str, rows: Mapping[str, str]) 
             raise InputError(f"cell {cell.id} shows {len(figures)} figures; give each a cell of its own")
         cells.append(cell)
         if figures:
-            cells += _as_figure(cell, figures[0], rows)
+            cells += _as_figure(cell, figures[0], below)
     notebook.cells = cells
     return notebook
 
@@ -86,7 +86,7 @@ def _how_to_change(number: str, source: str) -> str:
 
 
 def _as_figure(
-    cell: nbformat.NotebookNode, output: nbformat.NotebookNode, rows: Mapping[str, str]
+    cell: nbformat.NotebookNode, output: nbformat.NotebookNode, below: Mapping[str, str]
 ) -> list[nbformat.NotebookNode]:
     """Turns a cell into a numbered figure; returns a cell for what else it showed (all of it would be the figure)."""
     about = output.metadata.regimes
@@ -96,9 +96,8 @@ def _as_figure(
     cell.metadata["mystnb"] |= {"figure": figure, "image": {"alt": about.alt}}
     rest = [other for other in cell.outputs if other is not output]
     if about.settings:  # what a caption leaves out folds away below it
-        link = f' <a href="{rows[about.name]}" download>data (CSV)</a>' if about.name in rows else ""
-        below = f'<div class="below-figure">{about.settings}{link}</div>'
-        rest.append(nbformat.v4.new_output("display_data", {"text/html": below}))
+        shown = f'<div class="below-figure">{about.settings}{below.get(about.name, "")}</div>'
+        rest.append(nbformat.v4.new_output("display_data", {"text/html": shown}))
     cell.outputs = [output]
     # MyST-NB leaves out cells without a source, and what they show with them
     hidden = {"source": "# the rest of what the cell above shows", "metadata": {"tags": ["remove-input"]}}
@@ -126,8 +125,8 @@ def stage(profile: str) -> list[Path]:
         if ran != profile:
             raise InputError(f"{path} was run at the {ran} profile, not {profile}")
         staged.append(folder / f"{source.stem}.ipynb")
-        rows = stage_rows(path, paths.generated() / "extra")
-        shown = page(notebook, number, {name: f"../{where}" for name, where in rows.items()})
+        rows = stage_rows(path, paths.generated() / "extra", seen="../")
+        shown = page(notebook, number, rows)
         first, found = shown.cells[0], findings(ledger.read(paths.build(profile) / f"{number}.ledger.json"))
         first.source = first.source.replace("\n## ", f"\n{found}\n\n## ", 1)
         nbformat.write(shown, staged[-1])
@@ -154,13 +153,17 @@ def _finding(record: Mapping[str, Any]) -> str:
     return ledger.maths(record["statement"])
 
 
-def stage_rows(notebook: Path, extra: Path) -> dict[str, str]:
-    """Copies what a chapter's figures are drawn from, beside its notebook, into ``extra/rows``; their new places."""
+def stage_rows(notebook: Path, extra: Path, *, seen: str = "") -> dict[str, str]:
+    """Copies what a chapter's figures are drawn from, beside its notebook, into ``extra/rows``.
+
+    Returns:
+        dict[str, str]: for a figure's label a link to its rows; ``seen`` leads from the page to ``extra``.
+    """
     found = sorted((notebook.resolve().parent / "rows").glob("*.csv"))
     (extra / "rows").mkdir(parents=True, exist_ok=True)
     for path in found:
         shutil.copy(path, extra / "rows")
-    return {path.stem: f"rows/{path.name}" for path in found}
+    return {path.stem: f'<a href="{seen}rows/{path.name}" download>data (CSV)</a>' for path in found}
 
 
 def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
