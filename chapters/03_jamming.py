@@ -10,6 +10,7 @@
 # ## Overview
 # Give a network too few parameters and it cannot fit its data: training gets stuck with some points on the wrong side
 # of the margin, as grains get stuck when a box is filled. Give it a few more and it fits every one. Paper B
+# {cite}`geiger2021` calls the line between the two *jamming* and finds much of what puzzles about large networks on
 # either side of it: there the predictor blows up, its error has a cusp, and beyond it the error falls again, which is
 # the *second descent*. A second line, far from the first, separates feature learning from the lazy regime.
 #
