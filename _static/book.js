@@ -1,4 +1,5 @@
-// The ledger's filters, and one switch that opens or closes all code of a chapter. Without a script all is shown.
+// The ledger's filters, one switch that opens or closes all code of a chapter, and display equations that fit their
+// column. Without a script all is shown.
 (function () {
   "use strict";
 
@@ -74,5 +75,26 @@
     show();
   }
 
-  document.addEventListener("DOMContentLoaded", () => { codeSwitch(); ledger(); });
+  // an equation wider than its column is set smaller, to 70 %; beyond, it scrolls
+  function fit() {
+    document.querySelectorAll("div.math mjx-container").forEach((one) => {
+      one.style.fontSize = "";
+      const size = parseFloat(getComputedStyle(one).fontSize);
+      for (let share = 0.95; share >= 0.7 && one.scrollWidth > one.clientWidth + 1; share -= 0.05) {
+        one.style.fontSize = (size * share) + "px";
+      }
+    });
+  }
+
+  async function equations() {
+    while (document.querySelector(".math") && !(window.MathJax && MathJax.startup && MathJax.startup.promise)) {
+      await new Promise((done) => setTimeout(done, 50));
+    }
+    if (!window.MathJax) return;
+    await MathJax.startup.promise;
+    fit();
+    window.addEventListener("resize", fit);
+  }
+
+  document.addEventListener("DOMContentLoaded", () => { codeSwitch(); ledger(); equations(); });
 })();

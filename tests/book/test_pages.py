@@ -126,6 +126,33 @@ def test_code_is_folded_and_one_switch_opens_it(page):
     assert not page.problems
 
 
+@pytest.mark.parametrize("name", [page for page in PAGES if page.startswith("chapters/")])
+def test_equations_fit_a_desk(browser, name):
+    context = browser.new_context(offline=True, viewport={"width": 1400, "height": 900})
+    page = context.new_page()
+    page.goto((HTML / f"{name}.html").as_uri())
+    equations(page)
+    wide = (
+        "() => [...document.querySelectorAll('div.math mjx-container')].every(e => e.scrollWidth <= e.clientWidth + 2)"
+    )
+    page.wait_for_function(wide, timeout=10_000)
+    context.close()
+
+
+def test_a_player_plays_and_pauses(page):
+    name = next(name for name in PAGES if 'class="animation"' in (HTML / f"{name}.html").read_text(encoding="utf-8"))
+    page.goto((HTML / f"{name}.html").as_uri())
+    player = page.locator(".animation").first
+    picture = player.locator("img").first
+    player.locator("button[title=Play]").click()
+    first = picture.get_attribute("src")
+    page.wait_for_function("([e, old]) => e.src !== old", arg=[picture.element_handle(), first], timeout=10_000)
+    player.locator("button[title=Pause]").click()
+    held = picture.get_attribute("src")
+    page.wait_for_timeout(1500)
+    assert picture.get_attribute("src") == held and not page.problems
+
+
 def test_the_start_page_leads_to_every_chapter(page):
     page.goto((HTML / "index.html").as_uri())
     page.goto((HTML / f"{PAGES[0]}.html").as_uri())
