@@ -96,5 +96,29 @@
     window.addEventListener("resize", fit);
   }
 
-  document.addEventListener("DOMContentLoaded", () => { codeSwitch(); ledger(); equations(); });
+  // below each hit of the search the words around it
+  function snippets() {
+    const results = document.getElementById("search-results");
+    if (!results) return;
+    const words = (new URLSearchParams(location.search).get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
+    const script = element("script", { src: "_static/texts.js" });
+    function tell(hit) {
+      const link = hit.querySelector("a");
+      if (!link || hit.querySelector(".snippet")) return;
+      const page = link.getAttribute("href").split(/[?#]/)[0].replace(/\.html$/, "");
+      const text = (window.BOOK_TEXTS || {})[page] || "";
+      const at = Math.min(...words.map((word) => text.toLowerCase().indexOf(word)).filter((i) => i >= 0));
+      if (!Number.isFinite(at)) return;
+      const start = Math.max(0, at - 80);
+      hit.append(element("p", { class: "snippet" }, (start ? "… " : "") + text.slice(start, at + 140) + " …"));
+    }
+    const all = () => results.querySelectorAll("li").forEach(tell);
+    script.addEventListener("load", () => {
+      all();
+      new MutationObserver(all).observe(results, { childList: true, subtree: true });
+    });
+    document.head.append(script);
+  }
+
+  document.addEventListener("DOMContentLoaded", () => { codeSwitch(); ledger(); equations(); snippets(); });
 })();

@@ -68,10 +68,13 @@ def test_page_as_a_reader_sees_it(page, name):
     page.screenshot(path=SHOTS / f"{name.replace('/', '-')}.png", full_page=True)
 
 
-def test_search_works_without_a_network(page):
-    page.goto((HTML / "search.html").as_uri() + "?q=kernel")
-    page.wait_for_selector("#search-results li", timeout=20_000)
-    assert page.locator("#search-results li").count() > 0 and not page.problems
+def test_search_shows_the_words_around_a_hit_without_a_network(page):
+    page.goto((HTML / "search.html").as_uri() + "?q=jamming")
+    page.wait_for_selector("#search-results li .snippet", timeout=20_000)
+    hits = page.locator("#search-results li")
+    assert hits.count() > 0 and not page.problems
+    assert any("03_jamming" in hit.locator("a").first.get_attribute("href") for hit in hits.all())
+    assert all("jamming" in words.lower() for words in page.locator(".snippet").all_inner_texts())
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ rename, when all went well.
 
 import argparse
 import html
+import json
 import os
 import re
 import shutil
@@ -75,8 +76,24 @@ def build(source: Path, out: Path, *options: str) -> None:
     for page in pages.rglob("*.html"):
         lines = page.read_text(encoding="utf-8").splitlines(keepends=True)
         page.write_text("".join(line for line in lines if not _USELESS.search(line)), encoding="utf-8")
+    (pages / "_static" / "texts.js").write_text(f"window.BOOK_TEXTS = {json.dumps(texts(pages))};\n", encoding="utf-8")
     shutil.rmtree(fresh / "_build" / ".doctrees", ignore_errors=True)
     versions.swap(pages, out)
+
+
+def texts(pages: Path) -> dict[str, str]:
+    """The words of each page, for what the search shows of it: a page on disk may not fetch another."""
+    from bs4 import BeautifulSoup  # comes with Jupyter Book, which a machine that only runs chapters may lack
+
+    found = {}
+    for path in sorted(pages.rglob("*.html")):
+        article = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser").find("article")
+        if article is not None:
+            for code in article.select("pre, script, style, .headerlink"):
+                code.decompose()
+            name = str(path.relative_to(pages).with_suffix(""))
+            found[name] = " ".join(article.get_text(" ").split())
+    return found
 
 
 def of_run(folder: Path) -> Path:
