@@ -85,7 +85,9 @@ def test_quadrature_is_the_expectation_of_samples():
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 5, 10, 30, 100, 1000, 10**6])
 def test_interpolant_equals_the_recursion_at_every_angle(depth):
-    phi = torch.cat([torch.linspace(0, math.pi, 5001), torch.logspace(-12, 0, 500)]).double()
+    phi = torch.cat(
+        [torch.linspace(0, math.pi, 5001, dtype=torch.float64), torch.logspace(-12, 0, 500, dtype=torch.float64)]
+    )
     exact = relu_recursion.kernel_of_angle(phi, depth)[0]
     assert float((infinite.of_angle(phi, depth) - exact).abs().max()) < CLENSHAW
 
