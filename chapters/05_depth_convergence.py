@@ -1188,7 +1188,8 @@ chapter.figure(
     "(squares, dashed). Middle and right: deviation from infinite width, and change in training, against depth over "
     "width. The law holds for depth well below width. "
     f"Of {len(finite)} networks {finite.before.isna().sum()} are inactive at a point from the start and "
-    f"{finite.after.isna().sum()} after training; their normalised entries are left out.",
+    f"{finite.after.isna().sum()} after training, or their outputs have left the range of numbers; their normalised "
+    "entries are left out.",
     finite,
 )
 # %%

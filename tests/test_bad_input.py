@@ -212,6 +212,7 @@ BAD = {
         (lambda: learnt(steps=1), "steps must be a strictly increasing list"),
         (lambda: learnt(steps=[3, 2]), "steps must be a strictly increasing list"),
         (lambda: learnt(rate=0.0), "rate must be a number above 0"),
+        (lambda: learnt(rate=1e60, steps=[20]), "rate must be smaller"),
         (lambda: learnt(width=0), "width must be"),
         (lambda: moved(X[:1]), "two or more points"),
         (lambda: finite_width.off_diagonal(torch.zeros(2, 2).double()), "gram must have a positive diagonal"),

@@ -379,3 +379,16 @@ def test_networks_that_are_inactive_at_a_point_have_no_normalised_kernel_there()
     assert 0 < active.sum() < 64 and (np.isfinite(found) == active.numpy()).all()
     assert found[active.numpy()] == pytest.approx(finite_width.off_diagonal(kernel[active]).numpy(), abs=1e-12)
     assert all(np.isfinite(row["loss"]) for row in rows)
+
+
+def test_networks_that_overflow_in_training_are_left_out_and_the_others_are_not_moved():
+    """Depth 32 at width 16: some leave the range of numbers; each record is that of the network alone."""
+    x = pairs.sphere(8, 16, seed=0)
+    y = torch.from_numpy(np.random.default_rng(0).choice([-1.0, 1.0], (8, 1)))
+    fixed = {"depth": 32, "width": 16, "steps": 40}
+    rows = finite_width.compare(x, y, **fixed, seeds=range(16))
+    lost = [math.isnan(row["loss"]) for row in rows]
+    assert 0 < sum(lost) < 16 and all(math.isnan(row["change"]) for row, gone in zip(rows, lost) if gone)
+    kept = next(i for i, row in enumerate(rows) if math.isfinite(row["change"]))
+    (alone,) = finite_width.compare(x, y, **fixed, seeds=[kept])
+    assert alone["change"] == pytest.approx(rows[kept]["change"], rel=1e-6)

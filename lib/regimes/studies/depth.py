@@ -598,7 +598,7 @@ def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**sizes, n=8, n0=16, steps=p["finite_steps"], seeds=range(p["finite_seeds"]))
 
 
-@study(version=2, grid=_finite_grid, chunk=CHUNK)
+@study(version=3, grid=_finite_grid, chunk=CHUNK)
 def finite_kernel(setting: Setting, seeds: list[int]) -> Rows:
     """The kernel of finite networks before and after training on eight points (``finite_width.compare``).
 

@@ -101,7 +101,8 @@ def learn(
 
     Raises:
         InputError: before training, for an unknown optimiser or parametrisation, sizes below 1, steps that do not
-            increase from 0 on, a rate that is not positive, or tokens and targets that do not fit.
+            increase from 0 on, a rate that is not positive, or tokens and targets that do not fit; and in training, for
+            a rate at which it leaves the range of numbers.
 
     Source: paper C, Sec. 5 and Tab. 1, which leave all of these open.
     """
@@ -126,6 +127,8 @@ def learn(
             moved = change(before, state.model.hidden(tokens)[-1][0])
             losses = {"loss_start": float(first.loss), "loss_end": float(state.loss)}
             records.append({"step": step, **losses, **moved})
+    if len(records) < len(steps):
+        raise InputError(f"rate must be smaller: after {step} steps the outputs have left the range of numbers")
     return records
 
 
