@@ -501,18 +501,23 @@ def colinear(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _text_grid(p: Mapping[str, Any]) -> list[Setting]:
-    h, v, text = p["text_widths"][-1], p["text_vocabulary"], p["text"]
+def _text_settings(p: Mapping[str, Any], widths: str) -> Setting:
+    """What both studies of the text share, checked; ``widths`` names the parameter that holds theirs."""
+    h, v, text = p[widths][-1], p["text_vocabulary"], p["text"]
     try:
         words = _words(text)
     except InputError as error:
         raise InputError(f"text {text} cannot be used: {error}") from None
     if v > words:
         raise InputError(f"text_vocabulary must be at most {words}, the words of text {text}, got {v}")
-    validate.memory(24 * (h * (h + 2 * v) + v * v), f"text_widths = {h} with text_vocabulary = {v}")
-    fixed = {"text": text, "vocabulary": v, "steps": p["text_steps"], "dtype": "float32"}
+    validate.memory(24 * (h * (h + 2 * v) + v * v), f"{widths} = {h} with text_vocabulary = {v}")
+    return {"text": text, "vocabulary": v, "dtype": "float32", "width": p[widths]}
+
+
+def _text_grid(p: Mapping[str, Any]) -> list[Setting]:
     kinds = {"optimiser": ["gd", "adam"], "parametrisation": ["ntk", "standard"]}
-    return product(width=p["text_widths"], **kinds, **fixed, seeds=range(p["text_seeds"]))
+    shared = _text_settings(p, "text_widths")
+    return product(**shared, **kinds, steps=p["text_steps"], seeds=range(p["text_seeds"]))
 
 
 @study(version=3, grid=_text_grid, rtol=1e-3)
@@ -537,7 +542,7 @@ def _training_grid(p: Mapping[str, Any]) -> list[Setting]:
 
     Gradient descent at one rate for all widths scatters most, with ``f_0``: it gets four times the initialisations.
     """
-    (one, *_) = _text_grid({**p, "text_widths": p["training_widths"]})
+    names = ("optimiser", "parametrisation", "rate", "targets", "looks")
     kinds = [
         ("gd", "ntk", None, "bigrams", [1, 5, 20, 80]),
         ("gd", "standard", 1 / 32, "bigrams", [1, 3, 5, 20]),
@@ -546,16 +551,12 @@ def _training_grid(p: Mapping[str, Any]) -> list[Setting]:
         ("adam", "standard", None, "bigrams", [1, 5, 20, 80]),
         ("gd", "ntk", None, "zero", [1, 5, 20, 80]),
     ]
-    names = ("optimiser", "parametrisation", "rate", "targets", "looks")
-    common = {name: one[name] for name in ("text", "vocabulary", "dtype")} | {"width": p["training_widths"]}
-    rows = [dict(zip(names, kind)) for kind in kinds]
-    return [
-        setting
-        for row in rows
-        for setting in product(
-            **{**row, "looks": [row["looks"]]}, **common, seeds=range(p["training_seeds"] * (4 if row["rate"] else 1))
-        )
-    ]
+    common, grid = _text_settings(p, "training_widths"), []
+    for kind in kinds:
+        one = dict(zip(names, kind))
+        seeds = range(p["training_seeds"] * (4 if one["rate"] else 1))
+        grid += product(**{**one, "looks": [one["looks"]]}, **common, seeds=seeds)
+    return grid
 
 
 @study(version=1, grid=_training_grid, rtol=1e-3)
