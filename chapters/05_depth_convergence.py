@@ -306,8 +306,8 @@ chapter.table(
 # $$ (eq:C:universal-log)
 #
 # At every kink $b=\frac32$. For smooth layers it has no universal value: $b = 1-B/A^2$ with $A=h^{(2)}(1)/2$,
-# $B=h^{(3)}(1)/6$, of either sign. That kinks and smooth bends are two classes, and that residual layers belong to the
-# first, is in {cite}`hayou2019`. {numref}`fig-c-layers` follows nine kinds of layers, layer by layer.
+# $B=h^{(3)}(1)/6$, of either sign. That kinks and smooth bends are two classes, and that residual layers keep a
+# polynomial rate, is in {cite}`hayou2019`. {numref}`fig-c-layers` follows nine kinds of layers, layer by layer.
 # %%
 others = chapter.sweep(studies.other_layers)
 CLASSES = {"kinked": others[others.limit == 1 / 4], "smooth": others[others.limit == 1 / 3]}
