@@ -1061,10 +1061,8 @@ NAMED = {
     ("gd", "ntk", "own", "zero"): "gd, ntk, targets zero",
 }
 grid = grid.assign(rule=grid.rate.astype(object).where(grid.rate.notna(), "own"))
-kinds = {
-    name: grid[(grid[["optimiser", "parametrisation", "rule", "targets"]] == kind).all(axis=1)]
-    for kind, name in NAMED.items()
-}
+trainings = grid.groupby(["optimiser", "parametrisation", "rule", "targets"], sort=False)
+kinds = {name: trainings.get_group(kind) for kind, name in NAMED.items()}
 # %%
 fig, ax = plt.subplots(figsize=(7.6, 5.2))
 rows = []
