@@ -70,6 +70,19 @@ def million():
     return first < 5
 
 
+def offsets():
+    phi = torch.acos((x := pairs.sphere(1000, 128, seed=0)) @ x.mT * 0.999)
+    relu_recursion.offset(phi[:2])
+    ours, plain = (
+        best(lambda call=call: call(phi), 2) for call in (relu_recursion.offset, relu_recursion.layered_offset)
+    )
+    worst = float((relu_recursion.offset(phi) / relu_recursion.layered_offset(phi) - 1).abs().max())
+    print(
+        f"offsets of 1000² angles: {1e3 * ours:.0f} ms, layer by layer {1e3 * plain:.0f} ms; they differ by {worst:.0e}"
+    )
+    return plain > 5 * ours and worst < 1e-12
+
+
 def memory():
     x, n = pairs.sphere(5000, 128, seed=0), 5000
     infinite_ntk(x[:300], depth=30)
@@ -93,7 +106,7 @@ def eigenvalue():
     return used <= stated
 
 
-CASES = {case.__name__: case for case in (gram, million, memory, eigenvalue)}
+CASES = {case.__name__: case for case in (gram, million, offsets, memory, eigenvalue)}
 
 
 def main(names):

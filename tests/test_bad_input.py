@@ -24,6 +24,7 @@ from regimes.models.fully_connected import fully_connected
 from regimes.themes import compression, learning_curves
 from regimes.themes.compression import Stripe, neuron
 from regimes.themes.depth import (
+    deep_limit,
     embedding,
     finite_width,
     hidden_motion,
@@ -33,6 +34,7 @@ from regimes.themes.depth import (
     regression,
     sigmoid_kernel,
     spectrum,
+    universality,
 )
 from regimes.themes.spiked import (
     bounds,
@@ -108,7 +110,7 @@ def solved(activation="tanh", target="sin", **changed):
 
 
 def learnt(**changed):
-    given = {"width": 4, "seed": 0, "optimiser": "gd", "parametrisation": "ntk", "steps": 1}
+    given = {"width": 4, "seed": 0, "optimiser": "gd", "parametrisation": "ntk", "steps": [1]}
     return hidden_motion.learn(torch.eye(4).double(), torch.full((4, 4), 0.25).double(), **given | changed)
 
 
@@ -206,7 +208,11 @@ BAD = {
         (lambda: hidden_motion.change(0 * X, X), "not all zero"),
         (lambda: learnt(optimiser="sgd"), "optimiser must be one of"),
         (lambda: learnt(parametrisation="mean-field"), "parametrisation must be one of ntk, standard"),
-        (lambda: learnt(steps=-1), "steps must be"),
+        (lambda: learnt(steps=[-1]), r"steps\[0\] must be"),
+        (lambda: learnt(steps=1), "steps must be a strictly increasing list"),
+        (lambda: learnt(steps=[3, 2]), "steps must be a strictly increasing list"),
+        (lambda: learnt(rate=0.0), "rate must be a number above 0"),
+        (lambda: learnt(rate=1e60, steps=[20]), "rate must be smaller"),
         (lambda: learnt(width=0), "width must be"),
         (lambda: moved(X[:1]), "two or more points"),
         (lambda: finite_width.off_diagonal(torch.zeros(2, 2).double()), "gram must have a positive diagonal"),
@@ -244,6 +250,22 @@ BAD = {
         (lambda: spectrum.operators(GRAM, GRAM, [-1.0]), "times must be"),
         (lambda: spectrum.operators(GRAM, GRAM, []), "times must be"),
         (lambda: spectrum.row_mean_spread(GRAM[:5]), "gram_offsets must have shape"),
+        (lambda: deep_limit.offsets(HOLED), "x must hold finite numbers"),
+        (lambda: deep_limit.offsets(UNIT, UNIT[:, :2]), "z must have shape"),
+        (lambda: deep_limit.offsets(2 * UNIT), "points must lie on the unit sphere"),
+        (lambda: deep_limit.common_value(0), "depth must be"),
+        (lambda: deep_limit.operator(GRAM, GRAM[:, :5], 9), "cross_offsets must have shape"),
+        (lambda: deep_limit.operator(GRAM.triu(), GRAM, 9), "gram_offsets must be symmetric"),
+        (lambda: deep_limit.operator(GRAM, GRAM, 10**16), "depth must be"),
+        (lambda: universality.leaky(1.0), "slope must be below 1"),
+        (lambda: universality.leaky(NAN), "slope must be a number from -1 to 1"),
+        (lambda: universality.residual(0.0), "share must be a number above 0"),
+        (lambda: universality.residual(1.5), "share must be a number from 0 to 1"),
+        (lambda: universality.smooth("relu"), "name must be one of tanh, erf, quadratic, swish"),
+        (lambda: universality.along_depth(universality.leaky(0.0), np.array([1.5]), [3]), "rho must lie from -1 to 1"),
+        (lambda: universality.along_depth(universality.smooth("erf"), np.array([-0.5]), [3]), "rho must lie from 0"),
+        (lambda: universality.along_depth(universality.leaky(0.0), np.array([0.5]), [3, 2]), "depths must be"),
+        (lambda: universality.along_depth(universality.leaky(0.0), np.array([0.5]), [0]), r"depths\[0\] must be"),
     ],
     "spiked": [
         (lambda: function(3, "target"), "target must be one of"),

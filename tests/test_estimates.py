@@ -7,7 +7,18 @@ import pytest
 from scipy import stats
 
 from regimes import estimates
-from regimes.estimates import Estimate, exponent, jackknife, least, local_exponents, mean, median, ratio, slopes
+from regimes.estimates import (
+    Estimate,
+    exponent,
+    jackknife,
+    least,
+    local_exponents,
+    mean,
+    median,
+    proportion,
+    ratio,
+    slopes,
+)
 from regimes.validate import InputError
 
 X = np.array([64.0, 128, 256, 512, 1024])
@@ -62,6 +73,20 @@ def test_means_cover_the_truth(n):
 def test_medians_cover_the_truth_whatever_the_law(n, law):
     make = lambda rng: median(law.ppf(rng.uniform(size=n)))  # noqa: E731
     assert 0.93 <= coverage(make, law.median()) <= 0.97
+
+
+@pytest.mark.parametrize("chance", [0.004, 0.3, 0.98])
+def test_proportions_cover_the_truth_also_where_the_event_is_rare(chance):
+    make = lambda rng: proportion((rng.uniform(size=200) < chance).astype(float))  # noqa: E731
+    assert 0.95 <= coverage(make, chance) <= 0.995
+
+
+def test_what_always_happened_may_still_fail():
+    always = proportion(np.ones(400))
+    assert always.value == always.high == 1 and always.low == pytest.approx(0.025 ** (1 / 400))
+    assert (-proportion(np.zeros(7))).low == pytest.approx(-(1 - 0.025 ** (1 / 7)))
+    with pytest.raises(InputError, match="must be 0 or 1"):
+        proportion(np.array([0.0, 0.5]))
 
 
 def test_median_exponents_cover_the_truth_with_outliers():

@@ -9,10 +9,12 @@ so that sizes which share data are not counted twice. Which estimator is right f
 - ``median`` and ``exponent(centre="median")``: outliers. No assumption on the scatter beyond independence; needs six
   realisations.
 - ``jackknife``: a smooth function of means, such as a ratio of averages.
+- ``proportion``: the probability of an event that happened in some realisations and not in others; exact.
 - ``least``: the smallest of several means, such as "every step falls".
 
 ``tests/test_estimates.py`` holds that each interval covers the truth in 93 to 97 % of 2000 trials, at the scatter that
-the chapters measure; ``least`` in 98 % where several means nearly tie.
+the chapters measure; ``least`` in 98 % where several means nearly tie,
+``proportion`` in at least 95 %.
 """
 
 import math
@@ -21,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import stdtrit
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 from regimes import validate
 from regimes.validate import InputError
@@ -108,6 +110,26 @@ def ratio(samples: np.ndarray) -> Estimate:
         raise InputError(f"a geometric mean needs samples above 0, got {samples.min():g}")
     logs = _student(np.log(samples), "")
     return Estimate(*(math.exp(v) for v in (logs.value, logs.low, logs.high)), logs.n, "geometric mean, Student's t")
+
+
+def proportion(samples: np.ndarray) -> Estimate:
+    """The probability of an event, from whether it happened in each realisation: Clopper and Pearson's exact interval.
+
+    Where it happened always, or never, the interval still has a width: ``[0.025^(1/n), 1]`` for ``n`` of ``n``.
+
+    Args:
+        samples: ``(n,)`` zeros and ones.
+
+    Raises:
+        InputError: as ``mean``, and for other numbers than zero and one.
+    """
+    samples = _samples(samples)
+    if not np.isin(samples, (0, 1)).all():
+        raise InputError(f"samples of an event must be 0 or 1, got {samples.min():g} to {samples.max():g}")
+    n, k, tail = len(samples), int(samples.sum()), (1 - LEVEL) / 2
+    low = float(beta.ppf(tail, k, n - k + 1)) if k else 0.0
+    high = float(beta.ppf(1 - tail, k + 1, n - k)) if k < n else 1.0
+    return Estimate(k / n, low, high, n, "proportion, Clopper and Pearson")
 
 
 def median(samples: np.ndarray) -> Estimate:

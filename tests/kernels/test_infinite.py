@@ -67,6 +67,12 @@ def test_offset_is_what_the_angle_tends_to():
     assert torch.allclose(relu_recursion.offset(phi), direct, atol=2e-5, rtol=0)  # o(1) is of order ln L / L
 
 
+def test_offsets_interpolate_those_of_the_layers():
+    phi = torch.cat([torch.linspace(1e-3, math.pi, 4001).double(), torch.logspace(-12, -2, 300).double()])
+    layered = relu_recursion.layered_offset(phi)
+    assert float(((relu_recursion.offset(phi) - layered) / layered).abs().max()) < 1e-12
+
+
 @pytest.mark.parametrize("depth", [2, 3, 8])
 @pytest.mark.parametrize("rho", [-0.95, -0.3, 0.0, 0.6, 0.97])
 def test_recursion_equals_gaussian_expectations(rho, depth):
@@ -85,7 +91,9 @@ def test_quadrature_is_the_expectation_of_samples():
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 5, 10, 30, 100, 1000, 10**6])
 def test_interpolant_equals_the_recursion_at_every_angle(depth):
-    phi = torch.cat([torch.linspace(0, math.pi, 5001), torch.logspace(-12, 0, 500)]).double()
+    phi = torch.cat(
+        [torch.linspace(0, math.pi, 5001, dtype=torch.float64), torch.logspace(-12, 0, 500, dtype=torch.float64)]
+    )
     exact = relu_recursion.kernel_of_angle(phi, depth)[0]
     assert float((infinite.of_angle(phi, depth) - exact).abs().max()) < CLENSHAW
 

@@ -43,7 +43,7 @@ def test_theorem_2_rate_has_a_logarithm_with_constant_three_eighths(rho):
 
 @pytest.mark.parametrize("rho", [-1.0, -0.9, 0.0, 0.5, 0.9, 0.99, 0.9999])
 def test_predicted_excess_is_right_to_the_next_order(rho):
-    rho = torch.tensor(rho).double()
+    rho = torch.tensor(rho, dtype=torch.float64)
     offset = relu_recursion.offset(torch.acos(rho))
     for depth in (10**6, 10**7, 10**8):
         rest = depth * (float(kernel(rho, depth)) - 0.25 - float(rate.predicted_excess(offset, depth)))
@@ -53,7 +53,7 @@ def test_predicted_excess_is_right_to_the_next_order(rho):
 
 
 def test_layer_map_is_its_closed_form_and_its_slope():
-    rho = torch.linspace(-1, 1, 201).double()
+    rho = torch.linspace(-1, 1, 201, dtype=torch.float64)
     closed = ((1 - rho**2).clamp_min(0).sqrt() + rho * (math.pi - torch.acos(rho))) / math.pi
     assert torch.allclose(rate.layer_map(rho), closed, atol=1e-15)
     inner = rho[1:-1]
@@ -62,7 +62,7 @@ def test_layer_map_is_its_closed_form_and_its_slope():
 
 
 def test_layer_map_increases_above_the_identity_and_touches_it_at_1():
-    rho = torch.linspace(-1, 1, 2001).double()
+    rho = torch.linspace(-1, 1, 2001, dtype=torch.float64)
     value = rate.layer_map(rho)
     contact = (value - rho)[:-1] / (1 - rho[:-1]) ** 1.5
     assert bool((value.diff() > 0).all()) and bool((contact > 2 * math.sqrt(2) / (3 * math.pi) - 1e-9).all())
@@ -71,7 +71,7 @@ def test_layer_map_increases_above_the_identity_and_touches_it_at_1():
 
 def test_corollary_1_takes_a_slope_three_times_that_of_theorem_2():
     gaps = [
-        float(relu_recursion.kernel_of_angle(torch.acos(torch.tensor([0.3]).double()), d)[1])
+        float(relu_recursion.kernel_of_angle(torch.acos(torch.tensor([0.3], dtype=torch.float64)), d)[1])
         for d in (10**6, 2 * 10**6)
     ]
     slope = (gaps[1] ** -0.5 - gaps[0] ** -0.5) / 10**6
@@ -82,7 +82,7 @@ def test_corollary_1_has_a_constant_and_the_crossover_gives_it():
     for gap in (1e-4, 1e-6, 1e-8):
         scaled = rate.half_depth(1 - gap) / pairs.depth_bound(1 - gap)
         assert abs(scaled - 2.975) < 5e-3 and not 0.5 < scaled < 2
-    u = torch.tensor([1e-9, 0.1, 1.0, 10.0, 1e6]).double()
+    u = torch.tensor([1e-9, 0.1, 1.0, 10.0, 1e6], dtype=torch.float64)
     printed = ((1 + u) - (1 + u) ** -3) / (4 * u)
     assert torch.allclose(rate.crossover(u)[1:], printed[1:], rtol=1e-12)
     assert abs(float(rate.crossover(u[:1])) - 1) < 1e-8
@@ -93,8 +93,10 @@ def test_crossover_law_is_the_limit_of_close_pairs():
     errors = []
     for phi in (1e-2, 1e-3, 1e-4):
         depth = round(3 * math.pi / phi)
-        exact = float(relu_recursion.kernel_of_angle(torch.tensor([phi]).double(), depth)[0])
-        errors.append(abs(exact - float(rate.crossover(torch.tensor(depth * phi / (3 * math.pi)).double()))))
+        exact = float(relu_recursion.kernel_of_angle(torch.tensor([phi], dtype=torch.float64), depth)[0])
+        errors.append(
+            abs(exact - float(rate.crossover(torch.tensor(depth * phi / (3 * math.pi), dtype=torch.float64))))
+        )
     assert errors[0] > errors[1] > errors[2] and errors[2] < 1e-4
 
 
@@ -109,14 +111,14 @@ def test_proposition_5_recursion_is_the_definition_by_gaussian_expectations():
 
 def test_the_kernel_of_depth_2_turns_where_its_closed_form_does():
     psi = optimize.brentq(lambda psi: psi * math.tan(psi) - 0.5, 0.1, 1.5)
-    rho = torch.linspace(-1, 1, 20001).double()
+    rho = torch.linspace(-1, 1, 20001, dtype=torch.float64)
     assert abs(float(rho[kernel(rho, 2).argmin()]) + math.cos(psi)) < 1e-4
     slopes = [float(kernel(-1 + h, 2) - kernel(-1.0, 2)) / h for h in (1e-4, 1e-6)]
     assert slopes[1] < 5 * slopes[0] < 0  # like -1/sqrt(h): no number is the smallest slope
 
 
 def test_proposition_5_range_fails_at_depths_1_and_2_and_holds_from_3_on():
-    rho = torch.linspace(-1, 1, 20001).double()
+    rho = torch.linspace(-1, 1, 20001, dtype=torch.float64)
     lowest = {depth: float(kernel(rho, depth).min()) for depth in range(1, 31)}
     assert lowest[1] == -1 and -0.0685 < lowest[2] < -0.068  # [0, 1] is false
     assert all(lowest[depth] >= 0 for depth in range(3, 31))
@@ -125,7 +127,7 @@ def test_proposition_5_range_fails_at_depths_1_and_2_and_holds_from_3_on():
 
 def test_kernel_falls_near_minus_one_and_increases_beyond():
     for depth, turn in ((2, -0.794), (5, -0.915), (8, -0.956)):
-        rho = torch.linspace(-1, 1, 20001).double()
+        rho = torch.linspace(-1, 1, 20001, dtype=torch.float64)
         slope = kernel(rho, depth).diff()
         assert bool((slope[: int((turn + 1 - 0.002) * 10000)] < 0).all())
         assert bool((slope[int((turn + 1 + 0.002) * 10000) :] > 0).all())
@@ -246,7 +248,9 @@ def test_operator_is_the_flow_and_obeys_the_norm_bound():
 def test_stopping_lowers_the_norm_by_at_most_a_factor_of_1_582_and_near_duplicates_come_close():
     """Theorem 3 b): beyond a close pair the prediction is an extrapolation, which its small eigenvalue makes large."""
     most, close = 1 / (1 - math.exp(-1)), 0.1
-    angles = torch.tensor([0.0, 1.0, 0.25, 5.0, 20.0]).double() * close  # two points; between and beyond them
+    angles = (
+        torch.tensor([0.0, 1.0, 0.25, 5.0, 20.0], dtype=torch.float64) * close
+    )  # two points; between and beyond them
     x = torch.stack([angles.cos(), angles.sin()], dim=-1)
     gram, cross = infinite_ntk(x[:2], depth=2), infinite_ntk(x[2:], x[:2], depth=2)
     stop = 1 / float(torch.linalg.eigvalsh(gram)[0])
@@ -285,7 +289,7 @@ def test_scores_equal_scikit_learn():
 
 
 def test_eta_contracts_to_one_value_but_is_not_positive_definite():
-    rho = torch.linspace(-1, 1, 101).double()
+    rho = torch.linspace(-1, 1, 101, dtype=torch.float64)
     assert float((sigmoid_kernel.eta(rho, 40) - sigmoid_kernel.fixed_point()).abs().max()) < 1e-15
     errors = [float((sigmoid_kernel.eta(rho, depth) - sigmoid_kernel.fixed_point()).abs().max()) for depth in (10, 11)]
     assert abs(errors[1] / errors[0] - sigmoid_kernel.contraction()) < 1e-4
@@ -325,7 +329,7 @@ def test_bigrams_count_words():
 
 
 def test_change_is_what_it_says():
-    before = torch.tensor([[1.0, 0.0], [0.0, 2.0]]).double()
+    before = torch.tensor([[1.0, 0.0], [0.0, 2.0]], dtype=torch.float64)
     moved = hidden_motion.change(before, before + torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
     assert moved["norm"] == 2.5 and moved["largest"] == 2.0
     assert moved["inner"] == 8.0  # <(4, 4), (0, 2)> was 0
@@ -354,7 +358,7 @@ def test_bad_input_is_one_line(monkeypatch):
             infinite_ntk(torch.cat([x, x[:1]]), depth=3), torch.ones(1, 41).double(), torch.ones(41, 1).double()
         )
     with pytest.raises(InputError, match="correlations must lie in"):
-        rate.layer_map(torch.tensor(1.5).double())
+        rate.layer_map(torch.tensor(1.5, dtype=torch.float64))
     with pytest.raises(InputError, match="depth must be a whole number of at least 1, got 0"):
         sigmoid_kernel.eta(torch.zeros(1), 0)
     with pytest.raises(InputError, match="vocabulary must be at most 2"):
@@ -375,3 +379,16 @@ def test_networks_that_are_inactive_at_a_point_have_no_normalised_kernel_there()
     assert 0 < active.sum() < 64 and (np.isfinite(found) == active.numpy()).all()
     assert found[active.numpy()] == pytest.approx(finite_width.off_diagonal(kernel[active]).numpy(), abs=1e-12)
     assert all(np.isfinite(row["loss"]) for row in rows)
+
+
+def test_networks_that_overflow_in_training_are_left_out_and_the_others_are_not_moved():
+    """Depth 32 at width 16: some leave the range of numbers; each record is that of the network alone."""
+    x = pairs.sphere(8, 16, seed=0)
+    y = torch.from_numpy(np.random.default_rng(0).choice([-1.0, 1.0], (8, 1)))
+    fixed = {"depth": 32, "width": 16, "steps": 40}
+    rows = finite_width.compare(x, y, **fixed, seeds=range(16))
+    lost = [math.isnan(row["loss"]) for row in rows]
+    assert 0 < sum(lost) < 16 and all(math.isnan(row["change"]) for row, gone in zip(rows, lost) if gone)
+    kept = next(i for i, row in enumerate(rows) if math.isfinite(row["change"]))
+    (alone,) = finite_width.compare(x, y, **fixed, seeds=[kept])
+    assert alone["change"] == pytest.approx(rows[kept]["change"], rel=1e-6)

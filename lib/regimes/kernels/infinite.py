@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from regimes import validate
-from regimes.kernels import relu_recursion
+from regimes.kernels import relu_recursion, tiles
 from regimes.validate import InputError
 
 NODES = 192  # Chebyshev nodes of the fit; the degree kept is found from the coefficients
@@ -63,6 +63,8 @@ def infinite_ntk(x: Tensor, z: Tensor | None = None, *, depth: int, bias: float 
     kernel = _Biased(depth, bias) if bias else _Angular(depth)
     for index in np.ndindex(*x.shape[:-2]):
         kernel.fill(out[index], x[index], x[index] if z is None else z[index], mirrored)
+    if mirrored:
+        out.diagonal(dim1=-2, dim2=-1).fill_(1)
     return out
 
 
@@ -126,7 +128,7 @@ class _Angular:
         x, z = (p / p.norm(dim=-1, keepdim=True) for p in (_scaled(x)[0], _scaled(z)[0]))
         for rows, columns in _tiles(*out.shape, out.device.type, mirrored):
             phi = _angles(x[rows], z[columns])
-            _write(out, rows, columns, _clenshaw(phi, coefficients, stretch, span), mirrored)
+            tiles.write(out, rows.start, columns.start, _clenshaw(phi, coefficients, stretch, span), mirrored)
 
 
 class _Biased:
@@ -144,7 +146,7 @@ class _Biased:
         for rows, columns in _tiles(*out.shape, out.device.type, mirrored):
             e = 2 * torch.sin(_angles(x[rows], z[columns]) / 2) ** 2
             theta = self._layers(e, a[rows], b[columns].mT) / (root[0][rows] * root[1][columns].mT)
-            _write(out, rows, columns, theta, mirrored)
+            tiles.write(out, rows.start, columns.start, theta, mirrored)
 
     def _split(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Directions ``(n, d)``, and ``|x|²/d`` in units of the squared bias ``(n, 1)``."""
@@ -208,15 +210,6 @@ def _tiles(n: int, m: int, device: str, mirrored: bool) -> list[tuple[slice, sli
     side = TILE.get(device, 1024)
     starts = [(i, j) for i in range(0, n, side) for j in range(0, m, side) if not mirrored or j >= i]
     return [(slice(i, min(i + side, n)), slice(j, min(j + side, m))) for i, j in starts]
-
-
-def _write(out: Tensor, rows: slice, columns: slice, tile: Tensor, mirrored: bool) -> None:
-    if mirrored and rows == columns:
-        upper = tile.triu_(1)
-        tile = (upper + upper.mT).fill_diagonal_(1)
-    out[rows, columns] = tile
-    if mirrored and rows != columns:
-        out[columns, rows] = tile.mT
 
 
 def _scaled(points: Tensor) -> tuple[Tensor, Tensor | float]:

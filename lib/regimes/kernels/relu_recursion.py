@@ -14,7 +14,10 @@ Source: paper C, Prop. 5 and Definition 5.
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
+import numpy as np
+import scipy.fft
 import torch
 from torch import Tensor
 
@@ -25,6 +28,7 @@ from regimes.validate import InputError
 WARM_UP = 150  # layers after which every angle is below 0.06, where the series of ``parabolic`` hold to round-off
 DEEPEST = 10**15  # whole numbers beyond are not exact in float64
 ROUNDING = 1e-6  # by which an angle may exceed π, as float32's does
+OFFSET_NODES = 40  # of the interpolant of the offset: beyond some 30 its coefficients are round-off
 SMALL = 0.3  # below, sin phi - phi cos phi is summed as a series: the difference would cancel
 
 
@@ -98,7 +102,9 @@ def along_depth(phi: Tensor, depths: Sequence[int]) -> tuple[Tensor, Tensor]:
 
 
 def offset(phi: Tensor) -> Tensor:
-    """The only trace of the input at order ``1/L``: ``c = lim 3π/phi_L - L - (3/2) ln L``, exact to round-off.
+    """The only trace of the input at order ``1/L``: ``c = lim 3π/phi_L - L - (3/2) ln L``, to 1e-12 of itself.
+
+    ``c - 3π/phi - (3/2) ln phi`` is smooth on ``[0, π]``: a Chebyshev interpolant of 40 nodes stands for the layers.
 
     Args:
         phi: angles in ``(0, π]``, float64, any shape.
@@ -112,12 +118,35 @@ def offset(phi: Tensor) -> Tensor:
     Source: derived here, from the Abel function of the layer map.
     """
     needs_angles(phi)
-    same, e = phi == 0, 2 * torch.sin(phi / 2) ** 2
+    twice, (*rest, first) = phi * (4 / math.pi) - 2, reversed(_smooth_offset())
+    new, old = torch.zeros_like(phi), torch.zeros_like(phi)
+    for c in rest:  # Clenshaw's recurrence
+        new, old = new * twice - old + c, new
+    return first + new * twice / 2 - old + 3 * math.pi / phi + 1.5 * phi.clamp_min(relu_asymptotics.SMALLEST).log()
+
+
+@lru_cache(maxsize=1)
+def _smooth_offset() -> tuple[float, ...]:
+    """Chebyshev coefficients in ``2 phi/π - 1`` of ``c - 3π/phi - (3/2) ln phi``."""
+    node = np.cos(np.pi * (np.arange(OFFSET_NODES) + 0.5) / OFFSET_NODES)
+    phi = torch.from_numpy((node + 1) / 2 * math.pi)
+    c = scipy.fft.dct((layered_offset(phi) - 3 * math.pi / phi - 1.5 * phi.log()).numpy()) / OFFSET_NODES
+    c[0] /= 2
+    return tuple(c.tolist())
+
+
+def layered_offset(phi: Tensor) -> Tensor:
+    """:func:`offset` layer by layer, for angles above 0: what the interpolant is fitted to.
+
+    Raises:
+        InputError: as there, and for an angle of 0.
+    """
+    needs_angles(phi)
+    e = 2 * torch.sin(phi / 2) ** 2
     for _ in range(WARM_UP):
         e = contract(e, phi)
         phi = angle(e)
-    late = relu_asymptotics.abel(torch.where(same, relu_asymptotics.SMALLEST, phi))
-    return torch.where(same, math.inf, late - WARM_UP - 1 - 1.5 * math.log(3 * math.pi))
+    return relu_asymptotics.abel(phi) - WARM_UP - 1 - 1.5 * math.log(3 * math.pi)
 
 
 def needs_angles(phi: Tensor) -> None:

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from regimes import validate
+from regimes.kernels import tiles
 from regimes.kernels.infinite import infinite_ntk
 from regimes.models import WORK, Model
 from regimes.models.tangents import Tangents, chosen
@@ -124,15 +125,7 @@ def _fill(
         for j in range(first if mirrored else 0, len(columns)):
             theirs = held[j] if mirrored and j in held else tangents(columns[j])
             for i in (i for i in held if i <= j or not mirrored):
-                _write(out, i * side, j * side, held[i].gram(theirs), mirrored)
-
-
-def _write(out: Tensor, top: int, left: int, tile: Tensor, mirrored: bool) -> None:
-    if mirrored and top == left:
-        tile = tile.triu() + tile.triu(1).mT  # a product need not be symmetric to the last bit
-    elif mirrored:
-        out[..., left : left + tile.shape[-1], top : top + tile.shape[-2]] = tile.mT
-    out[..., top : top + tile.shape[-2], left : left + tile.shape[-1]] = tile
+                tiles.write(out, i * side, j * side, held[i].gram(theirs), mirrored)
 
 
 def wide_one_hidden_ntk(x: Tensor, z: Tensor | None = None) -> Tensor:

@@ -3,6 +3,7 @@
 import functools
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from regimes.seeds import draw_seeds
 from regimes.studies._images import identity, needs
 from regimes.sweeps.sweep import Rows, Setting, product, study
 from regimes.themes.depth import (
+    deep_limit,
     embedding,
     finite_width,
     hidden_motion,
@@ -25,6 +27,7 @@ from regimes.themes.depth import (
     regression,
     sigmoid_kernel,
     spectrum,
+    universality,
 )
 from regimes.validate import InputError
 
@@ -33,6 +36,8 @@ KERNELS = 32  # bytes an entry: a kernel and what is made of it, four float64
 POINTS = 16  # bytes a coordinate: the points and a copy
 TABLE_2 = 30  # the depth of paper C's Table 2: measured whatever else a reader asks for, as are those of
 FIGURE_7 = (5, 30)  # its sentence on Fig. 7
+LIMITS = (30, 1_000_000)  # depths at which the deep predictor is judged
+APART = (30, 10_000)  # those at which operators are
 CHUNK = 64  # networks of finite width that train together: two float64 a weight
 EXACT = "none, the kernel is a function of one correlation"
 
@@ -179,18 +184,19 @@ def trajectories(setting: Setting, seeds: list[int]) -> Rows:
         product_, n = x @ x.mT, setting["points"]
         upper = torch.triu_indices(n, n, 1)
         groups = {"pair": product_[upper[0], upper[1]], "fresh": product_[n, :n], "same": torch.ones(1).double()}
+        paths = {name: _along_depth(rho, range(1, setting["depth_max"] + 1)) for name, rho in groups.items()}
         for depth in range(1, setting["depth_max"] + 1):
             for kernel in ("theta", "rho", "eta"):
-                values = {name: _along_depth(kernel, rho, depth).tolist() for name, rho in groups.items()}
+                values = {name: path[kernel][depth - 1].tolist() for name, path in paths.items()}
                 rows.append({"seed": seed, "depth": depth, "kernel": kernel, "source": source, **values})
     return rows
 
 
-def _along_depth(kernel: str, rho: torch.Tensor, depth: int) -> torch.Tensor:
-    if kernel == "eta":
-        return sigmoid_kernel.eta(rho, depth)
-    theta, gap = relu_recursion.kernel_of_angle(torch.acos(rho.clamp(-1, 1)), depth)
-    return theta if kernel == "theta" else 1 - gap
+def _along_depth(rho: torch.Tensor, depths: range) -> dict[str, torch.Tensor]:
+    """Three kernels, each ``(len(depths), n)``."""
+    theta, gap = relu_recursion.along_depth(torch.acos(rho.clamp(-1, 1)), depths)
+    eta = torch.stack([sigmoid_kernel.eta(rho, depth) for depth in depths])
+    return {"theta": theta, "rho": 1 - gap, "eta": eta}
 
 
 def _cloud(setting: Setting, n: int, seed: int) -> tuple[torch.Tensor, str]:
@@ -321,8 +327,7 @@ def projectors(setting: Setting, seeds: list[int]) -> Rows:
     rows, n = [], setting["n"]
     for seed in seeds:
         x, source = _cloud(setting, n, seed)
-        phi = torch.acos((x @ x.mT).clamp(-1, 1)).fill_diagonal_(1)
-        sharp = spectrum.row_mean_spread(relu_recursion.offset(phi))
+        sharp = spectrum.row_mean_spread(deep_limit.offsets(x))
         for depth in setting["depths"]:
             gram = infinite_ntk(x, depth=depth)
             row = {"seed": seed, "source": source, "depth": depth, "sharp": sharp}
@@ -333,26 +338,123 @@ def projectors(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _apart_grid(p: Mapping[str, Any]) -> list[Setting]:
-    validate.memory(KERNELS * p["apart_n"][-1] ** 2, f"apart_n = {p['apart_n'][-1]}")
-    return product(cloud="sphere", n0=16, n=p["apart_n"], depths=[[10, 30, 100, 10_000]], seeds=range(p["apart_draws"]))
+    n = p["apart_n"][-1]
+    validate.memory(n * (KERNELS * n + POINTS * p["apart_n0"]), f"apart_n = {n} with apart_n0 = {p['apart_n0']}")
+    depths = sorted({*APART, *p["apart_depths"]})
+    return product(cloud="sphere", n0=p["apart_n0"], n=p["apart_n"], depths=[depths], seeds=range(p["apart_draws"]))
 
 
-@study(version=2, grid=_apart_grid)
+@study(version=3, grid=_apart_grid)
 def operators_apart(setting: Setting, seeds: list[int]) -> Rows:
-    """``L |op(x) - op(x')|`` at infinite time for 20 pairs of fresh points: mean ``apart`` and ``least``.
+    """Operators at infinite time for 40 fresh points, two by two, and against that of the limit, ``1/(n + 3)``.
 
-    Source: paper C, eq. (5).
+    ``apart``: mean of ``L |op(x) - op(x')|``; ``least`` of them; ``law``: ``apart`` over that of the closed law.
+    ``away``: mean ``|f - f̂|`` for random labels ±1; ``worst``: for the labels that make it largest.
+    Source: paper C, eq. (5) and Theorem 3 a).
     """
     rows, n = [], setting["n"]
-    for seed in seeds:
+    for seed, labels in zip(seeds, draw_seeds("labels", seeds)):
         x, source = _cloud(setting, n + 40, seed)
+        y = torch.from_numpy(np.random.default_rng(labels).choice([-1.0, 1.0], n))
+        offsets = deep_limit.offsets(x[:n]), deep_limit.offsets(x[n:], x[:n])
         for depth in setting["depths"]:
             gram, cross = infinite_ntk(x[:n], depth=depth), infinite_ntk(x[n:], x[:n], depth=depth)
             (op,) = spectrum.operators(gram, cross, [math.inf])
-            apart = depth * (op[::2] - op[1::2]).norm(dim=-1)
+            apart, law = (depth * _steps(one) for one in (op, deep_limit.operator(*offsets, depth)))
             row = {"seed": seed, "source": source, "depth": depth, "apart": float(apart.mean())}
-            rows.append(row | {"least": float(apart.min())})
+            row |= {"least": float(apart.min()), "law": float((apart / law).mean())}
+            rest = op - 1 / (n + 3)
+            row |= {"away": float((rest @ y).abs().mean()), "worst": float(rest.abs().sum(-1).mean())}
+            rows.append(row)
     return rows
+
+
+def _steps(op: torch.Tensor) -> torch.Tensor:
+    """Distances of the operators of points 0 and 1, of 2 and 3, and so on."""
+    return (op[::2] - op[1::2]).norm(dim=-1)
+
+
+def _limit_grid(p: Mapping[str, Any]) -> list[Setting]:
+    n, test = p["limit_n"], p["limit_test"]
+    validate.memory(KERNELS * n * max(n, test), f"limit_n = {n} with limit_test = {test}")
+    images = _images(p, "limit_n + limit_test", n + test)
+    depths = sorted({*LIMITS, *p["limit_depths"]})
+    return product(
+        **images, n=n, test=test, depths=[depths], classes=["balanced", "drawn"], seeds=range(p["limit_draws"])
+    )
+
+
+@study(version=1, grid=_limit_grid)
+def deep_prediction(setting: Setting, seeds: list[int]) -> Rows:
+    """One-hot regression far down against its closed law, classes in equal parts or as they are drawn.
+
+    ``error``: distance of the predictor from the law, over that of the law from its own mean (Frobenius);
+    ``accuracy`` of the predictor and ``law_accuracy``; ``largest``: that of always saying the most frequent class.
+    Source: paper C, Sec. 6.4; the law is derived here.
+    """
+    rows, sizes = [], [setting["n"], setting["test"]]
+    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+        pool = _pool(setting["corpus"])
+        train, test = (
+            datasets.split(pool, sizes, seed=draw) if setting["classes"] == "balanced" else _draw(pool, sizes, draw)
+        )
+        y = regression.one_hot(train.y, 10)
+        offsets = deep_limit.offsets(train.x), deep_limit.offsets(test.x, train.x)
+        largest = float((test.y == y.sum(0).argmax()).double().mean())
+        for layers in setting["depths"]:
+            gram, cross = infinite_ntk(train.x, depth=layers), infinite_ntk(test.x, train.x, depth=layers)
+            f, law = regression.predict(gram, cross, y), deep_limit.operator(*offsets, layers) @ y
+            row = {"seed": seed, "depth": layers, "source": pool.source, "largest": largest}
+            row |= {"error": float((f - law).norm() / (law - law.mean(0)).norm())}
+            row |= {"accuracy": regression.accuracy(f, test.y), "law_accuracy": regression.accuracy(law, test.y)}
+            rows.append(row)
+    return rows
+
+
+def _draw(pool: Task, sizes: list[int], seed: int) -> list[Task]:
+    """Disjoint random subsets, whatever classes come."""
+    order = torch.from_numpy(np.random.default_rng(seed).permutation(len(pool.y))[: sum(sizes)])
+    return [replace(pool, x=pool.x[part], y=pool.y[part], classes=None) for part in order.split(sizes)]
+
+
+LAYERS = {
+    "ReLU": universality.leaky(0.0),
+    "leaky ReLU, slope 0.2": universality.leaky(0.2),
+    "absolute value": universality.leaky(-1.0),
+    "residual, share 1/2": universality.residual(0.5),
+    "tanh": universality.smooth("tanh"),
+    "erf": universality.smooth("erf"),
+    "swish": universality.smooth("swish"),
+    "quadratic": universality.smooth("quadratic"),
+}
+
+
+def _layers_grid(p: Mapping[str, Any]) -> list[Setting]:
+    common = {"depth_max": p["layers_depth"], "seeds": [0]}
+    return product(layer=[*LAYERS, "residual, share 1/L"], **common)
+
+
+@study(version=1, grid=_layers_grid, data=EXACT)
+def other_layers(setting: Setting, seeds: list[int]) -> Rows:
+    """The normalised kernel of other layers against depth, four depths a decade, at correlations 0, 0.5 and 0.9.
+
+    ``limit`` and ``log``: the predicted limit and coefficient of ``ln L/L`` (NaN where a branch's share is ``1/L``).
+    Source: beyond paper C; compare Hayou et al. 2019.
+    """
+    deepest, rho, name = setting["depth_max"], np.array([0.0, 0.5, 0.9]), setting["layer"]
+    spaced = {int(d) for d in np.geomspace(1, deepest, 1 + round(4 * np.log10(deepest)))}
+    depths = sorted({*spaced, deepest // 10, deepest})
+    layer = LAYERS.get(name)
+    if layer:
+        found, about = universality.along_depth(layer, rho, depths), {"limit": layer.limit, "log": layer.log}
+    else:
+        found = [universality.along_depth(universality.residual(1 / depth), rho, [depth])[0] for depth in depths]
+        about = {"limit": math.nan, "log": math.nan}
+    return [
+        {"seed": seeds[0], "depth": depth, "rho": float(r), "kernel": float(value), **about}
+        for depth, values in zip(depths, found)
+        for r, value in zip(rho, values)
+    ]
 
 
 @study(version=2, grid=lambda p: product(depth=[2, 3, 4, 6, 10], seeds=[0]), data="12 even points of a circle")
@@ -399,21 +501,26 @@ def colinear(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _text_grid(p: Mapping[str, Any]) -> list[Setting]:
-    h, v, text = p["text_widths"][-1], p["text_vocabulary"], p["text"]
+def _text_settings(p: Mapping[str, Any], widths: str) -> Setting:
+    """What both studies of the text share, checked; ``widths`` names the parameter that holds theirs."""
+    h, v, text = p[widths][-1], p["text_vocabulary"], p["text"]
     try:
         words = _words(text)
     except InputError as error:
         raise InputError(f"text {text} cannot be used: {error}") from None
     if v > words:
         raise InputError(f"text_vocabulary must be at most {words}, the words of text {text}, got {v}")
-    validate.memory(24 * (h * (h + 2 * v) + v * v), f"text_widths = {h} with text_vocabulary = {v}")
-    fixed = {"text": text, "vocabulary": v, "steps": p["text_steps"], "dtype": "float32"}
+    validate.memory(24 * (h * (h + 2 * v) + v * v), f"{widths} = {h} with text_vocabulary = {v}")
+    return {"text": text, "vocabulary": v, "dtype": "float32", "width": p[widths]}
+
+
+def _text_grid(p: Mapping[str, Any]) -> list[Setting]:
     kinds = {"optimiser": ["gd", "adam"], "parametrisation": ["ntk", "standard"]}
-    return product(width=p["text_widths"], **kinds, **fixed, seeds=range(p["text_seeds"]))
+    shared = _text_settings(p, "text_widths")
+    return product(**shared, **kinds, steps=p["text_steps"], seeds=range(p["text_seeds"]))
 
 
-@study(version=2, grid=_text_grid, rtol=1e-3)
+@study(version=3, grid=_text_grid, rtol=1e-3)
 def text_features(setting: Setting, seeds: list[int]) -> Rows:
     """How far the last hidden layer moves while two hidden layers learn a text's bigrams (``hidden_motion.learn``).
 
@@ -421,11 +528,53 @@ def text_features(setting: Setting, seeds: list[int]) -> Rows:
     """
     text, dtype = datasets.corpus(setting["text"]), getattr(torch, setting["dtype"])
     tokens, targets = (t.to(dtype) for t in hidden_motion.bigrams(text.text, setting["vocabulary"]))
-    kind = {name: setting[name] for name in ("width", "optimiser", "parametrisation", "steps")}
+    kind = {name: setting[name] for name in ("width", "optimiser", "parametrisation")}
     source = f"bigrams of {setting['vocabulary']} words, {text.source}"
-    draws = draw_seeds("weights", seeds)
-    rows = [hidden_motion.learn(tokens, targets, seed=draw, **kind) for draw in draws]
-    return [{"seed": seed, "source": source, **row} for seed, row in zip(seeds, rows)]
+    rows = []
+    for seed, draw in zip(seeds, draw_seeds("weights", seeds)):
+        (row,) = hidden_motion.learn(tokens, targets, seed=draw, steps=[setting["steps"]], **kind)
+        rows.append({"seed": seed, "source": source, **row})
+    return rows
+
+
+def _training_grid(p: Mapping[str, Any]) -> list[Setting]:
+    """Every row of the grid: optimiser, parametrisation, rate (None: that of ``text_features``), targets, steps.
+
+    Gradient descent at one rate for all widths scatters most, with ``f_0``: it gets four times the initialisations.
+    """
+    names = ("optimiser", "parametrisation", "rate", "targets", "looks")
+    kinds = [
+        ("gd", "ntk", None, "bigrams", [1, 5, 20, 80]),
+        ("gd", "standard", 1 / 32, "bigrams", [1, 3, 5, 20]),
+        ("gd", "standard", 1 / 8, "bigrams", [1, 3, 5, 20]),
+        ("adam", "ntk", None, "bigrams", [1, 5, 20, 80]),
+        ("adam", "standard", None, "bigrams", [1, 5, 20, 80]),
+        ("gd", "ntk", None, "zero", [1, 5, 20, 80]),
+    ]
+    common, grid = _text_settings(p, "training_widths"), []
+    for kind in kinds:
+        one = dict(zip(names, kind))
+        seeds = range(p["training_seeds"] * (4 if one["rate"] else 1))
+        grid += product(**{**one, "looks": [one["looks"]]}, **common, seeds=seeds)
+    return grid
+
+
+@study(version=1, grid=_training_grid, rtol=1e-3)
+def text_training(setting: Setting, seeds: list[int]) -> Rows:
+    """As ``text_features``, over optimisers, parametrisations, rates, steps (``step``), and with targets of zero.
+
+    With targets of zero nothing is learnt: what moves is the unlearning of ``f_0``. Source: paper C, Tab. 1.
+    """
+    text, dtype = datasets.corpus(setting["text"]), getattr(torch, setting["dtype"])
+    tokens, targets = (t.to(dtype) for t in hidden_motion.bigrams(text.text, setting["vocabulary"]))
+    targets = targets if setting["targets"] == "bigrams" else torch.zeros_like(targets)
+    kind = {name: setting[name] for name in ("width", "optimiser", "parametrisation", "rate")}
+    source = f"bigrams of {setting['vocabulary']} words, {text.source}"
+    return [
+        {"seed": seed, "source": source, **row}
+        for seed, draw in zip(seeds, draw_seeds("weights", seeds))
+        for row in hidden_motion.learn(tokens, targets, seed=draw, steps=setting["looks"], **kind)
+    ]
 
 
 @study(version=1, grid=lambda p: product(alpha=[0.0, 0.1], width=[64, 256, 1024], seeds=[0]), data="the toy network")
@@ -450,7 +599,7 @@ def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**sizes, n=8, n0=16, steps=p["finite_steps"], seeds=range(p["finite_seeds"]))
 
 
-@study(version=2, grid=_finite_grid, chunk=CHUNK)
+@study(version=3, grid=_finite_grid, chunk=CHUNK)
 def finite_kernel(setting: Setting, seeds: list[int]) -> Rows:
     """The kernel of finite networks before and after training on eight points (``finite_width.compare``).
 

@@ -1,6 +1,7 @@
 """Kernels of networks of finite width, before and after training, against the infinite-width law."""
 
 from collections.abc import Sequence
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -18,7 +19,8 @@ def compare(
     """One record a seed: kernel entries before and after ``steps`` of gradient descent, and in the limit.
 
     ``before``, ``after``, ``infinite``: mean off-diagonal entry of the kernel divided by the roots of its diagonal
-    (``before`` and ``after`` are NaN for a network that is inactive at a point then: its kernel is zero there);
+    (``before`` and ``after`` are NaN for a network that is inactive at a point then: its kernel is zero there; what is
+    measured after training is NaN for one whose outputs left the range of numbers on the way);
     ``diagonal``: the kernel's mean diagonal over its limit's; ``change``: its relative change in training (Frobenius);
     ``loss``: the last loss over the first. The rate is half the inverse of each kernel's largest eigenvalue (over n),
     stable for every realisation, deep or shallow.
@@ -47,9 +49,12 @@ def compare(
     rates = 0.5 * len(x) / torch.where(largest > 0, largest, 1.0)  # a network that is inactive everywhere rests
     states = optimise(net, x, y.squeeze(-1), rate=rates)
     first = end = next(states)
-    for _ in range(steps):
-        end = next(states)
-    after = ntk(end.model, x)
+    for state in islice(states, steps):
+        end = state
+    after = torch.full_like(before, torch.nan)  # stays so for realisations that overflowed on the way
+    after[list(end.rows)] = ntk(end.model, x)
+    loss = torch.full_like(first.loss, torch.nan)
+    loss[list(end.rows)] = end.loss
     limit = 2.0**depth * infinite_diagonal(x, depth=depth)  # gain² = 2 in every layer
     columns = {
         "before": _off_diagonal_of_active(before),
@@ -57,7 +62,7 @@ def compare(
         "infinite": off_diagonal(infinite_ntk(x, depth=depth)).expand(len(seeds)),
         "diagonal": (before.diagonal(dim1=-2, dim2=-1) / limit).mean(-1),
         "change": torch.linalg.matrix_norm(after - before) / torch.linalg.matrix_norm(before),
-        "loss": end.loss / first.loss,
+        "loss": loss / first.loss,
     }
     return [{name: float(column[k]) for name, column in columns.items()} for k in range(len(seeds))]
 

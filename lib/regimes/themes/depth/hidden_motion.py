@@ -5,7 +5,7 @@ Tokens are the most frequent words of a corpus, one-hot; the target of a token i
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import torch
@@ -73,12 +73,21 @@ def change(before: Tensor, after: Tensor) -> dict[str, float]:
 
 
 def learn(
-    tokens: Tensor, targets: Tensor, *, width: int, seed: int, optimiser: str, parametrisation: str, steps: int
-) -> dict[str, float]:
-    """Trains two hidden ReLU layers of ``width`` by full batches and measures :func:`change`, with the losses.
+    tokens: Tensor,
+    targets: Tensor,
+    *,
+    width: int,
+    seed: int,
+    optimiser: str,
+    parametrisation: str,
+    steps: Sequence[int],
+    rate: float | None = None,
+) -> list[dict[str, float]]:
+    """Trains two hidden ReLU layers of ``width`` by full batches; one record of :func:`change` and losses a step count.
 
-    Rates, in the unit of :mod:`regimes.training.optimise`: gradient descent ``2v`` in the NTK parametrisation and
-    ``2v/width`` in the standard one, ``v`` tokens, a quarter of the largest stable rate; Adam 1e-3 in both.
+    Rates, in the unit of :mod:`regimes.training.optimise`, where none is given: gradient descent ``2v`` in the NTK
+    parametrisation and ``2v/width`` in the standard one, ``v`` tokens, a quarter of the largest stable rate; Adam 1e-3
+    in both.
 
     Args:
         tokens: ``(v, v)``.
@@ -87,30 +96,40 @@ def learn(
         seed: of the initialisation.
         optimiser: ``gd`` or ``adam``.
         parametrisation: ``ntk`` or ``standard``.
-        steps: how many.
+        steps: after how many to look, strictly increasing.
+        rate: of each step; ``None`` for those above.
 
     Raises:
-        InputError: before training, for an unknown optimiser or parametrisation, sizes below 1, negative steps, or
-            tokens and targets that do not fit.
+        InputError: before training, for an unknown optimiser or parametrisation, sizes below 1, steps that do not
+            increase from 0 on, a rate that is not positive, or tokens and targets that do not fit; and in training, for
+            a rate at which it leaves the range of numbers.
 
     Source: paper C, Sec. 5 and Tab. 1, which leave all of these open.
     """
     validate.one_of(("gd", "adam"), optimiser=optimiser)
     validate.one_of(("ntk", "standard"), parametrisation=parametrisation)
     validate.integer(1, width=width)
-    validate.integer(0, steps=steps, seed=seed)
+    validate.increasing(steps=steps)
+    validate.integer(0, seed=seed, **{f"steps[{i}]": step for i, step in enumerate(steps)})
     validate.arrays(tokens=("v v", tokens), targets=("v v", targets))
     v = len(tokens)
     rates = {"adam": 1e-3, "gd": 2.0 * v / (1 if parametrisation == "ntk" else width)}
+    if rate is not None:
+        validate.positive(rate=rate)
+        rates[optimiser] = rate
     widths = [v, width, width, v]
     net = fully_connected(widths, seeds=[seed], parametrisation=parametrisation, gain=1.0, dtype=tokens.dtype)
     before = net.hidden(tokens)[-1][0]
     states = optimise(net, tokens, targets[None], rate=rates[optimiser], method=optimiser)
-    first = end = next(states)
-    for _ in range(steps):
-        end = next(states)
-    moved = change(before, end.model.hidden(tokens)[-1][0])
-    return {"loss_start": float(first.loss), "loss_end": float(end.loss), **moved}
+    first, records = next(states), []
+    for step, state in zip(range(steps[-1] + 1), chain([first], states)):
+        if step in steps:
+            moved = change(before, state.model.hidden(tokens)[-1][0])
+            losses = {"loss_start": float(first.loss), "loss_end": float(state.loss)}
+            records.append({"step": step, **losses, **moved})
+    if len(records) < len(steps):
+        raise InputError(f"rate must be smaller: after {step} steps the outputs have left the range of numbers")
+    return records
 
 
 def toy_layers(width: int, alpha: float) -> Sequence[np.ndarray]:

@@ -86,12 +86,12 @@ def squared_error(predicted: Tensor, y: Tensor) -> float:
     return float(((predicted - y) ** 2).sum(-1).mean())
 
 
-def needs_symmetric(gram: Tensor) -> None:
+def needs_symmetric(gram: Tensor, name: str = "gram") -> None:
     """Raises :class:`InputError` unless ``u·Kv = v·Ku`` for two fixed vectors; costs two products and no memory."""
     u, v = torch.from_numpy(np.random.default_rng(0).standard_normal((2, len(gram)))).to(gram)
     right = gram @ v
     if not float((u @ right - v @ (gram @ u)).abs()) <= 1e-8 * float(u.norm() * right.norm()):
-        raise InputError("gram must be symmetric")
+        raise InputError(f"{name} must be symmetric")
 
 
 def _needs_predictions(predicted: Tensor, labels: Tensor, classes: int) -> None:

@@ -1,0 +1,149 @@
+"""The limit of the normalised kernel for other layers than ReLU's: ``1/(1 + k)``, with ``k`` read off the layer map.
+
+Inputs and variances are such that every layer keeps the variance 1. A critical layer map then touches the identity at
+correlation 1: with ``e = 1 - rho``,
+
+``1 - h(1 - e) = e - A e^(1+q) + …``, hence ``e_L^q ≈ 1/(A q L)``, ``h' ≈ 1 - k/L`` with ``k = (1 + q)/q``,
+
+and ``dS/dL = 1 - k S/L`` has the solution ``S = L/(1 + k)``. A kink has ``q = 1/2``: ``k = 3``, limit 1/4. A smooth
+activation has ``q = 1``: ``k = 2``, limit 1/3. Where ``e_L^q = 1/(A q (L + b ln L + …))`` the next order is
+``b ln L / ((1 + k) L)``: ``b = 3/2`` at every kink, ``1 - B/A²`` with ``B = h'''(1)/6`` for a smooth one.
+
+That the limit is not zero, and the roles of kinks, smoothness and residual connections, are Hayou et al. 2019's; the
+constants and the logarithms are derived here.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from regimes import gaussian, validate
+from regimes.models.activations import activation
+from regimes.validate import InputError
+
+ORDER = 200  # Hermite coefficients of a smooth activation; those of tanh and swish are below 1e-8 beyond
+BELOW_ONE = 1 - 2.0**-53  # in place of 1, whose correlation 0 has no logarithm
+SMALL = 0.3  # below, sin phi - phi cos phi is summed as a series: the difference would cancel
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One critical layer: how it moves a pair, and with which weight it enters.
+
+    Attributes:
+        name: in words.
+        loss: ``e -> (1 - h(1 - e), 1 - h'(1 - e))``, on arrays ``(n,)`` of ``e = 1 - rho``.
+        limit: ``1/(1 + k)``, that of the normalised kernel.
+        log: ``b/(1 + k)``, the coefficient of ``ln L/L``.
+        share: variance of the new layer beside the skipped one, 1 without a skip connection.
+    """
+
+    name: str
+    loss: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] = field(repr=False)
+    limit: float
+    log: float
+    share: float = 1.0
+
+
+def leaky(slope: float) -> Layer:
+    """The leaky ReLU of a negative slope: ``h - rho`` is that of the ReLU times ``(1 - a)²/(1 + a²)``.
+
+    Raises:
+        InputError: for a slope outside ``[-1, 1)``; at 1 it is linear and nothing moves.
+    """
+    validate.between(-1, 1, slope=slope)
+    if slope == 1:
+        raise InputError("slope must be below 1: at 1 the activation is linear")
+    bend = (1 - slope) ** 2 / (1 + slope**2)
+    return Layer(f"leaky ReLU, slope {slope:g}", lambda e: _kinked(e, bend), 1 / 4, 3 / 8)
+
+
+def residual(share: float) -> Layer:
+    """``x -> √(1 - share) x + √share W σ(x)`` with the ReLU; ``share = 1/2`` is the plain sum of both, rescaled.
+
+    Raises:
+        InputError: for a share outside ``(0, 1]``.
+    """
+    validate.positive(share=share)
+    validate.between(0, 1, share=share)
+    return Layer(f"residual, share {share:g}", lambda e: _kinked(e, 1.0), 1 / 4, 3 / 8, share)
+
+
+def smooth(name: str) -> Layer:
+    """A smooth activation ``s (σ(z) + c)``, scaled and shifted so that ``E σ² = E σ'² = 1``: its critical form.
+
+    Such ``s`` and ``c`` exist for every ``σ`` (Poincaré's inequality), and ``h(rho) = Σ_k w_k rho^k`` with weights
+    ``w_k ∝ a_k²`` of the Hermite coefficients ``a_k``, ``Σ k w_k = 1``, the rest at ``k = 0``.
+
+    Args:
+        name: ``tanh``, ``erf``, ``quadratic`` or ``swish``.
+
+    Raises:
+        InputError: for another name, or a linear activation, whose map is the identity.
+    """
+    validate.one_of(("tanh", "erf", "quadratic", "swish"), name=name)
+    k, w = np.arange(1.0, ORDER), _hermite_weights(name)
+    a, b = (k * (k - 1) * w).sum() / 2, (k * (k - 1) * (k - 2) * w).sum() / 6
+
+    def loss(e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        log_rho = np.log1p(-np.minimum(e, BELOW_ONE))[:, None]
+        return -np.expm1(k * log_rho) @ w, -np.expm1((k - 1) * log_rho) @ (k * w)
+
+    return Layer(name, loss, 1 / 3, (1 - b / a**2) / 3)
+
+
+def along_depth(layer: Layer, rho: np.ndarray, depths: Sequence[int]) -> np.ndarray:
+    """``Θ̄^(L)`` at several depths, one layer at a time, ``(len(depths), n)``.
+
+    With the share ``s``: ``S' = (1 - s) S + s (h' S + h)``, ``e' = (1 - s) e + s (1 - h)``, and the diagonal is
+    ``1 + s (L - 1)``.
+
+    Args:
+        layer: of which the network is made.
+        rho: input correlations ``(n,)``; from 0 on for a smooth layer.
+        depths: strictly increasing.
+
+    Raises:
+        InputError: for correlations outside ``[-1, 1]``, negative ones under a smooth layer, or depths that do not
+            increase or are no whole numbers of at least 1.
+    """
+    validate.arrays(rho=("n", rho))
+    validate.integer(1, **{f"depths[{i}]": depth for i, depth in enumerate(depths)})
+    validate.increasing(depths=list(depths))
+    low = 0 if layer.limit == 1 / 3 else -1
+    if not (rho.min() >= low and rho.max() <= 1):
+        raise InputError(f"rho must lie from {low} to 1 for {layer.name}, got {rho.min():g} to {rho.max():g}")
+    e, s, at, share, found = 1 - rho, rho.copy(), 1, layer.share, []
+    for depth in depths:
+        for _ in range(depth - at):
+            new, slope = layer.loss(e)
+            s, e = s + share * (1 - new - slope * s), e + share * (new - e)
+        at = depth
+        found.append(s / (1 + share * (depth - 1)))
+    return np.stack(found)
+
+
+def _kinked(e: np.ndarray, bend: float) -> tuple[np.ndarray, np.ndarray]:
+    """``e - bend (sin phi - phi cos phi)/π`` and ``bend phi/π``."""
+    phi = 2 * np.arcsin(np.sqrt(e / 2))
+    lost = np.sin(phi) - phi * np.cos(phi)
+    if phi.min() < SMALL:
+        p = phi * phi
+        series = phi * p * (1 / 3 - p * (1 / 30 - p * (1 / 840 - p * (1 / 45360 - p / 3991680))))
+        lost = np.where(phi < SMALL, series, lost)
+    return np.maximum(e - bend * lost / math.pi, 0), bend * phi / math.pi
+
+
+def _hermite_weights(name: str) -> np.ndarray:
+    """``a_k² / Σ k a_k²`` for ``k = 1 … ORDER - 1``, by quadrature against orthonormal Hermite polynomials."""
+    x, w = gaussian.rule(step=0.25)
+    old, new, a = np.zeros_like(x), np.ones_like(x), []
+    value = w * activation(name).value(torch.from_numpy(x)).numpy()
+    for k in range(1, ORDER):  # h_k = (x h_{k-1} - √(k-1) h_{k-2}) / √k
+        old, new = new, (x * new - math.sqrt(k - 1) * old) / math.sqrt(k)
+        a.append(value @ new)
+    k, squares = np.arange(1.0, ORDER), np.array(a) ** 2
+    return squares / (k * squares).sum()
