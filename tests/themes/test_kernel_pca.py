@@ -18,7 +18,7 @@ from regimes.models.one_hidden import Network, one_hidden
 from regimes.themes import learning_curves
 from regimes.themes.kernel_pca import information, spectrum, two_kinds
 from regimes.themes.kernel_pca.diagnosis import diagnose, kernel_pca, separable
-from regimes.themes.kernel_pca.frozen import frozen
+from regimes.themes.kernel_pca.frozen import frozen, frozen_each
 from regimes.validate import InputError
 
 
@@ -90,6 +90,19 @@ def test_dimension_by_distances_is_that_of_the_points(d):
     points = torch.from_numpy(np.random.default_rng(0).random((1600, d))) @ normal(d, 20, seed=1)
     found = spectrum.distance_dimension(points @ points.T, [100, 200, 400, 800, 1600])
     assert float(found) == pytest.approx(d, rel=0.15)
+
+
+def test_dimension_by_distances_takes_every_group_of_points():
+    """Once more by a loop; what is left over of 50 points in groups of 20 stays out."""
+    points, means = normal(50, 3), []
+    for m in (10, 20, 50):
+        nearest = []
+        for start in range(0, 50 - m + 1, m):
+            group = points[start : start + m]
+            nearest += [sorted((group - one).norm(dim=1).tolist())[1] for one in group]
+        means.append(np.mean(nearest))
+    slope = np.polyfit(np.log([10, 20, 50]), np.log(means), 1)[0]
+    assert float(spectrum.distance_dimension(points @ points.T, [10, 20, 50])) == pytest.approx(-1 / slope)
 
 
 @pytest.mark.parametrize(
@@ -209,6 +222,21 @@ def test_components_of_the_two_part_kernel_are_of_the_two_kinds():
     assert float(two_kinds.kinds(found.vectors[0], x).amax(-1).min()) > 0.98
 
 
+def test_mirrored_points_part_the_two_kinds_however_near_their_eigenvalues():
+    """``Θ_1 + Θ_2 x_⊥·z_⊥`` with one eigenvalue for both kinds: on independent points its components mix."""
+    x = normal(300, 3, seed=4)
+    both = two_kinds.mirrored(x)
+    torch.testing.assert_close(both[300:], x * torch.tensor([1.0, -1.0, -1.0]).double())
+    torch.testing.assert_close(two_kinds.mirrored(x, 3)[300:], x)
+    found = []
+    for points in (both, normal(600, 3, seed=4)):
+        kernel = torch.outer(torch.sin(points[:, 0]), torch.sin(points[:, 0])) / (0.5 - 0.5 * math.exp(-2))
+        kernel = kernel + points[:, 1:] @ points[:, 1:].T
+        vectors = spectrum.components(kernel, 3).vectors
+        found.append(float(two_kinds.kinds(vectors, points).amax(-1).min()))
+    assert found[0] > 0.999 > 0.95 > found[1]
+
+
 @pytest.mark.parametrize("pattern", [(1.0, -1.0, -1.0, 1.0), (1.0, -1.0)])
 def test_best_line_of_two_halves(pattern):
     y = torch.tensor(pattern).repeat(1000 // len(pattern)).double()
@@ -234,6 +262,9 @@ def test_a_frozen_last_layer_is_a_linear_model_of_its_features():
     cross = ntk(net, test.x, train.x, params=("beta",))
     rank = torch.linalg.lstsq(cross[0].T @ cross[0], cross[0].T @ found.f[0]).solution
     torch.testing.assert_close(cross[0] @ rank, found.f[0], rtol=1e-4, atol=1e-4)
+    full, last = frozen_each(net, train, test, [None, ("beta",)])
+    torch.testing.assert_close(last.f, found.f)
+    torch.testing.assert_close(full.f, frozen(net, train, test).f)
 
 
 def test_a_torch_module_is_what_its_twin_is():
@@ -290,6 +321,7 @@ CONVOLUTION = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 1)).
         (lambda: information.stripe_information(1.1), "cosine must be a number from 0 to 1"),
         (lambda: two_kinds.kinds(X, X), "points must be a whole number of at least"),
         (lambda: two_kinds.two_parts(one_hidden(3, 5, seeds=[0]), X, 4), "d_parallel must be"),
+        (lambda: two_kinds.mirrored(X, 0), "d_parallel must be"),
         (lambda: separable(X, Y), "points must have shape"),
         (lambda: frozen(one_hidden(3, 5, seeds=[0]), Task(X, Y, ""), Task(X, Y, "")), "train.x must have shape"),
     ],

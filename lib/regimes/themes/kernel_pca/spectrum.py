@@ -168,8 +168,9 @@ def alignment(gram: Tensor, y: Tensor, *, centred: bool = False) -> Tensor:
 def distance_dimension(gram: Tensor, sizes: list[int]) -> Tensor:
     r"""The dimension ``d`` by which distances in feature space fall, nearest neighbour ``~ m^(-1/d)``, ``(...)``.
 
-    ``|ψ(x) - ψ(z)|² = Θ(x, x) + Θ(z, z) - 2 Θ(x, z)``; mean distances to the nearest among the first ``m`` points, for
-    each ``m`` of ``sizes``, and their least-squares slope.
+    ``|ψ(x) - ψ(z)|² = Θ(x, x) + Θ(z, z) - 2 Θ(x, z)``; mean distances to the nearest within groups of ``m`` points, for
+    each ``m`` of ``sizes``, and their least-squares slope. All groups that the points give in their order are averaged:
+    a single small one would be most of the noise.
 
     Raises:
         InputError: for a matrix that is no Gram matrix, fewer than two sizes, or one that is not from 2 to ``n``.
@@ -184,7 +185,13 @@ def distance_dimension(gram: Tensor, sizes: list[int]) -> Tensor:
     square = gram.diagonal(dim1=-1, dim2=-2)
     apart = (square.unsqueeze(-1) + square.unsqueeze(-2) - 2 * gram).clamp(min=0).sqrt()
     apart.diagonal(dim1=-1, dim2=-2).fill_(torch.inf)
-    nearest = torch.stack([apart[..., :m, :m].amin(-1).mean(-1) for m in sizes], -1).log()
+    nearest = torch.stack([_nearest(apart, m) for m in sizes], -1).log()
     x = torch.tensor(sizes, dtype=gram.dtype).log().to(gram)
     x = x - x.mean()
     return -x.square().sum() / (nearest * x).sum(-1)
+
+
+def _nearest(apart: Tensor, m: int) -> Tensor:
+    """The mean distance to the nearest within disjoint groups of ``m`` points, ``(...)``."""
+    starts = range(0, apart.shape[-1] - m + 1, m)
+    return torch.cat([apart[..., i : i + m, i : i + m].amin(-1) for i in starts], -1).mean(-1)
