@@ -24,7 +24,7 @@ from regimes.themes.compression import amplification
 from regimes.themes.kernel_pca import information, two_kinds
 from regimes.themes.kernel_pca.diagnosis import COUNT, Diagnosis, diagnose, separable
 from regimes.themes.kernel_pca.frozen import frozen, frozen_each
-from regimes.themes.kernel_pca.spectrum import components, distance_dimension
+from regimes.themes.kernel_pca.spectrum import distance_dimension, tangent_components
 from regimes.themes.learning_curves import wrong
 from regimes.training.gauss_newton import gauss_newton
 from regimes.training.gradient_flow import gradient_flow
@@ -57,10 +57,9 @@ def check_parameters(p: Mapping[str, Any]) -> None:
     """Draws of the stripe hold both labels, points determine the splines, sizes refer to each other."""
     needs_draws(p, STRIPE_TASK | {"d": p["stripe_d"]}, "stripe_p", "stripe_seeds", kinds=("train", "fresh"))
     least = 4 * (two_kinds.PIECES + 3) * (p["stripe_d"] - 1)
-    if p["stripe_n"] < least:
-        raise InputError(
-            f"stripe_n must be at least {least} for the splines of stripe_d = {p['stripe_d']}, got {p['stripe_n']}"
-        )
+    if p["stripe_many"] < least:
+        needs = f"at least {least} for the splines of stripe_d = {p['stripe_d']}"
+        raise InputError(f"stripe_many must be {needs}, got {p['stripe_many']}")
     if 4 * (p["neighbours"] + 5) > min(p["estimator_n"]):
         raise InputError(
             f"neighbours must be at most {min(p['estimator_n']) // 4 - 5}, a quarter of the fewest of estimator_n less "
@@ -188,7 +187,8 @@ def _at_moments(path: Trajectory, setting: Setting, sets: dict[str, Task], kind:
 def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
     for points in ("stripe_p", "stripe_n"):
         needs_memory(p, points, "stripe_h")
-    common = STRIPE_TASK | {name: p[f"stripe_{name}"] for name in ("d", "p", "h", "n", "alpha")}
+    needs_memory(p, "stripe_many", "stripe_h", kernels=0)
+    common = STRIPE_TASK | {name: p[f"stripe_{name}"] for name in ("d", "p", "h", "n", "many", "alpha")}
     common |= {"tolerance": p["tolerance"], "test": p["test"], "stops": [p["stops"]]}
     return product(**common, seeds=range(p["stripe_seeds"]))
 
@@ -203,25 +203,25 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
     ``distances`` (dimension by nearest neighbours), ``plane`` and ``labels`` of some points. ``error``: of learning
     with that kernel frozen, after training on a training set of its own. Names that end in ``_centred``: of the
     kernel of centred features. ``kernel = "network"``: its own ``error``.
-    The full kernel's rows have, on these points and their mirror images, ``kinds``, shares of the two kinds for each
-    component, and ``separable_mirrored``; ``departure`` from ``Θ_1 + Θ_2 x_⊥·z_⊥`` and ``amplification`` Λ.
+    The full kernel's rows have, on ``many`` points, ``kinds``, shares of the two kinds for each component, and
+    ``separable_many``; ``departure`` from ``Θ_1 + Θ_2 x_⊥·z_⊥`` and ``amplification`` Λ.
 
     Source: paper A, Fig. 10 a, b, Fig. 11 and App. D.
     """
     sets = draw_points(setting, seeds)
+    many = draw_stripe(setting, "test", setting["many"], seeds).to(dtype=torch.float64)
     model = one_hidden(setting["d"], setting["h"], seeds=draw_seeds("weights", seeds, size=setting["p"]))
     flow = gradient_flow(model, sets["train"], alpha=setting["alpha"], tolerance=setting["tolerance"])
     path = run(flow, events={f"{stop:g}": satisfied(stop) for stop in setting["stops"]})
     rows, moments = _at_moments(path, setting, sets, "stripe", torch.float64), _moments(path, setting["stops"])
     for e, own in enumerate(rows):
-        x = sets["points"].x[e]
-        both, y = two_kinds.mirrored(x), sets["points"].y[e].repeat(2)
+        x, y = many.x[e], many.y[e]
         for row in (row for row in own if row["kernel"] == "full"):
             network = moments[row["moment"]][e].to(dtype=torch.float64)
-            vectors = components(ntk(network, both)[0], COUNT).vectors
-            row["kinds"] = two_kinds.kinds(vectors, both).tolist()
-            row["separable_mirrored"] = separable(vectors[:, :2], y)
-            row["departure"] = float(two_kinds.departure(network, x))
+            vectors = tangent_components(network, x, COUNT).vectors[0]
+            row["kinds"] = two_kinds.kinds(vectors, x).tolist()
+            row["separable_many"] = separable(vectors[:, :2], y)
+            row["departure"] = float(two_kinds.departure(network, sets["points"].x[e]))
             row["amplification"] = float(amplification(network.omega, 1))
     return [{"seed": seed} | row for seed, own in zip(seeds, rows, strict=True) for row in own]
 

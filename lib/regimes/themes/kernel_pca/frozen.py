@@ -54,15 +54,18 @@ def frozen_each(model: Model, train: Task, test: Task, choices: Sequence[Collect
         validate.arrays(**{f"{name}.x": (f"{count} n d", task.x)})
         validate.arrays(**{f"{name}.y": (" ".join(map(str, task.x.shape[:2])), task.y)})
     fits = [kernel_flow.fit(ntk(model, train.x, params=some).double(), train.y.double()) for some in names]
-    moved = [_moved(model, train.x, some, fit.coefficients.to(train.x)) for some, fit in zip(names, fits)]
+    # where a kernel cannot fit, its flow is followed until the coefficients leave the range of float32
+    sizes = [fit.coefficients.abs().amax(-1, keepdim=True).clamp(min=1) for fit in fits]
+    units = [(fit.coefficients / size).to(train.x) for fit, size in zip(fits, sizes)]
+    moved = [_moved(model, train.x, some, c) for some, c in zip(names, units)]
     found: list[list[Tensor]] = [[] for _ in names]
     for rows in blocks(model, test.x, MEMORY):
         tangents = model.tangents(test.x[:, rows])
         for f, some, move in zip(found, names, moved):
             f.append(tangents.only(some).push(move))
-    outputs = [torch.cat(f, -1) for f in found]
+    outputs = [torch.cat(f, -1).to(size) * size for f, size in zip(found, sizes)]
     ends = [tuple(in_words(fit.ended[row]) for row in range(count)) for fit in fits]
-    return [Lazy(wrong(f, test.y), ended, f) for f, ended in zip(outputs, ends)]
+    return [Lazy(wrong(f, test.y.to(f)), ended, f) for f, ended in zip(outputs, ends)]
 
 
 def _moved(model: Model, x: Tensor, names: Collection[str], c: Tensor) -> list[Tensor]:

@@ -13,10 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from torch import Tensor
 
 from regimes import validate
+from regimes.models import Model
+from regimes.models.tangents import Tangents
 from regimes.validate import InputError
 
 METHODS = ("auto", "lapack", "lanczos")
@@ -63,9 +65,45 @@ def components(gram: Tensor, count: int, *, centred: bool = False, method: str =
     if centred:
         gram = centre(gram)
     lanczos = method == "lanczos" or (method == "auto" and n >= max(LANCZOS, SHARE * count) and not gram.is_cuda)
-    values, vectors = _lanczos(gram, count) if lanczos else _lapack(gram, count)
-    largest = vectors.gather(-2, vectors.abs().argmax(-2, keepdim=True))
+    return _scaled(*(_lanczos(gram, count) if lanczos else _lapack(gram, count)))
+
+
+def _scaled(values: Tensor, vectors: Tensor) -> Components:
+    n, largest = vectors.shape[-2], vectors.gather(-2, vectors.abs().argmax(-2, keepdim=True))
     return Components(values / n, vectors * largest.sign() * n**0.5)
+
+
+@torch.no_grad()
+def tangent_components(model: Model, x: Tensor, count: int) -> Components:
+    """:func:`components` of a tangent kernel on many points, by products with its Jacobian: no matrix is formed.
+
+    ``K v = J (Jᵀ v)`` takes what a gradient takes, so that ten times the points take ten times the time.
+
+    Args:
+        model: ``E`` realisations, float64.
+        x: points ``(n, d)`` or ``(E, n, d)``.
+        count: how many, from 1 to ``n - 1``.
+
+    Raises:
+        InputError: for points in another precision or that do not fit the model, or as many components as points.
+
+    Source: paper A, Sec. 5.1.
+    """
+    validate.arrays(x=("... n d", x))
+    validate.one_of((torch.float64,), **{"x.dtype": x.dtype})
+    validate.whole(1, x.shape[-2] - 1, count=count)
+    points = x.expand(len(model.parameters()[0]), *x.shape[-2:])
+    found = [_by_products(model[e : e + 1].tangents(one[None]), len(one), count) for e, one in enumerate(points)]
+    return _scaled(*(torch.stack(part) for part in zip(*found)))
+
+
+def _by_products(tangents: Tangents, n: int, count: int) -> tuple[Tensor, Tensor]:
+    def product(v: np.ndarray) -> np.ndarray:
+        return tangents.push(tangents.pull(torch.from_numpy(v.reshape(1, n))))[0].numpy()
+
+    start = np.random.default_rng(0).standard_normal(n)
+    values, vectors = eigsh(LinearOperator((n, n), matvec=product, dtype=float), count, which="LA", v0=start)
+    return torch.from_numpy(values[::-1].copy()), torch.from_numpy(vectors[:, ::-1].copy())
 
 
 def _lapack(gram: Tensor, count: int) -> tuple[Tensor, Tensor]:

@@ -60,23 +60,6 @@ def departure(network: Network, x: Tensor, d_parallel: int = 1) -> Tensor:
     return (whole - first - second * (across @ across.mT)).norm(dim=(-1, -2)) / whole.norm(dim=(-1, -2))
 
 
-def mirrored(x: Tensor, d_parallel: int = 1) -> Tensor:
-    r"""Each point and, after all of them, its image :math:`(x_∥, -x_⊥)`: ``(..., 2 n, d)``.
-
-    Where the density does not tell ``x_⊥`` from ``-x_⊥`` these are as good points of it, and on them components of the
-    two kinds are orthogonal exactly, as in the limit of many points. On independent ones they are so up to
-    ``1/√n``, and components whose eigenvalues lie near each other come out mixed.
-
-    Raises:
-        InputError: for points that are no numbers, or ``d_parallel`` outside ``1 … d``.
-
-    Source: derived here, for paper A, App. D.
-    """
-    validate.arrays(x=("... n d", x))
-    validate.whole(1, x.shape[-1], d_parallel=d_parallel)
-    return torch.cat([x, torch.cat([x[..., :d_parallel], -x[..., d_parallel:]], -1)], -2)
-
-
 def kinds(vectors: Tensor, x: Tensor) -> Tensor:
     """How much of each component is of the first kind, and of the second, ``(r, 2)``, for one informative direction.
 
