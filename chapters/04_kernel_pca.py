@@ -634,15 +634,19 @@ chapter.table(
 chapter.ledger()
 # %% [markdown]
 # ## Errata and open points
-# - Most of the label's projection is on the first component of the *centred* kernel
-#   ({ref}`erratum <erratum-a-centred>`).
+# - Most of the label's projection is on the first component of the *centred* kernel; on images it is one of the first two,
+#   not the same one after every training ({ref}`erratum <erratum-a-centred>`).
 # - The estimator of mutual information is biased in one dimension too
 #   ({ref}`erratum <erratum-a-information>`).
-# - Exponents of the convolutional network over three octaves decide nothing between 1/2 and 1/3.
-# - A line in the plane of two components of the trained kernel separates images less well than the paper shows. At our
-#   sizes the network itself errs far more often than the paper's; whether the line follows is for larger ones to say.
+# - Over four octaves the exponents of the convolutional network and of its initial kernel are not told apart, nor 1/2 from
+#   1/3: the ledger says how many realisations would tell a difference of 0.1, the exponents themselves need range.
+# - Trainings on a few hundred images differ from one to the next more than the curves lie apart: in how far the network is
+#   ahead of its initial kernel and of its own last layer, and in how much of the label a plane shows. More points of the
+#   components or of the test do not help; more trainings, or larger ones, do.
 # - On the stripe two clouds part in the plane, and each component tells much, but the label changes twice along $x_1$: a
-#   line sees one of the two planes. It takes the last layer's two components, centred, to see both.
+#   line sees little more than one of the two planes. It takes the last layer's two components, centred, to see both.
+# - How many points does a component need? Where eigenvalues lie near each other a thousand are too few, and what a kernel's
+#   plane shows changes with their number.
 # - Why does the alignment fall late in training on the stripe, and not on images? The last points to be fitted are few;
 #   what they do to the kernel is chapter 1's open point seen from another side.
 #
