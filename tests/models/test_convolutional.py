@@ -135,6 +135,18 @@ def test_outputs_are_the_plain_modules(case):
     torch.testing.assert_close(model(x)[0], module(x).detach(), rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.parametrize("by_points", [False, True])
+def test_gradients_of_the_outputs_are_the_plain_modules(case, by_points):
+    """By the parameters through the tangents; where the points have a gradient too, through the layers."""
+    model, x, module = case
+    v, x = images(5, seed=1), x.requires_grad_(by_points)
+    leaves = [weight.clone().requires_grad_(True) for weight in model.parameters()]
+    ours = torch.autograd.grad((model.with_parameters(leaves)(x)[0] * v).sum(), [*leaves, *[x] * by_points])
+    theirs = torch.autograd.grad((module(x) * v).sum(), [*module.parameters(), *[x] * by_points])
+    for one, two in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one.flatten(), two.flatten(), rtol=1e-9, atol=1e-12)
+
+
 def test_tangents_are_autograds(case):
     model, x, module = case
     rows, found = jacobian(module, x), model.tangents(x)

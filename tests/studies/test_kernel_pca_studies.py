@@ -10,7 +10,8 @@ from regimes.themes.kernel_pca import information
 from regimes.validate import InputError
 
 STRIPE = studies.STRIPE_TASK | {
-    "d": 3, "p": 40, "h": 60, "n": 120, "alpha": 1e-6, "tolerance": 0.1, "test": 100, "interfaces": [-0.3, 1.18549],
+    "d": 3, "p": 40, "h": 60, "n": 120, "many": 240, "alpha": 1e-6, "tolerance": 0.1, "test": 100,
+    "interfaces": [-0.3, 1.18549],
 }  # fmt: skip
 
 
@@ -98,7 +99,7 @@ def test_estimators_on_a_line_see_one_dimension_only():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"stripe_n": 60}, "stripe_n must be at least 104 for the splines of stripe_d = 3"),
+        ({"stripe_many": 60}, "stripe_many must be at least 104 for the splines of stripe_d = 3"),
         ({"image_p": [20, 40, 5000]}, r"test \+ image_n \+ 2 image_p must add up to at most 1797"),
         ({"course_p": 5000}, r"test \+ course_n \+ 2 course_p must add up to at most 1797"),
         ({"scan_p": 5000}, r"2 scan_p must add up"),

@@ -1,6 +1,7 @@
 """Kernel principal components: against LAPACK, closed forms, quadrature and the kernels themselves."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ from regimes.models.one_hidden import Network, one_hidden
 from regimes.themes import learning_curves
 from regimes.themes.kernel_pca import information, spectrum, two_kinds
 from regimes.themes.kernel_pca.diagnosis import diagnose, kernel_pca, separable
-from regimes.themes.kernel_pca.frozen import frozen
+from regimes.themes.kernel_pca.frozen import frozen, frozen_each
+from regimes.training import kernel_flow
 from regimes.validate import InputError
 
 
@@ -38,6 +40,15 @@ def test_lanczos_finds_what_lapack_finds(gram, monkeypatch):
     torch.testing.assert_close(full.values, few.values, rtol=1e-10, atol=0)
     torch.testing.assert_close(full.vectors, few.vectors, rtol=0, atol=1e-6)
     torch.testing.assert_close(spectrum.components(gram, 10).values, full.values, rtol=1e-10, atol=0)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_products_with_the_jacobian_find_the_kernels_components(shared):
+    net = one_hidden(5, 40, seeds=[0, 1])
+    x = tasks.stripe(150, 5, seed=3 if shared else [3, 4]).x.double()
+    ours, theirs = spectrum.tangent_components(net, x, 6), spectrum.components(ntk(net, x), 6, method="lapack")
+    torch.testing.assert_close(ours.values, theirs.values, rtol=1e-9, atol=0)
+    torch.testing.assert_close(ours.vectors, theirs.vectors, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("centred", [False, True])
@@ -90,6 +101,19 @@ def test_dimension_by_distances_is_that_of_the_points(d):
     points = torch.from_numpy(np.random.default_rng(0).random((1600, d))) @ normal(d, 20, seed=1)
     found = spectrum.distance_dimension(points @ points.T, [100, 200, 400, 800, 1600])
     assert float(found) == pytest.approx(d, rel=0.15)
+
+
+def test_dimension_by_distances_takes_every_group_of_points():
+    """Once more by a loop; what is left over of 50 points in groups of 20 stays out."""
+    points, means = normal(50, 3), []
+    for m in (10, 20, 50):
+        nearest = []
+        for start in range(0, 50 - m + 1, m):
+            group = points[start : start + m]
+            nearest += [sorted((group - one).norm(dim=1).tolist())[1] for one in group]
+        means.append(np.mean(nearest))
+    slope = np.polyfit(np.log([10, 20, 50]), np.log(means), 1)[0]
+    assert float(spectrum.distance_dimension(points @ points.T, [10, 20, 50])) == pytest.approx(-1 / slope)
 
 
 @pytest.mark.parametrize(
@@ -234,6 +258,25 @@ def test_a_frozen_last_layer_is_a_linear_model_of_its_features():
     cross = ntk(net, test.x, train.x, params=("beta",))
     rank = torch.linalg.lstsq(cross[0].T @ cross[0], cross[0].T @ found.f[0]).solution
     torch.testing.assert_close(cross[0] @ rank, found.f[0], rtol=1e-4, atol=1e-4)
+    full, last = frozen_each(net, train, test, [None, ("beta",)])
+    torch.testing.assert_close(last.f, found.f)
+    torch.testing.assert_close(full.f, frozen(net, train, test).f)
+
+
+def test_a_kernel_that_cannot_fit_is_followed_beyond_the_range_of_float32(monkeypatch):
+    """The error is that of the last state, however large its coefficients are: only their direction matters."""
+    train, test = tasks.stripe(20, 5, seed=[0]).to(dtype=torch.float32), tasks.stripe(50, 5, seed=[2])
+    net, test = one_hidden(5, 60, seeds=[0], dtype=torch.float32), test.to(dtype=torch.float32)
+    usual, fit = frozen(net, train, test), kernel_flow.fit
+
+    def grown(gram, y):
+        found = fit(gram, y)
+        return SimpleNamespace(coefficients=1e60 * found.coefficients, ended=found.ended)
+
+    monkeypatch.setattr(kernel_flow, "fit", grown)
+    found = frozen(net, train, test)
+    torch.testing.assert_close(found.f, 1e60 * usual.f.double(), rtol=1e-4, atol=1e56)
+    assert float(found.error) == float(usual.error)
 
 
 def test_a_torch_module_is_what_its_twin_is():
@@ -290,6 +333,8 @@ CONVOLUTION = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 1)).
         (lambda: information.stripe_information(1.1), "cosine must be a number from 0 to 1"),
         (lambda: two_kinds.kinds(X, X), "points must be a whole number of at least"),
         (lambda: two_kinds.two_parts(one_hidden(3, 5, seeds=[0]), X, 4), "d_parallel must be"),
+        (lambda: spectrum.tangent_components(one_hidden(3, 5, seeds=[0]), X, 24), "count must be a whole number from"),
+        (lambda: spectrum.tangent_components(one_hidden(3, 5, seeds=[0]), X.float(), 2), "x.dtype must be"),
         (lambda: separable(X, Y), "points must have shape"),
         (lambda: frozen(one_hidden(3, 5, seeds=[0]), Task(X, Y, ""), Task(X, Y, "")), "train.x must have shape"),
     ],

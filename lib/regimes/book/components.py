@@ -21,7 +21,8 @@ def by_rank(ax: Axes, values: np.ndarray, **style: object) -> None:
         low, high = [max(one.low, 0) for one in found], [one.high for one in found]
         ax.fill_between(rank, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
     ax.set_xticks(rank)
-    ax.set(xlabel="rank $r$", ylim=(0, 1.25 * max(np.max(one.get_ydata()) for one in ax.lines)))
+    top = max(one.high if len(values) > 1 else one.value for one in found)
+    ax.set(xlabel="rank $r$", ylim=(0, max(1.05 * top, ax.get_ylim()[1] if len(ax.lines) > 1 else 0)))
 
 
 def plane(ax: Axes, points: Sequence[Sequence[float]], labels: Sequence[float], *, reach: float = 3.5) -> None:

@@ -22,9 +22,9 @@ from regimes.studies.lazy_feature import needs_draws, needs_memory
 from regimes.sweeps.sweep import Rows, Setting, product, study
 from regimes.themes.compression import amplification
 from regimes.themes.kernel_pca import information, two_kinds
-from regimes.themes.kernel_pca.diagnosis import Diagnosis, diagnose
-from regimes.themes.kernel_pca.frozen import frozen
-from regimes.themes.kernel_pca.spectrum import distance_dimension
+from regimes.themes.kernel_pca.diagnosis import COUNT, Diagnosis, diagnose, separable
+from regimes.themes.kernel_pca.frozen import frozen, frozen_each
+from regimes.themes.kernel_pca.spectrum import distance_dimension, tangent_components
 from regimes.themes.learning_curves import wrong
 from regimes.training.gauss_newton import gauss_newton
 from regimes.training.gradient_flow import gradient_flow
@@ -57,10 +57,9 @@ def check_parameters(p: Mapping[str, Any]) -> None:
     """Draws of the stripe hold both labels, points determine the splines, sizes refer to each other."""
     needs_draws(p, STRIPE_TASK | {"d": p["stripe_d"]}, "stripe_p", "stripe_seeds", kinds=("train", "fresh"))
     least = 4 * (two_kinds.PIECES + 3) * (p["stripe_d"] - 1)
-    if p["stripe_n"] < least:
-        raise InputError(
-            f"stripe_n must be at least {least} for the splines of stripe_d = {p['stripe_d']}, got {p['stripe_n']}"
-        )
+    if p["stripe_many"] < least:
+        needs = f"at least {least} for the splines of stripe_d = {p['stripe_d']}"
+        raise InputError(f"stripe_many must be {needs}, got {p['stripe_many']}")
     if 4 * (p["neighbours"] + 5) > min(p["estimator_n"]):
         raise InputError(
             f"neighbours must be at most {min(p['estimator_n']) // 4 - 5}, a quarter of the fewest of estimator_n less "
@@ -129,8 +128,8 @@ def descend(setting: Setting, model: Model, train: Task, how: str) -> Iterator[S
 def _observed(model: Model, start: bool, setting: Setting, sets: dict[str, Task], kind: str) -> Rows:
     """Rows of one realisation: the full kernel and the last layer's at its weights, on fresh data."""
     train, points, rows = sets["train" if start else "fresh"], sets["points"], []
-    for kernel, params in (("full", None), ("last", LAST[kind])):
-        learnt = frozen(model, train, sets["test"], params=params)
+    choices = {"full": None, "last": LAST[kind]}
+    for (kernel, params), learnt in zip(choices.items(), frozen_each(model, train, sets["test"], [*choices.values()])):
         row = {"kernel": kernel, "error": float(learnt.error[0]), "ended": learnt.ended[0], "source": points.source}
         if setting.get("panels", True):
             gram = ntk(model, points.x, params=params).double()
@@ -188,12 +187,13 @@ def _at_moments(path: Trajectory, setting: Setting, sets: dict[str, Task], kind:
 def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
     for points in ("stripe_p", "stripe_n"):
         needs_memory(p, points, "stripe_h")
-    common = STRIPE_TASK | {name: p[f"stripe_{name}"] for name in ("d", "p", "h", "n", "alpha")}
+    needs_memory(p, "stripe_many", "stripe_h", kernels=0)
+    common = STRIPE_TASK | {name: p[f"stripe_{name}"] for name in ("d", "p", "h", "n", "many", "alpha")}
     common |= {"tolerance": p["tolerance"], "test": p["test"], "stops": [p["stops"]]}
     return product(**common, seeds=range(p["stripe_seeds"]))
 
 
-@study(version=1, grid=_stripes_grid, rtol=1e-2, data=DRAWN)
+@study(version=2, grid=_stripes_grid, rtol=1e-2, data=DRAWN)
 def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """Kernels of the one-hidden-layer network on the stripe, before and after training; one row a kernel and moment.
 
@@ -203,29 +203,32 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
     ``distances`` (dimension by nearest neighbours), ``plane`` and ``labels`` of some points. ``error``: of learning
     with that kernel frozen, after training on a training set of its own. Names that end in ``_centred``: of the
     kernel of centred features. ``kernel = "network"``: its own ``error``.
-    The full kernel's rows have ``kinds``, shares of the two kinds for each component, ``departure`` from
-    ``Θ_1 + Θ_2 x_⊥·z_⊥`` and ``amplification`` Λ.
+    The full kernel's rows have, on ``many`` points, ``kinds``, shares of the two kinds for each component, and
+    ``separable_many``; ``departure`` from ``Θ_1 + Θ_2 x_⊥·z_⊥`` and ``amplification`` Λ.
 
     Source: paper A, Fig. 10 a, b, Fig. 11 and App. D.
     """
     sets = draw_points(setting, seeds)
+    many = draw_stripe(setting, "test", setting["many"], seeds).to(dtype=torch.float64)
     model = one_hidden(setting["d"], setting["h"], seeds=draw_seeds("weights", seeds, size=setting["p"]))
     flow = gradient_flow(model, sets["train"], alpha=setting["alpha"], tolerance=setting["tolerance"])
     path = run(flow, events={f"{stop:g}": satisfied(stop) for stop in setting["stops"]})
     rows, moments = _at_moments(path, setting, sets, "stripe", torch.float64), _moments(path, setting["stops"])
     for e, own in enumerate(rows):
-        x = sets["points"].x[e]
+        x, y = many.x[e], many.y[e]
         for row in (row for row in own if row["kernel"] == "full"):
             network = moments[row["moment"]][e].to(dtype=torch.float64)
-            vectors = diagnose(ntk(network, x), sets["points"].y[e]).vectors[0]
+            vectors = tangent_components(network, x, COUNT).vectors[0]
             row["kinds"] = two_kinds.kinds(vectors, x).tolist()
-            row["departure"] = float(two_kinds.departure(network, x))
+            row["separable_many"] = separable(vectors[:, :2], y)
+            row["departure"] = float(two_kinds.departure(network, sets["points"].x[e]))
             row["amplification"] = float(amplification(network.omega, 1))
     return [{"seed": seed} | row for seed, own in zip(seeds, rows, strict=True) for row in own]
 
 
 def _curves_grid(p: Mapping[str, Any]) -> list[Setting]:
-    common = _common(p, p["image_p"], "test + image_n + 2 image_p") | {"stops": [p["stops"]], "descent": p["descent"]}
+    common = _common(p, p["image_p"], "test + image_n + 2 image_p") | {"descent": p["descent"]}
+    common |= {"stops": [p["stops"][:1]]}
     sizes = [{"p": size, "panels": size == max(p["image_p"])} for size in reversed(p["image_p"])]
     return [setting for size in sizes for setting in product(**common, **size, seeds=range(p["image_seeds"]))]
 
@@ -239,7 +242,7 @@ def _common(p: Mapping[str, Any], sizes: list[int], words: str) -> dict[str, Any
     return data | {name: p[name] for name in names} | {"h": p["image_h"], "n": p["image_n"], "test": p["test"]}
 
 
-@study(version=1, grid=_curves_grid, chunk=TOGETHER, rtol=2e-2)
+@study(version=2, grid=_curves_grid, chunk=TOGETHER, rtol=2e-2)
 def curves(setting: Setting, seeds: list[int]) -> Rows:
     """Paper A's convolutional network on images at one size ``p``: rows as in ``stripes``, without the two kinds.
 

@@ -3,9 +3,10 @@
 Source: paper A, Fig. 9.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import torch
+from torch import Tensor
 
 from regimes import validate
 from regimes.data.tasks import Task
@@ -18,7 +19,6 @@ from regimes.training import kernel_flow
 MEMORY = 2**27  # bytes of the tangents of a block of points, with what making them takes
 
 
-@torch.no_grad()
 def frozen(model: Model, train: Task, test: Task, *, params: Collection[str] | None = None) -> Lazy:
     """The hinge flow with the tangent kernel frozen at the model's present weights, to its end.
 
@@ -37,16 +37,38 @@ def frozen(model: Model, train: Task, test: Task, *, params: Collection[str] | N
 
     Source: paper A, Eq. 4 and Fig. 9.
     """
-    count, names = len(model.parameters()[0]), chosen(params, model.names)
+    return frozen_each(model, train, test, [params])[0]
+
+
+@torch.no_grad()
+def frozen_each(model: Model, train: Task, test: Task, choices: Sequence[Collection[str] | None]) -> list[Lazy]:
+    """:func:`frozen` for several choices of parameters, whose tangents at the test points are made once.
+
+    Raises:
+        InputError: as :func:`frozen`.
+
+    Source: paper A, Fig. 9.
+    """
+    count, names = len(model.parameters()[0]), [chosen(params, model.names) for params in choices]
     for name, task in (("train", train), ("test", test)):
         validate.arrays(**{f"{name}.x": (f"{count} n d", task.x)})
         validate.arrays(**{f"{name}.y": (" ".join(map(str, task.x.shape[:2])), task.y)})
-    fitted = kernel_flow.fit(ntk(model, train.x, params=names).double(), train.y.double())
-    c = fitted.coefficients.to(train.x)
-    moved = None
-    for rows in blocks(model, train.x, MEMORY):
-        more = model.tangents(train.x[:, rows]).only(names).pull(c[:, rows])
-        moved = more if moved is None else [a + b for a, b in zip(moved, more, strict=True)]
-    found = [model.tangents(test.x[:, rows]).only(names).push(moved) for rows in blocks(model, test.x, MEMORY)]
-    f = torch.cat(found, -1)
-    return Lazy(wrong(f, test.y), tuple(in_words(fitted.ended[row]) for row in range(count)), f)
+    fits = [kernel_flow.fit(ntk(model, train.x, params=some).double(), train.y.double()) for some in names]
+    # where a kernel cannot fit, its flow is followed until the coefficients leave the range of float32
+    sizes = [fit.coefficients.abs().amax(-1, keepdim=True).clamp(min=1) for fit in fits]
+    units = [(fit.coefficients / size).to(train.x) for fit, size in zip(fits, sizes)]
+    moved = [_moved(model, train.x, some, c) for some, c in zip(names, units)]
+    found: list[list[Tensor]] = [[] for _ in names]
+    for rows in blocks(model, test.x, MEMORY):
+        tangents = model.tangents(test.x[:, rows])
+        for f, some, move in zip(found, names, moved):
+            f.append(tangents.only(some).push(move))
+    outputs = [torch.cat(f, -1).to(size) * size for f, size in zip(found, sizes)]
+    ends = [tuple(in_words(fit.ended[row]) for row in range(count)) for fit in fits]
+    return [Lazy(wrong(f, test.y.to(f)), ended, f) for f, ended in zip(outputs, ends)]
+
+
+def _moved(model: Model, x: Tensor, names: Collection[str], c: Tensor) -> list[Tensor]:
+    """How far the flow has moved the parameters, ``Jᵀ c``."""
+    parts = [model.tangents(x[:, rows]).only(names).pull(c[:, rows]) for rows in blocks(model, x, MEMORY)]
+    return [sum(tensors) for tensors in zip(*parts)]
