@@ -5,22 +5,25 @@ Result 3.3. Expectations run over ``k`` (the spike), ``s`` (the rest of the targ
 ``xi`` (the rest of the network), so that a jump of the label never falls inside a panel.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
 from regimes import gaussian, validate
 from regimes.themes.spiked import ridge_theory
-from regimes.themes.spiked.conditional_map import channel, feature_moments
+from regimes.themes.spiked.conditional_map import feature_moments, nodes
 from regimes.themes.spiked.functions import Function, function, odd
 from regimes.themes.spiked.ridge_theory import Bulk, NotConverged
-from regimes.validate import InputError
 
 _TOLERANCE = 1e-8
 _ITERATIONS = 3000
 _XI = 32  # nodes over the rest of the network where a loss has no closed form
+_EDGES = np.array([-9.0, -4.5, -1.5, 1.5, 4.5, 9.0])  # panels over s, to which the jumps are added
+_ORDER, _SMOOTH = 12, 40  # nodes in each, and where there is no jump
+_FINE = 0.5  # share of the ridge's nodes over k: errors of 1e-8 in place of 1e-12
 _MIX = 0.7  # share of the new state; the plain iteration may oscillate for piecewise losses
 
 
@@ -142,7 +145,6 @@ def solve(
     gamma: float = 1.0,
     bias: float | None = None,
     width: float = np.inf,
-    nodes: tuple[int, int] = (50, 12),
 ) -> Solution:
     """Errors and overlaps of a convex loss on spiked random features.
 
@@ -158,7 +160,6 @@ def solve(
         gamma: cosine between spike and target.
         bias: uniform bias; a number allows activations that are not odd.
         width: ``p`` for the finite-width rule; infinite for the limit.
-        nodes: quadrature nodes over ``k`` and over each panel of ``s``; the default is exact to about 1e-5.
 
     Raises:
         InputError: for numbers that make no sense, or a loss on labels with another target than ``sign``.
@@ -170,16 +171,12 @@ def solve(
     odd(activation, bias)
     validate.positive(alpha=alpha, beta=beta, lam=lam)
     ridge_theory.needs_ratios({"alpha": alpha, "beta": beta, "lam": lam, "width": width})
-    if not isinstance(nodes, tuple) or len(nodes) != 2:
-        raise InputError(f"nodes must be two whole numbers, over k and over each panel of s, got {nodes!r}")
-    validate.whole(10, 10**4, **{"nodes[0]": nodes[0]})
-    validate.whole(4, 10**3, **{"nodes[1]": nodes[1]})
     if loss.labels:
         validate.one_of(("sign",), target=target.name)
     ridge = ridge_theory.solve(
         activation, target, alpha=alpha, beta=beta, lam=lam, r=r, c=c, gamma=gamma, bias=bias, width=width
     )
-    grid = _Grid.build(activation, target, r, c, gamma, bias or 0.0, nodes)
+    grid = _Grid.build(activation, target, r, c, gamma, bias or 0.0)
     state = {name: float(getattr(ridge, name)) for name in ("m", "zeta", "psi", "q1", "q2", "V1", "V2")}
     for _ in range(_ITERATIONS):
         new = _update(grid, loss, state, alpha, beta, lam, c, width)
@@ -193,7 +190,10 @@ def solve(
 
 @dataclass(frozen=True)
 class _Grid:
-    """Nodes over ``(k, s)`` with axes in that order, and everything that depends on ``k`` and ``s`` alone."""
+    """Nodes over ``(k, s)`` with axes in that order, and everything that depends on ``k`` and ``s`` alone.
+
+    Panels end where the label jumps or changes its sign; along ``k`` they follow the width of the kernel, ``1/r``.
+    """
 
     k: np.ndarray
     kappa0: np.ndarray
@@ -204,24 +204,34 @@ class _Grid:
     w: np.ndarray  # weights over both axes
 
     @classmethod
-    def build(
-        cls, activation: Function, target: Function, r: float, c: float, gamma: float, bias: float, nodes: tuple
-    ) -> "_Grid":
-        k, wk = gaussian.trapezoid(nodes[0] + nodes[0] % 2)
-        if target.breaks and abs(gamma) > 0.99:
-            e = channel(activation, target, r=r, c=c, gamma=gamma, bias=bias)
-            k, wk = e.k[0], e.weight[0]
+    def build(cls, activation: Function, target: Function, r: float, c: float, gamma: float, bias: float) -> "_Grid":
+        k, wk = nodes(_cuts(target), r, gamma, fine=_FINE)
         kappa = feature_moments(activation, r * k + bias, c)
         across = np.sqrt(max(0.0, 1 - gamma**2))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            cuts = np.nan_to_num((np.array(target.breaks)[None] - gamma * k[:, None]) / across, nan=gaussian.REACH)
-        ends = np.full((len(k), 1), gaussian.REACH)
-        inner = np.clip(np.sort(cuts, axis=1), -gaussian.REACH, gaussian.REACH)
-        s, ws = gaussian.panels(
-            np.concatenate([-ends, inner, ends], axis=1), order=nodes[1] if target.breaks else 2 * nodes[1] + 16
-        )
+        s, ws = _across(_cuts(target), gamma * k, across)
         y = target.array(gamma * k[:, None] + across * s)
         return cls(*(a[:, None] for a in (k, *kappa)), s, y, wk[:, None] * ws)
+
+
+def _across(cuts: tuple[float, ...], mean: np.ndarray, spread: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights over ``s`` at each ``k``, both ``(K, N)``: cut where ``mean + spread s`` meets a jump."""
+    if spread == 0:  # the label is known from k, and nothing is learned along s
+        return np.zeros((len(mean), 1)), np.ones((len(mean), 1))
+    if not cuts:
+        s, w = gaussian.trapezoid(_SMOOTH)
+        return np.tile(s, (len(mean), 1)), np.tile(w, (len(mean), 1))
+    ends = np.clip((np.array(cuts) - mean[:, None]) / spread, -gaussian.REACH, gaussian.REACH)
+    return gaussian.panels(np.sort(np.concatenate([np.tile(_EDGES, (len(mean), 1)), ends], axis=1), axis=1), _ORDER)
+
+
+@functools.lru_cache(maxsize=64)
+def _cuts(target: Function) -> tuple[float, ...]:
+    """Where the label jumps, has a kink or changes its sign."""
+    x = np.linspace(-gaussian.REACH, gaussian.REACH, 2000)  # 0 is no node
+    y = target.array(x)
+    roots = (optimize.brentq(target.array, x[i], x[i + 1]) for i in np.flatnonzero(y[:-1] * y[1:] < 0))
+    smooth = [root for root in roots if all(abs(root - at) > 1e-6 for at in target.breaks)]
+    return tuple(sorted([*target.breaks, *smooth])) if target.breaks or len(smooth) > 1 else ()
 
 
 def _update(

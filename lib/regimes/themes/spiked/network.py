@@ -15,6 +15,7 @@ from torch import Tensor
 
 from regimes import devices, validate
 from regimes.seeds import draw_seeds
+from regimes.themes.spiked import population
 from regimes.themes.spiked.conditional_map import needs_alignment
 from regimes.themes.spiked.functions import Function, function, needs_slope, odd, slope
 from regimes.validate import InputError
@@ -319,6 +320,9 @@ def learning_curve(
 ) -> list[dict[str, Tensor]]:
     """Ridge readouts on nested training sets of ``alpha d`` samples: errors and overlaps, one dictionary an ``alpha``.
 
+    Without a bias the test error is the population's where that closes (:mod:`regimes.themes.spiked.population`), else
+    an average over ``test_points``.
+
     Returns:
         For each ``alpha``: ``test_error`` (clean labels), ``train_error`` and the overlaps, each ``(S,)``.
 
@@ -337,18 +341,33 @@ def learning_curve(
     d = weights.w.shape[-1]
     x, y = second_batch(target, weights, max(1, *(round(a * d) for a in alphas)), seeds, noise)
     phi = features(activation, weights, x, bias)
-    x_test, y_test = test_set(target, weights, seeds, test_points)
-    phi_test = features(activation, weights, x_test, bias)
-    curve = []
-    for alpha in alphas:
-        n = max(1, round(alpha * d))
-        a = ridge(phi[:, :n], y[:, :n], lam)
-        errors = {
-            "test_error": ((phi_test @ a[..., None]).squeeze(-1) - y_test).square().mean(-1),
+    sizes = [max(1, round(alpha * d)) for alpha in alphas]
+    readouts = [ridge(phi[:, :n], y[:, :n], lam) for n in sizes]
+    errors = test_error(activation, target, weights, torch.stack(readouts, dim=1), seeds, bias, test_points)
+    return [
+        {
+            "test_error": errors[:, i],
             "train_error": ((phi[:, :n] @ a[..., None]).squeeze(-1) - y[:, :n]).square().mean(-1),
         }
-        curve.append(errors | overlaps(weights, a))
-    return curve
+        | overlaps(weights, a)
+        for i, (n, a) in enumerate(zip(sizes, readouts))
+    ]
+
+
+def test_error(
+    activation: Function,
+    target: Function,
+    weights: Weights,
+    a: Tensor,
+    seeds: Sequence[int],
+    bias: float = 0.0,
+    test_points: int = 2000,
+) -> Tensor:
+    """Test errors ``(S, A)`` of readouts ``a (S, A, p)``: the population's where it closes, else over test points."""
+    if not bias and activation.name in population.CLOSED:
+        return population.test_error(activation, target, weights.w, weights.theta, a)
+    x, y = test_set(target, weights, seeds, test_points)
+    return (a @ features(activation, weights, x, bias).mT - y[:, None]).square().mean(-1)
 
 
 def measured_parameters(weights: Weights) -> dict[str, Tensor]:
