@@ -5,8 +5,19 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from scipy import special
 
-from regimes.themes.spiked import bounds, measure, network, readout_vocabulary, ridge_theory, row_covariance, spectrum
+from regimes import gaussian
+from regimes.themes.spiked import (
+    bounds,
+    measure,
+    network,
+    population,
+    readout_vocabulary,
+    ridge_theory,
+    row_covariance,
+    spectrum,
+)
 from regimes.themes.spiked.conditional_map import channel, equivalent
 from regimes.themes.spiked.functions import function
 from regimes.validate import InputError
@@ -100,6 +111,31 @@ def test_vocabulary_against_simulation(kind):
     limit = readout_vocabulary.solve("tanh", "sin", orthogonal=kind == "orthogonal", **common).test_error
     assert abs(float(e.mean()) - rule) <= 3 * float(e.std()) / 4 + 12 / d * rule
     assert float(e.mean()) > 1.15 * limit
+
+
+@pytest.mark.parametrize("activation", population.CLOSED)
+@pytest.mark.parametrize("target", ["sign", "He1+He3"])
+def test_population_error_against_quadrature(activation, target):
+    """Two neurons in the plane: the average over inputs is an integral."""
+    rng = np.random.default_rng(3)
+    w = torch.from_numpy(rng.standard_normal((1, 2, 2)))
+    theta = network.unit(torch.from_numpy(rng.standard_normal((1, 2))))
+    a = torch.tensor([[[1.3, -0.4], [0.2, 0.9]]], dtype=torch.float64)
+    f, g = function(activation), function(target)
+    found = population.test_error(f, g, w, theta, a)[0]
+    frame = torch.stack([theta[0], theta[0].flip(0) * torch.tensor([-1.0, 1.0])])
+    (t, wt), (z, wz) = gaussian.rule(g.breaks), gaussian.trapezoid(200)
+    x = torch.tensor(np.stack(np.meshgrid(t, z, indexing="ij"), -1).reshape(-1, 2)) @ frame
+    weight = np.outer(wt, wz).ravel()
+    for readout, error in zip(a[0], found):
+        out = (f.tensor(x @ w[0].T) @ readout / 2**0.5 - g.tensor(x @ theta[0])).numpy()
+        assert float(error) == pytest.approx(weight @ out**2, rel=2e-4 if activation == "tanh" else 1e-7)
+
+
+def test_tanh_is_a_mixture_of_error_functions():
+    x = np.linspace(-20, 20, 4001)
+    mixture = sum(share * special.erf(rate * x) for share, rate in population.MIXTURES["tanh"])
+    assert np.abs(mixture - np.tanh(x)).max() < 1.1e-5
 
 
 def test_test_set_is_stratified_and_unbiased():

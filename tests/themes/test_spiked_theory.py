@@ -54,7 +54,7 @@ def test_bounds_hold_at_a_bias_and_over_steps(target, setting):
             ridge_theory.solve("tanh", target, lam=np.geomspace(1e-6, 1e4, 40), bias=bias, **plain).test_error >= low
         ).all()
     errors = ridge_theory.solve("tanh", target, lam=np.geomspace(1e-6, 1e10, 50), **plain).test_error
-    lower, upper = (bounds.best_step("tanh", target, bound=bound)[1] for bound in ("lower", "upper"))
+    lower, upper = (bounds.best_step("tanh", target, bound=bound).bound for bound in ("lower", "upper"))
     assert lower <= errors.min() + 1e-9 and lower <= upper
     assert upper <= bounds.bounds("tanh", target, r=plain["r"]).upper + 1e-9
 
@@ -72,10 +72,27 @@ def test_letters_span_more_than_one_letter(target):
 
 @pytest.mark.parametrize("name, strength", [("erf", np.sqrt(3)), ("erf(x/√2)", np.sqrt(2))])
 def test_perfect_learning(name, strength):
-    found, _ = bounds.best_step(name, name)
-    assert found == pytest.approx(strength, abs=1e-5)
+    found = bounds.best_step(name, name)
+    assert found.inside and found.r == pytest.approx(strength, abs=1e-5)
     assert bounds.bounds(name, name, r=strength).upper < 1e-15
     assert ridge_theory.solve(name, name, alpha=2, beta=1, lam=1e12, r=strength).test_error < 1e-9
+
+
+def test_a_bound_that_falls_to_the_end_of_the_search_has_no_best_step():
+    strengths = [bounds.best_step("tanh", "sign", most=most) for most in (8.0, 20.0, 100.0)]
+    assert [s.r for s in strengths] == [8.0, 20.0, 100.0] and not any(s.inside for s in strengths)
+    assert strengths[0].bound > 2 * strengths[1].bound > 4 * strengths[2].bound
+    low = bounds.best_step("tanh", "He1+He3")
+    assert not low.inside and low.r == pytest.approx(8 / 60)
+
+
+@pytest.mark.parametrize("target", ["sign", "sin"])
+def test_strong_spikes_against_the_limit_of_a_sign_network(target):
+    """At strength r the features are sign(k) up to a layer 1/r; the departure falls as 1/r, on nodes that resolve it."""
+    setting = dict(alpha=2.0, beta=1.0, lam=0.1, c=1.0, gamma=1.0)
+    errors = ridge_theory.solve("tanh", target, r=np.array([125.0, 250.0, 500.0, 1000.0]), **setting).test_error
+    steps = np.diff(errors)
+    np.testing.assert_allclose(steps[1:] / steps[:-1], 0.5, rtol=0.05)
 
 
 def test_perfect_step_in_closed_form():
