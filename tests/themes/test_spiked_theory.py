@@ -88,7 +88,7 @@ def test_a_bound_that_falls_to_the_end_of_the_search_has_no_best_step():
 
 @pytest.mark.parametrize("target", ["sign", "sin"])
 def test_strong_spikes_against_the_limit_of_a_sign_network(target):
-    """At strength r the features are sign(k) up to a layer 1/r; the departure falls as 1/r, on nodes that resolve it."""
+    """The features are sign(k) up to a layer 1/r: the departure from their limit falls as 1/r."""
     setting = dict(alpha=2.0, beta=1.0, lam=0.1, c=1.0, gamma=1.0)
     errors = ridge_theory.solve("tanh", target, r=np.array([125.0, 250.0, 500.0, 1000.0]), **setting).test_error
     steps = np.diff(errors)
