@@ -52,6 +52,13 @@ def test_error(activation: Function, target: Function, w: Tensor, theta: Tensor,
     return weight @ y**2 - 2 * (a @ known[..., None])[..., 0] / p**0.5 + mean_square(activation, gram, a) / p
 
 
+def mean_output(activation: Function, w: Tensor, theta: Tensor, a: Tensor, t: Tensor) -> Tensor:
+    """``E[f(x) | theta·x = t]``: ``(S, T)`` from one readout ``a (S, p)`` each and levels ``t (T,)``."""
+    along = (w @ theta[..., None])[..., 0]
+    across = w.square().sum(-1) - along**2
+    return (a[:, None] @ smoothed(activation, along[..., None] * t, across[..., None]))[:, 0] / a.shape[-1] ** 0.5
+
+
 def smoothed(activation: Function, mean: Tensor, variance: Tensor) -> Tensor:
     """``E_z σ(mean + sqrt(variance) z)``, elementwise."""
     if activation.name == "sin":
