@@ -327,15 +327,11 @@ def _grid_losses(p: Mapping[str, Any]) -> list[Setting]:
             for b in p["loss_biases"]
         ),
     ]
-    odd = dict(
-        loss="square", activation="softplus", target=p["loss_bias_target"], gamma=0.8, noise=0.0, bias=0.5, delta=1.0
-    )
+    bent = {"loss": "square", "activation": "softplus", "target": p["loss_bias_target"], "gamma": 0.8, "noise": 0.0}
+    cases.append(bent | {"bias": 0.5, "delta": 1.0})
     sizes = list(zip(p["loss_d"], p["loss_seeds"]))
     return [
-        setting
-        for case in (*cases, odd)
-        for d, seeds in sizes
-        for setting in product(**common | case, d=d, seeds=range(seeds))
+        setting for case in cases for d, seeds in sizes for setting in product(**common | case, d=d, seeds=range(seeds))
     ]
 
 

@@ -1,5 +1,6 @@
 """What the studies measure on simulated networks and features; a setting is a dictionary of plain values."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from regimes.themes.spiked import fit_readout, network, population, ridge_theory
 from regimes.themes.spiked import row_covariance as own
-from regimes.themes.spiked.conditional_map import equivalent, feature_moments
+from regimes.themes.spiked.conditional_map import Spiked, channel, equivalent, feature_moments, stack
 from regimes.themes.spiked.functions import function
 
 Setting = Mapping[str, Any]
@@ -220,6 +221,15 @@ def predicted(table: pd.DataFrame, **fixed: Any) -> pd.DataFrame:
         columns = {name: np.asarray(getattr(found, name))[inverse.reshape(-1)] for name in vars(found)}
         parts.append(pd.DataFrame(columns, index=group.index))
     return pd.concat(parts).loc[table.index]
+
+
+def without_zeta(activation: str, target: str, *, alphas: Sequence[float], lam: float, spiked: Spiked) -> np.ndarray:
+    """Test errors at ``beta = 1`` of the saddle point whose overlap ``zeta`` is left out, one an ``alpha``."""
+    one = channel(function(activation), function(target), **vars(spiked))
+    e = stack([dataclasses.replace(one, k=0 * one.k)] * len(alphas))
+    numbers = dict(beta=1.0, lam=lam, c=spiked.c, width=np.inf, noise=0.0)
+    arrays = {name: np.full(len(alphas), value) for name, value in numbers.items()}
+    return ridge_theory.saddle_point(e, alpha=np.asarray(alphas, float), **arrays).test_error
 
 
 _SOLVED = ("alpha", "beta", "lam", "r", "c", "gamma", "width", "noise", "bias")

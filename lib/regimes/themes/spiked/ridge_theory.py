@@ -134,7 +134,7 @@ def solve(
     for start in range(0, given[0].size, _BATCH):
         rows = slice(start, start + _BATCH)
         piece = {name: flat[name][rows] for name in ("alpha", "beta", "lam", "c", "width", "noise")}
-        parts.append(_solve(maps.take(which[rows]), **piece))
+        parts.append(saddle_point(maps.take(which[rows]), **piece))
     fields = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Solution.__dataclass_fields__}
     return Solution(**{name: values.reshape(given[0].shape)[()] for name, values in fields.items()})
 
@@ -173,7 +173,7 @@ def _channels(activation: Function, target: Function, flat: dict[str, np.ndarray
     return stack(maps), which.reshape(-1)
 
 
-def _solve(
+def saddle_point(
     e: Channel,
     *,
     alpha: np.ndarray,
@@ -183,6 +183,10 @@ def _solve(
     width: np.ndarray,
     noise: np.ndarray,
 ) -> Solution:
+    """The triangle of equations on given conditional maps; every array ``(B,)``, as the maps.
+
+    Source: paper E, Eqs. 17-25.
+    """
     V, iterations = variances(e, alpha=alpha, beta=beta, lam=lam, c=c)
     bulk, A, one = _step(e, V, alpha, beta, lam, c)
     m, zeta = _overlaps(e, one, bulk.V2, alpha, beta, c, width)
