@@ -78,12 +78,12 @@ def _needs_samples(p: Mapping[str, Any], d: str, names: tuple[str, ...]) -> None
                 raise InputError(f"{name} must give at least one sample or neuron in {d} = {low}, got {one:g}")
 
 
-def _needs_memory(p: Mapping[str, Any], d: str) -> None:
+def _needs_memory(p: Mapping[str, Any], d: str, *, least: float = 4.0, width: float = 1.0) -> None:
     """The features and inputs of a chunk's batches and test points must fit into the memory, three of each."""
-    high, most = int(np.max(p[d])), {name: float(np.max(p[name])) for name in _BATCHES[d]}
-    samples, width = TEST + high * max(most.values()), high * most.get("fig5_betas", 1.0)
+    high, most = int(np.max(p[d])), {name: float(np.max(p[name])) for name in _BATCHES.get(d, ())}
+    samples, width = TEST + high * max([least, *most.values()]), high * most.get("fig5_betas", width)
     what = " and ".join(f"{name} = {value:g}" for name, value in most.items())
-    validate.memory(int(3 * 8 * CHUNK * samples * (high + width)), f"{d} = {high} with {what}")
+    validate.memory(int(3 * 8 * CHUNK * samples * (high + width)), f"{d} = {high}{what and f' with {what}'}")
 
 
 def _grid_parameters(p: Mapping[str, Any]) -> list[Setting]:
@@ -132,6 +132,7 @@ APART = 1000  # seeds from one case to the next: no two cases share a draw, so t
 
 
 def _grid_agreement(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "res3_d", width=2.0)
     return [
         setting
         for d, seeds in zip(p["res3_d"], p["res3_seeds"])
@@ -342,6 +343,7 @@ def losses(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_biases(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "loss_d")
     common = dict(activation=p["activation"], target=p["loss_bias_target"], alpha=p["loss_alpha"], beta=1.0, gamma=1.0)
     common |= dict(model="srf", lam=p["loss_lam"], r=p["loss_r"], c=BULK)
     sizes = zip(p["loss_d"], p["loss_seeds"])
@@ -357,6 +359,7 @@ def biases(setting: Setting, seeds: list[int]) -> Rows:
 def _grid_departure(p: Mapping[str, Any]) -> list[Setting]:
     _needs_memory(p, "net_d")
     _needs_memory(p, "map_d")
+    _needs_memory(p, "order_d")
     common = dict(activation=p["activation"], alpha=p["net_alpha"], beta=1.0, lam=p["net_lam"])
     sizes = [
         setting
@@ -463,14 +466,17 @@ def scaling(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_pool(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "pool_d")
+    _needs_memory(p, "pool_d", least=8.0, width=4.0)
     common = dict(activation=p["activation"], alpha0=p["pool_alpha0"], d=p["pool_d"], seeds=range(p["pool_seeds"]))
-    return [
-        setting
-        for target, step in zip(("sign", "He1+He3"), p["pool_steps"])
-        for bound, lam in zip(("upper", "lower"), p["pool_lams"])
-        for setting in product(target=target, step=step, bound=bound, lam=lam, alpha=8.0, beta=4.0, **common)
-    ]
+    lams = {"upper": p["pool_upper_lam"], "lower": p["pool_lower_lam"]}
+    settings = []
+    for target in ("sign", "He1+He3"):
+        unit = equivalent(p["activation"], target, alpha0=p["pool_alpha0"], step=1.0)
+        for bound, lam in lams.items():
+            settings += product(
+                target=target, step=p["pool_r"] / unit.r, bound=bound, lam=lam, alpha=8.0, beta=4.0, **common
+            )
+    return settings
 
 
 @study(version=1, grid=_grid_pool, chunk=4, data=DATA)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regimes import gaussian, validate
-from regimes.themes.spiked.conditional_map import Channel, channel
+from regimes.themes.spiked.conditional_map import Channel, channel, equivalent
 from regimes.themes.spiked.functions import Function, derivative, function, hermite, needs_slope, odd
 from regimes.themes.spiked.ridge_theory import NotConverged, needs_ratios
 from regimes.validate import InputError
@@ -184,6 +184,39 @@ def predict_features(
     bulk = Bulk(np.array([c]), np.array([[0.0, 0.0, 1.0]]), np.diag([c, spread, 0.0]), beta)
     means = np.stack([e.kappa0[0], e.k[0] * e.kappa1[0], _bend(activation, r * e.k[0], c)])
     return _solve(bulk, e, means, alpha / beta, lam, p=width)
+
+
+def predict_infinite_batch(
+    activation: str | Function,
+    target: str | Function,
+    *,
+    step: float,
+    alpha: float,
+    beta: float,
+    lam: float,
+    width: float = 1e9,
+    norms: bool = True,
+) -> Prediction:
+    """The network after a step on infinitely many samples: ``c = gamma = 1``, and yet not spiked features.
+
+    The rows' norms are ``|w_i|^2 = 1 + 2 h3/h1 r w0_i·v``, so that ``dkappa0/dc`` joins ``k kappa1`` along ``W_0 v``.
+    Without ``norms`` this is Result 3.3 at ``alpha0 = inf``.
+
+    Raises:
+        InputError: for numbers that make no sense, an activation that is not odd or jumps, or a target without linear
+            part, which leaves no spike.
+        NotConverged: with the state.
+    """
+    activation, target = function(activation, "activation"), function(target, "target")
+    validate.positive(alpha=alpha, beta=beta, lam=lam)
+    needs_ratios({"alpha": alpha, "beta": beta, "lam": lam, "width": width})
+    s = equivalent(activation, target, alpha0=np.inf, step=step)
+    h = hermite(activation, target)
+    along = 2 * h.h3 / h.h1 * s.r if norms else 0.0
+    e = _channel(activation, target, r=s.r, c=1.0, gamma=s.gamma)
+    outside = np.array([[1.0, along, 0.0], [along, along**2, 0.0], [0.0, 0.0, 0.0]])
+    means = np.stack([e.kappa0[0], e.k[0] * e.kappa1[0], _bend(activation, s.r * e.k[0], 1.0)])
+    return _solve(Bulk(np.ones(1), np.array([[0.0, 0.0, 1.0]]), outside, beta), e, means, alpha / beta, lam, p=width)
 
 
 def _bulk(covariance: np.ndarray, v: np.ndarray, theta: np.ndarray, gamma: float, beta: float, extra: tuple) -> Bulk:
