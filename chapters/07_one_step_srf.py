@@ -803,7 +803,7 @@ def letters_curve(alphas, rows, values, width):
 
 
 fig, axes = plots.panels(2, width=5.0, height=4.2, sharey=True)
-smooth = np.geomspace(min(fig6_alphas), max(fig6_alphas), 14)
+smooth = np.geomspace(min(fig6_alphas), max(fig6_alphas), 9)
 for ax, rows in zip(axes, ("sphere", "orthogonal")):
     for colour, kind, values in zip(plots.PALETTE, ("uniform", "letters"), ([1.0], fig6_letters)):
         ax.plot(smooth, letters_curve(smooth, rows, values, np.inf), ":", color=colour)
@@ -1280,14 +1280,14 @@ res_scale = chapter.sweep(studies.scaling)
 
 # %%
 fig, ax = plt.subplots()
-sizes = np.geomspace(min(scale_d), 1e8, 60)
+sizes = np.geomspace(min(scale_d), 1e7, 27)
 scale_kind = dict(alpha=scale_alpha, beta=1.0, lam=scale_lam)
 for colour, s_, rows in ((c, e, res_scale[res_scale["exponent"] == e]) for c, e in zip(plots.PALETTE, scale_exponents)):
     found = [
         equivalent(activation, scale_target, alpha0=scale_alpha0, step=scale_step * (p / min(scale_d)) ** (s_ - 1))
         for p in sizes
     ]
-    kept = np.array([one.r <= 500 for one in found])
+    kept = np.array([one.r <= 30 for one in found])
     kind = {name: np.array([getattr(one, name) for one in found])[kept] for name in ("r", "c", "gamma")}
     curve = ridge_theory.solve(activation, scale_target, width=sizes[kept], **kind, **scale_kind)
     ax.plot(sizes[kept], curve.test_error, color=colour, label=f"$s={s_:g}$")

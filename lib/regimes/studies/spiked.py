@@ -501,7 +501,7 @@ def _grid_images(p: Mapping[str, Any]) -> list[Setting]:
     )
 
 
-@study(version=1, grid=_grid_images, chunk=8, data=lambda setting: setting["data"])
+@study(version=1, grid=_grid_images, chunk=8, data="white principal components of digits")
 def images(setting: Setting, seeds: list[int]) -> Rows:
     """Test error on white principal components of digits and on normal inputs, three kinds of labels."""
     task = datasets.load("mnist", labels="parity")
