@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from regimes.themes.spiked import bounds, readout_vocabulary, ridge_theory
+from regimes.themes.spiked import bounds, readout_vocabulary, ridge_theory, row_covariance, triangle
 from regimes.themes.spiked.conditional_map import channel, equivalent
 from regimes.themes.spiked.functions import Function, function, hermite
 from regimes.validate import InputError
@@ -212,6 +212,40 @@ def test_failure_to_converge_names_the_state(monkeypatch):
     monkeypatch.setattr(ridge_theory, "_ITERATIONS", 2)
     with pytest.raises(ridge_theory.NotConverged, match=r"alpha=1.5, beta=0.8, lam=0.1.*V1=.*residual"):
         ridge_theory.solve("tanh", "sin", **BASE)
+    monkeypatch.setattr(triangle, "_ITERATIONS", 2)
+    with pytest.raises(ridge_theory.NotConverged, match=r"after 2 steps: V=.*relative change"):
+        readout_vocabulary.solve("tanh", "sin", **BASE)
+
+
+def test_one_triangle_for_three_bulks():
+    """One letter and isotropic rows are the plain bulk: traces, overlaps and norms go through the same equations."""
+    setting = {**BASE, "width": 300.0}
+    plain = ridge_theory.solve("tanh", "sign", **setting)
+    letter = readout_vocabulary.solve("tanh", "sign", **setting)
+    rows = row_covariance.predict_features("tanh", "sign", **setting)
+    for other in (letter, rows):
+        assert other.test_error == pytest.approx(float(plain.test_error), rel=1e-9)
+        assert other.train_error == pytest.approx(float(plain.train_error), rel=1e-9)
+
+
+def test_fixed_point_and_its_curvature():
+    """The functionals give the point back, and the curvature is minus the derivative of the hats."""
+    e = channel(function("tanh"), function("sin"), r=1.5, c=1.2, gamma=0.7)
+    squares, w = e.squares[0], e.weight[0]
+
+    def bulk(hats):
+        one = ridge_theory.Bulk.at(np.array([hats[0]]), np.array([0.1 + hats[1]]), np.array([1.2]), np.array([0.8]))
+        return np.array([one.V1[0], one.V2[0]]), one.P[0]
+
+    V = triangle.fixed_point(bulk, squares, w, 2.0, np.array([12.0, 10.0]))
+    one = 1 + V @ squares
+    plain, _ = bulk(triangle.hats(squares, w, one, 2.0))
+    np.testing.assert_allclose(plain, V, rtol=1e-11)
+    step = 1e-6 * V
+    for i in range(2):
+        moved = [triangle.hats(squares, w, 1 + (V + sign * step * np.eye(2)[i]) @ squares, 2.0) for sign in (1, -1)]
+        slope = -(moved[0] - moved[1]) / (2 * step[i])
+        np.testing.assert_allclose(triangle.curvature(squares, w, one, 2.0)[:, i], slope, rtol=1e-6)
 
 
 def test_channel_at_zero_spike_is_constant():

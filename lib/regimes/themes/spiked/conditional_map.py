@@ -5,6 +5,7 @@ spike is ``r 1_p v^T`` with ``|v| = 1``; ``alpha0 = n0/d``. The step size is ``e
 cancels).
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -92,6 +93,11 @@ class Channel:
     h: np.ndarray
     h_s: np.ndarray
     h2: np.ndarray
+
+    @functools.cached_property
+    def squares(self) -> np.ndarray:
+        """``kappa1^2`` and ``kappa_*^2``, ``(B, 2, K)``: what the two traces and the two norms multiply."""
+        return np.stack([self.kappa1**2, self.kappa2], axis=1)
 
     def mean(self, values: np.ndarray) -> np.ndarray:
         """``E_k`` of an array ``(B, K)``: ``(B,)``."""
