@@ -474,11 +474,14 @@ chapter.check(
 slopes = {}
 for name in names:
     known = res3[f"{name}_theory"]
-    scale = known.groupby(res3["case"]).first().pow(2).mean()
-    products = res3.assign(product=res3[name] * known / scale)
+    unit = {"m": 1.0, "q1": known**2, "q2": known**2}.get(name, res3["q1_theory"])  # the square of its scatter's scale
+    scale = (known**2 / unit).groupby(res3["case"]).first().mean()
+    products = res3.assign(product=res3[name] * known / unit / scale)
+    products["product"] = measure.controlled(products, "product", "ratio", ["case", "d"])
     slopes[name] = measure.limits(products, "product", ["case"], blocks=blocks).mean(axis=1).to_numpy()
-apart = np.stack(list(slopes.values()), axis=1) - 1
+apart = np.stack([slopes[name] for name in ("m", "psi", "q1", "q2")], axis=1) - 1
 chapter.check("E.Res3-overlaps", -least(np.hstack([apart, -apart])), res3, figure="tab-e-overlaps")
+chapter.check("E.Res3-zeta", mean(slopes["zeta"]), res3, figure="tab-e-overlaps")
 
 # %%
 chapter.table(
@@ -905,7 +908,13 @@ def distance(row):
 
 
 pulls = res_spectra.merge(pd.DataFrame(tops)[["r", "d", "population"]])
-pulls = pulls.assign(pull=pulls["top"] / pulls["population"])
+squares = {}
+for r in fig8_rs:
+    e = channel(function(activation), function("identity"), r=r, c=1.0, gamma=1.0)
+    squares[r] = fig8_alpha * float(e.mean(e.kappa0**2 + e.kappa1**2 + e.kappa2)[0])
+traces = pulls["top"] + pulls["bulk"].map(sum)
+pulls = pulls.assign(pull=pulls["top"] / pulls["population"], control=traces / pulls["d"] / pulls["r"].map(squares))
+pulls["pull"] = measure.controlled(pulls, "pull", "control", ["r", "d"])
 pull = measure.limits(pulls, "pull", ["r"], blocks=min(fig8_seeds)).to_numpy() - 1
 spectra = spectra.assign(
     edge=lambda x: x["second"] / x["r"].map(edges),
@@ -984,8 +993,9 @@ picks = {
 for name, (column, chosen) in picks.items():
     chapter.check(f"E.Loss-{name}", mean(chosen[column]), chosen, figure="tab-e-loss")
 blocks = min(loss_seeds)
-apart = measure.limits(biased, "test_ratio", ["bias"], blocks=blocks).to_numpy() - 1
-chapter.check("E.Loss-bias", -least(np.hstack([apart, -apart])), biased, figure="tab-e-loss")
+plain = biased[biased["test_theory"] > 0.01]
+apart = measure.limits(plain, "test_ratio", ["bias"], blocks=blocks).to_numpy() - 1
+chapter.check("E.Loss-bias", -least(np.hstack([apart, -apart])), plain, figure="tab-e-loss")
 bent = measure.limits(softplus, "test_ratio", ["target"], blocks=blocks).to_numpy().ravel()
 chapter.check("E.Loss-softplus", mean(bent), softplus, figure="tab-e-loss")
 
@@ -1021,8 +1031,9 @@ chapter.check("E.Loss-trained-bias", trained, res_biases, figure="fig-e-bias")
 
 # %% [markdown]
 # A bias lets features reach what no penalty and no number of samples can without: the error falls below the bound (27)
-# of features without a bias, and stays above that of its own. Where the error is smallest, at the largest bias, the
-# finite-width rule misses a few per cent at these sizes; they fall like $1/d$.
+# of features without a bias, and stays above that of its own. Where the error is smallest, below $10^{-3}$ at the largest
+# bias, it is the cost of a finite width, and the rule for that cost misses a tenth of it at $p=50$ and a twentieth at
+# $p=200$: slower than $1/d$, so that the limit is not claimed there.
 
 # %%
 errors = shifted.pivot(index="seed", columns="bias", values="test_error")
@@ -1075,7 +1086,9 @@ for ax, target, alpha0, step in zip(axes, net_targets, net_alpha0, net_step):
     one = sizes[(sizes["target"] == target) & (sizes["alpha0"] == alpha0) & (sizes["step"] == step)]
     for name, colour in zip(("srf", "rows", "corrected"), plots.PALETTE):
         label = {"srf": "spiked features", "rows": "+ row covariance", "corrected": "+ norms (corrected)"}[name]
-        found = one.assign(ratio=one["network"] / one[name]).groupby("d")["ratio"].agg(["mean", "sem"])
+        ratios = one.assign(ratio=one["network"] / one[name], control=one["features"] / one["srf"])
+        ratios = ratios.assign(ratio=measure.controlled(ratios, "ratio", "control", ["d"]))
+        found = ratios.groupby("d")["ratio"].agg(["mean", "sem"])
         ax.errorbar(found.index, found["mean"], 2 * found["sem"], fmt="o-", color=colour, capsize=2, label=label)
     ax.axhline(1, color=plots.COLOURS["theory"], linewidth=1)
     ax.set(xscale="log", xlabel="$d$", title=rf"{target}" + "\n" + rf"$\alpha_0={alpha0:g}$, $\tilde\eta={step:g}$")
@@ -1086,8 +1099,9 @@ fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", nco
 chapter.figure(
     fig,
     "fig-e-net",
-    "Error of the network over three theories at the same first batches, two standard errors: spiked features, with "
-    "the covariance of the rows, and with the norms as well (corrected).",
+    "Error of the network over three theories at the same first batches, less what spiked features on the same draws "
+    "explain, two standard errors: spiked features, with the covariance of the rows, and with the norms as well "
+    "(corrected).",
     sizes,
 )
 
@@ -1182,12 +1196,13 @@ chapter.say(
 
 # %%
 scan = res_net[res_net["panel"] == "map"]
-cells = scan.groupby(["step", "alpha0"])[["network", "srf", "corrected"]].mean()
+scan = scan.assign(apart=scan["network"] / scan["features"], known=scan["corrected"] / scan["srf"])
+cells = scan.groupby(["step", "alpha0"])[["apart", "known"]].mean()
 fig, axes = plots.panels(3, columns=3, width=3.9, height=3.5, sharey=True)
 maps = {
-    "network / spiked features": cells["network"] / cells["srf"],
-    "corrected / spiked features": cells["corrected"] / cells["srf"],
-    "network / corrected": cells["network"] / cells["corrected"],
+    "network / spiked features": cells["apart"],
+    "corrected / spiked features": cells["known"],
+    "network / corrected": cells["apart"] / cells["known"],
 }
 for ax, (title, ratio) in zip(axes, maps.items()):
     table = ratio.unstack().sort_index(ascending=False)
@@ -1196,8 +1211,8 @@ for ax, (title, ratio) in zip(axes, maps.items()):
 chapter.figure(
     fig,
     "fig-e-map",
-    "Ratios of test errors over first batch and step size: measured network over spiked features (left), corrected "
-    "theory over spiked features (middle), network over corrected theory (right). Spiked features are too optimistic at "
+    "Ratios of test errors over first batch and step size: network over spiked features on the same draws (left), "
+    "corrected theory over that of spiked features (middle), left over middle (right). Spiked features are too optimistic at "
     "the top left, where c - 1 is large, and too pessimistic at the top right, where it is small.",
     scan,
 )
@@ -1274,7 +1289,8 @@ chapter.figure(
     fig,
     "fig-e-budget",
     "Test error against the share of a budget of N samples that goes into the step: theory of spiked features (lines, dots "
-    "at the best split) and networks (points, two sizes). Most samples belong to the step.",
+    "at the best split) and networks (points, two sizes). Most samples belong to the step; where it gets few, the network "
+    "lies above spiked features.",
     res_budget,
 )
 
