@@ -1176,7 +1176,10 @@ chapter.check("E.Net-norms", change[max(change)], largest(res_norms), figure="ta
 # {numref}`fig-e-map` scans first batch and step size. There are two regimes. At small batches and long steps (top left) the
 # rows have a shape and the network does worse than spiked features. At large batches and long steps (top right) $c-1$ is
 # small, the norms go on fluctuating, and the network does *better*. In between, the two effects cancel along a line, where
-# agreement is an accident. Only at short steps (bottom) do spiked features describe the network for all batches.
+# agreement is an accident. Only at short steps (bottom) do spiked features describe the network for all batches, and only
+# for large $d$: at the bottom right the network is better at the size of the map, and the corrected theory is not. There a
+# weak spike meets the mean of the initial rows, of length $p^{-1/2}$, which turns it away from the target; in the network the
+# term $f^0$ of {eq}`eq:E:step` takes the share $\tilde\eta h_1^2$ of that mean back. The effect is of order $1/(pr^2)$.
 
 # %%
 target, alpha0, step = cases[-1]
@@ -1210,7 +1213,8 @@ chapter.figure(
     "fig-e-map",
     "Ratios of test errors over first batch and step size: network over spiked features on the same draws (left), "
     "corrected theory over that of spiked features (middle), left over middle (right). Spiked features are too optimistic at "
-    "the top left, where c - 1 is large, and too pessimistic at the top right, where it is small.",
+    "the top left, where c - 1 is large, and too pessimistic at the top right, where it is small. At the bottom right the "
+    "departure is one of finite size.",
     scan,
 )
 
