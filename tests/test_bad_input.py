@@ -304,10 +304,6 @@ BAD = {
         (lambda: readout_vocabulary.solve("tanh", "sin", **SETTING, width=-5), "width must be"),
         (lambda: readout_vocabulary.solve("tanh", "sin", **SETTING | {"alpha": np.array([1.0, 2.0])}), "alpha must be"),
         (lambda: readout_vocabulary.solve("tanh", "sin", **SETTING, values=[NAN]), r"values\[0\] must be"),
-        (
-            lambda: convex_theory.solve("tanh", "sin", convex_theory.square(), **SETTING, nodes=(1, 1)),
-            r"nodes\[0\] must be",
-        ),
         (lambda: convex_theory.solve("tanh", "sin", convex_theory.square(), **SETTING, width=-1.0), "width must be"),
         (lambda: convex_theory.huber(NAN), "delta must be"),
         (lambda: batch(theta=3 * THETA), "theta must have unit norm, got 3"),

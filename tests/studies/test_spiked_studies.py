@@ -14,14 +14,18 @@ from regimes.validate import InputError
         ({"activation": "step"}, "activation must be one of"),
         ({"fig2_targets": ["tanh", "cosh"]}, r"fig2_targets\[1\] must be one of"),
         ({"fig5_betas": [0.5, 0.0]}, r"fig5_betas\[1\] must be a number from 0.01"),
-        ({"res3_alphas": [-1.0]}, r"res3_alphas\[0\] must be a number from 0.01"),
+        ({"split_shares": [0.5, 1.0]}, r"split_shares\[1\] must be a number from 0.01 to 0.99"),
+        ({"image_n0": 2001}, "image_n0 must be a whole number from 1 to 2000"),
+        ({"res3_d": [40, 80, 120]}, r"res3_d and res3_seeds must be lists of one length, got \[3, 2\]"),
+        ({"order_seeds": [4]}, "order_d and order_seeds must be lists of one length"),
+        ({"pool_r": 0.0}, "pool_r must be a number from 0.1"),
         ({"net_lam": -0.1}, "net_lam must be a number from 1e-06"),
         ({"fig4_gammas": [0.5, 1.2]}, r"fig4_gammas\[1\] must be a number from -1 to 1"),
         ({"loss_noise": -1.0}, "loss_noise must be a number from 0"),
         ({"map_d": 0}, "map_d must be a whole number"),
         (
             {"net_alpha0": [4.0]},
-            r"net_targets and net_alpha0 and net_step must be lists of one length, got \[4, 1, 4\]",
+            r"net_targets and net_alpha0 and net_step must be lists of one length, got \[5, 1, 5\]",
         ),
         ({"fig2_step": [3.0, 3.0, 3.0]}, "fig2_targets and fig2_lam and fig2_step must be lists of one length"),
         ({"net_seeds": [4]}, "net_d and net_seeds must be lists of one length"),
@@ -32,7 +36,7 @@ from regimes.validate import InputError
         ({"res1_alpha0": 0.01}, "res1_alpha0 must give at least one sample or neuron in res1_d = 50"),
         ({"map_alpha0": [0.0, 1.0]}, r"map_alpha0\[0\] must be a number from 0.01"),
         ({"loss_biases": []}, "loss_biases must hold at least 1 value"),
-        ({"fig8_d": [10**4], "fig8_alpha": 100.0}, "fig8_d = 10000 with fig8_alpha = 100 would take"),
+        ({"map_d": 10**4, "map_alpha0": [100.0]}, "map_d = 10000 with map_alpha0 = 100 and net_alpha = 1 would take"),
     ],
 )
 def test_parameters_that_make_no_sense_get_one_line(change, message):
@@ -41,7 +45,7 @@ def test_parameters_that_make_no_sense_get_one_line(change, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("one", [spiked.agreement, spiked.departure, spiked.gaussian_map])
+@pytest.mark.parametrize("one", [spiked.agreement, spiked.departure, spiked.gaussian_map, spiked.budget, spiked.images])
 def test_a_seed_does_not_depend_on_its_chunk(one):
     values = studies.resolve("07", "smoke")
     setting = {name: value for name, value in one.grid(values)[0].items() if name != "seeds"}

@@ -3,10 +3,22 @@
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from scipy import optimize, special
 
-from regimes.themes.spiked import bounds, measure, network, readout_vocabulary, ridge_theory, row_covariance, spectrum
+from regimes import gaussian
+from regimes.themes.spiked import (
+    bounds,
+    measure,
+    network,
+    population,
+    readout_vocabulary,
+    ridge_theory,
+    row_covariance,
+    spectrum,
+)
 from regimes.themes.spiked.conditional_map import channel, equivalent
 from regimes.themes.spiked.functions import function
 from regimes.validate import InputError
@@ -102,6 +114,79 @@ def test_vocabulary_against_simulation(kind):
     assert float(e.mean()) > 1.15 * limit
 
 
+@pytest.mark.parametrize("activation", population.CLOSED)
+@pytest.mark.parametrize("target", ["sign", "He1+He3"])
+def test_population_error_against_quadrature(activation, target):
+    """Two neurons in the plane: the average over inputs is an integral."""
+    rng = np.random.default_rng(3)
+    w = torch.from_numpy(rng.standard_normal((1, 2, 2)))
+    theta = network.unit(torch.from_numpy(rng.standard_normal((1, 2))))
+    a = torch.tensor([[[1.3, -0.4], [0.2, 0.9]]], dtype=torch.float64)
+    f, g = function(activation), function(target)
+    found = population.test_error(f, g, w, theta, a)[0]
+    frame = torch.stack([theta[0], theta[0].flip(0) * torch.tensor([-1.0, 1.0])])
+    (t, wt), (z, wz) = gaussian.rule(g.breaks), gaussian.trapezoid(200)
+    x = torch.tensor(np.stack(np.meshgrid(t, z, indexing="ij"), -1).reshape(-1, 2)) @ frame
+    weight = np.outer(wt, wz).ravel()
+    for readout, error in zip(a[0], found):
+        out = (f.tensor(x @ w[0].T) @ readout / 2**0.5 - g.tensor(x @ theta[0])).numpy()
+        assert float(error) == pytest.approx(weight @ out**2, rel=2e-4 if activation == "tanh" else 1e-7)
+
+
+def test_tanh_is_a_mixture_of_error_functions():
+    x = np.linspace(-20, 20, 4001)
+    mixture = sum(share * special.erf(rate * x) for share, rate in population.MIXTURES["tanh"])
+    assert np.abs(mixture - np.tanh(x)).max() < 1.1e-5
+
+
+def test_equivalent_features_share_all_but_the_model():
+    made = network.one_step("tanh", "sin", d=80, p=60, n0=160, step=2.0, seeds=[0, 1])
+    like = network.equivalent_features("tanh", made, 2.0, [0, 1])
+    torch.testing.assert_close(like.w.mean(1) @ made.v.mT, made.w.mean(1) @ made.v.mT, rtol=0.05, atol=0.05)
+    sizes = like.bulk.norm(dim=-1)
+    torch.testing.assert_close(sizes, sizes[:, :1].expand_as(sizes))
+    torch.testing.assert_close(sizes[:, 0] ** 2, network.measured_parameters(made)["c"], rtol=0.05, atol=0.0)
+    with pytest.raises(InputError, match="must come from a gradient step"):
+        network.equivalent_features("tanh", network.spiked_features(d=8, p=8, r=1, c=1, gamma=1, seeds=[0]), 1.0, [0])
+
+
+def test_trained_bias_is_stationary_for_its_own_objective():
+    setting = dict(activation="tanh", target="tanh(x+1)", alpha=2.0, beta=1.0, lam=0.1, r=2.0, c=1.2, gamma=1.0, d=40)
+    found = measure.trained_bias(setting | {"model": "srf"}, [3])["bias"]
+    w = network.spiked_features(d=40, p=40, r=2.0, c=1.2, gamma=1.0, seeds=[3])
+    x, y = network.second_batch(function("tanh(x+1)"), w, 80, [3])
+
+    def objective(bias):
+        phi = network.features(function("tanh"), w, x, bias)
+        a = network.ridge(phi, y, 0.1)
+        return float(((phi @ a[..., None])[..., 0] - y).square().sum() + 0.1 * a.square().sum())
+
+    best = optimize.minimize_scalar(objective, bounds=(1.0, 3.0), method="bounded").x
+    assert float(found) == pytest.approx(best, abs=0.02)
+
+
+def test_limits_and_controls_of_made_up_tables():
+    rng = np.random.default_rng(0)
+    d, seed = (part.ravel() for part in np.meshgrid([50, 100, 200], np.arange(64), indexing="ij"))
+    shared = rng.standard_normal(len(d)) / np.sqrt(d)
+    table = pd.DataFrame({"d": d, "seed": seed, "kind": "one", "control": 1 + shared})
+    table["ratio"] = 1.1 + 3 / d + 0.8 * shared + 0.01 * rng.standard_normal(len(d)) / np.sqrt(d)
+    plain = measure.limits(table, "ratio", ["kind"], blocks=16)
+    table["adjusted"] = measure.controlled(table, "ratio", "control", ["kind", "d"])
+    better = measure.limits(table, "adjusted", ["kind"], blocks=16)
+    assert plain.shape == better.shape == (16, 1)
+    assert abs(float(better.mean().iloc[0]) - 1.1) < 1e-3
+    assert float(better.std().iloc[0]) < 0.05 * float(plain.std().iloc[0])
+
+
+def test_digits_are_normal_inputs_when_they_are():
+    x = torch.from_numpy(np.random.default_rng(0).standard_normal((3000, 20)))
+    setting = dict(activation="tanh", target="random", d=20, p=20, n0=200, n=100, step=2.0, lam=0.5)
+    found = measure.on_images(setting, range(24), x, torch.sign(x[:, 0]))
+    gap = (found["images"] - found["normal"]).numpy()
+    assert abs(gap.mean()) < 3 * gap.std() / np.sqrt(24)
+
+
 def test_test_set_is_stratified_and_unbiased():
     w = network.spiked_features(d=30, p=30, r=1.0, c=1.0, gamma=0.6, seeds=range(40))
     x, y = network.test_set(function("sin"), w, range(40), 500)
@@ -151,6 +236,21 @@ def test_without_corrections_the_network_theory_is_the_saddle_point():
     # the projection orthogonal to the spike takes one of 400 dimensions
     for name in ("test_error", "train_error", "m", "psi", "q1", "q2"):
         assert getattr(own, name) == pytest.approx(float(getattr(plain, name)), rel=2e-2), name
+
+
+def test_infinite_batch_is_the_limit_of_growing_batches_and_not_the_saddle_point():
+    target, setting = "He1+He3", dict(step=3.0, alpha=1.0, beta=1.0, lam=0.1)
+    d = 100
+    limit = row_covariance.predict_infinite_batch("tanh", target, width=d, **setting).test_error
+    bare = row_covariance.predict_infinite_batch("tanh", target, norms=False, **setting).test_error
+    spiked = equivalent("tanh", target, alpha0=np.inf, step=3.0)
+    plain = ridge_theory.solve("tanh", target, alpha=1.0, beta=1.0, lam=0.1, r=spiked.r)
+    assert bare == pytest.approx(float(plain.test_error), rel=1e-6)
+    theta, x0 = np.eye(d)[0], np.random.default_rng(0).standard_normal((400 * d, d))
+    y0 = function(target).array(x0 @ theta)
+    own = row_covariance.predict("tanh", target, x0=x0, y0=y0, theta=theta, **setting).test_error
+    assert own == pytest.approx(limit, rel=4e-3)
+    assert limit < 0.93 * bare
 
 
 def test_norms_that_do_not_fluctuate_give_the_saddle_point():

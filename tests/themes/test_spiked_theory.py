@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from regimes.themes.spiked import bounds, readout_vocabulary, ridge_theory
+from regimes.themes.spiked import bounds, readout_vocabulary, ridge_theory, row_covariance, triangle
 from regimes.themes.spiked.conditional_map import channel, equivalent
 from regimes.themes.spiked.functions import Function, function, hermite
 from regimes.validate import InputError
@@ -54,7 +54,7 @@ def test_bounds_hold_at_a_bias_and_over_steps(target, setting):
             ridge_theory.solve("tanh", target, lam=np.geomspace(1e-6, 1e4, 40), bias=bias, **plain).test_error >= low
         ).all()
     errors = ridge_theory.solve("tanh", target, lam=np.geomspace(1e-6, 1e10, 50), **plain).test_error
-    lower, upper = (bounds.best_step("tanh", target, bound=bound)[1] for bound in ("lower", "upper"))
+    lower, upper = (bounds.best_step("tanh", target, bound=bound).bound for bound in ("lower", "upper"))
     assert lower <= errors.min() + 1e-9 and lower <= upper
     assert upper <= bounds.bounds("tanh", target, r=plain["r"]).upper + 1e-9
 
@@ -72,10 +72,27 @@ def test_letters_span_more_than_one_letter(target):
 
 @pytest.mark.parametrize("name, strength", [("erf", np.sqrt(3)), ("erf(x/√2)", np.sqrt(2))])
 def test_perfect_learning(name, strength):
-    found, _ = bounds.best_step(name, name)
-    assert found == pytest.approx(strength, abs=1e-5)
+    found = bounds.best_step(name, name)
+    assert found.inside and found.r == pytest.approx(strength, abs=1e-5)
     assert bounds.bounds(name, name, r=strength).upper < 1e-15
     assert ridge_theory.solve(name, name, alpha=2, beta=1, lam=1e12, r=strength).test_error < 1e-9
+
+
+def test_a_bound_that_falls_to_the_end_of_the_search_has_no_best_step():
+    strengths = [bounds.best_step("tanh", "sign", most=most) for most in (8.0, 20.0, 100.0)]
+    assert [s.r for s in strengths] == [8.0, 20.0, 100.0] and not any(s.inside for s in strengths)
+    assert strengths[0].bound > 2 * strengths[1].bound > 4 * strengths[2].bound
+    low = bounds.best_step("tanh", "He1+He3")
+    assert not low.inside and low.r == pytest.approx(8 / 60)
+
+
+@pytest.mark.parametrize("target", ["sign", "sin"])
+def test_strong_spikes_against_the_limit_of_a_sign_network(target):
+    """The features are sign(k) up to a layer 1/r: the departure from their limit falls as 1/r."""
+    setting = dict(alpha=2.0, beta=1.0, lam=0.1, c=1.0, gamma=1.0)
+    errors = ridge_theory.solve("tanh", target, r=np.array([125.0, 250.0, 500.0, 1000.0]), **setting).test_error
+    steps = np.diff(errors)
+    np.testing.assert_allclose(steps[1:] / steps[:-1], 0.5, rtol=0.05)
 
 
 def test_perfect_step_in_closed_form():
@@ -195,6 +212,40 @@ def test_failure_to_converge_names_the_state(monkeypatch):
     monkeypatch.setattr(ridge_theory, "_ITERATIONS", 2)
     with pytest.raises(ridge_theory.NotConverged, match=r"alpha=1.5, beta=0.8, lam=0.1.*V1=.*residual"):
         ridge_theory.solve("tanh", "sin", **BASE)
+    monkeypatch.setattr(triangle, "_ITERATIONS", 2)
+    with pytest.raises(ridge_theory.NotConverged, match=r"after 2 steps: V=.*relative change"):
+        readout_vocabulary.solve("tanh", "sin", **BASE)
+
+
+def test_one_triangle_for_three_bulks():
+    """One letter and isotropic rows are the plain bulk: traces, overlaps and norms go through the same equations."""
+    setting = {**BASE, "width": 300.0}
+    plain = ridge_theory.solve("tanh", "sign", **setting)
+    letter = readout_vocabulary.solve("tanh", "sign", **setting)
+    rows = row_covariance.predict_features("tanh", "sign", **setting)
+    for other in (letter, rows):
+        assert other.test_error == pytest.approx(float(plain.test_error), rel=1e-9)
+        assert other.train_error == pytest.approx(float(plain.train_error), rel=1e-9)
+
+
+def test_fixed_point_and_its_curvature():
+    """The functionals give the point back, and the curvature is minus the derivative of the hats."""
+    e = channel(function("tanh"), function("sin"), r=1.5, c=1.2, gamma=0.7)
+    squares, w = e.squares[0], e.weight[0]
+
+    def bulk(hats):
+        one = ridge_theory.Bulk.at(np.array([hats[0]]), np.array([0.1 + hats[1]]), np.array([1.2]), np.array([0.8]))
+        return np.array([one.V1[0], one.V2[0]]), one.P[0]
+
+    V = triangle.fixed_point(bulk, squares, w, 2.0, np.array([12.0, 10.0]))
+    one = 1 + V @ squares
+    plain, _ = bulk(triangle.hats(squares, w, one, 2.0))
+    np.testing.assert_allclose(plain, V, rtol=1e-11)
+    step = 1e-6 * V
+    for i in range(2):
+        moved = [triangle.hats(squares, w, 1 + (V + sign * step * np.eye(2)[i]) @ squares, 2.0) for sign in (1, -1)]
+        slope = -(moved[0] - moved[1]) / (2 * step[i])
+        np.testing.assert_allclose(triangle.curvature(squares, w, one, 2.0)[:, i], slope, rtol=1e-6)
 
 
 def test_channel_at_zero_spike_is_constant():

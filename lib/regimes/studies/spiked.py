@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from regimes import validate
+from regimes.data import datasets
 from regimes.sweeps.sweep import product, study
 from regimes.themes.spiked import measure, network
 from regimes.themes.spiked.conditional_map import equivalent
@@ -13,7 +14,10 @@ from regimes.validate import InputError
 
 CHAPTER = "07"
 TEST = 2000  # test points
+BULK = 1.2  # bulk variance of drawn features where a figure does not scan it
+STRONG = ("He1+He3", 8.0, 4.0)  # target, first batch and step whose rows' norms matter most
 CHUNK = 8  # seeds that one call gets, at most
+POOL = 5000  # images, the number that an installed package ships
 DATA = "Gaussian inputs and targets of one direction, drawn here"
 Setting = dict[str, Any]
 Rows = list[dict[str, Any]]
@@ -25,7 +29,7 @@ def check_parameters(p: Mapping[str, Any]) -> None:
     Raises:
         InputError: for the first that does not.
     """
-    for names in (("fig2_targets", "fig2_lam", "fig2_step"), ("net_targets", "net_alpha0", "net_step"), _SIZES):
+    for names in (("fig2_targets", "fig2_lam", "fig2_step"), ("net_targets", "net_alpha0", "net_step"), *_SIZES):
         lengths = [len(p[name]) for name in names]
         if len(set(lengths)) > 1:
             raise InputError(f"{' and '.join(names)} must be lists of one length, got {lengths}")
@@ -36,16 +40,22 @@ def check_parameters(p: Mapping[str, Any]) -> None:
         _needs_samples(p, d, names)
     for i, u in enumerate(p["fig6_letters"]):
         validate.positive(**{f"1 + u²(fig6_c - 1) for u = fig6_letters[{i}] = {u:g}": 1 + u**2 * (p["fig6_c"] - 1)})
+    for name in ("image_n0", "image_n"):
+        if p[name] > 2000:
+            raise InputError(f"{name} must leave test points among 5000 images, at most 2000, got {p[name]}")
     if len(p["fig6_letters"]) > min(p["fig6_d"]):
         raise InputError(f"fig6_letters must be at most fig6_d = {min(p['fig6_d'])} values, one neuron each")
 
 
-_SIZES = ("net_d", "net_seeds")
+_SIZES = tuple((f"{name}_d", f"{name}_seeds") for name in ("res3", "fig2", "fig6", "fig8", "loss", "net", "order"))
 _CASE = ("targets", "lam", "step")
 # what is counted in units of each dimension: batches, and widths
 _BATCHES = {
     "res1_d": ("res1_alpha0",),
-    "res3_d": ("res3_alpha0", "res3_alphas"),
+    "order_d": ("order_alpha0", "net_alpha"),
+    "split_d": ("split_total",),
+    "scale_d": ("scale_alpha0", "scale_alpha"),
+    "pool_d": ("pool_alpha0",),
     "fig1_d": ("fig1_alpha0", "fig1_alpha"),
     "fig2_d": ("fig2_alpha0", "fig2_alphas"),
     "fig4_d": ("fig4_alphas",),
@@ -68,12 +78,12 @@ def _needs_samples(p: Mapping[str, Any], d: str, names: tuple[str, ...]) -> None
                 raise InputError(f"{name} must give at least one sample or neuron in {d} = {low}, got {one:g}")
 
 
-def _needs_memory(p: Mapping[str, Any], d: str) -> None:
+def _needs_memory(p: Mapping[str, Any], d: str, *, least: float = 4.0, width: float = 1.0) -> None:
     """The features and inputs of a chunk's batches and test points must fit into the memory, three of each."""
-    high, most = int(np.max(p[d])), {name: float(np.max(p[name])) for name in _BATCHES[d]}
-    samples, width = TEST + high * max(most.values()), high * most.get("fig5_betas", 1.0)
+    high, most = int(np.max(p[d])), {name: float(np.max(p[name])) for name in _BATCHES.get(d, ())}
+    samples, width = TEST + high * max([least, *most.values()]), high * most.get("fig5_betas", width)
     what = " and ".join(f"{name} = {value:g}" for name, value in most.items())
-    validate.memory(int(3 * 8 * CHUNK * samples * (high + width)), f"{d} = {high} with {what}")
+    validate.memory(int(3 * 8 * CHUNK * samples * (high + width)), f"{d} = {high}{what and f' with {what}'}")
 
 
 def _grid_parameters(p: Mapping[str, Any]) -> list[Setting]:
@@ -102,41 +112,54 @@ def parameters(setting: Setting, seeds: list[int]) -> Rows:
     ]
 
 
+# what the comparison with theory spreads over: activation, target, alpha0, step, alpha, beta, lam
+CASES = (
+    ("tanh", "sin", 4.0, 2.0, 2.0, 1.0, 0.1),
+    ("tanh", "sign", 1.0, 2.0, 0.7, 1.0, 0.1),
+    ("tanh", "He1+He3", 16.0, 2.0, 4.0, 2.0, 0.01),
+    ("tanh", "tanh", 1.0, 4.0, 2.0, 2.0, 0.01),
+    ("erf", "sign", 4.0, 1.0, 2.0, 1.0, 0.01),
+    ("erf", "He1+He3", 4.0, 1.0, 2.0, 0.5, 1.0),
+    ("erf", "sin", 1.0, 2.0, 4.0, 0.5, 0.1),
+    ("erf", "tanh", 4.0, 1.0, 0.7, 2.0, 0.1),
+    ("sin", "sign", 4.0, 1.0, 4.0, 2.0, 1.0),
+    ("sin", "sin", 1.0, 2.0, 0.7, 0.5, 1.0),
+    ("sin", "He1+He3", 16.0, 1.0, 4.0, 2.0, 0.01),
+    ("sin", "tanh", 4.0, 1.0, 4.0, 1.0, 1.0),
+)
+_CASE_NAMES = ("activation", "target", "alpha0", "step", "alpha", "beta", "lam")
+APART = 1000  # seeds from one case to the next: no two cases share a draw, so that their scatter averages out
+
+
 def _grid_agreement(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "res3_d")
-    return product(
-        model=["srf", "network"],
-        activation=p["activation"],
-        target=p["res3_targets"],
-        alpha0=p["res3_alpha0"],
-        step=p["res3_step"],
-        beta=1.0,
-        lam=p["res3_lam"],
-        d=p["res3_d"],
-        alphas=[p["res3_alphas"]],
-        seeds=range(p["res3_seeds"]),
-    )
+    _needs_memory(p, "res3_d", width=2.0)
+    return [
+        setting
+        for d, seeds in zip(p["res3_d"], p["res3_seeds"])
+        for i, case in enumerate(CASES)
+        for setting in product(**dict(zip(_CASE_NAMES, case)), case=i, d=d, seeds=range(APART * i, APART * i + seeds))
+    ]
 
 
-@study(version=2, grid=_grid_agreement, chunk=8, data=DATA)
+@study(version=3, grid=_grid_agreement, chunk=8, data=DATA)
 def agreement(setting: Setting, seeds: list[int]) -> Rows:
-    """Errors and overlaps of spiked features and of the network, at many settings (Result 3.3)."""
-    return measure.curve(setting, seeds)
+    """Errors and overlaps of spiked features at settings spread over all that the theory takes (Result 3.3)."""
+    return measure.curve(setting | {"model": "srf", "alphas": [setting["alpha"]]}, seeds)
 
 
 def _grid_gaussian(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "res3_d")
+    _needs_memory(p, "res2_d")
     return product(
         activation=p["activation"],
-        target=p["res3_targets"],
+        target=p["res2_targets"],
         r=p["res2_r"],
-        c=1.2,
+        c=BULK,
         gamma=0.8,
         alpha=2.0,
         beta=1.0,
-        lam=p["res3_lam"],
-        d=p["res3_d"],
-        seeds=range(p["res3_seeds"]),
+        lam=0.1,
+        d=p["res2_d"],
+        seeds=range(p["res2_seeds"]),
     )
 
 
@@ -148,13 +171,13 @@ def gaussian_map(setting: Setting, seeds: list[int]) -> Rows:
 
 def _grid_steps(p: Mapping[str, Any]) -> list[Setting]:
     _needs_memory(p, "fig2_d")
-    common = dict(activation=p["activation"], beta=1.0, alphas=[p["fig2_alphas"]], d=p["fig2_d"])
-    seeds = range(p["fig2_seeds"])
+    common = dict(model="network", activation=p["activation"], beta=1.0, alphas=[p["fig2_alphas"]])
     return [
         setting
         for target, lam, step in zip(p["fig2_targets"], p["fig2_lam"], p["fig2_step"])
+        for d, seeds in zip(p["fig2_d"], p["fig2_seeds"])
         for setting in product(
-            model=["network", "srf"], target=target, lam=lam, step=step, alpha0=p["fig2_alpha0"], seeds=seeds, **common
+            target=target, lam=lam, step=step, alpha0=p["fig2_alpha0"], d=d, seeds=range(seeds), **common
         )
     ]
 
@@ -246,12 +269,15 @@ def _grid_vocabulary(p: Mapping[str, Any]) -> list[Setting]:
         r=p["fig6_r"],
         c=p["fig6_c"],
         lam=p["fig6_lam"],
-        d=p["fig6_d"],
         alphas=[p["fig6_alphas"]],
-        seeds=range(p["fig6_seeds"]),
+        rows=["sphere", "orthogonal"],
     )
-    values = [[p["fig6_letters"]], [[1.0]]]
-    return [s for v in values for rows in ("sphere", "orthogonal") for s in product(values=v, rows=rows, **common)]
+    return [
+        setting
+        for d, seeds in zip(p["fig6_d"], p["fig6_seeds"])
+        for values, count in ((p["fig6_letters"], seeds), ([1.0], min(seeds, p["fig6_uniform_seeds"])))
+        for setting in product(values=[values], d=d, seeds=range(count), **common)
+    ]
 
 
 @study(version=2, grid=_grid_vocabulary, chunk=8, data=DATA)
@@ -266,9 +292,9 @@ def vocabulary(setting: Setting, seeds: list[int]) -> Rows:
 
 def _grid_spectra(p: Mapping[str, Any]) -> list[Setting]:
     _needs_memory(p, "fig8_d")
-    return product(
-        activation=p["activation"], r=p["fig8_rs"], alpha=p["fig8_alpha"], d=p["fig8_d"], seeds=range(p["fig8_seeds"])
-    )
+    common = dict(activation=p["activation"], r=p["fig8_rs"], alpha=p["fig8_alpha"])
+    sizes = zip(p["fig8_d"], p["fig8_seeds"])
+    return [setting for d, seeds in sizes for setting in product(d=d, seeds=range(seeds), **common)]
 
 
 @study(version=2, grid=_grid_spectra, chunk=4, data=DATA)
@@ -290,9 +316,7 @@ def _grid_losses(p: Mapping[str, Any]) -> list[Setting]:
         beta=1.0,
         lam=p["loss_lam"],
         r=p["loss_r"],
-        c=1.2,
-        d=p["loss_d"],
-        seeds=range(p["loss_seeds"]),
+        c=BULK,
     )
     cases = [
         {"loss": "logistic", "target": "sign", "gamma": 0.8, "noise": 0.0, "bias": 0.0, "delta": 1.0},
@@ -304,7 +328,12 @@ def _grid_losses(p: Mapping[str, Any]) -> list[Setting]:
             for b in p["loss_biases"]
         ),
     ]
-    return [setting for case in cases for setting in product(**case, **common)]
+    bent = {"loss": "square", "activation": "softplus", "target": p["loss_bias_target"], "gamma": 0.8, "noise": 0.0}
+    cases.append(bent | {"bias": 0.5, "delta": 1.0})
+    sizes = list(zip(p["loss_d"], p["loss_seeds"]))
+    return [
+        setting for case in cases for d, seeds in sizes for setting in product(**common | case, d=d, seeds=range(seeds))
+    ]
 
 
 @study(version=2, grid=_grid_losses, chunk=8, data=DATA)
@@ -313,9 +342,24 @@ def losses(setting: Setting, seeds: list[int]) -> Rows:
     return measure.rows(measure.convex_errors(setting, seeds), seeds)
 
 
+def _grid_biases(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "loss_d")
+    common = dict(activation=p["activation"], target=p["loss_bias_target"], alpha=p["loss_alpha"], beta=1.0, gamma=1.0)
+    common |= dict(model="srf", lam=p["loss_lam"], r=p["loss_r"], c=BULK)
+    sizes = zip(p["loss_d"], p["loss_seeds"])
+    return [setting for d, seeds in sizes for setting in product(**common, d=d, seeds=range(seeds))]
+
+
+@study(version=1, grid=_grid_biases, chunk=8, data=DATA)
+def biases(setting: Setting, seeds: list[int]) -> Rows:
+    """The uniform bias that each realisation's training objective chooses (App. C.8)."""
+    return measure.rows(measure.trained_bias(setting, seeds), seeds)
+
+
 def _grid_departure(p: Mapping[str, Any]) -> list[Setting]:
     _needs_memory(p, "net_d")
     _needs_memory(p, "map_d")
+    _needs_memory(p, "order_d")
     common = dict(activation=p["activation"], alpha=p["net_alpha"], beta=1.0, lam=p["net_lam"])
     sizes = [
         setting
@@ -323,20 +367,37 @@ def _grid_departure(p: Mapping[str, Any]) -> list[Setting]:
         for d, seeds in zip(p["net_d"], p["net_seeds"])
         for setting in product(panel="size", target=target, alpha0=alpha0, step=step, d=d, seeds=range(seeds), **common)
     ]
-    return sizes + product(
-        panel="map",
-        target=p["map_target"],
-        alpha0=p["map_alpha0"],
-        step=p["map_step"],
-        d=p["map_d"],
-        seeds=range(p["map_seeds"]),
-        **common,
-    )
+    order = [
+        setting
+        for d, seeds in zip(p["order_d"], p["order_seeds"])
+        for setting in product(
+            panel="order",
+            target=p["order_target"],
+            alpha0=p["order_alpha0"],
+            step=p["order_step"],
+            d=d,
+            seeds=range(seeds),
+            **common,
+        )
+    ]
+    return [
+        *sizes,
+        *order,
+        *product(
+            panel="map",
+            target=p["map_target"],
+            alpha0=p["map_alpha0"],
+            step=p["map_step"],
+            d=p["map_d"],
+            seeds=range(p["map_seeds"]),
+            **common,
+        ),
+    ]
 
 
-@study(version=2, grid=_grid_departure, chunk=8, data=DATA)
+@study(version=3, grid=_grid_departure, chunk=4, data=DATA)
 def departure(setting: Setting, seeds: list[int]) -> Rows:
-    """The network's error beside three theories at the same first batch: ``srf``, ``rows``, ``corrected``."""
+    """The network's error beside that of spiked features on the same draws, and three theories at its first batch."""
     return measure.rows(measure.departure(setting, seeds), seeds)
 
 
@@ -345,9 +406,7 @@ def _grid_norms(p: Mapping[str, Any]) -> list[Setting]:
     return product(
         model="srf",
         activation=p["activation"],
-        target="He1+He3",
-        alpha0=8.0,
-        step=4.0,
+        **dict(zip(("target", "alpha0", "step"), STRONG)),
         beta=1.0,
         lam=p["norms_lam"],
         alphas=[[p["net_alpha"]]],
@@ -361,3 +420,91 @@ def _grid_norms(p: Mapping[str, Any]) -> list[Setting]:
 def norms(setting: Setting, seeds: list[int]) -> Rows:
     """Spiked features whose rows have one norm, or the fluctuating norms of Gaussian rows; same seeds."""
     return measure.curve(setting, seeds)
+
+
+def _grid_budget(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "split_d")
+    common = dict(activation=p["activation"], target=p["split_target"], step=p["split_step"], lam=p["split_lam"])
+    return product(
+        total=p["split_total"], share=p["split_shares"], d=p["split_d"], seeds=range(p["split_seeds"]), **common
+    )
+
+
+@study(version=1, grid=_grid_budget, chunk=8, data=DATA)
+def budget(setting: Setting, seeds: list[int]) -> Rows:
+    """Test error of the network when a share of ``total d`` samples pays for the step and the rest for the readout."""
+    first = setting["share"] * setting["total"]
+    split = {"model": "network", "beta": 1.0, "alpha0": first, "alphas": [setting["total"] - first]}
+    return measure.curve(setting | split, seeds)
+
+
+def _grid_scaling(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "scale_d")
+    low = min(p["scale_d"])
+    return [
+        setting
+        for s in p["scale_exponents"]
+        for d in p["scale_d"]
+        for setting in product(
+            activation=p["activation"],
+            target=p["scale_target"],
+            alpha0=p["scale_alpha0"],
+            lam=p["scale_lam"],
+            exponent=s,
+            step=p["scale_step"] * (d / low) ** (s - 1),
+            d=d,
+            alphas=[[p["scale_alpha"]]],
+            seeds=range(p["scale_seeds"]),
+        )
+    ]
+
+
+@study(version=1, grid=_grid_scaling, chunk=8, data=DATA)
+def scaling(setting: Setting, seeds: list[int]) -> Rows:
+    """Test error of networks whose step size grows like ``eta ~ p^s``, ``p = d``."""
+    return measure.curve(setting | {"model": "network", "beta": 1.0}, seeds)
+
+
+def _grid_pool(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "pool_d", least=8.0, width=4.0)
+    common = dict(activation=p["activation"], alpha0=p["pool_alpha0"], d=p["pool_d"], seeds=range(p["pool_seeds"]))
+    lams = {"upper": p["pool_upper_lam"], "lower": p["pool_lower_lam"]}
+    settings = []
+    for target in ("sign", "He1+He3"):
+        unit = equivalent(p["activation"], target, alpha0=p["pool_alpha0"], step=1.0)
+        for bound, lam in lams.items():
+            settings += product(
+                target=target, step=p["pool_r"] / unit.r, bound=bound, lam=lam, alpha=8.0, beta=4.0, **common
+            )
+    return settings
+
+
+@study(version=1, grid=_grid_pool, chunk=4, data=DATA)
+def pool(setting: Setting, seeds: list[int]) -> Rows:
+    """Mean output given ``theta·x = t`` of wide networks with many samples, at a large and a small penalty (Fig. 3)."""
+    outputs = measure.profile(setting | {"model": "network"}, seeds, points=25)
+    return [row for t, out in outputs.items() for row in measure.rows({"output": out}, seeds, t=t)]
+
+
+def _grid_images(p: Mapping[str, Any]) -> list[Setting]:
+    return product(
+        data=datasets.identity("mnist"),
+        activation=p["activation"],
+        target=["random", "leading", "parity"],
+        d=p["image_d"],
+        p=p["image_d"],
+        n0=p["image_n0"],
+        n=p["image_n"],
+        step=p["image_step"],
+        lam=p["image_lam"],
+        seeds=range(p["image_seeds"]),
+    )
+
+
+@study(version=1, grid=_grid_images, chunk=8, data="white principal components of digits")
+def images(setting: Setting, seeds: list[int]) -> Rows:
+    """Test error on white principal components of digits and on normal inputs, three kinds of labels."""
+    task = datasets.load("mnist", labels="parity")
+    x = datasets.principal_components(task, setting["d"]).x[:POOL]
+    x = (x - x.mean(0)) / x.std(0)
+    return measure.rows(measure.on_images(setting, seeds, x, task.y[:POOL]), seeds)

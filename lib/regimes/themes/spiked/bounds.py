@@ -7,6 +7,7 @@ reached at infinite penalty) or of ``kappa0`` and ``k kappa1`` (lower bound, for
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize
@@ -98,12 +99,22 @@ def letters_bound(
     return project(maps[0].weight[0], maps[0].h[0], basis)[0]
 
 
+class BestStep(NamedTuple):
+    """Spike strength ``r`` of the smallest ``bound``; ``inside``: whether it is a minimum, or the end of the search."""
+
+    r: float
+    bound: float
+    inside: bool
+
+
 @functools.lru_cache(maxsize=64)
-def best_step(activation: str | Function, target: str | Function, *, bound: str = "upper", most: float = 8.0) -> tuple:
+def best_step(
+    activation: str | Function, target: str | Function, *, bound: str = "upper", most: float = 8.0
+) -> BestStep:
     """Spike strength ``r`` in ``(0, most]`` that minimises a bound at ``gamma = c = 1``, and the bound there.
 
-    Divide by ``h1 |h1*|`` for the step size. Found on a grid, then refined; where it lies at an end of the interval,
-    the bound falls beyond.
+    Divide by ``h1 |h1*|`` for the step size. Found on a grid of 60, then refined. Where the bound falls towards an
+    end of the interval there is no best step: ``inside`` is false, and ``r`` is that end.
 
     Raises:
         InputError: for an unknown bound, or ``most`` that is not positive or beyond 1e4.
@@ -119,9 +130,11 @@ def best_step(activation: str | Function, target: str | Function, *, bound: str 
 
     grid = np.linspace(most / 60, most, 60)
     best = int(np.argmin([value(r) for r in grid]))
-    ends = grid[max(0, best - 1)], grid[min(59, best + 1)]
+    if best in (0, 59):
+        return BestStep(float(grid[best]), value(grid[best]), False)
+    ends = grid[best - 1], grid[best + 1]
     found = optimize.minimize_scalar(value, bounds=ends, method="bounded", options={"xatol": 1e-9})
-    return float(found.x), float(found.fun)
+    return BestStep(float(found.x), float(found.fun), True)
 
 
 def best_linear(target: str | Function) -> float:

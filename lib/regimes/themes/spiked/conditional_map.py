@@ -5,6 +5,8 @@ spike is ``r 1_p v^T`` with ``|v| = 1``; ``alpha0 = n0/d``. The step size is ``e
 cancels).
 """
 
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,6 +94,11 @@ class Channel:
     h_s: np.ndarray
     h2: np.ndarray
 
+    @functools.cached_property
+    def squares(self) -> np.ndarray:
+        """``kappa1^2`` and ``kappa_*^2``, ``(B, 2, K)``: what the two traces and the two norms multiply."""
+        return np.stack([self.kappa1**2, self.kappa2], axis=1)
+
     def mean(self, values: np.ndarray) -> np.ndarray:
         """``E_k`` of an array ``(B, K)``: ``(B,)``."""
         return (self.weight * values).sum(-1)
@@ -122,7 +129,7 @@ def channel(
     validate.between(-STRONGEST, STRONGEST, r=r, resolve=r if resolve is None else resolve)
     validate.between(-1e50, 1e50, bias=bias)
     needs_alignment(gamma)
-    k, weight = _nodes(target, r if resolve is None else resolve, gamma)
+    k, weight = nodes(target.breaks, r if resolve is None else resolve, gamma)
     kappa = feature_moments(activation, r * k + bias, c)
     h, h_s, h2 = gaussian.moments(target.array, gamma * k, np.sqrt(max(0.0, 1 - gamma**2)), breaks=target.breaks)
     return Channel(*(column[None] for column in (k, weight, *kappa, h, h_s, h2 + noise)))
@@ -155,11 +162,14 @@ def needs_alignment(gamma: float) -> None:
         raise InputError(f"gamma is the cosine between spike and target, so it must lie in [-1, 1], got {gamma!r}")
 
 
-def _nodes(target: Function, r: float, gamma: float) -> tuple:
-    """Trapezoid where all is smooth in ``k``; panels at the target's jumps, which ``gamma < 1`` blurs."""
+def nodes(breaks: Sequence[float], r: float, gamma: float, *, fine: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights over ``k``: trapezoid where all is smooth, panels at the target's jumps, which ``gamma`` blurs.
+
+    Their density follows the spike: ``1/(1 + V(k))`` has poles ``pi/(4 r)`` from the real axis, and where the features
+    saturate, V falls as ``exp(-4 r k)``. ``fine`` multiplies it.
+    """
     spread = np.sqrt(max(0.0, 1 - gamma**2))
-    if not target.breaks or abs(gamma) < 0.99:
-        # 1/(1 + V(k)) has poles pi/(4 r) from the real axis: where the features saturate, V falls as exp(-4 r k)
-        return gaussian.trapezoid(2 * max(60, int(33 * abs(r)) + 1))
-    step = min(0.5, PANEL / max(abs(r), 1e-300))
-    return gaussian.rule([b / gamma for b in target.breaks], [spread / abs(gamma)] * len(target.breaks), step=step)
+    if not len(breaks) or abs(gamma) < 0.99:
+        return gaussian.trapezoid(2 * max(60, int(33 * fine * abs(r)) + 1))
+    step = min(0.5, PANEL / fine / max(abs(r), 1e-300))
+    return gaussian.rule([b / gamma for b in breaks], [spread / abs(gamma)] * len(breaks), step=step)

@@ -5,15 +5,16 @@ Result 3.3. Expectations run over ``k`` (the spike), ``s`` (the rest of the targ
 ``xi`` (the rest of the network), so that a jump of the label never falls inside a panel.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
 from regimes import gaussian, validate
 from regimes.themes.spiked import ridge_theory
-from regimes.themes.spiked.conditional_map import channel, feature_moments
+from regimes.themes.spiked.conditional_map import feature_moments, nodes
 from regimes.themes.spiked.functions import Function, function, odd
 from regimes.themes.spiked.ridge_theory import Bulk, NotConverged
 from regimes.validate import InputError
@@ -21,6 +22,10 @@ from regimes.validate import InputError
 _TOLERANCE = 1e-8
 _ITERATIONS = 3000
 _XI = 32  # nodes over the rest of the network where a loss has no closed form
+_EDGES = np.array([-9.0, -4.5, -1.5, 1.5, 4.5, 9.0])  # panels over s, to which the jumps are added
+_ORDER, _SMOOTH = 12, 40  # nodes in each, and where there is no jump
+_FINE = 0.7  # share of the ridge's nodes over k: errors of 1e-8 in place of 1e-12
+_PATIENCE = 30  # steps after which that share falls
 _MIX = 0.7  # share of the new state; the plain iteration may oscillate for piecewise losses
 
 
@@ -35,12 +40,12 @@ class Loss:
         name: what captions call it.
         moments: ``(y, mean, spread, V) -> E g, E g^2, E dg`` over ``omega = mean + spread xi``, ``xi`` normal, with
             ``g = (f - omega)/V`` and ``dg`` its derivative by ``omega``.
-        labels: whether it needs labels -1 and +1.
+        slopes: for a loss on labels -1 and +1, ``(y, omega, V) -> g, dg`` at given outputs.
     """
 
     name: str
     moments: Moments
-    labels: bool = False
+    slopes: Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
 
 
 def square() -> Loss:
@@ -91,7 +96,7 @@ def logistic() -> Loss:
         g, dg = _logistic(y[..., None], mean[..., None] + spread[..., None] * xi, V[..., None])
         return g @ w, g**2 @ w, dg @ w
 
-    return Loss("logistic", moments, labels=True)
+    return Loss("logistic", moments, _logistic)
 
 
 def _logistic(y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -142,7 +147,6 @@ def solve(
     gamma: float = 1.0,
     bias: float | None = None,
     width: float = np.inf,
-    nodes: tuple[int, int] = (50, 12),
 ) -> Solution:
     """Errors and overlaps of a convex loss on spiked random features.
 
@@ -158,7 +162,6 @@ def solve(
         gamma: cosine between spike and target.
         bias: uniform bias; a number allows activations that are not odd.
         width: ``p`` for the finite-width rule; infinite for the limit.
-        nodes: quadrature nodes over ``k`` and over each panel of ``s``; the default is exact to about 1e-5.
 
     Raises:
         InputError: for numbers that make no sense, or a loss on labels with another target than ``sign``.
@@ -170,30 +173,37 @@ def solve(
     odd(activation, bias)
     validate.positive(alpha=alpha, beta=beta, lam=lam)
     ridge_theory.needs_ratios({"alpha": alpha, "beta": beta, "lam": lam, "width": width})
-    if not isinstance(nodes, tuple) or len(nodes) != 2:
-        raise InputError(f"nodes must be two whole numbers, over k and over each panel of s, got {nodes!r}")
-    validate.whole(10, 10**4, **{"nodes[0]": nodes[0]})
-    validate.whole(4, 10**3, **{"nodes[1]": nodes[1]})
-    if loss.labels:
+    if loss.slopes:
         validate.one_of(("sign",), target=target.name)
+        _needs_cost(gamma, width)
     ridge = ridge_theory.solve(
         activation, target, alpha=alpha, beta=beta, lam=lam, r=r, c=c, gamma=gamma, bias=bias, width=width
     )
-    grid = _Grid.build(activation, target, r, c, gamma, bias or 0.0, nodes)
+    grid = _Grid.build(activation, target, r, c, gamma, bias or 0.0)
     state = {name: float(getattr(ridge, name)) for name in ("m", "zeta", "psi", "q1", "q2", "V1", "V2")}
-    for _ in range(_ITERATIONS):
+    for i in range(_ITERATIONS):
+        mix = _MIX / (1 + i // _PATIENCE)
         new = _update(grid, loss, state, alpha, beta, lam, c, width)
         gap = max(abs(new[name] - state[name]) / (abs(new[name]) + 1e-6) for name in state)
-        state = {name: (1 - _MIX) * state[name] + _MIX * new[name] for name in state}
+        state = {name: (1 - mix) * state[name] + mix * new[name] for name in state}
         if gap <= _TOLERANCE:
             return Solution(*_errors(grid, state), **state)
     shown = ", ".join(f"{name}={value:.4g}" for name, value in state.items())
     raise NotConverged(f"{loss.name} saddle point not found after {_ITERATIONS} steps (gap {gap:.1e}): {shown}")
 
 
+def _needs_cost(gamma: float, width: float) -> None:
+    """At ``|gamma| = 1`` the output along the spike separates the labels, and costs nothing in the limit of widths."""
+    if abs(gamma) == 1 and width == np.inf:
+        raise InputError("width must be finite at |gamma| = 1: labels that the spike separates leave m no minimum")
+
+
 @dataclass(frozen=True)
 class _Grid:
-    """Nodes over ``(k, s)`` with axes in that order, and everything that depends on ``k`` and ``s`` alone."""
+    """Nodes over ``(k, s)`` with axes in that order, and everything that depends on ``k`` and ``s`` alone.
+
+    Panels end where the label jumps or changes its sign; along ``k`` they follow the width of the kernel, ``1/r``.
+    """
 
     k: np.ndarray
     kappa0: np.ndarray
@@ -202,26 +212,39 @@ class _Grid:
     s: np.ndarray
     y: np.ndarray
     w: np.ndarray  # weights over both axes
+    cut: np.ndarray  # the s at which gamma k + sqrt(1 - gamma^2) s changes its sign
 
     @classmethod
-    def build(
-        cls, activation: Function, target: Function, r: float, c: float, gamma: float, bias: float, nodes: tuple
-    ) -> "_Grid":
-        k, wk = gaussian.trapezoid(nodes[0] + nodes[0] % 2)
-        if target.breaks and abs(gamma) > 0.99:
-            e = channel(activation, target, r=r, c=c, gamma=gamma, bias=bias)
-            k, wk = e.k[0], e.weight[0]
+    def build(cls, activation: Function, target: Function, r: float, c: float, gamma: float, bias: float) -> "_Grid":
+        k, wk = nodes(_cuts(target), r, gamma, fine=_FINE)
         kappa = feature_moments(activation, r * k + bias, c)
         across = np.sqrt(max(0.0, 1 - gamma**2))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            cuts = np.nan_to_num((np.array(target.breaks)[None] - gamma * k[:, None]) / across, nan=gaussian.REACH)
-        ends = np.full((len(k), 1), gaussian.REACH)
-        inner = np.clip(np.sort(cuts, axis=1), -gaussian.REACH, gaussian.REACH)
-        s, ws = gaussian.panels(
-            np.concatenate([-ends, inner, ends], axis=1), order=nodes[1] if target.breaks else 2 * nodes[1] + 16
-        )
+        s, ws = _across(_cuts(target), gamma * k, across)
         y = target.array(gamma * k[:, None] + across * s)
-        return cls(*(a[:, None] for a in (k, *kappa)), s, y, wk[:, None] * ws)
+        with np.errstate(divide="ignore"):
+            cut = -gamma * k / across
+        return cls(*(a[:, None] for a in (k, *kappa)), s, y, wk[:, None] * ws, cut[:, None])
+
+
+def _across(cuts: tuple[float, ...], mean: np.ndarray, spread: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights over ``s`` at each ``k``, both ``(K, N)``: cut where ``mean + spread s`` meets a jump."""
+    if spread == 0:  # the label is known from k, and nothing is learned along s
+        return np.zeros((len(mean), 1)), np.ones((len(mean), 1))
+    if not cuts:
+        s, w = gaussian.trapezoid(_SMOOTH)
+        return np.tile(s, (len(mean), 1)), np.tile(w, (len(mean), 1))
+    ends = np.clip((np.array(cuts) - mean[:, None]) / spread, -gaussian.REACH, gaussian.REACH)
+    return gaussian.panels(np.sort(np.concatenate([np.tile(_EDGES, (len(mean), 1)), ends], axis=1), axis=1), _ORDER)
+
+
+@functools.lru_cache(maxsize=64)
+def _cuts(target: Function) -> tuple[float, ...]:
+    """Where the label jumps, has a kink or changes its sign."""
+    x = np.linspace(-gaussian.REACH, gaussian.REACH, 2000)  # 0 is no node
+    y = target.array(x)
+    roots = (optimize.brentq(target.array, x[i], x[i + 1]) for i in np.flatnonzero(y[:-1] * y[1:] < 0))
+    smooth = [root for root in roots if all(abs(root - at) > 1e-6 for at in target.breaks)]
+    return tuple(sorted([*target.breaks, *smooth])) if target.breaks or len(smooth) > 1 else ()
 
 
 def _update(
@@ -229,8 +252,7 @@ def _update(
 ) -> dict[str, float]:
     """One pass through the proximal map: the hats, then the order parameters they give."""
     k, kappa0, kappa1, kappa2 = (column[:, 0] for column in (e.k, e.kappa0, e.kappa1, e.kappa2))
-    g, g2, dg = loss.moments(e.y, *_fields(e, x))
-    mean_g, mean_g2, mean_dg, mean_sg = ((e.w * a).sum(1) for a in (g, g2, dg, g * e.s))
+    mean_g, mean_g2, mean_dg, mean_sg = _labelled(e, loss, x) if loss.slopes else _averages(e, loss, x)
     ratio = alpha / beta
     squares = np.stack([kappa1**2, kappa2])
     V_hat, q_hat = -ratio * squares @ mean_dg, ratio * squares @ mean_g2
@@ -242,6 +264,33 @@ def _update(
     source = q_hat + [beta * psi_hat**2, zeta**2 / (beta * c * V2**2) + m**2 / (width * V2**2)]
     q1, q2 = bulk.P @ source
     return {"m": m, "zeta": zeta, "psi": beta * V1 * psi_hat, "q1": float(q1), "q2": float(q2), "V1": V1, "V2": V2}
+
+
+def _averages(e: _Grid, loss: Loss, x: dict[str, float]) -> list[np.ndarray]:
+    """``g``, ``g^2``, ``dg`` and ``s g`` averaged at each ``k``, times its weight."""
+    g, g2, dg = loss.moments(e.y, *_fields(e, x))
+    return [(e.w * a).sum(1) for a in (g, g2, dg, g * e.s)]
+
+
+def _labelled(e: _Grid, loss: Loss, x: dict[str, float]) -> list[np.ndarray]:
+    """The same for the labels ``sign(gamma k + sqrt(1 - gamma^2) s)``: one normal variable in place of two.
+
+    ``s`` and the output ``omega = C + total u`` have the correlation ``rho``, so that given ``u`` the label's
+    probability and the mean of ``s`` on either side are closed.
+    """
+    u, weight = gaussian.trapezoid(2 * _XI)
+    C = e.kappa0 * x["m"] + e.k * e.kappa1 * x["zeta"]
+    total = np.sqrt(np.maximum(e.kappa1**2 * max(x["q1"], x["psi"] ** 2) + e.kappa2 * x["q2"], 1e-300))
+    rho = np.clip(e.kappa1 * x["psi"] / total, -1 + 1e-12, 1 - 1e-12)
+    rest = np.sqrt(1 - rho**2)
+    edge = (rho * u - e.cut) / rest
+    weight, V = e.w.sum(1, keepdims=True) * weight, e.kappa1**2 * x["V1"] + e.kappa2 * x["V2"]
+    sums = np.zeros((4, len(e.k)))
+    for y in (1.0, -1.0):
+        share, mean = special.ndtr(y * edge), y * rest * _normal(edge)
+        g, dg = loss.slopes(np.full_like(u, y), C + total * u, V)
+        sums += [(weight * a).sum(1) for a in (share * g, share * g**2, share * dg, (rho * u * share + mean) * g)]
+    return list(sums)
 
 
 def _fields(e: _Grid, x: dict[str, float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -256,7 +305,8 @@ def _newton(now: float, f: np.ndarray, g: np.ndarray, dg: np.ndarray, ratio: flo
     slope = ratio * float(f**2 @ dg) - 1 / stiffness
     if abs(slope) < 1e-24:  # no spike and no finite-width term: the direction does not exist
         return 0.0
-    return now - (ratio * float(f @ g) - now / stiffness) / slope
+    step = (ratio * float(f @ g) - now / stiffness) / slope
+    return now - float(np.clip(step, -1 - abs(now), 1 + abs(now)))  # a clipped loss is flat far off
 
 
 def _errors(e: _Grid, x: dict[str, float]) -> tuple[float, float]:

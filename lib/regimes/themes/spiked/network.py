@@ -5,6 +5,7 @@ each batch and the noise vary separately, and a seed alone gives the numbers it 
 leading axis of seeds ``S``.
 """
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +16,9 @@ from torch import Tensor
 
 from regimes import devices, validate
 from regimes.seeds import draw_seeds
+from regimes.themes.spiked import population
 from regimes.themes.spiked.conditional_map import needs_alignment
-from regimes.themes.spiked.functions import Function, function, needs_slope, odd, slope
+from regimes.themes.spiked.functions import Function, function, hermite, needs_slope, odd, slope
 from regimes.validate import InputError
 
 
@@ -129,19 +131,46 @@ def one_step(
         return Weights(w0, theta, theta, u, torch.zeros(len(seeds)).to(w0))
     x = draw(seeds, "batch", n0, d, d=d, device=device)
     y = labels(target, x, theta) + noise**0.5 * draw(seeds, "labels", n0, d=d, device=device)
-    z = x @ w0.mT  # (S, n0, p)
-    error = y - (activation.tensor(z) * u[:, None, :]).mean(-1)
-    w = w0 + step / n0 * u[..., None] * ((slope(activation, z) * error[..., None]).mT @ x)
+    w = gradient_step(activation, w0, x, y, step, u)
     # the spike as the theory defines it: the mean of σ' times the common part of the gradient
-    h1 = _mean_slope(activation)
+    h1 = hermite(activation, target).h1
     spike = step * h1 / n0 * (y[:, None, :] @ x).squeeze(1)
     return Weights(w, theta, unit(spike), u, spike.norm(dim=-1), (x, y))
 
 
-def _mean_slope(activation: Function) -> float:
-    from regimes import gaussian
+def gradient_step(
+    activation: str | Function, w0: Tensor, x: Tensor, y: Tensor, step: float, u: Tensor | None = None
+) -> Tensor:
+    """Rows ``(..., p, d)`` after one step from ``w0`` on ``x (..., n0, d)``, ``y (..., n0)``; letters ``u (..., p)``.
 
-    return gaussian.expect(lambda z: z * activation.array(z), breaks=activation.breaks)
+    Source: paper E, Eqs. 2, 3.
+    """
+    activation = function(activation, "activation")
+    u = torch.ones_like(w0[..., 0]) if u is None else u
+    z = x @ w0.mT  # (..., n0, p)
+    error = y - (activation.tensor(z) * u[..., None, :]).mean(-1)
+    return w0 + step / y.shape[-1] * u[..., None] * ((slope(activation, z) * error[..., None]).mT @ x)
+
+
+def equivalent_features(activation: str | Function, weights: Weights, step: float, seeds: Sequence[int]) -> Weights:
+    """Spiked features of the network's own first batch and initial rows: what differs is the model alone.
+
+    ``sqrt(c) w0_i + r u_i v`` with the batch's ``r``, ``v`` and ``c = 1 + step^2 h1_check/n0^2 sum_mu y^2 |x|^2``.
+
+    Raises:
+        InputError: for weights without a first batch, or seeds that are not one a realisation.
+    """
+    activation = function(activation, "activation")
+    validate.seeds(seeds, count=len(weights.w))
+    if weights.batch is None:
+        raise InputError("weights must come from a gradient step, got features that were drawn")
+    x, y = weights.batch
+    p, d = weights.w.shape[1:]
+    scale = step**2 * hermite(activation, activation).h1_check / y.shape[1] ** 2
+    c = 1 + scale * (y**2 * x.square().sum(-1)).sum(-1)
+    w0 = unit(draw(seeds, "weights", p, d, d=d, device=x.device))
+    w = c.sqrt()[:, None, None] * w0 + (weights.r[:, None] * weights.u)[..., None] * weights.v[:, None, :]
+    return dataclasses.replace(weights, w=w)
 
 
 def spiked_features(
@@ -319,6 +348,9 @@ def learning_curve(
 ) -> list[dict[str, Tensor]]:
     """Ridge readouts on nested training sets of ``alpha d`` samples: errors and overlaps, one dictionary an ``alpha``.
 
+    Without a bias the test error is the population's where that closes (:mod:`regimes.themes.spiked.population`), else
+    an average over ``test_points``.
+
     Returns:
         For each ``alpha``: ``test_error`` (clean labels), ``train_error`` and the overlaps, each ``(S,)``.
 
@@ -337,18 +369,33 @@ def learning_curve(
     d = weights.w.shape[-1]
     x, y = second_batch(target, weights, max(1, *(round(a * d) for a in alphas)), seeds, noise)
     phi = features(activation, weights, x, bias)
-    x_test, y_test = test_set(target, weights, seeds, test_points)
-    phi_test = features(activation, weights, x_test, bias)
-    curve = []
-    for alpha in alphas:
-        n = max(1, round(alpha * d))
-        a = ridge(phi[:, :n], y[:, :n], lam)
-        errors = {
-            "test_error": ((phi_test @ a[..., None]).squeeze(-1) - y_test).square().mean(-1),
+    sizes = [max(1, round(alpha * d)) for alpha in alphas]
+    readouts = [ridge(phi[:, :n], y[:, :n], lam) for n in sizes]
+    errors = test_error(activation, target, weights, torch.stack(readouts, dim=1), seeds, bias, test_points)
+    return [
+        {
+            "test_error": errors[:, i],
             "train_error": ((phi[:, :n] @ a[..., None]).squeeze(-1) - y[:, :n]).square().mean(-1),
         }
-        curve.append(errors | overlaps(weights, a))
-    return curve
+        | overlaps(weights, a)
+        for i, (n, a) in enumerate(zip(sizes, readouts))
+    ]
+
+
+def test_error(
+    activation: Function,
+    target: Function,
+    weights: Weights,
+    a: Tensor,
+    seeds: Sequence[int],
+    bias: float = 0.0,
+    test_points: int = 2000,
+) -> Tensor:
+    """Test errors ``(S, A)`` of readouts ``a (S, A, p)``: the population's where it closes, else over test points."""
+    if not bias and activation.name in population.CLOSED:
+        return population.test_error(activation, target, weights.w, weights.theta, a)
+    x, y = test_set(target, weights, seeds, test_points)
+    return (a @ features(activation, weights, x, bias).mT - y[:, None]).square().mean(-1)
 
 
 def measured_parameters(weights: Weights) -> dict[str, Tensor]:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from regimes import validate
+from regimes.themes.spiked import triangle
 from regimes.themes.spiked.conditional_map import Channel, channel, stack
 from regimes.themes.spiked.functions import Function, function, odd
-from regimes.themes.spiked.ridge_theory import NotConverged, needs_ratios
+from regimes.themes.spiked.ridge_theory import needs_ratios
 from regimes.validate import InputError
 
-_TOLERANCE = 1e-12
 _ITERATIONS = 20000
 _TINY = 1e-30  # complex step: derivatives without cancellation
 
@@ -30,6 +30,7 @@ class Solution:
     m: np.ndarray
     zeta: np.ndarray
     psi: np.ndarray
+    q2: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -143,9 +144,17 @@ def _solve(v: Vocabulary, e: Channel, ratio: float, lam: float, width: float) ->
     kappa1, kappa2, h, h_s = e.kappa1, e.kappa2, e.h[0], e.h_s[0]
     # what multiplies (V1, V2) and (Q, q2) in the sums over letters
     pairs = np.concatenate([(kappa1[:, None] * kappa1[None]).reshape(size**2, -1), kappa2])
-    V1, V2, one = _variances(v, pairs, w, ratio, lam)
-    hats = ratio * pairs @ (w / one)
-    jacobian = v.jacobian(hats[: size**2].reshape(size, size), lam + hats[size**2 :])
+
+    def functionals(hats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        B, s = hats[: size**2].reshape(size, size), lam + hats[size**2 :]
+        V1, V2 = v.functionals(B, s)
+        return np.concatenate([V1.ravel(), V2]), v.jacobian(B, s)
+
+    start = np.concatenate([np.diag(v.fractions * v.c).ravel(), v.fractions]) / lam
+    V = triangle.fixed_point(functionals, pairs, w, ratio, start)
+    one = 1 + V @ pairs
+    _, P = functionals(triangle.hats(pairs, w, one, ratio))
+    V1, V2 = V[: size**2].reshape(size, size), V[size**2 :]
     means = np.concatenate([e.kappa0, e.k * kappa1])
     stiff = np.concatenate([width * V2, v.beta * v.c * V2])
     overlap, hat = _overlaps(means, stiff, w / one, h, ratio)
@@ -156,27 +165,9 @@ def _solve(v: Vocabulary, e: Channel, ratio: float, lam: float, width: float) ->
     known = e.h2[0] - 2 * C * h + C**2 - 2 * h_s * (psi @ kappa1)
     # along the means: width m_hat^2 each neuron of the letter, beta c zeta_hat^2
     spread = m**2 / (width * V2**2) + v.beta * v.c * hat[size:] ** 2
-    source = ratio * pairs @ (w * known / one**2)
-    source += np.concatenate([v.beta * np.outer(psi_hat, psi_hat).ravel(), spread])
-    curvature = ratio * (pairs * (w / one**2)) @ pairs.T
-    q = np.linalg.solve(np.eye(len(pairs)) - jacobian @ curvature, jacobian @ source)
-    residual = known + q @ pairs
-    return Solution(float(w @ residual), float(w @ (residual / one**2)), m, zeta, psi)
-
-
-def _variances(v: Vocabulary, pairs: np.ndarray, w: np.ndarray, ratio: float, lam: float) -> tuple:
-    size = len(v.c)
-    V = np.concatenate([np.diag(v.fractions * v.c).ravel(), v.fractions]) / lam
-    for _ in range(_ITERATIONS):
-        one = 1 + V @ pairs
-        hats = ratio * pairs @ (w / one)
-        V1, V2 = v.functionals(hats[: size**2].reshape(size, size), lam + hats[size**2 :])
-        new = np.concatenate([V1.ravel(), V2])
-        gap = np.abs(new - V).max() / np.abs(new).max()
-        V = new
-        if gap <= _TOLERANCE:
-            return V1, V2, 1 + V @ pairs
-    raise NotConverged(f"vocabulary saddle point not found: lam={lam:g}, V2={V2}, relative change {gap:.1e}")
+    along = P @ np.concatenate([v.beta * np.outer(psi_hat, psi_hat).ravel(), spread])
+    q, test, train = triangle.norms(P, pairs, w, one, known, ratio, along)
+    return Solution(float(test), float(train), m, zeta, psi, q[size**2 :])
 
 
 def _overlaps(means: np.ndarray, stiff: np.ndarray, over: np.ndarray, h: np.ndarray, ratio: float) -> tuple:

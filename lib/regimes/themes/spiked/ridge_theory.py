@@ -13,17 +13,15 @@ from typing import Any
 import numpy as np
 
 from regimes import validate
+from regimes.themes.spiked import triangle
 from regimes.themes.spiked.conditional_map import Channel, channel, stack
 from regimes.themes.spiked.functions import Function, function, odd
+from regimes.themes.spiked.triangle import NotConverged
 from regimes.validate import InputError
 
 _TOLERANCE = 1e-12  # relative residual of (V1, V2) at which the iteration ends
 _ITERATIONS = 500
 _BATCH = 500  # settings solved together: bounds the memory and stays near the cache
-
-
-class NotConverged(ArithmeticError):
-    """A saddle point that was not found; the message holds the state it stopped in."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,7 @@ def solve(
     for start in range(0, given[0].size, _BATCH):
         rows = slice(start, start + _BATCH)
         piece = {name: flat[name][rows] for name in ("alpha", "beta", "lam", "c", "width", "noise")}
-        parts.append(_solve(maps.take(which[rows]), **piece))
+        parts.append(saddle_point(maps.take(which[rows]), **piece))
     fields = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Solution.__dataclass_fields__}
     return Solution(**{name: values.reshape(given[0].shape)[()] for name, values in fields.items()})
 
@@ -173,7 +171,7 @@ def _channels(activation: Function, target: Function, flat: dict[str, np.ndarray
     return stack(maps), which.reshape(-1)
 
 
-def _solve(
+def saddle_point(
     e: Channel,
     *,
     alpha: np.ndarray,
@@ -183,46 +181,31 @@ def _solve(
     width: np.ndarray,
     noise: np.ndarray,
 ) -> Solution:
+    """The triangle of equations on given conditional maps; every array ``(B,)``, as the maps.
+
+    Source: paper E, Eqs. 17-25.
+    """
     V, iterations = variances(e, alpha=alpha, beta=beta, lam=lam, c=c)
-    bulk, A, one = _step(e, V, alpha, beta, lam, c)
+    bulk, _, one = _step(e, V, alpha, beta, lam, c)
     m, zeta = _overlaps(e, one, bulk.V2, alpha, beta, c, width)
     ratio = alpha / beta
     C = e.kappa0 * m[:, None] + e.k * e.kappa1 * zeta[:, None]
     psi_hat = ratio * e.mean(e.kappa1 * e.h_s / one)
     psi = beta * bulk.V1 * psi_hat
-    zeta_hat = zeta / (beta * c * bulk.V2)
     known = e.h2 - 2 * C * e.h + C**2 - 2 * e.kappa1 * psi[:, None] * e.h_s
-    squares = np.stack([e.kappa1**2, e.kappa2], axis=1)  # (B, 2, K)
-    source = ratio[:, None] * ((e.weight * known / one**2)[:, None] * squares).sum(-1)
-    source += beta[:, None] * np.stack([psi_hat**2, c * zeta_hat**2], axis=1)
-    source[:, 1] += m**2 / (width * bulk.V2**2)
-    q = np.linalg.solve(np.eye(2) - bulk.P @ A, bulk.P @ source[..., None])[..., 0]
-    residual = known + (squares * q[..., None]).sum(1)
-    return Solution(
-        e.mean(residual) - noise,
-        e.mean(residual / one**2),
-        m,
-        zeta,
-        psi,
-        q[:, 0],
-        q[:, 1],
-        V[:, 0],
-        V[:, 1],
-        iterations,
-    )
+    # along the directions: beta psi_hat^2, beta c zeta_hat^2, p m_hat^2
+    spread = np.stack([beta * psi_hat**2, zeta**2 / (beta * c * bulk.V2**2) + m**2 / (width * bulk.V2**2)], axis=1)
+    along = (bulk.P @ spread[..., None])[..., 0]
+    q, test, train = triangle.norms(bulk.P, e.squares, e.weight, one, known, ratio, along)
+    return Solution(test - noise, train, m, zeta, psi, q[:, 0], q[:, 1], V[:, 0], V[:, 1], iterations)
 
 
 def _step(e: Channel, V: np.ndarray, alpha: np.ndarray, beta: np.ndarray, lam: np.ndarray, c: np.ndarray) -> tuple:
     """One pass ``V -> hats -> V``: the functionals there, the curvature ``A`` of the hats, and ``1 + V(k)``."""
-    first, rest = e.kappa1**2, e.kappa2
-    one = 1 + first * V[:, :1] + rest * V[:, 1:]
-    ratio = alpha / beta
-    over = e.weight / one
-    hats = ratio[:, None] * np.stack([(over * first).sum(-1), (over * rest).sum(-1)], axis=1)
-    over = over / one
-    cross = (over * first * rest).sum(-1)
-    A = np.stack([(over * first**2).sum(-1), cross, cross, (over * rest**2).sum(-1)], axis=1).reshape(-1, 2, 2)
-    return Bulk.at(hats[:, 0], lam + hats[:, 1], c, beta), ratio[:, None, None] * A, one
+    one = 1 + (V[..., None] * e.squares).sum(-2)
+    B = triangle.hats(e.squares, e.weight, one, alpha / beta)
+    A = triangle.curvature(e.squares, e.weight, one, alpha / beta)
+    return Bulk.at(B[:, 0], lam + B[:, 1], c, beta), A, one
 
 
 def variances(

@@ -16,13 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from regimes import gaussian, validate
-from regimes.themes.spiked.conditional_map import Channel, channel
+from regimes.themes.spiked import triangle
+from regimes.themes.spiked.conditional_map import Channel, channel, equivalent
 from regimes.themes.spiked.functions import Function, derivative, function, hermite, needs_slope, odd
-from regimes.themes.spiked.ridge_theory import NotConverged, needs_ratios
+from regimes.themes.spiked.ridge_theory import needs_ratios
 from regimes.validate import InputError
 
-_TOLERANCE = 1e-11
-_ITERATIONS = 300
 _channel = functools.lru_cache(maxsize=8)(channel)  # several theories are asked for one batch
 
 
@@ -186,6 +185,39 @@ def predict_features(
     return _solve(bulk, e, means, alpha / beta, lam, p=width)
 
 
+def predict_infinite_batch(
+    activation: str | Function,
+    target: str | Function,
+    *,
+    step: float,
+    alpha: float,
+    beta: float,
+    lam: float,
+    width: float = 1e9,
+    norms: bool = True,
+) -> Prediction:
+    """The network after a step on infinitely many samples: ``c = gamma = 1``, and yet not spiked features.
+
+    The rows' norms are ``|w_i|^2 = 1 + 2 h3/h1 r w0_i·v``, so that ``dkappa0/dc`` joins ``k kappa1`` along ``W_0 v``.
+    Without ``norms`` this is Result 3.3 at ``alpha0 = inf``.
+
+    Raises:
+        InputError: for numbers that make no sense, an activation that is not odd or jumps, or a target without linear
+            part, which leaves no spike.
+        NotConverged: with the state.
+    """
+    activation, target = function(activation, "activation"), function(target, "target")
+    validate.positive(alpha=alpha, beta=beta, lam=lam)
+    needs_ratios({"alpha": alpha, "beta": beta, "lam": lam, "width": width})
+    s = equivalent(activation, target, alpha0=np.inf, step=step)
+    h = hermite(activation, target)
+    along = 2 * h.h3 / h.h1 * s.r if norms else 0.0
+    e = _channel(activation, target, r=s.r, c=1.0, gamma=s.gamma)
+    outside = np.array([[1.0, along, 0.0], [along, along**2, 0.0], [0.0, 0.0, 0.0]])
+    means = np.stack([e.kappa0[0], e.k[0] * e.kappa1[0], _bend(activation, s.r * e.k[0], 1.0)])
+    return _solve(Bulk(np.ones(1), np.array([[0.0, 0.0, 1.0]]), outside, beta), e, means, alpha / beta, lam, p=width)
+
+
 def _bulk(covariance: np.ndarray, v: np.ndarray, theta: np.ndarray, gamma: float, beta: float, extra: tuple) -> Bulk:
     """Directions: ``W_b v``, the norms ``|w|^2 - c``, ``W_b theta_perp``."""
     across = theta - gamma * v
@@ -239,11 +271,11 @@ def _bend(activation: Function, shift: np.ndarray, c: float) -> np.ndarray:
 
 
 def _solve(bulk: Bulk, e: Channel, means: np.ndarray, ratio: float, lam: float, p: float) -> Prediction:
-    w, kappa1, h = e.weight[0], e.kappa1[0], e.h[0]
-    squares = np.stack([kappa1**2, e.kappa2[0]])
-    V = _variances(bulk, squares, w, ratio, lam)
+    w, kappa1, h, squares = e.weight[0], e.kappa1[0], e.h[0], e.squares[0]
+    start = np.array([np.mean(bulk.eigenvalues), 1.0]) / lam
+    V = triangle.fixed_point(lambda x: bulk.functionals(x[0], lam + x[1])[:2], squares, w, ratio, start)
     one = 1 + V @ squares
-    hats = ratio * squares @ (w / one)
+    hats = triangle.hats(squares, w, one, ratio)
     _, P, G, by_B, by_s = bulk.functionals(hats[0], lam + hats[1])
     # all ones, W_b v, norms, W_b theta_perp; the all-ones direction is outside the rows, with norm^2 = p
     full = [np.zeros((4, 4)) for _ in range(3)]
@@ -256,27 +288,6 @@ def _solve(bulk: Bulk, e: Channel, means: np.ndarray, ratio: float, lam: float, 
     hat = b - A @ overlap
     C, psi = overlap[:3] @ means, overlap[3]
     known = e.h2[0] - 2 * C * h + C**2 - 2 * kappa1 * psi * e.h_s[0]
-    curvature = ratio * (squares * (w / one**2)) @ squares.T
-    source = P @ (ratio * squares @ (w * known / one**2)) + [hat @ full[1] @ hat, hat @ full[2] @ hat]
-    q = np.linalg.solve(np.eye(2) - P @ curvature, source)
-    residual = known + q @ squares
-    errors = float(w @ residual), float(w @ (residual / one**2))
-    return Prediction(*errors, overlap[0], overlap[1], psi, q[0], q[1])
-
-
-def _variances(bulk: Bulk, squares: np.ndarray, w: np.ndarray, ratio: float, lam: float) -> np.ndarray:
-    """The fixed point ``(V1, V2)`` by the monotone Newton iteration of :mod:`regimes.themes.spiked.ridge_theory`."""
-    V = np.array([np.mean(bulk.eigenvalues), 1.0]) / lam
-    for _ in range(_ITERATIONS):
-        one = 1 + V @ squares
-        hats = ratio * squares @ (w / one)
-        plain, P, *_ = bulk.functionals(hats[0], lam + hats[1])
-        curvature = ratio * (squares * (w / one**2)) @ squares.T
-        newton = V - np.linalg.solve(np.eye(2) - P @ curvature, V - plain)
-        done = np.abs(plain / V - 1).max() <= _TOLERANCE
-        V = newton if (newton > 0).all() else plain
-        if done:
-            return V
-    raise NotConverged(
-        f"network saddle point not found after {_ITERATIONS} steps: lam={lam:g}, V1={V[0]:g}, V2={V[1]:g}"
-    )
+    along = np.array([hat @ full[1] @ hat, hat @ full[2] @ hat])
+    q, test, train = triangle.norms(P, squares, w, one, known, ratio, along)
+    return Prediction(float(test), float(train), overlap[0], overlap[1], psi, q[0], q[1])
