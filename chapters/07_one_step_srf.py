@@ -428,7 +428,7 @@ chapter.check("E.Fig1-theory", max(found, key=lambda one: one.value), res_profil
 # has the length $\sqrt p$, so that $m$ costs $m/(pV_2)$. That adds $\beta/(\alpha pV_2)$ to $a_{00}$ and $m^2/(pV_2^2)$ to $B_2$.
 #
 # {numref}`fig-e-res3` lays simulations over the solution, at twelve settings that differ in everything the theory takes:
-# activation, target, first batch, step, samples, width and penalty. What is left of the ratio falls like $1/d$.
+# activation, target, first batch, step, samples, width and penalty. What is left of the ratio falls with the size; we assume $1/d$.
 
 # %%
 res3 = chapter.sweep(studies.agreement)
@@ -1073,7 +1073,7 @@ chapter.check("E.Bounds-132", least(errors.to_numpy() - floor[0.0]), shifted, fi
 #
 # The corrected theory keeps both. It needs the first batch and nothing else; with the *same* batch as the simulation,
 # the comparison is paired. A second control takes the scatter of the readout's draws away: spiked features with the same
-# initial rows, the same spike and the same second batch. What is left of the error over theory falls like $1/d$ and is
+# initial rows, the same spike and the same second batch. What is left of the error over theory falls with the size (as $1/d$, we assume) and is
 # extrapolated.
 
 # %%
