@@ -32,6 +32,7 @@ from regimes.themes.compression import (
     sees_data,
 )
 from regimes.themes.compression.neuron import Neurons
+from regimes.themes.compression.ring import Cylinder
 from regimes.themes.compression.stripe import time_unit
 from regimes.themes.learning_curves import compress, wrong
 from regimes.training.gradient_flow import gradient_flow
@@ -75,6 +76,9 @@ def check_parameters(p: Mapping[str, Any]) -> None:
     for name in ("interfaces", "stripes"):
         if not all(Stripe(p[name], d).attractors() for d in (2, *p["growth_d"])):
             raise InputError(f"{name} must leave an attractor for neurons, got none for {p[name]}")
+    for name, shape in (("cylinder_radius", _cylinder(p)), ("solid_radius", _solid(p))):
+        if not Cylinder(*(shape[key] for key in ("radius", "d", "d_parallel"))).rings():
+            raise InputError(f"{name} must leave a ring of fixed points for neurons, got none for {p[name]}")
     _needs_draws(p)
 
 

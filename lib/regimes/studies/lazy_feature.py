@@ -343,28 +343,28 @@ def _only(task: Task, i: int) -> Task:
     return replace(task, x=task.x[i : i + 1], y=task.y[i : i + 1])
 
 
-def predicted_amplification(setting: Setting, x: Tensor, y: Tensor) -> float:
+def predicted_amplification(setting: Setting, x: Tensor, y: Tensor) -> float | None:
     """``Λ*`` that theory gives on a training set ``x (p, d)``: of the fastest attractor, of the fastest ring.
 
-    Source: paper A, Eq. 8, corrected; :mod:`regimes.themes.compression.ring`.
+    ``None`` where labels leave neurons neither. Source: paper A, Eq. 8, corrected; :mod:`regimes.themes.compression.ring`.
     """
     if setting["shape"] == "stripe":
         theory, fastest = _fastest_attractor(tuple(setting["interfaces"]), setting["d"])
     else:
         theory, fastest = _fastest_ring(setting["radius"], setting["d"], setting["d_parallel"])
-    return theory.amplification(x.numpy(), y.numpy(), fastest)
+    return None if fastest is None else theory.amplification(x.numpy(), y.numpy(), fastest)
 
 
 @cache
-def _fastest_attractor(interfaces: tuple[float, ...], d: int) -> tuple[Stripe, FixedPoint]:
+def _fastest_attractor(interfaces: tuple[float, ...], d: int) -> tuple[Stripe, FixedPoint | None]:
     theory = Stripe(interfaces, d)
-    return theory, max(theory.attractors(), key=lambda point: point.rate)
+    return theory, max(theory.attractors(), key=lambda point: point.rate, default=None)
 
 
 @cache
-def _fastest_ring(radius: float, d: int, d_parallel: int) -> tuple[Cylinder, FixedPoint]:
+def _fastest_ring(radius: float, d: int, d_parallel: int) -> tuple[Cylinder, FixedPoint | None]:
     theory = Cylinder(radius, d, d_parallel)
-    return theory, max(theory.rings(), key=lambda point: point.rate)
+    return theory, max(theory.rings(), key=lambda point: point.rate, default=None)
 
 
 def _compressed_grid(p: Mapping[str, Any]) -> list[Setting]:
