@@ -346,7 +346,8 @@ def _only(task: Task, i: int) -> Task:
 def predicted_amplification(setting: Setting, x: Tensor, y: Tensor) -> float | None:
     """``Λ*`` that theory gives on a training set ``x (p, d)``: of the fastest attractor, of the fastest ring.
 
-    ``None`` where labels leave neurons neither. Source: paper A, Eq. 8, corrected; :mod:`regimes.themes.compression.ring`.
+    ``None`` where labels leave neurons neither.
+    Source: paper A, Eq. 8, corrected; :mod:`regimes.themes.compression.ring`.
     """
     if setting["shape"] == "stripe":
         theory, fastest = _fastest_attractor(tuple(setting["interfaces"]), setting["d"])
