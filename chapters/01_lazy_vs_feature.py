@@ -245,12 +245,18 @@ def from_start(table):
     return table[table.p >= fit_from]
 
 
+def lazy_beside(rows):
+    """The infinitely wide network's kernel on the training sets of these rows."""
+    return wide_at_all.merge(rows[["shape", "d", "p", "seed"]].drop_duplicates())
+
+
 for d in curve_d:
     infinite = from_start(stripe_wide[stripe_wide.d == d])
     widest = from_start(frozen[(frozen.d == d) & (frozen.h == max(lazy_h))])
     chapter.check(f"A.Fig3-beta-lazy-d{d}", beta(infinite), infinite, figure="fig-a-lazy")
-    gap = beta_difference(widest, infinite)
-    chapter.check(f"A.Fig3-beta-lazy-width-d{d}", gap, infinite, widest, figure="fig-a-local")
+    beside = lazy_beside(widest)
+    gap = beta_difference(widest, beside)
+    chapter.check(f"A.Fig3-beta-lazy-width-d{d}", gap, beside, widest, figure="fig-a-local")
 # %% [markdown]
 # The verdict on $\beta_{\rm lazy}$ is therefore about the exponent *at these sizes*. What the finite network would have
 # said (the paper's width is $10^4$, and only there may its departure from the infinite one be judged):
@@ -281,11 +287,6 @@ def of(table, curve, share=None):
     """The rows of one curve, at one satisfied fraction."""
     rows = table[table.curve == curve]
     return rows if share is None else rows[rows.share == share]
-
-
-def lazy_beside(rows):
-    """The infinitely wide network's kernel on the training sets of these rows."""
-    return wide_at_all.merge(rows[["shape", "d", "p", "seed"]].drop_duplicates())
 
 
 on = {
