@@ -180,7 +180,10 @@ def test_exponents_of_the_papers():
             lambda: learning_curves.line_error(*bent(3, 1, 0), torch.ones(2, 5, 3).double(), torch.ones(2, 5, 1)),
             "across",
         ),
-        (lambda: learning_curves.line_error(*bent(3, 1, 0), torch.ones(2, 5, 2), torch.ones(2, 4, 1)), "edges must have shape"),
+        (
+            lambda: learning_curves.line_error(*bent(3, 1, 0), torch.ones(2, 5, 2), torch.ones(2, 4, 1)),
+            "edges must have shape",
+        ),
         (lambda: learning_curves.wide_lazy(*[tasks.stripe(9, 3, interfaces=[50.0], seed=[0])] * 2), "both classes"),
     ],
 )

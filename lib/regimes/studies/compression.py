@@ -63,9 +63,9 @@ def until(setting: Setting) -> Rule:
 
 def check_parameters(p: Mapping[str, Any]) -> None:
     """Sizes suffice for exponents, names refer to each other, draws hold both labels."""
-    for name in ("growth_p", "stop_p"):
-        if sum(value >= p["growth_from"] for value in p[name]) < 2:
-            raise InputError(f"{name} must hold at least 2 sizes from growth_from on: {p[name]}")
+    for name, start in (("growth_p", "star_from"), ("stop_p", "growth_from")):
+        if sum(value >= p[start] for value in p[name]) < 2:
+            raise InputError(f"{name} must hold at least 2 sizes from {start} on: {p[name]}")
     for name, of in (("course_p", "stop_p"), ("other_p", "growth_p")):
         needs_one_of(p, name, of)
     if not p["late_alpha"][-1] < p["alpha"]:
