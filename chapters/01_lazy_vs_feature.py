@@ -12,7 +12,7 @@
 # that starts with vanishing outputs must move them far: it *learns features*. Feature learning makes far fewer errors
 # with the same data, and it does so by making itself blind to directions that do not matter: that much of paper A
 # {cite}`paccolat2021` holds here. Its exponents do not all show at these sizes, and a network that is trained until
-# *every* point is fitted loses most of what it had gained: **the last 2 % of the points undo the compression**.
+# *every* point is fitted loses most of what it had gained: **the last few per cent of the points undo the compression**.
 #
 # The paper argues with two models whose label does not depend on most directions of the input: the
 # *stripe* (parallel planes) and the *cylinder*. Compression alone is to explain the faster learning curve. Paper B
@@ -370,30 +370,27 @@ chapter.figure(
     "fig-a-stop",
     f"The course of training at p = {max(curve_p)} against the share of satisfied points: the network's test error, its "
     "amplification, and the error of its kernel frozen there and trained to zero loss on an independent set; medians and "
-    "quartiles. The kernel is at its best long before the network is; from 95 % on the compression is undone, and both get "
-    "worse.",
+    "quartiles. The kernel is at its best long before the network is; the last few per cent undo the compression, and "
+    "both get worse.",
     largest,
 )
 # %% [markdown]
 # The kernel is at its best early: it has all that compression gives as soon as $\Lambda$ has grown. The network is at
 # its best where nearly all points are satisfied. The last few pull alone: their noise does not average out, the
-# uninformative weights serve them, and $\Lambda$ falls by an order of magnitude; then the kernel is as bad as the
-# network or worse. So whether the paper's statements hold is a matter of when one stops:
+# uninformative weights serve them, and $\Lambda$ falls, in $d=5$ by an order of magnitude; then the kernel is as bad as
+# the network or worse. So whether the paper's statements hold is a matter of when one stops:
 # %%
 for d in curve_d:
     here = from_start(nets[nets.d == d])
     top = here[here.p == max(curve_p)]
-    halted, kernel, small = (
-        of(here, "feature", stop),
-        of(here, "final", early),
-        of(from_start(small_data), "compressed"),
-    )
+    halted, kernel = of(here, "feature", stop), of(top, "final", early)
+    small = of(from_start(small_data), "compressed")
     beside = halted[halted.p.isin(compressed_p)]
     ends, halts, peaks = (of(top, "feature", share) for share in (1.0, stop, peak))
     chapter.check(f"A.Fig3-beta-stop-d{d}", beta(halted), halted, figure="fig-a-beta-stop")
-    chapter.check(f"A.Fig3-early-kernel-d{d}", error_ratio(kernel, halted), kernel, halted, figure="fig-a-stop")
     pair = small[small.d == d], beside
     chapter.check(f"A.Fig3-compressed-stop-d{d}", error_ratio(*pair), *pair, figure="fig-a-stop")
+    chapter.check(f"A.Fig3-early-kernel-d{d}", error_ratio(kernel, halts), kernel, halts, figure="fig-a-stop")
     chapter.check(f"A.Fig3-overfit-d{d}", error_ratio(ends, halts), ends, halts, figure="fig-a-stop")
     falls = ends.set_index("seed").amplification / peaks.set_index("seed").amplification
     chapter.check(f"A.Fig3-undone-d{d}", ratio(falls), ends, peaks, figure="fig-a-stop")
