@@ -320,12 +320,15 @@ chapter.check("A.Fig4-ode", ratio(biggest.error), biggest, figure="fig-a-4-error
 chapter.check("A.Fig4-ode-p", exponent(*by_size(neurons)), neurons, figure="fig-a-4-error")
 chapter.say(
     f"Before the first margin is met neurons do not know of each other, so that the width has no part in it; between then "
-    f"and t* the median error grows only from {ratio(biggest.error_free)} to {ratio(biggest.error)} at p = {neurons_p[-1]}."
+    f"and t* the median error grows only from {ratio(biggest.error_free)} to {ratio(biggest.error)} at p = {neurons_p[-1]}. "
+    f"That of ω_⊥, whose noise the equations know, falls with p with the exponent {exponent(*by_size(neurons, 'error_omega_perp'))}, "
+    f"that of ω_1 with {exponent(*by_size(neurons, 'error_omega_1'))}."
 )
 # %% [markdown]
 # The error comes from the growth *rate*, which a training set changes by a number of order $1/\sqrt p$; over a time of
 # many $\tau$ this becomes a factor in the size of the weights, while ratios of weights, which make $\zeta$ and
-# $\lambda$, stay right.
+# $\lambda$, stay right. It scatters by a factor of two between training sets, and falls more slowly than $1/\sqrt p$ at
+# these sizes; steps of the flow ten times finer change nothing.
 #
 # ## Where neurons end
 # At large $|\lambda|$ the step function replaces $g_\lambda$, all averages depend on $\zeta$ and the sign of $\lambda$
