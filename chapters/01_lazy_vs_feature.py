@@ -556,7 +556,7 @@ chapter.table(
 #
 # ## The cylinder
 # With two informative directions and a curved boundary, theory gives the feature learner a smaller advantage, 1/2
-# against 3/7. In three dimensions points lie dense, and the lazy asymptote is near ({numref}`fig-a-asymptotes`).
+# against 3/7. In three dimensions points lie denser, and the lazy asymptote is nearer ({numref}`fig-a-asymptotes`).
 # {numref}`fig-a-fig8` is the error panel of Fig. 8 of paper A; its amplification panel is in chapter 2.
 # %%
 tube, small_tube = trained[trained["shape"] == "cylinder"], squeezed[squeezed["shape"] == "cylinder"]
@@ -789,7 +789,7 @@ chapter.ledger()
 # ## Errata and open points
 # - The gain of a compression for planar interfaces, and with it the exponent of feature learning, is the one of paper A
 #   ({ref}`erratum <erratum-b-planar-exponent>`).
-# - $\beta_{\rm lazy}=d/(3d-2)$ is an asymptote. For the stripe it lies beyond these sizes; a finite network that shows
+# - $\beta_{\rm lazy}=d/(3d-2)$ is an asymptote and lies beyond these sizes; a finite network that shows
 #   it earlier does so because of its width.
 # - Zero loss is not where feature learning is best: the last 2 % of the points undo the compression. Chapter 2 follows
 #   the networks to 98 % or 99 % of the points, and its pictures show what this chapter's end has lost.
