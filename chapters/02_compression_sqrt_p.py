@@ -299,8 +299,9 @@ fig, flat = plots.panels(2, width=3.8, height=3.2)
 series = {"error": "until $t^*$", "error_free": "until the first margin", "error_90": "until $t^*$, quantile 0.9"}
 for name, label in series.items():
     plots.realisations(flat[0], *by_size(neurons, name), label=label)
-for name in ("error_omega_1", "error_omega_perp", "error_b", "error_beta"):
-    plots.realisations(flat[1], *by_size(neurons, name), label=name.removeprefix("error_"))
+parts = {"omega_1": r"$\omega_1$", "omega_perp": r"$\omega_\perp$", "b": "$b$", "beta": r"$\beta$"}
+for name, label in parts.items():
+    plots.realisations(flat[1], *by_size(neurons, f"error_{name}"), label=label)
 plots.slope_guide(flat[0], (neurons_p[0], neurons_p[-1]), 0.7 * neurons.error_free.median(), -0.5, "-1/2")
 for ax in flat:
     ax.set(xscale="log", yscale="log", xlabel="training points $p$")
@@ -506,7 +507,7 @@ chapter.figure(
     fig,
     "fig-a-6",
     "Amplification along training until 98 % of the points are satisfied, stripe, mean over realisations; dotted: mean t* "
-    "(paper A, Fig. 6 top). It grows exponentially, goes on to grow a little after t*, and has begun to fall at the end.",
+    "(paper A, Fig. 6 top). It grows exponentially, rests about t*, goes on to grow as points are satisfied, and falls at the end.",
     stripe[(stripe.until == stop) & stripe.p.isin(course_p)],
 )
 
@@ -689,6 +690,7 @@ for ax, (name, rows) in zip(flat, others.items()):
     ax.plot(said, "--", color=plots.COLOURS["theory"], label="theory")
     ax.set(xscale="log", yscale="log", xlabel="training points $p$", ylabel=r"$\Lambda^*$", title=name)
     ticks(ax, other_p)
+flat[0].legend(fontsize="small")
 chapter.figure(
     fig,
     "fig-a-more",
