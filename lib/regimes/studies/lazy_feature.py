@@ -283,7 +283,7 @@ def lines(setting: Setting, seeds: list[int]) -> tuple[Tensor, Tensor]:
     """
     across = tasks.gaussian_points(setting["lines"], setting["d"] - 1, seed=draw_seeds("test", seeds, size=1))
     if setting["shape"] == "stripe":
-        return across, torch.tensor(setting["interfaces"]).to(across).expand(*across.shape[:2], -1)
+        return across, torch.tensor(setting["interfaces"], dtype=across.dtype).expand(*across.shape[:2], -1)
     left = setting["radius"] ** 2 - across[..., : setting["d_parallel"] - 1].square().sum(-1)
     half = left.clamp(min=0).sqrt()
     return across, torch.stack([-half, half], -1)
