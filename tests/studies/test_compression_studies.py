@@ -150,7 +150,7 @@ BAD = [
     ({"neurons_h": 5}, "neurons_h must be a whole number from 10"),
     ({"interfaces": [4.0]}, "must give both labels in every draw: .* or other interfaces"),
     ({"stripes": [4.0]}, "must give both labels in every draw: .* or other stripes"),
-    ({"solid_radius": 9.0}, "must give both labels in every draw: .* or other solid_radius"),
+    ({"solid_radius": 9.0}, "solid_radius must leave a ring of fixed points"),
     ({"frames_p": 10**5, "frames_h": 10**5}, "frames_p = 100000 with frames_h = 100000 would take"),
     ({"time_alpha": [1e-6, 1e-9, 1e-12]}, "time_alpha must be a strictly increasing"),
 ]
