@@ -6,17 +6,21 @@
 # ---
 # %% [markdown]
 # (chapter-02)=
-# # Compression: why the amplification grows as the square root of the data
+# # The amplification grows as the square root of the data, until few points are left
 # ## Overview
 # Feature learning, chapter 1 says, makes a network blind to directions of the input that do not matter: it *compresses*
-# them. Paper A {cite}`paccolat2021` explains how, for the stripe, one neuron at a time: before the first margin is met
+# them. This chapter finds the mechanism that paper A gives right, to its constant, up to the time at which the network
+# begins to fit; three of its formulas lack a factor; and what it says of the end of training does not hold.
+#
+# Paper A {cite}`paccolat2021` explains the compression for the stripe, one neuron at a time: before the first margin is met
 # neurons do not know of each other, each is drawn to one of a few *fixed points* on the informative axis, and only the
 # noise of a finite training set keeps it from lying on that axis exactly. Noise is $1/\sqrt p$, hence the amplification
 # is $\sqrt p$.
 #
 # Every step of this argument is a closed form, so every step can be held against the network: the equations of motion
 # against all neurons at once, the fixed points against where neurons are, time constants and noise against what is
-# measured, and at the end the constant in front of $\sqrt p$. We assume that you know the model of chapter 1.
+# measured, and at the end the constant in front of $\sqrt p$; for the cylinder, where the paper has none, we derive it. We
+# assume that you know the model of chapter 1.
 #
 # | symbol | in code | shape | unit, scale |
 # |---|---|---|---|
@@ -28,6 +32,7 @@
 # | $\zeta=-\sqrt d\,b/\omega_1$ | `zeta` | $(h)$ | where the hyperplane meets the first axis |
 # | $\tau=h\sqrt{d/2}$ | `time_unit` | | unit of all times here |
 # | $t^*$ | `t_star` | | 10 % of the points have $yF\ge1$ |
+# | $\theta$ | | | the step function |
 # | $C_1^\pm, C_b^\pm, D_\perp^\pm$ | `Stripe.c_1`, `.c_b`, `.d_perp` | | averages over the active half line |
 # %% tags=["parameters"]
 # fmt: off
@@ -46,22 +51,31 @@ frames: "count from 2 to 1000" = 24  # pictures of an animation
 frames_seeds: "count to 1000" = 6  # realisations of the shares; the first is drawn
 frames_lazy_alpha: "number from 1 to 1e10" = 1e4  # scale of the lazy regime
 neurons_p: "3 or more increasing counts from 10 to 1e5" = [1000, 3200, 10000]  # training points, compared with the equations (paper A, Fig. 4: 10000)
-neurons_h: "3 or more increasing counts from 10 to 1e5" = [50, 150, 400]  # widths (paper A: 10000)
-neurons_seeds: "count to 1000" = 6  # realisations
+neurons_h: "count from 10 to 1e5" = 50  # width (paper A: 10000; neurons do not know of each other until the first margin is met)
+neurons_seeds: "count to 1000" = 24  # realisations
 neurons_tolerance: "number from 1e-3 to 0.2" = 0.01  # of a step of the flow in that comparison
-late_alpha: "number from 1e-25 to 1e-2" = 1e-18  # a smaller scale, at which neurons have more time until t*
+paths_h: "count from 10 to 1e5" = 200  # width of the network whose neurons are drawn
+late_alpha: "increasing numbers from 1e-140 to 1e-2" = [1e-100, 1e-60, 1e-18]  # smaller scales, at which neurons have more time until t*
+late_h: "count from 10 to 1e5" = 100  # width there
+late_seeds: "count to 1000" = 16  # realisations there
 fit_p: "count from 10 to 1e5" = 10000  # training points of the fit after t* (paper A, Fig. 5: 10000)
-fit_h: "count from 10 to 1e5" = 200  # its width (paper A: 10000)
+fit_h: "count from 10 to 1e5" = 100  # its width (paper A: 10000)
 fit_test: "count from 10 to 1e6" = 10000  # its test points
-fit_seeds: "count to 1000" = 3  # its realisations
+fit_stop: "positive to 1" = 0.99  # satisfied fraction at which it ends (paper A: not stated)
+fit_seeds: "count to 1000" = 1  # its realisations
 growth_d: "distinct counts from 2 to 100" = [5, 10]  # dimensions of the stripe (paper A, Fig. 6: 5, 10)
-growth_p: "3 or more increasing counts from 10 to 1e5" = [64, 128, 256, 512, 1024, 2048, 4096]  # sizes trained to t* (paper A, Fig. 6: to 10^4)
-growth_p_end: "3 or more increasing counts from 10 to 1e5" = [128, 256, 512, 1024]  # sizes trained to zero loss, some of growth_p
-growth_h: "count from 10 to 1e5" = 300  # width (paper A: 10000)
-growth_seeds: "count to 1000" = 16  # realisations until t* (paper A: 20)
-growth_end_seeds: "count to 1000" = 6  # realisations to zero loss (paper A: 20)
-growth_from: "count to 1e5" = 256  # smallest size of the fitted exponents (paper A, Fig. 6: 411 is the smallest it names)
-course_p: "increasing counts from 10 to 1e5" = [128, 1024]  # sizes whose course is drawn, some of growth_p_end (paper A, Fig. 6: 411, 4640)
+growth_p: "3 or more increasing counts from 10 to 1e5" = [128, 256, 512, 1024, 2048, 4096, 8192, 16384]  # sizes trained to t* (paper A, Fig. 6: to 10^4)
+growth_h: "count from 10 to 1e5" = 100  # their width (paper A: 10000)
+growth_seeds: "count to 1000" = 12  # their realisations (paper A: 20; 49 of the cylinder)
+star_from: "count to 1e5" = 1024  # smallest size of the fitted exponents at t*
+growth_from: "count to 1e5" = 256  # smallest size of the other fitted exponents (paper A, Fig. 6: 411 is the smallest it names)
+stop: "positive to 1" = 0.98  # satisfied fraction until which the largest amplification is sought
+stop_p: "3 or more increasing counts from 10 to 1e5" = [256, 1024, 4096]  # sizes trained that far
+stop_h: "count from 10 to 1e5" = 150  # their width
+stop_seeds: "count to 1000" = 14  # their realisations (paper A: 20; 49 of the cylinder)
+course_p: "increasing counts from 10 to 1e5" = [256, 4096]  # sizes whose course is drawn, some of stop_p (paper A, Fig. 6: 411, 4640)
+other_p: "3 or more increasing counts from 10 to 1e5" = [128, 256, 512, 1024]  # sizes of the other tasks, some of growth_p
+other_seeds: "count to 1000" = 6  # their realisations
 time_p: "count from 10 to 1e5" = 2048  # training points of the scan of alpha
 time_alpha: "3 or more increasing numbers from 1e-25 to 1e-2" = [1e-18, 1e-14, 1e-10, 1e-6]  # scales
 time_seeds: "count to 1000" = 6  # realisations
@@ -238,8 +252,6 @@ chapter.say(f"The two functions agree to a relative difference of {feature.devia
 # %%
 neurons = chapter.sweep(studies.neurons)
 paths = chapter.sweep(studies.paths)
-usual = neurons[neurons.alpha == alpha]
-wide = usual[usual.h == neurons_h[-1]]
 attractors = Stripe(interfaces, 2).attractors()
 
 
@@ -286,10 +298,11 @@ chapter.figure(
 fig, flat = plots.panels(2, width=3.8, height=3.2)
 series = {"error": "until $t^*$", "error_free": "until the first margin", "error_90": "until $t^*$, quantile 0.9"}
 for name, label in series.items():
-    plots.realisations(flat[0], *by_size(wide, name), label=label)
-for name in ("error_omega_1", "error_omega_perp", "error_b", "error_beta"):
-    plots.realisations(flat[1], *by_size(wide, name), label=name.removeprefix("error_"))
-plots.slope_guide(flat[0], (neurons_p[0], neurons_p[-1]), 0.7 * wide.error_free.median(), -0.5, "-1/2")
+    plots.realisations(flat[0], *by_size(neurons, name), label=label)
+parts = {"omega_1": r"$\omega_1$", "omega_perp": r"$\omega_\perp$", "b": "$b$", "beta": r"$\beta$"}
+for name, label in parts.items():
+    plots.realisations(flat[1], *by_size(neurons, f"error_{name}"), label=label)
+plots.slope_guide(flat[0], (neurons_p[0], neurons_p[-1]), 0.7 * neurons.error_free.median(), -0.5, "-1/2")
 for ax in flat:
     ax.set(xscale="log", yscale="log", xlabel="training points $p$")
     ticks(ax, neurons_p)
@@ -300,25 +313,23 @@ chapter.figure(
     "fig-a-4-error",
     "Largest relative error of the equations of motion along the path, median over neurons that see data, against p: "
     "medians and quartiles over realisations. Left: of the worst of the four weights; right: of each.",
-    wide,
+    neurons,
 )
 # %%
-biggest = wide[wide.p == neurons_p[-1]]
+biggest = neurons[neurons.p == neurons_p[-1]]
 chapter.check("A.Fig4-ode", ratio(biggest.error), biggest, figure="fig-a-4-error")
-chapter.check("A.Fig4-ode-p", exponent(*by_size(wide)), wide, figure="fig-a-4-error")
-narrow = usual[(usual.p == neurons_p[-1]) & (usual.h == neurons_h[0])]
-by_h = usual[usual.p == neurons_p[-1]].pivot(index="seed", columns="h", values="error")
+chapter.check("A.Fig4-ode-p", exponent(*by_size(neurons)), neurons, figure="fig-a-4-error")
 chapter.say(
-    f"At p = {neurons_p[-1]} the median error is {ratio(narrow.error)} at h = {neurons_h[0]} and "
-    f"{ratio(biggest.error)} at h = {neurons_h[-1]}; as a power of h over {len(neurons_h)} widths its "
-    f"exponent is {exponent(by_h.columns.to_numpy(), by_h.to_numpy())}. Before the first margin neurons do not know of "
-    f"each other, so that the width has no part in it; between then and t* the median grows only from "
-    f"{biggest.error_free.median():.3g} to {biggest.error.median():.3g}."
+    f"Before the first margin is met neurons do not know of each other, so that the width has no part in it; between then "
+    f"and t* the median error grows only from {ratio(biggest.error_free)} to {ratio(biggest.error)} at p = {neurons_p[-1]}. "
+    f"That of ω_⊥, whose noise the equations know, falls with p with the exponent {exponent(*by_size(neurons, 'error_omega_perp'))}, "
+    f"that of ω_1 with {exponent(*by_size(neurons, 'error_omega_1'))}."
 )
 # %% [markdown]
 # The error comes from the growth *rate*, which a training set changes by a number of order $1/\sqrt p$; over a time of
 # many $\tau$ this becomes a factor in the size of the weights, while ratios of weights, which make $\zeta$ and
-# $\lambda$, stay right.
+# $\lambda$, stay right. It scatters by a factor of two between training sets, and falls more slowly than $1/\sqrt p$ at
+# these sizes; steps of the flow ten times finer change nothing.
 #
 # ## Where neurons end
 # At large $|\lambda|$ the step function replaces $g_\lambda$, all averages depend on $\zeta$ and the sign of $\lambda$
@@ -360,20 +371,41 @@ chapter.figure(
     paths,
 )
 # %%
-late = neurons[neurons.alpha == late_alpha]
-chapter.check("A.Fig4-attractors", mean(biggest.near_later), biggest, figure="fig-a-4")
+arrivals = chapter.sweep(studies.arrivals)
+shares = {name: arrivals.pivot(index="seed", columns="alpha", values=name) for name in ("near", "near_seeing", "blind")}
+depth = -np.log10(shares["near"].columns.to_numpy())
+fig, ax = plt.subplots(figsize=(5.4, 3.6))
+for name, label in {
+    "near": "near an attractor",
+    "near_seeing": "near, of those that still see data",
+    "blind": "see no data any more",
+}.items():
+    plots.realisations(ax, depth, shares[name], label=label)
+ax.set(xlabel=r"$\log_{10}(1/\alpha)$", ylabel="share of the neurons", ylim=(0, 1.03))
+ax.legend(fontsize="small")
+chapter.figure(
+    fig,
+    "fig-a-4-late",
+    "Where the neurons that saw data at the start are at t*, against the scale: the smaller α, the later t*. The share "
+    "near an attractor saturates below 1, because some neurons have left all training points behind.",
+    arrivals,
+)
+# %%
+latest = arrivals[arrivals.alpha == late_alpha[0]]
+chapter.check("A.Fig4-attractors", mean(latest.near_seeing), latest, figure="fig-a-4-late")
+usual = arrivals[arrivals.alpha == alpha]
 chapter.say(
-    f"There are {len(attractors)} attractors. We took 0.2 as the distance before looking. At t*, {mean(biggest.near)} of "
-    f"the neurons that see data are that near; at α = {late_alpha:g}, where they have longer, {mean(late.near)}; and had "
-    f"all points kept pulling until 100 τ, the equations of motion take {mean(biggest.near_later)} there. Neurons count "
-    f"by their weight in the output, though: of Σ (βω)², the near ones hold {mean(biggest.near_weighted)} at t*."
+    f"There are {len(attractors)} attractors. We took 0.2 as the distance before looking. At α = {alpha:g}, "
+    f"{mean(usual.near)} of the neurons that see data at the start are that near at t*; at α = {late_alpha[0]:g} it is "
+    f"{mean(latest.near)}, and {mean(latest.blind)} see no data any more."
 )
 # %% [markdown]
-# The exception that the paper names, neurons that are late, is no small one at $\alpha=10^{-6}$; the claim is judged
-# where all have had the time. The
+# The exception that the paper names, neurons that are late, is no small one at $\alpha=10^{-6}$. The
 # attractor of the smallest rate takes a time $\tau^*$ several times that of the fastest (see the table below), and $t^*$ comes
 # when the *fastest* have grown. Neurons that started with $\beta$ of the wrong sign first shrink before they grow, and
-# are later still, and some move to where they see few points, which hardly pull. None of this is seen in the output.
+# are later still. There is an exception that it does not name: such a neuron shrinks by moving its plane outwards, and
+# in a finite training set it may pass the last point. Then no force is left, and it stays there however long one waits.
+# None of this is seen in the output.
 # %%
 rows = []
 for d in [2, *growth_d]:
@@ -385,6 +417,7 @@ chapter.table(
     "tab-a-attractors",
     "Attractors of the stripe: place, time constant, growth rate of ω_⊥ without noise (in 1/τ), constant of λ*.",
 )
+chapter.check("A.Fig5-attractors", mean(biggest.off), biggest, figure="tab-a-attractors")
 # %% [markdown]
 # On an attractor everything grows exponentially,
 #
@@ -419,15 +452,36 @@ if not slowness.empty:  # at the smallest sizes none has
 # The first term of {eq}`eq:A:noise` is of the order of the second at saturation and stays in the constant. The last
 # relation holds when the neurons of the fastest attractor outweigh all others.
 # At small $p$ the curves are steeper: the growth rates themselves change with the training set, and the plateau is not
-# that of the constant. We fit from `growth_from` on, a choice made after a look at how the curves bend, and give the
-# exponents over all sizes and over the last three beside. Most of the scatter of $\Lambda^*$ is that of $|N|$, which
-# is known for each training set and does not depend on $p$ on average: the stripe's exponents are those of
+# that of the constant. We fit $\Lambda^*$ from `star_from` on and the rest from `growth_from` on, choices made after a look
+# at how the curves bend, and give the exponents over all sizes and over the last three beside. Most of the scatter of $\Lambda^*$ is that of $|N|$, which
+# is known for each training set and does not depend on $p$ on average: the exponents judged are those of
 # $\Lambda^*|N|$, and those of $\Lambda^*$ itself stand beside.
 #
-# {numref}`fig-a-6` shows the course of $\Lambda$, {numref}`fig-a-6-p` the growth with $p$, where every network is
-# followed to $t^*$ and the smaller ones to zero loss.
+# {numref}`fig-a-6` shows the course of $\Lambda$, {numref}`fig-a-6-p` the growth with $p$: until $t^*$ with many points
+# and few neurons, and, for the largest $\Lambda$, until 98 % of the points are satisfied, after which it only falls
+# (chapter 1 follows the same networks to zero loss).
+#
+# **The ring of the cylinder.** With more than one informative direction a neuron that has shed its uninformative weights
+# points along some unit vector $u$ among the informative ones. Nothing tells one $u$ from another. Averaged over the
+# other informative coordinates, the label becomes a soft one in $a=u\cdot x_\parallel$ alone,
+#
+# $$
+# \bar y(a)=1-2\,P\bigl(\chi^2_{d_\parallel-1}<R^2-a^2\bigr),
+# $$ (eq:A:soft)
+#
+# and the neuron moves as in a stripe of that label. The zeros of $d\,C_b+\zeta C_1$, with $\bar y$ for $y$, are not points
+# but rings. With equiprobable labels $C_b(0)=\langle\bar y\rangle/2=0$: there is one ring, $z^*=0$, of rate
+# $\tau/\tau^*=|C_1|=0.167$ and, as in {eq}`eq:A:constant`, $c=(|C_1|-\bar y(0)\,{\rm sgn}(C_1)/\sqrt{2\pi})\sqrt2=0.530$. All
+# neurons on it grow alike, each with the noise $N_u$ of its own half plane, and
+#
+# $$
+# \Lambda^*=c\,\sqrt{\frac{d_\perp}{d_\parallel}\,\frac{p}{\langle|N_u|^2\rangle_u}}
+# $$ (eq:A:ring)
+#
+# (`regimes.themes.compression.ring`), from the training set alone.
 # %%
 growth = chapter.sweep(studies.growth)
+growth = growth.assign(still=growth.star / growth.predicted * np.sqrt(growth.p))  # Λ*|N| up to a constant
 planes = growth["interfaces"].map(lambda v: v == interfaces)
 stripe = growth[(growth["shape"] == "stripe") & planes]
 cylinder = growth[(growth["shape"] == "cylinder") & (growth.d == cylinder_d)]
@@ -442,7 +496,7 @@ def course(rows, t):
 fig, flat = plots.panels(len(growth_d), width=4.0, height=3.2, sharey=True)
 for ax, d in zip(flat, growth_d):
     for p, colour in zip(course_p, plots.PALETTE):
-        rows = stripe[(stripe.d == d) & (stripe.p == p) & (stripe.until == "end")]
+        rows = stripe[(stripe.d == d) & (stripe.p == p) & (stripe.until == stop)]
         t = np.geomspace(1, max(map(max, rows["time"])), 300)
         ax.plot(t, course(rows, t), color=colour, label=f"$p={p}$")
         ax.axvline(rows.t_star.mean(), color=colour, linestyle=":")
@@ -452,9 +506,9 @@ flat[0].legend()
 chapter.figure(
     fig,
     "fig-a-6",
-    "Amplification along training to zero loss, stripe, mean over realisations; dotted: mean t* (paper A, Fig. 6 top). "
-    "It grows exponentially, rests on a plateau around t*, and then goes on to change as the last points are fitted.",
-    stripe[(stripe.until == "end") & stripe.p.isin(course_p)],
+    "Amplification along training until 98 % of the points are satisfied, stripe, mean over realisations; dotted: mean t* "
+    "(paper A, Fig. 6 top). It grows exponentially, rests about t*, goes on to grow as points are satisfied, and falls at the end.",
+    stripe[(stripe.until == stop) & stripe.p.isin(course_p)],
 )
 
 
@@ -466,61 +520,53 @@ def sizes(rows, until, column):
 
 def fitted(rows, until):
     """The rows that an exponent is read from."""
-    return rows[(rows.until == until) & (rows.p >= growth_from)]
+    return rows[(rows.until == until) & (rows.p >= (star_from if until == "star" else growth_from))]
 
 
-stripe = stripe.assign(still=stripe.star / stripe.predicted * np.sqrt(stripe.p))  # Λ*|N| up to a constant
 tasks_drawn = {f"stripe, $d={d}$": stripe[stripe.d == d] for d in growth_d} | {"cylinder, $d=3$": cylinder}
-fig, flat = plots.panels(len(tasks_drawn), columns=3, width=3.3, height=3.4, sharey=True)
+fig, flat = plots.panels(len(tasks_drawn), columns=3, width=3.5, height=3.6, sharey=True)
 for ax, (name, rows) in zip(flat, tasks_drawn.items()):
     plots.realisations(ax, *sizes(rows, "star", "star"), label=r"$\Lambda^*$")
-    plots.realisations(ax, *sizes(rows, "end", "largest"), label=r"$\Lambda_{\max}$")
-    plots.realisations(ax, *sizes(rows, "end", "end"), label="zero loss", linestyle=":")
-    if rows.predicted.notna().any():
-        said = rows[rows.until == "star"].groupby("p").predicted.median()
-        ax.plot(said, "--", color=plots.COLOURS["theory"], label="theory")
-    plots.slope_guide(ax, (growth_p[0], growth_p[-1]), rows.star.median() / 4, 0.5, "1/2")
+    plots.realisations(ax, *sizes(rows, stop, "largest"), label=r"$\Lambda_{\max}$")
+    said = rows[rows.until == "star"].groupby("p").predicted.median()
+    ax.plot(said, "--", color=plots.COLOURS["theory"], label="theory")
+    plots.slope_guide(ax, (growth_p[0], growth_p[-1]), rows.star.median() / 8, 0.5, "1/2")
     ax.set(xscale="log", yscale="log", xlabel="training points $p$", title=name)
     ticks(ax, growth_p)
 flat[0].legend(fontsize="small")
 chapter.figure(
     fig,
     "fig-a-6-p",
-    "Amplification at t*, its maximum over time, and that at zero loss, against p: medians and quartiles; dashed: "
-    "the constant of theory, median over the noise of the training sets (paper A, Fig. 6 bottom and Fig. 8 top).",
+    "Amplification at t* and its maximum over time against p: medians and quartiles; dashed: the constants of theory, "
+    "median over the noise of the training sets (paper A, Fig. 6 bottom and Fig. 8 top).",
     stripe,
     cylinder,
 )
 # %%
-for d, claim in zip(growth_d, ("A.Fig6-star-d5", "A.Fig6-star-d10")):
-    rows = fitted(stripe[stripe.d == d], "star")
-    chapter.check(claim, exponent(*by_size(rows, "still")), rows, figure="fig-a-6-p")
-for d, claim in zip(growth_d, ("A.Fig6-max-d5", "A.Fig6-max-d10")):
-    rows = fitted(stripe[stripe.d == d], "end")
-    chapter.check(claim, exponent(*by_size(rows, "largest")), rows, figure="fig-a-6-p")
-for until, column, claim in (("star", "star", "A.Fig8-star"), ("end", "largest", "A.Fig8-max")):
-    rows = fitted(cylinder, until)
-    chapter.check(claim, exponent(*by_size(rows, column)), rows, figure="fig-a-6-p")
+for d in growth_d:
+    star, most = fitted(stripe[stripe.d == d], "star"), fitted(stripe[stripe.d == d], stop)
+    chapter.check(f"A.Fig6-star-d{d}", exponent(*by_size(star, "still")), star, figure="fig-a-6-p")
+    chapter.check(f"A.Fig6-max-d{d}", exponent(*by_size(most, "largest")), most, figure="fig-a-6-p")
+star, most = fitted(cylinder, "star"), fitted(cylinder, stop)
+chapter.check("A.Fig8-star", exponent(*by_size(star, "still")), star, figure="fig-a-6-p")
+chapter.check("A.Fig8-max", exponent(*by_size(most, "largest")), most, figure="fig-a-6-p")
 # %%
 for name, rows in tasks_drawn.items():
-    plain = exponent(*by_size(fitted(rows, "star"), "star"))
-    whole, peak = exponent(*sizes(rows, "star", "star")), exponent(*sizes(rows, "end", "largest"))
-    tail = local_exponents(*sizes(rows, "star", "star"), size=3)[-1][1]
+    plain, whole = exponent(*by_size(fitted(rows, "star"), "star")), exponent(*sizes(rows, "star", "still"))
+    tail = local_exponents(*sizes(rows, "star", "still"), size=3)[-1][1]
     chapter.say(
-        f"- {name}: exponents of Λ* from p = {growth_from} on {plain}, over all sizes {whole}, over the last three {tail}; "
-        f"of Λ_max over all sizes {peak}."
+        f"- {name}: exponent of Λ* itself from p = {star_from} on {plain}; with the noise divided out over all sizes "
+        f"{whole}, over the last three {tail}."
     )
 first = stripe[stripe.d == growth_d[0]]
 means = exponent(*by_size(fitted(first, "star").assign(gap=lambda r: r.star_code / r.star), "gap"))
-last = first[(first.until == "end") & (first.p == growth_p_end[-1])]
-chapter.check("A.Fig6-end", ratio(last.end / last.star), last, figure="fig-a-6-p")
 chapter.say(
     f"The public code takes an arithmetic mean over directions where the paper's Eq. 10 has a quadratic one; the ratio of "
     f"the two Λ* changes with p with the exponent {means}."
 )
 # %% [markdown]
-# "Longer time does not alter the picture" is another matter. In
-# {numref}`fig-a-6-p` the amplification first goes on to grow, and then falls in the over-fitting regime: the
+# "Longer time does not alter the picture" is another matter. After its maximum $\Lambda$ falls in the over-fitting
+# regime, by an order of magnitude until zero loss (chapter 1, {numref}`fig-a-stop`): the
 # last few points are what still pulls, their noise does not average out, and $\omega_\perp$ serves them. The paper's
 # figure is of runs that were perhaps not followed to zero loss.
 #
@@ -545,7 +591,9 @@ flat[0].set(xlabel=r"$\log(1/\alpha)$", ylabel=r"$t^*/\tau^*$")
 flat[0].legend()
 for d, colour in zip(growth_d, plots.PALETTE):
     rows = stripe[(stripe.d == d) & (stripe.until == "star")].assign(ratio=lambda r: r.star / r.predicted)
-    plots.realisations(flat[1], *sizes(rows, "star", "ratio"), color=colour, label=f"$d={d}$")
+    plots.realisations(flat[1], *sizes(rows, "star", "ratio"), color=colour, label=f"stripe, $d={d}$")
+rows = cylinder[cylinder.until == "star"].assign(ratio=lambda r: r.star / r.predicted)
+plots.realisations(flat[1], *sizes(rows, "star", "ratio"), color=plots.PALETTE[4], label="cylinder, ring")
 flat[1].axhline(1, color=plots.COLOURS["theory"], linestyle="--")
 flat[1].set(xscale="log", xlabel="training points $p$", ylabel=r"$\Lambda^*$ over its prediction")
 ticks(flat[1], growth_p)
@@ -557,25 +605,42 @@ chapter.figure(
     "training set's own noise predict. Medians and quartiles.",
     times,
     stripe[stripe.until == "star"],
+    cylinder[cylinder.until == "star"],
 )
 
 
 # %%
 slopes = np.polyfit(logs, scaled.to_numpy().T, 1)[0]
 chapter.check("A.AppC-time", mean(slopes), times, figure="fig-a-time")
-largest = stripe[(stripe.p == growth_p[-1]) & (stripe.until == "star")]
-rows = largest[largest.d == growth_d[0]]
-chapter.check("A.AppC-constant", ratio(rows.star / rows.predicted), rows, figure="fig-a-time")
+large = growth_p[-3:]
+
+
+def constant(rows):
+    """Measured over predicted ``Λ*``, over the three largest sizes; a realisation is the unit."""
+    logs = np.log(rows.star / rows.predicted)
+    return ratio(np.exp(logs.groupby(rows.seed).mean()))
+
+
+top = {name: rows[(rows.until == "star") & rows.p.isin(large)] for name, rows in tasks_drawn.items()}
+rows = top[f"stripe, $d={growth_d[0]}$"]
+chapter.check("A.AppC-constant", constant(rows), rows, figure="fig-a-time")
+rows = top["cylinder, $d=3$"]
+chapter.check("A.Fig8-constant", constant(rows), rows, figure="fig-a-time")
 for scale in (time_alpha[0], time_alpha[-1]):
     found = ratio(times[times.alpha == scale].ratio)
     chapter.say(f"At α = {scale:g} and p = {time_p}, Λ* is {found} of its prediction in d = {growth_d[0]}.")
-for d, rows in largest.groupby("d"):
-    found = ratio(rows.star / rows.predicted)
-    chapter.say(f"At α = {alpha:g} and p = {growth_p[-1]}, Λ* is {found} of its prediction in d = {d}.")
+for name, rows in top.items():
+    scatter, left = np.log(rows.star).groupby(rows.p).std().mean(), np.log(rows.star / rows.predicted)
+    chapter.say(
+        f"{name}, from p = {large[0]} on: Λ* is {constant(rows)} of its prediction, whose noise takes the scatter of log Λ* "
+        f"from {scatter:.2f} to {left.groupby(rows.p).std().mean():.2f}."
+    )
 # %% [markdown]
 # ## The fit
 # After $t^*$ points far from the interfaces are satisfied and drop out of the sum, and the fixed points move
-# ({numref}`fig-a-5`). We stop when 1 % of the points remain below the margin.
+# ({numref}`fig-a-5`). We stop when 1 % of the points remain below the margin, as the paper's figure may have: there the test
+# error is still falling or at its lowest. Chapter 1 judges the networks at zero loss, where the last 1 % have been bought with
+# most of the compression and the error is higher again. The two ends belong to one course.
 # %%
 fits = chapter.sweep(studies.fit)
 row = fits.iloc[0]
@@ -604,8 +669,11 @@ chapter.figure(
     fits.iloc[:1],
 )
 # %%
-chapter.check("A.Fig5-attractors", mean(fits.near), fits, figure="fig-a-5")
-chapter.say(f"The fit takes the test error from {mean(fits.error_star)} at t* to {mean(fits.error_end)}.")
+low = min(row["error"])
+chapter.say(
+    f"The fit takes the test error from {row['error_star']:.3g} at t* to {row['error_end']:.2g} where {fit_stop:.0%} of the "
+    f"points are satisfied; its lowest on the way is {low:.2g}."
+)
 # %% [markdown]
 # ## Beyond the paper: several stripes, three informative directions
 # The argument asks for neither two planes nor one direction. {numref}`fig-a-more` has other planes in the first
@@ -617,14 +685,17 @@ others = {f"{len(stripes)} planes": several, "three informative directions": sol
 fig, flat = plots.panels(2, width=3.8, height=3.2)
 for ax, (name, rows) in zip(flat, others.items()):
     plots.realisations(ax, *sizes(rows, "star", "star"), label=r"$\Lambda^*$")
-    plots.slope_guide(ax, (growth_p_end[0], growth_p_end[-1]), rows.star.median() / 2, 0.5, "1/2")
+    plots.slope_guide(ax, (other_p[0], other_p[-1]), rows.star.median() / 2, 0.5, "1/2")
+    said = rows.groupby("p").predicted.median()
+    ax.plot(said, "--", color=plots.COLOURS["theory"], label="theory")
     ax.set(xscale="log", yscale="log", xlabel="training points $p$", ylabel=r"$\Lambda^*$", title=name)
-    ticks(ax, growth_p_end)
+    ticks(ax, other_p)
+flat[0].legend(fontsize="small")
 chapter.figure(
     fig,
     "fig-a-more",
     "Amplification at t* on a task with other planes and on one with three informative directions: medians and "
-    "quartiles, with the slope 1/2 as a guide.",
+    "quartiles, with theory's constants for an attractor and for a ring, and the slope 1/2 as a guide.",
     several,
     solid,
 )
@@ -641,13 +712,13 @@ chapter.ledger()
 # {eq}`eq:A:noise`, which is of the same order.
 #
 # What was changed after a first run at the laptop profile had been seen stands with each claim in the ledger: the
-# smallest size of the fits (`growth_from`), the noise divided out of $\Lambda^*$, the mean of slopes of $t^*$ in place
+# smallest sizes of the fits (`growth_from`, `star_from`), the noise divided out of $\Lambda^*$, the mean of slopes of $t^*$ in place
 # of the slope of medians, the constant at the largest $p$ and not at the smallest $\alpha$, `time_p` from 512 to 2048,
-# and neurons followed beyond $t^*$ where the paper speaks of all of them. Closed forms of App. C that are algebra
+# and the neurons that are counted at the attractors. Closed forms of App. C that are algebra
 # (averages, their limits, the number of attractors and the condition at them) are held by the tests and not judged here.
 #
-# Open: where the fixed points go after $t^*$; the attractors of more than one informative direction, whose closed forms
-# we do not have; and the end of training, where the last few points and not the noise of all decide on $\Lambda$.
+# Open: where the fixed points go after $t^*$; the growth rates at finite $p$, which differ around the ring and weight it
+# unevenly; and the end of training, where the last few points and not the noise of all decide on $\Lambda$.
 #
 # ## Try it yourself
 # - `make chapter-02 NAME=mine PARAMS='-p alpha 1e-12'`: how many neurons have arrived at $t^*$ now?

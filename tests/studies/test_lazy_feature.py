@@ -10,6 +10,7 @@ from regimes.validate import InputError
 
 STRIPE = {"shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 3, "p": 40, "test": 500}
 NET = STRIPE | {"h": 80, "tolerance": 0.05}
+SHARES = {"shares": [0.1, 0.9, 1.0], "frozen": [0.1, 1.0], "lines": 200}
 
 
 def of(rows, **wanted):
@@ -28,30 +29,57 @@ def test_draws_are_independent_and_more_test_points_extend_fewer():
 
 
 def test_a_realisation_does_not_depend_on_its_company():
-    both = studies.five_curves(NET | {"alpha": 1e-4}, [0, 1])
-    alone = studies.five_curves(NET | {"alpha": 1e-4}, [1])
+    setting = NET | SHARES | {"alpha": 1e-4}
+    both, alone = studies.networks(setting, [0, 1]), studies.networks(setting, [1])
+    assert len(alone) == 5
     for row in alone:
-        (other,) = of(both, seed=1, curve=row["curve"])
-        assert other["error"] == row["error"]
-        assert other["amplification_star"] == pytest.approx(row["amplification_star"], rel=1e-4)
+        (other,) = of(both, seed=1, curve=row["curve"], share=row["share"])
+        assert other["error"] == pytest.approx(row["error"], rel=1e-6)
+        assert other["amplification"] == pytest.approx(row["amplification"], rel=1e-4)
 
 
 def test_at_large_alpha_the_network_is_its_frozen_kernel():
-    rows = studies.five_curves(NET | {"alpha": 1e6}, [0, 1, 2])
-    assert {row["ended"] for row in rows} == {"zero loss"} and len(rows) == 3 * 7
-    for seed in range(3):
-        error = {row["curve"]: row["error"] for row in of(rows, seed=seed)}
-        assert error["feature"] == pytest.approx(error["lazy"], abs=0.008)  # four of 500 points near the boundary
-    (frozen,) = studies.finite_curve(STRIPE | {"h": 80}, [1])
-    assert frozen["error"] == of(rows, seed=1, curve="lazy")[0]["error"]
+    rows = studies.networks(NET | SHARES | {"alpha": 1e6, "lines": 2000}, [0, 1, 2])
+    assert {row["ended"] for row in rows} == {"zero loss"} and len(rows) == 3 * 5
+    frozen = studies.finite_curve(STRIPE | {"h": 80, "test": 20_000}, [0, 1, 2])
+    for row, kernel in zip(of(rows, curve="feature", share=1.0), frozen, strict=True):
+        assert row["error"] == pytest.approx(kernel["error"], abs=0.01)  # lines against points
+        assert row["amplification"] == pytest.approx(row["amplification_star"], rel=1e-3)
 
 
 def test_small_alpha_compresses_and_compression_helps_the_initial_kernel():
-    rows = studies.five_curves(NET | {"alpha": 1e-6, "p": 80}, [0, 1, 2])
-    mean = {name: np.mean([row["error"] for row in of(rows, curve=name)]) for name in ("lazy", "compressed", "feature")}
-    assert mean["compressed"] < 0.8 * mean["lazy"] and mean["feature"] < 0.8 * mean["lazy"]
-    assert min(row["amplification_star"] for row in rows) > 2
-    assert all(row["amplification_max"] >= row["amplification_star"] * (1 - 1e-4) for row in rows)
+    setting, seeds = NET | SHARES | {"alpha": 1e-6, "p": 80}, [0, 1, 2]
+    rows, small = studies.networks(setting, seeds), studies.compressed(setting, seeds)
+    lazy = np.mean([row["error"] for row in studies.wide_curve(STRIPE | {"p": 80}, seeds)])
+    feature = of(rows, curve="feature", share=1.0)
+    for better in (feature, of(small, curve="compressed"), of(small, curve="compressed_code")):
+        assert len(better) == 3 and np.mean([row["error"] for row in better]) < 0.8 * lazy
+    for row, star in zip(feature, of(small, curve="compressed"), strict=True):
+        assert star["star"] == pytest.approx(row["amplification_star"], rel=1e-3) and star["star"] > 2
+        (then,) = of(rows, curve="feature", share=0.1, seed=row["seed"])
+        assert then["amplification"] == pytest.approx(row["amplification_star"], rel=1e-3)
+        assert row["amplification_max"] >= row["amplification_star"] * (1 - 1e-4)
+        assert 0.2 < star["star"] / star["predicted"] < 5
+
+
+def test_an_imposed_factor_of_one_leaves_the_data_and_larger_ones_help():
+    plain = studies.wide_curve(STRIPE | {"p": 100}, [0, 1])
+    rows = [studies.imposed(STRIPE | {"p": 100, "factor": factor}, [0, 1]) for factor in (1.0, 4.0)]
+    assert [row["error"] for row in rows[0]] == [row["error"] for row in plain]
+    assert all(small["error"] < 0.9 * row["error"] for small, row in zip(rows[1], plain, strict=True))
+
+
+def test_lines_have_the_labels_edges():
+    across, edges = studies.lines(STRIPE | {"lines": 5}, [0, 1])
+    assert across.shape == (2, 5, 2) and edges.shape == (2, 5, 2) and edges[0, 0].tolist() == STRIPE["interfaces"]
+    assert torch.equal(studies.lines(STRIPE | {"lines": 3}, [1])[0][0], across[1, :3])
+    tube = {"shape": "cylinder", "d": 4, "d_parallel": 3, "radius": 1.5, "lines": 50}
+    across, edges = studies.lines(tube, [0])
+    task = studies.draw(tube, "test", 10, [0])
+    for side in (0, 1):
+        inside = edges[0, :, side] != 0
+        at = torch.cat([edges[0, inside, side, None] * (1 - 1e-9), across[0, inside]], -1)
+        assert (task.label(at) == -1).all() and (task.label(at * (1 + 1e-8)) == 1).all()
 
 
 def test_times_and_amplifications_of_the_scan():
@@ -72,8 +100,10 @@ def test_rotations_of_data_and_weights_together_change_nothing():
 def test_the_infinitely_wide_kernel_learns_the_training_sets_of_the_networks_too():
     parameters = registry.resolve("01", "smoke")
     wide = {(s["shape"], s["d"], s["p"], seed) for s in studies.wide_curve.grid(parameters) for seed in s["seeds"]}
-    nets = [s for s in studies.five_curves.grid(parameters) if s["h"] == parameters["curve_h"]]
+    nets = [s for s in studies.networks.grid(parameters) if s["h"] == parameters["curve_h"]]
     assert {(s["shape"], s["d"], s["p"], seed) for s in nets for seed in s["seeds"]} <= wide
+    small = {(s["shape"], s["d"], s["p"], seed) for s in studies.compressed.grid(parameters) for seed in s["seeds"]}
+    assert small <= {(s["shape"], s["d"], s["p"], seed) for s in nets for seed in s["seeds"]}
     assert {p for shape, _, p, _ in wide if shape == "stripe"} == {*parameters["wide_p"], *parameters["curve_p"]}
 
 
@@ -87,7 +117,7 @@ def test_wide_and_finite_curves_share_their_data():
     ("name", "value", "says"),
     [
         ("interfaces", [1.0, -1.0], "interfaces must be a strictly increasing"),
-        ("interfaces", [3.8, 3.9], "wide_p must give both labels in every draw: 50 points .* or other interfaces"),
+        ("interfaces", [3.8, 3.9], "wide_p must give both labels in every draw: 40 points .* or other interfaces"),
         ("cylinder_d_parallel", 3, "cylinder_d_parallel must be below cylinder_d = 3"),
         ("cylinder_radius", 0.0, "cylinder_radius must be a number above 0 and at most 20"),
         ("cylinder_radius", 9.0, "take more points or other cylinder_radius"),
@@ -105,6 +135,18 @@ def test_wide_and_finite_curves_share_their_data():
         ("curve_h", 0, "curve_h"),
         ("tolerance", 1.0, "tolerance"),
         ("test", 0, "test must be"),
+        ("lines", 0, "lines must be"),
+        ("shares", [0.5, 0.9], r"shares must end with 1, all points, got \[0.5, 0.9\]"),
+        ("shares", [0.0, 1.0], r"shares\[0\] must be a number above 0 and at most 1, got 0.0"),
+        ("shares", [0.5, 1.2], r"shares\[1\] must be a number above 0 and at most 1, got 1.2"),
+        ("stop", 0.97, "stop must be one of shares"),
+        ("stop", 1.0, "stop must be below 1"),
+        ("early", 0.99, "frozen must hold early = 0.99"),
+        ("peak", 1.0, "peak must be at most stop = 0.98, got 1"),
+        ("frozen", [0.9], "frozen must hold early = 0.9 and 1"),
+        ("compressed_p", [41, 80, 160], "compressed_p must be one of curve_p"),
+        ("gain_factor", [2.0, 4.0, 8.0], "gain_factor must begin with 1"),
+        ("cylinder_from", 10**5, "sizes from cylinder_from on"),
     ],
 )
 def test_bad_parameters_get_one_line_before_any_run(name, value, says):

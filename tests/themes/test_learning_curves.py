@@ -119,6 +119,49 @@ def test_kernels_do_not_know_the_informative_direction_but_compressed_data_helps
     assert torch.allclose(learning_curves.wide_lazy(*turned).error, plain, atol=2e-3)
 
 
+def bent(d, stretch, seed):
+    """Networks that have learnt something like a boundary across the first directions, and those they began from."""
+    first, second = one_hidden.one_hidden(d, 60, seeds=[seed, seed + 1]), one_hidden.one_hidden(d, 60, seeds=[8, 9])
+    scale = torch.tensor([20.0] * stretch + [1.0] * (d - stretch), dtype=torch.float64)
+    return one_hidden.Network(second.omega * scale, 3 * second.b, 9 * second.beta), first
+
+
+@pytest.mark.parametrize("interfaces", [(-0.3, 1.2), (0.4,), (-1.0, 0.1, 0.9)])
+def test_errors_on_lines_by_counting_points_along_them(interfaces):
+    net, first = bent(4, 1, 2)
+    across, edges = tasks.gaussian_points(3, 3, seed=[5, 6]), torch.tensor(interfaces).double().expand(2, 3, -1)
+    x = torch.special.ndtri((torch.arange(40_000).double() + 0.5) / 40_000)
+    for i in range(3):
+        points = torch.cat([x[None, :, None].expand(2, -1, 1), across[:, i, None].expand(-1, len(x), -1)], -1)
+        label = 1 - 2 * (torch.bucketize(points[..., 0].contiguous(), edges[0, 0].contiguous()) % 2)
+        counted = learning_curves.wrong(net(points) - first(points), label.double())
+        found = learning_curves.line_error(net, first, across[:, i : i + 1], edges[:, i : i + 1])
+        torch.testing.assert_close(found, counted, rtol=0, atol=6e-4)  # a point for each of a few dozen zeros
+
+
+def test_errors_on_lines_are_those_on_test_points():
+    net, first = bent(3, 2, 4)
+    test = tasks.cylinder(400_000, 3, seed=[1, 2])
+    counted = learning_curves.wrong(net(test.x) - first(test.x), test.y)
+    across = tasks.gaussian_points(4000, 2, seed=[3, 4])
+    half = (tasks.RADIUS**2 - across[..., 0].square()).clamp(min=0).sqrt()
+    found = learning_curves.line_error(net, first, across, torch.stack([-half, half], -1))
+    torch.testing.assert_close(found, counted, rtol=0, atol=0.012)
+
+
+def test_a_network_that_is_right_everywhere_and_its_opposite():
+    """``f - f_0`` is ``0.5 - x`` right of 0 and 0.5 left of it; a neuron constant along the line does nothing."""
+    omega = torch.tensor([[[2**0.5, 0.0], [0.0, 1.0], [0.0, -1.0]]], dtype=torch.float64)
+    b, beta = torch.tensor([[0.0, 0.5, 0.5]]).double(), torch.tensor([[-1.0, 0.5, 0.5]]).double()
+    net, zero = one_hidden.Network(omega, b, beta), one_hidden.Network(omega, b, 0 * beta)
+    across, edge = torch.zeros(1, 1, 1).double(), torch.full((1, 1, 1), 0.5).double()
+    assert float(learning_curves.line_error(net, zero, across, edge)) == pytest.approx(0, abs=1e-15)
+    assert float(learning_curves.line_error(zero, net, across, edge)) == pytest.approx(1, abs=1e-15)
+    moved = float(learning_curves.line_error(net, zero, across, edge + 1))
+    assert moved == pytest.approx(float(torch.special.ndtr(edge + 1) - torch.special.ndtr(edge)), abs=1e-15)
+    assert float(learning_curves.line_error(zero, zero, across, edge)) == pytest.approx(1, abs=1e-15)  # ties are errors
+
+
 def test_exponents_of_the_papers():
     assert learning_curves.lazy_exponent(5) == pytest.approx(5 / 13)
     assert learning_curves.feature_exponent(5, 1) == pytest.approx(9 / 13)
@@ -133,6 +176,14 @@ def test_exponents_of_the_papers():
         (lambda: learning_curves.feature_exponent(3, 0), "d_parallel"),
         (lambda: learning_curves.lazy_exponent(0), "d must be"),
         (lambda: learning_curves.compress(torch.ones(1, 2, 3), 1, torch.zeros(1)), "positive"),
+        (
+            lambda: learning_curves.line_error(*bent(3, 1, 0), torch.ones(2, 5, 3).double(), torch.ones(2, 5, 1)),
+            "across",
+        ),
+        (
+            lambda: learning_curves.line_error(*bent(3, 1, 0), torch.ones(2, 5, 2), torch.ones(2, 4, 1)),
+            "edges must have shape",
+        ),
         (lambda: learning_curves.wide_lazy(*[tasks.stripe(9, 3, interfaces=[50.0], seed=[0])] * 2), "both classes"),
     ],
 )

@@ -13,7 +13,14 @@ from regimes.data.tasks import Task
 from regimes.models import one_hidden
 from regimes.models.one_hidden import Network
 from regimes.seeds import draw_seeds
-from regimes.studies.lazy_feature import draw, needs_across, needs_draws, needs_memory, needs_one_of
+from regimes.studies.lazy_feature import (
+    draw,
+    needs_across,
+    needs_draws,
+    needs_memory,
+    needs_one_of,
+    predicted_amplification,
+)
 from regimes.sweeps.sweep import Rows, Setting, product, study
 from regimes.themes.compression import (
     FixedPoint,
@@ -25,18 +32,17 @@ from regimes.themes.compression import (
     sees_data,
 )
 from regimes.themes.compression.neuron import Neurons
+from regimes.themes.compression.ring import Cylinder
 from regimes.themes.compression.stripe import time_unit
 from regimes.themes.learning_curves import compress, wrong
 from regimes.training.gradient_flow import gradient_flow
 from regimes.training.run import Snapshot, run, snapshot
-from regimes.training.state import State, fitted, satisfied, t_star
+from regimes.training.state import Rule, State, fitted, satisfied, t_star
 from regimes.validate import InputError
 
 CHAPTER = "02"
 DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
-NEAR = 0.2  # of an attractor: stated before the first run, claims A.Fig4-attractors and A.Fig5-attractors
-UNTIL = {"star": t_star, "end": fitted, "nearly": satisfied(0.99)}
-LATER = 100.0  # ``τ``, until when the equations of motion are followed, beyond any ``t*`` here
+NEAR = 0.2  # of an attractor: stated before the first run, claim A.Fig4-attractors
 SHOWN = 60  # neurons whose weights a frame keeps
 
 
@@ -49,20 +55,30 @@ def aligned(network: Network, d_parallel: int) -> float:
     return float(square[:d_parallel].sum() / square.sum())
 
 
+def until(setting: Setting) -> Rule:
+    """When a run of the setting stops: at ``t*`` (``"star"``), at zero loss (``"end"``), or at a satisfied fraction."""
+    named = {"star": t_star, "end": fitted}
+    return named[setting["until"]] if isinstance(setting["until"], str) else satisfied(setting["until"])
+
+
 def check_parameters(p: Mapping[str, Any]) -> None:
     """Sizes suffice for exponents, names refer to each other, draws hold both labels."""
-    if sum(value >= p["growth_from"] for value in p["growth_p_end"]) < 2:
-        raise InputError(f"growth_p_end must hold at least 2 sizes from growth_from on: {p['growth_p_end']}")
-    needs_one_of(p, "growth_p_end", "growth_p")
-    needs_one_of(p, "course_p", "growth_p_end")
-    if not p["late_alpha"] < p["alpha"]:
-        raise InputError(f"late_alpha must be below alpha = {p['alpha']:g}, got {p['late_alpha']:g}")
+    for name, start in (("growth_p", "star_from"), ("stop_p", "growth_from")):
+        if sum(value >= p[start] for value in p[name]) < 2:
+            raise InputError(f"{name} must hold at least 2 sizes from {start} on: {p[name]}")
+    for name, of in (("course_p", "stop_p"), ("other_p", "growth_p")):
+        needs_one_of(p, name, of)
+    if not p["late_alpha"][-1] < p["alpha"]:
+        raise InputError(f"late_alpha must lie below alpha = {p['alpha']:g}, got {p['late_alpha']}")
     if p["stripes"] == p["interfaces"]:
         raise InputError(f"stripes must be another task than interfaces, got {p['stripes']} for both")
     needs_across(p)
     for name in ("interfaces", "stripes"):
         if not all(Stripe(p[name], d).attractors() for d in (2, *p["growth_d"])):
             raise InputError(f"{name} must leave an attractor for neurons, got none for {p[name]}")
+    for name, shape in (("cylinder_radius", _cylinder(p)), ("solid_radius", _solid(p))):
+        if not Cylinder(*(shape[key] for key in ("radius", "d", "d_parallel"))).rings():
+            raise InputError(f"{name} must leave a ring of fixed points for neurons, got none for {p[name]}")
     _needs_draws(p)
 
 
@@ -73,11 +89,12 @@ def _needs_draws(p: Mapping[str, Any]) -> None:
         needs_draws(p, plane, points, seeds)
     needs_draws(p, _stripe(p, d=first), "time_p", "time_seeds")
     needs_draws(p, _cylinder(p), "frames_p", "frames_seeds")
-    for points, seeds in (("growth_p", "growth_seeds"), ("growth_p_end", "growth_end_seeds")):
+    needs_draws(p, plane, "neurons_p", "late_seeds")
+    for points, seeds in (("growth_p", "growth_seeds"), ("stop_p", "stop_seeds")):
         for shape in (*(_stripe(p, d=d) for d in p["growth_d"]), _cylinder(p)):
             needs_draws(p, shape, points, seeds)
     for shape, limits in ((_several(p), "stripes"), (_solid(p), "solid_radius")):
-        needs_draws(p, shape, "growth_p_end", "growth_end_seeds", limits=limits)
+        needs_draws(p, shape, "other_p", "other_seeds", limits=limits)
 
 
 def _stripe(p: Mapping[str, Any], /, **more: Any) -> dict[str, Any]:
@@ -116,30 +133,29 @@ def _one(setting: Setting, seed: int, *, dtype: Any = "auto") -> tuple[Task, lis
         found = snapshot(state)
         return found._replace(t=found.t / unit, model=found.model.to(dtype=torch.float64, device="cpu"))
 
-    return task, run(states, until=UNTIL[setting["until"]], save=keep).saved[0]
+    return task, run(states, until=until(setting), save=keep).saved[0]
 
 
 def _growth_grid(p: Mapping[str, Any]) -> list[Setting]:
     needs_memory(p, "growth_p", "growth_h", kernels=0)
-    net = {"h": p["growth_h"], "alpha": p["alpha"]}
-    stripes = _stripe(p, d=p["growth_d"], **net)
-    seeds = range(p["growth_seeds"])
+    needs_memory(p, "stop_p", "stop_h", kernels=0)
+    star, stop = {"until": "star", "h": p["growth_h"]}, {"until": p["stop"], "h": p["stop_h"]}
     grid = []
-    for shape in (stripes, _cylinder(p, **net)):
-        grid += product(**shape, p=p["growth_p"], until="star", seeds=seeds)
-        grid += product(**shape, p=p["growth_p_end"], until="end", seeds=range(p["growth_end_seeds"]))
-    for shape in (_several(p, **net), _solid(p, **net)):
-        grid += product(**shape, p=p["growth_p_end"], until="star", seeds=range(p["growth_end_seeds"]))
+    for shape in (_stripe(p, d=p["growth_d"], alpha=p["alpha"]), _cylinder(p, alpha=p["alpha"])):
+        grid += product(**shape, p=p["growth_p"], **star, seeds=range(p["growth_seeds"]))
+        grid += product(**shape, p=p["stop_p"], **stop, seeds=range(p["stop_seeds"]))
+    for shape in (_several(p, alpha=p["alpha"]), _solid(p, alpha=p["alpha"])):
+        grid += product(**shape, p=p["other_p"], **star, seeds=range(p["other_seeds"]))
     return grid
 
 
-@study(version=1, grid=_growth_grid, chunk=1, rtol=1e-3, data=DRAWN, device="any")
+@study(version=2, grid=_growth_grid, chunk=1, rtol=1e-3, data=DRAWN, device="any")
 def growth(setting: Setting, seeds: list[int]) -> Rows:
-    """Amplification along the path: ``star`` and ``star_code`` (the two means) at ``t_star``, ``largest``, ``end``.
+    """Amplification along the path: ``star`` and ``star_code`` (the two means) at ``t_star``, ``largest`` so far.
 
-    ``time`` and ``size`` are the whole path, as lists; times in units of ``τ``. ``predicted`` is ``√(d - 1) c √p/|N|``
-    of the fastest attractor (stripe only), with the noise ``N`` of these training points.
-    Source: paper A, Fig. 6 and 8 and Eq. 8 to 10.
+    Runs go on to ``t*`` or to a satisfied fraction. ``time`` and ``size`` are the whole path, as lists; times in units
+    of ``τ``. ``predicted`` is theory's ``Λ*`` with the noise of these training points: of the fastest attractor of a
+    stripe, of the ring of a cylinder. Source: paper A, Fig. 6 and 8 and Eq. 8 to 10.
     """
     return [_growth(setting, seed) for seed in seeds]
 
@@ -148,7 +164,7 @@ def _growth(setting: Setting, seed: int) -> dict[str, Any]:
     task, network = _drawn(setting, [seed])
     along, unit = task.d_parallel, time_unit(setting["h"], setting["d"])
     states = gradient_flow(network, task, alpha=setting["alpha"], tolerance=setting["tolerance"])
-    path = run(states, until=UNTIL[setting["until"]], observe=lambda s: {"size": amplification(s.model.omega, along)})
+    path = run(states, until=until(setting), observe=lambda s: {"size": amplification(s.model.omega, along)})
     rows, t_star, star, _ = path.at("t_star")
     if not rows:
         raise InputError(f"no run reached t*: {path.ended[0]}")
@@ -160,22 +176,11 @@ def _growth(setting: Setting, seed: int) -> dict[str, Any]:
         "star_code": float(amplification(star.omega.double(), along, mean="arithmetic")),
         "start": float(amplification(network.omega, along)),
         "largest": float(size.max()),
-        "end": float(size.iloc[-1]),
         "ended": path.ended[0],
-        "predicted": _predicted(setting, task),
+        "predicted": predicted_amplification(setting, task.x[0], task.y[0]),
         "time": (path.path["t"] / unit).tolist(),
         "size": size.tolist(),
     }
-
-
-def _predicted(setting: Setting, task: Task) -> float | None:
-    """``√(d - 1) λ*`` of the fastest attractor on these training points. Source: paper A, Eq. 8, corrected."""
-    if setting["shape"] != "stripe":
-        return None
-    stripe = Stripe(setting["interfaces"], setting["d"])
-    point = max(stripe.attractors(), key=lambda a: a.rate)
-    noise = np.linalg.norm(stripe.noise(task.x[0].numpy(), task.y[0].numpy(), point))
-    return math.sqrt((setting["d"] - 1) * setting["p"]) * point.constant / float(noise)
 
 
 def _time_grid(p: Mapping[str, Any]) -> list[Setting]:
@@ -197,28 +202,56 @@ def characteristic_time(setting: Setting, seeds: list[int]) -> Rows:
 
 def _neurons_grid(p: Mapping[str, Any]) -> list[Setting]:
     needs_memory(p, "neurons_p", "neurons_h", kernels=0)
-    near = {"d": 2, "alpha": p["alpha"], "until": "star"}
-    stripe = _stripe(p, **near) | {"tolerance": p["neurons_tolerance"]}
-    seeds = range(p["neurons_seeds"])
-    last, h = p["neurons_p"][-1], p["neurons_h"]
-    grid = product(**stripe, p=p["neurons_p"], h=h[-1], seeds=seeds)
-    grid += product(**stripe, p=last, h=h[:-1], seeds=seeds)
-    return grid + product(**(stripe | {"alpha": p["late_alpha"]}), p=last, h=h[-1], seeds=seeds)
+    stripe = _stripe(p, d=2, alpha=p["alpha"], until="star") | {"tolerance": p["neurons_tolerance"]}
+    return product(**stripe, p=p["neurons_p"], h=p["neurons_h"], seeds=range(p["neurons_seeds"]))
 
 
-@study(version=1, grid=_neurons_grid, rtol=1e-2, data=DRAWN, device="any")
+@study(version=2, grid=_neurons_grid, chunk=2, rtol=1e-2, data=DRAWN, device="any")
 def neurons(setting: Setting, seeds: list[int]) -> Rows:
     """All neurons that see data against the equations of motion, until ``t*``, and against the attractors there.
 
     A neuron's error is the largest along the path of ``|Δw|`` over the norm of ``(ω_1, ω_⊥, b, β)``. ``error`` is the
     median over neurons, ``error_90`` the quantile 0.9, ``error_free`` the median until the first margin is met, and
     ``error_omega_1`` and so on the medians of the four. ``near`` is the share within 0.2 of an attractor at ``t*``,
-    ``near_weighted`` the same with weights ``(βω)²``, ``near_later`` the share where the equations of motion take the
-    neurons by ``100 τ``. ``rate_k`` is the growth rate of ``ω_1`` over that predicted, at attractor ``k``.
+    ``off`` the mean distance of the intercept ``ζ`` from the nearest attractor of its sign, with weights ``(βω)²``.
+    ``rate_k`` is the growth rate of ``ω_1`` over that predicted, at attractor ``k``.
 
-    Source: paper A, Fig. 4.
+    Source: paper A, Fig. 4 and 5.
     """
     return [_neurons(setting, seed) for seed in seeds]
+
+
+def _late_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "neurons_p", "late_h", kernels=0)
+    stripe = _stripe(p, d=2, until="star") | {"tolerance": p["neurons_tolerance"]}
+    alphas = [*p["late_alpha"], p["alpha"]]
+    return product(**stripe, alpha=alphas, p=p["neurons_p"][-1], h=p["late_h"], seeds=range(p["late_seeds"]))
+
+
+@study(version=1, grid=_late_grid, chunk=1, rtol=1e-2, data=DRAWN, device="any")
+def arrivals(setting: Setting, seeds: list[int]) -> Rows:
+    """Where neurons are at ``t*``, for scales ``alpha`` down to those that leave them all the time they need.
+
+    Of the neurons that saw data at the start: ``near``, the share within 0.2 of an attractor; ``blind``, the share that
+    has moved to where it sees no training point, and rests there. ``near_seeing``: the near ones among those that still
+    see data. Source: paper A, Fig. 4c.
+    """
+    return [_arrivals(setting, seed) for seed in seeds]
+
+
+def _arrivals(setting: Setting, seed: int) -> dict[str, Any]:
+    task, path = _one(setting, seed)
+    first, last, x = path[0].model, path[-1].model, task.x[0]
+    seen = sees_data(first.omega[0], first.b[0], x)
+    distance = attractor_distance(last.omega[0], last.b[0], x, Stripe(setting["interfaces"], setting["d"]).attractors())
+    near, blind = (distance < NEAR)[seen], torch.isnan(distance)[seen]
+    return {
+        "seed": seed,
+        "t_star": path[-1].t,
+        "near": float(near.double().mean()),
+        "blind": float(blind.double().mean()),
+        "near_seeing": float(near[~blind].double().mean()),
+    }
 
 
 def _pack(*parts: np.ndarray) -> np.ndarray:
@@ -247,7 +280,6 @@ def _neurons(setting: Setting, seed: int) -> dict[str, Any]:
     largest = error.max(-1).max(0)
     end = path[-1].model
     distance = attractor_distance(end.omega[0], end.b[0], task.x[0], stripe.attractors()).numpy()[seen]
-    weight = (network[-1, :, -1:] * network[-1, :, : setting["d"]]).__pow__(2).sum(-1)
     row = {
         "seed": seed,
         "t_star": path[-1].t,
@@ -256,21 +288,21 @@ def _neurons(setting: Setting, seed: int) -> dict[str, Any]:
         "error_90": float(np.quantile(largest, 0.9)),
         "error_free": float(np.median(error[:free].max(-1).max(0))),
         "near": float((distance < NEAR).mean()),
-        "near_weighted": float(weight[distance < NEAR].sum() / weight.sum()),
-        "near_later": _later(stripe, task, network[-1], path[-1].t),
+        "off": _off(stripe, network[-1]),
     }
     names = ("error_omega_1", "error_omega_perp", "error_b", "error_beta")
     row |= dict(zip(names, np.median(error.max(0), axis=0).tolist(), strict=True))
     return row | _rates(stripe, np.array([m.t for m in path[1:]]), network, free)
 
 
-def _later(stripe: Stripe, task: Task, last: np.ndarray, t_star: float) -> float:
-    """Share of neurons near an attractor when the equations of motion go on until ``100 τ``."""
-    end = Neurons(last[:, : stripe.d], last[:, stripe.d], last[:, stripe.d + 1])
-    found = neuron.predict(stripe, end, task.x[0].numpy(), task.y[0].numpy(), np.array([max(LATER - t_star, t_star)]))
-    omega, b = torch.from_numpy(found.omega[0]), torch.from_numpy(found.b[0])
-    distance = attractor_distance(omega, b, task.x[0], stripe.attractors()).numpy()
-    return float((distance < NEAR).mean())
+def _off(stripe: Stripe, weights: np.ndarray) -> float:
+    """Mean ``|ζ - z*|`` to the nearest attractor of a neuron's sign, by its ``(βω)²``; ``weights (n, d + 2)``."""
+    omega, b, beta = weights[:, : stripe.d], weights[:, stripe.d], weights[:, stripe.d + 1]
+    zeta, weight = -math.sqrt(stripe.d) * b / omega[:, 0], (beta[:, None] * omega).__pow__(2).sum(-1)
+    gaps = [np.where(np.sign(omega[:, 0]) == a.sign, abs(zeta - a.z), np.inf) for a in stripe.attractors()]
+    nearest = np.min(gaps, axis=0)
+    there = np.isfinite(nearest)  # a sign without attractors has no weight worth counting
+    return float(np.average(nearest[there], weights=weight[there]))
 
 
 def _rates(stripe: Stripe, times: np.ndarray, network: np.ndarray, free: int) -> dict[str, float | None]:
@@ -291,9 +323,9 @@ def _rates(stripe: Stripe, times: np.ndarray, network: np.ndarray, free: int) ->
 
 
 def _paths_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "neurons_p", "neurons_h", kernels=0)
+    needs_memory(p, "neurons_p", "paths_h", kernels=0)
     stripe = _stripe(p, d=2, alpha=p["alpha"], until="star") | {"tolerance": p["neurons_tolerance"]}
-    return product(**stripe, p=p["neurons_p"][-1], h=p["neurons_h"][-1], seeds=[0])
+    return product(**stripe, p=p["neurons_p"][-1], h=p["paths_h"], seeds=[0])
 
 
 @study(version=1, grid=_paths_grid, rtol=1e-2, data=DRAWN, device="any")
@@ -316,17 +348,16 @@ def paths(setting: Setting, seeds: list[int]) -> Rows:
 
 def _fit_grid(p: Mapping[str, Any]) -> list[Setting]:
     needs_memory(p, "fit_p", "fit_h", kernels=0)
-    stripe = _stripe(p, d=2, alpha=p["alpha"], until="nearly", test=p["fit_test"])
+    stripe = _stripe(p, d=2, alpha=p["alpha"], until=p["fit_stop"], test=p["fit_test"])
     return product(**stripe, p=p["fit_p"], h=p["fit_h"], seeds=range(p["fit_seeds"]))
 
 
 @study(version=1, grid=_fit_grid, rtol=1e-2, data=DRAWN, device="any")
 def fit(setting: Setting, seeds: list[int]) -> Rows:
-    """The fit after ``t*``, until 1 % of the points remain: ``t``, ``loss`` and ``error`` of each state as lists.
+    """The fit after ``t*``, until a fraction of the points: ``t``, ``loss`` and ``error`` of each state as lists.
 
     ``profile_t``: ``t*``, a time half-way in the logarithm of the loss, and the end; ``profile (3, 121)`` is ``F`` on
-    ``e_1`` for ``x_1`` from -3 to 3 there, ``zeta`` the intercepts. ``near``: share of ``Σ (βω)²`` at ``t*`` whose
-    intercept is within 0.2 of an attractor of its sign. Source: paper A, Fig. 5.
+    ``e_1`` for ``x_1`` from -3 to 3 there, ``zeta`` the intercepts. Source: paper A, Fig. 5.
     """
     return [_fit(setting, seed) for seed in seeds]
 
@@ -350,22 +381,12 @@ def _fit(setting: Setting, seed: int) -> dict[str, Any]:
         "profile_t": [m.t for m in shown],
         "profile": [(setting["alpha"] * (m.model(axis) - first(axis)))[0].tolist() for m in shown],
         "zeta": [_intercepts(m.model).tolist() for m in shown],
-        "near": _near_intercepts(setting, path[star].model),
     }
 
 
 def _intercepts(network: Network) -> Tensor:
     """``ζ_1 = -√d b/ω_1`` of one realisation."""
     return -math.sqrt(network.d) * network.b[0] / network.omega[0, :, 0]
-
-
-def _near_intercepts(setting: Setting, network: Network) -> float:
-    zeta, omega_1 = _intercepts(network), network.omega[0, :, 0]
-    near = torch.zeros(network.h, dtype=torch.bool)
-    for point in Stripe(setting["interfaces"], setting["d"]).attractors():
-        near |= (abs(zeta - point.z) < NEAR) & (torch.sign(omega_1) == point.sign)
-    weight = network.beta[0].square() * network.omega[0].square().sum(-1)
-    return float(weight[near].sum() / weight.sum())
 
 
 def _frames_grid(p: Mapping[str, Any]) -> list[Setting]:

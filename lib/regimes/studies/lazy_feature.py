@@ -1,7 +1,8 @@
 """Chapter 1: learning curves of lazy and feature learning, and what separates them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,12 @@ from regimes.models.one_hidden import Network
 from regimes.seeds import draw_seeds
 from regimes.sweeps.sweep import Rows, Setting, product, study
 from regimes.themes import learning_curves
-from regimes.themes.compression import amplification
+from regimes.themes.compression import FixedPoint, Stripe, amplification
+from regimes.themes.compression.ring import Cylinder
 from regimes.themes.learning_curves import Lazy
 from regimes.training.gradient_flow import gradient_flow
 from regimes.training.run import Snapshot, Trajectory, run
+from regimes.training.state import fitted, satisfied, t_star
 from regimes.validate import InputError
 
 CHAPTER = "01"
@@ -43,19 +46,39 @@ def draw(setting: Setting, kind: str, p: int, seeds: list[int], *, first: int | 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
     """Sizes suffice for exponents, names refer to each other, draws hold both labels."""
-    for name in ("wide_p", "curve_p", "cylinder_p"):
+    for name in ("wide_p", "frozen_p", "curve_p", "cylinder_p"):
         if sum(value >= p["fit_from"] for value in p[name]) < FEWEST_P:
             raise InputError(f"{name} must hold at least {FEWEST_P} sizes from fit_from on for an exponent: {p[name]}")
         if p["window"] > len(p[name]):
             raise InputError(f"window must be at most the number of sizes of {name}, got {p['window']}")
-    needs_one_of(p, "width_d", "curve_d")
+    if sum(value >= p["cylinder_from"] for value in p["wide_p"]) < FEWEST_P:
+        raise InputError(f"wide_p must hold at least {FEWEST_P} sizes from cylinder_from on: {p['wide_p']}")
+    for name, of in (("width_d", "curve_d"), ("frozen_p", "wide_p"), ("width_p", "curve_p")):
+        needs_one_of(p, name, of)
+    for of in ("curve_p", "cylinder_p"):
+        needs_one_of(p, "compressed_p", of)
+    if p["shares"][-1] != 1:
+        raise InputError(f"shares must end with 1, all points, got {p['shares']}")
+    for name in ("stop", "early", "peak", "frozen"):
+        needs_one_of(p, name, "shares")
+    if 1.0 not in p["frozen"] or p["early"] not in p["frozen"]:
+        raise InputError(f"frozen must hold early = {p['early']:g} and 1, got {p['frozen']}")
+    for name in ("early", "peak"):
+        if p[name] > p["stop"]:
+            raise InputError(f"{name} must be at most stop = {p['stop']:g}, got {p[name]:g}")
+    if p["stop"] == 1:
+        raise InputError("stop must be below 1: a fraction before the end of training")
+    if p["gain_factor"][0] != 1:
+        raise InputError(f"gain_factor must begin with 1, the data as they are, got {p['gain_factor']}")
     needs_across(p)
     for shape in _shapes(p):
         curve = "curve" if shape["shape"] == "stripe" else "cylinder"
-        needs_draws(p, shape, "wide_p", "wide_seeds")
+        needs_draws(p, shape, "wide_p", "wide_seeds" if curve == "curve" else "wide_cylinder_seeds")
+        needs_draws(p, shape, "gain_p", "gain_seeds")
         needs_draws(p, shape, f"{curve}_p", f"{curve}_seeds", kinds=("train", "fresh"))
     stripe = {"shape": "stripe", "interfaces": [p["interfaces"]]}
-    needs_draws(p, stripe | {"d": p["width_d"]}, "curve_p", "width_seeds", kinds=("train", "fresh"))
+    needs_draws(p, stripe | {"d": p["curve_d"]}, "frozen_p", "frozen_seeds")
+    needs_draws(p, stripe | {"d": p["width_d"]}, "width_p", "width_seeds", kinds=("train", "fresh"))
     for name in ("scan", "rotation"):
         needs_draws(p, stripe | {"d": p[f"{name}_d"]}, f"{name}_p", f"{name}_seeds")
 
@@ -156,7 +179,7 @@ def _wide_grid(p: Mapping[str, Any]) -> list[Setting]:
     grid = []
     for shape in _shapes(p):
         kind = "curve" if shape["shape"] == "stripe" else "cylinder"
-        seeds = dict.fromkeys(p["wide_p"], p["wide_seeds"])
+        seeds = dict.fromkeys(p["wide_p"], p["wide_seeds" if kind == "curve" else "wide_cylinder_seeds"])
         for size in p[f"{kind}_p"]:
             seeds[size] = max(seeds.get(size, 0), p[f"{kind}_seeds"])
         for size, count in sorted(seeds.items()):
@@ -168,7 +191,7 @@ def _wide_grid(p: Mapping[str, Any]) -> list[Setting]:
 def wide_curve(setting: Setting, seeds: list[int]) -> Rows:
     """Lazy learning with the infinitely wide network's kernel, trained to zero loss: ``error``, ``ended``.
 
-    Training and test points are those of ``five_curves`` and ``finite_curve`` of the same size and seed.
+    Training and test points are those of ``networks`` and ``finite_curve`` of the same size and seed.
     Source: paper A, Sec. 2.4 and 3.1; the kernel is exact, nothing is sampled.
     """
     train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
@@ -181,10 +204,10 @@ def _lazy_rows(seeds: list[int], found: Lazy) -> Rows:
 
 
 def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "wide_p", "lazy_h")
+    needs_memory(p, "frozen_p", "lazy_h")
     needs_memory(p, "scan_p", "scan_h")
     stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "test": p["test"]}
-    curves = product(**stripe, d=p["curve_d"], p=p["wide_p"], h=p["lazy_h"], seeds=range(p["wide_seeds"]))
+    curves = product(**stripe, d=p["curve_d"], p=p["frozen_p"], h=p["lazy_h"], seeds=range(p["frozen_seeds"]))
     scan = product(**stripe, d=p["scan_d"], p=p["scan_p"], h=p["scan_h"], seeds=range(p["scan_seeds"]))
     return [*curves, *scan]
 
@@ -210,39 +233,42 @@ class Trained:
 
     Attributes:
         network: at the end, float64.
-        error: test errors.
         ended: ``"zero loss"``, or why the run stopped before.
         t_star: paper A's unit of time.
         star: ``Λ*``, the amplification at ``t_star``.
         largest: ``Λ_max``, over the whole path.
-        F: predictor on the test points ``(S, n)``.
+        stops: satisfied fraction -> the network where it was first met, in float64; fractions never met are missing.
     """
 
     network: Network
-    error: list[float]
     ended: list[str]
     t_star: list[float | None]
     star: list[float | None]
     largest: list[float]
-    F: Tensor
+    stops: list[dict[float, Network]]
 
 
-def train_network(network: Network, train: Task, test: Task, setting: Setting, *, dtype: Any = "auto") -> Trained:
+def train_network(
+    network: Network, train: Task, setting: Setting, *, dtype: Any = "auto", shares: Sequence[float] = (), until=fitted
+) -> Trained:
     """Gradient flow of the hinge loss at ``setting["alpha"]`` to zero loss, with the amplification along the path."""
     states = gradient_flow(network, train, alpha=setting["alpha"], tolerance=setting["tolerance"], dtype=dtype)
-    path = run(states, observe=lambda s: {"size": amplification(s.model.omega, train.d_parallel)})
-    end = path.model.to(dtype=torch.float64)
+    events = {f"{share:g}": satisfied(share) for share in shares}
+    size = lambda state: {"size": amplification(state.model.omega, train.d_parallel)}  # noqa: E731
+    path = run(states, observe=size, events=events, until=until)
     at = {row: (float(s.t), float(amplification(s.model.omega, train.d_parallel))) for row, s in _star(path).items()}
     both = [at.get(row, (None, None)) for row in range(len(path.ended))]
-    F = setting["alpha"] * (end(test.x) - network(test.x))
+    found = {share: path.events.get(name, {}) for share, name in zip(shares, events, strict=True)}
     return Trained(
-        network=end,
-        error=learning_curves.wrong(F, test.y).tolist(),
+        network=path.model.to(dtype=torch.float64),
         ended=[learning_curves.in_words(why) for why in path.ended],
         t_star=[t for t, _ in both],
         star=[size for _, size in both],
         largest=path.path.groupby("realisation")["size"].max().tolist(),
-        F=F,
+        stops=[
+            {share: at[row].model.to(dtype=torch.float64) for share, at in found.items() if row in at}
+            for row in range(len(path.ended))
+        ],
     )
 
 
@@ -250,56 +276,150 @@ def _star(path: Trajectory) -> dict[int, Snapshot]:
     return path.events.get("t_star", {})
 
 
-def _curves_grid(p: Mapping[str, Any]) -> list[Setting]:
-    for points, widths in (("curve_p", "curve_h"), ("curve_p", "width_h"), ("cylinder_p", "curve_h")):
+def lines(setting: Setting, seeds: list[int]) -> tuple[Tensor, Tensor]:
+    """Lines along the first axis on which networks' errors are exact: ``across (S, n, d - 1)``, ``edges (S, n, k)``.
+
+    More lines extend fewer; they are the same for all networks of a realisation.
+    """
+    across = tasks.gaussian_points(setting["lines"], setting["d"] - 1, seed=draw_seeds("test", seeds, size=1))
+    if setting["shape"] == "stripe":
+        return across, torch.tensor(setting["interfaces"], dtype=across.dtype).expand(*across.shape[:2], -1)
+    left = setting["radius"] ** 2 - across[..., : setting["d_parallel"] - 1].square().sum(-1)
+    half = left.clamp(min=0).sqrt()
+    return across, torch.stack([-half, half], -1)
+
+
+def _networks_grid(p: Mapping[str, Any]) -> list[Setting]:
+    for points, widths in (("curve_p", "curve_h"), ("width_p", "width_h"), ("cylinder_p", "curve_h")):
         needs_memory(p, points, widths)
-    net = {"alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"]}
-    seeds = {"stripe": range(p["curve_seeds"]), "cylinder": range(p["cylinder_seeds"])}
-    sizes = {"stripe": p["curve_p"], "cylinder": p["cylinder_p"]}
+    net = {"alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"], "lines": p["lines"]}
+    ends = {"shares": [[p["stop"], 1.0]], "frozen": [[1.0]]}
     grid = []
     for shape in _shapes(p):
-        kind = shape["shape"]
-        grid += product(**shape, p=sizes[kind], h=p["curve_h"], **net, seeds=seeds[kind])
+        kind = "curve" if shape["shape"] == "stripe" else "cylinder"
+        frozen = [p["frozen"]] if kind == "curve" else [[1.0]]
+        sizes = {"p": p[f"{kind}_p"], "h": p["curve_h"], "seeds": range(p[f"{kind}_seeds"])}
+        grid += product(**shape, **sizes, **net, shares=[p["shares"]], frozen=frozen)
     widths = [h for h in p["width_h"] if h != p["curve_h"]]
     stripe = {"shape": "stripe", "d": p["width_d"], "interfaces": [p["interfaces"]]}
     if widths:
-        grid += product(**stripe, p=p["curve_p"], h=widths, **net, seeds=range(p["width_seeds"]))
+        grid += product(**stripe, p=p["width_p"], h=widths, **net, **ends, seeds=range(p["width_seeds"]))
     return grid
 
 
-@study(version=2, grid=_curves_grid, chunk=2, rtol=1e-3, data=DRAWN, device="any")
-def five_curves(setting: Setting, seeds: list[int]) -> Rows:
-    """The learning curves of Fig. 3 at one size, all to zero loss; one row a ``curve``, with ``error`` and ``ended``.
+@study(version=1, grid=_networks_grid, chunk=2, rtol=1e-3, data=DRAWN, device="any")
+def networks(setting: Setting, seeds: list[int]) -> Rows:
+    """Feature learning to zero loss, as far as each satisfied fraction: one row a ``curve`` and ``share``, ``error``.
 
-    ``feature``: the network at small ``alpha``. ``lazy``: its kernel frozen at initialisation. ``compressed`` and
-    ``compressed_code``: that kernel on data whose uninformative directions are divided by ``Λ*``, and by
-    ``Λ*/√d_perp`` as in the original code; with ``_wide``, the infinitely wide network's kernel on the same data.
-    ``final``: the kernel after training, on an independent training set.
+    ``feature``: the network where a ``share`` of the points first has ``yF >= 1``, its ``amplification``, its error
+    exact along the first axis. ``final``: its kernel frozen there, trained to zero loss on an independent training set,
+    for the shares in ``frozen``. A share that a run never met has no row.
     Each row repeats ``t_star``, ``amplification_star`` and ``amplification_max`` of its network.
+
+    Source: paper A, Fig. 3, 6 and 8; paper B, Fig. 10.
+    """
+    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    fresh, network = draw(setting, "fresh", setting["p"], seeds), _network(setting, seeds)
+    trained, (across, edges) = train_network(network, train, setting, shares=setting["shares"]), lines(setting, seeds)
+    rows = []
+    for i, seed in enumerate(seeds):
+        along = {"t_star": trained.t_star[i], "amplification_star": trained.star[i]}
+        along |= {"seed": seed, "amplification_max": trained.largest[i]}
+        one = slice(i, i + 1)
+        for share, stop in trained.stops[i].items():
+            error = learning_curves.line_error(stop, network[one], across[one], edges[one])
+            size = amplification(stop.omega, train.d_parallel)
+            row = {"curve": "feature", "share": share, "error": float(error), "amplification": float(size)}
+            rows.append(along | row | {"ended": trained.ended[i]})
+            if share in setting["frozen"]:
+                found = learning_curves.lazy(stop, _only(fresh, i), _only(test, i))
+                row = {"curve": "final", "share": share, "error": float(found.error), "ended": found.ended[0]}
+                rows.append(along | row | {"amplification": float(size)})
+    return rows
+
+
+def _only(task: Task, i: int) -> Task:
+    """One realisation of a task."""
+    return replace(task, x=task.x[i : i + 1], y=task.y[i : i + 1])
+
+
+def predicted_amplification(setting: Setting, x: Tensor, y: Tensor) -> float | None:
+    """``Λ*`` that theory gives on a training set ``x (p, d)``: of the fastest attractor, of the fastest ring.
+
+    ``None`` where labels leave neurons neither.
+    Source: paper A, Eq. 8, corrected; :mod:`regimes.themes.compression.ring`.
+    """
+    if setting["shape"] == "stripe":
+        theory, fastest = _fastest_attractor(tuple(setting["interfaces"]), setting["d"])
+    else:
+        theory, fastest = _fastest_ring(setting["radius"], setting["d"], setting["d_parallel"])
+    return None if fastest is None else theory.amplification(x.numpy(), y.numpy(), fastest)
+
+
+@cache
+def _fastest_attractor(interfaces: tuple[float, ...], d: int) -> tuple[Stripe, FixedPoint | None]:
+    theory = Stripe(interfaces, d)
+    return theory, max(theory.attractors(), key=lambda point: point.rate, default=None)
+
+
+@cache
+def _fastest_ring(radius: float, d: int, d_parallel: int) -> tuple[Cylinder, FixedPoint | None]:
+    theory = Cylinder(radius, d, d_parallel)
+    return theory, max(theory.rings(), key=lambda point: point.rate, default=None)
+
+
+def _compressed_grid(p: Mapping[str, Any]) -> list[Setting]:
+    net = {"h": p["curve_h"], "alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"]}
+    grid = []
+    for shape in _shapes(p):
+        kind = "curve" if shape["shape"] == "stripe" else "cylinder"
+        grid += product(**shape, p=p["compressed_p"], **net, seeds=range(p[f"{kind}_seeds"]))
+    return grid
+
+
+@study(version=1, grid=_compressed_grid, chunk=2, rtol=1e-3, data=DRAWN, device="any")
+def compressed(setting: Setting, seeds: list[int]) -> Rows:
+    """Lazy learning, at infinite width, of data compressed by the network's own ``Λ*``: ``error`` of each ``curve``.
+
+    ``compressed``: uninformative directions divided by ``Λ*``; ``compressed_code``: by ``Λ*/√d_perp``, as in the
+    original code, where that differs. ``star`` is ``Λ*``, ``predicted`` theory's on these points. Training sets and
+    networks are those of ``networks``, which need not be trained beyond ``t*``.
 
     Source: paper A, Fig. 3 and 8; paper B, Fig. 10.
     """
     train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
-    fresh, network = draw(setting, "fresh", setting["p"], seeds), _network(setting, seeds)
-    trained = train_network(network, train, test, setting)
-    curves = {
-        "lazy": learning_curves.lazy(network, train, test),
-        "final": learning_curves.lazy(trained.network, fresh, test),
-    }
-    if None not in trained.star:
-        star = torch.tensor(trained.star, dtype=torch.float64)
-        for name, factor in (
-            ("compressed", star),
-            ("compressed_code", star / (setting["d"] - train.d_parallel) ** 0.5),
-        ):
-            small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in (train, test)]
-            curves[name] = learning_curves.lazy(network, *small)
-            curves[f"{name}_wide"] = learning_curves.wide_lazy(*small)
-    along = {"t_star": trained.t_star, "amplification_star": trained.star, "amplification_max": trained.largest}
-    rows = [row | {"curve": name} for name, found in curves.items() for row in _lazy_rows(seeds, found)]
-    feature = zip(seeds, trained.error, trained.ended, strict=True)
-    rows += [{"seed": seed, "error": error, "ended": why, "curve": "feature"} for seed, error, why in feature]
-    return [row | {name: values[seeds.index(row["seed"])] for name, values in along.items()} for row in rows]
+    trained = train_network(_network(setting, seeds), train, setting, until=t_star)
+    if None in trained.star:
+        raise InputError(f"no run reached t*: {trained.ended}")
+    star = torch.tensor(trained.star, dtype=torch.float64)
+    across = setting["d"] - train.d_parallel
+    factors = {"compressed": star} | ({"compressed_code": star / across**0.5} if across > 1 else {})
+    rows = []
+    for name, factor in factors.items():
+        small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in (train, test)]
+        rows += [row | {"curve": name} for row in _lazy_rows(seeds, learning_curves.wide_lazy(*small))]
+    said = {seed: predicted_amplification(setting, *pair) for seed, *pair in zip(seeds, train.x, train.y, strict=True)}
+    stars = dict(zip(seeds, trained.star, strict=True))
+    return [row | {"star": stars[row["seed"]], "predicted": said[row["seed"]]} for row in rows]
+
+
+def _imposed_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "gain_p")
+    sizes = {"p": p["gain_p"], "factor": p["gain_factor"], "test": p["test"], "seeds": range(p["gain_seeds"])}
+    return [setting for shape in _shapes(p) for setting in product(**shape, **sizes)]
+
+
+@study(version=1, grid=_imposed_grid, chunk=2, data=DRAWN)
+def imposed(setting: Setting, seeds: list[int]) -> Rows:
+    """Lazy learning, at infinite width, of data compressed by a given ``factor``: ``error``, ``ended``.
+
+    All factors share training and test points, so that their ratios tell the gain of the compression alone.
+    Source: paper A, Sec. 3.1 and 4; paper B, Sec. 5.
+    """
+    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    factor = torch.full((len(seeds),), float(setting["factor"]), dtype=torch.float64)
+    small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in (train, test)]
+    return _lazy_rows(seeds, learning_curves.wide_lazy(*small))
 
 
 def _scan_grid(p: Mapping[str, Any]) -> list[Setting]:
@@ -318,10 +438,16 @@ def scale_scan(setting: Setting, seeds: list[int]) -> Rows:
     """
     train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
     network = _network(setting, seeds)
-    found, start = train_network(network, train, test, setting), amplification(network.omega, train.d_parallel)
+    found, start = train_network(network, train, setting), amplification(network.omega, train.d_parallel)
+    error = learning_curves.wrong(_predictor(found, network, test, setting), test.y).tolist()
     names = ("seed", "error", "ended", "t_star", "amplification_start", "amplification_star", "amplification_max")
-    columns = (seeds, found.error, found.ended, found.t_star, start.tolist(), found.star, found.largest)
+    columns = (seeds, error, found.ended, found.t_star, start.tolist(), found.star, found.largest)
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _predictor(found: Trained, network: Network, test: Task, setting: Setting) -> Tensor:
+    """``F`` of the trained networks on the test points ``(S, n)``."""
+    return setting["alpha"] * (found.network(test.x) - network(test.x))
 
 
 def _rotation_grid(p: Mapping[str, Any]) -> list[Setting]:
@@ -343,11 +469,13 @@ def rotation(setting: Setting, seeds: list[int]) -> Rows:
     turn = torch.stack([tasks.rotation(setting["d"], seed=s) for s in draw_seeds("rotation", seeds, size=setting["p"])])
     # the amplification along the path, which no longer means anything, is not used
     turned = [replace(tasks.rotated(task, turn), d_parallel=1) for task in (train, test)]
-    plain = train_network(network, train, test, setting, dtype=torch.float64)
-    data = train_network(network, *turned, setting, dtype=torch.float64)
-    both = train_network(replace(network, omega=network.omega @ turn.mT), *turned, setting, dtype=torch.float64)
-    deviation = (both.F - plain.F).norm(dim=-1) / plain.F.norm(dim=-1)
-    ended = ["; ".join(sorted({a, b, c})) for a, b, c in zip(plain.ended, data.ended, both.ended, strict=True)]
-    columns = (seeds, plain.error, data.error, deviation.tolist(), ended)
+    round_ = replace(network, omega=network.omega @ turn.mT)
+    cases = ((network, train, test), (network, *turned), (round_, *turned))
+    runs = [train_network(net, points, setting, dtype=torch.float64) for net, points, _ in cases]
+    plain, data, both = (_predictor(found, net, on, setting) for found, (net, _, on) in zip(runs, cases, strict=True))
+    deviation = (both - plain).norm(dim=-1) / plain.norm(dim=-1)
+    ended = ["; ".join(sorted(set(why))) for why in zip(*(found.ended for found in runs), strict=True)]
+    error = [learning_curves.wrong(F, test.y).tolist() for F in (plain, data)]
+    columns = (seeds, *error, deviation.tolist(), ended)
     names = ("seed", "error", "error_data", "deviation", "ended")
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]

@@ -179,6 +179,17 @@ class Stripe:
         total = (weight[..., None] * x[..., 1:]).sum(-2)
         return total / np.sqrt(x.shape[-2] * self.d_perp(point.z, point.sign))
 
+    def amplification(self, x: np.ndarray, y: np.ndarray, point: FixedPoint) -> float:
+        """``Λ* = √(d - 1) c √p/|N(z*)|`` on the training points ``x (p, d)`` with labels ``y (p,)``.
+
+        Raises:
+            InputError: as :meth:`noise`.
+
+        Source: paper A, Eq. 8 to 10, with the root of ``D_⊥``.
+        """
+        noise = float(np.linalg.norm(self.noise(x, y, point)))
+        return math.sqrt((self.d - 1) * len(x)) * point.constant / noise
+
     def _half_line(self, ζ: np.ndarray, sign: int, primitive) -> np.ndarray:
         """``∫ y dF`` over ``±(x - ζ) > 0``: ``y F`` at the ends, and a jump of ``y`` at each interface inside."""
         validate.one_of((1, -1), sign=sign)
