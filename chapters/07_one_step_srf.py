@@ -1360,7 +1360,7 @@ chapter.check("E.Scale-half", Estimate.exact(-exponent), THEORY, figure="fig-e-s
 # %% [markdown]
 # ## Digits
 #
-# The theory's inputs are normal and its labels know one direction. {numref}`tab-e-real` takes white principal components of
+# The theory's inputs are normal and its labels know one direction. The table below takes white principal components of
 # handwritten digits instead, which have the normal inputs' mean and covariance and nothing else of them, and three kinds of
 # labels: the sign along a random direction, the sign along the first component, and the digits' parity. Beside them stand
 # normal inputs with labels along one direction; for parity with as much noise as leaves the same linear part.
