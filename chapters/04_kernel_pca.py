@@ -453,11 +453,10 @@ chapter.check("B.Fig9-beta-lazy", beta(lazy), lazy, figure="fig-a-9")
 # %%
 difference = beta_difference(network, lazy)
 octaves = np.log2(max(image_p) / min(image_p))
-each = curves.drop_duplicates(["seed", "p"]).seconds.sum() / image_seeds / 60
 chapter.say(
     f"Over these {octaves:.1f} octaves the exponents are {beta(network)} for the network and {beta(lazy)} for its initial "
-    f"kernel; they differ by {difference}, the papers' by 0.2. One more realisation of all sizes takes {each:.1f} minutes of a "
-    f"core; the ledger says how many would decide. The exponents themselves need range: the paper's sizes go to 6944, "
+    f"kernel; they differ by {difference}, the papers' by 0.2; the ledger says how many realisations would decide. The "
+    f"exponents themselves need range: the paper's sizes go to 6944, "
     f"{6944 / max(image_p):.0f} times further than here."
 )
 # %%

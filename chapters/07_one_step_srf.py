@@ -23,9 +23,9 @@
 # paper does not: how to split a budget of samples between the step and the readout, how fast a step size has to grow,
 # and whether digits behave as normal inputs do.
 #
-# The displayed equations of the text at hand and the settings of its captions are lost. The equations were derived
-# again and checked against simulation. The authors' public notebook gives two settings, which are compared below; **the
-# settings of all other figures are ours**, chosen to show the effect.
+# We had the paper as a text without its displayed equations and without the settings in its captions. The equations were
+# derived again and checked against simulation. The authors' public notebook gives two settings, which are compared below;
+# **the settings of all other figures are ours**, chosen to show the effect.
 #
 # | symbol | code | shape | unit, scale |
 # |---|---|---|---|

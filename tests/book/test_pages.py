@@ -7,10 +7,7 @@ import shutil
 import pandas as pd
 import pytest
 from playwright.sync_api import sync_playwright
-from pypdf import PdfReader
 
-from regimes.book import pdf
-from regimes.validate import InputError
 from tests.book.test_sources import HTML, PAGES
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -164,18 +161,3 @@ def test_the_start_page_leads_to_every_chapter(page):
     links = {link.get_attribute("href").split("/")[-1] for link in page.locator(".sd-card a").all()}
     assert links == {f"{name.split('/')[1]}.html" for name in PAGES if name.startswith("chapters/")}
     assert all(bar.get_attribute("aria-label") for bar in page.locator(".verdict-bar").all())
-
-
-def test_the_book_is_one_pdf(tmp_path, monkeypatch):
-    monkeypatch.setattr(pdf, "pages", lambda: ["book/intro", "book/notation"])
-    count = pdf.write(HTML, tmp_path / "book.pdf")
-    book = PdfReader(tmp_path / "book.pdf")
-    assert len(book.pages) == count >= 4 and len(book.outline) == 2
-    words = "".join(page.extract_text() for page in book.pages)
-    assert "Lazy and Feature Learning" in words and "Show all code" not in words
-    monkeypatch.setattr(pdf, "pages", lambda: ["book/none"])
-    with pytest.raises(InputError, match=r"none\.html is not there: make book PROFILE=smoke"):
-        pdf.write(HTML, tmp_path / "book.pdf")
-    monkeypatch.setattr(pdf, "BROWSERS", ("no-such-browser",))
-    with pytest.raises(InputError, match="a PDF needs Chromium: none of no-such-browser is here"):
-        pdf.write(HTML, tmp_path / "book.pdf")

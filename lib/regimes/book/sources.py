@@ -79,8 +79,8 @@ def _fold(cell: nbformat.NotebookNode) -> None:
 
 
 def _how_to_change(number: str, source: str) -> str:
-    """How to run a chapter with other parameters, with its first one as the example."""
-    pairs = re.findall(r'^(\w+): ".*?" = "?([^"\s]+)"?', source, re.M)
+    """How to run a chapter with other parameters; its first one that is no list is the example."""
+    pairs = re.findall(r'^(\w+): ".*?" = "?([^"\s\[]+)"?', source, re.M)
     name, value = next((pair for pair in pairs if pair[0] != "profile"), ("name", "value"))
     return HOW_TO_CHANGE.format(number=number, name=name, value=value)
 
