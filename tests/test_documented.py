@@ -48,6 +48,7 @@ DRY = {
     "make book": "builds the book: the tests are run on one",
     "make test": "runs this test",
     "make book PROFILE=smoke": "builds the book: the tests are run on one",
+    "make pdf": "builds the book; printing has a test of its own",
     "make keep": "rewrites the kept ledger",
     "make references": "rewrites the references",
 }
