@@ -807,6 +807,6 @@ chapter.ledger()
 # - `-p lazy_h "[30, 300, 3000]"` moves the size at which the frozen kernels leave the black curve. How does it grow
 #   with the width?
 # - `-p curve_alpha 1.0` trains between the regimes. Where does the feature curve go?
-# - `-p stop 0.9` moves the early stop. Which of the claims *beyond* the paper depend on it?
+# - `-p stop 0.95` moves the early stop. Which of the claims *beyond* the paper depend on it?
 # - Repeat the derivation of {eq}`eq:A:layer` for a kernel with another cusp, $K(r)\approx K_0-r^\xi$. The paper's
 #   $\beta_{\rm lazy}=(d-1+\xi)/(3d-3+\xi)$ must come out.
