@@ -1212,7 +1212,7 @@ chapter.ledger()
 # {ref}`angle or inner product <erratum-c-angle>`, {ref}`depth 30 <erratum-c-depth-30>` and {ref}`depth 5
 # <erratum-c-depth-5>`, {ref}`norms <erratum-c-norm>`, {ref}`projectors <erratum-c-projector>`, {ref}`operators of two
 # points <erratum-c-nontrivial>`, {ref}`what a deep predictor forgets <erratum-c-data-independent>`, {ref}`eta <erratum-c-eta>`, {ref}`biases <erratum-c-biases>`, {ref}`the toy network
-# <erratum-c-example-1>` and {ref}`its weights <erratum-c-density>`, {ref}`Table 1 <erratum-c-table-1>`, {ref}`Proposition 4 <erratum-c-proposition-4>` and
+# <erratum-c-example-1>`, {ref}`Table 1 <erratum-c-table-1>`, {ref}`Proposition 4 <erratum-c-proposition-4>` and
 # {ref}`Table 2 <erratum-c-table-2>`.
 #
 # Open: the paper's settings for Tables 1 and 2; how deep is deep enough for the law {eq}`eq:C:deep` when $n$ grows with
