@@ -184,7 +184,7 @@ def cards(records: Sequence[dict[str, Any]], pages: Sequence[Path]) -> str:
     parts = ["::::{grid} 1 2 2 3\n:gutter: 3\n"]
     for path in pages:
         number, notebook = path.name[:2], nbformat.read(path, as_version=4)
-        picture = _picture(notebook, KEY_FIGURES[number])
+        picture = _picture(notebook, KEY_FIGURES.get(number))
         (paths.generated() / f"card-{number}.png").write_bytes(picture)
         title = re.search(r"^# (.+)$", notebook.cells[0].source, re.M)[1]
         bar = ledger.html_bar(record for record in records if record["chapter"] == number)
@@ -195,12 +195,17 @@ def cards(records: Sequence[dict[str, Any]], pages: Sequence[Path]) -> str:
     return "\n".join([*parts, "::::\n"])
 
 
-def _picture(notebook: nbformat.NotebookNode, name: str) -> bytes:
-    """The figure of that label, as PNG."""
+def _picture(notebook: nbformat.NotebookNode, name: str | None) -> bytes:
+    """The figure of that label, or the first, as PNG.
+
+    Raises:
+        InputError: for a chapter without it.
+    """
     for cell in notebook.cells:
-        if cell.metadata.get("mystnb", {}).get("figure", {}).get("name") == name:
+        label = cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
+        if label and name in (label, None):
             return base64.b64decode(cell.outputs[0].data["image/png"])
-    raise InputError(f"no figure of this chapter is called {name}")
+    raise InputError(f"no figure of this chapter is called {name}" if name else "a chapter needs a figure")
 
 
 def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
