@@ -794,7 +794,7 @@ chapter.ledger()
 #   ({ref}`erratum <erratum-b-planar-exponent>`).
 # - $\beta_{\rm lazy}=d/(3d-2)$ is an asymptote and lies beyond these sizes; a finite network that shows
 #   it earlier does so because of its width.
-# - Zero loss is not where feature learning is best: the last 2 % of the points undo the compression. Chapter 2 follows
+# - Zero loss is not where feature learning is best: the last few per cent of the points undo the compression. Chapter 2 follows
 #   the networks to 98 % or 99 % of the points, and its pictures show what this chapter's end has lost.
 # - Text and code of paper A divide the uninformative coordinates by different factors
 #   ({ref}`erratum <erratum-a-compression-factor>`). Neither makes the compressed kernel's error the network's: at zero

@@ -15,7 +15,8 @@
 # the *second descent*. A second line, far from the first, separates feature learning from the lazy regime.
 #
 # We find both lines where the paper has them, the predictor that blows up as $1/(N-N^*)$ and is tamed by stopping early,
-# and the slow gain from averaging. At 250 points we find no cusp: the error falls on both sides of jamming.
+# and the slow gain from averaging. At these sizes we find no cusp: the error of single networks falls on both sides of
+# jamming.
 #
 # Both lines live on one map: the width $h$ to the right, the scale $\tilde\alpha$ of the outputs upwards. We train
 # thousands of small networks, ensembles of them on the same data, to a verdict each: it fits, or it does not. All are
@@ -683,12 +684,11 @@ chapter.ledger()
 # - Random points with random labels need a number of parameters of the order of the points, but not in proportion to
 #   them at these sizes. Whether narrow layers fail there before the count of parameters does is not separated here.
 # - The error of single networks has no peak at jamming here: it falls on both sides, and what peaks is the fluctuation.
-#   With {numref}`fig-b-6` at 250 points, narrower networks than those at jamming learn too little to be better than they.
-#   At the paper's 5000 points there is more room to the left of the line; that is for the `paper` profile.
+#   Why the paper sees a cusp at 5000 points is not measured; that is for the `paper` profile.
 # - At the largest scale the mean output of five networks may keep a bump at jamming, where the largest of five predictors
 #   is many times the others: undecided. Larger ensembles (paper B: 20) would tell.
-# - Beyond jamming the region of small fluctuation moves with P at about half the pace of the line; whether that is the
-#   whole pace needs a longer range of P than a factor of eight.
+# - Beyond jamming the region of small fluctuation moves with P, at a pace that the claim gives as a share of the line's;
+#   whether it is the whole pace needs a longer range of `growth_p`.
 # - The fluctuations' exponent in the feature regime excludes -1/2; that it is within 0.05 of -1/4 would take widths to 512,
 #   since it still changes at 64 to 128.
 # - Paper B does not say at which output scale its Fig. 8 was measured; ours is `threshold_scale`. Nor does it say how

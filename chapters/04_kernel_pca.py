@@ -641,12 +641,12 @@ chapter.ledger()
 #   1/3: the ledger says how many realisations would tell a difference of 0.1, the exponents themselves need range.
 # - Trainings on a few hundred images differ from one to the next more than the curves lie apart: in how far the network is
 #   ahead of its initial kernel and of its own last layer, and in how much of the label a plane shows. More trainings would
-#   tell: 7 to 80 of the largest size by the ledger's estimates, about 45 CPU seconds each.
+#   tell; the ledger estimates how many.
 # - The last points to be fitted, which undo the compression on the stripe, do the network's kernel on images no harm that
 #   we can see: it is not better frozen when half of them are met.
 # - On the stripe two clouds part in the plane, and each component tells much, but the label changes twice along $x_1$: a
 #   line sees little more than one of the two planes. It takes the last layer's two components, centred, to see both.
-# - How many points does a component need? Where eigenvalues lie near each other a thousand are too few, and what a kernel's
+# - How many points does a component need? Where eigenvalues lie near each other it needs many, and what a kernel's
 #   plane shows changes with their number.
 # - Why does the alignment fall late in training on the stripe, and not on images? The last points to be fitted are few;
 #   what they do to the kernel is chapter 1's open point seen from another side.

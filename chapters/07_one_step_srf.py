@@ -1032,8 +1032,8 @@ chapter.check("E.Loss-trained-bias", trained, res_biases, figure="fig-e-bias")
 # %% [markdown]
 # A bias lets features reach what no penalty and no number of samples can without: the error falls below the bound (27)
 # of features without a bias, and stays above that of its own. Where the error is smallest, below $10^{-3}$ at the largest
-# bias, it is the cost of a finite width, and the rule for that cost misses a tenth of it at $p=50$ and a twentieth at
-# $p=200$: slower than $1/d$, so that the limit is not claimed there.
+# bias, it is the cost of a finite width, and what the rule for that cost misses fell more slowly than $1/d$ in a first run (the
+# claim says by how much): the limit is not claimed there.
 
 # %%
 errors = shifted.pivot(index="seed", columns="bias", values="test_error")

@@ -122,6 +122,19 @@ def test_a_row_of_the_page_shows_rival_amendment_estimator_and_what_decides():
     assert "was: accepted 0.1 to 0.9 (reproduced). Nothing could miss it." in page
 
 
+def test_a_corrected_line_prints_what_holds_and_escapes_what_it_quotes(monkeypatch):
+    monkeypatch.setattr(ledger, "errata", lambda: {"z-one": {"title": "It is $x^2$"}})
+    null = {"value": 0.0, "what": "a < b & c"}
+    claim = Claim(id="Z.Fig1-d", accept=(0.4, 0.6), alternative=null, corrected=(0.9, 1.0), erratum="z-one", **GIVEN)
+    entry = ledger.record(claim, value=0.95, low=0.94, high=0.96, n=8, verdict="corrected", profile="laptop")
+    line = ledger.html_line(entry, errata_page="errata.html")
+    held, paper = line.split("The paper: ")
+    assert '<b>corrected</b> It is <span class="math notranslate nohighlight">\\(x^2\\)</span>' in held
+    assert "errata.html#erratum-z-one" in held and "…" not in held
+    assert paper.startswith("… measured 0.95") and "a &lt; b &amp; c" in line and "a < b" not in line
+    assert ledger.maths("5 $ a < b") == "5 $ a &lt; b"
+
+
 def test_a_record_without_a_declaration_is_named(mini_book):
     folder = mini_book / "build" / "smoke"
     ledger.write(folder / "99.ledger.json", [{"id": "Z.Fig9-gone"}])

@@ -221,7 +221,6 @@ def measured(entry: Mapping[str, Any]) -> str:
     return str(Estimate(entry["value"], entry["low"], entry["high"], entry["n"]))
 
 
-@functools.cache
 def errata() -> dict[str, dict[str, Any]]:
     """All errata by id, as ``book/errata.yml`` has them; none where the book is not at hand."""
     path = paths.errata()
@@ -238,13 +237,11 @@ def html_line(entry: Mapping[str, Any], *, errata_page: str) -> str:
     """
     word = entry["verdict"] or f"not judged at the {entry['profile']} profile"
     numbers = f"measured {measured(entry)}, accepted {band(entry['accept'])}, refuted by {_refuted(entry)}"
-    said = maths(entry["statement"])
+    said, numbers = maths(entry["statement"]), maths(numbers)
     if entry["verdict"] == "corrected":
         title = maths(errata()[entry["erratum"]]["title"])
         held = f'{title} (<a href="{errata_page}#erratum-{entry["erratum"]}">erratum</a>)'
         said, numbers = held, f"The paper: {said} {numbers}; corrected {band(entry['corrected'])}"
-    else:
-        numbers = html.escape(numbers)
     return (
         f'<div class="verdict verdict-{(entry["verdict"] or "none").replace(" ", "-")}">'
         f'<span class="sign" aria-hidden="true">{MARKS[entry["verdict"]]}</span> <b>{word}</b> {said} '

@@ -15,7 +15,6 @@ from typing import Any
 
 import nbformat
 import pandas as pd
-import yaml
 
 from regimes import paths, validate
 from regimes.book import ledger
@@ -228,11 +227,10 @@ def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 def errata_page(records: Sequence[dict[str, Any]]) -> str:
     """Errata as Markdown: what a paper says, why it fails, what holds instead, and the measurement that decides."""
-    path = paths.errata()
     measured = {record["id"]: record for record in records}
     links = figure_links(records)
     parts = []
-    for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
+    for entry in ledger.errata().values():
         for name in entry["claims"]:
             validate.one_of(measured, claim=name)
         own = [measured[name] for name in entry["claims"]]
