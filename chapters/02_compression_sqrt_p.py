@@ -52,12 +52,12 @@ frames_seeds: "count to 1000" = 6  # realisations of the shares; the first is dr
 frames_lazy_alpha: "number from 1 to 1e10" = 1e4  # scale of the lazy regime
 neurons_p: "3 or more increasing counts from 10 to 1e5" = [1000, 3200, 10000]  # training points, compared with the equations (paper A, Fig. 4: 10000)
 neurons_h: "count from 10 to 1e5" = 50  # width (paper A: 10000; neurons do not know of each other until the first margin is met)
-neurons_seeds: "count to 1000" = 24  # realisations
+neurons_seeds: "count to 1000" = 12  # realisations
 neurons_tolerance: "number from 1e-3 to 0.2" = 0.01  # of a step of the flow in that comparison
 paths_h: "count from 10 to 1e5" = 200  # width of the network whose neurons are drawn
 late_alpha: "increasing numbers from 1e-140 to 1e-2" = [1e-100, 1e-60, 1e-18]  # smaller scales, at which neurons have more time until t*
 late_h: "count from 10 to 1e5" = 100  # width there
-late_seeds: "count to 1000" = 16  # realisations there
+late_seeds: "count to 1000" = 8  # realisations there
 fit_p: "count from 10 to 1e5" = 10000  # training points of the fit after t* (paper A, Fig. 5: 10000)
 fit_h: "count from 10 to 1e5" = 100  # its width (paper A: 10000)
 fit_test: "count from 10 to 1e6" = 10000  # its test points
@@ -66,13 +66,13 @@ fit_seeds: "count to 1000" = 1  # its realisations
 growth_d: "distinct counts from 2 to 100" = [5, 10]  # dimensions of the stripe (paper A, Fig. 6: 5, 10)
 growth_p: "3 or more increasing counts from 10 to 1e5" = [128, 256, 512, 1024, 2048, 4096, 8192, 16384]  # sizes trained to t* (paper A, Fig. 6: to 10^4)
 growth_h: "count from 10 to 1e5" = 100  # their width (paper A: 10000)
-growth_seeds: "count to 1000" = 12  # their realisations (paper A: 20; 49 of the cylinder)
+growth_seeds: "count to 1000" = 6  # their realisations (paper A: 20; 49 of the cylinder)
 star_from: "count to 1e5" = 1024  # smallest size of the fitted exponents at t*
 growth_from: "count to 1e5" = 256  # smallest size of the other fitted exponents (paper A, Fig. 6: 411 is the smallest it names)
 stop: "positive to 1" = 0.98  # satisfied fraction until which the largest amplification is sought
 stop_p: "3 or more increasing counts from 10 to 1e5" = [256, 1024, 4096]  # sizes trained that far
 stop_h: "count from 10 to 1e5" = 150  # their width
-stop_seeds: "count to 1000" = 14  # their realisations (paper A: 20; 49 of the cylinder)
+stop_seeds: "count to 1000" = 4  # their realisations (paper A: 20; 49 of the cylinder)
 course_p: "increasing counts from 10 to 1e5" = [256, 4096]  # sizes whose course is drawn, some of stop_p (paper A, Fig. 6: 411, 4640)
 other_p: "3 or more increasing counts from 10 to 1e5" = [128, 256, 512, 1024]  # sizes of the other tasks, some of growth_p
 other_seeds: "count to 1000" = 6  # their realisations
@@ -250,7 +250,7 @@ chapter.say(f"The two functions agree to a relative difference of {feature.devia
 # ({ref}`erratum <erratum-a-noise>`). We solve {eq}`eq:A:neuron` at *any* $\lambda$, with Owen's function in place of a
 # quadrature (`regimes.themes.compression.neuron`), and compare with all neurons that see data.
 # %%
-neurons = chapter.sweep(studies.neurons)
+neurons = chapter.extended(studies.neurons)
 paths = chapter.sweep(studies.paths)
 attractors = Stripe(interfaces, 2).attractors()
 
@@ -371,7 +371,7 @@ chapter.figure(
     paths,
 )
 # %%
-arrivals = chapter.sweep(studies.arrivals)
+arrivals = chapter.extended(studies.arrivals)
 shares = {name: arrivals.pivot(index="seed", columns="alpha", values=name) for name in ("near", "near_seeing", "blind")}
 depth = -np.log10(shares["near"].columns.to_numpy())
 fig, ax = plt.subplots(figsize=(5.4, 3.6))
@@ -480,7 +480,9 @@ if not slowness.empty:  # at the smallest sizes none has
 #
 # (`regimes.themes.compression.ring`), from the training set alone.
 # %%
-growth = chapter.sweep(studies.growth)
+# more realisations than a laptop trains in minutes are kept in results/; they join those of the same settings, and a
+# changed parameter leaves them out
+growth = chapter.extended(studies.growth)
 growth = growth.assign(still=growth.star / growth.predicted * np.sqrt(growth.p))  # Λ*|N| up to a constant
 planes = growth["interfaces"].map(lambda v: v == interfaces)
 stripe = growth[(growth["shape"] == "stripe") & planes]
@@ -490,13 +492,13 @@ cylinder = growth[(growth["shape"] == "cylinder") & (growth.d == cylinder_d)]
 # %%
 def course(rows, t):
     """Mean over realisations of ``Λ`` at the times ``t``; a run that has ended keeps its last value."""
-    return np.mean([np.interp(t, row["time"], row["size"]) for _, row in rows.iterrows()], axis=0)
+    return np.mean([np.interp(t, one, two) for one, two in zip(rows["time"], rows["size"])], axis=0)
 
 
 fig, flat = plots.panels(len(growth_d), width=4.0, height=3.2, sharey=True)
 for ax, d in zip(flat, growth_d):
     for p, colour in zip(course_p, plots.PALETTE):
-        rows = stripe[(stripe.d == d) & (stripe.p == p) & (stripe.until == stop)]
+        rows = stripe[(stripe.d == d) & (stripe.p == p) & (stripe.until == stop)].dropna(subset="time")
         t = np.geomspace(1, max(map(max, rows["time"])), 300)
         ax.plot(t, course(rows, t), color=colour, label=f"$p={p}$")
         ax.axvline(rows.t_star.mean(), color=colour, linestyle=":")

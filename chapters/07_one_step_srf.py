@@ -431,7 +431,9 @@ chapter.check("E.Fig1-theory", max(found, key=lambda one: one.value), res_profil
 # activation, target, first batch, step, samples, width and penalty. What is left of the ratio falls with the size; we assume $1/d$.
 
 # %%
-res3 = chapter.sweep(studies.agreement)
+# more realisations than a laptop computes in minutes are kept in results/; they join those of the same settings, and a
+# changed parameter leaves them out
+res3 = chapter.extended(studies.agreement)
 res2 = chapter.sweep(studies.gaussian_map)
 res3 = res3.join(measure.predicted(res3).add_suffix("_theory"))
 res3 = res3.assign(ratio=res3["test_error"] / res3["test_error_theory"])
@@ -464,7 +466,7 @@ chapter.figure(
 )
 
 # %%
-blocks = min(res3_seeds)
+blocks = measure.fewest(res3)
 chapter.check(
     "E.Res3-mean",
     mean(measure.limits(res3, "ratio", ["case"], blocks=blocks).to_numpy().ravel()),
@@ -585,7 +587,7 @@ probed = probed.assign(
 )
 means = probed.groupby(["target", "alpha0", "d", "seed"])[["ratio", "control"]].mean().reset_index()
 means["ratio"] = measure.controlled(means, "ratio", "control", ["target", "alpha0", "d"])
-apart = measure.limits(means, "ratio", ["target", "alpha0"], blocks=min(fig2_seeds)).to_numpy() - 1
+apart = measure.limits(means, "ratio", ["target", "alpha0"], blocks=measure.fewest(means)).to_numpy() - 1
 chapter.check("E.Fig2-theory", -least(np.hstack([apart, -apart])), probed, figure="fig-e-2")
 networks = largest(res_curves)
 by_batch = networks[networks["target"] == fig2_targets[1]]
@@ -847,7 +849,7 @@ for name, one in (("finite-width", letters), ("limit", largest(letters))):
         found = mean(ratios.groupby("seed")["ratio"].mean())
     else:
         ratios["ratio"] = measure.controlled(ratios, "ratio", "control", ["rows", "alpha", "d"])
-        found = mean(measure.limits(ratios, "ratio", ["rows", "alpha"], blocks=min(fig6_seeds)).mean(axis=1))
+        found = mean(measure.limits(ratios, "ratio", ["rows", "alpha"], blocks=measure.fewest(ratios)).mean(axis=1))
     chapter.check(f"E.Fig6-{name}", found, one, figure="fig-e-6")
 spread = [1 + u**2 * (fig6_c - 1) for u in fig6_letters]
 one = bounds.letters_bound(activation, fig6_target, r=fig6_r, values=[1.0], c=[fig6_c])
@@ -915,7 +917,7 @@ for r in fig8_rs:
 traces = pulls["top"] + pulls["bulk"].map(sum)
 pulls = pulls.assign(pull=pulls["top"] / pulls["population"], control=traces / pulls["d"] / pulls["r"].map(squares))
 pulls["pull"] = measure.controlled(pulls, "pull", "control", ["r", "d"])
-pull = measure.limits(pulls, "pull", ["r"], blocks=min(fig8_seeds)).to_numpy() - 1
+pull = measure.limits(pulls, "pull", ["r"], blocks=measure.fewest(pulls)).to_numpy() - 1
 spectra = spectra.assign(
     edge=lambda x: x["second"] / x["r"].map(edges),
     distance=lambda x: x.apply(distance, axis=1),
@@ -992,8 +994,8 @@ picks = {
 }
 for name, (column, chosen) in picks.items():
     chapter.check(f"E.Loss-{name}", mean(chosen[column]), chosen, figure="tab-e-loss")
-blocks = min(loss_seeds)
 plain = biased[biased["test_theory"] > 0.01]
+blocks = measure.fewest(plain)
 apart = measure.limits(plain, "test_ratio", ["bias"], blocks=blocks).to_numpy() - 1
 chapter.check("E.Loss-bias", -least(np.hstack([apart, -apart])), plain, figure="tab-e-loss")
 bent = measure.limits(softplus, "test_ratio", ["target"], blocks=blocks).to_numpy().ravel()
@@ -1077,7 +1079,7 @@ chapter.check("E.Bounds-132", least(errors.to_numpy() - floor[0.0]), shifted, fi
 # extrapolated.
 
 # %%
-res_net = chapter.sweep(studies.departure)
+res_net = chapter.extended(studies.departure)
 
 # %%
 sizes = res_net[res_net["panel"] == "size"]
@@ -1113,7 +1115,7 @@ sizes = sizes.assign(
     own_ratio=sizes["network"] / sizes["corrected"],
     apart=sizes["network"] / sizes["features"] - 1,
 )
-blocks = min(net_seeds)
+blocks = measure.fewest(sizes)
 ratios = {}
 for name in ("srf", "own"):
     adjusted = sizes.assign(adjusted=measure.controlled(sizes, f"{name}_ratio", "control", [*keys, "d"]))
@@ -1366,7 +1368,7 @@ chapter.check("E.Scale-half", Estimate.exact(-exponent), THEORY, figure="fig-e-s
 # normal inputs with labels along one direction; for parity with as much noise as leaves the same linear part.
 
 # %%
-res_images = chapter.sweep(studies.images)
+res_images = chapter.extended(studies.images)
 rows = []
 for target, one in res_images.groupby("target", sort=False):
     pair = one[["images", "normal"]].to_numpy()

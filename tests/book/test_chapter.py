@@ -9,7 +9,7 @@ import pytest
 from regimes.book import chapter as desk
 from regimes.book.chapter import Chapter
 from regimes.estimates import Estimate
-from regimes.sweeps.sweep import product, study
+from regimes.sweeps.sweep import product, study, sweep
 from regimes.sweeps.table import write_csv
 from regimes.validate import InputError
 
@@ -170,3 +170,15 @@ def test_stored_paper_scale_rows(opened, mini_book):
     stored = opened.stored(counts)
     assert list(stored.x) == list(opened.sweep(counts).x)
     assert opened.note(stored[stored.n < 3]) == "Data: counted. Here n = 1, 2; 3 seeds. Profile: laptop."
+
+
+def test_kept_rows_of_the_same_settings_join_those_computed_now(opened, mini_book):
+    assert len(opened.extended(counts)) == 15  # none kept
+    (mini_book / "results").mkdir()
+    more = sweep(counts, product(n=[1, 2, 9], d=7, seeds=range(5)) + product(n=[1], d=8, seeds=range(5)))
+    write_csv(more, mini_book / "results" / f"{counts.name}.csv")
+    found = opened.extended(counts)
+    assert len(found) == 19 and set(found[found.n < 3].seed) == set(range(5)) and set(found.d) == {7}
+    found = opened.extended(counts, "n")
+    assert len(found) == 24 and len(found[found.n == 9]) == 5 and found.cell.is_unique
+    assert opened.note(found).startswith("Data: counted. Here n = 1 … 9 (6); 5 seeds")

@@ -23,7 +23,7 @@ from regimes.estimates import Estimate
 from regimes.sweeps import parameters
 from regimes.sweeps.store import stamp
 from regimes.sweeps.sweep import Setting, Study, sweep
-from regimes.sweeps.table import STAMP, Provenance, names_cell, provenance, read_csv
+from regimes.sweeps.table import STAMP, Provenance, alike, names_cell, provenance, read_csv
 from regimes.validate import InputError
 
 THEORY = "none: theory alone"  # in place of tables: the data of a claim on formulas
@@ -63,9 +63,17 @@ class Chapter:
         return sweep(study, self._grids[study.name])
 
     def stored(self, study: Study) -> pd.DataFrame:
-        """The paper-scale rows kept in ``results/``, to draw beside those computed now; empty where there are none."""
+        """The rows kept in ``results/``, to draw beside those computed now; empty where there are none."""
         path = paths.results() / f"{study.name}.csv"
-        return read_csv(path) if path.exists() else pd.DataFrame()
+        return read_csv(path, version=study.version) if path.exists() else pd.DataFrame()
+
+    def extended(self, study: Study, *free: str) -> pd.DataFrame:
+        """The study's rows, and those kept in ``results/`` that differ in the settings ``free`` and the seed alone.
+
+        More realisations than a profile computes in minutes; where other parameters are changed, no kept row joins.
+        """
+        rows, kept = self.sweep(study), self.stored(study)
+        return rows if kept.empty else pd.concat([rows, alike(kept, rows, *free)], ignore_index=True)
 
     def figure(self, fig: Figure, name: str, caption: str, *tables: pd.DataFrame, alt: str = "") -> None:
         """Shows a figure with its caption, which ends with data, sizes and profile.

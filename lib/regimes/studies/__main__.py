@@ -6,10 +6,13 @@ import re
 import sys
 from pathlib import Path
 
+import pandas as pd
+
 from regimes import paths, validate
 from regimes import studies as registry
 from regimes.sweeps import archive
 from regimes.sweeps.cli import add_parameter_options, one_line_errors, overrides
+from regimes.sweeps.parameters import read_toml
 from regimes.sweeps.store import Store
 from regimes.sweeps.sweep import Setting, Study, stored, sweep
 from regimes.sweeps.table import provenance, write_csv
@@ -68,10 +71,26 @@ def export(args: argparse.Namespace) -> None:
     table = stored(item, grid)
     if table.empty:
         raise InputError(f"no cell of {item.name} is stored at the {args.profile} profile; run it first")
+    _write(item, table)
+
+
+def _write(item: Study, table: pd.DataFrame) -> None:
     path = paths.results() / f"{item.name}.csv"
     path.parent.mkdir(exist_ok=True)
-    write_csv(table.assign(profile=args.profile), path)
+    write_csv(table, path)
     print(f"wrote {path}: {len(table)} rows, {table.attrs['missing']} cells missing")
+
+
+def keep(args: argparse.Namespace) -> None:
+    """Computes what the book keeps in ``results/`` (``chapters/profiles/kept.toml``), or that of one study."""
+    sizes = read_toml(paths.profile_file("kept"))
+    if args.name is not None:
+        validate.one_of(sorted(sizes), study=args.name)
+    for name in [args.name] if args.name else sizes:
+        number, item = registry.find(name)
+        grids: dict[str, list[Setting]] = {}
+        registry.resolve(number, "laptop", sizes[name], study=item, grids=grids)
+        _write(item, sweep(item, grids[item.name], jobs=args.jobs))
 
 
 def restore(args: argparse.Namespace) -> None:
@@ -115,12 +134,15 @@ def main(argv: list[str] | None = None) -> int:
             one.add_argument("--budget", help="start no further cell after this time: 30s, 9m, 2h")
             one.add_argument("--jobs", type=int, help="worker processes (default: one a core)")
             one.add_argument("--csv", type=Path, help="also write the table to this file")
+    one = commands.add_parser("keep", help="compute the rows that the book keeps in results/ (hours)")
+    one.add_argument("name", nargs="?", help="of one study only, such as jamming.ensembles")
+    one.add_argument("--jobs", type=int, help="worker processes (default: one a core)")
     text = "bring back a study's cells that changed code had made void"
     commands.add_parser("restore", help=text).add_argument("name", help="such as depth.mnist_regression")
     for verb, text in (("pack", "write all stored cells into ARCHIVE"), ("add", "add the cells of ARCHIVE")):
         commands.add_parser(verb, help=text).add_argument("archive", help="a .tar.gz file")
     args = parser.parse_args(argv)
-    verbs = {"run": run, "export": export, "restore": restore, "pack": pack, "add": add}
+    verbs = {"run": run, "export": export, "keep": keep, "restore": restore, "pack": pack, "add": add}
     with one_line_errors():
         verbs.get(args.command, lambda args: list_studies())(args)
     return 0

@@ -8,18 +8,21 @@ averaged.
 """
 
 import dataclasses
+import gzip
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from regimes.sweeps.store import Cell
 from regimes.validate import InputError
 
 CELL = "cell"
 STAMP = ("seconds", "device", "revision")  # of its cell, in every row
+LONG = 64  # entries of a list up to which it is kept in a table's file
 
 
 @dataclass(frozen=True)
@@ -61,27 +64,93 @@ def names_cell(column: str) -> bool:
 
 
 def write_csv(table: pd.DataFrame, path: Path) -> None:
-    """Writes a sweep's table as CSV, and beside it (``.cells.json``) what its cells' keys stand for.
+    """Writes a sweep's table as CSV (nine digits), and beside it (``.cells.json.gz``) what its cells' keys stand for.
+
+    Settings and stamps stand with the cells and not in the rows. Lists of more than ``LONG`` entries are left out.
 
     Raises:
         InputError: as ``provenance``.
     """
     origins = {key: dataclasses.asdict(_ORIGINS[key]) for key in _keys(table)}
-    table.to_csv(path, index=False)
-    path.with_suffix(".cells.json").write_text(json.dumps(origins, indent=1), encoding="utf-8")
+    told = [origins[key]["setting"] for key in table[CELL]]
+    rows = table.drop(columns=[n for n in table.columns if n in STAMP or table[n].map(_entries).max() > LONG])
+    own = [n for n in rows.columns if any(n not in setting or setting[n] != v for setting, v in zip(told, rows[n]))]
+    lists = [n for n in own if rows[n].map(_entries).max() > 0]
+    rows[own].assign(**{n: rows[n].map(_text) for n in lists}).to_csv(path, index=False, float_format="%.9g")
+    # no time stamp: the same table gives the same bytes
+    beside = gzip.compress(json.dumps({"lists": lists, "cells": origins}).encode(), mtime=0)
+    path.with_suffix(".cells.json.gz").write_bytes(beside)
 
 
-def read_csv(path: Path) -> pd.DataFrame:
-    """A table that ``write_csv`` wrote, whose cells are known again.
+def read_csv(path: Path, *, version: int) -> pd.DataFrame:
+    """A table that ``write_csv`` wrote, whose cells are known again; rows of another ``version`` of it are left out.
 
     Raises:
         InputError: if the file of its cells is not there.
     """
-    beside = path.with_suffix(".cells.json")
+    beside = path.with_suffix(".cells.json.gz")
     if not beside.exists():
         raise InputError(f"{path.name} lies in {path.parent} without its {beside.name}: export the study again")
-    remember({key: Origin(**origin) for key, origin in json.loads(beside.read_text(encoding="utf-8")).items()})
-    return pd.read_csv(path)
+    held = json.loads(gzip.decompress(beside.read_bytes()))
+    origins = {key: Origin(**origin) for key, origin in held["cells"].items()}
+    origins = {key: o for key, o in origins.items() if Cell(o.study, version, dict(o.setting), o.seed).key() == key}
+    remember(origins)
+    table = pd.read_csv(path)
+    table = table[table[CELL].isin(origins)].reset_index(drop=True)
+    table = table.assign(**{n: table[n].map(json.loads, na_action="ignore") for n in held["lists"]})
+    told = [dict(origins[key].setting) | {n: getattr(origins[key], n) for n in STAMP} for key in table[CELL]]
+    return pd.concat([pd.DataFrame(told), table], axis=1)
+
+
+def _entries(value: Any) -> int:
+    """How many numbers or words a list holds, in lists within it too; 0 for what is no list."""
+    return sum(max(1, _entries(one)) for one in value) if isinstance(value, (list, tuple)) else 0
+
+
+def _text(value: Any) -> Any:
+    """A list as JSON of nine digits; what is no list stays."""
+    return json.dumps(_rounded(value)) if isinstance(value, (list, tuple)) else value
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_rounded(one) for one in value]
+    return float(f"{value:.9g}") if isinstance(value, float) else value
+
+
+def alike(kept: pd.DataFrame, rows: pd.DataFrame, *free: str) -> pd.DataFrame:
+    """Those of the ``kept`` rows that differ from ``rows`` in the settings ``free`` and in the seed alone.
+
+    None where some setting of ``rows`` was not kept: part of a changed grid would have more realisations than the rest.
+    A cell that ``rows`` hold already is left out.
+    """
+    held = set(rows[CELL])
+    wanted, known = ({_fixed(key, free) for key in keys} for keys in (held, kept[CELL]))
+    chosen = [wanted <= known and key not in held and _fixed(key, free) in wanted for key in kept[CELL]]
+    return kept[chosen]
+
+
+def balanced(table: pd.DataFrame, *by: str) -> pd.DataFrame:
+    """The rows of those seeds that every point of a grid has, so that each realisation can be followed over it.
+
+    Args:
+        table: rows with ``seed`` and the axes of the grid.
+        by: the axes.
+
+    Raises:
+        InputError: if no seed is everywhere.
+    """
+    sets = [set(rows.seed) for _, rows in table.groupby(list(by))]
+    common = set.intersection(*sets) if sets else set()
+    if not common:
+        raise InputError(f"no seed is at each of the {len(sets)} points of {', '.join(by)}: use the same seeds there")
+    return table[table.seed.isin(common)]
+
+
+def _fixed(key: str, free: Collection[str]) -> str:
+    """A cell's study and setting without what is free, to compare."""
+    origin = _ORIGINS[key]
+    return json.dumps([origin.study, {k: v for k, v in origin.setting.items() if k not in free}], sort_keys=True)
 
 
 @dataclass(frozen=True)

@@ -242,6 +242,11 @@ def _equivalents(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, index=distinct.index)
 
 
+def fewest(table: pd.DataFrame) -> int:
+    """The number of realisations (``seed``) at the size ``d`` that has the fewest: blocks for :func:`limits`."""
+    return int(table.groupby("d")["seed"].nunique().min())
+
+
 def limits(table: pd.DataFrame, column: str, keys: Sequence[str], *, blocks: int) -> pd.DataFrame:
     """Intercepts ``a`` of ``column = a + b/d``: a row for each of ``blocks`` groups of seeds, a column for each key.
 
