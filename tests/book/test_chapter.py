@@ -175,10 +175,10 @@ def test_stored_paper_scale_rows(opened, mini_book):
 def test_kept_rows_of_the_same_settings_join_those_computed_now(opened, mini_book):
     assert len(opened.extended(counts)) == 15  # none kept
     (mini_book / "results").mkdir()
-    more = sweep(counts, product(n=[1, 2, 9], d=7, seeds=range(5)) + product(n=[1], d=8, seeds=range(5)))
+    more = sweep(counts, product(n=[1, 2, 3, 4, 5, 9], d=7, seeds=range(5)) + product(n=[1], d=8, seeds=range(5)))
     write_csv(more, mini_book / "results" / f"{counts.name}.csv")
     found = opened.extended(counts)
-    assert len(found) == 19 and set(found[found.n < 3].seed) == set(range(5)) and set(found.d) == {7}
+    assert len(found) == 25 and set(found.seed) == set(range(5)) and set(found.d) == {7} and found.cell.is_unique
     found = opened.extended(counts, "n")
-    assert len(found) == 24 and len(found[found.n == 9]) == 5 and found.cell.is_unique
+    assert len(found) == 30 and len(found[found.n == 9]) == 5 and found.cell.is_unique
     assert opened.note(found).startswith("Data: counted. Here n = 1 … 9 (6); 5 seeds")
