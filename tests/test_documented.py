@@ -53,6 +53,7 @@ DRY = {
     "make references": "rewrites the references",
 }
 NOT_RUN = {
+    "python -m regimes.studies keep NAME": "computes for hours; tests/sweeps/test_kept.py runs it on a small study",
     "bash .ci/run": "runs this test",
     "make help": "listed by another test below",
     "make lab": "serves until it is stopped; its notebooks are opened by another test below",

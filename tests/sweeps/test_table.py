@@ -142,6 +142,8 @@ def test_kept_rows_join_where_nothing_but_the_seed_and_what_is_free_differs(tmp_
     changed = sweep(one, product(n=[7], k=["c"], seeds=range(2)), store=store, jobs=1)
     assert alike(kept, changed).empty and alike(kept, changed, "n").empty
     assert alike(kept, pd.concat([rows, changed])).empty  # else some points would have more realisations than others
+    data = sweep(one, product(n=[1], k=["a"], data="b", seeds=[0]), store=store, jobs=1)
+    assert len(alike(kept, pd.concat([rows, data]))) == len(alike(kept, rows))  # another data set is another matter
 
 
 def test_a_balanced_table_holds_the_seeds_that_every_point_has():

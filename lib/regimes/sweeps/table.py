@@ -121,13 +121,14 @@ def _rounded(value: Any) -> Any:
 def alike(kept: pd.DataFrame, rows: pd.DataFrame, *free: str) -> pd.DataFrame:
     """Those of the ``kept`` rows that differ from ``rows`` in the settings ``free`` and in the seed alone.
 
-    None where some setting of ``rows`` was not kept: part of a changed grid would have more realisations than the rest.
-    A cell that ``rows`` hold already is left out.
+    None of a data set (setting ``data``) of which some setting of ``rows`` was not kept: part of a changed grid would have
+    more realisations than the rest. A cell that ``rows`` hold already is left out.
     """
     held = set(rows[CELL])
     wanted, known = ({_fixed(key, free) for key in keys} for keys in (held, kept[CELL]))
-    chosen = [wanted <= known and key not in held and _fixed(key, free) in wanted for key in kept[CELL]]
-    return kept[chosen]
+    changed = {data for data, _ in wanted - known}
+    joins = {fixed for fixed in wanted if fixed[0] not in changed}
+    return kept[[key not in held and _fixed(key, free) in joins for key in kept[CELL]]]
 
 
 def balanced(table: pd.DataFrame, *by: str) -> pd.DataFrame:
@@ -147,10 +148,11 @@ def balanced(table: pd.DataFrame, *by: str) -> pd.DataFrame:
     return table[table.seed.isin(common)]
 
 
-def _fixed(key: str, free: Collection[str]) -> str:
-    """A cell's study and setting without what is free, to compare."""
+def _fixed(key: str, free: Collection[str]) -> tuple[str, str]:
+    """A cell's data set, and its study and setting without what is free, to compare."""
     origin = _ORIGINS[key]
-    return json.dumps([origin.study, {k: v for k, v in origin.setting.items() if k not in free}], sort_keys=True)
+    rest = {name: value for name, value in origin.setting.items() if name not in free}
+    return str(origin.setting.get("data")), json.dumps([origin.study, rest], sort_keys=True)
 
 
 @dataclass(frozen=True)
