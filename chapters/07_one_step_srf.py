@@ -466,7 +466,7 @@ chapter.figure(
 )
 
 # %%
-blocks = measure.fewest(res3)
+blocks = measure.fewest(res3, ["case"])
 chapter.check(
     "E.Res3-mean",
     mean(measure.limits(res3, "ratio", ["case"], blocks=blocks).to_numpy().ravel()),
@@ -587,7 +587,7 @@ probed = probed.assign(
 )
 means = probed.groupby(["target", "alpha0", "d", "seed"])[["ratio", "control"]].mean().reset_index()
 means["ratio"] = measure.controlled(means, "ratio", "control", ["target", "alpha0", "d"])
-apart = measure.limits(means, "ratio", ["target", "alpha0"], blocks=measure.fewest(means)).to_numpy() - 1
+apart = measure.limits(means, "ratio", ["target", "alpha0"], blocks=min(fig2_seeds)).to_numpy() - 1
 chapter.check("E.Fig2-theory", -least(np.hstack([apart, -apart])), probed, figure="fig-e-2")
 networks = largest(res_curves)
 by_batch = networks[networks["target"] == fig2_targets[1]]
@@ -849,7 +849,7 @@ for name, one in (("finite-width", letters), ("limit", largest(letters))):
         found = mean(ratios.groupby("seed")["ratio"].mean())
     else:
         ratios["ratio"] = measure.controlled(ratios, "ratio", "control", ["rows", "alpha", "d"])
-        found = mean(measure.limits(ratios, "ratio", ["rows", "alpha"], blocks=measure.fewest(ratios)).mean(axis=1))
+        found = mean(measure.limits(ratios, "ratio", ["rows", "alpha"], blocks=min(fig6_seeds)).mean(axis=1))
     chapter.check(f"E.Fig6-{name}", found, one, figure="fig-e-6")
 spread = [1 + u**2 * (fig6_c - 1) for u in fig6_letters]
 one = bounds.letters_bound(activation, fig6_target, r=fig6_r, values=[1.0], c=[fig6_c])
@@ -917,7 +917,7 @@ for r in fig8_rs:
 traces = pulls["top"] + pulls["bulk"].map(sum)
 pulls = pulls.assign(pull=pulls["top"] / pulls["population"], control=traces / pulls["d"] / pulls["r"].map(squares))
 pulls["pull"] = measure.controlled(pulls, "pull", "control", ["r", "d"])
-pull = measure.limits(pulls, "pull", ["r"], blocks=measure.fewest(pulls)).to_numpy() - 1
+pull = measure.limits(pulls, "pull", ["r"], blocks=min(fig8_seeds)).to_numpy() - 1
 spectra = spectra.assign(
     edge=lambda x: x["second"] / x["r"].map(edges),
     distance=lambda x: x.apply(distance, axis=1),
@@ -995,7 +995,7 @@ picks = {
 for name, (column, chosen) in picks.items():
     chapter.check(f"E.Loss-{name}", mean(chosen[column]), chosen, figure="tab-e-loss")
 plain = biased[biased["test_theory"] > 0.01]
-blocks = measure.fewest(plain)
+blocks = measure.fewest(plain, ["bias"])
 apart = measure.limits(plain, "test_ratio", ["bias"], blocks=blocks).to_numpy() - 1
 chapter.check("E.Loss-bias", -least(np.hstack([apart, -apart])), plain, figure="tab-e-loss")
 bent = measure.limits(softplus, "test_ratio", ["target"], blocks=blocks).to_numpy().ravel()
@@ -1115,7 +1115,7 @@ sizes = sizes.assign(
     own_ratio=sizes["network"] / sizes["corrected"],
     apart=sizes["network"] / sizes["features"] - 1,
 )
-blocks = measure.fewest(sizes)
+blocks = measure.fewest(sizes, keys)
 ratios = {}
 for name in ("srf", "own"):
     adjusted = sizes.assign(adjusted=measure.controlled(sizes, f"{name}_ratio", "control", [*keys, "d"]))

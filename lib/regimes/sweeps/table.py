@@ -99,7 +99,8 @@ def read_csv(path: Path, *, version: int) -> pd.DataFrame:
     table = table[table[CELL].isin(origins)].reset_index(drop=True)
     table = table.assign(**{n: table[n].map(json.loads, na_action="ignore") for n in held["lists"]})
     told = [dict(origins[key].setting) | {n: getattr(origins[key], n) for n in STAMP} for key in table[CELL]]
-    return pd.concat([pd.DataFrame(told), table], axis=1)
+    settings = pd.DataFrame(told)
+    return pd.concat([settings.drop(columns=table.columns, errors="ignore"), table], axis=1)
 
 
 def _entries(value: Any) -> int:

@@ -242,9 +242,9 @@ def _equivalents(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, index=distinct.index)
 
 
-def fewest(table: pd.DataFrame) -> int:
-    """The number of realisations (``seed``) at the size ``d`` that has the fewest: blocks for :func:`limits`."""
-    return int(table.groupby("d")["seed"].nunique().min())
+def fewest(table: pd.DataFrame, keys: Sequence[str]) -> int:
+    """The number of realisations (``seed``) that every key has at every size ``d``: blocks for :func:`limits`."""
+    return int(table.groupby([*keys, "d"])["seed"].nunique().min())
 
 
 def limits(table: pd.DataFrame, column: str, keys: Sequence[str], *, blocks: int) -> pd.DataFrame:
