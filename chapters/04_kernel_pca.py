@@ -513,7 +513,7 @@ chapter.check("B.Fig9-cnn-scan", mean(lost), slow, fast, figure="fig-b-9-cnn")
 # ## The kernel on its way
 # The same quantities along one training each, from one state of the solver to the next.
 # %%
-courses = chapter.sweep(studies.courses)
+courses = chapter.extended(studies.courses)
 course = {name: courses[courses["shape"] == kind] for name, kind in (("stripe", "stripe"), (data, "images"))}
 # %%
 fig, axes = plots.panels(8, columns=4, width=3.0, height=2.9, sharex="row")
