@@ -120,7 +120,7 @@ chapter.figure(
 )
 # %%
 chapter.figure(
-    sketches.chain(),
+    sketches.chain(sketches.COMPRESSION),
     "fig-sketch-chain",
     "The argument of paper A as a chain (a sketch): why more points make a network blinder to what does not matter, and what that "
     "gives its learning curve. This chapter follows the upper half, chapter 1 the lower.",

@@ -98,7 +98,7 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 
-from regimes.book import plots
+from regimes.book import plots, sketches
 from regimes.book.chapter import Chapter
 from regimes.estimates import Estimate, jackknife, least, mean, median, ratio
 from regimes.studies import alignment as studies
@@ -428,6 +428,19 @@ chapter.say(
     "On the second of these spectra training is not over where the paper stops. Mean squared errors left, training and test: "
     + "; ".join(f"{row.train_loss:.3f} and {row.test_loss:.3f} from $s_0$ = {size:g}" for size, row in left.iterrows())
     + "."
+)
+# %% [markdown]
+# ## Why the two agree so early
+# {numref}`fig-sketch-ansatz` has the argument of the next section in five boxes.
+# %%
+chapter.figure(
+    sketches.chain(sketches.ANSATZ),
+    "fig-sketch-ansatz",
+    "Why what training adds is aligned from the first step on (a sketch): $X$ are the layer's inputs, $Y$ the residuals on a "
+    "diagonal, $\\delta$ the gradients by the pre-activations. The square of the step and the same square seen through the network's "
+    "gradients differ by one factor, the kernel $\\mathcal K=\\delta\\delta^\\top$.",
+    alt="Five boxes joined by arrows: one gradient step; its formula; its square with one kernel in the middle; the square seen "
+    "through gradients, with two kernels in the middle; alike from the first step on.",
 )
 # %% [markdown]
 # ## The first moments of training

@@ -27,13 +27,20 @@ WIDTH = 5.0  # inches: hardly smaller on a phone than drawn
 SIZES = {"font.size": 13, "axes.labelsize": 14, "axes.titlesize": 14, "legend.fontsize": 12}
 SIZES |= {"xtick.labelsize": 12, "ytick.labelsize": 12}
 ARROW = {"arrowstyle": "-|>", "color": "0.15", "lw": 2, "shrinkA": 0, "shrinkB": 0}
-CHAIN = (
+COMPRESSION = (
     ("$p$ training points", "their noise averages out"),
     (r"noise across $\sim1/\sqrt{p}$", "informative weights outgrow it"),
     (r"compression $\Lambda\sim\sqrt{p}$", "the boundary fills with points"),
     (r"kernel's error $\times\,\Lambda^{-g}$", "two powers of $p$ add up"),
     (r"error $\sim p^{-\beta}$, $\beta=\beta_{\rm lazy}+g/2$", ""),
-)  # what stands in each box, and what leads from it to the next
+)  # what stands in each box, and what leads from it to the next; Source: paper A, Sec. 3
+ANSATZ = (
+    ("one gradient step", "adds to the weights"),
+    (r"$\dot W=\delta^\top Y X$", "where have they moved?"),
+    (r"$\dot W^\top\dot W=X^\top Y\mathcal{K}\,Y X$", "and where through gradients?"),
+    (r"$\dot W^\top K\dot W=X^\top Y\mathcal{K}^2\,Y X$", r"one factor $\mathcal{K}$ apart"),
+    ("alike from the first step on", ""),
+)  # the same; Source: paper D, Props. 3 and 4
 
 
 def _large(draw: Callable[..., Figure]) -> Callable[..., Figure]:
@@ -159,7 +166,7 @@ def compression(
 
 
 @_large
-def chain(links: Sequence[tuple[str, str]] = CHAIN) -> Figure:
+def chain(links: Sequence[tuple[str, str]]) -> Figure:
     """An argument as boxes from top to bottom: what stands in each, and what leads from it to the next."""
     fig, (ax,) = _canvas(1, 1, 0.95 * len(links))
     ax.set(xlim=(0, 1), ylim=(-len(links) + 0.6, 0.4))
