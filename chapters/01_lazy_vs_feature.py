@@ -550,8 +550,8 @@ chapter.figure(
     "medians and quartiles, and the gains of papers A and B (dashed). Planes gain as paper A says; a first factor of two "
     "gains more, the last one less.",
     imposed,
-    alt="Relative error falling with an imposed compression in three panels. For both stripes the curve follows paper A's steeper "
-    "dashed line and leaves paper B's.",
+    alt="Relative error falling with an imposed compression in three panels. For both stripes the curve falls at least as fast as "
+    "paper A's dashed line, and well below paper B's.",
 )
 # %%
 for d in curve_d:
