@@ -90,7 +90,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from regimes.book import plots
+from regimes.book import plots, sketches
 from regimes.book.chapter import Chapter
 from regimes.estimates import exponent, local_exponents, mean, median, ratio
 from regimes.studies import lazy_feature as studies
@@ -100,6 +100,29 @@ from regimes.themes import learning_curves
 from regimes.themes.learning_curves import beta, beta_difference, by_size, error_ratio
 
 chapter = Chapter("01", globals())
+# %% [markdown]
+# ## In two pictures
+# Two tasks whose label does not depend on most directions of the input ({numref}`fig-sketch-tasks`), and one knob
+# that decides how far weights move while a network learns them ({numref}`fig-sketch-knob`).
+# %%
+chapter.figure(
+    sketches.data(),
+    "fig-sketch-tasks",
+    "Stripe and cylinder, seen along two directions. The stripe's label changes at planes across the first direction, the "
+    "cylinder's at a circle in the first two. All other directions, of which the left panel shows one, tell nothing.",
+    alt="Two clouds of points. Left, the stripe: two vertical lines part circles on both sides from triangles between them. "
+    "Right, the cylinder: a circle parts triangles inside from circles outside.",
+)
+# %%
+chapter.figure(
+    sketches.knob(),
+    "fig-sketch-knob",
+    "The knob $\\alpha$ in a network of one weight, $F=\\alpha(w^2-1)/2$. Both must reach $F=1$. At small $\\alpha$ the weight "
+    "must go far (arrow), and the network leaves its tangent at the start: it learns features. At large $\\alpha$ a small step is "
+    "enough, along which network and tangent are one: it is lazy.",
+    alt="Predictor against a weight, twice. Left, at small scale, the curve bends far above its tangent before it reaches the "
+    "margin, at a weight several times the initial one. Right, at large scale, it reaches the margin at once, on its tangent.",
+)
 # %% [markdown]
 # ## The model
 # One hidden layer, trained on the hinge loss by gradient flow:
@@ -190,12 +213,12 @@ frozen = finite[(finite.h.isin(lazy_h) | (finite.h > max(lazy_h))) & finite.p.is
 lazy_widths = sorted(frozen.h.unique())
 # %%
 fig, axes = plots.panels(len(curve_d), sharey=True)
+shades = dict(zip(lazy_widths, plt.get_cmap("Blues")(np.linspace(0.45, 0.85, len(lazy_widths)))))
 for ax, d in zip(axes, curve_d):
-    shades = plt.get_cmap("Blues")(np.linspace(0.45, 0.85, len(lazy_widths)))
-    for h, shade in zip(lazy_widths, shades):
+    for h, shade in shades.items():
         plots.realisations(ax, *by_size(frozen[(frozen.d == d) & (frozen.h == h)]), color=shade, label=f"$h={h}$")
     p, errors = by_size(stripe_wide[stripe_wide.d == d])
-    plots.realisations(ax, p, errors, color="black", label=r"$h=\infty$")
+    plots.realisations(ax, p, errors, color=plots.COLOURS["infinite"], label=r"$h=\infty$")
     theory = learning_curves.lazy_exponent(d)
     plots.slope_guide(ax, (p[-3], p[-1]), 0.6 * np.median(errors[:, -3]), -theory, rf"${-theory:.3f}$")
     ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$")
@@ -210,6 +233,8 @@ chapter.figure(
     "network, the earlier its curve leaves the black one, which falls faster than theory's slope at these sizes.",
     stripe_wide,
     frozen,
+    alt="Test error against training points on logarithmic axes, in two dimensions. The curves of narrow networks' kernels "
+    "flatten, the narrowest first; that of the infinitely wide kernel falls below them, more steeply than a dashed line.",
 )
 # %% [markdown]
 # A straight line through any of these curves would hide what goes on. {numref}`fig-a-local` shows the slope over
@@ -221,19 +246,17 @@ chapter.figure(
 # %%
 fig, axes = plots.panels(len(curve_d), sharey=True)
 for ax, d in zip(axes, curve_d):
-    kinds = [
-        (frozen[(frozen.d == d) & (frozen.h == h)], plots.PALETTE[i], f"$h={h}$") for i, h in enumerate(lazy_widths)
-    ]
-    kinds.append((stripe_wide[stripe_wide.d == d], "black", r"$h=\infty$"))
+    kinds = [(frozen[(frozen.d == d) & (frozen.h == h)], shade, f"$h={h}$") for h, shade in shades.items()]
+    kinds.append((stripe_wide[stripe_wide.d == d], plots.COLOURS["infinite"], r"$h=\infty$"))
     for i, (table, colour, label) in enumerate(kinds):
         at = [(p * 1.04**i, -b) for p, b in local_exponents(*by_size(table), size=window)]
         bars = [[b.value - b.low for _, b in at], [b.high - b.value for _, b in at]]
         ax.errorbar([p for p, _ in at], [b.value for _, b in at], bars, fmt="o-", color=colour, capsize=2, label=label)
-    ax.axhline(learning_curves.lazy_exponent(d), color=plots.COLOURS["theory"], linestyle="--")
+    ax.axhline(learning_curves.lazy_exponent(d), color=plots.COLOURS["theory"], linestyle="--", label="theory")
     ax.set(xlabel="training points $p$ (centre of the window)", title=f"stripe, $d={d}$")
     plots.curve_axes(ax, wide_p[1:-1], errors=False)
 axes[0].set_ylabel(r"local exponent $\beta(p)$")
-axes[0].legend(title="frozen kernel")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
 chapter.figure(
     fig,
     "fig-a-local",
@@ -242,6 +265,8 @@ chapter.figure(
     "kernel comes down to it from above.",
     stripe_wide,
     frozen,
+    alt="Local exponents with error bars against training points. Those of narrow networks' kernels fall below theory's dashed "
+    "line or lie on it; those of the infinitely wide kernel stay above and come down.",
 )
 
 
@@ -300,10 +325,10 @@ on = {
     "compressed_code": r"data compressed by $\Lambda^*/\sqrt{d_\perp}$",
 }
 styles = {
-    "lazy": {"color": plots.COLOURS["lazy"], "label": "initial kernel, $h=\\infty$"},
-    "compressed": {"color": plots.COLOURS["lazy"], "ls": "--", "label": f"the same, {on['compressed']}"},
-    "compressed_code": {"color": plots.COLOURS["lazy"], "ls": ":", "label": f"the same, {on['compressed_code']}"},
-    "final": {"color": plots.PALETTE[1], "label": "kernel after training"},
+    "lazy": {"color": plots.COLOURS["infinite"], "label": "initial kernel, $h=\\infty$"},
+    "compressed": {"color": plots.COLOURS["compressed"], "ls": "--", "label": f"the same, {on['compressed']}"},
+    "compressed_code": {"color": plots.COLOURS["compressed"], "ls": ":", "label": f"the same, {on['compressed_code']}"},
+    "final": {"color": plots.COLOURS["final"], "label": "kernel after training"},
     "feature": {"color": plots.COLOURS["feature"], "label": "network, feature learning"},
 }
 
@@ -338,6 +363,8 @@ chapter.figure(
     of(nets, "final", 1.0),
     small_data,
     lazy_beside(nets),
+    alt="Five learning curves in each of two dimensions. From above: the initial kernel, the kernel after training, the network, "
+    "and the initial kernel on compressed data, which errs least.",
 )
 # %%
 for d in curve_d:
@@ -359,17 +386,21 @@ fig, axes = plots.panels(3, columns=3, width=3.7, height=3.7)
 for d, marker in zip(curve_d, "os^D"):
     here = largest[largest.d == d]
     for ax, (curve, value), colour in zip(
-        axes, (("feature", "error"), ("feature", "amplification"), ("final", "error")), (3, 2, 1)
+        axes,
+        (("feature", "error"), ("feature", "amplification"), ("final", "error")),
+        ("feature", "amplification", "final"),
     ):
         values = of(here, curve).pivot(index="seed", columns="share", values=value)
         at = [spread[shares.index(share)] for share in values.columns]
-        style = {"marker": marker, "color": plots.PALETTE[colour], "alpha": 1 if d == curve_d[0] else 0.55}
+        style = {"marker": marker, "color": plots.COLOURS[colour], "linestyle": "-" if d == curve_d[0] else "--"}
         plots.realisations(ax, at, values, label=f"$d={d}$", **style)
-for ax, title in zip(axes, ("network's error", r"amplification $\Lambda$", "error of the kernel frozen there")):
-    ax.set(xscale="log", yscale="log", xlabel="satisfied points", title=title)
+for ax, words in zip(
+    axes, ("test error of the network", r"amplification $\Lambda$", "error of the kernel frozen there")
+):
+    ax.set(xscale="log", yscale="log", xlabel="satisfied points", ylabel=words)
     ax.set_xlim(1.3, min(spread) / 2)
     ax.set_xticks(spread, [f"{share:.0%}" if share < 1 else "all" for share in shares], rotation=60, fontsize="small")
-    ax.minorticks_off()
+    plots.plain_numbers(ax)
     ax.legend()
 chapter.figure(
     fig,
@@ -379,6 +410,8 @@ chapter.figure(
     "quartiles. The kernel is at its best long before the network is; the last few per cent undo the compression, and "
     "both get worse.",
     largest,
+    alt="Three curves against the share of satisfied points. The network's error falls until about 98 per cent and rises to the "
+    "end; the amplification is large until the last per cent and then falls; the frozen kernel's error rises from early on.",
 )
 # %% [markdown]
 # The kernel is at its best early: it has all that compression gives as soon as $\Lambda$ has grown. The network is at
@@ -431,6 +464,8 @@ chapter.figure(
     "intervals. Dashed: paper A's exponent; dotted: paper B's. Where few points are satisfied nothing is learnt yet; later "
     "the exponent depends on the stop by as much as the papers differ.",
     from_start(of(nets, "feature")),
+    alt="Exponent of the error against the satisfied share at which training stops, in two dimensions, between two "
+    "lines for papers A and B: low where few points are satisfied, highest before the end, lower at zero loss.",
 )
 # %% [markdown]
 # ## Is it the compression?
@@ -445,30 +480,32 @@ chapter.figure(
 # zero loss has given some back; but where 98 % are satisfied, the claim *compressed-stop* above, the ratio is hardly nearer
 # to 1. A network is not its own compressed initial kernel. With the factor of the code the ratio comes nearer to 1 in $d=10$.
 # %%
-fig, axes = plots.panels(len(curve_d), sharey=True)
-for ax, d in zip(axes, curve_d):
-    feature = nets[(nets.d == d) & nets.p.isin(compressed_p)]
-    for share, style in ((1.0, {}), (stop, {"alpha": 0.4})):
-        p, network = by_size(of(feature, "feature", share))
-        for name in on:
-            _, errors = by_size(of(small_data[small_data.d == d], name))
-            style = style | {"color": "black", "ls": styles[name]["ls"]}
-            label = f"{on[name]}, network at {'zero loss' if share == 1 else f'{share:.0%}'}"
-            plots.realisations(ax, p, errors / network, label=label, **style)
-    ax.axhline(1, color=plots.COLOURS["feature"])
-    ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$", ylim=(0.2, 4))
+cases = [(share, d) for share in (1.0, stop) for d in curve_d]
+fig, axes = plots.panels(len(cases), columns=len(curve_d), height=3.0, sharex=True, sharey=True)
+for ax, (share, d) in zip(axes, cases):
+    p, network = by_size(of(nets[(nets.d == d) & nets.p.isin(compressed_p)], "feature", share))
+    for name in on:
+        _, errors = by_size(of(small_data[small_data.d == d], name))
+        plots.realisations(
+            ax, p, errors / network, color=plots.COLOURS["compressed"], ls=styles[name]["ls"], label=on[name]
+        )
+    ax.axhline(1, color=plots.COLOURS["feature"], label="the network")
+    ax.set(title=f"$d={d}$, network at {'zero loss' if share == 1 else f'{share:.0%}'}", ylim=(0.2, 4))
     plots.curve_axes(ax, compressed_p)
-axes[0].set_ylabel("error over the network's")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=1, fontsize="small")
+fig.supxlabel("training points $p$", fontsize="medium")
+fig.supylabel("error over the network's", fontsize="medium")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
 chapter.figure(
     fig,
     "fig-b-fig10",
     "Error of the infinitely wide kernel on compressed data over the error of the network in the same realisation (red "
-    "line: equal), at zero loss (black) and where 98 % of the points are satisfied (grey). With the factor of the text "
+    f"line: equal), at zero loss (above) and where {stop:.0%} of the points are satisfied (below). With the factor of the text "
     "(dashed) the kernel errs less often than the network; with that of the code (dotted) less clearly so.",
     small_data,
     of(nets[nets.p.isin(compressed_p)], "feature", 1.0),
     of(nets[nets.p.isin(compressed_p)], "feature", stop),
+    alt="Ratios of two errors against training points, in four panels. Dashed curves, for the full compression, lie below the line "
+    "at one; dotted curves, for the smaller factor of the public code, lie nearer to it.",
 )
 # %%
 for d in curve_d:
@@ -500,14 +537,13 @@ fig, axes = plots.panels(len(tasks), columns=3, width=3.5, height=3.4, sharey=Tr
 for ax, (name, rows) in zip(axes, tasks.items()):
     wide = rows.pivot(index="seed", columns="factor", values="error")
     relative = wide.div(wide[1.0], axis=0)
-    plots.realisations(ax, wide.columns, relative, color=plots.COLOURS["lazy"])
+    plots.realisations(ax, wide.columns, relative, color=plots.COLOURS["compressed"])
     d, along = (int(rows.d.iloc[0]), 1) if "stripe" in name else (cylinder_d, cylinder_d_parallel)
     slope = -learning_curves.compression_gain(d, along)
-    plots.slope_guide(ax, (1, gain_factor[-1]), 1, slope, f"A: {slope:.3f}")
+    plots.slope_guide(ax, (1, gain_factor[-1]), 1, slope, f"A: {slope:.3f}", above=True)
     if along == 1:
-        plots.slope_guide(ax, (1, gain_factor[-1]), 1, slope / 2, f"B: {slope / 2:.3f}")
+        plots.slope_guide(ax, (1, gain_factor[-1]), 1, slope / 2, f"B: {slope / 2:.3f}", above=True)
     ax.set(xlabel=r"imposed compression $\Lambda$", title=name)
-    ax.margins(x=0.25)
 for ax in axes:
     plots.curve_axes(ax, gain_factor)
 axes[0].set_ylabel("error over that on plain data")
@@ -518,6 +554,8 @@ chapter.figure(
     "medians and quartiles, and the gains of papers A and B (dashed). Planes gain as paper A says; a first factor of two "
     "gains more, the last one less.",
     imposed,
+    alt="Relative error falling with an imposed compression in three panels. For both stripes the curve falls at least as fast as "
+    "paper A's dashed line, and well below paper B's.",
 )
 # %%
 for d in curve_d:
@@ -576,7 +614,7 @@ p, errors = by_size(of(tube, "feature", 1.0))
 slope = -learning_curves.feature_exponent(cylinder_d, cylinder_d_parallel)
 plots.slope_guide(ax, (p[0], p[-1]), 0.3 * np.median(errors[:, 0]), slope, rf"${slope:.2f}$")
 slope = -learning_curves.lazy_exponent(cylinder_d)
-plots.slope_guide(ax, (p[0], p[-1]), 2.2 * np.median(errors[:, 0]), slope, rf"${slope:.2f}$")
+plots.slope_guide(ax, (p[0], p[-1]), 2.2 * np.median(errors[:, 0]), slope, rf"${slope:.2f}$", above=True)
 ax.set(xlabel="training points $p$", ylabel=r"test error $\varepsilon$")
 plots.curve_axes(ax, cylinder_p)
 fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
@@ -590,6 +628,8 @@ chapter.figure(
     of(tube, "final", 1.0),
     small_tube,
     lazy_beside(tube),
+    alt="Four learning curves of the cylinder that lie close together. The network starts above the initial kernel and ends below "
+    "it; the kernel on compressed data is lowest.",
 )
 # %%
 settled, feature = wide_tube[wide_tube.p >= cylinder_from], of(from_start(tube), "feature", 1.0)
@@ -612,7 +652,7 @@ several = balanced(several, "h", "p")
 panels = {
     f"network, {stop:.0%}": (of(several, "feature", stop), "Reds"),
     "network, zero loss": (of(several, "feature", 1.0), "Reds"),
-    "kernel after training": (of(several, "final", 1.0), "Oranges"),
+    "kernel after training": (of(several, "final", 1.0), "PuRd"),
 }
 # %%
 fig, axes = plots.panels(3, columns=3, width=3.5, height=3.4, sharey=True)
@@ -630,6 +670,8 @@ chapter.figure(
     f"The stripe in $d={width_d}$ learnt by networks of several widths, with the same data. "
     "Width hardly matters to the network that learns features, wherever it stops.",
     *(rows for rows, _ in panels.values()),
+    alt="Learning curves in three panels, a shade of one colour a width. For the network the shades nearly "
+    "coincide, stopped early or at zero loss.",
 )
 # %% [markdown]
 # ## Local exponents
@@ -651,7 +693,8 @@ seen = []
 for ax, (name, table, theory) in zip(axes, cases):
     at = [(p, -b) for p, b in local_exponents(*by_size(table), size=window)]
     p, mid, low, high = (np.array(c) for c in zip(*[(p, b.value, b.low, b.high) for p, b in at]))
-    ax.errorbar(p, mid, [mid - low, high - mid], fmt="o-", color=plots.COLOURS["feature" if "feat" in name else "lazy"])
+    colour = plots.COLOURS["feature" if "feature" in name else "infinite"]
+    ax.errorbar(p, mid, [mid - low, high - mid], fmt="o-", color=colour, capsize=2)
     ax.axhline(theory, color=plots.COLOURS["theory"], linestyle="--")
     ax.set_title(name, fontsize="small")
     plots.curve_axes(ax, table.p.unique()[1:-1], errors=False)
@@ -664,6 +707,8 @@ chapter.figure(
     "fig-a-asymptotes",
     "Local exponents of all curves, with 95 % intervals, against theory's asymptotes (dashed).",
     *(table for _, table, _ in cases),
+    alt="Local exponents against training points in six panels with dashed asymptotes. Lazy exponents come down to theirs from "
+    "above; those of feature learning scatter with wide bars.",
 )
 # %%
 chapter.table(
@@ -689,17 +734,20 @@ plots.realisations(axes[0], scan_alpha, tall["error"], color=plots.COLOURS["feat
 axes[0].axhline(dashed.error.median(), color=plots.COLOURS["lazy"], linestyle="--", label="frozen kernel")
 plots.realisations(axes[1], scan_alpha, tall["t_star"], color=plots.COLOURS["feature"])
 plots.realisations(
-    axes[2], scan_alpha, tall["amplification_star"], label=r"$\Lambda^*$", color=plots.COLOURS["feature"]
+    axes[2], scan_alpha, tall["amplification_star"], label=r"$\Lambda^*$", color=plots.COLOURS["amplification"]
 )
-plots.realisations(axes[2], scan_alpha, tall["amplification_max"], label=r"$\Lambda_{\max}$", color=plots.PALETTE[1])
-for ax, title in zip(axes, (r"test error $\varepsilon$", r"time $t^*$", r"amplification")):
-    ax.set(xscale="log", xlabel=r"scale $\alpha$", title=title)
+style = {"color": plots.COLOURS["amplification"], "linestyle": ":", "markerfacecolor": "none"}
+plots.realisations(axes[2], scan_alpha, tall["amplification_max"], label=r"$\Lambda_{\max}$", **style)
+for ax, words in zip(axes, (r"test error $\varepsilon$", r"time $t^*$", r"amplification")):
+    ax.set(xscale="log", xlabel=r"scale $\alpha$", ylabel=words)
+    ax.set_xticks(scan_alpha[:: max(1, len(scan_alpha) // 4)])
 axes[0].set_ylim(bottom=0)
 axes[0].legend()
 axes[1].set_yscale("log")
 lazy_side = [alpha for alpha in scan_alpha if alpha >= 1e3]
-plots.slope_guide(axes[1], (lazy_side[0], lazy_side[-1]), tall["t_star"][lazy_side[0]].median() / 30, -1, "")
+plots.slope_guide(axes[1], (lazy_side[0], lazy_side[-1]), tall["t_star"][lazy_side[0]].median() / 30, -1, "$-1$")
 axes[2].set_yscale("log")
+plots.plain_numbers(axes[2])
 axes[2].legend()
 chapter.figure(
     fig,
@@ -708,6 +756,8 @@ chapter.figure(
     "problem. Two plateaus and a crossover near $\\alpha=1$; on the right the frozen kernel (dashed).",
     scan,
     dashed,
+    alt="Three quantities against the scale over 24 decades. The error rises from a low plateau to that of the frozen kernel near "
+    "scale one; the time falls, slowly on the left and with slope minus one on the right; the amplification falls to one.",
 )
 # %%
 few = 3
@@ -749,6 +799,8 @@ chapter.figure(
     "Test errors of feature learning on data as drawn and on the same data rotated, with the same initial weights; "
     "one point a realisation. Most stay on the diagonal; the few that leave it go either way.",
     turned,
+    alt="Scatter of test errors on rotated data against those on data as drawn; most points lie on the diagonal, a few on either "
+    "side of it.",
 )
 # %%
 chapter.say(

@@ -89,7 +89,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.animation import FuncAnimation
 
-from regimes.book import plots
+from regimes.book import plots, sketches
 from regimes.book.chapter import Chapter
 from regimes.estimates import Estimate, exponent, local_exponents, mean, ratio
 from regimes.studies import compression as studies
@@ -97,6 +97,36 @@ from regimes.themes.compression import Stripe
 from regimes.themes.learning_curves import by_size
 
 chapter = Chapter("02", globals())
+# %% [markdown]
+# ## In two pictures
+# What compression is, seen on neurons ({numref}`fig-sketch-compression`), and the argument why it must grow with the number of
+# points ({numref}`fig-sketch-chain`).
+# %%
+paths = chapter.sweep(studies.paths)
+ends_of = [(np.array(row["z"]), np.array(row["weights"])) for _, row in paths.iterrows()]
+first, last = (
+    (np.array([z[at] for z, _ in ends_of]), np.array([abs(w[at, 3]) * np.hypot(*w[at, :2]) for _, w in ends_of]))
+    for at in (0, -1)
+)
+chapter.figure(
+    sketches.compression(first, last, interfaces),
+    "fig-sketch-compression",
+    "The planes of a network's neurons before training and when it begins to fit, over the labels of the stripe; the darker, the "
+    "larger a neuron's share of the output. A neuron is active on one side of its plane. At first planes lie anyhow; training turns "
+    "those that count upright, so that they see $x_1$ alone.",
+    paths,
+    alt="Two squares with three vertical bands labelled plus, minus, plus, crossed by lines. Before training the lines run in all "
+    "directions; after it the dark ones are vertical and bundle at a few places.",
+)
+# %%
+chapter.figure(
+    sketches.chain(sketches.COMPRESSION),
+    "fig-sketch-chain",
+    "The argument of paper A as a chain (a sketch): why more points make a network blinder to what does not matter, and what that "
+    "gives its learning curve. This chapter follows the upper half, chapter 1 the lower.",
+    alt="Five boxes joined by arrows from top to bottom: p training points; noise across, one over root p; compression, root p; "
+    "the kernel's error times the compression to a negative power; the error as a power of p with the sum of both exponents.",
+)
 # %% [markdown]
 # ## What one sees: weights align
 # We train on the stripe in $d=2$, where a weight can be drawn as an arrow $\beta_n\omega_n$, its length the neuron's
@@ -110,12 +140,21 @@ cylinder = frames_table[frames_table["shape"] == "cylinder"]
 
 
 # %%
+def draw_boundary(ax, row, i, j):
+    """Where the label changes: the stripe's planes, or the cylinder from above or from the side."""
+    if row["shape"] == "cylinder" and (i, j) == (0, 1):
+        ax.add_patch(plt.Circle((0, 0), cylinder_radius, fill=False, ls="-.", lw=1.2, ec=plots.COLOURS["theory"]))
+    else:
+        plots.boundaries(ax, interfaces if row["shape"] == "stripe" else [-cylinder_radius, cylinder_radius])
+
+
 def draw_arrows(ax, row, i=0, j=1, reach=3.2):
     """The arrows of one frame in the plane of the axes ``i`` and ``j``, over the training points."""
     points, arrows = np.array(row["points"]), np.array(row["arrows"])
-    ax.scatter(points[:, i], points[:, j], c=row["labels"], cmap="coolwarm", s=6, alpha=0.35, linewidths=0)
+    plots.data_points(ax, points[:, [i, j]], row["labels"], markersize=3)
+    draw_boundary(ax, row, i, j)
     long = arrows[:, [i, j]] * min(1.0, reach / max(np.abs(arrows).max(), 1e-9))
-    ax.quiver(*np.zeros((2, len(long))), *long.T, angles="xy", scale_units="xy", scale=1, width=0.005)
+    ax.quiver(*np.zeros((2, len(long))), *long.T, angles="xy", scale_units="xy", scale=1, width=0.008)
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel=f"$x_{i + 1}$", ylabel=f"$x_{j + 1}$")
 
 
@@ -146,16 +185,17 @@ def ends(rows):
 
 # %%
 first, moments = ends(feature)
-fig, flat = plots.panels(4, columns=4, width=2.6, height=2.9)
+fig, flat = plots.panels(4, width=3.4, height=3.3, sharex=True, sharey=True)
 for ax, row, title in zip(flat, [*moments, lazy[lazy.seed == 0].iloc[-1]], ["start", "$t^*$", "end", "lazy, end"]):
     draw_arrows(ax, row)
     ax.set_title(title)
+fig.legend(*flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 chapter.animation(
     film(first, [(0, 1)]),
     fig,
     "fig-a-2",
-    "Arrows βω of sixty neurons on the stripe, scaled by their root mean square, over training points (colour: label); "
-    "at the start, at t*, at the end, and for a lazy network at the end (paper A, Fig. 2; paper B, Fig. 10 left). "
+    "Arrows βω of sixty neurons on the stripe, scaled by their root mean square, over training points and the planes at "
+    "which the label changes; at the start, at t*, at the end, and for a lazy network at the end (paper A, Fig. 2; paper B, Fig. 10 left). "
     "Feature learning turns them along the first axis; in the lazy regime they stay isotropic.",
     feature[feature.seed == 0],
     lazy[lazy.seed == 0],
@@ -187,8 +227,9 @@ first, moments = ends(cylinder)
 fig, flat = plots.panels(4, columns=2, width=3.2, height=3.2)
 for ax, row, plane in zip(flat, [moments[0], moments[2]] * 2, [(0, 1), (0, 1), (0, 2), (0, 2)]):
     draw_arrows(ax, row, *plane)
-for ax, title in zip(flat, ["start", "end"]):
+for ax, title in zip(flat, ["start", "end", "start, from the side", "end, from the side"]):
     ax.set_title(title)
+fig.legend(*flat[2].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 chapter.animation(
     film(first, [(0, 1), (0, 2)]),
     fig,
@@ -213,12 +254,15 @@ for name, factor in (("points", [1, 1 / row.amplification]), ("arrows", [1, row.
 draw_arrows(flat[1], squeezed)
 flat[0].set_title(r"weights compressed")
 flat[1].set_title(r"data compressed, $\omega_\perp\to\Lambda\,\omega_\perp$")
+fig.legend(*flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 chapter.figure(
     fig,
     "fig-a-1",
     "Compression of weights is compression of data: one network at t* drawn twice (after paper A, Fig. 1). Left: its "
     "arrows and data. Right: uninformative weights times Λ, uninformative coordinates over Λ; both are one function.",
     feature[feature.star & (feature.seed == 0)],
+    alt="Left, a round cloud of points with arrows along the horizontal axis. Right, a cloud flattened onto that axis, with the arrows "
+    "turned away from it.",
 )
 # %%
 at_star = feature[feature.star]
@@ -278,11 +322,17 @@ for ax, point, found in zip(flat, attractors, drawn):
         [r"$\omega_1$", r"$\omega_\perp$", "$b$", r"$\beta$"], weights_of(row, "weights"), weights_of(row, "predicted")
     ):
         (line,) = ax.plot(row["t"], found, label=name)
-        ax.plot(row["t"], said, "--", color="black", linewidth=1)
+        words = "equations of motion" if name == r"$\beta$" else None
+        ax.plot(row["t"], said, "--", color="black", linewidth=1, label=words)
     ax.set(xlabel=r"$t/\tau$", title=f"to $z^*={point.z:.2f}$, $\\lambda{'>' if point.sign > 0 else '<'}0$")
-    ax.set_yscale("symlog", linthresh=1)
+    ax.set_yscale("asinh")
+    low, high = ax.get_ylim()
+    steps = [sign * 10**k for sign in (-1, 1) for k in range(6)]
+    ax.set_yticks([tick for tick in sorted([0, *steps]) if low <= tick <= high])
+    ax.yaxis.set_major_formatter("{x:g}")
+flat[0].set_ylabel("weights of the neuron")
 for ax in [ax for ax in flat if ax.lines][:1]:  # few points may leave an attractor without a neuron
-    ax.legend(fontsize="small")
+    fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize="small")
 chapter.figure(
     fig,
     "fig-a-4a",
@@ -290,12 +340,14 @@ chapter.figure(
     "the noise of the training set (dashed), from the same start (paper A, Fig. 4a). They agree within the line width "
     "at first; small errors of the growth rate add up later.",
     pd.concat(drawn) if any(map(len, drawn)) else paths,
+    alt="For a neuron of each attractor its four weights against time, with dashed curves of the equations of "
+    "motion on top of them.",
 )
 # %% [markdown]
 # One neuron proves little. {numref}`fig-a-4-error` shows the largest error along the path for all that see data: the
 # deviation of any of $\omega_1,\omega_\perp,b,\beta$ over the norm of the four.
 # %%
-fig, flat = plots.panels(2, width=3.8, height=3.2)
+fig, flat = plots.panels(2, height=4.4, sharey=True)
 series = {"error": "until $t^*$", "error_free": "until the first margin", "error_90": "until $t^*$, quantile 0.9"}
 for name, label in series.items():
     plots.realisations(flat[0], *by_size(neurons, name), label=label)
@@ -306,14 +358,18 @@ plots.slope_guide(flat[0], (neurons_p[0], neurons_p[-1]), 0.7 * neurons.error_fr
 for ax in flat:
     ax.set(xscale="log", yscale="log", xlabel="training points $p$")
     ticks(ax, neurons_p)
-    ax.legend(fontsize="x-small")
-flat[0].set_ylabel("relative error")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.28), ncols=2, fontsize="small")
+plots.plain_numbers(flat[0])
+flat[0].set(ylabel="relative error along the path", title="worst of the four weights")
+flat[1].set_title("each weight, until $t^*$")
 chapter.figure(
     fig,
     "fig-a-4-error",
     "Largest relative error of the equations of motion along the path, median over neurons that see data, against p: "
     "medians and quartiles over realisations. Left: of the worst of the four weights; right: of each.",
     neurons,
+    alt="Relative errors against training points, all falling. Left, of the worst weight until three moments; "
+    "right, of each of the four weights.",
 )
 # %%
 biggest = neurons[neurons.p == neurons_p[-1]]
@@ -349,13 +405,13 @@ fig, flat = plots.panels(2, width=4.0, height=3.4)
 for sign, colour in ((1, plots.PALETTE[0]), (-1, plots.PALETTE[1])):
     speed, holds = line.velocity(zeta, sign), line.amplifies(zeta, sign)
     flat[0].plot(zeta, np.where(holds, speed, np.nan), color=colour, label=rf"$\lambda{'>' if sign > 0 else '<'}0$")
-    flat[0].plot(zeta, np.where(holds, np.nan, speed), "--", color=colour, linewidth=1)
+    words = r"where $|\lambda|$ would fall" if sign > 0 else None
+    flat[0].plot(zeta, np.where(holds, np.nan, speed), "--", color=colour, linewidth=1, label=words)
 for ax in flat:
-    for plane in interfaces:
-        ax.axvline(plane, color="0.6", linestyle=":", linewidth=1)
-flat[0].plot([a.z for a in attractors], np.zeros(len(attractors)), "ko")
-flat[0].set(xlabel=r"$\zeta$", ylabel=r"$\tau\,\dot\zeta$", ylim=(-2, 2))
-flat[0].legend()
+    plots.boundaries(ax, interfaces)
+flat[0].plot([a.z for a in attractors], np.zeros(len(attractors)), "ko", label="attractors")
+flat[0].set(xlabel=r"intercept $\zeta$", ylabel=r"velocity $\tau\,\dot\zeta$", ylim=(-2, 2))
+fig.legend(*flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize="small")
 for _, row in paths.iterrows():
     z = np.array(row["z"])
     flat[1].plot(*z.T, linewidth=0.7, color=plots.PALETTE[0 if row["weights"][-1][0] > 0 else 1])
@@ -366,9 +422,11 @@ chapter.figure(
     fig,
     "fig-a-4",
     "Left: velocity of the intercept of a grown neuron for both signs of λ (dashed: where λ would fall), attractors as "
-    "dots, interfaces dotted. Right: paths of sixty neurons until t* in the plane of z; colour: final sign of ω_1. "
+    "dots, interfaces dash-dotted. Right: paths of sixty neurons until t* in the plane of z; colour: final sign of ω_1. "
     "Most reach an attractor, some are still under way (paper A, Fig. 4b and c).",
     paths,
+    alt="Left, velocity of a neuron's intercept against its place: two curves that cross zero at the attractors. "
+    "Right, paths of neurons in a plane that run to dots on the horizontal axis.",
 )
 # %%
 arrivals = chapter.extended(studies.arrivals)
@@ -389,6 +447,8 @@ chapter.figure(
     "Where the neurons that saw data at the start are at t*, against the scale: the smaller α, the later t*. The share "
     "near an attractor saturates below 1, because some neurons have left all training points behind.",
     arrivals,
+    alt="Shares of neurons against the logarithm of the inverse scale. The share near an attractor rises and "
+    "levels off below one.",
 )
 # %%
 latest = arrivals[arrivals.alpha == late_alpha[0]]
@@ -501,16 +561,19 @@ for ax, d in zip(flat, growth_d):
         rows = stripe[(stripe.d == d) & (stripe.p == p) & (stripe.until == stop)].dropna(subset="time")
         t = np.geomspace(1, max(map(max, rows["time"])), 300)
         ax.plot(t, course(rows, t), color=colour, label=f"$p={p}$")
-        ax.axvline(rows.t_star.mean(), color=colour, linestyle=":")
+        ax.axvline(rows.t_star.mean(), color=colour, linestyle=":", label=f"mean $t^*$, $p={p}$")
     ax.set(xscale="log", yscale="log", xlabel=r"$t/\tau$", title=f"$d={d}$")
-flat[0].set_ylabel(r"$\Lambda$")
-flat[0].legend()
+flat[0].set_ylabel(r"amplification $\Lambda$")
+plots.plain_numbers(flat[0])
+fig.legend(*flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")
 chapter.figure(
     fig,
     "fig-a-6",
     "Amplification along training until 98 % of the points are satisfied, stripe, mean over realisations; dotted: mean t* "
     "(paper A, Fig. 6 top). It grows exponentially, rests about t*, goes on to grow as points are satisfied, and falls at the end.",
     stripe[(stripe.until == stop) & stripe.p.isin(course_p)],
+    alt="Amplification against time on logarithmic axes, for two training sizes and in two dimensions: it rises, "
+    "rests at a plateau, rises again and falls at the end; larger sets reach higher.",
 )
 
 
@@ -528,13 +591,17 @@ def fitted(rows, until):
 tasks_drawn = {f"stripe, $d={d}$": stripe[stripe.d == d] for d in growth_d} | {"cylinder, $d=3$": cylinder}
 fig, flat = plots.panels(len(tasks_drawn), columns=3, width=3.5, height=3.6, sharey=True)
 for ax, (name, rows) in zip(flat, tasks_drawn.items()):
-    plots.realisations(ax, *sizes(rows, "star", "star"), label=r"$\Lambda^*$")
-    plots.realisations(ax, *sizes(rows, stop, "largest"), label=r"$\Lambda_{\max}$")
+    green = plots.COLOURS["amplification"]
+    plots.realisations(ax, *sizes(rows, "star", "star"), color=green, label=r"$\Lambda^*$")
+    style = {"color": green, "linestyle": ":", "markerfacecolor": "none"}
+    plots.realisations(ax, *sizes(rows, stop, "largest"), label=r"$\Lambda_{\max}$", **style)
     said = rows[rows.until == "star"].groupby("p").predicted.median()
     ax.plot(said, "--", color=plots.COLOURS["theory"], label="theory")
     plots.slope_guide(ax, (growth_p[0], growth_p[-1]), rows.star.median() / 8, 0.5, "1/2")
     ax.set(xscale="log", yscale="log", xlabel="training points $p$", title=name)
     ticks(ax, growth_p)
+plots.plain_numbers(flat[0])
+flat[0].set_ylabel("amplification")
 flat[0].legend(fontsize="small")
 chapter.figure(
     fig,
@@ -543,6 +610,8 @@ chapter.figure(
     "median over the noise of the training sets (paper A, Fig. 6 bottom and Fig. 8 top).",
     stripe,
     cylinder,
+    alt="Amplification against training points in three panels, at the characteristic time and at its maximum, "
+    "both rising along a slope of one half; a dashed line of theory follows the first.",
 )
 # %%
 for d in growth_d:
@@ -587,16 +656,17 @@ times = times.assign(scaled=times.t_star * times.rate, ratio=times.star / times.
 scaled = times.pivot(index="seed", columns="alpha", values="scaled")
 logs = -np.log(scaled.columns.to_numpy())
 fig, flat = plots.panels(2, width=3.8, height=3.2)
-plots.realisations(flat[0], logs, scaled, label="network")
-flat[0].plot(logs, scaled.median().iloc[-1] + 0.5 * (logs - logs[-1]), "--", color=plots.COLOURS["theory"], label="1/2")
-flat[0].set(xlabel=r"$\log(1/\alpha)$", ylabel=r"$t^*/\tau^*$")
+plots.realisations(flat[0], logs, scaled, color=plots.COLOURS["feature"], label="network")
+half = scaled.median().iloc[-1] + 0.5 * (logs - logs[-1])
+flat[0].plot(logs, half, "--", color=plots.COLOURS["theory"], label="slope 1/2")
+flat[0].set(xlabel=r"$\log(1/\alpha)$", ylabel=r"time $t^*/\tau^*$")
 flat[0].legend()
-for d, colour in zip(growth_d, plots.PALETTE):
+for d, colour in zip(growth_d, plots.PALETTE[4:]):
     rows = stripe[(stripe.d == d) & (stripe.until == "star")].assign(ratio=lambda r: r.star / r.predicted)
     plots.realisations(flat[1], *sizes(rows, "star", "ratio"), color=colour, label=f"stripe, $d={d}$")
 rows = cylinder[cylinder.until == "star"].assign(ratio=lambda r: r.star / r.predicted)
-plots.realisations(flat[1], *sizes(rows, "star", "ratio"), color=plots.PALETTE[4], label="cylinder, ring")
-flat[1].axhline(1, color=plots.COLOURS["theory"], linestyle="--")
+plots.realisations(flat[1], *sizes(rows, "star", "ratio"), color=plots.PALETTE[9], label="cylinder, ring")
+flat[1].axhline(1, color=plots.COLOURS["theory"], linestyle="--", label="theory")
 flat[1].set(xscale="log", xlabel="training points $p$", ylabel=r"$\Lambda^*$ over its prediction")
 ticks(flat[1], growth_p)
 flat[1].legend()
@@ -608,6 +678,8 @@ chapter.figure(
     times,
     stripe[stripe.until == "star"],
     cylinder[cylinder.until == "star"],
+    alt="Left, characteristic time rising linearly in the logarithm of the inverse scale, along a line of slope "
+    "one half. Right, measured over predicted amplification, which comes to one as the sets grow.",
 )
 
 
@@ -647,28 +719,38 @@ for name, rows in top.items():
 fits = chapter.sweep(studies.fit)
 row = fits.iloc[0]
 grid = np.linspace(-3, 3, 121)
-fig, flat = plots.panels(2, width=4.4, height=3.6)
-for k, colour in enumerate(plots.PALETTE[:3]):
+layout = [["predictor", "course"], ["neurons", "course"]]
+fig, parts = plt.subplot_mosaic(layout, figsize=(9.2, 4.4), height_ratios=(3, 1))
+parts["predictor"].sharex(parts["neurons"])
+shades = plt.get_cmap("viridis")([0, 0.4, 0.75])
+for k, (colour, words) in enumerate(zip(shades, ("$t^*$", "half-way", "end"))):
     top = max(np.abs(row["profile"][k]))
-    flat[0].plot(grid, np.array(row["profile"][k]) / top, color=colour, label=f"$t/\\tau={row['profile_t'][k]:.3g}$")
+    parts["predictor"].plot(grid, np.array(row["profile"][k]) / top, color=colour, label=words)
     at = np.array(row["zeta"][k])
-    flat[0].plot(at[abs(at) < 3], np.full((abs(at) < 3).sum(), -1.2 - 0.12 * k), "|", color=colour, alpha=0.3)
-    flat[1].axvline(row["profile_t"][k], color=colour, linestyle=":")
-flat[0].plot([a.z for a in attractors], np.full(len(attractors), -1.2), "kx")
-for plane in interfaces:
-    flat[0].axvline(plane, color="0.6", linestyle=":", linewidth=1)
-flat[0].set(xlabel="$x_1$", ylabel="$F$ on the axis over its maximum")
-flat[0].legend(fontsize="small")
-flat[1].plot(row["t"][1:], row["loss"][1:], color="black", label="training loss")
-flat[1].plot(row["t"][1:], row["error"][1:], color=plots.COLOURS["feature"], label="test error")
-flat[1].set(xscale="log", yscale="log", xlabel=r"$t/\tau$")
-flat[1].legend()
+    parts["neurons"].plot(at[abs(at) < 3], np.full((abs(at) < 3).sum(), -k), "|", color=colour, alpha=0.5)
+    parts["course"].axvline(row["profile_t"][k], color=colour, linestyle=":", label=words)
+parts["neurons"].plot([a.z for a in attractors], np.full(len(attractors), 1), "kx")
+for name in ("predictor", "neurons"):
+    plots.boundaries(parts[name], interfaces, label=None)
+parts["neurons"].set(xlabel="$x_1$", ylim=(-2.7, 1.7), yticks=[1, 0, -1, -2])
+parts["neurons"].set_yticklabels(["predicted", "$t^*$", "half-way", "end"], fontsize="small")
+parts["predictor"].set_ylabel("predictor on the axis / its maximum")
+parts["predictor"].tick_params(labelbottom=False)
+parts["predictor"].legend(fontsize="small")
+parts["course"].plot(row["t"][1:], row["loss"][1:], color="black", label="training loss")
+parts["course"].plot(row["t"][1:], row["error"][1:], color=plots.COLOURS["feature"], label="test error")
+parts["course"].set(xscale="log", yscale="log", xlabel=r"$t/\tau$", ylabel="loss, error", ylim=(0.7 / fit_test, 2))
+plots.plain_numbers(parts["course"])
+parts["course"].legend(fontsize="small")
 chapter.figure(
     fig,
     "fig-a-5",
-    "Left: predictor on the first axis at t*, half-way and at the end, over its maximum; ticks: intercepts ζ of the "
-    "neurons; crosses: predicted attractors. Right: loss and test error; dotted: these times (paper A, Fig. 5).",
+    "Left: predictor on the first axis at t*, half-way and at the end, over its maximum; below it the intercepts ζ of the "
+    "neurons (ticks) and the predicted attractors (crosses). Right: loss and test error; dotted: these times (paper A, Fig. 5). The error "
+    "leaves the plot where none of the test points is wrong.",
     fits.iloc[:1],
+    alt="Left, three curves along the first axis, of which the later two change sign at both planes, over rows of ticks that "
+    "bundle near three crosses. Right, loss and test error falling together with time.",
 )
 # %%
 low = min(row["error"])
@@ -686,12 +768,13 @@ several = growth[(growth["shape"] == "stripe") & ~planes]
 others = {f"{len(stripes)} planes": several, "three informative directions": solid}
 fig, flat = plots.panels(2, width=3.8, height=3.2)
 for ax, (name, rows) in zip(flat, others.items()):
-    plots.realisations(ax, *sizes(rows, "star", "star"), label=r"$\Lambda^*$")
+    plots.realisations(ax, *sizes(rows, "star", "star"), color=plots.COLOURS["amplification"], label=r"$\Lambda^*$")
     plots.slope_guide(ax, (other_p[0], other_p[-1]), rows.star.median() / 2, 0.5, "1/2")
     said = rows.groupby("p").predicted.median()
     ax.plot(said, "--", color=plots.COLOURS["theory"], label="theory")
     ax.set(xscale="log", yscale="log", xlabel="training points $p$", ylabel=r"$\Lambda^*$", title=name)
     ticks(ax, other_p)
+    plots.plain_numbers(ax)
 flat[0].legend(fontsize="small")
 chapter.figure(
     fig,
@@ -700,6 +783,8 @@ chapter.figure(
     "quartiles, with theory's constants for an attractor and for a ring, and the slope 1/2 as a guide.",
     several,
     solid,
+    alt="Amplification against training points for three planes and for three informative directions, along a "
+    "slope of one half and near dashed lines of theory.",
 )
 chapter.say("; ".join(f"{name}: exponent {exponent(*sizes(rows, 'star', 'star'))}" for name, rows in others.items()))
 # %% [markdown]

@@ -105,7 +105,7 @@ import numpy as np
 import pandas as pd
 
 from regimes import estimates
-from regimes.book import plots
+from regimes.book import plots, sketches
 from regimes.book.chapter import Chapter
 from regimes.estimates import Estimate, jackknife, least, mean
 from regimes.studies import jamming as studies
@@ -113,6 +113,18 @@ from regimes.sweeps.table import balanced
 from regimes.themes import jamming
 
 chapter = Chapter("03", globals())
+# %% [markdown]
+# ## In one picture
+# Two phases, and what training finds in each ({numref}`fig-sketch-jamming`).
+# %%
+chapter.figure(
+    sketches.jamming(),
+    "fig-sketch-jamming",
+    "The two phases of training (a sketch). With many points for few parameters not all can be satisfied: the loss has its least "
+    "value above zero, and training is stuck. With parameters enough the bottom is flat at zero. The line between is jamming.",
+    alt="A square of points against parameters, cut by a rising line called jamming into unsatisfied, above, and satisfied, below. "
+    "Under it two valleys of the loss: one whose bottom lies above zero, and one with a flat bottom at zero.",
+)
 # %% [markdown]
 # ## The model, and when it counts as jammed
 # Fully connected networks without biases,
@@ -163,7 +175,8 @@ for rows, name, count in ((axes[:2], data, components), (axes[2:], second_data, 
         row[0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize="small")
 chapter.figure(fig, "fig-b-5", f"Sample images of {data} and of {second_data}, centred and normalised; below each what its "
                "first principal components keep, which is all that the networks are given (paper B, Fig. 5).", on_map,
-               second_map)  # fmt: skip
+               second_map, alt="Rows of small pictures: images of both data sets, and below each the blurred image that its first "
+    "principal components keep.")  # fmt: skip
 
 
 # %% [markdown]
@@ -276,13 +289,14 @@ if middle and min(map_scales) < 0.1 and max(map_scales) > 100:
 # Along three horizontal lines of the map: the error of single networks and that of the ensemble's mean output.
 # %%
 fig, axes = plots.panels(len(cut_scales), columns=3, sharey=True)
-for ax, (scale, rows), colour in zip(axes, cuts.groupby("scale"), plots.PALETTE):
+scale_colours = dict(zip(sorted(cut_scales), plots.from_feature_to_lazy(len(cut_scales))))
+for ax, (scale, rows), colour in zip(axes, cuts.groupby("scale"), scale_colours.values()):
     for column, label, style in (("error", "single networks", "-"), ("ensemble_error", "ensemble", "--")):
         wide = 100 * rows.pivot(index="seed", columns="h", values=column)
         plots.realisations(ax, wide.columns, wide, color=colour, linestyle=style, label=label)
-    ax.axvspan(h_cut[scale].min(), h_cut[scale].max(), color="0.5", alpha=0.25, linewidth=0)
+    ax.axvspan(h_cut[scale].min(), h_cut[scale].max(), color="0.5", alpha=0.25, linewidth=0, label="jamming")
     plots.curve_axes(ax, [4, 8, 16, 32, 64], errors=False)
-    ax.set(xlabel="width $h$", title=rf"$\tilde\alpha = {scale:.4g}$")
+    ax.set(xlabel="width $h$", title=rf"$\tilde\alpha = {scale:.2g}$")
 axes[0].set_ylabel("test error (%)")
 axes[0].legend()
 chapter.figure(
@@ -292,6 +306,8 @@ chapter.figure(
     "over training sets (paper B, Fig. 6). Single networks improve with width far beyond jamming; most of that is the "
     "scatter of their initial weights, which averaging removes. To the left of jamming the error is larger still.",
     cuts,
+    alt="Test error against width at three scales: single networks above, the ensemble below, both falling across "
+    "the grey band of jamming and beyond it.",
 )
 
 
@@ -347,7 +363,8 @@ plots.curve_axes(axes[1], [50, 100, 200, 500, 1000, 2000])
 axes[1].set(xlabel="steps allowed", ylabel="parameters $N^*$ at jamming")
 chapter.figure(fig, "fig-b-effort", "Left: share of the networks that fit within a number of steps, by width. Right: the number of "
                "parameters at which half of them do; median and quartiles over training sets. Not in paper B, whose Fig. 4 has "
-               "three lines for three wall times.", efforts)  # fmt: skip
+               "three lines for three wall times.", efforts, alt="Left, share of networks that fit against the steps allowed, a curve a width, rising earlier for wider "
+    "ones. Right, the parameters needed, falling with the steps.")  # fmt: skip
 # %%
 if held.shape[1] > 2:
     exponent = estimates.exponent(held.columns.to_numpy(float), held.to_numpy())
@@ -380,7 +397,8 @@ axes[0].legend()
 chapter.figure(fig, "fig-b-growth", "Ensemble error (left) and fluctuation of the predictor over initial weights (middle), over "
                "those of the widest networks, for growing training sets; dotted: jamming. Right: the fluctuation against the "
                "width over that at jamming. Median and quartiles over training sets. Where the curves fall on one, there the "
-               "region stays. Not in paper B.", grown)  # fmt: skip
+               "region stays. Not in paper B.", grown, alt="Three panels of curves, a colour a training size: error and fluctuation against width, with dotted lines "
+    "of jamming that move to the right; and the fluctuation against width over that at jamming.")  # fmt: skip
 
 
 # %%
@@ -423,7 +441,7 @@ landscapes = chapter.sweep(studies.landscapes)
 stuck = landscapes[landscapes.ended != "fitted"].assign(ratio=lambda t: t.unsatisfied / t.parameters)
 c_0 = (stuck.negative / stuck.parameters).median()
 fig, ax = plt.subplots()
-for (source, column), colour in zip(n_of_p.items(), (plots.COLOURS["lazy"], plots.COLOURS["feature"])):
+for (source, column), colour in zip(n_of_p.items(), (plots.PALETTE[2], plots.PALETTE[4])):
     wide = column.unstack("seed" if "seed" in column.index.names else 1).T
     plots.realisations(ax, wide.columns, wide, color=colour, label=source)
 ax.plot(threshold_p, threshold_p, ":", color="0.4", label="$N = P$")
@@ -440,6 +458,8 @@ chapter.figure(
     "networks of the next figure: at a stable end of so curved a landscape, N cannot exceed P/C₀ unless all points fit.",
     thresholds,
     stuck,
+    alt="Parameters at jamming against training points for digits and for random points, beside the line where "
+    "both are equal; digits need fewer.",
 )
 
 
@@ -469,12 +489,13 @@ for source, claim in ((data, "mnist"), ("random", "random")):
 lowest = stuck.loc[stuck.groupby("seed").loss.idxmin()]
 fig, axes = plots.panels(2)
 axes[0].scatter(stuck.loss, stuck.ratio, s=12, c=stuck.p, cmap="viridis_r")
-axes[0].axhline(1, color="0.4", linestyle=":")
-axes[0].set(xscale="log", xlabel="loss at the end", ylabel=r"$N_\Delta/N$", ylim=(0, None))
+axes[0].axhline(1, color="0.4", linestyle=":", label="one a parameter, as for spheres")
+axes[0].set(xscale="log", xlabel="loss at the end", ylabel=r"unsatisfied points $N_\Delta/N$", ylim=(0, None))
+axes[0].legend(fontsize="small")
 values = np.concatenate([np.array(row) for row in lowest.eigenvalues])
 largest = max(values.max(), 1e-30)
 kept = values[values > jamming.ZERO * largest]
-axes[1].hist(np.log10(kept), bins=24, color=plots.COLOURS["lazy"])
+axes[1].hist(np.log10(kept), bins=24, color=plots.PALETTE[2])
 share = 1 - len(kept) / len(values)
 axes[1].set(xlabel=r"$\log_{10}$ eigenvalue of $H_0$", ylabel="count", title=f"{share:.0%} of all are zero")
 chapter.figure(
@@ -484,6 +505,8 @@ chapter.figure(
     "Right: the non-zero eigenvalues of H₀ of the networks nearest to jamming; the share in the title is the delta at "
     "zero (paper B, Fig. 8B and C).",
     landscapes,
+    alt="Left, unsatisfied points per parameter against the loss, a dot a network. Right, a histogram of the "
+    "logarithms of the non-zero eigenvalues.",
 )
 # %%
 at_line = {seed: jamming.first_stuck(rows.p, rows.ended != "fitted") for seed, rows in landscapes.groupby("seed")}
@@ -507,18 +530,20 @@ fig, axes = plots.panels(3, columns=3)
 names = {"norm": r"$\Vert F\Vert$", "fluctuation": r"$\Vert F-\langle F\rangle\Vert$", "excess": "excess error (%)"}
 cuts = cuts.assign(excess=100 * (cuts.error - cuts.ensemble_error))
 for ax, (column, label) in zip(axes, names.items()):
-    for (scale, rows), colour in zip(cuts.groupby("scale"), plots.PALETTE):
+    for (scale, rows), colour in zip(cuts.groupby("scale"), scale_colours.values()):
         wide = rows.pivot(index="seed", columns="parameters", values=column)
-        plots.realisations(ax, wide.columns, wide, color=colour, label=rf"$\tilde\alpha={scale:.3g}$")
+        plots.realisations(ax, wide.columns, wide, color=colour, label=rf"$\tilde\alpha={scale:.2g}$")
         ax.axvline(n_cut[scale].mean(), color=colour, linestyle=":", linewidth=1)
     ax.set(xscale="log", yscale="log", xlabel="parameters $N$", ylabel=label)
-axes[0].legend()
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 chapter.figure(
     fig,
     "fig-b-8d",
     "Norm of the predictor on test points, its fluctuation over initial weights, and the error of single networks above "
     "that of the ensemble, against the number of parameters; dotted: jamming (paper B, Fig. 8D, Sec. 2 and 3).",
     cuts,
+    alt="Norm, fluctuation and excess error against the number of parameters, a curve a scale, with dotted lines "
+    "at jamming: all fall to the right, from a peak near it at the largest scale.",
 )
 
 
@@ -557,11 +582,12 @@ kinds = (
 for (label, rows, column), colour in zip(kinds, plots.PALETTE):
     wide = rows.pivot(index="seed", columns="parameters", values=column)
     plots.realisations(ax, wide.columns, wide, color=colour, label=label)
-ax.axvspan(n_cut[top_scale].min(), n_cut[top_scale].max(), color="0.5", alpha=0.25, linewidth=0)
-ax.set(xscale="log", yscale="log", xlabel="parameters $N$", ylabel=r"$\Vert F\Vert$")
+ax.axvspan(n_cut[top_scale].min(), n_cut[top_scale].max(), color="0.5", alpha=0.25, linewidth=0, label="jamming")
+ax.set(xscale="log", yscale="log", xlabel="parameters $N$", ylabel=r"norm of the predictor $\Vert F\Vert$")
 ax.legend()
 chapter.figure(fig, "fig-b-sec2", "Norm of the predictor on test points in the lazy regime against the number of parameters: trained "
-               "to the end, stopped early, and with weight decay; grey: jamming (paper B, Sec. 2).", lazy, decayed)  # fmt: skip
+               "to the end, stopped early, and with weight decay; grey: jamming (paper B, Sec. 2).", lazy, decayed, alt="Norm of the predictor against parameters: trained to the end it rises steeply towards the grey band of "
+    "jamming; stopped early or with decay it does not.")  # fmt: skip
 # %% [markdown]
 # ## Before training
 # Two statements of the argument are about networks that have not learnt anything: the curvature $H_p$ has as many
@@ -579,8 +605,11 @@ ax.loglog(
 ends = (min(start_h), max(start_h))
 plots.slope_guide(ax, ends, 1.3 * jamming.relative_fluctuation(kernels[ends[0]]), -0.5, "$-1/2$")
 ax.set(xlabel="width $h$", ylabel="relative fluctuation of the kernel")
+plots.plain_numbers(ax)
+plots.plain_numbers(ax, "x")
 chapter.figure(fig, "fig-b-sec3", "Fluctuation of the tangent kernel over initial weights, relative to its mean, against "
-               "width (paper B, Sec. 3).", starts)  # fmt: skip
+               "width (paper B, Sec. 3).", starts, alt="Fluctuation of the kernel against width on logarithmic axes, falling along a dashed line of slope minus "
+    "one half.")  # fmt: skip
 # %%
 together = np.stack([kernels[h] for h in start_h], axis=1)
 slope = jackknife(
@@ -599,16 +628,16 @@ chapter.check("B.Sec2-negative", mean(curved.negative.to_numpy()), curved, figur
 # %%
 last = second_map[second_map.h == max(second_h)]
 fig, axes = plots.panels(2)
-for rows, label, colour in ((widest, data, plots.PALETTE[0]), (last, last.data.iloc[0], plots.PALETTE[1])):
+for rows, label, colour in ((widest, data, plots.PALETTE[2]), (last, last.data.iloc[0], plots.PALETTE[4])):
     wide = 100 * rows.pivot(index="seed", columns="scale", values="ensemble_error")
     plots.realisations(axes[0], wide.columns, wide, color=colour, label=label)
-axes[0].set(xscale="log", xlabel=r"$\tilde\alpha$", ylabel="ensemble error (%)")
+axes[0].set(xscale="log", xlabel=r"scale $\tilde\alpha$", ylabel="ensemble error (%)")
 axes[0].legend()
 neighbours = chapter.sweep(studies.neighbours)
 wide = neighbours.pivot(index="seed", columns="size", values="distance")
 sizes, near = wide.columns.to_numpy(float), wide.to_numpy(float)
-plots.realisations(axes[1], sizes, near)
-plots.curve_axes(axes[1], sizes, errors=False)
+plots.realisations(axes[1], sizes, near, color=plots.PALETTE[2])
+plots.curve_axes(axes[1], sizes)
 axes[1].set(xlabel="images", ylabel="distance to the nearest")
 chapter.figure(
     fig,
@@ -619,6 +648,8 @@ chapter.figure(
     widest,
     last,
     neighbours,
+    alt="Left, ensemble error against the scale for two data sets. Right, distance to the nearest image against "
+    "the number of images, falling slowly.",
 )
 # %%
 ends = 100 * last.pivot(index="seed", columns="scale", values="ensemble_error")
@@ -641,10 +672,11 @@ for ax, stop in zip(axes, stops):
     ax.set_yticks(np.arange(len(ratio)) + 0.5, [f"{s:.2g}" for s in ratio.index])
     ax.set(xlabel="width $h$", title=f"{stop:.0%} of the points")
     ax.grid(False)
-axes[0].set_ylabel(r"$\tilde\alpha$")
+axes[0].set_ylabel(r"scale $\tilde\alpha$")
 fig.colorbar(drawn, ax=axes, label="error there / at the end")
 chapter.figure(fig, "fig-b-early", "Error of single networks when some of the points are met, over their error at the end; blue: "
-               "stopping there is better. Members that never got there count as they ended.", on_map)  # fmt: skip
+               "stopping there is better. Members that never got there count as they ended.", on_map, alt="Three maps over width and scale of the error at an early stop over that at the end, blue where stopping "
+    "is better, red where it is worse.")  # fmt: skip
 # %% [markdown]
 # ## Where the stripe of chapter 1 lies
 # The same map for the network and the data of chapter 1: one hidden layer with biases, Gaussian points, a label that
@@ -665,7 +697,8 @@ for ax in axes:
     ax.axvline(np.log2(stripe_width), color="0.5", linestyle=":", linewidth=2)
 chapter.figure(fig, "fig-b-stripe", "Left: ensemble error of chapter 1's network on the stripe over width and scale, lines as in the "
                "phase diagram above. Right: amplification of the informative coordinate; white: where the kernel changes by its "
-               "own norm. Dotted: the width of chapter 1's scan of the scale.", stripes)  # fmt: skip
+               "own norm. Dotted: the width of chapter 1's scan of the scale.", stripes, alt="Two maps over width and scale for the stripe: the ensemble error, with the black line of jamming, and the "
+    "amplification, large at small scales.")  # fmt: skip
 # %%
 h_stripe = jamming.transitions(stripes, "h").dropna(axis=1)
 if h_stripe.shape[1]:

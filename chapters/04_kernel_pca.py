@@ -72,7 +72,7 @@ import pandas as pd
 import torch
 
 import regimes
-from regimes.book import components, plots
+from regimes.book import components, plots, sketches
 from regimes.book.chapter import Chapter
 from regimes.data import datasets
 from regimes.estimates import mean, ratio
@@ -81,6 +81,20 @@ from regimes.themes.kernel_pca import information
 from regimes.themes.learning_curves import beta, beta_difference, by_size
 
 chapter = Chapter("04", globals())
+# %% [markdown]
+# ## In one picture
+# A kernel draws every data set on a plane of its own, that of its first two components. {numref}`fig-sketch-plane` shows how
+# much that plane tells of the label, before and after a compression.
+# %%
+chapter.figure(
+    sketches.kernel_plane(),
+    "fig-sketch-plane",
+    "The stripe in ten dimensions as a kernel sees it: points in the plane of its first two components (centred, infinite width). "
+    "Left: all directions count alike, and labels mix. Right: the nine directions that tell nothing are divided by eight, which is "
+    "what feature learning does to the data, and labels part.",
+    alt="Two clouds of points in the plane of two components. On the left circles and triangles are mixed; on the right the points "
+    "lie along a bent band, in pieces of one label each.",
+)
 # %% [markdown]
 # ## How much does a number tell of a label?
 # For labels of equal frequency $I(x;y)=1-\mathbb E_x h_2(P(+|x))$ bits, with the binary entropy $h_2$. Appendix E of the
@@ -102,7 +116,7 @@ lines, wide = estimators[estimators.d == 1], estimators[estimators.d > 1]
 flat, steep = information.null_bias(neighbours), [information.sharp_loss(n, neighbours) for n in estimator_n]
 kinds = {"estimate": "paper A, text", "code": "paper A, code", "nearest": "scikit-learn"}
 # %%
-fig, axes = plots.panels(3, columns=3, width=3.6, height=3.5)
+fig, axes = plots.panels(3, columns=3, height=3.8)
 for ax, kind in zip(axes, ("estimate", "nearest")):
     for case, rows in lines.groupby("case", sort=False):
         errors = (rows[kind] - rows.exact).groupby(rows.n).agg(["mean", "std"])
@@ -135,6 +149,8 @@ chapter.figure(
     "estimate (middle), and paper A's in more dimensions (right); bars: one standard deviation. "
     "Dashed: the two biases derived above, for nothing told and for one sharp jump.",
     estimators,
+    alt="Errors of three estimates of information against points and dimension: paper A's is biased where nothing "
+    "is told and at a sharp jump, along dashed lines; scikit-learn's is near zero.",
 )
 # %%
 most = lines[lines.n == max(estimator_n)]
@@ -198,13 +214,13 @@ trained_on = (
 )
 views = {
     "kernel, start": ("full", "start", plots.COLOURS["lazy"]),
-    "kernel, end": ("full", "end", plots.PALETTE[1]),
-    "last layer, end": ("last", "end", plots.PALETTE[2]),
+    "kernel, end": ("full", "end", plots.COLOURS["final"]),
+    "last layer, end": ("last", "end", plots.COLOURS["last"]),
 }
 # %%
-fig, axes = plots.panels(6, columns=3, width=3.7, height=3.1, sharex=True)
+fig, axes = plots.panels(6, columns=3, height=3.1)
 columns = {
-    "information": r"$\hat I(\varphi_r;y)$ (bits)",
+    "information": r"$\hat I(\varphi_r;y)$, bits",
     "projections": r"$\omega_r^2$, paper's matrix",
     "projections_centred": r"$\omega_r^2$, centred",
 }
@@ -212,7 +228,7 @@ for row, (name, rows) in enumerate(both.items()):
     for ax, (column, title) in zip(axes[3 * row : 3 * row + 3], columns.items()):
         for label, (kernel, moment, colour) in views.items():
             components.by_rank(ax, ranks(at(rows, kernel, moment), column), color=colour, label=label)
-        ax.set_title(f"{name}: {title}", fontsize="small")
+        ax.set(title=name, ylabel=title)
 axes[0].axhline(flat, color=plots.COLOURS["theory"], linestyle="--", linewidth=1)
 axes[3].axhline(flat, color=plots.COLOURS["theory"], linestyle="--", linewidth=1)
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
@@ -226,6 +242,8 @@ chapter.figure(
     f"{trained_on}",
     stripes[stripes.kernel != "network"],
     largest[largest.kernel != "network"],
+    alt="Information and projections of the first ten components, before and after training: flat and low before; "
+    "after it the first components tell most. Stripe above, images below.",
 )
 
 
@@ -286,6 +304,8 @@ chapter.figure(
     "Of the two only the centred kernel's plane looks like noise at the start, as the paper describes its figure. "
     f"{trained_on}",
     *(at(rows, kernel, moment) for rows in both.values() for kernel, moment, _ in views.values()),
+    alt="Twelve scatter plots of points in the plane of two components, coloured by label: mixed at the start, in "
+    "two groups after training.",
 )
 # %% [markdown]
 # On $n$ points, components whose eigenvalues lie near each other come out mixed. The second component of the stripe's
@@ -346,7 +366,7 @@ full = stripes[stripes.kernel == "full"]
 moments = ["start", *(f"{stop:g}" for stop in stops), "end"]
 shares = {moment: np.array(full[full.moment == moment].kinds.tolist()) for moment in moments}
 # %%
-fig, axes = plots.panels(len(moments), columns=4, width=2.9, height=3.0, sharey=True)
+fig, axes = plots.panels(len(moments), height=2.8, sharex=True, sharey=True)
 for ax, moment in zip(axes, moments):
     share = shares[moment].clip(0).mean(0)
     ax.bar(np.arange(1, 11), share[:, 0], color=plots.PALETTE[0], label=r"$\varphi(x_1)$")
@@ -358,10 +378,12 @@ for ax, moment in zip(axes, moments):
         label=r"$\varphi(x_1)\,u\cdot x_\perp$",
     )
     apart = full[full.moment == moment].departure
-    ax.set(title=f"{moment}: departs by {apart.mean():.2f}", xlabel="rank $r$", ylim=(0, 1.05))
+    when = moment if moment in ("start", "end") else f"{float(moment):.0%} satisfied"
+    ax.set(title=f"{when}: departs by {apart.mean():.2f}", ylim=(0, 1.05))
     ax.set_xticks(range(1, 11))
-axes[0].set_ylabel("share explained")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
+fig.supxlabel("rank $r$", fontsize="medium")
+fig.supylabel("share explained", fontsize="medium")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize="small")
 chapter.figure(
     fig,
     "fig-a-appd",
@@ -369,6 +391,8 @@ chapter.figure(
     "fractions and at the end, means over realisations; above each panel the relative distance of the kernel from its "
     f"two-kind form (paper A, App. D). {stripe_p} training points, width {stripe_h}; components on {stripe_many} other points.",
     full,
+    alt="Stacked bars of ten components at four moments of training: shares explained by functions of the "
+    "informative coordinate and by such functions times the others.",
 )
 # %%
 end = full[full.moment == "end"]
@@ -397,17 +421,17 @@ chapter.say(
 styles = {
     ("network", "end"): {"color": plots.COLOURS["feature"], "label": "network"},
     ("full", "start"): {"color": plots.COLOURS["lazy"], "linestyle": "--", "label": "kernel, start"},
-    ("full", "end"): {"color": plots.COLOURS["lazy"], "label": "kernel, end"},
-    ("last", "start"): {"color": plots.PALETTE[2], "linestyle": "--", "label": "last layer, start"},
-    ("last", "end"): {"color": plots.PALETTE[2], "label": "last layer, end"},
+    ("full", "end"): {"color": plots.COLOURS["final"], "label": "kernel, end"},
+    ("last", "start"): {"color": plots.COLOURS["last"], "linestyle": "--", "label": "last layer, start"},
+    ("last", "end"): {"color": plots.COLOURS["last"], "label": "last layer, end"},
     ("full", f"{stops[0]:g}"): {
-        "color": plots.COLOURS["lazy"],
+        "color": plots.COLOURS["final"],
         "linewidth": 0.7,
         "markersize": 2,
         "label": "kernel, on the way",
     },
     ("last", f"{stops[0]:g}"): {
-        "color": plots.PALETTE[2],
+        "color": plots.COLOURS["last"],
         "linewidth": 0.7,
         "markersize": 2,
         "label": "last layer, on the way",
@@ -418,7 +442,7 @@ for (kernel, moment), style in styles.items():
     plots.realisations(ax, *by_size(at(curves, kernel, moment)), **style)
 p, errors = by_size(at(curves, "network", "end"))
 plots.slope_guide(ax, (p[0], p[-1]), 0.85 * np.median(errors[:, 0]), -1 / 2, "$-1/2$")
-plots.slope_guide(ax, (p[0], p[-1]), 1.1 * np.median(errors[:, 0]), -1 / 3, "$-1/3$")
+plots.slope_guide(ax, (p[0], p[-1]), 1.5 * np.median(errors[:, 0]), -1 / 3, "$-1/3$", above=True)
 ax.set(xlabel="training points $p$", ylabel=r"test error $\varepsilon$")
 plots.curve_axes(ax, image_p)
 fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
@@ -429,6 +453,8 @@ chapter.figure(
     f"A, Fig. 9, and paper B, Fig. 9 right; thin: kernels frozen when {100 * stops[0]:g} % of the points are satisfied. Width "
     f"{image_h}, scale {alpha:g}, {test} test images. Medians, with quartiles as bands.",
     curves,
+    alt="Learning curves on images with two dashed slopes: the kernels from before training highest, below them the network, and the "
+    "kernels from after training close to it.",
 )
 
 
@@ -488,8 +514,9 @@ scan = chapter.extended(studies.scans)
 tall = {name: scan.pivot(index="seed", columns="alpha", values=name) for name in ("error", "ensemble_error", "change")}
 # %%
 fig, axes = plots.panels(2, width=4.2, height=3.4)
-plots.realisations(axes[0], scan_alpha, 100 * tall["error"], color=plots.COLOURS["paper"], label="one network")
-plots.realisations(axes[0], scan_alpha, 100 * tall["ensemble_error"], color=plots.COLOURS["feature"], label="ensemble")
+red = plots.COLOURS["feature"]
+plots.realisations(axes[0], scan_alpha, 100 * tall["error"], color=red, linestyle="--", label="one network")
+plots.realisations(axes[0], scan_alpha, 100 * tall["ensemble_error"], color=red, label="ensemble")
 plots.realisations(axes[1], scan_alpha, tall["change"], color=plots.COLOURS["feature"])
 axes[1].axhline(1, color=plots.COLOURS["theory"], linestyle="--")
 axes[0].set(ylabel="test error (%)", ylim=(0, None))
@@ -504,6 +531,8 @@ chapter.figure(
     "kernel in training (right), for the convolutional network; paper B, Fig. 9 centre. "
     f"{scan_p} training images, {members} networks an ensemble. Medians, with quartiles as bands.",
     scan,
+    alt="Left, test error of single networks and ensembles against the scale, rising towards the lazy side. Right, "
+    "change of the kernel, falling with the scale.",
 )
 # %%
 slow, fast = scan[scan.alpha == scan_alpha[0]], scan[scan.alpha == scan_alpha[-1]]
@@ -516,39 +545,44 @@ chapter.check("B.Fig9-cnn-scan", mean(lost), slow, fast, figure="fig-b-9-cnn")
 courses = chapter.extended(studies.courses)
 course = {name: courses[courses["shape"] == kind] for name, kind in (("stripe", "stripe"), (data, "images"))}
 # %%
-fig, axes = plots.panels(8, columns=4, width=3.0, height=2.9, sharex="row")
-for row, (name, rows) in enumerate(course.items()):
-    ax = axes[4 * row : 4 * row + 4]
+fig, axes = plots.panels(8, height=2.4, sharex="col")
+for column, (name, rows) in enumerate(course.items()):
+    ax = axes[column::2]
     info, shift = (np.array(rows[column].tolist()) for column in ("information_centred", "projections_centred"))
     for r in range(3):
         for panel, values in ((ax[0], info), (ax[1], shift)):
             found = pd.Series(values[:, r], rows.index).groupby(rows.frame).mean()
             panel.plot(found.index, found, "o-", markersize=3, label=f"$r={r + 1}$")
-    for panel, column in ((ax[2], "alignment"), (ax[3], "error"), (ax[3], "network")):
-        wide = rows.pivot(index="seed", columns="frame", values=column)
-        style = {"alignment": {}, "error": {"label": "frozen now"}, "network": {"label": "network"}}[column]
-        plots.realisations(panel, wide.columns, wide, **style)
+    looks = {
+        "alignment": {"color": plots.COLOURS["final"], "label": "kernel"},
+        "error": {"color": plots.COLOURS["final"], "label": "kernel frozen then"},
+        "network": {"color": plots.COLOURS["feature"], "label": "network"},
+    }
+    for panel, quantity in ((ax[2], "alignment"), (ax[3], "error"), (ax[3], "network")):
+        wide = rows.pivot(index="seed", columns="frame", values=quantity)
+        plots.realisations(panel, wide.columns, wide, **looks[quantity])
     met = rows.groupby("frame").satisfied.mean()
-    ax[2].plot(met.index, met * ax[2].get_ylim()[1], ":", color=plots.COLOURS["theory"], label="satisfied (to 1)")
-    ax[3].set_yscale("log")
-    for panel, title in zip(
-        ax, (r"$\hat I(\varphi_r;y)$, centred", r"$\omega_r^2$, centred", "alignment", "test error")
-    ):
-        panel.set_title(f"{name}: {title}", fontsize="small")
-        panel.set_xlabel("frame")
-axes[0].legend(fontsize="small")
-axes[2].legend(fontsize="small")
-axes[3].legend(fontsize="small")
+    ax[2].plot(met.index, met * ax[2].get_ylim()[1], ":", color=plots.COLOURS["theory"], label="satisfied, of 1")
+    ax[3].set(yscale="log", xlabel="frame")
+    plots.plain_numbers(ax[3])
+    ax[0].set_title(name)
+for panel, words in zip(
+    axes[::2], (r"$\hat I(\varphi_r;y)$, bits", r"projection $\omega_r^2$", "alignment", "test error")
+):
+    panel.set_ylabel(words)
+    panel.legend(fontsize="small")
 chapter.figure(
     fig,
     "fig-4-course",
-    "Along training, for the stripe (above) and images (below): information of the first three centred components and the label's "
+    "Along training, for the stripe (left) and images (right): information of the first three centred components and the label's "
     "projection on them, alignment of kernel and label (dotted: satisfied share of the training points), and the test "
     "errors of the network and of its kernel frozen then. On the stripe the kernel is aligned most, and learns best, long "
     "before the loss is zero; on images the alignment grows to the end. Frames are at equal numbers of the solver's steps. "
     f"Stripe: {stripe_p} training points; images: {course_p}. Information and projections: means; the others: medians, with "
     "quartiles as bands.",
     courses,
+    alt="Information, projection, alignment and test error along training, stripe in the left column, images in "
+    "the right one. On the stripe the alignment peaks long before the end.",
 )
 # %%
 for name, rows in zip(("stripe", "mnist"), course.values()):
@@ -558,11 +592,11 @@ for name, rows in zip(("stripe", "mnist"), course.values()):
 # %%
 moving = [rows[rows.seed == 0].sort_values("frame") for rows in course.values()]
 pages = [components.film(rows.to_dict("records"), title=name) for name, rows in zip(course, moving)]
-fig, axes = plots.panels(8, columns=4, width=2.5, height=2.6)
+fig, axes = plots.panels(6, columns=3, width=3.0, height=3.2)
 for row, rows in enumerate(moving):
-    for ax, i in zip(axes[4 * row : 4 * row + 4], np.linspace(0, len(rows) - 1, 4).round().astype(int)):
+    for ax, i in zip(axes[3 * row : 3 * row + 3], np.linspace(0, len(rows) - 1, 3).round().astype(int)):
         components.plane(ax, rows.iloc[i].plane_centred, rows.iloc[i].labels)
-        ax.set_title(f"frame {rows.iloc[i].frame}: {100 * rows.iloc[i].satisfied:.0f} %", fontsize="small")
+        ax.set_title(f"frame {rows.iloc[i].frame}: {100 * rows.iloc[i].satisfied:.0f} % satisfied", fontsize="small")
 chapter.animation(
     f'<div style="display:flex;flex-wrap:wrap">{"".join(f"<div>{page}</div>" for page in pages)}</div>',
     fig,
@@ -598,9 +632,12 @@ for _ in range(60):
     optimiser.step()
 after = regimes.kernel_pca(net, x[fresh], images.y[fresh], centred=True)
 # %%
-fig, axes = plots.panels(4, columns=4, width=3.0, height=3.0)
-components.panels([axes[0], axes[1], axes[2]], before, images.y[fresh], label="before")
-components.panels([axes[0], axes[1], axes[3]], after, images.y[fresh], label="after")
+fig, axes = plots.panels(4, width=3.8, height=3.4)
+looks = {
+    name: {"color": plots.COLOURS[colour], "label": name} for name, colour in (("before", "lazy"), ("after", "final"))
+}
+components.panels([axes[0], axes[1], axes[2]], before, images.y[fresh], **looks["before"])
+components.panels([axes[0], axes[1], axes[3]], after, images.y[fresh], **looks["after"])
 axes[0].legend()
 for ax, title in zip(axes[2:], ("before", "after")):
     ax.set_title(title)
@@ -609,6 +646,8 @@ chapter.figure(
     "fig-4-own",
     f"The panels for a network of the reader's own: here a small one on {data}, before and after training with Adam, on "
     "300 images that did not train it, centred. Circles: $y=+1$; triangles: $y=-1$.",
+    alt="Information and projection of ten components before and after training a small network, and the plane of "
+    "the first two, where labels part after training.",
 )
 # %%
 chapter.say(

@@ -98,7 +98,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from regimes.book import plots
+from regimes.book import plots, sketches
 from regimes.book.chapter import THEORY, Chapter
 from regimes.estimates import Estimate, exponent, least, local_exponents, mean, proportion, slopes
 from regimes.kernels import infinite_ntk
@@ -115,6 +115,18 @@ def ticks(ax, values):
     ax.xaxis.set_minor_locator(plt.NullLocator())
 
 
+# %% [markdown]
+# ## In one picture
+# What a layer does to a pair of inputs, it does again in the next layer. {numref}`fig-sketch-cobweb` follows two pairs.
+# %%
+chapter.figure(
+    sketches.cobweb(),
+    "fig-sketch-cobweb",
+    "How the correlation of two inputs changes from layer to layer, in a wide ReLU network: up to the curve is one layer, across to "
+    "the dashed line the start of the next. All pairs end at 1, in ever smaller steps, since there the curve touches the line.",
+    alt="A curve above the diagonal that meets it at the upper right corner and is tangent to it there. Two staircases between "
+    "curve and diagonal climb towards that corner with ever smaller steps.",
+)
 # %% [markdown]
 # ## The network, its kernel, and the limit of large width
 # The network has $L$ layers of standard normal weights, $m$ neurons in each hidden layer, and no biases:
@@ -153,7 +165,7 @@ table_map = chapter.sweep(studies.layer_map)
 # %%
 fig, ax = plt.subplots(figsize=(5.2, 4.6))
 ax.plot(table_map.z, table_map.h, label=r"$h(z)$")
-ax.plot(table_map.z, table_map.z, color=plots.COLOURS["feature"], label="identity")
+ax.plot(table_map.z, table_map.z, color=plots.COLOURS["feature"], linestyle="--", label="identity")
 ax.plot(1, 1, "o", color=plots.COLOURS["theory"])
 ax.set(xlabel=r"$z$", ylabel=r"$h(z)$", aspect="equal", title="One layer brings every pair closer")
 ax.legend(loc="upper left")
@@ -163,6 +175,7 @@ chapter.figure(
     "The layer map $h$ (blue) and the identity (red), as in paper C, Fig. 3. "
     "They meet at 1 alone, and there they are tangent.",
     table_map,
+    alt="The layer map against its input: a curve above the dashed identity, tangent to it at one.",
 )
 # %%
 near = table_map[table_map.z < 1].tail(10)
@@ -201,6 +214,8 @@ for ax, rho in zip(axes, four):
     ax.set(xscale="log", title=rf"$\rho^{{(1)}} = {rho:g}$", ylim=(-0.05, 1.05))
 for ax in axes[2:]:
     ax.set_xlabel(r"depth $L$")
+for ax in axes[::2]:
+    ax.set_ylabel("kernel")
 axes[0].legend()
 chapter.figure(
     fig,
@@ -208,6 +223,8 @@ chapter.figure(
     "The normalised kernel of one pair against depth, as in paper C, Fig. 2 (depth on a logarithmic axis). "
     "All four approach 1/4; the first overshoots it and comes back from above.",
     curves[curves.rho.isin(four) & (curves.depth <= 1000)],
+    alt="Four curves of the kernel against depth, from the input correlation towards a line at one quarter, which none has reached "
+    "at depth 1000.",
 )
 # %%
 last, before = curves[curves.depth == curve_depth], curves[curves.depth == curve_depth - 1]
@@ -262,6 +279,8 @@ chapter.figure(
     "Depth times the distance from 1/4. Points: the kernel; lines: the law with constants 3/8 and $c$, nothing fitted. "
     "A rate $O(1/L)$ would make all of them level off.",
     drawn,
+    alt="Rescaled distance from one quarter against the logarithm of depth: points of six pairs on lines that all end with the same "
+    "upward slope.",
 )
 
 
@@ -338,6 +357,8 @@ chapter.figure(
     "(dashed) to 1/3, the thin lines; residual branches whose share is 1/L (dotted) keep the input. Right: depth times "
     "the distance from the limit; kinked layers end with the slope 3/8, smooth ones each with its own.",
     others,
+    alt="Left, kernels of ten kinds of layers against depth, which run to one quarter or to one third. Right, "
+    "rescaled distances: straight lines in the logarithm of depth, parallel for kinks.",
 )
 
 
@@ -396,6 +417,7 @@ chapter.figure(
     "The kernel of close pairs against the rescaled depth, and the crossover law. The closer the pair, the better all "
     "depths fall on one curve.",
     close,
+    alt="Kernels of close pairs against rescaled depth, on one falling curve from one to a quarter.",
 )
 # %%
 grown = (far.gap**-0.5 - near.gap**-0.5) / (far.depth - near.depth)
@@ -437,23 +459,28 @@ chapter.check("C.Prop5-monotone", turning, later, figure="tab-c-shape")
 # %%
 paths = chapter.sweep(studies.trajectories)
 NAMES = {"theta": r"$\bar\Theta^{(L)}$", "rho": r"$\rho^{(L)}$", "eta": r"$\eta^{(L)}$"}
-COLUMNS = {"pair": r"$\kappa(x_i, x_j)$", "fresh": r"$\kappa(x, x_i)$", "same": r"$\kappa(x_i, x_i)$"}
+COLUMNS = {"pair": "-", "fresh": "--"}  # two points of the data, a fresh one and one of the data
+LIMITS = {"rho": 1, "theta": 0.25, "eta": sigmoid_kernel.fixed_point()}
 
 
 def draw_paths(cloud):
-    """Rows: kernels; columns: expressions; one line a pair, of the first data set."""
-    fig, axes = plt.subplots(3, 3, figsize=(8.6, 6.6), sharex=True, sharey="row")
+    """Left: all pairs of the first data set, and those of a fresh point. Right: what is left of their distance."""
+    fig, axes = plots.panels(2, height=3.9)
     one = paths[(paths.cloud == cloud) & (paths.seed == 0)]
-    for row, (kernel, name) in zip(axes, NAMES.items()):
-        for ax, (column, title) in zip(row, COLUMNS.items()):
-            chosen = one[one.kernel == kernel]
-            ax.plot(chosen.depth, np.stack(chosen[column]), color=plots.PALETTE[0], alpha=0.35, linewidth=0.8)
-            if kernel == "theta":
-                ax.axhline(0.25, color=plots.COLOURS["feature"], linewidth=1)
-                ax.set_title(title)
-        row[0].set_ylabel(name)
-    for ax in axes[-1]:
-        ax.set_xlabel(r"depth $L$")
+    for (kernel, name), colour in zip(NAMES.items(), plots.PALETTE[2:]):
+        chosen = one[one.kernel == kernel].sort_values("depth")
+        for column, style in COLUMNS.items():
+            values = np.stack(chosen[column])
+            axes[0].plot(chosen.depth, values, style, color=colour, alpha=0.25, linewidth=0.8)
+            apart = np.abs(values - LIMITS[kernel]).mean(axis=1)
+            axes[1].plot(chosen.depth, apart / apart[0], style, color=colour, label=name if column == "pair" else None)
+        axes[0].axhline(LIMITS[kernel], color=colour, linewidth=2, linestyle=":")
+    axes[1].axhline(0.1, color=plots.COLOURS["theory"], linewidth=1, label="a tenth")
+    axes[0].set(xlabel=r"depth $L$", ylabel="kernels of pairs", title="Values, and limits (dotted)")
+    axes[1].set(xscale="log", yscale="log", xlabel=r"depth $L$", ylabel="share of the distance left", ylim=(1e-4, 2))
+    axes[1].set_title("What is left to go")
+    ticks(axes[1], [1, 2, 5, 10, 30])
+    axes[1].legend()
     return fig, one
 
 
@@ -462,9 +489,12 @@ fig, shown_paths = draw_paths("cube")
 chapter.figure(
     fig,
     "fig-c-fig4",
-    "Three kernels over 30 layers on points of the cube put on the sphere, as in paper C, Fig. 4. The second and third "
-    "settle; the first is still above its limit 1/4 (red).",
+    "Three kernels over 30 layers on points of the cube put on the sphere, as in paper C, Fig. 4: pairs of data (full lines) and "
+    "of a fresh point and data (dashed). Right: their mean distance from the limit over that at the first layer. The second and third "
+    "settle; of the first more than a tenth is left. On the diagonal, which is not drawn, the first two are 1.",
     shown_paths,
+    alt="Left, bundles of lines against depth that run to three different limits; those of the tangent kernel are still on "
+    "their way. Right, on logarithmic axes, the tangent kernel's remaining distance lies far above the other two at depth 30.",
 )
 # %%
 fig, shown_positive = draw_paths("positive cube")
@@ -472,8 +502,10 @@ chapter.figure(
     fig,
     "fig-c-positive",
     'The same on points of the positive cube, the other reading of "uniform". All pairs start near 3/4, and the first '
-    "kernel is further from its limit 1/4 (red) than on the whole cube.",
+    "kernel is further from its limit 1/4 than on the whole cube.",
     shown_positive,
+    alt="The same two panels on points of the positive cube: all lines start near three quarters, and most of the tangent kernel's "
+    "distance is left at depth 30.",
 )
 # %%
 fig, shown_images = draw_paths("images")
@@ -482,6 +514,7 @@ chapter.figure(
     "fig-c-fig5",
     "The same on images, as in paper C, Fig. 5. They start closer together and end the same way.",
     shown_images,
+    alt="The same two panels on images: lines start at many values between nought and one and run to the same limits.",
 )
 
 
@@ -491,8 +524,7 @@ chapter.figure(
 # from the limit left? It is for $\rho$, which converges like $1/L^2$, and for $\eta$, whose map is a contraction. It is
 # not for $\bar\Theta$: $\log L/L$ is slow.
 # %%
-beta = sigmoid_kernel.fixed_point()
-LIMITS = {"rho": 1, "theta": 0.25, "eta": beta}
+beta = LIMITS["eta"]
 
 
 def off_diagonal(cloud, kernel, depths):
@@ -600,6 +632,8 @@ chapter.figure(
     "Left: depth times the distance of the eigenprojectors from their limit, with the predicted constants (dashed) and "
     "the bound of the paper. Right: depth times the distance of the matrix over n, which a rate 1/L would bound.",
     tilt,
+    alt="Left, rescaled distance of projectors against depth, levelling off at dashed constants below a line for "
+    "the paper's bound. Right, that of the matrix, which keeps rising.",
 )
 # %%
 images = tilt[tilt.cloud == "images"]
@@ -655,6 +689,7 @@ chapter.figure(
     "Norm of the projection operator at the depth and stopping time of Theorem 3, as in paper C, Fig. 6, and without "
     "stopping. All norms stay below one; stopping changes them little.",
     norms,
+    alt="Norm of the operator against data size for two kinds of data, stopped and not: all below one.",
 )
 # %%
 for cloud in ("sphere", "images"):
@@ -719,7 +754,7 @@ for classes, words in (("balanced", "in equal parts"), ("drawn", "as drawn")):
     axes[0].plot(middle.law_accuracy, "--", color=line.get_color(), linewidth=1, label="closed law")
     axes[1].plot(middle.error, "o-", markersize=4, color=line.get_color())
 axes[0].set(xscale="log", ylim=(0, 1), xlabel=r"depth $L$", ylabel="accuracy on fresh images", title="Classes decide")
-axes[1].set(xscale="log", yscale="log", xlabel=r"depth $L$", title="distance from the law, relative")
+axes[1].set(xscale="log", yscale="log", xlabel=r"depth $L$", ylabel="distance from the law, relative")
 axes[0].legend(fontsize="small", loc="lower left")
 chapter.figure(
     fig,
@@ -728,6 +763,8 @@ chapter.figure(
     "parts it stops falling; with classes as they are drawn it ends at chance. Right: distance of the predictor from the "
     "law, over the law's own variation.",
     far_down,
+    alt="Left, accuracy against depth: with classes in equal parts it levels off, with classes as drawn it falls "
+    "to chance. Right, distance from the closed law, falling with depth.",
 )
 # %%
 deepest = far_down[far_down.depth == 1_000_000]
@@ -784,6 +821,8 @@ chapter.figure(
     "Smallest eigenvalue of the kernel matrix against depth for several data sizes, as in paper C, Fig. 7. It rises "
     "with depth and falls with n; at depth 5 it has not settled.",
     eigen,
+    alt="Smallest eigenvalue against depth, a curve a data size, all still rising at depth 30 towards a line at "
+    "three quarters.",
 )
 # %%
 grid = eigen.pivot_table(index="seed", columns=["n", "depth"], values="smallest")
@@ -827,6 +866,7 @@ chapter.figure(
     "The depth bound of Theorem 3 against the data size on the sphere, as in paper C, Fig. 8; bars are standard "
     "deviations over data sets. It grows slowly and stays below 2.",
     bounds,
+    alt="The depth bound against data size: points that rise slowly along a curve and stay below a line at two.",
 )
 # %%
 wide, most = bounds.pivot_table(index="seed", columns="n", values="bound"), bounds[bounds.n == bound_n[-1]]
@@ -890,8 +930,8 @@ fig, ax = plt.subplots()
 drawn = biased[biased.depth.between(2, 60)]
 for (bias, rows), colour in zip(drawn.groupby("bias"), plots.PALETTE):
     middle = rows.groupby("depth")[["gap", "smallest"]].mean()
-    ax.plot(middle.gap, "o-", markersize=4, color=colour, label=rf"$\beta={bias:g}$")
-    ax.plot(middle.smallest, "s--", markersize=4, color=colour)
+    ax.plot(middle.gap, "o-", markersize=4, color=colour, label=rf"$\beta={bias:g}$, smallest entry")
+    ax.plot(middle.smallest, "s--", markersize=4, color=colour, label=rf"$\beta={bias:g}$, eigenvalue")
 depths = np.array([20, 60])
 ax.plot(depths, 5e-2 * 2.0 ** (-depths / 2), color=plots.COLOURS["theory"], linewidth=1, label=r"$\propto 2^{-L/2}$")
 ax.set(yscale="log", xlabel=r"depth $L$", ylabel="distance from the matrix of ones", title="A singular limit")
@@ -902,6 +942,8 @@ chapter.figure(
     "With biases: one minus the smallest ratio of an entry to the diagonal (circles) and the smallest eigenvalue "
     "(squares, dashed). Both vanish geometrically, so that the limit is the matrix of ones.",
     drawn,
+    alt="Distances from the matrix of ones against depth, straight falling lines on a logarithmic axis, a colour a "
+    "size of the biases.",
 )
 # %%
 end_rows, forties = biased[biased.depth == 100], biased[biased.depth.isin([40, 41])]
@@ -953,6 +995,8 @@ chapter.figure(
     "Accuracy and F1 score of kernel regression against depth; bars are standard deviations over splits. "
     "Depth 30 is as good as the paper says, and worse than a shallow kernel.",
     scores,
+    alt="Accuracy and F1 score against depth, falling slowly, with a star for the paper's accuracy at depth 30 on "
+    "the curve.",
 )
 # %%
 at = scores[scores.depth == 30]
@@ -997,9 +1041,10 @@ for (optimiser, kind), rows in words.groupby(["optimiser", "parametrisation"]):
     for ax, name in zip(axes, MEASURES):
         middle = rows.groupby("width")[name].mean()
         ax.plot(middle, "o-", markersize=4, label=f"{optimiser}, {kind}")
-for ax, title in zip(axes, MEASURES.values()):
-    ax.set(yscale="log", xlabel="width", title=title)
+for ax, label in zip(axes, MEASURES.values()):
+    ax.set(yscale="log", xlabel="width", ylabel=label)
     ticks(ax, text_widths)
+    plots.plain_numbers(ax)
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")
 chapter.figure(
     fig,
@@ -1007,6 +1052,8 @@ chapter.figure(
     "How far the last hidden layer moves in training, against width (paper C, Tab. 1). "
     "Under gradient descent the norm stays and single neurons freeze; under Adam both grow.",
     words,
+    alt="Norm of the change, largest change and their ratio against width for four trainings. Under gradient descent, whose two "
+    "curves nearly coincide, the norm is level and the largest change falls; under Adam both rise.",
 )
 # %%
 PAPER = {"norm": 0.70, "largest": 0.33, "ratio": 0.366}  # between widths 10000 and 30000
@@ -1058,9 +1105,10 @@ grid = grid.assign(rule=grid.rate.astype(object).where(grid.rate.notna(), "own")
 trainings = grid.groupby(["optimiser", "parametrisation", "rule", "targets"], sort=False)
 kinds = {name: trainings.get_group(kind) for kind, name in NAMED.items()}
 # %%
-fig, ax = plt.subplots(figsize=(7.6, 5.2))
+fig, axes = plots.panels(2, height=4.6, sharex=True, sharey=True)
 rows = []
 for (name, group), colour in zip(kinds.items(), plots.PALETTE):
+    ax = axes["adam" in name]
     paths_of = {step: powers_of(one) for step, one in group.groupby("step")}
     x, y = ([found[measure].value for found in paths_of.values()] for measure in ("norm", "largest"))
     ax.plot(x, y, "o-", markersize=4, color=colour, label=name)
@@ -1069,14 +1117,12 @@ for (name, group), colour in zip(kinds.items(), plots.PALETTE):
     rows += [
         {"training": name, "steps": step, **{m: str(e) for m, e in found.items()}} for step, found in paths_of.items()
     ]
-ax.plot(PAPER["norm"], PAPER["largest"], "*", color=plots.COLOURS["paper"], markersize=14, label="paper C, Tab. 1")
-ax.plot(0, -0.5, "x", color=plots.COLOURS["theory"], label="theory of the lazy regime")
-ax.set(
-    xlabel="exponent of the norm of the change",
-    ylabel="exponent of the largest change",
-    title="Several trainings pass the paper's point",
-)
-ax.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
+for ax, title in zip(axes, ("gradient descent", "Adam")):
+    ax.plot(PAPER["norm"], PAPER["largest"], "*", color=plots.COLOURS["paper"], markersize=14, label="paper C, Tab. 1")
+    ax.plot(0, -0.5, "x", color=plots.COLOURS["theory"], markersize=8, label="theory of the lazy regime")
+    ax.set(xlabel="exponent of the norm of the change", title=title)
+    ax.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.2))
+axes[0].set_ylabel("exponent of the largest change")
 chapter.figure(
     fig,
     "fig-c-grid",
@@ -1084,6 +1130,8 @@ chapter.figure(
     "open; small numbers: steps. Gradient descent at one rate for all widths and Adam both pass near the paper's "
     "exponents (star).",
     grid,
+    alt="Two panels of curves in the plane of two exponents, with steps written along them. In each at least one curve passes near "
+    "a star for the paper's table; only descent at a rate that keeps the kernel's speed stays near the cross of the lazy theory.",
 )
 # %%
 import pandas as pd
@@ -1132,10 +1180,11 @@ fig, axes = plots.panels(2, width=4.2, height=3.2)
 for (optimiser, kind), group in words.groupby(["optimiser", "parametrisation"]):
     axes[0].plot(group.groupby("width").inner.mean(), "o-", markersize=4, label=f"{optimiser}, {kind}")
     axes[1].plot(group.groupby("width").relative.mean(), "o-", markersize=4)
-axes[0].set(yscale="log", xlabel="width", title=r"mean $|\Delta\langle h(x),h(x')\rangle|$")
-axes[1].set(yscale="log", xlabel="width", title="relative change of their matrix")
+axes[0].set(yscale="log", xlabel="width", ylabel=r"mean $|\Delta\langle h(x),h(x')\rangle|$")
+axes[1].set(yscale="log", xlabel="width", ylabel="relative change of their matrix")
 for ax in axes:
     ticks(ax, text_widths)
+    plots.plain_numbers(ax)
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")
 chapter.figure(
     fig,
@@ -1143,6 +1192,8 @@ chapter.figure(
     "Change of the inner products of last hidden layers in training, absolute and relative. Under gradient descent the "
     "first stays of order one while the second vanishes with the width.",
     words,
+    alt="Change of inner products against width, absolute and relative: under gradient descent the first is level "
+    "and the second falls.",
 )
 # %% [markdown]
 # ## Beyond the paper: where the infinite width ends
@@ -1163,15 +1214,15 @@ for width, rows in finite.groupby("width"):
         change=("change", "median"),
         ratio=("ratio", "first"),
     )
-    (line,) = axes[0].plot(middle.before, "o-", markersize=4, label=f"m = {width}")
+    (line,) = axes[0].plot(middle.before, "o-", markersize=4, label=f"$m={width}$")
     axes[0].plot(middle.after, "s--", markersize=4, color=line.get_color())
     axes[1].plot(middle.ratio, middle.error, "o", color=line.get_color())
     axes[2].plot(middle.ratio, middle.change, "o", color=line.get_color())
 axes[0].plot(finite.groupby("depth").infinite.first(), color=plots.COLOURS["theory"], label="infinite width")
-axes[0].set(xlabel=r"depth $L$", title="off-diagonal entries", ylim=(0, None))
+axes[0].set(xlabel=r"depth $L$", ylabel="off-diagonal entries", ylim=(0, None))
 ticks(axes[0], finite_depths)
-axes[1].set(xscale="log", yscale="log", xlabel="depth / width", title="typical error at the start")
-axes[2].set(xscale="log", yscale="log", xlabel="depth / width", title="relative change by training")
+axes[1].set(xscale="log", yscale="log", xlabel="depth / width", ylabel="typical error at the start")
+axes[2].set(xscale="log", yscale="log", xlabel="depth / width", ylabel="relative change by training")
 axes[0].legend(fontsize="small")
 chapter.figure(
     fig,
@@ -1183,6 +1234,8 @@ chapter.figure(
     f"{finite.after.isna().sum()} after training, or their outputs have left the range of numbers; their normalised "
     "entries are left out.",
     finite,
+    alt="Left, kernel entries of finite networks against depth beside the infinite width's curve. Middle and "
+    "right, error and change rising with depth over width.",
 )
 # %%
 small = finite[finite.ratio < 0.2]

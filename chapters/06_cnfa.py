@@ -98,7 +98,7 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 
-from regimes.book import plots
+from regimes.book import plots, sketches
 from regimes.book.chapter import Chapter
 from regimes.estimates import Estimate, jackknife, least, mean, median, ratio
 from regimes.studies import alignment as studies
@@ -186,7 +186,7 @@ panels = {
     "agop": r"AGOP, $W^\top KW/n$",
     "random_agop": r"$W^\top QW$",
 }
-fig, axes = plt.subplots(1, 4, figsize=(11, 3))
+fig, axes = plots.panels(4, width=3, height=3.2)
 for ax, (name, title) in zip(axes, panels.items()):
     shown_matrix(ax, first[first.seed == 0][name].iloc[0], title)
 chapter.figure(
@@ -196,6 +196,8 @@ chapter.figure(
     "gradients, and with a random matrix of K's eigenvalues (paper D, Fig. 1). The random matrix spoils the structure: it "
     "is the eigenvectors of K that fit the weights.",
     first,
+    alt="Four square images: a block in the upper left corner for the task, the weights and the gradients; with a "
+    "random matrix the block is blurred over the square.",
 )
 # %%
 chapter.check("D.Fig1-agop", mean(first.uc), first, figure="fig-d-1")
@@ -238,25 +240,28 @@ def draw_paths(ax, rows, column, *, relative=False):
     ax.set_xticks(ticks, [f"{tick}" for tick in ticks])
 
 
-def path_figure(name, rows, caption):
-    """UC-NFA, C-NFA, train and test loss for both layers."""
-    fig, axes = plt.subplots(2, 4, figsize=(12.5, 5.6), sharex=True)
-    columns = {"uc": "UC-NFA", "c": "C-NFA", "train_loss": "train loss", "test_loss": "test loss"}
-    for layer, row in enumerate(axes, start=1):
-        for ax, (column, title) in zip(row, columns.items()):
-            draw_paths(ax, rows[rows.layer == layer], column, relative=column.endswith("loss"))
-            ax.set(ylim=(0, 1.02), title=title if layer == 1 else "", xlabel="step" if layer == 2 else "")
-        row[0].set_ylabel(f"layer {layer}")
-    axes[1, 0].legend(fontsize="small")
-    chapter.figure(fig, name, caption, rows)
+def path_figure(name, rows, caption, alt):
+    """UC-NFA and C-NFA of both layers, train and test loss."""
+    fig, axes = plots.panels(6, height=2.6, sharex=True)
+    shown = [(layer, column) for layer in (1, 2) for column in ("uc", "c")] + [(1, "train_loss"), (1, "test_loss")]
+    for ax, (layer, column) in zip(axes, shown):
+        relative = column.endswith("loss")
+        draw_paths(ax, rows[rows.layer == layer], column, relative=relative)
+        words = {"uc": "UC-NFA", "c": "C-NFA"}.get(column, column.replace("_", " "))
+        ax.set(ylim=(0, 1.02), ylabel=f"{words} / largest" if relative else f"{words}, layer {layer}")
+    for ax in axes[-2:]:
+        ax.set_xlabel("step")
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    chapter.figure(fig, name, caption, rows, alt=alt)
 
 
 path_figure(
     "fig-d-2",
     iso,
-    "The ansatz along training, uncentred and centred, from several scales of the first layer's initial weights; upper "
-    "row: layer 1, lower row: layer 2; the losses are the same in both (paper D, Fig. 2). Early, the C-NFA hardly knows "
-    "the scale.",
+    "The ansatz along training, uncentred (left) and centred (right), in both layers, and the losses, from several scales of the "
+    "first layer's initial weights (paper D, Fig. 2). Early, the C-NFA hardly knows the scale.",
+    "Six panels against the training step, a line a scale. The uncentred ansatz of the first layer fans out by scale; the centred one "
+    "starts high at all scales; losses fall, later for small scales.",
 )
 
 
@@ -326,11 +331,11 @@ for ax, rows, by, label in (
     (axes[0], at(iso, steps, 2), "scale", "first layer's scale $s_0$"),
     (axes[1], own, "second", "second layer's scale $s_1$"),
 ):
-    for column, name, style in (("uc", "UC-NFA", "-"), ("c", "C-NFA", "--")):
-        values = wide(rows, column, by)
-        plots.realisations(ax, values.columns, values, linestyle=style, label=name)
+    for column, name, look in (("uc", "uncentred", "-"), ("c", "centred", "--")):
+        values, colour = wide(rows, column, by), plots.COLOURS[name]
+        plots.realisations(ax, values.columns, values, color=colour, linestyle=look, label=f"{column.upper()}-NFA")
     ax.set(xscale="log", xlabel=label, ylim=(0, 1.02))
-axes[0].set_ylabel("layer 2, end of training")
+axes[0].set_ylabel("ansatz of layer 2, end of training")
 axes[0].legend()
 chapter.figure(
     fig,
@@ -339,6 +344,8 @@ chapter.figure(
     f"($s_0$ = {second_at:g}).",
     at(iso, steps, 2),
     own,
+    alt="The second layer's ansatz against the first layer's scale, nearly level, and against its own scale, where "
+    "the uncentred one falls.",
 )
 chapter.check("D.Fig2-second-scale", jackknife(wide(own, "uc", "second"), spread), own, figure="fig-d-2-second")
 # %% [markdown]
@@ -349,26 +356,29 @@ chapter.check("D.Fig2-second-scale", jackknife(wide(own, "uc", "second"), spread
 # $\rho(W_0^\top W_0,W_0^\top\bar KW_0)$.
 # %%
 decaying = by_spectrum["1/(1+k^2)"]
-fig, axes = plt.subplots(2, 3, figsize=(11, 5.6), sharex=True)
-for layer, row in enumerate(axes, start=1):
-    views = (
-        (iso, "double", "double-centred ratio"),
-        (iso, "ptk", "PTK-centred"),
-        (decaying, "ptk", "PTK-centred, $1/(1+k^2)$"),
-    )
-    for ax, (rows, column, title) in zip(row, views):
-        draw_paths(ax, rows[(rows.layer == layer) & (rows.step > 0)], column)
-        ax.set(title=title if layer == 1 else "", xlabel="step" if layer == 2 else "", ylim=(0, 1.02))
-    row[0].set_ylabel(f"layer {layer}")
-axes[0, 0].legend(fontsize="small")
+views = (
+    (iso, "double", "double-centred ratio"),
+    (iso, "ptk", "PTK-centred"),
+    (decaying, "ptk", "PTK-centred, $1/(1+k^2)$"),
+)
+fig, axes = plots.panels(6, height=2.6, sharex=True, sharey=True)
+for ax, (layer, (rows, column, words)) in zip(axes, [(layer, view) for view in views for layer in (1, 2)]):
+    draw_paths(ax, rows[(rows.layer == layer) & (rows.step > 0)], column)
+    ax.set(ylim=(0, 1.02), ylabel=words if layer == 1 else "")
+for layer, ax in enumerate(axes[:2], start=1):
+    ax.set_title(f"layer {layer}")
+for ax in axes[-2:]:
+    ax.set_xlabel("step")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 chapter.figure(
     fig,
     "fig-d-4",
-    "Left: the share of the centred covariance that is due to change of the PTK (paper D, Fig. 4). Middle and right: "
+    "Above: the share of the centred covariance that is due to change of the PTK (paper D, Fig. 4). Middle and below: "
     "alignment of the PTK's change with the initial weights, on isotropic data and on data of spectrum 1/(1+k²) (paper D, "
     "Fig. 5). Early on the weights move and the kernel does not; late both have.",
     iso,
     decaying,
+    alt="Six panels against the training step, a line a scale: shares and alignments that are low early and rise late.",
 )
 
 
@@ -395,9 +405,19 @@ chapter.check("D.Fig5-decaying", largest(later(decaying)), *ends, figure="fig-d-
 # ## Other data
 # The same on points whose covariance has eigenvalues $1/(1+k^\alpha)$ in a random eigenbasis.
 # %%
-path_figure("fig-d-7", by_spectrum["1/(1+k)"], "As {numref}`fig-d-2`, on data of spectrum $1/(1+k)$ (paper D, Fig. 7).")
+path_figure(
+    "fig-d-7",
+    by_spectrum["1/(1+k)"],
+    "As {numref}`fig-d-2`, on data of spectrum $1/(1+k)$ (paper D, Fig. 7).",
+    "The same six panels on data whose spectrum falls like one over k.",
+)
 # %%
-path_figure("fig-d-8", decaying, "As {numref}`fig-d-2`, on data of spectrum $1/(1+k^2)$ (paper D, Fig. 8).")
+path_figure(
+    "fig-d-8",
+    decaying,
+    "As {numref}`fig-d-2`, on data of spectrum $1/(1+k^2)$ (paper D, Fig. 8).",
+    "The same six panels on data whose spectrum falls like one over k squared.",
+)
 # %%
 for item, rows in (("D.Fig7", by_spectrum["1/(1+k)"]), ("D.Fig8", decaying)):
     figure = item.lower().replace(".fig", "-")
@@ -408,6 +428,19 @@ chapter.say(
     "On the second of these spectra training is not over where the paper stops. Mean squared errors left, training and test: "
     + "; ".join(f"{row.train_loss:.3f} and {row.test_loss:.3f} from $s_0$ = {size:g}" for size, row in left.iterrows())
     + "."
+)
+# %% [markdown]
+# ## Why the two agree so early
+# {numref}`fig-sketch-ansatz` has the argument of the next section in five boxes.
+# %%
+chapter.figure(
+    sketches.chain(sketches.ANSATZ),
+    "fig-sketch-ansatz",
+    "Why what training adds is aligned from the first step on (a sketch): $X$ are the layer's inputs, $Y$ the residuals on a "
+    "diagonal, $\\delta$ the gradients by the pre-activations. The square of the step and the same square seen through the network's "
+    "gradients differ by one factor, the kernel $\\mathcal K=\\delta\\delta^\\top$.",
+    alt="Five boxes joined by arrows: one gradient step; its formula; its square with one kernel in the middle; the square seen "
+    "through gradients, with two kernels in the middle; alike from the first step on.",
 )
 # %% [markdown]
 # ## The first moments of training
@@ -567,7 +600,7 @@ for claim, column in (
 # %%
 reversal = chapter.sweep(initial.reversal)
 readings = reversal[reversal.reading != initial.FREE]
-fig, axes = plots.panels(4, columns=4, width=3.2, sharey=True)
+fig, axes = plots.panels(4, height=3.0, sharex=True, sharey=True)
 for ax, (reading, rows) in zip(axes, readings.groupby("reading", sort=False)):
     for column, style in (
         ("observed", dict(color=plots.COLOURS["feature"])),
@@ -576,8 +609,9 @@ for ax, (reading, rows) in zip(axes, readings.groupby("reading", sort=False)):
         curves = rows.pivot(index="seed", columns="balance", values=column)
         plots.realisations(ax, curves.columns, curves, label=column, **style)
     ax.plot(rows.balance, rows.observed, ".", color=plots.COLOURS["feature"], alpha=0.35, markersize=4)
-    ax.set(xscale="log", xlabel=r"balance $\gamma$", title=reading)
-axes[0].set_ylabel("C-NFA at initialisation")
+    ax.set(xscale="log", title=reading)
+fig.supxlabel(r"balance $\gamma$", fontsize="medium")
+fig.supylabel("C-NFA at initialisation", fontsize="medium")
 axes[0].legend()
 chapter.figure(
     fig,
@@ -587,6 +621,8 @@ chapter.figure(
     "with the balance. There a few giant directions carry everything: nothing averages itself out, and the prediction does "
     "not meet single data sets (paper D, Fig. 3).",
     readings,
+    alt="Observed and predicted alignment against the balance in four panels; only in the last does it fall "
+    "steadily with the balance.",
 )
 
 
@@ -614,7 +650,7 @@ chapter.check("D.Fig3-pseudo-inverse", fall(pseudo), pseudo, figure="fig-d-3-rea
 # %%
 free = reversal[reversal.reading == initial.FREE]
 big = free[free.n == max(reversal_n)]
-fig, axes = plots.panels(len(free_balances) + 1, columns=len(free_balances) + 1, width=3.2)
+fig, axes = plots.panels(len(free_balances) + 1)
 shades = dict(zip(free_balances, plots.PALETTE))
 for ax, (balance, rows) in zip(axes, big.groupby("balance")):
     for column, style, label in (
@@ -628,8 +664,9 @@ for ax, (balance, rows) in zip(axes, big.groupby("balance")):
     ax.axhline(1, color="0.7", linewidth=0.8)
     ax.set(xscale="log", xlabel="floor $m_0$", title=rf"balance $\gamma={balance:g}$", ylim=(0.4, 1.5))
     axes[-1].plot(rows.predicted, rows.observed, ".", color=shades[balance], alpha=0.4, label=rf"$\gamma={balance:g}$")
-axes[0].set_ylabel("C-NFA at initialisation")
-axes[0].legend(fontsize="small")
+for ax in axes[:-1:2]:
+    ax.set_ylabel("C-NFA at initialisation")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 ends = [big.predicted.min(), big.predicted.max()]
 axes[-1].plot(ends, ends, color=plots.COLOURS["theory"], linewidth=1)
 axes[-1].set(xlabel="predicted", ylabel="observed", title="point by point")
@@ -639,8 +676,10 @@ chapter.figure(
     "fig-d-3",
     "Data without spikes: each dot a network on a data set, at the larger of the two sizes; lines: free probability with "
     "closed moments, the same with Eq. 28 as printed, which exceeds 1, and the first order, which knows the expected kernel "
-    "alone. Right: observed against predicted (paper D, Fig. 3).",
+    "alone. Last panel: observed against predicted (paper D, Fig. 3).",
     big,
+    alt="Observed alignment as dots against the floor, on the predicted line and below a dotted line that exceeds "
+    "one; last panel: observed against predicted, along the diagonal.",
 )
 # %%
 keys = ["balance", "floor", "network"]
@@ -688,7 +727,7 @@ chapter.say(
 decays_found = chapter.sweep(initial.decays)
 widest = decays_found[decays_found.k == max(decay_widths)]
 NAMES = {"quadratic": "quadratic", "relu": "ReLU"}
-fig, axes = plots.panels(4, columns=4, width=3.2, sharey=True)
+fig, axes = plots.panels(4, height=3.0, sharex=True, sharey=True)
 places = np.arange(len(decays))
 for ax, ((target, sigma), rows) in zip(axes, decays_found.groupby(["target", "sigma"], sort=False)):
     for (width, part), colour in zip(rows.groupby("k"), plots.PALETTE):
@@ -697,15 +736,18 @@ for ax, ((target, sigma), rows) in zip(axes, decays_found.groupby(["target", "si
     curves = rows[rows.k == max(decay_widths)].pivot(index="seed", columns="decay", values="predicted")
     plots.realisations(ax, places, curves, color=plots.COLOURS["theory"], linestyle="--", label="first order")
     ax.set_xticks(places, [f"{decay:g}" for decay in decays], fontsize="small")
-    ax.set(xlabel=r"decay rate $\alpha$", title=f"{target}, {NAMES[sigma]}")
-axes[0].set_ylabel("C-NFA at initialisation")
-axes[0].legend(fontsize="small")
+    ax.set_title(f"{target}, {NAMES[sigma]}")
+fig.supxlabel(r"decay rate $\alpha$", fontsize="medium")
+fig.supylabel("C-NFA at initialisation", fontsize="medium")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
 chapter.figure(
     fig,
     "fig-d-6",
     "C-NFA of the first of two hidden layers at initialisation against the decay of the data's spectrum, observed at two "
     "widths and predicted to first order; median and quartiles over data sets and networks (paper D, Fig. 6).",
     decays_found,
+    alt="Alignment at initialisation against the decay rate of the spectrum in four panels: it dips and then rises "
+    "to one, and the dashed prediction follows the wider networks.",
 )
 # %%
 fig, axes = plots.panels(2, columns=2, sharex=True, sharey=True)
@@ -723,6 +765,8 @@ chapter.figure(
     "The same, point by point: each dot a network on a data set of its own. In wide networks the first order tells data sets "
     "of one decay rate apart.",
     decays_found,
+    alt="Observed against predicted alignment, a dot a network, scattered about the diagonal at the smaller width "
+    "and close to it at the larger.",
 )
 
 
@@ -766,7 +810,7 @@ seen = chapter.sweep(studies.glasses)
 one = seen[seen.seed == 0].iloc[0]
 maps = {"shown_mean": "mean image", "shown_contrast": "labels +1 less −1", "shown_nfm": "NFM", "shown_agop": "AGOP"}
 maps |= {"shown_random": r"$W^\top QW$"}
-fig, axes = plt.subplots(1, 5, figsize=(12.5, 3))
+fig, axes = plots.panels(5, columns=3, width=2.8, height=3.2)
 for ax, (name, title) in zip(axes, maps.items()):
     ax.imshow(np.reshape(one[name], (int(one.height), -1)), cmap="gray" if name == "shown_mean" else "magma")
     ax.set(title=title, xticks=[], yticks=[])
@@ -777,6 +821,8 @@ chapter.figure(
     "Where a network looks: the mean training image, the difference of the two labels' means, and the diagonals of the "
     "first layer's NFM, AGOP, and the latter with a random matrix of K's spectrum (paper D, Fig. 9).",
     seen,
+    alt="Five images: the mean image, the difference of the labels' means, and three maps of pixels, of which "
+    "weights and gradients show the same places.",
 )
 # %%
 if one["data"] in ("celeba", "faces"):
@@ -799,8 +845,8 @@ chapter.say(
 flow = chapter.sweep(studies.stripes)
 star = flow[flow.moment == "star"].set_index(["alpha", "seed"]).t
 flow = flow.join(star.rename("t_star"), on=["alpha", "seed"]).dropna(subset="t_star")
-fig, axes = plots.panels(3, columns=3, width=4.2)
-shades = dict(zip(sorted(stripe_alpha), sns.color_palette("coolwarm_r", len(stripe_alpha))))
+fig, axes = plots.panels(3, columns=3, height=3.8)
+shades = dict(zip(sorted(stripe_alpha), plots.from_feature_to_lazy(len(stripe_alpha))))
 for alpha, rows in flow[(flow.seed == 0) & (flow.t > 0)].groupby("alpha"):
     line = rows.sort_values("t")
     axes[0].plot(line.t / line.t_star, line["size"], color=shades[alpha], label=rf"$\alpha$ = {alpha:g}")
@@ -810,12 +856,13 @@ for alpha, rows in flow[(flow.seed == 0) & (flow.t > 0)].groupby("alpha"):
     for ax, column in ((axes[0], "size"), (axes[1], "uc")):
         ax.plot(late.t / late.t_star, late[column], "o", color=shades[alpha], markersize=5)
 axes[0].set(xscale="log", yscale="log", xlabel="$t/t^*$", ylabel=r"amplification $\Lambda$", xlim=(1e-2, None))
-axes[0].legend(fontsize="small")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 axes[1].set(xscale="log", xlabel="$t/t^*$", ylabel="UC-NFA (full), C-NFA (dashed)", xlim=(1e-2, None))
 fitted = flow[flow.moment == "end"]
-for column, label in (("uc", "UC-NFA"), ("c", "C-NFA")):
-    plots.realisations(axes[2], sorted(stripe_alpha), wide(fitted, column, "alpha"), label=label)
-axes[2].set(xscale="log", xlabel=r"$\alpha$", ylabel="at zero loss", ylim=(0, 1.02))
+for column, label, name, look in (("uc", "UC-NFA", "uncentred", "-"), ("c", "C-NFA", "centred", "--")):
+    at_end = wide(fitted, column, "alpha")
+    plots.realisations(axes[2], sorted(stripe_alpha), at_end, color=plots.COLOURS[name], linestyle=look, label=label)
+axes[2].set(xscale="log", xlabel=r"scale $\alpha$", ylabel="ansatz at zero loss", ylim=(0, 1.02))
 axes[2].legend()
 chapter.figure(
     fig,
@@ -824,6 +871,8 @@ chapter.figure(
     "training, one network a scale; dots: 98 % of the points are fitted. Right: at zero loss, all networks. The uncentred "
     "ansatz follows the amplification; the centred one holds without it.",
     flow[flow.moment != "path"],
+    alt="Left and middle, amplification and ansatz against time, a colour a scale. Right, at the end: the "
+    "uncentred ansatz falls from feature learning to lazy, the centred one stays high.",
 )
 # %%
 compressing = [alpha for alpha in stripe_alpha if alpha <= 1] or stripe_alpha[:1]
@@ -880,11 +929,11 @@ for ax, layer in zip(axes, (1, 2)):
         rows = decayed[(decayed.penalty == penalty) & (decayed.layer == layer) & (decayed.step > 0)]
         for column, style in (("c", "-"), ("c_shrunk", "--")):
             lines = wide(rows, column, "step")
-            label = rf"descent, $\lambda$ = {penalty:g}" if column == "c" else None
+            label = rf"descent, $\lambda$ = {penalty:g}" + ", decay centred out" * (column == "c_shrunk")
             plots.realisations(ax, lines.columns, lines, color=colour, linestyle=style, marker="", label=label)
     ax.set(xscale="log", xlabel="step", title=f"layer {layer}", ylim=(0, 1.02))
 axes[0].set_ylabel("C-NFA")
-axes[0].legend(fontsize="x-small")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
 chapter.figure(
     fig,
     "fig-d-descent",
@@ -892,6 +941,8 @@ chapter.figure(
     "leaves of the initial weights. Weight decay breaks the ansatz that is centred at the initial weights, and not the "
     "other.",
     single,
+    alt="The centred ansatz against the step in two layers. Under weight decay it falls, in the second layer to nearly "
+    "nought at the stronger one; dashed curves, where decay is centred out, stay with plain descent or above.",
 )
 # %%
 gap = wide(at(adam, steps, 1), "c") - wide(at(undecayed, steps, 1), "c")

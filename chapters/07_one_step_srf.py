@@ -165,7 +165,7 @@ import pandas as pd
 import seaborn as sns
 from scipy.optimize import brentq
 
-from regimes.book import plots
+from regimes.book import plots, sketches
 from regimes.book.chapter import THEORY, Chapter
 from regimes.estimates import Estimate, jackknife, least, mean
 from regimes.studies import spiked as studies
@@ -202,6 +202,19 @@ def drops(table, key):
     return least(-np.diff(table.pivot(index="seed", columns=key, values="test_error").to_numpy(), axis=1))
 
 
+# %% [markdown]
+# ## In one picture
+# One step adds nearly the same vector to the weights of all neurons. That is the spike ({numref}`fig-sketch-spike`).
+# %%
+chapter.figure(
+    sketches.spike(),
+    "fig-sketch-spike",
+    "Spike and bulk. Above: the weights of 400 neurons in 100 dimensions, along the spike's direction $v$ and across, before a "
+    "step and after it, in the model of this chapter (tanh network, sine target, $\\alpha_0=4$, $\\tilde\\eta=3$). Below: the eigenvalues of "
+    "its features, by theory: a bulk and a single one far outside, which is what lets the network be non-linear along $v$.",
+    alt="Above, two clouds of dots: one about the origin and a slightly larger one moved to the right by an arrow called the spike. "
+    "Below, on a logarithmic axis, a hill called bulk and far to its right a single bar called spike.",
+)
 # %% [markdown]
 # ## The model
 #
@@ -268,12 +281,13 @@ def drops(table, key):
 res1 = chapter.sweep(studies.parameters)
 
 # %%
-fig, axes = plt.subplots(1, 3, figsize=(10.5, 3.6), sharex=True)
-for ax, name, symbol in zip(axes, ("r", "gamma", "c"), ("r", r"\gamma", "c")):
+fig, axes = plots.panels(3, columns=3, height=4.0, sharex=True)
+words = ("strength $r$", r"alignment $\gamma$", "bulk variance $c$")
+for ax, name, title in zip(axes, ("r", "gamma", "c"), words):
     style = dict(dodge=0.35, errorbar=("se", 2), linewidth=1.4, markersize=5, legend=name == "r")
     sns.pointplot(res1, x="d", y=f"{name}_ratio", hue="target", ax=ax, **style)
     ax.axhline(1, color=plots.COLOURS["theory"], linewidth=1)
-    ax.set(title=f"${symbol}$", xlabel="dimension $d$", ylabel="measured / formula" if name == "r" else "")
+    ax.set(title=title, xlabel="dimension $d$", ylabel="measured / formula" if name == "r" else "")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
 axes[0].get_legend().remove()
 chapter.figure(
@@ -282,6 +296,8 @@ chapter.figure(
     "Spike strength, alignment and bulk variance of networks after one step over the formulas {eq}`eq:E:equivalent`, "
     "two standard errors. They come to the formulas with the size; the heavy-tailed target is the slowest.",
     res1,
+    alt="Ratios of measured to predicted strength, alignment and bulk variance against dimension, a line a target; all come towards "
+    "one as the dimension grows.",
 )
 
 # %%
@@ -321,6 +337,8 @@ chapter.figure(
     "Function learned along the target for growing first batches: theory of spiked features (lines) and networks "
     "(points, two standard errors). Random features are linear; the first step bends the line towards the target.",
     res_profile,
+    alt="Output against the projection on the target: a straight line without a step, and curves that follow the sine target more "
+    "closely the larger the first batch; points of networks lie on the theory's lines.",
 )
 
 
@@ -439,30 +457,36 @@ res3 = res3.join(measure.predicted(res3).add_suffix("_theory"))
 res3 = res3.assign(ratio=res3["test_error"] / res3["test_error_theory"])
 
 # %%
-fig, axes = plots.panels(2, width=4.8, height=4.2)
+fig, axes = plots.panels(2, height=4.8)
+order = {case: i for i, case in enumerate(res3["case"].unique())}
 for colour, (target, rows) in zip(plots.PALETTE, res3.groupby("target", sort=False)):
     for activation_name, marker in zip(("tanh", "erf", "sin"), "os^"):
         found = rows[rows["activation"] == activation_name].groupby(["case", "d"])["ratio"].agg(["mean", "sem"])
-        for _, one in found.groupby("case"):
+        for case, one in found.groupby("case"):
             d = one.index.get_level_values("d")
-            axes[0].errorbar(1 / d, one["mean"], 2 * one["sem"], fmt=f"{marker}-", color=colour, linewidth=0.8)
+            side = (1 + 0.02 * (order[case] - len(order) / 2)) / d  # beside each other, not over each other
+            axes[0].plot(side, one["mean"], f"{marker}-", color=colour, linewidth=0.8, markersize=5)
+            axes[0].errorbar(side, one["mean"], 2 * one["sem"], fmt="none", color=colour, elinewidth=0.8, alpha=0.6)
     axes[0].plot([], [], "o-", color=colour, label=target)
 axes[0].axhline(1, color=plots.COLOURS["theory"], linewidth=1)
 axes[0].set(xlim=(0, None), xlabel="$1/d$", ylabel="test error, simulation / theory")
-axes[0].legend(title="target")
+axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, title="target")
 names = ["m", "zeta", "psi", "q1", "q2"]
+symbols = {"m": "$m$", "zeta": r"$\zeta$", "psi": r"$\psi$", "q1": "$q_1$", "q2": "$q_2$"}
 means = largest(res3).groupby("case").mean(numeric_only=True)
 for colour, name in zip(plots.PALETTE, names):
-    axes[1].plot(means[f"{name}_theory"], means[name], "o", color=colour, markersize=4, label=name)
+    axes[1].plot(means[f"{name}_theory"], means[name], "o", color=colour, markersize=5, label=symbols[name])
 axes[1].axline((0, 0), slope=1, color=plots.COLOURS["theory"], linewidth=1)
 axes[1].set(xlabel="overlap, theory", ylabel="simulation, largest size", xscale="symlog", yscale="symlog")
-axes[1].legend()
+axes[1].legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, title="overlap")
 chapter.figure(
     fig,
     "fig-e-res3",
     "Simulated spiked features and theory at 12 settings. Left: ratio of test errors against 1/d with two standard "
-    "errors (tanh circles, erf squares, sine triangles); it comes to 1. Right: the five overlaps of the readout.",
+    "errors (tanh circles, erf squares, sine triangles), side by side; it comes to 1. Right: the five overlaps of the readout.",
     res3,
+    alt="Left, ratios of simulated to predicted error for twelve settings, which run towards one as the size grows. Right, "
+    "measured overlaps against predicted ones, on the diagonal.",
 )
 
 # %%
@@ -577,6 +601,8 @@ chapter.figure(
     "sizes of the first batch, to the limit of infinitely many samples; dotted: the network's own limit. A larger first "
     "batch lowers the error, below the best linear estimator.",
     res_curves,
+    alt="Test error against samples for growing first batches, in two panels. Without a step the curve stays above a dashed line for "
+    "the best linear estimator; with larger first batches it crosses the line and falls far below.",
 )
 
 # %%
@@ -625,6 +651,8 @@ chapter.figure(
     "Learning curves of spiked features: theory (lines), simulation (points, two sizes). Left: spike strengths at "
     "fixed alignment. Right: alignments at fixed strength. Stronger and better aligned spikes learn more.",
     res_spikes,
+    alt="Test error against samples in two panels: curves for stronger and better aligned spikes lie lower, with "
+    "simulated points on the lines.",
 )
 
 # %%
@@ -669,6 +697,7 @@ chapter.figure(
     "Test error against width at fixed samples: theory (lines) and networks (points, two sizes), for the two readings "
     "of the step size. The widest networks are better than the narrowest with both; between, the error need not fall.",
     res_width,
+    alt="Test error against width for two readings of the step size, which cross at width one.",
 )
 
 # %%
@@ -703,10 +732,12 @@ for ax, target in zip(axes, ("sign", "He1+He3")):
     for bound, colour in zip(("upper", "lower"), plots.PALETTE):
         points(ax, res_pool[(res_pool["target"] == target) & (res_pool["bound"] == bound)], "t", colour, "output")
     ax.plot(grid, function(target).array(grid), color=plots.COLOURS["theory"], linewidth=1, label="target")
-    ax.plot(both.k[order], both.upper_function[order], label=f"upper (26): {both.upper:.3f}")
-    ax.plot(both.k[order], both.lower_function[order], "--", label=f"lower (27): {both.lower:.3f}")
-    ax.set(xlim=(-3, 3), ylim=(-3.2, 3.2), xlabel="$k$", title=f"target {target}, $r={pool_r:g}$")
+    upper, lower = plots.PALETTE[:2]
+    ax.plot(both.k[order], both.upper_function[order], color=upper, label=f"upper bound, {both.upper:.3f}")
+    ax.plot(both.k[order], both.lower_function[order], "--", color=lower, label=f"lower bound, {both.lower:.3f}")
+    ax.set(xlim=(-3, 3), ylim=(-3.2, 3.2), xlabel="projection $k$", title=f"target {target}, $r={pool_r:g}$")
     ax.legend(fontsize="small")
+axes[0].set_ylabel("output")
 chapter.figure(
     fig,
     "fig-e-3",
@@ -714,6 +745,8 @@ chapter.figure(
     "beside the target, and the mean outputs of networks (points) at a large and a small penalty; the bounds stand in the "
     "legend. The second function matters for the cubic target.",
     res_pool,
+    alt="Two targets, a step and a cubic, beside the functions that reach the upper and the lower bound and points "
+    "of networks on them.",
 )
 
 # %%
@@ -743,15 +776,15 @@ for r, shade in zip(strengths, shades):
     e = channel(function(activation), function("identity"), r=r, c=1.0, gamma=1.0)
     for ax, values in zip(axes, (e.kappa0[0], e.k[0] * e.kappa1[0])):
         ax.plot(e.k[0], values, color=shade, linewidth=0.9)
-for ax, title in zip(axes, (r"$\kappa_0(k;r)$", r"$k\,\kappa_1(k;r)$")):
-    ax.set(xlim=(-4, 4), xlabel="$k$", title=title)
+for ax, words in zip(axes, (r"$\kappa_0(k;r)$", r"$k\,\kappa_1(k;r)$")):
+    ax.set(xlim=(-4, 4), xlabel="projection $k$", ylabel=words)
 axes[1].set_ylim(-2, 2)
 dense = np.linspace(0.1, 6, 119)
 for target in ("erf", "sign", "He1+He3"):
     upper = [bounds.bounds("erf", target, r=r).upper for r in dense]
-    line = axes[2].plot(dense, upper, label=target)[0]
+    line = axes[2].plot(dense, upper, label=f"target {target}")[0]
     axes[2].axhline(bounds.best_linear(target), color=line.get_color(), linestyle=":", linewidth=1)
-axes[2].set(xlabel="spike strength $r$", title="upper bound, erf network", yscale="log", ylim=(1e-6, 3))
+axes[2].set(xlabel="spike strength $r$", ylabel="upper bound, erf network", yscale="log", ylim=(1e-6, 3))
 axes[2].legend(fontsize="small")
 chapter.figure(
     fig,
@@ -759,6 +792,8 @@ chapter.figure(
     "The pool of functions that a step size chooses from, $r$ from 0.25 (dark) to 6 (light), and the upper bound "
     "against $r$ (dotted: best linear). Theory alone. For activation and target erf one strength learns perfectly; "
     "for the sign the bound falls with every increase of the strength.",
+    alt="Families of curves from dark to light: sigmoids that steepen, and bumps that narrow. Third panel, the "
+    "upper bound against strength: for one target it drops to zero at one strength.",
 )
 
 # %% [markdown]
@@ -817,7 +852,8 @@ fig, axes = plots.panels(2, width=5.0, height=4.2, sharey=True)
 smooth = np.geomspace(min(fig6_alphas), max(fig6_alphas), 9)
 for ax, rows in zip(axes, ("sphere", "orthogonal")):
     for colour, kind, values in zip(plots.PALETTE, ("uniform", "letters"), ([1.0], fig6_letters)):
-        ax.plot(smooth, letters_curve(smooth, rows, values, np.inf)[0], ":", color=colour)
+        limit = letters_curve(smooth, rows, values, np.inf)[0]
+        ax.plot(smooth, limit, ":", color=colour, label=rf"{kind}, $p=\infty$")
         for d, line in zip(fig6_d, ("--", "-")):
             ax.plot(smooth, letters_curve(smooth, rows, values, d)[0], line, color=colour, label=f"{kind}, $p={d}$")
         points(ax, res_letters[(res_letters["kind"] == kind) & (res_letters["rows"] == rows)], "alpha", colour)
@@ -826,8 +862,9 @@ for ax, rows in zip(axes, ("sphere", "orthogonal")):
         xlabel=r"$\alpha=n/d$",
         title={"sphere": "independent rows", "orthogonal": "orthogonal rows"}[rows],
     )
+    plots.plain_numbers(ax)
 axes[0].set_ylabel("test error")
-axes[1].legend(fontsize="small")
+fig.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
 chapter.figure(
     fig,
     "fig-e-6",
@@ -835,6 +872,8 @@ chapter.figure(
     "the limit (dotted), and simulation (points). In the limit letters win; at these widths their cost exceeds the "
     "gain.",
     res_letters,
+    alt="Test error against samples for one letter and several: in the dotted limit several letters are lower, at "
+    "finite widths they are higher.",
 )
 
 # %%
@@ -867,23 +906,32 @@ chapter.say(f"The letters span more functions, so that the bound (27) falls, her
 res_spectra = chapter.sweep(studies.spectra)
 
 # %%
-fig, axes = plots.panels(len(fig8_rs), width=4.8, height=3.6)
+fig, axes = plt.subplots(1, 2 * len(fig8_rs), figsize=(5 * len(fig8_rs), 3.8), width_ratios=[4, 1] * len(fig8_rs))
 spectra = largest(res_spectra)
 density, edges = {}, {}
-for ax, (r, rows) in zip(axes, spectra.groupby("r")):
+for ax, alone, (r, rows) in zip(axes[::2], axes[1::2], spectra.groupby("r")):
     values = np.sort(np.concatenate(rows["bulk"].tolist()))
     x = np.geomspace(1e-4, 1.3 * values.max(), 1200)
     density[r] = x, spectrum.density(activation, x, alpha=fig8_alpha, beta=1.0, r=r, height=1e-4)
     edges[r] = x[density[r][1] > 0.01].max()
-    ax.hist(values, bins=60, density=True, alpha=0.4)
-    ax.plot(*density[r], color=plots.COLOURS["theory"])
-    ax.set(xlabel="eigenvalue", ylabel="density", title=f"$r={r:g}$", xlim=(0, 1.1 * values.max()), ylim=(0, 1.6))
+    ax.hist(values, bins=60, density=True, alpha=0.4, label="bulk, measured")
+    ax.plot(*density[r], color=plots.COLOURS["theory"], label="predicted")
+    ax.set(xlabel="eigenvalue", title=f"$r={r:g}$: bulk", xlim=(0, 1.1 * values.max()), ylim=(0, 1.6))
+    alone.hist(rows["top"], bins=12, color=plots.COLOURS["feature"], alpha=0.6, label="largest, measured")
+    alone.set(
+        title="largest", yticks=[], xticks=[round(rows["top"].mean())], xlim=rows["top"].mean() * np.array([0.85, 1.15])
+    )
+axes[0].set_ylabel("density")
+handles = [part for ax in axes[:2] for part in ax.get_legend_handles_labels()[0]]
+fig.legend(handles=handles, loc="outside lower center", ncols=3)
 chapter.figure(
     fig,
     "fig-e-8",
-    "Eigenvalues of the feature covariance without the largest one (bars, the larger size) and the predicted density "
-    "(line), for two spike strengths.",
+    "Eigenvalues of the feature covariance (bars, the larger size) and the predicted density of the bulk (line), for two spike "
+    "strengths. The largest eigenvalue lies alone, far to the right, on an axis of its own: one a realisation.",
     spectra,
+    alt="For each of two spike strengths a histogram that follows the predicted line, and beside it, at a value many times larger, a "
+    "narrow histogram of the largest eigenvalues.",
 )
 
 # %%
@@ -1015,16 +1063,19 @@ ax.plot(shifts, lower, ":", label="lower bound at this bias")
 for y, colour in (("test_error", plots.PALETTE[0]), ("objective", plots.PALETTE[1])):
     points(ax, biased, "bias", colour, y)
 chosen = largest(res_biases)["bias"]
-ax.axvspan(chosen.quantile(0.025), chosen.quantile(0.975), color="k", alpha=0.08)
-ax.axvline(shifts[objective.argmin()], color=plots.COLOURS["theory"], linewidth=1, linestyle="--")
+ax.axvspan(chosen.quantile(0.025), chosen.quantile(0.975), color="k", alpha=0.08, label="trained biases, 95 %")
+best_shift = shifts[objective.argmin()]
+ax.axvline(best_shift, color=plots.COLOURS["theory"], linewidth=1, linestyle="--", label="trained bias, theory")
 ax.set(xlabel="bias $b$", ylabel="error", title=f"target {loss_bias_target}")
-ax.legend()
+ax.legend(fontsize="small")
 chapter.figure(
     fig,
     "fig-e-bias",
     "A uniform bias for a target with an even part: theory (lines) and simulation (points, two sizes). A trained bias "
     "sits at the minimum of the training objective: theory (dashed) and the middle 95 % of realisations (shaded).",
     biased,
+    alt="Test error and training objective against the bias, with points of simulations on the lines, and a band "
+    "of trained biases at the objective's minimum.",
 )
 best = float(shifts[objective.argmin()])
 distances = res_biases.assign(distance=res_biases["bias"] - best)
@@ -1083,7 +1134,7 @@ res_net = chapter.extended(studies.departure)
 
 # %%
 sizes = res_net[res_net["panel"] == "size"]
-fig, axes = plots.panels(len(net_targets), columns=5, width=2.7, height=3.7)
+fig, axes = plots.panels(len(net_targets), columns=3, sharey=True)
 for ax, target, alpha0, step in zip(axes, net_targets, net_alpha0, net_step):
     one = sizes[(sizes["target"] == target) & (sizes["alpha0"] == alpha0) & (sizes["step"] == step)]
     for name, colour in zip(("srf", "rows", "corrected"), plots.PALETTE):
@@ -1096,7 +1147,8 @@ for ax, target, alpha0, step in zip(axes, net_targets, net_alpha0, net_step):
     ax.set(xscale="log", xlabel="$d$", title=rf"{target}" + "\n" + rf"$\alpha_0={alpha0:g}$, $\tilde\eta={step:g}$")
     ax.set_xticks(net_d, labels=[str(d) for d in net_d], minor=False)
     ax.minorticks_off()
-axes[0].set_ylabel("network / theory")
+for ax in axes[::3]:
+    ax.set_ylabel("network / theory")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
 chapter.figure(
     fig,
@@ -1105,6 +1157,8 @@ chapter.figure(
     "explain, two standard errors: spiked features, with the covariance of the rows, and with the norms as well "
     "(corrected).",
     sizes,
+    alt="Ratios of the networks' error to three theories against dimension, five cases. Only the ratio to the corrected theory comes "
+    "to one in all of them.",
 )
 
 # %%
@@ -1200,7 +1254,7 @@ chapter.say(
 scan = res_net[res_net["panel"] == "map"]
 scan = scan.assign(apart=scan["network"] / scan["features"], known=scan["corrected"] / scan["srf"])
 cells = scan.groupby(["step", "alpha0"])[["apart", "known"]].mean()
-fig, axes = plots.panels(3, columns=3, width=3.9, height=3.5, sharey=True)
+fig, axes = plots.panels(3, columns=3, height=3.6, sharey=True)
 maps = {
     "network / spiked features": cells["apart"],
     "corrected / spiked features": cells["known"],
@@ -1208,8 +1262,12 @@ maps = {
 }
 for ax, (title, ratio) in zip(axes, maps.items()):
     table = ratio.unstack().sort_index(ascending=False)
-    sns.heatmap(table, ax=ax, annot=True, fmt=".2f", cmap="vlag", center=1, vmin=0.8, vmax=1.2, cbar=False)
-    ax.set(title=title, xlabel=r"$\alpha_0=n_0/d$", ylabel=r"$\tilde\eta$" if ax is axes[0] else "")
+    look = dict(annot=True, annot_kws={"fontsize": "small"}, fmt=".2f", cmap="vlag", center=1, vmin=0.8, vmax=1.2)
+    sns.heatmap(table, ax=ax, cbar=False, **look)
+    ax.set_title(title.replace(" / ", "\nover "), fontsize="medium")
+    ax.set(xlabel=r"first batch $n_0/d$", ylabel=r"step size $\tilde\eta$" if ax is axes[0] else "")
+bar = fig.colorbar(axes[0].collections[0], ax=axes, ticks=[0.8, 1, 1.2], pad=0.02)
+bar.ax.set_yticklabels(["errs less", "equal", "errs more"], fontsize="small")
 chapter.figure(
     fig,
     "fig-e-map",
@@ -1218,6 +1276,8 @@ chapter.figure(
     "the top left, where c - 1 is large, and too pessimistic at the top right, where it is small. At the bottom right the "
     "departure is one of finite size.",
     scan,
+    alt="Three maps of numbers over first batch and step size. Networks over spiked features: above one at the upper left, below one at "
+    "the upper right; the corrected theory over that of spiked features has the same pattern; their ratio is near one.",
 )
 
 # %% [markdown]
@@ -1263,6 +1323,8 @@ chapter.figure(
     "Target sign, theory of spiked features. Left: the penalty that minimises the error, against samples. Right: the "
     "error at the best penalty against the step size at two samples a dimension; dots mark the best step. Black: infinite "
     "first batches, spiked features (solid) and the network's own theory (dotted), which is lower at long steps.",
+    alt="Left, the best penalty against samples. Right, the error at the best penalty against the step size, with "
+    "dots at the best steps.",
 )
 
 # %% [markdown]
@@ -1295,6 +1357,8 @@ chapter.figure(
     "at the best split) and networks (points, two sizes). Most samples belong to the step; where it gets few, the network "
     "lies above spiked features.",
     res_budget,
+    alt="Test error against the share of samples spent on the step, a curve a budget: lowest at large shares, with "
+    "points of networks on one of the curves.",
 )
 
 # %%
@@ -1336,6 +1400,8 @@ chapter.figure(
     "Test error of networks whose step size grows like a power of the width: theory with the finite-width rule (lines) and "
     "networks (points). Below 1/2 the step is lost, between 1/2 and 1 the error tends to a plateau, at 1 lies lowest.",
     res_scale,
+    alt="Test error against width, a curve an exponent of the step size: below one half it rises to that of random "
+    "features, at one it is lowest.",
 )
 
 # %%

@@ -162,3 +162,14 @@ def test_a_table_without_cells_is_not_written(tmp_path):
 
 def test_distinct_sorts_what_can_be_sorted_and_keeps_the_order_of_the_rest():
     assert module.distinct([3, 1, 3, 2]) == [1, 2, 3] and module.distinct(["b", 1, "b", [2]]) == ["b", 1, [2]]
+
+
+@study(version=1, grid=lambda p: product(n=[1, 2], drawn=[False, True], seeds=range(1)))
+def switched(setting, seeds):
+    return [{"seed": s, "y": setting["n"]} for s in seeds]
+
+
+def test_a_switch_is_no_axis_but_is_told_where_it_is_the_same_throughout(tmp_path):
+    rows = sweep(switched, switched.grid({}), store=Store(tmp_path), jobs=1)
+    assert provenance(rows).axes()[:2] == ({"n": [1, 2]}, {})
+    assert provenance(rows[rows.drawn]).axes()[:2] == ({"n": [1, 2]}, {"drawn": [True]})

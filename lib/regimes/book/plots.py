@@ -11,7 +11,22 @@ from matplotlib.axes import Axes
 
 PALETTE = sns.color_palette("colorblind")
 # the same thing has the same colour in every chapter
-COLOURS = {"feature": PALETTE[3], "lazy": PALETTE[0], "theory": "0.25", "paper": "0.6"}
+COLOURS = {
+    "feature": PALETTE[3],  # a network that learns features
+    "lazy": PALETTE[0],  # the kernel before training, and what learns with it
+    "infinite": "black",  # that kernel at infinite width
+    "compressed": PALETTE[9],  # the same on compressed data
+    "final": PALETTE[4],  # the kernel after training
+    "last": PALETTE[5],  # the kernel of the last layer alone
+    "amplification": PALETTE[2],  # how far uninformative weights have shrunk
+    "uncentred": PALETTE[1],  # the neural feature ansatz
+    "centred": PALETTE[4],  # the same of what training has added
+    "plus": PALETTE[0],  # points of label +1
+    "minus": PALETTE[1],  # points of label -1
+    "theory": "0.25",
+    "paper": "0.6",
+}
+LABELS = ((1, "plus", "o"), (-1, "minus", "^"))  # how points are drawn: label, name of its colour, marker
 
 
 def style() -> None:
@@ -35,10 +50,14 @@ def style() -> None:
     matplotlib.rcParams["svg.hashsalt"] = "regimes"  # the same figure gives the same bytes
 
 
-def panels(count: int, *, columns: int = 2, width: float = 4.4, height: float = 3.4, **kwargs: object) -> tuple:
-    """``count`` axes in rows of ``columns``; unused ones are hidden. Returns figure and a flat list of axes."""
+def panels(count: int, *, columns: int = 2, width: float | None = None, height: float = 3.4, **kwargs: object) -> tuple:
+    """``count`` axes in rows of ``columns``; unused ones are hidden. Returns figure and a flat list of axes.
+
+    A panel is 4.4 inches wide, or so narrow that a row of them takes 10: wider rows have no legible type on a page.
+    """
     rows = -(-count // columns)
     columns = min(columns, count)
+    width = width or min(4.4, 10 / columns)
     fig, axes = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **kwargs)
     flat = list(axes.flat)
     for axis in flat[count:]:
@@ -46,11 +65,50 @@ def panels(count: int, *, columns: int = 2, width: float = 4.4, height: float = 
     return fig, flat[:count]
 
 
-def slope_guide(ax: Axes, x: tuple[float, float], y: float, exponent: float, label: str) -> None:
-    """A dashed power law through ``(x[0], y)`` on logarithmic axes, with its exponent as label."""
+def from_feature_to_lazy(count: int) -> np.ndarray:
+    """Colours ``(count, 3)`` of growing scales, from that of feature learning to that of the lazy regime."""
+    share = np.linspace(0, 1, count)[:, None]
+    return (1 - share) * np.array(COLOURS["feature"]) + share * np.array(COLOURS["lazy"])
+
+
+def slope_guide(
+    ax: Axes, x: tuple[float, float], y: float, exponent: float, label: str, *, above: bool = False
+) -> None:
+    """A dashed power law through ``(x[0], y)`` on logarithmic axes, its exponent as label below its middle or above."""
     ends = [y, y * (x[1] / x[0]) ** exponent]
     ax.plot(x, ends, "--", color=COLOURS["theory"], linewidth=1)
-    ax.annotate(label, (x[1], ends[1]), textcoords="offset points", xytext=(4, 0), va="center", fontsize="small")
+    middle = (x[0] * x[1]) ** 0.5, (ends[0] * ends[1]) ** 0.5
+    free = {"ha": "right" if (exponent < 0) != above else "left", "va": "bottom" if above else "top"}
+    offset = (2 if free["ha"] == "left" else -2, 2 if above else -2)
+    ax.annotate(label, middle, textcoords="offset points", xytext=offset, fontsize="small", **free)
+
+
+def plain_numbers(ax: Axes, axis: str = "y") -> None:
+    """Ticks of a logarithmic axis at plain numbers: of powers of ten, 1-2-5 and finer steps the first with four."""
+    low, high = sorted(getattr(ax, f"get_{axis}lim")())
+    finest = [1 + k / 10 for k in range(10)] + [2 + k / 4 for k in range(32)]
+    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8), finest):
+        ticks = [step * 10.0**k for k in range(-12, 13) for step in steps if low <= step * 10.0**k <= high]
+        if len(ticks) > 3:
+            break
+    words = [f"{tick:g}" if 1e-3 <= tick <= 1e4 else rf"$10^{{{np.log10(tick):.0f}}}$" for tick in ticks]
+    getattr(ax, f"set_{axis}ticks")(ticks, words)
+    ax.minorticks_off()
+
+
+def data_points(ax: Axes, points: np.ndarray, labels: Sequence[float], **style: object) -> None:
+    """Points ``(n, 2)`` of the labels +1 (circles) and -1 (triangles), each kind named for a legend."""
+    for sign, name, marker in LABELS:
+        shown = np.asarray(points)[np.asarray(labels) == sign].T
+        look = {"color": COLOURS[name], "markersize": 4, "alpha": 0.6, "markeredgewidth": 0} | style
+        ax.plot(*shown, marker, label=f"$y={sign:+d}$", **look)
+
+
+def boundaries(ax: Axes, positions: Sequence[float], *, label: str = "label changes") -> None:
+    """The planes at which the label changes, as dash-dotted lines across the first axis, named for a legend."""
+    for i, at in enumerate(positions):
+        name = label if i == 0 else None
+        ax.axvline(at, color=COLOURS["theory"], linestyle="-.", linewidth=1.2, label=name)
 
 
 def realisations(ax: Axes, x: object, y: object, **style: object) -> None:
@@ -66,9 +124,7 @@ def curve_axes(ax: Axes, sizes: Sequence[float], *, errors: bool = True) -> None
     ax.set_xticks(list(sizes), [f"{size:g}" for size in sizes], fontsize="small")
     if errors:
         ax.set_yscale("log")
-        low, high = ax.get_ylim()
-        ticks = [step * 10.0**k for k in range(-6, 5) for step in (1, 2, 5) if low <= step * 10.0**k <= high]
-        ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        plain_numbers(ax)
     ax.minorticks_off()
 
 

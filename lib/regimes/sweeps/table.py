@@ -181,14 +181,15 @@ class Provenance:
     def axes(self) -> tuple[dict[str, list[Any]], dict[str, list[Any]], list[int]]:
         """The settings that vary over these rows, those that do not, and the numbers of seeds of the studies.
 
-        Both by name in alphabetical order, with all values over all studies.
+        Both by name in alphabetical order, with all values over all studies. A switch that is on in some rows and off
+        in others is in neither: it says what else was measured there, which the rows themselves show.
         """
         values: dict[str, list[Any]] = {}
         for setting in self.settings:
             for name, found in setting["values"].items():
                 values.setdefault(name, []).extend(found)
         merged = {name: distinct(found) for name, found in sorted(values.items())}
-        varying = {name: found for name, found in merged.items() if len(found) > 1}
+        varying = {name: found for name, found in merged.items() if len(found) > 1 and not isinstance(found[0], bool)}
         fixed = {name: found for name, found in merged.items() if len(found) == 1}
         return varying, fixed, distinct(setting["seeds"] for setting in self.settings)
 

@@ -1,0 +1,64 @@
+"""The book's figure style: guides, plain numbers, labels and colours."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+
+from regimes.book import plots
+
+
+@pytest.fixture
+def ax():
+    plots.style()
+    _, ax = plt.subplots()
+    yield ax
+    plt.close("all")
+
+
+def test_a_row_of_panels_is_never_wider_than_a_page_can_show():
+    for columns in (1, 2, 3, 4):
+        fig, axes = plots.panels(5, columns=columns)
+        assert len(axes) == 5 and fig.get_figwidth() <= 10
+        plt.close(fig)
+
+
+@pytest.mark.parametrize("exponent", [-1, 0.5])
+@pytest.mark.parametrize("above", [False, True])
+def test_a_guide_has_its_slope_and_its_label_inside_its_ends(ax, exponent, above):
+    ax.set(xscale="log", yscale="log")
+    plots.slope_guide(ax, (10, 1000), 2.0, exponent, "slope", above=above)
+    (x, y), (text,) = ax.lines[0].get_data(), ax.texts
+    assert np.diff(np.log(y)) / np.diff(np.log(x)) == pytest.approx(exponent)
+    assert text.xy == (pytest.approx(100), pytest.approx(2 * 10**exponent))
+    assert (text.get_verticalalignment() == "bottom") == above
+    # away from the line: left of a falling one where below it, right of it where above
+    assert (text.get_horizontalalignment() == "left") == ((exponent < 0) == above)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"), [(1, 1e4, "1 10 100 1000 10000"), (0.02, 0.5, "0.02 0.05 0.1 0.2 0.5")]
+)
+def test_ticks_are_at_plain_numbers(ax, low, high, words):
+    ax.set(yscale="log", ylim=(low, high))
+    plots.plain_numbers(ax)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == words.split()
+
+
+def test_a_narrow_range_has_ticks_too(ax):
+    ax.set(xscale="log", xlim=(1.1, 6))
+    plots.plain_numbers(ax, "x")
+    assert len(ax.get_xticks()) > 3
+
+
+def test_points_and_boundaries_are_named_once_for_a_legend(ax):
+    plots.data_points(ax, np.eye(3)[:, :2], [1, -1, -1])
+    plots.boundaries(ax, [-1, 0, 1])
+    assert ax.get_legend_handles_labels()[1] == ["$y=+1$", "$y=-1$", "label changes"]
+    assert [len(line.get_xdata()) for line in ax.lines] == [1, 2, 2, 2, 2]
+
+
+def test_scales_run_from_the_colour_of_feature_learning_to_that_of_the_lazy_regime():
+    colours = plots.from_feature_to_lazy(3)
+    assert tuple(colours[0]) == to_rgb(plots.COLOURS["feature"]) and tuple(colours[-1]) == to_rgb(plots.COLOURS["lazy"])
+    assert np.allclose(colours[1], (colours[0] + colours[2]) / 2)
