@@ -122,8 +122,8 @@ def _rounded(value: Any) -> Any:
 def alike(kept: pd.DataFrame, rows: pd.DataFrame, *free: str) -> pd.DataFrame:
     """Those of the ``kept`` rows that differ from ``rows`` in the settings ``free`` and in the seed alone.
 
-    None of a data set (setting ``data``) of which some setting of ``rows`` was not kept: part of a changed grid would have
-    more realisations than the rest. A cell that ``rows`` hold already is left out.
+    None of a data set (setting ``data``) of which some setting of ``rows`` was not kept: part of a changed grid would
+    have more realisations than the rest. A cell that ``rows`` hold already is left out.
     """
     held = set(rows[CELL])
     wanted, known = ({_fixed(key, free) for key in keys} for keys in (held, kept[CELL]))
