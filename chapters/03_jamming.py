@@ -56,6 +56,9 @@ map_seeds: "count to 100" = 4  # training sets (paper B: 1)
 cut_scales: "3 or more increasing positives" = [0.00390625, 12.0, 1048576.0]  # scales of the cuts, some of map_scales (paper B, Fig. 6: the same)
 cut_h: "4 or more increasing counts from 2 to 1e4" = [3, 4, 6, 8, 10, 12, 16, 32, 64, 128]  # widths of the cuts, with those of the map (paper B: 6 to 1408)
 cut_seeds: "count to 100" = 4  # training sets of the cuts, at least map_seeds
+crowd_members: "count from 2 to 100" = 20  # networks of larger ensembles on the lazy cut (paper B: 15 and 20)
+crowd_h: "3 or more increasing counts from 2 to 1e4" = [3, 4, 6, 8]  # their widths, on both sides of jamming
+crowd_seeds: "count to 100" = 4  # their training sets
 cross_scales: "2 or more increasing positives" = [4.0, 12.0]  # scales beside the cross-over, at the largest width of the map
 cross_seeds: "count to 100" = 8  # training sets there
 decay: "positive" = 0.1  # weight decay on the lazy cut, in rates at which a network learns a single point (paper B: not stated)
@@ -147,6 +150,8 @@ chapter.figure(
 # more training sets than a laptop trains in minutes, and wider networks, are kept in results/; they join those of the
 # same settings, and a changed parameter leaves them out
 ensembles = chapter.extended(studies.ensembles, "scale", "h", "p")
+crowds = ensembles[ensembles.members != members]
+ensembles = ensembles[ensembles.members == members]
 own = ensembles[(ensembles.data == data) & (ensembles.decay == 0)]
 fixed_p = own[own.p == map_p]
 on_map = balanced(fixed_p[fixed_p.h.isin(map_h) & fixed_p["scale"].isin(map_scales)], "scale", "h")
@@ -324,6 +329,20 @@ gain = np.array(
 chapter.check("B.Fig6-cusp", least(rise.T), cuts, figure="fig-b-6")
 chapter.check("B.Fig6-ensemble", -least(flat_cusp.T), cuts, figure="fig-b-6")
 chapter.check("B.Fig6-gain", least(gain.T), cuts, figure="fig-b-6")
+# %% [markdown]
+# Averaging leaves a bump where the scale is largest. There the predictors near jamming differ in size by orders of
+# magnitude, and a mean of few of them is the largest one. Does a larger ensemble do better? Here are the same training
+# sets with `crowd_members` networks each, as many as in the paper.
+# %%
+few = cuts[(cuts["scale"] == cut_scales[-1]) & cuts.seed.isin(crowds.seed)]
+there = pd.Series(h_cut[cut_scales[-1]].mean(), sorted(set(few.seed)))  # at the mean transition, as the peak below
+if len(there) > 1 and max(crowd_h) >= 1.5 * there.iloc[0] and min(crowd_h) <= there.iloc[0] / 1.5:
+    bumps = [100 * jamming.bump(rows, "ensemble_error", there) for rows in (few, crowds)]
+    chapter.check("B.Fig6-crowd", mean(bumps[0] - bumps[1]), few, crowds, figure="fig-b-6")
+    chapter.say(
+        f"At $\\tilde\\alpha$ = {cut_scales[-1]:.2g} the ensembles of {members} have a bump of {mean(bumps[0])} per cent at "
+        f"jamming, those of {crowds.members.max()} one of {mean(bumps[1])}."
+    )
 # %% [markdown]
 # (how-long-is-long-enough)=
 # ### How long is long enough?

@@ -152,6 +152,7 @@ def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
     common |= {"stops": [p["stops"]], "decay": 0.0}
     most = p["members"] * max(p["map_p"], *p["growth_p"]) * max(*p["cut_h"], *p["growth_h"])
     validate.memory(64 * most, "map_p or growth_p with members and cut_h or growth_h")
+    validate.memory(64 * p["crowd_members"] * p["map_p"] * max(p["crowd_h"]), "map_p with crowd_members and crowd_h")
     rest = p["test"] + p["kernel_p"]
     images([p["data"]], p["components"], rest + max(p["growth_p"]), "test + kernel_p + growth_p")
     first = images([p["data"]], p["components"], rest + p["map_p"], "test + kernel_p + map_p") | common
@@ -167,6 +168,9 @@ def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
     grid = []
     for points, scale, h in sorted(counts, key=lambda key: max(by_scale[key[1]], by_width[key[2]])):
         grid += product(**first, p=points, scale=scale, h=h, seeds=range(counts[points, scale, h]))
+    crowd = first | {"members": p["crowd_members"], "p": p["map_p"]}
+    if p["crowd_members"] != p["members"]:
+        grid += product(**crowd, scale=p["cut_scales"][-1], h=p["crowd_h"], seeds=range(p["crowd_seeds"]))
     decayed = first | {"decay": p["decay"], "scale": p["cut_scales"][-1]}
     grid += product(**decayed, p=p["map_p"], h=p["cut_h"], seeds=range(p["cut_seeds"]))
     second = images(
