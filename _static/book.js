@@ -1,5 +1,5 @@
-// The ledger's filters, one switch that opens or closes all code of a chapter, and display equations that fit their
-// column. Without a script all is shown.
+// The ledger's filters, one switch that opens or closes all code of a chapter, display equations that fit their column,
+// the words around a hit of the search, definitions of terms. Without a script all is shown.
 (function () {
   "use strict";
 
@@ -120,5 +120,46 @@
     document.head.append(script);
   }
 
-  document.addEventListener("DOMContentLoaded", () => { codeSwitch(); ledger(); equations(); snippets(); });
+  // a link to the glossary tells its definition under the pointer or the keyboard, inside the window
+  function glossary() {
+    const links = document.querySelectorAll("a[data-definition]");
+    if (!links.length) return;
+    const tip = element("div", { id: "definition", role: "tooltip", hidden: "" });
+    document.body.append(tip);
+    let shown = null;
+
+    function place(link) {
+      const at = link.getClientRects()[0];
+      const width = document.documentElement.clientWidth;
+      const below = at.bottom + 6 + tip.offsetHeight <= window.innerHeight;
+      tip.style.left = Math.max(8, Math.min(at.left, width - tip.offsetWidth - 8)) + "px";
+      tip.style.top = Math.max(8, below ? at.bottom + 6 : at.top - tip.offsetHeight - 6) + "px";
+    }
+
+    async function show(link) {
+      shown = link;
+      tip.innerHTML = link.dataset.definition;
+      tip.hidden = false;
+      link.setAttribute("aria-describedby", tip.id);
+      place(link);
+      if (!window.MathJax || !MathJax.typesetPromise) return;
+      MathJax.typesetClear([tip]);
+      await MathJax.typesetPromise([tip]);
+      if (shown === link) place(link);
+    }
+
+    function hide() {
+      tip.hidden = true;
+      shown = null;
+    }
+
+    links.forEach((link) => {
+      ["pointerenter", "focus"].forEach((kind) => link.addEventListener(kind, () => show(link)));
+      ["pointerleave", "blur"].forEach((kind) => link.addEventListener(kind, hide));
+    });
+    window.addEventListener("scroll", () => { if (shown) place(shown); }, { passive: true });
+    document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+  }
+
+  document.addEventListener("DOMContentLoaded", () => { codeSwitch(); ledger(); equations(); snippets(); glossary(); });
 })();
