@@ -1,5 +1,5 @@
 // The ledger's filters, one switch that opens or closes all code of a chapter, display equations that fit their column,
-// the words around a hit of the search, definitions of terms. Without a script all is shown.
+// the words around a hit of the search, definitions of terms, notebooks to save. Without a script all is shown.
 (function () {
   "use strict";
 
@@ -130,10 +130,10 @@
 
     function place(link) {
       const at = link.getClientRects()[0];
-      const width = document.documentElement.clientWidth;
-      const below = at.bottom + 6 + tip.offsetHeight <= window.innerHeight;
-      tip.style.left = Math.max(8, Math.min(at.left, width - tip.offsetWidth - 8)) + "px";
-      tip.style.top = Math.max(8, below ? at.bottom + 6 : at.top - tip.offsetHeight - 6) + "px";
+      const within = (from, most) => Math.max(8, Math.min(from, most - 8)) + "px";
+      const below = at.bottom + 14 + tip.offsetHeight <= window.innerHeight;
+      tip.style.left = within(at.left, document.documentElement.clientWidth - tip.offsetWidth);
+      tip.style.top = within(below ? at.bottom + 6 : at.top - tip.offsetHeight - 6, window.innerHeight - tip.offsetHeight);
     }
 
     async function show(link) {
@@ -161,5 +161,29 @@
     document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
   }
 
-  document.addEventListener("DOMContentLoaded", () => { codeSwitch(); ledger(); equations(); snippets(); glossary(); });
+  // from a page on disk a browser opens a notebook as text, and does not save it: there it comes as a script
+  function notebooks() {
+    if (location.protocol !== "file:") return;
+    document.querySelectorAll('a[download][href$=".ipynb"]').forEach((link) => {
+      link.addEventListener("click", (event) => {
+        event.preventDefault();
+        const script = element("script", { src: link.href + ".js" });
+        script.addEventListener("load", () => {
+          const file = URL.createObjectURL(new Blob([window.BOOK_NOTEBOOK], { type: "application/x-ipynb+json" }));
+          element("a", { href: file, download: link.href.split("/").pop() }).click();
+          script.remove();
+        });
+        document.head.append(script);
+      });
+    });
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    codeSwitch();
+    ledger();
+    equations();
+    snippets();
+    glossary();
+    notebooks();
+  });
 })();

@@ -160,7 +160,7 @@ def test_a_player_plays_and_pauses(page):
 
 def test_the_start_page_leads_to_every_chapter(page):
     page.goto((HTML / "index.html").as_uri())
-    page.goto((HTML / f"{PAGES[0]}.html").as_uri())
+    page.wait_for_url((HTML / f"{PAGES[0]}.html").as_uri())
     cards = page.locator(".sd-card")
     assert cards.count() == sum(name.startswith("chapters/") for name in PAGES)
     links = {link.get_attribute("href").split("/")[-1] for link in page.locator(".sd-card a").all()}
@@ -208,18 +208,6 @@ def test_a_term_tells_its_definition_under_pointer_and_keyboard(browser, width):
     context.close()
 
 
-def test_the_download_button_saves_a_notebook(page, tmp_path):
-    name = next(name for name in PAGES if name.startswith("chapters/06"))
-    page.goto((HTML / f"{name}.html").as_uri())
-    page.locator(".dropdown-download-buttons > button").click()
-    with page.expect_download() as saved:
-        page.locator('a[download][href$=".ipynb"]').click()
-    saved.value.save_as(tmp_path / "saved.ipynb")
-    assert saved.value.suggested_filename == f"{name.split('/')[1]}.ipynb"
-    assert nbformat.read(tmp_path / "saved.ipynb", as_version=4).cells[0].id == "needs"
-    assert page.url.endswith(f"{name}.html")
-
-
 @pytest.fixture(scope="module")
 def served():
     """The address of a server of the pages on the loopback."""
@@ -233,6 +221,21 @@ def served():
 class Silent(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *args):
         """Says nothing."""
+
+
+@pytest.mark.parametrize("where", ["disk", "server"])
+def test_the_download_button_saves_a_notebook(browser, served, tmp_path, where):
+    name = next(name for name in PAGES if name.startswith("chapters/06"))
+    page = browser.new_page()
+    page.goto(f"{HTML.as_uri() if where == 'disk' else served}/{name}.html")
+    page.locator(".dropdown-download-buttons > button").click()
+    with page.expect_download() as saved:
+        page.locator('a[download][href$=".ipynb"]').click()
+    saved.value.save_as(tmp_path / "saved.ipynb")
+    assert saved.value.suggested_filename == f"{name.split('/')[1]}.ipynb"
+    assert nbformat.read(tmp_path / "saved.ipynb", as_version=4).cells[0].id == "needs"
+    assert page.url.endswith(f"{name}.html")
+    page.close()
 
 
 def test_a_page_weighs_at_most_3_mb_with_all_that_it_loads(browser, served):

@@ -9,10 +9,12 @@ import subprocess
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 import yaml
 from bs4 import BeautifulSoup
 from nbclient import NotebookClient
+from PIL import Image
 
 from regimes import runner
 from regimes.book import ledger, pages, sources
@@ -232,3 +234,17 @@ def test_what_the_download_button_saves_is_the_notebook_to_take_home():
         assert saved.cells[0].source.startswith("**What this notebook needs.**")
         assert "{term}" not in "".join(cell.source for cell in saved.cells)
     assert not list((HTML / "_sources").rglob("*.ipynb"))
+
+
+def test_pictures_lose_bytes_and_nothing_that_an_eye_sees(tmp_path):
+    x, y = np.meshgrid(np.linspace(0, 1, 400), np.linspace(0, 1, 300))
+    full = np.uint8(255 * np.stack([x, y, (x + y) / 2], axis=-1))
+    Image.fromarray(full).save(tmp_path / "full.png")
+    before = (tmp_path / "full.png").stat().st_size
+    pages._lighten(tmp_path / "full.png")
+    found = np.asarray(Image.open(tmp_path / "full.png").convert("RGB"))
+    assert np.abs(found - full.astype(int)).mean() < 6 and (tmp_path / "full.png").stat().st_size < before / 2
+    Image.new("RGBA", (9, 9), (1, 2, 3, 0)).save(tmp_path / "clear.png")
+    kept = (tmp_path / "clear.png").read_bytes()
+    pages._lighten(tmp_path / "clear.png")
+    assert (tmp_path / "clear.png").read_bytes() == kept
