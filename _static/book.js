@@ -1,5 +1,5 @@
-// The ledger's filters, one switch that opens or closes all code of a chapter, and display equations that fit their
-// column. Without a script all is shown.
+// The ledger's filters, one switch that opens or closes all code of a chapter, display equations that fit their column,
+// the words around a hit of the search, definitions of terms, notebooks to save. Without a script all is shown.
 (function () {
   "use strict";
 
@@ -120,5 +120,70 @@
     document.head.append(script);
   }
 
-  document.addEventListener("DOMContentLoaded", () => { codeSwitch(); ledger(); equations(); snippets(); });
+  // a link to the glossary tells its definition under the pointer or the keyboard, inside the window
+  function glossary() {
+    const links = document.querySelectorAll("a[data-definition]");
+    if (!links.length) return;
+    const tip = element("div", { id: "definition", role: "tooltip", hidden: "" });
+    document.body.append(tip);
+    let shown = null;
+
+    function place(link) {
+      const at = link.getClientRects()[0];
+      const within = (from, most) => Math.max(8, Math.min(from, most - 8)) + "px";
+      const below = at.bottom + 14 + tip.offsetHeight <= window.innerHeight;
+      tip.style.left = within(at.left, document.documentElement.clientWidth - tip.offsetWidth);
+      tip.style.top = within(below ? at.bottom + 6 : at.top - tip.offsetHeight - 6, window.innerHeight - tip.offsetHeight);
+    }
+
+    async function show(link) {
+      shown = link;
+      tip.innerHTML = link.dataset.definition;
+      tip.hidden = false;
+      link.setAttribute("aria-describedby", tip.id);
+      place(link);
+      if (!window.MathJax || !MathJax.typesetPromise) return;
+      MathJax.typesetClear([tip]);
+      await MathJax.typesetPromise([tip]);
+      if (shown === link) place(link);
+    }
+
+    function hide() {
+      tip.hidden = true;
+      shown = null;
+    }
+
+    links.forEach((link) => {
+      ["pointerenter", "focus"].forEach((kind) => link.addEventListener(kind, () => show(link)));
+      ["pointerleave", "blur"].forEach((kind) => link.addEventListener(kind, hide));
+    });
+    window.addEventListener("scroll", () => { if (shown) place(shown); }, { passive: true });
+    document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+  }
+
+  // from a page on disk a browser opens a notebook as text, and does not save it: there it comes as a script
+  function notebooks() {
+    if (location.protocol !== "file:") return;
+    document.querySelectorAll('a[download][href$=".ipynb"]').forEach((link) => {
+      link.addEventListener("click", (event) => {
+        event.preventDefault();
+        const script = element("script", { src: link.href + ".js" });
+        script.addEventListener("load", () => {
+          const file = URL.createObjectURL(new Blob([window.BOOK_NOTEBOOK], { type: "application/x-ipynb+json" }));
+          element("a", { href: file, download: link.href.split("/").pop() }).click();
+          script.remove();
+        });
+        document.head.append(script);
+      });
+    });
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    codeSwitch();
+    ledger();
+    equations();
+    snippets();
+    glossary();
+    notebooks();
+  });
 })();

@@ -8,16 +8,16 @@
 # (chapter-01)=
 # # Feature learning compresses the data, and its last points undo it
 # ## Overview
-# A network that starts with large outputs barely moves its weights while it learns: it is *lazy*, a kernel method. One
-# that starts with vanishing outputs must move them far: it *learns features*. Feature learning makes far fewer errors
+# A network that starts with large outputs barely moves its weights while it learns: it is {term}`lazy <lazy regime>`, a kernel method. One
+# that starts with vanishing outputs must move them far: it {term}`learns features <feature learning>`. Feature learning makes far fewer errors
 # with the same data, and it does so by making itself blind to directions that do not matter: that much of paper A
 # {cite}`paccolat2021` holds here. Its exponents do not all show at these sizes, and a network that is trained until
 # *every* point is fitted loses most of what it had gained: **the last few per cent of the points undo the compression**.
 #
 # The paper argues with two models whose label does not depend on most directions of the input: the
-# *stripe* (parallel planes) and the *cylinder*. Compression alone is to explain the faster learning curve. Paper B
+# {term}`stripe` (parallel planes) and the {term}`cylinder`. {term}`Compression` alone is to explain the faster {term}`learning curve`. Paper B
 # {cite}`geiger2021` repeats the argument with another exponent for planes, and is refuted. We train every network and
-# every kernel to zero loss and look at them on the way, and add what neither paper shows:
+# every kernel to {term}`zero loss` and look at them on the way, and add what neither paper shows:
 # the kernel of the infinitely wide network, local exponents, what a finite width does to both, and each link of the
 # argument measured apart.
 #
@@ -125,7 +125,7 @@ chapter.figure(
 )
 # %% [markdown]
 # ## The model
-# One hidden layer, trained on the hinge loss by gradient flow:
+# One hidden layer, trained on the hinge loss by {term}`gradient flow`:
 #
 # $$
 # f(x) = \frac1h\sum_{n=1}^h \beta_n\,\sigma\Bigl(\frac{\omega_n\cdot x}{\sqrt d}+b_n\Bigr),\qquad
@@ -133,20 +133,20 @@ chapter.figure(
 # \dot W = \frac1{p}\sum_\mu y_\mu\,\partial_W f(x_\mu)\,\theta\bigl(1 - y_\mu F(x_\mu)\bigr),
 # $$ (eq:A:flow)
 #
-# with $F=\alpha(f-f_0)$ and $\theta$ the step function. The only knob between the two regimes is $\alpha$: to
+# with $F=\alpha(f-f_0)$ and $\theta$ the step function. The only knob between the two regimes is {term}`α <alpha>`: to
 # reach $yF=1$ at large $\alpha$ an infinitesimal displacement of the weights is enough, at small $\alpha$ they must
-# grow by orders of magnitude. At large $\alpha$ the tangent kernel
+# grow by orders of magnitude. At large $\alpha$ the {term}`tangent kernel`
 #
 # $$
 # \Theta(x,z)=\partial_W f(x)\cdot\partial_W f(z)
 # $$ (eq:A:ntk)
 #
 # does not change, and the flow is a kernel method. We integrate both flows to zero loss: the network's with implicit
-# steps that cross the kinks of the ReLU and of the hinge (`regimes.training.gradient_flow`), the frozen kernel's exactly, from event to
+# steps that cross the kinks of the ReLU and of the hinge (`regimes.training.gradient_flow`), the {term}`frozen kernel`'s exactly, from event to
 # event (`regimes.training.kernel_flow`).
 #
 # The label changes sign at planes $x_1=$ const (stripe, $d_\parallel=1$) or at a circle in the plane of the first two
-# coordinates (cylinder, $d_\parallel=2$). How far a network has compressed the rest is told by
+# coordinates (cylinder, $d_\parallel=2$). How far a network has compressed the rest is told by the {term}`amplification`
 #
 # $$
 # \Lambda^2 = \frac{\sum_n |\omega_{n,\parallel}|^2/d_\parallel}{\sum_n|\omega_{n,\perp}|^2/d_\perp},
@@ -378,7 +378,7 @@ for d in curve_d:
 # ## When training stops
 # At zero loss the paper's statements on the final kernel, on compressed data and on $\Lambda$ fail. One cause is
 # behind all three. {numref}`fig-a-stop` looks at the same runs where 10 % of the points ($t^*$), 90 %, 98 % and so on
-# are satisfied.
+# are {term}`satisfied <satisfied fraction>`.
 # %%
 largest = nets[nets.p == max(curve_p)]
 spread = [1 - share if share < 1 else 0.3 / max(curve_p) for share in shares]
@@ -437,7 +437,7 @@ for d in curve_d:
         longer = ratio(ends.amplification / ends.amplification_star)
         chapter.check("A.Fig6-end", longer, ends, figure="fig-a-stop")
 # %% [markdown]
-# The paper says that learning stops when all points are fitted. Its public code stops when the smallest margin exceeds 1
+# The paper says that learning stops when all points are fitted. Its public code stops when the smallest {term}`margin` exceeds 1
 # *or* after a time limit, and plain steps of the stated size take very long over the last points; its Sec. 3.2.2 sees
 # no collapse of $\Lambda$. That its runs ended before zero loss would explain both this and Fig. 3. It is an inference
 # from public settings, which are not recorded for these figures. {numref}`fig-a-beta-stop` shows what the exponent owes
@@ -471,7 +471,7 @@ chapter.figure(
 # ## Is it the compression?
 # If compressing the data were all that feature learning does, a kernel at initialisation would err on compressed data
 # as often as the network does on plain data, at every $p$. {numref}`fig-b-fig10` shows the ratio of the two errors,
-# realisation by realisation, for both readings of the factor; it draws on the same runs, and stands for the right panel
+# {term}`realisation` by realisation, for both readings of the factor; it draws on the same runs, and stands for the right panel
 # of Fig. 10 of paper B. The statement is about the NTK limit, and the kernel of a finite network blurs it: its noise
 # adds errors, more of them at larger $p$. A ratio of 1, found with a finite kernel and the full factor, is a balance
 # of two effects. At first we judged these claims on a finite kernel, where the full factor in the larger
@@ -827,7 +827,7 @@ chapter.table(
 )
 # %% [markdown]
 # ## What the papers' sizes would cost
-# The profile `paper` has the sizes of paper A. Its cost for the networks, extrapolated from the cells measured here
+# The {term}`profile` `paper` has the sizes of paper A. Its cost for the networks, extrapolated from the cells measured here
 # as a power law of $p$ at the largest width and in proportion to the width:
 # %% tags=["wall-time"]
 cells = nets.drop_duplicates(["d", "p", "seed"])

@@ -8,18 +8,18 @@
 # (chapter-02)=
 # # The amplification grows as the square root of the data, until few points are left
 # ## Overview
-# Feature learning, chapter 1 says, makes a network blind to directions of the input that do not matter: it *compresses*
+# {term}`Feature learning`, chapter 1 says, makes a network blind to directions of the input that do not matter: it {term}`compresses <compression>`
 # them. This chapter finds the mechanism that paper A gives right, to its constant, up to the time at which the network
 # begins to fit; three of its formulas lack a factor; and what it says of the end of training does not hold.
 #
-# Paper A {cite}`paccolat2021` explains the compression for the stripe, one neuron at a time: before the first margin is met
-# neurons do not know of each other, each is drawn to one of a few *fixed points* on the informative axis, and only the
-# noise of a finite training set keeps it from lying on that axis exactly. Noise is $1/\sqrt p$, hence the amplification
+# Paper A {cite}`paccolat2021` explains the compression for the {term}`stripe`, one neuron at a time: before the first {term}`margin` is met
+# neurons do not know of each other, each is drawn to one of a few *fixed points* on the {term}`informative <informative direction>` axis, and only the
+# noise of a finite training set keeps it from lying on that axis exactly. Noise is $1/\sqrt p$, hence the {term}`amplification`
 # is $\sqrt p$.
 #
 # Every step of this argument is a closed form, so every step can be held against the network: the equations of motion
 # against all neurons at once, the fixed points against where neurons are, time constants and noise against what is
-# measured, and at the end the constant in front of $\sqrt p$; for the cylinder, where the paper has none, we derive it. We
+# measured, and at the end the constant in front of $\sqrt p$; for the {term}`cylinder`, where the paper has none, we derive it. We
 # assume that you know the model of chapter 1.
 #
 # | symbol | in code | shape | unit, scale |
@@ -130,7 +130,7 @@ chapter.figure(
 # %% [markdown]
 # ## What one sees: weights align
 # We train on the stripe in $d=2$, where a weight can be drawn as an arrow $\beta_n\omega_n$, its length the neuron's
-# share in the output ({numref}`fig-a-2`). The lazy network fits the same points and its arrows stay where they were. At
+# share in the output ({numref}`fig-a-2`). The {term}`lazy <lazy regime>` network fits the same points and its arrows stay where they were. At
 # small $\alpha$ the outputs start at nothing, weights must grow, and those along $e_1$ do.
 # %%
 frames_table = chapter.sweep(studies.frames)
@@ -270,7 +270,7 @@ chapter.check("A.Fig1-inflation", ratio(at_star.inflation), at_star, figure="fig
 chapter.say(f"The two functions agree to a relative difference of {feature.deviation.max():.1g} at most.")
 # %% [markdown]
 # ## How one neuron moves
-# Until the first margin is met, every point pulls with its full force and the flow {eq}`eq:A:flow` falls apart into
+# Until the first margin is met, every point pulls with its full force and the {term}`flow <gradient flow>` {eq}`eq:A:flow` falls apart into
 # neurons that do not know of each other. For $p\to\infty$ sums over points are averages over the Gaussian, the
 # uninformative directions can be integrated out, and with $\lambda=\omega_1/|\omega_\perp|$ and
 # $g_\lambda(x)$ the normal distribution function of $\lambda x$ there remains
@@ -518,8 +518,8 @@ if not slowness.empty:  # at the smallest sizes none has
 # $\Lambda^*|N|$, and those of $\Lambda^*$ itself stand beside.
 #
 # {numref}`fig-a-6` shows the course of $\Lambda$, {numref}`fig-a-6-p` the growth with $p$: until $t^*$ with many points
-# and few neurons, and, for the largest $\Lambda$, until 98 % of the points are satisfied, after which it only falls
-# (chapter 1 follows the same networks to zero loss).
+# and few neurons, and, for the largest $\Lambda$, until 98 % of the points are {term}`satisfied <satisfied fraction>`, after which it only falls
+# (chapter 1 follows the same networks to {term}`zero loss`).
 #
 # **The ring of the cylinder.** With more than one informative direction a neuron that has shed its uninformative weights
 # points along some unit vector $u$ among the informative ones. Nothing tells one $u$ from another. Averaged over the
@@ -642,7 +642,7 @@ chapter.say(
 # figure is of runs that were perhaps not followed to zero loss.
 #
 # ## Time and constant
-# The predictor is quadratic in weights that grow as $e^{t/\tau^*}$, so that $\alpha\,e^{2t^*/\tau^*}\sim1$ and
+# The {term}`predictor` is quadratic in weights that grow as $e^{t/\tau^*}$, so that $\alpha\,e^{2t^*/\tau^*}\sim1$ and
 #
 # $$
 # t^*\simeq\tfrac12\,\tau^*\log(1/\alpha)+\text{const},
@@ -798,7 +798,7 @@ chapter.ledger()
 # <erratum-a-characteristic-time>` lacks a factor 2. The constant of the paper's App. C.3 leaves out the first term of
 # {eq}`eq:A:noise`, which is of the same order.
 #
-# What was changed after a first run at the laptop profile had been seen stands with each claim in the ledger: the
+# What was changed after a first run at the laptop {term}`profile` had been seen stands with each claim in the ledger: the
 # smallest sizes of the fits (`growth_from`, `star_from`), the noise divided out of $\Lambda^*$, the mean of slopes of $t^*$ in place
 # of the slope of medians, the constant at the largest $p$ and not at the smallest $\alpha$, `time_p` from 512 to 2048,
 # and the neurons that are counted at the attractors. Closed forms of App. C that are algebra

@@ -9,20 +9,20 @@
 # # Jamming, double descent and the phase diagram
 # ## Overview
 # Give a network too few parameters and it cannot fit its data: training gets stuck with some points on the wrong side
-# of the margin, as grains get stuck when a box is filled. Give it a few more and it fits every one. Paper B
-# {cite}`geiger2021` calls the line between the two *jamming* and finds much of what puzzles about large networks on
-# either side of it: there the predictor blows up, its error has a cusp, and beyond it the error falls again, which is
-# the *second descent*. A second line, far from the first, separates feature learning from the lazy regime.
+# of the {term}`margin`, as grains get stuck when a box is filled. Give it a few more and it fits every one. Paper B
+# {cite}`geiger2021` calls the line between the two {term}`jamming` and finds much of what puzzles about large networks on
+# either side of it: there the {term}`predictor` blows up, its error has a cusp, and beyond it the error falls again, which is
+# the {term}`second descent <double descent>`. A second line, far from the first, separates {term}`feature learning` from the {term}`lazy regime`.
 #
 # We find both lines where the paper has them, the predictor that blows up as $1/(N-N^*)$ and is tamed by stopping early,
 # and the slow gain from averaging. At these sizes we find no cusp: the error of single networks falls on both sides of
 # jamming.
 #
-# Both lines live on one map: the width $h$ to the right, the scale $\tilde\alpha$ of the outputs upwards. We train
+# Both lines live on one map: the width $h$ to the right, the {term}`scale <alpha>` $\tilde\alpha$ of the outputs upwards. We train
 # thousands of small networks, ensembles of them on the same data, to a verdict each: it fits, or it does not. All are
-# followed downhill by implicit steps of gradient flow (`regimes.training.gauss_newton`), a whole ensemble at a time.
+# followed downhill by implicit steps of {term}`gradient flow` (`regimes.training.gauss_newton`), a whole ensemble at a time.
 #
-# We assume that you know what a margin and a tangent kernel are (chapter 1).
+# We assume that you know what a margin and a {term}`tangent kernel` are (chapter 1).
 #
 # | symbol | in code | shape | unit, scale |
 # |---|---|---|---|
@@ -699,7 +699,7 @@ chapter.figure(fig, "fig-b-early", "Error of single networks when some of the po
 # %% [markdown]
 # ## Where the stripe of chapter 1 lies
 # The same map for the network and the data of chapter 1: one hidden layer with biases, Gaussian points, a label that
-# depends on one coordinate. Beside it the amplification $\Lambda$ of that coordinate in the weights.
+# depends on one coordinate. Beside it the {term}`amplification` $\Lambda$ of that coordinate in the weights.
 # %%
 stripes = chapter.sweep(studies.stripes)
 fig, axes = plots.panels(2, width=5.6, height=4.4)

@@ -8,14 +8,14 @@
 # (chapter-04)=
 # # Kernel principal components and mutual information
 # ## Overview
-# Chapters 1 and 2 look at the weights: they turn, and compress what does not matter. In a deep network on images there is
-# no direction to look for. Paper A {cite}`paccolat2021` therefore looks at the tangent kernel, which every network has:
-# take its Gram matrix on some data, find its principal components, and ask what each tells of the label. Before training
-# little; afterwards the first ones tell much, and learning with the kernel frozen *after* training is far better than
-# with the one from before. The stripe and a deep convolutional network on images of digits behave alike.
+# Chapters 1 and 2 look at the weights: they turn, and {term}`compress <compression>` what does not matter. In a deep network on images there is
+# no direction to look for. Paper A {cite}`paccolat2021` therefore looks at the {term}`tangent kernel`, which every network has:
+# take its Gram matrix on some data, find its {term}`principal components <kernel principal component>`, and ask what each tells of the label. Before training
+# little; afterwards the first ones tell much, and learning with the kernel {term}`frozen <frozen kernel>` *after* training is far better than
+# with the one from before. The {term}`stripe` and a deep convolutional network on images of digits behave alike.
 #
 # We measure all of that on data that have trained nothing. Three things come out differently: which component holds the
-# label, how far the estimate of information can be trusted, and, on the stripe, when the kernel is best.
+# label, how far the estimate of {term}`information <mutual information>` can be trusted, and, on the stripe, when the kernel is best.
 #
 # | symbol | in code | shape | unit, scale |
 # |---|---|---|---|
@@ -184,8 +184,8 @@ chapter.table(
 #
 # ## Before and after: the stripe and the images
 # A network with one hidden layer learns the stripe of chapter 1 at small $\alpha$; paper A's network of sixteen convolutions,
-# 23 251 parameters without batch norm, learns whether a digit is even. Both go to zero loss, where every point has a
-# margin of 1. Then we take $n$ new points, and the kernel of *all* parameters and that of the *last layer* alone, whose
+# 23 251 parameters without batch norm, learns whether a digit is even. Both go to {term}`zero loss`, where every point has a
+# {term}`margin` of 1. Then we take $n$ new points, and the kernel of *all* parameters and that of the *last layer* alone, whose
 # components are those of the features it sees.
 #
 # The paper's matrix is $K_{\mu\nu}=\psi(x_\mu)\cdot\psi(x_\nu)$ with the gradients $\psi$ as they are. Kernel PCA usually
@@ -679,7 +679,7 @@ chapter.ledger()
 # - The estimator of mutual information is biased in one dimension too
 #   ({ref}`erratum <erratum-a-information>`).
 # - Over four octaves the exponents of the convolutional network and of its initial kernel are not told apart, nor 1/2 from
-#   1/3: the ledger says how many realisations would tell a difference of 0.1, the exponents themselves need range.
+#   1/3: the ledger says how many {term}`realisations <realisation>` would tell a difference of 0.1, the exponents themselves need range.
 # - Trainings on a few hundred images differ from one to the next more than the curves lie apart: in how far the network is
 #   ahead of its initial kernel and of its own last layer, and in how much of the label a plane shows. More trainings would
 #   tell; the ledger estimates how many.

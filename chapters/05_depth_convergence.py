@@ -10,7 +10,7 @@
 #
 # ## Overview
 # A very wide network trained by gradient descent is a kernel machine. This chapter asks what that kernel becomes when
-# layers are added. Paper C {cite}`starnaud2025` shows that, divided by its diagonal, the tangent kernel of a deep ReLU
+# layers are added. Paper C {cite}`starnaud2025` shows that, {term}`divided by its diagonal <normalised kernel>`, the {term}`tangent kernel` of a deep ReLU
 # network tends to one constant, 1/4, for every pair of different inputs, and builds on it: how deep one may go before
 # predictions no longer depend on the data, and how early one should stop.
 #
@@ -20,7 +20,7 @@
 # - The rate is *not* $1/L$ but $\frac38\ln L/L$, for every pair of inputs. That the eigenprojectors converge like $1/L$
 #   is right, for another reason than the paper's. Thirty layers do *not* show the limit, and depth 5 does not settle
 #   the smallest eigenvalue.
-# - The deep predictor has a *closed form*. Whether its argmax forgets the data depends on something the paper does not
+# - The deep {term}`predictor` has a *closed form*. Whether its argmax forgets the data depends on something the paper does not
 #   mention: with classes in equal parts it never does, with classes as they are drawn it ends at the largest.
 # - The values are *not* all in $[0,1]$ and do *not* always grow with the inner product; the probability of a close pair
 #   takes an angle for an inner product; the kernels $\eta$ are *not* positive definite; with biases the limit is
@@ -136,7 +136,7 @@ chapter.figure(
 # f(x) = z^{(L)}, \qquad \sigma(z) = \max(z, 0) .
 # $$ (eq:C:network)
 #
-# Gradient flow on the weights moves the output by the tangent kernel
+# {term}`Gradient flow` on the weights moves the output by the tangent kernel
 # $\Theta^{(L)}(x,x') = \sum_\theta \partial_\theta f(x)\,\partial_\theta f(x')$. At infinite width it is not random
 # and does not move; Theorem 1 of the paper {cite}`jacot2018` gives it layer by layer. With
 # $(u,v)$ Gaussian of covariance $\Sigma^{(l)}$ at the two inputs,
@@ -1160,7 +1160,7 @@ chapter.check("C.Tab1-unlearning", unlearnt, *pair, figure="fig-c-grid")
 # %% [markdown]
 # So a table of two widths does not tell which training it was: plain gradient descent at one rate for all widths gives
 # such exponents after a few steps, Adam after some tens, and each passes on to others as training goes on. What the
-# table excludes is gradient descent at a rate that keeps the kernel's speed, the lazy regime of the theory. And what
+# table excludes is gradient descent at a rate that keeps the kernel's speed, the {term}`lazy regime` of the theory. And what
 # moves is for the most part not what learns. The aggregate statement, that the norm does not vanish, is true in that
 # regime too; it is no evidence against laziness. Proposition 4 adds that inner products
 # $\langle h_t(x),h_t(x')\rangle$ change for ever; so they do, by $O(1)$, while they are themselves $O(m)$: relative to

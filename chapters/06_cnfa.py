@@ -8,13 +8,13 @@
 # (chapter-06)=
 # # The centred neural feature ansatz
 # ## Overview
-# What has a network learnt to look at? Two matrices answer. One is made of the first layer's weights alone, the *neural
-# feature matrix*; the other of the gradients of the output by the input, the *average gradient outer product*. In
+# What has a network learnt to look at? Two matrices answer. One is made of the first layer's weights alone, the {term}`neural
+# feature matrix`; the other of the gradients of the output by the input, the {term}`average gradient outer product`. In
 # trained networks the two look alike, which is called the neural feature ansatz. Paper D {cite}`beaglehole2024` asks why,
 # and finds the answer in what training adds to the weights: the update is aligned with the tangents of the
 # pre-activations from its first step on, at every scale of the initial weights.
 #
-# We assume that you know what a gradient of a network is; chapter 2 helps where compression is spoken of.
+# We assume that you know what a gradient of a network is; chapter 2 helps where {term}`compression` is spoken of.
 #
 # | symbol | in code | shape | scale |
 # |---|---|---|---|
@@ -142,7 +142,7 @@ def shown_matrix(ax, values, title=""):
 # pairs. The upper pair is what the ansatz compares: what the weights of the first layer say, and what the output depends
 # on. They start as two kinds of noise, and agree only when the task has been learnt. The lower pair is the same two
 # questions asked of *what training has added* to the weights alone. They agree after the first step, long before anything
-# has been learnt, and what they agree on changes with time. This is the centred ansatz: training adds to the weights where
+# has been learnt, and what they agree on changes with time. This is the {term}`centred ansatz <centred neural feature ansatz>`: training adds to the weights where
 # the network's gradients look.
 # %%
 pictured = chapter.sweep(studies.frames).sort_values("step")
@@ -457,7 +457,7 @@ chapter.figure(
 # $$ (eq:D:fourth)
 #
 # Both are identities, the second at any time and for any loss. The tests of this book hold the first against finite
-# differences of a gradient flow, and the second to rounding, in both layers and for smooth and kinked activations. The two
+# differences of a {term}`gradient flow`, and the second to rounding, in both layers and for smooth and kinked activations. The two
 # sides differ by one factor $\mathcal K$: the C-NFA is 1 where $\mathcal K$ is a multiple of a projector. How far from one it
 # is in a given network is what the rest of the theory is about.
 # %% [markdown]
@@ -838,7 +838,7 @@ chapter.say(
 )
 # %% [markdown]
 # ## Beyond the paper: does it hold exactly where compression happens?
-# Paper A's network on the stripe (chapter 2) compresses the uninformative directions by a factor $\Lambda$ when its output
+# Paper A's network on the {term}`stripe` (chapter 2) compresses the uninformative directions by a factor $\Lambda$ when its output
 # scale $\alpha$ is small, and does not when it is large. We follow the ansatz of its first layer along the same gradient
 # flow. If alignment *is* compression, the two should come and go together.
 # %%
@@ -901,7 +901,7 @@ steeper = wide(fitted, "size_gradient", "alpha") / wide(fitted, "size", "alpha")
 chapter.check("D.Stripe-gradient", geometric(steeper), fitted, figure="fig-d-stripe")
 # %% [markdown]
 # So the answer depends on which ansatz is asked. The *centred* one is no sign of compression: it holds at all scales, in
-# the lazy regime too, where the weights hardly move, because what moves them is the same velocity. The
+# the {term}`lazy regime` too, where the weights hardly move, because what moves them is the same velocity. The
 # *uncentred* one comes with compression. Neither breaks when the last points are fitted, though $\Lambda$ falls there:
 # a correlation near 1 says that the one large direction agrees, and little about how small the others are. The same
 # number can hide that the gradients are compressed further than the weights (last verdict). Where the centred ansatz does

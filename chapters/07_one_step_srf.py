@@ -12,12 +12,12 @@
 # ## Overview
 #
 # A two-layer network whose first layer never moves learns a linear function when samples, neurons and dimension grow
-# together, whatever the target. One large gradient step changes that: the weights acquire a *spike* along the target,
+# together, whatever the target. One large gradient step changes that: the weights acquire a {term}`spike` along the target,
 # and the network learns a non-linear function of the input's projection on it. {cite}`cui2024` (paper E) models the
-# network after the step by *spiked random features* and gives their exact learning curves: the solution of a few scalar
+# network after the step by {term}`spiked random features` and gives their exact {term}`learning curves <learning curve>`: the solution of a few scalar
 # equations in place of a simulation.
 #
-# This chapter is for readers who know ridge regression and Gaussian integrals; no replica calculation is needed. It
+# This chapter is for readers who know {term}`ridge` regression and Gaussian integrals; no replica calculation is needed. It
 # writes the equations down, solves them in two milliseconds, lays simulations over every curve, and shows where network
 # and theory part: two effects that the model leaves out and that do not fade with the dimension. Then it asks what the
 # paper does not: how to split a budget of samples between the step and the readout, how fast a step size has to grow,
@@ -310,7 +310,7 @@ for name in ("r", "gamma", "c"):
 # ## The function that is learned
 #
 # Project the output on the target's direction: average $f$ over inputs with $\theta\cdot x=t$. Theory gives that mean
-# from the order parameters introduced below, $\mathbb E[\,m\kappa_0+\zeta k\kappa_1+\psi s\kappa_1\mid t\,]$. Without a first
+# from the {term}`order parameters <order parameter>` introduced below, $\mathbb E[\,m\kappa_0+\zeta k\kappa_1+\psi s\kappa_1\mid t\,]$. Without a first
 # step it is a line; with it, the line bends towards the target ({numref}`fig-e-1`).
 
 # %%
@@ -377,7 +377,7 @@ chapter.check("E.Fig1-theory", max(found, key=lambda one: one.value), res_profil
 # ## The theory: a conditional Gaussian map and a triangle of equations
 #
 # Given the projection $k=v\cdot x$ the features are those of a network with the random bias $rk$, and to the readout
-# they look Gaussian (Result 3.2):
+# they {term}`look Gaussian <Gaussian equivalence>` (Result 3.2):
 #
 # $$
 # \varphi(x)\;\to\;\kappa_0(k)\,\mathbf 1+\kappa_1(k)\,W_bx+\kappa_*(k)\,\xi,\qquad
@@ -402,7 +402,7 @@ chapter.check("E.Fig1-theory", max(found, key=lambda one: one.value), res_profil
 # \varepsilon_g=\mathbb E_k\mathcal R,\qquad \varepsilon_{tr}=\mathbb E_k\frac{\mathcal R}{(1+V)^2}.
 # $$ (eq:E:error)
 #
-# The saddle point is a triangle.
+# The {term}`saddle point` is a triangle.
 #
 # **1.** Two scalars $V_1,V_2$ (the traces of $\Omega S^{-1}$ and $S^{-1}$ over $p$, $S=\lambda+\hat V_2+\hat V_1\Omega$), with
 # $D=cD_0$ and $D_0$ of the Marchenko–Pastur law of a $p\times p$ matrix $W_0W_0^\top$ with $p/d=\beta$ and mean 1:

@@ -158,3 +158,37 @@ def test_bands_read_as_words():
     assert (
         ledger.band([None, 1]) == "≤ 1" and ledger.band((0, math.inf)) == "≥ 0" and ledger.band([None, None]) == "any"
     )
+
+
+def test_papers_come_in_order_with_what_was_not_measured_last():
+    def entry(name, value):
+        claim = Claim(**(GIVEN | {"id": f"{name}-a", "item": name}), accept=(0.4, 0.6), alternative=NULL)
+        return ledger.record(claim, value=value, low=value, high=value, n=1 if value else None, verdict=None)
+
+    found = ledger.by_paper([entry("E.Fig1", None), entry("B.Fig9", None), entry("B.Fig1", 0.5), entry("B.Fig2", None)])
+    assert {letter: [record["item"] for record in own] for letter, own in found.items()} == {
+        "B": ["B.Fig1", "B.Fig9", "B.Fig2"],
+        "E": ["E.Fig1"],
+    }
+    assert list(found) == ["B", "E"]
+    page = ledger.html_papers(found, {"B": "3 claims", "E": "1 claim"}, anchor="claims")
+    assert (
+        '<a href="#claims-b">Paper B: Landscape and training regimes in deep learning</a><span>3 claims</span>' in page
+    )
+    assert page.count('class="verdict-bar"') == 2 and ledger.paper_title("Z") == "Paper Z"
+
+
+def test_how_an_erratum_was_decided_counts_verdicts_and_leads_to_chapters():
+    measured = ledger.record(PLAIN, value=0.5, low=0.5, high=0.5, n=3, chapter="05", figure="fig-c-1")
+    records = [
+        measured | {"id": "a", "verdict": "corrected"},
+        measured | {"id": "b", "verdict": "corrected"},
+        measured | {"id": "c", "verdict": None, "chapter": "07"},
+        ledger.record(PLAIN) | {"id": "d"},
+    ]
+    links = {"a": "../chapters/05_x.html#fig-1", "b": "../chapters/05_x.html#fig-2", "c": "../chapters/07_y.html#fig-3"}
+    assert ledger.how_decided(records, links) == (
+        "✎ 2 corrected, · 1 not judged at this size, · 1 not measured yet, in "
+        '<a href="../chapters/05_x.html#fig-1">chapter 5</a> and <a href="../chapters/07_y.html#fig-3">chapter 7</a>.'
+    )
+    assert ledger.how_decided(records[3:], links) == "· 1 not measured yet."

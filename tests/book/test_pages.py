@@ -1,9 +1,15 @@
 """Every page as a reader sees it: Chromium without a network, no console error, equations typeset, figures there."""
 
+import functools
+import http.server
 import json
 import os
 import shutil
+import threading
+from collections import Counter
+from urllib.parse import unquote, urlsplit
 
+import nbformat
 import pandas as pd
 import pytest
 from playwright.sync_api import sync_playwright
@@ -155,9 +161,110 @@ def test_a_player_plays_and_pauses(page):
 
 def test_the_start_page_leads_to_every_chapter(page):
     page.goto((HTML / "index.html").as_uri())
-    page.goto((HTML / f"{PAGES[0]}.html").as_uri())
+    page.wait_for_url((HTML / f"{PAGES[0]}.html").as_uri())
     cards = page.locator(".sd-card")
     assert cards.count() == sum(name.startswith("chapters/") for name in PAGES)
     links = {link.get_attribute("href").split("/")[-1] for link in page.locator(".sd-card a").all()}
     assert links == {f"{name.split('/')[1]}.html" for name in PAGES if name.startswith("chapters/")}
     assert all(bar.get_attribute("aria-label") for bar in page.locator(".verdict-bar").all())
+
+
+def test_the_search_shows_chapters_before_the_api(page):
+    page.goto((HTML / "search.html").as_uri() + "?q=amplification")
+    page.wait_for_selector("#search-results li .snippet", timeout=20_000)
+    hits = [link.get_attribute("href") for link in page.locator("#search-results li > a").all()]
+    first_api = next((i for i, hit in enumerate(hits) if hit.startswith("book/api")), len(hits))
+    assert hits[0].startswith("chapters/") and first_api < len(hits) > 5
+    assert not any(hit.startswith("chapters/") for hit in hits[first_api:])
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_term_tells_its_definition_under_pointer_and_keyboard(browser, width):
+    context = browser.new_context(offline=True, viewport={"width": width, "height": 844})
+    page = context.new_page()
+    page.goto((HTML / f"{next(name for name in PAGES if name.startswith('chapters/01'))}.html").as_uri())
+    equations(page)
+    tip, links = page.locator("#definition"), page.locator("a[data-definition]")
+    assert links.count() > 5
+    for link in links.all():
+        link.focus()
+        page.wait_for_function("() => !document.getElementById('definition').textContent.includes('\\\\(')")
+        box = tip.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width and len(tip.inner_text()) > 20
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 844
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        assert link.get_attribute("aria-describedby") == "definition"
+    page.keyboard.press("Shift+Tab")
+    assert not tip.is_visible()
+    page.keyboard.press("Tab")
+    assert tip.is_visible()
+    page.keyboard.press("Escape")
+    assert not tip.is_visible()
+    links.first.hover()
+    assert tip.is_visible() and "weights hardly move" in tip.inner_text()
+    SHOTS.mkdir(exist_ok=True)
+    page.screenshot(path=SHOTS / f"definition-{width}.png")
+    page.mouse.move(0, 0)
+    assert not tip.is_visible()
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def served():
+    """The address of a server of the pages on the loopback."""
+    handler = functools.partial(Silent, directory=str(HTML))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class Silent(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        """Says nothing."""
+
+
+@pytest.mark.parametrize("where", ["disk", "server"])
+def test_the_download_button_saves_a_notebook(browser, served, tmp_path, where):
+    name = next(name for name in PAGES if name.startswith("chapters/06"))
+    page = browser.new_page()
+    page.goto(f"{HTML.as_uri() if where == 'disk' else served}/{name}.html")
+    page.locator(".dropdown-download-buttons > button").click()
+    with page.expect_download() as saved:
+        page.locator('a[download][href$=".ipynb"]').click()
+    saved.value.save_as(tmp_path / "saved.ipynb")
+    assert saved.value.suggested_filename == f"{name.split('/')[1]}.ipynb"
+    assert nbformat.read(tmp_path / "saved.ipynb", as_version=4).cells[0].id == "needs"
+    assert page.url.endswith(f"{name}.html")
+    page.close()
+
+
+def test_a_page_weighs_at_most_3_mb_beside_what_pages_share(browser, served):
+    """What two pages load is kept by a browser, and counts once. ``weights.json`` beside the screenshots has it all."""
+    loaded = {name: set() for name in PAGES}
+    for name, paths in loaded.items():
+        context = browser.new_context()
+        page = context.new_page()
+        page.on("requestfinished", lambda request, paths=paths: paths.add(unquote(urlsplit(request.url).path)))
+        page.goto(f"{served}/{name}.html", wait_until="networkidle")
+        context.close()
+    times = Counter(path for paths in loaded.values() for path in paths)
+    size = {path: (HTML / path.lstrip("/")).stat().st_size / 1e6 for path in times}
+    own = {name: sum(size[path] for path in paths if times[path] == 1) for name, paths in loaded.items()}
+    weights = {"own": own, "all": {name: sum(map(size.get, paths)) for name, paths in loaded.items()}}
+    weights["shared"] = sum(size[path] for path, count in times.items() if count > 1)
+    SHOTS.mkdir(exist_ok=True)
+    (SHOTS / "weights.json").write_text(json.dumps(weights, indent=1))
+    assert max(own.values()) <= 3.0 and weights["shared"] <= 2.5, weights
+
+
+def test_the_start_page_paints_within_a_second(browser, served):
+    times = []
+    for _ in range(3):  # the machine may be busy with something else
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"{served}/{PAGES[0]}.html")
+        paint = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+        times.append(page.wait_for_function(paint).json_value())
+        context.close()
+    assert min(times) < 1000, times

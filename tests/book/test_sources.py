@@ -1,19 +1,37 @@
 """The built smoke book: every page is there and needs no network; the ledger file keeps its contract."""
 
+import functools
+import inspect
 import json
+import pydoc
 import re
 import subprocess
+from pathlib import Path
 
+import matplotlib.pyplot as plt
 import nbformat
+import numpy as np
 import pytest
 import yaml
+from bs4 import BeautifulSoup
+from nbclient import NotebookClient
+from PIL import Image
 
-from regimes.book import ledger, sources
+from regimes import runner
+from regimes.book import ledger, pages, sources
+from regimes.validate import InputError
 from tests.references import ROOT
 
 HTML = ROOT / "build" / "smoke" / "html"
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
-PAGES = [TOC["root"]] + [entry["file"] for part in TOC["parts"] for entry in part["chapters"]]
+
+
+def listed(entries):
+    """Every page of a table of contents, those below another too, in its order."""
+    return [name for entry in entries for name in (entry["file"], *listed(entry.get("sections", [])))]
+
+
+PAGES = [TOC["root"], *(name for part in TOC["parts"] for name in listed(part["chapters"]))]
 OUTSIDE = re.compile(r'<(?:script|link|img)[^>]+(?:src|href)="(https?://[^"]+)"')
 
 
@@ -43,9 +61,8 @@ def test_all_that_a_chapter_computed_is_on_its_page(page):
 def test_every_chapter_has_a_page_and_every_page_a_place():
     sources = {f"chapters/{path.stem}" for path in (ROOT / "chapters").glob("[0-9][0-9]_*.py")}
     assert sources == {page for page in PAGES if page.startswith("chapters/")}
-    built = {
-        str(p.relative_to(HTML).with_suffix("")) for p in HTML.glob("*/*.html") if p.parts[-2] in ("book", "chapters")
-    }
+    folders = (HTML / "book", HTML / "chapters")
+    built = {str(p.relative_to(HTML).with_suffix("")) for folder in folders for p in folder.rglob("*.html")}
     assert built == set(PAGES)
 
 
@@ -91,11 +108,148 @@ def test_an_edit_runs_every_chapter_again(edited):
     assert "regimes.book.pages smoke" in planned()  # pages know nothing of the ledger: they are built each time
 
 
-def test_every_module_is_on_the_api_page():
-    listed = set(re.findall(r"automodule:: (regimes\.\S+)", (ROOT / "book" / "api.md").read_text(encoding="utf-8")))
+def test_every_module_is_on_one_api_page_and_the_overview_leads_to_each():
+    overview = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
+    rooms = {page for page in PAGES if page.startswith("book/api/")}
+    assert rooms == {f"book/api/{path.stem}" for path in (ROOT / "book" / "api").glob("*.md")}
+    assert rooms == {f"book/{name}" for name in re.findall(r"\]\((api/\w+)\.md\)", overview)}
+    texts = [overview, *((ROOT / f"{page}.md").read_text(encoding="utf-8") for page in sorted(rooms))]
+    named = [name for text in texts for name in re.findall(r"automodule:: (regimes\.\S+)", text)]
+    listed = set(named)
+    assert len(named) == len(listed)
     lib = ROOT / "lib"
     names = {".".join(path.relative_to(lib).with_suffix("").parts) for path in (lib / "regimes").rglob("*.py")}
     # a package's facade may only name what its modules define; studies are listed by their own command
     modules = {name for name in names if not name.endswith(("__init__", "__main__")) and ".studies." not in name}
     packages = {name.removesuffix(".__init__") for name in names}
     assert modules <= listed <= modules | packages and "regimes.studies" in listed
+
+
+@functools.cache
+def soup(page):
+    return BeautifulSoup((HTML / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
+
+
+def test_no_name_of_the_library_is_documented_twice():
+    names = [
+        target["id"]
+        for page in PAGES
+        if page.startswith("book/api/")
+        for target in soup(page).select('dt.sig[id^="regimes."]')
+    ]
+    assert len(names) > 500 and len(names) == len(set(names))
+    found = [pydoc.locate(name) for name in names]
+    defined = [f"{it.__module__}.{it.__qualname__}" for it in found if inspect.isclass(it) or inspect.isfunction(it)]
+    assert len(defined) == len(set(defined))
+
+
+def test_errata_stand_by_paper_each_with_how_it_was_decided():
+    page, entries = soup("book/errata"), list(ledger.errata().values())
+    records = {record["id"]: record for record in ledger.read(ROOT / "build" / "smoke" / "ledger.json")}
+    papers = [heading.get_text() for heading in page.select("article h2")]
+    assert [title[6] for title in papers] == sorted({entry["item"][0] for entry in entries})
+    lines = page.select(".papers > a")
+    assert len(lines) == len(papers) and all(page.find(id=line["href"][1:]) for line in lines)
+    for entry in entries:
+        section = page.find(id=f"erratum-{entry['id']}").find_parent("section")
+        assert section.find_parent("section").h2.get_text().startswith(f"Paper {entry['item'][0]}: "), entry["id"]
+        said = section.get_text()
+        assert "How it was decided." in said, entry["id"]
+        for record in map(records.get, entry["claims"]):
+            assert {record["id"], ledger.measured(record), ledger.band(record["accept"])} <= set(
+                section.find("code", string=record["id"]).find_parent("tr").stripped_strings
+            ), record["id"]
+            if record["chapter"]:
+                assert section.select_one(f'a[href*="chapters/{record["chapter"]}_"][href$="#{record["figure"]}"]')
+
+
+def test_works_are_listed_by_author_and_lead_to_where_they_are():
+    page, source = soup("book/bibliography"), (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
+    works = page.select(".citation")
+    assert len(works) == len(re.findall(r"^@", source, re.M))
+    authors = [work.p.get_text() for work in works]
+    assert authors[0].startswith("Daniel Beaglehole") and authors[-1].startswith("Han Xiao")
+    links = {link["href"] for work in works for link in work.select("a.external")}
+    for kind, start in (("doi", "https://doi.org/"), ("eprint", "https://arxiv.org/abs/"), ("url", "")):
+        assert {start + name for name in re.findall(rf"^  {kind} = {{(.*)}}", source, re.M)} <= links
+    assert "https://arxiv.org/abs/2511.07272v2" in links
+
+
+def test_every_chapter_links_its_first_words_of_the_field_to_the_glossary():
+    glossary = soup("book/glossary")
+    meant = {term["id"]: term.find_next_sibling("dd").get_text() for term in glossary.select("dl.glossary dt[id]")}
+    assert 25 <= len(set(meant.values())) <= 45 and all(text.strip().endswith(".") for text in meant.values())
+    for name in (page for page in PAGES if page.startswith("chapters/")):
+        links = soup(name).select("a[data-definition]")
+        anchors = [link["href"].partition("#")[2] for link in links]
+        assert len(anchors) >= 4 and len(anchors) == len(set(anchors)), name  # at the first use, and no other
+        for link, anchor in zip(links, anchors, strict=True):
+            words = BeautifulSoup(link["data-definition"], "html.parser").get_text()
+            assert words.split() == meant[anchor].split(), (name, anchor)
+
+
+def test_the_repositorys_address_stands_in_one_place(mini_book):
+    """None: no clone line, and none invented. One: clone lines, the saved notebook, the theme's button."""
+    for text in ("title: t\n", 'title: t\nrepository: {url: ""}\n'):
+        (mini_book / "_config.yml").write_text(text)
+        assert sources.address() == "" and "git clone" not in sources.clone_lines()
+        assert "```sh\nmake book\n```" in sources.clone_lines()
+        assert pages._button(mini_book, mini_book) == []
+    config = "title: t\nrepository: {url: https://%s/someone/the-book.git}\n"
+    (mini_book / "_config.yml").write_text(config % "github.com")
+    assert "git clone https://github.com/someone/the-book.git\ncd the-book\nmake book\n" in sources.clone_lines()
+    _, path = pages._button(mini_book, mini_book / "chapters")
+    assert yaml.safe_load(Path(path).read_text())["html"]["use_repository_button"] is True
+    (mini_book / "_config.yml").write_text(config % "code.example.org")  # a host at which the theme stops
+    _, path = pages._button(mini_book, mini_book / "chapters")
+    told = yaml.safe_load(Path(path).read_text())
+    assert told["html"]["use_repository_button"] is False and told["repository"]["url"] == ""
+    (mini_book / "_config.yml").write_text("repository: {url: somewhere}\n")
+    with pytest.raises(InputError, match="url must be like https://host/owner/name, got 'somewhere'"):
+        sources.address()
+
+
+def test_a_saved_notebook_says_what_it_needs_runs_elsewhere_and_its_profile_line_counts(mini_book):
+    assert runner.main(["99", "--profile", "smoke"]) == 0
+    executed = nbformat.read(mini_book / "build" / "smoke" / "99_mini.ipynb", as_version=4)
+    saved = sources.take_home(executed, "smoke")
+    nbformat.validate(saved)
+    assert "Python 3.11 or 3.12" in saved.cells[0].source and "make lab" in saved.cells[0].source
+    assert not any("injected-parameters" in cell.metadata.get("tags", []) for cell in saved.cells)
+    (cell,) = (cell for cell in saved.cells if "parameters" in cell.metadata.get("tags", []))
+    assert '= "smoke"  # chosen' in cell.source and "size: " in cell.source
+    elsewhere = mini_book / "runs" / "elsewhere"
+    elsewhere.mkdir(parents=True)
+    for profile, size in (("smoke", 2), ("laptop", 3)):
+        cell.source = re.sub(r'= "\w+"  # chosen', f'= "{profile}"  # chosen', cell.source)
+        NotebookClient(saved, resources={"metadata": {"path": str(elsewhere)}}).execute()
+        (record,) = ledger.read(mini_book / "runs" / "interactive" / "99.ledger.json")
+        assert record["profile"] == profile and record["value"] == size
+
+
+def test_what_the_download_button_saves_is_the_notebook_to_take_home():
+    for name in (page for page in PAGES if page.startswith("chapters/")):
+        links = [link for link in soup(name).select("a[download]") if link["href"].endswith(".ipynb")]
+        assert [link["href"] for link in links] == [f"../notebooks/{name.split('/')[1]}.ipynb"]
+        saved = nbformat.read(HTML / "notebooks" / f"{name.split('/')[1]}.ipynb", as_version=4)
+        assert saved.cells[0].source.startswith("**What this notebook needs.**")
+        assert "{term}" not in "".join(cell.source for cell in saved.cells)
+    assert not list((HTML / "_sources").rglob("*.ipynb"))
+
+
+def test_pictures_lose_bytes_and_nothing_that_an_eye_sees(tmp_path):
+    fig, ax = plt.subplots()
+    for shift in np.linspace(0, 1, 9):
+        ax.plot(np.sin(np.linspace(0, 9, 200) + shift) + shift, alpha=0.6)
+    fig.savefig(tmp_path / "full.png", dpi=110)
+    plt.close(fig)
+    full, before = np.asarray(Image.open(tmp_path / "full.png").convert("RGB")), (tmp_path / "full.png").stat().st_size
+    pages._lighten(tmp_path / "full.png")
+    found = np.asarray(Image.open(tmp_path / "full.png").convert("RGB"))
+    apart = np.abs(found - full.astype(int)).max(axis=-1)
+    assert apart.mean() < 0.5 and (apart > 24).mean() < 1e-3
+    assert (tmp_path / "full.png").stat().st_size < before / 2
+    Image.new("RGBA", (9, 9), (1, 2, 3, 0)).save(tmp_path / "clear.png")
+    kept = (tmp_path / "clear.png").read_bytes()
+    pages._lighten(tmp_path / "clear.png")
+    assert (tmp_path / "clear.png").read_bytes() == kept

@@ -30,6 +30,13 @@ KINDS = {
     "beyond": "Beyond the papers",
 }
 MARKS = {"reproduced": "✔", "corrected": "✎", "not reproduced": "✘", "undecided": "?", None: "·"}
+PAPERS = {  # short titles
+    "A": "Geometric compression of invariant manifolds",
+    "B": "Landscape and training regimes in deep learning",
+    "C": "Revisiting the neural tangent kernel",
+    "D": "Alignment between weights and pre-activation tangents",
+    "E": "Feature learning after one gradient step",
+}
 
 
 @dataclass(frozen=True)
@@ -291,8 +298,54 @@ def html_bar(records: Iterable[Mapping[str, Any]]) -> str:
     return f'<div class="verdict-bar" role="img" aria-label="{said}">{parts}</div>'
 
 
+def by_paper(records: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The records of each paper, those that were not measured last, by the paper's letter in alphabetical order."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for entry in sorted(records, key=lambda one: (one["item"][0], one["value"] is None)):
+        found.setdefault(entry["item"][0], []).append(entry)
+    return found
+
+
+def paper_title(letter: str) -> str:
+    """What a section on a paper is headed by."""
+    return f"Paper {letter}: {PAPERS[letter]}" if letter in PAPERS else f"Paper {letter}"
+
+
+def html_papers(papers: Mapping[str, Sequence[dict[str, Any]]], counts: Mapping[str, str], *, anchor: str) -> str:
+    """One line a paper, as an index in a picture: its title, a count in words, the bar of its verdicts.
+
+    Args:
+        papers: the records of each paper.
+        counts: what is counted of each.
+        anchor: ``anchor-a`` is where the section on paper A begins.
+    """
+    lines = "".join(
+        f'<a href="#{anchor}-{letter.lower()}">{paper_title(letter)}</a><span>{counts[letter]}</span>{html_bar(own)}'
+        for letter, own in papers.items()
+    )
+    return f'<div class="papers">{lines}</div>'
+
+
+def how_decided(records: Sequence[Mapping[str, Any]], links: Mapping[str, str]) -> str:
+    """One sentence on an erratum, as HTML: how many of its claims have which verdict, in which chapters.
+
+    Args:
+        records: of its claims.
+        links: for a claim's id where the figure that shows it stands.
+    """
+    verdicts = Counter((MARKS[entry["verdict"]], _word(entry)) for entry in records)
+    said = ", ".join(f"{mark} {count} {word}" for (mark, word), count in verdicts.items())
+    chapters = {entry["chapter"]: links[entry["id"]] for entry in reversed(records) if entry["chapter"]}
+    where = " and ".join(f'<a href="{chapters[number]}">chapter {int(number)}</a>' for number in sorted(chapters))
+    return f"{said}, in {where}." if where else f"{said}."
+
+
+def _word(entry: Mapping[str, Any]) -> str:
+    return entry["verdict"] or ("not measured yet" if entry["value"] is None else "not judged at this size")
+
+
 def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
-    word = entry["verdict"] or ("not measured yet" if entry["value"] is None else "not judged at this size")
+    word = _word(entry)
     name = f"<code>{entry['id']}</code>"
     name = f'<a href="{link}">{name}</a>' if link else name
     erratum = entry["erratum"] if entry["value"] is not None else None

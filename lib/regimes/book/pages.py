@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,13 @@ from regimes.sweeps.cli import one_line_errors
 
 STRICT = ("-n", "-W", "--keep-going")  # the book's: a reference that leads nowhere is an error
 # what the theme writes and a page on disk cannot use: font preloads (blocked, the icons load without them), the
-# network client thebe, and MathJax and thebe a second time; each only logs errors
-_USELESS = re.compile(r'rel="preload" as="font"|THEBE_JS_URL|sphinx-thebe\.js|<script src="[^"]*mathjax/')
+# network client thebe, and MathJax and thebe a second time, each of which only logs errors; and what it has twice:
+# the icons, as fonts and as a script of 1.5 MB
+_USELESS = re.compile(
+    r'rel="preload" as="font"|THEBE_JS_URL|sphinx-thebe\.js|<script src="[^"]*(?:mathjax|vendor/fontawesome)/'
+)
+_SAVED = re.compile(r'href="([^"]*)_sources/([^"]*?)([^"/]+)" target="_blank"')
+_TERM = re.compile(r'<a class="reference internal" href="[^"]*#(term-[^"]+)"')
 _ROLE = re.compile(r"\{(?:numref|eq|ref)\}`(?:([^`<]*?) *<([^`>]+)>|([^`<>]+))`")
 _LABEL = re.compile(r'^\(([^()\s]+)\)=|^:(?:label|name): *(\S+)|\$\$ *\(([^()\s]+)\)|\bid="([^"]+)"', re.M)
 _OUTWARD = re.compile(r'<a href="\.\./[^"]*">(.*?)</a>')  # to a page of the book, which a run has not
@@ -66,19 +71,100 @@ def build(source: Path, out: Path, *options: str) -> None:
     fresh = versions.fresh(out)
     program = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "build", str(source), "--path-output", str(fresh), "--all", "-q"]
+    command += _button(source, fresh)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     # its last words name the folder that is about to move: they are shown only where it fails
-    done = subprocess.run([*command, *options], env=os.environ | {"PATH": path}, capture_output=True, text=True)
+    told = {"env": os.environ | {"PATH": path}, "cwd": source}  # some paths in the settings are seen from there
+    done = subprocess.run([*command, *options], **told, capture_output=True, text=True)
     pages = fresh / "_build" / "html"
     if done.returncode or not (pages / "index.html").exists():
         versions.drop(fresh)
         raise PagesError((done.stderr or done.stdout).partition("Traceback")[0].strip())
+    for picture in (pages / "_images").glob("*.png"):
+        _lighten(picture)
+    saved, said = _notebooks(pages), definitions(pages)
     for page in pages.rglob("*.html"):
         lines = page.read_text(encoding="utf-8").splitlines(keepends=True)
-        page.write_text("".join(line for line in lines if not _USELESS.search(line)), encoding="utf-8")
+        kept = "".join(line for line in lines if not _USELESS.search(line))
+        page.write_text(_with_definitions(_with_downloads(kept, saved), said), encoding="utf-8")
     (pages / "_static" / "texts.js").write_text(f"window.BOOK_TEXTS = {json.dumps(texts(pages))};\n", encoding="utf-8")
     shutil.rmtree(fresh / "_build" / ".doctrees", ignore_errors=True)
     versions.swap(pages, out)
+
+
+def _button(source: Path, folder: Path) -> list[str]:
+    """The option by which the theme shows a button for the repository, where ``_config.yml`` names its address.
+
+    The theme knows three hosts, and stops at another's address.
+    """
+    url = sources.address()
+    if not url:
+        return []
+    config = yaml.safe_load((source / "_config.yml").read_text(encoding="utf-8"))
+    known = any(host in url.rsplit("/", 2)[0] for host in ("github", "gitlab", "bitbucket"))
+    config["repository"] = {"url": url if known else ""}
+    config["html"] = config.get("html", {}) | {"use_repository_button": known}
+    (folder / "_config.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    return ["--config", str(folder / "_config.yml")]
+
+
+def _notebooks(pages: Path) -> set[str]:
+    """The names of the notebooks to take home, in place of which Sphinx's own go; each is a script too.
+
+    A page on disk may load a script and save what it holds, while its browser opens a link to a notebook as text.
+    """
+    saved = {path.name for path in (pages / "notebooks").glob("*.ipynb")}
+    for path in (pages / "_sources").rglob("*.ipynb"):
+        if path.name in saved:
+            path.unlink()
+    for path in list(pages.rglob("*.ipynb")):
+        text = json.dumps(path.read_text(encoding="utf-8"))
+        path.with_name(f"{path.name}.js").write_text(f"window.BOOK_NOTEBOOK = {text};\n", encoding="utf-8")
+    return saved
+
+
+def _lighten(picture: Path) -> None:
+    """An opaque picture with the 256 colours that suit it best: a third of the bytes, no difference to the eye."""
+    from PIL import Image  # comes with matplotlib
+
+    with Image.open(picture) as full:
+        if full.mode == "RGBA" and full.getextrema()[3][0] < 255:
+            return
+        few = full.convert("RGB").quantize(256, method=Image.Quantize.MEDIANCUT, kmeans=1, dither=Image.Dither.NONE)
+    few.save(picture, optimize=True)
+
+
+def _with_downloads(page: str, saved: Container[str]) -> str:
+    """A page whose download button saves a file, a chapter's the notebook to take home, and opens none."""
+
+    def link(match: re.Match) -> str:
+        up, folder, name = match.groups()
+        return f'href="{up}{"notebooks/" if name in saved else f"_sources/{folder}"}{name}" download'
+
+    return _SAVED.sub(link, page)
+
+
+def definitions(pages: Path) -> dict[str, str]:
+    """The glossary's definitions as HTML without links, by their term's anchor; none where there is no glossary."""
+    from bs4 import BeautifulSoup
+
+    path = pages / "book" / "glossary.html"
+    soup = BeautifulSoup(path.read_text(encoding="utf-8") if path.exists() else "", "html.parser")
+    for link in soup.select("dl.glossary dd a"):
+        link.unwrap()
+    return {
+        term["id"]: term.find_next_sibling("dd").decode_contents().strip() for term in soup.select("dl.glossary dt[id]")
+    }
+
+
+def _with_definitions(page: str, said: Mapping[str, str]) -> str:
+    """A page whose links to the glossary hold the definition, which ``book.js`` shows under pointer and keyboard."""
+
+    def link(match: re.Match) -> str:
+        text = said.get(match[1], "")
+        return f'{match[0]} data-definition="{html.escape(text)}"' if text else match[0]
+
+    return _TERM.sub(link, page)
 
 
 def texts(pages: Path) -> dict[str, str]:
@@ -207,7 +293,7 @@ def alone(notebook: nbformat.NotebookNode, places: Mapping[str, str]) -> nbforma
 
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = _ROLE.sub(words, cell.source)
+            cell.source = sources.without_terms(_ROLE.sub(words, cell.source))
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             for kind, change in (("text/markdown", words), ("text/html", None)):

@@ -6,15 +6,18 @@ the ledger, errata and status pages from the merged ledger. Jupyter Book then bu
 
 import argparse
 import base64
+import copy
 import re
 import shutil
 import sys
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pandas as pd
+import yaml
 
 from regimes import paths, validate
 from regimes.book import ledger
@@ -37,9 +40,17 @@ DOWNLOADS = """<p>Download: <a href="../ledger.csv" download>ledger.csv</a>,
 <a href="../ledger.json" download>ledger.json</a>.</p>"""
 README_FIGURE = "fig-a-fig3"
 FOLDED = {"parameters": "parameters", "injected-parameters": "values of this profile"}  # by tag; else code
+NEEDS = """**What this notebook needs.** It was run at the *{profile}* profile. To run it again take Python 3.11 or 3.12
+and the book's sources, which hold its library `regimes`{where}. There, `make lab` sets up everything in `.venv` and
+opens JupyterLab; or install into an environment of your own, `pip install -e './lib[book]' jupyterlab`. Then it runs
+from any folder.
+
+The `profile` line of the parameters cell chooses the sizes (`smoke`, `laptop`, `paper`), and any line below it may be
+changed: a profile's values hold wherever a line was left alone. Verdicts go to `runs/interactive/` of the sources."""
 HOW_TO_CHANGE = """```{{code-block}} sh
 make chapter-{number} NAME=mine PARAMS='-p {name} {value}'
 ```"""
+_TERM = re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`")
 
 
 def page(notebook: nbformat.NotebookNode, number: str, below: Mapping[str, str]) -> nbformat.NotebookNode:
@@ -104,7 +115,7 @@ def _as_figure(
 
 
 def stage(profile: str) -> list[Path]:
-    """Copies every chapter's executed notebook beside its source; removes pages of chapters that are gone.
+    """Copies every chapter's executed notebook beside its source, and one to take home into ``extra/notebooks``.
 
     Raises:
         InputError: if a chapter has not been run at this profile.
@@ -124,12 +135,65 @@ def stage(profile: str) -> list[Path]:
         if ran != profile:
             raise InputError(f"{path} was run at the {ran} profile, not {profile}")
         staged.append(folder / f"{source.stem}.ipynb")
+        saved = paths.generated() / "extra" / "notebooks" / path.name
+        saved.parent.mkdir(parents=True, exist_ok=True)
+        nbformat.write(take_home(copy.deepcopy(notebook), profile), saved)
         rows = stage_rows(path, paths.generated() / "extra", seen="../")
         shown = page(notebook, number, rows)
         first, found = shown.cells[0], findings(ledger.read(paths.build(profile) / f"{number}.ledger.json"))
         first.source = first.source.replace("\n## ", f"\n{found}\n\n## ", 1)
         nbformat.write(shown, staged[-1])
     return staged
+
+
+def take_home(notebook: nbformat.NotebookNode, profile: str) -> nbformat.NotebookNode:
+    """A chapter as its reader saves it: says first what it needs, and its ``profile`` line counts when it is run again.
+
+    Args:
+        notebook: of a chapter, executed at ``profile``; it is changed.
+        profile: that the line is set to. What the run injected goes, since it would override the line.
+    """
+    cells = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
+    for cell in cells:
+        if "parameters" in cell.metadata.get("tags", []):
+            cell.source = re.sub(r'^(profile: .*= )"\w+"', rf'\1"{profile}"', cell.source, count=1, flags=re.M)
+        elif cell.cell_type == "markdown":
+            cell.source = without_terms(cell.source)
+    where = f", `git clone {address()}`" if address() else ""
+    said = nbformat.v4.new_markdown_cell(NEEDS.format(profile=profile, where=where), id="needs")
+    notebook.cells = [said, *cells]
+    notebook.metadata.pop("papermill", None)
+    return notebook
+
+
+def without_terms(text: str) -> str:
+    """Text whose links to the glossary are plain words, for a page that has none."""
+    return _TERM.sub(r"\1", text)
+
+
+def address() -> str:
+    """The public address of the repository, as ``_config.yml`` has it; empty where it names none.
+
+    Raises:
+        InputError: for an address that is no https URL.
+    """
+    path = paths.root() / "_config.yml"
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except yaml.YAMLError:  # Jupyter Book says what is wrong
+        return ""
+    found = config.get("repository", {}).get("url") or ""
+    if found and not re.fullmatch(r"https://[\w.-]+/\S+", found):
+        raise InputError(f"_config.yml: the repository's url must be like https://host/owner/name, got {found!r}")
+    return found.rstrip("/")
+
+
+def clone_lines() -> str:
+    """How to get and build the book, as Markdown: from the repository's address, where there is one."""
+    name = address().rsplit("/", 1)[-1].removesuffix(".git")
+    lines = [f"git clone {address()}", f"cd {name}"] if name else []
+    said = "" if name else "In the folder of the book's sources:\n\n"
+    return said + "\n".join(["```sh", *lines, "make book", "```", ""])
 
 
 def findings(records: Sequence[dict[str, Any]]) -> str:
@@ -166,15 +230,18 @@ def stage_rows(notebook: Path, extra: Path, *, seen: str = "") -> dict[str, str]
 
 
 def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
-    """The ledger as Markdown: a sentence that counts, then a bar and a table for each paper.
+    """The ledger as Markdown: a sentence that counts, a bar for each paper, then its table.
 
     ``book.js`` puts the filters where ``ledger-filters`` is.
     """
-    parts = [f"At the **{profile}** profile: {ledger.summary(records)}", DOWNLOADS, '<div id="ledger-filters"></div>']
-    for paper in sorted({record["item"][0] for record in records}):
-        own = [record for record in records if record["item"][0] == paper]
-        bar, table = ledger.html_bar(own), ledger.html_table(own, figure_links(records))
-        parts += [f"## Paper {paper}", ledger.summary(own), bar, table]
+    parts = [f"At the **{profile}** profile: {ledger.summary(records)}", DOWNLOADS]
+    papers = ledger.by_paper(records)
+    counts = {letter: _count(own, "claim") for letter, own in papers.items()}
+    parts += [ledger.html_papers(papers, counts, anchor="claims"), '<div id="ledger-filters"></div>']
+    links = figure_links(records)
+    for letter, own in papers.items():
+        parts += [f"(claims-{letter.lower()})=\n## {ledger.paper_title(letter)}", ledger.summary(own)]
+        parts += [ledger.html_bar(own), ledger.html_table(own, links)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -226,20 +293,34 @@ def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def errata_page(records: Sequence[dict[str, Any]]) -> str:
-    """Errata as Markdown: what a paper says, why it fails, what holds instead, and the measurement that decides."""
-    measured = {record["id"]: record for record in records}
-    links = figure_links(records)
-    parts = []
+    """Errata as Markdown, by paper: what it says, why it fails, what holds instead, and how that was decided."""
+    measured, links = {record["id"]: record for record in records}, figure_links(records)
+    errata, judged = defaultdict(list), defaultdict(dict)
     for entry in ledger.errata().values():
         for name in entry["claims"]:
             validate.one_of(measured, claim=name)
-        own = [measured[name] for name in entry["claims"]]
-        parts.append(
-            f"(erratum-{entry['id']})=\n## {entry['item']}: {entry['title']}\n\n"
-            f"**The paper says.** {entry['says']}\n\n**Why it fails.** {entry['wrong']}\n\n"
-            f"**What holds.** {entry['corrected']}\n\n{ledger.html_table(own, links)}"
-        )
+        own, letter = [measured[name] for name in entry["claims"]], entry["item"][0]
+        errata[letter].append(_erratum(entry, own, links))
+        judged[letter] |= {record["id"]: record for record in own}
+    papers = {letter: list(judged[letter].values()) for letter in sorted(errata)}
+    counts = {letter: _count(errata[letter], "erratum", "errata") for letter in papers}
+    parts = [ledger.html_papers(papers, counts, anchor="errata")]
+    for letter in papers:
+        parts += [f"(errata-{letter.lower()})=\n## {ledger.paper_title(letter)}", *errata[letter]]
     return "\n\n".join(parts) + "\n"
+
+
+def _erratum(entry: Mapping[str, Any], own: Sequence[dict[str, Any]], links: Mapping[str, str]) -> str:
+    return (
+        f"(erratum-{entry['id']})=\n### {entry['item']}: {entry['title']}\n\n"
+        f"**The paper says.** {entry['says']}\n\n**Why it fails.** {entry['wrong']}\n\n"
+        f"**What holds.** {entry['corrected']}\n\n**How it was decided.** {ledger.how_decided(own, links)}\n\n"
+        f"{ledger.html_table(own, links)}"
+    )
+
+
+def _count(found: Sequence[Any], one: str, many: str | None = None) -> str:
+    return f"{len(found)} {one if len(found) == 1 else many or one + 's'}"
 
 
 def readme_line(records: Sequence[dict[str, Any]]) -> str:
@@ -282,6 +363,7 @@ def main(argv: list[str] | None = None) -> int:
             f"At the **{args.profile}** profile: {ledger.summary(records)}\n", encoding="utf-8"
         )
         (generated / "ledger.md").write_text(ledger_page(records, args.profile), encoding="utf-8")
+        (generated / "clone.md").write_text(clone_lines(), encoding="utf-8")
         (generated / "cards.md").write_text(cards(records, pages), encoding="utf-8")
         write_downloads(records, folder)
         (generated / "errata.md").write_text(errata_page(records), encoding="utf-8")
