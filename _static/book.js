@@ -41,12 +41,13 @@
     const order = choice("order", "in the papers' order", ["by verdict", "by chapter"]);
     const count = element("output", { "aria-live": "polite" });
     const place_of = new Map(rows.map((row, i) => [row, i]));
+    const written = new Map(rows.map((row) => [row, row.textContent])); // "lambda" finds what "Λ" finds once it is typeset
 
     function show() {
       const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
       rows.forEach((row) => {
-        const said = row.textContent.toLowerCase();
+        const said = (written.get(row) + row.textContent).toLowerCase();
         const fits = words.every((word) => said.includes(word))
           && chosen.every((one) => !one.value || row.dataset[one.name] === one.value);
         row.hidden = !fits;
@@ -78,6 +79,7 @@
   // an equation wider than its column is set smaller, to 70 %; beyond, it scrolls
   function fit() {
     document.querySelectorAll("div.math mjx-container").forEach((one) => {
+      if (!one.clientWidth) return; // folded away: fitted when it opens
       one.style.fontSize = "";
       const size = parseFloat(getComputedStyle(one).fontSize);
       for (let share = 0.95; share >= 0.7 && one.scrollWidth > one.clientWidth + 1; share -= 0.05) {
@@ -94,6 +96,7 @@
     await MathJax.startup.promise;
     fit();
     window.addEventListener("resize", fit);
+    document.addEventListener("toggle", fit, true);
   }
 
   // below each hit of the search the words around it
