@@ -3,6 +3,10 @@
 (function () {
   "use strict";
 
+  // what typeset mathematics says to one who types "lambda"
+  const NAMES = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon phi chi psi omega";
+  const GREEK = Object.fromEntries(NAMES.split(" ").map((name, i) => [name, "αβγδεζηθικλμνξοπρστυϕχψω"[i]]));
+
   function element(tag, attributes, ...children) {
     const made = document.createElement(tag);
     Object.entries(attributes).forEach(([name, value]) => made.setAttribute(name, value));
@@ -41,14 +45,13 @@
     const order = choice("order", "in the papers' order", ["by verdict", "by chapter"]);
     const count = element("output", { "aria-live": "polite" });
     const place_of = new Map(rows.map((row, i) => [row, i]));
-    const written = new Map(rows.map((row) => [row, row.textContent])); // "lambda" finds what "Λ" finds once it is typeset
 
     function show() {
       const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
       rows.forEach((row) => {
-        const said = (written.get(row) + row.textContent).toLowerCase();
-        const fits = words.every((word) => said.includes(word))
+        const said = row.textContent.toLowerCase();
+        const fits = words.every((word) => said.includes(word) || said.includes(GREEK[word]))
           && chosen.every((one) => !one.value || row.dataset[one.name] === one.value);
         row.hidden = !fits;
         shown += fits;

@@ -804,9 +804,8 @@ chapter.say(
 # <details class="solution"><summary>Solution</summary>
 #
 # The lazy exponent tends to 1/3. With $d_\perp=d-d_\parallel$ the network's tends to 2/3 for planes ($g\to\frac23$)
-# and to 1/2 for curved boundaries ($g\to\frac13$). The *gain* does not fade with the dimension, and neither does the
-# bending of the kernel that planes have and curved boundaries have not. Nor does the curse: without a compression of
-# the order of a power of $p$ the exponent would stay at 1/3.
+# and to 1/2 for curved boundaries ($g\to\frac13$). The gain does not fade with the dimension, and neither does the
+# half of it that comes from the bending of the kernel, which planes have and curved boundaries have not.
 #
 # </details>
 #
