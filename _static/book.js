@@ -3,6 +3,10 @@
 (function () {
   "use strict";
 
+  // what typeset mathematics says to one who types "lambda"
+  const NAMES = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon phi chi psi omega";
+  const GREEK = Object.fromEntries(NAMES.split(" ").map((name, i) => [name, "αβγδεζηθικλμνξοπρστυϕχψω"[i]]));
+
   function element(tag, attributes, ...children) {
     const made = document.createElement(tag);
     Object.entries(attributes).forEach(([name, value]) => made.setAttribute(name, value));
@@ -47,7 +51,7 @@
       let shown = 0;
       rows.forEach((row) => {
         const said = row.textContent.toLowerCase();
-        const fits = words.every((word) => said.includes(word))
+        const fits = words.every((word) => said.includes(word) || said.includes(GREEK[word]))
           && chosen.every((one) => !one.value || row.dataset[one.name] === one.value);
         row.hidden = !fits;
         shown += fits;
@@ -78,6 +82,7 @@
   // an equation wider than its column is set smaller, to 70 %; beyond, it scrolls
   function fit() {
     document.querySelectorAll("div.math mjx-container").forEach((one) => {
+      if (!one.clientWidth) return; // folded away: fitted when it opens
       one.style.fontSize = "";
       const size = parseFloat(getComputedStyle(one).fontSize);
       for (let share = 0.95; share >= 0.7 && one.scrollWidth > one.clientWidth + 1; share -= 0.05) {
@@ -94,6 +99,7 @@
     await MathJax.startup.promise;
     fit();
     window.addEventListener("resize", fit);
+    document.addEventListener("toggle", fit, true);
   }
 
   // below each hit of the search the words around it

@@ -13,7 +13,8 @@
 # begins to fit; three of its formulas lack a factor; and what it says of the end of training does not hold.
 #
 # Paper A {cite}`paccolat2021` explains the compression for the {term}`stripe`, one neuron at a time: before the first {term}`margin` is met
-# neurons do not know of each other, each is drawn to one of a few *fixed points* on the {term}`informative <informative direction>` axis, and only the
+# neurons do not know of each other (a margin is met where $yF$ reaches 1), each is drawn to one of a few *fixed points* on
+# the {term}`informative <informative direction>` axis, and only the
 # noise of a finite training set keeps it from lying on that axis exactly. Noise is $1/\sqrt p$, hence the {term}`amplification`
 # is $\sqrt p$.
 #
@@ -25,7 +26,7 @@
 # | symbol | in code | shape | unit, scale |
 # |---|---|---|---|
 # | $p$, $h$, $\alpha$ | `p`, `h`, `alpha` | | training points, width, scale of the predictor |
-# | $\omega=(\omega_1,\omega_\perp)$, $b$, $\beta$ | `omega`, `b`, `beta` | $(h,d)$, $(h)$, $(h)$ | weights, $\mathcal N(0,1)$ at the start |
+# | $\omega=(\omega_1,\omega_\perp)$, $b$, $\beta$ | `omega`, `b`, `beta` | $(h,d)$, $(h)$, $(h)$ | weights, $\mathcal N(0,1)$ at the start; $\beta$ is the readout here, no exponent |
 # | $\Lambda$, $\Lambda^*$, $\Lambda_{\max}$ | `amplification` | | equation {eq}`eq:A:amplification`; at $t^*$; largest |
 # | $\lambda=\omega_1/\vert\omega_\perp\vert$ | | $(h)$ | amplification of one neuron |
 # | $z=-\sqrt d\,b\,\omega/\vert\omega\vert^2$ | `neuron_vector` | $(h,d)$ | foot of the neuron's hyperplane |
@@ -33,7 +34,7 @@
 # | $\tau=h\sqrt{d/2}$ | `time_unit` | | unit of all times here |
 # | $t^*$ | `t_star` | | 10 % of the points have $yF\ge1$ |
 # | $\theta$ | | | the step function |
-# | $C_1^\pm, C_b^\pm, D_\perp^\pm$ | `Stripe.c_1`, `.c_b`, `.d_perp` | | averages over the active half line |
+# | $C_1^\pm, C_b^\pm, D_\perp^\pm$ | `Stripe.c_1`, `.c_b`, `.d_perp` | | averages over the active half line; $\pm$ is the sign of $\lambda$ |
 # %% tags=["parameters"]
 # fmt: off
 profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
@@ -290,9 +291,11 @@ chapter.say(f"The two functions agree to a relative difference of {feature.devia
 # D_\perp^\pm(\zeta)=\langle\theta(\pm(x_1-\zeta))\rangle,
 # $$ (eq:A:noise)
 #
-# $\theta$ the step function and the components of $N$ of variance one. The paper has $D_\perp$ where the root belongs
-# ({ref}`erratum <erratum-a-noise>`). We solve {eq}`eq:A:neuron` at *any* $\lambda$, with Owen's function in place of a
-# quadrature (`regimes.themes.compression.neuron`), and compare with all neurons that see data.
+# $\theta$ the step function, $y(z^*)$ the label at the fixed point, and the components of $N$ of variance one. The paper has
+# $D_\perp$ where the root belongs
+# ({ref}`erratum <erratum-a-noise>`). We solve {eq}`eq:A:neuron` at *any* $\lambda$
+# (`regimes.themes.compression.neuron`), and compare with all neurons that see data: a neuron sees a point where its
+# ReLU is active.
 # %%
 neurons = chapter.extended(studies.neurons)
 paths = chapter.sweep(studies.paths)
@@ -509,7 +512,9 @@ if not slowness.empty:  # at the smallest sizes none has
 # \Lambda^*\simeq\sqrt{d-1}\,\lambda^* .
 # $$ (eq:A:constant)
 #
-# The first term of {eq}`eq:A:noise` is of the order of the second at saturation and stays in the constant. The last
+# In units of $|\beta|/(\tau|\omega|)$, $\omega_1$ grows at the rate $|C_1^\pm|$, and $|\omega_\perp|$ at that of its own label,
+# $\pm{\rm sgn}(C_1^\pm)\,y\,e^{-z^{*2}/2}/\sqrt{2\pi}$, plus that of the noise, $\lambda|N|\sqrt{D_\perp^\pm/p}$. Where the rates
+# are equal, $\lambda$ is $\lambda^*$; the label's term is of the order of the others, and stays in the constant. The last
 # relation holds when the neurons of the fastest attractor outweigh all others.
 # At small $p$ the curves are steeper: the growth rates themselves change with the training set, and the plateau is not
 # that of the constant. We fit $\Lambda^*$ from `star_from` on and the rest from `growth_from` on, choices made after a look
@@ -538,7 +543,8 @@ if not slowness.empty:  # at the smallest sizes none has
 # \Lambda^*=c\,\sqrt{\frac{d_\perp}{d_\parallel}\,\frac{p}{\langle|N_u|^2\rangle_u}}
 # $$ (eq:A:ring)
 #
-# (`regimes.themes.compression.ring`), from the training set alone.
+# (`regimes.themes.compression.ring`), from the training set alone. Here $R$ is the cylinder's radius, and
+# $\langle\cdot\rangle_u$ an average over the directions of the ring.
 # %%
 # more realisations than a laptop trains in minutes are kept in results/; they join those of the same settings, and a
 # changed parameter leaves them out
@@ -637,7 +643,7 @@ chapter.say(
 )
 # %% [markdown]
 # "Longer time does not alter the picture" is another matter. After its maximum $\Lambda$ falls in the over-fitting
-# regime, by an order of magnitude until zero loss (chapter 1, {numref}`fig-a-stop`): the
+# regime until zero loss (chapter 1, {numref}`fig-a-stop`, says how far): the
 # last few points are what still pulls, their noise does not average out, and $\omega_\perp$ serves them. The paper's
 # figure is of runs that were perhaps not followed to zero loss.
 #
@@ -788,6 +794,63 @@ chapter.figure(
 )
 chapter.say("; ".join(f"{name}: exponent {exponent(*sizes(rows, 'star', 'star'))}" for name, rows in others.items()))
 # %% [markdown]
+# ## Exercises
+# **1. The balance.** Derive {eq}`eq:A:constant` from {eq}`eq:A:neuron` and {eq}`eq:A:noise`.
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# At large $|\lambda|$ one has $|\omega|\simeq|\omega_1|$ and $\tau\dot\omega_1=\beta C_1^\pm$. A neuron that grows
+# has ${\rm sgn}\,\beta\,{\rm sgn}\,C_1^\pm={\rm sgn}\,\omega_1=\pm1$, so that $|\omega_1|$ grows at the rate
+# $\frac{|\beta|}{\tau|\omega|}|C_1^\pm|$. Multiply {eq}`eq:A:noise` by $\omega_\perp/|\omega_\perp|^2$, with
+# $\omega_\perp$ along $\beta N$, where the noise ends up pushing it: $|\omega_\perp|$ grows at the rate
+#
+# $$
+# \frac{|\beta|}{\tau|\omega|}\Bigl[\pm{\rm sgn}(C_1^\pm)\,y(z^*)\frac{e^{-z^{*2}/2}}{\sqrt{2\pi}}
+# +\frac{|\omega|}{|\omega_\perp|}\,|N|\sqrt{\frac{D_\perp^\pm}p}\Bigr].
+# $$
+#
+# The ratio rests where the rates are equal, and $|\omega|/|\omega_\perp|=\lambda^*$ is what {eq}`eq:A:constant` says.
+# It is stable: a larger $\lambda$ makes the second term larger. Without the first term the constant would be
+# $|C_1^\pm|/\sqrt{D_\perp^\pm}$.
+#
+# </details>
+#
+# **2. The ring's constants.** For $d_\parallel=2$ and equiprobable labels, $R^2=2\ln2$, find $|C_1|=0.167$ and
+# $c=0.530$ by hand.
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# $\bar y$ averages the label over the other informative coordinate, so that $C_1=\langle y\,a\,\theta(a)\rangle$ is
+# an average over the plane of label $+1$ outside the circle and $-1$ inside. In polar coordinates the half disk has
+# $\langle a\,\theta(a)\rangle_{r<R}=\frac1\pi\int_0^Rr^2e^{-r^2/2}dr$, and
+#
+# $$
+# C_1=\frac1{\sqrt{2\pi}}-\frac2\pi\int_0^Rr^2e^{-r^2/2}dr
+# =\frac1{\sqrt{2\pi}}-\frac2\pi\Bigl[\sqrt{\tfrac\pi2}\,{\rm erf}\tfrac R{\sqrt2}-R\,e^{-R^2/2}\Bigr]=0.1666 .
+# $$
+#
+# On the ring $\bar y(0)=1-2\,{\rm erf}(R/\sqrt2)=-0.522$ and $D_\perp=\frac12$: the own label *brakes*
+# $\omega_\perp$, and $c=(0.1666+0.522/\sqrt{2\pi})\sqrt2=0.530$; without it $c$ would be $0.1666\sqrt2=0.236$, which
+# is the ledger's alternative to A.Fig8-constant.
+#
+# </details>
+#
+# **3. A prediction.** Leave one plane, at 0.4. How many attractors are there, and where?
+#
+# ```sh
+# make chapter-02 PROFILE=smoke NAME=one PARAMS='-p interfaces "[0.4]"'
+# ```
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# Two, one on either side of the plane, and each with the plane in its active half line. By the zeros of
+# {eq}`eq:A:zeta` they are, in $d=2$, at $z^*=-0.331$ for $\lambda>0$ and at $z^*=1.368$ for $\lambda<0$; the far one
+# is the fast one ($\tau/\tau^*$ is 0.807 against 0.369). With the plane at 0 a reflection turns one into the other,
+# and they are at $\mp0.814$. In the run at the smoke profile, two training sets, the neurons' intercepts at $t^*$ lie
+# 0.05 from these on average (A.Fig5-attractors).
+#
+# </details>
+# %% [markdown]
 # ## Claims
 # %%
 chapter.ledger()
@@ -809,6 +872,4 @@ chapter.ledger()
 #
 # ## Try it yourself
 # - `make chapter-02 NAME=mine PARAMS='-p alpha 1e-12'`: how many neurons have arrived at $t^*$ now?
-# - `-p interfaces "[0.4]"` leaves one plane. Which attractors remain, and what happens to the plateau?
 # - `-p growth_h 3000` widens the networks of {numref}`fig-a-6-p`. Is the scatter at small $p$ from width or data?
-# - Derive {eq}`eq:A:constant` from {eq}`eq:A:noise`: write $\omega_\perp=\omega_1/\lambda$ and ask for $\dot\lambda=0$.

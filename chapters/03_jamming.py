@@ -6,17 +6,19 @@
 # ---
 # %% [markdown]
 # (chapter-03)=
-# # Jamming, double descent and the phase diagram
+# # Jamming and laziness are two lines on one map; the error has no cusp at the first
 # ## Overview
+# Small networks on digits show both lines of paper B's phase diagram where the paper has them, and a predictor that blows
+# up at the first one; the cusp in the error of single networks, the peak of a *double descent*, they do not show.
+#
 # Give a network too few parameters and it cannot fit its data: training gets stuck with some points on the wrong side
 # of the {term}`margin`, as grains get stuck when a box is filled. Give it a few more and it fits every one. Paper B
 # {cite}`geiger2021` calls the line between the two {term}`jamming` and finds much of what puzzles about large networks on
 # either side of it: there the {term}`predictor` blows up, its error has a cusp, and beyond it the error falls again, which is
 # the {term}`second descent <double descent>`. A second line, far from the first, separates {term}`feature learning` from the {term}`lazy regime`.
 #
-# We find both lines where the paper has them, the predictor that blows up as $1/(N-N^*)$ and is tamed by stopping early,
-# and the slow gain from averaging. At these sizes we find no cusp: the error of single networks falls on both sides of
-# jamming.
+# What stands: the predictor blows up as $1/(N-N^*)$ and is tamed by stopping early, and averaging gains slowly. What does
+# not at these sizes: there is no cusp, the error of single networks falls on both sides of jamming.
 #
 # Both lines live on one map: the width $h$ to the right, the {term}`scale <alpha>` $\tilde\alpha$ of the outputs upwards. We train
 # thousands of small networks, ensembles of them on the same data, to a verdict each: it fits, or it does not. All are
@@ -726,6 +728,54 @@ turns = crossings(stripes[stripes.h == max(stripe_h)])
 if np.isfinite(turns).all():
     chapter.check("B.Fig4-stripe-crossover", mean(turns), stripes[stripes.h == max(stripe_h)], figure="fig-b-stripe")
 # %% [markdown]
+# ## Exercises
+# **1. Why $1/(N-N^*)$?** Let the largest margin that a predictor of norm 1 can have on all points at once be
+# $\kappa(N)$, zero at jamming and growing linearly beyond. What is the norm of a predictor that meets all margins?
+# Why does stopping early remove the divergence?
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# $F=\lVert F\rVert u$ with $u$ of norm 1, and $\min_\mu y_\mu F_\mu\le\lVert F\rVert\,\kappa(N)$. All margins of 1
+# ask for $\lVert F\rVert\ge1/\kappa(N)\propto1/(N-N^*)$. The worst point alone sets the scale. When only half of the
+# points have passed, the other half, the worst among them, has no say, and the margin of the better half does not
+# vanish at $N^*$.
+#
+# In least squares, where the labels are to be met exactly by $N$ linear parameters, it is the *squared* norm of the
+# parameters that diverges: for $P$ Gaussian points in $N>P+1$ dimensions and random labels its mean is $P/(N-P-1)$,
+# the trace of an inverse Wishart matrix. That is the alternative of B.Sec2-norm, exponent $-\frac12$.
+#
+# </details>
+#
+# **2. Half of the eigenvalues.** Show that at the start, with labels drawn at random, as many eigenvalues of $H_p$
+# are negative as positive on average; and that with one hidden ReLU layer it is so for every draw.
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# At the start $F=0$, all $\Delta_\mu$ are 1, and $H_p=\sum_\mu\nabla^2\Delta_\mu=-\sum_\mu y_\mu\nabla^2F(x_\mu)$.
+# The labels $-y$ are as likely as $y$ and turn $H_p$ into $-H_p$. With $f=\frac1h\sum_n\beta_n\sigma(\omega_n\cdot
+# x)$ and a ReLU the second derivatives within a layer vanish almost everywhere, so that
+# $H_p=\bigl(\begin{smallmatrix}0&B\\B^\top&0\end{smallmatrix}\bigr)$: its non-zero eigenvalues are plus and minus the
+# singular values of $B$, whatever the labels.
+#
+# </details>
+#
+# **3. A prediction.** Which networks fit is a matter of effort. Give every network of the map a quarter of the steps,
+#
+# ```sh
+# make chapter-03 PROFILE=smoke NAME=hasty PARAMS='-p steps 38'
+# ```
+#
+# Which way does the black line move? By which factor in $N^*$, if $N^*$ goes as the number of steps to the power
+# $-0.2$, about what B.Fig4-effort measures at the laptop profile?
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# To the right: with fewer steps it takes wider networks to fit. $(38/150)^{-0.2}=1.3$, since the smoke profile has 150
+# steps. The run moves $N^*$ by factors of 1.6, 1.1 and 1.1 at the three scales, from small to large; with two training
+# sets and widths that double from one to the next, no more than the direction can be told there.
+#
+# </details>
+# %% [markdown]
 # ## Claims
 # %%
 chapter.ledger()
@@ -754,5 +804,3 @@ chapter.ledger()
 #   black line move, and where?
 # - `-p loss soft_hinge` takes the loss of paper B's public code.
 # - `-p components 20` gives the networks more to see. Which of the two lines of the map moves?
-# - Why does the norm of a predictor that must reach a margin of one diverge as $1/(N-N^*)$, if the margin that can be
-#   reached at unit norm falls to zero linearly?

@@ -6,8 +6,12 @@
 # ---
 # %% [markdown]
 # (chapter-06)=
-# # The centred neural feature ansatz
+# # Updates align with gradients from the first step, in the lazy regime too
 # ## Overview
+# What training adds to the weights is aligned with the network's gradients from the first step, as paper D says; but this
+# *centred* alignment is no sign that anything is compressed, the uncentred one is; and several of the formulas that predict it
+# are misprinted.
+#
 # What has a network learnt to look at? Two matrices answer. One is made of the first layer's weights alone, the {term}`neural
 # feature matrix`; the other of the gradients of the output by the input, the {term}`average gradient outer product`. In
 # trained networks the two look alike, which is called the neural feature ansatz. Paper D {cite}`beaglehole2024` asks why,
@@ -403,7 +407,8 @@ ends = at(decaying, EARLY), at(decaying, steps)
 chapter.check("D.Fig5-decaying", largest(later(decaying)), *ends, figure="fig-d-4")
 # %% [markdown]
 # ## Other data
-# The same on points whose covariance has eigenvalues $1/(1+k^\alpha)$ in a random eigenbasis.
+# The same on points whose covariance has eigenvalues $1/(1+k^\alpha)$, $k\ge1$, in a random eigenbasis (here $k$ counts
+# directions, as in the paper).
 # %%
 path_figure(
     "fig-d-7",
@@ -499,8 +504,8 @@ chapter.check("D.Fig1-rank", mean(four.found.to_numpy()), four, figure="tab-d-eg
 # R=W^\top\mathrm{diag}(a^2)W,\quad A=(X^\top YX)^2,\quad B=X^\top X .
 # $$ (eq:D:correlation)
 #
-# The three traces are what App. E calculates, from moments of $A$, $B$ and $R$ alone. The text at hand has slips in
-# several of these formulas; we derived all of them again, and the table below lets networks decide.
+# The three traces are what App. E calculates, from moments of $A$, $B$ and $R$ alone. Several of the formulas in the text of
+# paper D that we had contain slips; we derived all of them again, and the table below lets networks decide.
 # ### In expectation, at finite width
 # Averaging over weights needs no limit. In $\mathbb E[RBR]$ two neurons meet: where they are the same one, Wick's theorem
 # gives $\frac3k(\operatorname{tr}B+2B)$; the pairs of different ones, $k(k-1)$ of them, give $(1-\frac1k)B$. Together,
@@ -716,7 +721,8 @@ chapter.say(
 # \begin{cases}G_{ij}\,(G_{ii}G_{jj}+2G_{ij}^2)&\text{quadratic}\\ (\pi-\phi_1)(\pi-\phi_2)&\text{ReLU}\end{cases}
 # $$ (eq:D:expected)
 #
-# with the Gram matrix $G=XX^\top$ and the angles $\phi_1$ between two inputs and $\phi_2$ one layer further on. Data have
+# with the activation $\sigma$, the Gram matrix $G=XX^\top$ and the angles $\phi_1$ between two inputs and $\phi_2$ one layer
+# further on. Data have
 # covariance eigenvalues $1/(1+k^\alpha)$, $k\ge1$, in a random basis: at $\alpha=0$ they are isotropic, and as $\alpha$ grows
 # a single direction is left, where $\mathcal K$ becomes a projector. The target is the chain monomial (low rank) or $|Qx|^2$
 # with a Gaussian $Q$ (high rank).
@@ -955,6 +961,50 @@ chapter.check("D.Descent-penalty", mean(loss.iloc[:, 0]), strongest, at(undecaye
 kept = at(decayed, steps, 2)
 chapter.check("D.Descent-shrunk", least(wide(kept, "c_shrunk", "penalty")), kept, figure="fig-d-descent")
 # %% [markdown]
+# ## Exercises
+# **1. Two neurons meet.** Show that $\mathbb E[RBR]=\frac3k(\operatorname{tr}B+2B)+(1-\frac1k)B$ for a symmetric $B$,
+# with $\operatorname{tr}$ the sum of the eigenvalues. Where do the 3 and the 6 of Proposition 10 come from?
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# $R=\sum_ia_i^2w_iw_i^\top$ with the rows $w_i\sim\mathcal N(0,I/k)$ of $W$. For $i=j$, Wick's theorem gives $\mathbb
+# E[ww^\top Bww^\top]=k^{-2}(\operatorname{tr}B+2B)$, and $\mathbb E\,a^4=3$: $k$ terms make
+# $\frac3k(\operatorname{tr}B+2B)$. For $i\ne j$ the factors are independent, $\mathbb E[a^2ww^\top]=I/k$: $k(k-1)$
+# terms make $(1-\frac1k)B$. Together the coefficient of $B$ is $\frac6k+1-\frac1k=1+\frac5k$. A single neuron, $k=1$,
+# has 3 and 6.
+#
+# </details>
+#
+# **2. A single neuron.** Why is the C-NFA of a layer with one neuron 1, at any time and scale? What does that say of
+# narrow layers?
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# $K$ is a number, so that $\bar W^\top K\bar W=K\,\bar W^\top\bar W$, a multiple. The C-NFA asks how much $K$ differs
+# from a multiple of the identity on the directions in which the layer has moved; where it has moved in one direction
+# only, however wide it is, there is nothing to differ, and a correlation of 1 says nothing.
+#
+# </details>
+#
+# **3. A prediction.** A network that has learnt nothing has an AGOP near a multiple of the identity. Its correlation
+# with the EGOP is 0.32 for the paper's $r=5$ in $d=32$, the alternative of D.Fig1-egop. Derive it. What is it for
+# $r=4$, and what else changes in {numref}`fig-d-1`?
+#
+# ```sh
+# make chapter-06 PROFILE=smoke NAME=four PARAMS='-p rank 4'
+# ```
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# By {eq}`eq:D:egop` the EGOP has 2 on the diagonal of its $r$ coordinates, and off it, for $r\ge5$, two entries 1 a
+# row: its trace is $2r$ and its squared norm $6r$. The cosine with the identity is $2r/\sqrt{6rd}=\sqrt{2r/(3d)}$,
+# 0.323 for $r=5$. For $r=4$ the two neighbours at distance two are one point, the entry is 2, the eigenvalues are 4,
+# 4, 0, 0, and the cosine is $8/\sqrt{32\cdot32}=\frac14$. The smoke profile's networks have learnt next to nothing: the
+# correlation of their AGOP with the EGOP is 0.17 in this run, a mean of two networks. The
+# EGOP falls into two pairs of coordinates that know nothing of each other.
+#
+# </details>
+# %% [markdown]
 # ## Claims
 # %%
 chapter.ledger()
@@ -978,5 +1028,4 @@ chapter.ledger()
 # - `-p reversal_n "[256, 512]"` and `-p free_balances "[0.0625]"`: how small may the balance be before single networks no
 #   longer tell the prediction from the printed one?
 # - `make chapter-06 NAME=loud PARAMS='-p rate 0.1'` takes the loss without its factor ½. What happens at $s_0=1$?
-# - `-p rank 3` makes the EGOP's eigenvalues fewer. Does the random matrix do better or worse?
-# - Why must the C-NFA of a layer with a single neuron be 1, and what does that say about narrow layers?
+# - `-p rank 3` leaves three of the EGOP's eigenvalues. Does the random matrix do better or worse?

@@ -53,6 +53,21 @@ def test_no_statement_is_declared_twice():
     assert len(set(said)) == len(said)
 
 
+PLAIN = re.compile(
+    r"[\^√²³⟨⟩∥⊥α-ωΑ-Ω]|\b[a-zA-Z]_\w|\bsqrt\b"
+    r"|\b(?:alpha|beta|gamma|eta|zeta|kappa|lambda|psi|rho|pi)\d?\b"
+)
+
+
+def test_symbols_are_set_as_mathematics():
+    texts = [text for claim in ledger.claims().values() for text in (claim.statement, claim.alternative["what"])]
+    texts += [entry["title"] for entry in ledger.errata().values()]
+    for text in texts:
+        words = re.sub(r"\$[^$]+\$", "", text)
+        assert "$" not in words and not PLAIN.search(words), text
+        assert all(part.count("{") == part.count("}") for part in re.findall(r"\$[^$]+\$", text)), text
+
+
 def test_every_claim_names_what_would_refute_it():
     """Loading has checked that each alternative lies outside its band; here, that the words are words."""
     for claim in ledger.claims().values():

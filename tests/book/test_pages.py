@@ -110,6 +110,12 @@ def test_the_ledger_is_filtered_sorted_and_downloaded(page):
     page.locator("#ledger-filters select[name=verdict]").select_option("")
     page.locator("#ledger-filters input").fill("theorem 2")
     assert 0 < rows.count() < of_c and f"{rows.count()} of {everything}" in page.locator("output").inner_text()
+    equations(page)
+    found = []
+    for symbol in ("lambda", "Λ"):  # a symbol is found by itself and by its name
+        page.locator("#ledger-filters input").fill(symbol)
+        found.append(rows.count())
+    assert 0 < found[1] <= found[0] < of_c
     page.locator("#ledger-filters input").fill("")
     page.locator("#ledger-filters select[name=order]").select_option("by verdict")
     found = [rows.nth(i).get_attribute("data-verdict") for i in range(rows.count())]
@@ -143,6 +149,19 @@ def test_equations_fit_a_desk(browser, name):
     )
     page.wait_for_function(wide, timeout=10_000)
     context.close()
+
+
+def test_a_solution_opens_with_the_keyboard_and_fits(page):
+    chapter = next(name for name in PAGES if name.startswith("chapters/02"))
+    page.goto((HTML / f"{chapter}.html").as_uri())
+    equations(page)
+    solution = page.locator("details.solution").first
+    assert solution.locator("p").first.is_hidden()
+    solution.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert solution.locator("p").first.is_visible() and not page.problems
+    shown = solution.locator("div.math mjx-container").first
+    assert shown.evaluate("e => !e.style.fontSize && e.scrollWidth <= e.clientWidth + 2"), "set smaller though it fits"
 
 
 def test_a_player_plays_and_pauses(page):

@@ -265,7 +265,9 @@ def _overview(name: str, notebooks: Mapping[str, nbformat.NotebookNode], records
         table = ["| changed | to |", "|---|---|", *rows] if rows else ["Nothing was changed."]
         parts += [f"## {title}", "\n".join(table)]
     plain = [record | {"erratum": None} for record in records]  # the errata are a page of the book
-    return "\n\n".join([*parts, "## Verdicts", ledger.html_table(plain)]) + "\n"
+    # Sphinx sees no equations in a table: it loads MathJax for this one
+    counted = "Below a measured value, $n$ counts the realisations that its interval rests on."
+    return "\n\n".join([*parts, "## Verdicts", counted, ledger.html_table(plain)]) + "\n"
 
 
 def labels() -> dict[str, str]:
