@@ -242,7 +242,8 @@ chapter.slider(
     "fig-b-knob",
     "One row of the map at a time. Left: error of single networks and of the ensemble's mean output against width; grey: "
     "jamming. Right: relative change of the tangent kernel; below the dashed line it changes by less than its norm. From bottom "
-    "to top of the map the kernel freezes; the errors at the two ends are larger than between them.",
+    "to top of the map jamming moves to narrower networks and the kernel freezes; single networks then scatter more, which "
+    "averaging removes.",
     on_map,
     knob="scale α̃",
 )

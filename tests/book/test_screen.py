@@ -28,8 +28,8 @@ def drawn(count=1, points=3, **kwargs):
     return fig, axes
 
 
-def size(png):
-    return Image.open(io.BytesIO(base64.b64decode(png))).size
+def size(picture):
+    return Image.open(io.BytesIO(base64.b64decode(picture))).size
 
 
 def test_the_same_figure_gives_the_same_bytes():
@@ -41,7 +41,7 @@ def test_the_same_figure_gives_the_same_bytes():
 def test_a_light_figure_is_drawn_and_a_heavy_one_twice_as_sharp():
     light, heavy = screen.pictures(drawn()[0]), screen.pictures(drawn(points=5000)[0])
     assert light["image/svg+xml"].lstrip().startswith("<?xml") and "image/svg+xml" not in heavy
-    assert size(heavy["image/png"])[0] == pytest.approx(2 * size(light["image/png"])[0], rel=0.01)
+    assert size(heavy["image/webp"])[0] == pytest.approx(2 * size(light["image/png"])[0], rel=0.01)
 
 
 def test_panels_stack_in_one_column_and_say_what_their_row_said():
@@ -58,14 +58,20 @@ def test_panels_stack_in_one_column_and_say_what_their_row_said():
     assert all(ax.get_ylabel() == "error" and ax.yaxis.get_tick_params()["labelleft"] for ax in axes)
 
 
+def test_a_panel_of_its_own_axis_takes_no_others_label():
+    fig, axes = drawn(2)
+    axes[0].set_ylabel("error")
+    assert screen.stack(fig) and axes[1].get_ylabel() == ""
+
+
 def test_small_panels_stack_in_two_columns_and_colour_bars_stay_beside_theirs():
-    fig, axes = drawn(4, width=2.6, height=2.6)
+    fig, axes = drawn(6, width=2.6, height=2.6)
     image = axes[0].imshow(np.eye(3))
     bar = fig.colorbar(image, ax=axes[0]).ax
     assert screen.stack(fig)
     fig.draw_without_rendering()
     place = [ax.get_subplotspec().get_gridspec() for ax in axes]
-    assert (place[0].nrows, place[0].ncols) == (2, 2)
+    assert (place[0].nrows, place[0].ncols) == (3, 2)
     own, beside, next_to = axes[0].get_position(), bar.get_position(), axes[1].get_position()
     assert own.x1 < beside.x0 < beside.x1 < next_to.x0
     assert beside.y0 < own.y0 + own.height / 2 < beside.y1
@@ -79,11 +85,19 @@ def test_what_does_not_stack_is_left_as_it_is():
         assert not screen.stack(fig) and screen.narrow(fig) is None and fig.get_size_inches().tolist() == before
 
 
-def test_a_figures_legend_stands_above_the_column():
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda fig, ax: fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2),
+        lambda fig, ax: ax.legend(loc="center left", bbox_to_anchor=(1, 0.5)),
+    ],
+)
+def test_a_legend_beside_the_panels_stands_above_the_column(place):
     fig, axes = drawn(2)
     axes[0].plot([0, 1], [0, 1], label="a rather long entry of a legend")
     axes[0].plot([0, 1], [1, 0], label="another")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    place(fig, axes[0])
+    fig.draw_without_rendering()
     assert screen.stack(fig)
     fig.draw_without_rendering()
     (legend,) = fig.legends
@@ -115,6 +129,13 @@ def test_frames_are_drawn_into_panels_that_stay():
     assert len({picture.size for picture in pictures}) == 1 and len(set(found)) == 4
     assert pictures[0].size[0] == pytest.approx(1.5 * screen.DPI * 3, abs=1)
     assert len(set(places[1:])) == 1 and ax.lines[0].get_ydata()[1] == 10  # the start is what it shows
+
+
+def test_a_film_that_weighs_much_is_less_sharp(monkeypatch):
+    fig, (ax,) = drawn(1, width=3.0)
+    monkeypatch.setattr(screen, "FILM", 1000)
+    (frame, _) = screen.frames(fig, lambda i: ax.plot([i, 1]), 2)
+    assert Image.open(io.BytesIO(frame)).size[0] == pytest.approx(3 * screen.DPI, abs=1)
 
 
 FRAMES = [b"one", b"two", b"three"]

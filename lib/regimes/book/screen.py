@@ -15,17 +15,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from nbformat import NotebookNode
+from PIL import Image
 
 from regimes import validate
 from regimes.validate import InputError
 
 DPI = 110  # of a PNG, and CSS pixels to an inch of a figure on a wide page
 PHONE = 4.75  # inches: the column of a phone 390 CSS pixels wide, where a point is a pixel
-LIGHT = 200_000  # bytes: a heavier SVG, one of thousands of points, is a PNG of twice the resolution
+LIGHT = 200_000  # bytes: a heavier SVG, one of thousands of points, becomes pixels, at twice the resolution
+FILM = 250_000  # bytes of all frames of a slider, beyond which they are less sharp
+QUALITY = 75  # of a WebP
+SMALL = 2.9  # inches: panels below, more than four of them, stand two and two
 ROWS = 6  # at most in one column; a taller figure scrolls sideways instead
 LEGIBLE = 8  # CSS pixels of the smallest letters
 SECONDS = 0.4  # a frame, while it plays
-_ENDS = {"image/svg+xml": "svg", "image/png": "png"}  # the first that is there is shown
+_ENDS = {"image/svg+xml": "svg", "image/webp": "webp"}
 
 # a slider and its button work wherever the notebook is open, so that what they do stands in their attributes
 _MOVE = (
@@ -41,17 +45,16 @@ _PLAY = (
 
 
 def pictures(fig: Figure) -> dict[str, str]:
-    """A figure for a notebook, MIME type -> text (base64 for PNG): a PNG, and an SVG where that is light."""
-    best = _best(fig)
-    return {"image/png": _base64(_saved(fig, "png", dpi=DPI))} | best if "image/svg+xml" in best else best
+    """A figure for a notebook, MIME type -> text (base64 for pixels): a PNG, and what a page shows, SVG or WebP."""
+    return {"image/png": _base64(_saved(fig, "png", dpi=DPI))} | _best(fig)
 
 
 def _best(fig: Figure) -> dict[str, str]:
-    """The one that a page shows; the same bytes each time."""
+    """What a page shows; the same bytes each time."""
     drawn = _saved(fig, "svg", metadata={"Date": None, "Creator": None})
     if len(drawn) <= LIGHT:
         return {"image/svg+xml": drawn.decode()}
-    return {"image/png": _base64(_saved(fig, "png", dpi=2 * DPI))}
+    return {"image/webp": _base64(_webp(_pixels(fig, 2 * DPI)))}
 
 
 def narrow(fig: Figure) -> dict[str, object] | None:
@@ -65,6 +68,16 @@ def _saved(fig: Figure, kind: str, **options: object) -> bytes:
     return buffer.getvalue()
 
 
+def _pixels(fig: Figure, dpi: float, **options: object) -> Image.Image:
+    return Image.open(io.BytesIO(_saved(fig, "png", dpi=dpi, **options))).convert("RGB")
+
+
+def _webp(picture: Image.Image) -> bytes:
+    buffer = io.BytesIO()
+    picture.save(buffer, "webp", quality=QUALITY)
+    return buffer.getvalue()
+
+
 def letters(fig: Figure) -> float:
     """The height of a drawn figure's smallest letters over the figure's width."""
     sizes = [text.get_fontsize() for text in fig.findobj(Text) if text.get_visible() and text.get_text().strip()]
@@ -72,24 +85,25 @@ def letters(fig: Figure) -> float:
 
 
 def stack(fig: Figure) -> bool:
-    """Turns a finished figure's panels into one column as wide as a phone, small ones into two.
+    """Turns a finished figure's panels into one column as wide as a phone, many small ones into two.
 
-    A panel takes over the labels and the title that the first of its row or column had for all. Returns ``False``, and
-    leaves the figure as it is, where more than ``ROWS`` rows would be needed, or the panels are pictures without ticks.
+    A panel takes over the labels and the title that stood once for the row or column whose axis it shares. Returns
+    ``False``, and leaves the figure as it is, where more than ``ROWS`` rows would be needed, or the panels are pictures
+    without ticks.
     """
     panels = [ax for ax in fig.axes if ax.get_visible() and ax.get_subplotspec()]
     place = panels[0].get_subplotspec().get_gridspec() if panels else None
     if place is None or any(len(ax.get_xticks()) == 0 for ax in panels):
         return False
     width, height = fig.get_figwidth() / place.ncols, fig.get_figheight() / place.nrows
-    columns = min(len(panels), max(1, round(0.9 * PHONE / width)))
+    columns = 2 if len(panels) > 4 and width < SMALL else 1
     rows = -(-len(panels) // columns)
     if rows > ROWS:
         return False
     _label(panels)
     for ax in [ax for ax in fig.axes if not ax.get_visible()]:
         ax.remove()
-    tall = PHONE / columns * min(max(height / width, 0.6), 0.9)
+    tall = PHONE / columns * min(max(height / width, 0.7), 0.9)
     fig.set_size_inches(PHONE, rows * tall + _legends(fig))
     grid = fig.add_gridspec(rows, columns)
     for i, ax in enumerate(panels):
@@ -98,20 +112,25 @@ def stack(fig: Figure) -> bool:
 
 
 def _label(panels: Sequence[Axes]) -> None:
-    """Gives each panel what was said once for its row or column."""
+    """Gives each panel what was said once for the row or column whose axis it shares."""
     at = {(s.rowspan.start, s.colspan.start): ax for ax in panels for s in [ax.get_subplotspec()]}
     for (row, column), ax in at.items():
-        below = [one for (r, c), one in at.items() if c == column and r >= row]
-        ax.set_ylabel(ax.get_ylabel() or at.get((row, 0), ax).get_ylabel())
-        ax.set_xlabel(ax.get_xlabel() or below[-1].get_xlabel())
-        ax.set_title(ax.get_title() or at.get((0, column), ax).get_title())
+        first, top = at.get((row, 0), ax), at.get((0, column), ax)
+        last = [one for (_, c), one in at.items() if c == column][-1]
+        if ax.get_shared_y_axes().joined(ax, first):
+            ax.set_ylabel(ax.get_ylabel() or first.get_ylabel())
+        if ax.get_shared_x_axes().joined(ax, last):
+            ax.set_xlabel(ax.get_xlabel() or last.get_xlabel())
+            ax.set_title(ax.get_title() or top.get_title())
         ax.tick_params(labelleft=True, labelbottom=True)
 
 
 def _legends(fig: Figure) -> float:
-    """Sets a figure's own legends in columns that fit a phone, above the panels; returns their height in inches."""
+    """Sets the legends that stand beside panels above them, in columns that fit; returns their height in inches."""
+    inside = [(ax, ax.get_legend()) for ax in fig.axes if ax.get_legend()]
+    beside = [legend for ax, legend in inside if legend.get_bbox_to_anchor().x0 >= ax.bbox.x1 - 1]
     tall = 0.0
-    for old in list(fig.legends):
+    for old in [*fig.legends, *beside]:
         handles, said, title = old.legend_handles, [text.get_text() for text in old.get_texts()], old.get_title()
         columns = 2 if max(map(len, said), default=0) < 22 else 1
         old.remove()
@@ -122,9 +141,10 @@ def _legends(fig: Figure) -> float:
 
 
 def frames(fig: Figure, draw: Callable[[int], None], count: int, *, start: int = 0) -> list[bytes]:
-    """Pictures (WebP without loss) of a figure that ``draw(i)`` draws for ``i`` below ``count``, into cleared panels.
+    """Pictures (WebP) of a figure that ``draw(i)`` draws for ``i`` below ``count``, into cleared panels.
 
-    The panels stay where they lie in the frame ``start``, which the figure shows at the end.
+    The panels stay where they lie in the frame ``start``, which the figure shows at the end. Frames are sharp on any
+    screen where all of them stay below ``FILM`` bytes, else of the resolution of a PNG.
     """
     _clear_and_draw(fig, draw, start)
     fig.draw_without_rendering()
@@ -132,9 +152,11 @@ def frames(fig: Figure, draw: Callable[[int], None], count: int, *, start: int =
     found = []
     for i in range(count):
         _clear_and_draw(fig, draw, i)
-        found.append(_saved(fig, "webp", dpi=1.5 * DPI, bbox_inches=None, pil_kwargs={"lossless": True}))
+        found.append(_pixels(fig, 1.5 * DPI, bbox_inches=None))
     _clear_and_draw(fig, draw, start)
-    return found
+    sharp = [_webp(picture) for picture in found]
+    size = tuple(round(side / 1.5) for side in found[0].size)
+    return sharp if sum(map(len, sharp)) <= FILM else [_webp(picture.resize(size)) for picture in found]
 
 
 def _clear_and_draw(fig: Figure, draw: Callable[[int], None], i: int) -> None:
@@ -213,15 +235,13 @@ def page(output: NotebookNode, folder: Path, *, seen: str = "") -> str:
 
 
 def _write(pictures: Mapping[str, str], path: Path) -> str:
-    """Writes the best of the pictures beside others; returns its file's name."""
+    """Writes the one that a page shows beside others; returns its file's name."""
     kind = next(kind for kind in _ENDS if kind in pictures)
-    text = pictures[kind]
     file = path.with_name(f"{path.name}.{_ENDS[kind]}")
-    file.write_bytes(base64.b64decode(text) if kind == "image/png" else text.encode())
+    file.write_bytes(pictures[kind].encode() if kind == "image/svg+xml" else base64.b64decode(pictures[kind]))
     return file.name
 
 
 def _width(pictures: Mapping[str, str]) -> int:
     """CSS pixels of a figure on a wide page, from its PNG's head."""
-    (pixels,) = struct.unpack(">I", base64.b64decode(pictures["image/png"])[16:20])
-    return pixels if "image/svg+xml" in pictures else pixels // 2
+    return struct.unpack(">I", base64.b64decode(pictures["image/png"])[16:20])[0]
