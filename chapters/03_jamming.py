@@ -212,7 +212,7 @@ chapter.figure(
 # %% [markdown]
 # {numref}`fig-b-knob` moves a cut over the left map, from the feature learners at its bottom to the lazy ones at its top.
 # %%
-fig, axes = plots.panels(2, width=3.2, height=3.2)
+fig, axes = plots.panels(2, width=2.9, height=3.0)
 
 
 def cut(i):

@@ -555,7 +555,7 @@ for name, rows in zip(("stripe", "mnist"), course.values()):
     chapter.check(f"A.Fig10-peak-{name}", mean(peak), rows, figure="fig-4-course")
 # %%
 moving = [rows[rows.seed == 0].sort_values("frame") for rows in course.values()]
-film, screens = plots.panels(2, width=3.2, height=3.3)
+film, screens = plots.panels(2, width=2.9, height=3.0)
 
 
 def moment(i):

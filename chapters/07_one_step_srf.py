@@ -360,14 +360,14 @@ chapter.check("E.Fig1-theory", max(found, key=lambda one: one.value), res_profil
 # the bulk, while the cosine $\gamma$ belongs to the batch.
 
 # %%
-sizes = np.round(fig1_step * np.array([0, *np.geomspace(1 / 16, 2, 16)]), 3)
+sizes = np.round(fig1_step * np.array([0, *np.geomspace(1 / 64, 2, 18)]), 3)
 knob_alpha0 = max(fig1_alpha0)
 kinds = [equivalent(activation, fig1_target, alpha0=knob_alpha0, step=step) for step in sizes]
 strength = np.array([s.r for s in kinds])
 setting = dict(alpha=fig1_alpha, beta=1.0, lam=fig1_lam)
 solved = [ridge_theory.solve(activation, fig1_target, r=s.r, c=s.c, gamma=s.gamma, **setting) for s in kinds]
 errors = np.array([one.test_error for one in solved])
-fig, axes = plots.panels(2, width=3.2, height=3.2)
+fig, axes = plots.panels(2, width=2.9, height=3.0)
 
 
 def step_to(i):

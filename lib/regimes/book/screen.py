@@ -103,7 +103,7 @@ def stack(fig: Figure) -> bool:
     _label(panels)
     for ax in [ax for ax in fig.axes if not ax.get_visible()]:
         ax.remove()
-    tall = PHONE / columns * min(max(height / width, 0.7), 0.9)
+    tall = PHONE / columns * min(max(height / width, 0.7), 0.9) + 0.4 * (columns - 1)  # their labels take as much room
     fig.set_size_inches(PHONE, rows * tall + _legends(fig))
     grid = fig.add_gridspec(rows, columns)
     for i, ax in enumerate(panels):
