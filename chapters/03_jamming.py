@@ -160,7 +160,7 @@ for rows, name, count in ((axes[:2], data, components), (axes[2:], second_data, 
         row[0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize="small")
 chapter.figure(fig, "fig-b-5", f"Sample images of {data} and of {second_data}, centred and normalised; below each what its "
                "first principal components keep, which is all that the networks are given (paper B, Fig. 5).", on_map,
-               second_map, photo=True)  # fmt: skip
+               second_map)  # fmt: skip
 
 
 # %% [markdown]

@@ -800,7 +800,6 @@ chapter.figure(
     "Where a network looks: the mean training image, the difference of the two labels' means, and the diagonals of the "
     "first layer's NFM, AGOP, and the latter with a random matrix of K's spectrum (paper D, Fig. 9).",
     seen,
-    photo=True,
 )
 # %%
 if one["data"] in ("celeba", "faces"):

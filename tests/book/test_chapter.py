@@ -71,11 +71,11 @@ def test_table_carries_label_and_caption(opened, shown):
 def test_a_figure_is_kept_for_a_page_a_phone_and_a_card(opened, shown):
     fig, axes = plt.subplots(1, 2)
     axes[0].set_ylabel("error")
-    opened.figure(fig, "fig-x", "Two.", photo=True)
+    opened.figure(fig, "fig-x", "Two.")
     ((data, metadata),) = shown
     about = metadata["regimes"]
     assert set(data) == {"text/plain", "image/png", "image/svg+xml"} and data["text/plain"].startswith("<Figure size")
-    assert about["photo"] and 0 < about["letters"] < about["narrow"]["letters"] < 0.1
+    assert not about["painted"] and 0 < about["letters"] < about["narrow"]["letters"] < 0.1
     assert set(about["narrow"]["pictures"]) == {"image/svg+xml"}
 
 

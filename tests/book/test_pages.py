@@ -177,9 +177,9 @@ def test_a_slider_moves_by_keyboard_and_plays(browser, name, width, scheme):
         assert label.inner_text() == held and button.get_attribute("aria-pressed") == "false"
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width and not page.problems
         inverted = "e => e.every(one => getComputedStyle(one).filter.includes('invert'))"
-        figures = page.locator(".drawn:not(.photo) img, .slider .frames img")
+        figures = page.locator(".drawn:not(.painted) img, .slider:not(.painted) .frames img")
         assert figures.evaluate_all(inverted) == (scheme == "dark")
-        photos = page.locator(".photo img").evaluate_all("e => e.map(one => getComputedStyle(one).filter)")
+        photos = page.locator(".painted img").evaluate_all("e => e.map(one => getComputedStyle(one).filter)")
         assert not any("invert" in one for one in photos)
 
 

@@ -106,6 +106,20 @@ def test_a_legend_beside_the_panels_stands_above_the_column(place):
     assert [text.get_text() for text in legend.get_texts()] == ["a rather long entry of a legend", "another"]
 
 
+def test_photographs_and_maps_keep_their_colours():
+    def paint(draw):
+        fig, (ax,) = drawn()
+        draw(ax)
+        return screen.painted(fig)
+
+    assert paint(lambda ax: plots.picture(ax, np.eye(3).ravel())) and paint(lambda ax: ax.pcolormesh(np.eye(3)))
+    assert paint(lambda ax: ax.figure.colorbar(ax.contourf(np.eye(3)), ax=ax))
+    assert not paint(lambda ax: ax.scatter([0, 1], [0, 1], c=[0, 1])) and not paint(
+        lambda ax: ax.fill_between([0, 1], 1)
+    )
+    assert 'class="slider painted"' in screen.slider(FRAMES, ["a", "b", "c"], knob="k", painted=True)
+
+
 def test_letters_are_measured_against_the_width():
     fig, (ax,) = drawn(1, width=5.0)
     for label in ax.get_xticklabels() + ax.get_yticklabels():
@@ -175,6 +189,6 @@ def test_a_page_has_the_pictures_as_files_one_for_a_phone(tmp_path):
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {"fig-x.svg", "fig-x-phone.svg"}
     assert 'srcset="../figures/fig-x-phone.svg"' in text and 'src="../figures/fig-x.svg"' in text
     assert 'alt="a &quot;line&quot;"' in text and 'class="drawn stacked"' in text
-    text = screen.page(shown(stacks=False, photo=True), tmp_path / "other")
+    text = screen.page(shown(stacks=False, painted=True), tmp_path / "other")
     assert {path.name for path in (tmp_path / "other").iterdir()} == {"fig-x.svg"}
-    assert 'class="drawn wide photo"' in text and "--legible:" in text and "<source" not in text
+    assert 'class="drawn wide painted"' in text and "--legible:" in text and "<source" not in text

@@ -69,9 +69,7 @@ class Chapter:
         path = paths.results() / f"{study.name}.csv"
         return read_csv(path) if path.exists() else pd.DataFrame()
 
-    def figure(
-        self, fig: Figure, name: str, caption: str, *tables: pd.DataFrame, alt: str = "", photo: bool = False
-    ) -> None:
+    def figure(self, fig: Figure, name: str, caption: str, *tables: pd.DataFrame, alt: str = "") -> None:
         """Shows a figure with its caption, which ends with data, sizes and profile.
 
         Args:
@@ -80,13 +78,12 @@ class Chapter:
             caption: what is drawn and what to see, without a final note on the data.
             tables: the rows it is drawn from, each with its cell.
             alt: the picture in words, for those who cannot see it; the caption's first sentence by default.
-            photo: whether it shows photographs, whose colours a dark page must not turn around.
 
         Raises:
             InputError: for a label that another figure of this run has.
         """
         self._needs_label(name)
-        self._show(fig, name, caption, tables, {"alt": alt, "photo": photo})
+        self._show(fig, name, caption, tables, {"alt": alt})
 
     def _needs_label(self, name: str) -> None:
         if self._labels is not None:
@@ -109,7 +106,8 @@ class Chapter:
         if tables:
             self._keep(name, tables)
         data = {"text/plain": repr(fig)} | screen.pictures(fig) | ({"text/html": moving} if moving else {})
-        about |= {"letters": screen.letters(fig), "narrow": None if about.get("still") else screen.narrow(fig)}
+        about |= {"letters": screen.letters(fig), "painted": screen.painted(fig)}
+        about |= {"narrow": None if about.get("still") else screen.narrow(fig)}
         display(data, raw=True, metadata={"regimes": about})
         plt.close(fig)
 
@@ -157,7 +155,8 @@ class Chapter:
         self._needs_label(name)
         pictures = screen.frames(fig, draw, len(labels), start=start)
         about, width = {"alt": alt, "still": still is None}, round(screen.DPI * fig.get_figwidth())
-        moving = screen.slider(pictures, labels, knob=knob, start=start, width=width, letters=screen.letters(fig))
+        look = {"width": width, "letters": screen.letters(fig), "painted": screen.painted(fig)}
+        moving = screen.slider(pictures, labels, knob=knob, start=start, **look)
         self._show(still or fig, name, caption, tables, about, moving)
         plt.close(fig)
 

@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.text import Text
 from nbformat import NotebookNode
 from PIL import Image
@@ -82,6 +84,12 @@ def letters(fig: Figure) -> float:
     """The height of a drawn figure's smallest letters over the figure's width."""
     sizes = [text.get_fontsize() for text in fig.findobj(Text) if text.get_visible() and text.get_text().strip()]
     return min(sizes, default=10.0) / (72 * fig.get_figwidth())
+
+
+def painted(fig: Figure) -> bool:
+    """Whether a figure shows photographs or maps, whose colours a dark page must not turn around."""
+    areas = [area for ax in fig.axes for area in (*ax.images, *ax.collections)]
+    return any(isinstance(area, (AxesImage, QuadMesh)) or getattr(area, "colorbar", None) for area in areas)
 
 
 def stack(fig: Figure) -> bool:
@@ -173,7 +181,14 @@ def needs_labels(labels: Sequence[str], start: int) -> None:
 
 
 def slider(
-    pictures: Sequence[bytes], labels: Sequence[str], *, knob: str, start: int = 0, width: int = 600, letters: float = 0
+    pictures: Sequence[bytes],
+    labels: Sequence[str],
+    *,
+    knob: str,
+    start: int = 0,
+    width: int = 600,
+    letters: float = 0,
+    painted: bool = False,
 ) -> str:
     """HTML of frames (WebP), one of them shown, above a slider and a button that plays; it needs no script of the page.
 
@@ -184,6 +199,7 @@ def slider(
         start: the frame shown first.
         width: in CSS pixels, at most.
         letters: the height of the smallest over the width, as ``letters`` gives it.
+        painted: as ``painted`` says.
 
     Raises:
         InputError: for fewer than two frames, another number of labels, or a start that is none of them.
@@ -203,7 +219,8 @@ def slider(
         f"<output>{said[start]}</output>"
     )
     size = f'style="max-width:{width}px" data-letters="{letters:.5f}"'
-    return f'<div class="slider" {size}><div class="frames">{shown}</div><div class="knobs">{knobs}</div></div>'
+    parts = f'<div class="frames">{shown}</div><div class="knobs">{knobs}</div>'
+    return f'<div class="slider{" painted" * painted}" {size}>{parts}</div>'
 
 
 def _base64(data: bytes) -> str:
@@ -229,7 +246,9 @@ def page(output: NotebookNode, folder: Path, *, seen: str = "") -> str:
     size = f'width="{_width(output.data)}" data-letters="{share:.5f}"'
     image = f'<img class="dark-light" alt="{alt}" src="{seen}{wide}" {size}>'
     fits = narrow or LEGIBLE / share <= 72 * PHONE
-    kind = " ".join(["drawn", "stacked" if fits else "wide", *(name for name in ("photo", "still") if about.get(name))])
+    kind = " ".join(
+        ["drawn", "stacked" if fits else "wide", *(name for name in ("painted", "still") if about.get(name))]
+    )
     style = "" if fits else f' style="--legible:{LEGIBLE / share:.0f}px"'
     return f'{moving}<div class="{kind}"{style}><picture>{source}{image}</picture></div>'
 
