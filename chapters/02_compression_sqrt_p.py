@@ -128,7 +128,7 @@ def play(rows, axes, number):
 # %%
 def film(rows, planes):
     """A figure for the rows' frames, what draws one, and what the slider says at each."""
-    moving, flat = plots.panels(len(planes), width=3.2, height=3.2)
+    moving, flat = plots.panels(len(planes), width=2.9, height=2.9)
     labels = [f"t/τ = {t:.3g}" for t in rows.t]
     return moving, lambda n: play(rows, (flat, planes), n), labels
 
