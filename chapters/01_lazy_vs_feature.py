@@ -781,6 +781,48 @@ chapter.say(
     f"$t^*$ falls with $\\alpha$ with the exponent {late}."
 )
 # %% [markdown]
+# What the knob does to a network can be seen in the plane. In {numref}`fig-a-knob` the same network learns the same points
+# of the stripe in $d=2$ at each $\alpha$: move the slider from the feature learner on the left to the lazy one.
+# %%
+from regimes.studies import knob
+
+in_plane = chapter.sweep(knob.predictors).sort_values("alpha")
+fig, axes = plots.panels(2, width=3.2, height=3.3)
+
+
+def turn(i):
+    """What is learned, and the weights behind it, at the scale number ``i``."""
+    row, side = in_plane.iloc[i], np.linspace(-knob.REACH, knob.REACH, knob.SIDE)
+    signs = np.sign(row.F).reshape(len(side), -1).T
+    axes[0].contourf(side, side, signs, levels=[-2, 0, 2], colors=plots.PALETTE[:2], alpha=0.25)
+    for sign, colour, marker in ((-1, plots.PALETTE[0], "o"), (1, plots.PALETTE[1], "^")):
+        axes[0].plot(*np.array(row.points)[np.array(row.labels) == sign].T, marker, color=colour, markersize=3)
+    for plane in interfaces:
+        axes[0].axvline(plane, color=plots.COLOURS["theory"], linestyle="--", linewidth=1)
+    arrows = np.array(row.arrows)
+    axes[1].quiver(*np.zeros((2, len(arrows))), *arrows.T, angles="xy", scale_units="xy", scale=1, width=0.006)
+    reach = knob.REACH
+    for ax, title in zip(
+        axes, (f"wrong on {100 * row.wrong:.0f} % of the square", rf"$\Lambda={row.amplification:.2g}$")
+    ):
+        ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", title=title)
+    axes[0].set(xlabel="$x_1$", ylabel="$x_2$")
+    axes[1].set(xlabel=r"$\beta\omega_1$", ylabel=r"$\beta\omega_2$")
+
+
+chapter.slider(
+    fig,
+    turn,
+    [f"α = {alpha:g}" for alpha in in_plane.alpha],
+    "fig-a-knob",
+    "From feature learning to lazy learning. Left: where the predictor is positive (orange) and negative (blue), with the "
+    "training points and the planes where the label changes (dashed). Right: arrows βω of sixty neurons over their root mean "
+    f"square. Trained until {100 * stop:g} % of the points are met. Small α turns the weights along the first axis, and the "
+    "boundaries straighten.",
+    in_plane,
+    knob="scale α",
+)
+# %% [markdown]
 # ## Rotations
 # The stripe's planes are perpendicular to the first axis. Nothing depends on that: if data and initial weights turn
 # together, the whole path turns with them; and since the weights start from an isotropic law, turning the data alone

@@ -88,7 +88,6 @@ noise_seeds: "count to 1000" = 12  # realisations
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.animation import FuncAnimation
 
 from regimes.book import plots, sketches
 from regimes.book.chapter import Chapter
@@ -160,22 +159,18 @@ def draw_arrows(ax, row, i=0, j=1, reach=3.2):
 
 
 def play(rows, axes, number):
-    """Frame ``number`` of the animation: one plane of axes a panel."""
+    """Frame ``number`` of the rows: one plane of axes a panel."""
     for ax, plane in zip(*axes):
-        ax.clear()
         draw_arrows(ax, rows.iloc[number], *plane)
         ax.set_title(f"$t/\\tau={rows.iloc[number].t:.3g}$, share {rows.iloc[number]['share']:.2f}", fontsize="small")
 
 
 # %%
 def film(rows, planes):
-    """A player of the rows' frames, small enough for the page."""
-    fig, flat = plots.panels(len(planes), width=3.2, height=3.2)
-    moving = FuncAnimation(fig, lambda n: play(rows, (flat, planes), n), frames=len(rows))
-    with plt.rc_context({"savefig.dpi": 60, "figure.dpi": 60}):
-        page = moving.to_jshtml(fps=4, default_mode="loop")
-    plt.close(fig)
-    return page
+    """A figure for the rows' frames, what draws one, and what the slider says at each."""
+    moving, flat = plots.panels(len(planes), width=2.9, height=2.9)
+    labels = [f"t/τ = {t:.3g}" for t in rows.t]
+    return moving, lambda n: play(rows, (flat, planes), n), labels
 
 
 def ends(rows):
@@ -191,15 +186,16 @@ for ax, row, title in zip(flat, [*moments, lazy[lazy.seed == 0].iloc[-1]], ["sta
     draw_arrows(ax, row)
     ax.set_title(title)
 fig.legend(*flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-chapter.animation(
-    film(first, [(0, 1)]),
-    fig,
+chapter.slider(
+    *film(first, [(0, 1)]),
     "fig-a-2",
     "Arrows βω of sixty neurons on the stripe, scaled by their root mean square, over training points and the planes at "
     "which the label changes; at the start, at t*, at the end, and for a lazy network at the end (paper A, Fig. 2; paper B, Fig. 10 left). "
     "Feature learning turns them along the first axis; in the lazy regime they stay isotropic.",
     feature[feature.seed == 0],
     lazy[lazy.seed == 0],
+    knob="training time",
+    still=fig,
 )
 
 
@@ -231,13 +227,14 @@ for ax, row, plane in zip(flat, [moments[0], moments[2]] * 2, [(0, 1), (0, 1), (
 for ax, title in zip(flat, ["start", "end", "start, from the side", "end, from the side"]):
     ax.set_title(title)
 fig.legend(*flat[2].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-chapter.animation(
-    film(first, [(0, 1), (0, 2)]),
-    fig,
+chapter.slider(
+    *film(first, [(0, 1), (0, 2)]),
     "fig-a-7",
     "Arrows βω of the cylinder model (d = 3, two informative directions) projected on the informative plane (top) and "
     "on the first and the uninformative axis (bottom), at start and end (paper A, Fig. 7). They come to lie in the plane.",
     cylinder[cylinder.seed == 0],
+    knob="training time",
+    still=fig,
 )
 # %%
 chapter.check("A.Fig7-end", mean(at_ends(cylinder, "share")[:, 1]), cylinder, figure="fig-a-7")

@@ -233,6 +233,44 @@ chapter.figure(
     "kernel change running flat to the right.",
 )
 # %% [markdown]
+# {numref}`fig-b-knob` moves a cut over the left map, from the feature learners at its bottom to the lazy ones at its top.
+# %%
+fig, axes = plots.panels(2, width=2.9, height=3.0)
+
+
+def cut(i):
+    """Errors, and the change of the kernel, against width at the scale number ``i`` of the map."""
+    scale = map_scales[i]
+    rows = on_map[on_map["scale"] == scale]
+    for column, label, style in (("error", "single networks", "-"), ("ensemble_error", "ensemble", "--")):
+        wide = 100 * rows.pivot(index="seed", columns="h", values=column)
+        plots.realisations(axes[0], wide.columns, wide, color=plots.COLOURS["feature"], linestyle=style, label=label)
+    change = rows.pivot(index="seed", columns="h", values="kernel_change")
+    plots.realisations(axes[1], change.columns, change, color=plots.COLOURS["lazy"])
+    for ax in axes:
+        ax.axvspan(h_star[scale].min(), h_star[scale].max(), color="0.5", alpha=0.25, linewidth=0)
+        plots.curve_axes(ax, map_h[::2], errors=False)
+        ax.set_xlabel("width $h$")
+    axes[0].set(ylabel="test error (%)", ylim=(0, 105 * on_map.error.max()))
+    axes[0].legend(fontsize="small", loc="lower left")
+    axes[1].axhline(1, color=plots.COLOURS["theory"], linestyle="--", linewidth=1)
+    axes[1].set(yscale="log", ylabel="change of the kernel", ylim=change_limits)
+
+
+change_limits = on_map.kernel_change.quantile([0.01, 0.99]).to_numpy() * [0.5, 2]
+chapter.slider(
+    fig,
+    cut,
+    [f"α̃ = {scale:.4g}" for scale in map_scales],
+    "fig-b-knob",
+    "One row of the map at a time. Left: error of single networks and of the ensemble's mean output against width; grey: "
+    "jamming. Right: relative change of the tangent kernel; below the dashed line it changes by less than its norm. From bottom "
+    "to top of the map jamming moves to narrower networks and the kernel freezes; single networks then scatter more, which "
+    "averaging removes.",
+    on_map,
+    knob="scale α̃",
+)
+# %% [markdown]
 # The same numbers, cell by cell: point at a cell, or tab to it, to read them.
 # %%
 chapter.hover(

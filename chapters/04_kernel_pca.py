@@ -595,20 +595,34 @@ for name, rows in zip(("stripe", "mnist"), course.values()):
     chapter.check(f"A.Fig10-peak-{name}", mean(peak), rows, figure="fig-4-course")
 # %%
 moving = [rows[rows.seed == 0].sort_values("frame") for rows in course.values()]
-pages = [components.film(rows.to_dict("records"), title=name) for name, rows in zip(course, moving)]
+film, screens = plots.panels(2, width=2.9, height=3.0)
+
+
+def moment(i):
+    """Both planes after the same share of the frames; ``i`` counts those of the longer film."""
+    for ax, name, rows in zip(screens, course, moving):
+        row = rows.iloc[round(i * (len(rows) - 1) / (longest - 1))]
+        components.plane(ax, row.plane_centred, row.labels)
+        ax.set_title(f"{name}: {100 * row.satisfied:.0f} % satisfied", fontsize="small")
+
+
+longest = max(map(len, moving))
 fig, axes = plots.panels(6, columns=3, width=3.0, height=3.2)
 for row, rows in enumerate(moving):
     for ax, i in zip(axes[3 * row : 3 * row + 3], np.linspace(0, len(rows) - 1, 3).round().astype(int)):
         components.plane(ax, rows.iloc[i].plane_centred, rows.iloc[i].labels)
         ax.set_title(f"frame {rows.iloc[i].frame}: {100 * rows.iloc[i].satisfied:.0f} % satisfied", fontsize="small")
-chapter.animation(
-    f'<div style="display:flex;flex-wrap:wrap">{"".join(f"<div>{page}</div>" for page in pages)}</div>',
-    fig,
+chapter.slider(
+    film,
+    moment,
+    [f"frame {i + 1} of {longest}" for i in range(longest)],
     "fig-4-film",
     "New points in the plane of the first two centred components during training, stripe above, images below; in per cent the "
     f"satisfied share of the training points. Circles: $y=+1$; triangles: $y=-1$. Stripe: {stripe_p} training points; images: "
     f"{course_p}; one realisation of each.",
     *moving,
+    knob="training",
+    still=fig,
 )
 # %% [markdown]
 # ## Bring your own network

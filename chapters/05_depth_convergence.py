@@ -104,7 +104,7 @@ import torch
 from regimes.book import plots, sketches
 from regimes.book.chapter import THEORY, Chapter
 from regimes.estimates import Estimate, exponent, least, local_exponents, mean, proportion, slopes
-from regimes.kernels import infinite_ntk
+from regimes.kernels import infinite_ntk, relu_recursion
 from regimes.studies import depth as studies
 from regimes.themes.depth import rate, sigmoid_kernel, spectrum
 
@@ -238,6 +238,35 @@ ratio = float((deep.kernel.to_numpy() - 0.25).min() / (earlier.kernel.to_numpy()
 chapter.check("C.Fig2-limit", Estimate.exact(distance, 1e-12), deep, figure="fig-c-fig2")
 chapter.check("C.Fig2-logarithmic", Estimate.exact(ratio, 1e-9), deep, earlier, figure="fig-c-fig2")
 chapter.check("C.Thm2-limit", Estimate.exact((last.kernel - 0.25).abs().max(), 1e-12), last, figure="fig-c-fig2")
+# %% [markdown]
+# Depth flattens the kernel: {numref}`fig-c-angle` has it against the angle, layer by layer and then by leaps.
+# %%
+angle = torch.linspace(0, np.pi, 361, dtype=torch.float64)
+shown_depths = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100, 200, 500, 1000, 10000, 100000]
+by_depth, _ = relu_recursion.along_depth(angle, shown_depths)
+fig, ax = plt.subplots(figsize=(6.2, 3.8))
+
+
+def deepen(i):
+    """The kernel against the angle at one depth, over those before."""
+    for j in range(i):
+        ax.plot(angle / np.pi, by_depth[j], color="0.85", linewidth=0.8)
+    ax.plot(angle / np.pi, by_depth[i])
+    ax.axhline(0.25, color=plots.COLOURS["feature"], linestyle="--", label="1/4")
+    ax.set(xlim=(0, 1), ylim=(-1.05, 1.05), xlabel=r"angle $\phi^{(1)}/\pi$", ylabel=r"$\bar\Theta^{(L)}$")
+    ax.legend(loc="lower left")
+
+
+chapter.slider(
+    fig,
+    deepen,
+    [f"L = {depth}" for depth in shown_depths],
+    "fig-c-angle",
+    "The normalised kernel against the angle between the inputs, at the depth of the slider (grey: the depths before). Every "
+    "pair but those at angle 0 goes to 1/4, the faster the larger the angle; what tells near inputs apart narrows to a spike.",
+    knob="depth L",
+    start=4,
+)
 # %% [markdown]
 # ## The rate is $\log L / L$
 # Theorem 2 says $O(1/L)$. Take one more term of the layer map, $\phi_{L+1} = \phi_L - \phi_L^2/(3\pi) -

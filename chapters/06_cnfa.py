@@ -176,6 +176,29 @@ chapter.figure(
     "the upper left corner; the last two are alike in every column.",
 )
 # %% [markdown]
+# The same network, one step at a time: which pair agrees, and when?
+# %%
+fig, axes = plots.panels(4, columns=4, width=1.6, height=1.9)
+
+
+def look(i):
+    """The four matrices at the step number ``i``."""
+    for ax, (name, title) in zip(axes, names.items()):
+        shown_matrix(ax, pictured.iloc[i][name], title)
+        ax.title.set_fontsize("medium")
+
+
+chapter.slider(
+    fig,
+    look,
+    [f"step {step}" for step in pictured.step],
+    "fig-d-knob",
+    "The four matrices of the figure above along training, each scaled by its largest entry: weights and gradients, then what "
+    "training has added to the weights and the gradients through that.",
+    pictured,
+    knob="training step",
+)
+# %% [markdown]
 # ## What a network has learnt, read twice
 # Paper D's task is the chain monomial, $y\propto\sum_{j<r}x_jx_{j+1}$ on a ring of $r$ of the $d$ coordinates, learnt by
 # two hidden ReLU layers without biases from a small first layer. Its expected gradient outer product (EGOP), the NFM and

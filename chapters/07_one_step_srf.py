@@ -379,6 +379,49 @@ found = [
 chapter.check("E.Fig1-theory", max(found, key=lambda one: one.value), res_profile, figure="fig-e-1")
 
 # %% [markdown]
+# How large should the step be? {numref}`fig-e-knob` turns it: the spike's strength $r$ grows with it, and so does the noise of
+# the bulk, while the cosine $\gamma$ belongs to the batch.
+
+# %%
+sizes = np.round(fig1_step * np.array([0, *np.geomspace(1 / 64, 2, 18)]), 3)
+knob_alpha0 = max(fig1_alpha0)
+kinds = [equivalent(activation, fig1_target, alpha0=knob_alpha0, step=step) for step in sizes]
+strength = np.array([s.r for s in kinds])
+setting = dict(alpha=fig1_alpha, beta=1.0, lam=fig1_lam)
+solved = [ridge_theory.solve(activation, fig1_target, r=s.r, c=s.c, gamma=s.gamma, **setting) for s in kinds]
+errors = np.array([one.test_error for one in solved])
+fig, axes = plots.panels(2, width=2.9, height=3.0)
+
+
+def step_to(i):
+    """The learned function and the test error at the step size number ``i``."""
+    s, found = kinds[i], solved[i]
+    e = channel(function(activation), function(fig1_target), r=s.r, c=s.c, gamma=s.gamma)
+    curve = bounds.learned_function(e, t, gamma=s.gamma, m=found.m, zeta=found.zeta, psi=found.psi)
+    axes[0].plot(t, function(fig1_target).array(t), color=plots.COLOURS["theory"], linewidth=1, label="target")
+    axes[0].plot(t, curve, color=plots.COLOURS["feature"], label="learned")
+    axes[0].set(xlabel=r"$t=\theta\cdot x$", ylabel="mean output given $t$", ylim=(-1.6, 1.6))
+    axes[0].legend(fontsize="small", loc="upper left")
+    axes[1].plot(strength, errors, color=plots.COLOURS["feature"])
+    axes[1].plot(strength[i], errors[i], "o", color=plots.COLOURS["feature"])
+    axes[1].axhline(bounds.best_linear(fig1_target), color=plots.COLOURS["theory"], linestyle="--", label="best linear")
+    axes[1].set(xlabel="spike strength $r$", ylabel="test error", ylim=(0, 1.1 * errors.max()))
+    axes[1].legend(fontsize="small")
+
+
+chapter.slider(
+    fig,
+    step_to,
+    [f"step {step:g}: r = {s.r:.2g}, γ = {s.gamma:.2f}" for step, s in zip(sizes, kinds)],
+    "fig-e-knob",
+    f"Theory of spiked features at step sizes from none to twice that of the figure above ($\\alpha_0={knob_alpha0:g}$). Left: "
+    "the function learned along the target. Right: its test error against the spike's strength, and that of the best linear "
+    "estimator (dashed).",
+    knob="step size",
+    start=int(np.argmin(abs(sizes - fig1_step))),
+)
+
+# %% [markdown]
 # ## The theory: a conditional Gaussian map and a triangle of equations
 #
 # Given the projection $k=v\cdot x$ the features are those of a network with the random bias $rk$, and to the readout

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "references"
 _FLOAT = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+(?:[eE][-+]?\d+)?|[eE][-+]?\d+)")
 _WHERE = re.compile(r"; \d+ cells, [^<]*</details>")  # seconds, device and revision of folded settings
+_PICTURE = re.compile(r"data:image/[^\"]*")
 _NOISE = 1e-9  # numbers below are round-off
 _DIGITS = 2
 
@@ -23,14 +24,14 @@ _DIGITS = 2
 def masked(text: str) -> str:
     """Every decimal number to two significant digits, so that another processor's round-off does not show.
 
-    Nor does it show when and where a table's cells were computed.
+    Nor does it show when and where a table's cells were computed, nor the frames of a slider.
     """
 
     def short(match: re.Match) -> str:
         value = float(match[0])
         return "0" if abs(value) < _NOISE else f"{value:.{_DIGITS}g}"
 
-    return _FLOAT.sub(short, _WHERE.sub("</details>", text))
+    return _FLOAT.sub(short, _WHERE.sub("</details>", _PICTURE.sub("", text)))
 
 
 def comparable(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -50,8 +51,8 @@ def _output(output: nbformat.NotebookNode) -> nbformat.NotebookNode:
     if "text" in output:
         output.text = masked(output.text)
     if "data" in output:
-        kept = {kind: text for kind, text in output.data.items() if kind.startswith("text/") and len(text) < 50_000}
-        output.data = {kind: masked(text) for kind, text in kept.items()}
+        kept = {kind: masked(text) for kind, text in output.data.items() if kind.startswith("text/")}
+        output.data = {kind: text for kind, text in kept.items() if len(text) < 50_000}
         output.metadata = {}
     if output.output_type == "execute_result":
         output.execution_count = None

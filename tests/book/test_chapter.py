@@ -26,7 +26,7 @@ def counts(setting, seeds):
 def shown(monkeypatch):
     """What the chapter displays, instead of a notebook."""
     items = []
-    monkeypatch.setattr(desk, "display", lambda item, metadata=None: items.append((item, metadata)))
+    monkeypatch.setattr(desk, "display", lambda item, metadata=None, raw=False: items.append((item, metadata)))
     return items
 
 
@@ -68,11 +68,63 @@ def test_table_carries_label_and_caption(opened, shown):
     assert table.cell[0] not in shown[1][0].data and "revision" in shown[1][0].data  # folded, not a column
 
 
-def test_an_animation_asks_nothing_of_the_network(opened, shown):
+def test_a_figure_is_kept_for_a_page_a_phone_and_a_card(opened, shown):
+    fig, axes = plt.subplots(1, 2)
+    axes[0].set_ylabel("error")
+    opened.figure(fig, "fig-x", "Two.")
+    ((data, metadata),) = shown
+    about = metadata["regimes"]
+    assert set(data) == {"text/plain", "image/png", "image/svg+xml"} and data["text/plain"].startswith("<Figure size")
+    assert not about["painted"] and 0 < about["letters"] < about["narrow"]["letters"] < 0.1
+    assert set(about["narrow"]["pictures"]) == {"image/svg+xml"}
+
+
+def test_a_slider_is_frames_and_a_still(opened, shown):
+    table, (fig, ax) = opened.sweep(counts), plt.subplots(figsize=(3, 3))
+    draw = lambda i: ax.plot([0, i + 1])  # noqa: E731
+    opened.slider(fig, draw, ["n = 1", "n = 2", "n = 3"], "fig-y", "It moves. See.", table, knob="n", start=2)
+    ((data, metadata),) = shown
+    about, text = metadata["regimes"], data["text/html"]
+    assert text.startswith('<div class="slider"') and text.count("data:image/webp") == 3 and "http" not in text
+    assert (
+        about["still"] and about["caption"].startswith("It moves. See. Data: counted.") and about["alt"] == "It moves"
+    )
+    assert about["narrow"] is None and "image/png" in data and not plt.get_fignums()
+    assert 'aria-label="n" aria-valuetext="n = 3"' in text
+
+
+def test_a_slider_may_have_a_still_of_its_own(opened, shown):
+    (fig, ax), (still, _) = plt.subplots(figsize=(3, 3)), plt.subplots(1, 2)
+    opened.slider(fig, lambda i: ax.plot([i]), ["a", "b"], "fig-y", "It moves.", knob="n", still=still)
+    ((data, metadata),) = shown
+    assert not metadata["regimes"]["still"] and metadata["regimes"]["narrow"] and "2 Axes" in data["text/plain"]
+    assert not plt.get_fignums()
+
+
+@pytest.mark.parametrize(
+    ("labels", "more", "said"),
+    [
+        ([], {}, "labels of 2 frames or more"),
+        (["a"], {}, "labels of 2 frames or more"),
+        (["a", "b"], {"start": 2}, "start must be a whole number from 0 to 1"),
+    ],
+)
+def test_a_slider_without_frames_is_an_error_before_anything_is_drawn(opened, labels, more, said):
     fig, _ = plt.subplots()
-    player = '<link rel="stylesheet"\nhref="https://fonts.example/icons.css"><div class="animation">frames</div>'
-    opened.animation(player, fig, "fig-y", "It moves.", opened.sweep(counts))
-    assert shown[0][0].data == '<div class="animation">frames</div>' and shown[1][1]["regimes"]["name"] == "fig-y"
+    with pytest.raises(InputError, match=said):
+        opened.slider(fig, None, labels, "fig-y", "It moves.", knob="n", **more)
+    plt.close(fig)
+
+
+def test_a_label_is_used_once_but_a_cell_may_run_again_by_hand(opened, shown, mini_book, monkeypatch):
+    opened.figure(plt.figure(), "fig-x", "One.")
+    with pytest.raises(InputError, match="label fig-x is in use: another figure of chapter 99 has it"):
+        opened.figure(plt.figure(), "fig-x", "Two.")
+    plt.close("all")
+    monkeypatch.delenv("REGIMES_RUN")
+    by_hand = Chapter("99", NAMESPACE)
+    for _ in range(2):
+        by_hand.figure(plt.figure(), "fig-x", "One.")
 
 
 def records(mini_book):

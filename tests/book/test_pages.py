@@ -1,9 +1,11 @@
 """Every page as a reader sees it: Chromium without a network, no console error, equations typeset, figures there."""
 
+import contextlib
 import functools
 import http.server
 import json
 import os
+import re
 import shutil
 import threading
 from collections import Counter
@@ -22,6 +24,9 @@ if CHROMIUM is None and os.environ.get("CI") != "true":
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SHOTS = HTML.parent / "screenshots"
+CHAPTERS = [name for name in PAGES if name.startswith("chapters/")]
+SCREENS = [(name, *on) for name in CHAPTERS for on in ((1400, "light"), (390, "dark"))]
+SCREENS += [(CHAPTERS[0], 1400, "dark"), (CHAPTERS[0], 390, "light")]
 
 
 @pytest.fixture(scope="module")
@@ -33,16 +38,23 @@ def browser():
         launched.close()
 
 
+@contextlib.contextmanager
+def opened(browser, width=1280, scheme="light"):
+    """A page of that width, without a network; ``problems`` are what it complains of."""
+    context = browser.new_context(offline=True, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    page.problems = []
+    page.on("console", lambda m: page.problems.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda error: page.problems.append(str(error)))
+    page.on("requestfailed", lambda request: page.problems.append(f"could not load {request.url}"))
+    yield page
+    context.close()
+
+
 @pytest.fixture
 def page(browser):
-    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900})
-    opened = context.new_page()
-    opened.problems = []
-    opened.on("console", lambda m: opened.problems.append(m.text) if m.type == "error" else None)
-    opened.on("pageerror", lambda error: opened.problems.append(str(error)))
-    opened.on("requestfailed", lambda request: opened.problems.append(f"could not load {request.url}"))
-    yield opened
-    context.close()
+    with opened(browser) as page:
+        yield page
 
 
 def equations(page):
@@ -164,18 +176,68 @@ def test_a_solution_opens_with_the_keyboard_and_fits(page):
     assert shown.evaluate("e => !e.style.fontSize && e.scrollWidth <= e.clientWidth + 2"), "set smaller though it fits"
 
 
-def test_a_player_plays_and_pauses(page):
-    name = next(name for name in PAGES if 'class="animation"' in (HTML / f"{name}.html").read_text(encoding="utf-8"))
-    page.goto((HTML / f"{name}.html").as_uri())
-    player = page.locator(".animation").first
-    picture = player.locator("img").first
-    player.locator("button[title=Play]").click()
-    first = picture.get_attribute("src")
-    page.wait_for_function("([e, old]) => e.src !== old", arg=[picture.element_handle(), first], timeout=10_000)
-    player.locator("button[title=Pause]").click()
-    held = picture.get_attribute("src")
-    page.wait_for_timeout(1500)
-    assert picture.get_attribute("src") == held and not page.problems
+@pytest.mark.parametrize(("name", "width", "scheme"), SCREENS)
+def test_a_slider_moves_by_keyboard_and_plays(browser, name, width, scheme):
+    with opened(browser, width, scheme) as page:
+        page.goto((HTML / f"{name}.html").as_uri())
+        equations(page)
+        slider = page.locator(".slider").first
+        knob, label, button = (slider.locator(part) for part in ("input", "output", "button"))
+        picture = slider.locator(".frames img:visible")
+        first, last = label.inner_text(), int(knob.get_attribute("max"))
+        before = picture.get_attribute("src")
+        knob.focus()
+        page.keyboard.press("End")
+        page.keyboard.press("ArrowLeft")
+        assert knob.input_value() == str(last - 1) and picture.count() == 1
+        page.keyboard.press("Home" if first != slider.locator(".frames img").first.get_attribute("alt") else "End")
+        assert picture.get_attribute("src") != before and label.inner_text() != first
+        assert label.inner_text() == knob.get_attribute("aria-valuetext") == picture.get_attribute("alt")
+        button.click()
+        played = label.inner_text()
+        page.wait_for_function("([e, old]) => e.value !== old", arg=[label.element_handle(), played], timeout=10_000)
+        button.click()
+        held = label.inner_text()
+        page.wait_for_timeout(1000)
+        assert label.inner_text() == held and button.get_attribute("aria-pressed") == "false"
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width and not page.problems
+        inverted = "e => e.every(one => getComputedStyle(one).filter.includes('invert'))"
+        figures = page.locator(".drawn:not(.painted) img, .slider:not(.painted) .frames img")
+        assert figures.evaluate_all(inverted) == (scheme == "dark")
+        photos = page.locator(".painted img").evaluate_all("e => e.map(one => getComputedStyle(one).filter)")
+        assert not any("invert" in one for one in photos)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_letters_of_a_figure_are_legible_on_a_phone_or_it_scrolls(browser, name):
+    with opened(browser, 390, "light") as page:
+        page.goto((HTML / f"{name}.html").as_uri())
+        seen = page.evaluate(
+            """() => [...document.querySelectorAll('.drawn img, .slider')].filter(e => e.offsetWidth).map(e => {
+            const box = e.closest('.drawn'), wide = box && box.classList.contains('wide');
+            return {name: e.closest('figure').id, letters: e.dataset.letters * e.getBoundingClientRect().width,
+                    scrolls: wide ? box.scrollWidth > box.clientWidth : null,
+                    shown: e.tagName != 'IMG' || e.currentSrc.includes('-phone.') == !wide};})"""
+        )
+        assert seen and not [one for one in seen if one["letters"] < 7.5 or one["scrolls"] is False or not one["shown"]]
+
+
+def test_paper_has_the_still_of_what_moves(page):
+    page.goto((HTML / f"{CHAPTERS[0]}.html").as_uri())
+    still = page.locator(".slider + .still img")
+    assert still.count() and not still.first.is_visible() and page.locator(".slider").first.is_visible()
+    page.emulate_media(media="print")
+    assert still.first.is_visible() and not page.locator(".slider:visible").count()
+    assert "-phone" not in still.first.evaluate("e => e.currentSrc")
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_page_is_not_heavy(name):
+    """With the figures that one screen loads, without what all pages share."""
+    text = (HTML / f"{name}.html").read_text(encoding="utf-8")
+    for wanted in ("src", "srcset"):
+        figures = {HTML / path for path in re.findall(rf'{wanted}="\.\./(figures/[^"]+)"', text)}
+        assert figures and len(text) + sum(path.stat().st_size for path in figures) < 3_000_000
 
 
 def test_the_start_page_leads_to_every_chapter(page):

@@ -7,7 +7,7 @@ import html
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from regimes import paths
 from regimes import studies as registry
-from regimes.book import ledger, plots
+from regimes.book import ledger, plots, screen
 from regimes.estimates import Estimate
 from regimes.sweeps import parameters
 from regimes.sweeps.store import stamp
@@ -26,6 +26,7 @@ from regimes.sweeps.sweep import Setting, Study, sweep
 from regimes.sweeps.table import STAMP, Provenance, alike, names_cell, provenance, read_csv
 from regimes.validate import InputError
 
+_SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)\. ")
 THEORY = "none: theory alone"  # in place of tables: the data of a claim on formulas
 
 
@@ -54,6 +55,7 @@ class Chapter:
             namespace.update(self.parameters)
         self.folder = Path(run) if run else paths.run("interactive")
         self.records: dict[str, dict[str, Any]] = {}
+        self._labels: set[str] | None = set() if run else None  # by hand a cell may run again
         plots.style()
 
     def sweep(self, study: Study) -> pd.DataFrame:
@@ -84,12 +86,37 @@ class Chapter:
             caption: what is drawn and what to see, without a final note on the data.
             tables: the rows it is drawn from, each with its cell.
             alt: the picture in words, for those who cannot see it; the caption's first sentence by default.
+
+        Raises:
+            InputError: for a label that another figure of this run has.
         """
-        text = f"{caption} {self.note(*tables)}"
-        about = {"name": name, "caption": text, "alt": alt or caption.split(". ")[0], "settings": _fold(tables)}
+        self._needs_label(name)
+        self._show(fig, name, caption, tables, {"alt": alt})
+
+    def _needs_label(self, name: str) -> None:
+        if self._labels is not None:
+            if name in self._labels:
+                raise InputError(f"label {name} is in use: another figure of chapter {self.number} has it")
+            self._labels.add(name)
+
+    def _show(
+        self,
+        fig: Figure,
+        name: str,
+        caption: str,
+        tables: Sequence[pd.DataFrame],
+        about: dict[str, Any],
+        moving: str = "",
+    ) -> None:
+        """Shows a figure, below what moves where something does."""
+        about |= {"name": name, "caption": f"{caption} {self.note(*tables)}", "settings": _fold(tables)}
+        about["alt"] = about["alt"] or _SENTENCE.split(caption)[0]
         if tables:
             self._keep(name, tables)
-        display(fig, metadata={"regimes": about})
+        data = {"text/plain": repr(fig)} | screen.pictures(fig) | ({"text/html": moving} if moving else {})
+        about |= {"letters": screen.letters(fig), "painted": screen.painted(fig)}
+        about |= {"narrow": None if about.get("still") else screen.narrow(fig)}
+        display(data, raw=True, metadata={"regimes": about})
         plt.close(fig)
 
     def _keep(self, name: str, tables: Sequence[pd.DataFrame]) -> None:
@@ -100,19 +127,46 @@ class Chapter:
         folder.mkdir(parents=True, exist_ok=True)
         rows[plain].to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
 
-    def animation(self, page: str, still: Figure, name: str, caption: str, *tables: pd.DataFrame) -> None:
-        """Shows an animation (a self-contained HTML player) above its still, which carries label and caption.
+    def slider(
+        self,
+        fig: Figure,
+        draw: Callable[[int], None],
+        labels: Sequence[str],
+        name: str,
+        caption: str,
+        *tables: pd.DataFrame,
+        knob: str,
+        start: int = 0,
+        still: Figure | None = None,
+        alt: str = "",
+    ) -> None:
+        """Shows a figure that moves: one frame a label, under a slider with a button that plays.
+
+        Frames are drawn now and kept as pictures, so that the page needs no network. On paper there is the still.
 
         Args:
-            page: the player, such as ``Animation.to_jshtml()`` returns.
-            still: the figure that stands for it in print.
-            name: the label of the still.
+            fig: the figure; it is closed.
+            draw: draws frame ``i`` into the figure's panels, which are cleared before.
+            labels: what the slider says at each frame, such as ``α = 0.1``.
+            name: the label to refer to.
             caption: as for ``figure``.
             tables: as for ``figure``.
+            knob: what the slider turns, in words, for those who cannot see it.
+            start: the frame shown first.
+            still: a figure shown below the slider, and on paper in its place; by default the frame ``start``, on paper.
+            alt: as for ``figure``, of the still.
+
+        Raises:
+            InputError: for fewer than two frames, a ``start`` that is none of them, or a label as for ``figure``.
         """
-        # the player asks the network for a font of icons, which the book's theme has anyway
-        display(HTML(re.sub(r"<link[^>]*>", "", page)))
-        self.figure(still, name, caption, *tables)
+        screen.needs_labels(labels, start)
+        self._needs_label(name)
+        pictures = screen.frames(fig, draw, len(labels), start=start)
+        about, width = {"alt": alt, "still": still is None}, round(screen.DPI * fig.get_figwidth())
+        look = {"width": width, "letters": screen.letters(fig), "painted": screen.painted(fig)}
+        moving = screen.slider(pictures, labels, knob=knob, start=start, **look)
+        self._show(still or fig, name, caption, tables, about, moving)
+        plt.close(fig)
 
     def table(self, rows: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame, digits: int = 4) -> None:
         """Shows rows as an HTML table (without provenance) with a caption that ends with data, sizes and profile."""

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
 
 from regimes.book import plots
@@ -41,25 +39,3 @@ def panels(axes: Sequence[Axes], found: Diagnosis, labels: Sequence[float], **st
     plane(axes[2], found.vectors[0, :, :2].tolist(), labels)
     axes[0].set_ylabel(r"information $\hat I(\varphi_r;y)$ (bits)")
     axes[1].set_ylabel(r"projection $\omega_r^2$")
-
-
-def film(frames: Sequence[dict], *, title: str, dpi: int = 60) -> str:
-    """A player of points in the plane, a page of its own that needs no network.
-
-    Args:
-        frames: each with ``plane_centred``, ``labels`` and ``satisfied``.
-        title: what moves.
-        dpi: of its pictures.
-    """
-    fig, ax = plt.subplots(figsize=(3.6, 3.6))
-
-    def draw(number: int) -> None:
-        ax.clear()
-        plane(ax, frames[number]["plane_centred"], frames[number]["labels"])
-        ax.set_title(f"{title}: {100 * frames[number]['satisfied']:.0f} % satisfied", fontsize="small")
-
-    moving = FuncAnimation(fig, draw, frames=len(frames))
-    with plt.rc_context({"savefig.dpi": dpi, "figure.dpi": dpi}):
-        page = moving.to_jshtml(fps=2, default_mode="loop")
-    plt.close(fig)
-    return page

@@ -207,7 +207,9 @@ def _lay_out(folder: Path, source: Path) -> None:
     for number, notebook in notebooks.items():
         below = sources.stage_rows(chapters[number], source / "extra")
         below |= {name: below.get(name, "") + theirs for name, theirs in _of_the_book(chapters[number].name).items()}
-        nbformat.write(alone(sources.page(notebook, number, below), places), source / chapters[number].name)
+        nbformat.write(
+            alone(sources.page(notebook, number, below, source / "extra"), places), source / chapters[number].name
+        )
     pages = [{"file": path.stem} for path in chapters.values()]
     references = paths.root() / "book" / "references.bib"
     if references.exists():

@@ -20,7 +20,7 @@ import pandas as pd
 import yaml
 
 from regimes import paths, validate
-from regimes.book import ledger
+from regimes.book import ledger, screen
 from regimes.sweeps import parameters
 from regimes.sweeps.cli import one_line_errors
 from regimes.validate import InputError
@@ -53,13 +53,17 @@ make chapter-{number} NAME=mine PARAMS='-p {name} {value}'
 _TERM = re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`")
 
 
-def page(notebook: nbformat.NotebookNode, number: str, below: Mapping[str, str]) -> nbformat.NotebookNode:
+def page(
+    notebook: nbformat.NotebookNode, number: str, below: Mapping[str, str], extra: Path, *, seen: str = ""
+) -> nbformat.NotebookNode:
     """A notebook as the book shows it: code folded away, figures numbered and captioned, how to change parameters.
 
     Args:
         notebook: of a chapter, executed; it is changed.
         number: of the chapter.
         below: for a figure's label what else to show below it, as HTML.
+        extra: the folder whose ``figures`` take the pictures.
+        seen: leads from the page to ``extra``.
 
     Raises:
         InputError: for a cell that shows two figures (a number and a label belong to one).
@@ -76,6 +80,9 @@ def page(notebook: nbformat.NotebookNode, number: str, below: Mapping[str, str])
         cells.append(cell)
         if figures:
             cells += _as_figure(cell, figures[0], below)
+            shown = screen.page(figures[0], extra / "figures", seen=f"{seen}figures/")
+            # the PNG is for the cards; the text would stand for a missing picture in a terminal
+            figures[0].data = {"image/png": figures[0].data["image/png"], "text/html": shown}
     notebook.cells = cells
     return notebook
 
@@ -100,10 +107,7 @@ def _as_figure(
 ) -> list[nbformat.NotebookNode]:
     """Turns a cell into a numbered figure; returns a cell for what else it showed (all of it would be the figure)."""
     about = output.metadata.regimes
-    # the text stands for a missing picture in a terminal; on the page it would be a second caption
-    output.data = {kind: data for kind, data in output.data.items() if kind == "image/png"}
-    figure = {"name": about.name, "caption": about.caption, "align": "center"}
-    cell.metadata["mystnb"] |= {"figure": figure, "image": {"alt": about.alt}}
+    cell.metadata["mystnb"]["figure"] = {"name": about.name, "caption": about.caption, "align": "center"}
     rest = [other for other in cell.outputs if other is not output]
     if about.settings:  # what a caption leaves out folds away below it
         shown = f'<div class="below-figure">{about.settings}{below.get(about.name, "")}</div>'
@@ -138,8 +142,8 @@ def stage(profile: str) -> list[Path]:
         saved = paths.generated() / "extra" / "notebooks" / path.name
         saved.parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(take_home(copy.deepcopy(notebook), profile), saved)
-        rows = stage_rows(path, paths.generated() / "extra", seen="../")
-        shown = page(notebook, number, rows)
+        extra = paths.generated() / "extra"
+        shown = page(notebook, number, stage_rows(path, extra, seen="../"), extra, seen="../")
         first, found = shown.cells[0], findings(ledger.read(paths.build(profile) / f"{number}.ledger.json"))
         first.source = first.source.replace("\n## ", f"\n{found}\n\n## ", 1)
         nbformat.write(shown, staged[-1])

@@ -1,0 +1,266 @@
+"""How a figure reaches a screen: sharp at any size, in one column on a phone, moving under a slider.
+
+A finished figure is kept in the notebook as pictures; ``page`` makes of them what the book shows. Nothing asks the
+network for anything, and what moves has a still for paper.
+"""
+
+import base64
+import html
+import io
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.text import Text
+from nbformat import NotebookNode
+from PIL import Image
+
+from regimes import validate
+from regimes.validate import InputError
+
+DPI = 110  # of a PNG, and CSS pixels to an inch of a figure on a wide page
+PHONE = 4.75  # inches: the column of a phone 390 CSS pixels wide, where a point is a pixel
+LIGHT = 200_000  # bytes: a heavier SVG, one of thousands of points, becomes pixels, at twice the resolution
+FILM = 250_000  # bytes of all frames of a slider, beyond which they are less sharp
+QUALITY = 75  # of a WebP
+SMALL = 2.9  # inches: panels below, more than four of them, stand two and two
+ROWS = 6  # at most in one column; a taller figure scrolls sideways instead
+LEGIBLE = 8  # CSS pixels of the smallest letters
+SECONDS = 0.4  # a frame, while it plays
+_ENDS = {"image/svg+xml": "svg", "image/webp": "webp"}
+
+# a slider and its button work wherever the notebook is open, so that what they do stands in their attributes
+_MOVE = (
+    "const s=this.closest('.slider'),all=[...s.querySelectorAll('.frames img')];"
+    "all.forEach((one,i)=>{one.hidden=i!=this.value});"
+    "s.querySelector('output').value=all[this.value].alt;this.setAttribute('aria-valuetext',all[this.value].alt)"
+)
+_PLAY = (
+    "const r=this.closest('.slider').querySelector('input'),playing=this.getAttribute('aria-pressed')!='true';"
+    "clearInterval(this.timer);if(playing)this.timer=setInterval(()=>{r.value=(+r.value+1)%(+r.max+1);r.oninput()},"
+    f"{1000 * SECONDS:.0f});this.setAttribute('aria-pressed',playing);this.textContent=playing?'❚❚':'▶'"
+)
+
+
+def pictures(fig: Figure) -> dict[str, str]:
+    """A figure for a notebook, MIME type -> text (base64 for pixels): a PNG, and what a page shows, SVG or WebP."""
+    return {"image/png": _base64(_saved(fig, "png", dpi=DPI))} | _best(fig)
+
+
+def _best(fig: Figure) -> dict[str, str]:
+    """What a page shows; the same bytes each time."""
+    drawn = _saved(fig, "svg", metadata={"Date": None, "Creator": None})
+    if len(drawn) <= LIGHT:
+        return {"image/svg+xml": drawn.decode()}
+    return {"image/webp": _base64(_webp(_pixels(fig, 2 * DPI)))}
+
+
+def narrow(fig: Figure) -> dict[str, object] | None:
+    """A drawn figure, which is changed, as a phone shows it: ``pictures``, ``letters``; ``None`` where it scrolls."""
+    return {"pictures": _best(fig), "letters": letters(fig)} if stack(fig) else None
+
+
+def _saved(fig: Figure, kind: str, **options: object) -> bytes:
+    buffer = io.BytesIO()
+    fig.savefig(buffer, format=kind, **{"bbox_inches": "tight"} | options)
+    return buffer.getvalue()
+
+
+def _pixels(fig: Figure, dpi: float, **options: object) -> Image.Image:
+    return Image.open(io.BytesIO(_saved(fig, "png", dpi=dpi, **options))).convert("RGB")
+
+
+def _webp(picture: Image.Image) -> bytes:
+    buffer = io.BytesIO()
+    picture.save(buffer, "webp", quality=QUALITY)
+    return buffer.getvalue()
+
+
+def letters(fig: Figure) -> float:
+    """The height of a drawn figure's smallest letters over the figure's width."""
+    sizes = [text.get_fontsize() for text in fig.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    return min(sizes, default=10.0) / (72 * fig.get_figwidth())
+
+
+def painted(fig: Figure) -> bool:
+    """Whether a figure shows photographs or maps, whose colours a dark page must not turn around."""
+    areas = [area for ax in fig.axes for area in (*ax.images, *ax.collections)]
+    return any(isinstance(area, (AxesImage, QuadMesh)) or getattr(area, "colorbar", None) for area in areas)
+
+
+def stack(fig: Figure) -> bool:
+    """Turns a finished figure's panels into one column as wide as a phone, many small ones into two.
+
+    A panel takes over the labels and the title that stood once for the row or column whose axis it shares. Returns
+    ``False``, and leaves the figure as it is, where more than ``ROWS`` rows would be needed, or the panels are pictures
+    without ticks.
+    """
+    panels = [ax for ax in fig.axes if ax.get_visible() and ax.get_subplotspec()]
+    place = panels[0].get_subplotspec().get_gridspec() if panels else None
+    if place is None or any(len(ax.get_xticks()) == 0 for ax in panels):
+        return False
+    width, height = fig.get_figwidth() / place.ncols, fig.get_figheight() / place.nrows
+    columns = 2 if len(panels) > 4 and width < SMALL else 1
+    rows = -(-len(panels) // columns)
+    if rows > ROWS:
+        return False
+    _label(panels)
+    for ax in [ax for ax in fig.axes if not ax.get_visible()]:
+        ax.remove()
+    tall = PHONE / columns * min(max(height / width, 0.7), 0.9) + 0.4 * (columns - 1)  # their labels take as much room
+    fig.set_size_inches(PHONE, rows * tall + _legends(fig))
+    grid = fig.add_gridspec(rows, columns)
+    for i, ax in enumerate(panels):
+        ax.set_subplotspec(grid[i // columns, i % columns])
+    return True
+
+
+def _label(panels: Sequence[Axes]) -> None:
+    """Gives each panel what was said once for the row or column whose axis it shares."""
+    at = {(s.rowspan.start, s.colspan.start): ax for ax in panels for s in [ax.get_subplotspec()]}
+    for (row, column), ax in at.items():
+        first, top = at.get((row, 0), ax), at.get((0, column), ax)
+        last = [one for (_, c), one in at.items() if c == column][-1]
+        if ax.get_shared_y_axes().joined(ax, first):
+            ax.set_ylabel(ax.get_ylabel() or first.get_ylabel())
+        if ax.get_shared_x_axes().joined(ax, last):
+            ax.set_xlabel(ax.get_xlabel() or last.get_xlabel())
+            ax.set_title(ax.get_title() or top.get_title())
+        ax.tick_params(labelleft=True, labelbottom=True)
+
+
+def _legends(fig: Figure) -> float:
+    """Sets the legends that stand beside panels above them, in columns that fit; returns their height in inches."""
+    inside = [(ax, ax.get_legend()) for ax in fig.axes if ax.get_legend()]
+    beside = [legend for ax, legend in inside if legend.get_bbox_to_anchor().x0 >= ax.bbox.x1 - 1]
+    tall = 0.0
+    for old in [*fig.legends, *beside]:
+        handles, said, title = old.legend_handles, [text.get_text() for text in old.get_texts()], old.get_title()
+        columns = 2 if max(map(len, said), default=0) < 22 else 1
+        old.remove()
+        style = {"fontsize": "small", "title": title.get_text() or None}
+        fig.legend(handles, said, loc="outside upper center", ncols=columns, **style)
+        tall += 0.25 * -(-len(said) // columns)
+    return tall
+
+
+def frames(fig: Figure, draw: Callable[[int], None], count: int, *, start: int = 0) -> list[bytes]:
+    """Pictures (WebP) of a figure that ``draw(i)`` draws for ``i`` below ``count``, into cleared panels.
+
+    The panels stay where they lie in the frame ``start``, which the figure shows at the end. Frames are sharp on any
+    screen where all of them stay below ``FILM`` bytes, else of the resolution of a PNG.
+    """
+    _clear_and_draw(fig, draw, start)
+    fig.draw_without_rendering()
+    fig.set_layout_engine("none")
+    found = []
+    for i in range(count):
+        _clear_and_draw(fig, draw, i)
+        found.append(_pixels(fig, 1.5 * DPI, bbox_inches=None))
+    _clear_and_draw(fig, draw, start)
+    sharp = [_webp(picture) for picture in found]
+    size = tuple(round(side / 1.5) for side in found[0].size)
+    return sharp if sum(map(len, sharp)) <= FILM else [_webp(picture.resize(size)) for picture in found]
+
+
+def _clear_and_draw(fig: Figure, draw: Callable[[int], None], i: int) -> None:
+    for ax in fig.axes:
+        ax.clear()
+    draw(i)
+
+
+def needs_labels(labels: Sequence[str], start: int) -> None:
+    """Raises ``InputError`` unless a slider has two labels or more, one a frame, and ``start`` is one of them."""
+    if len(labels) < 2:
+        raise InputError(f"a slider needs the labels of 2 frames or more, got {list(labels)}")
+    validate.whole(0, len(labels) - 1, start=start)
+
+
+def slider(
+    pictures: Sequence[bytes],
+    labels: Sequence[str],
+    *,
+    knob: str,
+    start: int = 0,
+    width: int = 600,
+    letters: float = 0,
+    painted: bool = False,
+) -> str:
+    """HTML of frames (WebP), one of them shown, above a slider and a button that plays; it needs no script of the page.
+
+    Args:
+        pictures: the frames.
+        labels: what the slider says at each, such as ``α = 0.1``.
+        knob: what it turns, in words.
+        start: the frame shown first.
+        width: in CSS pixels, at most.
+        letters: the height of the smallest over the width, as ``letters`` gives it.
+        painted: as ``painted`` says.
+
+    Raises:
+        InputError: for fewer than two frames, another number of labels, or a start that is none of them.
+    """
+    needs_labels(labels, start)
+    if len(pictures) != len(labels):
+        raise InputError(f"a slider needs one label a frame: {len(pictures)} frames, {len(labels)} labels")
+    said = [html.escape(label, quote=True) for label in labels]
+    shown = "".join(
+        f'<img alt="{label}"{"" if i == start else " hidden"} src="data:image/webp;base64,{_base64(picture)}">'
+        for i, (picture, label) in enumerate(zip(pictures, said, strict=True))
+    )
+    about = f'aria-label="{html.escape(knob, quote=True)}" aria-valuetext="{said[start]}"'
+    knobs = (
+        f'<button type="button" aria-label="play" aria-pressed="false" onclick="{_PLAY}">▶</button>'
+        f'<input type="range" min="0" max="{len(said) - 1}" value="{start}" {about} oninput="{_MOVE}">'
+        f"<output>{said[start]}</output>"
+    )
+    size = f'style="max-width:{width}px" data-letters="{letters:.5f}"'
+    parts = f'<div class="frames">{shown}</div><div class="knobs">{knobs}</div>'
+    return f'<div class="slider{" painted" * painted}" {size}>{parts}</div>'
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def page(output: NotebookNode, folder: Path, *, seen: str = "") -> str:
+    """A figure of a notebook as HTML: its pictures, written as files into ``folder``, and what moves above them.
+
+    Args:
+        output: that shows the figure, as ``Chapter.figure`` left it.
+        folder: for the pictures; it is made.
+        seen: the way from the page to the folder, with its last stroke.
+    """
+    about, moving = output.metadata.regimes, output.data.get("text/html", "")
+    folder.mkdir(parents=True, exist_ok=True)
+    wide, narrow = _write(output.data, folder / about.name), about.get("narrow")
+    source = ""
+    if narrow:
+        file = _write(narrow.pictures, folder / f"{about.name}-phone")
+        source = f'<source media="screen and (max-width: 640px)" srcset="{seen}{file}">'
+    alt, share = html.escape(about.alt, quote=True), (narrow or about).letters
+    size = f'width="{_width(output.data)}" data-letters="{share:.5f}"'
+    image = f'<img class="dark-light" alt="{alt}" src="{seen}{wide}" {size}>'
+    fits = narrow or LEGIBLE / share <= 72 * PHONE
+    kind = " ".join(
+        ["drawn", "stacked" if fits else "wide", *(name for name in ("painted", "still") if about.get(name))]
+    )
+    style = "" if fits else f' style="--legible:{LEGIBLE / share:.0f}px"'
+    return f'{moving}<div class="{kind}"{style}><picture>{source}{image}</picture></div>'
+
+
+def _write(pictures: Mapping[str, str], path: Path) -> str:
+    """Writes the one that a page shows beside others; returns its file's name."""
+    kind = next(kind for kind in _ENDS if kind in pictures)
+    file = path.with_name(f"{path.name}.{_ENDS[kind]}")
+    file.write_bytes(pictures[kind].encode() if kind == "image/svg+xml" else base64.b64decode(pictures[kind]))
+    return file.name
+
+
+def _width(pictures: Mapping[str, str]) -> int:
+    """CSS pixels of a figure on a wide page, from its PNG's head."""
+    return struct.unpack(">I", base64.b64decode(pictures["image/png"])[16:20])[0]

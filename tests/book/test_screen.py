@@ -1,0 +1,194 @@
+"""Figures on a screen: the same bytes each time, light or twice as sharp, stacked for a phone, frames in place."""
+
+import base64
+import io
+import re
+
+import matplotlib.pyplot as plt
+import nbformat
+import numpy as np
+import pytest
+from PIL import Image
+
+from regimes.book import plots, screen
+from regimes.validate import InputError
+
+
+@pytest.fixture(autouse=True)
+def figures():
+    plots.style()
+    yield
+    plt.close("all")
+
+
+def drawn(count=1, points=3, **kwargs):
+    fig, axes = plots.panels(count, columns=4, **kwargs)
+    for ax in axes:
+        ax.plot(np.linspace(0, 1, points), np.random.default_rng(0).random(points), ".")
+    return fig, axes
+
+
+def size(picture):
+    return Image.open(io.BytesIO(base64.b64decode(picture))).size
+
+
+def test_the_same_figure_gives_the_same_bytes():
+    (one, _), (two, _) = drawn(2), drawn(2)
+    assert screen.pictures(one) == screen.pictures(two)
+    assert not re.search(r"<dc:date>|Matplotlib v", screen.pictures(one)["image/svg+xml"])
+
+
+def test_a_light_figure_is_drawn_and_a_heavy_one_twice_as_sharp():
+    light, heavy = screen.pictures(drawn()[0]), screen.pictures(drawn(points=5000)[0])
+    assert light["image/svg+xml"].lstrip().startswith("<?xml") and "image/svg+xml" not in heavy
+    assert size(heavy["image/webp"])[0] == pytest.approx(2 * size(light["image/png"])[0], rel=0.01)
+
+
+def test_panels_stack_in_one_column_and_say_what_their_row_said():
+    fig, axes = drawn(3, sharey=True)
+    axes[0].set_ylabel("error")
+    for ax in axes:
+        ax.set(xlabel="$p$")
+    fig.draw_without_rendering()
+    assert not axes[1].yaxis.get_tick_params()["labelleft"]
+    assert screen.stack(fig) and fig.get_figwidth() == screen.PHONE
+    fig.draw_without_rendering()
+    boxes = [ax.get_position() for ax in axes]
+    assert all(below.y1 < above.y0 for above, below in zip(boxes, boxes[1:])) and len({box.x0 for box in boxes}) == 1
+    assert all(ax.get_ylabel() == "error" and ax.yaxis.get_tick_params()["labelleft"] for ax in axes)
+
+
+def test_a_panel_of_its_own_axis_takes_no_others_label():
+    fig, axes = drawn(2)
+    axes[0].set_ylabel("error")
+    assert screen.stack(fig) and axes[1].get_ylabel() == ""
+
+
+def test_small_panels_stack_in_two_columns_and_colour_bars_stay_beside_theirs():
+    fig, axes = drawn(6, width=2.6, height=2.6)
+    image = axes[0].imshow(np.eye(3))
+    bar = fig.colorbar(image, ax=axes[0]).ax
+    assert screen.stack(fig)
+    fig.draw_without_rendering()
+    place = [ax.get_subplotspec().get_gridspec() for ax in axes]
+    assert (place[0].nrows, place[0].ncols) == (3, 2)
+    own, beside, next_to = axes[0].get_position(), bar.get_position(), axes[1].get_position()
+    assert own.x1 < beside.x0 < beside.x1 < next_to.x0
+    assert beside.y0 < own.y0 + own.height / 2 < beside.y1
+
+
+def test_what_does_not_stack_is_left_as_it_is():
+    for fig, axes in (drawn(8), drawn(1)):
+        if len(axes) == 1:
+            plots.picture(axes[0], np.eye(3).ravel())
+        before = fig.get_size_inches().tolist()
+        assert not screen.stack(fig) and screen.narrow(fig) is None and fig.get_size_inches().tolist() == before
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda fig, ax: fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2),
+        lambda fig, ax: ax.legend(loc="center left", bbox_to_anchor=(1, 0.5)),
+    ],
+)
+def test_a_legend_beside_the_panels_stands_above_the_column(place):
+    fig, axes = drawn(2)
+    axes[0].plot([0, 1], [0, 1], label="a rather long entry of a legend")
+    axes[0].plot([0, 1], [1, 0], label="another")
+    place(fig, axes[0])
+    fig.draw_without_rendering()
+    assert screen.stack(fig)
+    fig.draw_without_rendering()
+    (legend,) = fig.legends
+    box = legend.get_window_extent()
+    assert box.y0 >= axes[0].get_window_extent().y1 and 0 <= box.x0 and box.x1 <= fig.bbox.width
+    assert [text.get_text() for text in legend.get_texts()] == ["a rather long entry of a legend", "another"]
+
+
+def test_photographs_and_maps_keep_their_colours():
+    def paint(draw):
+        fig, (ax,) = drawn()
+        draw(ax)
+        return screen.painted(fig)
+
+    assert paint(lambda ax: plots.picture(ax, np.eye(3).ravel())) and paint(lambda ax: ax.pcolormesh(np.eye(3)))
+    assert paint(lambda ax: ax.figure.colorbar(ax.contourf(np.eye(3)), ax=ax))
+    assert not paint(lambda ax: ax.scatter([0, 1], [0, 1], c=[0, 1])) and not paint(
+        lambda ax: ax.fill_between([0, 1], 1)
+    )
+    assert 'class="slider painted"' in screen.slider(FRAMES, ["a", "b", "c"], knob="k", painted=True)
+
+
+def test_letters_are_measured_against_the_width():
+    fig, (ax,) = drawn(1, width=5.0)
+    for label in ax.get_xticklabels() + ax.get_yticklabels():
+        label.set_fontsize(9)
+    ax.set_title("small", fontsize=6)
+    fig.draw_without_rendering()
+    assert screen.letters(fig) == pytest.approx(6 / 360)
+
+
+def test_frames_are_drawn_into_panels_that_stay():
+    fig, (ax,) = drawn(1, width=3.0)
+    places = []
+
+    def draw(i):
+        ax.plot([0, 1], [0, 10.0**i])
+        ax.set_ylabel("value")
+        places.append(ax.get_position().bounds)
+
+    found = screen.frames(fig, draw, 4, start=1)
+    pictures = [Image.open(io.BytesIO(frame)) for frame in found]
+    assert len({picture.size for picture in pictures}) == 1 and len(set(found)) == 4
+    assert pictures[0].size[0] == pytest.approx(1.5 * screen.DPI * 3, abs=1)
+    assert len(set(places[1:])) == 1 and ax.lines[0].get_ydata()[1] == 10  # the start is what it shows
+
+
+def test_a_film_that_weighs_much_is_less_sharp(monkeypatch):
+    fig, (ax,) = drawn(1, width=3.0)
+    monkeypatch.setattr(screen, "FILM", 1000)
+    (frame, _) = screen.frames(fig, lambda i: ax.plot([i, 1]), 2)
+    assert Image.open(io.BytesIO(frame)).size[0] == pytest.approx(3 * screen.DPI, abs=1)
+
+
+FRAMES = [b"one", b"two", b"three"]
+
+
+def test_a_slider_shows_one_frame_and_says_which():
+    text = screen.slider(FRAMES, ["α = 1", "α = 2", 'α = "3"'], knob="scale", start=1)
+    assert text.count("<img") == 3 and text.count(" hidden ") == 2 and 'aria-valuetext="α = 2"' in text
+    assert "<output>α = 2</output>" in text and 'value="1"' in text and 'max="2"' in text and "&quot;3&quot;" in text
+    assert 'aria-label="scale"' in text and "http" not in text and "<script" not in text
+
+
+@pytest.mark.parametrize(
+    ("frames", "labels", "start", "said"),
+    [
+        ([], [], 0, "labels of 2 frames or more, got"),
+        (FRAMES, ["a"], 0, "labels of 2 frames or more, got"),
+        (FRAMES, ["a", "b"], 0, "one label a frame: 3 frames, 2 labels"),
+        (FRAMES, ["a", "b", "c"], 3, "start must be a whole number from 0 to 2, got 3"),
+    ],
+)
+def test_a_slider_of_bad_frames_is_an_error(frames, labels, start, said):
+    with pytest.raises(InputError, match=said):
+        screen.slider(frames, labels, knob="scale", start=start)
+
+
+def shown(**about):
+    fig, _ = drawn(2)
+    data = screen.pictures(fig)
+    regimes = {"name": "fig-x", "alt": 'a "line"', "letters": screen.letters(fig)}
+    regimes |= {"narrow": screen.narrow(fig) if about.pop("stacks", True) else None} | about
+    return nbformat.v4.new_output("display_data", data, metadata={"regimes": regimes})
+
+
+def test_a_page_has_the_pictures_as_files_one_for_a_phone(tmp_path):
+    text = screen.page(shown(), tmp_path / "figures", seen="../figures/")
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {"fig-x.svg", "fig-x-phone.svg"}
+    assert 'srcset="../figures/fig-x-phone.svg"' in text and 'src="../figures/fig-x.svg"' in text
+    assert 'alt="a &quot;line&quot;"' in text and 'class="drawn stacked"' in text
+    text = screen.page(shown(stacks=False, painted=True), tmp_path / "other")
+    assert {path.name for path in (tmp_path / "other").iterdir()} == {"fig-x.svg"}
+    assert 'class="drawn wide painted"' in text and "--legible:" in text and "<source" not in text
