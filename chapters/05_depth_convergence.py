@@ -67,7 +67,7 @@ norm_fresh: "count to 1e4" = 50  # fresh points the norm is averaged over
 norm_draws: "count to 1000" = 4  # data sets a size
 eigen_n: "increasing counts from 2 to 1e6" = [50, 100, 200, 500, 1000, 2000]  # data sizes of the smallest eigenvalue (paper C, Fig. 7: not stated)
 eigen_depths: "increasing counts to 1e6" = [1, 2, 3, 4, 5, 7, 10, 15, 20, 30]  # depths (paper C, Fig. 7: 1 to 30)
-eigen_draws: "count to 1000" = 1  # data sets a size
+eigen_draws: "count to 1000" = 2  # data sets a size
 bound_n: "increasing counts from 3 to 1e5" = [10, 30, 100, 300, 1000, 3000, 10000]  # data sizes of the depth bound (paper C, Fig. 8: not stated)
 bound_draws: "count to 1000" = 10  # data sets a size
 pair_draws: "count to 1e5" = 400  # data sets for the closest pair (proposition 7)
@@ -838,7 +838,7 @@ chapter.say(
 # {numref}`fig-c-fig7` follows the smallest eigenvalue of $\bar\Theta^{(L)}(X,X)$ for points uniform on the sphere. The
 # memory it takes is stated, and checked against what is free, before it runs.
 # %%
-eigen = chapter.extended(studies.smallest_eigenvalue)
+eigen = chapter.sweep(studies.smallest_eigenvalue)
 chapter.say(f"The largest of these took {eigen.gigabytes.max():.2f} GiB, as stated before it ran.")
 # %%
 fig, ax = plt.subplots()
