@@ -78,7 +78,7 @@ def test_small_panels_stack_in_two_columns_and_colour_bars_stay_beside_theirs():
 
 
 def test_what_does_not_stack_is_left_as_it_is():
-    for fig, axes in (drawn(8), drawn(1)):
+    for fig, axes in (drawn(8, width=4.4), drawn(1)):
         if len(axes) == 1:
             plots.picture(axes[0], np.eye(3).ravel())
         before = fig.get_size_inches().tolist()
