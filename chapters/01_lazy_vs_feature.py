@@ -794,11 +794,10 @@ def turn(i):
     """What is learned, and the weights behind it, at the scale number ``i``."""
     row, side = in_plane.iloc[i], np.linspace(-knob.REACH, knob.REACH, knob.SIDE)
     signs = np.sign(row.F).reshape(len(side), -1).T
-    axes[0].contourf(side, side, signs, levels=[-2, 0, 2], colors=plots.PALETTE[:2], alpha=0.25)
-    for sign, colour, marker in ((-1, plots.PALETTE[0], "o"), (1, plots.PALETTE[1], "^")):
-        axes[0].plot(*np.array(row.points)[np.array(row.labels) == sign].T, marker, color=colour, markersize=3)
-    for plane in interfaces:
-        axes[0].axvline(plane, color=plots.COLOURS["theory"], linestyle="--", linewidth=1)
+    shades = [plots.COLOURS[name] for name in ("minus", "plus")]
+    axes[0].contourf(side, side, signs, levels=[-2, 0, 2], colors=shades, alpha=0.25)
+    plots.data_points(axes[0], np.array(row.points), row.labels, markersize=3, alpha=1)
+    plots.boundaries(axes[0], interfaces)
     arrows = np.array(row.arrows)
     axes[1].quiver(*np.zeros((2, len(arrows))), *arrows.T, angles="xy", scale_units="xy", scale=1, width=0.006)
     reach = knob.REACH
@@ -815,8 +814,8 @@ chapter.slider(
     turn,
     [f"α = {alpha:g}" for alpha in in_plane.alpha],
     "fig-a-knob",
-    "From feature learning to lazy learning. Left: where the predictor is positive (orange) and negative (blue), with the "
-    "training points and the planes where the label changes (dashed). Right: arrows βω of sixty neurons over their root mean "
+    "From feature learning to lazy learning. Left: where the predictor is positive (blue) and negative (orange), with the "
+    "training points and the planes where the label changes (dash-dotted). Right: arrows βω of sixty neurons over their root mean "
     f"square. Trained until {100 * stop:g} % of the points are met. Small α turns the weights along the first axis, and the "
     "boundaries straighten.",
     in_plane,
