@@ -1,5 +1,7 @@
 """Provenance of rows: after filters, concat and merge exactly that of the rows left; lost and unknown cells refused."""
 
+import dataclasses
+
 import pandas as pd
 import pytest
 
@@ -110,6 +112,9 @@ def test_a_table_written_and_read_has_the_same_provenance(tables, tmp_path, monk
     assert provenance(back) == found and list(back.x) == list(first.x) and set(back) == set(first)
     assert provenance(back[back.n == 1]).axes()[1] == {"k": ["a"], "n": [1]}
     assert read_csv(tmp_path / "one.csv", version=2).empty  # its numbers are not those of the study as it is
+    later = {key: dataclasses.replace(origin, seconds=100.0) for key, origin in module._ORIGINS.items()}
+    monkeypatch.setattr(module, "_ORIGINS", later)  # as where a sweep has computed the cells anew
+    assert provenance(read_csv(tmp_path / "one.csv", version=1)).seconds == 600
     (tmp_path / "one.cells.json.gz").unlink()
     with pytest.raises(InputError, match=r"one.csv lies in .* without its one.cells.json.gz: export the study again"):
         read_csv(tmp_path / "one.csv", version=1)

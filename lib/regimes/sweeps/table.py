@@ -94,7 +94,8 @@ def read_csv(path: Path, *, version: int) -> pd.DataFrame:
     held = json.loads(gzip.decompress(beside.read_bytes()))
     origins = {key: Origin(**origin) for key, origin in held["cells"].items()}
     origins = {key: o for key, o in origins.items() if Cell(o.study, version, dict(o.setting), o.seed).key() == key}
-    remember(origins)
+    # a cell that a sweep of this process has returned stands for that
+    remember({key: origin for key, origin in origins.items() if key not in _ORIGINS})
     table = pd.read_csv(path)
     table = table[table[CELL].isin(origins)].reset_index(drop=True)
     table = table.assign(**{n: table[n].map(json.loads, na_action="ignore") for n in held["lists"]})
