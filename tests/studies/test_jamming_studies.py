@@ -78,7 +78,7 @@ def test_the_map_is_coarse_before_it_is_fine():
     ranks = studies.coarse_first(range(9))
     assert sorted(range(9), key=ranks.get) == [0, 8, 4, 2, 6, 1, 3, 5, 7]
     grid = studies.ensembles.grid(resolve("03", "laptop", {}))
-    assert len({(s["p"], s["scale"], s["h"], s["decay"], s["data"]) for s in grid}) == len(grid)
+    assert len({(s["p"], s["scale"], s["h"], s["decay"], s["data"], s["members"]) for s in grid}) == len(grid)
 
 
 def test_decay_keeps_predictors_small(setting):
