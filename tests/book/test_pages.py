@@ -217,7 +217,8 @@ def test_letters_of_a_figure_are_legible_on_a_phone_or_it_scrolls(browser, name)
             const box = e.closest('.drawn'), wide = box && box.classList.contains('wide');
             return {name: e.closest('figure').id, letters: e.dataset.letters * e.getBoundingClientRect().width,
                     scrolls: wide ? box.scrollWidth > box.clientWidth : null,
-                    shown: e.tagName != 'IMG' || !e.parentNode.querySelector('source') || e.currentSrc.includes('-phone.') == !wide};})"""
+                    shown: e.tagName != 'IMG' || !e.parentNode.querySelector('source')
+                        || e.currentSrc.includes('-phone.') == !wide};})"""
         )
         assert seen and not [one for one in seen if one["letters"] < 7.5 or one["scrolls"] is False or not one["shown"]]
 
