@@ -370,8 +370,8 @@ chapter.check("B.Fig6-cusp", least(rise.T), cuts, figure="fig-b-6")
 chapter.check("B.Fig6-ensemble", -least(flat_cusp.T), cuts, figure="fig-b-6")
 chapter.check("B.Fig6-gain", least(gain.T), cuts, figure="fig-b-6")
 # %% [markdown]
-# Averaging leaves a bump where the scale is largest. There the predictors near jamming differ in size by orders of
-# magnitude, and a mean of few of them is the largest one. Does a larger ensemble do better? Here are the same training
+# Averaging leaves a bump where the scale is largest. If predictors near jamming differ much in size, a mean of few of them
+# is ruled by the largest. Does a larger ensemble do better? Here are the same training
 # sets with `crowd_members` networks each, as many as in the paper.
 # %%
 few = cuts[(cuts["scale"] == cut_scales[-1]) & cuts.seed.isin(crowds.seed)]
@@ -828,9 +828,8 @@ chapter.ledger()
 #   them at these sizes. Whether narrow layers fail there before the count of parameters does is not separated here.
 # - The error of single networks has no peak at jamming here: it falls on both sides, and what peaks is the fluctuation.
 #   Why the paper sees a cusp at 5000 points is not measured; that is for the `paper` profile.
-# - At the largest scale the mean output of five networks keeps a bump at jamming, where the largest of five predictors is
-#   many times the others. Ensembles of twenty, as in the paper, stand beside them above. A mean of predictors of one norm
-#   each would not have this fault; that is not measured here.
+# - At the largest scale the mean output of five networks keeps a bump at jamming. Ensembles of twenty, as in the paper,
+#   stand beside them above. Whether a mean of predictors scaled to one norm has a bump is not measured here.
 # - Beyond jamming the region of small fluctuation moves with P, at a pace that the claim gives as a share of the line's;
 #   whether it is the whole pace needs a longer range of `growth_p`.
 # - The fluctuations' exponent in the feature regime excludes -1/2; in the lazy regime it is steeper than paper B says, for a

@@ -233,4 +233,5 @@ def test_kept_rows_of_the_same_settings_join_those_computed_now(opened, mini_boo
     assert len(found) == 25 and set(found.seed) == set(range(5)) and set(found.d) == {7} and found.cell.is_unique
     found = opened.extended(counts, "n")
     assert len(found) == 30 and len(found[found.n == 9]) == 5 and found.cell.is_unique
-    assert opened.note(found).startswith("Data: counted. Here n = 1 … 9 (6); 5 seeds")
+    said = "Data: counted. Here n = 1 … 9 (6); 5 seeds. Profile: laptop, with rows kept in results/."
+    assert opened.note(found) == said and opened.note(opened.sweep(counts)).endswith("Profile: laptop.")

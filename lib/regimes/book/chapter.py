@@ -23,7 +23,7 @@ from regimes.estimates import Estimate
 from regimes.sweeps import parameters
 from regimes.sweeps.store import stamp
 from regimes.sweeps.sweep import Setting, Study, sweep
-from regimes.sweeps.table import STAMP, Provenance, alike, names_cell, provenance, read_csv
+from regimes.sweeps.table import CELL, STAMP, Provenance, alike, names_cell, provenance, read_csv
 from regimes.validate import InputError
 
 _SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)\. ")
@@ -56,6 +56,7 @@ class Chapter:
         self.folder = Path(run) if run else paths.run("interactive")
         self.records: dict[str, dict[str, Any]] = {}
         self._labels: set[str] | None = set() if run else None  # by hand a cell may run again
+        self._kept: set[str] = set()  # cells of kept rows, which captions name
         plots.style()
 
     def sweep(self, study: Study) -> pd.DataFrame:
@@ -75,7 +76,11 @@ class Chapter:
         More realisations than a profile computes in minutes; where other parameters are changed, no kept row joins.
         """
         rows, kept = self.sweep(study), self.stored(study)
-        return rows if kept.empty else pd.concat([rows, alike(kept, rows, *free)], ignore_index=True)
+        if kept.empty:
+            return rows
+        joined = alike(kept, rows, *free)
+        self._kept |= set(joined[CELL])
+        return pd.concat([rows, joined], ignore_index=True)
 
     def figure(self, fig: Figure, name: str, caption: str, *tables: pd.DataFrame, alt: str = "") -> None:
         """Shows a figure with its caption, which ends with data, sizes and profile.
@@ -207,7 +212,8 @@ class Chapter:
         varying, _, seeds = found.axes()
         data = [f"Data: {words}." for words in found.data]
         shown = [*(f"{name} = {_values(values)}" for name, values in varying.items()), _seeds(seeds)]
-        return " ".join([*data, f"Here {'; '.join(shown)}.", f"Profile: {self.profile}."])
+        kept = ", with rows kept in results/" if self._kept & set(found.cells) else ""
+        return " ".join([*data, f"Here {'; '.join(shown)}.", f"Profile: {self.profile}{kept}."])
 
     def check(self, claim_id: str, estimate: Estimate, *tables: pd.DataFrame | str, figure: str) -> None:
         """Judges a declared claim, stores the record and shows the verdict.
