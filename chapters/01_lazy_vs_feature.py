@@ -922,8 +922,8 @@ chapter.say(
 # The weights hardly move: $\Lambda$ stays at its start, and there is nothing to undo, ratio 1. The kernel after
 # training is the one before, and learns on another training set: ratio 1, up to scatter. $\Lambda^*\simeq1$, so that
 # the compressed data are the data, and the ratio compares the infinitely wide kernel with a network that is the
-# kernel of its finite width: at most 1, since that has noise to learn. At the smoke profile, with two realisations,
-# we find 1.000, 1.01 and 0.84.
+# kernel of its finite width: at most 1, since that has noise to learn. The page of the run shows all three,
+# with the intervals that two realisations give.
 #
 # </details>
 # %% [markdown]

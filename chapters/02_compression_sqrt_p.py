@@ -843,8 +843,8 @@ chapter.say("; ".join(f"{name}: exponent {exponent(*sizes(rows, 'star', 'star'))
 # Two, one on either side of the plane, and each with the plane in its active half line. By the zeros of
 # {eq}`eq:A:zeta` they are, in $d=2$, at $z^*=-0.331$ for $\lambda>0$ and at $z^*=1.368$ for $\lambda<0$; the far one
 # is the fast one ($\tau/\tau^*$ is 0.807 against 0.369). With the plane at 0 a reflection turns one into the other,
-# and they are at $\mp0.814$. In the run at the smoke profile, two training sets, the neurons' intercepts at $t^*$ lie
-# 0.05 from these on average (A.Fig5-attractors).
+# and they are at $\mp0.814$. How far from these the neurons' intercepts lie at $t^*$ the run says under
+# A.Fig5-attractors.
 #
 # </details>
 # %% [markdown]

@@ -809,8 +809,8 @@ if np.isfinite(turns).all():
 # <details class="solution"><summary>Solution</summary>
 #
 # To the right: with fewer steps it takes wider networks to fit. $(38/150)^{-0.2}=1.3$, since the smoke profile has 150
-# steps. The run moves $N^*$ by factors of 1.6, 1.1 and 1.1 at the three scales, from small to large; with two training
-# sets and widths that double from one to the next, no more than the direction can be told there.
+# steps. The run shows its line beside the book's; with two training sets and widths that double from one to the next, no
+# more than the direction can be told there.
 #
 # </details>
 # %% [markdown]

@@ -729,9 +729,8 @@ chapter.table(
 #
 # <details class="solution"><summary>Solution</summary>
 #
-# $1-(H_{40}-H_{20})/\ln2=0.0178$ bits. The run at the smoke profile measures 0.017 [0.014, 0.019]; the band of
-# A.AppE-null is that of five neighbours, and the verdict becomes *not reproduced*. The other bias grows: where the
-# label jumps more is missing, and the largest error, A.AppE-bias, goes from 0.085 to 0.209 bits.
+# $1-(H_{40}-H_{20})/\ln2=0.0178$ bits. The run measures it as A.AppE-null, whose band is that of five neighbours and excludes
+# it. The other bias grows: where the label jumps more is missing (A.AppE-bias).
 #
 # </details>
 # %% [markdown]

@@ -1308,8 +1308,6 @@ chapter.say(
 # E[\sigma(u)\sigma(v)]$: $s=1$, a kink, gives the exponent $\frac32$ of the ReLU. Here $s=\frac56$, sharper than a
 # kink: $\sigma(z)=|z|^{5/6}$, shifted and scaled such that $\mathbb E\sigma^2=\mathbb E\sigma'^2=1$. (Between
 # $s=\frac12$, where $\mathbb E\sigma'^2$ becomes infinite, and 1 the limit is $\frac q{1+2q}=\frac{2s-1}{4s}$.)
-# Iterated in 25 digits from correlation 0.5, its normalised kernel is 0.2209, 0.2030 and 0.2009 at depths 100, 1000
-# and 4000.
 #
 # </details>
 #
@@ -1324,8 +1322,7 @@ chapter.say(
 #
 # By {eq}`eq:C:rate` the distance of a pair is $\bigl[\frac38\ln1000+\frac14c(\rho)-\frac18\bigr]/1000$ to first
 # order. The closest of the four pairs has the largest $c$, $c(0.99)=59.40$ by iterating {eq}`eq:C:offset`: 0.01731.
-# The run at the smoke profile measures 0.01731, far outside the band, which is one for depth $10^6$: C.Fig2-limit is
-# *not reproduced* there. How deep one must go is set by the closest pair.
+# That lies far outside the band of C.Fig2-limit, which is one for depth $10^6$; compare with what the run measures. How deep one must go is set by the closest pair.
 #
 # </details>
 # %% [markdown]

@@ -1022,8 +1022,8 @@ chapter.check("D.Descent-shrunk", least(wide(kept, "c_shrunk", "penalty")), kept
 # By {eq}`eq:D:egop` the EGOP has 2 on the diagonal of its $r$ coordinates, and off it, for $r\ge5$, two entries 1 a
 # row: its trace is $2r$ and its squared norm $6r$. The cosine with the identity is $2r/\sqrt{6rd}=\sqrt{2r/(3d)}$,
 # 0.323 for $r=5$. For $r=4$ the two neighbours at distance two are one point, the entry is 2, the eigenvalues are 4,
-# 4, 0, 0, and the cosine is $8/\sqrt{32\cdot32}=\frac14$. The smoke profile's networks have learnt next to nothing: the
-# correlation of their AGOP with the EGOP is 0.17 in this run, a mean of two networks. The
+# 4, 0, 0, and the cosine is $8/\sqrt{32\cdot32}=\frac14$. What the trained networks' AGOP has of the EGOP,
+# D.Fig1-egop of the run says. The
 # EGOP falls into two pairs of coordinates that know nothing of each other.
 #
 # </details>

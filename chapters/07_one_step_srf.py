@@ -1543,8 +1543,8 @@ chapter.table(
 #
 # <details class="solution"><summary>Solution</summary>
 #
-# One curve for all alignments, by the last exercise, and no drop from one to the next but noise. At the smoke profile
-# the smallest drop is -0.01 [-0.08, 0.07] in this run, and 0.14 [0.12, 0.16] at $r=2$.
+# One curve for all alignments, by the last exercise, and no drop from one to the next but noise: compare the
+# smallest drop of the run, E.Fig4-alignment, with the book's at $r=2$.
 #
 # </details>
 #

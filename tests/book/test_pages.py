@@ -5,7 +5,6 @@ import functools
 import http.server
 import json
 import os
-import re
 import shutil
 import threading
 from collections import Counter
@@ -230,15 +229,6 @@ def test_paper_has_the_still_of_what_moves(page):
     page.emulate_media(media="print")
     assert still.first.is_visible() and not page.locator(".slider:visible").count()
     assert "-phone" not in still.first.evaluate("e => e.currentSrc")
-
-
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_a_page_is_not_heavy(name):
-    """With the figures that one screen loads, without what all pages share."""
-    text = (HTML / f"{name}.html").read_text(encoding="utf-8")
-    for wanted in ("src", "srcset"):
-        figures = {HTML / path for path in re.findall(rf'{wanted}="\.\./(figures/[^"]+)"', text)}
-        assert figures and len(text) + sum(path.stat().st_size for path in figures) < 3_000_000
 
 
 def test_the_start_page_leads_to_every_chapter(page):

@@ -8,14 +8,11 @@ import re
 import subprocess
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import nbformat
-import numpy as np
 import pytest
 import yaml
 from bs4 import BeautifulSoup
 from nbclient import NotebookClient
-from PIL import Image
 
 from regimes import runner
 from regimes.book import ledger, pages, sources
@@ -236,21 +233,3 @@ def test_what_the_download_button_saves_is_the_notebook_to_take_home():
         assert saved.cells[0].source.startswith("**What this notebook needs.**")
         assert "{term}" not in "".join(cell.source for cell in saved.cells)
     assert not list((HTML / "_sources").rglob("*.ipynb"))
-
-
-def test_pictures_lose_bytes_and_nothing_that_an_eye_sees(tmp_path):
-    fig, ax = plt.subplots()
-    for shift in np.linspace(0, 1, 9):
-        ax.plot(np.sin(np.linspace(0, 9, 200) + shift) + shift, alpha=0.6)
-    fig.savefig(tmp_path / "full.png", dpi=110)
-    plt.close(fig)
-    full, before = np.asarray(Image.open(tmp_path / "full.png").convert("RGB")), (tmp_path / "full.png").stat().st_size
-    pages._lighten(tmp_path / "full.png")
-    found = np.asarray(Image.open(tmp_path / "full.png").convert("RGB"))
-    apart = np.abs(found - full.astype(int)).max(axis=-1)
-    assert apart.mean() < 0.5 and (apart > 24).mean() < 1e-3
-    assert (tmp_path / "full.png").stat().st_size < before / 2
-    Image.new("RGBA", (9, 9), (1, 2, 3, 0)).save(tmp_path / "clear.png")
-    kept = (tmp_path / "clear.png").read_bytes()
-    pages._lighten(tmp_path / "clear.png")
-    assert (tmp_path / "clear.png").read_bytes() == kept

@@ -80,8 +80,6 @@ def build(source: Path, out: Path, *options: str) -> None:
     if done.returncode or not (pages / "index.html").exists():
         versions.drop(fresh)
         raise PagesError((done.stderr or done.stdout).partition("Traceback")[0].strip())
-    for picture in (pages / "_images").glob("*.png"):
-        _lighten(picture)
     saved, said = _notebooks(pages), definitions(pages)
     for page in pages.rglob("*.html"):
         lines = page.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -121,17 +119,6 @@ def _notebooks(pages: Path) -> set[str]:
         text = json.dumps(path.read_text(encoding="utf-8"))
         path.with_name(f"{path.name}.js").write_text(f"window.BOOK_NOTEBOOK = {text};\n", encoding="utf-8")
     return saved
-
-
-def _lighten(picture: Path) -> None:
-    """An opaque picture with the 256 colours that suit it best: a third of the bytes, no difference to the eye."""
-    from PIL import Image  # comes with matplotlib
-
-    with Image.open(picture) as full:
-        if full.mode == "RGBA" and full.getextrema()[3][0] < 255:
-            return
-        few = full.convert("RGB").quantize(256, method=Image.Quantize.MEDIANCUT, kmeans=1, dither=Image.Dither.NONE)
-    few.save(picture, optimize=True)
 
 
 def _with_downloads(page: str, saved: Container[str]) -> str:
