@@ -60,14 +60,14 @@ cut_h: "4 or more increasing counts from 2 to 1e4" = [3, 4, 6, 8, 10, 12, 16, 32
 cut_seeds: "count to 100" = 4  # training sets of the cuts, at least map_seeds
 crowd_members: "count from 2 to 100" = 20  # networks of larger ensembles on the lazy cut (paper B: 15 and 20)
 crowd_h: "3 or more increasing counts from 2 to 1e4" = [3, 4, 6, 8]  # their widths, on both sides of jamming
-crowd_seeds: "count to 100" = 4  # their training sets
+crowd_seeds: "count to 100" = 2  # their training sets
 cross_scales: "2 or more increasing positives" = [4.0, 12.0]  # scales beside the cross-over, at the largest width of the map
 cross_seeds: "count to 100" = 8  # training sets there
 decay: "positive" = 0.1  # weight decay on the lazy cut, in rates at which a network learns a single point (paper B: not stated)
 growth_p: "2 or more increasing counts from 10 to 1e5" = [60, 120, 250, 500]  # training points with which the best region is followed
 growth_scale: "positive" = 12.0  # its scale
 growth_h: "4 or more increasing counts from 2 to 1e4" = [4, 6, 8, 12, 16, 24, 48]  # its widths
-growth_seeds: "count to 100" = 4  # its training sets
+growth_seeds: "count to 100" = 3  # its training sets
 effort_scale: "positive" = 12.0  # scale at which the effort varies
 effort_steps: "count from 20 to 1e6" = 2400  # the most steps
 effort_h: "4 or more increasing counts from 2 to 1e4" = [4, 5, 6, 7, 8, 9, 10, 12, 16]  # its widths
@@ -79,7 +79,7 @@ second_test: "count from 10 to 1e5" = 1000  # its test points
 second_p: "count from 10 to 1e5" = 250  # its training points (paper B: 5000)
 second_scales: "3 or more increasing positives" = [0.00390625, 0.5, 12.0, 1048576.0]  # its scales
 second_h: "3 or more increasing counts from 2 to 1e4" = [3, 6, 10, 16, 32]  # its widths
-second_seeds: "count to 100" = 4  # its training sets
+second_seeds: "count to 100" = 3  # its training sets
 threshold_layers: "count from 1 to 8" = 3  # hidden layers where N*(P) is measured (paper B, Fig. 8: 3)
 threshold_scale: "positive" = 12.0  # their scale (paper B: not stated)
 threshold_p: "2 or more increasing counts from 10 to 1e5" = [120, 240, 480]  # training points (paper B: to 70000)
@@ -102,7 +102,7 @@ stripe_width: "count from 10 to 1e5" = 256  # width of chapter 1's scan, marked 
 stripe_h: "3 or more increasing counts from 2 to 1e4" = [2, 4, 6, 8, 12, 16, 32, 64, 256]  # widths of its map
 stripe_scales: "3 or more increasing positives" = [1e-6, 1e-3, 0.1, 1.0, 10.0, 100.0, 1e4, 1e6]  # scales of its map (chapter 1: 1e-16 to 1e8)
 stripe_members: "count from 2 to 100" = 4  # networks of an ensemble
-stripe_seeds: "count to 100" = 4  # training sets
+stripe_seeds: "count to 100" = 2  # training sets
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -741,7 +741,7 @@ chapter.figure(fig, "fig-b-early", "Error of single networks when some of the po
 # The same map for the network and the data of chapter 1: one hidden layer with biases, Gaussian points, a label that
 # depends on one coordinate. Beside it the {term}`amplification` $\Lambda$ of that coordinate in the weights.
 # %%
-stripes = chapter.sweep(studies.stripes)
+stripes = chapter.extended(studies.stripes)
 fig, axes = plots.panels(2, width=5.6, height=4.4)
 draw_map(axes[0], stripes, f"stripe, $d$ = {stripe_d}, $P$ = {stripe_p}")
 grid = stripes.groupby(["scale", "h"])[["amplification"]].mean().amplification.unstack()

@@ -75,7 +75,7 @@ fig2_step: "list of numbers from 0 to 100" = [3.0, 3.0]  # step size of each pan
 fig2_alpha0: "distinct numbers from 0 to 100" = [0.0, 1.0, 4.0, 16.0]  # first batches over dimension
 fig2_alphas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # second batches over dimension
 fig2_d: "distinct counts from 2 to 1e4" = [50, 100, 200]  # sizes, p equals d
-fig2_seeds: "list of counts to 1000" = [192, 96, 48]  # realisations at each size
+fig2_seeds: "list of counts to 1000" = [96, 48, 24]  # realisations at each size
 fig4_target: "one of themes.spiked.functions.FUNCTIONS" = "sign"  # target of both panels
 fig4_rs: "distinct numbers from 0 to 20" = [0.0, 0.5, 1.0, 2.0]  # spike strengths
 fig4_gamma: "number from -1 to 1" = 0.9  # alignment in the panel over r
@@ -114,19 +114,19 @@ loss_noise: "number from 0 to 100" = 0.25  # variance of the label noise
 loss_biases: "distinct numbers from -10 to 10" = [-0.5, 0.0, 0.5, 1.0, 2.0]  # uniform biases
 loss_bias_target: "one of themes.spiked.functions.FUNCTIONS" = "tanh(x+1)"  # a target with an even part
 loss_d: "distinct counts from 2 to 1e4" = [50, 100, 200]  # sizes, p equals d
-loss_seeds: "list of counts to 1000" = [160, 80, 40]  # realisations at each
+loss_seeds: "list of counts to 1000" = [80, 40, 20]  # realisations at each
 net_targets: "list of any of themes.spiked.functions.FUNCTIONS" = ["tanh", "sin", "tanh", "He1+He3", "sin"]  # cases
 net_alpha0: "list of numbers from 0.01 to 100" = [4.0, 0.5, 2.0, 8.0, 32.0]  # first batch of each case
 net_step: "list of numbers from 0.01 to 100" = [3.0, 3.0, 8.0, 4.0, 8.0]  # step size of each case
 net_alpha: "number from 0.01 to 100" = 1.0  # second batch over dimension
 net_lam: "number from 1e-6 to 1e6" = 0.1  # ridge penalty
 net_d: "distinct counts from 2 to 1e4" = [100, 200, 400]  # sizes, p equals d
-net_seeds: "list of counts to 1000" = [48, 24, 8]  # realisations at each size
+net_seeds: "list of counts to 1000" = [24, 12, 4]  # realisations at each size
 order_target: "one of themes.spiked.functions.FUNCTIONS" = "sin"  # target whose sizes go furthest
 order_alpha0: "number from 0.01 to 100" = 8.0  # first batch there
 order_step: "number from 0.01 to 100" = 8.0  # step size there
 order_d: "distinct counts from 2 to 1e4" = [100, 200, 400, 800]  # sizes there
-order_seeds: "list of counts to 1000" = [60, 30, 18, 6]  # realisations at each
+order_seeds: "list of counts to 1000" = [30, 15, 9, 3]  # realisations at each
 norms_lam: "number from 1e-6 to 1e6" = 0.01  # ridge penalty there
 norms_d: "distinct counts from 2 to 1e4" = [100, 200]  # sizes of the comparison of rows
 norms_seeds: "count to 1000" = 64  # realisations
@@ -134,7 +134,7 @@ map_target: "one of themes.spiked.functions.FUNCTIONS" = "sin"  # target of the 
 map_alpha0: "distinct numbers from 0.01 to 100" = [0.25, 1.0, 4.0, 16.0, 64.0]  # first batches over dimension
 map_step: "distinct numbers from 0.01 to 100" = [1.0, 2.0, 4.0, 8.0]  # step sizes
 map_d: "count from 2 to 1e4" = 120  # dimension of the map, p equals d
-map_seeds: "count to 1000" = 16  # realisations
+map_seeds: "count to 1000" = 8  # realisations
 pool_r: "number from 0.1 to 5" = 1.5  # spike strength of the functions that reach the bounds
 pool_alpha0: "number from 1 to 100" = 64.0  # first batch of the networks beside them
 pool_upper_lam: "number from 1e-6 to 1e6" = 3.0  # penalty beside the upper bound
@@ -623,7 +623,7 @@ chapter.check(
 # corrected theory of the section on the departure, which holds for the network.
 
 # %%
-res_curves = chapter.sweep(studies.learning_curves)
+res_curves = chapter.extended(studies.learning_curves)
 
 # %%
 fig, axes = plots.panels(2, width=5.0, height=4.2)
