@@ -422,7 +422,7 @@ chapter.slider(
 )
 
 # %% [markdown]
-# ## The theory: a conditional Gaussian map and a triangle of equations
+# ## The theory: a conditional Gaussian map and equations in three stages
 #
 # Given the projection $k=v\cdot x$ the features are those of a network with the random bias $rk$, and to the readout
 # they {term}`look Gaussian <Gaussian equivalence>` (Result 3.2):

@@ -56,7 +56,7 @@ def test_caption_of_some_rows_is_of_those_rows(opened):
     assert opened.note(some[some.n == 5]) == "Data: counted. Here 1 seed. Profile: laptop."
     # order of computing is not the order of the caption
     assert "n = 1, 3, 5" in opened.note(pd.concat([table[table.n == 5], table[table.n == 3], table[table.n == 1]]))
-    assert opened.note() == "Profile: laptop."
+    assert opened.note() == ""
 
 
 def test_table_carries_label_and_caption(opened, shown):

@@ -114,7 +114,7 @@ class Chapter:
         moving: str = "",
     ) -> None:
         """Shows a figure, below what moves where something does."""
-        about |= {"name": name, "caption": f"{caption} {self.note(*tables)}", "settings": _fold(tables)}
+        about |= {"name": name, "caption": f"{caption} {self.note(*tables)}".rstrip(), "settings": _fold(tables)}
         about["alt"] = about["alt"] or _SENTENCE.split(caption)[0]
         if tables:
             self._keep(name, tables)
@@ -201,13 +201,13 @@ class Chapter:
         display(Markdown(text))
 
     def note(self, *tables: pd.DataFrame) -> str:
-        """The end of a caption: data, what varies over the rows drawn, how many seeds, and the profile.
+        """The end of a caption: data, what varies over the rows drawn, how many seeds, and the profile; empty without rows.
 
         Raises:
             InputError: as ``regimes.sweeps.table.provenance``.
         """
         if not tables:
-            return f"Profile: {self.profile}."
+            return ""  # a sketch or a formula: no run, no sizes
         found = provenance(*tables)
         varying, _, seeds = found.axes()
         data = [f"Data: {words}." for words in found.data]
