@@ -69,6 +69,8 @@ stop: "positive to 1" = 0.98  # satisfied fraction of the early stop, declared b
 gain_p: "count from 2 to 1e5" = 512  # training points whose compression is imposed
 gain_factor: "3 or more increasing positives" = [1.0, 2.0, 4.0, 8.0, 16.0]  # its factors, the first one 1
 gain_seeds: "count to 1000" = 6  # its realisations
+features_h: "2 or more increasing counts from 10 to 1e5" = [100, 500, 2500]  # widths whose kernel at t* is set beside compressed data, with gain_p points
+features_seeds: "count to 1000" = 4  # their realisations
 width_d: "count from 2 to 100" = 5  # dimension where widths of trained networks are compared, one of curve_d
 width_h: "distinct counts from 10 to 1e5" = [50, 150]  # further widths of trained networks
 width_p: "increasing counts from 2 to 1e5" = [128, 256, 512]  # their training sizes, some of curve_p
@@ -518,6 +520,69 @@ for d in curve_d:
         if d == min(curve_d) and name == "compressed":
             chapter.check("B.Fig10-compressed", error_ratio(*pair), *pair, figure="fig-b-fig10")
 # %% [markdown]
+# Where does the network lose what the compression gains? The kernel can be frozen and trained anew at any moment, and at any
+# width ({numref}`tab-a-stages`, {numref}`fig-a-features`).
+# %%
+stages, staged = [], []
+for d in curve_d:
+    here = from_start(nets[(nets.d == d) & nets.p.isin(compressed_p)])
+    best = of(from_start(small_data[small_data.d == d]), "compressed")
+    row, tables = {"d": d}, {"initial kernel": lazy_beside(best)}
+    tables |= {f"kernel at {share:.0%}": of(here, "final", share) for share in (of(here, "final").share.min(), early)}
+    tables |= {f"network at {stop:.0%}": of(here, "feature", stop), "network at zero loss": of(here, "feature", 1.0)}
+    tables["kernel at zero loss"] = of(here, "final", 1.0)
+    stages.append(row | {name: str(error_ratio(table, best)) for name, table in tables.items()})
+    staged += [best, *tables.values()]
+chapter.table(
+    pd.DataFrame(stages),
+    "tab-a-stages",
+    "Errors over that of the infinitely wide initial kernel on compressed data, on the same training sets, means over all sizes: "
+    "before training, of kernels frozen on the way, and of the network.",
+    *staged,
+)
+# %%
+features = chapter.extended(studies.features)
+
+
+def over_compressed(rows, curve):
+    """Widths and, one realisation a row, the error of a curve over that of the infinitely wide kernel on compressed data."""
+    wide = rows.pivot(index="seed", columns=["curve", "h"], values="error")
+    return wide[curve].columns.to_numpy(float), (wide[curve] / wide["compressed"]).to_numpy()
+
+
+fig, axes = plots.panels(len(curve_d), height=3.4, sharey=True)
+for ax, d in zip(axes, curve_d):
+    for curve, colour, label in (
+        ("features", "final", "the network's kernel at $t^*$, plain data"),
+        ("compressed_finite", "compressed", "its initial kernel, compressed data"),
+    ):
+        at = over_compressed(features[features.d == d], curve)
+        plots.realisations(ax, *at, color=plots.COLOURS[colour], label=label)
+    ax.axhline(1, color=plots.COLOURS["infinite"], label="initial kernel, $h=\\infty$, compressed data")
+    ax.set(xlabel="width $h$", title=f"stripe, $d={d}$")
+    plots.curve_axes(ax, features_h, errors=False)
+    plots.plain_numbers(ax)
+axes[0].set_ylabel("error over that at $h=\\infty$")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", fontsize="small")
+chapter.figure(
+    fig,
+    "fig-a-features",
+    f"Error against width, over that of the infinitely wide initial kernel on data compressed by the same $\\Lambda^*$, for "
+    f"$p={gain_p}$: of the kernel frozen at $t^*$, on plain data, and of the initial kernel of the same networks on compressed "
+    "data. The noise of a finite width falls with it; what the features lack does not.",
+    features,
+    alt="Two curves against width in two panels. That of initial kernels falls towards the line at one; that of kernels at t* is flat "
+    "above the line.",
+)
+for d in curve_d:
+    rows = features[features.d == d]
+    trend = exponent(*over_compressed(rows, "features"))
+    chapter.check(f"A.Fig3-features-width-d{d}", trend, rows, figure="fig-a-features")
+# %% [markdown]
+# The kernel at $t^*$ already errs more than the compressed initial kernel, at every width alike: the loss is in the features,
+# not in their number and not in what comes later. They look along few directions, those of the attractors of chapter 2, where
+# the weights of the initial kernel look everywhere. In the smaller dimension the last points then add their part.
+# %% [markdown]
 # ## The links of the chain, one by one
 # **The gain.** Impose a compression $\Lambda$ on the *same* training sets and learn with the infinitely wide kernel:
 # no network, no stop, no scatter of $\Lambda^*$. The slope of the error is the gain $g$ of {eq}`eq:A:gain`, and it tells
@@ -569,26 +634,26 @@ chapter.check("A.Fig8-compression", gain(tasks["cylinder"]), tasks["cylinder"], 
 # out, as chapter 2 explains), times the measured gain, plus the measured exponent of the lazy kernel on the same sets,
 # is what the chain says of the network.
 # %%
+kinds = [(d, 1, nets[nets.d == d], small_data[small_data.d == d], tasks[f"stripe, $d={d}$"]) for d in curve_d]
+tube, small_tube = trained[trained["shape"] == "cylinder"], squeezed[squeezed["shape"] == "cylinder"]
+kinds.append((cylinder_d, cylinder_d_parallel, tube, small_tube, tasks["cylinder"]))
+ENDS = (f"network, {stop:.0%}", "network, zero loss")
 links, linked = [], []
-for d in curve_d:
-    rows = of(from_start(small_data[small_data.d == d]), "compressed")
+for d, along, task, small, factors in kinds:
+    rows = of(from_start(small), "compressed")
     still = rows.assign(still=rows.star / rows.predicted * rows.p**0.5)
-    lazy, shrunk = lazy_beside(rows), beta_difference(rows, lazy_beside(rows))
-    grown, g = exponent(*by_size(still, "still")), gain(tasks[f"stripe, $d={d}$"])
-    said = beta(lazy).value + g.value * grown.value
-    here = from_start(nets[(nets.d == d) & nets.p.isin(compressed_p)])
-    row = {"d": d, "β lazy": str(beta(lazy)), "gain g": str(g), "growth of Λ*": str(grown)}
-    row |= {"chain: β lazy + g·growth": f"{said:.2f}", "compressed kernel": str(beta(rows))}
-    row |= {
-        "network, 98 %": str(beta(of(here, "feature", stop))),
-        "network, zero loss": str(beta(of(here, "feature", 1.0))),
-    }
-    theory = {"d": f"theory, {d}", "β lazy": f"{learning_curves.lazy_exponent(d):.3f}", "growth of Λ*": "0.5"}
-    theory["gain g"] = f"{learning_curves.compression_gain(d, 1):.3f}"
-    for column in ("chain: β lazy + g·growth", "compressed kernel", "network, 98 %", "network, zero loss"):
-        theory[column] = f"{learning_curves.feature_exponent(d, 1):.3f}"
+    lazy, grown, g = lazy_beside(rows), exponent(*by_size(still, "still")), gain(factors)
+    here = [of(from_start(task[task.p.isin(compressed_p)]), "feature", share) for share in (stop, 1.0)]
+    name = f"{'stripe' if along == 1 else 'cylinder'}, d = {d}"
+    row = {"task": name, "β lazy": str(beta(lazy)), "gain g": str(g), "growth of Λ*": str(grown)}
+    row |= {"chain: β lazy + g·growth": f"{beta(lazy).value + g.value * grown.value:.2f}"}
+    row |= {"compressed kernel": str(beta(rows))} | {end: str(beta(table)) for end, table in zip(ENDS, here)}
+    theory = {"task": "theory", "β lazy": f"{learning_curves.lazy_exponent(d):.3f}", "growth of Λ*": "0.5"}
+    theory["gain g"] = f"{learning_curves.compression_gain(d, along):.3f}"
+    for column in ("chain: β lazy + g·growth", "compressed kernel", *ENDS):
+        theory[column] = f"{learning_curves.feature_exponent(d, along):.3f}"
     links += [row, theory]
-    linked += [rows, lazy, of(here, "feature", stop), of(here, "feature", 1.0), tasks[f"stripe, $d={d}$"]]
+    linked += [rows, lazy, *here, factors]
 chapter.table(
     pd.DataFrame(links),
     "tab-a-links",
@@ -607,8 +672,6 @@ chapter.table(
 # With two informative directions and a curved boundary, theory gives the feature learner a smaller advantage, 1/2
 # against 3/7. In three dimensions points lie denser, and the lazy asymptote is nearer ({numref}`fig-a-asymptotes`).
 # {numref}`fig-a-fig8` is the error panel of Fig. 8 of paper A; its amplification panel is in chapter 2.
-# %%
-tube, small_tube = trained[trained["shape"] == "cylinder"], squeezed[squeezed["shape"] == "cylinder"]
 # %%
 fig, ax = plt.subplots(figsize=(6.4, 4.8))
 five_curves(ax, tube, small_tube)

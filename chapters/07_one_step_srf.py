@@ -75,7 +75,7 @@ fig2_step: "list of numbers from 0 to 100" = [3.0, 3.0]  # step size of each pan
 fig2_alpha0: "distinct numbers from 0 to 100" = [0.0, 1.0, 4.0, 16.0]  # first batches over dimension
 fig2_alphas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # second batches over dimension
 fig2_d: "distinct counts from 2 to 1e4" = [50, 100, 200]  # sizes, p equals d
-fig2_seeds: "list of counts to 1000" = [96, 48, 24]  # realisations at each size
+fig2_seeds: "list of counts to 1000" = [96, 48, 48]  # realisations at each size
 fig4_target: "one of themes.spiked.functions.FUNCTIONS" = "sign"  # target of both panels
 fig4_rs: "distinct numbers from 0 to 20" = [0.0, 0.5, 1.0, 2.0]  # spike strengths
 fig4_gamma: "number from -1 to 1" = 0.9  # alignment in the panel over r
@@ -623,7 +623,7 @@ chapter.check(
 # corrected theory of the section on the departure, which holds for the network.
 
 # %%
-res_curves = chapter.extended(studies.learning_curves)
+res_curves = chapter.sweep(studies.learning_curves)
 
 # %%
 fig, axes = plots.panels(2, width=5.0, height=4.2)

@@ -201,7 +201,7 @@ class Chapter:
         display(Markdown(text))
 
     def note(self, *tables: pd.DataFrame) -> str:
-        """The end of a caption: data, what varies over the rows drawn, how many seeds, and the profile; empty without rows.
+        """The end of a caption: data, what varies over the rows drawn, how many seeds, and the profile; empty for none.
 
         Raises:
             InputError: as ``regimes.sweeps.table.provenance``.

@@ -78,6 +78,7 @@ def check_parameters(p: Mapping[str, Any]) -> None:
         needs_draws(p, shape, f"{curve}_p", f"{curve}_seeds", kinds=("train", "fresh"))
     stripe = {"shape": "stripe", "interfaces": [p["interfaces"]]}
     needs_draws(p, stripe | {"d": p["curve_d"]}, "frozen_p", "frozen_seeds")
+    needs_draws(p, stripe | {"d": p["curve_d"]}, "gain_p", "features_seeds", kinds=("train", "fresh"))
     needs_draws(p, stripe | {"d": p["width_d"]}, "width_p", "width_seeds", kinds=("train", "fresh"))
     for name in ("scan", "rotation"):
         needs_draws(p, stripe | {"d": p[f"{name}_d"]}, f"{name}_p", f"{name}_seeds")
@@ -401,6 +402,39 @@ def compressed(setting: Setting, seeds: list[int]) -> Rows:
     said = {seed: predicted_amplification(setting, *pair) for seed, *pair in zip(seeds, train.x, train.y, strict=True)}
     stars = dict(zip(seeds, trained.star, strict=True))
     return [row | {"star": stars[row["seed"]], "predicted": said[row["seed"]]} for row in rows]
+
+
+def _features_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "gain_p", "features_h")
+    stripe = {"shape": "stripe", "d": p["curve_d"], "interfaces": [p["interfaces"]]}
+    net = {"alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"]}
+    return product(**stripe, p=p["gain_p"], h=p["features_h"], **net, seeds=range(p["features_seeds"]))
+
+
+@study(version=1, grid=_features_grid, chunk=2, rtol=1e-3, data=DRAWN, device="any")
+def features(setting: Setting, seeds: list[int]) -> Rows:
+    """The kernel frozen at ``t*`` beside compressed data, on one independent training set: error of each ``curve``.
+
+    ``features``: the network's kernel at ``t*``; ``compressed_finite`` and ``compressed``: the initial kernel, of the
+    same network and of the infinitely wide one, on data compressed by that network's ``Λ*``.
+
+    Source: paper A, Fig. 3; its comparison of the two, at several widths.
+    """
+    train, test, fresh = (
+        draw(setting, kind, setting[n], seeds) for kind, n in (("train", "p"), ("test", "test"), ("fresh", "p"))
+    )
+    network = _network(setting, seeds)
+    trained = train_network(network, train, setting, until=t_star)
+    if None in trained.star:
+        raise InputError(f"no run reached t*: {trained.ended}")
+    star = torch.tensor(trained.star, dtype=torch.float64)
+    small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, star)) for t in (fresh, test)]
+    found = {
+        "features": learning_curves.lazy(trained.network, fresh, test),
+        "compressed_finite": learning_curves.lazy(network, *small),
+        "compressed": learning_curves.wide_lazy(*small),
+    }
+    return [row | {"curve": name} for name, one in found.items() for row in _lazy_rows(seeds, one)]
 
 
 def _imposed_grid(p: Mapping[str, Any]) -> list[Setting]:
