@@ -62,6 +62,16 @@ def test_small_alpha_compresses_and_compression_helps_the_initial_kernel():
         assert 0.2 < star["star"] / star["predicted"] < 5
 
 
+def test_features_are_the_kernel_of_the_networks_at_t_star_and_without_learning_the_initial_one():
+    rows = studies.features(NET | {"alpha": 1e-6}, [0, 1])
+    assert [row["curve"] for row in rows] == ["features"] * 2 + ["compressed_finite"] * 2 + ["compressed"] * 2
+    frozen = of(studies.networks(NET | SHARES | {"alpha": 1e-6}, [0, 1]), curve="final", share=0.1)
+    assert [row["error"] for row in frozen] == [row["error"] for row in of(rows, curve="features")]
+    rows = studies.features(NET | {"alpha": 1e6}, [0, 1])
+    for after, before in zip(of(rows, curve="features"), of(rows, curve="compressed_finite"), strict=True):
+        assert after["error"] == pytest.approx(before["error"], abs=0.02)  # Λ* is that of few weights, nearly 1
+
+
 def test_an_imposed_factor_of_one_leaves_the_data_and_larger_ones_help():
     plain = studies.wide_curve(STRIPE | {"p": 100}, [0, 1])
     rows = [studies.imposed(STRIPE | {"p": 100, "factor": factor}, [0, 1]) for factor in (1.0, 4.0)]
