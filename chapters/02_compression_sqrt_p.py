@@ -632,6 +632,20 @@ for name, rows in tasks_drawn.items():
         f"- {name}: exponent of Λ* itself from p = {star_from} on {plain}; with the noise divided out over all sizes "
         f"{whole}, over the last three {tail}."
     )
+parts = []
+for name, rows in tasks_drawn.items():
+    late = rows[rows.until == stop].assign(beyond=lambda r: r.largest / r.star)
+    columns = {"Λ* without its noise": "still", "Λ_max over Λ*": "beyond", "Λ_max": "largest"}
+    local = {words: local_exponents(*sizes(late, stop, column), size=2) for words, column in columns.items()}
+    for i, (low, high) in enumerate(zip(sorted(set(late.p)), sorted(set(late.p))[1:])):
+        parts.append({"task": name, "p": f"{low} to {high}"} | {words: str(at[i][1]) for words, at in local.items()})
+chapter.table(
+    pd.DataFrame(parts),
+    "tab-a-max",
+    "Exponents in p, between neighbouring sizes, of the amplification at t*, of what it grows by later, and of the largest.",
+    stripe[stripe.until == stop],
+    cylinder[cylinder.until == stop],
+)
 first = stripe[stripe.d == growth_d[0]]
 means = exponent(*by_size(fitted(first, "star").assign(gap=lambda r: r.star_code / r.star), "gap"))
 chapter.say(
@@ -639,6 +653,10 @@ chapter.say(
     f"the two Λ* changes with p with the exponent {means}."
 )
 # %% [markdown]
+# The largest amplification is reached after $t^*$, and the noise of {eq}`eq:A:noise` sets only what it starts from
+# ({numref}`tab-a-max`): as points are satisfied $\Lambda$ goes on to grow, in $d=10$ by a factor that itself grows with $p$. There
+# $\Lambda^*$ comes down to $\sqrt p$ at these sizes, and $\Lambda_{\max}$ does not.
+#
 # "Longer time does not alter the picture" is another matter. After its maximum $\Lambda$ falls in the over-fitting
 # regime until zero loss (chapter 1, {numref}`fig-a-stop`, says how far): the
 # last few points are what still pulls, their noise does not average out, and $\omega_\perp$ serves them. The paper's

@@ -69,6 +69,12 @@ def test_a_merged_ledger_lists_no_cells_and_a_chapters_does(mini_book):
     assert "cells" not in ledger.merge(folder)[0] and ledger.read(folder / "99.ledger.json")[0]["cells"] == ["abc"]
 
 
+def test_an_interval_of_a_single_realisation_is_written_and_read(tmp_path):
+    made = {"id": "Z.Fig1-up", "value": 1.5, "low": -math.inf, "high": math.inf}
+    ledger.write(tmp_path / "one.json", [made])
+    assert "null" in (tmp_path / "one.json").read_text() and ledger.read(tmp_path / "one.json") == [made]
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -9,7 +9,7 @@ import html
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -171,12 +171,22 @@ def merge(folder: Path) -> list[dict[str, Any]]:
 
 def read(path: Path) -> list[dict[str, Any]]:
     """The records of a ledger file; none if it is not there."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    return [_with_ends(record, _tuple) for record in found]
 
 
 def write(path: Path, records: Iterable[dict[str, Any]]) -> None:
     """Writes a ledger file whole or not at all."""
-    write_atomically(path, json.dumps(list(records), indent=1, ensure_ascii=False, allow_nan=False))
+    whole = [_with_ends(record, _bounds) for record in records]
+    write_atomically(path, json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def _with_ends(record: dict[str, Any], change: Callable[[tuple], Sequence]) -> dict[str, Any]:
+    """A record with the ends of its interval changed, where it has one: a single realisation's are infinite."""
+    if record.get("value") is None:
+        return record
+    low, high = change((record["low"], record["high"]))
+    return record | {"low": low, "high": high}
 
 
 def summary(records: Sequence[Mapping[str, Any]]) -> str:
