@@ -580,8 +580,8 @@ for d in curve_d:
     chapter.check(f"A.Fig3-features-width-d{d}", trend, rows, figure="fig-a-features")
 # %% [markdown]
 # The kernel at $t^*$ already errs more than the compressed initial kernel, at every width alike: the loss is in the features,
-# not in their number and not in what comes later. They look along few directions, those of the attractors of chapter 2, where
-# the weights of the initial kernel look everywhere. In the smaller dimension the last points then add their part.
+# not in their number and not in what comes later. Neurons at $t^*$ look along few directions (chapter 2), those of the initial
+# kernel along all; that this is the reason we have not measured. In the smaller dimension the last points then add their part.
 # %% [markdown]
 # ## The links of the chain, one by one
 # **The gain.** Impose a compression $\Lambda$ on the *same* training sets and learn with the infinitely wide kernel:
@@ -672,6 +672,8 @@ chapter.table(
 # With two informative directions and a curved boundary, theory gives the feature learner a smaller advantage, 1/2
 # against 3/7. In three dimensions points lie denser, and the lazy asymptote is nearer ({numref}`fig-a-asymptotes`).
 # {numref}`fig-a-fig8` is the error panel of Fig. 8 of paper A; its amplification panel is in chapter 2.
+# Here the chain gives the network's exponent ({numref}`tab-a-links`): that it exceeds 1/2 is the lazy curve, which has not come
+# down yet, a gain that is larger than its asymptote, and an amplification that grows faster than $\sqrt p$ at these sizes.
 # %%
 fig, ax = plt.subplots(figsize=(6.4, 4.8))
 five_curves(ax, tube, small_tube)

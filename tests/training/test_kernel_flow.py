@@ -13,9 +13,10 @@ from regimes.data import tasks
 from regimes.kernels import wide_one_hidden_ntk
 from regimes.models.losses import LOSSES, soft_hinge
 from regimes.training import kernel_flow
-from regimes.training.kernel_flow import rodas
+from regimes.training.kernel_flow import hinge, rodas
 from regimes.training.kernel_flow.smooth import SmoothPath
 from regimes.training.kernel_flow.symmetric import Symmetric
+from regimes.training.state import Ended
 from regimes.validate import InputError
 
 SMOOTH = {  # -l'(m), written again
@@ -353,6 +354,15 @@ def test_a_realisation_that_cannot_be_fitted_leaves_the_others_alone():
     grams, y = torch.stack([x @ x.T, torch.eye(4, dtype=torch.float64)]), torch.tensor([[1.0, -1, -1, 1]] * 2)
     end = kernel_flow.fit(grams, y)
     assert end.ended[0].startswith("jammed") and end.ended[1] == "fitted"
+
+
+def test_a_path_that_does_not_end_is_given_up_and_says_so(monkeypatch):
+    monkeypatch.setattr(hinge, "EVENTS", 0.1)
+    path = hinge.HingePath(np.eye(80) + 0.5)
+    while not path.ended:
+        path.step()
+    assert path.ended.kind == Ended.ROUND_OFF and path.events == 11
+    assert "given up after 11 events" in path.ended and np.isfinite(path.state).all()
 
 
 def test_the_wall_limit_keeps_and_marks_what_there_is():

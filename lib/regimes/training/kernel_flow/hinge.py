@@ -19,6 +19,7 @@ from regimes.training.state import Ended, Ending
 
 ROUND_OFF = 1e-13  # velocities below, relative to the sum of the forces' contributions, are zero in float64
 LOST = 1e-6  # round-off in the margins beyond which a path is not reported as fitted
+EVENTS = 50  # a point, after which a path is given up: kernels without an eigenvalue below zero take one to three
 DEPENDENT = 1e-12  # a point whose row is, to this part of its diagonal, a combination of the held ones'
 
 
@@ -54,7 +55,10 @@ class HingePath:
             return
         self.events += 1
         self._resolve(j)
-        if not (self.side > 0).any():
+        if self.ended or self.events > EVENTS * (len(self.m) + 20):
+            lost = f": given up after {self.events} events, the kernel is not definite enough"
+            self.ended = Ending(Ended.ROUND_OFF, lost)
+        elif not (self.side > 0).any():
             self.ended = Ending(Ended.FITTED)
             self._finish()
         elif self.events % (len(self.m) // 2 + 50) == 0:
@@ -83,6 +87,9 @@ class HingePath:
             bound = self.q[j] if sign < 0 else 1 - self.q[j]
             k, release = held.first_release(self.q, sign * response)
             length = min(rest, bound, release)
+            if not np.isfinite(self.v[j] + length):
+                self.ended = Ending(Ended.ROUND_OFF)
+                return
             self.q[held.points] += sign * length * response
             self.q[j] += sign * length
             self.v += sign * length * change
