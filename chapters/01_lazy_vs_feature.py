@@ -521,7 +521,7 @@ for d in curve_d:
             chapter.check("B.Fig10-compressed", error_ratio(*pair), *pair, figure="fig-b-fig10")
 # %% [markdown]
 # Where does the network lose what the compression gains? The kernel can be frozen and trained anew at any moment, and at any
-# width ({numref}`tab-a-stages`, {numref}`fig-a-features`).
+# width (the table below, and {numref}`fig-a-features`).
 # %%
 stages, staged = [], []
 for d in curve_d:
@@ -672,7 +672,7 @@ chapter.table(
 # With two informative directions and a curved boundary, theory gives the feature learner a smaller advantage, 1/2
 # against 3/7. In three dimensions points lie denser, and the lazy asymptote is nearer ({numref}`fig-a-asymptotes`).
 # {numref}`fig-a-fig8` is the error panel of Fig. 8 of paper A; its amplification panel is in chapter 2.
-# Here the chain gives the network's exponent ({numref}`tab-a-links`): that it exceeds 1/2 is the lazy curve, which has not come
+# Here the chain gives the network's exponent (the table above, last rows): that it exceeds 1/2 is the lazy curve, which has not come
 # down yet, a gain that is larger than its asymptote, and an amplification that grows faster than $\sqrt p$ at these sizes.
 # %%
 fig, ax = plt.subplots(figsize=(6.4, 4.8))

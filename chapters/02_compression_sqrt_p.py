@@ -654,7 +654,7 @@ chapter.say(
 )
 # %% [markdown]
 # The largest amplification is reached after $t^*$, and the noise of {eq}`eq:A:noise` sets only what it starts from
-# ({numref}`tab-a-max`): as points are satisfied $\Lambda$ goes on to grow, in $d=10$ by a factor that itself grows with $p$. There
+# (the table above): as points are satisfied $\Lambda$ goes on to grow, in $d=10$ by a factor that itself grows with $p$. There
 # $\Lambda^*$ comes down to $\sqrt p$ at these sizes, and $\Lambda_{\max}$ does not.
 #
 # "Longer time does not alter the picture" is another matter. After its maximum $\Lambda$ falls in the over-fitting
