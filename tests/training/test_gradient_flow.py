@@ -199,6 +199,52 @@ def test_every_loss_with_and_without_biases_alone_and_together(loss, alpha, bias
         torch.testing.assert_close(margins, oracle, atol=0.03, rtol=0)
 
 
+def test_a_crowd_that_crosses_the_corner_meets_the_same_equations_by_smaller_systems(monkeypatch):
+    """Alone and together, against tiny steps; a band of more than four points is a crowd here."""
+    alpha, last = 1e-3, 600.0
+    net, task = one_hidden.one_hidden(3, 20, seeds=[0, 1]), tasks.stripe(24, 3, seed=1)
+    ones = [tiny_steps(net[e : e + 1], task, alpha=alpha, last=last, steps=6000) for e in (0, 1)]
+    oracle, system, sizes = torch.from_numpy(np.stack(ones)), implicit._system, []
+    monkeypatch.setattr(implicit, "_system", lambda *a: sizes.append(a[2].index.shape[-1]) or system(*a))
+    work = {}
+    for crowd in (10**6, 4):
+        monkeypatch.setattr(implicit, "CROWD", crowd)
+        for together in (1, 2):
+            states = gradient_flow(net, task, alpha=alpha, tolerance=1e-2, dtype=torch.float64, together=together)
+            margins = run(states, times=[last], until=after(last)).at(f"t={last:g}")[3] * task.y
+            torch.testing.assert_close(margins, oracle, atol=0.12, rtol=0)
+        work[crowd] = sum(size**3 for size in sizes)
+        sizes.clear()
+    assert work[4] < work[10**6]
+
+
+def test_points_of_a_crowd_that_cross_go_to_the_bounds_of_their_sides(monkeypatch):
+    """Two realisations: six points have crossed in the first, two more lie near; one has in the second."""
+    monkeypatch.setattr(implicit, "CROWD", 4)
+    low, high = torch.full((2, 9), 0.25), torch.full((2, 9), 0.75)
+    corners = implicit._Corner(low, high, corner=1.0, tolerance=0.01)
+    above = torch.tensor([0.5, 0.4, 0.3, -0.3, -0.4, -0.5, 0.001, -0.001, 0.9])
+    q = torch.tensor([0.75, 0.75, 0.75, 0.25, 0.25, 0.25, 0.25, 0.75, 0.5])
+    m = torch.stack([1 + above, torch.full((9,), 0.5).index_fill(0, torch.tensor(4), 2.0)])
+    zero = torch.zeros(2)
+    end = implicit.End(zero, zero, zero, m, torch.stack([q, torch.full((9,), 0.75)]), zero, zero)
+    used = []
+    monkeypatch.setattr(implicit, "_system", lambda batch, end, band: used.append(band) or None)
+    wrong = corners.violation(end.m, end.q)
+    passes = corners.corrections(None, end, wrong, torch.tensor([True, True]))
+    band, new = next(passes)
+    assert band.rows.tolist() == [0] and sorted(band.index[0].tolist()) == [0, 1, 2, 3, 4, 5]
+    assert dict(zip(band.index[0].tolist(), new[0].tolist())) == {0: 0.25, 1: 0.25, 2: 0.25, 3: 0.75, 4: 0.75, 5: 0.75}
+    with pytest.raises(TypeError):  # the second realisation's band goes to the linear system, which is cut off here
+        next(passes)
+    assert used[0].rows.tolist() == [1] and used[0].index.tolist() == [[4]]
+    # in the next pass those that are still wrong, and those between, are solved for; those merely near are not
+    corrected = replace(end, corrected=True)
+    with pytest.raises(TypeError):
+        next(corners.corrections(None, corrected, wrong, torch.tensor([True, False])))
+    assert sorted(used[1].index[0].tolist()) == [0, 1, 2, 3, 4, 5, 8]
+
+
 def test_conservation_over_a_whole_run():
     net, task = problem(p=60, d=5, h=100)
     for dtype in (torch.float32, torch.float64):
