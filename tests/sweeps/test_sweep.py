@@ -124,6 +124,33 @@ def test_two_processes_on_one_store_share_the_work_and_agree(room, tmp_path):
     assert not list((tmp_path / "cells" / "locks").iterdir())
 
 
+@pytest.mark.parametrize(
+    ("used", "jobs", "ours", "at_once"),
+    [
+        ((2, 0.0), 2, True, True),
+        ((2, 0.0), 4, True, True),
+        ((0, 0.0), 2, True, False),  # none was started
+        ((2, -workers.IDLE_SECONDS), 2, True, False),  # they have ended themselves
+        ((4, 0.0), 2, True, False),  # more than were asked for
+        ((2, 0.0), 2, False, False),  # a reader's study, which may have changed since they loaded it
+    ],
+)
+def test_workers_that_are_there_are_used_from_the_first_cell(monkeypatch, used, jobs, ours, at_once):
+    @study(version=1, grid=lambda p: product(size=1, seeds=range(3)))
+    def quick(setting, seeds):
+        return [{"seed": seed} for seed in seeds]
+
+    if ours:
+        quick.function.__module__ = "regimes.studies.quick"
+    begun = []
+    monkeypatch.setattr(workers.Local, "_used", (used[0], time.monotonic() + used[1]))
+    monkeypatch.setattr(workers.Local, "_parallel", lambda self, chunks, count: begun.append(count) or ())
+    chunks = [[Cell(quick.name, 1, {"size": 1}, seed)] for seed in range(3)]
+    monkeypatch.setattr(workers, "compute", lambda *given: None)
+    here = len(list(workers.Local(quick, jobs).results(iter(chunks), 3)))
+    assert (begun, here) == (([used[0]], 0) if at_once else ([], 3))
+
+
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """The room in this process: ``here(text)`` gives its study anew; ``here.sweep`` sweeps it over its grid."""

@@ -260,7 +260,7 @@ def _thresholds_grid(p: Mapping[str, Any]) -> list[Setting]:
     data = images([p["data"]], p["components"], 2 + max(p["threshold_p"]), "threshold_p")
     random = {"data": "random", "words": "", "components": p["components"]}
     grid = []
-    for source in (data, random):
+    for source in (random, data):  # the dearer first, so that no core waits for it in the end
         grid += product(**source, **common, p=p["threshold_p"])
     return grid
 
@@ -368,13 +368,13 @@ def _landscapes_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**common, p=p["landscape_p"], seeds=range(p["landscape_seeds"]))
 
 
-@study(version=2, grid=_landscapes_grid, chunk=TOGETHER, whole=True, rtol=1e-2)
+@study(version=3, grid=_landscapes_grid, chunk=TOGETHER, whole=True, rtol=1e-2)
 def landscapes(setting: Setting, seeds: list[int]) -> Rows:
     """The landscape where training ends, at a fixed number of parameters and growing P; one row a network (``member``).
 
     ``parameters`` N, ``unsatisfied`` N_Δ, ``loss`` (mean of Δ²/2 over the points), ``negative`` N₋ and ``curved``
-    (eigenvalues of H_p below zero, and not zero), ``eigenvalues`` of H_0 (ascending), ``stable``: the lowest eigenvalue
-    of H over the largest.
+    (eigenvalues of H_p below zero, and not zero), ``eigenvalues`` of H_0 (ascending), their ``gap`` where any is not
+    zero, ``stable``: the lowest eigenvalue of H over the largest.
 
     Source: paper B, Fig. 8B and C and Eq. 12 to 14.
     """
@@ -393,6 +393,7 @@ def landscapes(setting: Setting, seeds: list[int]) -> Rows:
             row |= {"parameters": found.H0.shape[-1], "unsatisfied": int(jamming.unsatisfied(margins[k]))}
             row |= {"loss": float((1 - margins[k]).clamp(min=0).square().mean() / 2)}
             row |= {"negative": int(below[k]), "curved": int(curved[k]), "eigenvalues": values[k].tolist()}
+            row |= {"gap": jamming.gap(values[k].numpy()) if float(values[k, -1]) > 0 else math.nan}
             rows.append(row | {"stable": float(whole[k, 0] / whole[k, -1]) if float(whole[k, -1]) > 0 else 0.0})
     return rows
 

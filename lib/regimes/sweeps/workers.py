@@ -3,6 +3,7 @@
 ``REGIMES_SCHEDULER`` sends them to a cluster instead, see ``regimes.sweeps.cluster``.
 """
 
+import math
 import os
 import threading
 import time
@@ -23,6 +24,7 @@ from regimes.validate import InputError
 Chunk = list[Cell]  # of one setting
 # with less than this left to do, starting worker processes (they import torch) costs more than it saves
 INLINE_SECONDS = 5.0
+IDLE_SECONDS = 240.0  # workers that were used within this time are still there: they end themselves after five minutes
 _WATCH_EVERY = 0.5  # seconds between a worker's looks at its parent
 
 
@@ -108,6 +110,8 @@ class Local:
         jobs: worker processes; the default is one a core, and one in all where the study runs on CUDA.
     """
 
+    _used = (0, -math.inf)  # how many workers were last at work for this process, and when
+
     def __init__(self, study: Study, jobs: int | None = None) -> None:
         self.study = study
         self.kind = devices.kind(study.device)
@@ -116,17 +120,32 @@ class Local:
     def results(self, chunks: Iterator[Chunk], count: int) -> Iterator[tuple[Chunk, Result]]:
         """As ``Pool.results``."""
         start, done = time.monotonic(), 0
+        if count > 1 and self._ready(start):
+            yield from self._parallel(chunks, Local._used[0])
+            return
         for chunk in chunks:
             yield chunk, compute(self.study, chunk, self.study.code)
             done += 1
             if self.jobs > 1 and (time.monotonic() - start) / done * (count - done) >= INLINE_SECONDS:
                 yield from self._parallel(chunks, min(self.jobs, count - done))
 
+    def _ready(self, now: float) -> bool:
+        """Whether an earlier sweep's workers are there for this one; not for a reader's study: they may not know it."""
+        workers, last = Local._used
+        return (
+            1 < workers <= self.jobs
+            and now - last < IDLE_SECONDS
+            and self.study.function.__module__.startswith("regimes.")
+        )
+
     def _parallel(self, chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Result]]:
         with joblib.parallel_config(backend="loky", initializer=die_with, initargs=(os.getpid(),)):
             pool = joblib.Parallel(n_jobs=jobs, pre_dispatch="n_jobs", batch_size=1, return_as="generator_unordered")
         code = self.study.code
-        yield from pool(joblib.delayed(_with_chunk)(self.study, chunk, code) for chunk in chunks)
+        try:
+            yield from pool(joblib.delayed(_with_chunk)(self.study, chunk, code) for chunk in chunks)
+        finally:
+            Local._used = (jobs, time.monotonic())
 
 
 def _with_chunk(study: Study, chunk: Chunk, code: digest.Code) -> tuple[Chunk, Result]:
