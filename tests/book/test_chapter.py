@@ -68,6 +68,13 @@ def test_table_carries_label_and_caption(opened, shown):
     assert table.cell[0] not in shown[1][0].data and "revision" in shown[1][0].data  # folded, not a column
 
 
+def test_symbols_of_a_table_are_typeset_and_those_of_a_picture_are_words(opened, shown):
+    opened.table(pd.DataFrame({"x": [1]}), "tab-x", "At $t^*$, 1 < 2.")
+    assert "\\(t^*\\)</span>, 1 &lt; 2." in shown[0][0].data
+    opened.figure(plt.figure(), "fig-x", r"Arrows $\beta\omega_1$ at $t^{*}$. More.")
+    assert shown[1][1]["regimes"]["alt"] == "Arrows beta omega_1 at t^*"
+
+
 def test_a_figure_is_kept_for_a_page_a_phone_and_a_card(opened, shown):
     fig, axes = plt.subplots(1, 2)
     axes[0].set_ylabel("error")

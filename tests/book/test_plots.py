@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from regimes.book import plots
+from regimes.book import plots, screen
 
 
 @pytest.fixture
@@ -17,9 +17,9 @@ def ax():
 
 
 def test_a_row_of_panels_is_never_wider_than_a_page_can_show():
-    for columns in (1, 2, 3, 4):
-        fig, axes = plots.panels(5, columns=columns)
-        assert len(axes) == 5 and fig.get_figwidth() <= 10
+    for columns, width in ((1, None), (2, None), (3, 5), (4, None)):
+        fig, axes = plots.panels(5, columns=columns, width=width)
+        assert len(axes) == 5 and fig.get_figwidth() <= screen.DESK
         plt.close(fig)
 
 

@@ -115,9 +115,10 @@ class Chapter:
     ) -> None:
         """Shows a figure, below what moves where something does."""
         about |= {"name": name, "caption": f"{caption} {self.note(*tables)}".rstrip(), "settings": _fold(tables)}
-        about["alt"] = about["alt"] or _SENTENCE.split(caption)[0]
+        about["alt"] = about["alt"] or _spoken(_SENTENCE.split(caption)[0])
         if tables:
             self._keep(name, tables)
+        screen.fit(fig)
         data = {"text/plain": repr(fig)} | screen.pictures(fig) | ({"text/html": moving} if moving else {})
         about |= {"letters": screen.letters(fig), "painted": screen.painted(fig)}
         about |= {"narrow": None if about.get("still") else screen.narrow(fig)}
@@ -180,7 +181,7 @@ class Chapter:
             index=False, float_format=lambda v: f"{v:.{digits}g}", border=0, classes="table", na_rep="—", justify="left"
         )
         head, _, body = text.partition(">")
-        caption = f"<caption>{caption} {html.escape(self.note(*tables))}</caption>"
+        caption = f"<caption>{ledger.maths(caption)} {html.escape(self.note(*tables))}</caption>"
         display(HTML(f'{head} id="{name}">{caption}{body}{_fold(tables)}'))
 
     def hover(self, cells: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame) -> None:
@@ -193,7 +194,7 @@ class Chapter:
             caption: as for ``figure``.
             tables: as for ``figure``.
         """
-        caption = f"<caption>{caption} {html.escape(self.note(*tables))}</caption>"
+        caption = f"<caption>{ledger.maths(caption)} {html.escape(self.note(*tables))}</caption>"
         display(HTML(f'<table class="hover" id="{name}">{caption}{plots.hover_rows(cells)}</table>{_fold(tables)}'))
 
     def say(self, text: str) -> None:
@@ -278,6 +279,11 @@ def _fold(tables: Sequence[pd.DataFrame]) -> str:
     studies = ", ".join(setting["study"] for setting in found.settings)
     text = "; ".join(filter(None, [studies, *lines, where]))
     return f'<details class="settings"><summary>all settings</summary>{html.escape(text)}</details>'
+
+
+def _spoken(text: str) -> str:
+    r"""Text whose symbols are words, for those who listen: ``$\Lambda^*$`` is ``Lambda^*``."""
+    return re.sub(r"[$\\{}]", "", re.sub(r"(?<=\w)\\", r" \\", text))
 
 
 def _is_long(value: Any) -> bool:

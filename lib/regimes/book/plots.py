@@ -9,6 +9,8 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 
+from regimes.book import screen
+
 PALETTE = sns.color_palette("colorblind")
 # the same thing has the same colour in every chapter
 COLOURS = {
@@ -53,11 +55,11 @@ def style() -> None:
 def panels(count: int, *, columns: int = 2, width: float | None = None, height: float = 3.4, **kwargs: object) -> tuple:
     """``count`` axes in rows of ``columns``; unused ones are hidden. Returns figure and a flat list of axes.
 
-    A panel is 4.4 inches wide, or so narrow that a row of them takes 10: wider rows have no legible type on a page.
+    A row of panels is at most ``screen.DESK`` inches wide: type is not legible on a page in a wider one.
     """
     rows = -(-count // columns)
     columns = min(columns, count)
-    width = width or min(4.4, 10 / columns)
+    width = min(width or 4.4, screen.DESK / columns)
     fig, axes = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **kwargs)
     flat = list(axes.flat)
     for axis in flat[count:]:
