@@ -594,6 +594,7 @@ for ax, (column, label) in zip(axes, names.items()):
         plots.realisations(ax, wide.columns, wide, color=colour, label=rf"$\tilde\alpha={scale:.2g}$")
         ax.axvline(n_cut[scale].mean(), color=colour, linestyle=":", linewidth=1)
     ax.set(xscale="log", yscale="log", xlabel="parameters $N$", ylabel=label)
+    ax.tick_params(which="minor", labelbottom=False)
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 chapter.figure(
     fig,
@@ -643,6 +644,7 @@ for (label, rows, column), colour in zip(kinds, plots.PALETTE):
     plots.realisations(ax, wide.columns, wide, color=colour, label=label)
 ax.axvspan(n_cut[top_scale].min(), n_cut[top_scale].max(), color="0.5", alpha=0.25, linewidth=0, label="jamming")
 ax.set(xscale="log", yscale="log", xlabel="parameters $N$", ylabel=r"norm of the predictor $\Vert F\Vert$")
+ax.tick_params(which="minor", labelbottom=False)
 ax.legend()
 chapter.figure(fig, "fig-b-sec2", "Norm of the predictor on test points in the lazy regime against the number of parameters: trained "
                "to the end, stopped early, and with weight decay; grey: jamming (paper B, Sec. 2).", lazy, decayed, alt="Norm of the predictor against parameters: trained to the end it rises steeply towards the grey band of "

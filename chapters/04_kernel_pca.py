@@ -144,7 +144,7 @@ for case, rows in wide.groupby("case"):
     axes[2].errorbar(errors.index, errors["mean"], errors["std"], marker="o", markersize=4, label=name)
 axes[2].axhline(0, color=plots.COLOURS["theory"], linewidth=0.8)
 axes[2].set(xlabel="dimension $d$ in the estimate", title="the two flaws of the text")
-axes[2].legend(fontsize="small")
+axes[2].legend(fontsize="small", loc="upper right", bbox_to_anchor=(1, 0.8))
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=4, fontsize="small")
 chapter.figure(
     fig,

@@ -1258,6 +1258,8 @@ axes[0].set(xlabel=r"depth $L$", ylabel="off-diagonal entries", ylim=(0, None))
 ticks(axes[0], finite_depths)
 axes[1].set(xscale="log", yscale="log", xlabel="depth / width", ylabel="typical error at the start")
 axes[2].set(xscale="log", yscale="log", xlabel="depth / width", ylabel="relative change by training")
+for ax in axes[1:]:
+    ax.tick_params(which="minor", labelbottom=False, labelleft=False)
 axes[0].legend(fontsize="small")
 chapter.figure(
     fig,

@@ -156,7 +156,7 @@ names = {
     "moved": "what training\nhas added",
     "centred": "gradients\nthrough it",
 }
-fig, axes = plt.subplots(4, 1 + len(frames), figsize=(1.35 * (1 + len(frames)), 5.6), squeeze=False)
+fig, axes = plt.subplots(4, 1 + len(frames), figsize=(1.35 * (1 + len(frames)), 5.2), squeeze=False)
 shown_matrix(axes[0, 0], pictured.egop.iloc[0], "the task")
 for ax in axes[1:, 0]:
     ax.set_visible(False)

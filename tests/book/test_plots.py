@@ -51,6 +51,12 @@ def test_a_narrow_range_has_ticks_too(ax):
     assert len(ax.get_xticks()) > 3
 
 
+def test_ticks_of_a_narrow_range_keep_their_distance(ax):
+    ax.set(yscale="log", ylim=(95, 260))
+    plots.plain_numbers(ax)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == "100 125 150 175 200 250".split()
+
+
 def test_points_and_boundaries_are_named_once_for_a_legend(ax):
     plots.data_points(ax, np.eye(3)[:, :2], [1, -1, -1])
     plots.boundaries(ax, [-1, 0, 1])

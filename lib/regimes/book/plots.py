@@ -88,8 +88,9 @@ def slope_guide(
 def plain_numbers(ax: Axes, axis: str = "y") -> None:
     """Ticks of a logarithmic axis at plain numbers: of powers of ten, 1-2-5 and finer steps the first with four."""
     low, high = sorted(getattr(ax, f"get_{axis}lim")())
+    fine = (1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8)
     finest = [1 + k / 10 for k in range(10)] + [2 + k / 4 for k in range(32)]
-    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8), finest):
+    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8), fine, finest):
         ticks = [step * 10.0**k for k in range(-12, 13) for step in steps if low <= step * 10.0**k <= high]
         if len(ticks) > 3:
             break
