@@ -470,8 +470,8 @@ chapter.say(
 rows = []
 for d in [2, *growth_d]:
     for a in Stripe(interfaces, d).attractors():
-        rows.append({"d": d, "sign of λ": a.sign, "z*": a.z, "τ*/τ": 1 / a.rate, "rate of ω_⊥": a.rate_perp})
-        rows[-1]["c"] = a.constant
+        rows.append({"$d$": d, r"sign of $\lambda$": a.sign, "$z^*$": a.z, r"$\tau^*/\tau$": 1 / a.rate})
+        rows[-1] |= {r"rate of $\omega_\perp$": a.rate_perp, "$c$": a.constant}
 chapter.table(
     pd.DataFrame(rows),
     "tab-a-attractors",
@@ -637,7 +637,11 @@ for name, rows in tasks_drawn.items():
 parts = []
 for name, rows in tasks_drawn.items():
     late = rows[rows.until == stop].assign(beyond=lambda r: r.largest / r.star)
-    columns = {"Λ* without its noise": "still", "Λ_max over Λ*": "beyond", "Λ_max": "largest"}
+    columns = {
+        r"$\Lambda^*$ without its noise": "still",
+        r"$\Lambda_{\max}$ over $\Lambda^*$": "beyond",
+        r"$\Lambda_{\max}$": "largest",
+    }
     local = {words: local_exponents(*sizes(late, stop, column), size=2) for words, column in columns.items()}
     for i, (low, high) in enumerate(zip(sorted(set(late.p)), sorted(set(late.p))[1:])):
         parts.append({"task": name, "p": f"{low} to {high}"} | {words: str(at[i][1]) for words, at in local.items()})

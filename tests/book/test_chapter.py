@@ -69,8 +69,9 @@ def test_table_carries_label_and_caption(opened, shown):
 
 
 def test_symbols_of_a_table_are_typeset_and_those_of_a_picture_are_words(opened, shown):
-    opened.table(pd.DataFrame({"x": [1]}), "tab-x", "At $t^*$, 1 < 2.")
-    assert "\\(t^*\\)</span>, 1 &lt; 2." in shown[0][0].data
+    opened.table(pd.DataFrame({"$a<b$": ["5 $"]}), "tab-x", "At $t^*$, 1 < 2.")
+    text = shown[0][0].data
+    assert "\\(t^*\\)</span>, 1 &lt; 2." in text and "\\(a&lt;b\\)</span></th>" in text and "<td>5 $</td>" in text
     opened.figure(plt.figure(), "fig-x", r"Arrows $\beta\omega_1$ at $t^{*}$. More.")
     assert shown[1][1]["regimes"]["alt"] == "Arrows beta omega_1 at t^*"
 

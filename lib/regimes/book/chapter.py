@@ -27,6 +27,7 @@ from regimes.sweeps.table import CELL, STAMP, Provenance, alike, names_cell, pro
 from regimes.validate import InputError
 
 _SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)\. ")
+_MATHS = re.compile(r"\$[^$<]+\$")
 _GREEK = ("alpha", "beta", "gamma", "eta", "kappa", "lambda", "rho", "sigma", "tau")
 _POWER = re.compile(r"(?<![\w.])(-?\d(?:\.\d+)?)e([+-]\d+)\b")
 THEORY = "none: theory alone"  # in place of tables: the data of a claim on formulas
@@ -182,7 +183,7 @@ class Chapter:
         text = rows.to_html(
             index=False, float_format=lambda v: f"{v:.{digits}g}", border=0, classes="table", na_rep="—", justify="left"
         )
-        head, _, body = text.partition(">")
+        head, _, body = _MATHS.sub(lambda m: ledger.maths(html.unescape(m[0])), text).partition(">")
         caption = f"<caption>{ledger.maths(f'{caption} {self.note(*tables)}')}</caption>"
         display(HTML(f'{head} id="{name}">{caption}{body}{_fold(tables)}'))
 
