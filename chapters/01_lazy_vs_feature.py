@@ -408,7 +408,7 @@ for ax, words in zip(
 chapter.figure(
     fig,
     "fig-a-stop",
-    f"The course of training at p = {max(curve_p)} against the share of satisfied points: the network's test error, its "
+    f"The course of training at $p={max(curve_p)}$ against the share of satisfied points: the network's test error, its "
     "amplification, and the error of its kernel frozen there and trained to zero loss on an independent set; medians and "
     "quartiles. The kernel is at its best long before the network is; the last few per cent undo the compression, and "
     "both get worse.",
@@ -807,7 +807,7 @@ style = {"color": plots.COLOURS["amplification"], "linestyle": ":", "markerfacec
 plots.realisations(axes[2], scan_alpha, tall["amplification_max"], label=r"$\Lambda_{\max}$", **style)
 for ax, words in zip(axes, (r"test error $\varepsilon$", r"time $t^*$", r"amplification")):
     ax.set(xscale="log", xlabel=r"scale $\alpha$", ylabel=words)
-    ax.set_xticks(scan_alpha[:: max(1, len(scan_alpha) // 4)])
+    ax.locator_params(axis="x", numticks=5)
 axes[0].set_ylim(bottom=0)
 axes[0].legend()
 axes[1].set_yscale("log")
@@ -880,8 +880,8 @@ chapter.slider(
     [f"α = {alpha:g}" for alpha in in_plane.alpha],
     "fig-a-knob",
     "From feature learning to lazy learning. Left: where the predictor is positive (blue) and negative (orange), with the "
-    "training points and the planes where the label changes (dash-dotted). Right: arrows βω of sixty neurons over their root mean "
-    f"square. Trained until {100 * stop:g} % of the points are met. Small α turns the weights along the first axis, and the "
+    "training points and the planes where the label changes (dash-dotted). Right: arrows $\\beta\\omega$ of sixty neurons over their root mean "
+    f"square. Trained until {100 * stop:g} % of the points are met. Small $\\alpha$ turns the weights along the first axis, and the "
     "boundaries straighten.",
     in_plane,
     knob="scale α",

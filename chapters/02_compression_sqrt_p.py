@@ -189,8 +189,8 @@ fig.legend(*flat[0].get_legend_handles_labels(), loc="outside lower center", nco
 chapter.slider(
     *film(first, [(0, 1)]),
     "fig-a-2",
-    "Arrows βω of sixty neurons on the stripe, scaled by their root mean square, over training points and the planes at "
-    "which the label changes; at the start, at t*, at the end, and for a lazy network at the end (paper A, Fig. 2; paper B, Fig. 10 left). "
+    "Arrows $\\beta\\omega$ of sixty neurons on the stripe, scaled by their root mean square, over training points and the planes at "
+    "which the label changes; at the start, at $t^*$, at the end, and for a lazy network at the end (paper A, Fig. 2; paper B, Fig. 10 left). "
     "Feature learning turns them along the first axis; in the lazy regime they stay isotropic.",
     feature[feature.seed == 0],
     lazy[lazy.seed == 0],
@@ -213,7 +213,7 @@ def ticks(ax, values):
 
 chapter.check("A.Fig2-feature", mean(at_ends(feature, "share")[:, 1]), feature, figure="fig-a-2")
 chapter.say(
-    f"The share of Σ (βω)² along the first axis is {mean(at_ends(feature, 'share')[:, 0])} at the start, where isotropy "
+    f"The share of $\\sum(\\beta\\omega)^2$ along the first axis is {mean(at_ends(feature, 'share')[:, 0])} at the start, where isotropy "
     f"gives 1/2; in the lazy regime it changes by {mean(np.diff(at_ends(lazy, 'share'))[:, 0])} from start to end."
 )
 # %% [markdown]
@@ -230,7 +230,7 @@ fig.legend(*flat[2].get_legend_handles_labels(), loc="outside lower center", nco
 chapter.slider(
     *film(first, [(0, 1), (0, 2)]),
     "fig-a-7",
-    "Arrows βω of the cylinder model (d = 3, two informative directions) projected on the informative plane (top) and "
+    "Arrows $\\beta\\omega$ of the cylinder model ($d=3$, two informative directions) projected on the informative plane (top) and "
     "on the first and the uninformative axis (bottom), at start and end (paper A, Fig. 7). They come to lie in the plane.",
     cylinder[cylinder.seed == 0],
     knob="training time",
@@ -256,8 +256,8 @@ fig.legend(*flat[0].get_legend_handles_labels(), loc="outside lower center", nco
 chapter.figure(
     fig,
     "fig-a-1",
-    "Compression of weights is compression of data: one network at t* drawn twice (after paper A, Fig. 1). Left: its "
-    "arrows and data. Right: uninformative weights times Λ, uninformative coordinates over Λ; both are one function.",
+    "Compression of weights is compression of data: one network at $t^*$ drawn twice (after paper A, Fig. 1). Left: its "
+    "arrows and data. Right: uninformative weights times $\\Lambda$, uninformative coordinates over $\\Lambda$; both are one function.",
     feature[feature.star & (feature.seed == 0)],
     alt="Left, a round cloud of points with arrows along the horizontal axis. Right, a cloud flattened onto that axis, with the arrows "
     "turned away from it.",
@@ -336,7 +336,7 @@ for ax in [ax for ax in flat if ax.lines][:1]:  # few points may leave an attrac
 chapter.figure(
     fig,
     "fig-a-4a",
-    "Weights of the first neuron that falls to each attractor, until t*: network (colour) and equations of motion with "
+    "Weights of the first neuron that falls to each attractor, until $t^*$: network (colour) and equations of motion with "
     "the noise of the training set (dashed), from the same start (paper A, Fig. 4a). They agree within the line width "
     "at first; small errors of the growth rate add up later.",
     pd.concat(drawn) if any(map(len, drawn)) else paths,
@@ -365,7 +365,7 @@ flat[1].set_title("each weight, until $t^*$")
 chapter.figure(
     fig,
     "fig-a-4-error",
-    "Largest relative error of the equations of motion along the path, median over neurons that see data, against p: "
+    "Largest relative error of the equations of motion along the path, median over neurons that see data, against $p$: "
     "medians and quartiles over realisations. Left: of the worst of the four weights; right: of each.",
     neurons,
     alt="Relative errors against training points, all falling. Left, of the worst weight until three moments; "
@@ -377,9 +377,9 @@ chapter.check("A.Fig4-ode", ratio(biggest.error), biggest, figure="fig-a-4-error
 chapter.check("A.Fig4-ode-p", exponent(*by_size(neurons)), neurons, figure="fig-a-4-error")
 chapter.say(
     f"Before the first margin is met neurons do not know of each other, so that the width has no part in it; between then "
-    f"and t* the median error grows only from {ratio(biggest.error_free)} to {ratio(biggest.error)} at p = {neurons_p[-1]}. "
-    f"That of ω_⊥, whose noise the equations know, falls with p with the exponent {exponent(*by_size(neurons, 'error_omega_perp'))}, "
-    f"that of ω_1 with {exponent(*by_size(neurons, 'error_omega_1'))}."
+    f"and $t^*$ the median error grows only from {ratio(biggest.error_free)} to {ratio(biggest.error)} at $p={neurons_p[-1]}$. "
+    f"That of $\\omega_\\perp$, whose noise the equations know, falls with $p$ with the exponent {exponent(*by_size(neurons, 'error_omega_perp'))}, "
+    f"that of $\\omega_1$ with {exponent(*by_size(neurons, 'error_omega_1'))}."
 )
 # %% [markdown]
 # The error comes from the growth *rate*, which a training set changes by a number of order $1/\sqrt p$; over a time of
@@ -421,8 +421,8 @@ flat[1].set(xlim=(-3, 3), ylim=(-3, 3), xlabel="$z_1$", ylabel="$z_2$")
 chapter.figure(
     fig,
     "fig-a-4",
-    "Left: velocity of the intercept of a grown neuron for both signs of λ (dashed: where λ would fall), attractors as "
-    "dots, interfaces dash-dotted. Right: paths of sixty neurons until t* in the plane of z; colour: final sign of ω_1. "
+    "Left: velocity of the intercept of a grown neuron for both signs of $\\lambda$ (dashed: where $\\lambda$ would fall), attractors as "
+    "dots, interfaces dash-dotted. Right: paths of sixty neurons until $t^*$ in the plane of $z$; colour: final sign of $\\omega_1$. "
     "Most reach an attractor, some are still under way (paper A, Fig. 4b and c).",
     paths,
     alt="Left, velocity of a neuron's intercept against its place: two curves that cross zero at the attractors. "
@@ -444,7 +444,7 @@ ax.legend(fontsize="small")
 chapter.figure(
     fig,
     "fig-a-4-late",
-    "Where the neurons that saw data at the start are at t*, against the scale: the smaller α, the later t*. The share "
+    "Where the neurons that saw data at the start are at $t^*$, against the scale: the smaller $\\alpha$, the later $t^*$. The share "
     "near an attractor saturates below 1, because some neurons have left all training points behind.",
     arrivals,
     alt="Shares of neurons against the logarithm of the inverse scale. The share near an attractor rises and "
@@ -455,8 +455,8 @@ latest = arrivals[arrivals.alpha == late_alpha[0]]
 chapter.check("A.Fig4-attractors", mean(latest.near_seeing), latest, figure="fig-a-4-late")
 usual = arrivals[arrivals.alpha == alpha]
 chapter.say(
-    f"There are {len(attractors)} attractors. We took 0.2 as the distance before looking. At α = {alpha:g}, "
-    f"{mean(usual.near)} of the neurons that see data at the start are that near at t*; at α = {late_alpha[0]:g} it is "
+    f"There are {len(attractors)} attractors. We took 0.2 as the distance before looking. At $\\alpha=10^{{{np.log10(alpha):.3g}}}$, "
+    f"{mean(usual.near)} of the neurons that see data at the start are that near at $t^*$; at $\\alpha=10^{{{np.log10(late_alpha[0]):.3g}}}$ it is "
     f"{mean(latest.near)}, and {mean(latest.blind)} see no data any more."
 )
 # %% [markdown]
@@ -470,12 +470,12 @@ chapter.say(
 rows = []
 for d in [2, *growth_d]:
     for a in Stripe(interfaces, d).attractors():
-        rows.append({"d": d, "sign of λ": a.sign, "z*": a.z, "τ*/τ": 1 / a.rate, "rate of ω_⊥": a.rate_perp})
-        rows[-1]["c"] = a.constant
+        rows.append({"$d$": d, r"sign of $\lambda$": a.sign, "$z^*$": a.z, r"$\tau^*/\tau$": 1 / a.rate})
+        rows[-1] |= {r"rate of $\omega_\perp$": a.rate_perp, "$c$": a.constant}
 chapter.table(
     pd.DataFrame(rows),
     "tab-a-attractors",
-    "Attractors of the stripe: place, time constant, growth rate of ω_⊥ without noise (in 1/τ), constant of λ*.",
+    "Attractors of the stripe: place, time constant, growth rate of $\\omega_\\perp$ without noise (in $1/\\tau$), constant of $\\lambda^*$.",
 )
 chapter.check("A.Fig5-attractors", mean(biggest.off), biggest, figure="tab-a-attractors")
 # %% [markdown]
@@ -496,8 +496,10 @@ slowness = 1 / biggest.filter(regex=r"^rate_\d").astype(float)
 slowness = slowness.loc[:, slowness.notna().all()]  # attractors that enough neurons reach in every realisation
 if not slowness.empty:  # at the smallest sizes none has
     chapter.check("A.AppC-tau", ratio(np.exp(np.log(slowness).mean(axis=1))), biggest, figure="tab-a-attractors")
-    listed = ", ".join(f"{ratio(slowness[name])} at z* = {attractors[int(name[-1])].z:.2f}" for name in slowness)
-    chapter.say(f"Time constants of ω_1 in the network over those predicted: {listed}; the claim is judged on all.")
+    listed = ", ".join(f"{ratio(slowness[name])} at $z^*={attractors[int(name[-1])].z:.2f}$" for name in slowness)
+    chapter.say(
+        f"Time constants of $\\omega_1$ in the network over those predicted: {listed}; the claim is judged on all."
+    )
 # %% [markdown]
 # ## The square root of p
 # Near an attractor $|\omega_\perp|$ grows more slowly than $\omega_1$ until the noise of {eq}`eq:A:noise` takes over,
@@ -572,8 +574,8 @@ fig.legend(*flat[0].get_legend_handles_labels(), loc="outside lower center", nco
 chapter.figure(
     fig,
     "fig-a-6",
-    "Amplification along training until 98 % of the points are satisfied, stripe, mean over realisations; dotted: mean t* "
-    "(paper A, Fig. 6 top). It grows exponentially, rests about t*, goes on to grow as points are satisfied, and falls at the end.",
+    "Amplification along training until 98 % of the points are satisfied, stripe, mean over realisations; dotted: mean $t^*$ "
+    "(paper A, Fig. 6 top). It grows exponentially, rests about $t^*$, goes on to grow as points are satisfied, and falls at the end.",
     stripe[(stripe.until == stop) & stripe.p.isin(course_p)],
     alt="Amplification against time on logarithmic axes, for two training sizes and in two dimensions: it rises, "
     "rests at a plateau, rises again and falls at the end; larger sets reach higher.",
@@ -609,7 +611,7 @@ flat[0].legend(fontsize="small")
 chapter.figure(
     fig,
     "fig-a-6-p",
-    "Amplification at t* and its maximum over time against p: medians and quartiles; dashed: the constants of theory, "
+    "Amplification at $t^*$ and its maximum over time against $p$: medians and quartiles; dashed: the constants of theory, "
     "median over the noise of the training sets (paper A, Fig. 6 bottom and Fig. 8 top).",
     stripe,
     cylinder,
@@ -629,20 +631,24 @@ for name, rows in tasks_drawn.items():
     plain, whole = exponent(*by_size(fitted(rows, "star"), "star")), exponent(*sizes(rows, "star", "still"))
     tail = local_exponents(*sizes(rows, "star", "still"), size=3)[-1][1]
     chapter.say(
-        f"- {name}: exponent of Λ* itself from p = {star_from} on {plain}; with the noise divided out over all sizes "
+        f"- {name}: exponent of $\\Lambda^*$ itself from $p={star_from}$ on {plain}; with the noise divided out over all sizes "
         f"{whole}, over the last three {tail}."
     )
 parts = []
 for name, rows in tasks_drawn.items():
     late = rows[rows.until == stop].assign(beyond=lambda r: r.largest / r.star)
-    columns = {"Λ* without its noise": "still", "Λ_max over Λ*": "beyond", "Λ_max": "largest"}
+    columns = {
+        r"$\Lambda^*$ without its noise": "still",
+        r"$\Lambda_{\max}$ over $\Lambda^*$": "beyond",
+        r"$\Lambda_{\max}$": "largest",
+    }
     local = {words: local_exponents(*sizes(late, stop, column), size=2) for words, column in columns.items()}
     for i, (low, high) in enumerate(zip(sorted(set(late.p)), sorted(set(late.p))[1:])):
         parts.append({"task": name, "p": f"{low} to {high}"} | {words: str(at[i][1]) for words, at in local.items()})
 chapter.table(
     pd.DataFrame(parts),
     "tab-a-max",
-    "Exponents in p, between neighbouring sizes, of the amplification at t*, of what it grows by later, and of the largest.",
+    "Exponents in $p$, between neighbouring sizes, of the amplification at $t^*$, of what it grows by later, and of the largest.",
     stripe[stripe.until == stop],
     cylinder[cylinder.until == stop],
 )
@@ -650,7 +656,7 @@ first = stripe[stripe.d == growth_d[0]]
 means = exponent(*by_size(fitted(first, "star").assign(gap=lambda r: r.star_code / r.star), "gap"))
 chapter.say(
     f"The public code takes an arithmetic mean over directions where the paper's Eq. 10 has a quadratic one; the ratio of "
-    f"the two Λ* changes with p with the exponent {means}."
+    f"the two $\\Lambda^*$ changes with $p$ with the exponent {means}."
 )
 # %% [markdown]
 # The largest amplification is reached after $t^*$, and the noise of {eq}`eq:A:noise` sets only what it starts from
@@ -694,7 +700,7 @@ flat[1].legend()
 chapter.figure(
     fig,
     "fig-a-time",
-    "Left: t* in units of the fastest attractor's time constant, against log(1/α). Right: Λ* over what its constant and the "
+    "Left: $t^*$ in units of the fastest attractor's time constant, against $\\log(1/\\alpha)$. Right: $\\Lambda^*$ over what its constant and the "
     "training set's own noise predict. Medians and quartiles.",
     times,
     stripe[stripe.until == "star"],
@@ -723,11 +729,13 @@ rows = top["cylinder, $d=3$"]
 chapter.check("A.Fig8-constant", constant(rows), rows, figure="fig-a-time")
 for scale in (time_alpha[0], time_alpha[-1]):
     found = ratio(times[times.alpha == scale].ratio)
-    chapter.say(f"At α = {scale:g} and p = {time_p}, Λ* is {found} of its prediction in d = {growth_d[0]}.")
+    chapter.say(
+        f"At $\\alpha=10^{{{np.log10(scale):.3g}}}$ and $p={time_p}$, $\\Lambda^*$ is {found} of its prediction in $d={growth_d[0]}$."
+    )
 for name, rows in top.items():
     scatter, left = np.log(rows.star).groupby(rows.p).std().mean(), np.log(rows.star / rows.predicted)
     chapter.say(
-        f"{name}, from p = {large[0]} on: Λ* is {constant(rows)} of its prediction, whose noise takes the scatter of log Λ* "
+        f"{name}, from $p={large[0]}$ on: $\\Lambda^*$ is {constant(rows)} of its prediction, whose noise takes the scatter of $\\log\\Lambda^*$ "
         f"from {scatter:.2f} to {left.groupby(rows.p).std().mean():.2f}."
     )
 # %% [markdown]
@@ -741,7 +749,7 @@ fits = chapter.sweep(studies.fit)
 row = fits.iloc[0]
 grid = np.linspace(-3, 3, 121)
 layout = [["predictor", "course"], ["neurons", "course"]]
-fig, parts = plt.subplot_mosaic(layout, figsize=(9.2, 4.4), height_ratios=(3, 1))
+fig, parts = plt.subplot_mosaic(layout, figsize=(8.1, 4.4), height_ratios=(3, 1))
 parts["predictor"].sharex(parts["neurons"])
 shades = plt.get_cmap("viridis")([0, 0.4, 0.75])
 for k, (colour, words) in enumerate(zip(shades, ("$t^*$", "half-way", "end"))):
@@ -766,7 +774,7 @@ parts["course"].legend(fontsize="small")
 chapter.figure(
     fig,
     "fig-a-5",
-    "Left: predictor on the first axis at t*, half-way and at the end, over its maximum; below it the intercepts ζ of the "
+    "Left: predictor on the first axis at $t^*$, half-way and at the end, over its maximum; below it the intercepts $\\zeta$ of the "
     "neurons (ticks) and the predicted attractors (crosses). Right: loss and test error; dotted: these times (paper A, Fig. 5). The error "
     "leaves the plot where none of the test points is wrong.",
     fits.iloc[:1],
@@ -776,7 +784,7 @@ chapter.figure(
 # %%
 low = min(row["error"])
 chapter.say(
-    f"The fit takes the test error from {row['error_star']:.3g} at t* to {row['error_end']:.2g} where {fit_stop:.0%} of the "
+    f"The fit takes the test error from {row['error_star']:.3g} at $t^*$ to {row['error_end']:.2g} where {fit_stop:.0%} of the "
     f"points are satisfied; its lowest on the way is {low:.2g}."
 )
 # %% [markdown]
@@ -800,7 +808,7 @@ flat[0].legend(fontsize="small")
 chapter.figure(
     fig,
     "fig-a-more",
-    "Amplification at t* on a task with other planes and on one with three informative directions: medians and "
+    "Amplification at $t^*$ on a task with other planes and on one with three informative directions: medians and "
     "quartiles, with theory's constants for an attractor and for a ring, and the slope 1/2 as a guide.",
     several,
     solid,

@@ -174,7 +174,7 @@ h_cut, n_cut = (jamming.transitions(cuts, column) for column in ("h", "parameter
 # %% [markdown]
 # ## What the networks see
 # %%
-fig, axes = plt.subplots(4, 10, figsize=(9.6, 4.2))
+fig, axes = plt.subplots(4, 10, figsize=(8.1, 3.6))
 for rows, name, count in ((axes[:2], data, components), (axes[2:], second_data, second_components)):
     for row, pictures, label in zip(rows, studies.samples(name, count, 10), ("images", f"{count} components")):
         for ax, pixels in zip(row, pictures):
@@ -214,7 +214,7 @@ def draw_map(ax, rows, title):
     ax.set(xlabel="width $h$", ylabel=r"$\log_{10}\tilde\alpha$", title=title)
 
 
-fig, axes = plots.panels(2, width=5.6, height=4.4)
+fig, axes = plots.panels(2, height=4.2)
 draw_map(axes[0], on_map, f"{data}, {components} components")
 for scale in cut_scales:
     axes[0].axhline(np.log10(scale), color="0.2", linestyle=":", linewidth=1)
@@ -415,7 +415,7 @@ for h, rows in efforts.groupby("h"):
         color=plt.cm.viridis(efforts.h.rank(pct=True)[rows.index[0]]),
     )
 axes[0].set(xscale="log", xlabel="steps allowed", ylabel="share that fits")
-axes[0].legend(title="width", fontsize="x-small", loc="upper left", bbox_to_anchor=(1, 1))
+axes[0].legend(title="width", fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
 if held.shape[1]:
     plots.realisations(axes[1], held.columns, held)
 plots.curve_axes(axes[1], [50, 100, 200, 500, 1000, 2000])
@@ -429,8 +429,8 @@ if held.shape[1] > 2:
     exponent = estimates.exponent(held.columns.to_numpy(float), held.to_numpy())
     chapter.check("B.Fig4-effort", exponent, efforts, figure="fig-b-effort")
     chapter.say(
-        f"Within {held.columns[0]:.0f} steps half of the networks fit from N = {held.iloc[:, 0].mean():.0f} on, within "
-        f"{held.columns[-1]:.0f} from N = {held.iloc[:, -1].mean():.0f}."
+        f"Within {held.columns[0]:.0f} steps half of the networks fit from $N={held.iloc[:, 0].mean():.0f}$ on, within "
+        f"{held.columns[-1]:.0f} from $N={held.iloc[:, -1].mean():.0f}$."
     )
 # %% [markdown]
 # ## Does the best region follow the jamming line?
@@ -514,7 +514,7 @@ chapter.figure(
     "fig-b-8a",
     "Number of parameters at which half of the networks fit, against the number of points, for digits and for random "
     "points with random labels; median and quartiles over training sets (paper B, Fig. 8A). $C_0=N_-/N$ is the median of the "
-    "networks of the next figure: at a stable end of so curved a landscape, N cannot exceed P/C₀ unless all points fit.",
+    "networks of the next figure: at a stable end of so curved a landscape, $N$ cannot exceed $P/C_0$ unless all points fit.",
     thresholds,
     stuck,
     alt="Parameters at jamming against training points for digits and for random points, beside the line where "
@@ -562,7 +562,7 @@ chapter.figure(
     fig,
     "fig-b-8bc",
     "Left: unsatisfied points per parameter against the loss at the end, one dot a network, darker for more points. "
-    "Right: the non-zero eigenvalues of H₀ of the networks nearest to jamming; the share in the title is the delta at "
+    "Right: the non-zero eigenvalues of $H_0$ of the networks nearest to jamming; the share in the title is the delta at "
     "zero (paper B, Fig. 8B and C).",
     landscapes,
     alt="Left, unsatisfied points per parameter against the loss, a dot a network. Right, a histogram of the "
@@ -594,6 +594,7 @@ for ax, (column, label) in zip(axes, names.items()):
         plots.realisations(ax, wide.columns, wide, color=colour, label=rf"$\tilde\alpha={scale:.2g}$")
         ax.axvline(n_cut[scale].mean(), color=colour, linestyle=":", linewidth=1)
     ax.set(xscale="log", yscale="log", xlabel="parameters $N$", ylabel=label)
+    ax.tick_params(which="minor", labelbottom=False)
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 chapter.figure(
     fig,
@@ -643,6 +644,7 @@ for (label, rows, column), colour in zip(kinds, plots.PALETTE):
     plots.realisations(ax, wide.columns, wide, color=colour, label=label)
 ax.axvspan(n_cut[top_scale].min(), n_cut[top_scale].max(), color="0.5", alpha=0.25, linewidth=0, label="jamming")
 ax.set(xscale="log", yscale="log", xlabel="parameters $N$", ylabel=r"norm of the predictor $\Vert F\Vert$")
+ax.tick_params(which="minor", labelbottom=False)
 ax.legend()
 chapter.figure(fig, "fig-b-sec2", "Norm of the predictor on test points in the lazy regime against the number of parameters: trained "
                "to the end, stopped early, and with weight decay; grey: jamming (paper B, Sec. 2).", lazy, decayed, alt="Norm of the predictor against parameters: trained to the end it rises steeply towards the grey band of "
@@ -742,7 +744,7 @@ chapter.figure(fig, "fig-b-early", "Error of single networks when some of the po
 # depends on one coordinate. Beside it the {term}`amplification` $\Lambda$ of that coordinate in the weights.
 # %%
 stripes = chapter.extended(studies.stripes)
-fig, axes = plots.panels(2, width=5.6, height=4.4)
+fig, axes = plots.panels(2, height=4.2)
 draw_map(axes[0], stripes, f"stripe, $d$ = {stripe_d}, $P$ = {stripe_p}")
 grid = stripes.groupby(["scale", "h"])[["amplification"]].mean().amplification.unstack()
 x, y = np.meshgrid(np.log2(grid.columns.to_numpy(float)), np.log10(grid.index.to_numpy(float)))

@@ -144,7 +144,7 @@ for case, rows in wide.groupby("case"):
     axes[2].errorbar(errors.index, errors["mean"], errors["std"], marker="o", markersize=4, label=name)
 axes[2].axhline(0, color=plots.COLOURS["theory"], linewidth=0.8)
 axes[2].set(xlabel="dimension $d$ in the estimate", title="the two flaws of the text")
-axes[2].legend(fontsize="small")
+axes[2].legend(fontsize="small", loc="upper right", bbox_to_anchor=(1, 0.8))
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=4, fontsize="small")
 chapter.figure(
     fig,
@@ -213,7 +213,7 @@ def ranks(rows, name):
 
 
 trained_on = (
-    f"Stripe: {stripe_p} training points in d = {stripe_d}, width {stripe_h}, scale {stripe_alpha:g}, components on {stripe_n} "
+    f"Stripe: {stripe_p} training points in $d={stripe_d}$, width {stripe_h}, scale $10^{{{np.log10(stripe_alpha):.3g}}}$, components on {stripe_n} "
     f"other points. Images: {max(image_p)} training images, width {image_h}, scale {alpha:g}, components on {image_n} others."
 )
 views = {
@@ -291,7 +291,7 @@ chapter.check("B.Fig11-first", mean(first_share(stripes, "projections")), end, f
 #
 # ## The plane of the first two
 # %%
-fig, axes = plots.panels(12, columns=3, width=2.7, height=2.75)
+fig, axes = plots.panels(12, columns=3, width=2.55, height=2.75)
 matrices = [(name, rows, end) for name, rows in both.items() for end in ("", "_centred")]
 for row, (name, rows, ending) in enumerate(matrices):
     for ax, (label, (kernel, moment, _)) in zip(axes[3 * row : 3 * row + 3], views.items()):

@@ -334,7 +334,7 @@ chapter.table(
         ["rho", "kernel", "excess", "predicted", "ratio", "offset"]
     ],
     "tab-c-rate",
-    "The kernel at the largest depth, its distance from 1/4, the law for it, and the offset c of each pair.",
+    "The kernel at the largest depth, its distance from 1/4, the law for it, and the offset $c$ of each pair.",
     last,
     digits=7,
 )
@@ -388,7 +388,7 @@ chapter.figure(
     fig,
     "fig-c-layers",
     "Other layers, input correlation 1/2. Left: kinked activations and residual layers (full) go to 1/4, smooth ones "
-    "(dashed) to 1/3, the thin lines; residual branches whose share is 1/L (dotted) keep the input. Right: depth times "
+    "(dashed) to 1/3, the thin lines; residual branches whose share is $1/L$ (dotted) keep the input. Right: depth times "
     "the distance from the limit; kinked layers end with the slope 3/8, smooth ones each with its own.",
     others,
     alt="Left, kernels of ten kinds of layers against depth, which run to one quarter or to one third. Right, "
@@ -602,7 +602,7 @@ definite = chapter.sweep(studies.eta_definite)
 chapter.table(
     definite[["depth", "smallest", "diagonal"]],
     "tab-c-eta",
-    "The kernel eta: its smallest eigenvalue on twelve even points of a circle, and by how much its diagonal exceeds "
+    "The kernel $\\eta$: its smallest eigenvalue on twelve even points of a circle, and by how much its diagonal exceeds "
     "all other values.",
     definite,
 )
@@ -664,7 +664,7 @@ chapter.figure(
     fig,
     "fig-c-projectors",
     "Left: depth times the distance of the eigenprojectors from their limit, with the predicted constants (dashed) and "
-    "the bound of the paper. Right: depth times the distance of the matrix over n, which a rate 1/L would bound.",
+    "the bound of the paper. Right: depth times the distance of the matrix over $n$, which a rate $1/L$ would bound.",
     tilt,
     alt="Left, rescaled distance of projectors against depth, levelling off at dashed constants below a line for "
     "the paper's bound. Right, that of the matrix, which keeps rising.",
@@ -854,7 +854,7 @@ chapter.figure(
     fig,
     "fig-c-fig7",
     "Smallest eigenvalue of the kernel matrix against depth for several data sizes, as in paper C, Fig. 7. It rises "
-    "with depth and falls with n; at depth 5 it has not settled.",
+    "with depth and falls with $n$; at depth 5 it has not settled.",
     eigen,
     alt="Smallest eigenvalue against depth, a curve a data size, all still rising at depth 30 towards a line at "
     "three quarters.",
@@ -876,8 +876,8 @@ chapter.check("C.Fig7-stabilised", mean((settled[30] / settled[5]).to_numpy()), 
 averages = grid.mean().unstack("depth")
 factors = averages[30] / averages[5]
 chapter.say(
-    f"From depth 5 to 30 it grows by a factor of {factors.iloc[0]:.2f} at n = {eigen.n.min()} and "
-    f"{factors.iloc[-1]:.2f} at n = {eigen.n.max()}."
+    f"From depth 5 to 30 it grows by a factor of {factors.iloc[0]:.2f} at $n={eigen.n.min()}$ and "
+    f"{factors.iloc[-1]:.2f} at $n={eigen.n.max()}$."
 )
 # %% [markdown]
 # Theorem 3 asks for $L\in O(\max_{ij} 1/\sqrt{1-h(x_i\cdot x_j)})$, Fig. 8 plots that number, and Fig. 6 takes it for
@@ -1148,7 +1148,7 @@ for (name, group), colour in zip(kinds.items(), plots.PALETTE):
     x, y = ([found[measure].value for found in paths_of.values()] for measure in ("norm", "largest"))
     ax.plot(x, y, "o-", markersize=4, color=colour, label=name)
     for step, a, b in zip(paths_of, x, y):
-        ax.annotate(str(step), (a, b), textcoords="offset points", xytext=(4, 3), fontsize="x-small", color=colour)
+        ax.annotate(str(step), (a, b), textcoords="offset points", xytext=(4, 3), fontsize="small", color=colour)
     rows += [
         {"training": name, "steps": step, **{m: str(e) for m, e in found.items()}} for step, found in paths_of.items()
     ]
@@ -1258,6 +1258,8 @@ axes[0].set(xlabel=r"depth $L$", ylabel="off-diagonal entries", ylim=(0, None))
 ticks(axes[0], finite_depths)
 axes[1].set(xscale="log", yscale="log", xlabel="depth / width", ylabel="typical error at the start")
 axes[2].set(xscale="log", yscale="log", xlabel="depth / width", ylabel="relative change by training")
+for ax in axes[1:]:
+    ax.tick_params(which="minor", labelbottom=False, labelleft=False)
 axes[0].legend(fontsize="small")
 chapter.figure(
     fig,

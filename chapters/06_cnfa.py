@@ -156,7 +156,7 @@ names = {
     "moved": "what training\nhas added",
     "centred": "gradients\nthrough it",
 }
-fig, axes = plt.subplots(4, 1 + len(frames), figsize=(1.8 * (1 + len(frames)), 7.2), squeeze=False)
+fig, axes = plt.subplots(4, 1 + len(frames), figsize=(1.35 * (1 + len(frames)), 5.2), squeeze=False)
 shown_matrix(axes[0, 0], pictured.egop.iloc[0], "the task")
 for ax in axes[1:, 0]:
     ax.set_visible(False)
@@ -220,8 +220,8 @@ chapter.figure(
     fig,
     "fig-d-1",
     "What the target depends on, and what a trained network's first layer says of it, by its weights, by the network's "
-    "gradients, and with a random matrix of K's eigenvalues (paper D, Fig. 1). The random matrix spoils the structure: it "
-    "is the eigenvectors of K that fit the weights.",
+    "gradients, and with a random matrix of $K$'s eigenvalues (paper D, Fig. 1). The random matrix spoils the structure: it "
+    "is the eigenvectors of $K$ that fit the weights.",
     first,
     alt="Four square images: a block in the upper left corner for the task, the weights and the gradients; with a "
     "random matrix the block is blurred over the square.",
@@ -334,7 +334,7 @@ chapter.check("D.Fig2-test-loss", improvement(iso), at(iso, steps, 1), figure="f
 dip = iso[(iso.layer == 1) & (iso.step > 0)].groupby(["scale", "step"]).c.mean().unstack("scale").min()
 chapter.say(
     "Between its early value and the end the first layer's C-NFA dips: its smallest values, over the measured steps, are "
-    + ", ".join(f"{value:.2f} from $s_0$ = {size:g}" for size, value in dip.items())
+    + ", ".join(f"{value:.2f} from $s_0={size:g}$" for size, value in dip.items())
     + ". It stays high throughout only where the first layer starts small, and in the second layer."
 )
 # %% [markdown]
@@ -401,7 +401,7 @@ chapter.figure(
     fig,
     "fig-d-4",
     "Above: the share of the centred covariance that is due to change of the PTK (paper D, Fig. 4). Middle and below: "
-    "alignment of the PTK's change with the initial weights, on isotropic data and on data of spectrum 1/(1+k²) (paper D, "
+    "alignment of the PTK's change with the initial weights, on isotropic data and on data of spectrum $1/(1+k^2)$ (paper D, "
     "Fig. 5). Early on the weights move and the kernel does not; late both have.",
     iso,
     decaying,
@@ -454,7 +454,7 @@ for item, rows in (("D.Fig7", by_spectrum["1/(1+k)"]), ("D.Fig8", decaying)):
 left = at(decaying, steps, 1).groupby("scale")[["train_loss", "test_loss"]].mean()
 chapter.say(
     "On the second of these spectra training is not over where the paper stops. Mean squared errors left, training and test: "
-    + "; ".join(f"{row.train_loss:.3f} and {row.test_loss:.3f} from $s_0$ = {size:g}" for size, row in left.iterrows())
+    + "; ".join(f"{row.train_loss:.3f} and {row.test_loss:.3f} from $s_0={size:g}$" for size, row in left.iterrows())
     + "."
 )
 # %% [markdown]
@@ -848,7 +848,7 @@ chapter.figure(
     fig,
     "fig-d-9",
     "Where a network looks: the mean training image, the difference of the two labels' means, and the diagonals of the "
-    "first layer's NFM, AGOP, and the latter with a random matrix of K's spectrum (paper D, Fig. 9).",
+    "first layer's NFM, AGOP, and the latter with a random matrix of $K$'s spectrum (paper D, Fig. 9).",
     seen,
     alt="Five images: the mean image, the difference of the labels' means, and three maps of pixels, of which "
     "weights and gradients show the same places.",
@@ -896,7 +896,7 @@ axes[2].legend()
 chapter.figure(
     fig,
     "fig-d-stripe",
-    "Compression and the ansatz on paper A's stripe, from feature learning (small α) to lazy. Left and middle: along "
+    "Compression and the ansatz on paper A's stripe, from feature learning (small $\\alpha$) to lazy. Left and middle: along "
     "training, one network a scale; dots: 98 % of the points are fitted. Right: at zero loss, all networks. The uncentred "
     "ansatz follows the amplification; the centred one holds without it.",
     flow[flow.moment != "path"],

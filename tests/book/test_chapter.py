@@ -43,7 +43,7 @@ def test_caption_names_what_varies_over_the_rows_drawn_and_folds_the_rest_away(o
     opened.figure(fig, "fig-x", "A line. It rises.", table)
     ((_, metadata),) = shown
     about = metadata["regimes"]
-    assert about["caption"] == "A line. It rises. Data: counted. Here n = 1 … 5 (5); 3 seeds. Profile: laptop."
+    assert about["caption"] == "A line. It rises. Data: counted. Here $n$ = 1 … 5 (5); 3 seeds. Profile: laptop."
     assert about["name"] == "fig-x" and about["alt"] == "A line"
     assert "d = 7" in about["settings"] and "n = " not in about["settings"] and "15 cells" in about["settings"]
     assert not plt.fignum_exists(fig.number)
@@ -52,10 +52,10 @@ def test_caption_names_what_varies_over_the_rows_drawn_and_folds_the_rest_away(o
 def test_caption_of_some_rows_is_of_those_rows(opened):
     table = opened.sweep(counts)
     some = table[(table.n >= 4) & (table.seed == 0)]
-    assert opened.note(some) == "Data: counted. Here n = 4, 5; 1 seed. Profile: laptop."
+    assert opened.note(some) == "Data: counted. Here $n$ = 4, 5; 1 seed. Profile: laptop."
     assert opened.note(some[some.n == 5]) == "Data: counted. Here 1 seed. Profile: laptop."
     # order of computing is not the order of the caption
-    assert "n = 1, 3, 5" in opened.note(pd.concat([table[table.n == 5], table[table.n == 3], table[table.n == 1]]))
+    assert "$n$ = 1, 3, 5" in opened.note(pd.concat([table[table.n == 5], table[table.n == 3], table[table.n == 1]]))
     assert opened.note() == ""
 
 
@@ -66,6 +66,14 @@ def test_table_carries_label_and_caption(opened, shown):
     assert 'id="tab-x"' in text and "<caption>Numbers. Data: counted." in text and "0.1235" in text and "—" in text
     opened.table(table, "tab-y", "Rows.", table)
     assert table.cell[0] not in shown[1][0].data and "revision" in shown[1][0].data  # folded, not a column
+
+
+def test_symbols_of_a_table_are_typeset_and_those_of_a_picture_are_words(opened, shown):
+    opened.table(pd.DataFrame({"$a<b$": ["5 $"]}), "tab-x", "At $t^*$, 1 < 2.")
+    text = shown[0][0].data
+    assert "\\(t^*\\)</span>, 1 &lt; 2." in text and "\\(a&lt;b\\)</span></th>" in text and "<td>5 $</td>" in text
+    opened.figure(plt.figure(), "fig-x", r"Arrows $\beta\omega_1$ at $t^{*}$. More.")
+    assert shown[1][1]["regimes"]["alt"] == "Arrows beta omega_1 at t^*"
 
 
 def test_a_figure_is_kept_for_a_page_a_phone_and_a_card(opened, shown):
@@ -221,7 +229,7 @@ def test_stored_paper_scale_rows(opened, mini_book):
     write_csv(opened.sweep(counts), mini_book / "results" / f"{counts.name}.csv")
     stored = opened.stored(counts)
     assert list(stored.x) == list(opened.sweep(counts).x)
-    assert opened.note(stored[stored.n < 3]) == "Data: counted. Here n = 1, 2; 3 seeds. Profile: laptop."
+    assert opened.note(stored[stored.n < 3]) == "Data: counted. Here $n$ = 1, 2; 3 seeds. Profile: laptop."
 
 
 def test_kept_rows_of_the_same_settings_join_those_computed_now(opened, mini_book):
@@ -233,5 +241,5 @@ def test_kept_rows_of_the_same_settings_join_those_computed_now(opened, mini_boo
     assert len(found) == 25 and set(found.seed) == set(range(5)) and set(found.d) == {7} and found.cell.is_unique
     found = opened.extended(counts, "n")
     assert len(found) == 30 and len(found[found.n == 9]) == 5 and found.cell.is_unique
-    said = "Data: counted. Here n = 1 … 9 (6); 5 seeds. Profile: laptop, with rows kept in results/."
+    said = "Data: counted. Here $n$ = 1 … 9 (6); 5 seeds. Profile: laptop, with rows kept in results/."
     assert opened.note(found) == said and opened.note(opened.sweep(counts)).endswith("Profile: laptop.")

@@ -1,5 +1,6 @@
 """The declarations: well formed, and no item of the five papers without a claim."""
 
+import ast
 import re
 
 import pytest
@@ -7,6 +8,7 @@ import yaml
 
 from regimes import paths
 from regimes.book import ledger
+from regimes.sweeps import parameters
 from regimes.sweeps.parameters import PROFILES
 from regimes.validate import InputError
 
@@ -54,18 +56,43 @@ def test_no_statement_is_declared_twice():
 
 
 PLAIN = re.compile(
-    r"[\^√²³⟨⟩∥⊥α-ωΑ-Ω]|\b[a-zA-Z]_\w|\bsqrt\b"
-    r"|\b(?:alpha|beta|gamma|eta|zeta|kappa|lambda|psi|rho|pi)\d?\b"
+    r"[\^√²³⟨⟩∥⊥₀-₉α-ωΑ-Ω]|\b[a-zA-Z]_\w|\bsqrt\b|\b[a-zA-Z]\*|\b[a-zA-Z] = "
+    r"|\b(?:alpha|beta|gamma|eta|zeta|kappa|lambda|psi|rho|pi|tau|omega)\d?\b"
 )
 
 
 def test_symbols_are_set_as_mathematics():
     texts = [text for claim in ledger.claims().values() for text in (claim.statement, claim.alternative["what"])]
+    papers = [claim for claim in ledger.claims().values() if claim.item[0] in "ABCD"]
+    texts += [claim.source for claim in papers]
+    texts += [change[part] for claim in papers for change in claim.amended for part in ("was", "why")]
     texts += [entry["title"] for entry in ledger.errata().values()]
     for text in texts:
         words = re.sub(r"\$[^$]+\$", "", text)
         assert "$" not in words and not PLAIN.search(words), text
         assert all(part.count("{") == part.count("}") for part in re.findall(r"\$[^$]+\$", text)), text
+
+
+def shown(path):
+    """What a chapter says in sentences and captions, with a 0 for each number that is put in."""
+    for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        name = getattr(getattr(call, "func", None), "attr", "")
+        if name in ("say", "figure", "table", "hover", "slider"):
+            strings = [arg for arg in call.args if isinstance(arg, (ast.Constant, ast.JoinedStr, ast.BinOp))]
+            for arg in strings if name == "say" else strings[1:]:  # the first is a label
+                parts = [part for part in ast.walk(arg) if isinstance(part, (ast.Constant, ast.FormattedValue))]
+                yield "".join(
+                    str(getattr(part, "value", "0")) if isinstance(part, ast.Constant) else "0" for part in parts
+                )
+
+
+@pytest.mark.parametrize("number", ["01", "02", "03", "04", "05", "06"])
+def test_symbols_of_sentences_and_captions_are_set_as_mathematics(number):
+    texts = list(shown(parameters.source(number)))
+    assert len(texts) > 5
+    for text in texts:
+        words = re.sub(r"\$[^$]+\$", "", text)
+        assert "$" not in words and not PLAIN.search(words), text
 
 
 def test_every_claim_names_what_would_refute_it():

@@ -119,13 +119,13 @@ def test_an_undecided_claim_says_what_would_decide_it(entry, words):
 
 
 def test_a_row_of_the_page_shows_rival_amendment_estimator_and_what_decides():
-    change = {"was": "accepted 0.1 to 0.9", "verdict": "reproduced", "why": "Nothing could miss it."}
+    change = {"was": "accepted 0.1 to 0.9", "verdict": "reproduced", "why": "Nothing could miss $x^2$."}
     claim = Claim(id="Z.Fig1-c", accept=(0.4, 0.6), alternative=NULL, amended=(change,), **GIVEN)
     entry = ledger.record(claim, value=0.5, low=0.3, high=0.7, n=8, interval="mean, Student's t", verdict="undecided")
     page = ledger.html_table([entry])
     for words in ("refuted by 0 (nothing happens)", "n = 8, mean, Student's t", "about 32 realisations"):
         assert words in page
-    assert "was: accepted 0.1 to 0.9 (reproduced). Nothing could miss it." in page
+    assert "was: accepted 0.1 to 0.9 (reproduced). Nothing could miss <span" in page and "\\(x^2\\)" in page
 
 
 def test_a_corrected_line_prints_what_holds_and_escapes_what_it_quotes(monkeypatch):

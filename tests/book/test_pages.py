@@ -222,6 +222,18 @@ def test_letters_of_a_figure_are_legible_on_a_phone_or_it_scrolls(browser, name)
         assert seen and not [one for one in seen if one["letters"] < 7.5 or one["scrolls"] is False or not one["shown"]]
 
 
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_letters_of_a_figure_are_legible_on_a_wide_page(browser, name):
+    with opened(browser, 1400, "light") as page:
+        page.goto((HTML / f"{name}.html").as_uri())
+        seen = page.evaluate(
+            """() => [...document.querySelectorAll('.drawn img, .slider')].filter(e => e.offsetWidth).map(e => {
+            const share = e.dataset.wideLetters || e.dataset.letters;
+            return {name: e.closest('figure').id, exponents: 0.7 * share * e.getBoundingClientRect().width};})"""
+        )
+        assert seen and not [one for one in seen if one["exponents"] < 9]
+
+
 def test_paper_has_the_still_of_what_moves(page):
     page.goto((HTML / f"{CHAPTERS[0]}.html").as_uri())
     still = page.locator(".slider + .still img")

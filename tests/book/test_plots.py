@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from regimes.book import plots
+from regimes.book import plots, screen
 
 
 @pytest.fixture
@@ -17,9 +17,9 @@ def ax():
 
 
 def test_a_row_of_panels_is_never_wider_than_a_page_can_show():
-    for columns in (1, 2, 3, 4):
-        fig, axes = plots.panels(5, columns=columns)
-        assert len(axes) == 5 and fig.get_figwidth() <= 10
+    for columns, width in ((1, None), (2, None), (3, 5), (4, None)):
+        fig, axes = plots.panels(5, columns=columns, width=width)
+        assert len(axes) == 5 and fig.get_figwidth() <= screen.DESK
         plt.close(fig)
 
 
@@ -49,6 +49,12 @@ def test_a_narrow_range_has_ticks_too(ax):
     ax.set(xscale="log", xlim=(1.1, 6))
     plots.plain_numbers(ax, "x")
     assert len(ax.get_xticks()) > 3
+
+
+def test_ticks_of_a_narrow_range_keep_their_distance(ax):
+    ax.set(yscale="log", ylim=(95, 260))
+    plots.plain_numbers(ax)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == "100 125 150 175 200 250".split()
 
 
 def test_points_and_boundaries_are_named_once_for_a_legend(ax):

@@ -21,8 +21,8 @@ def figures():
     plt.close("all")
 
 
-def drawn(count=1, points=3, **kwargs):
-    fig, axes = plots.panels(count, columns=4, **kwargs)
+def drawn(count=1, points=3, columns=4, **kwargs):
+    fig, axes = plots.panels(count, columns=columns, **kwargs)
     for ax in axes:
         ax.plot(np.linspace(0, 1, points), np.random.default_rng(0).random(points), ".")
     return fig, axes
@@ -78,7 +78,7 @@ def test_small_panels_stack_in_two_columns_and_colour_bars_stay_beside_theirs():
 
 
 def test_what_does_not_stack_is_left_as_it_is():
-    for fig, axes in (drawn(8, width=4.4), drawn(1)):
+    for fig, axes in (drawn(8, columns=2), drawn(1)):
         if len(axes) == 1:
             plots.picture(axes[0], np.eye(3).ravel())
         before = fig.get_size_inches().tolist()
@@ -127,6 +127,16 @@ def test_letters_are_measured_against_the_width():
     ax.set_title("small", fontsize=6)
     fig.draw_without_rendering()
     assert screen.letters(fig) == pytest.approx(6 / 360)
+
+
+def test_a_figure_wider_than_the_column_is_narrowed_and_its_letters_stay():
+    fig, ax = plt.subplots(figsize=(12, 4))
+    small, _ = plt.subplots(figsize=(5, 4))
+    ax.set_title("a title", fontsize=10)
+    screen.fit(fig)
+    screen.fit(small)
+    assert fig.get_size_inches().tolist() == [screen.DESK, 4] and small.get_figwidth() == 5
+    assert ax.title.get_fontsize() == 10
 
 
 def test_frames_are_drawn_into_panels_that_stay():

@@ -27,6 +27,9 @@ from regimes.sweeps.table import CELL, STAMP, Provenance, alike, names_cell, pro
 from regimes.validate import InputError
 
 _SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)\. ")
+_MATHS = re.compile(r"\$[^$<]+\$")
+_GREEK = ("alpha", "beta", "gamma", "eta", "kappa", "lambda", "rho", "sigma", "tau")
+_POWER = re.compile(r"(?<![\w.])(-?\d(?:\.\d+)?)e([+-]\d+)\b")
 THEORY = "none: theory alone"  # in place of tables: the data of a claim on formulas
 
 
@@ -115,9 +118,10 @@ class Chapter:
     ) -> None:
         """Shows a figure, below what moves where something does."""
         about |= {"name": name, "caption": f"{caption} {self.note(*tables)}".rstrip(), "settings": _fold(tables)}
-        about["alt"] = about["alt"] or _SENTENCE.split(caption)[0]
+        about["alt"] = about["alt"] or _spoken(_SENTENCE.split(caption)[0])
         if tables:
             self._keep(name, tables)
+        screen.fit(fig)
         data = {"text/plain": repr(fig)} | screen.pictures(fig) | ({"text/html": moving} if moving else {})
         about |= {"letters": screen.letters(fig), "painted": screen.painted(fig)}
         about |= {"narrow": None if about.get("still") else screen.narrow(fig)}
@@ -179,8 +183,8 @@ class Chapter:
         text = rows.to_html(
             index=False, float_format=lambda v: f"{v:.{digits}g}", border=0, classes="table", na_rep="—", justify="left"
         )
-        head, _, body = text.partition(">")
-        caption = f"<caption>{caption} {html.escape(self.note(*tables))}</caption>"
+        head, _, body = _MATHS.sub(lambda m: ledger.maths(html.unescape(m[0])), text).partition(">")
+        caption = f"<caption>{ledger.maths(f'{caption} {self.note(*tables)}')}</caption>"
         display(HTML(f'{head} id="{name}">{caption}{body}{_fold(tables)}'))
 
     def hover(self, cells: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame) -> None:
@@ -193,7 +197,7 @@ class Chapter:
             caption: as for ``figure``.
             tables: as for ``figure``.
         """
-        caption = f"<caption>{caption} {html.escape(self.note(*tables))}</caption>"
+        caption = f"<caption>{ledger.maths(f'{caption} {self.note(*tables)}')}</caption>"
         display(HTML(f'<table class="hover" id="{name}">{caption}{plots.hover_rows(cells)}</table>{_fold(tables)}'))
 
     def say(self, text: str) -> None:
@@ -211,7 +215,7 @@ class Chapter:
         found = provenance(*tables)
         varying, _, seeds = found.axes()
         data = [f"Data: {words}." for words in found.data]
-        shown = [*(f"{name} = {_values(values)}" for name, values in varying.items()), _seeds(seeds)]
+        shown = [*(_typeset(name, _values(values)) for name, values in varying.items()), _seeds(seeds)]
         kept = ", with rows kept in results/" if self._kept & set(found.cells) else ""
         return " ".join([*data, f"Here {'; '.join(shown)}.", f"Profile: {self.profile}{kept}."])
 
@@ -278,6 +282,18 @@ def _fold(tables: Sequence[pd.DataFrame]) -> str:
     studies = ", ".join(setting["study"] for setting in found.settings)
     text = "; ".join(filter(None, [studies, *lines, where]))
     return f'<details class="settings"><summary>all settings</summary>{html.escape(text)}</details>'
+
+
+def _spoken(text: str) -> str:
+    r"""Text whose symbols are words, for those who listen: ``$\Lambda^*$`` is ``Lambda^*``."""
+    return re.sub(r"[$\\{}]", "", re.sub(r"(?<=\w)\\", r" \\", text))
+
+
+def _typeset(name: str, values: str) -> str:
+    """A setting in a caption: letters and powers of ten are mathematics, longer names are those of the code."""
+    symbol = f"${name}$" if len(name) == 1 else rf"$\{name}$" if name in _GREEK else name
+    powers = _POWER.sub(lambda m: f"${m[1]}\\times10^{{{int(m[2])}}}$".replace(r"$1\times", "$"), values)
+    return f"{symbol} = {powers}"
 
 
 def _is_long(value: Any) -> bool:

@@ -385,5 +385,5 @@ def _amended(changes: Sequence[Mapping[str, str]]) -> str:
     """What was changed after a first measurement, behind one line that opens."""
     if not changes:
         return ""
-    said = "".join(f"<li>was: {html.escape('{was} ({verdict}). {why}'.format(**c))}</li>" for c in changes)
+    said = "".join(f"<li>was: {maths('{was} ({verdict}). {why}'.format(**c))}</li>" for c in changes)
     return f"<details><summary>amended after a first measurement</summary><ul>{said}</ul></details>"

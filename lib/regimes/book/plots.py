@@ -9,6 +9,8 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 
+from regimes.book import screen
+
 PALETTE = sns.color_palette("colorblind")
 # the same thing has the same colour in every chapter
 COLOURS = {
@@ -53,11 +55,11 @@ def style() -> None:
 def panels(count: int, *, columns: int = 2, width: float | None = None, height: float = 3.4, **kwargs: object) -> tuple:
     """``count`` axes in rows of ``columns``; unused ones are hidden. Returns figure and a flat list of axes.
 
-    A panel is 4.4 inches wide, or so narrow that a row of them takes 10: wider rows have no legible type on a page.
+    A row of panels is at most ``screen.DESK`` inches wide: type is not legible on a page in a wider one.
     """
     rows = -(-count // columns)
     columns = min(columns, count)
-    width = width or min(4.4, 10 / columns)
+    width = min(width or 4.4, screen.DESK / columns)
     fig, axes = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **kwargs)
     flat = list(axes.flat)
     for axis in flat[count:]:
@@ -86,8 +88,9 @@ def slope_guide(
 def plain_numbers(ax: Axes, axis: str = "y") -> None:
     """Ticks of a logarithmic axis at plain numbers: of powers of ten, 1-2-5 and finer steps the first with four."""
     low, high = sorted(getattr(ax, f"get_{axis}lim")())
+    fine = (1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8)
     finest = [1 + k / 10 for k in range(10)] + [2 + k / 4 for k in range(32)]
-    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8), finest):
+    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8), fine, finest):
         ticks = [step * 10.0**k for k in range(-12, 13) for step in steps if low <= step * 10.0**k <= high]
         if len(ticks) > 3:
             break

@@ -23,13 +23,14 @@ from regimes import validate
 from regimes.validate import InputError
 
 DPI = 110  # of a PNG, and CSS pixels to an inch of a figure on a wide page
+DESK = 8.1  # inches: wider figures lose legible exponents in the column of a wide page, 768 CSS pixels
 PHONE = 4.75  # inches: the column of a phone 390 CSS pixels wide, where a point is a pixel
 LIGHT = 200_000  # bytes: a heavier SVG, one of thousands of points, becomes pixels, at twice the resolution
 FILM = 250_000  # bytes of all frames of a slider, beyond which they are less sharp
 QUALITY = 75  # of a WebP
-SMALL = 2.9  # inches: panels below, more than four of them, stand two and two
+SMALL = 2.6  # inches: panels below, more than four of them, stand two and two
 ROWS = 6  # at most in one column; a taller figure scrolls sideways instead
-LEGIBLE = 8  # CSS pixels of the smallest letters
+LEGIBLE = 8  # CSS pixels of the smallest letters on a phone
 SECONDS = 0.4  # a frame, while it plays
 _ENDS = {"image/svg+xml": "svg", "image/webp": "webp"}
 
@@ -57,6 +58,12 @@ def _best(fig: Figure) -> dict[str, str]:
     if len(drawn) <= LIGHT:
         return {"image/svg+xml": drawn.decode()}
     return {"image/webp": _base64(_webp(_pixels(fig, 2 * DPI)))}
+
+
+def fit(fig: Figure) -> None:
+    """Narrows a figure that is too wide for a page's column; its letters stay, and so come out larger there."""
+    if fig.get_figwidth() > DESK:
+        fig.set_figwidth(DESK)
 
 
 def narrow(fig: Figure) -> dict[str, object] | None:
@@ -243,7 +250,7 @@ def page(output: NotebookNode, folder: Path, *, seen: str = "") -> str:
         file = _write(narrow.pictures, folder / f"{about.name}-phone")
         source = f'<source media="screen and (max-width: 640px)" srcset="{seen}{file}">'
     alt, share = html.escape(about.alt, quote=True), (narrow or about).letters
-    size = f'width="{_width(output.data)}" data-letters="{share:.5f}"'
+    size = f'width="{_width(output.data)}" data-letters="{share:.5f}" data-wide-letters="{about.letters:.5f}"'
     image = f'<img class="dark-light" alt="{alt}" src="{seen}{wide}" {size}>'
     fits = narrow or LEGIBLE / share <= 72 * PHONE
     kind = " ".join(
