@@ -183,9 +183,18 @@ from scipy.optimize import brentq
 
 from regimes.book import plots, sketches
 from regimes.book.chapter import THEORY, Chapter
-from regimes.estimates import Estimate, jackknife, least, mean
+from regimes.estimates import Estimate, exponent, jackknife, least, mean
 from regimes.studies import spiked as studies
-from regimes.themes.spiked import bounds, convex_theory, measure, readout_vocabulary, ridge_theory, spectrum
+from regimes.themes.spiked import (
+    bounds,
+    convex_theory,
+    kernel_baseline,
+    measure,
+    readout_vocabulary,
+    ridge_theory,
+    several_steps,
+    spectrum,
+)
 from regimes.themes.spiked import row_covariance as own
 from regimes.themes.spiked.conditional_map import channel, equivalent
 from regimes.themes.spiked.functions import function
@@ -691,6 +700,85 @@ end = by_batch[by_batch["alpha"] == max(fig2_alphas)]
 best = end[end["alpha0"] == max(fig2_alpha0)]
 chapter.check("E.Fig2-beats-linear", mean(linear - best["test_error"]), best, figure="fig-e-2")
 chapter.check("E.Fig2-first-batch", drops(end, "alpha0"), end, figure="fig-e-2")
+
+# %% [markdown]
+# ### Kernels on as many samples
+#
+# The dashed line is a bound, and the axis of {numref}`fig-e-2` leaves out the first batch. Where do kernels lie that get *all*
+# the samples? We take the network's own two at infinite width: the conjugate kernel, which is ridge regression on
+# infinitely many of its random features, and the NTK, which adds the first layer. With $n=\alpha d$ samples either is a
+# multiple of $x\cdot x'/d$ and a ridge, so that theory expects the best *linear* ridge regression, to which the
+# non-linear part of the target, $N=h_2^\star-h_1^{\star2}$, is noise:
+#
+# $$
+# \varepsilon_g=N+E,\qquad E=\Bigl(\frac1{h_1^{\star2}}+\frac\alpha{N+E}\Bigr)^{-1}.
+# $$ (eq:E:linear)
+#
+# {numref}`fig-e-kernels` gives each kernel the penalty that is best on its test error, and the network a fixed one and a
+# fixed split of the samples.
+
+# %%
+res_kernels = chapter.extended(studies.kernels)
+keys = ["learner", "d", "alpha", "penalty"]
+choice = res_kernels.groupby(keys)["test_error"].mean().groupby(keys[:-1]).idxmin()
+kindest = res_kernels[pd.MultiIndex.from_frame(res_kernels[keys]).isin(choice)]  # each kernel at its best penalty
+
+# %%
+fig, ax = plt.subplots()
+many = np.geomspace(min(kernels_alphas) * 0.9, max(kernels_alphas) * 1.1, 40)
+found = [equivalent(activation, split_target, alpha0=kernels_share * n, step=split_step) for n in many]
+kind = {name: np.array([getattr(s, name) for s in found]) for name in ("r", "c", "gamma")}
+curve = ridge_theory.solve(activation, split_target, alpha=(1 - kernels_share) * many, beta=1.0, lam=split_lam, **kind)
+ax.plot(
+    many, kernel_baseline.linear_error(split_target, many), color=plots.PALETTE[0], label="best linear ridge, theory"
+)
+ax.plot(many, curve.test_error, color=plots.PALETTE[3], label="network after a step, theory")
+ax.axhline(bounds.best_linear(split_target), color="k", linestyle="--", linewidth=1, label="best linear")
+shift = {"conjugate": 0.97, "tangent": 1.03, "network": 1.0}  # beside each other, not over each other
+for (learner, rows), colour in zip(kindest.groupby("learner"), (plots.PALETTE[0], plots.PALETTE[3], plots.PALETTE[2])):
+    points(ax, rows.assign(alpha=rows["alpha"] * shift[learner]), "alpha", colour)
+    ax.plot([], [], "o", color=colour, label={"tangent": "NTK", "conjugate": "conjugate kernel"}.get(learner, learner))
+ax.set(xscale="log", xlabel="samples in all over $d$", ylabel="test error", title=f"target {split_target}")
+ax.set_xticks(kernels_alphas, labels=[f"{n:g}" for n in kernels_alphas])
+ax.minorticks_off()
+ax.legend(fontsize="small")
+chapter.figure(
+    fig,
+    "fig-e-kernels",
+    "Kernel ridge regression and the network after one step on as many samples in all (points, two sizes, two standard "
+    "errors), and theory (lines). Both kernels learn the best linear function and no more. The network pays for its step: "
+    "it is behind with few samples and far ahead with many.",
+    res_kernels,
+    alt="Test error against all samples. Points of two kernels lie on a falling line that flattens above a dashed line; those of "
+    "the network start above it, cross it and fall far below.",
+)
+
+# %%
+wide = largest(kindest)
+
+
+def over_kernel(samples):
+    """Test error of the network over the better kernel's, and the rows that it comes from."""
+    rows = wide[wide["alpha"] == samples]
+    errors = rows.pivot(index="seed", columns="learner", values="test_error")
+    better = errors[list(kernel_baseline.KERNELS)].mean().idxmin()
+    ratio = jackknife(errors[["network", better]].to_numpy(), lambda x: x[:, 0].mean() / x[:, 1].mean())
+    return ratio, rows[rows["learner"].isin(["network", better])]
+
+
+far = wide[(wide["alpha"] == max(kernels_alphas)) & (wide["learner"] != "network")]
+expected = kernel_baseline.linear_error(split_target, np.array(max(kernels_alphas)))
+apart = far.pivot(index="seed", columns="learner", values="test_error").to_numpy() / expected - 1
+chapter.check("E.Fig2-kernel-linear", -least(np.hstack([apart, -apart])), far, figure="fig-e-kernels")
+few = min(kernels_alphas, key=lambda n: abs(n - 4))
+for name, samples in (("beaten", max(kernels_alphas)), ("ahead", few)):
+    chapter.check(f"E.Fig2-kernel-{name}", *over_kernel(samples), figure="fig-e-kernels")
+crossing = many[np.argmax(curve.test_error < kernel_baseline.linear_error(split_target, many))]
+chapter.say(
+    f"Over the better kernel's error the network's is {over_kernel(few)[0]} at ${few:g}\\,d$ samples and "
+    f"{over_kernel(max(kernels_alphas))[0]} at ${max(kernels_alphas):g}\\,d$; by theory the curves cross near ${crossing:.1f}\\,d$. "
+    "A kernel gains nothing from more samples beyond the dashed line as long as there are of the order of $d$ of them."
+)
 
 # %% [markdown]
 # ## Strength and alignment of the spike
@@ -1352,6 +1440,141 @@ chapter.figure(
 )
 
 # %% [markdown]
+# ## Several steps
+#
+# What do two, three, four steps do that one does not, each on a fresh batch, with the same samples and the same size
+# $\tilde\eta$ in all? After the first one $f$ is no longer of order $p^{-1/2}$: a spike of strength $r$ makes it $\kappa_0(k)$.
+# The second step sees what is left of the target, and $\sigma'$ at weights that have moved. With $\delta$ the size of one of
+# the steps, averages over inputs give, to leading order,
+#
+# $$
+# rv\;\to\;rv+\delta\,\mathbb E\bigl[(\sigma_*-\kappa_0)\,\kappa_1\,x\bigr]+\text{noise},\qquad
+# w_{b,i}\;\to\;\bigl(1+\delta\,\mathbb E[(\sigma_*-\kappa_0)\,\partial_k\kappa_1/r]\bigr)\,w_{b,i}+\text{noise}.
+# $$ (eq:E:several)
+#
+# As $\kappa_1k=\partial_r\kappa_0$, the spike goes down the gradient of $\frac12\mathbb E(\sigma_*-\kappa_0)^2$: along the target
+# the strength closes in on the one at which $\kappa_0$ fits best, where a single long step overshoots. All neurons have the
+# same mean, so that the spike keeps rank one; what differs from row to row is smaller by $d^{-1/2}$. The noises are those of
+# Result 3.1 with the residual in the place of the label, and they shrink with it: the alignment grows. The bulk contracts,
+# where $\sigma$ saturates. {numref}`fig-e-steps` compares the recursion with networks.
+
+# %%
+res_steps = chapter.extended(studies.several)
+courses = list(zip(steps_targets, steps_alpha0, steps_step))
+keys = ["target", "alpha0", "step"]
+steps_theory = {
+    (*course, n): several_steps.predict(activation, course[0], alpha0=course[1], step=course[2], count=n)
+    for course in courses
+    for n in steps_counts
+}
+
+# %%
+fig, axes = plots.panels(4, columns=2, width=4.8, height=3.6)
+for colour, course in zip((plots.PALETTE[0], plots.PALETTE[3]), courses):
+    rows = res_steps[(res_steps[keys] == list(course)).all(axis=1)]
+    kinds = [steps_theory[(*course, n)] for n in steps_counts]
+    kind = {name: np.array([getattr(s, name) for s in kinds]) for name in ("r", "c", "gamma")}
+    curve = ridge_theory.solve(
+        activation, course[0], alpha=net_alpha, beta=1.0, lam=net_lam, width=max(steps_d), **kind
+    )
+    label = rf"{course[0]}, $n_0={course[1]:g}\,d$, $\tilde\eta={course[2]:g}$"
+    for ax, name, line in zip(axes, ("r", "gamma", "test_error"), (kind["r"], kind["gamma"], curve.test_error)):
+        ax.plot(steps_counts, line, color=colour, label=label)
+        points(ax, rows, "count", colour, name)
+        ax.set(xlabel="steps", xticks=steps_counts)
+    for n, style in ((min(steps_counts), ":"), (max(steps_counts), "-")):
+        one = rows[rows["count"] == n]
+        found = (one["second"] / one["first"]).groupby(one["d"]).mean()
+        axes[3].plot(found.index, found, f"o{style}", color=colour, label=f"{course[0]}, {n} step{'s' * (n > 1)}")
+sizes_drawn = np.array([min(steps_d), max(steps_d)])
+axes[3].plot(sizes_drawn, 1.5 * sizes_drawn**-0.5, color=plots.COLOURS["theory"], linewidth=1, label="slope $-1/2$")
+axes[3].set(xscale="log", yscale="log", xlabel="$d=p$", ylabel="second over first singular value")
+axes[3].set_xticks(steps_d, labels=[str(d) for d in steps_d])
+axes[3].minorticks_off()
+for ax, words in zip(axes, ("strength $r$", r"alignment $\gamma$", "test error")):
+    ax.set_ylabel(words)
+axes[2].set_yscale("log")
+plots.plain_numbers(axes[2])
+axes[0].legend(fontsize="small")
+axes[3].legend(fontsize="small")
+chapter.figure(
+    fig,
+    "fig-e-steps",
+    "Networks after one to four steps with the same samples and size in all (points, two sizes, two standard errors) and the "
+    "recursion, with the theory of spiked features for the error (lines). The strength comes down to where it fits, the "
+    "alignment grows, the error falls. Last panel: the second singular value of $W-W_0$ over the first, which goes like the "
+    "spike's rest of a single step.",
+    res_steps,
+    alt="Four panels. Against the number of steps the spike's strength falls, its alignment rises and the test error falls, points on "
+    "lines. Against the size the second singular value over the first falls with slope one half.",
+)
+
+# %%
+end = largest(res_steps)
+known = [steps_theory[key] for key in zip(*(end[name] for name in (*keys, "count")))]
+end = end.assign(**{f"{name}_ratio": end[name] / [getattr(s, name) for s in known] for name in ("r", "gamma", "c")})
+later = end[end["count"] > 1]
+ratios = (
+    later.pivot(index="seed", columns=[*keys, "count"], values=["r_ratio", "gamma_ratio", "c_ratio"]).to_numpy() - 1
+)
+chapter.check("E.Net-steps-spike", -least(np.hstack([ratios, -ratios])), later, figure="fig-e-steps")
+
+last = res_steps[res_steps["count"] == max(steps_counts)]
+share = (last["second"] / last["first"]).groupby([last["seed"] % measure.fewest(last, keys), last["target"], last["d"]])
+share = share.mean().unstack("d")
+slopes = exponent(
+    share.columns.to_numpy(float), share.groupby(level=0).agg(lambda x: np.exp(np.log(x).mean())).to_numpy()
+)
+chapter.check("E.Net-steps-rank", slopes, last, figure="fig-e-steps")
+
+long_step = end[
+    (end[keys] == list(courses[-1])).all(axis=1) & end["count"].isin([min(steps_counts), max(steps_counts)])
+]
+pair = long_step.pivot(index="seed", columns="count", values="test_error").to_numpy()
+gain = jackknife(pair, lambda x: x[:, -1].mean() / x[:, 0].mean())
+chapter.check("E.Net-steps-error", gain, long_step, figure="fig-e-steps")
+
+final = end[end["count"] == max(steps_counts)]
+kind = {
+    name: np.array([getattr(steps_theory[(*c, max(steps_counts))], name) for c in courses])
+    for name in ("r", "c", "gamma")
+}
+expected = {
+    course[0]: float(
+        ridge_theory.solve(
+            activation, course[0], alpha=net_alpha, beta=1.0, lam=net_lam, width=final["d"].iloc[0],
+            **{name: values[i] for name, values in kind.items()},
+        ).test_error
+    )
+    for i, course in enumerate(courses)
+}  # fmt: skip
+over = final.assign(ratio=final["test_error"] / final["target"].map(expected))
+chapter.check("E.Net-steps-theory", furthest(over, "ratio", "target"), over, figure="fig-e-steps")
+
+# %%
+found = end.groupby([*keys, "count"], sort=False)[
+    ["r", "gamma", "c", "first", "second", "along", "second_along", "test_error"]
+]
+found = found.mean().reset_index()
+found = found.drop(columns=["alpha0", "step"]).rename(
+    columns={"r": "$r$", "gamma": r"$\gamma$", "c": "$c$", "first": "$s_1/\\sqrt p$", "second": "$s_2/\\sqrt p$"}
+)
+found = found.rename(
+    columns={"along": "$|v_1\\cdot\\theta|$", "second_along": "$|v_2\\cdot\\theta|$", "count": "steps"}
+)
+chapter.table(
+    found.rename(columns={"test_error": "test error"}),
+    "tab-e-steps",
+    "The largest size: spike and bulk read off the rows, the first two singular values $s_1,s_2$ of $W-W_0$ with the cosines of "
+    "their directions with the target, and the test error.",
+    end,
+)
+chapter.say(
+    f"With four steps in the place of one the test error of the target {courses[-1][0]} is {gain} of what it was: most of what the long "
+    "step loses is that it overshoots."
+)
+
+# %% [markdown]
 # ## Best penalty and best step
 #
 # With two milliseconds a point, the theory answers questions that simulation does not: which penalty, and which step
@@ -1493,8 +1716,8 @@ def half(p):
     return brentq(lambda log_r: error_of(np.exp(log_r), p) - level, np.log(1e-7), np.log(0.3))
 
 
-exponent = (half(1e8) - half(1e4)) / np.log(1e4)
-chapter.check("E.Scale-half", Estimate.exact(-exponent), THEORY, figure="fig-e-scale")
+threshold = (half(1e8) - half(1e4)) / np.log(1e4)
+chapter.check("E.Scale-half", Estimate.exact(-threshold), THEORY, figure="fig-e-scale")
 
 # %% [markdown]
 # ## Digits
