@@ -11,9 +11,9 @@
 #
 # ## Overview
 #
-# One large gradient step lets a two-layer network beat every rotation-invariant kernel on as many samples, as paper E says; its model of the step, a
-# *spike* in otherwise random weights, predicts the errors where the step is short, and misses two effects that do not fade
-# with the size where it is long.
+# One large gradient step lets a two-layer network beat every rotation-invariant kernel, as paper E says, and on as many
+# samples in all once there are enough of them to pay for the step; its model of the step, a *spike* in otherwise random
+# weights, predicts the errors where the step is short, and misses two effects that do not fade with the size where it is long.
 #
 # A two-layer network whose first layer never moves learns a linear function when samples, neurons and dimension grow
 # together, whatever the target. One large gradient step changes that: the weights acquire a {term}`spike` along the target,
@@ -24,8 +24,8 @@
 # This chapter is for readers who know {term}`ridge` regression and Gaussian integrals; no replica calculation is needed. It
 # writes the equations down, solves them in two milliseconds, lays simulations over every curve, and shows where network
 # and theory part: two effects that the model leaves out and that do not fade with the dimension. Then it asks what the
-# paper does not: how to split a budget of samples between the step and the readout, how fast a step size has to grow,
-# and whether digits behave as normal inputs do.
+# paper does not: what kernels make of the same samples, what several steps do that one does not, how to split a budget of
+# samples between the step and the readout, how fast a step size has to grow, and whether digits behave as normal inputs do.
 #
 # We worked from a text of the paper that lacks its displayed equations and the settings in its captions. The equations were
 # derived again and checked against simulation. The authors' public notebook gives two settings, which are compared below;
@@ -557,7 +557,7 @@ axes[1].legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, title="
 chapter.figure(
     fig,
     "fig-e-res3",
-    "Simulated spiked features and theory at 12 settings. Left: ratio of test errors against 1/d with two standard "
+    "Simulated spiked features and theory at 12 settings. Left: ratio of test errors against $1/d$ with two standard "
     "errors (tanh circles, erf squares, sine triangles), side by side; it comes to 1. Right: the five overlaps of the readout.",
     res3,
     alt="Left, ratios of simulated to predicted error for twelve settings, which run towards one as the size grows. Right, "
@@ -773,10 +773,10 @@ chapter.check("E.Fig2-kernel-linear", -least(np.hstack([apart, -apart])), far, f
 few = min(kernels_alphas, key=lambda n: abs(n - 4))
 for name, samples in (("beaten", max(kernels_alphas)), ("ahead", few)):
     chapter.check(f"E.Fig2-kernel-{name}", *over_kernel(samples), figure="fig-e-kernels")
-crossing = many[np.argmax(curve.test_error < kernel_baseline.linear_error(split_target, many))]
 chapter.say(
     f"Over the better kernel's error the network's is {over_kernel(few)[0]} at ${few:g}\\,d$ samples and "
-    f"{over_kernel(max(kernels_alphas))[0]} at ${max(kernels_alphas):g}\\,d$; by theory the curves cross near ${crossing:.1f}\\,d$. "
+    f"{over_kernel(max(kernels_alphas))[0]} at ${max(kernels_alphas):g}\\,d$; the curves of theory are there at "
+    f"{curve.test_error[-1]:.3f} and {kernel_baseline.linear_error(split_target, many)[-1]:.3f}. "
     "A kernel gains nothing from more samples beyond the dashed line as long as there are of the order of $d$ of them."
 )
 
@@ -1432,7 +1432,7 @@ chapter.figure(
     "fig-e-map",
     "Ratios of test errors over first batch and step size: network over spiked features on the same draws (left), "
     "corrected theory over that of spiked features (middle), left over middle (right). Spiked features are too optimistic at "
-    "the top left, where c - 1 is large, and too pessimistic at the top right, where it is small. At the bottom right the "
+    "the top left, where $c-1$ is large, and too pessimistic at the top right, where it is small. At the bottom right the "
     "departure is one of finite size.",
     scan,
     alt="Three maps of numbers over first batch and step size. Networks over spiked features: above one at the upper left, below one at "
@@ -1556,22 +1556,26 @@ found = end.groupby([*keys, "count"], sort=False)[
     ["r", "gamma", "c", "first", "second", "along", "second_along", "test_error"]
 ]
 found = found.mean().reset_index()
-found = found.drop(columns=["alpha0", "step"]).rename(
-    columns={"r": "$r$", "gamma": r"$\gamma$", "c": "$c$", "first": "$s_1/\\sqrt p$", "second": "$s_2/\\sqrt p$"}
-)
-found = found.rename(
-    columns={"along": "$|v_1\\cdot\\theta|$", "second_along": "$|v_2\\cdot\\theta|$", "count": "steps"}
-)
+words = {
+    "count": "steps",
+    "r": "strength",
+    "gamma": "alignment",
+    "c": "bulk variance",
+    "first": "first",
+    "second": "second",
+}
+words |= {"along": "cosine of first", "second_along": "cosine of second", "test_error": "test error"}
+found = found[["target", *words]].rename(columns=words)
 chapter.table(
-    found.rename(columns={"test_error": "test error"}),
+    found,
     "tab-e-steps",
-    "The largest size: spike and bulk read off the rows, the first two singular values $s_1,s_2$ of $W-W_0$ with the cosines of "
-    "their directions with the target, and the test error.",
+    "The largest size: strength, alignment and bulk variance read off the rows; the first two singular values of W - W₀ over the "
+    "root of the width, with the cosines between their directions and the target; the test error.",
     end,
 )
 chapter.say(
-    f"With four steps in the place of one the test error of the target {courses[-1][0]} is {gain} of what it was: most of what the long "
-    "step loses is that it overshoots."
+    f"With four steps in the place of one the test error of the target {courses[-1][0]} is {gain} of what it was: the "
+    "long step overshoots."
 )
 
 # %% [markdown]
