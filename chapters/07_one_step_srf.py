@@ -1487,8 +1487,10 @@ for colour, course in zip((plots.PALETTE[0], plots.PALETTE[3]), courses):
         found = (one["second"] / one["first"]).groupby(one["d"]).mean()
         axes[3].plot(found.index, found, f"o{style}", color=colour, label=f"{course[0]}, {n} step{'s' * (n > 1)}")
 sizes_drawn = np.array([min(steps_d), max(steps_d)])
-axes[3].plot(sizes_drawn, 1.5 * sizes_drawn**-0.5, color=plots.COLOURS["theory"], linewidth=1, label="slope $-1/2$")
+axes[3].plot(sizes_drawn, 0.3 * sizes_drawn**-0.5, color=plots.COLOURS["theory"], linewidth=1, label="slope $-1/2$")
 axes[3].set(xscale="log", yscale="log", xlabel="$d=p$", ylabel="second over first singular value")
+axes[3].set_ylim(top=1.6 * axes[3].get_ylim()[1])
+plots.plain_numbers(axes[3])
 axes[3].set_xticks(steps_d, labels=[str(d) for d in steps_d])
 axes[3].minorticks_off()
 for ax, words in zip(axes, ("strength $r$", r"alignment $\gamma$", "test error")):
@@ -1496,7 +1498,7 @@ for ax, words in zip(axes, ("strength $r$", r"alignment $\gamma$", "test error")
 axes[2].set_yscale("log")
 plots.plain_numbers(axes[2])
 axes[0].legend(fontsize="small")
-axes[3].legend(fontsize="small")
+axes[3].legend(fontsize="small", loc="upper right", ncols=2)
 chapter.figure(
     fig,
     "fig-e-steps",
