@@ -1505,8 +1505,8 @@ chapter.figure(
     "fig-e-steps",
     "Networks after one to four steps with the same samples and size in all (points, two sizes, two standard errors) and the "
     "recursion, with the theory of spiked features for the error (lines). The strength comes down to where it fits, the "
-    "alignment grows, the error falls. Last panel: the second singular value of $W-W_0$ over the first, which goes like the "
-    "spike's rest of a single step.",
+    "alignment grows, the error falls. Last panel: the second singular value of $W-W_0$ over the first, which falls as after "
+    "a single step.",
     res_steps,
     alt="Four panels. Against the number of steps the spike's strength falls, its alignment rises and the test error falls, points on "
     "lines. Against the size the second singular value over the first falls with slope one half.",
@@ -1582,8 +1582,7 @@ for target in steps_targets:
     gain = jackknife(pair, lambda x: x[:, -1].mean() / x[:, 0].mean())
     chapter.say(
         f"Target {target}: with {max(steps_counts)} steps in the place of {min(steps_counts)} the test error is {gain} of what it "
-        f"was. Over the theory at the recursion's parameters it is {mean(over['ratio'][over['target'] == target])}: the rows go "
-        "on having norms and a shape of their own."
+        f"was. Over the theory at the recursion's parameters it is {mean(over['ratio'][over['target'] == target])}."
     )
 
 # %% [markdown]
