@@ -11,9 +11,9 @@
 #
 # ## Overview
 #
-# One large gradient step lets a two-layer network beat every rotation-invariant kernel on as many samples, as paper E says; its model of the step, a
-# *spike* in otherwise random weights, predicts the errors where the step is short, and misses two effects that do not fade
-# with the size where it is long.
+# One large gradient step lets a two-layer network beat every rotation-invariant kernel, as paper E says, and on as many
+# samples in all once there are enough of them to pay for the step; its model of the step, a *spike* in otherwise random
+# weights, predicts the errors where the step is short, and misses two effects that do not fade with the size where it is long.
 #
 # A two-layer network whose first layer never moves learns a linear function when samples, neurons and dimension grow
 # together, whatever the target. One large gradient step changes that: the weights acquire a {term}`spike` along the target,
@@ -24,8 +24,8 @@
 # This chapter is for readers who know {term}`ridge` regression and Gaussian integrals; no replica calculation is needed. It
 # writes the equations down, solves them in two milliseconds, lays simulations over every curve, and shows where network
 # and theory part: two effects that the model leaves out and that do not fade with the dimension. Then it asks what the
-# paper does not: how to split a budget of samples between the step and the readout, how fast a step size has to grow,
-# and whether digits behave as normal inputs do.
+# paper does not: what kernels make of the same samples, what several steps do that one does not, how to split a budget of
+# samples between the step and the readout, how fast a step size has to grow, and whether digits behave as normal inputs do.
 #
 # We worked from a text of the paper that lacks its displayed equations and the settings in its captions. The equations were
 # derived again and checked against simulation. The authors' public notebook gives two settings, which are compared below;
@@ -130,6 +130,12 @@ order_seeds: "list of counts to 1000" = [30, 15, 9, 3]  # realisations at each
 norms_lam: "number from 1e-6 to 1e6" = 0.01  # ridge penalty there
 norms_d: "distinct counts from 2 to 1e4" = [100, 200]  # sizes of the comparison of rows
 norms_seeds: "count to 1000" = 64  # realisations
+steps_targets: "list of any of themes.spiked.functions.FUNCTIONS" = ["sign", "sin"]  # targets of several steps
+steps_alpha0: "list of numbers from 0.01 to 100" = [4.0, 8.0]  # samples of all steps over dimension, of each target
+steps_step: "list of numbers from 0.01 to 100" = [3.0, 8.0]  # their sizes together, of each target
+steps_counts: "increasing counts from 1 to 100" = [1, 2, 3, 4]  # how many steps
+steps_d: "distinct counts from 2 to 1e4" = [100, 200, 400]  # sizes there, p equals d
+steps_seeds: "list of counts to 1000" = [8, 4, 2]  # realisations at each
 map_target: "one of themes.spiked.functions.FUNCTIONS" = "sin"  # target of the map
 map_alpha0: "distinct numbers from 0.01 to 100" = [0.25, 1.0, 4.0, 16.0, 64.0]  # first batches over dimension
 map_step: "distinct numbers from 0.01 to 100" = [1.0, 2.0, 4.0, 8.0]  # step sizes
@@ -141,6 +147,11 @@ pool_upper_lam: "number from 1e-6 to 1e6" = 3.0  # penalty beside the upper boun
 pool_lower_lam: "number from 1e-6 to 1e6" = 0.001  # penalty beside the lower one
 pool_d: "count from 2 to 1e3" = 60  # dimension there, with widths of 4 d and batches of 8 d
 pool_seeds: "count to 1000" = 8  # realisations
+kernels_alphas: "distinct numbers from 0.01 to 100" = [0.5, 1.0, 2.0, 4.0, 8.0, 20.0]  # samples of the kernels over dimension
+kernels_lams: "distinct numbers from 1e-6 to 1e6" = [0.1, 0.2, 0.4]  # their penalties, of which the best counts
+kernels_share: "number from 0.01 to 0.99" = 0.8  # share of the first batch of the network beside them
+kernels_d: "distinct counts from 2 to 1e3" = [50, 100]  # dimensions there
+kernels_seeds: "count to 1000" = 2  # realisations
 split_target: "one of themes.spiked.functions.FUNCTIONS" = "sign"  # target of the budget
 split_total: "number from 0.5 to 100" = 4.0  # samples of both batches over dimension
 split_shares: "distinct numbers from 0.01 to 0.99" = [0.1, 0.3, 0.5, 0.7, 0.9, 0.95]  # share of the first batch
@@ -172,14 +183,24 @@ from scipy.optimize import brentq
 
 from regimes.book import plots, sketches
 from regimes.book.chapter import THEORY, Chapter
-from regimes.estimates import Estimate, jackknife, least, mean
+from regimes.estimates import Estimate, exponent, jackknife, least, mean
 from regimes.studies import spiked as studies
-from regimes.themes.spiked import bounds, convex_theory, measure, readout_vocabulary, ridge_theory, spectrum
+from regimes.themes.spiked import (
+    bounds,
+    convex_theory,
+    kernel_baseline,
+    measure,
+    readout_vocabulary,
+    ridge_theory,
+    several_steps,
+    spectrum,
+)
 from regimes.themes.spiked import row_covariance as own
 from regimes.themes.spiked.conditional_map import channel, equivalent
 from regimes.themes.spiked.functions import function
 
 chapter = Chapter("07", globals())
+larger = ["d"] if profile == "laptop" else []  # in which setting kept rows may go beyond the laptop's own
 blues = sns.color_palette("viridis", 5)
 
 
@@ -194,6 +215,11 @@ def points(ax, table, x, colour, y="test_error"):
 def largest(table):
     """The rows of the largest size."""
     return table[table["d"] == table["d"].max()]
+
+
+def reaching(table, sizes):
+    """The rows of these sizes and, where they are kept in results/, of larger ones."""
+    return table[table["d"].isin(sizes) | (table["d"] > max(sizes))]
 
 
 def furthest(table, column, *keys):
@@ -498,9 +524,9 @@ chapter.slider(
 # activation, target, first batch, step, samples, width and penalty. What is left of the ratio falls with the size; we assume $1/d$.
 
 # %%
-# more realisations than a laptop computes in minutes are kept in results/; they join those of the same settings, and a
-# changed parameter leaves them out
-res3 = chapter.extended(studies.agreement)
+# more realisations and larger sizes than a laptop computes in minutes are kept in results/; they join those of the same
+# settings, and a changed parameter leaves them out
+res3 = reaching(chapter.extended(studies.agreement, *larger), res3_d)
 res2 = chapter.sweep(studies.gaussian_map)
 res3 = res3.join(measure.predicted(res3).add_suffix("_theory"))
 res3 = res3.assign(ratio=res3["test_error"] / res3["test_error_theory"])
@@ -531,7 +557,7 @@ axes[1].legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, title="
 chapter.figure(
     fig,
     "fig-e-res3",
-    "Simulated spiked features and theory at 12 settings. Left: ratio of test errors against 1/d with two standard "
+    "Simulated spiked features and theory at 12 settings. Left: ratio of test errors against $1/d$ with two standard "
     "errors (tanh circles, erf squares, sine triangles), side by side; it comes to 1. Right: the five overlaps of the readout.",
     res3,
     alt="Left, ratios of simulated to predicted error for twelve settings, which run towards one as the size grows. Right, "
@@ -674,6 +700,86 @@ end = by_batch[by_batch["alpha"] == max(fig2_alphas)]
 best = end[end["alpha0"] == max(fig2_alpha0)]
 chapter.check("E.Fig2-beats-linear", mean(linear - best["test_error"]), best, figure="fig-e-2")
 chapter.check("E.Fig2-first-batch", drops(end, "alpha0"), end, figure="fig-e-2")
+
+# %% [markdown]
+# ### Kernels on as many samples
+#
+# The dashed line is a bound, and the axis of {numref}`fig-e-2` leaves out the first batch. Where do kernels lie that get *all*
+# the samples? We take the network's own two at infinite width: the conjugate kernel, which is ridge regression on
+# infinitely many of its random features, and the NTK, which adds the first layer. With $n=\alpha d$ samples either is a
+# multiple of $x\cdot x'/d$ and a ridge, so that theory expects the best *linear* ridge regression, to which the
+# non-linear part of the target, $N=h_2^\star-h_1^{\star2}$, is noise:
+#
+# $$
+# \varepsilon_g=N+E,\qquad E=\Bigl(\frac1{h_1^{\star2}}+\frac\alpha{N+E}\Bigr)^{-1}.
+# $$ (eq:E:linear)
+#
+# {numref}`fig-e-kernels` gives each kernel the penalty that is best on its test error, and the network a fixed one and a
+# fixed split of the samples.
+
+# %%
+res_kernels = chapter.extended(studies.kernels)
+keys = ["learner", "d", "alpha", "penalty"]
+choice = res_kernels.groupby(keys)["test_error"].mean().groupby(keys[:-1]).idxmin()
+kindest = res_kernels[pd.MultiIndex.from_frame(res_kernels[keys]).isin(choice)]  # each kernel at its best penalty
+
+# %%
+fig, ax = plt.subplots()
+many = np.geomspace(min(kernels_alphas) * 0.9, max(kernels_alphas) * 1.1, 40)
+found = [equivalent(activation, split_target, alpha0=kernels_share * n, step=split_step) for n in many]
+kind = {name: np.array([getattr(s, name) for s in found]) for name in ("r", "c", "gamma")}
+curve = ridge_theory.solve(activation, split_target, alpha=(1 - kernels_share) * many, beta=1.0, lam=split_lam, **kind)
+ax.plot(
+    many, kernel_baseline.linear_error(split_target, many), color=plots.PALETTE[0], label="best linear ridge, theory"
+)
+ax.plot(many, curve.test_error, color=plots.PALETTE[3], label="network after a step, theory")
+ax.axhline(bounds.best_linear(split_target), color="k", linestyle="--", linewidth=1, label="best linear")
+shift = {"conjugate": 0.97, "tangent": 1.03, "network": 1.0}  # beside each other, not over each other
+for (learner, rows), colour in zip(kindest.groupby("learner"), (plots.PALETTE[0], plots.PALETTE[3], plots.PALETTE[2])):
+    points(ax, rows.assign(alpha=rows["alpha"] * shift[learner]), "alpha", colour)
+    ax.plot([], [], "o", color=colour, label={"tangent": "NTK", "conjugate": "conjugate kernel"}.get(learner, learner))
+ax.set(xscale="log", xlabel="samples in all over $d$", ylabel="test error", title=f"target {split_target}")
+ax.set_xticks(kernels_alphas, labels=[f"{n:g}" for n in kernels_alphas])
+ax.minorticks_off()
+ax.legend(fontsize="small")
+chapter.figure(
+    fig,
+    "fig-e-kernels",
+    "Kernel ridge regression and the network after one step on as many samples in all (points, two sizes, two standard "
+    "errors), and theory (lines). Both kernels learn the best linear function and no more. The network pays for its step: "
+    "it is behind with few samples and far ahead with many.",
+    res_kernels,
+    alt="Test error against all samples. Points of two kernels lie on a falling line that flattens above a dashed line; those of "
+    "the network start above it, cross it and fall far below.",
+)
+
+# %%
+wide = largest(kindest)
+
+
+def over_kernel(samples):
+    """Test error of the network over the better kernel's, and the rows that it comes from."""
+    rows = wide[wide["alpha"] == samples]
+    errors = rows.pivot(index="seed", columns="learner", values="test_error")
+    better = errors[list(kernel_baseline.KERNELS)].mean().idxmin()
+    ratio = jackknife(errors[["network", better]].to_numpy(), lambda x: x[:, 0].mean() / x[:, 1].mean())
+    return ratio, rows[rows["learner"].isin(["network", better])]
+
+
+far = wide[(wide["alpha"] == max(kernels_alphas)) & (wide["learner"] != "network")]
+expected = kernel_baseline.linear_error(split_target, np.array(max(kernels_alphas)))
+apart = far.pivot(index="seed", columns="learner", values="test_error").to_numpy() / expected - 1
+chapter.check("E.Fig2-kernel-linear", -least(np.hstack([apart, -apart])), far, figure="fig-e-kernels")
+few = min(kernels_alphas, key=lambda n: abs(n - 4))
+for name, samples in (("beaten", max(kernels_alphas)), ("ahead", few)):
+    chapter.check(f"E.Fig2-kernel-{name}", *over_kernel(samples), figure="fig-e-kernels")
+ahead = many[curve.test_error < kernel_baseline.linear_error(split_target, many)]
+meeting = f"the curves cross near ${ahead[0]:.0f}\\,d$" if len(ahead) else "the network is behind at all of these sizes"
+chapter.say(
+    f"Over the better kernel's error the network's is {over_kernel(few)[0]} at ${few:g}\\,d$ samples and "
+    f"{over_kernel(max(kernels_alphas))[0]} at ${max(kernels_alphas):g}\\,d$; by theory {meeting}. "
+    "A kernel gains nothing from more samples beyond the dashed line as long as there are of the order of $d$ of them."
+)
 
 # %% [markdown]
 # ## Strength and alignment of the spike
@@ -1182,10 +1288,10 @@ chapter.check("E.Bounds-132", least(errors.to_numpy() - floor[0.0]), shifted, fi
 # extrapolated.
 
 # %%
-res_net = chapter.extended(studies.departure)
+res_net = chapter.extended(studies.departure, *larger)
 
 # %%
-sizes = res_net[res_net["panel"] == "size"]
+sizes = res_net[(res_net["panel"] == "size") & res_net["d"].isin(net_d)]
 fig, axes = plots.panels(len(net_targets), columns=3, sharey=True)
 for ax, target, alpha0, step in zip(axes, net_targets, net_alpha0, net_step):
     one = sizes[(sizes["target"] == target) & (sizes["alpha0"] == alpha0) & (sizes["step"] == step)]
@@ -1239,12 +1345,14 @@ slope = jackknife(pairs, lambda x: (x[:, 0].mean(0) @ x[:, 1].mean(0)) / (x[:, 0
 chapter.check("E.Net-vanishes", slope, ends, figure="fig-e-net")
 
 # %%
-order = res_net[res_net["panel"] == "order"]
+order = reaching(res_net[res_net["panel"] == "order"], order_d)
 order = order.assign(control=order["features"] / order["srf"])
 for name in ("srf", "corrected"):
     order[f"over_{name}"] = order["network"] / order[name]
     order[f"over_{name}"] = measure.controlled(order, f"over_{name}", "control", [*keys, "d"])
 chapter.check("E.Net-order", mean(missed.mean(axis=1)), sizes, figure="fig-e-net")
+end = largest(order)
+chapter.check("E.Net-furthest-size", mean(end["network"] / end["features"] - 1), end, figure="tab-e-order")
 found = order.groupby("d")[["over_srf", "over_corrected"]].agg(["mean", "sem"])
 found.columns = ["network / spiked features", "±", "network / corrected theory", "± "]
 chapter.table(
@@ -1303,7 +1411,7 @@ chapter.say(
 )
 
 # %%
-scan = res_net[res_net["panel"] == "map"]
+scan = res_net[(res_net["panel"] == "map") & (res_net["d"] == map_d)]
 scan = scan.assign(apart=scan["network"] / scan["features"], known=scan["corrected"] / scan["srf"])
 cells = scan.groupby(["step", "alpha0"])[["apart", "known"]].mean()
 fig, axes = plots.panels(3, columns=3, height=3.6, sharey=True)
@@ -1325,12 +1433,157 @@ chapter.figure(
     "fig-e-map",
     "Ratios of test errors over first batch and step size: network over spiked features on the same draws (left), "
     "corrected theory over that of spiked features (middle), left over middle (right). Spiked features are too optimistic at "
-    "the top left, where c - 1 is large, and too pessimistic at the top right, where it is small. At the bottom right the "
+    "the top left, where $c-1$ is large, and too pessimistic at the top right, where it is small. At the bottom right the "
     "departure is one of finite size.",
     scan,
     alt="Three maps of numbers over first batch and step size. Networks over spiked features: above one at the upper left, below one at "
     "the upper right; the corrected theory over that of spiked features has the same pattern; their ratio is near one.",
 )
+
+# %% [markdown]
+# ## Several steps
+#
+# What do two, three, four steps do that one does not, each on a fresh batch, with the same samples and the same size
+# $\tilde\eta$ in all? After the first one $f$ is no longer of order $p^{-1/2}$: a spike of strength $r$ makes it $\kappa_0(k)$.
+# The second step sees what is left of the target, and $\sigma'$ at weights that have moved. With $\delta$ the size of one of
+# the steps, averages over inputs give, to leading order,
+#
+# $$
+# rv\;\to\;rv+\delta\,\mathbb E\bigl[(\sigma_*-\kappa_0)\,\kappa_1\,x\bigr]+\text{noise},\qquad
+# w_{b,i}\;\to\;\bigl(1+\delta\,\mathbb E[(\sigma_*-\kappa_0)\,\partial_k\kappa_1/r]\bigr)\,w_{b,i}+\text{noise}.
+# $$ (eq:E:several)
+#
+# As $\kappa_1k=\partial_r\kappa_0$, the spike goes down the gradient of $\frac12\mathbb E(\sigma_*-\kappa_0)^2$: along the target
+# the strength closes in on the one at which $\kappa_0$ fits best, where a single long step overshoots. All neurons have the
+# same mean, so that the spike keeps rank one; what differs from row to row is smaller by $d^{-1/2}$. The noises are those of
+# Result 3.1 with the residual in the place of the label, and they shrink with it: the alignment grows. The bulk contracts,
+# where $\sigma$ saturates. {numref}`fig-e-steps` compares the recursion with networks.
+
+# %%
+res_steps = chapter.extended(studies.several)
+courses = list(zip(steps_targets, steps_alpha0, steps_step))
+keys = ["target", "alpha0", "step"]
+steps_theory = {
+    (*course, n): several_steps.predict(activation, course[0], alpha0=course[1], step=course[2], count=n)
+    for course in courses
+    for n in steps_counts
+}
+
+# %%
+fig, axes = plots.panels(4, columns=2, width=4.8, height=3.6)
+for colour, course in zip((plots.PALETTE[0], plots.PALETTE[3]), courses):
+    rows = res_steps[(res_steps[keys] == list(course)).all(axis=1)]
+    kinds = [steps_theory[(*course, n)] for n in steps_counts]
+    kind = {name: np.array([getattr(s, name) for s in kinds]) for name in ("r", "c", "gamma")}
+    curve = ridge_theory.solve(
+        activation, course[0], alpha=net_alpha, beta=1.0, lam=net_lam, width=max(steps_d), **kind
+    )
+    label = rf"{course[0]}, $n_0={course[1]:g}\,d$, $\tilde\eta={course[2]:g}$"
+    for ax, name, line in zip(axes, ("r", "gamma", "test_error"), (kind["r"], kind["gamma"], curve.test_error)):
+        ax.plot(steps_counts, line, color=colour, label=label)
+        points(ax, rows, "count", colour, name)
+        ax.set(xlabel="steps", xticks=steps_counts)
+    for n, style in ((min(steps_counts), ":"), (max(steps_counts), "-")):
+        one = rows[rows["count"] == n]
+        found = (one["second"] / one["first"]).groupby(one["d"]).mean()
+        axes[3].plot(found.index, found, f"o{style}", color=colour, label=f"{course[0]}, {n} step{'s' * (n > 1)}")
+sizes_drawn = np.array([min(steps_d), max(steps_d)])
+axes[3].plot(sizes_drawn, 0.3 * sizes_drawn**-0.5, color=plots.COLOURS["theory"], linewidth=1, label="slope $-1/2$")
+axes[3].set(xscale="log", yscale="log", xlabel="$d=p$", ylabel="second over first singular value")
+axes[3].set_ylim(top=1.6 * axes[3].get_ylim()[1])
+plots.plain_numbers(axes[3])
+axes[3].set_xticks(steps_d, labels=[str(d) for d in steps_d])
+axes[3].minorticks_off()
+for ax, words in zip(axes, ("strength $r$", r"alignment $\gamma$", "test error")):
+    ax.set_ylabel(words)
+axes[2].set_yscale("log")
+plots.plain_numbers(axes[2])
+axes[0].legend(fontsize="small")
+axes[3].legend(fontsize="small", loc="upper right", ncols=2)
+chapter.figure(
+    fig,
+    "fig-e-steps",
+    "Networks after one to four steps with the same samples and size in all (points, two sizes, two standard errors) and the "
+    "recursion, with the theory of spiked features for the error (lines). The strength comes down to where it fits, the "
+    "alignment grows, the error falls. Last panel: the second singular value of $W-W_0$ over the first, which falls as after "
+    "a single step.",
+    res_steps,
+    alt="Four panels. Against the number of steps the spike's strength falls, its alignment rises and the test error falls, points on "
+    "lines. Against the size the second singular value over the first falls with slope one half.",
+)
+
+# %%
+end = largest(res_steps)
+known = [steps_theory[key] for key in zip(*(end[name] for name in (*keys, "count")))]
+end = end.assign(**{f"{name}_ratio": end[name] / [getattr(s, name) for s in known] for name in ("r", "gamma", "c")})
+later = end[end["count"] > 1]
+ratios = (
+    later.pivot(index="seed", columns=[*keys, "count"], values=["r_ratio", "gamma_ratio", "c_ratio"]).to_numpy() - 1
+)
+chapter.check("E.Net-steps-spike", -least(np.hstack([ratios, -ratios])), later, figure="fig-e-steps")
+
+last = res_steps[res_steps["count"] == max(steps_counts)]
+share = (last["second"] / last["first"]).groupby([last["seed"] % measure.fewest(last, keys), last["target"], last["d"]])
+share = share.mean().unstack("d")
+slopes = exponent(
+    share.columns.to_numpy(float), share.groupby(level=0).agg(lambda x: np.exp(np.log(x).mean())).to_numpy()
+)
+chapter.check("E.Net-steps-rank", slopes, last, figure="fig-e-steps")
+
+long_step = end[
+    (end[keys] == list(courses[-1])).all(axis=1) & end["count"].isin([min(steps_counts), max(steps_counts)])
+]
+pair = long_step.pivot(index="seed", columns="count", values="test_error").to_numpy()
+gain = jackknife(pair, lambda x: x[:, -1].mean() / x[:, 0].mean())
+chapter.check("E.Net-steps-error", gain, long_step, figure="fig-e-steps")
+
+final = end[end["count"] == max(steps_counts)]
+kind = {
+    name: np.array([getattr(steps_theory[(*c, max(steps_counts))], name) for c in courses])
+    for name in ("r", "c", "gamma")
+}
+expected = {
+    course[0]: float(
+        ridge_theory.solve(
+            activation, course[0], alpha=net_alpha, beta=1.0, lam=net_lam, width=final["d"].iloc[0],
+            **{name: values[i] for name, values in kind.items()},
+        ).test_error
+    )
+    for i, course in enumerate(courses)
+}  # fmt: skip
+over = final.assign(ratio=final["test_error"] / final["target"].map(expected))
+chapter.check("E.Net-steps-theory", furthest(over, "ratio", "target"), over, figure="fig-e-steps")
+
+# %%
+found = end.groupby([*keys, "count"], sort=False)[
+    ["r", "gamma", "c", "first", "second", "along", "second_along", "test_error"]
+]
+found = found.mean().reset_index()
+words = {
+    "count": "steps",
+    "r": "strength",
+    "gamma": "alignment",
+    "c": "bulk variance",
+    "first": "first",
+    "second": "second",
+}
+words |= {"along": "cosine of first", "second_along": "cosine of second", "test_error": "test error"}
+found = found[["target", *words]].rename(columns=words)
+chapter.table(
+    found,
+    "tab-e-steps",
+    "The largest size: strength, alignment and bulk variance read off the rows; the first two singular values of W - W₀ over the "
+    "root of the width, with the cosines between their directions and the target; the test error.",
+    end,
+)
+for target in steps_targets:
+    ends = end[(end["target"] == target) & end["count"].isin([min(steps_counts), max(steps_counts)])]
+    pair = ends.pivot_table(index="seed", columns="count", values="test_error").to_numpy()
+    gain = jackknife(pair, lambda x: x[:, -1].mean() / x[:, 0].mean())
+    chapter.say(
+        f"Target {target}: with {max(steps_counts)} steps in the place of {min(steps_counts)} the test error is {gain} of what it "
+        f"was. Over the theory at the recursion's parameters it is {mean(over['ratio'][over['target'] == target])}."
+    )
 
 # %% [markdown]
 # ## Best penalty and best step
@@ -1474,8 +1727,8 @@ def half(p):
     return brentq(lambda log_r: error_of(np.exp(log_r), p) - level, np.log(1e-7), np.log(0.3))
 
 
-exponent = (half(1e8) - half(1e4)) / np.log(1e4)
-chapter.check("E.Scale-half", Estimate.exact(-exponent), THEORY, figure="fig-e-scale")
+threshold = (half(1e8) - half(1e4)) / np.log(1e4)
+chapter.check("E.Scale-half", Estimate.exact(-threshold), THEORY, figure="fig-e-scale")
 
 # %% [markdown]
 # ## Digits

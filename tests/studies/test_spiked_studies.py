@@ -28,6 +28,11 @@ from regimes.validate import InputError
             r"net_targets and net_alpha0 and net_step must be lists of one length, got \[5, 1, 5\]",
         ),
         ({"fig2_step": [3.0, 3.0, 3.0]}, "fig2_targets and fig2_lam and fig2_step must be lists of one length"),
+        ({"steps_seeds": [4]}, "steps_d and steps_seeds must be lists of one length"),
+        ({"steps_step": [4.0]}, "steps_targets and steps_alpha0 and steps_step must be lists of one length"),
+        ({"steps_alpha0": [0.05, 8.0]}, "steps_alpha0 must give each of steps_counts = 4 steps a sample"),
+        ({"kernels_share": 0.99}, "kernels_share must leave each batch a sample of 40, got 0.99"),
+        ({"kernels_d": [1000], "kernels_alphas": [100.0]}, "kernels_d = 1000 with kernels_alphas = 100 would take"),
         ({"net_seeds": [4]}, "net_d and net_seeds must be lists of one length"),
         ({"fig4_gamma": 1.7}, "fig4_gamma must be a number from -1 to 1, got 1.7"),
         ({"fig6_c": -1.0}, "fig6_c must be a number from 0.01"),
@@ -45,7 +50,10 @@ def test_parameters_that_make_no_sense_get_one_line(change, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("one", [spiked.agreement, spiked.departure, spiked.gaussian_map, spiked.budget, spiked.images])
+STUDIES = [spiked.agreement, spiked.departure, spiked.gaussian_map, spiked.budget, spiked.images]
+
+
+@pytest.mark.parametrize("one", [*STUDIES, spiked.several, spiked.kernels])
 def test_a_seed_does_not_depend_on_its_chunk(one):
     values = studies.resolve("07", "smoke")
     setting = {name: value for name, value in one.grid(values)[0].items() if name != "seeds"}

@@ -8,7 +8,7 @@ import numpy as np
 from regimes import validate
 from regimes.data import datasets
 from regimes.sweeps.sweep import product, study
-from regimes.themes.spiked import measure, network
+from regimes.themes.spiked import kernel_baseline, measure, network, several_steps
 from regimes.themes.spiked.conditional_map import equivalent
 from regimes.validate import InputError
 
@@ -29,7 +29,12 @@ def check_parameters(p: Mapping[str, Any]) -> None:
     Raises:
         InputError: for the first that does not.
     """
-    for names in (("fig2_targets", "fig2_lam", "fig2_step"), ("net_targets", "net_alpha0", "net_step"), *_SIZES):
+    for names in (
+        ("fig2_targets", "fig2_lam", "fig2_step"),
+        ("net_targets", "net_alpha0", "net_step"),
+        _COURSES,
+        *_SIZES,
+    ):
         lengths = [len(p[name]) for name in names]
         if len(set(lengths)) > 1:
             raise InputError(f"{' and '.join(names)} must be lists of one length, got {lengths}")
@@ -38,6 +43,11 @@ def check_parameters(p: Mapping[str, Any]) -> None:
     validate.distinct(**{"fig2_targets with fig2_lam and fig2_step": list(zip(*(p[f"fig2_{n}"] for n in _CASE)))})
     for d, names in _BATCHES.items():
         _needs_samples(p, d, names)
+    low, least = min(p["kernels_alphas"]) * min(p["kernels_d"]), min(p["kernels_share"], 1 - p["kernels_share"])
+    if round(low * least) < 1:
+        raise InputError(f"kernels_share must leave each batch a sample of {low:g}, got {p['kernels_share']:g}")
+    if round(min(p["steps_alpha0"]) * min(p["steps_d"])) < max(p["steps_counts"]):
+        raise InputError(f"steps_alpha0 must give each of steps_counts = {max(p['steps_counts'])} steps a sample")
     for i, u in enumerate(p["fig6_letters"]):
         validate.positive(**{f"1 + u²(fig6_c - 1) for u = fig6_letters[{i}] = {u:g}": 1 + u**2 * (p["fig6_c"] - 1)})
     for name in ("image_n0", "image_n"):
@@ -47,8 +57,11 @@ def check_parameters(p: Mapping[str, Any]) -> None:
         raise InputError(f"fig6_letters must be at most fig6_d = {min(p['fig6_d'])} values, one neuron each")
 
 
-_SIZES = tuple((f"{name}_d", f"{name}_seeds") for name in ("res3", "fig2", "fig6", "fig8", "loss", "net", "order"))
+_SIZES = tuple(
+    (f"{name}_d", f"{name}_seeds") for name in ("res3", "fig2", "fig6", "fig8", "loss", "net", "order", "steps")
+)
 _CASE = ("targets", "lam", "step")
+_COURSES = ("steps_targets", "steps_alpha0", "steps_step")
 # what is counted in units of each dimension: batches, and widths
 _BATCHES = {
     "res1_d": ("res1_alpha0",),
@@ -66,6 +79,7 @@ _BATCHES = {
     "net_d": ("net_alpha0", "net_alpha"),
     "norms_d": ("net_alpha",),
     "map_d": ("map_alpha0", "net_alpha"),
+    "steps_d": ("steps_alpha0", "net_alpha"),
 }
 
 
@@ -399,6 +413,54 @@ def _grid_departure(p: Mapping[str, Any]) -> list[Setting]:
 def departure(setting: Setting, seeds: list[int]) -> Rows:
     """The network's error beside that of spiked features on the same draws, and three theories at its first batch."""
     return measure.rows(measure.departure(setting, seeds), seeds)
+
+
+def _grid_several(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "steps_d")
+    common = dict(activation=p["activation"], alpha=p["net_alpha"], lam=p["net_lam"])
+    return [
+        setting
+        for target, alpha0, step in zip(*(p[name] for name in _COURSES))
+        for d, seeds in zip(p["steps_d"], p["steps_seeds"])
+        for setting in product(
+            target=target, alpha0=alpha0, step=step, count=p["steps_counts"], d=d, seeds=range(seeds), **common
+        )
+    ]
+
+
+@study(version=1, grid=_grid_several, chunk=4, data=DATA)
+def several(setting: Setting, seeds: list[int]) -> Rows:
+    """Spike, singular values and test error after several steps with one step's samples and size in all, ``p = d``."""
+    return measure.rows(several_steps.measured(setting, seeds), seeds)
+
+
+def _grid_kernels(p: Mapping[str, Any]) -> list[Setting]:
+    most = round(max(p["kernels_alphas"]) * max(p["kernels_d"]))
+    needed = 6 * 8 * 2 * most * (most + TEST)
+    validate.memory(needed, f"kernels_d = {max(p['kernels_d'])} with kernels_alphas = {max(p['kernels_alphas']):g}")
+    names = {name: p[f"split_{name}"] for name in ("target", "step", "lam")}
+    common = dict(alphas=[p["kernels_alphas"]], lams=[p["kernels_lams"]], share=p["kernels_share"])
+    common |= dict(activation=p["activation"], beta=1.0, seeds=range(p["kernels_seeds"]))
+    return product(d=p["kernels_d"], **names, **common)
+
+
+@study(version=1, grid=_grid_kernels, chunk=2, data=DATA)
+def kernels(setting: Setting, seeds: list[int]) -> Rows:
+    """Test error of the network's kernels at several penalties, and of the network after a step, on as many samples.
+
+    ``learner``: ``conjugate``, ``tangent`` or ``network``, which spends a ``share`` of the ``alpha d`` samples on its
+    step and has the penalty ``lam`` of the setting; ``penalty``: the one of the row.
+    """
+    names = {name: setting[name] for name in ("activation", "target", "d", "alphas", "lams")}
+    found = []
+    for name, alpha, lam, errors in kernel_baseline.errors(**names, seeds=seeds):
+        found += measure.rows({"test_error": errors}, seeds, learner=name, alpha=alpha, penalty=lam)
+    for alpha in setting["alphas"]:
+        split = {"alpha0": setting["share"] * alpha, "alphas": [(1 - setting["share"]) * alpha], "model": "network"}
+        for row in measure.curve(setting | split, seeds):
+            kind = {"learner": "network", "alpha": alpha, "penalty": setting["lam"]}
+            found.append(kind | {name: row[name] for name in ("seed", "test_error")})
+    return found
 
 
 def _grid_norms(p: Mapping[str, Any]) -> list[Setting]:
