@@ -626,7 +626,7 @@ stored = pd.concat(parts)
 chapter.table(
     stored,
     "tab-e-stored",
-    "Test errors stored in the authors' notebook beside the saddle point, and beside it without the overlap ζ.",
+    "Test errors stored in the authors' notebook beside the saddle point, and beside it without the overlap $\\zeta$.",
 )
 solver = stored[stored["stored as"] == "theory"]
 chapter.check(
@@ -941,7 +941,7 @@ for target in ("erf", "sign", "He1+He3"):
     line = axes[2].plot(dense, upper, label=f"target {target}")[0]
     axes[2].axhline(bounds.best_linear(target), color=line.get_color(), linestyle=":", linewidth=1)
 axes[2].set(xlabel="spike strength $r$", ylabel="upper bound, erf network", yscale="log", ylim=(1e-6, 3))
-axes[2].legend(fontsize="small")
+fig.legend(*axes[2].get_legend_handles_labels(), loc="outside upper right", ncols=3, fontsize="small")
 chapter.figure(
     fig,
     "fig-e-7",
@@ -1225,7 +1225,7 @@ ax.axvspan(chosen.quantile(0.025), chosen.quantile(0.975), color="k", alpha=0.08
 best_shift = shifts[objective.argmin()]
 ax.axvline(best_shift, color=plots.COLOURS["theory"], linewidth=1, linestyle="--", label="trained bias, theory")
 ax.set(xlabel="bias $b$", ylabel="error", title=f"target {loss_bias_target}")
-ax.legend(fontsize="small")
+fig.legend(loc="outside upper center", ncols=2, fontsize="small")
 chapter.figure(
     fig,
     "fig-e-bias",
@@ -1380,7 +1380,7 @@ found = [{"d": d, "predicted change": free / one - 1, "measured / predicted": st
 chapter.table(
     pd.DataFrame(found),
     "tab-e-norms",
-    "Relative change of the error of spiked features when Gaussian rows, whose squared norms have variance 2c²/d, "
+    "Relative change of the error of spiked features when Gaussian rows, whose squared norms have variance $2c^2/d$, "
     "take the place of rows of one norm.",
     res_norms,
 )
@@ -1572,7 +1572,7 @@ found = found[["target", *words]].rename(columns=words)
 chapter.table(
     found,
     "tab-e-steps",
-    "The largest size: strength, alignment and bulk variance read off the rows; the first two singular values of W - W₀ over the "
+    "The largest size: strength, alignment and bulk variance read off the rows; the first two singular values of $W-W_0$ over the "
     "root of the width, with the cosines between their directions and the target; the test error.",
     end,
 )
