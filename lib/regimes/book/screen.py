@@ -5,17 +5,20 @@ network for anything, and what moves has a still for paper.
 """
 
 import base64
+import contextlib
 import html
 import io
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from matplotlib import rc_context, rcParams
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 from nbformat import NotebookNode
 from PIL import Image
 
@@ -49,15 +52,30 @@ _PLAY = (
 
 def pictures(fig: Figure) -> dict[str, str]:
     """A figure for a notebook, MIME type -> text (base64 for pixels): a PNG, and what a page shows, SVG or WebP."""
-    return {"image/png": _base64(_saved(fig, "png", dpi=DPI))} | _best(fig)
+    with _settled(fig) as box:
+        return {"image/png": _base64(_saved(fig, "png", dpi=DPI, bbox_inches=box))} | _best(fig, box)
 
 
-def _best(fig: Figure) -> dict[str, str]:
+def _best(fig: Figure, box: Bbox) -> dict[str, str]:
     """What a page shows; the same bytes each time."""
-    drawn = _saved(fig, "svg", metadata={"Date": None, "Creator": None})
+    drawn = _saved(fig, "svg", bbox_inches=box, metadata={"Date": None, "Creator": None})
     if len(drawn) <= LIGHT:
         return {"image/svg+xml": drawn.decode()}
-    return {"image/webp": _base64(_webp(_pixels(fig, 2 * DPI)))}
+    return {"image/webp": _base64(_webp(_pixels(fig, 2 * DPI, bbox_inches=box)))}
+
+
+@contextlib.contextmanager
+def _settled(fig: Figure) -> Iterator[Bbox]:
+    """The extent of a figure, laid out once: within, a picture is a single draw, where it would be two and a layout."""
+    fig.draw_without_rendering()
+    engine = fig.get_layout_engine()
+    with rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
+        fig.set_layout_engine(None)
+    try:
+        yield fig.get_tightbbox().padded(rcParams["savefig.pad_inches"])
+    finally:
+        if engine is not None:
+            fig.set_layout_engine(engine)
 
 
 def fit(fig: Figure) -> None:
@@ -68,12 +86,15 @@ def fit(fig: Figure) -> None:
 
 def narrow(fig: Figure) -> dict[str, object] | None:
     """A drawn figure, which is changed, as a phone shows it: ``pictures``, ``letters``; ``None`` where it scrolls."""
-    return {"pictures": _best(fig), "letters": letters(fig)} if stack(fig) else None
+    if not stack(fig):
+        return None
+    with _settled(fig) as box:
+        return {"pictures": _best(fig, box), "letters": letters(fig)}
 
 
 def _saved(fig: Figure, kind: str, **options: object) -> bytes:
     buffer = io.BytesIO()
-    fig.savefig(buffer, format=kind, **{"bbox_inches": "tight"} | options)
+    fig.savefig(buffer, format=kind, **options)
     return buffer.getvalue()
 
 
