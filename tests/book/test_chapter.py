@@ -22,6 +22,12 @@ def counts(setting, seeds):
     return [{"seed": s, "x": setting["n"] + s} for s in seeds]
 
 
+@study(version=1, grid=lambda p: product(n=list(range(p["size"])), seeds=range(2)), data="counted")
+def sized(setting, seeds):
+    """Counts to a size."""
+    return [{"seed": s, "x": setting["n"] + s} for s in seeds]
+
+
 @pytest.fixture
 def shown(monkeypatch):
     """What the chapter displays, instead of a notebook."""
@@ -243,3 +249,12 @@ def test_kept_rows_of_the_same_settings_join_those_computed_now(opened, mini_boo
     assert len(found) == 30 and len(found[found.n == 9]) == 5 and found.cell.is_unique
     said = "Data: counted. Here $n$ = 1 … 9 (6); 5 seeds. Profile: laptop, with rows kept in results/."
     assert opened.note(found) == said and opened.note(opened.sweep(counts)).endswith("Profile: laptop.")
+
+
+def test_kept_sizes_that_were_not_asked_for_stay_out_of_a_changed_run(opened, mini_book):
+    (mini_book / "results").mkdir()
+    write_csv(sweep(sized, product(n=[0, 1, 2, 9], seeds=range(4))), mini_book / "results" / f"{sized.name}.csv")
+    assert set(opened.extended(sized, "n").n) == {0, 1, 2, 9}
+    changed = Chapter("99", NAMESPACE | {"size": 2}).extended(sized, "n")
+    assert set(changed.n) == {0, 1} and set(changed.seed) == {0, 1, 2, 3}
+    assert set(Chapter("99", NAMESPACE | {"scale": 0.7}).extended(sized, "n").n) == {0, 1, 2, 9}  # another study's

@@ -76,12 +76,14 @@ class Chapter:
     def extended(self, study: Study, *free: str) -> pd.DataFrame:
         """The study's rows, and those kept in ``results/`` that differ in the settings ``free`` and the seed alone.
 
-        More realisations than a profile computes in minutes; where other parameters are changed, no kept row joins.
+        More realisations, and larger sizes, than a profile computes in minutes. Where other parameters are changed no
+        kept row joins, and where any of the study's is, none of a size that was not asked for.
         """
         rows, kept = self.sweep(study), self.stored(study)
         if kept.empty:
             return rows
-        joined = alike(kept, rows, *free)
+        changed = self._grids[study.name] != study.grid(parameters.resolve(self.number, self.profile))
+        joined = alike(kept, rows, *(() if changed else free))
         self._kept |= set(joined[CELL])
         return pd.concat([rows, joined], ignore_index=True)
 
