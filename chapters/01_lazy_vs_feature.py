@@ -796,20 +796,20 @@ scans = chapter.extended(studies.scale_scan, *(["p", "h"] if profile == "laptop"
 scan = scans[scans.p == scans.p.max()]
 dashed = finite[(finite.d == scan_d) & finite.p.isin(scan.p) & finite.h.isin(scan.h) & finite.seed.isin(scan.seed)]
 names = ["error", "t_star", "amplification_start", "amplification_star", "amplification_max"]
-by_size = {
+scanned = {
     p: {name: rows.pivot(index="seed", columns="alpha", values=name) for name in names}
     for p, rows in scans.groupby("p")
 }
-tall = by_size[scans.p.max()]
+tall = scanned[scans.p.max()]
 # %%
 fig, axes = plots.panels(3, columns=3, width=3.5, height=3.3)
 plots.realisations(axes[0], scan_alpha, tall["error"], color=plots.COLOURS["feature"])
 axes[0].axhline(dashed.error.median(), color=plots.COLOURS["lazy"], linestyle="--", label="frozen kernel")
 plots.realisations(axes[1], scan_alpha, tall["t_star"], color=plots.COLOURS["feature"], label=f"$p={scans.p.max()}$")
-for p in sorted(by_size)[:-1]:
+for p in sorted(scanned)[:-1]:
     for ax, name in zip(axes, ("error", "t_star", "amplification_star")):
         colour = plots.COLOURS["amplification" if ax is axes[2] else "feature"]
-        ax.plot(scan_alpha, by_size[p][name].median(), color=colour, alpha=0.45, linewidth=1, label=f"$p={p}$")
+        ax.plot(scan_alpha, scanned[p][name].median(), color=colour, alpha=0.45, linewidth=1, label=f"$p={p}$")
 plots.realisations(
     axes[2], scan_alpha, tall["amplification_star"], label=r"$\Lambda^*$", color=plots.COLOURS["amplification"]
 )
@@ -936,7 +936,7 @@ chapter.check("A.AppA-distribution", shift, turned, figure="fig-a-appa")
 # %%
 every = {"frozen, infinite width": wide_at_all, "the same, compressed": pd.concat([squeezed, imposed])}
 every |= {"frozen, finite width": pd.concat([finite, of(trained, "final")]), "networks": of(trained, "feature", 1.0)}
-every |= {"scan": scan, "rotations": turned}
+every |= {"scan": scans, "rotations": turned}
 ends = pd.concat([t.assign(runs=name) for name, t in every.items()])
 chapter.table(
     ends.groupby(["runs", "ended"]).size().rename("count").reset_index(),
