@@ -75,7 +75,7 @@ fig2_step: "list of numbers from 0 to 100" = [3.0, 3.0]  # step size of each pan
 fig2_alpha0: "distinct numbers from 0 to 100" = [0.0, 1.0, 4.0, 16.0]  # first batches over dimension
 fig2_alphas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # second batches over dimension
 fig2_d: "distinct counts from 2 to 1e4" = [50, 100, 200]  # sizes, p equals d
-fig2_seeds: "list of counts to 1000" = [96, 48, 48]  # realisations at each size
+fig2_seeds: "list of counts to 1000" = [48, 24, 24]  # realisations at each size
 fig4_target: "one of themes.spiked.functions.FUNCTIONS" = "sign"  # target of both panels
 fig4_rs: "distinct numbers from 0 to 20" = [0.0, 0.5, 1.0, 2.0]  # spike strengths
 fig4_gamma: "number from -1 to 1" = 0.9  # alignment in the panel over r
@@ -649,7 +649,7 @@ chapter.check(
 # corrected theory of the section on the departure, which holds for the network.
 
 # %%
-res_curves = chapter.sweep(studies.learning_curves)
+res_curves = chapter.extended(studies.learning_curves)
 
 # %%
 fig, axes = plots.panels(2, width=5.0, height=4.2)
@@ -688,7 +688,10 @@ probed = probed.assign(
 )
 means = probed.groupby(["target", "alpha0", "d", "seed"])[["ratio", "control"]].mean().reset_index()
 means["ratio"] = measure.controlled(means, "ratio", "control", ["target", "alpha0", "d"])
-apart = measure.limits(means, "ratio", ["target", "alpha0"], blocks=min(fig2_seeds)).to_numpy() - 1
+apart = (
+    measure.limits(means, "ratio", ["target", "alpha0"], blocks=measure.fewest(means, ["target", "alpha0"])).to_numpy()
+    - 1
+)
 chapter.check("E.Fig2-theory", -least(np.hstack([apart, -apart])), probed, figure="fig-e-2")
 networks = largest(res_curves)
 by_batch = networks[networks["target"] == fig2_targets[1]]

@@ -403,7 +403,7 @@ def _starts_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**common, h=p["start_h"])
 
 
-@study(version=1, grid=_starts_grid, data=DRAWN)
+@study(version=1, grid=_starts_grid, chunk=25, data=DRAWN)
 def starts(setting: Setting, seeds: list[int]) -> Rows:
     """Networks at their start: ``negative`` share of the non-zero eigenvalues of H_p, and their tangent kernel.
 
