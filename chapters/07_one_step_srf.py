@@ -75,7 +75,7 @@ fig2_step: "list of numbers from 0 to 100" = [3.0, 3.0]  # step size of each pan
 fig2_alpha0: "distinct numbers from 0 to 100" = [0.0, 1.0, 4.0, 16.0]  # first batches over dimension
 fig2_alphas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # second batches over dimension
 fig2_d: "distinct counts from 2 to 1e4" = [50, 100, 200]  # sizes, p equals d
-fig2_seeds: "list of counts to 1000" = [48, 24, 24]  # realisations at each size
+fig2_seeds: "list of counts to 1000" = [80, 40, 40]  # realisations at each size
 fig4_target: "one of themes.spiked.functions.FUNCTIONS" = "sign"  # target of both panels
 fig4_rs: "distinct numbers from 0 to 20" = [0.0, 0.5, 1.0, 2.0]  # spike strengths
 fig4_gamma: "number from -1 to 1" = 0.9  # alignment in the panel over r
@@ -158,7 +158,7 @@ split_shares: "distinct numbers from 0.01 to 0.99" = [0.1, 0.3, 0.5, 0.7, 0.9, 0
 split_step: "number from 0 to 100" = 3.0  # step size
 split_lam: "number from 1e-6 to 1e6" = 1.0  # ridge penalty
 split_d: "distinct counts from 2 to 1e4" = [100, 200]  # two sizes, p equals d
-split_seeds: "count to 1000" = 32  # realisations
+split_seeds: "count to 1000" = 24  # realisations
 scale_target: "one of themes.spiked.functions.FUNCTIONS" = "sign"  # target of the steps that grow with the width
 scale_exponents: "distinct numbers from 0 to 3" = [0.0, 0.5, 0.75, 1.0, 1.5]  # s of a step size p^s
 scale_step: "number from 0.01 to 100" = 2.0  # step size over p at the smallest width
@@ -166,7 +166,7 @@ scale_alpha0: "number from 0.01 to 100" = 4.0  # first batch over dimension
 scale_alpha: "number from 0.01 to 100" = 2.0  # second batch over dimension
 scale_lam: "number from 1e-6 to 1e6" = 1.0  # ridge penalty
 scale_d: "distinct counts from 2 to 1e4" = [50, 100, 200]  # sizes, p equals d
-scale_seeds: "count to 1000" = 48  # realisations
+scale_seeds: "count to 1000" = 36  # realisations
 image_d: "count from 2 to 400" = 100  # principal components of the digits, p equals d
 image_n0: "count to 2000" = 400  # images of the first batch
 image_n: "count to 2000" = 400  # images of the second batch
@@ -649,7 +649,7 @@ chapter.check(
 # corrected theory of the section on the departure, which holds for the network.
 
 # %%
-res_curves = chapter.extended(studies.learning_curves)
+res_curves = chapter.sweep(studies.learning_curves)
 
 # %%
 fig, axes = plots.panels(2, width=5.0, height=4.2)

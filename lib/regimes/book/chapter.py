@@ -217,6 +217,7 @@ class Chapter:
         found = provenance(*tables)
         varying, _, seeds = found.axes()
         data = [f"Data: {words}." for words in found.data]
+        varying.pop("words", None)  # what the data are called, told already
         shown = [*(_typeset(name, _values(values)) for name, values in varying.items()), _seeds(seeds)]
         kept = ", with rows kept in results/" if self._kept & set(found.cells) else ""
         return " ".join([*data, f"Here {'; '.join(shown)}.", f"Profile: {self.profile}{kept}."])

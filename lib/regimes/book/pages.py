@@ -193,7 +193,9 @@ def _lay_out(folder: Path, source: Path) -> None:
     first = _overview(folder.name, notebooks, [r for n in chapters for r in ledger.read(folder / f"{n}.ledger.json")])
     for number, notebook in notebooks.items():
         below = sources.stage_rows(chapters[number], source / "extra")
-        below |= {name: below.get(name, "") + theirs for name, theirs in _of_the_book(chapters[number].name).items()}
+        below |= {
+            name: below.get(name, "") + theirs for name, theirs in _of_the_book(chapters[number].name, notebook).items()
+        }
         nbformat.write(
             alone(sources.page(notebook, number, below, source / "extra"), places), source / chapters[number].name
         )
@@ -211,21 +213,44 @@ def _lay_out(folder: Path, source: Path) -> None:
     (source / "_config.yml").write_text(yaml.safe_dump(_config(folder.name, references.exists())), encoding="utf-8")
 
 
-def _of_the_book(name: str) -> dict[str, str]:
-    """For the label of each of a chapter's figures the book's, to look at beside a run's; empty before it is built."""
+def _of_the_book(name: str, run: nbformat.NotebookNode) -> dict[str, str]:
+    """For the label of each figure that a run has changed the book's, to look at below it."""
+    return {
+        label: f'<details class="book-figure" open><summary>the book\'s figure</summary>{_picture(theirs)}</details>'
+        for label, (_, theirs) in _changed(name, run).items()
+    }
+
+
+def _changed(name: str, run: nbformat.NotebookNode) -> dict[str, tuple[nbformat.NotebookNode, nbformat.NotebookNode]]:
+    """A run's figures that are not the book's, and the book's, by label; the same rows draw the same picture."""
     path = paths.build("laptop") / name
-    if not path.exists():
-        return {}
-    outputs = [out for cell in nbformat.read(path, as_version=4).cells for out in cell.get("outputs", [])]
-    shown = {}
-    for output in outputs:
-        about = output.get("metadata", {}).get("regimes")
-        if about:
-            picture = (
-                f'<img alt="{html.escape(about.alt)}" src="data:image/png;base64,{output.data["image/png"].strip()}">'
-            )
-            shown[about.name] = f'<details class="book-figure"><summary>the book\'s figure</summary>{picture}</details>'
-    return shown
+    book = _figures(nbformat.read(path, as_version=4)) if path.exists() else {}
+    pairs = {label: (mine, book[label]) for label, mine in _figures(run).items() if label in book}
+    return {
+        label: (mine, theirs)
+        for label, (mine, theirs) in pairs.items()
+        if mine.data["image/png"].strip() != theirs.data["image/png"].strip()
+    }
+
+
+def _figures(notebook: nbformat.NotebookNode) -> dict[str, nbformat.NotebookNode]:
+    """The outputs that show a chapter's figures, by label."""
+    outputs = [out for cell in notebook.cells for out in cell.get("outputs", [])]
+    return {out.metadata.regimes.name: out for out in outputs if out.get("metadata", {}).get("regimes")}
+
+
+def _picture(output: nbformat.NotebookNode) -> str:
+    alt, data = html.escape(output.metadata.regimes.alt), output.data["image/png"].strip()
+    return f'<img alt="{alt}" src="data:image/png;base64,{data}">'
+
+
+def _beside(page: str, changed: Mapping[str, tuple[nbformat.NotebookNode, nbformat.NotebookNode]]) -> str:
+    """The changed figures of a run's chapter, whose ``page`` each leads to, beside the book's, as HTML."""
+    return "\n".join(
+        f'<div class="beside"><figure>{_picture(mine)}<figcaption><a href="{page}#{label}">this run</a></figcaption>'
+        f"</figure><figure>{_picture(theirs)}<figcaption>the book</figcaption></figure></div>"
+        for label, (mine, theirs) in changed.items()
+    )
 
 
 def _finished(path: Path) -> bool:
@@ -244,6 +269,15 @@ def _config(name: str, cites: bool) -> dict[str, Any]:
     return config
 
 
+def _differing(page: str, changed: Mapping[str, tuple[nbformat.NotebookNode, nbformat.NotebookNode]]) -> str:
+    """What a run's first page shows of a chapter's figures."""
+    if not (paths.build("laptop") / f"{page}.ipynb").exists():
+        return "Build the book (`make book`) to see its figures beside those of this run."
+    if not changed:
+        return "No figure differs from the book's."
+    return f"### Figures that differ from the book's\n\n{_beside(f'{page}.html', changed)}"
+
+
 def _overview(name: str, notebooks: Mapping[str, nbformat.NotebookNode], records: Sequence[dict[str, Any]]) -> str:
     """A run's first page: what was changed, and the verdicts it led to."""
     parts = [f"# Run {name}"]
@@ -252,11 +286,32 @@ def _overview(name: str, notebooks: Mapping[str, nbformat.NotebookNode], records
         rows = [f"| `{key}` | `{value!r}` |" for key, value in given.items() if key != "profile"]
         title = f"[Chapter {int(number)}]({parameters.source(number).stem}.ipynb), {given['profile']} profile"
         table = ["| changed | to |", "|---|---|", *rows] if rows else ["Nothing was changed."]
-        parts += [f"## {title}", "\n".join(table)]
+        page = parameters.source(number).stem
+        parts += [f"## {title}", "\n".join(table), _differing(page, _changed(f"{page}.ipynb", notebook))]
     plain = [record | {"erratum": None} for record in records]  # the errata are a page of the book
+    differ = _other_verdicts(records)
     # Sphinx sees no equations in a table: it loads MathJax for this one
     counted = "Below a measured value, $n$ counts the realisations that its interval rests on."
-    return "\n\n".join([*parts, "## Verdicts", counted, ledger.html_table(plain)]) + "\n"
+    return "\n\n".join([*parts, "## Verdicts", *differ, counted, ledger.html_table(plain)]) + "\n"
+
+
+def _other_verdicts(records: Sequence[dict[str, Any]]) -> list[str]:
+    """What a run's first page says of verdicts that are not the book's; nothing where there are none, or no book."""
+    found = {path.name: ledger.read(path) for path in paths.build("laptop").glob("[0-9][0-9].ledger.json")}
+    book = {record["id"]: record for own in found.values() for record in own}
+    pairs = [(record, book[record["id"]]) for record in records if record["id"] in book]
+    rows = [
+        f"| `{mine['id']}` | {ledger.measured(mine)}, *{mine['verdict'] or 'not judged'}* "
+        f"| {ledger.measured(theirs)}, *{theirs['verdict'] or 'not judged'}* |"
+        for mine, theirs in pairs
+        if mine["verdict"] != theirs["verdict"]
+    ]
+    if not rows:
+        return []
+    words = (
+        "These are not the book's. A statement that names a size is about that size: a run at another is no test of it."
+    )
+    return [words, "\n".join(["| claim | this run | the book |", "|---|---|---|", *rows])]
 
 
 def labels() -> dict[str, str]:
