@@ -819,7 +819,7 @@ for ax, words in zip(axes, (r"test error $\varepsilon$", r"time $t^*$", r"amplif
     ax.set(xscale="log", xlabel=r"scale $\alpha$", ylabel=words)
     ax.locator_params(axis="x", numticks=5)
 axes[0].set_ylim(bottom=0)
-axes[0].legend()
+axes[0].legend(loc="upper left", fontsize="small")
 axes[1].set_yscale("log")
 axes[1].legend()
 lazy_side = [alpha for alpha in scan_alpha if alpha >= 1e3]

@@ -170,9 +170,16 @@ def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(mini_book):
     assert "https://" not in "".join(line for line in page.splitlines() if "<script" in line or "<link" in line)
     assert 'href="rows/fig-mini.csv"' in page and (html / "rows" / "fig-mini.csv").read_text().count("\n") > 1
     assert "the book's figure" not in page  # which has not been built
+    assert "Build the book" in first and "These are not the book" not in first
     assert run() == 0 and run("-p", "size", "5", "--name", "mine") == 0
-    page = (html / "99_mini.html").read_text(encoding="utf-8")
+    page, first = ((html / name).read_text(encoding="utf-8") for name in ("99_mini.html", "index.html"))
     assert page.count("the book's figure") == 1 and 'src="data:image/png;base64,' in page
+    assert first.count('class="beside"') == 1 and 'href="99_mini.html#fig-mini"' in first  # mine, and the book's
+    assert first.count("data:image/png;base64,") == 2 and "These are not the book" in first
+    assert "<em>not reproduced</em>" in first and "<em>reproduced</em>" in first
+    assert run("--name", "same") == 0
+    first = (mini_book / "runs" / "same" / "html" / "index.html").read_text(encoding="utf-8")
+    assert "No figure differs from the book" in first and "These are not the book" not in first
 
 
 def test_a_chapter_that_raises_fails_and_keeps_the_last_good_one(good, capsys):
