@@ -51,6 +51,8 @@ tolerance: "number from 1e-3 to 0.2" = 0.05  # of a step of the gradient flow (p
 wide_p: "increasing counts from 2 to 1e5" = [64, 128, 256, 512, 1024, 2048]  # training sizes of the infinitely wide kernel
 wide_seeds: "count to 1000" = 4  # its realisations, stripe (paper A: 20)
 wide_cylinder_seeds: "count to 1000" = 4  # its realisations, cylinder (paper A: 9)
+far_p: "3 or more increasing counts from 2 to 1e5" = [128, 256, 512]  # sizes at which it is followed on, on the stripe
+far_seeds: "count to 1000" = 2  # its realisations there
 frozen_p: "increasing counts from 2 to 1e5" = [64, 128, 256, 512, 1024]  # training sizes of the kernels of finite networks, some of wide_p
 frozen_seeds: "count to 1000" = 5  # their realisations
 lazy_h: "distinct counts from 10 to 1e5" = [100, 1000]  # their widths (paper A: 10000)
@@ -211,6 +213,9 @@ wide_at_all = chapter.extended(studies.wide_curve)
 wide = wide_at_all[wide_at_all.p.isin(wide_p)]  # the rest: sizes of the networks
 stripe_wide = balanced(wide[wide["shape"] == "stripe"], "d", "p")
 wide_tube = balanced(wide[wide["shape"] == "cylinder"], "p")
+larger = profile == "laptop"  # kept rows may go beyond its sizes
+far = chapter.extended(studies.far_curve, *(["p"] if larger else []))
+far = far[far.p.isin(sorted(far.p.unique())[-3:])]
 finite = chapter.extended(studies.finite_curve, "h")
 frozen = finite[(finite.h.isin(lazy_h) | (finite.h > max(lazy_h))) & finite.p.isin(frozen_p) & finite.d.isin(curve_d)]
 lazy_widths = sorted(frozen.h.unique())

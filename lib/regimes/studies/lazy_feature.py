@@ -46,7 +46,7 @@ def draw(setting: Setting, kind: str, p: int, seeds: list[int], *, first: int | 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
     """Sizes suffice for exponents, names refer to each other, draws hold both labels."""
-    for name in ("wide_p", "frozen_p", "curve_p", "cylinder_p"):
+    for name in ("wide_p", "far_p", "frozen_p", "curve_p", "cylinder_p"):
         if sum(value >= p["fit_from"] for value in p[name]) < FEWEST_P:
             raise InputError(f"{name} must hold at least {FEWEST_P} sizes from fit_from on for an exponent: {p[name]}")
         if p["window"] > len(p[name]):
@@ -75,6 +75,8 @@ def check_parameters(p: Mapping[str, Any]) -> None:
         curve = "curve" if shape["shape"] == "stripe" else "cylinder"
         needs_draws(p, shape, "wide_p", "wide_seeds" if curve == "curve" else "wide_cylinder_seeds")
         needs_draws(p, shape, "gain_p", "gain_seeds")
+        if curve == "curve":
+            needs_draws(p, shape, "far_p", "far_seeds")
         needs_draws(p, shape, f"{curve}_p", f"{curve}_seeds", kinds=("train", "fresh"))
     stripe = {"shape": "stripe", "interfaces": [p["interfaces"]]}
     needs_draws(p, stripe | {"d": p["curve_d"]}, "frozen_p", "frozen_seeds")
@@ -197,6 +199,18 @@ def wide_curve(setting: Setting, seeds: list[int]) -> Rows:
     """
     train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
     return _lazy_rows(seeds, learning_curves.wide_lazy(train, test))
+
+
+def _far_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "far_p")
+    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "test": p["test"]}
+    return product(**stripe, d=p["curve_d"], p=p["far_p"], seeds=range(p["far_seeds"]))
+
+
+@study(version=1, grid=_far_grid, data=DRAWN)
+def far_curve(setting: Setting, seeds: list[int]) -> Rows:
+    """As ``wide_curve``, on few realisations at larger sizes, where theory's exponent should be: ``error``, ``ended``."""
+    return wide_curve(setting, seeds)
 
 
 def _lazy_rows(seeds: list[int], found: Lazy) -> Rows:
