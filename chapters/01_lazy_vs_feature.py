@@ -97,7 +97,7 @@ import pandas as pd
 
 from regimes.book import plots, sketches
 from regimes.book.chapter import Chapter
-from regimes.estimates import exponent, local_exponents, mean, median, ratio
+from regimes.estimates import Estimate, exponent, local_exponents, mean, median, ratio
 from regimes.studies import lazy_feature as studies
 from regimes.sweeps import parameters
 from regimes.sweeps.table import balanced
@@ -253,6 +253,7 @@ chapter.figure(
 # flattens the curve.
 # %%
 fig, axes = plots.panels(len(curve_d), sharey=True)
+further = {}
 for ax, d in zip(axes, curve_d):
     kinds = [(frozen[(frozen.d == d) & (frozen.h == h)], shade, f"$h={h}$") for h, shade in shades.items()]
     kinds.append((stripe_wide[stripe_wide.d == d], plots.COLOURS["infinite"], r"$h=\infty$"))
@@ -260,9 +261,13 @@ for ax, d in zip(axes, curve_d):
         at = [(p * 1.04**i, -b) for p, b in local_exponents(*by_size(table), size=window)]
         bars = [[b.value - b.low for _, b in at], [b.high - b.value for _, b in at]]
         ax.errorbar([p for p, _ in at], [b.value for _, b in at], bars, fmt="o-", color=colour, capsize=2, label=label)
+    ((p, b),) = local_exponents(*by_size(far[far.d == d]), size=3)
+    further[d] = Estimate(-b.value, -b.high, -b.low, b.n)
+    style = dict(fmt="D", color=plots.COLOURS["infinite"], markerfacecolor="white", capsize=2)
+    ax.errorbar([p], [-b.value], [[b.high - b.value], [b.value - b.low]], label=r"$h=\infty$, further on", **style)
     ax.axhline(learning_curves.lazy_exponent(d), color=plots.COLOURS["theory"], linestyle="--", label="theory")
     ax.set(xlabel="training points $p$ (centre of the window)", title=f"stripe, $d={d}$")
-    plots.curve_axes(ax, wide_p[1:-1], errors=False)
+    plots.curve_axes(ax, sorted({*wide_p[1:-1], *far.p.unique()[:-1]}), errors=False)
 axes[0].set_ylabel(r"local exponent $\beta(p)$")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
 chapter.figure(
@@ -270,11 +275,18 @@ chapter.figure(
     "fig-a-local",
     "Local exponents of lazy learning over windows of neighbouring sizes, with 95 % intervals, and theory's asymptote "
     "(dashed). Narrow networks come near the line, where a fit would call the exponent confirmed; the infinitely wide "
-    "kernel comes down to it from above.",
+    "kernel comes down to it from above (diamonds: fewer realisations at larger sizes).",
     stripe_wide,
     frozen,
+    far,
     alt="Local exponents with error bars against training points. Those of narrow networks' kernels fall below theory's dashed "
     "line or lie on it; those of the infinitely wide kernel stay above and come down.",
+)
+# %%
+chapter.say(
+    f"Followed to $p={far.p.max()}$, the local exponent of the infinitely wide kernel over the last three sizes is "
+    + ", ".join(f"{b} in $d={d}$ (theory {learning_curves.lazy_exponent(d):.3f})" for d, b in further.items())
+    + "."
 )
 
 
@@ -797,7 +809,7 @@ chapter.table(
 # $\propto\log(1/\alpha)$. The paper's problem has $p=1000$ and $h=10^4$; ours has as many points at most, and fewer neurons.
 # %%
 # a larger problem than a laptop scans in seconds is kept in results/
-scans = chapter.extended(studies.scale_scan, *(["p", "h"] if profile == "laptop" else []))
+scans = chapter.extended(studies.scale_scan, *(["p", "h"] if larger else []))
 scan = scans[scans.p == scans.p.max()]
 dashed = finite[(finite.d == scan_d) & finite.p.isin(scan.p) & finite.h.isin(scan.h) & finite.seed.isin(scan.seed)]
 names = ["error", "t_star", "amplification_start", "amplification_star", "amplification_max"]
@@ -939,7 +951,10 @@ chapter.check("A.AppA-distribution", shift, turned, figure="fig-a-appa")
 # A network or kernel that has not fitted its training set has another error. All runs of the chapter, by how they
 # ended:
 # %%
-every = {"frozen, infinite width": wide_at_all, "the same, compressed": pd.concat([squeezed, imposed])}
+every = {
+    "frozen, infinite width": pd.concat([wide_at_all, far]),
+    "the same, compressed": pd.concat([squeezed, imposed]),
+}
 every |= {"frozen, finite width": pd.concat([finite, of(trained, "final")]), "networks": of(trained, "feature", 1.0)}
 every |= {"scan": scans, "rotations": turned}
 ends = pd.concat([t.assign(runs=name) for name, t in every.items()])

@@ -209,7 +209,7 @@ def _far_grid(p: Mapping[str, Any]) -> list[Setting]:
 
 @study(version=1, grid=_far_grid, data=DRAWN)
 def far_curve(setting: Setting, seeds: list[int]) -> Rows:
-    """As ``wide_curve``, on few realisations at larger sizes, where theory's exponent should be: ``error``, ``ended``."""
+    """As ``wide_curve``, of fewer realisations at larger sizes, nearer to theory's limit: ``error``, ``ended``."""
     return wide_curve(setting, seeds)
 
 
