@@ -257,4 +257,4 @@ def test_kept_sizes_that_were_not_asked_for_stay_out_of_a_changed_run(opened, mi
     assert set(opened.extended(sized, "n").n) == {0, 1, 2, 9}
     changed = Chapter("99", NAMESPACE | {"size": 2}).extended(sized, "n")
     assert set(changed.n) == {0, 1} and set(changed.seed) == {0, 1, 2, 3}
-    assert set(Chapter("99", NAMESPACE | {"scale": 0.7}).extended(sized, "n").n) == {0, 1, 2, 9}  # another study's
+    assert set(Chapter("99", NAMESPACE | {"scale": 0.7}).extended(sized, "n").n) == {0, 1, 2, 9}  # not what is free

@@ -77,13 +77,14 @@ class Chapter:
         """The study's rows, and those kept in ``results/`` that differ in the settings ``free`` and the seed alone.
 
         More realisations, and larger sizes, than a profile computes in minutes. Where other parameters are changed no
-        kept row joins, and where any of the study's is, none of a size that was not asked for.
+        kept row joins, and where what is free is, none of a size that was not asked for.
         """
         rows, kept = self.sweep(study), self.stored(study)
         if kept.empty:
             return rows
-        changed = self._grids[study.name] != study.grid(parameters.resolve(self.number, self.profile))
-        joined = alike(kept, rows, *(() if changed else free))
+        grids = self._grids[study.name], study.grid(parameters.resolve(self.number, self.profile))
+        asked, usual = ({(name, str(one.get(name))) for one in grid for name in free} for grid in grids)
+        joined = alike(kept, rows, *(free if asked == usual else ()))
         self._kept |= set(joined[CELL])
         return pd.concat([rows, joined], ignore_index=True)
 
