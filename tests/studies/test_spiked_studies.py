@@ -30,8 +30,11 @@ from regimes.validate import InputError
         ({"fig2_step": [3.0, 3.0, 3.0]}, "fig2_targets and fig2_lam and fig2_step must be lists of one length"),
         ({"steps_seeds": [4]}, "steps_d and steps_seeds must be lists of one length"),
         ({"steps_step": [4.0]}, "steps_targets and steps_alpha0 and steps_step must be lists of one length"),
-        ({"steps_alpha0": [0.05, 8.0]}, "steps_alpha0 must give each of steps_counts = 4 steps a sample"),
-        ({"kernels_share": 0.99}, "kernels_share must leave each batch a sample of 40, got 0.99"),
+        ({"steps_alpha0": [0.05, 8.0]}, "steps_alpha0 times steps_d must give each of steps_counts = 4 steps a sample"),
+        (
+            {"kernels_share": 0.99},
+            "kernels_share must leave each batch one of the 40 samples of kernels_alphas times kernels_d, got 0.99",
+        ),
         ({"kernels_d": [1000], "kernels_alphas": [100.0]}, "kernels_d = 1000 with kernels_alphas = 100 would take"),
         ({"net_seeds": [4]}, "net_d and net_seeds must be lists of one length"),
         ({"fig4_gamma": 1.7}, "fig4_gamma must be a number from -1 to 1, got 1.7"),

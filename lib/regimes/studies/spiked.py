@@ -45,9 +45,11 @@ def check_parameters(p: Mapping[str, Any]) -> None:
         _needs_samples(p, d, names)
     low, least = min(p["kernels_alphas"]) * min(p["kernels_d"]), min(p["kernels_share"], 1 - p["kernels_share"])
     if round(low * least) < 1:
-        raise InputError(f"kernels_share must leave each batch a sample of {low:g}, got {p['kernels_share']:g}")
+        few = f"one of the {low:g} samples of kernels_alphas times kernels_d"
+        raise InputError(f"kernels_share must leave each batch {few}, got {p['kernels_share']:g}")
     if round(min(p["steps_alpha0"]) * min(p["steps_d"])) < max(p["steps_counts"]):
-        raise InputError(f"steps_alpha0 must give each of steps_counts = {max(p['steps_counts'])} steps a sample")
+        most = max(p["steps_counts"])
+        raise InputError(f"steps_alpha0 times steps_d must give each of steps_counts = {most} steps a sample")
     for i, u in enumerate(p["fig6_letters"]):
         validate.positive(**{f"1 + u²(fig6_c - 1) for u = fig6_letters[{i}] = {u:g}": 1 + u**2 * (p["fig6_c"] - 1)})
     for name in ("image_n0", "image_n"):
