@@ -806,7 +806,7 @@ chapter.table(
 # {numref}`fig-a-fig12` turns the knob $\alpha$ through 24 decades, on one problem per realisation: same data, same
 # initial weights. At large $\alpha$ the network is its frozen kernel, and a margin of 1 is reached after a time
 # $\propto1/\alpha$. At small $\alpha$ the weights must grow exponentially from where they start, and the time is
-# $\propto\log(1/\alpha)$. The paper's problem has $p=1000$ and $h=10^4$; ours has as many points at most, and fewer neurons.
+# $\propto\log(1/\alpha)$. The paper's problem has $p=1000$ and $h=10^4$; ours has about as many points or fewer, and fewer neurons.
 # %%
 # a larger problem than a laptop scans in seconds is kept in results/
 scans = chapter.extended(studies.scale_scan, *(["p", "h"] if larger else []))
