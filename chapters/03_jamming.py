@@ -72,14 +72,14 @@ effort_scale: "positive" = 12.0  # scale at which the effort varies
 effort_steps: "count from 20 to 1e6" = 2400  # the most steps
 effort_h: "4 or more increasing counts from 2 to 1e4" = [4, 7, 10, 16]  # its widths
 effort_members: "count from 2 to 100" = 4  # networks a training set
-effort_seeds: "count to 100" = 4  # training sets
+effort_seeds: "count to 100" = 2  # training sets
 second: "distinct any of cifar10, fashion_mnist, digits" = ["cifar10", "fashion_mnist", "digits"]  # the second data set: the first of these that is on this machine (paper B: CIFAR-10)
 second_components: "count from 2 to 1000" = 30  # its principal components (paper B: 30)
 second_test: "count from 10 to 1e5" = 1000  # its test points
 second_p: "count from 10 to 1e5" = 250  # its training points (paper B: 5000)
 second_scales: "3 or more increasing positives" = [0.00390625, 0.5, 12.0, 1048576.0]  # its scales
 second_h: "3 or more increasing counts from 2 to 1e4" = [3, 6, 10, 16, 32]  # its widths
-second_seeds: "count to 100" = 3  # its training sets
+second_seeds: "count to 100" = 2  # its training sets
 threshold_layers: "count from 1 to 8" = 3  # hidden layers where N*(P) is measured (paper B, Fig. 8: 3)
 threshold_scale: "positive" = 12.0  # their scale (paper B: not stated)
 threshold_p: "2 or more increasing counts from 10 to 1e5" = [120, 240, 480]  # training points (paper B: to 70000)
@@ -89,7 +89,7 @@ threshold_steps: "count from 10 to 1e5" = 200  # attempted steps
 landscape_h: "count from 2 to 1000" = 5  # width at which the landscape is looked at
 landscape_p: "2 or more increasing counts from 10 to 1e5" = [60, 100, 140, 180, 240, 320, 480]  # training points, through jamming (paper B: 1 to 70000)
 landscape_members: "count from 2 to 100" = 8  # networks a training set
-landscape_seeds: "count to 100" = 4  # training sets
+landscape_seeds: "count to 100" = 2  # training sets
 start_h: "3 or more increasing counts from 2 to 1e4" = [8, 16, 32, 64, 128, 256]  # widths of the networks looked at before training
 start_p: "count from 10 to 1e4" = 60  # points on which their kernel is
 start_seeds: "count from 6 to 1e4" = 200  # such networks
@@ -371,14 +371,13 @@ chapter.check("B.Fig6-ensemble", -least(flat_cusp.T), cuts, figure="fig-b-6")
 chapter.check("B.Fig6-gain", least(gain.T), cuts, figure="fig-b-6")
 # %% [markdown]
 # Averaging leaves a bump where the scale is largest. If predictors near jamming differ much in size, a mean of few of them
-# is ruled by the largest. Does a larger ensemble do better? Here are the same training
-# sets with `crowd_members` networks each, as many as in the paper.
+# is ruled by the largest. Does a larger ensemble do better? Here are `crowd_members` networks on each training set, as
+# many as in the paper: averaged all together, and `members` at a time.
 # %%
-few = cuts[(cuts["scale"] == cut_scales[-1]) & cuts.seed.isin(crowds.seed)]
-there = pd.Series(h_cut[cut_scales[-1]].mean(), sorted(set(few.seed)))  # at the mean transition, as the peak below
+there = pd.Series(h_cut[cut_scales[-1]].mean(), sorted(set(crowds.seed)))  # at the mean transition, as the peak below
 if len(there) > 1 and max(crowd_h) >= 1.5 * there.iloc[0] and min(crowd_h) <= there.iloc[0] / 1.5:
-    bumps = [100 * jamming.bump(rows, "ensemble_error", there) for rows in (few, crowds)]
-    chapter.check("B.Fig6-crowd", mean(bumps[0] - bumps[1]), few, crowds, figure="fig-b-6")
+    bumps = [100 * jamming.bump(crowds, column, there) for column in ("fewer_error", "ensemble_error")]
+    chapter.check("B.Fig6-crowd", mean(bumps[0] - bumps[1]), crowds, cuts, figure="fig-b-6")
     chapter.say(
         f"At $\\tilde\\alpha$ = {cut_scales[-1]:.2g} the ensembles of {members} have a bump of {mean(bumps[0])} per cent at "
         f"jamming, those of {crowds.members.max()} one of {mean(bumps[1])}."
@@ -464,25 +463,23 @@ chapter.figure(fig, "fig-b-growth", "Ensemble error (left) and fluctuation of th
 beyond_all = np.array(growth_h) >= line.max()
 
 
-def shift(rows, share=True):
-    """The exponent in P by which the curves shift beyond jamming; as a share of that of the width at jamming."""
-    height = rows.mean(0)[:, 0]
-    moves = jamming.shift_exponent(growth_p, np.array(growth_h)[beyond_all], height[:, beyond_all])
-    return moves / jam(rows) if share else moves
-
-
 def jam(rows):
-    """The exponent of the width at jamming."""
-    return np.polyfit(np.log(growth_p), np.log([jamming.transition(growth_h, f) for f in rows.mean(0)[:, 1]]), 1)[0]
+    """The widths at jamming, one a training size."""
+    return [jamming.transition(growth_h, shares) for shares in rows.mean(0)[:, 1]]
 
 
-if beyond_all.sum() > 1:
+def shift(rows):
+    """How far the curves beyond jamming shift with it: 1 where they follow."""
+    return jamming.shift(jam(rows), np.array(growth_h)[beyond_all], rows.mean(0)[:, 0][:, beyond_all])
+
+
+if beyond_all.sum() > 2:
     chapter.check("B.Fig4-follows", jackknife(scatter, shift), grown, figure="fig-b-growth")
-    moves, by_error = (jackknife(rows, lambda rows: shift(rows, share=False)) for rows in (scatter, curves))
+    pace = jackknife(scatter, lambda rows: np.polyfit(np.log(growth_p), np.log(jam(rows)), 1)[0])
     chapter.say(
-        f"The width at jamming grows with the exponent {jackknife(scatter, jam)} in P. Beyond it the width at which the "
-        f"fluctuation stands at a given factor above that of the widest networks grows with {moves}; for the ensemble's "
-        f"error, which hardly varies there, the exponent is {by_error}."
+        f"The width at jamming grows with the exponent {pace} in P. Beyond it the curves of the fluctuation shift by "
+        f"{jackknife(scatter, shift)} times as much on the logarithmic axis, those of the ensemble's error by "
+        f"{jackknife(curves, shift)}."
     )
 # %% [markdown]
 # ## Where the networks begin to fit

@@ -33,6 +33,15 @@ def test_an_ensemble_is_its_members(setting):
     assert 0 < both[0]["fluctuation"] < 2 * both[0]["norm"]
 
 
+def test_smaller_ensembles_are_of_the_same_members(setting):
+    """Those of one are the members, that of all is the ensemble; members that fill none are left out."""
+    ones, all_, two = (studies.ensembles(setting | {"h": 6, "fewer": count}, [0])[0] for count in (1, 3, 2))
+    assert ones["fewer_error"] == pytest.approx(ones["error"], abs=1e-12)
+    assert all_["fewer_error"] == all_["ensemble_error"]
+    pair = studies.ensembles(setting | {"h": 6, "members": 2}, [0])[0]  # the seed's first networks
+    assert two["fewer_error"] == pytest.approx(pair["ensemble_error"], abs=0.011)
+
+
 def test_many_parameters_fit_and_few_do_not(setting):
     few, many = (studies.ensembles(setting | {"h": h, "scale": 1e6}, [0])[0] for h in (1, 16))
     assert few["fitted"] == 0 and few["unsatisfied"] > 0

@@ -86,6 +86,8 @@ def check_parameters(p: Mapping[str, Any]) -> None:
         raise InputError(f"cut_h must hold all of map_h = {p['map_h']}, got {p['cut_h']}")
     if first_there(p["second"]) == p["data"]:
         raise InputError(f"second must begin with another data set than data = {p['data']}, got {p['second']}")
+    if p["crowd_members"] < p["members"]:
+        raise InputError(f"crowd_members must be at least members = {p['members']}, got {p['crowd_members']}")
     if p["cut_seeds"] < p["map_seeds"]:
         raise InputError(f"cut_seeds must be at least map_seeds = {p['map_seeds']}, got {p['cut_seeds']}")
     needs_draws(p, STRIPE | {"d": p["stripe_d"]}, "stripe_p", "stripe_seeds")
@@ -168,7 +170,7 @@ def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
     grid = []
     for points, scale, h in sorted(counts, key=lambda key: max(by_scale[key[1]], by_width[key[2]])):
         grid += product(**first, p=points, scale=scale, h=h, seeds=range(counts[points, scale, h]))
-    crowd = first | {"members": p["crowd_members"], "p": p["map_p"]}
+    crowd = first | {"members": p["crowd_members"], "fewer": p["members"], "p": p["map_p"]}
     if p["crowd_members"] != p["members"]:
         grid += product(**crowd, scale=p["cut_scales"][-1], h=p["crowd_h"], seeds=range(p["crowd_seeds"]))
     decayed = first | {"decay": p["decay"], "scale": p["cut_scales"][-1]}
@@ -193,7 +195,8 @@ def ensembles(setting: Setting, seeds: list[int]) -> Rows:
     ``norm``: root mean square of F on the test points, mean over the members; ``fluctuation`` ‖F - ⟨F⟩‖; ``error`` of
     the members and ``ensemble_error`` of their mean output, at the end and, as ``norm_S``, ``error_S`` and
     ``ensemble_error_S``, where a fraction S of the margins is beyond 0.9 (members that did not get there count as they
-    ended); ``kernel_change`` ‖ΔΘ‖/‖Θ₀‖ (mean of the logarithms).
+    ended); ``kernel_change`` ‖ΔΘ‖/‖Θ₀‖ (mean of the logarithms). Where the setting has ``fewer``, ``fewer_error``: mean
+    error of ensembles of so many of the members, each in one of them.
 
     Source: paper B, Fig. 4, 6, 8D and Sec. 2 and 3.
     """
@@ -233,6 +236,9 @@ def _ensemble(
         "fluctuation": float(jamming.fluctuation(F)),
     }
     row |= _errors("", F, sets.test.y)
+    if "fewer" in setting:
+        groups = [group.mean(0) for group in F.split(setting["fewer"]) if len(group) == setting["fewer"]]
+        row["fewer_error"] = float(np.mean([wrong(F, sets.test.y) for F in groups]))
     for stop in stops:
         there = done.events[f"{stop:g}"]
         early = [

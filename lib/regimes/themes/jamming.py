@@ -365,30 +365,37 @@ def first_stuck(points: pd.Series, stuck: pd.Series) -> float:
     return float(share.index[share >= 0.5].min())
 
 
-def shift_exponent(points: np.ndarray, sizes: np.ndarray, errors: np.ndarray) -> float:
-    r"""The exponent in ``P`` of the width at which an error stands at a given factor above that of the widest networks.
+def shift(line: np.ndarray, sizes: np.ndarray, curves: np.ndarray) -> float:
+    r"""How far curves shift with a line: 1 if they fall on one as functions of :math:`h/h^*`, 0 if they stay.
 
-    One plane through all of :math:`\log\frac{e(P, h)}{e(P, h_{\max})} = c - b \log h + a \log P`: the exponent is
-    :math:`a/b`, zero if the curves of all ``P`` fall on one, and that of :math:`h^*` if they follow jamming.
+    The :math:`\kappa` of :math:`\log e(P, h) = A_P + G(\log h - \kappa \log h^*(P))` with a parabola :math:`G` and a level
+    :math:`A_P` of each curve's own, by least squares; linear, as :math:`\kappa = -c/2b` with the coefficients :math:`b` of
+    :math:`\log^2 h` and :math:`c` of :math:`\log h \log h^*`. What shows a shift is where a curve bends: a power law
+    looks alike at every width.
 
     Args:
-        points: ``P (n,)``.
-        sizes: increasing widths ``(k,)``.
-        errors: positive ``(n, k)``.
+        line: ``h* (n,)``, one for each curve, positive.
+        sizes: increasing widths ``h (k,)``.
+        curves: ``e (n, k)``, positive.
 
     Raises:
-        InputError: for shapes that do not fit, or an error that is not positive.
+        InputError: for fewer than two curves or three widths, shapes that do not fit, a value that is not positive, a
+            line that does not move, or curves that do not bend.
     """
-    points, sizes, errors = (np.asarray(v, dtype=float) for v in (points, sizes, errors))
-    validate.arrays(points=("n", points), sizes=("k", sizes), errors=(f"{len(points)} {len(sizes)}", errors))
-    validate.positive(errors=float(errors.min()))
-    rest = len(sizes) - 1
-    height = np.log(errors[:, :rest] / errors[:, rest:])
-    plane = np.stack(
-        [np.ones(height.size), np.repeat(np.log(points), rest), np.tile(np.log(sizes[:rest]), len(points))]
-    )
-    _, a, minus_b = np.linalg.lstsq(plane.T, height.ravel(), rcond=None)[0]
-    return float(-a / minus_b)
+    line, sizes, curves = (np.asarray(v, dtype=float) for v in (line, sizes, curves))
+    validate.arrays(line=("n", line), sizes=("k", sizes), curves=(f"{len(line)} {len(sizes)}", curves))
+    validate.integer(2, curves=len(line))
+    validate.integer(3, sizes=len(sizes))
+    validate.positive(line=float(line.min()), sizes=float(sizes.min()), curves=float(curves.min()))
+    moved, h = (np.log(v) - np.log(v).mean() for v in (line, sizes))
+    if np.ptp(moved) < 1e-12:
+        raise InputError(f"line must differ between the curves, got {line.tolist()}")
+    levels = np.repeat(np.eye(len(line)), len(h), axis=0)
+    shape = np.stack([np.tile(h, len(line)), np.tile(h**2, len(line)), np.outer(moved, h).ravel()], 1)
+    *_, b, c = np.linalg.lstsq(np.hstack([levels, shape]), np.log(curves).ravel(), rcond=None)[0]
+    if abs(b) < 1e-9:
+        raise InputError("curves must bend: power laws of the width look alike wherever they are shifted")
+    return float(-c / (2 * b))
 
 
 def relative_fluctuation(samples: np.ndarray) -> float:

@@ -174,8 +174,10 @@ def locate(state: State, rule: Rule, *, precision: float = 1e-6, rounds: int = 4
     for _ in range(rounds):
         if bool((high - low <= precision).all() | (above <= 0).all()):
             break
-        middle = ((low * above - high * below) / (above - below).clamp(min=1e-300)).clamp(low, high)
-        middle = torch.where((middle - low < precision / 2) | (high - middle < precision / 2), (low + high) / 2, middle)
+        middle = (low * above - high * below) / (above - below).clamp(min=1e-300)
+        # no nearer to an end than half the precision: where that end is the root, the next round closes the interval
+        room = ((high - low) / 2).clamp(max=precision / 2)
+        middle = middle.clamp(low + room, high - room)
         level = rule(state.inside(middle)).double()
         past = level >= 0
         # halving the weight of an end that stays twice keeps the secant from creeping
