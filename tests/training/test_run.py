@@ -11,7 +11,7 @@ from regimes.data import tasks
 from regimes.models import losses, one_hidden
 from regimes.training.gradient_flow import TOLERANCE, gradient_flow, implicit
 from regimes.training.run import run
-from regimes.training.state import Ended, fitted, satisfied, t_star
+from regimes.training.state import Ended, fitted, locate, satisfied, t_star
 from regimes.validate import InputError
 
 ENDS = tuple(kind.value for kind in Ended if kind not in (Ended.UNTIL, Ended.WALL))
@@ -125,6 +125,46 @@ def test_events_lie_inside_their_step():
     torch.testing.assert_close(done.at("t=100")[1], torch.full((2,), 100.0, dtype=torch.float64), rtol=1e-6, atol=0)
     direct = 1e-3 * (networks(task.x) - net(task.x))
     torch.testing.assert_close(direct, predictor, atol=1e-9, rtol=1e-9)
+
+
+class Step:
+    """A step of length one whose states are their times."""
+
+    def __init__(self, t):
+        self.t = t
+
+    def inside(self, share):
+        return Step(share)
+
+
+@pytest.mark.parametrize(
+    ("rule", "root"),
+    [
+        (lambda t: t - 0.3, 0.3),
+        (lambda t: t**9 - 1e-3, 1e-3 ** (1 / 9)),  # flat, then steep
+        (lambda t: torch.minimum(t - 0.7, 20 * (t - 0.65)), 0.7),  # a corner, as where the points change places
+        (lambda t: torch.exp(50 * (t - 1)) - 1e-9, 1 - 9 * np.log(10) / 50),  # all at the end
+        (lambda t: torch.where(t < 0.123456, -1e-6, 1.0).double(), 0.123456),  # a jump
+    ],
+)
+def test_an_event_is_located_in_few_passes(rule, root):
+    calls = []
+
+    def counted(state):
+        calls.append(state.t)
+        return rule(state.t)
+
+    found = locate(Step(torch.ones(1, dtype=torch.float64)), counted)
+    assert root - 1e-9 <= float(found.t) <= root + 1e-6 + 1e-9
+    assert float(rule(found.t)) >= 0
+    assert len(calls) <= 2 + 50
+
+
+def test_a_straight_event_needs_two_passes_after_its_ends():
+    """The secant lands on it, and half the precision further on shows that it has: no halving of the interval."""
+    calls = []
+    locate(Step(torch.ones(1, dtype=torch.float64)), lambda state: (calls.append(1), state.t - 0.3)[1])
+    assert len(calls) <= 2 + 3
 
 
 def test_a_smaller_margin_is_met_first():

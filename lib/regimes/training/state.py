@@ -14,6 +14,8 @@ from regimes import validate
 from regimes.models.losses import Loss
 from regimes.validate import InputError
 
+SECANTS = 10  # rounds in which the secant is alone to find an event
+
 
 class Ended(StrEnum):
     """Why a realisation ended."""
@@ -161,23 +163,25 @@ def after(time: float) -> Rule:
     return lambda state: state.t / time - 1
 
 
-def locate(state: State, rule: Rule, *, precision: float = 1e-6, rounds: int = 40) -> State:
+def locate(state: State, rule: Rule, *, precision: float = 1e-6, rounds: int = 60) -> State:
     """The state inside the last step at which ``rule`` is first met, to ``precision`` of the step's length.
 
     Every realisation of ``state`` must meet the rule at its end and not at its start (else its end is taken).
-    The Illinois variant of the secant rule: each round is one forward pass.
+    The Illinois variant of the secant rule, with halvings where that takes long: each round is one forward pass.
     """
     low, high = torch.zeros_like(state.t), torch.ones_like(state.t)
     below, above = rule(state.inside(low)).double(), rule(state).double()
     low = torch.where(below < 0, low, high)
     side = torch.zeros_like(low)
-    for _ in range(rounds):
+    for count in range(rounds):
         if bool((high - low <= precision).all() | (above <= 0).all()):
             break
         middle = (low * above - high * below) / (above - below).clamp(min=1e-300)
         # no nearer to an end than half the precision: where that end is the root, the next round closes the interval
         room = ((high - low) / 2).clamp(max=precision / 2)
         middle = middle.clamp(low + room, high - room)
+        if count > SECANTS and count % 2:  # one that has not found it by now is helped
+            middle = (low + high) / 2
         level = rule(state.inside(middle)).double()
         past = level >= 0
         # halving the weight of an end that stays twice keeps the secant from creeping
