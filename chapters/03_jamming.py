@@ -66,8 +66,8 @@ cross_seeds: "count to 100" = 4  # training sets there
 decay: "positive" = 0.1  # weight decay on the lazy cut, in rates at which a network learns a single point (paper B: not stated)
 growth_p: "2 or more increasing counts from 10 to 1e5" = [60, 120, 250, 500]  # training points with which the best region is followed
 growth_scale: "positive" = 12.0  # its scale
-growth_h: "4 or more increasing counts from 2 to 1e4" = [4, 6, 8, 12, 16, 24, 48]  # its widths
-growth_seeds: "count to 100" = 3  # its training sets
+growth_h: "4 or more increasing counts from 2 to 1e4" = [4, 6, 8, 12, 14, 16, 20, 24, 32, 48]  # its widths
+growth_seeds: "count to 1000" = 3  # its training sets
 effort_scale: "positive" = 12.0  # scale at which the effort varies
 effort_steps: "count from 20 to 1e6" = 2400  # the most steps
 effort_h: "4 or more increasing counts from 2 to 1e4" = [4, 7, 10, 16]  # its widths
@@ -468,18 +468,19 @@ def jam(rows):
     return [jamming.transition(growth_h, shares) for shares in rows.mean(0)[:, 1]]
 
 
-def shift(rows):
+def shift(values):
     """How far the curves beyond jamming shift with it: 1 where they follow."""
-    return jamming.shift(jam(rows), np.array(growth_h)[beyond_all], rows.mean(0)[:, 0][:, beyond_all])
+    wide = np.array(growth_h)[beyond_all]
+    spread = (values.std(0, ddof=1) / values.mean(0))[:, 0, beyond_all]
+    return jackknife(values, lambda rows: jamming.shift(jam(rows), wide, rows.mean(0)[:, 0, beyond_all], spread))
 
 
-if beyond_all.sum() > 2:
-    chapter.check("B.Fig4-follows", jackknife(scatter, shift), grown, figure="fig-b-growth")
+if beyond_all.sum() > 2 and len(scatter) > 1:
+    chapter.check("B.Fig4-follows", shift(scatter), grown, figure="fig-b-growth")
     pace = jackknife(scatter, lambda rows: np.polyfit(np.log(growth_p), np.log(jam(rows)), 1)[0])
     chapter.say(
         f"The width at jamming grows with the exponent {pace} in P. Beyond it the curves of the fluctuation shift by "
-        f"{jackknife(scatter, shift)} times as much on the logarithmic axis, those of the ensemble's error by "
-        f"{jackknife(curves, shift)}."
+        f"{shift(scatter)} times as much on the logarithmic axis, those of the ensemble's error by {shift(curves)}."
     )
 # %% [markdown]
 # ## Where the networks begin to fit

@@ -178,15 +178,26 @@ def test_distances_to_the_nearest_are_means_over_all_subsets():
 
 @pytest.mark.parametrize("follows", [0.0, 1.0, 2.0])
 def test_the_shift_of_curves_with_a_line_is_found_whatever_their_levels(follows):
-    line, sizes = np.array([7.2, 8.2, 9.0, 9.7]), np.array([12.0, 16, 24, 48])
+    line, sizes = np.array([7.0, 7.5, 8.6, 9.7]), np.array([12.0, 14, 16, 20, 24, 32, 48])
     level = np.array([[1.0], [2.0], [0.5], [3.0]])  # of each curve's own, changes nothing
+    spread = np.linspace(0.25, 0.07, 7) * np.array([[1.0], [0.9], [0.8], [0.7]])  # as measured
     u = np.log(sizes) - follows * np.log(line)[:, None]
     exact = level * np.exp(-0.7 * u + 0.1 * u**2)
-    assert jamming.shift(line, sizes, exact) == pytest.approx(follows, abs=1e-9)
+    assert jamming.shift(line, sizes, exact, spread) == pytest.approx(follows, abs=1e-9)
     # of the kind that we measure, and not a parabola: a half-power with corrections that grow towards jamming
-    x = sizes / (line[:, None] / 8.5) ** follows / 8.5
+    x = sizes / (line[:, None] / 8.2) ** follows / 8.2
     for curve in (x**-0.5 * (1 + 1.4 * x**-1.6), x**-0.5 * (1 + 1 / x), x**-0.5 * (1 + 0.5 / (x**2 - 0.8))):
-        assert jamming.shift(line, sizes, level * curve) == pytest.approx(follows, abs=0.15)
+        assert jamming.shift(line, sizes, level * curve, spread) == pytest.approx(follows, abs=0.1 + 0.05 * follows)
+
+
+def test_the_shift_is_weighted():
+    line, sizes = np.array([7.0, 8.0, 9.0]), np.array([12.0, 16, 24, 48])
+    u = np.log(sizes) - np.log(line)[:, None]
+    wrong, spread = np.exp(-0.7 * u + 0.1 * u**2), np.ones((3, 4))
+    wrong[2, 0] *= 1.1
+    far = abs(jamming.shift(line, sizes, wrong, spread) - 1)
+    spread[2, 0] = 100.0  # a value that is known to be uncertain
+    assert abs(jamming.shift(line, sizes, wrong, spread) - 1) < 1e-3 < 0.1 < far
 
 
 def test_the_first_size_at_which_half_are_stuck():
@@ -290,12 +301,14 @@ X, Y = problem()
         (lambda: jamming.kernel_change(torch.ones(2, 2), torch.ones(3, 3)), "after must have shape"),
         (lambda: jamming.crossing([2, 1], [1, 2], 1.0), "scales must be positive and increase"),
         (lambda: jamming.nearest_distances(X, X, [2, 99]), "size must be a whole number from 2 to 9"),
-        (lambda: jamming.shift([1, 2], [1, 2, 3], np.ones((2, 2))), "curves must have shape"),
-        (lambda: jamming.shift([1, 2], [1, 2, 3], np.zeros((2, 3))), "curves must be"),
-        (lambda: jamming.shift([1], [1, 2, 3], np.ones((1, 3))), "curves must be"),
-        (lambda: jamming.shift([1, 2], [1, 2], np.ones((2, 2))), "sizes must be"),
-        (lambda: jamming.shift([2, 2], [1, 2, 3], np.ones((2, 3))), "line must differ between the curves"),
-        (lambda: jamming.shift([1, 2], [1, 2, 3], np.ones((2, 3))), "curves must bend"),
+        (lambda: jamming.shift([1, 2], [1, 2, 3], np.ones((2, 2)), np.ones((2, 3))), "curves must have shape"),
+        (lambda: jamming.shift([1, 2], [1, 2, 3], np.ones((2, 3)), np.ones((2, 2))), "spread must have shape"),
+        (lambda: jamming.shift([1, 2], [1, 2, 3], np.zeros((2, 3)), np.ones((2, 3))), "curves must be"),
+        (lambda: jamming.shift([1, 2], [1, 2, 3], np.ones((2, 3)), np.zeros((2, 3))), "spread must be"),
+        (lambda: jamming.shift([1], [1, 2, 3], np.ones((1, 3)), np.ones((1, 3))), "curves must be"),
+        (lambda: jamming.shift([1, 2], [1, 2], np.ones((2, 2)), np.ones((2, 2))), "sizes must be"),
+        (lambda: jamming.shift([2, 2], [1, 2, 3], np.ones((2, 3)), np.ones((2, 3))), "line must differ between"),
+        (lambda: jamming.shift([1, 2], [1, 2, 3], np.ones((2, 3)), np.ones((2, 3))), "curves must bend"),
         (lambda: jamming.unsatisfied(torch.ones(3), met=2.0), "met must be a number from 0"),
         (lambda: jamming.hessian(net(3, 4, 1), X, Y, alpha=-1.0, start=torch.zeros(2, 9).double()), "alpha must be"),
         (lambda: jamming.hessian(net(3, 4, 1), X, Y[:3], alpha=1.0, start=torch.zeros(2, 9).double()), "y must have"),
