@@ -830,8 +830,8 @@ chapter.ledger()
 #   Why the paper sees a cusp at 5000 points is not measured; that is for the `paper` profile.
 # - At the largest scale the mean output of five networks keeps a bump at jamming. Ensembles of twenty, as in the paper,
 #   stand beside them above. Whether a mean of predictors scaled to one norm has a bump is not measured here.
-# - Beyond jamming the region of small fluctuation moves with P, at a pace that the claim gives as a share of the line's;
-#   whether it is the whole pace needs a longer range of `growth_p`.
+# - Beyond jamming the region of small fluctuation moves with P, by the claim's share of what the line moves. The line is that
+#   of `steps` steps; how far that of unlimited effort moves is not measured.
 # - The fluctuations' exponent in the feature regime excludes -1/2; in the lazy regime it is steeper than paper B says, for a
 #   reason that is not isolated here.
 # - Paper B does not say at which output scale its Fig. 8 was measured; ours is `threshold_scale`. Nor does it say how

@@ -368,10 +368,10 @@ def first_stuck(points: pd.Series, stuck: pd.Series) -> float:
 def shift(line: np.ndarray, sizes: np.ndarray, curves: np.ndarray, spread: np.ndarray) -> float:
     r"""How far curves shift with a line: 1 if they fall on one as functions of :math:`h/h^*`, 0 if they stay.
 
-    The :math:`\kappa` of :math:`\log e(P, h) = A_P + G(\log h - \kappa \log h^*(P))` with a parabola :math:`G` and a level
-    :math:`A_P` of each curve's own, by least squares weighted by :math:`1/\text{spread}^2`; linear, as :math:`\kappa = -c/2b` with the coefficients :math:`b` of
-    :math:`\log^2 h` and :math:`c` of :math:`\log h \log h^*`. What shows a shift is where a curve bends: a power law
-    looks alike at every width.
+    The :math:`\kappa` of :math:`\log e(P, h) = A_P + G(\log h - \kappa \log h^*(P))` with a parabola :math:`G` and a
+    level :math:`A_P` of each curve's own, by least squares weighted by :math:`1/\text{spread}^2`; linear, as
+    :math:`\kappa = -c/2b` with the coefficients :math:`b` of :math:`\log^2 h` and :math:`c` of
+    :math:`\log h \log h^*`. What shows a shift is where a curve bends: a power law looks alike at every width.
 
     Args:
         line: ``h* (n,)``, one for each curve, positive.
