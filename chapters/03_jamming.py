@@ -445,17 +445,18 @@ for i, (p, colour) in enumerate(zip(growth_p, plots.PALETTE)):
     for ax, rows in zip(axes, (curves, scatter)):
         plots.realisations(ax, growth_h, rows[:, i, 0] / rows[:, i, 0, -1:], color=colour, label=f"$P = {p}$")
         ax.axvline(line[i], color=colour, linestyle=":", linewidth=1)
-    plots.realisations(axes[2], np.array(growth_h) / line[i], scatter[:, i, 0] / scatter[:, i, 0, -1:], color=colour)
+    level = np.interp(2 * line[i], growth_h, scatter[:, i, 0].mean(0))
+    plots.realisations(axes[2], np.array(growth_h) / line[i], scatter[:, i, 0] / level, color=colour)
 for ax, label in zip(axes, ("ensemble error", "fluctuation", "fluctuation")):
-    plots.curve_axes(ax, growth_h, errors=False)
+    plots.curve_axes(ax, growth_h, errors=label == "fluctuation")
     ax.set(xlabel="width $h$", ylabel=f"{label} / that of the widest")
-plots.curve_axes(axes[2], [0.5, 1, 2, 4, 8], errors=False)
-axes[2].set(xlabel="$h/h^*$")
+plots.curve_axes(axes[2], [0.5, 1, 2, 4, 8])
+axes[2].set(xlabel="$h/h^*$", ylabel="fluctuation / that at $2h^*$")
 axes[0].legend()
 chapter.figure(fig, "fig-b-growth", "Ensemble error (left) and fluctuation of the predictor over initial weights (middle), over "
-               "those of the widest networks, for growing training sets; dotted: jamming. Right: the fluctuation against the "
-               "width over that at jamming. Median and quartiles over training sets. Where the curves fall on one, there the "
-               "region stays. Not in paper B.", grown, alt="Three panels of curves, a colour a training size: error and fluctuation against width, with dotted lines "
+               "those of the widest networks, for growing training sets; dotted: jamming. Right: the fluctuation over that at twice the "
+               "width at jamming, against the width over that at jamming. Median and quartiles over training sets. Where curves "
+               "fall on one, on the left the region stays, on the right it follows. Not in paper B.", grown, alt="Three panels of curves, a colour a training size: error and fluctuation against width, with dotted lines "
     "of jamming that move to the right; and the fluctuation against width over that at jamming.")  # fmt: skip
 
 

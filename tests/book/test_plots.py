@@ -57,6 +57,14 @@ def test_ticks_of_a_narrow_range_keep_their_distance(ax):
     assert [tick.get_text() for tick in ax.get_yticklabels()] == "100 125 150 175 200 250".split()
 
 
+def test_crowded_sizes_keep_their_ticks_without_numbers(ax):
+    plots.curve_axes(ax, [4, 6, 8, 12, 14, 16, 20, 24, 32, 48])
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == "4 6 8 12  16  24 32 48".split(" ")
+    powers = [2**k for k in range(11)]
+    plots.curve_axes(ax, powers, errors=False)
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == [str(power) for power in powers]
+
+
 def test_points_and_boundaries_are_named_once_for_a_legend(ax):
     plots.data_points(ax, np.eye(3)[:, :2], [1, -1, -1])
     plots.boundaries(ax, [-1, 0, 1])

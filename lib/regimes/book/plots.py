@@ -122,9 +122,17 @@ def realisations(ax: Axes, x: object, y: object, **style: object) -> None:
 
 
 def curve_axes(ax: Axes, sizes: Sequence[float], *, errors: bool = True) -> None:
-    """Logarithmic axes of a learning curve with plain numbers: ``sizes`` on the abscissa, 1-2-5 steps of the errors."""
+    """Logarithmic axes of a learning curve with plain numbers: ``sizes`` on the abscissa, 1-2-5 steps of the errors.
+
+    Sizes nearer to the last one written than a tenth of all keep their tick without a number.
+    """
+    sizes, labels, written = sorted(sizes), [], 0.0
+    room = (sizes[-1] / sizes[0]) ** (0.999 / 10)
+    for size in sizes:
+        labels.append(f"{size:g}" if size >= room * written else "")
+        written = size if labels[-1] else written
     ax.set_xscale("log")
-    ax.set_xticks(list(sizes), [f"{size:g}" for size in sizes], fontsize="small")
+    ax.set_xticks(sizes, labels, fontsize="small")
     if errors:
         ax.set_yscale("log")
         plain_numbers(ax)
