@@ -314,7 +314,7 @@ chapter.check("B.Fig4-never-lazy", least(at_jamming.T), first, figure="fig-b-4")
 top = h_star.dropna(axis=1).columns[-1]
 chapter.say(
     f"That networks near jamming are never lazy is a statement about the limit: the norm of the predictor must reach the "
-    f"scale. On this grid it grows to {first[first['scale'] == top].norm.max():.0f} at $\\tilde\\alpha$ = {top:.3g}, where the "
+    f"scale. On this grid it grows to {first[first['scale'] == top].norm.max():.0f} at $\\tilde\\alpha = {plots.number(top)}$, where the "
     f"kernel at jamming changes by {at_jamming[-1].mean():.1g} of its norm."
 )
 shown = h_star.dropna(axis=1)
@@ -341,7 +341,7 @@ for ax, (scale, rows), colour in zip(axes, cuts.groupby("scale"), scale_colours.
         plots.realisations(ax, wide.columns, wide, color=colour, linestyle=style, label=label)
     ax.axvspan(h_cut[scale].min(), h_cut[scale].max(), color="0.5", alpha=0.25, linewidth=0, label="jamming")
     plots.curve_axes(ax, [4, 8, 16, 32, 64], errors=False)
-    ax.set(xlabel="width $h$", title=rf"$\tilde\alpha = {scale:.2g}$")
+    ax.set(xlabel="width $h$", title=rf"$\tilde\alpha = {plots.number(scale)}$")
 axes[0].set_ylabel("test error (%)")
 axes[0].legend()
 chapter.figure(
@@ -379,7 +379,7 @@ if len(there) > 1 and max(crowd_h) >= 1.5 * there.iloc[0] and min(crowd_h) <= th
     bumps = [100 * jamming.bump(crowds, column, there) for column in ("fewer_error", "ensemble_error")]
     chapter.check("B.Fig6-crowd", mean(bumps[0] - bumps[1]), crowds, cuts, figure="fig-b-6")
     chapter.say(
-        f"At $\\tilde\\alpha$ = {cut_scales[-1]:.2g} the ensembles of {members} have a bump of {mean(bumps[0])} per cent at "
+        f"At $\\tilde\\alpha = {plots.number(cut_scales[-1])}$ the ensembles of {members} have a bump of {mean(bumps[0])} per cent at "
         f"jamming, those of {crowds.members.max()} one of {mean(bumps[1])}."
     )
 # %% [markdown]
@@ -456,7 +456,7 @@ axes[0].legend()
 chapter.figure(fig, "fig-b-growth", "Ensemble error (left) and fluctuation of the predictor over initial weights (middle), over "
                "those of the widest networks, for growing training sets; dotted: jamming. Right: the fluctuation over that at twice the "
                "width at jamming, against the width over that at jamming. Median and quartiles over training sets. Where curves "
-               "fall on one, on the left the region stays, on the right it follows. Not in paper B.", grown, alt="Three panels of curves, a colour a training size: error and fluctuation against width, with dotted lines "
+               "fall on one, against the width the region stays, against its ratio it follows. Not in paper B.", grown, alt="Three panels of curves, a colour a training size: error and fluctuation against width, with dotted lines "
     "of jamming that move to the right; and the fluctuation against width over that at jamming.")  # fmt: skip
 
 
@@ -471,8 +471,8 @@ def jam(rows):
 
 def shift(values):
     """How far the curves beyond jamming shift with it: 1 where they follow."""
-    wide = np.array(growth_h)[beyond_all]
-    spread = (values.std(0, ddof=1) / values.mean(0))[:, 0, beyond_all]
+    wide, beyond = np.array(growth_h)[beyond_all], values[:, :, 0, beyond_all]
+    spread = beyond.std(0, ddof=1) / beyond.mean(0)
     return jackknife(values, lambda rows: jamming.shift(jam(rows), wide, rows.mean(0)[:, 0, beyond_all], spread))
 
 
@@ -590,7 +590,7 @@ cuts = cuts.assign(excess=100 * (cuts.error - cuts.ensemble_error))
 for ax, (column, label) in zip(axes, names.items()):
     for (scale, rows), colour in zip(cuts.groupby("scale"), scale_colours.values()):
         wide = rows.pivot(index="seed", columns="parameters", values=column)
-        plots.realisations(ax, wide.columns, wide, color=colour, label=rf"$\tilde\alpha={scale:.2g}$")
+        plots.realisations(ax, wide.columns, wide, color=colour, label=rf"$\tilde\alpha={plots.number(scale)}$")
         ax.axvline(n_cut[scale].mean(), color=colour, linestyle=":", linewidth=1)
     ax.set(xscale="log", yscale="log", xlabel="parameters $N$", ylabel=label)
     ax.tick_params(which="minor", labelbottom=False)
@@ -729,7 +729,7 @@ for ax, stop in zip(axes, stops):
         np.arange(len(ratio.columns) + 1), np.arange(len(ratio) + 1), ratio, cmap="RdBu_r", vmin=0.7, vmax=1.3
     )
     ax.set_xticks(np.arange(len(ratio.columns)) + 0.5, [f"{h:g}" for h in ratio.columns])
-    ax.set_yticks(np.arange(len(ratio)) + 0.5, [f"{s:.2g}" for s in ratio.index])
+    ax.set_yticks(np.arange(len(ratio)) + 0.5, [f"${plots.number(s)}$" for s in ratio.index])
     ax.set(xlabel="width $h$", title=f"{stop:.0%} of the points")
     ax.grid(False)
 axes[0].set_ylabel(r"scale $\tilde\alpha$")

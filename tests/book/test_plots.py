@@ -57,6 +57,14 @@ def test_ticks_of_a_narrow_range_keep_their_distance(ax):
     assert [tick.get_text() for tick in ax.get_yticklabels()] == "100 125 150 175 200 250".split()
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0.00390625, "0.0039"), (12.0, "12"), (256.0, "256"), (2.0**20, "10^{6}"), (3.3e-5, r"3.3 \times 10^{-5}")],
+)
+def test_numbers_of_a_formula(value, words):
+    assert plots.number(value) == words
+
+
 def test_crowded_sizes_keep_their_ticks_without_numbers(ax):
     plots.curve_axes(ax, [4, 6, 8, 12, 14, 16, 20, 24, 32, 48])
     assert [tick.get_text() for tick in ax.get_xticklabels()] == "4 6 8 12  16  24 32 48".split(" ")

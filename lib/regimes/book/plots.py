@@ -121,6 +121,16 @@ def realisations(ax: Axes, x: object, y: object, **style: object) -> None:
     ax.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
 
 
+def number(value: float) -> str:
+    r"""A number for a formula, of two digits or whole: ``0.0039``, ``12``, ``256``, ``10^{6}``, ``3.3 \times 10^{-5}``."""
+    words = f"{value:.0f}" if 100 <= value < 1e4 else f"{value:.2g}"
+    if "e" not in words:
+        return words
+    digits, power = words.split("e")
+    ten = f"10^{{{int(power)}}}"
+    return ten if digits == "1" else rf"{digits} \times {ten}"
+
+
 def curve_axes(ax: Axes, sizes: Sequence[float], *, errors: bool = True) -> None:
     """Logarithmic axes of a learning curve with plain numbers: ``sizes`` on the abscissa, 1-2-5 steps of the errors.
 
