@@ -122,7 +122,7 @@ def realisations(ax: Axes, x: object, y: object, **style: object) -> None:
 
 
 def number(value: float) -> str:
-    r"""A number for a formula, of two digits or whole: ``0.0039``, ``12``, ``256``, ``10^{6}``, ``3.3 \times 10^{-5}``."""
+    r"""A number of a formula, of two digits or whole: ``0.0039``, ``256``, ``10^{6}``, ``3.3 \times 10^{-5}``."""
     words = f"{value:.0f}" if 100 <= value < 1e4 else f"{value:.2g}"
     if "e" not in words:
         return words
