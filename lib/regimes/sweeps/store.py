@@ -21,6 +21,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from filelock import FileLock, Timeout
 
@@ -353,8 +354,41 @@ def _close(one: Any, other: Any, rtol: float) -> bool:
 def stamp(used: set[torch.device] | None = None) -> dict[str, Any]:
     """Where a number comes from: the device used (the CPU by default), git revision, versions of what computed it."""
     versions = {package: metadata.version(package) for package in ("numpy", "scipy", "torch")}
-    device = devices.names(used or set())
-    return {"device": device, "revision": revision(), "versions": versions | {"python": platform.python_version()}}
+    versions |= {"python": platform.python_version()} | arithmetic()
+    return {"device": devices.names(used or set()), "revision": revision(), "versions": versions}
+
+
+def arithmetic() -> dict[str, str]:
+    """What decides how this process rounds: the processor's model, the instructions in use, the BLAS of each package.
+
+    Two processors of one marketing name may round differently; ``$ATEN_CPU_CAPABILITY`` and ``$MKL_CBWR`` make one
+    machine round as another would.
+    """
+    bound = os.environ.get("MKL_CBWR")
+    isa = torch.backends.cpu.get_cpu_capability() + (f", MKL_CBWR={bound}" if bound else "")
+    return {"cpu": _cpu_model(), "isa": isa, **_blas()}
+
+
+@functools.cache
+def _cpu_model() -> str:
+    """Maker, family, model and stepping, such as ``AuthenticAMD 25.17.1``."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        text = ""
+    found = [re.search(rf"^{name}\s*: (.*)$", text, re.M) for name in ("vendor_id", "cpu family", "model", "stepping")]
+    if not all(found):
+        return platform.processor() or platform.machine()
+    maker, *numbers = (match[1] for match in found)
+    return f"{maker} {'.'.join(numbers)}"
+
+
+@functools.cache
+def _blas() -> dict[str, str]:
+    """The versions of the linear algebra inside numpy and torch."""
+    own = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    mkl = re.search(r"Math Kernel Library Version (\S+)", torch.__config__.show())
+    return {"numpy blas": f"{own['name']} {own['version']}", "torch blas": f"mkl {mkl[1]}" if mkl else "not mkl"}
 
 
 @functools.cache
