@@ -48,6 +48,11 @@ cylinder_radius: "positive to 20" = 1.1774100225154747  # its radius (paper A: s
 test: "count from 10 to 1e6" = 10000  # test points of kernels (paper A: not stated)
 lines: "count from 10 to 1e5" = 300  # lines along the first axis on which networks' errors are exact
 tolerance: "number from 1e-4 to 0.2" = 0.005  # of a step of the gradient flow (paper A: not stated)
+finer_tolerance: "number from 1e-4 to 0.2" = 0.002  # at which some networks are trained again, for the numerical error
+finer_seeds: "count from 0 to 1000" = 0  # how many realisations (stored results hold them)
+sensitive_p: "increasing counts from 2 to 1e5" = [128, 256]  # sizes at which the end of training is set against tolerance, precision and processor
+sensitive_seeds: "count from 2 to 1000" = 2  # realisations there
+sensitive_all: "switch" = true  # also with the arithmetic of other processors
 wide_p: "increasing counts from 2 to 1e5" = [64, 128, 256, 512, 1024, 2048]  # training sizes of the infinitely wide kernel
 wide_seeds: "count to 1000" = 4  # its realisations, stripe (paper A: 20)
 wide_cylinder_seeds: "count to 1000" = 4  # its realisations, cylinder (paper A: 9)
@@ -91,6 +96,8 @@ cylinder_from: "count to 1e5" = 256  # the same for lazy learning of the cylinde
 window: "count from 2 to 100" = 3  # neighbouring sizes that one local exponent is fitted on
 # fmt: on
 # %%
+import functools
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -99,6 +106,7 @@ from regimes.book import plots, sketches
 from regimes.book.chapter import Chapter
 from regimes.estimates import Estimate, exponent, local_exponents, mean, median, ratio
 from regimes.studies import lazy_feature as studies
+from regimes.studies import sensitivity as studies_of_ends
 from regimes.sweeps import parameters
 from regimes.sweeps.table import balanced
 from regimes.themes import learning_curves
@@ -328,10 +336,18 @@ for d in curve_d:
 # of training, then trained from scratch on an independent set of the same size. The initial kernel is that of the
 # infinitely wide network, for what we have just seen of widths.
 # %%
-trained = chapter.extended(studies.networks)
+trained = chapter.extended(studies.networks, "tolerance")
+trained, finer = (trained[trained.tolerance == value] for value in (tolerance, finer_tolerance))
+gained = tolerance / (tolerance - finer_tolerance) if tolerance > finer_tolerance else 1.0
+checked = functools.partial(learning_curves.with_numerical_error, finer=finer, gain=gained)
 squeezed = chapter.extended(studies.compressed)
 nets = trained[(trained["shape"] == "stripe") & (trained.h == curve_h)]
 small_data = squeezed[squeezed["shape"] == "stripe"]
+
+
+def amplification_ratio(first, second):
+    """The geometric mean of the first amplification over the second, realisation by realisation."""
+    return ratio(first.set_index("seed").amplification / second.set_index("seed").amplification)
 
 
 def of(table, curve, share=None):
@@ -391,9 +407,9 @@ for d in curve_d:
     here = from_start(nets[nets.d == d])
     feature, last = of(here, "feature", 1.0), of(here, "final", 1.0)
     lazy = lazy_beside(feature)
-    chapter.check(f"A.Fig3-beta-feature-d{d}", beta(feature), feature, figure="fig-a-fig3")
-    chapter.check(f"A.Fig3-gain-d{d}", beta_difference(feature, lazy), feature, lazy, figure="fig-a-fig3")
-    chapter.check(f"A.Fig3-final-kernel-d{d}", error_ratio(last, feature), last, feature, figure="fig-a-fig3")
+    chapter.check(f"A.Fig3-beta-feature-d{d}", checked(beta, feature), feature, figure="fig-a-fig3")
+    chapter.check(f"A.Fig3-gain-d{d}", checked(beta_difference, feature, lazy), feature, lazy, figure="fig-a-fig3")
+    chapter.check(f"A.Fig3-final-kernel-d{d}", checked(error_ratio, last, feature), last, feature, figure="fig-a-fig3")
 # %% [markdown]
 # ## When training stops
 # At zero loss the paper's statements on the final kernel, on compressed data and on $\Lambda$ fail. One cause is
@@ -446,15 +462,14 @@ for d in curve_d:
     small = of(from_start(small_data), "compressed")
     beside = halted[halted.p.isin(compressed_p)]
     ends, halts, peaks = (of(top, "feature", share) for share in (1.0, stop, peak))
-    chapter.check(f"A.Fig3-beta-stop-d{d}", beta(halted), halted, figure="fig-a-beta-stop")
+    chapter.check(f"A.Fig3-beta-stop-d{d}", checked(beta, halted), halted, figure="fig-a-beta-stop")
     pair = small[small.d == d], beside
-    chapter.check(f"A.Fig3-compressed-stop-d{d}", error_ratio(*pair), *pair, figure="fig-a-stop")
-    chapter.check(f"A.Fig3-early-kernel-d{d}", error_ratio(kernel, halts), kernel, halts, figure="fig-a-stop")
-    chapter.check(f"A.Fig3-overfit-d{d}", error_ratio(ends, halts), ends, halts, figure="fig-a-stop")
-    falls = ends.set_index("seed").amplification / peaks.set_index("seed").amplification
-    chapter.check(f"A.Fig3-undone-d{d}", ratio(falls), ends, peaks, figure="fig-a-stop")
+    chapter.check(f"A.Fig3-compressed-stop-d{d}", checked(error_ratio, *pair), *pair, figure="fig-a-stop")
+    chapter.check(f"A.Fig3-early-kernel-d{d}", checked(error_ratio, kernel, halts), kernel, halts, figure="fig-a-stop")
+    chapter.check(f"A.Fig3-overfit-d{d}", checked(error_ratio, ends, halts), ends, halts, figure="fig-a-stop")
+    chapter.check(f"A.Fig3-undone-d{d}", checked(amplification_ratio, ends, peaks), ends, peaks, figure="fig-a-stop")
     if d == curve_d[0]:
-        longer = ratio(ends.amplification / ends.amplification_star)
+        longer = checked(lambda rows: ratio(rows.amplification / rows.amplification_star), ends)
         chapter.check("A.Fig6-end", longer, ends, figure="fig-a-stop")
 # %% [markdown]
 # The paper says that learning stops when all points are fitted. Its public code stops when the smallest {term}`margin` exceeds 1
@@ -486,6 +501,78 @@ chapter.figure(
     from_start(of(nets, "feature")),
     alt="Exponent of the error against the satisfied share at which training stops, in two dimensions, between two "
     "lines for papers A and B: low where few points are satisfied, highest before the end, lower at zero loss.",
+)
+# %% [markdown]
+# ## Where the end of a flow is a number
+# Late in training paths part: points meet their margins, and neurons lose or find points, in an order that a small
+# change of the weights decides. What the flow is at zero loss may then hang on the tolerance of its steps, on the
+# precision, even on the processor, which rounds in an order of its own. {numref}`fig-a-sensitivity` trains the same
+# networks again with each of these changed. Until $t^*$ nothing matters. Rounding is amplified from there on, by more on
+# more points. In float64 it starts so low that on a few hundred points all processors agree on the end of training; in
+# float32 they do not. Of the tolerance the end is a smooth function, so it converges.
+# All networks of this chapter are therefore trained in float64; the difference that a finer tolerance makes, on the same
+# realisations, is part of the interval of each claim about trained networks. The first edition of this chapter used float32
+# and a tolerance of 0.05.
+# %%
+ends = chapter.extended(studies_of_ends.ends, "p")
+at_share = ["p", "seed", "share"]
+exact = ends[(ends.tolerance == ends.tolerance.min()) & (ends.dtype == "float64")].set_index(at_share).error
+usual = ends[(ends.tolerance == 0.005) & (ends.dtype == "float64") & (ends.processor == "this one")]
+usual = usual.set_index(at_share).error
+changes = {
+    "tolerance 0.05": (ends.tolerance == 0.05) & (ends.dtype == "float64"),
+    "tolerance 0.005": (ends.tolerance == 0.005) & (ends.dtype == "float64") & (ends.processor == "this one"),
+    "float32": (ends.tolerance == 0.005) & (ends.dtype == "float32") & (ends.processor == "this one"),
+    "another processor": (ends.tolerance == 0.005) & (ends.dtype == "float64") & (ends.processor != "this one"),
+}
+
+
+def change(rows, reference):
+    """The root mean square change of ``ln ε`` against the reference, by size and satisfied fraction."""
+    found = rows.set_index(at_share)
+    found = found.assign(change=(np.log(found.error) - np.log(reference.reindex(found.index))) ** 2)
+    return np.sqrt(found.groupby(["p", "share"]).change.mean()).clip(lower=1e-16)
+
+
+sizes = sorted({ends.p.min(), ends.p.max()})
+fig, axes = plots.panels(len(sizes), height=3.4, sharey=True)
+for ax, p in zip(axes, sizes):
+    for (name, which), marker in zip(changes.items(), "sox^"):
+        if which.any():
+            line = change(ends[which], exact if name.startswith("tolerance") else usual)[p]
+            ax.plot(range(len(line)), line, marker=marker, label=name)
+    ax.set_xticks(range(len(line)), ["$t^*$", *(f"{share:.0%}" for share in line.index[1:])])
+    ax.set(yscale="log", xlabel="satisfied points", title=f"$p={p}$")
+axes[0].set_ylabel(r"change of $\ln\varepsilon$")
+axes[0].legend()
+chapter.figure(
+    fig,
+    "fig-a-sensitivity",
+    "Root mean square change of the logarithm of the test error along training, on the same data and initial weights, by a "
+    "coarser tolerance (against the finest, 0.001), by float32 and by another processor's rounding (both at 0.005). Rounding "
+    "is amplified by many orders of magnitude between $t^*$ and the end; the tolerance is not.",
+    ends,
+    alt="Change of the logarithm of the error against the satisfied share, at two training sizes. The curves of the two tolerances are "
+    "flat, that of the finer one lower; the curve of another processor rises from rounding by many orders of magnitude.",
+)
+# %%
+chapter.table(
+    pd.DataFrame(
+        [
+            {"$p$": p, "satisfied": share}
+            | {
+                name: change(ends[which], exact if name.startswith("tolerance") else usual)[p, share]
+                for name, which in changes.items()
+                if which.any()
+            }
+            for p in sorted(ends.p.unique())
+            for share in (0.9, 0.98, 1.0)
+        ]
+    ),
+    "tab-a-sensitivity",
+    "Root mean square change of the logarithm of the test error where 90 %, 98 % and all of the points are satisfied.",
+    ends,
+    digits=1,
 )
 # %% [markdown]
 # ## Is it the compression?
@@ -533,9 +620,9 @@ for d in curve_d:
     network = of(from_start(nets[(nets.d == d) & nets.p.isin(compressed_p)]), "feature", 1.0)
     for name, slug in (("compressed", "compressed"), ("compressed_code", "compressed-code")):
         pair = of(from_start(small_data[small_data.d == d]), name), network
-        chapter.check(f"A.Fig3-{slug}-d{d}", error_ratio(*pair), *pair, figure="fig-b-fig10")
+        chapter.check(f"A.Fig3-{slug}-d{d}", checked(error_ratio, *pair), *pair, figure="fig-b-fig10")
         if d == min(curve_d) and name == "compressed":
-            chapter.check("B.Fig10-compressed", error_ratio(*pair), *pair, figure="fig-b-fig10")
+            chapter.check("B.Fig10-compressed", checked(error_ratio, *pair), *pair, figure="fig-b-fig10")
 # %% [markdown]
 # Where does the network lose what the compression gains? The kernel can be frozen and trained anew at any moment, and at any
 # width (the table below, and {numref}`fig-a-features`).
@@ -719,8 +806,8 @@ chapter.figure(
 settled, feature = wide_tube[wide_tube.p >= cylinder_from], of(from_start(tube), "feature", 1.0)
 lazy = lazy_beside(feature)
 chapter.check("A.Fig8-beta-lazy", beta(settled), settled, figure="fig-a-asymptotes")
-chapter.check("A.Fig8-beta-feature", beta(feature), feature, figure="fig-a-fig8")
-chapter.check("A.Fig8-gain", beta_difference(feature, lazy), feature, lazy, figure="fig-a-fig8")
+chapter.check("A.Fig8-beta-feature", checked(beta, feature), feature, figure="fig-a-fig8")
+chapter.check("A.Fig8-gain", checked(beta_difference, feature, lazy), feature, lazy, figure="fig-a-fig8")
 chapter.say(
     f"Stopped where {stop:.0%} of the points are satisfied, the cylinder's network has $\\beta$ = "
     f"{beta(of(from_start(tube), 'feature', stop))}, and at zero loss {beta(feature)}."

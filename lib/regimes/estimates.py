@@ -72,6 +72,21 @@ class Estimate:
         """The estimate of ``-value``, e.g. a learning-curve exponent ``beta`` from a slope."""
         return Estimate(-self.value, -self.high, -self.low, self.n, self.method)
 
+    def including(self, shift: "Estimate") -> "Estimate":
+        """The same value, with a numerical error in its interval.
+
+        Each half of the interval becomes the root of the sum of two squares: its own length, and how far to that side
+        the 95 % interval of ``shift`` reaches from zero.
+
+        Args:
+            shift: what exact numerics would add to the value.
+        """
+        below = math.hypot(self.value - self.low, max(0.0, -shift.low))
+        above = math.hypot(self.high - self.value, max(0.0, shift.high))
+        return Estimate(
+            self.value, self.value - below, self.value + above, self.n, f"{self.method}; with the numerical error"
+        )
+
     @classmethod
     def exact(cls, value: float, error: float = 0.0, n: int = 1) -> "Estimate":
         """A number known to ``± error`` without sampling (``error``: a bound on its numerical error)."""

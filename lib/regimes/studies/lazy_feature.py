@@ -235,10 +235,11 @@ def finite_curve(setting: Setting, seeds: list[int]) -> Rows:
     Source: paper A, Fig. 3 (lazy regime) and Fig. 12 (dashed line).
     """
     train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
-    return _lazy_rows(seeds, learning_curves.lazy(_network(setting, seeds), train, test))
+    return _lazy_rows(seeds, learning_curves.lazy(networks_of(setting, seeds), train, test))
 
 
-def _network(setting: Setting, seeds: list[int]) -> Network:
+def networks_of(setting: Setting, seeds: list[int]) -> Network:
+    """The networks of a setting as they are drawn, one a seed; others at each ``p``."""
     return one_hidden.one_hidden(setting["d"], setting["h"], seeds=draw_seeds("weights", seeds, size=setting["p"]))
 
 
@@ -319,7 +320,9 @@ def _networks_grid(p: Mapping[str, Any]) -> list[Setting]:
     stripe = {"shape": "stripe", "d": p["width_d"], "interfaces": [p["interfaces"]]}
     if widths:
         grid += product(**stripe, p=p["width_p"], h=widths, **net, **ends, seeds=range(p["width_seeds"]))
-    return grid
+    finer = {"tolerance": p["finer_tolerance"]}
+    again = [s | finer | {"seeds": s["seeds"][: p["finer_seeds"]]} for s in grid if s["h"] == p["curve_h"]]
+    return grid + again if p["finer_seeds"] else grid
 
 
 @study(version=1, grid=_networks_grid, chunk=2, rtol=1e-3, data=DRAWN, device="any")
@@ -334,7 +337,7 @@ def networks(setting: Setting, seeds: list[int]) -> Rows:
     Source: paper A, Fig. 3, 6 and 8; paper B, Fig. 10.
     """
     train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
-    fresh, network = draw(setting, "fresh", setting["p"], seeds), _network(setting, seeds)
+    fresh, network = draw(setting, "fresh", setting["p"], seeds), networks_of(setting, seeds)
     trained, (across, edges) = train_network(network, train, setting, shares=setting["shares"]), lines(setting, seeds)
     rows = []
     for i, seed in enumerate(seeds):
@@ -403,7 +406,7 @@ def compressed(setting: Setting, seeds: list[int]) -> Rows:
     Source: paper A, Fig. 3 and 8; paper B, Fig. 10.
     """
     train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
-    trained = train_network(_network(setting, seeds), train, setting, until=t_star)
+    trained = train_network(networks_of(setting, seeds), train, setting, until=t_star)
     if None in trained.star:
         raise InputError(f"no run reached t*: {trained.ended}")
     star = torch.tensor(trained.star, dtype=torch.float64)
@@ -437,7 +440,7 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
     train, test, fresh = (
         draw(setting, kind, setting[n], seeds) for kind, n in (("train", "p"), ("test", "test"), ("fresh", "p"))
     )
-    network = _network(setting, seeds)
+    network = networks_of(setting, seeds)
     trained = train_network(network, train, setting, until=t_star)
     if None in trained.star:
         raise InputError(f"no run reached t*: {trained.ended}")
@@ -485,7 +488,7 @@ def scale_scan(setting: Setting, seeds: list[int]) -> Rows:
     Source: paper A, Fig. 12 and App. B.
     """
     train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
-    network = _network(setting, seeds)
+    network = networks_of(setting, seeds)
     found, start = train_network(network, train, setting), amplification(network.omega, train.d_parallel)
     error = learning_curves.wrong(_predictor(found, network, test, setting), test.y).tolist()
     names = ("seed", "error", "ended", "t_star", "amplification_start", "amplification_star", "amplification_max")
@@ -513,7 +516,7 @@ def rotation(setting: Setting, seeds: list[int]) -> Rows:
     data. Rotations are uniform, one a seed. Source: paper A, App. A.
     """
     train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
-    network = _network(setting, seeds)
+    network = networks_of(setting, seeds)
     turn = torch.stack([tasks.rotation(setting["d"], seed=s) for s in draw_seeds("rotation", seeds, size=setting["p"])])
     # the amplification along the path, which no longer means anything, is not used
     turned = [replace(tasks.rotated(task, turn), d_parallel=1) for task in (train, test)]

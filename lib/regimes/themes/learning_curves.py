@@ -8,11 +8,13 @@ Source: paper A, Sec. 3.1, 4 and Fig. 3.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import torch
+from scipy.special import stdtrit
 from torch import Tensor
 
 from regimes import estimates, validate
@@ -310,6 +312,51 @@ def error_ratio(first: pd.DataFrame, second: pd.DataFrame, *, start: float = 0) 
     if min(one.min(), two.min()) <= 0:
         raise InputError("two curves must have errors above 0 to have a ratio")
     return estimates.ratio(np.exp(np.log(one / two)[:, p >= start].mean(1)))
+
+
+def with_numerical_error(
+    measure: Callable[..., Estimate], *tables: pd.DataFrame, finer: pd.DataFrame, gain: float = 1.0
+) -> Estimate:
+    """``measure(*tables)`` with, in its interval, what the tolerance of the flow does to it.
+
+    The realisations of ``finer`` are measured twice, once on their rows in ``tables`` and once with ``finer``'s in
+    place of these. Both share data and initial weights; the difference, with its jackknife interval over realisations,
+    is the numerical error (``regimes.estimates.Estimate.including``).
+
+    Args:
+        measure: of tables with ``seed``; smooth in averages over realisations.
+        tables: rows of trained networks, and others that no tolerance concerns.
+        finer: rows of some of the same realisations at a finer tolerance, with the ``cell`` and all settings; where it
+            holds none of them, ``measure(*tables)`` is returned as it is.
+        gain: the whole error over that between the two tolerances: 1 if the finer one is exact, ``a/(a - b)`` for
+            tolerances ``a`` and ``b`` and an error that is linear in the tolerance.
+
+    Raises:
+        InputError: as ``measure``.
+    """
+    estimate = measure(*tables)
+    pairs = [(table, _in_place_of(table, finer)) for table in tables]
+    seeds = set.intersection(*(set(new.seed) for _, new in pairs))
+    if len(seeds) < 2 or all(new is old for old, new in pairs):
+        return estimate
+
+    def shift(kept: set[int]) -> float:
+        old, new = ([pair[side][pair[side].seed.isin(kept)] for pair in pairs] for side in (0, 1))
+        return gain * (measure(*new).value - measure(*old).value)
+
+    n = len(seeds)
+    without = np.array([shift(seeds - {seed}) for seed in sorted(seeds)])
+    half = float(stdtrit(n - 1, 0.975)) * math.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
+    value = shift(seeds)
+    return estimate.including(Estimate(value, value - half, value + half, n))
+
+
+def _in_place_of(table: pd.DataFrame, finer: pd.DataFrame) -> pd.DataFrame:
+    """The rows of ``finer`` that measure what those of ``table`` do; ``table`` where no tolerance concerns it."""
+    if "tolerance" not in table or finer.empty:
+        return table
+    keys = [name for name in ("shape", "d", "p", "h", "alpha", "seed", "curve", "share") if name in table]
+    return finer.merge(table[keys].drop_duplicates(), on=keys) if set(keys) <= set(finer) else table
 
 
 def _paired(first: pd.DataFrame, second: pd.DataFrame) -> tuple[tuple[np.ndarray, np.ndarray], ...]:

@@ -15,7 +15,7 @@ changing gates, and below ``tolerance`` times a fixed factor in the margins from
 the whole path is measured by the tests: the time t* within twice the tolerance (relative), margins within twelve times
 the tolerance until most points are satisfied. Later the path is sensitive: nearby paths part, as kinks and margins are
 met in another order, and both the tolerance and rounding are amplified. The chapter on lazy and feature learning
-measures by how much; float64 with a tolerance of 0.005 makes the end of training a number on up to a few hundred points.
+measures by how much; float64 with a tolerance of 0.005 makes the end of training a number on a few hundred points.
 
 **Precision.** ``dtype="auto"`` takes float32 where it gives the same path to the tolerance until t*, and float64 where
 a finer tolerance asks for the end of training (see :func:`precision`).
