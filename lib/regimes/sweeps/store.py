@@ -8,7 +8,6 @@ import contextlib
 import functools
 import hashlib
 import json
-import math
 import os
 import platform
 import re
@@ -329,26 +328,6 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     raise InputError(f"a study's row holds {type(value).__name__}, which cannot be stored")
-
-
-def agree(one: Any, other: Any, rtol: float) -> bool:
-    """Whether two sets of rows hold the same numbers within ``rtol`` (keys that begin with ``seconds`` are ignored)."""
-    if hasattr(other, "tolist"):
-        other = other.tolist()
-    if isinstance(one, dict) and isinstance(other, dict):
-        keys = {k for k in one.keys() | other.keys() if not k.startswith("seconds")}
-        return all(k in one and k in other and agree(one[k], other[k], rtol) for k in keys)
-    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(agree(a, b, rtol) for a, b in zip(one, other))
-    if isinstance(one, float) or isinstance(other, float):
-        return _close(one, other, rtol)
-    return one == other
-
-
-def _close(one: Any, other: Any, rtol: float) -> bool:
-    if not isinstance(one, (int, float)) or not isinstance(other, (int, float)):
-        return False
-    return math.isclose(one, other, rel_tol=rtol, abs_tol=1e-300) or (math.isnan(one) and math.isnan(other))
 
 
 def stamp(used: set[torch.device] | None = None) -> dict[str, Any]:

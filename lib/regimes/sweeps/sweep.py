@@ -22,12 +22,12 @@ from regimes.sweeps.cluster import Cluster
 from regimes.sweeps.progress import Progress, say
 from regimes.sweeps.recheck import Held, drop_changed
 from regimes.sweeps.store import Cell, Damaged, Record, Store, free
-from regimes.sweeps.study import Rows, Setting, Study, product, study
+from regimes.sweeps.study import STATISTICAL, Rows, Setting, Study, product, study
 from regimes.sweeps.table import CELL, STAMP, Origin, remember
 from regimes.sweeps.workers import Chunk, Local, Pool, Result, check_names
 from regimes.validate import InputError
 
-__all__ = ["Rows", "Setting", "Study", "product", "stored", "study", "sweep"]
+__all__ = ["STATISTICAL", "Rows", "Setting", "Study", "product", "stored", "study", "sweep"]
 _LOOK_EVERY = 0.5  # seconds between looks at cells that another sweep computes
 
 
