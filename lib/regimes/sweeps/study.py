@@ -65,7 +65,7 @@ class Study:
                 parts = tolerance if isinstance(tolerance, tuple) else (tolerance, 1.0)
                 if len(parts) != 2 or not all(validate.is_number(part) and part > 0 for part in parts):
                     raise InputError(
-                        f"columns: {column} must be a tolerance above 0, a pair or STATISTICAL, got {tolerance!r}"
+                        f"the tolerance of {column} must be above 0, a pair or STATISTICAL, got {tolerance!r}"
                     )
         object.__setattr__(self, "room", self.room or digest.room(self.function))
 

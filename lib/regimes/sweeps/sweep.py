@@ -219,8 +219,8 @@ def _table(study: Study, held: Mapping[Cell, Record | None]) -> pd.DataFrame:
         if record is None:
             continue
         made, key = record["provenance"], cell.key()
-        known = {name: made[name] for name in (*STAMP, "versions")}
-        origins[key] = Origin(study.name, cell.setting, cell.seed, study.data, **known)
+        known = {name: made[name] for name in (*STAMP, "versions", "digest")}
+        origins[key] = Origin(study.name, study.version, cell.setting, cell.seed, study.data, **known)
         extra = {CELL: key} | {name: made[name] for name in STAMP}
         rows += [cell.setting | row | extra for row in record["rows"]]
     remember(origins)
