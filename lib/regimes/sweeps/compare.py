@@ -79,12 +79,12 @@ def _pairs(stored: Rows, fresh: Rows) -> dict[Place, tuple[Any, Any]]:
 
 
 def _unlike(study: Study, cell: Cell, pairs: Mapping[Place, tuple[Any, Any]]) -> list[str]:
-    """The places where two values are not within the column's tolerance."""
-    return [
-        f"{_named(cell)}: {column} is {_shown(one)} in row {row + 1}, computed {_shown(other)}"
-        for (row, column, _), (one, other) in pairs.items()
-        if not _same(one, other, _within(study, column))
-    ]
+    """The columns in which two values are not within the tolerance, with the first such pair."""
+    found = {}
+    for (row, column, _), (one, other) in pairs.items():
+        if not _same(one, other, _within(study, column)):
+            found.setdefault(column, f"{column} is {_shown(one)} in row {row + 1}, computed {_shown(other)}")
+    return [f"{_named(cell)}: {line}" for line in found.values()]
 
 
 def _far(cell: Cell, pairs: Mapping[Place, tuple[Any, Any]], sample: Sample) -> list[str]:

@@ -13,7 +13,7 @@ import platform
 import re
 import secrets
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -236,9 +236,16 @@ class Store:
     def void(self, study: str, version: int, code: str, kind: str) -> int:
         """Moves a study's cells of one digest and device class to ``void/``; returns how many there were."""
         made = {"digest": code, "class": kind}
-        old = [name for name, record in self.records(study, version) if made.items() <= record["provenance"].items()]
-        for name in old:
-            self._move(name, f"void/{code}")
+        return self._void(study, version, lambda provenance: made.items() <= provenance.items())
+
+    def void_uncommitted(self, study: str, version: int) -> int:
+        """Moves a study's cells of code that no commit holds to ``void/``; returns how many there were."""
+        return self._void(study, version, lambda provenance: not committed(provenance["revision"]))
+
+    def _void(self, study: str, version: int, unwanted: Callable[[Record], bool]) -> int:
+        old = {n: r["provenance"] for n, r in self.records(study, version) if unwanted(r["provenance"])}
+        for name, provenance in old.items():
+            self._move(name, f"void/{provenance['digest']}")
         return len(old)
 
     def restore(self, study: str, code: str = "") -> int:
@@ -368,6 +375,21 @@ def _blas() -> dict[str, str]:
     own = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     mkl = re.search(r"Math Kernel Library Version (\S+)", torch.__config__.show())
     return {"numpy blas": f"{own['name']} {own['version']}", "torch blas": f"mkl {mkl[1]}" if mkl else "not mkl"}
+
+
+def committed(revision: str) -> bool:
+    """Whether a revision, as ``revision`` gives it, names a commit that holds all of the code."""
+    return not revision.endswith("+") and revision != "unknown"
+
+
+def needs_commit(what: str) -> None:
+    """What is kept under version control names the commit that it comes from.
+
+    Raises:
+        InputError: in a checkout with uncommitted changes, or outside git.
+    """
+    if not committed(revision()):
+        raise InputError(f"{what} name the commit they come from, and this is {revision()!r}: commit all changes first")
 
 
 @functools.cache
