@@ -1,14 +1,18 @@
 """Provenance of rows: after filters, concat and merge exactly that of the rows left; lost and unknown cells refused."""
 
 import dataclasses
+import gzip
+import json
+import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from regimes.sweeps import table as module
 from regimes.sweeps.store import Store
 from regimes.sweeps.sweep import product, study, sweep
-from regimes.sweeps.table import alike, balanced, names_cell, provenance, read_csv, sources, write_csv
+from regimes.sweeps.table import alike, balanced, names_cell, provenance, read_csv, rows_by_cell, sources, write_csv
 from regimes.validate import InputError
 
 
@@ -116,7 +120,9 @@ def test_a_table_written_and_read_has_the_same_provenance(tables, tmp_path, monk
     monkeypatch.setattr(module, "_ORIGINS", later)  # as where a sweep has computed the cells anew
     assert provenance(read_csv(tmp_path / "one.csv", version=1)).seconds == 600
     (tmp_path / "one.cells.json.gz").unlink()
-    with pytest.raises(InputError, match=r"one.csv lies in .* without its one.cells.json.gz: export the study again"):
+    with pytest.raises(
+        InputError, match=r"^one.csv lies in .* without its one.cells.json.gz; take both files from git"
+    ):
         read_csv(tmp_path / "one.csv", version=1)
 
 
@@ -127,11 +133,181 @@ def test_short_lists_are_kept_and_long_ones_left_out(tmp_path):
         return short + [{"seed": s, "x": 1 / 3} for s in seeds]
 
     table = sweep(listed, listed.grid({}), store=Store(tmp_path), jobs=1)
-    write_csv(table, tmp_path / "l.csv")
+    write_csv(table, tmp_path / "l.csv", nonfinite=["few", "word", "x"])
     back = read_csv(tmp_path / "l.csv", version=1)
     assert set(table) - set(back) == {"many"} and back["shape"].tolist() == table["shape"].tolist()
     few, again = table.few.dropna(), back.few.dropna()
     assert list(few) == list(again) and back.x.isna().equals(table.x.isna()) and set(back.word.dropna()) == {"a, b"}
+
+
+@study(version=1, grid=lambda p: product(n=[1, 2], seeds=range(3)))
+def stored_ones(setting, seeds):
+    """Two rows a cell: a number, a list, a word, a switch, and what may be infinite."""
+    return [
+        {"seed": s, "t": t, "x": (s + 1) / 3, "few": [s / 3, [t]], "word": "None", "on": bool(t), "needed": math.inf}
+        for s in seeds
+        for t in (0, 1)
+    ]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A stored table, read by another process than the one that wrote it."""
+    table = sweep(stored_ones, stored_ones.grid({}), store=Store(tmp_path / "cells"), jobs=1)
+    write_csv(table, tmp_path / "s.csv", nonfinite=["needed"])
+    monkeypatch.setattr(module, "_ORIGINS", {})
+    return tmp_path / "s.csv"
+
+
+def told(path, change):
+    """Changes what lies beside a table, as somebody with an editor would."""
+    beside = path.with_suffix(module.BESIDE)
+    held = json.loads(gzip.decompress(beside.read_bytes()))
+    change(held)
+    beside.write_bytes(gzip.compress(json.dumps(held).encode()))
+
+
+def lines(change):
+    """A change of the lines of the CSV file, the first of which names the columns."""
+    return lambda path: path.write_text("".join(f"{line}\n" for line in change(path.read_text().split("\n")[:-1])))
+
+
+def first_cell(change):
+    return lambda path: told(path, lambda held: change(next(iter(held["cells"].values()))))
+
+
+def as_forger(change):
+    """A change of the text by one who knows how to prove it."""
+
+    def forge(path):
+        held = json.loads(gzip.decompress(path.with_suffix(module.BESIDE).read_bytes()))
+        cells = {k: {n: v for n, v in c.items() if n not in module.PROOF} for k, c in held["cells"].items()}
+        module.prove(path, change(path.read_text()), {n: held[n] for n in module.ABOUT - {"csv"}}, cells)
+
+    return forge
+
+
+def cut_gz(path):
+    beside = path.with_suffix(module.BESIDE)
+    beside.write_bytes(beside.read_bytes()[:-20])
+
+
+def flip_gz(path):
+    beside, raw = path.with_suffix(module.BESIDE), path.with_suffix(module.BESIDE).read_bytes()
+    beside.write_bytes(raw[: len(raw) // 2] + bytes([raw[len(raw) // 2] ^ 255]) + raw[len(raw) // 2 + 1 :])
+
+
+ROWS = "cell [0-9a-f]{24}: its rows, or where they come from, were changed"
+FORGED = {
+    "a factor": (lines(lambda all: [all[0], *(one.replace("0.333333333", "0.5") for one in all[1:])]), ROWS),
+    "an entry of a list": (lines(lambda all: [one.replace("[0.666666667, [1]]", "[0.6, [1]]") for one in all]), ROWS),
+    "a word": (lines(lambda all: [one.replace("None", "forged") for one in all]), ROWS),
+    "one digit": (lines(lambda all: [*all[:-1], all[-1].replace("0.666666667", "0.666666668")]), ROWS),
+    "columns changed about": (lines(lambda all: [all[0].replace("t,x", "x,t"), *all[1:]]), ROWS),
+    "half a file": (lines(lambda all: all[: len(all) // 2]), "2 rows were written, [01] are there"),
+    "the last row 51 times": (lines(lambda all: [*all, *[all[-1]] * 50]), "2 rows were written, 52 are there"),
+    "a row twice for another": (lines(lambda all: [*all[:-1], all[-2]]), ROWS),
+    "a row cut": (lines(lambda all: [*all[:-1], all[-1][:9]]), "2 rows were written, 1 are there"),
+    "a row of no cell": (lines(lambda all: [*all, "0" + all[-1][:-24] + 24 * "0"]), "no such cell was written"),
+    "no number": (lines(lambda all: [*all[:-1], all[-1].replace("0.666666667", "abc")]), ROWS),
+    "NaN": (lines(lambda all: [*all[:-1], all[-1].replace("0.666666667", "nan")]), ROWS),
+    "nothing": (lines(lambda all: [*all[:-1], all[-1].replace("0.666666667", "")]), ROWS),
+    "rows moved": (lines(lambda all: [all[0], *all[3:], *all[1:3]]), "its rows were moved"),
+    "an empty file": (lambda path: path.write_text(""), "2 rows were written, 0 are there"),
+    "bytes": (lambda path: path.write_bytes(b"\xff\xfe"), "^s.csv cannot be read"),
+    "another setting": (first_cell(lambda cell: cell["setting"].update(n=7)), "its setting is another cell's"),
+    "another seed": (first_cell(lambda cell: cell.update(seed=7)), "its setting is another cell's"),
+    "another version": (first_cell(lambda cell: cell.update(version=2)), "its setting is another cell's"),
+    **{
+        f"another {name}": (first_cell(lambda cell, name=name, value=value: cell.update({name: value})), ROWS)
+        for name, value in {"device": "NVIDIA H200", "revision": "0" * 12, "data": "ImageNet", "seconds": 1.0}.items()
+    },
+    "another digest": (first_cell(lambda cell: cell.update(digest="0" * 16)), ROWS),
+    "other versions": (first_cell(lambda cell: cell["versions"].update(numpy="1.0")), ROWS),
+    "a cut gz": (cut_gz, r"^s.cells.json.gz is damaged"),
+    "a flipped gz": (flip_gz, r"^s.cells.json.gz is damaged"),
+    "no gz": (lambda path: path.with_suffix(module.BESIDE).write_bytes(b"{}"), r"^s.cells.json.gz is damaged"),
+    "a gz of an older book": (lambda path: told(path, lambda held: held.pop("csv")), r"^s.cells.json.gz is damaged"),
+    "a cell less told": (first_cell(lambda cell: cell.pop("digest")), r"^s.cells.json.gz is damaged"),
+    "a proven word": (as_forger(lambda text: text.replace("0.666666667", "abc", 1)), "x is 'abc', which is no number"),
+    "a proven NaN": (as_forger(lambda text: text.replace(",0.666666667", ",", 1)), "x holds nothing or NaN"),
+    "a proven 1e400": (as_forger(lambda text: text.replace(",0.666666667", ",1e400", 1)), "x holds inf"),
+    "a proven empty word": (as_forger(lambda text: text.replace("None", "", 1)), "word holds nothing or NaN"),
+    "a proven list of NaN": (as_forger(lambda text: text.replace("[0.333333333,", "[NaN,", 1)), "few holds"),
+    "a proven list that is none": (
+        as_forger(lambda text: text.replace("[0.333333333,", "[0.3,,", 1)),
+        "holds what is none",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "words"), FORGED.values(), ids=FORGED)
+def test_a_stored_table_that_was_changed_is_refused_in_one_line(files, change, words):
+    before = files.read_bytes(), files.with_suffix(module.BESIDE).read_bytes()
+    change(files)
+    assert before != (files.read_bytes(), files.with_suffix(module.BESIDE).read_bytes())
+    with pytest.raises(InputError, match=words) as said:
+        read_csv(files, version=1)
+    assert "\n" not in str(said.value) and str(said.value).startswith("s.c")
+    assert "keep s" in str(said.value) or "nonfinite" in str(said.value)
+
+
+def test_a_stored_table_comes_back_as_it_was(files):
+    back = read_csv(files, version=1)
+    assert set(back.word) == {"None"} and list(back.on[:2]) == [False, True] and np.isinf(back.needed).all()
+    assert back.few[1] == [0.0, [1]] and back.x[2] == pytest.approx(2 / 3, rel=1e-9)
+    again = rows_by_cell(back)
+    assert {cell.seed for cell in again} == {0, 1, 2} and all(len(rows) == 2 for rows in again.values())
+    assert all(
+        {"n", "seed", "t", "x", "few", "word", "on", "needed"} == set(row) for rows in again.values() for row in rows
+    )
+
+
+def test_what_a_study_does_not_declare_is_not_written(tmp_path):
+    for value, words in (
+        (math.inf, "x holds inf"),
+        (math.nan, "x holds nothing or NaN"),
+        (None, "x holds nothing or NaN"),
+    ):
+
+        @study(version=1, grid=lambda p: product(n=[1], seeds=range(2)))
+        def gaps(setting, seeds, value=value):
+            return [{"seed": s, "x": value if s else 1.0} for s in seeds]
+
+        table = sweep(gaps, gaps.grid({}), store=Store(tmp_path / words), jobs=1)
+        with pytest.raises(InputError, match=rf"^g.csv is not written, cell \w+: {words}, and its study"):
+            write_csv(table, tmp_path / "g.csv")
+        assert not list(tmp_path.glob("g.*"))
+        write_csv(table, tmp_path / "g.csv", nonfinite=gaps.nonfinite or ["x"])
+        assert len(read_csv(tmp_path / "g.csv", version=1)) == 2
+        for path in tmp_path.glob("g.*"):
+            path.unlink()
+
+
+def test_a_writer_that_is_stopped_leaves_no_mixed_pair(files, monkeypatch):
+    """Whichever file was written when it ended: the old table, or a refusal."""
+    table = read_csv(files, version=1).assign(x=2.0)
+    old = files.read_bytes()
+    real, left = module.write_atomically, [1]
+
+    def write(path, content):
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        real(path, content)
+
+    monkeypatch.setattr(module, "write_atomically", write)
+    with pytest.raises(KeyboardInterrupt):
+        write_csv(table, files, nonfinite=["needed"])
+    assert files.read_bytes() != old and not list(files.parent.glob(".*"))
+    with pytest.raises(InputError, match=ROWS):
+        read_csv(files, version=1)
+
+
+def test_the_same_table_gives_the_same_bytes(files):
+    table, before = read_csv(files, version=1), files.with_suffix(module.BESIDE).read_bytes()
+    write_csv(table, files, nonfinite=["needed"])
+    assert files.with_suffix(module.BESIDE).read_bytes() == before
 
 
 def test_kept_rows_join_where_nothing_but_the_seed_and_what_is_free_differs(tmp_path):

@@ -485,3 +485,4 @@ _READERS: dict[str, Callable[[], Images]] = {
     "digits": _digits,
     "faces": _faces,
 }
+NAMES = tuple(_READERS)

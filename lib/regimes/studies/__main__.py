@@ -1,6 +1,7 @@
 """Studies from the command line, without Jupyter: ``python -m regimes.studies --help``."""
 
 import argparse
+import datetime
 import os
 import re
 import sys
@@ -10,15 +11,19 @@ import pandas as pd
 
 from regimes import paths, validate
 from regimes import studies as registry
+from regimes.studies._here import is_here
 from regimes.sweeps import archive
 from regimes.sweeps.cli import add_parameter_options, one_line_errors, overrides
 from regimes.sweeps.parameters import read_toml
-from regimes.sweeps.store import Store
+from regimes.sweeps.store import Store, committed, needs_commit
 from regimes.sweeps.sweep import Setting, Study, stored, sweep
-from regimes.sweeps.table import provenance, write_csv
+from regimes.sweeps.table import CELL, provenance, read_csv, write_csv
+from regimes.sweeps.verify import share
+from regimes.sweeps.verify import verify as again
 from regimes.validate import InputError
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
+MOST = 20  # differences of a study that are shown
 
 
 def duration(text: str) -> float:
@@ -71,26 +76,72 @@ def export(args: argparse.Namespace) -> None:
     table = stored(item, grid)
     if table.empty:
         raise InputError(f"no cell of {item.name} is stored at the {args.profile} profile; run it first")
+    path = paths.results() / f"{item.name}.csv"
+    if path.exists() and not args.replace:
+        lost = set(read_csv(path, version=item.version)[CELL]) - set(table[CELL])
+        if lost:
+            raise InputError(f"{path} holds {len(lost)} cells that this export lacks; --replace writes it all the same")
     _write(item, table)
 
 
 def _write(item: Study, table: pd.DataFrame) -> None:
     path = paths.results() / f"{item.name}.csv"
     path.parent.mkdir(exist_ok=True)
-    write_csv(table, path)
+    loose = sorted({found for found in table.revision if not committed(found)})
+    if loose:
+        raise InputError(f"{path.name} is not written: some cells come from code that no commit holds, {loose[0]}")
+    write_csv(table, path, nonfinite=item.nonfinite)
     print(f"wrote {path}: {len(table)} rows, {table.attrs['missing']} cells missing")
 
 
 def keep(args: argparse.Namespace) -> None:
-    """Computes what the book keeps in ``results/`` (``chapters/profiles/kept.toml``), or that of one study."""
+    """Computes what the book keeps in ``results/`` (``chapters/profiles/kept.toml``), or that of one study.
+
+    Cells that the store has are taken, but for those of code that no commit holds.
+    """
     sizes = read_toml(paths.profile_file("kept"))
     if args.name is not None:
         validate.one_of(sorted(sizes), study=args.name)
-    for name in [args.name] if args.name else sizes:
-        number, item = registry.find(name)
-        grids: dict[str, list[Setting]] = {}
-        registry.resolve(number, "laptop", sizes[name], study=item, grids=grids)
+    needs_commit("stored results")
+    grids: dict[str, list[Setting]] = {}
+    items = [registry.find(name) for name in ([args.name] if args.name else sizes)]
+    for number, item in items:  # all of them before the first is computed
+        registry.resolve(number, "laptop", sizes[item.name], study=item, grids=grids)
+    for _, item in items:
+        count = Store.default().void_uncommitted(item.name, item.version)
+        if count:
+            print(f"{item.name}: {count} stored cells come from code that no commit holds; they are computed anew")
         _write(item, sweep(item, grids[item.name], jobs=args.jobs))
+
+
+def verify(args: argparse.Namespace) -> int:
+    """Computes a random sample of the stored results again; returns 1 if some are not what is stored."""
+    part, seed = _part(args.sample), args.seed
+    if seed is None:
+        seed = int(datetime.date.today().strftime("%Y%m%d"))
+    tables = {path.stem: path for path in sorted(paths.results().glob("*.csv"))}
+    if args.name is not None:
+        validate.one_of(tables, study=args.name)
+    print(f"--sample {args.sample} --seed {seed}")
+    failed = False
+    for name in [args.name] if args.name else tables:
+        item = registry.find(name)[1]
+        try:
+            found = again(item, tables[name], share(part, seed, name), here=is_here, jobs=args.jobs)
+        except InputError as error:
+            print(f"{name}: {error}", flush=True)
+            failed = True
+        else:
+            print("\n  ".join([str(found), *found.said[:MOST]]), flush=True)
+            failed |= bool(found.said)
+    return int(failed)
+
+
+def _part(text: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)%", text)
+    if not match or not 0 < float(match[1]) <= 100:
+        raise InputError(f"sample must be a part of the cells such as 5%, got {text!r}")
+    return float(match[1]) / 100
 
 
 def restore(args: argparse.Namespace) -> None:
@@ -134,18 +185,26 @@ def main(argv: list[str] | None = None) -> int:
             one.add_argument("--budget", help="start no further cell after this time: 30s, 9m, 2h")
             one.add_argument("--jobs", type=int, help="worker processes (default: one a core)")
             one.add_argument("--csv", type=Path, help="also write the table to this file")
+        else:
+            one.add_argument("--replace", action="store_true", help="also where cells stored there would be lost")
     one = commands.add_parser("keep", help="compute the rows that the book keeps in results/ (hours)")
     one.add_argument("name", nargs="?", help="of one study only, such as jamming.ensembles")
+    one.add_argument("--jobs", type=int, help="worker processes (default: one a core)")
+    one = commands.add_parser("verify", help="compute some of the rows in results/ again; exit code 1 if they differ")
+    one.add_argument("name", nargs="?", help="of one study only")
+    one.add_argument("--sample", default="5%", help="of the cells of each study (default: 5%%)")
+    one.add_argument("--seed", type=int, help="of the choice (default: the date)")
     one.add_argument("--jobs", type=int, help="worker processes (default: one a core)")
     text = "bring back a study's cells that changed code had made void"
     commands.add_parser("restore", help=text).add_argument("name", help="such as depth.mnist_regression")
     for verb, text in (("pack", "write all stored cells into ARCHIVE"), ("add", "add the cells of ARCHIVE")):
         commands.add_parser(verb, help=text).add_argument("archive", help="a .tar.gz file")
     args = parser.parse_args(argv)
-    verbs = {"run": run, "export": export, "keep": keep, "restore": restore, "pack": pack, "add": add}
+    verbs = {"run": run, "export": export, "keep": keep, "verify": verify, "restore": restore, "pack": pack, "add": add}
+    code = 0
     with one_line_errors():
-        verbs.get(args.command, lambda args: list_studies())(args)
-    return 0
+        code = verbs.get(args.command, lambda args: list_studies())(args) or 0
+    return code
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from regimes.studies.lazy_feature import (
     needs_one_of,
     predicted_amplification,
 )
-from regimes.sweeps.sweep import Rows, Setting, product, study
+from regimes.sweeps.sweep import STATISTICAL, Rows, Setting, product, study
 from regimes.themes.compression import (
     FixedPoint,
     Stripe,
@@ -149,7 +149,15 @@ def _growth_grid(p: Mapping[str, Any]) -> list[Setting]:
     return grid
 
 
-@study(version=2, grid=_growth_grid, chunk=1, rtol=1e-3, data=DRAWN, device="any")
+@study(
+    version=2,
+    grid=_growth_grid,
+    chunk=1,
+    rtol=1e-3,
+    data=DRAWN,
+    device="any",
+    columns={"largest": STATISTICAL, "ended": STATISTICAL},  # after t*
+)
 def growth(setting: Setting, seeds: list[int]) -> Rows:
     """Amplification along the path: ``star`` and ``star_code`` (the two means) at ``t_star``, ``largest`` so far.
 
@@ -206,7 +214,15 @@ def _neurons_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**stripe, p=p["neurons_p"], h=p["neurons_h"], seeds=range(p["neurons_seeds"]))
 
 
-@study(version=2, grid=_neurons_grid, chunk=2, rtol=1e-2, data=DRAWN, device="any")
+@study(
+    version=2,
+    grid=_neurons_grid,
+    chunk=2,
+    rtol=1e-2,
+    data=DRAWN,
+    device="any",
+    nonfinite=("rate_0", "rate_1", "rate_2"),  # where no neuron is near that attractor
+)
 def neurons(setting: Setting, seeds: list[int]) -> Rows:
     """All neurons that see data against the equations of motion, until ``t*``, and against the attractors there.
 

@@ -187,7 +187,15 @@ def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
     return grid + product(**second, p=p["second_p"], **sizes)
 
 
-@study(version=5, grid=_ensembles_grid, chunk=TOGETHER, whole=True, rtol=1e-2)
+@study(
+    version=5,
+    grid=_ensembles_grid,
+    chunk=TOGETHER,
+    whole=True,
+    rtol=1e-2,
+    nonfinite=["fewer_error"],  # of the large ensembles alone
+    first_of="second",
+)
 def ensembles(setting: Setting, seeds: list[int]) -> Rows:
     r"""Ensembles of networks on one training set, trained to a verdict; one row a training set (``seed``).
 
@@ -339,7 +347,7 @@ def _efforts_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**data, **common, h=p["effort_h"], seeds=range(p["effort_seeds"]))
 
 
-@study(version=2, grid=_efforts_grid, chunk=TOGETHER, whole=True, rtol=0.1)
+@study(version=2, grid=_efforts_grid, chunk=TOGETHER, whole=True, rtol=0.1, nonfinite=("needed", "time"))
 def efforts(setting: Setting, seeds: list[int]) -> Rows:
     """How much effort networks need to fit; one row a network (``member``).
 
@@ -374,7 +382,7 @@ def _landscapes_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**common, p=p["landscape_p"], seeds=range(p["landscape_seeds"]))
 
 
-@study(version=3, grid=_landscapes_grid, chunk=TOGETHER, whole=True, rtol=1e-2)
+@study(version=3, grid=_landscapes_grid, chunk=TOGETHER, whole=True, rtol=1e-2, nonfinite=["gap"])
 def landscapes(setting: Setting, seeds: list[int]) -> Rows:
     """The landscape where training ends, at a fixed number of parameters and growing P; one row a network (``member``).
 

@@ -19,7 +19,7 @@ from regimes.seeds import draw_seeds
 from regimes.studies.jamming import first_there
 from regimes.studies.lazy_feature import draw as draw_stripe
 from regimes.studies.lazy_feature import needs_draws, needs_memory
-from regimes.sweeps.sweep import Rows, Setting, product, study
+from regimes.sweeps.sweep import STATISTICAL, Rows, Setting, product, study
 from regimes.themes.compression import amplification
 from regimes.themes.kernel_pca import information, two_kinds
 from regimes.themes.kernel_pca.diagnosis import COUNT, Diagnosis, diagnose, separable
@@ -45,6 +45,19 @@ STRIPE_TASK = {"shape": "stripe", "interfaces": [list(STRIPE)]}
 DISTANCES = (8, 4, 2, 1)  # parts of the points among which nearest neighbours are sought
 
 _identity = functools.lru_cache(maxsize=None)(datasets.identity)
+
+# what a kernel's components tell, which a network's own rows do not have
+DIAGNOSED = ("distances", "labels") + tuple(
+    f"{name}{ending}"
+    for name in ("values", "information", "projections", "dimension", "alignment", "norm", "separable", "plane")
+    for ending in ("", "_centred")
+)
+KINDS = ("kinds", "separable_many", "departure", "amplification")
+
+
+def late(*names: str) -> dict[str, str]:
+    """The columns that another processor computes otherwise: measured at the end of training, or with what it gave."""
+    return dict.fromkeys((*names, "error", "ended"), STATISTICAL)
 
 
 @functools.lru_cache(maxsize=2)
@@ -193,7 +206,14 @@ def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**common, seeds=range(p["stripe_seeds"]))
 
 
-@study(version=2, grid=_stripes_grid, rtol=1e-2, data=DRAWN)
+@study(
+    version=2,
+    grid=_stripes_grid,
+    rtol=1e-2,
+    data=DRAWN,
+    columns=late(*DIAGNOSED, *KINDS),
+    nonfinite=(*DIAGNOSED, *KINDS),
+)
 def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """Kernels of the one-hidden-layer network on the stripe, before and after training; one row a kernel and moment.
 
@@ -242,7 +262,7 @@ def _common(p: Mapping[str, Any], sizes: list[int], words: str) -> dict[str, Any
     return data | {name: p[name] for name in names} | {"h": p["image_h"], "n": p["image_n"], "test": p["test"]}
 
 
-@study(version=2, grid=_curves_grid, chunk=TOGETHER, rtol=2e-2)
+@study(version=2, grid=_curves_grid, chunk=TOGETHER, rtol=2e-2, columns=late(*DIAGNOSED), nonfinite=DIAGNOSED)
 def curves(setting: Setting, seeds: list[int]) -> Rows:
     """Paper A's convolutional network on images at one size ``p``: rows as in ``stripes``, without the two kinds.
 
@@ -267,7 +287,7 @@ def _courses_grid(p: Mapping[str, Any]) -> list[Setting]:
     return [*product(**stripe, **frames), *product(**(images | frames), seeds=range(p["course_seeds"]))]
 
 
-@study(version=1, grid=_courses_grid, rtol=2e-2)
+@study(version=1, grid=_courses_grid, rtol=2e-2, columns=late(*DIAGNOSED, "t", "satisfied", "loss", "network"))
 def courses(setting: Setting, seeds: list[int]) -> Rows:
     """The full kernel along training, at some of the solver's steps; one row a ``frame``.
 

@@ -1,7 +1,9 @@
 """Changed code: a sample of the stored cells is computed again, and where numbers differ the cells are void.
 
 A digest of code is compared within one class of device, on the cheapest cell of each value of each setting. What has
-been found to agree is noted, so that a value is compared once for each change.
+been found to agree is noted, so that a value is compared once for each change. What agreement means is said column by
+column (``regimes.sweeps.compare``); where a cell was computed alone, or its batch is always whole, and on this kind of
+processor, its numbers must repeat.
 """
 
 import json
@@ -9,9 +11,10 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from regimes.sweeps.compare import differences
 from regimes.sweeps.progress import say
-from regimes.sweeps.store import Cell, Record, Store, agree, free
-from regimes.sweeps.study import Study
+from regimes.sweeps.store import Cell, Record, Store, free
+from regimes.sweeps.study import Rows, Study
 from regimes.sweeps.workers import Pool
 
 SECONDS = 10.0  # for the comparison of one digest; one cell is compared in any case
@@ -54,15 +57,22 @@ def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Pool
     if sample and pool.kind != made["class"]:
         say(f"{study.name}: {len(cells)} cells of a {made['class']} machine under other code are taken as they are")
         return True
-    start, done = time.monotonic(), 0
+    start, stored = time.monotonic(), {cell: record["rows"] for cell, record in cells.items()}
+    fresh: dict[Cell, Rows] = {}
+    repeated: set[Cell] = set()
     for cell in sample:
-        if done and time.monotonic() - start + cells[cell]["provenance"]["seconds"] > SECONDS:
-            say(f"{study.name}: the code changed; {done} of {len(sample)} cells agree, more take over {SECONDS:g} s")
+        if fresh and time.monotonic() - start + cells[cell]["provenance"]["seconds"] > SECONDS:
+            done = f"{len(fresh)} of {len(sample)} cells agree, more take over {SECONDS:g} s"
+            say(f"{study.name}: the code changed; {done}")
             break
         ((_, result),) = pool.results(iter([[cell]]), 1)
-        if not agree(cells[cell]["rows"], result.rows, study.rtol):
+        fresh[cell] = result.rows
+        if study.repeats and result.provenance["versions"] == cells[cell]["provenance"]["versions"]:
+            repeated.add(cell)
+        if differences(study, stored, {cell: result.rows}, repeated=repeated):
             return False
-        done += 1
+    if differences(study, stored, fresh, repeated=repeated):
+        return False
     if sample:
         store.accept(study.name, old, new, {value for cell in cells for value in _values(cell)})
     return True

@@ -8,13 +8,12 @@ import contextlib
 import functools
 import hashlib
 import json
-import math
 import os
 import platform
 import re
 import secrets
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -237,9 +236,16 @@ class Store:
     def void(self, study: str, version: int, code: str, kind: str) -> int:
         """Moves a study's cells of one digest and device class to ``void/``; returns how many there were."""
         made = {"digest": code, "class": kind}
-        old = [name for name, record in self.records(study, version) if made.items() <= record["provenance"].items()]
-        for name in old:
-            self._move(name, f"void/{code}")
+        return self._void(study, version, lambda provenance: made.items() <= provenance.items())
+
+    def void_uncommitted(self, study: str, version: int) -> int:
+        """Moves a study's cells of code that no commit holds to ``void/``; returns how many there were."""
+        return self._void(study, version, lambda provenance: not committed(provenance["revision"]))
+
+    def _void(self, study: str, version: int, unwanted: Callable[[Record], bool]) -> int:
+        old = {n: r["provenance"] for n, r in self.records(study, version) if unwanted(r["provenance"])}
+        for name, provenance in old.items():
+            self._move(name, f"void/{provenance['digest']}")
         return len(old)
 
     def restore(self, study: str, code: str = "") -> int:
@@ -296,17 +302,17 @@ def free(lock: FileLock) -> None:
     lock.release()
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, content: str | bytes) -> None:
     """Writes a file whole or not at all; it is on disk when this returns."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    _replace(path, text)
+    _replace(path, content)
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, content: str | bytes) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(text)
+        with partial.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
@@ -329,26 +335,6 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     raise InputError(f"a study's row holds {type(value).__name__}, which cannot be stored")
-
-
-def agree(one: Any, other: Any, rtol: float) -> bool:
-    """Whether two sets of rows hold the same numbers within ``rtol`` (keys that begin with ``seconds`` are ignored)."""
-    if hasattr(other, "tolist"):
-        other = other.tolist()
-    if isinstance(one, dict) and isinstance(other, dict):
-        keys = {k for k in one.keys() | other.keys() if not k.startswith("seconds")}
-        return all(k in one and k in other and agree(one[k], other[k], rtol) for k in keys)
-    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(agree(a, b, rtol) for a, b in zip(one, other))
-    if isinstance(one, float) or isinstance(other, float):
-        return _close(one, other, rtol)
-    return one == other
-
-
-def _close(one: Any, other: Any, rtol: float) -> bool:
-    if not isinstance(one, (int, float)) or not isinstance(other, (int, float)):
-        return False
-    return math.isclose(one, other, rel_tol=rtol, abs_tol=1e-300) or (math.isnan(one) and math.isnan(other))
 
 
 def stamp(used: set[torch.device] | None = None) -> dict[str, Any]:
@@ -389,6 +375,21 @@ def _blas() -> dict[str, str]:
     own = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     mkl = re.search(r"Math Kernel Library Version (\S+)", torch.__config__.show())
     return {"numpy blas": f"{own['name']} {own['version']}", "torch blas": f"mkl {mkl[1]}" if mkl else "not mkl"}
+
+
+def committed(revision: str) -> bool:
+    """Whether a revision, as ``revision`` gives it, names a commit that holds all of the code."""
+    return not revision.endswith("+") and revision != "unknown"
+
+
+def needs_commit(what: str) -> None:
+    """What is kept under version control names the commit that it comes from.
+
+    Raises:
+        InputError: in a checkout with uncommitted changes, or outside git.
+    """
+    if not committed(revision()):
+        raise InputError(f"{what} name the commit they come from, and this is {revision()!r}: commit all changes first")
 
 
 @functools.cache

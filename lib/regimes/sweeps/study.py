@@ -13,6 +13,8 @@ from regimes.validate import InputError
 Setting = dict[str, Any]
 Rows = list[dict[str, Any]]
 DEVICES = ("cpu", "any")
+STATISTICAL = "statistical"  # a column whose numbers are draws, and others where another processor computes them
+Tolerance = float | tuple[float, float] | str
 
 
 @dataclass(frozen=True)
@@ -26,14 +28,18 @@ class Study:
         chunk: how many realisations one call gets: the seeds ``chunk i`` to ``chunk (i + 1) - 1`` that are asked for.
         whole: whether it gets all of these, asked for or not: where rounding is amplified, as late in training, numbers
             depend on what is computed together, and must not depend on who asks.
-        rtol: relative tolerance when stored numbers are compared with recomputed ones.
+        rtol: relative tolerance, on every kind of processor, of the columns that ``columns`` does not name.
+        columns: for a column a relative tolerance of its own, a pair ``(relative, absolute)``, or ``STATISTICAL``; see
+            ``regimes.sweeps.compare``.
+        nonfinite: columns that may hold NaN or infinity, or nothing in some rows; others in ``results/`` do not.
+        first_of: the parameter that names data sets of which the study takes the first that is on this machine.
         data: the words a caption prints, where the rows carry no ``source``.
         device: ``"any"`` if it runs on what ``regimes.devices.pick`` gives; ``"cpu"`` if it gains nothing from CUDA.
         room: the module or file that defines it.
         known: the code its numbers come from, where it has travelled from another process.
 
     Raises:
-        InputError: for a chunk or version below 1, or a device that is neither.
+        InputError: for a chunk or version below 1, a device that is neither, or a tolerance that is none.
     """
 
     function: Callable[[Setting, list[int]], Rows] = field(repr=False)
@@ -44,12 +50,23 @@ class Study:
     data: str = ""
     device: str = "cpu"
     whole: bool = False
+    columns: Mapping[str, Tolerance] = field(default_factory=dict, hash=False)
+    nonfinite: tuple[str, ...] = ()
+    first_of: str = ""
     room: str = ""
     known: digest.Code | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         validate.integer(1, version=self.version, chunk=self.chunk)
         validate.one_of(DEVICES, device=self.device)
+        validate.positive(rtol=self.rtol)
+        for column, tolerance in self.columns.items():
+            if tolerance != STATISTICAL:
+                parts = tolerance if isinstance(tolerance, tuple) else (tolerance, 1.0)
+                if len(parts) != 2 or not all(validate.is_number(part) and part > 0 for part in parts):
+                    raise InputError(
+                        f"the tolerance of {column} must be above 0, a pair or STATISTICAL, got {tolerance!r}"
+                    )
         object.__setattr__(self, "room", self.room or digest.room(self.function))
 
     @property
@@ -61,6 +78,15 @@ class Study:
     def code(self) -> digest.Code:
         """The code its numbers come from, as it was where the study was made."""
         return self.known or digest.code(self.function)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a cell is always computed in the same batch, so that one kind of processor repeats its numbers."""
+        return self.whole or self.chunk == 1
+
+    def tolerance(self, column: str) -> Tolerance:
+        """What a column promises on every kind of processor."""
+        return self.columns.get(column, self.rtol)
 
     def __call__(self, setting: Setting, seeds: Sequence[int]) -> Rows:
         """The rows at one setting, for seeds of one chunk; nothing is stored."""
@@ -76,6 +102,7 @@ class Study:
         if module is not None and getattr(module, self.function.__name__, None) is self and not self._typed:
             return _lookup, (module.__name__, self.function.__name__)  # by name: the module's own object
         fields = (self.version, self.grid, self.chunk, self.rtol, self.data, self.device, self.whole)
+        fields += (dict(self.columns), self.nonfinite, self.first_of)
         return Study, (self.function, *fields, self.room, self.code)
 
     @property
@@ -96,12 +123,16 @@ def study(
     data: str = "",
     device: str = "cpu",
     whole: bool = False,
+    columns: Mapping[str, Tolerance] | None = None,
+    nonfinite: Sequence[str] = (),
+    first_of: str = "",
 ) -> Callable[[Callable[[Setting, list[int]], Rows]], Study]:
     """Decorator that makes a function a ``Study``; the arguments are its attributes."""
 
     def wrap(function: Callable[[Setting, list[int]], Rows]) -> Study:
         digest.note_loaded(function.__module__)
-        made = Study(function, version, grid, chunk, rtol, data, device, whole)
+        told = dict(columns or {}), tuple(nonfinite), first_of
+        made = Study(function, version, grid, chunk, rtol, data, device, whole, *told)
         object.__setattr__(made, "__doc__", function.__doc__)
         return made
 

@@ -22,12 +22,12 @@ from regimes.sweeps.cluster import Cluster
 from regimes.sweeps.progress import Progress, say
 from regimes.sweeps.recheck import Held, drop_changed
 from regimes.sweeps.store import Cell, Damaged, Record, Store, free
-from regimes.sweeps.study import Rows, Setting, Study, product, study
+from regimes.sweeps.study import STATISTICAL, Rows, Setting, Study, product, study
 from regimes.sweeps.table import CELL, STAMP, Origin, remember
 from regimes.sweeps.workers import Chunk, Local, Pool, Result, check_names
 from regimes.validate import InputError
 
-__all__ = ["Rows", "Setting", "Study", "product", "stored", "study", "sweep"]
+__all__ = ["STATISTICAL", "Rows", "Setting", "Study", "product", "stored", "study", "sweep"]
 _LOOK_EVERY = 0.5  # seconds between looks at cells that another sweep computes
 
 
@@ -219,8 +219,8 @@ def _table(study: Study, held: Mapping[Cell, Record | None]) -> pd.DataFrame:
         if record is None:
             continue
         made, key = record["provenance"], cell.key()
-        known = {name: made[name] for name in (*STAMP, "versions")}
-        origins[key] = Origin(study.name, cell.setting, cell.seed, study.data, **known)
+        known = {name: made[name] for name in (*STAMP, "versions", "digest")}
+        origins[key] = Origin(study.name, study.version, cell.setting, cell.seed, study.data, **known)
         extra = {CELL: key} | {name: made[name] for name in STAMP}
         rows += [cell.setting | row | extra for row in record["rows"]]
     remember(origins)
