@@ -24,7 +24,7 @@ from regimes.validate import InputError
 # the house around a study: a change here does not change its numbers
 HOUSE = {"regimes", "regimes.paths", "regimes.sweeps", "regimes.validate"} | {
     f"regimes.sweeps.{name}"
-    for name in "archive cluster digest parameters progress recheck store study sweep table workers".split()
+    for name in "archive cluster digest parameters progress queue recheck store study sweep table workers".split()
 }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from regimes.sweeps.progress import say
 from regimes.sweeps.store import Cell, Record, Store, agree, free
 from regimes.sweeps.study import Study
-from regimes.sweeps.workers import Pool
+from regimes.sweeps.workers import Chunk, Pool
 
 SECONDS = 10.0  # for the comparison of one digest; one cell is compared in any case
 
@@ -51,7 +51,7 @@ def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Pool
     made = next(iter(cells.values()))["provenance"]
     old, new = f"{made['digest']}-{made['class']}", study.code.digest
     sample = _sample(cells, store.accepted(study.name, old, new))
-    if sample and pool.kind != made["class"]:
+    if sample and pool.kind(study) != made["class"]:
         say(f"{study.name}: {len(cells)} cells of a {made['class']} machine under other code are taken as they are")
         return True
     start, done = time.monotonic(), 0
@@ -59,7 +59,7 @@ def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Pool
         if done and time.monotonic() - start + cells[cell]["provenance"]["seconds"] > SECONDS:
             say(f"{study.name}: the code changed; {done} of {len(sample)} cells agree, more take over {SECONDS:g} s")
             break
-        ((_, result),) = pool.results(iter([[cell]]), 1)
+        ((_, result),) = pool.results(iter([Chunk(study, [cell])]), 1, 0.0)
         if not agree(cells[cell]["rows"], result.rows, study.rtol):
             return False
         done += 1

@@ -15,6 +15,10 @@ Rows = list[dict[str, Any]]
 DEVICES = ("cpu", "any")
 
 
+class CellError(RuntimeError):
+    """A study raised; the message is one line that names it, its setting and its seeds."""
+
+
 @dataclass(frozen=True)
 class Study:
     """A named measurement: ``function(setting, seeds) -> rows``, each row with its ``seed``.
