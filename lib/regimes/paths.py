@@ -56,6 +56,11 @@ def results() -> Path:
     return root() / "results"
 
 
+def seconds() -> Path:
+    """What cells took, by study and setting: the queue begins with the longest."""
+    return results() / "seconds.json"
+
+
 def claims() -> Path:
     """The declared claims."""
     return root() / "book" / "claims.yml"

@@ -1,14 +1,16 @@
 """Runs chapters: ``python -m regimes.runner 05 --profile smoke -p curve_depth 2000 -f mine.toml --name mine``.
 
-jupytext turns the source into a notebook, papermill executes it. The result goes to ``build/<profile>/NN_name.ipynb``
-with its ledger, or, with a page of its own, to ``runs/<name>/`` where parameters were changed. Notebook and ledger lie
-in a folder that takes the last good one's place by one rename: a run that fails or is killed leaves both alone, and
-keeps its notebook as ``*.failed.ipynb``.
+First the cells of all their studies are computed as one queue. Then jupytext turns each source into a notebook and
+papermill executes it, two at a time: they read the stored cells and draw. The result goes to
+``build/<profile>/NN_name.ipynb`` with its ledger, or, with a page of its own, to ``runs/<name>/`` where parameters were
+changed. Notebook and ledger lie in a folder that takes the last good one's place by one rename: a run that fails or is
+killed leaves both alone, and keeps its notebook as ``*.failed.ipynb``.
 """
 
 import argparse
 import contextlib
 import logging
+import multiprocessing
 import os
 import signal
 import sys
@@ -16,13 +18,17 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
 from regimes import paths
 from regimes import studies as registry
-from regimes.sweeps import parameters
+from regimes.sweeps import parameters, queue
 from regimes.sweeps.cli import add_parameter_options, one_line_errors, overrides
+from regimes.sweeps.store import Store
+from regimes.sweeps.sweep import Setting, cells
+from regimes.sweeps.workers import die_with, end_workers
 from regimes.validate import InputError
 
 with warnings.catch_warnings():  # papermill's own, on import
@@ -36,6 +42,7 @@ with warnings.catch_warnings():  # papermill's own, on import
 
 from regimes.book import ledger, locks, pages, versions
 
+AT_ONCE = 2  # chapters that are drawn at a time: one that waits for its kernel leaves a core to the other
 CELL_SECONDS = 3600  # a cell that takes longer hangs: papermill would wait for ever
 
 
@@ -197,35 +204,79 @@ def describe(number: str) -> str:
     return "\n".join([f"Chapter {number}: parameters, laptop values, meaning; what is allowed", *lines])
 
 
-def checked(number: str, profile: str, grids: Mapping[str, list[dict[str, Any]]]) -> str:
+def checked(number: str, profile: str, grids: Mapping[str, list[Setting]]) -> str:
     """What a run would compute or find stored, in one line."""
-    cells = sum(len(setting["seeds"]) for grid in grids.values() for setting in grid)
-    return f"chapter {number} at the {profile} profile: {cells} cells of {len(grids)} studies; nothing was computed"
+    count = sum(len(setting["seeds"]) for grid in grids.values() for setting in grid)
+    return f"chapter {number} at the {profile} profile: {count} cells of {len(grids)} studies; nothing was computed"
 
 
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m regimes.runner", description=__doc__)
-    parser.add_argument("chapter", help="the chapter's number: " + " ".join(parameters.chapters()))
+    numbers = " ".join(parameters.chapters())
+    parser.add_argument("chapter", nargs="+", help=f"the chapters' numbers: {numbers}")
     add_parameter_options(parser)
     parser.add_argument("--name", help="write to runs/NAME (default where parameters are changed: custom)")
     parser.add_argument("--no-page", action="store_true", help="leave out the HTML page of a run in runs/")
     parser.add_argument("--describe", action="store_true", help="list the chapter's parameters and stop")
     parser.add_argument("--check", action="store_true", help="check every parameter, count the cells and stop")
+    parser.add_argument("--times", action="store_true", help="record what the stored cells took, and stop")
     args = parser.parse_args(argv)
     with one_line_errors():
         if args.describe:
-            print(describe(args.chapter))
+            print("\n\n".join(map(describe, args.chapter)))
             return 0
-        given, grids = overrides(args), {}
-        values = registry.resolve(args.chapter, args.profile, *given, grids=grids)
+        given = overrides(args)
+        grids: dict[str, dict[str, list[Setting]]] = {number: {} for number in args.chapter}
+        values = {n: registry.resolve(n, args.profile, *given, grids=grids[n]) for n in grids}
         name = args.name if args.name is not None else "custom" if any(given) else None
         folder = paths.run(name) if name is not None else paths.build(args.profile)
         if args.check:
-            print(checked(args.chapter, args.profile, grids))
+            print("\n".join(checked(number, args.profile, grids[number]) for number in grids))
             return 0
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the kernel and its workers go too
-        return _run(args.chapter, values, folder) or (0 if name is None or args.no_page else _page(folder))
+        known = {name: item for number in grids for name, item in registry.of(number).items()}
+        asked = {known[name]: cells(known[name], grid) for own in grids.values() for name, grid in own.items()}
+        if args.times:
+            queue.record(asked, Store.default())
+            return 0
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: workers and kernels go too
+        queue.fill(asked, Store.default())
+        return _draw(values, folder) or (0 if name is None or args.no_page else _page(folder))
+
+
+def _draw(values: Mapping[str, Mapping[str, Any]], folder: Path) -> int:
+    """Executes chapters, several in processes of their own; returns the exit code."""
+    if len(values) == 1:
+        ((number, own),) = values.items()
+        return _run(number, own, folder)
+    end_workers()  # a process that has threads must not fork
+    fork = multiprocessing.get_context("fork")
+    waiting = [fork.Process(target=_apart, args=(number, own, folder)) for number, own in values.items()]
+    running: dict[int, Any] = {}
+    code = 0
+    try:
+        while waiting or running:
+            while waiting and len(running) < AT_ONCE:
+                process = waiting.pop(0)
+                process.start()
+                running[process.sentinel] = process
+            for sentinel in wait(running):
+                process = running.pop(sentinel)
+                process.join()
+                code = max(code, abs(process.exitcode))
+    finally:
+        for process in running.values():
+            process.terminate()
+            process.join()
+    return code
+
+
+def _apart(number: str, values: Mapping[str, Any], folder: Path) -> None:
+    """Executes a chapter in this process, which obeys its parent alone: a terminal's Ctrl-C reaches both."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with(os.getppid())
+    with contextlib.suppress(KeyboardInterrupt):  # for the parent to say
+        sys.exit(_run(number, values, folder))
 
 
 def _run(number: str, values: Mapping[str, Any], folder: Path) -> int:

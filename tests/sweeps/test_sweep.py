@@ -19,10 +19,10 @@ import pytest
 import torch
 
 from regimes import devices
-from regimes.sweeps import progress, recheck, workers
-from regimes.sweeps import sweep as module
+from regimes.sweeps import progress, queue, recheck, workers
 from regimes.sweeps.store import Cell, Store, free
-from regimes.sweeps.sweep import product, stored, study, sweep
+from regimes.sweeps.study import CellError
+from regimes.sweeps.sweep import cells, product, stored, study, sweep
 from regimes.sweeps.table import provenance
 from regimes.validate import InputError
 
@@ -125,30 +125,23 @@ def test_two_processes_on_one_store_share_the_work_and_agree(room, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("used", "jobs", "ours", "at_once"),
+    ("jobs", "count", "seconds", "inline", "workers_"),
     [
-        ((2, 0.0), 2, True, True),
-        ((2, 0.0), 4, True, True),
-        ((0, 0.0), 2, True, False),  # none was started
-        ((2, -workers.IDLE_SECONDS), 2, True, False),  # they have ended themselves
-        ((4, 0.0), 2, True, False),  # more than were asked for
-        ((2, 0.0), 2, False, False),  # a reader's study, which may have changed since they loaded it
+        (2, 3, 60.0, 0, 2),  # known to take long: all workers from the first cell
+        (4, 3, 60.0, 0, 3),  # no more of them than there are chunks
+        (1, 3, 60.0, 3, 0),
+        (2, 1, 60.0, 1, 0),  # one chunk alone gains nothing
+        (2, 3, 1.0, 3, 0),  # known to end soon
+        (2, 3, 0.0, 3, 0),  # unknown: found out here
     ],
 )
-def test_workers_that_are_there_are_used_from_the_first_cell(monkeypatch, used, jobs, ours, at_once):
-    @study(version=1, grid=lambda p: product(size=1, seeds=range(3)))
-    def quick(setting, seeds):
-        return [{"seed": seed} for seed in seeds]
-
-    if ours:
-        quick.function.__module__ = "regimes.studies.quick"
+def test_workers_are_started_where_they_save_time(monkeypatch, jobs, count, seconds, inline, workers_):
     begun = []
-    monkeypatch.setattr(workers.Local, "_used", (used[0], time.monotonic() + used[1]))
-    monkeypatch.setattr(workers.Local, "_parallel", lambda self, chunks, count: begun.append(count) or ())
-    chunks = [[Cell(quick.name, 1, {"size": 1}, seed)] for seed in range(3)]
+    monkeypatch.setattr(workers, "_parallel", lambda chunks, number: begun.append(number) or ())
     monkeypatch.setattr(workers, "compute", lambda *given: None)
-    here = len(list(workers.Local(quick, jobs).results(iter(chunks), 3)))
-    assert (begun, here) == (([used[0]], 0) if at_once else ([], 3))
+    chunks = [workers.Chunk(squares, [Cell(squares.name, 1, {"n": 1}, seed)]) for seed in range(count)]
+    here = len(list(workers.Local(jobs).results(iter(chunks), count, seconds)))
+    assert (here, begun) == (inline, [workers_] if workers_ else [])
 
 
 @pytest.fixture
@@ -295,7 +288,7 @@ def test_a_cell_that_another_sweep_holds_is_left_to_it_and_then_taken(here):
     item = here()
     held = Cell(item.name, 1, {"size": 1}, 2)
     other = Store(here.store.folder)
-    lock = other.claim(module._block(held, 1))
+    lock = other.claim(queue.block(item, held))
 
     def finish():
         while len(other.names()) < 11:
@@ -313,19 +306,19 @@ def test_a_cell_that_another_sweep_holds_is_left_to_it_and_then_taken(here):
 
 def test_a_sweep_out_of_budget_waits_for_nobody(here):
     item = here()
-    lock = Store(here.store.folder).claim(module._block(Cell(item.name, 1, {"size": 1}, 2), 1))
+    lock = Store(here.store.folder).claim(queue.block(item, Cell(item.name, 1, {"size": 1}, 2)))
     start = time.monotonic()
     table, calls = here.sweep(budget=1.0)
     assert table.attrs["missing"] == 1 and len(calls) == 11 and 1 <= time.monotonic() - start < 5
     free(lock)
 
 
-def test_a_block_has_one_lock_whatever_is_missing(here):
-    cells = [Cell("r.s", 1, {"n": n}, seed) for n in (1, 2) for seed in (0, 1, 2, 3, 5)]
-    chunks = module._chunks(cells, 2)
-    assert [[c.seed for c in chunk] for chunk in chunks] == [[0, 1], [2, 3], [5]] * 2
-    assert module._block(cells[0], 2) == module._block(cells[1], 2) != module._block(cells[2], 2)
-    assert module._block(cells[0], 2) != module._block(cells[5], 2)
+def test_a_block_has_one_lock_whatever_is_missing():
+    cells = [Cell(squares.name, 1, {"n": n}, seed) for n in (1, 2) for seed in (0, 1, 2, 3, 5)]
+    found = queue.chunks({squares.name: squares}, cells)
+    assert [[c.seed for c in chunk.cells] for chunk in found] == [[0, 1], [2, 3], [5]] * 2
+    names = [queue.block(squares, cell) for cell in cells]
+    assert names[0] == names[1] != names[2] and names[0] != names[5]
 
 
 def test_a_store_that_vanishes_in_mid_run_is_one_line(here, monkeypatch, tmp_path):
@@ -443,13 +436,14 @@ def test_a_study_says_what_it_runs_on_and_cells_record_it(gpu, tmp_path, monkeyp
     cores = joblib.cpu_count()
     for device, on, jobs in (("cpu", "cpu", cores), ("any", "cuda", 1)):
         item = picking(device)
-        assert workers.Local(item).jobs == jobs and workers.Local(item, 3).jobs == 3
+        with queue._pool(devices.kind(device), None) as pool, queue._pool(devices.kind(device), 3) as three:
+            assert (pool.kind(item), pool.jobs, three.jobs) == (on, jobs, 3)
         table = sweep(item, item.grid({}), store=Store(tmp_path / device), jobs=1)
         assert list(table["on"]) == [on] and (table["device"][0] == "A GPU") == (on == "cuda")
         (record,) = (record for _, record in Store(tmp_path / device).records(item.name, 1))
         assert record["provenance"]["class"] == on
     monkeypatch.setenv("REGIMES_DEVICE", "cpu")
-    assert workers.Local(picking("any")).kind == "cpu" and devices.pick("cuda").type == "cuda"
+    assert workers.Local().kind(picking("any")) == "cpu" and devices.pick("cuda").type == "cuda"
 
 
 def test_what_is_allowed_ends_with_its_block(gpu):
@@ -489,10 +483,60 @@ def test_rows_that_are_not_what_was_asked_for_are_not_stored(tmp_path, rows, sai
     assert store.names() == [] and not list(tmp_path.rglob("*.lock"))
 
 
+@study(version=1, grid=lambda p: product(n=[1, 2], seeds=[0, 1]), data="counted")
+def faulty(setting, seeds):
+    """Fails at its last cell."""
+    if (setting["n"], seeds) == (2, [1]):
+        raise ZeroDivisionError("by design")
+    return [{"seed": seed} for seed in seeds]
+
+
+def test_a_cell_that_raises_is_one_line_and_loses_no_finished_one(tmp_path):
+    store = Store(tmp_path)
+    line = r"^test_sweep-\w+\.faulty failed at {'n': 2}, seeds \[1\]: ZeroDivisionError: by design$"
+    with pytest.raises(CellError, match=line):
+        sweep(faulty, faulty.grid({}), store=store)
+    assert len(store.names()) == 3 and not list(tmp_path.rglob("*.lock"))
+
+
+def test_one_queue_computes_all_studies_longest_first(tmp_path, monkeypatch):
+    store, order = Store(tmp_path), []
+    grids = {squares: {"n": [1, 2], "seeds": 2}, crowds: {"seeds": [0, 1]}}
+    asked = {item: cells(item, item.grid(p)) for item, p in grids.items()}
+    key = asked[squares][2].key(seed=False)  # n = 2; the other setting is taken to cost as much as the mean, 2
+    monkeypatch.setattr(queue, "_recorded", lambda: {squares.name: {key: 3.0, "other": 1.0}, crowds.name: {"any": 1.0}})
+    monkeypatch.setattr(workers, "INLINE_SECONDS", 100.0)
+    computed = workers.compute
+    monkeypatch.setattr(workers, "compute", lambda chunk, code: order.append(chunk) or computed(chunk, code))
+    held = queue.fill(asked, store)
+    assert [(chunk.study.name, queue.seconds(chunk)) for chunk in order] == [
+        (squares.name, 6.0), (squares.name, 4.0), (crowds.name, 4.0)
+    ]  # fmt: skip
+    assert len(held) == 6 == len(store.names()) and all(held.values())
+    assert queue.fill(asked, store) == held and len(order) == 3
+
+
+def test_what_cells_took_is_recorded_for_the_next_queue(tmp_path, monkeypatch):
+    asked, store = {squares: cells(squares, squares.grid({"n": [1, 2], "seeds": 3}))}, Store(tmp_path)
+    made = {"device": "", "class": "cpu", "revision": "", "versions": {}, "digest": ""}
+    for cell in asked[squares][:4]:
+        store.save(cell, [{"seed": cell.seed}], made | {"seconds": 1.0 + cell.seed})
+    monkeypatch.setattr(queue.paths, "seconds", lambda: tmp_path / "seconds.json")
+    queue._recorded.cache_clear()
+    try:
+        assert [queue.seconds(chunk) for chunk in queue.chunks({squares.name: squares}, asked[squares])] == [0.0] * 4
+        queue._recorded.cache_clear()
+        queue.record(asked, store)
+        found = [queue.seconds(chunk) for chunk in queue.chunks({squares.name: squares}, asked[squares])]
+        assert found == [4.0, 2.0, 2.0, 1.0]
+    finally:
+        queue._recorded.cache_clear()
+
+
 def test_a_process_with_other_code_computes_nothing(tmp_path):
     code = type(squares.code)(squares.code.own, squares.code.modules, "other")
     with pytest.raises(workers.OtherCode, match="has other code of test_sweep-"):
-        workers.compute(squares, [Cell(squares.name, 1, {"n": 1}, 0)], code)
+        workers.compute(workers.Chunk(squares, [Cell(squares.name, 1, {"n": 1}, 0)]), code)
 
 
 @pytest.mark.parametrize(
@@ -530,7 +574,11 @@ def test_progress_says_a_line_a_minute_and_nothing_in_short_sweeps(monkeypatch, 
     for second in range(0, 130, 10):
         now[0] = second
         long.step(5)
-    assert capsys.readouterr().err.splitlines() == ["l: 40/100 cells, 70 s"]
+    assert capsys.readouterr().err.splitlines() == ["l: 40/100 cells, 70 s, about 105 s left"]
+    half = progress.Progress("h", 100, 100, seconds=80.0)
+    now[0] += 70
+    half.step(1, 20.0)  # a long one first: a quarter of the work
+    assert capsys.readouterr().err.splitlines() == ["h: 1/100 cells, 70 s, about 210 s left"]
     monkeypatch.setenv("REGIMES_LOG", str(tmp_path / "log"))
     progress.Progress("r", 1, 3)
     progress.Progress("r", 0, 3)

@@ -26,6 +26,11 @@ def studies(modules: Sequence[ModuleType]) -> dict[str, Study]:
     return {item.name: item for module in modules for item in vars(module).values() if isinstance(item, Study)}
 
 
+def of(number: str) -> dict[str, Study]:
+    """The studies of a chapter, by their full names."""
+    return studies(rooms().get(number, []))
+
+
 def find(name: str) -> tuple[str, Study]:
     """A study and the number of its chapter.
 
@@ -53,10 +58,9 @@ def resolve(
         InputError: as ``parameters.resolve``, and for the first value that makes no sense.
     """
     values = parameters.resolve(number, profile, *overrides)
-    modules = rooms().get(number, [])
-    for module in modules:
+    for module in rooms().get(number, []):
         getattr(module, "check_parameters", lambda values: None)(values)
-    for item in [study] if study else studies(modules).values():
+    for item in [study] if study else of(number).values():
         grid = item.grid(values)
         if grids is not None:
             grids[item.name] = grid

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from regimes.sweeps.parameters import PROFILES, read_toml
+from regimes.sweeps.study import CellError
 from regimes.validate import InputError
 
 
@@ -44,7 +45,7 @@ def _literal(text: str) -> Any:
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
-    """One line on stderr in place of a traceback: code 2 for an InputError, 1 where the system refuses, 130 for a stop.
+    """One line on stderr in place of a traceback: code 2 for an InputError, 1 for what fails, 130 for a stop.
 
     A reader that closes the pipe early (``list | head``) has seen enough: that is no error.
     """
@@ -53,6 +54,8 @@ def one_line_errors() -> Iterator[None]:
         sys.stdout.flush()
     except InputError as error:
         _leave(2, f"error: {error}")
+    except CellError as error:
+        _leave(1, f"error: {error}; what was finished is stored")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains as it ends
         sys.exit(0)

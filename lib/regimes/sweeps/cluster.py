@@ -29,12 +29,11 @@ class Cluster:
     """The cluster at one address; it is connected to when the first chunk is handed in.
 
     Args:
-        study: what it computes.
         address: of the scheduler.
     """
 
-    def __init__(self, study: Study, address: str) -> None:
-        self.study, self.address = study, address
+    def __init__(self, address: str) -> None:
+        self.address = address
         self.refused: set[str] = set()
         self._client: Any = None
         self._seen = 0.0  # when there last was a worker
@@ -45,17 +44,16 @@ class Cluster:
             with contextlib.suppress(Exception):
                 self._client.close(timeout=2)
 
-    @property
-    def kind(self) -> str:
-        """The class of device of a worker that has this code.
+    def kind(self, study: Study) -> str:
+        """The class of device of a worker that has the code of the study.
 
         Raises:
             InputError: as ``results``.
         """
-        ((_, found),) = self._map(devices.kind, iter([[self.study.device]]))
+        ((_, found),) = self._map(_kind, iter([Chunk(study, [])]))
         return found
 
-    def results(self, chunks: Iterator[Chunk], count: int) -> Iterator[tuple[Chunk, Result]]:
+    def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
         """As ``Pool.results``.
 
         Raises:
@@ -63,14 +61,14 @@ class Cluster:
         """
         yield from self._map(compute, chunks)
 
-    def _map(self, function: Any, items: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
+    def _map(self, function: Any, items: Iterator[Chunk]) -> Iterator[tuple[Chunk, Any]]:
         client = self._connected()
-        flight: dict[Any, tuple[Any, list[str] | None]] = {}
+        flight: dict[Any, tuple[Chunk, list[str] | None]] = {}
         back: queue.SimpleQueue = queue.SimpleQueue()
 
-        def send(item: Any) -> None:
+        def send(item: Chunk) -> None:
             names = [name for name in self._workers() if name not in self.refused] if self.refused else None
-            work = pickled((function, self.study, item, self.study.code))
+            work = pickled((function, item, item.study.code))
             future = client.submit(_remote, work, pure=False, workers=names, allow_other_workers=False)
             flight[future] = item, names
             future.add_done_callback(back.put)
@@ -88,9 +86,9 @@ class Cluster:
                 with contextlib.suppress(queue.Empty):
                     future = back.get(timeout=_TICK)
                     item, _ = flight.pop(future, (None, None))
-                    answer = None if item is None else self._answer(future)
+                    answer = None if item is None else self._answer(future, item.study)
                     if isinstance(answer, _Refusal):
-                        self._refuse(answer)
+                        self._refuse(answer, item.study)
                         send(item)
                     elif answer is not None:
                         yield item, answer
@@ -98,7 +96,7 @@ class Cluster:
             with contextlib.suppress(Exception):
                 client.cancel(list(flight))
 
-    def _answer(self, future: Any) -> Any:
+    def _answer(self, future: Any, study: Study) -> Any:
         from distributed.scheduler import KilledWorker
 
         if future.status == "cancelled" or self._client.status != "running":
@@ -107,17 +105,17 @@ class Cluster:
             return future.result(timeout=SECONDS)
         except KilledWorker:
             raise InputError(
-                f"a cell of {self.study.name} ended several workers, one after another (short of memory?)"
+                f"a cell of {study.name} ended several workers, one after another (short of memory?)"
             ) from None
         except ModuleNotFoundError as error:
             raise InputError(f"a worker at {self.address} cannot load the library: {error}") from None
 
-    def _refuse(self, answer: "_Refusal") -> None:
+    def _refuse(self, answer: "_Refusal", study: Study) -> None:
         if answer.worker not in self.refused:
             say(f"the worker {answer.worker} is refused: {answer.reason}")
         self.refused.add(answer.worker)
         if not self._workers().keys() - self.refused:
-            raise InputError(f"no worker at {self.address} has this code of {self.study.name}: {answer.reason}")
+            raise InputError(f"no worker at {self.address} has this code of {study.name}: {answer.reason}")
 
     def _connected(self) -> Any:
         if self._client is None:
@@ -186,18 +184,20 @@ def pickled(work: Any) -> bytes:
     return cloudpickle.dumps(work)
 
 
+def _kind(chunk: Chunk, code: digest.Code) -> str:
+    return devices.kind(chunk.study.device)
+
+
 def _remote(work: bytes) -> Any:
     """On a worker: computes, or says why not."""
     from distributed import get_worker
 
     where = get_worker().address
     try:
-        function, study, item, code = pickle.loads(work)
+        function, item, code = pickle.loads(work)
     except (ImportError, AttributeError) as error:
         return _Refusal(where, f"it cannot load the study ({error})")
-    if function is devices.kind:
-        return devices.kind(*item)
     try:
-        return function(study, item, code)
+        return function(item, code)
     except (OtherCode, digest.Edited) as error:
         return _Refusal(where, str(error))

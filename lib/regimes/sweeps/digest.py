@@ -25,8 +25,8 @@ from regimes.validate import InputError
 HOUSE = {"regimes", "regimes.paths", "regimes.sweeps", "regimes.validate"} | {
     f"regimes.sweeps.{name}"
     for name in (
-        *("archive", "cluster", "compare", "digest", "parameters", "progress", "recheck", "store", "study", "sweep"),
-        *("table", "verify", "workers"),
+        *("archive", "cluster", "compare", "digest", "parameters", "progress", "queue", "recheck", "store", "study"),
+        *("sweep", "table", "verify", "workers"),
     )
 }
 

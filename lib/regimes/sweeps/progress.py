@@ -25,21 +25,32 @@ def _log_path() -> Path | None:
 
 
 class Progress:
-    """Counts the cells of one sweep; silent for sweeps that end soon."""
+    """Counts the cells of one queue; silent where they end soon.
 
-    def __init__(self, name: str, missing: int, total: int) -> None:
+    Args:
+        name: of the queue.
+        missing: cells to be computed.
+        total: those, and the stored ones.
+        seconds: what the missing ones are expected to take; 0 where nobody knows.
+    """
+
+    def __init__(self, name: str, missing: int, total: int, seconds: float = 0.0) -> None:
         self.name, self.missing, self.done = name, missing, 0
+        self.seconds, self.spent = seconds, 0.0
         self.start = self.last = time.monotonic()
         if 0 < missing < total:
             say(f"{name}: {total - missing} of {total} cells were stored", quiet=True)
 
-    def step(self, cells: int) -> None:
-        """Counts finished cells."""
+    def step(self, cells: int, seconds: float = 0.0) -> None:
+        """Counts finished cells, which were expected to take that long."""
         self.done += cells
+        self.spent += seconds
         now = time.monotonic()
-        text = f"{self.name}: {self.done}/{self.missing} cells, {now - self.start:.0f} s"
+        share = self.spent / self.seconds if self.spent else self.done / self.missing
+        left = (now - self.start) * max(1 / share - 1, 0)
+        text = f"{self.name}: {self.done}/{self.missing} cells, {now - self.start:.0f} s, about {left:.0f} s left"
         if _log_path() is None and sys.stderr.isatty():
-            print(f"\r{text}", end="\n" if self.done == self.missing else "", file=sys.stderr, flush=True)
+            print(f"\r{text:79}", end="\n" if self.done == self.missing else "", file=sys.stderr, flush=True)
         elif now - self.last > LINE_EVERY or (self.done == self.missing and now - self.start > LINE_EVERY):
             self.last = now
             say(text)

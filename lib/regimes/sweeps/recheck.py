@@ -15,7 +15,7 @@ from regimes.sweeps.compare import differences
 from regimes.sweeps.progress import say
 from regimes.sweeps.store import Cell, Record, Store, free
 from regimes.sweeps.study import Rows, Study
-from regimes.sweeps.workers import Pool
+from regimes.sweeps.workers import Chunk, Pool
 
 SECONDS = 10.0  # for the comparison of one digest; one cell is compared in any case
 
@@ -54,7 +54,7 @@ def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Pool
     made = next(iter(cells.values()))["provenance"]
     old, new = f"{made['digest']}-{made['class']}", study.code.digest
     sample = _sample(cells, store.accepted(study.name, old, new))
-    if sample and pool.kind != made["class"]:
+    if sample and pool.kind(study) != made["class"]:
         say(f"{study.name}: {len(cells)} cells of a {made['class']} machine under other code are taken as they are")
         return True
     start, stored = time.monotonic(), {cell: record["rows"] for cell, record in cells.items()}
@@ -65,7 +65,7 @@ def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Pool
             done = f"{len(fresh)} of {len(sample)} cells agree, more take over {SECONDS:g} s"
             say(f"{study.name}: the code changed; {done}")
             break
-        ((_, result),) = pool.results(iter([[cell]]), 1)
+        ((_, result),) = pool.results(iter([Chunk(study, [cell])]), 1, 0.0)
         fresh[cell] = result.rows
         if study.repeats and result.provenance["versions"] == cells[cell]["provenance"]["versions"]:
             repeated.add(cell)

@@ -3,29 +3,39 @@
 ``REGIMES_SCHEDULER`` sends them to a cluster instead, see ``regimes.sweeps.cluster``.
 """
 
-import math
 import os
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import joblib
 import torch
+from joblib.externals.loky import get_reusable_executor
 
 from regimes import devices
 from regimes.sweeps import digest
 from regimes.sweeps.store import Cell, stamp
-from regimes.sweeps.study import Rows, Study
+from regimes.sweeps.study import CellError, Rows, Study
 from regimes.sweeps.table import STAMP, names_cell
 from regimes.validate import InputError
 
-Chunk = list[Cell]  # of one setting
 # with less than this left to do, starting worker processes (they import torch) costs more than it saves
 INLINE_SECONDS = 5.0
-IDLE_SECONDS = 240.0  # workers that were used within this time are still there: they end themselves after five minutes
 _WATCH_EVERY = 0.5  # seconds between a worker's looks at its parent
+
+
+class Chunk(NamedTuple):
+    """What one call of a study computes.
+
+    Attributes:
+        study: the study.
+        cells: its cells, of one setting and one block of seeds.
+    """
+
+    study: Study
+    cells: list[Cell]
 
 
 @dataclass(frozen=True)
@@ -48,21 +58,31 @@ class OtherCode(InputError):
 class Pool(Protocol):
     """What computes chunks, as they are handed in, and gives results as they are finished."""
 
-    @property
-    def kind(self) -> str:
-        """The class of device it computes on, ``"cpu"`` or ``"cuda"``."""
+    def kind(self, study: Study) -> str:
+        """The class of device it computes a study on, ``"cpu"`` or ``"cuda"``."""
 
-    def results(self, chunks: Iterator[Chunk], count: int) -> Iterator[tuple[Chunk, Result]]:
-        """Results in the order they are finished; ``count`` is the most there may be."""
+    def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
+        """Results in the order they are finished.
+
+        Args:
+            chunks: what to compute, in that order.
+            count: the most there may be.
+            seconds: what they are expected to take on one core; 0 where nobody knows.
+        """
+
+    def close(self) -> None:
+        """Leaves the pool."""
 
 
-def compute(study: Study, chunk: Chunk, code: digest.Code) -> Result:
+def compute(chunk: Chunk, code: digest.Code) -> Result:
     """One call of the study on one thread, so that its numbers do not depend on the number of workers.
 
     Raises:
         InputError: if the rows are not those of the seeds asked for, or use a name that is taken.
         OtherCode: if this process has other code than ``code``, that of the process which asks.
+        CellError: if the study raises.
     """
+    study, cells = chunk
     found = digest.here(code)
     if found != code.digest:
         raise OtherCode(f"a worker has other code of {study.name}: install the same revision everywhere")
@@ -71,24 +91,38 @@ def compute(study: Study, chunk: Chunk, code: digest.Code) -> Result:
     try:
         start = time.perf_counter()
         with devices.allowed(study.device) as used:
-            rows = study(chunk[0].setting, [cell.seed for cell in chunk])
-        seconds = (time.perf_counter() - start) / len(chunk)
+            rows = _called(chunk)
+        seconds = (time.perf_counter() - start) / len(cells)
     finally:
         torch.set_num_threads(threads)
-    _check_rows(study, chunk, rows)
+    _check_rows(chunk, rows)
     made = {"class": devices.kind(study.device), "digest": found, "seconds": seconds}
     return Result(rows, stamp(used) | made)
 
 
-def _check_rows(study: Study, chunk: Chunk, rows: Any) -> None:
+def _called(chunk: Chunk) -> Any:
+    """What the study gives; whatever it raises says in one line where that was."""
+    study, cells = chunk
+    seeds = [cell.seed for cell in cells]
+    try:
+        return study(cells[0].setting, seeds)
+    except InputError:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise CellError(f"{study.name} failed at {cells[0].setting}, seeds {seeds}: {what}") from error
+
+
+def _check_rows(chunk: Chunk, rows: Any) -> None:
+    study, cells = chunk
     if not isinstance(rows, list) or not all(isinstance(row, dict) and "seed" in row for row in rows):
         raise InputError(f"{study.name} must return a list of rows, each a dictionary with its 'seed'")
-    asked, given = {cell.seed for cell in chunk}, {row["seed"] for row in rows}
+    asked, given = {cell.seed for cell in cells}, {row["seed"] for row in rows}
     if asked != given:
         raise InputError(
             f"{study.name} was asked for the seeds {sorted(asked)}, its rows have {sorted(given, key=str)}"
         )
-    check_names(study, chunk[0].setting | dict.fromkeys(name for row in rows for name in row))
+    check_names(study, cells[0].setting | dict.fromkeys(name for row in rows for name in row))
 
 
 def check_names(study: Study, names: Any) -> None:
@@ -106,50 +140,45 @@ class Local:
     """This process and, when there is more to do, worker processes on this machine.
 
     Args:
-        study: what they compute.
-        jobs: worker processes; the default is one a core, and one in all where the study runs on CUDA.
+        jobs: worker processes; the default is one a core.
     """
 
-    _used = (0, -math.inf)  # how many workers were last at work for this process, and when
+    def __init__(self, jobs: int | None = None) -> None:
+        self.jobs = jobs or joblib.cpu_count()
 
-    def __init__(self, study: Study, jobs: int | None = None) -> None:
-        self.study = study
-        self.kind = devices.kind(study.device)
-        self.jobs = jobs or (1 if self.kind == "cuda" else joblib.cpu_count())
+    def kind(self, study: Study) -> str:
+        """As ``Pool.kind``."""
+        return devices.kind(study.device)
 
-    def results(self, chunks: Iterator[Chunk], count: int) -> Iterator[tuple[Chunk, Result]]:
+    def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
         """As ``Pool.results``."""
         start, done = time.monotonic(), 0
-        if count > 1 and self._ready(start):
-            yield from self._parallel(chunks, Local._used[0])
-            return
-        for chunk in chunks:
-            yield chunk, compute(self.study, chunk, self.study.code)
+        while min(self.jobs, count - done) < 2 or seconds < INLINE_SECONDS:
+            chunk = next(chunks, None)
+            if chunk is None:
+                return
+            yield chunk, compute(chunk, chunk.study.code)
             done += 1
-            if self.jobs > 1 and (time.monotonic() - start) / done * (count - done) >= INLINE_SECONDS:
-                yield from self._parallel(chunks, min(self.jobs, count - done))
+            seconds = (time.monotonic() - start) / done * (count - done)
+        yield from _parallel(chunks, min(self.jobs, count - done))
 
-    def _ready(self, now: float) -> bool:
-        """Whether an earlier sweep's workers are there for this one; not for a reader's study: they may not know it."""
-        workers, last = Local._used
-        return (
-            1 < workers <= self.jobs
-            and now - last < IDLE_SECONDS
-            and self.study.function.__module__.startswith("regimes.")
-        )
-
-    def _parallel(self, chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Result]]:
-        with joblib.parallel_config(backend="loky", initializer=die_with, initargs=(os.getpid(),)):
-            pool = joblib.Parallel(n_jobs=jobs, pre_dispatch="n_jobs", batch_size=1, return_as="generator_unordered")
-        code = self.study.code
-        try:
-            yield from pool(joblib.delayed(_with_chunk)(self.study, chunk, code) for chunk in chunks)
-        finally:
-            Local._used = (jobs, time.monotonic())
+    def close(self) -> None:
+        """As ``Pool.close``; the workers stay, warm for the next queue."""
 
 
-def _with_chunk(study: Study, chunk: Chunk, code: digest.Code) -> tuple[Chunk, Result]:
-    return chunk, compute(study, chunk, code)
+def _parallel(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Result]]:
+    with joblib.parallel_config(backend="loky", initializer=die_with, initargs=(os.getpid(),)):
+        pool = joblib.Parallel(n_jobs=jobs, pre_dispatch="n_jobs", batch_size=1, return_as="generator_unordered")
+    return pool(joblib.delayed(_with_chunk)(chunk, chunk.study.code) for chunk in chunks)
+
+
+def _with_chunk(chunk: Chunk, code: digest.Code) -> tuple[Chunk, Result]:
+    return chunk, compute(chunk, code)
+
+
+def end_workers() -> None:
+    """Ends the worker processes of this one, and the threads that lead them."""
+    get_reusable_executor().shutdown()
 
 
 def die_with(parent: int) -> None:
