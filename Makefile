@@ -8,6 +8,9 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
+# a run of the tests says how long it took of how long it may take, from here on
+export TESTS_TIER TESTS_MINUTES WHICH
+export TESTS_START := $(or $(TESTS_START),$(shell date +%s))
 # a kernel's settings stay out of the reader's home
 export IPYTHONDIR := $(CURDIR)/build/ipython
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
@@ -21,7 +24,7 @@ CODE := $(shell find lib/regimes -name '*.py' 2>/dev/null) book/claims.yml $(wil
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time
-.PHONY: help anew book chapters html pages pdf smoke test pytest lint lab bench bench-peers gpu references keep clean clean-cells
+.PHONY: help anew book chapters html pages pdf smoke test test-all tested pytest lint lab bench bench-peers gpu references keep clean clean-cells
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -69,12 +72,21 @@ chapter-%: | $(READY)
 help-%: | $(READY)
 	@$(BIN)/python -m regimes.runner $* --describe
 
-test: lint ## everything that must hold: lint, the smoke book, all tests
+test: TESTS_TIER = make test
+test: TESTS_MINUTES = 8
+test: tested ## before every commit: lint, the smoke book, all tests but the weekly ones
+
+test-all: TESTS_TIER = make test-all
+test-all: TESTS_MINUTES = 40
+test-all: WHICH = -m "weekly or not weekly"
+test-all: tested ## every week and before a release: the dear tests, too
+
+tested: lint
 	@$(MAKE) --no-print-directory html PROFILE=smoke
 	@$(MAKE) --no-print-directory pytest
 
 pytest: | $(READY) ## the tests alone (the smoke book must have been built)
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadgroup $(WHICH)
 
 lint: | $(READY) ## ruff: errors and format
 	@$(BIN)/ruff check .

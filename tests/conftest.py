@@ -1,6 +1,8 @@
-"""A miniature book for the tests of the desk, and the environment every test runs in."""
+"""The budget of a run of the tests, and a miniature book for those of the desk."""
 
+import os
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,14 @@ CLAIMS = """\
 - {id: Z.Fig2-none, item: Z.Fig2, kind: beyond, statement: Nobody looks., source: "paper Z, Fig. 2", accept: [0, .inf],
    alternative: {value: -1, what: somebody does}, profiles: [laptop]}
 """
+
+
+def pytest_terminal_summary(terminalreporter):
+    """How long ``make`` has taken since it began, the smoke book included, beside what it should take at most."""
+    tier, minutes, start = os.environ.get("TESTS_TIER"), os.environ.get("TESTS_MINUTES"), os.environ.get("TESTS_START")
+    if tier and minutes and start:
+        taken = round(time.time() - int(start))
+        terminalreporter.write_line(f"{tier}: {taken // 60} min {taken % 60} s of {minutes} min")
 
 
 @pytest.fixture

@@ -1,71 +1,96 @@
-"""Reference notebooks: what a chapter prints at the smoke profile, with numbers masked and pictures left out.
+"""References of the smoke book: what each chapter shows, as a notebook without numbers, and its ledger, as numbers.
 
-``make references`` renews them; look at the diff before committing it. They catch drift; tolerances that mean something
-are tests over the ledger.
+``make references`` renews them; look at the diff before committing it. They catch drift: that a figure, a caption, a
+table, a verdict or a sentence has come, gone or changed, and that an estimate has moved. What numbers should be is for
+the tests of theory and for the claims.
 """
 
+import html
 import re
 import sys
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 
+from regimes.book import ledger
 from regimes.sweeps import parameters
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "references"
-_FLOAT = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+(?:[eE][-+]?\d+)?|[eE][-+]?\d+)")
-_WHERE = re.compile(r"; \d+ cells, [^<]*</details>")  # seconds, device and revision of folded settings
-_PICTURE = re.compile(r"data:image/[^\"]*")
-_NOISE = 1e-9  # numbers below are round-off
-_DIGITS = 2
+LEDGER = FOLDER / "ledger.csv"
+SMOKE = ROOT / "build" / "smoke"
+_NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z]-)[-+−]?(?:\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|inf|nan)(?![\w.]*\w)")
+_MATHS = re.compile(r"(\^|_)\{?[-−]?\d+(?:\.\d+)?\}?")
+_LIST = re.compile(r"#(?:[\s,;:/–-]*(?:and |to )?#)+")
+_CLAIM = re.compile(r"<code>([A-E]\.[\w-]+)</code>")
 
 
-def masked(text: str) -> str:
-    """Every decimal number to two significant digits, so that another processor's round-off does not show.
-
-    Nor does it show when and where a table's cells were computed, nor the frames of a slider.
-    """
-
-    def short(match: re.Match) -> str:
-        value = float(match[0])
-        return "0" if abs(value) < _NOISE else f"{value:.{_DIGITS}g}"
-
-    return _FLOAT.sub(short, _WHERE.sub("</details>", _PICTURE.sub("", text)))
+def without_numbers(text: str) -> str:
+    """Every number, power and run of numbers as one ``#``: their values and how many there are differ by processor."""
+    return _LIST.sub("#", _NUMBER.sub("#", _MATHS.sub(r"\1#", text)))
 
 
-def comparable(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The notebook's code and printed outputs: no pictures, metadata, counts or prose."""
-    cells = []
-    for cell in notebook.cells:
-        if cell.cell_type != "code":
-            continue
-        timed = "wall-time" in cell.metadata.get("tags", [])  # seconds differ from run to run
-        outputs = [] if timed else [_output(output) for output in cell.outputs if output.get("name") != "stderr"]
-        cells.append(nbformat.v4.new_code_cell(cell.source, id=cell.id, outputs=outputs))
-    return nbformat.v4.new_notebook(cells=cells)
+def described(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """What the cells of an executed chapter show, one Markdown cell for each cell that shows something."""
+    shown = [list(filter(None, map(_line, cell.get("outputs", [])))) for cell in notebook.cells]
+    cells = [nbformat.v4.new_markdown_cell("\n".join(_joined(lines))) for lines in shown if lines]
+    for cell in cells:
+        del cell["id"]  # of chance
+    return nbformat.v4.new_notebook(cells=cells, nbformat_minor=4)
 
 
-def _output(output: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    output = nbformat.from_dict({k: v for k, v in output.items() if k not in ("metadata", "execution_count")})
-    if "text" in output:
-        output.text = masked(output.text)
-    if "data" in output:
-        kept = {kind: masked(text) for kind, text in output.data.items() if kind.startswith("text/")}
-        output.data = {kind: text for kind, text in kept.items() if len(text) < 50_000}
-        output.metadata = {}
-    if output.output_type == "execute_result":
-        output.execution_count = None
-    return output
+def _line(output: nbformat.NotebookNode) -> str:
+    """One output in a line: a figure, a table, a verdict, a sentence."""
+    if output.output_type == "stream":
+        return without_numbers(f"printed: {output.text.strip()}") if output.name == "stdout" else ""
+    about, page = output.get("metadata", {}).get("regimes"), output.get("data", {}).get("text/html", "")
+    if about:
+        moves = " (a slider)" if page else ""
+        return f"{about['name']}{moves}: {without_numbers(about['caption'])}"
+    if page.startswith('<div class="verdict'):
+        return f"claim {', '.join(_CLAIM.findall(page))}"
+    if page.startswith('<table class="ledger"'):
+        return "ledger"
+    if page.startswith("<table"):
+        name = re.search(r'id="([^"]*)"', page)[1]
+        caption = _words(re.search(r"<caption>(.*?)</caption>", page, re.S)[1])
+        columns = " | ".join(map(_words, re.findall(r"<th[^>]*>(.*?)</th>", page.partition("</thead>")[0], re.S)))
+        return f"{name}: {without_numbers(caption)} [{columns}]"
+    return without_numbers(output.data.get("text/markdown", "something else"))
+
+
+def _words(page: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).split())
+
+
+def _joined(lines: list[str]) -> list[str]:
+    """Claims that follow each other in one line."""
+    found: list[str] = []
+    for line in lines:
+        if found and line.startswith("claim ") and found[-1].startswith("claim "):
+            found[-1] += f", {line.removeprefix('claim ')}"
+        else:
+            found.append(line)
+    return found
+
+
+def measured() -> pd.DataFrame:
+    """The estimates and verdicts of the smoke book, by claim."""
+    records = [r for number in parameters.chapters() for r in ledger.read(SMOKE / f"{number}.ledger.json")]
+    rows = pd.DataFrame(records)[["id", "value", "low", "high", "verdict"]]
+    return rows.sort_values("id").set_index("id").fillna({"verdict": ""})
 
 
 def main() -> int:
-    """Writes the references from the notebooks of the smoke profile."""
+    """Writes the references from the notebooks and ledgers of the smoke profile."""
     FOLDER.mkdir(exist_ok=True)
     for source in parameters.chapters().values():
-        notebook = nbformat.read(ROOT / "build" / "smoke" / f"{source.stem}.ipynb", as_version=4)
-        nbformat.write(comparable(notebook), FOLDER / f"{source.stem}.ipynb")
+        notebook = nbformat.read(SMOKE / f"{source.stem}.ipynb", as_version=4)
+        nbformat.write(described(notebook), FOLDER / f"{source.stem}.ipynb")
         print(f"wrote tests/references/{source.stem}.ipynb")
+    measured().to_csv(LEDGER, float_format="%.6g")
+    print("wrote tests/references/ledger.csv")
     return 0
 
 

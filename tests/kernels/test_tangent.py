@@ -15,7 +15,8 @@ from regimes.models.fully_connected import fully_connected
 from regimes.models.module import module
 from regimes.models.one_hidden import one_hidden
 from regimes.validate import InputError
-from tests.models.cases import MODELS, POINTS, draw
+from tests.cases import for_each
+from tests.models.cases import MODELS, PAIRS, POINTS, draw
 
 ROUND_OFF = {torch.float64: 1e-12, torch.float32: 3e-5}
 
@@ -88,19 +89,18 @@ def test_a_convolutional_module():
     torch.testing.assert_close(ntk(module(net, shape=(1, 6, 6)), vectors)[0], gram, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("points", POINTS)
-@pytest.mark.parametrize("name", MODELS)
-def test_the_kernel_of_any_model_is_the_product_of_its_jacobians(name, points):
-    model, x, z = MODELS[name], POINTS[points], draw(2, 4, 3, seed=9)
+@for_each(PAIRS)
+def test_the_kernel_of_any_model_is_the_product_of_its_jacobians(model, x):
+    z = draw(2, 4, 3, seed=9)
     J, other = model.tangents(x).rows(), model.tangents(z).rows()
     for memory in (1, 2**28):  # one point of one realisation at a time; all at once
         torch.testing.assert_close(ntk(model, x, memory=memory), J @ J.mT, rtol=1e-11, atol=1e-12)
         torch.testing.assert_close(ntk(model, x, z, memory=memory), J @ other.mT, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_terms_of_the_parameters_add_up_to_the_kernel(name):
-    model, x = MODELS[name], POINTS["own"]
+@for_each(MODELS)
+def test_terms_of_the_parameters_add_up_to_the_kernel(model):
+    x = POINTS["own"]
     terms = sum(ntk(model, x, params={one}) for one in model.names)
     torch.testing.assert_close(terms, ntk(model, x), rtol=1e-11, atol=1e-12)
 

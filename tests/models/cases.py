@@ -29,3 +29,4 @@ def _models():
 
 MODELS = dict(_models())  # each of two realisations, on three inputs
 POINTS = {"shared": draw(7, 3), "own": draw(2, 7, 3, seed=1), "one": draw(1, 7, 3, seed=2)}
+PAIRS = {f"{name}, {points}": (MODELS[name], POINTS[points]) for name in MODELS for points in POINTS}

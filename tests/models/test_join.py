@@ -9,21 +9,22 @@ from regimes.models import join
 from regimes.models.fully_connected import fully_connected, pad
 from regimes.models.one_hidden import one_hidden
 from regimes.validate import InputError
+from tests.cases import for_each
 from tests.models.cases import MODELS, POINTS
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_what_is_taken_apart_is_joined_again(name):
-    model, x = MODELS[name], POINTS["own"]
+@for_each(MODELS)
+def test_what_is_taken_apart_is_joined_again(model):
+    x = POINTS["own"]
     again = join([model[:1], model[1:]])
     assert type(again) is type(model) and again.names == model.names
     assert all(torch.equal(a, b) for a, b in zip(again.parameters(), model.parameters(), strict=True))
     assert torch.equal(again(x), model(x))
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_the_order_is_that_of_the_models(name):
-    model, x = MODELS[name], POINTS["shared"]
+@for_each(MODELS)
+def test_the_order_is_that_of_the_models(model):
+    x = POINTS["shared"]
     thrice = join([model[1:], model, model[:1]])
     torch.testing.assert_close(thrice(x), model(x)[[1, 0, 1, 0]], rtol=1e-13, atol=1e-13)
 

@@ -1,10 +1,10 @@
 """Derivatives by the parameters: each form against autograd or the full Jacobian, for models of every kind."""
 
-import pytest
 import torch
 
 from regimes.models import blocks
-from tests.models.cases import MODELS, POINTS, draw
+from tests.cases import for_each
+from tests.models.cases import MODELS, PAIRS, POINTS, draw
 
 
 def autograd_rows(model, x):
@@ -28,16 +28,14 @@ def close(found, expected):
     torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("points", POINTS)
-@pytest.mark.parametrize("name", MODELS)
-def test_rows_are_the_gradients_of_autograd(name, points):
-    close(MODELS[name].tangents(POINTS[points]).rows(), autograd_rows(MODELS[name], POINTS[points]))
+@for_each(PAIRS)
+def test_rows_are_the_gradients_of_autograd(model, x):
+    close(model.tangents(x).rows(), autograd_rows(model, x))
 
 
-@pytest.mark.parametrize("points", POINTS)
-@pytest.mark.parametrize("name", MODELS)
-def test_products_are_those_of_the_full_jacobian(name, points):
-    model, x, z = MODELS[name], POINTS[points], draw(4, 3, seed=9)
+@for_each(PAIRS)
+def test_products_are_those_of_the_full_jacobian(model, x):
+    z = draw(4, 3, seed=9)
     one, two = model.tangents(x), model.tangents(z)
     J, other, v, w = one.rows(), two.rows(), draw(2, 7, seed=3), weights_like(model)
     close(one.gram(two), J @ other.mT)
@@ -48,9 +46,9 @@ def test_products_are_those_of_the_full_jacobian(name, points):
     close(one.push(w), (J @ flat(w)[..., None])[..., 0])
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_some_of_the_parameters_are_columns_of_the_jacobian(name):
-    model, x, v = MODELS[name], POINTS["own"], draw(2, 7, seed=3)
+@for_each(MODELS)
+def test_some_of_the_parameters_are_columns_of_the_jacobian(model):
+    x, v = POINTS["own"], draw(2, 7, seed=3)
     whole, ends = model.tangents(x), [0, *torch.tensor([p[0].numel() for p in model.parameters()]).cumsum(0).tolist()]
     assert whole.names == model.names and len(model.names) == len(model.parameters())
     columns = {name: whole.rows()[..., a:b] for name, a, b in zip(model.names, ends, ends[1:])}
@@ -65,28 +63,28 @@ def test_some_of_the_parameters_are_columns_of_the_jacobian(name):
         close(some.push(w), (J @ flat(w)[..., None])[..., 0])
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_realisations_do_not_meet(name):
-    model, x = MODELS[name], POINTS["own"]
+@for_each(MODELS)
+def test_realisations_do_not_meet(model):
+    x = POINTS["own"]
     for e in range(2):
         alone = model[e : e + 1]
         close(alone(x[e]), model(x)[e : e + 1])
         close(alone.tangents(x[e]).rows(), model.tangents(x).rows()[e : e + 1])
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_a_model_in_single_precision_is_the_same_model(name):
-    single, x = MODELS[name].to(dtype=torch.float32), POINTS["own"]
+@for_each(MODELS)
+def test_a_model_in_single_precision_is_the_same_model(model):
+    single, x = model.to(dtype=torch.float32), POINTS["own"]
     assert {tensor.dtype for tensor in single.parameters()} == {torch.float32}
     found = single.tangents(x.float()).rows()
-    torch.testing.assert_close(found.double(), MODELS[name].tangents(x).rows(), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(found.double(), model.tangents(x).rows(), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_a_point_holds_what_the_model_says(name):
-    parts = MODELS[name].tangents(POINTS["own"]).parts
+@for_each(MODELS)
+def test_a_point_holds_what_the_model_says(model):
+    parts = model.tangents(POINTS["own"]).parts
     held = [tensor for part in parts for tensor in (part.h, getattr(part, "delta", None)) if tensor is not None]
-    assert MODELS[name].held == sum(tensor.shape[-1] for tensor in held)
+    assert model.held == sum(tensor.shape[-1] for tensor in held)
 
 
 def test_blocks_cover_all_points_within_the_memory():
@@ -96,9 +94,9 @@ def test_blocks_cover_all_points_within_the_memory():
         assert sum(found) == 50 and found[0] == size
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_other_parameters_and_back(name):
-    model, x = MODELS[name], POINTS["own"]
+@for_each(MODELS)
+def test_other_parameters_and_back(model):
+    x = POINTS["own"]
     changed = model.with_parameters(weights_like(model))
     assert not torch.allclose(changed(x), model(x))
     assert torch.equal(changed.with_parameters(model.parameters())(x), model(x))

@@ -1,5 +1,6 @@
 """Chapter 2: how weights align with what matters, and how far the amplification goes."""
 
+import functools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -74,12 +75,22 @@ def check_parameters(p: Mapping[str, Any]) -> None:
         raise InputError(f"stripes must be another task than interfaces, got {p['stripes']} for both")
     needs_across(p)
     for name in ("interfaces", "stripes"):
-        if not all(Stripe(p[name], d).attractors() for d in (2, *p["growth_d"])):
+        if not all(_attracts(tuple(p[name]), d) for d in (2, *p["growth_d"])):
             raise InputError(f"{name} must leave an attractor for neurons, got none for {p[name]}")
     for name, shape in (("cylinder_radius", _cylinder(p)), ("solid_radius", _solid(p))):
-        if not Cylinder(*(shape[key] for key in ("radius", "d", "d_parallel"))).rings():
+        if not _has_rings(*(shape[key] for key in ("radius", "d", "d_parallel"))):
             raise InputError(f"{name} must leave a ring of fixed points for neurons, got none for {p[name]}")
     _needs_draws(p)
+
+
+@functools.cache
+def _attracts(interfaces: tuple[float, ...], d: int) -> bool:
+    return bool(Stripe(interfaces, d).attractors())
+
+
+@functools.cache
+def _has_rings(radius: float, d: int, d_parallel: int) -> bool:
+    return bool(Cylinder(radius, d, d_parallel).rings())
 
 
 def _needs_draws(p: Mapping[str, Any]) -> None:
@@ -454,7 +465,7 @@ def _deviation(network: Network, x: Tensor, along: int, size: float) -> float:
 
 def _perpendicular_grid(p: Mapping[str, Any]) -> list[Setting]:
     cases = [[p["interfaces"]], [p["stripes"]]]
-    return [s for case in cases for s in product(interfaces=case, d=[2, *p["growth_d"]], seeds=[0])]
+    return [s for case in cases for s in product(interfaces=case, d=sorted({2, *p["growth_d"]}), seeds=[0])]
 
 
 @study(version=1, grid=_perpendicular_grid, data="equations of motion, no network")

@@ -23,6 +23,7 @@ What concerns several parameters together stays with the studies' ``check_parame
 """
 
 import ast
+import functools
 import importlib
 import math
 import re
@@ -198,10 +199,16 @@ def declared(number: str) -> dict[str, Parameter]:
         InputError: for a number that is no chapter's, a chapter without a parameters cell, or a parameter that has no
             kind.
     """
-    text = source(number).read_text(encoding="utf-8")
+    path = source(number)
+    return dict(_declared(path.name, path.read_text(encoding="utf-8")))
+
+
+@functools.cache
+def _declared(name: str, text: str) -> dict[str, Parameter]:
+    """The parameters of a chapter's text, which is read often and seldom changed."""
     found = re.search(r'^# %% tags=\["parameters"\]\n(.*?)(?=^# %%|\Z)', text, re.M | re.S)
     if not found:
-        raise InputError(f'{source(number).name} has no cell tagged "parameters"')
+        raise InputError(f'{name} has no cell tagged "parameters"')
     lines = found.group(1).splitlines()
     parameters = [_parameter(node, lines[node.end_lineno - 1]) for node in ast.parse(found.group(1)).body]
     return {parameter.name: parameter for parameter in parameters}
