@@ -279,7 +279,7 @@ def test_regression_with_the_networks_kernels_by_quadrature():
         gram, cross = kernel(x, x, name == "tangent"), kernel(points, x, name == "tangent")
         f = cross @ np.linalg.solve(gram + 0.5 * np.eye(8), np.sin(x @ theta))
         error = np.mean((f - np.sin(points @ theta)) ** 2)
-        assert rows[name]["test_error"] == pytest.approx(error, rel=1e-4), name
+        assert rows[name]["test_error"] == pytest.approx(error, rel=1e-3), name
         assert rows[name]["penalty"] == 0.5 and rows[name]["alpha"] == 0.2
 
 
@@ -299,11 +299,11 @@ def test_errors_on_images_and_on_normal_inputs_like_them(target):
     y = labels[order] if target == "parity" else np.sign(x @ theta)
     like = np.sign(share**0.5 * normals @ theta + (1 - share) ** 0.5 * noise)
     w0 = unit(rng.standard_normal((6, 5)))
-    for name, (x, y) in {"images": (x, y), "normal": (normals, like)}.items():
-        w = descended(setting, w0, x[:15], y[:15], 2.0)
-        phi = np.tanh(x[15:] @ w.T) / 6**0.5
-        f = phi[20:] @ ridge(phi[:20], y[15:35], 0.1)
-        assert float(found[name]) == pytest.approx(np.mean((f - y[35:]) ** 2), rel=1e-6), name
+    for name, (points, signs) in {"images": (x, y), "normal": (normals, like)}.items():
+        w = descended(setting, w0, points[:15], signs[:15], 2.0)
+        phi = np.tanh(points[15:] @ w.T) / 6**0.5
+        f = phi[20:] @ ridge(phi[:20], signs[15:35], 0.1)
+        assert float(found[name]) == pytest.approx(np.mean((f - signs[35:]) ** 2), rel=1e-6), name
 
 
 def test_without_samples_or_without_length_there_is_no_step():
