@@ -124,7 +124,7 @@ def test_expected_kernel_against_quadrature_at_depth_three():
         mass = weights[:, None] * weights
         kernel *= np.einsum("iab,jab,ab->ij", 2 * z, 2 * z, mass)
         gram = np.einsum("iab,jab,ab->ij", z**2, z**2, mass)
-    assert np.allclose(predictions.expected_kernel(x, sigma="quadratic", hidden=3), kernel, rtol=1e-10)
+    assert np.allclose(predictions.expected_kernel(x, sigma="quadratic", hidden=3), kernel, rtol=1e-10, atol=0)
 
 
 def test_one_layer_of_the_relu_against_monte_carlo():
@@ -339,7 +339,7 @@ def test_observed_traces_are_those_of_the_networks_matrices():
     delta = readout.unsqueeze(-2) * (x @ weights.mT)
     speed = matrices.velocity(x.expand(3, -1, -1), delta, y.expand(3, -1))
     early = found[0] / (found[1] * found[2]).sqrt()
-    assert torch.allclose(early, matrices.uc_nfa(speed, delta), rtol=1e-10)
+    assert torch.allclose(early, matrices.uc_nfa(speed, delta), rtol=1e-10, atol=0)
 
 
 def test_prediction_is_a_correlation_and_the_printed_one_is_not():
@@ -372,7 +372,7 @@ def test_data_without_spikes_are_what_the_construction_wants(balance, floor):
     ones = task.x[task.y == 1]
     m, b = ones.mT @ ones, task.x.mT @ task.x
     values = torch.linalg.eigvalsh(m)[-int(balance * 64) :]
-    assert np.allclose(values, np.geomspace(floor, 1, int(balance * 64)), rtol=1e-9)
+    assert np.allclose(values, np.geomspace(floor, 1, int(balance * 64)), rtol=1e-9, atol=0)
     product = m @ b @ m
     assert relative(product @ product, product) < 1e-9 and product.trace() == pytest.approx(balance * 64, rel=1e-9)
     assert torch.linalg.matrix_norm(m - free_probability.data_matrices(task.x, task.y)[0], 2) < 1 + 1e-9

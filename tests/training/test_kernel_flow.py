@@ -343,7 +343,7 @@ def test_what_a_singular_kernel_cannot_fit_is_named(loss):
     """A linear kernel in one dimension with labels that no half-line separates: the least loss over all slopes."""
     x = torch.tensor([[-2.0], [-1], [1], [2.5], [3]], dtype=torch.float64)
     y = torch.tensor([1.0, -1, -1, 1, 1])
-    end = kernel_flow.fit(x @ x.T, y, loss=loss, wall=20)
+    end = kernel_flow.fit(x @ x.T, y, loss=loss)
     assert end.ended[0].startswith("jammed with") and "cannot fit" in end.ended[0]
     least = minimize_scalar(lambda w: float(LOSSES[loss].value(w * x[:, 0] * y).mean()), (-3, 3), tol=1e-12).fun
     assert float(LOSSES[loss].value(end.margins).mean()) == pytest.approx(least, abs=1e-6)

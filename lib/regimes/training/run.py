@@ -167,7 +167,7 @@ def run(
     """Follows a training until the caller's rule, and keeps what the caller asks for.
 
     Args:
-        states: from a solver.
+        states: from a solver, which shows the beginning of every realisation before any later state.
         until: the stopping rule: ``t_star``, ``fitted`` (zero loss), ``satisfied``, ``after``, or any function of a
             state; the final state is the first at or past it (an event gives the exact point).
         observe: measured on the states as they come, see :class:`Trajectory`: numbers.
@@ -176,7 +176,7 @@ def run(
         spacing: an observed or saved time is at least this multiple of the one before; 1 takes every state.
         events: further rules, each located inside its step and kept as a snapshot; ``t_star`` is always among them.
         times: times at which to keep a snapshot, in ``events["t=..."]`` (written with ``:g``).
-        wall: seconds of wall time, after which the partial trajectory is returned and marked.
+        wall: seconds of wall time, after which the partial trajectory of all realisations is returned and marked.
 
     Raises:
         InputError: for a wall limit, a spacing or a time that makes no sense.
@@ -189,11 +189,12 @@ def run(
     rules = {"t_star": t_star} | dict(events or {}) | {f"t={time:g}": after(time) for time in times}
     record = _Record(rules, until, observe, save, spacing)
     for state in states:
+        begins = state.rows[0] not in record.latest  # a solver shows all beginnings first: none may be missing
         record.notice(state)
         state.finish(until(state) >= 0, Ending(Ended.UNTIL))
         record.keep(state)
         record.look(state)
-        if wall is not None and clock.monotonic() - begun > wall:
+        if wall is not None and not begins and clock.monotonic() - begun > wall:
             break
     if not record.latest:
         raise InputError("the flow has no states")

@@ -166,10 +166,12 @@ def _check_fittable(points: Tensor, labels: Tensor) -> None:
 
 
 def _steps(network: Network, x: Tensor, y: Tensor, size: int, options: dict) -> Iterator[State]:
-    """The states of all realisations, in turns of ``BURST`` steps of ``size`` realisations at a time."""
+    """The beginnings of all realisations, then their states in turns of ``BURST`` steps of ``size`` realisations."""
     ended: dict[int, Ending] = {}
     rows = list(range(len(x)))
     turns = [_one_turn(network, x, y, rows[i : i + size], ended, options) for i in range(0, len(x), size)]
+    for turn in turns:
+        yield next(turn)
     while turns:
         for turn in list(turns):
             for _ in range(BURST):
