@@ -221,10 +221,9 @@ wide_at_all = chapter.extended(studies.wide_curve)
 wide = wide_at_all[wide_at_all.p.isin(wide_p)]  # the rest: sizes of the networks
 stripe_wide = balanced(wide[wide["shape"] == "stripe"], "d", "p")
 wide_tube = balanced(wide[wide["shape"] == "cylinder"], "p")
-larger = profile == "laptop"  # kept rows may go beyond its sizes
-far = chapter.extended(studies.far_curve, *(["p"] if larger else []))
+far = chapter.extended(studies.far_curve)
 far = far[far.p.isin(sorted(far.p.unique())[-3:])]
-finite = chapter.extended(studies.finite_curve, "h")
+finite = chapter.extended(studies.finite_curve)
 frozen = finite[(finite.h.isin(lazy_h) | (finite.h > max(lazy_h))) & finite.p.isin(frozen_p) & finite.d.isin(curve_d)]
 lazy_widths = sorted(frozen.h.unique())
 # %%
@@ -336,7 +335,7 @@ for d in curve_d:
 # of training, then trained from scratch on an independent set of the same size. The initial kernel is that of the
 # infinitely wide network, for what we have just seen of widths.
 # %%
-trained = chapter.extended(studies.networks, "tolerance")
+trained = chapter.extended(studies.networks)
 trained, finer = (trained[trained.tolerance == value] for value in (tolerance, finer_tolerance))
 gained = tolerance / (tolerance - finer_tolerance) if tolerance > finer_tolerance else 1.0
 checked = functools.partial(learning_curves.with_numerical_error, finer=finer, gain=gained)
@@ -514,7 +513,7 @@ chapter.figure(
 # realisations, is part of the interval of each claim about trained networks. The first edition of this chapter used float32
 # and a tolerance of 0.05.
 # %%
-ends = chapter.extended(studies_of_ends.ends, "p")
+ends = chapter.extended(studies_of_ends.ends)
 at_share = ["p", "seed", "share"]
 exact = ends[(ends.tolerance == ends.tolerance.min()) & (ends.dtype == "float64")].set_index(at_share).error
 usual = ends[(ends.tolerance == 0.005) & (ends.dtype == "float64") & (ends.processor == "this one")]
@@ -896,7 +895,7 @@ chapter.table(
 # $\propto\log(1/\alpha)$. The paper's problem has $p=1000$ and $h=10^4$; ours has about as many points or fewer, and fewer neurons.
 # %%
 # a larger problem than a laptop scans in seconds is kept in results/
-scans = chapter.extended(studies.scale_scan, *(["p", "h"] if larger else []))
+scans = chapter.extended(studies.scale_scan)
 scan = scans[scans.p == scans.p.max()]
 dashed = finite[(finite.d == scan_d) & finite.p.isin(scan.p) & finite.h.isin(scan.h) & finite.seed.isin(scan.seed)]
 names = ["error", "t_star", "amplification_start", "amplification_star", "amplification_max"]

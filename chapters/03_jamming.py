@@ -151,7 +151,7 @@ chapter.figure(
 # %%
 # more training sets than a laptop trains in minutes, and wider networks, are kept in results/; they join those of the
 # same settings, and a changed parameter leaves them out
-ensembles = chapter.extended(studies.ensembles, "scale", "h", "p")
+ensembles = chapter.extended(studies.ensembles)
 crowds = ensembles[ensembles.members != members]
 ensembles = ensembles[ensembles.members == members]
 own = ensembles[(ensembles.data == data) & (ensembles.decay == 0)]
@@ -394,7 +394,7 @@ counted = state.groupby(["scale", "near"]).agg(**columns).reset_index()
 chapter.table(counted, "tab-b-verdicts", "How ensembles end: share of networks that fit, that are at rest with points "
               "unsatisfied, and the mean number of those.", on_map)  # fmt: skip
 # %%
-efforts = chapter.extended(studies.efforts, "h")
+efforts = chapter.extended(studies.efforts)
 allowed = np.unique(np.geomspace(max(effort_steps // 64, 5), effort_steps, 13).round())
 moving = {}
 for count in allowed:
@@ -742,7 +742,7 @@ chapter.figure(fig, "fig-b-early", "Error of single networks when some of the po
 # The same map for the network and the data of chapter 1: one hidden layer with biases, Gaussian points, a label that
 # depends on one coordinate. Beside it the {term}`amplification` $\Lambda$ of that coordinate in the weights.
 # %%
-stripes = chapter.extended(studies.stripes, "h")
+stripes = chapter.extended(studies.stripes)
 fig, axes = plots.panels(2, height=4.2)
 draw_map(axes[0], stripes, f"stripe, $d$ = {stripe_d}, $P$ = {stripe_p}")
 grid = stripes.groupby(["scale", "h"])[["amplification"]].mean().amplification.unstack()

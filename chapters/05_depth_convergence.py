@@ -839,7 +839,7 @@ chapter.say(
 # memory it takes is stated, and checked against what is free, before it runs.
 # %%
 # a larger matrix than the laptop profile asks for is kept in results/
-eigen = chapter.extended(studies.smallest_eigenvalue, "n")
+eigen = chapter.extended(studies.smallest_eigenvalue)
 chapter.say(f"The largest of these took {eigen.gigabytes.max():.2f} GiB, as stated before it ran.")
 # %%
 fig, ax = plt.subplots()

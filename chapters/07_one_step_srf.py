@@ -200,7 +200,6 @@ from regimes.themes.spiked.conditional_map import channel, equivalent
 from regimes.themes.spiked.functions import function
 
 chapter = Chapter("07", globals())
-larger = ["d"] if profile == "laptop" else []  # in which setting kept rows may go beyond the laptop's own
 blues = sns.color_palette("viridis", 5)
 
 
@@ -526,7 +525,7 @@ chapter.slider(
 # %%
 # more realisations and larger sizes than a laptop computes in minutes are kept in results/; they join those of the same
 # settings, and a changed parameter leaves them out
-res3 = reaching(chapter.extended(studies.agreement, *larger), res3_d)
+res3 = reaching(chapter.extended(studies.agreement), res3_d)
 res2 = chapter.sweep(studies.gaussian_map)
 res3 = res3.join(measure.predicted(res3).add_suffix("_theory"))
 res3 = res3.assign(ratio=res3["test_error"] / res3["test_error_theory"])
@@ -1291,7 +1290,7 @@ chapter.check("E.Bounds-132", least(errors.to_numpy() - floor[0.0]), shifted, fi
 # extrapolated.
 
 # %%
-res_net = chapter.extended(studies.departure, *larger)
+res_net = chapter.extended(studies.departure)
 
 # %%
 sizes = res_net[(res_net["panel"] == "size") & res_net["d"].isin(net_d)]

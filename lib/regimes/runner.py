@@ -235,10 +235,16 @@ def main(argv: list[str] | None = None) -> int:
             print("\n".join(checked(number, args.profile, grids[number]) for number in grids))
             return 0
         known = {name: item for number in grids for name, item in registry.of(number).items()}
-        asked = {known[name]: cells(known[name], grid) for own in grids.values() for name, grid in own.items()}
         if args.times:
+            asked = {known[name]: cells(known[name], grid) for own in grids.values() for name, grid in own.items()}
             queue.record(asked, Store.default())
             return 0
+        left = {
+            known[n]: registry.remaining(chapter, known[n], grid)
+            for chapter in grids
+            for n, grid in grids[chapter].items()
+        }
+        asked = {study: cells(study, grid) for study, grid in left.items() if grid}
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: workers and kernels go too
         queue.fill(asked, Store.default())
         return _draw(values, folder) or (0 if name is None or args.no_page else _page(folder))

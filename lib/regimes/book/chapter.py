@@ -20,10 +20,20 @@ from regimes import paths
 from regimes import studies as registry
 from regimes.book import ledger, plots, screen
 from regimes.estimates import Estimate
-from regimes.sweeps import parameters
+from regimes.sweeps import parameters, stored, verify
 from regimes.sweeps.store import stamp
 from regimes.sweeps.sweep import Setting, Study, sweep
-from regimes.sweeps.table import CELL, STAMP, Provenance, alike, names_cell, provenance, read_csv
+from regimes.sweeps.table import (
+    CELL,
+    STAMP,
+    Provenance,
+    alike,
+    names_cell,
+    origin,
+    provenance,
+    remember,
+    rows_by_cell,
+)
 from regimes.validate import InputError
 
 _SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)\. ")
@@ -64,29 +74,48 @@ class Chapter:
 
     def sweep(self, study: Study) -> pd.DataFrame:
         """The study's rows at this chapter's parameters; cells that are stored are not computed again."""
-        if study.name not in self._grids:
-            self._grids[study.name] = study.grid(self.parameters)
-        return sweep(study, self._grids[study.name])
+        return sweep(study, self._grid(study))
 
     def stored(self, study: Study) -> pd.DataFrame:
-        """The rows kept in ``results/``, to draw beside those computed now; empty where there are none."""
-        path = paths.results() / f"{study.name}.csv"
-        return read_csv(path, version=study.version) if path.exists() else pd.DataFrame()
+        """The stored results of a study, to draw beside rows computed now; empty where there are none."""
+        return stored.table(study)
 
-    def extended(self, study: Study, *free: str) -> pd.DataFrame:
-        """The study's rows, and those kept in ``results/`` that differ in the settings ``free`` and the seed alone.
+    def extended(self, study: Study) -> pd.DataFrame:
+        """The study's rows, with its stored results: more realisations, and larger sizes, than take minutes.
 
-        More realisations, and larger sizes, than a profile computes in minutes. Where other parameters are changed no
-        kept row joins, and where what is free is, none of a size that was not asked for.
+        At the laptop's parameters stored results stand for what they hold, and a sample of them is computed again;
+        where that disagrees, a note in the chapter says so. At others, stored results of the same settings join.
         """
-        rows, kept = self.sweep(study), self.stored(study)
-        if kept.empty:
-            return rows
-        grids = self._grids[study.name], study.grid(parameters.resolve(self.number, self.profile))
-        asked, usual = ({(name, str(one.get(name))) for one in grid for name in free} for grid in grids)
-        joined = alike(kept, rows, *(free if asked == usual else ()))
+        held = self.stored(study)
+        if held.empty:
+            return self.sweep(study)
+        grid = self._grid(study)
+        left = registry.remaining(self.number, study, grid)
+        if left == grid:
+            rows = self.sweep(study)
+            joined = alike(held, rows)
+        else:
+            made = {cell: origin(cell) for cell in rows_by_cell(held)}
+            table, joined = (sweep(study, left) if left else held.iloc[:0]), held
+            self._warn(study, verify.disagreements(study, held, table[table[CELL].isin(held[CELL])], made))
+            remember({cell.key(): there for cell, there in made.items()})
+            rows = table[~table[CELL].isin(held[CELL])]
         self._kept |= set(joined[CELL])
         return pd.concat([rows, joined], ignore_index=True)
+
+    def _warn(self, study: Study, differences: Sequence[str]) -> None:
+        """A note that stored results are not what this machine computes."""
+        if differences:
+            shown = "".join(f"\n- {line}" for line in differences[:5])
+            self.say(
+                f":::{{warning}}\nThe stored results of `{study.name}` are not what this machine computes "
+                f"({len(differences)} differences):\n{shown}\n:::"
+            )
+
+    def _grid(self, study: Study) -> list[Setting]:
+        if study.name not in self._grids:
+            self._grids[study.name] = study.grid(self.parameters)
+        return self._grids[study.name]
 
     def figure(self, fig: Figure, name: str, caption: str, *tables: pd.DataFrame, alt: str = "") -> None:
         """Shows a figure with its caption, which ends with data, sizes and profile.

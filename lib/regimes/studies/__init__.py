@@ -10,7 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from regimes import validate
-from regimes.sweeps import parameters
+from regimes.studies._here import is_here
+from regimes.sweeps import parameters, stored
 from regimes.sweeps.sweep import Setting, Study
 
 
@@ -65,3 +66,14 @@ def resolve(
         if grids is not None:
             grids[item.name] = grid
     return values
+
+
+def remaining(number: str, study: Study, grid: Sequence[Setting]) -> list[Setting]:
+    """What a run has to compute of a study's grid beside its stored results (``regimes.sweeps.stored.remaining``).
+
+    Raises:
+        InputError: for stored results that are damaged.
+    """
+    usual: dict[str, list[Setting]] = {}
+    resolve(number, study=study, grids=usual)
+    return stored.remaining(study, grid, usual[study.name], is_here)

@@ -26,7 +26,7 @@ HOUSE = {"regimes", "regimes.paths", "regimes.sweeps", "regimes.validate"} | {
     f"regimes.sweeps.{name}"
     for name in (
         *("archive", "cluster", "compare", "digest", "parameters", "progress", "queue", "recheck", "store", "study"),
-        *("sweep", "table", "verify", "workers"),
+        *("stored", "sweep", "table", "verify", "workers"),
     )
 }
 

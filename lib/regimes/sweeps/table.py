@@ -286,17 +286,17 @@ def _rounded(value: Any) -> Any:
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
-def alike(kept: pd.DataFrame, rows: pd.DataFrame, *free: str) -> pd.DataFrame:
-    """Those of the ``kept`` rows that differ from ``rows`` in the settings ``free`` and in the seed alone.
+def alike(held: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Those of the stored rows ``held`` whose settings ``rows`` have; more realisations of the same.
 
-    None of a data set (setting ``data``) of which some setting of ``rows`` was not kept: part of a changed grid would
+    None of a data set (setting ``data``) of which some setting of ``rows`` is not stored: part of a changed grid would
     have more realisations than the rest. A cell that ``rows`` hold already is left out.
     """
-    held = set(rows[CELL])
-    wanted, known = ({_fixed(key, free) for key in keys} for keys in (held, kept[CELL]))
+    there = set(rows[CELL])
+    wanted, known = ({_fixed(key) for key in keys} for keys in (there, held[CELL]))
     changed = {data for data, _ in wanted - known}
     joins = {fixed for fixed in wanted if fixed[0] not in changed}
-    return kept[[key not in held and _fixed(key, free) in joins for key in kept[CELL]]]
+    return held[[key not in there and _fixed(key) in joins for key in held[CELL]]]
 
 
 def balanced(table: pd.DataFrame, *by: str) -> pd.DataFrame:
@@ -316,11 +316,10 @@ def balanced(table: pd.DataFrame, *by: str) -> pd.DataFrame:
     return table[table.seed.isin(common)]
 
 
-def _fixed(key: str, free: Collection[str]) -> tuple[str, str]:
-    """A cell's data set, and its study and setting without what is free, to compare."""
+def _fixed(key: str) -> tuple[str, str]:
+    """A cell's data set, and its study and setting, to compare."""
     origin = _ORIGINS[key]
-    rest = {name: value for name, value in origin.setting.items() if name not in free}
-    return str(origin.setting.get("data")), json.dumps([origin.study, rest], sort_keys=True)
+    return str(origin.setting.get("data")), json.dumps([origin.study, dict(origin.setting)], sort_keys=True)
 
 
 @dataclass(frozen=True)

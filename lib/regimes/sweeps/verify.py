@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from regimes.sweeps.compare import differences, enough
 from regimes.sweeps.store import Cell, Store
 from regimes.sweeps.study import STATISTICAL, Study
 from regimes.sweeps.sweep import sweep
-from regimes.sweeps.table import origin, read_csv, rows_by_cell
+from regimes.sweeps.table import Origin, origin, read_csv, rows_by_cell
 
 Batch = list[Cell]
 
@@ -71,22 +73,36 @@ def verify(
     Raises:
         InputError: as ``read_csv`` and ``sweep``.
     """
-    stored = rows_by_cell(read_csv(path, version=study.version))
-    made = {cell: origin(cell) for cell in stored}
+    held = read_csv(path, version=study.version)
+    stored = rows_by_cell(held)
     possible = [cell for cell in stored if here(cell.setting)]
     batches = choose(_batches(study, possible))
     if not batches:
         return Verified(study, 0, len(stored), len(stored) - len(possible), ())
     grid = [cells[0].setting | {"seeds": [cell.seed for cell in cells]} for cells in batches]
+    made = {cell: origin(cell) for cell in stored}
     with tempfile.TemporaryDirectory() as folder:
         table = sweep(study, grid, store=Store(folder), jobs=jobs)
+    said = disagreements(study, held, table, made)
+    return Verified(study, sum(map(len, batches)), len(stored), len(stored) - len(possible), tuple(said))
+
+
+def disagreements(study: Study, held: pd.DataFrame, table: pd.DataFrame, made: Mapping[Cell, Origin]) -> list[str]:
+    """What speaks against stored results, in a line each.
+
+    Args:
+        study: the study.
+        held: its stored results.
+        table: some of their cells, computed again.
+        made: where the stored cells come from, noted before they were computed again.
+    """
+    stored = rows_by_cell(held)
     written = {column for rows in stored.values() for row in rows for column in row}
     known = [column for column in table.columns if column in written or not table[column].map(_is_long).any()]
     fresh = rows_by_cell(table[known])
     now = {cell: origin(cell) for cell in fresh}
     same = {c for c in fresh if (made[c].digest, made[c].versions) == (now[c].digest, now[c].versions)}
-    said = differences(study, stored, fresh, repeated=same if study.repeats else ())
-    return Verified(study, len(fresh), len(stored), len(stored) - len(possible), tuple(said))
+    return differences(study, stored, fresh, repeated=same if study.repeats else ())
 
 
 def share(part: float, seed: int, name: str) -> Callable[[list[Batch]], list[Batch]]:
