@@ -17,7 +17,9 @@ CHAPTERS := $(patsubst chapters/%.py,%,$(sort $(wildcard chapters/[0-9][0-9]_*.p
 NOTEBOOKS = $(CHAPTERS:%=build/$(PROFILE)/%.ipynb)
 # NAME counts on make's command line only: some systems set it for other ends
 NAMED = $(if $(findstring command,$(origin NAME)),--name "$$NAME")
-CODE := $(shell find lib/regimes -name '*.py' 2>/dev/null) book/claims.yml $(wildcard chapters/profiles/*.toml)
+# all that a chapter's run may read: the library, what is declared, and the stored results
+CODE := $(shell find lib/regimes -name '*.py' 2>/dev/null) book/claims.yml book/errata.yml \
+ $(wildcard chapters/profiles/*.toml results/*.csv results/*.cells.json.gz)
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time
@@ -99,7 +101,9 @@ references: ## renew the stored notebooks that the tests compare with (look at t
 	@$(MAKE) --no-print-directory chapters PROFILE=smoke
 	@$(BIN)/python -m tests.references
 
-keep: html ## make this profile's ledger (and picture) the README's and results/ledger.json
+keep: ## make this profile's ledger (and picture) the README's and results/ledger.json, from a clean commit
+	@test -z "$$(git status --porcelain -uno)" || { echo "error: the kept ledger names its commit: commit all changes first" >&2; exit 2; }
+	@$(MAKE) --no-print-directory html
 	@$(BIN)/python -m regimes.book.sources $(PROFILE) --keep
 
 clean: ## remove everything built, also the stored cells

@@ -23,7 +23,7 @@ from regimes.estimates import Estimate
 from regimes.sweeps import parameters
 from regimes.sweeps.store import stamp
 from regimes.sweeps.sweep import Setting, Study, sweep
-from regimes.sweeps.table import CELL, STAMP, Provenance, alike, names_cell, provenance, read_csv
+from regimes.sweeps.table import CELL, STAMP, Provenance, alike, names_cell, provenance, read_csv, revision_of, stand_in
 from regimes.validate import InputError
 
 _SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)\. ")
@@ -60,13 +60,17 @@ class Chapter:
         self.records: dict[str, dict[str, Any]] = {}
         self._labels: set[str] | None = set() if run else None  # by hand a cell may run again
         self._kept: set[str] = set()  # cells of kept rows, which captions name
+        self._absent: set[str] = set()  # those of data that are not on this machine
         plots.style()
 
     def sweep(self, study: Study) -> pd.DataFrame:
         """The study's rows at this chapter's parameters; cells that are stored are not computed again."""
+        return sweep(study, self._grid(study))
+
+    def _grid(self, study: Study) -> list[Setting]:
         if study.name not in self._grids:
             self._grids[study.name] = study.grid(self.parameters)
-        return sweep(study, self._grids[study.name])
+        return self._grids[study.name]
 
     def stored(self, study: Study) -> pd.DataFrame:
         """The rows kept in ``results/``, to draw beside those computed now; empty where there are none."""
@@ -77,16 +81,35 @@ class Chapter:
         """The study's rows, and those kept in ``results/`` that differ in the settings ``free`` and the seed alone.
 
         More realisations, and larger sizes, than a profile computes in minutes. Where other parameters are changed no
-        kept row joins, and where what is free is, none of a size that was not asked for.
+        kept row joins, and where what is free is, none of a size that was not asked for. Where the study's first choice
+        of data is not on this machine, but rows of it are kept, these take the place of those of the next choice.
         """
-        rows, kept = self.sweep(study), self.stored(study)
+        grid, kept = self._grid(study), self.stored(study)
         if kept.empty:
-            return rows
-        grids = self._grids[study.name], study.grid(parameters.resolve(self.number, self.profile))
-        asked, usual = ({(name, str(one.get(name))) for one in grid for name in free} for grid in grids)
-        joined = alike(kept, rows, *(free if asked == usual else ()))
+            return self.sweep(study)
+        grids = grid, study.grid(parameters.resolve(self.number, self.profile))
+        asked, usual = ({(name, str(one.get(name))) for one in these for name in free} for these in grids)
+        free = free if asked == usual else ()
+        fallback, instead = self._instead(study, grid, kept, free)
+        self._absent |= set(instead[CELL])
+        here = [setting for setting in grid if setting.get("data") != fallback] if len(instead) else grid
+        rows = sweep(study, here) if here else kept[:0]
+        joined = alike(kept, rows, *free)
         self._kept |= set(joined[CELL])
-        return pd.concat([rows, joined], ignore_index=True)
+        return pd.concat([part for part in (rows, instead, joined) if len(part)], ignore_index=True)
+
+    def _instead(
+        self, study: Study, grid: Sequence[Setting], kept: pd.DataFrame, free: Sequence[str]
+    ) -> tuple[str, pd.DataFrame]:
+        """The data set that a grid takes for want of another, and the kept rows of that other one; else none."""
+        names = list(self.parameters.get(study.first_of, ()))
+        taken = [name for name in names if any(setting.get("data") == name for setting in grid)]
+        for name in names[: names.index(taken[0])] if taken else ():
+            own = [setting for setting in grid if setting["data"] == taken[0]]
+            found = stand_in(kept[kept.data == name], study.name, own, *free)
+            if len(found):
+                return taken[0], found
+        return "", kept[:0]
 
     def figure(self, fig: Figure, name: str, caption: str, *tables: pd.DataFrame, alt: str = "") -> None:
         """Shows a figure with its caption, which ends with data, sizes and profile.
@@ -221,6 +244,7 @@ class Chapter:
         varying.pop("words", None)  # what the data are called, told already
         shown = [*(_typeset(name, _values(values)) for name, values in varying.items()), _seeds(seeds)]
         kept = ", with rows kept in results/" if self._kept & set(found.cells) else ""
+        kept = f", with {ledger.ABSENT}" if self._absent & set(found.cells) else kept
         return " ".join([*data, f"Here {'; '.join(shown)}.", f"Profile: {self.profile}{kept}."])
 
     def check(self, claim_id: str, estimate: Estimate, *tables: pd.DataFrame | str, figure: str) -> None:
@@ -252,14 +276,14 @@ class Chapter:
             interval=estimate.method,
             verdict=verdict,
             profile=self.profile,
-            data="; ".join(found.data),
+            data="; ".join(found.data) + (f" ({ledger.ABSENT})" if self._absent & set(found.cells) else ""),
             settings=json.loads(json.dumps(found.settings, default=str)),
             figure=figure,
             seconds=found.seconds,
             device=found.device,
             revision=found.revision,
             versions=found.versions,
-            cells=list(found.cells),
+            cells={key: revision_of(key) for key in found.cells},
         )
         ledger.write(self.folder / f"{self.number}.ledger.json", self.records.values())
         display(HTML(ledger.html_line(self.records[claim_id], errata_page="../book/errata.html")))

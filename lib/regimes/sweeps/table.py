@@ -15,7 +15,7 @@ import io
 import json
 import math
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from regimes.validate import InputError
 CELL = "cell"
 STAMP = ("seconds", "device", "revision")  # of its cell, in every row
 LONG = 64  # entries of a list up to which it is kept in a table's file
+DATA = ("data", "words")  # the settings that name a data set
 BESIDE = ".cells.json.gz"
 PROOF = {"rows", "checksum"}  # of a cell: how many rows it has, and the digest of these and of its origin
 ABOUT = {"csv", "lists", "words", "nonfinite"}  # of a table: its text's digest; which columns hold what
@@ -152,6 +153,11 @@ def rows_by_cell(table: pd.DataFrame) -> dict[Cell, list[dict[str, Any]]]:
 def origin(cell: Cell) -> Origin:
     """Where a cell's rows come from, as the sweep or the file says that gave them."""
     return _ORIGINS[cell.key()]
+
+
+def revision_of(key: str) -> str:
+    """The commit that a cell was computed at."""
+    return _ORIGINS[key].revision
 
 
 def _read_pair(path: Path) -> tuple[str, dict[str, Any]]:
@@ -299,6 +305,26 @@ def alike(kept: pd.DataFrame, rows: pd.DataFrame, *free: str) -> pd.DataFrame:
     return kept[[key not in held and _fixed(key, free) in joins for key in kept[CELL]]]
 
 
+def stand_in(kept: pd.DataFrame, study: str, grid: Sequence[Mapping[str, Any]], *free: str) -> pd.DataFrame:
+    """The ``kept`` rows of another data set that stand for a grid whose own is a makeshift.
+
+    They differ from it in the data, the settings ``free`` and the seed alone; none where some setting was not kept.
+
+    Args:
+        kept: rows of one data set.
+        study: whose they are.
+        grid: settings, each with its ``seeds``.
+        free: settings that may differ.
+    """
+    if kept.empty:
+        return kept
+    apart = (*free, *DATA)
+    wanted = {_rest(study, {n: v for n, v in setting.items() if n != "seeds"}, apart) for setting in grid}
+    known = {key: _rest(_ORIGINS[key].study, _ORIGINS[key].setting, apart) for key in kept[CELL].unique()}
+    whole = wanted <= set(known.values())
+    return kept[[whole and known[key] in wanted for key in kept[CELL]]]
+
+
 def balanced(table: pd.DataFrame, *by: str) -> pd.DataFrame:
     """The rows of those seeds that every point of a grid has, so that each realisation can be followed over it.
 
@@ -319,8 +345,12 @@ def balanced(table: pd.DataFrame, *by: str) -> pd.DataFrame:
 def _fixed(key: str, free: Collection[str]) -> tuple[str, str]:
     """A cell's data set, and its study and setting without what is free, to compare."""
     origin = _ORIGINS[key]
-    rest = {name: value for name, value in origin.setting.items() if name not in free}
-    return str(origin.setting.get("data")), json.dumps([origin.study, rest], sort_keys=True)
+    return str(origin.setting.get("data")), _rest(origin.study, origin.setting, free)
+
+
+def _rest(study: str, setting: Mapping[str, Any], free: Collection[str]) -> str:
+    """A study and its setting without what is free, to compare."""
+    return json.dumps([study, {name: value for name, value in setting.items() if name not in free}], sort_keys=True)
 
 
 @dataclass(frozen=True)
