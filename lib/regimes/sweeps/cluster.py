@@ -1,7 +1,7 @@
 """A Dask cluster as the place where chunks are computed (``REGIMES_SCHEDULER=tcp://host:8786``).
 
-All chunks go there, none is computed here. A worker takes part only if it has the code of the process that asks: the
-digest is taken where the cell is computed. Workers may come and go; what one loses, another gets. This process keeps
+All chunks go there, none is computed here. A worker takes part only if it has the code of the process that asks, and the
+same Python and libraries: the digest is taken where the cell is computed. Workers may come and go; what one loses, another gets. This process keeps
 the cells: it hands in two chunks a thread, stores what comes back, and must live to the end.
 """
 
@@ -16,6 +16,7 @@ from typing import Any
 from regimes import devices
 from regimes.sweeps import digest
 from regimes.sweeps.progress import say
+from regimes.sweeps.store import libraries
 from regimes.sweeps.study import Study
 from regimes.sweeps.workers import Chunk, OtherCode, Result, compute
 from regimes.validate import InputError
@@ -70,7 +71,7 @@ class Cluster:
 
         def send(item: Any) -> None:
             names = [name for name in self._workers() if name not in self.refused] if self.refused else None
-            work = pickled((function, self.study, item, self.study.code))
+            work = pickled((function, self.study, item, self.study.code, libraries()))
             future = client.submit(_remote, work, pure=False, workers=names, allow_other_workers=False)
             flight[future] = item, names
             future.add_done_callback(back.put)
@@ -117,7 +118,9 @@ class Cluster:
             say(f"the worker {answer.worker} is refused: {answer.reason}")
         self.refused.add(answer.worker)
         if not self._workers().keys() - self.refused:
-            raise InputError(f"no worker at {self.address} has this code of {self.study.name}: {answer.reason}")
+            raise InputError(
+                f"no worker at {self.address} has this code of {self.study.name}, and these libraries: {answer.reason}"
+            )
 
     def _connected(self) -> Any:
         if self._client is None:
@@ -192,9 +195,12 @@ def _remote(work: bytes) -> Any:
 
     where = get_worker().address
     try:
-        function, study, item, code = pickle.loads(work)
+        function, study, item, code, wanted = pickle.loads(work)
     except (ImportError, AttributeError) as error:
         return _Refusal(where, f"it cannot load the study ({error})")
+    others = [f"{name} {found}, not {wanted[name]}" for name, found in libraries().items() if found != wanted[name]]
+    if others:
+        return _Refusal(where, f"it has {', '.join(others)}: install the same versions everywhere")
     if function is devices.kind:
         return devices.kind(*item)
     try:
