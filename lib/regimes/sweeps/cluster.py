@@ -1,8 +1,9 @@
 """A Dask cluster as the place where chunks are computed (``REGIMES_SCHEDULER=tcp://host:8786``).
 
-All chunks go there, none is computed here. A worker takes part only if it has the code of the process that asks, and the
-same Python and libraries: the digest is taken where the cell is computed. Workers may come and go; what one loses, another gets. This process keeps
-the cells: it hands in two chunks a thread, stores what comes back, and must live to the end.
+All chunks go there, none is computed here. A worker takes part only if it has the code of the process that asks, and
+the same Python and libraries: the digest is taken where the cell is computed. Workers may come and go; what one loses,
+another gets. This process keeps the cells: it hands in two chunks a thread, stores what comes back, and must live to
+the end.
 """
 
 import contextlib
