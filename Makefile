@@ -20,7 +20,8 @@ CHAPTERS := $(patsubst chapters/%.py,%,$(sort $(wildcard chapters/[0-9][0-9]_*.p
 NOTEBOOKS = $(CHAPTERS:%=build/$(PROFILE)/%.ipynb)
 # NAME counts on make's command line only: some systems set it for other ends
 NAMED = $(if $(findstring command,$(origin NAME)),--name "$$NAME")
-CODE := $(shell find lib/regimes -name '*.py' 2>/dev/null) book/claims.yml $(wildcard chapters/profiles/*.toml)
+# all that any chapter's run reads, beside its source and the stored results of its studies
+CODE := $(shell find lib/regimes -name '*.py' 2>/dev/null) book/claims.yml book/errata.yml $(wildcard chapters/profiles/*.toml)
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time
@@ -52,6 +53,11 @@ $(READY): requirements.txt constraints.txt lib/pyproject.toml
 
 build/$(PROFILE)/%.ipynb: chapters/%.py $(CODE) | $(READY)
 	@$(BIN)/python -m regimes.runner $(firstword $(subst _, ,$*)) --profile $(PROFILE)
+
+# a chapter reads the stored results of the modules in lib/regimes/studies that say they are its own
+number = $(firstword $(subst _, ,$(1)))
+rooms = $(basename $(notdir $(shell grep -ls '^CHAPTER = "$(call number,$(1))"' lib/regimes/studies/*.py)))
+$(foreach it,$(CHAPTERS),$(eval build/$(PROFILE)/$(it).ipynb: $(foreach room,$(call rooms,$(it)),$(wildcard results/$(room).*))))
 
 # a run leaves a notebook and its ledger, or neither; where somebody has removed the ledger, the chapter runs again
 ledger = build/$(PROFILE)/$(firstword $(subst _, ,$(1))).ledger.json
@@ -111,7 +117,9 @@ references: ## renew the stored notebooks that the tests compare with (look at t
 	@$(MAKE) --no-print-directory chapters PROFILE=smoke
 	@$(BIN)/python -m tests.references
 
-keep: html ## make this profile's ledger (and picture) the README's and results/ledger.json
+keep: ## make this profile's ledger (and picture) the README's and results/ledger.json, from a clean commit
+	@test -z "$$(git status --porcelain -uno)" || { echo "error: the kept ledger names its commit: commit all changes first" >&2; exit 2; }
+	@$(MAKE) --no-print-directory html
 	@$(BIN)/python -m regimes.book.sources $(PROFILE) --keep
 
 clean: ## remove everything built, also the stored cells

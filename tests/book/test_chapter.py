@@ -9,6 +9,7 @@ import pytest
 from regimes.book import chapter as desk
 from regimes.book.chapter import Chapter
 from regimes.estimates import Estimate
+from regimes.sweeps import parameters
 from regimes.sweeps.sweep import product, study, sweep
 from regimes.sweeps.table import write_csv
 from regimes.validate import InputError
@@ -258,3 +259,63 @@ def test_kept_sizes_that_were_not_asked_for_stay_out_of_a_changed_run(opened, mi
     changed = Chapter("99", NAMESPACE | {"size": 2}).extended(sized, "n")
     assert set(changed.n) == {0, 1} and set(changed.seed) == {0, 1, 2, 3}
     assert set(Chapter("99", NAMESPACE | {"scale": 0.7}).extended(sized, "n").n) == {0, 1, 2, 9}  # not what is free
+
+
+def _pictures_grid(p):
+    name = next(name for name in p["choice"] if name not in MISSING)
+    common = {"data": name, "words": f"{name}, all of them"}
+    return product(n=p["sizes"], **common, seeds=range(2)) + product(n=[1], data="own", seeds=range(2))
+
+
+MISSING = set()
+
+
+@study(version=1, grid=_pictures_grid, first_of="choice")
+def pictures(setting, seeds):
+    """Rows that depend on the data set."""
+    size = {"best": 5.0, "second": 3.0, "last": 1.0, "own": 0.0}[setting["data"]]
+    return [{"seed": s, "x": size + s, "source": setting["data"]} for s in seeds]
+
+
+@pytest.fixture
+def choosing(opened, mini_book, monkeypatch):
+    """A chapter whose stored rows are of the second of three data sets, eight realisations."""
+    given = {"choice": ["best", "second", "last"]}
+    opened.parameters |= given
+    monkeypatch.setattr(parameters, "resolve", lambda *args: opened.parameters)
+    MISSING.clear()
+    (mini_book / "results").mkdir()
+    more = product(n=[1, 2, 3], data="second", words="second, all of them", seeds=range(8))
+    write_csv(sweep(pictures, more), mini_book / "results" / f"{pictures.name}.csv")
+    yield opened
+    MISSING.clear()
+
+
+def test_where_the_data_are_not_here_stored_rows_of_them_judge_and_it_is_said(choosing, shown):
+    MISSING.update({"best", "second"})
+    found = choosing.extended(pictures)
+    assert set(found.data) == {"second", "own"} and len(found[found.data == "second"]) == 16 and len(found) == 18
+    assert choosing.note(found).endswith("Profile: laptop, with stored rows: the data are not on this machine.")
+    assert choosing.note(found[found.data == "own"]).endswith("Profile: laptop.")
+    choosing.check("Z.Fig1-size", Estimate.exact(3), found[found.data == "second"], figure="fig-x")
+    assert choosing.records["Z.Fig1-size"]["data"] == "second (stored rows: the data are not on this machine)"
+    assert "the data are not on this machine" in shown[-1][0].data
+    assert set(choosing.sweep(pictures).data) == {"last", "own"}  # what is here, to be drawn
+    assert set(choosing.extended(pictures, "n").n) == {1, 2, 3}
+
+
+def test_where_the_data_are_here_they_judge_themselves(choosing):
+    MISSING.update({"best"})
+    found = choosing.extended(pictures)
+    assert set(found.data) == {"second", "own"} and len(found[found.data == "second"]) == 16  # joined, as ever
+    assert choosing.note(found).endswith("Profile: laptop, with rows kept in results/.")
+    MISSING.clear()
+    choosing._grids.clear()
+    found = choosing.extended(pictures)
+    assert set(found.data) == {"best", "own"} and choosing.note(found).endswith("Profile: laptop.")
+
+
+def test_no_stored_row_stands_for_a_changed_grid(choosing):
+    MISSING.update({"best", "second"})
+    choosing.parameters["sizes"] = [1, 7]
+    assert set(choosing.extended(pictures).data) == {"last", "own"}

@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import re
 import runpy
 import signal
 import subprocess
@@ -114,7 +115,7 @@ def test_a_worker_with_other_code_is_refused_and_without_another_nothing_runs(ma
     (tmp_path / "other" / "room.py").write_text(ROOM.replace("2 * setting", "3 * setting"))
     store = Store(tmp_path / "cells")
     bad = machines.worker(path=tmp_path / "other")
-    with pytest.raises(InputError, match=r"^no worker at tcp://.* has this code of room-\w+.slow: .* other code"):
+    with pytest.raises(InputError, match=r"^no worker at tcp://.* has this code of room-\w+.slow, and .* other code"):
         run(store, 3)
     assert store.names() == []
     good = machines.worker()
@@ -130,6 +131,17 @@ def test_a_worker_with_other_code_is_refused_and_without_another_nothing_runs(ma
     assert set(table.pid) == {good.pid} != {bad.pid} and sorted(table.twice) == [0, 2, 4, 6, 8, 10]
     lines = [line for line in capsys.readouterr().err.splitlines() if "is refused: " in line]
     assert lines and all("install the same revision everywhere" in line for line in lines)
+
+
+def test_a_worker_with_another_library_is_refused_and_both_versions_are_named(machines, tmp_path, monkeypatch):
+    machines.worker()
+    here = cluster.libraries()
+    monkeypatch.setattr(cluster, "libraries", lambda: here | {"torch": "1.0"})
+    with pytest.raises(
+        InputError, match=rf"and these libraries: it has torch {re.escape(here['torch'])}, not 1\.0: inst"
+    ):
+        run(Store(tmp_path / "cells"), 3)
+    assert Store(tmp_path / "cells").names() == []
 
 
 def test_a_study_that_a_script_defines_travels_with_its_code(machines, tmp_path):

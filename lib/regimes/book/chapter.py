@@ -32,6 +32,7 @@ from regimes.sweeps.table import (
     origin,
     provenance,
     remember,
+    revision_of,
     rows_by_cell,
 )
 from regimes.validate import InputError
@@ -70,6 +71,7 @@ class Chapter:
         self.records: dict[str, dict[str, Any]] = {}
         self._labels: set[str] | None = set() if run else None  # by hand a cell may run again
         self._kept: set[str] = set()  # cells of kept rows, which captions name
+        self._absent: set[str] = set()  # those of data that are not on this machine
         plots.style()
 
     def sweep(self, study: Study) -> pd.DataFrame:
@@ -96,12 +98,13 @@ class Chapter:
             joined = alike(held, rows)
         else:
             made = {cell: origin(cell) for cell in rows_by_cell(held)}
+            self._absent |= {cell.key() for cell in made if not registry.is_here(cell.setting)}
             table, joined = (sweep(study, left) if left else held.iloc[:0]), held
             self._warn(study, verify.disagreements(study, held, table[table[CELL].isin(held[CELL])], made))
             remember({cell.key(): there for cell, there in made.items()})
             rows = table[~table[CELL].isin(held[CELL])]
         self._kept |= set(joined[CELL])
-        return pd.concat([rows, joined], ignore_index=True)
+        return pd.concat([part for part in (rows, joined) if len(part)], ignore_index=True)
 
     def _warn(self, study: Study, differences: Sequence[str]) -> None:
         """A note that stored results are not what this machine computes."""
@@ -250,6 +253,7 @@ class Chapter:
         varying.pop("words", None)  # what the data are called, told already
         shown = [*(_typeset(name, _values(values)) for name, values in varying.items()), _seeds(seeds)]
         kept = ", with rows kept in results/" if self._kept & set(found.cells) else ""
+        kept = f", with {ledger.ABSENT}" if self._absent & set(found.cells) else kept
         return " ".join([*data, f"Here {'; '.join(shown)}.", f"Profile: {self.profile}{kept}."])
 
     def check(self, claim_id: str, estimate: Estimate, *tables: pd.DataFrame | str, figure: str) -> None:
@@ -281,14 +285,14 @@ class Chapter:
             interval=estimate.method,
             verdict=verdict,
             profile=self.profile,
-            data="; ".join(found.data),
+            data="; ".join(found.data) + (f" ({ledger.ABSENT})" if self._absent & set(found.cells) else ""),
             settings=json.loads(json.dumps(found.settings, default=str)),
             figure=figure,
             seconds=found.seconds,
             device=found.device,
             revision=found.revision,
             versions=found.versions,
-            cells=list(found.cells),
+            cells={key: revision_of(key) for key in found.cells},
         )
         ledger.write(self.folder / f"{self.number}.ledger.json", self.records.values())
         display(HTML(ledger.html_line(self.records[claim_id], errata_page="../book/errata.html")))

@@ -24,6 +24,7 @@ from regimes.validate import InputError
 VERDICTS = ("reproduced", "corrected", "not reproduced", "undecided")
 MANY = 100.0  # times as many realisations: beyond, another way must be found
 AMENDED = ("was", "verdict", "why")
+ABSENT = "stored rows: the data are not on this machine"  # in a record's data, where it is so
 KINDS = {
     "paper": "Statements of the papers",
     "consistency": "Our theory against our simulation",
@@ -254,7 +255,7 @@ def html_line(entry: Mapping[str, Any], *, errata_page: str) -> str:
     """
     word = entry["verdict"] or f"not judged at the {entry['profile']} profile"
     numbers = f"measured {measured(entry)}, accepted {band(entry['accept'])}, refuted by {_refuted(entry)}"
-    said, numbers = maths(entry["statement"]), maths(numbers)
+    said, numbers = maths(entry["statement"]), maths(f"{numbers}{_absent(entry)}")
     if entry["verdict"] == "corrected":
         title = maths(errata()[entry["erratum"]]["title"])
         held = f'{title} (<a href="{errata_page}#erratum-{entry["erratum"]}">erratum</a>)'
@@ -264,6 +265,10 @@ def html_line(entry: Mapping[str, Any], *, errata_page: str) -> str:
         f'<span class="sign" aria-hidden="true">{MARKS[entry["verdict"]]}</span> <b>{word}</b> {said} '
         f'<span class="numbers">{numbers} <code>{entry["id"]}</code></span></div>'
     )
+
+
+def _absent(entry: Mapping[str, Any]) -> str:
+    return f"; {ABSENT}" if ABSENT in (entry["data"] or "") else ""
 
 
 def maths(text: str) -> str:
@@ -362,7 +367,7 @@ def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
     shown = f'<a href="{errata}#erratum-{erratum}">{word}</a>' if erratum else word
     rival = f"refuted by {_refuted(entry)}"
     notes = [f"corrected: {band(entry['corrected'])}"] if entry["corrected"] else []
-    count = f"n = {entry['n']}, {entry['interval']}" if entry["n"] else ""
+    count = f"n = {entry['n']}, {entry['interval']}{_absent(entry)}" if entry["n"] else ""
     kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
     statement = f"{maths(entry['statement'])}{_small(rival, new=True)}{_amended(entry['amended'])}"
     told = {"verdict": word, "paper": entry["item"][0], "chapter": entry["chapter"] or "", "kind": entry["kind"]}

@@ -20,9 +20,12 @@ import pandas as pd
 import yaml
 
 from regimes import paths, validate
+from regimes import studies as registry
 from regimes.book import ledger, screen
 from regimes.sweeps import parameters
 from regimes.sweeps.cli import one_line_errors
+from regimes.sweeps.store import needs_commit, revision
+from regimes.sweeps.table import CELL, read_csv
 from regimes.validate import InputError
 
 README_MARKS = ("<!-- ledger -->", "<!-- /ledger -->")
@@ -342,6 +345,31 @@ def write_readme() -> None:
     path.write_text(f"{before}{README_MARKS[0]}\n{line}\n{README_MARKS[1]}{after}", encoding="utf-8")
 
 
+def needs_one_revision(folder: Path) -> None:
+    """A ledger that is kept is of one commit: the present one, but for rows that are stored in ``results/``.
+
+    Args:
+        folder: of the chapters' ledgers.
+
+    Raises:
+        InputError: for uncommitted changes, a stored table that proves damaged, or the first record of other code.
+    """
+    needs_commit("the kept ledger and its verdicts")
+    stored: set[str] = set()
+    for path in sorted(paths.results().glob("*.csv")):
+        stored |= set(read_csv(path, version=registry.find(path.stem)[1].version)[CELL])
+    for path in sorted(folder.glob("[0-9][0-9].ledger.json")):
+        for record in ledger.read(path):
+            fresh = {found for key, found in record["cells"].items() if key not in stored}
+            if not record["cells"]:  # formulas alone
+                fresh = {record["revision"]}
+            if fresh - {revision()}:
+                raise InputError(
+                    f"claim {record['id']} rests on cells of {min(fresh - {revision()})}, neither of this commit, "
+                    f"{revision()}, nor stored in results/: build it from an empty build/ folder"
+                )
+
+
 def write_picture(pages: Sequence[Path]) -> None:
     """Saves the README's figure as ``_static/readme.png``, from the page that shows it."""
     page = next(path for path in pages if path.name.startswith("01"))
@@ -358,8 +386,10 @@ def main(argv: list[str] | None = None) -> int:
     )
     args = parser.parse_args(argv)
     with one_line_errors():
-        pages = stage(args.profile)
         folder = paths.build(args.profile)
+        if args.keep:
+            needs_one_revision(folder)
+        pages = stage(args.profile)
         records = ledger.merge(folder)
         generated = paths.generated()
         generated.mkdir(exist_ok=True)

@@ -1,4 +1,8 @@
-"""Archives of cells, ``.tar.gz``: packed on the machine that computed, added on another, all or none."""
+"""Archives of cells, ``.tar.gz``: packed on the machine that computed, added on another.
+
+A checksum shows damage; it is no signature. Whoever can write an archive can write numbers, so add only those of people
+you trust: a cell of the present code is not computed again.
+"""
 
 import io
 import re
@@ -63,7 +67,7 @@ def add(store: Store, archive: str | Path, known: Mapping[str, int]) -> int:
     """Adds the cells of an archive that the store lacks; returns how many.
 
     The whole archive is read first. One member that is no whole cell of a known study, or is too large, and none is
-    taken.
+    taken. One that is stopped while it writes leaves some of the cells, each whole; started again it adds the rest.
 
     Args:
         store: where they go.

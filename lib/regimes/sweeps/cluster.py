@@ -1,8 +1,9 @@
 """A Dask cluster as the place where chunks are computed (``REGIMES_SCHEDULER=tcp://host:8786``).
 
-All chunks go there, none is computed here. A worker takes part only if it has the code of the process that asks: the
-digest is taken where the cell is computed. Workers may come and go; what one loses, another gets. This process keeps
-the cells: it hands in two chunks a thread, stores what comes back, and must live to the end.
+All chunks go there, none is computed here. A worker takes part only if it has the code of the process that asks, and
+the same Python and libraries: the digest is taken where the cell is computed. Workers may come and go; what one loses,
+another gets. This process keeps the cells: it hands in two chunks a thread, stores what comes back, and must live to
+the end.
 """
 
 import contextlib
@@ -16,6 +17,7 @@ from typing import Any
 from regimes import devices
 from regimes.sweeps import digest
 from regimes.sweeps.progress import say
+from regimes.sweeps.store import libraries
 from regimes.sweeps.study import Study
 from regimes.sweeps.workers import Chunk, OtherCode, Result, compute
 from regimes.validate import InputError
@@ -68,7 +70,7 @@ class Cluster:
 
         def send(item: Chunk) -> None:
             names = [name for name in self._workers() if name not in self.refused] if self.refused else None
-            work = pickled((function, item, item.study.code))
+            work = pickled((function, item, item.study.code, libraries()))
             future = client.submit(_remote, work, pure=False, workers=names, allow_other_workers=False)
             flight[future] = item, names
             future.add_done_callback(back.put)
@@ -115,7 +117,9 @@ class Cluster:
             say(f"the worker {answer.worker} is refused: {answer.reason}")
         self.refused.add(answer.worker)
         if not self._workers().keys() - self.refused:
-            raise InputError(f"no worker at {self.address} has this code of {study.name}: {answer.reason}")
+            raise InputError(
+                f"no worker at {self.address} has this code of {study.name}, and these libraries: {answer.reason}"
+            )
 
     def _connected(self) -> Any:
         if self._client is None:
@@ -194,9 +198,12 @@ def _remote(work: bytes) -> Any:
 
     where = get_worker().address
     try:
-        function, item, code = pickle.loads(work)
+        function, item, code, wanted = pickle.loads(work)
     except (ImportError, AttributeError) as error:
         return _Refusal(where, f"it cannot load the study ({error})")
+    others = [f"{name} {found}, not {wanted[name]}" for name, found in libraries().items() if found != wanted[name]]
+    if others:
+        return _Refusal(where, f"it has {', '.join(others)}: install the same versions everywhere")
     try:
         return function(item, code)
     except (OtherCode, digest.Edited) as error:

@@ -339,9 +339,13 @@ def _plain(value: Any) -> Any:
 
 def stamp(used: set[torch.device] | None = None) -> dict[str, Any]:
     """Where a number comes from: the device used (the CPU by default), git revision, versions of what computed it."""
+    return {"device": devices.names(used or set()), "revision": revision(), "versions": libraries() | arithmetic()}
+
+
+def libraries() -> dict[str, str]:
+    """The versions of Python and the libraries that compute."""
     versions = {package: metadata.version(package) for package in ("numpy", "scipy", "torch")}
-    versions |= {"python": platform.python_version()} | arithmetic()
-    return {"device": devices.names(used or set()), "revision": revision(), "versions": versions}
+    return versions | {"python": platform.python_version()}
 
 
 def arithmetic() -> dict[str, str]:

@@ -28,6 +28,7 @@ from regimes.validate import InputError
 CELL = "cell"
 STAMP = ("seconds", "device", "revision")  # of its cell, in every row
 LONG = 64  # entries of a list up to which it is kept in a table's file
+DATA = ("data", "words")  # the settings that name a data set
 BESIDE = ".cells.json.gz"
 PROOF = {"rows", "checksum"}  # of a cell: how many rows it has, and the digest of these and of its origin
 ABOUT = {"csv", "lists", "words", "nonfinite"}  # of a table: its text's digest; which columns hold what
@@ -152,6 +153,11 @@ def rows_by_cell(table: pd.DataFrame) -> dict[Cell, list[dict[str, Any]]]:
 def origin(cell: Cell) -> Origin:
     """Where a cell's rows come from, as the sweep or the file says that gave them."""
     return _ORIGINS[cell.key()]
+
+
+def revision_of(key: str) -> str:
+    """The commit that a cell was computed at."""
+    return _ORIGINS[key].revision
 
 
 def _read_pair(path: Path) -> tuple[str, dict[str, Any]]:

@@ -1,0 +1,84 @@
+"""The ledger that the README counts, judged anew by the rule as the README words it; what it says, and its commit."""
+
+import gzip
+import json
+import math
+
+import pytest
+import yaml
+
+from tests.references import ROOT
+
+RECORDS = json.loads((ROOT / "results" / "ledger.json").read_text(encoding="utf-8"))
+DECLARED = {entry["id"]: entry for entry in yaml.safe_load((ROOT / "book" / "claims.yml").read_text(encoding="utf-8"))}
+
+
+def verdict(low, high, accept, corrected):
+    """Inside what was accepted: reproduced. Outside it, inside the correction: corrected. Outside both: not reproduced.
+
+    Written out here, and not with the code that wrote the verdicts.
+    """
+    (a, b), (c, d) = accept, corrected or (math.nan, math.nan)
+    if a <= low and high <= b:
+        return "reproduced"
+    outside = b < low or high < a
+    if outside and c <= low and high <= d:
+        return "corrected"
+    if outside and (corrected is None or d < low or high < c):
+        return "not reproduced"
+    return "undecided"
+
+
+def ends(band):
+    """A band of the file, whose ``null`` is no bound."""
+    low, high = band
+    return -math.inf if low is None else float(low), math.inf if high is None else float(high)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "accept", "corrected", "said"),
+    [
+        (0.4, 0.6, (0.4, 0.6), None, "reproduced"),
+        (0.4, 0.61, (0.4, 0.6), None, "undecided"),
+        (0.61, 0.7, (0.4, 0.6), None, "not reproduced"),
+        (0.9, 0.95, (0.4, 0.6), (0.9, math.inf), "corrected"),
+        (0.8, 0.95, (0.4, 0.6), (0.9, math.inf), "undecided"),
+        (0.7, 0.8, (0.4, 0.6), (0.9, math.inf), "not reproduced"),
+        (-math.inf, math.inf, (0.4, 0.6), None, "undecided"),
+    ],
+)
+def test_the_rule_of_this_file(low, high, accept, corrected, said):
+    assert verdict(low, high, accept, corrected) == said
+
+
+def test_every_record_of_the_kept_ledger_has_the_verdict_of_its_numbers():
+    assert [record["id"] for record in RECORDS] == list(DECLARED)
+    for record in RECORDS:
+        if record["value"] is None:
+            assert record["verdict"] is None, record["id"]
+            continue
+        low, high = ends((record["low"], record["high"]))
+        assert low <= record["value"] <= high, record["id"]
+        bands = ends(record["accept"]), record["corrected"] and ends(record["corrected"])
+        judged = record["profile"] in DECLARED[record["id"]]["profiles"]
+        assert record["verdict"] == (verdict(low, high, *bands) if judged else None), record["id"]
+
+
+def test_every_record_of_the_kept_ledger_says_what_was_declared():
+    for record in RECORDS:
+        entry = DECLARED[record["id"]]
+        for name in ("item", "kind", "statement", "source", "alternative"):
+            assert record[name] == entry[name], (record["id"], name)
+        assert record["erratum"] == entry.get("erratum") and record["amended"] == entry.get("amended", []), record["id"]
+        assert ends(record["accept"]) == ends(entry["accept"]), record["id"]
+        assert (record["corrected"] and ends(record["corrected"])) == (
+            entry.get("corrected") and ends(entry["corrected"])
+        ), record["id"]
+
+
+def test_the_kept_ledger_is_of_one_commit_but_for_stored_rows():
+    stored = set()
+    for path in (ROOT / "results").glob("*.cells.json.gz"):
+        stored |= {cell["revision"] for cell in json.loads(gzip.decompress(path.read_bytes()))["cells"].values()}
+    revisions = {found for record in RECORDS if record["value"] is not None for found in record["revision"].split(", ")}
+    assert len(revisions - stored) <= 1 and not any(found.endswith("+") for found in revisions), "make keep"

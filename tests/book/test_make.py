@@ -1,0 +1,68 @@
+"""What ``make`` knows a page to depend on: every file that a chapter's run reads."""
+
+import functools
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from regimes import paths, studies
+from regimes.sweeps import parameters
+from tests.references import ROOT
+
+
+@functools.cache
+def prerequisites():
+    """For each chapter the files on which its notebook depends, from make's own tables."""
+    make = ["make", "-pn", "pages", "PROFILE=smoke"]
+    told = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    rules = re.findall(r"^build/smoke/(\d\d)_\w+\.ipynb: ([^|\n]*)", told, re.M)
+    assert len(rules) == len(parameters.chapters())
+    return {number: set(files.split()) for number, files in rules}
+
+
+def inside(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("number", parameters.chapters())
+def test_a_chapter_depends_on_all_that_its_run_reads(number):
+    known = prerequisites()[number]
+    assert inside(parameters.source(number)) in known
+    assert {inside(path) for path in (ROOT / "lib" / "regimes").rglob("*.py")} <= known
+    assert {inside(path) for path in paths.profile_file("smoke").parent.glob("*.toml")} <= known
+    assert {inside(paths.claims()), inside(paths.errata())} <= known
+
+
+@pytest.mark.parametrize("number", parameters.chapters())
+def test_a_chapter_depends_on_the_stored_results_of_its_studies_and_on_no_others(number):
+    known = {name for name in prerequisites()[number] if name.startswith("results/")}
+    own = {item.name for item in studies.studies(studies.rooms()[number]).values()}
+    files = {p for p in paths.results().iterdir() if p.name != "ledger.json" and p.name.rsplit(".", 1)[0] in own}
+    files |= {p for p in paths.results().glob("*.cells.json.gz") if p.name.removesuffix(".cells.json.gz") in own}
+    assert known == {inside(path) for path in files}
+
+
+@pytest.mark.parametrize("number", parameters.chapters())
+def test_a_chapter_reads_stored_results_of_its_own_modules_alone(number):
+    """Else ``make`` would not know them."""
+    text = parameters.source(number).read_text(encoding="utf-8")
+    asked = set(re.findall(r"chapter\.(?:extended|stored)\(\s*(\w+)\.(\w+)", text))
+    assert len(asked) == len(re.findall(r"chapter\.(?:extended|stored)\(\s*\w+\.(\w+)", text))
+    assert not re.search(r"read_csv|\bopen\(", text)
+    own = {item.function.__name__ for item in studies.studies(studies.rooms()[number]).values()}
+    assert {name for _, name in asked} <= own
+
+
+def test_a_ledger_is_not_kept_from_uncommitted_changes(tmp_path):
+    """Said before anything is built."""
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e"]
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for args in (["init", "-q"], ["add", "Makefile"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *args], cwd=tmp_path, check=True)
+    with (tmp_path / "Makefile").open("a") as file:
+        file.write("# edited\n")
+    done = subprocess.run(["make", "keep"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and "the kept ledger names its commit: commit all changes first" in done.stderr
+    assert not (tmp_path / ".venv").exists() and not (tmp_path / "build").exists()
