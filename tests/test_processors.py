@@ -1,0 +1,63 @@
+"""A small set of studies as another processor computes it, which is to say with other instructions.
+
+The variables of ``OTHER`` make torch and MKL round as a machine without this one's vector units. ``COMPARED`` says which
+columns are numbers that do not feel it, and to how much; a column that becomes one is added there.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from regimes.studies import compression, jamming, kernel_pca, lazy_feature
+from regimes.sweeps import parameters
+from tests.references import ROOT
+
+OTHER = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE"}
+STRIPE = {"test": 100, "interfaces": [-0.3, 1.18549]}
+# study -> chapter, what differs from its smoke profile, and the relative tolerance of each column
+COMPARED = {
+    lazy_feature.networks: (
+        "01", {"curve_p": [32], "curve_h": 30, "lines": 10, "test": 100}, {"t_star": 1e-4, "amplification_star": 1e-4},
+    ),
+    lazy_feature.finite_curve: ("01", {"frozen_p": [32], "lazy_h": [20], "test": 100}, {"error": 1e-6}),
+    compression.growth: ("02", {"growth_p": [16, 32, 48]}, {"t_star": 1e-4, "star": 1e-4, "start": 1e-6, "predicted": 1e-6}),
+    jamming.ensembles: ("03", {"map_p": 30, "steps": 40}, {"fitted": 1e-6, "unsatisfied": 1e-6, "loss": 1e-3}),
+    kernel_pca.courses: ("04", {"course_p": 24, "frames": 3}, {"t": 1e-4, "satisfied": 1e-6, "error": 1e-6}),
+}  # fmt: skip
+
+
+def computed():
+    """The rows of one cell of each study, by its name."""
+    found = {}
+    for study, (number, changed, _) in COMPARED.items():
+        setting = study.grid(parameters.resolve(number, "smoke", changed))[0]
+        found[study.name] = study({k: v for k, v in setting.items() if k != "seeds"}, list(setting["seeds"])[:1])
+    return found
+
+
+@pytest.fixture(scope="module")
+def here():
+    return computed()
+
+
+@pytest.mark.parametrize("variable", OTHER)
+def test_another_processor_computes_the_same_numbers(here, variable):
+    env = os.environ | {variable: OTHER[variable]}
+    done = subprocess.run([sys.executable, "-m", __name__], env=env, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    there, apart = json.loads(done.stdout), []
+    for study, (_, _, columns) in COMPARED.items():
+        assert len(there[study.name]) == len(here[study.name]), study.name
+        for name, rtol in columns.items():
+            one, other = (np.array([row[name] for row in rows[study.name]], float) for rows in (here, there))
+            if not np.allclose(one, other, rtol=rtol, atol=0, equal_nan=True):
+                apart.append(f"{study.name}, {name}: {one} here, {other} with {variable}={OTHER[variable]}")
+    assert not apart, "\n".join(apart)
+
+
+if __name__ == "__main__":
+    print(json.dumps(computed(), default=lambda value: np.asarray(value).tolist()))
