@@ -47,6 +47,7 @@ CHEAPER = {
 DRY = {
     "make book": "builds the book: the tests are run on one",
     "make test": "runs this test",
+    "make test-all": "runs this test",
     "make book PROFILE=smoke": "builds the book: the tests are run on one",
     "make pdf": "builds the book; printing has a test of its own",
     "make keep": "rewrites the kept ledger",
@@ -120,6 +121,7 @@ def typed(command, checkout):
     return subprocess.run(["bash", "-c", command], cwd=checkout, env=env, capture_output=True, text=True)
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize(("page", "command"), [pair for pair in page_commands() if pair[1] not in NOT_RUN])
 def test_a_documented_command_works_where_a_reader_stands(checkout, page, command):
     text = (ROOT / page).read_text(encoding="utf-8")
@@ -171,6 +173,7 @@ def test_the_debian_package_is_what_ci_installs():
     assert "dataset-fashion-mnist" in (ROOT / ".ci" / "run").read_text()
 
 
+@pytest.mark.weekly
 def test_the_python_on_the_page_runs(checkout):
     blocks = fenced((ROOT / "book" / "rerun.md").read_text(encoding="utf-8"), "python")
     for number, block in enumerate(blocks):
@@ -180,6 +183,7 @@ def test_the_python_on_the_page_runs(checkout):
     assert blocks
 
 
+@pytest.mark.weekly
 def test_jupyter_opens_a_chapter_as_a_notebook(checkout, tmp_path):
     """What ``make lab`` serves: a chapter's source as cells, with the kernel that it names."""
     env = os.environ | {"JUPYTER_RUNTIME_DIR": str(tmp_path), "IPYTHONDIR": str(tmp_path)}
@@ -202,6 +206,7 @@ def test_jupyter_opens_a_chapter_as_a_notebook(checkout, tmp_path):
     assert sum("parameters" in cell["metadata"].get("tags", []) for cell in notebook["cells"]) == 1
 
 
+@pytest.mark.weekly
 def test_the_chapter_of_the_contributors_page_runs(mini_book):
     """A chapter exactly as the page gives it, with its claim and its profile: it runs, and its verdict stands."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

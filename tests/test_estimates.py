@@ -44,6 +44,7 @@ SKEW = {
 }
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("n", [4, 8, 16])
 @pytest.mark.parametrize("kind", SCATTER)
 @pytest.mark.parametrize("skew", SKEW)
@@ -53,6 +54,7 @@ def test_geometric_means_and_pooled_exponents_cover_the_truth(kind, n, skew):
     assert 0.93 <= coverage(lambda rng: exponent(X, X**-0.4 * draw(rng, n, len(X))), -0.4) <= 0.97
 
 
+@pytest.mark.weekly
 def test_exponents_cover_the_truth_where_a_realisations_sizes_share_data():
     """A level and a trend of its own for every realisation: sizes are not independent, realisations are."""
     own = lambda rng: rng.standard_normal((8, 1)) + 0.1 * rng.standard_normal((8, 1)) * np.log(X)  # noqa: E731
@@ -68,6 +70,7 @@ def test_means_cover_the_truth(n):
     assert 0.93 <= coverage(lambda rng: mean(np.exp(0.15 * rng.standard_normal(n))), truth) <= 0.97
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("n", [8, 16, 20, 31])
 @pytest.mark.parametrize("law", [stats.norm(), stats.lognorm(1.0), stats.t(2)], ids=["normal", "log-normal", "t2"])
 def test_medians_cover_the_truth_whatever_the_law(n, law):
@@ -89,6 +92,7 @@ def test_what_always_happened_may_still_fail():
         proportion(np.array([0.0, 0.5]))
 
 
+@pytest.mark.weekly
 def test_median_exponents_cover_the_truth_with_outliers():
     def make(rng):
         wild = np.where(rng.uniform(size=(12, len(X))) < 0.05, 3.0, 0.3)
@@ -97,6 +101,7 @@ def test_median_exponents_cover_the_truth_with_outliers():
     assert 0.93 <= coverage(make, 0.5) <= 0.97
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("n", [8, 20])
 def test_the_jackknife_covers_a_ratio_of_averages(n):
     def make(rng):
@@ -106,6 +111,7 @@ def test_the_jackknife_covers_a_ratio_of_averages(n):
     assert 0.93 <= coverage(make, 2.0) <= 0.97
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("gaps", [[1.0, 3.0, 5.0], [1.0, 1.0, 4.0], [1.0, 1.5, 2.0, 2.5], [1.0] * 2, [1.0] * 8])
 def test_the_least_mean_covers_the_truth_also_where_means_tie(gaps):
     """With 0.025 at both ends eight equal means are covered in 0.82 of the trials. Near ties: 0.979, the safe side."""

@@ -1,7 +1,9 @@
 """The floors of the house: imports go down only, and the core needs nothing beyond its six packages."""
 
 import ast
+import contextlib
 import functools
+import io
 import os
 import subprocess
 import sys
@@ -10,6 +12,8 @@ import pytest
 
 import regimes
 from regimes import studies, validate
+from regimes.studies.__main__ import main
+from tests.cases import for_each
 from tests.references import ROOT
 
 LIB = ROOT / "lib" / "regimes"
@@ -85,18 +89,18 @@ def test_a_study_runs_without_jupyter_or_yaml_or_figures(tmp_path):
     assert all(name in listed.stdout for modules in studies.rooms().values() for name in studies.studies(modules))
 
 
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (("run", "depth.nothing"), "study must be one of"),
-        (("run", "depth.normalised_kernel", "-p", "nothing", "1"), "unknown parameter 'nothing'"),
-        (("run", "depth.normalised_kernel", "--budget", "soon"), "budget must be a positive time"),
-        (("add", "nowhere.tar.gz"), "cannot be read"),
-    ],
+@for_each(
+    {
+        "study": (("run", "depth.nothing"), "study must be one of"),
+        "parameter": (("run", "depth.normalised_kernel", "-p", "nothing", "1"), "unknown parameter 'nothing'"),
+        "budget": (("run", "depth.normalised_kernel", "--budget", "soon"), "budget must be a positive time"),
+        "archive": (("add", "nowhere.tar.gz"), "cannot be read"),
+    }
 )
-def test_bad_input_is_one_line_and_code_2(tmp_path, args, said):
-    done = command(*args, tmp_path=tmp_path)
-    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
+def test_bad_input_is_one_line_and_code_2(args, said):
+    with contextlib.redirect_stderr(io.StringIO()) as errors, pytest.raises(SystemExit) as end:
+        sys.exit(main(list(args)))
+    assert end.value.code == 2 and said in errors.getvalue() and errors.getvalue().count("\n") == 1, errors.getvalue()
 
 
 def test_unknown_study_is_named():

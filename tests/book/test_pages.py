@@ -21,11 +21,17 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 if CHROMIUM is None and os.environ.get("CI") != "true":
     pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)", allow_module_level=True)
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("browser")]
 SHOTS = HTML.parent / "screenshots"
 CHAPTERS = [name for name in PAGES if name.startswith("chapters/")]
-SCREENS = [(name, *on) for name in CHAPTERS for on in ((1400, "light"), (390, "dark"))]
-SCREENS += [(CHAPTERS[0], 1400, "dark"), (CHAPTERS[0], 390, "light")]
+SCREENS = [(CHAPTERS[0], 390, "dark")]
+SCREENS += [
+    pytest.param(name, *on, marks=pytest.mark.weekly)
+    for name in CHAPTERS
+    for on in ((1400, "light"), (390, "dark"))
+    if (name, *on) not in SCREENS
+]
+SCREENS += [pytest.param(CHAPTERS[0], *on, marks=pytest.mark.weekly) for on in ((1400, "dark"), (390, "light"))]
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +84,9 @@ def test_page_as_a_reader_sees_it(page, name):
     if name.startswith("chapters/"):
         assert page.locator("figure img").count() > 0, "a chapter shows figures"
         assert page.locator("figure img:not([alt])").count() == 0, "every figure has a text for those who cannot see it"
+    page.set_viewport_size({"width": 390, "height": 844})  # a phone: what is wider scrolls in a box of its own
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    page.set_viewport_size({"width": 1280, "height": 900})
     SHOTS.mkdir(exist_ok=True)
     page.screenshot(path=SHOTS / f"{name.replace('/', '-')}.png", full_page=True)
 
@@ -98,6 +107,7 @@ def phone(browser):
     context.close()
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("name", PAGES)
 def test_a_phone_scrolls_one_way(phone, name):
     """Nothing makes a page wider than the screen: what is wider scrolls in a box of its own."""
@@ -149,6 +159,7 @@ def test_code_is_folded_and_one_switch_opens_it(page):
     assert not page.problems
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("name", [page for page in PAGES if page.startswith("chapters/")])
 def test_equations_fit_a_desk(browser, name):
     context = browser.new_context(offline=True, viewport={"width": 1400, "height": 900})
@@ -207,6 +218,7 @@ def test_a_slider_moves_by_keyboard_and_plays(browser, name, width, scheme):
         assert not any("invert" in one for one in photos)
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_letters_of_a_figure_are_legible_on_a_phone_or_it_scrolls(browser, name):
     with opened(browser, 390, "light") as page:
@@ -222,6 +234,7 @@ def test_letters_of_a_figure_are_legible_on_a_phone_or_it_scrolls(browser, name)
         assert seen and not [one for one in seen if one["letters"] < 7.5 or one["scrolls"] is False or not one["shown"]]
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_letters_of_a_figure_are_legible_on_a_wide_page(browser, name):
     with opened(browser, 1400, "light") as page:
@@ -342,6 +355,7 @@ def test_a_page_weighs_at_most_3_mb_beside_what_pages_share(browser, served):
     assert max(own.values()) <= 3.0 and weights["shared"] <= 2.5, weights
 
 
+@pytest.mark.weekly
 def test_the_start_page_paints_within_a_second(browser, served):
     times = []
     for _ in range(3):  # the machine may be busy with something else

@@ -191,6 +191,8 @@ def test_a_chapter_that_raises_fails_and_keeps_the_last_good_one(good, capsys):
     assert "by design" in (good / "build" / "laptop" / "99_mini.failed.ipynb").read_text()
 
 
+@pytest.mark.weekly
+@pytest.mark.xdist_group("signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_run_leaves_the_last_good_one_and_no_process(good, sleeping, number):
     sleeping.send_signal(number)
@@ -207,6 +209,8 @@ def test_a_stopped_run_leaves_the_last_good_one_and_no_process(good, sleeping, n
     assert len(list((good / "build" / "laptop").glob(".99-*"))) == 1
 
 
+@pytest.mark.weekly
+@pytest.mark.xdist_group("signals")
 def test_a_killed_kernel_is_one_line_and_leaves_the_last_good_run(good, sleeping):
     kernel = next(p for p in children(good) if any("ipykernel" in word for word in p.cmdline()))
     kernel.kill()
@@ -215,6 +219,7 @@ def test_a_killed_kernel_is_one_line_and_leaves_the_last_good_run(good, sleeping
     until(lambda: not children(good), 45)
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("limit", [200, 9000])
 def test_a_full_disk_is_one_line_and_leaves_the_last_good_run(good, start, limit):
     """A file may not grow beyond ``limit`` bytes, neither the runner's nor the kernel's."""
@@ -224,6 +229,8 @@ def test_a_full_disk_is_one_line_and_leaves_the_last_good_run(good, start, limit
     assert process.returncode == 1 and len(said) == 1 and "File too large" in said[0], err
 
 
+@pytest.mark.weekly
+@pytest.mark.xdist_group("signals")
 def test_two_runs_of_one_chapter_wait_for_each_other(mini_book, start):
     both = [start(*RUNNER), start(*RUNNER)]
     said = [process.communicate(timeout=120) for process in both]
@@ -231,6 +238,8 @@ def test_two_runs_of_one_chapter_wait_for_each_other(mini_book, start):
     assert sum("is being run into build/laptop by another process; waiting" in err for _, err in said) == 1
 
 
+@pytest.mark.weekly
+@pytest.mark.xdist_group("signals")
 def test_a_lock_is_waited_for_and_its_command_gets_the_signals(tmp_path, start):
     held, done = tmp_path / "lock", tmp_path / "done"
     command = [sys.executable, "-m", "regimes.book.locks", str(held), "something is done", "touch", str(done)]
@@ -286,6 +295,7 @@ def test_pages_that_fail_leave_the_last_good_ones(mini_book, tmp_path):
     assert (out / "index.html").read_text() == "good" and len(list(tmp_path.glob(".html-*"))) == 1
 
 
+@pytest.mark.weekly
 @pytest.mark.skipif(not (ROOT / ".venv" / ".ready").exists(), reason="make has not made its environment here")
 def test_make_in_a_path_with_a_space_twice_at_once(mini_book, tmp_path, start):
     """Both builds end well, the second says that it waits; a ledger that lacks makes its chapter run again."""
@@ -385,6 +395,8 @@ def test_a_pipe_that_is_closed_early_is_no_error(start, command):
     assert listed.stderr.read() == "" and listed.wait() == 0
 
 
+@pytest.mark.weekly
+@pytest.mark.xdist_group("signals")
 def test_workers_end_with_a_killed_sweep(tmp_path, start):
     script = tmp_path / "slow.py"
     script.write_text(

@@ -19,6 +19,8 @@ from regimes.sweeps.sweep import sweep
 from regimes.validate import InputError
 
 pytestmark = [
+    pytest.mark.weekly,
+    pytest.mark.xdist_group("cluster"),
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills processes"),
 ]

@@ -92,6 +92,8 @@ def alive(pids):
     return [pid for pid in pids if (state(pid) or "Z")[0] != "Z"]
 
 
+@pytest.mark.weekly
+@pytest.mark.xdist_group("signals")
 def test_killed_sweep_resumes_without_losing_or_repeating_a_cell_and_leaves_no_worker(room):
     process = room(wait=False, SLOW="1.0", JOBS="2")
     while len(room.cells()) < 4:
@@ -114,6 +116,8 @@ def test_killed_sweep_resumes_without_losing_or_repeating_a_cell_and_leaves_no_w
     assert set(room.calls()) == ALL and len(room.calls()) <= 12 + 4
 
 
+@pytest.mark.weekly
+@pytest.mark.xdist_group("signals")
 def test_two_processes_on_one_store_share_the_work_and_agree(room, tmp_path):
     both = [room(wait=False, SLOW="0.2"), room(wait=False, SLOW="0.2")]
     one, other = (table_of(process) for process in both)

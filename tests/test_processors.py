@@ -1,0 +1,68 @@
+"""A small set of studies as another processor computes it, which is to say with other instructions.
+
+The variables of ``OTHER`` make torch and MKL round as a machine without this one's vector units. ``COMPARED`` says
+which columns are numbers that do not feel it, and to how much; a column that becomes one is added there. What comes
+after ``t*`` is not among them yet.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from regimes.studies import compression, jamming, kernel_pca, lazy_feature
+from regimes.sweeps import parameters
+from tests.references import ROOT
+
+OTHER = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE"}
+# study -> chapter, what differs from its smoke profile, and the relative tolerance of each column
+COMPARED = {
+    lazy_feature.networks: (
+        "01", {"curve_p": [32], "curve_h": 30, "lines": 10, "test": 100}, {"t_star": 1e-5, "amplification_star": 1e-5},
+    ),
+    lazy_feature.finite_curve: ("01", {"frozen_p": [32], "lazy_h": [20], "test": 100}, {"error": 1e-6}),
+    compression.growth: (
+        "02", {"growth_p": [16, 32, 48]}, {"t_star": 1e-5, "star": 1e-5, "start": 1e-6, "predicted": 1e-6},
+    ),
+    jamming.stripes: ("03", {"stripe_p": 20, "steps": 20}, {"fitted": 1e-6, "norm": 1e-5, "amplification": 1e-4}),
+    kernel_pca.courses: (
+        "04", {"stripe_p": 20, "stripe_h": 20, "frames": 3}, {"error": 1e-6, "alignment": 1e-5, "norm": 1e-5},
+    ),
+}  # fmt: skip
+
+
+def computed():
+    """The first row of one cell of each study, by its name: before the network was trained, where rows follow it."""
+    found = {}
+    for study, (number, changed, _) in COMPARED.items():
+        setting = study.grid(parameters.resolve(number, "smoke", changed))[0]
+        found[study.name] = study({k: v for k, v in setting.items() if k != "seeds"}, list(setting["seeds"])[:1])[0]
+    return found
+
+
+@pytest.fixture(scope="module")
+def here():
+    return computed()
+
+
+@pytest.mark.parametrize("variable", OTHER)
+def test_another_processor_computes_the_same_numbers(here, variable):
+    env = os.environ | {variable: OTHER[variable]}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.test_processors"], env=env, cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    there, apart = json.loads(done.stdout), []
+    for study, (_, _, columns) in COMPARED.items():
+        for name, rtol in columns.items():
+            one, other = (rows[study.name][name] for rows in (here, there))
+            if other != pytest.approx(one, rel=rtol, abs=0):
+                apart.append(f"{study.name}, {name}: {one} here, {other} with {variable}={OTHER[variable]}")
+    assert not apart, "\n".join(apart)
+
+
+if __name__ == "__main__":
+    print(json.dumps(computed(), default=lambda value: np.asarray(value).tolist()))
