@@ -17,11 +17,14 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
 READY := $(VENV)/.ready
 CHAPTERS := $(patsubst chapters/%.py,%,$(sort $(wildcard chapters/[0-9][0-9]_*.py)))
+number = $(firstword $(subst _, ,$(1)))
 NOTEBOOKS = $(CHAPTERS:%=build/$(PROFILE)/%.ipynb)
 # NAME counts on make's command line only: some systems set it for other ends
 NAMED = $(if $(findstring command,$(origin NAME)),--name "$$NAME")
 # all that any chapter's run reads, beside its source and the stored results of its studies
 CODE := $(shell find lib/regimes -name '*.py' 2>/dev/null) book/claims.yml book/errata.yml $(wildcard chapters/profiles/*.toml)
+# what pages are made of besides notebooks
+PROSE := $(wildcard _config.yml _toc.yml book/*.md book/*/*.md book/*.yml book/*.bib _static/*)
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time
@@ -38,6 +41,7 @@ help: ## list these targets
 book: html ## run the chapters and build the HTML book
 
 chapters: $(NOTEBOOKS) ## run the chapters only
+	@$(if $(STALE),$(BIN)/python -m regimes.runner $(sort $(STALE)) --profile $(PROFILE),:)
 
 smoke: ## run all chapters at the smoke profile
 	@$(MAKE) --no-print-directory chapters PROFILE=smoke
@@ -51,26 +55,35 @@ $(READY): requirements.txt constraints.txt lib/pyproject.toml
 	 else $(PYTHON) -m pip --python $(BIN)/python install -q -r requirements.txt; fi
 	@touch $@
 
+# one process runs all that are out of date: their cells are one queue
+STALE :=
 build/$(PROFILE)/%.ipynb: chapters/%.py $(CODE) | $(READY)
-	@$(BIN)/python -m regimes.runner $(firstword $(subst _, ,$*)) --profile $(PROFILE)
+	@$(eval STALE += $(call number,$*))
 
 # a chapter reads the stored results of the modules in lib/regimes/studies that say they are its own
-number = $(firstword $(subst _, ,$(1)))
 rooms = $(basename $(notdir $(shell grep -ls '^CHAPTER = "$(call number,$(1))"' lib/regimes/studies/*.py)))
 $(foreach it,$(CHAPTERS),$(eval build/$(PROFILE)/$(it).ipynb: $(foreach room,$(call rooms,$(it)),$(wildcard results/$(room).*))))
 
 # a run leaves a notebook and its ledger, or neither; where somebody has removed the ledger, the chapter runs again
-ledger = build/$(PROFILE)/$(firstword $(subst _, ,$(1))).ledger.json
+ledger = build/$(PROFILE)/$(call number,$(1)).ledger.json
 $(foreach it,$(CHAPTERS),$(if $(wildcard $(call ledger,$(it))),,$(eval build/$(PROFILE)/$(it).ipynb: anew)))
+PAGES := build/$(PROFILE)/.pages
+$(if $(wildcard build/$(PROFILE)/html/index.html),,$(eval $(PAGES): anew))
 anew:
 
 # chapters/*.ipynb and book/_generated are the same files for every build: the second of two waits for the first
 html: | $(READY)
 	@$(BIN)/python -m regimes.book.locks build/.book.lock "a book is being built here" $(MAKE) --no-print-directory pages
 
-pages: $(NOTEBOOKS)
+pages: chapters
+	@$(MAKE) -s --no-print-directory $(PAGES)
+	@echo "the book: build/$(PROFILE)/html/index.html"
+
+$(PAGES): $(NOTEBOOKS) $(CODE) $(PROSE)
+	@touch $@.begun
 	@$(BIN)/python -m regimes.book.sources $(PROFILE)
 	@$(BIN)/python -m regimes.book.pages $(PROFILE)
+	@mv $@.begun $@
 
 chapter-%: | $(READY)
 	@$(BIN)/python -m regimes.runner $* --profile $(PROFILE) $(NAMED) $(PARAMS)
@@ -117,10 +130,11 @@ references: ## renew the stored notebooks that the tests compare with (look at t
 	@$(MAKE) --no-print-directory chapters PROFILE=smoke
 	@$(BIN)/python -m tests.references
 
-keep: ## make this profile's ledger (and picture) the README's and results/ledger.json, from a clean commit
+keep: ## make this profile's ledger (and picture) the README's and results/ledger.json, and record what cells took
 	@test -z "$$(git status --porcelain -uno)" || { echo "error: the kept ledger names its commit: commit all changes first" >&2; exit 2; }
 	@$(MAKE) --no-print-directory html
 	@$(BIN)/python -m regimes.book.sources $(PROFILE) --keep
+	@$(BIN)/python -m regimes.runner $(foreach it,$(CHAPTERS),$(call number,$(it))) --profile $(PROFILE) --times
 
 clean: ## remove everything built, also the stored cells
 	rm -rf build runs _build book/_generated chapters/*.ipynb .pytest_cache .ruff_cache

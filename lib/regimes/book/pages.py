@@ -36,6 +36,8 @@ _SAVED = re.compile(r'href="([^"]*)_sources/([^"]*?)([^"/]+)" target="_blank"')
 _TERM = re.compile(r'<a class="reference internal" href="[^"]*#(term-[^"]+)"')
 _ROLE = re.compile(r"\{(?:numref|eq|ref)\}`(?:([^`<]*?) *<([^`>]+)>|([^`<>]+))`")
 _LABEL = re.compile(r'^\(([^()\s]+)\)=|^:(?:label|name): *(\S+)|\$\$ *\(([^()\s]+)\)|\bid="([^"]+)"', re.M)
+_SEEN = re.compile(rf"^#+ .*|{_LABEL.pattern}", re.M)
+_CODE = re.compile(r"<pre\b.*?</pre>", re.S)
 _OUTWARD = re.compile(r'<a href="\.\./[^"]*">(.*?)</a>')  # to a page of the book, which a run has not
 
 
@@ -52,42 +54,81 @@ def main(argv: list[str] | None = None) -> int:
         validate.one_of(parameters.PROFILES, profile=profile)
         out = paths.build(profile) / "html"
         try:
-            build(paths.root(), out, *STRICT)
+            build(paths.root(), out, *STRICT, cache=paths.build(profile) / ".sphinx")
         except PagesError as error:
             print(f"{error}\nerror: the pages were not built; the last good ones stay as they were", file=sys.stderr)
             return 1
-        print(f"the book: {out.relative_to(paths.root())}/index.html")
     return 0
 
 
-def build(source: Path, out: Path, *options: str) -> None:
+def build(source: Path, out: Path, *options: str, cache: Path | None = None) -> None:
     """Builds a Jupyter Book into ``out``, a link that points at the new pages once all of them are there.
 
-    Sphinx decides what to read by time stamps and knows nothing of the ledger: ``--all`` reads everything.
+    Args:
+        source: the book's sources.
+        out: the link.
+        options: of Jupyter Book.
+        cache: a folder that keeps what Sphinx has read and written, so that the next time only pages that have changed
+            are read: by time stamps, those of what they include and document too.
 
     Raises:
         PagesError: if a page cannot be built; the last good ones stay.
     """
     fresh = versions.fresh(out)
+    work, shown = cache or fresh / "sphinx", _outline(source)
+    noted = work / "outline"
+    if not noted.exists() or noted.read_text(encoding="utf-8") != shown:
+        versions.drop(work)
+    work.mkdir(exist_ok=True)
+    noted.unlink(missing_ok=True)  # a build that fails or is killed leaves nothing to go on from
     program = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
-    command = [sys.executable, "-c", program, "build", str(source), "--path-output", str(fresh), "--all", "-q"]
-    command += _button(source, fresh)
+    command = [sys.executable, "-c", program, "build", str(source), "--path-output", str(work), "-q"]
+    command += _button(source, work)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    # its last words name the folder that is about to move: they are shown only where it fails
+    # its last words name a folder inside: they are shown only where it fails
     told = {"env": os.environ | {"PATH": path}, "cwd": source}  # some paths in the settings are seen from there
     done = subprocess.run([*command, *options], **told, capture_output=True, text=True)
-    pages = fresh / "_build" / "html"
-    if done.returncode or not (pages / "index.html").exists():
+    made, pages = work / "_build" / "html", fresh / "html"
+    if done.returncode or not (made / "index.html").exists():
         versions.drop(fresh)
         raise PagesError((done.stderr or done.stdout).partition("Traceback")[0].strip())
+    shutil.copytree(made, pages)
     saved, said = _notebooks(pages), definitions(pages)
     for page in pages.rglob("*.html"):
         lines = page.read_text(encoding="utf-8").splitlines(keepends=True)
         kept = "".join(line for line in lines if not _USELESS.search(line))
         page.write_text(_with_definitions(_with_downloads(kept, saved), said), encoding="utf-8")
     (pages / "_static" / "texts.js").write_text(f"window.BOOK_TEXTS = {json.dumps(texts(pages))};\n", encoding="utf-8")
-    shutil.rmtree(fresh / "_build" / ".doctrees", ignore_errors=True)
+    if cache is None:
+        versions.drop(work)
+    else:
+        noted.write_text(shown, encoding="utf-8")
     versions.swap(pages, out)
+
+
+def _outline(source: Path) -> str:
+    """What pages show of each other: headings, labels, terms and works. Where it changes Sphinx must write all anew."""
+    toc, *others = ("_toc.yml", "_config.yml", "book/glossary.md", "book/references.bib")
+    pages = re.findall(r"\b(?:root|file): *([^\s,}]+)", _text(source / toc))
+    parts = [line for name in pages for line in (name, *(match[0] for match in _SEEN.finditer(_words(source / name))))]
+    return "\n".join([*parts, *(_text(source / name) for name in (toc, *others))])
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def _words(page: Path) -> str:
+    """The Markdown of a page, of a notebook with the labels of its figures; of none nothing."""
+    if not page.with_suffix(".ipynb").exists():
+        return _text(page.with_suffix(".md"))
+    cells = nbformat.read(page.with_suffix(".ipynb"), as_version=4).cells
+    figures = [f":name: {cell.metadata.mystnb.figure.name}" for cell in cells if "figure" in _shown_as(cell)]
+    return "\n".join([*figures, *(cell.source for cell in cells if cell.cell_type == "markdown")])
+
+
+def _shown_as(cell: nbformat.NotebookNode) -> Mapping[str, Any]:
+    return cell.metadata.get("mystnb", {})
 
 
 def _button(source: Path, folder: Path) -> list[str]:
@@ -160,9 +201,10 @@ def texts(pages: Path) -> dict[str, str]:
 
     found = {}
     for path in sorted(pages.rglob("*.html")):
-        article = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser").find("article")
+        plain = _CODE.sub("", path.read_text(encoding="utf-8"))  # thousands of coloured words, which none searches
+        article = BeautifulSoup(plain, "html.parser").find("article")
         if article is not None:
-            for code in article.select("pre, script, style, .headerlink"):
+            for code in article.select("script, style, .headerlink"):
                 code.decompose()
             name = str(path.relative_to(pages).with_suffix(""))
             found[name] = " ".join(article.get_text(" ").split())

@@ -129,8 +129,6 @@ def stage(profile: str) -> list[Path]:
     """
     validate.one_of(parameters.PROFILES, profile=profile)
     folder = paths.chapters()
-    for old in folder.glob("*.ipynb"):
-        old.unlink()
     shutil.rmtree(paths.generated() / "extra", ignore_errors=True)
     staged = []
     for number, source in parameters.chapters().items():
@@ -149,8 +147,16 @@ def stage(profile: str) -> list[Path]:
         shown = page(notebook, number, stage_rows(path, extra, seen="../"), extra, seen="../")
         first, found = shown.cells[0], findings(ledger.read(paths.build(profile) / f"{number}.ledger.json"))
         first.source = first.source.replace("\n## ", f"\n{found}\n\n## ", 1)
-        nbformat.write(shown, staged[-1])
+        write(staged[-1], nbformat.writes(shown) + "\n")
+    for old in {*folder.glob("*.ipynb")} - {*staged}:
+        old.unlink()
     return staged
+
+
+def write(path: Path, text: str) -> None:
+    """Writes what is not there yet: Sphinx knows by its time stamp what has changed."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
 
 
 def take_home(notebook: nbformat.NotebookNode, profile: str) -> nbformat.NotebookNode:
@@ -393,14 +399,12 @@ def main(argv: list[str] | None = None) -> int:
         records = ledger.merge(folder)
         generated = paths.generated()
         generated.mkdir(exist_ok=True)
-        (generated / "summary.md").write_text(
-            f"At the **{args.profile}** profile: {ledger.summary(records)}\n", encoding="utf-8"
-        )
-        (generated / "ledger.md").write_text(ledger_page(records, args.profile), encoding="utf-8")
-        (generated / "clone.md").write_text(clone_lines(), encoding="utf-8")
-        (generated / "cards.md").write_text(cards(records, pages), encoding="utf-8")
+        summary = f"At the **{args.profile}** profile: {ledger.summary(records)}\n"
+        made = {"summary": summary, "ledger": ledger_page(records, args.profile), "errata": errata_page(records)}
+        made |= {"clone": clone_lines(), "cards": cards(records, pages)}
+        for name, text in made.items():
+            write(generated / f"{name}.md", text)
         write_downloads(records, folder)
-        (generated / "errata.md").write_text(errata_page(records), encoding="utf-8")
         if args.keep:
             shutil.copy(folder / "ledger.json", paths.results() / "ledger.json")
             write_readme()
