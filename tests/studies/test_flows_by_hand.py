@@ -1,4 +1,4 @@
-"""Studies of chapters 1 and 2 at tiny size, each against a few lines of numpy: small explicit steps, or a saved path."""
+"""Studies of chapters 1 and 2 at tiny size, each against a few lines of numpy: small steps, or a saved path."""
 
 import math
 
