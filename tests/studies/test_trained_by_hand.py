@@ -1,0 +1,415 @@
+"""Studies of chapters 3, 4 and 6 at tiny size, each against a few lines of numpy and autograd."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import special
+from scipy.spatial import cKDTree
+from sklearn.datasets import load_digits
+
+from regimes.data import tasks
+from regimes.models.activations import activation
+from regimes.models.fully_connected import fully_connected
+from regimes.models.one_hidden import one_hidden
+from regimes.seeds import draw_seeds
+from regimes.studies import alignment, initial_alignment, jamming, kernel_pca
+from regimes.training.gauss_newton import gauss_newton
+from regimes.training.gradient_flow import gradient_flow
+from regimes.training.run import run
+
+NET = {"n": 30, "d": 6, "k": 9, "rank": 4, "test": 40, "steps": 6, "every": 6, "rate": 0.1, "penalty": 0.0}
+NET |= {"spectrum": "isotropic", "second": 1.0, "scales": [0.25], "method": "gd"}
+
+
+def chain(kind, seed, n, d=6, r=4):
+    x = np.random.default_rng(draw_seeds(kind, [seed])[0]).standard_normal((n, d))
+    return x, (x[:, :r] * np.roll(x[:, :r], -1, axis=1)).sum(1) / math.sqrt(r)
+
+
+class Relu(torch.nn.Module):
+    """A network of plain torch layers with the weights given."""
+
+    def __init__(self, weights):
+        super().__init__()
+        self.layers = torch.nn.ParameterList([torch.nn.Parameter(w.double().clone()) for w in weights])
+
+    def forward(self, x, layer=0):
+        for w in self.layers[layer:-1]:
+            x = (x @ w.T).relu()
+        return (x @ self.layers[-1].T)[..., 0]
+
+    def read(self, x, layer):
+        """Weights of a layer, and the gradients of the output by what goes into its neurons, ``(n, k)``."""
+        for w in self.layers[:layer]:
+            x = (x @ w.T).relu()
+        u = (x @ self.layers[layer].T).detach().requires_grad_()
+        (delta,) = torch.autograd.grad(self.forward(u.relu(), layer + 1).sum(), u)
+        return self.layers[layer].detach().numpy().copy(), delta.numpy()
+
+
+def drawn(seed, setting=NET):
+    found = fully_connected([6, 9, 9, 1], seeds=draw_seeds("weights", [seed]), parametrisation="standard", gain=1.0)
+    first, second, last = (w[0] for w in found.weights)
+    return Relu([first * setting["scales"][0] ** 0.5, second * setting["second"] ** 0.5, last])
+
+
+def descend(net, x, y, steps, rate, decay=0.0, method=torch.optim.SGD):
+    """On half the mean square; the decay pulls the weights, not the gradient of Adam."""
+    optimiser = method(net.parameters(), lr=rate)
+    for _ in range(steps):
+        optimiser.zero_grad()
+        ((net(x) - y) ** 2).mean().div(2).backward()
+        for w in net.parameters():
+            w.data.mul_(1 - rate * decay)
+        optimiser.step()
+    return net
+
+
+def cosine(a, b):
+    return np.sum(a * b) / np.linalg.norm(a) / np.linalg.norm(b)
+
+
+def outer(rows):
+    return rows.T @ rows
+
+
+@pytest.mark.parametrize("change", [{}, {"penalty": 0.5}, {"method": "adam", "rate": 0.01}, {"second": 0.3}])
+def test_correlations_along_training_by_autograd(change):
+    setting = NET | change
+    (x, y), (z, labels) = (map(torch.from_numpy, chain(kind, 2, n)) for kind, n in (("train", 30), ("test", 40)))
+    begun, net = drawn(2, setting), drawn(2, setting)
+    method = torch.optim.Adam if setting["method"] == "adam" else torch.optim.SGD
+    descend(net, x, y, 6, setting["rate"], setting["penalty"], method)
+    for row in alignment.paths(setting, [2]):
+        layer = row["layer"] - 1
+        start, delta_start = begun.read(x, layer)
+        if row["step"] == 0:
+            hidden = x if layer == 0 else (x @ begun.layers[0].T).relu()
+            assert row["uc"] == pytest.approx(cosine(outer(start), outer(delta_start @ start)), rel=1e-4)
+            for name, residual in (("c", y - begun(x)), ("c_labels", y)):
+                speed = delta_start.T @ (hidden * residual[:, None]).detach().numpy()
+                assert row[name] == pytest.approx(cosine(outer(speed), outer(delta_start @ speed)), rel=1e-4)
+        if row["step"] == 6:
+            weights, delta = net.read(x, layer)
+            moved = weights - start
+            found = {"uc": cosine(outer(weights), outer(delta @ weights))}
+            found |= {"c": cosine(outer(moved), outer(delta @ moved))}
+            found |= {"ptk": cosine(outer(start), outer((delta - delta_start) @ start))}
+            whole = np.sum(outer(moved) * outer(delta @ moved))
+            found |= {"double": np.sum(outer(moved) * outer((delta - delta_start) @ moved)) / whole}
+            if setting["penalty"]:
+                shrunk = weights - (1 - setting["rate"] * 0.5) ** 6 * start
+                found["c_shrunk"] = cosine(outer(shrunk), outer(delta @ shrunk))
+            found["train_loss"] = float(((net(x) - y) ** 2).mean().detach())
+            found["test_loss"] = float(((net(z) - labels) ** 2).mean().detach())
+            for name, value in found.items():
+                assert row[name] == pytest.approx(value, rel=5e-3), name
+
+
+def test_features_and_frames_by_autograd():
+    x, y = map(torch.from_numpy, chain("train", 0, 30))
+    net, begun = descend(drawn(0), x, y, 6, 0.1), drawn(0)
+    first, second = alignment.features(NET | {"draws": 2}, [0])
+    for row in (first, second):
+        weights, delta = net.read(x, row["layer"] - 1)
+        values = np.linalg.eigvalsh(outer(delta))
+        assert row["uc"] == pytest.approx(cosine(outer(weights), outer(delta @ weights)), rel=1e-6)
+        assert row["spread"] == pytest.approx(values.std() / values.mean(), rel=1e-6)
+    weights, delta = net.read(x, 0)
+    ring = np.roll(np.eye(4), 1, 0) + np.roll(np.eye(4), -1, 0)
+    egop = np.pad(ring @ ring / 4, (0, 2))
+    for name, matrix in (("egop_nfm", outer(weights)), ("egop_agop", outer(delta @ weights))):
+        assert first[name] == pytest.approx(cosine(egop, matrix), rel=1e-6)
+    (row,) = alignment.frames(NET | {"frames": [6]}, [0])
+    moved = weights - begun.read(x, 0)[0]
+    shown = {"nfm": weights, "agop": delta @ weights / 30**0.5, "moved": moved, "centred": delta @ moved / 30**0.5}
+    for name, rows in shown.items():  # up to the number of points in the gradients' mean
+        assert cosine(np.reshape(row[name], (6, 6)), outer(rows)) == pytest.approx(1, abs=1e-9), name
+    assert np.reshape(row["nfm"], (6, 6)) == pytest.approx(outer(weights))
+
+
+def test_the_ansatz_on_the_stripe_by_autograd():
+    setting = {"shape": "stripe", "d": 3, "interfaces": [-0.3, 1.18549], "p": 20, "h": 10, "test": 500, "alpha": 1.0}
+    rows = alignment.stripes(setting | {"tolerance": 0.01}, [1])
+    train, test = (
+        tasks.stripe(n, 3, seed=draw_seeds(k, [1], size=s)) for k, n, s in (("train", 20, 20), ("test", 500, 0))
+    )
+    net = one_hidden(3, 10, seeds=draw_seeds("weights", [1], size=20))
+    done = run(gradient_flow(net, train, alpha=1.0, tolerance=0.01))
+    by = {row["moment"]: row for row in rows if row["moment"] != "path"}
+    for moment, model in (("start", net), ("end", done.model.to(dtype=torch.float64))):
+        omega, b, beta = (w[0] for w in (model.omega, model.b, model.beta))
+        u = train.x[0] @ omega.T / 3**0.5 + b
+        delta = ((u > 0) * beta).numpy()
+        rows_ = {"size": omega.numpy(), "size_gradient": delta @ omega.numpy()}
+        assert by[moment]["uc"] == pytest.approx(cosine(outer(omega.numpy()), outer(rows_["size_gradient"])), rel=1e-4)
+        for name, value in rows_.items():
+            square = (value**2).mean(0)
+            assert by[moment][name] == pytest.approx(math.sqrt(square[0] / square[1:].mean()), rel=1e-4), name
+    F = done.model.to(dtype=torch.float64)(test.x) - net(test.x)
+    assert rows[0]["error"] == float(((F * test.y) <= 0).double().mean()) and by["end"]["t"] == float(done.t)
+
+
+def test_pictures_by_a_plain_loop():
+    setting = {"data": "digits", "words": "", "count": 60, "share": 0.75, "k": 8, "scale": 0.1, "rate": 1e-2}
+    pool, _ = alignment.pictures("digits", 60, None)
+    train, test = alignment._parted(setting, pool, 0)
+    assert len(train.y) == 45 and len(test.y) == 15
+    found = fully_connected([64, 8, 8, 1], seeds=draw_seeds("weights", [0]), parametrisation="standard", gain=1.0)
+    net = Relu([w[0] * s for w, s in zip(found.weights, (0.1**0.5, 1, 1))])
+    x, y = train.x.double(), train.y.double()
+    descend(net, x, y, 5, 1e-2, method=torch.optim.Adam)
+    (row,) = alignment.glasses(setting | {"steps": 5, "draws": 2}, [0])
+    weights, delta = net.read(x, 0)
+    nfm, agop = np.diag(outer(weights)), np.diag(outer(delta @ weights))
+    assert row["agop"] == pytest.approx(np.corrcoef(nfm, agop)[0, 1], rel=1e-3)
+    assert row["train_loss"] == pytest.approx(float(((net(x) - y) ** 2).mean().detach()), rel=1e-3)
+    assert row["error"] == float((net(test.x.double()) * test.y <= 0).double().mean())
+    assert row["chance"] == pytest.approx(min((test.y > 0).double().mean(), (test.y < 0).double().mean()))
+    assert row["random"] == pytest.approx(np.mean(row["single"])) and row["shown_nfm"] == pytest.approx(nfm, rel=1e-3)
+    contrast = x[y > 0].mean(0) - x[y < 0].mean(0)
+    assert row["shown_contrast"] == pytest.approx(contrast.numpy(), abs=1e-5)
+
+
+def test_networks_at_the_start_by_autograd():
+    setting = {"n": 20, "rank": 4, "decay": 1.0, "sigma": "relu", "target": "low rank", "k": 15}
+    (row,) = initial_alignment.decays(setting, [3])
+    points, basis = (draw_seeds(kind, [3])[0] for kind in ("train", "rotation"))
+    task = tasks.chain_monomial(20, 20, r=4, decay=1.0, basis=basis, seed=points)
+    found = fully_connected(
+        [20, 15, 15, 1], seeds=draw_seeds("weights", [3], size=15), sigma="relu", parametrisation="standard", gain=1.0
+    )
+    net = Relu([w[0] for w in found.weights])
+    delta = net.read(task.x, 0)[1]
+    for name, residual in (("observed", task.y), ("residual", task.y - net(task.x))):
+        speed = delta.T @ (task.x * residual[:, None]).detach().numpy()
+        assert row[name] == pytest.approx(cosine(outer(speed), outer(delta @ speed)), rel=1e-9)
+    (row,) = initial_alignment.outer_products({"rank": 5, "d": 7, "points": 300}, [3])
+    x = np.random.default_rng(points).standard_normal((300, 7))
+    slopes = np.pad((np.roll(x[:, :5], 1, 1) + np.roll(x[:, :5], -1, 1)) / math.sqrt(5), ((0, 0), (0, 2)))
+    ring = np.roll(np.eye(5), 1, 0) + np.roll(np.eye(5), -1, 0)
+    closed = np.pad(ring @ ring / 5, (0, 2))
+    far = np.linalg.norm(outer(slopes) / 300 - closed) / np.linalg.norm(closed)
+    assert row["far"] == pytest.approx(far) and row["found"] == 5
+
+
+ENSEMBLE = {"data": "digits", "components": 4, "layers": 2, "members": 3, "loss": "quadratic_hinge", "steps": 60}
+
+
+@pytest.fixture(scope="module")
+def ensemble():
+    sizes = {"test": 50, "kernel_p": 8, "p": 20, "scale": 5.0, "h": 4, "stops": [0.5]}
+    return ENSEMBLE | sizes | {"words": jamming.identity("digits")}
+
+
+def swish(setting, seed, d):
+    each = draw_seeds("weights", [seed * 3 + member for member in range(3)], size=setting["h"])
+    sigma = activation("swish", steepness=10.0, normalised=True)
+    return fully_connected([d, 4, 4, 1], seeds=each, sigma=sigma, parametrisation="mean-field", gain=1.0)
+
+
+def jacobian(model, x):
+    """The derivatives of one realisation's outputs by all weights, a row a point, by autograd."""
+    weights = [w.detach() for w in model.parameters()]
+    f = lambda *w: model.with_parameters(w)(x)[0]  # noqa: E731
+    return torch.cat([j.flatten(1) for j in torch.autograd.functional.jacobian(f, tuple(weights))], 1)
+
+
+def principal(count):
+    """Digits, centred and scaled by all pixels, on their principal components: squares of what is kept by length."""
+    x = load_digits().data
+    x = x / np.abs(x).max()
+    x = (x - x.mean()) / x.std()
+    return np.linalg.svd(x - x.mean(0), full_matrices=False)
+
+
+def test_ensembles_are_read_as_stated(ensemble):
+    (row,) = jamming.ensembles(ensemble, [1])
+    sets, start = jamming.draw(ensemble, 1), swish(ensemble, 1, 4)
+    flow = gauss_newton(start, sets.train.x, sets.train.y, alpha=5.0, loss="quadratic_hinge", rule="settle", steps=60)
+    done = run(flow)
+    F = (5.0 * (done.model(sets.test.x) - start(sets.test.x))).numpy()
+    y, margins = sets.test.y.numpy(), (done.F * sets.train.y).numpy()
+    assert row["parameters"] == 4 * 4 + 4 * 4 + 4
+    assert row["error"] == pytest.approx(np.mean(F * y <= 0), abs=0.02)
+    assert row["ensemble_error"] == pytest.approx(np.mean(F.mean(0) * y <= 0), abs=0.02)
+    assert row["norm"] == pytest.approx(np.sqrt((F**2).mean(1)).mean(), rel=1e-3)
+    assert row["fluctuation"] == pytest.approx(math.sqrt(F.var(0, ddof=1).mean()), rel=1e-3)
+    assert row["loss"] == pytest.approx((np.maximum(1 - margins, 0) ** 2).mean() / 2, rel=1e-2, abs=1e-9)
+    assert row["fitted"] == np.mean([why == "fitted" for why in done.ended])
+    changes = []
+    for e in range(3):
+        kernels = [outer(jacobian(model[e : e + 1], sets.kernel.x).numpy().T) for model in (start, done.model)]
+        changes.append(np.linalg.norm(kernels[1] - kernels[0]) / np.linalg.norm(kernels[0]))
+    assert row["kernel_change"] == pytest.approx(np.exp(np.mean(np.log(changes))), rel=1e-2)
+    found = jamming.efforts(ensemble, [1])
+    assert [r["needed"] < math.inf for r in found] == [why == "fitted" for why in done.ended]
+    assert [r["time"] for r in found if r["time"] < math.inf] == pytest.approx(
+        [float(t) for t, why in zip(done.t, done.ended) if why == "fitted"], rel=1e-3
+    )
+
+
+def test_the_stripe_of_chapter_3_is_read_as_stated():
+    setting = {"shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 3, "p": 20, "members": 2, "h": 6, "test": 300}
+    setting |= {"kernel_p": 8, "loss": "quadratic_hinge", "steps": 60, "scale": 3.0}
+    for row in jamming.stripes(setting, [0, 1]):
+        seed = row["seed"]
+        train, test, fresh = (
+            tasks.stripe(n, 3, seed=draw_seeds(kind, [seed], size=0 if kind == "test" else n)[0])
+            for kind, n in (("train", 20), ("test", 300), ("fresh", 8))
+        )
+        start = one_hidden(3, 6, seeds=draw_seeds("weights", [2 * seed, 2 * seed + 1], size=6))
+        done = run(gauss_newton(start, train.x, train.y, alpha=3.0, loss="quadratic_hinge", rule="settle", steps=60))
+        F = 3.0 * (done.model(test.x) - start(test.x))
+        assert row["norm"] == pytest.approx(float(F.square().mean(-1).sqrt().mean()), rel=1e-2)
+        assert row["error"] == pytest.approx(float((F * test.y <= 0).double().mean()), abs=0.01)
+        assert row["ensemble_error"] == pytest.approx(float((F.mean(0) * test.y <= 0).double().mean()), abs=0.01)
+        square = done.model.omega.square().mean(-2)
+        sizes = (square[:, 0] / square[:, 1:].mean(-1)).sqrt()
+        assert row["amplification"] == pytest.approx(math.sqrt(float(sizes.prod())), rel=1e-2)
+        kernels = [[outer(jacobian(m[e : e + 1], fresh.x).numpy().T) for m in (start, done.model)] for e in (0, 1)]
+        change = [np.linalg.norm(b - a) / np.linalg.norm(a) for a, b in kernels]
+        assert row["kernel_change"] == pytest.approx(math.sqrt(change[0] * change[1]), rel=1e-2)
+        assert row["parameters"] == 6 * 5
+
+
+def test_landscapes_and_starts_by_second_derivatives(ensemble):
+    setting = ensemble | {"h": 2, "p": 40, "scale": 1.0}
+    rows = jamming.landscapes(setting, [1])
+    train = jamming.draw(setting, 1).train
+    each = draw_seeds("weights", [3, 4, 5], size=2)
+    sigma = activation("swish", steepness=10.0, normalised=True)
+    start = fully_connected([4, 2, 2, 1], seeds=each, sigma=sigma, parametrisation="mean-field", gain=1.0)
+    done = run(gauss_newton(start, train.x, train.y, alpha=1.0, loss="quadratic_hinge", rule="settle", steps=60))
+    for k, row in enumerate(rows):
+        model, base = done.model[k : k + 1], start[k : k + 1](train.x)[0].detach()
+        gaps = (1 - train.y * (model(train.x)[0] - base)).clamp(min=0).detach()
+        shapes, flat = [w.shape for w in model.parameters()], torch.cat([w.flatten() for w in model.parameters()])
+
+        def cost(flat, model=model, base=base, shapes=shapes):
+            weights = [w.view(s) for w, s in zip(flat.split([s.numel() for s in shapes]), shapes)]
+            gaps = (1 - train.y * (model.with_parameters(weights)(train.x)[0] - base)).clamp(min=0)
+            return gaps.square().sum() / 2
+
+        whole = torch.autograd.functional.hessian(cost, flat.detach()).numpy()
+        slopes = (jacobian(model, train.x) * (gaps > 0)[:, None]).numpy()
+        values, curved = np.linalg.eigvalsh(slopes.T @ slopes), np.linalg.eigvalsh(whole - slopes.T @ slopes)
+        assert row["eigenvalues"] == pytest.approx(values, rel=1e-2, abs=1e-3 * values.max())
+        assert row["parameters"] == len(flat) and row["unsatisfied"] == int((gaps > 1e-3).sum())
+        assert row["loss"] == pytest.approx(float(gaps.square().mean() / 2), rel=1e-3)
+        assert abs(row["negative"] - (curved < -1e-9 * abs(curved).max()).sum()) <= 1
+        lowest, *_, top = np.linalg.eigvalsh(whole)
+        assert row["stable"] == pytest.approx(lowest / top, abs=1e-3)
+
+    (row,) = jamming.starts({"d": 3, "p": 6, "layers": 2, "h": 5}, [2])
+    x = torch.from_numpy(np.random.default_rng(draw_seeds("test", [0])[0]).standard_normal((6, 3)))
+    sigma = activation("relu", normalised=True)
+    model = fully_connected(
+        [3, 5, 5, 1], seeds=draw_seeds("weights", [2], size=5), sigma=sigma, parametrisation="mean-field", gain=1.0
+    )
+    kernel = 5 * outer(jacobian(model, x).numpy().T)
+    assert row["kernel"] == pytest.approx(kernel[np.triu_indices(6)])
+
+
+def test_widths_from_which_networks_fit(ensemble):
+    setting = ensemble | {"scale": 1.0, "p": 24}
+    rows = jamming.thresholds(setting, [0])
+    train = jamming.draw(setting, 0).train
+    for row in rows:
+        h = row["h"]
+        sigma = activation("swish", steepness=10.0, normalised=True)
+        seeds = draw_seeds("weights", [0, 1, 2], size=h)
+        model = fully_connected([4, h, h, 1], seeds=seeds, sigma=sigma, parametrisation="mean-field", gain=1.0)
+        done = run(gauss_newton(model, train.x, train.y, alpha=1.0, loss="quadratic_hinge", rule="settle", steps=60))
+        assert row["fitted"] == np.mean([why == "fitted" for why in done.ended])
+        assert row["parameters"] == 4 * h + h * h + h
+    shares = {row["h"]: row["fitted"] for row in rows}
+    first = min(h for h, share in shares.items() if share >= 0.5)
+    assert first == 1 or shares[first - 1] < 0.5
+    assert shares[max(shares)] > 0.5
+
+
+def test_nearest_images_by_subsets():
+    setting = {"data": "digits", "words": "", "p": [1797, 900], "images": 20}
+    whole, half = jamming.neighbours(setting, [0])
+    x = load_digits().data
+    x = (x - x.mean(0)) / (x - x.mean(0)).std()
+    order = np.random.default_rng(draw_seeds("train", [0])[0]).permutation(1797)
+    chosen = order[:20]
+    scale = whole["distance"] / np.mean([cKDTree(np.delete(x, i, 0)).query(x[i])[0] for i in chosen])
+    rng, found = np.random.default_rng(0), []
+    for i in chosen:
+        others = np.delete(np.arange(1797), i)
+        found += [cKDTree(x[rng.choice(others, 899, replace=False)]).query(x[i])[0] for _ in range(10)]
+    assert half["distance"] == pytest.approx(scale * np.mean(found), rel=0.02)  # units: those of the pool
+    assert whole["size"] == 1797 and half["size"] == 900
+
+
+LINES = {"shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 3, "p": 20, "h": 12, "n": 60, "many": 300}
+LINES |= {"alpha": 1.0, "tolerance": 0.05, "test": 200, "stops": [0.5]}
+
+
+def test_components_of_a_kernel_by_a_plain_decomposition():
+    row = next(r for r in kernel_pca.stripes(LINES, [1]) if (r["kernel"], r["moment"]) == ("full", "start"))
+    net = one_hidden(3, 12, seeds=draw_seeds("weights", [1], size=20))
+    task = tasks.stripe(60, 3, interfaces=[-0.3, 1.18549], seed=draw_seeds("pairs", [1], size=60)[0])
+    y = task.y.numpy()
+    for ending, shift in (("", 0), ("_centred", 1 / 60)):
+        gram = outer(jacobian(net, task.x).numpy().T)
+        middle = np.eye(60) - shift
+        gram = middle @ gram @ middle
+        values, vectors = np.linalg.eigh(gram / 60)
+        values, vectors = values[::-1][:10], vectors[:, ::-1][:, :10]
+        squares = (y @ vectors) ** 2 / 60
+        found = {"values": values, "projections": squares, "dimension": np.trace(gram) ** 2 / (gram**2).sum()}
+        found |= {"alignment": y @ gram @ y / np.linalg.norm(gram) / 60}
+        found |= {"norm": (squares / values).sum() * np.trace(gram) / 60}
+        for name, value in found.items():
+            np.testing.assert_allclose(row[f"{name}{ending}"], value, rtol=1e-6, atol=1e-9, err_msg=name)
+        plane = np.array(row[f"plane{ending}"])
+        assert abs(np.diag(plane.T @ vectors[:, :2])) / 60**0.5 == pytest.approx([1, 1])
+    gram = outer(jacobian(net, task.x).numpy().T)
+    apart = np.sqrt(np.maximum(np.diag(gram)[:, None] + np.diag(gram) - 2 * gram, 0)) + np.diag(np.full(60, np.inf))
+    nearest = [np.mean([apart[i : i + m, i : i + m].min(0) for i in range(0, 60 - m + 1, m)]) for m in (7, 15, 30, 60)]
+    assert row["distances"] == pytest.approx(-1 / np.polyfit(np.log([7, 15, 30, 60]), np.log(nearest), 1)[0])
+
+
+def test_information_by_counting():
+    for case, d in (("near", 1), ("filled", 3), ("line", 3)):
+        (row,) = kernel_pca.estimators({"neighbours": 4, "case": case, "d": d, "n": 80}, [2])
+        rng = np.random.default_rng(draw_seeds("pairs", [2], size=80)[0])
+        y = np.where(rng.permutation(80) % 2, 1.0, -1.0)
+        x = rng.standard_normal((80, d))
+        x[:, 0] += y * (0.5 if case == "near" else 1.5)
+        x = x[:, :1] / d**0.5 * np.ones(d) if case == "line" else x
+        apart = np.linalg.norm(x[:, None] - x, axis=-1)
+        for name, skipped in (("estimate", 1), ("code", 0)):
+            lost = []
+            for i in range(80):
+                radius = {s: np.sort(apart[i, y == s])[3 + (s == y[i]) * skipped] for s in (1, -1)}
+                odds = d * (np.log(radius[-1]) - np.log(radius[1]))
+                share = special.expit([odds, -odds])
+                lost.append(special.entr(share).sum() / math.log(2))
+            assert row[name] == pytest.approx(1 - np.mean(lost)), (case, name)
+
+
+def test_networks_on_images_are_read_as_stated():
+    setting = {"data": "digits", "words": kernel_pca._identity("digits"), "h": 2, "p": 16, "n": 20, "test": 60}
+    setting |= {"alpha": 10.0, "softness": 3.0, "max_turn": 0.3, "max_move": 0.5, "members": 2}
+    sets, models = kernel_pca.draw_images(setting, [1]), kernel_pca.networks(setting, [1], members=2)
+    x, y = sets["train"].x.expand(2, -1, -1), sets["train"].y.expand(2, -1)
+    done = run(kernel_pca.descend(setting, models, tasks.Task(x, y, ""), "settle"))
+    (row,) = kernel_pca.scans(setting, [1])
+    F = (done.model(sets["test"].x[0]) - models(sets["test"].x[0])) * sets["test"].y[0]
+    assert row["error"] == pytest.approx(float((F <= 0).double().mean()), abs=0.02)
+    assert row["ensemble_error"] == pytest.approx(float((F.mean(0) <= 0).double().mean()), abs=0.02)
+    one = kernel_pca.networks(setting, [1])
+    done = run(kernel_pca.descend(setting, one, sets["train"], "settle"))
+    (row,) = kernel_pca.routes(setting | {"descent": "settle"}, [1])
+    F = (done.model(sets["test"].x) - one(sets["test"].x)) * sets["test"].y
+    assert row["error"] == pytest.approx(float((F <= 0).double().mean()), abs=0.02)
+    gram = outer(jacobian(done.model, sets["points"].x[0]).numpy().T)
+    signs = sets["points"].y[0].numpy()
+    assert row["alignment"] == pytest.approx(signs @ gram @ signs / np.linalg.norm(gram) / 20, rel=1e-2)
