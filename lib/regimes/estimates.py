@@ -72,20 +72,17 @@ class Estimate:
         """The estimate of ``-value``, e.g. a learning-curve exponent ``beta`` from a slope."""
         return Estimate(-self.value, -self.high, -self.low, self.n, self.method)
 
-    def including(self, shift: "Estimate") -> "Estimate":
-        """The same value, with a numerical error in its interval.
-
-        Each half of the interval becomes the root of the sum of two squares: its own length, and how far to that side
-        the 95 % interval of ``shift`` reaches from zero.
+    def plus(self, other: "Estimate", how: str = "") -> "Estimate":
+        """The sum of two independent estimates; halves of their intervals add as roots of sums of squares.
 
         Args:
-            shift: what exact numerics would add to the value.
+            other: what is added.
+            how: words that the method then ends with.
         """
-        below = math.hypot(self.value - self.low, max(0.0, -shift.low))
-        above = math.hypot(self.high - self.value, max(0.0, shift.high))
-        return Estimate(
-            self.value, self.value - below, self.value + above, self.n, f"{self.method}; with the numerical error"
-        )
+        value = self.value + other.value
+        below = math.hypot(self.value - self.low, other.value - other.low)
+        above = math.hypot(self.high - self.value, other.high - other.value)
+        return Estimate(value, value - below, value + above, self.n, self.method + how)
 
     @classmethod
     def exact(cls, value: float, error: float = 0.0, n: int = 1) -> "Estimate":

@@ -314,25 +314,27 @@ def error_ratio(first: pd.DataFrame, second: pd.DataFrame, *, start: float = 0) 
     return estimates.ratio(np.exp(np.log(one / two)[:, p >= start].mean(1)))
 
 
-def with_numerical_error(
+def converged(
     measure: Callable[..., Estimate], *tables: pd.DataFrame, finer: pd.DataFrame, gain: float = 1.0
 ) -> Estimate:
-    """``measure(*tables)`` with, in its interval, what the tolerance of the flow does to it.
+    """``measure(*tables)`` without the numerical error of the flow: Monte Carlo on two levels of accuracy.
 
-    The realisations of ``finer`` are measured twice, once on their rows in ``tables`` and once with ``finer``'s in
-    place of these. Both share data and initial weights; the difference, with its jackknife interval over realisations,
-    is the numerical error (``regimes.estimates.Estimate.including``).
+    Many realisations at a coarse tolerance say what the coarse flow gives. A few of them, trained again at a finer one
+    on the same data from the same weights, say by how much that is off; the difference scatters little. It is added,
+    and its jackknife interval over realisations adds to that of the coarse estimate, in quadrature.
 
     Args:
         measure: of tables with ``seed``; smooth in averages over realisations.
         tables: rows of trained networks, and others that no tolerance concerns.
-        finer: rows of some of the same realisations at a finer tolerance, with the ``cell`` and all settings; where it
-            holds none of them, ``measure(*tables)`` is returned as it is.
+        finer: rows of some of the same realisations at a finer tolerance, with all settings; where it holds none of
+            them, ``measure(*tables)`` is returned as it is.
         gain: the whole error over that between the two tolerances: 1 if the finer one is exact, ``a/(a - b)`` for
             tolerances ``a`` and ``b`` and an error that is linear in the tolerance.
 
     Raises:
         InputError: as ``measure``.
+
+    Source: M. B. Giles, Operations Research 56 (2008) 607, for two levels.
     """
     estimate = measure(*tables)
     pairs = [(table, _in_place_of(table, finer)) for table in tables]
@@ -340,15 +342,15 @@ def with_numerical_error(
     if len(seeds) < 2 or all(new is old for old, new in pairs):
         return estimate
 
-    def shift(kept: set[int]) -> float:
+    def change(kept: set[int]) -> float:
         old, new = ([pair[side][pair[side].seed.isin(kept)] for pair in pairs] for side in (0, 1))
         return gain * (measure(*new).value - measure(*old).value)
 
-    n = len(seeds)
-    without = np.array([shift(seeds - {seed}) for seed in sorted(seeds)])
+    n, value = len(seeds), change(seeds)
+    without = np.array([change(seeds - {seed}) for seed in sorted(seeds)])
     half = float(stdtrit(n - 1, 0.975)) * math.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
-    value = shift(seeds)
-    return estimate.including(Estimate(value, value - half, value + half, n))
+    shift = Estimate(value, value - half, value + half, n)
+    return estimate.plus(shift, f", moved by {value:+.2g} ± {half:.2g} to a finer tolerance (n = {n})")
 
 
 def _in_place_of(table: pd.DataFrame, finer: pd.DataFrame) -> pd.DataFrame:
