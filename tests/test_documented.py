@@ -35,6 +35,7 @@ CHEAPER = {
     "run depth.normalised_kernel --profile paper --budget 9m": STUDY,
     "run depth.mnist_regression -p tab2_n 200": "run depth.mnist_regression --profile smoke -p tab2_n 60",
     "export NAME --profile paper": "export depth.normalised_kernel --profile smoke",
+    "verify NAME --sample 5%": "verify spiked.biases --sample 1%",
     "run NAME": "run depth.normalised_kernel",
     "restore NAME": "restore depth.normalised_kernel",
     "-f mine.toml --name mine": "-f mine.toml --name mine --check",

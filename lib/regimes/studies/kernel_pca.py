@@ -47,12 +47,12 @@ DISTANCES = (8, 4, 2, 1)  # parts of the points among which nearest neighbours a
 _identity = functools.lru_cache(maxsize=None)(datasets.identity)
 
 # what a kernel's components tell, which a network's own rows do not have
-DIAGNOSED = ("distances", "labels") + tuple(
+DIAGNOSED = ("labels",) + tuple(
     f"{name}{ending}"
     for name in ("values", "information", "projections", "dimension", "alignment", "norm", "separable", "plane")
     for ending in ("", "_centred")
 )
-KINDS = ("kinds", "separable_many", "departure", "amplification")
+KINDS = ("distances", "kinds", "separable_many", "departure", "amplification")
 
 
 def late(*names: str) -> dict[str, str]:
@@ -262,7 +262,14 @@ def _common(p: Mapping[str, Any], sizes: list[int], words: str) -> dict[str, Any
     return data | {name: p[name] for name in names} | {"h": p["image_h"], "n": p["image_n"], "test": p["test"]}
 
 
-@study(version=2, grid=_curves_grid, chunk=TOGETHER, rtol=2e-2, columns=late(*DIAGNOSED), nonfinite=DIAGNOSED)
+@study(
+    version=2,
+    grid=_curves_grid,
+    chunk=TOGETHER,
+    rtol=2e-2,
+    columns=late("distances", *DIAGNOSED),
+    nonfinite=("distances", *DIAGNOSED),
+)
 def curves(setting: Setting, seeds: list[int]) -> Rows:
     """Paper A's convolutional network on images at one size ``p``: rows as in ``stripes``, without the two kinds.
 
