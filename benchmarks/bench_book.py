@@ -1,4 +1,4 @@
-"""The smoke book by stage: CPU and wall seconds cold (no cell stored, no page built), and again with nothing changed."""
+"""The book by stage: CPU and wall seconds cold (no cell stored, no page built), and again with nothing changed."""
 
 import os
 import resource
