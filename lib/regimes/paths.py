@@ -23,6 +23,11 @@ def chapters() -> Path:
     return root() / "chapters"
 
 
+def library() -> Path:
+    """The sources of the library that runs."""
+    return Path(__file__).parent
+
+
 def profile_file(profile: str) -> Path:
     """The values by which a profile differs from the laptop's."""
     return chapters() / "profiles" / f"{profile}.toml"

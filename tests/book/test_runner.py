@@ -147,6 +147,28 @@ def test_a_run_writes_notebook_and_ledger_and_a_page(mini_book, capfd):
     assert "TCP" not in said and "Warning" not in said, said
 
 
+def test_new_words_alone_run_nothing(mini_book):
+    """The last good run with the new words, unless anything else that the chapter reads has changed."""
+    assert run() == 0
+    done, source = mini_book / "build" / "laptop" / "99_mini.ipynb", mini_book / "chapters" / "99_mini.py"
+
+    def edit(old, new):
+        """What a run after the edit holds: its cells without ids and words, and when it was executed."""
+        source.write_text(source.read_text().replace(old, new))
+        assert run() == 0
+        book = nbformat.read(done, as_version=4)
+        assert new.splitlines()[-1].removeprefix("# ") in "".join(cell.source for cell in book.cells)
+        assert len({cell.id for cell in book.cells}) == len(book.cells)
+        return [dict(c) | {"id": ""} for c in book.cells if c.cell_type == "code"], book.metadata.papermill.start_time
+
+    before, when = edit("# A small chapter", "# A chapter")
+    assert edit("# A chapter\n", "# A chapter\n# %% [markdown]\n# And more.\n") == (before, when)
+    assert ledger.read(mini_book / "build" / "laptop" / "99.ledger.json")[0]["value"] == 3
+    assert edit('print("scale =", scale)', 'print("scale", scale)')[1] > when
+    (mini_book / "book" / "claims.yml").touch()
+    assert edit("# And more.", "# And less.")[1] > when
+
+
 def test_a_source_edited_during_a_run_is_newer_than_what_the_run_leaves(mini_book):
     start = time.time()
     assert run() == 0
