@@ -7,7 +7,7 @@ from scipy import optimize, special
 
 from regimes.seeds import draw_seeds
 from regimes.studies import spiked as studies
-from regimes.themes.spiked import measure
+from regimes.themes.spiked import measure, several_steps
 
 ACTIVATIONS = {"tanh": torch.tanh, "erf": torch.erf, "sin": torch.sin}
 TARGETS = {"sin": np.sin, "sign": np.sign, "tanh": np.tanh}
@@ -255,6 +255,13 @@ def test_spikes_singular_values_and_errors_after_several_steps():
     for name, value in found.items():
         assert row[name] == pytest.approx(value, rel=1e-6), name
     assert row["test_error"] == pytest.approx(learnt(setting, 5, w, theta, 2.0)[2], rel=0.03)
+
+
+def test_the_spike_of_several_steps_is_the_mean_of_the_rows():
+    found = several_steps.train("tanh", "sin", d=10, p=7, n0=20, step=3.0, count=2, seeds=[5])
+    w = trained(STEP, 5, count=2, beta=0.7)[1]
+    np.testing.assert_allclose(found.w[0], w, atol=1e-12)
+    np.testing.assert_allclose(found.r[0] * found.v[0], w.mean(0), atol=1e-12)
 
 
 def test_regression_with_the_networks_kernels_by_quadrature():
