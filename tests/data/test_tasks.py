@@ -10,6 +10,12 @@ from regimes.data import tasks
 from regimes.validate import InputError
 
 
+def test_a_single_point_of_the_chain_monomial():
+    task = tasks.chain_monomial(1, 4, r=4, seed=3)
+    a, b, c, d = task.x[0].tolist()
+    assert float(task.y[0]) == pytest.approx((a * b + b * c + c * d + d * a) / 2)
+
+
 def test_the_stripe_is_negative_between_its_interfaces():
     task = tasks.stripe(500, 3, seed=1)
     inside = (task.x[:, 0] > -0.3) & (task.x[:, 0] < 1.18549)

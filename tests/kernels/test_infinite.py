@@ -113,6 +113,10 @@ def test_kernel_knows_directions_only_and_no_rotation():
     base = infinite_ntk(x, z, depth=7)
     scaled = infinite_ntk(3 * x, 0.1 * z, depth=7)
     assert torch.allclose(base, scaled, rtol=0, atol=ROUND_OFF)
+    for far, near in ((1e250, 1e-250), (1e-300, 1e300)):  # whose squares leave the range of float64
+        assert torch.allclose(base, infinite_ntk(far * x, near * z, depth=7), rtol=0, atol=ROUND_OFF)
+    mixed = x * torch.tensor([1e300, 1.0, 1e-300] * 3, dtype=torch.float64)[:, None]
+    assert torch.allclose(infinite_ntk(mixed, depth=7), infinite_ntk(x, depth=7), rtol=0, atol=ROUND_OFF)
     assert torch.allclose(base, infinite_ntk(x @ rotation, z @ rotation, depth=7), rtol=0, atol=ROUND_OFF)
 
 

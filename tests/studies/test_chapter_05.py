@@ -41,6 +41,7 @@ def test_every_item_of_paper_c_has_a_claim_and_the_chapter_judges_them_all():
         ("tab2_n", 4900, "tab2_n + tab2_test must be at most 5000, the images of mnist, got 5100"),
         ("norm_n", [16, 4990], "norm_n + norm_fresh must be at most 5000"),
         ("text_vocabulary", 10**5, "the words of text pydoc"),
+        ("finite_depths", [2, 4, 33], "finite_depths must be at most twice the least of finite_widths = [16, 64]"),
         ("finite_widths", [10**4], "finite_widths = 10000 with finite_depths = 8 would take"),
     ],
 )

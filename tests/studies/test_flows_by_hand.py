@@ -13,7 +13,7 @@ from regimes.studies import compression, lazy_feature
 from regimes.themes.compression import Stripe
 from regimes.training.gradient_flow import gradient_flow
 from regimes.training.run import run, snapshot
-from regimes.training.state import fitted, t_star
+from regimes.training.state import fitted, satisfied, t_star
 
 INTERFACES = [-0.3, 1.18549]
 STRIPE = {"shape": "stripe", "interfaces": INTERFACES, "d": 3, "p": 12, "test": 2000}
@@ -228,8 +228,8 @@ def test_neurons_against_the_equations_of_motion():
 
 
 def test_the_fit_after_t_star():
-    setting = PLANE | {"until": "end", "alpha": 1e-3}
-    _, _, t, margins, weights = saved(setting, 1, fitted)
+    setting = PLANE | {"until": 0.9, "alpha": 1e-3}
+    _, _, t, margins, weights = saved(setting, 1, satisfied(0.9))
     z, labels = drawn(setting, "test", 1)
     (row,) = compression.fit(setting, [1])
     loss, first = [np.maximum(1 - m, 0).mean() for m in margins], next(i for i, m in enumerate(margins) if star(m))
@@ -239,6 +239,7 @@ def test_the_fit_after_t_star():
     assert row["error_star"] == row["error"][first] and row["error_end"] == row["error"][-1]
     half = math.sqrt(loss[first] * loss[-1])
     middle = first + int(np.argmin([abs(one - half) for one in loss[first:]]))
+    assert first < middle < len(t) - 1
     assert row["profile_t"] == pytest.approx([t[first], t[middle], t[-1]], rel=1e-4)
     axis = np.c_[np.linspace(-3, 3, 121), np.zeros(121)]
     for profile, zeta, i in zip(row["profile"], row["zeta"], (first, middle, -1)):

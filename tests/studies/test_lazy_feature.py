@@ -132,6 +132,7 @@ def test_wide_and_finite_curves_share_their_data():
         ("cylinder_radius", 0.0, "cylinder_radius must be a number above 0 and at most 20"),
         ("cylinder_radius", 9.0, "take more points or other cylinder_radius"),
         ("rotation_p", 2, "rotation_p must give both labels in every draw: 2 points of the stripe in d = 3"),
+        ("far_p", [2, 200, 400, 800], "far_p must give both labels in every draw: 2 points of the stripe"),
         ("curve_p", [100, 200], "curve_p must hold at least 3 sizes"),
         ("wide_p", [400, 200, 100], "wide_p must be a strictly increasing"),
         ("curve_p", [1, 200, 300, 400], "curve_p"),

@@ -7,7 +7,7 @@ from scipy import optimize, special
 
 from regimes.seeds import draw_seeds
 from regimes.studies import spiked as studies
-from regimes.themes.spiked import measure
+from regimes.themes.spiked import measure, network, several_steps
 
 ACTIVATIONS = {"tanh": torch.tanh, "erf": torch.erf, "sin": torch.sin}
 TARGETS = {"sin": np.sin, "sign": np.sign, "tanh": np.tanh}
@@ -86,7 +86,7 @@ def strata(setting, seed, theta, size=2000):
 NETWORKS = {
     "learning_curves": (STEP | {"model": "network", "beta": 1.0, "alphas": [1.0, 4.0]}, {}),
     "widths": (STEP | {"model": "network", "beta": 2.0, "alphas": [2.0], "rule": "p"}, {"beta": 2.0}),
-    "scaling": (STEP | {"alphas": [2.0], "exponent": 1.0}, {}),
+    "scaling": (STEP | {"activation": "sin", "alphas": [2.0], "exponent": 1.0}, {}),
     "budget": (COMMON | {"step": 3.0, "total": 6.0, "share": 1 / 3, "alphas": [4.0], "alpha0": 2.0}, {}),
     "kernels": (COMMON | {"step": 3.0, "alphas": [6.0], "share": 1 / 3, "lams": [0.5], "alpha0": 2.0, "beta": 1.0}, {}),
 }
@@ -154,6 +154,8 @@ def test_features_of_the_first_batch_beside_the_network():
     y, slope = np.sin(x @ theta), act("tanh", Z)[1]
     spike = 3.0 * (WEIGHT @ slope) * (y @ x) / 20
     c = 1 + 9.0 * (WEIGHT @ slope**2 - (WEIGHT @ slope) ** 2) * (y**2 * (x**2).sum(1)).sum() / 20**2
+    found = network.equivalent_features("tanh", measure.weights(setting | {"model": "network"}, [2]), 3.0, [2])
+    np.testing.assert_allclose(found.w[0], c**0.5 * w0 + spike, atol=1e-5)
     assert row["network"] == pytest.approx(learnt(setting, 2, w, theta, 2.0)[2], rel=0.03)
     assert row["features"] == pytest.approx(learnt(setting, 2, c**0.5 * w0 + spike, theta, 2.0)[2], rel=0.03)
     assert all(row[name] > 0 for name in ("srf", "rows", "corrected"))
@@ -255,6 +257,13 @@ def test_spikes_singular_values_and_errors_after_several_steps():
     for name, value in found.items():
         assert row[name] == pytest.approx(value, rel=1e-6), name
     assert row["test_error"] == pytest.approx(learnt(setting, 5, w, theta, 2.0)[2], rel=0.03)
+
+
+def test_the_spike_of_several_steps_is_the_mean_of_the_rows():
+    found = several_steps.train("tanh", "sin", d=10, p=7, n0=20, step=3.0, count=2, seeds=[5])
+    w = trained(STEP, 5, count=2, beta=0.7)[1]
+    np.testing.assert_allclose(found.w[0], w, atol=1e-12)
+    np.testing.assert_allclose(found.r[0] * found.v[0], w.mean(0), atol=1e-12)
 
 
 def test_regression_with_the_networks_kernels_by_quadrature():

@@ -28,6 +28,10 @@ from regimes.validate import InputError
             r"net_targets and net_alpha0 and net_step must be lists of one length, got \[5, 1, 5\]",
         ),
         ({"fig2_step": [3.0, 3.0, 3.0]}, "fig2_targets and fig2_lam and fig2_step must be lists of one length"),
+        (
+            {"fig2_targets": ["tanh", "tanh"], "fig2_lam": [0.1, 0.1], "fig2_step": [3.0, 3.0]},
+            "fig2_targets with fig2_lam and fig2_step must",
+        ),
         ({"steps_seeds": [4]}, "steps_d and steps_seeds must be lists of one length"),
         ({"steps_step": [4.0]}, "steps_targets and steps_alpha0 and steps_step must be lists of one length"),
         ({"steps_alpha0": [0.05, 8.0]}, "steps_alpha0 times steps_d must give each of steps_counts = 4 steps a sample"),

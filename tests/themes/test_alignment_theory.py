@@ -418,6 +418,7 @@ X, Y = normal(4, 3), normal(4)
         (lambda: data.full_rank(1, 5, decay=1.0, basis=0, mixing=0), "p must"),
         (lambda: predictions.expected_kernel(X, sigma="tanh", hidden=1), "sigma must be one of quadratic, relu"),
         (lambda: predictions.expected_kernel(X, sigma="relu", hidden=0), "hidden must"),
+        (lambda: predictions.expected_kernel(X, sigma="relu", hidden=101), "hidden must"),
         (lambda: predictions.expected_agop(X, Y, 0), "k must"),
         (lambda: predictions.expected_agop(X, Y, 2, printing="guess"), "printing must be one of"),
         (lambda: predictions.expected_nfm(X, Y[:3]), "y must have shape"),

@@ -168,6 +168,11 @@ def test_example_2_is_right_as_arithmetic_and_speaks_of_angles():
     assert pairs.chance_of_pair(n, n0, delta) < 1e-6 and pairs.chance_of_pair(n, n0, math.acos(1 - delta)) == 1
 
 
+def test_a_chance_that_two_points_cannot_have_gets_one_line():
+    with pytest.raises(InputError, match=r"chance must be below 0.632 for 2 points, got 0.9"):
+        pairs.closest_quantile(2, 4, 0.9)
+
+
 def test_closest_quantile_inverts_the_chance():
     for n, n0 in ((100, 8), (2**30, 128)):
         rho = pairs.closest_quantile(n, n0, 0.04)

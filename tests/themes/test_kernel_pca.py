@@ -303,6 +303,7 @@ def test_images_come_as_maps_or_vectors():
 
 
 X, Y = normal(24, 3), torch.tensor([1.0, -1.0]).repeat(12).double()
+SKEW = torch.tensor([[1.0, 0.5, 0.1], [0.4, 1.0, 0.2], [0.1, 0.2, 1.0]], dtype=torch.float64)
 LINEAR = nn.Linear(3, 1).double()
 CONVOLUTION = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 1)).double()
 
@@ -336,6 +337,10 @@ CONVOLUTION = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 1)).
         (lambda: spectrum.tangent_components(one_hidden(3, 5, seeds=[0]), X, 24), "count must be a whole number from"),
         (lambda: spectrum.tangent_components(one_hidden(3, 5, seeds=[0]), X.float(), 2), "x.dtype must be"),
         (lambda: separable(X, Y), "points must have shape"),
+        (lambda: spectrum.effective_dimension(SKEW), "gram must be symmetric"),
+        (lambda: spectrum.alignment(SKEW, Y[:3]), "gram must be symmetric"),
+        (lambda: spectrum.distance_dimension(SKEW, [2, 3]), "gram must be symmetric"),
+        (lambda: information.exact_information(lambda x: 1.0, lambda x: 1.0, [0.0]), "ends must hold at least 2"),
         (lambda: frozen(one_hidden(3, 5, seeds=[0]), Task(X, Y, ""), Task(X, Y, "")), "train.x must have shape"),
     ],
 )

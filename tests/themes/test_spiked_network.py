@@ -325,6 +325,10 @@ def test_corrected_theory_meets_the_network_where_spiked_features_do_not():
         ),
         (lambda: readout_vocabulary.solve("tanh", "sin", alpha=1, beta=2, lam=1, r=1, orthogonal=True), "beta = 1"),
         (lambda: spectrum.density("tanh", [1.0], alpha=0, beta=1, r=1), "alpha must be"),
+        (lambda: spectrum.density("tanh", [[1.0]], alpha=1, beta=1, r=1), "x must hold positions"),
+        (lambda: spectrum.density("tanh", [], alpha=1, beta=1, r=1), "x must hold positions"),
+        (lambda: spectrum.density("tanh", [1.0, np.inf], alpha=1, beta=1, r=1), "x must hold positions"),
+        (lambda: spectrum.density("tanh", [1.0, 0.0], alpha=1, beta=1, r=1), "x must hold positions"),
     ],
 )
 def test_bad_input_gets_one_line(call, message):

@@ -112,6 +112,24 @@ def box_problems():
     return problems
 
 
+def solve_alone(matrix, right):
+    return single._solve(matrix, right)
+
+
+def solve_together(matrix, right):
+    both, free = torch.from_numpy(np.stack([np.eye(2), matrix])), torch.ones(2, 2, dtype=torch.bool)
+    return together._solves(both, free, torch.from_numpy(np.stack([right, right])))[1].numpy()
+
+
+@pytest.mark.parametrize("solve", [solve_alone, solve_together])
+def test_a_matrix_below_zero_by_rounding_is_solved_and_one_far_below_is_refused(solve):
+    """Two equal points, off by some roundings: more than the first ridge is needed."""
+    x = solve(np.array([[1.0, 1 + 1e-11], [1 + 1e-11, 1.0]]), np.ones(2))
+    np.testing.assert_allclose(x, [0.5, 0.5], rtol=1e-6)
+    with pytest.raises(single.LinAlgError, match="not positive semi-definite"):
+        solve(np.array([[1.0, 1e6], [1e6, 1.0]]), np.ones(2))
+
+
 @pytest.mark.parametrize("refuse", [False, True])
 def test_box_problems_together_are_those_alone(monkeypatch, refuse):
     """Of every kind and size at once; and where every candidate is refused, so that each is solved alone."""

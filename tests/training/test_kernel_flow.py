@@ -16,6 +16,7 @@ from regimes.training import kernel_flow
 from regimes.training.kernel_flow import hinge, rodas
 from regimes.training.kernel_flow.smooth import SmoothPath
 from regimes.training.kernel_flow.symmetric import Symmetric
+from regimes.training.run import run
 from regimes.training.state import Ended
 from regimes.validate import InputError
 
@@ -363,6 +364,18 @@ def test_a_path_that_does_not_end_is_given_up_and_says_so(monkeypatch):
         path.step()
     assert path.ended.kind == Ended.ROUND_OFF and path.events == 11
     assert "given up after 11 events" in path.ended and np.isfinite(path.state).all()
+
+
+def test_moments_between_the_events_of_several_kernels():
+    """``K = a`` on its diagonal alone: margins grow at ``a/p`` until they are met, the integrals of the force as 1."""
+    grams = torch.stack([a * torch.eye(8, dtype=torch.float64) for a in (1.0, 2.0)])
+    y = torch.tensor([1.0, -1] * 4, dtype=torch.float64)
+    done = run(kernel_flow.kernel_flow(grams, y.expand(2, 8)), times=[3.0])
+    rows, times, there, F = done.at("t=3")
+    assert rows == [0, 1] and times.tolist() == pytest.approx([3, 3], rel=1e-5)
+    torch.testing.assert_close(F, y * torch.tensor([[3 / 8], [6 / 8]]).double(), rtol=1e-5, atol=1e-9)
+    torch.testing.assert_close(there.coefficients, (y * 3 / 8).expand(2, 8), rtol=1e-5, atol=1e-9)
+    assert done.t.tolist() == pytest.approx([8, 4]) and done.complete
 
 
 def test_the_wall_limit_keeps_and_marks_what_there_is():
