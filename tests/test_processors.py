@@ -51,7 +51,9 @@ def here():
 @pytest.mark.parametrize("variable", OTHER)
 def test_another_processor_computes_the_same_numbers(here, variable):
     env = os.environ | {variable: OTHER[variable]}
-    done = subprocess.run([sys.executable, "-m", "tests.test_processors"], env=env, cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.test_processors"], env=env, cwd=ROOT, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     there, apart = json.loads(done.stdout), []
     for study, (_, _, columns) in COMPARED.items():
