@@ -1,15 +1,17 @@
 """What a chapter shows: notes that name data, settings and profile; verdicts; errors before any computing."""
 
 import json
+import sys
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
+from regimes import studies as registry
 from regimes.book import chapter as desk
 from regimes.book.chapter import Chapter
 from regimes.estimates import Estimate
-from regimes.sweeps import parameters
+from regimes.sweeps import stored
 from regimes.sweeps.sweep import product, study, sweep
 from regimes.sweeps.table import write_csv
 from regimes.validate import InputError
@@ -239,83 +241,69 @@ def test_stored_paper_scale_rows(opened, mini_book):
     assert opened.note(stored[stored.n < 3]) == "Data: counted. Here $n$ = 1, 2; 3 seeds. Profile: laptop."
 
 
-def test_kept_rows_of_the_same_settings_join_those_computed_now(opened, mini_book):
-    assert len(opened.extended(counts)) == 15  # none kept
-    (mini_book / "results").mkdir()
-    more = sweep(counts, product(n=[1, 2, 3, 4, 5, 9], d=7, seeds=range(5)) + product(n=[1], d=8, seeds=range(5)))
-    write_csv(more, mini_book / "results" / f"{counts.name}.csv")
+def store(table, mini_book, name):
+    (mini_book / "results").mkdir(exist_ok=True)
+    write_csv(table, mini_book / "results" / f"{name}.csv")
+
+
+def test_stored_results_are_the_data_and_a_sample_is_computed_again(opened, mini_book, shown, monkeypatch):
+    assert len(opened.extended(counts)) == 15  # none stored
+    more = sweep(counts, product(n=[1, 2, 3, 4, 5, 9], d=7, seeds=range(5)))
+    store(more, mini_book, counts.name)
+    monkeypatch.setenv("REGIMES_STORE", str(mini_book / "none"))
+    monkeypatch.setattr(stored, "SECONDS", 0.0)
     found = opened.extended(counts)
-    assert len(found) == 25 and set(found.seed) == set(range(5)) and set(found.d) == {7} and found.cell.is_unique
-    found = opened.extended(counts, "n")
-    assert len(found) == 30 and len(found[found.n == 9]) == 5 and found.cell.is_unique
+    assert len(found) == 30 and found.cell.is_unique and set(found.cell) == set(more.cell) and not shown
+    assert len(list((mini_book / "none").glob("*/v*/*.json"))) == 1  # the cheapest one
     said = "Data: counted. Here $n$ = 1 … 9 (6); 5 seeds. Profile: laptop, with rows kept in results/."
-    assert opened.note(found) == said and opened.note(opened.sweep(counts)).endswith("Profile: laptop.")
+    assert opened.note(found) == said
 
 
-def test_kept_sizes_that_were_not_asked_for_stay_out_of_a_changed_run(opened, mini_book):
-    (mini_book / "results").mkdir()
-    write_csv(sweep(sized, product(n=[0, 1, 2, 9], seeds=range(4))), mini_book / "results" / f"{sized.name}.csv")
-    assert set(opened.extended(sized, "n").n) == {0, 1, 2, 9}
-    changed = Chapter("99", NAMESPACE | {"size": 2}).extended(sized, "n")
+def test_what_no_stored_result_holds_is_computed(opened, mini_book):
+    store(sweep(counts, product(n=[1, 9], d=7, seeds=range(5))), mini_book, counts.name)
+    found = opened.extended(counts)
+    assert set(found.n) == {1, 2, 3, 4, 5, 9} and (found.n == 9).sum() == 5 and (found.n == 2).sum() == 3
+
+
+def test_stored_results_that_this_machine_does_not_compute_are_said(opened, mini_book, shown):
+    table = sweep(counts, product(n=[1, 2, 3, 4, 5], d=7, seeds=range(5)))
+    store(table.assign(x=table.x * 1.5 + 1), mini_book, counts.name)
+    opened.extended(counts)
+    assert "are not what this machine computes" in shown[-1][0].data and counts.name in shown[-1][0].data
+
+
+def test_stored_sizes_that_were_not_asked_for_stay_out_of_a_changed_run(opened, mini_book):
+    store(sweep(sized, product(n=[0, 1, 2, 9], seeds=range(4))), mini_book, sized.name)
+    assert set(opened.extended(sized).n) == {0, 1, 2, 9}
+    changed = Chapter("99", NAMESPACE | {"size": 2}).extended(sized)
     assert set(changed.n) == {0, 1} and set(changed.seed) == {0, 1, 2, 3}
-    assert set(Chapter("99", NAMESPACE | {"scale": 0.7}).extended(sized, "n").n) == {0, 1, 2, 9}  # not what is free
 
 
 def _pictures_grid(p):
-    name = next(name for name in p["choice"] if name not in MISSING)
-    common = {"data": name, "words": f"{name}, all of them"}
-    return product(n=p["sizes"], **common, seeds=range(2)) + product(n=[1], data="own", seeds=range(2))
+    common = {"data": HERE[0], "words": f"{HERE[0]}, all of them"}
+    return product(n=[1, 2], **common, seeds=range(2))
 
 
-MISSING = set()
+HERE = ["best"]
 
 
-@study(version=1, grid=_pictures_grid, first_of="choice")
+@study(version=1, grid=_pictures_grid)
 def pictures(setting, seeds):
     """Rows that depend on the data set."""
-    size = {"best": 5.0, "second": 3.0, "last": 1.0, "own": 0.0}[setting["data"]]
-    return [{"seed": s, "x": size + s, "source": setting["data"]} for s in seeds]
+    return [{"seed": s, "x": len(setting["data"]) + s, "source": setting["data"]} for s in seeds]
 
 
-@pytest.fixture
-def choosing(opened, mini_book, monkeypatch):
-    """A chapter whose stored rows are of the second of three data sets, eight realisations."""
-    given = {"choice": ["best", "second", "last"]}
-    opened.parameters |= given
-    monkeypatch.setattr(parameters, "resolve", lambda *args: opened.parameters)
-    MISSING.clear()
-    (mini_book / "results").mkdir()
-    more = product(n=[1, 2, 3], data="second", words="second, all of them", seeds=range(8))
-    write_csv(sweep(pictures, more), mini_book / "results" / f"{pictures.name}.csv")
-    yield opened
-    MISSING.clear()
-
-
-def test_where_the_data_are_not_here_stored_rows_of_them_judge_and_it_is_said(choosing, shown):
-    MISSING.update({"best", "second"})
-    found = choosing.extended(pictures)
-    assert set(found.data) == {"second", "own"} and len(found[found.data == "second"]) == 16 and len(found) == 18
-    assert choosing.note(found).endswith("Profile: laptop, with stored rows: the data are not on this machine.")
-    assert choosing.note(found[found.data == "own"]).endswith("Profile: laptop.")
-    choosing.check("Z.Fig1-size", Estimate.exact(3), found[found.data == "second"], figure="fig-x")
-    assert choosing.records["Z.Fig1-size"]["data"] == "second (stored rows: the data are not on this machine)"
-    assert "the data are not on this machine" in shown[-1][0].data
-    assert set(choosing.sweep(pictures).data) == {"last", "own"}  # what is here, to be drawn
-    assert set(choosing.extended(pictures, "n").n) == {1, 2, 3}
-
-
-def test_where_the_data_are_here_they_judge_themselves(choosing):
-    MISSING.update({"best"})
-    found = choosing.extended(pictures)
-    assert set(found.data) == {"second", "own"} and len(found[found.data == "second"]) == 16  # joined, as ever
-    assert choosing.note(found).endswith("Profile: laptop, with rows kept in results/.")
-    MISSING.clear()
-    choosing._grids.clear()
-    found = choosing.extended(pictures)
-    assert set(found.data) == {"best", "own"} and choosing.note(found).endswith("Profile: laptop.")
-
-
-def test_no_stored_row_stands_for_a_changed_grid(choosing):
-    MISSING.update({"best", "second"})
-    choosing.parameters["sizes"] = [1, 7]
-    assert set(choosing.extended(pictures).data) == {"last", "own"}
+def test_where_the_data_are_not_here_stored_results_judge_and_it_is_said(opened, mini_book, shown, monkeypatch):
+    more = product(n=[1, 2, 3], data="best", words="best, all of them", seeds=range(8))
+    store(sweep(pictures, more), mini_book, pictures.name)
+    monkeypatch.setattr(registry, "is_here", lambda setting: True)
+    assert opened.note(opened.extended(pictures)).endswith("Profile: laptop, with rows kept in results/.")
+    monkeypatch.setattr(sys.modules[__name__], "HERE", ["other"])
+    monkeypatch.setattr(registry, "is_here", lambda setting: setting.get("data") != "best")
+    opened._grids.clear()
+    found = opened.extended(pictures)
+    assert set(found.data) == {"best"} and len(found) == 24  # none of the data that stand in for them
+    assert opened.note(found).endswith("Profile: laptop, with stored rows: the data are not on this machine.")
+    opened.check("Z.Fig1-size", Estimate.exact(3), found, figure="fig-x")
+    assert opened.records["Z.Fig1-size"]["data"] == "best (stored rows: the data are not on this machine)"
+    assert set(opened.sweep(pictures).data) == {"other"}  # what is here, to be drawn

@@ -194,7 +194,6 @@ def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
     whole=True,
     rtol=1e-2,
     nonfinite=["fewer_error"],  # of the large ensembles alone
-    first_of="second",
 )
 def ensembles(setting: Setting, seeds: list[int]) -> Rows:
     r"""Ensembles of networks on one training set, trained to a verdict; one row a training set (``seed``).
