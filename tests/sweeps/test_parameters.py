@@ -155,6 +155,16 @@ def values(kind):
     return st.sampled_from(ODD) | several | several.map(lambda v: sorted(set(v))) | st.just([kind.item.low] * 101)
 
 
+def edges(kind):
+    """The ends of a kind's range and what is just outside, alone or as the shortest list; every name."""
+    item = kind.item
+    low, high = (1e-9, 1 - 1e-9) if item.word == "share" else (item.low, item.high)
+    ones = list(item.names) or ([low - 1, low, high, high + 1] if math.isfinite(low) else [])
+    if not kind.order:
+        return ones
+    return [[one] for one in ones] + [[low + i for i in range(kind.least)]] * (item.word == "count")
+
+
 class Read(dict):
     """Parameters that note which of them are asked for."""
 
@@ -228,9 +238,11 @@ def test_every_value_of_a_parameter_is_usable_or_refused_in_one_line(number, mon
         return attack
 
     for name, names in readers(number).items():
-        parameter = parameters.declared(number)[name]
+        parameter, studies = parameters.declared(number)[name], [known[one] for one in sorted(names)] or [NONE]
         try:
-            of(parameter, [known[one] for one in sorted(names)] or [NONE])()
+            for value in edges(parameter.kind):
+                usable(number, name, value, studies)
+            of(parameter, studies)()
         except AssertionError as error:
             error.add_note(f"chapter {number}, parameter {name}")
             raise
