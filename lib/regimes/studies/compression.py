@@ -167,7 +167,8 @@ def _growth_grid(p: Mapping[str, Any]) -> list[Setting]:
     rtol=1e-3,
     data=DRAWN,
     device="any",
-    columns={"largest": STATISTICAL, "ended": STATISTICAL},  # after t*
+    # float32 on thousands of points moves t* by 1e-3 from one processor to another; later is another draw
+    columns=dict.fromkeys(("t_star", "star", "star_code"), 1e-2) | dict.fromkeys(("largest", "ended"), STATISTICAL),
 )
 def growth(setting: Setting, seeds: list[int]) -> Rows:
     """Amplification along the path: ``star`` and ``star_code`` (the two means) at ``t_star``, ``largest`` so far.
