@@ -52,6 +52,7 @@ finer_tolerance: "number from 1e-4 to 0.2" = 0.005  # at which some networks are
 finer_seeds: "count from 0 to 1000" = 0  # how many realisations (stored results hold them)
 sensitive_p: "increasing counts from 2 to 1e5" = [128, 256]  # sizes at which the end of training is set against tolerance, precision and processor
 sensitive_seeds: "count from 2 to 1000" = 2  # realisations there
+sensitive_tolerances: "2 or more distinct positives to 0.2" = [0.05, 0.02, 0.01, 0.005, 0.002, 0.001]  # tolerances there, among them the two above
 sensitive_all: "switch" = True  # also with the arithmetic of other processors
 wide_p: "increasing counts from 2 to 1e5" = [64, 128, 256, 512, 1024, 2048]  # training sizes of the infinitely wide kernel
 wide_seeds: "count to 1000" = 4  # its realisations, stripe (paper A: 20)
@@ -515,33 +516,40 @@ chapter.figure(
 # and has its uncertainty in the interval: Monte Carlo on two levels of accuracy.
 # %%
 ends = chapter.extended(studies_of_ends.ends)
-at_share = ["p", "seed", "share"]
-exact = ends[(ends.tolerance == ends.tolerance.min()) & (ends.dtype == "float64")].set_index(at_share).error
-usual = ends[(ends.tolerance == 0.005) & (ends.dtype == "float64") & (ends.processor == "this one")]
-usual = usual.set_index(at_share).error
+
+
+def runs(tolerance, dtype, *, elsewhere=False):
+    """The logarithm of the error, by size, realisation and satisfied fraction; ``elsewhere``: of other processors."""
+    there = (ends.processor != "this one") == elsewhere
+    rows = ends[there & (ends.tolerance == tolerance) & (ends.dtype == dtype)]
+    return np.log(rows.set_index(["p", "seed", "share"]).error)
+
+
+def change(now, before):
+    """Its root mean square change, by size and satisfied fraction."""
+    square = (now - before.reindex(now.index)) ** 2
+    return np.sqrt(square.groupby(["p", "share"]).mean()).clip(lower=1e-16)
+
+
+exact, usual, single = (
+    runs(*case)
+    for case in ((min(sensitive_tolerances), "float64"), (finer_tolerance, "float64"), (finer_tolerance, "float32"))
+)
 changes = {
-    "tolerance 0.05": (ends.tolerance == 0.05) & (ends.dtype == "float64"),
-    "tolerance 0.005": (ends.tolerance == 0.005) & (ends.dtype == "float64") & (ends.processor == "this one"),
-    "float32": (ends.tolerance == 0.005) & (ends.dtype == "float32") & (ends.processor == "this one"),
-    "another processor": (ends.tolerance == 0.005) & (ends.dtype == "float64") & (ends.processor != "this one"),
+    f"tolerance {tolerance:g}": change(runs(tolerance, "float64"), exact),
+    f"tolerance {finer_tolerance:g}": change(usual, exact),
+    "float32": change(single, usual),
+    "float32, another processor": change(runs(finer_tolerance, "float32", elsewhere=True), single),
+    "float64, another processor": change(runs(finer_tolerance, "float64", elsewhere=True), usual),
 }
-
-
-def change(rows, reference):
-    """The root mean square change of ``ln ε`` against the reference, by size and satisfied fraction."""
-    found = rows.set_index(at_share)
-    found = found.assign(change=(np.log(found.error) - np.log(reference.reindex(found.index))) ** 2)
-    return np.sqrt(found.groupby(["p", "share"]).change.mean()).clip(lower=1e-16)
-
-
+changes = {name: found for name, found in changes.items() if len(found)}
+# %%
 sizes = sorted({ends.p.min(), ends.p.max()})
 fig, axes = plots.panels(len(sizes), height=3.4, sharey=True)
 for ax, p in zip(axes, sizes):
-    for (name, which), marker in zip(changes.items(), "sox^"):
-        if which.any():
-            line = change(ends[which], exact if name.startswith("tolerance") else usual)[p]
-            ax.plot(range(len(line)), line, marker=marker, label=name)
-    ax.set_xticks(range(len(line)), ["$t^*$", *(f"{share:.0%}" for share in line.index[1:])])
+    for (name, found), marker in zip(changes.items(), "soxv^"):
+        ax.plot(range(len(found[p])), found[p], marker=marker, label=name)
+    ax.set_xticks(range(len(found[p])), ["$t^*$", *(f"{share:.0%}" for share in found[p].index[1:])])
     ax.set(yscale="log", xlabel="satisfied points", title=f"$p={p}$")
 axes[0].set_ylabel(r"change of $\ln\varepsilon$")
 axes[0].legend()
@@ -549,7 +557,8 @@ chapter.figure(
     fig,
     "fig-a-sensitivity",
     "Root mean square change of the logarithm of the test error along training, on the same data and initial weights, by a "
-    "coarser tolerance (against the finest, 0.001), by float32 and by another processor's rounding (both at 0.005). Rounding "
+    f"coarser tolerance (against the finest, {min(sensitive_tolerances):g}), by float32 and by another processor's rounding "
+    f"(both at {finer_tolerance:g}). Rounding "
     "is amplified by many orders of magnitude between $t^*$ and the end; the tolerance is not.",
     ends,
     alt="Change of the logarithm of the error against the satisfied share, at two training sizes. The curves of the two tolerances are "
@@ -559,12 +568,7 @@ chapter.figure(
 chapter.table(
     pd.DataFrame(
         [
-            {"$p$": p, "satisfied": share}
-            | {
-                name: change(ends[which], exact if name.startswith("tolerance") else usual)[p, share]
-                for name, which in changes.items()
-                if which.any()
-            }
+            {"$p$": p, "satisfied": share} | {name: found[p, share] for name, found in changes.items()}
             for p in sorted(ends.p.unique())
             for share in (0.9, 0.98, 1.0)
         ]

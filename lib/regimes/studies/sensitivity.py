@@ -9,7 +9,16 @@ from typing import Any
 
 import torch
 
-from regimes.studies.lazy_feature import DRAWN, draw, lines, needs_draws, needs_memory, networks_of, train_network
+from regimes.studies.lazy_feature import (
+    DRAWN,
+    draw,
+    lines,
+    needs_draws,
+    needs_memory,
+    needs_one_of,
+    networks_of,
+    train_network,
+)
 from regimes.sweeps.sweep import Rows, Setting, product, study
 from regimes.themes import learning_curves
 from regimes.themes.compression import amplification
@@ -23,16 +32,12 @@ PROCESSORS = {
     "no vector instructions": {"ATEN_CPU_CAPABILITY": "default"},
     "oldest linear algebra": {"MKL_CBWR": "COMPATIBLE"},
 }
-CASES = [
-    *((tolerance, "float64", "this one") for tolerance in (0.05, 0.02, 0.01, 0.005, 0.002, 0.001)),
-    *((0.005, "float64", name) for name in list(PROCESSORS)[1:]),
-    *((0.005, "float32", name) for name in list(PROCESSORS)[:2]),
-    (0.05, "float32", "this one"),
-]
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
-    """The draws hold both labels, and the flows fit into the memory."""
+    """The draws hold both labels, the flows fit into the memory, and what is compared is there."""
+    for name in ("tolerance", "finer_tolerance"):
+        needs_one_of(p, name, "sensitive_tolerances")
     needs_memory(p, "sensitive_p", "curve_h")
     stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "d": p["curve_d"][0]}
     needs_draws(p, stripe, "sensitive_p", "sensitive_seeds")
@@ -41,8 +46,13 @@ def check_parameters(p: Mapping[str, Any]) -> None:
 def _grid(p: Mapping[str, Any]) -> list[Setting]:
     stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "d": p["curve_d"][0], "p": p["sensitive_p"]}
     net = {"h": p["curve_h"], "alpha": p["curve_alpha"], "lines": p["lines"], "seeds": range(p["sensitive_seeds"])}
+    coarse, fine, (own, *others) = p["tolerance"], p["finer_tolerance"], PROCESSORS
+    cases = [(tolerance, "float64", own) for tolerance in p["sensitive_tolerances"]] + [(coarse, "float32", own)]
+    cases += [(fine, "float32", own)]
+    if p["sensitive_all"]:
+        cases += [(fine, "float64", name) for name in others] + [(fine, "float32", others[0])]
     names = ("tolerance", "dtype", "processor")
-    numerics = [dict(zip(names, case, strict=True)) for case in CASES if p["sensitive_all"] or case[2] == "this one"]
+    numerics = [dict(zip(names, case, strict=True)) for case in cases]
     return [setting for case in numerics for setting in product(**stripe, **net, **case)]
 
 
