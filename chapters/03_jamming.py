@@ -175,12 +175,13 @@ h_cut, n_cut = (jamming.transitions(cuts, column) for column in ("h", "parameter
 # ## What the networks see
 # %%
 fig, axes = plt.subplots(4, 10, figsize=(8.1, 3.6))
-for rows, name, count in ((axes[:2], data, components), (axes[2:], second_data, second_components)):
+here = studies.first_there(second)  # the map may rest on stored results of another one
+for rows, name, count in ((axes[:2], data, components), (axes[2:], here, second_components)):
     for row, pictures, label in zip(rows, studies.samples(name, count, 10), ("images", f"{count} components")):
         for ax, pixels in zip(row, pictures):
             plots.picture(ax, pixels.numpy())
         row[0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize="small")
-chapter.figure(fig, "fig-b-5", f"Sample images of {data} and of {second_data}, centred and normalised; below each what its "
+chapter.figure(fig, "fig-b-5", f"Sample images of {data} and of {here}, centred and normalised; below each what its "
                "first principal components keep, which is all that the networks are given (paper B, Fig. 5).", on_map,
                second_map, alt="Rows of small pictures: images of both data sets, and below each the blurred image that its first "
     "principal components keep.")  # fmt: skip

@@ -169,6 +169,7 @@ def _growth_grid(p: Mapping[str, Any]) -> list[Setting]:
     device="any",
     # float32 on thousands of points moves t* by 1e-3 from one processor to another; later is another draw
     columns=dict.fromkeys(("t_star", "star", "star_code"), 1e-2) | dict.fromkeys(("largest", "ended"), STATISTICAL),
+    long=("time", "size"),
 )
 def growth(setting: Setting, seeds: list[int]) -> Rows:
     """Amplification along the path: ``star`` and ``star_code`` (the two means) at ``t_star``, ``largest`` so far.

@@ -381,7 +381,7 @@ def _landscapes_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**common, p=p["landscape_p"], seeds=range(p["landscape_seeds"]))
 
 
-@study(version=3, grid=_landscapes_grid, chunk=TOGETHER, whole=True, rtol=1e-2, nonfinite=["gap"])
+@study(version=3, grid=_landscapes_grid, chunk=TOGETHER, whole=True, rtol=1e-2, nonfinite=["gap"], long=["eigenvalues"])
 def landscapes(setting: Setting, seeds: list[int]) -> Rows:
     """The landscape where training ends, at a fixed number of parameters and growing P; one row a network (``member``).
 

@@ -36,6 +36,7 @@ from regimes.validate import InputError
 CHAPTER = "04"
 DATA = ("mnist", "fashion_mnist", "digits")
 DESCENTS = ("settle", "momentum")
+DRAWN_POINTS = ("plane", "plane_centred", "labels")  # lists of points in the plane of two components
 LAST = {"stripe": ("beta",), "images": ("w", "b")}  # parameters of the last layer
 TOGETHER = 2  # realisations that train as one batch: a call of the largest size takes less than a minute
 SHOWN = 300  # points of a plane that are kept to be drawn
@@ -213,6 +214,7 @@ def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
     data=DRAWN,
     columns=late(*DIAGNOSED, *KINDS),
     nonfinite=(*DIAGNOSED, *KINDS),
+    long=DRAWN_POINTS,
 )
 def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """Kernels of the one-hidden-layer network on the stripe, before and after training; one row a kernel and moment.
@@ -269,6 +271,7 @@ def _common(p: Mapping[str, Any], sizes: list[int], words: str) -> dict[str, Any
     rtol=2e-2,
     columns=late("distances", *DIAGNOSED),
     nonfinite=("distances", *DIAGNOSED),
+    long=DRAWN_POINTS,
 )
 def curves(setting: Setting, seeds: list[int]) -> Rows:
     """Paper A's convolutional network on images at one size ``p``: rows as in ``stripes``, without the two kinds.
@@ -294,7 +297,13 @@ def _courses_grid(p: Mapping[str, Any]) -> list[Setting]:
     return [*product(**stripe, **frames), *product(**(images | frames), seeds=range(p["course_seeds"]))]
 
 
-@study(version=1, grid=_courses_grid, rtol=2e-2, columns=late(*DIAGNOSED, "t", "satisfied", "loss", "network"))
+@study(
+    version=1,
+    grid=_courses_grid,
+    rtol=2e-2,
+    columns=late(*DIAGNOSED, "t", "satisfied", "loss", "network"),
+    long=DRAWN_POINTS,
+)
 def courses(setting: Setting, seeds: list[int]) -> Rows:
     """The full kernel along training, at some of the solver's steps; one row a ``frame``.
 
