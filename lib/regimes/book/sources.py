@@ -24,7 +24,7 @@ from regimes import studies as registry
 from regimes.book import ledger, screen
 from regimes.sweeps import parameters
 from regimes.sweeps.cli import one_line_errors
-from regimes.sweeps.store import needs_commit, revision
+from regimes.sweeps.store import committed, needs_commit
 from regimes.sweeps.table import CELL, read_csv
 from regimes.validate import InputError
 
@@ -351,14 +351,16 @@ def write_readme() -> None:
     path.write_text(f"{before}{README_MARKS[0]}\n{line}\n{README_MARKS[1]}{after}", encoding="utf-8")
 
 
-def needs_one_revision(folder: Path) -> None:
-    """A ledger that is kept is of one commit: the present one, but for rows that are stored in ``results/``.
+def needs_commits(folder: Path) -> None:
+    """A ledger that is kept rests on cells of commits, or on rows that are stored in ``results/``.
+
+    Cells of an earlier commit are those with which the present code was found to agree (``regimes.sweeps.recheck``).
 
     Args:
         folder: of the chapters' ledgers.
 
     Raises:
-        InputError: for uncommitted changes, a stored table that proves damaged, or the first record of other code.
+        InputError: for uncommitted changes, a damaged stored table, or the first record of uncommitted code.
     """
     needs_commit("the kept ledger and its verdicts")
     stored: set[str] = set()
@@ -366,13 +368,14 @@ def needs_one_revision(folder: Path) -> None:
         stored |= set(read_csv(path, version=registry.find(path.stem)[1].version)[CELL])
     for path in sorted(folder.glob("[0-9][0-9].ledger.json")):
         for record in ledger.read(path):
-            fresh = {found for key, found in record["cells"].items() if key not in stored}
+            own = {revision for key, revision in record["cells"].items() if key not in stored}
             if not record["cells"]:  # formulas alone
-                fresh = {record["revision"]}
-            if fresh - {revision()}:
+                own = {record["revision"]}
+            loose = {revision for revision in own if not committed(revision)}
+            if loose:
                 raise InputError(
-                    f"claim {record['id']} rests on cells of {min(fresh - {revision()})}, neither of this commit, "
-                    f"{revision()}, nor stored in results/: build it from an empty build/ folder"
+                    f"claim {record['id']} rests on cells of {min(loose)}, uncommitted code, which are not stored in "
+                    "results/ either: build it from an empty build/ folder"
                 )
 
 
@@ -394,7 +397,7 @@ def main(argv: list[str] | None = None) -> int:
     with one_line_errors():
         folder = paths.build(args.profile)
         if args.keep:
-            needs_one_revision(folder)
+            needs_commits(folder)
         pages = stage(args.profile)
         records = ledger.merge(folder)
         generated = paths.generated()
