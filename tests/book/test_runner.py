@@ -380,7 +380,7 @@ def test_a_tree_that_cannot_be_written_is_one_line(mini_book, capsys):
     with pytest.raises(SystemExit) as stopped:
         run()
     err = capsys.readouterr().err
-    assert stopped.value.code == 1 and err.startswith("error: ") and err.count("\n") == 1
+    assert stopped.value.code == 2 and err.startswith("error: ") and err.count("\n") == 1
 
 
 def test_a_chapter_without_a_header_is_one_line(mini_book, capsys):

@@ -149,15 +149,15 @@ def test_keep_writes_no_row_of_uncommitted_code(book, tmp_path, capsys, monkeypa
 
 
 def test_export_does_not_drop_stored_cells_unasked(book, capsys, monkeypatch):
-    name = "depth.half_depth"  # of which the smoke profile has some cells
+    name, fewer = "depth.half_depth", ("-p", "half_gaps", "[1e-2, 1e-3]")
     monkeypatch.setattr(command, "read_toml", lambda path: {name: {}})
     assert run("keep", "--jobs", "1") == 0
     before = {path: path.read_bytes() for path in book.iterdir()}
-    assert run("export", name, "--profile", "smoke") == 2
+    assert run("export", name, *fewer) == 2
     assert re.search(r"holds \d+ cells that this export lacks; --replace writes it", capsys.readouterr().err)
     assert {path: path.read_bytes() for path in book.iterdir()} == before
     assert run("export", name) == 0  # all that is there, and no less
-    assert run("export", name, "--profile", "smoke", "--replace") == 0
+    assert run("export", name, *fewer, "--replace") == 0
     assert {path: path.read_bytes() for path in book.iterdir()} != before
 
 

@@ -322,7 +322,7 @@ def _networks_grid(p: Mapping[str, Any]) -> list[Setting]:
         grid += product(**stripe, p=p["width_p"], h=widths, **net, **ends, seeds=range(p["width_seeds"]))
     finer = {"tolerance": p["finer_tolerance"]}
     again = [s | finer | {"seeds": s["seeds"][: p["finer_seeds"]]} for s in grid if s["h"] == p["curve_h"]]
-    return grid + again if p["finer_seeds"] else grid
+    return grid + again if p["finer_seeds"] and p["finer_tolerance"] != p["tolerance"] else grid
 
 
 # until t* processors agree; what comes after amplifies how they round

@@ -52,7 +52,7 @@ def _grid(p: Mapping[str, Any]) -> list[Setting]:
     if p["sensitive_all"]:
         cases += [(fine, "float64", name) for name in others] + [(fine, "float32", others[0])]
     names = ("tolerance", "dtype", "processor")
-    numerics = [dict(zip(names, case, strict=True)) for case in cases]
+    numerics = [dict(zip(names, case, strict=True)) for case in dict.fromkeys(cases)]
     return [setting for case in numerics for setting in product(**stripe, **net, **case)]
 
 
