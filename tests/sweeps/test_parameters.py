@@ -139,6 +139,8 @@ def items(item):
     """Values at, within and just outside an item's range."""
     if item.word == "one of":
         return st.sampled_from([*item.names, item.names[0].upper(), ""])
+    if item.word == "switch":
+        return st.sampled_from([True, False, 0, 1, "true"])
     if item.word == "count":
         ends = st.sampled_from([item.low - 1, item.low, item.low + 1, item.high, item.high + 1])
         return ends | st.integers(item.low, min(item.low + 300, item.high)) | st.integers(item.low, item.high)
