@@ -552,7 +552,7 @@ for ax, p in zip(axes, sizes):
     ax.set_xticks(range(len(found[p])), ["$t^*$", *(f"{share:.0%}" for share in found[p].index[1:])])
     ax.set(yscale="log", xlabel="satisfied points", title=f"$p={p}$")
 axes[0].set_ylabel(r"change of $\ln\varepsilon$")
-axes[0].legend()
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
 chapter.figure(
     fig,
     "fig-a-sensitivity",
@@ -576,7 +576,7 @@ chapter.table(
     "tab-a-sensitivity",
     "Root mean square change of the logarithm of the test error where 90 %, 98 % and all of the points are satisfied.",
     ends,
-    digits=1,
+    digits=2,
 )
 # %% [markdown]
 # ## Is it the compression?
