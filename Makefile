@@ -24,7 +24,8 @@ NAMED = $(if $(findstring command,$(origin NAME)),--name "$$NAME")
 # all that any chapter's run reads, beside its source and the stored results of its studies
 CODE := $(shell find lib/regimes -name '*.py' 2>/dev/null) book/claims.yml book/errata.yml $(wildcard chapters/profiles/*.toml)
 # what pages are made of besides notebooks
-PROSE := $(wildcard _config.yml _toc.yml book/*.md book/*/*.md book/*.yml book/*.bib _static/*)
+# (book/_generated is made from them: younger than any build of a fresh checkout)
+PROSE := $(filter-out book/_generated/%,$(wildcard _config.yml _toc.yml book/*.md book/*/*.md book/*.yml book/*.bib _static/*))
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time
