@@ -32,6 +32,7 @@ BEND = {  # l''(m), written again
     "logistic": lambda m: expit(m) * expit(-m),
     "square": np.ones_like,
 }
+UNIQUE = 1e-5  # relative: rounding of the kernel, 1e-16 p, over the ridge, and more for what grows on the way
 KINDS = {  # of steps, each alone
     "linearly implicit": lambda path: path._rosenbrock(path._active()),
     "Chebyshev": lambda path: path._chebyshev(path._stages()),
@@ -350,6 +351,70 @@ def test_what_a_singular_kernel_cannot_fit_is_named(loss):
     assert float(LOSSES[loss].value(end.margins).mean()) == pytest.approx(least, abs=1e-6)
 
 
+def faint(p=160, features=60, seed=0):
+    """A Gram matrix of fewer features than points, eigenvalues down to 1e-12 of it; labels; the test kernel."""
+    rng = np.random.default_rng(seed)
+    size = 10.0 ** -np.linspace(0, 6, features)
+    train, test = rng.standard_normal((p, features)) * size, rng.standard_normal((300, features)) * size
+    y = np.where(rng.permutation(p) % 2, 1.0, -1.0)
+    train[:, 0] += 0.5 * y
+    return [torch.from_numpy(a) for a in (train @ train.T, y, test @ train.T)]
+
+
+@pytest.mark.parametrize("ridge", [1e-2, 1e-5, 1e-8])
+def test_a_ridge_gives_equal_points_their_mean_label(ridge):
+    """One feature, three equal points: with ``ε`` a point's own, margins end at 1 and ``f = Σy/(p + ε)``, exactly."""
+    y = torch.tensor([1.0, -1.0, 1.0], dtype=torch.float64)
+    gram = torch.ones(3, 3, dtype=torch.float64)
+    end = kernel_flow.fit(gram, y, ridge=ridge)
+    assert end.ended == {0: "fitted"}
+    torch.testing.assert_close(end.predict(gram)[0], torch.full_like(y, 1 / (3 + ridge)), rtol=1e-6, atol=0)
+    torch.testing.assert_close(end.margins[0], torch.ones_like(y), rtol=0, atol=1e-7)
+    time = 3 / (1 + ridge) + 6 * (2 + ridge) / (ridge * (1 + ridge) * (3 + ridge))  # two points, then the third's own
+    assert float(end.t) == pytest.approx(time, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "soft_hinge"])
+def test_a_ridge_is_a_multiple_of_the_unit_matrix_that_predictions_do_not_see(loss):
+    gram, y, _ = problem(40)
+    grams = torch.stack([gram, 5 * gram])
+    end = kernel_flow.fit(grams, y.expand(2, -1), ridge=0.1, loss=loss)
+    for k, own in enumerate(grams):
+        more = own + 0.1 * own.diagonal().mean() * torch.eye(40, dtype=torch.float64)
+        alone = kernel_flow.fit(more, y, loss=loss)
+        torch.testing.assert_close(end.margins[k], alone.margins[0], rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(y * alone.predict(more)[0], end.margins[k], rtol=1e-9, atol=1e-9)
+        assert float((y * end.predict(grams)[k] - end.margins[k]).abs().max()) > 1e-2
+
+
+def test_the_end_without_a_ridge_is_the_limit_of_small_ones():
+    gram, y, task = problem(60)
+    cross = wide_one_hidden_ntk(tasks.stripe(200, 3, seed=77).x, task.x)
+    without = kernel_flow.fit(gram, y).predict(cross)
+    error = [float((kernel_flow.fit(gram, y, ridge=r).predict(cross) - without).abs().max()) for r in (1e-7, 1e-9)]
+    assert error[0] < 1e-2 and 30 < error[0] / error[1] < 300  # linear in the ridge
+
+
+@pytest.mark.parametrize(("features", "ridge"), [(3, 1e-6), (60, 1e-7)])
+def test_the_end_with_a_ridge_is_unique_where_a_kernel_has_few_features(features, ridge):
+    """Order of the points, and errors as another processor makes them: nothing that shows in the function learnt.
+
+    Three features cannot fit at all; of sixty the faintest weigh 1e-12 of the first.
+    """
+    gram, y, cross = faint(features=features)
+    end = kernel_flow.fit(gram, y, ridge=ridge)
+    assert end.ended == {0: "fitted"} and float(end.margins.min()) >= 1
+    rng = np.random.default_rng(1)
+    order = torch.from_numpy(rng.permutation(len(y)))
+    turned = kernel_flow.fit(gram[order][:, order], y[order], ridge=ridge)
+    noise = torch.from_numpy(rng.standard_normal(gram.shape))
+    other = kernel_flow.fit(gram + 1e-15 * (noise + noise.T) * gram.diagonal().max(), y, ridge=ridge)
+    f = end.predict(cross)
+    for again, columns in ((turned, cross[:, order]), (other, cross)):
+        assert again.ended == {0: "fitted"}
+        assert float((again.predict(columns) - f).abs().max()) < UNIQUE * float(f.abs().max())
+
+
 def test_a_realisation_that_cannot_be_fitted_leaves_the_others_alone():
     x = torch.tensor([[-2.0], [-1], [1], [2.5]], dtype=torch.float64)
     grams, y = torch.stack([x @ x.T, torch.eye(4, dtype=torch.float64)]), torch.tensor([[1.0, -1, -1, 1]] * 2)
@@ -415,6 +480,9 @@ def opposite_twins(_gram, y):
         (lambda k, y: {"slack": 0.0}, "slack"),
         (lambda k, y: {"loss": "hing"}, "soft_hinge"),
         (lambda k, y: {"wall": -1}, "wall"),
+        (lambda k, y: {"ridge": -1e-9}, "ridge must be a number of at least 0"),
+        (lambda k, y: {"ridge": math.nan}, "ridge"),
+        (lambda k, y: {"ridge": "small"}, "ridge"),
         (lambda k, y: {"y": torch.ones(6)}, "both classes"),
         (lambda k, y: {"y": 2 * y}, "-1 or"),
         (lambda k, y: {"y": y[:5]}, "gram must be"),

@@ -6,6 +6,15 @@ in the time unit of paper A, Eq. 2 and 4: with ``K`` the network's tangent kerne
 long as its kernel does not move (the per-sample loss being ``l(α y f)/α``). ``α`` sets the unit of time alone. With
 ``c_μ = (1/p) ∫ y_μ q_μ dt`` the learnt function is ``f(x) = Σ_μ K(x, x_μ) c_μ``.
 
+A kernel of few features, such as a last layer's, has eigenvalues that are zero, or zero to rounding: along their
+eigenvectors the path is that of the rounding errors, which differ from one processor to the next. A *ridge* makes the
+end unique: ``K + ε 1`` on the training points, ``ε = ridge · mean_μ K(x_μ, x_μ)``, the mean eigenvalue being the unit.
+Each training point then has a feature ``√ε`` of its own besides those of ``K``, which no other point sees: ``f`` is
+``K c`` as before, the margins are ``α y_μ (f(x_μ) + ε c_μ)``. All points can be fitted, and a change ``δK`` of the
+kernel moves the path in proportion to ``δK/ε``: rounding, some 1e-16 of the largest eigenvalue, by nothing that
+shows. What ``K`` fits with eigenvalues far above ``ε`` it still fits; what it would fit with those far below goes to
+the points' own features, and tells new points nothing.
+
 The hinge loss is followed exactly, from event to event (``kernel_flow.hinge``); smooth losses by adaptive steps
 (``kernel_flow.smooth``). Realisations of an ensemble have their own time and are independent to the last bit.
 
@@ -107,6 +116,7 @@ def kernel_flow(
     loss: str | Loss = "hinge",
     tolerance: float = 1e-3,
     slack: float | None = None,
+    ridge: float = 0.0,
     wall: float | None = None,
 ) -> Iterator[State]:
     """The gradient flow of a frozen kernel, to zero loss; the caller may stop before.
@@ -120,6 +130,8 @@ def kernel_flow(
         tolerance: smooth losses: local error of a step in any margin. Of no effect for the hinge.
         slack: the quadratic hinge and the square loss, whose margins only tend to 1, end when all are as close to it;
             ``None``: the tolerance. Of no effect for the others, which end when all margins are at least 1.
+        ridge: ``ε`` over the mean of the kernel's diagonal, at least 0. Margins are those of ``K + ε 1``; ``predict``
+            takes ``K`` alone, on training points as on others.
         wall: seconds after which the realisations that still run are stopped and marked.
 
     Yields:
@@ -128,12 +140,12 @@ def kernel_flow(
 
     Raises:
         InputError: for shapes that do not match, fewer than two points, NaN, labels that are not ±1 or a single
-            class, ``alpha <= 0``, a tolerance or slack outside (0, 1), a Gram matrix that is not symmetric or has no
-            positive diagonal, and equal points with opposite labels.
+            class, ``alpha <= 0``, a tolerance or slack outside (0, 1), a ridge below 0, a Gram matrix that is not
+            symmetric or has no positive diagonal, and equal points with opposite labels.
 
     Source: paper A, Eq. 4.
     """
-    ensemble = _Ensemble(gram, y, alpha, loss, tolerance, slack, wall)
+    ensemble = _Ensemble(gram, y, alpha, loss, tolerance, slack, ridge, wall)
     return ensemble.states()
 
 
@@ -145,10 +157,11 @@ def fit(
     loss: str | Loss = "hinge",
     tolerance: float = 1e-3,
     slack: float | None = None,
+    ridge: float = 0.0,
     wall: float | None = None,
 ) -> State:
     """The last state of :func:`kernel_flow`, with the same arguments: the kernel method trained to zero loss."""
-    ensemble = _Ensemble(gram, y, alpha, loss, tolerance, slack, wall)
+    ensemble = _Ensemble(gram, y, alpha, loss, tolerance, slack, ridge, wall)
     for _ in ensemble.rounds():
         pass
     return ensemble.state()
@@ -165,10 +178,11 @@ class _Ensemble:
         loss: str | Loss,
         tolerance: float,
         slack: float | None,
+        ridge: float,
         wall: float | None,
     ) -> None:
         slack = tolerance if slack is None else slack
-        gram, self.y = _checked(gram, y, alpha, tolerance, slack, wall)
+        gram, self.y = _checked(gram, y, alpha, tolerance, slack, ridge, wall)
         self.loss, self.slack, self.wall = losses.pick(loss), slack, wall
         self.paths = [_path(k, labels, alpha, self.loss, tolerance, slack) for k, labels in zip(gram, self.y)]
         self.ended: dict[int, Ending] = {}
@@ -212,8 +226,9 @@ def _path(gram: Tensor, y: Tensor, alpha: float, loss: Loss, tolerance: float, s
 
 
 def _checked(
-    gram: Tensor, y: Tensor, alpha: float, tolerance: float, slack: float, wall: float | None
+    gram: Tensor, y: Tensor, alpha: float, tolerance: float, slack: float, ridge: float, wall: float | None
 ) -> tuple[Tensor, Tensor]:
+    validate.at_least(0, ridge=ridge)
     validate.positive(alpha=alpha, **({} if wall is None else {"wall": wall}))
     validate.within(0, 1, tolerance=tolerance, slack=slack)
     p = y.shape[-1] if y.ndim else 0
@@ -226,6 +241,9 @@ def _checked(
     if not bool(torch.isfinite(gram.sum())) and not bool(torch.isfinite(gram).all()):
         raise InputError("gram holds NaN or infinity")
     needs_both_labels(y)
+    if ridge:
+        own = ridge * gram.diagonal(dim1=-2, dim2=-1).mean(-1)
+        gram = gram + own[:, None, None] * torch.eye(p).to(gram)
     for k, labels in zip(gram, y):
         _needs_fittable(k, labels)
     return gram, y

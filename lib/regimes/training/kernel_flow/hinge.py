@@ -20,6 +20,9 @@ from regimes.training.state import Ended, Ending
 ROUND_OFF = 1e-13  # velocities below, relative to the sum of the forces' contributions, are zero in float64
 LOST = 1e-6  # round-off in the margins beyond which a path is not reported as fitted
 EVENTS = 50  # a point, after which a path is given up: kernels without an eigenvalue below zero take one to three
+STILL = 1e-14  # velocities below, relative to the largest on the diagonal, leave a held point at rest
+REFINED = 3  # rounds, at most, in which a solution of the held points' equations is improved by its residual
+BROKEN = 1e-6  # part of a held point's velocity that the inverse fails to cancel, beyond which it is computed anew
 DEPENDENT = 1e-12  # a point whose row is, to this part of its diagonal, a combination of the held ones'
 
 
@@ -113,7 +116,7 @@ class HingePath:
         held = self.held
         held.refresh()
         self.q[held.points] = 0
-        self.q[held.points] = np.clip(-held.inverse @ (held.rows @ self.q), 0, 1)
+        self.q[held.points] = np.clip(held.solve(-held.rows @ self.q), 0, 1)
         self.v[:], self.m[:] = self.Q @ self.q, self.Q @ self.a
         self.v[held.points], self.m[held.points] = 0, 1
 
@@ -133,6 +136,7 @@ class _Held:
 
     def __init__(self, Q: np.ndarray) -> None:
         self.Q, self.count = Q, 0
+        self.still = STILL * float(Q.diagonal().max())
         self._points = np.zeros(16, dtype=np.intp)
         self._rows, self._inverse = np.empty((16, len(Q))), np.empty((16, 16))
 
@@ -153,7 +157,23 @@ class _Held:
         if not self.count:
             return np.empty(0), self.Q[j]
         response = -self.inverse @ self.Q[j, self.points]
-        return response, self.Q[j] + response @ self.rows
+        change = self.Q[j] + response @ self.rows
+        if abs(change[self.points]).max() > BROKEN * self.Q[j, j]:
+            self.refresh()
+        for _ in range(REFINED):  # the inverse is known to round-off times its condition
+            if abs(change[self.points]).max() <= self.still:
+                break
+            more = -self.inverse @ change[self.points]
+            response += more
+            change += more @ self.rows
+        return response, change
+
+    def solve(self, v: np.ndarray) -> np.ndarray:
+        """The forces on the held points that give them the velocities ``v``."""
+        found, block = self.inverse @ v, self.rows[:, self.points]
+        for _ in range(REFINED):
+            found += self.inverse @ (v - block @ found)
+        return found
 
     def first_release(self, q: np.ndarray, rate: np.ndarray) -> tuple[int, float]:
         """Which held force meets 0 or 1 first if all change at ``rate``, and after how long."""
