@@ -548,6 +548,7 @@ if not slowness.empty:  # at the smallest sizes none has
 # more realisations than a laptop trains in minutes are kept in results/; they join those of the same settings, and a
 # changed parameter leaves them out
 growth = chapter.extended(studies.growth)
+courses = chapter.extended(studies.courses)
 growth = growth.assign(still=growth.star / growth.predicted * np.sqrt(growth.p))  # Λ*|N| up to a constant
 planes = growth["interfaces"].map(lambda v: v == interfaces)
 stripe = growth[(growth["shape"] == "stripe") & planes]
@@ -563,7 +564,7 @@ def course(rows, t):
 fig, flat = plots.panels(len(growth_d), width=4.0, height=3.2, sharey=True)
 for ax, d in zip(flat, growth_d):
     for p, colour in zip(course_p, plots.PALETTE):
-        rows = stripe[(stripe.d == d) & (stripe.p == p) & (stripe.until == stop)].dropna(subset="time")
+        rows = courses[(courses.d == d) & (courses.p == p)]
         t = np.geomspace(1, max(map(max, rows["time"])), 300)
         ax.plot(t, course(rows, t), color=colour, label=f"$p={p}$")
         ax.axvline(rows.t_star.mean(), color=colour, linestyle=":", label=f"mean $t^*$, $p={p}$")
@@ -576,7 +577,7 @@ chapter.figure(
     "fig-a-6",
     "Amplification along training until 98 % of the points are satisfied, stripe, mean over realisations; dotted: mean $t^*$ "
     "(paper A, Fig. 6 top). It grows exponentially, rests about $t^*$, goes on to grow as points are satisfied, and falls at the end.",
-    stripe[(stripe.until == stop) & stripe.p.isin(course_p)],
+    courses,
     alt="Amplification against time on logarithmic axes, for two training sizes and in two dimensions: it rises, "
     "rests at a plateau, rises again and falls at the end; larger sets reach higher.",
 )

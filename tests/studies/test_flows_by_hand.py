@@ -181,8 +181,10 @@ def hyperplane(weights):
 def test_growth_of_the_amplification():
     _, _, t, margins, weights = saved(PLANE, 1, fitted)
     sizes = [amplification(w[0]) for w in weights]
-    (row,) = compression.growth(PLANE | {"until": "end"}, [1])
-    assert row["time"] == pytest.approx(t, rel=1e-4) and row["size"] == pytest.approx(sizes, rel=1e-4)
+    (row,), (path,) = (run(PLANE | {"until": "end"}, [1]) for run in (compression.growth, compression.courses))
+    shown = [round(i * (len(t) - 1) / (compression.SHOWN - 1)) for i in range(compression.SHOWN)]
+    assert path["time"] == pytest.approx([t[i] for i in shown], rel=1e-4) and path["t_star"] == row["t_star"]
+    assert path["size"] == pytest.approx([sizes[i] for i in shown], rel=1e-4)
     assert row["largest"] == pytest.approx(max(sizes), rel=1e-4) and row["start"] == pytest.approx(sizes[0], rel=1e-4)
     first = next(i for i, m in enumerate(margins) if star(m))
     assert t[first - 1] <= row["t_star"] <= t[first] * (1 + 1e-6)

@@ -44,7 +44,7 @@ from regimes.validate import InputError
 CHAPTER = "02"
 DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
 NEAR = 0.2  # of an attractor: stated before the first run, claim A.Fig4-attractors
-SHOWN = 60  # neurons whose weights a frame keeps
+SHOWN = 60  # neurons whose weights a frame keeps; steps of a path
 
 
 def aligned(network: Network, d_parallel: int) -> float:
@@ -169,19 +169,20 @@ def _growth_grid(p: Mapping[str, Any]) -> list[Setting]:
     device="any",
     # float32 on thousands of points moves t* by 1e-3 from one processor to another; later is another draw
     columns=dict.fromkeys(("t_star", "star", "star_code"), 1e-2) | dict.fromkeys(("largest", "ended"), STATISTICAL),
-    long=("time", "size"),
 )
 def growth(setting: Setting, seeds: list[int]) -> Rows:
     """Amplification along the path: ``star`` and ``star_code`` (the two means) at ``t_star``, ``largest`` so far.
 
-    Runs go on to ``t*`` or to a satisfied fraction. ``time`` and ``size`` are the whole path, as lists; times in units
-    of ``τ``. ``predicted`` is theory's ``Λ*`` with the noise of these training points: of the fastest attractor of a
-    stripe, of the ring of a cylinder. Source: paper A, Fig. 6 and 8 and Eq. 8 to 10.
+    Runs go on to ``t*`` or to a satisfied fraction; times in units of ``τ``. ``predicted`` is theory's ``Λ*`` with the
+    noise of these training points: of the fastest attractor of a stripe, of the ring of a cylinder.
+
+    Source: paper A, Fig. 6 and 8 and Eq. 8 to 10.
     """
-    return [_growth(setting, seed) for seed in seeds]
+    return [_growth(setting, seed)[0] for seed in seeds]
 
 
-def _growth(setting: Setting, seed: int) -> dict[str, Any]:
+def _growth(setting: Setting, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The row of one realisation, and its path."""
     task, network = _drawn(setting, [seed])
     along, unit = task.d_parallel, time_unit(setting["h"], setting["d"])
     states = gradient_flow(network, task, alpha=setting["alpha"], tolerance=setting["tolerance"])
@@ -190,7 +191,7 @@ def _growth(setting: Setting, seed: int) -> dict[str, Any]:
     if not rows:
         raise InputError(f"no run reached t*: {path.ended[0]}")
     size = path.path["size"]
-    return {
+    row = {
         "seed": seed,
         "t_star": float(t_star) / unit,
         "star": float(amplification(star.omega.double(), along)),
@@ -199,9 +200,32 @@ def _growth(setting: Setting, seed: int) -> dict[str, Any]:
         "largest": float(size.max()),
         "ended": path.ended[0],
         "predicted": predicted_amplification(setting, task.x[0], task.y[0]),
-        "time": (path.path["t"] / unit).tolist(),
-        "size": size.tolist(),
     }
+    shown = np.unique(np.linspace(0, len(size) - 1, SHOWN).round().astype(int))
+    return row, {"time": (path.path["t"][shown] / unit).tolist(), "size": size[shown].tolist()}
+
+
+def _courses_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "course_p", "stop_h", kernels=0)
+    stripe = _stripe(p, d=p["growth_d"], alpha=p["alpha"], p=p["course_p"])
+    return product(**stripe, until=p["stop"], h=p["stop_h"], seeds=range(p["stop_seeds"]))
+
+
+@study(
+    version=1,
+    grid=_courses_grid,
+    rtol=1e-3,
+    data=DRAWN,
+    device="any",
+    columns={"t_star": 1e-2, "time": STATISTICAL, "size": STATISTICAL},
+)
+def courses(setting: Setting, seeds: list[int]) -> Rows:
+    """Some runs of :data:`growth` once more: ``size`` Λ at ``SHOWN`` steps, the first and the last among them.
+
+    ``time`` of these steps and ``t_star`` in units of ``τ``. Source: paper A, Fig. 6 top.
+    """
+    runs = [_growth(setting, seed) for seed in seeds]
+    return [{"seed": row["seed"], "t_star": row["t_star"]} | path for row, path in runs]
 
 
 def _time_grid(p: Mapping[str, Any]) -> list[Setting]:
@@ -212,13 +236,12 @@ def _time_grid(p: Mapping[str, Any]) -> list[Setting]:
 
 @study(version=1, grid=_time_grid, rtol=1e-3, data=DRAWN, device="any")
 def characteristic_time(setting: Setting, seeds: list[int]) -> Rows:
-    """As :data:`growth`, with ``rate``, ``τ/τ*`` of the fastest attractor, beside ``t_star``; no path.
+    """As :data:`growth`, with ``rate``, ``τ/τ*`` of the fastest attractor, beside ``t_star``.
 
     Source: paper A, Sec. 2.5 and 3.2.1.
     """
     rate = max(a.rate for a in Stripe(setting["interfaces"], setting["d"]).attractors())
-    rows = [_growth(setting, seed) for seed in seeds]
-    return [{k: v for k, v in row.items() if k not in ("time", "size")} | {"rate": rate} for row in rows]
+    return [_growth(setting, seed)[0] | {"rate": rate} for seed in seeds]
 
 
 def _neurons_grid(p: Mapping[str, Any]) -> list[Setting]:

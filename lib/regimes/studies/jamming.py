@@ -36,6 +36,7 @@ CHAPTER = "03"
 STEEPNESS = 10.0  # of the swish of paper B's figures
 NEAR = 0.9  # margin from which a point counts as satisfied on the way: the quadratic hinge only approaches 1
 STRIPE = {"shape": "stripe", "interfaces": [list(tasks.STRIPE)]}
+SHOWN = 64  # eigenvalues of a network that are kept to be drawn
 TOGETHER = 4  # training sets whose ensembles are one batch: small networks are too small to fill a processor alone
 DRAWN = "standard normal points with random labels, drawn here"
 
@@ -381,13 +382,14 @@ def _landscapes_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**common, p=p["landscape_p"], seeds=range(p["landscape_seeds"]))
 
 
-@study(version=3, grid=_landscapes_grid, chunk=TOGETHER, whole=True, rtol=1e-2, nonfinite=["gap"], long=["eigenvalues"])
+@study(version=4, grid=_landscapes_grid, chunk=TOGETHER, whole=True, rtol=1e-2, nonfinite=["gap"])
 def landscapes(setting: Setting, seeds: list[int]) -> Rows:
     """The landscape where training ends, at a fixed number of parameters and growing P; one row a network (``member``).
 
     ``parameters`` N, ``unsatisfied`` N_Δ, ``loss`` (mean of Δ²/2 over the points), ``negative`` N₋ and ``curved``
-    (eigenvalues of H_p below zero, and not zero), ``eigenvalues`` of H_0 (ascending), their ``gap`` where any is not
-    zero, ``stable``: the lowest eigenvalue of H over the largest.
+    (eigenvalues of H_p below zero, and not zero), ``flat``: share of the eigenvalues of H_0 that are zero; of the
+    others ``SHOWN`` at equal distances in their order, ``eigenvalues``, and their ``gap``; ``stable``: the lowest
+    eigenvalue of H over the largest.
 
     Source: paper B, Fig. 8B and C and Eq. 12 to 14.
     """
@@ -405,10 +407,17 @@ def landscapes(setting: Setting, seeds: list[int]) -> Rows:
             row = {"seed": seed, "member": k, "source": sets.source, "ended": str(done.ended[block][k].kind)}
             row |= {"parameters": found.H0.shape[-1], "unsatisfied": int(jamming.unsatisfied(margins[k]))}
             row |= {"loss": float((1 - margins[k]).clamp(min=0).square().mean() / 2)}
-            row |= {"negative": int(below[k]), "curved": int(curved[k]), "eigenvalues": values[k].tolist()}
+            row |= {"negative": int(below[k]), "curved": int(curved[k])} | _spectrum(values[k].numpy())
             row |= {"gap": jamming.gap(values[k].numpy()) if float(values[k, -1]) > 0 else math.nan}
             rows.append(row | {"stable": float(whole[k, 0] / whole[k, -1]) if float(whole[k, -1]) > 0 else 0.0})
     return rows
+
+
+def _spectrum(values: np.ndarray) -> dict[str, Any]:
+    """The share of zeros among eigenvalues, ascending, and some of the others."""
+    curved = values[values > jamming.ZERO * values[-1]]
+    chosen = np.unique(np.linspace(0, max(len(curved) - 1, 0), SHOWN).round().astype(int))
+    return {"flat": 1 - len(curved) / len(values), "eigenvalues": curved[chosen[: len(curved)]].tolist()}
 
 
 def _starts_grid(p: Mapping[str, Any]) -> list[Setting]:

@@ -36,10 +36,10 @@ from regimes.validate import InputError
 CHAPTER = "04"
 DATA = ("mnist", "fashion_mnist", "digits")
 DESCENTS = ("settle", "momentum")
-DRAWN_POINTS = ("plane", "plane_centred", "labels")  # lists of points in the plane of two components
+DRAWN_POINTS = ("plane", "plane_centred", "labels")  # of the first realisation alone: pictures show one
 LAST = {"stripe": ("beta",), "images": ("w", "b")}  # parameters of the last layer
 TOGETHER = 2  # realisations that train as one batch: a call of the largest size takes less than a minute
-SHOWN = 300  # points of a plane that are kept to be drawn
+SHOWN = 200  # points of a plane that are kept to be drawn, for the first realisation
 RIDGE = 1e-7  # of frozen kernels: half or twice of it moves errors by 0.005 at most, another processor by nothing
 DRAWN = "Gaussian points of the stripe, drawn here"
 SYNTHETIC = "numbers drawn here"
@@ -165,7 +165,7 @@ def _both(gram: Tensor, y: Tensor, before: Tensor | None = None) -> tuple[dict[s
     if before is not None:
         vectors = vectors * torch.where((vectors * before).sum(0) < 0, -1.0, 1.0)
     planes = {"plane": found.vectors[0], "plane_centred": vectors}
-    shown = {name: values[:SHOWN, :2].tolist() for name, values in planes.items()}
+    shown = {name: values[:SHOWN, :2].double().numpy().round(4).tolist() for name, values in planes.items()}
     return _told(found) | _told(shifted, "_centred") | shown | {"labels": y[0, :SHOWN].tolist()}, vectors
 
 
@@ -174,6 +174,11 @@ def _told(found: Diagnosis, ending: str = "") -> dict[str, Any]:
     lists = {name: getattr(found, name)[0].tolist() for name in ("values", "information", "projections")}
     single = {name: float(getattr(found, name)[0]) for name in ("dimension", "alignment", "norm", "separable")}
     return {f"{name}{ending}": value for name, value in (lists | single).items()}
+
+
+def _numbered(seed: int, row: dict[str, Any]) -> dict[str, Any]:
+    """A row of a realisation, without the points that only the first one shows."""
+    return {"seed": seed} | {name: value for name, value in row.items() if seed == 0 or name not in DRAWN_POINTS}
 
 
 def _moments(path: Trajectory, stops: list[float]) -> dict[str, dict[int, Model]]:
@@ -216,7 +221,6 @@ def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
     data=DRAWN,
     columns=late(*DIAGNOSED, *KINDS),
     nonfinite=(*DIAGNOSED, *KINDS),
-    long=DRAWN_POINTS,
 )
 def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """Kernels of the one-hidden-layer network on the stripe, before and after training; one row a kernel and moment.
@@ -224,10 +228,10 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
     ``kernel``: ``full`` or ``last`` (the last layer's); ``moment``: ``start``, a satisfied fraction of the training
     points, ``end`` (zero loss). On ``n`` points that trained nothing: ``values``, ``information``, ``projections`` of
     ten components, ``dimension``, ``alignment``, ``norm``, ``separable`` (``themes.kernel_pca.diagnosis``),
-    ``distances`` (dimension by nearest neighbours), ``plane`` and ``labels`` of some points. ``error``: of learning
-    with that kernel frozen and a ridge of ``RIDGE``, after training on a training set of its own; ``ended``: how,
-    "zero loss" being that of margins with the ridge (``training.kernel_flow``). Names that end in ``_centred``: of the
-    kernel of centred features. ``kernel = "network"``: its own ``error``.
+    ``distances`` (dimension by nearest neighbours); ``plane`` and ``labels`` of some points, at seed 0. ``error``: of
+    learning with that kernel frozen and a ridge of ``RIDGE``, after training on a training set of its own; ``ended``:
+    how, "zero loss" being that of margins with the ridge (``training.kernel_flow``). Names that end in ``_centred``: of
+    the kernel of centred features. ``kernel = "network"``: its own ``error``.
     The full kernel's rows have, on ``many`` points, ``kinds``, shares of the two kinds for each component, and
     ``separable_many``; ``departure`` from ``Θ_1 + Θ_2 x_⊥·z_⊥`` and ``amplification`` Λ.
 
@@ -248,7 +252,7 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
             row["separable_many"] = separable(vectors[:, :2], y)
             row["departure"] = float(two_kinds.departure(network, sets["points"].x[e]))
             row["amplification"] = float(amplification(network.omega, 1))
-    return [{"seed": seed} | row for seed, own in zip(seeds, rows, strict=True) for row in own]
+    return [_numbered(seed, row) for seed, own in zip(seeds, rows, strict=True) for row in own]
 
 
 def _curves_grid(p: Mapping[str, Any]) -> list[Setting]:
@@ -274,7 +278,6 @@ def _common(p: Mapping[str, Any], sizes: list[int], words: str) -> dict[str, Any
     rtol=2e-2,
     columns=late("distances", *DIAGNOSED),
     nonfinite=("distances", *DIAGNOSED),
-    long=DRAWN_POINTS,
 )
 def curves(setting: Setting, seeds: list[int]) -> Rows:
     """Paper A's convolutional network on images at one size ``p``: rows as in ``stripes``, without the two kinds.
@@ -288,7 +291,7 @@ def curves(setting: Setting, seeds: list[int]) -> Rows:
     events = {f"{stop:g}": satisfied(stop) for stop in setting["stops"]}
     path = run(descend(setting, model, sets["train"], setting["descent"]), events=events)
     rows = _at_moments(path, setting, sets, "images", torch.float32)
-    return [{"seed": seed} | row for seed, own in zip(seeds, rows, strict=True) for row in own]
+    return [_numbered(seed, row) for seed, own in zip(seeds, rows, strict=True) for row in own]
 
 
 def _courses_grid(p: Mapping[str, Any]) -> list[Setting]:
@@ -301,11 +304,11 @@ def _courses_grid(p: Mapping[str, Any]) -> list[Setting]:
 
 
 @study(
-    version=1,
+    version=2,
     grid=_courses_grid,
     rtol=2e-2,
     columns=late(*DIAGNOSED, "t", "satisfied", "loss", "network"),
-    long=DRAWN_POINTS,
+    nonfinite=DRAWN_POINTS,
 )
 def courses(setting: Setting, seeds: list[int]) -> Rows:
     """The full kernel along training, at some of the solver's steps; one row a ``frame``.
@@ -325,7 +328,7 @@ def courses(setting: Setting, seeds: list[int]) -> Rows:
         before = None
         for frame, i in enumerate(chosen):
             row, before = _frame(path[i], path[0].model, setting, sets, before)
-            rows.append({"seed": seed, "frame": frame} | row)
+            rows.append(_numbered(seed, {"frame": frame} | row))
     return rows
 
 

@@ -38,9 +38,8 @@ def remaining(
 ) -> list[Setting]:
     """What a run has to compute of a grid: what no stored result holds, and some of these to check them.
 
-    All of it where the grid is not the ``usual`` one, that of the laptop profile, where nothing is stored, and where
-    figures draw long lists, which stored tables leave out (``Study.long``). A setting with
-    data that stand in for those of the stored results, which are not on this machine, is left out.
+    All of it where the grid is not the ``usual`` one, that of the laptop profile, and where nothing is stored. A
+    setting with data that stand in for those of the stored results, which are not on this machine, is left out.
 
     Args:
         study: the study.
@@ -48,7 +47,7 @@ def remaining(
         usual: those of the laptop profile.
         is_here: whether the data of a setting are on this machine.
     """
-    held = table(study) if list(grid) == list(usual) and not study.long else pd.DataFrame()
+    held = table(study) if list(grid) == list(usual) else pd.DataFrame()
     if held.empty:
         return list(grid)
     batches: dict[str, list[Cell]] = {}

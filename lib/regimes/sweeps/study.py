@@ -36,7 +36,6 @@ class Study:
         columns: for a column a relative tolerance of its own, a pair ``(relative, absolute)``, or ``STATISTICAL``; see
             ``regimes.sweeps.compare``.
         nonfinite: columns that may hold NaN or infinity, or nothing in some rows; others in ``results/`` do not.
-        long: columns of lists that stored tables leave out and figures draw; a run computes all rows of such a study.
         data: the words a caption prints, where the rows carry no ``source``.
         device: ``"any"`` if it runs on what ``regimes.devices.pick`` gives; ``"cpu"`` if it gains nothing from CUDA.
         room: the module or file that defines it.
@@ -56,7 +55,6 @@ class Study:
     whole: bool = False
     columns: Mapping[str, Tolerance] = field(default_factory=dict, hash=False)
     nonfinite: tuple[str, ...] = ()
-    long: tuple[str, ...] = ()
     room: str = ""
     known: digest.Code | None = field(default=None, repr=False)
 
@@ -106,7 +104,7 @@ class Study:
         if module is not None and getattr(module, self.function.__name__, None) is self and not self._typed:
             return _lookup, (module.__name__, self.function.__name__)  # by name: the module's own object
         fields = (self.version, self.grid, self.chunk, self.rtol, self.data, self.device, self.whole)
-        fields += (dict(self.columns), self.nonfinite, self.long)
+        fields += (dict(self.columns), self.nonfinite)
         return Study, (self.function, *fields, self.room, self.code)
 
     @property
@@ -129,13 +127,12 @@ def study(
     whole: bool = False,
     columns: Mapping[str, Tolerance] | None = None,
     nonfinite: Sequence[str] = (),
-    long: Sequence[str] = (),
 ) -> Callable[[Callable[[Setting, list[int]], Rows]], Study]:
     """Decorator that makes a function a ``Study``; the arguments are its attributes."""
 
     def wrap(function: Callable[[Setting, list[int]], Rows]) -> Study:
         digest.note_loaded(function.__module__)
-        told = dict(columns or {}), tuple(nonfinite), tuple(long)
+        told = dict(columns or {}), tuple(nonfinite)
         made = Study(function, version, grid, chunk, rtol, data, device, whole, *told)
         object.__setattr__(made, "__doc__", function.__doc__)
         return made

@@ -27,7 +27,7 @@ from regimes.validate import InputError
 
 CELL = "cell"
 STAMP = ("seconds", "device", "revision")  # of its cell, in every row
-LONG = 64  # entries of a list up to which it is kept in a table's file
+LONG = 512  # entries of a list up to which it is kept in a table's file
 DATA = ("data", "words")  # the settings that name a data set
 BESIDE = ".cells.json.gz"
 PROOF = {"rows", "checksum"}  # of a cell: how many rows it has, and the digest of these and of its origin
