@@ -296,7 +296,9 @@ def test_landscapes_and_starts_by_second_derivatives(ensemble):
         whole = torch.autograd.functional.hessian(cost, flat.detach()).numpy()
         slopes = (jacobian(model, train.x) * (gaps > 0)[:, None]).numpy()
         values, curved = np.linalg.eigvalsh(slopes.T @ slopes), np.linalg.eigvalsh(whole - slopes.T @ slopes)
-        assert row["eigenvalues"] == pytest.approx(values, rel=1e-2, abs=1e-3 * values.max())
+        own = values[values > 1e-9 * values.max()]  # fewer than are shown
+        assert row["eigenvalues"] == pytest.approx(own, rel=1e-2, abs=1e-3 * values.max())
+        assert row["flat"] == pytest.approx(1 - len(own) / len(values))
         assert row["parameters"] == len(flat) and row["unsatisfied"] == int((gaps > 1e-3).sum())
         assert row["loss"] == pytest.approx(float(gaps.square().mean() / 2), rel=1e-3)
         assert abs(row["negative"] - (curved < -1e-9 * abs(curved).max()).sum()) <= 1
@@ -352,9 +354,9 @@ LINES |= {"alpha": 1.0, "tolerance": 0.05, "test": 200, "stops": [0.5]}
 
 
 def test_components_of_a_kernel_by_a_plain_decomposition():
-    row = next(r for r in kernel_pca.stripes(LINES, [1]) if (r["kernel"], r["moment"]) == ("full", "start"))
-    net = one_hidden(3, 12, seeds=draw_seeds("weights", [1], size=20))
-    task = tasks.stripe(60, 3, interfaces=[-0.3, 1.18549], seed=draw_seeds("pairs", [1], size=60)[0])
+    row = next(r for r in kernel_pca.stripes(LINES, [0]) if (r["kernel"], r["moment"]) == ("full", "start"))
+    net = one_hidden(3, 12, seeds=draw_seeds("weights", [0], size=20))
+    task = tasks.stripe(60, 3, interfaces=[-0.3, 1.18549], seed=draw_seeds("pairs", [0], size=60)[0])
     y = task.y.numpy()
     for ending, shift in (("", 0), ("_centred", 1 / 60)):
         gram = outer(jacobian(net, task.x).numpy().T)
@@ -369,7 +371,7 @@ def test_components_of_a_kernel_by_a_plain_decomposition():
         for name, value in found.items():
             np.testing.assert_allclose(row[f"{name}{ending}"], value, rtol=1e-6, atol=1e-9, err_msg=name)
         plane = np.array(row[f"plane{ending}"])
-        assert abs(np.diag(plane.T @ vectors[:, :2])) / 60**0.5 == pytest.approx([1, 1])
+        assert abs(np.diag(plane.T @ vectors[:, :2])) / 60**0.5 == pytest.approx([1, 1], rel=1e-3)
     gram = outer(jacobian(net, task.x).numpy().T)
     apart = np.sqrt(np.maximum(np.diag(gram)[:, None] + np.diag(gram) - 2 * gram, 0)) + np.diag(np.full(60, np.inf))
     nearest = [np.mean([apart[i : i + m, i : i + m].min(0) for i in range(0, 60 - m + 1, m)]) for m in (7, 15, 30, 60)]
