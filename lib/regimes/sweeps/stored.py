@@ -17,7 +17,8 @@ from regimes.sweeps.store import Cell
 from regimes.sweeps.study import Setting, Study
 from regimes.sweeps.table import origin, read_csv, rows_by_cell
 
-SECONDS = 3.0  # of stored results that a run computes again, a study; one batch in any case
+SECONDS = 3.0  # of stored results that a run computes again, a study, or the batch that took least
+LONGEST = 10.0  # seconds of a batch above which a run leaves it to ``python -m regimes.studies verify``
 
 
 def table(study: Study) -> pd.DataFrame:
@@ -61,9 +62,10 @@ def remaining(
 
 
 def _sample(study: Study, batches: list[list[Cell]]) -> list[list[Cell]]:
-    """Batches at random that took ``SECONDS`` together, else the cheapest one; the same ones in every run."""
+    """Batches at random that took ``SECONDS`` together, else the one that took least; the same ones in every run."""
     took = {id(cells): sum(origin(cell).seconds for cell in cells) for cells in batches}
-    batches = sorted(batches, key=lambda cells: (took[id(cells)], cells[0].key()))
+    batches = [cells for cells in batches if took[id(cells)] <= LONGEST]
+    batches.sort(key=lambda cells: (took[id(cells)], cells[0].key()))
     chosen, left = batches[:1], SECONDS - sum(took[id(cells)] for cells in batches[:1])
     others = batches[1:]
     random.Random(study.name).shuffle(others)
