@@ -12,7 +12,7 @@ import pytest
 from regimes.sweeps import table as module
 from regimes.sweeps.store import Store
 from regimes.sweeps.sweep import product, study, sweep
-from regimes.sweeps.table import LONG, alike, balanced, names_cell, provenance, read_csv, rows_by_cell, sources, write_csv
+from regimes.sweeps.table import alike, balanced, names_cell, provenance, read_csv, rows_by_cell, sources, write_csv
 from regimes.validate import InputError
 
 
@@ -129,7 +129,8 @@ def test_a_table_written_and_read_has_the_same_provenance(tables, tmp_path, monk
 def test_short_lists_are_kept_and_long_ones_left_out(tmp_path):
     @study(version=1, grid=lambda p: product(n=[1, 2], shape=[[3, 4]], seeds=range(2)))
     def listed(setting, seeds):
-        short = [{"seed": s, "few": [0.1, [None, s]], "many": list(range(LONG + 1)), "word": "a, b"} for s in seeds]
+        many = list(range(module.LONG + 1))
+        short = [{"seed": s, "few": [0.1, [None, s]], "many": many, "word": "a, b"} for s in seeds]
         return short + [{"seed": s, "x": 1 / 3} for s in seeds]
 
     table = sweep(listed, listed.grid({}), store=Store(tmp_path), jobs=1)
