@@ -136,7 +136,13 @@ def _paths_grid(p: Mapping[str, Any]) -> list[Setting]:
 
 
 # One seed a cell, at all scales: the make-up of a batch decides on rounding, which grows where a network leaps.
-@study(version=1, grid=_paths_grid, rtol=2e-2, data=DRAWN)
+@study(
+    version=1,
+    grid=_paths_grid,
+    rtol=2e-2,
+    data=DRAWN,
+    nonfinite=("c_labels", "c_shrunk", "double", "ptk"),  # of some layers, tasks and steps
+)
 def paths(setting: Setting, seeds: list[int]) -> Rows:
     """The correlations of both layers along training; one row a seed, ``scale``, ``layer`` and measured ``step``.
 

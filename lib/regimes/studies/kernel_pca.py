@@ -430,7 +430,7 @@ def _estimators_grid(p: Mapping[str, Any]) -> list[Setting]:
     return [*lines, *wide]
 
 
-@study(version=1, grid=_estimators_grid, chunk=20, data=SYNTHETIC)
+@study(version=1, grid=_estimators_grid, chunk=20, data=SYNTHETIC, nonfinite=["nearest"])
 def estimators(setting: Setting, seeds: list[int]) -> Rows:
     """Estimates of mutual information beside the ``exact`` one: ``estimate`` (paper A's text), ``code``, ``nearest``.
 
