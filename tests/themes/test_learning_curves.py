@@ -224,6 +224,7 @@ def test_an_exponent_is_moved_by_what_a_finer_tolerance_changes_extrapolated_to_
     assert plain.value < 0.45 and abs(found.value - 0.5) < 0.005 and "finer tolerance" in found.method
 
 
+@pytest.mark.weekly  # 400 trials
 def test_two_levels_cover_the_truth():
     """The interval holds the exponent of the finer flow in 93 to 97 % of trials, where both flows scatter."""
     rng, held, trials = np.random.default_rng(3), 0, 400

@@ -153,7 +153,7 @@ def test_single_precision_gives_the_same_path():
     torch.testing.assert_close(single.at("t=15")[3].double(), double.at("t=15")[3], atol=2e-3, rtol=0)
 
 
-@pytest.mark.parametrize(("h", "fits"), [(2, False), (14, True)])
+@pytest.mark.parametrize(("h", "fits"), [(2, False), pytest.param(14, True, marks=pytest.mark.weekly)])
 def test_it_ends_where_fine_explicit_steps_end(h, fits):
     """On either side of the transition: the same verdict, and about as many points left over."""
     x, y = problem(60, 5, seed=1)

@@ -255,7 +255,7 @@ def test_conservation_over_a_whole_run():
         assert done.ended == ["fitted"] and drift < (1e-5 if dtype == torch.float32 else 1e-12)
 
 
-@pytest.mark.parametrize("alpha", [1e-16, 1e-6, 1.0, 1e8])
+@pytest.mark.parametrize("alpha", [pytest.param(1e-16, marks=pytest.mark.weekly), 1e-6, 1.0, 1e8])
 def test_t_star_does_not_depend_on_the_tolerance(alpha):
     count = 6 if alpha >= 1 else 2
     net = one_hidden.one_hidden(5, 100, seeds=range(count))

@@ -1,8 +1,9 @@
 """Chapter 1: learning curves of lazy and feature learning, and what separates them."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -157,8 +158,16 @@ def _single(setting: Setting, kinds: tuple[str, ...]) -> int | None:
 
 def _holds_both(setting: Setting, kind: str, seed: int) -> bool:
     """Whether a draw has both labels; most often its first points do."""
+    names = ("shape", "d", "p", "interfaces", "d_parallel", "radius")
+    task = {name: setting[name] for name in names if name in setting}
+    return _task_holds_both(json.dumps(task, sort_keys=True), kind, seed)
+
+
+@lru_cache(maxsize=2**16)  # the grids of a chapter's studies ask for the same draws
+def _task_holds_both(task: str, kind: str, seed: int) -> bool:
+    setting = json.loads(task)
     draws = (draw(setting, kind, setting["p"], [seed], first=first) for first in (min(64, setting["p"]), setting["p"]))
-    return any(len(task.y.unique()) == 2 for task in draws)
+    return any(len(drawn.y.unique()) == 2 for drawn in draws)
 
 
 def positive_share(setting: Setting) -> float:
