@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from regimes import validate
+from regimes import devices, validate
 from regimes.data import datasets
 from regimes.data.tasks import Task, gaussian_points
 from regimes.kernels import infinite_ntk, relu_recursion
@@ -520,14 +520,15 @@ def _text_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**shared, **kinds, steps=p["text_steps"], seeds=range(p["text_seeds"]))
 
 
-@study(version=3, grid=_text_grid, rtol=1e-3)
+@study(version=3, grid=_text_grid, rtol=1e-3, device="any")
 def text_features(setting: Setting, seeds: list[int]) -> Rows:
     """How far the last hidden layer moves while two hidden layers learn a text's bigrams (``hidden_motion.learn``).
 
     Source: paper C, Tab. 1 and Prop. 4.
     """
     text, dtype = datasets.corpus(setting["text"]), getattr(torch, setting["dtype"])
-    tokens, targets = (t.to(dtype) for t in hidden_motion.bigrams(text.text, setting["vocabulary"]))
+    both = hidden_motion.bigrams(text.text, setting["vocabulary"])
+    tokens, targets = (t.to(dtype=dtype, device=devices.pick()) for t in both)
     kind = {name: setting[name] for name in ("width", "optimiser", "parametrisation")}
     source = f"bigrams of {setting['vocabulary']} words, {text.source}"
     rows = []
@@ -559,14 +560,15 @@ def _training_grid(p: Mapping[str, Any]) -> list[Setting]:
     return grid
 
 
-@study(version=1, grid=_training_grid, rtol=1e-3)
+@study(version=1, grid=_training_grid, rtol=1e-3, device="any")
 def text_training(setting: Setting, seeds: list[int]) -> Rows:
     """As ``text_features``, over optimisers, parametrisations, rates, steps (``step``), and with targets of zero.
 
     With targets of zero nothing is learnt: what moves is the unlearning of ``f_0``. Source: paper C, Tab. 1.
     """
     text, dtype = datasets.corpus(setting["text"]), getattr(torch, setting["dtype"])
-    tokens, targets = (t.to(dtype) for t in hidden_motion.bigrams(text.text, setting["vocabulary"]))
+    both = hidden_motion.bigrams(text.text, setting["vocabulary"])
+    tokens, targets = (t.to(dtype=dtype, device=devices.pick()) for t in both)
     targets = targets if setting["targets"] == "bigrams" else torch.zeros_like(targets)
     kind = {name: setting[name] for name in ("width", "optimiser", "parametrisation", "rate")}
     source = f"bigrams of {setting['vocabulary']} words, {text.source}"
@@ -599,7 +601,7 @@ def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**sizes, n=8, n0=16, steps=p["finite_steps"], seeds=range(p["finite_seeds"]))
 
 
-@study(version=3, grid=_finite_grid, chunk=CHUNK, nonfinite=("after", "change", "loss"))
+@study(version=3, grid=_finite_grid, chunk=CHUNK, device="any", nonfinite=("after", "change", "loss"))
 def finite_kernel(setting: Setting, seeds: list[int]) -> Rows:
     """The kernel of finite networks before and after training on eight points (``finite_width.compare``).
 
@@ -608,7 +610,8 @@ def finite_kernel(setting: Setting, seeds: list[int]) -> Rows:
     x, source = _cloud({"cloud": "sphere", **setting}, setting["n"], 0)
     (labels,), weights = draw_seeds("labels", [0]), draw_seeds("weights", seeds)
     y = torch.from_numpy(np.random.default_rng(labels).choice([-1.0, 1.0], (setting["n"], 1)))
+    place = devices.pick()
     found = finite_width.compare(
-        x, y, depth=setting["depth"], width=setting["width"], steps=setting["steps"], seeds=weights
+        x.to(place), y.to(place), depth=setting["depth"], width=setting["width"], steps=setting["steps"], seeds=weights
     )
     return [{"seed": seed, "source": source, **row} for seed, row in zip(seeds, found)]

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regimes import validate
+from regimes import devices, validate
 from regimes.data import datasets, tasks
 from regimes.data.tasks import Task
 from regimes.kernels import ntk
@@ -103,10 +103,11 @@ class Draw(NamedTuple):
 
 
 def draw(setting: Setting, seed: int) -> Draw:
-    """The sets of a realisation: test and kernel points do not depend on the size of the training set."""
+    """The sets of a realisation, on the study's device: only the training set depends on its size."""
     pool = _pool(setting["data"], setting["words"], setting["components"])
     sizes = [setting["test"], setting["kernel_p"], setting["p"]]
-    test, kernel, train = datasets.split(pool, sizes, seed=draw_seeds("train", [seed])[0])
+    parts = datasets.split(pool, sizes, seed=draw_seeds("train", [seed])[0])
+    test, kernel, train = (part.to(device=devices.pick()) for part in parts)
     return Draw(train, test, kernel)
 
 
@@ -121,7 +122,8 @@ def networks(setting: Setting, d: int, seeds: list[int]) -> FullyConnected:
     widths = [d, *[setting["h"]] * setting["layers"], 1]
     # one draw a width: a network of another width is another network
     drawn = draw_seeds("weights", each, size=setting["h"])
-    return fully_connected(widths, seeds=drawn, sigma=sigma, parametrisation="mean-field", gain=1.0)
+    kind = {"sigma": sigma, "parametrisation": "mean-field", "gain": 1.0}
+    return fully_connected(widths, seeds=drawn, device="auto", **kind)
 
 
 def parameters_of(d: int, h: int, layers: int) -> int:
@@ -194,6 +196,7 @@ def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
     chunk=TOGETHER,
     whole=True,
     rtol=1e-2,
+    device="any",
     nonfinite=["fewer_error"],  # of the large ensembles alone
 )
 def ensembles(setting: Setting, seeds: list[int]) -> Rows:
@@ -279,7 +282,7 @@ def _thresholds_grid(p: Mapping[str, Any]) -> list[Setting]:
     return grid
 
 
-@study(version=2, grid=_thresholds_grid, rtol=1e-2)
+@study(version=2, grid=_thresholds_grid, rtol=1e-2, device="any")
 def thresholds(setting: Setting, seeds: list[int]) -> Rows:
     """The width at which networks begin to fit, by bisection from both sides; one row a width and training set.
 
@@ -312,7 +315,7 @@ def _labelled(setting: Setting, seed: int) -> tuple[Tensor, Tensor, str]:
     first, second = draw_seeds("train", [seed], size=setting["p"]) + draw_seeds("labels", [seed], size=setting["p"])
     x = tasks.gaussian_points(setting["p"], setting["components"], seed=first)
     y = np.sign(np.random.default_rng(second).standard_normal(setting["p"]))
-    return x, torch.from_numpy(y), DRAWN
+    return x.to(devices.pick()), torch.from_numpy(y).to(devices.pick()), DRAWN
 
 
 def _share(setting: Setting, x: Tensor, y: Tensor, seed: int, h: int, known: dict[int, float]) -> float:
@@ -347,7 +350,7 @@ def _efforts_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**data, **common, h=p["effort_h"], seeds=range(p["effort_seeds"]))
 
 
-@study(version=2, grid=_efforts_grid, chunk=TOGETHER, whole=True, rtol=0.1, nonfinite=("needed", "time"))
+@study(version=2, grid=_efforts_grid, chunk=TOGETHER, whole=True, rtol=0.1, device="any", nonfinite=("needed", "time"))
 def efforts(setting: Setting, seeds: list[int]) -> Rows:
     """How much effort networks need to fit; one row a network (``member``).
 
@@ -382,7 +385,7 @@ def _landscapes_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**common, p=p["landscape_p"], seeds=range(p["landscape_seeds"]))
 
 
-@study(version=4, grid=_landscapes_grid, chunk=TOGETHER, whole=True, rtol=1e-2, nonfinite=["gap"])
+@study(version=4, grid=_landscapes_grid, chunk=TOGETHER, whole=True, rtol=1e-2, device="any", nonfinite=["gap"])
 def landscapes(setting: Setting, seeds: list[int]) -> Rows:
     """The landscape where training ends, at a fixed number of parameters and growing P; one row a network (``member``).
 
@@ -402,7 +405,7 @@ def landscapes(setting: Setting, seeds: list[int]) -> Rows:
         margins, begun = done.F[block] * sets.y, starts[block](sets.x)
         found = jamming.hessian(done.model[block], sets.x, sets.y, alpha=setting["scale"], start=begun)
         below, curved = jamming.negative(found.Hp) if float(found.Hp.abs().max()) > 0 else 2 * [torch.zeros(count)]
-        values, whole = torch.linalg.eigvalsh(found.H0), torch.linalg.eigvalsh(found.H0 + found.Hp)
+        values, whole = (torch.linalg.eigvalsh(matrix).cpu() for matrix in (found.H0, found.H0 + found.Hp))
         for k in range(count):
             row = {"seed": seed, "member": k, "source": sets.source, "ended": str(done.ended[block][k].kind)}
             row |= {"parameters": found.H0.shape[-1], "unsatisfied": int(jamming.unsatisfied(margins[k]))}
@@ -505,6 +508,7 @@ def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
     chunk=TOGETHER,
     whole=True,
     rtol=1e-2,
+    device="any",
     data="Gaussian points of the stripe, drawn here",
 )
 def stripes(setting: Setting, seeds: list[int]) -> Rows:
@@ -519,7 +523,8 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
     kernel = draw_stripe(setting, "fresh", setting["kernel_p"], seeds)
     count = setting["members"]
     each = [seed * count + member for seed in seeds for member in range(count)]
-    start = one_hidden(setting["d"], setting["h"], seeds=draw_seeds("weights", each, size=setting["h"]))
+    drawn = draw_seeds("weights", each, size=setting["h"])
+    start = one_hidden(setting["d"], setting["h"], seeds=drawn, device="auto")
     done = train(setting, start, *(v.repeat_interleave(count, 0) for v in (train_set.x, train_set.y)))
     size, rows = amplification(done.model.omega, train_set.d_parallel).log(), []
     for i, seed in enumerate(seeds):
