@@ -27,7 +27,7 @@ from regimes.sweeps.sweep import Rows, Setting, product, study
 from regimes.themes import jamming
 from regimes.themes.compression import amplification
 from regimes.themes.learning_curves import wrong
-from regimes.training.gauss_newton import gauss_newton
+from regimes.training.gauss_newton import gauss_newton, step_bytes, together
 from regimes.training.run import Trajectory, run
 from regimes.training.state import Ended, State, satisfied
 from regimes.validate import InputError
@@ -144,6 +144,35 @@ def _states(setting: Setting, model: Model, x: Tensor, y: Tensor) -> Iterator[St
     return gauss_newton(model, x, y, **options, decay=decay)
 
 
+def _needs_memory(
+    p: Mapping[str, Any], points: str, widths: str | None, members: str, *, layers: int | None = None, d: int = 0
+) -> None:
+    """What a call takes must be free: steps of networks, all their weights, test outputs and kernels.
+
+    Args:
+        p: all parameters.
+        points: the parameter that says how many training points.
+        widths: that of the networks' widths; without one those at which they begin to fit.
+        members: that of an ensemble's members.
+        layers: hidden ones; by default those of the map.
+        d: the dimension; by default the most components of images.
+
+    Raises:
+        InputError: naming the parameters, with the bytes.
+    """
+    n, layers, d = int(np.max(p[points])), layers or p["layers"], d or max(p["components"], p["second_components"])
+    h = int(np.max(p[widths])) if widths else 2 * round((n / layers) ** 0.5)
+    size, count = parameters_of(d, h, layers), TOGETHER * p[members]
+    each = step_bytes(n, size, d + 2 * layers * h + 1)
+    steps = each * min(count, together(each, torch.device("cpu")))
+    weights = 8 * count * size * (4 + len(p["stops"]))  # now, before, at the start, on trial and at each stop
+    tested = p[members] * p["test"] * layers * h
+    tested = min(tested, 2**26) if layers == 1 else tested  # a network of one layer takes its points in blocks
+    read = 24 * (p[members] * p["kernel_p"] ** 2 + tested)
+    what = f"{points} = {n} with " + (f"{widths} = {h} and " if widths else "") + f"{members} = {p[members]}"
+    validate.memory(weights + max(steps, read), what)
+
+
 def coarse_first(values: Collection[float]) -> dict[float, int]:
     """A rank for each value: of the sorted ones every 2^k-th is low, every second high.
 
@@ -155,9 +184,13 @@ def coarse_first(values: Collection[float]) -> dict[float, int]:
 def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
     common = {name: p[name] for name in ("test", "kernel_p", "layers", "members", "loss", "steps")}
     common |= {"stops": [p["stops"]], "decay": 0.0}
-    most = p["members"] * max(p["map_p"], *p["growth_p"]) * max(*p["cut_h"], *p["growth_h"])
-    validate.memory(64 * most, "map_p or growth_p with members and cut_h or growth_h")
-    validate.memory(64 * p["crowd_members"] * p["map_p"] * max(p["crowd_h"]), "map_p with crowd_members and crowd_h")
+    for points, widths, members in (
+        ("map_p", "cut_h", "members"),
+        ("growth_p", "growth_h", "members"),
+        ("map_p", "crowd_h", "crowd_members"),
+        ("second_p", "second_h", "members"),
+    ):
+        _needs_memory(p, points, widths, members)
     rest = p["test"] + p["kernel_p"]
     images([p["data"]], p["components"], rest + max(p["growth_p"]), "test + kernel_p + growth_p")
     first = images([p["data"]], p["components"], rest + p["map_p"], "test + kernel_p + map_p") | common
@@ -275,6 +308,7 @@ def _thresholds_grid(p: Mapping[str, Any]) -> list[Setting]:
     common |= {"test": 1, "kernel_p": 1, "scale": p["threshold_scale"], "seeds": range(p["threshold_seeds"])}
     common |= {"members": p["threshold_members"], "steps": p["threshold_steps"]}
     data = images([p["data"]], p["components"], 2 + max(p["threshold_p"]), "threshold_p")
+    _needs_memory(p, "threshold_p", None, "threshold_members", layers=p["threshold_layers"])
     random = {"data": "random", "words": "", "components": p["components"]}
     grid = []
     for source in (random, data):  # the dearer first, so that no core waits for it in the end
@@ -345,6 +379,7 @@ def _widen(setting: Setting, x: Tensor, y: Tensor, seed: int, known: dict[int, f
 
 def _efforts_grid(p: Mapping[str, Any]) -> list[Setting]:
     data = images([p["data"]], p["components"], 2 + p["map_p"], "map_p") | {"test": 1, "kernel_p": 1}
+    _needs_memory(p, "map_p", "effort_h", "effort_members")
     common = {name: p[name] for name in ("layers", "loss")} | {"p": p["map_p"], "scale": p["effort_scale"]}
     common |= {"members": p["effort_members"], "steps": p["effort_steps"]}
     return product(**data, **common, h=p["effort_h"], seeds=range(p["effort_seeds"]))
@@ -363,10 +398,12 @@ def efforts(setting: Setting, seeds: list[int]) -> Rows:
     model = networks(setting, setting["components"], seeds)
     x, y = _repeated(data, count)
     met: dict[int, tuple[float, float]] = {}
-    for step, state in enumerate(_states(setting, model, x, y)):
+    steps: Counter[int] = Counter()
+    for state in _states(setting, model, x, y):
         for row, t in zip(state.rows, state.t.tolist(), strict=True):
             if row in state.ended and state.ended[row].kind == Ended.FITTED:
-                met.setdefault(row, (step, t))
+                met.setdefault(row, (steps[row], t))
+            steps[row] += 1
     size = parameters_of(setting["components"], setting["h"], setting["layers"])
     names = ("needed", "time")
     return [
@@ -379,6 +416,7 @@ def efforts(setting: Setting, seeds: list[int]) -> Rows:
 
 def _landscapes_grid(p: Mapping[str, Any]) -> list[Setting]:
     data = images([p["data"]], p["components"], p["test"] + 1 + max(p["landscape_p"]), "test + landscape_p")
+    _needs_memory(p, "landscape_p", "landscape_h", "landscape_members", layers=p["threshold_layers"])
     common = data | {"layers": p["threshold_layers"], "loss": p["loss"], "test": 1, "kernel_p": 1}
     common |= {"scale": p["threshold_scale"]}
     common |= {"members": p["landscape_members"], "steps": p["threshold_steps"], "h": p["landscape_h"]}
@@ -496,7 +534,7 @@ def samples(name: str, components: int, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
-    validate.memory(64 * p["stripe_seeds"] * p["stripe_members"] * p["stripe_p"] * max(p["stripe_h"]), "stripe_h")
+    _needs_memory(p, "stripe_p", "stripe_h", "stripe_members", layers=1, d=p["stripe_d"] + 1)  # and the bias
     common = STRIPE | {"d": p["stripe_d"], "p": p["stripe_p"], "members": p["stripe_members"], "test": p["test"]}
     common |= {"kernel_p": p["kernel_p"], "loss": p["loss"], "steps": p["steps"]}
     return product(**common, scale=p["stripe_scales"], h=p["stripe_h"], seeds=range(p["stripe_seeds"]))

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from regimes.studies.lazy_feature import DRAWN, draw, needs_draws, networks_of, train_network
+from regimes.studies.lazy_feature import DRAWN, draw, needs_draws, needs_memory, networks_of, train_network
 from regimes.sweeps.sweep import Rows, Setting, product, study
 from regimes.themes.compression import amplification
 from regimes.training.state import satisfied
@@ -22,6 +22,7 @@ def check_parameters(p: Mapping[str, Any]) -> None:
 
 
 def _grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "scan_p", "scan_h")
     stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "d": 2, "p": p["scan_p"]}
     return product(**stripe, h=p["scan_h"], alpha=p["scan_alpha"], tolerance=p["tolerance"], until=p["stop"], seeds=[0])
 

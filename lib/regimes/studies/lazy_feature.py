@@ -403,6 +403,7 @@ def _fastest_ring(radius: float, d: int, d_parallel: int) -> tuple[Cylinder, Fix
 
 
 def _compressed_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "compressed_p", "curve_h")
     net = {"h": p["curve_h"], "alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"]}
     grid = []
     for shape in _shapes(p):

@@ -552,6 +552,7 @@ def pool(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_images(p: Mapping[str, Any]) -> list[Setting]:
+    validate.memory(3 * 8 * 2 * POOL * p["image_d"], f"image_d = {p['image_d']}")  # images and normal inputs
     return product(
         data=datasets.identity("mnist"),
         activation=p["activation"],
