@@ -50,14 +50,20 @@ def pick(device: str | torch.device = "auto") -> torch.device:
 
 @contextlib.contextmanager
 def allowed(device: str) -> Iterator[set[torch.device]]:
-    """What runs inside may use ``device`` (``"cpu"`` or ``"any"``); gives the set of devices that it picks."""
+    """What runs inside may use ``device`` (``"cpu"`` or ``"any"``); gives the set of devices that it picks.
+
+    Where one block is inside another, the outer one's set has them too.
+    """
     used: set[torch.device] = set()
+    around = _PICKED.get()
     tokens = _ALLOWED.set(device), _PICKED.set(used)
     try:
         yield used
     finally:
         _ALLOWED.reset(tokens[0])
         _PICKED.reset(tokens[1])
+        if around is not None:
+            around |= used
 
 
 def kind(device: str) -> str:

@@ -65,7 +65,7 @@ def stripe(p: int, d: int, *, interfaces: Sequence[float] = STRIPE, seed: int | 
     planes = torch.tensor(list(interfaces), dtype=torch.float64)
 
     def label(x: Tensor) -> Tensor:
-        return 1.0 - 2.0 * (torch.bucketize(x[..., 0].contiguous(), planes) % 2)
+        return 1.0 - 2.0 * (torch.bucketize(x[..., 0].contiguous(), planes.to(x.device)) % 2)
 
     x = gaussian_points(p, d, seed=seed)
     walls = ", ".join(f"{b:g}" for b in interfaces)
@@ -179,7 +179,7 @@ def rotated(task: Task, turn: Tensor) -> Task:
     """
     d = task.x.shape[-1]
     validate.arrays(turn=("... d d", turn))
-    if turn.shape[-2:] != (d, d) or not torch.allclose(turn @ turn.mT, torch.eye(d, dtype=turn.dtype), atol=1e-8):
+    if turn.shape[-2:] != (d, d) or not torch.allclose(turn @ turn.mT, torch.eye(d).to(turn), atol=1e-8):
         raise InputError(f"turn must be an orthogonal matrix of size {d}, got shape {tuple(turn.shape)}")
     label = None if task.label is None else (lambda x: task.label(x @ turn))
     return replace(task, x=task.x @ turn.mT, label=label, d_parallel=None, source=f"{task.source}, rotated")

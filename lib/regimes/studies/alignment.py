@@ -14,9 +14,9 @@ from regimes import devices, validate
 from regimes.data import celeba, datasets, tasks
 from regimes.data.tasks import Task
 from regimes.models.fully_connected import FullyConnected, fully_connected
-from regimes.models.one_hidden import Network, one_hidden
+from regimes.models.one_hidden import Network
 from regimes.seeds import draw_seeds
-from regimes.studies.lazy_feature import draw, needs_draws, needs_memory
+from regimes.studies.lazy_feature import draw, needs_draws, needs_memory, networks_of
 from regimes.sweeps.sweep import Rows, Setting, product, study
 from regimes.themes.alignment import matrices
 from regimes.themes.alignment.egop import chain_monomial_egop
@@ -76,15 +76,16 @@ def batch(setting: Setting, seeds: list[int], dtype: torch.dtype = torch.float32
     Source: paper D, Sec. 2.1 and App. H.
     """
     d, scales = setting["d"], setting["scales"]
+    place, drawn = devices.pick(), draw_seeds("weights", seeds)
     model = fully_connected(
-        [d, setting["k"], setting["k"], 1], seeds=draw_seeds("weights", seeds), parametrisation="standard", gain=1.0
+        [d, setting["k"], setting["k"], 1], seeds=drawn, parametrisation="standard", gain=1.0, device=place
     ).to(dtype=dtype)
     rows = torch.arange(len(seeds)).repeat(len(scales))
-    size = torch.tensor(scales, dtype=dtype).repeat_interleave(len(seeds)).sqrt()[:, None, None]
+    size = torch.tensor(scales, dtype=dtype, device=place).repeat_interleave(len(seeds)).sqrt()[:, None, None]
     first, second, last = model[rows].weights
     model = replace(model, weights=(first * size, second * setting["second"] ** 0.5, last))
     both = [_chain(setting, kind, n, seeds) for kind, n in (("train", setting["n"]), ("test", setting["test"]))]
-    train, test = (replace(task, x=task.x[rows], y=task.y[rows]).to(dtype=dtype) for task in both)
+    train, test = (replace(task, x=task.x[rows], y=task.y[rows]).to(dtype=dtype, device=place) for task in both)
     return Batch(model, train, test, [seeds[i] for i in rows], [scale for scale in scales for _ in seeds])
 
 
@@ -141,6 +142,7 @@ def _paths_grid(p: Mapping[str, Any]) -> list[Setting]:
     grid=_paths_grid,
     rtol=2e-2,
     data=DRAWN,
+    device="any",
     nonfinite=("c_labels", "c_shrunk", "double", "ptk"),  # of some layers, tasks and steps
 )
 def paths(setting: Setting, seeds: list[int]) -> Rows:
@@ -207,7 +209,7 @@ def _features_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**sizes, **common, seeds=range(p["fig1_seeds"]))
 
 
-@study(version=1, grid=_features_grid, rtol=1e-4, data=DRAWN)
+@study(version=1, grid=_features_grid, rtol=1e-4, device="any", data=DRAWN)
 def features(setting: Setting, seeds: list[int]) -> Rows:
     """Trained networks and what they have learnt, read three ways; one row a seed and ``layer``.
 
@@ -220,7 +222,7 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
     """
     data, rows = batch(setting, seeds, torch.float64), []
     *_, state = states(setting, data)
-    egop = chain_monomial_egop(setting["rank"], setting["d"])
+    egop = chain_monomial_egop(setting["rank"], setting["d"]).to(devices.pick())
     for layer, site in enumerate(sites(state.model, data.train.x), start=1):
         feature, gradient = matrices.nfm(site.weights), matrices.agop(site.weights, site.delta)
         K = matrices.ptk_covariance(site.delta)
@@ -259,7 +261,7 @@ def _frames_grid(p: Mapping[str, Any]) -> list[Setting]:
     )
 
 
-@study(version=1, grid=_frames_grid, rtol=1e-4, data=DRAWN)
+@study(version=1, grid=_frames_grid, rtol=1e-4, device="any", data=DRAWN)
 def frames(setting: Setting, seeds: list[int]) -> Rows:
     """The first layer of one network on its way, matrices flattened, a row a ``step``.
 
@@ -290,7 +292,7 @@ def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**_stripe(p), **sizes, alpha=p["stripe_alpha"], seeds=range(p["stripe_seeds"]))
 
 
-@study(version=1, grid=_stripes_grid, rtol=2e-2, data="Gaussian points of the stripe, drawn here")
+@study(version=1, grid=_stripes_grid, rtol=2e-2, device="any", data="Gaussian points of the stripe, drawn here")
 def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """Paper A's network on the stripe: compression beside alignment along the flow; one row a seed and ``moment``.
 
@@ -304,8 +306,7 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
     rows = []
     for seed in seeds:
         train, test = (draw(setting, kind, setting[n], [seed]) for kind, n in (("train", "p"), ("test", "test")))
-        weights = draw_seeds("weights", [seed], size=setting["p"])
-        network = one_hidden(setting["d"], setting["h"], seeds=weights)
+        network = networks_of(setting, [seed])
         flow = gradient_flow(network, train, alpha=setting["alpha"], tolerance=setting["tolerance"])
         events = {"late": satisfied(LATE), "end": fitted}
         path = run(flow, observe=functools.partial(_beside, train), spacing=SPACING, events=events)
@@ -323,8 +324,7 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
 
 def _beside(task: Task, state: Any) -> dict[str, Tensor]:
     """Amplification and ansatz of a state of the flow."""
-    kind = {"dtype": torch.float64, "device": "cpu"}
-    now, start = (model.to(**kind) for model in (state.model, state.initial))
+    now, start = (model.to(dtype=torch.float64) for model in (state.model, state.initial))
     return _compared(now, start, replace(task, x=task.x[list(state.rows)])) | {"satisfied": state.satisfied}
 
 
@@ -422,7 +422,7 @@ def _glasses_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**setting, **how, draws=p["fig9_draws"], seeds=range(p["fig9_seeds"]))
 
 
-@study(version=1, grid=_glasses_grid, rtol=2e-2, nonfinite=["height"])
+@study(version=1, grid=_glasses_grid, rtol=2e-2, device="any", nonfinite=["height"])
 def glasses(setting: Setting, seeds: list[int]) -> Rows:
     """Which pixels a network looks at, by its weights and by its gradients; one row a seed, a split and a network.
 
@@ -436,7 +436,7 @@ def glasses(setting: Setting, seeds: list[int]) -> Rows:
     pool, shape = pictures(setting["data"], setting["count"], os.environ.get("REGIMES_DATA"))
     rows = []
     for seed in seeds:
-        train, test = _parted(setting, pool, seed)
+        train, test = (part.to(device=devices.pick()) for part in _parted(setting, pool, seed))
         x, y = train.x.float(), train.y.float()
         state = _last(optimise(_deep(setting, x, seed), x, y, method="adam", rate=setting["rate"]), setting["steps"])
         site = sites(state.model, x)[0]
@@ -467,7 +467,8 @@ def _parted(setting: Setting, pool: Task, seed: int) -> tuple[Task, Task]:
 def _deep(setting: Setting, x: Tensor, seed: int) -> FullyConnected:
     widths = [x.shape[-1], setting["k"], setting["k"], 1]
     drawn = draw_seeds("weights", [seed])
-    model = fully_connected(widths, seeds=drawn, parametrisation="standard", gain=1.0).to(dtype=torch.float32)
+    model = fully_connected(widths, seeds=drawn, parametrisation="standard", gain=1.0, device="auto")
+    model = model.to(dtype=torch.float32)
     first, *rest = model.weights
     return replace(model, weights=(first * setting["scale"] ** 0.5, *rest))
 

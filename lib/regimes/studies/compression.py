@@ -11,7 +11,6 @@ from torch import Tensor
 
 from regimes import validate
 from regimes.data.tasks import Task
-from regimes.models import one_hidden
 from regimes.models.one_hidden import Network
 from regimes.seeds import draw_seeds
 from regimes.studies.lazy_feature import (
@@ -20,6 +19,7 @@ from regimes.studies.lazy_feature import (
     needs_draws,
     needs_memory,
     needs_one_of,
+    networks_of,
     predicted_amplification,
 )
 from regimes.sweeps.sweep import STATISTICAL, Rows, Setting, product, study
@@ -130,12 +130,14 @@ def _solid(p: Mapping[str, Any], /, **more: Any) -> dict[str, Any]:
 
 def _drawn(setting: Setting, seeds: list[int]) -> tuple[Task, Network]:
     """Training set and initial networks of the setting, which do not depend on ``alpha`` and the end of training."""
-    weights = draw_seeds("weights", seeds, size=setting["p"])
-    return draw(setting, "train", setting["p"], seeds), one_hidden.one_hidden(setting["d"], setting["h"], seeds=weights)
+    return draw(setting, "train", setting["p"], seeds), networks_of(setting, seeds)
 
 
 def _one(setting: Setting, seed: int, *, dtype: Any = "auto") -> tuple[Task, list[Snapshot]]:
-    """Training set and path of one realisation until ``setting["until"]``, in float64 and units of ``τ``."""
+    """Training set and path of one realisation until ``setting["until"]``, in float64 and units of ``τ``.
+
+    Both on the CPU: what is read from a path is cheap, or numpy's.
+    """
     task, network = _drawn(setting, [seed])
     unit = time_unit(setting["h"], setting["d"])
     states = gradient_flow(network, task, alpha=setting["alpha"], tolerance=setting["tolerance"], dtype=dtype)
@@ -144,7 +146,7 @@ def _one(setting: Setting, seed: int, *, dtype: Any = "auto") -> tuple[Task, lis
         found = snapshot(state)
         return found._replace(t=found.t / unit, model=found.model.to(dtype=torch.float64, device="cpu"))
 
-    return task, run(states, until=until(setting), save=keep).saved[0]
+    return task.to(device="cpu"), run(states, until=until(setting), save=keep).saved[0]
 
 
 def _growth_grid(p: Mapping[str, Any]) -> list[Setting]:
@@ -416,7 +418,7 @@ def fit(setting: Setting, seeds: list[int]) -> Rows:
 
 def _fit(setting: Setting, seed: int) -> dict[str, Any]:
     _, path = _one(setting, seed)
-    test, first = draw(setting, "test", setting["test"], [seed]), path[0].model
+    test, first = draw(setting, "test", setting["test"], [seed]).to(device="cpu"), path[0].model
     error = [float(wrong(m.model(test.x) - first(test.x), test.y)) for m in path]
     star = next(i for i, m in enumerate(path) if m.satisfied >= 0.1 - 1e-9)
     middle = star + int(np.argmin([abs(m.loss - math.sqrt(path[star].loss * path[-1].loss)) for m in path[star:]]))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from regimes import validate
+from regimes import devices, validate
 from regimes.data import datasets
 from regimes.data.tasks import Task, gaussian_points
 from regimes.kernels import infinite_ntk, relu_recursion
@@ -38,7 +38,9 @@ TABLE_2 = 30  # the depth of paper C's Table 2: measured whatever else a reader 
 FIGURE_7 = (5, 30)  # its sentence on Fig. 7
 LIMITS = (30, 1_000_000)  # depths at which the deep predictor is judged
 APART = (30, 10_000)  # those at which operators are
-CHUNK = 64  # networks of finite width that train together: two float64 a weight
+CHUNK = 64  # networks of finite width that a call gets
+WEIGHT = 48  # bytes a weight of a network that trains, six float64
+HELD = 2**32  # bytes of networks that train together; more of them do so in turn
 EXACT = "none, the kernel is a function of one correlation"
 
 
@@ -520,14 +522,15 @@ def _text_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**shared, **kinds, steps=p["text_steps"], seeds=range(p["text_seeds"]))
 
 
-@study(version=3, grid=_text_grid, rtol=1e-3)
+@study(version=3, grid=_text_grid, rtol=1e-3, device="any")
 def text_features(setting: Setting, seeds: list[int]) -> Rows:
     """How far the last hidden layer moves while two hidden layers learn a text's bigrams (``hidden_motion.learn``).
 
     Source: paper C, Tab. 1 and Prop. 4.
     """
     text, dtype = datasets.corpus(setting["text"]), getattr(torch, setting["dtype"])
-    tokens, targets = (t.to(dtype) for t in hidden_motion.bigrams(text.text, setting["vocabulary"]))
+    both = hidden_motion.bigrams(text.text, setting["vocabulary"])
+    tokens, targets = (t.to(dtype=dtype, device=devices.pick()) for t in both)
     kind = {name: setting[name] for name in ("width", "optimiser", "parametrisation")}
     source = f"bigrams of {setting['vocabulary']} words, {text.source}"
     rows = []
@@ -559,14 +562,15 @@ def _training_grid(p: Mapping[str, Any]) -> list[Setting]:
     return grid
 
 
-@study(version=1, grid=_training_grid, rtol=1e-3)
+@study(version=1, grid=_training_grid, rtol=1e-3, device="any")
 def text_training(setting: Setting, seeds: list[int]) -> Rows:
     """As ``text_features``, over optimisers, parametrisations, rates, steps (``step``), and with targets of zero.
 
     With targets of zero nothing is learnt: what moves is the unlearning of ``f_0``. Source: paper C, Tab. 1.
     """
     text, dtype = datasets.corpus(setting["text"]), getattr(torch, setting["dtype"])
-    tokens, targets = (t.to(dtype) for t in hidden_motion.bigrams(text.text, setting["vocabulary"]))
+    both = hidden_motion.bigrams(text.text, setting["vocabulary"])
+    tokens, targets = (t.to(dtype=dtype, device=devices.pick()) for t in both)
     targets = targets if setting["targets"] == "bigrams" else torch.zeros_like(targets)
     kind = {name: setting[name] for name in ("width", "optimiser", "parametrisation", "rate")}
     source = f"bigrams of {setting['vocabulary']} words, {text.source}"
@@ -593,13 +597,19 @@ def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
             f"finite_depths must be at most twice the least of finite_widths = {p['finite_widths']}, beyond which most "
             f"networks are dead, got {p['finite_depths'][-1]}"
         )
-    depth, width, seeds = p["finite_depths"][-1], p["finite_widths"][-1], min(CHUNK, p["finite_seeds"])
-    validate.memory(16 * seeds * depth * width**2, f"finite_widths = {width} with finite_depths = {depth}")
+    depth, width = p["finite_depths"][-1], p["finite_widths"][-1]
+    count = min(CHUNK, p["finite_seeds"], _together(depth, width))
+    validate.memory(WEIGHT * count * depth * width**2, f"finite_widths = {width} with finite_depths = {depth}")
     sizes = {"depth": p["finite_depths"], "width": p["finite_widths"]}
     return product(**sizes, n=8, n0=16, steps=p["finite_steps"], seeds=range(p["finite_seeds"]))
 
 
-@study(version=3, grid=_finite_grid, chunk=CHUNK, nonfinite=("after", "change", "loss"))
+def _together(depth: int, width: int) -> int:
+    """How many networks train together."""
+    return max(1, HELD // (WEIGHT * depth * width**2))
+
+
+@study(version=3, grid=_finite_grid, chunk=CHUNK, device="any", nonfinite=("after", "change", "loss"))
 def finite_kernel(setting: Setting, seeds: list[int]) -> Rows:
     """The kernel of finite networks before and after training on eight points (``finite_width.compare``).
 
@@ -608,7 +618,9 @@ def finite_kernel(setting: Setting, seeds: list[int]) -> Rows:
     x, source = _cloud({"cloud": "sphere", **setting}, setting["n"], 0)
     (labels,), weights = draw_seeds("labels", [0]), draw_seeds("weights", seeds)
     y = torch.from_numpy(np.random.default_rng(labels).choice([-1.0, 1.0], (setting["n"], 1)))
-    found = finite_width.compare(
-        x, y, depth=setting["depth"], width=setting["width"], steps=setting["steps"], seeds=weights
-    )
+    x, y = x.to(devices.pick()), y.to(devices.pick())
+    names, size = ("depth", "width", "steps"), _together(setting["depth"], setting["width"])
+    kind = {name: setting[name] for name in names}
+    parts = (weights[i : i + size] for i in range(0, len(weights), size))
+    found = [row for part in parts for row in finite_width.compare(x, y, seeds=part, **kind)]
     return [{"seed": seed, "source": source, **row} for seed, row in zip(seeds, found)]

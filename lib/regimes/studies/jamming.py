@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regimes import validate
+from regimes import devices, validate
 from regimes.data import datasets, tasks
 from regimes.data.tasks import Task
 from regimes.kernels import ntk
@@ -27,7 +27,7 @@ from regimes.sweeps.sweep import Rows, Setting, product, study
 from regimes.themes import jamming
 from regimes.themes.compression import amplification
 from regimes.themes.learning_curves import wrong
-from regimes.training.gauss_newton import gauss_newton
+from regimes.training.gauss_newton import gauss_newton, step_bytes, together
 from regimes.training.run import Trajectory, run
 from regimes.training.state import Ended, State, satisfied
 from regimes.validate import InputError
@@ -103,10 +103,11 @@ class Draw(NamedTuple):
 
 
 def draw(setting: Setting, seed: int) -> Draw:
-    """The sets of a realisation: test and kernel points do not depend on the size of the training set."""
+    """The sets of a realisation, on the study's device: only the training set depends on its size."""
     pool = _pool(setting["data"], setting["words"], setting["components"])
     sizes = [setting["test"], setting["kernel_p"], setting["p"]]
-    test, kernel, train = datasets.split(pool, sizes, seed=draw_seeds("train", [seed])[0])
+    parts = datasets.split(pool, sizes, seed=draw_seeds("train", [seed])[0])
+    test, kernel, train = (part.to(device=devices.pick()) for part in parts)
     return Draw(train, test, kernel)
 
 
@@ -121,7 +122,8 @@ def networks(setting: Setting, d: int, seeds: list[int]) -> FullyConnected:
     widths = [d, *[setting["h"]] * setting["layers"], 1]
     # one draw a width: a network of another width is another network
     drawn = draw_seeds("weights", each, size=setting["h"])
-    return fully_connected(widths, seeds=drawn, sigma=sigma, parametrisation="mean-field", gain=1.0)
+    kind = {"sigma": sigma, "parametrisation": "mean-field", "gain": 1.0}
+    return fully_connected(widths, seeds=drawn, device="auto", **kind)
 
 
 def parameters_of(d: int, h: int, layers: int) -> int:
@@ -142,6 +144,35 @@ def _states(setting: Setting, model: Model, x: Tensor, y: Tensor) -> Iterator[St
     return gauss_newton(model, x, y, **options, decay=decay)
 
 
+def _needs_memory(
+    p: Mapping[str, Any], points: str, widths: str | None, members: str, *, layers: int | None = None, d: int = 0
+) -> None:
+    """What a call takes must be free: steps of networks, all their weights, test outputs and kernels.
+
+    Args:
+        p: all parameters.
+        points: the parameter that says how many training points.
+        widths: that of the networks' widths; without one those at which they begin to fit.
+        members: that of an ensemble's members.
+        layers: hidden ones; by default those of the map.
+        d: the dimension; by default the most components of images.
+
+    Raises:
+        InputError: naming the parameters, with the bytes.
+    """
+    n, layers, d = int(np.max(p[points])), layers or p["layers"], d or max(p["components"], p["second_components"])
+    h = int(np.max(p[widths])) if widths else 2 * round((n / layers) ** 0.5)
+    size, count = parameters_of(d, h, layers), TOGETHER * p[members]
+    each = step_bytes(n, size, d + 2 * layers * h + 1)
+    steps = each * min(count, together(each, torch.device("cpu")))
+    weights = 8 * count * size * (4 + len(p["stops"]))  # now, before, at the start, on trial and at each stop
+    tested = p[members] * p["test"] * layers * h
+    tested = min(tested, 2**26) if layers == 1 else tested  # a network of one layer takes its points in blocks
+    read = 24 * (p[members] * p["kernel_p"] ** 2 + tested)
+    what = f"{points} = {n} with " + (f"{widths} = {h} and " if widths else "") + f"{members} = {p[members]}"
+    validate.memory(weights + max(steps, read), what)
+
+
 def coarse_first(values: Collection[float]) -> dict[float, int]:
     """A rank for each value: of the sorted ones every 2^k-th is low, every second high.
 
@@ -153,9 +184,13 @@ def coarse_first(values: Collection[float]) -> dict[float, int]:
 def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
     common = {name: p[name] for name in ("test", "kernel_p", "layers", "members", "loss", "steps")}
     common |= {"stops": [p["stops"]], "decay": 0.0}
-    most = p["members"] * max(p["map_p"], *p["growth_p"]) * max(*p["cut_h"], *p["growth_h"])
-    validate.memory(64 * most, "map_p or growth_p with members and cut_h or growth_h")
-    validate.memory(64 * p["crowd_members"] * p["map_p"] * max(p["crowd_h"]), "map_p with crowd_members and crowd_h")
+    for points, widths, members in (
+        ("map_p", "cut_h", "members"),
+        ("growth_p", "growth_h", "members"),
+        ("map_p", "crowd_h", "crowd_members"),
+        ("second_p", "second_h", "members"),
+    ):
+        _needs_memory(p, points, widths, members)
     rest = p["test"] + p["kernel_p"]
     images([p["data"]], p["components"], rest + max(p["growth_p"]), "test + kernel_p + growth_p")
     first = images([p["data"]], p["components"], rest + p["map_p"], "test + kernel_p + map_p") | common
@@ -194,6 +229,7 @@ def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
     chunk=TOGETHER,
     whole=True,
     rtol=1e-2,
+    device="any",
     nonfinite=["fewer_error"],  # of the large ensembles alone
 )
 def ensembles(setting: Setting, seeds: list[int]) -> Rows:
@@ -272,6 +308,7 @@ def _thresholds_grid(p: Mapping[str, Any]) -> list[Setting]:
     common |= {"test": 1, "kernel_p": 1, "scale": p["threshold_scale"], "seeds": range(p["threshold_seeds"])}
     common |= {"members": p["threshold_members"], "steps": p["threshold_steps"]}
     data = images([p["data"]], p["components"], 2 + max(p["threshold_p"]), "threshold_p")
+    _needs_memory(p, "threshold_p", None, "threshold_members", layers=p["threshold_layers"])
     random = {"data": "random", "words": "", "components": p["components"]}
     grid = []
     for source in (random, data):  # the dearer first, so that no core waits for it in the end
@@ -279,7 +316,7 @@ def _thresholds_grid(p: Mapping[str, Any]) -> list[Setting]:
     return grid
 
 
-@study(version=2, grid=_thresholds_grid, rtol=1e-2)
+@study(version=2, grid=_thresholds_grid, rtol=1e-2, device="any")
 def thresholds(setting: Setting, seeds: list[int]) -> Rows:
     """The width at which networks begin to fit, by bisection from both sides; one row a width and training set.
 
@@ -312,7 +349,7 @@ def _labelled(setting: Setting, seed: int) -> tuple[Tensor, Tensor, str]:
     first, second = draw_seeds("train", [seed], size=setting["p"]) + draw_seeds("labels", [seed], size=setting["p"])
     x = tasks.gaussian_points(setting["p"], setting["components"], seed=first)
     y = np.sign(np.random.default_rng(second).standard_normal(setting["p"]))
-    return x, torch.from_numpy(y), DRAWN
+    return x.to(devices.pick()), torch.from_numpy(y).to(devices.pick()), DRAWN
 
 
 def _share(setting: Setting, x: Tensor, y: Tensor, seed: int, h: int, known: dict[int, float]) -> float:
@@ -342,12 +379,13 @@ def _widen(setting: Setting, x: Tensor, y: Tensor, seed: int, known: dict[int, f
 
 def _efforts_grid(p: Mapping[str, Any]) -> list[Setting]:
     data = images([p["data"]], p["components"], 2 + p["map_p"], "map_p") | {"test": 1, "kernel_p": 1}
+    _needs_memory(p, "map_p", "effort_h", "effort_members")
     common = {name: p[name] for name in ("layers", "loss")} | {"p": p["map_p"], "scale": p["effort_scale"]}
     common |= {"members": p["effort_members"], "steps": p["effort_steps"]}
     return product(**data, **common, h=p["effort_h"], seeds=range(p["effort_seeds"]))
 
 
-@study(version=2, grid=_efforts_grid, chunk=TOGETHER, whole=True, rtol=0.1, nonfinite=("needed", "time"))
+@study(version=2, grid=_efforts_grid, chunk=TOGETHER, whole=True, rtol=0.1, device="any", nonfinite=("needed", "time"))
 def efforts(setting: Setting, seeds: list[int]) -> Rows:
     """How much effort networks need to fit; one row a network (``member``).
 
@@ -360,10 +398,12 @@ def efforts(setting: Setting, seeds: list[int]) -> Rows:
     model = networks(setting, setting["components"], seeds)
     x, y = _repeated(data, count)
     met: dict[int, tuple[float, float]] = {}
-    for step, state in enumerate(_states(setting, model, x, y)):
+    steps: Counter[int] = Counter()
+    for state in _states(setting, model, x, y):
         for row, t in zip(state.rows, state.t.tolist(), strict=True):
             if row in state.ended and state.ended[row].kind == Ended.FITTED:
-                met.setdefault(row, (step, t))
+                met.setdefault(row, (steps[row], t))
+            steps[row] += 1
     size = parameters_of(setting["components"], setting["h"], setting["layers"])
     names = ("needed", "time")
     return [
@@ -376,13 +416,14 @@ def efforts(setting: Setting, seeds: list[int]) -> Rows:
 
 def _landscapes_grid(p: Mapping[str, Any]) -> list[Setting]:
     data = images([p["data"]], p["components"], p["test"] + 1 + max(p["landscape_p"]), "test + landscape_p")
+    _needs_memory(p, "landscape_p", "landscape_h", "landscape_members", layers=p["threshold_layers"])
     common = data | {"layers": p["threshold_layers"], "loss": p["loss"], "test": 1, "kernel_p": 1}
     common |= {"scale": p["threshold_scale"]}
     common |= {"members": p["landscape_members"], "steps": p["threshold_steps"], "h": p["landscape_h"]}
     return product(**common, p=p["landscape_p"], seeds=range(p["landscape_seeds"]))
 
 
-@study(version=4, grid=_landscapes_grid, chunk=TOGETHER, whole=True, rtol=1e-2, nonfinite=["gap"])
+@study(version=4, grid=_landscapes_grid, chunk=TOGETHER, whole=True, rtol=1e-2, device="any", nonfinite=["gap"])
 def landscapes(setting: Setting, seeds: list[int]) -> Rows:
     """The landscape where training ends, at a fixed number of parameters and growing P; one row a network (``member``).
 
@@ -402,7 +443,7 @@ def landscapes(setting: Setting, seeds: list[int]) -> Rows:
         margins, begun = done.F[block] * sets.y, starts[block](sets.x)
         found = jamming.hessian(done.model[block], sets.x, sets.y, alpha=setting["scale"], start=begun)
         below, curved = jamming.negative(found.Hp) if float(found.Hp.abs().max()) > 0 else 2 * [torch.zeros(count)]
-        values, whole = torch.linalg.eigvalsh(found.H0), torch.linalg.eigvalsh(found.H0 + found.Hp)
+        values, whole = (torch.linalg.eigvalsh(matrix).cpu() for matrix in (found.H0, found.H0 + found.Hp))
         for k in range(count):
             row = {"seed": seed, "member": k, "source": sets.source, "ended": str(done.ended[block][k].kind)}
             row |= {"parameters": found.H0.shape[-1], "unsatisfied": int(jamming.unsatisfied(margins[k]))}
@@ -493,7 +534,7 @@ def samples(name: str, components: int, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
-    validate.memory(64 * p["stripe_seeds"] * p["stripe_members"] * p["stripe_p"] * max(p["stripe_h"]), "stripe_h")
+    _needs_memory(p, "stripe_p", "stripe_h", "stripe_members", layers=1, d=p["stripe_d"] + 1)  # and the bias
     common = STRIPE | {"d": p["stripe_d"], "p": p["stripe_p"], "members": p["stripe_members"], "test": p["test"]}
     common |= {"kernel_p": p["kernel_p"], "loss": p["loss"], "steps": p["steps"]}
     return product(**common, scale=p["stripe_scales"], h=p["stripe_h"], seeds=range(p["stripe_seeds"]))
@@ -505,6 +546,7 @@ def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
     chunk=TOGETHER,
     whole=True,
     rtol=1e-2,
+    device="any",
     data="Gaussian points of the stripe, drawn here",
 )
 def stripes(setting: Setting, seeds: list[int]) -> Rows:
@@ -519,7 +561,8 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
     kernel = draw_stripe(setting, "fresh", setting["kernel_p"], seeds)
     count = setting["members"]
     each = [seed * count + member for seed in seeds for member in range(count)]
-    start = one_hidden(setting["d"], setting["h"], seeds=draw_seeds("weights", each, size=setting["h"]))
+    drawn = draw_seeds("weights", each, size=setting["h"])
+    start = one_hidden(setting["d"], setting["h"], seeds=drawn, device="auto")
     done = train(setting, start, *(v.repeat_interleave(count, 0) for v in (train_set.x, train_set.y)))
     size, rows = amplification(done.model.omega, train_set.d_parallel).log(), []
     for i, seed in enumerate(seeds):

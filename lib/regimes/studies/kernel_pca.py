@@ -8,17 +8,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regimes import validate
+from regimes import devices, validate
 from regimes.data import datasets
 from regimes.data.tasks import STRIPE, Task
 from regimes.kernels import ntk
 from regimes.models import Model, losses
 from regimes.models.convolutional import Convolutional, convolutional
-from regimes.models.one_hidden import one_hidden
 from regimes.seeds import draw_seeds
 from regimes.studies.jamming import first_there
 from regimes.studies.lazy_feature import draw as draw_stripe
-from regimes.studies.lazy_feature import needs_draws, needs_memory
+from regimes.studies.lazy_feature import needs_draws, needs_memory, networks_of
 from regimes.sweeps.sweep import STATISTICAL, Rows, Setting, product, study
 from regimes.themes.compression import amplification
 from regimes.themes.kernel_pca import information, two_kinds
@@ -93,8 +92,8 @@ def _images(p: Mapping[str, Any], points: str, needed: int) -> Setting:
 
 
 def _stack(tasks: list[Task], dtype: torch.dtype) -> Task:
-    x, y = (torch.stack([getattr(task, name) for task in tasks]).to(dtype) for name in ("x", "y"))
-    return Task(x, y, tasks[0].source)
+    x, y = (torch.stack([getattr(task, name) for task in tasks]) for name in ("x", "y"))
+    return Task(x, y, tasks[0].source).to(dtype=dtype, device=devices.pick())
 
 
 def draw_images(setting: Setting, seeds: list[int], *, dtype: torch.dtype = torch.float32) -> dict[str, Task]:
@@ -124,7 +123,7 @@ def networks(setting: Setting, seeds: list[int], *, members: int = 1) -> Convolu
     side = round(_pool(setting["data"], setting["words"]).x.shape[-1] ** 0.5)
     each = [seed * members + member for seed in seeds for member in range(members)]
     drawn = draw_seeds("weights", each, size=setting["h"])
-    return convolutional(setting["h"], seeds=drawn, shape=(1, side, side), dtype=torch.float32)
+    return convolutional(setting["h"], seeds=drawn, shape=(1, side, side), dtype=torch.float32, device="auto")
 
 
 def descend(setting: Setting, model: Model, train: Task, how: str) -> Iterator[State]:
@@ -158,8 +157,9 @@ def _observed(model: Model, start: bool, setting: Setting, sets: dict[str, Task]
 def _both(gram: Tensor, y: Tensor, before: Tensor | None = None) -> tuple[dict[str, Any], Tensor]:
     """What the components tell of one realisation, of the kernel as it is and centred; and the centred ones.
 
-    Signs of the centred components are the nearest to those ``before``.
+    Signs of the centred components are the nearest to those ``before``. On the CPU: most of it is scipy's.
     """
+    gram, y = gram.cpu(), y.cpu()
     found, shifted = diagnose(gram, y), diagnose(gram, y, centred=True)
     vectors = shifted.vectors[0]
     if before is not None:
@@ -219,6 +219,7 @@ def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
     grid=_stripes_grid,
     rtol=1e-2,
     data=DRAWN,
+    device="any",
     columns=late(*DIAGNOSED, *KINDS),
     nonfinite=(*DIAGNOSED, *KINDS),
 )
@@ -239,7 +240,7 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """
     sets = draw_points(setting, seeds)
     many = draw_stripe(setting, "test", setting["many"], seeds).to(dtype=torch.float64)
-    model = one_hidden(setting["d"], setting["h"], seeds=draw_seeds("weights", seeds, size=setting["p"]))
+    model = networks_of(setting, seeds)
     flow = gradient_flow(model, sets["train"], alpha=setting["alpha"], tolerance=setting["tolerance"])
     path = run(flow, events={f"{stop:g}": satisfied(stop) for stop in setting["stops"]})
     rows, moments = _at_moments(path, setting, sets, "stripe", torch.float64), _moments(path, setting["stops"])
@@ -247,9 +248,9 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
         x, y = many.x[e], many.y[e]
         for row in (row for row in own if row["kernel"] == "full"):
             network = moments[row["moment"]][e].to(dtype=torch.float64)
-            vectors = tangent_components(network, x, COUNT).vectors[0]
-            row["kinds"] = two_kinds.kinds(vectors, x).tolist()
-            row["separable_many"] = separable(vectors[:, :2], y)
+            vectors = tangent_components(network, x, COUNT).vectors[0].cpu()
+            row["kinds"] = two_kinds.kinds(vectors, x.cpu()).tolist()
+            row["separable_many"] = separable(vectors[:, :2], y.cpu())
             row["departure"] = float(two_kinds.departure(network, sets["points"].x[e]))
             row["amplification"] = float(amplification(network.omega, 1))
     return [_numbered(seed, row) for seed, own in zip(seeds, rows, strict=True) for row in own]
@@ -276,6 +277,7 @@ def _common(p: Mapping[str, Any], sizes: list[int], words: str) -> dict[str, Any
     grid=_curves_grid,
     chunk=TOGETHER,
     rtol=2e-2,
+    device="any",
     columns=late("distances", *DIAGNOSED),
     nonfinite=("distances", *DIAGNOSED),
 )
@@ -307,6 +309,7 @@ def _courses_grid(p: Mapping[str, Any]) -> list[Setting]:
     version=2,
     grid=_courses_grid,
     rtol=2e-2,
+    device="any",
     columns=late(*DIAGNOSED, "t", "satisfied", "loss", "network"),
     nonfinite=DRAWN_POINTS,
 )
@@ -335,8 +338,9 @@ def courses(setting: Setting, seeds: list[int]) -> Rows:
 def _path(setting: Setting, seed: int, train: Task) -> list[Snapshot]:
     """All states of a training."""
     if setting["shape"] == "stripe":
-        model = one_hidden(setting["d"], setting["h"], seeds=draw_seeds("weights", [seed], size=setting["p"]))
-        flow = gradient_flow(model, train, alpha=setting["alpha"], tolerance=setting["tolerance"])
+        flow = gradient_flow(
+            networks_of(setting, [seed]), train, alpha=setting["alpha"], tolerance=setting["tolerance"]
+        )
     else:
         flow = descend(setting, networks(setting, [seed]), train, setting["descent"])
     return run(flow, save=snapshot).saved[0]
@@ -361,7 +365,7 @@ def _scans_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**(common | {"alpha": p["scan_alpha"]}), seeds=range(p["scan_seeds"]))
 
 
-@study(version=1, grid=_scans_grid, rtol=2e-2)
+@study(version=1, grid=_scans_grid, rtol=2e-2, device="any")
 def scans(setting: Setting, seeds: list[int]) -> Rows:
     """Ensembles of the convolutional network at one scale: ``error``, ``ensemble_error`` and ``change`` of the kernel.
 
@@ -390,7 +394,7 @@ def _routes_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**common, descent=list(DESCENTS), seeds=range(p["route_seeds"]))
 
 
-@study(version=1, grid=_routes_grid, rtol=2e-2)
+@study(version=1, grid=_routes_grid, rtol=2e-2, device="any")
 def routes(setting: Setting, seeds: list[int]) -> Rows:
     """The same networks on the same images by either descent: test ``error``, ``steps``, share ``satisfied``.
 
@@ -410,7 +414,7 @@ def routes(setting: Setting, seeds: list[int]) -> Rows:
     path = run(counted(descend(setting, model, sets["train"], setting["descent"])))
     error = wrong(path.model(sets["test"].x) - path.initial(sets["test"].x), sets["test"].y)
     met = (path.F * sets["train"].y >= 1).double().mean(-1)
-    aligned = diagnose(ntk(path.model, sets["points"].x), sets["points"].y).alignment
+    aligned = diagnose(ntk(path.model, sets["points"].x).cpu(), sets["points"].y.cpu()).alignment
     return [
         {"seed": seed, "error": float(error[e]), "steps": steps[e], "satisfied": float(met[e]),
          "alignment": float(aligned[e]), "source": sets["test"].source}

@@ -5,9 +5,7 @@ from typing import Any
 
 import torch
 
-from regimes.models.one_hidden import one_hidden
-from regimes.seeds import draw_seeds
-from regimes.studies.lazy_feature import DRAWN, draw, needs_draws, train_network
+from regimes.studies.lazy_feature import DRAWN, draw, needs_draws, needs_memory, networks_of, train_network
 from regimes.sweeps.sweep import Rows, Setting, product, study
 from regimes.themes.compression import amplification
 from regimes.training.state import satisfied
@@ -24,6 +22,7 @@ def check_parameters(p: Mapping[str, Any]) -> None:
 
 
 def _grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "scan_p", "scan_h")
     stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "d": 2, "p": p["scan_p"]}
     return product(**stripe, h=p["scan_h"], alpha=p["scan_alpha"], tolerance=p["tolerance"], until=p["stop"], seeds=[0])
 
@@ -39,10 +38,9 @@ def predictors(setting: Setting, seeds: list[int]) -> Rows:
     Source: paper A, Fig. 2 and 12.
     """
     (seed,) = seeds
-    weights = draw_seeds("weights", seeds, size=setting["p"])
-    task, network = draw(setting, "train", setting["p"], seeds), one_hidden(2, setting["h"], seeds=weights)
+    task, network = draw(setting, "train", setting["p"], seeds), networks_of(setting, seeds)
     found = train_network(network, task, setting, until=satisfied(setting["until"])).network
-    side = torch.linspace(-REACH, REACH, SIDE, dtype=torch.float64)
+    side = torch.linspace(-REACH, REACH, SIDE, dtype=torch.float64).to(found.omega)
     x = torch.cartesian_prod(side, side)
     F = setting["alpha"] * (found(x) - network(x))[0]
     arrows = found.beta[0, :, None] * found.omega[0]

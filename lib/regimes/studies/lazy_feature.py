@@ -11,7 +11,7 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from regimes import validate
+from regimes import devices, validate
 from regimes.data import tasks
 from regimes.data.tasks import Task
 from regimes.models import one_hidden
@@ -33,11 +33,13 @@ NEVER = 1e-6  # a chance that is not worth a draw
 DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
 
 
-def draw(setting: Setting, kind: str, p: int, seeds: list[int], *, first: int | None = None) -> Task:
-    """Points and labels ``x (S, p, d)`` of the setting's task; more test points extend fewer.
+def draw(setting: Setting, kind: str, p: int, seeds: list[int]) -> Task:
+    """Points and labels ``x (S, p, d)`` of the setting's task, on the study's device; more test points extend fewer."""
+    return _drawn(setting, kind, p, seeds).to(device=devices.pick())
 
-    ``first`` leaves out all but the first so many of the ``p`` points.
-    """
+
+def _drawn(setting: Setting, kind: str, p: int, seeds: list[int], *, first: int | None = None) -> Task:
+    """As ``draw``, on the CPU; ``first`` leaves out all but the first so many of the ``p`` points."""
     seeds = draw_seeds(kind, seeds, size=0 if kind == "test" else p)
     if setting["shape"] == "stripe":
         return tasks.stripe(first or p, setting["d"], interfaces=setting["interfaces"], seed=seeds)
@@ -166,7 +168,8 @@ def _holds_both(setting: Setting, kind: str, seed: int) -> bool:
 @lru_cache(maxsize=2**16)  # the grids of a chapter's studies ask for the same draws
 def _task_holds_both(task: str, kind: str, seed: int) -> bool:
     setting = json.loads(task)
-    draws = (draw(setting, kind, setting["p"], [seed], first=first) for first in (min(64, setting["p"]), setting["p"]))
+    sizes = (min(64, setting["p"]), setting["p"])
+    draws = (_drawn(setting, kind, setting["p"], [seed], first=first) for first in sizes)
     return any(len(drawn.y.unique()) == 2 for drawn in draws)
 
 
@@ -248,8 +251,9 @@ def finite_curve(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def networks_of(setting: Setting, seeds: list[int]) -> Network:
-    """The networks of a setting as they are drawn, one a seed; others at each ``p``."""
-    return one_hidden.one_hidden(setting["d"], setting["h"], seeds=draw_seeds("weights", seeds, size=setting["p"]))
+    """The networks of a setting as they are drawn, one a seed, on the study's device; others at each ``p``."""
+    weights = draw_seeds("weights", seeds, size=setting["p"])
+    return one_hidden.one_hidden(setting["d"], setting["h"], seeds=weights, device="auto")
 
 
 @dataclass(frozen=True)
@@ -307,8 +311,9 @@ def lines(setting: Setting, seeds: list[int]) -> tuple[Tensor, Tensor]:
     More lines extend fewer; they are the same for all networks of a realisation.
     """
     across = tasks.gaussian_points(setting["lines"], setting["d"] - 1, seed=draw_seeds("test", seeds, size=1))
+    across = across.to(devices.pick())
     if setting["shape"] == "stripe":
-        return across, torch.tensor(setting["interfaces"], dtype=across.dtype).expand(*across.shape[:2], -1)
+        return across, across.new_tensor(setting["interfaces"]).expand(*across.shape[:2], -1)
     left = setting["radius"] ** 2 - across[..., : setting["d_parallel"] - 1].square().sum(-1)
     half = left.clamp(min=0).sqrt()
     return across, torch.stack([-half, half], -1)
@@ -390,7 +395,7 @@ def predicted_amplification(setting: Setting, x: Tensor, y: Tensor) -> float | N
         theory, fastest = _fastest_attractor(tuple(setting["interfaces"]), setting["d"])
     else:
         theory, fastest = _fastest_ring(setting["radius"], setting["d"], setting["d_parallel"])
-    return None if fastest is None else theory.amplification(x.numpy(), y.numpy(), fastest)
+    return None if fastest is None else theory.amplification(x.cpu().numpy(), y.cpu().numpy(), fastest)
 
 
 @cache
@@ -406,6 +411,7 @@ def _fastest_ring(radius: float, d: int, d_parallel: int) -> tuple[Cylinder, Fix
 
 
 def _compressed_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "compressed_p", "curve_h")
     net = {"h": p["curve_h"], "alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"]}
     grid = []
     for shape in _shapes(p):
@@ -428,7 +434,7 @@ def compressed(setting: Setting, seeds: list[int]) -> Rows:
     trained = train_network(networks_of(setting, seeds), train, setting, until=t_star)
     if None in trained.star:
         raise InputError(f"no run reached t*: {trained.ended}")
-    star = torch.tensor(trained.star, dtype=torch.float64)
+    star = train.x.new_tensor(trained.star)
     across = setting["d"] - train.d_parallel
     factors = {"compressed": star} | ({"compressed_code": star / across**0.5} if across > 1 else {})
     rows = []
@@ -463,7 +469,7 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
     trained = train_network(network, train, setting, until=t_star)
     if None in trained.star:
         raise InputError(f"no run reached t*: {trained.ended}")
-    star = torch.tensor(trained.star, dtype=torch.float64)
+    star = train.x.new_tensor(trained.star)
     small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, star)) for t in (fresh, test)]
     found = {
         "features": learning_curves.lazy(trained.network, fresh, test),
@@ -487,7 +493,7 @@ def imposed(setting: Setting, seeds: list[int]) -> Rows:
     Source: paper A, Sec. 3.1 and 4; paper B, Sec. 5.
     """
     train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
-    factor = torch.full((len(seeds),), float(setting["factor"]), dtype=torch.float64)
+    factor = train.x.new_full((len(seeds),), setting["factor"])
     small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in (train, test)]
     return _lazy_rows(seeds, learning_curves.wide_lazy(*small))
 
@@ -536,7 +542,8 @@ def rotation(setting: Setting, seeds: list[int]) -> Rows:
     """
     train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
     network = networks_of(setting, seeds)
-    turn = torch.stack([tasks.rotation(setting["d"], seed=s) for s in draw_seeds("rotation", seeds, size=setting["p"])])
+    rotations = (tasks.rotation(setting["d"], seed=s) for s in draw_seeds("rotation", seeds, size=setting["p"]))
+    turn = torch.stack(list(rotations)).to(network.omega)
     # the amplification along the path, which no longer means anything, is not used
     turned = [replace(tasks.rotated(task, turn), d_parallel=1) for task in (train, test)]
     round_ = replace(network, omega=network.omega @ turn.mT)

@@ -114,7 +114,7 @@ def _grid_parameters(p: Mapping[str, Any]) -> list[Setting]:
     )
 
 
-@study(version=2, grid=_grid_parameters, chunk=8, data=DATA)
+@study(version=2, grid=_grid_parameters, chunk=8, data=DATA, device="any")
 def parameters(setting: Setting, seeds: list[int]) -> Rows:
     """Measured ``r, gamma, c`` of the trained weights, each over the formula (Result 3.1: ``*_ratio``)."""
     weights = measure.weights(setting | {"model": "network", "beta": 1.0}, seeds)
@@ -157,7 +157,7 @@ def _grid_agreement(p: Mapping[str, Any]) -> list[Setting]:
     ]
 
 
-@study(version=3, grid=_grid_agreement, chunk=8, data=DATA)
+@study(version=3, grid=_grid_agreement, chunk=8, data=DATA, device="any")
 def agreement(setting: Setting, seeds: list[int]) -> Rows:
     """Errors and overlaps of spiked features at settings spread over all that the theory takes (Result 3.3)."""
     return measure.curve(setting | {"model": "srf", "alphas": [setting["alpha"]]}, seeds)
@@ -179,7 +179,7 @@ def _grid_gaussian(p: Mapping[str, Any]) -> list[Setting]:
     )
 
 
-@study(version=2, grid=_grid_gaussian, chunk=8, data=DATA)
+@study(version=2, grid=_grid_gaussian, chunk=8, data=DATA, device="any")
 def gaussian_map(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of ridge on the true features and on the conditional Gaussian ones, same inputs (Result 3.2)."""
     return measure.rows(measure.gaussian_pair(setting | {"model": "srf"}, seeds), seeds)
@@ -198,7 +198,7 @@ def _grid_steps(p: Mapping[str, Any]) -> list[Setting]:
     ]
 
 
-@study(version=2, grid=_grid_steps, chunk=8, data=DATA)
+@study(version=2, grid=_grid_steps, chunk=8, data=DATA, device="any")
 def learning_curves(setting: Setting, seeds: list[int]) -> Rows:
     """Test error against ``alpha`` for several sizes ``alpha0`` of the first batch (Fig. 2)."""
     return measure.curve(setting, seeds)
@@ -223,7 +223,7 @@ def _grid_spikes(p: Mapping[str, Any]) -> list[Setting]:
     ]
 
 
-@study(version=2, grid=_grid_spikes, chunk=8, data=DATA)
+@study(version=2, grid=_grid_spikes, chunk=8, data=DATA, device="any")
 def spikes(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of spiked features against ``alpha`` for several strengths and alignments (Fig. 4)."""
     return measure.curve(setting, seeds)
@@ -250,7 +250,7 @@ def _grid_width(p: Mapping[str, Any]) -> list[Setting]:
     ]
 
 
-@study(version=2, grid=_grid_width, chunk=8, data=DATA)
+@study(version=2, grid=_grid_width, chunk=8, data=DATA, device="any")
 def widths(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of the network against its width, under both readings of the step size (Fig. 5)."""
     return measure.curve(setting, seeds)
@@ -270,7 +270,7 @@ def _grid_profiles(p: Mapping[str, Any]) -> list[Setting]:
     )
 
 
-@study(version=2, grid=_grid_profiles, chunk=8, data=DATA)
+@study(version=2, grid=_grid_profiles, chunk=8, data=DATA, device="any")
 def profiles(setting: Setting, seeds: list[int]) -> Rows:
     """Mean of the network's output given ``theta·x = t``: rows of ``t``, ``output`` (Fig. 1)."""
     outputs = measure.profile(setting | {"model": "network", "beta": 1.0}, seeds, points=25)
@@ -296,13 +296,14 @@ def _grid_vocabulary(p: Mapping[str, Any]) -> list[Setting]:
     ]
 
 
-@study(version=2, grid=_grid_vocabulary, chunk=8, data=DATA)
+@study(version=2, grid=_grid_vocabulary, chunk=8, data=DATA, device="any")
 def vocabulary(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of spiked features whose spike takes several values, ``p = d``, equal shares (Fig. 6)."""
     d, values = setting["d"], setting["values"]
     u = network.letters(d, values, [1.0] * len(values))
     c = 1 + u**2 * (setting["c"] - 1)
-    weights = network.spiked_features(d=d, p=d, r=setting["r"], c=c, gamma=1.0, seeds=seeds, u=u, rows=setting["rows"])
+    names = {name: setting[name] for name in ("r", "rows")}
+    weights = network.spiked_features(d=d, p=d, c=c, gamma=1.0, seeds=seeds, u=u, device="auto", **names)
     return measure.curve(setting, seeds, weights)
 
 
@@ -313,7 +314,7 @@ def _grid_spectra(p: Mapping[str, Any]) -> list[Setting]:
     return [setting for d, seeds in sizes for setting in product(d=d, seeds=range(seeds), **common)]
 
 
-@study(version=2, grid=_grid_spectra, chunk=4, data=DATA)
+@study(version=2, grid=_grid_spectra, chunk=4, data=DATA, device="any")
 def spectra(setting: Setting, seeds: list[int]) -> Rows:
     """Eigenvalues of ``Phi^T Phi / p`` of spiked features, ``p = d``: the largest, and the rest as a list (Fig. 8)."""
     values = measure.eigenvalues(setting | {"model": "srf", "c": 1.0, "gamma": 1.0, "beta": 1.0}, seeds)
@@ -352,7 +353,7 @@ def _grid_losses(p: Mapping[str, Any]) -> list[Setting]:
     ]
 
 
-@study(version=2, grid=_grid_losses, chunk=8, data=DATA)
+@study(version=2, grid=_grid_losses, chunk=8, data=DATA, device="any")
 def losses(setting: Setting, seeds: list[int]) -> Rows:
     """Squared error and share of wrong signs of spiked features: convex losses, noise, uniform bias (App. C)."""
     return measure.rows(measure.convex_errors(setting, seeds), seeds)
@@ -366,7 +367,7 @@ def _grid_biases(p: Mapping[str, Any]) -> list[Setting]:
     return [setting for d, seeds in sizes for setting in product(**common, d=d, seeds=range(seeds))]
 
 
-@study(version=1, grid=_grid_biases, chunk=8, data=DATA)
+@study(version=1, grid=_grid_biases, chunk=8, data=DATA, device="any")
 def biases(setting: Setting, seeds: list[int]) -> Rows:
     """The uniform bias that each realisation's training objective chooses (App. C.8)."""
     return measure.rows(measure.trained_bias(setting, seeds), seeds)
@@ -411,7 +412,7 @@ def _grid_departure(p: Mapping[str, Any]) -> list[Setting]:
     ]
 
 
-@study(version=3, grid=_grid_departure, chunk=4, data=DATA)
+@study(version=3, grid=_grid_departure, chunk=4, data=DATA, device="any")
 def departure(setting: Setting, seeds: list[int]) -> Rows:
     """The network's error beside that of spiked features on the same draws, and three theories at its first batch."""
     return measure.rows(measure.departure(setting, seeds), seeds)
@@ -430,7 +431,7 @@ def _grid_several(p: Mapping[str, Any]) -> list[Setting]:
     ]
 
 
-@study(version=1, grid=_grid_several, chunk=4, data=DATA)
+@study(version=1, grid=_grid_several, chunk=4, data=DATA, device="any")
 def several(setting: Setting, seeds: list[int]) -> Rows:
     """Spike, singular values and test error after several steps with one step's samples and size in all, ``p = d``."""
     return measure.rows(several_steps.measured(setting, seeds), seeds)
@@ -446,7 +447,7 @@ def _grid_kernels(p: Mapping[str, Any]) -> list[Setting]:
     return product(d=p["kernels_d"], **names, **common)
 
 
-@study(version=1, grid=_grid_kernels, chunk=2, data=DATA)
+@study(version=1, grid=_grid_kernels, chunk=2, data=DATA, device="any")
 def kernels(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of the network's kernels at several penalties, and of the network after a step, on as many samples.
 
@@ -480,7 +481,7 @@ def _grid_norms(p: Mapping[str, Any]) -> list[Setting]:
     )
 
 
-@study(version=2, grid=_grid_norms, chunk=8, data=DATA)
+@study(version=2, grid=_grid_norms, chunk=8, data=DATA, device="any")
 def norms(setting: Setting, seeds: list[int]) -> Rows:
     """Spiked features whose rows have one norm, or the fluctuating norms of Gaussian rows; same seeds."""
     return measure.curve(setting, seeds)
@@ -494,7 +495,7 @@ def _grid_budget(p: Mapping[str, Any]) -> list[Setting]:
     )
 
 
-@study(version=1, grid=_grid_budget, chunk=8, data=DATA)
+@study(version=1, grid=_grid_budget, chunk=8, data=DATA, device="any")
 def budget(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of the network when a share of ``total d`` samples pays for the step and the rest for the readout."""
     first = setting["share"] * setting["total"]
@@ -523,7 +524,7 @@ def _grid_scaling(p: Mapping[str, Any]) -> list[Setting]:
     ]
 
 
-@study(version=1, grid=_grid_scaling, chunk=8, data=DATA)
+@study(version=1, grid=_grid_scaling, chunk=8, data=DATA, device="any")
 def scaling(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of networks whose step size grows like ``eta ~ p^s``, ``p = d``."""
     return measure.curve(setting | {"model": "network", "beta": 1.0}, seeds)
@@ -543,7 +544,7 @@ def _grid_pool(p: Mapping[str, Any]) -> list[Setting]:
     return settings
 
 
-@study(version=1, grid=_grid_pool, chunk=4, data=DATA)
+@study(version=1, grid=_grid_pool, chunk=4, data=DATA, device="any")
 def pool(setting: Setting, seeds: list[int]) -> Rows:
     """Mean output given ``theta·x = t`` of wide networks with many samples, at a large and a small penalty (Fig. 3)."""
     outputs = measure.profile(setting | {"model": "network"}, seeds, points=25)
@@ -551,6 +552,7 @@ def pool(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_images(p: Mapping[str, Any]) -> list[Setting]:
+    validate.memory(3 * 8 * 2 * POOL * p["image_d"], f"image_d = {p['image_d']}")  # images and normal inputs
     return product(
         data=datasets.identity("mnist"),
         activation=p["activation"],
@@ -565,7 +567,7 @@ def _grid_images(p: Mapping[str, Any]) -> list[Setting]:
     )
 
 
-@study(version=1, grid=_grid_images, chunk=8, data="white principal components of digits")
+@study(version=1, grid=_grid_images, chunk=8, data="white principal components of digits", device="any")
 def images(setting: Setting, seeds: list[int]) -> Rows:
     """Test error on white principal components of digits and on normal inputs, three kinds of labels."""
     task = datasets.load("mnist", labels="parity")

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from regimes import validate
+from torch import Tensor
+
+from regimes import devices, validate
 from regimes.sweeps import digest
 from regimes.validate import InputError
 
@@ -91,13 +93,19 @@ class Study:
         return self.columns.get(column, self.rtol)
 
     def __call__(self, setting: Setting, seeds: Sequence[int]) -> Rows:
-        """The rows at one setting, for seeds of one chunk; nothing is stored."""
+        """The rows at one setting, for seeds of one chunk, as plain numbers and lists; nothing is stored.
+
+        This is the one place where results leave the study's device: its rows may hold tensors.
+        """
         asked = list(seeds)
-        if not self.whole:
-            return self.function(dict(setting), asked)
+        with devices.allowed(self.device):
+            rows = self.function(dict(setting), self._batch(asked) if self.whole else asked)
+        found = _numbers(rows)
+        return [row for row in found if row["seed"] in asked] if self.whole else found
+
+    def _batch(self, asked: list[int]) -> list[int]:
         first = asked[0] // self.chunk * self.chunk
-        rows = self.function(dict(setting), list(range(first, first + self.chunk)))
-        return [row for row in rows if row["seed"] in asked]
+        return list(range(first, first + self.chunk))
 
     def __reduce__(self) -> Any:
         module = sys.modules.get(self.function.__module__)
@@ -110,6 +118,15 @@ class Study:
     @property
     def _typed(self) -> bool:
         return self.function.__module__ == "__main__"
+
+
+def _numbers(found: Any) -> Any:
+    """Rows with numbers and lists in place of tensors, whatever device these are on."""
+    if isinstance(found, Tensor):
+        return found.tolist()
+    if isinstance(found, list):
+        return [_numbers(one) for one in found]
+    return {name: _numbers(one) for name, one in found.items()} if isinstance(found, dict) else found
 
 
 def _lookup(module: str, name: str) -> Study:

@@ -27,6 +27,7 @@ from regimes.training import kernel_flow
 from regimes.training.state import Ended, Ending
 from regimes.validate import InputError
 
+LINES = 2**24  # lines times neurons of one block; some fifteen arrays of it
 BLOCK = 2**24  # entries of the infinitely wide kernel of one block of test points
 MEMORY = 2**24  # bytes of the tangents of a block of points, with what making them takes: a few times a cache
 
@@ -143,7 +144,13 @@ def line_error(network: Network, initial: Network, across: Tensor, edges: Tensor
 
 
 def _line_errors(omega: Tensor, b: Tensor, beta: Tensor, across: Tensor, edges: Tensor) -> Tensor:
-    """Of one predictor ``Σ_n β_n max(0, ω_n·x/√d + b_n)`` on each line, ``(n,)``."""
+    """Of one predictor ``Σ_n β_n max(0, ω_n·x/√d + b_n)`` on each line, ``(n,)``, so many lines at a time."""
+    size = max(1, LINES // len(beta))
+    pairs = zip(across.split(size), edges.split(size), strict=True)
+    return torch.cat([_on_lines(omega, b, beta, *pair) for pair in pairs])
+
+
+def _on_lines(omega: Tensor, b: Tensor, beta: Tensor, across: Tensor, edges: Tensor) -> Tensor:
     slope = omega[:, 0] / omega.shape[1] ** 0.5
     slope = torch.where(slope == 0, 1e-300, slope)  # a neuron that is constant along the line
     offset = across @ omega[:, 1:].mT / omega.shape[1] ** 0.5 + b

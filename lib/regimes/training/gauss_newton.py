@@ -36,7 +36,7 @@ from scipy.linalg import get_blas_funcs
 from torch import Tensor
 
 from regimes import devices, validate
-from regimes.models import Model, losses
+from regimes.models import WORK, Model, losses
 from regimes.models.losses import Loss
 from regimes.models.tangents import Tangents
 from regimes.training import state
@@ -53,6 +53,7 @@ SLACK = 1e-4  # nearer to the margin a point is met, for losses that only approa
 STEPS = 20_000
 REST = 1e-6  # at rest under decay: the gradient could lower the cost by less than this part against the penalty alone
 ROUNDING = 1e-12  # part of the cost by which it may seem to rise where it is least
+HELD = 2**32  # bytes of a step on the CPU: more networks than it holds are trained in turn
 BEGUN = 0.99  # part of the first loss: above it, at small alpha, nothing moves visibly for long
 
 Solve = Callable[[list[Tensor]], list[Tensor]]
@@ -142,7 +143,7 @@ class Problem:
             return self.x[index]
         return self.x[torch.arange(len(index), device=index.device)[:, None], index]
 
-    def part(self, rows: Tensor) -> "Problem":
+    def part(self, rows: Tensor | slice) -> "Problem":
         """That of some realisations."""
         x = self.x[rows] if self.own_points else self.x
         return replace(self, x=x, y=self.y[rows], base=self.base[rows])
@@ -209,16 +210,55 @@ def gauss_newton(
     own = x.ndim > 2 and x.shape[:2] == base.shape
     problem = Problem(x, y.to(base).expand_as(base), base, float(alpha), loss, own, float(decay))
     devices.reuse_memory()
-    return _states(problem, model, rule, float(tolerance), float(slack), steps)
+    parameters = sum(tensor[0].numel() for tensor in model.parameters())
+    size = together(step_bytes(base.shape[-1], parameters, model.held, base.element_size()), base.device)
+    groups = [slice(i, min(i + size, len(base))) for i in range(0, len(base), size)]
+    if len(groups) == 1:
+        return _states(problem, model, 0, rule, float(tolerance), float(slack), steps)
+    parts = ((problem.part(rows), model[rows], rows.start) for rows in groups)
+    return _in_turn([_states(*part, rule, float(tolerance), float(slack), steps) for part in parts])
+
+
+def step_bytes(p: int, parameters: int, held: int, itemsize: int = 8) -> int:
+    """Bytes that a step of one network takes, with all of its ``p`` points active.
+
+    The matrix of the smaller linear system with what it is made of and its factor, and the tangents of the points.
+
+    Args:
+        p: training points.
+        parameters: of the network.
+        held: numbers that the tangents of one point hold (``Model.held``).
+        itemsize: bytes of a number.
+    """
+    system = 3 * p * p if p <= parameters else parameters * (2 * p + 3 * parameters)
+    return itemsize * (system + WORK * held * p)
+
+
+def together(each: int, device: torch.device) -> int:
+    """How many networks take their steps together, at ``each`` bytes a network: what half of a GPU's memory holds.
+
+    On the CPU what ``HELD`` bytes hold, whatever is free, as numbers depend to rounding on what is computed together.
+    """
+    held = validate.free_memory(device) // 2 if device.type == "cuda" else HELD
+    return max(1, held // each)
+
+
+def _in_turn(groups: list[Iterator[State]]) -> Iterator[State]:
+    """The beginnings of all groups, then the states of one group after another."""
+    for states in groups:
+        yield next(states)
+    for states in groups:
+        yield from states
 
 
 @torch.no_grad()
-def _states(problem: Problem, model: Model, rule: str, tolerance: float, slack: float, steps: int) -> Iterator[State]:
-    count = len(problem.y)
-    zero = torch.zeros(count, dtype=torch.float64, device=problem.y.device)
-    begun = State(
-        tuple(range(count)), problem.loss, slack, problem, zero, zero, model, model, model, torch.zeros_like(problem.y)
-    )
+def _states(
+    problem: Problem, model: Model, first: int, rule: str, tolerance: float, slack: float, steps: int
+) -> Iterator[State]:
+    """The states of some realisations, whose numbers begin with ``first``."""
+    count, y = len(problem.y), problem.y
+    zero, rows = torch.zeros(count, dtype=torch.float64, device=y.device), tuple(range(first, first + count))
+    begun = State(rows, problem.loss, slack, problem, zero, zero, model, model, model, torch.zeros_like(y))
     yield begun
     batch = _Batch.at(begun, zero, zero, begun.cost)
     batch = replace(batch, dt=_first(batch))

@@ -43,7 +43,7 @@ def compare(
     validate.integer(1, depth=depth, width=width)
     validate.integer(0, steps=steps)
     _needs_pairs(x)
-    net = fully_connected([x.shape[-1], *[width] * (depth - 1), 1], seeds=seeds)
+    net = fully_connected([x.shape[-1], *[width] * (depth - 1), 1], seeds=seeds, device=x.device)
     before = ntk(net, x)
     largest = torch.linalg.eigvalsh(before)[:, -1]
     rates = 0.5 * len(x) / torch.where(largest > 0, largest, 1.0)  # a network that is inactive everywhere rests
@@ -86,7 +86,7 @@ def off_diagonal(gram: Tensor) -> Tensor:
 def _off_diagonal_of_active(gram: Tensor) -> Tensor:
     """``off_diagonal`` of the kernels that are positive at every point, NaN for the others."""
     active = (gram.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
-    found = torch.full(gram.shape[:-2], torch.nan, dtype=gram.dtype)
+    found = gram.new_full(gram.shape[:-2], torch.nan)
     found[active] = off_diagonal(gram[active]) if bool(active.any()) else found[active]
     return found
 

@@ -118,7 +118,8 @@ def learn(
         validate.positive(rate=rate)
         rates[optimiser] = rate
     widths = [v, width, width, v]
-    net = fully_connected(widths, seeds=[seed], parametrisation=parametrisation, gain=1.0, dtype=tokens.dtype)
+    kind = {"dtype": tokens.dtype, "device": tokens.device}
+    net = fully_connected(widths, seeds=[seed], parametrisation=parametrisation, gain=1.0, **kind)
     before = net.hidden(tokens)[-1][0]
     states = optimise(net, tokens, targets[None], rate=rates[optimiser], method=optimiser)
     first, records = next(states), []

@@ -93,17 +93,19 @@ def tangent_components(model: Model, x: Tensor, count: int) -> Components:
     validate.one_of((torch.float64,), **{"x.dtype": x.dtype})
     validate.whole(1, x.shape[-2] - 1, count=count)
     points = x.expand(len(model.parameters()[0]), *x.shape[-2:])
-    found = [_by_products(model[e : e + 1].tangents(one[None]), len(one), count) for e, one in enumerate(points)]
+    found = [_by_products(model[e : e + 1].tangents(one[None]), one, count) for e, one in enumerate(points)]
     return _scaled(*(torch.stack(part) for part in zip(*found)))
 
 
-def _by_products(tangents: Tangents, n: int, count: int) -> tuple[Tensor, Tensor]:
+def _by_products(tangents: Tangents, x: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    n = len(x)
+
     def product(v: np.ndarray) -> np.ndarray:
-        return tangents.push(tangents.pull(torch.from_numpy(v.reshape(1, n))))[0].numpy()
+        return tangents.push(tangents.pull(torch.from_numpy(v.reshape(1, n)).to(x)))[0].cpu().numpy()
 
     start = np.random.default_rng(0).standard_normal(n)
     values, vectors = eigsh(LinearOperator((n, n), matvec=product, dtype=float), count, which="LA", v0=start)
-    return torch.from_numpy(values[::-1].copy()), torch.from_numpy(vectors[:, ::-1].copy())
+    return tuple(torch.from_numpy(np.flip(found, -1).copy()).to(x) for found in (values, vectors))
 
 
 def _lapack(gram: Tensor, count: int) -> tuple[Tensor, Tensor]:

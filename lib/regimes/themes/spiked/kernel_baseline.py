@@ -46,11 +46,11 @@ def kernels(activation: str | Function, x: Tensor, z: Tensor | None = None) -> d
             found["tangent"].add_(term, alpha=1 + k)
         power.mul_(cosine)
     if z is None:
-        scale = (x.square().sum(-1) / x.shape[-1]).numpy()
+        scale = (x.square().sum(-1) / x.shape[-1]).cpu().numpy()
         value = gaussian.moments(activation.array, np.zeros_like(scale), np.sqrt(scale), breaks=activation.breaks)[2]
         slope = gaussian.moments(derivative(activation), np.zeros_like(scale), np.sqrt(scale))[2]
-        found["conjugate"].diagonal(dim1=-2, dim2=-1).copy_(torch.from_numpy(value))
-        found["tangent"].diagonal(dim1=-2, dim2=-1).copy_(torch.from_numpy(value + scale * slope))
+        found["conjugate"].diagonal(dim1=-2, dim2=-1).copy_(torch.from_numpy(value).to(x))
+        found["tangent"].diagonal(dim1=-2, dim2=-1).copy_(torch.from_numpy(value + scale * slope).to(x))
     return found
 
 
@@ -61,8 +61,8 @@ def _coefficients(activation: Function, x: Tensor) -> Tensor:
     for k in range(1, TERMS - 1):
         polynomials.append((z * polynomials[k] - np.sqrt(k) * polynomials[k - 1]) / np.sqrt(k + 1))
     scale = x.norm(dim=-1) / x.shape[-1] ** 0.5
-    values = activation.tensor(scale[..., None] * torch.from_numpy(z.copy()))
-    return (values @ torch.from_numpy(weight * np.array(polynomials)).mT).movedim(-1, 0)
+    values = activation.tensor(scale[..., None] * torch.from_numpy(z.copy()).to(x))
+    return (values @ torch.from_numpy(weight * np.array(polynomials)).to(x).mT).movedim(-1, 0)
 
 
 def errors(
@@ -86,7 +86,7 @@ def errors(
     validate.positive(**{f"alphas[{i}]": one for i, one in enumerate(alphas)})
     validate.positive(**{f"lams[{i}]": one for i, one in enumerate(lams)})
     target = function(target, "target")
-    drawn = network.one_step("tanh", target, d=d, p=1, n0=0, step=0.0, seeds=seeds)  # for its direction
+    drawn = network.one_step("tanh", target, d=d, p=1, n0=0, step=0.0, seeds=seeds, device="auto")  # its direction
     sizes = [max(1, round(alpha * d)) for alpha in alphas]
     x, y = network.second_batch(target, drawn, max(sizes), seeds)
     points, clean = network.test_set(target, drawn, seeds, test_points)

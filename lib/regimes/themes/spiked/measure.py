@@ -9,6 +9,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from regimes import devices
 from regimes.themes.spiked import fit_readout, network, population, ridge_theory
 from regimes.themes.spiked import row_covariance as own
 from regimes.themes.spiked.conditional_map import Spiked, channel, equivalent, feature_moments, stack
@@ -23,7 +24,7 @@ def rows(measured: Mapping[str, Tensor], seeds: Sequence[int], **fixed: Any) -> 
 
 
 def weights(setting: Setting, seeds: Sequence[int]) -> network.Weights:
-    """The network after one step, or spiked features, as ``setting["model"]`` says.
+    """The network after one step, or spiked features, as ``setting["model"]`` says; on CUDA where a study may use it.
 
     Features take ``r``, ``c``, ``gamma`` where the setting has them, else those equivalent to its ``alpha0``, ``step``.
     """
@@ -31,13 +32,14 @@ def weights(setting: Setting, seeds: Sequence[int]) -> network.Weights:
     if setting["model"] == "network":
         n0 = round(setting["alpha0"] * d)
         names = {name: setting[name] for name in ("activation", "target", "step")}
-        return network.one_step(**names, d=d, p=p, n0=n0, seeds=seeds)
+        return network.one_step(**names, d=d, p=p, n0=n0, seeds=seeds, device="auto")
     if "r" in setting:
         kind = {name: setting[name] for name in ("r", "c", "gamma")}
     else:
         s = equivalent(setting["activation"], setting["target"], alpha0=setting["alpha0"], step=setting["step"])
         kind = {"r": s.r, "c": s.c, "gamma": s.gamma}
-    return network.spiked_features(d=d, p=p, seeds=seeds, rows=setting.get("rows", "sphere"), **kind)
+    kind |= {"rows": setting.get("rows", "sphere"), "device": "auto"}
+    return network.spiked_features(d=d, p=p, seeds=seeds, **kind)
 
 
 def curve(setting: Setting, seeds: Sequence[int], drawn: network.Weights | None = None) -> list[dict[str, Any]]:
@@ -54,13 +56,12 @@ def gaussian_pair(setting: Setting, seeds: Sequence[int]) -> dict[str, Tensor]:
     n, p = round(setting["alpha"] * setting["d"]), drawn.w.shape[1]
     x, y = network.second_batch(target, drawn, n, seeds)
     x_test, y_test = network.test_set(target, drawn, seeds, 2000)
-    noise = network.draw(seeds, "fresh", n + 2000, p, d=setting["d"])
+    noise = network.draw(seeds, "fresh", n + 2000, p, d=setting["d"], device=x.device)
 
     def mapped(x: Tensor, noise: Tensor) -> Tensor:
-        shift = setting["r"] * (x @ drawn.v[..., None]).squeeze(-1).numpy()
-        kappa0, kappa1, kappa2 = (
-            torch.from_numpy(k)[..., None] for k in feature_moments(activation, shift, setting["c"])
-        )
+        shift = setting["r"] * (x @ drawn.v[..., None]).squeeze(-1).cpu().numpy()
+        moments = feature_moments(activation, shift, setting["c"])
+        kappa0, kappa1, kappa2 = (torch.from_numpy(k).to(x)[..., None] for k in moments)
         return (kappa0 + kappa1 * (x @ drawn.bulk.mT) + kappa2.sqrt() * noise) / p**0.5
 
     def error(phi: Tensor, phi_test: Tensor) -> Tensor:
@@ -79,7 +80,7 @@ def profile(setting: Setting, seeds: Sequence[int], *, points: int) -> dict[floa
     drawn = weights(setting, seeds)
     x, y = network.second_batch(target, drawn, round(setting["alpha"] * setting["d"]), seeds)
     a = network.ridge(network.features(activation, drawn, x), y, setting["lam"])
-    t = torch.linspace(-3, 3, points, dtype=a.dtype)
+    t = torch.linspace(-3, 3, points, dtype=a.dtype).to(a)
     outputs = population.mean_output(activation, drawn.w, drawn.theta, a, t)
     return {float(level): outputs[:, i] for i, level in enumerate(t)}
 
@@ -87,7 +88,8 @@ def profile(setting: Setting, seeds: Sequence[int], *, points: int) -> dict[floa
 def eigenvalues(setting: Setting, seeds: Sequence[int]) -> Tensor:
     """Eigenvalues of ``Phi^T Phi / p``, ascending, ``(S, p)``."""
     drawn = weights(setting, seeds)
-    x = network.draw(seeds, "train", round(setting["alpha"] * setting["d"]), setting["d"], d=setting["d"])
+    n, d = round(setting["alpha"] * setting["d"]), setting["d"]
+    x = network.draw(seeds, "train", n, d, d=d, device=drawn.w.device)
     phi = network.features(function(setting["activation"]), drawn, x)
     return torch.linalg.eigvalsh(phi.mT @ phi)
 
@@ -134,7 +136,7 @@ def departure(setting: Setting, seeds: Sequence[int]) -> dict[str, Tensor]:
 
 def _own(setting: Setting, drawn: network.Weights, i: int, rows: bool, norms: bool) -> float:
     """The theory at the first batch of realisation ``i``."""
-    x0, y0, theta = (part[i].numpy() for part in (*drawn.batch, drawn.theta))
+    x0, y0, theta = (part[i].cpu().numpy() for part in (*drawn.batch, drawn.theta))
     names = {name: setting[name] for name in ("activation", "target", "lam", "step", "alpha", "beta")}
     return own.predict(**names, x0=x0, y0=y0, theta=theta, rows=rows, norms=norms).test_error
 
@@ -148,7 +150,7 @@ def trained_bias(setting: Setting, seeds: Sequence[int], *, reach: float = 4.0) 
     drawn = weights(setting, seeds)
     x, y = network.second_batch(target, drawn, round(setting["alpha"] * setting["d"]), seeds)
     z, p = x @ drawn.w.mT, drawn.w.shape[1]
-    biases = torch.linspace(-reach, reach, 33, dtype=z.dtype)
+    biases = torch.linspace(-reach, reach, 33, dtype=z.dtype).to(z)
 
     def objective(bias: Tensor) -> Tensor:
         phi = activation.tensor(z + bias) / p**0.5
@@ -198,6 +200,7 @@ def on_images(setting: Setting, seeds: Sequence[int], inputs: Tensor, labels: Te
 
 def _trained(setting: Setting, x: Tensor, y: Tensor, w0: Tensor, n0: int, n: int) -> Tensor:
     """Error on the points after the first ``n0 + n``: a step on the first, ridge regression on the second batch."""
+    x, y, w0 = (part.to(devices.pick()) for part in (x, y, w0))
     w = network.gradient_step(setting["activation"], w0, x[:n0], y[:n0], setting["step"])
     phi = function(setting["activation"]).tensor(x[n0:] @ w.mT) / len(w0) ** 0.5
     a = network.ridge(phi[None, :n], y[None, n0 : n0 + n], setting["lam"])[0]

@@ -86,8 +86,8 @@ def train(
     """
     validate.integer(1, count=count)
     validate.integer(count, n0=n0)
-    start = network.one_step(activation, target, d=d, p=p, n0=0, step=0.0, seeds=seeds)
-    x = network.draw(seeds, "batch", n0, d, d=d)
+    start = network.one_step(activation, target, d=d, p=p, n0=0, step=0.0, seeds=seeds, device="auto")
+    x = network.draw(seeds, "batch", n0, d, d=d, device=start.w.device)
     y = network.labels(function(target, "target"), x, start.theta)
     w = start.w
     for part in torch.arange(n0).tensor_split(count):
@@ -104,7 +104,7 @@ def spectrum(weights: network.Weights, seeds: Sequence[int]) -> dict[str, Tensor
         with ``theta``; ``second_along``, that of the second.
     """
     p, d = weights.w.shape[1:]
-    moved = weights.w - network.unit(network.draw(seeds, "weights", p, d, d=d))
+    moved = weights.w - network.unit(network.draw(seeds, "weights", p, d, d=d, device=weights.w.device))
     values, vectors = torch.linalg.eigh(moved.mT @ moved / p)
     cosines = (vectors[:, :, -2:].mT @ weights.theta[..., None])[..., 0].abs()
     first, second = values[:, -1].sqrt(), values[:, -2].clamp_min(0).sqrt()

@@ -1,0 +1,49 @@
+"""Every study that may use a GPU, on a pretended one: nothing in it mixes devices, and its numbers are the CPU's."""
+
+import pytest
+import torch
+
+from regimes import devices, studies
+from regimes.sweeps import compare
+from regimes.sweeps.store import Cell
+from regimes.sweeps.sweep import product, study
+from tests.pretended_device import pretended_gpu
+
+STUDIES = {name: (number, item) for number in studies.rooms() for name, item in studies.of(number).items()}
+SMALLER = {"04": {"image_p": [20, 21, 22], "image_h": 2}}  # than the smoke profile, which is for more than devices
+
+
+@pytest.mark.parametrize("name", [name for name, (_, item) in STUDIES.items() if item.device == "any"])
+def test_a_study_on_a_pretended_gpu(name):
+    number, item = STUDIES[name]
+    grids = {}
+    studies.resolve(number, "smoke", SMALLER.get(number, {}), study=item, grids=grids)
+    for setting in _kinds(grids[name]):
+        seeds = setting.pop("seeds")[:1]
+        here = item(setting, seeds)
+        with pretended_gpu(), devices.allowed(item.device) as used:
+            there = item(setting, seeds)
+        assert "cuda" in {device.type for device in used}
+        cell = Cell(item.name, item.version, setting, seeds[0])
+        assert compare.differences(item, {cell: here}, {cell: there}) == []
+
+
+def _kinds(grid):
+    """The first setting of each kind: with the same names and words."""
+    kinds = {}
+    for setting in grid:
+        words = {name: value if isinstance(value, str) else "" for name, value in setting.items()}
+        kinds.setdefault(tuple(sorted(words.items())), dict(setting))
+    return kinds.values()
+
+
+def test_rows_leave_the_device_where_a_study_is_called():
+    @study(version=1, grid=lambda p: product(seeds=[0]), device="any")
+    def made(setting, seeds):
+        x = torch.arange(4.0).reshape(2, 2).to(devices.pick())
+        return [{"seed": 0, "matrix": x, "number": x[1, 1], "list": [x[0], {"deep": x.sum()}], "word": "so"}]
+
+    expected = {"seed": 0, "matrix": [[0, 1], [2, 3]], "number": 3.0, "list": [[0, 1], {"deep": 6.0}], "word": "so"}
+    with pretended_gpu():
+        assert made({}, [0]) == [expected]
+    assert made({}, [0]) == [expected]

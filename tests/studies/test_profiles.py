@@ -1,0 +1,49 @@
+"""The grids of every profile, on a machine with 24 GB and all images: each can be built, and its calls fit."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from regimes import paths, studies, validate
+from regimes.studies import _images, jamming, kernel_pca
+from regimes.sweeps.parameters import PROFILES, chapters, read_toml
+
+MACHINE = 24 * 10**9
+KEPT = read_toml(paths.profile_file("kept"))
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The bytes that grids ask for."""
+    found, check = [], validate.memory
+
+    def memory(needed, what, device="cpu"):
+        found.append(needed)
+        check(needed, what, device)
+
+    monkeypatch.setattr(validate, "memory", memory)
+    monkeypatch.setattr(validate, "free_memory", lambda device="cpu": MACHINE)
+    for module in (_images, jamming):
+        monkeypatch.setattr(module, "shape", lambda name: (70000, 784))
+    monkeypatch.setattr(kernel_pca, "_pool", lambda data, words: SimpleNamespace(y=range(70000)))
+    return found
+
+
+@pytest.mark.parametrize("number", chapters())
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_profile_fits(asked, number, profile):
+    values = studies.resolve(number, profile)
+    for name, item in studies.of(number).items():
+        asked.clear()
+        assert item.grid(values), name
+        assert item.device == "cpu" or sum(asked) > 0, f"{name} trains and does not say what it takes"
+
+
+def test_what_is_kept_fits(asked):
+    for name, sizes in KEPT.items():
+        number, item = studies.find(name)
+        if name in ("jamming.ensembles", "alignment.glasses"):  # data sets of which another may be here
+            sizes = {k: v for k, v in sizes.items() if k not in ("second", "pictures")}
+        grids = {}
+        studies.resolve(number, "laptop", sizes, study=item, grids=grids)
+        assert grids[name], name
