@@ -746,7 +746,7 @@ for name, rows in top.items():
 # error is still falling or at its lowest. Chapter 1 judges the networks at zero loss, where the last 1 % have been bought with
 # most of the compression and the error is higher again. The two ends belong to one course.
 # %%
-fits = chapter.sweep(studies.fit)
+fits = chapter.extended(studies.fit)
 row = fits.iloc[0]
 grid = np.linspace(-3, 3, 121)
 layout = [["predictor", "course"], ["neurons", "course"]]

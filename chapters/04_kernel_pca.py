@@ -115,7 +115,7 @@ chapter.figure(
 # distances: the estimate lacks about $\frac k{2n}\log_2^2\frac nk$ a jump. scikit-learn's estimate
 # {cite}`kraskov2004,ross2014`, of nearest neighbours too, has neither.
 # %%
-estimators = chapter.sweep(studies.estimators)
+estimators = chapter.extended(studies.estimators)
 lines, wide = estimators[estimators.d == 1], estimators[estimators.d > 1]
 flat, steep = information.null_bias(neighbours), [information.sharp_loss(n, neighbours) for n in estimator_n]
 kinds = {"estimate": "paper A, text", "code": "paper A, code", "nearest": "scikit-learn"}
@@ -501,7 +501,7 @@ chapter.say(
     f"{6944 / max(image_p):.0f} times further than here."
 )
 # %%
-routes = chapter.sweep(studies.routes)
+routes = chapter.extended(studies.routes)
 by_route = {how: routes[routes.descent == how].set_index("seed") for how in studies.DESCENTS}
 told = [
     {"descent": how, "test error": str(mean(rows.error)), "steps": str(mean(rows.steps)), "satisfied": rows.satisfied.mean(),

@@ -247,7 +247,7 @@ chapter.say(
 #
 # The paper states a rate of 0.05 and not whether the loss has a factor ½. Ours does: without it more networks leap.
 # %%
-paths = chapter.sweep(studies.paths)
+paths = chapter.extended(studies.paths)
 first_steps, paths = paths[paths.steps == EARLY], paths[paths.steps == steps]
 plain = paths[(paths.method == "gd") & (paths.penalty == 0) & (paths.second == 1)]
 by_spectrum = {name: plain[plain.spectrum == name] for name in studies.SPECTRA}
@@ -626,7 +626,7 @@ for claim, column in (
 # $X_1$ has been scaled to norm 1, without which $X_2$ drowns in the noise; and $X_1$ and $X_2$ of $n$ rows each, of which
 # $\gamma n$ and $(1-\gamma)n$ are kept afterwards.
 # %%
-reversal = chapter.sweep(initial.reversal)
+reversal = chapter.extended(initial.reversal)
 readings = reversal[reversal.reading != initial.FREE]
 fig, axes = plots.panels(4, height=3.0, sharex=True, sharey=True)
 for ax, (reading, rows) in zip(axes, readings.groupby("reading", sort=False)):
@@ -753,7 +753,7 @@ chapter.say(
 # Paper D finds the prediction better for quadratic networks than for ReLU, and asks for further terms. The kernel above has
 # the ReLU's derivative in full, and we look whether anything is missing.
 # %%
-decays_found = chapter.sweep(initial.decays)
+decays_found = chapter.extended(initial.decays)
 widest = decays_found[decays_found.k == max(decay_widths)]
 NAMES = {"quadratic": "quadratic", "relu": "ReLU"}
 fig, axes = plots.panels(4, height=3.0, sharex=True, sharey=True)
@@ -873,7 +873,7 @@ chapter.say(
 # scale $\alpha$ is small, and does not when it is large. We follow the ansatz of its first layer along the same gradient
 # flow. If alignment *is* compression, the two should come and go together.
 # %%
-flow = chapter.sweep(studies.stripes)
+flow = chapter.extended(studies.stripes)
 star = flow[flow.moment == "star"].set_index(["alpha", "seed"]).t
 flow = flow.join(star.rename("t_star"), on=["alpha", "seed"]).dropna(subset="t_star")
 fig, axes = plots.panels(3, columns=3, height=3.8)

@@ -1,5 +1,7 @@
 """Stored results: those of ``chapters/profiles/kept.toml``, all of them, and what the code as it is computes again."""
 
+import re
+
 import pytest
 
 from regimes import paths
@@ -38,6 +40,13 @@ def grid_of(name, **given):
 
 def test_every_kept_table_is_declared():
     assert {path.stem for path in paths.results().glob("*.csv")} == set(KEPT)
+
+
+@pytest.mark.parametrize("name", sorted(KEPT))
+def test_a_chapter_reads_what_is_stored(name):
+    """``chapter.sweep`` would compute all of it."""
+    (source,) = paths.chapters().glob(f"{registry.find(name)[0]}_*.py")
+    assert re.search(rf"extended\((\w+\.)?{name.partition('.')[2]}\b", source.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", sorted(KEPT))
