@@ -14,6 +14,7 @@ from regimes.models.convolutional import convolutional
 from regimes.models.fully_connected import FullyConnected, fully_connected, pad
 from regimes.models.module import module
 from regimes.themes.jamming import unsatisfied
+from regimes.training import gauss_newton as solver
 from regimes.training.gauss_newton import gauss_newton
 from regimes.training.gradient_flow import gradient_flow
 from regimes.training.optimise import optimise
@@ -113,6 +114,26 @@ def test_a_network_alone_is_the_network_in_an_ensemble(rule):
         assert alone.ended[0].kind == together.ended[e].kind
         assert float(alone.t[0]) == pytest.approx(float(together.t[e]), rel=1e-6)
         torch.testing.assert_close(alone.F[0], together.F[e], atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_networks_in_turn_end_as_they_do_together(own, monkeypatch):
+    x, y = problem(p=16)
+    model = net(3, 8, 8, 1, seeds=range(5))
+    if own:
+        x, y = torch.stack([(1 + i / 10) * x for i in range(5)]), y.expand(5, -1)
+    whole = run(gauss_newton(model, x, y, alpha=1.0, rule="settle"), events={"half": satisfied(0.5)})
+    parameters = sum(weight[0].numel() for weight in model.parameters())
+    monkeypatch.setattr(solver, "HELD", 2 * solver.step_bytes(16, parameters, model.held))
+    begun, held = [], 0
+    for state in gauss_newton(model, x, y, alpha=1.0, rule="settle"):
+        begun += [row for row in state.rows if not float(state.t.max())]
+        held = max(held, len(state.rows))
+    assert begun == [0, 1, 2, 3, 4] and held == 2
+    turns = run(gauss_newton(model, x, y, alpha=1.0, rule="settle"), events={"half": satisfied(0.5)})
+    assert turns.ended == whole.ended and turns.events["half"].keys() == whole.events["half"].keys()
+    assert torch.allclose(turns.F, whole.F, rtol=1e-6) and torch.allclose(turns.t, whole.t, rtol=1e-6)
+    assert torch.allclose(flat(turns.model), flat(whole.model), rtol=1e-6)
 
 
 def test_padded_networks_learn_as_they_would_alone():

@@ -202,7 +202,7 @@ def _table(data: Batch, common: Mapping[str, Any], columns: Mapping[str, Tensor]
 
 
 def _features_grid(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "fig1_n", "fig1_k")
+    _needs_memory(p, "fig1_n", "fig1_k", 3)  # one network in float64, and what is read from it
     sizes = {"n": p["fig1_n"], "d": p["d"], "k": p["fig1_k"], "rank": p["rank"], "test": p["test"]}
     common = {"spectrum": "isotropic", "second": 1.0, "method": "gd", "rate": p["rate"], "penalty": 0.0}
     common |= {"steps": p["fig1_steps"], "draws": p["fig1_draws"], "scales": [[p["fig1_scale"]]]}
@@ -253,7 +253,7 @@ def _randomised(site: Site, K: Tensor, draws: int, seeds: Sequence[int]) -> list
 
 
 def _frames_grid(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "fig1_n", "fig1_k")
+    _needs_memory(p, "fig1_n", "fig1_k", 3)  # one network in float64, and what is read from it
     sizes = {"n": p["fig1_n"], "d": p["d"], "k": p["fig1_k"], "rank": p["rank"], "test": p["test"]}
     common = {"spectrum": "isotropic", "second": 1.0, "method": "gd", "rate": p["rate"], "penalty": 0.0}
     return product(

@@ -105,8 +105,10 @@ def needs_across(p: Mapping[str, Any]) -> None:
         )
 
 
-def needs_memory(p: Mapping[str, Any], points: str, widths: str | None = None, *, kernels: int = 4) -> None:
+def needs_memory(p: Mapping[str, Any], points: str, widths: str | None = None, *, kernels: int = 7) -> None:
     """Kernels of the most points, and the gates of a flow at the largest width, must fit into the memory.
+
+    A call of two realisations has seven ``kernels`` at a time, that of one has four.
 
     Raises:
         InputError: naming the parameters, with the bytes.
@@ -214,7 +216,7 @@ def wide_curve(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _far_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "far_p")
+    needs_memory(p, "far_p", kernels=4)
     stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "test": p["test"]}
     return product(**stripe, d=p["curve_d"], p=p["far_p"], seeds=range(p["far_seeds"]))
 

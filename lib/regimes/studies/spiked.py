@@ -94,12 +94,12 @@ def _needs_samples(p: Mapping[str, Any], d: str, names: tuple[str, ...]) -> None
                 raise InputError(f"{name} must give at least one sample or neuron in {d} = {low}, got {one:g}")
 
 
-def _needs_memory(p: Mapping[str, Any], d: str, *, least: float = 4.0, width: float = 1.0) -> None:
+def _needs_memory(p: Mapping[str, Any], d: str, *, least: float = 4.0, width: float = 1.0, chunk: int = CHUNK) -> None:
     """The features and inputs of a chunk's batches and test points must fit into the memory, three of each."""
     high, most = int(np.max(p[d])), {name: float(np.max(p[name])) for name in _BATCHES.get(d, ())}
     samples, width = TEST + high * max([least, *most.values()]), high * most.get("fig5_betas", width)
     what = " and ".join(f"{name} = {value:g}" for name, value in most.items())
-    validate.memory(int(3 * 8 * CHUNK * samples * (high + width)), f"{d} = {high}{what and f' with {what}'}")
+    validate.memory(int(3 * 8 * chunk * samples * (high + width)), f"{d} = {high}{what and f' with {what}'}")
 
 
 def _grid_parameters(p: Mapping[str, Any]) -> list[Setting]:
@@ -308,7 +308,7 @@ def vocabulary(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_spectra(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "fig8_d")
+    _needs_memory(p, "fig8_d", chunk=4)
     common = dict(activation=p["activation"], r=p["fig8_rs"], alpha=p["fig8_alpha"])
     sizes = zip(p["fig8_d"], p["fig8_seeds"])
     return [setting for d, seeds in sizes for setting in product(d=d, seeds=range(seeds), **common)]
@@ -374,9 +374,8 @@ def biases(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_departure(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "net_d")
-    _needs_memory(p, "map_d")
-    _needs_memory(p, "order_d")
+    for d in ("net_d", "map_d", "order_d"):
+        _needs_memory(p, d, chunk=4)
     common = dict(activation=p["activation"], alpha=p["net_alpha"], beta=1.0, lam=p["net_lam"])
     sizes = [
         setting
@@ -419,7 +418,7 @@ def departure(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_several(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "steps_d")
+    _needs_memory(p, "steps_d", chunk=4)
     common = dict(activation=p["activation"], alpha=p["net_alpha"], lam=p["net_lam"])
     return [
         setting
@@ -531,7 +530,7 @@ def scaling(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_pool(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "pool_d", least=8.0, width=4.0)
+    _needs_memory(p, "pool_d", least=8.0, width=4.0, chunk=4)
     common = dict(activation=p["activation"], alpha0=p["pool_alpha0"], d=p["pool_d"], seeds=range(p["pool_seeds"]))
     lams = {"upper": p["pool_upper_lam"], "lower": p["pool_lower_lam"]}
     settings = []

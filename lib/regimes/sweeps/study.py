@@ -39,7 +39,8 @@ class Study:
             ``regimes.sweeps.compare``.
         nonfinite: columns that may hold NaN or infinity, or nothing in some rows; others in ``results/`` do not.
         data: the words a caption prints, where the rows carry no ``source``.
-        device: ``"any"`` if it runs on what ``regimes.devices.pick`` gives; ``"cpu"`` if it gains nothing from CUDA.
+        device: ``"any"`` if its data and models are where ``regimes.devices.pick`` says; ``"cpu"`` if it gains nothing
+            from CUDA.
         room: the module or file that defines it.
         known: the code its numbers come from, where it has travelled from another process.
 

@@ -1,0 +1,63 @@
+"""What a study says that a call takes, beside what it takes: the peak of a process, at three sizes a family."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.references import ROOT
+
+# parameters at three sizes, the smallest first: arrays of tens of MB, which go back to the system when they are dropped
+CASES = {
+    "depth.finite_kernel": [{"finite_widths": [16, w], "finite_depths": [2, 8]} for w in (256, 384, 512)],
+    "lazy_feature.finite_curve": [
+        {"frozen_p": [16, 32, n], "wide_p": [16, 32, n], "lazy_h": [20]} for n in (1500, 2000, 2500)
+    ],
+    "lazy_feature.far_curve": [{"far_p": [16, 32, n]} for n in (1500, 2000, 2500)],
+    "compression.arrivals": [{"neurons_p": [32, 48, 2000], "late_h": h} for h in (3000, 4000, 5000)],
+    "spiked.gaussian_map": [{"res2_d": [d], "res2_seeds": 8} for d in (200, 300, 400)],
+    "spiked.learning_curves": [{"fig2_d": [40, d], "fig2_seeds": [8, 8]} for d in (200, 250, 300)],
+    "spiked.kernels": [{"kernels_d": [d]} for d in (100, 150, 200)],
+    "alignment.features": [{"fig1_n": n, "fig1_k": 512, "fig1_steps": 10} for n in (1500, 2000, 3000)],
+    "jamming.stripes": [{"stripe_p": 300, "stripe_h": [2, 4, 8, h], "steps": 10} for h in (500, 1000, 2000)],
+}
+# prints, for each size, the bytes that the study asks for, and the peak of the process over that of a small call
+MEASURE = """
+import json, resource, sys
+from regimes import devices, studies, validate
+
+def peak():
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+def call(setting):
+    setting = dict(setting)
+    item(setting, setting.pop("seeds")[: item.chunk])
+
+name, *sizes = json.loads(sys.argv[1])
+devices.reuse_memory()
+asked, check, found = [], validate.memory, []
+validate.memory = lambda needed, *rest: (asked.append(needed), check(needed, *rest))
+number, item = studies.find(name)
+grids = {}
+studies.resolve(number, "smoke", study=item, grids=grids)
+call(grids[name][0])
+begun = peak()
+for given in sizes:
+    asked.clear()
+    studies.resolve(number, "smoke", given, study=item, grids=grids)
+    stated = max(asked)
+    call(max(grids[name], key=lambda s: [s.get(n, 0) for n in ("d", "width", "depth", "p", "h", "alpha0")]))
+    found.append([stated, peak() - begun])
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", CASES)
+def test_a_call_takes_what_its_study_says(name):
+    command = [sys.executable, "-c", MEASURE, json.dumps([name, *CASES[name]])]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert all(0.5 <= stated / taken <= 2 for stated, taken in found), found
