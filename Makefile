@@ -32,7 +32,7 @@ PROSE := $(filter-out book/_generated/%,$(wildcard _config.yml _toc.yml book/*.m
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time
-.PHONY: help anew book chapters html pages pdf smoke test test-all tested pytest lint lowest lab bench bench-peers gpu references keep clean clean-cells
+.PHONY: help anew book chapters html pages pdf smoke test test-all tested pytest lint lowest data lab bench bench-peers gpu references keep clean clean-cells
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -121,6 +121,9 @@ LOWEST_TESTS ?= tests/test_validate.py tests/test_gaussian.py tests/test_estimat
 lowest: ## the library's tests on the lowest versions it says it can use (an environment in build/lowest)
 	@bash .ci/lowest $(PYTHON) $(LOWEST) "$(TORCH_INDEX)"
 	@$(LOWEST)/bin/python -m pytest -q -p no:cacheprovider -m "not weekly" $(LOWEST_TESTS)
+
+data: | $(READY) ## fetch full MNIST, Fashion-MNIST, CIFAR-10, ORL faces into $REGIMES_DATA or data/ (some 220 MB)
+	@$(BIN)/python -m regimes.data.fetch
 
 pdf: html ## the whole book as one file to print: build/PROFILE/book.pdf (needs Chromium)
 	@$(BIN)/python -m regimes.book.pdf $(PROFILE)
