@@ -2,6 +2,9 @@
 PROFILE ?= laptop
 PYTHON ?= python3
 VENV := .venv
+# the address of an index of torch builds, such as PyTorch's own of builds for the CPU; empty: what pip is set up for
+TORCH_INDEX ?=
+INDEX = $(if $(TORCH_INDEX),--extra-index-url "$(TORCH_INDEX)")
 # relative, as all names here: a space in the path of the checkout would split them
 BIN := $(VENV)/bin
 # one thread a process: the sweeps use the cores, and numbers do not depend on how many there are
@@ -29,7 +32,7 @@ PROSE := $(filter-out book/_generated/%,$(wildcard _config.yml _toc.yml book/*.m
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time
-.PHONY: help anew book chapters html pages pdf smoke test test-all tested pytest lint lab bench bench-peers gpu references keep clean clean-cells
+.PHONY: help anew book chapters html pages pdf smoke test test-all tested pytest lint lowest data lab bench bench-peers gpu references keep clean clean-cells
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -49,11 +52,11 @@ smoke: ## run all chapters at the smoke profile
 
 # Debian ships venv without ensurepip: then the machine's pip fills the environment from outside.
 $(READY): requirements.txt constraints.txt lib/pyproject.toml
-	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 12) else f"Python 3.11 or 3.12 is needed, {sys.executable} is {v[0]}.{v[1]}: make PYTHON=python3.11 ...")'
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 13) else f"Python 3.11, 3.12 or 3.13 is needed, {sys.executable} is {v[0]}.{v[1]}: make PYTHON=python3.11 ...")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) 2>/dev/null || { rm -rf $(VENV); $(PYTHON) -m venv --without-pip $(VENV); }
-	@echo "installing the environment into $(VENV) (about 1.6 GB)"
-	@if test -x $(BIN)/pip; then $(BIN)/python -m pip install -q -r requirements.txt; \
-	 else $(PYTHON) -m pip --python $(BIN)/python install -q -r requirements.txt; fi
+	@echo "installing the environment into $(VENV) (1.9 GB with a torch for the CPU)"
+	@if test -x $(BIN)/pip; then $(BIN)/python -m pip install -q $(INDEX) -r requirements.txt; \
+	 else $(PYTHON) -m pip --python $(BIN)/python install -q $(INDEX) -r requirements.txt; fi
 	@touch $@
 
 # one process runs all that are out of date: their cells are one queue
@@ -111,6 +114,16 @@ pytest: | $(READY) ## the tests alone (the smoke book must have been built)
 lint: | $(READY) ## ruff: errors and format
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+
+# uv chooses the lowest versions that lib/pyproject.toml allows; test files that need the library alone, and little time
+LOWEST := build/lowest
+LOWEST_TESTS ?= tests/test_validate.py tests/test_gaussian.py tests/test_estimates.py tests/data tests/models tests/kernels
+lowest: ## the library's tests on the lowest versions it says it can use (an environment in build/lowest)
+	@bash .ci/lowest $(PYTHON) $(LOWEST) "$(TORCH_INDEX)"
+	@$(LOWEST)/bin/python -m pytest -q -p no:cacheprovider -m "not weekly" $(LOWEST_TESTS)
+
+data: | $(READY) ## fetch full MNIST, Fashion-MNIST, CIFAR-10, ORL faces into $REGIMES_DATA or data/ (some 220 MB)
+	@$(BIN)/python -m regimes.data.fetch
 
 pdf: html ## the whole book as one file to print: build/PROFILE/book.pdf (needs Chromium)
 	@$(BIN)/python -m regimes.book.pdf $(PROFILE)

@@ -213,7 +213,7 @@ def test_a_saved_notebook_says_what_it_needs_runs_elsewhere_and_its_profile_line
     executed = nbformat.read(mini_book / "build" / "smoke" / "99_mini.ipynb", as_version=4)
     saved = sources.take_home(executed, "smoke")
     nbformat.validate(saved)
-    assert "Python 3.11 or 3.12" in saved.cells[0].source and "make lab" in saved.cells[0].source
+    assert "Python 3.11 to 3.13" in saved.cells[0].source and "make lab" in saved.cells[0].source
     assert not any("injected-parameters" in cell.metadata.get("tags", []) for cell in saved.cells)
     (cell,) = (cell for cell in saved.cells if "parameters" in cell.metadata.get("tags", []))
     assert '= "smoke"  # chosen' in cell.source and "size: " in cell.source

@@ -43,7 +43,7 @@ DOWNLOADS = """<p>Download: <a href="../ledger.csv" download>ledger.csv</a>,
 <a href="../ledger.json" download>ledger.json</a>.</p>"""
 README_FIGURE = "fig-a-fig3"
 FOLDED = {"parameters": "parameters", "injected-parameters": "values of this profile"}  # by tag; else code
-NEEDS = """**What this notebook needs.** It was run at the *{profile}* profile. To run it again take Python 3.11 or 3.12
+NEEDS = """**What this notebook needs.** It was run at the *{profile}* profile. To run it again take Python 3.11 to 3.13
 and the book's sources, which hold its library `regimes`{where}. There, `make lab` sets up everything in `.venv` and
 opens JupyterLab; or install into an environment of your own, `pip install -e './lib[book]' jupyterlab`. Then it runs
 from any folder.

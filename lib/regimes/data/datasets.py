@@ -1,13 +1,15 @@
-"""Real data: images, faces and text, from ``$REGIMES_DATA`` where set, else from what installed packages ship.
+"""Real data: images, faces and text, from ``$REGIMES_DATA`` or the book's ``data/``, else from what packages ship.
 
-``$REGIMES_DATA`` may hold the distributed files, raw or gzipped: IDX for MNIST (in the folder itself, in ``mnist/``, or
+``python -m regimes.data.fetch`` fetches the full sets into that folder. ``data/`` counts where ``$REGIMES_DATA``
+is not set. It may hold the distributed files, raw or gzipped: IDX for MNIST (in the folder itself, in ``mnist/``, or
 where torchvision puts them, ``MNIST/raw/``) and Fashion-MNIST (``fashion_mnist/``, ``FashionMNIST/raw/``), CIFAR-10's
-python pickles (``cifar-10-batches-py/``), or ``.npz`` archives of the same arrays. What is there under one of these
-names and cannot be read is an error: other data never take its place in silence. Checksums (of IDX files: over the
-uncompressed bytes) are checked before anything else. Every task says in ``source`` which data it is. Nothing is ever
-downloaded.
+python pickles (``cifar-10-batches-py/``), the ORL faces (``orl_faces/s1/1.pgm`` and so on), or ``.npz`` archives of the
+same arrays. What is there under one of these names and cannot be read is an error: other data never take its place in
+silence. Checksums (of IDX files: over the uncompressed bytes) are checked before anything else. Every task says in
+``source`` which data it is. Nothing is downloaded here.
 """
 
+import contextlib
 import functools
 import gzip
 import hashlib
@@ -23,7 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regimes import validate
+from regimes import paths, validate
 from regimes.data.tasks import Task, needs_both_labels
 from regimes.validate import InputError
 
@@ -59,6 +61,13 @@ _CIFAR_MD5 = {  # as published with the data set
     "data_batch_5": "482c414d41f54cd18b22e5b47cb7c3cb",
     "test_batch": "40351d587109b95175f43aff81a1287e",
 }
+# pixels of the faces in the order of persons, and the half-open ranges of those with glasses, as published with
+# Garreta and Moncecchi, "Learning scikit-learn" (2013)
+_FACES_SHA256 = "2e4844a9f4fa4397058f69d6208047170f2e9d399cda18b55c1e8d28f0a83431"
+_GLASSES = (
+    *((10, 20), (30, 33), (37, 39), (50, 60), (63, 65), (69, 70), (120, 122), (124, 140), (160, 162), (164, 170)),
+    *((180, 183), (185, 186), (189, 193), (194, 195), (196, 200), (260, 280), (300, 310), (330, 340), (358, 370)),
+)
 
 
 @dataclass(frozen=True)
@@ -90,11 +99,11 @@ def load(name: str, *, labels: str = "class") -> Task:
     """
     validate.one_of(_READERS, data=name)
     validate.one_of(LABELS, labels=labels)
-    images = _images(name, os.environ.get("REGIMES_DATA"))
+    images = _images(name, _folder())
     x = torch.from_numpy(images.pixels.reshape(len(images.pixels), -1).astype(np.float64) / images.white)
     classes = torch.from_numpy(images.classes.astype(np.int64))
     if name == "faces":
-        glasses = torch.from_numpy(_archive("faces.npz")["glasses"].astype(np.float64))
+        glasses = torch.from_numpy(_glasses().astype(np.float64))
         return Task(x, 2 * glasses - 1, f"{images.source}, glasses or not", classes=classes)
     if labels == "parity":
         return Task(x, 1.0 - 2.0 * (classes % 2).double(), f"{images.source}, parity of the class", classes=classes)
@@ -108,12 +117,12 @@ def identity(name: str) -> str:
         InputError: as ``load``.
     """
     validate.one_of(_READERS, data=name)
-    return _images(name, os.environ.get("REGIMES_DATA")).source
+    return _images(name, _folder()).source
 
 
 @functools.lru_cache(maxsize=2)
-def _images(name: str, folder: str | None) -> Images:
-    """A data set as it is stored; read once as long as ``$REGIMES_DATA`` stays what it is."""
+def _images(name: str, folder: Path | None) -> Images:
+    """A data set as it is stored; read once as long as the folder of data stays what it is."""
     return _READERS[name]()
 
 
@@ -303,9 +312,21 @@ def corpus(name: str = "pydoc") -> Corpus:
     return Corpus(" ".join(letters.split()), "pydoc, CPython's language reference in the conventions of text8")
 
 
+def default_folder() -> Path:
+    """Where full data sets belong: ``$REGIMES_DATA``, else ``data/`` of the book.
+
+    Raises:
+        InputError: without either.
+    """
+    return Path(os.environ.get("REGIMES_DATA") or paths.root() / "data")
+
+
 def _folder() -> Path | None:
-    """``$REGIMES_DATA``, which must be a folder where it is set."""
+    """The folder of data, where there is one; ``$REGIMES_DATA`` must be a folder where it is set (empty: no folder)."""
     named = os.environ.get("REGIMES_DATA")
+    if named is None:
+        with contextlib.suppress(InputError):  # the library without the book
+            return there if (there := default_folder()).is_dir() else None
     if not named:
         return None
     if not Path(named).is_dir():
@@ -475,7 +496,23 @@ def _digits() -> Images:
 def _faces() -> Images:
     if (archive := _archive("faces.npz")) is not None:
         return Images(archive["x"], archive["subject"], "ORL faces, 400 images of 40 people")
-    raise InputError("data faces ships with no package: put faces.npz in $REGIMES_DATA")
+    folder = _folder()
+    if folder and (folder / "orl_faces").is_dir():
+        names = [f"s{person}/{image}.pgm" for person in range(1, 41) for image in range(1, 11)]
+        files = {name: _there(folder / "orl_faces" / name) for name in names}
+        _needs_all(folder / "orl_faces", files)
+        raw = b"".join(_bytes(path)[-112 * 92 :] for path in files.values())  # below a header of text
+        pixels = np.frombuffer(_checked(raw, folder / "orl_faces", _FACES_SHA256), np.uint8).reshape(400, 112, 92)
+        return Images(pixels, np.arange(400) // 10 + 1, "ORL faces, 400 images of 40 people")
+    raise InputError("data faces ships with no package: `make data` fetches it, or put faces.npz in $REGIMES_DATA")
+
+
+def _glasses() -> np.ndarray:
+    """Which of the faces have glasses."""
+    if (archive := _archive("faces.npz")) is not None:
+        return archive["glasses"]
+    index = np.arange(400)
+    return np.any([(first <= index) & (index < end) for first, end in _GLASSES], axis=0)
 
 
 _READERS: dict[str, Callable[[], Images]] = {

@@ -1,4 +1,4 @@
-"""A Dask cluster as the place where chunks are computed (``REGIMES_SCHEDULER=tcp://host:8786``).
+"""A Dask cluster as the place where chunks are computed (``REGIMES_SCHEDULER=tcp://host:8786``, or ``tls``).
 
 All chunks go there, none is computed here. A worker takes part only if it has the code of the process that asks, and
 the same Python and libraries: the digest is taken where the cell is computed. Workers may come and go; what one loses,
@@ -168,11 +168,13 @@ def _stranded(flight: dict[Any, Any], workers: set[str]) -> list[Any]:
 
 def _connect(address: str) -> Any:
     try:
-        from distributed import Client
+        from distributed import Client, Security
     except ImportError:
         raise InputError(
             "REGIMES_SCHEDULER is set, but distributed is not installed: pip install 'regimes[cluster]'"
         ) from None
+    if address.startswith("tls://") and not Security().get_connection_args("client").get("ssl_context"):
+        raise InputError(f"REGIMES_SCHEDULER: {address!r} asks for a certificate, and none is set here")
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said in one line
     try:
         return Client(address, timeout=SECONDS, set_as_default=False)

@@ -1,0 +1,133 @@
+"""The commands of the page on clusters: on the loopback or with certificates, and typed as they stand there."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.references import ROOT
+from tests.test_documented import fenced
+
+PAGE = (ROOT / "book" / "cluster.md").read_text(encoding="utf-8")
+BLOCKS = fenced(PAGE, "sh")
+STUDY = "depth.normalised_kernel --profile smoke --budget 60s"
+WAIT = 120  # seconds for a client on a loaded machine
+
+
+def block(start):
+    """The one block that holds a line which begins so."""
+    (found,) = (text for text in BLOCKS if re.search(f"^{re.escape(start)}", text, re.M))
+    return found
+
+
+def test_every_process_is_on_the_loopback_or_demands_certificates():
+    started = [line for text in BLOCKS for line in text.splitlines() if re.search(r"\bdask (scheduler|worker)\b", line)]
+    assert len(started) == 6
+    for line in started:
+        assert "--protocol tls" in line or "--host 127.0.0.1" in line, line
+        assert "--no-dashboard" in line and "--host 0" not in line, line
+    asked = re.findall(r"REGIMES_SCHEDULER=(\S+?):", PAGE)
+    assert asked == ["tcp", "tls", "tls"] and "tcp://127.0.0.1:8786 python" in PAGE
+    assert block("#!/bin/bash").index("source tls.sh") < block("#!/bin/bash").index("dask scheduler")
+
+
+def port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
+
+
+class Terminals:
+    """Shells in one folder, whose commands are the page's."""
+
+    def __init__(self, folder):
+        self.folder, self.port, self.started = folder, port(), []
+
+    def type(self, text, first=""):
+        """Runs a command to its end; a server stays."""
+        # one worker, on a port that is free; the rest is what the page says
+        text = text.replace("8786", self.port).replace("--nworkers 8", "--nworkers 1")
+        text = re.sub(r"\bhost\b(?!\.)(?=:| --)", "127.0.0.1", text.replace("NAME --profile paper", STUDY))
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("DASK_", "REGIMES_"))}
+        env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), env["PATH"]])
+        env["REGIMES_STORE"] = str(self.folder / "cells")
+        log = self.folder / f"{len(self.started)}.log"
+        with log.open("w") as out:
+            shell = ["bash", "-ec", f"{first}\n{text}"]
+            job = subprocess.Popen(shell, env=env, cwd=self.folder, stdout=out, stderr=out, start_new_session=True)
+        self.started.append(job)
+        if "dask" not in text:
+            job.wait(WAIT)
+        return job, log
+
+    def close(self):
+        for job in self.started:
+            try:
+                os.killpg(job.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            job.wait()
+
+
+@pytest.fixture
+def terminals(tmp_path):
+    (tmp_path / "chapters").symlink_to(ROOT / "chapters")  # the client reads the profiles of the book it stands in
+    (tmp_path / "results").symlink_to(ROOT / "results")
+    (tmp_path / "book").symlink_to(ROOT / "book")
+    found = Terminals(tmp_path)
+    yield found
+    found.close()
+
+
+def listening(address):
+    """Until somebody accepts connections there."""
+    end = time.monotonic() + WAIT
+    while time.monotonic() < end:
+        with socket.socket() as asked:
+            if asked.connect_ex(address) == 0:
+                return
+        time.sleep(0.1)
+    raise AssertionError(f"nobody listens at {address}")
+
+
+def cluster(terminals, text, first=""):
+    """Scheduler, worker and client of a block of the page, in this order; what the client says, and its exit code."""
+    scheduler, worker, client = text.strip().splitlines()
+    terminals.type(scheduler, first)
+    listening(("127.0.0.1", int(terminals.port)))
+    terminals.type(worker, first)
+    job, log = terminals.type(client, first)
+    return job.returncode, log.read_text()
+
+
+@pytest.mark.weekly
+@pytest.mark.xdist_group("cluster")
+def test_the_commands_for_one_machine(terminals):
+    code, said = cluster(terminals, block("dask scheduler --host 127"))
+    assert code == 0 and "cells stored" in said, said
+
+
+@pytest.mark.weekly
+@pytest.mark.xdist_group("cluster")
+@pytest.mark.skipif(not shutil.which("openssl"), reason="makes a certificate")
+def test_the_commands_for_several_machines_and_without_a_certificate_nobody_gets_in(terminals):
+    job, log = terminals.type(block("umask"))
+    assert job.returncode == 0, log.read_text()
+    assert (terminals.folder / "key.pem").stat().st_mode & 0o077 == 0
+    (terminals.folder / "tls.sh").write_text(block("export DASK"))
+    text = block("dask worker tls")
+    code, said = cluster(terminals, text, "source tls.sh")
+    assert code == 0 and "cells stored" in said, said
+    client = text.strip().splitlines()[2]
+    for stranger in (client, client.replace("tls://", "tcp://")):  # no certificate; no encryption
+        shutil.rmtree(terminals.folder / "cells")
+        job, log = terminals.type(stranger)
+        assert job.returncode == 2 and log.read_text().count("\n") == 1, log.read_text()
+        assert "REGIMES_SCHEDULER" in log.read_text()

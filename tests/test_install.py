@@ -1,0 +1,121 @@
+"""What is installed: the wheel of the library, the environment that is the lock's, the lowest versions."""
+
+import importlib.metadata
+import itertools
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from tests.references import ROOT
+
+PROJECT = tomllib.loads((ROOT / "lib" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"].values()
+WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8"))
+# in an environment beside what the lock names: pip's own, and what torch's builds for CUDA bring
+BESIDE = re.compile(r"regimes|pip|setuptools|wheel|triton|(nvidia|cuda)-.*")
+
+
+def plain(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def requirements():
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    wanted = [line.split("#")[0].strip() for line in lines]
+    return [Requirement(line) for line in wanted if line and not line.startswith("-")]
+
+
+def locked():
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    return {plain(name): Version(version) for name, _, version in (line.partition("==") for line in lines) if version}
+
+
+def test_the_environment_is_the_lock():
+    if not (ROOT / ".venv" / ".ready").exists() or sys.prefix != str(ROOT / ".venv"):
+        pytest.skip("not the environment that make has made")
+    lock = locked()
+    there = {plain(d.metadata["Name"]): Version(d.version) for d in importlib.metadata.distributions()}
+    unlocked = sorted(name for name in there.keys() - lock.keys() if not BESIDE.fullmatch(name))
+    # a local part (+cpu, +cu128) says for what torch was built
+    other = [
+        f"{n} {there[n]}, not {lock[n]}" for n in sorted(there.keys() & lock.keys()) if there[n].public != str(lock[n])
+    ]
+    assert not unlocked, f"constraints.txt lacks {', '.join(unlocked)}"
+    assert not other, f"the environment has {'; '.join(other)}"
+    if sys.version_info[:2] == (3, 11):  # other Pythons need a few packages less
+        assert not lock.keys() - there.keys(), "constraints.txt names what is not installed"
+
+
+def test_the_lock_satisfies_every_requirement():
+    lock = locked()
+    wanted = requirements() + [Requirement(r) for r in itertools.chain(PROJECT["dependencies"], *EXTRAS)]
+    wrong = [str(r) for r in wanted if not r.specifier.contains(lock[plain(r.name)])]
+    assert len(wanted) > 30 and not wrong, "constraints.txt does not satisfy " + ", ".join(wrong)
+
+
+def test_the_library_and_the_book_ask_for_the_same_versions():
+    book = {plain(r.name): r.specifier for r in requirements()}
+    library = [Requirement(r) for r in itertools.chain(PROJECT["dependencies"], *EXTRAS)]
+    assert [str(r) for r in library if book.get(plain(r.name), r.specifier) != r.specifier] == []
+
+
+def test_the_version_is_one():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest, date = re.search(r"^## (\d\S*) \((\d{4}-\d\d-\d\d)\)$", changes, re.M).groups()
+    assert PROJECT["version"] == citation["version"] == newest and str(citation["date-released"]) == date
+    assert changes.index("\n## Unreleased\n") < changes.index(f"\n## {newest}")
+
+
+def test_make_and_the_workflow_know_the_same_pythons_as_the_library():
+    first, last = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", PROJECT["requires-python"]).groups()
+    made = re.search(r"\(3, (\d+)\) <= v <= \(3, (\d+)\)", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert made.groups() == (first, str(int(last) - 1))
+    run = {str(job.get("strategy", {}).get("matrix", {}).get("python")) for job in WORKFLOW["jobs"].values()}
+    assert str([f"3.{first}", f"3.{int(last) - 1}"]) in run
+
+
+def test_the_workflow_names_actions_by_commit_and_may_only_read():
+    text = (ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8")
+    used = re.findall(r"uses: (.*)", text)
+    assert used and all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", name) for name in used), used
+    assert WORKFLOW["permissions"] == {"contents": "read"}
+    assert [name for name, job in WORKFLOW["jobs"].items() if "permissions" in job] == ["publish"]
+
+
+def test_the_linters_before_a_commit_are_those_of_make_lint():
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    entries = [hook["entry"] for repository in hooks for hook in repository["hooks"]]
+    recipe = re.search(r"^lint:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)[1]
+    assert entries == [line.strip().replace("@$(BIN)", ".venv/bin") for line in recipe.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel of a copy of ``lib``, built by the setuptools that is here."""
+    folder = tmp_path_factory.mktemp("wheel")
+    shutil.copytree(ROOT / "lib", folder / "lib", ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
+    done = subprocess.run([*pip, "-w", str(folder), str(folder / "lib")], capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(next(folder.glob("regimes-*.whl"))) as built:
+        return {name: built.read(name) for name in built.namelist()}
+
+
+def test_the_wheel_carries_licence_readme_authors_address_and_types(wheel):
+    (at,) = (name for name in wheel if name.endswith(".dist-info/METADATA"))
+    told = wheel[at].decode()
+    folder = at.rpartition("/")[0]
+    assert wheel[f"{folder}/licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes() and "regimes/py.typed" in wheel
+    for line in ("License-Expression: BSD-3-Clause", "Author: The authors", "Project-URL: ", "# regimes"):
+        assert f"\n{line}" in told, told
+    modules = {str(path.relative_to(ROOT / "lib")) for path in (ROOT / "lib" / "regimes").rglob("*.py")}
+    assert modules <= wheel.keys()
