@@ -94,12 +94,14 @@ def _needs_samples(p: Mapping[str, Any], d: str, names: tuple[str, ...]) -> None
                 raise InputError(f"{name} must give at least one sample or neuron in {d} = {low}, got {one:g}")
 
 
-def _needs_memory(p: Mapping[str, Any], d: str, *, least: float = 4.0, width: float = 1.0, chunk: int = CHUNK) -> None:
-    """The features and inputs of a chunk's batches and test points must fit into the memory, three of each."""
+def _needs_memory(
+    p: Mapping[str, Any], d: str, *, least: float = 4.0, width: float = 1.0, chunk: int = CHUNK, each: int = 3
+) -> None:
+    """The features and inputs of a chunk's batches and test points must fit into the memory, so many of ``each``."""
     high, most = int(np.max(p[d])), {name: float(np.max(p[name])) for name in _BATCHES.get(d, ())}
     samples, width = TEST + high * max([least, *most.values()]), high * most.get("fig5_betas", width)
     what = " and ".join(f"{name} = {value:g}" for name, value in most.items())
-    validate.memory(int(3 * 8 * chunk * samples * (high + width)), f"{d} = {high}{what and f' with {what}'}")
+    validate.memory(int(each * 8 * chunk * samples * (high + width)), f"{d} = {high}{what and f' with {what}'}")
 
 
 def _grid_parameters(p: Mapping[str, Any]) -> list[Setting]:
@@ -186,7 +188,7 @@ def gaussian_map(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _grid_steps(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "fig2_d")
+    _needs_memory(p, "fig2_d", each=2)
     common = dict(model="network", activation=p["activation"], beta=1.0, alphas=[p["fig2_alphas"]])
     return [
         setting
