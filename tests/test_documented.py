@@ -59,7 +59,7 @@ NOT_RUN = {
     "python -m regimes.studies keep NAME": "computes for hours; tests/sweeps/test_kept.py runs it on a small study",
     "bash .ci/run": "runs this test",
     "make help": "listed by another test below",
-    "python -m pip wheel --no-deps ./lib": "fetches setuptools; tests/test_install.py builds the wheel with what is there",
+    "python -m pip wheel --no-deps ./lib": "fetches setuptools; tests/test_install.py builds the wheel",
     "make data": "fetches 220 MB; tests/data/test_fetch.py has it fetch small files",
     "make lab": "serves until it is stopped; its notebooks are opened by another test below",
     "sudo apt-get install dataset-fashion-mnist": "Debian's own; .ci/run installs it",
