@@ -13,7 +13,13 @@ STUDIES = {name: (number, item) for number in studies.rooms() for name, item in 
 SMALLER = {"04": {"image_p": [20, 21, 22], "image_h": 2}}  # than the smoke profile, which is for more than devices
 
 
-@pytest.mark.parametrize("name", [name for name, (_, item) in STUDIES.items() if item.device == "any"])
+ANY = [name for name, (_, item) in STUDIES.items() if item.device == "any"]
+# in every run of the tests: chapter 1, which mixed devices once, and one of each other kind of training
+OFTEN = {"compression.arrivals", "jamming.ensembles", "kernel_pca.scans", "depth.finite_kernel", "alignment.features"}
+TIERS = [n if n.startswith("lazy_feature") or n in OFTEN else pytest.param(n, marks=pytest.mark.weekly) for n in ANY]
+
+
+@pytest.mark.parametrize("name", TIERS)
 def test_a_study_on_a_pretended_gpu(name):
     number, item = STUDIES[name]
     grids = {}

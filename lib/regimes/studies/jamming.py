@@ -282,7 +282,7 @@ def _ensemble(
     row |= _errors("", F, sets.test.y)
     if "fewer" in setting:
         groups = [group.mean(0) for group in F.split(setting["fewer"]) if len(group) == setting["fewer"]]
-        row["fewer_error"] = float(np.mean([wrong(F, sets.test.y) for F in groups]))
+        row["fewer_error"] = float(np.mean([float(wrong(F, sets.test.y)) for F in groups]))
     for stop in stops:
         there = done.events[f"{stop:g}"]
         early = [
