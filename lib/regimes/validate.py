@@ -22,7 +22,6 @@ class InputError(ValueError):
         super().__init__(re.sub(r"\s*\n\s*", " ", message))  # an array is shown in several
 
 
-LITTLE = 2**20  # bytes that no process is refused: what is free is not looked up for them
 _SHORT = reprlib.Repr()
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 12
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
@@ -133,8 +132,6 @@ def memory(needed: int, what: str, device: Any = "cpu") -> None:
     Raises:
         InputError: with the bytes it would take and the bytes there are.
     """
-    if needed <= LITTLE:
-        return
     free = free_memory(device)
     if needed > free:
         given, there = needed / 2**30, free / 2**30
