@@ -559,8 +559,8 @@ chapter.figure(
     fig,
     "fig-b-8bc",
     "Left: unsatisfied points per parameter against the loss at the end, one dot a network, darker for more points. "
-    f"Right: non-zero eigenvalues of $H_0$ of the networks nearest to jamming, {studies.SHOWN} of each at equal distances in "
-    "their order; the share in the title is the delta at zero (paper B, Fig. 8B and C).",
+    f"Right: non-zero eigenvalues of $H_0$ of the networks nearest to jamming, at most {studies.SHOWN} of each, at equal "
+    "distances in their order; the share in the title is the delta at zero (paper B, Fig. 8B and C).",
     landscapes,
     alt="Left, unsatisfied points per parameter against the loss, a dot a network. Right, a histogram of the "
     "logarithms of the non-zero eigenvalues.",

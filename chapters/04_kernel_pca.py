@@ -192,10 +192,11 @@ chapter.table(
 # {term}`margin` of 1. Then we take $n$ new points, and the kernel of *all* parameters and that of the *last layer* alone, whose
 # components are those of the features it sees.
 #
-# A last layer has few features, or many that hardly count, and a flow that is led by eigenvalues as small as rounding errors
-# ends elsewhere on each processor. Where a kernel learns frozen, its Gram matrix therefore gets a small *ridge* $\epsilon\mathbf 1$:
-# each training point has, besides the features of the kernel, one of its own that no other point sees. The end is then unique,
-# and what the kernel fits with eigenvalues far above $\epsilon$ stays as it was.
+# A last layer has few features, or many of little weight. Its Gram matrix then has eigenvalues as small as rounding errors, and
+# a flow along their eigenvectors ends differently on each type of processor. We therefore add a small *ridge*
+# $\epsilon\mathbf 1$ to the Gram matrix of every frozen kernel: besides the features of the kernel, each training point has
+# one of its own that no other point sees. The end is then unique, and what the kernel fits with eigenvalues far above
+# $\epsilon$ is unchanged.
 #
 # The paper's matrix is $K_{\mu\nu}=\psi(x_\mu)\cdot\psi(x_\nu)$ with the gradients $\psi$ as they are. Kernel PCA usually
 # subtracts their mean. We do both, for a reason.

@@ -23,7 +23,7 @@ def chapters() -> Path:
     return root() / "chapters"
 
 
-def library() -> Path:
+def code() -> Path:
     """The sources of the library that runs."""
     return Path(__file__).parent
 

@@ -141,7 +141,7 @@ def _reworded(number: str, values: Mapping[str, Any], last_good: Path, folder: P
     All else that a chapter reads, code, profiles, claims and stored results, must be older than that run.
     """
     path = last_good / f"{parameters.source(number).stem}.ipynb"
-    read = [*paths.library().rglob("*.py"), *paths.profile_file("").parent.iterdir(), *paths.results().glob("*.csv")]
+    read = [*paths.code().rglob("*.py"), *paths.profile_file("").parent.iterdir(), *paths.results().glob("*.csv")]
     if not path.exists() or any(file.stat().st_mtime > path.stat().st_mtime for file in (paths.claims(), *read)):
         return False
     old, new = nbformat.read(path, as_version=4), notebook(number)

@@ -29,6 +29,7 @@ from regimes.themes.depth import (
     spectrum,
     universality,
 )
+from regimes.training.gauss_newton import together
 from regimes.validate import InputError
 
 CHAPTER = "05"
@@ -40,7 +41,6 @@ LIMITS = (30, 1_000_000)  # depths at which the deep predictor is judged
 APART = (30, 10_000)  # those at which operators are
 CHUNK = 64  # networks of finite width that a call gets
 WEIGHT = 48  # bytes a weight of a network that trains, six float64
-HELD = 2**32  # bytes of networks that train together; more of them do so in turn
 EXACT = "none, the kernel is a function of one correlation"
 
 
@@ -605,8 +605,8 @@ def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
 
 
 def _together(depth: int, width: int) -> int:
-    """How many networks train together."""
-    return max(1, HELD // (WEIGHT * depth * width**2))
+    """How many networks train together; more of them do so in turn."""
+    return together(WEIGHT * depth * width**2, torch.device("cpu"))
 
 
 @study(version=3, grid=_finite_grid, chunk=CHUNK, device="any", nonfinite=("after", "change", "loss"))

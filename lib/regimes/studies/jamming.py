@@ -429,8 +429,8 @@ def landscapes(setting: Setting, seeds: list[int]) -> Rows:
 
     ``parameters`` N, ``unsatisfied`` N_Δ, ``loss`` (mean of Δ²/2 over the points), ``negative`` N₋ and ``curved``
     (eigenvalues of H_p below zero, and not zero), ``flat``: share of the eigenvalues of H_0 that are zero; of the
-    others ``SHOWN`` at equal distances in their order, ``eigenvalues``, and their ``gap``; ``stable``: the lowest
-    eigenvalue of H over the largest.
+    others at most ``SHOWN``, at equal distances in their order, ``eigenvalues``, and their ``gap``; ``stable``: the
+    lowest eigenvalue of H over the largest.
 
     Source: paper B, Fig. 8B and C and Eq. 12 to 14.
     """
