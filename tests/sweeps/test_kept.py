@@ -23,7 +23,7 @@ COMPUTED = [name if name in CHEAP else pytest.param(name, marks=pytest.mark.week
 # the parameter that names data sets of which a study takes the first that is on this machine
 FIRST_OF = {"jamming.ensembles": "second", "alignment.glasses": "pictures"}
 # some of their cells are of uncommitted code, and wait to be computed anew
-LOOSE = {"jamming.ensembles", "lazy_feature.networks"}
+LOOSE = {"lazy_feature.networks"}
 
 
 def table_of(name):

@@ -23,7 +23,7 @@ from regimes.seeds import draw_seeds
 from regimes.studies._images import identity, needs, shape
 from regimes.studies.lazy_feature import draw as draw_stripe
 from regimes.studies.lazy_feature import needs_draws
-from regimes.sweeps.sweep import Rows, Setting, product, study
+from regimes.sweeps.sweep import STATISTICAL, Rows, Setting, product, study
 from regimes.themes import jamming
 from regimes.themes.compression import amplification
 from regimes.themes.learning_curves import wrong
@@ -223,12 +223,20 @@ def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
     return grid + product(**second, p=p["second_p"], **sizes)
 
 
+# where networks end that fit in vain for long, or fit late; on another processor, in one training set of four hundred
+_LATE = (
+    *("loss", "unsatisfied", "fluctuation", "kernel_change"),
+    *(name + stop for name in ("norm", "error", "ensemble_error") for stop in ("", "_0.5", "_0.9", "_0.98")),
+)
+
+
 @study(
     version=5,
     grid=_ensembles_grid,
     chunk=TOGETHER,
     whole=True,
     rtol=1e-2,
+    columns=dict.fromkeys(_LATE, STATISTICAL),
     device="any",
     nonfinite=["fewer_error"],  # of the large ensembles alone
 )
