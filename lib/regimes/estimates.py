@@ -22,8 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
-from scipy.stats import beta, binom
+from scipy.special import bdtr, betaincinv, stdtrit
 
 from regimes import validate
 from regimes.validate import InputError
@@ -139,8 +138,8 @@ def proportion(samples: np.ndarray) -> Estimate:
     if not np.isin(samples, (0, 1)).all():
         raise InputError(f"samples of an event must be 0 or 1, got {samples.min():g} to {samples.max():g}")
     n, k, tail = len(samples), int(samples.sum()), (1 - LEVEL) / 2
-    low = float(beta.ppf(tail, k, n - k + 1)) if k else 0.0
-    high = float(beta.ppf(1 - tail, k + 1, n - k)) if k < n else 1.0
+    low = float(betaincinv(k, n - k + 1, tail)) if k else 0.0
+    high = float(betaincinv(k + 1, n - k, 1 - tail)) if k < n else 1.0
     return Estimate(k / n, low, high, n, "proportion, Clopper and Pearson")
 
 
@@ -159,7 +158,7 @@ def median(samples: np.ndarray) -> Estimate:
     n = len(samples)
     value = float(np.median(samples))
     method = "median, order statistics"
-    covers = lambda k: 1 - 2 * binom.cdf(k - 1, n, 0.5)  # noqa: E731 of [x_(k), x_(n+1-k)]
+    covers = lambda k: 1 - 2 * bdtr(k - 1, n, 0.5)  # noqa: E731 of [x_(k), x_(n+1-k)]
     if n < 2 or covers(1) < LEVEL:
         return Estimate(value, -math.inf, math.inf, n, method)
     k = next(k for k in range(1, n) if covers(k + 1) < LEVEL)

@@ -99,13 +99,12 @@ def until(condition, seconds=60):
 
 
 @pytest.fixture
-def good(mini_book):
+def good(ran_book):
     """A book with a good run; its chapter has changed since, and sleeps once it has judged its claim."""
-    assert run() == 0
-    folder = mini_book / "build" / "laptop"
+    folder = ran_book / "build" / "laptop"
     before = {name: (folder / name).read_bytes() for name in ("99_mini.ipynb", "99.ledger.json")}
-    append(mini_book, SLOW)
-    yield mini_book
+    append(ran_book, SLOW)
+    yield ran_book
     after = {name: (folder / name).read_bytes() for name in before}
     assert after == before, "notebook and ledger of the last good run stay as they were"
 
@@ -126,7 +125,10 @@ def sleeping(good, start):
 
 
 def test_a_run_writes_notebook_and_ledger_and_a_page(mini_book, capfd):
+    start = time.time()
     assert run() == 0
+    written = (mini_book / "build" / "laptop" / "99_mini.ipynb").stat().st_mtime
+    assert start <= written < time.time() - 1, "as old as what was read: a source edited during the run is newer"
     done = mini_book / "build" / "laptop" / "99_mini.ipynb"
     (record,) = json.loads((done.parent / "99.ledger.json").read_text())
     assert record["verdict"] == "reproduced" and record["value"] == 3 and record["profile"] == "laptop"
@@ -147,10 +149,9 @@ def test_a_run_writes_notebook_and_ledger_and_a_page(mini_book, capfd):
     assert "TCP" not in said and "Warning" not in said, said
 
 
-def test_new_words_alone_run_nothing(mini_book):
+def test_new_words_alone_run_nothing(ran_book):
     """The last good run with the new words, unless anything else that the chapter reads has changed."""
-    assert run() == 0
-    done, source = mini_book / "build" / "laptop" / "99_mini.ipynb", mini_book / "chapters" / "99_mini.py"
+    done, source = ran_book / "build" / "laptop" / "99_mini.ipynb", ran_book / "chapters" / "99_mini.py"
 
     def edit(old, new):
         """What a run after the edit holds: its cells without ids and words, and when it was executed."""
@@ -163,28 +164,22 @@ def test_new_words_alone_run_nothing(mini_book):
 
     before, when = edit("# A small chapter", "# A chapter")
     assert edit("# A chapter\n", "# A chapter\n# %% [markdown]\n# And more.\n") == (before, when)
-    assert ledger.read(mini_book / "build" / "laptop" / "99.ledger.json")[0]["value"] == 3
+    assert ledger.read(ran_book / "build" / "laptop" / "99.ledger.json")[0]["value"] == 3
     assert edit('print("scale =", scale)', 'print("scale", scale)')[1] > when
-    (mini_book / "book" / "claims.yml").touch()
+    (ran_book / "book" / "claims.yml").touch()
     assert edit("# And more.", "# And less.")[1] > when
 
 
-def test_a_source_edited_during_a_run_is_newer_than_what_the_run_leaves(mini_book):
-    start = time.time()
-    assert run() == 0
-    written = (mini_book / "build" / "laptop" / "99_mini.ipynb").stat().st_mtime
-    assert start <= written < time.time() - 1  # make compares it with the sources: as old as what was read
-
-
-def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(mini_book):
-    shutil.copy(ROOT / "_config.yml", mini_book)
-    (mini_book / "_static").symlink_to(ROOT / "_static")
-    (mini_book / "mine.toml").write_text("scale = 3\n")
-    append(mini_book, "# %% [markdown]\n# See {numref}`fig-mini`, {numref}`fig-gone` and {ref}`there <far>`. $$ x $$\n")
+def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(ran_book):
+    shutil.copy(ROOT / "_config.yml", ran_book)
+    (ran_book / "_static").symlink_to(ROOT / "_static")
+    (ran_book / "mine.toml").write_text("scale = 3\n")
+    (ran_book / "build" / "laptop").rename(ran_book / "away")
+    append(ran_book, "# %% [markdown]\n# See {numref}`fig-mini`, {numref}`fig-gone` and {ref}`there <far>`. $$ x $$\n")
     assert run("-f", "mine.toml", "-p", "size", "5", "--name", "mine") == 0
-    assert output(mini_book / "runs" / "mine" / "99_mini.ipynb") == "scale = 3.0\n"
-    assert not (mini_book / "build" / "laptop").exists()
-    html = mini_book / "runs" / "mine" / "html"
+    assert output(ran_book / "runs" / "mine" / "99_mini.ipynb") == "scale = 3.0\n"
+    assert not (ran_book / "build" / "laptop").exists()
+    html = ran_book / "runs" / "mine" / "html"
     page, first = ((html / name).read_text(encoding="utf-8") for name in ("99_mini.html", "index.html"))
     assert "<figcaption>" in page and "It rises." in page and "Fig. 1" in page  # captions, numbers, references
     assert "fig-gone" in page and "there (in the book)" in page and "{ref}" not in page
@@ -193,14 +188,15 @@ def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(mini_book):
     assert 'href="rows/fig-mini.csv"' in page and (html / "rows" / "fig-mini.csv").read_text().count("\n") > 1
     assert "the book's figure" not in page  # which has not been built
     assert "Build the book" in first and "These are not the book" not in first
-    assert run() == 0 and run("-p", "size", "5", "--name", "mine") == 0
+    (ran_book / "away").rename(ran_book / "build" / "laptop")
+    pages.of_run(ran_book / "runs" / "mine")
     page, first = ((html / name).read_text(encoding="utf-8") for name in ("99_mini.html", "index.html"))
     assert page.count("the book's figure") == 1 and 'src="data:image/png;base64,' in page
     assert first.count('class="beside"') == 1 and 'href="99_mini.html#fig-mini"' in first  # mine, and the book's
     assert first.count("data:image/png;base64,") == 2 and "These are not the book" in first
     assert "<em>not reproduced</em>" in first and "<em>reproduced</em>" in first
     assert run("--name", "same") == 0
-    first = (mini_book / "runs" / "same" / "html" / "index.html").read_text(encoding="utf-8")
+    first = (ran_book / "runs" / "same" / "html" / "index.html").read_text(encoding="utf-8")
     assert "No figure differs from the book" in first and "These are not the book" not in first
 
 
@@ -437,12 +433,11 @@ def test_workers_end_with_a_killed_sweep(tmp_path, start):
     until(lambda: not any(worker.is_running() and worker.status() != "zombie" for worker in workers), 20)
 
 
-def test_stage_refuses_pages_of_another_profile(mini_book):
-    assert run() == 0
-    shutil.copytree(mini_book / "build" / "laptop", mini_book / "build" / "smoke", symlinks=True)
+def test_stage_refuses_pages_of_another_profile(ran_book):
+    shutil.copytree(ran_book / "build" / "laptop", ran_book / "build" / "smoke", symlinks=True)
     with pytest.raises(InputError, match="run at the laptop profile, not smoke"):
         sources.stage("smoke")
-    shutil.rmtree(mini_book / "build" / "laptop")
+    shutil.rmtree(ran_book / "build" / "laptop")
     with pytest.raises(InputError, match="has not been run at the laptop profile"):
         sources.stage("laptop")
 

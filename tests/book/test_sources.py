@@ -14,7 +14,6 @@ import yaml
 from bs4 import BeautifulSoup
 from nbclient import NotebookClient
 
-from regimes import runner
 from regimes.book import ledger, pages, sources
 from regimes.validate import InputError
 from tests.references import ROOT
@@ -208,21 +207,20 @@ def test_the_repositorys_address_stands_in_one_place(mini_book):
         sources.address()
 
 
-def test_a_saved_notebook_says_what_it_needs_runs_elsewhere_and_its_profile_line_counts(mini_book):
-    assert runner.main(["99", "--profile", "smoke"]) == 0
-    executed = nbformat.read(mini_book / "build" / "smoke" / "99_mini.ipynb", as_version=4)
-    saved = sources.take_home(executed, "smoke")
+def test_a_saved_notebook_says_what_it_needs_runs_elsewhere_and_its_profile_line_counts(ran_book):
+    executed = nbformat.read(ran_book / "build" / "laptop" / "99_mini.ipynb", as_version=4)
+    saved = sources.take_home(executed, "laptop")
     nbformat.validate(saved)
     assert "Python 3.11 to 3.13" in saved.cells[0].source and "make lab" in saved.cells[0].source
     assert not any("injected-parameters" in cell.metadata.get("tags", []) for cell in saved.cells)
     (cell,) = (cell for cell in saved.cells if "parameters" in cell.metadata.get("tags", []))
-    assert '= "smoke"  # chosen' in cell.source and "size: " in cell.source
-    elsewhere = mini_book / "runs" / "elsewhere"
+    assert '= "laptop"  # chosen' in cell.source and "size: " in cell.source
+    elsewhere = ran_book / "runs" / "elsewhere"
     elsewhere.mkdir(parents=True)
     for profile, size in (("smoke", 2), ("laptop", 3)):
         cell.source = re.sub(r'= "\w+"  # chosen', f'= "{profile}"  # chosen', cell.source)
         NotebookClient(saved, resources={"metadata": {"path": str(elsewhere)}}).execute()
-        (record,) = ledger.read(mini_book / "runs" / "interactive" / "99.ledger.json")
+        (record,) = ledger.read(ran_book / "runs" / "interactive" / "99.ledger.json")
         assert record["profile"] == profile and record["value"] == size
 
 

@@ -129,20 +129,21 @@ def test_two_processes_on_one_store_share_the_work_and_agree(room, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("jobs", "count", "seconds", "inline", "workers_"),
+    ("jobs", "count", "seconds", "took", "inline", "workers_"),
     [
-        (2, 3, 60.0, 0, 2),  # known to take long: all workers from the first cell
-        (4, 3, 60.0, 0, 3),  # no more of them than there are chunks
-        (1, 3, 60.0, 3, 0),
-        (2, 1, 60.0, 1, 0),  # one chunk alone gains nothing
-        (2, 3, 1.0, 3, 0),  # known to end soon
-        (2, 3, 0.0, 3, 0),  # unknown: found out here
+        (2, 3, 60.0, 0, 0, 2),  # known to take long: all workers from the first cell
+        (4, 3, 60.0, 0, 0, 3),  # no more of them than there are chunks
+        (1, 3, 60.0, 60, 3, 0),
+        (2, 1, 60.0, 60, 1, 0),  # one chunk alone gains nothing
+        (2, 3, 1.0, 0.3, 3, 0),  # known to end soon
+        (2, 3, 0.0, 0.3, 3, 0),  # unknown: found out here
+        (2, 3, 0.0, 3, 1, 2),
     ],
 )
-def test_workers_are_started_where_they_save_time(monkeypatch, jobs, count, seconds, inline, workers_):
+def test_workers_are_started_where_they_save_time(monkeypatch, jobs, count, seconds, took, inline, workers_):
     begun = []
     monkeypatch.setattr(workers, "_parallel", lambda chunks, number: begun.append(number) or ())
-    monkeypatch.setattr(workers, "compute", lambda *given: None)
+    monkeypatch.setattr(workers, "compute", lambda *given: workers.Result([], {"seconds": took}))
     chunks = [workers.Chunk(squares, [Cell(squares.name, 1, {"n": 1}, seed)]) for seed in range(count)]
     here = len(list(workers.Local(jobs).results(iter(chunks), count, seconds)))
     assert (here, begun) == (inline, [workers_] if workers_ else [])

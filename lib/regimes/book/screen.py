@@ -11,6 +11,7 @@ import io
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from matplotlib import rc_context, rcParams
 from matplotlib.axes import Axes
@@ -19,11 +20,13 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
-from nbformat import NotebookNode
 from PIL import Image
 
 from regimes import validate
 from regimes.validate import InputError
+
+if TYPE_CHECKING:  # a chapter would wait for it for seconds, and makes no notebook
+    from nbformat import NotebookNode
 
 DPI = 110  # of a PNG, and CSS pixels to an inch of a figure on a wide page
 DESK = 8.1  # inches: wider figures lose legible exponents in the column of a wide page, 768 CSS pixels
@@ -255,7 +258,7 @@ def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def page(output: NotebookNode, folder: Path, *, seen: str = "") -> str:
+def page(output: "NotebookNode", folder: Path, *, seen: str = "") -> str:
     """A figure of a notebook as HTML: its pictures, written as files into ``folder``, and what moves above them.
 
     Args:

@@ -152,14 +152,16 @@ class Local:
 
     def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
         """As ``Pool.results``."""
-        start, done = time.monotonic(), 0
+        spent, done = 0.0, 0
         while min(self.jobs, count - done) < 2 or seconds < INLINE_SECONDS:
             chunk = next(chunks, None)
             if chunk is None:
                 return
-            yield chunk, compute(chunk, chunk.study.code)
+            result = compute(chunk, chunk.study.code)
+            yield chunk, result
             done += 1
-            seconds = (time.monotonic() - start) / done * (count - done)
+            spent += result.provenance["seconds"] * len(chunk.cells)  # without what a first call looks up once
+            seconds = spent / done * (count - done)
         yield from _parallel(chunks, min(self.jobs, count - done))
 
     def close(self) -> None:
