@@ -37,7 +37,9 @@ def random_problem(i, largest):
     return one_hidden.one_hidden(d, 100, seeds=i), task, alpha, losses.pick(list(losses.LOSSES)[i % len(losses.LOSSES)])
 
 
-@pytest.mark.parametrize("i", range(200) if FULL else range(40))
+@pytest.mark.parametrize(
+    "i", range(200) if FULL else [*range(20), *(pytest.param(i, marks=pytest.mark.weekly) for i in range(20, 40))]
+)
 def test_random_problems_end_fitted_or_say_why(i):
     net, task, alpha, loss = random_problem(i, 500 if FULL else 30)
     done = run(gradient_flow(net, task, alpha=alpha, loss=loss))
@@ -51,8 +53,8 @@ def test_random_problems_end_fitted_or_say_why(i):
 
 
 def test_a_run_alone_is_the_run_inside_an_ensemble():
-    data = tasks.stripe(60, 4, seed=[0, 1, 2])
-    net = one_hidden.one_hidden(4, 80, seeds=[5, 6, 7])
+    data = tasks.stripe(40, 4, seed=[0, 1, 2])
+    net = one_hidden.one_hidden(4, 50, seeds=[5, 6, 7])
     together = run(gradient_flow(net, data, alpha=1e-4))
     for e in range(3):
         one = tasks.Task(data.x[e], data.y[e], "")
@@ -88,7 +90,7 @@ def assert_same(a, b, order=slice(None), *, known=1e-11):
 def test_a_realisation_feels_no_neighbours(loss, alpha):
     """Alone as on the CPU, or in one batch as on CUDA, to the end of training, with as many steps."""
     if loss == "hinge":
-        net, task = ensemble(100, 80) if alpha < 1e-3 else ensemble(60, 60)
+        net, task = ensemble(60, 60) if alpha < 1e-3 else ensemble(40, 40)
     else:
         net, task = ensemble(25, 40, count=3)
     alone, together = (followed(net, task, size, alpha=alpha, loss=loss) for size in (1, len(net.omega)))

@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 from matplotlib import rc_context, rcParams
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -55,8 +57,8 @@ _PLAY = (
 
 def pictures(fig: Figure) -> dict[str, str]:
     """A figure for a notebook, MIME type -> text (base64 for pixels): a PNG, and what a page shows, SVG or WebP."""
-    with _settled(fig) as box:
-        return {"image/png": _base64(_saved(fig, "png", dpi=DPI, bbox_inches=box))} | _best(fig, box)
+    with _settled(fig) as (drawn, box):
+        return {"image/png": _base64(_cropped(drawn, box))} | _best(fig, box)
 
 
 def _best(fig: Figure, box: Bbox) -> dict[str, str]:
@@ -68,14 +70,16 @@ def _best(fig: Figure, box: Bbox) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _settled(fig: Figure) -> Iterator[Bbox]:
-    """The extent of a figure, laid out once: within, a picture is a single draw, where it would be two and a layout."""
-    fig.draw_without_rendering()
+def _settled(fig: Figure) -> Iterator[tuple[FigureCanvasAgg, Bbox]]:
+    """A figure as it was drawn to be laid out, and its extent; within, a picture is a draw without another layout."""
+    fig.set_dpi(DPI)
+    canvas = FigureCanvasAgg(fig)
+    canvas.draw()
     engine = fig.get_layout_engine()
     with rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
         fig.set_layout_engine(None)
     try:
-        yield fig.get_tightbbox().padded(rcParams["savefig.pad_inches"])
+        yield canvas, fig.get_tightbbox().padded(rcParams["savefig.pad_inches"])
     finally:
         if engine is not None:
             fig.set_layout_engine(engine)
@@ -91,8 +95,16 @@ def narrow(fig: Figure) -> dict[str, object] | None:
     """A drawn figure, which is changed, as a phone shows it: ``pictures``, ``letters``; ``None`` where it scrolls."""
     if not stack(fig):
         return None
-    with _settled(fig) as box:
+    with _settled(fig) as (_, box):
         return {"pictures": _best(fig, box), "letters": letters(fig)}
+
+
+def _cropped(drawn: FigureCanvasAgg, box: Bbox) -> bytes:
+    """A PNG of what has been drawn, cut to its extent in inches."""
+    picture, buffer = Image.fromarray(np.asarray(drawn.buffer_rgba())), io.BytesIO()
+    left, top = round(box.x0 * DPI), picture.height - round(box.y1 * DPI)
+    picture.crop((left, top, left + round(box.width * DPI), top + round(box.height * DPI))).save(buffer, "png")
+    return buffer.getvalue()
 
 
 def _saved(fig: Figure, kind: str, **options: object) -> bytes:
