@@ -22,8 +22,6 @@ CHEAP = {
 COMPUTED = [name if name in CHEAP else pytest.param(name, marks=pytest.mark.weekly) for name in sorted(KEPT)]
 # the parameter that names data sets of which a study takes the first that is on this machine
 FIRST_OF = {"jamming.ensembles": "second", "alignment.glasses": "pictures"}
-# some of their cells are of uncommitted code, and wait to be computed anew
-LOOSE = {"lazy_feature.networks"}
 
 
 def table_of(name):
@@ -67,12 +65,10 @@ def test_stored_cells_are_those_of_the_declared_grid(name):
     assert kept == set(wanted), "python -m regimes.studies keep"
 
 
-def test_stored_cells_come_from_commits():
-    loose = set()
-    for name in KEPT:
-        revisions = {origin(cell).revision for cell in rows_by_cell(table_of(name)[1])}
-        loose |= {name} if not all(map(committed, revisions)) else set()
-    assert loose == LOOSE, "python -m regimes.studies keep NAME; then out of LOOSE"
+@pytest.mark.parametrize("name", sorted(KEPT))
+def test_stored_cells_come_from_commits(name):
+    revisions = {origin(cell).revision for cell in rows_by_cell(table_of(name)[1])}
+    assert all(map(committed, revisions)), "python -m regimes.studies keep NAME"
 
 
 @pytest.mark.parametrize("name", COMPUTED)
