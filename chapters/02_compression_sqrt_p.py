@@ -561,6 +561,9 @@ courses = chapter.extended(studies.courses)
 # Λ*|N| up to a constant, and what Λ grows by after t*
 growth = growth.assign(still=growth.star / growth.predicted * np.sqrt(growth.p), beyond=growth.largest / growth.star)
 growth, finer = (growth[growth.tolerance == value] for value in (tolerance, finer_tolerance))
+which = finer.set_index(["shape", "d", "seed"]).index
+given_up = which[~finer.ended.isin(("until", "fitted"))]  # a flow whose steps became too small
+finer = finer[~which.isin(given_up)]
 gained = tolerance / (tolerance - finer_tolerance) if tolerance > finer_tolerance else 1.0
 checked = functools.partial(converged, finer=finer, gain=gained)
 planes = growth["interfaces"].map(lambda v: v == interfaces)
@@ -655,6 +658,9 @@ for name, rows in again.groupby(["shape", "d"]):  # none where the stored result
         f"- {name[0]}, $d={name[1]}$: from a tolerance of {tolerance:g} to {finer_tolerance:g}, $\\Lambda^*$ of a run changes by "
         f"{typical['star']:.1f} %, its largest $\\Lambda$ by {typical['largest']:.0f} % (root mean square, {rows.seed.nunique()} realisations)."
     )
+if len(given_up):
+    lost = ", ".join(f"seed {seed} of the {shape} in $d={d}$" for shape, d, seed in given_up.unique())
+    chapter.say(f"Left out at the finer tolerance, because a flow was given up before its end: {lost}.")
 # %%
 for name, rows in tasks_drawn.items():
     plain, whole = exponent(*by_size(fitted(rows, "star"), "star")), exponent(*sizes(rows, "star", "still"))
