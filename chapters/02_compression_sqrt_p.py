@@ -633,8 +633,8 @@ flat[0].legend(fontsize="small")
 chapter.figure(
     fig,
     "fig-a-6-p",
-    "Amplification at $t^*$ and its maximum over time against $p$: medians and quartiles; dashed: the constants of theory, "
-    "median over the noise of the training sets (paper A, Fig. 6 bottom and Fig. 8 top).",
+    "Amplification at $t^*$ and its maximum over time (before its numerical error is corrected) against $p$: medians and quartiles; "
+    "dashed: the constants of theory, median over the noise of the training sets (paper A, Fig. 6 bottom and Fig. 8 top).",
     stripe,
     cylinder,
     alt="Amplification against training points in three panels, at the characteristic time and at its maximum, "
@@ -696,8 +696,9 @@ chapter.say(
 )
 # %% [markdown]
 # The largest amplification is reached after $t^*$, and the noise of {eq}`eq:A:noise` sets only what it starts from
-# (the table above): as points are satisfied $\Lambda$ goes on to grow, in $d=10$ by a factor that itself grows with $p$. There
-# $\Lambda^*$ comes down to $\sqrt p$ at these sizes, and $\Lambda_{\max}$ does not.
+# (the table above): as points are satisfied $\Lambda$ goes on to grow, on the stripe by a factor that itself grows with $p$. There
+# $\Lambda^*$ comes down to $\sqrt p$ at these sizes, and $\Lambda_{\max}$ does not. In $d=5$ the coarse flow alone does not show
+# this: of many points its largest $\Lambda$ is too small.
 #
 # "Longer time does not alter the picture" is another matter. After its maximum $\Lambda$ falls in the over-fitting
 # regime until zero loss (chapter 1, {numref}`fig-a-stop`, says how far): the
