@@ -157,6 +157,10 @@ def _growth_grid(p: Mapping[str, Any]) -> list[Setting]:
     for shape in (_stripe(p, d=p["growth_d"], alpha=p["alpha"]), _cylinder(p, alpha=p["alpha"])):
         grid += product(**shape, p=p["growth_p"], **star, seeds=range(p["growth_seeds"]))
         grid += product(**shape, p=p["stop_p"], **stop, seeds=range(p["stop_seeds"]))
+    if p["finer_seeds"] and p["finer_tolerance"] != p["tolerance"]:
+        late = [setting for setting in grid if setting["until"] != "star"]
+        finer = {"tolerance": p["finer_tolerance"]}
+        grid += [setting | finer | {"seeds": setting["seeds"][: p["finer_seeds"]]} for setting in late]
     for shape in (_several(p, alpha=p["alpha"]), _solid(p, alpha=p["alpha"])):
         grid += product(**shape, p=p["other_p"], **star, seeds=range(p["other_seeds"]))
     return grid
@@ -446,6 +450,7 @@ def _intercepts(network: Network) -> Tensor:
 def _frames_grid(p: Mapping[str, Any]) -> list[Setting]:
     needs_memory(p, "frames_p", "frames_h", kernels=0)
     net = {"p": p["frames_p"], "h": p["frames_h"], "until": "end", "frames": p["frames"]}
+    net |= {"tolerance": p["finer_tolerance"]}
     seeds = range(p["frames_seeds"])
     stripe = product(**_stripe(p, d=2, **net), alpha=[p["alpha"], p["frames_lazy_alpha"]], seeds=seeds)
     return stripe + product(**_cylinder(p, **net), alpha=p["alpha"], seeds=seeds)
