@@ -246,6 +246,21 @@ def test_points_of_a_crowd_that_cross_go_to_the_bounds_of_their_sides(monkeypatc
     assert sorted(used[1].index[0].tolist()) == [0, 1, 2, 3, 4, 5, 8]
 
 
+def test_a_multiplier_that_the_last_step_left_behind_does_not_stop_the_flow():
+    """A point that crossed the corner, by much more than a step may err, while few are satisfied; alone and not."""
+    net, task = one_hidden.one_hidden(3, 40, seeds=[0, 1]), tasks.stripe(64, 3, seed=[0, 1])
+    states = gradient_flow(net, task, alpha=1e-2, tolerance=5e-3, dtype=torch.float64, together=2)
+    batch = next(state.batch for state in states if (state.margins > 1.15).any(-1).all())
+    now, first = batch.now, batch.now.m.argmax(-1)
+    assert ((now.m >= 1).double().mean(-1) < step.EARLY).all() and (now.q[[0, 1], first] == 0).all()
+    stale = replace(batch, now=replace(now, q=now.q.index_put((torch.arange(2), first), torch.tensor(0.5).double())))
+    moved = torch.zeros(2, dtype=torch.bool)
+    for _ in range(40):
+        stale, now_moved = step.advance(stale)
+        moved |= now_moved
+    assert moved.all() and (stale.dt > batch.dt / 10).all()
+
+
 def test_conservation_over_a_whole_run():
     net, task = problem(p=60, d=5, h=100)
     for dtype in (torch.float32, torch.float64):

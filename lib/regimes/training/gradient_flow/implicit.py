@@ -75,7 +75,8 @@ def solve(batch: Batch, far: Tensor, mean: Tensor, wanted: Tensor, allowed: Tens
     equations = _corner(batch, first) if problem.loss.corner else _smooth(batch)
     for rounds in range(ROUNDS + 1):
         wrong = equations.violation(end.m, end.q)
-        refused = _refused(wrong, wanted, allowed)
+        # a point that this step does not move may still have the multiplier of the last one, in which it crossed
+        refused = _refused(torch.minimum(wrong, (end.m - batch.now.m).abs()), wanted, allowed)
         end, wanted = replace(end, error=torch.where(refused, math.inf, end.error)), wanted & ~refused
         bad = wanted & (wrong.amax(-1) > KKT * problem.tolerance)
         if not bool(bad.any()):
@@ -90,7 +91,10 @@ def solve(batch: Batch, far: Tensor, mean: Tensor, wanted: Tensor, allowed: Tens
 
 
 def _refused(wrong: Tensor, wanted: Tensor, allowed: Tensor) -> Tensor:
-    """Which steps are refused unsolved: beyond the range of the numbers, or not worth a large linear system."""
+    """Which steps are refused unsolved: beyond the range of the numbers, or not worth a large linear system.
+
+    ``wrong (e, p)`` is what the step itself makes wrong, so that a step that is short enough is not refused.
+    """
     return ~torch.isfinite(wrong).all(-1) | (wanted & (wrong.amax(-1).double() > HOPELESS * allowed))
 
 
