@@ -136,7 +136,7 @@ chapter.figure(
 # ## What one sees: weights align
 # We train on the stripe in $d=2$, where a weight can be drawn as an arrow $\beta_n\omega_n$, its length the neuron's
 # share in the output ({numref}`fig-a-2`). The {term}`lazy <lazy regime>` network fits the same points and its arrows stay where they were. At
-# small $\alpha$ the outputs start at nothing, weights must grow, and those along $e_1$ do. All these runs go to {term}`zero loss`,
+# small $\alpha$ the outputs start at nothing, weights must grow, and those along $e_1$ do. All these runs go to zero loss,
 # at the finer of the two tolerances and in float64, where chapter 1 ({numref}`fig-a-sensitivity`) finds the end to be a number.
 # %%
 frames_table = chapter.sweep(studies.frames)
@@ -696,9 +696,9 @@ chapter.say(
 )
 # %% [markdown]
 # The largest amplification is reached after $t^*$, and the noise of {eq}`eq:A:noise` sets only what it starts from
-# (the table above): as points are satisfied $\Lambda$ goes on to grow, on the stripe by a factor that itself grows with $p$. There
-# $\Lambda^*$ comes down to $\sqrt p$ at these sizes, and $\Lambda_{\max}$ does not. In $d=5$ the coarse flow alone does not show
-# this: of many points its largest $\Lambda$ is too small.
+# (the table above): as points are satisfied $\Lambda$ goes on to grow, on the stripe by a factor that itself grows with $p$.
+# $\Lambda^*$ comes down to $\sqrt p$ at these sizes, and $\Lambda_{\max}$ does not. In $d=5$ it takes the fine flow to see this:
+# the coarse one finds too small a largest $\Lambda$ for many points.
 #
 # "Longer time does not alter the picture" is another matter. After its maximum $\Lambda$ falls in the over-fitting
 # regime until zero loss (chapter 1, {numref}`fig-a-stop`, says how far): the

@@ -200,7 +200,7 @@ def texts(pages: Path) -> dict[str, str]:
     from bs4 import BeautifulSoup  # comes with Jupyter Book, which a machine that only runs chapters may lack
 
     found = {}
-    for path in sorted(pages.rglob("*.html")):
+    for path in sorted(set(pages.rglob("*.html")) - set(pages.glob("_modules/**/*.html"))):  # code is not searched
         plain = _CODE.sub("", path.read_text(encoding="utf-8"))  # thousands of coloured words, which none searches
         article = BeautifulSoup(plain, "html.parser").find("article")
         if article is not None:

@@ -96,7 +96,7 @@ def _layer_map_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(points=p["map_points"], seeds=[0])
 
 
-@study(version=1, grid=_layer_map_grid, data=EXACT)
+@study(version=1, grid=_layer_map_grid, data=EXACT, columns={"z": (1e-6, 1e-12)})  # zero but for round-off
 def layer_map(setting: Setting, seeds: list[int]) -> Rows:
     """``h(z)`` on an even grid of [-1, 1]. Source: paper C, Definition 5 and Fig. 3."""
     z = torch.linspace(-1, 1, setting["points"], dtype=torch.float64)
@@ -386,7 +386,7 @@ def _limit_grid(p: Mapping[str, Any]) -> list[Setting]:
     )
 
 
-@study(version=1, grid=_limit_grid)
+@study(version=1, grid=_limit_grid, columns={"error": 1e-4})  # a small difference of predictors
 def deep_prediction(setting: Setting, seeds: list[int]) -> Rows:
     """One-hot regression far down against its closed law, classes in equal parts or as they are drawn.
 
@@ -472,7 +472,11 @@ def eta_definite(setting: Setting, seeds: list[int]) -> Rows:
     return [{"seed": seeds[0], "smallest": smallest, "diagonal": float((values[-1] - values[:-1]).min())}]
 
 
-@study(version=2, grid=lambda p: product(bias=p["bias_betas"], n=20, n0=16, seeds=range(3)))
+@study(
+    version=2,
+    grid=lambda p: product(bias=p["bias_betas"], n=20, n0=16, seeds=range(3)),
+    columns={"smallest": (1e-6, 1e-12)},  # zero but for round-off
+)
 def biases(setting: Setting, seeds: list[int]) -> Rows:
     """With biases, along depth: ``gap`` (1 minus the smallest ratio to the diagonal), ``spread``, ``smallest``.
 
@@ -490,7 +494,12 @@ def biases(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(version=2, grid=lambda p: product(n=20, n0=4, depth=[2, 3, 5], seeds=range(5)), data="Gaussian points x and 2x")
+@study(
+    version=2,
+    grid=lambda p: product(n=20, n0=4, depth=[2, 3, 5], seeds=range(5)),
+    data="Gaussian points x and 2x",
+    columns={"plain": (1e-6, 1e-12)},  # zero but for round-off
+)
 def colinear(setting: Setting, seeds: list[int]) -> Rows:
     """Smallest eigenvalue for points ``x`` and ``2x``, ``plain`` and ``embedded``. Source: paper C, App. B."""
     rows = []
