@@ -4,15 +4,19 @@ Every check raises ``InputError``, whose message names the parameter, what was g
 The command lines (``python -m regimes.runner``, ``python -m regimes.studies``) print that line and exit with code 2.
 """
 
+import contextlib
 import math
 import operator
 import os
 import re
 import reprlib
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
+
+_ASKED: ContextVar[list[int] | None] = ContextVar("asked", default=None)
 
 
 class InputError(ValueError):
@@ -132,10 +136,23 @@ def memory(needed: int, what: str, device: Any = "cpu") -> None:
     Raises:
         InputError: with the bytes it would take and the bytes there are.
     """
+    if (asked := _ASKED.get()) is not None:
+        asked.append(needed)
+        return
     free = free_memory(device)
     if needed > free:
         given, there = needed / 2**30, free / 2**30
         raise InputError(f"{what} would take {needed} bytes ({given:.1f} GiB), but {there:.1f} GiB are free")
+
+
+@contextlib.contextmanager
+def memory_asked() -> Iterator[list[int]]:
+    """Within, ``memory`` refuses nothing; what it is asked for, in bytes, is put into the list."""
+    token = _ASKED.set([])
+    try:
+        yield _ASKED.get()
+    finally:
+        _ASKED.reset(token)
 
 
 def free_memory(device: Any = "cpu") -> int:

@@ -11,8 +11,9 @@ import pandas as pd
 
 from regimes import paths, validate
 from regimes import studies as registry
+from regimes.studies import _plan as plan
 from regimes.studies._here import is_here
-from regimes.sweeps import archive
+from regimes.sweeps import archive, parameters
 from regimes.sweeps.cli import add_parameter_options, one_line_errors, overrides
 from regimes.sweeps.parameters import read_toml
 from regimes.sweeps.store import Store, committed, needs_commit
@@ -145,6 +146,15 @@ def _part(text: str) -> float:
     return float(match[1]) / 100
 
 
+def tell_plan(args: argparse.Namespace) -> None:
+    """Prints what chapters would take at a profile: cells, core time, memory, and what is stored already."""
+    known = parameters.chapters()
+    for number in args.chapter:
+        validate.one_of(sorted(known), chapter=number)
+    given = overrides(args)
+    print(plan.table({number: plan.of_chapter(number, args.profile, *given) for number in args.chapter or known}))
+
+
 def restore(args: argparse.Namespace) -> None:
     """Brings back cells of a study that changed code had made void; the next sweep compares them again."""
     known = _known()
@@ -188,6 +198,9 @@ def main(argv: list[str] | None = None) -> int:
             one.add_argument("--csv", type=Path, help="also write the table to this file")
         else:
             one.add_argument("--replace", action="store_true", help="also where cells stored there would be lost")
+    one = commands.add_parser("plan", help="say what chapters would take at a profile: cells, core time, memory")
+    one.add_argument("chapter", nargs="*", help="the chapters' numbers (default: all)")
+    add_parameter_options(one)
     one = commands.add_parser("keep", help="compute the rows that the book keeps in results/ (hours)")
     one.add_argument("name", nargs="?", help="of one study only, such as jamming.ensembles")
     one.add_argument("--jobs", type=int, help="worker processes (default: one a core)")
@@ -202,6 +215,7 @@ def main(argv: list[str] | None = None) -> int:
         commands.add_parser(verb, help=text).add_argument("archive", help="a .tar.gz file")
     args = parser.parse_args(argv)
     verbs = {"run": run, "export": export, "keep": keep, "verify": verify, "restore": restore, "pack": pack, "add": add}
+    verbs |= {"plan": tell_plan}
     code = 0
     with one_line_errors():
         code = verbs.get(args.command, lambda args: list_studies())(args) or 0

@@ -138,10 +138,15 @@ def block(study: Study, cell: Cell) -> str:
 
 def seconds(chunk: Chunk) -> float:
     """What a chunk is expected to take; 0 where nothing is known of its study."""
-    known = _recorded().get(chunk.study.name, {})
+    known = recorded(chunk.study)
     mean = sum(known.values()) / len(known) if known else 0.0
     count = chunk.study.chunk if chunk.study.whole else len(chunk.cells)
     return count * known.get(chunk.cells[0].key(seed=False), mean)
+
+
+def recorded(study: Study) -> dict[str, float]:
+    """Seconds a cell of a study by the key of its setting, as ``record`` wrote them."""
+    return _recorded().get(study.name, {})
 
 
 @functools.cache

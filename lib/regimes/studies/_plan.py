@@ -1,0 +1,230 @@
+r"""What a profile would take: cells, core-hours and memory, from what cells took that are stored.
+
+A study's cost is fitted as a power law in its sizes, :math:`s = c \prod_i x_i^{k_i}` seconds a cell with exponents
+:math:`0 \le k_i \le 4`, and a factor for each value of a setting that is no size. The fit is by least squares of
+:math:`\log s`, with exponents of 1 where stored cells do not tell; how far it can be trusted is measured on settings
+left out of it.
+"""
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import lsq_linear
+
+from regimes import paths, validate
+from regimes import studies as registry
+from regimes.sweeps import parameters, queue
+from regimes.sweeps.store import Cell
+from regimes.sweeps.study import Setting, Study
+from regimes.sweeps.sweep import cells
+from regimes.sweeps.table import origin, read_csv, rows_by_cell
+from regimes.validate import InputError
+
+STEEPEST = 4.0  # the largest exponent: a Gram matrix costs the third power of its points, a Hessian's may cost one more
+WEAK = 0.3  # weight of what holds exponents and factors at 1 where few cells tell
+FOLDS = 5  # parts of the known settings, each left out once
+
+
+@dataclass(frozen=True)
+class Law:
+    """Seconds a cell of a study, fitted to what some took.
+
+    Attributes:
+        names: of the sizes. exponents: of each. constant: the logarithm of ``c``.
+        factors: logarithm of the factor, by name and value, of what is no size.
+        largest: value of each size in the cells it was fitted to. alike: the sizes that had one value in all of them.
+        off: the factor by which a prediction is off in the median, on settings left out of the fit; NaN for fewer
+            settings than ``FOLDS``.
+    """
+
+    names: tuple[str, ...]
+    exponents: tuple[float, ...]
+    constant: float
+    factors: Mapping[tuple[str, str], float]
+    largest: Mapping[str, float]
+    alike: frozenset[str]
+    off: float = math.nan
+
+    def seconds(self, setting: Setting) -> float:
+        """What a cell of the setting is expected to take on one core."""
+        powers = (k * math.log(_size(setting.get(name))) for name, k in zip(self.names, self.exponents))
+        return math.exp(self.constant + sum(powers) + sum(self.factors.get(one, 0.0) for one in _words(setting)))
+
+
+def fit(known: Sequence[tuple[Setting, float]]) -> Law:
+    """The law of cells of one study that took ``seconds``: pairs of a setting and those; at least one."""
+    law = _fit(known)
+    if len(known) < FOLDS:
+        return law
+    logs = []
+    for fold in range(FOLDS):
+        rest = _fit([pair for i, pair in enumerate(known) if i % FOLDS != fold])
+        logs += [abs(math.log(rest.seconds(setting) / took)) for setting, took in known[fold::FOLDS]]
+    return replace(law, off=math.exp(float(np.median(logs))))
+
+
+def _fit(known: Sequence[tuple[Setting, float]]) -> Law:
+    settings, logs = [setting for setting, _ in known], np.log([took for _, took in known])
+    names = sorted({name for setting in settings for name, value in setting.items() if _is_size(value)})
+    words = sorted({one for setting in settings for one in _words(setting)})
+    words = [one for one in words if sum(one in _words(setting) for setting in settings) < len(settings)]
+    sizes = np.array([[math.log(_size(setting.get(name))) for name in names] for setting in settings])
+    sizes = sizes.reshape(len(settings), len(names))
+    factors = np.array([[float(one in _words(setting)) for one in words] for setting in settings])
+    matrix = np.c_[sizes, factors.reshape(len(settings), len(words))]
+    centre, usual = matrix.mean(0), np.r_[np.ones(len(names)), np.zeros(len(words))]
+    low = np.r_[np.zeros(len(names)), np.full(len(words), -np.inf)]
+    high = np.r_[np.full(len(names), STEEPEST), np.full(len(words), np.inf)]
+    left, right = np.r_[matrix - centre, WEAK * np.eye(len(usual))], np.r_[logs - logs.mean(), WEAK * usual]
+    found = lsq_linear(left, right, (low, high)).x if len(usual) else usual
+    largest = dict(zip(names, np.exp(sizes.max(0)).tolist())) if names else {}
+    alike = frozenset(name for name, column in zip(names, sizes.T) if np.ptp(column) == 0)
+    exponents, by_word = found[: len(names)].tolist(), dict(zip(words, found[len(names) :].tolist()))
+    return Law(tuple(names), tuple(exponents), float(logs.mean() - centre @ found), by_word, largest, alike)
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _size(value: Any) -> float:
+    return float(value) if _is_size(value) else 1.0
+
+
+def _words(setting: Setting) -> list[tuple[str, str]]:
+    """What is no size: names of data and losses, scales and tolerances, lists."""
+    return [(name, json.dumps(value)) for name, value in setting.items() if name != "seeds" and not _is_size(value)]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the grid of one study takes.
+
+    Attributes:
+        study: whose it is. cells: how many. stored: how many of them need not be computed.
+        hours: on one core, of those that are left. longest: seconds of the longest of them. memory: bytes that its grid
+            asks for at most, in one call; 0 where it asks for less than anybody would notice.
+        off: of the law, see there. guessed: sizes that exceed those of all stored cells, which have one value there;
+            that the cost is proportional to them is a guess.
+    """
+
+    study: Study
+    cells: int
+    stored: int
+    hours: float
+    longest: float
+    memory: int
+    off: float
+    guessed: tuple[str, ...]
+
+
+def of_chapter(number: str, profile: str, *overrides: Mapping[str, Any]) -> tuple[list[Plan], dict[str, str]]:
+    """What a chapter takes at a profile with changed parameters, study by study; and what keeps others from a plan.
+
+    Raises:
+        InputError: as ``parameters.resolve``.
+    """
+    values, found, refused = parameters.resolve(number, profile, *overrides), [], {}
+    for item in registry.of(number).values():
+        try:
+            with validate.memory_asked() as asked:
+                grid = item.grid(values)
+        except InputError as error:  # data that are not on this machine
+            refused[item.name] = str(error)
+        else:
+            found.append(plan(item, grid, *_known(number, item), max(asked, default=0)))
+    return found, refused
+
+
+def _known(number: str, study: Study) -> tuple[list[tuple[Setting, float]], set[str]]:
+    """Settings of a study with the mean seconds of their cells, and the keys of the cells in ``results/``."""
+    took: dict[str, list[float]] = defaultdict(list)
+    settings: dict[str, Setting] = {}
+    held: set[str] = set()
+    path = paths.results() / f"{study.name}.csv"
+    for cell in rows_by_cell(read_csv(path, version=study.version)) if path.exists() else ():
+        held.add(cell.key())
+        settings[cell.key(seed=False)] = cell.setting
+        took[cell.key(seed=False)].append(origin(cell).seconds)
+    laptop: dict[str, list[Setting]] = {}
+    registry.resolve(number, study=study, grids=laptop)
+    for setting in laptop[study.name]:
+        cell = cells(study, [setting])[0]
+        seconds = queue.recorded(study).get(cell.key(seed=False))
+        if seconds:
+            settings.setdefault(cell.key(seed=False), cell.setting)
+            took[cell.key(seed=False)].append(seconds)
+    return [(settings[key], float(np.mean(found))) for key, found in took.items() if np.mean(found) > 0], held
+
+
+def plan(
+    study: Study, grid: Iterable[Setting], known: Sequence[tuple[Setting, float]], held: set[str], memory: int
+) -> Plan:
+    """What a grid takes.
+
+    Args:
+        study: the study.
+        grid: its settings, each with ``seeds``.
+        known: settings of cells that are stored, with the seconds they took; empty where none are.
+        held: keys of the cells that are stored.
+        memory: bytes that the grid asks for.
+    """
+    law, left, cells = fit(known) if known else None, defaultdict(int), 0
+    kinds: dict[str, Setting] = {}
+    for setting in grid:
+        own = {name: value for name, value in setting.items() if name != "seeds"}
+        cells += len(setting["seeds"])
+        kind = json.dumps(own, sort_keys=True)
+        kinds[kind] = own
+        left[kind] += sum(Cell(study.name, study.version, own, seed).key() not in held for seed in setting["seeds"])
+    took = {kind: law.seconds(own) if law else math.nan for kind, own in kinds.items() if left[kind]}
+    hours = sum(left[kind] * seconds for kind, seconds in took.items()) / 3600
+    beyond = {
+        name for kind in took for name in (law.alike if law else ()) if _size(kinds[kind].get(name)) > law.largest[name]
+    }
+    longest, off = max(took.values(), default=0.0), law.off if law else math.nan
+    return Plan(study, cells, cells - sum(left.values()), hours, longest, memory, off, tuple(sorted(beyond)))
+
+
+def in_words(hours: float) -> str:
+    """Core-hours to two digits: ``0.4 min``, ``3.2 h``."""
+    return (
+        "?"
+        if math.isnan(hours)
+        else f"{60 * hours:.2g} min"
+        if hours < 1
+        else f"{hours:.2g} h"
+        if hours < 99.5
+        else f"{hours:.0f} h"
+    )
+
+
+def table(plans: Mapping[str, tuple[list[Plan], dict[str, str]]]) -> str:
+    """Markdown: a line a study by chapter, dearest first, and what the whole takes on one, two and a hundred cores."""
+    lines = [
+        "| chapter | study | cells | stored | core time | longest cell | memory | off by | guessed |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for number, (own, refused) in plans.items():
+        for one in sorted(own, key=lambda one: -one.hours if one.hours == one.hours else -math.inf):
+            memory = f"{one.memory / 2**30:.1f} GiB" if one.memory > 2**28 else ""
+            off = "" if math.isnan(one.off) else f"× {one.off:.2g}"
+            lines.append(
+                f"| {int(number)} | `{one.study.name}` | {one.cells} | {one.stored} | {in_words(one.hours)} "
+                f"| {in_words(one.longest / 3600)} | {memory} | {off} | {', '.join(one.guessed)} |"
+            )
+        lines += [f"| {int(number)} | `{name}` | {why} | | | | | | |" for name, why in refused.items()]
+    known = [one for own, _ in plans.values() for one in own if not math.isnan(one.hours)]
+    hours, longest = sum(one.hours for one in known), max((one.longest for one in known), default=0.0) / 3600
+    many = {cores: max(hours / cores, longest) for cores in (2, 100)}
+    cells_, left = sum(one.cells for one in known), sum(one.cells - one.stored for one in known)
+    total = (
+        f"{left} of {cells_} cells are to be computed: {in_words(hours)} on one core, {in_words(many[2])} on 2, "
+        f"{in_words(many[100])} on 100; the longest cell takes {in_words(longest)}."
+    )
+    return "\n".join([*lines, "", total])
