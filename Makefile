@@ -137,7 +137,7 @@ bench: | $(READY) ## speed, each measured beside its baseline in one run
 bench-peers: | $(READY) ## speed against other packages, in an environment of their own
 	@PYTHON=$(PYTHON) BIN="$(CURDIR)/$(BIN)" bash benchmarks/peers/run.sh
 
-gpu: | $(READY) ## solvers and kernels on a GPU against the CPU, a table in results/ (says so where there is none)
+gpu: | $(READY) ## solvers, kernels and studies on a GPU against the CPU, a table in results/ (says so where there is none)
 	@$(BIN)/python benchmarks/gpu.py
 
 references: ## renew the stored notebooks that the tests compare with (look at the diff!)

@@ -1,13 +1,15 @@
-"""Every solver and kernel on CUDA against the CPU: same seeds, stated tolerance, seconds, memory. ``make gpu``.
+"""Every solver, kernel and study on CUDA against the CPU: same seeds, stated tolerance, seconds, memory. ``make gpu``.
 
 A table of one row a case, kept in ``results/gpu.csv``: the largest relative difference from the CPU and that allowed,
-seconds of both, peak memory. Then the time of a step of the flow at p = h = 10⁴ as a fraction of what the memory's
-bandwidth allows, and ensembles of 1 to 64 realisations. Where there is no CUDA device it says so and exits 0.
+seconds of both, peak memory. Of every study that may use a GPU one cell of the smoke profile, compared column by column
+to the tolerance that the study states. Then the time of a step of the flow at p = h = 10⁴ as a fraction of what the
+memory's bandwidth allows, and ensembles of 1 to 64 realisations. Where there is no CUDA device it says so and exits 0.
 
     python benchmarks/gpu.py [--device cuda] [--small]
 """
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -17,12 +19,16 @@ import torch
 from torch import Tensor
 
 from regimes import devices, paths
+from regimes import studies as registry
 from regimes.data import tasks
 from regimes.data.tasks import Task
 from regimes.kernels import infinite_ntk, ntk
 from regimes.models.activations import activation
 from regimes.models.fully_connected import fully_connected
 from regimes.models.one_hidden import one_hidden
+from regimes.sweeps.compare import differences
+from regimes.sweeps.store import Cell
+from regimes.sweeps.study import Rows, Study
 from regimes.training import kernel_flow
 from regimes.training.gauss_newton import gauss_newton
 from regimes.training.gradient_flow import gradient_flow
@@ -30,6 +36,7 @@ from regimes.training.optimise import optimise
 from regimes.training.run import run
 from regimes.training.state import after, t_star
 
+CHEAP = ("compression.arrivals", "depth.finite_kernel")  # the studies of ``--small``
 WRITES = 4.0  # times the gates are written or read in a step of the flow, at least
 
 
@@ -111,6 +118,43 @@ def compared(device: str, p: int, h: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def studies_compared(device: str, only: tuple[str, ...] = ()) -> pd.DataFrame:
+    """One cell of each study that may use a GPU, or of some: seconds of both devices, and what differs."""
+    rows = []
+    for number in registry.rooms():
+        for name, item in registry.of(number).items():
+            if item.device != "any" or (only and name not in only):
+                continue
+            grids: dict[str, list] = {}
+            registry.resolve(number, "smoke", study=item, grids=grids)
+            setting = {key: value for key, value in grids[name][0].items() if key != "seeds"}
+            cell = Cell(name, item.version, setting, grids[name][0]["seeds"][0])
+            (here, slow), (there, fast) = (cell_on(one, item, cell) for one in ("cpu", device))
+            said = differences(item, {cell: here}, {cell: there})
+            rows.append(
+                {"case": name, "agrees": not said, "cpu_seconds": slow, "seconds": fast, "said": "; ".join(said)}
+            )
+            print(f"{name}: {'; '.join(said) or 'as on the CPU'}, CPU {slow:.2f} s, {device} {fast:.2f} s", flush=True)
+    return pd.DataFrame(rows)
+
+
+def cell_on(device: str, study: Study, cell: Cell) -> tuple[Rows, float]:
+    """The rows of a cell as a device computes it, and the seconds of the second time."""
+    before = os.environ.get("REGIMES_DEVICE")
+    os.environ["REGIMES_DEVICE"] = device
+    try:
+        for _ in range(2):
+            begun = time.perf_counter()
+            rows = study(cell.setting, [cell.seed])
+            wait(device)
+    finally:
+        if before is None:
+            del os.environ["REGIMES_DEVICE"]
+        else:
+            os.environ["REGIMES_DEVICE"] = before
+    return rows, time.perf_counter() - begun
+
+
 def bandwidth(device: str, size: int) -> float:
     """Bytes a second of a copy."""
     a = torch.empty(size, device=device)
@@ -152,7 +196,8 @@ def main(arguments: list[str]) -> int:
         print("no CUDA device on this machine: nothing to compare")
         return 0
     p, h = (60, 80) if args.small else (1000, 2000)
-    table = compared(args.device, p, h)
+    solvers, studies = compared(args.device, p, h), studies_compared(args.device, CHEAP if args.small else ())
+    table = pd.concat([solvers, studies])
     ensembles = steps(args.device, *((200, 300) if args.small else (10_000, 10_000)))
     if not args.small:
         used = {torch.device(args.device)}
