@@ -34,8 +34,14 @@ STUDY = "run depth.normalised_kernel --profile smoke --budget 20s"
 CHEAPER = {
     "run depth.normalised_kernel --profile paper --budget 9m": STUDY,
     "run depth.mnist_regression -p tab2_n 200": "run depth.mnist_regression --profile smoke -p tab2_n 60",
-    "export NAME --profile paper": "export depth.normalised_kernel --profile smoke",
+    "export NAME --profile paper": " --profile smoke && python -m regimes.studies ".join(
+        ("run depth.normalised_kernel", "export depth.normalised_kernel --profile smoke")
+    ),
     "verify NAME --sample 5%": "verify spiked.biases --sample 1%",
+    "verify NAME": "verify spiked.biases --sample 1%",
+    "add cells.tar.gz": " && python -m regimes.studies ".join(
+        ("run depth.eta_definite", "pack cells.tar.gz", "add cells.tar.gz")
+    ),
     "run NAME": "run depth.normalised_kernel",
     "restore NAME": "restore depth.normalised_kernel",
     "-f mine.toml --name mine": "-f mine.toml --name mine --check",
@@ -57,6 +63,8 @@ DRY = {
 }
 NOT_RUN = {
     "python -m regimes.studies keep NAME": "computes for hours; tests/sweeps/test_kept.py runs it on a small study",
+    "python -m regimes.studies keep": "computes for hours; the same test",
+    "python -m regimes.studies verify": "takes many minutes; the weekly workflow runs it",
     "bash .ci/run": "runs this test",
     "make help": "listed by another test below",
     "python -m pip wheel --no-deps ./lib": "fetches setuptools; tests/test_install.py builds the wheel",

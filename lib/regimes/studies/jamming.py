@@ -225,7 +225,7 @@ def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
 
 # where networks end that fit in vain for long, or fit late; on another processor, in one training set of four hundred
 _LATE = (
-    *("loss", "unsatisfied", "fluctuation", "kernel_change"),
+    *("jammed", "loss", "unsatisfied", "fluctuation", "kernel_change"),
     *(name + stop for name in ("norm", "error", "ensemble_error") for stop in ("", "_0.5", "_0.9", "_0.98")),
 )
 
