@@ -17,6 +17,8 @@ export TESTS_START := $(or $(TESTS_START),$(shell date +%s))
 # a kernel's settings stay out of the reader's home
 export IPYTHONDIR := $(CURDIR)/build/ipython
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
+# dozens of processes import the library: where it may not be stored compiled, each compiles it again
+unexport PYTHONDONTWRITEBYTECODE
 
 READY := $(VENV)/.ready
 CHAPTERS := $(patsubst chapters/%.py,%,$(sort $(wildcard chapters/[0-9][0-9]_*.py)))

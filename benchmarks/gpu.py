@@ -36,7 +36,7 @@ from regimes.training.optimise import optimise
 from regimes.training.run import run
 from regimes.training.state import after, t_star
 
-CHEAP = ("compression.arrivals", "depth.finite_kernel")  # the studies of ``--small``
+CHEAP = ("lazy_feature.compressed", "depth.finite_kernel")  # the studies of ``--small``
 WRITES = 4.0  # times the gates are written or read in a step of the flow, at least
 
 
@@ -195,7 +195,7 @@ def main(arguments: list[str]) -> int:
     if args.device.startswith("cuda") and not torch.cuda.is_available():
         print("no CUDA device on this machine: nothing to compare")
         return 0
-    p, h = (60, 80) if args.small else (1000, 2000)
+    p, h = (30, 40) if args.small else (1000, 2000)
     solvers, studies = compared(args.device, p, h), studies_compared(args.device, CHEAP if args.small else ())
     table = pd.concat([solvers, studies])
     ensembles = steps(args.device, *((200, 300) if args.small else (10_000, 10_000)))

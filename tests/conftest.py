@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import regimes.book  # noqa: F401 before any test imports nbformat
+
 ROOT = Path(__file__).resolve().parents[1]
 
 MINI_CHAPTER = """\

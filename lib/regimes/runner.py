@@ -25,6 +25,7 @@ from typing import Any
 
 from regimes import paths
 from regimes import studies as registry
+from regimes.book import ledger, locks, pages, versions
 from regimes.sweeps import parameters, queue
 from regimes.sweeps.cli import add_parameter_options, one_line_errors, overrides
 from regimes.sweeps.store import Store
@@ -40,8 +41,6 @@ with warnings.catch_warnings():  # papermill's own, on import
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.clientwrap import PapermillNotebookClient
     from papermill.engines import NBClientEngine, papermill_engines
-
-from regimes.book import ledger, locks, pages, versions
 
 AT_ONCE = 2  # chapters that are drawn at a time: one that waits for its kernel leaves a core to the other
 CELL_SECONDS = 3600  # a cell that takes longer hangs: papermill would wait for ever

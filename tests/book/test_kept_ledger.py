@@ -5,12 +5,12 @@ import json
 import math
 
 import pytest
-import yaml
 
+from regimes.book.ledger import read_yaml
 from tests.references import ROOT
 
 RECORDS = json.loads((ROOT / "results" / "ledger.json").read_text(encoding="utf-8"))
-DECLARED = {entry["id"]: entry for entry in yaml.safe_load((ROOT / "book" / "claims.yml").read_text(encoding="utf-8"))}
+DECLARED = {entry["id"]: entry for entry in read_yaml(ROOT / "book" / "claims.yml")}
 
 
 def verdict(low, high, accept, corrected):

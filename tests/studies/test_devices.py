@@ -10,7 +10,13 @@ from regimes.sweeps.sweep import product, study
 from tests.pretended_device import pretended_gpu
 
 STUDIES = {name: (number, item) for number in studies.rooms() for name, item in studies.of(number).items()}
-SMALLER = {"04": {"image_p": [20, 21, 22], "image_h": 2}}  # than the smoke profile, which is for more than devices
+# than the smoke profile, which is for more than devices
+SMALLER = {
+    "01": {"tolerance": 0.2, "sensitive_tolerances": [0.2, 0.005], "lines": 20},
+    "02": {"late_h": 12},
+    "03": {"steps": 40},
+    "04": {"image_p": [20, 21, 22], "image_h": 2},
+}
 
 
 ANY = [name for name, (_, item) in STUDIES.items() if item.device == "any"]

@@ -101,7 +101,7 @@ def test_times_and_amplifications_of_the_scan():
 
 
 def test_rotations_of_data_and_weights_together_change_nothing():
-    rows = studies.rotation(NET | {"h": 100, "p": 20, "alpha": 1e-4}, list(range(9)))
+    rows = studies.rotation(NET | {"h": 60, "p": 16, "alpha": 1e-4}, list(range(7)))
     # the median: where the last points to be fitted compete for a neuron, they may amplify round-off
     assert np.median([row["deviation"] for row in rows]) < 1e-6
     assert any(row["error"] != row["error_data"] for row in rows)

@@ -20,8 +20,8 @@ def other_processor():
 
 
 def test_another_processor_ends_where_this_one_does():
-    here = ends(SETTING | {"tolerance": 0.005}, [0])
-    there = ends(SETTING | {"tolerance": 0.005, "processor": other_processor()}, [0])
+    here = ends(SETTING | {"tolerance": 0.01}, [0])
+    there = ends(SETTING | {"tolerance": 0.01, "processor": other_processor()}, [0])
     assert len(here) == len(there) == len(sensitivity.SHARES)
     assert here != there  # it did round otherwise
     for one, other in zip(here, there, strict=True):
@@ -30,8 +30,8 @@ def test_another_processor_ends_where_this_one_does():
 
 
 def test_the_end_converges_with_the_tolerance():
-    by = {tolerance: ends(SETTING | {"tolerance": tolerance}, [0, 1])[4::5] for tolerance in (0.05, 0.005, 0.001)}
-    change = {t: max(abs(a["amplification"] / b["amplification"] - 1) for a, b in zip(by[t], by[0.001], strict=True))
+    by = {tolerance: ends(SETTING | {"tolerance": tolerance}, [0, 1])[4::5] for tolerance in (0.05, 0.005, 0.002)}
+    change = {t: max(abs(a["amplification"] / b["amplification"] - 1) for a, b in zip(by[t], by[0.002], strict=True))
               for t in (0.05, 0.005)}  # fmt: skip
     assert change[0.005] < 0.02 and change[0.005] < change[0.05] / 2
 

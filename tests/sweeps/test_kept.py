@@ -24,11 +24,6 @@ COMPUTED = [name if name in CHEAP else pytest.param(name, marks=pytest.mark.week
 FIRST_OF = {"jamming.ensembles": "second", "alignment.glasses": "pictures"}
 
 
-def table_of(name):
-    item = registry.find(name)[1]
-    return item, read_csv(paths.results() / f"{name}.csv", version=item.version)
-
-
 def grid_of(name, **given):
     number, item = registry.find(name)
     grids = {}
@@ -48,9 +43,12 @@ def test_a_chapter_reads_what_is_stored(name):
 
 
 @pytest.mark.parametrize("name", sorted(KEPT))
-def test_stored_cells_are_those_of_the_declared_grid(name):
-    _, table = table_of(name)
+def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits(name):
+    item = registry.find(name)[1]
+    table = read_csv(paths.results() / f"{name}.csv", version=item.version)
+    assert {*item.columns, *item.nonfinite} <= set(table.columns)
     kept = set(rows_by_cell(table))
+    assert all(map(committed, {origin(cell).revision for cell in kept})), "python -m regimes.studies keep NAME"
     try:
         _, wanted = grid_of(name)
     except InputError:  # its data are not on this machine: the rest of the grid, and as many cells of what stands in
@@ -65,21 +63,9 @@ def test_stored_cells_are_those_of_the_declared_grid(name):
     assert kept == set(wanted), "python -m regimes.studies keep"
 
 
-@pytest.mark.parametrize("name", sorted(KEPT))
-def test_stored_cells_come_from_commits(name):
-    revisions = {origin(cell).revision for cell in rows_by_cell(table_of(name)[1])}
-    assert all(map(committed, revisions)), "python -m regimes.studies keep NAME"
-
-
 @pytest.mark.parametrize("name", COMPUTED)
 def test_the_cheapest_stored_batch_is_what_the_code_as_it_is_computes(name):
     """The others are compared by ``python -m regimes.studies verify``, some every week."""
     item = registry.find(name)[1]
     found = verify(item, paths.results() / f"{name}.csv", cheapest, here=is_here, jobs=1)
     assert not found.said and (found.computed or found.left == found.stored), str(found)
-
-
-@pytest.mark.parametrize("name", sorted(KEPT))
-def test_declared_columns_are_columns(name):
-    item, table = table_of(name)
-    assert {*item.columns, *item.nonfinite} <= set(table.columns)

@@ -55,10 +55,10 @@ def test_random_problems_end_fitted_or_say_why(i):
 def test_a_run_alone_is_the_run_inside_an_ensemble():
     data = tasks.stripe(40, 4, seed=[0, 1, 2])
     net = one_hidden.one_hidden(4, 50, seeds=[5, 6, 7])
-    together = run(gradient_flow(net, data, alpha=1e-4))
+    together = run(gradient_flow(net, data, alpha=1e-4, tolerance=0.2))
     for e in range(3):
         one = tasks.Task(data.x[e], data.y[e], "")
-        alone = run(gradient_flow(net[e : e + 1], one, alpha=1e-4))
+        alone = run(gradient_flow(net[e : e + 1], one, alpha=1e-4, tolerance=0.2))
         assert alone.t[0] == together.t[e] and torch.equal(alone.F[0], together.F[e])
 
 
@@ -66,7 +66,7 @@ TOGETHER = {"hinge": (1e-6, 1.0, 1e4), "soft_hinge": (1e-3,), "quadratic_hinge":
             "square": (1e3,)}  # fmt: skip
 
 
-def ensemble(p, h, *, count=4, bias=True, order=None):
+def ensemble(p, h, *, count=3, bias=True, order=None):
     """An ensemble of a data set and a network each; those in ``order``."""
     data, net = tasks.stripe(p, 5, seed=range(count)), one_hidden.one_hidden(5, h, seeds=range(5, 5 + count), bias=bias)
     order = list(order or range(count))
@@ -74,7 +74,8 @@ def ensemble(p, h, *, count=4, bias=True, order=None):
 
 
 def followed(net, task, together, until=fitted, **options):
-    states = gradient_flow(net, task, dtype=torch.float64, device="cpu", together=together, **options)
+    """A run with steps as coarse as they may be: whom a realisation feels does not hang on them."""
+    states = gradient_flow(net, task, dtype=torch.float64, device="cpu", together=together, tolerance=0.2, **options)
     return run(states, until=until, observe=lambda s: {"satisfied": s.satisfied})
 
 
@@ -110,15 +111,15 @@ def test_without_biases_a_realisation_feels_no_neighbours(loss):
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_the_order_of_an_ensemble_is_no_matter(loss):
-    order = [2, 0, 3, 1]
-    straight, mixed = (followed(*ensemble(30, 30, order=given), 4, alpha=1e-3, loss=loss)
+    order = [2, 0, 1]
+    straight, mixed = (followed(*ensemble(30, 30, order=given), 3, alpha=1e-3, loss=loss)
                        for given in (None, order))  # fmt: skip
     assert_same(mixed, straight, order)
 
 
 def test_smaller_batches_of_an_ensemble_are_no_matter():
     net, task = ensemble(30, 30)
-    assert_same(followed(net, task, 3, alpha=1e-3), followed(net, task, 1, alpha=1e-3))
+    assert_same(followed(net, task, 2, alpha=1e-3), followed(net, task, 1, alpha=1e-3))
 
 
 def test_events_lie_inside_their_step():

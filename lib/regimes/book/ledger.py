@@ -90,6 +90,11 @@ class Claim:
                 raise InputError(f"an amendment must say {', '.join(AMENDED)}, got {dict(change)}")
 
 
+def read_yaml(path: Path) -> Any:
+    """What a YAML file holds, by libyaml where PyYAML has it: five times as fast."""
+    return yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
 @functools.cache
 def claims() -> dict[str, Claim]:
     """All declared claims by id.
@@ -99,7 +104,7 @@ def claims() -> dict[str, Claim]:
     """
     path = paths.claims()
     found: dict[str, Claim] = {}
-    for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
+    for entry in read_yaml(path):
         for key in ("accept", "corrected", "profiles", "amended"):
             if entry.get(key) is not None:
                 entry[key] = tuple(entry[key])
@@ -242,7 +247,7 @@ def measured(entry: Mapping[str, Any]) -> str:
 def errata() -> dict[str, dict[str, Any]]:
     """All errata by id, as ``book/errata.yml`` has them; none where the book is not at hand."""
     path = paths.errata()
-    entries = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else []
+    entries = read_yaml(path) if path.exists() else []
     return {entry["id"]: entry for entry in entries}
 
 

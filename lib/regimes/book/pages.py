@@ -81,7 +81,7 @@ def build(source: Path, out: Path, *options: str, cache: Path | None = None) -> 
         versions.drop(work)
     work.mkdir(exist_ok=True)
     noted.unlink(missing_ok=True)  # a build that fails or is killed leaves nothing to go on from
-    program = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
+    program = "import sys, regimes.book; from jupyter_book.cli.main import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "build", str(source), "--path-output", str(work), "-q"]
     command += _button(source, work)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
