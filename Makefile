@@ -107,10 +107,10 @@ test-all: WHICH = -m "weekly or not weekly"
 test-all: tested ## every week and before a release: the dear tests, too
 
 tested: lint
-	@$(MAKE) --no-print-directory html PROFILE=smoke
+	@$(MAKE) --no-print-directory smoke
 	@$(MAKE) --no-print-directory pytest
 
-pytest: | $(READY) ## the tests alone (the smoke book must have been built)
+pytest: | $(READY) ## the tests alone (after make smoke; they build its pages)
 	@$(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadgroup $(WHICH)
 
 lint: | $(READY) ## ruff: errors and format

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import textwrap
 import time
 from pathlib import Path
@@ -58,6 +59,15 @@ def pytest_terminal_summary(terminalreporter):
     if tier and minutes and start:
         taken = round(time.time() - int(start))
         terminalreporter.write_line(f"{tier}: {taken // 60} min {taken % 60} s of {minutes} min")
+
+
+@pytest.fixture(scope="session")
+def smoke_pages():
+    """The pages of the smoke book, made while other tests run: who asks for them is of the group "browser"."""
+    env = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    command = ["make", "-s", "html", "PROFILE=smoke"]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.fixture

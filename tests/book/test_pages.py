@@ -21,7 +21,9 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 if CHROMIUM is None and os.environ.get("CI") != "true":
     pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)", allow_module_level=True)
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("browser")]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("browser"), pytest.mark.usefixtures("smoke_pages"),
+]  # fmt: skip
 SHOTS = HTML.parent / "screenshots"
 CHAPTERS = [name for name in PAGES if name.startswith("chapters/")]
 SCREENS = [(CHAPTERS[0], 390, "dark")]

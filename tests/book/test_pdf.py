@@ -10,7 +10,10 @@ from regimes.validate import InputError
 from tests.book.test_pages import CHROMIUM
 from tests.book.test_sources import HTML
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.weekly, pytest.mark.xdist_group("browser")]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"), pytest.mark.weekly, pytest.mark.xdist_group("browser"),
+    pytest.mark.usefixtures("smoke_pages"),
+]  # fmt: skip
 
 
 @pytest.mark.skipif(CHROMIUM is None and os.environ.get("CI") != "true", reason="no Chromium on this machine")

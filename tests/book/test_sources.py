@@ -18,6 +18,7 @@ from regimes.book import ledger, pages, sources
 from regimes.validate import InputError
 from tests.references import ROOT
 
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.usefixtures("smoke_pages")]
 HTML = ROOT / "build" / "smoke" / "html"
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
 
