@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from regimes import paths
+from regimes import paths, validate
 from regimes import studies as registry
 from regimes.sweeps import parameters
 from regimes.sweeps.sweep import Cell
@@ -226,6 +226,7 @@ NONE = SimpleNamespace(name="none", grid=lambda values: [{"seeds": [0]}])  # whe
 def test_every_value_of_a_parameter_is_usable_or_refused_in_one_line(number, monkeypatch):
     """Whatever the kind of each parameter lets through, and what it does not: every grid that reads it is built."""
     monkeypatch.setattr(parameters, "read_toml", functools.cache(parameters.read_toml))
+    monkeypatch.setattr(validate, "free_memory", functools.cache(validate.free_memory))
     known, taken = registry.studies(registry.rooms()[number]), {}
 
     def of(parameter, studies):
