@@ -513,7 +513,7 @@ chapter.table(
 )
 # %%
 four = outer[outer["rank"] == 4]
-chapter.check("D.Fig1-rank", mean(four.found.to_numpy()), four, figure="tab-d-egop")
+chapter.check("D.Fig1-rank", Estimate.span(four.found), four, figure="tab-d-egop")
 # %% [markdown]
 # (random-matrices)=
 # ## Random matrices predict it

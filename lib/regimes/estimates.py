@@ -28,7 +28,9 @@ from regimes import validate
 from regimes.validate import InputError
 
 LEVEL = 0.95  # coverage of every interval over realisations
+FEWEST = 5  # realisations: Student's interval of fewer rests on their scatter being normal
 EXACT, SPAN = "no scatter", "range over settings"
+PROPORTION = "proportion, Clopper and Pearson"
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,11 @@ class Estimate:
             return f"{self.value:.6g}"
         digits = max(2, 2 + math.floor(math.log10(2 * scale / width)))
         return f"{self.value:.{digits}g} [{self.low:.{digits}g}, {self.high:.{digits}g}]"
+
+    @property
+    def judges(self) -> bool:
+        """Whether a claim may be judged on it: no interval from fewer than ``FEWEST`` realisations, or equal ones."""
+        return self.method in (EXACT, SPAN, PROPORTION) or (self.n >= FEWEST and self.low < self.high)
 
     def __neg__(self) -> "Estimate":
         """The estimate of ``-value``, e.g. a learning-curve exponent ``beta`` from a slope."""
@@ -140,7 +147,7 @@ def proportion(samples: np.ndarray) -> Estimate:
     n, k, tail = len(samples), int(samples.sum()), (1 - LEVEL) / 2
     low = float(betaincinv(k, n - k + 1, tail)) if k else 0.0
     high = float(betaincinv(k + 1, n - k, 1 - tail)) if k < n else 1.0
-    return Estimate(k / n, low, high, n, "proportion, Clopper and Pearson")
+    return Estimate(k / n, low, high, n, PROPORTION)
 
 
 def median(samples: np.ndarray) -> Estimate:

@@ -122,10 +122,12 @@ def judge(claim: Claim, estimate: Estimate, profile: str) -> str | None:
     """The verdict on an interval; ``None`` where the profile may not judge the claim.
 
     Inside ``accept``: *reproduced*. Disjoint from it and inside ``corrected``: *corrected*. Disjoint from both:
-    *not reproduced*. Anything else: *undecided*.
+    *not reproduced*. Anything else, and an interval from too few realisations or from equal ones: *undecided*.
     """
     if profile not in claim.profiles:
         return None
+    if not estimate.judges:
+        return "undecided"
     if _inside(estimate, claim.accept):
         return "reproduced"
     if not _disjoint(estimate, claim.accept):
@@ -215,7 +217,9 @@ def what_decides(entry: Mapping[str, Any]) -> str:
         return ""
     if entry["interval"] in (EXACT, SPAN):
         return "to decide: larger sizes, where the settings agree; more realisations change nothing"
-    estimate = Estimate(entry["value"], entry["low"], entry["high"], entry["n"])
+    estimate = Estimate(entry["value"], entry["low"], entry["high"], entry["n"], entry["interval"])
+    if not estimate.judges:
+        return f"to decide: {estimates.FEWEST} realisations or more that are not all equal"
     ends = [estimates.deciding(estimate, _tuple(band)) for band in (entry["accept"], entry["corrected"]) if band]
     factor = min(ends)
     if not math.isfinite(factor) or factor > MANY:

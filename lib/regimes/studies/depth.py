@@ -474,7 +474,7 @@ def eta_definite(setting: Setting, seeds: list[int]) -> Rows:
 
 @study(
     version=2,
-    grid=lambda p: product(bias=p["bias_betas"], n=20, n0=16, seeds=range(3)),
+    grid=lambda p: product(bias=p["bias_betas"], n=20, n0=16, seeds=range(6)),
     columns={"smallest": (1e-6, 1e-12)},  # zero but for round-off
 )
 def biases(setting: Setting, seeds: list[int]) -> Rows:
