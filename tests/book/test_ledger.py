@@ -3,18 +3,36 @@
 import json
 import math
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from regimes.book import ledger
 from regimes.book.ledger import Claim, judge
-from regimes.estimates import Estimate
+from regimes.estimates import Estimate, exponent, jackknife, least, mean, proportion
 from regimes.validate import InputError
 
 NULL = {"value": 0.0, "what": "nothing happens"}
 GIVEN = {"item": "Z.Fig1", "kind": "paper", "statement": "…", "source": "paper Z", "profiles": ("laptop",)}
 PLAIN = Claim(id="Z.Fig1-a", accept=(0.4, 0.6), alternative=NULL, **GIVEN)
 WRONG = Claim(id="Z.Fig1-b", accept=(0.4, 0.6), alternative=NULL, corrected=(0.9, math.inf), **GIVEN)
+
+
+WHOLE = replace(PLAIN, accept=(0.3, 1.0), alternative={"value": 0, "what": "never"})
+
+
+def jackknife_of_means(samples):
+    return jackknife(samples, np.mean)
+
+
+def least_of_two(samples):
+    return least(np.stack([samples, samples + 0.01], 1))
+
+
+def slope(samples):
+    """The same numbers as exponents."""
+    return exponent(np.array([1.0, math.e]), np.exp(np.stack([0 * samples, samples], 1)))
 
 
 @pytest.mark.parametrize(
@@ -35,6 +53,18 @@ WRONG = Claim(id="Z.Fig1-b", accept=(0.4, 0.6), alternative=NULL, corrected=(0.9
 )
 def test_rule(claim, low, high, verdict):
     assert judge(claim, Estimate((low + high) / 2, low, high, 5), "laptop") == verdict
+
+
+@pytest.mark.parametrize("estimator", [mean, jackknife_of_means, least_of_two, slope])
+def test_few_realisations_or_equal_ones_are_undecided(estimator):
+    """Their mean may lie well inside what is accepted: five that scatter are judged."""
+    few, many, equal = (0.5 + 1e-3 * np.array(v) for v in ([-1, 1, 0, 2], [-1, 1, 0, 2, 3], [1, 1, 1, 1, 1]))
+    found = [judge(PLAIN, estimator(samples), "laptop") for samples in (few, many, equal)]
+    assert found == ["undecided", "reproduced", "undecided"]
+
+
+def test_an_event_in_all_of_a_few_realisations_has_an_interval():
+    assert judge(WHOLE, proportion(np.ones(4)), "laptop") == "reproduced"
 
 
 def test_a_profile_that_may_not_judge_gives_no_verdict():
@@ -110,7 +140,7 @@ def undecided(value, half, n=8, interval="mean, Student's t", **change):
         (undecided(0.7, 0.15), "about 18 realisations in place of 8"),
         (undecided(0.5999, 0.2), "on the edge of what is accepted"),
         (undecided(0.5, 0.2, interval=ledger.SPAN), "larger sizes, where the settings agree"),
-        (undecided(0.5, math.inf, n=1), "on the edge|larger sizes"),
+        (undecided(0.5, math.inf, n=1), "5 realisations or more, not all equal"),
         (undecided(0.5, 0.05, verdict="reproduced"), "^$"),
     ],
 )

@@ -219,7 +219,7 @@ def what_decides(entry: Mapping[str, Any]) -> str:
         return "to decide: larger sizes, where the settings agree; more realisations change nothing"
     estimate = Estimate(entry["value"], entry["low"], entry["high"], entry["n"], entry["interval"])
     if not estimate.judges:
-        return f"to decide: {estimates.FEWEST} realisations or more that are not all equal"
+        return f"to decide: {estimates.FEWEST} realisations or more, not all equal"
     ends = [estimates.deciding(estimate, _tuple(band)) for band in (entry["accept"], entry["corrected"]) if band]
     factor = min(ends)
     if not math.isfinite(factor) or factor > MANY:
