@@ -63,6 +63,27 @@ def test_few_realisations_or_equal_ones_are_undecided(estimator):
     assert found == ["undecided", "reproduced", "undecided"]
 
 
+def test_an_interval_without_the_stated_number_says_so():
+    """Inside the band it is reproduced all the same, and counted."""
+    claim = replace(PLAIN, stated=0.5)
+    near, far = (Estimate(v, v - 0.01, v + 0.01, 9, "mean, Student's t") for v in (0.505, 0.45))
+    entries = [
+        ledger.record(
+            claim, value=e.value, low=e.low, high=e.high, n=9, interval=e.method, verdict=judge(claim, e, "laptop")
+        )
+        for e in (near, far)
+    ]
+    assert [entry["verdict"] for entry in entries] == ["reproduced"] * 2
+    assert [ledger.misses_stated(entry) for entry in entries] == [False, True]
+    assert ledger.summary(entries) == (
+        "Statements of the papers (2): 2 reproduced (1 of them without the stated number in the interval)."
+    )
+    assert "the stated 0.5 lies outside the interval" in ledger.html_line(entries[1] | {"data": ""}, errata_page="")
+    assert not ledger.misses_stated(entries[1] | {"interval": ledger.EXACT})
+    with pytest.raises(InputError, match=r"stated number 0\.7 lies outside accept"):
+        replace(PLAIN, stated=0.7)
+
+
 def test_an_event_in_all_of_a_few_realisations_has_an_interval():
     assert judge(WHOLE, proportion(np.ones(4)), "laptop") == "reproduced"
 
@@ -83,8 +104,8 @@ def test_merge_holds_every_claim_once(mini_book):
     assert ledger.read(folder / "ledger.json") == merged
     assert json.loads((folder / "ledger.json").read_text())[1]["accept"] == [0, None]  # strict JSON: no Infinity
     keys = (
-        "id item chapter kind statement source accept alternative corrected erratum amended value low high n interval "
-        "verdict profile data settings figure seconds device revision versions"
+        "id item chapter kind statement source stated accept alternative corrected erratum amended value low high n "
+        "interval verdict profile data settings figure seconds device revision versions"
     )
     assert set(merged[0]) == set(merged[1]) == set(keys.split())
     assert ledger.summary(merged) == (

@@ -55,13 +55,16 @@ class Claim:
         alternative: what refutes it: the ``value`` that a plausible wrong theory, the null or the rival paper gives,
             and ``what`` gives it. It lies outside ``accept``.
         profiles: the profiles at which it may be judged.
+        stated: the number that the paper states, where it states one; inside ``accept``. A record whose interval leaves
+            it out says so, whatever the verdict.
         corrected: ``(low, high)`` of the corrected statement, if there is one.
         erratum: its entry in ``book/errata.yml``.
         amended: for each change of band, estimator or data after a first measurement ``was``, the ``verdict`` then, and
             ``why``.
 
     Raises:
-        InputError: for an unknown kind, an alternative inside ``accept``, or an amendment without its three parts.
+        InputError: for an unknown kind, an alternative inside ``accept`` or a stated number outside, or an amendment
+            without its three parts.
     """
 
     id: str
@@ -72,6 +75,7 @@ class Claim:
     accept: tuple[float, float]
     alternative: Mapping[str, Any]
     profiles: tuple[str, ...]
+    stated: float | None = None
     corrected: tuple[float, float] | None = None
     erratum: str | None = None
     amended: tuple[Mapping[str, str], ...] = ()
@@ -85,6 +89,8 @@ class Claim:
             raise InputError(f"the value of alternative must be a finite number, got {value!r}")
         if self.accept[0] <= value <= self.accept[1]:
             raise InputError(f"the alternative {value:g} lies inside accept {band(self.accept)}: the claim cannot fail")
+        if self.stated is not None and not self.accept[0] <= self.stated <= self.accept[1]:
+            raise InputError(f"the stated number {self.stated:g} lies outside accept {band(self.accept)}")
         for change in self.amended:
             if set(change) != set(AMENDED) or not all(str(change[part]).strip() for part in AMENDED):
                 raise InputError(f"an amendment must say {', '.join(AMENDED)}, got {dict(change)}")
@@ -149,7 +155,7 @@ def record(claim: Claim, **measured: Any) -> dict[str, Any]:
     """A ledger record: the declaration, and what was measured (``None`` throughout for a claim not measured yet)."""
     keys = ("chapter", "value", "low", "high", "n", "interval", "verdict", "profile", "data", "settings", "figure")
     empty = dict.fromkeys((*keys, "seconds", "device", "revision", "versions"))
-    declared = {name: getattr(claim, name) for name in ("id", "item", "kind", "statement", "source")}
+    declared = {name: getattr(claim, name) for name in ("id", "item", "kind", "statement", "source", "stated")}
     bounds = {"accept": _bounds(claim.accept), "corrected": _bounds(claim.corrected) if claim.corrected else None}
     rest = {"alternative": dict(claim.alternative), "erratum": claim.erratum, "amended": list(claim.amended)}
     return declared | bounds | rest | empty | measured
@@ -204,11 +210,25 @@ def summary(records: Sequence[Mapping[str, Any]]) -> str:
         own = [record for record in records if record["kind"] == kind]
         counts = {verdict: sum(r["verdict"] == verdict for r in own) for verdict in VERDICTS}
         unjudged = [record for record in own if record["verdict"] is None]
+        missed = sum(r["verdict"] == "reproduced" and misses_stated(r) for r in own)
         counts["not judged at this size"] = sum(record["value"] is not None for record in unjudged)
         counts["not measured yet"] = sum(record["value"] is None for record in unjudged)
+        note = f" ({missed} of them without the stated number in the interval)" if missed else ""
+        said = [f"{n} {word}{note if word == 'reproduced' else ''}" for word, n in counts.items() if n]
         if own:
-            parts.append(f"{words} ({len(own)}): " + ", ".join(f"{n} {word}" for word, n in counts.items() if n) + ".")
+            parts.append(f"{words} ({len(own)}): {', '.join(said)}.")
     return " ".join(parts)
+
+
+def misses_stated(entry: Mapping[str, Any]) -> bool:
+    """Whether an interval over realisations leaves out the number that the paper states."""
+    if entry["stated"] is None or entry["value"] is None or entry["interval"] in (EXACT, SPAN):
+        return False
+    return not entry["low"] <= entry["stated"] <= entry["high"]
+
+
+def _missed(entry: Mapping[str, Any]) -> str:
+    return f"the stated {entry['stated']:.3g} lies outside the interval" if misses_stated(entry) else ""
 
 
 def what_decides(entry: Mapping[str, Any]) -> str:
@@ -264,7 +284,8 @@ def html_line(entry: Mapping[str, Any], *, errata_page: str) -> str:
     """
     word = entry["verdict"] or f"not judged at the {entry['profile']} profile"
     numbers = f"measured {measured(entry)}, accepted {band(entry['accept'])}, refuted by {_refuted(entry)}"
-    said, numbers = maths(entry["statement"]), maths(f"{numbers}{_absent(entry)}")
+    missed = f"; {_missed(entry)}" if misses_stated(entry) else ""
+    said, numbers = maths(entry["statement"]), maths(f"{numbers}{missed}{_absent(entry)}")
     if entry["verdict"] == "corrected":
         title = maths(errata()[entry["erratum"]]["title"])
         held = f'{title} (<a href="{errata_page}#erratum-{entry["erratum"]}">erratum</a>)'
@@ -385,7 +406,7 @@ def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
         f'<tr class="verdict-{word.replace(" ", "-")}" {data}>'
         f"<td>{name} {_small(entry['source'] + kind)}<br>{statement}</td>"
         f"<td>{band(entry['accept'])}{_small(*notes, new=True)}</td>"
-        f"<td>{measured(entry)}{_small(count, new=True)}</td>"
+        f"<td>{measured(entry)}{_small(count, _missed(entry), new=True)}</td>"
         f"<td>{MARKS[entry['verdict']]} {shown}{_small(what_decides(entry), new=True)}</td></tr>"
     )
 
