@@ -111,7 +111,7 @@ from regimes.studies import sensitivity as studies_of_ends
 from regimes.sweeps import parameters
 from regimes.sweeps.table import balanced
 from regimes.themes import learning_curves
-from regimes.themes.learning_curves import beta, beta_difference, by_size, error_ratio
+from regimes.themes.learning_curves import beta, beta_difference, by_size, drift, error_ratio
 
 chapter = Chapter("01", globals())
 # %% [markdown]
@@ -312,7 +312,8 @@ def lazy_beside(rows):
 for d in curve_d:
     infinite = from_start(stripe_wide[stripe_wide.d == d])
     widest = from_start(frozen[(frozen.d == d) & (frozen.h == lazy_widths[-1])])
-    chapter.check(f"A.Fig3-beta-lazy-d{d}", beta(infinite), infinite, figure="fig-a-lazy")
+    measured = drift(beta, infinite, late=[far[far.d == d]])
+    chapter.check(f"A.Fig3-beta-lazy-d{d}", measured, infinite, far[far.d == d], figure="fig-a-lazy")
     beside = lazy_beside(widest)
     gap = beta_difference(widest, beside)
     chapter.check(f"A.Fig3-beta-lazy-width-d{d}", gap, beside, widest, figure="fig-a-local")
@@ -340,6 +341,7 @@ trained = chapter.extended(studies.networks)
 trained, finer = (trained[trained.tolerance == value] for value in (tolerance, finer_tolerance))
 gained = tolerance / (tolerance - finer_tolerance) if tolerance > finer_tolerance else 1.0
 checked = functools.partial(learning_curves.converged, finer=finer, gain=gained)
+checked_beta, checked_gain = functools.partial(checked, beta), functools.partial(checked, beta_difference)
 squeezed = chapter.extended(studies.compressed)
 nets = trained[(trained["shape"] == "stripe") & (trained.h == curve_h)]
 small_data = squeezed[squeezed["shape"] == "stripe"]
@@ -407,8 +409,8 @@ for d in curve_d:
     here = from_start(nets[nets.d == d])
     feature, last = of(here, "feature", 1.0), of(here, "final", 1.0)
     lazy = lazy_beside(feature)
-    chapter.check(f"A.Fig3-beta-feature-d{d}", checked(beta, feature), feature, figure="fig-a-fig3")
-    chapter.check(f"A.Fig3-gain-d{d}", checked(beta_difference, feature, lazy), feature, lazy, figure="fig-a-fig3")
+    chapter.check(f"A.Fig3-beta-feature-d{d}", drift(checked_beta, feature), feature, figure="fig-a-fig3")
+    chapter.check(f"A.Fig3-gain-d{d}", drift(checked_gain, feature, lazy), feature, lazy, figure="fig-a-fig3")
     chapter.check(f"A.Fig3-final-kernel-d{d}", checked(error_ratio, last, feature), last, feature, figure="fig-a-fig3")
 # %% [markdown]
 # ## When training stops
@@ -462,7 +464,7 @@ for d in curve_d:
     small = of(from_start(small_data), "compressed")
     beside = halted[halted.p.isin(compressed_p)]
     ends, halts, peaks = (of(top, "feature", share) for share in (1.0, stop, peak))
-    chapter.check(f"A.Fig3-beta-stop-d{d}", checked(beta, halted), halted, figure="fig-a-beta-stop")
+    chapter.check(f"A.Fig3-beta-stop-d{d}", drift(checked_beta, halted), halted, figure="fig-a-beta-stop")
     pair = small[small.d == d], beside
     chapter.check(f"A.Fig3-compressed-stop-d{d}", checked(error_ratio, *pair), *pair, figure="fig-a-stop")
     chapter.check(f"A.Fig3-early-kernel-d{d}", checked(error_ratio, kernel, halts), kernel, halts, figure="fig-a-stop")
@@ -809,9 +811,9 @@ chapter.figure(
 # %%
 settled, feature = wide_tube[wide_tube.p >= cylinder_from], of(from_start(tube), "feature", 1.0)
 lazy = lazy_beside(feature)
-chapter.check("A.Fig8-beta-lazy", beta(settled), settled, figure="fig-a-asymptotes")
-chapter.check("A.Fig8-beta-feature", checked(beta, feature), feature, figure="fig-a-fig8")
-chapter.check("A.Fig8-gain", checked(beta_difference, feature, lazy), feature, lazy, figure="fig-a-fig8")
+chapter.check("A.Fig8-beta-lazy", drift(beta, settled), settled, figure="fig-a-asymptotes")
+chapter.check("A.Fig8-beta-feature", drift(checked_beta, feature), feature, figure="fig-a-fig8")
+chapter.check("A.Fig8-gain", drift(checked_gain, feature, lazy), feature, lazy, figure="fig-a-fig8")
 chapter.say(
     f"Stopped where {stop:.0%} of the points are satisfied, the cylinder's network has $\\beta$ = "
     f"{beta(of(from_start(tube), 'feature', stop))}, and at zero loss {beta(feature)}."

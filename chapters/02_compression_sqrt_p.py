@@ -99,7 +99,7 @@ from regimes.book.chapter import Chapter
 from regimes.estimates import Estimate, exponent, local_exponents, mean, ratio
 from regimes.studies import compression as studies
 from regimes.themes.compression import Stripe
-from regimes.themes.learning_curves import by_size, converged
+from regimes.themes.learning_curves import by_size, converged, drift
 
 chapter = Chapter("02", globals())
 # %% [markdown]
@@ -380,7 +380,7 @@ chapter.figure(
 # %%
 biggest = neurons[neurons.p == neurons_p[-1]]
 chapter.check("A.Fig4-ode", ratio(biggest.error), biggest, figure="fig-a-4-error")
-chapter.check("A.Fig4-ode-p", exponent(*by_size(neurons)), neurons, figure="fig-a-4-error")
+chapter.check("A.Fig4-ode-p", drift(lambda rows: exponent(*by_size(rows)), neurons), neurons, figure="fig-a-4-error")
 chapter.say(
     f"Before the first margin is met neurons do not know of each other, so that the width has no part in it; between then "
     f"and $t^*$ the median error grows only from {ratio(biggest.error_free)} to {ratio(biggest.error)} at $p={neurons_p[-1]}$. "
@@ -641,13 +641,14 @@ chapter.figure(
     "both rising along a slope of one half; a dashed line of theory follows the first.",
 )
 # %%
+checked_growth = functools.partial(checked, growing("largest"))
 for d in growth_d:
     star, most = fitted(stripe[stripe.d == d], "star"), fitted(stripe[stripe.d == d], stop)
-    chapter.check(f"A.Fig6-star-d{d}", growing("still")(star), star, figure="fig-a-6-p")
-    chapter.check(f"A.Fig6-max-d{d}", checked(growing("largest"), most), most, figure="fig-a-6-p")
+    chapter.check(f"A.Fig6-star-d{d}", drift(growing("still"), star), star, figure="fig-a-6-p")
+    chapter.check(f"A.Fig6-max-d{d}", drift(checked_growth, most), most, figure="fig-a-6-p")
 star, most = fitted(cylinder, "star"), fitted(cylinder, stop)
-chapter.check("A.Fig8-star", growing("still")(star), star, figure="fig-a-6-p")
-chapter.check("A.Fig8-max", checked(growing("largest"), most), most, figure="fig-a-6-p")
+chapter.check("A.Fig8-star", drift(growing("still"), star), star, figure="fig-a-6-p")
+chapter.check("A.Fig8-max", drift(checked_growth, most), most, figure="fig-a-6-p")
 # %%
 same = ["shape", "d", "p", "h", "until", "seed"]
 again = finer.merge(growth[[*same, "star", "largest"]], on=same, suffixes=("", "_coarse"))

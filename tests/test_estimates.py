@@ -230,3 +230,25 @@ def test_other_bad_input():
         Estimate(1, 2, 3)
     with pytest.raises(InputError, match="without an end"):
         estimates.deciding(Estimate(1, 0, 2), (-math.inf, math.inf))
+
+
+def drifting(whole, late, sizes=(1.0, 10.0, 100.0, 1000.0), late_sizes=(100.0, 1000.0)):
+    return estimates.Drift(*(Estimate(v, v - 0.01, v + 0.01, 9) for v in (whole, late)), sizes, late_sizes)
+
+
+def test_a_drift_is_seen_where_the_intervals_are_apart():
+    assert not drifting(0.5, 0.519).apart() and drifting(0.5, 0.521).apart() and (-drifting(0.5, 0.4)).apart()
+
+
+def test_the_size_that_decides_lies_on_the_line_through_both():
+    """A tenth less over a decade: from 0.5 in the middle of all, at 10^1.5, to 0.2 three decades further."""
+    assert drifting(0.5, 0.4).size((0.0, 0.2)) == pytest.approx(10**4.5)
+    assert (-drifting(0.5, 0.4)).size((-0.2, 0.0)) == pytest.approx(10**4.5)
+    assert drifting(0.5, 0.4).size((0.6, math.inf)) == math.inf  # it goes away
+    assert drifting(0.5, 0.4).size((0.0, 0.39)) == 2000  # the next octave
+
+
+@pytest.mark.parametrize("late", [(1.0, 10.0), (), (100.0, 50.0), (0.0, 1e9)])
+def test_late_sizes_are_larger(late):
+    with pytest.raises(InputError, match="sizes must be"):
+        drifting(0.5, 0.4, late_sizes=late)

@@ -102,6 +102,54 @@ class Estimate:
         return cls(float(values.mean()), float(values.min()), float(values.max()), len(values), SPAN)
 
 
+@dataclass(frozen=True)
+class Drift:
+    """What is said of large sizes, as measured over all sizes and over the larger ones alone.
+
+    Attributes:
+        whole: the estimate over all sizes.
+        late: the same over the larger half of them, or over others beyond.
+        sizes: the sizes of ``whole``.
+        late_sizes: those of ``late``.
+
+    Raises:
+        InputError: for sizes that are not increasing and positive, or late ones that are no larger on the average.
+    """
+
+    whole: Estimate
+    late: Estimate
+    sizes: tuple[float, ...]
+    late_sizes: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        validate.increasing(sizes=self.sizes, late_sizes=self.late_sizes)
+        if min(self.sizes[0], self.late_sizes[0]) <= 0 or self._span() <= 0:
+            raise InputError(f"late_sizes must be positive and larger than sizes, got {self.late_sizes}, {self.sizes}")
+
+    def __neg__(self) -> "Drift":
+        """The drift of ``-value``."""
+        return Drift(-self.whole, -self.late, self.sizes, self.late_sizes)
+
+    def apart(self) -> bool:
+        """Whether the two intervals are disjoint: the number still changes with the size."""
+        return self.late.high < self.whole.low or self.late.low > self.whole.high
+
+    def size(self, band: tuple[float, float]) -> float:
+        """Where a straight line in the logarithm of the size, through the two, enters or leaves ``band``.
+
+        Twice the largest size at least; infinite where it goes away from the band.
+        """
+        rate = (self.late.value - self.whole.value) / self._span()
+        ends = [(end - self.late.value) / rate for end in band if math.isfinite(end) and rate]
+        ahead = [step for step in ends if step > 0]
+        if not ahead:
+            return math.inf
+        return max(math.exp(np.log(self.late_sizes).mean() + min(ahead)), 2 * max(self.late_sizes))
+
+    def _span(self) -> float:
+        return float(np.log(self.late_sizes).mean() - np.log(self.sizes).mean())
+
+
 def mean(samples: np.ndarray) -> Estimate:
     """The mean over realisations, with Student's t interval.
 

@@ -10,7 +10,7 @@ import pytest
 
 from regimes.book import ledger
 from regimes.book.ledger import Claim, judge
-from regimes.estimates import Estimate, exponent, jackknife, least, mean, proportion
+from regimes.estimates import Drift, Estimate, exponent, jackknife, least, mean, proportion
 from regimes.validate import InputError
 
 NULL = {"value": 0.0, "what": "nothing happens"}
@@ -63,6 +63,39 @@ def test_few_realisations_or_equal_ones_are_undecided(estimator):
     assert found == ["undecided", "reproduced", "undecided"]
 
 
+@pytest.mark.parametrize(
+    ("whole", "late", "verdict"),
+    [
+        (0.5, 0.5, "reproduced"),
+        (0.42, 0.58, "reproduced"),  # it drifts, and stays inside
+        (0.5, 0.8, "not yet asymptotic"),
+        (0.8, 0.5, "not yet asymptotic"),
+        (0.9, 0.7, "not yet asymptotic"),  # not there, and on its way
+        (0.7, 0.9, "not reproduced"),  # on its way elsewhere
+        (0.7, 0.69, "not reproduced"),  # no drift that one could see
+        (0.6, 0.6, "undecided"),
+    ],
+)
+def test_what_is_said_of_large_sizes_must_hold_at_the_larger_ones(whole, late, verdict):
+    whole, late = (Estimate(v, v - 0.01, v + 0.01, 9, "mean, Student's t") for v in (whole, late))
+    drift = Drift(whole, late, (128.0, 256.0, 512.0, 1024.0), (512.0, 1024.0))
+    assert judge(PLAIN, drift, "laptop") == verdict
+    assert judge(PLAIN, drift, "smoke") is None
+
+
+def test_a_record_that_drifts_says_what_the_larger_sizes_say_and_what_size_would_decide():
+    whole, late = (Estimate(v, v - 0.01, v + 0.01, 9, "mean, Student's t") for v in (0.9, 0.7))
+    drift = Drift(whole, late, (128.0, 256.0, 512.0, 1024.0), (512.0, 1024.0))
+    entry = ledger.record(
+        PLAIN, value=0.9, low=0.89, high=0.91, n=9, interval=whole.method, late=ledger.late(PLAIN, drift)
+    )
+    entry |= {"verdict": "not yet asymptotic", "data": ""}
+    # two octaves from the centre 362 to 724 took it from 0.9 to 0.7: half an octave more to 0.6, at least the next size
+    assert entry["late"]["decides"] == pytest.approx(2048)
+    assert ledger.what_decides(entry) == "to decide: sizes of 2e+03 or more, if it goes on so"
+    assert "at sizes 512 to 1024 alone: 0.7 [0.69, 0.71]" in ledger.html_line(entry, errata_page="")
+
+
 def test_an_interval_without_the_stated_number_says_so():
     """Inside the band it is reproduced all the same, and counted."""
     claim = replace(PLAIN, stated=0.5)
@@ -105,7 +138,7 @@ def test_merge_holds_every_claim_once(mini_book):
     assert json.loads((folder / "ledger.json").read_text())[1]["accept"] == [0, None]  # strict JSON: no Infinity
     keys = (
         "id item chapter kind statement source stated accept alternative corrected erratum amended value low high n "
-        "interval verdict profile data settings figure seconds device revision versions"
+        "interval late verdict profile data settings figure seconds device revision versions"
     )
     assert set(merged[0]) == set(merged[1]) == set(keys.split())
     assert ledger.summary(merged) == (

@@ -254,3 +254,30 @@ def test_tables_that_no_tolerance_concerns_are_compared_on_the_same_realisations
     assert learning_curves.converged(learning_curves.beta, lazy, finer=finer) == learning_curves.beta(lazy)
     none = finer[finer.p < 0]
     assert learning_curves.converged(learning_curves.beta, coarse, finer=none) == learning_curves.beta(coarse)
+
+
+def falling(exponents, sizes=(100, 200, 400, 800)):
+    """Errors whose local exponents from size to size are given, a little different in each realisation."""
+    logs = np.concatenate([[0.0], -np.cumsum(np.array(exponents) * np.diff(np.log(sizes)))])
+    rows = [(seed, p, np.exp(log * (1 + 1e-3 * seed))) for seed in range(6) for p, log in zip(sizes, logs)]
+    return pd.DataFrame(rows, columns=["seed", "p", "error"])
+
+
+def test_a_drift_is_the_exponent_over_all_sizes_and_over_the_larger_half():
+    table = falling([0.9, 0.7, 0.5])
+    found = learning_curves.drift(learning_curves.beta, table)
+    assert found.whole == learning_curves.beta(table)
+    assert found.late.value == pytest.approx(0.5, rel=0.01) and found.apart()
+    assert (found.sizes, found.late_sizes) == ((100, 200, 400, 800), (400, 800))
+    assert not learning_curves.drift(learning_curves.beta, falling([0.5, 0.5, 0.5])).apart()
+    beyond = falling([0.3], (1600, 3200))
+    assert learning_curves.drift(learning_curves.beta, table, late=[beyond]).late == learning_curves.beta(beyond)
+
+
+def test_two_sizes_show_no_drift_nor_do_smaller_ones():
+    two = falling([0.5], (100, 200))
+    assert learning_curves.drift(learning_curves.beta, two) == learning_curves.beta(two)
+    table = falling([0.9, 0.7, 0.5])
+    assert learning_curves.drift(learning_curves.beta, table, late=[falling([0.3], (10, 20))]) == learning_curves.beta(
+        table
+    )

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from regimes import paths
 from regimes import studies as registry
 from regimes.book import ledger, plots, screen
-from regimes.estimates import Estimate
+from regimes.estimates import Drift, Estimate
 from regimes.sweeps import parameters, stored, verify
 from regimes.sweeps.store import stamp
 from regimes.sweeps.sweep import Setting, Study, sweep
@@ -256,12 +256,12 @@ class Chapter:
         kept = f", with {ledger.ABSENT}" if self._absent & set(found.cells) else kept
         return " ".join([*data, f"Here {'; '.join(shown)}.", f"Profile: {self.profile}{kept}."])
 
-    def check(self, claim_id: str, estimate: Estimate, *tables: pd.DataFrame | str, figure: str) -> None:
+    def check(self, claim_id: str, measured: Estimate | Drift, *tables: pd.DataFrame | str, figure: str) -> None:
         """Judges a declared claim, stores the record and shows the verdict.
 
         Args:
             claim_id: a claim of ``book/claims.yml``.
-            estimate: the measured value with its interval.
+            measured: the measured value with its interval; of what is said of large sizes, its drift.
             tables: the rows it was measured on, each with its cell, or ``THEORY`` where none was.
             figure: the label of the figure or table that shows it.
 
@@ -274,7 +274,7 @@ class Chapter:
         if not tables:
             raise InputError(f"claim {claim_id} names no rows: pass those it was measured on, or THEORY")
         found = _of_formulas() if tables[0] is THEORY else provenance(*tables)
-        verdict = ledger.judge(claim, estimate, self.profile)
+        estimate = measured.whole if isinstance(measured, Drift) else measured
         self.records[claim_id] = ledger.record(
             claim,
             chapter=self.number,
@@ -283,7 +283,8 @@ class Chapter:
             high=float(estimate.high),
             n=int(estimate.n),
             interval=estimate.method,
-            verdict=verdict,
+            late=ledger.late(claim, measured) if isinstance(measured, Drift) else None,
+            verdict=ledger.judge(claim, measured, self.profile),
             profile=self.profile,
             data="; ".join(found.data) + (f" ({ledger.ABSENT})" if self._absent & set(found.cells) else ""),
             settings=json.loads(json.dumps(found.settings, default=str)),

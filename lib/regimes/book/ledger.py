@@ -17,11 +17,11 @@ from typing import Any
 import yaml
 
 from regimes import estimates, paths, validate
-from regimes.estimates import EXACT, SPAN, Estimate
+from regimes.estimates import EXACT, SPAN, Drift, Estimate
 from regimes.sweeps.store import write_atomically
 from regimes.validate import InputError
 
-VERDICTS = ("reproduced", "corrected", "not reproduced", "undecided")
+VERDICTS = ("reproduced", "corrected", "not reproduced", "not yet asymptotic", "undecided")
 MANY = 100.0  # times as many realisations: beyond, another way must be found
 AMENDED = ("was", "verdict", "why")
 ABSENT = "stored rows: the data are not on this machine"  # in a record's data, where it is so
@@ -30,7 +30,9 @@ KINDS = {
     "consistency": "Our theory against our simulation",
     "beyond": "Beyond the papers",
 }
-MARKS = {"reproduced": "✔", "corrected": "✎", "not reproduced": "✘", "undecided": "?", None: "·"}
+MARKS = {
+    "reproduced": "✔", "corrected": "✎", "not reproduced": "✘", "not yet asymptotic": "…", "undecided": "?", None: "·",
+}  # fmt: skip
 PAPERS = {  # short titles
     "A": "Geometric compression of invariant manifolds",
     "B": "Landscape and training regimes in deep learning",
@@ -124,14 +126,24 @@ def claims() -> dict[str, Claim]:
     return found
 
 
-def judge(claim: Claim, estimate: Estimate, profile: str) -> str | None:
+def judge(claim: Claim, found: Estimate | Drift, profile: str) -> str | None:
     """The verdict on an interval; ``None`` where the profile may not judge the claim.
 
     Inside ``accept``: *reproduced*. Disjoint from it and inside ``corrected``: *corrected*. Disjoint from both:
     *not reproduced*. Anything else, and an interval from too few realisations or from equal ones: *undecided*.
+    *Not yet asymptotic* where the larger sizes alone give an interval apart from that over all, and another verdict or
+    a value nearer to ``accept``.
     """
     if profile not in claim.profiles:
         return None
+    if isinstance(found, Estimate):
+        return _verdict(claim, found)
+    verdict, late = _verdict(claim, found.whole), _verdict(claim, found.late)
+    nearer = _distance(found.late, claim.accept) < _distance(found.whole, claim.accept)
+    return "not yet asymptotic" if found.apart() and (late != verdict or nearer) else verdict
+
+
+def _verdict(claim: Claim, estimate: Estimate) -> str:
     if not estimate.judges:
         return "undecided"
     if _inside(estimate, claim.accept):
@@ -141,6 +153,10 @@ def judge(claim: Claim, estimate: Estimate, profile: str) -> str | None:
     if claim.corrected is None or _disjoint(estimate, claim.corrected):
         return "not reproduced"
     return "corrected" if _inside(estimate, claim.corrected) else "undecided"
+
+
+def _distance(estimate: Estimate, band: tuple[float, float]) -> float:
+    return max(band[0] - estimate.value, estimate.value - band[1], 0.0)
 
 
 def _inside(estimate: Estimate, band: tuple[float, float]) -> bool:
@@ -153,12 +169,39 @@ def _disjoint(estimate: Estimate, band: tuple[float, float]) -> bool:
 
 def record(claim: Claim, **measured: Any) -> dict[str, Any]:
     """A ledger record: the declaration, and what was measured (``None`` throughout for a claim not measured yet)."""
-    keys = ("chapter", "value", "low", "high", "n", "interval", "verdict", "profile", "data", "settings", "figure")
+    keys = (
+        "chapter",
+        "value",
+        "low",
+        "high",
+        "n",
+        "interval",
+        "late",
+        "verdict",
+        "profile",
+        "data",
+        "settings",
+        "figure",
+    )
     empty = dict.fromkeys((*keys, "seconds", "device", "revision", "versions"))
     declared = {name: getattr(claim, name) for name in ("id", "item", "kind", "statement", "source", "stated")}
     bounds = {"accept": _bounds(claim.accept), "corrected": _bounds(claim.corrected) if claim.corrected else None}
     rest = {"alternative": dict(claim.alternative), "erratum": claim.erratum, "amended": list(claim.amended)}
     return declared | bounds | rest | empty | measured
+
+
+def late(claim: Claim, drift: Drift) -> dict[str, Any]:
+    """What a record holds of the larger sizes alone, and the size that would decide (``None``: none foreseen)."""
+    low, high = _bounds((drift.late.low, drift.late.high))
+    size = drift.size(claim.accept)
+    ends = [drift.late_sizes[0], drift.late_sizes[-1]]
+    return {
+        "value": drift.late.value,
+        "low": low,
+        "high": high,
+        "sizes": ends,
+        "decides": None if math.isinf(size) else size,
+    }
 
 
 def _bounds(interval: tuple[float, float]) -> list[float | None]:
@@ -227,12 +270,23 @@ def misses_stated(entry: Mapping[str, Any]) -> bool:
     return not entry["low"] <= entry["stated"] <= entry["high"]
 
 
+def _late(entry: Mapping[str, Any]) -> str:
+    """What the larger sizes alone say, where they were looked at."""
+    if not (late := entry["late"]):
+        return ""
+    (low, high), (first, last) = _tuple((late["low"], late["high"])), late["sizes"]
+    return f"at sizes {first:g} to {last:g} alone: {Estimate(late['value'], low, high)}"
+
+
 def _missed(entry: Mapping[str, Any]) -> str:
     return f"the stated {entry['stated']:.3g} lies outside the interval" if misses_stated(entry) else ""
 
 
 def what_decides(entry: Mapping[str, Any]) -> str:
-    """What would decide an undecided claim, from the width of its interval; empty for any other."""
+    """What would decide an undecided claim, from the width of its interval, or one that drifts; empty for any other."""
+    if entry["verdict"] == "not yet asymptotic":
+        size = entry["late"]["decides"]
+        return f"to decide: sizes of {size:.0e} or more, if it goes on so" if size else "to decide: larger sizes"
     if entry["verdict"] != "undecided":
         return ""
     if entry["interval"] in (EXACT, SPAN):
@@ -284,8 +338,8 @@ def html_line(entry: Mapping[str, Any], *, errata_page: str) -> str:
     """
     word = entry["verdict"] or f"not judged at the {entry['profile']} profile"
     numbers = f"measured {measured(entry)}, accepted {band(entry['accept'])}, refuted by {_refuted(entry)}"
-    missed = f"; {_missed(entry)}" if misses_stated(entry) else ""
-    said, numbers = maths(entry["statement"]), maths(f"{numbers}{missed}{_absent(entry)}")
+    numbers = "; ".join(part for part in (numbers, _late(entry), _missed(entry)) if part)
+    said, numbers = maths(entry["statement"]), maths(f"{numbers}{_absent(entry)}")
     if entry["verdict"] == "corrected":
         title = maths(errata()[entry["erratum"]]["title"])
         held = f'{title} (<a href="{errata_page}#erratum-{entry["erratum"]}">erratum</a>)'
@@ -406,7 +460,7 @@ def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
         f'<tr class="verdict-{word.replace(" ", "-")}" {data}>'
         f"<td>{name} {_small(entry['source'] + kind)}<br>{statement}</td>"
         f"<td>{band(entry['accept'])}{_small(*notes, new=True)}</td>"
-        f"<td>{measured(entry)}{_small(count, _missed(entry), new=True)}</td>"
+        f"<td>{measured(entry)}{_small(count, _late(entry), _missed(entry), new=True)}</td>"
         f"<td>{MARKS[entry['verdict']]} {shown}{_small(what_decides(entry), new=True)}</td></tr>"
     )
 

@@ -38,7 +38,12 @@ KEY_FIGURES = {  # of the chapters, on their cards
     "06": "fig-d-picture",
     "07": "fig-e-2",
 }
-FINDINGS = {"corrected": "Corrected", "not reproduced": "Not reproduced", "undecided": "Undecided"}
+FINDINGS = {
+    "corrected": "Corrected",
+    "not reproduced": "Not reproduced",
+    "not yet asymptotic": "Not yet asymptotic",
+    "undecided": "Undecided",
+}
 DOWNLOADS = """<p>Download: <a href="../ledger.csv" download>ledger.csv</a>,
 <a href="../ledger.json" download>ledger.json</a>.</p>"""
 README_FIGURE = "fig-a-fig3"

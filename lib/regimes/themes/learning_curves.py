@@ -8,7 +8,7 @@ Source: paper A, Sec. 3.1, 4 and Fig. 3.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from regimes import estimates, validate
 from regimes.data.tasks import Task
-from regimes.estimates import Estimate
+from regimes.estimates import Drift, Estimate
 from regimes.kernels import ntk, wide_one_hidden_ntk
 from regimes.models import Model, blocks
 from regimes.models.one_hidden import Network
@@ -290,6 +290,30 @@ def by_size(table: pd.DataFrame, value: str = "error") -> tuple[np.ndarray, np.n
     if wide.isna().any(axis=None):
         raise InputError(f"{value} must be measured at every size of every realisation")
     return wide.columns.to_numpy(dtype=float), wide.to_numpy(dtype=float)
+
+
+def drift(
+    measure: Callable[..., Estimate], *tables: pd.DataFrame, late: Sequence[pd.DataFrame] = ()
+) -> Estimate | Drift:
+    """``measure(*tables)`` over all sizes ``p`` of the tables, and over the larger half of them.
+
+    The estimate alone where that half has fewer than two sizes, or ``late`` lies at no larger ones.
+
+    Args:
+        measure: what is measured, such as ``beta``.
+        tables: rows with a size ``p``, the same sizes in each.
+        late: what is measured at sizes beyond, in place of the larger half.
+    """
+    whole, sizes = measure(*tables), _sizes(tables)
+    late = late or [table[table.p.isin(sizes[len(sizes) // 2 :])] for table in tables]
+    beyond = _sizes(late)
+    if len(beyond) < 2 or np.log(beyond).mean() <= np.log(sizes).mean():
+        return whole
+    return Drift(whole, measure(*late), sizes, beyond)
+
+
+def _sizes(tables: Sequence[pd.DataFrame]) -> tuple[float, ...]:
+    return tuple(sorted(set.intersection(*(set(table.p) for table in tables))))
 
 
 def beta(table: pd.DataFrame, *, start: float = 0, centre: str = "mean") -> Estimate:
