@@ -82,7 +82,7 @@ from regimes.data import datasets
 from regimes.estimates import mean, proportion, ratio
 from regimes.studies import kernel_pca as studies
 from regimes.themes.kernel_pca import information
-from regimes.themes.learning_curves import beta, beta_difference, by_size
+from regimes.themes.learning_curves import beta, beta_difference, by_size, drift
 
 chapter = Chapter("04", globals())
 # %% [markdown]
@@ -488,12 +488,12 @@ chapter.check("A.Fig9-final-kernel", *gap(("network", "end"), early), figure="fi
 chapter.check("A.Fig9-last-layer", *gap(("last", "end"), ("network", "end")), figure="fig-a-9")
 chapter.check("A.Fig9-last-layer-gain", *gap(("last", "start"), ("last", "end")), figure="fig-a-9")
 chapter.check("A.Fig9-early", *gap(early, half), figure="fig-a-9")
-chapter.check("A.Fig9-feature", beta(network), network, figure="fig-a-9")
-chapter.check("A.Fig9-lazy", beta(lazy), lazy, figure="fig-a-9")
-chapter.check("A.Fig9-gain", beta_difference(network, lazy), network, lazy, figure="fig-a-9")
-chapter.check("B.Fig9-cnn", beta_difference(network, lazy), network, lazy, figure="fig-a-9")
-chapter.check("B.Fig9-beta-feature", beta(network), network, figure="fig-a-9")
-chapter.check("B.Fig9-beta-lazy", beta(lazy), lazy, figure="fig-a-9")
+chapter.check("A.Fig9-feature", drift(beta, network), network, figure="fig-a-9")
+chapter.check("A.Fig9-lazy", drift(beta, lazy), lazy, figure="fig-a-9")
+chapter.check("A.Fig9-gain", drift(beta_difference, network, lazy), network, lazy, figure="fig-a-9")
+chapter.check("B.Fig9-cnn", drift(beta_difference, network, lazy), network, lazy, figure="fig-a-9")
+chapter.check("B.Fig9-beta-feature", drift(beta, network), network, figure="fig-a-9")
+chapter.check("B.Fig9-beta-lazy", drift(beta, lazy), lazy, figure="fig-a-9")
 # %%
 difference = beta_difference(network, lazy)
 octaves = np.log2(max(image_p) / min(image_p))
