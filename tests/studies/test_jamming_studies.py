@@ -138,7 +138,7 @@ def test_more_components_keep_more_of_an_image():
         ({"members": 1}, "members must be a whole number from 2"),
         ({"map_h": [8, 6, 4]}, "map_h must"),
         ({"growth_p": [60, 4_000]}, "test \\+ kernel_p \\+ growth_p must be at most"),
-        ({"second": ["digits"], "second_p": 1_000}, "second_test \\+ kernel_p \\+ second_p must be at most"),
+        ({"second": ["digits"], "second_p": 700}, "second_test \\+ kernel_p \\+ second_p must be at most"),
         ({"neighbour_images": 400}, "neighbour_images times neighbour_seeds must be at most"),
         ({"decay": 0.0}, "decay must be"),
         ({"neighbour_p": [5_000_0, 60_000]}, "neighbour_p must hold at least 2 sizes"),
