@@ -103,6 +103,16 @@ def test_what_fits_within_an_effort_is_what_fits_in_an_ensemble(setting):
     assert all((r["needed"] == np.inf) == (r["time"] == np.inf) for r in rows)
 
 
+@pytest.mark.parametrize("half", [3, 9, 40])
+def test_the_search_closes_in_on_the_width_at_which_half_fit_and_trains_none_far_beyond(half, monkeypatch):
+    """Where the share that fits is a law of the width; it begins at 3, and the next bracket is a factor 1.4 away."""
+    monkeypatch.setattr(studies, "_share", lambda *at: at[-1].setdefault(at[-2], min(1, (at[-2] + 0.5) / (2 * half))))
+    rows = studies.thresholds(BASE | {"data": "random", "p": 54}, [0])
+    widths = [row["h"] for row in rows]
+    assert {half - 1, half} <= {*widths} and max(widths) <= max(3, 1.5 * half)
+    assert [row["fitted"] >= 0.5 for row in rows] == [h >= half for h in widths]
+
+
 def test_the_stripe_compresses_at_small_scales_only():
     setting = studies.STRIPE | {"interfaces": studies.STRIPE["interfaces"][0], "d": 5, "p": 40, "members": 2, "h": 32}
     setting |= {"test": 200, "kernel_p": 30, "loss": "quadratic_hinge", "steps": 150}
