@@ -70,6 +70,7 @@ def normal(*shape, seed=0):
 X = normal(6, 4)
 UNIT = X / X.norm(dim=-1, keepdim=True)
 GRAM = infinite_ntk(UNIT, depth=3)
+ROUND_OFF = torch.diag(torch.tensor([1.0] * 9 + [5e-14], dtype=torch.float64))  # which grows with the size of a matrix
 Y = t(1.0, -1, 1, -1, 1, -1)
 HOLED = X.clone()
 HOLED[0, 0] = NAN
@@ -250,6 +251,7 @@ BAD = {
         (lambda: spectrum.projector_distance(NAN * GRAM), "gram must hold finite numbers"),
         (lambda: spectrum.operators(GRAM, GRAM, [-1.0]), "times must be"),
         (lambda: spectrum.operators(GRAM, GRAM, []), "times must be"),
+        (lambda: spectrum.operators(ROUND_OFF, ROUND_OFF, [INF]), "the kernel matrix cannot be inverted"),
         (lambda: spectrum.row_mean_spread(GRAM[:5]), "gram_offsets must have shape"),
         (lambda: deep_limit.offsets(HOLED), "x must hold finite numbers"),
         (lambda: deep_limit.offsets(UNIT, UNIT[:, :2]), "z must have shape"),

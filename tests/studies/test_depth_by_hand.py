@@ -1,5 +1,6 @@
 """Chapter 5's studies, each against a few lines of numpy at tiny size: points by the convention of seeds, no more."""
 
+import functools
 import math
 
 import numpy as np
@@ -84,6 +85,7 @@ def test_one_layer_and_the_depth_at_which_a_close_pair_is_half_way():
 
 def test_where_the_kernel_turns():
     rows = studies.kernel_shape({"points": 41, "depth_max": 9}, [0])
+    assert [row["depth"] for row in rows] == [*range(1, 10)]
     rho = np.linspace(-1, 1, 41)
     for row in rows:
         kernel = plain(rho, row["depth"])[0]
@@ -206,7 +208,7 @@ def test_regression_far_down(classes):
 
 
 def test_layers_of_other_kinds():
-    """tanh with its critical scale and shift, and leaky slopes, by the definition on a grid of Gaussian weights."""
+    """tanh with its critical scale and shift on a grid of Gaussian weights, kinks and a skipped half in closed form."""
     z, weight = np.polynomial.hermite_e.hermegauss(80)
     weight = weight / weight.sum()
     scale = (weight @ np.cosh(z) ** -4.0) ** -0.5
@@ -220,20 +222,24 @@ def test_layers_of_other_kinds():
         )
         return scale**2 * values + shift**2, scale**2 * slopes
 
-    def leaky(rho, slope=0.2):
+    def leaky(rho, slope=0.0):
         phi = np.arccos(rho)
         relu, gate = (np.sin(phi) + (np.pi - phi) * rho) / np.pi, (np.pi - phi) / np.pi
         part = (1 - slope) ** 2 / (1 + slope**2)
         return part * relu + (1 - part) * rho, part * gate + 1 - part
 
-    for name, step in (("tanh", tanh), ("leaky ReLU, slope 0.2", leaky)):
+    cases = {"tanh": (tanh, 1.0), "ReLU": (leaky, 1.0), "residual, share 1/2": (leaky, 0.5)}
+    for name, slope in (("leaky ReLU, slope 0.2", 0.2), ("absolute value", -1.0)):
+        cases[name] = (functools.partial(leaky, slope=slope), 1.0)
+    for name, (step, share) in cases.items():
         rows = studies.other_layers({"layer": name, "depth_max": 20}, [0])
         rho = theta = np.array([0.0, 0.5, 0.9])
         known = {1: rho}
         for depth in range(2, 21):
-            rho, slope = step(rho)
-            theta = theta * slope + rho
-            known[depth] = theta / depth
+            new, slope = step(rho)
+            rho = (1 - share) * rho + share * new
+            theta = (1 - share) * theta + share * (theta * slope + new)
+            known[depth] = theta / (1 + share * (depth - 1))
         for row in rows:
             expected = known[row["depth"]][[0.0, 0.5, 0.9].index(row["rho"])]
             assert row["kernel"] == pytest.approx(expected, abs=1e-6), (name, row)

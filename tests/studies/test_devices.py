@@ -24,6 +24,21 @@ ANY = [name for name, (_, item) in STUDIES.items() if item.device == "any"]
 OFTEN = {"compression.arrivals", "jamming.ensembles", "kernel_pca.scans", "depth.finite_kernel", "alignment.features"}
 TIERS = [n if n.startswith("lazy_feature") or n in OFTEN else pytest.param(n, marks=pytest.mark.weekly) for n in ANY]
 
+# closed forms, quadrature, small matrices and small networks, which gain nothing; all others may use a GPU
+STAY = {
+    "lazy_feature": "wide_curve far_curve finite_curve imposed", "sensitivity": "ends",
+    "compression": "perpendicular noise", "jamming": "starts neighbours", "kernel_pca": "estimators",
+    "depth": "normalised_kernel layer_map mnist_regression kernel_shape half_depth trajectories projection_norm "
+    "smallest_eigenvalue depth_bound closest_pair projectors operators_apart deep_prediction other_layers eta_definite "
+    "biases colinear toy_network",
+    "initial_alignment": "outer_products expectations traces reversal decays",
+}  # fmt: skip
+
+
+def test_which_studies_stay_on_the_cpu():
+    stay = {f"{room}.{name}" for room, names in STAY.items() for name in names.split()}
+    assert set(STUDIES) - set(ANY) == stay
+
 
 @pytest.mark.parametrize("name", TIERS)
 def test_a_study_on_a_pretended_gpu(name):

@@ -103,6 +103,16 @@ def test_what_fits_within_an_effort_is_what_fits_in_an_ensemble(setting):
     assert all((r["needed"] == np.inf) == (r["time"] == np.inf) for r in rows)
 
 
+@pytest.mark.parametrize("half", [3, 9, 40])
+def test_the_search_closes_in_on_the_width_at_which_half_fit_and_trains_none_far_beyond(half, monkeypatch):
+    """Where the share that fits is a law of the width; it begins at 3, and the next bracket is a factor 1.4 away."""
+    monkeypatch.setattr(studies, "_share", lambda *at: at[-1].setdefault(at[-2], min(1, (at[-2] + 0.5) / (2 * half))))
+    rows = studies.thresholds(BASE | {"data": "random", "p": 54}, [0])
+    widths = [row["h"] for row in rows]
+    assert {half - 1, half} <= {*widths} and max(widths) <= max(3, 1.5 * half)
+    assert [row["fitted"] >= 0.5 for row in rows] == [h >= half for h in widths]
+
+
 def test_the_stripe_compresses_at_small_scales_only():
     setting = studies.STRIPE | {"interfaces": studies.STRIPE["interfaces"][0], "d": 5, "p": 40, "members": 2, "h": 32}
     setting |= {"test": 200, "kernel_p": 30, "loss": "quadratic_hinge", "steps": 150}
@@ -138,6 +148,7 @@ def test_more_components_keep_more_of_an_image():
         ({"members": 1}, "members must be a whole number from 2"),
         ({"map_h": [8, 6, 4]}, "map_h must"),
         ({"growth_p": [60, 4_000]}, "test \\+ kernel_p \\+ growth_p must be at most"),
+        ({"second": ["digits"], "second_p": 700}, "second_test \\+ kernel_p \\+ second_p must be at most"),
         ({"neighbour_images": 400}, "neighbour_images times neighbour_seeds must be at most"),
         ({"decay": 0.0}, "decay must be"),
         ({"neighbour_p": [5_000_0, 60_000]}, "neighbour_p must hold at least 2 sizes"),

@@ -44,6 +44,12 @@ def test_noise_is_told_by_settings_left_out():
     assert 1.2 < law.off < 3
 
 
+def test_how_far_a_law_is_off_is_measured_on_settings_it_was_not_fitted_to():
+    """Where each setting has a name of its own, a fit can follow all that it holds, and tells nothing about others."""
+    known = [({"p": 16, "name": str(i)}, 4.0 ** (-1) ** i) for i in range(10)]
+    assert plan.fit(known).off == pytest.approx(4, rel=0.2)
+
+
 def test_one_cell_gives_a_law_without_its_error_and_few_exponents():
     law = plan.fit(KNOWN[:1])
     assert math.isnan(law.off) and law.seconds(KNOWN[0][0]) == pytest.approx(KNOWN[0][1])

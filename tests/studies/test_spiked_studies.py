@@ -57,6 +57,16 @@ def test_parameters_that_make_no_sense_get_one_line(change, message):
     assert "\n" not in str(caught.value)
 
 
+def test_a_grid_asks_for_the_memory_of_as_many_seeds_as_a_call_gets(monkeypatch):
+    asked, seeds, values = {}, [], studies.resolve("07", "smoke")
+    monkeypatch.setattr(spiked, "_needs_memory", lambda *at, chunk=spiked.CHUNK, **kind: seeds.append(chunk))
+    for name, item in studies.of("07").items():
+        seeds.clear()
+        item.grid(values)
+        asked[name] = set(seeds) - {item.chunk}
+    assert not any(asked.values()), asked
+
+
 STUDIES = [spiked.agreement, spiked.departure, spiked.gaussian_map, spiked.budget, spiked.images]
 
 

@@ -108,6 +108,13 @@ def test_correlations_along_training_by_autograd(change):
                 assert row[name] == pytest.approx(value, rel=5e-3), name
 
 
+def test_inputs_have_the_covariance_that_their_spectrum_names():
+    k = np.arange(1.0, 7)
+    for name, values in {"isotropic": k**0, "1/(1+k)": 1 / (1 + k), "1/(1+k^2)": 1 / (1 + k**2)}.items():
+        x = alignment._chain(NET | {"spectrum": name}, "train", 20_000, [1]).x[0].numpy()
+        assert np.linalg.eigvalsh(x.T @ x / len(x))[::-1] == pytest.approx(values, rel=0.1), name
+
+
 def test_features_and_frames_by_autograd():
     x, y = map(torch.from_numpy, chain("train", 0, 30))
     net, begun = descend(drawn(0), x, y, 6, 0.1), drawn(0)

@@ -180,8 +180,10 @@ def commands(tmp_path, monkeypatch):
 
 
 def test_the_commands_pack_add_and_restore(commands, tmp_path, monkeypatch, capsys):
-    assert run("run", STUDY, "--profile", "smoke", "--jobs", "1") == 0
-    count = len(commands.names())
+    assert run("run", STUDY, "--profile", "smoke", "--jobs", "1", "--csv", str(tmp_path / "t.csv")) == 0
+    (header, *lines), count = (tmp_path / "t.csv").read_text().splitlines(), len(commands.names())
+    (row, *_), *more = (record["rows"] for _, record in commands.records(STUDY, 1))
+    assert {*row} < {*header.split(",")} and all(header.split(",")) and len(lines) > len(more)  # every column is named
     assert run("pack", str(tmp_path / "a.tar.gz")) == 0 and f"{count} cells\n" in capsys.readouterr().out
     code = studies.find(STUDY)[1].code.digest
     assert commands.void(STUDY, 1, code, "cpu") == count and commands.names() == []
