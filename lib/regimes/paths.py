@@ -61,6 +61,11 @@ def results() -> Path:
     return root() / "results"
 
 
+def paper_ledger() -> Path:
+    """What the chapters measured that were run at the paper profile, under version control."""
+    return results() / "ledger.paper.json"
+
+
 def seconds() -> Path:
     """What cells took, by study and setting: the queue begins with the longest."""
     return results() / "seconds.json"

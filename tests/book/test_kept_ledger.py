@@ -1,4 +1,5 @@
-"""The ledger that the README counts, judged anew by the rule as the README words it; what it says, and its commit."""
+"""The ledgers that are kept, of the laptop's and of the papers' sizes, judged anew by the rule as the README words it;
+what they say, and their commits."""
 
 import gzip
 import json
@@ -9,7 +10,10 @@ import yaml
 
 from tests.references import ROOT
 
-RECORDS = json.loads((ROOT / "results" / "ledger.json").read_text(encoding="utf-8"))
+LAPTOP, PAPER = (
+    json.loads((ROOT / "results" / name).read_text(encoding="utf-8")) for name in ("ledger.json", "ledger.paper.json")
+)
+RECORDS = LAPTOP + PAPER
 DECLARED = {entry["id"]: entry for entry in yaml.safe_load((ROOT / "book" / "claims.yml").read_text(encoding="utf-8"))}
 
 
@@ -51,8 +55,18 @@ def test_the_rule_of_this_file(low, high, accept, corrected, said):
     assert verdict(low, high, accept, corrected) == said
 
 
-def test_every_record_of_the_kept_ledger_has_the_verdict_of_its_numbers():
-    assert [record["id"] for record in RECORDS] == list(DECLARED)
+def test_the_kept_ledger_holds_every_claim_and_the_papers_one_whole_chapters():
+    assert [record["id"] for record in LAPTOP] == list(DECLARED)
+    there = {record["id"]: record for record in PAPER}
+    assert list(there) == [name for name in DECLARED if name in there] and len(there) == len(PAPER)
+    ran = {record["chapter"] for record in PAPER}
+    assert list(there) == [record["id"] for record in LAPTOP if record["chapter"] in ran]
+    assert all(record["profile"] == "paper" and record["value"] is not None for record in PAPER)
+    for record in PAPER:
+        assert all(record[name] for name in ("data", "settings", "revision", "versions", "device")), record["id"]
+
+
+def test_every_record_of_a_kept_ledger_has_the_verdict_of_its_numbers():
     for record in RECORDS:
         if record["value"] is None:
             assert record["verdict"] is None, record["id"]
@@ -64,7 +78,7 @@ def test_every_record_of_the_kept_ledger_has_the_verdict_of_its_numbers():
         assert record["verdict"] == (verdict(low, high, *bands) if judged else None), record["id"]
 
 
-def test_every_record_of_the_kept_ledger_says_what_was_declared():
+def test_every_record_of_a_kept_ledger_says_what_was_declared():
     for record in RECORDS:
         entry = DECLARED[record["id"]]
         for name in ("item", "kind", "statement", "source", "alternative"):
@@ -76,7 +90,7 @@ def test_every_record_of_the_kept_ledger_says_what_was_declared():
         ), record["id"]
 
 
-def test_the_kept_ledger_is_of_commits_but_for_stored_rows():
+def test_kept_ledgers_are_of_commits_but_for_stored_rows():
     stored = set()
     for path in (ROOT / "results").glob("*.cells.json.gz"):
         stored |= {cell["revision"] for cell in json.loads(gzip.decompress(path.read_bytes()))["cells"].values()}

@@ -223,3 +223,41 @@ def test_a_ledger_is_kept_of_commits_or_of_stored_rows(mini_book, monkeypatch):
     (mini_book / "results" / "depth.layer_map.csv").write_text("")
     monkeypatch.setattr(sources, "read_csv", lambda path, version: {"cell": ["b"]})
     kept(cells={"a": "new", "b": "old+"})
+
+
+def test_the_papers_size_has_a_column_where_a_claim_was_measured_there():
+    others = {"item": "Z.Fig1", "kind": "paper", "statement": "…", "source": "paper Z", "profiles": ("laptop",)}
+    laptop = [
+        ledger.record(Claim(id=name, accept=(0.4, 0.6), alternative=NULL, **others), **found, profile="laptop")
+        for name, found in (
+            ("Z.Fig1-a", {"value": 0.5, "low": 0.45, "high": 0.55, "n": 8, "verdict": "reproduced"}),
+            ("Z.Fig1-b", {"value": 0.5, "low": 0.3, "high": 0.7, "n": 8, "verdict": "undecided"}),
+            ("Z.Fig1-c", {"value": 0.5, "low": 0.3, "high": 0.7, "n": 8, "verdict": "undecided"}),
+        )
+    ]
+    finer = {"value": 0.52, "low": 0.51, "high": 0.53, "n": 64, "verdict": "reproduced", "profile": "paper"}
+    page = ledger.html_table(laptop, paper={entry["id"]: entry | finer for entry in laptop[:2]})
+    assert page.count("<th>") == 5 and page.count("<td>") == 15
+    cells = re.findall(r"<td>((?:(?!</td>).)*)</td></tr>", page)
+    assert cells[0].startswith("✔ reproduced<br>") and cells[1].startswith("<b>✔ reproduced</b><br>")
+    assert "0.52" in cells[0] and "n = 64" in cells[0] and cells[2] == ""
+    assert ledger.html_table(laptop, paper={}).count("<th>") == 4
+    assert ledger.html_table(laptop[2:], paper={"Z.Fig1-a": laptop[0] | finer}).count("<td>") == 4
+
+
+def test_chapters_that_were_run_at_the_papers_size_replace_their_records_and_no_others(mini_book):
+    from regimes import paths
+    from regimes.book import sources
+
+    here, other = (
+        ledger.record(claim, chapter=chapter, value=3.0, low=3.0, high=3.0, n=1, verdict="reproduced", profile="paper")
+        for claim, chapter in zip(ledger.claims().values(), ("99", "98"))
+    )
+    paths.results().mkdir()
+    ledger.write(paths.paper_ledger(), [here | {"value": 2.0}, other])
+    ledger.write(paths.build("paper") / "99.ledger.json", [here | {"cells": {"a": "new"}}])
+    assert sources.keep_paper(ledger.merge(paths.build("paper"))) == [here, other]
+    assert ledger.read(paths.paper_ledger()) == [here, other]
+    assert sources.keep_paper([]) == [here, other]
+    (page,) = re.findall(r"<table.*", sources.ledger_page([here | {"profile": "laptop"}], "laptop"))
+    assert page.count("<th>") == 5 and sources.ledger_page([here], "paper").count("<th>") == 4

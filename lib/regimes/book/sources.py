@@ -247,6 +247,7 @@ def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
 
     ``book.js`` puts the filters where ``ledger-filters`` is.
     """
+    paper = {} if profile == "paper" else {record["id"]: record for record in ledger.read(paths.paper_ledger())}
     parts = [f"At the **{profile}** profile: {ledger.summary(records)}", DOWNLOADS]
     papers = ledger.by_paper(records)
     counts = {letter: _count(own, "claim") for letter, own in papers.items()}
@@ -254,7 +255,7 @@ def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
     links = figure_links(records)
     for letter, own in papers.items():
         parts += [f"(claims-{letter.lower()})=\n## {ledger.paper_title(letter)}", ledger.summary(own)]
-        parts += [ledger.html_bar(own), ledger.html_table(own, links)]
+        parts += [ledger.html_bar(own), ledger.html_table(own, links, paper=paper)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -351,6 +352,16 @@ def write_readme() -> None:
     path.write_text(f"{before}{README_MARKS[0]}\n{line}\n{README_MARKS[1]}{after}", encoding="utf-8")
 
 
+def keep_paper(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Puts what was measured at the paper profile into its kept ledger; records of chapters not run here stay."""
+    measured = {record["id"]: record for record in records if record["value"] is not None}
+    ran = {record["chapter"] for record in measured.values()}
+    kept = {r["id"]: r for r in ledger.read(paths.paper_ledger()) if r["chapter"] not in ran} | measured
+    whole = [kept[name] for name in ledger.claims() if name in kept]
+    ledger.write(paths.paper_ledger(), whole)
+    return whole
+
+
 def needs_commits(folder: Path) -> None:
     """A ledger that is kept rests on cells of commits, or on rows that are stored in ``results/``.
 
@@ -391,13 +402,19 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m regimes.book.sources", description=__doc__)
     parser.add_argument("profile", help="smoke, laptop or paper")
     parser.add_argument(
-        "--keep", action="store_true", help="also make this ledger results/ledger.json and the README's"
+        "--keep",
+        action="store_true",
+        help="also make this ledger results/ledger.json and the README's; of paper: keep what its chapters measured, "
+        "as results/ledger.paper.json, and build no pages",
     )
     args = parser.parse_args(argv)
     with one_line_errors():
         folder = paths.build(args.profile)
         if args.keep:
             needs_commits(folder)
+        if args.keep and args.profile == "paper":
+            print(ledger.summary(keep_paper(ledger.merge(folder))))
+            return 0
         pages = stage(args.profile)
         records = ledger.merge(folder)
         generated = paths.generated()

@@ -28,6 +28,7 @@ from regimes.validate import InputError
 STEEPEST = 4.0  # the largest exponent: a Gram matrix costs the third power of its points, a Hessian's may cost one more
 WEAK = 0.3  # weight of what holds exponents and factors at 1 where few cells tell
 FOLDS = 5  # parts of the known settings, each left out once
+SHOWN = 10  # studies whose largest cells are predicted from smaller ones
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,37 @@ def fit(known: Sequence[tuple[Setting, float]]) -> Law:
         rest = _fit([pair for i, pair in enumerate(known) if i % FOLDS != fold])
         logs += [abs(math.log(rest.seconds(setting) / took)) for setting, took in known[fold::FOLDS]]
     return replace(law, off=math.exp(float(np.median(logs))))
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The largest cells of a study that took a known time, and what the law of the smaller ones predicts for them.
+
+    Attributes:
+        sizes: of these cells, those that vary in the study. seconds: what they took in the mean. predicted: what they
+            should have taken.
+    """
+
+    sizes: Mapping[str, int]
+    seconds: float
+    predicted: float
+
+
+def left_out(known: Sequence[tuple[Setting, float]]) -> LeftOut | None:
+    """The known settings with the largest product of sizes; the law is of those that are smaller.
+
+    ``None`` where fewer than ``FOLDS`` settings are smaller.
+    """
+    names = sorted({name for setting, _ in known for name, value in setting.items() if _is_size(value)})
+    products = [math.prod(_size(setting.get(name)) for name in names) for setting, _ in known]
+    largest = [pair for pair, product in zip(known, products) if product == max(products)]
+    rest = [pair for pair, product in zip(known, products) if product < max(products)]
+    if len(rest) < FOLDS:
+        return None
+    law, (setting, _) = _fit(rest), largest[0]
+    varied = [name for name in names if name in setting and len({other.get(name) for other, _ in known}) > 1]
+    predicted = float(np.mean([law.seconds(setting) for setting, _ in largest]))
+    return LeftOut({name: setting[name] for name in varied}, float(np.mean([s for _, s in largest])), predicted)
 
 
 def _fit(known: Sequence[tuple[Setting, float]]) -> Law:
@@ -110,7 +142,7 @@ class Plan:
         hours: on one core, of those that are left. longest: seconds of the longest of them. memory: bytes that its grid
             asks for at most, in one call; 0 where it asks for less than anybody would notice.
         off: of the law, see there. guessed: sizes that exceed those of all stored cells, which have one value there;
-            that the cost is proportional to them is a guess.
+            that the cost is proportional to them is a guess. left_out: how well the largest known setting is predicted.
     """
 
     study: Study
@@ -121,6 +153,7 @@ class Plan:
     memory: int
     off: float
     guessed: tuple[str, ...]
+    left_out: LeftOut | None
 
 
 def of_chapter(number: str, profile: str, *overrides: Mapping[str, Any]) -> tuple[list[Plan], dict[str, str]]:
@@ -188,7 +221,8 @@ def plan(
         name for kind in took for name in (law.alike if law else ()) if _size(kinds[kind].get(name)) > law.largest[name]
     }
     longest, off = max(took.values(), default=0.0), law.off if law else math.nan
-    return Plan(study, cells, cells - sum(left.values()), hours, longest, memory, off, tuple(sorted(beyond)))
+    stored, guessed = cells - sum(left.values()), tuple(sorted(beyond))
+    return Plan(study, cells, stored, hours, longest, memory, off, guessed, left_out(known))
 
 
 def in_words(hours: float) -> str:
@@ -204,8 +238,15 @@ def in_words(hours: float) -> str:
     )
 
 
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds < 99.5 else f"{seconds:.0f} s"
+
+
 def table(plans: Mapping[str, tuple[list[Plan], dict[str, str]]]) -> str:
-    """Markdown: a line a study by chapter, dearest first, and what the whole takes on one, two and a hundred cores."""
+    """Markdown: a line a study by chapter, dearest first; what the whole takes on one, two and a hundred cores.
+
+    Below that stands, for the dearest studies, what the law of smaller cells predicts for the largest measured.
+    """
     lines = [
         "| chapter | study | cells | stored | core time | longest cell | memory | off by | guessed |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -227,4 +268,20 @@ def table(plans: Mapping[str, tuple[list[Plan], dict[str, str]]]) -> str:
         f"{left} of {cells_} cells are to be computed: {in_words(hours)} on one core, {in_words(many[2])} on 2, "
         f"{in_words(many[100])} on 100; the longest cell takes {in_words(longest)}."
     )
-    return "\n".join([*lines, "", total])
+    return "\n".join([*lines, "", total, *_trust(sorted(known, key=lambda one: -one.hours))])
+
+
+def _trust(plans: Iterable[Plan]) -> list[str]:
+    """Predicted against measured seconds of cells that the law did not know, for the first of some plans."""
+    shown = [(one.study.name, one.left_out) for one in plans if one.left_out is not None][:SHOWN]
+    head = [
+        "",
+        "| study | largest cells measured, left out of the fit | predicted | measured | ratio |",
+        "|---|---|---|---|---|",
+    ]
+    lines = [
+        f"| `{name}` | {', '.join(f'{size} = {value}' for size, value in it.sizes.items())} "
+        f"| {_seconds(it.predicted)} | {_seconds(it.seconds)} | {it.predicted / it.seconds:.2g} |"
+        for name, it in shown
+    ]
+    return head + lines if shown else []
