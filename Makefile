@@ -149,6 +149,7 @@ keep: ## make this profile's ledger (and picture) the README's and results/ledge
 	@$(if $(filter paper,$(PROFILE)),:,$(MAKE) --no-print-directory html)
 	@$(BIN)/python -m regimes.book.sources $(PROFILE) --keep
 	@$(if $(filter paper,$(PROFILE)),:,$(BIN)/python -m regimes.runner $(foreach it,$(CHAPTERS),$(call number,$(it))) --profile $(PROFILE) --times)
+	@$(BIN)/python -m regimes.studies plan --profile paper >build/plan.md && mv build/plan.md results/plan.md
 
 clean: ## remove everything built, also the stored cells
 	rm -rf build runs _build book/_generated chapters/*.ipynb .pytest_cache .ruff_cache

@@ -66,9 +66,9 @@ def paper_ledger() -> Path:
     return results() / "ledger.paper.json"
 
 
-def seconds() -> Path:
-    """What cells took, by study and setting: the queue begins with the longest."""
-    return results() / "seconds.json"
+def seconds(profile: str = "laptop") -> Path:
+    """What cells took, by study and setting: the queue begins with the longest, and plans rest on them."""
+    return results() / ("seconds.json" if profile == "laptop" else f"seconds.{profile}.json")
 
 
 def claims() -> Path:

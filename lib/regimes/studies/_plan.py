@@ -1,9 +1,9 @@
 r"""What a profile would take: cells, core-hours and memory, from what cells took that are stored.
 
-A study's cost is fitted as a power law in its sizes, :math:`s = c \prod_i x_i^{k_i}` seconds a cell with exponents
-:math:`0 \le k_i \le 4`, and a factor for each value of a setting that is no size. The fit is by least squares of
-:math:`\log s`, with exponents of 1 where stored cells do not tell; how far it can be trusted is measured on settings
-left out of it.
+A study's cost is fitted as an overhead and a power law in its sizes, :math:`s = s_0 + c \prod_i x_i^{k_i}` seconds a
+cell with exponents :math:`0 \le k_i \le 4`, and a factor for each value of a setting that is no size. The fit is by
+least squares of :math:`\log(s - s_0)`, weighted by :math:`s - s_0`, with exponents of 1 where stored cells do not tell;
+how far it can be trusted is measured on settings left out of it.
 """
 
 import json
@@ -26,8 +26,10 @@ from regimes.sweeps.table import origin, read_csv, rows_by_cell
 from regimes.validate import InputError
 
 STEEPEST = 4.0  # the largest exponent: a Gram matrix costs the third power of its points, a Hessian's may cost one more
-WEAK = 0.3  # weight of what holds exponents and factors at 1 where few cells tell
+OVERHEADS = (0.0, 0.5, 0.9, 0.99)  # of the cheapest cell: which part of its seconds any cell takes; the best is chosen
+WEAK = 0.03  # weight of what holds exponents and factors at 1 where few cells tell
 FOLDS = 5  # parts of the known settings, each left out once
+FAR = 4.0  # times the largest size that is known: beyond, an exponent of small cells may be that of their overhead
 SHOWN = 10  # studies whose largest cells are predicted from smaller ones
 
 
@@ -36,13 +38,14 @@ class Law:
     """Seconds a cell of a study, fitted to what some took.
 
     Attributes:
-        names: of the sizes. exponents: of each. constant: the logarithm of ``c``.
+        overhead: seconds that any cell takes. names: of the sizes. exponents: of each. constant: logarithm of ``c``.
         factors: logarithm of the factor, by name and value, of what is no size.
         largest: value of each size in the cells it was fitted to. alike: the sizes that had one value in all of them.
         off: the factor by which a prediction is off in the median, on settings left out of the fit; NaN for fewer
             settings than ``FOLDS``.
     """
 
+    overhead: float
     names: tuple[str, ...]
     exponents: tuple[float, ...]
     constant: float
@@ -54,7 +57,8 @@ class Law:
     def seconds(self, setting: Setting) -> float:
         """What a cell of the setting is expected to take on one core."""
         powers = (k * math.log(_size(setting.get(name))) for name, k in zip(self.names, self.exponents))
-        return math.exp(self.constant + sum(powers) + sum(self.factors.get(one, 0.0) for one in _words(setting)))
+        law = self.constant + sum(powers) + sum(self.factors.get(one, 0.0) for one in _words(setting))
+        return self.overhead + math.exp(law)
 
 
 def fit(known: Sequence[tuple[Setting, float]]) -> Law:
@@ -101,7 +105,14 @@ def left_out(known: Sequence[tuple[Setting, float]]) -> LeftOut | None:
 
 
 def _fit(known: Sequence[tuple[Setting, float]]) -> Law:
-    settings, logs = [setting for setting, _ in known], np.log([took for _, took in known])
+    least = min(took for _, took in known)
+    laws = [_power_law(known, part * least) for part in (OVERHEADS if len(known) >= FOLDS else OVERHEADS[:1])]
+    return min(laws, key=lambda law: sum(math.log(law.seconds(setting) / took) ** 2 for setting, took in known))
+
+
+def _power_law(known: Sequence[tuple[Setting, float]], overhead: float) -> Law:
+    settings, net = [setting for setting, _ in known], np.array([took - overhead for _, took in known])
+    logs, weights = np.log(net), net / net.max()
     names = sorted({name for setting in settings for name, value in setting.items() if _is_size(value)})
     words = sorted({one for setting in settings for one in _words(setting)})
     words = [one for one in words if sum(one in _words(setting) for setting in settings) < len(settings)]
@@ -109,15 +120,17 @@ def _fit(known: Sequence[tuple[Setting, float]]) -> Law:
     sizes = sizes.reshape(len(settings), len(names))
     factors = np.array([[float(one in _words(setting)) for one in words] for setting in settings])
     matrix = np.c_[sizes, factors.reshape(len(settings), len(words))]
-    centre, usual = matrix.mean(0), np.r_[np.ones(len(names)), np.zeros(len(words))]
+    centre, level = np.average(matrix, 0, weights), np.average(logs, weights=weights)
+    usual = np.r_[np.ones(len(names)), np.zeros(len(words))]
     low = np.r_[np.zeros(len(names)), np.full(len(words), -np.inf)]
     high = np.r_[np.full(len(names), STEEPEST), np.full(len(words), np.inf)]
-    left, right = np.r_[matrix - centre, WEAK * np.eye(len(usual))], np.r_[logs - logs.mean(), WEAK * usual]
+    left = np.r_[np.sqrt(weights)[:, None] * (matrix - centre), WEAK * np.eye(len(usual))]
+    right = np.r_[np.sqrt(weights) * (logs - level), WEAK * usual]
     found = lsq_linear(left, right, (low, high)).x if len(usual) else usual
     largest = dict(zip(names, np.exp(sizes.max(0)).tolist())) if names else {}
     alike = frozenset(name for name, column in zip(names, sizes.T) if np.ptp(column) == 0)
     exponents, by_word = found[: len(names)].tolist(), dict(zip(words, found[len(names) :].tolist()))
-    return Law(tuple(names), tuple(exponents), float(logs.mean() - centre @ found), by_word, largest, alike)
+    return Law(overhead, tuple(names), tuple(exponents), float(level - centre @ found), by_word, largest, alike)
 
 
 def _is_size(value: Any) -> bool:
@@ -141,8 +154,8 @@ class Plan:
         study: whose it is. cells: how many. stored: how many of them need not be computed.
         hours: on one core, of those that are left. longest: seconds of the longest of them. memory: bytes that its grid
             asks for at most, in one call; 0 where it asks for less than anybody would notice.
-        off: of the law, see there. guessed: sizes that exceed those of all stored cells, which have one value there;
-            that the cost is proportional to them is a guess. left_out: how well the largest known setting is predicted.
+        off: of the law, see there. guessed: sizes of which the stored cells have one value, and a smaller one, so that
+            the exponent 1 is a guess; or none within a factor ``FAR``. left_out: how the largest known are predicted.
     """
 
     study: Study
@@ -170,12 +183,15 @@ def of_chapter(number: str, profile: str, *overrides: Mapping[str, Any]) -> tupl
         except InputError as error:  # data that are not on this machine
             refused[item.name] = str(error)
         else:
-            found.append(plan(item, grid, *_known(number, item), max(asked, default=0)))
+            found.append(plan(item, grid, *_known(number, item, grid), max(asked, default=0)))
     return found, refused
 
 
-def _known(number: str, study: Study) -> tuple[list[tuple[Setting, float]], set[str]]:
-    """Settings of a study with the mean seconds of their cells, and the keys of the cells in ``results/``."""
+def _known(number: str, study: Study, grid: Sequence[Setting]) -> tuple[list[tuple[Setting, float]], set[str]]:
+    """Settings of a study with the mean seconds of their cells, and the keys of the cells in ``results/``.
+
+    Known are those of the stored results, and of the laptop profile and this ``grid`` what was recorded.
+    """
     took: dict[str, list[float]] = defaultdict(list)
     settings: dict[str, Setting] = {}
     held: set[str] = set()
@@ -186,12 +202,13 @@ def _known(number: str, study: Study) -> tuple[list[tuple[Setting, float]], set[
         took[cell.key(seed=False)].append(origin(cell).seconds)
     laptop: dict[str, list[Setting]] = {}
     registry.resolve(number, study=study, grids=laptop)
-    for setting in laptop[study.name]:
-        cell = cells(study, [setting])[0]
-        seconds = queue.recorded(study).get(cell.key(seed=False))
-        if seconds:
-            settings.setdefault(cell.key(seed=False), cell.setting)
-            took[cell.key(seed=False)].append(seconds)
+    for setting in [*laptop[study.name], *grid]:
+        cell = cells(study, [setting | {"seeds": setting["seeds"][:1]}])[0]
+        key = cell.key(seed=False)
+        seconds = queue.recorded(study).get(key)
+        if seconds and key not in settings:
+            settings[key] = cell.setting
+            took[key].append(seconds)
     return [(settings[key], float(np.mean(found))) for key, found in took.items() if np.mean(found) > 0], held
 
 
@@ -218,7 +235,10 @@ def plan(
     took = {kind: law.seconds(own) if law else math.nan for kind, own in kinds.items() if left[kind]}
     hours = sum(left[kind] * seconds for kind, seconds in took.items()) / 3600
     beyond = {
-        name for kind in took for name in (law.alike if law else ()) if _size(kinds[kind].get(name)) > law.largest[name]
+        name
+        for kind in took
+        for name in (law.names if law else ())
+        if _size(kinds[kind].get(name)) > law.largest[name] * (1.01 if name in law.alike else FAR)
     }
     longest, off = max(took.values(), default=0.0), law.off if law else math.nan
     stored, guessed = cells - sum(left.values()), tuple(sorted(beyond))
@@ -238,6 +258,11 @@ def in_words(hours: float) -> str:
     )
 
 
+def in_gigabytes(memory: int) -> str:
+    """Bytes as ``3.2 GiB``; nothing where they are less than a quarter of one."""
+    return f"{memory / 2**30:.1f} GiB" if memory > 2**28 else ""
+
+
 def _seconds(seconds: float) -> str:
     return f"{seconds:.2g} s" if seconds < 99.5 else f"{seconds:.0f} s"
 
@@ -253,11 +278,10 @@ def table(plans: Mapping[str, tuple[list[Plan], dict[str, str]]]) -> str:
     ]
     for number, (own, refused) in plans.items():
         for one in sorted(own, key=lambda one: -one.hours if one.hours == one.hours else -math.inf):
-            memory = f"{one.memory / 2**30:.1f} GiB" if one.memory > 2**28 else ""
             off = "" if math.isnan(one.off) else f"× {one.off:.2g}"
             lines.append(
                 f"| {int(number)} | `{one.study.name}` | {one.cells} | {one.stored} | {in_words(one.hours)} "
-                f"| {in_words(one.longest / 3600)} | {memory} | {off} | {', '.join(one.guessed)} |"
+                f"| {in_words(one.longest / 3600)} | {in_gigabytes(one.memory)} | {off} | {', '.join(one.guessed)} |"
             )
         lines += [f"| {int(number)} | `{name}` | {why} | | | | | | |" for name, why in refused.items()]
     known = [one for own, _ in plans.values() for one in own if not math.isnan(one.hours)]
