@@ -147,9 +147,9 @@ references: ## renew the stored notebooks that the tests compare with (look at t
 keep: ## make this profile's ledger (and picture) the README's and results/ledger.json, and record what cells took; PROFILE=paper: keep what its chapters measured
 	@test -z "$$(git status --porcelain -uno)" || { echo "error: the kept ledger names its commit: commit all changes first" >&2; exit 2; }
 	@$(if $(filter paper,$(PROFILE)),:,$(MAKE) --no-print-directory html)
-	@$(BIN)/python -m regimes.book.sources $(PROFILE) --keep
+	@$(BIN)/python -m regimes.book.sources $(PROFILE) --keep $(NAMED)
 	@$(if $(filter paper,$(PROFILE)),:,$(BIN)/python -m regimes.runner $(foreach it,$(CHAPTERS),$(call number,$(it))) --profile $(PROFILE) --times)
-	@$(BIN)/python -m regimes.studies plan --profile paper >build/plan.md && mv build/plan.md results/plan.md
+	@REGIMES_STORE=build/none $(BIN)/python -m regimes.studies plan --profile paper >build/plan.md && mv build/plan.md results/plan.md
 
 clean: ## remove everything built, also the stored cells
 	rm -rf build runs _build book/_generated chapters/*.ipynb .pytest_cache .ruff_cache

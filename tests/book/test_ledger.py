@@ -4,6 +4,7 @@ import json
 import math
 import re
 
+import nbformat
 import pytest
 
 from regimes.book import ledger
@@ -245,19 +246,51 @@ def test_the_papers_size_has_a_column_where_a_claim_was_measured_there():
     assert ledger.html_table(laptop[2:], paper={"Z.Fig1-a": laptop[0] | finer}).count("<td>") == 4
 
 
-def test_chapters_that_were_run_at_the_papers_size_replace_their_records_and_no_others(mini_book):
-    from regimes import paths
+def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, monkeypatch):
+    from regimes import paths, studies
+    from regimes.book import sources
+    from regimes.sweeps.study import study
+    from regimes.sweeps.sweep import cells, product
+
+    @study(version=1, grid=lambda p: product(size=p["size"], seeds=[0, 1]))
+    def sized(setting, seeds):
+        """Nothing."""
+
+    @study(version=1, grid=lambda p: product(other=1, seeds=[0]))
+    def fixed(setting, seeds):
+        """Nothing."""
+
+    monkeypatch.setattr(studies, "of", lambda number: {item.name: item for item in (sized, fixed)})
+    (mini_book / "chapters" / "profiles" / "paper.toml").write_text('["99"]\nsize = 9\n')
+    first, second = ledger.claims().values()
+
+    def run(name, size, profile="paper"):
+        folder = paths.run(name)
+        asked = [*cells(sized, sized.grid({"size": size})), *cells(fixed, fixed.grid({}))]
+        measured = {"chapter": "99", "value": float(size), "low": 1.0, "high": 99.0, "n": 1, "profile": profile}
+        made = [
+            ledger.record(claim, **measured, cells={cell.key(): "new" for cell in own})
+            for claim, own in ((first, asked), (second, asked[2:]))
+        ]
+        ledger.write(folder / "99.ledger.json", made)
+        ran = nbformat.v4.new_notebook(metadata={"papermill": {"parameters": {"profile": profile, "size": size}}})
+        nbformat.write(ran, folder / "99_mini.ipynb")
+        return [(record["id"], record["value"]) for record in sources.keep_paper(folder)]
+
+    paths.results().mkdir()
+    assert run("whole", 9, profile="laptop") == []
+    assert run("part", 4) == [(second.id, 4.0)]  # what rests on a study of another size is left out
+    assert run("whole", 9) == [(first.id, 9.0), (second.id, 9.0)]
+    assert run("part", 4) == [(first.id, 9.0), (second.id, 4.0)]  # and what is kept of it stays
+    kept = ledger.read(paths.paper_ledger())
+    assert all("cells" not in record for record in kept)
+    (page,) = re.findall(r"<table.*", sources.ledger_page([kept[0] | {"profile": "laptop", "figure": "f"}], "laptop"))
+    assert page.count("<th>") == 5 and sources.ledger_page(kept[:1], "paper").count("<th>") == 4
+
+
+def test_a_run_is_named_for_the_papers_ledger_alone(mini_book, capsys):
     from regimes.book import sources
 
-    here, other = (
-        ledger.record(claim, chapter=chapter, value=3.0, low=3.0, high=3.0, n=1, verdict="reproduced", profile="paper")
-        for claim, chapter in zip(ledger.claims().values(), ("99", "98"))
-    )
-    paths.results().mkdir()
-    ledger.write(paths.paper_ledger(), [here | {"value": 2.0}, other])
-    ledger.write(paths.build("paper") / "99.ledger.json", [here | {"cells": {"a": "new"}}])
-    assert sources.keep_paper(ledger.merge(paths.build("paper"))) == [here, other]
-    assert ledger.read(paths.paper_ledger()) == [here, other]
-    assert sources.keep_paper([]) == [here, other]
-    (page,) = re.findall(r"<table.*", sources.ledger_page([here | {"profile": "laptop"}], "laptop"))
-    assert page.count("<th>") == 5 and sources.ledger_page([here], "paper").count("<th>") == 4
+    with pytest.raises(SystemExit, match="2"):
+        sources.main(["laptop", "--keep", "--name", "mine"])
+    assert capsys.readouterr().err == "error: name must go with paper --keep, got 'mine'\n"

@@ -9,7 +9,7 @@ from regimes import paths, studies, validate
 from regimes.studies import _plan as plan
 from regimes.studies.__main__ import main
 from regimes.sweeps import parameters
-from regimes.sweeps.store import Cell
+from regimes.sweeps.store import Cell, Store
 from regimes.sweeps.study import study
 from regimes.validate import InputError
 
@@ -133,6 +133,19 @@ def test_the_command_lists_every_study_of_a_chapter(capsys, profile):
     for name in ("ensembles", "thresholds", "landscapes", "starts", "stripes"):
         assert f"`jamming.{name}`" in said
     assert "cells are to be computed" in said
+
+
+def test_stored_are_the_cells_that_a_run_finds(tmp_path, monkeypatch):
+    monkeypatch.setenv("REGIMES_STORE", str(tmp_path))
+    found = {one.study.name: one for one in plan.of_chapter("05", "laptop")[0]}
+    kept, fresh = found["depth.finite_kernel"], found["depth.colinear"]
+    assert 0 < kept.stored < kept.cells  # but for the sample that is computed again
+    assert fresh.stored == 0 and not any(one.stored for one in plan.of_chapter("05", "paper")[0])
+    setting = fresh.study.grid(parameters.resolve("05"))[0]
+    own, made = {k: v for k, v in setting.items() if k != "seeds"}, {"seconds": 1.0}
+    cell = Cell(fresh.study.name, fresh.study.version, own, setting["seeds"][0])
+    Store.default().save(cell, [{"seed": cell.seed}], made)
+    assert {one.study.name: one.stored for one in plan.of_chapter("05", "laptop")[0]}["depth.colinear"] == 1
 
 
 def test_an_unknown_chapter_is_one_line(capsys):

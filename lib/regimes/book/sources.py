@@ -22,10 +22,11 @@ import yaml
 from regimes import paths, validate
 from regimes import studies as registry
 from regimes.book import ledger, screen
-from regimes.sweeps import parameters
+from regimes.sweeps import parameters, stored
 from regimes.sweeps.cli import one_line_errors
 from regimes.sweeps.store import committed, needs_commit
-from regimes.sweeps.table import CELL, read_csv
+from regimes.sweeps.sweep import Setting, cells
+from regimes.sweeps.table import CELL, read_csv, rows_by_cell
 from regimes.validate import InputError
 
 README_MARKS = ("<!-- ledger -->", "<!-- /ledger -->")
@@ -352,14 +353,37 @@ def write_readme() -> None:
     path.write_text(f"{before}{README_MARKS[0]}\n{line}\n{README_MARKS[1]}{after}", encoding="utf-8")
 
 
-def keep_paper(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Puts what was measured at the paper profile into its kept ledger; records of chapters not run here stay."""
-    measured = {record["id"]: record for record in records if record["value"] is not None}
-    ran = {record["chapter"] for record in measured.values()}
-    kept = {r["id"]: r for r in ledger.read(paths.paper_ledger()) if r["chapter"] not in ran} | measured
-    whole = [kept[name] for name in ledger.claims() if name in kept]
+def keep_paper(folder: Path) -> list[dict[str, Any]]:
+    """Puts what the chapters of a run measured at the paper's size into its kept ledger; all other records stay."""
+    kept = {record["id"]: record for record in ledger.read(paths.paper_ledger())}
+    for path in sorted(folder.glob("[0-9][0-9].ledger.json")):
+        kept |= {record["id"]: record for record in of_paper_size(path.name[:2], folder)}
+    whole = [{k: v for k, v in kept[name].items() if k != "cells"} for name in ledger.claims() if name in kept]
     ledger.write(paths.paper_ledger(), whole)
     return whole
+
+
+def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
+    """The records of a chapter's run that rest on nothing but cells of the paper profile's grids.
+
+    A run that cannot afford all of them may have made other studies smaller: their claims are left out.
+    """
+    ran = nbformat.read(folder / f"{parameters.source(number).stem}.ipynb", as_version=4)
+    given = dict(ran.metadata.papermill.parameters)
+    if given.pop("profile", "laptop") != "paper":
+        return []
+    whole: dict[str, list[Setting]] = {}
+    own: dict[str, list[Setting]] = {}
+    registry.resolve(number, "paper", grids=whole)
+    registry.resolve(number, "laptop", given, grids=own)
+    there: set[str] = set()
+    for name, study in registry.of(number).items():
+        asked = cells(study, whole[name]) if whole[name] == own[name] else []
+        settings = {cell.key(seed=False) for cell in asked}
+        held = stored.table(study)
+        joined = (cell for cell in (rows_by_cell(held) if len(held) else ()) if cell.key(seed=False) in settings)
+        there |= {cell.key() for cell in (*asked, *joined)}
+    return [record for record in ledger.read(folder / f"{number}.ledger.json") if set(record["cells"]) <= there]
 
 
 def needs_commits(folder: Path) -> None:
@@ -407,13 +431,18 @@ def main(argv: list[str] | None = None) -> int:
         help="also make this ledger results/ledger.json and the README's; of paper: keep what its chapters measured, "
         "as results/ledger.paper.json, and build no pages",
     )
+    parser.add_argument(
+        "--name", help="with paper --keep: take what the run in runs/NAME measured at the paper's sizes"
+    )
     args = parser.parse_args(argv)
     with one_line_errors():
-        folder = paths.build(args.profile)
+        if args.name is not None and not (args.keep and args.profile == "paper"):
+            raise InputError(f"name must go with paper --keep, got {args.name!r}")
+        folder = paths.build(args.profile) if args.name is None else paths.run(args.name)
         if args.keep:
             needs_commits(folder)
         if args.keep and args.profile == "paper":
-            print(ledger.summary(keep_paper(ledger.merge(folder))))
+            print(ledger.summary(keep_paper(folder)))
             return 0
         pages = stage(args.profile)
         records = ledger.merge(folder)

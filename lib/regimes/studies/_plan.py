@@ -19,7 +19,7 @@ from scipy.optimize import lsq_linear
 from regimes import paths, validate
 from regimes import studies as registry
 from regimes.sweeps import parameters, queue
-from regimes.sweeps.store import Cell
+from regimes.sweeps.store import Cell, Store
 from regimes.sweeps.study import Setting, Study
 from regimes.sweeps.sweep import cells
 from regimes.sweeps.table import origin, read_csv, rows_by_cell
@@ -183,21 +183,27 @@ def of_chapter(number: str, profile: str, *overrides: Mapping[str, Any]) -> tupl
         except InputError as error:  # data that are not on this machine
             refused[item.name] = str(error)
         else:
-            found.append(plan(item, grid, *_known(number, item, grid), max(asked, default=0)))
+            held = _held(number, item, grid)
+            found.append(plan(item, grid, _known(number, item, grid), held, max(asked, default=0)))
     return found, refused
 
 
-def _known(number: str, study: Study, grid: Sequence[Setting]) -> tuple[list[tuple[Setting, float]], set[str]]:
-    """Settings of a study with the mean seconds of their cells, and the keys of the cells in ``results/``.
+def _held(number: str, study: Study, grid: Sequence[Setting]) -> set[str]:
+    """The keys of a grid's cells that a run would not compute: it finds them in the cell store or in ``results/``."""
+    store, left = Store.default(), registry.remaining(number, study, grid)
+    missing = {cell.key() for cell in (cells(study, left) if left else ()) if cell not in store}
+    return {cell.key() for cell in cells(study, grid)} - missing
+
+
+def _known(number: str, study: Study, grid: Sequence[Setting]) -> list[tuple[Setting, float]]:
+    """Settings of a study with the mean seconds of their cells.
 
     Known are those of the stored results, and of the laptop profile and this ``grid`` what was recorded.
     """
     took: dict[str, list[float]] = defaultdict(list)
     settings: dict[str, Setting] = {}
-    held: set[str] = set()
     path = paths.results() / f"{study.name}.csv"
     for cell in rows_by_cell(read_csv(path, version=study.version)) if path.exists() else ():
-        held.add(cell.key())
         settings[cell.key(seed=False)] = cell.setting
         took[cell.key(seed=False)].append(origin(cell).seconds)
     laptop: dict[str, list[Setting]] = {}
@@ -209,7 +215,7 @@ def _known(number: str, study: Study, grid: Sequence[Setting]) -> tuple[list[tup
         if seconds and key not in settings:
             settings[key] = cell.setting
             took[key].append(seconds)
-    return [(settings[key], float(np.mean(found))) for key, found in took.items() if np.mean(found) > 0], held
+    return [(settings[key], float(np.mean(found))) for key, found in took.items() if np.mean(found) > 0]
 
 
 def plan(
@@ -221,7 +227,7 @@ def plan(
         study: the study.
         grid: its settings, each with ``seeds``.
         known: settings of cells that are stored, with the seconds they took; empty where none are.
-        held: keys of the cells that are stored.
+        held: keys of the cells that need not be computed.
         memory: bytes that the grid asks for.
     """
     law, left, cells = fit(known) if known else None, defaultdict(int), 0
