@@ -366,7 +366,8 @@ def keep_paper(folder: Path) -> list[dict[str, Any]]:
 def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
     """The records of a chapter's run that rest on nothing but cells of the paper profile's grids.
 
-    A run that cannot afford all of them may have made other studies smaller: their claims are left out.
+    A run that cannot afford all of them may have made other studies smaller: their claims are left out, as are those of
+    formulas, which have no size.
     """
     ran = nbformat.read(folder / f"{parameters.source(number).stem}.ipynb", as_version=4)
     given = dict(ran.metadata.papermill.parameters)
@@ -383,7 +384,8 @@ def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
         held = stored.table(study)
         joined = (cell for cell in (rows_by_cell(held) if len(held) else ()) if cell.key(seed=False) in settings)
         there |= {cell.key() for cell in (*asked, *joined)}
-    return [record for record in ledger.read(folder / f"{number}.ledger.json") if set(record["cells"]) <= there]
+    records = ledger.read(folder / f"{number}.ledger.json")
+    return [record for record in records if record["cells"] and set(record["cells"]) <= there]
 
 
 def needs_commits(folder: Path) -> None:
