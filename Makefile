@@ -30,7 +30,7 @@ NAMED = $(if $(findstring command,$(origin NAME)),--name "$$NAME")
 CODE := $(shell find lib/regimes -name '*.py' 2>/dev/null) book/claims.yml book/errata.yml $(wildcard chapters/profiles/*.toml)
 # what pages are made of besides notebooks
 # (book/_generated is made from them: younger than any build of a fresh checkout)
-PROSE := $(filter-out book/_generated/%,$(wildcard _config.yml _toc.yml book/*.md book/*/*.md book/*.yml book/*.bib _static/*))
+PROSE := $(filter-out book/_generated/%,$(wildcard results/ledger.paper.json results/plan.md _config.yml _toc.yml book/*.md book/*/*.md book/*.yml book/*.bib _static/*))
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time
@@ -146,11 +146,12 @@ references: ## renew the stored notebooks that the tests compare with (look at t
 	@$(MAKE) --no-print-directory chapters PROFILE=smoke
 	@$(BIN)/python -m tests.references
 
-keep: ## make this profile's ledger (and picture) the README's and results/ledger.json, and record what cells took
+keep: ## make this profile's ledger (and picture) the README's and results/ledger.json, and record what cells took; PROFILE=paper: keep what its chapters measured
 	@test -z "$$(git status --porcelain -uno)" || { echo "error: the kept ledger names its commit: commit all changes first" >&2; exit 2; }
-	@$(MAKE) --no-print-directory html
-	@$(BIN)/python -m regimes.book.sources $(PROFILE) --keep
-	@$(BIN)/python -m regimes.runner $(foreach it,$(CHAPTERS),$(call number,$(it))) --profile $(PROFILE) --times
+	@$(if $(filter paper,$(PROFILE)),:,$(MAKE) --no-print-directory html)
+	@$(BIN)/python -m regimes.book.sources $(PROFILE) --keep $(NAMED)
+	@$(if $(filter paper,$(PROFILE)),:,$(BIN)/python -m regimes.runner $(foreach it,$(CHAPTERS),$(call number,$(it))) --profile $(PROFILE) --times)
+	@REGIMES_STORE=build/none $(BIN)/python -m regimes.studies plan --profile paper >build/plan.md && mv build/plan.md results/plan.md
 
 clean: ## remove everything built, also the stored cells
 	rm -rf build runs _build book/_generated chapters/*.ipynb .pytest_cache .ruff_cache

@@ -61,9 +61,14 @@ def results() -> Path:
     return root() / "results"
 
 
-def seconds() -> Path:
-    """What cells took, by study and setting: the queue begins with the longest."""
-    return results() / "seconds.json"
+def paper_ledger() -> Path:
+    """What the chapters measured that were run at the paper profile, under version control."""
+    return results() / "ledger.paper.json"
+
+
+def seconds(profile: str = "laptop") -> Path:
+    """What cells took, by study and setting: the queue begins with the longest, and plans rest on them."""
+    return results() / ("seconds.json" if profile == "laptop" else f"seconds.{profile}.json")
 
 
 def claims() -> Path:

@@ -271,7 +271,7 @@ def main(argv: list[str] | None = None) -> int:
         known = {name: item for number in grids for name, item in registry.of(number).items()}
         if args.times:
             asked = {known[name]: cells(known[name], grid) for own in grids.values() for name, grid in own.items()}
-            queue.record(asked, Store.default())
+            queue.record(asked, Store.default(), args.profile)
             return 0
         left = {
             known[n]: registry.remaining(chapter, known[n], grid)

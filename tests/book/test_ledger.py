@@ -5,6 +5,7 @@ import math
 import re
 from dataclasses import replace
 
+import nbformat
 import numpy as np
 import pytest
 
@@ -307,3 +308,75 @@ def test_a_ledger_is_kept_of_commits_or_of_stored_rows(mini_book, monkeypatch):
     (mini_book / "results" / "depth.layer_map.csv").write_text("")
     monkeypatch.setattr(sources, "read_csv", lambda path, version: {"cell": ["b"]})
     kept(cells={"a": "new", "b": "old+"})
+
+
+def test_the_papers_size_has_a_column_where_a_claim_was_measured_there():
+    others = {"item": "Z.Fig1", "kind": "paper", "statement": "…", "source": "paper Z", "profiles": ("laptop",)}
+    laptop = [
+        ledger.record(Claim(id=name, accept=(0.4, 0.6), alternative=NULL, **others), **found, profile="laptop")
+        for name, found in (
+            ("Z.Fig1-a", {"value": 0.5, "low": 0.45, "high": 0.55, "n": 8, "verdict": "reproduced"}),
+            ("Z.Fig1-b", {"value": 0.5, "low": 0.3, "high": 0.7, "n": 8, "verdict": "undecided"}),
+            ("Z.Fig1-c", {"value": 0.5, "low": 0.3, "high": 0.7, "n": 8, "verdict": "undecided"}),
+        )
+    ]
+    finer = {"value": 0.52, "low": 0.51, "high": 0.53, "n": 64, "verdict": "reproduced", "profile": "paper"}
+    page = ledger.html_table(laptop, paper={entry["id"]: entry | finer for entry in laptop[:2]})
+    assert page.count("<th>") == 5 and page.count("<td>") == 15
+    cells = re.findall(r"<td>((?:(?!</td>).)*)</td></tr>", page)
+    assert cells[0].startswith("✔ reproduced<br>") and cells[1].startswith("<b>✔ reproduced</b><br>")
+    assert "0.52" in cells[0] and "n = 64" in cells[0] and cells[2] == ""
+    assert ledger.html_table(laptop, paper={}).count("<th>") == 4
+    assert ledger.html_table(laptop[2:], paper={"Z.Fig1-a": laptop[0] | finer}).count("<td>") == 4
+
+
+def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, monkeypatch):
+    from regimes import paths, studies
+    from regimes.book import sources
+    from regimes.sweeps.study import study
+    from regimes.sweeps.sweep import cells, product
+
+    @study(
+        version=1, grid=lambda p: product(one=1, seeds=range(p["size"]))
+    )  # the paper's cells are the laptop's and more
+    def sized(setting, seeds):
+        """Nothing."""
+
+    @study(version=1, grid=lambda p: product(other=1, seeds=[0]))
+    def fixed(setting, seeds):
+        """Nothing."""
+
+    monkeypatch.setattr(studies, "of", lambda number: {item.name: item for item in (sized, fixed)})
+    (mini_book / "chapters" / "profiles" / "paper.toml").write_text('["99"]\nsize = 9\n')
+    first, second = ledger.claims().values()
+
+    def run(name, size, profile="paper"):
+        folder = paths.run(name)
+        asked = [*cells(sized, sized.grid({"size": size})), *cells(fixed, fixed.grid({}))]
+        measured = {"chapter": "99", "value": float(size), "low": 1.0, "high": 99.0, "n": 1, "profile": profile}
+        made = [
+            ledger.record(claim, **measured, cells={cell.key(): "new" for cell in own})
+            for claim, own in ((first, asked), (second, asked[-1:]))
+        ]
+        ledger.write(folder / "99.ledger.json", made if size != 5 else [entry | {"cells": {}} for entry in made])
+        ran = nbformat.v4.new_notebook(metadata={"papermill": {"parameters": {"profile": profile, "size": size}}})
+        nbformat.write(ran, folder / "99_mini.ipynb")
+        return [(record["id"], record["value"]) for record in sources.keep_paper(folder)]
+
+    paths.results().mkdir()
+    assert run("whole", 9, profile="laptop") == [] == run("formulas", 5)
+    assert run("part", 4) == [(second.id, 4.0)]  # what rests on a study of another size is left out
+    assert run("whole", 9) == [(first.id, 9.0), (second.id, 9.0)]
+    assert run("part", 4) == [(first.id, 9.0), (second.id, 4.0)]  # and what is kept of it stays
+    kept = ledger.read(paths.paper_ledger())
+    assert all("cells" not in record for record in kept)
+    (page,) = re.findall(r"<table.*", sources.ledger_page([kept[0] | {"profile": "laptop", "figure": "f"}], "laptop"))
+    assert page.count("<th>") == 5 and sources.ledger_page(kept[:1], "paper").count("<th>") == 4
+
+
+def test_a_run_is_named_for_the_papers_ledger_alone(mini_book, capsys):
+    from regimes.book import sources
+
+    with pytest.raises(SystemExit, match="2"):
+        sources.main(["laptop", "--keep", "--name", "mine"])
+    assert capsys.readouterr().err == "error: name must go with paper --keep, got 'mine'\n"

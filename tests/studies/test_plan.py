@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from regimes import validate
+from regimes import paths, studies, validate
 from regimes.studies import _plan as plan
 from regimes.studies.__main__ import main
-from regimes.sweeps.store import Cell
+from regimes.sweeps import parameters
+from regimes.sweeps.store import Cell, Store
 from regimes.sweeps.study import study
 from regimes.validate import InputError
 
@@ -56,6 +57,59 @@ def test_one_cell_gives_a_law_without_its_error_and_few_exponents():
     assert law.seconds(KNOWN[0][0] | {"p": 32}) == pytest.approx(2 * KNOWN[0][1])  # a guess
 
 
+def test_the_largest_cells_are_predicted_from_smaller_ones():
+    dear = ({"p": 4096, "h": 1000, "alpha": 1e-6, "loss": "hinge", "d": 5}, 1e6)  # no law of the others gives that
+    found = plan.left_out([*KNOWN, dear])
+    assert found.sizes == {"p": 4096, "h": 1000} and found.seconds == 1e6
+    assert found.predicted == pytest.approx(took(4096, 1000), rel=0.2)
+    both = plan.left_out(KNOWN)
+    assert both.seconds == pytest.approx((took(1024, 1000) + took(1024, 1000, "square")) / 2)
+    assert both.predicted == pytest.approx(both.seconds, rel=0.2)
+    assert plan.left_out(KNOWN[:5]) is None and plan.left_out([]) is None
+
+
+def test_an_overhead_does_not_hide_an_exponent():
+    """Seconds that any cell takes make the power law of the smaller ones flat."""
+    known = [({"p": p}, 0.5 + 1e-9 * p**3) for p in (50, 100, 200, 400, 800, 1600, 3200)]
+    flat = np.polyfit(*np.log([(setting["p"], seconds) for setting, seconds in known[:-1]]).T, 1)
+    assert np.exp(np.polyval(flat, np.log(3200))) < 0.2 * known[-1][1]
+    assert plan.left_out(known).predicted == pytest.approx(known[-1][1], rel=0.3)
+
+
+def test_sizes_far_beyond_those_measured_are_guesses():
+    for p, guessed in ((4096, ()), (8192, ("p",))):
+        grid = [KNOWN[-1][0] | {"p": p, "seeds": [0]}]
+        assert plan.plan(nothing, grid, KNOWN, set(), 0).guessed == guessed
+
+
+def test_the_page_shows_the_whole_paper_profile_as_it_is_now():
+    """``make keep`` writes the table; times follow the stored results, cells and memory the parameters."""
+    lines = (paths.results() / "plan.md").read_text(encoding="utf-8").splitlines()
+    parts = [[part.strip() for part in line.split("|")[1:-1]] for line in lines]
+    of_studies = {found[1].strip("`"): found for found in parts if found and found[0].isdigit()}
+    for number in parameters.chapters():
+        values = parameters.resolve(number, "paper")
+        for name, item in studies.of(number).items():
+            chapter, _, cells, _, _, _, memory, *_ = of_studies.pop(name)
+            assert chapter == str(int(number)), name
+            try:
+                with validate.memory_asked() as asked:
+                    grid = item.grid(values)
+            except InputError:  # data that are not here
+                continue
+            if cells.isdigit():  # else they were not there
+                now = sum(len(setting["seeds"]) for setting in grid), max(asked, default=0)
+                assert (int(cells), memory) == (now[0], plan.in_gigabytes(now[1])), f"{name}: make keep"
+    assert not of_studies
+
+
+def test_ten_studies_largest_cells_are_predicted_within_a_factor_of_five():
+    lines = (paths.results() / "plan.md").read_text(encoding="utf-8").splitlines()
+    ratios = [float(line.split("|")[-2]) for line in lines if line.startswith("| `")]
+    assert len(ratios) == plan.SHOWN and all(0.2 < ratio < 5 for ratio in ratios)
+    assert 0.5 < np.median(ratios) < 2
+
+
 def test_a_plan_counts_what_is_left_and_names_what_is_guessed():
     setting = KNOWN[-1][0] | {"d": 50}
     held = {Cell(nothing.name, 1, setting, 0).key()}
@@ -85,6 +139,19 @@ def test_the_command_lists_every_study_of_a_chapter(capsys, profile):
     for name in ("ensembles", "thresholds", "landscapes", "starts", "stripes"):
         assert f"`jamming.{name}`" in said
     assert "cells are to be computed" in said
+
+
+def test_stored_are_the_cells_that_a_run_finds(tmp_path, monkeypatch):
+    monkeypatch.setenv("REGIMES_STORE", str(tmp_path))
+    found = {one.study.name: one for one in plan.of_chapter("05", "laptop")[0]}
+    kept, fresh = found["depth.finite_kernel"], found["depth.colinear"]
+    assert 0 < kept.stored < kept.cells  # but for the sample that is computed again
+    assert fresh.stored == 0 and not any(one.stored for one in plan.of_chapter("05", "paper")[0])
+    setting = fresh.study.grid(parameters.resolve("05"))[0]
+    own, made = {k: v for k, v in setting.items() if k != "seeds"}, {"seconds": 1.0}
+    cell = Cell(fresh.study.name, fresh.study.version, own, setting["seeds"][0])
+    Store.default().save(cell, [{"seed": cell.seed}], made)
+    assert {one.study.name: one.stored for one in plan.of_chapter("05", "laptop")[0]}["depth.colinear"] == 1
 
 
 def test_an_unknown_chapter_is_one_line(capsys):

@@ -369,7 +369,11 @@ def _refuted(entry: Mapping[str, Any]) -> str:
 
 
 def html_table(
-    records: Iterable[dict[str, Any]], links: Mapping[str, str] | None = None, *, errata: str = "errata.html"
+    records: Iterable[dict[str, Any]],
+    links: Mapping[str, str] | None = None,
+    *,
+    errata: str = "errata.html",
+    paper: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> str:
     """The ledger as an HTML table: claim, accepted band, measured interval, verdict.
 
@@ -377,9 +381,15 @@ def html_table(
         records: ledger records.
         links: for a claim's id, where the figure that shows it stands.
         errata: the errata page, seen from the page that holds the table.
+        paper: by a claim's id, what was measured at the paper's size; a column where any of the claims has that.
     """
-    head = "<tr><th>claim</th><th>accepted</th><th>measured (95 %)</th><th>verdict</th></tr>"
-    rows = "".join(_html_row(record, (links or {}).get(record["id"]), errata) for record in records)
+    records, paper, links = list(records), paper or {}, links or {}
+    last = "<th>at the paper's size</th>" if any(record["id"] in paper for record in records) else ""
+    head = f"<tr><th>claim</th><th>accepted</th><th>measured (95 %)</th><th>verdict</th>{last}</tr>"
+    rows = "".join(
+        f"{_html_row(record, links.get(record['id']), errata)}{_at_paper(record, paper) if last else ''}</tr>"
+        for record in records
+    )
     return f'<table class="ledger"><thead>{head}</thead><tbody>{rows}</tbody></table>'
 
 
@@ -461,8 +471,19 @@ def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
         f"<td>{name} {_small(entry['source'] + kind)}<br>{statement}</td>"
         f"<td>{band(entry['accept'])}{_small(*notes, new=True)}</td>"
         f"<td>{measured(entry)}{_small(count, _late(entry), _missed(entry), new=True)}</td>"
-        f"<td>{MARKS[entry['verdict']]} {shown}{_small(what_decides(entry), new=True)}</td></tr>"
+        f"<td>{MARKS[entry['verdict']]} {shown}{_small(what_decides(entry), new=True)}</td>"
     )
+
+
+def _at_paper(entry: Mapping[str, Any], paper: Mapping[str, Mapping[str, Any]]) -> str:
+    """The cell with a claim's verdict at the paper's size, in bold where it is another."""
+    found = paper.get(entry["id"])
+    if found is None:
+        return "<td></td>"
+    word = f"{MARKS[found['verdict']]} {_word(found)}"
+    word = word if found["verdict"] == entry["verdict"] else f"<b>{word}</b>"
+    numbers = _small(measured(found), f"n = {found['n']}", new=True)
+    return f"<td>{word}{numbers}</td>"
 
 
 def _small(*lines: str, new: bool = False) -> str:

@@ -22,10 +22,11 @@ import yaml
 from regimes import paths, validate
 from regimes import studies as registry
 from regimes.book import ledger, screen
-from regimes.sweeps import parameters
+from regimes.sweeps import parameters, stored
 from regimes.sweeps.cli import one_line_errors
 from regimes.sweeps.store import committed, needs_commit
-from regimes.sweeps.table import CELL, read_csv
+from regimes.sweeps.sweep import Setting, cells
+from regimes.sweeps.table import CELL, read_csv, rows_by_cell
 from regimes.validate import InputError
 
 README_MARKS = ("<!-- ledger -->", "<!-- /ledger -->")
@@ -252,6 +253,7 @@ def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
 
     ``book.js`` puts the filters where ``ledger-filters`` is.
     """
+    paper = {} if profile == "paper" else {record["id"]: record for record in ledger.read(paths.paper_ledger())}
     parts = [f"At the **{profile}** profile: {ledger.summary(records)}", DOWNLOADS]
     papers = ledger.by_paper(records)
     counts = {letter: _count(own, "claim") for letter, own in papers.items()}
@@ -259,7 +261,7 @@ def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
     links = figure_links(records)
     for letter, own in papers.items():
         parts += [f"(claims-{letter.lower()})=\n## {ledger.paper_title(letter)}", ledger.summary(own)]
-        parts += [ledger.html_bar(own), ledger.html_table(own, links)]
+        parts += [ledger.html_bar(own), ledger.html_table(own, links, paper=paper)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -356,6 +358,41 @@ def write_readme() -> None:
     path.write_text(f"{before}{README_MARKS[0]}\n{line}\n{README_MARKS[1]}{after}", encoding="utf-8")
 
 
+def keep_paper(folder: Path) -> list[dict[str, Any]]:
+    """Puts what the chapters of a run measured at the paper's size into its kept ledger; all other records stay."""
+    kept = {record["id"]: record for record in ledger.read(paths.paper_ledger())}
+    for path in sorted(folder.glob("[0-9][0-9].ledger.json")):
+        kept |= {record["id"]: record for record in of_paper_size(path.name[:2], folder)}
+    whole = [{k: v for k, v in kept[name].items() if k != "cells"} for name in ledger.claims() if name in kept]
+    ledger.write(paths.paper_ledger(), whole)
+    return whole
+
+
+def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
+    """The records of a chapter's run that rest on nothing but cells of the paper profile's grids.
+
+    A run that cannot afford all of them may have made other studies smaller: their claims are left out, as are those of
+    formulas, which have no size.
+    """
+    ran = nbformat.read(folder / f"{parameters.source(number).stem}.ipynb", as_version=4)
+    given = dict(ran.metadata.papermill.parameters)
+    if given.pop("profile", "laptop") != "paper":
+        return []
+    whole: dict[str, list[Setting]] = {}
+    own: dict[str, list[Setting]] = {}
+    registry.resolve(number, "paper", grids=whole)
+    registry.resolve(number, "laptop", given, grids=own)
+    there: set[str] = set()
+    for name, study in registry.of(number).items():
+        asked = cells(study, whole[name]) if whole[name] == own[name] else []
+        settings = {cell.key(seed=False) for cell in asked}
+        held = stored.table(study)
+        joined = (cell for cell in (rows_by_cell(held) if len(held) else ()) if cell.key(seed=False) in settings)
+        there |= {cell.key() for cell in (*asked, *joined)}
+    records = ledger.read(folder / f"{number}.ledger.json")
+    return [record for record in records if record["cells"] and set(record["cells"]) <= there]
+
+
 def needs_commits(folder: Path) -> None:
     """A ledger that is kept rests on cells of commits, or on rows that are stored in ``results/``.
 
@@ -396,13 +433,24 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m regimes.book.sources", description=__doc__)
     parser.add_argument("profile", help="smoke, laptop or paper")
     parser.add_argument(
-        "--keep", action="store_true", help="also make this ledger results/ledger.json and the README's"
+        "--keep",
+        action="store_true",
+        help="also make this ledger results/ledger.json and the README's; of paper: keep what its chapters measured, "
+        "as results/ledger.paper.json, and build no pages",
+    )
+    parser.add_argument(
+        "--name", help="with paper --keep: take what the run in runs/NAME measured at the paper's sizes"
     )
     args = parser.parse_args(argv)
     with one_line_errors():
-        folder = paths.build(args.profile)
+        if args.name is not None and not (args.keep and args.profile == "paper"):
+            raise InputError(f"name must go with paper --keep, got {args.name!r}")
+        folder = paths.build(args.profile) if args.name is None else paths.run(args.name)
         if args.keep:
             needs_commits(folder)
+        if args.keep and args.profile == "paper":
+            print(ledger.summary(keep_paper(folder)))
+            return 0
         pages = stage(args.profile)
         records = ledger.merge(folder)
         generated = paths.generated()

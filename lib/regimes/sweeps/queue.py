@@ -152,13 +152,21 @@ def recorded(study: Study) -> dict[str, float]:
 @functools.cache
 def _recorded() -> dict[str, dict[str, float]]:
     """Seconds a cell by study and setting, as ``record`` wrote them."""
+    found: dict[str, dict[str, float]] = {}
+    for profile in ("paper", "laptop"):
+        for name, own in _written(profile).items():
+            found[name] = found.get(name, {}) | own
+    return found
+
+
+def _written(profile: str) -> dict[str, dict[str, float]]:
     with contextlib.suppress(InputError, OSError, ValueError):
-        return json.loads(paths.seconds().read_text(encoding="utf-8"))
+        return json.loads(paths.seconds(profile).read_text(encoding="utf-8"))
     return {}
 
 
-def record(asked: Asked, store: Store) -> None:
-    """Writes what the stored cells took, for the next queue to begin with the longest.
+def record(asked: Asked, store: Store, profile: str = "laptop") -> None:
+    """Writes what the stored cells took, for the next queue to begin with the longest; studies not asked for stay.
 
     Raises:
         Damaged: for a stored cell that is none.
@@ -171,7 +179,8 @@ def record(asked: Asked, store: Store) -> None:
                 own = found.setdefault(study.name, {}).setdefault(cell.key(seed=False), [])
                 own.append(stored["provenance"]["seconds"])
     rounded = {name: {key: float(f"{sum(s) / len(s):.2g}") for key, s in own.items()} for name, own in found.items()}
-    paths.seconds().write_text(json.dumps(rounded, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+    whole = json.dumps(_written(profile) | rounded, indent=0, sort_keys=True) + "\n"
+    paths.seconds(profile).write_text(whole, encoding="utf-8")
 
 
 class _Claims:
