@@ -252,3 +252,27 @@ def test_the_size_that_decides_lies_on_the_line_through_both():
 def test_late_sizes_are_larger(late):
     with pytest.raises(InputError, match="sizes must be"):
         drifting(0.5, 0.4, late_sizes=late)
+
+
+def test_an_interval_at_any_time_is_robbins():
+    """One look: 1.96 becomes the root of ``(n+3)/n ln((n+3)/(3·0.05²))``; exact numbers stay."""
+    one = Estimate(1.0, 0.8, 1.3, 48, "mean, Student's t")
+    wide = one.anytime()
+    factor = math.sqrt(51 / 48 * math.log(17 * 400)) / stats.norm.ppf(0.975)
+    assert (1 - wide.low) / 0.2 == pytest.approx(factor) and (wide.high - 1) / 0.3 == pytest.approx(factor)
+    assert 1.5 < factor < 1.6 and wide.method.endswith("at any time") and wide.n == 48
+    assert Estimate.exact(2.0, 0.1).anytime() == Estimate.exact(2.0, 0.1)
+
+
+@pytest.mark.parametrize(
+    "looks", [(12, 16, 48, 96, 160), (6, 18, 36), (8, 24, 64), (5, 6, 7, 8, 10, 12, 16, 20, 30, 60)]
+)
+def test_looking_until_it_is_decided_is_wrong_in_one_of_twenty_at_most(looks):
+    """The truth on the edge of a band: 2000 trials, a verdict in any of the looks is a false one. As it was done."""
+    rng, trials = np.random.default_rng(5), 2000
+    fixed = always = 0
+    for row in rng.standard_normal((trials, looks[-1])):
+        found = [estimates.mean(row[:n]) for n in looks]
+        fixed += any(not each.low <= 0 <= each.high for each in found)
+        always += any(not each.low <= 0 <= each.high for each in (one.anytime() for one in found))
+    assert fixed / trials > 0.08 and always / trials < 0.05

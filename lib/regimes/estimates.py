@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtr, betaincinv, stdtrit
+from scipy.special import bdtr, betaincinv, ndtri, stdtrit
 
 from regimes import validate
 from regimes.validate import InputError
@@ -30,7 +30,8 @@ from regimes.validate import InputError
 LEVEL = 0.95  # coverage of every interval over realisations
 FEWEST = 5  # realisations: Student's interval of fewer rests on their scatter being normal
 EXACT, SPAN = "no scatter", "range over settings"
-PROPORTION = "proportion, Clopper and Pearson"
+MIXTURE = 3.0  # of a confidence sequence: realisations at which its mixture of means weighs as much as the data
+PROPORTION, ANYTIME = "proportion, Clopper and Pearson", ", at any time"
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,30 @@ class Estimate:
     @property
     def judges(self) -> bool:
         """Whether a claim may be judged on it: no interval from fewer than ``FEWEST`` realisations, or equal ones."""
-        return self.method in (EXACT, SPAN, PROPORTION) or (self.n >= FEWEST and self.low < self.high)
+        return self.method.removesuffix(ANYTIME) in (EXACT, SPAN, PROPORTION) or (
+            self.n >= FEWEST and self.low < self.high
+        )
 
     def __neg__(self) -> "Estimate":
         """The estimate of ``-value``, e.g. a learning-curve exponent ``beta`` from a slope."""
         return Estimate(-self.value, -self.high, -self.low, self.n, self.method)
+
+    def anytime(self) -> "Estimate":
+        """The same with an interval that may be looked at as often as one likes while realisations are added.
+
+        Both halves times ``√((n+ρ)/n · ln((n+ρ)/(ρα²)))/1.96`` with ``ρ = 3``, ``α = 0.05``: 1.55 to 1.7 times from 6
+        to 200 realisations. For the sum ``S`` of ``n`` normal samples of mean 0, ``exp(λS − nλ²/2)`` averaged over a
+        normal ``λ`` of variance ``1/ρ`` is a martingale, ``√(ρ/(n+ρ)) exp(S²/(2(n+ρ)))``, and by Ville's inequality it
+        ever reaches ``1/α`` with a probability of ``α`` at most. Student's quantile stays for the scatter.
+
+        Source: Robbins, Annals of Mathematical Statistics 41 (1970) 1397.
+        """
+        if self.method in (EXACT, SPAN):
+            return self
+        wider = math.sqrt((self.n + MIXTURE) / self.n * math.log((self.n + MIXTURE) / MIXTURE / (1 - LEVEL) ** 2))
+        wider /= float(ndtri((1 + LEVEL) / 2))
+        low, high = self.value - wider * (self.value - self.low), self.value + wider * (self.high - self.value)
+        return Estimate(self.value, low, high, self.n, self.method + ANYTIME)
 
     def plus(self, other: "Estimate", how: str = "") -> "Estimate":
         """The sum of two independent estimates; halves of their intervals add as roots of sums of squares.
@@ -129,6 +149,10 @@ class Drift:
     def __neg__(self) -> "Drift":
         """The drift of ``-value``."""
         return Drift(-self.whole, -self.late, self.sizes, self.late_sizes)
+
+    def anytime(self) -> "Drift":
+        """Both estimates with intervals that may be looked at at any time."""
+        return Drift(self.whole.anytime(), self.late.anytime(), self.sizes, self.late_sizes)
 
     def apart(self) -> bool:
         """Whether the two intervals are disjoint: the number still changes with the size."""

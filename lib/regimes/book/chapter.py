@@ -274,6 +274,7 @@ class Chapter:
         if not tables:
             raise InputError(f"claim {claim_id} names no rows: pass those it was measured on, or THEORY")
         found = _of_formulas() if tables[0] is THEORY else provenance(*tables)
+        measured = measured.anytime() if claim.looks > 1 else measured
         estimate = measured.whole if isinstance(measured, Drift) else measured
         self.records[claim_id] = ledger.record(
             claim,

@@ -57,6 +57,8 @@ class Claim:
         alternative: what refutes it: the ``value`` that a plausible wrong theory, the null or the rival paper gives,
             and ``what`` gives it. It lies outside ``accept``.
         profiles: the profiles at which it may be judged.
+        looks: how often it was judged on rows that were then added to, the last time included; more than once widens
+            its interval (``Estimate.anytime``). Whoever adds realisations counts one more.
         stated: the number that the paper states, where it states one; inside ``accept``. A record whose interval leaves
             it out says so, whatever the verdict.
         corrected: ``(low, high)`` of the corrected statement, if there is one.
@@ -78,6 +80,7 @@ class Claim:
     alternative: Mapping[str, Any]
     profiles: tuple[str, ...]
     stated: float | None = None
+    looks: int = 1
     corrected: tuple[float, float] | None = None
     erratum: str | None = None
     amended: tuple[Mapping[str, str], ...] = ()
@@ -93,6 +96,7 @@ class Claim:
             raise InputError(f"the alternative {value:g} lies inside accept {band(self.accept)}: the claim cannot fail")
         if self.stated is not None and not self.accept[0] <= self.stated <= self.accept[1]:
             raise InputError(f"the stated number {self.stated:g} lies outside accept {band(self.accept)}")
+        validate.integer(1, looks=self.looks)
         for change in self.amended:
             if set(change) != set(AMENDED) or not all(str(change[part]).strip() for part in AMENDED):
                 raise InputError(f"an amendment must say {', '.join(AMENDED)}, got {dict(change)}")
@@ -184,7 +188,7 @@ def record(claim: Claim, **measured: Any) -> dict[str, Any]:
         "figure",
     )
     empty = dict.fromkeys((*keys, "seconds", "device", "revision", "versions"))
-    declared = {name: getattr(claim, name) for name in ("id", "item", "kind", "statement", "source", "stated")}
+    declared = {name: getattr(claim, name) for name in ("id", "item", "kind", "statement", "source", "stated", "looks")}
     bounds = {"accept": _bounds(claim.accept), "corrected": _bounds(claim.corrected) if claim.corrected else None}
     rest = {"alternative": dict(claim.alternative), "erratum": claim.erratum, "amended": list(claim.amended)}
     return declared | bounds | rest | empty | measured
@@ -291,7 +295,7 @@ def what_decides(entry: Mapping[str, Any]) -> str:
         return ""
     if entry["interval"] in (EXACT, SPAN):
         return "to decide: larger sizes, where the settings agree; more realisations change nothing"
-    estimate = Estimate(entry["value"], entry["low"], entry["high"], entry["n"], entry["interval"])
+    estimate = Estimate(entry["value"], entry["low"], entry["high"], entry["n"], entry["interval"] or EXACT)
     if not estimate.judges:
         return f"to decide: {estimates.FEWEST} realisations or more, not all equal"
     ends = [estimates.deciding(estimate, _tuple(band)) for band in (entry["accept"], entry["corrected"]) if band]
