@@ -306,7 +306,10 @@ def test_the_instructions_in_use_are_those_that_the_environment_allows(monkeypat
     code = "from regimes.sweeps.store import arithmetic; print(arithmetic()['isa'])"
     told = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE"}
     done = subprocess.run([sys.executable, "-c", code], env=os.environ | told, capture_output=True, text=True)
-    assert done.stdout.strip() == "DEFAULT, MKL_CBWR=COMPATIBLE" != module.arithmetic()["isa"]
+    plain = {
+        f"{isa}, MKL_CBWR=COMPATIBLE" for isa in ("DEFAULT", "NO AVX")
+    }  # in the words of this torch or an older one
+    assert done.stdout.strip() in plain and module.arithmetic()["isa"] not in plain
 
 
 def test_revision_says_what_is_not_committed(tmp_path, monkeypatch):

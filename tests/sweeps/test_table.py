@@ -232,7 +232,10 @@ FORGED = {
     "a cell less told": (first_cell(lambda cell: cell.pop("digest")), r"^s.cells.json.gz is damaged"),
     "a proven word": (as_forger(lambda text: text.replace("0.666666667", "abc", 1)), "x is 'abc', which is no number"),
     "a proven NaN": (as_forger(lambda text: text.replace(",0.666666667", ",", 1)), "x holds nothing or NaN"),
-    "a proven 1e400": (as_forger(lambda text: text.replace(",0.666666667", ",1e400", 1)), "x holds inf"),
+    "a proven 1e400": (
+        as_forger(lambda text: text.replace(",0.666666667", ",1e400", 1)),
+        "x holds inf|x is '1e400'",
+    ),  # as pandas reads it
     "a proven empty word": (as_forger(lambda text: text.replace("None", "", 1)), "word holds nothing or NaN"),
     "a proven list of NaN": (as_forger(lambda text: text.replace("[0.333333333,", "[NaN,", 1)), "few holds"),
     "a proven list that is none": (

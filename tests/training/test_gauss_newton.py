@@ -116,6 +116,13 @@ def test_a_network_alone_is_the_network_in_an_ensemble(rule):
         torch.testing.assert_close(alone.F[0], together.F[e], atol=1e-6, rtol=1e-6)
 
 
+def test_on_a_gpu_as_many_networks_step_together_as_half_of_its_free_memory_holds(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device=None: (10_000, 10**9))
+    gpu, cpu = torch.device("cuda"), torch.device("cpu")
+    assert [solver.together(each, gpu) for each in (1, 1000, 1001, 10**9)] == [5000, 5, 4, 1]
+    assert solver.together(1000, cpu) == solver.HELD // 1000  # whatever is free: numbers depend on it to rounding
+
+
 @pytest.mark.parametrize("own", [False, True])
 def test_networks_in_turn_end_as_they_do_together(own, monkeypatch):
     x, y = problem(p=16)
