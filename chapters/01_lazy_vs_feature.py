@@ -318,8 +318,8 @@ for d in curve_d:
     gap = beta_difference(widest, beside)
     chapter.check(f"A.Fig3-beta-lazy-width-d{d}", gap, beside, widest, figure="fig-a-local")
 # %% [markdown]
-# The verdict on $\beta_{\rm lazy}$ is therefore about the exponent *at these sizes*. What the finite network would have
-# said (the paper's width is $10^4$, and only there may its departure from the infinite one be judged):
+# So $\beta_{\rm lazy}$ is not there yet: from 2048 points on it lies apart from its value over the smaller sizes, and
+# nearer to theory's. What the finite network would have said (the paper's width is $10^4$, and only there may its departure from the infinite one be judged):
 # %%
 for d in curve_d:
     widest = frozen[(frozen.d == d) & (frozen.h == lazy_widths[-1])]
