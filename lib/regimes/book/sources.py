@@ -359,13 +359,20 @@ def write_readme() -> None:
 
 
 def keep_paper(folder: Path) -> list[dict[str, Any]]:
-    """Puts what the chapters of a run measured at the paper's size into its kept ledger; all other records stay."""
-    kept = {record["id"]: record for record in ledger.read(paths.paper_ledger())}
+    """Puts what the chapters of a run measured at the paper's size into its kept ledger; what is declared anew goes."""
+    kept = {record["id"]: record for record in ledger.read(paths.paper_ledger()) if _still_declared(record)}
     for path in sorted(folder.glob("[0-9][0-9].ledger.json")):
         kept |= {record["id"]: record for record in of_paper_size(path.name[:2], folder)}
     whole = [{k: v for k, v in kept[name].items() if k != "cells"} for name in ledger.claims() if name in kept]
     ledger.write(paths.paper_ledger(), whole)
     return whole
+
+
+def _still_declared(record: Mapping[str, Any]) -> bool:
+    """Whether a claim is declared now as it was when this was measured."""
+    claim = ledger.claims().get(record["id"])
+    empty = ledger.record(claim) if claim else {}
+    return bool(claim) and record == ledger.record(claim, **{k: v for k, v in record.items() if empty.get(k) is None})
 
 
 def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
