@@ -351,7 +351,8 @@ chapter.check("D.Prop4-labels", ratio(small.c_labels / small.c), small, figure="
 # The paper calls the final UC-NFA "extremely sensitive" to the scale, "e.g. second row", where only the first layer's
 # scale is varied. We find the second layer's UC-NFA indifferent to that. It is sensitive to the second layer's own.
 # %%
-swept = pd.concat([paths[paths.second != 1], iso[(iso["scale"] == second_at) & (iso.seed < other_seeds)]])
+turned = paths[paths.second != 1]
+swept = pd.concat([turned, iso[(iso["scale"] == second_at) & iso.seed.isin(turned.seed)]])
 own = at(swept, steps, 2)
 fig, axes = plots.panels(2, sharey=True)
 for ax, rows, by, label in (
