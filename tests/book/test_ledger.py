@@ -93,7 +93,7 @@ def test_a_record_that_drifts_says_what_the_larger_sizes_say_and_what_size_would
     entry |= {"verdict": "not yet asymptotic", "data": ""}
     # two octaves from the centre 362 to 724 took it from 0.9 to 0.7: half an octave more to 0.6, at least the next size
     assert entry["late"]["decides"] == pytest.approx(2048)
-    assert ledger.what_decides(entry) == "to decide: sizes of 2e+03 or more, if it goes on so"
+    assert ledger.what_decides(entry) == "to decide: sizes of 2000 or more, if it goes on so"
     assert "at sizes 512 to 1024 alone: 0.7 [0.69, 0.71]" in ledger.html_line(entry, errata_page="")
 
 

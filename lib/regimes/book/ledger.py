@@ -290,7 +290,11 @@ def what_decides(entry: Mapping[str, Any]) -> str:
     """What would decide an undecided claim, from the width of its interval, or one that drifts; empty for any other."""
     if entry["verdict"] == "not yet asymptotic":
         size = entry["late"]["decides"]
-        return f"to decide: sizes of {size:.0e} or more, if it goes on so" if size else "to decide: larger sizes"
+        return (
+            f"to decide: sizes of {float(f'{size:.2g}'):.0f} or more, if it goes on so"
+            if size
+            else "to decide: larger sizes"
+        )
     if entry["verdict"] != "undecided":
         return ""
     if entry["interval"] in (EXACT, SPAN):
