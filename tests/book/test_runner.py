@@ -62,11 +62,17 @@ def append(root, text):
 
 @pytest.fixture
 def start():
-    """Starts a command as a process of its own; whatever still runs at the end of a test is killed."""
+    """Starts a command as a process of its own; whatever still runs at the end of a test is killed.
+
+    It hears an interrupt also where the tests run in the background of a shell, which has its children ignore it.
+    """
     running = []
 
+    def heard():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
     def begin(*command, **options):
-        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "preexec_fn": heard} | options
         running.append(subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, **options))
         return running[-1]
 

@@ -410,7 +410,15 @@ def _fit_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(**stripe, p=p["fit_p"], h=p["fit_h"], seeds=range(p["fit_seeds"]))
 
 
-@study(version=1, grid=_fit_grid, rtol=1e-2, data=DRAWN, device="any")
+@study(
+    version=1,
+    grid=_fit_grid,
+    rtol=1e-2,
+    # after t* another processor's loss is a few per cent away, its error some points of the test
+    columns={"loss": 0.05, "error": (1e-2, 5e-3), "error_end": (1e-2, 5e-3)},
+    data=DRAWN,
+    device="any",
+)
 def fit(setting: Setting, seeds: list[int]) -> Rows:
     """The fit after ``t*``, until a fraction of the points: ``t``, ``loss`` and ``error`` of each state as lists.
 
@@ -460,8 +468,9 @@ def _frames_grid(p: Mapping[str, Any]) -> list[Setting]:
     version=1,
     grid=_frames_grid,
     rtol=1e-2,
-    # a mean that round-off alone keeps from zero; and what comes after t*, which small training sets amplify
-    columns={"deviation": (1e-2, 1e-12)} | dict.fromkeys(("arrows", "amplification", "inflation"), STATISTICAL),
+    # a mean that round-off alone keeps from zero; and what comes after t*, where another processor steps otherwise
+    columns={"deviation": (1e-2, 1e-12)}
+    | dict.fromkeys(("t", "loss", "share", "arrows", "amplification", "inflation"), STATISTICAL),
     data=DRAWN,
     device="any",
 )
