@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 
 import nbformat
 import pandas as pd
@@ -65,8 +66,14 @@ def test_every_verdict_follows_from_its_numbers(number, source):
     assert records, "a chapter judges at least one claim"
     for record in records:
         claim = ledger.claims()[record["id"]]
-        estimate = ledger.Estimate(record["value"], record["low"], record["high"], record["n"])
-        assert record["verdict"] == ledger.judge(claim, estimate, "smoke")
+        found = ledger.Estimate(*(record[name] for name in ("value", "low", "high", "n", "interval")))
+        if late := record["late"]:
+            low, high = (
+                end if late[name] is None else late[name] for name, end in (("low", -math.inf), ("high", math.inf))
+            )
+            later = ledger.Estimate(late["value"], low, high, record["n"], record["interval"])
+            found = ledger.Drift(found, later, (1.0, 2.0), (2.0, 4.0))  # sizes decide nothing
+        assert record["verdict"] == ledger.judge(claim, found, "smoke")
         assert record["data"] and record["figure"] and record["device"] and record["revision"], record["id"]
 
 
