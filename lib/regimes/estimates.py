@@ -110,6 +110,14 @@ class Estimate:
         above = math.hypot(self.high - self.value, other.high - other.value)
         return Estimate(value, value - below, value + above, self.n, self.method + how)
 
+    def open(self, *, below: bool = False, above: bool = False) -> "Estimate":
+        """The same with no end below or above: of a place on a grid that some realisations put at the grid's edge.
+
+        A maximum or a crossing that is not bracketed may lie anywhere beyond.
+        """
+        low, high = -math.inf if below else self.low, math.inf if above else self.high
+        return Estimate(self.value, low, high, self.n, self.method + (", not bracketed" if below or above else ""))
+
     @classmethod
     def exact(cls, value: float, error: float = 0.0, n: int = 1) -> "Estimate":
         """A number known to ``± error`` without sampling (``error``: a bound on its numerical error)."""
@@ -184,6 +192,22 @@ def mean(samples: np.ndarray) -> Estimate:
         InputError: if there is no realisation, or a sample is NaN or infinite.
     """
     return _student(_samples(samples), "mean, Student's t")
+
+
+def place(samples: np.ndarray, grid: np.ndarray) -> Estimate:
+    """The mean place on a grid, such as that of a maximum; open beyond an edge of the grid that a realisation is at.
+
+    Args:
+        samples: ``(n,)``, one place a realisation, each one of ``grid``.
+        grid: ``(k,)`` places at which it was looked for.
+
+    Raises:
+        InputError: as ``mean``, and for a place that is not in the grid.
+    """
+    samples, grid = _samples(samples), np.asarray(grid, dtype=float)
+    if not np.isin(samples, grid).all():
+        raise InputError(f"samples must be places of the grid {grid.tolist()}, got {samples.tolist()}")
+    return mean(samples).open(below=samples.min() == grid.min(), above=samples.max() == grid.max())
 
 
 def ratio(samples: np.ndarray) -> Estimate:

@@ -116,6 +116,17 @@ RIVAL = "alternative: {value: 2, what: a rival}"
             f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke], amended: [{{was: x, verdict: undecided}}]}}",
             "claims.yml, a: an amendment must say was, verdict, why",
         ),
+        (f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke], part_of: c}}", "a: c is no claim of that kind that stands"),
+        (
+            f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}\n"
+            f"- {{id: b, {COMMON}, {RIVAL}, profiles: [smoke], part_of: a}}\n".replace("kind: paper", "kind: beyond"),
+            "b: a is no claim of that kind",
+        ),
+        (
+            f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}\n"
+            f"- {{id: b, {COMMON}, {RIVAL}, profiles: [smoke], amended: [{{id: a, was: x, verdict: y, why: z}}]}}",
+            "b: a was amended to it, and is still declared",
+        ),
     ],
 )
 def test_a_bad_declaration_gets_one_line(tmp_path, monkeypatch, text, names):

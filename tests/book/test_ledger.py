@@ -11,7 +11,7 @@ import pytest
 
 from regimes.book import ledger
 from regimes.book.ledger import Claim, judge
-from regimes.estimates import Drift, Estimate, exponent, jackknife, least, mean, proportion
+from regimes.estimates import Drift, Estimate, exponent, jackknife, least, mean, place, proportion
 from regimes.validate import InputError
 
 NULL = {"value": 0.0, "what": "nothing happens"}
@@ -138,7 +138,7 @@ def test_merge_holds_every_claim_once(mini_book):
     assert ledger.read(folder / "ledger.json") == merged
     assert json.loads((folder / "ledger.json").read_text())[1]["accept"] == [0, None]  # strict JSON: no Infinity
     keys = (
-        "id item chapter kind statement source stated looks accept alternative corrected erratum amended value low "
+        "id item chapter kind statement source stated looks accept alternative corrected erratum part_of amended value low "
         "high n interval late verdict profile data settings figure seconds device revision versions"
     )
     assert set(merged[0]) == set(merged[1]) == set(keys.split())
@@ -382,3 +382,33 @@ def test_a_run_is_named_for_the_papers_ledger_alone(mini_book, capsys):
     with pytest.raises(SystemExit, match="2"):
         sources.main(["laptop", "--keep", "--name", "mine"])
     assert capsys.readouterr().err == "error: name must go with paper --keep, got 'mine'\n"
+
+
+def counted(name, verdict, part_of=None):
+    return ledger.record(replace(PLAIN, id=name, part_of=part_of), value=1.0, low=0.9, high=1.1, n=9, verdict=verdict)
+
+
+def test_a_statement_counts_once_whatever_the_number_of_its_claims():
+    whole = [counted("a", "reproduced"), counted("a2", "reproduced", "a"), counted("b", "undecided")]
+    parts = [counted("c", "reproduced"), counted("c2", "not reproduced", "c"), counted("c3", None, "c")]
+    assert ledger.summary([*whole, *parts]) == (
+        "Statements of the papers (3, in 6 claims): 1 reproduced, 1 undecided, 1 in part."
+    )
+    assert 'aria-label="1 reproduced, 1 undecided, 1 in part"' in ledger.html_bar([*whole, *parts])
+    assert ledger.summary([counted("d", None), counted("d2", "corrected", "d")]).endswith(
+        "(1, in 2 claims): 1 corrected."
+    )
+
+
+@pytest.mark.parametrize(
+    ("samples", "low", "high"),
+    [([1, 2, 3, 2, 1], True, False), ([2, 3, 4, 3, 3], False, True), ([2, 2, 3, 2, 3], False, False)],
+)
+def test_the_edge_of_a_grid_is_no_estimate(samples, low, high):
+    """Inside the band by its mean, and anywhere beyond the edge by what was looked at."""
+    found = place(np.array(samples, float), np.array([1, 2, 3, 4.0]))
+    assert [math.isinf(found.low), math.isinf(found.high)] == [low, high]
+    claim = replace(PLAIN, accept=(0.5, 4.5))
+    assert judge(claim, found, "laptop") == ("undecided" if low or high else "reproduced")
+    with pytest.raises(InputError, match="places of the grid"):
+        place(np.array([2.5]), np.array([1, 2.0]))

@@ -21,6 +21,7 @@ from regimes.estimates import EXACT, SPAN, Drift, Estimate
 from regimes.sweeps.store import write_atomically
 from regimes.validate import InputError
 
+IN_PART = "in part"  # of a statement: its claims have several verdicts
 VERDICTS = ("reproduced", "corrected", "not reproduced", "not yet asymptotic", "undecided")
 MANY = 100.0  # times as many realisations: beyond, another way must be found
 AMENDED = ("was", "verdict", "why")
@@ -31,7 +32,8 @@ KINDS = {
     "beyond": "Beyond the papers",
 }
 MARKS = {
-    "reproduced": "✔", "corrected": "✎", "not reproduced": "✘", "not yet asymptotic": "…", "undecided": "?", None: "·",
+    "reproduced": "✔", "corrected": "✎", "not reproduced": "✘", "not yet asymptotic": "…", "undecided": "?", IN_PART: "◐",
+    None: "·",
 }  # fmt: skip
 PAPERS = {  # short titles
     "A": "Geometric compression of invariant manifolds",
@@ -63,8 +65,11 @@ class Claim:
             it out says so, whatever the verdict.
         corrected: ``(low, high)`` of the corrected statement, if there is one.
         erratum: its entry in ``book/errata.yml``.
+        part_of: the claim that stands for the same statement of the paper, of which this one is a part, a repetition
+            or another reading: heads count the statement once.
         amended: for each change of band, estimator or data after a first measurement ``was``, the ``verdict`` then, and
-            ``why``.
+            ``why``. Where sizes, window, stop, data or estimator changed, the claim has a new id and the amendment the
+            old one, ``id``.
 
     Raises:
         InputError: for an unknown kind, an alternative inside ``accept`` or a stated number outside, or an amendment
@@ -83,6 +88,7 @@ class Claim:
     looks: int = 1
     corrected: tuple[float, float] | None = None
     erratum: str | None = None
+    part_of: str | None = None
     amended: tuple[Mapping[str, str], ...] = ()
 
     def __post_init__(self) -> None:
@@ -98,7 +104,7 @@ class Claim:
             raise InputError(f"the stated number {self.stated:g} lies outside accept {band(self.accept)}")
         validate.integer(1, looks=self.looks)
         for change in self.amended:
-            if set(change) != set(AMENDED) or not all(str(change[part]).strip() for part in AMENDED):
+            if set(change) - {"id"} != set(AMENDED) or not all(str(part).strip() for part in change.values()):
                 raise InputError(f"an amendment must say {', '.join(AMENDED)}, got {dict(change)}")
 
 
@@ -127,6 +133,12 @@ def claims() -> dict[str, Claim]:
         if claim.id in found:
             raise InputError(f"claims.yml declares {claim.id} twice")
         found[claim.id] = claim
+    for claim in found.values():
+        whole = found.get(claim.part_of) if claim.part_of else claim
+        if whole is None or (whole is not claim and whole.part_of) or whole.kind != claim.kind:
+            raise InputError(f"claims.yml, {claim.id}: {claim.part_of} is no claim of that kind that stands for others")
+        for old in {change.get("id") for change in claim.amended} & set(found):
+            raise InputError(f"claims.yml, {claim.id}: {old} was amended to it, and is still declared")
     return found
 
 
@@ -188,7 +200,8 @@ def record(claim: Claim, **measured: Any) -> dict[str, Any]:
         "figure",
     )
     empty = dict.fromkeys((*keys, "seconds", "device", "revision", "versions"))
-    declared = {name: getattr(claim, name) for name in ("id", "item", "kind", "statement", "source", "stated", "looks")}
+    names = ("id", "item", "kind", "statement", "source", "stated", "looks", "part_of")
+    declared = {name: getattr(claim, name) for name in names}
     bounds = {"accept": _bounds(claim.accept), "corrected": _bounds(claim.corrected) if claim.corrected else None}
     rest = {"alternative": dict(claim.alternative), "erratum": claim.erratum, "amended": list(claim.amended)}
     return declared | bounds | rest | empty | measured
@@ -251,20 +264,41 @@ def _with_ends(record: dict[str, Any], change: Callable[[tuple], Sequence]) -> d
 
 
 def summary(records: Sequence[Mapping[str, Any]]) -> str:
-    """One sentence for each kind of claim, the papers' first, that counts the verdicts."""
+    """One sentence for each kind of claim, the papers' first, that counts the verdicts on statements.
+
+    Claims that are parts or repetitions of one statement count once: with their verdict where all have the same, as
+    *in part* where they differ.
+    """
     parts = []
     for kind, words in KINDS.items():
-        own = [record for record in records if record["kind"] == kind]
-        counts = {verdict: sum(r["verdict"] == verdict for r in own) for verdict in VERDICTS}
-        unjudged = [record for record in own if record["verdict"] is None]
-        missed = sum(r["verdict"] == "reproduced" and misses_stated(r) for r in own)
-        counts["not judged at this size"] = sum(record["value"] is not None for record in unjudged)
-        counts["not measured yet"] = sum(record["value"] is None for record in unjudged)
+        own = statements(record for record in records if record["kind"] == kind)
+        if not own:
+            continue
+        said = Counter(_in_common(one) for one in own)
+        missed = sum(_in_common(one) == "reproduced" and any(map(misses_stated, one)) for one in own)
         note = f" ({missed} of them without the stated number in the interval)" if missed else ""
-        said = [f"{n} {word}{note if word == 'reproduced' else ''}" for word, n in counts.items() if n]
-        if own:
-            parts.append(f"{words} ({len(own)}): {', '.join(said)}.")
+        order = [*VERDICTS, IN_PART, "not judged at this size", "not measured yet"]
+        counts = [f"{said[word]} {word}{note if word == 'reproduced' else ''}" for word in order if said[word]]
+        claims_of = sum(map(len, own))
+        total = f"{len(own)}" if claims_of == len(own) else f"{len(own)}, in {claims_of} claims"
+        parts.append(f"{words} ({total}): {', '.join(counts)}.")
     return " ".join(parts)
+
+
+def statements(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """The records of each statement: those that are parts of one, or say it again, together."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in records:
+        found.setdefault(entry["part_of"] or entry["id"], []).append(entry)
+    return list(found.values())
+
+
+def _in_common(entries: Sequence[Mapping[str, Any]]) -> str:
+    """The verdict of a statement from those of its claims, those left out that were not judged here."""
+    judged = {entry["verdict"] for entry in entries if entry["verdict"]}
+    if not judged:
+        return _word(entries[0])
+    return judged.pop() if len(judged) == 1 else IN_PART
 
 
 def misses_stated(entry: Mapping[str, Any]) -> bool:
@@ -402,8 +436,9 @@ def html_table(
 
 
 def html_bar(records: Iterable[Mapping[str, Any]]) -> str:
-    """Counts of the verdicts as one bar of coloured parts, each with its mark and number, in words for a reader."""
-    counts = Counter(record["verdict"] for record in records)
+    """Verdicts on statements as one bar of coloured parts, each with its mark and number, in words for a reader."""
+    common = (_in_common(one) for one in statements(records))
+    counts = Counter(verdict if verdict in MARKS else None for verdict in common)
     words = {verdict: verdict or "not judged or measured here" for verdict in MARKS}
     said = ", ".join(f"{counts[verdict]} {words[verdict]}" for verdict in MARKS if counts[verdict])
     parts = "".join(
@@ -471,6 +506,7 @@ def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
     notes = [f"corrected: {band(entry['corrected'])}"] if entry["corrected"] else []
     count = f"n = {entry['n']}, {entry['interval']}{_absent(entry)}" if entry["n"] else ""
     kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
+    kind += f" · counted with {entry['part_of']}" if entry["part_of"] else ""
     statement = f"{maths(entry['statement'])}{_small(rival, new=True)}{_amended(entry['amended'])}"
     told = {"verdict": word, "paper": entry["item"][0], "chapter": entry["chapter"] or "", "kind": entry["kind"]}
     data = " ".join(f'data-{key}="{value}"' for key, value in told.items())
@@ -503,5 +539,9 @@ def _amended(changes: Sequence[Mapping[str, str]]) -> str:
     """What was changed after a first measurement, behind one line that opens."""
     if not changes:
         return ""
-    said = "".join(f"<li>was: {maths('{was} ({verdict}). {why}'.format(**c))}</li>" for c in changes)
+    said = "".join(f"<li>was{_old(c)}: {maths('{was} ({verdict}). {why}'.format(**c))}</li>" for c in changes)
     return f"<details><summary>amended after a first measurement</summary><ul>{said}</ul></details>"
+
+
+def _old(change: Mapping[str, str]) -> str:
+    return f" <code>{change['id']}</code>" if "id" in change else ""

@@ -256,7 +256,7 @@ def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
     paper = {} if profile == "paper" else {record["id"]: record for record in ledger.read(paths.paper_ledger())}
     parts = [f"At the **{profile}** profile: {ledger.summary(records)}", DOWNLOADS]
     papers = ledger.by_paper(records)
-    counts = {letter: _count(own, "claim") for letter, own in papers.items()}
+    counts = {letter: _count(ledger.statements(own), "statement") for letter, own in papers.items()}
     parts += [ledger.html_papers(papers, counts, anchor="claims"), '<div id="ledger-filters"></div>']
     links = figure_links(records)
     for letter, own in papers.items():
