@@ -119,7 +119,7 @@ RIVAL = "alternative: {value: 2, what: a rival}"
         (f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke], part_of: c}}", "a: c is no claim of that kind that stands"),
         (
             f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}\n"
-            f"- {{id: b, {COMMON}, {RIVAL}, profiles: [smoke], part_of: a}}\n".replace("kind: paper", "kind: beyond"),
+            f"- {{id: b, {COMMON}, {RIVAL}, profiles: [smoke], part_of: a, kind: beyond}}\n",
             "b: a is no claim of that kind",
         ),
         (

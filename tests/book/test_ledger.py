@@ -138,8 +138,8 @@ def test_merge_holds_every_claim_once(mini_book):
     assert ledger.read(folder / "ledger.json") == merged
     assert json.loads((folder / "ledger.json").read_text())[1]["accept"] == [0, None]  # strict JSON: no Infinity
     keys = (
-        "id item chapter kind statement source stated looks accept alternative corrected erratum part_of amended value low "
-        "high n interval late verdict profile data settings figure seconds device revision versions"
+        "id item chapter kind statement source stated looks accept alternative corrected erratum part_of amended value "
+        "low high n interval late verdict profile data settings figure seconds device revision versions"
     )
     assert set(merged[0]) == set(merged[1]) == set(keys.split())
     assert ledger.summary(merged) == (

@@ -32,8 +32,8 @@ KINDS = {
     "beyond": "Beyond the papers",
 }
 MARKS = {
-    "reproduced": "✔", "corrected": "✎", "not reproduced": "✘", "not yet asymptotic": "…", "undecided": "?", IN_PART: "◐",
-    None: "·",
+    "reproduced": "✔", "corrected": "✎", "not reproduced": "✘", "not yet asymptotic": "…", "undecided": "?",
+    IN_PART: "◐", None: "·",
 }  # fmt: skip
 PAPERS = {  # short titles
     "A": "Geometric compression of invariant manifolds",
