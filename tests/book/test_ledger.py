@@ -105,7 +105,7 @@ def test_an_interval_without_the_stated_number_says_so():
         ledger.record(
             claim, value=e.value, low=e.low, high=e.high, n=9, interval=e.method, verdict=judge(claim, e, "laptop")
         )
-        for e in (near, far)
+        for claim, e in ((claim, near), (replace(claim, id="Z.Fig1-c"), far))
     ]
     assert [entry["verdict"] for entry in entries] == ["reproduced"] * 2
     assert [ledger.misses_stated(entry) for entry in entries] == [False, True]
