@@ -9,7 +9,7 @@ import nbformat
 import numpy as np
 import pytest
 
-from regimes.book import ledger
+from regimes.book import ledger, sources
 from regimes.book.ledger import Claim, judge
 from regimes.estimates import Drift, Estimate, exponent, jackknife, least, mean, place, proportion
 from regimes.validate import InputError
@@ -412,3 +412,22 @@ def test_the_edge_of_a_grid_is_no_estimate(samples, low, high):
     assert judge(claim, found, "laptop") == ("undecided" if low or high else "reproduced")
     with pytest.raises(InputError, match="places of the grid"):
         place(np.array([2.5]), np.array([1, 2.0]))
+
+
+def test_a_built_ledger_is_compared_with_the_stored_one(mini_book, capsys):
+    """Verdicts count, not digits: another processor may round otherwise."""
+    claim, built = ledger.claims()["Z.Fig1-size"], mini_book / "build" / "laptop" / "ledger.json"
+    entry = ledger.record(claim, value=3.0, low=3.0, high=3.0, n=1, verdict="reproduced")
+    built.parent.mkdir(parents=True)
+    ledger.write(mini_book / "results" / "ledger.json", [entry])
+    with pytest.raises(SystemExit, match="2"):
+        sources.main(["laptop", "--compare"])
+    assert "build the book first" in capsys.readouterr().err
+    ledger.write(built, [entry | {"value": 3.01, "high": 3.02}])
+    assert sources.main(["laptop", "--compare"]) == 0 and "all 1 claims" in capsys.readouterr().out
+    ledger.write(built, [entry | {"verdict": "undecided"}, ledger.record(ledger.claims()["Z.Fig2-none"])])
+    assert sources.main(["laptop", "--compare"]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "Z.Fig1-size: undecided here, reproduced in the stored ledger",
+        "Z.Fig2-none: not measured yet here, not declared in the stored ledger",
+    ]

@@ -301,6 +301,17 @@ def _in_common(entries: Sequence[Mapping[str, Any]]) -> str:
     return judged.pop() if len(judged) == 1 else IN_PART
 
 
+def differences(records: Iterable[Mapping[str, Any]], kept: Iterable[Mapping[str, Any]]) -> list[str]:
+    """One line a claim whose verdict is not that of the stored ledger, or that only one of the two has."""
+    here, there = ({entry["id"]: entry for entry in entries} for entries in (records, kept))
+    both = {name: (here.get(name), there.get(name)) for name in [*there, *(here.keys() - there.keys())]}
+    return [
+        f"{name}: {_word(own)} here, {_word(other)} in the stored ledger"
+        for name, (own, other) in both.items()
+        if _word(own) != _word(other)
+    ]
+
+
 def misses_stated(entry: Mapping[str, Any]) -> bool:
     """Whether an interval over realisations leaves out the number that the paper states."""
     if entry["stated"] is None or entry["value"] is None or entry["interval"] in (EXACT, SPAN):
@@ -492,7 +503,9 @@ def how_decided(records: Sequence[Mapping[str, Any]], links: Mapping[str, str]) 
     return f"{said}, in {where}." if where else f"{said}."
 
 
-def _word(entry: Mapping[str, Any]) -> str:
+def _word(entry: Mapping[str, Any] | None) -> str:
+    if entry is None:
+        return "not declared"
     return entry["verdict"] or ("not measured yet" if entry["value"] is None else "not judged at this size")
 
 

@@ -400,6 +400,20 @@ def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
     return [record for record in records if record["cells"] and set(record["cells"]) <= there]
 
 
+def compare(folder: Path) -> int:
+    """Prints each verdict of a built ledger that is not the stored one's; 1 where there is any.
+
+    Raises:
+        InputError: where no ledger was built.
+    """
+    if not (folder / "ledger.json").exists():
+        raise InputError(f"there is no {folder / 'ledger.json'}: build the book first")
+    kept = ledger.read(paths.results() / "ledger.json")
+    found = ledger.differences(ledger.read(folder / "ledger.json"), kept)
+    print("\n".join(found) or f"all {len(kept)} claims have the verdicts of results/ledger.json")
+    return int(bool(found))
+
+
 def needs_commits(folder: Path) -> None:
     """A ledger that is kept rests on cells of commits, or on rows that are stored in ``results/``.
 
@@ -448,8 +462,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--name", help="with paper --keep: take what the run in runs/NAME measured at the paper's sizes"
     )
+    parser.add_argument(
+        "--compare", action="store_true", help="only say whose verdicts are not those of results/ledger.json"
+    )
     args = parser.parse_args(argv)
     with one_line_errors():
+        if args.compare:
+            return compare(paths.build(args.profile))
         if args.name is not None and not (args.keep and args.profile == "paper"):
             raise InputError(f"name must go with paper --keep, got {args.name!r}")
         folder = paths.build(args.profile) if args.name is None else paths.run(args.name)
