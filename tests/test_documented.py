@@ -39,9 +39,6 @@ CHEAPER = {
     ),
     "verify NAME --sample 5%": "verify spiked.biases --sample 1%",
     "verify NAME": "verify spiked.biases --sample 1%",
-    "add cells.tar.gz": " && python -m regimes.studies ".join(
-        ("run depth.eta_definite", "pack cells.tar.gz", "add cells.tar.gz")
-    ),
     "run NAME": "run depth.normalised_kernel",
     "restore NAME": "restore depth.normalised_kernel",
     "-f mine.toml --name mine": "-f mine.toml --name mine --check",

@@ -94,7 +94,6 @@ def test_a_study_runs_without_jupyter_or_yaml_or_figures(tmp_path):
         "study": (("run", "depth.nothing"), "study must be one of"),
         "parameter": (("run", "depth.normalised_kernel", "-p", "nothing", "1"), "unknown parameter 'nothing'"),
         "budget": (("run", "depth.normalised_kernel", "--budget", "soon"), "budget must be a positive time"),
-        "archive": (("add", "nowhere.tar.gz"), "cannot be read"),
     }
 )
 def test_bad_input_is_one_line_and_code_2(args, said):

@@ -13,7 +13,7 @@ from regimes import paths, validate
 from regimes import studies as registry
 from regimes.studies import _plan as plan
 from regimes.studies._here import is_here
-from regimes.sweeps import archive, parameters
+from regimes.sweeps import parameters
 from regimes.sweeps.cli import add_parameter_options, one_line_errors, overrides
 from regimes.sweeps.parameters import read_toml
 from regimes.sweeps.store import Store, committed, needs_commit
@@ -157,30 +157,12 @@ def tell_plan(args: argparse.Namespace) -> None:
 
 def restore(args: argparse.Namespace) -> None:
     """Brings back cells of a study that changed code had made void; the next sweep compares them again."""
-    known = _known()
+    known = {name for modules in registry.rooms().values() for name in registry.studies(modules)}
     code = registry.find(args.name)[1].code.digest if args.name in known else ""
     count = Store.default().restore(args.name, code)
     if not count and not code:
         validate.one_of(sorted(known), study=args.name)
     print(f"{args.name}: {count} void cells are back")
-
-
-def pack(args: argparse.Namespace) -> None:
-    """Writes the stored cells into one file."""
-    taken, left = archive.pack(Store.default(), args.archive, _known())
-    print(f"{taken} cells" + (f", {left} files left out: damaged, or of no study of this book" if left else ""))
-
-
-def add(args: argparse.Namespace) -> None:
-    """Adds the cells of an archive that the store lacks."""
-    print(f"{archive.add(Store.default(), args.archive, _known())} cells")
-
-
-def _known() -> dict[str, int]:
-    """The versions of all studies by their names."""
-    return {
-        name: item.version for modules in registry.rooms().values() for name, item in registry.studies(modules).items()
-    }
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -211,11 +193,8 @@ def main(argv: list[str] | None = None) -> int:
     one.add_argument("--jobs", type=int, help="worker processes (default: one a core)")
     text = "bring back a study's cells that changed code had made void"
     commands.add_parser("restore", help=text).add_argument("name", help="such as depth.mnist_regression")
-    for verb, text in (("pack", "write all stored cells into ARCHIVE"), ("add", "add the cells of ARCHIVE")):
-        commands.add_parser(verb, help=text).add_argument("archive", help="a .tar.gz file")
     args = parser.parse_args(argv)
-    verbs = {"run": run, "export": export, "keep": keep, "verify": verify, "restore": restore, "pack": pack, "add": add}
-    verbs |= {"plan": tell_plan}
+    verbs = {"run": run, "export": export, "keep": keep, "verify": verify, "restore": restore, "plan": tell_plan}
     code = 0
     with one_line_errors():
         code = verbs.get(args.command, lambda args: list_studies())(args) or 0
