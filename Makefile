@@ -27,7 +27,7 @@ NOTEBOOKS = $(CHAPTERS:%=build/$(PROFILE)/%.ipynb)
 # NAME counts on make's command line only: some systems set it for other ends
 NAMED = $(if $(findstring command,$(origin NAME)),--name "$$NAME")
 # all that any chapter's run reads, beside its source and the stored results of its studies
-CODE := $(shell find lib/regimes -name '*.py' 2>/dev/null) book/claims.yml book/errata.yml $(wildcard chapters/profiles/*.toml)
+CODE := $(shell find lib -name '*.py' 2>/dev/null) book/claims.yml book/errata.yml $(wildcard chapters/profiles/*.toml)
 # what pages are made of besides notebooks
 # (book/_generated is made from them: younger than any build of a fresh checkout)
 PROSE := $(filter-out book/_generated/%,$(wildcard results/ledger.paper.json results/plan.md _config.yml _toc.yml book/*.md book/*/*.md book/*.yml book/*.bib _static/*))
@@ -47,7 +47,7 @@ help: ## list these targets
 book: html ## run the chapters and build the HTML book
 
 chapters: $(NOTEBOOKS) ## run the chapters only
-	@$(if $(STALE),$(BIN)/python -m regimes.runner $(sort $(STALE)) --profile $(PROFILE),:)
+	@$(if $(STALE),$(BIN)/python -m companion.runner $(sort $(STALE)) --profile $(PROFILE),:)
 
 smoke: ## run all chapters at the smoke profile
 	@$(MAKE) --no-print-directory chapters PROFILE=smoke
@@ -66,8 +66,8 @@ STALE :=
 build/$(PROFILE)/%.ipynb: chapters/%.py $(CODE) | $(READY)
 	@$(eval STALE += $(call number,$*))
 
-# a chapter reads the stored results of the modules in lib/regimes/studies that say they are its own
-rooms = $(basename $(notdir $(shell grep -ls '^CHAPTER = "$(call number,$(1))"' lib/regimes/studies/*.py)))
+# a chapter reads the stored results of the modules in lib/companion/studies that say they are its own
+rooms = $(basename $(notdir $(shell grep -ls '^CHAPTER = "$(call number,$(1))"' lib/companion/studies/*.py)))
 $(foreach it,$(CHAPTERS),$(eval build/$(PROFILE)/$(it).ipynb: $(foreach room,$(call rooms,$(it)),$(wildcard results/$(room).*))))
 
 # a run leaves a notebook and its ledger, or neither; where somebody has removed the ledger, the chapter runs again
@@ -79,7 +79,7 @@ anew:
 
 # chapters/*.ipynb and book/_generated are the same files for every build: the second of two waits for the first
 html: | $(READY)
-	@$(BIN)/python -m regimes.book.locks build/.book.lock "a book is being built here" $(MAKE) --no-print-directory pages
+	@$(BIN)/python -m companion.site.locks build/.book.lock "a book is being built here" $(MAKE) --no-print-directory pages
 
 pages: chapters
 	@$(MAKE) -s --no-print-directory $(PAGES)
@@ -87,15 +87,15 @@ pages: chapters
 
 $(PAGES): $(NOTEBOOKS) $(CODE) $(PROSE)
 	@touch $@.begun
-	@$(BIN)/python -m regimes.book.sources $(PROFILE)
-	@$(BIN)/python -m regimes.book.pages $(PROFILE)
+	@$(BIN)/python -m companion.site.sources $(PROFILE)
+	@$(BIN)/python -m companion.site.pages $(PROFILE)
 	@mv $@.begun $@
 
 chapter-%: | $(READY)
-	@$(BIN)/python -m regimes.runner $* --profile $(PROFILE) $(NAMED) $(PARAMS)
+	@$(BIN)/python -m companion.runner $* --profile $(PROFILE) $(NAMED) $(PARAMS)
 
 help-%: | $(READY)
-	@$(BIN)/python -m regimes.runner $* --describe
+	@$(BIN)/python -m companion.runner $* --describe
 
 test: TESTS_TIER = make test
 test: TESTS_MINUTES = 8
@@ -125,10 +125,10 @@ lowest: ## the library's tests on the lowest versions it says it can use (an env
 	@$(LOWEST)/bin/python -m pytest -q -p no:cacheprovider -m "not weekly" $(LOWEST_TESTS)
 
 data: | $(READY) ## fetch full MNIST, Fashion-MNIST, CIFAR-10, ORL faces into $REGIMES_DATA or data/ (some 220 MB)
-	@$(BIN)/python -m regimes.data.fetch
+	@$(BIN)/python -m companion.fetch
 
 pdf: html ## the whole book as one file to print: build/PROFILE/book.pdf (needs Chromium)
-	@$(BIN)/python -m regimes.book.pdf $(PROFILE)
+	@$(BIN)/python -m companion.site.pdf $(PROFILE)
 
 lab: | $(READY) ## JupyterLab: right-click a chapter, Open With, Notebook
 	@$(BIN)/jupyter lab
@@ -149,9 +149,9 @@ references: ## renew the stored notebooks that the tests compare with (look at t
 keep: ## make this profile's ledger (and picture) the README's and results/ledger.json, and record what cells took; PROFILE=paper: keep what its chapters measured
 	@test -z "$$(git status --porcelain -uno)" || { echo "error: the kept ledger names its commit: commit all changes first" >&2; exit 2; }
 	@$(if $(filter paper,$(PROFILE)),:,$(MAKE) --no-print-directory html)
-	@$(BIN)/python -m regimes.book.sources $(PROFILE) --keep $(NAMED)
-	@$(if $(filter paper,$(PROFILE)),:,$(BIN)/python -m regimes.runner $(foreach it,$(CHAPTERS),$(call number,$(it))) --profile $(PROFILE) --times)
-	@REGIMES_STORE=build/none $(BIN)/python -m regimes.studies plan --profile paper >build/plan.md && mv build/plan.md results/plan.md
+	@$(BIN)/python -m companion.site.sources $(PROFILE) --keep $(NAMED)
+	@$(if $(filter paper,$(PROFILE)),:,$(BIN)/python -m companion.runner $(foreach it,$(CHAPTERS),$(call number,$(it))) --profile $(PROFILE) --times)
+	@REGIMES_STORE=build/none $(BIN)/python -m companion.studies plan --profile paper >build/plan.md && mv build/plan.md results/plan.md
 
 clean: ## remove everything built, also the stored cells
 	rm -rf build runs _build book/_generated chapters/*.ipynb .pytest_cache .ruff_cache

@@ -13,8 +13,8 @@ import time
 
 import torch
 
-from regimes.studies import alignment as studies
-from regimes.themes.alignment.matrices import measure, sites
+from companion.studies import alignment as studies
+from regimes.measures.matrices import measure, sites
 
 STEPS, EVERY = 100, 5
 SETTING = {"n": 256, "d": 32, "k": 256, "rank": 5, "test": 10, "spectrum": "isotropic", "second": 1.0}

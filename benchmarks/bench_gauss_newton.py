@@ -18,7 +18,7 @@ import time
 
 import torch
 
-from regimes.studies import jamming as studies
+from companion.studies import jamming as studies
 from regimes.training.gauss_newton import gauss_newton
 from regimes.training.optimise import optimise
 from regimes.training.run import run

@@ -15,8 +15,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import torch
 
+from companion.theory.depth import pairs, spectrum
 from regimes.kernels import infinite_ntk, relu_recursion
-from regimes.themes.depth import pairs, spectrum
 
 MIB = 2**20
 

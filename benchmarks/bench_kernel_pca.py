@@ -15,9 +15,9 @@ from scipy.linalg import eigh
 
 from regimes.data import tasks
 from regimes.kernels import ntk
+from regimes.measures.kernel_pca import diagnose
+from regimes.measures.spectrum import components, tangent_components
 from regimes.models.one_hidden import one_hidden
-from regimes.themes.kernel_pca.diagnosis import diagnose
-from regimes.themes.kernel_pca.spectrum import components, tangent_components
 
 
 def seconds(run):

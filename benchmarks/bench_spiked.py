@@ -17,9 +17,9 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from regimes.themes.spiked import network, ridge_theory
-from regimes.themes.spiked.conditional_map import equivalent
-from regimes.themes.spiked.functions import function
+from companion.theory.spiked import network, ridge_theory
+from companion.theory.spiked.conditional_map import equivalent
+from companion.theory.spiked.functions import function
 
 SIZE = 1000 if "--smoke" not in sys.argv else 200
 COUNT = 10_000 if "--smoke" not in sys.argv else 200

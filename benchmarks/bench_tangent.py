@@ -14,10 +14,10 @@ import torch
 
 from regimes.data import tasks
 from regimes.kernels import ntk
+from regimes.measures.lazy import tangent_predictor
 from regimes.models import one_hidden
 from regimes.models.fully_connected import fully_connected
 from regimes.models.module import module
-from regimes.themes import learning_curves
 
 REPEATS = 3
 
@@ -67,7 +67,7 @@ def report(name, model, plain, x):
 def predictor(model, p, n):
     x, z = (tasks.stripe(size, model.d, seed=[seed]).x for seed, size in enumerate((p, n)))
     c = torch.ones(1, p, dtype=torch.float64)
-    moved = seconds(lambda: learning_curves.tangent_predictor(model, x, c, z))
+    moved = seconds(lambda: tangent_predictor(model, x, c, z))
     kernel = seconds(lambda: ntk(model, z, x) @ c[..., None])
     print(f"predictor, h={model.h}, p={p}, {n} points: weights {moved:.3f} CPU s, kernel {kernel:.3f} CPU s")
 

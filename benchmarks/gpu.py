@@ -18,17 +18,18 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from regimes import devices, paths
-from regimes import studies as registry
+from companion import paths
+from companion import studies as registry
+from companion.experiments.compare import differences
+from companion.experiments.store import Cell
+from companion.experiments.study import Rows, Study
+from regimes import devices
 from regimes.data import tasks
 from regimes.data.tasks import Task
 from regimes.kernels import infinite_ntk, ntk
 from regimes.models.activations import activation
 from regimes.models.fully_connected import fully_connected
 from regimes.models.one_hidden import one_hidden
-from regimes.sweeps.compare import differences
-from regimes.sweeps.store import Cell
-from regimes.sweeps.study import Rows, Study
 from regimes.training import kernel_flow
 from regimes.training.gauss_newton import gauss_newton
 from regimes.training.gradient_flow import gradient_flow

@@ -103,15 +103,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from regimes.book import plots, sketches
-from regimes.book.chapter import Chapter
-from regimes.estimates import Estimate, exponent, local_exponents, mean, median, ratio
-from regimes.studies import lazy_feature as studies
-from regimes.studies import sensitivity as studies_of_ends
-from regimes.sweeps import parameters
-from regimes.sweeps.table import balanced
-from regimes.themes import learning_curves
-from regimes.themes.learning_curves import beta, beta_difference, by_size, drift, error_ratio
+from companion.estimates import Estimate, exponent, local_exponents, mean, median, ratio
+from companion.experiments import parameters
+from companion.experiments.table import balanced
+from companion.report import plots, sketches
+from companion.report.chapter import Chapter
+from companion.studies import lazy_feature as studies
+from companion.studies import sensitivity as studies_of_ends
+from companion.theory import learning_curves
+from companion.theory.learning_curves import beta, beta_difference, by_size, drift, error_ratio
 
 chapter = Chapter("01", globals())
 # %% [markdown]
@@ -169,7 +169,7 @@ chapter.figure(
 # which is near 1 at the start.
 #
 # On a line along the first axis a network of ReLUs is a broken straight line, whose zeros are known. Its test error is
-# therefore exact in $x_1$ and sampled over such lines only (`regimes.themes.learning_curves.line_error`); that of
+# therefore exact in $x_1$ and sampled over such lines only (`regimes.measures.errors.line_error`); that of
 # kernels is counted on test points.
 #
 # ## What theory says, in twenty lines
@@ -970,7 +970,7 @@ chapter.say(
 # What the knob does to a network can be seen in the plane. In {numref}`fig-a-knob` the same network learns the same points
 # of the stripe in $d=2$ at each $\alpha$: move the slider from the feature learner on the left to the lazy one.
 # %%
-from regimes.studies import knob
+from companion.studies import knob
 
 in_plane = chapter.sweep(knob.predictors).sort_values("alpha")
 fig, axes = plots.panels(2, width=3.2, height=3.3)

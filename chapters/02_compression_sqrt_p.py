@@ -94,12 +94,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from regimes.book import plots, sketches
-from regimes.book.chapter import Chapter
-from regimes.estimates import Estimate, exponent, local_exponents, mean, ratio
-from regimes.studies import compression as studies
-from regimes.themes.compression import Stripe
-from regimes.themes.learning_curves import by_size, converged, drift
+from companion.estimates import Estimate, exponent, local_exponents, mean, ratio
+from companion.report import plots, sketches
+from companion.report.chapter import Chapter
+from companion.studies import compression as studies
+from companion.theory.compression import Stripe
+from companion.theory.learning_curves import by_size, converged, drift
 
 chapter = Chapter("02", globals())
 # %% [markdown]
@@ -297,7 +297,7 @@ chapter.say(f"The two functions agree to a relative difference of {feature.devia
 # $\theta$ the step function, $y(z^*)$ the label at the fixed point, and the components of $N$ of variance one. The paper has
 # $D_\perp$ where the root belongs
 # ({ref}`erratum <erratum-a-noise>`). We solve {eq}`eq:A:neuron` at *any* $\lambda$
-# (`regimes.themes.compression.neuron`), and compare with all neurons that see data: a neuron sees a point where its
+# (`companion.theory.compression.neuron`), and compare with all neurons that see data: a neuron sees a point where its
 # ReLU is active.
 # %%
 neurons = chapter.extended(studies.neurons)
@@ -554,7 +554,7 @@ if not slowness.empty:  # at the smallest sizes none has
 # \Lambda^*=c\,\sqrt{\frac{d_\perp}{d_\parallel}\,\frac{p}{\langle|N_u|^2\rangle_u}}
 # $$ (eq:A:ring)
 #
-# (`regimes.themes.compression.ring`), from the training set alone. Here $R$ is the cylinder's radius, and
+# (`companion.theory.compression.ring`), from the training set alone. Here $R$ is the cylinder's radius, and
 # $\langle\cdot\rangle_u$ an average over the directions of the ring.
 # %%
 # more realisations than a laptop trains in minutes are kept in results/; they join those of the same settings, and a

@@ -109,13 +109,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from regimes import estimates
-from regimes.book import plots, sketches
-from regimes.book.chapter import Chapter
-from regimes.estimates import Estimate, jackknife, least, mean
-from regimes.studies import jamming as studies
-from regimes.sweeps.table import balanced
-from regimes.themes import jamming
+from companion import estimates
+from companion.estimates import Estimate, jackknife, least, mean
+from companion.experiments.table import balanced
+from companion.report import plots, sketches
+from companion.report.chapter import Chapter
+from companion.studies import jamming as studies
+from companion.theory import jamming
 
 chapter = Chapter("03", globals())
 # %% [markdown]

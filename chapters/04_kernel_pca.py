@@ -76,13 +76,14 @@ import pandas as pd
 import torch
 
 import regimes
-from regimes.book import components, plots, sketches
-from regimes.book.chapter import Chapter
+from companion.estimates import mean, proportion, ratio
+from companion.report import plots, sketches
+from companion.report.chapter import Chapter
+from companion.site import components
+from companion.studies import kernel_pca as studies
+from companion.theory.learning_curves import beta, beta_difference, by_size, drift
 from regimes.data import datasets
-from regimes.estimates import mean, proportion, ratio
-from regimes.studies import kernel_pca as studies
-from regimes.themes.kernel_pca import information
-from regimes.themes.learning_curves import beta, beta_difference, by_size, drift
+from regimes.measures import information
 
 chapter = Chapter("04", globals())
 # %% [markdown]

@@ -84,7 +84,7 @@ limit_depths: "increasing counts to 1e6" = [10, 30, 100, 300, 1000, 10000, 10000
 limit_draws: "count from 2 to 1000" = 6  # data sets
 layers_depth: "count from 1000 to 1e6" = 30000  # deepest network of other layers
 bias_betas: "distinct numbers from 0 to 100" = [0.1, 0.5, 1.0]  # standard deviation of the biases (appendix A)
-text: "one of data.datasets.CORPORA" = "pydoc"  # corpus of table 1 (paper C: text8, which no package ships)
+text: "one of regimes.data.datasets.CORPORA" = "pydoc"  # corpus of table 1 (paper C: text8, which no package ships)
 text_vocabulary: "count from 2 to 1e5" = 64  # words (paper C: not stated)
 text_widths: "increasing counts to 1e5" = [256, 512, 1024, 2048]  # widths of both hidden layers (paper C, Tab. 1: 10000 and 30000)
 text_steps: "count to 1e4" = 20  # full-batch steps (paper C: not stated)
@@ -101,12 +101,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from regimes.book import plots, sketches
-from regimes.book.chapter import THEORY, Chapter
-from regimes.estimates import Estimate, exponent, least, local_exponents, mean, proportion, slopes
+from companion.estimates import Estimate, exponent, least, local_exponents, mean, proportion, slopes
+from companion.report import plots, sketches
+from companion.report.chapter import THEORY, Chapter
+from companion.studies import depth as studies
+from companion.theory.depth import rate, sigmoid_kernel, spectrum
 from regimes.kernels import infinite_ntk, relu_recursion
-from regimes.studies import depth as studies
-from regimes.themes.depth import rate, sigmoid_kernel, spectrum
 
 chapter = Chapter("05", globals())
 
@@ -921,7 +921,7 @@ chapter.check("C.Fig8-invertible", mean(most.bound), most, figure="fig-c-fig8")
 # again with a theorem on the smallest angle. With $n=2^{30}$ points in 128 dimensions we compute the event itself from
 # the exact law of one pair.
 # %%
-from regimes.themes.depth import pairs
+from companion.theory.depth import pairs
 
 n_two = 2**30
 delta = float(1 / np.exp(np.log(n_two * (n_two - 1) / 2) / 127))

@@ -102,12 +102,12 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 
-from regimes.book import plots, sketches
-from regimes.book.chapter import Chapter
-from regimes.estimates import Estimate, jackknife, least, mean, median, ratio
-from regimes.studies import alignment as studies
-from regimes.studies import initial_alignment as initial
-from regimes.themes.alignment import agreement, free_probability
+from companion.estimates import Estimate, jackknife, least, mean, median, ratio
+from companion.report import plots, sketches
+from companion.report.chapter import Chapter
+from companion.studies import alignment as studies
+from companion.studies import initial_alignment as initial
+from companion.theory.alignment import agreement, free_probability
 
 chapter = Chapter("06", globals())
 EARLY = studies.EARLY

@@ -51,32 +51,32 @@
 # fmt: off
 profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
 activation: "one of tanh, erf, erf(x/√2), sin" = "tanh"  # odd activation of the network (paper E: odd)
-res1_targets: "distinct any of themes.spiked.functions.FUNCTIONS" = ["sin", "tanh", "sign", "He1+He3"]  # targets of the check of Result 3.1
+res1_targets: "distinct any of companion.theory.spiked.functions.FUNCTIONS" = ["sin", "tanh", "sign", "He1+He3"]  # targets of the check of Result 3.1
 res1_alpha0: "number from 0.01 to 100" = 4.0  # first batch over dimension
 res1_step: "number from 0.01 to 100" = 2.0  # step size eta / p
 res1_d: "distinct counts from 2 to 1e4" = [50, 100, 200]  # dimensions, p equals d
 res1_seeds: "count to 1000" = 128  # realisations
-res2_targets: "distinct any of themes.spiked.functions.FUNCTIONS" = ["sin", "tanh", "sign", "He1+He3"]  # targets of the check of the Gaussian map
+res2_targets: "distinct any of companion.theory.spiked.functions.FUNCTIONS" = ["sin", "tanh", "sign", "He1+He3"]  # targets of the check of the Gaussian map
 res2_r: "number from 0 to 20" = 2.0  # spike strength there
 res2_d: "distinct counts from 2 to 1e4" = [200]  # dimensions, p equals d
 res2_seeds: "count to 1000" = 32  # realisations
 res3_d: "distinct counts from 2 to 1e4" = [100, 200, 400]  # dimensions of the comparison theory - simulation, from which it is extrapolated
 res3_seeds: "list of counts to 1000" = [16, 8, 4]  # realisations at each
-fig1_target: "one of themes.spiked.functions.FUNCTIONS" = "sin"  # target whose profile is drawn
+fig1_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sin"  # target whose profile is drawn
 fig1_alpha0: "distinct numbers from 0 to 100" = [0.0, 1.0, 4.0, 16.0]  # first batches, from none
 fig1_step: "number from 0 to 100" = 8.0  # step size eta / p
 fig1_alpha: "number from 0.01 to 100" = 4.0  # second batch over dimension
 fig1_lam: "number from 1e-6 to 1e6" = 1.0  # ridge penalty
 fig1_d: "count from 2 to 1e4" = 200  # dimension, p equals d
 fig1_seeds: "count to 1000" = 32  # realisations
-fig2_targets: "list of any of themes.spiked.functions.FUNCTIONS" = ["tanh", "sign"]  # left and right panel
+fig2_targets: "list of any of companion.theory.spiked.functions.FUNCTIONS" = ["tanh", "sign"]  # left and right panel
 fig2_lam: "list of numbers from 1e-6 to 1e6" = [0.1, 1.0]  # ridge penalty of each panel
 fig2_step: "list of numbers from 0 to 100" = [3.0, 3.0]  # step size of each panel
 fig2_alpha0: "distinct numbers from 0 to 100" = [0.0, 1.0, 4.0, 16.0]  # first batches over dimension
 fig2_alphas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # second batches over dimension
 fig2_d: "distinct counts from 2 to 1e4" = [50, 100, 200]  # sizes, p equals d
 fig2_seeds: "list of counts to 1000" = [96, 48, 48]  # realisations at each size
-fig4_target: "one of themes.spiked.functions.FUNCTIONS" = "sign"  # target of both panels
+fig4_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sign"  # target of both panels
 fig4_rs: "distinct numbers from 0 to 20" = [0.0, 0.5, 1.0, 2.0]  # spike strengths
 fig4_gamma: "number from -1 to 1" = 0.9  # alignment in the panel over r
 fig4_r: "number from 0 to 20" = 2.0  # strength in the panel over gamma
@@ -85,7 +85,7 @@ fig4_lam: "number from 1e-6 to 1e6" = 1.0  # ridge penalty
 fig4_alphas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 2.0, 3.0, 4.0]  # batches over dimension
 fig4_d: "distinct counts from 2 to 1e4" = [100, 200]  # two sizes, p equals d
 fig4_seeds: "count to 1000" = 16  # realisations
-fig5_target: "one of themes.spiked.functions.FUNCTIONS" = "sign"  # target
+fig5_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sign"  # target
 fig5_alpha0: "number from 0 to 100" = 4.0  # first batch over dimension
 fig5_alpha: "number from 0.01 to 100" = 1.0  # second batch over dimension
 fig5_step: "number from 0 to 100" = 2.0  # step size at width ratio 1
@@ -93,7 +93,7 @@ fig5_lam: "number from 1e-6 to 1e6" = 0.1  # ridge penalty
 fig5_betas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 2.0, 4.0]  # widths over dimension
 fig5_d: "distinct counts from 2 to 1e4" = [100, 200]  # two sizes
 fig5_seeds: "count to 1000" = 16  # realisations
-fig6_target: "one of themes.spiked.functions.FUNCTIONS" = "sin"  # target
+fig6_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sin"  # target
 fig6_letters: "distinct numbers from -10 to 10" = [-1.0, 0.5, 2.0]  # values of the initial readout, equal shares
 fig6_r: "number from 0 to 20" = 2.0  # spike strength of the letter 1
 fig6_c: "number from 0.01 to 100" = 1.1  # bulk variance of the letter 1
@@ -112,17 +112,17 @@ loss_r: "number from 0 to 20" = 2.0  # spike strength
 loss_delta: "number from 0.01 to 100" = 0.2  # where Huber's loss turns linear
 loss_noise: "number from 0 to 100" = 0.25  # variance of the label noise
 loss_biases: "distinct numbers from -10 to 10" = [-0.5, 0.0, 0.5, 1.0, 2.0]  # uniform biases
-loss_bias_target: "one of themes.spiked.functions.FUNCTIONS" = "tanh(x+1)"  # a target with an even part
+loss_bias_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "tanh(x+1)"  # a target with an even part
 loss_d: "distinct counts from 2 to 1e4" = [50, 100, 200]  # sizes, p equals d
 loss_seeds: "list of counts to 1000" = [24, 16, 8]  # realisations at each
-net_targets: "list of any of themes.spiked.functions.FUNCTIONS" = ["tanh", "sin", "tanh", "He1+He3", "sin"]  # cases
+net_targets: "list of any of companion.theory.spiked.functions.FUNCTIONS" = ["tanh", "sin", "tanh", "He1+He3", "sin"]  # cases
 net_alpha0: "list of numbers from 0.01 to 100" = [4.0, 0.5, 2.0, 8.0, 32.0]  # first batch of each case
 net_step: "list of numbers from 0.01 to 100" = [3.0, 3.0, 8.0, 4.0, 8.0]  # step size of each case
 net_alpha: "number from 0.01 to 100" = 1.0  # second batch over dimension
 net_lam: "number from 1e-6 to 1e6" = 0.1  # ridge penalty
 net_d: "distinct counts from 2 to 1e4" = [100, 200, 400]  # sizes, p equals d
 net_seeds: "list of counts to 1000" = [16, 8, 4]  # realisations at each size
-order_target: "one of themes.spiked.functions.FUNCTIONS" = "sin"  # target whose sizes go furthest
+order_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sin"  # target whose sizes go furthest
 order_alpha0: "number from 0.01 to 100" = 8.0  # first batch there
 order_step: "number from 0.01 to 100" = 8.0  # step size there
 order_d: "distinct counts from 2 to 1e4" = [100, 200, 400]  # sizes there
@@ -130,13 +130,13 @@ order_seeds: "list of counts to 1000" = [30, 15, 9]  # realisations at each
 norms_lam: "number from 1e-6 to 1e6" = 0.01  # ridge penalty there
 norms_d: "distinct counts from 2 to 1e4" = [100, 200]  # sizes of the comparison of rows
 norms_seeds: "count to 1000" = 64  # realisations
-steps_targets: "list of any of themes.spiked.functions.FUNCTIONS" = ["sign", "sin"]  # targets of several steps
+steps_targets: "list of any of companion.theory.spiked.functions.FUNCTIONS" = ["sign", "sin"]  # targets of several steps
 steps_alpha0: "list of numbers from 0.01 to 100" = [4.0, 8.0]  # samples of all steps over dimension, of each target
 steps_step: "list of numbers from 0.01 to 100" = [3.0, 8.0]  # their sizes together, of each target
 steps_counts: "increasing counts from 1 to 100" = [1, 2, 3, 4]  # how many steps
 steps_d: "distinct counts from 2 to 1e4" = [100, 200, 400]  # sizes there, p equals d
 steps_seeds: "list of counts to 1000" = [8, 4, 2]  # realisations at each
-map_target: "one of themes.spiked.functions.FUNCTIONS" = "sin"  # target of the map
+map_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sin"  # target of the map
 map_alpha0: "distinct numbers from 0.01 to 100" = [0.25, 1.0, 4.0, 16.0, 64.0]  # first batches over dimension
 map_step: "distinct numbers from 0.01 to 100" = [1.0, 2.0, 4.0, 8.0]  # step sizes
 map_d: "count from 2 to 1e4" = 120  # dimension of the map, p equals d
@@ -152,14 +152,14 @@ kernels_lams: "distinct numbers from 1e-6 to 1e6" = [0.1, 0.2, 0.4]  # their pen
 kernels_share: "number from 0.01 to 0.99" = 0.8  # share of the first batch of the network beside them
 kernels_d: "distinct counts from 2 to 1e3" = [50, 100]  # dimensions there
 kernels_seeds: "count to 1000" = 2  # realisations
-split_target: "one of themes.spiked.functions.FUNCTIONS" = "sign"  # target of the budget
+split_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sign"  # target of the budget
 split_total: "number from 0.5 to 100" = 4.0  # samples of both batches over dimension
 split_shares: "distinct numbers from 0.01 to 0.99" = [0.1, 0.3, 0.5, 0.7, 0.9, 0.95]  # share of the first batch
 split_step: "number from 0 to 100" = 3.0  # step size
 split_lam: "number from 1e-6 to 1e6" = 1.0  # ridge penalty
 split_d: "distinct counts from 2 to 1e4" = [100, 200]  # two sizes, p equals d
 split_seeds: "count to 1000" = 24  # realisations
-scale_target: "one of themes.spiked.functions.FUNCTIONS" = "sign"  # target of the steps that grow with the width
+scale_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sign"  # target of the steps that grow with the width
 scale_exponents: "distinct numbers from 0 to 3" = [0.0, 0.5, 0.75, 1.0, 1.5]  # s of a step size p^s
 scale_step: "number from 0.01 to 100" = 2.0  # step size over p at the smallest width
 scale_alpha0: "number from 0.01 to 100" = 4.0  # first batch over dimension
@@ -181,11 +181,11 @@ import pandas as pd
 import seaborn as sns
 from scipy.optimize import brentq
 
-from regimes.book import plots, sketches
-from regimes.book.chapter import THEORY, Chapter
-from regimes.estimates import Estimate, exponent, jackknife, least, mean
-from regimes.studies import spiked as studies
-from regimes.themes.spiked import (
+from companion.estimates import Estimate, exponent, jackknife, least, mean
+from companion.report import plots, sketches
+from companion.report.chapter import THEORY, Chapter
+from companion.studies import spiked as studies
+from companion.theory.spiked import (
     bounds,
     convex_theory,
     kernel_baseline,
@@ -195,9 +195,9 @@ from regimes.themes.spiked import (
     several_steps,
     spectrum,
 )
-from regimes.themes.spiked import row_covariance as own
-from regimes.themes.spiked.conditional_map import channel, equivalent
-from regimes.themes.spiked.functions import function
+from companion.theory.spiked import row_covariance as own
+from companion.theory.spiked.conditional_map import channel, equivalent
+from companion.theory.spiked.functions import function
 
 chapter = Chapter("07", globals())
 blues = sns.color_palette("viridis", 5)

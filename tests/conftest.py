@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import regimes.book  # noqa: F401 before any test imports nbformat
+import companion  # noqa: F401 before any test imports nbformat
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -29,9 +29,9 @@ scale: "number from 0 to 10" = 0.5  # their scale
 sizes: "list of counts" = [1, 2]  # a list
 # %%
 import matplotlib.pyplot as plt
-from regimes.book.chapter import Chapter
-from regimes.estimates import Estimate
-from regimes.sweeps.sweep import product, study
+from companion.report.chapter import Chapter
+from companion.estimates import Estimate
+from companion.experiments.sweep import product, study
 chapter = Chapter("99", globals())
 # %%
 @study(version=1, grid=lambda p: product(size=p["size"], seeds=[0]), data="counted")
@@ -85,7 +85,7 @@ def mini_book(tmp_path, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    from regimes.book import ledger
+    from companion.report import ledger
 
     ledger.claims.cache_clear()
     yield tmp_path
@@ -101,7 +101,7 @@ def once(tmp_path_factory):
 @pytest.fixture
 def ran_book(mini_book, once):
     """The miniature book after a run at the laptop profile, a copy of one that was done once."""
-    from regimes import runner
+    from companion import runner
 
     if not once.exists():
         assert runner.main(["99"]) == 0

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from regimes.themes import jamming
+from companion.theory import jamming
 
 GPU = torch.device("cuda", 0)
 CPU = torch.device("cpu")

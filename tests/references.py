@@ -13,8 +13,8 @@ from pathlib import Path
 import nbformat
 import pandas as pd
 
-from regimes.book import ledger
-from regimes.sweeps import parameters
+from companion.experiments import parameters
+from companion.report import ledger
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "references"

@@ -7,23 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from regimes import gaussian
-from regimes.data import datasets, tasks
-from regimes.kernels import (
-    infinite,
-    infinite_diagonal,
-    infinite_ntk,
-    ntk,
-    relu_asymptotics,
-    relu_recursion,
-    wide_one_hidden_ntk,
-)
-from regimes.models import losses, one_hidden
-from regimes.models.activations import activation
-from regimes.models.fully_connected import fully_connected
-from regimes.themes import compression, learning_curves
-from regimes.themes.compression import Stripe, neuron
-from regimes.themes.depth import (
+from companion.theory import compression, learning_curves
+from companion.theory.compression import Stripe, neuron
+from companion.theory.depth import (
     deep_limit,
     embedding,
     finite_width,
@@ -36,7 +22,7 @@ from regimes.themes.depth import (
     spectrum,
     universality,
 )
-from regimes.themes.spiked import (
+from companion.theory.spiked import (
     bounds,
     conditional_map,
     convex_theory,
@@ -46,8 +32,24 @@ from regimes.themes.spiked import (
     ridge_theory,
     row_covariance,
 )
-from regimes.themes.spiked import spectrum as eigenvalues
-from regimes.themes.spiked.functions import FUNCTIONS, Function, function
+from companion.theory.spiked import spectrum as eigenvalues
+from companion.theory.spiked.functions import FUNCTIONS, Function, function
+from regimes import gaussian
+from regimes.data import datasets, tasks
+from regimes.kernels import (
+    infinite,
+    infinite_diagonal,
+    infinite_ntk,
+    ntk,
+    relu_asymptotics,
+    relu_recursion,
+    wide_one_hidden_ntk,
+)
+from regimes.measures.errors import wrong
+from regimes.measures.lazy import lazy, tangent_predictor, wide_lazy
+from regimes.models import losses, one_hidden
+from regimes.models.activations import activation
+from regimes.models.fully_connected import fully_connected
 from regimes.training import kernel_flow
 from regimes.training.gradient_flow import gradient_flow
 from regimes.training.optimise import optimise
@@ -371,14 +373,14 @@ BAD = {
         (lambda: satisfied(NAN), "fraction must lie"),
         (lambda: kernel_flow.fit(NAN * GRAM, Y), "gram holds NaN"),
         (lambda: kernel_flow.fit(GRAM, Y[:5]), "gram must be"),
-        (lambda: learning_curves.lazy(NETS, of(TASK, x=TASK.x[..., :3]), TEST), "must have shape"),
-        (lambda: learning_curves.wide_lazy(TASK, of(TEST, y=NAN * TEST.y)), "test.y must hold finite numbers"),
+        (lambda: lazy(NETS, of(TASK, x=TASK.x[..., :3]), TEST), "must have shape"),
+        (lambda: wide_lazy(TASK, of(TEST, y=NAN * TEST.y)), "test.y must hold finite numbers"),
         (lambda: learning_curves.compress(TASK.x, 0, t(1.0, 1.0)), "d_parallel must be"),
-        (lambda: learning_curves.wrong(X, Y), "y must have"),
-        (lambda: learning_curves.tangent_predictor(NETS, TASK.x, X, TEST.x), "c must have shape"),
-        (lambda: learning_curves.tangent_predictor(DEEP, TASK.x[:1], Y[None], TEST.x), "x must have shape"),
-        (lambda: learning_curves.lazy(PAIR, TASK, TEST), "a network with one output is needed here"),
-        (lambda: learning_curves.lazy(DEEP[:1], TASK, TEST), "x must be points"),
+        (lambda: wrong(X, Y), "y must have"),
+        (lambda: tangent_predictor(NETS, TASK.x, X, TEST.x), "c must have shape"),
+        (lambda: tangent_predictor(DEEP, TASK.x[:1], Y[None], TEST.x), "x must have shape"),
+        (lambda: lazy(PAIR, TASK, TEST), "a network with one output is needed here"),
+        (lambda: lazy(DEEP[:1], TASK, TEST), "x must be points"),
         (lambda: tasks.stripe(5, 2, interfaces=[NAN]), "interfaces must be"),
         (lambda: tasks.stripe(5, 2, seed=None), "seeds must be"),
         (lambda: tasks.stripe(10**15, 2), "bytes"),

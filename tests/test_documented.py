@@ -19,10 +19,10 @@ from pathlib import Path
 
 import pytest
 
-from regimes import runner
-from regimes.book import ledger
+from companion import runner
+from companion.experiments import parameters
+from companion.report import ledger
 from regimes.data import datasets
-from regimes.sweeps import parameters
 from tests.references import ROOT
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -34,7 +34,7 @@ STUDY = "run depth.normalised_kernel --profile smoke --budget 20s"
 CHEAPER = {
     "run depth.normalised_kernel --profile paper --budget 9m": STUDY,
     "run depth.mnist_regression -p tab2_n 200": "run depth.mnist_regression --profile smoke -p tab2_n 60",
-    "export NAME --profile paper": " --profile smoke && python -m regimes.studies ".join(
+    "export NAME --profile paper": " --profile smoke && python -m companion.studies ".join(
         ("run depth.normalised_kernel", "export depth.normalised_kernel --profile smoke")
     ),
     "verify NAME --sample 5%": "verify spiked.biases --sample 1%",
@@ -61,9 +61,9 @@ DRY = {
     "make references": "rewrites the references",
 }
 NOT_RUN = {
-    "python -m regimes.studies keep NAME": "computes for hours; tests/sweeps/test_kept.py runs it on a small study",
-    "python -m regimes.studies keep": "computes for hours; the same test",
-    "python -m regimes.studies verify": "takes many minutes; the weekly workflow runs it",
+    "python -m companion.studies keep NAME": "computes for hours; tests/sweeps/test_kept.py runs it on a small study",
+    "python -m companion.studies keep": "computes for hours; the same test",
+    "python -m companion.studies verify": "takes many minutes; the weekly workflow runs it",
     "bash .ci/run": "runs this test",
     "make help": "listed by another test below",
     "python -m pip wheel --no-deps ./lib": "fetches setuptools; tests/test_install.py builds the wheel",

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from regimes import estimates
-from regimes.estimates import (
+from companion import estimates
+from companion.estimates import (
     Estimate,
     exponent,
     jackknife,

@@ -11,8 +11,9 @@ import sys
 import pytest
 
 import regimes
-from regimes import studies, validate
-from regimes.studies.__main__ import main
+from companion import studies
+from companion.studies.__main__ import main
+from regimes import validate
 from tests.cases import for_each
 from tests.references import ROOT
 
@@ -72,7 +73,7 @@ class Block:
         if name.split(".")[0] in DESK:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Block())
-from regimes.studies.__main__ import main
+from companion.studies.__main__ import main
 sys.exit(main(sys.argv[1:]))
 """
 

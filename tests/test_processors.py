@@ -14,12 +14,12 @@ import sys
 import numpy as np
 import pytest
 
-from regimes import studies as registry
-from regimes.studies import compression, jamming, kernel_pca, lazy_feature
-from regimes.sweeps import parameters, queue
-from regimes.sweeps.compare import differences
-from regimes.sweeps.store import Store
-from regimes.sweeps.sweep import cells
+from companion import studies as registry
+from companion.experiments import parameters, queue
+from companion.experiments.compare import differences
+from companion.experiments.store import Store
+from companion.experiments.sweep import cells
+from companion.studies import compression, jamming, kernel_pca, lazy_feature
 from tests.references import ROOT
 
 OTHER = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE"}

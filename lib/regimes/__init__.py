@@ -1,29 +1,26 @@
-"""Lazy and feature learning: the numerics behind the book.
+"""Lazy and feature learning: gradient flow, tangent kernels and what to measure on both.
 
-The modules form floors, listed here from the bottom up; each imports only from its own and those below. Nothing is
-imported with the package, so that ``import regimes`` costs nothing and a study needs only what it uses: the names of
-the public face load their module when they are first asked for.
+The engine behind the book, a library of its own that needs numpy, scipy and torch alone. Its modules form layers,
+listed here from the bottom up; each imports only from its own and those below. ``import regimes`` costs nothing: the
+names of the public API load their module when they are first asked for.
 """
 
 import importlib
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
-FLOORS = {
-    "validate devices estimates gaussian seeds paths": "errors a reader sees, where tensors live, small mathematics",
+LAYERS = {
+    "validate devices gaussian seeds": "errors a reader sees, where tensors live, small mathematics",
     "data": "what is learned: synthetic tasks and real data",
     "models": "what learns, and the losses",
     "kernels": "tangent kernels of finite and infinite networks",
     "training": "gradient flow, the flow of a frozen kernel, optimisers",
-    "themes": "observables and theory, one package a theme",
-    "sweeps": "studies, the grid runner, its stored cells and their provenance, parameters, command lines",
-    "studies": "the studies of each chapter: grids and calls, no mathematics",
-    "book runner": "running a chapter; verdicts, figures, pages (``regimes[book]``)",
+    "measures": "what is measured on models and kernels",
 }
 
 # name -> the module that holds it
-FACE = {
+PUBLIC = {
     "activation": "models.activations",
     "convolutional": "models.convolutional",
     "fully_connected": "models.fully_connected",
@@ -31,25 +28,22 @@ FACE = {
     "gradient_flow": "training.gradient_flow",
     "infinite_ntk": "kernels.infinite",
     "kernel_flow": "training.kernel_flow",
-    "kernel_pca": "themes.kernel_pca.diagnosis",
-    "lazy": "themes.learning_curves",
+    "kernel_pca": "measures.kernel_pca",
+    "lazy": "measures.lazy",
     "module": "models.module",
     "ntk": "kernels.tangent",
     "one_hidden": "models.one_hidden",
     "optimise": "training.optimise",
-    "product": "sweeps.study",
     "run": "training.run",
     "stripe": "data.tasks",
-    "study": "sweeps.study",
-    "sweep": "sweeps.sweep",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in FACE:
+    if name not in PUBLIC:
         raise AttributeError(f"module 'regimes' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"regimes.{FACE[name]}"), name)
+    return getattr(importlib.import_module(f"regimes.{PUBLIC[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *FACE})
+    return sorted({*globals(), *PUBLIC})

@@ -1,7 +1,7 @@
 """Checks of what a reader hands in: one clear line before any computing.
 
 Every check raises ``InputError``, whose message names the parameter, what was given and what is allowed.
-The command lines (``python -m regimes.runner``, ``python -m regimes.studies``) print that line and exit with code 2.
+Command lines print that line and exit with code 2.
 """
 
 import contextlib

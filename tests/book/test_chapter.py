@@ -7,13 +7,13 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from regimes import studies as registry
-from regimes.book import chapter as desk
-from regimes.book.chapter import Chapter
-from regimes.estimates import Estimate
-from regimes.sweeps import stored
-from regimes.sweeps.sweep import product, study, sweep
-from regimes.sweeps.table import write_csv
+from companion import studies as registry
+from companion.estimates import Estimate
+from companion.experiments import stored
+from companion.experiments.sweep import product, study, sweep
+from companion.experiments.table import write_csv
+from companion.report import chapter as desk
+from companion.report.chapter import Chapter
 from regimes.validate import InputError
 
 NAMESPACE = {"profile": "laptop", "size": 3, "scale": 0.5, "sizes": [1, 2]}

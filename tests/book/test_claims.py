@@ -6,10 +6,10 @@ import re
 import pytest
 import yaml
 
-from regimes import paths
-from regimes.book import ledger
-from regimes.sweeps import parameters
-from regimes.sweeps.parameters import PROFILES
+from companion import paths
+from companion.experiments import parameters
+from companion.experiments.parameters import PROFILES
+from companion.report import ledger
 from regimes.validate import InputError
 
 # every figure, table and statement that the book sets out to reproduce

@@ -6,8 +6,8 @@ import shlex
 
 import pytest
 
-from regimes import studies
-from regimes.sweeps import cli, parameters
+from companion import studies
+from companion.experiments import cli, parameters
 from regimes.validate import InputError
 
 COMMAND = re.compile(r"make chapter-(\d\d)(?: PROFILE=(\w+))? NAME=\w+ PARAMS='([^']*)'")

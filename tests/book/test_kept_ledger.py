@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from regimes.book.ledger import read_yaml
+from companion.report.ledger import read_yaml
 from tests.references import ROOT
 
 LAPTOP, PAPER = (

@@ -9,9 +9,10 @@ import nbformat
 import numpy as np
 import pytest
 
-from regimes.book import ledger, sources
-from regimes.book.ledger import Claim, judge
-from regimes.estimates import Drift, Estimate, exponent, jackknife, least, mean, place, proportion
+from companion.estimates import Drift, Estimate, exponent, jackknife, least, mean, place, proportion
+from companion.report import ledger
+from companion.report.ledger import Claim, judge
+from companion.site import sources
 from regimes.validate import InputError
 
 NULL = {"value": 0.0, "what": "nothing happens"}
@@ -286,8 +287,8 @@ def test_how_an_erratum_was_decided_counts_verdicts_and_leads_to_chapters():
 
 
 def test_a_ledger_is_kept_of_commits_or_of_stored_rows(mini_book, monkeypatch):
-    from regimes.book import sources
-    from regimes.sweeps import store
+    from companion.experiments import store
+    from companion.site import sources
 
     made = ledger.record(ledger.claims()["Z.Fig1-size"], value=3.0, low=3.0, high=3.0, n=1, revision="new")
 
@@ -331,10 +332,10 @@ def test_the_papers_size_has_a_column_where_a_claim_was_measured_there():
 
 
 def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, monkeypatch):
-    from regimes import paths, studies
-    from regimes.book import sources
-    from regimes.sweeps.study import study
-    from regimes.sweeps.sweep import cells, product
+    from companion import paths, studies
+    from companion.experiments.study import study
+    from companion.experiments.sweep import cells, product
+    from companion.site import sources
 
     @study(
         version=1, grid=lambda p: product(one=1, seeds=range(p["size"]))
@@ -377,7 +378,7 @@ def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, 
 
 
 def test_a_run_is_named_for_the_papers_ledger_alone(mini_book, capsys):
-    from regimes.book import sources
+    from companion.site import sources
 
     with pytest.raises(SystemExit, match="2"):
         sources.main(["laptop", "--keep", "--name", "mine"])

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from regimes import paths, studies
-from regimes.sweeps import parameters
+from companion import paths, studies
+from companion.experiments import parameters
 from tests.references import ROOT
 
 
@@ -72,5 +72,5 @@ def test_what_is_kept_at_the_papers_size_asks_for_no_whole_book():
     """Its chapters run for hours, each on its own; and what laptop cells took stays."""
     make = ["make", "-n", "keep", "PROFILE=paper", "NAME=mine"]
     told = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert 'regimes.book.sources paper --keep --name "$NAME"' in told
-    assert "html" not in told and "regimes.runner" not in told and "--profile paper >build/plan.md" in told
+    assert 'companion.site.sources paper --keep --name "$NAME"' in told
+    assert "html" not in told and "companion.runner" not in told and "--profile paper >build/plan.md" in told

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from pytest_notebook.diffing import diff_notebooks, diff_to_string
 
-from regimes import paths
-from regimes.book import ledger
-from regimes.book.chapter import THEORY
-from regimes.sweeps import parameters
-from regimes.sweeps.store import Store
+from companion import paths
+from companion.experiments import parameters
+from companion.experiments.store import Store
+from companion.report import ledger
+from companion.report.chapter import THEORY
 from tests.references import FOLDER, LEDGER, SMOKE, described, measured, without_numbers
 
 CHAPTERS = sorted(parameters.chapters().items())

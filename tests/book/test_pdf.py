@@ -5,7 +5,7 @@ import os
 import pytest
 from pypdf import PdfReader
 
-from regimes.book import pdf
+from companion.site import pdf
 from regimes.validate import InputError
 from tests.book.test_pages import CHROMIUM
 from tests.book.test_sources import HTML

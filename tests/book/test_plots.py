@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from regimes.book import plots, screen
+from companion.report import plots, screen
 
 
 @pytest.fixture

@@ -15,11 +15,12 @@ import nbformat
 import psutil
 import pytest
 
-from regimes import paths, runner
-from regimes.book import ledger, locks, pages, sources, versions
-from regimes.book.chapter import Chapter
-from regimes.studies.__main__ import main as studies_main
-from regimes.sweeps import parameters
+from companion import paths, runner
+from companion.experiments import parameters
+from companion.report import ledger
+from companion.report.chapter import Chapter
+from companion.site import locks, pages, sources, versions
+from companion.studies.__main__ import main as studies_main
 from regimes.validate import InputError
 from tests.references import ROOT
 
@@ -82,7 +83,7 @@ def start():
             process.kill()
 
 
-RUNNER = (sys.executable, "-m", "regimes.runner", "99")
+RUNNER = (sys.executable, "-m", "companion.runner", "99")
 
 
 def children(folder):
@@ -281,7 +282,7 @@ def test_two_runs_of_one_chapter_wait_for_each_other(mini_book, start):
 @pytest.mark.xdist_group("signals")
 def test_a_lock_is_waited_for_and_its_command_gets_the_signals(tmp_path, start):
     held, done = tmp_path / "lock", tmp_path / "done"
-    command = [sys.executable, "-m", "regimes.book.locks", str(held), "something is done", "touch", str(done)]
+    command = [sys.executable, "-m", "companion.site.locks", str(held), "something is done", "touch", str(done)]
     with locks.alone(held, "nothing"):
         waiting = start(*command)
         assert waiting.stderr.readline() == "something is done by another process; waiting until it has ended\n"
@@ -427,7 +428,7 @@ def test_a_study_computes_nothing_where_its_table_cannot_go(tmp_path, monkeypatc
     assert not list(tmp_path.rglob("*.json"))
 
 
-@pytest.mark.parametrize("command", ["regimes.studies list", "regimes.runner 05 --describe"])
+@pytest.mark.parametrize("command", ["companion.studies list", "companion.runner 05 --describe"])
 def test_a_pipe_that_is_closed_early_is_no_error(start, command):
     listed = start(sys.executable, "-m", *command.split(), cwd=ROOT)
     listed.stdout.close()  # as head does once it has what it wants
@@ -439,7 +440,7 @@ def test_a_pipe_that_is_closed_early_is_no_error(start, command):
 def test_workers_end_with_a_killed_sweep(tmp_path, start):
     script = tmp_path / "slow.py"
     script.write_text(
-        "import time\nfrom regimes.sweeps.sweep import product, study, sweep\n"
+        "import time\nfrom companion.experiments.sweep import product, study, sweep\n"
         "@study(version=1, grid=lambda p: product(n=[1], seeds=range(9)))\n"
         "def slow(setting, seeds):\n    'Slow.'\n    time.sleep(60 if seeds[0] else 3)\n"
         "    return [{'seed': seeds[0]}]\n"

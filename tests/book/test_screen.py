@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from regimes.book import plots, screen
+from companion.report import plots, screen
 from regimes.validate import InputError
 
 

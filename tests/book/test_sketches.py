@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from regimes.book import plots, sketches
+from companion.experiments import parameters
+from companion.report import plots, sketches
+from companion.theory.depth import rate
 from regimes.data import tasks
-from regimes.sweeps import parameters
-from regimes.themes.depth import rate
 from regimes.validate import InputError
 
 FEET, SIZES = np.array([[0.5, 0.2], [-1.0, 0.0], [0.0, 0.0]]), np.array([1.0, 1e-6, 2.0])

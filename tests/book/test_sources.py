@@ -14,7 +14,8 @@ import yaml
 from bs4 import BeautifulSoup
 from nbclient import NotebookClient
 
-from regimes.book import ledger, pages, sources
+from companion.report import ledger
+from companion.site import pages, sources
 from regimes.validate import InputError
 from tests.references import ROOT
 
@@ -104,7 +105,7 @@ def test_an_edit_runs_every_chapter_again(edited):
     (chapters,) = re.findall(r"regimes\.runner ((?:\d\d )+)", planned(f"--what-if={edited}"))  # as one queue
     assert chapters.split() == sorted(page[9:11] for page in PAGES if page.startswith("chapters/"))
     pages = planned(f"--what-if={edited}", target="build/smoke/.pages")
-    assert "regimes.book.pages smoke" in pages and "regimes" not in planned() + planned(target="build/smoke/.pages")
+    assert "companion.site.pages smoke" in pages and "regimes" not in planned() + planned(target="build/smoke/.pages")
 
 
 def test_every_module_is_on_one_api_page_and_the_overview_leads_to_each():
@@ -121,7 +122,7 @@ def test_every_module_is_on_one_api_page_and_the_overview_leads_to_each():
     # a package's facade may only name what its modules define; studies are listed by their own command
     modules = {name for name in names if not name.endswith(("__init__", "__main__")) and ".studies." not in name}
     packages = {name.removesuffix(".__init__") for name in names}
-    assert modules <= listed <= modules | packages and "regimes.studies" in listed
+    assert modules <= listed <= modules | packages and "companion.studies" in listed
 
 
 @functools.cache

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from companion.theory.depth import quadrature
 from regimes import validate
 from regimes.kernels import infinite, infinite_diagonal, infinite_ntk, relu_asymptotics, relu_recursion
-from regimes.themes.depth import quadrature
 from regimes.validate import InputError
 
 ROUND_OFF = 5e-15  # relative, of a value of order one after some hundred operations

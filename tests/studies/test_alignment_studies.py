@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 import torch
 
+from companion.studies import alignment as studies
+from companion.studies import resolve
 from regimes.data import celeba, datasets
-from regimes.studies import alignment as studies
-from regimes.studies import resolve
-from regimes.themes.alignment import matrices
+from regimes.measures import matrices
 from regimes.validate import InputError
 
 BASE = {"n": 40, "d": 8, "k": 12, "rank": 5, "test": 50, "steps": 20, "every": 10, "method": "gd", "rate": 0.05}

@@ -6,13 +6,13 @@ import re
 import numpy as np
 import pytest
 
-from regimes import studies
-from regimes.book import ledger
-from regimes.estimates import exponent
+from companion import studies
+from companion.estimates import exponent
+from companion.experiments import parameters
+from companion.report import ledger
+from companion.studies import depth
+from companion.theory.depth import pairs, spectrum
 from regimes.seeds import draw_seeds
-from regimes.studies import depth
-from regimes.sweeps import parameters
-from regimes.themes.depth import pairs, spectrum
 from regimes.validate import InputError
 
 ITEMS = "Fig2 Fig3 Fig4 Fig5 Fig6 Fig7 Fig8 Tab1 Tab2 Ex1 Ex2 Prop4 Prop5 Prop7 Prop8 Cor1 Thm2 Thm3 AppA AppB".split()

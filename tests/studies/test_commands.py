@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from regimes import studies
-from regimes.studies import __main__ as command
-from regimes.sweeps.store import Cell, Store
+from companion import studies
+from companion.experiments.store import Cell, Store
+from companion.studies import __main__ as command
 
 STUDY = "depth.normalised_kernel"
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from regimes import studies as registry
+from companion import studies as registry
+from companion.studies import compression as studies
+from companion.theory.compression import Stripe
 from regimes.models.one_hidden import Network
-from regimes.studies import compression as studies
-from regimes.themes.compression import Stripe
 from regimes.validate import InputError
 
 INTERFACES = [-0.3, 1.18549]

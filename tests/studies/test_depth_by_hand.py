@@ -10,9 +10,9 @@ from scipy import special, stats
 from sklearn.datasets import load_digits
 from sklearn.metrics import f1_score
 
+from companion.studies import depth as studies
 from regimes.data import datasets
 from regimes.seeds import draw_seeds
-from regimes.studies import depth as studies
 
 DIGITS = {"corpus": "digits", "data": ""}
 SPHERE = {"cloud": "sphere", "n0": 6}
@@ -278,8 +278,8 @@ def test_the_kernel_eta():
 @pytest.mark.parametrize("study", ["text_features", "text_training"])
 def test_what_training_does_to_the_last_hidden_layer(study):
     """Gradient descent on half the mean of the squared residuals, by autograd, from the weights drawn."""
+    from companion.theory.depth import hidden_motion
     from regimes.models.fully_connected import fully_connected
-    from regimes.themes.depth import hidden_motion
 
     setting = {"text": "pydoc", "vocabulary": 6, "width": 10, "dtype": "float64", "optimiser": "gd"}
     setting |= {"parametrisation": "standard", "steps": 4, "rate": 0.3, "targets": "zero", "looks": [1, 4]}

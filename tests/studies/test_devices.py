@@ -3,10 +3,11 @@
 import pytest
 import torch
 
-from regimes import devices, studies
-from regimes.sweeps import compare
-from regimes.sweeps.store import Cell
-from regimes.sweeps.sweep import product, study
+from companion import studies
+from companion.experiments import compare
+from companion.experiments.store import Cell
+from companion.experiments.sweep import product, study
+from regimes import devices
 from tests.pretended_device import pretended_gpu
 
 STUDIES = {name: (number, item) for number in studies.rooms() for name, item in studies.of(number).items()}

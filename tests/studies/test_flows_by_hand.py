@@ -7,10 +7,10 @@ import pytest
 import torch
 from scipy import special
 
+from companion.studies import compression, lazy_feature
+from companion.theory.compression import Stripe
 from regimes.models.one_hidden import one_hidden
 from regimes.seeds import draw_seeds
-from regimes.studies import compression, lazy_feature
-from regimes.themes.compression import Stripe
 from regimes.training.gradient_flow import gradient_flow
 from regimes.training.run import run, snapshot
 from regimes.training.state import fitted, satisfied, t_star

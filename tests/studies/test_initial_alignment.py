@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from companion.experiments import parameters
+from companion.studies import initial_alignment as studies
+from companion.theory.alignment import agreement, data
 from regimes.seeds import draw_seeds
-from regimes.studies import initial_alignment as studies
-from regimes.sweeps import parameters
-from regimes.themes.alignment import agreement, data
 from regimes.validate import InputError
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from regimes.studies import jamming as studies
-from regimes.studies import resolve
+from companion.studies import jamming as studies
+from companion.studies import resolve
 from regimes.validate import InputError
 
 BASE = {"data": "mnist", "components": 5, "layers": 2, "members": 3, "loss": "quadratic_hinge", "steps": 80}
@@ -161,7 +161,7 @@ def test_bad_input_is_one_line_before_any_computing(changed, said, monkeypatch):
 
 
 def test_a_grid_without_a_transition_says_which_widths_to_add():
-    from regimes.themes.jamming import transition
+    from companion.theory.jamming import transition
 
     with pytest.raises(InputError, match="add some above 8"):
         transition([2, 4, 8], [0, 0, 0.25])

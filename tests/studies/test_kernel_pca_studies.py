@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from regimes.studies import kernel_pca as studies
-from regimes.studies import resolve
-from regimes.themes.kernel_pca import information
+from companion.studies import kernel_pca as studies
+from companion.studies import resolve
+from regimes.measures import information
 from regimes.validate import InputError
 
 STRIPE = studies.STRIPE_TASK | {

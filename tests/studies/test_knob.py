@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from companion.studies import knob
+from companion.theory.compression import amplification
 from regimes.models.one_hidden import one_hidden
 from regimes.seeds import draw_seeds
-from regimes.studies import knob
-from regimes.themes.compression import amplification
 
 SETTING = {"shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 2, "p": 60, "h": 60, "tolerance": 0.05, "until": 0.98}
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from regimes import studies as registry
-from regimes.studies import lazy_feature as studies
+from companion import studies as registry
+from companion.studies import lazy_feature as studies
 from regimes.validate import InputError
 
 STRIPE = {"shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 3, "p": 40, "test": 500}

@@ -26,7 +26,8 @@ CASES = {
 MEASURE = """
 import json, re, sys
 from pathlib import Path
-from regimes import devices, studies, validate
+from regimes import devices, validate
+from companion import studies
 
 def peak():  # of this program; the maximum that getrusage tells is that of the process which started it, too
     return 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])

@@ -5,12 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from regimes import paths, studies, validate
-from regimes.studies import _plan as plan
-from regimes.studies.__main__ import main
-from regimes.sweeps import parameters
-from regimes.sweeps.store import Cell, Store
-from regimes.sweeps.study import study
+from companion import paths, studies
+from companion.experiments import parameters
+from companion.experiments.store import Cell, Store
+from companion.experiments.study import study
+from companion.studies import _plan as plan
+from companion.studies.__main__ import main
+from regimes import validate
 from regimes.validate import InputError
 
 

@@ -4,9 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from regimes import paths, studies, validate
-from regimes.studies import _images, jamming, kernel_pca
-from regimes.sweeps.parameters import PROFILES, chapters, read_toml
+from companion import paths, studies
+from companion.experiments.parameters import PROFILES, chapters, read_toml
+from companion.studies import _images, jamming, kernel_pca
+from regimes import validate
 
 MACHINE = 24 * 10**9
 KEPT = read_toml(paths.profile_file("kept"))

@@ -5,9 +5,9 @@ import pytest
 import torch
 from scipy import optimize, special
 
+from companion.studies import spiked as studies
+from companion.theory.spiked import measure, network, several_steps
 from regimes.seeds import draw_seeds
-from regimes.studies import spiked as studies
-from regimes.themes.spiked import measure, network, several_steps
 
 ACTIVATIONS = {"tanh": torch.tanh, "erf": torch.erf, "sin": torch.sin}
 TARGETS = {"sin": np.sin, "sign": np.sign, "tanh": np.tanh}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from regimes import studies
-from regimes.studies import spiked
+from companion import studies
+from companion.studies import spiked
 from regimes.validate import InputError
 
 

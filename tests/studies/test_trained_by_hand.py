@@ -9,12 +9,12 @@ from scipy import special
 from scipy.spatial import cKDTree
 from sklearn.datasets import load_digits
 
+from companion.studies import alignment, initial_alignment, jamming, kernel_pca
 from regimes.data import tasks
 from regimes.models.activations import activation
 from regimes.models.fully_connected import fully_connected
 from regimes.models.one_hidden import one_hidden
 from regimes.seeds import draw_seeds
-from regimes.studies import alignment, initial_alignment, jamming, kernel_pca
 from regimes.training.gauss_newton import gauss_newton
 from regimes.training.gradient_flow import gradient_flow
 from regimes.training.run import run

@@ -8,12 +8,12 @@ import torch
 from scipy.integrate import solve_ivp
 from torch import nn
 
+from companion.theory.jamming import unsatisfied
 from regimes.data.tasks import Task
 from regimes.models.activations import activation
 from regimes.models.convolutional import convolutional
 from regimes.models.fully_connected import FullyConnected, fully_connected, pad
 from regimes.models.module import module
-from regimes.themes.jamming import unsatisfied
 from regimes.training import gauss_newton as solver
 from regimes.training.gauss_newton import gauss_newton
 from regimes.training.gradient_flow import gradient_flow

@@ -1,6 +1,6 @@
 """Real data: images, faces and text, from ``$REGIMES_DATA`` or the book's ``data/``, else from what packages ship.
 
-``python -m regimes.data.fetch`` fetches the full sets into that folder. ``data/`` counts where ``$REGIMES_DATA``
+``python -m companion.fetch`` fetches the full sets into that folder. ``data/`` counts where ``$REGIMES_DATA``
 is not set. It may hold the distributed files, raw or gzipped: IDX for MNIST (in the folder itself, in ``mnist/``, or
 where torchvision puts them, ``MNIST/raw/``) and Fashion-MNIST (``fashion_mnist/``, ``FashionMNIST/raw/``), CIFAR-10's
 python pickles (``cifar-10-batches-py/``), the ORL faces (``orl_faces/s1/1.pgm`` and so on), or ``.npz`` archives of the
@@ -9,7 +9,6 @@ silence. Checksums (of IDX files: over the uncompressed bytes) are checked befor
 ``source`` which data it is. Nothing is downloaded here.
 """
 
-import contextlib
 import functools
 import gzip
 import hashlib
@@ -25,7 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regimes import paths, validate
+from regimes import validate
 from regimes.data.tasks import Task, needs_both_labels
 from regimes.validate import InputError
 
@@ -313,20 +312,18 @@ def corpus(name: str = "pydoc") -> Corpus:
 
 
 def default_folder() -> Path:
-    """Where full data sets belong: ``$REGIMES_DATA``, else ``data/`` of the book.
-
-    Raises:
-        InputError: without either.
-    """
-    return Path(os.environ.get("REGIMES_DATA") or paths.root() / "data")
+    """Where full data sets belong: ``$REGIMES_DATA``, else ``data/`` of the checkout around one, or of that of the code."""
+    if named := os.environ.get("REGIMES_DATA"):
+        return Path(named)
+    folders = (Path.cwd(), *Path.cwd().parents, Path(__file__).parents[3])
+    return next((at for at in folders if (at / "chapters").is_dir()), Path.cwd()) / "data"
 
 
 def _folder() -> Path | None:
     """The folder of data, where there is one; ``$REGIMES_DATA`` must be a folder where it is set (empty: no folder)."""
     named = os.environ.get("REGIMES_DATA")
     if named is None:
-        with contextlib.suppress(InputError):  # the library without the book
-            return there if (there := default_folder()).is_dir() else None
+        return there if (there := default_folder()).is_dir() else None
     if not named:
         return None
     if not Path(named).is_dir():

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import pandas as pd
 import torch
 from torch import Tensor
 
@@ -64,7 +63,7 @@ class Trajectory:
     F: Tensor
     ended: list[Ending]
     events: dict[str, dict[int, Snapshot]]
-    path: pd.DataFrame
+    path: list[dict[str, Any]]
     saved: dict[int, list[Any]]
     seconds: float
 
@@ -203,6 +202,6 @@ def run(
         model=models.join([end.model for end in ends]), initial=models.join([end.initial for end in ends]),
         t=torch.cat([end.t for end in ends]), F=torch.cat([end.F for end in ends]),
         ended=[end.ended.get(end.rows[0], Ending(Ended.WALL)) for end in ends],
-        events=record.happened, path=pd.DataFrame(record.observed), saved=record.saved,
+        events=record.happened, path=record.observed, saved=record.saved,
         seconds=clock.monotonic() - begun,
     )  # fmt: skip

@@ -1,0 +1,71 @@
+"""What the command lines share: parameter options, and errors as one line with exit code 2."""
+
+import argparse
+import ast
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from companion.experiments.parameters import PROFILES, read_toml
+from companion.experiments.study import CellError
+from regimes.validate import InputError
+
+
+def add_parameter_options(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--profile``, ``-p NAME VALUE`` and ``-f FILE.toml``."""
+    parser.add_argument(
+        "--profile", default="laptop", metavar="|".join(PROFILES), help="sizes to run (default: laptop)"
+    )
+    parser.add_argument(
+        "-p",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("NAME", "VALUE"),
+        help='one parameter, "[100, 200]" for a list',
+    )
+    parser.add_argument("-f", type=Path, action="append", default=[], metavar="FILE", help="parameters in a TOML file")
+
+
+def overrides(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """The mappings that ``-f`` and ``-p`` stand for, files first."""
+    return [read_toml(path) for path in args.f] + [{name: _literal(text) for name, text in args.p}]
+
+
+def _literal(text: str) -> Any:
+    """A Python literal, else the text itself."""
+    try:
+        return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
+    except (ValueError, SyntaxError):
+        return text
+
+
+@contextlib.contextmanager
+def one_line_errors() -> Iterator[None]:
+    """One line on stderr in place of a traceback: code 2 for an InputError, 1 for what fails, 130 for a stop.
+
+    A reader that closes the pipe early (``list | head``) has seen enough: that is no error.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except InputError as error:
+        _leave(2, f"error: {error}")
+    except CellError as error:
+        _leave(1, f"error: {error}; what was finished is stored")
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains as it ends
+        sys.exit(0)
+    except OSError as error:
+        about = f"{error.filename}: " if error.filename else ""
+        _leave(1, f"error: {about}{error.strerror or error}")
+    except KeyboardInterrupt:
+        _leave(130, "stopped; whatever was finished is kept")
+
+
+def _leave(code: int, line: str) -> None:
+    print(" ".join(line.split()), file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,212 @@
+"""A Dask cluster as the place where chunks are computed (``REGIMES_SCHEDULER=tcp://host:8786``, or ``tls``).
+
+All chunks go there, none is computed here. A worker takes part only if it has the code of the process that asks, and
+the same Python and libraries: the digest is taken where the cell is computed. Workers may come and go; what one loses,
+another gets. This process keeps the cells: it hands in two chunks a thread, stores what comes back, and must live to
+the end.
+"""
+
+import contextlib
+import logging
+import pickle
+import queue
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from companion.experiments import digest
+from companion.experiments.progress import say
+from companion.experiments.store import libraries
+from companion.experiments.study import Study
+from companion.experiments.workers import Chunk, OtherCode, Result, compute
+from regimes import devices
+from regimes.validate import InputError
+
+SECONDS = 15.0  # for a scheduler to answer, and for a first worker, or another when all have gone
+_TICK = 1.0  # seconds between looks at the scheduler while no result comes
+_MOST = 400  # chunks handed in at once: each holds a lock, which is an open file
+
+
+class Cluster:
+    """The cluster at one address; it is connected to when the first chunk is handed in.
+
+    Args:
+        address: of the scheduler.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.refused: set[str] = set()
+        self._client: Any = None
+        self._seen = 0.0  # when there last was a worker
+
+    def close(self) -> None:
+        """Leaves the cluster."""
+        if self._client is not None:
+            with contextlib.suppress(Exception):
+                self._client.close(timeout=2)
+
+    def kind(self, study: Study) -> str:
+        """The class of device of a worker that has the code of the study.
+
+        Raises:
+            InputError: as ``results``.
+        """
+        ((_, found),) = self._map(_kind, iter([Chunk(study, [])]))
+        return found
+
+    def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
+        """As ``Pool.results``.
+
+        Raises:
+            InputError: if no scheduler or no worker is there within 15 s, they go away, or none has this code.
+        """
+        yield from self._map(compute, chunks)
+
+    def _map(self, function: Any, items: Iterator[Chunk]) -> Iterator[tuple[Chunk, Any]]:
+        client = self._connected()
+        flight: dict[Any, tuple[Chunk, list[str] | None]] = {}
+        back: queue.SimpleQueue = queue.SimpleQueue()
+
+        def send(item: Chunk) -> None:
+            names = [name for name in self._workers() if name not in self.refused] if self.refused else None
+            work = pickled((function, item, item.study.code, libraries()))
+            future = client.submit(_remote, work, pure=False, workers=names, allow_other_workers=False)
+            flight[future] = item, names
+            future.add_done_callback(back.put)
+
+        try:
+            while True:
+                workers = self._workers()
+                room = min(_MOST, 2 * sum(workers.values())) - len(flight)
+                for _, item in zip(range(room), items):
+                    send(item)
+                if not flight:
+                    return
+                for item in _stranded(flight, set(workers)):
+                    send(item)
+                with contextlib.suppress(queue.Empty):
+                    future = back.get(timeout=_TICK)
+                    item, _ = flight.pop(future, (None, None))
+                    answer = None if item is None else self._answer(future, item.study)
+                    if isinstance(answer, _Refusal):
+                        self._refuse(answer, item.study)
+                        send(item)
+                    elif answer is not None:
+                        yield item, answer
+        finally:
+            with contextlib.suppress(Exception):
+                client.cancel(list(flight))
+
+    def _answer(self, future: Any, study: Study) -> Any:
+        from distributed.scheduler import KilledWorker
+
+        if future.status == "cancelled" or self._client.status != "running":
+            raise self._gone()
+        try:
+            return future.result(timeout=SECONDS)
+        except KilledWorker:
+            raise InputError(
+                f"a cell of {study.name} ended several workers, one after another (short of memory?)"
+            ) from None
+        except ModuleNotFoundError as error:
+            raise InputError(f"a worker at {self.address} cannot load the library: {error}") from None
+
+    def _refuse(self, answer: "_Refusal", study: Study) -> None:
+        if answer.worker not in self.refused:
+            say(f"the worker {answer.worker} is refused: {answer.reason}")
+        self.refused.add(answer.worker)
+        if not self._workers().keys() - self.refused:
+            raise InputError(
+                f"no worker at {self.address} has this code of {study.name}, and these libraries: {answer.reason}"
+            )
+
+    def _connected(self) -> Any:
+        if self._client is None:
+            self._client = _connect(self.address)
+            self._seen = time.monotonic()
+        while not self._workers():
+            time.sleep(0.1)
+        return self._client
+
+    def _workers(self) -> dict[str, int]:
+        """The workers and their numbers of threads.
+
+        Raises:
+            InputError: if the scheduler is gone, or there has been no worker for 15 s.
+        """
+        try:
+            if self._client.status != "running":
+                raise self._gone()
+            found = self._client.nthreads()
+        except InputError:
+            raise
+        except Exception:
+            raise self._gone() from None
+        if found:
+            self._seen = time.monotonic()
+        elif time.monotonic() - self._seen > SECONDS:
+            raise InputError(f"the scheduler at {self.address} has had no worker for {SECONDS:g} s")
+        return found
+
+    def _gone(self) -> InputError:
+        return InputError(f"the scheduler at {self.address} has gone away; what is stored stays")
+
+
+class _Refusal:
+    """The answer of a worker that does not take part."""
+
+    def __init__(self, worker: str, reason: str) -> None:
+        self.worker, self.reason = worker, reason
+
+
+def _stranded(flight: dict[Any, Any], workers: set[str]) -> list[Any]:
+    """Takes back what was sent to named workers of which none is left."""
+    lost = [future for future, (_, names) in flight.items() if names is not None and not workers & set(names)]
+    return [flight.pop(future)[0] for future in lost]
+
+
+def _connect(address: str) -> Any:
+    try:
+        from distributed import Client, Security
+    except ImportError:
+        raise InputError(
+            "REGIMES_SCHEDULER is set, but distributed is not installed: pip install 'regimes-companion[cluster]'"
+        ) from None
+    if address.startswith("tls://") and not Security().get_connection_args("client").get("ssl_context"):
+        raise InputError(f"REGIMES_SCHEDULER: {address!r} asks for a certificate, and none is set here")
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said in one line
+    try:
+        return Client(address, timeout=SECONDS, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        what = "is no address" if isinstance(error, (ValueError, TypeError)) else f"gives no answer for {SECONDS:g} s"
+        raise InputError(f"REGIMES_SCHEDULER: {address!r} {what}, it must be such as tcp://host:8786") from None
+
+
+def pickled(work: Any) -> bytes:
+    """What a worker needs, also of a study that a script or notebook defines."""
+    import cloudpickle
+
+    return cloudpickle.dumps(work)
+
+
+def _kind(chunk: Chunk, code: digest.Code) -> str:
+    return devices.kind(chunk.study.device)
+
+
+def _remote(work: bytes) -> Any:
+    """On a worker: computes, or says why not."""
+    from distributed import get_worker
+
+    where = get_worker().address
+    try:
+        function, item, code, wanted = pickle.loads(work)
+    except (ImportError, AttributeError) as error:
+        return _Refusal(where, f"it cannot load the study ({error})")
+    others = [f"{name} {found}, not {wanted[name]}" for name, found in libraries().items() if found != wanted[name]]
+    if others:
+        return _Refusal(where, f"it has {', '.join(others)}: install the same versions everywhere")
+    try:
+        return function(item, code)
+    except (OtherCode, digest.Edited) as error:
+        return _Refusal(where, str(error))

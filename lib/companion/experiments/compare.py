@@ -1,0 +1,216 @@
+"""Whether rows that were computed again are those that were stored, each column as far as its study promises.
+
+Processors round differently, and some measurements amplify that: the end of a long training may differ by tens of per
+cent between two machines, while everything before agrees to eight digits. So a study says for each column what holds on
+every kind of processor:
+
+- a relative tolerance, or a pair ``(relative, absolute)`` for a column whose zeros are round-off;
+- ``STATISTICAL``: computed again, a number is another draw from the same distribution. Such columns are compared as
+  samples. Stored and fresh value of one cell may change places, so that the signs of their differences are those of
+  fair coins, and the sum of differences over the root of their sum of squares exceeds ``z`` with a probability of at
+  most ``2 exp(-z²/2)``, however differences are distributed. ``z`` is such that a study whose numbers are right gives a
+  false alarm in at most one comparison of a thousand. A factor common to all cells is found from some 25 to 50 cells on
+  (``enough``); with fewer, only values that are far from all stored ones of their setting are.
+
+Source: W. Hoeffding, J. Amer. Statist. Assoc. 58 (1963) 13, for sums of signs.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from companion.experiments.store import Cell
+from companion.experiments.study import STATISTICAL, Rows, Study
+
+ALARM = 1e-3  # probability of a false alarm, a comparison of a study
+LEAST = 0.01  # mean relative difference below which two samples are the same for our ends
+GROUP = 12  # stored realisations of a setting from which on a single value can be far from them
+FAR = 5.0  # times their range beyond it
+NARROW = 0.1  # relative width that a range has at least
+NUMBER = "a number"
+Place = tuple[int, str, str]  # row of a cell, column, place in the lists there
+Sample = dict[tuple[str, Place], list[float]]
+
+
+def differences(
+    study: Study,
+    stored: Mapping[Cell, Rows],
+    fresh: Mapping[Cell, Rows],
+    *,
+    repeated: Collection[Cell] = (),
+) -> list[str]:
+    """What speaks against the stored rows, in a line each; empty where nothing does.
+
+    Columns that begin with ``seconds`` are not compared. A missing entry, ``None`` and NaN are the same.
+
+    Args:
+        study: whose rows they are; it says what may differ.
+        stored: the rows of all cells that are stored.
+        fresh: the rows of some of them, computed again.
+        repeated: cells that were computed in the same batches on the same kind of processor. Their numbers repeat, so
+            that statistical columns are held to the study's ``rtol`` too.
+    """
+    said: list[str] = []
+    leanings: dict[tuple[str, str], list[float]] = defaultdict(list)
+    kinds: dict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
+    sample = _sample(study, stored, {cell.key(seed=False) for cell in fresh})
+    for cell, rows in fresh.items():
+        pairs = _pairs(stored[cell], rows)
+        drawn = {p: pair for p, pair in pairs.items() if study.tolerance(p[1]) == STATISTICAL and cell not in repeated}
+        if len(stored[cell]) != len(rows):
+            said.append(f"{_named(cell)}: {len(stored[cell])} rows are stored, {len(rows)} computed")
+            continue
+        said += _unlike(study, cell, {place: pair for place, pair in pairs.items() if place not in drawn})
+        said += _far(cell, drawn, sample)
+        for (_, column, _), pair in drawn.items():
+            for side, value in zip(kinds[column], pair):
+                side.add(value if isinstance(value, str) else NUMBER)
+        for name, parts in _leanings(study, drawn).items():
+            leanings[name].append(sum(parts) / len(parts))
+    said += [f"{c}: stored are {_list(a)}, computed {_list(b)}" for c, (a, b) in sorted(kinds.items()) if not a & b]
+    return said + _shifts(leanings, len(fresh))
+
+
+def _pairs(stored: Rows, fresh: Rows) -> dict[Place, tuple[Any, Any]]:
+    """What is stored and what was computed, place by place."""
+    there, here = _flat(stored), _flat(fresh)
+    return {place: (there.get(place, ""), here.get(place, "")) for place in sorted(there.keys() | here.keys())}
+
+
+def _unlike(study: Study, cell: Cell, pairs: Mapping[Place, tuple[Any, Any]]) -> list[str]:
+    """The columns in which two values are not within the tolerance, with the first such pair."""
+    found = {}
+    for (row, column, _), (one, other) in pairs.items():
+        if not _same(one, other, _within(study, column)):
+            found.setdefault(column, f"{column} is {_shown(one)} in row {row + 1}, computed {_shown(other)}")
+    return [f"{_named(cell)}: {line}" for line in found.values()]
+
+
+def _far(cell: Cell, pairs: Mapping[Place, tuple[Any, Any]], sample: Sample) -> list[str]:
+    """The fresh values that are far from all that is stored at their setting."""
+    key = cell.key(seed=False)
+    return [
+        f"{_named(cell)}: {place[1]} = {_shown(value)} is far from all that is stored at this setting"
+        for place, (_, value) in pairs.items()
+        if _is_far(value, sample.get((key, place), []))
+    ]
+
+
+def _leanings(study: Study, pairs: Mapping[Place, tuple[Any, Any]]) -> dict[tuple[str, str], list[float]]:
+    """The differences of one cell by column and what they count: numbers, or a word."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for (_, column, _), (one, other) in pairs.items():
+        for what, part in _parts(one, other, _within(study, column)):
+            found[column, what].append(part)
+    return found
+
+
+def enough(study: Study) -> int:
+    """How many cells it takes at least to tell two samples of a study's statistical columns apart; 0 if it has none."""
+    count = sum(tolerance == STATISTICAL for tolerance in study.columns.values())
+    return math.ceil(_threshold(count) ** 2) if count else 0
+
+
+def _threshold(tests: int) -> float:
+    return math.sqrt(2 * math.log(2 * max(1, tests) / ALARM))
+
+
+def _shifts(signs: Mapping[tuple[str, str], list[float]], cells: int) -> list[str]:
+    """The columns whose differences lean to one side, or words that became rarer or more frequent."""
+    said, most = [], _threshold(len(signs))
+    for (column, what), found in sorted(signs.items()):
+        mean, root = sum(found) / cells, math.sqrt(sum(value * value for value in found))
+        if root and abs(sum(found)) / root > most and abs(mean) > LEAST:
+            how = "of what is stored" if what == NUMBER else f"more of {what!r}"
+            said.append(f"{column}: over {cells} cells the mean difference is {mean:+.0%} {how}")
+    return said
+
+
+def _parts(one: Any, other: Any, within: tuple[float, float]) -> Iterator[tuple[str, float]]:
+    """What a pair says: the difference of two numbers over their mean size; -1 for a word lost and 1 for one won."""
+    if isinstance(one, str) or isinstance(other, str):
+        if one != other:
+            yield (one if isinstance(one, str) else NUMBER + " there"), -1.0
+            yield (other if isinstance(other, str) else NUMBER + " there"), 1.0
+    else:
+        yield NUMBER, 0.0 if _same(one, other, within) else 2 * (other - one) / (abs(one) + abs(other))
+
+
+def _is_far(value: Any, stored: list[float]) -> bool:
+    """Whether a number lies more than ``FAR`` times the stored ones' range outside it."""
+    if isinstance(value, str) or len(stored) < GROUP:
+        return False
+    low, high = min(stored), max(stored)
+    if low > 0 and value > 0:  # sizes that vary by factors
+        low, high, value = math.log(low), math.log(high), math.log(value)
+        width = max(high - low, NARROW)
+    else:
+        width = max(high - low, NARROW * max(abs(low), abs(high)))
+    return width > 0 and not low - FAR * width <= value <= high + FAR * width
+
+
+def _sample(study: Study, stored: Mapping[Cell, Rows], settings: Collection[str]) -> Sample:
+    """The stored numbers of statistical columns at some settings, at each place, over all realisations."""
+    found: Sample = defaultdict(list)
+    if STATISTICAL in study.columns.values():
+        for cell, rows in stored.items():
+            key = cell.key(seed=False)
+            for place, value in _flat(rows).items() if key in settings else ():
+                if study.tolerance(place[1]) == STATISTICAL and not isinstance(value, str):
+                    found[key, place].append(value)
+    return found
+
+
+def _within(study: Study, column: str) -> tuple[float, float]:
+    """Relative and absolute tolerance of a column; of a statistical one the study's."""
+    tolerance = study.tolerance(column)
+    if tolerance == STATISTICAL:
+        tolerance = study.rtol
+    return tolerance if isinstance(tolerance, tuple) else (tolerance, 0.0)
+
+
+def _same(one: Any, other: Any, within: tuple[float, float]) -> bool:
+    if isinstance(one, str) or isinstance(other, str) or (isinstance(one, int) and isinstance(other, int)):
+        return one == other
+    return math.isclose(one, other, rel_tol=within[0], abs_tol=max(within[1], 1e-300))
+
+
+def _flat(rows: Rows) -> dict[Place, Any]:
+    """All numbers and words of a cell by their places; NaN is as what is missing, infinity a word."""
+    found: dict[Place, Any] = {}
+    for number, row in enumerate(rows):
+        for column, value in row.items():
+            if not column.startswith("seconds"):
+                for path, entry in _entries(value, ""):
+                    found[number, column, path] = entry
+    return {place: value for place, value in found.items() if value != ""}
+
+
+def _entries(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, (list, tuple)):
+        yield f"{path}#", len(value)
+        for i, one in enumerate(value):
+            yield from _entries(one, f"{path}.{i}")
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            yield from _entries(one, f"{path}.{name}")
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield path, "" if math.isnan(value) else str(value)
+    else:
+        yield path, "" if value is None else value
+
+
+def _named(cell: Cell) -> str:
+    shown = {name: value for name, value in cell.setting.items() if isinstance(value, (int, float, str))}
+    settings = ", ".join([*(f"{name} = {value}" for name, value in sorted(shown.items())), f"seed = {cell.seed}"])
+    return f"cell {cell.key()} ({settings})"
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if isinstance(value, str) and value else "empty" if value == "" else f"{value:.9g}"
+
+
+def _list(words: set[str]) -> str:
+    return ", ".join(repr(word) for word in sorted(words)[:3]) + (", …" if len(words) > 3 else "")

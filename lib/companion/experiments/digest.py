@@ -1,0 +1,237 @@
+"""Which code a study's numbers come from, as one digest: its module and all that this imports of the library.
+
+Comments and docstrings do not count. A reader's own study is digested with its whole file and what that imports from
+the file's folder; one typed into a notebook with the functions and constants it names. The digest is taken where a cell
+is computed: ``Code`` travels with the study, and ``here`` says what this process would compute it with.
+"""
+
+import ast
+import functools
+import hashlib
+import importlib.util
+import inspect
+import os
+import sys
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+from regimes.validate import InputError
+
+OURS = ("companion", "regimes")
+# the machinery around a study: a change there does not change its numbers
+MACHINERY = ("companion.paths", "companion.experiments", "regimes.validate")
+
+
+class Edited(InputError):
+    """A file that this process has loaded is no longer what it was."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code of a study.
+
+    Attributes:
+        own: digest of the script or notebook that defines it, which travels with it; empty for an importable module.
+        modules: names of the modules it is made of, each found on the path where it is computed.
+        digest: of all this, where the study was made.
+    """
+
+    own: str
+    modules: tuple[str, ...]
+    digest: str
+
+
+@functools.cache
+def code(function: Callable[..., Any]) -> Code:
+    """The code behind a function.
+
+    Raises:
+        Edited: if a module of the library was edited after this process loaded it.
+    """
+    own, modules = "", {function.__module__}
+    if function.__module__ == "__main__":
+        script = file(function)
+        own, modules = _script(script) if script else _typed(function)
+    folder = _folder(function)
+    found: set[str] = set()
+    for name in modules:
+        _closure(name, folder, found)
+    names = tuple(sorted(found))
+    return Code(own, names, _digest(own, names))
+
+
+@functools.cache
+def here(known: Code) -> str:
+    """The digest of the same code as this process finds it; a module that is not here gives another one."""
+    return _digest(known.own, known.modules)
+
+
+def file(function: Callable[..., Any]) -> Path | None:
+    """The file that defines a function; ``None`` for one typed into a notebook or an interpreter."""
+    path = Path(inspect.unwrap(function).__code__.co_filename)
+    return path.resolve() if path.is_file() else None
+
+
+def room(function: Callable[..., Any]) -> str:
+    """The first half of a study's name: its module in the library, else its file, told from others of that name."""
+    if _is_ours(function.__module__):
+        return function.__module__.rpartition(".")[2]
+    path = file(function)
+    place = path or Path(os.environ.get("JPY_SESSION_NAME") or Path.cwd())
+    return f"{path.stem if path else 'notebook'}-{_sha(str(place))[:6]}"
+
+
+_LOADED: dict[str, str] = {}
+
+
+def note_loaded(name: str) -> None:
+    """Notes the files of the module ``name``, which is just being loaded, and of the library's as they are now."""
+    _LOADED.pop(name, None)
+    for module in [name, *list(sys.modules)]:
+        if module not in _LOADED and (module == name or _is_ours(module)) and module != "__main__":
+            origin = getattr(getattr(sys.modules.get(module), "__spec__", None), "origin", None)
+            if origin and os.path.exists(origin):
+                _LOADED[module] = _sha(Path(origin).read_text(encoding="utf-8"))
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _digest(own: str, modules: tuple[str, ...]) -> str:
+    return _sha("\n".join([own, *(f"{name} {_of_module(name)}" for name in modules)]))
+
+
+def _of_module(name: str) -> str:
+    path = _origin(name)
+    if path is None:
+        return "not here"
+    text = path.read_text(encoding="utf-8")
+    if _LOADED.get(name, _sha(text)) != _sha(text):
+        raise Edited(f"{path} was edited after this process had loaded it: start again")
+    return _bare_digest(text)
+
+
+@functools.cache
+def _bare_digest(text: str) -> str:
+    return _sha(ast.dump(bare_tree(text)))
+
+
+def bare_tree(text: str) -> ast.Module:
+    """The syntax tree of a source without its docstrings."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return tree
+
+
+def _origin(name: str) -> Path | None:
+    """The file of a module; ``None`` if there is none."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError, AttributeError):
+        return None
+    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+
+
+def _folder(function: Callable[..., Any]) -> Path | None:
+    """Where a reader's own modules lie; ``None`` for the library's studies, which import none."""
+    if _is_ours(function.__module__):
+        return None
+    path = file(function)
+    return path.parents[function.__module__.count(".")] if path else Path.cwd()
+
+
+def _closure(name: str, folder: Path | None, found: set[str]) -> None:
+    """Adds ``name`` and, recursively, what it imports of the library and of ``folder``."""
+    if name in found or name in OURS or _is_machinery(name) or not _counts(name, folder):
+        return
+    path = _origin(name)
+    if path is None:
+        return
+    found.add(name)
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for imported in _imports(path.read_text(encoding="utf-8"), package):
+        _closure(imported, folder, found)
+
+
+def _is_ours(module: str) -> bool:
+    return module.startswith(tuple(f"{package}." for package in OURS))
+
+
+def _is_machinery(module: str) -> bool:
+    return module in MACHINERY or module.startswith(tuple(f"{name}." for name in MACHINERY))
+
+
+def _counts(name: str, folder: Path | None) -> bool:
+    """Whether a module belongs to the library or to the reader's folder; others are named by their versions."""
+    top = name.split(".")[0]
+    if top in OURS:
+        return True
+    path = _origin(top) if folder else None
+    return path is not None and path.resolve().is_relative_to(folder) and "site-packages" not in path.parts
+
+
+@functools.cache
+def _imports(text: str, package: str) -> frozenset[str]:
+    """Names of the modules that a source may import."""
+    names = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package.rsplit(".", node.level - 1)[0] if node.level else ""
+            base = ".".join(part for part in (above, node.module) if part)
+            names |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
+    return frozenset(names)
+
+
+def _script(path: Path) -> tuple[str, set[str]]:
+    """Digest of a script, and the modules it imports."""
+    text = path.read_text(encoding="utf-8")
+    return _bare_digest(text), set(_imports(text, ""))
+
+
+def _typed(function: Callable[..., Any]) -> tuple[str, set[str]]:
+    """Digest of a function typed into a notebook and of the functions and constants it names, and their modules."""
+    parts, modules, todo = {}, set(), [function]
+    while todo:
+        item = todo.pop()
+        parts[item.__qualname__] = _source(item)
+        for name in _names(item):
+            value = inspect.unwrap(item).__globals__.get(name) if inspect.isfunction(item) else None
+            value = getattr(value, "function", value)  # a study's own
+            if isinstance(value, ModuleType):
+                modules.add(value.__name__)
+            elif inspect.isfunction(value) or inspect.isclass(value):
+                if value.__module__ != "__main__":
+                    modules.add(value.__module__)
+                elif value.__qualname__ not in parts:
+                    todo.append(value)
+            elif isinstance(value, (bool, int, float, complex, str, bytes, tuple, list, dict, set)):
+                parts[name] = repr(value)
+    return _sha("\n".join(f"{name} {text}" for name, text in sorted(parts.items()))), modules
+
+
+def _source(item: Any) -> str:
+    """What an item says, without comments; for a function without a source its bytecode."""
+    try:
+        return ast.dump(bare_tree(textwrap.dedent(inspect.getsource(item))))
+    except (OSError, TypeError, SyntaxError):
+        return item.__code__.co_code.hex() if inspect.isfunction(item) else item.__qualname__
+
+
+def _names(item: Any) -> set[str]:
+    """The global names a function uses, also in its inner functions."""
+    todo: list[CodeType] = [item.__code__] if inspect.isfunction(item) else []
+    names: set[str] = set()
+    while todo:
+        inner = todo.pop()
+        names |= set(inner.co_names)
+        todo += [const for const in inner.co_consts if isinstance(const, CodeType)]
+    return names

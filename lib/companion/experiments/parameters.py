@@ -1,0 +1,280 @@
+"""The parameters of a chapter: read from its source, overridden by a profile and by the reader, then checked.
+
+A chapter's cell tagged ``parameters`` holds one ``name: "kind" = value  # meaning`` a line: the *laptop* values.
+``chapters/profiles/smoke.toml`` and ``paper.toml`` override them, one table a chapter. TOML, because YAML 1.1 reads
+``1e-6`` as a string.
+
+The kind says which values are allowed, in words that this module reads and the notebook passes over::
+
+    kind    item                     one value
+            [N or more] order items  a list of 1 (or N) to 100 values; the order is one of
+                                     "increasing" (strictly), "distinct" (none twice), "list of" (any)
+    item    count [range]            a whole number, from 1 to 1000000 where the range does not say otherwise
+            number [range]           a number, both ends allowed (-1e30 and 1e30)
+            positive [to B]          a number above 0, at most B (1e30)
+            share                    a number strictly between 0 and 1
+            one of A, B, C           a name; "one of module.NAMES" stands for all in that collection of ``regimes``
+            text, switch             any text; true or false
+    items   counts, numbers, positives, shares, any of A, B, C, texts, switches
+    range   [from A] [to B]
+
+So ``3 or more increasing counts from 2`` is a list of sizes. Booleans are no numbers, NaN and infinities no values.
+What concerns several parameters together stays with the studies' ``check_parameters``.
+"""
+
+import ast
+import functools
+import importlib
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from companion import paths
+from regimes import validate
+from regimes.validate import InputError
+
+PROFILES = ("smoke", "laptop", "paper")
+MOST = 100  # values of a list: each is an axis of a grid, which is built in memory
+_COMMENT = re.compile(r"#\s*(.*)$")
+_LIST = re.compile(r"(?:(?P<least>\d+) or more )?(?P<order>increasing|distinct|list of) (?P<items>.+)")
+_NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
+_RANGE = re.compile(rf"(?P<word>count|number|positive)(?: from (?P<low>{_NUMBER}))?(?: to (?P<high>{_NUMBER}))?")
+_NAMES = re.compile(r"one of (?P<names>.+)")
+_ENDS = {"count": (1, 10**6), "number": (-1e30, 1e30), "positive": (0, 1e30)}
+_SINGLE = {"any": "one", "switches": "switch"} | {f"{word}s": word for word in (*_ENDS, "share", "text")}
+
+
+@dataclass(frozen=True)
+class Item:
+    """What one value must be: its word, the ends of its range, the names there are."""
+
+    word: str
+    low: float = -math.inf
+    high: float = math.inf
+    names: tuple[str, ...] = ()
+
+    def allowed(self, *, several: bool = False) -> str:
+        """The words of a message: ``a whole number from 1 to 10``, or ``whole numbers from 1 to 10``."""
+        ends, one = f"from {self.low:g} to {self.high:g}", "" if several else "a "
+        return {
+            "count": f"{one}whole number{'s' * several} from {self.low} to {self.high}",
+            "number": f"{one}number{'s' * several} {ends}",
+            "positive": f"{one}number{'s' * several} above 0 and at most {self.high:g}",
+            "share": f"{one}number{'s' * several} strictly between 0 and 1",
+            "one of": f"{'names among' if several else 'one of'} {', '.join(self.names)}",
+            "text": f"{one}text{'s' * several}",
+            "switch": "true or false",
+        }[self.word]
+
+    def holds(self, value: Any) -> bool:
+        """Whether ``value`` is one of these."""
+        if self.word in ("text", "switch"):
+            return type(value) is {"text": str, "switch": bool}[self.word]
+        if self.word == "one of":
+            return isinstance(value, str) and value in self.names
+        if self.word == "count":
+            return type(value) is int and self.low <= value <= self.high
+        above = 0 if self.word in ("positive", "share") else -math.inf
+        below = 1 if self.word == "share" else math.inf
+        return validate.is_number(value) and above < value < below and self.low <= value <= self.high
+
+    def checked(self, name: str, value: Any) -> Any:
+        """``value``, as a float where numbers need not be whole.
+
+        Raises:
+            InputError: if it is not one of these.
+        """
+        if not self.holds(value):
+            raise InputError(f"{name} must be {self.allowed()}, got {validate.shown(value)}")
+        return float(value) if self.word in ("number", "positive", "share") else value
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a parameter must be: an item, or a list of at least ``least`` in an ``order``."""
+
+    item: Item
+    order: str = ""
+    least: int = 1
+
+    def allowed(self) -> str:
+        """The words of a message and of ``--describe``."""
+        if not self.order:
+            return self.item.allowed()
+        least = f"{self.least} or more " if self.least > 1 else ""
+        order = f"{self.order} " if self.order != "list of" else ""
+        return f"a list of {least}{order}{self.item.allowed(several=True)}"
+
+    def checked(self, name: str, value: Any) -> Any:
+        """``value``, with floats where numbers need not be whole.
+
+        Raises:
+            InputError: naming the parameter, or the place in its list, with what was given and what is allowed.
+        """
+        if not self.order:
+            return self.item.checked(name, value)
+        if not isinstance(value, list):
+            raise InputError(f"{name} must be {self.allowed()}, got {validate.shown(value)}")
+        validate.length(self.least, MOST, **{name: value})
+        values = [self.item.checked(f"{name}[{i}]", one) for i, one in enumerate(value)]
+        if self.order == "increasing":
+            validate.increasing(**{name: values})
+        if self.order == "distinct":
+            validate.distinct(**{name: values})
+        return values
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One line of a parameters cell: its laptop ``value``, its kind, and what the comment says of it."""
+
+    name: str
+    value: Any
+    kind: Kind
+    meaning: str
+
+
+def kind(text: str) -> Kind:
+    """The kind that a parameter's annotation says.
+
+    Raises:
+        InputError: for words outside the grammar, a range without values, or a collection that is not there.
+    """
+    several = _LIST.fullmatch(text)
+    if not several:
+        return Kind(_item(text, text))
+    word, _, rest = several["items"].partition(" ")
+    return Kind(_item(f"{_SINGLE.get(word, '')} {rest}".strip(), text), several["order"], int(several["least"] or 1))
+
+
+def _item(words: str, text: str) -> Item:
+    """The item of some words; ``text`` is the whole kind, for the message."""
+    if found := _NAMES.fullmatch(words):
+        return Item("one of", names=_names(found["names"]))
+    if words in ("share", "text", "switch"):
+        return Item(words)
+    found = _RANGE.fullmatch(words)
+    if not found:
+        raise InputError(f"{text!r} is no kind of parameter; companion.experiments.parameters says which there are")
+    whole = int if found["word"] == "count" else float
+    low, high = (whole(float(found[name] or end)) for name, end in zip(("low", "high"), _ENDS[found["word"]]))
+    if not low <= high:
+        raise InputError(f"the range of {text!r} holds no value")
+    return Item(found["word"], low, high)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """The names of a comma-separated list, or of a collection such as ``regimes.data.datasets.CORPORA``."""
+    if not re.fullmatch(r"[a-z_.]+\.[A-Z_]+", text):
+        return tuple(text.split(", "))
+    module, _, name = text.rpartition(".")
+    try:
+        return tuple(getattr(importlib.import_module(module), name))
+    except (ImportError, AttributeError):
+        raise InputError(f"there is no collection {text}") from None
+
+
+def chapters() -> dict[str, Path]:
+    """The chapters' sources by number, ``{"05": .../chapters/05_depth_convergence.py}``."""
+    return {path.name[:2]: path for path in sorted(paths.chapters().glob("[0-9][0-9]_*.py"))}
+
+
+def source(number: str) -> Path:
+    """The source of one chapter.
+
+    Raises:
+        InputError: for a number that is no chapter's.
+    """
+    validate.one_of(chapters(), chapter=number)
+    return chapters()[number]
+
+
+def declared(number: str) -> dict[str, Parameter]:
+    """The parameters that a chapter declares, in order, with their kinds and laptop values.
+
+    Raises:
+        InputError: for a number that is no chapter's, a chapter without a parameters cell, or a parameter that has no
+            kind.
+    """
+    path = source(number)
+    return dict(_declared(path.name, path.read_text(encoding="utf-8")))
+
+
+@functools.cache
+def _declared(name: str, text: str) -> dict[str, Parameter]:
+    """The parameters of a chapter's text, which is read often and seldom changed."""
+    found = re.search(r'^# %% tags=\["parameters"\]\n(.*?)(?=^# %%|\Z)', text, re.M | re.S)
+    if not found:
+        raise InputError(f'{name} has no cell tagged "parameters"')
+    lines = found.group(1).splitlines()
+    parameters = [_parameter(node, lines[node.end_lineno - 1]) for node in ast.parse(found.group(1)).body]
+    return {parameter.name: parameter for parameter in parameters}
+
+
+def _parameter(node: ast.stmt, line: str) -> Parameter:
+    """One line of the cell, ``name: "kind" = value  # meaning``."""
+    words = getattr(getattr(node, "annotation", None), "value", None)
+    if not isinstance(words, str):
+        raise InputError(
+            f'a parameter needs its kind, such as width: "count to 1000" = 100, got {validate.shown(line)}'
+        )
+    comment = _COMMENT.search(line)
+    try:
+        found = kind(words)
+    except InputError as error:
+        raise InputError(f"{node.target.id}: {error}") from None
+    return Parameter(node.target.id, ast.literal_eval(node.value), found, comment.group(1) if comment else "")
+
+
+def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """All parameters of one run: laptop values, then the profile's, then each override in turn.
+
+    Args:
+        number: the chapter, ``"05"``.
+        profile: ``smoke``, ``laptop`` or ``paper``.
+        overrides: mappings from parameter names to values; later ones win.
+
+    Raises:
+        InputError: for an unknown chapter, profile or parameter, or a value that is not of its parameter's kind.
+    """
+    validate.one_of(PROFILES, profile=profile)
+    known = declared(number)
+    values = {name: parameter.value for name, parameter in known.items()}
+    for override in (_profile(number, profile), *overrides):
+        for name, value in override.items():
+            if name == "profile":
+                raise InputError(
+                    f"profile is chosen with --profile, not among the parameters; got {validate.shown(value)}"
+                )
+            if name not in known:
+                raise InputError(
+                    f"unknown parameter {validate.shown(name)} of chapter {number}; known: {', '.join(known)}"
+                )
+            values[name] = value
+    return {name: known[name].kind.checked(name, value) for name, value in values.items()} | {"profile": profile}
+
+
+def _profile(number: str, profile: str) -> Mapping[str, Any]:
+    if profile == "laptop":
+        return {}
+    return read_toml(paths.profile_file(profile)).get(number, {})
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A TOML file as a dictionary.
+
+    Raises:
+        InputError: if it is not there, not text, or not TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise InputError(f"parameter file {path} cannot be read") from None
+    except UnicodeDecodeError:
+        raise InputError(f"parameter file {path} is not text in UTF-8, which TOML is") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"parameter file {path} is not valid TOML: {error}") from None

@@ -1,0 +1,409 @@
+"""The cell store: one small JSON file a finished cell, written whole or not at all, with where it came from.
+
+A file holds its own key and a checksum. What is truncated, edited, of another cell, or no file at all, is moved to
+``damaged/``; what changed code has made void is moved to ``void/``. Nothing is deleted.
+"""
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import platform
+import re
+import secrets
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from filelock import FileLock, Timeout
+
+from companion import paths
+from regimes import devices
+from regimes.validate import InputError
+
+Record = dict[str, Any]
+_PROVENANCE = {"device", "class", "revision", "versions", "seconds", "digest"}
+_WRITERS = 8  # threads that write cells at once: each waits for the disk
+
+
+class Damaged(ValueError):
+    """What lies under a cell's name is not that cell; the message says why."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One unit of stored work: a study's version at one setting and one seed."""
+
+    study: str
+    version: int
+    setting: dict[str, Any] = field(hash=False)
+    seed: int
+
+    def key(self, *, seed: bool = True) -> str:
+        """Digest of what identifies the cell (without the seed: of its setting)."""
+        parts = [self.study, self.version, self.setting] + ([self.seed] if seed else [])
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
+
+    @property
+    def name(self) -> str:
+        """Where its file lies in a store or an archive."""
+        return f"{self.study}/v{self.version}/{self.key()}.json"
+
+
+def encode(cell: Cell, rows: list[dict[str, Any]], provenance: dict[str, Any]) -> str:
+    """A cell's file: the cell, its rows and provenance, its key, and the checksum of all this."""
+    record = {"key": cell.key(), "study": cell.study, "version": cell.version, "setting": cell.setting}
+    record |= {"seed": cell.seed, "rows": rows, "provenance": provenance}
+    plain = json.loads(json.dumps(record, default=_plain))
+    return json.dumps(plain | {"checksum": _checksum(plain)})
+
+
+def decode(text: str, name: str) -> Record:
+    """The record that a cell's file of this ``name`` holds.
+
+    Raises:
+        Damaged: unless it is a whole, unchanged cell, and the one its name says.
+    """
+    try:
+        record = json.loads(text)
+        cell = Cell(record["study"], record["version"], record["setting"], record["seed"])
+        rest = {name: value for name, value in record.items() if name != "checksum"}
+        if record["checksum"] != _checksum(rest):
+            raise Damaged("its checksum is not that of its content")
+        if not name == cell.name == f"{cell.study}/v{cell.version}/{record['key']}.json":
+            raise Damaged("it is another cell's")
+        if not isinstance(record["rows"], list) or not record["provenance"].keys() >= _PROVENANCE:
+            raise Damaged("it lacks rows or provenance")
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        raise error if isinstance(error, Damaged) else Damaged("it is not a whole cell") from None
+    return record
+
+
+def _checksum(record: Record) -> str:
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+class Store:
+    """A folder of cells, ``folder/study/vN/key.json``.
+
+    Attributes:
+        folder: where they lie.
+        aside: what this object has moved to ``damaged/``: names and reasons.
+
+    Raises:
+        InputError: if the folder cannot be made.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.aside: list[tuple[str, str]] = []
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._identity = self._stat()
+        except OSError as error:
+            raise InputError(f"the cell store {self.folder} cannot be made: {error.strerror}") from None
+
+    @classmethod
+    def default(cls) -> "Store":
+        """``$REGIMES_STORE`` where set, else ``build/cells`` in the book's folder."""
+        return cls(os.environ.get("REGIMES_STORE") or paths.cells())
+
+    def _stat(self) -> tuple[int, int]:
+        found = self.folder.stat()
+        return found.st_dev, found.st_ino
+
+    def __contains__(self, cell: Cell) -> bool:
+        return (self.folder / cell.name).exists()
+
+    def read(self, cell: Cell) -> Record | None:
+        """The stored record, or ``None``; nothing is moved.
+
+        Raises:
+            Damaged: if what lies there is not this cell.
+        """
+        return self._read(cell.name)
+
+    def _read(self, name: str) -> Record | None:
+        try:
+            return decode((self.folder / name).read_text(encoding="utf-8"), name)
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError):
+            raise Damaged("it is no file that can be read") from None
+
+    def load(self, cell: Cell) -> Record | None:
+        """The stored record ``{cell fields, rows, provenance}``, or ``None``; what is damaged is moved aside."""
+        return self.load_name(cell.name)
+
+    def load_name(self, name: str) -> Record | None:
+        """As ``load``, by the name of the cell's file."""
+        try:
+            return self._read(name)
+        except Damaged as error:
+            self._move(name, "damaged")
+            self.aside.append((name, str(error)))
+            return None
+
+    def _move(self, name: str, to: str) -> None:
+        """Moves a file into a folder of the store, under a new name if that is taken; no matter if it is gone."""
+        with writing(self.folder):
+            target = self._place(f"{to}/{name}")
+            while target.exists():
+                target = target.with_name(f"{name.rpartition('/')[2]}.{secrets.token_hex(3)}")
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(self.folder / name, target)
+
+    def save(self, cell: Cell, rows: list[dict[str, Any]], provenance: dict[str, Any]) -> Record:
+        """Stores a finished cell and returns its record, as ``load`` would.
+
+        Raises:
+            InputError: as ``save_all``.
+        """
+        return self.save_all([(cell, rows, provenance)])[0]
+
+    def save_all(self, cells: Sequence[tuple[Cell, list[dict[str, Any]], dict[str, Any]]]) -> list[Record]:
+        """Stores finished cells, each whole or not at all and on disk when this returns; gives their records.
+
+        Raises:
+            InputError: if the store has vanished or cannot be written (a full disk); what was stored stays.
+        """
+        texts = {item[0].name: encode(*item) for item in cells}
+        self.write(texts)
+        return [json.loads(text) for text in texts.values()]
+
+    def write(self, texts: Mapping[str, str]) -> None:
+        """Writes files of cells, by name.
+
+        Raises:
+            InputError: as ``save_all``.
+        """
+        with writing(self.folder):
+            self._check_there()
+            with ThreadPoolExecutor(min(_WRITERS, len(texts))) as pool:
+                list(pool.map(lambda item: _replace(self._place(item[0]), item[1]), texts.items()))
+
+    def _place(self, name: str) -> Path:
+        """Where a file of the store goes; makes its folders, but never the store, which may have vanished."""
+        path = self.folder
+        for part in name.split("/")[:-1]:
+            path /= part
+            path.mkdir(exist_ok=True)
+        return self.folder / name
+
+    def claim(self, name: str, *, wait: bool = False) -> FileLock | None:
+        """The lock of that name, to be given back with ``free``; ``None`` if another process holds it.
+
+        A lock dies with the process that holds it.
+
+        Raises:
+            InputError: if the store cannot be written.
+        """
+        with writing(self.folder):
+            self._check_there()
+            lock = FileLock(self._place(f"locks/{name}.lock"), thread_local=False)
+            try:
+                return lock.acquire(blocking=wait).lock
+            except Timeout:
+                return None
+
+    def _check_there(self) -> None:
+        if self._stat() != self._identity:
+            raise FileNotFoundError(2, "it was replaced by another folder")
+
+    def records(self, study: str, version: int) -> Iterator[tuple[str, Record]]:
+        """Names and records of all whole cells of a study; what is damaged is moved aside."""
+        for name in self._names(self.folder, f"{study}/v{version}"):
+            record = self.load_name(name)
+            if record is not None:
+                yield name, record
+
+    @staticmethod
+    def _names(folder: Path, under: str = "*/v*") -> list[str]:
+        found = folder.glob(f"{under}/*.json")
+        return sorted(str(path.relative_to(folder)) for path in found)
+
+    def names(self) -> list[str]:
+        """The names of all cells, in order."""
+        return [name for name in self._names(self.folder) if re.fullmatch(r"[^/]+/v\d+/[^/]+", name)]
+
+    def void(self, study: str, version: int, code: str, kind: str) -> int:
+        """Moves a study's cells of one digest and device class to ``void/``; returns how many there were."""
+        made = {"digest": code, "class": kind}
+        return self._void(study, version, lambda provenance: made.items() <= provenance.items())
+
+    def void_uncommitted(self, study: str, version: int) -> int:
+        """Moves a study's cells of code that no commit holds to ``void/``; returns how many there were."""
+        return self._void(study, version, lambda provenance: not committed(provenance["revision"]))
+
+    def _void(self, study: str, version: int, unwanted: Callable[[Record], bool]) -> int:
+        old = {n: r["provenance"] for n, r in self.records(study, version) if unwanted(r["provenance"])}
+        for name, provenance in old.items():
+            self._move(name, f"void/{provenance['digest']}")
+        return len(old)
+
+    def restore(self, study: str, code: str = "") -> int:
+        """Brings back void cells: those of the present ``code``, and others that the store has none in place of.
+
+        A cell that one of the present code takes the place of becomes void. Returns how many came back.
+        """
+        folders = [path for path in (self.folder / "void").glob("*") if path.is_dir()]
+        count = 0
+        for folder in sorted(folders, key=lambda path: (path.name != code, path.name)):
+            for name in self._names(folder, f"{study}/v*"):
+                standing = self.load_name(name)
+                if standing is None or folder.name == code != standing["provenance"]["digest"]:
+                    if standing is not None:
+                        self._move(name, f"void/{standing['provenance']['digest']}")
+                    with writing(self.folder):
+                        os.replace(folder / name, self._place(name))
+                    count += 1
+        return count
+
+    @staticmethod
+    def _agreement(study: str, old: str, new: str) -> str:
+        return f"{study}/agree/{old}-{new}"
+
+    def accept(self, study: str, old: str, new: str, values: set[str]) -> None:
+        """Notes that cells of digest ``old`` with these values of axes stand under the code of digest ``new``."""
+        every = sorted(values | self.accepted(study, old, new))
+        with writing(self.folder):
+            _replace(self._place(self._agreement(study, old, new)), json.dumps(every))
+
+    def accepted(self, study: str, old: str, new: str) -> set[str]:
+        """What ``accept`` has noted for this pair."""
+        try:
+            noted = json.loads((self.folder / self._agreement(study, old, new)).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return set()
+        return set(noted) if isinstance(noted, list) else set()
+
+
+@contextlib.contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Turns an OSError while the store in ``folder`` is written into one line."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror if folder.exists() else "it has vanished"
+        raise InputError(f"the cell store {folder} cannot be written: {why}; what is stored stays") from None
+
+
+def free(lock: FileLock) -> None:
+    """Gives a lock back and removes its file; one who has just opened that takes a new one."""
+    with contextlib.suppress(OSError):
+        os.unlink(lock.lock_file)
+    lock.release()
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Writes a file whole or not at all; it is on disk when this returns."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _replace(path, content)
+
+
+def _replace(path: Path, content: str | bytes) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with partial.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _plain(value: Any) -> Any:
+    """Scalars and arrays of numpy and torch as plain Python."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise InputError(f"a study's row holds {type(value).__name__}, which cannot be stored")
+
+
+def stamp(used: set[torch.device] | None = None) -> dict[str, Any]:
+    """Where a number comes from: the device used (the CPU by default), git revision, versions of what computed it."""
+    return {"device": devices.names(used or set()), "revision": revision(), "versions": libraries() | arithmetic()}
+
+
+def libraries() -> dict[str, str]:
+    """The versions of Python and the libraries that compute."""
+    versions = {package: metadata.version(package) for package in ("numpy", "scipy", "torch")}
+    return versions | {"python": platform.python_version()}
+
+
+def arithmetic() -> dict[str, str]:
+    """What decides how this process rounds: the processor's model, the instructions in use, the BLAS of each package.
+
+    Two processors of one marketing name may round differently; ``$ATEN_CPU_CAPABILITY`` and ``$MKL_CBWR`` make one
+    machine round as another would.
+    """
+    bound = os.environ.get("MKL_CBWR")
+    isa = torch.backends.cpu.get_cpu_capability() + (f", MKL_CBWR={bound}" if bound else "")
+    return {"cpu": _cpu_model(), "isa": isa, **_blas()}
+
+
+@functools.cache
+def _cpu_model() -> str:
+    """Maker, family, model and stepping, such as ``AuthenticAMD 25.17.1``."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        text = ""
+    found = [re.search(rf"^{name}\s*: (.*)$", text, re.M) for name in ("vendor_id", "cpu family", "model", "stepping")]
+    if not all(found):
+        return platform.processor() or platform.machine()
+    maker, *numbers = (match[1] for match in found)
+    return f"{maker} {'.'.join(numbers)}"
+
+
+@functools.cache
+def _blas() -> dict[str, str]:
+    """The versions of the linear algebra inside numpy and torch."""
+    own = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    mkl = re.search(r"Math Kernel Library Version (\S+)", torch.__config__.show())
+    return {"numpy blas": f"{own['name']} {own['version']}", "torch blas": f"mkl {mkl[1]}" if mkl else "not mkl"}
+
+
+def committed(revision: str) -> bool:
+    """Whether a revision, as ``revision`` gives it, names a commit that holds all of the code."""
+    return not revision.endswith("+") and revision != "unknown"
+
+
+def needs_commit(what: str) -> None:
+    """What is kept under version control names the commit that it comes from.
+
+    Raises:
+        InputError: in a checkout with uncommitted changes, or outside git.
+    """
+    if not committed(revision()):
+        raise InputError(f"{what} name the commit they come from, and this is {revision()!r}: commit all changes first")
+
+
+@functools.cache
+def revision() -> str:
+    """The checkout's commit, with ``+`` where it holds uncommitted changes; ``unknown`` outside git."""
+    try:
+        git = ["git", "-C", str(paths.root())]
+        commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True)
+        dirty = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError, InputError):
+        return "unknown"
+    return commit.stdout.strip() + ("+" if dirty.stdout.strip() else "")

@@ -1,0 +1,173 @@
+"""Studies: named pure functions from one setting and a list of seeds to rows."""
+
+import itertools
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from companion.experiments import digest
+from regimes import devices, validate
+from regimes.validate import InputError
+
+Setting = dict[str, Any]
+Rows = list[dict[str, Any]]
+DEVICES = ("cpu", "any")
+STATISTICAL = "statistical"  # a column whose numbers are draws, and others where another processor computes them
+Tolerance = float | tuple[float, float] | str
+
+
+class CellError(RuntimeError):
+    """A study raised; the message is one line that names it, its setting and its seeds."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A named measurement: ``function(setting, seeds) -> rows``, each row with its ``seed``.
+
+    Attributes:
+        function: the measurement; pure.
+        version: raised by hand when the meaning of the numbers changes.
+        grid: maps a chapter's parameters to the list of settings; raises InputError for values that make no sense.
+        chunk: how many realisations one call gets: the seeds ``chunk i`` to ``chunk (i + 1) - 1`` that are asked for.
+        whole: whether it gets all of these, asked for or not: where rounding is amplified, as late in training, numbers
+            depend on what is computed together, and must not depend on who asks.
+        rtol: relative tolerance, on every kind of processor, of the columns that ``columns`` does not name.
+        columns: for a column a relative tolerance of its own, a pair ``(relative, absolute)``, or ``STATISTICAL``; see
+            ``companion.experiments.compare``.
+        nonfinite: columns that may hold NaN or infinity, or nothing in some rows; others in ``results/`` do not.
+        data: the words a caption prints, where the rows carry no ``source``.
+        device: ``"any"`` if its data and models are where ``regimes.devices.pick`` says; ``"cpu"`` if it gains nothing
+            from CUDA.
+        room: the module or file that defines it.
+        known: the code its numbers come from, where it has travelled from another process.
+
+    Raises:
+        InputError: for a chunk or version below 1, a device that is neither, or a tolerance that is none.
+    """
+
+    function: Callable[[Setting, list[int]], Rows] = field(repr=False)
+    version: int
+    grid: Callable[[Mapping[str, Any]], list[Setting]] = field(repr=False)
+    chunk: int = 1
+    rtol: float = 1e-6
+    data: str = ""
+    device: str = "cpu"
+    whole: bool = False
+    columns: Mapping[str, Tolerance] = field(default_factory=dict, hash=False)
+    nonfinite: tuple[str, ...] = ()
+    room: str = ""
+    known: digest.Code | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        validate.integer(1, version=self.version, chunk=self.chunk)
+        validate.one_of(DEVICES, device=self.device)
+        validate.positive(rtol=self.rtol)
+        for column, tolerance in self.columns.items():
+            if tolerance != STATISTICAL:
+                parts = tolerance if isinstance(tolerance, tuple) else (tolerance, 1.0)
+                if len(parts) != 2 or not all(validate.is_number(part) and part > 0 for part in parts):
+                    raise InputError(
+                        f"the tolerance of {column} must be above 0, a pair or STATISTICAL, got {tolerance!r}"
+                    )
+        object.__setattr__(self, "room", self.room or digest.room(self.function))
+
+    @property
+    def name(self) -> str:
+        """``room.function``, such as ``depth.mnist_regression``."""
+        return f"{self.room}.{self.function.__name__}"
+
+    @property
+    def code(self) -> digest.Code:
+        """The code its numbers come from, as it was where the study was made."""
+        return self.known or digest.code(self.function)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a cell is always computed in the same batch, so that one kind of processor repeats its numbers."""
+        return self.whole or self.chunk == 1
+
+    def tolerance(self, column: str) -> Tolerance:
+        """What a column promises on every kind of processor."""
+        return self.columns.get(column, self.rtol)
+
+    def __call__(self, setting: Setting, seeds: Sequence[int]) -> Rows:
+        """The rows at one setting, for seeds of one chunk, as plain numbers and lists; nothing is stored.
+
+        This is the one place where results leave the study's device: its rows may hold tensors.
+        """
+        asked = list(seeds)
+        with devices.allowed(self.device):
+            rows = self.function(dict(setting), self._batch(asked) if self.whole else asked)
+        found = _numbers(rows)
+        return [row for row in found if row["seed"] in asked] if self.whole else found
+
+    def _batch(self, asked: list[int]) -> list[int]:
+        first = asked[0] // self.chunk * self.chunk
+        return list(range(first, first + self.chunk))
+
+    def __reduce__(self) -> Any:
+        module = sys.modules.get(self.function.__module__)
+        if module is not None and getattr(module, self.function.__name__, None) is self and not self._typed:
+            return _lookup, (module.__name__, self.function.__name__)  # by name: the module's own object
+        fields = (self.version, self.grid, self.chunk, self.rtol, self.data, self.device, self.whole)
+        fields += (dict(self.columns), self.nonfinite)
+        return Study, (self.function, *fields, self.room, self.code)
+
+    @property
+    def _typed(self) -> bool:
+        return self.function.__module__ == "__main__"
+
+
+def _numbers(found: Any) -> Any:
+    """Rows with numbers and lists in place of tensors, whatever device these are on."""
+    if isinstance(found, Tensor):
+        return found.tolist()
+    if isinstance(found, list):
+        return [_numbers(one) for one in found]
+    return {name: _numbers(one) for name, one in found.items()} if isinstance(found, dict) else found
+
+
+def _lookup(module: str, name: str) -> Study:
+    return getattr(__import__(module, fromlist=[name]), name)
+
+
+def study(
+    *,
+    version: int,
+    grid: Callable[[Mapping[str, Any]], list[Setting]],
+    chunk: int = 1,
+    rtol: float = 1e-6,
+    data: str = "",
+    device: str = "cpu",
+    whole: bool = False,
+    columns: Mapping[str, Tolerance] | None = None,
+    nonfinite: Sequence[str] = (),
+) -> Callable[[Callable[[Setting, list[int]], Rows]], Study]:
+    """Decorator that makes a function a ``Study``; the arguments are its attributes."""
+
+    def wrap(function: Callable[[Setting, list[int]], Rows]) -> Study:
+        digest.note_loaded(function.__module__)
+        told = dict(columns or {}), tuple(nonfinite)
+        made = Study(function, version, grid, chunk, rtol, data, device, whole, *told)
+        object.__setattr__(made, "__doc__", function.__doc__)
+        return made
+
+    return wrap
+
+
+def product(*, seeds: Sequence[int], **axes: Any) -> list[Setting]:
+    """The grid of all combinations: a list, tuple or range is an axis, anything else is fixed.
+
+    A list as one value is written ``[[...]]``. Every setting gets ``seeds``.
+
+    Raises:
+        InputError: for an empty axis or no seed.
+    """
+    lists = {k: list(v) if isinstance(v, (list, tuple, range)) else [v] for k, v in axes.items()}
+    for name, values in {**lists, "seeds": list(seeds)}.items():
+        if not values:
+            raise InputError(f"{name} must hold at least one value, got none")
+    return [dict(zip(lists, values)) | {"seeds": list(seeds)} for values in itertools.product(*lists.values())]

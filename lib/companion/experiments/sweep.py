@@ -1,0 +1,109 @@
+"""Studies over grids of settings: parallel, resumable, and void when their numbers change.
+
+A *study* is a named pure function from one setting and a list of seeds to rows. ``sweep`` maps it over a grid and
+returns a tidy table. A *cell* is one (study, version, setting, seed): it is stored the moment it is finished, so that a
+killed sweep resumes where it stood, and two sweeps on one store share the work (``companion.experiments.queue``).
+
+Each stored cell carries the digest of the code it came from. Under a new digest a sample of the stored cells is
+computed again first (``companion.experiments.recheck``): if it agrees within the study's tolerance the rest stands,
+else the cells of the study under that old digest are void.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from companion.experiments import queue
+from companion.experiments.progress import say
+from companion.experiments.recheck import Held
+from companion.experiments.store import Cell, Damaged, Record, Store
+from companion.experiments.study import STATISTICAL, Rows, Setting, Study, product, study
+from companion.experiments.table import CELL, STAMP, Origin, remember
+from companion.experiments.workers import check_names
+from regimes import validate
+from regimes.validate import InputError
+
+__all__ = ["STATISTICAL", "Rows", "Setting", "Study", "cells", "product", "stored", "study", "sweep"]
+
+
+def sweep(
+    study: Study,
+    grid: Sequence[Setting],
+    *,
+    budget: float | None = None,
+    store: Store | None = None,
+    jobs: int | None = None,
+) -> pd.DataFrame:
+    """All rows of a study over a grid, computing only the cells that the store lacks.
+
+    Args:
+        study: the study.
+        grid: settings, each with its ``seeds``; see ``product``.
+        budget: seconds after which no further cell is started; ``None`` for all.
+        store: where cells are kept; the default is ``$REGIMES_STORE``, else ``build/cells`` of the book.
+        jobs: worker processes; the default is one a core (one in all where the study runs on CUDA).
+            ``$REGIMES_SCHEDULER=tcp://...`` sends the cells to that Dask cluster instead.
+
+    Returns:
+        A table with one row a measurement, which holds the setting, ``seed``, the measured columns, the key of its
+        ``cell`` (see ``companion.experiments.table``) and that cell's ``seconds``, ``device`` and ``revision``.
+        ``attrs["missing"]`` counts the cells that the budget left out.
+
+    Raises:
+        InputError: for an empty grid, a budget or jobs that are not positive, a setting or row that uses the name
+            ``cell``, rows of other seeds than were asked for, a store that vanishes or is full, or a cluster that is
+            not there.
+        CellError: if the study raises, in one line with the setting and the seeds.
+    """
+    asked = {study: cells(study, grid)}
+    if budget is not None:
+        validate.positive(budget=budget)
+    if jobs is not None:
+        validate.integer(1, jobs=jobs)
+    return _table(study, queue.fill(asked, store or Store.default(), budget=budget, jobs=jobs))
+
+
+def stored(study: Study, grid: Sequence[Setting], store: Store | None = None) -> pd.DataFrame:
+    """The table of the stored cells, as ``sweep``; nothing is computed, compared or moved.
+
+    Raises:
+        InputError: for an empty grid, or a setting that uses the name ``cell``.
+    """
+    held: Held = {}
+    store = store or Store.default()
+    for cell in cells(study, grid):
+        try:
+            held[cell] = store.read(cell)
+        except Damaged as error:
+            say(f"{study.name}: the stored cell {cell.name} is left out: {error}")
+            held[cell] = None
+    return _table(study, held)
+
+
+def cells(study: Study, grid: Sequence[Setting]) -> list[Cell]:
+    """The cells of a grid.
+
+    Raises:
+        InputError: for an empty grid, or a setting that uses a name that is taken.
+    """
+    if not grid:
+        raise InputError(f"the grid of {study.name} holds no setting")
+    check_names(study, {name for setting in grid for name in setting})
+    pairs = [({k: v for k, v in setting.items() if k != "seeds"}, setting["seeds"]) for setting in grid]
+    return [Cell(study.name, study.version, setting, seed) for setting, seeds in pairs for seed in seeds]
+
+
+def _table(study: Study, held: Mapping[Cell, Record | None]) -> pd.DataFrame:
+    rows, origins = [], {}
+    for cell, record in held.items():
+        if record is None:
+            continue
+        made, key = record["provenance"], cell.key()
+        known = {name: made[name] for name in (*STAMP, "versions", "digest")}
+        origins[key] = Origin(study.name, study.version, cell.setting, cell.seed, study.data, **known)
+        extra = {CELL: key} | {name: made[name] for name in STAMP}
+        rows += [cell.setting | row | extra for row in record["rows"]]
+    remember(origins)
+    table = pd.DataFrame(rows)
+    table.attrs = {"missing": sum(record is None for record in held.values())}
+    return table

@@ -1,0 +1,434 @@
+"""Where rows come from: each row of a sweep's table names its cell, and provenance is computed from those rows.
+
+A *cell* is one unit of stored work: a study at one setting and one seed. ``sweep`` puts its key into the column
+``cell`` and remembers what the key stands for; a filter, ``concat`` or ``merge`` keeps the column (``merge`` under the
+names ``cell_x``, ``cell_y``), so that settings, seconds, device, revision and data of any selection of rows are those
+of these rows and no others. What averages over rows loses the column, and is refused here: pass the rows that were
+averaged.
+"""
+
+import csv
+import dataclasses
+import gzip
+import hashlib
+import io
+import json
+import math
+import zlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from companion.experiments.store import Cell, write_atomically
+from regimes.validate import InputError
+
+CELL = "cell"
+STAMP = ("seconds", "device", "revision")  # of its cell, in every row
+LONG = 512  # entries of a list up to which it is kept in a table's file
+DATA = ("data", "words")  # the settings that name a data set
+BESIDE = ".cells.json.gz"
+PROOF = {"rows", "checksum"}  # of a cell: how many rows it has, and the digest of these and of its origin
+ABOUT = {"csv", "lists", "words", "nonfinite"}  # of a table: its text's digest; which columns hold what
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a cell's key stands for.
+
+    Attributes:
+        study: the study's name.
+        version: the study's.
+        setting: the setting, without the seed.
+        seed: the realisation.
+        data: the words for its data, where its rows carry no ``source``.
+        seconds: what it took.
+        device: what computed it.
+        revision: the checkout's commit then.
+        versions: of Python and the packages that computed it, and what decides how it rounds.
+        digest: of the code.
+    """
+
+    study: str
+    version: int
+    setting: Mapping[str, Any]
+    seed: int
+    data: str
+    seconds: float
+    device: str
+    revision: str
+    versions: Mapping[str, str]
+    digest: str
+
+    def cell(self) -> Cell:
+        """The cell that this is the origin of."""
+        return Cell(self.study, self.version, dict(self.setting), self.seed)
+
+
+_ORIGINS: dict[str, Origin] = {}
+
+
+def remember(origins: Mapping[str, Origin]) -> None:
+    """Keeps what cells' keys stand for, for as long as this process lives."""
+    _ORIGINS.update(origins)
+
+
+def names_cell(column: str) -> bool:
+    """Whether a column holds cells' keys: ``cell``, or ``cell_...`` after a merge."""
+    return column == CELL or str(column).startswith(f"{CELL}_")
+
+
+def write_csv(table: pd.DataFrame, path: Path, *, nonfinite: Collection[str] = ()) -> None:
+    """Writes a sweep's table as CSV (nine digits), and beside it (``.cells.json.gz``) what its cells' keys stand for.
+
+    Settings and stamps stand with the cells and not in the rows. Lists of more than ``LONG`` entries are left out. The
+    second file also proves the first: it holds a checksum of each cell's rows and origin, and one of the whole.
+
+    Args:
+        table: of a sweep.
+        path: the CSV file.
+        nonfinite: columns that may hold NaN or infinity, or nothing in some rows.
+
+    Raises:
+        InputError: as ``provenance``, and for a column that holds these without being named.
+    """
+    origins = {key: dataclasses.asdict(_ORIGINS[key]) for key in _keys(table)}
+    told = [origins[key]["setting"] for key in table[CELL]]
+    rows = table.drop(columns=[n for n in table.columns if n in STAMP or table[n].map(_entries).max() > LONG])
+    own = [n for n in rows.columns if any(n not in setting or setting[n] != v for setting, v in zip(told, rows[n]))]
+    lists = [n for n in own if rows[n].map(_entries).max() > 0]
+    words = [n for n in own if n not in lists and rows[n].map(lambda value: isinstance(value, str)).any()]
+    about = {"lists": lists, "words": words, "nonfinite": sorted(nonfinite)}
+    _refuse_gaps(rows[own], about, origins, f"{path.name} is not written")
+    text = rows[own].assign(**{n: rows[n].map(_text) for n in lists}).to_csv(index=False, float_format="%.9g")
+    prove(path, text, about, origins)
+
+
+def prove(path: Path, text: str, about: Mapping[str, Any], origins: Mapping[str, Mapping[str, Any]]) -> None:
+    """Writes a table's text and, beside it, what proves it; see ``write_csv``.
+
+    A reader who comes between the two files finds that they do not belong together.
+    """
+    fields = _fields(text)
+    head, cells = fields[0], {key: json.loads(json.dumps(origin)) for key, origin in origins.items()}
+    found = _rows_by_cell(fields)
+    proofs = {key: {"rows": len(found[key]), "checksum": _checksum(key, cells[key], head, found[key])} for key in cells}
+    held = {"csv": _sha(text)} | dict(about) | {"cells": {key: cells[key] | proofs[key] for key in cells}}
+    write_atomically(path, text)
+    # no time stamp: the same table gives the same bytes
+    write_atomically(path.with_suffix(BESIDE), gzip.compress(json.dumps(held).encode(), mtime=0))
+
+
+def read_csv(path: Path, *, version: int) -> pd.DataFrame:
+    """A table that ``write_csv`` wrote, whose cells are known again; rows of another ``version`` of it are left out.
+
+    Raises:
+        InputError: unless both files are there and whole, and every cell has the rows, all of them and no others, that
+            were written, with where they came from.
+    """
+    text, held = _read_pair(path)
+    cells, table = held["cells"], _proven_rows(path, text, held)
+    _refuse_gaps(table, held, cells, f"{path.name} is refused")
+    # a cell that a sweep of this process has returned stands for that
+    origins = {key: Origin(**{n: v for n, v in cell.items() if n not in PROOF}) for key, cell in cells.items()}
+    origins = {key: origin for key, origin in origins.items() if origin.version == version}
+    remember({key: origin for key, origin in origins.items() if key not in _ORIGINS})
+    table = table[table[CELL].isin(origins)].reset_index(drop=True)
+    told = [dict(origins[key].setting) | {n: getattr(origins[key], n) for n in STAMP} for key in table[CELL]]
+    settings = pd.DataFrame(told)
+    return pd.concat([settings.drop(columns=table.columns, errors="ignore"), table], axis=1)
+
+
+def rows_by_cell(table: pd.DataFrame) -> dict[Cell, list[dict[str, Any]]]:
+    """The rows of each cell of a table, without their stamps, to compare."""
+    rows = table.drop(columns=list(STAMP)).to_dict("records")
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row.pop(CELL), []).append(row)
+    return {_ORIGINS[key].cell(): own for key, own in found.items()}
+
+
+def origin(cell: Cell) -> Origin:
+    """Where a cell's rows come from, as the sweep or the file says that gave them."""
+    return _ORIGINS[cell.key()]
+
+
+def revision_of(key: str) -> str:
+    """The commit that a cell was computed at."""
+    return _ORIGINS[key].revision
+
+
+def _read_pair(path: Path) -> tuple[str, dict[str, Any]]:
+    """Both files of a table, each whole.
+
+    Raises:
+        InputError: if one is missing or cannot be read.
+    """
+    beside = path.with_suffix(BESIDE)
+    for file in (path, beside):
+        if not file.exists():
+            other = path if file is beside else beside
+            raise InputError(f"{other.name} lies in {path.parent} without its {file.name}; {_remedy(path)}")
+    try:
+        held = json.loads(gzip.decompress(beside.read_bytes()))
+        whole = {field.name for field in dataclasses.fields(Origin)} | PROOF
+        if not all(cell.keys() == whole for cell in held["cells"].values()) or not held.keys() >= ABOUT:
+            raise ValueError
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, AttributeError, TypeError):
+        raise InputError(f"{beside.name} is damaged, or was not written by this book; {_remedy(path)}") from None
+    try:
+        return path.read_bytes().decode(), held
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"{path.name} cannot be read; {_remedy(path)}") from None
+
+
+def _proven_rows(path: Path, text: str, held: Mapping[str, Any]) -> pd.DataFrame:
+    """The rows of a table's text, where they are those that were written.
+
+    Raises:
+        InputError: naming the first cell whose rows, or whose origin, are others.
+    """
+    fields = _fields(text)
+    found, cells = _rows_by_cell(fields), held["cells"]
+    for key in [*cells, *found]:
+        if reason := _changed(key, cells.get(key), fields[0] if fields else [], found.get(key, [])):
+            raise InputError(f"{path.name} is refused, cell {key}: {reason}; {_remedy(path)}")
+    if held["csv"] != _sha(text):
+        raise InputError(f"{path.name} is refused: its rows were moved since they were written; {_remedy(path)}")
+    # an empty field is what a row lacks; a word such as "None" is a word
+    texts = dict.fromkeys([*held["words"], *held["lists"]], str)
+    table = pd.read_csv(io.StringIO(text), dtype=texts, keep_default_na=False, na_values=[""])
+    for name in table.columns.difference([CELL, *texts]):
+        for key, value in zip(table[CELL], [] if pd.api.types.is_numeric_dtype(table[name]) else table[name]):
+            if not isinstance(value, (bool, float)) and pd.isna(pd.to_numeric(value, errors="coerce")):
+                said = f"{name} is {value!r}, which is no number"
+                raise InputError(f"{path.name} is refused, cell {key}: {said}; {_remedy(path)}")
+    try:
+        return table.assign(**{n: table[n].map(json.loads, na_action="ignore") for n in held["lists"]})
+    except ValueError:
+        raise InputError(f"{path.name} is refused: a column of lists holds what is none; {_remedy(path)}") from None
+
+
+def _changed(key: str, cell: Mapping[str, Any] | None, head: list[str], rows: list[list[str]]) -> str:
+    """What speaks against a cell of a table's file; empty where nothing does."""
+    if cell is None:
+        return "no such cell was written"
+    if len(rows) != cell["rows"]:
+        return f"{cell['rows']} rows were written, {len(rows)} are there"
+    origin = {name: value for name, value in cell.items() if name not in PROOF}
+    if Origin(**origin).cell().key() != key:
+        return "its setting is another cell's"
+    if cell["checksum"] != _checksum(key, origin, head, rows):
+        return "its rows, or where they come from, were changed since they were written"
+    return ""
+
+
+def _fields(text: str) -> list[list[str]]:
+    """The fields of a CSV text as they are written, row by row, names first."""
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+def _rows_by_cell(fields: list[list[str]]) -> dict[str, list[list[str]]]:
+    """The rows of each cell, as they are written; those that are cut, or name no cell, under an empty name."""
+    found: dict[str, list[list[str]]] = {}
+    place = fields[0].index(CELL) if fields and CELL in fields[0] else math.inf
+    for row in fields[1:]:
+        found.setdefault(row[place] if place < len(row) == len(fields[0]) else "", []).append(row)
+    return found
+
+
+def _checksum(key: str, origin: Mapping[str, Any], head: list[str], rows: list[list[str]]) -> str:
+    """Digest of a cell: its origin, and its rows as they are written."""
+    return _sha(json.dumps([key, origin, head, rows], sort_keys=True))[:16]
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _remedy(path: Path) -> str:
+    return f"take both files from git again, or compute them: python -m companion.studies keep {path.stem}"
+
+
+def _refuse_gaps(
+    rows: pd.DataFrame, about: Mapping[str, Any], origins: Mapping[str, Mapping[str, Any]], refusal: str
+) -> None:
+    """No NaN, infinity or empty field in a column but a setting that other cells have, or one that declares them.
+
+    Raises:
+        InputError: naming the first cell that has one.
+    """
+    settings = {name for origin in origins.values() for name in origin["setting"]}
+    for name in rows.columns.difference([*settings, *about["nonfinite"]]):
+        bad = rows[[not _is_whole(value) for value in rows[name]]]
+        if len(bad):
+            value = "nothing or NaN" if pd.isna(bad[name].iloc[0]) is True else f"{bad[name].iloc[0]}"
+            what = f"{name} holds {value}, and its study does not say so: @study(..., nonfinite=[{name!r}])"
+            raise InputError(f"{refusal}, cell {bad[CELL].iloc[0]}: {what}")
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is a word, a finite number, or a list of such."""
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_whole, value))
+    return isinstance(value, str) or (value is not None and math.isfinite(value))
+
+
+def _entries(value: Any) -> int:
+    """How many numbers or words a list holds, in lists within it too; 0 for what is no list."""
+    return sum(max(1, _entries(one)) for one in value) if isinstance(value, (list, tuple)) else 0
+
+
+def _text(value: Any) -> Any:
+    """A list as JSON of nine digits; what is no list stays."""
+    return json.dumps(_rounded(value)) if isinstance(value, (list, tuple)) else value
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_rounded(one) for one in value]
+    return float(f"{value:.9g}") if isinstance(value, float) else value
+
+
+def alike(held: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Those of the stored rows ``held`` whose settings ``rows`` have; more realisations of the same.
+
+    None of a data set (setting ``data``) of which some setting of ``rows`` is not stored: part of a changed grid would
+    have more realisations than the rest. A cell that ``rows`` hold already is left out.
+    """
+    there = set(rows[CELL])
+    wanted, known = ({_fixed(key) for key in keys} for keys in (there, held[CELL]))
+    changed = {data for data, _ in wanted - known}
+    joins = {fixed for fixed in wanted if fixed[0] not in changed}
+    return held[[key not in there and _fixed(key) in joins for key in held[CELL]]]
+
+
+def balanced(table: pd.DataFrame, *by: str) -> pd.DataFrame:
+    """The rows of those seeds that every point of a grid has, so that each realisation can be followed over it.
+
+    Args:
+        table: rows with ``seed`` and the axes of the grid.
+        by: the axes.
+
+    Raises:
+        InputError: if no seed is everywhere.
+    """
+    sets = [set(rows.seed) for _, rows in table.groupby(list(by))]
+    common = set.intersection(*sets) if sets else set()
+    if not common:
+        raise InputError(f"no seed is at each of the {len(sets)} points of {', '.join(by)}: use the same seeds there")
+    return table[table.seed.isin(common)]
+
+
+def _fixed(key: str) -> tuple[str, str]:
+    """A cell's data set, and its study and setting, to compare."""
+    origin = _ORIGINS[key]
+    return str(origin.setting.get("data")), json.dumps([origin.study, dict(origin.setting)], sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a selection of rows comes from.
+
+    Attributes:
+        cells: the keys of the cells, sorted.
+        settings: for each study its name, the distinct values of each setting, sorted, and the number of ``seeds``.
+        data: the words for the data, one each.
+        seconds: what the cells took together.
+        device: all that computed them.
+        revision: all revisions they were computed at.
+        versions: of Python and packages; several are listed.
+    """
+
+    cells: tuple[str, ...]
+    settings: tuple[dict[str, Any], ...]
+    data: tuple[str, ...]
+    seconds: float
+    device: str
+    revision: str
+    versions: dict[str, str]
+
+    def axes(self) -> tuple[dict[str, list[Any]], dict[str, list[Any]], list[int]]:
+        """The settings that vary over these rows, those that do not, and the numbers of seeds of the studies.
+
+        Both by name in alphabetical order, with all values over all studies. A switch that is on in some rows and off
+        in others is in neither: it says what else was measured there, which the rows themselves show.
+        """
+        values: dict[str, list[Any]] = {}
+        for setting in self.settings:
+            for name, found in setting["values"].items():
+                values.setdefault(name, []).extend(found)
+        merged = {name: distinct(found) for name, found in sorted(values.items())}
+        varying = {name: found for name, found in merged.items() if len(found) > 1 and not isinstance(found[0], bool)}
+        fixed = {name: found for name, found in merged.items() if len(found) == 1}
+        return varying, fixed, distinct(setting["seeds"] for setting in self.settings)
+
+
+def provenance(*tables: pd.DataFrame) -> Provenance:
+    """The provenance of exactly these rows.
+
+    Raises:
+        InputError: for a table without rows or without cells, or with rows whose cells are not known here.
+    """
+    keys = sorted({key for table in tables for key in _keys(table)})
+    origins = [_ORIGINS[key] for key in keys]
+    studies = distinct(origin.study for origin in origins)
+    packages = dict.fromkeys(name for origin in origins for name in origin.versions)
+    versions = {name: distinct(o.versions[name] for o in origins if name in o.versions) for name in packages}
+    return Provenance(
+        cells=tuple(keys),
+        settings=tuple(_settings(study, [o for o in origins if o.study == study]) for study in studies),
+        data=tuple(dict.fromkeys(words for table in tables for words in sources(table))),
+        seconds=float(sum(origin.seconds for origin in origins)),
+        device=", ".join(distinct(origin.device for origin in origins)),
+        revision=", ".join(distinct(origin.revision for origin in origins)),
+        versions={name: ", ".join(found) for name, found in versions.items()},
+    )
+
+
+def sources(table: pd.DataFrame) -> list[str]:
+    """The words for the data of these rows: their ``source``, else what their studies say."""
+    if "source" in table:
+        return sorted(table["source"].dropna().unique())
+    return distinct(_ORIGINS[key].data for key in _keys(table) if _ORIGINS[key].data)
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    """Distinct values, sorted where they can be, else in order of appearance."""
+    seen: list[Any] = []
+    for value in values:
+        if value not in seen:
+            seen.append(value)
+    try:
+        return sorted(seen)
+    except TypeError:
+        return seen
+
+
+def _settings(study: str, origins: list[Origin]) -> dict[str, Any]:
+    names = sorted({name for origin in origins for name in origin.setting})
+    values = {n: distinct(o.setting[n] for o in origins if n in o.setting) for n in names}
+    return {"study": study, "values": values, "seeds": len({origin.seed for origin in origins})}
+
+
+def _keys(table: pd.DataFrame) -> list[str]:
+    """The distinct cells of a table's rows.
+
+    Raises:
+        InputError: as ``provenance``.
+    """
+    columns = [name for name in table.columns if names_cell(name)]
+    if table.empty or not columns:
+        lost = (
+            "holds no row" if table.empty else f"has no column {CELL!r}: pass the rows of the sweep, not their averages"
+        )
+        raise InputError(f"a table with the columns {', '.join(map(str, table.columns)) or 'none'} {lost}")
+    if table[columns].isna().all(axis=1).any():
+        raise InputError(f"{int(table[columns].isna().all(axis=1).sum())} rows of a table name no cell")
+    keys = sorted({key for name in columns for key in table[name].dropna().unique()})
+    unknown = [key for key in keys if key not in _ORIGINS]
+    if unknown:
+        raise InputError(f"a table names the cell {unknown[0]!r}, which no sweep of this process has returned")
+    return keys

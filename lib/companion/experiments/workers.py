@@ -1,0 +1,194 @@
+"""Where chunks of cells are computed: in this process while that is cheaper than starting workers, then on all cores.
+
+``REGIMES_SCHEDULER`` sends them to a cluster instead, see ``companion.experiments.cluster``.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import joblib
+import torch
+from joblib.externals.loky import get_reusable_executor
+
+from companion.experiments import digest
+from companion.experiments.store import Cell, stamp
+from companion.experiments.study import CellError, Rows, Study
+from companion.experiments.table import STAMP, names_cell
+from regimes import devices
+from regimes.validate import InputError
+
+# with less than this left to do, starting worker processes (they import torch) costs more than it saves
+INLINE_SECONDS = 5.0
+_WATCH_EVERY = 0.5  # seconds between a worker's looks at its parent
+
+
+class Chunk(NamedTuple):
+    """What one call of a study computes.
+
+    Attributes:
+        study: the study.
+        cells: its cells, of one setting and one block of seeds.
+    """
+
+    study: Study
+    cells: list[Cell]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one call of a study gave.
+
+    Attributes:
+        rows: its rows.
+        provenance: device and its class, revision, versions, digest of the code, seconds a cell.
+    """
+
+    rows: Rows
+    provenance: dict[str, Any]
+
+
+class OtherCode(InputError):
+    """This process has other code than the one that asks it to compute."""
+
+
+class Pool(Protocol):
+    """What computes chunks, as they are handed in, and gives results as they are finished."""
+
+    def kind(self, study: Study) -> str:
+        """The class of device it computes a study on, ``"cpu"`` or ``"cuda"``."""
+
+    def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
+        """Results in the order they are finished.
+
+        Args:
+            chunks: what to compute, in that order.
+            count: the most there may be.
+            seconds: what they are expected to take on one core; 0 where nobody knows.
+        """
+
+    def close(self) -> None:
+        """Leaves the pool."""
+
+
+def compute(chunk: Chunk, code: digest.Code) -> Result:
+    """One call of the study on one thread, so that its numbers do not depend on the number of workers.
+
+    Raises:
+        InputError: if the rows are not those of the seeds asked for, or use a name that is taken.
+        OtherCode: if this process has other code than ``code``, that of the process which asks.
+        CellError: if the study raises.
+    """
+    study, cells = chunk
+    found = digest.here(code)
+    if found != code.digest:
+        raise OtherCode(f"a worker has other code of {study.name}: install the same revision everywhere")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        start = time.perf_counter()
+        with devices.allowed(study.device) as used:
+            rows = _called(chunk)
+        seconds = (time.perf_counter() - start) / len(cells)
+    finally:
+        torch.set_num_threads(threads)
+    _check_rows(chunk, rows)
+    made = {"class": devices.kind(study.device), "digest": found, "seconds": seconds}
+    return Result(rows, stamp(used) | made)
+
+
+def _called(chunk: Chunk) -> Any:
+    """What the study gives; whatever it raises says in one line where that was."""
+    study, cells = chunk
+    seeds = [cell.seed for cell in cells]
+    try:
+        return study(cells[0].setting, seeds)
+    except InputError:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise CellError(f"{study.name} failed at {cells[0].setting}, seeds {seeds}: {what}") from error
+
+
+def _check_rows(chunk: Chunk, rows: Any) -> None:
+    study, cells = chunk
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and "seed" in row for row in rows):
+        raise InputError(f"{study.name} must return a list of rows, each a dictionary with its 'seed'")
+    asked, given = {cell.seed for cell in cells}, {row["seed"] for row in rows}
+    if asked != given:
+        raise InputError(
+            f"{study.name} was asked for the seeds {sorted(asked)}, its rows have {sorted(given, key=str)}"
+        )
+    check_names(study, cells[0].setting | dict.fromkeys(name for row in rows for name in row))
+
+
+def check_names(study: Study, names: Any) -> None:
+    """No setting or column may be called as what a table adds to every row.
+
+    Raises:
+        InputError: naming the first that is.
+    """
+    taken = [name for name in names if names_cell(name) or name in STAMP]
+    if taken:
+        raise InputError(f"{study.name} names a setting or column {taken[0]!r}, which every table has for its cells")
+
+
+class Local:
+    """This process and, when there is more to do, worker processes on this machine.
+
+    Args:
+        jobs: worker processes; the default is one a core.
+    """
+
+    def __init__(self, jobs: int | None = None) -> None:
+        self.jobs = jobs or joblib.cpu_count()
+
+    def kind(self, study: Study) -> str:
+        """As ``Pool.kind``."""
+        return devices.kind(study.device)
+
+    def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
+        """As ``Pool.results``."""
+        spent, done = 0.0, 0
+        while min(self.jobs, count - done) < 2 or seconds < INLINE_SECONDS:
+            chunk = next(chunks, None)
+            if chunk is None:
+                return
+            result = compute(chunk, chunk.study.code)
+            yield chunk, result
+            done += 1
+            spent += result.provenance["seconds"] * len(chunk.cells)  # without what a first call looks up once
+            seconds = spent / done * (count - done)
+        yield from _parallel(chunks, min(self.jobs, count - done))
+
+    def close(self) -> None:
+        """As ``Pool.close``; the workers stay, warm for the next queue."""
+
+
+def _parallel(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Result]]:
+    with joblib.parallel_config(backend="loky", initializer=die_with, initargs=(os.getpid(),)):
+        pool = joblib.Parallel(n_jobs=jobs, pre_dispatch="n_jobs", batch_size=1, return_as="generator_unordered")
+    return pool(joblib.delayed(_with_chunk)(chunk, chunk.study.code) for chunk in chunks)
+
+
+def _with_chunk(chunk: Chunk, code: digest.Code) -> tuple[Chunk, Result]:
+    return chunk, compute(chunk, code)
+
+
+def end_workers() -> None:
+    """Ends the worker processes of this one, and the threads that lead them."""
+    get_reusable_executor().shutdown()
+
+
+def die_with(parent: int) -> None:
+    """Ends this process when its parent is gone, so that a killed sweep leaves no worker behind."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH_EVERY)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,355 @@
+"""What the cells of a chapter work with: its parameters, sweeps, figures with captions, claims.
+
+A chapter opened by hand in Jupyter behaves as one run by the runner; its records then go to ``runs/interactive``.
+"""
+
+import html
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from IPython.display import HTML, Markdown, display
+from matplotlib.figure import Figure
+
+from companion import paths
+from companion import studies as registry
+from companion.estimates import Drift, Estimate
+from companion.experiments import parameters, stored, verify
+from companion.experiments.store import stamp
+from companion.experiments.sweep import Setting, Study, sweep
+from companion.experiments.table import (
+    CELL,
+    STAMP,
+    Provenance,
+    alike,
+    names_cell,
+    origin,
+    provenance,
+    remember,
+    revision_of,
+    rows_by_cell,
+)
+from companion.report import ledger, plots, screen
+from regimes.validate import InputError
+
+_SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)\. ")
+_MATHS = re.compile(r"\$[^$<]+\$")
+_GREEK = ("alpha", "beta", "gamma", "eta", "kappa", "lambda", "rho", "sigma", "tau")
+_POWER = re.compile(r"(?<![\w.])(-?\d(?:\.\d+)?)e([+-]\d+)\b")
+THEORY = "none: theory alone"  # in place of tables: the data of a claim on formulas
+
+
+class Chapter:
+    """One run of a chapter.
+
+    Args:
+        number: the chapter, ``"05"``.
+        namespace: the notebook's ``globals()``; the chapter's parameters are read from it and checked.
+
+    Raises:
+        InputError: for a parameter of the wrong type, or a value that makes no sense.
+    """
+
+    def __init__(self, number: str, namespace: dict[str, Any]) -> None:
+        declared = {name: p.value for name, p in parameters.declared(number).items() if name != "profile"}
+        self.number = number
+        self.profile = str(namespace["profile"])
+        run = os.environ.get("REGIMES_RUN")
+        self._grids: dict[str, list[Setting]] = {}
+        if run:  # the runner has resolved and checked every value
+            self.parameters = {name: namespace[name] for name in declared} | {"profile": self.profile}
+        else:  # by hand: the profile's values, except where a line of the parameters cell was edited
+            edited = {name: namespace[name] for name, value in declared.items() if namespace[name] != value}
+            self.parameters = registry.resolve(number, self.profile, edited, grids=self._grids)
+            namespace.update(self.parameters)
+        self.folder = Path(run) if run else paths.run("interactive")
+        self.records: dict[str, dict[str, Any]] = {}
+        self._labels: set[str] | None = set() if run else None  # by hand a cell may run again
+        self._kept: set[str] = set()  # cells of kept rows, which captions name
+        self._absent: set[str] = set()  # those of data that are not on this machine
+        plots.style()
+
+    def sweep(self, study: Study) -> pd.DataFrame:
+        """The study's rows at this chapter's parameters; cells that are stored are not computed again."""
+        return sweep(study, self._grid(study))
+
+    def stored(self, study: Study) -> pd.DataFrame:
+        """The stored results of a study, to draw beside rows computed now; empty where there are none."""
+        return stored.table(study)
+
+    def extended(self, study: Study) -> pd.DataFrame:
+        """The study's rows, with its stored results: more realisations, and larger sizes, than take minutes.
+
+        At the laptop's parameters stored results stand for what they hold, and a sample of them is computed again;
+        where that disagrees, a note in the chapter says so. At others, stored results of the same settings join.
+        """
+        held = self.stored(study)
+        if held.empty:
+            return self.sweep(study)
+        grid = self._grid(study)
+        left = registry.remaining(self.number, study, grid)
+        if left == grid:
+            rows = self.sweep(study)
+            joined = alike(held, rows)
+        else:
+            made = {cell: origin(cell) for cell in rows_by_cell(held)}
+            self._absent |= {cell.key() for cell in made if not registry.is_here(cell.setting)}
+            table, joined = (sweep(study, left) if left else held.iloc[:0]), held
+            self._warn(study, verify.disagreements(study, held, table[table[CELL].isin(held[CELL])], made))
+            remember({cell.key(): there for cell, there in made.items()})
+            rows = table[~table[CELL].isin(held[CELL])]
+        self._kept |= set(joined[CELL])
+        return pd.concat([part for part in (rows, joined) if len(part)], ignore_index=True)
+
+    def _warn(self, study: Study, differences: Sequence[str]) -> None:
+        """A note that stored results are not what this machine computes."""
+        if differences:
+            shown = "".join(f"\n- {line}" for line in differences[:5])
+            self.say(
+                f":::{{warning}}\nThe stored results of `{study.name}` are not what this machine computes "
+                f"({len(differences)} differences):\n{shown}\n:::"
+            )
+
+    def _grid(self, study: Study) -> list[Setting]:
+        if study.name not in self._grids:
+            self._grids[study.name] = study.grid(self.parameters)
+        return self._grids[study.name]
+
+    def figure(self, fig: Figure, name: str, caption: str, *tables: pd.DataFrame, alt: str = "") -> None:
+        """Shows a figure with its caption, which ends with data, sizes and profile.
+
+        Args:
+            fig: the figure; it is closed.
+            name: the label to refer to, ``fig-...``.
+            caption: what is drawn and what to see, without a final note on the data.
+            tables: the rows it is drawn from, each with its cell.
+            alt: the picture in words, for those who cannot see it; the caption's first sentence by default.
+
+        Raises:
+            InputError: for a label that another figure of this run has.
+        """
+        self._needs_label(name)
+        self._show(fig, name, caption, tables, {"alt": alt})
+
+    def _needs_label(self, name: str) -> None:
+        if self._labels is not None:
+            if name in self._labels:
+                raise InputError(f"label {name} is in use: another figure of chapter {self.number} has it")
+            self._labels.add(name)
+
+    def _show(
+        self,
+        fig: Figure,
+        name: str,
+        caption: str,
+        tables: Sequence[pd.DataFrame],
+        about: dict[str, Any],
+        moving: str = "",
+    ) -> None:
+        """Shows a figure, below what moves where something does."""
+        about |= {"name": name, "caption": f"{caption} {self.note(*tables)}".rstrip(), "settings": _fold(tables)}
+        about["alt"] = about["alt"] or _spoken(_SENTENCE.split(caption)[0])
+        if tables:
+            self._keep(name, tables)
+        screen.fit(fig)
+        data = {"text/plain": repr(fig)} | screen.pictures(fig) | ({"text/html": moving} if moving else {})
+        about |= {"letters": screen.letters(fig), "painted": screen.painted(fig)}
+        about |= {"narrow": None if about.get("still") else screen.narrow(fig)}
+        display(data, raw=True, metadata={"regimes": about})
+        plt.close(fig)
+
+    def _keep(self, name: str, tables: Sequence[pd.DataFrame]) -> None:
+        """Writes the rows of a figure beside the notebook, to download: what is a number or a word, six digits."""
+        rows = pd.concat(tables)
+        plain = [c for c in rows.columns if c not in STAMP and not names_cell(c) and not rows[c].map(_is_long).any()]
+        folder = self.folder / "rows"
+        folder.mkdir(parents=True, exist_ok=True)
+        rows[plain].to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
+
+    def slider(
+        self,
+        fig: Figure,
+        draw: Callable[[int], None],
+        labels: Sequence[str],
+        name: str,
+        caption: str,
+        *tables: pd.DataFrame,
+        knob: str,
+        start: int = 0,
+        still: Figure | None = None,
+        alt: str = "",
+    ) -> None:
+        """Shows a figure that moves: one frame a label, under a slider with a button that plays.
+
+        Frames are drawn now and kept as pictures, so that the page needs no network. On paper there is the still.
+
+        Args:
+            fig: the figure; it is closed.
+            draw: draws frame ``i`` into the figure's panels, which are cleared before.
+            labels: what the slider says at each frame, such as ``α = 0.1``.
+            name: the label to refer to.
+            caption: as for ``figure``.
+            tables: as for ``figure``.
+            knob: what the slider turns, in words, for those who cannot see it.
+            start: the frame shown first.
+            still: a figure shown below the slider, and on paper in its place; by default the frame ``start``, on paper.
+            alt: as for ``figure``, of the still.
+
+        Raises:
+            InputError: for fewer than two frames, a ``start`` that is none of them, or a label as for ``figure``.
+        """
+        screen.needs_labels(labels, start)
+        self._needs_label(name)
+        pictures = screen.frames(fig, draw, len(labels), start=start)
+        about, width = {"alt": alt, "still": still is None}, round(screen.DPI * fig.get_figwidth())
+        look = {"width": width, "letters": screen.letters(fig), "painted": screen.painted(fig)}
+        moving = screen.slider(pictures, labels, knob=knob, start=start, **look)
+        self._show(still or fig, name, caption, tables, about, moving)
+        plt.close(fig)
+
+    def table(self, rows: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame, digits: int = 4) -> None:
+        """Shows rows as an HTML table (without provenance) with a caption that ends with data, sizes and profile."""
+        rows = rows.drop(columns=[name for name in rows.columns if name in STAMP or names_cell(name)])
+        text = rows.to_html(
+            index=False, float_format=lambda v: f"{v:.{digits}g}", border=0, classes="table", na_rep="—", justify="left"
+        )
+        head, _, body = _MATHS.sub(lambda m: ledger.maths(html.unescape(m[0])), text).partition(">")
+        caption = f"<caption>{ledger.maths(f'{caption} {self.note(*tables)}')}</caption>"
+        display(HTML(f'{head} id="{name}">{caption}{body}{_fold(tables)}'))
+
+    def hover(self, cells: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame) -> None:
+        """Shows a grid of coloured cells that tell their numbers under the pointer or the keyboard, without a script.
+
+        Args:
+            cells: one row a cell, its two index levels the rows (upwards) and columns of the grid; the first column is
+                shown and coloured, in per cent, all are told on hover.
+            name: the label.
+            caption: as for ``figure``.
+            tables: as for ``figure``.
+        """
+        caption = f"<caption>{ledger.maths(f'{caption} {self.note(*tables)}')}</caption>"
+        display(HTML(f'<table class="hover" id="{name}">{caption}{plots.hover_rows(cells)}</table>{_fold(tables)}'))
+
+    def say(self, text: str) -> None:
+        """Shows a sentence of Markdown, for numbers that come from the data."""
+        display(Markdown(text))
+
+    def note(self, *tables: pd.DataFrame) -> str:
+        """The end of a caption: data, what varies over the rows drawn, how many seeds, and the profile; empty for none.
+
+        Raises:
+            InputError: as ``companion.experiments.table.provenance``.
+        """
+        if not tables:
+            return ""  # a sketch or a formula: no run, no sizes
+        found = provenance(*tables)
+        varying, _, seeds = found.axes()
+        data = [f"Data: {words}." for words in found.data]
+        varying.pop("words", None)  # what the data are called, told already
+        shown = [*(_typeset(name, _values(values)) for name, values in varying.items()), _seeds(seeds)]
+        kept = ", with rows kept in results/" if self._kept & set(found.cells) else ""
+        kept = f", with {ledger.ABSENT}" if self._absent & set(found.cells) else kept
+        return " ".join([*data, f"Here {'; '.join(shown)}.", f"Profile: {self.profile}{kept}."])
+
+    def check(self, claim_id: str, measured: Estimate | Drift, *tables: pd.DataFrame | str, figure: str) -> None:
+        """Judges a declared claim, stores the record and shows the verdict.
+
+        Args:
+            claim_id: a claim of ``book/claims.yml``.
+            measured: the measured value with its interval; of what is said of large sizes, its drift.
+            tables: the rows it was measured on, each with its cell, or ``THEORY`` where none was.
+            figure: the label of the figure or table that shows it.
+
+        Raises:
+            InputError: for an unknown claim or one that this run has already judged; no table; a table without cells.
+        """
+        claim = ledger.claims().get(claim_id)
+        if claim is None or claim_id in self.records:
+            raise InputError(f"claim {claim_id} " + ("was judged already" if claim else "is not in book/claims.yml"))
+        if not tables:
+            raise InputError(f"claim {claim_id} names no rows: pass those it was measured on, or THEORY")
+        found = _of_formulas() if tables[0] is THEORY else provenance(*tables)
+        measured = measured.anytime() if claim.looks > 1 else measured
+        estimate = measured.whole if isinstance(measured, Drift) else measured
+        self.records[claim_id] = ledger.record(
+            claim,
+            chapter=self.number,
+            value=float(estimate.value),
+            low=float(estimate.low),
+            high=float(estimate.high),
+            n=int(estimate.n),
+            interval=estimate.method,
+            late=ledger.late(claim, measured) if isinstance(measured, Drift) else None,
+            verdict=ledger.judge(claim, measured, self.profile),
+            profile=self.profile,
+            data="; ".join(found.data) + (f" ({ledger.ABSENT})" if self._absent & set(found.cells) else ""),
+            settings=json.loads(json.dumps(found.settings, default=str)),
+            figure=figure,
+            seconds=found.seconds,
+            device=found.device,
+            revision=found.revision,
+            versions=found.versions,
+            cells={key: revision_of(key) for key in found.cells},
+        )
+        ledger.write(self.folder / f"{self.number}.ledger.json", self.records.values())
+        display(HTML(ledger.html_line(self.records[claim_id], errata_page="../book/errata.html")))
+
+    def ledger(self) -> None:
+        """Shows the verdicts of this chapter as a table."""
+        display(HTML(ledger.html_table(self.records.values(), errata="../book/errata.html")))
+
+
+def _of_formulas() -> Provenance:
+    """The provenance of a claim on formulas: what evaluates them now."""
+    now = stamp()
+    return Provenance((), (), (THEORY,), 0.0, now["device"], now["revision"], now["versions"])
+
+
+def _fold(tables: Sequence[pd.DataFrame]) -> str:
+    """What does not vary over the rows, and where they were computed, behind one line that opens."""
+    if not tables:
+        return ""
+    found = provenance(*tables)
+    _, fixed, _ = found.axes()
+    lines = [f"{name} = {_values(values)}" for name, values in fixed.items()]
+    where = f"{len(found.cells)} cells, {found.seconds:.0f} s, {found.device}, revision {found.revision}"
+    studies = ", ".join(setting["study"] for setting in found.settings)
+    text = "; ".join(filter(None, [studies, *lines, where]))
+    return f'<details class="settings"><summary>all settings</summary>{html.escape(text)}</details>'
+
+
+def _spoken(text: str) -> str:
+    r"""Text whose symbols are words, for those who listen: ``$\Lambda^*$`` is ``Lambda^*``."""
+    return re.sub(r"[$\\{}]", "", re.sub(r"(?<=\w)\\", r" \\", text))
+
+
+def _typeset(name: str, values: str) -> str:
+    """A setting in a caption: letters and powers of ten are mathematics, longer names are those of the code."""
+    symbol = f"${name}$" if len(name) == 1 else rf"$\{name}$" if name in _GREEK else name
+    powers = _POWER.sub(lambda m: f"${m[1]}\\times10^{{{int(m[2])}}}$".replace(r"$1\times", "$"), values)
+    return f"{symbol} = {powers}"
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, (list, tuple, dict))
+
+
+def _seeds(counts: Sequence[int]) -> str:
+    several = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
+    return f"{several} seed" + "s" * (counts != [1])
+
+
+def _values(values: Sequence[Any]) -> str:
+    """Values as a reader writes them: ``5, 10`` or ``100 … 800 (4)``."""
+    if len(values) > 3 and not isinstance(values[0], (list, str)):
+        return f"{_number(values[0])} … {_number(values[-1])} ({len(values)})"
+    return ", ".join(map(_number, values))
+
+
+def _number(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

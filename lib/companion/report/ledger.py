@@ -1,0 +1,561 @@
+"""Claims and verdicts: what was declared before a run, what was measured, and how the two compare.
+
+``book/claims.yml`` declares, a chapter measures, ``judge`` decides; ``build/<profile>/ledger.json`` holds all
+records. Pages, README and tests read that file, and nothing is typed twice.
+"""
+
+import functools
+import html
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from companion import estimates, paths
+from companion.estimates import EXACT, SPAN, Drift, Estimate
+from companion.experiments.store import write_atomically
+from regimes import validate
+from regimes.validate import InputError
+
+IN_PART = "in part"  # of a statement: its claims have several verdicts
+VERDICTS = ("reproduced", "corrected", "not reproduced", "not yet asymptotic", "undecided")
+MANY = 100.0  # times as many realisations: beyond, another way must be found
+AMENDED = ("was", "verdict", "why")
+ABSENT = "stored rows: the data are not on this machine"  # in a record's data, where it is so
+KINDS = {
+    "paper": "Statements of the papers",
+    "consistency": "Our theory against our simulation",
+    "beyond": "Beyond the papers",
+}
+MARKS = {
+    "reproduced": "✔", "corrected": "✎", "not reproduced": "✘", "not yet asymptotic": "…", "undecided": "?",
+    IN_PART: "◐", None: "·",
+}  # fmt: skip
+PAPERS = {  # short titles
+    "A": "Geometric compression of invariant manifolds",
+    "B": "Landscape and training regimes in deep learning",
+    "C": "Revisiting the neural tangent kernel",
+    "D": "Alignment between weights and pre-activation tangents",
+    "E": "Feature learning after one gradient step",
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a paper, with what would count as reproducing it, declared before it is measured.
+
+    Attributes:
+        id: ``item-slug``.
+        item: the figure, table or statement, as in the papers' list.
+        kind: ``paper`` (a paper says so), ``consistency`` (our theory against our simulation or closed form),
+            ``beyond`` (new here).
+        statement: the claim in words.
+        source: paper and place.
+        accept: ``(low, high)`` of the measured interval that reproduces it; either may be infinite.
+        alternative: what refutes it: the ``value`` that a plausible wrong theory, the null or the rival paper gives,
+            and ``what`` gives it. It lies outside ``accept``.
+        profiles: the profiles at which it may be judged.
+        looks: how often it was judged on rows that were then added to, the last time included; more than once widens
+            its interval (``Estimate.anytime``). Whoever adds realisations counts one more.
+        stated: the number that the paper states, where it states one; inside ``accept``. A record whose interval leaves
+            it out says so, whatever the verdict.
+        corrected: ``(low, high)`` of the corrected statement, if there is one.
+        erratum: its entry in ``book/errata.yml``.
+        part_of: the claim that stands for the same statement of the paper, of which this one is a part, a repetition
+            or another reading: heads count the statement once.
+        amended: for each change of band, estimator or data after a first measurement ``was``, the ``verdict`` then, and
+            ``why``. Where sizes, window, stop, data or estimator changed, the claim has a new id and the amendment the
+            old one, ``id``.
+
+    Raises:
+        InputError: for an unknown kind, an alternative inside ``accept`` or a stated number outside, or an amendment
+            without its three parts.
+    """
+
+    id: str
+    item: str
+    kind: str
+    statement: str
+    source: str
+    accept: tuple[float, float]
+    alternative: Mapping[str, Any]
+    profiles: tuple[str, ...]
+    stated: float | None = None
+    looks: int = 1
+    corrected: tuple[float, float] | None = None
+    erratum: str | None = None
+    part_of: str | None = None
+    amended: tuple[Mapping[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        validate.one_of(KINDS, kind=self.kind)
+        if set(self.alternative) != {"value", "what"} or not str(self.alternative["what"]).strip():
+            raise InputError(f"alternative must hold a value and what gives it, got {dict(self.alternative)}")
+        value = self.alternative["value"]
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise InputError(f"the value of alternative must be a finite number, got {value!r}")
+        if self.accept[0] <= value <= self.accept[1]:
+            raise InputError(f"the alternative {value:g} lies inside accept {band(self.accept)}: the claim cannot fail")
+        if self.stated is not None and not self.accept[0] <= self.stated <= self.accept[1]:
+            raise InputError(f"the stated number {self.stated:g} lies outside accept {band(self.accept)}")
+        validate.integer(1, looks=self.looks)
+        for change in self.amended:
+            if set(change) - {"id"} != set(AMENDED) or not all(str(part).strip() for part in change.values()):
+                raise InputError(f"an amendment must say {', '.join(AMENDED)}, got {dict(change)}")
+
+
+def read_yaml(path: Path) -> Any:
+    """What a YAML file holds, by libyaml where PyYAML has it: five times as fast."""
+    return yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+@functools.cache
+def claims() -> dict[str, Claim]:
+    """All declared claims by id.
+
+    Raises:
+        InputError: for a declaration that is incomplete or declared twice.
+    """
+    path = paths.claims()
+    found: dict[str, Claim] = {}
+    for entry in read_yaml(path):
+        for key in ("accept", "corrected", "profiles", "amended"):
+            if entry.get(key) is not None:
+                entry[key] = tuple(entry[key])
+        try:
+            claim = Claim(**entry)
+        except (TypeError, InputError) as error:
+            raise InputError(f"claims.yml, {entry.get('id')}: {error}") from None
+        if claim.id in found:
+            raise InputError(f"claims.yml declares {claim.id} twice")
+        found[claim.id] = claim
+    for claim in found.values():
+        whole = found.get(claim.part_of) if claim.part_of else claim
+        if whole is None or (whole is not claim and whole.part_of) or whole.kind != claim.kind:
+            raise InputError(f"claims.yml, {claim.id}: {claim.part_of} is no claim of that kind that stands for others")
+        for old in {change.get("id") for change in claim.amended} & set(found):
+            raise InputError(f"claims.yml, {claim.id}: {old} was amended to it, and is still declared")
+    return found
+
+
+def judge(claim: Claim, found: Estimate | Drift, profile: str) -> str | None:
+    """The verdict on an interval; ``None`` where the profile may not judge the claim.
+
+    Inside ``accept``: *reproduced*. Disjoint from it and inside ``corrected``: *corrected*. Disjoint from both:
+    *not reproduced*. Anything else, and an interval from too few realisations or from equal ones: *undecided*.
+    *Not yet asymptotic* where the larger sizes alone give an interval apart from that over all, and another verdict or
+    a value nearer to ``accept``.
+    """
+    if profile not in claim.profiles:
+        return None
+    if isinstance(found, Estimate):
+        return _verdict(claim, found)
+    verdict, late = _verdict(claim, found.whole), _verdict(claim, found.late)
+    nearer = _distance(found.late, claim.accept) < _distance(found.whole, claim.accept)
+    return "not yet asymptotic" if found.apart() and (late != verdict or nearer) else verdict
+
+
+def _verdict(claim: Claim, estimate: Estimate) -> str:
+    if not estimate.judges:
+        return "undecided"
+    if _inside(estimate, claim.accept):
+        return "reproduced"
+    if not _disjoint(estimate, claim.accept):
+        return "undecided"
+    if claim.corrected is None or _disjoint(estimate, claim.corrected):
+        return "not reproduced"
+    return "corrected" if _inside(estimate, claim.corrected) else "undecided"
+
+
+def _distance(estimate: Estimate, band: tuple[float, float]) -> float:
+    return max(band[0] - estimate.value, estimate.value - band[1], 0.0)
+
+
+def _inside(estimate: Estimate, band: tuple[float, float]) -> bool:
+    return band[0] <= estimate.low and estimate.high <= band[1]
+
+
+def _disjoint(estimate: Estimate, band: tuple[float, float]) -> bool:
+    return estimate.high < band[0] or estimate.low > band[1]
+
+
+def record(claim: Claim, **measured: Any) -> dict[str, Any]:
+    """A ledger record: the declaration, and what was measured (``None`` throughout for a claim not measured yet)."""
+    keys = (
+        "chapter",
+        "value",
+        "low",
+        "high",
+        "n",
+        "interval",
+        "late",
+        "verdict",
+        "profile",
+        "data",
+        "settings",
+        "figure",
+    )
+    empty = dict.fromkeys((*keys, "seconds", "device", "revision", "versions"))
+    names = ("id", "item", "kind", "statement", "source", "stated", "looks", "part_of")
+    declared = {name: getattr(claim, name) for name in names}
+    bounds = {"accept": _bounds(claim.accept), "corrected": _bounds(claim.corrected) if claim.corrected else None}
+    rest = {"alternative": dict(claim.alternative), "erratum": claim.erratum, "amended": list(claim.amended)}
+    return declared | bounds | rest | empty | measured
+
+
+def late(claim: Claim, drift: Drift) -> dict[str, Any]:
+    """What a record holds of the larger sizes alone, and the size that would decide (``None``: none foreseen)."""
+    low, high = _bounds((drift.late.low, drift.late.high))
+    size = drift.size(claim.accept)
+    ends = [drift.late_sizes[0], drift.late_sizes[-1]]
+    return {
+        "value": drift.late.value,
+        "low": low,
+        "high": high,
+        "sizes": ends,
+        "decides": None if math.isinf(size) else size,
+    }
+
+
+def _bounds(interval: tuple[float, float]) -> list[float | None]:
+    """An interval as JSON holds it: ``null`` for an infinite end."""
+    return [None if math.isinf(end) else end for end in interval]
+
+
+def merge(folder: Path) -> list[dict[str, Any]]:
+    """Merges the chapters' ledgers in ``folder`` into its ``ledger.json``, with every claim not measured there.
+
+    A chapter's ledger also lists each record's ``cells``; they stay there.
+
+    Raises:
+        InputError: for a record of a claim that is no longer declared.
+    """
+    files = sorted(folder.glob("[0-9][0-9].ledger.json"))
+    measured = {r["id"]: {k: v for k, v in r.items() if k != "cells"} for path in files for r in read(path)}
+    for name in measured:
+        validate.one_of(claims(), claim=name)
+    merged = [measured.get(name) or record(claim) for name, claim in claims().items()]
+    write(folder / "ledger.json", merged)
+    return merged
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The records of a ledger file; none if it is not there."""
+    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    return [_with_ends(record, _tuple) for record in found]
+
+
+def write(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    """Writes a ledger file whole or not at all."""
+    whole = [_with_ends(record, _bounds) for record in records]
+    write_atomically(path, json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def _with_ends(record: dict[str, Any], change: Callable[[tuple], Sequence]) -> dict[str, Any]:
+    """A record with the ends of its interval changed, where it has one: a single realisation's are infinite."""
+    if record.get("value") is None:
+        return record
+    low, high = change((record["low"], record["high"]))
+    return record | {"low": low, "high": high}
+
+
+def summary(records: Sequence[Mapping[str, Any]]) -> str:
+    """One sentence for each kind of claim, the papers' first, that counts the verdicts on statements.
+
+    Claims that are parts or repetitions of one statement count once: with their verdict where all have the same, as
+    *in part* where they differ.
+    """
+    parts = []
+    for kind, words in KINDS.items():
+        own = statements(record for record in records if record["kind"] == kind)
+        if not own:
+            continue
+        said = Counter(_in_common(one) for one in own)
+        missed = sum(_in_common(one) == "reproduced" and any(map(misses_stated, one)) for one in own)
+        note = f" ({missed} of them without the stated number in the interval)" if missed else ""
+        order = [*VERDICTS, IN_PART, "not judged at this size", "not measured yet"]
+        counts = [f"{said[word]} {word}{note if word == 'reproduced' else ''}" for word in order if said[word]]
+        claims_of = sum(map(len, own))
+        total = f"{len(own)}" if claims_of == len(own) else f"{len(own)}, in {claims_of} claims"
+        parts.append(f"{words} ({total}): {', '.join(counts)}.")
+    return " ".join(parts)
+
+
+def statements(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """The records of each statement: those that are parts of one, or say it again, together."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in records:
+        found.setdefault(entry["part_of"] or entry["id"], []).append(entry)
+    return list(found.values())
+
+
+def _in_common(entries: Sequence[Mapping[str, Any]]) -> str:
+    """The verdict of a statement from those of its claims, those left out that were not judged here."""
+    judged = {entry["verdict"] for entry in entries if entry["verdict"]}
+    if not judged:
+        return _word(entries[0])
+    return judged.pop() if len(judged) == 1 else IN_PART
+
+
+def differences(records: Iterable[Mapping[str, Any]], kept: Iterable[Mapping[str, Any]]) -> list[str]:
+    """One line a claim whose verdict is not that of the stored ledger, or that only one of the two has."""
+    here, there = ({entry["id"]: entry for entry in entries} for entries in (records, kept))
+    both = {name: (here.get(name), there.get(name)) for name in [*there, *(here.keys() - there.keys())]}
+    return [
+        f"{name}: {_word(own)} here, {_word(other)} in the stored ledger"
+        for name, (own, other) in both.items()
+        if _word(own) != _word(other)
+    ]
+
+
+def misses_stated(entry: Mapping[str, Any]) -> bool:
+    """Whether an interval over realisations leaves out the number that the paper states."""
+    if entry["stated"] is None or entry["value"] is None or entry["interval"] in (EXACT, SPAN):
+        return False
+    return not entry["low"] <= entry["stated"] <= entry["high"]
+
+
+def _late(entry: Mapping[str, Any]) -> str:
+    """What the larger sizes alone say, where they were looked at."""
+    if not (late := entry["late"]):
+        return ""
+    (low, high), (first, last) = _tuple((late["low"], late["high"])), late["sizes"]
+    return f"at sizes {first:g} to {last:g} alone: {Estimate(late['value'], low, high)}"
+
+
+def _missed(entry: Mapping[str, Any]) -> str:
+    return f"the stated {entry['stated']:.3g} lies outside the interval" if misses_stated(entry) else ""
+
+
+def what_decides(entry: Mapping[str, Any]) -> str:
+    """What would decide an undecided claim, from the width of its interval, or one that drifts; empty for any other."""
+    if entry["verdict"] == "not yet asymptotic":
+        size = entry["late"]["decides"]
+        return (
+            f"to decide: sizes of {float(f'{size:.2g}'):.0f} or more, if it goes on so"
+            if size
+            else "to decide: larger sizes"
+        )
+    if entry["verdict"] != "undecided":
+        return ""
+    if entry["interval"] in (EXACT, SPAN):
+        return "to decide: larger sizes, where the settings agree; more realisations change nothing"
+    estimate = Estimate(entry["value"], entry["low"], entry["high"], entry["n"], entry["interval"] or EXACT)
+    if not estimate.judges:
+        return f"to decide: {estimates.FEWEST} realisations or more, not all equal"
+    ends = [estimates.deciding(estimate, _tuple(band)) for band in (entry["accept"], entry["corrected"]) if band]
+    factor = min(ends)
+    if not math.isfinite(factor) or factor > MANY:
+        return "to decide: larger sizes or a sharper estimator; the value lies on the edge of what is accepted"
+    needed = math.ceil(round(factor * entry["n"], 6))
+    return f"to decide: about {needed} realisations in place of {entry['n']}, if the value stays"
+
+
+def _tuple(bounds: Sequence[float | None]) -> tuple[float, float]:
+    low, high = bounds
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def band(bounds: Sequence[float | None]) -> str:
+    """An accept band as a reader writes it: ``0.85 … 0.9``, ``≥ 0``, ``≤ 1``; ``None`` or infinity is no bound."""
+    low, high = (None if end is None or math.isinf(end) else end for end in bounds)
+    if low is None or high is None:
+        return "any" if low is high else f"≥ {low:.4g}" if high is None else f"≤ {high:.4g}"
+    return f"{low:.4g} … {high:.4g}"
+
+
+def measured(entry: Mapping[str, Any]) -> str:
+    """The measured value with its interval, or a dash."""
+    if entry["value"] is None:
+        return "—"
+    return str(Estimate(entry["value"], entry["low"], entry["high"], entry["n"]))
+
+
+def errata() -> dict[str, dict[str, Any]]:
+    """All errata by id, as ``book/errata.yml`` has them; none where the book is not at hand."""
+    path = paths.errata()
+    entries = read_yaml(path) if path.exists() else []
+    return {entry["id"]: entry for entry in entries}
+
+
+def html_line(entry: Mapping[str, Any], *, errata_page: str) -> str:
+    """A verdict in one block: what holds, then the numbers, the paper's words where they were corrected, the claim.
+
+    Args:
+        entry: a ledger record of a claim that was measured.
+        errata_page: the errata page, seen from the page that shows the line.
+    """
+    word = entry["verdict"] or f"not judged at the {entry['profile']} profile"
+    numbers = f"measured {measured(entry)}, accepted {band(entry['accept'])}, refuted by {_refuted(entry)}"
+    numbers = "; ".join(part for part in (numbers, _late(entry), _missed(entry)) if part)
+    said, numbers = maths(entry["statement"]), maths(f"{numbers}{_absent(entry)}")
+    if entry["verdict"] == "corrected":
+        title = maths(errata()[entry["erratum"]]["title"])
+        held = f'{title} (<a href="{errata_page}#erratum-{entry["erratum"]}">erratum</a>)'
+        said, numbers = held, f"The paper: {said} {numbers}; corrected {band(entry['corrected'])}"
+    return (
+        f'<div class="verdict verdict-{(entry["verdict"] or "none").replace(" ", "-")}">'
+        f'<span class="sign" aria-hidden="true">{MARKS[entry["verdict"]]}</span> <b>{word}</b> {said} '
+        f'<span class="numbers">{numbers} <code>{entry["id"]}</code></span></div>'
+    )
+
+
+def _absent(entry: Mapping[str, Any]) -> str:
+    return f"; {ABSENT}" if ABSENT in (entry["data"] or "") else ""
+
+
+def maths(text: str) -> str:
+    """Text as HTML, with what stands between dollars set as mathematics."""
+    parts = html.escape(text, quote=False).split("$")
+    if len(parts) % 2 == 0:  # a dollar of its own
+        return html.escape(text, quote=False)
+    inside = [f'<span class="math notranslate nohighlight">\\({part}\\)</span>' for part in parts[1::2]]
+    return "".join(a + b for a, b in zip(parts[::2], [*inside, ""], strict=True))
+
+
+def _refuted(entry: Mapping[str, Any]) -> str:
+    return f"{entry['alternative']['value']:.4g} ({entry['alternative']['what']})"
+
+
+def html_table(
+    records: Iterable[dict[str, Any]],
+    links: Mapping[str, str] | None = None,
+    *,
+    errata: str = "errata.html",
+    paper: Mapping[str, Mapping[str, Any]] | None = None,
+) -> str:
+    """The ledger as an HTML table: claim, accepted band, measured interval, verdict.
+
+    Args:
+        records: ledger records.
+        links: for a claim's id, where the figure that shows it stands.
+        errata: the errata page, seen from the page that holds the table.
+        paper: by a claim's id, what was measured at the paper's size; a column where any of the claims has that.
+    """
+    records, paper, links = list(records), paper or {}, links or {}
+    last = "<th>at the paper's size</th>" if any(record["id"] in paper for record in records) else ""
+    head = f"<tr><th>claim</th><th>accepted</th><th>measured (95 %)</th><th>verdict</th>{last}</tr>"
+    rows = "".join(
+        f"{_html_row(record, links.get(record['id']), errata)}{_at_paper(record, paper) if last else ''}</tr>"
+        for record in records
+    )
+    return f'<table class="ledger"><thead>{head}</thead><tbody>{rows}</tbody></table>'
+
+
+def html_bar(records: Iterable[Mapping[str, Any]]) -> str:
+    """Verdicts on statements as one bar of coloured parts, each with its mark and number, in words for a reader."""
+    common = (_in_common(one) for one in statements(records))
+    counts = Counter(verdict if verdict in MARKS else None for verdict in common)
+    words = {verdict: verdict or "not judged or measured here" for verdict in MARKS}
+    said = ", ".join(f"{counts[verdict]} {words[verdict]}" for verdict in MARKS if counts[verdict])
+    parts = "".join(
+        f'<span class="part-{(verdict or "none").replace(" ", "-")}" style="flex-grow:{counts[verdict]}" '
+        f'title="{counts[verdict]} {words[verdict]}">{mark} {counts[verdict]}</span>'
+        for verdict, mark in MARKS.items()
+        if counts[verdict]
+    )
+    return f'<div class="verdict-bar" role="img" aria-label="{said}">{parts}</div>'
+
+
+def by_paper(records: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The records of each paper, those that were not measured last, by the paper's letter in alphabetical order."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for entry in sorted(records, key=lambda one: (one["item"][0], one["value"] is None)):
+        found.setdefault(entry["item"][0], []).append(entry)
+    return found
+
+
+def paper_title(letter: str) -> str:
+    """What a section on a paper is headed by."""
+    return f"Paper {letter}: {PAPERS[letter]}" if letter in PAPERS else f"Paper {letter}"
+
+
+def html_papers(papers: Mapping[str, Sequence[dict[str, Any]]], counts: Mapping[str, str], *, anchor: str) -> str:
+    """One line a paper, as an index in a picture: its title, a count in words, the bar of its verdicts.
+
+    Args:
+        papers: the records of each paper.
+        counts: what is counted of each.
+        anchor: ``anchor-a`` is where the section on paper A begins.
+    """
+    lines = "".join(
+        f'<a href="#{anchor}-{letter.lower()}">{paper_title(letter)}</a><span>{counts[letter]}</span>{html_bar(own)}'
+        for letter, own in papers.items()
+    )
+    return f'<div class="papers">{lines}</div>'
+
+
+def how_decided(records: Sequence[Mapping[str, Any]], links: Mapping[str, str]) -> str:
+    """One sentence on an erratum, as HTML: how many of its claims have which verdict, in which chapters.
+
+    Args:
+        records: of its claims.
+        links: for a claim's id where the figure that shows it stands.
+    """
+    verdicts = Counter((MARKS[entry["verdict"]], _word(entry)) for entry in records)
+    said = ", ".join(f"{mark} {count} {word}" for (mark, word), count in verdicts.items())
+    chapters = {entry["chapter"]: links[entry["id"]] for entry in reversed(records) if entry["chapter"]}
+    where = " and ".join(f'<a href="{chapters[number]}">chapter {int(number)}</a>' for number in sorted(chapters))
+    return f"{said}, in {where}." if where else f"{said}."
+
+
+def _word(entry: Mapping[str, Any] | None) -> str:
+    if entry is None:
+        return "not declared"
+    return entry["verdict"] or ("not measured yet" if entry["value"] is None else "not judged at this size")
+
+
+def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
+    word = _word(entry)
+    name = f"<code>{entry['id']}</code>"
+    name = f'<a href="{link}">{name}</a>' if link else name
+    erratum = entry["erratum"] if entry["value"] is not None else None
+    shown = f'<a href="{errata}#erratum-{erratum}">{word}</a>' if erratum else word
+    rival = f"refuted by {_refuted(entry)}"
+    notes = [f"corrected: {band(entry['corrected'])}"] if entry["corrected"] else []
+    count = f"n = {entry['n']}, {entry['interval']}{_absent(entry)}" if entry["n"] else ""
+    kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
+    kind += f" · counted with {entry['part_of']}" if entry["part_of"] else ""
+    statement = f"{maths(entry['statement'])}{_small(rival, new=True)}{_amended(entry['amended'])}"
+    told = {"verdict": word, "paper": entry["item"][0], "chapter": entry["chapter"] or "", "kind": entry["kind"]}
+    data = " ".join(f'data-{key}="{value}"' for key, value in told.items())
+    return (
+        f'<tr class="verdict-{word.replace(" ", "-")}" {data}>'
+        f"<td>{name} {_small(entry['source'] + kind)}<br>{statement}</td>"
+        f"<td>{band(entry['accept'])}{_small(*notes, new=True)}</td>"
+        f"<td>{measured(entry)}{_small(count, _late(entry), _missed(entry), new=True)}</td>"
+        f"<td>{MARKS[entry['verdict']]} {shown}{_small(what_decides(entry), new=True)}</td>"
+    )
+
+
+def _at_paper(entry: Mapping[str, Any], paper: Mapping[str, Mapping[str, Any]]) -> str:
+    """The cell with a claim's verdict at the paper's size, in bold where it is another."""
+    found = paper.get(entry["id"])
+    if found is None:
+        return "<td></td>"
+    word = f"{MARKS[found['verdict']]} {_word(found)}"
+    word = word if found["verdict"] == entry["verdict"] else f"<b>{word}</b>"
+    numbers = _small(measured(found), f"n = {found['n']}", new=True)
+    return f"<td>{word}{numbers}</td>"
+
+
+def _small(*lines: str, new: bool = False) -> str:
+    """Small print, each line on one of its own where ``new``."""
+    return "".join(f"{'<br>' * new}<small>{maths(line)}</small>" for line in lines if line)
+
+
+def _amended(changes: Sequence[Mapping[str, str]]) -> str:
+    """What was changed after a first measurement, behind one line that opens."""
+    if not changes:
+        return ""
+    said = "".join(f"<li>was{_old(c)}: {maths('{was} ({verdict}). {why}'.format(**c))}</li>" for c in changes)
+    return f"<details><summary>amended after a first measurement</summary><ul>{said}</ul></details>"
+
+
+def _old(change: Mapping[str, str]) -> str:
+    return f" <code>{change['id']}</code>" if "id" in change else ""

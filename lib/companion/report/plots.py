@@ -1,0 +1,184 @@
+"""The book's one figure style: seaborn's whitegrid, a colour-blind palette, sizes that fit the page."""
+
+from collections.abc import Sequence
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+
+from companion.report import screen
+
+PALETTE = sns.color_palette("colorblind")
+# the same thing has the same colour in every chapter
+COLOURS = {
+    "feature": PALETTE[3],  # a network that learns features
+    "lazy": PALETTE[0],  # the kernel before training, and what learns with it
+    "infinite": "black",  # that kernel at infinite width
+    "compressed": PALETTE[9],  # the same on compressed data
+    "final": PALETTE[4],  # the kernel after training
+    "last": PALETTE[5],  # the kernel of the last layer alone
+    "amplification": PALETTE[2],  # how far uninformative weights have shrunk
+    "uncentred": PALETTE[1],  # the neural feature ansatz
+    "centred": PALETTE[4],  # the same of what training has added
+    "plus": PALETTE[0],  # points of label +1
+    "minus": PALETTE[1],  # points of label -1
+    "theory": "0.25",
+    "paper": "0.6",
+}
+LABELS = ((1, "plus", "o"), (-1, "minus", "^"))  # how points are drawn: label, name of its colour, marker
+
+
+def style() -> None:
+    """Sets the figure style; every chapter begins with it (through ``Chapter``)."""
+    sns.set_theme(
+        context="notebook",
+        style="whitegrid",
+        palette="colorblind",
+        rc={
+            "figure.figsize": (7.2, 4.2),
+            "figure.dpi": 110,
+            "savefig.dpi": 110,
+            "figure.constrained_layout.use": True,
+            "axes.grid.which": "major",
+            "grid.linewidth": 0.6,
+            "lines.linewidth": 1.6,
+            "legend.frameon": False,
+            "mathtext.fontset": "cm",
+        },
+    )
+    matplotlib.rcParams["svg.hashsalt"] = "regimes"  # the same figure gives the same bytes
+
+
+def panels(count: int, *, columns: int = 2, width: float | None = None, height: float = 3.4, **kwargs: object) -> tuple:
+    """``count`` axes in rows of ``columns``; unused ones are hidden. Returns figure and a flat list of axes.
+
+    A row of panels is at most ``screen.DESK`` inches wide: type is not legible on a page in a wider one.
+    """
+    rows = -(-count // columns)
+    columns = min(columns, count)
+    width = min(width or 4.4, screen.DESK / columns)
+    fig, axes = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **kwargs)
+    flat = list(axes.flat)
+    for axis in flat[count:]:
+        axis.set_visible(False)
+    return fig, flat[:count]
+
+
+def from_feature_to_lazy(count: int) -> np.ndarray:
+    """Colours ``(count, 3)`` of growing scales, from that of feature learning to that of the lazy regime."""
+    share = np.linspace(0, 1, count)[:, None]
+    return (1 - share) * np.array(COLOURS["feature"]) + share * np.array(COLOURS["lazy"])
+
+
+def slope_guide(
+    ax: Axes, x: tuple[float, float], y: float, exponent: float, label: str, *, above: bool = False
+) -> None:
+    """A dashed power law through ``(x[0], y)`` on logarithmic axes, its exponent as label below its middle or above."""
+    ends = [y, y * (x[1] / x[0]) ** exponent]
+    ax.plot(x, ends, "--", color=COLOURS["theory"], linewidth=1)
+    middle = (x[0] * x[1]) ** 0.5, (ends[0] * ends[1]) ** 0.5
+    free = {"ha": "right" if (exponent < 0) != above else "left", "va": "bottom" if above else "top"}
+    offset = (2 if free["ha"] == "left" else -2, 2 if above else -2)
+    ax.annotate(label, middle, textcoords="offset points", xytext=offset, fontsize="small", **free)
+
+
+def plain_numbers(ax: Axes, axis: str = "y") -> None:
+    """Ticks of a logarithmic axis at plain numbers: of powers of ten, 1-2-5 and finer steps the first with four."""
+    low, high = sorted(getattr(ax, f"get_{axis}lim")())
+    fine = (1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8)
+    finest = [1 + k / 10 for k in range(10)] + [2 + k / 4 for k in range(32)]
+    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8), fine, finest):
+        ticks = [step * 10.0**k for k in range(-12, 13) for step in steps if low <= step * 10.0**k <= high]
+        if len(ticks) > 3:
+            break
+    words = [f"{tick:g}" if 1e-3 <= tick <= 1e4 else rf"$10^{{{np.log10(tick):.0f}}}$" for tick in ticks]
+    getattr(ax, f"set_{axis}ticks")(ticks, words)
+    ax.minorticks_off()
+
+
+def data_points(ax: Axes, points: np.ndarray, labels: Sequence[float], **style: object) -> None:
+    """Points ``(n, 2)`` of the labels +1 (circles) and -1 (triangles), each kind named for a legend."""
+    for sign, name, marker in LABELS:
+        shown = np.asarray(points)[np.asarray(labels) == sign].T
+        look = {"color": COLOURS[name], "markersize": 4, "alpha": 0.6, "markeredgewidth": 0} | style
+        ax.plot(*shown, marker, label=f"$y={sign:+d}$", **look)
+
+
+def boundaries(ax: Axes, positions: Sequence[float], *, label: str = "label changes") -> None:
+    """The planes at which the label changes, as dash-dotted lines across the first axis, named for a legend."""
+    for i, at in enumerate(positions):
+        name = label if i == 0 else None
+        ax.axvline(at, color=COLOURS["theory"], linestyle="-.", linewidth=1.2, label=name)
+
+
+def realisations(ax: Axes, x: object, y: object, **style: object) -> None:
+    """The median over realisations ``y (n, k)`` against ``x (k,)``, with the quartiles as a band of the same colour."""
+    low, middle, high = np.quantile(np.asarray(y, dtype=float), [0.25, 0.5, 0.75], axis=0)
+    (line,) = ax.plot(x, middle, **{"marker": "o", "markersize": 4} | style)
+    ax.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+
+
+def number(value: float) -> str:
+    r"""A number of a formula, of two digits or whole: ``0.0039``, ``256``, ``10^{6}``, ``3.3 \times 10^{-5}``."""
+    words = f"{value:.0f}" if 100 <= value < 1e4 else f"{value:.2g}"
+    if "e" not in words:
+        return words
+    digits, power = words.split("e")
+    ten = f"10^{{{int(power)}}}"
+    return ten if digits == "1" else rf"{digits} \times {ten}"
+
+
+def curve_axes(ax: Axes, sizes: Sequence[float], *, errors: bool = True) -> None:
+    """Logarithmic axes of a learning curve with plain numbers: ``sizes`` on the abscissa, 1-2-5 steps of the errors.
+
+    Sizes nearer to the last one written than a tenth of all keep their tick without a number.
+    """
+    sizes, labels, written = sorted(sizes), [], 0.0
+    room = (sizes[-1] / sizes[0]) ** (0.999 / 10)
+    for size in sizes:
+        labels.append(f"{size:g}" if size >= room * written else "")
+        written = size if labels[-1] else written
+    ax.set_xscale("log")
+    ax.set_xticks(sizes, labels, fontsize="small")
+    if errors:
+        ax.set_yscale("log")
+        plain_numbers(ax)
+    ax.minorticks_off()
+
+
+def picture(ax: Axes, pixels: np.ndarray) -> None:
+    """An image from its pixels ``(n² ,)`` in grey or ``(3 n²,)`` in colour, of any range, without axes."""
+    side = round((len(pixels) if round(len(pixels) ** 0.5) ** 2 == len(pixels) else len(pixels) / 3) ** 0.5)
+    low, high = pixels.min(), pixels.max()
+    shade = (pixels - low) / (high - low)
+    ax.imshow(shade.reshape(side, side, -1).squeeze(), cmap="gray")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.grid(False)
+
+
+def hover_rows(cells: pd.DataFrame) -> str:
+    """The HTML rows of a grid whose cells tell their numbers on hover; see ``Chapter.hover``."""
+    shown = cells.columns[0]
+    grid = cells[shown].unstack()
+    low, high = float(grid.min(axis=None)), float(grid.max(axis=None))
+    rows, columns = cells.index.names
+    colour = matplotlib.colormaps["viridis_r"]
+    lines = []
+    for key in sorted(grid.index, reverse=True):
+        line = [f"<th scope='row'>{key:.3g}</th>"]
+        for column in grid.columns:
+            values = cells.loc[(key, column)]
+            told = "; ".join(
+                [f"{rows} {key:.3g}", f"{columns} {column:g}", *(f"{n} {v:.3g}" for n, v in values.items())]
+            )
+            share = (values[shown] - low) / max(high - low, 1e-300)
+            ink = "white" if share > 0.5 else "black"
+            style = f"background:{matplotlib.colors.to_hex(colour(share))};color:{ink}"
+            line.append(f"<td tabindex='0' title='{told}' style='{style}'>{100 * values[shown]:.1f}</td>")
+        lines.append(f"<tr>{''.join(line)}</tr>")
+    foot = "".join(f"<th scope='col'>{column:g}</th>" for column in grid.columns)
+    return f"{''.join(lines)}<tr><th>{rows} \\ {columns}</th>{foot}</tr>"

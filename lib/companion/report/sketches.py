@@ -1,0 +1,310 @@
+"""Sketches that explain a chapter's idea before anything is measured: large type, few words, as wide as a phone.
+
+Curves, points and densities in them are computed by the library; what is schematic is called so in its caption.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from companion.report import plots
+from companion.theory.depth import rate
+from companion.theory.learning_curves import compress
+from companion.theory.spiked import spectrum
+from companion.theory.spiked.conditional_map import equivalent
+from regimes import validate
+from regimes.data import tasks
+from regimes.kernels import infinite_ntk
+from regimes.measures import spectrum as components
+
+WIDTH = 5.0  # inches: hardly smaller on a phone than drawn
+SIZES = {"font.size": 13, "axes.labelsize": 14, "axes.titlesize": 14, "legend.fontsize": 12}
+SIZES |= {"xtick.labelsize": 12, "ytick.labelsize": 12}
+ARROW = {"arrowstyle": "-|>", "color": "0.15", "lw": 2, "shrinkA": 0, "shrinkB": 0}
+COMPRESSION = (
+    ("$p$ training points", "their noise averages out"),
+    (r"noise across $\sim1/\sqrt{p}$", "informative weights outgrow it"),
+    (r"compression $\Lambda\sim\sqrt{p}$", "the boundary fills with points"),
+    (r"kernel's error $\times\,\Lambda^{-g}$", "two powers of $p$ add up"),
+    (r"error $\sim p^{-\beta}$, $\beta=\beta_{\rm lazy}+g/2$", ""),
+)  # what stands in each box, and what leads from it to the next; Source: paper A, Sec. 3
+ANSATZ = (
+    ("one gradient step", "adds to the weights"),
+    (r"$\dot W=\delta^\top Y X$", "where have they moved?"),
+    (r"$\dot W^\top\dot W=X^\top Y\mathcal{K}\,Y X$", "and where through gradients?"),
+    (r"$\dot W^\top K\dot W=X^\top Y\mathcal{K}^2\,Y X$", r"one factor $\mathcal{K}$ apart"),
+    ("alike from the first step on", ""),
+)  # the same; Source: paper D, Props. 3 and 4
+
+
+def _large(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+    """A sketch drawn with large type."""
+
+    @functools.wraps(draw)
+    def drawn(*args: object, **kwargs: object) -> Figure:
+        with plt.rc_context(SIZES):
+            fig = draw(*args, **kwargs)
+            for ax in fig.axes:
+                ax.tick_params(labelsize=SIZES["xtick.labelsize"])
+        return fig
+
+    return drawn
+
+
+def _canvas(rows: int, columns: int, height: float, **kwargs: object) -> tuple[Figure, list[Axes]]:
+    fig, axes = plt.subplots(rows, columns, figsize=(WIDTH, height), squeeze=False, layout="constrained", **kwargs)
+    return fig, list(axes.flat)
+
+
+@_large
+def data(*, p: int = 160, seed: int = 0) -> Figure:
+    """``p`` points of the stripe and of the cylinder in their first two coordinates, with labels and boundaries.
+
+    Raises:
+        InputError: as :func:`regimes.data.tasks.stripe`.
+
+    Source: paper A, Sec. 2.1 and 4.
+    """
+    fig, axes = _canvas(1, 2, 3.2)
+    for ax, task in zip(axes, (tasks.stripe(p, 2, seed=seed), tasks.cylinder(p, 3, seed=seed))):
+        plots.data_points(ax, task.x[:, :2].numpy(), task.y.numpy(), markersize=5)
+        ax.set(xlim=(-3, 3), ylim=(-3, 3), aspect="equal", xlabel="$x_1$ matters")
+    plots.boundaries(axes[0], tasks.STRIPE)
+    axes[1].add_patch(plt.Circle((0, 0), tasks.RADIUS, fill=False, ls="-.", lw=1.2, ec=plots.COLOURS["theory"]))
+    axes[0].set(title="stripe", ylabel="$x_2$ does not")
+    axes[1].set(title="cylinder", ylabel="$x_2$ matters too")
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, columnspacing=1)
+    return fig
+
+
+def predictor(w: np.ndarray, alpha: float) -> np.ndarray:
+    """``F = α (w² - 1)/2``: a network of one weight ``w`` that starts at 1, with a readout that grows alike."""
+    return alpha * (np.square(w) - 1) / 2
+
+
+def fitted_weight(alpha: float) -> float:
+    """Where that weight is when the margin is met, ``F = 1``: ``w = √(1 + 2/α)``.
+
+    Raises:
+        InputError: for a scale that is not positive.
+    """
+    validate.positive(alpha=alpha)
+    return math.sqrt(1 + 2 / alpha)
+
+
+@_large
+def knob(alphas: tuple[float, float] = (0.1, 10.0)) -> Figure:
+    """A network of one weight at a small and at a large scale ``α``: how far the weight goes until ``F = 1``.
+
+    Raises:
+        InputError: for a scale that is not positive.
+    """
+    fig, axes = _canvas(1, 2, 3.4, sharey=True)
+    w = np.linspace(1, 1.1 * fitted_weight(min(alphas)), 200)
+    for ax, alpha, name, words in zip(axes, alphas, ("feature", "lazy"), ("feature learning", "lazy")):
+        end = fitted_weight(alpha)
+        ax.plot(w, predictor(w, alpha), color=plots.COLOURS[name], linewidth=3, label="network")
+        ax.plot(w, alpha * (w - 1), "--", color=plots.COLOURS["theory"], linewidth=2, label="its tangent")
+        ax.axhline(1, color=plots.COLOURS["theory"], linestyle=":")
+        ax.plot([1, end], [0, 1], "o", color=plots.COLOURS[name], markersize=8, clip_on=False)
+        ax.annotate("", (end, -0.15), (1, -0.15), arrowprops=ARROW)
+        ax.set(ylim=(-0.3, 1.45), xlabel="weight $w$", title=f"$\\alpha={alpha:g}$:\n{words}")
+    axes[0].set_ylabel("predictor $F$")
+    axes[0].set_yticks([0, 1], ["0", "fitted"])
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return fig
+
+
+def planes(ax: Axes, feet: np.ndarray, sizes: np.ndarray) -> None:
+    """The planes of neurons in two dimensions, each through its point ``z (n, 2)`` nearest to the origin.
+
+    The larger its size ``(n,)``, above 0, the darker a plane, down to a tenth.
+
+    Raises:
+        InputError: for what is no number, or shapes that do not fit.
+    """
+    feet, sizes = np.asarray(feet, dtype=float), np.asarray(sizes, dtype=float)
+    validate.arrays(feet=("n 2", feet), sizes=("n", sizes))
+    for z, share in zip(feet, np.sqrt(sizes / sizes.max())):
+        if np.linalg.norm(z) > 1e-9:  # through the origin itself the foot does not tell the direction
+            ax.axline(z, z + [-z[1], z[0]], color="black", linewidth=1, alpha=max(0.8 * share, 0.1))
+
+
+def regions(ax: Axes, interfaces: Sequence[float], reach: float = 3.0) -> None:
+    """The label of each region between planes, as a tint and a sign: +1 before the first."""
+    edges = [-reach, *interfaces, reach]
+    for i, (left, right) in enumerate(zip(edges, edges[1:])):
+        sign, name, _ = plots.LABELS[i % 2]
+        ax.axvspan(left, right, color=plots.COLOURS[name], alpha=0.2, linewidth=0)
+        ax.text((left + right) / 2, 0.9 * reach, f"${sign:+d}$", ha="center", va="top", weight="bold", fontsize=16)
+    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    ax.grid(False)
+
+
+@_large
+def compression(
+    before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], interfaces: Sequence[float]
+) -> Figure:
+    """Neurons' planes before and after, from their feet ``z (n, 2)`` and sizes ``(n,)``, over the stripe's labels.
+
+    Raises:
+        InputError: as :func:`planes`.
+    """
+    fig, axes = _canvas(1, 2, 2.9, sharey=True)
+    for ax, neurons, title in zip(axes, (before, after), ("before", "after")):
+        regions(ax, interfaces)
+        planes(ax, *neurons)
+        ax.set(title=title, xlabel="$x_1$ matters")
+    axes[0].set_ylabel("$x_2$ does not")
+    return fig
+
+
+@_large
+def chain(links: Sequence[tuple[str, str]]) -> Figure:
+    """An argument as boxes from top to bottom: what stands in each, and what leads from it to the next."""
+    fig, (ax,) = _canvas(1, 1, 0.95 * len(links))
+    ax.set(xlim=(0, 1), ylim=(-len(links) + 0.6, 0.4))
+    ax.axis("off")
+    box = {"boxstyle": "round,pad=0.35", "facecolor": "none", "edgecolor": plots.COLOURS["amplification"], "lw": 1.5}
+    for i, (what, leads) in enumerate(links):
+        ax.text(0.34, -i, what, ha="center", va="center", bbox=box)
+        if leads:
+            ax.annotate("", (0.34, -i - 0.75), (0.34, -i - 0.25), arrowprops=ARROW)
+            ax.text(0.39, -i - 0.5, leads, va="center", fontsize=12, style="italic")
+    return fig
+
+
+def staircase(rho: float, layers: int) -> np.ndarray:
+    """The corners ``(2 layers + 1, 2)`` of a cobweb of the layer map ``h``: to the curve, across to the identity.
+
+    Raises:
+        InputError: for a correlation outside [-1, 1], or less than one layer.
+
+    Source: paper C, Definition 5.
+    """
+    validate.integer(1, layers=layers)
+    validate.between(-1, 1, rho=rho)
+    corners = [(rho, rho)]
+    for _ in range(layers):
+        here = corners[-1][0]
+        there = float(rate.layer_map(torch.tensor(here, dtype=torch.float64)))
+        corners += [(here, there), (there, there)]
+    return np.array(corners)
+
+
+@_large
+def cobweb(rhos: Sequence[float] = (-0.9, 0.3), layers: int = 8) -> Figure:
+    """The layer map as a cobweb: pairs that start at the correlations ``rhos``, layer by layer.
+
+    Raises:
+        InputError: as :func:`staircase`.
+
+    Source: paper C, Fig. 3.
+    """
+    fig, (ax,) = _canvas(1, 1, 4.4)
+    rho = torch.linspace(-1, 1, 401, dtype=torch.float64)
+    ax.plot(rho, rate.layer_map(rho), color="black", linewidth=2.5, label="one layer, $h$")
+    ax.plot(rho, rho, "--", color=plots.COLOURS["theory"], label="no change")
+    for start, colour in zip(rhos, plots.PALETTE):
+        corners = staircase(start, layers)
+        ax.plot(*corners.T, color=colour, linewidth=1.5, label=rf"from $\rho={start:g}$")
+        ax.plot(start, start, "o", color=colour, markersize=8)
+    ax.set(xlabel="correlation before a layer", ylabel="after it", aspect="equal", xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+    ax.legend(loc="upper left")
+    return fig
+
+
+@_large
+def spike(*, alpha0: float = 4.0, step: float = 3.0, d: int = 100, seed: int = 0) -> Figure:
+    """One step adds the same vector to all neurons' weights, and leaves one eigenvalue far outside the bulk.
+
+    Left: rows of ``W = W_b + r 1 vᵀ`` (tanh network, sine target, ``p = 4 d``) along ``v`` and across, before the step
+    and after it. Right: density of the feature covariance at ``n = 2 d``, ``p = d``, with its isolated eigenvalue.
+
+    Raises:
+        InputError: as :func:`companion.theory.spiked.conditional_map.equivalent`.
+
+    Source: paper E, Eqs. 9-12 and Fig. 8.
+    """
+    s = equivalent("tanh", "sin", alpha0=alpha0, step=step)
+    rows = tasks.gaussian_points(4 * d, d, seed=seed).numpy()
+    rows = rows[:, :2] / np.linalg.norm(rows, axis=1, keepdims=True)
+    fig, axes = _canvas(2, 1, 4.8)
+    for shift, size, name, words in ((0, 1, "lazy", "before"), (s.r, math.sqrt(s.c), "feature", "after one step")):
+        axes[0].plot(*(size * rows + [shift, 0]).T, ".", color=plots.COLOURS[name], markersize=4, alpha=0.6)
+        axes[0].annotate(words, (shift, 0.42), ha="center", color=plots.COLOURS[name])
+    axes[0].annotate("", (s.r, 0), (0, 0), arrowprops=ARROW)
+    axes[0].annotate("spike $r\\,v$", (s.r / 2, 0.06), ha="center")
+    axes[0].set(xlabel="weights along $v$", ylabel="across", ylim=(-0.6, 0.65), aspect="equal")
+    known = {"alpha": 2.0, "beta": 1.0, "r": s.r, "c": s.c}
+    x = np.geomspace(1e-3, 10, 200)
+    bulk, top = x * spectrum.density("tanh", x, **known), spectrum.outlier("tanh", p=d, **known)
+    axes[1].fill_between(x, bulk, color=plots.COLOURS["lazy"], alpha=0.5, linewidth=0)
+    axes[1].plot([top, top], [0, 0.5 * bulk.max()], color=plots.COLOURS["feature"], linewidth=3)
+    axes[1].annotate("spike", (top, 0.55 * bulk.max()), ha="center", color=plots.COLOURS["feature"])
+    axes[1].annotate("bulk", (x[bulk.argmax()], 1.05 * bulk.max()), ha="center", color=plots.COLOURS["lazy"])
+    axes[1].set(
+        xscale="log", xlabel="eigenvalue of the features", ylabel="share", yticks=[], ylim=(0, 1.3 * bulk.max())
+    )
+    return fig
+
+
+def landscape(w: np.ndarray, least: float, most: float) -> np.ndarray:
+    """The quadratic hinge of two points on one weight, ``½ max(0, least - w)² + ½ max(0, w - most)²``.
+
+    Where ``least <= most`` both are satisfied between; else nowhere.
+    """
+    return np.square(np.maximum(least - w, 0)) / 2 + np.square(np.maximum(w - most, 0)) / 2
+
+
+@_large
+def jamming() -> Figure:
+    """The two phases over parameters and points, and what the loss of each looks like."""
+    fig, axes = plt.subplot_mosaic(
+        [["phases", "phases"], ["unsatisfied", "satisfied"]],
+        figsize=(WIDTH, 5.0),
+        height_ratios=(1.2, 1),
+        layout="constrained",
+    )
+    colours = {"unsatisfied": plots.COLOURS["minus"], "satisfied": plots.COLOURS["plus"]}
+    line = np.array([0, 1])
+    axes["phases"].fill_between(line, line, 1, color=colours["unsatisfied"], alpha=0.25, linewidth=0)
+    axes["phases"].fill_between(line, 0, line, color=colours["satisfied"], alpha=0.25, linewidth=0)
+    axes["phases"].plot(line, line, color="black", linewidth=2.5)
+    axes["phases"].text(0.27, 0.8, "unsatisfied", ha="center")
+    axes["phases"].text(0.73, 0.15, "satisfied", ha="center")
+    axes["phases"].text(0.52, 0.5, "jamming", rotation=27, ha="left", va="top")
+    axes["phases"].set(xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[], xlabel="parameters $N$", ylabel="points $P$")
+    w = np.linspace(-2, 2, 201)
+    for (name, colour), apart in zip(colours.items(), (-0.7, 0.7)):
+        axes[name].plot(w, landscape(w, -apart, apart), color=colour, linewidth=3)
+        axes[name].set(ylim=(-0.1, 1.6), xticks=[], yticks=[0], xlabel="weights", title=name)
+    axes["unsatisfied"].set_ylabel("loss")
+    return fig
+
+
+@_large
+def kernel_plane(*, factor: float = 8.0, n: int = 240, seed: int = 0) -> Figure:
+    """The stripe's points in the plane of two components of a kernel that sees all directions alike, and of one that
+    has compressed the uninformative ones by ``factor``: the kernel of a network with infinitely many neurons, centred.
+
+    Raises:
+        InputError: for a factor that is not positive, or no point.
+    """
+    task = tasks.stripe(n, 10, seed=seed)
+    fig, axes = _canvas(1, 2, 3.2)
+    for ax, by, title in zip(axes, (1.0, factor), ("before", "after")):
+        x = compress(task.x, 1, torch.tensor(by, dtype=torch.float64))
+        gram = infinite_ntk(torch.cat([x, torch.ones(n, 1, dtype=x.dtype)], dim=1), depth=2)
+        plane = components.components(gram, 2, centred=True).vectors.numpy()
+        plots.data_points(ax, plane, task.y.numpy(), markersize=5)
+        ax.set(title=title, xlabel="component 1", xticks=[], yticks=[])
+    axes[0].set_ylabel("component 2")
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return fig

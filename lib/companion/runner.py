@@ -1,0 +1,362 @@
+"""Runs chapters: ``python -m companion.runner 05 --profile smoke -p curve_depth 2000 -f mine.toml --name mine``.
+
+First the cells of all their studies are computed as one queue. Then jupytext turns each source into a notebook and
+papermill executes it, two at a time: they read the stored cells and draw. The result goes to
+``build/<profile>/NN_name.ipynb`` with its ledger, or, with a page of its own, to ``runs/<name>/`` where parameters were
+changed. Notebook and ledger lie in a folder that takes the last good one's place by one rename: a run that fails or is
+killed leaves both alone, and keeps its notebook as ``*.failed.ipynb``.
+"""
+
+import argparse
+import contextlib
+import logging
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+from companion import paths
+from companion import studies as registry
+from companion.experiments import parameters, queue
+from companion.experiments.cli import add_parameter_options, one_line_errors, overrides
+from companion.experiments.store import Store
+from companion.experiments.sweep import Setting, cells
+from companion.experiments.workers import die_with, end_workers
+from companion.report import ledger
+from companion.site import locks, pages, versions
+from regimes.validate import InputError
+
+with warnings.catch_warnings():  # papermill's own, on import
+    warnings.simplefilter("ignore")
+    import jupytext
+    import nbformat
+    import papermill
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+    from papermill.clientwrap import PapermillNotebookClient
+    from papermill.engines import NBClientEngine, papermill_engines
+
+AT_ONCE = 2  # chapters that are drawn at a time: one that waits for its kernel leaves a core to the other
+CELL_SECONDS = 3600  # a cell that takes longer hangs: papermill would wait for ever
+
+
+def notebook(number: str) -> nbformat.NotebookNode:
+    """A chapter as a notebook; cell ids depend on the source alone.
+
+    Raises:
+        InputError: if the source has no jupytext header, which names the kernel.
+    """
+    source = parameters.source(number)
+    book = jupytext.read(source)
+    if "kernelspec" not in book.metadata:
+        raise InputError(f"{source.name} has no jupytext header with a kernelspec: copy the top of another chapter")
+    for index, cell in enumerate(book.cells):
+        cell["id"] = f"chapter-{number}-{index:03d}"
+        cell.metadata.setdefault("tags", [])  # papermill looks for it in every cell
+    return book
+
+
+def changed(number: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run must inject: its profile, and the values that differ from those the chapter shows."""
+    shown = {name: parameter.value for name, parameter in parameters.declared(number).items()}
+    return {name: value for name, value in values.items() if name == "profile" or value != shown[name]}
+
+
+class _Client(PapermillNotebookClient):
+    """Runs the cells; where that is broken off, the kernel goes at once, and alone.
+
+    A signal to its whole group, as Jupyter sends it, would also end what clears the memory that its workers share.
+    """
+
+    def papermill_execute_cells(self) -> None:
+        try:
+            super().papermill_execute_cells()
+        except BaseException:
+            process = self.km.provisioner.process
+            process.kill()
+            process.wait()
+            raise
+
+
+class _Engine(NBClientEngine):
+    """papermill's engine with our client."""
+
+    @classmethod
+    def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> nbformat.NotebookNode:
+        client = _Client(nb_man, kernel_name=kernel_name, timeout=options["execution_timeout"])
+        # the kernel's own words, such as that it talks over TCP, and its workers'; what cells print is in the notebook
+        with options["said"].open("w", encoding="utf-8") as said:
+            return client.execute(stderr=said)
+
+
+papermill_engines.register("regimes", _Engine)
+
+
+def execute(number: str, values: Mapping[str, Any], folder: Path) -> Path:
+    """Executes a chapter into ``folder`` and returns the notebook's path.
+
+    What is there afterwards are links, ``NN_name.ipynb`` and ``NN.ledger.json``, through one more link, ``.NN``, to the
+    folder of the last good run. Two runs of one chapter into one folder wait for each other.
+
+    Raises:
+        PapermillExecutionError: if a cell raises; the partial notebook is then ``*.failed.ipynb``.
+        DeadKernelError: if the kernel dies; what it and its workers said last is in ``*.failed.log``.
+    """
+    stem, last_good = parameters.source(number).stem, folder / f".{number}"
+    names = f"{stem}.ipynb", f"{number}.ledger.json"
+    with locks.alone(folder / f".{number}.lock", f"chapter {number} is being run into {_shown(folder)}"):
+        started = time.time()
+        fresh = versions.fresh(last_good)
+        done = fresh / names[0]
+        try:
+            if not _reworded(number, values, last_good, fresh):
+                _papermill(number, values, fresh, folder / f"{stem}.log")
+        except BaseException:
+            with contextlib.suppress(OSError):  # a full disk is told of, not this
+                for left, kept in ((done, f"{stem}.failed.ipynb"), (fresh / "kernel.log", f"{stem}.failed.log")):
+                    if left.exists():
+                        os.replace(left, folder / kept)
+                versions.drop(fresh)
+            raise
+        for name in names:  # as old as what was read: a source that was edited meanwhile is newer
+            os.utime(fresh / name, (started, started))
+        versions.swap(fresh, last_good)
+        for name in names:
+            versions.point(folder / name, Path(last_good.name) / name)
+        for end in ("ipynb", "log"):
+            (folder / f"{stem}.failed.{end}").unlink(missing_ok=True)
+    return folder / names[0]
+
+
+def _reworded(number: str, values: Mapping[str, Any], last_good: Path, folder: Path) -> bool:
+    """Whether a chapter's words alone have changed since its last good run; with them that run is then in ``folder``.
+
+    All else that a chapter reads, code, profiles, claims and stored results, must be older than that run.
+    """
+    path = last_good / f"{parameters.source(number).stem}.ipynb"
+    read = [*paths.code().rglob("*.py"), *paths.profile_file("").parent.iterdir(), *paths.results().glob("*.csv")]
+    if not path.exists() or any(file.stat().st_mtime > path.stat().st_mtime for file in (paths.claims(), *read)):
+        return False
+    old, new = nbformat.read(path, as_version=4), notebook(number)
+    ran, code = _of("code", old), _of("code", new)
+    injected = next(i for i, cell in enumerate(ran) if "injected-parameters" in cell.metadata.tags)
+    given = ran.pop(injected)
+    if dict(old.metadata.papermill.parameters) != changed(number, values) or _sources(ran) != _sources(code):
+        return False
+    if _sources(_of("markdown", old)) == _sources(_of("markdown", new)):  # nothing has changed: a run is meant
+        return False
+    shutil.copytree(last_good, folder, dirs_exist_ok=True)
+    done = {cell.id: nbformat.from_dict(before | {"id": cell.id}) for cell, before in zip(code, ran)}
+    old.cells = [done.get(cell.id, cell) for cell in new.cells]
+    old.cells.insert(old.cells.index(done[code[injected - 1].id]) + 1, given)
+    nbformat.write(old, folder / path.name)
+    return True
+
+
+def _of(kind: str, book: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    return [cell for cell in book.cells if cell.cell_type == kind]
+
+
+def _sources(cells: Iterable[nbformat.NotebookNode]) -> list[str]:
+    return [cell.source for cell in cells]
+
+
+def _papermill(number: str, values: Mapping[str, Any], folder: Path, log: Path) -> None:
+    """Runs a chapter's cells; its notebook and its ledger (empty where it judges nothing) are then in ``folder``."""
+    raw, done = folder / "raw.ipynb", folder / f"{parameters.source(number).stem}.ipynb"
+    injected = changed(number, values)
+    nbformat.write(notebook(number), raw)
+    ledger.write(folder / f"{number}.ledger.json", [])
+    settings = Path(os.environ.get("IPYTHONDIR") or paths.root() / "build" / "ipython")  # not the reader's own
+    settings.mkdir(parents=True, exist_ok=True)
+    told = {"REGIMES_RUN": str(folder), "REGIMES_LOG": str(log), "IPYTHONDIR": str(settings)}
+    with _progress(log), _environment(**told):
+        papermill.execute_notebook(
+            str(raw), str(done), injected, engine_name="regimes", cwd=str(paths.root()),
+            execution_timeout=CELL_SECONDS, progress_bar=sys.stderr.isatty(), said=folder / "kernel.log",
+        )  # fmt: skip
+    raw.unlink()
+    (folder / "kernel.log").unlink()
+    _mark_injected(done, hidden=len(injected) == 1)
+
+
+def _mark_injected(path: Path, *, hidden: bool) -> None:
+    """Gives the injected cell a fixed id; hides it on the page where it repeats what the chapter shows."""
+    book = nbformat.read(path, as_version=4)
+    cell = next(cell for cell in book.cells if "injected-parameters" in cell.metadata.tags)
+    cell["id"] = "injected-parameters"
+    if hidden:
+        cell.metadata.tags.append("remove-cell")
+    nbformat.write(book, path)
+
+
+@contextlib.contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    old = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in old.items():
+            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+
+
+@contextlib.contextmanager
+def _progress(log: Path) -> Iterator[None]:
+    """Shows what the sweeps inside the notebook say, as they say it."""
+    log.write_text("")
+    stop = threading.Event()
+
+    def follow() -> None:
+        with log.open(encoding="utf-8") as lines:
+            while True:
+                ended = stop.wait(1.0)
+                for line in lines:
+                    print(f"  {line}", end="", file=sys.stderr, flush=True)
+                if ended:
+                    return
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def describe(number: str) -> str:
+    """The parameters of a chapter: name, laptop value, what is allowed, meaning."""
+    known = [p for p in parameters.declared(number).values() if p.name != "profile"]
+    lines = [f"{p.name:20} {p.value!r}  {p.meaning}\n{'':20} {p.kind.allowed()}" for p in known]
+    return "\n".join([f"Chapter {number}: parameters, laptop values, meaning; what is allowed", *lines])
+
+
+def checked(number: str, profile: str, grids: Mapping[str, list[Setting]]) -> str:
+    """What a run would compute or find stored, in one line."""
+    count = sum(len(setting["seeds"]) for grid in grids.values() for setting in grid)
+    return f"chapter {number} at the {profile} profile: {count} cells of {len(grids)} studies; nothing was computed"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m companion.runner", description=__doc__)
+    numbers = " ".join(parameters.chapters())
+    parser.add_argument("chapter", nargs="+", help=f"the chapters' numbers: {numbers}")
+    add_parameter_options(parser)
+    parser.add_argument("--name", help="write to runs/NAME (default where parameters are changed: custom)")
+    parser.add_argument("--no-page", action="store_true", help="leave out the HTML page of a run in runs/")
+    parser.add_argument("--describe", action="store_true", help="list the chapter's parameters and stop")
+    parser.add_argument("--check", action="store_true", help="check every parameter, count the cells and stop")
+    parser.add_argument("--times", action="store_true", help="record what the stored cells took, and stop")
+    args = parser.parse_args(argv)
+    with one_line_errors():
+        if args.describe:
+            print("\n\n".join(map(describe, args.chapter)))
+            return 0
+        given = overrides(args)
+        grids: dict[str, dict[str, list[Setting]]] = {number: {} for number in args.chapter}
+        values = {n: registry.resolve(n, args.profile, *given, grids=grids[n]) for n in grids}
+        name = args.name if args.name is not None else "custom" if any(given) else None
+        folder = paths.run(name) if name is not None else paths.build(args.profile)
+        if args.check:
+            print("\n".join(checked(number, args.profile, grids[number]) for number in grids))
+            return 0
+        known = {name: item for number in grids for name, item in registry.of(number).items()}
+        if args.times:
+            asked = {known[name]: cells(known[name], grid) for own in grids.values() for name, grid in own.items()}
+            queue.record(asked, Store.default(), args.profile)
+            return 0
+        left = {
+            known[n]: registry.remaining(chapter, known[n], grid)
+            for chapter in grids
+            for n, grid in grids[chapter].items()
+        }
+        asked = {study: cells(study, grid) for study, grid in left.items() if grid}
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: workers and kernels go too
+        queue.fill(asked, Store.default())
+        return _draw(values, folder) or (0 if name is None or args.no_page else _page(folder))
+
+
+def _draw(values: Mapping[str, Mapping[str, Any]], folder: Path) -> int:
+    """Executes chapters, several in processes of their own; returns the exit code."""
+    if len(values) == 1:
+        ((number, own),) = values.items()
+        return _run(number, own, folder)
+    end_workers()  # a process that has threads must not fork
+    fork = multiprocessing.get_context("fork")
+    waiting = [fork.Process(target=_apart, args=(number, own, folder)) for number, own in values.items()]
+    running: dict[int, Any] = {}
+    code = 0
+    try:
+        while waiting or running:
+            while waiting and len(running) < AT_ONCE:
+                process = waiting.pop(0)
+                process.start()
+                running[process.sentinel] = process
+            for sentinel in wait(running):
+                process = running.pop(sentinel)
+                process.join()
+                code = max(code, abs(process.exitcode))
+    finally:
+        for process in running.values():
+            process.terminate()
+            process.join()
+    return code
+
+
+def _apart(number: str, values: Mapping[str, Any], folder: Path) -> None:
+    """Executes a chapter in this process, which obeys its parent alone: a terminal's Ctrl-C reaches both."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with(os.getppid())
+    with contextlib.suppress(KeyboardInterrupt):  # for the parent to say
+        sys.exit(_run(number, values, folder))
+
+
+def _run(number: str, values: Mapping[str, Any], folder: Path) -> int:
+    """Executes a chapter and says how it went; returns the exit code."""
+    warnings.filterwarnings("ignore", category=UserWarning, module="papermill")
+    # it takes a kind for a type and then calls the parameter unknown
+    logging.getLogger("papermill").addFilter(lambda record: "unknown parameter" not in record.getMessage())
+    start = time.perf_counter()
+    try:
+        done = execute(number, values, folder)
+    except papermill.PapermillExecutionError as error:
+        why = f"failed in cell {error.cell_index}: {error.ename}: {error.evalue}"
+    except DeadKernelError:
+        why = "failed: its kernel died; it was killed, or the memory ran out, or *.failed.log says why"
+    except CellTimeoutError:
+        why = f"failed: a cell took more than {CELL_SECONDS} s"
+    else:
+        print(f"chapter {number}: {_shown(done)} in {time.perf_counter() - start:.0f} s")
+        return 0
+    partial = folder / f"{parameters.source(number).stem}.failed.ipynb"
+    where = f"; partial notebook: {_shown(partial)}" if partial.exists() else ""
+    print(f"chapter {number} {' '.join(why.split())}{where}", file=sys.stderr)
+    return 1
+
+
+def _page(folder: Path) -> int:
+    """Builds the pages of a run with changed parameters; returns the exit code."""
+    try:
+        print(f"its page: {_shown(pages.of_run(folder))}")
+    except pages.PagesError as error:
+        print(f"{error}\nerror: notebook and verdicts are kept, but their page was not built", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _shown(path: Path) -> Path:
+    """A path as a reader sees it from the book's folder."""
+    return path.relative_to(paths.root()) if path.is_relative_to(paths.root()) else path
+
+
+if __name__ == "__main__":
+    sys.exit(main())

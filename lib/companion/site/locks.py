@@ -1,0 +1,58 @@
+"""One at a time: ``python -m companion.site.locks FILE WHAT COMMAND...`` runs a command while it alone holds a lock.
+
+The kernel of the operating system holds the lock (``flock``), so that one whose holder was killed is free at once.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from companion.experiments.cli import one_line_errors
+
+
+@contextlib.contextmanager
+def alone(file: Path, what: str) -> Iterator[None]:
+    """Holds the lock ``file``; where another process has it, says so in one line and waits.
+
+    Args:
+        file: the lock; its folder is made.
+        what: what the other one is doing, such as ``the book is being built``.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(file)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        print(f"{what} by another process; waiting until it has ended", file=sys.stderr, flush=True)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def run(command: list[str]) -> int:
+    """Runs a command, which gets the signals meant for this process and make's job slots; returns its exit code."""
+    process = subprocess.Popen(command, close_fds=False)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # a terminal's Ctrl-C reaches the command by itself; the other two are passed on
+        signal.signal(number, lambda got, _: got != signal.SIGINT and process.send_signal(got))
+    code = process.wait()
+    return code if code >= 0 else 128 - code
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point; returns the command's exit code."""
+    file, what, *command = sys.argv[1:] if argv is None else argv
+    with one_line_errors(), alone(Path(os.path.abspath(file)), what):
+        return run(command)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

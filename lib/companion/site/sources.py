@@ -1,0 +1,501 @@
+"""From executed notebooks to the sources of the HTML book: ``python -m companion.site.sources laptop``.
+
+Copies the notebooks of one profile beside their sources, turns each figure's caption into a numbered figure, and writes
+the ledger, errata and status pages from the merged ledger. Jupyter Book then builds them without executing anything.
+"""
+
+import argparse
+import base64
+import copy
+import re
+import shutil
+import sys
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pandas as pd
+import yaml
+
+from companion import paths
+from companion import studies as registry
+from companion.experiments import parameters, stored
+from companion.experiments.cli import one_line_errors
+from companion.experiments.store import committed, needs_commit
+from companion.experiments.sweep import Setting, cells
+from companion.experiments.table import CELL, read_csv, rows_by_cell
+from companion.report import ledger, screen
+from regimes import validate
+from regimes.validate import InputError
+
+README_MARKS = ("<!-- ledger -->", "<!-- /ledger -->")
+KEY_FIGURES = {  # of the chapters, on their cards
+    "01": "fig-a-fig3",
+    "02": "fig-a-5",
+    "03": "fig-b-4",
+    "04": "fig-a-10",
+    "05": "fig-c-crossover",
+    "06": "fig-d-picture",
+    "07": "fig-e-2",
+}
+FINDINGS = {
+    "corrected": "Corrected",
+    "not reproduced": "Not reproduced",
+    "not yet asymptotic": "Not yet asymptotic",
+    "undecided": "Undecided",
+}
+DOWNLOADS = """<p>Download: <a href="../ledger.csv" download>ledger.csv</a>,
+<a href="../ledger.json" download>ledger.json</a>.</p>"""
+README_FIGURE = "fig-a-fig3"
+FOLDED = {"parameters": "parameters", "injected-parameters": "values of this profile"}  # by tag; else code
+NEEDS = """**What this notebook needs.** It was run at the *{profile}* profile. To run it again take Python 3.11 to 3.13
+and the book's sources, which hold its library `regimes`{where}. There, `make lab` sets up everything in `.venv` and
+opens JupyterLab; or install into an environment of your own, `pip install -e './lib[book]' jupyterlab`. Then it runs
+from any folder.
+
+The `profile` line of the parameters cell chooses the sizes (`smoke`, `laptop`, `paper`), and any line below it may be
+changed: a profile's values hold wherever a line was left alone. Verdicts go to `runs/interactive/` of the sources."""
+HOW_TO_CHANGE = """```{{code-block}} sh
+make chapter-{number} NAME=mine PARAMS='-p {name} {value}'
+```"""
+_TERM = re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`")
+
+
+def page(
+    notebook: nbformat.NotebookNode, number: str, below: Mapping[str, str], extra: Path, *, seen: str = ""
+) -> nbformat.NotebookNode:
+    """A notebook as the book shows it: code folded away, figures numbered and captioned, how to change parameters.
+
+    Args:
+        notebook: of a chapter, executed; it is changed.
+        number: of the chapter.
+        below: for a figure's label what else to show below it, as HTML.
+        extra: the folder whose ``figures`` take the pictures.
+        seen: leads from the page to ``extra``.
+
+    Raises:
+        InputError: for a cell that shows two figures (a number and a label belong to one).
+    """
+    cells = []
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            _fold(cell)
+        if "parameters" in cell.metadata.get("tags", []):
+            cells.append(nbformat.v4.new_markdown_cell(_how_to_change(number, cell.source), id=f"{cell.id}-how"))
+        figures = [o for o in cell.get("outputs", []) if "regimes" in o.get("metadata", {})]
+        if len(figures) > 1:
+            raise InputError(f"cell {cell.id} shows {len(figures)} figures; give each a cell of its own")
+        cells.append(cell)
+        if figures:
+            cells += _as_figure(cell, figures[0], below)
+            shown = screen.page(figures[0], extra / "figures", seen=f"{seen}figures/")
+            # the PNG is for the cards; the text would stand for a missing picture in a terminal
+            figures[0].data = {"image/png": figures[0].data["image/png"], "text/html": shown}
+    notebook.cells = cells
+    return notebook
+
+
+def _fold(cell: nbformat.NotebookNode) -> None:
+    """Folds a cell's code away, behind one line that says what it is: a reader wants the story first."""
+    tags = cell.metadata.get("tags", [])
+    words = next((words for tag, words in FOLDED.items() if tag in tags), "code")
+    cell.metadata["tags"] = [*tags, "hide-input"]
+    cell.metadata["mystnb"] = {"code_prompt_show": words, "code_prompt_hide": words}
+
+
+def _how_to_change(number: str, source: str) -> str:
+    """How to run a chapter with other parameters; its first one that is no list is the example."""
+    pairs = re.findall(r'^(\w+): ".*?" = "?([^"\s\[]+)"?', source, re.M)
+    name, value = next((pair for pair in pairs if pair[0] != "profile"), ("name", "value"))
+    return HOW_TO_CHANGE.format(number=number, name=name, value=value)
+
+
+def _as_figure(
+    cell: nbformat.NotebookNode, output: nbformat.NotebookNode, below: Mapping[str, str]
+) -> list[nbformat.NotebookNode]:
+    """Turns a cell into a numbered figure; returns a cell for what else it showed (all of it would be the figure)."""
+    about = output.metadata.regimes
+    cell.metadata["mystnb"]["figure"] = {"name": about.name, "caption": about.caption, "align": "center"}
+    rest = [other for other in cell.outputs if other is not output]
+    if about.settings:  # what a caption leaves out folds away below it
+        shown = f'<div class="below-figure">{about.settings}{below.get(about.name, "")}</div>'
+        rest.append(nbformat.v4.new_output("display_data", {"text/html": shown}))
+    cell.outputs = [output]
+    # MyST-NB leaves out cells without a source, and what they show with them
+    hidden = {"source": "# the rest of what the cell above shows", "metadata": {"tags": ["remove-input"]}}
+    return [nbformat.v4.new_code_cell(id=f"{cell.id}-rest", outputs=rest, **hidden)] if rest else []
+
+
+def stage(profile: str) -> list[Path]:
+    """Copies every chapter's executed notebook beside its source, and one to take home into ``extra/notebooks``.
+
+    Raises:
+        InputError: if a chapter has not been run at this profile.
+    """
+    validate.one_of(parameters.PROFILES, profile=profile)
+    folder = paths.chapters()
+    shutil.rmtree(paths.generated() / "extra", ignore_errors=True)
+    staged = []
+    for number, source in parameters.chapters().items():
+        path = paths.build(profile) / f"{source.stem}.ipynb"
+        if not path.exists():
+            raise InputError(f"chapter {number} has not been run at the {profile} profile: make book PROFILE={profile}")
+        notebook = nbformat.read(path, as_version=4)
+        ran = notebook.metadata.papermill.parameters["profile"]
+        if ran != profile:
+            raise InputError(f"{path} was run at the {ran} profile, not {profile}")
+        staged.append(folder / f"{source.stem}.ipynb")
+        saved = paths.generated() / "extra" / "notebooks" / path.name
+        saved.parent.mkdir(parents=True, exist_ok=True)
+        nbformat.write(take_home(copy.deepcopy(notebook), profile), saved)
+        extra = paths.generated() / "extra"
+        shown = page(notebook, number, stage_rows(path, extra, seen="../"), extra, seen="../")
+        first, found = shown.cells[0], findings(ledger.read(paths.build(profile) / f"{number}.ledger.json"))
+        first.source = first.source.replace("\n## ", f"\n{found}\n\n## ", 1)
+        write(staged[-1], nbformat.writes(shown) + "\n")
+    for old in {*folder.glob("*.ipynb")} - {*staged}:
+        old.unlink()
+    return staged
+
+
+def write(path: Path, text: str) -> None:
+    """Writes what is not there yet: Sphinx knows by its time stamp what has changed."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def take_home(notebook: nbformat.NotebookNode, profile: str) -> nbformat.NotebookNode:
+    """A chapter as its reader saves it: says first what it needs, and its ``profile`` line counts when it is run again.
+
+    Args:
+        notebook: of a chapter, executed at ``profile``; it is changed.
+        profile: that the line is set to. What the run injected goes, since it would override the line.
+    """
+    cells = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
+    for cell in cells:
+        if "parameters" in cell.metadata.get("tags", []):
+            cell.source = re.sub(r'^(profile: .*= )"\w+"', rf'\1"{profile}"', cell.source, count=1, flags=re.M)
+        elif cell.cell_type == "markdown":
+            cell.source = without_terms(cell.source)
+    where = f", `git clone {address()}`" if address() else ""
+    said = nbformat.v4.new_markdown_cell(NEEDS.format(profile=profile, where=where), id="needs")
+    notebook.cells = [said, *cells]
+    notebook.metadata.pop("papermill", None)
+    return notebook
+
+
+def without_terms(text: str) -> str:
+    """Text whose links to the glossary are plain words, for a page that has none."""
+    return _TERM.sub(r"\1", text)
+
+
+def address() -> str:
+    """The public address of the repository, as ``_config.yml`` has it; empty where it names none.
+
+    Raises:
+        InputError: for an address that is no https URL.
+    """
+    path = paths.root() / "_config.yml"
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except yaml.YAMLError:  # Jupyter Book says what is wrong
+        return ""
+    found = config.get("repository", {}).get("url") or ""
+    if found and not re.fullmatch(r"https://[\w.-]+/\S+", found):
+        raise InputError(f"_config.yml: the repository's url must be like https://host/owner/name, got {found!r}")
+    return found.rstrip("/")
+
+
+def clone_lines() -> str:
+    """How to get and build the book, as Markdown: from the repository's address, where there is one."""
+    name = address().rsplit("/", 1)[-1].removesuffix(".git")
+    lines = [f"git clone {address()}", f"cd {name}"] if name else []
+    said = "" if name else "In the folder of the book's sources:\n\n"
+    return said + "\n".join(["```sh", *lines, "make book", "```", ""])
+
+
+def findings(records: Sequence[dict[str, Any]]) -> str:
+    """What a chapter found, as Markdown for its head: counts, and each statement that does not stand as it was made."""
+    parts = [ledger.html_bar(records)]
+    for verdict, words in FINDINGS.items():
+        own = [record for record in records if record["verdict"] == verdict and record["kind"] == "paper"]
+        # several claims share an erratum
+        said = dict.fromkeys(_finding(record) for record in own)
+        if said:
+            items = "".join(f"<li>{one}</li>" for one in said)
+            parts.append(f"<details><summary>{words} ({len(said)})</summary><ul>{items}</ul></details>")
+    return "\n".join([":::{admonition} What we find", ":class: findings", "", "".join(parts), ":::"])
+
+
+def _finding(record: Mapping[str, Any]) -> str:
+    if record["verdict"] == "corrected":
+        title = ledger.maths(ledger.errata()[record["erratum"]]["title"])
+        return f'<a href="../book/errata.html#erratum-{record["erratum"]}">{title}</a>'
+    return ledger.maths(record["statement"])
+
+
+def stage_rows(notebook: Path, extra: Path, *, seen: str = "") -> dict[str, str]:
+    """Copies what a chapter's figures are drawn from, beside its notebook, into ``extra/rows``.
+
+    Returns:
+        dict[str, str]: for a figure's label a link to its rows; ``seen`` leads from the page to ``extra``.
+    """
+    found = sorted((notebook.resolve().parent / "rows").glob("*.csv"))
+    (extra / "rows").mkdir(parents=True, exist_ok=True)
+    for path in found:
+        shutil.copy(path, extra / "rows")
+    return {path.stem: f'<a href="{seen}rows/{path.name}" download>data (CSV)</a>' for path in found}
+
+
+def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
+    """The ledger as Markdown: a sentence that counts, a bar for each paper, then its table.
+
+    ``book.js`` puts the filters where ``ledger-filters`` is.
+    """
+    paper = {} if profile == "paper" else {record["id"]: record for record in ledger.read(paths.paper_ledger())}
+    parts = [f"At the **{profile}** profile: {ledger.summary(records)}", DOWNLOADS]
+    papers = ledger.by_paper(records)
+    counts = {letter: _count(ledger.statements(own), "statement") for letter, own in papers.items()}
+    parts += [ledger.html_papers(papers, counts, anchor="claims"), '<div id="ledger-filters"></div>']
+    links = figure_links(records)
+    for letter, own in papers.items():
+        parts += [f"(claims-{letter.lower()})=\n## {ledger.paper_title(letter)}", ledger.summary(own)]
+        parts += [ledger.html_bar(own), ledger.html_table(own, links, paper=paper)]
+    return "\n\n".join(parts) + "\n"
+
+
+def cards(records: Sequence[dict[str, Any]], pages: Sequence[Path]) -> str:
+    """One card a chapter, as Markdown: its key figure, title and verdicts. Writes the pictures beside it."""
+    parts = ["::::{grid} 1 2 2 3\n:gutter: 3\n"]
+    for path in pages:
+        number, notebook = path.name[:2], nbformat.read(path, as_version=4)
+        picture = _picture(notebook, KEY_FIGURES.get(number))
+        (paths.generated() / f"card-{number}.png").write_bytes(picture)
+        title = re.search(r"^# (.+)$", notebook.cells[0].source, re.M)[1]
+        bar = ledger.html_bar(record for record in records if record["chapter"] == number)
+        parts.append(
+            f":::{{grid-item-card}} {int(number)} · {title}\n:link: ../chapters/{path.stem}\n:link-type: doc\n"
+            f":img-top: _generated/card-{number}.png\n:img-alt: {title}\n\n{bar}\n:::\n"
+        )
+    return "\n".join([*parts, "::::\n"])
+
+
+def _picture(notebook: nbformat.NotebookNode, name: str | None) -> bytes:
+    """The figure of that label, or the first, as PNG.
+
+    Raises:
+        InputError: for a chapter without it.
+    """
+    for cell in notebook.cells:
+        label = cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
+        if label and name in (label, None):
+            return base64.b64decode(cell.outputs[0].data["image/png"])
+    raise InputError(f"no figure of this chapter is called {name}" if name else "a chapter needs a figure")
+
+
+def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
+    """The ledger as files to download: all of it, and as a table what a spreadsheet can hold."""
+    extra = paths.generated() / "extra"
+    extra.mkdir(parents=True, exist_ok=True)
+    shutil.copy(folder / "ledger.json", extra / "ledger.json")
+    columns = ("id", "chapter", "kind", "statement", "source", "verdict", "value", "low", "high", "n", "interval")
+    rows = [{name: record[name] for name in columns} for record in records]
+    for row, record in zip(rows, records, strict=True):
+        row |= {"accepted": ledger.band(record["accept"]), "refuted by": record["alternative"]["value"]}
+    pd.DataFrame(rows).to_csv(extra / "ledger.csv", index=False)
+
+
+def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """For each measured claim the address of the figure that shows it, seen from a page in ``book/``."""
+    measured = [record for record in records if record["chapter"]]
+    return {r["id"]: f"../chapters/{parameters.source(r['chapter']).stem}.html#{r['figure']}" for r in measured}
+
+
+def errata_page(records: Sequence[dict[str, Any]]) -> str:
+    """Errata as Markdown, by paper: what it says, why it fails, what holds instead, and how that was decided."""
+    measured, links = {record["id"]: record for record in records}, figure_links(records)
+    errata, judged = defaultdict(list), defaultdict(dict)
+    for entry in ledger.errata().values():
+        for name in entry["claims"]:
+            validate.one_of(measured, claim=name)
+        own, letter = [measured[name] for name in entry["claims"]], entry["item"][0]
+        errata[letter].append(_erratum(entry, own, links))
+        judged[letter] |= {record["id"]: record for record in own}
+    papers = {letter: list(judged[letter].values()) for letter in sorted(errata)}
+    counts = {letter: _count(errata[letter], "erratum", "errata") for letter in papers}
+    parts = [ledger.html_papers(papers, counts, anchor="errata")]
+    for letter in papers:
+        parts += [f"(errata-{letter.lower()})=\n## {ledger.paper_title(letter)}", *errata[letter]]
+    return "\n\n".join(parts) + "\n"
+
+
+def _erratum(entry: Mapping[str, Any], own: Sequence[dict[str, Any]], links: Mapping[str, str]) -> str:
+    return (
+        f"(erratum-{entry['id']})=\n### {entry['item']}: {entry['title']}\n\n"
+        f"**The paper says.** {entry['says']}\n\n**Why it fails.** {entry['wrong']}\n\n"
+        f"**What holds.** {entry['corrected']}\n\n**How it was decided.** {ledger.how_decided(own, links)}\n\n"
+        f"{ledger.html_table(own, links)}"
+    )
+
+
+def _count(found: Sequence[Any], one: str, many: str | None = None) -> str:
+    return f"{len(found)} {one if len(found) == 1 else many or one + 's'}"
+
+
+def readme_line(records: Sequence[dict[str, Any]]) -> str:
+    """The README's sentence on the ledger."""
+    return f"The ledger of the last full run (`results/ledger.json`): {ledger.summary(records)}"
+
+
+def write_readme() -> None:
+    """Puts the sentence of ``results/ledger.json`` between the README's marks."""
+    path = paths.root() / "README.md"
+    text = path.read_text(encoding="utf-8")
+    before, _, rest = text.partition(README_MARKS[0])
+    _, _, after = rest.partition(README_MARKS[1])
+    line = readme_line(ledger.read(paths.results() / "ledger.json"))
+    path.write_text(f"{before}{README_MARKS[0]}\n{line}\n{README_MARKS[1]}{after}", encoding="utf-8")
+
+
+def keep_paper(folder: Path) -> list[dict[str, Any]]:
+    """Puts what the chapters of a run measured at the paper's size into its kept ledger; what is declared anew goes."""
+    kept = {record["id"]: record for record in ledger.read(paths.paper_ledger()) if _still_declared(record)}
+    for path in sorted(folder.glob("[0-9][0-9].ledger.json")):
+        kept |= {record["id"]: record for record in of_paper_size(path.name[:2], folder)}
+    whole = [{k: v for k, v in kept[name].items() if k != "cells"} for name in ledger.claims() if name in kept]
+    ledger.write(paths.paper_ledger(), whole)
+    return whole
+
+
+def _still_declared(record: Mapping[str, Any]) -> bool:
+    """Whether a claim is declared now as it was when this was measured."""
+    claim = ledger.claims().get(record["id"])
+    empty = ledger.record(claim) if claim else {}
+    return bool(claim) and record == ledger.record(claim, **{k: v for k, v in record.items() if empty.get(k) is None})
+
+
+def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
+    """The records of a chapter's run that rest on nothing but cells of the paper profile's grids.
+
+    A run that cannot afford all of them may have made other studies smaller: their claims are left out, as are those of
+    formulas, which have no size.
+    """
+    ran = nbformat.read(folder / f"{parameters.source(number).stem}.ipynb", as_version=4)
+    given = dict(ran.metadata.papermill.parameters)
+    if given.pop("profile", "laptop") != "paper":
+        return []
+    whole: dict[str, list[Setting]] = {}
+    own: dict[str, list[Setting]] = {}
+    registry.resolve(number, "paper", grids=whole)
+    registry.resolve(number, "laptop", given, grids=own)
+    there: set[str] = set()
+    for name, study in registry.of(number).items():
+        asked = cells(study, whole[name]) if whole[name] == own[name] else []
+        settings = {cell.key(seed=False) for cell in asked}
+        held = stored.table(study)
+        joined = (cell for cell in (rows_by_cell(held) if len(held) else ()) if cell.key(seed=False) in settings)
+        there |= {cell.key() for cell in (*asked, *joined)}
+    records = ledger.read(folder / f"{number}.ledger.json")
+    return [record for record in records if record["cells"] and set(record["cells"]) <= there]
+
+
+def compare(folder: Path) -> int:
+    """Prints each verdict of a built ledger that is not the stored one's; 1 where there is any.
+
+    Raises:
+        InputError: where no ledger was built.
+    """
+    if not (folder / "ledger.json").exists():
+        raise InputError(f"there is no {folder / 'ledger.json'}: build the book first")
+    kept = ledger.read(paths.results() / "ledger.json")
+    found = ledger.differences(ledger.read(folder / "ledger.json"), kept)
+    print("\n".join(found) or f"all {len(kept)} claims have the verdicts of results/ledger.json")
+    return int(bool(found))
+
+
+def needs_commits(folder: Path) -> None:
+    """A ledger that is kept rests on cells of commits, or on rows that are stored in ``results/``.
+
+    Cells of an earlier commit are those with which the present code was found to agree
+    (``companion.experiments.recheck``).
+
+    Args:
+        folder: of the chapters' ledgers.
+
+    Raises:
+        InputError: for uncommitted changes, a damaged stored table, or the first record of uncommitted code.
+    """
+    needs_commit("the kept ledger and its verdicts")
+    stored: set[str] = set()
+    for path in sorted(paths.results().glob("*.csv")):
+        stored |= set(read_csv(path, version=registry.find(path.stem)[1].version)[CELL])
+    for path in sorted(folder.glob("[0-9][0-9].ledger.json")):
+        for record in ledger.read(path):
+            own = {revision for key, revision in record["cells"].items() if key not in stored}
+            if not record["cells"]:  # formulas alone
+                own = {record["revision"]}
+            loose = {revision for revision in own if not committed(revision)}
+            if loose:
+                raise InputError(
+                    f"claim {record['id']} rests on cells of {min(loose)}, uncommitted code, which are not stored in "
+                    "results/ either: build it from an empty build/ folder"
+                )
+
+
+def write_picture(pages: Sequence[Path]) -> None:
+    """Saves the README's figure as ``_static/readme.png``, from the page that shows it."""
+    page = next(path for path in pages if path.name.startswith("01"))
+    picture = _picture(nbformat.read(page, as_version=4), README_FIGURE)
+    (paths.root() / "_static" / "readme.png").write_bytes(picture)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m companion.site.sources", description=__doc__)
+    parser.add_argument("profile", help="smoke, laptop or paper")
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="also make this ledger results/ledger.json and the README's; of paper: keep what its chapters measured, "
+        "as results/ledger.paper.json, and build no pages",
+    )
+    parser.add_argument(
+        "--name", help="with paper --keep: take what the run in runs/NAME measured at the paper's sizes"
+    )
+    parser.add_argument(
+        "--compare", action="store_true", help="only say whose verdicts are not those of results/ledger.json"
+    )
+    args = parser.parse_args(argv)
+    with one_line_errors():
+        if args.compare:
+            return compare(paths.build(args.profile))
+        if args.name is not None and not (args.keep and args.profile == "paper"):
+            raise InputError(f"name must go with paper --keep, got {args.name!r}")
+        folder = paths.build(args.profile) if args.name is None else paths.run(args.name)
+        if args.keep:
+            needs_commits(folder)
+        if args.keep and args.profile == "paper":
+            print(ledger.summary(keep_paper(folder)))
+            return 0
+        pages = stage(args.profile)
+        records = ledger.merge(folder)
+        generated = paths.generated()
+        generated.mkdir(exist_ok=True)
+        summary = f"At the **{args.profile}** profile: {ledger.summary(records)}\n"
+        made = {"summary": summary, "ledger": ledger_page(records, args.profile), "errata": errata_page(records)}
+        made |= {"clone": clone_lines(), "cards": cards(records, pages)}
+        for name, text in made.items():
+            write(generated / f"{name}.md", text)
+        write_downloads(records, folder)
+        if args.keep:
+            shutil.copy(folder / "ledger.json", paths.results() / "ledger.json")
+            write_readme()
+            write_picture(pages)
+    print(ledger.summary(records))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

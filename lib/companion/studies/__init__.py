@@ -1,0 +1,81 @@
+"""Named studies, one module a room, one or more rooms a chapter: what is measured, at which settings.
+
+``python -m companion.studies list`` names them; ``python -m companion.studies run NAME`` computes one without Jupyter.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from companion.experiments import parameters, stored
+from companion.experiments.sweep import Setting, Study
+from companion.studies._here import is_here
+from regimes import validate
+
+
+def rooms() -> dict[str, list[ModuleType]]:
+    """The study modules by the number of the chapter they serve."""
+    names = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
+    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
+    return {number: [m for m in modules if number == m.CHAPTER] for number in sorted({m.CHAPTER for m in modules})}
+
+
+def studies(modules: Sequence[ModuleType]) -> dict[str, Study]:
+    """The studies that some modules define, by their full names."""
+    return {item.name: item for module in modules for item in vars(module).values() if isinstance(item, Study)}
+
+
+def of(number: str) -> dict[str, Study]:
+    """The studies of a chapter, by their full names."""
+    return studies(rooms().get(number, []))
+
+
+def find(name: str) -> tuple[str, Study]:
+    """A study and the number of its chapter.
+
+    Raises:
+        InputError: for an unknown name, with the known ones.
+    """
+    known = {full: (number, item) for number, modules in rooms().items() for full, item in studies(modules).items()}
+    validate.one_of(sorted(known), study=name)
+    return known[name]
+
+
+def resolve(
+    number: str,
+    profile: str = "laptop",
+    *overrides: Mapping[str, Any],
+    study: Study | None = None,
+    grids: dict[str, list[Setting]] | None = None,
+) -> dict[str, Any]:
+    """A chapter's parameters, resolved and validated.
+
+    Every grid of the chapter (or that of one ``study``) is built, so that a value that makes no sense is named before
+    anything is computed; ``grids`` receives them by the study's name.
+
+    Raises:
+        InputError: as ``parameters.resolve``, and for the first value that makes no sense.
+    """
+    values = parameters.resolve(number, profile, *overrides)
+    for module in rooms().get(number, []):
+        getattr(module, "check_parameters", lambda values: None)(values)
+    for item in [study] if study else of(number).values():
+        grid = item.grid(values)
+        if grids is not None:
+            grids[item.name] = grid
+    return values
+
+
+def remaining(number: str, study: Study, grid: Sequence[Setting]) -> list[Setting]:
+    """What a run has to compute of a study's grid beside its stored results.
+
+    As ``companion.experiments.stored.remaining``.
+
+    Raises:
+        InputError: for stored results that are damaged.
+    """
+    usual: dict[str, list[Setting]] = {}
+    resolve(number, study=study, grids=usual)
+    return stored.remaining(study, grid, usual[study.name], is_here)

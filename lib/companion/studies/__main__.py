@@ -1,0 +1,206 @@
+"""Studies from the command line, without Jupyter: ``python -m companion.studies --help``."""
+
+import argparse
+import datetime
+import os
+import re
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from companion import paths
+from companion import studies as registry
+from companion.experiments import parameters
+from companion.experiments.cli import add_parameter_options, one_line_errors, overrides
+from companion.experiments.parameters import read_toml
+from companion.experiments.store import Store, committed, needs_commit
+from companion.experiments.sweep import Setting, Study, stored, sweep
+from companion.experiments.table import CELL, provenance, read_csv, write_csv
+from companion.experiments.verify import share
+from companion.experiments.verify import verify as again
+from companion.studies import _plan as plan
+from companion.studies._here import is_here
+from regimes import validate
+from regimes.validate import InputError
+
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+MOST = 20  # differences of a study that are shown
+
+
+def duration(text: str) -> float:
+    """Seconds of ``"30s"``, ``"9m"`` or ``"2h"``.
+
+    Raises:
+        InputError: for anything else.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
+    if not match or not float(match[1]):
+        raise InputError(f"budget must be a positive time such as 30s, 9m or 2h, got {text!r}")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def list_studies() -> None:
+    """Prints every study with its chapter and the first line of what it measures."""
+    for number, modules in registry.rooms().items():
+        for name, item in registry.studies(modules).items():
+            print(f"{number}  {name:36} {(item.__doc__ or '').strip().splitlines()[0]}")
+
+
+def _study(args: argparse.Namespace) -> tuple[Study, list[Setting]]:
+    """The study a command names, and its grid at the profile and parameters given."""
+    number, item = registry.find(args.name)
+    grids: dict[str, list[Setting]] = {}
+    registry.resolve(number, args.profile, *overrides(args), study=item, grids=grids)
+    return item, grids[item.name]
+
+
+def run(args: argparse.Namespace) -> None:
+    """Computes as many cells of one study as fit the budget, and says what is stored."""
+    budget = duration(args.budget) if args.budget else None
+    if args.jobs is not None:
+        validate.integer(1, jobs=args.jobs)
+    if args.csv and (args.csv.is_dir() or not os.access(args.csv.parent, os.W_OK)):
+        raise InputError(f"csv must name a file in a folder that can be written, got {str(args.csv)!r}")
+    item, grid = _study(args)
+    table = sweep(item, grid, budget=budget, jobs=args.jobs)
+    cells = sum(len(setting["seeds"]) for setting in grid)
+    seconds = 0.0 if table.empty else provenance(table).seconds
+    print(f"{item.name}: {cells - table.attrs['missing']} of {cells} cells stored, {seconds:.1f} s in all")
+    if args.csv:
+        table.to_csv(args.csv, index=False)
+        print(f"wrote {args.csv}: {len(table)} rows")
+
+
+def export(args: argparse.Namespace) -> None:
+    """Writes the stored cells of a study, computing none, as ``results/NAME.csv`` with its provenance."""
+    item, grid = _study(args)
+    table = stored(item, grid)
+    if table.empty:
+        raise InputError(f"no cell of {item.name} is stored at the {args.profile} profile; run it first")
+    path = paths.results() / f"{item.name}.csv"
+    if path.exists() and not args.replace:
+        lost = set(read_csv(path, version=item.version)[CELL]) - set(table[CELL])
+        if lost:
+            raise InputError(f"{path} holds {len(lost)} cells that this export lacks; --replace writes it all the same")
+    _write(item, table)
+
+
+def _write(item: Study, table: pd.DataFrame) -> None:
+    path = paths.results() / f"{item.name}.csv"
+    path.parent.mkdir(exist_ok=True)
+    write_csv(table, path, nonfinite=item.nonfinite)
+    print(f"wrote {path}: {len(table)} rows, {table.attrs['missing']} cells missing")
+
+
+def keep(args: argparse.Namespace) -> None:
+    """Computes what the book keeps in ``results/`` (``chapters/profiles/kept.toml``), or that of one study.
+
+    Cells that the store has are taken, but for those of code that no commit holds.
+    """
+    sizes = read_toml(paths.profile_file("kept"))
+    if args.name is not None:
+        validate.one_of(sorted(sizes), study=args.name)
+    needs_commit("stored results")
+    grids: dict[str, list[Setting]] = {}
+    items = [registry.find(name) for name in ([args.name] if args.name else sizes)]
+    for number, item in items:  # all of them before the first is computed
+        registry.resolve(number, "laptop", sizes[item.name], study=item, grids=grids)
+    for _, item in items:
+        count = Store.default().void_uncommitted(item.name, item.version)
+        if count:
+            print(f"{item.name}: {count} stored cells come from code that no commit holds; they are computed anew")
+        table = sweep(item, grids[item.name], jobs=args.jobs)
+        loose = {found for found in table.revision if not committed(found)}
+        if loose:  # a worker's, on a cluster
+            raise InputError(f"{item.name} is not written: a worker's code is that of no commit, {min(loose)!r}")
+        _write(item, table)
+
+
+def verify(args: argparse.Namespace) -> int:
+    """Computes a random sample of the stored results again; returns 1 if some are not what is stored."""
+    part, seed = _part(args.sample), args.seed
+    if seed is None:
+        seed = int(datetime.date.today().strftime("%Y%m%d"))
+    tables = {path.stem: path for path in sorted(paths.results().glob("*.csv"))}
+    if args.name is not None:
+        validate.one_of(tables, study=args.name)
+    print(f"--sample {args.sample} --seed {seed}")
+    failed = False
+    for name in [args.name] if args.name else tables:
+        item = registry.find(name)[1]
+        try:
+            found = again(item, tables[name], share(part, seed, name), here=is_here, jobs=args.jobs)
+        except InputError as error:
+            print(f"{name}: {error}", flush=True)
+            failed = True
+        else:
+            print("\n  ".join([str(found), *found.said[:MOST]]), flush=True)
+            failed |= bool(found.said)
+    return int(failed)
+
+
+def _part(text: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)%", text)
+    if not match or not 0 < float(match[1]) <= 100:
+        raise InputError(f"sample must be a part of the cells such as 5%, got {text!r}")
+    return float(match[1]) / 100
+
+
+def tell_plan(args: argparse.Namespace) -> None:
+    """Prints what chapters would take at a profile: cells, core time, memory, and what is stored already."""
+    known = parameters.chapters()
+    for number in args.chapter:
+        validate.one_of(sorted(known), chapter=number)
+    given = overrides(args)
+    print(plan.table({number: plan.of_chapter(number, args.profile, *given) for number in args.chapter or known}))
+
+
+def restore(args: argparse.Namespace) -> None:
+    """Brings back cells of a study that changed code had made void; the next sweep compares them again."""
+    known = {name for modules in registry.rooms().values() for name in registry.studies(modules)}
+    code = registry.find(args.name)[1].code.digest if args.name in known else ""
+    count = Store.default().restore(args.name, code)
+    if not count and not code:
+        validate.one_of(sorted(known), study=args.name)
+    print(f"{args.name}: {count} void cells are back")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m companion.studies", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="name all studies")
+    for verb, text in (("run", "compute a study's cells"), ("export", "write its stored cells to results/")):
+        one = commands.add_parser(verb, help=text)
+        one.add_argument("name", help="such as depth.mnist_regression")
+        add_parameter_options(one)
+        if verb == "run":
+            one.add_argument("--budget", help="start no further cell after this time: 30s, 9m, 2h")
+            one.add_argument("--jobs", type=int, help="worker processes (default: one a core)")
+            one.add_argument("--csv", type=Path, help="also write the table to this file")
+        else:
+            one.add_argument("--replace", action="store_true", help="also where cells stored there would be lost")
+    one = commands.add_parser("plan", help="say what chapters would take at a profile: cells, core time, memory")
+    one.add_argument("chapter", nargs="*", help="the chapters' numbers (default: all)")
+    add_parameter_options(one)
+    one = commands.add_parser("keep", help="compute the rows that the book keeps in results/ (hours)")
+    one.add_argument("name", nargs="?", help="of one study only, such as jamming.ensembles")
+    one.add_argument("--jobs", type=int, help="worker processes (default: one a core)")
+    one = commands.add_parser("verify", help="compute some of the rows in results/ again; exit code 1 if they differ")
+    one.add_argument("name", nargs="?", help="of one study only")
+    one.add_argument("--sample", default="5%", help="of the cells of each study (default: 5%%)")
+    one.add_argument("--seed", type=int, help="of the choice (default: the date)")
+    one.add_argument("--jobs", type=int, help="worker processes (default: one a core)")
+    text = "bring back a study's cells that changed code had made void"
+    commands.add_parser("restore", help=text).add_argument("name", help="such as depth.mnist_regression")
+    args = parser.parse_args(argv)
+    verbs = {"run": run, "export": export, "keep": keep, "verify": verify, "restore": restore, "plan": tell_plan}
+    code = 0
+    with one_line_errors():
+        code = verbs.get(args.command, lambda args: list_studies())(args) or 0
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,318 @@
+r"""What a profile would take: cells, core-hours and memory, from what cells took that are stored.
+
+A study's cost is fitted as an overhead and a power law in its sizes, :math:`s = s_0 + c \prod_i x_i^{k_i}` seconds a
+cell with exponents :math:`0 \le k_i \le 4`, and a factor for each value of a setting that is no size. The fit is by
+least squares of :math:`\log(s - s_0)`, weighted by :math:`s - s_0`, with exponents of 1 where stored cells do not tell;
+how far it can be trusted is measured on settings left out of it.
+"""
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import lsq_linear
+
+from companion import paths
+from companion import studies as registry
+from companion.experiments import parameters, queue
+from companion.experiments.store import Cell, Store
+from companion.experiments.study import Setting, Study
+from companion.experiments.sweep import cells
+from companion.experiments.table import origin, read_csv, rows_by_cell
+from regimes import validate
+from regimes.validate import InputError
+
+STEEPEST = 4.0  # the largest exponent: a Gram matrix costs the third power of its points, a Hessian's may cost one more
+OVERHEADS = (0.0, 0.5, 0.9, 0.99)  # of the cheapest cell: which part of its seconds any cell takes; the best is chosen
+WEAK = 0.03  # weight of what holds exponents and factors at 1 where few cells tell
+FOLDS = 5  # parts of the known settings, each left out once
+FAR = 4.0  # times the largest size that is known: beyond, an exponent of small cells may be that of their overhead
+SHOWN = 10  # studies whose largest cells are predicted from smaller ones
+
+
+@dataclass(frozen=True)
+class Law:
+    """Seconds a cell of a study, fitted to what some took.
+
+    Attributes:
+        overhead: seconds that any cell takes. names: of the sizes. exponents: of each. constant: logarithm of ``c``.
+        factors: logarithm of the factor, by name and value, of what is no size.
+        largest: value of each size in the cells it was fitted to. alike: the sizes that had one value in all of them.
+        off: the factor by which a prediction is off in the median, on settings left out of the fit; NaN for fewer
+            settings than ``FOLDS``.
+    """
+
+    overhead: float
+    names: tuple[str, ...]
+    exponents: tuple[float, ...]
+    constant: float
+    factors: Mapping[tuple[str, str], float]
+    largest: Mapping[str, float]
+    alike: frozenset[str]
+    off: float = math.nan
+
+    def seconds(self, setting: Setting) -> float:
+        """What a cell of the setting is expected to take on one core."""
+        powers = (k * math.log(_size(setting.get(name))) for name, k in zip(self.names, self.exponents))
+        law = self.constant + sum(powers) + sum(self.factors.get(one, 0.0) for one in _words(setting))
+        return self.overhead + math.exp(law)
+
+
+def fit(known: Sequence[tuple[Setting, float]]) -> Law:
+    """The law of cells of one study that took ``seconds``: pairs of a setting and those; at least one."""
+    law = _fit(known)
+    if len(known) < FOLDS:
+        return law
+    logs = []
+    for fold in range(FOLDS):
+        rest = _fit([pair for i, pair in enumerate(known) if i % FOLDS != fold])
+        logs += [abs(math.log(rest.seconds(setting) / took)) for setting, took in known[fold::FOLDS]]
+    return replace(law, off=math.exp(float(np.median(logs))))
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The largest cells of a study that took a known time, and what the law of the smaller ones predicts for them.
+
+    Attributes:
+        sizes: of these cells, those that vary in the study. seconds: what they took in the mean. predicted: what they
+            should have taken.
+    """
+
+    sizes: Mapping[str, int]
+    seconds: float
+    predicted: float
+
+
+def left_out(known: Sequence[tuple[Setting, float]]) -> LeftOut | None:
+    """The known settings with the largest product of sizes; the law is of those that are smaller.
+
+    ``None`` where fewer than ``FOLDS`` settings are smaller.
+    """
+    names = sorted({name for setting, _ in known for name, value in setting.items() if _is_size(value)})
+    products = [math.prod(_size(setting.get(name)) for name in names) for setting, _ in known]
+    largest = [pair for pair, product in zip(known, products) if product == max(products)]
+    rest = [pair for pair, product in zip(known, products) if product < max(products)]
+    if len(rest) < FOLDS:
+        return None
+    law, (setting, _) = _fit(rest), largest[0]
+    varied = [name for name in names if name in setting and len({other.get(name) for other, _ in known}) > 1]
+    predicted = float(np.mean([law.seconds(setting) for setting, _ in largest]))
+    return LeftOut({name: setting[name] for name in varied}, float(np.mean([s for _, s in largest])), predicted)
+
+
+def _fit(known: Sequence[tuple[Setting, float]]) -> Law:
+    least = min(took for _, took in known)
+    laws = [_power_law(known, part * least) for part in (OVERHEADS if len(known) >= FOLDS else OVERHEADS[:1])]
+    return min(laws, key=lambda law: sum(math.log(law.seconds(setting) / took) ** 2 for setting, took in known))
+
+
+def _power_law(known: Sequence[tuple[Setting, float]], overhead: float) -> Law:
+    settings, net = [setting for setting, _ in known], np.array([took - overhead for _, took in known])
+    logs, weights = np.log(net), net / net.max()
+    names = sorted({name for setting in settings for name, value in setting.items() if _is_size(value)})
+    words = sorted({one for setting in settings for one in _words(setting)})
+    words = [one for one in words if sum(one in _words(setting) for setting in settings) < len(settings)]
+    sizes = np.array([[math.log(_size(setting.get(name))) for name in names] for setting in settings])
+    sizes = sizes.reshape(len(settings), len(names))
+    factors = np.array([[float(one in _words(setting)) for one in words] for setting in settings])
+    matrix = np.c_[sizes, factors.reshape(len(settings), len(words))]
+    centre, level = np.average(matrix, 0, weights), np.average(logs, weights=weights)
+    usual = np.r_[np.ones(len(names)), np.zeros(len(words))]
+    low = np.r_[np.zeros(len(names)), np.full(len(words), -np.inf)]
+    high = np.r_[np.full(len(names), STEEPEST), np.full(len(words), np.inf)]
+    left = np.r_[np.sqrt(weights)[:, None] * (matrix - centre), WEAK * np.eye(len(usual))]
+    right = np.r_[np.sqrt(weights) * (logs - level), WEAK * usual]
+    found = lsq_linear(left, right, (low, high)).x if len(usual) else usual
+    largest = dict(zip(names, np.exp(sizes.max(0)).tolist())) if names else {}
+    alike = frozenset(name for name, column in zip(names, sizes.T) if np.ptp(column) == 0)
+    exponents, by_word = found[: len(names)].tolist(), dict(zip(words, found[len(names) :].tolist()))
+    return Law(overhead, tuple(names), tuple(exponents), float(level - centre @ found), by_word, largest, alike)
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _size(value: Any) -> float:
+    return float(value) if _is_size(value) else 1.0
+
+
+def _words(setting: Setting) -> list[tuple[str, str]]:
+    """What is no size: names of data and losses, scales and tolerances, lists."""
+    return [(name, json.dumps(value)) for name, value in setting.items() if name != "seeds" and not _is_size(value)]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the grid of one study takes.
+
+    Attributes:
+        study: whose it is. cells: how many. stored: how many of them need not be computed.
+        hours: on one core, of those that are left. longest: seconds of the longest of them. memory: bytes that its grid
+            asks for at most, in one call; 0 where it asks for less than anybody would notice.
+        off: of the law, see there. guessed: sizes of which the stored cells have one value, and a smaller one, so that
+            the exponent 1 is a guess; or none within a factor ``FAR``. left_out: how the largest known are predicted.
+    """
+
+    study: Study
+    cells: int
+    stored: int
+    hours: float
+    longest: float
+    memory: int
+    off: float
+    guessed: tuple[str, ...]
+    left_out: LeftOut | None
+
+
+def of_chapter(number: str, profile: str, *overrides: Mapping[str, Any]) -> tuple[list[Plan], dict[str, str]]:
+    """What a chapter takes at a profile with changed parameters, study by study; and what keeps others from a plan.
+
+    Raises:
+        InputError: as ``parameters.resolve``.
+    """
+    values, found, refused = parameters.resolve(number, profile, *overrides), [], {}
+    for item in registry.of(number).values():
+        try:
+            with validate.memory_asked() as asked:
+                grid = item.grid(values)
+        except InputError as error:  # data that are not on this machine
+            refused[item.name] = str(error)
+        else:
+            held = _held(number, item, grid)
+            found.append(plan(item, grid, _known(number, item, grid), held, max(asked, default=0)))
+    return found, refused
+
+
+def _held(number: str, study: Study, grid: Sequence[Setting]) -> set[str]:
+    """The keys of a grid's cells that a run would not compute: it finds them in the cell store or in ``results/``."""
+    store, left = Store.default(), registry.remaining(number, study, grid)
+    missing = {cell.key() for cell in (cells(study, left) if left else ()) if cell not in store}
+    return {cell.key() for cell in cells(study, grid)} - missing
+
+
+def _known(number: str, study: Study, grid: Sequence[Setting]) -> list[tuple[Setting, float]]:
+    """Settings of a study with the mean seconds of their cells.
+
+    Known are those of the stored results, and of the laptop profile and this ``grid`` what was recorded.
+    """
+    took: dict[str, list[float]] = defaultdict(list)
+    settings: dict[str, Setting] = {}
+    path = paths.results() / f"{study.name}.csv"
+    for cell in rows_by_cell(read_csv(path, version=study.version)) if path.exists() else ():
+        settings[cell.key(seed=False)] = cell.setting
+        took[cell.key(seed=False)].append(origin(cell).seconds)
+    laptop: dict[str, list[Setting]] = {}
+    registry.resolve(number, study=study, grids=laptop)
+    for setting in [*laptop[study.name], *grid]:
+        cell = cells(study, [setting | {"seeds": setting["seeds"][:1]}])[0]
+        key = cell.key(seed=False)
+        seconds = queue.recorded(study).get(key)
+        if seconds and key not in settings:
+            settings[key] = cell.setting
+            took[key].append(seconds)
+    return [(settings[key], float(np.mean(found))) for key, found in took.items() if np.mean(found) > 0]
+
+
+def plan(
+    study: Study, grid: Iterable[Setting], known: Sequence[tuple[Setting, float]], held: set[str], memory: int
+) -> Plan:
+    """What a grid takes.
+
+    Args:
+        study: the study.
+        grid: its settings, each with ``seeds``.
+        known: settings of cells that are stored, with the seconds they took; empty where none are.
+        held: keys of the cells that need not be computed.
+        memory: bytes that the grid asks for.
+    """
+    law, left, cells = fit(known) if known else None, defaultdict(int), 0
+    kinds: dict[str, Setting] = {}
+    for setting in grid:
+        own = {name: value for name, value in setting.items() if name != "seeds"}
+        cells += len(setting["seeds"])
+        kind = json.dumps(own, sort_keys=True)
+        kinds[kind] = own
+        left[kind] += sum(Cell(study.name, study.version, own, seed).key() not in held for seed in setting["seeds"])
+    took = {kind: law.seconds(own) if law else math.nan for kind, own in kinds.items() if left[kind]}
+    hours = sum(left[kind] * seconds for kind, seconds in took.items()) / 3600
+    beyond = {
+        name
+        for kind in took
+        for name in (law.names if law else ())
+        if _size(kinds[kind].get(name)) > law.largest[name] * (1.01 if name in law.alike else FAR)
+    }
+    longest, off = max(took.values(), default=0.0), law.off if law else math.nan
+    stored, guessed = cells - sum(left.values()), tuple(sorted(beyond))
+    return Plan(study, cells, stored, hours, longest, memory, off, guessed, left_out(known))
+
+
+def in_words(hours: float) -> str:
+    """Core-hours to two digits: ``0.4 min``, ``3.2 h``."""
+    return (
+        "?"
+        if math.isnan(hours)
+        else f"{60 * hours:.2g} min"
+        if hours < 1
+        else f"{hours:.2g} h"
+        if hours < 99.5
+        else f"{hours:.0f} h"
+    )
+
+
+def in_gigabytes(memory: int) -> str:
+    """Bytes as ``3.2 GiB``; nothing where they are less than a quarter of one."""
+    return f"{memory / 2**30:.1f} GiB" if memory > 2**28 else ""
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds < 99.5 else f"{seconds:.0f} s"
+
+
+def table(plans: Mapping[str, tuple[list[Plan], dict[str, str]]]) -> str:
+    """Markdown: a line a study by chapter, dearest first; what the whole takes on one, two and a hundred cores.
+
+    Below that stands, for the dearest studies, what the law of smaller cells predicts for the largest measured.
+    """
+    lines = [
+        "| chapter | study | cells | stored | core time | longest cell | memory | off by | guessed |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for number, (own, refused) in plans.items():
+        for one in sorted(own, key=lambda one: -one.hours if one.hours == one.hours else -math.inf):
+            off = "" if math.isnan(one.off) else f"× {one.off:.2g}"
+            lines.append(
+                f"| {int(number)} | `{one.study.name}` | {one.cells} | {one.stored} | {in_words(one.hours)} "
+                f"| {in_words(one.longest / 3600)} | {in_gigabytes(one.memory)} | {off} | {', '.join(one.guessed)} |"
+            )
+        lines += [f"| {int(number)} | `{name}` | {why} | | | | | | |" for name, why in refused.items()]
+    known = [one for own, _ in plans.values() for one in own if not math.isnan(one.hours)]
+    hours, longest = sum(one.hours for one in known), max((one.longest for one in known), default=0.0) / 3600
+    many = {cores: max(hours / cores, longest) for cores in (2, 100)}
+    cells_, left = sum(one.cells for one in known), sum(one.cells - one.stored for one in known)
+    total = (
+        f"{left} of {cells_} cells are to be computed: {in_words(hours)} on one core, {in_words(many[2])} on 2, "
+        f"{in_words(many[100])} on 100; the longest cell takes {in_words(longest)}."
+    )
+    return "\n".join([*lines, "", total, *_trust(sorted(known, key=lambda one: -one.hours))])
+
+
+def _trust(plans: Iterable[Plan]) -> list[str]:
+    """Predicted against measured seconds of cells that the law did not know, for the first of some plans."""
+    shown = [(one.study.name, one.left_out) for one in plans if one.left_out is not None][:SHOWN]
+    head = [
+        "",
+        "| study | largest cells measured, left out of the fit | predicted | measured | ratio |",
+        "|---|---|---|---|---|",
+    ]
+    lines = [
+        f"| `{name}` | {', '.join(f'{size} = {value}' for size, value in it.sizes.items())} "
+        f"| {_seconds(it.predicted)} | {_seconds(it.seconds)} | {it.predicted / it.seconds:.2g} |"
+        for name, it in shown
+    ]
+    return head + lines if shown else []

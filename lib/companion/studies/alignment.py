@@ -1,0 +1,478 @@
+"""Chapter 6: how the weights of trained networks align with the gradients of what they compute."""
+
+import functools
+import itertools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from companion.experiments.sweep import Rows, Setting, product, study
+from companion.studies.lazy_feature import draw, needs_draws, needs_memory, networks_of
+from companion.theory.alignment.egop import chain_monomial_egop
+from companion.theory.compression import amplification
+from regimes import devices, validate
+from regimes.data import celeba, datasets, tasks
+from regimes.data.tasks import Task
+from regimes.measures import matrices
+from regimes.measures.errors import wrong
+from regimes.measures.matrices import Site, sites
+from regimes.models.fully_connected import FullyConnected, fully_connected
+from regimes.models.one_hidden import Network
+from regimes.seeds import draw_seeds
+from regimes.training.gradient_flow import gradient_flow
+from regimes.training.optimise import State, optimise
+from regimes.training.run import run
+from regimes.training.state import fitted, satisfied
+from regimes.validate import InputError
+
+CHAPTER = "06"
+EARLY = 5  # the step that "early" means: paper D's first measurement
+SPECTRA = {"isotropic": None, "1/(1+k)": 1.0, "1/(1+k^2)": 2.0}  # of the data's covariance -> decay
+ROUNDING = 1e-10  # of a mean square in single precision
+DRAWN = "chain monomial of Gaussian points, drawn here"
+LATE = 0.98  # of the points fitted: "the last 2 %" begin
+MOMENTS = {"star": "t_star", "late": "late", "end": "end"}  # of the flow that are rows -> event
+SPACING = 1.1  # of the times at which the flow is looked at
+FACE, SIDE = (112, 92), 4  # pixels of a face, and how many of them along each axis are averaged
+CELEBA = 32  # pixels of the sides of its faces, a choice: the paper's are not stated
+
+
+def check_parameters(p: Mapping[str, Any]) -> None:
+    """Ranks fit the dimension, scales and steps refer to each other."""
+    if p["rank"] > p["d"]:
+        raise InputError(f"rank must be at most d = {p['d']}, got {p['rank']}")
+    if p["steps"] <= EARLY:
+        raise InputError(f"steps must be above {EARLY}, the step that early means, got {p['steps']}")
+    for name in ("second_at", "other_scale"):
+        if p[name] not in p["scales"]:
+            raise InputError(f"{name} must be one of scales = {p['scales']}, got {p[name]:g}")
+    if 1.0 in p["second_scales"]:
+        raise InputError("second_scales must not hold 1, the scale of the other networks' second layer")
+    if p["other_seeds"] > p["seeds"]:
+        raise InputError(f"other_seeds must be at most seeds = {p['seeds']}, got {p['other_seeds']}")
+    needs_draws(p, _stripe(p), "stripe_p", "stripe_seeds")
+
+
+class Batch(NamedTuple):
+    """Networks of every seed at every scale, the seeds of one scale after those of the one before, and their data."""
+
+    model: FullyConnected
+    train: Task
+    test: Task
+    seeds: list[int]
+    scales: list[float]
+
+
+def batch(setting: Setting, seeds: list[int], dtype: torch.dtype = torch.float32) -> Batch:
+    """Networks of two hidden layers whose first layer starts at each of ``scales``, on data of their seed.
+
+    Weights are N(0, s/fan-in): ``s`` is ``scale`` in the first layer, ``second`` in the second, 1 in the last. The
+    networks of one seed differ in nothing but the scale.
+
+    Source: paper D, Sec. 2.1 and App. H.
+    """
+    d, scales = setting["d"], setting["scales"]
+    place, drawn = devices.pick(), draw_seeds("weights", seeds)
+    model = fully_connected(
+        [d, setting["k"], setting["k"], 1], seeds=drawn, parametrisation="standard", gain=1.0, device=place
+    ).to(dtype=dtype)
+    rows = torch.arange(len(seeds)).repeat(len(scales))
+    size = torch.tensor(scales, dtype=dtype, device=place).repeat_interleave(len(seeds)).sqrt()[:, None, None]
+    first, second, last = model[rows].weights
+    model = replace(model, weights=(first * size, second * setting["second"] ** 0.5, last))
+    both = [_chain(setting, kind, n, seeds) for kind, n in (("train", setting["n"]), ("test", setting["test"]))]
+    train, test = (replace(task, x=task.x[rows], y=task.y[rows]).to(dtype=dtype, device=place) for task in both)
+    return Batch(model, train, test, [seeds[i] for i in rows], [scale for scale in scales for _ in seeds])
+
+
+def _chain(setting: Setting, kind: str, n: int, seeds: list[int]) -> Task:
+    """Points ``x (S, n, d)``, each realisation's in its own eigenbasis."""
+    form = {"r": setting["rank"], "decay": SPECTRA[setting["spectrum"]]}
+    drawn = zip(draw_seeds(kind, seeds), draw_seeds("rotation", seeds), strict=True)
+    each = [tasks.chain_monomial(n, setting["d"], **form, basis=basis, seed=seed) for seed, basis in drawn]
+    x, y = (torch.stack([getattr(task, name) for task in each]) for name in ("x", "y"))
+    return replace(each[0], x=x, y=y)
+
+
+def states(setting: Setting, data: Batch) -> Iterator[State]:
+    """The training of a batch, with half the mean square as the loss, from the start to step ``steps``.
+
+    Raises:
+        InputError: where an output leaves the range of the precision.
+    """
+    devices.reuse_memory()
+    how = {"method": setting["method"], "rate": setting["rate"], "decay": setting["penalty"]}
+    for step, state in enumerate(optimise(data.model, data.train.x, data.train.y, **how)):
+        if state.ended:
+            raise InputError("rate must be small enough for every network's outputs to stay finite")
+        yield state
+        if step == setting["steps"]:
+            return
+
+
+def _needs_memory(p: Mapping[str, Any], n: str, k: str, scales: int = 1) -> None:
+    """Inputs and tangents of the two layers, and of the test points, for all networks that train together."""
+    points, width = max(p[n], p["test"]), p[k]
+    needed = 8 * scales * (8 * points * width + 16 * width * width)
+    validate.memory(needed, f"{n} = {p[n]} and test = {p['test']} with {k} = {width}")
+
+
+def _paths_grid(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "n", "k", len(p["scales"]))
+    common = {name: p[name] for name in ("n", "d", "k", "rank", "test", "steps", "every")}
+    descent = {"method": "gd", "rate": p["rate"], "penalty": 0.0}
+    plain = common | descent | {"spectrum": "isotropic", "second": 1.0, "seeds": range(p["other_seeds"])}
+    grid = product(**plain | {"seeds": range(p["seeds"])}, scales=[p["scales"]])
+    grid += product(**plain | {"steps": EARLY, "seeds": range(p["early_seeds"])}, scales=[p["scales"]])
+    grid += product(**plain | {"spectrum": list(SPECTRA)[1:]}, scales=[p["scales"]])
+    grid += product(**plain | {"second": p["second_scales"]}, scales=[[p["second_at"]]])
+    adam = {"method": "adam", "rate": p["adam_rate"]}
+    for other in (adam, {"penalty": p["penalties"]}, adam | {"penalty": p["adam_penalty"]}):
+        grid += product(**plain | other, scales=[[p["other_scale"]]])
+    return grid
+
+
+# One seed a cell, at all scales: the make-up of a batch decides on rounding, which grows where a network leaps.
+@study(
+    version=1,
+    grid=_paths_grid,
+    rtol=2e-2,
+    data=DRAWN,
+    device="any",
+    nonfinite=("c_labels", "c_shrunk", "double", "ptk"),  # of some layers, tasks and steps
+)
+def paths(setting: Setting, seeds: list[int]) -> Rows:
+    """The correlations of both layers along training; one row a seed, ``scale``, ``layer`` and measured ``step``.
+
+    ``uc``, ``c``, ``double`` and ``ptk`` as :func:`regimes.measures.matrices.measure` gives them. At step 0,
+    ``c`` is the limit, from the velocity of the weights, and ``c_labels`` the same with the labels for the residuals.
+    With weight decay ``c_shrunk`` is centred at what decay alone would have left of the initial weights.
+    ``train_loss`` and ``test_loss`` are mean squared errors.
+
+    Source: paper D, Fig. 2, 4, 5, 7 and 8, Prop. 3 and Eq. 4.
+    """
+    data = batch(setting, seeds)
+    start, rows = sites(data.model, data.train.x), []
+    for step, state in enumerate(states(setting, data)):
+        if step % setting["every"] == 0 or step in (EARLY, setting["steps"]):
+            now = sites(state.model, data.train.x) if step else start
+            errors = _errors(state, data)
+            for layer, (site, begun) in enumerate(zip(now, start, strict=True), start=1):
+                found = _at_start(site, data.train.y, state.F) if step == 0 else _moved(setting, step, site, begun)
+                rows += _table(data, {"step": step, "layer": layer}, found | errors)
+    return rows
+
+
+def _errors(state: State, data: Batch) -> dict[str, Tensor]:
+    """Mean squared errors; below single precision's they are rounding, and 0."""
+    test = (state.model(data.test.x) - data.test.y).square().mean(-1)
+    train = (state.F - data.train.y).square().mean(-1)
+    return {"train_loss": torch.where(train < ROUNDING, 0.0, train), "test_loss": test}
+
+
+def _at_start(site: Site, y: Tensor, outputs: Tensor) -> dict[str, Tensor]:
+    """The UC-NFA, and the limit of the C-NFA, with the residuals and with the labels in their place."""
+    found = {"uc": matrices.measure(site, site)["uc"]}
+    for name, residual in (("c", y - outputs), ("c_labels", y)):
+        moving = matrices.velocity(site.inputs, site.delta, residual)
+        found[name] = matrices.uc_nfa(moving, site.delta)
+    return found
+
+
+def _moved(setting: Setting, step: int, site: Site, start: Site) -> dict[str, Tensor]:
+    found = matrices.measure(site, start)
+    if setting["penalty"]:
+        left = (1 - setting["rate"] * setting["penalty"]) ** step
+        shrunk = matrices.measure(site, replace(start, weights=left * start.weights))
+        found["c_shrunk"] = shrunk["c"]
+    return found
+
+
+def _table(data: Batch, common: Mapping[str, Any], columns: Mapping[str, Tensor]) -> Rows:
+    """One row a network."""
+    values = {name: column.tolist() for name, column in columns.items()}
+    return [
+        {"seed": seed, "scale": scale} | common | {name: column[e] for name, column in values.items()}
+        for e, (seed, scale) in enumerate(zip(data.seeds, data.scales, strict=True))
+    ]
+
+
+def _features_grid(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "fig1_n", "fig1_k", 3)  # one network in float64, and what is read from it
+    sizes = {"n": p["fig1_n"], "d": p["d"], "k": p["fig1_k"], "rank": p["rank"], "test": p["test"]}
+    common = {"spectrum": "isotropic", "second": 1.0, "method": "gd", "rate": p["rate"], "penalty": 0.0}
+    common |= {"steps": p["fig1_steps"], "draws": p["fig1_draws"], "scales": [[p["fig1_scale"]]]}
+    return product(**sizes, **common, seeds=range(p["fig1_seeds"]))
+
+
+@study(version=1, grid=_features_grid, rtol=1e-4, device="any", data=DRAWN)
+def features(setting: Setting, seeds: list[int]) -> Rows:
+    """Trained networks and what they have learnt, read three ways; one row a seed and ``layer``.
+
+    ``uc``: correlation of NFM and AGOP; ``random``: with a random matrix of K's spectrum in its place, mean over
+    ``draws``; ``spread``: standard deviation over mean of K's eigenvalues; ``train_loss``, ``test_loss``. The first
+    layer also has ``egop_agop`` and ``egop_nfm``, correlations with the task's expected gradient outer product, and
+    seed 0 the matrices themselves, ``egop``, ``nfm``, ``agop`` and ``random_agop``, flattened.
+
+    Source: paper D, Fig. 1 and Sec. 2.2.
+    """
+    data, rows = batch(setting, seeds, torch.float64), []
+    *_, state = states(setting, data)
+    egop = chain_monomial_egop(setting["rank"], setting["d"]).to(devices.pick())
+    for layer, site in enumerate(sites(state.model, data.train.x), start=1):
+        feature, gradient = matrices.nfm(site.weights), matrices.agop(site.weights, site.delta)
+        K = matrices.ptk_covariance(site.delta)
+        random = _randomised(site, K, setting["draws"], data.seeds)
+        values = torch.linalg.eigvalsh(K.double())
+        found = _errors(state, data) | {"uc": matrices.correlation(feature, gradient)}
+        found["random"] = torch.stack([matrices.correlation(feature, one) for one in random]).mean(0)
+        found["spread"] = values.std(-1, correction=0) / values.mean(-1)
+        if layer == 1:
+            found["egop_agop"] = matrices.correlation(egop.expand_as(gradient), gradient)
+            found["egop_nfm"] = matrices.correlation(egop.expand_as(feature), feature)
+        rows += _table(data, {"layer": layer}, found)
+        if layer == 1 and 0 in seeds:
+            shown = {"egop": egop, "nfm": feature[0], "agop": gradient[0], "random_agop": random[0][0]}
+            rows[seeds.index(0)] |= {name: matrix.flatten().tolist() for name, matrix in shown.items()}
+    return rows
+
+
+def _last(found: Iterator[State], steps: int) -> State:
+    return next(itertools.islice(found, steps, None))
+
+
+def _randomised(site: Site, K: Tensor, draws: int, seeds: Sequence[int]) -> list[Tensor]:
+    """``Wᵀ Q W`` for several random ``Q`` of K's spectrum, each ``(E, d, d)``."""
+    each = [[draws * seed + i for seed in seeds] for i in range(draws)]
+    turned = [matrices.same_spectrum(K.double(), seed=draw_seeds("direction", row)) for row in each]
+    return [site.weights.mT @ Q.to(site.weights) @ site.weights for Q in turned]
+
+
+def _frames_grid(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "fig1_n", "fig1_k", 3)  # one network in float64, and what is read from it
+    sizes = {"n": p["fig1_n"], "d": p["d"], "k": p["fig1_k"], "rank": p["rank"], "test": p["test"]}
+    common = {"spectrum": "isotropic", "second": 1.0, "method": "gd", "rate": p["rate"], "penalty": 0.0}
+    return product(
+        **sizes, **common, frames=[p["frames"]], steps=p["frames"][-1], scales=[[p["frames_scale"]]], seeds=[0]
+    )
+
+
+@study(version=1, grid=_frames_grid, rtol=1e-4, device="any", data=DRAWN)
+def frames(setting: Setting, seeds: list[int]) -> Rows:
+    """The first layer of one network on its way, matrices flattened, a row a ``step``.
+
+    ``nfm`` WᵀW and ``agop`` WᵀKW; ``moved`` W̄ᵀW̄ and ``centred`` W̄ᵀKW̄; ``egop`` of the task.
+    """
+    data, rows = batch(setting, seeds, torch.float64), []
+    start = sites(data.model, data.train.x)[0]
+    for step, state in enumerate(states(setting, data)):
+        if step in setting["frames"]:
+            site = sites(state.model, data.train.x)[0]
+            moved = site.weights - start.weights
+            read = {"nfm": site.weights, "agop": site.gradients, "moved": moved, "centred": site.delta @ moved}
+            shown = {name: matrices.nfm(one)[0] for name, one in read.items()} | {
+                "egop": chain_monomial_egop(setting["rank"], setting["d"])
+            }
+            row = {name: matrix.flatten().tolist() for name, matrix in shown.items()}
+            rows.append({"seed": seeds[0], "step": step} | row)
+    return rows
+
+
+def _stripe(p: Mapping[str, Any]) -> Setting:
+    return {"shape": "stripe", "d": p["stripe_d"], "interfaces": [p["interfaces"]]}
+
+
+def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "stripe_p", "stripe_h")
+    sizes = {"p": p["stripe_p"], "h": p["stripe_h"], "tolerance": p["tolerance"], "test": p["test"]}
+    return product(**_stripe(p), **sizes, alpha=p["stripe_alpha"], seeds=range(p["stripe_seeds"]))
+
+
+@study(version=1, grid=_stripes_grid, rtol=2e-2, device="any", data="Gaussian points of the stripe, drawn here")
+def stripes(setting: Setting, seeds: list[int]) -> Rows:
+    """Paper A's network on the stripe: compression beside alignment along the flow; one row a seed and ``moment``.
+
+    ``moment``: ``start`` (the limit), ``star`` (10 % of the margins met), ``late`` (98 %), ``end`` (all), and ``path``
+    for the states between. ``size`` is the amplification Λ of the weights, ``size_gradient`` that of the gradients by
+    the inputs, which the ansatz makes equal; ``uc`` and ``c`` the ansatz, ``satisfied`` the fraction of points fitted,
+    ``t`` the time, ``error`` the test error at the end and ``ended`` why it did.
+
+    Source: paper A, Fig. 4 and 6; paper D, Sec. 2.3.
+    """
+    rows = []
+    for seed in seeds:
+        train, test = (draw(setting, kind, setting[n], [seed]) for kind, n in (("train", "p"), ("test", "test")))
+        network = networks_of(setting, [seed])
+        flow = gradient_flow(network, train, alpha=setting["alpha"], tolerance=setting["tolerance"])
+        events = {"late": satisfied(LATE), "end": fitted}
+        path = run(flow, observe=functools.partial(_beside, train), spacing=SPACING, events=events)
+        F = setting["alpha"] * (path.model.to(dtype=torch.float64)(test.x) - network(test.x))
+        about = {"seed": seed, "error": float(wrong(F, test.y)), "ended": str(path.ended[0].kind)}
+        between = [{k: v for k, v in row.items() if k != "realisation"} for row in path.path[1:-1]]
+        moments = [{"moment": "start"} | _begun(network, train)] + [{"moment": "path"} | row for row in between]
+        happened = {name: path.events.get(event, {}) for name, event in MOMENTS.items()}
+        for moment, there in ((name, found[0]) for name, found in happened.items() if 0 in found):
+            now = _numbers(_compared(there.model.to(dtype=torch.float64), network, train))
+            moments.append({"moment": moment, "t": there.t, "satisfied": there.satisfied} | now)
+        rows += [about | row for row in moments]
+    return rows
+
+
+def _beside(task: Task, state: Any) -> dict[str, Tensor]:
+    """Amplification and ansatz of a state of the flow."""
+    now, start = (model.to(dtype=torch.float64) for model in (state.model, state.initial))
+    return _compared(now, start, replace(task, x=task.x[list(state.rows)])) | {"satisfied": state.satisfied}
+
+
+def _compared(model: Network, start: Network, task: Task) -> dict[str, Tensor]:
+    now = sites(model, task.x)[0]
+    found = matrices.measure(now, sites(start, task.x)[0])
+    return {"uc": found["uc"], "c": found["c"]} | _sizes(now, task.d_parallel)
+
+
+def _sizes(site: Site, d_parallel: int) -> dict[str, Tensor]:
+    """The amplification of the weights, and that of the gradients by the inputs."""
+    read = {"size": site.weights, "size_gradient": site.gradients}
+    return {name: amplification(rows, d_parallel) for name, rows in read.items()}
+
+
+def _begun(network: Network, task: Task) -> dict[str, Any]:
+    site = sites(network, task.x)[0]
+    moving = matrices.velocity(site.inputs, site.delta, task.y.to(site.inputs))
+    now = {"uc": matrices.uc_nfa(site.weights, site.delta), "c": matrices.uc_nfa(moving, site.delta)}
+    return {"t": 0.0, "satisfied": 0.0} | _numbers(now | _sizes(site, task.d_parallel))
+
+
+def _numbers(values: Mapping[str, Tensor]) -> dict[str, float]:
+    return {name: float(value) for name, value in values.items()}
+
+
+class Pictures(NamedTuple):
+    """Images to learn from: the pool, height and width, and what caption and cell call it."""
+
+    pool: Task
+    shape: tuple[int, int]
+
+
+@functools.lru_cache(maxsize=2)
+def pictures(name: str, most: int, folder: str | None) -> Pictures:
+    """The images of Fig. 9 or what stands for them: faces with and without glasses, or digits by parity.
+
+    Args:
+        name: ``celeba``, ``faces``, ``mnist`` or ``digits``.
+        most: how many at most; of the 400 faces those with glasses and as many without are taken in any case.
+        folder: ``$REGIMES_DATA``; another one is another pool.
+
+    Raises:
+        InputError: for images that are not on this machine.
+    """
+    if name == "celeba":
+        return Pictures(celeba.celeba(most, side=CELEBA), (CELEBA, CELEBA))
+    pool = datasets.load(name, labels="parity")
+    if name == "faces":
+        small = datasets.balanced(datasets.coarse(pool, FACE, SIDE), seed=0)
+        return Pictures(small, (FACE[0] // SIDE, FACE[1] // SIDE))
+    side = round(pool.x.shape[-1] ** 0.5)
+    return Pictures(datasets.split(pool, [min(most, len(pool.y))], seed=0)[0], (side, side))
+
+
+def first_pictures(names: Sequence[str]) -> str:
+    """The first of these images that is on this machine.
+
+    Raises:
+        InputError: if none is, with what the last one lacks.
+    """
+    for name in names:
+        try:
+            if name == "celeba":
+                celeba.needs_folder()
+            else:
+                _identity(name)
+        except InputError as error:
+            lacking = error
+        else:
+            return name
+    raise InputError(f"pictures must name images that are on this machine: {lacking}")
+
+
+# reading a data set takes seconds, and every grid asks
+_identity = functools.lru_cache(maxsize=None)(datasets.identity)
+
+
+def _glasses_grid(p: Mapping[str, Any]) -> list[Setting]:
+    name = first_pictures(p["pictures"])
+    try:
+        pool, _ = pictures(name, p["fig9_n"], os.environ.get("REGIMES_DATA"))
+    except InputError as error:
+        raise InputError(f"fig9_n = {p['fig9_n']} images cannot be had: {error}") from None
+    setting = {"data": name, "words": pool.source, "count": p["fig9_n"], "share": p["fig9_share"]}
+    try:
+        _parted(setting, pool, 0)
+    except InputError as error:
+        raise InputError(f"fig9_share must leave images on both sides, got {p['fig9_share']:g}: {error}") from None
+    size = 16 * (
+        len(pool.y) * (pool.x.shape[-1] + 8 * p["fig9_k"]) + 8 * p["fig9_k"] * (pool.x.shape[-1] + p["fig9_k"])
+    )
+    validate.memory(size, f"fig9_n = {p['fig9_n']} with fig9_k = {p['fig9_k']}")
+    how = {"k": p["fig9_k"], "scale": p["fig9_scale"], "rate": p["fig9_rate"], "steps": p["fig9_steps"]}
+    return product(**setting, **how, draws=p["fig9_draws"], seeds=range(p["fig9_seeds"]))
+
+
+@study(version=1, grid=_glasses_grid, rtol=2e-2, device="any", nonfinite=["height"])
+def glasses(setting: Setting, seeds: list[int]) -> Rows:
+    """Which pixels a network looks at, by its weights and by its gradients; one row a seed, a split and a network.
+
+    ``agop``: Pearson correlation of the diagonals of NFM and AGOP (first layer), ``random``: with a random matrix of
+    K's spectrum in its place, mean over ``draws``, each in ``single``; ``train_loss``: mean squared error; ``error`` on
+    people or images not seen, ``chance`` that of always saying the commoner label. Seed 0 has what is shown, as lists:
+    the diagonals, the mean image and the difference of the labels' mean images, ``height`` pixels high.
+
+    Source: paper D, Fig. 9 and App. H and I.
+    """
+    pool, shape = pictures(setting["data"], setting["count"], os.environ.get("REGIMES_DATA"))
+    rows = []
+    for seed in seeds:
+        train, test = (part.to(device=devices.pick()) for part in _parted(setting, pool, seed))
+        x, y = train.x.float(), train.y.float()
+        state = _last(optimise(_deep(setting, x, seed), x, y, method="adam", rate=setting["rate"]), setting["steps"])
+        site = sites(state.model, x)[0]
+        random = _randomised(site, matrices.ptk_covariance(site.delta), setting["draws"], [seed])
+        maps = {"nfm": matrices.nfm(site.weights), "agop": matrices.agop(site.weights, site.delta)}
+        nfm, agop, *others = (m[0].diagonal() for m in (*maps.values(), *random))
+        row = {"seed": seed, "source": train.source, "train_loss": float((state.F - y).square().mean())}
+        row |= {"agop": float(matrices.pearson(nfm, agop))}
+        drawn = [float(matrices.pearson(nfm, other)) for other in others]
+        row |= {"random": sum(drawn) / len(drawn), "single": drawn}
+        row |= {"error": float(wrong(state.model(test.x.float())[0], test.y)), "chance": float(_chance(test.y))}
+        if seed == 0:
+            shown = {"shown_nfm": nfm, "shown_agop": agop, "shown_random": others[0]}
+            shown |= {"shown_mean": x.mean(0), "shown_contrast": x[y > 0].mean(0) - x[y < 0].mean(0)}
+            row |= {"height": shape[0]} | {name: value.tolist() for name, value in shown.items()}
+        rows.append(row)
+    return rows
+
+
+def _parted(setting: Setting, pool: Task, seed: int) -> tuple[Task, Task]:
+    """Training and test images; faces are split by person."""
+    seed = draw_seeds("train", [seed])[0]
+    if setting["data"] in ("celeba", "faces"):
+        return datasets.split_classes(pool, setting["share"], seed=seed)
+    return datasets.split(pool, [count := round(setting["share"] * len(pool.y)), len(pool.y) - count], seed=seed)
+
+
+def _deep(setting: Setting, x: Tensor, seed: int) -> FullyConnected:
+    widths = [x.shape[-1], setting["k"], setting["k"], 1]
+    drawn = draw_seeds("weights", [seed])
+    model = fully_connected(widths, seeds=drawn, parametrisation="standard", gain=1.0, device="auto")
+    model = model.to(dtype=torch.float32)
+    first, *rest = model.weights
+    return replace(model, weights=(first * setting["scale"] ** 0.5, *rest))
+
+
+def _chance(y: Tensor) -> Tensor:
+    share = (y > 0).double().mean()
+    return torch.minimum(share, 1 - share)

@@ -1,0 +1,567 @@
+"""Chapter 2: how weights align with what matters, and how far the amplification goes."""
+
+import functools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from companion.experiments.sweep import STATISTICAL, Rows, Setting, product, study
+from companion.studies.lazy_feature import (
+    draw,
+    needs_across,
+    needs_draws,
+    needs_memory,
+    needs_one_of,
+    networks_of,
+    predicted_amplification,
+)
+from companion.theory.compression import (
+    FixedPoint,
+    Stripe,
+    amplification,
+    attractor_distance,
+    neuron,
+    neuron_vector,
+    sees_data,
+)
+from companion.theory.compression.neuron import Neurons
+from companion.theory.compression.ring import Cylinder
+from companion.theory.compression.stripe import time_unit
+from companion.theory.learning_curves import compress
+from regimes import validate
+from regimes.data.tasks import Task
+from regimes.measures.errors import wrong
+from regimes.models.one_hidden import Network
+from regimes.seeds import draw_seeds
+from regimes.training.gradient_flow import gradient_flow
+from regimes.training.run import Snapshot, run, snapshot
+from regimes.training.state import Rule, State, fitted, satisfied, t_star
+from regimes.validate import InputError
+
+CHAPTER = "02"
+DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
+NEAR = 0.2  # of an attractor: stated before the first run, claim A.Fig4-attractors
+SHOWN = 60  # neurons whose weights a frame keeps; steps of a path
+
+
+def aligned(network: Network, d_parallel: int) -> float:
+    """Share of ``Σ (βω)²`` in the informative directions, of one realisation; ``d_parallel/d`` for isotropic weights.
+
+    Source: paper A, Fig. 2 and 7, the length of whose arrows is ``βω``.
+    """
+    square = (network.beta[0, :, None] * network.omega[0]).square().sum(0)
+    return float(square[:d_parallel].sum() / square.sum())
+
+
+def until(setting: Setting) -> Rule:
+    """When a run of the setting stops: at ``t*`` (``"star"``), at zero loss (``"end"``), or at a satisfied fraction."""
+    named = {"star": t_star, "end": fitted}
+    return named[setting["until"]] if isinstance(setting["until"], str) else satisfied(setting["until"])
+
+
+def check_parameters(p: Mapping[str, Any]) -> None:
+    """Sizes suffice for exponents, names refer to each other, draws hold both labels."""
+    for name, start in (("growth_p", "star_from"), ("stop_p", "growth_from")):
+        if sum(value >= p[start] for value in p[name]) < 2:
+            raise InputError(f"{name} must hold at least 2 sizes from {start} on: {p[name]}")
+    for name, of in (("course_p", "stop_p"), ("other_p", "growth_p")):
+        needs_one_of(p, name, of)
+    if not p["late_alpha"][-1] < p["alpha"]:
+        raise InputError(f"late_alpha must lie below alpha = {p['alpha']:g}, got {p['late_alpha']}")
+    if p["stripes"] == p["interfaces"]:
+        raise InputError(f"stripes must be another task than interfaces, got {p['stripes']} for both")
+    needs_across(p)
+    for name in ("interfaces", "stripes"):
+        if not all(_attracts(tuple(p[name]), d) for d in (2, *p["growth_d"])):
+            raise InputError(f"{name} must leave an attractor for neurons, got none for {p[name]}")
+    for name, shape in (("cylinder_radius", _cylinder(p)), ("solid_radius", _solid(p))):
+        if not _has_rings(*(shape[key] for key in ("radius", "d", "d_parallel"))):
+            raise InputError(f"{name} must leave a ring of fixed points for neurons, got none for {p[name]}")
+    _needs_draws(p)
+
+
+@functools.cache
+def _attracts(interfaces: tuple[float, ...], d: int) -> bool:
+    return bool(Stripe(interfaces, d).attractors())
+
+
+@functools.cache
+def _has_rings(radius: float, d: int, d_parallel: int) -> bool:
+    return bool(Cylinder(radius, d, d_parallel).rings())
+
+
+def _needs_draws(p: Mapping[str, Any]) -> None:
+    """All training sets must hold both labels."""
+    plane, (first, *_) = _stripe(p, d=2), p["growth_d"]
+    for points, seeds in (("frames_p", "frames_seeds"), ("neurons_p", "neurons_seeds"), ("fit_p", "fit_seeds")):
+        needs_draws(p, plane, points, seeds)
+    needs_draws(p, _stripe(p, d=first), "time_p", "time_seeds")
+    needs_draws(p, _cylinder(p), "frames_p", "frames_seeds")
+    needs_draws(p, plane, "neurons_p", "late_seeds")
+    for points, seeds in (("growth_p", "growth_seeds"), ("stop_p", "stop_seeds")):
+        for shape in (*(_stripe(p, d=d) for d in p["growth_d"]), _cylinder(p)):
+            needs_draws(p, shape, points, seeds)
+    for shape, limits in ((_several(p), "stripes"), (_solid(p), "solid_radius")):
+        needs_draws(p, shape, "other_p", "other_seeds", limits=limits)
+
+
+def _stripe(p: Mapping[str, Any], /, **more: Any) -> dict[str, Any]:
+    return {"shape": "stripe", "interfaces": [p["interfaces"]], "tolerance": p["tolerance"]} | more
+
+
+def _cylinder(p: Mapping[str, Any], /, **more: Any) -> dict[str, Any]:
+    cylinder = {"d": p["cylinder_d"], "d_parallel": p["cylinder_d_parallel"], "radius": p["cylinder_radius"]}
+    return {"shape": "cylinder", "tolerance": p["tolerance"]} | cylinder | more
+
+
+def _several(p: Mapping[str, Any], /, **more: Any) -> dict[str, Any]:
+    """The task of several stripes, in the first dimension."""
+    return _stripe(p, d=p["growth_d"][0], **more) | {"interfaces": [p["stripes"]]}
+
+
+def _solid(p: Mapping[str, Any], /, **more: Any) -> dict[str, Any]:
+    """The cylinder with one more informative direction."""
+    d, along = p["cylinder_d"] + 1, p["cylinder_d_parallel"] + 1
+    return _cylinder(p, **more) | {"d": d, "d_parallel": along, "radius": p["solid_radius"]}
+
+
+def _drawn(setting: Setting, seeds: list[int]) -> tuple[Task, Network]:
+    """Training set and initial networks of the setting, which do not depend on ``alpha`` and the end of training."""
+    return draw(setting, "train", setting["p"], seeds), networks_of(setting, seeds)
+
+
+def _one(setting: Setting, seed: int, *, dtype: Any = "auto") -> tuple[Task, list[Snapshot]]:
+    """Training set and path of one realisation until ``setting["until"]``, in float64 and units of ``τ``.
+
+    Both on the CPU: what is read from a path is cheap, or numpy's.
+    """
+    task, network = _drawn(setting, [seed])
+    unit = time_unit(setting["h"], setting["d"])
+    states = gradient_flow(network, task, alpha=setting["alpha"], tolerance=setting["tolerance"], dtype=dtype)
+
+    def keep(state: State) -> Snapshot:
+        found = snapshot(state)
+        return found._replace(t=found.t / unit, model=found.model.to(dtype=torch.float64, device="cpu"))
+
+    return task.to(device="cpu"), run(states, until=until(setting), save=keep).saved[0]
+
+
+def _growth_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "growth_p", "growth_h", kernels=0)
+    needs_memory(p, "stop_p", "stop_h", kernels=0)
+    star, stop = {"until": "star", "h": p["growth_h"]}, {"until": p["stop"], "h": p["stop_h"]}
+    grid = []
+    for shape in (_stripe(p, d=p["growth_d"], alpha=p["alpha"]), _cylinder(p, alpha=p["alpha"])):
+        grid += product(**shape, p=p["growth_p"], **star, seeds=range(p["growth_seeds"]))
+        grid += product(**shape, p=p["stop_p"], **stop, seeds=range(p["stop_seeds"]))
+    if p["finer_seeds"] and p["finer_tolerance"] != p["tolerance"]:
+        late = [setting for setting in grid if setting["until"] != "star"]
+        finer = {"tolerance": p["finer_tolerance"]}
+        grid += [setting | finer | {"seeds": setting["seeds"][: p["finer_seeds"]]} for setting in late]
+    for shape in (_several(p, alpha=p["alpha"]), _solid(p, alpha=p["alpha"])):
+        grid += product(**shape, p=p["other_p"], **star, seeds=range(p["other_seeds"]))
+    return grid
+
+
+@study(
+    version=2,
+    grid=_growth_grid,
+    chunk=1,
+    rtol=1e-3,
+    data=DRAWN,
+    device="any",
+    # float32 on thousands of points moves t* by 1e-3 from one processor to another; later is another draw
+    columns=dict.fromkeys(("t_star", "star", "star_code"), 1e-2) | dict.fromkeys(("largest", "ended"), STATISTICAL),
+)
+def growth(setting: Setting, seeds: list[int]) -> Rows:
+    """Amplification along the path: ``star`` and ``star_code`` (the two means) at ``t_star``, ``largest`` so far.
+
+    Runs go on to ``t*`` or to a satisfied fraction; times in units of ``τ``. ``predicted`` is theory's ``Λ*`` with the
+    noise of these training points: of the fastest attractor of a stripe, of the ring of a cylinder.
+
+    Source: paper A, Fig. 6 and 8 and Eq. 8 to 10.
+    """
+    return [_growth(setting, seed)[0] for seed in seeds]
+
+
+def _growth(setting: Setting, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The row of one realisation, and its path."""
+    task, network = _drawn(setting, [seed])
+    along, unit = task.d_parallel, time_unit(setting["h"], setting["d"])
+    states = gradient_flow(network, task, alpha=setting["alpha"], tolerance=setting["tolerance"])
+    path = run(states, until=until(setting), observe=lambda s: {"size": amplification(s.model.omega, along)})
+    rows, t_star, star, _ = path.at("t_star")
+    if not rows:
+        raise InputError(f"no run reached t*: {path.ended[0]}")
+    t, size = (np.array([row[name] for row in path.path]) for name in ("t", "size"))
+    row = {
+        "seed": seed,
+        "t_star": float(t_star) / unit,
+        "star": float(amplification(star.omega.double(), along)),
+        "star_code": float(amplification(star.omega.double(), along, mean="arithmetic")),
+        "start": float(amplification(network.omega, along)),
+        "largest": float(size.max()),
+        "ended": path.ended[0],
+        "predicted": predicted_amplification(setting, task.x[0], task.y[0]),
+    }
+    shown = np.unique(np.linspace(0, len(size) - 1, SHOWN).round().astype(int))
+    return row, {"time": (t[shown] / unit).tolist(), "size": size[shown].tolist()}
+
+
+def _courses_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "course_p", "stop_h", kernels=0)
+    stripe = _stripe(p, d=p["growth_d"], alpha=p["alpha"], p=p["course_p"])
+    return product(**stripe, until=p["stop"], h=p["stop_h"], seeds=range(p["stop_seeds"]))
+
+
+@study(
+    version=1,
+    grid=_courses_grid,
+    rtol=1e-3,
+    data=DRAWN,
+    device="any",
+    columns={"t_star": 1e-2, "time": STATISTICAL, "size": STATISTICAL},
+)
+def courses(setting: Setting, seeds: list[int]) -> Rows:
+    """Some runs of :data:`growth` once more: ``size`` Λ at ``SHOWN`` steps, the first and the last among them.
+
+    ``time`` of these steps and ``t_star`` in units of ``τ``. Source: paper A, Fig. 6 top.
+    """
+    runs = [_growth(setting, seed) for seed in seeds]
+    return [{"seed": row["seed"], "t_star": row["t_star"]} | path for row, path in runs]
+
+
+def _time_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "time_p", "growth_h", kernels=0)
+    sizes = {"d": p["growth_d"][0], "p": p["time_p"], "h": p["growth_h"], "alpha": p["time_alpha"], "until": "star"}
+    return product(**_stripe(p, **sizes), seeds=range(p["time_seeds"]))
+
+
+@study(version=1, grid=_time_grid, rtol=1e-3, data=DRAWN, device="any")
+def characteristic_time(setting: Setting, seeds: list[int]) -> Rows:
+    """As :data:`growth`, with ``rate``, ``τ/τ*`` of the fastest attractor, beside ``t_star``.
+
+    Source: paper A, Sec. 2.5 and 3.2.1.
+    """
+    rate = max(a.rate for a in Stripe(setting["interfaces"], setting["d"]).attractors())
+    return [_growth(setting, seed)[0] | {"rate": rate} for seed in seeds]
+
+
+def _neurons_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "neurons_p", "neurons_h", kernels=0)
+    stripe = _stripe(p, d=2, alpha=p["alpha"], until="star") | {"tolerance": p["neurons_tolerance"]}
+    return product(**stripe, p=p["neurons_p"], h=p["neurons_h"], seeds=range(p["neurons_seeds"]))
+
+
+@study(
+    version=2,
+    grid=_neurons_grid,
+    chunk=2,
+    rtol=1e-2,
+    data=DRAWN,
+    device="any",
+    nonfinite=("rate_0", "rate_1", "rate_2"),  # where no neuron is near that attractor
+)
+def neurons(setting: Setting, seeds: list[int]) -> Rows:
+    """All neurons that see data against the equations of motion, until ``t*``, and against the attractors there.
+
+    A neuron's error is the largest along the path of ``|Δw|`` over the norm of ``(ω_1, ω_⊥, b, β)``. ``error`` is the
+    median over neurons, ``error_90`` the quantile 0.9, ``error_free`` the median until the first margin is met, and
+    ``error_omega_1`` and so on the medians of the four. ``near`` is the share within 0.2 of an attractor at ``t*``,
+    ``off`` the mean distance of the intercept ``ζ`` from the nearest attractor of its sign, with weights ``(βω)²``.
+    ``rate_k`` is the growth rate of ``ω_1`` over that predicted, at attractor ``k``.
+
+    Source: paper A, Fig. 4 and 5.
+    """
+    return [_neurons(setting, seed) for seed in seeds]
+
+
+def _late_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "neurons_p", "late_h", kernels=0)
+    stripe = _stripe(p, d=2, until="star") | {"tolerance": p["neurons_tolerance"]}
+    alphas = [*p["late_alpha"], p["alpha"]]
+    return product(**stripe, alpha=alphas, p=p["neurons_p"][-1], h=p["late_h"], seeds=range(p["late_seeds"]))
+
+
+@study(version=1, grid=_late_grid, chunk=1, rtol=1e-2, data=DRAWN, device="any")
+def arrivals(setting: Setting, seeds: list[int]) -> Rows:
+    """Where neurons are at ``t*``, for scales ``alpha`` down to those that leave them all the time they need.
+
+    Of the neurons that saw data at the start: ``near``, the share within 0.2 of an attractor; ``blind``, the share that
+    has moved to where it sees no training point, and rests there. ``near_seeing``: the near ones among those that still
+    see data. Source: paper A, Fig. 4c.
+    """
+    return [_arrivals(setting, seed) for seed in seeds]
+
+
+def _arrivals(setting: Setting, seed: int) -> dict[str, Any]:
+    task, path = _one(setting, seed)
+    first, last, x = path[0].model, path[-1].model, task.x[0]
+    seen = sees_data(first.omega[0], first.b[0], x)
+    distance = attractor_distance(last.omega[0], last.b[0], x, Stripe(setting["interfaces"], setting["d"]).attractors())
+    near, blind = (distance < NEAR)[seen], torch.isnan(distance)[seen]
+    return {
+        "seed": seed,
+        "t_star": path[-1].t,
+        "near": float(near.double().mean()),
+        "blind": float(blind.double().mean()),
+        "near_seeing": float(near[~blind].double().mean()),
+    }
+
+
+def _pack(*parts: np.ndarray) -> np.ndarray:
+    """``(ω_1, ω_⊥, b, β)`` along the last axis."""
+    omega, b, beta = parts
+    return np.concatenate([omega, b[..., None], beta[..., None]], -1)
+
+
+def _both(setting: Setting, seed: int) -> tuple[Stripe, Task, list[Snapshot], np.ndarray, np.ndarray, np.ndarray]:
+    """One run and its prediction: the weights of neurons that see data, ``(times, n, d + 2)``, network and ODE."""
+    stripe = Stripe(setting["interfaces"], setting["d"])
+    task, path = _one(setting, seed)
+    begun = path[0].model
+    seen = sees_data(begun.omega[0], begun.b[0], task.x[0]).numpy()
+    start = Neurons(begun.omega[0].numpy()[seen], begun.b[0].numpy()[seen], begun.beta[0].numpy()[seen])
+    times = np.array([moment.t for moment in path[1:]])
+    found = neuron.predict(stripe, start, task.x[0].numpy(), task.y[0].numpy(), times)
+    weights = [_pack(*(w[0].numpy()[seen] for w in (m.model.omega, m.model.b, m.model.beta))) for m in path[1:]]
+    return stripe, task, path, seen, np.stack(weights), _pack(found.omega, found.b, found.beta)
+
+
+def _neurons(setting: Setting, seed: int) -> dict[str, Any]:
+    stripe, task, path, seen, network, ode = _both(setting, seed)
+    error = np.abs(ode - network) / np.linalg.norm(network, axis=-1, keepdims=True)
+    free = sum(float(moment.margins.max()) < 1 for moment in path[1:])
+    largest = error.max(-1).max(0)
+    end = path[-1].model
+    distance = attractor_distance(end.omega[0], end.b[0], task.x[0], stripe.attractors()).numpy()[seen]
+    row = {
+        "seed": seed,
+        "t_star": path[-1].t,
+        "sees_data": float(seen.mean()),
+        "error": float(np.median(largest)),
+        "error_90": float(np.quantile(largest, 0.9)),
+        "error_free": float(np.median(error[:free].max(-1).max(0))),
+        "near": float((distance < NEAR).mean()),
+        "off": _off(stripe, network[-1]),
+    }
+    names = ("error_omega_1", "error_omega_perp", "error_b", "error_beta")
+    row |= dict(zip(names, np.median(error.max(0), axis=0).tolist(), strict=True))
+    return row | _rates(stripe, np.array([m.t for m in path[1:]]), network, free)
+
+
+def _off(stripe: Stripe, weights: np.ndarray) -> float:
+    """Mean ``|ζ - z*|`` to the nearest attractor of a neuron's sign, by its ``(βω)²``; ``weights (n, d + 2)``."""
+    omega, b, beta = weights[:, : stripe.d], weights[:, stripe.d], weights[:, stripe.d + 1]
+    zeta, weight = -math.sqrt(stripe.d) * b / omega[:, 0], (beta[:, None] * omega).__pow__(2).sum(-1)
+    gaps = [np.where(np.sign(omega[:, 0]) == a.sign, abs(zeta - a.z), np.inf) for a in stripe.attractors()]
+    nearest = np.min(gaps, axis=0)
+    there = np.isfinite(nearest)  # a sign without attractors has no weight worth counting
+    return float(np.average(nearest[there], weights=weight[there]))
+
+
+def _rates(stripe: Stripe, times: np.ndarray, network: np.ndarray, free: int) -> dict[str, float | None]:
+    """Measured over predicted growth rates of ``ω_1``, from ``1/τ*`` before the first margin is met until then.
+
+    Of neurons within 0.1 of the attractor all the while; ``None`` where there are fewer than five.
+    """
+    found = {}
+    last = free - 1
+    for k, point in enumerate(stripe.attractors()):
+        first = int(np.searchsorted(times, times[last] - 1 / point.rate))
+        omega_1 = network[[first, last], :, 0]
+        zeta = -math.sqrt(stripe.d) * network[[first, last], :, stripe.d] / omega_1
+        at = ((abs(zeta - point.z) < NEAR / 2) & (np.sign(omega_1) == point.sign)).all(0)
+        growth = np.log(omega_1[1, at] / omega_1[0, at]) / (times[last] - times[first]) if first < last else []
+        found[f"rate_{k}"] = float(np.median(growth)) / point.rate if at.sum() >= 5 and first < last else None
+    return found
+
+
+def _paths_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "neurons_p", "paths_h", kernels=0)
+    stripe = _stripe(p, d=2, alpha=p["alpha"], until="star") | {"tolerance": p["neurons_tolerance"]}
+    return product(**stripe, p=p["neurons_p"][-1], h=p["paths_h"], seeds=[0])
+
+
+@study(version=1, grid=_paths_grid, rtol=1e-2, data=DRAWN, device="any")
+def paths(setting: Setting, seeds: list[int]) -> Rows:
+    """The first neurons that see data until ``t*``, one row a ``neuron``: ``t``, ``z`` and ``weights``, ``predicted``.
+
+    ``weights (times, 4)`` are ``(ω_1, ω_⊥, b, β)`` of the network, ``predicted`` those of the equations of motion.
+    Source: paper A, Fig. 4a and c.
+    """
+    rows = []
+    for seed in seeds:
+        _, _, path, seen, network, ode = _both(setting, seed)
+        z = torch.cat([neuron_vector(m.model.omega[0], m.model.b[0])[None] for m in path]).numpy()[:, seen]
+        t = [moment.t for moment in path[1:]]
+        for n in range(min(SHOWN, network.shape[1])):
+            row = {"seed": seed, "neuron": n, "t": t, "z": z[:, n].tolist(), "weights": network[:, n].tolist()}
+            rows.append(row | {"predicted": ode[:, n].tolist()})
+    return rows
+
+
+def _fit_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "fit_p", "fit_h", kernels=0)
+    stripe = _stripe(p, d=2, alpha=p["alpha"], until=p["fit_stop"], test=p["fit_test"])
+    return product(**stripe, p=p["fit_p"], h=p["fit_h"], seeds=range(p["fit_seeds"]))
+
+
+@study(
+    version=1,
+    grid=_fit_grid,
+    rtol=1e-2,
+    # after t* another processor's loss is a few per cent away, its error some points of the test
+    columns={"loss": 0.05, "error": (1e-2, 5e-3), "error_end": (1e-2, 5e-3)},
+    data=DRAWN,
+    device="any",
+)
+def fit(setting: Setting, seeds: list[int]) -> Rows:
+    """The fit after ``t*``, until a fraction of the points: ``t``, ``loss`` and ``error`` of each state as lists.
+
+    ``profile_t``: ``t*``, a time half-way in the logarithm of the loss, and the end; ``profile (3, 121)`` is ``F`` on
+    ``e_1`` for ``x_1`` from -3 to 3 there, ``zeta`` the intercepts. Source: paper A, Fig. 5.
+    """
+    return [_fit(setting, seed) for seed in seeds]
+
+
+def _fit(setting: Setting, seed: int) -> dict[str, Any]:
+    _, path = _one(setting, seed)
+    test, first = draw(setting, "test", setting["test"], [seed]).to(device="cpu"), path[0].model
+    error = [float(wrong(m.model(test.x) - first(test.x), test.y)) for m in path]
+    star = next(i for i, m in enumerate(path) if m.satisfied >= 0.1 - 1e-9)
+    middle = star + int(np.argmin([abs(m.loss - math.sqrt(path[star].loss * path[-1].loss)) for m in path[star:]]))
+    axis = torch.zeros(121, setting["d"], dtype=torch.float64)
+    axis[:, 0] = torch.linspace(-3, 3, 121)
+    shown = [path[i] for i in (star, middle, len(path) - 1)]
+    return {
+        "seed": seed,
+        "t": [m.t for m in path],
+        "loss": [m.loss for m in path],
+        "error": error,
+        "error_star": error[star],
+        "error_end": error[-1],
+        "profile_t": [m.t for m in shown],
+        "profile": [(setting["alpha"] * (m.model(axis) - first(axis)))[0].tolist() for m in shown],
+        "zeta": [_intercepts(m.model).tolist() for m in shown],
+    }
+
+
+def _intercepts(network: Network) -> Tensor:
+    """``ζ_1 = -√d b/ω_1`` of one realisation."""
+    return -math.sqrt(network.d) * network.b[0] / network.omega[0, :, 0]
+
+
+def _frames_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "frames_p", "frames_h", kernels=0)
+    net = {"p": p["frames_p"], "h": p["frames_h"], "until": "end", "frames": p["frames"]}
+    net |= {"tolerance": p["finer_tolerance"]}
+    seeds = range(p["frames_seeds"])
+    stripe = product(**_stripe(p, d=2, **net), alpha=[p["alpha"], p["frames_lazy_alpha"]], seeds=seeds)
+    return stripe + product(**_cylinder(p, **net), alpha=p["alpha"], seeds=seeds)
+
+
+@study(
+    version=1,
+    grid=_frames_grid,
+    rtol=1e-2,
+    # a mean that round-off alone keeps from zero; and what comes after t*, where another processor steps otherwise
+    columns={"deviation": (1e-2, 1e-12)}
+    | dict.fromkeys(("t", "loss", "share", "arrows", "amplification", "inflation"), STATISTICAL),
+    data=DRAWN,
+    device="any",
+)
+def frames(setting: Setting, seeds: list[int]) -> Rows:
+    """Weights along training to zero loss, one row a ``frame``: ``t``, ``share`` of ``Σ (βω)²`` that is informative.
+
+    ``arrows (n, d)`` are ``βω`` of the first neurons over the root mean square of all; ``points`` and ``labels`` a part
+    of the training set. ``inflation``: growth of rms ``ω_∥`` over that of rms ``ω_⊥`` from the start. ``deviation``:
+    largest relative difference between the network and the one with ``ω_⊥`` times ``Λ`` on compressed points.
+    Source: paper A, Fig. 1, 2 and 7.
+    """
+    return [row for seed in seeds for row in _frames(setting, seed)]
+
+
+def _frames(setting: Setting, seed: int) -> Rows:
+    task, path = _one(setting, seed)
+    star = next(i for i, m in enumerate(path) if m.satisfied >= 0.1 - 1e-9)
+    chosen = sorted({*np.linspace(0, len(path) - 1, setting["frames"]).astype(int).tolist(), star})
+    along, start = task.d_parallel, float(amplification(path[0].model.omega, task.d_parallel))
+    rows = []
+    for number, i in enumerate(chosen):
+        network = path[i].model
+        arrows = network.beta[0, :, None] * network.omega[0]
+        arrows = arrows / arrows.square().sum(-1).mean().sqrt()
+        size = float(amplification(network.omega, along))
+        row = {"seed": seed, "frame": number, "t": path[i].t, "star": i == star, "loss": path[i].loss}
+        row |= {"share": aligned(network, along), "inflation": size / start, "amplification": size}
+        row |= {"deviation": _deviation(network, task.x[0], along, size), "arrows": arrows[:SHOWN].tolist()}
+        rows.append(row | {"points": task.x[0, :200].tolist(), "labels": task.y[0, :200].tolist()})
+    return rows
+
+
+def _deviation(network: Network, x: Tensor, along: int, size: float) -> float:
+    """Of the network on ``x`` from the one with larger ``ω_⊥`` on compressed points. Source: paper A, Fig. 1."""
+    stretched = network.omega.clone()
+    stretched[..., along:] *= size
+    f = network(x)
+    other = Network(stretched, network.b, network.beta)(compress(x, along, torch.tensor(size, dtype=torch.float64)))
+    return float((other - f).abs().max() / f.abs().max())
+
+
+def _perpendicular_grid(p: Mapping[str, Any]) -> list[Setting]:
+    cases = [[p["interfaces"]], [p["stripes"]]]
+    return [s for case in cases for s in product(interfaces=case, d=sorted({2, *p["growth_d"]}), seeds=[0])]
+
+
+@study(version=1, grid=_perpendicular_grid, data="equations of motion, no network")
+def perpendicular(setting: Setting, seeds: list[int]) -> Rows:
+    """Time constants of ``ω_⊥`` without noise, from Eq. 6, over Eq. 16 as printed; one row an ``attractor``.
+
+    Source: paper A, App. C.2.
+    """
+    stripe = Stripe(setting["interfaces"], setting["d"])
+    points = [{"attractor": point.z, "ratio": _perpendicular(stripe, point)} for point in stripe.attractors()]
+    return [{"seed": seed} | row for seed in seeds for row in points]
+
+
+def _perpendicular(stripe: Stripe, point: FixedPoint) -> float:
+    stretch = math.sqrt(1 + point.z**2 / stripe.d)
+    omega = np.zeros((1, stripe.d))
+    omega[0, 0], omega[0, 1] = point.sign, 1e-7
+    beta = np.array([np.sign(point.c_1) * point.sign * stretch])
+    start = Neurons(omega, -point.z * omega[:, 0] / math.sqrt(stripe.d), beta)
+    end = neuron.follow(stripe, start, np.array([0.2]))
+    rate = math.log(end.omega[0, 0, 1] / omega[0, 1]) / 0.2
+    printed = stretch * math.exp(-(point.z**2) / 2) / (2 * math.pi)
+    return printed / abs(rate)
+
+
+def _noise_grid(p: Mapping[str, Any]) -> list[Setting]:
+    what = f"noise_sets = {p['noise_sets']} with noise_p = {p['noise_p']}"
+    validate.memory(48 * p["noise_sets"] * p["noise_p"], what)  # points, labels, gates and one product
+    sizes = {"p": p["noise_p"], "sets": p["noise_sets"], "seeds": range(p["noise_seeds"])}
+    return product(interfaces=[p["interfaces"]], **sizes)
+
+
+@study(version=1, grid=_noise_grid, data="Gaussian training sets, drawn here")
+def noise(setting: Setting, seeds: list[int]) -> Rows:
+    """The force on ``ω_⊥`` over many training sets: ``exponent`` of its standard deviation in ``D_⊥``.
+
+    Each training set has ``p`` points; intercepts lie at -1.5, -0.7, 0, 0.7 and 1.5.
+    Source: paper A, Eq. 8 and App. C.3.
+    """
+    stripe = Stripe(setting["interfaces"], 2)
+    return [{"seed": seed, "exponent": _noise_exponent(stripe, setting, seed)} for seed in seeds]
+
+
+def _noise_exponent(stripe: Stripe, setting: Setting, seed: int) -> float:
+    (seed,) = draw_seeds("noise", [seed], size=setting["p"])
+    x = np.random.default_rng(seed).standard_normal((setting["sets"], setting["p"], 2))
+    y, places = stripe.label(x[..., 0]), np.array([-1.5, -0.7, 0.0, 0.7, 1.5])
+    force = [(y * (x[..., 0] > z) * x[..., 1]).mean(-1).std() for z in places]
+    return float(np.polyfit(np.log(stripe.d_perp(places, 1)), np.log(force), 1)[0])

@@ -1,0 +1,635 @@
+"""Chapter 5: the normalised kernel against depth, what it predicts, and what a finite width changes."""
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from companion.experiments.sweep import Rows, Setting, product, study
+from companion.studies._images import identity, needs
+from companion.theory.depth import (
+    deep_limit,
+    embedding,
+    finite_width,
+    hidden_motion,
+    pairs,
+    quadrature,
+    rate,
+    regression,
+    sigmoid_kernel,
+    spectrum,
+    universality,
+)
+from regimes import devices, validate
+from regimes.data import datasets
+from regimes.data.tasks import Task, gaussian_points
+from regimes.kernels import infinite_ntk, relu_recursion
+from regimes.seeds import draw_seeds
+from regimes.training.gauss_newton import together
+from regimes.validate import InputError
+
+CHAPTER = "05"
+KERNELS = 32  # bytes an entry: a kernel and what is made of it, four float64
+POINTS = 16  # bytes a coordinate: the points and a copy
+TABLE_2 = 30  # the depth of paper C's Table 2: measured whatever else a reader asks for, as are those of
+FIGURE_7 = (5, 30)  # its sentence on Fig. 7
+LIMITS = (30, 1_000_000)  # depths at which the deep predictor is judged
+APART = (30, 10_000)  # those at which operators are
+CHUNK = 64  # networks of finite width that a call gets
+WEIGHT = 48  # bytes a weight of a network that trains, six float64
+EXACT = "none, the kernel is a function of one correlation"
+
+
+@functools.lru_cache(maxsize=2)
+def _pool(corpus: str) -> Task:
+    """All images of a corpus, on the sphere."""
+    return datasets.to_sphere(datasets.load(corpus))
+
+
+def _images(p: Mapping[str, Any], names: str, needed: int) -> Setting:
+    """The corpus as settings: other data of the same name are other cells.
+
+    Raises:
+        InputError: for a corpus that is not on this machine, or that holds less than the parameters ``names`` need.
+    """
+    corpus = p["corpus"]
+    try:
+        words = identity(corpus)
+    except InputError as error:
+        raise InputError(f"corpus {corpus} cannot be used: {error}") from None
+    needs(corpus, needed, names)
+    return {"corpus": corpus, "data": words}
+
+
+@functools.cache
+def _words(text: str) -> int:
+    """How many different words a text holds."""
+    return len(set(datasets.corpus(text).text.split()))
+
+
+def _kernel_grid(p: Mapping[str, Any]) -> list[Setting]:
+    return product(rho=p["curve_rho"], depth_max=p["curve_depth"], seeds=[0])
+
+
+@study(version=1, grid=_kernel_grid, data=EXACT)
+def normalised_kernel(setting: Setting, seeds: list[int]) -> Rows:
+    """The kernel of one pair against depth: ``kernel``, ``gap = 1 - rho^(L)``, ``offset`` c, ``predicted`` excess.
+
+    Depths are eight a decade, with the last one's neighbour and tenth. Source: paper C, Prop. 5 and Theorem 2.
+    """
+    deepest = setting["depth_max"]
+    phi = rate.angle(torch.tensor(setting["rho"], dtype=torch.float64))
+    spaced = {int(d) for d in np.geomspace(1, deepest, 1 + round(8 * np.log10(deepest)))}
+    depths = sorted({*range(1, 31), *spaced, deepest // 10, deepest - 1, deepest})
+    offset, rows = relu_recursion.offset(phi), []
+    for depth, kernel, gap in zip(depths, *relu_recursion.along_depth(phi, depths)):
+        row = {"seed": seeds[0], "depth": depth, "kernel": float(kernel), "gap": float(gap), "offset": float(offset)}
+        rows.append(row | {"predicted": float(rate.predicted_excess(offset, depth))})
+    return rows
+
+
+def _layer_map_grid(p: Mapping[str, Any]) -> list[Setting]:
+    return product(points=p["map_points"], seeds=[0])
+
+
+@study(version=1, grid=_layer_map_grid, data=EXACT, columns={"z": (1e-6, 1e-12)})  # zero but for round-off
+def layer_map(setting: Setting, seeds: list[int]) -> Rows:
+    """``h(z)`` on an even grid of [-1, 1]. Source: paper C, Definition 5 and Fig. 3."""
+    z = torch.linspace(-1, 1, setting["points"], dtype=torch.float64)
+    return [{"seed": seeds[0], "z": float(a), "h": float(b)} for a, b in zip(z, rate.layer_map(z))]
+
+
+def _regression_grid(p: Mapping[str, Any]) -> list[Setting]:
+    n = max(p["tab2_n"], p["tab2_test"])
+    validate.memory(KERNELS * p["tab2_n"] * n, f"tab2_n = {p['tab2_n']} with tab2_test = {p['tab2_test']}")
+    sizes = {"n": p["tab2_n"], "test": p["tab2_test"]}
+    images = _images(p, "tab2_n + tab2_test", p["tab2_n"] + p["tab2_test"])
+    depths = sorted({TABLE_2, *p["tab2_depths"]})
+    return product(**images, **sizes, depths=[depths], seeds=range(p["tab2_splits"]))
+
+
+@study(version=2, grid=_regression_grid)
+def mnist_regression(setting: Setting, seeds: list[int]) -> Rows:
+    """One-hot regression from ``f_0 = 0`` to infinite time on disjoint stratified splits, one a seed.
+
+    Rows hold ``accuracy``, macro ``f1``, ``mse`` (squared residual norm a point) and ``residual`` (its mean norm)
+    for each depth. Source: paper C, Tab. 2.
+    """
+    task, rows = _pool(setting["corpus"]), []
+    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+        train, test = datasets.split(task, [setting["n"], setting["test"]], seed=draw)
+        y, target = regression.one_hot(train.y, 10), regression.one_hot(test.y, 10)
+        for layers in setting["depths"]:
+            gram, cross = infinite_ntk(train.x, depth=layers), infinite_ntk(test.x, train.x, depth=layers)
+            f = regression.predict(gram, cross, y)
+            row = {"seed": seed, "depth": layers, "source": task.source, "accuracy": regression.accuracy(f, test.y)}
+            row |= {"f1": regression.macro_f1(f, test.y, 10), "mse": regression.squared_error(f, target)}
+            rows.append(row | {"residual": float((f - target).norm(dim=-1).mean())})
+    return rows
+
+
+def _shape_grid(p: Mapping[str, Any]) -> list[Setting]:
+    return product(points=p["shape_points"], depth_max=30, seeds=[0])
+
+
+@study(version=2, grid=_shape_grid, data=EXACT)
+def kernel_shape(setting: Setting, seeds: list[int]) -> Rows:
+    """The kernel as a function of rho at each depth: where it turns, and its distance from the definition.
+
+    ``lowest`` value, the correlation it is taken at (``turning``, to ``spacing``: below it the kernel falls),
+    ``definition`` (largest difference from quadrature, depths to 8). Source: paper C, Prop. 5 and Theorem 1.
+    """
+    rho = torch.linspace(-1, 1, setting["points"], dtype=torch.float64)
+    probe, rows = [-1.0, -0.9, -0.3, 0.0, 0.4, 0.9, 0.999], []
+    for depth in range(1, setting["depth_max"] + 1):
+        value = relu_recursion.kernel_of_angle(torch.acos(rho), depth)[0]
+        row = {"seed": seeds[0], "depth": depth, "lowest": float(value.min())}
+        row |= {"turning": float(rho[value.argmin()]), "spacing": 2 / (len(rho) - 1)}
+        if depth <= 8:
+            exact = relu_recursion.kernel_of_angle(torch.acos(torch.tensor(probe, dtype=torch.float64)), depth)[0]
+            row["definition"] = max(abs(float(k) - quadrature.kernel(r, depth)) for r, k in zip(probe, exact))
+        rows.append(row)
+    return rows
+
+
+def _half_grid(p: Mapping[str, Any]) -> list[Setting]:
+    return product(gap=p["half_gaps"], seeds=[0])
+
+
+@study(version=1, grid=_half_grid, data=EXACT)
+def half_depth(setting: Setting, seeds: list[int]) -> Rows:
+    """The depth at which a close pair is half-way to 1/4, in units of ``1/√(1 - rho2)``. Source: paper C, Cor. 1."""
+    rho = 1 - setting["gap"]
+    half, unit = rate.half_depth(rho), pairs.depth_bound(rho)
+    return [{"seed": seeds[0], "half": half, "scaled": half / unit}]
+
+
+def _trajectory_grid(p: Mapping[str, Any]) -> list[Setting]:
+    common = {"points": p["path_points"], "n0": p["n0"], "depth_max": 30, "seeds": range(p["path_draws"])}
+    images = _images(p, "path_points + 1", p["path_points"] + 1)
+    return product(cloud=["cube", "positive cube"], **common) + product(cloud="images", **images, **common)
+
+
+@study(version=2, grid=_trajectory_grid)
+def trajectories(setting: Setting, seeds: list[int]) -> Rows:
+    """Three kernels along depth on a few points: the values of all pairs, of one fresh point, and of the diagonal.
+
+    Each row is one kernel at one depth: ``pair``, ``fresh`` and ``same`` are lists. Source: paper C, Figs. 4 and 5.
+    """
+    rows = []
+    for seed in seeds:
+        x, source = _cloud(setting, setting["points"] + 1, seed)
+        product_, n = x @ x.mT, setting["points"]
+        upper = torch.triu_indices(n, n, 1)
+        groups = {"pair": product_[upper[0], upper[1]], "fresh": product_[n, :n], "same": torch.ones(1).double()}
+        paths = {name: _along_depth(rho, range(1, setting["depth_max"] + 1)) for name, rho in groups.items()}
+        for depth in range(1, setting["depth_max"] + 1):
+            for kernel in ("theta", "rho", "eta"):
+                values = {name: path[kernel][depth - 1].tolist() for name, path in paths.items()}
+                rows.append({"seed": seed, "depth": depth, "kernel": kernel, "source": source, **values})
+    return rows
+
+
+def _along_depth(rho: torch.Tensor, depths: range) -> dict[str, torch.Tensor]:
+    """Three kernels, each ``(len(depths), n)``."""
+    theta, gap = relu_recursion.along_depth(torch.acos(rho.clamp(-1, 1)), depths)
+    eta = torch.stack([sigmoid_kernel.eta(rho, depth) for depth in depths])
+    return {"theta": theta, "rho": 1 - gap, "eta": eta}
+
+
+def _cloud(setting: Setting, n: int, seed: int) -> tuple[torch.Tensor, str]:
+    """Points of a named cloud on the sphere and the words for them; the first ones are those of a smaller ``n``.
+
+    Where some are for training and some fresh, they are parts of one draw.
+    """
+    kind, (seed,) = setting["cloud"], draw_seeds("train", [seed])
+    if kind == "images":
+        (task,) = datasets.split(_pool(setting["corpus"]), [n], seed=seed)
+        return task.x, _pool(setting["corpus"]).source
+    d = setting["n0"]
+    if kind == "sphere":
+        return pairs.sphere(n, d, seed=seed), f"uniform on the unit sphere of R^{d}"
+    low = {"cube": -1.0, "positive cube": 0.0}[kind]
+    return pairs.cube(n, d, seed=seed, low=low), f"uniform in [{low:g}, 1]^{d}, on the sphere"
+
+
+def _norm_grid(p: Mapping[str, Any]) -> list[Setting]:
+    n = p["norm_n"][-1]
+    validate.memory(n * (KERNELS * n + POINTS * p["n0"]), f"norm_n = {n} with n0 = {p['n0']}")
+    common = {"n": p["norm_n"], "n0": p["n0"], "fresh": p["norm_fresh"], "seeds": range(p["norm_draws"])}
+    images = _images(p, "norm_n + norm_fresh", n + p["norm_fresh"])
+    return product(cloud="sphere", **common) + product(cloud="images", **images, **common)
+
+
+@study(version=2, grid=_norm_grid)
+def projection_norm(setting: Setting, seeds: list[int]) -> Rows:
+    """The norm of the projection operator at the depth and times of Theorem 3, mean over fresh points.
+
+    ``norm`` at ``t = ⌈1/λ_n⌉``, ``forever`` at infinite time. Source: paper C, Fig. 6.
+    """
+    rows, n = [], setting["n"]
+    for seed in seeds:
+        x, source = _cloud(setting, n + setting["fresh"], seed)
+        pairs.needs_distinct(x[:n])
+        depth = max(2, math.ceil(pairs.depth_bound(pairs.largest_correlation(x[:n]))))
+        gram, cross = infinite_ntk(x[:n], depth=depth), infinite_ntk(x[n:], x[:n], depth=depth)
+        smallest = float(torch.linalg.eigvalsh(gram)[0])
+        norms = spectrum.operators(gram, cross, [math.ceil(1 / smallest), math.inf]).norm(dim=-1).mean(-1)
+        row = {"seed": seed, "source": source, "depth": depth, "smallest": smallest}
+        rows.append(row | {"norm": float(norms[0]), "forever": float(norms[1])})
+    return rows
+
+
+def _eigenvalue_grid(p: Mapping[str, Any]) -> list[Setting]:
+    n = p["eigen_n"][-1]
+    validate.memory(spectrum.eigenvalue_bytes(n) + POINTS * n * p["n0"], f"eigen_n = {n} with n0 = {p['n0']}")
+    return product(
+        cloud="sphere",
+        n0=p["n0"],
+        n=p["eigen_n"],
+        depths=[sorted({*FIGURE_7, *p["eigen_depths"]})],
+        seeds=range(p["eigen_draws"]),
+    )
+
+
+@study(version=2, grid=_eigenvalue_grid, columns={"smallest": (1e-6, 1e-12)})  # where it is zero there is round-off
+def smallest_eigenvalue(setting: Setting, seeds: list[int]) -> Rows:
+    """The smallest eigenvalue against depth; the points of a smaller ``n`` are the first of a larger one.
+
+    ``gigabytes`` is the memory that was stated before it ran. Source: paper C, Fig. 7.
+    """
+    rows, stated = [], spectrum.eigenvalue_bytes(setting["n"]) / 2**30
+    for seed in seeds:
+        x, source = _cloud(setting, setting["n"], seed)
+        for depth in setting["depths"]:
+            value = spectrum.smallest_eigenvalue(x, depth=depth)
+            rows.append({"seed": seed, "source": source, "depth": depth, "smallest": value, "gigabytes": stated})
+    return rows
+
+
+def _bound_grid(p: Mapping[str, Any]) -> list[Setting]:
+    n = p["bound_n"][-1]
+    validate.memory(POINTS * n * p["n0"], f"bound_n = {n} with n0 = {p['n0']}")
+    return product(cloud="sphere", n0=p["n0"], n=p["bound_n"], seeds=range(p["bound_draws"]))
+
+
+@study(version=2, grid=_bound_grid)
+def depth_bound(setting: Setting, seeds: list[int]) -> Rows:
+    """``max_ij 1/√(1 - h(x_i·x_j))``, and its median by the law of the closest pair. Source: paper C, Fig. 8."""
+    rows = []
+    median = pairs.depth_bound(pairs.closest_quantile(setting["n"], setting["n0"], 0.5))
+    for seed in seeds:
+        x, source = _cloud(setting, setting["n"], seed)
+        bound = pairs.depth_bound(pairs.largest_correlation(x))
+        rows.append({"seed": seed, "source": source, "bound": bound, "median": median})
+    return rows
+
+
+def _pair_grid(p: Mapping[str, Any]) -> list[Setting]:
+    seeds = range(p["pair_draws"])
+    inner = [{"n": 200, "n0": 16, "delta": 0.3, "measure": "inner product"}]
+    angles = [{"n": 200, "n0": 4, "delta": 0.05, "measure": "angle"}]
+    return [{**setting, "seeds": list(seeds)} for setting in inner + angles]
+
+
+@study(version=2, grid=_pair_grid, chunk=1000, data="uniform on unit spheres")
+def closest_pair(setting: Setting, seeds: list[int]) -> Rows:
+    """Whether a data set has a pair within ``delta`` (of angle, or of 1 in inner product).
+
+    ``law``: its probability by the exact law of one pair; ``bound``: the paper's. Source: paper C, Prop. 7.
+    """
+    delta, rows = setting["delta"], []
+    level = 1 - delta if setting["measure"] == "inner product" else math.cos(delta)
+    bound = pairs.pair_bound(setting["n"], setting["n0"], delta)
+    law = pairs.chance_of_pair(setting["n"], setting["n0"], math.acos(level))
+    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+        closest = pairs.largest_correlation(pairs.sphere(setting["n"], setting["n0"], seed=draw))
+        rows.append({"seed": seed, "found": float(closest >= level), "law": law, "bound": bound})
+    return rows
+
+
+def _projector_grid(p: Mapping[str, Any]) -> list[Setting]:
+    n = p["projector_n"]
+    validate.memory(n * (KERNELS * n + POINTS * p["n0"]), f"projector_n = {n} with n0 = {p['n0']}")
+    common = {"n": p["projector_n"], "depths": [p["projector_depths"]], "seeds": range(p["projector_draws"])}
+    sphere = product(cloud="sphere", n0=sorted({8, p["n0"]}), **common)
+    return sphere + product(cloud="images", n0=p["n0"], **_images(p, "projector_n", n), **common)
+
+
+@study(version=2, grid=_projector_grid)
+def projectors(setting: Setting, seeds: list[int]) -> Rows:
+    """Kernel matrix and limit along depth: distance of the ``projectors``, of the ``matrix`` (over n), mean ``excess``.
+
+    ``sharp`` is the predicted limit of L times the projectors' distance. Source: paper C, Theorem 3 and eq. (4).
+    """
+    rows, n = [], setting["n"]
+    for seed in seeds:
+        x, source = _cloud(setting, n, seed)
+        sharp = spectrum.row_mean_spread(deep_limit.offsets(x))
+        for depth in setting["depths"]:
+            gram = infinite_ntk(x, depth=depth)
+            row = {"seed": seed, "source": source, "depth": depth, "sharp": sharp}
+            row["projectors"] = spectrum.projector_distance(gram)
+            row["matrix"] = spectrum.distance_from_limit(gram) / n
+            rows.append(row | {"excess": float((gram.sum() - n) / (n * (n - 1)) - 0.25)})
+    return rows
+
+
+def _apart_grid(p: Mapping[str, Any]) -> list[Setting]:
+    n = p["apart_n"][-1]
+    validate.memory(n * (KERNELS * n + POINTS * p["apart_n0"]), f"apart_n = {n} with apart_n0 = {p['apart_n0']}")
+    depths = sorted({*APART, *p["apart_depths"]})
+    return product(cloud="sphere", n0=p["apart_n0"], n=p["apart_n"], depths=[depths], seeds=range(p["apart_draws"]))
+
+
+@study(version=3, grid=_apart_grid)
+def operators_apart(setting: Setting, seeds: list[int]) -> Rows:
+    """Operators at infinite time for 40 fresh points, two by two, and against that of the limit, ``1/(n + 3)``.
+
+    ``apart``: mean of ``L |op(x) - op(x')|``; ``least`` of them; ``law``: ``apart`` over that of the closed law.
+    ``away``: mean ``|f - f̂|`` for random labels ±1; ``worst``: for the labels that make it largest.
+    Source: paper C, eq. (5) and Theorem 3 a).
+    """
+    rows, n = [], setting["n"]
+    for seed, labels in zip(seeds, draw_seeds("labels", seeds)):
+        x, source = _cloud(setting, n + 40, seed)
+        y = torch.from_numpy(np.random.default_rng(labels).choice([-1.0, 1.0], n))
+        offsets = deep_limit.offsets(x[:n]), deep_limit.offsets(x[n:], x[:n])
+        for depth in setting["depths"]:
+            gram, cross = infinite_ntk(x[:n], depth=depth), infinite_ntk(x[n:], x[:n], depth=depth)
+            (op,) = spectrum.operators(gram, cross, [math.inf])
+            apart, law = (depth * _steps(one) for one in (op, deep_limit.operator(*offsets, depth)))
+            row = {"seed": seed, "source": source, "depth": depth, "apart": float(apart.mean())}
+            row |= {"least": float(apart.min()), "law": float((apart / law).mean())}
+            rest = op - 1 / (n + 3)
+            row |= {"away": float((rest @ y).abs().mean()), "worst": float(rest.abs().sum(-1).mean())}
+            rows.append(row)
+    return rows
+
+
+def _steps(op: torch.Tensor) -> torch.Tensor:
+    """Distances of the operators of points 0 and 1, of 2 and 3, and so on."""
+    return (op[::2] - op[1::2]).norm(dim=-1)
+
+
+def _limit_grid(p: Mapping[str, Any]) -> list[Setting]:
+    n, test = p["limit_n"], p["limit_test"]
+    validate.memory(KERNELS * n * max(n, test), f"limit_n = {n} with limit_test = {test}")
+    images = _images(p, "limit_n + limit_test", n + test)
+    depths = sorted({*LIMITS, *p["limit_depths"]})
+    return product(
+        **images, n=n, test=test, depths=[depths], classes=["balanced", "drawn"], seeds=range(p["limit_draws"])
+    )
+
+
+@study(version=1, grid=_limit_grid, columns={"error": 1e-4})  # a small difference of predictors
+def deep_prediction(setting: Setting, seeds: list[int]) -> Rows:
+    """One-hot regression far down against its closed law, classes in equal parts or as they are drawn.
+
+    ``error``: distance of the predictor from the law, over that of the law from its own mean (Frobenius);
+    ``accuracy`` of the predictor and ``law_accuracy``; ``largest``: that of always saying the most frequent class.
+    Source: paper C, Sec. 6.4; the law is derived here.
+    """
+    rows, sizes = [], [setting["n"], setting["test"]]
+    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+        pool = _pool(setting["corpus"])
+        train, test = (
+            datasets.split(pool, sizes, seed=draw) if setting["classes"] == "balanced" else _draw(pool, sizes, draw)
+        )
+        y = regression.one_hot(train.y, 10)
+        offsets = deep_limit.offsets(train.x), deep_limit.offsets(test.x, train.x)
+        largest = float((test.y == y.sum(0).argmax()).double().mean())
+        for layers in setting["depths"]:
+            gram, cross = infinite_ntk(train.x, depth=layers), infinite_ntk(test.x, train.x, depth=layers)
+            f, law = regression.predict(gram, cross, y), deep_limit.operator(*offsets, layers) @ y
+            row = {"seed": seed, "depth": layers, "source": pool.source, "largest": largest}
+            row |= {"error": float((f - law).norm() / (law - law.mean(0)).norm())}
+            row |= {"accuracy": regression.accuracy(f, test.y), "law_accuracy": regression.accuracy(law, test.y)}
+            rows.append(row)
+    return rows
+
+
+def _draw(pool: Task, sizes: list[int], seed: int) -> list[Task]:
+    """Disjoint random subsets, whatever classes come."""
+    order = torch.from_numpy(np.random.default_rng(seed).permutation(len(pool.y))[: sum(sizes)])
+    return [replace(pool, x=pool.x[part], y=pool.y[part], classes=None) for part in order.split(sizes)]
+
+
+LAYERS = {
+    "ReLU": universality.leaky(0.0),
+    "leaky ReLU, slope 0.2": universality.leaky(0.2),
+    "absolute value": universality.leaky(-1.0),
+    "residual, share 1/2": universality.residual(0.5),
+    "tanh": universality.smooth("tanh"),
+    "erf": universality.smooth("erf"),
+    "swish": universality.smooth("swish"),
+    "quadratic": universality.smooth("quadratic"),
+}
+
+
+def _layers_grid(p: Mapping[str, Any]) -> list[Setting]:
+    common = {"depth_max": p["layers_depth"], "seeds": [0]}
+    return product(layer=[*LAYERS, "residual, share 1/L"], **common)
+
+
+@study(version=1, grid=_layers_grid, data=EXACT)
+def other_layers(setting: Setting, seeds: list[int]) -> Rows:
+    """The normalised kernel of other layers against depth, four depths a decade, at correlations 0, 0.5 and 0.9.
+
+    ``limit`` and ``log``: the predicted limit and coefficient of ``ln L/L`` (NaN where a branch's share is ``1/L``).
+    Source: beyond paper C; compare Hayou et al. 2019.
+    """
+    deepest, rho, name = setting["depth_max"], np.array([0.0, 0.5, 0.9]), setting["layer"]
+    spaced = {int(d) for d in np.geomspace(1, deepest, 1 + round(4 * np.log10(deepest)))}
+    depths = sorted({*spaced, deepest // 10, deepest})
+    layer = LAYERS.get(name)
+    if layer:
+        found, about = universality.along_depth(layer, rho, depths), {"limit": layer.limit, "log": layer.log}
+    else:
+        found = [universality.along_depth(universality.residual(1 / depth), rho, [depth])[0] for depth in depths]
+        about = {"limit": math.nan, "log": math.nan}
+    return [
+        {"seed": seeds[0], "depth": depth, "rho": float(r), "kernel": float(value), **about}
+        for depth, values in zip(depths, found)
+        for r, value in zip(rho, values)
+    ]
+
+
+@study(version=2, grid=lambda p: product(depth=[2, 3, 4, 6, 10], seeds=[0]), data="12 even points of a circle")
+def eta_definite(setting: Setting, seeds: list[int]) -> Rows:
+    """``eta``: ``smallest`` eigenvalue on a circle, ``diagonal`` excess over all other values.
+
+    Source: paper C, Prop. 8.
+    """
+    x, rho = sigmoid_kernel.circle(12), torch.linspace(-1, 1, 2001, dtype=torch.float64)
+    gram = sigmoid_kernel.eta((x @ x.mT).clamp(-1, 1), setting["depth"])
+    values = sigmoid_kernel.eta(rho, setting["depth"])
+    smallest = float(torch.linalg.eigvalsh(gram)[0])
+    return [{"seed": seeds[0], "smallest": smallest, "diagonal": float((values[-1] - values[:-1]).min())}]
+
+
+@study(
+    version=2,
+    grid=lambda p: product(bias=p["bias_betas"], n=20, n0=16, seeds=range(6)),
+    columns={"smallest": (1e-6, 1e-12)},  # zero but for round-off
+)
+def biases(setting: Setting, seeds: list[int]) -> Rows:
+    """With biases, along depth: ``gap`` (1 minus the smallest ratio to the diagonal), ``spread``, ``smallest``.
+
+    Source: paper C, App. A.
+    """
+    rows = []
+    for seed in seeds:
+        x, source = _cloud({"cloud": "sphere", **setting}, setting["n"], seed)
+        for depth in (1, 2, 5, 10, 20, 30, 40, 41, 60, 100):
+            gram = infinite_ntk(x, depth=depth, bias=setting["bias"])
+            off = gram[~torch.eye(len(x), dtype=torch.bool)]
+            row = {"seed": seed, "source": source, "depth": depth, "gap": float(1 - off.min())}
+            row |= {"spread": float(off.max() - off.min()), "smallest": float(torch.linalg.eigvalsh(gram)[0])}
+            rows.append(row)
+    return rows
+
+
+@study(
+    version=2,
+    grid=lambda p: product(n=20, n0=4, depth=[2, 3, 5], seeds=range(5)),
+    data="Gaussian points x and 2x",
+    columns={"plain": (1e-6, 1e-12)},  # zero but for round-off
+)
+def colinear(setting: Setting, seeds: list[int]) -> Rows:
+    """Smallest eigenvalue for points ``x`` and ``2x``, ``plain`` and ``embedded``. Source: paper C, App. B."""
+    rows = []
+    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+        x = gaussian_points(setting["n"], setting["n0"], seed=draw)
+        doubled = torch.cat([x, 2 * x])
+        grams = [infinite_ntk(z, depth=setting["depth"]) for z in (doubled, embedding.stereographic(doubled))]
+        plain, embedded = (float(torch.linalg.eigvalsh(gram)[0]) for gram in grams)
+        rows.append({"seed": seed, "plain": plain, "embedded": embedded})
+    return rows
+
+
+def _text_settings(p: Mapping[str, Any], widths: str) -> Setting:
+    """What both studies of the text share, checked; ``widths`` names the parameter that holds theirs."""
+    h, v, text = p[widths][-1], p["text_vocabulary"], p["text"]
+    try:
+        words = _words(text)
+    except InputError as error:
+        raise InputError(f"text {text} cannot be used: {error}") from None
+    if v > words:
+        raise InputError(f"text_vocabulary must be at most {words}, the words of text {text}, got {v}")
+    validate.memory(24 * (h * (h + 2 * v) + v * v), f"{widths} = {h} with text_vocabulary = {v}")
+    return {"text": text, "vocabulary": v, "dtype": "float32", "width": p[widths]}
+
+
+def _text_grid(p: Mapping[str, Any]) -> list[Setting]:
+    kinds = {"optimiser": ["gd", "adam"], "parametrisation": ["ntk", "standard"]}
+    shared = _text_settings(p, "text_widths")
+    return product(**shared, **kinds, steps=p["text_steps"], seeds=range(p["text_seeds"]))
+
+
+@study(version=3, grid=_text_grid, rtol=1e-3, device="any")
+def text_features(setting: Setting, seeds: list[int]) -> Rows:
+    """How far the last hidden layer moves while two hidden layers learn a text's bigrams (``hidden_motion.learn``).
+
+    Source: paper C, Tab. 1 and Prop. 4.
+    """
+    text, dtype = datasets.corpus(setting["text"]), getattr(torch, setting["dtype"])
+    both = hidden_motion.bigrams(text.text, setting["vocabulary"])
+    tokens, targets = (t.to(dtype=dtype, device=devices.pick()) for t in both)
+    kind = {name: setting[name] for name in ("width", "optimiser", "parametrisation")}
+    source = f"bigrams of {setting['vocabulary']} words, {text.source}"
+    rows = []
+    for seed, draw in zip(seeds, draw_seeds("weights", seeds)):
+        (row,) = hidden_motion.learn(tokens, targets, seed=draw, steps=[setting["steps"]], **kind)
+        rows.append({"seed": seed, "source": source, **row})
+    return rows
+
+
+def _training_grid(p: Mapping[str, Any]) -> list[Setting]:
+    """Every row of the grid: optimiser, parametrisation, rate (None: that of ``text_features``), targets, steps.
+
+    Gradient descent at one rate for all widths scatters most, with ``f_0``: it gets four times the initialisations.
+    """
+    names = ("optimiser", "parametrisation", "rate", "targets", "looks")
+    kinds = [
+        ("gd", "ntk", None, "bigrams", [1, 5, 20, 80]),
+        ("gd", "standard", 1 / 32, "bigrams", [1, 3, 5, 20]),
+        ("gd", "standard", 1 / 8, "bigrams", [1, 3, 5, 20]),
+        ("adam", "ntk", None, "bigrams", [1, 5, 20, 80]),
+        ("adam", "standard", None, "bigrams", [1, 5, 20, 80]),
+        ("gd", "ntk", None, "zero", [1, 5, 20, 80]),
+    ]
+    common, grid = _text_settings(p, "training_widths"), []
+    for kind in kinds:
+        one = dict(zip(names, kind))
+        seeds = range(p["training_seeds"] * (4 if one["rate"] else 1))
+        grid += product(**{**one, "looks": [one["looks"]]}, **common, seeds=seeds)
+    return grid
+
+
+@study(version=1, grid=_training_grid, rtol=1e-3, device="any")
+def text_training(setting: Setting, seeds: list[int]) -> Rows:
+    """As ``text_features``, over optimisers, parametrisations, rates, steps (``step``), and with targets of zero.
+
+    With targets of zero nothing is learnt: what moves is the unlearning of ``f_0``. Source: paper C, Tab. 1.
+    """
+    text, dtype = datasets.corpus(setting["text"]), getattr(torch, setting["dtype"])
+    both = hidden_motion.bigrams(text.text, setting["vocabulary"])
+    tokens, targets = (t.to(dtype=dtype, device=devices.pick()) for t in both)
+    targets = targets if setting["targets"] == "bigrams" else torch.zeros_like(targets)
+    kind = {name: setting[name] for name in ("width", "optimiser", "parametrisation", "rate")}
+    source = f"bigrams of {setting['vocabulary']} words, {text.source}"
+    return [
+        {"seed": seed, "source": source, **row}
+        for seed, draw in zip(seeds, draw_seeds("weights", seeds))
+        for row in hidden_motion.learn(tokens, targets, seed=draw, steps=setting["looks"], **kind)
+    ]
+
+
+@study(version=1, grid=lambda p: product(alpha=[0.0, 0.1], width=[64, 256, 1024], seeds=[0]), data="the toy network")
+def toy_network(setting: Setting, seeds: list[int]) -> Rows:
+    """The l2 and l1 ``norm`` of the toy network's hidden layers. Source: paper C, Example 1."""
+    layers = hidden_motion.toy_layers(setting["width"], setting["alpha"])
+    return [
+        {"seed": seeds[0], "layer": i + 1, "norm": float(np.linalg.norm(h)), "sum": float(abs(h).sum())}
+        for i, h in enumerate(layers)
+    ]
+
+
+def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
+    if p["finite_depths"][-1] > 2 * p["finite_widths"][0]:
+        raise InputError(
+            f"finite_depths must be at most twice the least of finite_widths = {p['finite_widths']}, beyond which most "
+            f"networks are dead, got {p['finite_depths'][-1]}"
+        )
+    depth, width = p["finite_depths"][-1], p["finite_widths"][-1]
+    count = min(CHUNK, p["finite_seeds"], _together(depth, width))
+    validate.memory(WEIGHT * count * depth * width**2, f"finite_widths = {width} with finite_depths = {depth}")
+    sizes = {"depth": p["finite_depths"], "width": p["finite_widths"]}
+    return product(**sizes, n=8, n0=16, steps=p["finite_steps"], seeds=range(p["finite_seeds"]))
+
+
+def _together(depth: int, width: int) -> int:
+    """How many networks train together; more of them do so in turn."""
+    return together(WEIGHT * depth * width**2, torch.device("cpu"))
+
+
+@study(version=3, grid=_finite_grid, chunk=CHUNK, device="any", nonfinite=("after", "change", "loss"))
+def finite_kernel(setting: Setting, seeds: list[int]) -> Rows:
+    """The kernel of finite networks before and after training on eight points (``finite_width.compare``).
+
+    Source: beyond paper C; compare Hanin and Nica 2020.
+    """
+    x, source = _cloud({"cloud": "sphere", **setting}, setting["n"], 0)
+    (labels,), weights = draw_seeds("labels", [0]), draw_seeds("weights", seeds)
+    y = torch.from_numpy(np.random.default_rng(labels).choice([-1.0, 1.0], (setting["n"], 1)))
+    x, y = x.to(devices.pick()), y.to(devices.pick())
+    names, size = ("depth", "width", "steps"), _together(setting["depth"], setting["width"])
+    kind = {name: setting[name] for name in names}
+    parts = (weights[i : i + size] for i in range(0, len(weights), size))
+    found = [row for part in parts for row in finite_width.compare(x, y, seeds=part, **kind)]
+    return [{"seed": seed, "source": source, **row} for seed, row in zip(seeds, found)]

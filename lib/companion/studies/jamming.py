@@ -1,0 +1,591 @@
+"""Chapter 3: which networks fit their data, what they have learnt then, and what averaging them gains."""
+
+import functools
+import itertools
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from companion.experiments.sweep import STATISTICAL, Rows, Setting, product, study
+from companion.studies._images import identity, needs, shape
+from companion.studies.lazy_feature import draw as draw_stripe
+from companion.studies.lazy_feature import needs_draws
+from companion.theory import jamming
+from companion.theory.compression import amplification
+from regimes import devices, validate
+from regimes.data import datasets, tasks
+from regimes.data.tasks import Task
+from regimes.kernels import ntk
+from regimes.measures.errors import wrong
+from regimes.models import Model
+from regimes.models.activations import activation
+from regimes.models.fully_connected import FullyConnected, fully_connected
+from regimes.models.one_hidden import one_hidden
+from regimes.seeds import draw_seeds
+from regimes.training.gauss_newton import gauss_newton, step_bytes, together
+from regimes.training.run import Trajectory, run
+from regimes.training.state import Ended, State, satisfied
+from regimes.validate import InputError
+
+CHAPTER = "03"
+STEEPNESS = 10.0  # of the swish of paper B's figures
+NEAR = 0.9  # margin from which a point counts as satisfied on the way: the quadratic hinge only approaches 1
+STRIPE = {"shape": "stripe", "interfaces": [list(tasks.STRIPE)]}
+SHOWN = 64  # eigenvalues of a network that are kept to be drawn
+TOGETHER = 4  # training sets whose ensembles are one batch: small networks are too small to fill a processor alone
+DRAWN = "standard normal points with random labels, drawn here"
+
+
+@functools.lru_cache(maxsize=4)
+def _pool(data: str, words: str, components: int) -> Task:
+    """All images, centred, scaled and projected on their principal components; labels are parities of the class."""
+    pool = datasets.centred(datasets.load(data, labels="parity"))
+    return datasets.principal_components(pool, components)
+
+
+def first_there(names: list[str]) -> str:
+    """The first of the data sets that is on this machine.
+
+    Raises:
+        InputError: if none is, with what the last one lacks.
+    """
+    for name in names:
+        try:
+            identity(name)
+        except InputError as error:
+            lacking = error
+        else:
+            return name
+    raise InputError(f"none of {', '.join(names)} is on this machine: {lacking}")
+
+
+def images(names: list[str], components: int, points: int, what: str, *, named: str = "components") -> Setting:
+    """The data of a setting: the first of ``names`` that is there, with enough images and pixels.
+
+    Raises:
+        InputError: for more components than pixels, or more points than images.
+    """
+    name = first_there(names)
+    _, pixels = shape(name)
+    if components > pixels:
+        raise InputError(f"{named} must be at most the {pixels} pixels of {name}, got {components}")
+    needs(name, points, what)
+    return {"data": name, "words": identity(name), "components": components}
+
+
+def check_parameters(p: Mapping[str, Any]) -> None:
+    """Cuts and growth lie on the map, the second data set is another, draws of the stripe hold both labels."""
+    for scale in p["cut_scales"]:
+        if scale not in p["map_scales"]:
+            raise InputError(f"cut_scales must be some of map_scales = {p['map_scales']}, got {scale:g}")
+    if not set(p["map_h"]) <= set(p["cut_h"]):
+        raise InputError(f"cut_h must hold all of map_h = {p['map_h']}, got {p['cut_h']}")
+    if first_there(p["second"]) == p["data"]:
+        raise InputError(f"second must begin with another data set than data = {p['data']}, got {p['second']}")
+    if p["crowd_members"] < p["members"]:
+        raise InputError(f"crowd_members must be at least members = {p['members']}, got {p['crowd_members']}")
+    if p["cut_seeds"] < p["map_seeds"]:
+        raise InputError(f"cut_seeds must be at least map_seeds = {p['map_seeds']}, got {p['cut_seeds']}")
+    needs_draws(p, STRIPE | {"d": p["stripe_d"]}, "stripe_p", "stripe_seeds")
+
+
+class Draw(NamedTuple):
+    """Data of one realisation: training set, test set, and points for the kernel, disjoint."""
+
+    train: Task
+    test: Task
+    kernel: Task
+
+
+def draw(setting: Setting, seed: int) -> Draw:
+    """The sets of a realisation, on the study's device: only the training set depends on its size."""
+    pool = _pool(setting["data"], setting["words"], setting["components"])
+    sizes = [setting["test"], setting["kernel_p"], setting["p"]]
+    parts = datasets.split(pool, sizes, seed=draw_seeds("train", [seed])[0])
+    test, kernel, train = (part.to(device=devices.pick()) for part in parts)
+    return Draw(train, test, kernel)
+
+
+def networks(setting: Setting, d: int, seeds: list[int]) -> FullyConnected:
+    """``members`` networks for each seed, one after the other: no biases, mean-field scale, steep swish.
+
+    Source: paper B, Fig. 4 (its code).
+    """
+    count = setting["members"]
+    each = [seed * count + member for seed in seeds for member in range(count)]
+    sigma = activation("swish", steepness=STEEPNESS, normalised=True)
+    widths = [d, *[setting["h"]] * setting["layers"], 1]
+    # one draw a width: a network of another width is another network
+    drawn = draw_seeds("weights", each, size=setting["h"])
+    kind = {"sigma": sigma, "parametrisation": "mean-field", "gain": 1.0}
+    return fully_connected(widths, seeds=drawn, device="auto", **kind)
+
+
+def parameters_of(d: int, h: int, layers: int) -> int:
+    """``N``, how many parameters a network without biases has."""
+    return d * h + (layers - 1) * h * h + h
+
+
+def train(setting: Setting, model: Model, x: Tensor, y: Tensor, stops: tuple[float, ...] = ()) -> Trajectory:
+    """Trains to a verdict, with a snapshot at each satisfied fraction of ``stops``."""
+    events = {f"{stop:g}": satisfied(stop, margin=NEAR) for stop in stops}
+    return run(_states(setting, model, x, y), events=events)
+
+
+def _states(setting: Setting, model: Model, x: Tensor, y: Tensor) -> Iterator[State]:
+    # a point's kernel is of order 1/h: the decay is in units of the rate at which a network learns a single one
+    decay = setting.get("decay", 0.0) and setting["decay"] * setting["scale"] / (setting["h"] * setting["p"])
+    options = {"alpha": setting["scale"], "loss": setting["loss"], "rule": "settle", "steps": setting["steps"]}
+    return gauss_newton(model, x, y, **options, decay=decay)
+
+
+def _needs_memory(
+    p: Mapping[str, Any], points: str, widths: str | None, members: str, *, layers: int | None = None, d: int = 0
+) -> None:
+    """What a call takes must be free: steps of networks, all their weights, test outputs and kernels.
+
+    Args:
+        p: all parameters.
+        points: the parameter that says how many training points.
+        widths: that of the networks' widths; without one those at which they begin to fit.
+        members: that of an ensemble's members.
+        layers: hidden ones; by default those of the map.
+        d: the dimension; by default the most components of images.
+
+    Raises:
+        InputError: naming the parameters, with the bytes.
+    """
+    n, layers, d = int(np.max(p[points])), layers or p["layers"], d or max(p["components"], p["second_components"])
+    h = int(np.max(p[widths])) if widths else 2 * round((n / layers) ** 0.5)
+    size, count = parameters_of(d, h, layers), TOGETHER * p[members]
+    each = step_bytes(n, size, d + 2 * layers * h + 1)
+    steps = each * min(count, together(each, torch.device("cpu")))
+    weights = 8 * count * size * (4 + len(p["stops"]))  # now, before, at the start, on trial and at each stop
+    tested = p[members] * p["test"] * layers * h
+    tested = min(tested, 2**26) if layers == 1 else tested  # a network of one layer takes its points in blocks
+    read = 24 * (p[members] * p["kernel_p"] ** 2 + tested)
+    what = f"{points} = {n} with " + (f"{widths} = {h} and " if widths else "") + f"{members} = {p[members]}"
+    validate.memory(weights + max(steps, read), what)
+
+
+def coarse_first(values: Collection[float]) -> dict[float, int]:
+    """A rank for each value: of the sorted ones every 2^k-th is low, every second high.
+
+    Cells in the order of the higher of their ranks make a coarse picture first, and halve its gaps then.
+    """
+    return {value: -((i & -i) or len(values)) for i, value in enumerate(sorted(set(values)))}
+
+
+def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
+    common = {name: p[name] for name in ("test", "kernel_p", "layers", "members", "loss", "steps")}
+    common |= {"stops": [p["stops"]], "decay": 0.0}
+    for points, widths, members in (
+        ("map_p", "cut_h", "members"),
+        ("growth_p", "growth_h", "members"),
+        ("map_p", "crowd_h", "crowd_members"),
+        ("second_p", "second_h", "members"),
+    ):
+        _needs_memory(p, points, widths, members)
+    rest = p["test"] + p["kernel_p"]
+    images([p["data"]], p["components"], rest + max(p["growth_p"]), "test + kernel_p + growth_p")
+    first = images([p["data"]], p["components"], rest + p["map_p"], "test + kernel_p + map_p") | common
+    counts: Counter[tuple[int, float, int]] = Counter()
+    for sizes, scales, widths, seeds in (
+        ([p["map_p"]], p["map_scales"], p["map_h"], p["map_seeds"]),
+        ([p["map_p"]], p["cut_scales"], p["cut_h"], p["cut_seeds"]),
+        (p["growth_p"], [p["growth_scale"]], p["growth_h"], p["growth_seeds"]),
+        ([p["map_p"]], p["cross_scales"], [max(p["map_h"])], p["cross_seeds"]),
+    ):
+        counts |= Counter(dict.fromkeys(itertools.product(sizes, scales, widths), seeds))
+    by_scale, by_width = (coarse_first({key[i] for key in counts}) for i in (1, 2))
+    grid = []
+    for points, scale, h in sorted(counts, key=lambda key: max(by_scale[key[1]], by_width[key[2]])):
+        grid += product(**first, p=points, scale=scale, h=h, seeds=range(counts[points, scale, h]))
+    crowd = first | {"members": p["crowd_members"], "fewer": p["members"], "p": p["map_p"]}
+    if p["crowd_members"] != p["members"]:
+        grid += product(**crowd, scale=p["cut_scales"][-1], h=p["crowd_h"], seeds=range(p["crowd_seeds"]))
+    decayed = first | {"decay": p["decay"], "scale": p["cut_scales"][-1]}
+    grid += product(**decayed, p=p["map_p"], h=p["cut_h"], seeds=range(p["cut_seeds"]))
+    second = images(
+        p["second"],
+        p["second_components"],
+        p["second_test"] + p["kernel_p"] + p["second_p"],
+        "second_test + kernel_p + second_p",
+        named="second_components",
+    )
+    second |= common | {"test": p["second_test"]}
+    sizes = {"scale": p["second_scales"], "h": p["second_h"], "seeds": range(p["second_seeds"])}
+    return grid + product(**second, p=p["second_p"], **sizes)
+
+
+# where networks end that fit in vain for long, or fit late; on another processor, in one training set of four hundred
+_LATE = (
+    *("jammed", "loss", "unsatisfied", "fluctuation", "kernel_change"),
+    *(name + stop for name in ("norm", "error", "ensemble_error") for stop in ("", "_0.5", "_0.9", "_0.98")),
+)
+
+
+@study(
+    version=5,
+    grid=_ensembles_grid,
+    chunk=TOGETHER,
+    whole=True,
+    rtol=1e-2,
+    columns=dict.fromkeys(_LATE, STATISTICAL),
+    device="any",
+    nonfinite=["fewer_error"],  # of the large ensembles alone
+)
+def ensembles(setting: Setting, seeds: list[int]) -> Rows:
+    r"""Ensembles of networks on one training set, trained to a verdict; one row a training set (``seed``).
+
+    ``parameters`` N; ``fitted``: share of the members that fit; ``unsatisfied``: their mean :math:`N_\Delta`; ``loss``;
+    ``norm``: root mean square of F on the test points, mean over the members; ``fluctuation`` ‖F - ⟨F⟩‖; ``error`` of
+    the members and ``ensemble_error`` of their mean output, at the end and, as ``norm_S``, ``error_S`` and
+    ``ensemble_error_S``, where a fraction S of the margins is beyond 0.9 (members that did not get there count as they
+    ended); ``kernel_change`` ‖ΔΘ‖/‖Θ₀‖ (mean of the logarithms). Where the setting has ``fewer``, ``fewer_error``: mean
+    error of ensembles of so many of the members, each in one of them.
+
+    Source: paper B, Fig. 4, 6, 8D and Sec. 2 and 3.
+    """
+    data = [draw(setting, seed) for seed in seeds]
+    count, rows = setting["members"], []
+    model = networks(setting, setting["components"], seeds)
+    x, y = _repeated([d.train for d in data], count)
+    stops = tuple(setting["stops"])
+    done = train(setting, model, x, y, stops)
+    for i, (seed, sets) in enumerate(zip(seeds, data, strict=True)):
+        block = slice(i * count, (i + 1) * count)
+        rows.append({"seed": seed, "source": sets.train.source} | _ensemble(setting, model, done, block, sets, stops))
+    return rows
+
+
+def _repeated(data: list[Task], count: int) -> tuple[Tensor, Tensor]:
+    """Points and labels of some training sets, each ``count`` times."""
+    x, y = (torch.stack([getattr(task, name) for task in data]) for name in ("x", "y"))
+    return x.repeat_interleave(count, 0), y.repeat_interleave(count, 0)
+
+
+def _ensemble(
+    setting: Setting, start: FullyConnected, done: Trajectory, block: slice, sets: Draw, stops: tuple[float, ...]
+) -> dict[str, Any]:
+    """The row of one training set, whose members are the realisations ``block``."""
+    scale, begun, members = setting["scale"], start[block], range(block.start, block.stop)
+    f0, end = begun(sets.test.x), done.model[block]
+    F = scale * (end(sets.test.x) - f0)
+    margins = done.F[block] * sets.train.y
+    gaps = (1 - margins).clamp(min=0)
+    row = {
+        "parameters": parameters_of(setting["components"], setting["h"], setting["layers"]),
+        "fitted": float(np.mean([done.ended[e].kind == Ended.FITTED for e in members])),
+        "jammed": float(np.mean([done.ended[e].kind == Ended.JAMMED for e in members])),
+        "unsatisfied": float(jamming.unsatisfied(margins).double().mean()),
+        "loss": float(gaps.square().mean() / 2),
+        "fluctuation": float(jamming.fluctuation(F)),
+    }
+    row |= _errors("", F, sets.test.y)
+    if "fewer" in setting:
+        groups = [group.mean(0) for group in F.split(setting["fewer"]) if len(group) == setting["fewer"]]
+        row["fewer_error"] = float(np.mean([float(wrong(F, sets.test.y)) for F in groups]))
+    for stop in stops:
+        there = done.events[f"{stop:g}"]
+        early = [
+            scale * (there[e].model(sets.test.x)[0] - f0[k]) if e in there else F[k] for k, e in enumerate(members)
+        ]
+        row |= _errors(f"_{stop:g}", torch.stack(early), sets.test.y)
+    change = jamming.kernel_change(ntk(begun, sets.kernel.x), ntk(end, sets.kernel.x))
+    return row | {"kernel_change": float(change.log().mean().exp())}
+
+
+def _errors(name: str, F: Tensor, y: Tensor) -> dict[str, float]:
+    """Norm and errors of the members, error of their mean output."""
+    mean = F.mean(0)
+    return {
+        f"norm{name}": float(F.square().mean(-1).sqrt().mean()),
+        f"error{name}": float(wrong(F, y.expand_as(F)).mean()),
+        f"ensemble_error{name}": float(wrong(mean, y)),
+    }
+
+
+def _thresholds_grid(p: Mapping[str, Any]) -> list[Setting]:
+    common = {name: p[name] for name in ("members", "loss")} | {"layers": p["threshold_layers"]}
+    common |= {"test": 1, "kernel_p": 1, "scale": p["threshold_scale"], "seeds": range(p["threshold_seeds"])}
+    common |= {"members": p["threshold_members"], "steps": p["threshold_steps"]}
+    data = images([p["data"]], p["components"], 2 + max(p["threshold_p"]), "threshold_p")
+    _needs_memory(p, "threshold_p", None, "threshold_members", layers=p["threshold_layers"])
+    random = {"data": "random", "words": "", "components": p["components"]}
+    grid = []
+    for source in (random, data):  # the dearer first, so that no core waits for it in the end
+        grid += product(**source, **common, p=p["threshold_p"])
+    return grid
+
+
+@study(version=2, grid=_thresholds_grid, rtol=1e-2, device="any")
+def thresholds(setting: Setting, seeds: list[int]) -> Rows:
+    """The width at which networks begin to fit, by bisection from both sides; one row a width and training set.
+
+    All widths that the bisection visits, ``members`` networks each: ``h``, ``parameters``, ``fitted`` (share of the
+    members). It starts from a width of which fewer than half fit and one of which at least half do, halves the gap
+    until neighbouring widths have been trained, and goes on until more than half do.
+    ``data = "random"``: standard normal points with random labels.
+
+    Source: paper B, Fig. 8A.
+    """
+    rows = []
+    for seed in seeds:
+        x, y, source = _labelled(setting, seed)
+        known: dict[int, float] = {}
+        low, high = _brackets(setting, x, y, seed, known)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if _share(setting, x, y, seed, middle, known) < 0.5 else (low, middle)
+        _widen(setting, x, y, seed, known)
+        for h, share in sorted(known.items()):
+            size = parameters_of(setting["components"], h, setting["layers"])
+            rows.append({"seed": seed, "h": h, "parameters": size, "fitted": share, "source": source})
+    return rows
+
+
+def _labelled(setting: Setting, seed: int) -> tuple[Tensor, Tensor, str]:
+    if setting["data"] != "random":
+        sets = draw(setting, seed)
+        return sets.train.x, sets.train.y, sets.train.source
+    first, second = draw_seeds("train", [seed], size=setting["p"]) + draw_seeds("labels", [seed], size=setting["p"])
+    x = tasks.gaussian_points(setting["p"], setting["components"], seed=first)
+    y = np.sign(np.random.default_rng(second).standard_normal(setting["p"]))
+    return x.to(devices.pick()), torch.from_numpy(y).to(devices.pick()), DRAWN
+
+
+def _share(setting: Setting, x: Tensor, y: Tensor, seed: int, h: int, known: dict[int, float]) -> float:
+    """The share of the members of width ``h`` that fit; trained once."""
+    if h not in known:
+        done = train(setting, networks(setting | {"h": h}, x.shape[-1], [seed]), x, y)
+        known[h] = float(np.mean([why.kind == Ended.FITTED for why in done.ended]))
+    return known[h]
+
+
+def _brackets(setting: Setting, x: Tensor, y: Tensor, seed: int, known: dict[int, float]) -> tuple[int, int]:
+    """Widths of which fewer than half fit, and at least half do, a factor of about 1.4 apart."""
+    guess = max(2, round((len(y) / 3 / setting["layers"]) ** 0.5))
+    low = high = guess
+    while _share(setting, x, y, seed, high, known) < 0.5:
+        low, high = high, max(high + 1, round(1.4 * high))
+    while low > 1 and _share(setting, x, y, seed, low, known) >= 0.5:
+        low, high = max(1, min(low - 1, round(low / 1.4))), low
+    return low, high
+
+
+def _widen(setting: Setting, x: Tensor, y: Tensor, seed: int, known: dict[int, float]) -> None:
+    """Trains wider ones, one by one, until more than half of the members fit: half is neither side."""
+    while known[max(known)] <= 0.5:
+        _share(setting, x, y, seed, max(known) + 1, known)
+
+
+def _efforts_grid(p: Mapping[str, Any]) -> list[Setting]:
+    data = images([p["data"]], p["components"], 2 + p["map_p"], "map_p") | {"test": 1, "kernel_p": 1}
+    _needs_memory(p, "map_p", "effort_h", "effort_members")
+    common = {name: p[name] for name in ("layers", "loss")} | {"p": p["map_p"], "scale": p["effort_scale"]}
+    common |= {"members": p["effort_members"], "steps": p["effort_steps"]}
+    return product(**data, **common, h=p["effort_h"], seeds=range(p["effort_seeds"]))
+
+
+@study(version=2, grid=_efforts_grid, chunk=TOGETHER, whole=True, rtol=0.1, device="any", nonfinite=("needed", "time"))
+def efforts(setting: Setting, seeds: list[int]) -> Rows:
+    """How much effort networks need to fit; one row a network (``member``).
+
+    ``needed``: steps, and ``time``: of the flow, after which all points were met; both infinite where that did not
+    come about in ``steps`` attempts. ``parameters`` N.
+
+    Source: paper B, Fig. 4 (its three lines of jamming, for three wall times).
+    """
+    data, count = [draw(setting, seed).train for seed in seeds], setting["members"]
+    model = networks(setting, setting["components"], seeds)
+    x, y = _repeated(data, count)
+    met: dict[int, tuple[float, float]] = {}
+    steps: Counter[int] = Counter()
+    for state in _states(setting, model, x, y):
+        for row, t in zip(state.rows, state.t.tolist(), strict=True):
+            if row in state.ended and state.ended[row].kind == Ended.FITTED:
+                met.setdefault(row, (steps[row], t))
+            steps[row] += 1
+    size = parameters_of(setting["components"], setting["h"], setting["layers"])
+    names = ("needed", "time")
+    return [
+        {"seed": seed, "member": k, "parameters": size, "source": data[i].source}
+        | dict(zip(names, met.get(i * count + k, (math.inf, math.inf)), strict=True))
+        for i, seed in enumerate(seeds)
+        for k in range(count)
+    ]
+
+
+def _landscapes_grid(p: Mapping[str, Any]) -> list[Setting]:
+    data = images([p["data"]], p["components"], p["test"] + 1 + max(p["landscape_p"]), "test + landscape_p")
+    _needs_memory(p, "landscape_p", "landscape_h", "landscape_members", layers=p["threshold_layers"])
+    common = data | {"layers": p["threshold_layers"], "loss": p["loss"], "test": 1, "kernel_p": 1}
+    common |= {"scale": p["threshold_scale"]}
+    common |= {"members": p["landscape_members"], "steps": p["threshold_steps"], "h": p["landscape_h"]}
+    return product(**common, p=p["landscape_p"], seeds=range(p["landscape_seeds"]))
+
+
+@study(version=4, grid=_landscapes_grid, chunk=TOGETHER, whole=True, rtol=1e-2, device="any", nonfinite=["gap"])
+def landscapes(setting: Setting, seeds: list[int]) -> Rows:
+    """The landscape where training ends, at a fixed number of parameters and growing P; one row a network (``member``).
+
+    ``parameters`` N, ``unsatisfied`` N_Δ, ``loss`` (mean of Δ²/2 over the points), ``negative`` N₋ and ``curved``
+    (eigenvalues of H_p below zero, and not zero), ``flat``: share of the eigenvalues of H_0 that are zero; of the
+    others at most ``SHOWN``, at equal distances in their order, ``eigenvalues``, and their ``gap``; ``stable``: the
+    lowest eigenvalue of H over the largest.
+
+    Source: paper B, Fig. 8B and C and Eq. 12 to 14.
+    """
+    rows, count = [], setting["members"]
+    data = [draw(setting, seed).train for seed in seeds]
+    starts = networks(setting, setting["components"], seeds)
+    done = train(setting, starts, *_repeated(data, count))
+    for i, (seed, sets) in enumerate(zip(seeds, data, strict=True)):
+        block = slice(i * count, (i + 1) * count)
+        margins, begun = done.F[block] * sets.y, starts[block](sets.x)
+        found = jamming.hessian(done.model[block], sets.x, sets.y, alpha=setting["scale"], start=begun)
+        below, curved = jamming.negative(found.Hp) if float(found.Hp.abs().max()) > 0 else 2 * [torch.zeros(count)]
+        values, whole = (torch.linalg.eigvalsh(matrix).cpu() for matrix in (found.H0, found.H0 + found.Hp))
+        for k in range(count):
+            row = {"seed": seed, "member": k, "source": sets.source, "ended": str(done.ended[block][k].kind)}
+            row |= {"parameters": found.H0.shape[-1], "unsatisfied": int(jamming.unsatisfied(margins[k]))}
+            row |= {"loss": float((1 - margins[k]).clamp(min=0).square().mean() / 2)}
+            row |= {"negative": int(below[k]), "curved": int(curved[k])} | _spectrum(values[k].numpy())
+            row |= {"gap": jamming.gap(values[k].numpy()) if float(values[k, -1]) > 0 else math.nan}
+            rows.append(row | {"stable": float(whole[k, 0] / whole[k, -1]) if float(whole[k, -1]) > 0 else 0.0})
+    return rows
+
+
+def _spectrum(values: np.ndarray) -> dict[str, Any]:
+    """The share of zeros among eigenvalues, ascending, and some of the others."""
+    curved = values[values > jamming.ZERO * values[-1]]
+    chosen = np.unique(np.linspace(0, max(len(curved) - 1, 0), SHOWN).round().astype(int))
+    return {"flat": 1 - len(curved) / len(values), "eigenvalues": curved[chosen[: len(curved)]].tolist()}
+
+
+def _starts_grid(p: Mapping[str, Any]) -> list[Setting]:
+    common = {"d": p["components"], "p": p["start_p"], "layers": p["layers"], "seeds": range(p["start_seeds"])}
+    return product(**common, h=p["start_h"])
+
+
+@study(version=1, grid=_starts_grid, chunk=25, data=DRAWN)
+def starts(setting: Setting, seeds: list[int]) -> Rows:
+    """Networks at their start: ``negative`` share of the non-zero eigenvalues of H_p, and their tangent kernel.
+
+    ReLU networks on random data. ``kernel``: the kernel on the points, its upper triangle as a list, times ``h`` (so
+    that it has a limit).
+
+    Source: paper B, Sec. 2 (N₋ ≈ N/2) and Sec. 3 (fluctuations of the kernel).
+    """
+    rows, (h, layers) = [], (setting["h"], setting["layers"])
+    x = tasks.gaussian_points(setting["p"], setting["d"], seed=draw_seeds("test", [0])[0])
+    upper = torch.triu_indices(len(x), len(x))
+    sigma = activation("relu", normalised=True)
+    for seed, weights, labels in zip(seeds, draw_seeds("weights", seeds, size=h), draw_seeds("labels", seeds, size=h)):
+        y = torch.from_numpy(np.sign(np.random.default_rng(labels).standard_normal(len(x))))
+        widths = [setting["d"], *[h] * layers, 1]
+        model = fully_connected(widths, seeds=[weights], sigma=sigma, parametrisation="mean-field", gain=1.0)
+        row = {"seed": seed, "kernel": (h * ntk(model, x)[0][upper[0], upper[1]]).tolist()}
+        if h <= 12:  # all second derivatives of larger ones are not worth their time
+            below, curved = jamming.negative(jamming.hessian(model, x, y, alpha=1.0, start=model(x)).Hp)
+            row["negative"] = float(below / curved)
+        rows.append(row)
+    return rows
+
+
+def _neighbours_grid(p: Mapping[str, Any]) -> list[Setting]:
+    name = first_there([p["data"]])
+    sizes = [size for size in p["neighbour_p"] if size <= shape(name)[0]]
+    if len(sizes) < 2:
+        raise InputError(f"neighbour_p must hold at least 2 sizes of at most {shape(name)[0]}, the images of {name}")
+    needs(name, p["neighbour_images"] * p["neighbour_seeds"], "neighbour_images times neighbour_seeds")
+    common = {"data": name, "words": identity(name), "p": [sizes], "images": p["neighbour_images"]}
+    return product(**common, seeds=range(p["neighbour_seeds"]))
+
+
+@study(version=2, grid=_neighbours_grid)
+def neighbours(setting: Setting, seeds: list[int]) -> Rows:
+    """Mean ``distance`` of ``images`` of the pool to the nearest among ``size`` ones; one row a size of ``p``.
+
+    All pixels, centred and normalised. Each ``seed`` looks from images of its own, at all of the pool.
+
+    Source: paper B, Sec. 5.
+    """
+    pool, rows, count = datasets.centred(datasets.load(setting["data"])), [], setting["images"]
+    order = np.random.default_rng(draw_seeds("train", [0])[0]).permutation(len(pool.x))
+    for seed in seeds:
+        chosen = pool.x[order[seed * count : (seed + 1) * count]]
+        found = jamming.nearest_distances(pool.x, chosen, setting["p"])
+        rows += [
+            {"seed": seed, "size": size, "distance": distance, "source": pool.source}
+            for size, distance in zip(setting["p"], found.tolist(), strict=True)
+        ]
+    return rows
+
+
+def samples(name: str, components: int, count: int) -> tuple[Tensor, Tensor]:
+    """Images of a data set ``(count, pixels)``, centred and normalised, and what their principal components keep.
+
+    Source: paper B, Fig. 5.
+    """
+    pool = datasets.centred(datasets.load(name))
+    mean = pool.x.mean(0)
+    _, vectors = torch.linalg.eigh(torch.cov(pool.x.T))
+    kept, shown = vectors[:, -components:], pool.x[:: len(pool.x) // count][:count]
+    return shown, mean + (shown - mean) @ kept @ kept.T
+
+
+def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
+    _needs_memory(p, "stripe_p", "stripe_h", "stripe_members", layers=1, d=p["stripe_d"] + 1)  # and the bias
+    common = STRIPE | {"d": p["stripe_d"], "p": p["stripe_p"], "members": p["stripe_members"], "test": p["test"]}
+    common |= {"kernel_p": p["kernel_p"], "loss": p["loss"], "steps": p["steps"]}
+    return product(**common, scale=p["stripe_scales"], h=p["stripe_h"], seeds=range(p["stripe_seeds"]))
+
+
+@study(
+    version=3,
+    grid=_stripes_grid,
+    chunk=TOGETHER,
+    whole=True,
+    rtol=1e-2,
+    device="any",
+    data="Gaussian points of the stripe, drawn here",
+)
+def stripes(setting: Setting, seeds: list[int]) -> Rows:
+    """Ensembles of chapter 1's network on chapter 1's stripe, trained as all others here; one row a training set.
+
+    ``parameters``, ``fitted``, ``error``, ``ensemble_error`` and ``kernel_change`` as in ``ensembles``;
+    ``amplification``: Λ at the end, geometric mean over the members.
+
+    Source: paper B, Fig. 4; paper A, Eq. 1.
+    """
+    train_set, test = (draw_stripe(setting, kind, setting[n], seeds) for kind, n in (("train", "p"), ("test", "test")))
+    kernel = draw_stripe(setting, "fresh", setting["kernel_p"], seeds)
+    count = setting["members"]
+    each = [seed * count + member for seed in seeds for member in range(count)]
+    drawn = draw_seeds("weights", each, size=setting["h"])
+    start = one_hidden(setting["d"], setting["h"], seeds=drawn, device="auto")
+    done = train(setting, start, *(v.repeat_interleave(count, 0) for v in (train_set.x, train_set.y)))
+    size, rows = amplification(done.model.omega, train_set.d_parallel).log(), []
+    for i, seed in enumerate(seeds):
+        block = slice(i * count, (i + 1) * count)
+        begun, end = start[block], done.model[block]
+        F = setting["scale"] * (end(test.x[i]) - begun(test.x[i]))
+        change = jamming.kernel_change(ntk(begun, kernel.x[i]), ntk(end, kernel.x[i]))
+        rows.append(
+            {
+                "seed": seed,
+                "parameters": setting["h"] * (setting["d"] + 2),
+                "fitted": float(np.mean([why.kind == Ended.FITTED for why in done.ended[block]])),
+                "kernel_change": float(change.log().mean().exp()),
+                "amplification": float(size[block].mean().exp()),
+            }
+            | _errors("", F, test.y[i])
+        )
+    return rows

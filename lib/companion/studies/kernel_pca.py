@@ -1,0 +1,484 @@
+"""Chapter 4: components of tangent kernels before, during and after training, and what they tell of the labels."""
+
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from companion.experiments.sweep import STATISTICAL, Rows, Setting, product, study
+from companion.studies.jamming import first_there
+from companion.studies.lazy_feature import draw as draw_stripe
+from companion.studies.lazy_feature import needs_draws, needs_memory, networks_of
+from companion.theory.compression import amplification
+from companion.theory.kernel_pca import two_kinds
+from companion.theory.kernel_pca.frozen import frozen, frozen_each
+from regimes import devices, validate
+from regimes.data import datasets
+from regimes.data.tasks import STRIPE, Task
+from regimes.kernels import ntk
+from regimes.measures import information
+from regimes.measures.errors import wrong
+from regimes.measures.kernel_pca import COUNT, Diagnosis, diagnose, separable
+from regimes.measures.spectrum import distance_dimension, tangent_components
+from regimes.models import Model, losses
+from regimes.models.convolutional import Convolutional, convolutional
+from regimes.seeds import draw_seeds
+from regimes.training.gauss_newton import gauss_newton
+from regimes.training.gradient_flow import gradient_flow
+from regimes.training.optimise import optimise
+from regimes.training.run import Snapshot, Trajectory, run, snapshot
+from regimes.training.state import State, satisfied
+from regimes.validate import InputError
+
+CHAPTER = "04"
+DATA = ("mnist", "fashion_mnist", "digits")
+DESCENTS = ("settle", "momentum")
+DRAWN_POINTS = ("plane", "plane_centred", "labels")  # of the first realisation alone: pictures show one
+LAST = {"stripe": ("beta",), "images": ("w", "b")}  # parameters of the last layer
+TOGETHER = 2  # realisations that train as one batch: a call of the largest size takes less than a minute
+SHOWN = 200  # points of a plane that are kept to be drawn, for the first realisation
+RIDGE = 1e-7  # of frozen kernels: half or twice of it moves errors by 0.005 at most, another processor by nothing
+DRAWN = "Gaussian points of the stripe, drawn here"
+SYNTHETIC = "numbers drawn here"
+STRIPE_TASK = {"shape": "stripe", "interfaces": [list(STRIPE)]}
+DISTANCES = (8, 4, 2, 1)  # parts of the points among which nearest neighbours are sought
+
+_identity = functools.lru_cache(maxsize=None)(datasets.identity)
+
+# what a kernel's components tell, which a network's own rows do not have
+DIAGNOSED = ("labels",) + tuple(
+    f"{name}{ending}"
+    for name in ("values", "information", "projections", "dimension", "alignment", "norm", "separable", "plane")
+    for ending in ("", "_centred")
+)
+KINDS = ("distances", "kinds", "separable_many", "departure", "amplification")
+
+
+def late(*names: str) -> dict[str, str]:
+    """The columns that another processor computes otherwise: measured at the end of training, or with what it gave."""
+    return dict.fromkeys((*names, "error", "ended"), STATISTICAL)
+
+
+@functools.lru_cache(maxsize=2)
+def _pool(data: str, words: str) -> Task:
+    """All images, centred and scaled; labels are parities of the class. Source: paper A, Fig. 9 (its code)."""
+    return datasets.centred(datasets.load(data, labels="parity"))
+
+
+def check_parameters(p: Mapping[str, Any]) -> None:
+    """Draws of the stripe hold both labels, points determine the splines, sizes refer to each other."""
+    needs_draws(p, STRIPE_TASK | {"d": p["stripe_d"]}, "stripe_p", "stripe_seeds", kinds=("train", "fresh"))
+    least = 4 * (two_kinds.PIECES + 3) * (p["stripe_d"] - 1)
+    if p["stripe_many"] < least:
+        needs = f"at least {least} for the splines of stripe_d = {p['stripe_d']}"
+        raise InputError(f"stripe_many must be {needs}, got {p['stripe_many']}")
+    if 4 * (p["neighbours"] + 5) > min(p["estimator_n"]):
+        raise InputError(
+            f"neighbours must be at most {min(p['estimator_n']) // 4 - 5}, a quarter of the fewest of estimator_n less "
+            f"five, got {p['neighbours']}"
+        )
+
+
+def _images(p: Mapping[str, Any], points: str, needed: int) -> Setting:
+    """The data of a setting, which must have enough images for all sets."""
+    name = first_there([p["data"]])
+    words = _identity(name)
+    count = len(_pool(name, words).y)
+    if needed > count:
+        raise InputError(f"{points} must add up to at most {count}, the images of {name}, got {needed}")
+    return {"data": name, "words": words}
+
+
+def _stack(tasks: list[Task], dtype: torch.dtype) -> Task:
+    x, y = (torch.stack([getattr(task, name) for task in tasks]) for name in ("x", "y"))
+    return Task(x, y, tasks[0].source).to(dtype=dtype, device=devices.pick())
+
+
+def draw_images(setting: Setting, seeds: list[int], *, dtype: torch.dtype = torch.float32) -> dict[str, Task]:
+    """Disjoint sets of each realisation: ``test``, ``points`` of the components, ``fresh`` and ``train`` of equal size.
+
+    The first two do not depend on the size of the others.
+    """
+    sizes = {"test": setting["test"], "points": setting["n"], "fresh": setting["p"], "train": setting["p"]}
+    pool = _pool(setting["data"], setting["words"])
+    sets = [datasets.split(pool, list(sizes.values()), seed=seed) for seed in draw_seeds("train", seeds)]
+    return {name: _stack([s[i] for s in sets], dtype) for i, name in enumerate(sizes)}
+
+
+def draw_points(setting: Setting, seeds: list[int]) -> dict[str, Task]:
+    """The same sets of the stripe, each a draw of its own; ``train`` and ``fresh`` those of chapter 1."""
+    drawn = {
+        "test": draw_stripe(setting, "test", setting["test"], seeds),
+        "points": draw_stripe(setting, "pairs", setting["n"], seeds),
+        "fresh": draw_stripe(setting, "fresh", setting["p"], seeds),
+        "train": draw_stripe(setting, "train", setting["p"], seeds),
+    }
+    return {name: task.to(dtype=torch.float64) for name, task in drawn.items()}
+
+
+def networks(setting: Setting, seeds: list[int], *, members: int = 1) -> Convolutional:
+    """Paper A's network, ``members`` for each seed, one after the other."""
+    side = round(_pool(setting["data"], setting["words"]).x.shape[-1] ** 0.5)
+    each = [seed * members + member for seed in seeds for member in range(members)]
+    drawn = draw_seeds("weights", each, size=setting["h"])
+    return convolutional(setting["h"], seeds=drawn, shape=(1, side, side), dtype=torch.float32, device="auto")
+
+
+def descend(setting: Setting, model: Model, train: Task, how: str) -> Iterator[State]:
+    """Training of a network on images: paper A's descent with momentum, or implicit steps to where the flow leads.
+
+    Source: paper A, Fig. 9 (its code): soft hinge, a momentum of the memory ``τ = h``.
+    """
+    common = {"alpha": setting["alpha"], "loss": losses.soft_hinge(setting["softness"])}
+    if how == "momentum":
+        bounds = {"max_turn": setting["max_turn"], "max_move": setting["max_move"]}
+        memory = {"method": "momentum", "tau": float(setting["h"]), "centred": True}
+        return optimise(model, train.x, train.y, **memory, **bounds, **common)
+    return gauss_newton(model, train.x, train.y, rule="settle", **common)
+
+
+def _observed(model: Model, start: bool, setting: Setting, sets: dict[str, Task], kind: str) -> Rows:
+    """Rows of one realisation: the full kernel and the last layer's at its weights, on fresh data."""
+    train, points, rows = sets["train" if start else "fresh"], sets["points"], []
+    choices = {"full": None, "last": LAST[kind]}
+    ends = frozen_each(model, train, sets["test"], [*choices.values()], ridge=RIDGE)
+    for (kernel, params), learnt in zip(choices.items(), ends):
+        row = {"kernel": kernel, "error": float(learnt.error[0]), "ended": learnt.ended[0], "source": points.source}
+        if setting.get("panels", True):
+            gram = ntk(model, points.x, params=params).double()
+            sizes = sorted({points.y.shape[-1] // part for part in DISTANCES})
+            row |= {"distances": float(distance_dimension(gram, sizes)[0])} | _both(gram, points.y)[0]
+        rows.append(row)
+    return rows
+
+
+def _both(gram: Tensor, y: Tensor, before: Tensor | None = None) -> tuple[dict[str, Any], Tensor]:
+    """What the components tell of one realisation, of the kernel as it is and centred; and the centred ones.
+
+    Signs of the centred components are the nearest to those ``before``. On the CPU: most of it is scipy's.
+    """
+    gram, y = gram.cpu(), y.cpu()
+    found, shifted = diagnose(gram, y), diagnose(gram, y, centred=True)
+    vectors = shifted.vectors[0]
+    if before is not None:
+        vectors = vectors * torch.where((vectors * before).sum(0) < 0, -1.0, 1.0)
+    planes = {"plane": found.vectors[0], "plane_centred": vectors}
+    shown = {name: values[:SHOWN, :2].double().numpy().round(4).tolist() for name, values in planes.items()}
+    return _told(found) | _told(shifted, "_centred") | shown | {"labels": y[0, :SHOWN].tolist()}, vectors
+
+
+def _told(found: Diagnosis, ending: str = "") -> dict[str, Any]:
+    """The numbers of the first realisation's diagnosis."""
+    lists = {name: getattr(found, name)[0].tolist() for name in ("values", "information", "projections")}
+    single = {name: float(getattr(found, name)[0]) for name in ("dimension", "alignment", "norm", "separable")}
+    return {f"{name}{ending}": value for name, value in (lists | single).items()}
+
+
+def _numbered(seed: int, row: dict[str, Any]) -> dict[str, Any]:
+    """A row of a realisation, without the points that only the first one shows."""
+    return {"seed": seed} | {name: value for name, value in row.items() if seed == 0 or name not in DRAWN_POINTS}
+
+
+def _moments(path: Trajectory, stops: list[float]) -> dict[str, dict[int, Model]]:
+    """Models of each realisation at the start, at the satisfied fractions, and at the end."""
+    each = range(len(path.ended))
+    found = {"start": {e: path.initial[e : e + 1] for e in each}}
+    for stop in stops:
+        found[f"{stop:g}"] = {e: there.model for e, there in path.events[f"{stop:g}"].items()}
+    return found | {"end": {e: path.model[e : e + 1] for e in each}}
+
+
+def _at_moments(path: Trajectory, setting: Setting, sets: dict[str, Task], kind: str, dtype: torch.dtype) -> list[Rows]:
+    """The rows of all moments of a training, one list a realisation, with those of the network itself."""
+    rows: list[Rows] = [[] for _ in path.ended]
+    for moment, there in _moments(path, setting["stops"]).items():
+        for e, model in there.items():
+            own = {name: Task(task.x[e : e + 1], task.y[e : e + 1], task.source) for name, task in sets.items()}
+            model = model.to(dtype=dtype)
+            rows[e] += [{"moment": moment} | row for row in _observed(model, moment == "start", setting, own, kind)]
+            if moment != "start":
+                F = model(own["test"].x) - path.initial[e : e + 1].to(dtype=dtype)(own["test"].x)
+                row = {"kernel": "network", "moment": moment, "error": float(wrong(F, own["test"].y))}
+                rows[e].append(row | {"ended": str(path.ended[e].kind), "source": own["test"].source})
+    return rows
+
+
+def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
+    for points in ("stripe_p", "stripe_n"):
+        needs_memory(p, points, "stripe_h")
+    needs_memory(p, "stripe_many", "stripe_h", kernels=0)
+    common = STRIPE_TASK | {name: p[f"stripe_{name}"] for name in ("d", "p", "h", "n", "many", "alpha")}
+    common |= {"tolerance": p["tolerance"], "test": p["test"], "stops": [p["stops"]]}
+    return product(**common, seeds=range(p["stripe_seeds"]))
+
+
+@study(
+    version=3,
+    grid=_stripes_grid,
+    rtol=1e-2,
+    data=DRAWN,
+    device="any",
+    columns=late(*DIAGNOSED, *KINDS),
+    nonfinite=(*DIAGNOSED, *KINDS),
+)
+def stripes(setting: Setting, seeds: list[int]) -> Rows:
+    """Kernels of the one-hidden-layer network on the stripe, before and after training; one row a kernel and moment.
+
+    ``kernel``: ``full`` or ``last`` (the last layer's); ``moment``: ``start``, a satisfied fraction of the training
+    points, ``end`` (zero loss). On ``n`` points that trained nothing: ``values``, ``information``, ``projections`` of
+    ten components, ``dimension``, ``alignment``, ``norm``, ``separable`` (``themes.kernel_pca.diagnosis``),
+    ``distances`` (dimension by nearest neighbours); ``plane`` and ``labels`` of some points, at seed 0. ``error``: of
+    learning with that kernel frozen and a ridge of ``RIDGE``, after training on a training set of its own; ``ended``:
+    how, "zero loss" being that of margins with the ridge (``training.kernel_flow``). Names that end in ``_centred``: of
+    the kernel of centred features. ``kernel = "network"``: its own ``error``.
+    The full kernel's rows have, on ``many`` points, ``kinds``, shares of the two kinds for each component, and
+    ``separable_many``; ``departure`` from ``Θ_1 + Θ_2 x_⊥·z_⊥`` and ``amplification`` Λ.
+
+    Source: paper A, Fig. 10 a, b, Fig. 11 and App. D.
+    """
+    sets = draw_points(setting, seeds)
+    many = draw_stripe(setting, "test", setting["many"], seeds).to(dtype=torch.float64)
+    model = networks_of(setting, seeds)
+    flow = gradient_flow(model, sets["train"], alpha=setting["alpha"], tolerance=setting["tolerance"])
+    path = run(flow, events={f"{stop:g}": satisfied(stop) for stop in setting["stops"]})
+    rows, moments = _at_moments(path, setting, sets, "stripe", torch.float64), _moments(path, setting["stops"])
+    for e, own in enumerate(rows):
+        x, y = many.x[e], many.y[e]
+        for row in (row for row in own if row["kernel"] == "full"):
+            network = moments[row["moment"]][e].to(dtype=torch.float64)
+            vectors = tangent_components(network, x, COUNT).vectors[0].cpu()
+            row["kinds"] = two_kinds.kinds(vectors, x.cpu()).tolist()
+            row["separable_many"] = separable(vectors[:, :2], y.cpu())
+            row["departure"] = float(two_kinds.departure(network, sets["points"].x[e]))
+            row["amplification"] = float(amplification(network.omega, 1))
+    return [_numbered(seed, row) for seed, own in zip(seeds, rows, strict=True) for row in own]
+
+
+def _curves_grid(p: Mapping[str, Any]) -> list[Setting]:
+    common = _common(p, p["image_p"], "test + image_n + 2 image_p") | {"descent": p["descent"]}
+    common |= {"stops": [p["stops"][:1]]}
+    sizes = [{"p": size, "panels": size == max(p["image_p"])} for size in reversed(p["image_p"])]
+    return [setting for size in sizes for setting in product(**common, **size, seeds=range(p["image_seeds"]))]
+
+
+def _common(p: Mapping[str, Any], sizes: list[int], words: str) -> dict[str, Any]:
+    """What all networks on images share."""
+    names = ("alpha", "softness", "max_turn", "max_move")
+    data = _images(p, words, p["test"] + p["image_n"] + 2 * max(sizes))
+    networks_bytes = 8 * 23251 * (p["image_h"] / 10) ** 2 * TOGETHER * (64 + 2 * max(sizes))
+    validate.memory(int(networks_bytes), f"image_h = {p['image_h']} at {words} = {max(sizes)}")
+    return data | {name: p[name] for name in names} | {"h": p["image_h"], "n": p["image_n"], "test": p["test"]}
+
+
+@study(
+    version=3,
+    grid=_curves_grid,
+    chunk=TOGETHER,
+    rtol=2e-2,
+    device="any",
+    columns=late("distances", *DIAGNOSED),
+    nonfinite=("distances", *DIAGNOSED),
+)
+def curves(setting: Setting, seeds: list[int]) -> Rows:
+    """Paper A's convolutional network on images at one size ``p``: rows as in ``stripes``, without the two kinds.
+
+    The components at the largest size alone (``panels``). Errors of the network, and of its full and last-layer kernels
+    at the start, at satisfied fractions and at the end.
+
+    Source: paper A, Fig. 9, 10 c, d and 11; paper B, Fig. 9 and 11.
+    """
+    sets, model = draw_images(setting, seeds), networks(setting, seeds)
+    events = {f"{stop:g}": satisfied(stop) for stop in setting["stops"]}
+    path = run(descend(setting, model, sets["train"], setting["descent"]), events=events)
+    rows = _at_moments(path, setting, sets, "images", torch.float32)
+    return [_numbered(seed, row) for seed, own in zip(seeds, rows, strict=True) for row in own]
+
+
+def _courses_grid(p: Mapping[str, Any]) -> list[Setting]:
+    frames = {"frames": p["frames"], "test": p["test"]}
+    stripe = STRIPE_TASK | {name: p[f"stripe_{name}"] for name in ("d", "p", "h", "alpha")} | {"n": p["course_n"]}
+    images = _common(dict(p) | {"image_n": p["course_n"]}, [p["course_p"]], "test + course_n + 2 course_p")
+    images |= {"shape": "images", "p": p["course_p"], "descent": p["descent"]}
+    stripe |= {"tolerance": p["tolerance"], "seeds": range(p["stripe_seeds"])}
+    return [*product(**stripe, **frames), *product(**(images | frames), seeds=range(p["course_seeds"]))]
+
+
+@study(
+    version=2,
+    grid=_courses_grid,
+    rtol=2e-2,
+    device="any",
+    columns=late(*DIAGNOSED, "t", "satisfied", "loss", "network"),
+    nonfinite=DRAWN_POINTS,
+)
+def courses(setting: Setting, seeds: list[int]) -> Rows:
+    """The full kernel along training, at some of the solver's steps; one row a ``frame``.
+
+    ``t``, ``satisfied``, ``loss``; as in ``stripes`` what the kernel's components on fresh points tell, the ``error``
+    of learning with it frozen; ``network``: the test error of the network then. Signs of the components in
+    ``plane_centred`` follow those of the frame before.
+
+    Source: paper A, Sec. 5.2; the time course is not in the paper.
+    """
+    kind = setting["shape"]
+    rows = []
+    for seed in seeds:
+        sets = draw_points(setting, [seed]) if kind == "stripe" else draw_images(setting, [seed])
+        path = _path(setting, seed, sets["train"])
+        chosen = sorted(set(np.linspace(0, len(path) - 1, setting["frames"]).round().astype(int).tolist()))
+        before = None
+        for frame, i in enumerate(chosen):
+            row, before = _frame(path[i], path[0].model, setting, sets, before)
+            rows.append(_numbered(seed, {"frame": frame} | row))
+    return rows
+
+
+def _path(setting: Setting, seed: int, train: Task) -> list[Snapshot]:
+    """All states of a training."""
+    if setting["shape"] == "stripe":
+        flow = gradient_flow(
+            networks_of(setting, [seed]), train, alpha=setting["alpha"], tolerance=setting["tolerance"]
+        )
+    else:
+        flow = descend(setting, networks(setting, [seed]), train, setting["descent"])
+    return run(flow, save=snapshot).saved[0]
+
+
+def _frame(
+    there: Snapshot, start: Model, setting: Setting, sets: dict[str, Task], before: Tensor | None
+) -> tuple[dict[str, Any], Tensor]:
+    """The row of one state, and its centred components, with the signs that are nearest to those before."""
+    points, test = sets["points"], sets["test"]
+    model, start = (one.to(dtype=points.x.dtype) for one in (there.model, start))
+    told, vectors = _both(ntk(model, points.x), points.y, before)
+    learnt = frozen(model, sets["fresh"], test)
+    row = {"t": there.t, "satisfied": there.satisfied, "loss": there.loss, "error": float(learnt.error[0])}
+    row |= {"network": float(wrong(model(test.x) - start(test.x), test.y)[0]), "ended": learnt.ended[0]}
+    source = points.source if setting["shape"] == "images" else DRAWN
+    return row | told | {"source": source}, vectors
+
+
+def _scans_grid(p: Mapping[str, Any]) -> list[Setting]:
+    common = _common(p, [p["scan_p"]], "test + image_n + 2 scan_p") | {"p": p["scan_p"], "members": p["members"]}
+    return product(**(common | {"alpha": p["scan_alpha"]}), seeds=range(p["scan_seeds"]))
+
+
+@study(version=1, grid=_scans_grid, rtol=2e-2, device="any")
+def scans(setting: Setting, seeds: list[int]) -> Rows:
+    """Ensembles of the convolutional network at one scale: ``error``, ``ensemble_error`` and ``change`` of the kernel.
+
+    All ``members`` share a training set; the ensemble's output is their mean. ``change``: ``‖ΔΘ‖/‖Θ₀‖`` on 50 points.
+
+    Source: paper B, Fig. 9 centre.
+    """
+    rows, count = [], setting["members"]
+    for seed in seeds:
+        sets, model = draw_images(setting, [seed]), networks(setting, [seed], members=count)
+        train = Task(*(v.expand(count, *v.shape[1:]) for v in (sets["train"].x, sets["train"].y)), "")
+        path = run(descend(setting, model, train, "settle"))
+        x, y = sets["test"].x[0], sets["test"].y[0]
+        F = path.model(x) - path.initial(x)
+        begun, end = (ntk(one[:2], sets["points"].x[0, :50]) for one in (path.initial, path.model))
+        change = ((end - begun).norm(dim=(-1, -2)) / begun.norm(dim=(-1, -2))).log().mean().exp()
+        fitted = sum(str(why.kind) == "fitted" for why in path.ended) / count
+        row = {"error": float(wrong(F, y.expand_as(F)).mean()), "ensemble_error": float(wrong(F.mean(0), y))}
+        rows.append({"seed": seed, "fitted": fitted, "change": float(change), "source": sets["test"].source} | row)
+    return rows
+
+
+def _routes_grid(p: Mapping[str, Any]) -> list[Setting]:
+    common = _common(p, [p["route_p"]], "test + image_n + 2 route_p") | {"p": p["route_p"]}
+    common |= {"alpha": p["route_alpha"]}
+    return product(**common, descent=list(DESCENTS), seeds=range(p["route_seeds"]))
+
+
+@study(version=1, grid=_routes_grid, rtol=2e-2, device="any")
+def routes(setting: Setting, seeds: list[int]) -> Rows:
+    """The same networks on the same images by either descent: test ``error``, ``steps``, share ``satisfied``.
+
+    ``alignment`` of the full kernel after training, on points that trained nothing.
+
+    Source: paper A, Fig. 9 (its code) for the descent with momentum.
+    """
+    sets, model = draw_images(setting, seeds), networks(setting, seeds)
+    steps = dict.fromkeys(range(len(seeds)), 0)
+
+    def counted(states: Iterator[State]) -> Iterator[State]:
+        for state in states:
+            for row in state.rows:
+                steps[row] += 1
+            yield state
+
+    path = run(counted(descend(setting, model, sets["train"], setting["descent"])))
+    error = wrong(path.model(sets["test"].x) - path.initial(sets["test"].x), sets["test"].y)
+    met = (path.F * sets["train"].y >= 1).double().mean(-1)
+    aligned = diagnose(ntk(path.model, sets["points"].x).cpu(), sets["points"].y.cpu()).alignment
+    return [
+        {"seed": seed, "error": float(error[e]), "steps": steps[e], "satisfied": float(met[e]),
+         "alignment": float(aligned[e]), "source": sets["test"].source}
+        for e, seed in enumerate(seeds)
+    ]  # fmt: skip
+
+
+CASES = ("null", "near", "apart", "oblique", "sharp", "stripe")  # of one dimension, by what they tell
+SHIFTS = {"null": 0.0, "near": 0.5, "apart": 1.5}
+
+
+def _estimators_grid(p: Mapping[str, Any]) -> list[Setting]:
+    common = {"neighbours": p["neighbours"], "seeds": range(p["estimator_seeds"])}
+    lines = product(**common, case=list(CASES), d=1, n=p["estimator_n"])
+    rest = [d for d in p["estimator_d"] if d > 1]
+    wide = product(**common, case=["filled", "line"], d=rest, n=max(p["estimator_n"])) if rest else []
+    return [*lines, *wide]
+
+
+@study(version=1, grid=_estimators_grid, chunk=20, data=SYNTHETIC, nonfinite=["nearest"])
+def estimators(setting: Setting, seeds: list[int]) -> Rows:
+    """Estimates of mutual information beside the ``exact`` one: ``estimate`` (paper A's text), ``code``, ``nearest``.
+
+    ``code``: a point counts among its own neighbours, as in paper A's code. ``nearest``: scikit-learn's estimator
+    (Kraskov et al.; Ross), one dimension alone. Cases of one dimension: two Gaussians ``x = y s + z`` (``null``,
+    ``near``, ``apart``), a Gaussian coordinate of the stripe at an angle (``oblique``) or along its axis (``stripe``),
+    the sign of a uniform variable (``sharp``). ``filled``: two Gaussians in ``d`` dimensions, apart along one.
+    ``line``: those on a line in ``d`` dimensions.
+
+    Source: paper A, App. E.
+    """
+    from sklearn.feature_selection import mutual_info_classif
+
+    rows, k = [], setting["neighbours"]
+    for seed in seeds:
+        rng = np.random.default_rng(draw_seeds("pairs", [seed], size=setting["n"])[0])
+        x, y, exact = _case(setting, rng)
+        row = {"seed": seed, "exact": exact}
+        for name, itself in (("estimate", False), ("code", True)):
+            row[name] = information.mutual_information(x, y, neighbours=k, counts_itself=itself)
+        if setting["d"] == 1:
+            nats = mutual_info_classif(x.numpy()[:, None], y.numpy(), n_neighbors=k, random_state=0)
+            row["nearest"] = float(nats[0] / np.log(2))
+        rows.append(row)
+    return rows
+
+
+def _case(setting: Setting, rng: np.random.Generator) -> tuple[Tensor, Tensor, float]:
+    """Points, labels and the exact information in bits."""
+    n, d, case = setting["n"], setting["d"], setting["case"]
+    y = np.where(rng.permutation(n) % 2, 1.0, -1.0)
+    if case in SHIFTS:
+        x, exact = y * SHIFTS[case] + rng.standard_normal(n), information.shifted_gaussians(SHIFTS[case])
+    elif case == "sharp":
+        x, exact = y * rng.random(n), 1.0
+    elif case in ("oblique", "stripe"):
+        along, cosine = rng.standard_normal(n), 0.9 if case == "oblique" else 1.0
+        y = np.where((along > STRIPE[0]) & (along < STRIPE[1]), -1.0, 1.0)
+        x = cosine * along + (1 - cosine**2) ** 0.5 * rng.standard_normal(n)
+        exact = information.stripe_information(cosine)
+    else:
+        x, exact = rng.standard_normal((n, d)), information.shifted_gaussians(SHIFTS["apart"])
+        x[:, 0] += y * SHIFTS["apart"]
+        if case == "line":
+            x = x[:, :1] * np.full(d, d**-0.5)
+    return torch.from_numpy(x), torch.from_numpy(y), exact

@@ -1,0 +1,51 @@
+"""Chapter 1, to be seen: what one network learns in the plane as its scale is turned."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from companion.experiments.sweep import Rows, Setting, product, study
+from companion.studies.lazy_feature import DRAWN, draw, needs_draws, needs_memory, networks_of, train_network
+from companion.theory.compression import amplification
+from regimes.training.state import satisfied
+
+CHAPTER = "01"
+REACH = 3.0  # half the side of the square that is drawn
+SIDE = 61  # its points a side
+SHOWN = 60  # neurons whose weights are kept
+
+
+def check_parameters(p: Mapping[str, Any]) -> None:
+    """The draw in the plane holds both labels."""
+    needs_draws(p, {"shape": "stripe", "interfaces": [p["interfaces"]], "d": 2}, "scan_p", "scan_seeds")
+
+
+def _grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "scan_p", "scan_h")
+    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "d": 2, "p": p["scan_p"]}
+    return product(**stripe, h=p["scan_h"], alpha=p["scan_alpha"], tolerance=p["tolerance"], until=p["stop"], seeds=[0])
+
+
+@study(version=1, grid=_grid, rtol=1e-2, data=DRAWN, device="any")
+def predictors(setting: Setting, seeds: list[int]) -> Rows:
+    """The predictor of one network in ``d = 2``, trained until the share ``until`` of its points is met.
+
+    ``F``: on the square of half side ``REACH``, flattened, to four digits; ``wrong``: the share of the square where its
+    sign is. ``arrows``: ``βω`` of the first neurons over the root mean square of all. ``points`` and ``labels`` of the
+    training set, and the ``amplification``. Data and initial weights are the same for all ``alpha``.
+
+    Source: paper A, Fig. 2 and 12.
+    """
+    (seed,) = seeds
+    task, network = draw(setting, "train", setting["p"], seeds), networks_of(setting, seeds)
+    found = train_network(network, task, setting, until=satisfied(setting["until"])).network
+    side = torch.linspace(-REACH, REACH, SIDE, dtype=torch.float64).to(found.omega)
+    x = torch.cartesian_prod(side, side)
+    F = setting["alpha"] * (found(x) - network(x))[0]
+    arrows = found.beta[0, :, None] * found.omega[0]
+    arrows = arrows / arrows.square().sum(-1).mean().sqrt()
+    row = {"seed": seed, "F": [float(f"{f:.4g}") for f in F.tolist()], "arrows": arrows[:SHOWN].tolist()}
+    row |= {"points": task.x[0].tolist(), "labels": task.y[0].tolist()}
+    wrong = float((F * task.label(x) <= 0).double().mean())
+    return [row | {"wrong": wrong, "amplification": float(amplification(found.omega, 1))}]

@@ -1,0 +1,568 @@
+"""Chapter 1: learning curves of lazy and feature learning, and what separates them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import special
+from torch import Tensor
+
+from companion.experiments.sweep import STATISTICAL, Rows, Setting, product, study
+from companion.theory import learning_curves
+from companion.theory.compression import FixedPoint, Stripe, amplification
+from companion.theory.compression.ring import Cylinder
+from regimes import devices, validate
+from regimes.data import tasks
+from regimes.data.tasks import Task
+from regimes.measures.errors import line_error, wrong
+from regimes.measures.lazy import Lazy, in_words, lazy, wide_lazy
+from regimes.models import one_hidden
+from regimes.models.one_hidden import Network
+from regimes.seeds import draw_seeds
+from regimes.training.gradient_flow import gradient_flow
+from regimes.training.run import Snapshot, Trajectory, run
+from regimes.training.state import fitted, satisfied, t_star
+from regimes.validate import InputError
+
+CHAPTER = "01"
+FEWEST_P = 3  # sizes that an exponent with an interval needs
+NEVER = 1e-6  # a chance that is not worth a draw
+DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
+
+
+def draw(setting: Setting, kind: str, p: int, seeds: list[int]) -> Task:
+    """Points and labels ``x (S, p, d)`` of the setting's task, on the study's device; more test points extend fewer."""
+    return _drawn(setting, kind, p, seeds).to(device=devices.pick())
+
+
+def _drawn(setting: Setting, kind: str, p: int, seeds: list[int], *, first: int | None = None) -> Task:
+    """As ``draw``, on the CPU; ``first`` leaves out all but the first so many of the ``p`` points."""
+    seeds = draw_seeds(kind, seeds, size=0 if kind == "test" else p)
+    if setting["shape"] == "stripe":
+        return tasks.stripe(first or p, setting["d"], interfaces=setting["interfaces"], seed=seeds)
+    shape = {name: setting[name] for name in ("d_parallel", "radius")}
+    return tasks.cylinder(first or p, setting["d"], **shape, seed=seeds)
+
+
+def check_parameters(p: Mapping[str, Any]) -> None:
+    """Sizes suffice for exponents, names refer to each other, draws hold both labels."""
+    for name in ("wide_p", "far_p", "frozen_p", "curve_p", "cylinder_p"):
+        if sum(value >= p["fit_from"] for value in p[name]) < FEWEST_P:
+            raise InputError(f"{name} must hold at least {FEWEST_P} sizes from fit_from on for an exponent: {p[name]}")
+        if p["window"] > len(p[name]):
+            raise InputError(f"window must be at most the number of sizes of {name}, got {p['window']}")
+    if sum(value >= p["cylinder_from"] for value in p["wide_p"]) < FEWEST_P:
+        raise InputError(f"wide_p must hold at least {FEWEST_P} sizes from cylinder_from on: {p['wide_p']}")
+    for name, of in (("width_d", "curve_d"), ("frozen_p", "wide_p"), ("width_p", "curve_p")):
+        needs_one_of(p, name, of)
+    for of in ("curve_p", "cylinder_p"):
+        needs_one_of(p, "compressed_p", of)
+    if p["shares"][-1] != 1:
+        raise InputError(f"shares must end with 1, all points, got {p['shares']}")
+    for name in ("stop", "early", "peak", "frozen"):
+        needs_one_of(p, name, "shares")
+    if 1.0 not in p["frozen"] or p["early"] not in p["frozen"]:
+        raise InputError(f"frozen must hold early = {p['early']:g} and 1, got {p['frozen']}")
+    for name in ("early", "peak"):
+        if p[name] > p["stop"]:
+            raise InputError(f"{name} must be at most stop = {p['stop']:g}, got {p[name]:g}")
+    if p["stop"] == 1:
+        raise InputError("stop must be below 1: a fraction before the end of training")
+    if p["gain_factor"][0] != 1:
+        raise InputError(f"gain_factor must begin with 1, the data as they are, got {p['gain_factor']}")
+    needs_across(p)
+    for shape in _shapes(p):
+        curve = "curve" if shape["shape"] == "stripe" else "cylinder"
+        needs_draws(p, shape, "wide_p", "wide_seeds" if curve == "curve" else "wide_cylinder_seeds")
+        needs_draws(p, shape, "gain_p", "gain_seeds")
+        if curve == "curve":
+            needs_draws(p, shape, "far_p", "far_seeds")
+        needs_draws(p, shape, f"{curve}_p", f"{curve}_seeds", kinds=("train", "fresh"))
+    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]]}
+    needs_draws(p, stripe | {"d": p["curve_d"]}, "frozen_p", "frozen_seeds")
+    needs_draws(p, stripe | {"d": p["curve_d"]}, "gain_p", "features_seeds", kinds=("train", "fresh"))
+    needs_draws(p, stripe | {"d": p["width_d"]}, "width_p", "width_seeds", kinds=("train", "fresh"))
+    for name in ("scan", "rotation"):
+        needs_draws(p, stripe | {"d": p[f"{name}_d"]}, f"{name}_p", f"{name}_seeds")
+
+
+def needs_one_of(p: Mapping[str, Any], name: str, of: str) -> None:
+    """Raises ``InputError`` unless a parameter, or each of its values, is one of another's values."""
+    for value in np.atleast_1d(p[name]).tolist():
+        if value not in p[of]:
+            raise InputError(f"{name} must be one of {of} = {p[of]}, got {value}")
+
+
+def needs_across(p: Mapping[str, Any]) -> None:
+    """Raises ``InputError`` unless the cylinder has an uninformative direction."""
+    if p["cylinder_d_parallel"] >= p["cylinder_d"]:
+        raise InputError(
+            f"cylinder_d_parallel must be below cylinder_d = {p['cylinder_d']}, to leave an uninformative direction, "
+            f"got {p['cylinder_d_parallel']}"
+        )
+
+
+def needs_memory(p: Mapping[str, Any], points: str, widths: str | None = None, *, kernels: int = 7) -> None:
+    """Kernels of the most points, and the gates of a flow at the largest width, must fit into the memory.
+
+    A call of two realisations has seven ``kernels`` at a time, that of one has four.
+
+    Raises:
+        InputError: naming the parameters, with the bytes.
+    """
+    n = int(np.max(p[points]))
+    validate.memory(8 * kernels * n * n, f"{points} = {n}")
+    if widths:
+        h = int(np.max(p[widths]))
+        validate.memory(32 * n * h, f"{points} = {n} with {widths} = {h}")
+
+
+def needs_draws(
+    p: Mapping[str, Any],
+    shape: Setting,
+    points: str,
+    seeds: str,
+    *,
+    limits: str | None = None,
+    kinds: tuple[str, ...] = ("train",),
+) -> None:
+    """All draws of a task must hold both labels.
+
+    Args:
+        p: all parameters.
+        shape: the task's part of a setting.
+        points: the parameter that says how many points.
+        seeds: the parameter that says how many draws.
+        limits: the parameter that says where the label changes (``interfaces`` or ``cylinder_radius``).
+        kinds: of draws.
+
+    Raises:
+        InputError: naming the three parameters.
+    """
+    limits = limits or {"stripe": "interfaces", "cylinder": "cylinder_radius"}[shape["shape"]]
+    for setting in product(**shape, p=p[points], seeds=range(p[seeds])):
+        single = _single(setting, kinds)
+        if single is not None:
+            raise InputError(
+                f"{points} must give both labels in every draw: {setting['p']} points of the {setting['shape']} in "
+                f"d = {setting['d']} have a single one in draw {single} of {seeds}; take more points or other {limits}"
+            )
+
+
+def _single(setting: Setting, kinds: tuple[str, ...]) -> int | None:
+    """The first realisation with a draw of a single label, ``None`` where all have both."""
+    p, share = setting["p"], positive_share(setting)
+    if len(setting["seeds"]) * len(kinds) * (share**p + (1 - share) ** p) < NEVER:
+        return None
+    return next((seed for seed in setting["seeds"] for kind in kinds if not _holds_both(setting, kind, seed)), None)
+
+
+def _holds_both(setting: Setting, kind: str, seed: int) -> bool:
+    """Whether a draw has both labels; most often its first points do."""
+    names = ("shape", "d", "p", "interfaces", "d_parallel", "radius")
+    task = {name: setting[name] for name in names if name in setting}
+    return _task_holds_both(json.dumps(task, sort_keys=True), kind, seed)
+
+
+@lru_cache(maxsize=2**16)  # the grids of a chapter's studies ask for the same draws
+def _task_holds_both(task: str, kind: str, seed: int) -> bool:
+    setting = json.loads(task)
+    sizes = (min(64, setting["p"]), setting["p"])
+    draws = (_drawn(setting, kind, setting["p"], [seed], first=first) for first in sizes)
+    return any(len(drawn.y.unique()) == 2 for drawn in draws)
+
+
+def positive_share(setting: Setting) -> float:
+    """The probability of the label +1."""
+    if setting["shape"] == "cylinder":
+        return float(special.gammaincc(setting["d_parallel"] / 2, setting["radius"] ** 2 / 2))
+    below = special.ndtr(np.array([-np.inf, *setting["interfaces"], np.inf]))
+    return float(np.diff(below)[::2].sum())
+
+
+def _shapes(p: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tasks of the curves: the stripe in each dimension, and the cylinder."""
+    stripes = [{"shape": "stripe", "d": d, "interfaces": [p["interfaces"]]} for d in p["curve_d"]]
+    cylinder = {"shape": "cylinder", "d": p["cylinder_d"], "d_parallel": p["cylinder_d_parallel"]}
+    return [*stripes, cylinder | {"radius": p["cylinder_radius"]}]
+
+
+def _wide_grid(p: Mapping[str, Any]) -> list[Setting]:
+    """The sizes of the lazy curves, and those of the networks, whose training sets the kernel gets as well."""
+    needs_memory(p, "wide_p")
+    grid = []
+    for shape in _shapes(p):
+        kind = "curve" if shape["shape"] == "stripe" else "cylinder"
+        seeds = dict.fromkeys(p["wide_p"], p["wide_seeds" if kind == "curve" else "wide_cylinder_seeds"])
+        for size in p[f"{kind}_p"]:
+            seeds[size] = max(seeds.get(size, 0), p[f"{kind}_seeds"])
+        for size, count in sorted(seeds.items()):
+            grid += product(**shape, p=size, test=p["test"], seeds=range(count))
+    return grid
+
+
+@study(version=1, grid=_wide_grid, chunk=2, data=DRAWN)
+def wide_curve(setting: Setting, seeds: list[int]) -> Rows:
+    """Lazy learning with the infinitely wide network's kernel, trained to zero loss: ``error``, ``ended``.
+
+    Training and test points are those of ``networks`` and ``finite_curve`` of the same size and seed.
+    Source: paper A, Sec. 2.4 and 3.1; the kernel is exact, nothing is sampled.
+    """
+    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    return _lazy_rows(seeds, wide_lazy(train, test))
+
+
+def _far_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "far_p", kernels=4)
+    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "test": p["test"]}
+    return product(**stripe, d=p["curve_d"], p=p["far_p"], seeds=range(p["far_seeds"]))
+
+
+@study(version=1, grid=_far_grid, data=DRAWN)
+def far_curve(setting: Setting, seeds: list[int]) -> Rows:
+    """As ``wide_curve``, of fewer realisations at larger sizes, nearer to theory's limit: ``error``, ``ended``."""
+    return wide_curve(setting, seeds)
+
+
+def _lazy_rows(seeds: list[int], found: Lazy) -> Rows:
+    rows = zip(seeds, found.error.tolist(), found.ended, strict=True)
+    return [{"seed": seed, "error": error, "ended": ended} for seed, error, ended in rows]
+
+
+def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "frozen_p", "lazy_h")
+    needs_memory(p, "scan_p", "scan_h")
+    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "test": p["test"]}
+    curves = product(**stripe, d=p["curve_d"], p=p["frozen_p"], h=p["lazy_h"], seeds=range(p["frozen_seeds"]))
+    scan = product(**stripe, d=p["scan_d"], p=p["scan_p"], h=p["scan_h"], seeds=range(p["scan_seeds"]))
+    return [*curves, *scan]
+
+
+@study(version=1, grid=_finite_grid, chunk=2, data=DRAWN)
+def finite_curve(setting: Setting, seeds: list[int]) -> Rows:
+    """Lazy learning with the kernel of a network of width ``h`` at initialisation: ``error``, ``ended``.
+
+    Training and test points are those of ``wide_curve``, weights those of the trained networks of the same size.
+    Source: paper A, Fig. 3 (lazy regime) and Fig. 12 (dashed line).
+    """
+    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    return _lazy_rows(seeds, lazy(networks_of(setting, seeds), train, test))
+
+
+def networks_of(setting: Setting, seeds: list[int]) -> Network:
+    """The networks of a setting as they are drawn, one a seed, on the study's device; others at each ``p``."""
+    weights = draw_seeds("weights", seeds, size=setting["p"])
+    return one_hidden.one_hidden(setting["d"], setting["h"], seeds=weights, device="auto")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Networks after training, for each realisation; ``None`` where a run ended before it met 10 % of its margins.
+
+    Attributes:
+        network: at the end, float64.
+        ended: ``"zero loss"``, or why the run stopped before.
+        t_star: paper A's unit of time.
+        star: ``Λ*``, the amplification at ``t_star``.
+        largest: ``Λ_max``, over the whole path.
+        stops: satisfied fraction -> the network where it was first met, in float64; fractions never met are missing.
+    """
+
+    network: Network
+    ended: list[str]
+    t_star: list[float | None]
+    star: list[float | None]
+    largest: list[float]
+    stops: list[dict[float, Network]]
+
+
+def train_network(
+    network: Network, train: Task, setting: Setting, *, dtype: Any = "auto", shares: Sequence[float] = (), until=fitted
+) -> Trained:
+    """Gradient flow of the hinge loss at ``setting["alpha"]`` to zero loss, with the amplification along the path."""
+    states = gradient_flow(network, train, alpha=setting["alpha"], tolerance=setting["tolerance"], dtype=dtype)
+    events = {f"{share:g}": satisfied(share) for share in shares}
+    size = lambda state: {"size": amplification(state.model.omega, train.d_parallel)}  # noqa: E731
+    path = run(states, observe=size, events=events, until=until)
+    at = {row: (float(s.t), float(amplification(s.model.omega, train.d_parallel))) for row, s in _star(path).items()}
+    both = [at.get(row, (None, None)) for row in range(len(path.ended))]
+    found = {share: path.events.get(name, {}) for share, name in zip(shares, events, strict=True)}
+    return Trained(
+        network=path.model.to(dtype=torch.float64),
+        ended=[in_words(why) for why in path.ended],
+        t_star=[t for t, _ in both],
+        star=[size for _, size in both],
+        largest=[max(row["size"] for row in path.path if row["realisation"] == e) for e in range(len(path.ended))],
+        stops=[
+            {share: at[row].model.to(dtype=torch.float64) for share, at in found.items() if row in at}
+            for row in range(len(path.ended))
+        ],
+    )
+
+
+def _star(path: Trajectory) -> dict[int, Snapshot]:
+    return path.events.get("t_star", {})
+
+
+def lines(setting: Setting, seeds: list[int]) -> tuple[Tensor, Tensor]:
+    """Lines along the first axis on which networks' errors are exact: ``across (S, n, d - 1)``, ``edges (S, n, k)``.
+
+    More lines extend fewer; they are the same for all networks of a realisation.
+    """
+    across = tasks.gaussian_points(setting["lines"], setting["d"] - 1, seed=draw_seeds("test", seeds, size=1))
+    across = across.to(devices.pick())
+    if setting["shape"] == "stripe":
+        return across, across.new_tensor(setting["interfaces"]).expand(*across.shape[:2], -1)
+    left = setting["radius"] ** 2 - across[..., : setting["d_parallel"] - 1].square().sum(-1)
+    half = left.clamp(min=0).sqrt()
+    return across, torch.stack([-half, half], -1)
+
+
+def _networks_grid(p: Mapping[str, Any]) -> list[Setting]:
+    for points, widths in (("curve_p", "curve_h"), ("width_p", "width_h"), ("cylinder_p", "curve_h")):
+        needs_memory(p, points, widths)
+    net = {"alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"], "lines": p["lines"]}
+    ends = {"shares": [[p["stop"], 1.0]], "frozen": [[1.0]]}
+    grid = []
+    for shape in _shapes(p):
+        kind = "curve" if shape["shape"] == "stripe" else "cylinder"
+        frozen = [p["frozen"]] if kind == "curve" else [[1.0]]
+        sizes = {"p": p[f"{kind}_p"], "h": p["curve_h"], "seeds": range(p[f"{kind}_seeds"])}
+        grid += product(**shape, **sizes, **net, shares=[p["shares"]], frozen=frozen)
+    widths = [h for h in p["width_h"] if h != p["curve_h"]]
+    stripe = {"shape": "stripe", "d": p["width_d"], "interfaces": [p["interfaces"]]}
+    if widths:
+        grid += product(**stripe, p=p["width_p"], h=widths, **net, **ends, seeds=range(p["width_seeds"]))
+    finer = {"tolerance": p["finer_tolerance"]}
+    again = [s | finer | {"seeds": s["seeds"][: p["finer_seeds"]]} for s in grid if s["h"] == p["curve_h"]]
+    return grid + again if p["finer_seeds"] and p["finer_tolerance"] != p["tolerance"] else grid
+
+
+# until t* processors agree; what comes after amplifies how they round
+@study(
+    version=1,
+    grid=_networks_grid,
+    chunk=2,
+    rtol=1e-3,
+    data=DRAWN,
+    device="any",
+    columns={"t_star": 1e-5, "amplification_star": 1e-5}
+    | dict.fromkeys(("error", "amplification", "amplification_max", "ended"), STATISTICAL),
+)
+def networks(setting: Setting, seeds: list[int]) -> Rows:
+    """Feature learning to zero loss, as far as each satisfied fraction: one row a ``curve`` and ``share``, ``error``.
+
+    ``feature``: the network where a ``share`` of the points first has ``yF >= 1``, its ``amplification``, its error
+    exact along the first axis. ``final``: its kernel frozen there, trained to zero loss on an independent training set,
+    for the shares in ``frozen``. A share that a run never met has no row.
+    Each row repeats ``t_star``, ``amplification_star`` and ``amplification_max`` of its network.
+
+    Source: paper A, Fig. 3, 6 and 8; paper B, Fig. 10.
+    """
+    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    fresh, network = draw(setting, "fresh", setting["p"], seeds), networks_of(setting, seeds)
+    trained, (across, edges) = train_network(network, train, setting, shares=setting["shares"]), lines(setting, seeds)
+    rows = []
+    for i, seed in enumerate(seeds):
+        along = {"t_star": trained.t_star[i], "amplification_star": trained.star[i]}
+        along |= {"seed": seed, "amplification_max": trained.largest[i]}
+        one = slice(i, i + 1)
+        for share, stop in trained.stops[i].items():
+            error = line_error(stop, network[one], across[one], edges[one])
+            size = amplification(stop.omega, train.d_parallel)
+            row = {"curve": "feature", "share": share, "error": float(error), "amplification": float(size)}
+            rows.append(along | row | {"ended": trained.ended[i]})
+            if share in setting["frozen"]:
+                found = lazy(stop, _only(fresh, i), _only(test, i))
+                row = {"curve": "final", "share": share, "error": float(found.error), "ended": found.ended[0]}
+                rows.append(along | row | {"amplification": float(size)})
+    return rows
+
+
+def _only(task: Task, i: int) -> Task:
+    """One realisation of a task."""
+    return replace(task, x=task.x[i : i + 1], y=task.y[i : i + 1])
+
+
+def predicted_amplification(setting: Setting, x: Tensor, y: Tensor) -> float | None:
+    """``Λ*`` that theory gives on a training set ``x (p, d)``: of the fastest attractor, of the fastest ring.
+
+    ``None`` where labels leave neurons neither.
+    Source: paper A, Eq. 8, corrected; :mod:`companion.theory.compression.ring`.
+    """
+    if setting["shape"] == "stripe":
+        theory, fastest = _fastest_attractor(tuple(setting["interfaces"]), setting["d"])
+    else:
+        theory, fastest = _fastest_ring(setting["radius"], setting["d"], setting["d_parallel"])
+    return None if fastest is None else theory.amplification(x.cpu().numpy(), y.cpu().numpy(), fastest)
+
+
+@cache
+def _fastest_attractor(interfaces: tuple[float, ...], d: int) -> tuple[Stripe, FixedPoint | None]:
+    theory = Stripe(interfaces, d)
+    return theory, max(theory.attractors(), key=lambda point: point.rate, default=None)
+
+
+@cache
+def _fastest_ring(radius: float, d: int, d_parallel: int) -> tuple[Cylinder, FixedPoint | None]:
+    theory = Cylinder(radius, d, d_parallel)
+    return theory, max(theory.rings(), key=lambda point: point.rate, default=None)
+
+
+def _compressed_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "compressed_p", "curve_h")
+    net = {"h": p["curve_h"], "alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"]}
+    grid = []
+    for shape in _shapes(p):
+        kind = "curve" if shape["shape"] == "stripe" else "cylinder"
+        grid += product(**shape, p=p["compressed_p"], **net, seeds=range(p[f"{kind}_seeds"]))
+    return grid
+
+
+@study(version=1, grid=_compressed_grid, chunk=2, rtol=1e-3, data=DRAWN, device="any")
+def compressed(setting: Setting, seeds: list[int]) -> Rows:
+    """Lazy learning, at infinite width, of data compressed by the network's own ``Λ*``: ``error`` of each ``curve``.
+
+    ``compressed``: uninformative directions divided by ``Λ*``; ``compressed_code``: by ``Λ*/√d_perp``, as in the
+    original code, where that differs. ``star`` is ``Λ*``, ``predicted`` theory's on these points. Training sets and
+    networks are those of ``networks``, which need not be trained beyond ``t*``.
+
+    Source: paper A, Fig. 3 and 8; paper B, Fig. 10.
+    """
+    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    trained = train_network(networks_of(setting, seeds), train, setting, until=t_star)
+    if None in trained.star:
+        raise InputError(f"no run reached t*: {trained.ended}")
+    star = train.x.new_tensor(trained.star)
+    across = setting["d"] - train.d_parallel
+    factors = {"compressed": star} | ({"compressed_code": star / across**0.5} if across > 1 else {})
+    rows = []
+    for name, factor in factors.items():
+        small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in (train, test)]
+        rows += [row | {"curve": name} for row in _lazy_rows(seeds, wide_lazy(*small))]
+    said = {seed: predicted_amplification(setting, *pair) for seed, *pair in zip(seeds, train.x, train.y, strict=True)}
+    stars = dict(zip(seeds, trained.star, strict=True))
+    return [row | {"star": stars[row["seed"]], "predicted": said[row["seed"]]} for row in rows]
+
+
+def _features_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "gain_p", "features_h")
+    stripe = {"shape": "stripe", "d": p["curve_d"], "interfaces": [p["interfaces"]]}
+    net = {"alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"]}
+    return product(**stripe, p=p["gain_p"], h=p["features_h"], **net, seeds=range(p["features_seeds"]))
+
+
+@study(version=1, grid=_features_grid, chunk=2, rtol=1e-3, data=DRAWN, device="any")
+def features(setting: Setting, seeds: list[int]) -> Rows:
+    """The kernel frozen at ``t*`` beside compressed data, on one independent training set: error of each ``curve``.
+
+    ``features``: the network's kernel at ``t*``; ``compressed_finite`` and ``compressed``: the initial kernel, of the
+    same network and of the infinitely wide one, on data compressed by that network's ``Λ*``.
+
+    Source: paper A, Fig. 3; its comparison of the two, at several widths.
+    """
+    train, test, fresh = (
+        draw(setting, kind, setting[n], seeds) for kind, n in (("train", "p"), ("test", "test"), ("fresh", "p"))
+    )
+    network = networks_of(setting, seeds)
+    trained = train_network(network, train, setting, until=t_star)
+    if None in trained.star:
+        raise InputError(f"no run reached t*: {trained.ended}")
+    star = train.x.new_tensor(trained.star)
+    small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, star)) for t in (fresh, test)]
+    found = {
+        "features": lazy(trained.network, fresh, test),
+        "compressed_finite": lazy(network, *small),
+        "compressed": wide_lazy(*small),
+    }
+    return [row | {"curve": name} for name, one in found.items() for row in _lazy_rows(seeds, one)]
+
+
+def _imposed_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "gain_p")
+    sizes = {"p": p["gain_p"], "factor": p["gain_factor"], "test": p["test"], "seeds": range(p["gain_seeds"])}
+    return [setting for shape in _shapes(p) for setting in product(**shape, **sizes)]
+
+
+@study(version=1, grid=_imposed_grid, chunk=2, data=DRAWN)
+def imposed(setting: Setting, seeds: list[int]) -> Rows:
+    """Lazy learning, at infinite width, of data compressed by a given ``factor``: ``error``, ``ended``.
+
+    All factors share training and test points, so that their ratios tell the gain of the compression alone.
+    Source: paper A, Sec. 3.1 and 4; paper B, Sec. 5.
+    """
+    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    factor = train.x.new_full((len(seeds),), setting["factor"])
+    small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in (train, test)]
+    return _lazy_rows(seeds, wide_lazy(*small))
+
+
+def _scan_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "scan_p", "scan_h")
+    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "d": p["scan_d"], "p": p["scan_p"]}
+    rest = {"h": p["scan_h"], "test": p["test"], "tolerance": p["tolerance"], "seeds": range(p["scan_seeds"])}
+    return product(**stripe, alpha=p["scan_alpha"], **rest)
+
+
+@study(version=1, grid=_scan_grid, rtol=1e-3, data=DRAWN, device="any")
+def scale_scan(setting: Setting, seeds: list[int]) -> Rows:
+    """One network trained at one ``alpha``: error, ``t_star``, ``amplification_start``, ``_star`` and ``_max``.
+
+    Data, test points and initial weights are the same for all ``alpha``, and for ``finite_curve`` at the same sizes.
+    Source: paper A, Fig. 12 and App. B.
+    """
+    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    network = networks_of(setting, seeds)
+    found, start = train_network(network, train, setting), amplification(network.omega, train.d_parallel)
+    error = wrong(_predictor(found, network, test, setting), test.y).tolist()
+    names = ("seed", "error", "ended", "t_star", "amplification_start", "amplification_star", "amplification_max")
+    columns = (seeds, error, found.ended, found.t_star, start.tolist(), found.star, found.largest)
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _predictor(found: Trained, network: Network, test: Task, setting: Setting) -> Tensor:
+    """``F`` of the trained networks on the test points ``(S, n)``."""
+    return setting["alpha"] * (found.network(test.x) - network(test.x))
+
+
+def _rotation_grid(p: Mapping[str, Any]) -> list[Setting]:
+    needs_memory(p, "rotation_p", "rotation_h")
+    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "d": p["rotation_d"], "p": p["rotation_p"]}
+    net = {"h": p["rotation_h"], "alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"]}
+    return product(**stripe, **net, seeds=range(p["rotation_seeds"]))
+
+
+@study(
+    version=1,
+    grid=_rotation_grid,
+    rtol=1e-3,
+    columns={"deviation": (1e-3, 1e-9)},  # round-off
+    data=DRAWN,
+    device="any",
+)
+def rotation(setting: Setting, seeds: list[int]) -> Rows:
+    """Training on rotated data: ``error`` as drawn, ``error_data`` with the data rotated, and the ``deviation``.
+
+    The deviation is the relative change of the predictor on the test points when the initial weights turn with the
+    data. Rotations are uniform, one a seed. Source: paper A, App. A.
+    """
+    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    network = networks_of(setting, seeds)
+    rotations = (tasks.rotation(setting["d"], seed=s) for s in draw_seeds("rotation", seeds, size=setting["p"]))
+    turn = torch.stack(list(rotations)).to(network.omega)
+    # the amplification along the path, which no longer means anything, is not used
+    turned = [replace(tasks.rotated(task, turn), d_parallel=1) for task in (train, test)]
+    round_ = replace(network, omega=network.omega @ turn.mT)
+    cases = ((network, train, test), (network, *turned), (round_, *turned))
+    runs = [train_network(net, points, setting, dtype=torch.float64) for net, points, _ in cases]
+    plain, data, both = (_predictor(found, net, on, setting) for found, (net, _, on) in zip(runs, cases, strict=True))
+    deviation = (both - plain).norm(dim=-1) / plain.norm(dim=-1)
+    ended = ["; ".join(sorted(set(why))) for why in zip(*(found.ended for found in runs), strict=True)]
+    error = [wrong(F, test.y).tolist() for F in (plain, data)]
+    columns = (seeds, *error, deviation.tolist(), ended)
+    names = ("seed", "error", "error_data", "deviation", "ended")
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]

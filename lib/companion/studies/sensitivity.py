@@ -1,0 +1,104 @@
+"""Chapter 1, its numerics: what tolerance, precision and processor do to the end of a gradient flow."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from companion.experiments.sweep import STATISTICAL, Rows, Setting, product, study
+from companion.studies.lazy_feature import (
+    DRAWN,
+    draw,
+    lines,
+    needs_draws,
+    needs_memory,
+    needs_one_of,
+    networks_of,
+    train_network,
+)
+from companion.theory.compression import amplification
+from regimes.measures.errors import line_error
+from regimes.validate import InputError
+
+CHAPTER = "01"
+SHARES = [0.1, 0.5, 0.9, 0.98, 1.0]  # satisfied fractions
+# what makes this machine round as another type of processor would
+PROCESSORS = {
+    "this one": {},
+    "no vector instructions": {"ATEN_CPU_CAPABILITY": "default"},
+    "oldest linear algebra": {"MKL_CBWR": "COMPATIBLE"},
+}
+
+
+def check_parameters(p: Mapping[str, Any]) -> None:
+    """The draws hold both labels, the flows fit into the memory, and what is compared is there."""
+    for name in ("tolerance", "finer_tolerance"):
+        needs_one_of(p, name, "sensitive_tolerances")
+    needs_memory(p, "sensitive_p", "curve_h")
+    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "d": p["curve_d"][0]}
+    needs_draws(p, stripe, "sensitive_p", "sensitive_seeds")
+
+
+def _grid(p: Mapping[str, Any]) -> list[Setting]:
+    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "d": p["curve_d"][0], "p": p["sensitive_p"]}
+    net = {"h": p["curve_h"], "alpha": p["curve_alpha"], "lines": p["lines"], "seeds": range(p["sensitive_seeds"])}
+    coarse, fine, (own, *others) = p["tolerance"], p["finer_tolerance"], PROCESSORS
+    cases = [(tolerance, "float64", own) for tolerance in p["sensitive_tolerances"]] + [(coarse, "float32", own)]
+    cases += [(fine, "float32", own)]
+    if p["sensitive_all"]:
+        cases += [(fine, "float64", name) for name in others] + [(fine, "float32", others[0])]
+    names = ("tolerance", "dtype", "processor")
+    numerics = [dict(zip(names, case, strict=True)) for case in dict.fromkeys(cases)]
+    return [setting for case in numerics for setting in product(**stripe, **net, **case)]
+
+
+# in float32 the end of training is another one on another processor, which is what is measured here
+_LATE = dict.fromkeys(("error", "amplification"), STATISTICAL)
+
+
+@study(version=1, grid=_grid, chunk=6, rtol=1e-2, columns=_LATE, data=DRAWN)
+def ends(setting: Setting, seeds: list[int]) -> Rows:
+    """One network to zero loss at a ``tolerance``, in a ``dtype``, with the arithmetic of a ``processor``.
+
+    One row a satisfied ``share``: ``error`` and ``amplification``, with ``t_star`` and ``amplification_star``. Data and
+    initial weights are those of ``lazy_feature.networks`` of the same size and seed.
+    """
+    other = PROCESSORS[setting["processor"]]
+    if all(os.environ.get(name) == value for name, value in other.items()):
+        return _trained(setting, seeds)
+    return _elsewhere(setting, seeds, other)
+
+
+def _trained(setting: Setting, seeds: list[int]) -> Rows:
+    train, network = draw(setting, "train", setting["p"], seeds), networks_of(setting, seeds)
+    trained = train_network(network, train, setting, dtype=getattr(torch, setting["dtype"]), shares=SHARES)
+    across, edges = lines(setting, seeds)
+    rows = []
+    for i, seed in enumerate(seeds):
+        one = slice(i, i + 1)
+        along = {"seed": seed, "t_star": trained.t_star[i], "amplification_star": trained.star[i]}
+        for share, stop in trained.stops[i].items():
+            error = line_error(stop, network[one], across[one], edges[one])
+            size = amplification(stop.omega, train.d_parallel)
+            rows.append(along | {"share": share, "error": float(error), "amplification": float(size)})
+    return rows
+
+
+def _elsewhere(setting: Setting, seeds: list[int], variables: Mapping[str, str]) -> Rows:
+    """The same in a process of its own: what decides the arithmetic is read once, when torch is imported."""
+    code = f"import json, sys; from {__name__} import ends; print(json.dumps(ends(*json.load(sys.stdin))))"
+    threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=json.dumps([setting, seeds]),
+        env=os.environ | threads | variables,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise InputError(f"a run with {dict(variables)} failed: {done.stderr.strip().splitlines()[-1]}")
+    return json.loads(done.stdout)

@@ -1,0 +1,72 @@
+"""How well predictions meet observations, point by point: estimates over seeds.
+
+Every table has the columns ``seed``, ``observed`` and ``predicted``, and the columns ``keys``, which tell the points of
+one seed apart; all seeds have the same points.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from companion import estimates
+from companion.estimates import Estimate
+from regimes.validate import InputError
+
+
+def paired(rows: pd.DataFrame, keys: Sequence[str]) -> np.ndarray:
+    """``(seeds, points, 2)``: the prediction and the observation of every point.
+
+    Raises:
+        InputError: if seeds have different points, or one of them twice.
+    """
+    wide = [rows.pivot_table(index="seed", columns=list(keys), values=c) for c in ("predicted", "observed")]
+    if wide[0].size != len(rows) or any(w.isna().to_numpy().any() for w in wide):
+        raise InputError(f"every seed must have each point of {', '.join(keys)} once")
+    return np.stack([w.to_numpy() for w in wide], axis=-1)
+
+
+def root_mean_square(rows: pd.DataFrame) -> np.ndarray:
+    """The root mean square of observed less predicted over the points of each seed, ``(seeds,)``."""
+    square = (rows.observed - rows.predicted) ** 2
+    return np.sqrt(square.groupby(rows.seed).mean().to_numpy())
+
+
+def slope(rows: pd.DataFrame, keys: Sequence[str], *, within: bool = False) -> Estimate:
+    """The least-squares slope of observed on predicted over all points.
+
+    Args:
+        rows: the table.
+        keys: what tells the points of a seed apart.
+        within: whether each point's mean over seeds is subtracted first: what is left is how seeds differ.
+
+    Raises:
+        InputError: as :func:`paired`.
+    """
+    axes = 0 if within else (0, 1)
+
+    def fitted(points: np.ndarray) -> float:
+        predicted, observed = np.moveaxis(points - points.mean(axis=axes, keepdims=True), -1, 0)
+        return float((predicted * observed).sum() / (predicted**2).sum())
+
+    return estimates.jackknife(paired(rows, keys), fitted)
+
+
+def furthest(rows: pd.DataFrame, keys: Sequence[str]) -> Estimate:
+    """The largest distance of a point's mean over seeds from its prediction.
+
+    Raises:
+        InputError: as :func:`paired`.
+    """
+    predicted, observed = np.moveaxis(paired(rows, keys), -1, 0)
+    gaps = observed - predicted
+    return -estimates.least(np.hstack([gaps, -gaps]))
+
+
+def dip(curves: pd.DataFrame) -> np.ndarray:
+    """The lower end of each seed's curve less its value where the mean curve is lowest, ``(seeds,)``.
+
+    Args:
+        curves: one seed a row, one abscissa a column, in order.
+    """
+    return (curves.iloc[:, [0, -1]].min(axis=1) - curves[curves.mean().idxmin()]).to_numpy()

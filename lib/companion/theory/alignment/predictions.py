@@ -1,0 +1,137 @@
+r"""What the early C-NFA should be: the first order, with the expected kernel, and expectations at finite width.
+
+At initialisation the centred matrices grow as ``t²`` times
+
+.. math:: \dot W^\top\dot W = X^\top Y\mathcal KYX, \qquad \dot W^\top K\dot W = X^\top Y\mathcal K^2YX
+
+(with ``Y`` the diagonal of the residuals), so that the C-NFA begins at their correlation. To first order the kernel's
+expectation stands for the kernel.
+
+Source: paper D, Props. 3, 4 and 10, Eqs. 4 and 5, App. C.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from regimes import validate
+from regimes.kernels import relu_recursion
+from regimes.measures.matrices import correlation
+
+PRINTINGS = ("corrected", "printed")
+
+
+def early_correlation(x: Tensor, y: Tensor, kernel: Tensor) -> Tensor:
+    """The C-NFA at initialisation, ``ρ(XᵀY𝒦YX, XᵀY𝒦²YX) (...)``.
+
+    Args:
+        x: inputs ``(..., n, d)`` of the layer.
+        y: residuals ``(..., n)``; labels where the outputs are near 0.
+        kernel: ``𝒦 (..., n, n)``, or its expectation for the prediction to first order. Any scale.
+
+    Raises:
+        InputError: for what is no number, shapes that do not fit, or a product that is zero.
+
+    Source: paper D, Eq. 4 and App. C.
+    """
+    validate.arrays(x=("... n d", x), y=("... n", y), kernel=("... n n", kernel))
+    labelled = x * y.unsqueeze(-1)
+    moved = kernel @ labelled
+    return correlation(labelled.mT @ moved, moved.mT @ moved)
+
+
+def expected_kernel(x: Tensor, *, sigma: str, hidden: int, gain: float = 1.0) -> Tensor:
+    r"""The first layer's tangent kernel as the width grows, ``E 𝒦 (..., n, n)``, of a network without biases.
+
+    .. math:: \mathbb E\mathcal K = \prod_{l=1}^{L} g^2\,\mathbb E[\sigma'(u)\sigma'(v)],\quad
+       (u, v)\sim N(0,\Sigma^{l}),\quad \Sigma^1 = \frac{g^2}{d}XX^\top,\quad
+       \Sigma^{l+1} = g^2\,\mathbb E[\sigma(u)\sigma(v)]
+
+    over the ``L`` hidden layers, with weights of variance ``g²/fan-in``. It is exact at any width for one hidden layer.
+
+    Args:
+        x: inputs ``(..., n, d)``.
+        sigma: ``quadratic`` (``z²``) or ``relu``.
+        hidden: ``L``, hidden layers, from 1 to 100.
+        gain: ``g``, the parameter of :func:`regimes.models.fully_connected.fully_connected`.
+
+    Raises:
+        InputError: for another activation, a depth or gain out of range, or inputs that are no numbers.
+
+    Source: paper D, App. C (E[𝒦] is not given there); the arc-cosine kernels of paper C, Definition 5.
+    """
+    validate.one_of(_LAYERS, sigma=sigma)
+    validate.whole(1, 100, hidden=hidden)
+    validate.positive(gain=gain)
+    validate.arrays(x=("... n d", x))
+    gram = (gain**2 / x.shape[-1]) * (x @ x.mT)
+    kernel = torch.ones_like(gram)
+    for _ in range(hidden):
+        slopes, values = _LAYERS[sigma](gram)
+        kernel, gram = gain**2 * slopes * kernel, gain**2 * values
+    return kernel
+
+
+def _quadratic(gram: Tensor) -> tuple[Tensor, Tensor]:
+    """``E 2u 2v`` and ``E u²v²`` by Wick's theorem."""
+    variance = gram.diagonal(dim1=-2, dim2=-1)
+    return 4 * gram, variance.unsqueeze(-1) * variance.unsqueeze(-2) + 2 * gram**2
+
+
+def _relu(gram: Tensor) -> tuple[Tensor, Tensor]:
+    """The arc-cosine kernels of orders 0 and 1."""
+    scale = gram.diagonal(dim1=-2, dim2=-1).sqrt()
+    norms = scale.unsqueeze(-1) * scale.unsqueeze(-2)
+    cosine = (gram / norms).clamp(-1, 1)
+    cosine.diagonal(dim1=-2, dim2=-1).fill_(1)  # rounding of an entry near 1 would be an angle of 1e-8
+    phi = torch.acos(cosine)
+    return (1 - phi / math.pi) / 2, norms / 2 * (1 - relu_recursion.contract(1 - cosine, phi))
+
+
+_LAYERS: dict[str, Callable[[Tensor], tuple[Tensor, Tensor]]] = {"quadratic": _quadratic, "relu": _relu}
+
+
+def expected_nfm(x: Tensor, y: Tensor) -> Tensor:
+    r"""``E[ẆᵀẆ] = (XᵀYX)² (..., d, d)`` of ``f = aᵀ(Wx)²``, ``a ~ N(0, 1)``, ``W ~ N(0, 1/k)``, at any width.
+
+    For :math:`\dot W = \delta^\top YX` with ``δ = a ⊙ h``, as the paper has it; the derivative ``2a ⊙ h`` gives four
+    times as much.
+
+    Raises:
+        InputError: for what is no number, or shapes that do not fit.
+
+    Source: paper D, Prop. 10.
+    """
+    validate.arrays(x=("... n d", x), y=("... n", y))
+    m = x.mT @ (x * y.unsqueeze(-1))
+    return m @ m
+
+
+def expected_agop(x: Tensor, y: Tensor, k: int, *, printing: str = "corrected") -> Tensor:
+    r"""``E[ẆᵀKẆ] (..., d, d)`` of the network of :func:`expected_nfm` at width ``k``.
+
+    .. math:: \tfrac3k\operatorname{tr}(X^\top X)(X^\top YX)^2 + (1+\tfrac5k)\,X^\top YX\,X^\top X\,X^\top YX
+
+    with the sum of the eigenvalues for ``tr``. Of two neurons' terms those of the same neuron give the first and
+    ``6/k`` of the second, those of different ones ``1 - 1/k`` of the second.
+
+    Args:
+        x: inputs ``(..., n, d)``.
+        y: residuals ``(..., n)``.
+        k: width, at least 1.
+        printing: ``corrected``, or ``printed`` for the paper's coefficients 3 and 6.
+
+    Raises:
+        InputError: for what is no number, shapes that do not fit, a width below 1 or another printing.
+
+    Source: paper D, Prop. 10; corrected here.
+    """
+    validate.arrays(x=("... n d", x), y=("... n", y))
+    validate.integer(1, k=k)
+    validate.one_of(PRINTINGS, printing=printing)
+    m, b = x.mT @ (x * y.unsqueeze(-1)), x.mT @ x
+    total = b.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]
+    same, apart = (3 / k, 1 + 5 / k) if printing == "corrected" else (3.0, 6.0)
+    return same * total * (m @ m) + apart * (m @ b @ m)

@@ -1,0 +1,179 @@
+"""The kernel matrix against its limit 11ᵀ/4 + 3I/4: smallest eigenvalue, projectors, the projection operator.
+
+Kernel matrices are ``(n, n)``, float64, with unit diagonal.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from scipy import linalg, optimize
+from scipy.sparse.linalg import LinearOperator, eigsh
+from torch import Tensor
+
+from companion.theory.depth import pairs
+from companion.theory.depth.regression import needs_symmetric
+from regimes import validate
+from regimes.kernels import infinite_ntk
+from regimes.validate import InputError
+
+POWER_STEPS = 1000  # at most, of the power method for the top eigenvector
+SHIFT = 1e-12  # added to the diagonal and taken off again, so that a singular matrix can be factorised
+
+
+def smallest_eigenvalue(x: Tensor, *, depth: int) -> float:
+    """The smallest eigenvalue of ``Θ̄^(L)(X, X)``, by Lanczos on its inverse: one Cholesky factorisation in place.
+
+    Args:
+        x: distinct unit points ``(n, d)``.
+        depth: ``L``.
+
+    Raises:
+        InputError: for points off the sphere or equal points, and where ``8 n² + n² (block)`` bytes are not free;
+            the message has the bytes.
+
+    Source: paper C, Fig. 7.
+    """
+    pairs.needs_sphere(x)
+    pairs.needs_distinct(x)
+    validate.memory(eigenvalue_bytes(len(x)), f"the smallest eigenvalue for {len(x)} points", "cpu")
+    return smallest_of(infinite_ntk(x, depth=depth))
+
+
+def eigenvalue_bytes(n: int) -> int:
+    """Peak memory of ``smallest_eigenvalue``: the matrix, factorised in place, and the checks' temporaries."""
+    return 8 * n * n + 8 * n * 64 + 2**25
+
+
+def smallest_of(gram: Tensor) -> float:
+    """The smallest eigenvalue of a positive semi-definite matrix, which is overwritten; to about 1e-12.
+
+    Raises:
+        InputError: for a matrix that is not square, symmetric, float64, or has an eigenvalue below zero.
+    """
+    _needs_kernel(gram)
+    n = len(gram)
+    if n < 32:
+        return float(torch.linalg.eigvalsh(gram)[0])
+    gram.diagonal().add_(SHIFT)
+    # the transposed view is the order LAPACK wants, so that nothing is copied
+    factor, failed = linalg.lapack.dpotrf(gram.cpu().numpy().T, lower=0, clean=0, overwrite_a=1)
+    if failed:
+        raise InputError(f"the matrix of {n} points is not positive semi-definite (pivot {failed})")
+    inverse = LinearOperator((n, n), matvec=lambda b: linalg.cho_solve((factor, False), b, check_finite=False))
+    start = np.random.default_rng(0).standard_normal(n)
+    # the error of the eigenvalue is quadratic in that of the vector, which tol bounds
+    (largest,) = eigsh(inverse, k=1, which="LM", v0=start, tol=1e-8, ncv=min(60, n), return_eigenvectors=False)
+    return float(1 / largest) - SHIFT
+
+
+def projector_distance(gram: Tensor) -> float:
+    """``||P^(L) - P||_2`` between the projectors on the top eigenvector of ``gram`` and on ``1/√n``.
+
+    The distance between the projectors on the two complements is the same number: the sine of the angle between the
+    eigenvectors.
+
+    Raises:
+        InputError: for a matrix that is not square, symmetric, float64, or whose top eigenvector is not unique.
+
+    Source: paper C, Theorem 3 a) and eq. (4).
+    """
+    _needs_kernel(gram)
+    even = torch.full((len(gram),), len(gram) ** -0.5, dtype=gram.dtype, device=gram.device)
+    # the even vector alone would never leave itself where it is an eigenvector, but not the top one
+    start = torch.from_numpy(np.random.default_rng(0).standard_normal(len(gram))).to(gram)
+    top, tilt = even + 0.1 * start / start.norm(), torch.zeros_like(even)
+    for _ in range(POWER_STEPS):  # the gap is of order n, so that few are needed
+        top = gram @ top
+        top = top / top.norm()
+        before, tilt = tilt, top - (top @ even) * even
+        if float((tilt - before).norm()) <= 1e-15:
+            break
+    else:
+        raise InputError(f"the top eigenvalue of gram is not separated from the next after {POWER_STEPS} steps")
+    return float(tilt.norm())
+
+
+def _needs_kernel(gram: Tensor) -> None:
+    validate.arrays(gram=("n n", gram))
+    needs_symmetric(gram)
+    if gram.dtype != torch.float64:
+        raise InputError(f"gram must be float64, got {gram.dtype}")
+
+
+def distance_from_limit(gram: Tensor) -> float:
+    """``||Θ̄ - (11ᵀ/4 + 3I/4)||_2``.
+
+    Raises:
+        InputError: for a matrix that is not square, symmetric, float64.
+
+    Source: paper C, proof of Theorem 3.
+    """
+    _needs_kernel(gram)
+    difference = gram - 0.25
+    difference.diagonal().sub_(0.75)
+    if len(gram) < 32 or not bool(difference.any()):  # where Lanczos has no vector to start from
+        return float(torch.linalg.eigvalsh(difference).abs().max())
+    (value,) = eigsh(difference.cpu().numpy(), k=1, which="LM", return_eigenvectors=False)
+    return float(abs(value))
+
+
+def operators(gram: Tensor, cross: Tensor, times: Sequence[float]) -> Tensor:
+    """The projection operators ``Θ(x, X) Θ(X, X)^{-1} (1 - e^{-t Θ(X, X)})``, one row a point, for several times.
+
+    Args:
+        gram: ``(n, n)``, positive definite.
+        cross: ``(m, n)``.
+        times: ``t``; ``inf`` is allowed.
+
+    Returns:
+        ``(len(times), m, n)``.
+
+    Raises:
+        InputError: for shapes that do not fit, a matrix that is not symmetric or has an eigenvalue at or below
+            round-off, and times that are negative or no numbers.
+
+    Source: paper C, Prop. 6 (with the sign that makes it a predictor).
+    """
+    _needs_kernel(gram)
+    validate.arrays(gram=("n n", gram), cross=("m n", cross))
+    if not len(times) or not all(t == math.inf or (validate.is_number(t) and t >= 0) for t in times):
+        raise InputError(f"times must be numbers of at least 0, or infinite, got {times!r}")
+    values, vectors = torch.linalg.eigh(gram)
+    if float(values[0]) < 1e-14 * len(gram):
+        raise InputError(f"the kernel matrix cannot be inverted: its smallest eigenvalue is {float(values[0]):.3g}")
+    modes = cross @ vectors
+    kept = [-torch.expm1(-t * values) / values for t in times]
+    return torch.stack([(modes * weight) @ vectors.mT for weight in kept])
+
+
+def norm_constant() -> float:
+    """``√max_u (1 - e^-u)²/u = 0.6382``: the operator's norm at time ``t`` is at most that times ``√t``.
+
+    From ``|op|² = Σ (1 - e^{-tλ})²/λ · (v·k)²/λ`` and ``kᵀK^{-1}k ≤ k(x, x) = 1``. Source: derived here.
+    """
+    u = optimize.brentq(lambda u: math.exp(u) - 1 - 2 * u, 1, 2)  # where the derivative vanishes
+    return -math.expm1(-u) / math.sqrt(u)
+
+
+def row_mean_spread(gram_offsets: Tensor) -> float:
+    """``sd_i (1/n) Σ_{j≠i} c(rho_ij)``: what ``L ||P^(L) - P||`` tends to; ``1/n`` also in the deviation.
+
+    First-order perturbation theory: the top eigenvector of ``n/4`` above the rest is tilted by ``(Θ̄ - limit) 1/√n``.
+    The divisor is that gap, so it is ``n`` although the sums have ``n - 1`` terms.
+
+    Args:
+        gram_offsets: ``c(rho_ij) (n, n)``; the diagonal is ignored.
+
+    Raises:
+        InputError: for a matrix that is not square, or has NaN or infinity off its diagonal.
+
+    Source: derived here; it sharpens paper C, eq. (4).
+    """
+    if not isinstance(gram_offsets, Tensor) or gram_offsets.ndim != 2:
+        raise InputError(f"gram_offsets must be a square matrix (n, n), got {gram_offsets!r}")
+    n = len(gram_offsets)
+    filled = gram_offsets.clone().fill_diagonal_(0)
+    validate.arrays(gram_offsets=("n n", filled))
+    return float((filled.sum(1) / n).std(correction=0))

@@ -1,0 +1,430 @@
+r"""Jamming of neural networks: which of them fit their data, the landscape where they just do, and its fluctuations.
+
+With the gaps :math:`\Delta_\mu = 1 - y_\mu F(x_\mu)` of the predictor :math:`F = \alpha (f - f_0)`, the quadratic hinge
+is :math:`U = \frac12\sum_{\Delta_\mu > 0}\Delta_\mu^2` (a sum, as in paper B, not a mean). A network is *jammed* if it
+ends with :math:`N_\Delta > 0` points whose gap is positive. Its Hessian is
+
+.. math:: H = H_0 + H_p, \quad H_0 = \sum_{\Delta_\mu > 0} \nabla\Delta_\mu \nabla\Delta_\mu^\top, \quad
+          H_p = \sum_{\Delta_\mu > 0} \Delta_\mu \nabla^2\Delta_\mu .
+
+:math:`H_0` has rank :math:`N_\Delta` at most and :math:`H_p` vanishes with the gaps, so that a stable end has at least
+as many unsatisfied points as :math:`H_p` has negative eigenvalues: :math:`N_- \le N_\Delta`.
+
+Source: paper B, Sec. 2 and 3.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.func import grad, jvp, vmap
+
+from companion import estimates
+from companion.estimates import Estimate
+from regimes import validate
+from regimes.models import Model
+from regimes.validate import InputError
+
+MET = 1e-4  # gap up to which a point counts as satisfied: the quadratic hinge only approaches the margin
+ZERO = 1e-9  # eigenvalues below this part of the largest are zero
+COLUMNS = 128  # of the Hessian at once
+
+
+def unsatisfied(margins: Tensor, *, met: float = MET) -> Tensor:
+    """``N_Δ (...)``, how many of the margins ``(..., p)`` stay below 1 by more than ``met``.
+
+    Raises:
+        InputError: for margins that are no numbers, or a slack outside ``[0, 1)``.
+    """
+    validate.arrays(margins=("... p", margins))
+    validate.between(0, 0.999, met=met)
+    return (margins < 1 - met).sum(-1)
+
+
+@dataclass(frozen=True)
+class Hessian:
+    """The Hessian of ``U`` in its two parts, each ``(E, P, P)``, parameters in the order of ``model.parameters()``."""
+
+    H0: Tensor
+    Hp: Tensor
+
+
+def hessian(model: Model, x: Tensor, y: Tensor, *, alpha: float, start: Tensor) -> Hessian:
+    r"""``H_0`` and ``H_p`` of the quadratic hinge at the models' present weights.
+
+    Args:
+        model: ``E`` realisations.
+        x: points ``(p, d)``, the same for all.
+        y: labels ``(p,)``.
+        alpha: scale of the predictor.
+        start: outputs ``f_0 (E, p)`` of the networks at time 0.
+
+    Raises:
+        InputError: for shapes that do not fit, or more parameters than the memory holds.
+
+    Source: paper B, Eq. 13.
+    """
+    validate.positive(alpha=alpha)
+    validate.arrays(x=("p d", x), y=("p", y), start=("E p", start))
+    parameters = model.parameters()
+    count = sum(weight[0].numel() for weight in parameters)
+    validate.memory(32 * len(start) * count**2, f"Hessians of {len(start)} networks with {count} parameters")
+    gaps = (1 - alpha * y * (model(x) - start)).clamp(min=0)
+    rows = model.tangents(x).rows() * (alpha * (gaps > 0).to(gaps))[..., None]
+    curved = [_curvature(model[e : e + 1], x, -alpha * gaps[e] * y) for e in range(len(gaps))]
+    return Hessian(rows.mT @ rows, torch.stack(curved))
+
+
+def _curvature(model: Model, x: Tensor, weight: Tensor) -> Tensor:
+    """``Σ_μ w_μ ∇²f(x_μ)`` of one realisation ``(P, P)``, by Hessian-vector products."""
+    shapes = [parameter.shape for parameter in model.parameters()]
+    flat = torch.cat([parameter.flatten() for parameter in model.parameters()])
+
+    def total(w: Tensor) -> Tensor:
+        parts = w.split([shape.numel() for shape in shapes])
+        return (model.with_parameters([p.view(s) for p, s in zip(parts, shapes)])(x)[0] * weight).sum()
+
+    slope = grad(total)
+    unit = torch.eye(len(flat), dtype=flat.dtype, device=flat.device)
+    columns = [vmap(lambda v: jvp(slope, (flat,), (v,))[1])(part) for part in unit.split(COLUMNS)]
+    found = torch.cat(columns)
+    return (found + found.T) / 2
+
+
+def negative(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """How many eigenvalues of symmetric matrices ``(..., P, P)`` are negative, and how many are not zero ``(...)``.
+
+    Raises:
+        InputError: for matrices that are not square or no numbers.
+    """
+    validate.arrays(matrix=("... P P", matrix))
+    values = torch.linalg.eigvalsh(matrix)
+    least = ZERO * values.abs().amax(-1, keepdim=True)
+    return (values < -least).sum(-1), (values.abs() > least).sum(-1)
+
+
+def kernel_change(before: Tensor, after: Tensor) -> Tensor:
+    """``‖Θ - Θ_0‖/‖Θ_0‖`` of Gram matrices ``(..., n, n)``, Frobenius.
+
+    Raises:
+        InputError: for shapes that differ, or a kernel that was zero.
+
+    Source: paper B, Sec. 4.
+    """
+    validate.arrays(before=("... n m", before))
+    validate.arrays(after=(" ".join(map(str, before.shape)), after))
+    size = torch.linalg.matrix_norm(before)
+    if not bool((size > 0).all()):
+        raise InputError("before must not be zero: its change has no relative size")
+    return torch.linalg.matrix_norm(after - before) / size
+
+
+def fluctuation(F: Tensor) -> Tensor:
+    """``‖F - ⟨F⟩‖ (...)``: root mean square over the points of the deviation over ``E`` members, ``F (..., E, n)``.
+
+    The mean over members is that of an infinite ensemble: the variance is divided by ``E - 1``.
+
+    Raises:
+        InputError: for a single member, which has no fluctuation.
+
+    Source: paper B, Sec. 3 and Fig. 8D.
+    """
+    validate.arrays(F=("... E n", F))
+    if F.shape[-2] < 2:
+        raise InputError("a fluctuation needs an ensemble of at least 2 networks, got 1")
+    return F.var(-2).mean(-1).sqrt()
+
+
+def transition(sizes: np.ndarray, satisfied: np.ndarray) -> float:
+    """The size ``N*`` at which half of the networks fit, from the shares that do.
+
+    Shares are made monotone (neighbours that are not are pooled) and interpolated in the logarithm of the size; where
+    several sizes share one half, the middle of the first and the last.
+
+    Args:
+        sizes: increasing ``(k,)``, widths or numbers of parameters.
+        satisfied: share of the networks that fit at each ``(k,)``.
+
+    Raises:
+        InputError: for sizes that do not increase, shares outside 0 to 1, or sizes that hold no transition, with the
+            side on which some are to be added.
+    """
+    sizes, satisfied = np.asarray(sizes, dtype=float), np.asarray(satisfied, dtype=float)
+    validate.arrays(sizes=("k", sizes), satisfied=("k", satisfied))
+    if (np.diff(sizes) <= 0).any() or sizes[0] <= 0:
+        raise InputError(f"sizes must be positive and increase, got {sizes.tolist()}")
+    if (satisfied < 0).any() or (satisfied > 1).any():
+        raise InputError(f"satisfied must hold shares from 0 to 1, got {satisfied.tolist()}")
+    share = _monotone(satisfied)
+    if share[0] >= 0.5 or share[-1] <= 0.5:
+        side, end = ("below", 0) if share[0] >= 0.5 else ("above", -1)
+        raise InputError(
+            f"sizes must hold the transition: add some {side} {sizes[end]:g}, where {share[end]:.0%} of networks fit"
+        )
+    last, first = np.flatnonzero(share < 0.5)[-1], np.flatnonzero(share > 0.5)[0]
+    if first > last + 1:  # some at one half
+        return math.sqrt(sizes[last + 1] * sizes[first - 1])
+    part = (0.5 - share[last]) / (share[first] - share[last])
+    return float(sizes[last] * (sizes[first] / sizes[last]) ** part)
+
+
+def _monotone(share: np.ndarray) -> np.ndarray:
+    """The nearest shares that do not fall, in least squares: neighbours that do are averaged."""
+    blocks: list[list[float]] = []
+    for value in share:
+        blocks.append([value, 1])
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            (a, n), (b, m) = blocks[-2:]
+            blocks[-2:] = [[(a * n + b * m) / (n + m), n + m]]
+    return np.concatenate([np.full(int(n), value) for value, n in blocks])
+
+
+def crossing(scales: np.ndarray, values: np.ndarray, level: float) -> float:
+    """The scale at which values that fall with it cross ``level``, by interpolation of both logarithms; NaN if none do.
+
+    Args:
+        scales: increasing ``(k,)``.
+        values: positive ``(k,)``.
+        level: positive.
+
+    Raises:
+        InputError: for scales that do not increase, values or a level that are not positive.
+    """
+    scales, values = np.asarray(scales, dtype=float), np.asarray(values, dtype=float)
+    validate.positive(level=level)
+    validate.arrays(scales=("k", scales), values=("k", values))
+    if (np.diff(scales) <= 0).any() or scales[0] <= 0 or (values <= 0).any():
+        raise InputError("scales must be positive and increase, and values be positive, to cross a level")
+    above = np.log(values / level)
+    last = np.flatnonzero((above[:-1] >= 0) & (above[1:] < 0))
+    if not len(last):
+        return math.nan
+    i = last[-1]
+    share = above[i] / (above[i] - above[i + 1])
+    return float(np.exp(np.log(scales[i]) + share * np.log(scales[i + 1] / scales[i])))
+
+
+def nearest_distances(x: Tensor, chosen: Tensor, sizes: Sequence[int]) -> np.ndarray:
+    r"""Mean distance of the ``chosen`` points to the nearest other one among ``size`` points of ``x``, for each size.
+
+    The mean over *all* subsets of that size that hold the chosen point: with the distances :math:`r_1 \le r_2 \le ...`
+    to the other ``n - 1`` points, the nearest of a random ``m = size - 1`` is beyond :math:`r_k` with the probability
+    :math:`\prod_{j \le k} \bigl(1 - \frac{m}{n - j}\bigr)`. It falls as ``size^(-1/d_M)`` for points on a manifold of
+    dimension ``d_M``.
+
+    Args:
+        x: ``(n, d)``, distinct.
+        chosen: some of them ``(c, d)``.
+        sizes: from 2 to ``n``.
+
+    Raises:
+        InputError: for shapes that do not fit, or a size out of range.
+
+    Source: paper B, Sec. 5 and its reference on the dimension of image data.
+    """
+    validate.arrays(x=("n d", x), chosen=("c d", chosen))
+    n = len(x)
+    for size in sizes:
+        validate.whole(2, n, size=size)
+    j = torch.arange(1, n, dtype=x.dtype)
+    beyond = [torch.cumprod((1 - (size - 1) / (n - j)).clamp(min=0), 0) for size in sizes]
+    weights = torch.stack([torch.cat([torch.ones(1, dtype=x.dtype), b[:-1]]) - b for b in beyond], 1)
+    found = [torch.cdist(part, x).sort(-1).values[:, 1:] @ weights for part in chosen.split(max(1, 2**24 // n))]
+    return torch.cat(found).mean(0).numpy()
+
+
+def transitions(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """The transition of each training set at each scale: one row a ``seed``, one column a ``scale``.
+
+    Args:
+        table: rows with ``seed``, ``scale``, ``fitted`` and the sizes.
+        column: the sizes, ``h`` or ``parameters``.
+
+    Returns:
+        What :func:`transition` gives; NaN where the sizes hold none.
+    """
+    found = {}
+    for (seed, scale), group in table.groupby(["seed", "scale"]):
+        group = group.sort_values(column)
+        share = _monotone(group.fitted.to_numpy(float))
+        holds = share[0] < 0.5 < share[-1]
+        found[seed, scale] = transition(group[column], group.fitted) if holds else math.nan
+    return pd.Series(found).unstack()
+
+
+def at_width(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
+    """``value`` at a width of each training set's own ``(seeds,)``, linear in the logarithm of the width ``h``.
+
+    Args:
+        table: rows with ``seed``, ``h`` and the value.
+        value: a column.
+        widths: by seed.
+
+    Raises:
+        InputError: for a width outside those measured, with the side on which some are to be added.
+    """
+    found = []
+    for seed, width in widths.items():
+        group = table[table.seed == seed].sort_values("h")
+        side, end = ("below", group.h.min()) if width < group.h.min() else ("above", group.h.max())
+        if not group.h.min() <= width <= group.h.max():
+            raise InputError(f"widths must hold {width:.3g}, where {value} is asked for: add some {side} {end:g}")
+        found.append(np.interp(np.log(width), np.log(group.h), group[value]))
+    return np.array(found)
+
+
+def bump(table: pd.DataFrame, value: str, widths: pd.Series, *, factor: float = 1.5) -> np.ndarray:
+    """How far a curve stands at ``widths`` above the mean of what it is a ``factor`` to either side ``(seeds,)``.
+
+    Zero for a curve that is straight in the logarithm of the width, however steep. Raises as :func:`at_width`.
+    """
+    low, here, high = (at_width(table, value, widths * by) for by in (1 / factor, 1.0, factor))
+    return here - (low + high) / 2
+
+
+def rise(table: pd.DataFrame, value: str, widths: pd.Series, *, factor: float = 1.5) -> np.ndarray:
+    """How far a curve stands at ``widths`` above what it is a ``factor`` to the left ``(seeds,)``.
+
+    Positive where a curve that falls in the end rises before: the peak of a double descent. Raises as :func:`at_width`.
+    """
+    return at_width(table, value, widths) - at_width(table, value, widths / factor)
+
+
+def beyond(table: pd.DataFrame, value: str, size: float, *, least: int = 3) -> pd.DataFrame:
+    """``value`` at and beyond a number of parameters, of ``least`` numbers or more: one row a seed, one column each."""
+    wide = table.pivot(index="seed", columns="parameters", values=value).sort_index(axis=1)
+    kept = wide.loc[:, wide.columns >= size]
+    return kept if kept.shape[1] >= least else wide.iloc[:, -least:]
+
+
+def common_exponent(curves: Sequence[pd.DataFrame]) -> Estimate:
+    r"""The exponent ``b`` that several curves :math:`y_i \sim A_i N^b` share, each with a level of its own.
+
+    Least squares on the logarithms of the means over realisations, each weighted by the inverse of its variance, so
+    that a curve of small and uncertain values adds what it knows and no more; jackknife over realisations.
+
+    Args:
+        curves: one row a realisation, the same in all, one column a number of parameters ``N``; see :func:`beyond`.
+
+    Raises:
+        InputError: for a mean that is not positive, or fewer than two realisations.
+    """
+    sizes = np.concatenate([np.log(curve.columns.to_numpy(float)) for curve in curves])
+    level = np.repeat(np.arange(len(curves)), [curve.shape[1] for curve in curves])
+    design = np.column_stack([sizes, level[:, None] == np.arange(len(curves))])
+    values = np.concatenate([curve.to_numpy(float) for curve in curves], axis=1)
+    validate.integer(2, realisations=len(values))
+    weight = values.mean(0) / values.std(0, ddof=1)  # of the logarithm: one over its standard deviation, up to a factor
+
+    def slope(rows: np.ndarray) -> float:
+        validate.positive(mean=float(rows.mean(0).min()))
+        right = weight * np.log(rows.mean(0))
+        return float(np.linalg.lstsq(weight[:, None] * design, right, rcond=None)[0][0])
+
+    return estimates.jackknife(values, slope)
+
+
+def slopes_beyond(table: pd.DataFrame, value: str, sizes: pd.Series, *, least: int = 3) -> np.ndarray:
+    """Slopes of ``log value`` in ``log parameters`` at and beyond ``sizes`` (by seed), of ``least`` sizes or more.
+
+    Values that are not positive have no logarithm and are left out.
+    """
+    found = []
+    for seed, group in table[table[value] > 0].groupby("seed"):
+        group = group.sort_values("parameters")
+        kept = group[group.parameters >= sizes[seed]]
+        kept = kept if len(kept) >= least else group.iloc[-least:]
+        found.append(np.polyfit(np.log(kept.parameters), np.log(kept[value]), 1)[0])
+    return np.array(found)
+
+
+def divergence(
+    table: pd.DataFrame, value: str, sizes: pd.Series, *, window: tuple[float, float] = (1.1, 4.0), least: int = 3
+) -> np.ndarray:
+    """Slopes of ``log value`` in ``log(N - N*)`` for ``N/N*`` in the window, ``N*`` being ``sizes`` by seed.
+
+    Where the window holds fewer than ``least`` sizes, the ``least`` smallest from its lower end on.
+
+    Source: paper B, Sec. 2.
+    """
+    found = []
+    for seed, group in table.groupby("seed"):
+        above = group[group.parameters >= window[0] * sizes[seed]].sort_values("parameters")
+        kept = above[above.parameters <= window[1] * sizes[seed]]
+        kept = kept if len(kept) >= least else above.iloc[:least]
+        found.append(np.polyfit(np.log(kept.parameters - sizes[seed]), np.log(kept[value]), 1)[0])
+    return np.array(found)
+
+
+def first_stuck(points: pd.Series, stuck: pd.Series) -> float:
+    """The smallest number of points of which at least half of the networks do not fit; NaN where there is none."""
+    share = stuck.groupby(points).mean()
+    return float(share.index[share >= 0.5].min())
+
+
+def shift(line: np.ndarray, sizes: np.ndarray, curves: np.ndarray, spread: np.ndarray) -> float:
+    r"""How far curves shift with a line: 1 if they fall on one as functions of :math:`h/h^*`, 0 if they stay.
+
+    The :math:`\kappa` of :math:`\log e(P, h) = A_P + G(\log h - \kappa \log h^*(P))` with a parabola :math:`G` and a
+    level :math:`A_P` of each curve's own, by least squares weighted by :math:`1/\text{spread}^2`; linear, as
+    :math:`\kappa = -c/2b` with the coefficients :math:`b` of :math:`\log^2 h` and :math:`c` of
+    :math:`\log h \log h^*`. What shows a shift is where a curve bends: a power law looks alike at every width.
+
+    Args:
+        line: ``h* (n,)``, one for each curve, positive.
+        sizes: increasing widths ``h (k,)``.
+        curves: ``e (n, k)``, positive.
+        spread: relative standard deviations of ``curves``, up to a factor ``(n, k)``, positive.
+
+    Raises:
+        InputError: for fewer than two curves or three widths, shapes that do not fit, a value that is not positive, a
+            line that does not move, or curves that do not bend.
+    """
+    line, sizes, curves, spread = (np.asarray(v, dtype=float) for v in (line, sizes, curves, spread))
+    fits = f"{len(line)} {len(sizes)}"
+    validate.arrays(line=("n", line), sizes=("k", sizes), curves=(fits, curves), spread=(fits, spread))
+    validate.integer(2, curves=len(line))
+    validate.integer(3, sizes=len(sizes))
+    least = {"line": line, "sizes": sizes, "curves": curves, "spread": spread}
+    validate.positive(**{name: float(values.min()) for name, values in least.items()})
+    moved, h = (np.log(v) - np.log(v).mean() for v in (line, sizes))
+    if np.ptp(moved) < 1e-12:
+        raise InputError(f"line must differ between the curves, got {line.tolist()}")
+    levels = np.repeat(np.eye(len(line)), len(h), axis=0)
+    shape = np.stack([np.tile(h, len(line)), np.tile(h**2, len(line)), np.outer(moved, h).ravel()], 1)
+    design, weight = np.hstack([levels, shape]), 1 / spread.ravel()
+    *_, b, c = np.linalg.lstsq(weight[:, None] * design, weight * np.log(curves).ravel(), rcond=None)[0]
+    if abs(b) < 1e-9:
+        raise InputError("curves must bend: power laws of the width look alike wherever they are shifted")
+    return float(-c / (2 * b))
+
+
+def relative_fluctuation(samples: np.ndarray) -> float:
+    """Root mean square over entries of the deviation over samples ``(n, k)``, over that of their mean.
+
+    Raises:
+        InputError: for fewer than two samples.
+
+    Source: paper B, Sec. 3.
+    """
+    validate.arrays(samples=("n k", samples))
+    validate.integer(2, samples=len(samples))
+    return float(np.sqrt(samples.var(axis=0, ddof=1).mean() / np.square(samples.mean(axis=0)).mean()))
+
+
+def gap(eigenvalues: np.ndarray) -> float:
+    """The smallest non-zero eigenvalue ``(P,)`` over the mean of those that are not zero.
+
+    Raises:
+        InputError: if all are zero.
+
+    Source: paper B, Fig. 8C.
+    """
+    validate.arrays(eigenvalues=("P", eigenvalues))
+    validate.positive(largest=float(eigenvalues.max()))
+    kept = eigenvalues[eigenvalues > ZERO * eigenvalues.max()]
+    return float(kept.min() / kept.mean())

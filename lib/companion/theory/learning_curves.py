@@ -1,0 +1,206 @@
+r"""Learning curves of tasks with few informative directions: what theory says of their exponents, compression, fits.
+
+A curve is the test error ``ε(p) ~ p^(-β)``.
+
+Source: paper A, Sec. 3.1, 4 and Fig. 3.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+import torch
+from scipy.special import stdtrit
+from torch import Tensor
+
+from companion import estimates
+from companion.estimates import Drift, Estimate
+from regimes import validate
+from regimes.validate import InputError
+
+
+def lazy_exponent(d: int) -> float:
+    """``β = d/(3d - 2)`` of a kernel with a cusp (``ξ = 1``) and smooth interfaces. Source: paper A, Sec. 3.1 and 4.
+
+    Raises:
+        InputError: for ``d < 1``.
+    """
+    validate.integer(1, d=d)
+    return d / (3 * d - 2)
+
+
+def feature_exponent(d: int, d_parallel: int) -> float:
+    """``β`` of feature learning: ``(2d - 1)/(3d - 2)`` for ``d_parallel = 1``, else ``(d + d_perp/2)/(3d - 2)``.
+
+    It is the lazy exponent of data compressed by ``Λ ~ √p``. Source: paper A, Sec. 3.1 and 4.
+
+    Raises:
+        InputError: unless ``1 <= d_parallel < d``.
+    """
+    return lazy_exponent(d) + 0.5 * compression_gain(d, d_parallel)
+
+
+def compression_gain(d: int, d_parallel: int) -> float:
+    """The exponent ``g`` of the gain ``ε ~ Λ^(-g)`` by a compression of the uninformative directions.
+
+    ``2(d - 1)/(3d - 2)`` for planar interfaces, ``d_perp/(3d - 2)`` for ``d_parallel > 1``.
+
+    Raises:
+        InputError: unless ``1 <= d_parallel < d``.
+
+    Source: paper A, Sec. 3.1 and 4.
+    """
+    validate.integer(1, d_parallel=d_parallel)
+    validate.integer(2, d=d)
+    if d_parallel >= d:
+        raise InputError(f"d_parallel must be below d = {d}, got {d_parallel}")
+    return (2 * (d - 1) if d_parallel == 1 else d - d_parallel) / (3 * d - 2)
+
+
+def compress(x: Tensor, d_parallel: int, factor: Tensor) -> Tensor:
+    """Points with their uninformative coordinates divided by ``factor``.
+
+    Args:
+        x: ``(..., p, d)``.
+        d_parallel: number of informative directions, which stay.
+        factor: ``(...)``, one a realisation, positive.
+
+    Returns:
+        ``(..., p, d)``.
+
+    Raises:
+        InputError: for a factor that is not positive and finite, points that are no numbers, or ``d_parallel`` outside
+            ``1 … d``.
+
+    Source: paper A, Sec. 3.1.
+    """
+    validate.arrays(x=("... p d", x))
+    validate.arrays(factor=("...", factor))
+    validate.whole(1, x.shape[-1], d_parallel=d_parallel)
+    if factor.shape not in ((), x.shape[:-2]):
+        raise InputError(f"factor must be one a realisation, {tuple(x.shape[:-2])}, got {tuple(factor.shape)}")
+    if not bool((torch.isfinite(factor) & (factor > 0)).all()):
+        raise InputError("the compression factor must be positive and finite")
+    scale = factor[..., None, None].expand(*factor.shape, 1, x.shape[-1]).clone()
+    scale[..., :d_parallel] = 1
+    return x / scale
+
+
+def by_size(table: pd.DataFrame, value: str = "error") -> tuple[np.ndarray, np.ndarray]:
+    """Sizes ``(k,)`` and measurements ``(n, k)``, one realisation a row, of a table with ``seed`` and ``p``.
+
+    Raises:
+        InputError: if a realisation lacks a size.
+    """
+    wide = table.pivot(index="seed", columns="p", values=value)
+    if wide.isna().any(axis=None):
+        raise InputError(f"{value} must be measured at every size of every realisation")
+    return wide.columns.to_numpy(dtype=float), wide.to_numpy(dtype=float)
+
+
+def drift(
+    measure: Callable[..., Estimate], *tables: pd.DataFrame, late: Sequence[pd.DataFrame] = ()
+) -> Estimate | Drift:
+    """``measure(*tables)`` over all sizes ``p`` of the tables, and over the larger half of them.
+
+    The estimate alone where that half has fewer than two sizes, or ``late`` lies at no larger ones.
+
+    Args:
+        measure: what is measured, such as ``beta``.
+        tables: rows with a size ``p``, the same sizes in each.
+        late: what is measured at sizes beyond, in place of the larger half.
+    """
+    whole, sizes = measure(*tables), _sizes(tables)
+    late = late or [table[table.p.isin(sizes[len(sizes) // 2 :])] for table in tables]
+    beyond = _sizes(late)
+    if len(beyond) < 2 or np.log(beyond).mean() <= np.log(sizes).mean():
+        return whole
+    return Drift(whole, measure(*late), sizes, beyond)
+
+
+def _sizes(tables: Sequence[pd.DataFrame]) -> tuple[float, ...]:
+    return tuple(sorted(set.intersection(*(set(table.p) for table in tables))))
+
+
+def beta(table: pd.DataFrame, *, start: float = 0, centre: str = "mean") -> Estimate:
+    """The exponent ``β`` of ``error ~ p^(-β)`` at sizes from ``start`` on; ``centre`` as in ``estimates.exponent``."""
+    return -estimates.exponent(*by_size(table), window=(start, math.inf), centre=centre)
+
+
+def beta_difference(first: pd.DataFrame, second: pd.DataFrame, *, start: float = 0) -> Estimate:
+    """``β`` of the first curve minus that of the second, whose realisations share data: paired.
+
+    Raises:
+        InputError: if the two have not the same sizes and number of realisations.
+    """
+    (p, one), (_, two) = _paired(first, second)
+    return estimates.mean(
+        estimates.slopes(p, two, window=(start, math.inf)) - estimates.slopes(p, one, window=(start, math.inf))
+    )
+
+
+def error_ratio(first: pd.DataFrame, second: pd.DataFrame, *, start: float = 0) -> Estimate:
+    """The geometric mean, over realisations and sizes from ``start`` on, of the first error over the second.
+
+    Raises:
+        InputError: if the two have not the same sizes and number of realisations, or an error is 0.
+    """
+    (p, one), (_, two) = _paired(first, second)
+    if min(one.min(), two.min()) <= 0:
+        raise InputError("two curves must have errors above 0 to have a ratio")
+    return estimates.ratio(np.exp(np.log(one / two)[:, p >= start].mean(1)))
+
+
+def converged(
+    measure: Callable[..., Estimate], *tables: pd.DataFrame, finer: pd.DataFrame, gain: float = 1.0
+) -> Estimate:
+    """``measure(*tables)`` without the numerical error of the flow: Monte Carlo on two levels of accuracy.
+
+    Many realisations at a coarse tolerance say what the coarse flow gives. A few of them, trained again at a finer one
+    on the same data from the same weights, say by how much that is off; the difference scatters little. It is added,
+    and its jackknife interval over realisations adds to that of the coarse estimate, in quadrature.
+
+    Args:
+        measure: of tables with ``seed``; smooth in averages over realisations.
+        tables: rows of trained networks, and others that no tolerance concerns.
+        finer: rows of some of the same realisations at a finer tolerance, with all settings; where it holds none of
+            them, ``measure(*tables)`` is returned as it is.
+        gain: the whole error over that between the two tolerances: 1 if the finer one is exact, ``a/(a - b)`` for
+            tolerances ``a`` and ``b`` and an error that is linear in the tolerance.
+
+    Raises:
+        InputError: as ``measure``.
+
+    Source: M. B. Giles, Operations Research 56 (2008) 607, for two levels.
+    """
+    estimate = measure(*tables)
+    pairs = [(table, _in_place_of(table, finer)) for table in tables]
+    seeds = set.intersection(*(set(new.seed) for _, new in pairs))
+    if len(seeds) < 2 or all(new is old for old, new in pairs):
+        return estimate
+
+    def change(kept: set[int]) -> float:
+        old, new = ([pair[side][pair[side].seed.isin(kept)] for pair in pairs] for side in (0, 1))
+        return gain * (measure(*new).value - measure(*old).value)
+
+    n, value = len(seeds), change(seeds)
+    without = np.array([change(seeds - {seed}) for seed in sorted(seeds)])
+    half = float(stdtrit(n - 1, 0.975)) * math.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
+    shift = Estimate(value, value - half, value + half, n)
+    return estimate.plus(shift, f", moved by {value:+.2g} ± {half:.2g} to a finer tolerance (n = {n})")
+
+
+def _in_place_of(table: pd.DataFrame, finer: pd.DataFrame) -> pd.DataFrame:
+    """The rows of ``finer`` that measure what those of ``table`` do; ``table`` where no tolerance concerns it."""
+    if "tolerance" not in table or finer.empty:
+        return table
+    keys = [name for name in ("shape", "d", "p", "h", "alpha", "seed", "curve", "share") if name in table]
+    return finer.merge(table[keys].drop_duplicates(), on=keys) if set(keys) <= set(finer) else table
+
+
+def _paired(first: pd.DataFrame, second: pd.DataFrame) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+    (p, one), (other_p, two) = by_size(first), by_size(second)
+    if one.shape != two.shape or (p != other_p).any():
+        raise InputError("two curves must have the same sizes and realisations to be compared")
+    return (p, one), (p, two)

@@ -1,0 +1,97 @@
+"""Readouts under a convex loss, by Newton's method on the exact objective, batched over seeds."""
+
+import torch
+from torch import Tensor
+
+from companion.theory.spiked.ridge_theory import NotConverged
+from regimes import validate
+from regimes.validate import InputError
+
+_TOLERANCE = 1e-9  # gradient norm over the initial one
+_ITERATIONS = 100
+
+
+def readout(phi: Tensor, y: Tensor, loss: str, lam: float, *, delta: float = 1.0) -> Tensor:
+    """``argmin_a sum_mu l(y, phi a) + lam/2 |a|^2``: ``(S, p)`` from ``phi (S, n, p)``, ``y (S, n)``.
+
+    Args:
+        phi: features over ``sqrt(p)``.
+        y: labels.
+        loss: ``"square"``, ``"huber"`` or ``"logistic"`` (labels -1 and +1).
+        lam: penalty.
+        delta: where Huber's loss turns linear.
+
+    Raises:
+        InputError: for an unknown loss, ``lam <= 0``, shapes that do not fit, NaN, or labels that are not ±1 for the
+            logistic loss.
+        NotConverged: with the gradient's norm.
+    """
+    validate.one_of(_LOSSES, loss=loss)
+    validate.positive(lam=lam, delta=delta)
+    validate.arrays(phi=("S n p", phi), y=("S n", y))
+    if loss == "logistic" and not bool((y.abs() == 1).all()):
+        raise InputError("y must hold labels -1 and +1 for the logistic loss")
+    value, slopes = _LOSSES[loss]
+    a = torch.zeros(phi.shape[0], phi.shape[2], dtype=phi.dtype, device=phi.device)
+    start = None
+
+    def objective(a: Tensor) -> Tensor:
+        return value(y, (phi @ a[..., None]).squeeze(-1), delta).sum(-1) + lam / 2 * (a**2).sum(-1)
+
+    for _ in range(_ITERATIONS):
+        first, second = slopes(y, (phi @ a[..., None]).squeeze(-1), delta)
+        gradient = (phi.mT @ first[..., None]).squeeze(-1) + lam * a
+        size = gradient.norm(dim=-1)
+        start = size if start is None else start
+        if (size <= _TOLERANCE * start).all():
+            return a
+        hessian = phi.mT @ (second[..., None] * phi)
+        hessian.diagonal(dim1=-2, dim2=-1).add_(lam)
+        step = torch.cholesky_solve(gradient[..., None], torch.linalg.cholesky(hessian)).squeeze(-1)
+        a = a - _shorten(objective, a, step)[:, None] * step
+    raise NotConverged(f"{loss} readout not found after {_ITERATIONS} Newton steps: gradient {float(size.max()):.1e}")
+
+
+def _shorten(objective: object, a: Tensor, step: Tensor) -> Tensor:
+    """Halves each seed's step until the objective does not grow."""
+    share = torch.ones(len(a), dtype=a.dtype, device=a.device)
+    now = objective(a)
+    for _ in range(40):
+        worse = objective(a - share[:, None] * step) > now * (1 + 1e-14)
+        if not worse.any():
+            break
+        share = torch.where(worse, share / 2, share)
+    return share
+
+
+def _square(y: Tensor, f: Tensor, delta: float) -> Tensor:
+    return (y - f) ** 2 / 2
+
+
+def _square_slopes(y: Tensor, f: Tensor, delta: float) -> tuple[Tensor, Tensor]:
+    return f - y, torch.ones_like(f)
+
+
+def _huber(y: Tensor, f: Tensor, delta: float) -> Tensor:
+    u = (y - f).abs()
+    return torch.where(u <= delta, u**2 / 2, delta * u - delta**2 / 2)
+
+
+def _huber_slopes(y: Tensor, f: Tensor, delta: float) -> tuple[Tensor, Tensor]:
+    return (f - y).clamp(-delta, delta), ((y - f).abs() <= delta).to(f.dtype)
+
+
+def _logistic(y: Tensor, f: Tensor, delta: float) -> Tensor:
+    return torch.nn.functional.softplus(-y * f)
+
+
+def _logistic_slopes(y: Tensor, f: Tensor, delta: float) -> tuple[Tensor, Tensor]:
+    slope = torch.sigmoid(-y * f)
+    return -y * slope, slope * (1 - slope)
+
+
+_LOSSES = {
+    "square": (_square, _square_slopes),
+    "huber": (_huber, _huber_slopes),
+    "logistic": (_logistic, _logistic_slopes),
+}

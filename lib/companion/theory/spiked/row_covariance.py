@@ -1,0 +1,293 @@
+r"""The network's own asymptotics: what the spiked random features leave out, for a given first batch.
+
+Two effects of order one, which do not fade with ``d``:
+
+* *rows*: given the first batch ``(x0, y0)`` the bulk rows have covariance ``C/d``,
+  ``C = I + step^2 h1_check d/n0^2 x0^T diag(y0^2) x0``, largest along the spike, instead of ``c I/d``;
+* *norms*: ``|w_i|^2 - c`` is of order ``d^(-1/2)`` but multiplies the function ``dkappa0/dc`` along a direction of
+  order one in the space of neurons, the same order as the retained ``k kappa1 W_b v``.
+
+The solver works with deterministic equivalents of the resolvent of ``W_b W_b^T``; nothing but the first batch is drawn.
+"""
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from companion.theory.spiked import triangle
+from companion.theory.spiked.conditional_map import Channel, channel, equivalent
+from companion.theory.spiked.functions import Function, derivative, function, hermite, needs_slope, odd
+from companion.theory.spiked.ridge_theory import needs_ratios
+from regimes import gaussian, validate
+from regimes.validate import InputError
+
+_channel = functools.lru_cache(maxsize=8)(channel)  # several theories are asked for one batch
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """The bulk seen from the readout: eigenvalues, and the directions along which the features have a mean.
+
+    Attributes:
+        eigenvalues: of ``(1 - v v^T) C (1 - v v^T)``, ``(d,)``.
+        inside: the directions' components in the row space, in that eigenbasis, ``(d, J)``.
+        outside: covariance of what is independent of the rows, ``(J, J)``.
+        beta: ``p/d``.
+    """
+
+    eigenvalues: np.ndarray
+    inside: np.ndarray
+    outside: np.ndarray
+    beta: float
+
+    def functionals(self, B: float, s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """``(V1, V2)``, minus its Jacobian ``P``, the overlaps ``G``, minus its derivatives by ``B`` and ``s``."""
+        e, beta = self.eigenvalues, self.beta
+        g = self._trace(B, s)
+        t = 1 / (1 + beta * B * g * e)
+        first, second = np.mean(e * t**2), np.mean((e * t) ** 2)
+        slope = g / (s + B * first)  # -dg/ds
+        P = np.array([[slope * first**2 + beta * g**2 * second, slope * first], [slope * first, slope]])
+
+        def form(weights: np.ndarray) -> np.ndarray:
+            return self.inside.T @ (weights[:, None] * self.inside)
+
+        grown = form(beta * e * t**2) + beta * self.outside  # dG/dg
+        G = form(beta * g * e * t) + beta * g * self.outside
+        return (
+            np.array([g * np.mean(e * t), g]),
+            P,
+            G,
+            slope * first * grown + form((beta * g * e * t) ** 2),
+            slope * grown,
+        )
+
+    def _trace(self, B: float, s: float) -> float:
+        """``V2 = g``: the root of ``g (s + B mean(e / (1 + beta B g e))) = 1``, by Newton from below."""
+        e, beta = self.eigenvalues, self.beta
+        g = 1 / (s + B * np.mean(e))
+        for _ in range(200):
+            x = beta * B * g * e
+            move = (1 - s * g - np.mean(x / (1 + x)) / beta) / (s + B * np.mean(e / (1 + x) ** 2))
+            g += move
+            if abs(move) <= 1e-14 * g:
+                break
+        return g
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Errors and overlaps of the trained readout, as in :class:`companion.theory.spiked.ridge_theory.Solution`."""
+
+    test_error: float
+    train_error: float
+    m: float
+    zeta: float
+    psi: float
+    q1: float
+    q2: float
+
+
+def predict(
+    activation: str | Function,
+    target: str | Function,
+    *,
+    x0: np.ndarray,
+    y0: np.ndarray,
+    theta: np.ndarray,
+    step: float,
+    alpha: float,
+    beta: float,
+    lam: float,
+    rows: bool = True,
+    norms: bool = True,
+) -> Prediction:
+    """Errors of the network after one step on the first batch ``(x0, y0)`` and ridge regression of the readout.
+
+    Args:
+        activation: odd and smooth.
+        target: function of ``theta·x``.
+        x0: ``(n0, d)``.
+        y0: ``(n0,)``.
+        theta: ``(d,)``, unit norm.
+        step: ``eta / p``.
+        alpha: samples of the second batch over ``d``.
+        beta: width over ``d``; the finite-width rule uses ``p = beta d``.
+        lam: ridge penalty.
+        rows: keep the covariance of the rows; else ``C = c I``.
+        norms: keep the fluctuations of the rows' norms; with neither this is the spiked random features at the
+            batch's own ``c``, ``r``, ``gamma``.
+
+    Raises:
+        InputError: for numbers that make no sense, an activation that is not odd or jumps, a batch whose shapes do not
+            fit, or a target direction that is not of unit norm.
+        NotConverged: with the state.
+
+    Source: Sec. 3.1 of paper E names the approximation; this correction is ours.
+    """
+    activation, target = function(activation, "activation"), function(target, "target")
+    odd(activation)
+    needs_slope(activation)
+    validate.positive(alpha=alpha, beta=beta, lam=lam)
+    needs_ratios({"alpha": alpha, "beta": beta, "lam": lam, "width": np.inf})
+    validate.positive(step=step)
+    validate.arrays(x0=("n0 d", x0), y0=("n0", y0), theta=("d", theta))
+    if abs(np.linalg.norm(theta) - 1) > 1e-9:
+        raise InputError(f"theta must have unit norm, got {np.linalg.norm(theta):.6g}")
+    n0, d = x0.shape
+    h = hermite(activation, target)
+    spike = step * h.h1 / n0 * (y0 @ x0)
+    r = float(np.linalg.norm(spike))
+    if not r > 0:
+        raise InputError("the first batch leaves no spike: its labels do not correlate with its inputs")
+    v = spike / r
+    gamma = float(np.clip(theta @ v, -1, 1))
+    covariance = np.eye(d) + step**2 * h.h1_check * d / n0**2 * (x0.T * y0**2) @ x0
+    c = float(np.trace(covariance) / d)
+    extra = _norms(activation, h.h1, h.h3, r, step, x0, y0) if norms else (0.0, 0.0, np.zeros(d))
+    bulk = _bulk(covariance if rows else c * np.eye(d), v, theta, gamma, beta, extra)
+    e = _channel(activation, target, r=r, c=c, gamma=gamma)
+    means = np.stack([e.kappa0[0], e.k[0] * e.kappa1[0], _bend(activation, r * e.k[0], c)])
+    return _solve(bulk, e, means, alpha / beta, lam, p=beta * d)
+
+
+def predict_features(
+    activation: str | Function,
+    target: str | Function,
+    *,
+    r: float,
+    c: float,
+    gamma: float,
+    alpha: float,
+    beta: float,
+    lam: float,
+    spread: float = 0.0,
+    width: float = 1e9,
+) -> Prediction:
+    """Spiked random features whose rows' squared norms fluctuate with variance ``spread/d``, independently of the rest.
+
+    ``spread = 0`` is Result 3.3; Gaussian rows ``N(0, c I/d)`` have ``spread = 2 c^2``.
+
+    Raises:
+        InputError: for numbers that make no sense.
+        NotConverged: with the state.
+    """
+    activation, target = function(activation, "activation"), function(target, "target")
+    validate.positive(alpha=alpha, beta=beta, lam=lam)
+    needs_ratios({"alpha": alpha, "beta": beta, "lam": lam, "width": width})
+    validate.positive(c=c, width=width)
+    validate.number(r=r, gamma=gamma)
+    validate.between(0, 1e50, spread=spread)
+    e = _channel(activation, target, r=r, c=c, gamma=gamma)
+    bulk = Bulk(np.array([c]), np.array([[0.0, 0.0, 1.0]]), np.diag([c, spread, 0.0]), beta)
+    means = np.stack([e.kappa0[0], e.k[0] * e.kappa1[0], _bend(activation, r * e.k[0], c)])
+    return _solve(bulk, e, means, alpha / beta, lam, p=width)
+
+
+def predict_infinite_batch(
+    activation: str | Function,
+    target: str | Function,
+    *,
+    step: float,
+    alpha: float,
+    beta: float,
+    lam: float,
+    width: float = 1e9,
+    norms: bool = True,
+) -> Prediction:
+    """The network after a step on infinitely many samples: ``c = gamma = 1``, and yet not spiked features.
+
+    The rows' norms are ``|w_i|^2 = 1 + 2 h3/h1 r w0_i·v``, so that ``dkappa0/dc`` joins ``k kappa1`` along ``W_0 v``.
+    Without ``norms`` this is Result 3.3 at ``alpha0 = inf``.
+
+    Raises:
+        InputError: for numbers that make no sense, an activation that is not odd or jumps, or a target without linear
+            part, which leaves no spike.
+        NotConverged: with the state.
+    """
+    activation, target = function(activation, "activation"), function(target, "target")
+    validate.positive(alpha=alpha, beta=beta, lam=lam)
+    needs_ratios({"alpha": alpha, "beta": beta, "lam": lam, "width": width})
+    s = equivalent(activation, target, alpha0=np.inf, step=step)
+    h = hermite(activation, target)
+    along = 2 * h.h3 / h.h1 * s.r if norms else 0.0
+    e = _channel(activation, target, r=s.r, c=1.0, gamma=s.gamma)
+    outside = np.array([[1.0, along, 0.0], [along, along**2, 0.0], [0.0, 0.0, 0.0]])
+    means = np.stack([e.kappa0[0], e.k[0] * e.kappa1[0], _bend(activation, s.r * e.k[0], 1.0)])
+    return _solve(Bulk(np.ones(1), np.array([[0.0, 0.0, 1.0]]), outside, beta), e, means, alpha / beta, lam, p=width)
+
+
+def _bulk(covariance: np.ndarray, v: np.ndarray, theta: np.ndarray, gamma: float, beta: float, extra: tuple) -> Bulk:
+    """Directions: ``W_b v``, the norms ``|w|^2 - c``, ``W_b theta_perp``."""
+    across = theta - gamma * v
+    across = across / max(np.linalg.norm(across), 1e-300)
+    project = np.eye(len(v)) - np.outer(v, v)
+    values, vectors = np.linalg.eigh(project @ covariance @ project)
+    keep = values > 1e-10 * values[-1]  # the spike direction itself is projected out
+    along, spread, skew = extra
+    # d times the covariance of each direction with the rows, in the eigenbasis
+    with_rows = vectors.T @ project @ np.stack([covariance @ v, skew, covariance @ across], axis=1)
+    inside = np.where(keep[:, None], with_rows / np.where(keep, values, 1.0)[:, None], 0.0)
+    total = np.zeros((3, 3))
+    total[0, 0], total[1, 1] = v @ covariance @ v, along**2 + spread
+    total[0, 1] = total[1, 0] = along + skew @ v
+    explained = inside.T @ (values[:, None] * inside)
+    outside = total - explained
+    outside[2, :] = outside[:, 2] = 0.0  # the target's direction lies in the row space
+    return Bulk(np.where(keep, values, 0.0), inside, outside, beta)
+
+
+def _norms(
+    activation: Function, h1: float, h3: float, r: float, step: float, x0: np.ndarray, y0: np.ndarray
+) -> tuple[float, float, np.ndarray]:
+    """Fluctuation of the rows' squared norms, in units of ``d^(-1/2)``.
+
+    Returns:
+        The coefficient of ``w0·v``, the variance of the independent rest, and ``d`` times the covariance of the rest
+        with the rows ``(d,)``. With ``t = σ' - h1``: the first from ``E[z t]' = h3``; the rest from the non-linear
+        part of ``z t`` and from ``|Delta|^2``, diagonal and off-diagonal.
+    """
+    n0, d = x0.shape
+    zt, second, third, fourth = _slope_moments(activation, h1)
+    alpha0, y2, y4 = n0 / d, np.mean(y0**2), np.mean(y0**4)
+    rest = 4 * step**2 * y2 / alpha0 * (zt - h3**2)
+    rest += step**4 / alpha0**3 * y4 * (fourth - second**2) + 2 * (step**2 * y2 * second / alpha0) ** 2
+    return 2 * h3 / h1 * r, float(rest), step**3 * d**2 / n0**3 * third * (y0**3 @ x0)
+
+
+@functools.lru_cache(maxsize=16)
+def _slope_moments(activation: Function, h1: float) -> tuple[float, float, float, float]:
+    """``E (z t)^2``, ``E t^2``, ``E t^3``, ``E t^4`` of ``t = σ'(z) - h1``."""
+    z, w = gaussian.trapezoid(400)
+    t = derivative(activation)(z) - h1
+    return tuple(float(w @ f) for f in ((z * t) ** 2, t**2, t**3, t**4))
+
+
+def _bend(activation: Function, shift: np.ndarray, c: float) -> np.ndarray:
+    """``dkappa0/dc = E[(z^2 - 1) σ(shift + sqrt(c) z)] / (2 c)``."""
+    z, w = gaussian.trapezoid(120)
+    return activation.array(shift[:, None] + np.sqrt(c) * z) @ (w * (z**2 - 1)) / (2 * c)
+
+
+def _solve(bulk: Bulk, e: Channel, means: np.ndarray, ratio: float, lam: float, p: float) -> Prediction:
+    w, kappa1, h, squares = e.weight[0], e.kappa1[0], e.h[0], e.squares[0]
+    start = np.array([np.mean(bulk.eigenvalues), 1.0]) / lam
+    V = triangle.fixed_point(lambda x: bulk.functionals(x[0], lam + x[1])[:2], squares, w, ratio, start)
+    one = 1 + V @ squares
+    hats = triangle.hats(squares, w, one, ratio)
+    _, P, G, by_B, by_s = bulk.functionals(hats[0], lam + hats[1])
+    # all ones, W_b v, norms, W_b theta_perp; the all-ones direction is outside the rows, with norm^2 = p
+    full = [np.zeros((4, 4)) for _ in range(3)]
+    for matrix, block, ones in zip(full, (G, by_B, by_s), (p * V[1], p * P[0, 1], p * P[1, 1])):
+        matrix[1:, 1:], matrix[0, 0] = block, ones
+    A, b = np.zeros((4, 4)), np.zeros(4)
+    A[:3, :3] = ratio * (means * (w / one)) @ means.T
+    b[:3], b[3] = ratio * means @ (w / one * h), ratio * w @ (kappa1 * e.h_s[0] / one)
+    overlap = np.linalg.solve(np.eye(4) + full[0] @ A, full[0] @ b)
+    hat = b - A @ overlap
+    C, psi = overlap[:3] @ means, overlap[3]
+    known = e.h2[0] - 2 * C * h + C**2 - 2 * kappa1 * psi * e.h_s[0]
+    along = np.array([hat @ full[1] @ hat, hat @ full[2] @ hat])
+    q, test, train = triangle.norms(P, squares, w, one, known, ratio, along)
+    return Prediction(float(test), float(train), overlap[0], overlap[1], psi, q[0], q[1])

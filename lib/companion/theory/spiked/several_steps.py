@@ -1,0 +1,122 @@
+r"""Several gradient steps on the first layer, each on a fresh batch: the simulation, and what theory expects of it.
+
+From the second step on the network's output is of order one, ``f(x) = kappa0(k)``, ``k = v·x``. To leading order all
+neurons still move alike, by the gradient of ``E (σ* - kappa0)^2 / 2`` in the spike ``q = r v``, which keeps rank one:
+
+``q -> q + step E[(σ* - kappa0) kappa1 x] + noise``, ``kappa0 = E_z σ(r k + sqrt(c) z)``, ``kappa1 = E_z σ'``.
+
+One step goes ``step h1 t1`` along the target however long it is; several close in on the strength at which ``kappa0``
+has nothing more to gain. The curvature ``E_z σ''`` pulls each bulk row along itself; at ``r = 0`` it does not.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from companion.theory.spiked import network
+from companion.theory.spiked.conditional_map import Spiked, channel
+from companion.theory.spiked.functions import Function, derivative, function, needs_slope, odd
+from regimes import gaussian, validate
+
+
+def predict(activation: str | Function, target: str | Function, *, alpha0: float, step: float, count: int) -> Spiked:
+    """Spike and bulk after ``count`` steps of size ``step/count``, each on ``alpha0 d/count`` fresh samples.
+
+    With ``δ = step/count``, ``a = alpha0/count`` and ``R = E_s (σ* - kappa0)^2`` given ``k``, one step takes ``r v`` to
+    ``(r + δ E[(H - kappa0) kappa1 k]) v + δ E[kappa1 H'] theta_perp``, plus noise of squared norm
+    ``δ^2/a E[R kappa1^2]`` across, and ``c`` to
+    ``c (1 + δ E[(H - kappa0) E_z σ''])^2 + δ^2/a E[R (E_z σ'^2 - kappa1^2)]``.
+
+    Args:
+        activation: odd.
+        target: function of ``theta·x``.
+        alpha0: samples of all steps over ``d``; ``inf`` for perfect alignment.
+        step: the steps' sizes together, ``eta / p``.
+        count: how many; one gives Result 3.1.
+
+    Raises:
+        InputError: for an activation that is not odd or jumps, or numbers that are not positive.
+
+    Source: Result 3.1 of paper E is the first step; the others are derived here.
+    """
+    activation, target = function(activation, "activation"), function(target, "target")
+    odd(activation)
+    needs_slope(activation)
+    validate.integer(1, count=count)
+    validate.positive(step=step, alpha0=min(alpha0, 1e300))
+    size, share = step / count, count / alpha0
+    r, gamma, c = 0.0, 1.0, 1.0
+    for _ in range(count):
+        e = channel(activation, target, r=r, c=c, gamma=gamma)
+        k, kappa0, kappa1, h, h_s, h2 = (column[0] for column in (e.k, e.kappa0, e.kappa1, e.h, e.h_s, e.h2))
+        rest = h2 - 2 * h * kappa0 + kappa0**2
+        _, bend, square = gaussian.moments(derivative(activation), r * k, np.sqrt(c))  # sqrt(c) E_z σ'', E_z σ'^2
+        along = r + size * e.mean((h - kappa0) * kappa1 * k)[0]
+        across = size * e.mean(kappa1 * h_s)[0]
+        noise = size**2 * share * e.mean(rest * kappa1**2)[0]
+        c = c * (1 + size * e.mean((h - kappa0) * bend / np.sqrt(c))[0]) ** 2
+        c += size**2 * share * e.mean(rest * (square - kappa1**2))[0]
+        r = np.sqrt(along**2 + across**2 + noise)
+        gamma = (gamma * along + np.sqrt(1 - gamma**2) * across) / r
+        gamma = float(np.clip(gamma, -1, 1))
+    return Spiked(float(c), float(r), gamma)
+
+
+def train(
+    activation: str | Function,
+    target: str | Function,
+    *,
+    d: int,
+    p: int,
+    n0: int,
+    step: float,
+    count: int,
+    seeds: Sequence[int],
+) -> network.Weights:
+    """The weights ``(S, p, d)`` after ``count`` full-batch gradient steps of size ``step p/count``.
+
+    Each has its own ``count``-th part of the ``n0`` samples of :func:`companion.theory.spiked.network.one_step`, which
+    this is for ``count = 1``; the readout stays at ``1/sqrt(p)``. The spike is the mean of the rows.
+
+    Raises:
+        InputError: for what that function refuses, or fewer samples than steps.
+    """
+    validate.integer(1, count=count)
+    validate.integer(count, n0=n0)
+    start = network.one_step(activation, target, d=d, p=p, n0=0, step=0.0, seeds=seeds, device="auto")
+    x = network.draw(seeds, "batch", n0, d, d=d, device=start.w.device)
+    y = network.labels(function(target, "target"), x, start.theta)
+    w = start.w
+    for part in torch.arange(n0).tensor_split(count):
+        w = network.gradient_step(activation, w, x[:, part], y[:, part], step / count)
+    spike = w.mean(1)
+    return network.Weights(w, start.theta, network.unit(spike), start.u, spike.norm(dim=-1))
+
+
+def spectrum(weights: network.Weights, seeds: Sequence[int]) -> dict[str, Tensor]:
+    """What became of the rows: singular values of ``W - W_0`` and where the first points; each ``(S,)``.
+
+    Returns:
+        ``first`` and ``second`` singular value over ``sqrt(p)``; ``along``, cosine of the first right singular vector
+        with ``theta``; ``second_along``, that of the second.
+    """
+    p, d = weights.w.shape[1:]
+    moved = weights.w - network.unit(network.draw(seeds, "weights", p, d, d=d, device=weights.w.device))
+    values, vectors = torch.linalg.eigh(moved.mT @ moved / p)
+    cosines = (vectors[:, :, -2:].mT @ weights.theta[..., None])[..., 0].abs()
+    first, second = values[:, -1].sqrt(), values[:, -2].clamp_min(0).sqrt()
+    return {"first": first, "second": second, "along": cosines[:, 1], "second_along": cosines[:, 0]}
+
+
+def measured(setting: Mapping[str, Any], seeds: Sequence[int]) -> dict[str, Tensor]:
+    """What one setting's networks give, ``p = d``, each ``(S,)``: ``r``, ``gamma``, ``c`` read off the rows as in
+    :func:`companion.theory.spiked.network.measured_parameters`, those of :func:`spectrum`, and the ``test_error``.
+    """
+    d, names = setting["d"], {name: setting[name] for name in ("activation", "target", "step", "count")}
+    weights = train(**names, d=d, p=d, n0=round(setting["alpha0"] * d), seeds=seeds)
+    names = {name: setting[name] for name in ("activation", "target", "lam")}
+    (readout,) = network.learning_curve(weights=weights, alphas=[setting["alpha"]], seeds=seeds, **names)
+    return network.measured_parameters(weights) | spectrum(weights, seeds) | {"test_error": readout["test_error"]}

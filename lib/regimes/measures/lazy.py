@@ -1,0 +1,133 @@
+"""Learning with a frozen tangent kernel, of a network or of an infinitely wide one.
+
+The predictor of finite width is evaluated through the weights it moves: ``f(z) = Σ_μ c_μ Θ(z, x_μ) = ∇f(z)·ΔW`` with
+``ΔW = Σ_μ c_μ ∇f(x_μ)``; for one hidden layer at a cost of ``O(h d)`` a test point, where the kernel between test and
+training points would cost ``O(h p)``.
+
+Source: paper A, Sec. 2.4 and Eq. 4 at a fixed kernel.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regimes import validate
+from regimes.data.tasks import Task
+from regimes.kernels import ntk, wide_one_hidden_ntk
+from regimes.measures.errors import wrong
+from regimes.models import Model, blocks
+from regimes.training import kernel_flow
+from regimes.training.state import Ended, Ending
+
+BLOCK = 2**24  # entries of the infinitely wide kernel of one block of test points
+MEMORY = 2**24  # bytes of the tangents of a block of points, with what making them takes: a few times a cache
+
+
+@dataclass(frozen=True)
+class Lazy:
+    """What a frozen kernel learnt, for each realisation.
+
+    Attributes:
+        error: test errors ``(S,)``.
+        ended: how each flow ended, ``"zero loss"`` or what kept it from that.
+        f: the learnt function on the test points ``(S, n)``.
+    """
+
+    error: Tensor
+    ended: tuple[str, ...]
+    f: Tensor
+
+
+def in_words(why: Ending) -> str:
+    """How a flow of the hinge loss ended, in a row's words: ``"zero loss"``, or what kept it from that."""
+    return "zero loss" if why.kind == Ended.FITTED else str(why)
+
+
+def wide_lazy(train: Task, test: Task) -> Lazy:
+    """Learning with the kernel of the infinitely wide network; tasks with a leading axis ``(S, ., d)``, float64.
+
+    Raises:
+        InputError: as ``regimes.training.kernel_flow.fit``, and for tasks whose realisations or dimensions differ.
+
+    Source: paper A, Sec. 2.4 (NTK regime).
+    """
+    _needs_tasks(train, test)
+    fitted = kernel_flow.fit(wide_one_hidden_ntk(train.x), train.y)
+    f = torch.stack(
+        [wide_predictor(x, c, z) for x, c, z in zip(train.x, fitted.coefficients.to(train.x), test.x, strict=True)]
+    )
+    return Lazy(wrong(f, test.y), tuple(in_words(fitted.ended[row]) for row in fitted.rows), f)
+
+
+def wide_predictor(x: Tensor, c: Tensor, z: Tensor) -> Tensor:
+    """``Σ_μ c_μ Θ(z, x_μ)`` with the infinitely wide network's kernel, in blocks; ``x (p, d)``, ``z (n, d)``.
+
+    Raises:
+        InputError: for what is no number, or shapes that do not fit.
+    """
+    validate.arrays(x=("p d", x), c=("p", c), z=("n d", z))
+    step = max(1, BLOCK // len(x))
+    return torch.cat([wide_one_hidden_ntk(part, x) @ c for part in z.split(step)])
+
+
+def lazy(model: Model, train: Task, test: Task) -> Lazy:
+    """Learning with the tangent kernel frozen at the model's present weights, initial or trained.
+
+    Where a training point activates no neuron the kernel is zero and cannot fit it; ``ended`` says how many there are.
+
+    Raises:
+        InputError: as ``regimes.training.kernel_flow.fit`` and ``regimes.kernels.ntk``, and for tasks whose
+            realisations or dimensions differ.
+
+    Source: paper A, Eq. 4 at a fixed kernel.
+    """
+    _needs_tasks(train, test)
+    fits = [_fit_seen(gram, y) for gram, y in zip(ntk(model, train.x), train.y, strict=True)]
+    f = tangent_predictor(model, train.x, torch.stack([c for c, _ in fits]), test.x)
+    return Lazy(wrong(f, test.y), tuple(why for _, why in fits), f)
+
+
+def _fit_seen(gram: Tensor, y: Tensor) -> tuple[Tensor, str]:
+    """Dual coefficients ``(p,)`` and why the flow ended; points that activate no neuron keep ``f = 0`` for ever."""
+    seen = gram.diagonal() > 0
+    fitted = kernel_flow.fit(gram[seen][:, seen], y[seen])
+    c = gram.new_zeros(len(y))
+    c[seen] = fitted.coefficients[0].to(c)
+    blind = int((~seen).sum())
+    why = in_words(fitted.ended[0])
+    return c, f"{why}, but for points that activate no neuron: {blind}" if blind else why
+
+
+@torch.no_grad()
+def tangent_predictor(model: Model, x: Tensor, c: Tensor, z: Tensor) -> Tensor:
+    """``f(z) = Σ_μ c_μ Θ(z, x_μ)`` with the kernel at the present weights, through their displacement ``Jᵀ c``.
+
+    Args:
+        model: ``S`` realisations.
+        x: training points ``(S, p, d)``.
+        c: dual coefficients ``(S, p)``.
+        z: points ``(S, n, d)``.
+
+    Returns:
+        ``(S, n)``.
+
+    Raises:
+        InputError: for what is no number, or shapes that do not fit the model or each other.
+
+    Source: paper A, Eq. 1 and Sec. 2.4.
+    """
+    count = len(model.parameters()[0])
+    validate.arrays(x=(f"{count} p d", x), c=(f"{count} p", c), z=(f"{count} n d", z))
+    moved = [torch.zeros_like(weights) for weights in model.parameters()]
+    for rows in blocks(model, x, MEMORY):
+        for total, more in zip(moved, model.tangents(x[:, rows]).pull(c[:, rows]), strict=True):
+            total += more
+    return torch.cat([model.tangents(z[:, rows]).push(moved) for rows in blocks(model, z, MEMORY)], -1)
+
+
+def _needs_tasks(train: Task, test: Task) -> None:
+    """Realisations of the same number and dimension, in training and test."""
+    validate.arrays(**{"train.x": ("S p d", train.x), "test.x": ("S n d", test.x)})
+    for name, task in (("train", train), ("test", test)):
+        validate.arrays(**{f"{name}.y": (" ".join(map(str, task.x.shape[:2])), task.y)})

@@ -1,0 +1,191 @@
+"""Rows compared column by column: tolerances, and samples whose false alarms and detections are counted."""
+
+import math
+
+import numpy as np
+import pytest
+
+from companion.experiments import compare
+from companion.experiments.compare import differences, enough
+from companion.experiments.store import Cell
+from companion.experiments.sweep import STATISTICAL, product, study
+from regimes.validate import InputError
+
+ROW = {"x": 1.0, "name": "a", "seconds_spent": 1.0, "list": [1.0, 2.0]}
+
+
+def of(rtol=1e-6, **columns):
+    @study(version=1, grid=lambda p: product(seeds=[0]), rtol=rtol, columns=columns)
+    def made(setting, seeds):
+        return []
+
+    return made
+
+
+def cell(seed=0, **setting):
+    return Cell("room.made", 1, setting, seed)
+
+
+def said(one, other, item=None, **options):
+    return differences(item or of(), {cell(): one}, {cell(): other}, **options)
+
+
+def test_rows_within_the_tolerance_agree():
+    assert not said([ROW], [ROW | {"x": 1 + 1e-9, "seconds_spent": 9.0}])
+    assert not said([ROW], [ROW | {"x": np.float64(1.0), "list": np.array([1.0, 2.0])}])
+    assert not said([ROW | {"x": math.nan}], [ROW | {"x": None}])  # as a table holds what is not there
+    assert not said([ROW | {"x": math.inf}], [ROW | {"x": math.inf}])
+    assert not said([{"x": 0.0}], [{"x": 1e-301}]) and not said([{"n": 1}], [{"n": 1.0 + 1e-9}])
+    assert not said([{"a": {"b": [1.0, [2.0]]}}], [{"a": {"b": [1.0, [2.0]]}}])
+
+
+CHANGES = [{"x": 1 + 1e-3}, {"x": math.nan}, {"x": None}, {"x": "1"}, {"x": math.inf}, {"name": "b"}, {"y": 1}]
+CHANGES += [{"list": [1.0]}, {"list": [1.0, 2.1]}, {"list": [[1.0], 2.0]}, {"list": 1.0}]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_every_change_is_named_whichever_side_it_is_on(change):
+    for one, other in (([ROW], [ROW | change]), ([ROW | change], [ROW])):
+        found = said(one, other)
+        (column,) = change
+        assert found and all(f"{column} is " in line and cell().key() in line for line in found)
+
+
+def test_a_lost_column_another_number_of_rows_and_whole_numbers_are_compared():
+    assert said([ROW], [{k: v for k, v in ROW.items() if k != "x"}])[0].endswith("x is 1 in row 1, computed empty")
+    assert said([ROW], [ROW, ROW])[0].endswith(": 1 rows are stored, 2 computed")
+    assert said([{"n": 1000000}], [{"n": 1000001}], of(1e-3)) and not said([{"n": 3}], [{"n": 3}])
+
+
+def test_no_absolute_tolerance_hides_behind_a_relative_one():
+    assert said([{"x": 0.0}], [{"x": 1e-12}]) and said([{"x": 1e-12}], [{"x": 2e-12}])
+    assert not said([{"x": 1e-13, "y": 1.0}], [{"x": -2e-13, "y": 1.0}], of(x=(1e-6, 1e-12)))
+    assert said([{"x": 1e-13, "y": 1e-13}], [{"x": -2e-13, "y": 2e-13}], of(x=(1e-6, 1e-12)))
+
+
+def test_a_column_has_the_tolerance_that_it_declares():
+    item = of(1e-3, x=1e-9, y=0.1)
+    row = {"x": 1.0, "y": 1.0, "z": 1.0}
+    assert not said([row], [row | {"y": 1.05, "z": 1.0005}], item)
+    assert [line.split(": ")[1][0] for line in said([row], [{"x": 1 + 1e-6, "y": 1.2, "z": 1.01}], item)] == list("xyz")
+
+
+@pytest.mark.parametrize("tolerance", [0, -1.0, "loose", (1e-3,), (1e-3, 0.0), math.nan, True])
+def test_what_is_no_tolerance_is_one_line(tolerance):
+    with pytest.raises(InputError, match=r"^the tolerance of x must be above 0, a pair or STATISTICAL, got"):
+        of(x=tolerance)
+
+
+CHAOS, SEEDS, SETTINGS = 0.3, 40, 4
+DRAWN = of(error=STATISTICAL, end=STATISTICAL, values=STATISTICAL)
+
+
+def stored_rows(rng, spread=0.5):
+    """Two rows a cell whose late numbers vary by factors from one realisation to the next."""
+    found = {}
+    for n in range(SETTINGS):
+        for seed in range(SEEDS):
+            size = 10.0**n * np.exp(spread * rng.normal(size=2))
+            word = rng.choice(["zero loss", "jammed", "round-off"], p=[0.6, 0.3, 0.1])
+            found[cell(seed, n=n)] = [
+                {"t_star": 3.0 + seed, "error": float(e), "end": str(word), "values": [float(e), 1.0]} for e in size
+            ]
+    return found
+
+
+def on_another_processor(rng, rows, chaos=CHAOS, turned=0.1):
+    """The same rows as round-off of another processor leaves them: independently for stored and fresh."""
+
+    def again(row):
+        word = rng.choice(["zero loss", "jammed", "round-off"]) if rng.random() < turned else row["end"]
+        error = row["error"] * math.exp(chaos * rng.normal())
+        return row | {"error": error, "end": str(word), "values": [error, 1.0]}
+
+    return {cell: [again(row) for row in found] for cell, found in rows.items()}
+
+
+def forged(rows, change):
+    return {cell: [row | change(row) for row in found] for cell, found in rows.items()}
+
+
+def some(rng, rows, count):
+    cells = list(rows)
+    return {cells[i]: rows[cells[i]] for i in rng.choice(len(cells), count, replace=False)}
+
+
+@pytest.mark.parametrize("chaos", [1e-9, 0.01, 0.3, 1.0])
+@pytest.mark.parametrize("count", [1, 8, 60])
+def test_round_off_of_another_processor_is_no_alarm(chaos, count):
+    """At most one in a thousand comparisons may be: sixty of each kind show none."""
+    rng = np.random.default_rng(0)
+    alarms = 0
+    for _ in range(60):
+        truth = stored_rows(rng)
+        there, here = (on_another_processor(rng, truth, chaos) for _ in range(2))
+        alarms += bool(differences(DRAWN, there, some(rng, here, count)))
+    assert alarms == 0
+
+
+def test_the_bound_on_false_alarms_holds_for_differences_of_any_distribution():
+    """The sum over the root of the squares of what has a fair sign, in 200,000 draws."""
+    rng, most = np.random.default_rng(1), compare._threshold(1)
+    for scale in (np.ones(60), np.exp(2 * rng.normal(size=60)), (np.arange(60) < 25) * 1.0):
+        signed = rng.choice([-1.0, 1.0], size=(200_000, 60)) * scale
+        rate = (abs(signed.sum(1)) / np.sqrt((signed**2).sum(1)) > most).mean()
+        assert rate <= compare.ALARM
+
+
+@pytest.mark.parametrize(
+    ("change", "count"),
+    [
+        (lambda row: {"error": 1.5 * row["error"]}, 60),
+        (lambda row: {"error": row["error"] / 1.5}, 60),
+        (lambda row: {"values": [1.5 * row["values"][0], 1.0]}, 60),
+        (lambda row: {"values": [row["values"][0]]}, 60),
+        (lambda row: {"error": 0.123}, 8),
+        (lambda row: {"error": 1e6 * row["error"]}, 4),
+        (lambda row: {"error": -row["error"]}, 60),
+        (lambda row: {"error": math.nan}, 1),
+        (lambda row: {"end": "forged"}, 1),
+        (lambda row: {"end": "zero loss"}, 120),
+        (lambda row: {"t_star": 1.5 * row["t_star"]}, 1),
+        (lambda row: {"t_star": row["t_star"] + 1e-4}, 1),
+    ],
+    ids="x1.5 /1.5 list short constant x1e6 sign empty word words exact bit".split(),
+)
+def test_a_forged_column_is_found(change, count):
+    """Of 50 forged tables at least 49, at the round-off that trained networks show."""
+    rng, found = np.random.default_rng(2), 0
+    for _ in range(50):
+        truth = stored_rows(rng)
+        there, here = (on_another_processor(rng, truth) for _ in range(2))
+        found += bool(differences(DRAWN, forged(there, change), some(rng, here, count)))
+    assert found >= 49
+
+
+def test_where_numbers_repeat_a_single_cell_shows_a_factor():
+    rows = stored_rows(np.random.default_rng(3))
+    there = forged(rows, lambda row: {"error": 1.5 * row["error"]})
+    one = cell(0, n=0)
+    assert not differences(DRAWN, there, {one: rows[one]})
+    assert not differences(DRAWN, rows, {one: rows[one]}, repeated=[one])
+    found = differences(DRAWN, there, {one: rows[one]}, repeated=[one])
+    assert found and all("error is " in line and "n = 0, seed = 0" in line for line in found)
+
+
+def test_a_shift_says_how_large_it_is_and_a_tiny_one_of_one_sign_is_none():
+    rows = stored_rows(np.random.default_rng(4))
+    there = forged(rows, lambda row: {"error": row["error"] / 1.5})
+    assert differences(DRAWN, there, rows) == ["error: over 160 cells the mean difference is +40% of what is stored"]
+    near = forged(rows, lambda row: {"error": row["error"] * (1 + 1e-4)})  # another library's last digits, all upwards
+    assert not differences(DRAWN, near, rows)
+
+
+def test_how_many_cells_are_enough():
+    assert enough(of(x=1e-3)) == 0 and 15 <= enough(of(x=STATISTICAL)) < enough(DRAWN) <= 25
+    rows = {cell(seed): [{"error": 1.0}] for seed in range(40)}
+    twice = forged(rows, lambda row: {"error": 1.5})
+    item, count = of(error=STATISTICAL), enough(of(error=STATISTICAL))
+    few = {key: rows[key] for key in list(rows)[: count - 1]}
+    assert not [line for line in differences(item, twice, few) if "mean difference" in line]
+    assert differences(item, twice, {key: rows[key] for key in list(rows)[: count + 1]})

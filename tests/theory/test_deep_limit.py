@@ -1,0 +1,83 @@
+"""The deep predictor's closed law against the kernel itself."""
+
+import numpy as np
+import pytest
+import torch
+
+from companion.theory.depth import deep_limit, pairs, regression, spectrum
+from regimes.kernels import infinite_ntk
+from regimes.validate import InputError
+
+
+def exact(x, fresh, depth):
+    gram, cross = infinite_ntk(x, depth=depth), infinite_ntk(fresh, x, depth=depth)
+    return spectrum.operators(gram, cross, [float("inf")])[0]
+
+
+def law(x, fresh, depth):
+    return deep_limit.operator(deep_limit.offsets(x), deep_limit.offsets(fresh, x), depth)
+
+
+@pytest.mark.parametrize(("n", "d"), [(3, 3), (40, 5), (120, 40)])
+def test_the_operator_is_right_to_first_order(n, d):
+    """What is left after the law falls like (ln L/L)²; without its tilt, or with the limit's 1/4 for a, it does not."""
+    x, fresh = pairs.sphere(n, d, seed=0), pairs.sphere(20, d, seed=1)
+    left = []
+    for depth in (10**4, 10**6):
+        op, first = exact(x, fresh, depth), law(x, fresh, depth)
+        tilt = (op - op.mean()).norm()
+        left.append(float((op - first).norm() / tilt))
+        flat = torch.full_like(op, 1 / (n + 3))
+        assert float((op - flat).norm() / tilt) > 0.5
+    assert left[1] < left[0] / 40 and left[1] < 1e-3
+
+
+def test_the_mean_needs_the_logarithm():
+    """With targets of one sign a law with ``n/(n + 3)`` in place of ``n beta`` is off at order ln L/L."""
+    x, fresh, depth = pairs.sphere(5, 4, seed=0), pairs.sphere(30, 4, seed=1), 10**6
+    y = torch.ones(5, 1, dtype=torch.float64)
+    f, first = exact(x, fresh, depth) @ y, law(x, fresh, depth) @ y
+    a = deep_limit.common_value(depth)
+    beta = a / (1 + 4 * a)
+    naive = first - 5 * beta + 5 / 8
+    assert float((f - first).abs().max()) < 1e-9 < 1e-6 < float((f - naive).abs().max())
+
+
+def test_centred_targets_leave_the_form_without_the_logarithm():
+    """For targets of mean zero: (1/3L) Σ_i [c(x·x_i) - Σ_j c_ij/(n + 3)] y_i, to the same order."""
+    n, depth = 60, 10**6
+    x, fresh = pairs.sphere(n, 6, seed=0), pairs.sphere(25, 6, seed=1)
+    y = torch.from_numpy(np.random.default_rng(0).standard_normal((n, 2)))
+    y -= y.mean(0)
+    c, cross = deep_limit.offsets(x), deep_limit.offsets(fresh, x)
+    simple = (cross - c.sum(1) / (n + 3)) @ y / (3 * depth)
+    f = exact(x, fresh, depth) @ y
+    assert float((f - simple).norm() / simple.norm()) < 1e-3
+    assert float((f - 0.75 * simple).norm() / simple.norm()) > 0.2  # the gap 1 in place of 3/4
+
+
+def test_operators_of_two_points_differ_by_their_offsets():
+    n, depth = 80, 10**6
+    x, fresh = pairs.sphere(n, 16, seed=0), pairs.sphere(10, 16, seed=1)
+    cross = deep_limit.offsets(fresh, x)
+    apart = cross[::2] - cross[1::2]
+    predicted = (apart - apart.sum(1, keepdim=True) / (n + 3)).norm(dim=-1) / 3
+    op = exact(x, fresh, depth)
+    assert torch.allclose(depth * (op[::2] - op[1::2]).norm(dim=-1), predicted, rtol=2e-3, atol=0)
+
+
+def test_balanced_classes_keep_their_argmax_and_unbalanced_ones_end_at_the_largest():
+    x, fresh = pairs.sphere(60, 3, seed=0), pairs.sphere(200, 3, seed=1)
+    sides = (fresh[:, 0] > 0).long()
+    labels = (x[:, 0] > x[:, 0].median()).long()
+    fewer = labels.clone()
+    fewer[labels.argmax()] = 0
+    for y, low, high in ((labels, 0.7, 1.0), (fewer, 0.4, 0.6)):
+        f = exact(x, fresh, 10**7) @ regression.one_hot(y, 2)
+        assert low < regression.accuracy(f, sides) <= high
+
+
+def test_a_fresh_point_among_the_data_has_no_offset():
+    x = pairs.sphere(6, 4, seed=0)
+    with pytest.raises(InputError, match="cross_offsets must hold finite numbers"):
+        law(x, x[:2], 100)

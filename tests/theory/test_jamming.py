@@ -1,0 +1,321 @@
+"""Jamming's observables against autograd, closed forms and known thresholds."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from companion.theory import jamming
+from regimes.kernels import ntk
+from regimes.models.activations import activation
+from regimes.models.fully_connected import fully_connected
+from regimes.validate import InputError
+
+
+def net(*widths, seeds=(0, 1), sigma="tanh", **kwargs):
+    kwargs = {"parametrisation": "mean-field", "gain": 1.0} | kwargs
+    return fully_connected(list(widths), seeds=list(seeds), sigma=sigma, **kwargs)
+
+
+def problem(p=9, d=3):
+    rng = np.random.default_rng(0)
+    x = torch.from_numpy(rng.standard_normal((p, d)))
+    return x, torch.from_numpy(np.sign(rng.standard_normal(p)))
+
+
+def moved(model, size=0.5):
+    torch.manual_seed(3)
+    return model.with_parameters([w + size * torch.randn_like(w) for w in model.parameters()])
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("sigma", ["tanh", "relu", "quadratic"])
+def test_both_parts_add_up_to_the_hessian_of_autograd(sigma, bias):
+    x, y = problem()
+    start = net(3, 4, 3, 1, sigma=activation(sigma, normalised=True), bias=bias)
+    model, alpha = moved(start), 1.7
+    begun = start(x)
+    found = jamming.hessian(model, x, y, alpha=alpha, start=begun)
+    for e in range(2):
+        shapes = [w[e : e + 1].shape for w in model.parameters()]
+
+        def energy(flat, e=e, shapes=shapes):
+            parts = flat.split([s.numel() for s in shapes])
+            one = model[e : e + 1].with_parameters([p.view(s) for p, s in zip(parts, shapes)])
+            gaps = 1 - alpha * y * (one(x)[0] - begun[e])
+            return gaps.clamp(min=0).square().sum() / 2
+
+        flat = torch.cat([w[e].flatten() for w in model.parameters()])
+        direct = torch.autograd.functional.hessian(energy, flat)
+        torch.testing.assert_close(found.H0[e] + found.Hp[e], direct, atol=1e-9, rtol=1e-9)
+        rank = torch.linalg.matrix_rank(found.H0[e])
+        assert rank <= jamming.unsatisfied(alpha * y * (model(x) - begun), met=0.0)[e]
+        assert (torch.linalg.eigvalsh(found.H0[e]) > -1e-9).all()
+
+
+def test_a_linear_model_has_no_curvature():
+    x, y = problem()
+    model = net(3, 1)
+    found = jamming.hessian(model, x, y, alpha=1.0, start=torch.zeros(2, 9, dtype=torch.float64))
+    assert not found.Hp.any()
+
+
+def test_at_the_start_half_of_the_curvatures_are_negative_for_relu_and_random_labels():
+    """The sign of every ``y`` is even odds, so the spectrum of ``H_p`` is symmetric on average."""
+    rng = np.random.default_rng(1)
+    x, y = torch.from_numpy(rng.standard_normal((200, 10))), torch.from_numpy(np.sign(rng.standard_normal(200)))
+    model = net(10, 8, 8, 1, seeds=range(6), sigma=activation("relu", normalised=True))
+    found = jamming.hessian(model, x, y, alpha=1.0, start=model(x))
+    below, nonzero = jamming.negative(found.Hp)
+    assert abs(float((below / nonzero).mean()) - 0.5) < 0.05
+    positive = net(10, 8, 8, 1, sigma="quadratic", seeds=range(2))  # curved one way where all labels agree
+    same = jamming.hessian(positive[:1], x, torch.ones_like(y), alpha=1.0, start=positive[:1](x))
+    assert abs(float((jamming.negative(same.Hp)[0] / jamming.negative(same.Hp)[1])[0]) - 0.5) > 0.02
+
+
+def test_signs_of_eigenvalues_are_counted_with_zeros_apart():
+    rng = np.random.default_rng(2)
+    turn = torch.from_numpy(np.linalg.qr(rng.standard_normal((6, 6)))[0])
+    matrix = turn @ torch.diag(torch.tensor([-2.0, -1e-3, 0, 0, 1, 5], dtype=torch.float64)) @ turn.T
+    below, nonzero = jamming.negative(matrix)
+    assert (int(below), int(nonzero)) == (2, 4)
+
+
+def test_unsatisfied_points():
+    margins = torch.tensor([[0.5, 1 - 1e-5, 1.0, 2.0], [1.0, 1.0, 1.0, 1.0]], dtype=torch.float64)
+    assert jamming.unsatisfied(margins).tolist() == [1, 0]
+    assert jamming.unsatisfied(margins, met=0).tolist() == [2, 0]
+
+
+def test_the_change_of_the_kernel_is_that_of_autograd():
+    x, _ = problem(5)
+    start = net(3, 6, 1)
+    later = moved(start, 0.3)
+    found = jamming.kernel_change(ntk(start, x), ntk(later, x))
+    for e in range(2):
+        grams = []
+        for model in (start, later):
+            leaves = [w.clone().requires_grad_(True) for w in model.parameters()]
+            out = model.with_parameters(leaves)(x)[e]
+            rows = [torch.cat([g.flatten() for g in torch.autograd.grad(f, leaves, retain_graph=True)]) for f in out]
+            grams.append(torch.stack(rows) @ torch.stack(rows).T)
+        assert float(found[e]) == pytest.approx(float((grams[1] - grams[0]).norm() / grams[0].norm()), rel=1e-10)
+
+
+def test_fluctuations_of_independent_members_are_their_deviation():
+    F = 3 * torch.randn(4000, 50, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 7
+    assert float(jamming.fluctuation(F)) == pytest.approx(3, rel=0.02)
+    pairs = torch.stack([jamming.fluctuation(F[i : i + 2]).square() for i in range(0, 4000, 2)])
+    assert float(pairs.mean().sqrt()) == pytest.approx(3, rel=0.02)  # unbiased at two members
+
+
+@pytest.mark.parametrize("width", [0.02, 0.3])
+def test_the_transition_is_the_median_of_the_thresholds(width):
+    """Thresholds log-normal about 50, seen through the shares of a grid."""
+    sizes = np.geomspace(10, 250, 40)
+    rng = np.random.default_rng(0)
+    thresholds = 50 * np.exp(width * rng.standard_normal(20_000))
+    shares = (thresholds[:, None] <= sizes).mean(0)
+    assert jamming.transition(sizes, shares) == pytest.approx(50, rel=0.02)
+
+
+def test_shares_that_fall_are_pooled():
+    sizes = np.array([1.0, 2, 4, 8, 16])
+    assert jamming.transition(sizes, [0, 0.6, 0.4, 1, 1]) == jamming.transition(sizes, [0, 0.5, 0.5, 1, 1])
+    assert jamming.transition(sizes, [0, 0.5, 0.5, 1, 1]) == pytest.approx(math.sqrt(8))
+    assert jamming.transition(sizes, [0, 0, 1, 1, 1]) == pytest.approx(math.sqrt(8))
+    assert jamming.transition(sizes, [0, 0.2, 0.8, 0.9, 0.95]) == pytest.approx(math.sqrt(8))  # all need not fit
+
+
+def test_a_random_perceptron_of_any_width_stores_two_points_a_weight():
+    """Cover: ``P`` random points with random labels are separable with probability one half at ``P = 2N``."""
+    rng, p = np.random.default_rng(5), 40
+    sizes, shares = np.arange(8, 34, 2), []
+    for n in sizes:
+        fits = 0
+        for _ in range(30):
+            x, y = rng.standard_normal((p, n)), np.sign(rng.standard_normal(p))
+            fits += _separable(x * y[:, None])
+        shares.append(fits / 30)
+    assert jamming.transition(sizes, shares) == pytest.approx(p / 2, rel=0.06)
+
+
+def _separable(z):
+    from scipy.optimize import linprog
+
+    return linprog(np.zeros(z.shape[1]), A_ub=-z, b_ub=-np.ones(len(z)), bounds=(None, None)).status == 0
+
+
+def test_crossings_are_exact_for_power_laws():
+    scales = np.geomspace(1e-3, 1e3, 9)
+    assert jamming.crossing(scales, 5 * scales**-1.3, 1.0) == pytest.approx(5 ** (1 / 1.3), rel=1e-12)
+    assert math.isnan(jamming.crossing(scales, 1 + scales**-1, 0.5))
+
+
+def test_distances_to_the_nearest_neighbour_give_the_dimension():
+    """On a sphere in three of ten dimensions, which has no edge: two."""
+    sphere = torch.from_numpy(np.random.default_rng(0).standard_normal((4000, 3)))
+    sphere = torch.nn.functional.pad(sphere / sphere.norm(dim=-1, keepdim=True), (0, 7))
+    near = jamming.nearest_distances(sphere, sphere[:800], [1000, 4000])
+    assert math.log(4) / math.log(near[0] / near[1]) == pytest.approx(2, abs=0.05)
+
+
+def test_distances_to_the_nearest_are_means_over_all_subsets():
+    import itertools
+
+    x = torch.from_numpy(np.random.default_rng(1).standard_normal((7, 3)))
+    found = jamming.nearest_distances(x, x[2:4], [2, 4, 7])
+    for size, value in zip([2, 4, 7], found):
+        all_of_them = []
+        for i in (2, 3):
+            others = [j for j in range(7) if j != i]
+            for subset in itertools.combinations(others, size - 1):
+                all_of_them.append(float((x[list(subset)] - x[i]).norm(dim=-1).min()))
+        assert value == pytest.approx(np.mean(all_of_them), rel=1e-12)
+
+
+@pytest.mark.parametrize("follows", [0.0, 1.0, 2.0])
+def test_the_shift_of_curves_with_a_line_is_found_whatever_their_levels(follows):
+    line, sizes = np.array([7.0, 7.5, 8.6, 9.7]), np.array([12.0, 14, 16, 20, 24, 32, 48])
+    level = np.array([[1.0], [2.0], [0.5], [3.0]])  # of each curve's own, changes nothing
+    spread = np.linspace(0.25, 0.07, 7) * np.array([[1.0], [0.9], [0.8], [0.7]])  # as measured
+    u = np.log(sizes) - follows * np.log(line)[:, None]
+    exact = level * np.exp(-0.7 * u + 0.1 * u**2)
+    assert jamming.shift(line, sizes, exact, spread) == pytest.approx(follows, abs=1e-9)
+    if follows > 1:
+        return
+    # of the kind that we measure, and not a parabola: a half-power with corrections that grow towards jamming
+    x = sizes / (line[:, None] / 8.2) ** follows / 8.2
+    for curve in (x**-0.5 * (1 + 1.4 * x**-1.6), x**-0.5 * (1 + 1 / x), x**-0.5 * (1 + 0.5 / (x**2 - 0.8))):
+        assert jamming.shift(line, sizes, level * curve, spread) == pytest.approx(follows, abs=0.15)
+
+
+def test_the_shift_is_weighted():
+    line, sizes = np.array([7.0, 8.0, 9.0]), np.array([12.0, 16, 24, 48])
+    u = np.log(sizes) - np.log(line)[:, None]
+    wrong, spread = np.exp(-0.7 * u + 0.1 * u**2), np.ones((3, 4))
+    wrong[2, 0] *= 1.1
+    far = abs(jamming.shift(line, sizes, wrong, spread) - 1)
+    spread[2, 0] = 100.0  # a value that is known to be uncertain
+    assert abs(jamming.shift(line, sizes, wrong, spread) - 1) < 1e-3 < 0.1 < far
+
+
+def test_the_first_size_at_which_half_are_stuck():
+    points = pd.Series([10, 10, 20, 20, 40, 40])
+    assert jamming.first_stuck(points, pd.Series([False, False, True, False, True, True])) == 20
+    assert math.isnan(jamming.first_stuck(points, pd.Series([False] * 6)))
+
+
+H = [4, 6, 8, 12, 16, 24, 32, 48]
+
+
+def curves(**columns):
+    """Two training sets with transitions at widths 7 and 9, and columns that are functions of the size."""
+    rows = []
+    for seed, h_star in enumerate((7.0, 9.0)):
+        for scale in (1.0, 100.0):
+            for h in H:
+                row = {"seed": seed, "scale": scale, "h": h, "parameters": h * h, "fitted": float(h > h_star)}
+                rows.append(row | {name: f(h, h_star) for name, f in columns.items()})
+    return pd.DataFrame(rows)
+
+
+def test_transitions_of_a_table():
+    table = curves()
+    found = jamming.transitions(table, "h")
+    assert found.shape == (2, 2) and found.loc[0, 1.0] == pytest.approx(48**0.5)
+    never = table.assign(fitted=np.where(table["scale"] == 100, 0.0, table.fitted))
+    assert jamming.transitions(never, "h")[100.0].isna().all() and not jamming.transitions(never, "h")[1.0].isna().any()
+
+
+def test_a_straight_curve_has_no_bump_and_a_peak_has_its_height():
+    table = curves(straight=lambda h, _: 5 - 3 * np.log(h), peak=lambda h, s: 5 - 3 * np.log(h) + 2.0 * (h == 12))
+    one, at = table[table["scale"] == 1], pd.Series({0: 12.0, 1: 12.0})
+    np.testing.assert_allclose(jamming.bump(one, "straight", at), 0, atol=1e-12)
+    np.testing.assert_allclose(jamming.bump(one, "peak", at, factor=2.0), 2.0, atol=1e-12)
+    np.testing.assert_allclose(jamming.rise(one, "straight", at), -3 * np.log(1.5), atol=1e-12)
+    np.testing.assert_allclose(jamming.rise(one, "peak", at, factor=2.0), 2 - 3 * np.log(2), atol=1e-12)
+    with pytest.raises(InputError, match="widths must hold 3, where straight is asked for: add some below 4"):
+        jamming.at_width(one, "straight", pd.Series({0: 3.0}))
+
+
+def test_slopes_and_divergences_are_those_of_power_laws():
+    n_star = {0: 49.0, 1: 81.0}
+    table = curves(
+        power=lambda h, _: 7 * (h * h) ** -0.3, diverging=lambda h, s: 3 * abs(h * h - s * s) ** -1.2 if h > s else 1.0
+    )
+    one, sizes = table[table["scale"] == 1], pd.Series(n_star)
+    np.testing.assert_allclose(jamming.slopes_beyond(one, "power", 4 * sizes), -0.3)
+    np.testing.assert_allclose(jamming.slopes_beyond(one, "power", 1e9 * sizes), -0.3)  # the largest three
+    np.testing.assert_allclose(jamming.divergence(one, "diverging", sizes), -1.2)
+
+
+def test_curves_of_different_levels_share_an_exponent():
+    rng = np.random.default_rng(0)
+    draws = [pd.DataFrame(a * N**-0.5 * rng.lognormal(0, s, (40, 4)), columns=N) for a, s, N in (
+        (5.0, 0.05, np.array([10.0, 20.0, 40.0, 80.0])), (0.1, 0.5, np.array([30.0, 60.0, 120.0, 240.0])))]  # fmt: skip
+    found, alone = jamming.common_exponent(draws), jamming.common_exponent(draws[:1])
+    assert found.low < -0.5 < found.high and found.value == pytest.approx(alone.value, abs=0.02)
+    # an uncertain curve adds little, and takes nothing away
+    assert found.high - found.low < 1.1 * (alone.high - alone.low)
+    steep = draws[1] * draws[1].columns.to_numpy() ** -1.0
+    assert jamming.common_exponent([draws[0], steep]).value == pytest.approx(-0.5, abs=0.05)
+    with pytest.raises(InputError, match="mean must be a number above 0"):
+        jamming.common_exponent([-draws[0]])
+    with pytest.raises(InputError, match="realisations must be"):
+        jamming.common_exponent([draws[0][:1]])
+
+
+def test_sizes_beyond_a_number_are_kept():
+    one = curves(power=lambda h, _: 7.0 / h).query("scale == 1")
+    sizes = sorted(one.parameters.unique())
+    assert list(jamming.beyond(one, "power", sizes[1]).columns) == sizes[1:]
+    assert list(jamming.beyond(one, "power", 1e9).columns) == sizes[-3:]
+
+
+def test_the_gap_leaves_out_zeros():
+    assert jamming.gap(np.array([0.0, 1e-14, 1.0, 3.0])) == pytest.approx(0.5)
+    with pytest.raises(InputError, match="largest must be"):
+        jamming.gap(np.zeros(3))
+
+
+def test_relative_fluctuations_of_a_known_scatter():
+    samples = 2 + 0.5 * np.random.default_rng(0).standard_normal((4000, 20))
+    assert jamming.relative_fluctuation(samples) == pytest.approx(0.25, rel=0.01)
+    with pytest.raises(InputError, match="samples must be"):
+        jamming.relative_fluctuation(samples[:1])
+
+
+X, Y = problem()
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: jamming.fluctuation(torch.ones(1, 3)), "at least 2 networks, got 1"),
+        (lambda: jamming.transition([3, 2], [0, 1]), "sizes must be positive and increase"),
+        (lambda: jamming.transition([2, 3], [0, 1.5]), "satisfied must hold shares"),
+        (lambda: jamming.transition([2, 3, 4], [0, 0, 0.4]), "add some above 4, where 40% of"),
+        (lambda: jamming.transition([2, 3, 4], [0.75, 1, 1]), "add some below 2, where 75% of"),
+        (lambda: jamming.kernel_change(torch.zeros(2, 2), torch.ones(2, 2)), "before must not be zero"),
+        (lambda: jamming.kernel_change(torch.ones(2, 2), torch.ones(3, 3)), "after must have shape"),
+        (lambda: jamming.crossing([2, 1], [1, 2], 1.0), "scales must be positive and increase"),
+        (lambda: jamming.nearest_distances(X, X, [2, 99]), "size must be a whole number from 2 to 9"),
+        (lambda: jamming.shift([1, 2], [1, 2, 3], np.ones((2, 2)), np.ones((2, 3))), "curves must have shape"),
+        (lambda: jamming.shift([1, 2], [1, 2, 3], np.ones((2, 3)), np.ones((2, 2))), "spread must have shape"),
+        (lambda: jamming.shift([1, 2], [1, 2, 3], np.zeros((2, 3)), np.ones((2, 3))), "curves must be"),
+        (lambda: jamming.shift([1, 2], [1, 2, 3], np.ones((2, 3)), np.zeros((2, 3))), "spread must be"),
+        (lambda: jamming.shift([1], [1, 2, 3], np.ones((1, 3)), np.ones((1, 3))), "curves must be"),
+        (lambda: jamming.shift([1, 2], [1, 2], np.ones((2, 2)), np.ones((2, 2))), "sizes must be"),
+        (lambda: jamming.shift([2, 2], [1, 2, 3], np.ones((2, 3)), np.ones((2, 3))), "line must differ between"),
+        (lambda: jamming.shift([1, 2], [1, 2, 3], np.ones((2, 3)), np.ones((2, 3))), "curves must bend"),
+        (lambda: jamming.unsatisfied(torch.ones(3), met=2.0), "met must be a number from 0"),
+        (lambda: jamming.hessian(net(3, 4, 1), X, Y, alpha=-1.0, start=torch.zeros(2, 9).double()), "alpha must be"),
+        (lambda: jamming.hessian(net(3, 4, 1), X, Y[:3], alpha=1.0, start=torch.zeros(2, 9).double()), "y must have"),
+    ],
+)
+def test_bad_input_is_one_line(call, said):
+    with pytest.raises(InputError, match=said):
+        call()

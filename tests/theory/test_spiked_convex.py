@@ -1,0 +1,167 @@
+"""Convex losses: the general saddle point against ridge, its parts against quadrature and scipy, and simulation."""
+
+import numpy as np
+import pytest
+import torch
+from scipy import integrate, optimize, stats
+
+from companion.theory.spiked import convex_theory, fit_readout, network, ridge_theory
+from companion.theory.spiked.functions import function
+from regimes.validate import InputError
+
+BASE = dict(alpha=1.5, beta=0.8, lam=0.1, r=2.0, c=1.2, gamma=0.8)
+
+
+@pytest.mark.parametrize("target", ["sign", "sin"])
+@pytest.mark.parametrize("width", [np.inf, 300.0])
+def test_square_loss_is_ridge(target, width):
+    general = convex_theory.solve("tanh", target, convex_theory.square(), width=width, **BASE)
+    ridge = ridge_theory.solve("tanh", target, width=width, **BASE)
+    for name in ("test_error", "m", "zeta", "psi", "q1", "q2", "V1", "V2"):
+        assert getattr(general, name) == pytest.approx(float(getattr(ridge, name)), rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("target", ["sign", "He1+He3", "sin"])
+@pytest.mark.parametrize("gamma", [0.5, 0.98, 0.99, 0.9999, 1.0])
+@pytest.mark.parametrize("r, lam", [(1.0, 0.01), (8.0, 0.01), (8.0, 1.0)])
+def test_square_loss_is_ridge_up_to_perfect_alignment_and_strong_spikes(target, gamma, r, lam):
+    setting = dict(alpha=2.0, beta=1.0, lam=lam, r=r, c=1.2, gamma=gamma)
+    general = convex_theory.solve("tanh", target, convex_theory.square(), **setting)
+    assert general.test_error == pytest.approx(
+        float(ridge_theory.solve("tanh", target, **setting).test_error), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("gamma", [0.8, 0.995, 1.0])
+@pytest.mark.parametrize("target", ["sign", "He1+He3"])
+def test_weights_are_a_probability_and_labels_keep_their_power(gamma, target):
+    grid = convex_theory._Grid.build(function("tanh"), function(target), 2.0, 1.2, gamma, 0.0)
+    power = {"sign": 1.0, "He1+He3": 2.0}[target]
+    assert grid.w.sum() == pytest.approx(1, abs=1e-9)
+    assert (grid.w * grid.y**2).sum() == pytest.approx(power, abs=1e-8)
+
+
+def test_sign_error_of_a_cubic_target_against_draws():
+    """The label changes its sign at three points; panels that end there give the share of wrong signs."""
+    setting = dict(alpha=1.5, beta=1.0, lam=0.1, r=2.0, c=1.2, gamma=0.8)
+    x = convex_theory.solve("tanh", "He1+He3", convex_theory.square(), **setting)
+    k, s, xi = np.random.default_rng(0).standard_normal((3, 2_000_000))
+    shift, w = 2.0 * k, np.exp(-((z := np.linspace(-8, 8, 81)) ** 2) / 2)
+    table = np.linspace(-11, 11, 2001)
+    values = np.tanh(table[:, None] + np.sqrt(1.2) * z)
+    kappa0, first, square = values @ w / w.sum(), values @ (w * z) / w.sum(), values**2 @ w / w.sum()
+    kappa1, rest = first / np.sqrt(1.2), square - kappa0**2 - first**2
+    kappa0, kappa1, rest = (np.interp(shift, table, column) for column in (kappa0, kappa1, rest))
+    spread = np.sqrt(kappa1**2 * (x.q1 - x.psi**2) + rest * x.q2)
+    f = kappa0 * x.m + k * kappa1 * x.zeta + kappa1 * x.psi * s + spread * xi
+    wrong = np.mean(f * function("He1+He3").array(0.8 * k + 0.6 * s) < 0)
+    assert x.sign_error == pytest.approx(wrong, abs=4 * np.sqrt(wrong / len(k)))
+
+
+def test_labels_in_one_variable_are_labels_in_two():
+    grid = convex_theory._Grid.build(function("tanh"), function("sign"), 2.0, 1.2, 0.8, 0.0)
+    state = dict(m=2.0, zeta=0.1, psi=0.8, q1=2.5, q2=1.7, V1=3.0, V2=4.0)
+    one = convex_theory._labelled(grid, convex_theory.logistic(), state)
+    two = convex_theory._averages(grid, convex_theory.logistic(), state)
+    np.testing.assert_allclose(one, two, atol=1e-10)
+
+
+@pytest.mark.parametrize("gamma", [0.99, 1.0])
+@pytest.mark.parametrize("loss", [convex_theory.logistic(), convex_theory.huber(0.2)])
+def test_other_losses_converge_at_alignment_and_strong_spikes(gamma, loss):
+    found = convex_theory.solve(
+        "tanh", "sign", loss, alpha=2.0, beta=1.0, lam=0.1, r=8.0, c=1.2, gamma=gamma, width=200.0
+    )
+    assert 0 < found.sign_error < np.arccos(gamma) / np.pi + 0.02
+
+
+def test_huber_converges_where_the_plain_iteration_oscillates():
+    setting = dict(alpha=2.0, beta=1.0, lam=0.1, r=8.0, c=1.2, gamma=0.8)
+    assert np.isfinite(convex_theory.solve("tanh", "sign", convex_theory.huber(0.2), **setting).test_error)
+
+
+def test_wide_huber_is_square():
+    huber = convex_theory.solve("tanh", "sign", convex_theory.huber(50.0), **BASE)
+    assert huber.test_error == pytest.approx(float(ridge_theory.solve("tanh", "sign", **BASE).test_error), rel=1e-6)
+
+
+@pytest.mark.parametrize("mean, spread, V", [(0.3, 0.8, 2.0), (-1.5, 0.1, 0.5), (2.0, 1.4, 7.0)])
+@pytest.mark.parametrize("name", ["huber", "logistic"])
+def test_moments_against_a_proximal_map_by_brute_force(name, mean, spread, V):
+    delta, y = 0.4, 1.0
+    loss = {"huber": convex_theory.huber(delta), "logistic": convex_theory.logistic()}[name]
+
+    def cost(f):
+        u = abs(y - f)
+        return np.logaddexp(0, -y * f) if name == "logistic" else u**2 / 2 if u <= delta else delta * (u - delta / 2)
+
+    def g(omega):
+        found = optimize.minimize_scalar(
+            lambda f: cost(f) + (f - omega) ** 2 / (2 * V),
+            bounds=(omega - 9, omega + 9),
+            method="bounded",
+            options={"xatol": 1e-10},
+        )
+        return (found.x - omega) / V
+
+    arrays = (np.array([v]) for v in (y, mean, spread, V))
+    first, second, slope = (m.item() for m in loss.moments(*arrays))
+    density = stats.norm(mean, spread).pdf
+    ends = (mean - 8 * spread, mean + 8 * spread)
+    points = [y - delta * (1 + V), y + delta * (1 + V)]
+    inside = [x for x in points if ends[0] < x < ends[1]]
+    for value, power in ((first, 1), (second, 2)):
+        exact = integrate.quad(lambda x, n=power: g(x) ** n * density(x), *ends, points=inside, epsabs=1e-9)[0]
+        assert value == pytest.approx(exact, abs=2e-6)
+    # integrating by parts: E dg = E[g (omega - mean)] / spread^2
+    exact = integrate.quad(lambda x: g(x) * (x - mean) * density(x), *ends, points=inside)[0] / spread**2
+    assert slope == pytest.approx(exact, abs=2e-5)
+
+
+@pytest.mark.parametrize("loss", ["square", "huber", "logistic"])
+def test_readout_is_stationary_and_beats_its_neighbours(loss):
+    rng = np.random.default_rng(0)
+    phi = torch.from_numpy(rng.standard_normal((2, 40, 25))) / 5
+    y = torch.from_numpy(np.sign(rng.standard_normal((2, 40))))
+    a = fit_readout.readout(phi, y, loss, 0.3, delta=0.5)
+    value = fit_readout._LOSSES[loss][0]
+
+    def objective(a):
+        return value(y, (phi @ a[..., None]).squeeze(-1), 0.5).sum(-1) + 0.15 * (a**2).sum(-1)
+
+    for seed in range(5):
+        near = a + 1e-3 * torch.from_numpy(np.random.default_rng(seed).standard_normal(a.shape))
+        assert (objective(near) > objective(a)).all()
+    if loss == "square":
+        torch.testing.assert_close(a, network.ridge(phi, y, 0.3))
+
+
+@pytest.mark.parametrize("loss, solver", [("logistic", convex_theory.logistic()), ("huber", convex_theory.huber(0.2))])
+def test_classification_error_against_simulation(loss, solver):
+    d, seeds = 100, range(48)
+    found = convex_theory.solve("tanh", "sign", solver, width=d, **BASE | {"beta": 1.0})
+    weights = network.spiked_features(d=d, p=d, r=2.0, c=1.2, gamma=0.8, seeds=seeds)
+    target = function("sign")
+    x, y = network.second_batch(target, weights, round(1.5 * d), seeds)
+    a = fit_readout.readout(network.features(function("tanh"), weights, x), y, loss, 0.1, delta=0.2)
+    x, y = network.test_set(target, weights, seeds)
+    f = (network.features(function("tanh"), weights, x) @ a[..., None]).squeeze(-1)
+    wrong = (f * y < 0).double().mean(-1)
+    error = float(wrong.std()) / len(seeds) ** 0.5
+    assert abs(float(wrong.mean()) - found.sign_error) <= 3 * error + found.sign_error * 2 / d
+
+
+def test_bad_input_gets_one_line(monkeypatch):
+    with pytest.raises(InputError, match="delta must be"):
+        convex_theory.huber(0.0)
+    with pytest.raises(InputError, match="target must be one of sign"):
+        convex_theory.solve("tanh", "sin", convex_theory.logistic(), **BASE)
+    with pytest.raises(InputError, match="alpha must be"):
+        convex_theory.solve("tanh", "sign", convex_theory.logistic(), **BASE | {"alpha": 0})
+    with pytest.raises(InputError, match="width must be finite"):
+        convex_theory.solve("tanh", "sign", convex_theory.logistic(), **BASE | {"gamma": 1.0})
+    with pytest.raises(InputError, match="loss must be one of"):
+        fit_readout.readout(torch.zeros(1, 2, 2), torch.zeros(1, 2), "hinge", 0.1)
+    monkeypatch.setattr(convex_theory, "_ITERATIONS", 2)
+    with pytest.raises(ridge_theory.NotConverged, match=r"Huber.*V1="):
+        convex_theory.solve("tanh", "sign", convex_theory.huber(0.2), **BASE)

@@ -1,0 +1,254 @@
+"""The ridge saddle point: invariances, limits, bounds, sampled spectra; and what it refuses."""
+
+import numpy as np
+import pytest
+
+from companion.theory.spiked import bounds, readout_vocabulary, ridge_theory, row_covariance, triangle
+from companion.theory.spiked.conditional_map import channel, equivalent
+from companion.theory.spiked.functions import Function, function, hermite
+from regimes.validate import InputError
+
+BASE = dict(alpha=1.5, beta=0.8, lam=0.1, r=2.0, c=1.2, gamma=0.8)
+
+
+def random_settings(count, seed=0):
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        alpha, beta = np.exp(rng.uniform(np.log(0.2), np.log(6), 2))
+        target = str(rng.choice(["tanh", "sin", "sign", "He1+He3"]))
+        yield target, dict(alpha=alpha, beta=beta, r=rng.uniform(0.1, 4), c=1 + rng.exponential(0.4))
+
+
+@pytest.mark.parametrize("target", ["sin", "sign", "He1+He3"])
+def test_without_a_spike_the_alignment_does_not_matter(target):
+    errors = ridge_theory.solve(
+        "tanh", target, **BASE | {"r": 0.0, "gamma": np.array([-1.0, 0.0, 0.3, 0.995, 1.0])}
+    ).test_error
+    np.testing.assert_allclose(errors, errors[0], rtol=1e-10)
+
+
+@pytest.mark.parametrize("target, setting", list(random_settings(6)))
+def test_infinite_penalty_reaches_the_upper_bound(target, setting):
+    error = ridge_theory.solve("tanh", target, lam=1e13, **setting).test_error
+    upper = bounds.bounds("tanh", target, r=setting["r"], c=setting["c"]).upper
+    assert error == pytest.approx(upper, abs=1e-10)
+
+
+@pytest.mark.parametrize("target, setting", list(random_settings(12, seed=1)))
+def test_bounds_hold(target, setting):
+    penalties = np.geomspace(1e-6, 1e10, 50)
+    both = bounds.bounds("tanh", target, r=setting["r"], c=setting["c"])
+    errors = ridge_theory.solve("tanh", target, lam=penalties, **setting).test_error
+    assert errors.min() <= both.upper + 1e-9
+    assert (errors >= both.lower - 1e-9).all()
+    blunt = bounds.bounds("tanh", target, r=setting["r"], c=setting["c"], gamma=0.6).lower
+    assert (ridge_theory.solve("tanh", target, lam=penalties, gamma=0.6, **setting).test_error >= blunt - 1e-9).all()
+
+
+@pytest.mark.parametrize("target, setting", list(random_settings(6, seed=2)))
+def test_bounds_hold_at_a_bias_and_over_steps(target, setting):
+    plain = {name: setting[name] for name in ("alpha", "beta", "r")}
+    for bias in (-1.2, 0.4):
+        low = bounds.bounds("tanh", target, r=plain["r"], bias=bias).lower
+        assert (
+            ridge_theory.solve("tanh", target, lam=np.geomspace(1e-6, 1e4, 40), bias=bias, **plain).test_error >= low
+        ).all()
+    errors = ridge_theory.solve("tanh", target, lam=np.geomspace(1e-6, 1e10, 50), **plain).test_error
+    lower, upper = (bounds.best_step("tanh", target, bound=bound).bound for bound in ("lower", "upper"))
+    assert lower <= errors.min() + 1e-9 and lower <= upper
+    assert upper <= bounds.bounds("tanh", target, r=plain["r"]).upper + 1e-9
+
+
+@pytest.mark.parametrize("target", ["sin", "sign", "He1+He3"])
+def test_letters_span_more_than_one_letter(target):
+    one = bounds.letters_bound("tanh", target, r=1.5, values=[1.0], c=[1.1])
+    assert one == pytest.approx(bounds.bounds("tanh", target, r=1.5, c=1.1).lower, rel=1e-6)
+    two, three = (
+        bounds.letters_bound("tanh", target, r=1.5, values=v, c=[1 + 0.1 * u**2 for u in v])
+        for v in ([1.0, 0.5], [1.0, 0.5, 2.0])
+    )
+    assert one > 1.05 * two > 1.05**2 * three > 0
+
+
+@pytest.mark.parametrize("name, strength", [("erf", np.sqrt(3)), ("erf(x/√2)", np.sqrt(2))])
+def test_perfect_learning(name, strength):
+    found = bounds.best_step(name, name)
+    assert found.inside and found.r == pytest.approx(strength, abs=1e-5)
+    assert bounds.bounds(name, name, r=strength).upper < 1e-15
+    assert ridge_theory.solve(name, name, alpha=2, beta=1, lam=1e12, r=strength).test_error < 1e-9
+
+
+def test_a_bound_that_falls_to_the_end_of_the_search_has_no_best_step():
+    strengths = [bounds.best_step("tanh", "sign", most=most) for most in (8.0, 20.0, 100.0)]
+    assert [s.r for s in strengths] == [8.0, 20.0, 100.0] and not any(s.inside for s in strengths)
+    assert strengths[0].bound > 2 * strengths[1].bound > 4 * strengths[2].bound
+    low = bounds.best_step("tanh", "He1+He3")
+    assert not low.inside and low.r == pytest.approx(8 / 60)
+
+
+@pytest.mark.parametrize("target", ["sign", "sin"])
+def test_strong_spikes_against_the_limit_of_a_sign_network(target):
+    """The features are sign(k) up to a layer 1/r: the departure from their limit falls as 1/r."""
+    setting = dict(alpha=2.0, beta=1.0, lam=0.1, c=1.0, gamma=1.0)
+    errors = ridge_theory.solve("tanh", target, r=np.array([125.0, 250.0, 500.0, 1000.0]), **setting).test_error
+    steps = np.diff(errors)
+    np.testing.assert_allclose(steps[1:] / steps[:-1], 0.5, rtol=0.05)
+
+
+def test_perfect_step_in_closed_form():
+    h = hermite(function("erf"), function("erf"))
+    assert np.sqrt(3) / (h.h1 * h.t1) == pytest.approx(3 * np.sqrt(3) * np.pi / 4, rel=1e-10)
+
+
+def test_best_linear_is_the_limit_of_random_features():
+    wide = ridge_theory.solve("tanh", "sin", alpha=1e5, beta=1e3, lam=1.0, r=0.0).test_error
+    assert wide == pytest.approx(bounds.best_linear("sin"), rel=2e-2)
+
+
+def test_letters_that_are_equal_are_one_letter():
+    uniform = ridge_theory.solve("tanh", "sign", width=400, **BASE)
+    split = readout_vocabulary.solve("tanh", "sign", width=400, values=(1.0, 1.0), fractions=(0.3, 0.7), **BASE)
+    assert split.test_error == pytest.approx(uniform.test_error, rel=1e-9)
+    assert split.train_error == pytest.approx(uniform.train_error, rel=1e-9)
+    assert split.m.sum() == pytest.approx(uniform.m, rel=1e-9)
+
+
+def test_letters_of_opposite_sign_span_one_function_only():
+    plain = dict(alpha=2.0, beta=1.0, lam=0.05, r=1.5, gamma=1.0)
+    both = readout_vocabulary.solve("tanh", "sin", values=(1.0, -1.0), fractions=(0.5, 0.5), **plain)
+    assert np.isfinite(both.test_error)
+    assert both.m[0] == pytest.approx(-both.m[1], rel=1e-6)
+
+
+def test_finite_width_rule_tends_to_the_limit():
+    limit = ridge_theory.solve("tanh", "sin", **BASE).test_error
+    gaps = [abs(ridge_theory.solve("tanh", "sin", width=p, **BASE).test_error - limit) for p in (1e2, 1e3, 1e4)]
+    assert gaps[0] > 5 * gaps[1] > 25 * gaps[2] > 0
+
+
+@pytest.mark.parametrize("beta", [0.4, 1.0, 2.5])
+def test_marchenko_pastur_functionals_against_sampled_spectra(beta):
+    d, c, B, s = 1200, 1.7, 0.6, 0.3
+    p = round(beta * d)
+    w = np.random.default_rng(5).standard_normal((p, d))
+    w *= np.sqrt(c) / np.linalg.norm(w, axis=1, keepdims=True)
+    D = np.linalg.eigvalsh(w @ w.T) if p <= d else np.r_[np.linalg.eigvalsh(w.T @ w), np.zeros(p - d)]
+    S = s + B * D
+    bulk = ridge_theory.Bulk.at(*(np.array([v]) for v in (B, s, c, beta)))
+    sampled = [np.mean(D / S), np.mean(1 / S), np.mean((D / S) ** 2), np.mean(D / S**2), np.mean(1 / S**2)]
+    found = [bulk.V1[0], bulk.V2[0], bulk.P[0, 0, 0], bulk.P[0, 0, 1], bulk.P[0, 1, 1]]
+    np.testing.assert_allclose(found, sampled, rtol=5e-3)
+
+
+def test_marchenko_pastur_derivatives():
+    at, step = np.array([0.6, 0.3]), 1e-6
+    P = ridge_theory.Bulk.at(*(np.array([v]) for v in (*at, 1.7, 2.5))).P[0]
+    for i in range(2):
+        up, down = (
+            ridge_theory.Bulk.at(*(np.array([v]) for v in (*(at + sign * step * np.eye(2)[i]), 1.7, 2.5)))
+            for sign in (1, -1)
+        )
+        slope = -np.array([up.V1[0] - down.V1[0], up.V2[0] - down.V2[0]]) / (2 * step)
+        np.testing.assert_allclose(P[:, i], slope, rtol=1e-6)
+
+
+def test_arrays_give_what_single_settings_give():
+    alphas = np.array([0.3, 1.0, 3.0])
+    together = ridge_theory.solve("tanh", "sign", **BASE | {"alpha": alphas, "r": np.array([[0.5], [2.0]])})
+    assert together.test_error.shape == (2, 3)
+    alone = ridge_theory.solve("tanh", "sign", **BASE | {"alpha": 3.0, "r": 0.5})
+    assert together.test_error[0, 2] == pytest.approx(float(alone.test_error), rel=1e-10)
+
+
+def test_interpolation_peak_at_a_tiny_penalty():
+    peak = ridge_theory.solve("tanh", "sin", alpha=np.linspace(0.8, 1.2, 41), beta=1.0, lam=1e-6, r=1.0, gamma=0.6)
+    assert peak.test_error.argmax() == 20  # at n = p
+    assert np.isfinite(peak.test_error).all() and peak.iterations.max() < 40
+
+
+def test_no_step_is_no_spike():
+    for zero in ({"alpha0": 0, "step": 2.0}, {"alpha0": 1.0, "step": 0}):
+        found = equivalent("tanh", "sin", **zero)
+        assert (found.c, found.r) == (1.0, 0.0)
+    perfect = equivalent("tanh", "sin", alpha0=np.inf, step=2.0)
+    assert (perfect.c, perfect.gamma) == pytest.approx((1.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"alpha": 0}, "alpha must be a number above 0"),
+        ({"beta": -1}, "beta must be a number above 0"),
+        ({"lam": -0.1}, "lam must be a number above 0"),
+        ({"gamma": 1.1}, "gamma is the cosine"),
+        ({"c": 0}, "c must be"),
+        ({"noise": -1}, "noise must be"),
+    ],
+)
+def test_numbers_that_make_no_sense_get_one_line(change, message):
+    with pytest.raises(InputError, match=message) as caught:
+        ridge_theory.solve("tanh", "sin", **BASE | change)
+    assert "\n" not in str(caught.value)
+
+
+def test_functions_that_make_no_sense_get_one_line():
+    with pytest.raises(InputError, match=r"relu is not odd.*give the spiked features a bias"):
+        ridge_theory.solve("relu", "sin", **BASE)
+    assert np.isfinite(ridge_theory.solve("relu", "sin", bias=0.3, **BASE).test_error)
+    with pytest.raises(InputError, match="relu is not odd"):
+        equivalent("relu", "sin", alpha0=1.0, step=1.0)
+    for name, f in (
+        ("exp(x²/2)", lambda x: np.exp(x**2 / 2)),
+        ("1/x", lambda x: 1 / x),
+        ("exp(x²/4)", lambda x: np.exp(x**2 / 4)),
+    ):
+        with pytest.raises(InputError, match="no finite second moment"):
+            ridge_theory.solve("tanh", Function(name, f, f), **BASE)
+    with pytest.raises(InputError, match="target must be one of"):
+        ridge_theory.solve("tanh", "nonsense", **BASE)
+
+
+def test_failure_to_converge_names_the_state(monkeypatch):
+    monkeypatch.setattr(ridge_theory, "_ITERATIONS", 2)
+    with pytest.raises(ridge_theory.NotConverged, match=r"alpha=1.5, beta=0.8, lam=0.1.*V1=.*residual"):
+        ridge_theory.solve("tanh", "sin", **BASE)
+    monkeypatch.setattr(triangle, "_ITERATIONS", 2)
+    with pytest.raises(ridge_theory.NotConverged, match=r"after 2 steps: V=.*relative change"):
+        readout_vocabulary.solve("tanh", "sin", **BASE)
+
+
+def test_one_triangle_for_three_bulks():
+    """One letter and isotropic rows are the plain bulk: traces, overlaps and norms go through the same equations."""
+    setting = {**BASE, "width": 300.0}
+    plain = ridge_theory.solve("tanh", "sign", **setting)
+    letter = readout_vocabulary.solve("tanh", "sign", **setting)
+    rows = row_covariance.predict_features("tanh", "sign", **setting)
+    for other in (letter, rows):
+        assert other.test_error == pytest.approx(float(plain.test_error), rel=1e-9)
+        assert other.train_error == pytest.approx(float(plain.train_error), rel=1e-9)
+
+
+def test_fixed_point_and_its_curvature():
+    """The functionals give the point back, and the curvature is minus the derivative of the hats."""
+    e = channel(function("tanh"), function("sin"), r=1.5, c=1.2, gamma=0.7)
+    squares, w = e.squares[0], e.weight[0]
+
+    def bulk(hats):
+        one = ridge_theory.Bulk.at(np.array([hats[0]]), np.array([0.1 + hats[1]]), np.array([1.2]), np.array([0.8]))
+        return np.array([one.V1[0], one.V2[0]]), one.P[0]
+
+    V = triangle.fixed_point(bulk, squares, w, 2.0, np.array([12.0, 10.0]))
+    one = 1 + V @ squares
+    plain, _ = bulk(triangle.hats(squares, w, one, 2.0))
+    np.testing.assert_allclose(plain, V, rtol=1e-11)
+    step = 1e-6 * V
+    for i in range(2):
+        moved = [triangle.hats(squares, w, 1 + (V + sign * step * np.eye(2)[i]) @ squares, 2.0) for sign in (1, -1)]
+        slope = -(moved[0] - moved[1]) / (2 * step[i])
+        np.testing.assert_allclose(triangle.curvature(squares, w, one, 2.0)[:, i], slope, rtol=1e-6)
+
+
+def test_channel_at_zero_spike_is_constant():
+    e = channel(function("tanh"), function("sign"), r=0.0, c=1.3, gamma=0.5)
+    assert np.ptp(e.kappa1) == 0
+    np.testing.assert_allclose(e.kappa0, 0, atol=1e-15)
