@@ -119,7 +119,7 @@ lint: | $(READY) ## ruff: errors and format
 
 # uv chooses the lowest versions that lib/pyproject.toml allows; test files that need the library alone, and little time
 LOWEST := build/lowest
-LOWEST_TESTS ?= tests/test_validate.py tests/test_gaussian.py tests/test_estimates.py tests/data tests/models tests/kernels tests/sweeps/test_table.py tests/sweeps/test_store.py
+LOWEST_TESTS ?= tests/test_validate.py tests/test_gaussian.py tests/test_estimates.py tests/data tests/models tests/kernels tests/experiments/test_table.py tests/experiments/test_store.py
 lowest: ## the library's tests on the lowest versions it says it can use (an environment in build/lowest)
 	@bash .ci/lowest $(PYTHON) $(LOWEST) "$(TORCH_INDEX)"
 	@$(LOWEST)/bin/python -m pytest -q -p no:cacheprovider -m "not weekly" $(LOWEST_TESTS)

@@ -61,7 +61,7 @@ DRY = {
     "make references": "rewrites the references",
 }
 NOT_RUN = {
-    "python -m companion.studies keep NAME": "computes for hours; tests/sweeps/test_kept.py runs it on a small study",
+    "python -m companion.studies keep NAME": "computes for hours; tests/experiments/test_kept.py runs a small one",
     "python -m companion.studies keep": "computes for hours; the same test",
     "python -m companion.studies verify": "takes many minutes; the weekly workflow runs it",
     "bash .ci/run": "runs this test",

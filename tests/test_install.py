@@ -14,13 +14,23 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+import regimes
 from tests.references import ROOT
 
-PROJECT = tomllib.loads((ROOT / "lib" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-EXTRAS = PROJECT["optional-dependencies"].values()
+PROJECT, COMPANION = (
+    tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8")) for folder in ("lib", "lib/companion")
+)
+PROJECT, TOLD = PROJECT["project"], COMPANION["tool"]["setuptools"]["packages"]
+COMPANION = COMPANION["project"]
+ASKED = [
+    Requirement(text)
+    for project in (PROJECT, COMPANION)
+    for text in itertools.chain(project["dependencies"], *project["optional-dependencies"].values())
+    if not text.startswith("regimes")
+]
 WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8"))
 # in an environment beside what the lock names: pip's own, and what torch's builds for CUDA bring
-BESIDE = re.compile(r"regimes|pip|setuptools|wheel|triton|(nvidia|cuda)-.*")
+BESIDE = re.compile(r"regimes(-companion)?|pip|setuptools|wheel|triton|(nvidia|cuda)-.*")
 
 
 def plain(name):
@@ -56,22 +66,25 @@ def test_the_environment_is_the_lock():
 
 def test_the_lock_satisfies_every_requirement():
     lock = locked()
-    wanted = requirements() + [Requirement(r) for r in itertools.chain(PROJECT["dependencies"], *EXTRAS)]
+    wanted = requirements() + ASKED
     wrong = [str(r) for r in wanted if not r.specifier.contains(lock[plain(r.name)])]
     assert len(wanted) > 30 and not wrong, "constraints.txt does not satisfy " + ", ".join(wrong)
 
 
 def test_the_library_and_the_book_ask_for_the_same_versions():
     book = {plain(r.name): r.specifier for r in requirements()}
-    library = [Requirement(r) for r in itertools.chain(PROJECT["dependencies"], *EXTRAS)]
-    assert [str(r) for r in library if book.get(plain(r.name), r.specifier) != r.specifier] == []
+    assert [str(r) for r in ASKED if book.get(plain(r.name), r.specifier) != r.specifier] == []
 
 
 def test_the_version_is_one():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     newest, date = re.search(r"^## (\d\S*) \((\d{4}-\d\d-\d\d)\)$", changes, re.M).groups()
-    assert PROJECT["version"] == citation["version"] == newest and str(citation["date-released"]) == date
+    assert f"regimes[data]=={newest}" in COMPANION["dependencies"] and COMPANION["version"] == newest
+    assert (
+        PROJECT["version"] == citation["version"] == newest == regimes.__version__
+        and str(citation["date-released"]) == date
+    )
     assert changes.index("\n## Unreleased\n") < changes.index(f"\n## {newest}")
 
 
@@ -118,4 +131,10 @@ def test_the_wheel_carries_licence_readme_authors_address_and_types(wheel):
     for line in ("License-Expression: BSD-3-Clause", "Author: The authors", "Project-URL: ", "# regimes"):
         assert f"\n{line}" in told, told
     modules = {str(path.relative_to(ROOT / "lib")) for path in (ROOT / "lib" / "regimes").rglob("*.py")}
-    assert modules <= wheel.keys()
+    assert modules <= wheel.keys() and not any(name.startswith("companion") for name in wheel)
+
+
+def test_the_engine_asks_for_three_packages_and_the_companion_names_all_its_own():
+    assert {Requirement(text).name for text in PROJECT["dependencies"]} == {"numpy", "scipy", "torch"}
+    lib = ROOT / "lib"
+    assert {".".join(path.parent.relative_to(lib).parts) for path in (lib / "companion").rglob("*.py")} == set(TOLD)

@@ -17,8 +17,8 @@ LAYERS = {
     "theory": "what the papers derive, a package a theme: numbers and arrays in and out",
     "experiments": "studies, the grid runner, its stored cells and their provenance, parameters, command lines",
     "studies": "the studies of each chapter: grids and calls, no mathematics",
-    "report runner": "running a chapter; claims, verdicts, figures",
-    "site": "the pages of the book",
+    "report fetch": "claims, verdicts, figures; full data sets",
+    "runner site": "running a chapter; the pages of the book",
 }
 
 # name -> the module that holds it

@@ -102,10 +102,10 @@ def test_an_edit_runs_every_chapter_again(edited):
         make = ["make", "-n", *options, target, "PROFILE=smoke"]  # html makes these, and does not pass --what-if on
         return subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
-    (chapters,) = re.findall(r"regimes\.runner ((?:\d\d )+)", planned(f"--what-if={edited}"))  # as one queue
+    (chapters,) = re.findall(r"companion\.runner ((?:\d\d )+)", planned(f"--what-if={edited}"))  # as one queue
     assert chapters.split() == sorted(page[9:11] for page in PAGES if page.startswith("chapters/"))
     pages = planned(f"--what-if={edited}", target="build/smoke/.pages")
-    assert "companion.site.pages smoke" in pages and "regimes" not in planned() + planned(target="build/smoke/.pages")
+    assert "companion.site.pages smoke" in pages and "companion" not in planned() + planned(target="build/smoke/.pages")
 
 
 def test_every_module_is_on_one_api_page_and_the_overview_leads_to_each():
@@ -114,11 +114,11 @@ def test_every_module_is_on_one_api_page_and_the_overview_leads_to_each():
     assert rooms == {f"book/api/{path.stem}" for path in (ROOT / "book" / "api").glob("*.md")}
     assert rooms == {f"book/{name}" for name in re.findall(r"\]\((api/\w+)\.md\)", overview)}
     texts = [overview, *((ROOT / f"{page}.md").read_text(encoding="utf-8") for page in sorted(rooms))]
-    named = [name for text in texts for name in re.findall(r"automodule:: (regimes\.\S+)", text)]
+    named = [name for text in texts for name in re.findall(r"automodule:: ((?:regimes|companion)\.\S+)", text)]
     listed = set(named)
     assert len(named) == len(listed)
     lib = ROOT / "lib"
-    names = {".".join(path.relative_to(lib).with_suffix("").parts) for path in (lib / "regimes").rglob("*.py")}
+    names = {".".join(path.relative_to(lib).with_suffix("").parts) for path in lib.rglob("*.py")}
     # a package's facade may only name what its modules define; studies are listed by their own command
     modules = {name for name in names if not name.endswith(("__init__", "__main__")) and ".studies." not in name}
     packages = {name.removesuffix(".__init__") for name in names}
@@ -135,7 +135,7 @@ def test_no_name_of_the_library_is_documented_twice():
         target["id"]
         for page in PAGES
         if page.startswith("book/api/")
-        for target in soup(page).select('dt.sig[id^="regimes."]')
+        for target in soup(page).select('dt.sig[id^="regimes."], dt.sig[id^="companion."]')
     ]
     assert len(names) > 500 and len(names) == len(set(names))
     found = [pydoc.locate(name) for name in names]

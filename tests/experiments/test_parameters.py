@@ -64,7 +64,7 @@ KINDS = [
     ("positive to 10", [1e-300, 10], [0, -1.0, 10.1, math.inf]),
     ("share", [1e-9, 0.5], [0, 1, 1.0, -0.5]),
     ("one of sin, erf(x/√2)", ["sin", "erf(x/√2)"], ["cos", "", 1, None, ["sin"]]),
-    ("one of data.datasets.CORPORA", ["pydoc"], ["text8"]),
+    ("one of regimes.data.datasets.CORPORA", ["pydoc"], ["text8"]),
     ("text", ["", "a"], [1, None]),
     ("switch", [True, False], [1, "yes"]),
     ("increasing counts from 2", [[2], [2, 3]], [[], [1, 2], [3, 2], [2, 2], [2.0], 2, (2, 3), [[2]]]),

@@ -10,7 +10,7 @@ from companion.theory.compression.ring import Cylinder, directions
 from companion.theory.compression.stripe import density
 from regimes.data import tasks
 from regimes.validate import InputError
-from tests.themes.test_compression import simulate
+from tests.theory.test_compression import simulate
 
 TUBES = [(tasks.RADIUS, 3, 2), (1.5381722544550522, 4, 3), (0.9, 6, 4)]
 

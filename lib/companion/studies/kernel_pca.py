@@ -229,7 +229,7 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
 
     ``kernel``: ``full`` or ``last`` (the last layer's); ``moment``: ``start``, a satisfied fraction of the training
     points, ``end`` (zero loss). On ``n`` points that trained nothing: ``values``, ``information``, ``projections`` of
-    ten components, ``dimension``, ``alignment``, ``norm``, ``separable`` (``themes.kernel_pca.diagnosis``),
+    ten components, ``dimension``, ``alignment``, ``norm``, ``separable`` (``regimes.measures.kernel_pca``),
     ``distances`` (dimension by nearest neighbours); ``plane`` and ``labels`` of some points, at seed 0. ``error``: of
     learning with that kernel frozen and a ridge of ``RIDGE``, after training on a training set of its own; ``ended``:
     how, "zero loss" being that of margins with the ridge (``training.kernel_flow``). Names that end in ``_centred``: of

@@ -312,7 +312,7 @@ def corpus(name: str = "pydoc") -> Corpus:
 
 
 def default_folder() -> Path:
-    """Where full data sets belong: ``$REGIMES_DATA``, else ``data/`` of the checkout around one, or of that of the code."""
+    """Where full data sets belong: ``$REGIMES_DATA``, else ``data/`` of the checkout around the process or its code."""
     if named := os.environ.get("REGIMES_DATA"):
         return Path(named)
     folders = (Path.cwd(), *Path.cwd().parents, Path(__file__).parents[3])

@@ -1,4 +1,4 @@
-"""The floors of the house: imports go down only, and the core needs nothing beyond its six packages."""
+"""Two packages, the companion on the engine, each in layers: imports go down only, and each needs what it says."""
 
 import ast
 import contextlib
@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+import companion
 import regimes
 from companion import studies
 from companion.studies.__main__ import main
@@ -17,15 +18,24 @@ from regimes import validate
 from tests.cases import for_each
 from tests.references import ROOT
 
-LIB = ROOT / "lib" / "regimes"
-FLOORS = [set(names.split()) for names in regimes.FLOORS]  # from the bottom up
-CORE = {"numpy", "scipy", "pandas", "joblib", "torch", "filelock", "regimes"}
+LIB = ROOT / "lib"
+# from the bottom up, as (package, module)
+LAYERS = [
+    {(package, name) for name in names.split()}
+    for package in ("regimes", "companion")
+    for names in sys.modules[package].LAYERS
+]
+STANDARD = set(sys.stdlib_module_names)
+NEEDS = {"regimes": {"regimes", "numpy", "scipy", "torch"}}
+NEEDS["companion"] = NEEDS["regimes"] | {"companion", "pandas", "joblib", "filelock"}
 # imported inside the one function that needs them
 LATE = {"PIL", "mlxtend", "sklearn", "distributed", "cloudpickle", "pooch"}
+BOOK = {("companion", name) for name in ("report", "runner", "site", "fetch")}
 
 
-def floor(module):
-    return next(i for i, names in enumerate(FLOORS) if module.split(".")[1] in names)
+def layer(module):
+    here = tuple(module.split(".")[:2])
+    return next(i for i, names in enumerate(LAYERS) if here in names)
 
 
 @functools.cache
@@ -33,8 +43,8 @@ def imports():
     """What each module imports: its name, the imported name, and the line and indent of the import."""
     found = []
     for path in sorted(LIB.rglob("*.py")):
-        name = ".".join(("regimes", *path.relative_to(LIB).with_suffix("").parts)).removesuffix(".__init__")
-        if name != "regimes":
+        name = ".".join(path.relative_to(LIB).with_suffix("").parts).removesuffix(".__init__")
+        if name.split(".")[0] in NEEDS and "." in name:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 found += [(name, imported, node) for imported in imported_by(node)]
     return found
@@ -44,23 +54,23 @@ def imported_by(node):
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
-        return [f"regimes.{alias.name}" for alias in node.names] if node.module == "regimes" else [node.module]
+        return [f"{node.module}.{alias.name}" for alias in node.names] if node.module in NEEDS else [node.module]
     return []
 
 
 def test_imports_go_down_only():
-    ours = [found for found in imports() if found[1].startswith("regimes.")]
+    ours = [found for found in imports() if found[1].split(".")[0] in NEEDS and "." in found[1]]
     upwards = [
-        f"{name} imports {other} (line {node.lineno})" for name, other, node in ours if floor(other) > floor(name)
+        f"{name} imports {other} (line {node.lineno})" for name, other, node in ours if layer(other) > layer(name)
     ]
-    assert len(ours) > 500 and not upwards, "from a floor above:\n" + "\n".join(upwards)
+    assert len(ours) > 500 and not upwards, "from a layer above:\n" + "\n".join(upwards)
 
 
-def test_the_core_needs_only_its_six_packages():
+def test_the_engine_needs_numpy_scipy_and_torch_and_studies_three_packages_more():
     foreign = []
     for name, imported, node in imports():
-        allowed = CORE | set(sys.stdlib_module_names) | (LATE if node.col_offset else set())
-        if floor(name) < len(FLOORS) - 1 and imported.split(".")[0] not in allowed:
+        allowed = NEEDS[name.split(".")[0]] | STANDARD | (LATE if node.col_offset else set())
+        if tuple(name.split(".")[:2]) not in BOOK and imported.split(".")[0] not in allowed:
             foreign.append(f"{name} imports {imported} (line {node.lineno})")
     assert not foreign, "\n".join(foreign)
 
@@ -108,21 +118,26 @@ def test_unknown_study_is_named():
         studies.find("nothing")
 
 
-def test_every_module_has_a_floor():
-    assert {
-        path.stem for path in LIB.iterdir() if path.stem not in ("__init__", "__pycache__") and path.suffix != ".typed"
-    } == set().union(*FLOORS)
+def test_every_module_has_a_layer():
+    there = {(package, path.stem) for package in NEEDS for path in (LIB / package).iterdir()}
+    beside = {"__init__", "__pycache__", "py", "pyproject", "regimes_companion", "build"}
+    assert {pair for pair in there if pair[1] not in beside} == set().union(*LAYERS)
 
 
-def test_the_public_face_costs_nothing_until_it_is_used():
-    script = "import sys, regimes; assert not {'torch', 'numpy'} & set(sys.modules); print(regimes.ntk.__name__)"
+@pytest.mark.parametrize("package", NEEDS)
+def test_the_public_api_costs_nothing_until_it_is_used(package):
+    name = next(iter(sys.modules[package].PUBLIC))
+    script = (
+        f"import sys, {package}; assert not {{'torch', 'numpy'}} & set(sys.modules); print({package}.{name}.__name__)"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stdout == "ntk\n", done.stderr
+    assert done.stdout == f"{name}\n", done.stderr
 
 
-def test_the_public_face_holds():
-    wrong = [name for name in regimes.FACE if name not in dir(regimes) or getattr(regimes, name).__name__ != name]
-    assert regimes.FACE and not wrong
+@pytest.mark.parametrize("package", [regimes, companion])
+def test_the_public_api_holds(package):
+    wrong = [name for name in package.PUBLIC if name not in dir(package) or getattr(package, name).__name__ != name]
+    assert package.PUBLIC and not wrong
 
 
 def test_an_unknown_name_is_an_attribute_error():
