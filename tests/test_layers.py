@@ -88,6 +88,17 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+BESIDE = ("companion", "pandas", "joblib", "sklearn", "mlxtend", "matplotlib")
+ALONE = f"import sys; sys.modules.update(dict.fromkeys({BESIDE}))\n"  # importing them fails
+
+
+def test_the_api_pages_first_example_runs_with_the_engine_alone():
+    page = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
+    example = page.partition("```python\n")[2].partition("```")[0]
+    done = subprocess.run([sys.executable, "-c", ALONE + example], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.count("alpha") == 2, done.stderr
+
+
 def command(*args, tmp_path, **env):
     env = os.environ | {"REGIMES_STORE": str(tmp_path / "cells")} | env
     return subprocess.run([sys.executable, "-c", BLOCK, *args], env=env, cwd=ROOT, capture_output=True, text=True)

@@ -212,7 +212,7 @@ def test_without_distributed_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     (tmp_path / "room.py").write_text(ROOM)
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(InputError, match=r"pip install 'regimes\[cluster\]'$"):
+    with pytest.raises(InputError, match=r"pip install 'regimes-companion\[cluster\]'$"):
         run(Store(tmp_path / "cells"), 2)
 
 
