@@ -27,7 +27,7 @@ def test_the_predictor_through_moved_weights_is_that_of_the_kernel(name, monkeyp
     c = torch.randn(2, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
     expected = (ntk(net, z, x) @ c[..., None])[..., 0]
     for points in (7, 100):  # blocks of seven points, the last one smaller; all at once
-        monkeypatch.setattr(learning_curves, "MEMORY", points * 2 * 8 * WORK * net.held)
+        monkeypatch.setattr("regimes.measures.lazy.MEMORY", points * 2 * 8 * WORK * net.held)
         found = tangent_predictor(net, x, c, z)
         torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-11)
 
@@ -35,7 +35,7 @@ def test_the_predictor_through_moved_weights_is_that_of_the_kernel(name, monkeyp
 def test_the_wide_predictor_is_that_of_the_kernel(monkeypatch):
     x, z = tasks.gaussian_points(40, 3, seed=2), tasks.gaussian_points(55, 3, seed=4)
     c = torch.randn(40, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
-    monkeypatch.setattr(learning_curves, "BLOCK", 7 * 40)
+    monkeypatch.setattr("regimes.measures.lazy.BLOCK", 7 * 40)
     wide = wide_predictor(x, c, z)
     assert torch.allclose(wide, wide_one_hidden_ntk(z, x) @ c, rtol=1e-10, atol=1e-14)
 
