@@ -144,7 +144,7 @@ def to_t_star(seeds):
 def one_step():
     net, task = problem(1000)
     _, y = task.x, task.y.float()[None]
-    batch = start(net, task.x.float()[None], y, alpha=ALPHA, loss=losses.pick("hinge"), tolerance=1e-2)
+    batch = start(net, task.x.float()[None], y, alpha=ALPHA, loss=losses.named("hinge"), tolerance=1e-2)
     for _ in range(10):
         batch, _ = advance(batch)
     begun, size = time.process_time(), 40

@@ -11,7 +11,7 @@ M = torch.linspace(-3, 4, 141, dtype=torch.float64) + 0.013  # never on the corn
 
 @pytest.mark.parametrize("name", losses.LOSSES)
 def test_slope_and_curvature_are_the_derivatives(name):
-    loss = losses.pick(name)
+    loss = losses.named(name)
     m = M.clone().requires_grad_()
     (slope,) = torch.autograd.grad(loss.value(m).sum(), m, create_graph=True)
     torch.testing.assert_close(loss.slope(M), slope.detach())
@@ -21,30 +21,30 @@ def test_slope_and_curvature_are_the_derivatives(name):
 
 @pytest.mark.parametrize("name", losses.LOSSES)
 def test_losses_are_convex_and_push_below_the_margin(name):
-    loss = losses.pick(name)
+    loss = losses.named(name)
     assert (loss.curvature(M) >= 0).all() and (loss.slope(M[M < 1]) < 0).all() and (loss.value(M) >= 0).all()
 
 
 def test_soft_hinge_becomes_the_hinge():
-    hinge, soft = losses.pick("hinge"), losses.soft_hinge(500.0)
+    hinge, soft = losses.named("hinge"), losses.soft_hinge(500.0)
     torch.testing.assert_close(soft.value(M), hinge.value(M), atol=0.002, rtol=0)
 
 
 def test_soft_hinge_keeps_its_tail():
     """Far above the margin the slope is small, not zero (a truncated softplus would make it zero)."""
     m = torch.tensor([2.5], dtype=torch.float64)
-    torch.testing.assert_close(losses.pick("soft_hinge").value(m) * 20, torch.exp(-20 * (m - 1)), rtol=1e-9, atol=0)
+    torch.testing.assert_close(losses.named("soft_hinge").value(m) * 20, torch.exp(-20 * (m - 1)), rtol=1e-9, atol=0)
 
 
 def test_fitted_is_two_sided_only_for_the_square_loss():
     m = torch.tensor([0.98, 0.995, 1.0, 1.3])
-    said = {name: losses.pick(name).fitted(m, 0.01).tolist() for name in losses.LOSSES}
+    said = {name: losses.named(name).fitted(m, 0.01).tolist() for name in losses.LOSSES}
     assert said["hinge"] == said["soft_hinge"] == said["logistic"] == [False, False, True, True]
     assert said["quadratic_hinge"] == [False, True, True, True] and said["square"] == [False, True, True, False]
 
 
 def test_unknown_losses_are_named():
     with pytest.raises(InputError, match="loss must be one of hinge"):
-        losses.pick("hunge")
+        losses.named("hunge")
     with pytest.raises(InputError, match="softness"):
         losses.soft_hinge(0.0)

@@ -63,7 +63,7 @@ def test_the_path_is_that_of_a_stiff_solver_to_second_order(loss, sigma):
 
     x, y = problem()
     model, alpha, time = net(3, 6, 5, 1, sigma=sigma), 2.0, 30.0
-    truth = exact(model, x, y, alpha, losses.pick(loss), time)
+    truth = exact(model, x, y, alpha, losses.named(loss), time)
     moved = np.linalg.norm(truth - flat(model)[0].numpy())
     errors = []
     for tolerance in (1e-3, 1e-5):

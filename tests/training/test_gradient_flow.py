@@ -23,7 +23,7 @@ def problem(p=12, d=3, h=20, seeds=(0,), seed=1):
 
 def batch_of(net, task, *, alpha, loss="hinge", tolerance=1e-2):
     x, y = task.x.expand(len(net.omega), *task.x.shape), task.y.expand(len(net.omega), -1)
-    return batches.start(net, x, y, alpha=alpha, loss=losses.pick(loss), tolerance=tolerance)
+    return batches.start(net, x, y, alpha=alpha, loss=losses.named(loss), tolerance=tolerance)
 
 
 def rates(net, task, *, alpha, loss):
@@ -31,7 +31,7 @@ def rates(net, task, *, alpha, loss):
     weights = [net.omega.clone().requires_grad_(), net.b.clone().requires_grad_(), net.beta.clone().requires_grad_()]
     now = one_hidden.Network(*weights)
     margins = alpha * task.y * (now(task.x) - net(task.x))
-    objective = losses.pick(loss).value(margins).mean(-1).sum() / alpha
+    objective = losses.named(loss).value(margins).mean(-1).sum() / alpha
     return [-g for g in torch.autograd.grad(objective, weights)]
 
 
@@ -102,7 +102,7 @@ def stiff_path(net, task, *, alpha, loss, times):
     """Margins at ``times`` from scipy's stiff solver, on the plain gradient in numpy."""
     x = augmented(net, task)
     y, h, k = task.y.numpy(), net.h, x.shape[1]
-    slope = losses.pick(loss).slope
+    slope = losses.named(loss).slope
 
     def margins(w):
         pre = w[: h * k].reshape(h, k) @ x.T

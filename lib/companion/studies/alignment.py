@@ -24,7 +24,7 @@ from regimes.models.fully_connected import FullyConnected, fully_connected
 from regimes.models.one_hidden import Network
 from regimes.seeds import draw_seeds
 from regimes.training.gradient_flow import gradient_flow
-from regimes.training.optimise import State, optimise
+from regimes.training.optimise import OptimiserState, optimise
 from regimes.training.run import run
 from regimes.training.state import fitted, satisfied
 from regimes.validate import InputError
@@ -98,7 +98,7 @@ def _chain(setting: Setting, kind: str, n: int, seeds: list[int]) -> Task:
     return replace(each[0], x=x, y=y)
 
 
-def states(setting: Setting, data: Batch) -> Iterator[State]:
+def states(setting: Setting, data: Batch) -> Iterator[OptimiserState]:
     """The training of a batch, with half the mean square as the loss, from the start to step ``steps``.
 
     Raises:
@@ -167,7 +167,7 @@ def paths(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _errors(state: State, data: Batch) -> dict[str, Tensor]:
+def _errors(state: OptimiserState, data: Batch) -> dict[str, Tensor]:
     """Mean squared errors; below single precision's they are rounding, and 0."""
     test = (state.model(data.test.x) - data.test.y).square().mean(-1)
     train = (state.F - data.train.y).square().mean(-1)
@@ -241,7 +241,7 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _last(found: Iterator[State], steps: int) -> State:
+def _last(found: Iterator[OptimiserState], steps: int) -> OptimiserState:
     return next(itertools.islice(found, steps, None))
 
 

@@ -95,7 +95,7 @@ LOSSES = {
 }
 
 
-def pick(loss: str | Loss) -> Loss:
+def named(loss: str | Loss) -> Loss:
     """The loss a name stands for: ``hinge``, ``soft_hinge``, ``quadratic_hinge``, ``logistic`` or ``square``.
 
     Raises:

@@ -60,7 +60,7 @@ Solve = Callable[[list[Tensor]], list[Tensor]]
 
 
 @dataclass(frozen=True)
-class State(state.State):
+class ImplicitState(state.State):
     """Models on their way, see :class:`regimes.training.state.State`.
 
     Attributes:
@@ -98,14 +98,7 @@ class State(state.State):
         """``W - W_0``."""
         return [w - w0 for w, w0 in zip(self.model.parameters(), self.initial.parameters(), strict=True)]
 
-    def part(self, which: list[int]) -> "State":
-        """The state of some of its realisations, by position."""
-        rows = torch.tensor(which, device=self.t.device)
-        names = ("t", "last", "model", "before", "initial", "margins")
-        chosen = {name: getattr(self, name)[rows] for name in names}
-        return replace(self, rows=tuple(self.rows[e] for e in which), problem=self.problem.part(rows), **chosen)
-
-    def inside(self, share: Tensor) -> "State":
+    def inside(self, share: Tensor) -> "ImplicitState":
         """The state at ``share (e,)`` of the last step, on the straight line between its ends."""
         pairs = zip(self.before.parameters(), self.model.parameters(), strict=True)
         model = self.model.with_parameters([torch.lerp(a, b, wide(share, b)) for a, b in pairs])
@@ -161,7 +154,7 @@ def gauss_newton(
     slack: float = SLACK,
     decay: float = 0.0,
     steps: int = STEPS,
-) -> Iterator[State]:
+) -> Iterator[ImplicitState]:
     r"""Gradient flow of :math:`F = \alpha(f - f_0)`, one state an accepted step of any realisation.
 
     Realisations have their own times and steps, do not feel each other, and leave when they have ended: *fitted*;
@@ -186,7 +179,7 @@ def gauss_newton(
 
     Source: paper A, Eq. 2; paper B, Sec. 2.
     """
-    loss = losses.pick(loss)
+    loss = losses.named(loss)
     if loss.corner:
         raise InputError(f"loss must be smooth for linearly implicit steps, got {loss.name}: take soft_hinge")
     validate.one_of(RULES, rule=rule)
@@ -243,7 +236,7 @@ def together(each: int, device: torch.device) -> int:
     return max(1, held // each)
 
 
-def _in_turn(groups: list[Iterator[State]]) -> Iterator[State]:
+def _in_turn(groups: list[Iterator[ImplicitState]]) -> Iterator[ImplicitState]:
     """The beginnings of all groups, then the states of one group after another."""
     for states in groups:
         yield next(states)
@@ -254,11 +247,11 @@ def _in_turn(groups: list[Iterator[State]]) -> Iterator[State]:
 @torch.no_grad()
 def _states(
     problem: Problem, model: Model, first: int, rule: str, tolerance: float, slack: float, steps: int
-) -> Iterator[State]:
+) -> Iterator[ImplicitState]:
     """The states of some realisations, whose numbers begin with ``first``."""
     count, y = len(problem.y), problem.y
     zero, rows = torch.zeros(count, dtype=torch.float64, device=y.device), tuple(range(first, first + count))
-    begun = State(rows, problem.loss, slack, problem, zero, zero, model, model, model, torch.zeros_like(y))
+    begun = ImplicitState(rows, problem.loss, slack, problem, zero, zero, model, model, model, torch.zeros_like(y))
     yield begun
     batch = _Batch.at(begun, zero, zero, begun.cost)
     batch = replace(batch, dt=_first(batch))
@@ -284,7 +277,7 @@ class _Batch:
     ``since`` and ``then``: when the cost last fell by a part ``STILL``, and to what ``(e,)``.
     """
 
-    state: State
+    state: ImplicitState
     tangents: Tangents
     gradient: list[Tensor]
     dt: Tensor
@@ -292,7 +285,7 @@ class _Batch:
     then: Tensor
 
     @classmethod
-    def at(cls, now: State, dt: Tensor, since: Tensor, then: Tensor) -> "_Batch":
+    def at(cls, now: ImplicitState, dt: Tensor, since: Tensor, then: Tensor) -> "_Batch":
         tangents, cost = now.model.tangents(now.problem.x), now.cost
         fell = cost < (1 - STILL) * then
         marks = torch.where(fell, now.t, since), torch.where(fell, cost, then)
@@ -308,7 +301,7 @@ class _Batch:
         return self.state.model.tangents(self.state.problem.points(index))
 
 
-def _gradient(now: State, tangents: Tangents) -> list[Tensor]:
+def _gradient(now: ImplicitState, tangents: Tangents) -> list[Tensor]:
     """``g``, less the pull of the decay."""
     gradient = tangents.pull(now.problem.force(now.margins))
     if not now.problem.decay:
@@ -362,7 +355,7 @@ def _moved(model: Model, rates: list[Tensor], dt: Tensor) -> list[Tensor]:
     return [w + wide(dt, k) * k for w, k in zip(model.parameters(), rates, strict=True)]
 
 
-def _landed(batch: _Batch, move: list[Tensor]) -> State:
+def _landed(batch: _Batch, move: list[Tensor]) -> ImplicitState:
     """The state after a move of the weights."""
     now = batch.state
     there = now.model.with_parameters([w + s for w, s in zip(now.model.parameters(), move, strict=True)])
@@ -370,7 +363,7 @@ def _landed(batch: _Batch, move: list[Tensor]) -> State:
     return replace(now, t=now.t + batch.dt, last=batch.dt, model=there, before=now.model, margins=margins)
 
 
-def _judged(batch: _Batch, after: State, error: Tensor) -> tuple[_Batch, Tensor]:
+def _judged(batch: _Batch, after: ImplicitState, error: Tensor) -> tuple[_Batch, Tensor]:
     """The batch after a step with an ``error`` in tolerances ``(e,)``, and which realisations took it."""
     moved = error <= 1.0
     factor = (0.9 * error.clamp(min=1e-6).rsqrt()).clamp(SHRINK, GROW)
@@ -382,7 +375,7 @@ def _judged(batch: _Batch, after: State, error: Tensor) -> tuple[_Batch, Tensor]
     return _Batch.at(_choose(moved, after, batch.state), dt, batch.since, batch.then), moved
 
 
-def _choose(moved: Tensor, new: State, old: State) -> State:
+def _choose(moved: Tensor, new: ImplicitState, old: ImplicitState) -> ImplicitState:
     """Realisation by realisation the new state where it moved, else the old one."""
 
     def mixed(a: Model, b: Model) -> Model:

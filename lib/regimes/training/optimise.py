@@ -34,7 +34,7 @@ FIRST, SECOND, TINY = 0.9, 0.999, 1e-8  # Adam's constants
 
 
 @dataclass(frozen=True)
-class State(state.State):
+class OptimiserState(state.State):
     """Models after some steps, see :class:`regimes.training.state.State`.
 
     Attributes:
@@ -67,12 +67,6 @@ class State(state.State):
         cost = self.objective.cost(self.predictor.double(), self.y.double())
         return cost.flatten(2).sum(-1).mean(-1) if cost.ndim > 2 else cost.mean(-1)
 
-    def part(self, which: list[int]) -> "State":
-        """The state of some of its realisations, by position."""
-        rows = torch.tensor(which, device=self.t.device)
-        tensors = {name: getattr(self, name)[rows] for name in ("t", "y", "predictor", "model", "initial")}
-        return replace(self, rows=tuple(self.rows[e] for e in which), **tensors)
-
 
 def optimise(
     model: Model,
@@ -89,7 +83,7 @@ def optimise(
     slack: float = 0.0,
     max_turn: float = 1e-2,
     max_move: float = 0.1,
-) -> Iterator[State]:
+) -> Iterator[OptimiserState]:
     """Trains and yields the state at the start and after every step; the caller stops by no longer asking.
 
     The models handed in are left as they are.
@@ -115,7 +109,7 @@ def optimise(
             realisation with Adam, whose step does not depend on the scale of the loss, points or targets that are no
             numbers, or targets of another shape than the output.
     """
-    loss = losses.pick(loss)
+    loss = losses.named(loss)
     validate.one_of(METHODS, method=method)
     validate.positive(alpha=alpha)
     validate.at_least(0, tau=tau, decay=decay, slack=slack)
@@ -136,7 +130,7 @@ def optimise(
     problem = _Problem(x, y.to(begun).expand_as(begun), base, float(alpha), loss)
     time = torch.zeros(len(begun), dtype=torch.float64, device=begun.device)
     rows = tuple(range(len(begun)))
-    first = State(rows, loss, float(slack), time, problem.y, alpha * (begun - base), model, model)
+    first = OptimiserState(rows, loss, float(slack), time, problem.y, alpha * (begun - base), model, model)
     if method == "momentum":
         return _relax(first, problem, tau, max_turn, max_move)
     return _descend(first, problem, rate, decay, adam=method == "adam")
@@ -183,7 +177,7 @@ class _Problem:
         return F.detach(), list(torch.autograd.grad((F * force).sum(), leaves))
 
 
-def _end(now: State) -> None:
+def _end(now: OptimiserState) -> None:
     """Marks the realisations that are fitted or lost."""
     if not now.objective.two_sided:
         done = now.objective.fitted(now.margins, now.slack).flatten(1).all(-1)
@@ -192,11 +186,13 @@ def _end(now: State) -> None:
     now.finish(broken, Ending(Ended.OVERFLOW, ": the outputs left the range of the precision, take a smaller rate"))
 
 
-def _going(now: State) -> list[int]:
+def _going(now: OptimiserState) -> list[int]:
     return [e for e, row in enumerate(now.rows) if row not in now.ended]
 
 
-def _descend(now: State, problem: _Problem, rate: float | Tensor, decay: float, *, adam: bool) -> Iterator[State]:
+def _descend(
+    now: OptimiserState, problem: _Problem, rate: float | Tensor, decay: float, *, adam: bool
+) -> Iterator[OptimiserState]:
     weights = now.model.parameters()
     moments = [[torch.zeros_like(weight) for weight in weights] for _ in range(2 if adam else 0)]
     step = 0
@@ -241,7 +237,9 @@ def _adam(down: list[Tensor], moments: list[list[Tensor]], step: int) -> list[Te
     return found
 
 
-def _relax(now: State, problem: _Problem, tau: float, max_turn: float, max_move: float) -> Iterator[State]:
+def _relax(
+    now: OptimiserState, problem: _Problem, tau: float, max_turn: float, max_move: float
+) -> Iterator[OptimiserState]:
     """Descent with momentum, each realisation with its own step."""
     F, down = problem.gradient(now.model)
     velocity = [torch.zeros_like(g) for g in down]

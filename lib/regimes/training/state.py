@@ -1,11 +1,10 @@
 """What every solver yields: a state of some realisations of an ensemble, why each ended, and rules about states."""
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -44,7 +43,7 @@ class Ending(str):
 
 
 @dataclass(frozen=True)
-class State(ABC):
+class State:
     """A point of the path of some realisations of an ensemble, those in ``rows``; leading axis ``e = len(rows)``.
 
     A state stays valid after the solver has moved on. Each kind also has, as a field or a property,
@@ -65,9 +64,11 @@ class State(ABC):
     slack: float
     ended: dict[int, Ending] = field(default_factory=dict, kw_only=True)
 
-    @abstractmethod
     def part(self, which: list[int]) -> Self:
         """The state of some of its realisations, by position."""
+        rows = torch.tensor(which, device=self.t.device)
+        own = {f.name: _part(getattr(self, f.name), rows) for f in fields(self) if f.name not in ("rows", "ended")}
+        return replace(self, rows=tuple(self.rows[e] for e in which), **own)
 
     def inside(self, share: Tensor) -> Self:
         """The state at ``share (e,)`` of the last step, 0 its start and 1 its end.
@@ -95,6 +96,15 @@ class State(ABC):
         """Takes the realisations marked in ``which (e,)`` out of the flow, with the reason."""
         for e in which.nonzero().flatten().tolist():
             self.ended.setdefault(self.rows[e], why)
+
+
+def _part(value: Any, rows: Tensor) -> Any:
+    """Some realisations of what a state holds: tensors, models, tuples of them; what has no rows stays."""
+    if isinstance(value, tuple):
+        return tuple(_part(one, rows) for one in value)
+    if hasattr(value, "part"):
+        return value.part(rows)
+    return value[rows] if hasattr(value, "__getitem__") else value
 
 
 def wide(per: Tensor, like: Tensor) -> Tensor:

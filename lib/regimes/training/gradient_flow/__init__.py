@@ -37,7 +37,7 @@ from regimes.models.one_hidden import Network
 from regimes.training.gauss_newton import gauss_newton
 from regimes.training.gradient_flow.batch import start
 from regimes.training.gradient_flow.implicit import system_bytes
-from regimes.training.gradient_flow.state import State
+from regimes.training.gradient_flow.state import FlowState
 from regimes.training.gradient_flow.step import advance
 from regimes.training.state import Ended, Ending, fitted
 from regimes.validate import InputError
@@ -58,8 +58,8 @@ def gradient_flow(
     dtype: str | torch.dtype = "auto",
     device: str | torch.device = "auto",
     together: int | None = None,
-) -> Iterator[State]:
-    r"""Gradient flow of :math:`F = \alpha(f - f_0)` on a task, one :class:`State` an accepted step.
+) -> Iterator[FlowState]:
+    r"""Gradient flow of :math:`F = \alpha(f - f_0)` on a task, one :class:`FlowState` an accepted step.
 
     Each realisation keeps its own time and step; one that has ended (every point fitted, nothing left that moves it,
     or finished by the caller through ``State.finish``) leaves the batch, and the flow is over when all have. Alone or
@@ -89,7 +89,7 @@ def gradient_flow(
         return gauss_newton(
             network, task.x.to(network.parameters()[0]), task.y, alpha=alpha, loss=loss, tolerance=tolerance
         )
-    loss = losses.pick(loss)
+    loss = losses.named(loss)
     validate.positive(alpha=alpha)
     validate.between(1e-200, 1e200, alpha=alpha)
     validate.within(0, 1, tolerance=tolerance)
@@ -165,7 +165,7 @@ def _check_fittable(points: Tensor, labels: Tensor) -> None:
         raise InputError(f"points {i} and {j} are equal and have opposite labels: no network fits them")
 
 
-def _steps(network: Network, x: Tensor, y: Tensor, size: int, options: dict) -> Iterator[State]:
+def _steps(network: Network, x: Tensor, y: Tensor, size: int, options: dict) -> Iterator[FlowState]:
     """The beginnings of all realisations, then their states in turns of ``BURST`` steps of ``size`` realisations."""
     ended: dict[int, Ending] = {}
     rows = list(range(len(x)))
@@ -184,11 +184,11 @@ def _steps(network: Network, x: Tensor, y: Tensor, size: int, options: dict) -> 
 
 def _one_turn(
     network: Network, x: Tensor, y: Tensor, rows: list[int], ended: dict[int, Ending], options: dict
-) -> Iterator[State]:
+) -> Iterator[FlowState]:
     """The states of the realisations ``rows`` until each has ended."""
     here = slice(rows[0], rows[-1] + 1)
     batch = start(network[here], x[here], y[here], **options)
-    state = State(tuple(rows), batch.problem.loss, batch.problem.tolerance, batch, network[here], ended=ended)
+    state = FlowState(tuple(rows), batch.problem.loss, batch.problem.tolerance, batch, network[here], ended=ended)
     marks: dict[int, tuple[float, Tensor]] = {}
     yield state
     for _ in range(STEPS):
@@ -205,7 +205,7 @@ def _one_turn(
     state.finish(torch.ones(len(state.rows), dtype=torch.bool), Ending(Ended.STEPS, f" after {STEPS} steps"))
 
 
-def _stationary(state: State, marks: dict[int, tuple[float, Tensor]]) -> list[bool]:
+def _stationary(state: FlowState, marks: dict[int, tuple[float, Tensor]]) -> list[bool]:
     """Whether the points not yet fitted have kept their margins while the flow grew ``STILL`` times as old.
 
     Asked once margins are of order one; before that nothing moves visibly for long, at small ``alpha``.
@@ -222,7 +222,7 @@ def _stationary(state: State, marks: dict[int, tuple[float, Tensor]]) -> list[bo
     return still
 
 
-def _end(state: State, still: list[bool]) -> None:
+def _end(state: FlowState, still: list[bool]) -> None:
     """Ends the realisations that are fitted or can move no more."""
     state.finish(fitted(state) >= 0, Ending(Ended.FITTED))
     finite = torch.isfinite(state.margins).all(-1).tolist()

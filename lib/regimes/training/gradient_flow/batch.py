@@ -67,7 +67,7 @@ def band_of(points: Tensor) -> Band:
 
 
 @dataclass(frozen=True)
-class Problem:
+class FlowProblem:
     """What is learned, and how exactly; tensors have the leading axis ``e`` of realisations.
 
     Attributes:
@@ -171,7 +171,7 @@ class Batch:
     Times are float64, in the unit of :mod:`regimes.training.gradient_flow`.
     """
 
-    problem: Problem
+    problem: FlowProblem
     now: Point
     past: Past
     t: Tensor
@@ -201,7 +201,7 @@ def start(network: Network, x: Tensor, y: Tensor, *, alpha: float, loss: Loss, t
         xt, u = torch.cat([xt, torch.ones_like(xt[..., :1])], -1), torch.cat([u, network.b[..., None]], -1)
     xt = xt.mT.contiguous().mT  # the product with the weights is twice as fast for this layout
     zero, time = torch.zeros_like(y), torch.zeros(len(u), dtype=torch.float64, device=u.device)
-    problem = Problem(xt, y, zero, alpha, loss, tolerance)
+    problem = FlowProblem(xt, y, zero, alpha, loss, tolerance)
     gates, q = problem.open_gates(u), -loss.slope(zero)
     problem = replace(problem, base=problem.outputs(gates, u, beta))
     push = problem.field(gates, q)
@@ -209,7 +209,7 @@ def start(network: Network, x: Tensor, y: Tensor, *, alpha: float, loss: Loss, t
     return Batch(problem, now, Past(u, beta, push, push, time + math.inf), time, _first(problem, now))
 
 
-def _first(problem: Problem, now: Point) -> Tensor:
+def _first(problem: FlowProblem, now: Point) -> Tensor:
     """The length of the first step ``(e,)``; one where nothing moves."""
     largest = now.push.square().sum(-1).amax(-1).sqrt().double()
     dt = torch.minimum(FIRST_TURN / largest, FIRST_MOVE / problem.speed(now).abs().amax(-1).double())

@@ -11,7 +11,7 @@ from regimes.training.gradient_flow.batch import Batch, rotate
 
 
 @dataclass(frozen=True)
-class State(state.State):
+class FlowState(state.State):
     """See :class:`regimes.training.state.State`. Properties are computed when asked for.
 
     Attributes:
@@ -61,20 +61,13 @@ class State(state.State):
         """The predictor ``F = alpha (f - f_0)`` at other points ``x (n, d)`` or ``(e, n, d)``: ``(e, n)``."""
         return self.batch.problem.alpha * (self.model(x) - self.initial(x))
 
-    def inside(self, share: Tensor) -> "State":
+    def inside(self, share: Tensor) -> "FlowState":
         """The state at ``share (e,)`` of the last step, 0 its start and 1 its end; on the integrator's own path."""
         batch, problem, past = self.batch, self.batch.problem, self.batch.past
         u, beta = rotate(past.u, past.beta, past.mean * (share * past.dt).to(past.u.dtype)[:, None, None])
         m = problem.margins(problem.open_gates(u), u, beta)
         now = replace(batch.now, u=u, beta=beta, m=m)
         return replace(self, batch=replace(batch, now=now, t=batch.t - (1 - share) * past.dt))
-
-    def part(self, which: list[int]) -> "State":
-        """The state of some of its realisations, by position."""
-        rows = torch.tensor(which, device=self.t.device)
-        return replace(
-            self, rows=tuple(self.rows[e] for e in which), batch=self.batch.part(rows), start=self.start[rows]
-        )
 
 
 def _network(u: Tensor, beta: Tensor, bias: bool) -> Network:

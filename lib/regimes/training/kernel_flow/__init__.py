@@ -62,7 +62,7 @@ class Expansion:
 
 
 @dataclass(frozen=True)
-class State(state.State):
+class KernelState(state.State):
     """A frozen-kernel flow at one moment, see :class:`regimes.training.state.State`.
 
     Attributes:
@@ -94,14 +94,7 @@ class State(state.State):
         """The learnt function ``f (e, n)`` at points with kernel ``cross (..., n, p)`` to the training points."""
         return self.model(cross)
 
-    def part(self, which: list[int]) -> "State":
-        """The state of some of its realisations, by position."""
-        names = ("t", "margins", "y", "coefficients")
-        chosen = {name: getattr(self, name)[which] for name in names}
-        before = tuple(tensor[which] for tensor in self.before)
-        return replace(self, rows=tuple(self.rows[e] for e in which), before=before, **chosen)
-
-    def inside(self, share: Tensor) -> "State":
+    def inside(self, share: Tensor) -> "KernelState":
         """The state at ``share (e,)`` of the last step: exact for the hinge, whose path is straight between events."""
         ends = zip(self.before, (self.t, self.margins, self.coefficients), strict=True)
         t, margins, coefficients = (torch.lerp(old, new, state.wide(share, new)) for old, new in ends)
@@ -118,7 +111,7 @@ def kernel_flow(
     slack: float | None = None,
     ridge: float = 0.0,
     wall: float | None = None,
-) -> Iterator[State]:
+) -> Iterator[KernelState]:
     """The gradient flow of a frozen kernel, to zero loss; the caller may stop before.
 
     Args:
@@ -159,7 +152,7 @@ def fit(
     slack: float | None = None,
     ridge: float = 0.0,
     wall: float | None = None,
-) -> State:
+) -> KernelState:
     """The last state of :func:`kernel_flow`, with the same arguments: the kernel method trained to zero loss."""
     ensemble = _Ensemble(gram, y, alpha, loss, tolerance, slack, ridge, wall)
     for _ in ensemble.rounds():
@@ -183,7 +176,7 @@ class _Ensemble:
     ) -> None:
         slack = tolerance if slack is None else slack
         gram, self.y = _checked(gram, y, alpha, tolerance, slack, ridge, wall)
-        self.loss, self.slack, self.wall = losses.pick(loss), slack, wall
+        self.loss, self.slack, self.wall = losses.named(loss), slack, wall
         self.paths = [_path(k, labels, alpha, self.loss, tolerance, slack) for k, labels in zip(gram, self.y)]
         self.ended: dict[int, Ending] = {}
 
@@ -201,21 +194,21 @@ class _Ensemble:
                     self.ended.setdefault(row, Ending(Ended.WALL, why))
             yield
 
-    def states(self) -> Iterator[State]:
+    def states(self) -> Iterator[KernelState]:
         latest = self.state()
         yield latest
         for _ in self.rounds():
             latest = self.state(latest)
             yield latest
 
-    def state(self, last: State | None = None) -> State:
+    def state(self, last: KernelState | None = None) -> KernelState:
         now = torch.stack([torch.as_tensor(path.state) for path in self.paths]).to(self.y)  # a copy
         t = torch.tensor([path.t for path in self.paths], dtype=now.dtype, device=now.device)
         found, coefficients = now[:, 0], now[:, 1] * self.y / self.y.shape[-1]
         before = (last.t, last.margins, last.coefficients) if last else (t, found, coefficients)
         rows, steps = tuple(range(len(self.paths))), sum(path.events for path in self.paths)
         moment = (t, found, self.y, coefficients, steps, before)
-        return State(rows, self.loss, self.slack, *moment, ended=self.ended)
+        return KernelState(rows, self.loss, self.slack, *moment, ended=self.ended)
 
 
 def _path(gram: Tensor, y: Tensor, alpha: float, loss: Loss, tolerance: float, slack: float) -> HingePath | SmoothPath:
