@@ -36,7 +36,12 @@ def random_problem(i, largest):
     task = tasks.stripe(p, d, seed=i)
     if (task.y == task.y[0]).all():
         task.y[0] *= -1
-    return one_hidden.one_hidden(d, 100, seeds=i), task, alpha, losses.named(list(losses.LOSSES)[i % len(losses.LOSSES)])
+    return (
+        one_hidden.one_hidden(d, 100, seeds=i),
+        task,
+        alpha,
+        losses.named(list(losses.LOSSES)[i % len(losses.LOSSES)]),
+    )
 
 
 @pytest.mark.parametrize(

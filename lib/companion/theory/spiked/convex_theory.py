@@ -20,14 +20,18 @@ from regimes import gaussian, validate
 from regimes.validate import InputError
 
 _TOLERANCE = 1e-8
-_ITERATIONS = 3000
+_ITERATIONS = 1000
 _XI = 32  # nodes over the rest of the network where a loss has no closed form
 _EDGES = np.array([-9.0, -4.5, -1.5, 1.5, 4.5, 9.0])  # panels over s, to which the jumps are added
 _ORDER, _SMOOTH = 12, 40  # nodes in each, and where there is no jump
 _FINE = 0.7  # share of the ridge's nodes over k: errors of 1e-8 in place of 1e-12
 _PATIENCE = 30  # steps after which that share falls
-_MIX = 0.7  # share of the new state; the plain iteration may oscillate for piecewise losses
+_MIX = 0.7  # share of the new state in a plain step, which may oscillate for piecewise losses
+_MEMORY = 5  # steps that Anderson's mixing combines
 
+
+_ORDER_PARAMETERS = ("m", "zeta", "psi", "q1", "q2", "V1", "V2")
+_POSITIVE = slice(3, 7)
 
 Moments = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
@@ -100,19 +104,26 @@ def logistic() -> Loss:
 
 
 def _logistic(y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Margin ``t = y f`` solves ``t - V expit(-t) = y omega``: Newton inside a shrinking bracket."""
+    """``g`` and ``dg``: the margin ``t = y f`` solves ``t - V expit(-t) = y omega``.
+
+    Halley's rule, which is cubic, inside a shrinking bracket; from the ``t`` whose ``expit`` alone makes up for
+    ``y omega`` where ``V`` is large, from a Newton step where it is small.
+    """
     base = y * omega
     low, high = base, base + V
-    t = base + V * special.expit(-base) / (1 + V / 4)
+    newton, alone = base + V * special.expit(-base) / (1 + V / 4), np.clip(-base / V, 1e-9, 1 - 1e-9)
+    t = np.where(V < 8, newton, -special.logit(alone))
+    t = np.clip(t, low, high)
     for _ in range(60):
         slope = special.expit(-t)
-        value = t - base - V * slope
+        curvature = slope * (1 - slope)
+        value, first, second = t - base - V * slope, 1 + V * curvature, V * curvature * (2 * slope - 1)
         low, high = np.where(value < 0, t, low), np.where(value > 0, t, high)
-        new = t - value / (1 + V * slope * (1 - slope))
-        new = np.where((new <= low) | (new >= high), (low + high) / 2, new)
+        new = t - value / (first - value * second / (2 * first))
+        new = np.where((new < low) | (new > high), (low + high) / 2, new)
         moved = np.abs(new - t).max()
         t = new
-        if moved < 1e-12:
+        if moved < 1e-4:  # the next move would be of the order of its cube
             break
     slope = special.expit(-t)
     curvature = slope * (1 - slope)
@@ -180,16 +191,49 @@ def solve(
         activation, target, alpha=alpha, beta=beta, lam=lam, r=r, c=c, gamma=gamma, bias=bias, width=width
     )
     grid = _Grid.build(activation, target, r, c, gamma, bias or 0.0)
-    state = {name: float(getattr(ridge, name)) for name in ("m", "zeta", "psi", "q1", "q2", "V1", "V2")}
-    for i in range(_ITERATIONS):
-        mix = _MIX / (1 + i // _PATIENCE)
-        new = _update(grid, loss, state, alpha, beta, lam, c, width)
-        gap = max(abs(new[name] - state[name]) / (abs(new[name]) + 1e-6) for name in state)
-        state = {name: (1 - mix) * state[name] + mix * new[name] for name in state}
-        if gap <= _TOLERANCE:
-            return Solution(*_errors(grid, state), **state)
+    x = np.array([float(getattr(ridge, name)) for name in _ORDER_PARAMETERS])
+    step = lambda x: _update(grid, loss, dict(zip(_ORDER_PARAMETERS, x)), alpha, beta, lam, c, width)  # noqa: E731
+    x, gap = _fixed_point(step, x)
+    state = dict(zip(_ORDER_PARAMETERS, map(float, x)))
+    if gap <= _TOLERANCE:
+        return Solution(*_errors(grid, state), **state)
     shown = ", ".join(f"{name}={value:.4g}" for name, value in state.items())
     raise NotConverged(f"{loss.name} saddle point not found after {_ITERATIONS} steps (gap {gap:.1e}): {shown}")
+
+
+def _fixed_point(step: Callable[[np.ndarray], dict[str, float]], x: np.ndarray) -> tuple[np.ndarray, float]:
+    """``x = step(x)`` by Anderson's mixing, and the relative gap it was left with.
+
+    The last steps are combined so that their residuals, each relative to its order parameter, cancel best. A point
+    where a variance would not be positive, and one that lets the gap grow tenfold, gives way to a plain step.
+
+    Source: Walker and Ni, SIAM Journal on Numerical Analysis 49 (2011) 1715.
+    """
+    points: list[np.ndarray] = []
+    moves: list[np.ndarray] = []
+    least = np.inf
+    for i in range(_ITERATIONS):
+        new = np.array([*step(x).values()])
+        scale = np.abs(new) + 1e-6
+        gap = float((np.abs(new - x) / scale).max())
+        if gap <= _TOLERANCE:
+            return new, gap
+        if gap > 10 * least:
+            points, moves = [], []
+        least = min(gap, least)
+        points, moves = [*points[-_MEMORY:], x], [*moves[-_MEMORY:], new - x]
+        plain = x + _MIX / (1 + i // _PATIENCE) * (new - x)
+        x = _mixed(points, moves, scale) if len(moves) > 1 else plain
+        if not (x[_POSITIVE] > 0).all():
+            points, moves, x = [], [], plain
+    return x, gap
+
+
+def _mixed(points: list[np.ndarray], moves: list[np.ndarray], scale: np.ndarray) -> np.ndarray:
+    """The last point and its move, less the combination of earlier differences that leaves the least residual."""
+    by_move, by_point = (np.stack([b - a for a, b in zip(some, some[1:])], 1) for some in (moves, points))
+    weights = np.linalg.lstsq(by_move / scale[:, None], moves[-1] / scale, rcond=1e-10)[0]
+    return points[-1] + moves[-1] - (by_point + by_move) @ weights
 
 
 def _needs_cost(gamma: float, width: float) -> None:
