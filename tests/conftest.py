@@ -87,9 +87,9 @@ def mini_book(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     from regimes.book import ledger
 
-    ledger.claims.cache_clear(), ledger.errata.cache_clear()
+    ledger.claims.cache_clear()
     yield tmp_path
-    ledger.claims.cache_clear(), ledger.errata.cache_clear()
+    ledger.claims.cache_clear()
 
 
 @pytest.fixture(scope="session")

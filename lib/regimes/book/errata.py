@@ -72,14 +72,17 @@ def read_yaml(path: Path) -> Any:
     return yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
-@functools.cache
 def errata() -> dict[str, Erratum]:
     """All errata by id; none where the book is not at hand.
 
     Raises:
         InputError: for an entry that is incomplete, has a part that is not known, or stands there twice.
     """
-    path = paths.errata()
+    return _read(paths.errata())
+
+
+@functools.cache
+def _read(path: Path) -> dict[str, Erratum]:
     found: dict[str, Erratum] = {}
     for entry in read_yaml(path) if path.exists() else []:
         try:

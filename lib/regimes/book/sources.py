@@ -10,7 +10,7 @@ import copy
 import re
 import shutil
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -336,8 +336,8 @@ def errata_page(records: Sequence[dict[str, Any]]) -> str:
 
 def _drawers(found: Sequence[Erratum]) -> str:
     """How many errata are in which drawer, in words."""
-    counts = Counter(one.drawer for one in found)
-    return ", ".join(_count(counts[drawer], drawer) for drawer in DRAWERS if counts[drawer])
+    inside = {drawer: [one for one in found if one.drawer == drawer] for drawer in DRAWERS}
+    return ", ".join(_count(own, drawer) for drawer, own in inside.items() if own)
 
 
 def _erratum(erratum: Erratum, own: Sequence[dict[str, Any]], links: Mapping[str, str]) -> str:
@@ -355,8 +355,8 @@ def _erratum(erratum: Erratum, own: Sequence[dict[str, Any]], links: Mapping[str
     return f"{head}\n\n> “{erratum.quote}”\n\n{said}\n\n{ledger.html_table(plain, links)}"
 
 
-def _count(found: Sequence[Any], one: str, many: str | None = None) -> str:
-    return f"{len(found)} {one if len(found) == 1 else many or one + 's'}"
+def _count(found: Sequence[Any], one: str) -> str:
+    return f"{len(found)} {one if len(found) == 1 else one + 's'}"
 
 
 def readme_line(records: Sequence[dict[str, Any]]) -> str:
