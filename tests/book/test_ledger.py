@@ -11,14 +11,21 @@ import pytest
 
 from companion.estimates import Drift, Estimate, exponent, jackknife, least, mean, place, proportion
 from companion.report import ledger
+from companion.report.errata import DRAWERS, Erratum
 from companion.report.ledger import Claim, judge
-from companion.site import sources
 from regimes.validate import InputError
 
 NULL = {"value": 0.0, "what": "nothing happens"}
 GIVEN = {"item": "Z.Fig1", "kind": "paper", "statement": "…", "source": "paper Z", "profiles": ("laptop",)}
 PLAIN = Claim(id="Z.Fig1-a", accept=(0.4, 0.6), alternative=NULL, **GIVEN)
-WRONG = Claim(id="Z.Fig1-b", accept=(0.4, 0.6), alternative=NULL, corrected=(0.9, math.inf), **GIVEN)
+WRONG = Claim(id="Z.Fig1-b", accept=(0.4, 0.6), alternative=NULL, corrected=(0.9, math.inf), erratum="z-error", **GIVEN)
+PARTS = {"item": "Z.Fig1", "quote": "it is", "says": "s", "wrong": "w", "corrected": "c", "claims": ["Z.Fig1-b"]}
+ERRATA = {f"z-{drawer}": Erratum(f"z-{drawer}", drawer, title="It is $x^2$", **PARTS) for drawer in DRAWERS}
+
+
+@pytest.fixture
+def three_drawers(monkeypatch):
+    monkeypatch.setattr(ledger, "errata", lambda: ERRATA)
 
 
 WHOLE = replace(PLAIN, accept=(0.3, 1.0), alternative={"value": 0, "what": "never"})
@@ -53,8 +60,42 @@ def slope(samples):
         (WRONG, 0.1, 0.2, "not reproduced"),
     ],
 )
-def test_rule(claim, low, high, verdict):
+def test_rule(claim, low, high, verdict, three_drawers):
     assert judge(claim, Estimate((low + high) / 2, low, high, 5), "laptop") == verdict
+
+
+@pytest.mark.parametrize("drawer", ["limit", "reading"])
+def test_only_an_error_corrects(drawer, three_drawers):
+    """In the band of what holds, on its edge, and outside: what does not reproduce, says so."""
+    claim = replace(WRONG, erratum=f"z-{drawer}")
+    for low, high in ((0.9, 1e9), (0.8, 1.0), (0.7, 0.8)):
+        assert judge(claim, Estimate((low + high) / 2, low, high, 5), "laptop") == "not reproduced"
+    assert judge(claim, Estimate(0.5, 0.45, 0.55, 5), "laptop") == "reproduced"
+    assert judge(claim, Estimate(0.75, 0.5, 1.0, 5), "laptop") == "undecided"
+
+
+@pytest.mark.parametrize("drawer", ["limit", "reading"])
+def test_what_is_not_reproduced_names_the_drawer_in_line_row_and_findings(drawer, three_drawers, monkeypatch):
+    from companion.site import sources
+
+    monkeypatch.setattr(sources, "errata", lambda: ERRATA)
+    claim = replace(WRONG, erratum=f"z-{drawer}")
+    entry = ledger.record(claim, value=0.95, low=0.94, high=0.96, n=8, interval="t", verdict="not reproduced")
+    held = f'errata.html#erratum-z-{drawer}">{drawer}: It is <span'
+    for shown in (
+        ledger.html_line(entry, errata_page="errata.html"),
+        ledger.html_table([entry]),
+        sources.findings([entry]),
+    ):
+        assert held in shown and ">corrected" not in shown
+    assert "what holds: ≥ 0.9" in ledger.html_table([entry])
+    for other in (entry | {"erratum": None}, ledger.record(claim)):
+        assert drawer not in ledger.html_table([other]) and "erratum-" not in sources.findings([other])
+
+
+def test_what_is_corrected_needs_an_erratum():
+    with pytest.raises(InputError, match="needs an erratum that quotes it"):
+        replace(WRONG, erratum=None)
 
 
 @pytest.mark.parametrize("estimator", [mean, jackknife_of_means, least_of_two, slope])
@@ -214,15 +255,14 @@ def test_a_row_of_the_page_shows_rival_amendment_estimator_and_what_decides():
     assert "was: accepted 0.1 to 0.9 (reproduced). Nothing could miss <span" in page and "\\(x^2\\)" in page
 
 
-def test_a_corrected_line_prints_what_holds_and_escapes_what_it_quotes(monkeypatch):
-    monkeypatch.setattr(ledger, "errata", lambda: {"z-one": {"title": "It is $x^2$"}})
+def test_a_corrected_line_prints_what_holds_and_escapes_what_it_quotes(three_drawers):
     null = {"value": 0.0, "what": "a < b & c"}
-    claim = Claim(id="Z.Fig1-d", accept=(0.4, 0.6), alternative=null, corrected=(0.9, 1.0), erratum="z-one", **GIVEN)
+    claim = Claim(id="Z.Fig1-d", accept=(0.4, 0.6), alternative=null, corrected=(0.9, 1.0), erratum="z-error", **GIVEN)
     entry = ledger.record(claim, value=0.95, low=0.94, high=0.96, n=8, verdict="corrected", profile="laptop")
     line = ledger.html_line(entry, errata_page="errata.html")
     held, paper = line.split("The paper: ")
     assert '<b>corrected</b> It is <span class="math notranslate nohighlight">\\(x^2\\)</span>' in held
-    assert "errata.html#erratum-z-one" in held and "…" not in held
+    assert "errata.html#erratum-z-error" in held and "…" not in held
     assert paper.startswith("… measured 0.95") and "a &lt; b &amp; c" in line and "a < b" not in line
     assert ledger.maths("5 $ a < b") == "5 $ a &lt; b"
 

@@ -15,6 +15,7 @@ from bs4 import BeautifulSoup
 from nbclient import NotebookClient
 
 from companion.report import ledger
+from companion.report.errata import DRAWERS
 from companion.site import pages, sources
 from regimes.validate import InputError
 from tests.references import ROOT
@@ -76,18 +77,6 @@ def test_ledger_file_holds_every_claim_with_the_contracts_keys():
         assert ledger.measured(record) in text
 
 
-def test_errata_name_declared_claims_and_corrections_name_errata():
-    entries = yaml.safe_load((ROOT / "book" / "errata.yml").read_text())
-    known = {entry["id"]: entry for entry in entries}
-    assert len(known) == len(entries)
-    for entry in entries:
-        assert set(entry) == {"id", "item", "title", "says", "wrong", "corrected", "claims"}, entry["id"]
-        assert entry["claims"] and set(entry["claims"]) <= set(ledger.claims()), entry["id"]
-    for claim in ledger.claims().values():
-        if claim.corrected:
-            assert claim.id in known[claim.erratum]["claims"], claim.id
-
-
 def test_readme_line_is_the_one_of_the_kept_ledger():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     line = text.partition(sources.README_MARKS[0])[2].partition(sources.README_MARKS[1])[0].strip()
@@ -147,15 +136,18 @@ def test_errata_stand_by_paper_each_with_how_it_was_decided():
     page, entries = soup("book/errata"), list(ledger.errata().values())
     records = {record["id"]: record for record in ledger.read(ROOT / "build" / "smoke" / "ledger.json")}
     papers = [heading.get_text() for heading in page.select("article h2")]
-    assert [title[6] for title in papers] == sorted({entry["item"][0] for entry in entries})
+    assert [title[6] for title in papers] == sorted({entry.item[0] for entry in entries})
     lines = page.select(".papers > a")
     assert len(lines) == len(papers) and all(page.find(id=line["href"][1:]) for line in lines)
     for entry in entries:
-        section = page.find(id=f"erratum-{entry['id']}").find_parent("section")
-        assert section.find_parent("section").h2.get_text().startswith(f"Paper {entry['item'][0]}: "), entry["id"]
+        section = page.find(id=f"erratum-{entry.id}").find_parent("section")
+        drawer = section.find_parent("section")
+        assert drawer.h3.get_text().startswith(DRAWERS[entry.drawer]), entry.id
+        assert drawer.find_parent("section").h2.get_text().startswith(f"Paper {entry.item[0]}: "), entry.id
         said = section.get_text()
-        assert "How it was decided." in said, entry["id"]
-        for record in map(records.get, entry["claims"]):
+        assert section.blockquote.get_text().strip().startswith("“"), entry.id
+        assert "Who had it before." in said and "How it was decided." in said, entry.id
+        for record in map(records.get, entry.claims):
             assert {record["id"], ledger.measured(record), ledger.band(record["accept"])} <= set(
                 section.find("code", string=record["id"]).find_parent("tr").stripped_strings
             ), record["id"]

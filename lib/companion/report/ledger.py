@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from companion import estimates, paths
 from companion.estimates import EXACT, SPAN, Drift, Estimate
 from companion.experiments.store import write_atomically
+from companion.report.errata import Erratum, errata, read_yaml
 from regimes import validate
 from regimes.validate import InputError
 
@@ -64,8 +63,8 @@ class Claim:
             its interval (``Estimate.anytime``). Whoever adds realisations counts one more.
         stated: the number that the paper states, where it states one; inside ``accept``. A record whose interval leaves
             it out says so, whatever the verdict.
-        corrected: ``(low, high)`` of the corrected statement, if there is one.
-        erratum: its entry in ``book/errata.yml``.
+        corrected: ``(low, high)`` of what holds in place of the statement, if its erratum gives a number.
+        erratum: its entry in ``book/errata.yml``. Only one in the drawer *error* gives the verdict "corrected".
         part_of: the claim that stands for the same statement of the paper, of which this one is a part, a repetition
             or another reading: heads count the statement once.
         amended: for each change of band, estimator or data after a first measurement ``was``, the ``verdict`` then, and
@@ -73,8 +72,8 @@ class Claim:
             old one, ``id``.
 
     Raises:
-        InputError: for an unknown kind, an alternative inside ``accept`` or a stated number outside, or an amendment
-            without its three parts.
+        InputError: for an unknown kind, an alternative inside ``accept`` or a stated number outside, a ``corrected``
+            band without an erratum, or an amendment without its three parts.
     """
 
     id: str
@@ -103,15 +102,12 @@ class Claim:
             raise InputError(f"the alternative {value:g} lies inside accept {band(self.accept)}: the claim cannot fail")
         if self.stated is not None and not self.accept[0] <= self.stated <= self.accept[1]:
             raise InputError(f"the stated number {self.stated:g} lies outside accept {band(self.accept)}")
+        if self.corrected and not self.erratum:
+            raise InputError("what is corrected needs an erratum that quotes it")
         validate.integer(1, looks=self.looks)
         for change in self.amended:
             if set(change) - {"id"} != set(AMENDED) or not all(str(part).strip() for part in change.values()):
                 raise InputError(f"an amendment must say {', '.join(AMENDED)}, got {dict(change)}")
-
-
-def read_yaml(path: Path) -> Any:
-    """What a YAML file holds, by libyaml where PyYAML has it: five times as fast."""
-    return yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 @functools.cache
@@ -119,7 +115,7 @@ def claims() -> dict[str, Claim]:
     """All declared claims by id.
 
     Raises:
-        InputError: for a declaration that is incomplete or declared twice.
+        InputError: for a declaration that is incomplete or declared twice, or that does not agree with the errata.
     """
     path = paths.claims()
     found: dict[str, Claim] = {}
@@ -140,14 +136,30 @@ def claims() -> dict[str, Claim]:
             raise InputError(f"claims.yml, {claim.id}: {claim.part_of} is no claim of that kind that stands for others")
         for old in {change.get("id") for change in claim.amended} & set(found):
             raise InputError(f"claims.yml, {claim.id}: {old} was amended to it, and is still declared")
+        if claim.erratum and claim.erratum not in errata():
+            raise InputError(f"claims.yml, {claim.id}: {claim.erratum} is no erratum")
+    for erratum in errata().values():
+        _decided(erratum, found)
     return found
+
+
+def _decided(erratum: Erratum, found: Mapping[str, Claim]) -> None:
+    """An erratum names claims, and all that point to it; an error has one that can be corrected, or says why not."""
+    if unknown := [name for name in erratum.claims if name not in found]:
+        raise InputError(f"errata.yml, {erratum.id}: {unknown[0]} is no claim")
+    own = [claim for claim in found.values() if claim.erratum == erratum.id]
+    if left := [claim.id for claim in own if claim.id not in erratum.claims]:
+        raise InputError(f"errata.yml, {erratum.id}: {left[0]} points to it and is not among its claims")
+    if erratum.drawer == "error" and not erratum.uncorrected and not any(claim.corrected for claim in own):
+        raise InputError(f"errata.yml, {erratum.id}: an error needs a claim with a corrected band, or uncorrected")
 
 
 def judge(claim: Claim, found: Estimate | Drift, profile: str) -> str | None:
     """The verdict on an interval; ``None`` where the profile may not judge the claim.
 
-    Inside ``accept``: *reproduced*. Disjoint from it and inside ``corrected``: *corrected*. Disjoint from both:
-    *not reproduced*. Anything else, and an interval from too few realisations or from equal ones: *undecided*.
+    Inside ``accept``: *reproduced*. Disjoint from it and inside ``corrected``, if the erratum is an error: *corrected*.
+    Disjoint from both: *not reproduced*, and so is what is disjoint from ``accept`` where the erratum is a limit or a
+    reading. Anything else, and an interval from too few realisations or from equal ones: *undecided*.
     *Not yet asymptotic* where the larger sizes alone give an interval apart from that over all, and another verdict or
     a value nearer to ``accept``.
     """
@@ -167,9 +179,14 @@ def _verdict(claim: Claim, estimate: Estimate) -> str:
         return "reproduced"
     if not _disjoint(estimate, claim.accept):
         return "undecided"
-    if claim.corrected is None or _disjoint(estimate, claim.corrected):
+    if not _corrects(claim.erratum, claim.corrected) or _disjoint(estimate, claim.corrected):
         return "not reproduced"
     return "corrected" if _inside(estimate, claim.corrected) else "undecided"
+
+
+def _corrects(erratum: str | None, band: Sequence[float | None] | None) -> bool:
+    """Whether a band is that of a corrected statement: of an error, and not of a limit or a reading."""
+    return band is not None and erratum is not None and errata()[erratum].drawer == "error"
 
 
 def _distance(estimate: Estimate, band: tuple[float, float]) -> float:
@@ -348,8 +365,8 @@ def what_decides(entry: Mapping[str, Any]) -> str:
     estimate = Estimate(entry["value"], entry["low"], entry["high"], entry["n"], entry["interval"] or EXACT)
     if not estimate.judges:
         return f"to decide: {estimates.FEWEST} realisations or more, not all equal"
-    ends = [estimates.deciding(estimate, _tuple(band)) for band in (entry["accept"], entry["corrected"]) if band]
-    factor = min(ends)
+    bands = [entry["accept"], *([entry["corrected"]] if _corrects(entry["erratum"], entry["corrected"]) else [])]
+    factor = min(estimates.deciding(estimate, _tuple(band)) for band in bands)
     if not math.isfinite(factor) or factor > MANY:
         return "to decide: larger sizes or a sharper estimator; the value lies on the edge of what is accepted"
     needed = math.ceil(round(factor * entry["n"], 6))
@@ -376,15 +393,23 @@ def measured(entry: Mapping[str, Any]) -> str:
     return str(Estimate(entry["value"], entry["low"], entry["high"], entry["n"]))
 
 
-def errata() -> dict[str, dict[str, Any]]:
-    """All errata by id, as ``book/errata.yml`` has them; none where the book is not at hand."""
-    path = paths.errata()
-    entries = read_yaml(path) if path.exists() else []
-    return {entry["id"]: entry for entry in entries}
+def drawer(entry: Mapping[str, Any], *, errata_page: str) -> str:
+    """The drawer and the title of a record's erratum, as a link; empty where it has none or was not measured.
+
+    Args:
+        entry: a ledger record.
+        errata_page: the errata page, seen from the page that shows the link.
+    """
+    if not entry["erratum"] or entry["value"] is None:
+        return ""
+    erratum = errata()[entry["erratum"]]
+    return f'<a href="{errata_page}#erratum-{erratum.id}">{erratum.drawer}: {maths(erratum.title)}</a>'
 
 
 def html_line(entry: Mapping[str, Any], *, errata_page: str) -> str:
     """A verdict in one block: what holds, then the numbers, the paper's words where they were corrected, the claim.
+
+    Where a claim that was not reproduced has an erratum, its drawer stands beside the statement.
 
     Args:
         entry: a ledger record of a claim that was measured.
@@ -395,9 +420,11 @@ def html_line(entry: Mapping[str, Any], *, errata_page: str) -> str:
     numbers = "; ".join(part for part in (numbers, _late(entry), _missed(entry)) if part)
     said, numbers = maths(entry["statement"]), maths(f"{numbers}{_absent(entry)}")
     if entry["verdict"] == "corrected":
-        title = maths(errata()[entry["erratum"]]["title"])
+        title = maths(errata()[entry["erratum"]].title)
         held = f'{title} (<a href="{errata_page}#erratum-{entry["erratum"]}">erratum</a>)'
         said, numbers = held, f"The paper: {said} {numbers}; corrected {band(entry['corrected'])}"
+    elif entry["verdict"] == "not reproduced" and (found := drawer(entry, errata_page=errata_page)):
+        said = f"{said} ({found})"
     return (
         f'<div class="verdict verdict-{(entry["verdict"] or "none").replace(" ", "-")}">'
         f'<span class="sign" aria-hidden="true">{MARKS[entry["verdict"]]}</span> <b>{word}</b> {said} '
@@ -514,10 +541,10 @@ def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
     word = _word(entry)
     name = f"<code>{entry['id']}</code>"
     name = f'<a href="{link}">{name}</a>' if link else name
-    erratum = entry["erratum"] if entry["value"] is not None else None
-    shown = f'<a href="{errata}#erratum-{erratum}">{word}</a>' if erratum else word
+    found = drawer(entry, errata_page=errata)
+    shown = f"{word}<br><small>{found}</small>" if found else word
     rival = f"refuted by {_refuted(entry)}"
-    notes = [f"corrected: {band(entry['corrected'])}"] if entry["corrected"] else []
+    notes = [f"what holds: {band(entry['corrected'])}"] if entry["corrected"] else []
     count = f"n = {entry['n']}, {entry['interval']}{_absent(entry)}" if entry["n"] else ""
     kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
     kind += f" · counted with {entry['part_of']}" if entry["part_of"] else ""

@@ -27,6 +27,7 @@ from companion.experiments.store import committed, needs_commit
 from companion.experiments.sweep import Setting, cells
 from companion.experiments.table import CELL, read_csv, rows_by_cell
 from companion.report import ledger, screen
+from companion.report.errata import DRAWERS, Erratum, errata
 from regimes import validate
 from regimes.validate import InputError
 
@@ -41,7 +42,7 @@ KEY_FIGURES = {  # of the chapters, on their cards
     "07": "fig-e-2",
 }
 FINDINGS = {
-    "corrected": "Corrected",
+    "corrected": "Corrected: errors of the paper",
     "not reproduced": "Not reproduced",
     "not yet asymptotic": "Not yet asymptotic",
     "undecided": "Undecided",
@@ -231,9 +232,10 @@ def findings(records: Sequence[dict[str, Any]]) -> str:
 
 def _finding(record: Mapping[str, Any]) -> str:
     if record["verdict"] == "corrected":
-        title = ledger.maths(ledger.errata()[record["erratum"]]["title"])
+        title = ledger.maths(errata()[record["erratum"]].title)
         return f'<a href="../book/errata.html#erratum-{record["erratum"]}">{title}</a>'
-    return ledger.maths(record["statement"])
+    found = ledger.drawer(record, errata_page="../book/errata.html") if record["verdict"] == "not reproduced" else ""
+    return f"{ledger.maths(record['statement'])}{f' ({found})' if found else ''}"
 
 
 def stage_rows(notebook: Path, extra: Path, *, seen: str = "") -> dict[str, str]:
@@ -314,34 +316,48 @@ def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def errata_page(records: Sequence[dict[str, Any]]) -> str:
-    """Errata as Markdown, by paper: what it says, why it fails, what holds instead, and how that was decided."""
+    """Errata as Markdown, by paper and drawer: what it says, why it fails, what holds instead, who had that before."""
     measured, links = {record["id"]: record for record in records}, figure_links(records)
-    errata, judged = defaultdict(list), defaultdict(dict)
-    for entry in ledger.errata().values():
-        for name in entry["claims"]:
-            validate.one_of(measured, claim=name)
-        own, letter = [measured[name] for name in entry["claims"]], entry["item"][0]
-        errata[letter].append(_erratum(entry, own, links))
-        judged[letter] |= {record["id"]: record for record in own}
-    papers = {letter: list(judged[letter].values()) for letter in sorted(errata)}
-    counts = {letter: _count(errata[letter], "erratum", "errata") for letter in papers}
-    parts = [ledger.html_papers(papers, counts, anchor="errata")]
-    for letter in papers:
-        parts += [f"(errata-{letter.lower()})=\n## {ledger.paper_title(letter)}", *errata[letter]]
+    papers: dict[str, list[Erratum]] = defaultdict(list)
+    for erratum in sorted(errata().values(), key=lambda one: one.item[0]):
+        papers[erratum.item[0]].append(erratum)
+    own = {one.id: [measured[name] for name in one.claims] for one in errata().values()}
+    judged = {
+        letter: list({record["id"]: record for one in found for record in own[one.id]}.values())
+        for letter, found in papers.items()
+    }
+    parts = [ledger.html_papers(judged, {letter: _drawers(found) for letter, found in papers.items()}, anchor="errata")]
+    for letter, found in papers.items():
+        parts.append(f"(errata-{letter.lower()})=\n## {ledger.paper_title(letter)}")
+        for drawer, words in DRAWERS.items():
+            inside = [_erratum(one, own[one.id], links) for one in found if one.drawer == drawer]
+            parts += [f"### {words}", *inside] if inside else []
     return "\n\n".join(parts) + "\n"
 
 
-def _erratum(entry: Mapping[str, Any], own: Sequence[dict[str, Any]], links: Mapping[str, str]) -> str:
-    return (
-        f"(erratum-{entry['id']})=\n### {entry['item']}: {entry['title']}\n\n"
-        f"**The paper says.** {entry['says']}\n\n**Why it fails.** {entry['wrong']}\n\n"
-        f"**What holds.** {entry['corrected']}\n\n**How it was decided.** {ledger.how_decided(own, links)}\n\n"
-        f"{ledger.html_table(own, links)}"
-    )
+def _drawers(found: Sequence[Erratum]) -> str:
+    """How many errata are in which drawer, in words."""
+    inside = {drawer: [one for one in found if one.drawer == drawer] for drawer in DRAWERS}
+    return ", ".join(_count(own, drawer) for drawer, own in inside.items() if own)
 
 
-def _count(found: Sequence[Any], one: str, many: str | None = None) -> str:
-    return f"{len(found)} {one if len(found) == 1 else many or one + 's'}"
+def _erratum(erratum: Erratum, own: Sequence[dict[str, Any]], links: Mapping[str, str]) -> str:
+    titles = {"error": "Why it fails", "limit": "Where it ends", "reading": "What is open"}
+    plain = [record | {"erratum": None} for record in own]  # its title stands above
+    parts = {
+        "The paper says": erratum.says,
+        titles[erratum.drawer]: erratum.wrong,
+        "What holds": erratum.corrected,
+        "Who had it before": erratum.before or "Nobody that we know of.",
+        "How it was decided": f"{erratum.uncorrected or ''} {ledger.how_decided(own, links)}".strip(),
+    }
+    said = "\n\n".join(f"**{title}.** {text}" for title, text in parts.items())
+    head = f"(erratum-{erratum.id})=\n#### {erratum.item}: {erratum.title}"
+    return f"{head}\n\n> “{erratum.quote}”\n\n{said}\n\n{ledger.html_table(plain, links)}"
+
+
+def _count(found: Sequence[Any], one: str) -> str:
+    return f"{len(found)} {one if len(found) == 1 else one + 's'}"
 
 
 def readme_line(records: Sequence[dict[str, Any]]) -> str:

@@ -1,0 +1,96 @@
+"""Errata: what was found against a statement of a paper, in one of three drawers.
+
+An *error* is false as printed: a proof or a computation says so. A *limit* is a model or an approximation, and where it
+ends. A *reading* is ours: the paper leaves something open, or names it ambiguously. Only an error gives a claim the
+verdict "corrected" (``companion.report.ledger.judge``).
+"""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from companion import paths
+from regimes import validate
+from regimes.validate import InputError
+
+DRAWERS = {
+    "error": "Errors: false as printed, by proof or computation",
+    "limit": "Limits: where a model or an approximation ends",
+    "reading": "Readings: what the paper leaves open",
+}
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """One entry of ``book/errata.yml``.
+
+    Attributes:
+        id: what pages link to, ``erratum-id``.
+        drawer: ``error``, ``limit`` or ``reading``.
+        item: the figure, table or statement, as in the papers' list.
+        title: what holds, in one line.
+        quote: the paper's own sentence or formula, word for word; its formulas as LaTeX.
+        says: what that means, with what belongs to it elsewhere in the paper.
+        wrong: why it fails, or where it ends, or what is open.
+        corrected: what holds.
+        claims: what decided.
+        before: who had the right form before us; ``None``: nobody that we know of.
+        uncorrected: of an error why none of its claims has a ``corrected`` band.
+
+    Raises:
+        InputError: for an unknown drawer or an empty part.
+    """
+
+    id: str
+    drawer: str
+    item: str
+    title: str
+    quote: str
+    says: str
+    wrong: str
+    corrected: str
+    claims: Sequence[str]
+    before: str | None = None
+    uncorrected: str | None = None
+
+    def __post_init__(self) -> None:
+        validate.one_of(DRAWERS, drawer=self.drawer)
+        for field in fields(self):
+            part = getattr(self, field.name)
+            wanted = list if field.name == "claims" else str
+            if field.default is None and part is None:
+                continue
+            if not isinstance(part, wanted) or not part or (wanted is str and not part.strip()):
+                raise InputError(f"{field.name} must be a {wanted.__name__} that is not empty, got {part!r}")
+
+
+def read_yaml(path: Path) -> Any:
+    """What a YAML file holds, by libyaml where PyYAML has it: five times as fast."""
+    return yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def errata() -> dict[str, Erratum]:
+    """All errata by id; none where the book is not at hand.
+
+    Raises:
+        InputError: for an entry that is incomplete, has a part that is not known, or stands there twice.
+    """
+    return _read(paths.errata())
+
+
+@functools.cache
+def _read(path: Path) -> dict[str, Erratum]:
+    found: dict[str, Erratum] = {}
+    for entry in read_yaml(path) if path.exists() else []:
+        try:
+            erratum = Erratum(**entry)
+        except (TypeError, InputError) as error:
+            raise InputError(f"errata.yml, {entry.get('id')}: {error}") from None
+        if erratum.id in found:
+            raise InputError(f"errata.yml has {erratum.id} twice")
+        found[erratum.id] = erratum
+    return found

@@ -1,0 +1,101 @@
+"""Errata: three drawers, each entry with the sentence that it is about; how they hang together with the claims."""
+
+import re
+
+import pytest
+
+from companion import paths
+from companion.report import ledger
+from companion.report.errata import DRAWERS, errata
+from companion.site import sources
+from regimes.validate import InputError
+
+CLAIM = """\
+- {id: Z.Fig1-a, item: Z.Fig1, kind: paper, statement: s, source: t, accept: [0, 1], profiles: [smoke],
+   alternative: {value: 2, what: a rival}, corrected: [3, 4], erratum: z-one}
+"""
+ENTRY = """\
+- {id: z-one, drawer: error, item: Z.Fig1, title: t, quote: q, says: s, wrong: w, corrected: c, claims: [Z.Fig1-a]}
+"""
+
+
+def test_every_entry_quotes_the_paper_and_stands_in_a_drawer():
+    """That the papers do say so cannot be tested here: they are not in the repository."""
+    assert {erratum.drawer for erratum in errata().values()} == set(DRAWERS)
+    for erratum in errata().values():
+        assert erratum.id.split("-")[0].upper() == erratum.item[0], erratum.id
+        assert 2 <= len(erratum.quote.split()) <= 60 and not re.search('[“”"]', erratum.quote), erratum.id
+        for text in (erratum.quote, erratum.says, erratum.wrong, erratum.corrected, erratum.before or ""):
+            assert text.count("$") % 2 == 0 and text.count("{") == text.count("}"), erratum.id
+        assert not erratum.uncorrected or erratum.drawer == "error", erratum.id
+    quotes = [erratum.quote for erratum in errata().values()]
+    assert len(set(quotes)) == len(quotes), "two entries on one statement"
+
+
+def in_a_book(tmp_path, monkeypatch, entries, claims=CLAIM):
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "claims.yml").write_text(claims)
+    (tmp_path / "book" / "errata.yml").write_text(entries)
+    monkeypatch.setattr(paths, "root", lambda: tmp_path)
+    return ledger.claims.__wrapped__()
+
+
+def test_claims_and_errata_that_agree(tmp_path, monkeypatch):
+    assert list(in_a_book(tmp_path, monkeypatch, ENTRY)) == ["Z.Fig1-a"]
+    assert errata()["z-one"].before is None
+
+
+@pytest.mark.parametrize(
+    ("entries", "claims", "names"),
+    [
+        (ENTRY.replace("error", "mistake"), CLAIM, "errata.yml, z-one: drawer must be one of error, limit, reading"),
+        (ENTRY.replace("quote: q, ", ""), CLAIM, "errata.yml, z-one: .*quote"),
+        (ENTRY.replace("quote: q", "quote: ' '"), CLAIM, "errata.yml, z-one: quote must be a str that is not empty"),
+        (ENTRY.replace("[Z.Fig1-a]", "[]"), CLAIM, "errata.yml, z-one: claims must be a list that is not empty"),
+        (ENTRY.replace("quote: q", "quote: q, before: 2019"), CLAIM, "errata.yml, z-one: before must be a str"),
+        (ENTRY.replace("quote: q", "quote: q, colour: red"), CLAIM, "errata.yml, z-one: .*colour"),
+        (2 * ENTRY, CLAIM, "errata.yml has z-one twice"),
+        (ENTRY.replace("[Z.Fig1-a]", "[Z.Fig1-a, Z.Fig1-b]"), CLAIM, "z-one: Z.Fig1-b is no claim"),
+        (ENTRY, CLAIM + CLAIM.replace("Fig1-a", "Fig1-b"), "z-one: Z.Fig1-b points to it and is not among its claims"),
+        (ENTRY, CLAIM.replace("corrected: [3, 4], ", ""), "z-one: an error needs a claim with a corrected band, or"),
+        ("[]", CLAIM, "claims.yml, Z.Fig1-a: z-one is no erratum"),
+        (ENTRY, CLAIM.replace(", erratum: z-one", ""), "claims.yml, Z.Fig1-a: what is corrected needs an erratum"),
+    ],
+)
+def test_what_does_not_agree_gets_one_line(tmp_path, monkeypatch, entries, claims, names):
+    with pytest.raises(InputError, match=names) as error:
+        in_a_book(tmp_path, monkeypatch, entries, claims)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("drawer", ["limit", "reading"])
+def test_only_an_error_needs_a_band(tmp_path, monkeypatch, drawer):
+    without = CLAIM.replace("corrected: [3, 4], ", "")
+    in_a_book(tmp_path, monkeypatch, ENTRY.replace("error", drawer), without)
+    (tmp_path / "book" / "errata.yml").unlink()
+    (tmp_path / "other").mkdir()
+    in_a_book(
+        tmp_path / "other", monkeypatch, ENTRY.replace("quote: q", "quote: q, uncorrected: it is a proof"), without
+    )
+
+
+def test_the_page_goes_by_paper_then_drawer_and_shows_each_part():
+    records = [ledger.record(claim) for claim in ledger.claims().values()]
+    page = sources.errata_page(records)
+    letters = sorted({erratum.item[0] for erratum in errata().values()})
+    assert re.findall(r"^\(errata-(.)\)=$", page, re.M) == [letter.lower() for letter in letters]
+    headings = re.findall(r"^(?:### .+|## Paper .|\(erratum-\S+\)=)", page, re.M)
+    expected = []
+    for letter in letters:
+        expected.append(f"## Paper {letter}")
+        for drawer, words in DRAWERS.items():
+            own = [one.id for one in errata().values() if (one.item[0], one.drawer) == (letter, drawer)]
+            expected += [f"### {words}", *(f"(erratum-{name})=" for name in own)] if own else []
+    assert headings == expected
+    for erratum in errata().values():
+        part = page.partition(f"(erratum-{erratum.id})=")[2].partition("(err")[0]
+        assert part.index(f"> “{erratum.quote}”") < part.index(erratum.wrong) < part.index(erratum.corrected), (
+            erratum.id
+        )
+        assert f"**Who had it before.** {erratum.before or 'Nobody that we know of.'}" in part, erratum.id
+    assert re.search(r">Paper B: [^<]+</a><span>1 error</span>", page)
