@@ -13,6 +13,7 @@ from companion.estimates import Drift, Estimate, exponent, jackknife, least, mea
 from companion.report import ledger
 from companion.report.errata import DRAWERS, Erratum
 from companion.report.ledger import Claim, judge
+from companion.site import sources
 from regimes.validate import InputError
 
 NULL = {"value": 0.0, "what": "nothing happens"}
