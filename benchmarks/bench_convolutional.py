@@ -83,7 +83,7 @@ def gradients(count, p, dtype):
     net = convolutional(10, seeds=range(count), dtype=dtype)
     x, v, modules = torch.randn(p, *net.shape, dtype=dtype), torch.randn(count, p, dtype=dtype), []
     modules = [Module(net[e : e + 1]) for e in range(count)]
-    return {"ours": lambda: net.tangents(x).pull(v), "autograd": lambda: autograd_pull(modules, x, v)}
+    return {"ours": lambda: net.tangents(x).vjp(v), "autograd": lambda: autograd_pull(modules, x, v)}
 
 
 def compare(what, ways):

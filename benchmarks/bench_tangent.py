@@ -54,7 +54,7 @@ def layers(widths, model):
 def report(name, model, plain, x):
     plain = module(plain)
     ntk(model, x[:10]), ntk(plain, x[:10])
-    p, held = len(x), model.held
+    p, held = len(x), model.tangent_size
     a = torch.randn(p, held // 2, dtype=x.dtype)
     floor = seconds(lambda: a @ a.T)
     fast, slow = seconds(lambda: ntk(model, x)), seconds(lambda: ntk(plain, x))

@@ -1,4 +1,4 @@
-"""What the code may weigh: lines, a reader's knobs, long cells, names. A ceiling comes down as code does; it never rises.
+"""What the code may weigh: lines, knobs of a chapter, long cells, names. A ceiling comes down as code does, never up.
 
 Each stands beside where it is to end; what is above that is work left to do.
 """

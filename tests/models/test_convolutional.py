@@ -150,15 +150,15 @@ def test_gradients_of_the_outputs_are_the_plain_modules(case, by_points):
 def test_tangents_are_autograds(case):
     model, x, module = case
     rows, found = jacobian(module, x), model.tangents(x)
-    torch.testing.assert_close(found.rows()[0], rows, rtol=1e-10, atol=1e-13)
+    torch.testing.assert_close(found.jacobian()[0], rows, rtol=1e-10, atol=1e-13)
     torch.testing.assert_close(found.gram()[0], rows @ rows.T, rtol=1e-11, atol=1e-13)
     torch.testing.assert_close(found.gram(model.tangents(x[2:]))[0], rows @ rows[2:].T, rtol=1e-11, atol=1e-13)
     v = images(5, seed=1)
-    pulled = torch.cat([w.flatten() for w in found.pull(v[None])])
+    pulled = torch.cat([w.flatten() for w in found.vjp(v[None])])
     torch.testing.assert_close(pulled, v @ rows, rtol=1e-10, atol=1e-12)
-    assert [w.shape for w in found.pull(v[None])] == [w.shape for w in model.parameters()]
+    assert [w.shape for w in found.vjp(v[None])] == [w.shape for w in model.parameters()]
     w = [torch.from_numpy(np.random.default_rng(2).standard_normal(w.shape)) for w in model.parameters()]
-    torch.testing.assert_close(found.push(w)[0], rows @ torch.cat([one.flatten() for one in w]), rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(found.jvp(w)[0], rows @ torch.cat([one.flatten() for one in w]), rtol=1e-10, atol=1e-12)
 
 
 def test_the_tangent_kernel_is_symmetric_to_the_last_bit():
@@ -174,15 +174,15 @@ def test_blocks_of_points_and_of_columns_change_nothing(monkeypatch, points):
         model(x),
         model.tangents(x).gram(),
         model.tangents(x).gram(model.tangents(other)),
-        model.tangents(x).rows(),
+        model.tangents(x).jacobian(),
     ]
-    whole += [model.tangents(x).push(model.parameters()), *model.tangents(x).pull(v)]
+    whole += [model.tangents(x).jvp(model.parameters()), *model.tangents(x).vjp(v)]
     monkeypatch.setitem(cnn.POINTS, "cpu", 2 * points)
     monkeypatch.setattr(windows, "ENTRIES", 400)
     monkeypatch.setattr(windows, "CACHED", 30)
     found = model.tangents(x)
-    parts = [model(x), found.gram(), found.gram(model.tangents(other)), found.rows(), found.push(model.parameters())]
-    for one, two in zip(parts + found.pull(v), whole, strict=True):
+    parts = [model(x), found.gram(), found.gram(model.tangents(other)), found.jacobian(), found.jvp(model.parameters())]
+    for one, two in zip(parts + found.vjp(v), whole, strict=True):
         torch.testing.assert_close(one, two, rtol=1e-11, atol=1e-12)
 
 
@@ -198,7 +198,7 @@ def test_pairs_of_positions_and_gradients_give_one_kernel():
             )
             for p in (5, 3)
         )
-        rows, others = one.rows(), two.rows()
+        rows, others = one.jacobian(), two.jacobian()
         torch.testing.assert_close(one.pairs(two), rows @ others.mT, rtol=1e-12, atol=1e-12)
         torch.testing.assert_close(one.gram(two), rows @ others.mT, rtol=1e-12, atol=1e-12)
         chosen.add(one.by_pairs)
@@ -216,11 +216,11 @@ def test_grouped_tangents_are_autograds():
     rows = torch.stack([torch.cat([g.flatten() for g in row]) for row in rows])
     h = torch.nn.functional.unfold(x, 3, padding=1).mT
     part = windows.Convolution(h[None], weights.flatten(2).mT[None], 1.0, 1.0, groups=2, names=("W", "b"))
-    torch.testing.assert_close(part.rows()[0], rows)
+    torch.testing.assert_close(part.jacobian()[0], rows)
     torch.testing.assert_close(part.gram(part)[0], rows @ rows.T)
     v, w = images(1, 5, seed=2), [images(*tensor.shape, seed=3)[None] for tensor in (conv.weight.flatten(1), conv.bias)]
-    torch.testing.assert_close(torch.cat([g.flatten() for g in part.pull(v)]), v[0] @ rows)
-    torch.testing.assert_close(part.push(w)[0], rows @ torch.cat([one.flatten() for one in w]))
+    torch.testing.assert_close(torch.cat([g.flatten() for g in part.vjp(v)]), v[0] @ rows)
+    torch.testing.assert_close(part.jvp(w)[0], rows @ torch.cat([one.flatten() for one in w]))
 
 
 @pytest.mark.parametrize(
@@ -258,11 +258,11 @@ def test_the_last_parts_kernel_is_that_of_the_averages():
     tangents = model.tangents(x)
     last = Tangents(tangents.parts[-1:])
     torch.testing.assert_close(last.gram()[0], a @ a.T / 40**2 + 1)
-    torch.testing.assert_close(last.push(model.parameters()[-2:]), model(x))
+    torch.testing.assert_close(last.jvp(model.parameters()[-2:]), model(x))
     for kept, expected in (({"w"}, a @ a.T / 40**2), ({"b"}, torch.ones(6, 6, dtype=torch.float64))):
         part = tangents.parts[-1].only(kept)
         torch.testing.assert_close(part.gram(part)[0], expected)
-        assert part.names == tuple(kept) and len(part.pull(model(x))) == 1
+        assert part.names == tuple(kept) and len(part.vjp(model(x))) == 1
 
 
 def test_images_may_come_as_vectors_and_parameters_have_names():
@@ -272,7 +272,7 @@ def test_images_may_come_as_vectors_and_parameters_have_names():
     assert len(model.names) == len(set(model.names)) == len(model.parameters())
     assert [name for part in model.tangents(x).parts for name in part.names] == list(model.names)
     held = [part.parts[0] if isinstance(part, windows.Blocks) else part for part in model[:1].tangents(x[0, :1]).parts]
-    assert sum(part.h.numel() + part.delta.numel() for part in held) == model.held
+    assert sum(part.h.numel() + part.delta.numel() for part in held) == model.tangent_size
 
 
 def test_realisations_are_separate_networks():
@@ -285,7 +285,7 @@ def test_realisations_are_separate_networks():
         torch.testing.assert_close(model(x)[e], alone(x[e])[0])
         torch.testing.assert_close(model(x[0])[e], alone(x[0])[0])
         torch.testing.assert_close(model.tangents(x).gram()[e], alone.tangents(x[e]).gram()[0])
-        torch.testing.assert_close(model.tangents(x[0]).rows()[e], alone.tangents(x[0]).rows()[0])
+        torch.testing.assert_close(model.tangents(x[0]).jacobian()[e], alone.tangents(x[0]).jacobian()[0])
 
 
 def test_float32_is_float64_rounded():
@@ -303,7 +303,7 @@ def test_float32_is_float64_rounded():
 def test_a_step_down_the_gradient_lowers_the_loss_as_its_length_says():
     model, x = convolutional(2, seeds=[0, 1], shape=(1, 9, 9)), images(6, 1, 9, 9)
     residual = model(x) - images(6, seed=3).sign()
-    gradient, step = model.tangents(x).pull(residual), 1e-5
+    gradient, step = model.tangents(x).vjp(residual), 1e-5
     moved = model.with_parameters([w - step * g for w, g in zip(model.parameters(), gradient)])
     after = moved(x) - images(6, seed=3).sign()
     fell = (residual.square() - after.square()).sum(1) / 2

@@ -69,7 +69,7 @@ def test_one_hidden_layer_at_mean_field_scale_is_the_network_of_paper_a(bias):
     b = deep.biases[0] if bias else torch.zeros(2, 9, dtype=torch.float64)
     net, x = Network(deep.weights[0], b, deep.weights[1][:, 0], bias), draw(2, 11, 4)
     torch.testing.assert_close(deep(x), net(x), rtol=1e-13, atol=1e-15)
-    torch.testing.assert_close(deep.tangents(x).rows(), net.tangents(x).rows(), rtol=1e-13, atol=1e-15)
+    torch.testing.assert_close(deep.tangents(x).jacobian(), net.tangents(x).jacobian(), rtol=1e-13, atol=1e-15)
 
 
 def test_he_gain_keeps_the_size_of_the_signal():
@@ -91,13 +91,13 @@ def test_padded_networks_compute_and_derive_as_each_alone(sigma, parametrisation
     networks = of_widths([5, 2], [3, 4], [5, 4], sigma=sigma, parametrisation=parametrisation)
     together, x, v = pad(networks), draw(6, 7, 3), draw(6, 7, seed=3)
     assert together.widths == (3, 5, 4, 1)
-    f, gram, pulled = together(x), together.tangents(x).gram(), together.tangents(x).pull(v)
+    f, gram, pulled = together(x), together.tangents(x).gram(), together.tangents(x).vjp(v)
     for i, net in enumerate(networks):
         e = slice(2 * i, 2 * i + 2)
         tangents = net.tangents(x[e])
         torch.testing.assert_close(f[e], net(x[e]), rtol=1e-12, atol=1e-13)
         torch.testing.assert_close(gram[e], tangents.gram(), rtol=1e-12, atol=1e-13)
-        for wide, alone in zip(pulled, tangents.pull(v[e]), strict=True):
+        for wide, alone in zip(pulled, tangents.vjp(v[e]), strict=True):
             there = (e, *(slice(n) for n in alone.shape[1:]))
             torch.testing.assert_close(wide[there], alone, rtol=1e-12, atol=1e-13)
             rest = wide[e].clone()

@@ -80,17 +80,17 @@ def test_outputs_and_tangents_are_those_of_each_module(case):
     x, z, v = points(2, 6, *shape), points(4, *shape, seed=1), points(2, 6, seed=2)
     found, shared = model.tangents(x), model.tangents(z)
     w = [points(*tensor.shape, seed=3) for tensor in model.parameters()]
-    assert [tensor.shape for tensor in found.pull(v)] == [tensor.shape for tensor in model.parameters()]
+    assert [tensor.shape for tensor in found.vjp(v)] == [tensor.shape for tensor in model.parameters()]
     for e, seed in enumerate((3, 4)):
         one = built(build, seed)
         rows, others = jacobian(one, x[e]), jacobian(one, z)
         torch.testing.assert_close(model(x)[e], one(x[e]).detach().squeeze(1))
         torch.testing.assert_close(model(z)[e], one(z).detach().squeeze(1))
-        torch.testing.assert_close(found.rows()[e], rows)
+        torch.testing.assert_close(found.jacobian()[e], rows)
         torch.testing.assert_close(found.gram()[e], rows @ rows.T)
         torch.testing.assert_close(found.gram(shared)[e], rows @ others.T)
-        torch.testing.assert_close(flat(found.pull(v))[e], v[e] @ rows)
-        torch.testing.assert_close(found.push(w)[e], rows @ flat(w)[e])
+        torch.testing.assert_close(flat(found.vjp(v))[e], v[e] @ rows)
+        torch.testing.assert_close(found.jvp(w)[e], rows @ flat(w)[e])
 
 
 def test_the_layers_are_the_tangents_of_their_weights(case):
@@ -98,8 +98,8 @@ def test_the_layers_are_the_tangents_of_their_weights(case):
     x, v = points(2, 6, *shape), points(2, 6, seed=2)
     layers, everything = model.layers(x), model.tangents(x)
     names = [name for layer in layers for name in layer.names]
-    pulled = dict(zip(model.names, everything.pull(v)))
-    for name, tensor in zip(names, Tangents(tuple(layers)).pull(v), strict=True):
+    pulled = dict(zip(model.names, everything.vjp(v)))
+    for name, tensor in zip(names, Tangents(tuple(layers)).vjp(v), strict=True):
         torch.testing.assert_close(tensor, pulled[name].reshape(tensor.shape))
     whole = model.only(names)  # all but the batch norm's
     torch.testing.assert_close(Tangents(tuple(layers)).gram(), whole.tangents(x).gram())
@@ -133,7 +133,7 @@ def test_little_memory_changes_nothing(case):
     _, shape, model = case
     part, other = (model.tangents(points(p, *shape, seed=p)).parts[0] for p in (7, 5))
     for points_at_a_time in (1, 3):
-        size = 8 * 2 * model.held * 8 * points_at_a_time
+        size = 8 * 2 * model.tangent_size * 8 * points_at_a_time
         little, few = (modules.Differentiated(model, one.x, size) for one in (part, other))
         torch.testing.assert_close(little.gram(few), part.gram(other))
         torch.testing.assert_close(little.gram(little), part.gram(part))
@@ -142,7 +142,7 @@ def test_little_memory_changes_nothing(case):
 
 def test_memory_in_use_is_bounded(monkeypatch):
     model, most = module(perceptron, seeds=[0]), []
-    part = modules.Differentiated(model, points(40, 4), 8 * model.held * 8)
+    part = modules.Differentiated(model, points(40, 4), 8 * model.tangent_size * 8)
     rows = modules.Differentiated._rows
     monkeypatch.setattr(modules.Differentiated, "_rows", lambda self, p: most.append(rows(self, p)) or most[-1])
     part.gram(part)
@@ -191,7 +191,7 @@ def test_a_parameter_that_does_not_matter_has_zero_derivatives():
     model, x = module(one), points(3, 4)
     without = module(one, params=[name for name in model.names if name != "unused"])
     v = torch.ones(1, 3, dtype=torch.float64)
-    assert not dict(zip(model.names, model.tangents(x).pull(v)))["unused"].any()
+    assert not dict(zip(model.names, model.tangents(x).vjp(v)))["unused"].any()
     torch.testing.assert_close(model.tangents(x).gram(), without.tangents(x).gram())
 
 
@@ -217,9 +217,9 @@ def test_no_grad_outside_changes_nothing(case):
     x, v = points(5, *shape), points(2, 5, seed=1)
     with torch.no_grad():
         quiet = model.tangents(x)
-        found = [quiet.gram(), quiet.push(model.parameters()), *quiet.pull(v), model.layers(x)[0].delta]
+        found = [quiet.gram(), quiet.jvp(model.parameters()), *quiet.vjp(v), model.layers(x)[0].delta]
     loud = model.tangents(x)
-    expected = [loud.gram(), loud.push(model.parameters()), *loud.pull(v), model.layers(x)[0].delta]
+    expected = [loud.gram(), loud.jvp(model.parameters()), *loud.vjp(v), model.layers(x)[0].delta]
     for one, two in zip(found, expected, strict=True):
         torch.testing.assert_close(one, two)
 
@@ -299,7 +299,7 @@ def test_bad_points_get_one_line(source, shape, x, line):
     for call in (
         model,
         model.layers,
-        lambda x: model.tangents(x).pull(torch.ones(1, 3)),
+        lambda x: model.tangents(x).vjp(torch.ones(1, 3)),
         lambda x: model.tangents(x).gram(),
     ):
         with pytest.raises(InputError, match=line) as raised:

@@ -30,20 +30,20 @@ def close(found, expected):
 
 @for_each(PAIRS)
 def test_rows_are_the_gradients_of_autograd(model, x):
-    close(model.tangents(x).rows(), autograd_rows(model, x))
+    close(model.tangents(x).jacobian(), autograd_rows(model, x))
 
 
 @for_each(PAIRS)
 def test_products_are_those_of_the_full_jacobian(model, x):
     z = draw(4, 3, seed=9)
     one, two = model.tangents(x), model.tangents(z)
-    J, other, v, w = one.rows(), two.rows(), draw(2, 7, seed=3), weights_like(model)
+    J, other, v, w = one.jacobian(), two.jacobian(), draw(2, 7, seed=3), weights_like(model)
     close(one.gram(two), J @ other.mT)
     close(one.gram(), J @ J.mT)
-    pulled = one.pull(v)
+    pulled = one.vjp(v)
     assert [p.shape for p in pulled] == [p.shape for p in model.parameters()]
     close(flat(pulled), (v[:, None] @ J)[:, 0])
-    close(one.push(w), (J @ flat(w)[..., None])[..., 0])
+    close(one.jvp(w), (J @ flat(w)[..., None])[..., 0])
 
 
 @for_each(MODELS)
@@ -51,16 +51,16 @@ def test_some_of_the_parameters_are_columns_of_the_jacobian(model):
     x, v = POINTS["own"], draw(2, 7, seed=3)
     whole, ends = model.tangents(x), [0, *torch.tensor([p[0].numel() for p in model.parameters()]).cumsum(0).tolist()]
     assert whole.names == model.names and len(model.names) == len(model.parameters())
-    columns = {name: whole.rows()[..., a:b] for name, a, b in zip(model.names, ends, ends[1:])}
+    columns = {name: whole.jacobian()[..., a:b] for name, a, b in zip(model.names, ends, ends[1:])}
     for names in [{name} for name in model.names] + [set(model.names[-2:]), set(model.names[::2])]:
         some, wanted = whole.only(names), [name for name in model.names if name in names]
         J = torch.cat([columns[name] for name in wanted], -1)
         assert list(some.names) == wanted
-        close(some.rows(), J)
+        close(some.jacobian(), J)
         close(some.gram(), J @ J.mT)
-        close(flat(some.pull(v)), (v[:, None] @ J)[:, 0])
+        close(flat(some.vjp(v)), (v[:, None] @ J)[:, 0])
         w = [one for one, name in zip(weights_like(model), model.names) if name in names]
-        close(some.push(w), (J @ flat(w)[..., None])[..., 0])
+        close(some.jvp(w), (J @ flat(w)[..., None])[..., 0])
 
 
 @for_each(MODELS)
@@ -69,22 +69,22 @@ def test_realisations_do_not_meet(model):
     for e in range(2):
         alone = model[e : e + 1]
         close(alone(x[e]), model(x)[e : e + 1])
-        close(alone.tangents(x[e]).rows(), model.tangents(x).rows()[e : e + 1])
+        close(alone.tangents(x[e]).jacobian(), model.tangents(x).jacobian()[e : e + 1])
 
 
 @for_each(MODELS)
 def test_a_model_in_single_precision_is_the_same_model(model):
     single, x = model.to(dtype=torch.float32), POINTS["own"]
     assert {tensor.dtype for tensor in single.parameters()} == {torch.float32}
-    found = single.tangents(x.float()).rows()
-    torch.testing.assert_close(found.double(), model.tangents(x).rows(), rtol=1e-4, atol=1e-4)
+    found = single.tangents(x.float()).jacobian()
+    torch.testing.assert_close(found.double(), model.tangents(x).jacobian(), rtol=1e-4, atol=1e-4)
 
 
 @for_each(MODELS)
 def test_a_point_holds_what_the_model_says(model):
     parts = model.tangents(POINTS["own"]).parts
     held = [tensor for part in parts for tensor in (part.h, getattr(part, "delta", None)) if tensor is not None]
-    assert model.held == sum(tensor.shape[-1] for tensor in held)
+    assert model.tangent_size == sum(tensor.shape[-1] for tensor in held)
 
 
 def test_blocks_cover_all_points_within_the_memory():

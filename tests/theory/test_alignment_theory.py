@@ -30,7 +30,7 @@ def moved(model, x, y, time):
 
     def velocity(weights):
         at = model.with_parameters(weights)
-        return at.tangents(x).pull((y - at(x)) / x.shape[-2])
+        return at.tangents(x).vjp((y - at(x)) / x.shape[-2])
 
     start = model.parameters()
     slopes = [velocity(start)]

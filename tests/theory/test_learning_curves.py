@@ -27,7 +27,7 @@ def test_the_predictor_through_moved_weights_is_that_of_the_kernel(name, monkeyp
     c = torch.randn(2, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
     expected = (ntk(net, z, x) @ c[..., None])[..., 0]
     for points in (7, 100):  # blocks of seven points, the last one smaller; all at once
-        monkeypatch.setattr("regimes.measures.lazy.MEMORY", points * 2 * 8 * WORK * net.held)
+        monkeypatch.setattr("regimes.measures.lazy.MEMORY", points * 2 * 8 * WORK * net.tangent_size)
         found = tangent_predictor(net, x, c, z)
         torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-11)
 

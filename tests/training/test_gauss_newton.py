@@ -51,7 +51,7 @@ def exact(model, x, y, alpha, loss, time):
     def rate(_, w):
         now = at(w)
         m = alpha * y * (now(x) - start)
-        return torch.cat([g.flatten() for g in now.tangents(x).pull(-y * loss.slope(m) / len(y))]).numpy()
+        return torch.cat([g.flatten() for g in now.tangents(x).vjp(-y * loss.slope(m) / len(y))]).numpy()
 
     return solve_ivp(rate, (0, time), flat(model)[0].numpy(), method="LSODA", rtol=1e-11, atol=1e-12).y[:, -1]
 
@@ -131,7 +131,7 @@ def test_networks_in_turn_end_as_they_do_together(own, monkeypatch):
         x, y = torch.stack([(1 + i / 10) * x for i in range(5)]), y.expand(5, -1)
     whole = run(gauss_newton(model, x, y, alpha=1.0, rule="settle"), events={"half": satisfied(0.5)})
     parameters = sum(weight[0].numel() for weight in model.parameters())
-    monkeypatch.setattr(solver, "HELD", 2 * solver.step_bytes(16, parameters, model.held))
+    monkeypatch.setattr(solver, "HELD", 2 * solver.step_bytes(16, parameters, model.tangent_size))
     begun, held = [], 0
     for state in gauss_newton(model, x, y, alpha=1.0, rule="settle"):
         begun += [row for row in state.rows if not float(state.t.max())]
@@ -159,7 +159,7 @@ def test_the_system_of_the_points_and_that_of_the_parameters_have_one_solution()
     x, _ = problem(12)
     model = net(3, 4, 4, 1, seeds=range(3))
     tangents, root = model.tangents(x), torch.rand(3, 12, dtype=torch.float64) * 3
-    g = tangents.pull(torch.randn(3, 12, dtype=torch.float64))
+    g = tangents.vjp(torch.randn(3, 12, dtype=torch.float64))
     for a, b in zip(module._dual(tangents, root)(g), module._primal(tangents, root)(g), strict=True):
         torch.testing.assert_close(a, b, atol=1e-10, rtol=1e-10)
 

@@ -124,7 +124,7 @@ def test_momentum_follows_its_differential_equation(tau):
         now = at(w)
         F = 0.7 * (now(x) - model(x))
         force = y * torch.sigmoid(20 * (1 - y * F)) / len(y)
-        return torch.cat([g.flatten() for g in now.tangents(x).pull(force)]).numpy()
+        return torch.cat([g.flatten() for g in now.tangents(x).vjp(force)]).numpy()
 
     def rate(_, z):
         return down(z) if tau == 0 else np.concatenate([z[size:], (down(z[:size]) - z[size:]) / tau])

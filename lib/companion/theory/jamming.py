@@ -74,7 +74,7 @@ def hessian(model: Model, x: Tensor, y: Tensor, *, alpha: float, start: Tensor) 
     count = sum(weight[0].numel() for weight in parameters)
     validate.memory(32 * len(start) * count**2, f"Hessians of {len(start)} networks with {count} parameters")
     gaps = (1 - alpha * y * (model(x) - start)).clamp(min=0)
-    rows = model.tangents(x).rows() * (alpha * (gaps > 0).to(gaps))[..., None]
+    rows = model.tangents(x).jacobian() * (alpha * (gaps > 0).to(gaps))[..., None]
     curved = [_curvature(model[e : e + 1], x, -alpha * gaps[e] * y) for e in range(len(gaps))]
     return Hessian(rows.mT @ rows, torch.stack(curved))
 

@@ -104,12 +104,12 @@ def _plan(model: Model, out: Tensor, memory: int) -> tuple[int, int, int]:
     side = min(TILE.get(out.device.type, 1024), max(out.shape[-2:]))
 
     def passing() -> int:
-        return 2 * out.element_size() * side * (WORK * model.held + 4 * side)
+        return 2 * out.element_size() * side * (WORK * model.tangent_size + 4 * side)
 
     while side > 1 and passing() > memory:
         side //= 2
     together = max(1, min(len(out), memory // passing()))
-    return together, side, max(1, memory // (2 * out.element_size() * together * side * model.held))
+    return together, side, max(1, memory // (2 * out.element_size() * together * side * model.tangent_size))
 
 
 def _fill(

@@ -121,9 +121,9 @@ def tangent_predictor(model: Model, x: Tensor, c: Tensor, z: Tensor) -> Tensor:
     validate.arrays(x=(f"{count} p d", x), c=(f"{count} p", c), z=(f"{count} n d", z))
     moved = [torch.zeros_like(weights) for weights in model.parameters()]
     for rows in blocks(model, x, MEMORY):
-        for total, more in zip(moved, model.tangents(x[:, rows]).pull(c[:, rows]), strict=True):
+        for total, more in zip(moved, model.tangents(x[:, rows]).vjp(c[:, rows]), strict=True):
             total += more
-    return torch.cat([model.tangents(z[:, rows]).push(moved) for rows in blocks(model, z, MEMORY)], -1)
+    return torch.cat([model.tangents(z[:, rows]).jvp(moved) for rows in blocks(model, z, MEMORY)], -1)
 
 
 def _needs_tasks(train: Task, test: Task) -> None:

@@ -101,7 +101,7 @@ def _by_products(tangents: Tangents, x: Tensor, count: int) -> tuple[Tensor, Ten
     n = len(x)
 
     def product(v: np.ndarray) -> np.ndarray:
-        return tangents.push(tangents.pull(torch.from_numpy(v.reshape(1, n)).to(x)))[0].cpu().numpy()
+        return tangents.jvp(tangents.vjp(torch.from_numpy(v.reshape(1, n)).to(x)))[0].cpu().numpy()
 
     start = np.random.default_rng(0).standard_normal(n)
     values, vectors = eigsh(LinearOperator((n, n), matvec=product, dtype=float), count, which="LA", v0=start)

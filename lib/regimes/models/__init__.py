@@ -29,7 +29,7 @@ class Model(Protocol):
     """``E`` independent realisations of a network with one output; see the package's head."""
 
     names: tuple[str, ...]  # of the parameters, in their order
-    held: int  # numbers that the tangents of one point hold
+    tangent_size: int  # numbers that the tangents of one point hold
 
     def __call__(self, x: Tensor) -> Tensor:
         """Outputs ``(E, p)``."""
@@ -112,6 +112,6 @@ def inputs(x: Tensor, first: Tensor) -> Tensor:
 
 def blocks(model: Model, x: Tensor, memory: int) -> Iterator[slice]:
     """Slices of the points ``x (..., p, d)`` whose tangents take at most ``memory`` bytes, one point at least."""
-    each = WORK * len(model.parameters()[0]) * model.held * x.element_size()
+    each = WORK * len(model.parameters()[0]) * model.tangent_size * x.element_size()
     size = max(1, memory // each)
     return (slice(start, start + size) for start in range(0, x.shape[-2], size))

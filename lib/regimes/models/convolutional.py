@@ -137,7 +137,7 @@ class Convolutional:
         return (*(f"W{i}" for i in range(1, len(self.stages) + 1)), "w", "b")
 
     @property
-    def held(self) -> int:
+    def tangent_size(self) -> int:
         """Numbers that the tangents of one point hold."""
         first = self.stages[0]
         patches = first.fan_in * math.prod(first.window.size)
@@ -187,7 +187,7 @@ class Convolutional:
         if torch.is_grad_enabled() and not x.requires_grad and any(w.requires_grad for w in self.parameters()):
             return _ByTangents.apply(self, x, *self.parameters())
         heads = [self._forward(block)[0][-1].mean(-1) for block in self._blocks(x)]
-        return self._last(heads).push([self.readout, self.bias])
+        return self._last(heads).jvp([self.readout, self.bias])
 
     def _last(self, averages: Sequence[Tensor]) -> Convolution:
         """The last layer's tangents, from the averages ``(E, 20 h, p)`` of each block of points."""
@@ -198,7 +198,7 @@ class Convolutional:
         """The derivatives of the output by all parameters, by one forward and one backward pass for all points.
 
         No gradient of a single point is made before ``rows`` or ``gram`` ask for it. The last part is the last layer's;
-        its ``push`` of the last two parameters is the output.
+        its ``jvp`` of the last two parameters is the output.
 
         Raises:
             InputError: as the call, and for more points than fit into memory.
@@ -227,7 +227,7 @@ class Convolutional:
 
     def _needs_memory(self, x: Tensor) -> None:
         count, p = len(self.readout), x.shape[1]
-        needed = count * p * self.held * x.element_size()
+        needed = count * p * self.tangent_size * x.element_size()
         validate.memory(needed, f"the layers of {count} networks at {p} points", x.device)
 
     def parameters(self) -> list[Tensor]:
@@ -257,12 +257,12 @@ class _ByTangents(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, model: Convolutional, x: Tensor, *parameters: Tensor) -> Tensor:
         ctx.tangents = model.tangents(x)
-        return ctx.tangents.parts[-1].push(parameters[-2:])
+        return ctx.tangents.parts[-1].jvp(parameters[-2:])
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, v: Tensor) -> tuple[Tensor | None, ...]:
-        return None, None, *ctx.tangents.pull(v)
+        return None, None, *ctx.tangents.vjp(v)
 
 
 def convolutional(

@@ -69,7 +69,7 @@ class FullyConnected:
         return (f"W{layer}", f"b{layer}") if self.biases and layer < self.depth else (f"W{layer}",)
 
     @property
-    def held(self) -> int:
+    def tangent_size(self) -> int:
         """``Σ_l (n_{l-1} + n_l)``."""
         return sum(self.widths[:-1]) + sum(self.widths[1:])
 

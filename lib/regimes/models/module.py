@@ -21,11 +21,11 @@ Any module that gives one number a point, each from its own input alone::
         model = start
         for _ in range(100):
             v = (alpha * (model(task.x) - start(task.x)) - task.y) / (alpha * len(task.y))
-            gradient = model.tangents(task.x).pull(v)
+            gradient = model.tangents(task.x).vjp(v)
             model = model.with_parameters([w - 0.2 * g for w, g in zip(model.parameters(), gradient)])
         moved = [after - before for after, before in zip(model.parameters(), start.parameters())]
         predictor = alpha * (model(test.x) - start(test.x))
-        twin = alpha * start.tangents(test.x).push(moved)  # the network linearised at its start
+        twin = alpha * start.tangents(test.x).jvp(moved)  # the network linearised at its start
         change = (model.tangents(task.x).gram() - kernel).norm() / kernel.norm()
         print(alpha, (predictor * test.y <= 0).double().mean(), (predictor - twin).norm() / twin.norm(), change)
 """
@@ -70,7 +70,7 @@ class ModuleModel:
     shape: tuple[int, ...] | None = None
 
     @property
-    def held(self) -> int:
+    def tangent_size(self) -> int:
         """Numbers that the tangents of one point hold: its gradient."""
         return sum(tensor[0].numel() for tensor in self.tensors)
 
@@ -197,7 +197,7 @@ class ModuleModel:
 class Differentiated:
     """The tangents of all parameters of a torch module, each product by automatic differentiation when asked for.
 
-    ``pull`` is a backward pass (the forward one is made once), ``push`` a pass of forward differentiation; gradients of
+    ``vjp`` is a backward pass (the forward one is made once), ``jvp`` a pass of forward differentiation; gradients of
     single points are made by ``rows`` and ``gram`` alone, ``gram`` within ``memory`` bytes.
 
     Attributes:
@@ -230,16 +230,16 @@ class Differentiated:
             leaves = [tensor.detach().requires_grad_() for tensor in self.model.tensors]
             return leaves, self.model._outputs(leaves, self.x)
 
-    def pull(self, v: Tensor) -> list[Tensor]:
+    def vjp(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v`` for ``v (E, p)``, one tensor a parameter."""
         leaves, outputs = self._graph
         return list(torch.autograd.grad(outputs, leaves, v, retain_graph=True, materialize_grads=True))
 
-    def push(self, w: Sequence[Tensor]) -> Tensor:
+    def jvp(self, w: Sequence[Tensor]) -> Tensor:
         """``J w`` for one tensor a parameter: ``(E, p)``."""
         return jvp(lambda *tensors: self.model._outputs(tensors, self.x), self.model.tensors, tuple(w))[1]
 
-    def rows(self) -> Tensor:
+    def jacobian(self) -> Tensor:
         """``J`` itself, ``(E, p, P)``."""
         return self._rows(slice(None))
 
@@ -260,11 +260,11 @@ class Differentiated:
     def _fitting(self, share: int) -> int:
         """Points whose rows take a share of the memory, for all realisations."""
         first = self.model.tensors[0]
-        return max(1, self.memory // (share * len(first) * self.model.held * first.element_size()))
+        return max(1, self.memory // (share * len(first) * self.model.tangent_size * first.element_size()))
 
     @functools.cached_property
     def _kept(self) -> Tensor:
-        return self.rows()
+        return self.jacobian()
 
     def _tiles(self, size: int, start: int = 0) -> list[tuple[slice, Tensor]]:
         """Rows in tiles from ``start`` on, made as they are asked for; those of few points are made once."""

@@ -55,7 +55,7 @@ class Network:
         return ("omega", "b", "beta") if self.bias else ("omega", "beta")
 
     @property
-    def held(self) -> int:
+    def tangent_size(self) -> int:
         """``d + 2h``."""
         return self.d + 2 * self.h
 

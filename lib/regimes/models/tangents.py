@@ -32,7 +32,7 @@ def chosen(params: Collection[str] | None, names: tuple[str, ...]) -> tuple[str,
 class Part(Protocol):
     """The tangents of some of the parameters: those of one layer."""
 
-    names: tuple[str, ...]  # of the parameters, in the order of ``pull``
+    names: tuple[str, ...]  # of the parameters, in the order of ``vjp``
 
     def only(self, names: Collection[str]) -> "Part":
         """The tangents of those of its parameters that are among ``names``, at least one."""
@@ -40,13 +40,13 @@ class Part(Protocol):
     def gram(self, other: "Part") -> Tensor:
         """Its term of the tangent kernel, ``(E, n, m)``."""
 
-    def pull(self, v: Tensor) -> list[Tensor]:
+    def vjp(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v`` for ``v (E, p)``, one tensor a parameter."""
 
-    def push(self, w: Sequence[Tensor]) -> Tensor:
+    def jvp(self, w: Sequence[Tensor]) -> Tensor:
         """``J w`` for one tensor a parameter: ``(E, p)``."""
 
-    def rows(self) -> Tensor:
+    def jacobian(self) -> Tensor:
         """``J`` itself, ``(E, p, P)``."""
 
 
@@ -88,7 +88,7 @@ class Layer:
             inner = inner + self.bias_multiplier**2
         return (self.delta @ other.delta.mT).mul_(inner)
 
-    def pull(self, v: Tensor) -> list[Tensor]:
+    def vjp(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v``: ``m Σ v δ hᵀ (E, n_out, n_in)`` and ``s Σ v δ (E, n_out)``."""
         v, found = v.unsqueeze(-1), []
         if self.multiplier is not None:
@@ -97,7 +97,7 @@ class Layer:
             found.append((self.delta.mT @ v).squeeze(-1).mul_(self.bias_multiplier))
         return found
 
-    def push(self, w: Sequence[Tensor]) -> Tensor:
+    def jvp(self, w: Sequence[Tensor]) -> Tensor:
         """``J w``: ``δ·(m W h + s b)``, ``(E, p)``."""
         terms = []
         if self.multiplier is not None:
@@ -106,8 +106,8 @@ class Layer:
             terms.append((self.delta @ w[-1].unsqueeze(-1)).squeeze(-1).mul_(self.bias_multiplier))
         return sum(terms)
 
-    def rows(self) -> Tensor:
-        """``J (E, p, n_out n_in + n_out)``, the order that of ``pull``."""
+    def jacobian(self) -> Tensor:
+        """``J (E, p, n_out n_in + n_out)``, the order that of ``vjp``."""
         found = []
         if self.multiplier is not None:
             delta = self.delta * self.multiplier
@@ -143,15 +143,15 @@ class Readout:
         """``m² h·h'``, ``(E, n, m)``."""
         return (self.h @ other.h.mT).mul_(self.multiplier**2)
 
-    def pull(self, v: Tensor) -> list[Tensor]:
+    def vjp(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v = m Σ v h (E, n)``."""
         return [(v.unsqueeze(-2) @ self.h).squeeze(-2).mul_(self.multiplier)]
 
-    def push(self, w: Sequence[Tensor]) -> Tensor:
+    def jvp(self, w: Sequence[Tensor]) -> Tensor:
         """``J w = m h·w``, ``(E, p)``."""
         return (self.h @ w[0].unsqueeze(-1)).squeeze(-1).mul_(self.multiplier)
 
-    def rows(self) -> Tensor:
+    def jacobian(self) -> Tensor:
         """``J = m h (E, p, n)``."""
         return self.h * self.multiplier
 
@@ -180,14 +180,14 @@ class Tangents:
         """The tangent kernel ``J J'ᵀ (E, n, m)``."""
         return sum(one.gram(two) for one, two in zip(self.parts, (other or self).parts, strict=True))
 
-    def pull(self, v: Tensor) -> list[Tensor]:
+    def vjp(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v`` for ``v (E, p)``, shaped as the parameters."""
-        return [tensor for part in self.parts for tensor in part.pull(v)]
+        return [tensor for part in self.parts for tensor in part.vjp(v)]
 
-    def push(self, w: Sequence[Tensor]) -> Tensor:
+    def jvp(self, w: Sequence[Tensor]) -> Tensor:
         """``J w (E, p)`` for ``w`` shaped as the parameters."""
         found = dict(zip(self.names, w, strict=True))
-        return sum(part.push([found[name] for name in part.names]) for part in self.parts)
+        return sum(part.jvp([found[name] for name in part.names]) for part in self.parts)
 
     def at(self, index: Tensor) -> "Tangents":
         """At some of the points of each realisation, ``index (E, a)``; only some kinds of parts can be asked."""
@@ -198,6 +198,6 @@ class Tangents:
         """Whether :meth:`at` can be asked."""
         return all(hasattr(part, "at") for part in self.parts)
 
-    def rows(self) -> Tensor:
+    def jacobian(self) -> Tensor:
         """``J`` itself, ``(E, p, P)``, the columns in the order of the flattened parameters."""
-        return torch.cat([part.rows() for part in self.parts], -1)
+        return torch.cat([part.jacobian() for part in self.parts], -1)

@@ -203,7 +203,7 @@ class Convolution:
         inner = (delta.flatten(1, 2) @ deltas.flatten(1, 2).mT).mul_(inner)
         return inner.reshape(count, n, positions, -1, positions).sum((2, 4))
 
-    def pull(self, v: Tensor) -> list[Tensor]:
+    def vjp(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v``: ``m Σ v δ hᵀ (E, n_out, n_in / groups)`` and ``s Σ v δ (E, n_out)``, over points and positions."""
         weighted, found = self._grouped(self.delta * v[..., None, None]), []
         if self.multiplier is not None:
@@ -212,7 +212,7 @@ class Convolution:
             found.append(weighted.sum(-1).flatten(1) * self.bias_multiplier)
         return found
 
-    def push(self, w: Sequence[Tensor]) -> Tensor:
+    def jvp(self, w: Sequence[Tensor]) -> Tensor:
         """``J w``: ``δ·(m W h + s b)``, ``(E, p)``."""
         z = 0.0
         if self.multiplier is not None:
@@ -221,9 +221,9 @@ class Convolution:
             z = z + w[-1].unflatten(1, (self.groups, -1)).unsqueeze(-1) * self.bias_multiplier
         return (self._grouped(self.delta) * z).sum((1, 2)).unflatten(1, (self.h.shape[1], -1)).sum(2)
 
-    def rows(self) -> Tensor:
-        """``J (E, p, n_out n_in / groups + n_out)``, the order that of ``pull``."""
-        return Blocks((self,)).rows()
+    def jacobian(self) -> Tensor:
+        """``J (E, p, n_out n_in / groups + n_out)``, the order that of ``vjp``."""
+        return Blocks((self,)).jacobian()
 
 
 @dataclass(frozen=True)
@@ -271,20 +271,20 @@ class Depthwise:
         mine = Blocks((self,))
         return mine.gram(mine if other is self else Blocks((other,)))
 
-    def pull(self, v: Tensor) -> list[Tensor]:
+    def vjp(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v (E, channels, k²)``."""
         weighted = (self.delta * v[:, None, :, None]).flatten(0, 1)
         found = self.window.correlate(weighted, self.h.flatten(0, 1)) * self.multiplier
         return [found.unflatten(0, self.h.shape[:2])]
 
-    def push(self, w: Sequence[Tensor]) -> Tensor:
+    def jvp(self, w: Sequence[Tensor]) -> Tensor:
         """``J w (E, p)``."""
         z = self.window.apply(w[0].flatten(0, 1) * self.multiplier, self.h.flatten(0, 1))
         return (self.delta * z.unflatten(0, self.h.shape[:2])).sum((1, 3))
 
-    def rows(self) -> Tensor:
+    def jacobian(self) -> Tensor:
         """``J (E, p, channels k²)``."""
-        return Blocks((self,)).rows()
+        return Blocks((self,)).jacobian()
 
 
 @dataclass(frozen=True)
@@ -334,16 +334,16 @@ class Blocks:
         step = max(1, ENTRIES // (count * points * columns))
         return (slice(start, start + step) for start in range(0, self.parts[0].pieces, step))
 
-    def pull(self, v: Tensor) -> list[Tensor]:
+    def vjp(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v`` for ``v (E, p)``, one tensor a parameter."""
-        found = [part.pull(mine) for part, mine in zip(self.parts, v.split(self.points, 1))]
+        found = [part.vjp(mine) for part, mine in zip(self.parts, v.split(self.points, 1))]
         return [sum(tensors[1:], tensors[0]) for tensors in zip(*found)]
 
-    def push(self, w: Sequence[Tensor]) -> Tensor:
+    def jvp(self, w: Sequence[Tensor]) -> Tensor:
         """``J w`` for one tensor a parameter: ``(E, p)``."""
-        return torch.cat([part.push(w) for part in self.parts], 1)
+        return torch.cat([part.jvp(w) for part in self.parts], 1)
 
-    def rows(self) -> Tensor:
+    def jacobian(self) -> Tensor:
         """``J`` itself, ``(E, p, P)``."""
         return self._gradients()
 

@@ -40,7 +40,7 @@ from regimes.models import WORK, Model, losses
 from regimes.models.losses import Loss
 from regimes.models.tangents import Tangents
 from regimes.training import state
-from regimes.training.state import Ended, Ending, choose, fitted, norm, wide
+from regimes.training.state import Ended, Ending, expand_like, fitted, norm, where_rows
 from regimes.validate import InputError
 
 GAMMA = 1 - 1 / math.sqrt(2)  # the W-method is then L-stable
@@ -101,7 +101,7 @@ class ImplicitState(state.State):
     def inside(self, share: Tensor) -> "ImplicitState":
         """The state at ``share (e,)`` of the last step, on the straight line between its ends."""
         pairs = zip(self.before.parameters(), self.model.parameters(), strict=True)
-        model = self.model.with_parameters([torch.lerp(a, b, wide(share, b)) for a, b in pairs])
+        model = self.model.with_parameters([torch.lerp(a, b, expand_like(share, b)) for a, b in pairs])
         t = self.t - (1 - share) * self.last
         return replace(self, model=model, t=t, margins=self.problem.margins(model(self.problem.x)))
 
@@ -204,7 +204,7 @@ def gauss_newton(
     problem = Problem(x, y.to(base).expand_as(base), base, float(alpha), loss, own, float(decay))
     devices.reuse_memory()
     parameters = sum(tensor[0].numel() for tensor in model.parameters())
-    size = together(step_bytes(base.shape[-1], parameters, model.held, base.element_size()), base.device)
+    size = together(step_bytes(base.shape[-1], parameters, model.tangent_size, base.element_size()), base.device)
     groups = [slice(i, min(i + size, len(base))) for i in range(0, len(base), size)]
     if len(groups) == 1:
         return _states(problem, model, 0, rule, float(tolerance), float(slack), steps)
@@ -220,7 +220,7 @@ def step_bytes(p: int, parameters: int, held: int, itemsize: int = 8) -> int:
     Args:
         p: training points.
         parameters: of the network.
-        held: numbers that the tangents of one point hold (``Model.held``).
+        held: numbers that the tangents of one point hold (``Model.tangent_size``).
         itemsize: bytes of a number.
     """
     system = 3 * p * p if p <= parameters else parameters * (2 * p + 3 * parameters)
@@ -303,7 +303,7 @@ class _Batch:
 
 def _gradient(now: ImplicitState, tangents: Tangents) -> list[Tensor]:
     """``g``, less the pull of the decay."""
-    gradient = tangents.pull(now.problem.force(now.margins))
+    gradient = tangents.vjp(now.problem.force(now.margins))
     if not now.problem.decay:
         return gradient
     return [g - now.problem.decay * away for g, away in zip(gradient, now.departure(), strict=True)]
@@ -312,7 +312,7 @@ def _gradient(now: ImplicitState, tangents: Tangents) -> list[Tensor]:
 def _first(batch: _Batch) -> Tensor:
     """A first step that moves no margin by more than a twentieth, nor the weights by more than a hundredth."""
     begun = batch.state
-    speed = begun.problem.alpha * batch.tangents.push(batch.gradient).abs().amax(-1).double()
+    speed = begun.problem.alpha * batch.tangents.jvp(batch.gradient).abs().amax(-1).double()
     growth = norm(batch.gradient) / norm(begun.model.parameters()).clamp(min=1e-300)
     return 1 / (20 * speed + 100 * growth).clamp(min=1e-300)
 
@@ -321,8 +321,8 @@ def _settle(batch: _Batch, tolerance: float) -> tuple[_Batch, Tensor]:
     """An attempted implicit Euler step."""
     now, problem = batch.state, batch.state.problem
     solve = _solver(batch, batch.dt)
-    move = [wide(batch.dt, k) * k for k in solve(batch.gradient)]
-    linear = now.margins + problem.alpha * problem.y * batch.tangents.push(move)
+    move = [expand_like(batch.dt, k) * k for k in solve(batch.gradient)]
+    linear = now.margins + problem.alpha * problem.y * batch.tangents.jvp(move)
     after = _landed(batch, move)
     off = _that_matters(problem.loss, after.margins) - _that_matters(problem.loss, linear)
     error = off.abs().amax(-1).double() / tolerance
@@ -340,9 +340,9 @@ def _follow(batch: _Batch, tolerance: float) -> tuple[_Batch, Tensor]:
     there = replace(now, model=model, margins=problem.margins(model(problem.x)))
     gradient = _gradient(there, model.tangents(problem.x))
     second = solve([g - 2 * k for g, k in zip(gradient, first, strict=True)])
-    move = [wide(batch.dt, a) * (1.5 * a + 0.5 * b) for a, b in zip(first, second, strict=True)]
-    wrong = [wide(batch.dt / 2, a) * (a + b) for a, b in zip(first, second, strict=True)]
-    margins = problem.alpha * batch.tangents.push(wrong) / now.margins.abs().clamp(min=1.0)
+    move = [expand_like(batch.dt, a) * (1.5 * a + 0.5 * b) for a, b in zip(first, second, strict=True)]
+    wrong = [expand_like(batch.dt / 2, a) * (a + b) for a, b in zip(first, second, strict=True)]
+    margins = problem.alpha * batch.tangents.jvp(wrong) / now.margins.abs().clamp(min=1.0)
     error = margins.abs().amax(-1).double() + norm(wrong) / norm(now.model.parameters()).clamp(min=1e-300)
     return _judged(batch, _landed(batch, move), (error / tolerance).nan_to_num(nan=1e6))
 
@@ -352,7 +352,7 @@ def _that_matters(loss: Loss, m: Tensor) -> Tensor:
 
 
 def _moved(model: Model, rates: list[Tensor], dt: Tensor) -> list[Tensor]:
-    return [w + wide(dt, k) * k for w, k in zip(model.parameters(), rates, strict=True)]
+    return [w + expand_like(dt, k) * k for w, k in zip(model.parameters(), rates, strict=True)]
 
 
 def _landed(batch: _Batch, move: list[Tensor]) -> ImplicitState:
@@ -379,10 +379,10 @@ def _choose(moved: Tensor, new: ImplicitState, old: ImplicitState) -> ImplicitSt
     """Realisation by realisation the new state where it moved, else the old one."""
 
     def mixed(a: Model, b: Model) -> Model:
-        return a.with_parameters(choose(moved, a.parameters(), b.parameters()))
+        return a.with_parameters(where_rows(moved, a.parameters(), b.parameters()))
 
     names = ("t", "last", "margins")
-    fields = zip(names, choose(moved, *([getattr(one, name) for name in names] for one in (new, old))))
+    fields = zip(names, where_rows(moved, *([getattr(one, name) for name in names] for one in (new, old))))
     return replace(new, model=mixed(new.model, old.model), before=mixed(new.before, old.before), **dict(fields))
 
 
@@ -409,7 +409,7 @@ def _solver(batch: _Batch, dt: Tensor) -> Solve:
         return _undamped(batch, dt)
     whole = 1 + dt * decay
     solve = _undamped(batch, dt / whole)
-    return lambda g: [k / wide(whole, k) for k in solve(g)]
+    return lambda g: [k / expand_like(whole, k) for k in solve(g)]
 
 
 def _undamped(batch: _Batch, dt: Tensor) -> Solve:
@@ -434,15 +434,15 @@ def _dual(active: Tangents, root: Tensor) -> Solve:
     factor = _cholesky(matrix)
 
     def solve(g: list[Tensor]) -> list[Tensor]:
-        right = (root * active.push(g)).unsqueeze(-1)
+        right = (root * active.jvp(g)).unsqueeze(-1)
         inner = torch.cholesky_solve(right, factor).squeeze(-1)
-        return [a - b for a, b in zip(g, active.pull(root * inner), strict=True)]
+        return [a - b for a, b in zip(g, active.vjp(root * inner), strict=True)]
 
     return solve
 
 
 def _primal(active: Tangents, root: Tensor) -> Solve:
-    factor = _cholesky(_square(active.rows() * root[..., None]))
+    factor = _cholesky(_square(active.jacobian() * root[..., None]))
 
     def solve(g: list[Tensor]) -> list[Tensor]:
         flat = torch.cat([tensor.flatten(1) for tensor in g], 1).unsqueeze(-1)

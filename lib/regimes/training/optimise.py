@@ -26,7 +26,7 @@ from regimes import validate
 from regimes.models import Model, losses
 from regimes.models.losses import Loss
 from regimes.training import state
-from regimes.training.state import Ended, Ending, choose, square, wide
+from regimes.training.state import Ended, Ending, expand_like, squared_norm, where_rows
 from regimes.validate import InputError
 
 METHODS = ("gd", "adam", "momentum")
@@ -221,7 +221,7 @@ def _stepped(weight: Tensor, move: Tensor, rate: float | Tensor, decay: float) -
     if decay:
         move = move - decay * weight
     if isinstance(rate, Tensor):
-        return weight + wide(rate, weight) * move
+        return weight + expand_like(rate, weight) * move
     return torch.add(weight, move, alpha=rate)
 
 
@@ -252,15 +252,15 @@ def _relax(
             now, problem, dt, F = now.part(kept), problem.part(rows), dt[rows], F[rows]
             down, velocity = [g[rows] for g in down], [v[rows] for v in velocity]
         trial_v = [_blend(v, g, dt, tau) for v, g in zip(velocity, down, strict=True)]
-        new = [weight + wide(dt, v) * v for weight, v in zip(now.model.parameters(), trial_v, strict=True)]
+        new = [weight + expand_like(dt, v) * v for weight, v in zip(now.model.parameters(), trial_v, strict=True)]
         trial = now.model.with_parameters(new)
         there, turned = problem.gradient(trial)
         turn, move = _turn(down, turned), (there - F).flatten(1).abs().amax(-1).double()
         taken = (turn < max_turn) & (move < max_move)
         gentle = (turn < max_turn / 2) & (move < max_move / 2)
-        chosen = now.model.with_parameters(choose(taken, new, now.model.parameters()))
-        F, *down = choose(taken, [there, *turned], [F, *down])
-        velocity = choose(taken, trial_v, velocity)
+        chosen = now.model.with_parameters(where_rows(taken, new, now.model.parameters()))
+        F, *down = where_rows(taken, [there, *turned], [F, *down])
+        velocity = where_rows(taken, trial_v, velocity)
         now = replace(now, t=now.t + torch.where(taken, dt, 0.0), predictor=F, model=chosen)
         dt = torch.where(taken, torch.where(gentle, 1.1 * dt, dt), dt / 2)
         now.finish(dt < 1e-12 * now.t.clamp(min=1e-30), Ending(Ended.STEPS, ": the step has shrunk to nothing"))
@@ -271,11 +271,11 @@ def _relax(
 
 def _blend(v: Tensor, g: Tensor, dt: Tensor, tau: float) -> Tensor:
     """``x v + (1 - x) g`` with ``x = exp(-dt/tau)``."""
-    return g if tau == 0 else torch.lerp(g, v, wide(torch.exp(-dt / tau), v))
+    return g if tau == 0 else torch.lerp(g, v, expand_like(torch.exp(-dt / tau), v))
 
 
 def _turn(old: list[Tensor], new: list[Tensor]) -> Tensor:
     """``|g - g'|²/(|g||g'|)`` over all parameters ``(e,)``, 0 where a gradient is."""
-    product = (square(old) * square(new)).sqrt()
-    change = square([a - b for a, b in zip(old, new, strict=True)])
+    product = (squared_norm(old) * squared_norm(new)).sqrt()
+    change = squared_norm([a - b for a, b in zip(old, new, strict=True)])
     return torch.where(product > 0, change / product.clamp(min=1e-300), 0.0)

@@ -107,7 +107,7 @@ class _Record:
     due: dict[int, float] = field(default_factory=dict)
     seen: dict[int, float] = field(default_factory=dict)
 
-    def notice(self, state: State) -> None:
+    def detect_events(self, state: State) -> None:
         """Notes the events that happened in the step to a state."""
         for name, rule in self.events.items():
             known = self.happened.setdefault(name, {})
@@ -115,12 +115,12 @@ class _Record:
                 if state.rows[e] not in known:
                     known[state.rows[e]] = snapshot(locate(_alone(state, e), rule))
 
-    def keep(self, state: State) -> None:
+    def store_latest(self, state: State) -> None:
         """Notes the latest state; of a realisation that has ended its own part, so that the others need not stay."""
         for e, row in enumerate(state.rows):
             self.latest[row] = (_alone(state, e), 0) if row in state.ended else (state, e)
 
-    def look(self, state: State) -> None:
+    def observe_state(self, state: State) -> None:
         """Asks the observer about, and saves, the realisations that have moved and whose time has come."""
         if self.observer is None and self.save is None:
             return
@@ -138,13 +138,13 @@ class _Record:
             if self.save is not None:
                 self.saved.setdefault(row, []).append(self.save(self._exact(row)))
 
-    def alone(self, row: int) -> State:
+    def single(self, row: int) -> State:
         """The latest state of one realisation."""
         return _alone(*self.latest[row])
 
     def _exact(self, row: int) -> State:
         """The latest state of a realisation; where the caller's rule is met, the point at which it was."""
-        latest = self.alone(row)
+        latest = self.single(row)
         return locate(latest, self.until) if float(self.until(latest)) >= 0 else latest
 
 
@@ -189,15 +189,15 @@ def run(
     record = _Record(rules, until, observe, save, spacing)
     for state in states:
         begins = state.rows[0] not in record.latest  # a solver shows all beginnings first: none may be missing
-        record.notice(state)
+        record.detect_events(state)
         state.finish(until(state) >= 0, Ending(Ended.UNTIL))
-        record.keep(state)
-        record.look(state)
+        record.store_latest(state)
+        record.observe_state(state)
         if wall is not None and not begins and clock.monotonic() - begun > wall:
             break
     if not record.latest:
         raise InputError("the flow has no states")
-    ends = [record.alone(row) for row in sorted(record.latest)]
+    ends = [record.single(row) for row in sorted(record.latest)]
     return Trajectory(
         model=models.join([end.model for end in ends]), initial=models.join([end.initial for end in ends]),
         t=torch.cat([end.t for end in ends]), F=torch.cat([end.F for end in ends]),

@@ -107,26 +107,26 @@ def _part(value: Any, rows: Tensor) -> Any:
     return value[rows] if hasattr(value, "__getitem__") else value
 
 
-def wide(per: Tensor, like: Tensor) -> Tensor:
+def expand_like(per: Tensor, like: Tensor) -> Tensor:
     """``per (e,)`` with the axes of ``like (e, ...)``, in its dtype."""
     return per.to(like).view(-1, *[1] * (like.ndim - 1))
 
 
-def choose(taken: Tensor, new: Sequence[Tensor], old: Sequence[Tensor]) -> list[Tensor]:
+def where_rows(taken: Tensor, new: Sequence[Tensor], old: Sequence[Tensor]) -> list[Tensor]:
     """Realisation by realisation the new tensors where ``taken (e,)``, else the old ones."""
     if bool(taken.all()):
         return list(new)
-    return [torch.where(wide(taken, a).bool(), a, b) for a, b in zip(new, old, strict=True)]
+    return [torch.where(expand_like(taken, a).bool(), a, b) for a, b in zip(new, old, strict=True)]
 
 
-def square(tensors: Sequence[Tensor]) -> Tensor:
+def squared_norm(tensors: Sequence[Tensor]) -> Tensor:
     """The squared norm over all tensors of each realisation, ``(e,)``, float64."""
     return sum(tensor.flatten(1).double().square().sum(-1) for tensor in tensors)
 
 
 def norm(tensors: Sequence[Tensor]) -> Tensor:
     """The norm over all tensors of each realisation, ``(e,)``, float64."""
-    return square(tensors).sqrt()
+    return squared_norm(tensors).sqrt()
 
 
 Rule = Callable[[State], Tensor]

@@ -64,7 +64,7 @@ def frozen_each(
     for rows in blocks(model, test.x, MEMORY):
         tangents = model.tangents(test.x[:, rows])
         for f, some, move in zip(found, names, moved):
-            f.append(tangents.only(some).push(move))
+            f.append(tangents.only(some).jvp(move))
     outputs = [torch.cat(f, -1) for f in found]
     ends = [tuple(in_words(fit.ended[row]) for row in range(count)) for fit in fits]
     return [Lazy(wrong(f, test.y), ended, f) for f, ended in zip(outputs, ends)]
@@ -72,5 +72,5 @@ def frozen_each(
 
 def _moved(model: Model, x: Tensor, names: Collection[str], c: Tensor) -> list[Tensor]:
     """How far the flow has moved the parameters, ``Jᵀ c``."""
-    parts = [model.tangents(x[:, rows]).only(names).pull(c[:, rows]) for rows in blocks(model, x, MEMORY)]
+    parts = [model.tangents(x[:, rows]).only(names).vjp(c[:, rows]) for rows in blocks(model, x, MEMORY)]
     return [sum(tensors) for tensors in zip(*parts)]

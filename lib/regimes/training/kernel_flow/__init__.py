@@ -97,7 +97,7 @@ class KernelState(state.State):
     def inside(self, share: Tensor) -> "KernelState":
         """The state at ``share (e,)`` of the last step: exact for the hinge, whose path is straight between events."""
         ends = zip(self.before, (self.t, self.margins, self.coefficients), strict=True)
-        t, margins, coefficients = (torch.lerp(old, new, state.wide(share, new)) for old, new in ends)
+        t, margins, coefficients = (torch.lerp(old, new, state.expand_like(share, new)) for old, new in ends)
         return replace(self, t=t, margins=margins, coefficients=coefficients)
 
 
