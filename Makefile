@@ -67,8 +67,8 @@ build/$(PROFILE)/%.ipynb: chapters/%.py $(CODE) | $(READY)
 	@$(eval STALE += $(call number,$*))
 
 # a chapter reads the stored results of the modules in lib/companion/studies that say they are its own
-rooms = $(basename $(notdir $(shell grep -ls '^CHAPTER = "$(call number,$(1))"' lib/companion/studies/*.py)))
-$(foreach it,$(CHAPTERS),$(eval build/$(PROFILE)/$(it).ipynb: $(foreach room,$(call rooms,$(it)),$(wildcard results/$(room).*))))
+modules = $(basename $(notdir $(shell grep -ls '^CHAPTER = "$(call number,$(1))"' lib/companion/studies/*.py)))
+$(foreach it,$(CHAPTERS),$(eval build/$(PROFILE)/$(it).ipynb: $(foreach one,$(call modules,$(it)),$(wildcard results/$(one).*))))
 
 # a run leaves a notebook and its ledger, or neither; where somebody has removed the ledger, the chapter runs again
 ledger = build/$(PROFILE)/$(call number,$(1)).ledger.json

@@ -122,7 +122,7 @@ def compared(device: str, p: int, h: int) -> pd.DataFrame:
 def studies_compared(device: str, only: tuple[str, ...] = ()) -> pd.DataFrame:
     """One cell of each study that may use a GPU, or of some: seconds of both devices, and what differs."""
     rows = []
-    for number in registry.rooms():
+    for number in registry.modules():
         for name, item in registry.of(number).items():
             if item.device != "any" or (only and name not in only):
                 continue

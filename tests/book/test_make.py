@@ -38,7 +38,7 @@ def test_a_chapter_depends_on_all_that_its_run_reads(number):
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_a_chapter_depends_on_the_stored_results_of_its_studies_and_on_no_others(number):
     known = {name for name in prerequisites()[number] if name.startswith("results/")}
-    own = {item.name for item in studies.studies(studies.rooms()[number]).values()}
+    own = {item.name for item in studies.studies(studies.modules()[number]).values()}
     files = {p for p in paths.results().iterdir() if p.name != "ledger.json" and p.name.rsplit(".", 1)[0] in own}
     files |= {p for p in paths.results().glob("*.cells.json.gz") if p.name.removesuffix(".cells.json.gz") in own}
     assert known == {inside(path) for path in files}
@@ -51,7 +51,7 @@ def test_a_chapter_reads_stored_results_of_its_own_modules_alone(number):
     asked = set(re.findall(r"chapter\.(?:extended|stored)\(\s*(\w+)\.(\w+)", text))
     assert len(asked) == len(re.findall(r"chapter\.(?:extended|stored)\(\s*\w+\.(\w+)", text))
     assert not re.search(r"read_csv|\bopen\(", text)
-    own = {item.function.__name__ for item in studies.studies(studies.rooms()[number]).values()}
+    own = {item.function.__name__ for item in studies.studies(studies.modules()[number]).values()}
     assert {name for _, name in asked} <= own
 
 

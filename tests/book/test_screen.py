@@ -51,7 +51,7 @@ def test_panels_stack_in_one_column_and_say_what_their_row_said():
         ax.set(xlabel="$p$")
     fig.draw_without_rendering()
     assert not axes[1].yaxis.get_tick_params()["labelleft"]
-    assert screen.stack(fig) and fig.get_figwidth() == screen.PHONE
+    assert screen.stack_panels(fig) and fig.get_figwidth() == screen.PHONE
     fig.draw_without_rendering()
     boxes = [ax.get_position() for ax in axes]
     assert all(below.y1 < above.y0 for above, below in zip(boxes, boxes[1:])) and len({box.x0 for box in boxes}) == 1
@@ -61,14 +61,14 @@ def test_panels_stack_in_one_column_and_say_what_their_row_said():
 def test_a_panel_of_its_own_axis_takes_no_others_label():
     fig, axes = drawn(2)
     axes[0].set_ylabel("error")
-    assert screen.stack(fig) and axes[1].get_ylabel() == ""
+    assert screen.stack_panels(fig) and axes[1].get_ylabel() == ""
 
 
 def test_small_panels_stack_in_two_columns_and_colour_bars_stay_beside_theirs():
     fig, axes = drawn(6, width=2.6, height=2.6)
     image = axes[0].imshow(np.eye(3))
     bar = fig.colorbar(image, ax=axes[0]).ax
-    assert screen.stack(fig)
+    assert screen.stack_panels(fig)
     fig.draw_without_rendering()
     place = [ax.get_subplotspec().get_gridspec() for ax in axes]
     assert (place[0].nrows, place[0].ncols) == (3, 2)
@@ -82,7 +82,11 @@ def test_what_does_not_stack_is_left_as_it_is():
         if len(axes) == 1:
             plots.picture(axes[0], np.eye(3).ravel())
         before = fig.get_size_inches().tolist()
-        assert not screen.stack(fig) and screen.narrow(fig) is None and fig.get_size_inches().tolist() == before
+        assert (
+            not screen.stack_panels(fig)
+            and screen.phone_variant(fig) is None
+            and fig.get_size_inches().tolist() == before
+        )
 
 
 @pytest.mark.parametrize(
@@ -98,7 +102,7 @@ def test_a_legend_beside_the_panels_stands_above_the_column(place):
     axes[0].plot([0, 1], [1, 0], label="another")
     place(fig, axes[0])
     fig.draw_without_rendering()
-    assert screen.stack(fig)
+    assert screen.stack_panels(fig)
     fig.draw_without_rendering()
     (legend,) = fig.legends
     box = legend.get_window_extent()
@@ -110,7 +114,7 @@ def test_photographs_and_maps_keep_their_colours():
     def paint(draw):
         fig, (ax,) = drawn()
         draw(ax)
-        return screen.painted(fig)
+        return screen.has_raster(fig)
 
     assert paint(lambda ax: plots.picture(ax, np.eye(3).ravel())) and paint(lambda ax: ax.pcolormesh(np.eye(3)))
     assert paint(lambda ax: ax.figure.colorbar(ax.contourf(np.eye(3)), ax=ax))
@@ -126,7 +130,7 @@ def test_letters_are_measured_against_the_width():
         label.set_fontsize(9)
     ax.set_title("small", fontsize=6)
     fig.draw_without_rendering()
-    assert screen.letters(fig) == pytest.approx(6 / 360)
+    assert screen.smallest_font(fig) == pytest.approx(6 / 360)
 
 
 def test_a_figure_wider_than_the_column_is_narrowed_and_its_letters_stay():
@@ -189,8 +193,8 @@ def test_a_slider_of_bad_frames_is_an_error(frames, labels, start, said):
 def shown(**about):
     fig, _ = drawn(2)
     data = screen.pictures(fig)
-    regimes = {"name": "fig-x", "alt": 'a "line"', "letters": screen.letters(fig)}
-    regimes |= {"narrow": screen.narrow(fig) if about.pop("stacks", True) else None} | about
+    regimes = {"name": "fig-x", "alt": 'a "line"', "letters": screen.smallest_font(fig)}
+    regimes |= {"narrow": screen.phone_variant(fig) if about.pop("stacks", True) else None} | about
     return nbformat.v4.new_output("display_data", data, metadata={"regimes": regimes})
 
 

@@ -67,7 +67,7 @@ def test_a_study_is_named_by_its_file(reader, tmp_path):
     away.mkdir()
     (away / "script.py").write_text(STUDY)
     assert runpy.run_path(str(away / "script.py"), run_name="__main__")["my_study"].name != one.name
-    assert find("depth.normalised_kernel")[1].room == "depth"
+    assert find("depth.normalised_kernel")[1].module == "depth"
 
 
 def typed(text, **names):
@@ -85,7 +85,7 @@ def test_in_a_notebook_what_a_function_names_counts():
     assert typed(plain + "unused = 3\n").digest == first.digest
     for change in (("K = 2", "K = 3"), ("K * x", "K + x"), ("g(s)", "-g(s)")):
         assert typed(plain.replace(*change)).digest != first.digest, change
-    assert digest.room(lambda: 0).startswith("test_digest-")
+    assert digest.module_of(lambda: 0).startswith("test_digest-")
 
 
 def test_a_notebooks_modules_count():

@@ -192,7 +192,7 @@ def readers(number):
     """For each parameter of a chapter the studies whose grids read it, at one profile at least."""
     found = {name: set() for name in parameters.declared(number)}
     for profile in parameters.PROFILES:
-        for name, study in registry.studies(registry.rooms()[number]).items():
+        for name, study in registry.studies(registry.modules()[number]).items():
             values = Read(parameters.resolve(number, profile))
             try:
                 study.grid(values)
@@ -228,7 +228,7 @@ def test_every_value_of_a_parameter_is_usable_or_refused_in_one_line(number, mon
     """Whatever the kind of each parameter lets through, and what it does not: every grid that reads it is built."""
     monkeypatch.setattr(parameters, "read_toml", functools.cache(parameters.read_toml))
     monkeypatch.setattr(validate, "free_memory", functools.cache(validate.free_memory))
-    known, taken = registry.studies(registry.rooms()[number]), {}
+    known, taken = registry.studies(registry.modules()[number]), {}
 
     def of(parameter, studies):
         @settings(

@@ -10,7 +10,7 @@ from companion.experiments.sweep import product, study
 from regimes import devices
 from tests.pretended_device import pretended_gpu
 
-STUDIES = {name: (number, item) for number in studies.rooms() for name, item in studies.of(number).items()}
+STUDIES = {name: (number, item) for number in studies.modules() for name, item in studies.of(number).items()}
 # than the smoke profile, which is for more than devices
 SMALLER = {
     "01": {"tolerance": 0.2, "sensitive_tolerances": [0.2, 0.005], "lines": 20},

@@ -76,7 +76,7 @@ def file(function: Callable[..., Any]) -> Path | None:
     return path.resolve() if path.is_file() else None
 
 
-def room(function: Callable[..., Any]) -> str:
+def module_of(function: Callable[..., Any]) -> str:
     """The first half of a study's name: its module in the library, else its file, told from others of that name."""
     if _is_ours(function.__module__):
         return function.__module__.rpartition(".")[2]

@@ -32,8 +32,8 @@ class Study:
         version: raised by hand when the meaning of the numbers changes.
         grid: maps a chapter's parameters to the list of settings; raises InputError for values that make no sense.
         chunk: how many realisations one call gets: the seeds ``chunk i`` to ``chunk (i + 1) - 1`` that are asked for.
-        whole: whether it gets all of these, asked for or not: where rounding is amplified, as late in training, numbers
-            depend on what is computed together, and must not depend on who asks.
+        whole: always compute complete chunks, so that results do not depend on which seeds were requested (late in
+            training round-off is amplified).
         rtol: relative tolerance, on every kind of processor, of the columns that ``columns`` does not name.
         columns: for a column a relative tolerance of its own, a pair ``(relative, absolute)``, or ``STATISTICAL``; see
             ``companion.experiments.compare``.
@@ -41,7 +41,7 @@ class Study:
         data: the words a caption prints, where the rows carry no ``source``.
         device: ``"any"`` if its data and models are where ``regimes.devices.pick`` says; ``"cpu"`` if it gains nothing
             from CUDA.
-        room: the module or file that defines it.
+        module: the module or file that defines it.
         known: the code its numbers come from, where it has travelled from another process.
 
     Raises:
@@ -58,7 +58,7 @@ class Study:
     whole: bool = False
     columns: Mapping[str, Tolerance] = field(default_factory=dict, hash=False)
     nonfinite: tuple[str, ...] = ()
-    room: str = ""
+    module: str = ""
     known: digest.Code | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -72,12 +72,12 @@ class Study:
                     raise InputError(
                         f"the tolerance of {column} must be above 0, a pair or STATISTICAL, got {tolerance!r}"
                     )
-        object.__setattr__(self, "room", self.room or digest.room(self.function))
+        object.__setattr__(self, "module", self.module or digest.module_of(self.function))
 
     @property
     def name(self) -> str:
-        """``room.function``, such as ``depth.mnist_regression``."""
-        return f"{self.room}.{self.function.__name__}"
+        """``module.function``, such as ``depth.mnist_regression``."""
+        return f"{self.module}.{self.function.__name__}"
 
     @property
     def code(self) -> digest.Code:
@@ -114,7 +114,7 @@ class Study:
             return _lookup, (module.__name__, self.function.__name__)  # by name: the module's own object
         fields = (self.version, self.grid, self.chunk, self.rtol, self.data, self.device, self.whole)
         fields += (dict(self.columns), self.nonfinite)
-        return Study, (self.function, *fields, self.room, self.code)
+        return Study, (self.function, *fields, self.module, self.code)
 
     @property
     def _typed(self) -> bool:

@@ -158,8 +158,8 @@ class Chapter:
             self._keep(name, tables)
         screen.fit(fig)
         data = {"text/plain": repr(fig)} | screen.pictures(fig) | ({"text/html": moving} if moving else {})
-        about |= {"letters": screen.letters(fig), "painted": screen.painted(fig)}
-        about |= {"narrow": None if about.get("still") else screen.narrow(fig)}
+        about |= {"letters": screen.smallest_font(fig), "painted": screen.has_raster(fig)}
+        about |= {"narrow": None if about.get("still") else screen.phone_variant(fig)}
         display(data, raw=True, metadata={"regimes": about})
         plt.close(fig)
 
@@ -207,7 +207,7 @@ class Chapter:
         self._needs_label(name)
         pictures = screen.frames(fig, draw, len(labels), start=start)
         about, width = {"alt": alt, "still": still is None}, round(screen.DPI * fig.get_figwidth())
-        look = {"width": width, "letters": screen.letters(fig), "painted": screen.painted(fig)}
+        look = {"width": width, "letters": screen.smallest_font(fig), "painted": screen.has_raster(fig)}
         moving = screen.slider(pictures, labels, knob=knob, start=start, **look)
         self._show(still or fig, name, caption, tables, about, moving)
         plt.close(fig)

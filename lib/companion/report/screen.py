@@ -91,12 +91,12 @@ def fit(fig: Figure) -> None:
         fig.set_figwidth(DESK)
 
 
-def narrow(fig: Figure) -> dict[str, object] | None:
+def phone_variant(fig: Figure) -> dict[str, object] | None:
     """A drawn figure, which is changed, as a phone shows it: ``pictures``, ``letters``; ``None`` where it scrolls."""
-    if not stack(fig):
+    if not stack_panels(fig):
         return None
     with _settled(fig) as (_, box):
-        return {"pictures": _best(fig, box), "letters": letters(fig)}
+        return {"pictures": _best(fig, box), "letters": smallest_font(fig)}
 
 
 def _cropped(drawn: FigureCanvasAgg, box: Bbox) -> bytes:
@@ -123,19 +123,19 @@ def _webp(picture: Image.Image) -> bytes:
     return buffer.getvalue()
 
 
-def letters(fig: Figure) -> float:
+def smallest_font(fig: Figure) -> float:
     """The height of a drawn figure's smallest letters over the figure's width."""
     sizes = [text.get_fontsize() for text in fig.findobj(Text) if text.get_visible() and text.get_text().strip()]
     return min(sizes, default=10.0) / (72 * fig.get_figwidth())
 
 
-def painted(fig: Figure) -> bool:
+def has_raster(fig: Figure) -> bool:
     """Whether a figure shows photographs or maps, whose colours a dark page must not turn around."""
     areas = [area for ax in fig.axes for area in (*ax.images, *ax.collections)]
     return any(isinstance(area, (AxesImage, QuadMesh)) or getattr(area, "colorbar", None) for area in areas)
 
 
-def stack(fig: Figure) -> bool:
+def stack_panels(fig: Figure) -> bool:
     """Turns a finished figure's panels into one column as wide as a phone, many small ones into two.
 
     A panel takes over the labels and the title that stood once for the row or column whose axis it shares. Returns

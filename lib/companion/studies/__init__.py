@@ -1,4 +1,4 @@
-"""Named studies, one module a room, one or more rooms a chapter: what is measured, at which settings.
+"""Named studies, one or more modules per chapter: what is measured, at which settings.
 
 ``python -m companion.studies list`` names them; ``python -m companion.studies run NAME`` computes one without Jupyter.
 """
@@ -15,7 +15,7 @@ from companion.studies._here import is_here
 from regimes import validate
 
 
-def rooms() -> dict[str, list[ModuleType]]:
+def modules() -> dict[str, list[ModuleType]]:
     """The study modules by the number of the chapter they serve."""
     names = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
     modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
@@ -29,7 +29,7 @@ def studies(modules: Sequence[ModuleType]) -> dict[str, Study]:
 
 def of(number: str) -> dict[str, Study]:
     """The studies of a chapter, by their full names."""
-    return studies(rooms().get(number, []))
+    return studies(modules().get(number, []))
 
 
 def find(name: str) -> tuple[str, Study]:
@@ -38,7 +38,7 @@ def find(name: str) -> tuple[str, Study]:
     Raises:
         InputError: for an unknown name, with the known ones.
     """
-    known = {full: (number, item) for number, modules in rooms().items() for full, item in studies(modules).items()}
+    known = {full: (number, item) for number, modules in modules().items() for full, item in studies(modules).items()}
     validate.one_of(sorted(known), study=name)
     return known[name]
 
@@ -59,7 +59,7 @@ def resolve(
         InputError: as ``parameters.resolve``, and for the first value that makes no sense.
     """
     values = parameters.resolve(number, profile, *overrides)
-    for module in rooms().get(number, []):
+    for module in modules().get(number, []):
         getattr(module, "check_parameters", lambda values: None)(values)
     for item in [study] if study else of(number).values():
         grid = item.grid(values)

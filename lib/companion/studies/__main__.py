@@ -42,7 +42,7 @@ def duration(text: str) -> float:
 
 def list_studies() -> None:
     """Prints every study with its chapter and the first line of what it measures."""
-    for number, modules in registry.rooms().items():
+    for number, modules in registry.modules().items():
         for name, item in registry.studies(modules).items():
             print(f"{number}  {name:36} {(item.__doc__ or '').strip().splitlines()[0]}")
 
@@ -158,7 +158,7 @@ def tell_plan(args: argparse.Namespace) -> None:
 
 def restore(args: argparse.Namespace) -> None:
     """Brings back cells of a study that changed code had made void; the next sweep compares them again."""
-    known = {name for modules in registry.rooms().values() for name in registry.studies(modules)}
+    known = {name for modules in registry.modules().values() for name in registry.studies(modules)}
     code = registry.find(args.name)[1].code.digest if args.name in known else ""
     count = Store.default().restore(args.name, code)
     if not count and not code:

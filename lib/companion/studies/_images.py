@@ -1,4 +1,4 @@
-"""The data sets of images that several rooms take: each is read once a process, though every grid asks."""
+"""The data sets of images that several modules take: each is read once a process, though every grid asks."""
 
 import functools
 

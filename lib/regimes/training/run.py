@@ -116,7 +116,7 @@ class _Record:
                     known[state.rows[e]] = snapshot(locate(_alone(state, e), rule))
 
     def store_latest(self, state: State) -> None:
-        """Notes the latest state; of a realisation that has ended its own part, so that the others need not stay."""
+        """Stores the latest state per realisation; copies out finished ones, so that the batch can be freed."""
         for e, row in enumerate(state.rows):
             self.latest[row] = (_alone(state, e), 0) if row in state.ended else (state, e)
 
