@@ -118,9 +118,10 @@ def test_kernel_matrices_against_their_limit():
     depth = max(2, math.ceil((1 - layer(inner.max())) ** -0.5))
     theta, cross = gram(x[:12], depth), gram(x[12:], depth, x[:12])
     values, vectors = np.linalg.eigh(theta)
-    kept = vectors @ np.diag((1 - np.exp(-math.ceil(1 / values[0]) * values)) / values) @ vectors.T
     assert row["depth"] == depth and row["smallest"] == pytest.approx(values[0])
-    assert row["norm"] == pytest.approx(np.linalg.norm(cross @ kept, axis=1).mean())
+    for name, time in {"early": 1, "norm": math.ceil(1 / values[0])}.items():
+        kept = vectors @ np.diag((1 - np.exp(-time * values)) / values) @ vectors.T
+        assert row[name] == pytest.approx(np.linalg.norm(cross @ kept, axis=1).mean())
     assert row["forever"] == pytest.approx(np.linalg.norm(cross @ np.linalg.inv(theta), axis=1).mean())
 
     for size in (12, 40):  # below and above the size from which Lanczos is taken
@@ -179,9 +180,17 @@ def images(draw, sizes):
     return [(x[index], pool.target[index]) for index in found]
 
 
-def test_regression_on_images():
-    rows = studies.mnist_regression(DIGITS | {"n": 60, "test": 40, "depths": [2, 5]}, [3])
-    (x, y), (z, labels) = images(draw_seeds("train", [3])[0], [60, 40])
+def drawn(draw, sizes):
+    """The same for images drawn without regard to their classes."""
+    pool, order = load_digits(), np.random.default_rng(draw).permutation(1797)[: sum(sizes)]
+    x = pool.data[order] / np.linalg.norm(pool.data[order], axis=1, keepdims=True)
+    return list(zip(np.split(x, sizes[:1]), np.split(pool.target[order], sizes[:1])))
+
+
+@pytest.mark.parametrize(("study", "sample"), [("mnist_regression", images), ("drawn_regression", drawn)])
+def test_regression_on_images(study, sample):
+    rows = getattr(studies, study)(DIGITS | {"n": 60, "test": 40, "depths": [2, 5]}, [3])
+    (x, y), (z, labels) = sample(draw_seeds("train", [3])[0], [60, 40])
     for row in rows:
         f = gram(z, row["depth"], x) @ np.linalg.solve(gram(x, row["depth"]), np.eye(10)[y])
         assert row["accuracy"] == (f.argmax(1) == labels).mean()
@@ -190,16 +199,10 @@ def test_regression_on_images():
         assert row["residual"] == pytest.approx(np.linalg.norm(f - np.eye(10)[labels], axis=1).mean())
 
 
-@pytest.mark.parametrize("classes", ["balanced", "drawn"])
-def test_regression_far_down(classes):
+@pytest.mark.parametrize(("classes", "sample"), [("balanced", images), ("drawn", drawn)])
+def test_regression_far_down(classes, sample):
     rows = studies.deep_prediction(DIGITS | {"n": 60, "test": 40, "depths": [50, 3000], "classes": classes}, [3])
-    draw = draw_seeds("train", [3])[0]
-    if classes == "balanced":
-        (x, y), (z, labels) = images(draw, [60, 40])
-    else:
-        pool, order = load_digits(), np.random.default_rng(draw).permutation(1797)[:100]
-        x = pool.data[order] / np.linalg.norm(pool.data[order], axis=1, keepdims=True)
-        (x, z), (y, labels) = np.split(x, [60]), np.split(pool.target[order], [60])
+    (x, y), (z, labels) = sample(draw_seeds("train", [3])[0], [60, 40])
     for row in rows:
         f = gram(z, row["depth"], x) @ np.linalg.solve(gram(x, row["depth"]), np.eye(10)[y])
         assert row["accuracy"] == (f.argmax(1) == labels).mean()

@@ -29,9 +29,9 @@ TIERS = [n if n.startswith("lazy_feature") or n in OFTEN else pytest.param(n, ma
 STAY = {
     "lazy_feature": "wide_curve far_curve finite_curve imposed", "sensitivity": "ends",
     "compression": "perpendicular noise", "jamming": "starts neighbours", "kernel_pca": "estimators",
-    "depth": "normalised_kernel layer_map mnist_regression kernel_shape half_depth trajectories projection_norm "
-    "smallest_eigenvalue depth_bound closest_pair projectors operators_apart deep_prediction other_layers eta_definite "
-    "biases colinear toy_network",
+    "depth": "normalised_kernel layer_map mnist_regression drawn_regression kernel_shape half_depth trajectories "
+    "projection_norm smallest_eigenvalue depth_bound closest_pair projectors operators_apart deep_prediction "
+    "other_layers eta_definite biases colinear toy_network",
     "initial_alignment": "outer_products expectations traces reversal decays",
 }  # fmt: skip
 

@@ -132,6 +132,26 @@ def mnist_regression(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
+def _drawn_grid(p: Mapping[str, Any]) -> list[Setting]:
+    return [{**setting, "depths": [TABLE_2]} for setting in _regression_grid(p)]
+
+
+@study(version=1, grid=_drawn_grid)
+def drawn_regression(setting: Setting, seeds: list[int]) -> Rows:
+    """As ``mnist_regression``, on images drawn without regard to their classes. Source: paper C, Tab. 2."""
+    pool, rows = _pool(setting["corpus"]), []
+    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+        train, test = _draw(pool, [setting["n"], setting["test"]], draw)
+        y, target = regression.one_hot(train.y, 10), regression.one_hot(test.y, 10)
+        for layers in setting["depths"]:
+            gram, cross = infinite_ntk(train.x, depth=layers), infinite_ntk(test.x, train.x, depth=layers)
+            f = regression.predict(gram, cross, y)
+            row = {"seed": seed, "depth": layers, "source": pool.source, "accuracy": regression.accuracy(f, test.y)}
+            row |= {"f1": regression.macro_f1(f, test.y, 10), "mse": regression.squared_error(f, target)}
+            rows.append(row | {"residual": float((f - target).norm(dim=-1).mean())})
+    return rows
+
+
 def _shape_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(points=p["shape_points"], depth_max=30, seeds=[0])
 
@@ -225,11 +245,12 @@ def _norm_grid(p: Mapping[str, Any]) -> list[Setting]:
     return product(cloud="sphere", **common) + product(cloud="images", **images, **common)
 
 
-@study(version=2, grid=_norm_grid)
+@study(version=3, grid=_norm_grid)
 def projection_norm(setting: Setting, seeds: list[int]) -> Rows:
     """The norm of the projection operator at the depth and times of Theorem 3, mean over fresh points.
 
-    ``norm`` at ``t = ⌈1/λ_n⌉``, ``forever`` at infinite time. Source: paper C, Fig. 6.
+    ``early`` at ``t = 1``, the first of Fig. 6's times after 0; ``norm`` at the last, ``t = ⌈1/λ_n⌉``; ``forever`` at
+    infinite time. Source: paper C, Fig. 6.
     """
     rows, n = [], setting["n"]
     for seed in seeds:
@@ -238,9 +259,10 @@ def projection_norm(setting: Setting, seeds: list[int]) -> Rows:
         depth = max(2, math.ceil(pairs.depth_bound(pairs.largest_correlation(x[:n]))))
         gram, cross = infinite_ntk(x[:n], depth=depth), infinite_ntk(x[n:], x[:n], depth=depth)
         smallest = float(torch.linalg.eigvalsh(gram)[0])
-        norms = spectrum.operators(gram, cross, [math.ceil(1 / smallest), math.inf]).norm(dim=-1).mean(-1)
+        times = {"early": 1, "norm": math.ceil(1 / smallest), "forever": math.inf}
+        norms = spectrum.operators(gram, cross, list(times.values())).norm(dim=-1).mean(-1)
         row = {"seed": seed, "source": source, "depth": depth, "smallest": smallest}
-        rows.append(row | {"norm": float(norms[0]), "forever": float(norms[1])})
+        rows.append(row | {name: float(norm) for name, norm in zip(times, norms)})
     return rows
 
 
