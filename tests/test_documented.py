@@ -15,7 +15,6 @@ import subprocess
 import textwrap
 import time
 import urllib.request
-from pathlib import Path
 
 import pytest
 
@@ -223,8 +222,9 @@ def test_the_chapter_of_the_contributors_page_runs(mini_book):
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     (source,), (profile,), (claim,) = (fenced(text, language) for language in ("python", "toml", "yaml"))
     (mini_book / "chapters" / "08_averages.py").write_text(source)
-    for path, added in (("chapters/profiles/smoke.toml", profile), ("book/claims.yml", claim)):
-        Path(mini_book / path).write_text((mini_book / path).read_text() + added)
+    (mini_book / "book" / "claims" / "08.yml").write_text(claim)
+    with (mini_book / "chapters" / "profiles" / "smoke.toml").open("a") as file:
+        file.write(profile)
     ledger.claims.cache_clear()
     said = io.StringIO()
     with contextlib.redirect_stderr(said):

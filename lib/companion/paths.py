@@ -72,8 +72,8 @@ def seconds(profile: str = "laptop") -> Path:
 
 
 def claims() -> Path:
-    """The declared claims."""
-    return root() / "book" / "claims.yml"
+    """The declared claims: a file a chapter, and ``history.yml``."""
+    return root() / "book" / "claims"
 
 
 def errata() -> Path:

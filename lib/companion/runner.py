@@ -142,7 +142,8 @@ def _reworded(number: str, values: Mapping[str, Any], last_good: Path, folder: P
     """
     path = last_good / f"{parameters.source(number).stem}.ipynb"
     read = [*paths.code().rglob("*.py"), *paths.profile_file("").parent.iterdir(), *paths.results().glob("*.csv")]
-    if not path.exists() or any(file.stat().st_mtime > path.stat().st_mtime for file in (paths.claims(), *read)):
+    read += paths.claims().iterdir()
+    if not path.exists() or any(file.stat().st_mtime > path.stat().st_mtime for file in read):
         return False
     old, new = nbformat.read(path, as_version=4), notebook(number)
     ran, code = _of("code", old), _of("code", new)

@@ -4,6 +4,7 @@ import ast
 import re
 
 import pytest
+import yaml
 
 from companion import paths
 from companion.experiments import parameters
@@ -103,15 +104,15 @@ RIVAL = "alternative: {value: 2, what: a rival}"
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        (f"- {{id: A.Fig1-a, {COMMON}, {RIVAL}}}", "claims.yml, A.Fig1-a.*profiles"),
+        (f"- {{id: A.Fig1-a, {COMMON}, {RIVAL}}}", "01.yml, A.Fig1-a.*profiles"),
         (f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke], colour: red}}", "colour"),
-        (2 * f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}\n", "declares a twice"),
-        (f"- {{id: a, {COMMON}, profiles: [smoke]}}", "claims.yml, a: .*alternative"),
-        (f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}".replace("kind: paper, ", ""), "claims.yml, a: .*kind"),
+        (2 * f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}\n", "declares a, which is declared already"),
+        (f"- {{id: a, {COMMON}, profiles: [smoke]}}", "01.yml, a: .*alternative"),
+        (f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}".replace("kind: paper, ", ""), "01.yml, a: .*kind"),
         (f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}".replace("value: 2", "value: 1"), "a: .*inside accept"),
         (
             f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke], amended: [{{was: x, verdict: undecided}}]}}",
-            "claims.yml, a: an amendment must say was, verdict, why",
+            "01.yml, a: an amendment must say was, verdict, why",
         ),
         (f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke], part_of: c}}", "a: c is no claim of that kind that stands"),
         (
@@ -127,8 +128,11 @@ RIVAL = "alternative: {value: 2, what: a rival}"
     ],
 )
 def test_a_bad_declaration_gets_one_line(tmp_path, monkeypatch, text, names):
-    (tmp_path / "book").mkdir()
-    (tmp_path / "book" / "claims.yml").write_text(text)
+    entries, folder = yaml.safe_load(text), tmp_path / "book" / "claims"
+    folder.mkdir(parents=True)
+    history = {entry["id"]: entry.pop("amended") for entry in entries if "amended" in entry}
+    (folder / "history.yml").write_text(yaml.safe_dump(history))
+    (folder / "01.yml").write_text(yaml.safe_dump(entries))
     monkeypatch.setattr(paths, "root", lambda: tmp_path)
     ledger.claims.cache_clear()
     try:

@@ -33,8 +33,8 @@ def test_every_entry_quotes_the_paper_and_stands_in_a_drawer():
 
 
 def in_a_book(tmp_path, monkeypatch, entries, claims=CLAIM):
-    (tmp_path / "book").mkdir()
-    (tmp_path / "book" / "claims.yml").write_text(claims)
+    (tmp_path / "book" / "claims").mkdir(parents=True)
+    (tmp_path / "book" / "claims" / "01.yml").write_text(claims)
     (tmp_path / "book" / "errata.yml").write_text(entries)
     monkeypatch.setattr(paths, "root", lambda: tmp_path)
     return ledger.claims.__wrapped__()
@@ -58,8 +58,8 @@ def test_claims_and_errata_that_agree(tmp_path, monkeypatch):
         (ENTRY.replace("[Z.Fig1-a]", "[Z.Fig1-a, Z.Fig1-b]"), CLAIM, "z-one: Z.Fig1-b is no claim"),
         (ENTRY, CLAIM + CLAIM.replace("Fig1-a", "Fig1-b"), "z-one: Z.Fig1-b points to it and is not among its claims"),
         (ENTRY, CLAIM.replace("corrected: [3, 4], ", ""), "z-one: an error needs a claim with a corrected band, or"),
-        ("[]", CLAIM, "claims.yml, Z.Fig1-a: z-one is no erratum"),
-        (ENTRY, CLAIM.replace(", erratum: z-one", ""), "claims.yml, Z.Fig1-a: what is corrected needs an erratum"),
+        ("[]", CLAIM, "Z.Fig1-a: z-one is no erratum"),
+        (ENTRY, CLAIM.replace(", erratum: z-one", ""), "01.yml, Z.Fig1-a: what is corrected needs an erratum"),
     ],
 )
 def test_what_does_not_agree_gets_one_line(tmp_path, monkeypatch, entries, claims, names):

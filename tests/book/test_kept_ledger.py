@@ -14,7 +14,10 @@ LAPTOP, PAPER = (
     json.loads((ROOT / "results" / name).read_text(encoding="utf-8")) for name in ("ledger.json", "ledger.paper.json")
 )
 RECORDS = LAPTOP + PAPER
-DECLARED = {entry["id"]: entry for entry in read_yaml(ROOT / "book" / "claims.yml")}
+CLAIMS = ROOT / "book" / "claims"
+DECLARED = {entry["id"]: entry for path in sorted(CLAIMS.glob("0*.yml")) for entry in read_yaml(path)}
+for name, changes in read_yaml(CLAIMS / "history.yml").items():
+    DECLARED[name]["amended"] = changes
 ERRORS = {entry["id"] for entry in read_yaml(ROOT / "book" / "errata.yml") if entry["drawer"] == "error"}
 
 

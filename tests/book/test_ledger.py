@@ -276,9 +276,9 @@ def test_a_record_without_a_declaration_is_named(mini_book):
 
 
 def test_declared_twice_or_badly(mini_book):
-    path = mini_book / "book" / "claims.yml"
+    path = mini_book / "book" / "claims" / "99.yml"
     path.write_text(path.read_text() + path.read_text())
-    with pytest.raises(InputError, match="twice"):
+    with pytest.raises(InputError, match="declared already"):
         ledger.claims()
     path.write_text("- {id: Z.Fig1-a, item: Z.Fig1, accept: [0, 1], profiles: [smoke]}\n")
     ledger.claims.cache_clear()

@@ -185,7 +185,7 @@ def test_new_words_alone_run_nothing(ran_book, monkeypatch):
     with pytest.raises(Runs):
         edit('print("scale =", scale)', 'print("scale", scale)')
     source.write_text(words)
-    (ran_book / "book" / "claims.yml").touch()
+    (ran_book / "book" / "claims" / "99.yml").touch()
     with pytest.raises(Runs):
         edit("# And more.", "# And less.")
 

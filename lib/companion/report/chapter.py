@@ -260,7 +260,7 @@ class Chapter:
         """Judges a declared claim, stores the record and shows the verdict.
 
         Args:
-            claim_id: a claim of ``book/claims.yml``.
+            claim_id: a claim of ``book/claims/``.
             measured: the measured value with its interval; of what is said of large sizes, its drift.
             tables: the rows it was measured on, each with its cell, or ``THEORY`` where none was.
             figure: the label of the figure or table that shows it.
@@ -270,7 +270,7 @@ class Chapter:
         """
         claim = ledger.claims().get(claim_id)
         if claim is None or claim_id in self.records:
-            raise InputError(f"claim {claim_id} " + ("was judged already" if claim else "is not in book/claims.yml"))
+            raise InputError(f"claim {claim_id} " + ("was judged already" if claim else "is not in book/claims"))
         if not tables:
             raise InputError(f"claim {claim_id} names no rows: pass those it was measured on, or THEORY")
         found = _of_formulas() if tables[0] is THEORY else provenance(*tables)

@@ -68,9 +68,26 @@ class Erratum:
                 raise InputError(f"{field.name} must be a {wanted.__name__} that is not empty, got {part!r}")
 
 
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """By libyaml where PyYAML has it, five times as fast; of two equal keys YAML would keep the last in silence."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        names = [key.value for key, _ in node.value]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise InputError(f"{twice[0]} stands twice in the entry at line {node.start_mark.line + 1}")
+        return super().construct_mapping(node, deep)
+
+
 def read_yaml(path: Path) -> Any:
-    """What a YAML file holds, by libyaml where PyYAML has it: five times as fast."""
-    return yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    """What a YAML file holds.
+
+    Raises:
+        InputError: for a name that stands twice in one entry.
+    """
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), _Loader)
+    except InputError as error:
+        raise InputError(f"{path.name}: {error}") from None
 
 
 def errata() -> dict[str, Erratum]:

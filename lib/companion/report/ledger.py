@@ -1,6 +1,6 @@
 """Claims and verdicts: what was declared before a run, what was measured, and how the two compare.
 
-``book/claims.yml`` declares, a chapter measures, ``judge`` decides; ``build/<profile>/ledger.json`` holds all
+``book/claims/`` declares, a chapter measures, ``judge`` decides; ``build/<profile>/ledger.json`` holds all
 records. Pages, README and tests read that file, and nothing is typed twice.
 """
 
@@ -117,27 +117,31 @@ def claims() -> dict[str, Claim]:
     Raises:
         InputError: for a declaration that is incomplete or declared twice, or that does not agree with the errata.
     """
-    path = paths.claims()
     found: dict[str, Claim] = {}
-    for entry in read_yaml(path):
-        for key in ("accept", "corrected", "profiles", "amended"):
-            if entry.get(key) is not None:
-                entry[key] = tuple(entry[key])
-        try:
-            claim = Claim(**entry)
-        except (TypeError, InputError) as error:
-            raise InputError(f"claims.yml, {entry.get('id')}: {error}") from None
-        if claim.id in found:
-            raise InputError(f"claims.yml declares {claim.id} twice")
-        found[claim.id] = claim
+    before = paths.claims() / "history.yml"
+    amended = read_yaml(before) if before.exists() else {}
+    for path in sorted(paths.claims().glob("[0-9][0-9].yml")):
+        for entry in read_yaml(path):
+            for key in ("accept", "corrected", "profiles"):
+                if entry.get(key) is not None:
+                    entry[key] = tuple(entry[key])
+            try:
+                claim = Claim(**entry, amended=tuple(amended.pop(entry.get("id"), ())))
+            except (TypeError, InputError) as error:
+                raise InputError(f"{path.name}, {entry.get('id')}: {error}") from None
+            if claim.id in found:
+                raise InputError(f"{path.name} declares {claim.id}, which is declared already")
+            found[claim.id] = claim
+    if amended:
+        raise InputError(f"history.yml: {next(iter(amended))} is no claim")
     for claim in found.values():
         whole = found.get(claim.part_of) if claim.part_of else claim
         if whole is None or (whole is not claim and whole.part_of) or whole.kind != claim.kind:
-            raise InputError(f"claims.yml, {claim.id}: {claim.part_of} is no claim of that kind that stands for others")
+            raise InputError(f"{claim.id}: {claim.part_of} is no claim of that kind that stands for others")
         for old in {change.get("id") for change in claim.amended} & set(found):
-            raise InputError(f"claims.yml, {claim.id}: {old} was amended to it, and is still declared")
+            raise InputError(f"{claim.id}: {old} was amended to it, and is still declared")
         if claim.erratum and claim.erratum not in errata():
-            raise InputError(f"claims.yml, {claim.id}: {claim.erratum} is no erratum")
+            raise InputError(f"{claim.id}: {claim.erratum} is no erratum")
     for erratum in errata().values():
         _decided(erratum, found)
     return found
