@@ -115,6 +115,7 @@ from regimes.kernels import infinite_ntk, relu_recursion
 chapter = Chapter("05", globals())
 
 
+# %%
 def growing(rows, name, *, size):
     """The exponent of a column in a size, over all sizes and over the larger half."""
 
@@ -971,10 +972,8 @@ chapter.say(
     f"product {level:.4f}, where $1/\\sqrt{{1-h}}$ is {pairs.depth_bound(level):.4f}. The example's "
     f"$1/\\sqrt{{1-h(1-\\delta)}}\\approx1/\\sqrt\\delta$ compares {pairs.depth_bound(1 - delta):.3f} with {delta**-0.5:.3f}."
 )
-there = abs(
-    pairs.chance_of_pair(n_two, 128, float(np.arccos(level))) - 0.04
-)  # the quantile, put back into the law; the bound moves by less
-chapter.check("C.Ex2-probability", Estimate.exact(chance, there), THEORY, figure="tab-c-pairs")
+there = abs(pairs.chance_of_pair(n_two, 128, float(np.arccos(level))) - 0.04)  # the quantile, put back into the law
+chapter.check("C.Ex2-probability", Estimate.exact(chance), THEORY, figure="tab-c-pairs")
 chapter.check("C.Ex2-depth", Estimate.exact(pairs.depth_bound(level), there), THEORY, figure="tab-c-pairs")
 # %%
 for claim, measure in (("C.Prop7-bound", "inner product"), ("C.Prop7-angle", "angle")):
