@@ -81,7 +81,8 @@ def test_every_record_of_a_kept_ledger_has_the_verdict_of_its_numbers():
             continue
         low, high = ends((record["low"], record["high"]))
         assert low <= record["value"] <= high, record["id"]
-        bands = ends(record["accept"]), ends(record["corrected"]) if record["erratum"] in ERRORS else None
+        corrects = record["corrected"] and record["erratum"] in ERRORS
+        bands = ends(record["accept"]), ends(record["corrected"]) if corrects else None
         judged = record["profile"] in DECLARED[record["id"]]["profiles"]
         drawn = record["interval"].removesuffix(", at any time") not in (
             "no scatter",
