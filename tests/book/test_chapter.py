@@ -208,7 +208,7 @@ def test_a_claim_on_formulas_says_so(opened, shown, mini_book):
 
 
 def test_claims_are_declared_and_judged_once(opened, shown):
-    with pytest.raises(InputError, match=r"Z\.Fig9-x is not in book/claims\.yml"):
+    with pytest.raises(InputError, match=r"Z\.Fig9-x is not in book/claims"):
         opened.check("Z.Fig9-x", Estimate.exact(3), desk.THEORY, figure="fig-x")
     opened.check("Z.Fig1-size", Estimate.exact(3), desk.THEORY, figure="fig-x")
     with pytest.raises(InputError, match="judged already"):
