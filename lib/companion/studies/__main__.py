@@ -2,6 +2,7 @@
 
 import argparse
 import datetime
+import json
 import os
 import re
 import sys
@@ -14,12 +15,13 @@ from companion import studies as registry
 from companion.experiments import parameters
 from companion.experiments.cli import add_parameter_options, one_line_errors, overrides
 from companion.experiments.parameters import read_toml
-from companion.experiments.store import Store, committed, needs_commit
+from companion.experiments.store import Store, committed, needs_commit, write_atomically
 from companion.experiments.sweep import Setting, Study, stored, sweep
 from companion.experiments.table import CELL, provenance, read_csv, write_csv
 from companion.experiments.verify import share
 from companion.experiments.verify import verify as again
 from companion.studies import _plan as plan
+from companion.studies._finer import measure
 from companion.studies._here import is_here
 from regimes import validate
 from regimes.validate import InputError
@@ -147,6 +149,18 @@ def _part(text: str) -> float:
     return float(match[1]) / 100
 
 
+def finer(args: argparse.Namespace) -> None:
+    """Computes some cells of a study, or of all, with finer numerics: the share of errors that is numerical."""
+    needs_commit("what finer numerics change")
+    path = paths.results() / "finer.json"
+    found = {one["study"]: one for one in json.loads(path.read_text(encoding="utf-8"))} if path.exists() else {}
+    names = list(read_toml(paths.profile_file("finer")))
+    for name in [args.name] if args.name else names:
+        found[name] = measure(name, args.settings, jobs=args.jobs)
+        write_atomically(path, json.dumps([found[one] for one in names if one in found], indent=1))
+        print(f"{name}: {max(one['share'] for one in found[name]['columns']):.2g} of the statistical error at most")
+
+
 def tell_plan(args: argparse.Namespace) -> None:
     """Prints what chapters would take at a profile: cells, core time, memory, and what is stored already."""
     known = parameters.chapters()
@@ -192,10 +206,24 @@ def main(argv: list[str] | None = None) -> int:
     one.add_argument("--sample", default="5%", help="of the cells of each study (default: 5%%)")
     one.add_argument("--seed", type=int, help="of the choice (default: the date)")
     one.add_argument("--jobs", type=int, help="worker processes (default: one a core)")
+    one = commands.add_parser(
+        "finer", help="compute some cells with finer numerics: how much of the errors is numerical"
+    )
+    one.add_argument("name", nargs="?", help="of one study only")
+    one.add_argument("--settings", type=int, default=2, help="how many of a study's settings (default: 2)")
+    one.add_argument("--jobs", type=int, help="worker processes (default: one a core)")
     text = "bring back a study's cells that changed code had made void"
     commands.add_parser("restore", help=text).add_argument("name", help="such as depth.mnist_regression")
     args = parser.parse_args(argv)
-    verbs = {"run": run, "export": export, "keep": keep, "verify": verify, "restore": restore, "plan": tell_plan}
+    verbs = {
+        "run": run,
+        "finer": finer,
+        "export": export,
+        "keep": keep,
+        "verify": verify,
+        "restore": restore,
+        "plan": tell_plan,
+    }
     code = 0
     with one_line_errors():
         code = verbs.get(args.command, lambda args: list_studies())(args) or 0
