@@ -19,7 +19,7 @@ the chapters measure; ``least`` in 98 % where several means nearly tie,
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import bdtr, betaincinv, ndtri, stdtrit
@@ -44,6 +44,7 @@ class Estimate:
         high: upper end.
         n: how many realisations.
         method: how the interval was made, in words.
+        numerical: the share of its half-width that is numerical error, 1 of a number without scatter.
 
     Raises:
         InputError: if a number is NaN or the interval does not hold the value.
@@ -54,6 +55,7 @@ class Estimate:
     high: float
     n: int = 1
     method: str = EXACT
+    numerical: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.low <= self.value <= self.high:
@@ -79,7 +81,7 @@ class Estimate:
 
     def __neg__(self) -> "Estimate":
         """The estimate of ``-value``, e.g. a learning-curve exponent ``beta`` from a slope."""
-        return Estimate(-self.value, -self.high, -self.low, self.n, self.method)
+        return replace(self, value=-self.value, low=-self.high, high=-self.low)
 
     def anytime(self) -> "Estimate":
         """The same with an interval that may be looked at as often as one likes while realisations are added.
@@ -96,7 +98,7 @@ class Estimate:
         wider = math.sqrt((self.n + MIXTURE) / self.n * math.log((self.n + MIXTURE) / MIXTURE / (1 - LEVEL) ** 2))
         wider /= float(ndtri((1 + LEVEL) / 2))
         low, high = self.value - wider * (self.value - self.low), self.value + wider * (self.high - self.value)
-        return Estimate(self.value, low, high, self.n, self.method + ANYTIME)
+        return replace(self, low=low, high=high, method=self.method + ANYTIME)
 
     def plus(self, other: "Estimate", how: str = "") -> "Estimate":
         """The sum of two independent estimates; halves of their intervals add as roots of sums of squares.
@@ -108,7 +110,9 @@ class Estimate:
         value = self.value + other.value
         below = math.hypot(self.value - self.low, other.value - other.low)
         above = math.hypot(self.high - self.value, other.high - other.value)
-        return Estimate(value, value - below, value + above, self.n, self.method + how)
+        parts = [one.numerical * (one.high - one.low) for one in (self, other) if one.numerical]
+        share = math.hypot(*parts) / (below + above) if parts else 0.0
+        return Estimate(value, value - below, value + above, self.n, self.method + how, share)
 
     def open(self, *, below: bool = False, above: bool = False) -> "Estimate":
         """The same with no end below or above: of a place on a grid that some realisations put at the grid's edge.
@@ -116,12 +120,12 @@ class Estimate:
         A maximum or a crossing that is not bracketed may lie anywhere beyond.
         """
         low, high = -math.inf if below else self.low, math.inf if above else self.high
-        return Estimate(self.value, low, high, self.n, self.method + (", not bracketed" if below or above else ""))
+        return replace(self, low=low, high=high, method=self.method + (", not bracketed" if below or above else ""))
 
     @classmethod
     def exact(cls, value: float, error: float = 0.0, n: int = 1) -> "Estimate":
         """A number known to ``± error`` without sampling (``error``: a bound on its numerical error)."""
-        return cls(float(value), float(value) - error, float(value) + error, n)
+        return cls(float(value), float(value) - error, float(value) + error, n, numerical=float(error > 0))
 
     @classmethod
     def span(cls, values: np.ndarray) -> "Estimate":

@@ -182,7 +182,7 @@ def test_merge_holds_every_claim_once(mini_book):
     assert json.loads((folder / "ledger.json").read_text())[1]["accept"] == [0, None]  # strict JSON: no Infinity
     keys = (
         "id item chapter kind statement source stated looks accept alternative corrected erratum part_of amended value "
-        "low high n interval late verdict profile data settings figure seconds device revision versions"
+        "low high n interval numerical late verdict profile data settings figure seconds device revision versions"
     )
     assert set(merged[0]) == set(merged[1]) == set(keys.split())
     assert ledger.summary(merged) == (
@@ -273,6 +273,13 @@ def test_a_record_without_a_declaration_is_named(mini_book):
     ledger.write(folder / "99.ledger.json", [{"id": "Z.Fig9-gone"}])
     with pytest.raises(InputError, match=r"Z\.Fig9-gone"):
         ledger.merge(folder)
+
+
+def test_a_row_tells_the_share_of_its_interval_that_is_numerical():
+    claim = next(iter(ledger.claims().values()))
+    told = {"value": 0.95, "low": 0.94, "high": 0.96, "n": 8, "interval": "t", "verdict": "undecided", "data": ""}
+    for share, words in ((0.25, "; 25% of the interval numerical"), (0.0, "n = 8, t<"), (1.0, "n = 8, t<")):
+        assert words in ledger.html_table([ledger.record(claim, **told, numerical=share)])
 
 
 def test_declared_twice_or_badly(mini_book):

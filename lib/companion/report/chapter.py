@@ -284,6 +284,7 @@ class Chapter:
             high=float(estimate.high),
             n=int(estimate.n),
             interval=estimate.method,
+            numerical=float(estimate.numerical),
             late=ledger.late(claim, measured) if isinstance(measured, Drift) else None,
             verdict=ledger.judge(claim, measured, self.profile),
             profile=self.profile,

@@ -187,7 +187,7 @@ def converged(
     n, value = len(seeds), change(seeds)
     without = np.array([change(seeds - {seed}) for seed in sorted(seeds)])
     half = float(stdtrit(n - 1, 0.975)) * math.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
-    shift = Estimate(value, value - half, value + half, n)
+    shift = Estimate(value, value - half, value + half, n, numerical=1.0)
     return estimate.plus(shift, f", moved by {value:+.2g} ± {half:.2g} to a finer tolerance (n = {n})")
 
 
