@@ -50,12 +50,6 @@ FINDINGS = {
 }
 DOWNLOADS = """<p>Download: <a href="../ledger.csv" download>ledger.csv</a>,
 <a href="../ledger.json" download>ledger.json</a>.</p>"""
-NUMERICAL = """An interval holds the scatter over realisations. What a flow's tolerance, a rate or a precision adds is
-measured by finer numerics on the same data from the same weights, at some settings of every study that integrates or
-iterates. The two columns where it weighs most are listed: by how much they change (root mean square over rows, with its 95 %
-error), and what share of the statistical error of the book's means that is. Where it is a third or more, the claims
-on it are moved to the finer numerics with the error of that; a claim then says how much of its interval is numerical. Twice
-the steps of a training that is stopped at a budget change what is measured, not how well; chapter 3 says what they change."""
 README_FIGURE = "fig-a-fig3"
 FOLDED = {"parameters": "parameters", "injected-parameters": "values of this profile"}  # by tag; else code
 NEEDS = """**What this notebook needs.** It was run at the *{profile}* profile. To run it again take Python 3.11 to 3.13
@@ -272,11 +266,10 @@ def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
     for letter, own in papers.items():
         parts += [f"(claims-{letter.lower()})=\n## {ledger.paper_title(letter)}", ledger.summary(own)]
         parts += [ledger.html_bar(own), ledger.html_table(own, links, paper=paper)]
-    parts += ["(numerical-error)=\n## Numerical error", NUMERICAL, _finer_table()]
     return "\n\n".join(parts) + "\n"
 
 
-def _finer_table(shown: int = 2) -> str:
+def finer_table(shown: int = 2) -> str:
     """What finer numerics change, the ``shown`` columns of each study where it weighs most, as Markdown."""
     head = ["study", "finer", "column", "relative change", "of the statistical error"]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
@@ -521,7 +514,7 @@ def main(argv: list[str] | None = None) -> int:
         generated.mkdir(exist_ok=True)
         summary = f"At the **{args.profile}** profile: {ledger.summary(records)}\n"
         made = {"summary": summary, "ledger": ledger_page(records, args.profile), "errata": errata_page(records)}
-        made |= {"clone": clone_lines(), "cards": cards(records, pages)}
+        made |= {"clone": clone_lines(), "cards": cards(records, pages), "finer": finer_table()}
         for name, text in made.items():
             write(generated / f"{name}.md", text)
         write_downloads(records, folder)
