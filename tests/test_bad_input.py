@@ -351,7 +351,6 @@ BAD = {
         (lambda: STRIPE.noise(X[:, :3].numpy(), Y.numpy(), POINT), "x must have shape"),
         (lambda: STRIPE.noise(HOLED.numpy(), Y.numpy(), POINT), "x must hold finite numbers"),
         (lambda: POINT.crossover(0), "p must be"),
-        (lambda: POINT.fitting_time(2.0), "alpha must be a number from 0 to 1"),
         (lambda: neuron.follow(STRIPE, NEURONS, [NAN]), "times must be"),
         (lambda: neuron.follow(STRIPE, NEURONS, [1e4]), "outgrow float64"),
         (lambda: neuron.follow(STRIPE, NEURONS, [1.0], drift=np.ones(2)), "drift must be"),

@@ -8,6 +8,7 @@ fetched again, so that a command that was stopped goes on with the file at which
 import argparse
 import json
 import sys
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,54 +40,13 @@ class Download:
     unpack: bool = False
 
 
-SETS = {
-    "mnist": Download(
-        {
-            "train-images-idx3-ubyte.gz": "md5:f68b3c2dcbeaaa9fbdd348bbdeb94873",
-            "train-labels-idx1-ubyte.gz": "md5:d53e105ee54ea40749a09fcbcd1e9432",
-            "t10k-images-idx3-ubyte.gz": "md5:9fb629c4189551a2d022fa330f9573f3",
-            "t10k-labels-idx1-ubyte.gz": "md5:ec29112dd5afa0611ce80d1b7f02629c",
-        },
-        (
-            "https://ossci-datasets.s3.amazonaws.com/mnist",
-            "https://storage.googleapis.com/cvdf-datasets/mnist",
-            "http://yann.lecun.com/exdb/mnist",
-        ),
-        "mnist",
-        "MNIST, all 70000",
-    ),
-    "fashion_mnist": Download(
-        {
-            "train-images-idx3-ubyte.gz": "md5:8d4fb7e6c68d591d4c3dfef9ec88bf0d",
-            "train-labels-idx1-ubyte.gz": "md5:25c81989df183df01b3e8a0aad5dffbe",
-            "t10k-images-idx3-ubyte.gz": "md5:bef4ecab320f06d8554ea6380940ec79",
-            "t10k-labels-idx1-ubyte.gz": "md5:bb300cfdad3c16e7a12a480ee83cd310",
-        },
-        (
-            "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com",
-            "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion",
-        ),
-        "fashion_mnist",
-        "Fashion-MNIST",
-    ),
-    "cifar10": Download(
-        {"cifar-10-python.tar.gz": "md5:c58f30108f718f92721af3b95e74349a"},
-        ("https://www.cs.toronto.edu/~kriz", "https://cave.cs.toronto.edu/kriz"),
-        ".",
-        "CIFAR-10",
-        unpack=True,
-    ),
-    "faces": Download(
-        {"att_faces.zip": "md5:6efb25cb0d40755e9492b9c012e3348d"},
-        (
-            "https://www.cl.cam.ac.uk/research/dtg/attarchive/pub/data",
-            "http://www.idiap.ch/software/bob/data/bob",
-        ),
-        "orl_faces",
-        "ORL faces",
-        unpack=True,
-    ),
-}
+def _published() -> dict[str, Download]:
+    """What ``fetch.toml`` lists."""
+    listed = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    return {name: Download(**entry | {"homes": tuple(entry["homes"])}) for name, entry in listed.items()}
+
+
+SETS = _published()
 
 
 def fetch(names: Sequence[str], folder: Path) -> dict[str, str]:

@@ -207,22 +207,8 @@ def _disjoint(estimate: Estimate, band: tuple[float, float]) -> bool:
 
 def record(claim: Claim, **measured: Any) -> dict[str, Any]:
     """A ledger record: the declaration, and what was measured (``None`` throughout for a claim not measured yet)."""
-    keys = (
-        "chapter",
-        "value",
-        "low",
-        "high",
-        "n",
-        "interval",
-        "numerical",
-        "late",
-        "verdict",
-        "profile",
-        "data",
-        "settings",
-        "figure",
-    )
-    empty = dict.fromkeys((*keys, "seconds", "device", "revision", "versions"))
+    keys = "chapter value low high n interval numerical late verdict profile data settings figure"
+    empty = dict.fromkeys(f"{keys} seconds device revision versions".split())
     names = ("id", "item", "kind", "statement", "source", "stated", "looks", "part_of")
     declared = {name: getattr(claim, name) for name in names}
     bounds = {"accept": _bounds(claim.accept), "corrected": _bounds(claim.corrected) if claim.corrected else None}

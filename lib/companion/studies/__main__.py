@@ -158,7 +158,8 @@ def finer(args: argparse.Namespace) -> None:
     for name in [args.name] if args.name else names:
         found[name] = measure(name, args.settings, jobs=args.jobs)
         write_atomically(path, json.dumps([found[one] for one in names if one in found], indent=1))
-        print(f"{name}: {max((one['share'] for one in found[name]['columns']), default=0):.2g} of the statistical error at most")
+        most = max((one["share"] for one in found[name]["columns"]), default=0)
+        print(f"{name}: {most:.2g} of the statistical error at most")
 
 
 def tell_plan(args: argparse.Namespace) -> None:

@@ -38,18 +38,6 @@ def chain_monomial_egop(r: int, d: int, *, covariance: Tensor | None = None) -> 
     return product @ ring * (2 / (product @ product).trace())
 
 
-def chain_monomial_rank(r: int) -> int:
-    """The rank of that EGOP for a covariance of full rank: ``r - 2`` where 4 divides ``r``, else ``r``.
-
-    Raises:
-        InputError: for ``r`` below 2.
-
-    Source: derived here; paper D, Sec. 2.1 has ``r``.
-    """
-    validate.integer(2, r=r)
-    return r - 2 * (r % 4 == 0)
-
-
 def sampled_egop(task: Task) -> Tensor:
     """The mean outer product of the label function's gradients over the task's points, ``(..., d, d)``.
 

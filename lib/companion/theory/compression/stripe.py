@@ -71,20 +71,6 @@ class FixedPoint:
             raise InputError(f"the fixed point at z = {self.z:.4g} does not amplify: it has no crossover")
         return 0.5 * math.log(p) / (self.rate - self.rate_perp)
 
-    def fitting_time(self, alpha: float) -> float:
-        """``t*/τ`` for ``α → 0`` up to a constant: ``ln(1/α)/(2 rate)``.
-
-        Raises:
-            InputError: for ``α`` outside ``(0, 1]``.
-
-        The predictor is quadratic in weights that grow as ``e^(t/τ*)``, hence the 2; paper A writes ``e^(t*/τ) α ~ 1``.
-
-        Source: paper A, Sec. 2.5.
-        """
-        validate.positive(alpha=alpha)
-        validate.between(0, 1, alpha=alpha)
-        return -math.log(alpha) / (2 * self.rate)
-
 
 class Stripe:
     """Labels that change sign at each of the ``interfaces`` along ``x_1``, +1 before the first, in dimension ``d``.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from scipy import linalg, optimize
+from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 from torch import Tensor
 
@@ -146,15 +146,6 @@ def operators(gram: Tensor, cross: Tensor, times: Sequence[float]) -> Tensor:
     modes = cross @ vectors
     kept = [-torch.expm1(-t * values) / values for t in times]
     return torch.stack([(modes * weight) @ vectors.mT for weight in kept])
-
-
-def norm_constant() -> float:
-    """``√max_u (1 - e^-u)²/u = 0.6382``: the operator's norm at time ``t`` is at most that times ``√t``.
-
-    From ``|op|² = Σ (1 - e^{-tλ})²/λ · (v·k)²/λ`` and ``kᵀK^{-1}k ≤ k(x, x) = 1``. Source: derived here.
-    """
-    u = optimize.brentq(lambda u: math.exp(u) - 1 - 2 * u, 1, 2)  # where the derivative vanishes
-    return -math.expm1(-u) / math.sqrt(u)
 
 
 def row_mean_spread(gram_offsets: Tensor) -> float:
