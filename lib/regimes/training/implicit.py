@@ -1,12 +1,11 @@
-r"""Implicit steps of a gradient flow in function space: one convex problem a step, solved to its optimality conditions.
+r"""The box problem of an implicit step of a hinge-loss flow in function space, solved to its optimality conditions.
 
 A flow of the margins :math:`m = yF` under a kernel held fixed during a step of length :math:`\Delta t` obeys
 :math:`m = m_0 + A s`, :math:`s = -\ell'(m)`, with :math:`A = \Delta t\,\alpha\,(y y^\top)\circ\Theta/p`. The hinge
-loss has a multi-valued slope at its corner, and the step becomes the box problem of :func:`box_qp`; a smooth loss is
-solved by :func:`implicit_step`. Both work on the CPU in float64, whatever the flow's own precision.
+loss has a multi-valued slope at its corner, and the step becomes the problem of :func:`box_qp`. It is solved on the CPU
+in float64, whatever the flow's own precision.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +16,6 @@ ROUNDS = 200  # linear systems (and four more a variable) before the best feasib
 PATIENCE, CROWD = 3, 100  # refused candidates, and one more per 100 variables, before the method that cannot cycle
 SWEEPS = 2  # passes over the coordinates in place of the first refused candidate, one more for each further one
 GUESSES = 6  # active sets guessed for a candidate
-HALVINGS = 30  # of the interval in which a line search ends
 RIDGE = 1e-13  # relative to the largest diagonal entry; keeps singular kernels (equal points) solvable
 
 
@@ -153,70 +151,3 @@ def _sweeps(
                 q[i] += change
                 gradient += change * hessian[i]
     return q, gradient
-
-
-def implicit_step(
-    matrix: np.ndarray,
-    margins: np.ndarray,
-    slope: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]],
-    *,
-    start: np.ndarray | None = None,
-    tolerance: float = 1e-9,
-) -> Solution:
-    r"""Solves :math:`s = -\ell'(m_0 + A s)` for a smooth convex loss.
-
-    The minimiser of :math:`\tfrac12 s^\top A s + \sum_\mu \ell(m_{0\mu} + (As)_\mu)`.
-
-    Newton's method with a line search; only points with :math:`\ell'' > 0` enter the
-    linear system.
-
-    Args:
-        matrix: ``A (p, p)``, symmetric, positive semi-definite.
-        margins: ``m_0 (p,)``.
-        slope: ``m -> (l, l', l'')``, each ``(p,)``.
-        start: warm start of ``s``; by default :math:`-\ell'(m_0)`.
-        tolerance: accepted error, in the units of the margins: what :math:`s + \ell'(m)` would move its own point.
-    """
-    s = -slope(margins)[1] if start is None else start.astype(float)
-    product, own = matrix @ s, matrix.diagonal()
-    for rounds in range(ROUNDS):
-        _, first, second = slope(margins + product)
-        rest = s + first
-        residual = float((np.abs(rest) * own / (1 + own * second)).max(initial=0.0))
-        # margins that are sums of huge terms are known no better than their rounding
-        floor = 8 * np.finfo(float).eps * (np.abs(matrix) @ np.abs(s)).max(initial=0.0)
-        if residual <= max(tolerance, floor):
-            return Solution(s, residual, rounds, True)
-        step = _newton(matrix, rest, second)
-        moved = matrix @ step
-        length = _length(slope, s, margins + product, step, moved)
-        s, product = s + length * step, product + length * moved
-    return Solution(s, residual, ROUNDS, False)
-
-
-def _length(slope: Callable, s: np.ndarray, margins: np.ndarray, step: np.ndarray, moved: np.ndarray) -> float:
-    """A share of the Newton step up to which the objective falls: by its derivative, which rounding spares longer."""
-
-    def derivative(share: float) -> float:
-        return float(moved @ (s + share * step + slope(margins + share * moved)[1]))
-
-    start = derivative(0.0)
-    low, high, length = 0.0, 1.0, 1.0
-    for _ in range(HALVINGS):
-        here = derivative(length)
-        if abs(here) <= 0.3 * abs(start) or (here < 0 and length == 1.0):
-            break
-        low, high = (length, high) if here < 0 else (low, length)
-        length = (low + high) / 2
-    return length
-
-
-def _newton(matrix: np.ndarray, rest: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The Newton direction ``-(1 + D A)^-1 rest``, ``D = diag(second)``, in the symmetric form that Cholesky needs."""
-    curved = np.flatnonzero(second > 0)
-    root = np.sqrt(second[curved])
-    inner = root[:, None] * matrix[np.ix_(curved, curved)] * root
-    inner[np.diag_indices_from(inner)] += 1.0
-    step = -rest.copy()
-    step[curved] += root * _solve(inner, root * (matrix[curved] @ rest))
-    return step

@@ -1,31 +1,22 @@
 r"""The implicit problems of several realisations at once, on their device: those of ``training.implicit``, in rows.
 
-The algorithms are the same, but that projected steps along the whole gradient stand for sweeps over its coordinates,
-which have no rows; every row takes its own decisions, so that it meets the same points alone or among others.
-A row shorter than the rest is padded with zeros in the matrix, which move nothing. One row alone is handed to
-:mod:`regimes.training.implicit`, which is faster for a single one, and so is a row that refuses ``PATIENCE``
-candidates: on the flat kernels of points in few dimensions projected steps creep, and sweeps do not.
+Every row takes its own decisions, so that it meets the same points alone or among others. A row shorter than the rest
+is padded with zeros in the matrix, which move nothing. A box problem is solved as by ``box_qp``, but that projected
+steps along the whole gradient stand for sweeps over its coordinates, which have no rows. One row alone is handed to
+that function, which is faster for a single one, and so is a row that refuses ``PATIENCE`` candidates: on the flat
+kernels of points in few dimensions projected steps creep, and sweeps do not.
 """
 
 from collections.abc import Callable
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from regimes.training.implicit import (
-    GUESSES,
-    HALVINGS,
-    PATIENCE,
-    RIDGE,
-    ROUNDS,
-    LinAlgError,
-    box_qp,
-    implicit_step,
-)
+from regimes.training.implicit import GUESSES, PATIENCE, RIDGE, ROUNDS, LinAlgError, box_qp
 
 Slope = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
 TINY = 1e-300
+HALVINGS = 30  # of the interval in which a line search ends
 DESCENTS = 8  # projected steps in place of the first refused candidate, as many more for each further one
 
 
@@ -111,17 +102,24 @@ def _candidates(hessian: Tensor, b: Tensor, diagonal: Tensor, q: Tensor, gradien
 
 
 def _solves(matrix: Tensor, free: Tensor, right: Tensor) -> Tensor:
-    """Solves the systems of the free variables, with the smallest ridge that makes them definite; zero elsewhere."""
+    """Solves the systems of the free variables; zero elsewhere."""
     matrix = torch.where(free.unsqueeze(-1) & free.unsqueeze(-2), matrix, 0.0)
     diagonal = matrix.diagonal(dim1=-2, dim2=-1)
+    diagonal += torch.where(free, 0.0, diagonal.amax(-1, keepdim=True).clamp(min=TINY))
+    return _definite(matrix, torch.where(free, right, 0.0))
+
+
+def _definite(matrix: Tensor, right: Tensor) -> Tensor:
+    """Solves systems, whose matrices it changes, with the smallest ridge that makes them definite."""
+    diagonal = matrix.diagonal(dim1=-2, dim2=-1)
     ridge = RIDGE * diagonal.amax(-1, keepdim=True).clamp(min=TINY)
-    diagonal += torch.where(free, ridge, 1.0)
+    diagonal += ridge
     for _ in range(8):
         factor, failed = torch.linalg.cholesky_ex(matrix)
         if not bool(failed.any()):
-            return torch.cholesky_solve(torch.where(free, right, 0.0).unsqueeze(-1), factor).squeeze(-1)
+            return torch.cholesky_solve(right.unsqueeze(-1), factor).squeeze(-1)
         ridge = 100.0 * ridge
-        diagonal += torch.where(free & (failed > 0).unsqueeze(-1), ridge, 0.0)
+        diagonal += torch.where((failed > 0).unsqueeze(-1), ridge, 0.0)
     raise LinAlgError("the kernel matrix of an implicit step is not positive semi-definite")
 
 
@@ -141,6 +139,9 @@ def _descents(hessian: Tensor, diagonal: Tensor, q: Tensor, gradient: Tensor, co
 def implicit_steps(matrix: Tensor, margins: Tensor, slope: Slope, *, start: Tensor, tolerance: float) -> Tensor:
     r"""Solves :math:`s = -\ell'(m_0 + A s)` for a smooth convex loss, row by row: ``(r, n)``, float64.
 
+    The minimisers of :math:`\tfrac12 s^\top A s + \sum_\mu \ell(m_{0\mu} + (As)_\mu)`, by Newton's method with a line
+    search; margins that are sums of huge terms are known no better than their rounding.
+
     Args:
         matrix: ``A (r, n, n)``, symmetric, positive semi-definite, float64.
         margins: ``m_0 (r, n)``.
@@ -148,12 +149,6 @@ def implicit_steps(matrix: Tensor, margins: Tensor, slope: Slope, *, start: Tens
         start: warm start of ``s (r, n)``.
         tolerance: accepted error, in the units of the margins.
     """
-    if len(margins) == 1:
-        one = implicit_step(
-            matrix[0].cpu().numpy(), margins[0].cpu().numpy(), lambda m: _arrays(slope, m),
-            start=start[0].cpu().numpy(), tolerance=tolerance,
-        )  # fmt: skip
-        return torch.from_numpy(one.q).to(margins).unsqueeze(0)
     s, own = start, matrix.diagonal(dim1=-2, dim2=-1)
     product, size = times(matrix, s), matrix.abs()
     for _ in range(ROUNDS):
@@ -169,10 +164,6 @@ def implicit_steps(matrix: Tensor, margins: Tensor, slope: Slope, *, start: Tens
         length = torch.where(unsolved, _lengths(slope, s, margins + product, step, moved), 0.0)
         s, product = s + length * step, product + length * moved
     return s
-
-
-def _arrays(slope: Slope, m: np.ndarray) -> tuple[np.ndarray, ...]:
-    return tuple(value.numpy() for value in slope(torch.from_numpy(m)))
 
 
 def _lengths(slope: Slope, s: Tensor, margins: Tensor, step: Tensor, moved: Tensor) -> Tensor:
@@ -198,5 +189,4 @@ def _newtons(matrix: Tensor, rest: Tensor, second: Tensor) -> Tensor:
     root = second.clamp(min=0.0).sqrt()
     inner = root.unsqueeze(-1) * matrix * root.unsqueeze(-2)
     inner.diagonal(dim1=-2, dim2=-1).add_(1.0)
-    everywhere = torch.ones_like(root, dtype=torch.bool)
-    return root * _solves(inner, everywhere, root * times(matrix, rest)) - rest
+    return root * _definite(inner, root * times(matrix, rest)) - rest
