@@ -234,9 +234,12 @@ SHARES = [("error", 0.2), ("early", 0.0), ("late", 0.4)]
 
 def test_the_table_of_numerical_error_lists_where_it_weighs_most(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "results", lambda: tmp_path)
-    columns = [{"column": name, "pairs": 6, "bias": 0.01, "error": 0.001, "share": share} for name, share in SHARES]
+    columns = [
+        {"column": name, "pairs": 6, "bias": 0.01, "error": 0.001, "share": share, "most": 0.9}
+        for name, share in SHARES
+    ]
     about = {"study": "a.b", "finer": "tolerance × 0.1", "settings": 2, "realisations": 60}
     (tmp_path / "finer.json").write_text(json.dumps([about | {"columns": columns}]))
     lines = sources.finer_table().splitlines()
     assert len(lines) == 4 and "`late`" in lines[2] and "`error`" in lines[3]
-    assert "1.0e-02 ± 2e-03" in lines[2] and "0.4 (60 realisations)" in lines[2]
+    assert "1.0e-02 ± 2e-03" in lines[2] and "0.4, at most 0.9 (60 realisations)" in lines[2]

@@ -43,8 +43,9 @@ def compare(
 
     Returns:
         One row per column: ``column``, ``pairs`` (of realisations), ``bias`` and ``error`` (root mean squares over
-        rows of the mean change and of its standard error, over that of the column), and ``share``: the bias over the
-        statistical error, with what the error of the bias adds taken off.
+        rows of the mean change and of its standard error, over that of the column), ``share``: the bias over the
+        statistical error, with what the error of the bias adds taken off, and ``most``, that of the bias and twice
+        its error. Late in training paths part: there few pairs only bound the bias.
 
     Raises:
         InputError: for too few seeds, or a setting that ``how`` does not concern.
@@ -79,6 +80,9 @@ def _change(coarse: pd.DataFrame, fine: pd.DataFrame, many: int) -> dict[str, fl
     use = (moved.count(axis=1) >= FEWEST) & (scatter > 0)
     moved, statistical = moved[use], 1.96 * scatter[use] / np.sqrt(many)
     bias, error = moved.mean(axis=1), moved.std(axis=1) / np.sqrt(moved.count(axis=1))
-    share = ((bias**2 - error**2) / statistical**2).mean()
-    relative = {name: float(np.sqrt((values**2).mean()) / size) for name, values in (("bias", bias), ("error", error))}
-    return {"pairs": int(moved.count().sum())} | relative | {"share": float(np.sqrt(max(share, 0)))}
+    rms = lambda values: float(np.sqrt(max((values).mean(), 0)))  # noqa: E731 of squares
+    shares = {
+        "share": rms((bias**2 - error**2) / statistical**2),
+        "most": rms(((bias.abs() + 2 * error) / statistical) ** 2),
+    }
+    return {"pairs": int(moved.count().sum()), "bias": rms(bias**2) / size, "error": rms(error**2) / size} | shares

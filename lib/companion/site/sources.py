@@ -276,7 +276,7 @@ def finer_table(shown: int = 2) -> str:
     for one in json.loads((paths.results() / "finer.json").read_text(encoding="utf-8")):
         for row in sorted(one["columns"], key=lambda row: -row["share"])[:shown]:
             change = f"{row['bias']:.1e} ± {2 * row['error']:.0e}"
-            share = f"{row['share']:.2g} ({one['realisations']} realisations)"
+            share = f"{row['share']:.2g}, at most {row['most']:.2g} ({one['realisations']} realisations)"
             lines.append(f"| `{one['study']}` | {one['finer']} | `{row['column']}` | {change} | {share} |")
     return "\n".join(lines)
 

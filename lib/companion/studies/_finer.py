@@ -48,4 +48,6 @@ def measure(name: str, settings: int, *, jobs: int | None = None) -> dict[str, A
 
 def _is_usual(setting: Setting, how: Mapping[str, Any], grid: list[Setting]) -> bool:
     """Whether a setting has the numerics of most, and is not among those that are finer already."""
-    return "tolerance" not in how or setting["tolerance"] == max(other["tolerance"] for other in grid)
+    if not set(how) & set(setting):
+        return False
+    return "tolerance" not in how or setting["tolerance"] == max(other.get("tolerance", 0.0) for other in grid)
