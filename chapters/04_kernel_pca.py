@@ -508,9 +508,8 @@ difference = beta_difference(network, lazy)
 octaves = np.log2(max(image_p) / min(image_p))
 chapter.say(
     f"Over these {octaves:.1f} octaves the exponents are {beta(network)} for the network and {beta(lazy)} for its initial "
-    f"kernel; they differ by {difference}, the papers' by 0.2; the ledger says how many realisations would decide. The "
-    f"exponents themselves need range: the paper's sizes go to 6944, "
-    f"{6944 / max(image_p):.0f} times further than here."
+    f"kernel; they differ by {difference}, in the papers by 0.2 and by 1/6. Which is the larger is judged at these sizes; the "
+    f"exponents themselves need range: paper A's sizes go to 6944, {6944 / max(image_p):.0f} times further than here."
 )
 # %%
 routes = chapter.extended(studies.routes)
