@@ -241,9 +241,7 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """
     sets = draw_points(setting, seeds)
     many = draw_stripe(setting, "test", setting["many"], seeds).to(dtype=torch.float64)
-    model = networks_of(setting, seeds)
-    flow = gradient_flow(model, sets["train"], alpha=setting["alpha"], tolerance=setting["tolerance"])
-    path = run(flow, events={f"{stop:g}": satisfied(stop) for stop in setting["stops"]})
+    path = _learnt(setting, seeds, sets["train"])
     rows, moments = _at_moments(path, setting, sets, "stripe", torch.float64), _moments(path, setting["stops"])
     for e, own in enumerate(rows):
         x, y = many.x[e], many.y[e]
@@ -255,6 +253,39 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
             row["departure"] = float(two_kinds.departure(network, sets["points"].x[e]))
             row["amplification"] = float(amplification(network.omega, 1))
     return [_numbered(seed, row) for seed, own in zip(seeds, rows, strict=True) for row in own]
+
+
+def _learnt(setting: Setting, seeds: list[int], train: Task) -> Trajectory:
+    """Training on the stripe to zero loss, with events at the satisfied fractions."""
+    flow = gradient_flow(networks_of(setting, seeds), train, alpha=setting["alpha"], tolerance=setting["tolerance"])
+    return run(flow, events={f"{stop:g}": satisfied(stop) for stop in setting["stops"]})
+
+
+def _harmonics_grid(p: Mapping[str, Any]) -> list[Setting]:
+    common = STRIPE_TASK | {name: p[f"stripe_{name}"] for name in ("d", "p", "h", "many", "alpha")}
+    return product(**common, tolerance=p["tolerance"], stops=[p["stops"]], seeds=range(p["stripe_seeds"]))
+
+
+@study(version=1, grid=_harmonics_grid, rtol=1e-2, data=DRAWN, device="any", columns={"kinds": STATISTICAL})
+def harmonics(setting: Setting, seeds: list[int]) -> Rows:
+    """``kinds``: shares of the two kinds in the first ``2(d + 1)`` components of the stripe's kernel; a row a moment.
+
+    The first ``d + 1`` of an isotropic kernel, the constant and linear functions, are of the two kinds; of its second
+    harmonics, which follow, ``d`` in ``d(d + 1)/2 - 1`` are. Networks, moments and points are those of ``stripes``.
+
+    Source: paper A, App. D.
+    """
+    train, many = (
+        draw_stripe(setting, name, setting[size], seeds).to(dtype=torch.float64)
+        for name, size in (("train", "p"), ("test", "many"))
+    )
+    rows, count = [], 2 * (setting["d"] + 1)
+    for moment, there in _moments(_learnt(setting, seeds, train), setting["stops"]).items():
+        for e, model in there.items():
+            vectors = tangent_components(model.to(dtype=torch.float64), many.x[e], count).vectors[0].cpu()
+            kinds = two_kinds.kinds(vectors, many.x[e].cpu()).tolist()
+            rows.append({"seed": seeds[e], "moment": moment, "kinds": kinds, "source": many.source})
+    return rows
 
 
 def _curves_grid(p: Mapping[str, Any]) -> list[Setting]:
