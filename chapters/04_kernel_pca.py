@@ -76,7 +76,7 @@ import pandas as pd
 import torch
 
 import regimes
-from companion.estimates import mean, proportion, ratio
+from companion.estimates import jackknife, mean, proportion, ratio
 from companion.report import plots, sketches
 from companion.report.chapter import Chapter
 from companion.site import components
@@ -382,54 +382,81 @@ chapter.table(
 # and its components are functions of $x_\parallel$ or such a function times $u\cdot x_\perp$. We fit each component by
 # splines in $x_1$, and by splines times each $x_\perp$, and count what is explained beyond what the fit's unknowns would
 # explain of noise.
+#
+# Little of that needs learning. The first $d+1$ components of an isotropic kernel are the constant and the linear functions,
+# and all of these are of the two kinds, but for a mixing: where eigenvalues are equal $x_1$ lies anywhere among the linear
+# functions, and the least share of one kind among the first ten is 0.66 on the average. Then come
+# $\frac12d(d+1)-1$ second harmonics, of which only $d$ are of the two kinds, $x_1^2$ and the $x_1x_i$: 0.185 of them for
+# $d=10$. The next $d+1$ components therefore tell whether a kernel has learnt, and their mean share does not depend on how
+# equal eigenvalues mix.
 # %%
-full = stripes[stripes.kernel == "full"]
+full, harmonics = stripes[stripes.kernel == "full"], chapter.extended(studies.harmonics)
 moments = ["start", *(f"{stop:g}" for stop in stops), "end"]
-shares = {moment: np.array(full[full.moment == moment].kinds.tolist()) for moment in moments}
+shares = {moment: ranks(full[full.moment == moment], "kinds") for moment in moments}
+further = {moment: ranks(harmonics[harmonics.moment == moment], "kinds") for moment in moments}
+departure = full.pivot(index="seed", columns="moment", values="departure")
 # %%
 fig, axes = plots.panels(len(moments), height=2.8, sharex=True, sharey=True)
+kinds_of = {r"$\varphi(x_1)$": plots.PALETTE[0], r"$\varphi(x_1)\,u\cdot x_\perp$": plots.PALETTE[1]}
 for ax, moment in zip(axes, moments):
-    share = shares[moment].clip(0).mean(0)
-    ax.bar(np.arange(1, 11), share[:, 0], color=plots.PALETTE[0], label=r"$\varphi(x_1)$")
-    ax.bar(
-        np.arange(1, 11),
-        share[:, 1],
-        bottom=share[:, 0],
-        color=plots.PALETTE[1],
-        label=r"$\varphi(x_1)\,u\cdot x_\perp$",
-    )
-    apart = full[full.moment == moment].departure
+    share = further[moment].clip(0).mean(0)
+    places, below = np.arange(1, len(share) + 1), np.zeros(len(share))
+    for part, (label, colour) in zip(share.T, kinds_of.items()):
+        ax.bar(places, part, bottom=below, color=colour, label=label)
+        below = below + part
     when = moment if moment in ("start", "end") else f"{float(moment):.0%} satisfied"
-    ax.set(title=f"{when}: departs by {apart.mean():.2f}", ylim=(0, 1.05))
-    ax.set_xticks(range(1, 11))
+    ax.axvline(stripe_d + 1.5, color=plots.COLOURS["theory"], linestyle=":")
+    ax.set(title=f"{when}: departs by {departure[moment].mean():.2f}", ylim=(0, 1.05))
 fig.supxlabel("rank $r$", fontsize="medium")
 fig.supylabel("share explained", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize="small")
 chapter.figure(
     fig,
     "fig-a-appd",
-    "Shares of the first ten components of the stripe's kernel that the two kinds explain, at the start, at satisfied "
+    "Shares of the first components of the stripe's kernel that the two kinds explain, at the start, at satisfied "
     "fractions and at the end, means over realisations; above each panel the relative distance of the kernel from its "
-    f"two-kind form (paper A, App. D). {stripe_p} training points, width {stripe_h}; components on {stripe_many} other points.",
+    "two-kind form (paper A, App. D). Left of the dotted line are as many components as constant and linear functions, which are of "
+    f"the two kinds before training, too. {stripe_p} training points, width {stripe_h}; components on {stripe_many} other points.",
+    harmonics,
     full,
-    alt="Stacked bars of ten components at four moments of training: shares explained by functions of the "
-    "informative coordinate and by such functions times the others.",
+    alt="Stacked bars of components at four moments of training: shares explained by functions of the informative "
+    "coordinate and by such functions times the others. At the start the second half of the bars is low.",
 )
 # %%
 end = full[full.moment == "end"]
 least = {moment: shares[moment].max(-1).min(-1) for moment in moments}
+next_ones = {moment: further[moment][:, stripe_d + 1 :].sum(-1).mean(-1) for moment in moments}
+last_rows = harmonics[harmonics.moment == "end"]
 chapter.check("A.AppD-two-kinds", mean(least["end"]), end, figure="fig-a-appd")
-mixed = np.array(shares["end"]).sum(-1).min(-1)
+chapter.check("A.AppD-harmonics", mean(next_ones["end"]), last_rows, figure="fig-a-appd")
+chapter.check("A.AppD-form", ratio(departure["end"] / departure["start"]), full, figure="fig-a-appd")
 late = at(stripes, "full", "end").set_index("seed").error / at(stripes, "full", f"{stops[0]:g}").set_index("seed").error
 chapter.say(
     f"On the stripe the kernel frozen at the end errs {ratio(late)} times as much as the one frozen when {100 * stops[0]:g} % of "
     "the points were satisfied."
 )
 chapter.say(
-    "The smallest share of one kind among the ten is "
+    "The smallest share of one kind among the first ten is "
     + ", ".join(f"{mean(values)} at {moment}" for moment, values in least.items())
-    + f". Both kinds together explain at least {mean(mixed)} of each component at the end."
+    + f". Of the {stripe_d + 1} components after constant and linear functions both kinds together explain "
+    + ", ".join(f"{mean(values)} at {moment}" for moment, values in next_ones.items())
+    + "."
 )
+# %% [markdown]
+# The components become what the paper says, then, beyond what they were before. The kernel as a whole does not come near its form
+# ({numref}`fig-a-appd`, above the panels): its distance is larger half-way than at the start. At the start the constant and
+# the linear functions hold nearly all of the kernel's norm, and what is not of the form has little; neurons that point
+# anywhere average. After learning they point where few others do, and a small $\omega_\perp$ moves all their kinks
+# together. That costs a part of the points of order $1/\Lambda$, and a distance of order $\Lambda^{-1/2}$: the limit is far.
+# %%
+there = full[full.moment == f"{stops[-1]:g}"]
+logs = np.log(there[["amplification", "departure"]].to_numpy())
+if len(logs) > 2:
+    slope = jackknife(logs, lambda rows: np.polyfit(*rows.T, 1)[0])
+    chapter.say(
+        f"Between realisations, when {100 * stops[-1]:g} % of the points are satisfied, the distance goes as $\\Lambda$ to the "
+        f"power {slope}; there $\\Lambda$ is {ratio(there.amplification)}, at the end {ratio(end.amplification)}."
+    )
 # %% [markdown]
 # ## Learning curves of a deep network and its kernels
 # Five curves on images ({numref}`fig-a-9`): the network, and its full and last-layer kernels frozen before and after
