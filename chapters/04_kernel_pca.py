@@ -390,7 +390,7 @@ chapter.table(
 # $d=10$. The next $d+1$ components therefore tell whether a kernel has learnt, and their mean share does not depend on how
 # equal eigenvalues mix.
 # %%
-full, harmonics = stripes[stripes.kernel == "full"], chapter.extended(studies.harmonics)
+full, harmonics = stripes[stripes.kernel == "full"], chapter.extended(studies.stripe_spectra)
 moments = ["start", *(f"{stop:g}" for stop in stops), "end"]
 shares = {moment: ranks(full[full.moment == moment], "kinds") for moment in moments}
 further = {moment: ranks(harmonics[harmonics.moment == moment], "kinds") for moment in moments}
