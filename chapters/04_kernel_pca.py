@@ -29,7 +29,7 @@
 # | $\hat I(\varphi_r;y)$ | `information` | $(r)$ | mutual information, bits, from $k=5$ neighbours |
 # | $(\sum\lambda)^2/\sum\lambda^2$ | `dimension` | | effective dimension of the kernel |
 # | $y^\top Ky/(\lVert K\rVert_F\lVert y\rVert^2)$ | `alignment` | | of kernel and label, 0 to 1 {cite}`cristianini2001` |
-# | $\sum_r\omega_r^2/\lambda_r$ | `norm` | | squared norm of the label in the kernel's space, times the mean of $\Theta(x,x)$ |
+# | $\min\lVert f\rVert_\Theta^2$ | `norms` | (2) | of functions at a mean square distance 0.5, and 0.1, from the label, times the mean of $\Theta(x,x)$ |
 # %% tags=["parameters"]
 # fmt: off
 profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
@@ -358,7 +358,7 @@ chapter.check("A.Fig11-dimension", mean(features.distances), features, figure="t
 # %%
 told = [
     {"task": name, "kernel": label, "effective dimension": str(mean(one.dimension)), "centred": str(mean(one.dimension_centred)),
-     "by distances": str(mean(one.distances)), "alignment": str(mean(one.alignment)), "norm": str(ratio(one.norm))}
+     "by distances": str(mean(one.distances)), "alignment": str(mean(one.alignment))}
     for name, rows in both.items()
     for label, (kernel, moment, _) in views.items()
     for one in [at(rows, kernel, moment)]
@@ -367,7 +367,7 @@ chapter.table(
     pd.DataFrame(told),
     "tab-a-11",
     "Dimension of the kernels by their eigenvalues, as in the text and centred, and by the distances of nearest neighbours "
-    "(paper A, footnote 5); alignment with the label; the label's squared norm on the first ten components. Stripe: after "
+    "(paper A, footnote 5); alignment with the label. Stripe: after "
     f"{stripe_p} points, on {stripe_n} others; images: after {max(image_p)}, on {image_n} others.",
     *(at(rows, kernel, moment) for rows in both.values() for kernel, moment, _ in views.values()),
 )
@@ -390,10 +390,10 @@ chapter.table(
 # $d=10$. The next $d+1$ components therefore tell whether a kernel has learnt, and their mean share does not depend on how
 # equal eigenvalues mix.
 # %%
-full, harmonics = stripes[stripes.kernel == "full"], chapter.extended(studies.stripe_spectra)
+full, spectra = stripes[stripes.kernel == "full"], chapter.extended(studies.stripe_spectra)
 moments = ["start", *(f"{stop:g}" for stop in stops), "end"]
 shares = {moment: ranks(full[full.moment == moment], "kinds") for moment in moments}
-further = {moment: ranks(harmonics[harmonics.moment == moment], "kinds") for moment in moments}
+further = {moment: ranks(spectra[spectra.moment == moment], "kinds") for moment in moments}
 departure = full.pivot(index="seed", columns="moment", values="departure")
 # %%
 fig, axes = plots.panels(len(moments), height=2.8, sharex=True, sharey=True)
@@ -417,7 +417,7 @@ chapter.figure(
     "fractions and at the end, means over realisations; above each panel the relative distance of the kernel from its "
     "two-kind form (paper A, App. D). Left of the dotted line are as many components as constant and linear functions, which are of "
     f"the two kinds before training, too. {stripe_p} training points, width {stripe_h}; components on {stripe_many} other points.",
-    harmonics,
+    spectra,
     full,
     alt="Stacked bars of components at four moments of training: shares explained by functions of the informative "
     "coordinate and by such functions times the others. At the start the second half of the bars is low.",
@@ -426,9 +426,8 @@ chapter.figure(
 end = full[full.moment == "end"]
 least = {moment: shares[moment].max(-1).min(-1) for moment in moments}
 next_ones = {moment: further[moment][:, stripe_d + 1 :].sum(-1).mean(-1) for moment in moments}
-last_rows = harmonics[harmonics.moment == "end"]
 chapter.check("A.AppD-two-kinds", mean(least["end"]), end, figure="fig-a-appd")
-chapter.check("A.AppD-harmonics", mean(next_ones["end"]), last_rows, figure="fig-a-appd")
+chapter.check("A.AppD-harmonics", mean(next_ones["end"]), spectra[spectra.moment == "end"], figure="fig-a-appd")
 chapter.check("A.AppD-form", ratio(departure["end"] / departure["start"]), full, figure="fig-a-appd")
 late = at(stripes, "full", "end").set_index("seed").error / at(stripes, "full", f"{stops[0]:g}").set_index("seed").error
 chapter.say(
@@ -458,6 +457,33 @@ if len(logs) > 2:
         f"power {slope}; there $\\Lambda$ is {ratio(there.amplification)}, at the end {ratio(end.amplification)}."
     )
 # %% [markdown]
+# ## What the label costs
+# A kernel learns well, the paper argues, where the label's squared norm in its space is small, and learning reduces
+# $\lVert y\rVert_\Theta^2=\sum_r\omega_r^2/\lambda_r$. For a label that jumps the sum has no limit: more components, on more
+# points, always add to it. Nor do its first terms compare kernels: after learning they hold more of the label and sum to more. We
+# therefore ask for the least norm of a function that leaves a given part of the label, $\langle(f-y)^2\rangle=0.5$ or 0.1, on new
+# points.
+# %%
+norms = {moment: ranks(spectra[spectra.moment == moment].sort_values("seed"), "norms") for moment in moments}
+change = np.log(norms["end"] / norms["start"])
+told = [
+    {"moment": moment} | {f"{left:g} left": str(ratio(values[:, i])) for i, left in enumerate(studies.LEFT)}
+    for moment, values in norms.items()
+]
+chapter.table(
+    pd.DataFrame(told),
+    "tab-4-norms",
+    "Least squared norm, times the mean of $\\Theta(x,x)$, of a function in the space of the stripe's kernel that leaves a part "
+    f"of the label, along training; {stripe_p} training points, {stripe_n} others on which the function is taken. What is above "
+    "$10^{10}$ hangs on rounding errors of the smallest eigenvalues.",
+    spectra,
+)
+for name, column in zip(("half", "tenth"), change.T):
+    chapter.check(f"A.Fig10-norm-{name}", mean(column), spectra, figure="tab-4-norms")
+# %% [markdown]
+# The first half of the label becomes cheap, and the last tenth dear: the kernel has turned from most directions, and the points near an
+# interface can be told apart only with what is left of them. A kernel that learns well need not give the whole label a small norm.
+#
 # ## Learning curves of a deep network and its kernels
 # Five curves on images ({numref}`fig-a-9`): the network, and its full and last-layer kernels frozen before and after
 # training. A kernel from after training learns from a training set that did not make it. Thin lines: kernels frozen on
