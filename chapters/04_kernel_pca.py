@@ -18,8 +18,9 @@
 # little; afterwards the first ones tell much, and learning with the kernel {term}`frozen <frozen kernel>` *after* training is far better than
 # with the one from before. The {term}`stripe` and a deep convolutional network on images of digits behave alike.
 #
-# We measure all of that on data that have trained nothing. Three things come out differently: which component holds the
-# label, how far the estimate of {term}`information <mutual information>` can be trusted, and, on the stripe, when the kernel is best.
+# We measure all of that on data that have trained nothing. Four things come out differently: which component holds the
+# label, how far the estimate of {term}`information <mutual information>` can be trusted, what the whole label costs in the kernel's
+# space, and, on the stripe, when the kernel is best.
 #
 # | symbol | in code | shape | unit, scale |
 # |---|---|---|---|
@@ -76,7 +77,7 @@ import pandas as pd
 import torch
 
 import regimes
-from companion.estimates import jackknife, mean, proportion, ratio
+from companion.estimates import jackknife, mean, ratio
 from companion.report import plots, sketches
 from companion.report.chapter import Chapter
 from companion.site import components
@@ -193,13 +194,16 @@ chapter.table(
 # {term}`margin` of 1. Then we take $n$ new points, and the kernel of *all* parameters and that of the *last layer* alone, whose
 # components are those of the features it sees. On the stripe the steps of the flow are ten times finer than the usual ones of
 # chapters 1 and 2, and in float64: kernels are looked at late, where a coarser flow leads to other networks
-# ({numref}`fig-a-sensitivity`).
+# ({numref}`fig-a-sensitivity`). From the usual steps in float32 to these, numbers that claims on the stripe are about moved by 0.03
+# at most, that of A.Fig10-peak-stripe by 0.08, that of A.AppD-form by 0.17. The error of a step goes to zero with its tolerance:
+# about a ninth of that is left, less than separates each interval from the end of its band, but for A.AppD-harmonics (0.003
+# against 0.002). A.Fig10-norm-tenth is a matter of the smallest eigenvalues and certain in its sign alone.
 #
 # A last layer has few features, or many of little weight. Its Gram matrix then has eigenvalues as small as rounding errors, and
 # a flow along their eigenvectors ends differently on each type of processor. We therefore add a small *ridge*
 # $\epsilon\mathbf 1$ to the Gram matrix of every frozen kernel: besides the features of the kernel, each training point has
 # one of its own that no other point sees. The end is then unique, and what the kernel fits with eigenvalues far above
-# $\epsilon$ is unchanged.
+# $\epsilon$ is unchanged: half or twice the ridge moves test errors by 0.005 at most.
 #
 # The paper's matrix is $K_{\mu\nu}=\psi(x_\mu)\cdot\psi(x_\nu)$ with the gradients $\psi$ as they are. Kernel PCA usually
 # subtracts their mean. We do both, for a reason.
@@ -272,12 +276,6 @@ def first_share(rows, column):
     return found[:, 0] / found.sum(1)
 
 
-def largest_share(rows, column):
-    """The largest share of the ten after training, whichever component has it, one number a realisation."""
-    found = ranks(at(rows, "full", "end"), column)
-    return found.max(1) / found.sum(1)
-
-
 for name, rows in (("stripe", stripes), ("mnist", largest)):
     before = at(rows, "full", "start")
     begun = largest_information(rows, "full", "start")
@@ -289,10 +287,10 @@ for name, rows in (("stripe", stripes), ("mnist", largest)):
         chapter.check(f"A.Fig10-{claim}-{name}", gained, before, at(rows, kernel, "end"), figure="fig-a-10")
     after = at(rows, "full", "end")
     chapter.check(f"A.Fig10-projection-{name}", mean(first_share(rows, "projections")), after, figure="fig-a-10")
-    centred = {"stripe": first_share, "mnist": largest_share}[name](rows, "projections_centred")
-    chapter.check(f"A.Fig10-centred-{name}", mean(centred), after, figure="fig-a-10")
-end = at(stripes, "full", "end")
-chapter.check("B.Fig11-first", mean(first_share(stripes, "projections")), end, figure="fig-a-10")
+    centred = mean(first_share(rows, "projections_centred"))
+    chapter.check(f"A.Fig10-centred-first-{name}", centred, after, figure="fig-a-10")
+    held, held_before = (ranks(one, "projections").sum(1) for one in (after, before))
+    chapter.check(f"B.Fig11-projects-{name}", mean(held - held_before), before, after, figure="fig-a-10")
 # %% [markdown]
 # Why the second? The features of the paper's matrix have a mean, and its first component is what that mean makes of every
 # point: nearly a constant at the start ({numref}`fig-a-11`, first and third row). After training it is a mixture of the constant and the label, which lie in one
@@ -335,6 +333,7 @@ for name, rows, column in (("stripe", stripes, "separable_many"), ("mnist", larg
     chapter.check(f"A.Fig11-init-{name}", mean(begun.separable), begun, figure="fig-a-11")
     chapter.check(f"A.Fig11-after-{name}", mean(after[column]), after, figure="fig-a-11")
     chapter.check(f"A.Fig11-last-centred-{name}", mean(last.separable_centred), last, figure="fig-a-11")
+    chapter.check(f"A.Fig11-line-{name}", mean(last.dimension_centred), last, figure="tab-a-11")
 own = at(largest, "network", "end")
 chapter.say(
     f"On images the network itself is right on {mean(100 * (1 - own.error))} % of the test points after {max(image_p)} "
@@ -546,6 +545,7 @@ def gap(first, second):
 network, lazy = at(curves, "network", "end"), at(curves, "full", "start")
 start, half, early = ("full", "start"), ("full", f"{stops[0]:g}"), ("full", "end")
 chapter.check("A.Fig9-order", *gap(start, ("network", "end")), figure="fig-a-9")
+chapter.check("A.Fig9-final-gain", *gap(start, early), figure="fig-a-9")
 chapter.check("A.Fig9-final-kernel", *gap(("network", "end"), early), figure="fig-a-9")
 chapter.check("A.Fig9-last-layer", *gap(("last", "end"), ("network", "end")), figure="fig-a-9")
 chapter.check("A.Fig9-last-layer-gain", *gap(("last", "start"), ("last", "end")), figure="fig-a-9")
@@ -662,11 +662,12 @@ chapter.figure(
     "the right one. On the stripe the alignment peaks long before the end.",
 )
 # %%
-for name, rows in zip(("stripe", "mnist"), course.values()):
-    path = rows.pivot(index="seed", columns="frame", values="alignment").to_numpy()
-    peak = np.log(np.nanmax(path, 1) / np.array([row[~np.isnan(row)][-1] for row in path]))
-    found = mean(peak) if name == "stripe" else proportion(peak >= 0.3)
-    chapter.check(f"A.Fig10-peak-{name}", found, rows, figure="fig-4-course")
+path = course["stripe"].pivot(index="seed", columns="frame", values="alignment").to_numpy()
+peak = np.log(np.nanmax(path, 1) / np.array([row[~np.isnan(row)][-1] for row in path]))
+chapter.check("A.Fig10-peak-stripe", mean(peak), course["stripe"], figure="fig-4-course")
+halfway, ended = (at(largest, "full", moment).set_index("seed", drop=False) for moment in (f"{stops[0]:g}", "end"))
+grown = mean(np.log(halfway.alignment / ended.alignment))
+chapter.check("A.Fig10-halfway-mnist", grown, halfway, ended, figure="tab-a-11")
 # %%
 moving = [rows[rows.seed == 0].sort_values("frame") for rows in course.values()]
 film, screens = plots.panels(2, width=2.9, height=3.0)
@@ -814,19 +815,22 @@ chapter.table(
 chapter.ledger()
 # %% [markdown]
 # ## Errata and open points
-# - Most of the label's projection is on the first component of the *centred* kernel; on images it is one of the first two,
-#   not the same one after every training ({ref}`erratum <erratum-a-centred>`).
+# - Most of the label's projection on ten components is on the first of the *centred* kernel; on images not after every
+#   training ({ref}`erratum <erratum-a-centred>`).
 # - The estimator of mutual information is biased in one dimension too
 #   ({ref}`erratum <erratum-a-information>`).
-# - Over four octaves the exponents of the convolutional network and of its initial kernel are not told apart, nor 1/2 from
-#   1/3: the ledger says how many {term}`realisations <realisation>` would tell a difference of 0.1, the exponents themselves need range.
-# - Trainings on a few hundred images differ from one to the next more than the curves lie apart: in how far the network is
-#   ahead of its initial kernel and of its own last layer, and in how much of the label a plane shows. More trainings would
-#   tell; the ledger estimates how many.
+# - The convolutional network's learning curve is steeper than that of its initial kernel, as both papers say. How much steeper
+#   at their sizes is open: here the difference is smaller than theirs, and over the larger half of our sizes both exponents are
+#   larger than over all.
+# - Trainings on a few hundred images differ from one to the next more than the curves lie apart. Those that are kept tell
+#   which curve is ahead, and leave open how much of the parity a line sees in the plane of the trained kernel.
 # - The last points to be fitted, which undo the compression on the stripe, do the network's kernel on images no harm that
-#   we can see: it is not better frozen when half of them are met.
+#   we can see: it errs no more frozen at the end than when half of them are met.
 # - On the stripe two clouds part in the plane, and each component tells much, but the label changes twice along $x_1$: a
-#   line sees little more than one of the two planes. It takes the last layer's two components, centred, to see both.
+#   line sees little more than one of the two planes. It takes the last layer's two principal components to see both.
+# - Components of the stripe's kernel become of the two kinds, beyond those that are so before training; the kernel as a whole
+#   is nearly as far from that form as before. How large must $p$ be for it?
+# - Learning makes half of the label cheap in the kernel's space, and its last tenth dear. Is it so on images?
 # - How many points does a component need? Where eigenvalues lie near each other it needs many, and what a kernel's
 #   plane shows changes with their number.
 # - Why does the alignment fall late in training on the stripe, and not on images? The last points to be fitted are few;
