@@ -276,6 +276,7 @@ def first_share(rows, column):
     return found[:, 0] / found.sum(1)
 
 
+# %%
 for name, rows in (("stripe", stripes), ("mnist", largest)):
     before = at(rows, "full", "start")
     begun = largest_information(rows, "full", "start")
@@ -334,6 +335,7 @@ for name, rows, column in (("stripe", stripes, "separable_many"), ("mnist", larg
     chapter.check(f"A.Fig11-after-{name}", mean(after[column]), after, figure="fig-a-11")
     chapter.check(f"A.Fig11-last-centred-{name}", mean(last.separable_centred), last, figure="fig-a-11")
     chapter.check(f"A.Fig11-line-{name}", mean(last.dimension_centred), last, figure="tab-a-11")
+# %%
 own = at(largest, "network", "end")
 chapter.say(
     f"On images the network itself is right on {mean(100 * (1 - own.error))} % of the test points after {max(image_p)} "
@@ -399,10 +401,8 @@ fig, axes = plots.panels(len(moments), height=2.8, sharex=True, sharey=True)
 kinds_of = {r"$\varphi(x_1)$": plots.PALETTE[0], r"$\varphi(x_1)\,u\cdot x_\perp$": plots.PALETTE[1]}
 for ax, moment in zip(axes, moments):
     share = further[moment].clip(0).mean(0)
-    places, below = np.arange(1, len(share) + 1), np.zeros(len(share))
-    for part, (label, colour) in zip(share.T, kinds_of.items()):
-        ax.bar(places, part, bottom=below, color=colour, label=label)
-        below = below + part
+    for part, bottom, (label, colour) in zip(share.T, (0, share[:, 0]), kinds_of.items()):
+        ax.bar(np.arange(1, len(share) + 1), part, bottom=bottom, color=colour, label=label)
     when = moment if moment in ("start", "end") else f"{float(moment):.0%} satisfied"
     ax.axvline(stripe_d + 1.5, color=plots.COLOURS["theory"], linestyle=":")
     ax.set(title=f"{when}: departs by {departure[moment].mean():.2f}", ylim=(0, 1.05))
