@@ -443,9 +443,10 @@ chapter.say(
 # %% [markdown]
 # The components become what the paper says, then, beyond what they were before. The kernel as a whole does not come near its form
 # ({numref}`fig-a-appd`, above the panels): its distance is larger half-way than at the start. At the start the constant and
-# the linear functions hold nearly all of the kernel's norm, and what is not of the form has little; neurons that point
-# anywhere average. After learning they point where few others do, and a small $\omega_\perp$ moves all their kinks
-# together. That costs a part of the points of order $1/\Lambda$, and a distance of order $\Lambda^{-1/2}$: the limit is far.
+# the linear functions hold nearly all of the kernel's norm, and what is not of the form has little of it; neurons point
+# anywhere, and their deviations average. After learning they point to few places, where a small $\omega_\perp$ moves the kinks of
+# all together. We expect that to change the sides of a part of the points of order $1/\Lambda$, and hence a distance of order
+# $\Lambda^{-1/2}$: the limit is far.
 # %%
 there = full[full.moment == f"{stops[-1]:g}"]
 logs = np.log(there[["amplification", "departure"]].to_numpy())
