@@ -11,6 +11,7 @@ from torch import nn
 import regimes
 from companion.theory.kernel_pca import two_kinds
 from companion.theory.kernel_pca.frozen import frozen, frozen_each
+from companion.theory.kernel_pca.norm import least_norm
 from regimes.data import tasks
 from regimes.data.tasks import Task
 from regimes.kernels import ntk
@@ -231,6 +232,20 @@ def test_components_of_the_two_part_kernel_are_of_the_two_kinds():
     net.omega[..., 1:] = 0
     found = diagnose(ntk(net, x), torch.tensor([1.0, -1.0]).repeat(750), count=6)
     assert float(two_kinds.kinds(found.vectors[0], x).amax(-1).min()) > 0.98
+
+
+def test_least_norm():
+    """In closed form for equal eigenvalues; else no other function at that distance has less."""
+    y = torch.tensor([1.0, -1.0]).repeat(20).double()
+    root = normal(40, 60)
+    gram = root @ root.T / 60
+    for left in (0.5, 0.1):
+        assert least_norm(torch.eye(40).double(), y, left) == pytest.approx(40 * (1 - left**0.5) ** 2)
+        found = least_norm(3 * gram, y, left)
+        assert found == pytest.approx(least_norm(gram, y, left))
+        for seed in range(20):  # any other function at that distance
+            f = y + (40 * left) ** 0.5 * torch.nn.functional.normalize(normal(40, seed=seed), dim=0)
+            assert float(f @ torch.linalg.solve(gram, f) * gram.diagonal().mean()) > found
 
 
 @pytest.mark.parametrize("pattern", [(1.0, -1.0, -1.0, 1.0), (1.0, -1.0)])

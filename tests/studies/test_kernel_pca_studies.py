@@ -49,6 +49,19 @@ def test_stripes_have_every_kernel_at_every_moment():
     assert end["alignment"] > start["alignment"]
 
 
+def test_second_harmonics_become_of_the_two_kinds():
+    """Before training 5 of the 14 of an isotropic kernel in five dimensions are, and what comes before them."""
+    setting = STRIPE | {"d": 5, "p": 128, "h": 400, "many": 1500, "stops": [0.5]}
+    rows = studies.stripe_spectra(setting, [0, 1, 2, 3])
+    shares = {moment: [r["kinds"] for r in rows if r["moment"] == moment] for moment in ("start", "0.5", "end")}
+    start, end = (np.array(shares[moment]).sum(-1) for moment in ("start", "end"))
+    assert start.shape == (4, 12) and start[:, :6].min() > 0.95
+    assert start[:, 6:].mean() == pytest.approx(5 / 14, abs=0.1)
+    assert end[:, 6:].mean() > 0.7
+    half, most = np.log([[r["norms"] for r in rows if r["moment"] == m] for m in ("end", "start")]).mean(1).T
+    assert half[0] < half[1] - 1 < most[1]
+
+
 def test_curves_judge_the_last_layer_of_the_same_network(images):
     rows = studies.curves(images | {"descent": "settle", "panels": True}, [0])
     full, last = (next(r for r in rows if (r["kernel"], r["moment"]) == (k, "end")) for k in ("full", "last"))

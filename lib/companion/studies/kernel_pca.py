@@ -15,6 +15,7 @@ from companion.studies.lazy_feature import needs_draws, needs_memory, networks_o
 from companion.theory.compression import amplification
 from companion.theory.kernel_pca import two_kinds
 from companion.theory.kernel_pca.frozen import frozen, frozen_each
+from companion.theory.kernel_pca.norm import least_norm
 from regimes import devices, validate
 from regimes.data import datasets
 from regimes.data.tasks import STRIPE, Task
@@ -44,6 +45,7 @@ RIDGE = 1e-7  # of frozen kernels: half or twice of it moves errors by 0.005 at 
 DRAWN = "Gaussian points of the stripe, drawn here"
 SYNTHETIC = "numbers drawn here"
 STRIPE_TASK = {"shape": "stripe", "interfaces": [list(STRIPE)]}
+LEFT = (0.5, 0.1)  # parts of the label that a function leaves, for the norm of the rest
 DISTANCES = (8, 4, 2, 1)  # parts of the points among which nearest neighbours are sought
 
 _identity = functools.lru_cache(maxsize=None)(datasets.identity)
@@ -110,13 +112,9 @@ def draw_images(setting: Setting, seeds: list[int], *, dtype: torch.dtype = torc
 
 def draw_points(setting: Setting, seeds: list[int]) -> dict[str, Task]:
     """The same sets of the stripe, each a draw of its own; ``train`` and ``fresh`` those of chapter 1."""
-    drawn = {
-        "test": draw_stripe(setting, "test", setting["test"], seeds),
-        "points": draw_stripe(setting, "pairs", setting["n"], seeds),
-        "fresh": draw_stripe(setting, "fresh", setting["p"], seeds),
-        "train": draw_stripe(setting, "train", setting["p"], seeds),
-    }
-    return {name: task.to(dtype=torch.float64) for name, task in drawn.items()}
+    drawn = {"test": ("test", "test"), "points": ("pairs", "n"), "fresh": ("fresh", "p"), "train": ("train", "p")}
+    each = {name: draw_stripe(setting, kind, setting[size], seeds) for name, (kind, size) in drawn.items()}
+    return {name: task.to(dtype=torch.float64) for name, task in each.items()}
 
 
 def networks(setting: Setting, seeds: list[int], *, members: int = 1) -> Convolutional:
@@ -241,9 +239,7 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """
     sets = draw_points(setting, seeds)
     many = draw_stripe(setting, "test", setting["many"], seeds).to(dtype=torch.float64)
-    model = networks_of(setting, seeds)
-    flow = gradient_flow(model, sets["train"], alpha=setting["alpha"], tolerance=setting["tolerance"])
-    path = run(flow, events={f"{stop:g}": satisfied(stop) for stop in setting["stops"]})
+    path = _learnt(setting, seeds, sets["train"])
     rows, moments = _at_moments(path, setting, sets, "stripe", torch.float64), _moments(path, setting["stops"])
     for e, own in enumerate(rows):
         x, y = many.x[e], many.y[e]
@@ -255,6 +251,35 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
             row["departure"] = float(two_kinds.departure(network, sets["points"].x[e]))
             row["amplification"] = float(amplification(network.omega, 1))
     return [_numbered(seed, row) for seed, own in zip(seeds, rows, strict=True) for row in own]
+
+
+def _learnt(setting: Setting, seeds: list[int], train: Task) -> Trajectory:
+    """Training on the stripe to zero loss, with events at the satisfied fractions."""
+    flow = gradient_flow(networks_of(setting, seeds), train, alpha=setting["alpha"], tolerance=setting["tolerance"])
+    return run(flow, events={f"{stop:g}": satisfied(stop) for stop in setting["stops"]})
+
+
+@study(version=1, grid=_stripes_grid, rtol=1e-2, data=DRAWN, device="any", columns=late("kinds", "norms"))
+def stripe_spectra(setting: Setting, seeds: list[int]) -> Rows:
+    """Kinds of the first ``2(d + 1)`` components of the stripe's kernel, and norms of the label; one row a moment.
+
+    The first ``d + 1`` of an isotropic kernel, the constant and linear functions, are of the two ``kinds``; of its
+    second harmonics, which follow, ``d`` in ``d(d + 1)/2 - 1`` are. ``norms``: ``least_norm`` at each of ``LEFT``, on
+    ``n`` points. Networks, moments and points are those of ``stripes``.
+
+    Source: paper A, App. D and Sec. 6.
+    """
+    sets, rows = draw_points(setting, seeds), []
+    many = draw_stripe(setting, "test", setting["many"], seeds).x.double()
+    for moment, there in _moments(_learnt(setting, seeds, sets["train"]), setting["stops"]).items():
+        for e, model in there.items():
+            network, points = model.to(dtype=torch.float64), sets["points"]
+            vectors = tangent_components(network, many[e], 2 * (setting["d"] + 1)).vectors[0].cpu()
+            row = {"seed": seeds[e], "moment": moment, "source": points.source}
+            row["kinds"] = two_kinds.kinds(vectors, many[e].cpu()).tolist()
+            gram = ntk(network, points.x[e])[0].cpu()
+            rows.append(row | {"norms": [least_norm(gram, points.y[e].cpu(), left) for left in LEFT]})
+    return rows
 
 
 def _curves_grid(p: Mapping[str, Any]) -> list[Setting]:
