@@ -113,9 +113,10 @@ tested: lint
 pytest: | $(READY) ## the tests alone (after make smoke; they build its pages)
 	@$(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadgroup $(WHICH)
 
-lint: | $(READY) ## ruff: errors and format
+lint: | $(READY) ## ruff: errors and format; mypy: the types of the engine
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
 
 # uv chooses the lowest versions that lib/pyproject.toml allows; test files that need the library alone, and little time
 LOWEST := build/lowest

@@ -70,11 +70,12 @@ def rule(breaks: Sequence[float] = (), widths: Sequence[float] = (), *, step: fl
     _needs_breaks(breaks)
     validate.at_least(0, **{f"widths[{i}]": width for i, width in enumerate(widths)})
     validate.between(1e-6, REACH, step=step)
-    edges = [np.arange(-REACH, REACH + step / 2, step)]
+    edges: list[np.ndarray | list[float]] = [np.arange(-REACH, REACH + step / 2, step)]
     for i, at in enumerate(breaks):
         width = widths[i] if i < len(widths) else 0.0
-        ladder = width * 2.0 ** np.arange(0, max(1, np.ceil(np.log2(step / width)))) if 0 < width < step else []
-        edges += [[at], at + np.asarray(ladder), at - np.asarray(ladder)]
+        rungs = max(1, np.ceil(np.log2(step / width))) if 0 < width < step else 0
+        ladder = width * 2.0 ** np.arange(0, rungs)
+        edges += [[at], at + ladder, at - ladder]
     # the grid runs from -REACH to REACH; a break outside has no mass and is dropped
     inside = np.unique(np.concatenate([np.asarray(e, dtype=float) for e in edges]))
     return panels(inside[np.abs(inside) <= REACH], order=16)

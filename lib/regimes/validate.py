@@ -148,9 +148,10 @@ def memory(needed: int, what: str, device: Any = "cpu") -> None:
 @contextlib.contextmanager
 def memory_asked() -> Iterator[list[int]]:
     """Within, ``memory`` refuses nothing; what it is asked for, in bytes, is put into the list."""
-    token = _ASKED.set([])
+    asked: list[int] = []
+    token = _ASKED.set(asked)
     try:
-        yield _ASKED.get()
+        yield asked
     finally:
         _ASKED.reset(token)
 

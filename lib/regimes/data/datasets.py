@@ -165,12 +165,14 @@ def split_classes(task: Task, share: float, *, seed: int) -> tuple[Task, Task]:
     """
     validate.integer(0, seed=seed)
     validate.within(0, 1, share=share)
-    names = np.unique(task.classes.numpy()) if task.classes is not None else np.empty(0)
+    classes = np.empty(0) if task.classes is None else task.classes.numpy()
+    names = np.unique(classes)
     count = round(share * len(names))
     if not 0 < count < len(names):
         raise InputError(f"share must leave classes on both sides, got {share:g} of {len(names)}")
-    first = np.isin(task.classes.numpy(), np.random.default_rng(seed).permutation(names)[:count])
-    return tuple(_take(task, torch.from_numpy(np.flatnonzero(side))) for side in (first, ~first))
+    first = np.isin(classes, np.random.default_rng(seed).permutation(names)[:count])
+    one, other = (_take(task, torch.from_numpy(np.flatnonzero(side))) for side in (first, ~first))
+    return one, other
 
 
 def balanced(task: Task, *, seed: int) -> Task:
@@ -384,7 +386,7 @@ def _idx(folder: Path, name: str) -> Images | None:
         return None
     _needs_all(folder, dict(zip(_IDX, paths)))
     arrays = []
-    for path, digest in zip(paths, _SHA256[name]):
+    for path, digest in zip(filter(None, paths), _SHA256[name]):
         raw = _checked(_unzipped(path), path, digest)
         shape = np.frombuffer(raw, ">u4", raw[3], 4).astype(int)  # byte 3: number of dimensions, then their sizes
         arrays.append(np.frombuffer(raw, np.uint8, offset=4 + 4 * raw[3]).reshape(shape))
@@ -397,8 +399,10 @@ def _within(folder: Path | None, name: str, *places: str) -> Images | None:
     Raises:
         InputError: for a place that is there, below ``folder``, and holds none of them.
     """
-    empty = []
-    for place in places if folder else ():
+    empty: list[str] = []
+    if folder is None:
+        return None
+    for place in places:
         if (found := _idx(folder / place, name)) is not None:
             return found
         if place != "." and ((folder / place).is_symlink() or (folder / place).exists()):
@@ -467,12 +471,13 @@ class _Arrays(pickle.Unpickler):
 
 def _cifar10() -> Images:
     batches = {f: _file(f"cifar-10-batches-py/{f}", md5, hashlib.md5) for f, md5 in _CIFAR_MD5.items()}
-    if any(batches.values()):
-        _needs_all(_folder(), batches)
-        read = [_Arrays(io.BytesIO(raw), encoding="bytes").load() for raw in batches.values()]
+    folder = _folder()
+    if folder and any(batches.values()):
+        _needs_all(folder, batches)
+        read = [_Arrays(io.BytesIO(raw), encoding="bytes").load() for raw in batches.values() if raw]
         pixels = np.concatenate([b[b"data"] for b in read]).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
         return Images(pixels, np.concatenate([b[b"labels"] for b in read]), "CIFAR-10, all 60000 images")
-    if (folder := _folder()) and os.path.lexists(folder / "cifar-10-batches-py"):
+    if folder and os.path.lexists(folder / "cifar-10-batches-py"):
         raise InputError(f"{folder / 'cifar-10-batches-py'} is there, but holds none of {', '.join(_CIFAR_MD5)}")
     if (archive := _archive("cifar10_subset.npz")) is not None:
         return _pool(archive, "CIFAR-10, 16000 images through JPEG (lossy)")
@@ -498,7 +503,7 @@ def _faces() -> Images:
         names = [f"s{person}/{image}.pgm" for person in range(1, 41) for image in range(1, 11)]
         files = {name: _there(folder / "orl_faces" / name) for name in names}
         _needs_all(folder / "orl_faces", files)
-        raw = b"".join(_bytes(path)[-112 * 92 :] for path in files.values())  # below a header of text
+        raw = b"".join(_bytes(path)[-112 * 92 :] for path in files.values() if path)  # below a header of text
         pixels = np.frombuffer(_checked(raw, folder / "orl_faces", _FACES_SHA256), np.uint8).reshape(400, 112, 92)
         return Images(pixels, np.arange(400) // 10 + 1, "ORL faces, 400 images of 40 people")
     raise InputError("data faces ships with no package: `make data` fetches it, or put faces.npz in $REGIMES_DATA")

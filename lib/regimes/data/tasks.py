@@ -181,7 +181,8 @@ def rotated(task: Task, turn: Tensor) -> Task:
     validate.arrays(turn=("... d d", turn))
     if turn.shape[-2:] != (d, d) or not torch.allclose(turn @ turn.mT, torch.eye(d).to(turn), atol=1e-8):
         raise InputError(f"turn must be an orthogonal matrix of size {d}, got shape {tuple(turn.shape)}")
-    label = None if task.label is None else (lambda x: task.label(x @ turn))
+    old = task.label
+    label = None if old is None else (lambda x: old(x @ turn))
     return replace(task, x=task.x @ turn.mT, label=label, d_parallel=None, source=f"{task.source}, rotated")
 
 

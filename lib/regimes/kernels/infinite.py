@@ -126,7 +126,7 @@ class _Angular:
     def fill(self, out: Tensor, x: Tensor, z: Tensor, mirrored: bool) -> None:
         coefficients, stretch, span = _interpolant(self.depth)
         x, z = (p / p.norm(dim=-1, keepdim=True) for p in (_scaled(x)[0], _scaled(z)[0]))
-        for rows, columns in _tiles(*out.shape, out.device.type, mirrored):
+        for rows, columns in _tiles(len(out), out.shape[1], out.device.type, mirrored):
             phi = _angles(x[rows], z[columns])
             tiles.write(out, rows.start, columns.start, _clenshaw(phi, coefficients, stretch, span), mirrored)
 
@@ -143,7 +143,7 @@ class _Biased:
     def fill(self, out: Tensor, x: Tensor, z: Tensor, mirrored: bool) -> None:
         (x, a), (z, b) = (self._split(p) for p in (x, z))
         root = [_diagonal(square, self.depth, 1.0).sqrt() for square in (a, b)]
-        for rows, columns in _tiles(*out.shape, out.device.type, mirrored):
+        for rows, columns in _tiles(len(out), out.shape[1], out.device.type, mirrored):
             e = 2 * torch.sin(_angles(x[rows], z[columns]) / 2) ** 2
             theta = self._layers(e, a[rows], b[columns].mT) / (root[0][rows] * root[1][columns].mT)
             tiles.write(out, rows.start, columns.start, theta, mirrored)

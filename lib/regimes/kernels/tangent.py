@@ -117,7 +117,7 @@ def _fill(
 ) -> None:
     """The kernel into ``out``; each tile of rows stays until all columns have passed."""
     mirrored = z is None
-    rows, columns = x.split(side, -2), (x if mirrored else z).split(side, -2)
+    rows, columns = x.split(side, -2), (x if z is None else z).split(side, -2)
     held: dict[int, Tangents] = {}
     for first in range(0, len(rows), kept):
         held.clear()  # before the next ones take their memory

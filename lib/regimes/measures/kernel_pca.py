@@ -85,11 +85,12 @@ def kernel_pca(
     needs_both_labels(y)
     validate.arrays(x=("...", x))
     if isinstance(model, torch.nn.Module):
-        model = module(model, shape=x.shape[1:] if x.ndim > 2 else None, params=params)
-        x, params = x.flatten(1) if x.ndim > 2 else x, None
-    elif x.ndim > 3:
-        x = x.flatten(-3)
-    return diagnose(ntk(model, x, params=params), y, count=count, centred=centred, neighbours=neighbours)
+        kernel = ntk(
+            module(model, shape=x.shape[1:] if x.ndim > 2 else None, params=params), x.flatten(1) if x.ndim > 2 else x
+        )
+    else:
+        kernel = ntk(model, x.flatten(-3) if x.ndim > 3 else x, params=params)
+    return diagnose(kernel, y, count=count, centred=centred, neighbours=neighbours)
 
 
 def diagnose(

@@ -15,6 +15,7 @@ Source: paper D, Sec. 2 and App. B.
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -319,12 +320,12 @@ def measure(now: Site, start: Site) -> dict[str, Tensor]:
     }
 
 
-def _is_linear(part: object, values: dict[str, Tensor]) -> bool:
+def _is_linear(part: Any, values: dict[str, Tensor]) -> bool:
     weights = values.get(part.names[0]) if part.names else None
     return hasattr(part, "delta") and weights is not None and weights.ndim == 3 and weights.shape[-2] > 1
 
 
-def _site(part: object, values: dict[str, Tensor]) -> Site:
+def _site(part: Any, values: dict[str, Tensor]) -> Site:
     inputs, delta = (t.flatten(1, -2) if t.ndim > 3 else t for t in (part.h, part.delta))
     weights = values[part.names[0]]
     return Site(weights * part.multiplier, inputs.expand(len(weights), -1, -1), delta)

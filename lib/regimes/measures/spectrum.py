@@ -105,7 +105,8 @@ def _by_products(tangents: Tangents, x: Tensor, count: int) -> tuple[Tensor, Ten
 
     start = np.random.default_rng(0).standard_normal(n)
     values, vectors = eigsh(LinearOperator((n, n), matvec=product, dtype=float), count, which="LA", v0=start)
-    return tuple(torch.from_numpy(np.flip(found, -1).copy()).to(x) for found in (values, vectors))
+    largest, own = (torch.from_numpy(np.flip(found, -1).copy()).to(x) for found in (values, vectors))
+    return largest, own
 
 
 def _lapack(gram: Tensor, count: int) -> tuple[Tensor, Tensor]:

@@ -28,8 +28,13 @@ WORK = 4  # a backward pass has this many times in use what it leaves
 class Model(Protocol):
     """``E`` independent realisations of a network with one output; see the package's head."""
 
-    names: tuple[str, ...]  # of the parameters, in their order
-    tangent_size: int  # numbers that the tangents of one point hold
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the parameters, in their order."""
+
+    @property
+    def tangent_size(self) -> int:
+        """How many numbers the tangents of one point hold."""
 
     def __call__(self, x: Tensor) -> Tensor:
         """Outputs ``(E, p)``."""
@@ -63,8 +68,9 @@ def join(models: Sequence[AnyModel]) -> AnyModel:
     """
     if not models or len({type(model) for model in models}) > 1:
         raise InputError(f"models must be one or more of one kind, got {[type(model).__name__ for model in models]}")
-    parts = {field.name: [getattr(model, field.name) for model in models] for field in fields(models[0])}
-    return replace(models[0], **{name: _joined(name, values) for name, values in parts.items()})
+    first: Any = models[0]
+    parts = {field.name: [getattr(model, field.name) for model in models] for field in fields(first)}
+    return replace(first, **{name: _joined(name, values) for name, values in parts.items()})
 
 
 def _joined(name: str, values: list[Any]) -> Any:

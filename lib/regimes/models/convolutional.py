@@ -191,7 +191,7 @@ class Convolutional:
 
     def _last(self, averages: Sequence[Tensor]) -> Convolution:
         """The last layer's tangents, from the averages ``(E, 20 h, p)`` of each block of points."""
-        h = torch.cat(averages, -1).mT.unsqueeze(2)
+        h = torch.cat(list(averages), -1).mT.unsqueeze(2)
         return Convolution(h, torch.ones_like(h[..., :1]), 1 / h.shape[-1], 1.0, names=("w", "b"))
 
     def tangents(self, x: Tensor) -> Tangents:
@@ -297,7 +297,8 @@ def convolutional(
     validate.seeds(seeds)
     validate.one_of((torch.float32, torch.float64), dtype=dtype)
     sigma = activation("swish", normalised=True) if sigma is None else activation(sigma)
-    stages = _stages(h, tuple(shape))
+    channels, height, width = shape
+    stages = _stages(h, (channels, height, width))
     sizes = [(stage.out, stage.fan_in) for stage in stages] + [(1, 20 * h)]
     count = len(seeds) * sum(map(math.prod, sizes))
     validate.memory(8 * count, f"the {count} weights of {len(seeds)} networks")

@@ -18,6 +18,7 @@ Paper C has ``gain = 1`` with ReLU; papers A and B ``gain = 1`` with an activati
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -147,7 +148,7 @@ class FullyConnected:
         return replace(self, weights=tuple(found[::step]), biases=tuple(found[1::2] if self.biases else ()))
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> "FullyConnected":
-        def one(value: float | Tensor) -> float | Tensor:
+        def one(value: Any) -> Any:
             return change(value) if isinstance(value, Tensor) else value
 
         return replace(
@@ -213,12 +214,12 @@ def fully_connected(
         weights = [weight.mul_(scale) for weight, scale in zip(weights, multipliers)]
         multipliers = [1.0] * len(weights)
     place = devices.pick(device)
-    weights, biases = (tuple(tensor.to(place) for tensor in tensors) for tensors in (weights, biases))
-    return FullyConnected(weights, tuple(multipliers), sigma, biases)
+    here, also = (tuple(tensor.to(place) for tensor in tensors) for tensors in (weights, biases))
+    return FullyConnected(here, tuple(multipliers), sigma, also)
 
 
 def _drawn(generators: list[np.random.Generator], shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    kind = {torch.float32: np.float32, torch.float64: np.float64}[dtype]
+    kind: Any = {torch.float32: np.float32, torch.float64: np.float64}[dtype]
     drawn = [torch.from_numpy(generator.standard_normal(shape, dtype=kind)) for generator in generators]
     return torch.stack(drawn) if len(drawn) > 1 else drawn[0][None]
 
@@ -245,7 +246,7 @@ def pad(networks: Sequence[FullyConnected]) -> FullyConnected:
 def _padded(network: FullyConnected, widths: Sequence[int]) -> FullyConnected:
     """The network with layers of ``widths``, and a multiplier for each realisation, ``(E, 1, 1)``."""
     first = network.weights[0]
-    kind = {"dtype": first.dtype, "device": first.device}
+    kind: dict[str, Any] = {"dtype": first.dtype, "device": first.device}
     return replace(
         network,
         weights=tuple(_filled(w, shape) for w, shape in zip(network.weights, zip(widths[1:], widths))),

@@ -33,8 +33,9 @@ Any module that gives one number a point, each from its own input alone::
 import copy
 import functools
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -142,7 +143,7 @@ class ModuleModel:
 
     def _probe(self, x: Tensor) -> list[Convolution]:
         """The layers of one realisation: ``δ`` is the derivative by zeros added to what a layer gives."""
-        seen: list[tuple[str, nn.Module, Tensor, Tensor]] = []
+        seen: list[tuple[str, Any, Tensor, Tensor]] = []
 
         def hook(name: str) -> Callable:
             def look(layer: nn.Module, inputs: tuple[Tensor], output: Tensor) -> Tensor:
@@ -266,7 +267,7 @@ class Differentiated:
     def _kept(self) -> Tensor:
         return self.jacobian()
 
-    def _tiles(self, size: int, start: int = 0) -> list[tuple[slice, Tensor]]:
+    def _tiles(self, size: int, start: int = 0) -> Iterator[tuple[slice, Tensor]]:
         """Rows in tiles from ``start`` on, made as they are asked for; those of few points are made once."""
         points = [slice(i, min(i + size, self.points)) for i in range(start, self.points, size)]
         few = self.points <= self._fitting(2)

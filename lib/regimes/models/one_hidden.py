@@ -3,6 +3,7 @@ r"""The one-hidden-layer network of paper A, with a leading axis of independent 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -93,7 +94,8 @@ class Network:
         Raises:
             InputError: for tensors of other shapes, or more or fewer of them.
         """
-        return replace(self, **dict(zip(self.names, matching(parameters, self.parameters()))))
+        found: dict[str, Any] = dict(zip(self.names, matching(parameters, self.parameters())))
+        return replace(self, **found)
 
     def _block(self, x: Tensor) -> Tensor:
         hidden = torch.baddbmm(self.b[:, :, None], self.omega, x.mT, alpha=self.d**-0.5).clamp_(min=0)
@@ -141,11 +143,11 @@ def one_hidden(
     Source: paper A, Sec. 2.2.
     """
     validate.integer(1, d=d, h=h)
-    seeds = [seeds] if validate.is_whole(seeds) else seeds
-    validate.seeds(seeds)
+    several = [seeds] if isinstance(seeds, int) else seeds
+    validate.seeds(several)
     validate.one_of((torch.float32, torch.float64), dtype=dtype)
-    validate.memory(16 * len(seeds) * h * (d + 2), f"{len(seeds)} networks of width {h}")
-    draws = np.stack([np.random.default_rng(seed).standard_normal((h, d + 2)) for seed in seeds])
+    validate.memory(16 * len(several) * h * (d + 2), f"{len(several)} networks of width {h}")
+    draws = np.stack([np.random.default_rng(seed).standard_normal((h, d + 2)) for seed in several])
     weights = torch.from_numpy(draws).to(dtype=dtype, device=devices.pick(device))
     omega, b, beta = weights[..., :d].contiguous(), weights[..., d].clone(), weights[..., d + 1].clone()
     return Network(omega, b if bias else torch.zeros_like(b), beta, bias)

@@ -7,9 +7,9 @@ With the Jacobian ``J (p, P)`` of the outputs by all ``P`` parameters, :class:`T
 tangent kernel ``J Jᵀ`` and, where it fits into memory, ``J`` itself. Plain sums over points and parameters.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor
@@ -29,16 +29,24 @@ def chosen(params: Collection[str] | None, names: tuple[str, ...]) -> tuple[str,
     return wanted
 
 
+def total(terms: Iterable[Tensor]) -> Tensor:
+    """The sum of one or more tensors."""
+    first, *rest = terms
+    return sum(rest, first)
+
+
 class Part(Protocol):
     """The tangents of some of the parameters: those of one layer."""
 
-    names: tuple[str, ...]  # of the parameters, in the order of ``vjp``
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the parameters, in the order of ``vjp``."""
 
     def only(self, names: Collection[str]) -> "Part":
         """The tangents of those of its parameters that are among ``names``, at least one."""
 
-    def gram(self, other: "Part") -> Tensor:
-        """Its term of the tangent kernel, ``(E, n, m)``."""
+    def gram(self, other: Any) -> Tensor:
+        """Its term of the tangent kernel with another of its kind, ``(E, n, m)``."""
 
     def vjp(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v`` for ``v (E, p)``, one tensor a parameter."""
@@ -104,7 +112,7 @@ class Layer:
             terms.append((self.delta @ w[0]).mul_(self.multiplier).mul_(self.h).sum(-1))
         if self.bias_multiplier is not None:
             terms.append((self.delta @ w[-1].unsqueeze(-1)).squeeze(-1).mul_(self.bias_multiplier))
-        return sum(terms)
+        return total(terms)
 
     def jacobian(self) -> Tensor:
         """``J (E, p, n_out n_in + n_out)``, the order that of ``vjp``."""
@@ -178,7 +186,7 @@ class Tangents:
 
     def gram(self, other: "Tangents | None" = None) -> Tensor:
         """The tangent kernel ``J J'ᵀ (E, n, m)``."""
-        return sum(one.gram(two) for one, two in zip(self.parts, (other or self).parts, strict=True))
+        return total(one.gram(two) for one, two in zip(self.parts, (other or self).parts, strict=True))
 
     def vjp(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v`` for ``v (E, p)``, shaped as the parameters."""
@@ -187,11 +195,11 @@ class Tangents:
     def jvp(self, w: Sequence[Tensor]) -> Tensor:
         """``J w (E, p)`` for ``w`` shaped as the parameters."""
         found = dict(zip(self.names, w, strict=True))
-        return sum(part.jvp([found[name] for name in part.names]) for part in self.parts)
+        return total(part.jvp([found[name] for name in part.names]) for part in self.parts)
 
     def at(self, index: Tensor) -> "Tangents":
         """At some of the points of each realisation, ``index (E, a)``; only some kinds of parts can be asked."""
-        return Tangents(tuple(part.at(index) for part in self.parts))
+        return Tangents(tuple(cast(Any, part).at(index) for part in self.parts))
 
     @property
     def divisible(self) -> bool:

@@ -9,6 +9,7 @@ import functools
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -180,7 +181,7 @@ class Convolution:
         sizes = self.groups, deltas[0].shape[-1], inputs[0].shape[-1]
         into = out[:, : math.prod(sizes)].unflatten(1, sizes).unbind(1)
         for weights, one, two in zip(into, deltas, inputs):
-            torch.mul(product(one.mT, two), self.multiplier, out=weights)
+            torch.mul(product(one.mT, two), cast(float, self.multiplier), out=weights)
 
     def gram(self, other: "Convolution") -> Tensor:
         """``Σ (m² h_s·h'_t + s²) (δ_s·δ'_t)`` over pairs of positions, ``(E, n, m)``."""
@@ -291,7 +292,7 @@ class Depthwise:
 class Blocks:
     """The tangents of one layer in blocks of points: their arrays stay near the cache."""
 
-    parts: tuple[Convolution, ...] | tuple[Depthwise, ...]
+    parts: tuple[Any, ...]  # all :class:`Convolution`, or all :class:`Depthwise`
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -311,11 +312,11 @@ class Blocks:
         """Its term of the tangent kernel, ``(E, n, m)``, in the way that takes fewer products."""
         if self.parts[0].by_pairs:
             return torch.cat([torch.cat([a.pairs(b) for b in other.parts], -1) for a in self.parts], -2)
-        found = None
+        found = self.parts[0].h.new_zeros(())
         for pieces in self._pieces(other):
             mine = self._gradients(pieces)
             term = _inner(mine, mine if other is self else other._gradients(pieces))
-            found = term if found is None else found.add_(term)
+            found = found.add_(term) if found.ndim else term
         return found
 
     def _gradients(self, pieces: slice = slice(None)) -> Tensor:

@@ -382,8 +382,9 @@ def _choose(moved: Tensor, new: ImplicitState, old: ImplicitState) -> ImplicitSt
         return a.with_parameters(where_rows(moved, a.parameters(), b.parameters()))
 
     names = ("t", "last", "margins")
-    fields = zip(names, where_rows(moved, *([getattr(one, name) for name in names] for one in (new, old))))
-    return replace(new, model=mixed(new.model, old.model), before=mixed(new.before, old.before), **dict(fields))
+    t, last, margins = where_rows(moved, *([getattr(one, name) for name in names] for one in (new, old)))
+    model, before = mixed(new.model, old.model), mixed(new.before, old.before)
+    return replace(new, t=t, last=last, margins=margins, model=model, before=before)
 
 
 def _end(batch: _Batch, moved: Tensor) -> None:

@@ -18,6 +18,7 @@ Source: paper C, Sec. 5 (gd and Adam); the public code of papers A and B (moment
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -133,7 +134,7 @@ def optimise(
     first = OptimiserState(rows, loss, float(slack), time, problem.y, alpha * (begun - base), model, model)
     if method == "momentum":
         return _relax(first, problem, tau, max_turn, max_move)
-    return _descend(first, problem, rate, decay, adam=method == "adam")
+    return _descend(first, problem, cast(float | Tensor, rate), decay, adam=method == "adam")
 
 
 def _needs_rate(method: str, rate: float | Tensor | None, decay: float, tau: float) -> None:
@@ -152,7 +153,7 @@ def _needs_rate(method: str, rate: float | Tensor | None, decay: float, tau: flo
 
 
 def _outputs(model: Model, x: Tensor, several: bool) -> Tensor:
-    return model.outputs(x) if several else model(x)
+    return cast(Any, model).outputs(x) if several else model(x)
 
 
 @dataclass(frozen=True)

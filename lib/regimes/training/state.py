@@ -4,13 +4,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import torch
 from torch import Tensor
 
 from regimes import validate
 from regimes.models.losses import Loss
+from regimes.models.tangents import total
 from regimes.validate import InputError
 
 SECANTS = 10  # rounds in which the secant is alone to find an event
@@ -42,15 +43,24 @@ class Ending(str):
         return ending
 
 
-@dataclass(frozen=True)
-class State:
-    """A point of the path of some realisations of an ensemble, those in ``rows``; leading axis ``e = len(rows)``.
-
-    A state stays valid after the solver has moved on. Each kind also has, as a field or a property,
+class Observed:
+    """What each kind of state has, as a field or a property.
 
     - ``t``: times ``(e,)``, float64, in paper A's unit (:mod:`regimes.training.gradient_flow`); steps of an optimiser;
     - ``y``: labels ``(e, p)``; ``margins``: ``y F`` at the training points ``(e, p)``;
     - ``model``: the models now; ``initial``: those at time 0.
+    """
+
+    if TYPE_CHECKING:
+        t = y = margins = property(lambda self: Tensor())
+        model = initial = property(lambda self: cast(Any, None))
+
+
+@dataclass(frozen=True)
+class State(Observed):
+    """A point of the path of some realisations of an ensemble, those in ``rows``; leading axis ``e = len(rows)``.
+
+    A state stays valid after the solver has moved on.
 
     Attributes:
         rows: which realisations of the ensemble these are.
@@ -121,7 +131,7 @@ def where_rows(taken: Tensor, new: Sequence[Tensor], old: Sequence[Tensor]) -> l
 
 def squared_norm(tensors: Sequence[Tensor]) -> Tensor:
     """The squared norm over all tensors of each realisation, ``(e,)``, float64."""
-    return sum(tensor.flatten(1).double().square().sum(-1) for tensor in tensors)
+    return total(tensor.flatten(1).double().square().sum(-1) for tensor in tensors)
 
 
 def norm(tensors: Sequence[Tensor]) -> Tensor:

@@ -34,7 +34,7 @@ from regimes.data.tasks import Task, needs_both_labels
 from regimes.models import Model, losses
 from regimes.models.losses import Loss
 from regimes.models.one_hidden import Network
-from regimes.training.gauss_newton import gauss_newton
+from regimes.training.gauss_newton import ImplicitState, gauss_newton
 from regimes.training.gradient_flow.batch import start
 from regimes.training.gradient_flow.implicit import system_bytes
 from regimes.training.gradient_flow.state import FlowState
@@ -58,7 +58,7 @@ def gradient_flow(
     dtype: str | torch.dtype = "auto",
     device: str | torch.device = "auto",
     together: int | None = None,
-) -> Iterator[FlowState]:
+) -> Iterator[FlowState | ImplicitState]:
     r"""Gradient flow of :math:`F = \alpha(f - f_0)` on a task, one :class:`FlowState` an accepted step.
 
     Each realisation keeps its own time and step; one that has ended (every point fitted, nothing left that moves it,
@@ -98,12 +98,11 @@ def gradient_flow(
     if together is not None:
         validate.integer(1, together=together)
     _check_task(network, task)
-    kind = {"dtype": precision(alpha, tolerance) if dtype == "auto" else dtype, "device": devices.pick(device)}
-    count = len(network.omega)
-    network = network.to(**kind)
-    x = task.x.to(**kind).expand(count, *task.x.shape[-2:])
-    y = task.y.to(**kind).expand(count, task.y.shape[-1])
-    size = min(count, together or (count if kind["device"].type == "cuda" else 1))
+    place, count = devices.pick(device), len(network.omega)
+    network = network.to(dtype=precision(alpha, tolerance) if isinstance(dtype, str) else dtype, device=place)
+    x = task.x.to(network.omega).expand(count, *task.x.shape[-2:])
+    y = task.y.to(network.omega).expand(count, task.y.shape[-1])
+    size = min(count, together or (count if place.type == "cuda" else 1))
     devices.reuse_memory()
     _check_memory(size, network.h, x, loss)
     return _steps(network, x, y, size, {"alpha": float(alpha), "loss": loss, "tolerance": float(tolerance)})

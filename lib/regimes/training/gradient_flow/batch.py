@@ -11,7 +11,7 @@ For a fixed :math:`G` this is a hyperbolic rotation of :math:`(u_n, \beta_n)`: e
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -190,7 +190,7 @@ def each(change: Callable[..., Tensor], record: Any, *others: Any) -> Any:
         return record
     names = [field.name for field in fields(record)]
     parts = {name: each(change, getattr(record, name), *(getattr(other, name) for other in others)) for name in names}
-    return replace(record, **parts)
+    return replace(cast(Any, record), **parts)
 
 
 def start(network: Network, x: Tensor, y: Tensor, *, alpha: float, loss: Loss, tolerance: float) -> Batch:

@@ -186,8 +186,8 @@ class _Ensemble:
         while running := [row for row in range(len(self.paths)) if row not in self.ended]:
             for row in running:
                 self.paths[row].step()
-                if self.paths[row].ended is not None:
-                    self.ended[row] = self.paths[row].ended
+                if (ending := self.paths[row].ended) is not None:
+                    self.ended[row] = ending
             if self.wall is not None and time.monotonic() - started > self.wall:
                 for row in running:
                     why = f" of {self.wall:g} s reached after {self.paths[row].events} steps"
