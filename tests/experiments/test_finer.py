@@ -50,6 +50,18 @@ def test_the_share_is_bias_over_statistical_error():
     assert table.share["late"] < 0.3 and table.error["late"] == pytest.approx(0.09 / 40**0.5 / 10, rel=0.3)
 
 
+def test_the_last_rows_alone():
+    table = compare(growing, growing.grid({}), {"tolerance": 0.5}, many=9, last=True, jobs=1).set_index("column")
+    assert table.pairs["x"] == 6 and table.bias["x"] * 13.9 == pytest.approx(BIAS * 0.05, rel=0.01)
+
+
+@study(version=1, grid=lambda p: product(n=1, tolerance=0.1, seeds=range(6)))
+def growing(setting, seeds):
+    """More rows where the tolerance is finer."""
+    times = np.arange(0, 1 + 1e-9, setting["tolerance"])
+    return [{"seed": s, "x": 10 + t + s + BIAS * setting["tolerance"]} for s in seeds for t in times]
+
+
 def test_too_few_seeds_or_nothing_to_make_finer():
     with pytest.raises(InputError, match="needs 4 seeds and one of tolerance"):
         compare(biased, product(n=1, tolerance=0.1, seeds=range(3)), {"tolerance": 0.1}, many=9, jobs=1)

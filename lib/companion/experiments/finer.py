@@ -30,7 +30,13 @@ def _changed(value: Any, by: float | str) -> Any:
 
 
 def compare(
-    study: Study, settings: Sequence[Setting], how: Mapping[str, Any], *, many: int, jobs: int | None = None
+    study: Study,
+    settings: Sequence[Setting],
+    how: Mapping[str, Any],
+    *,
+    many: int,
+    last: bool = False,
+    jobs: int | None = None,
 ) -> pd.DataFrame:
     """What finer numerics change in each column of numbers, over all rows of some settings.
 
@@ -39,6 +45,7 @@ def compare(
         settings: at which settings, each with its ``seeds``, at least ``FEWEST``.
         how: a factor for a number of the setting, or a word in place of another: ``{"tolerance": 0.1}``.
         many: realisations ``N`` of the means that are asked about.
+        last: compare only the last row of each realisation.
         jobs: as for ``sweep``.
 
     Returns:
@@ -56,7 +63,8 @@ def compare(
             raise InputError(f"{study.name} needs {FEWEST} seeds and one of {', '.join(how)}, got {setting}")
         again = finer(setting, how)
         for name, one in (("coarse", setting), ("fine", again)):
-            rows[name].append(_in_order(sweep(study, [one], jobs=jobs), place))
+            table = sweep(study, [one], jobs=jobs)
+            rows[name].append(_in_order(table.groupby("seed", sort=False).tail(1) if last else table, place))
     coarse, fine = (pd.concat(tables) for tables in rows.values())
     columns = [c for c in coarse if c not in (*how, *STAMP) and coarse[c].dtype == fine[c].dtype == float]
     found = [{"column": name} | _change(coarse[name].unstack(), fine[name].unstack(), many) for name in columns]

@@ -33,6 +33,7 @@ def measure(name: str, settings: int, *, jobs: int | None = None) -> dict[str, A
     ways = read_toml(paths.profile_file("finer"))
     validate.one_of(ways, study=name)
     how, (number, item) = ways[name], registry.find(name)
+    last = how.pop("last", False)
     grids: dict[str, list[Setting]] = {}
     registry.resolve(number, "laptop", read_toml(paths.profile_file("kept")).get(name, {}), study=item, grids=grids)
     usual = [setting for setting in grids[name] if _is_usual(setting, how, grids[name])]
@@ -40,7 +41,7 @@ def measure(name: str, settings: int, *, jobs: int | None = None) -> dict[str, A
     many = max(len(setting["seeds"]) for setting in usual)
     for setting in chosen:
         setting["seeds"] = list(range(max(finer.FEWEST, min(SEEDS, len(setting["seeds"])))))
-    rows = finer.compare(item, chosen, how, many=many, jobs=jobs).to_dict("records")
+    rows = finer.compare(item, chosen, how, many=many, last=last, jobs=jobs).to_dict("records")
     words = ", ".join(f"{entry}: {by}" if isinstance(by, str) else f"{entry} × {by:g}" for entry, by in how.items())
     about = {"study": name, "finer": words, "settings": len(chosen), "realisations": many, "revision": revision()}
     return about | {"columns": rows}
