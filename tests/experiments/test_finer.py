@@ -14,7 +14,7 @@ from companion.studies import __main__ as command
 from regimes.validate import InputError
 
 BIAS, SCATTER = 3.0, 0.5
-DRAWN = {"sensitivity.ends", "compression.paths"}  # of several tolerances, and of paths alone
+DRAWN = {"sensitivity.ends", "compression.paths", "kernel_pca.stripe_spectra"}  # of several tolerances; of lists alone
 
 
 @study(version=1, grid=lambda p: product(n=[1, 2], tolerance=0.1, seeds=range(40)), chunk=40)
