@@ -271,13 +271,13 @@ def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
 
 def finer_table(shown: int = 2) -> str:
     """What finer numerics change, the ``shown`` columns of each study where it weighs most, as Markdown."""
-    head = ["study", "finer", "column", "relative change", "of the statistical error"]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    lines = ["| study | column | change | share |", "|---|---|---|---|"]
     for one in json.loads((paths.results() / "finer.json").read_text(encoding="utf-8")):
+        name = f"`{one['study']}`<br>{one['finer']}; N = {one['realisations']}"
         for row in sorted(one["columns"], key=lambda row: -row["share"])[:shown]:
-            change = f"{row['bias']:.1e} ± {2 * row['error']:.0e}"
-            share = f"{row['share']:.2g}, at most {row['most']:.2g} ({one['realisations']} realisations)"
-            lines.append(f"| `{one['study']}` | {one['finer']} | `{row['column']}` | {change} | {share} |")
+            change = f"{100 * row['bias']:.2g} ± {200 * row['error']:.1g} %"
+            lines.append(f"| {name} | `{row['column']}` | {change} | {row['share']:.2g}, ≤ {row['most']:.2g} |")
+            name = ""
     return "\n".join(lines)
 
 
