@@ -531,8 +531,8 @@ if not slowness.empty:  # at the smallest sizes none has
 # $\Lambda^*|N|$, and those of $\Lambda^*$ itself stand beside.
 #
 # {numref}`fig-a-6` shows the course of $\Lambda$, {numref}`fig-a-6-p` the growth with $p$: until $t^*$ with many points
-# and few neurons, and, for the largest $\Lambda$, until 98 % of the points are {term}`satisfied <satisfied fraction>`, after which it only falls
-# (chapter 1 follows the same networks to {term}`zero loss`). What is measured at $t^*$ hardly depends on the tolerance of the
+# and few neurons, and, for the largest $\Lambda$, until 98 % of the points are {term}`satisfied <satisfied fraction>`. On large sets
+# $\Lambda$ falls from there on; on small ones of $d=10$ it may still grow a little (chapter 1 follows such networks to {term}`zero loss`). What is measured at $t^*$ hardly depends on the tolerance of the
 # flow; what comes later does, since nearby paths part. Some of the runs to 98 % are therefore trained again at a ten times finer
 # tolerance, in float64, and exponents of the largest $\Lambda$ are moved by the difference, whose scatter adds to their
 # intervals: Monte Carlo on two levels of accuracy, as in chapter 1.

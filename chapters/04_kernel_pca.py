@@ -763,7 +763,7 @@ chapter.ledger()
 # - Trainings on a few hundred images differ from one to the next more than the curves lie apart: in how far the network is
 #   ahead of its initial kernel and of its own last layer, and in how much of the label a plane shows. More trainings would
 #   tell; the ledger estimates how many.
-# - The last points to be fitted, which undo the compression on the stripe, do the network's kernel on images no harm that
+# - The last points to be fitted, which make the amplification fall on the stripe, do the network's kernel on images no harm that
 #   we can see: it is not better frozen when half of them are met.
 # - On the stripe two clouds part in the plane, and each component tells much, but the label changes twice along $x_1$: a
 #   line sees little more than one of the two planes. It takes the last layer's two components, centred, to see both.
