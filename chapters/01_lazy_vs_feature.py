@@ -18,7 +18,7 @@
 # The paper argues with two models whose label does not depend on most directions of the input: the
 # {term}`stripe` (parallel planes) and the {term}`cylinder`. It takes {term}`compression` for the main gain of feature learning, and predicts
 # the faster {term}`learning curve` from that alone. Paper B {cite}`geiger2021` repeats the argument with another exponent for
-# planes; the gain of a compression that this exponent rests on is not the one we measure. We train every network and
+# planes, from another gain of a compression; ours lies nearer to paper A's, and still falls with the compression. We train every network and
 # every kernel to {term}`zero loss` and look at them on the way, and add what neither paper shows:
 # the kernel of the infinitely wide network, local exponents, what a finite width does to both, and each link of the
 # argument measured apart.
@@ -94,7 +94,6 @@ rotation_p: "count from 2 to 1e5" = 24  # its training points
 rotation_h: "count from 10 to 1e5" = 100  # its width
 rotation_seeds: "count to 1000" = 16  # its rotations and realisations
 fit_from: "count to 1e5" = 100  # smallest training size of the fitted exponents (paper A: guides to the eye)
-cylinder_from: "count to 1e5" = 256  # the same for lazy learning of the cylinder
 window: "count from 2 to 100" = 3  # neighbouring sizes that one local exponent is fitted on
 # fmt: on
 # %%
@@ -413,6 +412,7 @@ for d in curve_d:
     chapter.check(f"A.Fig3-beta-feature-d{d}", drift(checked_beta, feature), feature, figure="fig-a-fig3")
     chapter.check(f"A.Fig3-gain-d{d}", drift(checked_gain, feature, lazy), feature, lazy, figure="fig-a-fig3")
     chapter.check(f"A.Fig3-final-kernel-d{d}", checked(error_ratio, last, feature), last, feature, figure="fig-a-fig3")
+    chapter.check(f"A.Fig3-final-initial-d{d}", checked(error_ratio, last, lazy), last, lazy, figure="fig-a-fig3")
 # %% [markdown]
 # ## When training stops
 # At zero loss the paper's statements on the final kernel, on compressed data and on $\Lambda$ fail. One cause is
@@ -717,8 +717,10 @@ for d in curve_d:
 # %% [markdown]
 # ## The links of the chain, one by one
 # **The gain.** Impose a compression $\Lambda$ on the *same* training sets and learn with the infinitely wide kernel:
-# no network, no stop, no scatter of $\Lambda^*$. The slope of the error is the gain $g$ of {eq}`eq:A:gain`, and it tells
-# paper A's from paper B's ({numref}`fig-a-gain` and {ref}`erratum <erratum-b-planar-exponent>`).
+# no network, no stop, no scatter of $\Lambda^*$. The slope of the error is the gain $g$ of {eq}`eq:A:gain`
+# ({numref}`fig-a-gain` and {ref}`erratum <erratum-b-planar-exponent>`). Theory means large $\Lambda$, and the slope falls with
+# $\Lambda$: over all factors it excludes paper B's gain for planes, over the largest it does not in $d=5$. One size,
+# gradient flow alone: which gain large sets have is not settled here.
 # %%
 imposed = chapter.extended(studies.imposed)
 tasks = {f"stripe, $d={d}$": imposed[(imposed["shape"] == "stripe") & (imposed.d == d)] for d in curve_d}
@@ -750,8 +752,8 @@ chapter.figure(
     fig,
     "fig-a-gain",
     "Error of the infinitely wide kernel on data compressed by an imposed factor, over that on the same data as they are: "
-    "medians and quartiles, and the gains of papers A and B (dashed). Planes gain as paper A says; a first factor of two "
-    "gains more, the last one less.",
+    "medians and quartiles, and the gains of papers A and B (dashed). On planes a first factor of two gains more than paper A "
+    "says, the last one less.",
     imposed,
     alt="Relative error falling with an imposed compression in three panels. For both stripes the curve falls at least as fast as "
     "paper A's dashed line, and well below paper B's.",
@@ -759,8 +761,9 @@ chapter.figure(
 # %%
 for d in curve_d:
     rows = tasks[f"stripe, $d={d}$"]
-    chapter.check(f"B.Sec5-planar-d{d}", gain(rows), rows, figure="fig-a-gain")
-chapter.check("A.Fig8-compression", gain(tasks["cylinder"]), tasks["cylinder"], figure="fig-a-gain")
+    chapter.check(f"B.Sec5-planar-d{d}", drift(gain, rows, over="factor"), rows, figure="fig-a-gain")
+rows = tasks["cylinder"]
+chapter.check("A.Fig8-compression", drift(gain, rows, over="factor"), rows, figure="fig-a-gain")
 # %% [markdown]
 # **The growth, and the chain.** What $\Lambda^*$ has grown by over these sizes (with each training set's own noise divided
 # out, as chapter 2 explains), times the measured gain, plus the measured exponent of the lazy kernel on the same sets,
@@ -831,9 +834,9 @@ chapter.figure(
     "it; the kernel on compressed data is lowest.",
 )
 # %%
-settled, feature = wide_tube[wide_tube.p >= cylinder_from], of(from_start(tube), "feature", 1.0)
-lazy = lazy_beside(feature)
-chapter.check("A.Fig8-beta-lazy", drift(beta, settled), settled, figure="fig-a-asymptotes")
+feature = of(from_start(tube), "feature", 1.0)
+lazy = lazy_beside(feature)  # one window of sizes for both regimes and their difference
+chapter.check("A.Fig8-lazy", drift(beta, lazy), lazy, figure="fig-a-asymptotes")
 chapter.check("A.Fig8-beta-feature", drift(checked_beta, feature), feature, figure="fig-a-fig8")
 chapter.check("A.Fig8-gain", drift(checked_gain, feature, lazy), feature, lazy, figure="fig-a-fig8")
 chapter.say(
@@ -1143,8 +1146,8 @@ chapter.say(
 chapter.ledger()
 # %% [markdown]
 # ## Errata and open points
-# - The gain of a compression for planar interfaces is the one of paper A, not that of paper B
-#   ({ref}`erratum <erratum-b-planar-exponent>`). The exponent of feature learning, which both papers conclude from it,
+# - The gain of a compression for planar interfaces is nearer to paper A's than to paper B's over all factors, and falls with
+#   the factor ({ref}`erratum <erratum-b-planar-exponent>`). The exponent of feature learning, which both papers conclude from it,
 #   depends on when training stops by as much as the papers differ, and is undecided or fails here.
 # - $\beta_{\rm lazy}=d/(3d-2)$ is an asymptote and lies beyond these sizes; a finite network that shows
 #   it earlier does so because of its width.
