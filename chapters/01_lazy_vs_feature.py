@@ -457,7 +457,7 @@ chapter.figure(
 # its best where nearly all points are satisfied. The last few pull alone: their noise does not average out, the
 # uninformative weights serve them, and $\Lambda$ falls (by how much is the claim *undone* below); then the kernel errs as
 # often as the network or more. $\Lambda$ is a norm over all neurons, and the kernel sees each of them; the function that the
-# network has learnt need not follow, and its error says that most of it stays:
+# network has learnt need not follow, and its error says that most of the gain stays. The fall of $\Lambda$ comes with the size:
 # %%
 for d in curve_d:
     here = nets[nets.d == d]
@@ -466,7 +466,7 @@ for d in curve_d:
     kept = np.log(after.value) / np.log(before.value)
     chapter.say(
         f"- $d={d}$, $p={max(curve_p)}$: the infinitely wide initial kernel errs {before} times as often as the network where "
-        f"{stop:.0%} of the points are satisfied, and {after} times as often as at zero loss: in logarithms {kept:.0%} of the gain."
+        f"{stop:.0%} of the points are satisfied, and {after} times as often as at zero loss: in logarithms {kept:.0%} of the gain is left."
     )
     fallen = {
         p: f"{amplification_ratio(*(of(rows, 'feature', share) for share in (1.0, peak))).value:.2g}"
@@ -474,7 +474,7 @@ for d in curve_d:
     }
     chapter.say(
         f"  $\\Lambda$ at zero loss over that at {peak:.0%} is {', '.join(fallen.values())} at "
-        f"$p$ = {', '.join(map(str, fallen))} (at the coarse tolerance): the fall comes with the size."
+        f"$p$ = {', '.join(map(str, fallen))} (at the coarse tolerance)."
     )
 # %% [markdown]
 # So whether the paper's statements hold is a matter of when one stops:
