@@ -6,18 +6,19 @@
 # ---
 # %% [markdown]
 # (chapter-01)=
-# # Feature learning compresses the data, and its last points undo it
+# # Feature learning compresses the data, and its amplification falls with the last points
 # ## Overview
 # A network that starts with large outputs barely moves its weights while it learns: it is {term}`lazy <lazy regime>`, a kernel method. One
 # that starts with vanishing outputs must move them far: it {term}`learns features <feature learning>`. Feature learning makes far fewer errors
 # with the same data, and it does so by making itself blind to directions that do not matter: that much of paper A
-# {cite}`paccolat2021` holds here. Its exponents do not all show at these sizes, and a network that is trained until
-# *every* point is fitted loses most of what it had gained: **the last few per cent of the points undo the compression**.
+# {cite}`paccolat2021` holds here. Its exponents do not all show at these sizes, and training until *every* point is fitted
+# has a price: **over the last few per cent of the points the amplification, a norm over all weights, falls five- to tenfold on
+# the largest sets; in five dimensions the network errs more, and it keeps most of its gain over the kernel it started with.**
 #
 # The paper argues with two models whose label does not depend on most directions of the input: the
 # {term}`stripe` (parallel planes) and the {term}`cylinder`. It takes {term}`compression` for the main gain of feature learning, and predicts
 # the faster {term}`learning curve` from that alone. Paper B {cite}`geiger2021` repeats the argument with another exponent for
-# planes; the gain of a compression that this exponent rests on is not the one we measure. We train every network and
+# planes, from another gain of a compression; ours lies nearer to paper A's, and still falls with the compression. We train every network and
 # every kernel to {term}`zero loss` and look at them on the way, and add what neither paper shows:
 # the kernel of the infinitely wide network, local exponents, what a finite width does to both, and each link of the
 # argument measured apart.
@@ -93,7 +94,6 @@ rotation_p: "count from 2 to 1e5" = 24  # its training points
 rotation_h: "count from 10 to 1e5" = 100  # its width
 rotation_seeds: "count to 1000" = 16  # its rotations and realisations
 fit_from: "count to 1e5" = 100  # smallest training size of the fitted exponents (paper A: guides to the eye)
-cylinder_from: "count to 1e5" = 256  # the same for lazy learning of the cylinder
 window: "count from 2 to 100" = 3  # neighbouring sizes that one local exponent is fitted on
 # fmt: on
 # %%
@@ -412,10 +412,11 @@ for d in curve_d:
     chapter.check(f"A.Fig3-beta-feature-d{d}", drift(checked_beta, feature), feature, figure="fig-a-fig3")
     chapter.check(f"A.Fig3-gain-d{d}", drift(checked_gain, feature, lazy), feature, lazy, figure="fig-a-fig3")
     chapter.check(f"A.Fig3-final-kernel-d{d}", checked(error_ratio, last, feature), last, feature, figure="fig-a-fig3")
+    chapter.check(f"A.Fig3-final-initial-d{d}", checked(error_ratio, last, lazy), last, lazy, figure="fig-a-fig3")
 # %% [markdown]
 # ## When training stops
-# At zero loss the paper's statements on the final kernel, on compressed data and on $\Lambda$ fail. One cause is
-# behind all three. {numref}`fig-a-stop` looks at the same runs where 10 % of the points ($t^*$), 90 %, 98 % and so on
+# The kernel after training errs far less than the initial one, as the paper says. That it errs as the network does, that
+# compressed data do, and that $\Lambda$ stays, does not hold at zero loss in both dimensions. One cause is behind all three. {numref}`fig-a-stop` looks at the same runs where 10 % of the points ($t^*$), 90 %, 98 % and so on
 # are {term}`satisfied <satisfied fraction>`.
 # %%
 largest = nets[nets.p == max(curve_p)]
@@ -445,7 +446,7 @@ chapter.figure(
     "fig-a-stop",
     f"The course of training at $p={max(curve_p)}$ against the share of satisfied points: the network's test error, its "
     "amplification, and the error of its kernel frozen there and trained to zero loss on an independent set; medians and "
-    "quartiles. The kernel is at its best long before the network is; the last few per cent undo the compression, and "
+    "quartiles. The kernel is at its best long before the network is. Over the last few per cent the amplification falls, and "
     "both get worse.",
     largest,
     alt="Three curves against the share of satisfied points. The network's error falls until about 98 per cent and rises to the "
@@ -455,7 +456,28 @@ chapter.figure(
 # The kernel is at its best early: it has all that compression gives as soon as $\Lambda$ has grown. The network is at
 # its best where nearly all points are satisfied. The last few pull alone: their noise does not average out, the
 # uninformative weights serve them, and $\Lambda$ falls (by how much is the claim *undone* below); then the kernel errs as
-# often as the network or more. So whether the paper's statements hold is a matter of when one stops:
+# often as the network or more. $\Lambda$ is a norm over all neurons, and the kernel sees each of them; the function that the
+# network has learnt need not follow, and its error says that most of the gain stays. The fall of $\Lambda$ comes with the size:
+# %%
+for d in curve_d:
+    here = nets[nets.d == d]
+    halted, ends = (of(here[here.p == max(curve_p)], "feature", share) for share in (stop, 1.0))
+    before, after = (checked(error_ratio, lazy_beside(rows), rows) for rows in (halted, ends))
+    kept = np.log(after.value) / np.log(before.value)
+    chapter.say(
+        f"- $d={d}$, $p={max(curve_p)}$: the infinitely wide initial kernel errs {before} times as often as the network where "
+        f"{stop:.0%} of the points are satisfied, and {after} times as often as at zero loss: in logarithms {kept:.0%} of the gain is left."
+    )
+    fallen = {
+        p: f"{amplification_ratio(*(of(rows, 'feature', share) for share in (1.0, peak))).value:.2g}"
+        for p, rows in here.groupby("p")
+    }
+    chapter.say(
+        f"  $\\Lambda$ at zero loss over that at {peak:.0%} is {', '.join(fallen.values())} at "
+        f"$p$ = {', '.join(map(str, fallen))} (at the coarse tolerance)."
+    )
+# %% [markdown]
+# So whether the paper's statements hold is a matter of when one stops:
 # %%
 for d in curve_d:
     here = from_start(nets[nets.d == d])
@@ -515,7 +537,8 @@ chapter.figure(
 #
 # The networks of this chapter are trained at a coarse tolerance, in float32; eight realisations of each curve were trained
 # again at a ten times finer one, in float64. Each claim on trained networks is moved by the difference between the two,
-# and has its uncertainty in the interval: Monte Carlo on two levels of accuracy.
+# and has its uncertainty in the interval: Monte Carlo on two levels of accuracy. What is frozen or read at $t^*$ needs no such
+# correction (amplification, compressed data, *features-width*); the scan of $\alpha$ and the rotations have none.
 # %%
 ends = chapter.extended(studies_of_ends.ends)
 
@@ -695,8 +718,10 @@ for d in curve_d:
 # %% [markdown]
 # ## The links of the chain, one by one
 # **The gain.** Impose a compression $\Lambda$ on the *same* training sets and learn with the infinitely wide kernel:
-# no network, no stop, no scatter of $\Lambda^*$. The slope of the error is the gain $g$ of {eq}`eq:A:gain`, and it tells
-# paper A's from paper B's ({numref}`fig-a-gain` and {ref}`erratum <erratum-b-planar-exponent>`).
+# no network, no stop, no scatter of $\Lambda^*$. The slope of the error is the gain $g$ of {eq}`eq:A:gain`
+# ({numref}`fig-a-gain` and {ref}`erratum <erratum-b-planar-exponent>`). Theory means large $\Lambda$, and the slope falls with
+# $\Lambda$: over all factors it excludes paper B's gain for planes, over the largest it does not in $d=5$. One size,
+# gradient flow alone: which gain large sets have is not settled here.
 # %%
 imposed = chapter.extended(studies.imposed)
 tasks = {f"stripe, $d={d}$": imposed[(imposed["shape"] == "stripe") & (imposed.d == d)] for d in curve_d}
@@ -728,8 +753,8 @@ chapter.figure(
     fig,
     "fig-a-gain",
     "Error of the infinitely wide kernel on data compressed by an imposed factor, over that on the same data as they are: "
-    "medians and quartiles, and the gains of papers A and B (dashed). Planes gain as paper A says; a first factor of two "
-    "gains more, the last one less.",
+    "medians and quartiles, and the gains of papers A and B (dashed). On planes a first factor of two gains more than paper A "
+    "says, the last one less.",
     imposed,
     alt="Relative error falling with an imposed compression in three panels. For both stripes the curve falls at least as fast as "
     "paper A's dashed line, and well below paper B's.",
@@ -737,8 +762,9 @@ chapter.figure(
 # %%
 for d in curve_d:
     rows = tasks[f"stripe, $d={d}$"]
-    chapter.check(f"B.Sec5-planar-d{d}", gain(rows), rows, figure="fig-a-gain")
-chapter.check("A.Fig8-compression", gain(tasks["cylinder"]), tasks["cylinder"], figure="fig-a-gain")
+    chapter.check(f"B.Sec5-planar-d{d}", drift(gain, rows, over="factor"), rows, figure="fig-a-gain")
+rows = tasks["cylinder"]
+chapter.check("A.Fig8-compression", drift(gain, rows, over="factor"), rows, figure="fig-a-gain")
 # %% [markdown]
 # **The growth, and the chain.** What $\Lambda^*$ has grown by over these sizes (with each training set's own noise divided
 # out, as chapter 2 explains), times the measured gain, plus the measured exponent of the lazy kernel on the same sets,
@@ -809,9 +835,9 @@ chapter.figure(
     "it; the kernel on compressed data is lowest.",
 )
 # %%
-settled, feature = wide_tube[wide_tube.p >= cylinder_from], of(from_start(tube), "feature", 1.0)
-lazy = lazy_beside(feature)
-chapter.check("A.Fig8-beta-lazy", drift(beta, settled), settled, figure="fig-a-asymptotes")
+feature = of(from_start(tube), "feature", 1.0)
+lazy = lazy_beside(feature)  # one window of sizes for both regimes and their difference
+chapter.check("A.Fig8-lazy", drift(beta, lazy), lazy, figure="fig-a-asymptotes")
 chapter.check("A.Fig8-beta-feature", drift(checked_beta, feature), feature, figure="fig-a-fig8")
 chapter.check("A.Fig8-gain", drift(checked_gain, feature, lazy), feature, lazy, figure="fig-a-fig8")
 chapter.say(
@@ -899,7 +925,8 @@ chapter.table(
 # {numref}`fig-a-fig12` turns the knob $\alpha$ through 24 decades, on one problem per realisation: same data, same
 # initial weights. At large $\alpha$ the network is its frozen kernel, and a margin of 1 is reached after a time
 # $\propto1/\alpha$. At small $\alpha$ the weights must grow exponentially from where they start, and the time is
-# $\propto\log(1/\alpha)$. The paper's problem has $p=1000$ and $h=10^4$; ours has about as many points or fewer, and fewer neurons.
+# $\propto\log(1/\alpha)$. Errors are read at zero loss, at the coarse tolerance; what a finer one changes
+# ({numref}`tab-a-sensitivity`) is small beside the factor of several that is judged here. The paper's problem has $p=1000$ and $h=10^4$; ours has about as many points or fewer, and fewer neurons.
 # %%
 # a larger problem than a laptop scans in seconds is kept in results/
 scans = chapter.extended(studies.scale_scan)
@@ -1011,7 +1038,8 @@ chapter.slider(
 # ## Rotations
 # The stripe's planes are perpendicular to the first axis. Nothing depends on that: if data and initial weights turn
 # together, the whole path turns with them; and since the weights start from an isotropic law, turning the data alone
-# changes single runs but not their distribution (App. A of the paper). {numref}`fig-a-appa` shows both.
+# changes single runs but not their distribution (App. A of the paper). {numref}`fig-a-appa` shows both. Both errors are of one
+# tolerance, so that its effect on the ends ({numref}`tab-a-sensitivity`) is in the scatter of their difference.
 # %%
 turned = chapter.sweep(studies.rotation)
 # %%
@@ -1121,18 +1149,19 @@ chapter.say(
 chapter.ledger()
 # %% [markdown]
 # ## Errata and open points
-# - The gain of a compression for planar interfaces is the one of paper A, not that of paper B
-#   ({ref}`erratum <erratum-b-planar-exponent>`). The exponent of feature learning, which both papers conclude from it,
+# - The gain of a compression for planar interfaces is nearer to paper A's than to paper B's over all factors, and falls with
+#   the factor ({ref}`erratum <erratum-b-planar-exponent>`). The exponent of feature learning, which both papers conclude from it,
 #   depends on when training stops by as much as the papers differ, and is undecided or fails here.
 # - $\beta_{\rm lazy}=d/(3d-2)$ is an asymptote and lies beyond these sizes; a finite network that shows
 #   it earlier does so because of its width.
-# - Zero loss is not where feature learning is best: the last few per cent of the points undo the compression. Chapter 2 follows
-#   the networks to 98 % or 99 % of the points, and its pictures show what this chapter's end has lost.
+# - Zero loss is not where feature learning is best: over the last few per cent of the points the amplification falls, and in
+#   $d=5$ the error rises. Whether the *function* loses compression was not measured: $\Lambda$ is a norm over all neurons. Chapter 2
+#   follows the networks to 98 % or 99 % of the points.
 # - Text and code of paper A divide the uninformative coordinates by different factors
 #   ({ref}`erratum <erratum-a-compression-factor>`). Neither makes the compressed kernel's error the network's: at zero
 #   loss the network has lost a part of the compression, and its factor is not $\Lambda^*$ at any one time.
-# - Open: a theory of the over-fitting regime. How many points are left when $\Lambda$ begins to fall, and does that
-#   number depend on $p$?
+# - Open: a theory of the over-fitting regime. On the stripe $\Lambda$ does not fall at 128 points and falls tenfold or fivefold
+#   at 1024; what number of points left decides it, and how does that number grow with $p$?
 #
 # ## Try it yourself
 # - `make chapter-01 NAME=two PARAMS='-p interfaces "[-1.0, 0.0, 1.0]"'` learns three planes.

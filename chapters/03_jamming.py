@@ -716,7 +716,7 @@ dimension = jackknife(near, lambda rows: -1 / estimates.slopes(sizes, rows.mean(
 chapter.check("B.Fig5-dimension", dimension, neighbours, figure="fig-b-9")
 # %% [markdown]
 # ## Stopping early, across the map
-# Chapter 1 found that the last points undo what a network has gained. Here is the same question on digits, everywhere
+# Chapter 1 found that a network errs more once the last points are fitted. Here is the same question on digits, everywhere
 # on the map: the error of single networks when a fraction of the points has passed nine tenths of the margin (the
 # quadratic hinge only approaches the whole), over that at the end.
 # %%

@@ -825,7 +825,7 @@ chapter.ledger()
 #   larger than over all.
 # - Trainings on a few hundred images differ from one to the next more than the curves lie apart. Those that are kept tell
 #   which curve is ahead, and leave open how much of the parity a line sees in the plane of the trained kernel.
-# - The last points to be fitted, which undo the compression on the stripe, do the network's kernel on images no harm that
+# - The last points to be fitted, which make the amplification fall on the stripe, do the network's kernel on images no harm that
 #   we can see: it errs no more frozen at the end than when half of them are met.
 # - On the stripe two clouds part in the plane, and each component tells much, but the label changes twice along $x_1$: a
 #   line sees little more than one of the two planes. It takes the last layer's two principal components to see both.

@@ -115,7 +115,7 @@ def test_every_records_settings_are_those_of_the_cells_it_judged(number, source,
 NAMED = {
     "A.Fig3-beta-lazy-d5": {"shape": ["stripe"], "d": [5]},
     "A.Fig3-beta-lazy-d10": {"shape": ["stripe"], "d": [10]},
-    "A.Fig8-beta-lazy": {"shape": ["cylinder"]},
+    "A.Fig8-lazy": {"shape": ["cylinder"]},
 }
 
 

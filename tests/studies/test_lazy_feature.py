@@ -157,7 +157,6 @@ def test_wide_and_finite_curves_share_their_data():
         ("frozen", [0.9], "frozen must hold early = 0.9 and 1"),
         ("compressed_p", [41, 80, 160], "compressed_p must be one of curve_p"),
         ("gain_factor", [2.0, 4.0, 8.0], "gain_factor must begin with 1"),
-        ("cylinder_from", 10**5, "sizes from cylinder_from on"),
     ],
 )
 def test_bad_parameters_get_one_line_before_any_run(name, value, says):

@@ -254,6 +254,9 @@ def test_tables_that_no_tolerance_concerns_are_compared_on_the_same_realisations
     assert found.value == pytest.approx(plain.value + 0.045, rel=1e-6)
     assert found.high - found.value == pytest.approx(plain.high - plain.value, rel=1e-6)
     assert learning_curves.converged(learning_curves.beta, lazy, finer=finer) == learning_curves.beta(lazy)
+    kernel = rows_at(0.02, 0.0, 0.2, range(10)).assign(curve="compressed")  # has a tolerance, and no finer rows
+    pair = learning_curves.converged(learning_curves.beta_difference, coarse, kernel, finer=finer)
+    assert pair.value == pytest.approx(learning_curves.beta_difference(coarse, kernel).value + 0.045, rel=1e-6)
     none = finer[finer.p < 0]
     assert learning_curves.converged(learning_curves.beta, coarse, finer=none) == learning_curves.beta(coarse)
 
@@ -274,6 +277,15 @@ def test_a_drift_is_the_exponent_over_all_sizes_and_over_the_larger_half():
     assert not learning_curves.drift(learning_curves.beta, falling([0.5, 0.5, 0.5])).apart()
     beyond = falling([0.3], (1600, 3200))
     assert learning_curves.drift(learning_curves.beta, table, late=[beyond]).late == learning_curves.beta(beyond)
+
+
+def test_the_size_of_a_drift_may_be_another_column():
+    table = falling([0.9, 0.7, 0.5])
+    factors = table.rename(columns={"p": "factor"})
+    found = learning_curves.drift(
+        lambda rows: learning_curves.beta(rows.rename(columns={"factor": "p"})), factors, over="factor"
+    )
+    assert found == learning_curves.drift(learning_curves.beta, table)
 
 
 def test_two_sizes_show_no_drift_nor_do_smaller_ones():

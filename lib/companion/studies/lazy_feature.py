@@ -55,8 +55,6 @@ def check_parameters(p: Mapping[str, Any]) -> None:
             raise InputError(f"{name} must hold at least {FEWEST_P} sizes from fit_from on for an exponent: {p[name]}")
         if p["window"] > len(p[name]):
             raise InputError(f"window must be at most the number of sizes of {name}, got {p['window']}")
-    if sum(value >= p["cylinder_from"] for value in p["wide_p"]) < FEWEST_P:
-        raise InputError(f"wide_p must hold at least {FEWEST_P} sizes from cylinder_from on: {p['wide_p']}")
     for name, of in (("width_d", "curve_d"), ("frozen_p", "wide_p"), ("width_p", "curve_p")):
         needs_one_of(p, name, of)
     for of in ("curve_p", "cylinder_p"):

@@ -100,27 +100,28 @@ def by_size(table: pd.DataFrame, value: str = "error") -> tuple[np.ndarray, np.n
 
 
 def drift(
-    measure: Callable[..., Estimate], *tables: pd.DataFrame, late: Sequence[pd.DataFrame] = ()
+    measure: Callable[..., Estimate], *tables: pd.DataFrame, late: Sequence[pd.DataFrame] = (), over: str = "p"
 ) -> Estimate | Drift:
-    """``measure(*tables)`` over all sizes ``p`` of the tables, and over the larger half of them.
+    """``measure(*tables)`` over all sizes of the tables, and over the larger half of them.
 
     The estimate alone where that half has fewer than two sizes, or ``late`` lies at no larger ones.
 
     Args:
         measure: what is measured, such as ``beta``.
-        tables: rows with a size ``p``, the same sizes in each.
+        tables: rows with a size, the same sizes in each.
         late: what is measured at sizes beyond, in place of the larger half.
+        over: the column that is the size, such as a compression factor that theory takes to be large.
     """
-    whole, sizes = measure(*tables), _sizes(tables)
-    late = late or [table[table.p.isin(sizes[len(sizes) // 2 :])] for table in tables]
-    beyond = _sizes(late)
+    whole, sizes = measure(*tables), _sizes(tables, over)
+    late = late or [table[table[over].isin(sizes[len(sizes) // 2 :])] for table in tables]
+    beyond = _sizes(late, over)
     if len(beyond) < 2 or np.log(beyond).mean() <= np.log(sizes).mean():
         return whole
     return Drift(whole, measure(*late), sizes, beyond)
 
 
-def _sizes(tables: Sequence[pd.DataFrame]) -> tuple[float, ...]:
-    return tuple(sorted(set.intersection(*(set(table.p) for table in tables))))
+def _sizes(tables: Sequence[pd.DataFrame], over: str) -> tuple[float, ...]:
+    return tuple(sorted(set.intersection(*(set(table[over]) for table in tables))))
 
 
 def beta(table: pd.DataFrame, *, start: float = 0, centre: str = "mean") -> Estimate:
@@ -172,6 +173,8 @@ def converged(
     Raises:
         InputError: as ``measure``.
 
+    A table that ``finer`` has no rows for, such as a kernel's, stays as it is while the others are moved.
+
     Source: M. B. Giles, Operations Research 56 (2008) 607, for two levels.
     """
     estimate = measure(*tables)
@@ -192,11 +195,12 @@ def converged(
 
 
 def _in_place_of(table: pd.DataFrame, finer: pd.DataFrame) -> pd.DataFrame:
-    """The rows of ``finer`` that measure what those of ``table`` do; ``table`` where no tolerance concerns it."""
+    """The rows of ``finer`` that measure what those of ``table`` do; ``table`` where there are none."""
     if "tolerance" not in table or finer.empty:
         return table
     keys = [name for name in ("shape", "d", "p", "h", "alpha", "seed", "curve", "share") if name in table]
-    return finer.merge(table[keys].drop_duplicates(), on=keys) if set(keys) <= set(finer) else table
+    found = finer.merge(table[keys].drop_duplicates(), on=keys) if set(keys) <= set(finer) else table
+    return table if found.empty else found
 
 
 def _paired(first: pd.DataFrame, second: pd.DataFrame) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
