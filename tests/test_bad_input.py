@@ -37,7 +37,6 @@ from companion.theory.spiked.functions import FUNCTIONS, Function, function
 from regimes import gaussian
 from regimes.data import datasets, tasks
 from regimes.kernels import (
-    infinite,
     infinite_diagonal,
     infinite_ntk,
     ntk,
@@ -143,8 +142,6 @@ BAD = {
         (lambda: infinite_diagonal(1e200 * X, depth=3), "beyond the reach"),
         (lambda: infinite_diagonal(HOLED, depth=3), "x must hold finite numbers"),
         (lambda: infinite_diagonal(X, depth=3, bias=1e200), "bias must be"),
-        (lambda: infinite.of_angle(t(4.0), 3), "phi must hold float64 angles from 0 to π"),
-        (lambda: infinite.of_angle(t(1.0), 0), "depth must be"),
         (lambda: relu_recursion.kernel_of_angle(t(4.0), 3), "phi must hold float64 angles from 0 to π"),
         (lambda: relu_recursion.kernel_of_angle(t(-1.0), 3), "phi must hold float64 angles from 0 to π"),
         (lambda: relu_recursion.kernel_of_angle(t(NAN), 3), "phi must hold finite numbers"),
@@ -327,7 +324,6 @@ BAD = {
             "values and c must be as many",
         ),
         (lambda: bounds.bounds("tanh", "sin", r=NAN), "r must be"),
-        (lambda: bounds.best_step("tanh", "sin", most=1e300), "most must be"),
         (lambda: bounds.project(np.ones(2), np.ones(3), np.ones((1, 2))), "h must have shape"),
     ],
     "gaussian": [

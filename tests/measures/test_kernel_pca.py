@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy.integrate import quad
 from scipy.stats import norm
 from torch import nn
 
@@ -117,6 +118,16 @@ def test_dimension_by_distances_takes_every_group_of_points():
     assert float(spectrum.distance_dimension(points @ points.T, [10, 20, 50])) == pytest.approx(-1 / slope)
 
 
+def exact_information(plus, minus, ends):
+    """``I(x; y)`` in bits from the densities of ``x`` given each label, by quadrature between increasing ``ends``."""
+
+    def lost(x):
+        total = plus(x) + minus(x)
+        return total / 2 * float(information.entropy(np.array(plus(x) / total))) if total > 0 else 0.0
+
+    return 1 - sum(quad(lost, a, b, epsabs=1e-10, limit=200)[0] for a, b in zip(ends, ends[1:]))
+
+
 @pytest.mark.parametrize(
     ("shift", "exact"), [(shift, information.shifted_gaussians(shift)) for shift in (0.7, 1.0, 1.5)]
 )
@@ -125,7 +136,7 @@ def test_estimate_against_closed_form(shift, exact):
     y = torch.tensor([1.0, -1.0]).repeat(4000).double()
     found = information.mutual_information(shift * y + normal(8000), y)
     assert found == pytest.approx(exact, abs=information.null_bias() * (1 - exact) + 0.02)
-    assert abs(exact - information.exact_information(norm(shift).pdf, norm(-shift).pdf, [-9, 0, 9])) < 1e-8
+    assert abs(exact - exact_information(norm(shift).pdf, norm(-shift).pdf, [-9, 0, 9])) < 1e-8
 
 
 def test_estimate_of_noise_is_the_null_bias_and_permuted_labels_are_noise():
@@ -179,7 +190,7 @@ def test_information_along_a_direction_of_the_stripe():
     def minus(t):
         return 2 * norm.pdf(t) * (norm.cdf((tasks.STRIPE[1] - c * t) / s) - norm.cdf((tasks.STRIPE[0] - c * t) / s))
 
-    exact = information.exact_information(lambda t: 2 * norm.pdf(t) - minus(t), minus, [-8, -1, 0, 1, 2, 8])
+    exact = exact_information(lambda t: 2 * norm.pdf(t) - minus(t), minus, [-8, -1, 0, 1, 2, 8])
     assert information.stripe_information(c) == pytest.approx(exact, abs=1e-6)
     three = information.stripe_information(1.0, [-1.0, 0.0, 1.0])
     assert three == pytest.approx(1, abs=1e-9)
@@ -351,7 +362,6 @@ CONVOLUTION = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 1)).
         (lambda: spectrum.effective_dimension(SKEW), "gram must be symmetric"),
         (lambda: spectrum.alignment(SKEW, Y[:3]), "gram must be symmetric"),
         (lambda: spectrum.distance_dimension(SKEW, [2, 3]), "gram must be symmetric"),
-        (lambda: information.exact_information(lambda x: 1.0, lambda x: 1.0, [0.0]), "ends must hold at least 2"),
         (lambda: frozen(one_hidden(3, 5, seeds=[0]), Task(X, Y, ""), Task(X, Y, "")), "train.x must have shape"),
     ],
 )

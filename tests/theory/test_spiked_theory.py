@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 
 from companion.theory.spiked import bounds, readout_vocabulary, ridge_theory, row_covariance, triangle
 from companion.theory.spiked.conditional_map import channel, equivalent
@@ -54,7 +55,8 @@ def test_bounds_hold_at_a_bias_and_over_steps(target, setting):
             ridge_theory.solve("tanh", target, lam=np.geomspace(1e-6, 1e4, 40), bias=bias, **plain).test_error >= low
         ).all()
     errors = ridge_theory.solve("tanh", target, lam=np.geomspace(1e-6, 1e10, 50), **plain).test_error
-    lower, upper = (bounds.best_step("tanh", target, bound=bound).bound for bound in ("lower", "upper"))
+    found = [bounds.bounds("tanh", target, r=float(r)) for r in np.linspace(8 / 60, 8, 60)]
+    lower, upper = min(one.lower for one in found), min(one.upper for one in found)
     assert lower <= errors.min() + 1e-9 and lower <= upper
     assert upper <= bounds.bounds("tanh", target, r=plain["r"]).upper + 1e-9
 
@@ -72,18 +74,11 @@ def test_letters_span_more_than_one_letter(target):
 
 @pytest.mark.parametrize("name, strength", [("erf", np.sqrt(3)), ("erf(x/√2)", np.sqrt(2))])
 def test_perfect_learning(name, strength):
-    found = bounds.best_step(name, name)
-    assert found.inside and found.r == pytest.approx(strength, abs=1e-5)
+    value = lambda r: bounds.bounds(name, name, r=float(r)).upper  # noqa: E731
+    found = minimize_scalar(value, bounds=(0.1, 8), method="bounded", options={"xatol": 1e-9})
+    assert found.x == pytest.approx(strength, abs=1e-5)
     assert bounds.bounds(name, name, r=strength).upper < 1e-15
     assert ridge_theory.solve(name, name, alpha=2, beta=1, lam=1e12, r=strength).test_error < 1e-9
-
-
-def test_a_bound_that_falls_to_the_end_of_the_search_has_no_best_step():
-    strengths = [bounds.best_step("tanh", "sign", most=most) for most in (8.0, 20.0, 100.0)]
-    assert [s.r for s in strengths] == [8.0, 20.0, 100.0] and not any(s.inside for s in strengths)
-    assert strengths[0].bound > 2 * strengths[1].bound > 4 * strengths[2].bound
-    low = bounds.best_step("tanh", "He1+He3")
-    assert not low.inside and low.r == pytest.approx(8 / 60)
 
 
 @pytest.mark.parametrize("target", ["sign", "sin"])

@@ -106,17 +106,6 @@ def _diagonal(square: Tensor, depth: int, variance: float) -> Tensor:
     return theta
 
 
-def of_angle(phi: Tensor, depth: int) -> Tensor:
-    """``Θ̄^(L)`` of unit vectors at angles ``phi`` (any shape), by the interpolant; see :func:`infinite_ntk`.
-
-    Raises:
-        InputError: for angles outside ``[0, π]`` or not float64, and a depth below 1 or above 10^15.
-    """
-    relu_recursion.needs_angles(phi)
-    depth = relu_recursion.needs_depth(depth)
-    return _clenshaw(phi.clone(), *_interpolant(depth))
-
-
 class _Angular:
     """Tiles without biases: the interpolant in the angle."""
 

@@ -13,12 +13,11 @@ Source: paper A, App. E.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from scipy import special
-from scipy.integrate import quad
 from scipy.spatial import cKDTree
 from torch import Tensor
 
@@ -128,22 +127,6 @@ def sharp_loss(n: int, neighbours: int = NEIGHBOURS) -> float:
     unit = neighbours / n
     own = np.maximum(unit, 2 * unit - np.minimum(s, 1 - s))
     return float(entropy(own / (own + s + 2 * unit)).mean())
-
-
-def exact_information(plus: Callable[[float], float], minus: Callable[[float], float], ends: Sequence[float]) -> float:
-    """``I(x; y)`` in bits from the densities of ``x`` given each label, by quadrature between increasing ``ends``.
-
-    Raises:
-        InputError: for ends that do not increase.
-    """
-    validate.length(2, 100, ends=ends)
-    validate.increasing(ends=ends)
-
-    def lost(x: float) -> float:
-        total = plus(x) + minus(x)
-        return total / 2 * float(entropy(np.array(plus(x) / total))) if total > 0 else 0.0
-
-    return 1 - sum(quad(lost, a, b, epsabs=1e-10, limit=200)[0] for a, b in zip(ends, ends[1:]))
 
 
 def shifted_gaussians(shift: float) -> float:

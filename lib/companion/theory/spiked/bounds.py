@@ -4,15 +4,12 @@ All are distances in ``L2`` of the normal measure of ``k = v·x`` from the targe
 reached at infinite penalty) or of ``kappa0`` and ``k kappa1`` (lower bound, for every penalty).
 """
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize
 
-from companion.theory.spiked.conditional_map import STRONGEST, Channel, channel, needs_alignment
+from companion.theory.spiked.conditional_map import Channel, channel, needs_alignment
 from companion.theory.spiked.functions import Function, function, hermite
 from regimes import validate
 from regimes.validate import InputError
@@ -97,44 +94,6 @@ def letters_bound(
     maps = [channel(activation, target, r=r * u, c=cj, gamma=1.0, resolve=strongest) for u, cj in zip(values, c)]
     basis = np.concatenate([part for e in maps for part in (e.kappa0, e.k * e.kappa1)])
     return project(maps[0].weight[0], maps[0].h[0], basis)[0]
-
-
-class BestStep(NamedTuple):
-    """Spike strength ``r`` of the smallest ``bound``; ``inside``: whether it is a minimum, or the end of the search."""
-
-    r: float
-    bound: float
-    inside: bool
-
-
-@functools.lru_cache(maxsize=64)
-def best_step(
-    activation: str | Function, target: str | Function, *, bound: str = "upper", most: float = 8.0
-) -> BestStep:
-    """Spike strength ``r`` in ``(0, most]`` that minimises a bound at ``gamma = c = 1``, and the bound there.
-
-    Divide by ``h1 |h1*|`` for the step size. Found on a grid of 60, then refined. Where the bound falls towards an
-    end of the interval there is no best step: ``inside`` is false, and ``r`` is that end.
-
-    Raises:
-        InputError: for an unknown bound, or ``most`` that is not positive or beyond 1e4.
-
-    Source: paper E, Eqs. 28, 31.
-    """
-    validate.positive(most=most)
-    validate.between(1e-6, STRONGEST, most=most)
-    validate.one_of(("upper", "lower"), bound=bound)
-
-    def value(r: float) -> float:
-        return getattr(bounds(activation, target, r=float(r)), bound)
-
-    grid = np.linspace(most / 60, most, 60)
-    best = int(np.argmin([value(r) for r in grid]))
-    if best in (0, 59):
-        return BestStep(float(grid[best]), value(grid[best]), False)
-    ends = grid[best - 1], grid[best + 1]
-    found = optimize.minimize_scalar(value, bounds=ends, method="bounded", options={"xatol": 1e-9})
-    return BestStep(float(found.x), float(found.fun), True)
 
 
 def best_linear(target: str | Function) -> float:
