@@ -259,7 +259,14 @@ def _learnt(setting: Setting, seeds: list[int], train: Task) -> Trajectory:
     return run(flow, events={f"{stop:g}": satisfied(stop) for stop in setting["stops"]})
 
 
-@study(version=1, grid=_stripes_grid, rtol=1e-2, data=DRAWN, device="any", columns=late("kinds", "norms"))
+@study(
+    version=1,
+    grid=_stripes_grid,
+    rtol=1e-2,
+    data=DRAWN,
+    device="any",
+    columns=dict.fromkeys(("kinds", "norms"), STATISTICAL),
+)
 def stripe_spectra(setting: Setting, seeds: list[int]) -> Rows:
     """Kinds of the first ``2(d + 1)`` components of the stripe's kernel, and norms of the label; one row a moment.
 
