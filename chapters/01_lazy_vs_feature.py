@@ -926,7 +926,7 @@ chapter.table(
 # initial weights. At large $\alpha$ the network is its frozen kernel, and a margin of 1 is reached after a time
 # $\propto1/\alpha$. At small $\alpha$ the weights must grow exponentially from where they start, and the time is
 # $\propto\log(1/\alpha)$. Errors are read at zero loss, at the coarse tolerance; what a finer one changes
-# ({numref}`tab-a-sensitivity`) is small beside the factor of several that is judged here. The paper's problem has $p=1000$ and $h=10^4$; ours has about as many points or fewer, and fewer neurons.
+# (the table below {numref}`fig-a-sensitivity`) is small beside the factor of several that is judged here. The paper's problem has $p=1000$ and $h=10^4$; ours has about as many points or fewer, and fewer neurons.
 # %%
 # a larger problem than a laptop scans in seconds is kept in results/
 scans = chapter.extended(studies.scale_scan)
@@ -1039,7 +1039,7 @@ chapter.slider(
 # The stripe's planes are perpendicular to the first axis. Nothing depends on that: if data and initial weights turn
 # together, the whole path turns with them; and since the weights start from an isotropic law, turning the data alone
 # changes single runs but not their distribution (App. A of the paper). {numref}`fig-a-appa` shows both. Both errors are of one
-# tolerance, so that its effect on the ends ({numref}`tab-a-sensitivity`) is in the scatter of their difference.
+# tolerance, so that its effect on the ends (the table below {numref}`fig-a-sensitivity`) is in the scatter of their difference.
 # %%
 turned = chapter.sweep(studies.rotation)
 # %%
