@@ -242,4 +242,6 @@ def test_the_table_of_numerical_error_lists_where_it_weighs_most(tmp_path, monke
     (tmp_path / "finer.json").write_text(json.dumps([about | {"columns": columns}]))
     lines = sources.finer_table().splitlines()
     assert len(lines) == 4 and "`late`" in lines[2] and "`error`" in lines[3] and lines[3].startswith("|  |")
-    assert "`a.b`<br>tolerance × 0.1; N = 60" in lines[2] and "| 1 ± 0.2 % | 0.4, ≤ 0.9 |" in lines[2]
+    assert "`a.b`<br>tolerance × 0.1; N = 60" in lines[2] and "| 1 ± 0.2 % | 0.4, ≤ 0.9 |" in lines[2].replace(
+        "\u00a0", " "
+    )

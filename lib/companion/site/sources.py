@@ -275,8 +275,9 @@ def finer_table(shown: int = 2) -> str:
     for one in json.loads((paths.results() / "finer.json").read_text(encoding="utf-8")):
         name = f"`{one['study']}`<br>{one['finer']}; N = {one['realisations']}"
         for row in sorted(one["columns"], key=lambda row: -row["share"])[:shown]:
-            change = f"{100 * row['bias']:.2g} ± {200 * row['error']:.1g} %"
-            lines.append(f"| {name} | `{row['column']}` | {change} | {row['share']:.2g}, ≤ {row['most']:.2g} |")
+            change = f"{100 * row['bias']:.2g} ± {200 * row['error']:.2g} %"
+            share = f"{row['share']:.2g}, ≤ {row['most']:.2g}".replace(" ", "\u00a0")
+            lines.append(f"| {name} | `{row['column']}` | {change.replace(' ', chr(160))} | {share} |")
             name = ""
     return "\n".join(lines)
 
