@@ -30,13 +30,7 @@ def _changed(value: Any, by: float | str) -> Any:
 
 
 def compare(
-    study: Study,
-    settings: Sequence[Setting],
-    how: Mapping[str, Any],
-    *,
-    many: int,
-    last: bool = False,
-    jobs: int | None = None,
+    study: Study, settings: Sequence[Setting], how: Mapping[str, Any], *, many: int, last: bool = False, jobs: int = 1
 ) -> pd.DataFrame:
     """What finer numerics change in each column of numbers, over all rows of some settings.
 

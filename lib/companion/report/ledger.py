@@ -397,10 +397,6 @@ def drawer(entry: Mapping[str, Any], *, errata_page: str) -> str:
     return f'<a href="{errata_page}#erratum-{erratum.id}">{erratum.drawer}: {maths(erratum.title)}</a>'
 
 
-def _numerical(entry: Mapping[str, Any]) -> str:
-    return f"; {entry['numerical']:.0%} of the interval numerical" if 0 < (entry["numerical"] or 0) < 1 else ""
-
-
 def html_line(entry: Mapping[str, Any], *, errata_page: str) -> str:
     """A verdict in one block: what holds, then the numbers, the paper's words where they were corrected, the claim.
 
@@ -540,7 +536,9 @@ def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
     shown = f"{word}<br><small>{found}</small>" if found else word
     rival = f"refuted by {_refuted(entry)}"
     notes = [f"what holds: {band(entry['corrected'])}"] if entry["corrected"] else []
-    count = f"n = {entry['n']}, {entry['interval']}{_numerical(entry)}{_absent(entry)}" if entry["n"] else ""
+    share = entry["numerical"] or 0
+    numerical = f"; {share:.0%} of the interval numerical" * (0 < share < 1)
+    count = f"n = {entry['n']}, {entry['interval']}{numerical}{_absent(entry)}" if entry["n"] else ""
     kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
     kind += f" · counted with {entry['part_of']}" if entry["part_of"] else ""
     statement = f"{maths(entry['statement'])}{_small(rival, new=True)}{_amended(entry['amended'])}"

@@ -212,7 +212,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     one.add_argument("name", nargs="?", help="of one study only")
     one.add_argument("--settings", type=int, default=2, help="how many of a study's settings (default: 2)")
-    one.add_argument("--jobs", type=int, help="worker processes (default: one a core)")
+    one.add_argument("--jobs", type=int, default=1, help="worker processes (default: 1)")
     text = "bring back a study's cells that changed code had made void"
     commands.add_parser("restore", help=text).add_argument("name", help="such as depth.mnist_regression")
     args = parser.parse_args(argv)

@@ -15,7 +15,7 @@ from regimes import validate
 SEEDS = 6  # of a setting, at most
 
 
-def measure(name: str, settings: int, *, jobs: int | None = None) -> dict[str, Any]:
+def measure(name: str, settings: int, *, jobs: int = 1) -> dict[str, Any]:
     """What finer numerics change at some of the settings of a study's stored results, or of the laptop's.
 
     Args:
