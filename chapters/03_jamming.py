@@ -6,10 +6,10 @@
 # ---
 # %% [markdown]
 # (chapter-03)=
-# # Jamming and laziness are two lines on one map; the error has no cusp at the first
+# # Jamming and laziness are two lines on one map; at the first the predictor blows up
 # ## Overview
 # Small networks on digits show both lines of paper B's phase diagram where the paper has them, and a predictor that blows
-# up at the first one; the cusp in the error of single networks, the peak of a *double descent*, they do not show.
+# up at the first one. The cusp in the error of single networks, the peak of a *double descent*, takes more points than we have.
 #
 # Give a network too few parameters and it cannot fit its data: training gets stuck with some points on the wrong side
 # of the {term}`margin`, as grains get stuck when a box is filled. Give it a few more and it fits every one. Paper B
@@ -17,8 +17,9 @@
 # either side of it: there the {term}`predictor` blows up, its error has a cusp, and beyond it the error falls again, which is
 # the {term}`second descent <double descent>`. A second line, far from the first, separates {term}`feature learning` from the {term}`lazy regime`.
 #
-# What stands: the predictor blows up as $1/(N-N^*)$ and is tamed by stopping early, and averaging gains slowly. What does
-# not at these sizes: there is no cusp, the error of single networks falls on both sides of jamming.
+# What stands: at the largest scale the predictor blows up as $1/(N-N^*)$, the change of the kernel with it, and stopping early
+# tames it. What does not: at 250 points, where jamming is at 5 to 13 neurons, and after 200 steps the error of single networks
+# has no cusp. The fall on the left of jamming dies out as points are added, so that this is no verdict on more of them.
 #
 # Both lines live on one map: the width $h$ to the right, the {term}`scale <alpha>` $\tilde\alpha$ of the outputs upwards. We train
 # thousands of small networks, ensembles of them on the same data, to a verdict each: it fits, or it does not. All are
@@ -36,7 +37,6 @@
 # | $N_\Delta$ | `unsatisfied` | | points with $\Delta>10^{-4}$ at the end |
 # | $N^*$, $h^*$ | `transition` | | parameters, width at which half of the networks fit |
 # | $H_0$, $H_p$, $N_-$ | `hessian` | $(N,N)$ | the parts of the Hessian; negative eigenvalues of $H_p$ |
-# | $C_0$ | `c_0` | | $N_-/N$ of networks that do not fit |
 # | $\lVert\Delta\Theta\rVert/\lVert\Theta_0\rVert$ | `kernel_change` | | change of the tangent kernel in training |
 # | $\langle F\rangle$ | `ensemble_error` | | mean output of an ensemble, whose error it is |
 # %% tags=["parameters"]
@@ -110,12 +110,13 @@ import numpy as np
 import pandas as pd
 
 from companion import estimates
-from companion.estimates import Estimate, jackknife, least, mean
+from companion.estimates import Drift, Estimate, jackknife, least, mean
 from companion.experiments.table import balanced
 from companion.report import plots, sketches
 from companion.report.chapter import Chapter
 from companion.studies import jamming as studies
 from companion.theory import jamming
+from companion.theory.learning_curves import drift
 
 chapter = Chapter("03", globals())
 # %% [markdown]
@@ -308,15 +309,13 @@ if log_crossing.notna().all(axis=None) and h_star[middle_scale].notna().all():
     long = log_crossing.rename_axis("h", axis=1).stack().rename("crossing").rename_axis(["seed", "h"]).reset_index()
     bends = jamming.at_width(long, "crossing", h_star[middle_scale][: len(log_crossing)]) - log_crossing[max(map_h)]
     chapter.check("B.Fig4-bends", mean(bends.to_numpy()), on_map, figure="fig-b-4")
-at_jamming = np.array(
-    [jamming.at_width(first[first["scale"] == s], "kernel_change", h_star[s]) for s in h_star.dropna(axis=1)]
-)
-chapter.check("B.Fig4-never-lazy", least(at_jamming.T), first, figure="fig-b-4")
 top = h_star.dropna(axis=1).columns[-1]
+at_jamming = jamming.at_width(first[first["scale"] == top], "kernel_change", h_star[top])
 chapter.say(
     f"That networks near jamming are never lazy is a statement about the limit: the norm of the predictor must reach the "
     f"scale. On this grid it grows to {first[first['scale'] == top].norm.max():.0f} at $\\tilde\\alpha = {plots.number(top)}$, where the "
-    f"kernel at jamming changes by {at_jamming[-1].mean():.1g} of its norm."
+    f"kernel at jamming changes by {at_jamming.mean():.1g} of its norm. What can be seen is the mechanism, "
+    f"[below](#the-predictor-blows-up-and-fluctuates): the kernel's change grows with the norm."
 )
 shown = h_star.dropna(axis=1)
 error_there = widest.pivot(index="seed", columns="scale", values="ensemble_error")[shown.columns]
@@ -325,11 +324,17 @@ pairs = np.stack([np.log(shown.loc[error_there.index]).to_numpy(), error_there.t
 z = jackknife(pairs, lambda rows: np.arctanh(np.corrcoef(rows.mean(0))[0, 1]))
 relation = Estimate(*np.tanh([z.value, z.low, z.high]), z.n, f"{z.method}, in Fisher's z")
 chapter.check("B.Fig4-jamming", relation, on_map, figure="fig-b-4")
-late = 100 * on_map[on_map.h >= fits[0]].groupby(["seed", "scale"]).ensemble_error.mean().unstack()
-middle = [scale for scale in map_scales if 0.1 <= scale <= 100]
-if middle and min(map_scales) < 0.1 and max(map_scales) > 100:
-    ends = late[[min(map_scales), max(map_scales)]].sub(late[middle].mean(axis=1), axis=0)
-    chapter.check("B.Fig4-best", least(ends.to_numpy()), on_map[on_map.h >= fits[0]], figure="fig-b-4")
+near = min(map_scales, key=lambda scale: abs(np.log10(scale) - np.mean(crossed)))  # the scale next to the cross-over
+if min(map_scales) < near < max(map_scales):
+    ends = 100 * on_map.pivot(index=["seed", "h"], columns="scale", values="ensemble_error")
+    ends = ends[[min(map_scales), max(map_scales)]].sub(ends[near], axis=0)
+    beyond = ends[ends.index.get_level_values("h") >= fits[0]].groupby("seed").mean()
+    chapter.check("B.Fig4-best-near", least(beyond.to_numpy()), on_map[on_map.h >= fits[0]], figure="fig-b-4")
+    told = [f"{mean(values.to_numpy())} at $h={h}$" for h, values in ends[max(map_scales)].unstack("h").items()]
+    chapter.say(
+        f"The ensemble of $\\tilde\\alpha={plots.number(near)}$, next to the cross-over, beats that of the largest scale by "
+        f"{', '.join(told)}, in per cent: near jamming, hardly far from it."
+    )
 # %% [markdown]
 # ## The cuts: is there a cusp, and what does averaging do?
 # Along three horizontal lines of the map: the error of single networks and that of the ensemble's mean output.
@@ -360,16 +365,19 @@ chapter.figure(
 # %%
 by_scale = {scale: (rows, h_cut[scale]) for scale, rows in cuts.groupby("scale")}
 rise = np.array([100 * jamming.rise(rows, "error", h) for rows, h in by_scale.values()])
-flat_cusp = np.array([-100 * jamming.bump(rows, "ensemble_error", h) for rows, h in by_scale.values()])
+bumps = [100 * jamming.bump(rows, "ensemble_error", h) for rows, h in by_scale.values()]
 gain = np.array(
     [
         100 * (jamming.at_width(r, "error", 2 * h) - jamming.at_width(r, "ensemble_error", 2 * h))
         for r, h in by_scale.values()
     ]
 )
-chapter.check("B.Fig6-cusp", least(rise.T), cuts, figure="fig-b-6")
-chapter.check("B.Fig6-ensemble", -least(flat_cusp.T), cuts, figure="fig-b-6")
 chapter.check("B.Fig6-gain", least(gain.T), cuts, figure="fig-b-6")
+chapter.say(
+    f"With {map_p} points single networks at jamming err more than those of $h/1.5$ by {', '.join(str(mean(r)) for r in rise)} per "
+    f"cent at the three scales: a slope, and no cusp. Ensembles of {members} stand above the mean of their neighbours by "
+    f"{', '.join(str(mean(b)) for b in bumps)} per cent."
+)
 # %% [markdown]
 # Averaging leaves a bump where the scale is largest. If predictors near jamming differ much in size, a mean of few of them
 # is ruled by the largest. Does a larger ensemble do better? Here are `crowd_members` networks on each training set, as
@@ -379,6 +387,7 @@ there = pd.Series(h_cut[cut_scales[-1]].mean(), sorted(set(crowds.seed)))  # at 
 if len(there) > 1 and max(crowd_h) >= 1.5 * there.iloc[0] and min(crowd_h) <= there.iloc[0] / 1.5:
     bumps = [100 * jamming.bump(crowds, column, there) for column in ("fewer_error", "ensemble_error")]
     chapter.check("B.Fig6-crowd", mean(bumps[0] - bumps[1]), crowds, cuts, figure="fig-b-6")
+    chapter.check("B.Fig6-twenty", mean(bumps[1]), crowds, cuts, figure="fig-b-6")
     chapter.say(
         f"At $\\tilde\\alpha = {plots.number(cut_scales[-1])}$ the ensembles of {members} have a bump of {mean(bumps[0])} per cent at "
         f"jamming, those of {crowds.members.max()} one of {mean(bumps[1])}."
@@ -433,57 +442,49 @@ if held.shape[1] > 2:
         f"{held.columns[-1]:.0f} from $N={held.iloc[:, -1].mean():.0f}$."
     )
 # %% [markdown]
-# ## Does the best region follow the jamming line?
-# With more points jamming moves to wider networks. If the best region moved along, the curves of all training sets
-# would be one curve of $h/h^*$.
+# ## What more points change
+# With more points jamming moves to wider networks, away from those of a few neurons, of which paper B warns in a footnote.
+# {numref}`fig-b-growth` shows single networks and their fluctuation as points are added.
 # %%
-by_size = grown.sort_values("h").groupby(["seed", "p"])[["ensemble_error", "fluctuation", "fitted"]].agg(list)
+by_size = grown.sort_values("h").groupby(["seed", "p"])[["error", "fluctuation"]].agg(list)
 by_size = np.array([[np.array(by_size.loc[seed, p].tolist()) for p in growth_p] for seed in sorted(set(grown.seed))])
-curves, scatter = by_size[:, :, [0, 2]], by_size[:, :, [1, 2]]  # error and fluctuation, each with the shares that fit
-line = np.array([jamming.transition(growth_h, fit) for fit in curves.mean(0)[:, 1]])
-fig, axes = plots.panels(3, columns=3)
+shares = grown.groupby(["p", "h"]).fitted.mean()
+line = np.array([jamming.transition(growth_h, shares[p]) for p in growth_p])
+fig, axes = plots.panels(2)
 for i, (p, colour) in enumerate(zip(growth_p, plots.PALETTE)):
-    for ax, rows in zip(axes, (curves, scatter)):
-        plots.realisations(ax, growth_h, rows[:, i, 0] / rows[:, i, 0, -1:], color=colour, label=f"$P = {p}$")
-        ax.axvline(line[i], color=colour, linestyle=":", linewidth=1)
-    level = np.interp(2 * line[i], growth_h, scatter[:, i, 0].mean(0))
-    plots.realisations(axes[2], np.array(growth_h) / line[i], scatter[:, i, 0] / level, color=colour)
-for ax, label in zip(axes, ("ensemble error", "fluctuation", "fluctuation")):
-    plots.curve_axes(ax, growth_h, errors=label == "fluctuation")
-    ax.set(xlabel="width $h$", ylabel=f"{label} / that of the widest")
-plots.curve_axes(axes[2], [0.5, 1, 2, 4, 8])
-axes[2].set(xlabel="$h/h^*$", ylabel="fluctuation / that at $2h^*$")
+    plots.realisations(axes[0], growth_h, 100 * by_size[:, i, 0], color=colour, label=f"$P = {p}$")
+    plots.realisations(axes[1], np.array(growth_h) / line[i], by_size[:, i, 1], color=colour)
+    axes[0].axvline(line[i], color=colour, linestyle=":", linewidth=1)
+plots.curve_axes(axes[0], growth_h[::2], errors=False)
+plots.curve_axes(axes[1], [0.5, 1, 2, 4, 8])
+axes[0].set(xlabel="width $h$", ylabel="error of single networks (%)")
+axes[1].set(xlabel="$h/h^*$", ylabel="fluctuation")
 axes[0].legend()
-chapter.figure(fig, "fig-b-growth", "Ensemble error (left) and fluctuation of the predictor over initial weights (middle), over "
-               "those of the widest networks, for growing training sets; dotted: jamming. Right: the fluctuation over that at twice the "
-               "width at jamming, against the width over that at jamming. Median and quartiles over training sets. Where curves "
-               "fall on one, against the width the region stays, against its ratio it follows. Not in paper B.", grown, alt="Three panels of curves, a colour a training size: error and fluctuation against width, with dotted lines "
-    "of jamming that move to the right; and the fluctuation against width over that at jamming.")  # fmt: skip
+chapter.figure(fig, "fig-b-growth", "Error of single networks against width (left) and fluctuation of the predictor over initial weights "
+               "against the width over that at jamming (right), for growing training sets; dotted: jamming. Median and quartiles over "
+               "training sets. Left of jamming the error falls less the more points there are. Not in paper B.", grown, alt="Left, error against width, a curve a training size, each bending into a plateau left of its dotted line of "
+    "jamming. Right, fluctuation against width over that at jamming: curves alike in shape, higher for more points.")  # fmt: skip
 
 
 # %%
-beyond_all = np.array(growth_h) >= line.max()
+def rises(rows):
+    """Error of single networks at jamming minus that at h/1.5, per cent: the mean over the sizes of ``rows``."""
+    at = {p: pd.Series(h, sorted(set(rows.seed))) for p, h in zip(growth_p, line)}
+    return mean(np.mean([100 * jamming.rise(r, "error", at[p]) for p, r in rows.groupby("p")], axis=0))
 
 
-def jam(rows):
-    """The widths at jamming, one a training size."""
-    return [jamming.transition(growth_h, shares) for shares in rows.mean(0)[:, 1]]
-
-
-def shift(values):
-    """How far the curves beyond jamming shift with it: 1 where they follow."""
-    wide, beyond = np.array(growth_h)[beyond_all], values[:, :, 0, beyond_all]
-    spread = beyond.std(0, ddof=1) / beyond.mean(0)
-    return jackknife(values, lambda rows: jamming.shift(jam(rows), wide, rows.mean(0)[:, 0, beyond_all], spread))
-
-
-if beyond_all.sum() > 2 and len(scatter) > 1:
-    chapter.check("B.Fig4-follows", shift(scatter), grown, figure="fig-b-growth")
-    pace = jackknife(scatter, lambda rows: np.polyfit(np.log(growth_p), np.log(jam(rows)), 1)[0])
-    chapter.say(
-        f"The width at jamming grows with the exponent {pace} in P. Beyond it the curves of the fluctuation shift by "
-        f"{shift(scatter)} times as much on the logarithmic axis, those of the ensemble's error by {shift(curves)}."
-    )
+if line.min() / 1.5 >= min(growth_h) and grown.seed.nunique() > 1:
+    largest = rises(grown[grown.p == max(growth_p)])
+    drifting = Drift(rises(grown), largest, tuple(growth_p), (max(growth_p),))
+    chapter.check("B.Fig6-peak", drifting, grown, figure="fig-b-growth")
+    chapter.say(f"It is {', '.join(f'{rises(r)} at $P={p}$' for p, r in grown.groupby('p'))}: a fall that dies out.")
+if grown.seed.nunique() > 1:
+    seeds = sorted(set(grown.seed))
+    twice = [
+        jamming.at_width(grown[grown.p == p], "fluctuation", pd.Series(2 * h, seeds)) for p, h in zip(growth_p, line)
+    ]
+    collapse = estimates.exponent(np.array(growth_p, dtype=float), np.stack(twice, axis=1))
+    chapter.check("B.Fig4-collapse", collapse, grown, figure="fig-b-growth")
 # %% [markdown]
 # ## Where the networks begin to fit
 # How many parameters do $P$ points need? Where labels are drawn at random every point is a constraint of its own, and
@@ -496,16 +497,11 @@ for (source, p, seed), rows in thresholds.groupby(["data", "p", "seed"]):
     rows = rows.sort_values("parameters")
     found[source, p, seed] = jamming.transition(rows.parameters, rows.fitted)
 n_of_p = pd.Series(found).unstack(0)
-landscapes = chapter.extended(studies.landscapes)
-stuck = landscapes[landscapes.ended != "fitted"].assign(ratio=lambda t: t.unsatisfied / t.parameters)
-c_0 = (stuck.negative / stuck.parameters).median()
 fig, ax = plt.subplots()
 for (source, column), colour in zip(n_of_p.items(), (plots.PALETTE[2], plots.PALETTE[4])):
     wide = column.unstack("seed" if "seed" in column.index.names else 1).T
     plots.realisations(ax, wide.columns, wide, color=colour, label=source)
 ax.plot(threshold_p, threshold_p, ":", color="0.4", label="$N = P$")
-if c_0 > 0:
-    ax.plot(threshold_p, np.array(threshold_p) / c_0, "--", color="0.4", label=rf"$N = P/C_0$, $C_0 = {c_0:.2f}$")
 plots.curve_axes(ax, threshold_p)
 ax.set(xlabel="training points $P$", ylabel="parameters $N^*$ at jamming")
 ax.legend()
@@ -513,24 +509,29 @@ chapter.figure(
     fig,
     "fig-b-8a",
     "Number of parameters at which half of the networks fit, against the number of points, for digits and for random "
-    "points with random labels; median and quartiles over training sets (paper B, Fig. 8A). $C_0=N_-/N$ is the median of the "
-    "networks of the next figure: at a stable end of so curved a landscape, $N$ cannot exceed $P/C_0$ unless all points fit.",
+    "points with random labels; median and quartiles over training sets (paper B, Fig. 8A).",
     thresholds,
-    stuck,
     alt="Parameters at jamming against training points for digits and for random points, beside the line where "
     "both are equal; digits need fewer.",
 )
 
 
 # %%
-def growth(source):
+def growth(rows):
     """The exponent of N*(P) over training sets."""
-    wide = n_of_p[source].unstack(0)
-    return estimates.exponent(wide.columns.to_numpy(float), wide.to_numpy(float), centre="mean")
+    return estimates.exponent(*by_size_of(rows))
 
 
-for source, claim in ((data, "mnist"), ("random", "random")):
-    chapter.check(f"B.Fig8A-{claim}", growth(source), thresholds[thresholds.data == source], figure="fig-b-8a")
+def by_size_of(rows):
+    """Sizes, and N* of each training set at each."""
+    wide = n_of_p[rows.data.iloc[0]].unstack(0)[sorted(set(rows.p))]
+    return wide.columns.to_numpy(float), wide.to_numpy(float)
+
+
+random, digits = (thresholds[thresholds.data == source] for source in ("random", data))
+chapter.check("B.Fig8A-random", drift(growth, random), random, figure="fig-b-8a")
+(sizes, many), (_, few) = by_size_of(random), by_size_of(digits)
+chapter.check("B.Fig8A-fewer", estimates.exponent(sizes, many / few), thresholds, figure="fig-b-8a")
 # %% [markdown]
 # ## The landscape at jamming
 # Now the number of parameters is fixed and points are added until they no longer fit. How many are left over, per
@@ -545,6 +546,8 @@ for source, claim in ((data, "mnist"), ("random", "random")):
 # $H_0$ has rank $N_\Delta$ at most, so that $N_\Delta<N$ leaves $N-N_\Delta$ flat directions: a delta at zero in its
 # spectrum. A stable end needs $N_\Delta\ge N_-$, the number of negative eigenvalues of $H_p$.
 # %%
+landscapes = chapter.extended(studies.landscapes)
+stuck = landscapes[landscapes.ended != "fitted"].assign(ratio=lambda t: t.unsatisfied / t.parameters)
 lowest = stuck.loc[stuck.groupby("seed").loss.idxmin()]
 fig, axes = plots.panels(2)
 axes[0].scatter(stuck.loss, stuck.ratio, s=12, c=stuck.p, cmap="viridis_r")
@@ -566,16 +569,16 @@ chapter.figure(
     "logarithms of the non-zero eigenvalues.",
 )
 # %%
-at_line = {seed: jamming.first_stuck(rows.p, rows.ended != "fitted") for seed, rows in landscapes.groupby("seed")}
-edge = stuck[stuck.p == stuck.seed.map(at_line)]
-if edge.seed.nunique() > 1:
-    chapter.check("B.Fig8B-jump", mean(edge.groupby("seed").ratio.mean().to_numpy()), edge, figure="fig-b-8bc")
-chapter.check("B.Fig8C-gap", estimates.ratio(lowest.gap.to_numpy()), lowest, figure="fig-b-8bc")
-still = (stuck.stable > -1e-9).sum()
+at_rest = stuck[stuck.stable > -jamming.ZERO]  # the Hessian is positive: only there does Eq. 14 hold
+if at_rest.seed.nunique() > 4:
+    lowest = at_rest.loc[at_rest.groupby("seed").loss.idxmin()]
+    chapter.check("B.Fig8B-jump", mean(lowest.ratio.to_numpy()), lowest, figure="fig-b-8bc")
+    chapter.check("B.Fig8C-gap", estimates.ratio(lowest.gap.to_numpy()), lowest, figure="fig-b-8bc")
 chapter.say(
-    f"Of the {len(stuck)} networks that did not fit, {still} ended where the Hessian has no negative eigenvalue beyond a "
-    f"billionth of its largest: the others still had a way down. Over all of them, $N_-/N$ is "
-    f"{stuck.negative.div(stuck.parameters).median():.2f} in the median."
+    f"Of the {len(stuck)} networks that did not fit, {len(at_rest)} ended where the Hessian has no negative eigenvalue beyond a "
+    f"billionth of its largest: the others still had a way down, and {(stuck.unsatisfied < stuck.negative).mean():.0%} have fewer unsatisfied "
+    "points than negative eigenvalues of $H_p$, which no minimum has. What paper B says of the landscape at jamming, a jump and a "
+    "gap, is therefore not judged by them."
 )
 # %% [markdown]
 # ## The predictor blows up, and fluctuates
@@ -629,6 +632,8 @@ chapter.check("B.Sec3-far-excess", jamming.common_exponent(curves_beyond), cuts,
 lazy = cut[top_scale]
 norms = jamming.divergence(lazy, "norm", n_cut[top_scale])
 chapter.check("B.Sec2-norm", mean(norms), lazy, figure="fig-b-8d")
+changes = jamming.divergence(lazy, "kernel_change", n_cut[top_scale])
+chapter.check("B.Fig4-change-diverges", mean(changes), lazy, figure="fig-b-4")
 early = jamming.divergence(lazy, f"norm_{stops[0]:g}", n_cut[top_scale])
 chapter.check("B.Sec2-early-stopping", mean(early), lazy, figure="fig-b-sec2")
 pulled = jamming.divergence(decayed, "norm", n_cut[top_scale])
@@ -685,7 +690,8 @@ slope = jackknife(
 )
 chapter.check("B.Sec3-kernel", slope, starts, figure="fig-b-sec3")
 curved = starts.dropna(subset="negative")
-chapter.check("B.Sec2-negative", mean(curved.negative.to_numpy()), curved, figure="fig-b-sec3")
+apart = jackknife(curved.negative.to_numpy(), lambda share: np.sqrt(np.square(share - 0.5).mean()))
+chapter.check("B.Sec2-half-negative", apart, curved, figure="fig-b-sec3")
 # %% [markdown]
 # ## Which regime is better, and how many dimensions images have
 # For fully connected networks paper B finds the lazy regime better than feature learning on all data but the ten
@@ -826,18 +832,19 @@ chapter.ledger()
 # %% [markdown]
 # ## Errata and open points
 # - Networks near jamming are lazy here where the scale is large: how near to jamming they would have to be for the norm
-#   of the predictor to reach the scale follows from its divergence as $1/(N-N^*)$, and is out of reach of whole widths.
+#   of the predictor to reach the scale follows from its divergence as $1/(N-N^*)$, and is out of reach of whole widths. That
+#   divergence is seen at the largest scale alone; at 12 the same fit gives a quarter of the exponent.
 # - Jamming is a line of what is reached in a given effort: few of the networks that have not fitted after `steps` steps
-#   are at rest (table of the ends, and the sentence on the Hessian), and with more steps narrower ones fit. Where the
-#   line would end is open; so is what a jump of $N_\Delta/N$ means where training never comes to rest.
+#   are at rest (table of the ends), and with more steps narrower ones fit. Where the line would end is open.
 # - Random points with random labels need a number of parameters of the order of the points, but not in proportion to
-#   them at these sizes. Whether narrow layers fail there before the count of parameters does is not separated here.
-# - The error of single networks has no peak at jamming here: it falls on both sides, and what peaks is the fluctuation.
-#   Why the paper sees a cusp at 5000 points is not measured; that is for the `paper` profile.
-# - At the largest scale the mean output of five networks keeps a bump at jamming. Ensembles of twenty, as in the paper,
-#   stand beside them above. Whether a mean of predictors scaled to one norm has a bump is not measured here.
-# - Beyond jamming the region of small fluctuation moves with P, by the claim's share of what the line moves. The line is that
-#   of `steps` steps; how far that of unlimited effort moves is not measured.
+#   them at these sizes: some two hundred parameters, 7 to 12 neurons in each of three layers, are needed whatever the number
+#   of points. Whether narrow layers fail there before the count of parameters does is not separated here.
+# - The error of single networks has no peak at jamming at these sizes: it falls on both sides. On the left it falls less the more
+#   points there are. Whether a peak grows beyond 500 points, and what more than `steps` steps make of it, is not measured here.
+# - At the largest scale the mean output of five networks keeps a bump at jamming, that of twenty a smaller one. Whether a mean of
+#   predictors scaled to one norm has a bump is not measured here.
+# - Beyond jamming the fluctuation is not a function of $h/h^*$ alone: at twice the width of jamming it grows with $P$, if less
+#   than at a fixed width. The line is that of `steps` steps; how far that of unlimited effort moves is not measured.
 # - Far from jamming the fluctuations fall alike in both regimes, as paper B says, with an exponent that excludes -1/2. Over one
 #   window for all scales few sizes are left, and the interval of the feature regime reaches beyond what we accept.
 # - Paper B does not say at which output scale its Fig. 8 was measured; ours is `threshold_scale`. Nor does it say how

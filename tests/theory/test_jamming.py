@@ -176,38 +176,6 @@ def test_distances_to_the_nearest_are_means_over_all_subsets():
         assert value == pytest.approx(np.mean(all_of_them), rel=1e-12)
 
 
-@pytest.mark.parametrize("follows", [0.0, 1.0, 2.0])
-def test_the_shift_of_curves_with_a_line_is_found_whatever_their_levels(follows):
-    line, sizes = np.array([7.0, 7.5, 8.6, 9.7]), np.array([12.0, 14, 16, 20, 24, 32, 48])
-    level = np.array([[1.0], [2.0], [0.5], [3.0]])  # of each curve's own, changes nothing
-    spread = np.linspace(0.25, 0.07, 7) * np.array([[1.0], [0.9], [0.8], [0.7]])  # as measured
-    u = np.log(sizes) - follows * np.log(line)[:, None]
-    exact = level * np.exp(-0.7 * u + 0.1 * u**2)
-    assert jamming.shift(line, sizes, exact, spread) == pytest.approx(follows, abs=1e-9)
-    if follows > 1:
-        return
-    # of the kind that we measure, and not a parabola: a half-power with corrections that grow towards jamming
-    x = sizes / (line[:, None] / 8.2) ** follows / 8.2
-    for curve in (x**-0.5 * (1 + 1.4 * x**-1.6), x**-0.5 * (1 + 1 / x), x**-0.5 * (1 + 0.5 / (x**2 - 0.8))):
-        assert jamming.shift(line, sizes, level * curve, spread) == pytest.approx(follows, abs=0.15)
-
-
-def test_the_shift_is_weighted():
-    line, sizes = np.array([7.0, 8.0, 9.0]), np.array([12.0, 16, 24, 48])
-    u = np.log(sizes) - np.log(line)[:, None]
-    wrong, spread = np.exp(-0.7 * u + 0.1 * u**2), np.ones((3, 4))
-    wrong[2, 0] *= 1.1
-    far = abs(jamming.shift(line, sizes, wrong, spread) - 1)
-    spread[2, 0] = 100.0  # a value that is known to be uncertain
-    assert abs(jamming.shift(line, sizes, wrong, spread) - 1) < 1e-3 < 0.1 < far
-
-
-def test_the_first_size_at_which_half_are_stuck():
-    points = pd.Series([10, 10, 20, 20, 40, 40])
-    assert jamming.first_stuck(points, pd.Series([False, False, True, False, True, True])) == 20
-    assert math.isnan(jamming.first_stuck(points, pd.Series([False] * 6)))
-
-
 H = [4, 6, 8, 12, 16, 24, 32, 48]
 
 

@@ -360,49 +360,6 @@ def divergence(
     return np.array(found)
 
 
-def first_stuck(points: pd.Series, stuck: pd.Series) -> float:
-    """The smallest number of points of which at least half of the networks do not fit; NaN where there is none."""
-    share = stuck.groupby(points).mean()
-    return float(share.index[share >= 0.5].min())
-
-
-def shift(line: np.ndarray, sizes: np.ndarray, curves: np.ndarray, spread: np.ndarray) -> float:
-    r"""How far curves shift with a line: 1 if they fall on one as functions of :math:`h/h^*`, 0 if they stay.
-
-    The :math:`\kappa` of :math:`\log e(P, h) = A_P + G(\log h - \kappa \log h^*(P))` with a parabola :math:`G` and a
-    level :math:`A_P` of each curve's own, by least squares weighted by :math:`1/\text{spread}^2`; linear, as
-    :math:`\kappa = -c/2b` with the coefficients :math:`b` of :math:`\log^2 h` and :math:`c` of
-    :math:`\log h \log h^*`. What shows a shift is where a curve bends: a power law looks alike at every width.
-
-    Args:
-        line: ``h* (n,)``, one for each curve, positive.
-        sizes: increasing widths ``h (k,)``.
-        curves: ``e (n, k)``, positive.
-        spread: relative standard deviations of ``curves``, up to a factor ``(n, k)``, positive.
-
-    Raises:
-        InputError: for fewer than two curves or three widths, shapes that do not fit, a value that is not positive, a
-            line that does not move, or curves that do not bend.
-    """
-    line, sizes, curves, spread = (np.asarray(v, dtype=float) for v in (line, sizes, curves, spread))
-    fits = f"{len(line)} {len(sizes)}"
-    validate.arrays(line=("n", line), sizes=("k", sizes), curves=(fits, curves), spread=(fits, spread))
-    validate.integer(2, curves=len(line))
-    validate.integer(3, sizes=len(sizes))
-    least = {"line": line, "sizes": sizes, "curves": curves, "spread": spread}
-    validate.positive(**{name: float(values.min()) for name, values in least.items()})
-    moved, h = (np.log(v) - np.log(v).mean() for v in (line, sizes))
-    if np.ptp(moved) < 1e-12:
-        raise InputError(f"line must differ between the curves, got {line.tolist()}")
-    levels = np.repeat(np.eye(len(line)), len(h), axis=0)
-    shape = np.stack([np.tile(h, len(line)), np.tile(h**2, len(line)), np.outer(moved, h).ravel()], 1)
-    design, weight = np.hstack([levels, shape]), 1 / spread.ravel()
-    *_, b, c = np.linalg.lstsq(weight[:, None] * design, weight * np.log(curves).ravel(), rcond=None)[0]
-    if abs(b) < 1e-9:
-        raise InputError("curves must bend: power laws of the width look alike wherever they are shifted")
-    return float(-c / (2 * b))
-
-
 def relative_fluctuation(samples: np.ndarray) -> float:
     """Root mean square over entries of the deviation over samples ``(n, k)``, over that of their mean.
 
