@@ -248,7 +248,7 @@ chapter.say(
 # The paper states a rate of 0.05 and not whether the loss has a factor ½. Ours does: without it more networks leap.
 # %%
 paths = chapter.extended(studies.paths)
-first_steps, paths = paths[paths.steps == EARLY], paths[paths.steps == steps]
+first_steps, paths, longer = (paths[paths.steps == count] for count in (EARLY, steps, studies.LONG * steps))
 plain = paths[(paths.method == "gd") & (paths.penalty == 0) & (paths.second == 1)]
 by_spectrum = {name: plain[plain.spectrum == name] for name in studies.SPECTRA}
 iso = by_spectrum["isotropic"]

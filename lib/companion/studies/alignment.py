@@ -31,6 +31,7 @@ from regimes.validate import InputError
 
 CHAPTER = "06"
 EARLY = 5  # the step that "early" means: paper D's first measurement
+LONG = 8  # times as many steps on the spectrum that takes longest
 SPECTRA = {"isotropic": None, "1/(1+k)": 1.0, "1/(1+k^2)": 2.0}  # of the data's covariance -> decay
 ROUNDING = 1e-10  # of a mean square in single precision
 DRAWN = "chain monomial of Gaussian points, drawn here"
@@ -129,6 +130,8 @@ def _paths_grid(p: Mapping[str, Any]) -> list[Setting]:
     grid = product(**plain | {"seeds": range(p["seeds"])}, scales=[p["scales"]])
     grid += product(**plain | {"steps": EARLY, "seeds": range(p["early_seeds"])}, scales=[p["scales"]])
     grid += product(**plain | {"spectrum": list(SPECTRA)[1:]}, scales=[p["scales"]])
+    longer = {"steps": LONG * p["steps"], "every": LONG * p["every"]}  # where the slowest directions are learnt, too
+    grid += product(**plain | longer | {"spectrum": list(SPECTRA)[-1]}, scales=[p["scales"]])
     grid += product(**plain | {"second": p["second_scales"]}, scales=[[p["second_at"]]])
     adam = {"method": "adam", "rate": p["adam_rate"]}
     for other in (adam, {"penalty": p["penalties"]}, adam | {"penalty": p["adam_penalty"]}):
