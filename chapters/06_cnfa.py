@@ -293,9 +293,9 @@ path_figure(
 
 
 # %%
-def robustness(rows, step):
-    """How much further the UC-NFA spreads over scales than the C-NFA, first layer."""
-    both = np.stack([wide(at(rows, step, 1), name).to_numpy() for name in ("uc", "c")], 1)
+def robustness(rows, step, layer=1):
+    """How much further the UC-NFA spreads over scales than the C-NFA."""
+    both = np.stack([wide(at(rows, step, layer), name).to_numpy() for name in ("uc", "c")], 1)
     return jackknife(both, lambda values: spread(values[:, 0]) - spread(values[:, 1]))
 
 
@@ -324,13 +324,17 @@ for claim, layer in (("D.Fig2-ucnfa", 1), ("D.Fig2-ucnfa-layer-2", 2)):
 chapter.check("D.Fig2-contrast", robustness(first_steps, EARLY), early, figure="fig-d-2")
 
 
-def improvement(rows):
+for claim, layer in (("D.Fig2-robust", 1), ("D.Fig2-robust-layer-2", 2)):
+    chapter.check(claim, robustness(iso, steps, layer), at(iso, steps, layer), figure="fig-d-2")
+
+
+def improvement(rows, step):
     """Test loss at the largest scale less that at the smallest."""
-    losses = wide(at(rows, steps, 1), "test_loss")
+    losses = wide(at(rows, step, 1), "test_loss")
     return mean(losses[max(scales)] - losses[min(scales)])
 
 
-chapter.check("D.Fig2-test-loss", improvement(iso), at(iso, steps, 1), figure="fig-d-2")
+chapter.check("D.Fig2-test-loss", improvement(iso, steps), at(iso, steps, 1), figure="fig-d-2")
 dip = iso[(iso.layer == 1) & (iso.step > 0)].groupby(["scale", "step"]).c.mean().unstack("scale").min()
 chapter.say(
     "Between its early value and the end the first layer's C-NFA dips: its smallest values, over the measured steps, are "
@@ -448,15 +452,40 @@ path_figure(
     "The same six panels on data whose spectrum falls like one over k squared.",
 )
 # %%
-for item, rows in (("D.Fig7", by_spectrum["1/(1+k)"]), ("D.Fig8", decaying)):
+slower = by_spectrum["1/(1+k)"]
+for item, rows in (("D.Fig7", slower), ("D.Fig8", decaying)):
     figure = item.lower().replace(".fig", "-")
     chapter.check(f"{item}-robust", robustness(rows, steps), at(rows, steps, 1), figure=f"fig-{figure}")
-    chapter.check(f"{item}-test-loss", improvement(rows), at(rows, steps, 1), figure=f"fig-{figure}")
-left = at(decaying, steps, 1).groupby("scale")[["train_loss", "test_loss"]].mean()
+chapter.check("D.Fig7-test-loss", improvement(slower, steps), at(slower, steps, 1), figure="fig-d-7")
+grown = [wide(at(rows, steps), "uc", both_layers) - wide(at(rows, 0), "uc", both_layers) for rows in (slower, decaying)]
+chapter.check("D.Fig7-grows", least(np.hstack(grown)), at(slower, steps), at(decaying, steps), figure="fig-d-7")
+told = {name: [robustness(rows, steps, layer) for layer in (1, 2)] for name, rows in by_spectrum.items()}
 chapter.say(
-    "On the second of these spectra training is not over where the paper stops. Mean squared errors left, training and test: "
-    + "; ".join(f"{row.train_loss:.3f} and {row.test_loss:.3f} from $s_0={size:g}$" for size, row in left.iterrows())
-    + "."
+    "At the end the ranges of UC-NFA and C-NFA over the scales differ, in the first layer and in the second, by "
+    + "; ".join(
+        f"{first} and {second} (${name}$)".replace("$isotropic$", "isotropic") for name, (first, second) in told.items()
+    )
+    + ": the C-NFA is the more robust in the first layer of data that decay, and in no second layer."
+)
+# %% [markdown]
+# On the second of these spectra training is not over where the paper stops: directions of little variance are learnt slowly.
+# Here it goes on for eight times as many steps.
+# %%
+left = {count: at(rows, count, 1).groupby("scale")[["train_loss", "test_loss"]].mean() for count, rows in
+        ((steps, decaying), (studies.LONG * steps, longer))}  # fmt: skip
+for count, losses in left.items():
+    chapter.say(
+        f"Mean squared errors after {count} steps, training and test: "
+        + "; ".join(
+            f"{row.train_loss:.3f} and {row.test_loss:.3f} from $s_0={size:g}$" for size, row in losses.iterrows()
+        )
+        + "."
+    )
+last = studies.LONG * steps
+chapter.check("D.Fig8-test-loss-converged", improvement(longer, last), at(longer, last, 1), figure="fig-d-8")
+chapter.say(
+    f"After {steps} steps the largest scale's test loss less the smallest's is {improvement(decaying, steps)}, after {last} "
+    f"{improvement(longer, last)}."
 )
 # %% [markdown]
 # ## Why the two agree so early
@@ -629,6 +658,7 @@ for claim, column in (
 # %%
 reversal = chapter.extended(initial.reversal)
 readings = reversal[reversal.reading != initial.FREE]
+declared, readings = (readings[readings.n == size] for size in (max(reversal_n), readings.n.max()))
 fig, axes = plots.panels(4, height=3.0, sharex=True, sharey=True)
 for ax, (reading, rows) in zip(axes, readings.groupby("reading", sort=False)):
     for column, style in (
@@ -662,9 +692,15 @@ def fall(rows):
     return mean((curves.iloc[:, -1] - curves.iloc[:, 0]).to_numpy())
 
 
-subsample, pseudo = (readings[readings.reading == name] for name in ("subsample", "pseudo-inverse"))
-chapter.check("D.Fig3-reversal", fall(subsample), subsample, figure="fig-d-3-readings")
-chapter.check("D.Fig3-agreement", mean(agreement.root_mean_square(subsample)), subsample, figure="fig-d-3-readings")
+subsample, pseudo = readings[readings.reading == "subsample"], declared[declared.reading == "pseudo-inverse"]
+chapter.check("D.Fig3-reverses", fall(subsample), subsample, figure="fig-d-3-readings")
+chapter.check("D.Fig3-single", mean(agreement.root_mean_square(subsample)), subsample, figure="fig-d-3-readings")
+averages = subsample.pivot(index="seed", columns="balance", values=["observed", "predicted"])
+apart = jackknife(
+    np.stack([averages["observed"], averages["predicted"]], 1),
+    lambda values: np.sqrt(np.square(np.subtract(*values.mean(0))).mean()),
+)
+chapter.check("D.Fig3-averages", apart, subsample, figure="fig-d-3-readings")
 chapter.check("D.Fig3-pseudo-inverse", fall(pseudo), pseudo, figure="fig-d-3-readings")
 # %% [markdown]
 # ### The same design without spikes
@@ -719,12 +755,10 @@ chapter.check("D.Fig3-furthest", agreement.furthest(per_point, ["balance", "floo
 ends = big.groupby(["seed", "balance", "floor"])["observed"].mean().unstack()
 drop = (ends.iloc[:, -1] - ends.iloc[:, 0]).unstack("balance")
 chapter.check("D.Fig3-floor", least(drop.to_numpy()), big, figure="fig-d-3")
-peak = big.loc[[big.printed.idxmax()]]
-chapter.check("D.Eq28-bounded", Estimate.exact(float(peak.printed.iloc[0])), peak, figure="fig-d-3")
 # %%
 scatter = free.groupby(["seed", "n", "balance", "floor"])["observed"].std().rename("sd").reset_index()
-at_largest = scatter[scatter.n == max(reversal_n)].groupby("seed").sd.mean()
-chapter.check("D.Fig3-self-averaging", mean(at_largest.to_numpy()), big, figure="fig-d-3")
+at_largest = scatter[scatter.n == free.n.max()].groupby("seed").sd.mean()
+chapter.check("D.Fig3-self-averaging", mean(at_largest.to_numpy()), free[free.n == free.n.max()], figure="fig-d-3")
 root = agreement.root_mean_square
 by_size = ", ".join(f"{root(part).mean():.3f} at N = {size}" for size, part in free.groupby("n"))
 by_network = ", ".join(f"{sd:.3f}" for sd in scatter.groupby("n").sd.mean())
@@ -859,7 +893,7 @@ chapter.figure(
 seen = chapter.extended(studies.glasses)
 if seen.data.iloc[0] in ("celeba", "faces"):
     chapter.check("D.Fig9-agop", mean(seen.agop), seen, figure="fig-d-9")
-    chapter.check("D.Fig9-random", mean(seen.random), seen, figure="fig-d-9")
+    chapter.check("D.Fig9-contrast", mean(seen.agop - seen.random), seen, figure="fig-d-9")
 single = np.concatenate([np.asarray(draws) for draws in seen.single])
 chapter.say(
     f"Pearson correlation of the diagonals: {seen.agop.mean():.2f} with the AGOP. With a random matrix in place of $K$ the mean "
@@ -1041,10 +1075,11 @@ chapter.ledger()
 # - Its faces are not ours unless you have them, and the 400 images of 40 people that we have {cite:p}`samaria1994` are few:
 #   people with glasses differ in hair and background as well. The figure on faces is a qualitative one.
 # - What the random matrix gives on faces differs from draw to draw by more than the paper's number: its 0.04 is one such
-#   draw, ours is a mean over many.
-# - That the test loss improves for smaller initialisation is not what we find on the spectrum $1/(1+k^2)$ after the
-#   paper's 800 steps, where the small scales have the larger training loss still to lose. What is left at convergence is
-#   open at this size (`-p steps 6400`).
+#   draw on other faces, ours is a mean over many. What is judged is the difference from the network's own $K$.
+# - Whether the test loss improves for smaller initialisation on the spectrum $1/(1+k^2)$ hangs on when one looks: after the paper's
+#   800 steps the small scales have the larger training loss still to lose, the more so if its loss has no factor ½.
+# - The rate is the paper's own, and part of what is measured: at half of it and twice the steps the PTK-centred correlation
+#   moves by as much as its interval is wide (table of numerical errors on the page of the ledger).
 # - How App. F's data were made, at which balances, and what was taken for $\mathbb E\mathcal K$ in App. C, is not said. On
 #   the readings that reverse the alignment the prediction does not meet single data sets; on data without spikes it does.
 # - How single networks scatter around the prediction as $N$ grows is open: the eigenvectors of $R$ turn, and moments of a
