@@ -226,13 +226,15 @@ def predicted(table: pd.DataFrame, **fixed: Any) -> pd.DataFrame:
     return pd.concat(parts).loc[table.index]
 
 
-def without_zeta(activation: str, target: str, *, alphas: Sequence[float], lam: float, spiked: Spiked) -> np.ndarray:
-    """Test errors at ``beta = 1`` of the saddle point whose overlap ``zeta`` is left out, one an ``alpha``."""
+def without_zeta(
+    activation: str, target: str, *, alpha: np.ndarray, beta: float, lam: float, spiked: Spiked
+) -> ridge_theory.Solution:
+    """The saddle point whose overlap ``zeta`` is left out, one an ``alpha``."""
     one = channel(function(activation), function(target), **vars(spiked))
-    e = stack([dataclasses.replace(one, k=0 * one.k)] * len(alphas))
-    numbers = dict(beta=1.0, lam=lam, c=spiked.c, width=np.inf, noise=0.0)
-    arrays = {name: np.full(len(alphas), value) for name, value in numbers.items()}
-    return ridge_theory.saddle_point(e, alpha=np.asarray(alphas, float), **arrays).test_error
+    e = stack([dataclasses.replace(one, k=0 * one.k)] * len(alpha))
+    numbers = dict(beta=beta, lam=lam, c=spiked.c, width=np.inf, noise=0.0)
+    arrays = {name: np.full(len(alpha), value) for name, value in numbers.items()}
+    return ridge_theory.saddle_point(e, alpha=np.asarray(alpha, float), **arrays)
 
 
 _SOLVED = ("alpha", "beta", "lam", "r", "c", "gamma", "width", "noise", "bias")
