@@ -623,7 +623,7 @@ stored = {
 }
 setting = {"alpha": np.linspace(0.2, 3, 5), "beta": 1.0, "lam": 0.1}
 s = equivalent("tanh", "sin", alpha0=20.0, step=3.0)
-first_version = dataclasses.replace(s, c=1 + (s.c - 1) * hermite("tanh", "sin").h1 ** 2)
+first_version = dataclasses.replace(s, c=1 + (s.c - 1) * hermite(function("tanh"), function("sin")).h1 ** 2)
 tried = {
     "the whole saddle point": ridge_theory.solve("tanh", "sin", **setting, **vars(s)),
     "ζ = 0": measure.without_zeta("tanh", "sin", spiked=s, **setting),
