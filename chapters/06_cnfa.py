@@ -465,9 +465,12 @@ chapter.say(
     + "; ".join(
         f"{first} and {second} (${name}$)".replace("$isotropic$", "isotropic") for name, (first, second) in told.items()
     )
-    + ": the C-NFA is the more robust in the first layer of data that decay, and in no second layer."
+    + "."
 )
 # %% [markdown]
+# In the first layer of data that decay the C-NFA is much the more robust at the end, too; on isotropic data, and in second layers,
+# it is not: there the UC-NFA is low at every scale.
+#
 # On the second of these spectra training is not over where the paper stops: directions of little variance are learnt slowly.
 # Here it goes on for eight times as many steps.
 # %%
