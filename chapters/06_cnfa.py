@@ -468,8 +468,8 @@ chapter.say(
     + "."
 )
 # %% [markdown]
-# In the first layer of data that decay the C-NFA is much the more robust at the end, too; on isotropic data, and in second layers,
-# it is not: there the UC-NFA is low at every scale.
+# In the first layer of data that decay the C-NFA is much the more robust at the end, too; on isotropic data it is the less robust,
+# and in second layers hardly more so anywhere.
 #
 # On the second of these spectra training is not over where the paper stops: directions of little variance are learnt slowly.
 # Here it goes on for eight times as many steps.
