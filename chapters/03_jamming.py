@@ -315,7 +315,7 @@ chapter.say(
     f"That networks near jamming are never lazy is a statement about the limit: the norm of the predictor must reach the "
     f"scale. On this grid it grows to {first[first['scale'] == top].norm.max():.0f} at $\\tilde\\alpha = {plots.number(top)}$, where the "
     f"kernel at jamming changes by {at_jamming.mean():.1g} of its norm. What can be seen is the mechanism, "
-    f"[below](#the-predictor-blows-up-and-fluctuates): the kernel's change grows with the norm."
+    f"[below](#the-predictor-blows-up): the kernel's change grows with the norm."
 )
 shown = h_star.dropna(axis=1)
 error_there = widest.pivot(index="seed", columns="scale", values="ensemble_error")[shown.columns]
@@ -581,6 +581,7 @@ chapter.say(
     "gap, is therefore not judged by them."
 )
 # %% [markdown]
+# (the-predictor-blows-up)=
 # ## The predictor blows up, and fluctuates
 # As $N$ falls towards $N^*$ the network can meet its margins only by an ever larger predictor. And it depends ever more
 # on the weights it started from.
