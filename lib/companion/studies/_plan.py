@@ -30,6 +30,7 @@ STEEPEST = 4.0  # the largest exponent: a Gram matrix costs the third power of i
 OVERHEADS = (0.0, 0.5, 0.9, 0.99)  # of the cheapest cell: which part of its seconds any cell takes; the best is chosen
 WEAK = 0.03  # weight of what holds exponents and factors at 1 where few cells tell
 FOLDS = 5  # parts of the known settings, each left out once
+INTERVALS = ("every",)  # whole numbers that are no sizes: the larger, the fewer measurements
 FAR = 4.0  # times the largest size that is known: beyond, an exponent of small cells may be that of their overhead
 SHOWN = 10  # studies whose largest cells are predicted from smaller ones
 
@@ -93,7 +94,7 @@ def left_out(known: Sequence[tuple[Setting, float]]) -> LeftOut | None:
 
     ``None`` where fewer than ``FOLDS`` settings are smaller.
     """
-    names = sorted({name for setting, _ in known for name, value in setting.items() if _is_size(value)})
+    names = sorted({name for setting, _ in known for name, value in setting.items() if _is_size(name, value)})
     products = [math.prod(_size(setting.get(name)) for name in names) for setting, _ in known]
     largest = [pair for pair, product in zip(known, products) if product == max(products)]
     rest = [pair for pair, product in zip(known, products) if product < max(products)]
@@ -114,7 +115,7 @@ def _fit(known: Sequence[tuple[Setting, float]]) -> Law:
 def _power_law(known: Sequence[tuple[Setting, float]], overhead: float) -> Law:
     settings, net = [setting for setting, _ in known], np.array([took - overhead for _, took in known])
     logs, weights = np.log(net), net / net.max()
-    names = sorted({name for setting in settings for name, value in setting.items() if _is_size(value)})
+    names = sorted({name for setting in settings for name, value in setting.items() if _is_size(name, value)})
     words = sorted({one for setting in settings for one in _words(setting)})
     words = [one for one in words if sum(one in _words(setting) for setting in settings) < len(settings)]
     sizes = np.array([[math.log(_size(setting.get(name))) for name in names] for setting in settings])
@@ -134,17 +135,17 @@ def _power_law(known: Sequence[tuple[Setting, float]], overhead: float) -> Law:
     return Law(overhead, tuple(names), tuple(exponents), float(level - centre @ found), by_word, largest, alike)
 
 
-def _is_size(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+def _is_size(name: str, value: Any) -> bool:
+    return name not in INTERVALS and isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _size(value: Any) -> float:
-    return float(value) if _is_size(value) else 1.0
+    return float(value) if _is_size("", value) else 1.0
 
 
 def _words(setting: Setting) -> list[tuple[str, str]]:
     """What is no size: names of data and losses, scales and tolerances, lists."""
-    return [(name, json.dumps(value)) for name, value in setting.items() if name != "seeds" and not _is_size(value)]
+    return [(name, json.dumps(value)) for name, value in setting.items() if name != "seeds" and not _is_size(name, value)]
 
 
 @dataclass(frozen=True)
