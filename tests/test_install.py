@@ -64,6 +64,12 @@ def test_the_environment_is_the_lock():
         assert not lock.keys() - there.keys(), "constraints.txt names what is not installed"
 
 
+@pytest.mark.xdist_group("kept")
+def test_the_tests_of_a_group_keep_to_one_worker(request, worker_id):
+    """A pytest that is newer than pytest-xdist drops the groups in silence: each worker then builds the pages anew."""
+    assert worker_id == "master" or request.node.nodeid.endswith("@kept")
+
+
 def test_the_lock_satisfies_every_requirement():
     lock = locked()
     wanted = requirements() + ASKED
