@@ -106,8 +106,8 @@ test-all: TESTS_MINUTES = 40
 test-all: WHICH = -m "weekly or not weekly"
 test-all: tested ## every week and before a release: the dear tests, too
 
-tested: lint
-	@$(MAKE) --no-print-directory smoke
+tested: | $(READY)
+	@$(MAKE) --no-print-directory -j2 lint smoke
 	@$(MAKE) --no-print-directory pytest
 
 pytest: | $(READY) ## the tests alone (after make smoke; they build its pages)

@@ -293,7 +293,8 @@ def _draw(values: Mapping[str, Mapping[str, Any]], folder: Path) -> int:
         return _run(number, own, folder)
     end_workers()  # a process that has threads must not fork
     fork = multiprocessing.get_context("fork")
-    waiting = [fork.Process(target=_apart, args=(number, own, folder)) for number, own in values.items()]
+    longest_first = sorted(values, key=lambda number: -parameters.source(number).stat().st_size)
+    waiting = [fork.Process(target=_apart, args=(number, values[number], folder)) for number in longest_first]
     running: dict[int, Any] = {}
     code = 0
     try:

@@ -145,7 +145,8 @@ def _size(value: Any) -> float:
 
 def _words(setting: Setting) -> list[tuple[str, str]]:
     """What is no size: names of data and losses, scales and tolerances, lists."""
-    return [(name, json.dumps(value)) for name, value in setting.items() if name != "seeds" and not _is_size(name, value)]
+    words = {name: value for name, value in setting.items() if name != "seeds" and not _is_size(name, value)}
+    return [(name, json.dumps(value)) for name, value in words.items()]
 
 
 @dataclass(frozen=True)
