@@ -110,8 +110,10 @@ tested: | $(READY)
 	@$(MAKE) --no-print-directory -j2 lint smoke
 	@$(MAKE) --no-print-directory pytest
 
+# one more than there are cores: the worker that has the browser waits for it most of the time
+WORKERS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 8 ? cores + 1 : 8)))
 pytest: | $(READY) ## the tests alone (after make smoke; they build its pages)
-	@$(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadgroup $(WHICH)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(WHICH)
 
 lint: | $(READY) ## ruff: errors and format; mypy: the types of the engine
 	@$(BIN)/ruff check .

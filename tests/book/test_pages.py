@@ -26,6 +26,13 @@ pytestmark = [
 ]  # fmt: skip
 SHOTS = HTML.parent / "screenshots"
 CHAPTERS = [name for name in PAGES if name.startswith("chapters/")]
+# pages of the interface are made alike: one of them, but every week
+EVERY = [
+    pytest.param(name, marks=pytest.mark.weekly)
+    if name.startswith("book/api/") and name != "book/api/jamming"
+    else name
+    for name in PAGES
+]
 SCREENS = [(CHAPTERS[0], 390, "dark")]
 SCREENS += [
     pytest.param(name, *on, marks=pytest.mark.weekly)
@@ -107,7 +114,7 @@ def equations(page):
     )
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", EVERY)
 def test_page_as_a_reader_sees_it(page, loaded, shot, name):
     loaded(name, page)
     maths = equations(page)
@@ -307,7 +314,7 @@ def test_the_search_shows_chapters_before_the_api(page):
     assert not any(hit.startswith("chapters/") for hit in hits[first_api:])
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.weekly)])
 def test_a_term_tells_its_definition_under_pointer_and_keyboard(browser, shot, width):
     context = browser.new_context(offline=True, viewport={"width": width, "height": 844})
     page = context.new_page()
@@ -367,6 +374,7 @@ def test_the_download_button_saves_a_notebook(browser, served, tmp_path, where):
     page.close()
 
 
+@pytest.mark.weekly
 def test_a_page_weighs_at_most_3_mb_beside_what_pages_share(browser, loaded):
     """What two pages load is kept by a browser, and counts once. ``weights.json`` beside the screenshots has it all."""
     files = {name: loaded(name) for name in PAGES}
