@@ -70,11 +70,11 @@ def _best(fig: Figure, box: Bbox) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _settled(fig: Figure, *, drawn: bool = True) -> Iterator[tuple[FigureCanvasAgg, Bbox]]:
-    """A figure laid out, and drawn, and its extent; within, a picture is a draw without another layout."""
+def _settled(fig: Figure) -> Iterator[tuple[FigureCanvasAgg, Bbox]]:
+    """A figure as it was drawn to be laid out, and its extent; within, a picture is a draw without another layout."""
     fig.set_dpi(DPI)
     canvas = FigureCanvasAgg(fig)
-    canvas.draw() if drawn else fig.draw_without_rendering()
+    canvas.draw()
     engine = fig.get_layout_engine()
     with rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
         fig.set_layout_engine(None)
@@ -95,7 +95,7 @@ def phone_variant(fig: Figure) -> dict[str, object] | None:
     """A drawn figure, which is changed, as a phone shows it: ``pictures``, ``letters``; ``None`` where it scrolls."""
     if not stack_panels(fig):
         return None
-    with _settled(fig, drawn=False) as (_, box):
+    with _settled(fig) as (_, box):
         return {"pictures": _best(fig, box), "letters": smallest_font(fig)}
 
 
