@@ -68,6 +68,11 @@ def test_caption_of_some_rows_is_of_those_rows(opened):
     assert opened.note() == ""
 
 
+def test_a_caption_says_once_what_several_numbers_of_points_are_of():
+    said = ["500 points of digits, 3 components", "drawn here", "60 points of digits, 3 components"]
+    assert desk._once(said) == ["60, 500 points of digits, 3 components", "drawn here"]
+
+
 def test_table_carries_label_and_caption(opened, shown):
     table = opened.sweep(counts)
     opened.table(pd.DataFrame({"x": [0.123456, None]}), "tab-x", "Numbers.", table)

@@ -7,7 +7,7 @@ import html
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from companion.experiments.table import (
 from companion.report import ledger, plots, screen
 from regimes.validate import InputError
 
+_COUNTED = re.compile(r"(\d+) (?=points )")
 _SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)\. ")
 _MATHS = re.compile(r"\$[^$<]+\$")
 _GREEK = ("alpha", "beta", "gamma", "eta", "kappa", "lambda", "rho", "sigma", "tau")
@@ -249,7 +250,7 @@ class Chapter:
             return ""  # a sketch or a formula: no run, no sizes
         found = provenance(*tables)
         varying, _, seeds = found.axes()
-        data = [f"Data: {words}." for words in found.data]
+        data = [f"Data: {words}." for words in _once(found.data)]
         varying.pop("words", None)  # what the data are called, told already
         shown = [*(_typeset(name, _values(values)) for name, values in varying.items()), _seeds(seeds)]
         kept = ", with rows kept in results/" if self._kept & set(found.cells) else ""
@@ -338,6 +339,15 @@ def _typeset(name: str, values: str) -> str:
 
 def _is_long(value: Any) -> bool:
     return isinstance(value, (list, tuple, dict))
+
+
+def _once(data: Iterable[str]) -> list[str]:
+    """What the data are, each once: several numbers of points of the same are a list, in order."""
+    counts: dict[str, list[int]] = {}
+    for words in data:
+        found = _COUNTED.match(words)
+        counts.setdefault(words[found.end() :] if found else words, []).extend([int(found[1])] if found else [])
+    return [f"{', '.join(map(str, sorted(many)))} {words}".strip() for words, many in counts.items()]
 
 
 def _seeds(counts: Sequence[int]) -> str:
