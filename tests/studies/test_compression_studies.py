@@ -122,20 +122,12 @@ def test_frames_of_feature_lazy_and_cylinder():
     assert tube[-1]["share"] > 0.9 > tube[0]["share"] and np.array(tube[0]["arrows"]).shape == (studies.SHOWN, 3)
 
 
-def late_settings(**given):
-    """The settings of ``growth`` that go on after ``t*``, at the coarse tolerance and at another one."""
-    p = registry.resolve("02", "smoke", given)
-    late = [setting for setting in studies.growth.grid(p) if setting["until"] != "star"]
-    coarse = [setting for setting in late if setting["tolerance"] == p["tolerance"]]
-    return coarse, [setting for setting in late if setting not in coarse]
-
-
-def test_the_first_networks_that_go_on_after_t_star_are_trained_again_at_a_finer_tolerance():
-    coarse, finer = late_settings(finer_seeds=1, finer_tolerance=0.01)
-    assert len(coarse) == 9 and finer == [setting | {"tolerance": 0.01, "seeds": [0]} for setting in coarse]
-    everything = studies.growth.grid(registry.resolve("02", "smoke", {"finer_seeds": 1}))
-    assert all(setting["tolerance"] == 0.05 for setting in everything if setting["until"] == "star")
-    assert not late_settings()[1] and not late_settings(finer_seeds=1, finer_tolerance=0.05)[1]
+def test_networks_that_go_on_after_t_star_are_trained_at_the_finer_tolerance():
+    p = registry.resolve("02", "smoke", {"finer_tolerance": 0.01})
+    for study, late in ((studies.growth, 9), (studies.courses, 2 * len(p["course_p"]))):
+        grid = study.grid(p)
+        assert sum(setting["until"] != "star" for setting in grid) == late
+        assert all(setting["tolerance"] == (0.05 if setting["until"] == "star" else 0.01) for setting in grid)
 
 
 @pytest.mark.parametrize("interfaces", [INTERFACES, [-1.5, -0.5, 0.5]])

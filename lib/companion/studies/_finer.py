@@ -48,7 +48,13 @@ def measure(name: str, settings: int, *, jobs: int = 1) -> dict[str, Any]:
 
 
 def _is_usual(setting: Setting, how: Mapping[str, Any], grid: list[Setting]) -> bool:
-    """Whether a setting has the numerics of most, and is not among those that are finer already."""
+    """Whether a setting has numerics to make finer, and the grid does not hold the same at a larger tolerance."""
     if not set(how) & set(setting):
         return False
-    return "tolerance" not in how or setting["tolerance"] == max(other.get("tolerance", 0.0) for other in grid)
+    return "tolerance" not in how or not any(
+        setting["tolerance"] < other.get("tolerance", 0.0) and _rest(other) == _rest(setting) for other in grid
+    )
+
+
+def _rest(setting: Setting) -> Setting:
+    return {name: value for name, value in setting.items() if name not in ("tolerance", "seeds")}

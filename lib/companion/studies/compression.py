@@ -65,9 +65,9 @@ def until(setting: Setting) -> Rule:
 
 def check_parameters(p: Mapping[str, Any]) -> None:
     """Sizes suffice for exponents, names refer to each other, draws hold both labels."""
-    for name, start in (("growth_p", "star_from"), ("stop_p", "growth_from")):
-        if sum(value >= p[start] for value in p[name]) < 2:
-            raise InputError(f"{name} must hold at least 2 sizes from {start} on: {p[name]}")
+    for name in ("growth_p", "stop_p"):
+        if sum(value >= p["growth_from"] for value in p[name]) < 2:
+            raise InputError(f"{name} must hold at least 2 sizes from growth_from on: {p[name]}")
     for name, of in (("course_p", "stop_p"), ("other_p", "growth_p")):
         needs_one_of(p, name, of)
     if not p["late_alpha"][-1] < p["alpha"]:
@@ -153,18 +153,18 @@ def _one(setting: Setting, seed: int, *, dtype: Any = "auto") -> tuple[Task, lis
 def _growth_grid(p: Mapping[str, Any]) -> list[Setting]:
     needs_memory(p, "growth_p", "growth_h", kernels=0)
     needs_memory(p, "stop_p", "stop_h", kernels=0)
-    star, stop = {"until": "star", "h": p["growth_h"]}, {"until": p["stop"], "h": p["stop_h"]}
-    grid = []
+    star, grid = {"until": "star", "h": p["growth_h"]}, []
     for shape in (_stripe(p, d=p["growth_d"], alpha=p["alpha"]), _cylinder(p, alpha=p["alpha"])):
         grid += product(**shape, p=p["growth_p"], **star, seeds=range(p["growth_seeds"]))
-        grid += product(**shape, p=p["stop_p"], **stop, seeds=range(p["stop_seeds"]))
-    if p["finer_seeds"] and p["finer_tolerance"] != p["tolerance"]:
-        late = [setting for setting in grid if setting["until"] != "star"]
-        finer = {"tolerance": p["finer_tolerance"]}
-        grid += [setting | finer | {"seeds": setting["seeds"][: p["finer_seeds"]]} for setting in late]
+        grid += product(**shape | _late(p), p=p["stop_p"], seeds=range(p["stop_seeds"]))
     for shape in (_several(p, alpha=p["alpha"]), _solid(p, alpha=p["alpha"])):
         grid += product(**shape, p=p["other_p"], **star, seeds=range(p["other_seeds"]))
     return grid
+
+
+def _late(p: Mapping[str, Any]) -> dict[str, Any]:
+    """What runs that go on after ``t*`` have in common: nearby paths part there, so that they are finer ones."""
+    return {"until": p["stop"], "h": p["stop_h"], "tolerance": p["finer_tolerance"]}
 
 
 @study(
@@ -215,7 +215,7 @@ def _growth(setting: Setting, seed: int) -> tuple[dict[str, Any], dict[str, Any]
 def _courses_grid(p: Mapping[str, Any]) -> list[Setting]:
     needs_memory(p, "course_p", "stop_h", kernels=0)
     stripe = _stripe(p, d=p["growth_d"], alpha=p["alpha"], p=p["course_p"])
-    return product(**stripe, until=p["stop"], h=p["stop_h"], seeds=range(p["stop_seeds"]))
+    return product(**stripe | _late(p), seeds=range(p["stop_seeds"]))
 
 
 @study(
