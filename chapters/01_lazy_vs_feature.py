@@ -75,10 +75,10 @@ frozen: "increasing positives to 1" = [0.1, 0.9, 0.95, 0.98, 1.0]  # those at wh
 early: "positive to 1" = 0.9  # satisfied fraction of the kernel frozen early
 peak: "positive to 1" = 0.95  # satisfied fraction where the amplification is set beside that at the end
 stop: "positive to 1" = 0.98  # satisfied fraction of the early stop, declared before the run
-gain_p: "count from 2 to 1e5" = 512  # training points whose compression is imposed
+gain_p: "increasing counts from 2 to 1e5" = [512]  # training points whose compression is imposed
 gain_factor: "3 or more increasing positives" = [1.0, 2.0, 4.0, 8.0, 16.0]  # its factors, the first one 1
 gain_seeds: "count to 1000" = 6  # its realisations
-features_h: "2 or more increasing counts from 10 to 1e5" = [100, 500, 2500]  # widths whose kernel at t* is set beside compressed data, with gain_p points
+features_h: "2 or more increasing counts from 10 to 1e5" = [100, 500, 2500]  # widths whose kernel at t* is set beside compressed data, with the fewest points of gain_p
 features_seeds: "count to 1000" = 4  # their realisations
 width_d: "count from 2 to 100" = 5  # dimension where widths of trained networks are compared, one of curve_d
 width_h: "distinct counts from 10 to 1e5" = [50, 150]  # further widths of trained networks
@@ -701,7 +701,7 @@ chapter.figure(
     fig,
     "fig-a-features",
     f"Error against width, over that of the infinitely wide initial kernel on data compressed by the same $\\Lambda^*$, for "
-    f"$p={gain_p}$: of the kernel frozen at $t^*$, on plain data, and of the initial kernel of the same networks on compressed "
+    f"$p={gain_p[0]}$: of the kernel frozen at $t^*$, on plain data, and of the initial kernel of the same networks on compressed "
     "data. The noise of a finite width falls with it; what the features lack does not.",
     features,
     alt="Two curves against width in two panels. That of initial kernels falls towards the line at one; that of kernels at t* is flat "
@@ -719,60 +719,98 @@ for d in curve_d:
 # ## The links of the chain, one by one
 # **The gain.** Impose a compression $\Lambda$ on the *same* training sets and learn with the infinitely wide kernel:
 # no network, no stop, no scatter of $\Lambda^*$. The slope of the error is the gain $g$ of {eq}`eq:A:gain`
-# ({numref}`fig-a-gain` and {ref}`erratum <erratum-b-planar-exponent>`). Theory means large $\Lambda$, and the slope falls with
-# $\Lambda$: over all factors it excludes paper B's gain for planes, over the largest it does not in $d=5$. One size,
-# gradient flow alone: which gain large sets have is not settled here.
+# ({numref}`fig-a-gain` and {ref}`erratum <erratum-b-planar-exponent>`). Theory means large $\Lambda$ and many points, and is about
+# the hard-margin support vector machine of the kernel, which stands beside the flow.
 # %%
-imposed = chapter.extended(studies.imposed)
-tasks = {f"stripe, $d={d}$": imposed[(imposed["shape"] == "stripe") & (imposed.d == d)] for d in curve_d}
-tasks["cylinder"] = imposed[imposed["shape"] == "cylinder"]
+imposed, machines = chapter.extended(studies.imposed), chapter.extended(studies.support_vectors)
+learners = {"flow": imposed, "machine": machines}
+kinds_of_task = {f"stripe, $d={d}$": (d, 1) for d in curve_d} | {"cylinder": (cylinder_d, cylinder_d_parallel)}
+
+
+def of_task(rows, name):
+    d, along = kinds_of_task[name]
+    return rows[(rows.d == d) & (rows["shape"] == ("stripe" if along == 1 else "cylinder"))]
+
+
+def by_factor(rows):
+    """Factors, and errors ``(n, k)``: a realisation of a size is a row."""
+    wide = rows.pivot(index=["p", "seed"], columns="factor", values="error")
+    return wide.columns.to_numpy(), wide.to_numpy()
 
 
 def gain(rows):
     """The exponent ``g`` of ``error ~ Λ^(-g)`` over all factors."""
-    wide = rows.pivot(index="seed", columns="factor", values="error")
-    return -exponent(wide.columns.to_numpy(), wide.to_numpy())
+    return -exponent(*by_factor(rows))
 
 
 # %%
-fig, axes = plots.panels(len(tasks), columns=3, width=3.5, height=3.4, sharey=True)
-for ax, (name, rows) in zip(axes, tasks.items()):
-    wide = rows.pivot(index="seed", columns="factor", values="error")
-    relative = wide.div(wide[1.0], axis=0)
-    plots.realisations(ax, wide.columns, relative, color=plots.COLOURS["compressed"])
-    d, along = (int(rows.d.iloc[0]), 1) if "stripe" in name else (cylinder_d, cylinder_d_parallel)
-    slope = -learning_curves.compression_gain(d, along)
-    plots.slope_guide(ax, (1, gain_factor[-1]), 1, slope, f"A: {slope:.3f}", above=True)
-    if along == 1:
-        plots.slope_guide(ax, (1, gain_factor[-1]), 1, slope / 2, f"B: {slope / 2:.3f}", above=True)
-    ax.set(xlabel=r"imposed compression $\Lambda$", title=name)
-for ax in axes:
-    plots.curve_axes(ax, gain_factor)
+fig, axes = plots.panels(2 * len(kinds_of_task), columns=3, width=3.5, height=3.2, sharey="row")
+for name, upper, lower in zip(kinds_of_task, axes, axes[len(kinds_of_task) :]):
+    slope = learning_curves.compression_gain(*kinds_of_task[name])
+    said = {"A": slope} | ({"B": slope / 2} if kinds_of_task[name][1] == 1 else {})
+    for method, style in {"flow": "--", "machine": "-"}.items():
+        here = of_task(learners[method], name)
+        for p, colour in zip(sorted(set(here.p)), plots.from_feature_to_lazy(3)):
+            factors, errors = by_factor(here[here.p == p])
+            middle, local = np.sqrt(factors[1:] * factors[:-1]), -np.diff(np.log(errors)) / np.diff(np.log(factors))
+            words = {"color": colour, "linestyle": style, "label": f"{method}, $p={p}$"}
+            if method == "machine":
+                plots.realisations(upper, factors, errors / errors[:, :1], **words)
+            lower.errorbar(middle, local.mean(0), local.std(0, ddof=1) / len(local) ** 0.5, capsize=2, **words)
+    for words, g in said.items():
+        plots.slope_guide(upper, (1, gain_factor[-1]), 1, -g, f"{words}: {g:.3f}", above=True)
+        lower.axhline(g, color=plots.COLOURS["theory"], linestyle=":")
+        lower.annotate(words, (gain_factor[-1], g), fontsize="small", va="bottom", ha="right")
+    upper.set(title=name)
+    lower.set(xlabel=r"imposed compression $\Lambda$", ylim=(0, None))
+    plots.curve_axes(upper, gain_factor)
+    plots.curve_axes(lower, gain_factor, errors=False)
 axes[0].set_ylabel("error over that on plain data")
+axes[len(kinds_of_task)].set_ylabel("local gain $g$")
+fig.legend(*axes[-1].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
 chapter.figure(
     fig,
     "fig-a-gain",
-    "Error of the infinitely wide kernel on data compressed by an imposed factor, over that on the same data as they are: "
-    "medians and quartiles, and the gains of papers A and B (dashed). On planes a first factor of two gains more than paper A "
-    "says, the last one less.",
+    "Learning with the infinitely wide kernel on data compressed by an imposed factor. Top: the error of the support vector machine over "
+    "that on the same data as they are (medians and quartiles), and the gains of papers A and B (dashed). Bottom: the gain between "
+    "neighbouring factors, by the machine and by the flow to zero loss (means and their standard errors).",
     imposed,
-    alt="Relative error falling with an imposed compression in three panels. For both stripes the curve falls at least as fast as "
-    "paper A's dashed line, and well below paper B's.",
+    machines,
+    alt="Relative error falling with an imposed compression in three panels, and below them local slopes that fall with the compression, "
+    "less so on larger training sets.",
 )
 # %%
-for d in curve_d:
-    rows = tasks[f"stripe, $d={d}$"]
-    chapter.check(f"B.Sec5-planar-d{d}", drift(gain, rows, over="factor"), rows, figure="fig-a-gain")
-rows = tasks["cylinder"]
-chapter.check("A.Fig8-compression", drift(gain, rows, over="factor"), rows, figure="fig-a-gain")
+gains, checked_names = (
+    [],
+    {f"stripe, $d={d}$": f"B.Sec5-{{}}-gain-d{d}" for d in curve_d} | {"cylinder": "A.Fig8-{}-gain"},
+)
+for name, claim in checked_names.items():
+    for method, table in learners.items():
+        rows = of_task(table, name)
+        chapter.check(claim.format(method), drift(gain, rows), rows, figure="fig-a-gain")
+        for p, part in rows.groupby("p"):
+            ends = {
+                "first": gain(part[part.factor <= gain_factor[1]]),
+                "last": gain(part[part.factor >= gain_factor[-2]]),
+            }
+            row = {"task": name, "learner": method, "p": p, "all factors": str(gain(part))}
+            gains.append(row | {f"{which} doubling": str(g) for which, g in ends.items()})
+chapter.table(
+    pd.DataFrame(gains),
+    "tab-a-gain",
+    "The gain of an imposed compression: over all factors, over the first doubling and over the last.",
+    imposed,
+    machines,
+)
 # %% [markdown]
 # **The growth, and the chain.** What $\Lambda^*$ has grown by over these sizes (with each training set's own noise divided
 # out, as chapter 2 explains), times the measured gain, plus the measured exponent of the lazy kernel on the same sets,
 # is what the chain says of the network.
 # %%
-kinds = [(d, 1, nets[nets.d == d], small_data[small_data.d == d], tasks[f"stripe, $d={d}$"]) for d in curve_d]
+fewest = imposed[imposed.p == gain_p[0]]
+kinds = [(d, 1, nets[nets.d == d], small_data[small_data.d == d], of_task(fewest, f"stripe, $d={d}$")) for d in curve_d]
 tube, small_tube = trained[trained["shape"] == "cylinder"], squeezed[squeezed["shape"] == "cylinder"]
-kinds.append((cylinder_d, cylinder_d_parallel, tube, small_tube, tasks["cylinder"]))
+kinds.append((cylinder_d, cylinder_d_parallel, tube, small_tube, of_task(fewest, "cylinder")))
 ENDS = (f"network, {stop:.0%}", "network, zero loss")
 links, linked = [], []
 for d, along, task, small, factors in kinds:
@@ -1075,6 +1113,7 @@ chapter.check("A.AppA-distribution", shift, turned, figure="fig-a-appa")
 every = {
     "frozen, infinite width": pd.concat([wide_at_all, far]),
     "the same, compressed": pd.concat([squeezed, imposed]),
+    "the same, support vectors": machines,
 }
 every |= {"frozen, finite width": pd.concat([finite, of(trained, "final")]), "networks": of(trained, "feature", 1.0)}
 every |= {"scan": scans, "rotations": turned}

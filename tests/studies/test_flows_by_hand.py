@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy import special
+from scipy import optimize, special
 
 from companion.studies import compression, lazy_feature
 from companion.theory.compression import Stripe
@@ -109,6 +109,28 @@ def test_lazy_curves_by_small_steps():
         small = [points / [1, 5, 5] for points in (x, z)]
         row = lazy_feature.imposed(STRIPE | {"factor": 5.0}, [seed])[0]
         assert row["error"] == pytest.approx(frozen(wide, small[0], y, small[1], labels), abs=0.004)
+
+
+def test_support_vectors_by_the_dual_problem():
+    """The largest margin: ``min c'(yKy)c/2 - sum c`` over ``c >= 0``, ``c'y = 0``, by a general solver."""
+    (x, y), (z, labels) = (drawn(STRIPE, kind, 2) for kind in ("train", "test"))
+    x, z = x / [1, 5, 5], z / [1, 5, 5]
+    q = wide(x, x) * np.outer(y, y)
+    dual = optimize.minimize(
+        lambda c: c @ q @ c / 2 - c.sum(),
+        np.zeros(len(y)),
+        jac=lambda c: q @ c - 1,
+        bounds=[(0, None)] * len(y),
+        constraints={"type": "eq", "fun": lambda c: c @ y, "jac": lambda c: y},
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 2000},
+    )
+    held = dual.x > 1e-6 * dual.x.max()
+    offset = np.mean((y - wide(x, x) @ (dual.x * y))[held])
+    f = wide(z, x) @ (dual.x * y) + offset
+    (row,) = lazy_feature.support_vectors(STRIPE | {"factor": 5.0}, [2])
+    assert dual.success and row["vectors"] == held.sum() and row["ended"] == "separated"
+    assert row["error"] == pytest.approx(np.mean(f * labels <= 0), abs=1e-9)
 
 
 def test_networks_by_small_steps():

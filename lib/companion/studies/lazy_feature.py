@@ -18,8 +18,9 @@ from companion.theory.compression.ring import Cylinder
 from regimes import devices, validate
 from regimes.data import tasks
 from regimes.data.tasks import Task
+from regimes.kernels import wide_one_hidden_ntk
 from regimes.measures.errors import line_error, wrong
-from regimes.measures.lazy import Lazy, in_words, lazy, wide_lazy
+from regimes.measures.lazy import Lazy, in_words, lazy, wide_lazy, wide_predictor
 from regimes.models import one_hidden
 from regimes.models.one_hidden import Network
 from regimes.seeds import draw_seeds
@@ -31,6 +32,7 @@ from regimes.validate import InputError
 CHAPTER = "01"
 FEWEST_P = 3  # sizes that an exponent with an interval needs
 NEVER = 1e-6  # a chance that is not worth a draw
+HARD = 1e12  # bound on the coefficients of a support vector machine, beyond any of separable points
 DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
 
 
@@ -451,7 +453,7 @@ def _features_grid(p: Mapping[str, Any]) -> list[Setting]:
     needs_memory(p, "gain_p", "features_h")
     stripe = {"shape": "stripe", "d": p["curve_d"], "interfaces": [p["interfaces"]]}
     net = {"alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"]}
-    return product(**stripe, p=p["gain_p"], h=p["features_h"], **net, seeds=range(p["features_seeds"]))
+    return product(**stripe, p=p["gain_p"][0], h=p["features_h"], **net, seeds=range(p["features_seeds"]))
 
 
 @study(version=1, grid=_features_grid, chunk=2, rtol=1e-3, data=DRAWN, device="any")
@@ -493,10 +495,39 @@ def imposed(setting: Setting, seeds: list[int]) -> Rows:
     All factors share training and test points, so that their ratios tell the gain of the compression alone.
     Source: paper A, Sec. 3.1 and 4; paper B, Sec. 5.
     """
-    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
-    factor = train.x.new_full((len(seeds),), setting["factor"])
-    small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in (train, test)]
-    return _lazy_rows(seeds, wide_lazy(*small))
+    return _lazy_rows(seeds, wide_lazy(*_imposed_on(setting, seeds)))
+
+
+def _imposed_on(setting: Setting, seeds: list[int]) -> list[Task]:
+    """Training and test set, compressed by the setting's factor."""
+    drawn = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    factor = drawn[0].x.new_full((len(seeds),), setting["factor"])
+    return [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in drawn]
+
+
+@study(version=1, grid=_imposed_grid, chunk=2, rtol=1e-2, data=DRAWN)
+def support_vectors(setting: Setting, seeds: list[int]) -> Rows:
+    """As ``imposed``, by the hard-margin support vector machine of the same kernel: ``error``, ``ended``, ``vectors``.
+
+    The machine, with an offset, is what theory is about, the flow what trains networks; ``vectors`` is how many points
+    support it. Source: paper A, Sec. 3.1 and 4.
+    """
+    train, test = (task.to(dtype=torch.float64, device="cpu") for task in _imposed_on(setting, seeds))
+    return [{"seed": seed} | _machine(_only(train, i), _only(test, i)) for i, seed in enumerate(seeds)]
+
+
+def _machine(train: Task, test: Task) -> dict[str, Any]:
+    """The machine of one training set ``(1, p, d)``; its margin is hard, since no coefficient comes near ``HARD``."""
+    from sklearn.svm import SVC
+
+    x, y = train.x[0], train.y[0]
+    gram = wide_one_hidden_ntk(x)
+    found = SVC(C=HARD, kernel="precomputed", tol=1e-6, cache_size=1000).fit(gram.numpy(), y.numpy())
+    c, offset = torch.zeros_like(y), float(found.intercept_[0])
+    c[found.support_] = torch.as_tensor(found.dual_coef_[0])
+    error = wrong((wide_predictor(x, c, test.x[0]) + offset)[None], test.y)
+    ended = "separated" if float((y * (gram @ c + offset)).min()) > 0 else "not separated"
+    return {"error": float(error[0]), "ended": ended, "vectors": len(found.support_)}
 
 
 def _scan_grid(p: Mapping[str, Any]) -> list[Setting]:
