@@ -49,12 +49,6 @@ def measure(name: str, settings: int, *, jobs: int = 1) -> dict[str, Any]:
 
 def _is_usual(setting: Setting, how: Mapping[str, Any], grid: list[Setting]) -> bool:
     """Whether a setting has numerics to make finer, and the grid does not hold the same at a larger tolerance."""
-    if not set(how) & set(setting):
-        return False
-    return "tolerance" not in how or not any(
-        setting["tolerance"] < other.get("tolerance", 0.0) and _rest(other) == _rest(setting) for other in grid
-    )
-
-
-def _rest(setting: Setting) -> Setting:
-    return {name: value for name, value in setting.items() if name not in ("tolerance", "seeds")}
+    any_of_it = {"tolerance": 0.0, "seeds": []}
+    coarser = [other | any_of_it for other in grid if other.get("tolerance", 0.0) > setting.get("tolerance", 0.0)]
+    return bool(set(how) & set(setting)) and ("tolerance" not in how or setting | any_of_it not in coarser)

@@ -509,25 +509,24 @@ def _imposed_on(setting: Setting, seeds: list[int]) -> list[Task]:
 def support_vectors(setting: Setting, seeds: list[int]) -> Rows:
     """As ``imposed``, by the hard-margin support vector machine of the same kernel: ``error``, ``ended``, ``vectors``.
 
-    The machine, with an offset, is what theory is about, the flow what trains networks; ``vectors`` is how many points
-    support it. Source: paper A, Sec. 3.1 and 4.
+    The machine, with an offset, is theory's; ``vectors`` is how many points support it. Source: paper A, Sec. 3.1, 4.
     """
     train, test = (task.to(dtype=torch.float64, device="cpu") for task in _imposed_on(setting, seeds))
-    return [{"seed": seed} | _machine(_only(train, i), _only(test, i)) for i, seed in enumerate(seeds)]
+    drawn = zip(seeds, train.x, train.y, test.x, test.y, strict=True)
+    return [{"seed": seed} | _machine(*tensors) for seed, *tensors in drawn]
 
 
-def _machine(train: Task, test: Task) -> dict[str, Any]:
-    """The machine of one training set ``(1, p, d)``; its margin is hard, since no coefficient comes near ``HARD``."""
+def _machine(x: Tensor, y: Tensor, z: Tensor, labels: Tensor) -> dict[str, Any]:
+    """The machine of a training set ``x (p, d)``; its margin is hard, since no coefficient comes near ``HARD``."""
     from sklearn.svm import SVC
 
-    x, y = train.x[0], train.y[0]
     gram = wide_one_hidden_ntk(x)
     found = SVC(C=HARD, kernel="precomputed", tol=1e-6, cache_size=1000).fit(gram.numpy(), y.numpy())
     c, offset = torch.zeros_like(y), float(found.intercept_[0])
     c[found.support_] = torch.as_tensor(found.dual_coef_[0])
-    error = wrong((wide_predictor(x, c, test.x[0]) + offset)[None], test.y)
+    error = float(wrong((wide_predictor(x, c, z) + offset)[None], labels[None]))
     ended = "separated" if float((y * (gram @ c + offset)).min()) > 0 else "not separated"
-    return {"error": float(error[0]), "ended": ended, "vectors": len(found.support_)}
+    return {"error": error, "ended": ended, "vectors": len(found.support_)}
 
 
 def _scan_grid(p: Mapping[str, Any]) -> list[Setting]:

@@ -46,11 +46,6 @@ class Network:
         return self.omega.shape[-1]
 
     @property
-    def conserved(self) -> Tensor:
-        r"""What gradient flow conserves, neuron by neuron: :math:`\beta_n^2 - |\omega_n|^2 - b_n^2`, ``(E, h)``."""
-        return self.beta.square() - self.omega.square().sum(-1) - self.b.square()
-
-    @property
     def names(self) -> tuple[str, ...]:
         """``omega, b, beta``; no ``b`` without biases."""
         return ("omega", "b", "beta") if self.bias else ("omega", "beta")
