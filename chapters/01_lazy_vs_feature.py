@@ -675,6 +675,7 @@ chapter.table(
 )
 # %%
 features = chapter.extended(studies.features)
+by_width = features[features.p == gain_p[0]]
 
 
 def over_compressed(rows, curve):
@@ -689,7 +690,7 @@ for ax, d in zip(axes, curve_d):
         ("features", "final", "the network's kernel at $t^*$, plain data"),
         ("compressed_finite", "compressed", "its initial kernel, compressed data"),
     ):
-        at = over_compressed(features[features.d == d], curve)
+        at = over_compressed(by_width[by_width.d == d], curve)
         plots.realisations(ax, *at, color=plots.COLOURS[colour], label=label)
     ax.axhline(1, color=plots.COLOURS["infinite"], label="initial kernel, $h=\\infty$, compressed data")
     ax.set(xlabel="width $h$", title=f"stripe, $d={d}$")
@@ -703,18 +704,55 @@ chapter.figure(
     f"Error against width, over that of the infinitely wide initial kernel on data compressed by the same $\\Lambda^*$, for "
     f"$p={gain_p[0]}$: of the kernel frozen at $t^*$, on plain data, and of the initial kernel of the same networks on compressed "
     "data. The noise of a finite width falls with it; what the features lack does not.",
-    features,
+    by_width,
     alt="Two curves against width in two panels. That of initial kernels falls towards the line at one; that of kernels at t* is flat "
     "above the line.",
 )
 for d in curve_d:
-    rows = features[features.d == d]
+    rows = by_width[by_width.d == d]
     trend = exponent(*over_compressed(rows, "features"))
     chapter.check(f"A.Fig3-features-width-d{d}", trend, rows, figure="fig-a-features")
 # %% [markdown]
-# The kernel at $t^*$ already errs more than the compressed initial kernel, at every width alike: the loss is in the features,
+# At these sizes the kernel at $t^*$ errs more than the compressed initial kernel, at every width alike: the loss is in the features,
 # not in their number and not in what comes later. Neurons at $t^*$ look along few directions (chapter 2), those of the initial
-# kernel along all; that this is the reason we have not measured. In the smaller dimension the last points then add their part.
+# kernel along all. In the smaller dimension the last points then add their part.
+#
+# **More points turn this around.** If the kernel at $t^*$ offers finitely many directions, as many as there are attractors and noise
+# about them, learning with it is a problem with finitely many parameters: its error falls as $\varepsilon\sim d/p$, while compressed data
+# leave a problem without parameters, $\beta=(2d-1)/(3d-2)<1$. We freeze the kernel of networks at $t^*$ and train it on a fresh set
+# of the same size ({numref}`fig-a-star-kernel`).
+# %%
+by_points = features[features.h == curve_h].assign(scaled=lambda rows: rows.error * rows.p / rows.d)
+fig, axes = plots.panels(len(curve_d), height=3.6, sharey=True)
+for ax, d in zip(axes, curve_d):
+    for curve, colour, label in (
+        ("features", "final", "the network's kernel at $t^*$, plain data"),
+        ("compressed", "infinite", "initial kernel, $h=\\infty$, compressed data"),
+    ):
+        at = by_size(of(by_points[by_points.d == d], curve), "scaled")
+        plots.realisations(ax, *at, color=plots.COLOURS[colour], label=label)
+    ax.axhline(1, color=plots.COLOURS["theory"], linestyle="--", label="$\\varepsilon=d/p$")
+    ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$")
+    plots.curve_axes(ax, sorted(set(by_points.p)))
+axes[0].set_ylabel(r"error $\times\,p/d$")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", fontsize="small")
+chapter.figure(
+    fig,
+    "fig-a-star-kernel",
+    f"Error times $p/d$, on one fresh training set of $p$ points: of the kernel frozen at $t^*$ ($h={curve_h}$), and of the infinitely wide "
+    "initial kernel on data compressed by the same network's $\\Lambda^*$. Medians and quartiles; $\\beta=1$ is a level line.",
+    by_points,
+    alt="Two curves against training points in two panels, on logarithmic axes: that of compressed data rises, that of the kernel at "
+    "the characteristic time stays level near one.",
+)
+# %%
+for d in curve_d:
+    rows = by_points[by_points.d == d]
+    at_star, small = of(rows, "features"), of(rows, "compressed")
+    chapter.check(f"A.Fig3-star-kernel-d{d}", drift(beta, at_star), at_star, figure="fig-a-star-kernel")
+    at_star, small = (table[table.p == rows.p.max()] for table in (at_star, small))
+    over = ratio(at_star.set_index("seed").error / small.set_index("seed").error)
+    chapter.check(f"A.Fig3-star-beats-d{d}", over, at_star, small, figure="fig-a-star-kernel")
 # %% [markdown]
 # ## The links of the chain, one by one
 # **The gain.** Impose a compression $\Lambda$ on the *same* training sets and learn with the infinitely wide kernel:
@@ -744,10 +782,8 @@ def gain(rows):
 
 
 # %%
-fig, axes = plots.panels(2 * len(kinds_of_task), columns=3, width=3.5, height=3.2, sharey="row")
-for name, upper, lower in zip(kinds_of_task, axes, axes[len(kinds_of_task) :]):
-    slope = learning_curves.compression_gain(*kinds_of_task[name])
-    said = {"A": slope} | ({"B": slope / 2} if kinds_of_task[name][1] == 1 else {})
+def draw_gains(upper, lower, name):
+    """Above, relative errors of the machine, one line a size; below, the gain between neighbouring factors of both learners."""
     for method, style in {"flow": "--", "machine": "-"}.items():
         here = of_task(learners[method], name)
         for p, colour in zip(sorted(set(here.p)), plots.from_feature_to_lazy(3)):
@@ -757,11 +793,18 @@ for name, upper, lower in zip(kinds_of_task, axes, axes[len(kinds_of_task) :]):
             if method == "machine":
                 plots.realisations(upper, factors, errors / errors[:, :1], **words)
             lower.errorbar(middle, local.mean(0), local.std(0, ddof=1) / len(local) ** 0.5, capsize=2, **words)
-    for words, g in said.items():
+
+
+# %%
+fig, axes = plots.panels(2 * len(kinds_of_task), columns=3, width=3.5, height=3.2, sharey="row")
+for name, upper, lower in zip(kinds_of_task, axes, axes[len(kinds_of_task) :]):
+    draw_gains(upper, lower, name)
+    upper.set(title=name)
+    slope, planes = learning_curves.compression_gain(*kinds_of_task[name]), kinds_of_task[name][1] == 1
+    for words, g in ({"A": slope} | ({"B": slope / 2} if planes else {})).items():
         plots.slope_guide(upper, (1, gain_factor[-1]), 1, -g, f"{words}: {g:.3f}", above=True)
         lower.axhline(g, color=plots.COLOURS["theory"], linestyle=":")
         lower.annotate(words, (gain_factor[-1], g), fontsize="small", va="bottom", ha="right")
-    upper.set(title=name)
     lower.set(xlabel=r"imposed compression $\Lambda$", ylim=(0, None))
     plots.curve_axes(upper, gain_factor)
     plots.curve_axes(lower, gain_factor, errors=False)
@@ -774,10 +817,9 @@ chapter.figure(
     "Learning with the infinitely wide kernel on data compressed by an imposed factor. Top: the error of the support vector machine over "
     "that on the same data as they are (medians and quartiles), and the gains of papers A and B (dashed). Bottom: the gain between "
     "neighbouring factors, by the machine and by the flow to zero loss (means and their standard errors).",
-    imposed,
-    machines,
-    alt="Relative error falling with an imposed compression in three panels, and below them local slopes that fall with the compression, "
-    "less so on larger training sets.",
+    *learners.values(),
+    alt="Relative error falling with an imposed compression in three panels, and below them local slopes that fall with the "
+    "compression, less so on larger training sets.",
 )
 # %%
 gains, checked_names = (
@@ -812,6 +854,7 @@ kinds = [(d, 1, nets[nets.d == d], small_data[small_data.d == d], of_task(fewest
 tube, small_tube = trained[trained["shape"] == "cylinder"], squeezed[squeezed["shape"] == "cylinder"]
 kinds.append((cylinder_d, cylinder_d_parallel, tube, small_tube, of_task(fewest, "cylinder")))
 ENDS = (f"network, {stop:.0%}", "network, zero loss")
+# %%
 links, linked = [], []
 for d, along, task, small, factors in kinds:
     rows = of(from_start(small), "compressed")

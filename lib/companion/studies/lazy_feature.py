@@ -451,9 +451,11 @@ def compressed(setting: Setting, seeds: list[int]) -> Rows:
 
 def _features_grid(p: Mapping[str, Any]) -> list[Setting]:
     needs_memory(p, "gain_p", "features_h")
-    stripe = {"shape": "stripe", "d": p["curve_d"], "interfaces": [p["interfaces"]]}
-    net = {"alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"]}
-    return product(**stripe, p=p["gain_p"][0], h=p["features_h"], **net, seeds=range(p["features_seeds"]))
+    first, *larger = p["gain_p"]
+    net = {"shape": "stripe", "d": p["curve_d"], "interfaces": [p["interfaces"]], "alpha": p["curve_alpha"]}
+    net |= {"tolerance": p["tolerance"], "test": p["test"], "seeds": range(p["features_seeds"])}
+    sizes = [{"p": first, "h": p["features_h"]}, *({"p": size, "h": p["curve_h"]} for size in larger)]
+    return [setting for size in sizes for setting in product(**net, **size)]
 
 
 @study(version=1, grid=_features_grid, chunk=2, rtol=1e-3, data=DRAWN, device="any")
@@ -512,8 +514,9 @@ def support_vectors(setting: Setting, seeds: list[int]) -> Rows:
     The machine, with an offset, is theory's; ``vectors`` is how many points support it. Source: paper A, Sec. 3.1, 4.
     """
     train, test = (task.to(dtype=torch.float64, device="cpu") for task in _imposed_on(setting, seeds))
-    drawn = zip(seeds, train.x, train.y, test.x, test.y, strict=True)
-    return [{"seed": seed} | _machine(*tensors) for seed, *tensors in drawn]
+    return [
+        {"seed": seed} | _machine(*drawn) for seed, *drawn in zip(seeds, train.x, train.y, test.x, test.y, strict=True)
+    ]
 
 
 def _machine(x: Tensor, y: Tensor, z: Tensor, labels: Tensor) -> dict[str, Any]:
@@ -524,9 +527,8 @@ def _machine(x: Tensor, y: Tensor, z: Tensor, labels: Tensor) -> dict[str, Any]:
     found = SVC(C=HARD, kernel="precomputed", tol=1e-6, cache_size=1000).fit(gram.numpy(), y.numpy())
     c, offset = torch.zeros_like(y), float(found.intercept_[0])
     c[found.support_] = torch.as_tensor(found.dual_coef_[0])
-    error = float(wrong((wide_predictor(x, c, z) + offset)[None], labels[None]))
-    ended = "separated" if float((y * (gram @ c + offset)).min()) > 0 else "not separated"
-    return {"error": error, "ended": ended, "vectors": len(found.support_)}
+    f, ended = wide_predictor(x, c, z) + offset, "separated" if (y * (gram @ c + offset) > 0).all() else "not separated"
+    return {"error": float(wrong(f[None], labels[None])), "ended": ended, "vectors": len(found.support_)}
 
 
 def _scan_grid(p: Mapping[str, Any]) -> list[Setting]:
