@@ -125,7 +125,7 @@ def test_population_error_against_quadrature(activation, target):
     theta = network.unit(torch.from_numpy(rng.standard_normal((1, 2))))
     a = torch.tensor([[[1.3, -0.4], [0.2, 0.9]]], dtype=torch.float64)
     f, g = function(activation), function(target)
-    found = population.test_error(f, g, w, theta, a)[0]
+    found = population.population_error(f, g, w, theta, a)[0]
     frame = torch.stack([theta[0], theta[0].flip(0) * torch.tensor([-1.0, 1.0])])
     (t, wt), (z, wz) = gaussian.rule(g.breaks), gaussian.trapezoid(200)
     x = torch.tensor(np.stack(np.meshgrid(t, z, indexing="ij"), -1).reshape(-1, 2)) @ frame
