@@ -139,7 +139,7 @@ def _own(setting: Setting, drawn: network.Weights, i: int, rows: bool, norms: bo
     """The theory at the first batch of realisation ``i``."""
     x0, y0, theta = (part[i].cpu().numpy() for part in (*drawn.batch, drawn.theta))
     names = {name: setting[name] for name in ("activation", "target", "lam", "step", "alpha", "beta")}
-    return own.predict_network(**names, x0=x0, y0=y0, theta=theta, rows=rows, norms=norms).test_error
+    return float(own.predict_network(**names, x0=x0, y0=y0, theta=theta, rows=rows, norms=norms).test_error)
 
 
 def trained_bias(setting: Setting, seeds: Sequence[int], *, reach: float = 4.0) -> dict[str, Tensor]:
