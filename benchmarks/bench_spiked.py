@@ -80,7 +80,7 @@ def many(distinct: bool) -> float:
 def logistic() -> tuple[float, float]:
     """CPU seconds of a saddle point of logistic regression: by Anderson's mixing, and by plain damped steps."""
     kind = dict(alpha=2.0, beta=1.0, lam=0.1, r=1.0, c=1.2, gamma=0.8)
-    solve = lambda: convex_theory.solve("tanh", "sign", convex_theory.logistic(), **kind)  # noqa: E731
+    solve = lambda: convex_theory.solve_loss("tanh", "sign", convex_theory.logistic(), **kind)  # noqa: E731
     mixed, best = convex_theory._mixed, cpu(solve, 3)
     convex_theory._mixed = lambda points, moves, scale: points[-1] + convex_theory._MIX * moves[-1]
     try:

@@ -1010,7 +1010,7 @@ def letters_curve(alphas, rows, values, width):
     """Test error and norm q2 by theory with a vocabulary in equal shares, independent or orthogonal rows: (2, n)."""
     common = dict(beta=1.0, lam=fig6_lam, r=fig6_r, c=fig6_c, values=values, fractions=[1 / len(values)] * len(values))
     common |= dict(width=width, orthogonal=rows == "orthogonal")
-    found = [readout_vocabulary.solve(activation, fig6_target, alpha=a, **common) for a in alphas]
+    found = [readout_vocabulary.solve_readout_values(activation, fig6_target, alpha=a, **common) for a in alphas]
     return np.array([[one.test_error, one.q2.sum()] for one in found]).T
 
 
@@ -1163,7 +1163,7 @@ def loss_theory(row):
         found = ridge_theory.solve(row["activation"], row["target"], noise=row["noise"], bias=row["bias"], **common)
         return float(found.test_error), np.nan
     loss = {"logistic": convex_theory.logistic(), "huber": convex_theory.huber(row["delta"])}[row["loss"]]
-    found = convex_theory.solve(activation, row["target"], loss, **common)
+    found = convex_theory.solve_loss(activation, row["target"], loss, **common)
     return found.test_error, found.sign_error
 
 

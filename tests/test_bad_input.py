@@ -105,7 +105,7 @@ def curve(**changed):
 
 def batch(activation="tanh", **changed):
     given = RATIOS | {"x0": X0, "y0": Y0, "theta": THETA, "step": 1.0} | changed
-    return row_covariance.predict(activation, "sin", **given)
+    return row_covariance.predict_network(activation, "sin", **given)
 
 
 def solved(activation="tanh", target="sin", **changed):
@@ -303,10 +303,19 @@ BAD = {
         (lambda: solved(alpha=[1.0, 2.0], beta=[1.0, 2.0, 3.0]), "arrays that broadcast"),
         (lambda: solved(alpha="many"), "must be numbers"),
         (lambda: solved(gamma=1.5), "gamma is the cosine"),
-        (lambda: readout_vocabulary.solve("tanh", "sin", **SETTING, width=-5), "width must be"),
-        (lambda: readout_vocabulary.solve("tanh", "sin", **SETTING | {"alpha": np.array([1.0, 2.0])}), "alpha must be"),
-        (lambda: readout_vocabulary.solve("tanh", "sin", **SETTING, values=[NAN]), r"values\[0\] must be"),
-        (lambda: convex_theory.solve("tanh", "sin", convex_theory.square(), **SETTING, width=-1.0), "width must be"),
+        (lambda: readout_vocabulary.solve_readout_values("tanh", "sin", **SETTING, width=-5), "width must be"),
+        (
+            lambda: readout_vocabulary.solve_readout_values("tanh", "sin", **SETTING | {"alpha": np.array([1.0, 2.0])}),
+            "alpha must be",
+        ),
+        (
+            lambda: readout_vocabulary.solve_readout_values("tanh", "sin", **SETTING, values=[NAN]),
+            r"values\[0\] must be",
+        ),
+        (
+            lambda: convex_theory.solve_loss("tanh", "sin", convex_theory.square(), **SETTING, width=-1.0),
+            "width must be",
+        ),
         (lambda: convex_theory.huber(NAN), "delta must be"),
         (lambda: batch(theta=3 * THETA), "theta must have unit norm, got 3"),
         (lambda: batch("relu"), "relu is not odd"),

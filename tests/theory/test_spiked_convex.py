@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy import integrate, optimize, stats
 
-from companion.theory.spiked import convex_theory, fit_readout, network, ridge_theory
+from companion.theory.spiked import convex_theory, fit_readout, network, ridge_theory, triangle
 from companion.theory.spiked.functions import function
 from regimes.validate import InputError
 
@@ -15,7 +15,7 @@ BASE = dict(alpha=1.5, beta=0.8, lam=0.1, r=2.0, c=1.2, gamma=0.8)
 @pytest.mark.parametrize("target", ["sign", "sin"])
 @pytest.mark.parametrize("width", [np.inf, 300.0])
 def test_square_loss_is_ridge(target, width):
-    general = convex_theory.solve("tanh", target, convex_theory.square(), width=width, **BASE)
+    general = convex_theory.solve_loss("tanh", target, convex_theory.square(), width=width, **BASE)
     ridge = ridge_theory.solve("tanh", target, width=width, **BASE)
     for name in ("test_error", "m", "zeta", "psi", "q1", "q2", "V1", "V2"):
         assert getattr(general, name) == pytest.approx(float(getattr(ridge, name)), rel=1e-6, abs=1e-8)
@@ -26,7 +26,7 @@ def test_square_loss_is_ridge(target, width):
 @pytest.mark.parametrize("r, lam", [(1.0, 0.01), (8.0, 0.01), (8.0, 1.0)])
 def test_square_loss_is_ridge_up_to_perfect_alignment_and_strong_spikes(target, gamma, r, lam):
     setting = dict(alpha=2.0, beta=1.0, lam=lam, r=r, c=1.2, gamma=gamma)
-    general = convex_theory.solve("tanh", target, convex_theory.square(), **setting)
+    general = convex_theory.solve_loss("tanh", target, convex_theory.square(), **setting)
     assert general.test_error == pytest.approx(
         float(ridge_theory.solve("tanh", target, **setting).test_error), rel=1e-6
     )
@@ -44,7 +44,7 @@ def test_weights_are_a_probability_and_labels_keep_their_power(gamma, target):
 def test_sign_error_of_a_cubic_target_against_draws():
     """The label changes its sign at three points; panels that end there give the share of wrong signs."""
     setting = dict(alpha=1.5, beta=1.0, lam=0.1, r=2.0, c=1.2, gamma=0.8)
-    x = convex_theory.solve("tanh", "He1+He3", convex_theory.square(), **setting)
+    x = convex_theory.solve_loss("tanh", "He1+He3", convex_theory.square(), **setting)
     k, s, xi = np.random.default_rng(0).standard_normal((3, 2_000_000))
     shift, w = 2.0 * k, np.exp(-((z := np.linspace(-8, 8, 81)) ** 2) / 2)
     table = np.linspace(-11, 11, 2001)
@@ -69,7 +69,7 @@ def test_labels_in_one_variable_are_labels_in_two():
 @pytest.mark.parametrize("gamma", [0.99, 1.0])
 @pytest.mark.parametrize("loss", [convex_theory.logistic(), convex_theory.huber(0.2)])
 def test_other_losses_converge_at_alignment_and_strong_spikes(gamma, loss):
-    found = convex_theory.solve(
+    found = convex_theory.solve_loss(
         "tanh", "sign", loss, alpha=2.0, beta=1.0, lam=0.1, r=8.0, c=1.2, gamma=gamma, width=200.0
     )
     assert 0 < found.sign_error < np.arccos(gamma) / np.pi + 0.02
@@ -77,11 +77,11 @@ def test_other_losses_converge_at_alignment_and_strong_spikes(gamma, loss):
 
 def test_huber_converges_where_the_plain_iteration_oscillates():
     setting = dict(alpha=2.0, beta=1.0, lam=0.1, r=8.0, c=1.2, gamma=0.8)
-    assert np.isfinite(convex_theory.solve("tanh", "sign", convex_theory.huber(0.2), **setting).test_error)
+    assert np.isfinite(convex_theory.solve_loss("tanh", "sign", convex_theory.huber(0.2), **setting).test_error)
 
 
 def test_wide_huber_is_square():
-    huber = convex_theory.solve("tanh", "sign", convex_theory.huber(50.0), **BASE)
+    huber = convex_theory.solve_loss("tanh", "sign", convex_theory.huber(50.0), **BASE)
     assert huber.test_error == pytest.approx(float(ridge_theory.solve("tanh", "sign", **BASE).test_error), rel=1e-6)
 
 
@@ -139,7 +139,7 @@ def test_readout_is_stationary_and_beats_its_neighbours(loss):
 @pytest.mark.parametrize("loss, solver", [("logistic", convex_theory.logistic()), ("huber", convex_theory.huber(0.2))])
 def test_classification_error_against_simulation(loss, solver):
     d, seeds = 100, range(48)
-    found = convex_theory.solve("tanh", "sign", solver, width=d, **BASE | {"beta": 1.0})
+    found = convex_theory.solve_loss("tanh", "sign", solver, width=d, **BASE | {"beta": 1.0})
     weights = network.spiked_features(d=d, p=d, r=2.0, c=1.2, gamma=0.8, seeds=seeds)
     target = function("sign")
     x, y = network.second_batch(target, weights, round(1.5 * d), seeds)
@@ -155,13 +155,13 @@ def test_bad_input_gets_one_line(monkeypatch):
     with pytest.raises(InputError, match="delta must be"):
         convex_theory.huber(0.0)
     with pytest.raises(InputError, match="target must be one of sign"):
-        convex_theory.solve("tanh", "sin", convex_theory.logistic(), **BASE)
+        convex_theory.solve_loss("tanh", "sin", convex_theory.logistic(), **BASE)
     with pytest.raises(InputError, match="alpha must be"):
-        convex_theory.solve("tanh", "sign", convex_theory.logistic(), **BASE | {"alpha": 0})
+        convex_theory.solve_loss("tanh", "sign", convex_theory.logistic(), **BASE | {"alpha": 0})
     with pytest.raises(InputError, match="width must be finite"):
-        convex_theory.solve("tanh", "sign", convex_theory.logistic(), **BASE | {"gamma": 1.0})
+        convex_theory.solve_loss("tanh", "sign", convex_theory.logistic(), **BASE | {"gamma": 1.0})
     with pytest.raises(InputError, match="loss must be one of"):
         fit_readout.readout(torch.zeros(1, 2, 2), torch.zeros(1, 2), "hinge", 0.1)
     monkeypatch.setattr(convex_theory, "_ITERATIONS", 2)
-    with pytest.raises(ridge_theory.NotConverged, match=r"Huber.*V1="):
-        convex_theory.solve("tanh", "sign", convex_theory.huber(0.2), **BASE)
+    with pytest.raises(triangle.NotConverged, match=r"Huber.*V1="):
+        convex_theory.solve_loss("tanh", "sign", convex_theory.huber(0.2), **BASE)

@@ -108,8 +108,10 @@ def test_vocabulary_against_simulation(kind):
     w = network.spiked_features(d=d, p=d, r=2.0, c=1 + 0.1 * u**2, gamma=1.0, seeds=seeds, u=u, rows=kind)
     e = network.learning_curve("tanh", "sin", w, alphas=[2.0], lam=0.01, seeds=seeds)[0]["test_error"]
     common = dict(alpha=2.0, beta=1.0, lam=0.01, r=2.0, c=1.1, values=values, fractions=[1 / 3] * 3)
-    rule = readout_vocabulary.solve("tanh", "sin", width=d, orthogonal=kind == "orthogonal", **common).test_error
-    limit = readout_vocabulary.solve("tanh", "sin", orthogonal=kind == "orthogonal", **common).test_error
+    rule = readout_vocabulary.solve_readout_values(
+        "tanh", "sin", width=d, orthogonal=kind == "orthogonal", **common
+    ).test_error
+    limit = readout_vocabulary.solve_readout_values("tanh", "sin", orthogonal=kind == "orthogonal", **common).test_error
     assert abs(float(e.mean()) - rule) <= 3 * float(e.std()) / 4 + 12 / d * rule
     assert float(e.mean()) > 1.15 * limit
 
@@ -123,7 +125,7 @@ def test_population_error_against_quadrature(activation, target):
     theta = network.unit(torch.from_numpy(rng.standard_normal((1, 2))))
     a = torch.tensor([[[1.3, -0.4], [0.2, 0.9]]], dtype=torch.float64)
     f, g = function(activation), function(target)
-    found = population.test_error(f, g, w, theta, a)[0]
+    found = population.population_error(f, g, w, theta, a)[0]
     frame = torch.stack([theta[0], theta[0].flip(0) * torch.tensor([-1.0, 1.0])])
     (t, wt), (z, wz) = gaussian.rule(g.breaks), gaussian.trapezoid(200)
     x = torch.tensor(np.stack(np.meshgrid(t, z, indexing="ij"), -1).reshape(-1, 2)) @ frame
@@ -227,7 +229,7 @@ def batch(target, alpha0, step, d, seed=3):
 
 def test_without_corrections_the_network_theory_is_the_saddle_point():
     made, kind = batch("sin", 1.0, 2.0, 400)
-    own = row_covariance.predict("tanh", "sin", rows=False, norms=False, **kind)
+    own = row_covariance.predict_network("tanh", "sin", rows=False, norms=False, **kind)
     m = {name: float(v) for name, v in network.measured_parameters(made).items()}
     c = 1 + float(np.trace(kind["x0"].T * kind["y0"] ** 2 @ kind["x0"])) * 4.0 / 400**2 * (
         bounds.hermite(function("tanh"), function("sin")).h1_check
@@ -248,7 +250,7 @@ def test_infinite_batch_is_the_limit_of_growing_batches_and_not_the_saddle_point
     assert bare == pytest.approx(float(plain.test_error), rel=1e-6)
     theta, x0 = np.eye(d)[0], np.random.default_rng(0).standard_normal((400 * d, d))
     y0 = function(target).array(x0 @ theta)
-    own = row_covariance.predict("tanh", target, x0=x0, y0=y0, theta=theta, **setting).test_error
+    own = row_covariance.predict_network("tanh", target, x0=x0, y0=y0, theta=theta, **setting).test_error
     assert own == pytest.approx(limit, rel=4e-3)
     assert limit < 0.93 * bare
 
@@ -320,10 +322,17 @@ def test_corrected_theory_meets_the_network_where_spiked_features_do_not():
         (lambda: network.spiked_features(d=5, p=9, r=1, c=1, gamma=1, seeds=[0], rows="orthogonal"), "p <= d"),
         (lambda: network.spiked_features(d=5, p=9, r=1, c=1, gamma=1, seeds=[0], rows="cubes"), "rows must be one of"),
         (
-            lambda: readout_vocabulary.solve("tanh", "sin", alpha=1, beta=1, lam=1, r=1, fractions=(0.5,)),
+            lambda: readout_vocabulary.solve_readout_values(
+                "tanh", "sin", alpha=1, beta=1, lam=1, r=1, fractions=(0.5,)
+            ),
             "fractions must",
         ),
-        (lambda: readout_vocabulary.solve("tanh", "sin", alpha=1, beta=2, lam=1, r=1, orthogonal=True), "beta = 1"),
+        (
+            lambda: readout_vocabulary.solve_readout_values(
+                "tanh", "sin", alpha=1, beta=2, lam=1, r=1, orthogonal=True
+            ),
+            "beta = 1",
+        ),
         (lambda: spectrum.density("tanh", [1.0], alpha=0, beta=1, r=1), "alpha must be"),
         (lambda: spectrum.density("tanh", [[1.0]], alpha=1, beta=1, r=1), "x must hold positions"),
         (lambda: spectrum.density("tanh", [], alpha=1, beta=1, r=1), "x must hold positions"),

@@ -102,7 +102,9 @@ def test_best_linear_is_the_limit_of_random_features():
 
 def test_letters_that_are_equal_are_one_letter():
     uniform = ridge_theory.solve("tanh", "sign", width=400, **BASE)
-    split = readout_vocabulary.solve("tanh", "sign", width=400, values=(1.0, 1.0), fractions=(0.3, 0.7), **BASE)
+    split = readout_vocabulary.solve_readout_values(
+        "tanh", "sign", width=400, values=(1.0, 1.0), fractions=(0.3, 0.7), **BASE
+    )
     assert split.test_error == pytest.approx(uniform.test_error, rel=1e-9)
     assert split.train_error == pytest.approx(uniform.train_error, rel=1e-9)
     assert split.m.sum() == pytest.approx(uniform.m, rel=1e-9)
@@ -110,7 +112,7 @@ def test_letters_that_are_equal_are_one_letter():
 
 def test_letters_of_opposite_sign_span_one_function_only():
     plain = dict(alpha=2.0, beta=1.0, lam=0.05, r=1.5, gamma=1.0)
-    both = readout_vocabulary.solve("tanh", "sin", values=(1.0, -1.0), fractions=(0.5, 0.5), **plain)
+    both = readout_vocabulary.solve_readout_values("tanh", "sin", values=(1.0, -1.0), fractions=(0.5, 0.5), **plain)
     assert np.isfinite(both.test_error)
     assert both.m[0] == pytest.approx(-both.m[1], rel=1e-6)
 
@@ -129,21 +131,19 @@ def test_marchenko_pastur_functionals_against_sampled_spectra(beta):
     w *= np.sqrt(c) / np.linalg.norm(w, axis=1, keepdims=True)
     D = np.linalg.eigvalsh(w @ w.T) if p <= d else np.r_[np.linalg.eigvalsh(w.T @ w), np.zeros(p - d)]
     S = s + B * D
-    bulk = ridge_theory.Bulk.at(*(np.array([v]) for v in (B, s, c, beta)))
+    V, P = ridge_theory.marchenko_pastur(*(np.array(v) for v in (B, s, c, beta)))
     sampled = [np.mean(D / S), np.mean(1 / S), np.mean((D / S) ** 2), np.mean(D / S**2), np.mean(1 / S**2)]
-    found = [bulk.V1[0], bulk.V2[0], bulk.P[0, 0, 0], bulk.P[0, 0, 1], bulk.P[0, 1, 1]]
+    found = [*V, P[0, 0], P[0, 1], P[1, 1]]
     np.testing.assert_allclose(found, sampled, rtol=5e-3)
 
 
 def test_marchenko_pastur_derivatives():
     at, step = np.array([0.6, 0.3]), 1e-6
-    P = ridge_theory.Bulk.at(*(np.array([v]) for v in (*at, 1.7, 2.5))).P[0]
+    functionals = lambda at: ridge_theory.marchenko_pastur(*(np.array(v) for v in (*at, 1.7, 2.5)))  # noqa: E731
+    P = functionals(at)[1]
     for i in range(2):
-        up, down = (
-            ridge_theory.Bulk.at(*(np.array([v]) for v in (*(at + sign * step * np.eye(2)[i]), 1.7, 2.5)))
-            for sign in (1, -1)
-        )
-        slope = -np.array([up.V1[0] - down.V1[0], up.V2[0] - down.V2[0]]) / (2 * step)
+        up, down = (functionals(at + sign * step * np.eye(2)[i])[0] for sign in (1, -1))
+        slope = -(up - down) / (2 * step)
         np.testing.assert_allclose(P[:, i], slope, rtol=1e-6)
 
 
@@ -204,21 +204,22 @@ def test_functions_that_make_no_sense_get_one_line():
 
 
 def test_failure_to_converge_names_the_state(monkeypatch):
-    monkeypatch.setattr(ridge_theory, "_ITERATIONS", 2)
-    with pytest.raises(ridge_theory.NotConverged, match=r"alpha=1.5, beta=0.8, lam=0.1.*V1=.*residual"):
-        ridge_theory.solve("tanh", "sin", **BASE)
     monkeypatch.setattr(triangle, "_ITERATIONS", 2)
-    with pytest.raises(ridge_theory.NotConverged, match=r"after 2 steps: V=.*relative change"):
-        readout_vocabulary.solve("tanh", "sin", **BASE)
+    with pytest.raises(triangle.NotConverged, match=r"alpha=1.5, beta=0.8, lam=0.1.*V=.*residual"):
+        ridge_theory.solve("tanh", "sin", **BASE)
+    with pytest.raises(triangle.NotConverged, match=r"after 2 steps: beta=0.8, lam=0.1, V=.*relative residual"):
+        readout_vocabulary.solve_readout_values("tanh", "sin", **BASE)
 
 
 def test_one_triangle_for_three_bulks():
     """One letter and isotropic rows are the plain bulk: traces, overlaps and norms go through the same equations."""
     setting = {**BASE, "width": 300.0}
     plain = ridge_theory.solve("tanh", "sign", **setting)
-    letter = readout_vocabulary.solve("tanh", "sign", **setting)
+    letter = readout_vocabulary.solve_readout_values("tanh", "sign", **setting)
     rows = row_covariance.predict_features("tanh", "sign", **setting)
     for other in (letter, rows):
+        for name in ("test_error", "train_error", "m", "zeta", "psi", "q1", "q2", "V1", "V2"):
+            assert np.squeeze(getattr(other, name)) == pytest.approx(float(getattr(plain, name)), rel=1e-6), name
         assert other.test_error == pytest.approx(float(plain.test_error), rel=1e-9)
         assert other.train_error == pytest.approx(float(plain.train_error), rel=1e-9)
 
@@ -229,11 +230,11 @@ def test_fixed_point_and_its_curvature():
     squares, w = e.squares[0], e.weight[0]
 
     def bulk(hats):
-        one = ridge_theory.Bulk.at(np.array([hats[0]]), np.array([0.1 + hats[1]]), np.array([1.2]), np.array([0.8]))
-        return np.array([one.V1[0], one.V2[0]]), one.P[0]
+        return ridge_theory.marchenko_pastur(hats[0], 0.1 + hats[1], np.array(1.2), np.array(0.8))
 
-    V = triangle.fixed_point(bulk, squares, w, 2.0, np.array([12.0, 10.0]))
-    one = 1 + V @ squares
+    V, one, steps = triangle.variances_of_one(bulk, squares, w, 2.0, np.array([12.0, 10.0]), {})
+    assert steps < 10
+    np.testing.assert_allclose(one, 1 + V @ squares, rtol=1e-15)
     plain, _ = bulk(triangle.hats(squares, w, one, 2.0))
     np.testing.assert_allclose(plain, V, rtol=1e-11)
     step = 1e-6 * V

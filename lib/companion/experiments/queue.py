@@ -73,36 +73,36 @@ class _Queue:
     def __init__(self, asked: Asked, store: Store, pool: Pool) -> None:
         self.studies = {study.name: study for study in asked}
         self.store, self.pool = store, pool
-        self.tangent_size: Held = {}
+        self.held: Held = {}
         for study, cells in asked.items():
-            self.tangent_size |= drop_changed(study, store, {cell: store.load(cell) for cell in cells}, pool)
+            self.held |= drop_changed(study, store, {cell: store.load(cell) for cell in cells}, pool)
             _say_aside(study, store)
 
     def run(self, end: float | None) -> Held:
         """Computes what is missing; what another queue computes is waited for, and taken from the store."""
-        missing = [cell for cell, record in self.tangent_size.items() if record is None]
+        missing = [cell for cell, record in self.held.items() if record is None]
         todo = sorted(chunks(self.studies, missing), key=seconds, reverse=True)
-        progress = Progress(self._name(), len(missing), len(self.tangent_size), sum(map(seconds, todo)))
+        progress = Progress(self._name(), len(missing), len(self.held), sum(map(seconds, todo)))
         while todo:
             todo = self._pass(todo, end, progress)
             if todo:
                 time.sleep(_LOOK_EVERY)
-        lost = sum(self.tangent_size[cell] is not None and cell not in self.store for cell in missing)
+        lost = sum(self.held[cell] is not None and cell not in self.store for cell in missing)
         if lost:
             raise InputError(
                 f"{lost} of {len(missing)} cells vanished from the cell store {self.store.folder} in mid-run"
             )
-        return self.tangent_size
+        return self.held
 
     def _name(self) -> str:
         return next(iter(self.studies)) if len(self.studies) == 1 else f"{len(self.studies)} studies"
 
     def _pass(self, todo: list[Chunk], end: float | None, progress: Progress) -> list[Chunk]:
         """Computes all chunks that no other queue holds; returns the others."""
-        claims = _Claims(self.store, todo, self.tangent_size, end)
+        claims = _Claims(self.store, todo, self.held, end)
         try:
             for chunk, result in self.pool.results(iter(claims), len(todo), sum(map(seconds, todo))):
-                self.tangent_size |= zip(chunk.cells, _save(self.store, chunk, result))
+                self.held |= zip(chunk.cells, _save(self.store, chunk, result))
                 claims.release(chunk)
                 progress.step(len(chunk.cells), seconds(chunk))
         finally:
@@ -193,7 +193,7 @@ class _Claims:
     """
 
     def __init__(self, store: Store, todo: list[Chunk], held: Held, end: float | None) -> None:
-        self.store, self.todo, self.tangent_size, self.end = store, todo, held, end
+        self.store, self.todo, self.held, self.end = store, todo, held, end
         self.others: list[Chunk] = []
         self.error: InputError | None = None
         self._locks: dict[str, FileLock] = {}
@@ -218,8 +218,8 @@ class _Claims:
             self.others.append(chunk)
             return Chunk(chunk.study, [])
         self._locks[_name(chunk)] = lock
-        self.tangent_size |= {cell: self.store.load(cell) for cell in chunk.cells}
-        mine = Chunk(chunk.study, [cell for cell in chunk.cells if self.tangent_size[cell] is None])
+        self.held |= {cell: self.store.load(cell) for cell in chunk.cells}
+        mine = Chunk(chunk.study, [cell for cell in chunk.cells if self.held[cell] is None])
         if not mine.cells:
             self.release(chunk)
         return mine

@@ -15,7 +15,8 @@ from scipy import optimize, special
 from companion.theory.spiked import ridge_theory
 from companion.theory.spiked.conditional_map import feature_moments, nodes
 from companion.theory.spiked.functions import Function, function, odd
-from companion.theory.spiked.ridge_theory import Bulk, NotConverged
+from companion.theory.spiked.ridge_theory import marchenko_pastur
+from companion.theory.spiked.triangle import NotConverged, Solution
 from regimes import gaussian, validate
 from regimes.validate import InputError
 
@@ -130,22 +131,7 @@ def _logistic(y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> tuple[np.ndarr
     return y * slope, -curvature / (1 + V * curvature)
 
 
-@dataclass(frozen=True)
-class Solution:
-    """As ``ridge_theory.Solution``, with the share of wrong signs ``sign_error`` (target ``sign``)."""
-
-    test_error: float
-    sign_error: float
-    m: float
-    zeta: float
-    psi: float
-    q1: float
-    q2: float
-    V1: float
-    V2: float
-
-
-def solve(
+def solve_loss(
     activation: str | Function,
     target: str | Function,
     loss: Loss,
@@ -193,16 +179,17 @@ def solve(
     grid = _Grid.build(activation, target, r, c, gamma, bias or 0.0)
     x = np.array([float(getattr(ridge, name)) for name in _ORDER_PARAMETERS])
     step = lambda x: _update(grid, loss, dict(zip(_ORDER_PARAMETERS, x)), alpha, beta, lam, c, width)  # noqa: E731
-    x, gap = _fixed_point(step, x)
+    x, gap, steps = _fixed_point(step, x)
     state = dict(zip(_ORDER_PARAMETERS, map(float, x)))
     if gap <= _TOLERANCE:
-        return Solution(*_errors(grid, state), **state)
+        test, signs = _errors(grid, state)
+        return Solution(test, np.nan, *state.values(), steps, signs)
     shown = ", ".join(f"{name}={value:.4g}" for name, value in state.items())
     raise NotConverged(f"{loss.name} saddle point not found after {_ITERATIONS} steps (gap {gap:.1e}): {shown}")
 
 
-def _fixed_point(step: Callable[[np.ndarray], dict[str, float]], x: np.ndarray) -> tuple[np.ndarray, float]:
-    """``x = step(x)`` by Anderson's mixing, and the relative gap it was left with.
+def _fixed_point(step: Callable[[np.ndarray], dict[str, float]], x: np.ndarray) -> tuple[np.ndarray, float, int]:
+    """``x = step(x)`` by Anderson's mixing, the relative gap it was left with, and the steps.
 
     The last steps are combined so that their residuals, each relative to its order parameter, cancel best. A point
     where a variance would not be positive, and one that lets the gap grow tenfold, gives way to a plain step.
@@ -217,7 +204,7 @@ def _fixed_point(step: Callable[[np.ndarray], dict[str, float]], x: np.ndarray) 
         scale = np.abs(new) + 1e-6
         gap = float((np.abs(new - x) / scale).max())
         if gap <= _TOLERANCE:
-            return new, gap
+            return new, gap, i + 1
         if gap > 10 * least:
             points, moves = [], []
         least = min(gap, least)
@@ -226,7 +213,7 @@ def _fixed_point(step: Callable[[np.ndarray], dict[str, float]], x: np.ndarray) 
         x = _mixed(points, moves, scale) if len(moves) > 1 else plain
         if not (x[_POSITIVE] > 0).all():
             points, moves, x = [], [], plain
-    return x, gap
+    return x, gap, _ITERATIONS
 
 
 def _mixed(points: list[np.ndarray], moves: list[np.ndarray], scale: np.ndarray) -> np.ndarray:
@@ -300,13 +287,13 @@ def _update(
     ratio = alpha / beta
     squares = np.stack([kappa1**2, kappa2])
     V_hat, q_hat = -ratio * squares @ mean_dg, ratio * squares @ mean_g2
-    bulk = Bulk.at(V_hat[0], lam + V_hat[1], np.asarray(c), np.asarray(beta))
-    V1, V2 = float(bulk.V1), float(bulk.V2)
+    V, P = marchenko_pastur(V_hat[0], lam + V_hat[1], np.asarray(c), np.asarray(beta))
+    V1, V2 = map(float, V)
     m = _newton(x["m"], kappa0, mean_g, mean_dg, ratio, width * V2)
     zeta = _newton(x["zeta"], k * kappa1, mean_g, mean_dg, ratio, beta * c * V2)
     psi_hat = ratio * float(kappa1 @ mean_sg - x["psi"] * kappa1**2 @ mean_dg)
     source = q_hat + [beta * psi_hat**2, zeta**2 / (beta * c * V2**2) + m**2 / (width * V2**2)]
-    q1, q2 = bulk.P @ source
+    q1, q2 = P @ source
     return {"m": m, "zeta": zeta, "psi": beta * V1 * psi_hat, "q1": float(q1), "q2": float(q2), "V1": V1, "V2": V2}
 
 

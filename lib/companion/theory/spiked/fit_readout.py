@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from companion.theory.spiked.ridge_theory import NotConverged
+from companion.theory.spiked.triangle import NotConverged
 from regimes import validate
 from regimes.validate import InputError
 

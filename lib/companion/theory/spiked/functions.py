@@ -156,10 +156,10 @@ def hermite(activation: Function, target: Function) -> Hermite:
 
 def derivative(f: Function) -> Callable[[np.ndarray], np.ndarray]:
     """The derivative of ``f`` on numpy arrays, by automatic differentiation of its torch form."""
-    return lambda x: slope(f, torch.tensor(x, dtype=torch.float64)).numpy()
+    return lambda x: derivative_at(f, torch.tensor(x, dtype=torch.float64)).numpy()
 
 
-def slope(f: Function, x: Tensor) -> Tensor:
+def derivative_at(f: Function, x: Tensor) -> Tensor:
     """``f'(x)``, elementwise."""
     if f.name == "tanh":  # the book's main activation: one tanh instead of a graph
         return 1 - torch.tanh(x) ** 2

@@ -13,6 +13,7 @@ from companion.theory.spiked import fit_readout, network, population, ridge_theo
 from companion.theory.spiked import row_covariance as own
 from companion.theory.spiked.conditional_map import Spiked, channel, equivalent, feature_moments, stack
 from companion.theory.spiked.functions import function
+from companion.theory.spiked.triangle import Solution
 from regimes import devices
 
 Setting = Mapping[str, Any]
@@ -138,7 +139,7 @@ def _own(setting: Setting, drawn: network.Weights, i: int, rows: bool, norms: bo
     """The theory at the first batch of realisation ``i``."""
     x0, y0, theta = (part[i].cpu().numpy() for part in (*drawn.batch, drawn.theta))
     names = {name: setting[name] for name in ("activation", "target", "lam", "step", "alpha", "beta")}
-    return own.predict(**names, x0=x0, y0=y0, theta=theta, rows=rows, norms=norms).test_error
+    return float(own.predict_network(**names, x0=x0, y0=y0, theta=theta, rows=rows, norms=norms).test_error)
 
 
 def trained_bias(setting: Setting, seeds: Sequence[int], *, reach: float = 4.0) -> dict[str, Tensor]:
@@ -221,14 +222,14 @@ def predicted(table: pd.DataFrame, **fixed: Any) -> pd.DataFrame:
     for (activation, target), group in table.groupby(["activation", "target"], sort=False):
         distinct, inverse = np.unique(group[numbers].to_numpy(float), axis=0, return_inverse=True)
         found = ridge_theory.solve(activation, target, **dict(zip(numbers, distinct.T)))
-        columns = {name: np.asarray(getattr(found, name))[inverse.reshape(-1)] for name in vars(found)}
+        columns = {name: getattr(found, name)[inverse.reshape(-1)] for name in ridge_theory.ORDER_PARAMETERS}
         parts.append(pd.DataFrame(columns, index=group.index))
     return pd.concat(parts).loc[table.index]
 
 
 def without_zeta(
     activation: str, target: str, *, alpha: np.ndarray, beta: float, lam: float, spiked: Spiked
-) -> ridge_theory.Solution:
+) -> Solution:
     """The saddle point whose overlap ``zeta`` is left out, one an ``alpha``."""
     one = channel(function(activation), function(target), **vars(spiked))
     e = stack([dataclasses.replace(one, k=0 * one.k)] * len(alpha))

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from companion.theory.spiked import population
 from companion.theory.spiked.conditional_map import needs_alignment
-from companion.theory.spiked.functions import Function, function, hermite, needs_slope, odd, slope
+from companion.theory.spiked.functions import Function, derivative_at, function, hermite, needs_slope, odd
 from regimes import devices, validate
 from regimes.seeds import draw_seeds
 from regimes.validate import InputError
@@ -149,7 +149,7 @@ def gradient_step(
     u = torch.ones_like(w0[..., 0]) if u is None else u
     z = x @ w0.mT  # (..., n0, p)
     error = y - (activation.tensor(z) * u[..., None, :]).mean(-1)
-    return w0 + step / y.shape[-1] * u[..., None] * ((slope(activation, z) * error[..., None]).mT @ x)
+    return w0 + step / y.shape[-1] * u[..., None] * ((derivative_at(activation, z) * error[..., None]).mT @ x)
 
 
 def equivalent_features(activation: str | Function, weights: Weights, step: float, seeds: Sequence[int]) -> Weights:
@@ -393,7 +393,7 @@ def test_error(
 ) -> Tensor:
     """Test errors ``(S, A)`` of readouts ``a (S, A, p)``: the population's where it closes, else over test points."""
     if not bias and activation.name in population.CLOSED:
-        return population.test_error(activation, target, weights.w, weights.theta, a)
+        return population.population_error(activation, target, weights.w, weights.theta, a)
     x, y = test_set(target, weights, seeds, test_points)
     return (a @ features(activation, weights, x, bias).mT - y[:, None]).square().mean(-1)
 

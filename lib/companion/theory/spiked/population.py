@@ -24,7 +24,7 @@ MIXTURES = {
 CLOSED = (*MIXTURES, "sin")
 
 
-def test_error(activation: Function, target: Function, w: Tensor, theta: Tensor, a: Tensor) -> Tensor:
+def population_error(activation: Function, target: Function, w: Tensor, theta: Tensor, a: Tensor) -> Tensor:
     """The population's squared error of readouts ``a`` against the clean target.
 
     Args:

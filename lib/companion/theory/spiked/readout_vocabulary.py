@@ -14,23 +14,12 @@ from companion.theory.spiked import triangle
 from companion.theory.spiked.conditional_map import Channel, channel, stack
 from companion.theory.spiked.functions import Function, function, odd
 from companion.theory.spiked.ridge_theory import needs_ratios
+from companion.theory.spiked.triangle import Solution
 from regimes import validate
 from regimes.validate import InputError
 
 _ITERATIONS = 20000
 _TINY = 1e-30  # complex step: derivatives without cancellation
-
-
-@dataclass(frozen=True)
-class Solution:
-    """Errors, and the order parameters of each letter ``(J,)``."""
-
-    test_error: float
-    train_error: float
-    m: np.ndarray
-    zeta: np.ndarray
-    psi: np.ndarray
-    q2: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -81,7 +70,7 @@ class Vocabulary:
         return -np.concatenate([V1.reshape(len(steps), -1), V2], axis=1).imag.T / _TINY
 
 
-def solve(
+def solve_readout_values(
     activation: str | Function,
     target: str | Function,
     *,
@@ -151,8 +140,7 @@ def _solve(v: Vocabulary, e: Channel, ratio: float, lam: float, width: float) ->
         return np.concatenate([V1.ravel(), V2]), v.jacobian(B, s)
 
     start = np.concatenate([np.diag(v.fractions * v.c).ravel(), v.fractions]) / lam
-    V = triangle.fixed_point(functionals, pairs, w, ratio, start)
-    one = 1 + V @ pairs
+    V, one, steps = triangle.variances_of_one(functionals, pairs, w, ratio, start, {"beta": v.beta, "lam": lam})
     _, P = functionals(triangle.hats(pairs, w, one, ratio))
     V1, V2 = V[: size**2].reshape(size, size), V[size**2 :]
     means = np.concatenate([e.kappa0, e.k * kappa1])
@@ -166,8 +154,9 @@ def _solve(v: Vocabulary, e: Channel, ratio: float, lam: float, width: float) ->
     # along the means: width m_hat^2 each neuron of the letter, beta c zeta_hat^2
     spread = m**2 / (width * V2**2) + v.beta * v.c * hat[size:] ** 2
     along = P @ np.concatenate([v.beta * np.outer(psi_hat, psi_hat).ravel(), spread])
-    q, test, train = triangle.norms(P, pairs, w, one, known, ratio, along)
-    return Solution(float(test), float(train), m, zeta, psi, q[size**2 :])
+    q, test, train = triangle.readout_norms(P, pairs, w, one, known, ratio, along)
+    Q = q[: size**2].reshape(size, size)
+    return Solution(test, train, m, zeta, psi, Q, q[size**2 :], V1, V2, steps)
 
 
 def _overlaps(means: np.ndarray, stiff: np.ndarray, over: np.ndarray, h: np.ndarray, ratio: float) -> tuple:

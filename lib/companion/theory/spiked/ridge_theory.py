@@ -7,7 +7,6 @@ first, so that it comes for nothing. Everything is vectorised over settings.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,72 +14,31 @@ import numpy as np
 from companion.theory.spiked import triangle
 from companion.theory.spiked.conditional_map import Channel, channel, stack
 from companion.theory.spiked.functions import Function, function, odd
-from companion.theory.spiked.triangle import NotConverged
+from companion.theory.spiked.triangle import Solution
 from regimes import validate
 from regimes.validate import InputError
 
-_TOLERANCE = 1e-12  # relative residual of (V1, V2) at which the iteration ends
-_ITERATIONS = 500
+ORDER_PARAMETERS = tuple(name for name in Solution.__dataclass_fields__ if name != "sign_error")
 _BATCH = 500  # settings solved together: bounds the memory and stays near the cache
 
 
-@dataclass(frozen=True)
-class Solution:
-    """Order parameters of the trained readout and its errors; every array has the settings' common shape.
-
-    Attributes:
-        test_error: ``E (σ*(theta·x) - f(x))^2`` against the clean target.
-        train_error: mean squared residual on the training set, without the penalty.
-        m: ``1·a / sqrt(p)``.
-        zeta: ``a·W_b v / sqrt(p)``.
-        psi: ``a·W_b theta_perp / sqrt(p)``.
-        q1: ``a·Omega a / p``, ``Omega = W_b (1 - v v^T) W_b^T``.
-        q2: ``|a|^2 / p``.
-        V1: ``tr(Omega S^-1) / p``.
-        V2: ``tr(S^-1) / p``, ``S = lam + V2_hat + V1_hat Omega``.
-        iterations: Newton steps taken.
-
-    Source: paper E, Eqs. 17, 25.
-    """
-
-    test_error: np.ndarray
-    train_error: np.ndarray
-    m: np.ndarray
-    zeta: np.ndarray
-    psi: np.ndarray
-    q1: np.ndarray
-    q2: np.ndarray
-    V1: np.ndarray
-    V2: np.ndarray
-    iterations: np.ndarray
-
-
-@dataclass(frozen=True)
-class Bulk:
-    """Marchenko–Pastur functionals of ``S = s + B D``: ``V1 = E D/S``, ``V2 = E 1/S`` and minus their derivatives.
+def marchenko_pastur(B: np.ndarray, s: np.ndarray, c: np.ndarray, beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The functionals of ``S = s + B D``: ``V = (E D/S, E 1/S) (..., 2)`` and minus its derivatives ``P (..., 2, 2)``.
 
     ``D = c D_0`` with the limiting spectrum of ``W_0 W_0^T`` (``p x p``, rows of unit norm, ``p/d = beta``);
     ``P = [[E D^2/S^2, E D/S^2], [E D/S^2, E 1/S^2]]``. The root of ``1/g = s + c B / (1 + beta c B g)`` is taken in the
     form without cancellation.
     """
-
-    V1: np.ndarray
-    V2: np.ndarray
-    P: np.ndarray
-
-    @classmethod
-    def at(cls, B: np.ndarray, s: np.ndarray, c: np.ndarray, beta: np.ndarray) -> "Bulk":
-        """The functionals at ``B = V1_hat``, ``s = lam + V2_hat``; all arrays ``(n,)``."""
-        load = c * B
-        b = load * (1 - beta) + s
-        disc = np.sqrt(b**2 + 4 * beta * load * s)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            g = np.where(b > 0, 2 / (b + disc), (disc - b) / (2 * beta * load * s))
-        u = 1 + beta * load * g
-        w = 1 / g**2 - beta * load**2 / u**2
-        cross = c / (u**2 * w)
-        P = np.stack([cross * c / u**2 + beta * (c * g / u) ** 2, cross, cross, 1 / w], axis=-1)
-        return cls(c * g / u, g, P.reshape(*np.shape(g), 2, 2))
+    load = c * B
+    b = load * (1 - beta) + s
+    disc = np.sqrt(b**2 + 4 * beta * load * s)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        g = np.where(b > 0, 2 / (b + disc), (disc - b) / (2 * beta * load * s))
+    u = 1 + beta * load * g
+    w = 1 / g**2 - beta * load**2 / u**2
+    cross = c / (u**2 * w)
+    P = np.stack([cross * c / u**2 + beta * (c * g / u) ** 2, cross, cross, 1 / w], axis=-1)
+    return np.stack([c * g / u, g], axis=-1), P.reshape(*np.shape(g), 2, 2)
 
 
 def solve(
@@ -133,8 +91,8 @@ def solve(
         rows = slice(start, start + _BATCH)
         piece = {name: flat[name][rows] for name in ("alpha", "beta", "lam", "c", "width", "noise")}
         parts.append(saddle_point(maps.take(which[rows]), **piece))
-    fields = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Solution.__dataclass_fields__}
-    return Solution(**{name: values.reshape(given[0].shape)[()] for name, values in fields.items()})
+    found = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ORDER_PARAMETERS}
+    return Solution(**{name: values.reshape(given[0].shape)[()] for name, values in found.items()})
 
 
 def _settings(names: tuple[str, ...], numbers: tuple) -> list[np.ndarray]:
@@ -185,61 +143,24 @@ def saddle_point(
 
     Source: paper E, Eqs. 17-25.
     """
-    V, iterations = variances(e, alpha=alpha, beta=beta, lam=lam, c=c)
-    bulk, _, one = _step(e, V, alpha, beta, lam, c)
-    m, zeta = _overlaps(e, one, bulk.V2, alpha, beta, c, width)
     ratio = alpha / beta
+
+    def functionals(hats: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return marchenko_pastur(hats[:, 0], lam[rows] + hats[:, 1], c[rows], beta[rows])
+
+    start, setting = np.stack([c / lam, 1 / lam], axis=1), {"alpha": alpha, "beta": beta, "lam": lam, "c": c}
+    V, one, steps = triangle.variances(functionals, e.squares, e.weight, ratio, start, setting)
+    (V1, V2), P = V.T, functionals(triangle.hats(e.squares, e.weight, one, ratio), np.arange(len(V)))[1]
+    m, zeta = _overlaps(e, one, V2, alpha, beta, c, width)
     C = e.kappa0 * m[:, None] + e.k * e.kappa1 * zeta[:, None]
     psi_hat = ratio * e.mean(e.kappa1 * e.h_s / one)
-    psi = beta * bulk.V1 * psi_hat
+    psi = beta * V1 * psi_hat
     known = e.h2 - 2 * C * e.h + C**2 - 2 * e.kappa1 * psi[:, None] * e.h_s
     # along the directions: beta psi_hat^2, beta c zeta_hat^2, p m_hat^2
-    spread = np.stack([beta * psi_hat**2, zeta**2 / (beta * c * bulk.V2**2) + m**2 / (width * bulk.V2**2)], axis=1)
-    along = (bulk.P @ spread[..., None])[..., 0]
-    q, test, train = triangle.norms(bulk.P, e.squares, e.weight, one, known, ratio, along)
-    return Solution(test - noise, train, m, zeta, psi, q[:, 0], q[:, 1], V[:, 0], V[:, 1], iterations)
-
-
-def _step(e: Channel, V: np.ndarray, alpha: np.ndarray, beta: np.ndarray, lam: np.ndarray, c: np.ndarray) -> tuple:
-    """One pass ``V -> hats -> V``: the functionals there, the curvature ``A`` of the hats, and ``1 + V(k)``."""
-    one = 1 + (V[..., None] * e.squares).sum(-2)
-    B = triangle.hats(e.squares, e.weight, one, alpha / beta)
-    A = triangle.curvature(e.squares, e.weight, one, alpha / beta)
-    return Bulk.at(B[:, 0], lam + B[:, 1], c, beta), A, one
-
-
-def variances(
-    e: Channel, *, alpha: np.ndarray, beta: np.ndarray, lam: np.ndarray, c: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The fixed point ``(V1, V2)``, array ``(B, 2)``, and the Newton steps each setting took.
-
-    The map is increasing and starts above its fixed point, at ``(c, 1)/lam``; Newton's step is taken where it stays
-    positive and below the plain one, the plain one elsewhere.
-
-    Raises:
-        NotConverged: with the state of the worst setting.
-    """
-    V = np.stack([c / lam, 1 / lam], axis=1)
-    steps = np.zeros(len(V), dtype=int)
-    active = np.arange(len(V))
-    for _ in range(_ITERATIONS):
-        part = e if len(active) == len(V) else e.take(active)
-        now = V[active]
-        bulk, A, _ = _step(part, now, alpha[active], beta[active], lam[active], c[active])
-        plain = np.stack([bulk.V1, bulk.V2], axis=1)
-        newton = now - np.linalg.solve(np.eye(2) - bulk.P @ A, (now - plain)[..., None])[..., 0]
-        good = ((newton > 0) & np.isfinite(newton)).all(1, keepdims=True)
-        V[active] = np.where(good, newton, plain)
-        steps[active] += 1
-        gap = np.abs(plain / now - 1).max(1)
-        active = active[~(gap <= _TOLERANCE)]
-        if not len(active):
-            return V, steps
-    i = active[0]
-    raise NotConverged(
-        f"saddle point not found after {_ITERATIONS} steps: alpha={alpha[i]:g}, beta={beta[i]:g}, lam={lam[i]:g}, "
-        f"c={c[i]:g}, V1={V[i, 0]:g}, V2={V[i, 1]:g}, relative residual {gap.max():.1e}"
-    )
+    spread = np.stack([beta * psi_hat**2, zeta**2 / (beta * c * V2**2) + m**2 / (width * V2**2)], axis=1)
+    along = (P @ spread[..., None])[..., 0]
+    q, test, train = triangle.readout_norms(P, e.squares, e.weight, one, known, ratio, along)
+    return Solution(test - noise, train, m, zeta, psi, q[:, 0], q[:, 1], V1, V2, steps)
 
 
 def _overlaps(

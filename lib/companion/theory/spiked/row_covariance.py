@@ -19,6 +19,7 @@ from companion.theory.spiked import triangle
 from companion.theory.spiked.conditional_map import Channel, channel, equivalent
 from companion.theory.spiked.functions import Function, derivative, function, hermite, needs_slope, odd
 from companion.theory.spiked.ridge_theory import needs_ratios
+from companion.theory.spiked.triangle import Solution
 from regimes import gaussian, validate
 from regimes.validate import InputError
 
@@ -76,20 +77,7 @@ class Bulk:
         return g
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """Errors and overlaps of the trained readout, as in :class:`companion.theory.spiked.ridge_theory.Solution`."""
-
-    test_error: float
-    train_error: float
-    m: float
-    zeta: float
-    psi: float
-    q1: float
-    q2: float
-
-
-def predict(
+def predict_network(
     activation: str | Function,
     target: str | Function,
     *,
@@ -102,7 +90,7 @@ def predict(
     lam: float,
     rows: bool = True,
     norms: bool = True,
-) -> Prediction:
+) -> Solution:
     """Errors of the network after one step on the first batch ``(x0, y0)`` and ridge regression of the readout.
 
     Args:
@@ -164,7 +152,7 @@ def predict_features(
     lam: float,
     spread: float = 0.0,
     width: float = 1e9,
-) -> Prediction:
+) -> Solution:
     """Spiked random features whose rows' squared norms fluctuate with variance ``spread/d``, independently of the rest.
 
     ``spread = 0`` is Result 3.3; Gaussian rows ``N(0, c I/d)`` have ``spread = 2 c^2``.
@@ -195,7 +183,7 @@ def predict_infinite_batch(
     lam: float,
     width: float = 1e9,
     norms: bool = True,
-) -> Prediction:
+) -> Solution:
     """The network after a step on infinitely many samples: ``c = gamma = 1``, and yet not spiked features.
 
     The rows' norms are ``|w_i|^2 = 1 + 2 h3/h1 r w0_i·v``, so that ``dkappa0/dc`` joins ``k kappa1`` along ``W_0 v``.
@@ -270,11 +258,12 @@ def _bend(activation: Function, shift: np.ndarray, c: float) -> np.ndarray:
     return activation.array(shift[:, None] + np.sqrt(c) * z) @ (w * (z**2 - 1)) / (2 * c)
 
 
-def _solve(bulk: Bulk, e: Channel, means: np.ndarray, ratio: float, lam: float, p: float) -> Prediction:
+def _solve(bulk: Bulk, e: Channel, means: np.ndarray, ratio: float, lam: float, p: float) -> Solution:
     w, kappa1, h, squares = e.weight[0], e.kappa1[0], e.h[0], e.squares[0]
     start = np.array([np.mean(bulk.eigenvalues), 1.0]) / lam
-    V = triangle.fixed_point(lambda x: bulk.functionals(x[0], lam + x[1])[:2], squares, w, ratio, start)
-    one = 1 + V @ squares
+    V, one, steps = triangle.variances_of_one(
+        lambda x: bulk.functionals(x[0], lam + x[1])[:2], squares, w, ratio, start, {"beta": bulk.beta, "lam": lam}
+    )
     hats = triangle.hats(squares, w, one, ratio)
     _, P, G, by_B, by_s = bulk.functionals(hats[0], lam + hats[1])
     # all ones, W_b v, norms, W_b theta_perp; the all-ones direction is outside the rows, with norm^2 = p
@@ -289,5 +278,5 @@ def _solve(bulk: Bulk, e: Channel, means: np.ndarray, ratio: float, lam: float, 
     C, psi = overlap[:3] @ means, overlap[3]
     known = e.h2[0] - 2 * C * h + C**2 - 2 * kappa1 * psi * e.h_s[0]
     along = np.array([hat @ full[1] @ hat, hat @ full[2] @ hat])
-    q, test, train = triangle.norms(P, squares, w, one, known, ratio, along)
-    return Prediction(float(test), float(train), overlap[0], overlap[1], psi, q[0], q[1])
+    q, test, train = triangle.readout_norms(P, squares, w, one, known, ratio, along)
+    return Solution(test, train, *overlap[[0, 1, 3]], *q, *V, steps)

@@ -10,7 +10,8 @@ from scipy import optimize
 
 from companion.theory.spiked.conditional_map import Channel, channel
 from companion.theory.spiked.functions import Function, function
-from companion.theory.spiked.ridge_theory import NotConverged, needs_ratios
+from companion.theory.spiked.ridge_theory import needs_ratios
+from companion.theory.spiked.triangle import NotConverged
 from regimes import validate
 from regimes.validate import InputError
 

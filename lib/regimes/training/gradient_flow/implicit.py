@@ -14,7 +14,6 @@ from torch import Tensor
 
 from regimes import validate
 from regimes.models.losses import Loss
-from regimes.training.gradient_flow import together
 from regimes.training.gradient_flow.batch import Band, Batch, band_of, rotate
 from regimes.training.gradient_flow.constants import (
     APART,
@@ -32,7 +31,7 @@ from regimes.training.gradient_flow.constants import (
     STIFF,
     SYSTEM,
 )  # fmt: skip
-from regimes.training.gradient_flow.together import times
+from regimes.training.implicit import box_qp, implicit_steps, times
 
 
 @dataclass(frozen=True)
@@ -187,7 +186,7 @@ class _Corner:
         right = width * (self.corner - m + times(matrix, old - low))
         scaled = width.unsqueeze(-1) * matrix * width.unsqueeze(-2)
         start = (old - low) / width.clamp(min=1e-12)
-        part = together.box_qps(scaled, right, start=start, tolerance=EXACT * KKT * self.tolerance)
+        part = box_qp(scaled, right, start=start, tolerance=EXACT * KKT * self.tolerance)
         new = torch.where(part == 1, high, low + width * part)
         yield band, torch.where(band.inside, new, old).to(end.q)
 
@@ -248,7 +247,7 @@ class _Smooth:
         """New multipliers of a stiff band ``(r, n)``."""
         share = self.share[band.rows].double()
         fixed = (1 - share) * -self.loss.slope(band.pick(self.before).double())
-        solution = together.implicit_steps(
+        solution = implicit_steps(
             share.unsqueeze(-1) * matrix,
             m + times(matrix, fixed - old),
             lambda m: (self.loss.value(m), self.loss.slope(m), self.loss.curvature(m)),
