@@ -9,10 +9,10 @@ from typing import Any
 from torch import Tensor
 
 from companion.experiments import digest
+from companion.experiments.design import Designs, Setting
 from regimes import devices, validate
 from regimes.validate import InputError
 
-Setting = dict[str, Any]
 Rows = list[dict[str, Any]]
 DEVICES = ("cpu", "any")
 STATISTICAL = "statistical"  # a column whose numbers are draws, and others where another processor computes them
@@ -80,6 +80,17 @@ class Study:
         return f"{self.module}.{self.function.__name__}"
 
     @property
+    def designs(self) -> Designs:
+        """Its designs.
+
+        Raises:
+            InputError: for a study whose grid is a function.
+        """
+        if not isinstance(self.grid, Designs):
+            raise InputError(f"{self.name} has no designs: its grid is a function")
+        return self.grid
+
+    @property
     def code(self) -> digest.Code:
         """The code its numbers come from, as it was where the study was made."""
         return self.known or digest.code(self.function)
@@ -137,7 +148,9 @@ def _lookup(module: str, name: str) -> Study:
 def study(
     *,
     version: int,
-    grid: Callable[[Mapping[str, Any]], list[Setting]],
+    grid: Callable[[Mapping[str, Any]], list[Setting]] | None = None,
+    axes: Mapping[str, str] | None = None,
+    complete: Callable[[Setting], Setting] = dict,
     chunk: int = 1,
     rtol: float = 1e-6,
     data: str = "",
@@ -146,12 +159,17 @@ def study(
     columns: Mapping[str, Tolerance] | None = None,
     nonfinite: Sequence[str] = (),
 ) -> Callable[[Callable[[Setting, list[int]], Rows]], Study]:
-    """Decorator that makes a function a ``Study``; the arguments are its attributes."""
+    """Decorator that makes a function a ``Study``; the arguments are its attributes.
+
+    Without a ``grid`` its settings are those of its designs, for which ``axes`` and ``complete`` are; see
+    ``companion.experiments.design``.
+    """
 
     def wrap(function: Callable[[Setting, list[int]], Rows]) -> Study:
         digest.note_loaded(function.__module__)
         told = dict(columns or {}), tuple(nonfinite)
-        made = Study(function, version, grid, chunk, rtol, data, device, whole, *told)
+        settings = grid or Designs(function.__name__, axes or {}, complete)
+        made = Study(function, version, settings, chunk, rtol, data, device, whole, *told)
         object.__setattr__(made, "__doc__", function.__doc__)
         return made
 

@@ -63,14 +63,16 @@ class Chapter:
         run = os.environ.get("REGIMES_RUN")
         self._grids: dict[str, list[Setting]] = {}
         if run:  # the runner has resolved and checked every value
-            self.parameters = {name: namespace[name] for name in declared} | {"profile": self.profile}
+            given = {name: namespace[name] for name in declared}
+            self.parameters = parameters.resolve(number, self.profile, given, namespace.get("designs", {}))
         else:  # by hand: the profile's values, except where a line of the parameters cell was edited
             edited = {name: namespace[name] for name, value in declared.items() if namespace[name] != value}
             self.parameters = registry.resolve(number, self.profile, edited, grids=self._grids)
-            namespace.update(self.parameters)
+            namespace.update({name: self.parameters[name] for name in declared})
         self.folder = Path(run) if run else paths.run("interactive")
         self.records: dict[str, dict[str, Any]] = {}
         self._labels: set[str] | None = set() if run else None  # by hand a cell may run again
+        self._tables: dict[str, tuple[pd.DataFrame, dict[str, tuple[str, int]]]] = {}  # of studies with designs
         self._kept: set[str] = set()  # cells of kept rows, which captions name
         self._absent: set[str] = set()  # those of data that are not on this machine
         plots.style()
@@ -78,6 +80,21 @@ class Chapter:
     def sweep(self, study: Study) -> pd.DataFrame:
         """The study's rows at this chapter's parameters; cells that are stored are not computed again."""
         return sweep(study, self._grid(study))
+
+    def design(self, study: Study, name: str) -> dict[str, list[Any]]:
+        """The values of each axis of a design of a study."""
+        return study.designs.values(self.parameters, name)
+
+    def rows(self, study: Study, name: str) -> pd.DataFrame:
+        """The rows of one design of a study, with the stored results of the design of that name; see ``extended``."""
+        if study.name not in self._tables:
+            table = self.extended(study)
+            cells = rows_by_cell(table.drop_duplicates(CELL))
+            self._tables[study.name] = table, {c.key(): (study.designs.identity(c.setting), c.seed) for c in cells}
+        table, cells = self._tables[study.name]
+        asked = study.designs.settings(self.parameters, name) + registry.kept(self.number, study, name)
+        wanted = {(study.designs.identity(setting), seed) for setting in asked for seed in setting["seeds"]}
+        return table[[cells[key] in wanted for key in table[CELL]]].reset_index(drop=True)
 
     def stored(self, study: Study) -> pd.DataFrame:
         """The stored results of a study, to draw beside rows computed now; empty where there are none."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from companion import paths
 from companion.experiments import parameters, stored
 from companion.experiments.sweep import Setting, Study
 from companion.studies._here import is_here
@@ -66,6 +67,14 @@ def resolve(
         if grids is not None:
             grids[item.name] = grid
     return values
+
+
+def kept(number: str, study: Study, design: str) -> list[Setting]:
+    """The settings of a design of which the book keeps results (``chapters/profiles/kept.toml``)."""
+    path = paths.profile_file("kept")
+    sizes = parameters.read_toml(path).get(study.name) if path.exists() else None
+    with validate.memory_asked():  # they are stored: nothing is computed
+        return [] if sizes is None else study.designs.settings(parameters.resolve(number, "laptop", sizes), design)
 
 
 def remaining(number: str, study: Study, grid: Sequence[Setting]) -> list[Setting]:
