@@ -237,7 +237,7 @@ def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any])
     Args:
         number: the chapter, ``"05"``.
         profile: ``smoke``, ``laptop`` or ``paper``.
-        overrides: mappings from names to values, or to a mapping of the next part of a name; later ones win.
+        overrides: mappings from names to values, which may hold a table of the chapter as profiles do; later ones win.
 
     Raises:
         InputError: for an unknown chapter, profile, parameter or design, or a value that is not of its parameter's kind
@@ -248,7 +248,7 @@ def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any])
     there = {name.rpartition(".")[0] for name in values}
     values = {name: parameter.value for name, parameter in known.items()} | values
     for override in (_profile(number, profile), *overrides):
-        for name, value in _flat(override).items():
+        for name, value in _full(number, override).items():
             if name == "profile":
                 raise InputError(
                     f"profile is chosen with --profile, not among the parameters; got {validate.shown(value)}"
@@ -269,17 +269,24 @@ def designs(number: str, profile: str = "laptop") -> dict[str, Any]:
 
 
 def _profile(number: str, profile: str) -> dict[str, Any]:
-    table = _flat(read_toml(paths.profile_file(profile)).get(number, {}))
-    return {f"{number}.{name}" if "." in name else name: value for name, value in table.items()}
+    table = read_toml(paths.profile_file(profile)).get(number)
+    return _full(number, {} if table is None else {number: table})
 
 
-def _flat(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A table with the entries of its tables under full names."""
-    found: dict[str, Any] = {}
-    for name, value in table.items():
-        inner = _flat(value) if isinstance(value, Mapping) and value else {}
-        found |= {f"{name}.{rest}": one for rest, one in inner.items()} if inner else {name: value}
-    return found
+def _full(number: str, override: Mapping[str, Any]) -> dict[str, Any]:
+    """An override with what its table of the chapter holds: parameters, and entries of designs by their full names."""
+    own = override.get(number)
+    if not isinstance(own, Mapping):
+        return dict(override)
+    designs = {name: table for name, table in own.items() if isinstance(table, Mapping)}
+    given = {name: value for name, value in {**override, **own}.items() if name != number and name not in designs}
+    return given | _flat(number, designs)
+
+
+def _flat(name: str, table: Any) -> dict[str, Any]:
+    if not isinstance(table, Mapping):
+        return {name: table}
+    return {full: value for part, own in table.items() for full, value in _flat(f"{name}.{part}", own).items()}
 
 
 def read_toml(path: Path) -> dict[str, Any]:
