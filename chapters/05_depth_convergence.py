@@ -482,8 +482,7 @@ LIMITS = {"rho": 1, "theta": 0.25, "eta": sigmoid_kernel.fixed_point()}
 def draw_paths(design):
     """Left: all pairs of the first data set, and those of a fresh point. Right: what is left of their distance."""
     fig, axes = plots.panels(2, height=3.9)
-    paths = chapter.rows(studies.trajectories, design)
-    one = paths[paths.seed == 0]
+    one = chapter.rows(studies.trajectories, design).query("seed == 0")
     for (kernel, name), colour in zip(NAMES.items(), plots.PALETTE[2:]):
         chosen = one[one.kernel == kernel].sort_values("depth")
         for column, style in COLUMNS.items():

@@ -39,7 +39,11 @@ def test_every_item_of_paper_c_has_a_claim_and_the_chapter_judges_them_all():
         ("05.projection_norm.sphere.n", [64, 64], "05.projection_norm.sphere.n must hold no value twice"),
         ("text_widths", [], "text_widths must hold at least 1 value"),
         ("tab2_n", 4900, "n + test must be at most 5000, the images of mnist, got 5100"),
-        ("05.projection_norm.images.n", [16, 4990], "projection_norm.images, with $corpus: n + fresh must be at most"),
+        (
+            "05.projection_norm.images.n",
+            [16, 4990],
+            "projection_norm.images, with $n0, $corpus: n + fresh must be at most",
+        ),
         ("05.text_features.main.vocabulary", 10**5, "the words of text pydoc"),
         ("finite_depths", [2, 4, 33], "with $finite_depths, $finite_widths: depth must be at most 2 width = 32"),
         ("finite_widths", [10**4], "width = 10000 with depth = 8 would take"),

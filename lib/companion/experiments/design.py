@@ -7,18 +7,14 @@
     n = [100, 200]           # an axis: each of these
     n0 = "$n0"               # what the chapter's parameter of that name holds
     depths = [5, 30]         # one value, where a setting holds a list
-    seeds = 6                # realisations 0 to 5; or a list of them
-
+    seeds = [6, 2]           # how many realisations, here with each n
+    zip = [["n", "seeds"]]   # axes that go together, value by value
     [05.projectors.images]
     extends = "sphere"       # all that it says, but for what stands here
-    cloud = "images"
-    seeds = [6, 2]
-    zip = [["n", "seeds"]]   # axes that go together, value by value
 
-``laptop.toml`` names all designs of a study; another profile, or a reader, replaces single entries. What an axis may
-hold the study declares, ``@study(axes={"n": "count from 3 to 1e5"})``: the kind of what one setting holds, in the words
-of ``companion.experiments.parameters``. ``each of 2 or more distinct counts`` asks for so many, ``optional count`` may
-be left out, and ``seeds`` are a ``count to 1000`` where nothing is said.
+``laptop.toml`` holds all; other profiles, and readers, replace entries. A study declares what one setting holds in the
+words of ``companion.experiments.parameters``, ``@study(axes={"n": "count from 3"})``; ``each of 2 or more distinct
+counts`` asks for so many, and ``optional count`` may be left out.
 """
 
 import functools
@@ -36,7 +32,6 @@ from regimes.validate import InputError
 Setting = dict[str, Any]
 MOST = 100_000  # settings of a design: they are built in memory
 _kind = functools.cache(kind)
-_OPTIONAL, _EACH, _SEEDS = "optional ", "each of ", "distinct counts from 0"
 
 
 @dataclass(frozen=True)
@@ -45,7 +40,7 @@ class Designs:
 
     Attributes:
         study: the name of the study's function.
-        axes: the kind of each axis, in the order of a setting's entries.
+        axes: the kind of each axis, in the order of a setting's entries; of ``seeds`` by default ``count to 1000``.
         complete: adds to a setting what follows from its axes; raises InputError for one that cannot be computed.
     """
 
@@ -66,57 +61,56 @@ class Designs:
         """What tells a setting from others of the study: its values on the axes, but for its seeds."""
         return json.dumps([setting.get(axis) for axis in self.axes if axis != "seeds"])
 
-    def values(self, values: Mapping[str, Any], design: str) -> dict[str, list[Any]]:
-        """The values of each axis of a design.
-
-        Raises:
-            InputError: for an unknown design or axis, an axis that is missing, or a value that is not of its kind.
-        """
-        where, table, zipped = self._whole(values, design)
-        kinds = {**self.axes, "seeds": self.axes.get("seeds", "count to 1000")}
-        for axis in table.keys() - kinds.keys():
-            raise InputError(f"{where}.{axis} is no axis of {self.study}, which has {', '.join(kinds)}")
-        missing = [axis for axis, words in kinds.items() if axis not in table and not words.startswith(_OPTIONAL)]
-        if missing:
-            raise InputError(f"{where} lacks {', '.join(missing)}")
-        together = {axis for group in zipped for axis in group}
-        return {
-            axis: (_seeds if axis == "seeds" else _values)(f"{where}.{axis}", words, table[axis], axis in together)
-            for axis, words in kinds.items()
-            if axis in table
-        }
-
     def settings(self, values: Mapping[str, Any], design: str) -> list[Setting]:
         """The settings of a design: all combinations of its axes, those that it zips taken together.
 
         Raises:
             InputError: as ``values``; for zipped axes of different lengths, too many settings, and from ``complete``.
         """
-        where, _, zipped = self._whole(values, design)
-        axes = self.values(values, design)
-        blocks: dict[str, list[Setting]] = {}
+        where, table, groups = self._whole(values, design)
+        axes, blocks = self.values(values, design), {}
         for axis in axes:
-            group = next((group for group in zipped if axis in group), [axis])
+            group = next((group for group in groups if axis in group), [axis])
             if len({len(axes[one]) for one in group}) > 1:
                 raise InputError(f"{where}.zip: {' and '.join(group)} must hold as many values")
-            blocks.setdefault(group[0], [dict(zip(group, row)) for row in zip(*(axes[one] for one in group))])
+            blocks[group[0]] = [dict(zip(group, row)) for row in zip(*(axes[one] for one in group))]
         if (count := math.prod(map(len, blocks.values()))) > MOST:
             raise InputError(f"{where} must have at most {MOST} settings, got {count}")
         rows = ({k: v for part in row for k, v in part.items()} for row in itertools.product(*blocks.values()))
         try:
             return [self.complete({axis: row[axis] for axis in axes}) for row in rows]
         except InputError as error:
-            said = (values[name] for name in values if name.startswith(f"{where}."))
-            knobs = ", ".join(value for value in said if _names_knob(value))
+            knobs = ", ".join(value for value in table.values() if _names_knob(value))
             raise InputError(f"{where}{knobs and f', with {knobs}'}: {error}") from None
+
+    def values(self, values: Mapping[str, Any], design: str) -> dict[str, list[Any]]:
+        """The values of each axis of a design.
+
+        Raises:
+            InputError: for an unknown design or axis, an axis that is missing, or a value that is not of its kind.
+        """
+        where, table, groups = self._whole(values, design)
+        kinds = {**self.axes, "seeds": self.axes.get("seeds", "count to 1000")}
+        needed = {axis for axis, words in kinds.items() if not words.startswith("optional ")}
+        if not needed <= table.keys() <= kinds.keys():
+            wrong = *(needed - table.keys()), *(table.keys() - kinds.keys())
+            raise InputError(f"{where} needs the axes {', '.join(kinds)}; missing or unknown: {', '.join(wrong)}")
+        found = {}
+        for axis in (axis for axis in kinds if axis in table):
+            given, name, together = table[axis], f"{where}.{axis}", any(axis in group for group in groups)
+            if _names_knob(given) and given[1:] not in values:
+                raise InputError(f"{name} names {given}, and the chapter has no such parameter")
+            given = values[given[1:]] if _names_knob(given) else given
+            found[axis] = (_seeds if axis == "seeds" else _values)(name, kinds[axis], given, together)
+        return found
 
     def _tables(self, values: Mapping[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
         """The full name of each design of the study, and what it says itself."""
         found: dict[str, tuple[str, dict[str, Any]]] = {}
         for name in values:
-            match name.split("."):
-                case [number, self.study, design, axis]:
-                    found.setdefault(design, (f"{number}.{self.study}.{design}", {}))[1][axis] = values[name]
+            if name.count(".") == 3 and name.split(".")[1] == self.study:
+                where, _, axis = name.rpartition(".")
+                found.setdefault(where.rpartition(".")[2], (where, {}))[1][axis] = values[name]
         return found
 
     def _whole(self, values: Mapping[str, Any], design: str) -> tuple[str, dict[str, Any], list[list[str]]]:
@@ -133,36 +127,28 @@ class Designs:
         names = [axis for group in zipped for axis in group] if lists else []
         if not lists or any(names.count(axis) > 1 or axis not in [*table] for axis in names):
             raise InputError(f"{where}.zip must hold lists of axes, each once, got {validate.shown(zipped)}")
-        return where, {axis: _filled(f"{where}.{axis}", value, values) for axis, value in table.items()}, zipped
+        return where, table, zipped
 
 
 def _names_knob(value: Any) -> bool:
     return isinstance(value, str) and value.startswith("$")
 
 
-def _filled(name: str, value: Any, values: Mapping[str, Any]) -> Any:
-    """A value, or that of the chapter's parameter which it names."""
-    if _names_knob(value) and value[1:] not in values:
-        raise InputError(f"{name} names {value}, and the chapter has no such parameter")
-    return values[value[1:]] if _names_knob(value) else value
-
-
 def _values(name: str, words: str, given: Any, together: bool) -> list[Any]:
     """The values of an axis, each of its kind; where axes go ``together`` one may come twice."""
-    known = _kind(words.removeprefix(_OPTIONAL).removeprefix(_EACH))
-    if known.order and not words.startswith(_EACH):
+    known = _kind(words.removeprefix("optional ").removeprefix("each of "))
+    if known.order and not words.startswith("each of "):
         lists = isinstance(given, list) and any(isinstance(one, list) for one in given)
         return [known.checked(name, one) for one in (given if lists else [given])]
-    several = replace(known, order="list of" if together else known.order or "distinct")
-    several = several if isinstance(given, list) or known.least > 1 else replace(several, order="")
-    found = several.checked(name, given)
-    return found if several.order else [found]
+    if isinstance(given, list) or known.least > 1:
+        return replace(known, order="list of" if together else known.order or "distinct").checked(name, given)
+    return [known.item.checked(name, given)]
 
 
 def _seeds(name: str, words: str, given: Any, together: bool) -> list[list[int]]:
     """The realisations of each setting: those counted, or those listed."""
     if together and isinstance(given, list):
         return [_seeds(f"{name}[{i}]", words, one, False)[0] for i, one in enumerate(given)]
-    return [
-        _kind(_SEEDS).checked(name, given) if isinstance(given, list) else [*range(_kind(words).checked(name, given))]
-    ]
+    known = _kind("distinct counts from 0" if isinstance(given, list) else words)
+    found = known.checked(name, given)
+    return [found if known.order else [*range(found)]]

@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -44,6 +44,8 @@ EXACT = "none, the kernel is a function of one correlation"
 CORPUS = "one of mnist, fashion_mnist, cifar10, digits"
 CLOUD = "one of sphere, cube, positive cube"
 DEPTHS = "increasing counts to 1e6"
+IMAGES = {"cloud": f"{CLOUD}, images", "corpus": f"optional {CORPUS}"}
+SPLITS = {"corpus": CORPUS, "n": "count from 10 to 1e5", "test": "count from 10 to 1e5", "depths": DEPTHS}
 SPHERE = {"cloud": CLOUD, "n0": "count from 3 to 1e4"}  # the axes of points on a sphere; their number is apart
 
 
@@ -61,7 +63,7 @@ def _images(setting: Setting, names: str, needed: int) -> Setting:
             ``names`` need.
     """
     if "corpus" not in setting:
-        if setting["cloud"] == "images":
+        if setting.get("cloud") == "images":
             raise InputError("images need a corpus")
         return setting
     corpus, place = setting["corpus"], list(setting).index("corpus") + 1
@@ -72,6 +74,27 @@ def _images(setting: Setting, names: str, needed: int) -> Setting:
     needs(corpus, needed, names)
     entries = list(setting.items())
     return dict([*entries[:place], ("data", words), *entries[place:]])
+
+
+def _fits(
+    *always: int, images: Sequence[str] = ("n",), kernel: Callable[[int, int], int] = lambda n, m: KERNELS * n * m
+) -> Callable[[Setting], Setting]:
+    """What completes a setting of points: the words for its images, and depths that are ``always`` measured.
+
+    Args:
+        always: these depths.
+        images: the axes that count the images it takes.
+        kernel: bytes of a kernel of ``n`` training points and ``m`` others; the points come on top.
+    """
+
+    def complete(setting: Setting) -> Setting:
+        n, sizes = setting["n"], (name for name in ("n", "test", "n0") if name in setting)
+        needed = kernel(n, max(n, setting.get("test", 0))) + POINTS * n * setting.get("n0", 0)
+        validate.memory(needed, " with ".join(f"{name} = {setting[name]}" for name in sizes))
+        found = _images(setting, " + ".join(images), sum(setting[name] for name in images))
+        return found | ({"depths": sorted({*always, *setting["depths"]})} if always else {})
+
+    return complete
 
 
 @functools.cache
@@ -109,17 +132,7 @@ def layer_map(setting: Setting, seeds: list[int]) -> Rows:
     return [{"seed": seeds[0], "z": float(a), "h": float(b)} for a, b in zip(z, rate.layer_map(z))]
 
 
-def _regression_fits(setting: Setting) -> Setting:
-    """The setting with its images and the depth of Table 2 among its own, if memory holds it."""
-    n, test = setting["n"], setting["test"]
-    validate.memory(KERNELS * n * max(n, test), f"n = {n} with test = {test}")
-    return _images(setting, "n + test", n + test) | {"depths": sorted({TABLE_2, *setting["depths"]})}
-
-
-SPLITS = {"corpus": CORPUS, "n": "count from 10 to 1e5", "test": "count from 10 to 1e5", "depths": DEPTHS}
-
-
-@study(version=2, axes=SPLITS, complete=_regression_fits)
+@study(version=2, axes=SPLITS, complete=_fits(TABLE_2, images=("n", "test")))
 def mnist_regression(setting: Setting, seeds: list[int]) -> Rows:
     """One-hot regression from ``f_0 = 0`` to infinite time on disjoint stratified splits, one a seed.
 
@@ -129,7 +142,7 @@ def mnist_regression(setting: Setting, seeds: list[int]) -> Rows:
     return _scores(setting, seeds, datasets.split)
 
 
-@study(version=1, axes=SPLITS, complete=_regression_fits)
+@study(version=1, axes=SPLITS, complete=_fits(TABLE_2, images=("n", "test")))
 def drawn_regression(setting: Setting, seeds: list[int]) -> Rows:
     """As ``mnist_regression``, on images drawn without regard to their classes. Source: paper C, Tab. 2."""
     return _scores(setting, seeds, _draw)
@@ -176,9 +189,6 @@ def half_depth(setting: Setting, seeds: list[int]) -> Rows:
     rho = 1 - setting["gap"]
     half, unit = rate.half_depth(rho), pairs.depth_bound(rho)
     return [{"seed": seeds[0], "half": half, "scaled": half / unit}]
-
-
-IMAGES = {"cloud": f"{CLOUD}, images", "corpus": f"optional {CORPUS}"}
 
 
 @study(
@@ -228,16 +238,10 @@ def _cloud(setting: Setting, n: int, seed: int) -> tuple[torch.Tensor, str]:
     return pairs.cube(n, d, seed=seed, low=low), f"uniform in [{low:g}, 1]^{d}, on the sphere"
 
 
-def _norm_fits(setting: Setting) -> Setting:
-    n, n0 = setting["n"], setting["n0"]
-    validate.memory(n * (KERNELS * n + POINTS * n0), f"n = {n} with n0 = {n0}")
-    return _images(setting, "n + fresh", n + setting["fresh"])
-
-
 @study(
     version=3,
     axes=IMAGES | {"n": "count from 2 to 1e5", "n0": SPHERE["n0"], "fresh": "count to 1e4"},
-    complete=_norm_fits,
+    complete=_fits(images=("n", "fresh")),
 )
 def projection_norm(setting: Setting, seeds: list[int]) -> Rows:
     """The norm of the projection operator at the depth and times of Theorem 3, mean over fresh points.
@@ -259,16 +263,10 @@ def projection_norm(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _eigenvalue_fits(setting: Setting) -> Setting:
-    n, n0 = setting["n"], setting["n0"]
-    validate.memory(spectrum.eigenvalue_bytes(n) + POINTS * n * n0, f"n = {n} with n0 = {n0}")
-    return setting | {"depths": sorted({*FIGURE_7, *setting["depths"]})}
-
-
 @study(
     version=2,
     axes=SPHERE | {"n": "count from 2 to 1e6", "depths": DEPTHS},
-    complete=_eigenvalue_fits,
+    complete=_fits(*FIGURE_7, kernel=lambda n, m: spectrum.eigenvalue_bytes(n)),
     columns={"smallest": (1e-6, 1e-12)},  # where it is zero there is round-off
 )
 def smallest_eigenvalue(setting: Setting, seeds: list[int]) -> Rows:
@@ -285,13 +283,7 @@ def smallest_eigenvalue(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _points_fit(setting: Setting) -> Setting:
-    n, n0 = setting["n"], setting["n0"]
-    validate.memory(POINTS * n * n0, f"n = {n} with n0 = {n0}")
-    return setting
-
-
-@study(version=2, axes=SPHERE | {"n": "count from 3 to 1e5"}, complete=_points_fit)
+@study(version=2, axes=SPHERE | {"n": "count from 3 to 1e5"}, complete=_fits(kernel=lambda n, m: 0))
 def depth_bound(setting: Setting, seeds: list[int]) -> Rows:
     """``max_ij 1/√(1 - h(x_i·x_j))``, and its median by the law of the closest pair. Source: paper C, Fig. 8."""
     rows = []
@@ -312,7 +304,7 @@ def depth_bound(setting: Setting, seeds: list[int]) -> Rows:
         "measure": "one of inner product, angle",
         "seeds": "count to 1e5",
     },
-    complete=_points_fit,
+    complete=_fits(kernel=lambda n, m: 0),
     chunk=1000,
     data="uniform on unit spheres",
 )
@@ -331,16 +323,10 @@ def closest_pair(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _projectors_fit(setting: Setting) -> Setting:
-    n, n0 = setting["n"], setting["n0"]
-    validate.memory(n * (KERNELS * n + POINTS * n0), f"n = {n} with n0 = {n0}")
-    return _images(setting, "n", n)
-
-
 @study(
     version=2,
     axes={"cloud": IMAGES["cloud"], **SPHERE, **IMAGES, "n": "count from 3 to 1e5", "depths": f"2 or more {DEPTHS}"},
-    complete=_projectors_fit,
+    complete=_fits(),
 )
 def projectors(setting: Setting, seeds: list[int]) -> Rows:
     """Kernel matrix and limit along depth: distance of the ``projectors``, of the ``matrix`` (over n), mean ``excess``.
@@ -360,16 +346,10 @@ def projectors(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _apart_fits(setting: Setting) -> Setting:
-    n, n0 = setting["n"], setting["n0"]
-    validate.memory(n * (KERNELS * n + POINTS * n0), f"n = {n} with n0 = {n0}")
-    return setting | {"depths": sorted({*APART, *setting["depths"]})}
-
-
 @study(
     version=3,
     axes=SPHERE | {"n": "each of 2 or more distinct counts from 2 to 1e5", "depths": DEPTHS},
-    complete=_apart_fits,
+    complete=_fits(*APART),
 )
 def operators_apart(setting: Setting, seeds: list[int]) -> Rows:
     """Operators at infinite time for 40 fresh points, two by two, and against that of the limit, ``1/(n + 3)``.
@@ -400,14 +380,10 @@ def _steps(op: torch.Tensor) -> torch.Tensor:
     return (op[::2] - op[1::2]).norm(dim=-1)
 
 
-def _limit_fits(setting: Setting) -> Setting:
-    return _regression_fits(setting) | {"depths": sorted({*LIMITS, *setting["depths"]})}
-
-
 @study(
     version=1,
     axes=SPLITS | {"classes": "one of balanced, drawn", "seeds": "count from 2 to 1000"},
-    complete=_limit_fits,
+    complete=_fits(*LIMITS, images=("n", "test")),
     columns={"error": 1e-4},  # a small difference of predictors
 )
 def deep_prediction(setting: Setting, seeds: list[int]) -> Rows:
