@@ -1349,6 +1349,6 @@ chapter.ledger()
 # ## Try it yourself
 # - `make chapter-05 NAME=mine PARAMS='-p curve_rho "[0.3, 0.6, 0.95, 0.999]"'` draws other pairs.
 # - `-p corpus fashion_mnist` repeats everything on clothes; `-p text wiki_text8style` reads Wikipedia, where it is in `$REGIMES_DATA`.
-# - `-p 05.projectors.images.n 1000` takes more images for the eigenprojectors; `make help-05` lists all designs.
+# - `-p 05.projectors.images.n 1000` takes more images for the eigenprojectors, an entry of one of the designs in `chapters/profiles/laptop.toml`.
 # - `-p finite_widths "[16, 64, 256, 1024]"` goes wider. Where would you put the end of the infinite-width law?
 # - Derive {eq}`eq:C:universal-log` with $b=\frac32$ at every kink: what does the factor in front of the ReLU's map do?

@@ -225,7 +225,7 @@ def usable(number, name, value, studies):
 
 def axis(study, name):
     """The kind of a design's axis; of names and of zipped axes, any text."""
-    words = study.designs.axes.get(name.rpartition(".")[2], "text").removeprefix("optional ").removeprefix("each of ")
+    words = study.grid.axes.get(name.rpartition(".")[2], "text").removeprefix("optional ").removeprefix("each of ")
     return parameters.kind("count to 1000" if name.endswith(".seeds") else words)
 
 

@@ -30,7 +30,8 @@ class Study:
     Attributes:
         function: the measurement; pure.
         version: raised by hand when the meaning of the numbers changes.
-        grid: maps a chapter's parameters to the list of settings; raises InputError for values that make no sense.
+        grid: maps a chapter's parameters to the list of settings, or its ``Designs``, which do; raises InputError for
+            values that make no sense.
         chunk: how many realisations one call gets: the seeds ``chunk i`` to ``chunk (i + 1) - 1`` that are asked for.
         whole: always compute complete chunks, so that results do not depend on which seeds were requested (late in
             training round-off is amplified).
@@ -78,17 +79,6 @@ class Study:
     def name(self) -> str:
         """``module.function``, such as ``depth.mnist_regression``."""
         return f"{self.module}.{self.function.__name__}"
-
-    @property
-    def designs(self) -> Designs:
-        """Its designs.
-
-        Raises:
-            InputError: for a study whose grid is a function.
-        """
-        if not isinstance(self.grid, Designs):
-            raise InputError(f"{self.name} has no designs: its grid is a function")
-        return self.grid
 
     @property
     def code(self) -> digest.Code:

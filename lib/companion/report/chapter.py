@@ -60,19 +60,19 @@ class Chapter:
         declared = {name: p.value for name, p in parameters.declared(number).items() if name != "profile"}
         self.number = number
         self.profile = str(namespace["profile"])
-        run = os.environ.get("REGIMES_RUN")
+        run, designs = os.environ.get("REGIMES_RUN"), namespace.get("designs", {})
         self._grids: dict[str, list[Setting]] = {}
         if run:  # the runner has resolved and checked every value
             given = {name: namespace[name] for name in declared}
-            self.parameters = parameters.resolve(number, self.profile, given, namespace.get("designs", {}))
+            self.parameters = parameters.resolve(number, self.profile, given, designs)
         else:  # by hand: the profile's values, except where a line of the parameters cell was edited
             edited = {name: namespace[name] for name, value in declared.items() if namespace[name] != value}
-            self.parameters = registry.resolve(number, self.profile, edited, grids=self._grids)
+            self.parameters = registry.resolve(number, self.profile, edited, designs, grids=self._grids)
             namespace.update({name: self.parameters[name] for name in declared})
         self.folder = Path(run) if run else paths.run("interactive")
         self.records: dict[str, dict[str, Any]] = {}
         self._labels: set[str] | None = set() if run else None  # by hand a cell may run again
-        self._tables: dict[str, tuple[pd.DataFrame, dict[str, tuple[str, int]]]] = {}  # of studies with designs
+        self._tables: dict[str, pd.DataFrame] = {}  # of studies with designs
         self._kept: set[str] = set()  # cells of kept rows, which captions name
         self._absent: set[str] = set()  # those of data that are not on this machine
         plots.style()
@@ -83,18 +83,18 @@ class Chapter:
 
     def design(self, study: Study, name: str) -> dict[str, list[Any]]:
         """The values of each axis of a design of a study."""
-        return study.designs.values(self.parameters, name)
+        return study.grid.values(self.parameters, name)
 
     def rows(self, study: Study, name: str) -> pd.DataFrame:
         """The rows of one design of a study, with the stored results of the design of that name; see ``extended``."""
         if study.name not in self._tables:
-            table = self.extended(study)
-            cells = rows_by_cell(table.drop_duplicates(CELL))
-            self._tables[study.name] = table, {c.key(): (study.designs.identity(c.setting), c.seed) for c in cells}
-        table, cells = self._tables[study.name]
-        asked = study.designs.settings(self.parameters, name) + registry.kept(self.number, study, name)
-        wanted = {(study.designs.identity(setting), seed) for setting in asked for seed in setting["seeds"]}
-        return table[[cells[key] in wanted for key in table[CELL]]].reset_index(drop=True)
+            self._tables[study.name] = self.extended(study)
+        table, identity = self._tables[study.name], study.grid.identity
+        asked = study.grid.settings(self.parameters, name) + registry.kept(self.number, study, name)
+        wanted = {(identity(setting), seed) for setting in asked for seed in setting["seeds"]}
+        cells = rows_by_cell(table.drop_duplicates(CELL))
+        keys = {cell.key() for cell in cells if (identity(cell.setting), cell.seed) in wanted}
+        return table[table[CELL].isin(keys)].reset_index(drop=True)
 
     def stored(self, study: Study) -> pd.DataFrame:
         """The stored results of a study, to draw beside rows computed now; empty where there are none."""

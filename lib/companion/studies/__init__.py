@@ -74,7 +74,7 @@ def kept(number: str, study: Study, design: str) -> list[Setting]:
     path = paths.profile_file("kept")
     sizes = parameters.read_toml(path).get(study.name) if path.exists() else None
     with validate.memory_asked():  # they are stored: nothing is computed
-        return [] if sizes is None else study.designs.settings(parameters.resolve(number, "laptop", sizes), design)
+        return [] if sizes is None else study.grid.settings(parameters.resolve(number, "laptop", sizes), design)
 
 
 def remaining(number: str, study: Study, grid: Sequence[Setting]) -> list[Setting]:

@@ -46,7 +46,10 @@ CLOUD = "one of sphere, cube, positive cube"
 DEPTHS = "increasing counts to 1e6"
 IMAGES = {"cloud": f"{CLOUD}, images", "corpus": f"optional {CORPUS}"}
 SPLITS = {"corpus": CORPUS, "n": "count from 10 to 1e5", "test": "count from 10 to 1e5", "depths": DEPTHS}
-SPHERE = {"cloud": CLOUD, "n0": "count from 3 to 1e4"}  # the axes of points on a sphere; their number is apart
+N0 = "count from 3 to 1e4"  # dimensions of the sphere's space
+FEW = "count from 2 to 1000"
+SPHERE = {"cloud": CLOUD, "n0": N0}
+MEASURE = "one of inner product, angle"
 
 
 @functools.lru_cache(maxsize=2)
@@ -193,7 +196,7 @@ def half_depth(setting: Setting, seeds: list[int]) -> Rows:
 
 @study(
     version=2,
-    axes=IMAGES | {"points": "count from 2 to 200", "n0": SPHERE["n0"], "depth_max": "count from 2 to 1000"},
+    axes=IMAGES | {"points": "count from 2 to 200", "n0": N0, "depth_max": FEW},
     complete=lambda setting: _images(setting, "points + 1", setting["points"] + 1),
 )
 def trajectories(setting: Setting, seeds: list[int]) -> Rows:
@@ -240,7 +243,7 @@ def _cloud(setting: Setting, n: int, seed: int) -> tuple[torch.Tensor, str]:
 
 @study(
     version=3,
-    axes=IMAGES | {"n": "count from 2 to 1e5", "n0": SPHERE["n0"], "fresh": "count to 1e4"},
+    axes=IMAGES | {"n": "count from 2 to 1e5", "n0": N0, "fresh": "count to 1e4"},
     complete=_fits(images=("n", "fresh")),
 )
 def projection_norm(setting: Setting, seeds: list[int]) -> Rows:
@@ -297,13 +300,7 @@ def depth_bound(setting: Setting, seeds: list[int]) -> Rows:
 
 @study(
     version=2,
-    axes={
-        "n": "count from 3 to 1e5",
-        "n0": "count from 3 to 1e4",
-        "delta": "share",
-        "measure": "one of inner product, angle",
-        "seeds": "count to 1e5",
-    },
+    axes={"n": "count from 3 to 1e5", "n0": N0, "delta": "share", "measure": MEASURE, "seeds": "count to 1e5"},
     complete=_fits(kernel=lambda n, m: 0),
     chunk=1000,
     data="uniform on unit spheres",
@@ -382,7 +379,7 @@ def _steps(op: torch.Tensor) -> torch.Tensor:
 
 @study(
     version=1,
-    axes=SPLITS | {"classes": "one of balanced, drawn", "seeds": "count from 2 to 1000"},
+    axes=SPLITS | {"classes": "one of balanced, drawn", "seeds": FEW},
     complete=_fits(*LIMITS, images=("n", "test")),
     columns={"error": 1e-4},  # a small difference of predictors
 )
@@ -458,7 +455,7 @@ def other_layers(setting: Setting, seeds: list[int]) -> Rows:
     ]
 
 
-@study(version=2, axes={"depth": "count from 2 to 1000"}, data="12 even points of a circle")
+@study(version=2, axes={"depth": FEW}, data="12 even points of a circle")
 def eta_definite(setting: Setting, seeds: list[int]) -> Rows:
     """``eta``: ``smallest`` eigenvalue on a circle, ``diagonal`` excess over all other values.
 
@@ -473,7 +470,7 @@ def eta_definite(setting: Setting, seeds: list[int]) -> Rows:
 
 @study(
     version=2,
-    axes={"bias": "number from 0 to 100", "n": "count from 2 to 1000", "n0": SPHERE["n0"]},
+    axes={"bias": "number from 0 to 100", "n": FEW, "n0": N0},
     columns={"smallest": (1e-6, 1e-12)},  # zero but for round-off
 )
 def biases(setting: Setting, seeds: list[int]) -> Rows:
@@ -495,7 +492,7 @@ def biases(setting: Setting, seeds: list[int]) -> Rows:
 
 @study(
     version=2,
-    axes={"n": "count from 2 to 1000", "n0": SPHERE["n0"], "depth": "count from 2 to 1000"},
+    axes={"n": FEW, "n0": N0, "depth": FEW},
     data="Gaussian points x and 2x",
     columns={"plain": (1e-6, 1e-12)},  # zero but for round-off
 )
@@ -534,6 +531,7 @@ def _bigrams(setting: Setting) -> tuple[torch.Tensor, torch.Tensor, str]:
 
 TEXT = {"text": "one of regimes.data.datasets.CORPORA", "vocabulary": "count from 2 to 1e5"}
 TEXT |= {"dtype": "one of float32, float64", "width": "count to 1e5"}
+LOOKS = {"rate": "optional positive to 1000", "targets": "one of bigrams, zero", "looks": "increasing counts to 1e4"}
 TRAINING = {"optimiser": "one of gd, adam", "parametrisation": "one of ntk, standard"}
 
 
@@ -560,10 +558,7 @@ def _rate_fits(setting: Setting) -> Setting:
 
 @study(
     version=1,
-    axes=TRAINING
-    | {"rate": "optional positive to 1000", "targets": "one of bigrams, zero", "looks": "increasing counts to 1e4"}
-    | TEXT
-    | {"width": "each of 2 or more distinct counts to 1e5", "seeds": "count from 2 to 1000"},
+    axes=TRAINING | LOOKS | TEXT | {"width": "each of 2 or more distinct counts to 1e5", "seeds": FEW},
     complete=_rate_fits,
     rtol=1e-3,
     device="any",
@@ -611,13 +606,7 @@ def _together(depth: int, width: int) -> int:
 
 @study(
     version=3,
-    axes={
-        "depth": "count to 100",
-        "width": "count from 16 to 1e4",
-        "n": "count from 2 to 1000",
-        "n0": SPHERE["n0"],
-        "steps": "count to 1e4",
-    },
+    axes={"depth": "count to 100", "width": "count from 16 to 1e4", "n": FEW, "n0": N0, "steps": "count to 1e4"},
     complete=_finite_fits,
     chunk=CHUNK,
     device="any",
