@@ -547,8 +547,7 @@ beta = LIMITS["eta"]
 
 def off_diagonal(design, kernel, depths):
     """The rows of all pairs at some depths, and their mean distance from the limit: one row a data set."""
-    paths = chapter.rows(studies.trajectories, design)
-    rows = paths[(paths.kernel == kernel) & paths.depth.isin(depths)]
+    rows = chapter.rows(studies.trajectories, design).query("kernel == @kernel and depth in @depths")
     apart = rows.assign(apart=rows.pair.map(lambda values: np.abs(np.array(values) - LIMITS[kernel]).mean()))
     return rows, apart.pivot_table(index="seed", columns="depth", values="apart")
 

@@ -86,7 +86,7 @@ BAD = {
     "99.runs.main.seeds must be a whole number from 1 to 1000, got 0": {"seeds": 0},
     "99.runs.main.seeds must hold no value twice": {"seeds": [1, 1]},
     "99.runs.main.seeds[1] must be a whole number from 1 to 1000": {"seeds": [1, 0], "zip": [["n", "seeds"]]},
-    "99.runs.main.zip: n and seeds must hold as many values": {"seeds": [1], "zip": [["n", "seeds"]]},
+    "99.runs.main: n and seeds are zipped and must hold as many values": {"seeds": [1], "zip": [["n", "seeds"]]},
     "99.runs.main.zip must hold lists of axes, each once, got [['n', 'm']]": {"zip": [["n", "m"]]},
     "99.runs.main.zip must hold lists of axes, each once, got 'n'": {"zip": "n"},
     "99.runs.main.extends must be one of more; got 'main'": {"extends": "main"},
@@ -109,7 +109,7 @@ def test_whole_designs_that_make_no_sense_are_refused_too():
     with pytest.raises(InputError, match=r"99\.runs\.main, with \$sizes: n is no prime"):
         Designs("runs", AXES, refuses)(values(knobs={"sizes": [5]}, main=MAIN | {"n": "$sizes"}))
     wide = Designs("runs", dict.fromkeys("abc", "count"))
-    with pytest.raises(InputError, match=f"99.runs.main must have at most {MOST} settings, got 1000000"):
+    with pytest.raises(InputError, match=f"99.runs.main: the axes must have at most {MOST} combinations, got 1000000"):
         wide(values(main={axis: list(range(1, 101)) for axis in "abc"} | {"seeds": 1}))
 
 

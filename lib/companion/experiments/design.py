@@ -68,17 +68,11 @@ class Designs:
             InputError: as ``values``; for zipped axes of different lengths, too many settings, and from ``complete``.
         """
         where, table, groups = self._whole(values, design)
-        axes, blocks = self.values(values, design), {}
-        for axis in axes:
-            group = next((group for group in groups if axis in group), [axis])
-            if len({len(axes[one]) for one in group}) > 1:
-                raise InputError(f"{where}.zip: {' and '.join(group)} must hold as many values")
-            blocks[group[0]] = [dict(zip(group, row)) for row in zip(*(axes[one] for one in group))]
-        if (count := math.prod(map(len, blocks.values()))) > MOST:
-            raise InputError(f"{where} must have at most {MOST} settings, got {count}")
-        rows = ({k: v for part in row for k, v in part.items()} for row in itertools.product(*blocks.values()))
+        axes = self.values(values, design)
         try:
-            return [self.complete({axis: row[axis] for axis in axes}) for row in rows]
+            found = [self.complete(setting) for setting in _combined(axes, groups)]
+            validate.distinct(settings=[self.identity(setting) for setting in found])
+            return found
         except InputError as error:
             knobs = ", ".join(value for value in table.values() if _names_knob(value))
             raise InputError(f"{where}{knobs and f', with {knobs}'}: {error}") from None
@@ -98,9 +92,8 @@ class Designs:
         found = {}
         for axis in (axis for axis in kinds if axis in table):
             given, name, together = table[axis], f"{where}.{axis}", any(axis in group for group in groups)
-            if _names_knob(given) and given[1:] not in values:
-                raise InputError(f"{name} names {given}, and the chapter has no such parameter")
-            given = values[given[1:]] if _names_knob(given) else given
+            given = [_of_knob(name, one, values) for one in given] if isinstance(given, list) else given
+            given = _of_knob(name, given, values)
             found[axis] = (_seeds if axis == "seeds" else _values)(name, kinds[axis], given, together)
         return found
 
@@ -130,8 +123,29 @@ class Designs:
         return where, table, zipped
 
 
+def _combined(axes: Mapping[str, list[Any]], groups: list[list[str]]) -> list[Setting]:
+    """All combinations of axes, those of a group taken together."""
+    blocks = {}
+    for axis in axes:
+        group = next((group for group in groups if axis in group), [axis])
+        if len({len(axes[one]) for one in group}) > 1:
+            raise InputError(f"{' and '.join(group)} are zipped and must hold as many values")
+        blocks[group[0]] = [dict(zip(group, row)) for row in zip(*(axes[one] for one in group))]
+    if (count := math.prod(map(len, blocks.values()))) > MOST:
+        raise InputError(f"the axes must have at most {MOST} combinations, got {count}")
+    rows = ({k: v for part in row for k, v in part.items()} for row in itertools.product(*blocks.values()))
+    return [{axis: row[axis] for axis in axes} for row in rows]
+
+
 def _names_knob(value: Any) -> bool:
     return isinstance(value, str) and value.startswith("$")
+
+
+def _of_knob(name: str, given: Any, values: Mapping[str, Any]) -> Any:
+    """A value, or what the chapter's parameter holds that it names."""
+    if _names_knob(given) and given[1:] not in values:
+        raise InputError(f"{name} names {given}, and the chapter has no such parameter")
+    return values[given[1:]] if _names_knob(given) else given
 
 
 def _values(name: str, words: str, given: Any, together: bool) -> list[Any]:
