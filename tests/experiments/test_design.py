@@ -89,6 +89,7 @@ BAD = {
     "99.runs.main: n and seeds are zipped and must hold as many values": {"seeds": [1], "zip": [["n", "seeds"]]},
     "99.runs.main.zip must hold lists of axes, each once, got [['n', 'm']]": {"zip": [["n", "m"]]},
     "99.runs.main.zip must hold lists of axes, each once, got 'n'": {"zip": "n"},
+    "99.runs.main: two of its settings are the same": {"n": [2, 2], "kind": ["a", "a"], "zip": [["n", "kind"]]},
     "99.runs.main.extends must be one of more; got 'main'": {"extends": "main"},
     "99.runs.main needs the axes kind, n, x, depths, seeds; missing or unknown: m": {"m": 3},
     "99.runs.main.n names $sizes, and the chapter has no such parameter": {"n": "$sizes"},
@@ -106,7 +107,7 @@ def test_whole_designs_that_make_no_sense_are_refused_too():
         of("other")
     with pytest.raises(InputError, match=r"99\.runs\.few needs the axes .*; missing or unknown: kind, n|n, kind"):
         of("few", few={"depths": [1], "seeds": 1})
-    with pytest.raises(InputError, match=r"99\.runs\.main, with \$sizes: n is no prime"):
+    with pytest.raises(InputError, match=r"99\.runs\.main \(n = \$sizes\): n is no prime"):
         Designs("runs", AXES, refuses)(values(knobs={"sizes": [5]}, main=MAIN | {"n": "$sizes"}))
     wide = Designs("runs", dict.fromkeys("abc", "count"))
     with pytest.raises(InputError, match=f"99.runs.main: the axes must have at most {MOST} combinations, got 1000000"):

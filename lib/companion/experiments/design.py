@@ -21,6 +21,7 @@ import functools
 import itertools
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -71,11 +72,11 @@ class Designs:
         axes = self.values(values, design)
         try:
             found = [self.complete(setting) for setting in _combined(axes, groups)]
-            validate.distinct(settings=[self.identity(setting) for setting in found])
+            if len({self.identity(setting) for setting in found}) < len(found):
+                raise InputError("two of its settings are the same")
             return found
         except InputError as error:
-            knobs = ", ".join(value for value in table.values() if _names_knob(value))
-            raise InputError(f"{where}{knobs and f', with {knobs}'}: {error}") from None
+            raise InputError(f"{where}{_knobs(table, str(error))}: {error}") from None
 
     def values(self, values: Mapping[str, Any], design: str) -> dict[str, list[Any]]:
         """The values of each axis of a design.
@@ -139,6 +140,15 @@ def _combined(axes: Mapping[str, list[Any]], groups: list[list[str]]) -> list[Se
 
 def _names_knob(value: Any) -> bool:
     return isinstance(value, str) and value.startswith("$")
+
+
+def _knobs(table: Mapping[str, Any], message: str) -> str:
+    """The chapter's parameters behind the axes that a message names, or else behind all of them."""
+    held = {axis: value if isinstance(value, list) else [value] for axis, value in table.items()}
+    all_of_them = {axis: knobs for axis, given in held.items() if (knobs := [*filter(_names_knob, given)])}
+    named = {axis for axis in all_of_them if re.search(rf"\b{axis}\b", message)} or all_of_them.keys()
+    shown = [f"{axis} = {', '.join(knobs)}" for axis, knobs in all_of_them.items() if axis in named]
+    return f" ({', '.join(shown)})" if shown else ""
 
 
 def _of_knob(name: str, given: Any, values: Mapping[str, Any]) -> Any:

@@ -65,10 +65,10 @@ def _fits(batches: str = "", *, least: float = 4.0, chunk: int = CHUNK, each: in
 
 
 TARGET = "one of companion.theory.spiked.functions.FUNCTIONS"
-LARGE, PENALTY = "number from 0 to 100", "number from 1e-6 to 1e6"
+LARGE, SIZE, PENALTY = "number from 0 to 100", "number from 0.01 to 100", "number from 1e-6 to 1e6"
 KINDS = {
     "activation": "one of tanh, erf, erf(x/√2), sin, softplus", "target": TARGET, "model": "one of network, srf",
-    "d": "count from 2 to 1e4", "alpha0": LARGE, "alpha": LARGE, "step": "number from 0 to 1e6", "beta": LARGE,
+    "d": "count from 2 to 1e4", "alpha0": LARGE, "alpha": LARGE, "step": "number from 0 to 1e6", "beta": SIZE,
     "lam": PENALTY, "alphas": "distinct numbers from 0.01 to 100", "lams": "distinct numbers from 1e-6 to 1e6",
     "r": "number from 0 to 20", "c": "number from 0.01 to 100", "gamma": "number from -1 to 1", "noise": LARGE,
     "bias": "number from -10 to 10", "delta": "number from 0.01 to 100", "loss": "one of logistic, huber, square",
@@ -105,6 +105,8 @@ def _of_strength(setting: Setting) -> Setting:
     """The step that makes a spike of the strength which the design gives in its place."""
     names = {name: setting[name] for name in ("activation", "target", "alpha0")}
     unit = equivalent(names.pop("activation"), names.pop("target"), **names, step=1.0)
+    if not unit.r:
+        raise InputError(f"alpha0 must be above 0, and target one that a step finds, got {setting['alpha0']:g}")
     return _fits("alpha0", least=8.0, chunk=4)(setting) | {"step": setting["step"] / unit.r}
 
 
