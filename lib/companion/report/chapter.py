@@ -90,7 +90,8 @@ class Chapter:
         if study.name not in self._tables:
             self._tables[study.name] = self.extended(study)
         table, identity = self._tables[study.name], study.grid.identity
-        asked = study.grid.settings(self.parameters, name) + registry.kept(self.number, study, name)
+        own = study.grid.settings(self.parameters, name)
+        asked = own + registry.kept(self.number, study, name, own)
         wanted = {(identity(setting), seed) for setting in asked for seed in setting["seeds"]}
         cells = rows_by_cell(table.drop_duplicates(CELL))
         keys = {cell.key() for cell in cells if (identity(cell.setting), cell.seed) in wanted}

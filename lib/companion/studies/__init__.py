@@ -69,12 +69,15 @@ def resolve(
     return values
 
 
-def kept(number: str, study: Study, design: str) -> list[Setting]:
-    """The settings of a design of which the book keeps results (``chapters/profiles/kept.toml``)."""
+def kept(number: str, study: Study, design: str, own: Sequence[Setting]) -> list[Setting]:
+    """What ``kept.toml`` has of a design: all where its ``own`` settings are the laptop's, else more seeds of these."""
     path = paths.profile_file("kept")
-    sizes = parameters.read_toml(path).get(study.name) if path.exists() else None
+    sizes = parameters.read_toml(path).get(study.name, {}) if path.exists() else {}
     with validate.memory_asked():  # they are stored: nothing is computed
-        return [] if sizes is None else study.grid.settings(parameters.resolve(number, "laptop", sizes), design)
+        values = (parameters.resolve(number, "laptop", given) for given in ({}, sizes))
+        usual, more = (study.grid.settings(one, design) for one in values)
+    known = [study.grid.identity(setting) for setting in own]
+    return [setting for setting in more if own == usual or study.grid.identity(setting) in known]
 
 
 def remaining(number: str, study: Study, grid: Sequence[Setting]) -> list[Setting]:
