@@ -53,51 +53,17 @@
 # fmt: off
 profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
 corpus: "one of mnist, fashion_mnist, cifar10, digits" = "mnist"  # images of figures 5-8 and table 2 (paper C: MNIST)
+n0: "count from 3 to 1e4" = 128  # dimension of the sphere's space (paper C: 128)
 curve_rho: "distinct numbers from -1 to 0.999999" = [0.0, 0.5, 0.9, 0.99, -1.0, -0.9, 0.9999]  # input correlations (paper C, Fig. 2: the first four)
 curve_depth: "count from 1000 to 1e7" = 1000000  # deepest network of the curves (paper C, Fig. 2: not stated)
-map_points: "count from 3 to 1e5" = 401  # points of the plot of h (paper C, Fig. 3)
 tab2_n: "count from 10 to 1e5" = 500  # training points (paper C, Tab. 2: 500)
 tab2_test: "count from 10 to 1e5" = 2000  # test points (paper C: not stated)
 tab2_depths: "increasing counts to 1e6" = [2, 5, 10, 30, 100]  # depths (paper C, Tab. 2: 30)
-tab2_splits: "count to 1000" = 10  # random stratified splits (paper C: not stated)
-shape_points: "count from 3 to 1e6" = 20001  # grid of correlations for the kernel's range and slope
-half_gaps: "distinct numbers from 1e-8 to 0.29" = [1e-2, 1e-3, 1e-4, 1e-5, 1e-6]  # 1 - rho of close pairs (corollary 1)
-n0: "count from 3 to 1e4" = 128  # dimension of the sphere's space (paper C: 128)
-path_points: "count from 2 to 200" = 12  # points whose pairs are followed (paper C, Figs. 4 and 5: not stated)
-path_draws: "count to 1000" = 8  # data sets of that size
-norm_n: "increasing counts from 2 to 1e5" = [16, 32, 64, 128, 256, 512]  # data sizes of the operator's norm (paper C, Fig. 6: not stated)
-norm_fresh: "count to 1e4" = 50  # fresh points the norm is averaged over
-norm_draws: "count to 1000" = 6  # data sets a size
 eigen_n: "increasing counts from 2 to 1e6" = [50, 100, 200, 500, 1000]  # data sizes of the smallest eigenvalue (paper C, Fig. 7: not stated)
-eigen_depths: "increasing counts to 1e6" = [1, 2, 3, 4, 5, 7, 10, 15, 20, 30]  # depths (paper C, Fig. 7: 1 to 30)
-eigen_draws: "count to 1000" = 2  # data sets a size
-bound_n: "increasing counts from 3 to 1e5" = [10, 30, 100, 300, 1000, 3000, 10000]  # data sizes of the depth bound (paper C, Fig. 8: not stated)
-bound_draws: "count to 1000" = 10  # data sets a size
-pair_draws: "count to 1e5" = 400  # data sets for the closest pair (proposition 7)
-projector_n: "count from 3 to 1e5" = 400  # points for the projectors of theorem 3
-projector_depths: "increasing counts to 1e6" = [5, 30, 100, 300, 1000, 3000, 30000, 300000]  # depths of the projectors
-projector_draws: "count to 1000" = 6  # data sets
-apart_n: "2 or more increasing counts from 2 to 1e5" = [100, 200, 400, 800]  # data sizes for the operators of two points (equation 5)
-apart_n0: "count from 3 to 1e4" = 16  # dimension of their sphere's space
-apart_depths: "increasing counts to 1e6" = [10, 30, 100, 10000]  # their depths
-apart_draws: "count to 1000" = 6  # data sets a size
-limit_n: "count from 10 to 1e5" = 500  # training images of the deep predictor
-limit_test: "count from 10 to 1e5" = 1000  # fresh images
-limit_depths: "increasing counts to 1e6" = [10, 30, 100, 300, 1000, 10000, 100000]  # depths
-limit_draws: "count from 2 to 1000" = 6  # data sets
-layers_depth: "count from 1000 to 1e6" = 30000  # deepest network of other layers
-bias_betas: "distinct numbers from 0 to 100" = [0.1, 0.5, 1.0]  # standard deviation of the biases (appendix A)
 text: "one of regimes.data.datasets.CORPORA" = "pydoc"  # corpus of table 1 (paper C: text8, which no package ships)
-text_vocabulary: "count from 2 to 1e5" = 64  # words (paper C: not stated)
 text_widths: "increasing counts to 1e5" = [256, 512, 1024, 2048]  # widths of both hidden layers (paper C, Tab. 1: 10000 and 30000)
-text_steps: "count to 1e4" = 20  # full-batch steps (paper C: not stated)
-text_seeds: "count to 1000" = 2  # initialisations
-training_widths: "2 or more increasing counts to 1e5" = [256, 512, 1024]  # widths of the grid of optimisers, rates and steps
-training_seeds: "count from 2 to 250" = 2  # initialisations; four times as many at rates that keep to no width
 finite_depths: "increasing counts to 100" = [2, 4, 8, 16, 32]  # depths of finite networks
 finite_widths: "increasing counts from 16 to 1e4" = [16, 64, 256]  # their widths
-finite_steps: "count to 1e4" = 40  # steps of gradient descent
-finite_seeds: "count to 1000" = 8  # initialisations
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -179,7 +145,7 @@ chapter.figure(
 # $\rho=1$ with slope one: near it $h(\rho)-\rho\simeq\frac{2\sqrt2}{3\pi}(1-\rho)^{3/2}$, so that pairs come to it more
 # slowly than geometrically. All that follows comes from that contact.
 # %%
-table_map = chapter.sweep(studies.layer_map)
+table_map = chapter.rows(studies.layer_map, "main")
 # %%
 fig, ax = plt.subplots(figsize=(5.2, 4.6))
 ax.plot(table_map.z, table_map.h, label=r"$h(z)$")
@@ -222,7 +188,7 @@ chapter.check("C.Fig3-contact", Estimate.exact(contact.value, 1e-9), near, figur
 #
 # {numref}`fig-c-fig2` repeats Fig. 2 of the paper and adds what its linear axis hides.
 # %%
-curves = chapter.sweep(studies.normalised_kernel)
+curves = chapter.rows(studies.normalised_kernel, "main")
 four = curve_rho[:4]
 # %%
 fig, axes = plots.panels(4, width=3.9, height=2.6, sharex=True)
@@ -377,7 +343,8 @@ chapter.table(
 # $B=h^{(3)}(1)/6$, of either sign. That kinks and smooth bends are two classes, and that residual layers keep a
 # polynomial rate, is in {cite}`hayou2019`. {numref}`fig-c-layers` follows nine kinds of layers, layer by layer.
 # %%
-others = chapter.sweep(studies.other_layers)
+others = chapter.rows(studies.other_layers, "main")
+layers_depth = int(others.depth.max())
 CLASSES = {"kinked": others[others.limit == 1 / 4], "smooth": others[others.limit == 1 / 3]}
 scaled_down = others[others.limit.isna()]
 # %%
@@ -449,8 +416,8 @@ chapter.check("C.Thm2-residual", kept, deepest.reset_index(), figure="fig-c-laye
 # the corollary's scaling with a constant of 6.66. "Much larger than" leaves room for it; the corollary's proof does
 # not, because it lets $1/\sqrt{e_L}$ grow by $\sqrt2/\pi$ a layer where Theorem 2 has $\sqrt2/(3\pi)$.
 # %%
-halves = chapter.sweep(studies.half_depth)
-shape = chapter.sweep(studies.kernel_shape)
+halves = chapter.rows(studies.half_depth, "main")
+shape = chapter.rows(studies.kernel_shape, "main")
 # %%
 fig, ax = plt.subplots()
 close = curves[curves.rho.isin(sorted(curve_rho)[-3:])]
@@ -507,16 +474,15 @@ chapter.check("C.Prop5-monotone", turning, later, figure="tab-c-shape")
 # them, and we take the third for the diagonal, where two of the kernels are 1. "Uniform" is ambiguous as well: the cube $[-1,1]^{128}$ gives nearly orthogonal points, $[0,1]^{128}$ an
 # inner product of about 3/4. We judge the first and show both.
 # %%
-paths = chapter.sweep(studies.trajectories)
 NAMES = {"theta": r"$\bar\Theta^{(L)}$", "rho": r"$\rho^{(L)}$", "eta": r"$\eta^{(L)}$"}
 COLUMNS = {"pair": "-", "fresh": "--"}  # two points of the data, a fresh one and one of the data
 LIMITS = {"rho": 1, "theta": 0.25, "eta": sigmoid_kernel.fixed_point()}
 
 
-def draw_paths(cloud):
+def draw_paths(design):
     """Left: all pairs of the first data set, and those of a fresh point. Right: what is left of their distance."""
     fig, axes = plots.panels(2, height=3.9)
-    one = paths[(paths.cloud == cloud) & (paths.seed == 0)]
+    one = chapter.rows(studies.trajectories, design).query("seed == 0")
     for (kernel, name), colour in zip(NAMES.items(), plots.PALETTE[2:]):
         chosen = one[one.kernel == kernel].sort_values("depth")
         for column, style in COLUMNS.items():
@@ -547,7 +513,7 @@ chapter.figure(
     "their way. Right, on logarithmic axes, the tangent kernel's remaining distance lies far above the other two at depth 30.",
 )
 # %%
-fig, shown_positive = draw_paths("positive cube")
+fig, shown_positive = draw_paths("positive")
 chapter.figure(
     fig,
     "fig-c-positive",
@@ -579,33 +545,33 @@ chapter.figure(
 beta = LIMITS["eta"]
 
 
-def off_diagonal(cloud, kernel, depths):
+def off_diagonal(design, kernel, depths):
     """The rows of all pairs at some depths, and their mean distance from the limit: one row a data set."""
-    rows = paths[(paths.cloud == cloud) & (paths.kernel == kernel) & paths.depth.isin(depths)]
+    rows = chapter.rows(studies.trajectories, design).query("kernel == @kernel and depth in @depths")
     apart = rows.assign(apart=rows.pair.map(lambda values: np.abs(np.array(values) - LIMITS[kernel]).mean()))
     return rows, apart.pivot_table(index="seed", columns="depth", values="apart")
 
 
-def left(cloud, kernel):
+def left(design, kernel):
     """What is left at depth 30 of the mean distance from the limit, and the rows."""
-    rows, apart = off_diagonal(cloud, kernel, [1, 30])
+    rows, apart = off_diagonal(design, kernel, [1, 30])
     return mean((apart[30] / apart[1]).to_numpy()), rows
 
 
-for item, cloud in (("C.Fig4", "cube"), ("C.Fig5", "images")):
+for item, design in (("C.Fig4", "cube"), ("C.Fig5", "images")):
     figure = item.replace("C.F", "fig-c-f")
     for claim, kernel in (("correlation", "rho"), ("theta", "theta"), ("eta", "eta")):
-        share, rows = left(cloud, kernel)
+        share, rows = left(design, kernel)
         chapter.check(f"{item}-{claim}", share, rows, figure=figure)
-    rows, _ = off_diagonal(cloud, "theta", [29, 30])
+    rows, _ = off_diagonal(design, "theta", [29, 30])
     means = rows.assign(mean=rows.pair.map(np.mean)).pivot_table(index="seed", columns="depth", values="mean")
     slowing = mean(((means[30] - 0.25) / (means[29] - 0.25)).to_numpy())
     chapter.check(f"{item}-sublinear", slowing, rows, figure=figure)
 # %%
 chapter.say(
     "On points of the cube $[0,1]^{128}$ the shares left are "
-    f"{left('positive cube', 'rho')[0]} ($\\rho$), {left('positive cube', 'theta')[0]} ($\\bar\\Theta$) and "
-    f"{left('positive cube', 'eta')[0].value:.1g} ($\\eta$)."
+    f"{left('positive', 'rho')[0]} ($\\rho$), {left('positive', 'theta')[0]} ($\\bar\\Theta$) and "
+    f"{left('positive', 'eta')[0].value:.1g} ($\\eta$)."
 )
 # %% [markdown]
 # The paper also says that every $\eta^{(L)}$ is positive definite on the sphere, because the power series of $h$ has
@@ -616,7 +582,7 @@ chapter.say(
 # entries of $\eta^{(L)}$, the diagonal too, tend to one number, its limit is singular: what is proved for $\bar\Theta$
 # does not carry over.
 # %%
-definite = chapter.sweep(studies.eta_definite)
+definite = chapter.rows(studies.eta_definite, "main")
 chapter.table(
     definite[["depth", "smallest", "diagonal"]],
     "tab-c-eta",
@@ -693,7 +659,7 @@ by_depth = {
     name: images.pivot_table(index="seed", columns="depth", values=name)
     for name in ("projectors", "size", "excess", "distance", "sharp")
 }
-deepest, earlier = projector_depths[-1], projector_depths[-2]
+*_, earlier, deepest = sorted(set(images.depth))
 log_step = np.log(deepest / earlier)
 growth = mean(((by_depth["size"][deepest] - by_depth["size"][earlier]) / log_step).to_numpy())
 offset = mean(((by_depth["excess"][deepest] * deepest - by_depth["excess"][earlier] * earlier) / log_step).to_numpy())
@@ -735,7 +701,7 @@ for name, rows in norms.groupby("cloud"):
     ax.plot(middle.index, middle.early["mean"], ":", color=line[0].get_color(), label=f"{name}, t = 1")
     ax.plot(middle.index, middle.forever["mean"], "--", color=line[0].get_color(), label=f"{name}, t = ∞")
 ax.set(ylim=(0, 1), xlabel="data size n", ylabel="norm of the operator", title="Nothing like n")
-ticks(ax, norm_n)
+ticks(ax, sorted(set(norms.n)))
 ax.legend(ncols=2)
 chapter.figure(
     fig,
@@ -749,7 +715,7 @@ chapter.figure(
 # %%
 stopping = {}
 for cloud in ("sphere", "images"):
-    rows = norms[norms.cloud == cloud]
+    rows = chapter.rows(studies.projection_norm, cloud)
     stops = rows[["early", "norm"]].rdiv(rows.forever, axis=0).groupby(rows.seed).mean()
     stopping[cloud] = mean(stops.norm.to_numpy())
     chapter.check(f"C.Fig6-early-{cloud}", mean(stops.early.to_numpy()), rows, figure="fig-c-fig6")
@@ -806,10 +772,11 @@ chapter.say(
 #   size 1 it is $\sum_i|\mathrm{op}_i-\hat{\mathrm{op}}_i|$, of order $n/L$; for random ones of order $\sqrt n/L$.
 # %%
 far_down = chapter.sweep(studies.deep_prediction)
+by_classes = {design: chapter.rows(studies.deep_prediction, design) for design in ("balanced", "drawn")}
 # %%
 fig, axes = plots.panels(2, width=4.3, height=3.6)
 for classes, words in (("balanced", "in equal parts"), ("drawn", "as drawn")):
-    rows = far_down[far_down.classes == classes]
+    rows = by_classes[classes]
     middle = rows.groupby("depth")[["accuracy", "law_accuracy", "error"]].mean()
     (line,) = axes[0].plot(middle.accuracy, "o-", markersize=4, label=words)
     axes[0].plot(middle.law_accuracy, "--", color=line.get_color(), linewidth=1, label="closed law")
@@ -829,15 +796,15 @@ chapter.figure(
 )
 # %%
 deepest = far_down[far_down.depth == 1_000_000]
-for claim, classes in (("C.Thm3-balanced", "balanced"), ("C.Thm3-drawn", "drawn")):
-    rows = deepest[deepest.classes == classes]
+for claim, rows in zip(("C.Thm3-balanced", "C.Thm3-drawn"), by_classes.values()):
+    rows = rows[rows.depth == 1_000_000]
     chapter.check(claim, mean(rows.accuracy), rows, figure="fig-c-deep")
 chapter.check("C.Thm3-law", mean(deepest.groupby("seed").error.mean()), deepest, figure="fig-c-deep")
 # %% [markdown]
 # The law holds where $L$ is large against the offsets times $n$: at depth 30 it is not yet an approximation, for
 # operators of two points the less so the more data there are.
 # %%
-apart = chapter.extended(studies.operators_apart)
+apart = chapter.rows(studies.operators_apart, "main")
 sizes = apart.groupby(["n", "depth"])[["apart", "law", "away", "worst"]].mean().reset_index()
 chapter.table(
     sizes,
@@ -865,7 +832,7 @@ chapter.check("C.Thm3-worst", growing(deep_apart, "worst", size="n"), deep_apart
 # memory it takes is stated, and checked against what is free, before it runs.
 # %%
 # a larger matrix than the laptop profile asks for is kept in results/
-eigen = chapter.extended(studies.smallest_eigenvalue)
+eigen = chapter.rows(studies.smallest_eigenvalue, "main")
 chapter.say(f"The largest of these took {eigen.gigabytes.max():.2f} GiB, as stated before it ran.")
 # %%
 fig, ax = plt.subplots()
@@ -874,7 +841,7 @@ for colour, (n, rows) in zip(colours, eigen.groupby("n")):
     ax.plot(rows.groupby("depth").smallest.mean(), "o-", markersize=4, color=colour, label=f"n = {n}")
 ax.axhline(0.75, color=plots.COLOURS["feature"], linewidth=1, label="limit 3/4")
 ax.set(xlabel=r"depth $L$", ylabel=r"$\lambda_n$", ylim=(-0.02, 0.8), title="Still rising at depth 30")
-ticks(ax, eigen_depths)
+ticks(ax, chapter.design(studies.smallest_eigenvalue, "main")["depths"][0])
 ax.legend(ncols=2, fontsize="small")
 chapter.figure(
     fig,
@@ -912,7 +879,7 @@ chapter.say(
 # the kernel is invertible. (On digits it is larger.) With the constants of {eq}`eq:C:crossover`, half the way to the
 # limit takes 2.975 of these units, and $u = 1$ takes 6.66.
 # %%
-bounds = chapter.sweep(studies.depth_bound)
+bounds = chapter.rows(studies.depth_bound, "main")
 # %%
 fig, ax = plt.subplots()
 middle = bounds.groupby("n").bound.agg(["mean", "std"])
@@ -932,7 +899,7 @@ chapter.figure(
     alt="The depth bound against data size: points that rise slowly along a curve and stay below a line at two.",
 )
 # %%
-wide, most = bounds.pivot_table(index="seed", columns="n", values="bound"), bounds[bounds.n == bound_n[-1]]
+wide, most = bounds.pivot_table(index="seed", columns="n", values="bound"), bounds[bounds.n == bounds.n.max()]
 trend = exponent(wide.columns.to_numpy(), wide.to_numpy())
 chapter.check("C.Fig8-trend", trend, bounds, figure="fig-c-fig8")
 chapter.check("C.Fig8-invertible", mean(most.bound), most, figure="fig-c-fig8")
@@ -976,8 +943,8 @@ there = abs(pairs.chance_of_pair(n_two, 128, float(np.arccos(level))) - 0.04)  #
 chapter.check("C.Ex2-probability", Estimate.exact(chance), THEORY, figure="tab-c-pairs")
 chapter.check("C.Ex2-depth", Estimate.exact(pairs.depth_bound(level), there), THEORY, figure="tab-c-pairs")
 # %%
-for claim, measure in (("C.Prop7-bound", "inner product"), ("C.Prop7-angle", "angle")):
-    rows = found[found.measure == measure]
+for claim, design in (("C.Prop7-bound", "inner"), ("C.Prop7-angle", "angle")):
+    rows = chapter.rows(studies.closest_pair, design)
     chapter.check(claim, proportion(rows.found), rows, figure="tab-c-pairs")
 # %% [markdown]
 # ## Biases, and colinear points
@@ -988,7 +955,7 @@ for claim, measure in (("C.Prop7-bound", "inner product"), ("C.Prop7-angle", "an
 # the kernel's entries all tend to its diagonal. The limit is a multiple of $\mathbf 1\mathbf 1^\top$, and singular;
 # the smallest eigenvalue goes to 0 as $2^{-L/2}$. Nothing of Theorem 3 that needs an invertible limit survives.
 # %%
-biased = chapter.sweep(studies.biases)
+biased = chapter.rows(studies.biases, "main")
 # %%
 fig, ax = plt.subplots()
 drawn = biased[biased.depth.between(2, 60)]
@@ -1020,7 +987,7 @@ chapter.check("C.AppA-rate", decay, forties, figure="fig-c-biases")
 # Without biases the kernel depends on directions alone, and colinear points make its matrix singular. The paper's way
 # out, the inverse stereographic projection $x\mapsto(2x,|x|^2-1)/(|x|^2+1)$, works as stated.
 # %%
-colinear = chapter.sweep(studies.colinear)
+colinear = chapter.rows(studies.colinear, "main")
 chapter.table(
     colinear.groupby("depth")[["plain", "embedded"]].mean().reset_index(),
     "tab-c-colinear",
@@ -1037,8 +1004,8 @@ chapter.check("C.AppB-with", least(embedded.to_numpy()), colinear, figure="tab-c
 # Stratified splits have the classes in equal parts; the paper's need not, so that depth 30 is done again on digits as
 # they are drawn.
 # %%
-scores = chapter.extended(studies.mnist_regression)
-as_drawn = chapter.extended(studies.drawn_regression)
+scores = chapter.rows(studies.mnist_regression, "main")
+as_drawn = chapter.rows(studies.drawn_regression, "main")
 means = scores.groupby("depth")[["accuracy", "f1", "mse", "residual"]].agg(["mean", "std"])
 means.columns = [f"{name} ({stat})" for name, stat in means.columns]
 chapter.table(
@@ -1085,7 +1052,7 @@ chapter.say(
 # also for $\alpha = 0$. Nor is such a network a likely draw: the Gaussian density of the second layer's $m^2$ weights, all
 # at $1/\sqrt m$, is $e^{-m/2}$ of its maximum, where the paper's footnote finds a positive limit (it counts $m$ weights).
 # %%
-toy = chapter.sweep(studies.toy_network)
+toy = chapter.rows(studies.toy_network, "main")
 plain = toy[(toy.alpha == 0) & (toy.layer == 2)]
 slope = exponent(plain.width.to_numpy(), plain.norm.to_numpy()[None, :]).value
 chapter.table(toy, "tab-c-toy", "Euclidean norm and sum of moduli of the toy network's hidden layers.", toy)
@@ -1100,7 +1067,7 @@ chapter.check("C.Ex1-norm", Estimate.exact(slope, 1e-9), plain, figure="tab-c-to
 # ratio $\sim m^{1/2}$.
 # %%
 # more realisations than a laptop computes in minutes are kept in results/; they join those of the same settings
-words = chapter.extended(studies.text_features)
+words = chapter.rows(studies.text_features, "main")
 MEASURES = {"norm": r"$\Vert h_t-h_0\Vert_2$", "largest": r"$\max_i|h_{t,i}-h_{0,i}|$", "ratio": "ratio"}
 # %%
 fig, axes = plots.panels(3, columns=3, width=3.3, height=3.4)
@@ -1161,16 +1128,14 @@ chapter.say(
 # %%
 grid = chapter.extended(studies.text_training)
 NAMED = {
-    ("gd", "ntk", "own", "bigrams"): "gd, ntk",
-    ("gd", "standard", 1 / 32, "bigrams"): "gd, standard, rate 1/32",
-    ("gd", "standard", 1 / 8, "bigrams"): "gd, standard, rate 1/8",
-    ("adam", "ntk", "own", "bigrams"): "adam, ntk",
-    ("adam", "standard", "own", "bigrams"): "adam, standard",
-    ("gd", "ntk", "own", "zero"): "gd, ntk, targets zero",
+    "gd_ntk": "gd, ntk",
+    "gd_slow": "gd, standard, rate 1/32",
+    "gd_fast": "gd, standard, rate 1/8",
+    "adam_ntk": "adam, ntk",
+    "adam_standard": "adam, standard",
+    "zero": "gd, ntk, targets zero",
 }
-grid = grid.assign(rule=grid.rate.astype(object).where(grid.rate.notna(), "own"))
-trainings = grid.groupby(["optimiser", "parametrisation", "rule", "targets"], sort=False)
-kinds = {name: trainings.get_group(kind) for kind, name in NAMED.items()}
+kinds = {name: chapter.rows(studies.text_training, design) for design, name in NAMED.items()}
 # %%
 fig, axes = plots.panels(2, height=4.6, sharex=True, sharey=True)
 rows = []
@@ -1268,7 +1233,7 @@ chapter.figure(
 # points before and after training on random labels, and compare its normalised off-diagonal entries with
 # $\bar\Theta^{(L)}$.
 # %%
-finite = chapter.extended(studies.finite_kernel)
+finite = chapter.rows(studies.finite_kernel, "main")
 finite = finite.assign(ratio=(finite.depth - 1) / finite.width, error=(finite.before - finite.infinite).abs())
 # %%
 fig, axes = plots.panels(3, columns=3, width=3.4, height=3.5)
@@ -1383,5 +1348,6 @@ chapter.ledger()
 # ## Try it yourself
 # - `make chapter-05 NAME=mine PARAMS='-p curve_rho "[0.3, 0.6, 0.95, 0.999]"'` draws other pairs.
 # - `-p corpus fashion_mnist` repeats everything on clothes; `-p text wiki_text8style` reads Wikipedia, where it is in `$REGIMES_DATA`.
+# - `-p 05.projectors.images.n 1000` takes more images for the eigenprojectors, an entry of one of the designs in `chapters/profiles/laptop.toml`.
 # - `-p finite_widths "[16, 64, 256, 1024]"` goes wider. Where would you put the end of the infinite-width law?
 # - Derive {eq}`eq:C:universal-log` with $b=\frac32$ at every kink: what does the factor in front of the ReLU's map do?

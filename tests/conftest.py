@@ -77,6 +77,7 @@ def mini_book(tmp_path, monkeypatch):
         "chapters/99_mini.py": MINI_CHAPTER,
         "chapters/profiles/smoke.toml": '["99"]\nsize = 2\n',
         "chapters/profiles/paper.toml": "",
+        "chapters/profiles/laptop.toml": "",
         "book/claims/99.yml": CLAIMS,
         "book/errata.yml": "[]",
     }

@@ -64,9 +64,12 @@ def notebook(number: str) -> nbformat.NotebookNode:
 
 
 def changed(number: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run must inject: its profile, and the values that differ from those the chapter shows."""
+    """What a run must inject: its profile, the values that differ from those the chapter shows, changed ``designs``."""
     shown = {name: parameter.value for name, parameter in parameters.declared(number).items()}
-    return {name: value for name, value in values.items() if name == "profile" or value != shown[name]}
+    usual = parameters.resolve(number, values["profile"])
+    designs = {name: value for name, value in values.items() if "." in name and usual.get(name) != value}
+    found = {name: values[name] for name in shown if name == "profile" or values[name] != shown[name]}
+    return found | ({"designs": designs} if designs else {})
 
 
 class _Client(PapermillNotebookClient):
@@ -234,9 +237,16 @@ def _progress(log: Path) -> Iterator[None]:
 
 
 def describe(number: str) -> str:
-    """The parameters of a chapter: name, laptop value, what is allowed, meaning."""
+    """The parameters of a chapter: name, laptop value, what is allowed, meaning; then its designs, a line each."""
     known = [p for p in parameters.declared(number).values() if p.name != "profile"]
     lines = [f"{p.name:20} {p.value!r}  {p.meaning}\n{'':20} {p.kind.allowed()}" for p in known]
+    designs: dict[str, list[str]] = {}
+    for name, value in parameters.designs(number).items():
+        design, _, axis = name.rpartition(".")
+        designs.setdefault(design, []).append(f"{axis} = {value!r}")
+    if designs:
+        lines.append(f'\nDesigns, of which any entry is changed so: -p {design}.{axis} "{value!r}"')
+        lines += [f"{design:32} {', '.join(entries)}" for design, entries in designs.items()]
     return "\n".join([f"Chapter {number}: parameters, laptop values, meaning; what is allowed", *lines])
 
 

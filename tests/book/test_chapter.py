@@ -312,3 +312,31 @@ def test_where_the_data_are_not_here_stored_results_judge_and_it_is_said(opened,
     opened.check("Z.Fig1-size", Estimate.exact(3), found, figure="fig-x")
     assert opened.records["Z.Fig1-size"]["data"] == "best (stored rows: the data are not on this machine)"
     assert set(opened.sweep(pictures).data) == {"other"}  # what is here, to be drawn
+
+
+@study(version=1, axes={"n": "count to 100"}, data="counted")
+def designed(setting, seeds):
+    """Rows of named designs."""
+    return [{"seed": s, "x": setting["n"] + s} for s in seeds]
+
+
+def test_rows_are_those_of_one_design_and_what_is_stored_for_it(mini_book):
+    profiles = mini_book / "chapters" / "profiles"
+    few, many = "[99.designed.few]\nn = [1, 2]\nseeds = 2\n", "[99.designed.many]\nn = [2, 3]\nseeds = 3\n"
+    (profiles / "laptop.toml").write_text(few + many)
+
+    def seeds(chapter, design):
+        return chapter.rows(designed, design).groupby("n").seed.apply(list).to_dict()
+
+    chapter = Chapter("99", NAMESPACE)
+    assert chapter.design(designed, "few") == {"n": [1, 2], "seeds": [[0, 1]]}
+    assert len(chapter.extended(designed)) == 8  # what both hold, once
+    assert seeds(chapter, "few") == {1: [0, 1], 2: [0, 1]} and seeds(chapter, "many") == {2: [0, 1, 2], 3: [0, 1, 2]}
+    (profiles / "kept.toml").write_text(f'["{designed.name}"]\n99.designed.few.seeds = 4\n')
+    store(sweep(designed, product(n=[1, 2], seeds=range(4))), mini_book, designed.name)
+    found = seeds(Chapter("99", NAMESPACE), "few")
+    assert {n: sorted(own) for n, own in found.items()} == {1: [0, 1, 2, 3], 2: [0, 1, 2, 3]}
+    changed = Chapter("99", NAMESPACE | {"designs": {"99.designed.few.n": [5]}})
+    assert seeds(changed, "few") == {5: [0, 1]}
+    with pytest.raises(InputError, match="a design of designed must be one of few, many; got 'none'"):
+        changed.rows(designed, "none")

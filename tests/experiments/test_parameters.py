@@ -140,6 +140,8 @@ def items(item):
     """Values at, within and just outside an item's range."""
     if item.word == "one of":
         return st.sampled_from([*item.names, item.names[0].upper(), ""])
+    if item.word == "text":
+        return st.sampled_from(["", "sphere", "$n0", "$$"])
     if item.word == "switch":
         return st.sampled_from([True, False, 0, 1, "true"])
     if item.word == "count":
@@ -190,7 +192,7 @@ class Read(dict):
 
 def readers(number):
     """For each parameter of a chapter the studies whose grids read it, at one profile at least."""
-    found = {name: set() for name in parameters.declared(number)}
+    found = {name: set() for name in [*parameters.declared(number), *parameters.designs(number)]}
     for profile in parameters.PROFILES:
         for name, study in registry.studies(registry.modules()[number]).items():
             values = Read(parameters.resolve(number, profile))
@@ -199,7 +201,7 @@ def readers(number):
             except InputError:  # larger than this machine: what was read until then counts
                 pass
             for one in values.names:
-                found[one].add(name)
+                found.setdefault(one, set()).add(name)
     return found
 
 
@@ -210,7 +212,8 @@ def usable(number, name, value, studies):
         values = registry.resolve(number, "smoke", {name: value}, study=studies[0], grids=grids)
         grids |= {study.name: study.grid(values) for study in studies[1:]}
     except InputError as error:
-        named = name in str(error) or "is on this machine" in str(error)  # data that are not, by their own name
+        what = ".".join(name.split(".")[:2])  # a study, whose axes must fit each other, or a parameter
+        named = what in str(error) or "is on this machine" in str(error)  # data that are not, by their own name
         assert named and "\n" not in str(error) and len(str(error)) < 400, str(error)
         return False
     for study, grid in grids.items():
@@ -218,6 +221,12 @@ def usable(number, name, value, studies):
         assert keys and len(set(keys)) == len(keys), f"{study} has cells twice"
         assert all(setting["seeds"] for setting in grid)
     return True
+
+
+def axis(study, name):
+    """The kind of a design's axis; of names and of zipped axes, any text."""
+    words = study.grid.axes.get(name.rpartition(".")[2], "text").removeprefix("optional ").removeprefix("each of ")
+    return parameters.kind("count to 1000" if name.endswith(".seeds") else words)
 
 
 NONE = SimpleNamespace(name="none", grid=lambda values: [{"seeds": [0]}])  # where no grid reads it: a chapter's own
@@ -230,23 +239,24 @@ def test_every_value_of_a_parameter_is_usable_or_refused_in_one_line(number, mon
     monkeypatch.setattr(validate, "free_memory", functools.cache(validate.free_memory))
     known, taken = registry.studies(registry.modules()[number]), {}
 
-    def of(parameter, studies):
+    def of(name, kind, studies):
         @settings(
             derandomize=True, deadline=None, database=None, max_examples=17,
             phases=[Phase.generate], suppress_health_check=list(HealthCheck),
         )  # fmt: skip
-        @given(values(parameter.kind))
+        @given(values(kind))
         def attack(value):
-            taken[parameter.name] = usable(number, parameter.name, value, studies) or taken.get(parameter.name, False)
+            taken[name] = usable(number, name, value, studies) or taken.get(name, False)
 
         return attack
 
     for name, names in readers(number).items():
-        parameter, studies = parameters.declared(number)[name], [known[one] for one in sorted(names)] or [NONE]
+        studies = [known[one] for one in sorted(names)] or [NONE]
+        kind = parameters.declared(number)[name].kind if "." not in name else axis(studies[0], name)
         try:
-            for value in edges(parameter.kind):
+            for value in edges(kind):
                 usable(number, name, value, studies)
-            of(parameter, studies)()
+            of(name, kind, studies)()
         except AssertionError as error:
             error.add_note(f"chapter {number}, parameter {name}")
             raise

@@ -2,7 +2,8 @@
 
 A chapter's cell tagged ``parameters`` holds one ``name: "kind" = value  # meaning`` a line: the *laptop* values.
 ``chapters/profiles/smoke.toml`` and ``paper.toml`` override them, one table a chapter. TOML, because YAML 1.1 reads
-``1e-6`` as a string.
+``1e-6`` as a string. Tables within are the designs of studies (``companion.experiments.design``), whose entries go by
+full names, ``05.projectors.sphere.n``; ``laptop.toml`` holds all of them.
 
 The kind says which values are allowed, in words that this module reads and the notebook passes over::
 
@@ -231,37 +232,61 @@ def _parameter(node: ast.stmt, line: str) -> Parameter:
 
 
 def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """All parameters of one run: laptop values, then the profile's, then each override in turn.
+    """All parameters and designs' entries of one run: laptop values, then the profile's, then each override in turn.
 
     Args:
         number: the chapter, ``"05"``.
         profile: ``smoke``, ``laptop`` or ``paper``.
-        overrides: mappings from parameter names to values; later ones win.
+        overrides: mappings from names to values, which may hold a table of the chapter as profiles do; later ones win.
 
     Raises:
-        InputError: for an unknown chapter, profile or parameter, or a value that is not of its parameter's kind.
+        InputError: for an unknown chapter, profile, parameter or design, or a value that is not of its parameter's kind
+            (the entries of designs are checked where a grid is built of them).
     """
     validate.one_of(PROFILES, profile=profile)
-    known = declared(number)
-    values = {name: parameter.value for name, parameter in known.items()}
+    known, values = declared(number), designs(number)
+    there = {name.rpartition(".")[0] for name in values}
+    values = {name: parameter.value for name, parameter in known.items()} | values
     for override in (_profile(number, profile), *overrides):
-        for name, value in override.items():
+        for name, value in _full(number, override).items():
             if name == "profile":
                 raise InputError(
                     f"profile is chosen with --profile, not among the parameters; got {validate.shown(value)}"
                 )
-            if name not in known:
+            if name not in known and name.rpartition(".")[0] not in there:
+                more = f"; its designs: make help-{number}" if there else ""
                 raise InputError(
-                    f"unknown parameter {validate.shown(name)} of chapter {number}; known: {', '.join(known)}"
+                    f"unknown parameter {validate.shown(name)} of chapter {number}; known: {', '.join(known)}{more}"
                 )
             values[name] = value
-    return {name: known[name].kind.checked(name, value) for name, value in values.items()} | {"profile": profile}
+    checked = {name: parameter.kind.checked(name, values[name]) for name, parameter in known.items()}
+    return values | checked | {"profile": profile}
 
 
-def _profile(number: str, profile: str) -> Mapping[str, Any]:
-    if profile == "laptop":
-        return {}
-    return read_toml(paths.profile_file(profile)).get(number, {})
+def designs(number: str, profile: str = "laptop") -> dict[str, Any]:
+    """The entries of a chapter's designs that a profile's file holds, by their full names."""
+    return {name: value for name, value in _profile(number, profile).items() if "." in name}
+
+
+def _profile(number: str, profile: str) -> dict[str, Any]:
+    table = read_toml(paths.profile_file(profile)).get(number)
+    return _full(number, {} if table is None else {number: table})
+
+
+def _full(number: str, override: Mapping[str, Any]) -> dict[str, Any]:
+    """An override with what its table of the chapter holds: parameters, and entries of designs by their full names."""
+    own = override.get(number)
+    if not isinstance(own, Mapping):
+        return dict(override)
+    designs = {name: table for name, table in own.items() if isinstance(table, Mapping)}
+    given = {name: value for name, value in {**override, **own}.items() if name != number and name not in designs}
+    return given | _flat(number, designs)
+
+
+def _flat(name: str, table: Any) -> dict[str, Any]:
+    if not isinstance(table, Mapping):
+        return {name: table}
+    return {full: value for part, own in table.items() for full, value in _flat(f"{name}.{part}", own).items()}
 
 
 def read_toml(path: Path) -> dict[str, Any]:

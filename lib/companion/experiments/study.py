@@ -9,10 +9,10 @@ from typing import Any
 from torch import Tensor
 
 from companion.experiments import digest
+from companion.experiments.design import Designs, Setting
 from regimes import devices, validate
 from regimes.validate import InputError
 
-Setting = dict[str, Any]
 Rows = list[dict[str, Any]]
 DEVICES = ("cpu", "any")
 STATISTICAL = "statistical"  # a column whose numbers are draws, and others where another processor computes them
@@ -30,7 +30,8 @@ class Study:
     Attributes:
         function: the measurement; pure.
         version: raised by hand when the meaning of the numbers changes.
-        grid: maps a chapter's parameters to the list of settings; raises InputError for values that make no sense.
+        grid: maps a chapter's parameters to the list of settings, or its ``Designs``, which do; raises InputError for
+            values that make no sense.
         chunk: how many realisations one call gets: the seeds ``chunk i`` to ``chunk (i + 1) - 1`` that are asked for.
         whole: always compute complete chunks, so that results do not depend on which seeds were requested (late in
             training round-off is amplified).
@@ -137,7 +138,9 @@ def _lookup(module: str, name: str) -> Study:
 def study(
     *,
     version: int,
-    grid: Callable[[Mapping[str, Any]], list[Setting]],
+    grid: Callable[[Mapping[str, Any]], list[Setting]] | None = None,
+    axes: Mapping[str, str] | None = None,
+    complete: Callable[[Setting], Setting] = dict,
     chunk: int = 1,
     rtol: float = 1e-6,
     data: str = "",
@@ -146,12 +149,17 @@ def study(
     columns: Mapping[str, Tolerance] | None = None,
     nonfinite: Sequence[str] = (),
 ) -> Callable[[Callable[[Setting, list[int]], Rows]], Study]:
-    """Decorator that makes a function a ``Study``; the arguments are its attributes."""
+    """Decorator that makes a function a ``Study``; the arguments are its attributes.
+
+    Without a ``grid`` its settings are those of its designs, for which ``axes`` and ``complete`` are; see
+    ``companion.experiments.design``.
+    """
 
     def wrap(function: Callable[[Setting, list[int]], Rows]) -> Study:
         digest.note_loaded(function.__module__)
         told = dict(columns or {}), tuple(nonfinite)
-        made = Study(function, version, grid, chunk, rtol, data, device, whole, *told)
+        settings = grid or Designs(function.__name__, axes or {}, complete)
+        made = Study(function, version, settings, chunk, rtol, data, device, whole, *told)
         object.__setattr__(made, "__doc__", function.__doc__)
         return made
 

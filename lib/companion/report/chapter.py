@@ -60,17 +60,19 @@ class Chapter:
         declared = {name: p.value for name, p in parameters.declared(number).items() if name != "profile"}
         self.number = number
         self.profile = str(namespace["profile"])
-        run = os.environ.get("REGIMES_RUN")
+        run, designs = os.environ.get("REGIMES_RUN"), namespace.get("designs", {})
         self._grids: dict[str, list[Setting]] = {}
         if run:  # the runner has resolved and checked every value
-            self.parameters = {name: namespace[name] for name in declared} | {"profile": self.profile}
+            given = {name: namespace[name] for name in declared}
+            self.parameters = parameters.resolve(number, self.profile, given, designs)
         else:  # by hand: the profile's values, except where a line of the parameters cell was edited
             edited = {name: namespace[name] for name, value in declared.items() if namespace[name] != value}
-            self.parameters = registry.resolve(number, self.profile, edited, grids=self._grids)
-            namespace.update(self.parameters)
+            self.parameters = registry.resolve(number, self.profile, edited, designs, grids=self._grids)
+            namespace.update({name: self.parameters[name] for name in declared})
         self.folder = Path(run) if run else paths.run("interactive")
         self.records: dict[str, dict[str, Any]] = {}
         self._labels: set[str] | None = set() if run else None  # by hand a cell may run again
+        self._tables: dict[str, pd.DataFrame] = {}  # of studies with designs
         self._kept: set[str] = set()  # cells of kept rows, which captions name
         self._absent: set[str] = set()  # those of data that are not on this machine
         plots.style()
@@ -78,6 +80,22 @@ class Chapter:
     def sweep(self, study: Study) -> pd.DataFrame:
         """The study's rows at this chapter's parameters; cells that are stored are not computed again."""
         return sweep(study, self._grid(study))
+
+    def design(self, study: Study, name: str) -> dict[str, list[Any]]:
+        """The values of each axis of a design of a study."""
+        return study.grid.values(self.parameters, name)
+
+    def rows(self, study: Study, name: str) -> pd.DataFrame:
+        """The rows of one design of a study, with the stored results of the design of that name; see ``extended``."""
+        if study.name not in self._tables:
+            self._tables[study.name] = self.extended(study)
+        table, identity = self._tables[study.name], study.grid.identity
+        own = study.grid.settings(self.parameters, name)
+        asked = own + registry.kept(self.number, study, name, own)
+        wanted = {(identity(setting), seed) for setting in asked for seed in setting["seeds"]}
+        cells = rows_by_cell(table.drop_duplicates(CELL))
+        keys = {cell.key() for cell in cells if (identity(cell.setting), cell.seed) in wanted}
+        return table[table[CELL].isin(keys)].reset_index(drop=True)
 
     def stored(self, study: Study) -> pd.DataFrame:
         """The stored results of a study, to draw beside rows computed now; empty where there are none."""

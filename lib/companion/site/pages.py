@@ -327,6 +327,7 @@ def _overview(name: str, notebooks: Mapping[str, nbformat.NotebookNode], records
     parts = [f"# Run {name}"]
     for number, notebook in notebooks.items():
         given = dict(notebook.metadata.papermill.parameters)
+        given |= given.pop("designs", {})
         rows = [f"| `{key}` | `{value!r}` |" for key, value in given.items() if key != "profile"]
         title = f"[Chapter {int(number)}]({parameters.source(number).stem}.ipynb), {given['profile']} profile"
         table = ["| changed | to |", "|---|---|", *rows] if rows else ["Nothing was changed."]

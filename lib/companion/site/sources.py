@@ -414,12 +414,14 @@ def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
     """
     ran = nbformat.read(folder / f"{parameters.source(number).stem}.ipynb", as_version=4)
     given = dict(ran.metadata.papermill.parameters)
+    designs = given.pop("designs", {})
     if given.pop("profile", "laptop") != "paper":
         return []
     whole: dict[str, list[Setting]] = {}
     own: dict[str, list[Setting]] = {}
     registry.resolve(number, "paper", grids=whole)
-    registry.resolve(number, "laptop", given, grids=own)
+    shown = {name: p.value for name, p in parameters.declared(number).items() if name != "profile"}
+    registry.resolve(number, "paper", shown | given, designs, grids=own)
     there: set[str] = set()
     for name, study in registry.of(number).items():
         asked = cells(study, whole[name]) if whole[name] == own[name] else []

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from companion import paths
 from companion.experiments import parameters, stored
 from companion.experiments.sweep import Setting, Study
 from companion.studies._here import is_here
@@ -66,6 +67,17 @@ def resolve(
         if grids is not None:
             grids[item.name] = grid
     return values
+
+
+def kept(number: str, study: Study, design: str, own: Sequence[Setting]) -> list[Setting]:
+    """What ``kept.toml`` has of a design: all where its ``own`` settings are the laptop's, else more seeds of these."""
+    path = paths.profile_file("kept")
+    sizes = parameters.read_toml(path).get(study.name, {}) if path.exists() else {}
+    with validate.memory_asked():  # they are stored: nothing is computed
+        values = (parameters.resolve(number, "laptop", given) for given in ({}, sizes))
+        usual, more = (study.grid.settings(one, design) for one in values)
+    known = [study.grid.identity(setting) for setting in own]
+    return [setting for setting in more if own == usual or study.grid.identity(setting) in known]
 
 
 def remaining(number: str, study: Study, grid: Sequence[Setting]) -> list[Setting]:

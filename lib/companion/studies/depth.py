@@ -2,14 +2,13 @@
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
 
-from companion.experiments.sweep import Rows, Setting, product, study
+from companion.experiments.sweep import Rows, Setting, study
 from companion.studies._images import identity, needs
 from companion.theory.depth import (
     deep_limit,
@@ -42,6 +41,15 @@ APART = (30, 10_000)  # those at which operators are
 CHUNK = 64  # networks of finite width that a call gets
 WEIGHT = 48  # bytes a weight of a network that trains, six float64
 EXACT = "none, the kernel is a function of one correlation"
+CORPUS = "one of mnist, fashion_mnist, cifar10, digits"
+CLOUD = "one of sphere, cube, positive cube"
+DEPTHS = "increasing counts to 1e6"
+IMAGES = {"cloud": f"{CLOUD}, images", "corpus": f"optional {CORPUS}"}
+SPLITS = {"corpus": CORPUS, "n": "count from 10 to 1e5", "test": "count from 10 to 1e5", "depths": DEPTHS}
+N0 = "count from 3 to 1e4"  # dimensions of the sphere's space
+FEW = "count from 2 to 1000"
+SPHERE = {"cloud": CLOUD, "n0": N0}
+MEASURE = "one of inner product, angle"
 
 
 @functools.lru_cache(maxsize=2)
@@ -50,19 +58,46 @@ def _pool(corpus: str) -> Task:
     return datasets.to_sphere(datasets.load(corpus))
 
 
-def _images(p: Mapping[str, Any], names: str, needed: int) -> Setting:
-    """The corpus as settings: other data of the same name are other cells.
+def _images(setting: Setting, names: str, needed: int) -> Setting:
+    """A setting with the words for its corpus, where it has one: other data of the same name are other cells.
 
     Raises:
-        InputError: for a corpus that is not on this machine, or that holds less than the parameters ``names`` need.
+        InputError: for images without a corpus, and for one that is not on this machine, or holds less than the axes
+            ``names`` need.
     """
-    corpus = p["corpus"]
+    if "corpus" not in setting:
+        if setting.get("cloud") == "images":
+            raise InputError("images need a corpus")
+        return setting
+    corpus, place = setting["corpus"], list(setting).index("corpus") + 1
     try:
         words = identity(corpus)
     except InputError as error:
         raise InputError(f"corpus {corpus} cannot be used: {error}") from None
     needs(corpus, needed, names)
-    return {"corpus": corpus, "data": words}
+    entries = list(setting.items())
+    return dict([*entries[:place], ("data", words), *entries[place:]])
+
+
+def _fits(
+    *always: int, images: Sequence[str] = ("n",), kernel: Callable[[int, int], int] = lambda n, m: KERNELS * n * m
+) -> Callable[[Setting], Setting]:
+    """What completes a setting of points: the words for its images, and depths that are ``always`` measured.
+
+    Args:
+        always: these depths.
+        images: the axes that count the images it takes.
+        kernel: bytes of a kernel of ``n`` training points and ``m`` others; the points come on top.
+    """
+
+    def complete(setting: Setting) -> Setting:
+        n, sizes = setting["n"], (name for name in ("n", "test", "n0") if name in setting)
+        needed = kernel(n, max(n, setting.get("test", 0))) + POINTS * n * setting.get("n0", 0)
+        validate.memory(needed, " with ".join(f"{name} = {setting[name]}" for name in sizes))
+        found = _images(setting, " + ".join(images), sum(setting[name] for name in images))
+        return found | ({"depths": sorted({*always, *setting["depths"]})} if always else {})
+
+    return complete
 
 
 @functools.cache
@@ -71,11 +106,7 @@ def _words(text: str) -> int:
     return len(set(datasets.corpus(text).text.split()))
 
 
-def _kernel_grid(p: Mapping[str, Any]) -> list[Setting]:
-    return product(rho=p["curve_rho"], depth_max=p["curve_depth"], seeds=[0])
-
-
-@study(version=1, grid=_kernel_grid, data=EXACT)
+@study(version=1, axes={"rho": "number from -1 to 0.999999", "depth_max": "count from 1000 to 1e7"}, data=EXACT)
 def normalised_kernel(setting: Setting, seeds: list[int]) -> Rows:
     """The kernel of one pair against depth: ``kernel``, ``gap = 1 - rho^(L)``, ``offset`` c, ``predicted`` excess.
 
@@ -92,36 +123,39 @@ def normalised_kernel(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _layer_map_grid(p: Mapping[str, Any]) -> list[Setting]:
-    return product(points=p["map_points"], seeds=[0])
-
-
-@study(version=1, grid=_layer_map_grid, data=EXACT, columns={"z": (1e-6, 1e-12)})  # zero but for round-off
+@study(
+    version=1,
+    axes={"points": "count from 3 to 1e5"},
+    data=EXACT,
+    columns={"z": (1e-6, 1e-12)},  # zero but for round-off
+)
 def layer_map(setting: Setting, seeds: list[int]) -> Rows:
     """``h(z)`` on an even grid of [-1, 1]. Source: paper C, Definition 5 and Fig. 3."""
     z = torch.linspace(-1, 1, setting["points"], dtype=torch.float64)
     return [{"seed": seeds[0], "z": float(a), "h": float(b)} for a, b in zip(z, rate.layer_map(z))]
 
 
-def _regression_grid(p: Mapping[str, Any]) -> list[Setting]:
-    n = max(p["tab2_n"], p["tab2_test"])
-    validate.memory(KERNELS * p["tab2_n"] * n, f"tab2_n = {p['tab2_n']} with tab2_test = {p['tab2_test']}")
-    sizes = {"n": p["tab2_n"], "test": p["tab2_test"]}
-    images = _images(p, "tab2_n + tab2_test", p["tab2_n"] + p["tab2_test"])
-    depths = sorted({TABLE_2, *p["tab2_depths"]})
-    return product(**images, **sizes, depths=[depths], seeds=range(p["tab2_splits"]))
-
-
-@study(version=2, grid=_regression_grid)
+@study(version=2, axes=SPLITS, complete=_fits(TABLE_2, images=("n", "test")))
 def mnist_regression(setting: Setting, seeds: list[int]) -> Rows:
     """One-hot regression from ``f_0 = 0`` to infinite time on disjoint stratified splits, one a seed.
 
     Rows hold ``accuracy``, macro ``f1``, ``mse`` (squared residual norm a point) and ``residual`` (its mean norm)
     for each depth. Source: paper C, Tab. 2.
     """
+    return _scores(setting, seeds, datasets.split)
+
+
+@study(version=1, axes=SPLITS, complete=_fits(TABLE_2, images=("n", "test")))
+def drawn_regression(setting: Setting, seeds: list[int]) -> Rows:
+    """As ``mnist_regression``, on images drawn without regard to their classes. Source: paper C, Tab. 2."""
+    return _scores(setting, seeds, _draw)
+
+
+def _scores(setting: Setting, seeds: list[int], split: Callable[..., list[Task]]) -> Rows:
+    """What a kernel of each depth learns of one-hot targets, on one split a seed."""
     task, rows = _pool(setting["corpus"]), []
     for seed, draw in zip(seeds, draw_seeds("train", seeds)):
-        train, test = datasets.split(task, [setting["n"], setting["test"]], seed=draw)
+        train, test = split(task, [setting["n"], setting["test"]], seed=draw)
         y, target = regression.one_hot(train.y, 10), regression.one_hot(test.y, 10)
         for layers in setting["depths"]:
             gram, cross = infinite_ntk(train.x, depth=layers), infinite_ntk(test.x, train.x, depth=layers)
@@ -132,31 +166,7 @@ def mnist_regression(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _drawn_grid(p: Mapping[str, Any]) -> list[Setting]:
-    return [{**setting, "depths": [TABLE_2]} for setting in _regression_grid(p)]
-
-
-@study(version=1, grid=_drawn_grid)
-def drawn_regression(setting: Setting, seeds: list[int]) -> Rows:
-    """As ``mnist_regression``, on images drawn without regard to their classes. Source: paper C, Tab. 2."""
-    pool, rows = _pool(setting["corpus"]), []
-    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
-        train, test = _draw(pool, [setting["n"], setting["test"]], draw)
-        y, target = regression.one_hot(train.y, 10), regression.one_hot(test.y, 10)
-        for layers in setting["depths"]:
-            gram, cross = infinite_ntk(train.x, depth=layers), infinite_ntk(test.x, train.x, depth=layers)
-            f = regression.predict(gram, cross, y)
-            row = {"seed": seed, "depth": layers, "source": pool.source, "accuracy": regression.accuracy(f, test.y)}
-            row |= {"f1": regression.macro_f1(f, test.y, 10), "mse": regression.squared_error(f, target)}
-            rows.append(row | {"residual": float((f - target).norm(dim=-1).mean())})
-    return rows
-
-
-def _shape_grid(p: Mapping[str, Any]) -> list[Setting]:
-    return product(points=p["shape_points"], depth_max=30, seeds=[0])
-
-
-@study(version=2, grid=_shape_grid, data=EXACT)
+@study(version=2, axes={"points": "count from 3 to 1e6", "depth_max": "count from 8 to 1000"}, data=EXACT)
 def kernel_shape(setting: Setting, seeds: list[int]) -> Rows:
     """The kernel as a function of rho at each depth: where it turns, and its distance from the definition.
 
@@ -176,11 +186,7 @@ def kernel_shape(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _half_grid(p: Mapping[str, Any]) -> list[Setting]:
-    return product(gap=p["half_gaps"], seeds=[0])
-
-
-@study(version=1, grid=_half_grid, data=EXACT)
+@study(version=1, axes={"gap": "number from 1e-8 to 0.29"}, data=EXACT)
 def half_depth(setting: Setting, seeds: list[int]) -> Rows:
     """The depth at which a close pair is half-way to 1/4, in units of ``1/√(1 - rho2)``. Source: paper C, Cor. 1."""
     rho = 1 - setting["gap"]
@@ -188,13 +194,11 @@ def half_depth(setting: Setting, seeds: list[int]) -> Rows:
     return [{"seed": seeds[0], "half": half, "scaled": half / unit}]
 
 
-def _trajectory_grid(p: Mapping[str, Any]) -> list[Setting]:
-    common = {"points": p["path_points"], "n0": p["n0"], "depth_max": 30, "seeds": range(p["path_draws"])}
-    images = _images(p, "path_points + 1", p["path_points"] + 1)
-    return product(cloud=["cube", "positive cube"], **common) + product(cloud="images", **images, **common)
-
-
-@study(version=2, grid=_trajectory_grid)
+@study(
+    version=2,
+    axes=IMAGES | {"points": "count from 2 to 200", "n0": N0, "depth_max": FEW},
+    complete=lambda setting: _images(setting, "points + 1", setting["points"] + 1),
+)
 def trajectories(setting: Setting, seeds: list[int]) -> Rows:
     """Three kernels along depth on a few points: the values of all pairs, of one fresh point, and of the diagonal.
 
@@ -237,15 +241,11 @@ def _cloud(setting: Setting, n: int, seed: int) -> tuple[torch.Tensor, str]:
     return pairs.cube(n, d, seed=seed, low=low), f"uniform in [{low:g}, 1]^{d}, on the sphere"
 
 
-def _norm_grid(p: Mapping[str, Any]) -> list[Setting]:
-    n = p["norm_n"][-1]
-    validate.memory(n * (KERNELS * n + POINTS * p["n0"]), f"norm_n = {n} with n0 = {p['n0']}")
-    common = {"n": p["norm_n"], "n0": p["n0"], "fresh": p["norm_fresh"], "seeds": range(p["norm_draws"])}
-    images = _images(p, "norm_n + norm_fresh", n + p["norm_fresh"])
-    return product(cloud="sphere", **common) + product(cloud="images", **images, **common)
-
-
-@study(version=3, grid=_norm_grid)
+@study(
+    version=3,
+    axes=IMAGES | {"n": "count from 2 to 1e5", "n0": N0, "fresh": "count to 1e4"},
+    complete=_fits(images=("n", "fresh")),
+)
 def projection_norm(setting: Setting, seeds: list[int]) -> Rows:
     """The norm of the projection operator at the depth and times of Theorem 3, mean over fresh points.
 
@@ -266,19 +266,12 @@ def projection_norm(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _eigenvalue_grid(p: Mapping[str, Any]) -> list[Setting]:
-    n = p["eigen_n"][-1]
-    validate.memory(spectrum.eigenvalue_bytes(n) + POINTS * n * p["n0"], f"eigen_n = {n} with n0 = {p['n0']}")
-    return product(
-        cloud="sphere",
-        n0=p["n0"],
-        n=p["eigen_n"],
-        depths=[sorted({*FIGURE_7, *p["eigen_depths"]})],
-        seeds=range(p["eigen_draws"]),
-    )
-
-
-@study(version=2, grid=_eigenvalue_grid, columns={"smallest": (1e-6, 1e-12)})  # where it is zero there is round-off
+@study(
+    version=2,
+    axes=SPHERE | {"n": "count from 2 to 1e6", "depths": DEPTHS},
+    complete=_fits(*FIGURE_7, kernel=lambda n, m: spectrum.eigenvalue_bytes(n)),
+    columns={"smallest": (1e-6, 1e-12)},  # where it is zero there is round-off
+)
 def smallest_eigenvalue(setting: Setting, seeds: list[int]) -> Rows:
     """The smallest eigenvalue against depth; the points of a smaller ``n`` are the first of a larger one.
 
@@ -293,13 +286,7 @@ def smallest_eigenvalue(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _bound_grid(p: Mapping[str, Any]) -> list[Setting]:
-    n = p["bound_n"][-1]
-    validate.memory(POINTS * n * p["n0"], f"bound_n = {n} with n0 = {p['n0']}")
-    return product(cloud="sphere", n0=p["n0"], n=p["bound_n"], seeds=range(p["bound_draws"]))
-
-
-@study(version=2, grid=_bound_grid)
+@study(version=2, axes=SPHERE | {"n": "count from 3 to 1e5"}, complete=_fits(kernel=lambda n, m: 0))
 def depth_bound(setting: Setting, seeds: list[int]) -> Rows:
     """``max_ij 1/√(1 - h(x_i·x_j))``, and its median by the law of the closest pair. Source: paper C, Fig. 8."""
     rows = []
@@ -311,14 +298,13 @@ def depth_bound(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _pair_grid(p: Mapping[str, Any]) -> list[Setting]:
-    seeds = range(p["pair_draws"])
-    inner = [{"n": 200, "n0": 16, "delta": 0.3, "measure": "inner product"}]
-    angles = [{"n": 200, "n0": 4, "delta": 0.05, "measure": "angle"}]
-    return [{**setting, "seeds": list(seeds)} for setting in inner + angles]
-
-
-@study(version=2, grid=_pair_grid, chunk=1000, data="uniform on unit spheres")
+@study(
+    version=2,
+    axes={"n": "count from 3 to 1e5", "n0": N0, "delta": "share", "measure": MEASURE, "seeds": "count to 1e5"},
+    complete=_fits(kernel=lambda n, m: 0),
+    chunk=1000,
+    data="uniform on unit spheres",
+)
 def closest_pair(setting: Setting, seeds: list[int]) -> Rows:
     """Whether a data set has a pair within ``delta`` (of angle, or of 1 in inner product).
 
@@ -334,15 +320,11 @@ def closest_pair(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _projector_grid(p: Mapping[str, Any]) -> list[Setting]:
-    n = p["projector_n"]
-    validate.memory(n * (KERNELS * n + POINTS * p["n0"]), f"projector_n = {n} with n0 = {p['n0']}")
-    common = {"n": p["projector_n"], "depths": [p["projector_depths"]], "seeds": range(p["projector_draws"])}
-    sphere = product(cloud="sphere", n0=sorted({8, p["n0"]}), **common)
-    return sphere + product(cloud="images", n0=p["n0"], **_images(p, "projector_n", n), **common)
-
-
-@study(version=2, grid=_projector_grid)
+@study(
+    version=2,
+    axes={"cloud": IMAGES["cloud"], **SPHERE, **IMAGES, "n": "count from 3 to 1e5", "depths": f"2 or more {DEPTHS}"},
+    complete=_fits(),
+)
 def projectors(setting: Setting, seeds: list[int]) -> Rows:
     """Kernel matrix and limit along depth: distance of the ``projectors``, of the ``matrix`` (over n), mean ``excess``.
 
@@ -361,14 +343,11 @@ def projectors(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _apart_grid(p: Mapping[str, Any]) -> list[Setting]:
-    n = p["apart_n"][-1]
-    validate.memory(n * (KERNELS * n + POINTS * p["apart_n0"]), f"apart_n = {n} with apart_n0 = {p['apart_n0']}")
-    depths = sorted({*APART, *p["apart_depths"]})
-    return product(cloud="sphere", n0=p["apart_n0"], n=p["apart_n"], depths=[depths], seeds=range(p["apart_draws"]))
-
-
-@study(version=3, grid=_apart_grid)
+@study(
+    version=3,
+    axes=SPHERE | {"n": "each of 2 or more distinct counts from 2 to 1e5", "depths": DEPTHS},
+    complete=_fits(*APART),
+)
 def operators_apart(setting: Setting, seeds: list[int]) -> Rows:
     """Operators at infinite time for 40 fresh points, two by two, and against that of the limit, ``1/(n + 3)``.
 
@@ -398,17 +377,12 @@ def _steps(op: torch.Tensor) -> torch.Tensor:
     return (op[::2] - op[1::2]).norm(dim=-1)
 
 
-def _limit_grid(p: Mapping[str, Any]) -> list[Setting]:
-    n, test = p["limit_n"], p["limit_test"]
-    validate.memory(KERNELS * n * max(n, test), f"limit_n = {n} with limit_test = {test}")
-    images = _images(p, "limit_n + limit_test", n + test)
-    depths = sorted({*LIMITS, *p["limit_depths"]})
-    return product(
-        **images, n=n, test=test, depths=[depths], classes=["balanced", "drawn"], seeds=range(p["limit_draws"])
-    )
-
-
-@study(version=1, grid=_limit_grid, columns={"error": 1e-4})  # a small difference of predictors
+@study(
+    version=1,
+    axes=SPLITS | {"classes": "one of balanced, drawn", "seeds": FEW},
+    complete=_fits(*LIMITS, images=("n", "test")),
+    columns={"error": 1e-4},  # a small difference of predictors
+)
 def deep_prediction(setting: Setting, seeds: list[int]) -> Rows:
     """One-hot regression far down against its closed law, classes in equal parts or as they are drawn.
 
@@ -419,9 +393,7 @@ def deep_prediction(setting: Setting, seeds: list[int]) -> Rows:
     rows, sizes = [], [setting["n"], setting["test"]]
     for seed, draw in zip(seeds, draw_seeds("train", seeds)):
         pool = _pool(setting["corpus"])
-        train, test = (
-            datasets.split(pool, sizes, seed=draw) if setting["classes"] == "balanced" else _draw(pool, sizes, draw)
-        )
+        train, test = (datasets.split if setting["classes"] == "balanced" else _draw)(pool, sizes, seed=draw)
         y = regression.one_hot(train.y, 10)
         offsets = deep_limit.offsets(train.x), deep_limit.offsets(test.x, train.x)
         largest = float((test.y == y.sum(0).argmax()).double().mean())
@@ -453,12 +425,14 @@ LAYERS = {
 }
 
 
-def _layers_grid(p: Mapping[str, Any]) -> list[Setting]:
-    common = {"depth_max": p["layers_depth"], "seeds": [0]}
-    return product(layer=[*LAYERS, "residual, share 1/L"], **common)
+LAYER_NAMES = (*LAYERS, "residual, share 1/L")
 
 
-@study(version=1, grid=_layers_grid, data=EXACT)
+@study(
+    version=1,
+    axes={"layer": f"one of {__name__}.LAYER_NAMES", "depth_max": "count from 1000 to 1e6"},
+    data=EXACT,
+)
 def other_layers(setting: Setting, seeds: list[int]) -> Rows:
     """The normalised kernel of other layers against depth, four depths a decade, at correlations 0, 0.5 and 0.9.
 
@@ -481,7 +455,7 @@ def other_layers(setting: Setting, seeds: list[int]) -> Rows:
     ]
 
 
-@study(version=2, grid=lambda p: product(depth=[2, 3, 4, 6, 10], seeds=[0]), data="12 even points of a circle")
+@study(version=2, axes={"depth": FEW}, data="12 even points of a circle")
 def eta_definite(setting: Setting, seeds: list[int]) -> Rows:
     """``eta``: ``smallest`` eigenvalue on a circle, ``diagonal`` excess over all other values.
 
@@ -496,7 +470,7 @@ def eta_definite(setting: Setting, seeds: list[int]) -> Rows:
 
 @study(
     version=2,
-    grid=lambda p: product(bias=p["bias_betas"], n=20, n0=16, seeds=range(6)),
+    axes={"bias": "number from 0 to 100", "n": FEW, "n0": N0},
     columns={"smallest": (1e-6, 1e-12)},  # zero but for round-off
 )
 def biases(setting: Setting, seeds: list[int]) -> Rows:
@@ -518,7 +492,7 @@ def biases(setting: Setting, seeds: list[int]) -> Rows:
 
 @study(
     version=2,
-    grid=lambda p: product(n=20, n0=4, depth=[2, 3, 5], seeds=range(5)),
+    axes={"n": FEW, "n0": N0, "depth": FEW},
     data="Gaussian points x and 2x",
     columns={"plain": (1e-6, 1e-12)},  # zero but for round-off
 )
@@ -534,36 +508,41 @@ def colinear(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _text_settings(p: Mapping[str, Any], widths: str) -> Setting:
-    """What both studies of the text share, checked; ``widths`` names the parameter that holds theirs."""
-    h, v, text = p[widths][-1], p["text_vocabulary"], p["text"]
+def _text_fits(setting: Setting) -> Setting:
+    """The setting, if its text has as many words and memory holds the network."""
+    h, v, text = (setting[name] for name in ("width", "vocabulary", "text"))
     try:
         words = _words(text)
     except InputError as error:
         raise InputError(f"text {text} cannot be used: {error}") from None
     if v > words:
-        raise InputError(f"text_vocabulary must be at most {words}, the words of text {text}, got {v}")
-    validate.memory(24 * (h * (h + 2 * v) + v * v), f"{widths} = {h} with text_vocabulary = {v}")
-    return {"text": text, "vocabulary": v, "dtype": "float32", "width": p[widths]}
+        raise InputError(f"vocabulary must be at most {words}, the words of text {text}, got {v}")
+    validate.memory(24 * (h * (h + 2 * v) + v * v), f"width = {h} with vocabulary = {v}")
+    return setting
 
 
-def _text_grid(p: Mapping[str, Any]) -> list[Setting]:
-    kinds = {"optimiser": ["gd", "adam"], "parametrisation": ["ntk", "standard"]}
-    shared = _text_settings(p, "text_widths")
-    return product(**shared, **kinds, steps=p["text_steps"], seeds=range(p["text_seeds"]))
+def _bigrams(setting: Setting) -> tuple[torch.Tensor, torch.Tensor, str]:
+    """Tokens, targets, and the words for them."""
+    text, dtype = datasets.corpus(setting["text"]), getattr(torch, setting["dtype"])
+    both = hidden_motion.bigrams(text.text, setting["vocabulary"])
+    tokens, targets = (t.to(dtype=dtype, device=devices.pick()) for t in both)
+    return tokens, targets, f"bigrams of {setting['vocabulary']} words, {text.source}"
 
 
-@study(version=3, grid=_text_grid, rtol=1e-3, device="any")
+TEXT = {"text": "one of regimes.data.datasets.CORPORA", "vocabulary": "count from 2 to 1e5"}
+TEXT |= {"dtype": "one of float32, float64", "width": "count to 1e5"}
+LOOKS = {"rate": "optional positive to 1000", "targets": "one of bigrams, zero", "looks": "increasing counts to 1e4"}
+TRAINING = {"optimiser": "one of gd, adam", "parametrisation": "one of ntk, standard"}
+
+
+@study(version=3, axes=TEXT | TRAINING | {"steps": "count to 1e4"}, complete=_text_fits, rtol=1e-3, device="any")
 def text_features(setting: Setting, seeds: list[int]) -> Rows:
     """How far the last hidden layer moves while two hidden layers learn a text's bigrams (``hidden_motion.learn``).
 
     Source: paper C, Tab. 1 and Prop. 4.
     """
-    text, dtype = datasets.corpus(setting["text"]), getattr(torch, setting["dtype"])
-    both = hidden_motion.bigrams(text.text, setting["vocabulary"])
-    tokens, targets = (t.to(dtype=dtype, device=devices.pick()) for t in both)
+    tokens, targets, source = _bigrams(setting)
     kind = {name: setting[name] for name in ("width", "optimiser", "parametrisation")}
-    source = f"bigrams of {setting['vocabulary']} words, {text.source}"
     rows = []
     for seed, draw in zip(seeds, draw_seeds("weights", seeds)):
         (row,) = hidden_motion.learn(tokens, targets, seed=draw, steps=[setting["steps"]], **kind)
@@ -571,40 +550,27 @@ def text_features(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _training_grid(p: Mapping[str, Any]) -> list[Setting]:
-    """Every row of the grid: optimiser, parametrisation, rate (None: that of ``text_features``), targets, steps.
-
-    Gradient descent at one rate for all widths scatters most, with ``f_0``: it gets four times the initialisations.
-    """
-    names = ("optimiser", "parametrisation", "rate", "targets", "looks")
-    kinds = [
-        ("gd", "ntk", None, "bigrams", [1, 5, 20, 80]),
-        ("gd", "standard", 1 / 32, "bigrams", [1, 3, 5, 20]),
-        ("gd", "standard", 1 / 8, "bigrams", [1, 3, 5, 20]),
-        ("adam", "ntk", None, "bigrams", [1, 5, 20, 80]),
-        ("adam", "standard", None, "bigrams", [1, 5, 20, 80]),
-        ("gd", "ntk", None, "zero", [1, 5, 20, 80]),
-    ]
-    common, grid = _text_settings(p, "training_widths"), []
-    for kind in kinds:
-        one = dict(zip(names, kind))
-        seeds = range(p["training_seeds"] * (4 if one["rate"] else 1))
-        grid += product(**{**one, "looks": [one["looks"]]}, **common, seeds=seeds)
-    return grid
+def _rate_fits(setting: Setting) -> Setting:
+    """The setting, with the rate of ``text_features`` (None) where it has none of its own."""
+    first = {name: setting.get(name) for name in (*TRAINING, "rate")}
+    return first | _text_fits(setting)
 
 
-@study(version=1, grid=_training_grid, rtol=1e-3, device="any")
+@study(
+    version=1,
+    axes=TRAINING | LOOKS | TEXT | {"width": "each of 2 or more distinct counts to 1e5", "seeds": FEW},
+    complete=_rate_fits,
+    rtol=1e-3,
+    device="any",
+)
 def text_training(setting: Setting, seeds: list[int]) -> Rows:
     """As ``text_features``, over optimisers, parametrisations, rates, steps (``step``), and with targets of zero.
 
     With targets of zero nothing is learnt: what moves is the unlearning of ``f_0``. Source: paper C, Tab. 1.
     """
-    text, dtype = datasets.corpus(setting["text"]), getattr(torch, setting["dtype"])
-    both = hidden_motion.bigrams(text.text, setting["vocabulary"])
-    tokens, targets = (t.to(dtype=dtype, device=devices.pick()) for t in both)
+    tokens, targets, source = _bigrams(setting)
     targets = targets if setting["targets"] == "bigrams" else torch.zeros_like(targets)
     kind = {name: setting[name] for name in ("width", "optimiser", "parametrisation", "rate")}
-    source = f"bigrams of {setting['vocabulary']} words, {text.source}"
     return [
         {"seed": seed, "source": source, **row}
         for seed, draw in zip(seeds, draw_seeds("weights", seeds))
@@ -612,7 +578,7 @@ def text_training(setting: Setting, seeds: list[int]) -> Rows:
     ]
 
 
-@study(version=1, grid=lambda p: product(alpha=[0.0, 0.1], width=[64, 256, 1024], seeds=[0]), data="the toy network")
+@study(version=1, axes={"alpha": "number from 0 to 1", "width": "count to 1e6"}, data="the toy network")
 def toy_network(setting: Setting, seeds: list[int]) -> Rows:
     """The l2 and l1 ``norm`` of the toy network's hidden layers. Source: paper C, Example 1."""
     layers = hidden_motion.toy_layers(setting["width"], setting["alpha"])
@@ -622,17 +588,15 @@ def toy_network(setting: Setting, seeds: list[int]) -> Rows:
     ]
 
 
-def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
-    if p["finite_depths"][-1] > 2 * p["finite_widths"][0]:
+def _finite_fits(setting: Setting) -> Setting:
+    depth, width = setting["depth"], setting["width"]
+    if depth > 2 * width:
         raise InputError(
-            f"finite_depths must be at most twice the least of finite_widths = {p['finite_widths']}, beyond which most "
-            f"networks are dead, got {p['finite_depths'][-1]}"
+            f"depth must be at most 2 width = {2 * width}, beyond which most networks are dead, got {depth}"
         )
-    depth, width = p["finite_depths"][-1], p["finite_widths"][-1]
-    count = min(CHUNK, p["finite_seeds"], _together(depth, width))
-    validate.memory(WEIGHT * count * depth * width**2, f"finite_widths = {width} with finite_depths = {depth}")
-    sizes = {"depth": p["finite_depths"], "width": p["finite_widths"]}
-    return product(**sizes, n=8, n0=16, steps=p["finite_steps"], seeds=range(p["finite_seeds"]))
+    count = min(CHUNK, len(setting["seeds"]), _together(depth, width))
+    validate.memory(WEIGHT * count * depth * width**2, f"width = {width} with depth = {depth}")
+    return setting
 
 
 def _together(depth: int, width: int) -> int:
@@ -640,7 +604,14 @@ def _together(depth: int, width: int) -> int:
     return together(WEIGHT * depth * width**2, torch.device("cpu"))
 
 
-@study(version=3, grid=_finite_grid, chunk=CHUNK, device="any", nonfinite=("after", "change", "loss"))
+@study(
+    version=3,
+    axes={"depth": "count to 100", "width": "count from 16 to 1e4", "n": FEW, "n0": N0, "steps": "count to 1e4"},
+    complete=_finite_fits,
+    chunk=CHUNK,
+    device="any",
+    nonfinite=("after", "change", "loss"),
+)
 def finite_kernel(setting: Setting, seeds: list[int]) -> Rows:
     """The kernel of finite networks before and after training on eight points (``finite_width.compare``).
 

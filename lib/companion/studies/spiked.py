@@ -1,11 +1,11 @@
 """Studies of chapter 7: one gradient step, spiked random features, and where the two part."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from companion.experiments.sweep import product, study
+from companion.experiments.sweep import Rows, Setting, study
 from companion.theory.spiked import kernel_baseline, measure, network, several_steps
 from companion.theory.spiked.conditional_map import equivalent
 from regimes import validate
@@ -16,33 +16,18 @@ CHAPTER = "07"
 TEST = 2000  # test points
 BULK = 1.2  # bulk variance of drawn features where a figure does not scan it
 STRONG = ("He1+He3", 8.0, 4.0)  # target, first batch and step whose rows' norms matter most
+APART = 1000  # seeds from one case to the next: no two cases share a draw, so that their scatter averages out
 CHUNK = 8  # seeds that one call gets, at most
 POOL = 5000  # images, the number that an installed package ships
-DATA = "Gaussian inputs and targets of one direction, drawn here"
-Setting = dict[str, Any]
-Rows = list[dict[str, Any]]
+DRAWN = {"data": "Gaussian inputs and targets of one direction, drawn here", "device": "any"}
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
-    """Cases have all their parts, batches and widths hold something.
+    """Batches hold something, and what several parameters say goes together.
 
     Raises:
         InputError: for the first that does not.
     """
-    for names in (
-        ("fig2_targets", "fig2_lam", "fig2_step"),
-        ("net_targets", "net_alpha0", "net_step"),
-        _COURSES,
-        *_SIZES,
-    ):
-        lengths = [len(p[name]) for name in names]
-        if len(set(lengths)) > 1:
-            raise InputError(f"{' and '.join(names)} must be lists of one length, got {lengths}")
-    cases = list(zip(p["net_targets"], p["net_alpha0"], p["net_step"]))
-    validate.distinct(**{"net_targets with net_alpha0 and net_step": cases})
-    validate.distinct(**{"fig2_targets with fig2_lam and fig2_step": list(zip(*(p[f"fig2_{n}"] for n in _CASE)))})
-    for d, names in _BATCHES.items():
-        _needs_samples(p, d, names)
     low, least = min(p["kernels_alphas"]) * min(p["kernels_d"]), min(p["kernels_share"], 1 - p["kernels_share"])
     if round(low * least) < 1:
         few = f"one of the {low:g} samples of kernels_alphas times kernels_d"
@@ -52,71 +37,92 @@ def check_parameters(p: Mapping[str, Any]) -> None:
         raise InputError(f"steps_alpha0 times steps_d must give each of steps_counts = {most} steps a sample")
     for i, u in enumerate(p["fig6_letters"]):
         validate.positive(**{f"1 + u²(fig6_c - 1) for u = fig6_letters[{i}] = {u:g}": 1 + u**2 * (p["fig6_c"] - 1)})
-    for name in ("image_n0", "image_n"):
-        if p[name] > 2000:
-            raise InputError(f"{name} must leave test points among 5000 images, at most 2000, got {p[name]}")
     if len(p["fig6_letters"]) > min(p["fig6_d"]):
         raise InputError(f"fig6_letters must be at most fig6_d = {min(p['fig6_d'])} values, one neuron each")
 
 
-_SIZES = tuple(
-    (f"{name}_d", f"{name}_seeds") for name in ("res3", "fig2", "fig6", "fig8", "loss", "net", "order", "steps")
-)
-_CASE = ("targets", "lam", "step")
-_COURSES = ("steps_targets", "steps_alpha0", "steps_step")
-# what is counted in units of each dimension: batches, and widths
-_BATCHES = {
-    "res1_d": ("res1_alpha0",),
-    "order_d": ("order_alpha0", "net_alpha"),
-    "split_d": ("split_total",),
-    "scale_d": ("scale_alpha0", "scale_alpha"),
-    "pool_d": ("pool_alpha0",),
-    "fig1_d": ("fig1_alpha0", "fig1_alpha"),
-    "fig2_d": ("fig2_alpha0", "fig2_alphas"),
-    "fig4_d": ("fig4_alphas",),
-    "fig5_d": ("fig5_alpha0", "fig5_alpha", "fig5_betas"),
-    "fig6_d": ("fig6_alphas",),
-    "fig8_d": ("fig8_alpha",),
-    "loss_d": ("loss_alpha",),
-    "net_d": ("net_alpha0", "net_alpha"),
-    "norms_d": ("net_alpha",),
-    "map_d": ("map_alpha0", "net_alpha"),
-    "steps_d": ("steps_alpha0", "net_alpha"),
-}
+def _fits(batches: str = "", *, least: float = 4.0, chunk: int = CHUNK, each: int = 3) -> Callable[[Setting], Setting]:
+    """What completes a setting: a chunk's features and inputs, so many of ``each``, must fit into the memory.
+
+    Args:
+        batches: the axes that count samples of a batch, in units of the dimension.
+        least: the smallest batch that is counted.
+        chunk: realisations of a call.
+        each: arrays of them.
+    """
+
+    def complete(setting: Setting) -> Setting:
+        d, sizes = setting["d"], {name: float(np.max(setting[name])) for name in batches.split()}
+        few = [name for name in sizes if any(one and round(one * d) < 1 for one in np.atleast_1d(setting[name]))]
+        if few:
+            raise InputError(f"{few[0]} must give at least one sample or neuron, got {setting[few[0]]} times d = {d}")
+        samples, width = TEST + d * max([least, *sizes.values()]), d * setting.get("beta", 1.0)
+        what = "".join(f" with {name} = {value:g}" for name, value in sizes.items())
+        validate.memory(int(each * 8 * chunk * samples * (d + width)), f"d = {d}{what}")
+        return setting
+
+    return complete
 
 
-def _needs_samples(p: Mapping[str, Any], d: str, names: tuple[str, ...]) -> None:
-    """Every batch (but for one that is left out, 0) and width must hold a sample or neuron."""
-    low = int(np.min(p[d]))
-    for name in names:
-        for one in np.atleast_1d(p[name]):
-            if one and round(one * low) < 1:
-                raise InputError(f"{name} must give at least one sample or neuron in {d} = {low}, got {one:g}")
+TARGET = "one of companion.theory.spiked.functions.FUNCTIONS"
+LARGE, SIZE, PENALTY = "number from 0 to 100", "number from 0.01 to 100", "number from 1e-6 to 1e6"
+KINDS = {
+    "activation": "one of tanh, erf, erf(x/√2), sin, softplus", "target": TARGET, "model": "one of network, srf",
+    "d": "count from 2 to 1e4", "alpha0": LARGE, "alpha": LARGE, "step": "number from 0 to 1e6", "beta": SIZE,
+    "lam": PENALTY, "alphas": "distinct numbers from 0.01 to 100", "lams": "distinct numbers from 1e-6 to 1e6",
+    "r": "number from 0 to 20", "c": "number from 0.01 to 100", "gamma": "number from -1 to 1", "noise": LARGE,
+    "bias": "number from -10 to 10", "delta": "number from 0.01 to 100", "loss": "one of logistic, huber, square",
+    "panel": "one of r, gamma, size, order, map", "rule": "one of p, d", "case": "count from 0 to 100",
+    "values": "distinct numbers from -10 to 10", "rows": "one of sphere, gauss, orthogonal", "count": "count to 100",
+    "total": LARGE, "share": "share", "exponent": "number from 0 to 3", "p": "count from 2 to 1e4",
+    "n0": "count to 2000", "n": "count to 2000", "bound": "one of upper, lower", "sizes": "list of counts to 1e4",
+}  # fmt: skip
 
 
-def _needs_memory(
-    p: Mapping[str, Any], d: str, *, least: float = 4.0, width: float = 1.0, chunk: int = CHUNK, each: int = 3
-) -> None:
-    """The features and inputs of a chunk's batches and test points must fit into the memory, so many of ``each``."""
-    high, most = int(np.max(p[d])), {name: float(np.max(p[name])) for name in _BATCHES.get(d, ())}
-    samples, width = TEST + high * max([least, *most.values()]), high * most.get("fig5_betas", width)
-    what = " and ".join(f"{name} = {value:g}" for name, value in most.items())
-    validate.memory(int(each * 8 * chunk * samples * (high + width)), f"{d} = {high}{what and f' with {what}'}")
+def _axes(names: str) -> dict[str, str]:
+    """The kinds of some axes."""
+    return {name: KINDS[name] for name in names.split()}
 
 
-def _grid_parameters(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "res1_d")
-    return product(
-        activation=p["activation"],
-        target=p["res1_targets"],
-        alpha0=p["res1_alpha0"],
-        step=p["res1_step"],
-        d=p["res1_d"],
-        seeds=range(p["res1_seeds"]),
-    )
+def _of_case(setting: Setting) -> Setting:
+    """No two cases share a seed."""
+    return _fits()(setting) | {"seeds": [APART * setting["case"] + seed for seed in setting["seeds"]]}
 
 
-@study(version=2, grid=_grid_parameters, chunk=8, data=DATA, device="any")
+def _of_rule(setting: Setting) -> Setting:
+    """``eta = step * p`` keeps the spike; ``eta = step * d`` divides it by beta."""
+    share = 1.0 if setting["rule"] == "p" else setting["beta"]
+    return _fits("alpha0 alphas beta")(setting) | {"step": setting["step"] / share}
+
+
+def _of_exponent(setting: Setting) -> Setting:
+    """The step of the smallest of the ``sizes``, at the setting's own."""
+    low, s = min(setting.pop("sizes")), setting["exponent"]
+    return _fits("alpha0 alphas")(setting) | {"step": setting["step"] * (setting["d"] / low) ** (s - 1)}
+
+
+def _of_strength(setting: Setting) -> Setting:
+    """The step that makes a spike of the strength which the design gives in its place."""
+    names = {name: setting[name] for name in ("activation", "target", "alpha0")}
+    unit = equivalent(names.pop("activation"), names.pop("target"), **names, step=1.0)
+    if not unit.r:
+        raise InputError(f"alpha0 must be above 0, and target one that a step finds, got {setting['alpha0']:g}")
+    return _fits("alpha0", least=8.0, chunk=4)(setting) | {"step": setting["step"] / unit.r}
+
+
+def _of_digits(setting: Setting) -> Setting:
+    validate.memory(3 * 8 * 2 * POOL * setting["d"], f"d = {setting['d']}")  # images and normal inputs
+    return {"data": datasets.identity("mnist")} | setting
+
+
+def _kernels_fit(setting: Setting) -> Setting:
+    most = round(max(setting["alphas"]) * setting["d"])
+    what = f"d = {setting['d']} with alphas = {max(setting['alphas']):g}"
+    validate.memory(6 * 8 * 2 * most * (most + TEST), what)
+    return setting
+
+
+@study(version=2, axes=_axes("activation target alpha0 step d"), complete=_fits("alpha0"), chunk=8, **DRAWN)
 def parameters(setting: Setting, seeds: list[int]) -> Rows:
     """Measured ``r, gamma, c`` of the trained weights, each over the formula (Result 3.1: ``*_ratio``)."""
     weights = measure.weights(setting | {"model": "network", "beta": 1.0}, seeds)
@@ -130,175 +136,68 @@ def parameters(setting: Setting, seeds: list[int]) -> Rows:
     ]
 
 
-# what the comparison with theory spreads over: activation, target, alpha0, step, alpha, beta, lam
-CASES = (
-    ("tanh", "sin", 4.0, 2.0, 2.0, 1.0, 0.1),
-    ("tanh", "sign", 1.0, 2.0, 0.7, 1.0, 0.1),
-    ("tanh", "He1+He3", 16.0, 2.0, 4.0, 2.0, 0.01),
-    ("tanh", "tanh", 1.0, 4.0, 2.0, 2.0, 0.01),
-    ("erf", "sign", 4.0, 1.0, 2.0, 1.0, 0.01),
-    ("erf", "He1+He3", 4.0, 1.0, 2.0, 0.5, 1.0),
-    ("erf", "sin", 1.0, 2.0, 4.0, 0.5, 0.1),
-    ("erf", "tanh", 4.0, 1.0, 0.7, 2.0, 0.1),
-    ("sin", "sign", 4.0, 1.0, 4.0, 2.0, 1.0),
-    ("sin", "sin", 1.0, 2.0, 0.7, 0.5, 1.0),
-    ("sin", "He1+He3", 16.0, 1.0, 4.0, 2.0, 0.01),
-    ("sin", "tanh", 4.0, 1.0, 4.0, 1.0, 1.0),
+@study(
+    version=3, axes=_axes("activation target alpha0 step alpha beta lam case d"), complete=_of_case, chunk=8, **DRAWN
 )
-_CASE_NAMES = ("activation", "target", "alpha0", "step", "alpha", "beta", "lam")
-APART = 1000  # seeds from one case to the next: no two cases share a draw, so that their scatter averages out
-
-
-def _grid_agreement(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "res3_d", width=2.0)
-    return [
-        setting
-        for d, seeds in zip(p["res3_d"], p["res3_seeds"])
-        for i, case in enumerate(CASES)
-        for setting in product(**dict(zip(_CASE_NAMES, case)), case=i, d=d, seeds=range(APART * i, APART * i + seeds))
-    ]
-
-
-@study(version=3, grid=_grid_agreement, chunk=8, data=DATA, device="any")
 def agreement(setting: Setting, seeds: list[int]) -> Rows:
     """Errors and overlaps of spiked features at settings spread over all that the theory takes (Result 3.3)."""
     return measure.curve(setting | {"model": "srf", "alphas": [setting["alpha"]]}, seeds)
 
 
-def _grid_gaussian(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "res2_d")
-    return product(
-        activation=p["activation"],
-        target=p["res2_targets"],
-        r=p["res2_r"],
-        c=BULK,
-        gamma=0.8,
-        alpha=2.0,
-        beta=1.0,
-        lam=0.1,
-        d=p["res2_d"],
-        seeds=range(p["res2_seeds"]),
-    )
-
-
-@study(version=2, grid=_grid_gaussian, chunk=8, data=DATA, device="any")
+@study(version=2, axes=_axes("activation target r c gamma alpha beta lam d"), complete=_fits(), chunk=8, **DRAWN)
 def gaussian_map(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of ridge on the true features and on the conditional Gaussian ones, same inputs (Result 3.2)."""
     return measure.rows(measure.gaussian_pair(setting | {"model": "srf"}, seeds), seeds)
 
 
-def _grid_steps(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "fig2_d", each=2)
-    common = dict(model="network", activation=p["activation"], beta=1.0, alphas=[p["fig2_alphas"]])
-    return [
-        setting
-        for target, lam, step in zip(p["fig2_targets"], p["fig2_lam"], p["fig2_step"])
-        for d, seeds in zip(p["fig2_d"], p["fig2_seeds"])
-        for setting in product(
-            target=target, lam=lam, step=step, alpha0=p["fig2_alpha0"], d=d, seeds=range(seeds), **common
-        )
-    ]
-
-
-@study(version=2, grid=_grid_steps, chunk=8, data=DATA, device="any")
+@study(
+    version=2,
+    axes=_axes("target lam step alpha0 d model activation beta alphas"),
+    complete=_fits("alpha0 alphas", each=2),
+    chunk=8,
+    **DRAWN,
+)
 def learning_curves(setting: Setting, seeds: list[int]) -> Rows:
     """Test error against ``alpha`` for several sizes ``alpha0`` of the first batch (Fig. 2)."""
     return measure.curve(setting, seeds)
 
 
-def _grid_spikes(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "fig4_d")
-    common = dict(
-        model="srf",
-        activation=p["activation"],
-        target=p["fig4_target"],
-        c=1.0,
-        beta=1.0,
-        lam=p["fig4_lam"],
-        d=p["fig4_d"],
-        alphas=[p["fig4_alphas"]],
-        seeds=range(p["fig4_seeds"]),
-    )
-    return [
-        *product(r=p["fig4_rs"], gamma=p["fig4_gamma"], panel="r", **common),
-        *product(r=p["fig4_r"], gamma=p["fig4_gammas"], panel="gamma", **common),
-    ]
-
-
-@study(version=2, grid=_grid_spikes, chunk=8, data=DATA, device="any")
+@study(
+    version=2,
+    axes=_axes("r gamma panel model activation target c beta lam d alphas"),
+    complete=_fits("alphas"),
+    chunk=8,
+    **DRAWN,
+)
 def spikes(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of spiked features against ``alpha`` for several strengths and alignments (Fig. 4)."""
     return measure.curve(setting, seeds)
 
 
-def _grid_width(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "fig5_d")
-    common = dict(
-        model="network",
-        activation=p["activation"],
-        target=p["fig5_target"],
-        alpha0=p["fig5_alpha0"],
-        lam=p["fig5_lam"],
-        d=p["fig5_d"],
-        alphas=[[p["fig5_alpha"]]],
-        seeds=range(p["fig5_seeds"]),
-    )
-    # eta = step * p keeps the spike; eta = step * d divides it by beta
-    return [
-        setting
-        for beta in p["fig5_betas"]
-        for rule, step in (("p", p["fig5_step"]), ("d", p["fig5_step"] / beta))
-        for setting in product(beta=beta, step=step, rule=rule, **common)
-    ]
-
-
-@study(version=2, grid=_grid_width, chunk=8, data=DATA, device="any")
+@study(
+    version=2,
+    axes=_axes("beta step rule model activation target alpha0 lam d alphas"),
+    complete=_of_rule,
+    chunk=8,
+    **DRAWN,
+)
 def widths(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of the network against its width, under both readings of the step size (Fig. 5)."""
     return measure.curve(setting, seeds)
 
 
-def _grid_profiles(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "fig1_d")
-    return product(
-        activation=p["activation"],
-        target=p["fig1_target"],
-        step=p["fig1_step"],
-        alpha0=p["fig1_alpha0"],
-        alpha=p["fig1_alpha"],
-        lam=p["fig1_lam"],
-        d=p["fig1_d"],
-        seeds=range(p["fig1_seeds"]),
-    )
-
-
-@study(version=2, grid=_grid_profiles, chunk=8, data=DATA, device="any")
+@study(
+    version=2, axes=_axes("activation target step alpha0 alpha lam d"), complete=_fits("alpha0 alpha"), chunk=8, **DRAWN
+)
 def profiles(setting: Setting, seeds: list[int]) -> Rows:
     """Mean of the network's output given ``theta·x = t``: rows of ``t``, ``output`` (Fig. 1)."""
     outputs = measure.profile(setting | {"model": "network", "beta": 1.0}, seeds, points=25)
     return [row for t, out in outputs.items() for row in measure.rows({"output": out}, seeds, t=t)]
 
 
-def _grid_vocabulary(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "fig6_d")
-    common = dict(
-        activation=p["activation"],
-        target=p["fig6_target"],
-        r=p["fig6_r"],
-        c=p["fig6_c"],
-        lam=p["fig6_lam"],
-        alphas=[p["fig6_alphas"]],
-        rows=["sphere", "orthogonal"],
-    )
-    return [
-        setting
-        for d, seeds in zip(p["fig6_d"], p["fig6_seeds"])
-        for values, count in ((p["fig6_letters"], seeds), ([1.0], min(seeds, p["fig6_uniform_seeds"])))
-        for setting in product(values=[values], d=d, seeds=range(count), **common)
-    ]
-
-
-@study(version=2, grid=_grid_vocabulary, chunk=8, data=DATA, device="any")
+@study(
+    version=2, axes=_axes("values d activation target r c lam alphas rows"), complete=_fits("alphas"), chunk=8, **DRAWN
+)
 def vocabulary(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of spiked features whose spike takes several values, ``p = d``, equal shares (Fig. 6)."""
     d, values = setting["d"], setting["values"]
@@ -309,14 +208,7 @@ def vocabulary(setting: Setting, seeds: list[int]) -> Rows:
     return measure.curve(setting, seeds, weights)
 
 
-def _grid_spectra(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "fig8_d", chunk=4)
-    common = dict(activation=p["activation"], r=p["fig8_rs"], alpha=p["fig8_alpha"])
-    sizes = zip(p["fig8_d"], p["fig8_seeds"])
-    return [setting for d, seeds in sizes for setting in product(d=d, seeds=range(seeds), **common)]
-
-
-@study(version=2, grid=_grid_spectra, chunk=4, data=DATA, device="any")
+@study(version=2, axes=_axes("d activation r alpha"), complete=_fits("alpha", chunk=4), chunk=4, **DRAWN)
 def spectra(setting: Setting, seeds: list[int]) -> Rows:
     """Eigenvalues of ``Phi^T Phi / p`` of spiked features, ``p = d``: the largest, and the rest as a list (Fig. 8)."""
     values = measure.eigenvalues(setting | {"model": "srf", "c": 1.0, "gamma": 1.0, "beta": 1.0}, seeds)
@@ -326,129 +218,61 @@ def spectra(setting: Setting, seeds: list[int]) -> Rows:
     ]
 
 
-def _grid_losses(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "loss_d")
-    common = dict(
-        model="srf",
-        activation=p["activation"],
-        alpha=p["loss_alpha"],
-        beta=1.0,
-        lam=p["loss_lam"],
-        r=p["loss_r"],
-        c=BULK,
-    )
-    cases = [
-        {"loss": "logistic", "target": "sign", "gamma": 0.8, "noise": 0.0, "bias": 0.0, "delta": 1.0},
-        {"loss": "huber", "target": "sign", "gamma": 0.8, "noise": 0.0, "bias": 0.0, "delta": p["loss_delta"]},
-        {"loss": "square", "target": "sign", "gamma": 0.8, "noise": 0.0, "bias": 0.0, "delta": 1.0},
-        {"loss": "square", "target": "sin", "gamma": 0.8, "noise": p["loss_noise"], "bias": 0.0, "delta": 1.0},
-        *(
-            {"loss": "square", "target": p["loss_bias_target"], "gamma": 1.0, "noise": 0.0, "bias": b, "delta": 1.0}
-            for b in p["loss_biases"]
-        ),
-    ]
-    bent = {"loss": "square", "activation": "softplus", "target": p["loss_bias_target"], "gamma": 0.8, "noise": 0.0}
-    cases.append(bent | {"bias": 0.5, "delta": 1.0})
-    sizes = list(zip(p["loss_d"], p["loss_seeds"]))
-    return [
-        setting for case in cases for d, seeds in sizes for setting in product(**common | case, d=d, seeds=range(seeds))
-    ]
-
-
-@study(version=2, grid=_grid_losses, chunk=8, data=DATA, device="any")
+@study(
+    version=2,
+    axes=_axes("model activation alpha beta lam r c loss target gamma noise bias delta d"),
+    complete=_fits("alpha"),
+    chunk=8,
+    **DRAWN,
+)
 def losses(setting: Setting, seeds: list[int]) -> Rows:
     """Squared error and share of wrong signs of spiked features: convex losses, noise, uniform bias (App. C)."""
     return measure.rows(measure.convex_errors(setting, seeds), seeds)
 
 
-def _grid_biases(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "loss_d")
-    common = dict(activation=p["activation"], target=p["loss_bias_target"], alpha=p["loss_alpha"], beta=1.0, gamma=1.0)
-    common |= dict(model="srf", lam=p["loss_lam"], r=p["loss_r"], c=BULK)
-    sizes = zip(p["loss_d"], p["loss_seeds"])
-    return [setting for d, seeds in sizes for setting in product(**common, d=d, seeds=range(seeds))]
-
-
-@study(version=1, grid=_grid_biases, chunk=8, data=DATA, device="any")
+@study(
+    version=1,
+    axes=_axes("activation target alpha beta gamma model lam r c d"),
+    complete=_fits("alpha"),
+    chunk=8,
+    **DRAWN,
+)
 def biases(setting: Setting, seeds: list[int]) -> Rows:
     """The uniform bias that each realisation's training objective chooses (App. C.8)."""
     return measure.rows(measure.trained_bias(setting, seeds), seeds)
 
 
-def _grid_departure(p: Mapping[str, Any]) -> list[Setting]:
-    for d in ("net_d", "map_d", "order_d"):
-        _needs_memory(p, d, chunk=4)
-    common = dict(activation=p["activation"], alpha=p["net_alpha"], beta=1.0, lam=p["net_lam"])
-    sizes = [
-        setting
-        for target, alpha0, step in zip(p["net_targets"], p["net_alpha0"], p["net_step"])
-        for d, seeds in zip(p["net_d"], p["net_seeds"])
-        for setting in product(panel="size", target=target, alpha0=alpha0, step=step, d=d, seeds=range(seeds), **common)
-    ]
-    order = [
-        setting
-        for d, seeds in zip(p["order_d"], p["order_seeds"])
-        for setting in product(
-            panel="order",
-            target=p["order_target"],
-            alpha0=p["order_alpha0"],
-            step=p["order_step"],
-            d=d,
-            seeds=range(seeds),
-            **common,
-        )
-    ]
-    return [
-        *sizes,
-        *order,
-        *product(
-            panel="map",
-            target=p["map_target"],
-            alpha0=p["map_alpha0"],
-            step=p["map_step"],
-            d=p["map_d"],
-            seeds=range(p["map_seeds"]),
-            **common,
-        ),
-    ]
-
-
-@study(version=3, grid=_grid_departure, chunk=4, data=DATA, device="any")
+@study(
+    version=3,
+    axes=_axes("panel target alpha0 step d activation alpha beta lam"),
+    complete=_fits("alpha0 alpha", chunk=4),
+    chunk=4,
+    **DRAWN,
+)
 def departure(setting: Setting, seeds: list[int]) -> Rows:
     """The network's error beside that of spiked features on the same draws, and three theories at its first batch."""
     return measure.rows(measure.departure(setting, seeds), seeds)
 
 
-def _grid_several(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "steps_d", chunk=4)
-    common = dict(activation=p["activation"], alpha=p["net_alpha"], lam=p["net_lam"])
-    return [
-        setting
-        for target, alpha0, step in zip(*(p[name] for name in _COURSES))
-        for d, seeds in zip(p["steps_d"], p["steps_seeds"])
-        for setting in product(
-            target=target, alpha0=alpha0, step=step, count=p["steps_counts"], d=d, seeds=range(seeds), **common
-        )
-    ]
-
-
-@study(version=1, grid=_grid_several, chunk=4, data=DATA, device="any")
+@study(
+    version=1,
+    axes=_axes("target alpha0 step count d activation alpha lam"),
+    complete=_fits("alpha0 alpha", chunk=4),
+    chunk=4,
+    **DRAWN,
+)
 def several(setting: Setting, seeds: list[int]) -> Rows:
     """Spike, singular values and test error after several steps with one step's samples and size in all, ``p = d``."""
     return measure.rows(several_steps.measured(setting, seeds), seeds)
 
 
-def _grid_kernels(p: Mapping[str, Any]) -> list[Setting]:
-    most = round(max(p["kernels_alphas"]) * max(p["kernels_d"]))
-    needed = 6 * 8 * 2 * most * (most + TEST)
-    validate.memory(needed, f"kernels_d = {max(p['kernels_d'])} with kernels_alphas = {max(p['kernels_alphas']):g}")
-    names = {name: p[f"split_{name}"] for name in ("target", "step", "lam")}
-    common = dict(alphas=[p["kernels_alphas"]], lams=[p["kernels_lams"]], share=p["kernels_share"])
-    common |= dict(activation=p["activation"], beta=1.0, seeds=range(p["kernels_seeds"]))
-    return product(d=p["kernels_d"], **names, **common)
-
-
-@study(version=1, grid=_grid_kernels, chunk=2, data=DATA, device="any")
+@study(
+    version=1,
+    axes=_axes("d target step lam alphas lams share activation beta"),
+    complete=_kernels_fit,
+    chunk=2,
+    **DRAWN,
+)
 def kernels(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of the network's kernels at several penalties, and of the network after a step, on as many samples.
 
@@ -467,36 +291,19 @@ def kernels(setting: Setting, seeds: list[int]) -> Rows:
     return found
 
 
-def _grid_norms(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "norms_d")
-    return product(
-        model="srf",
-        activation=p["activation"],
-        **dict(zip(("target", "alpha0", "step"), STRONG)),
-        beta=1.0,
-        lam=p["norms_lam"],
-        alphas=[[p["net_alpha"]]],
-        rows=["sphere", "gauss"],
-        d=p["norms_d"],
-        seeds=range(p["norms_seeds"]),
-    )
-
-
-@study(version=2, grid=_grid_norms, chunk=8, data=DATA, device="any")
+@study(
+    version=2,
+    axes=_axes("model activation target alpha0 step beta lam alphas rows d"),
+    complete=_fits("alphas"),
+    chunk=8,
+    **DRAWN,
+)
 def norms(setting: Setting, seeds: list[int]) -> Rows:
     """Spiked features whose rows have one norm, or the fluctuating norms of Gaussian rows; same seeds."""
     return measure.curve(setting, seeds)
 
 
-def _grid_budget(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "split_d")
-    common = dict(activation=p["activation"], target=p["split_target"], step=p["split_step"], lam=p["split_lam"])
-    return product(
-        total=p["split_total"], share=p["split_shares"], d=p["split_d"], seeds=range(p["split_seeds"]), **common
-    )
-
-
-@study(version=1, grid=_grid_budget, chunk=8, data=DATA, device="any")
+@study(version=1, axes=_axes("total share d activation target step lam"), complete=_fits("total"), chunk=8, **DRAWN)
 def budget(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of the network when a share of ``total d`` samples pays for the step and the rest for the readout."""
     first = setting["share"] * setting["total"]
@@ -504,71 +311,39 @@ def budget(setting: Setting, seeds: list[int]) -> Rows:
     return measure.curve(setting | split, seeds)
 
 
-def _grid_scaling(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "scale_d")
-    low = min(p["scale_d"])
-    return [
-        setting
-        for s in p["scale_exponents"]
-        for d in p["scale_d"]
-        for setting in product(
-            activation=p["activation"],
-            target=p["scale_target"],
-            alpha0=p["scale_alpha0"],
-            lam=p["scale_lam"],
-            exponent=s,
-            step=p["scale_step"] * (d / low) ** (s - 1),
-            d=d,
-            alphas=[[p["scale_alpha"]]],
-            seeds=range(p["scale_seeds"]),
-        )
-    ]
-
-
-@study(version=1, grid=_grid_scaling, chunk=8, data=DATA, device="any")
+@study(
+    version=1,
+    axes=_axes("activation target alpha0 lam exponent step d alphas sizes"),
+    complete=_of_exponent,
+    chunk=8,
+    **DRAWN,
+)
 def scaling(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of networks whose step size grows like ``eta ~ p^s``, ``p = d``."""
     return measure.curve(setting | {"model": "network", "beta": 1.0}, seeds)
 
 
-def _grid_pool(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "pool_d", least=8.0, width=4.0, chunk=4)
-    common = dict(activation=p["activation"], alpha0=p["pool_alpha0"], d=p["pool_d"], seeds=range(p["pool_seeds"]))
-    lams = {"upper": p["pool_upper_lam"], "lower": p["pool_lower_lam"]}
-    settings = []
-    for target in ("sign", "He1+He3"):
-        unit = equivalent(p["activation"], target, alpha0=p["pool_alpha0"], step=1.0)
-        for bound, lam in lams.items():
-            settings += product(
-                target=target, step=p["pool_r"] / unit.r, bound=bound, lam=lam, alpha=8.0, beta=4.0, **common
-            )
-    return settings
-
-
-@study(version=1, grid=_grid_pool, chunk=4, data=DATA, device="any")
+@study(
+    version=1,
+    axes=_axes("target step bound lam alpha beta activation alpha0 d"),
+    complete=_of_strength,
+    chunk=4,
+    **DRAWN,
+)
 def pool(setting: Setting, seeds: list[int]) -> Rows:
     """Mean output given ``theta·x = t`` of wide networks with many samples, at a large and a small penalty (Fig. 3)."""
     outputs = measure.profile(setting | {"model": "network"}, seeds, points=25)
     return [row for t, out in outputs.items() for row in measure.rows({"output": out}, seeds, t=t)]
 
 
-def _grid_images(p: Mapping[str, Any]) -> list[Setting]:
-    validate.memory(3 * 8 * 2 * POOL * p["image_d"], f"image_d = {p['image_d']}")  # images and normal inputs
-    return product(
-        data=datasets.identity("mnist"),
-        activation=p["activation"],
-        target=["random", "leading", "parity"],
-        d=p["image_d"],
-        p=p["image_d"],
-        n0=p["image_n0"],
-        n=p["image_n"],
-        step=p["image_step"],
-        lam=p["image_lam"],
-        seeds=range(p["image_seeds"]),
-    )
-
-
-@study(version=1, grid=_grid_images, chunk=8, data="white principal components of digits", device="any")
+@study(
+    version=1,
+    axes=_axes("activation target d p n0 n step lam") | {"target": "one of random, leading, parity"},
+    complete=_of_digits,
+    chunk=8,
+    data="white principal components of digits",
+    device="any",
+)
 def images(setting: Setting, seeds: list[int]) -> Rows:
     """Test error on white principal components of digits and on normal inputs, three kinds of labels."""
     task = datasets.load("mnist", labels="parity")

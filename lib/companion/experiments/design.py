@@ -1,0 +1,178 @@
+"""Designs: the settings of a study by name, as data in the profiles' TOML.
+
+::
+
+    [05.projectors.sphere]   # chapter, study, design
+    cloud = "sphere"         # one value
+    n = [100, 200]           # an axis: each of these
+    n0 = "$n0"               # what the chapter's parameter of that name holds
+    depths = [5, 30]         # one value, where a setting holds a list
+    seeds = [6, 2]           # how many realisations, here with each n
+    zip = [["n", "seeds"]]   # axes that go together, value by value
+    [05.projectors.images]
+    extends = "sphere"       # all that it says, but for what stands here
+
+``laptop.toml`` holds all; other profiles, and readers, replace entries. A study declares what one setting holds in the
+words of ``companion.experiments.parameters``, ``@study(axes={"n": "count from 3"})``; ``each of 2 or more distinct
+counts`` asks for so many, and ``optional count`` may be left out.
+"""
+
+import functools
+import itertools
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from companion.experiments.parameters import kind
+from regimes import validate
+from regimes.validate import InputError
+
+Setting = dict[str, Any]
+MOST = 100_000  # settings of a design: they are built in memory
+_kind = functools.cache(kind)
+
+
+@dataclass(frozen=True)
+class Designs:
+    """The grid of a study: the settings of all its designs.
+
+    Attributes:
+        study: the name of the study's function.
+        axes: the kind of each axis, in the order of a setting's entries; of ``seeds`` by default ``count to 1000``.
+        complete: adds to a setting what follows from its axes; raises InputError for one that cannot be computed.
+    """
+
+    study: str
+    axes: Mapping[str, str] = field(hash=False)
+    complete: Callable[[Setting], Setting] = dict
+
+    def __call__(self, values: Mapping[str, Any]) -> list[Setting]:
+        """The settings of all designs, each once, with the seeds of every design that holds it."""
+        found: dict[str, Setting] = {}
+        for design in self._tables(values):
+            for setting in self.settings(values, design):
+                held = found.setdefault(self.identity(setting), setting)
+                held["seeds"] = sorted({*held["seeds"], *setting["seeds"]})
+        return list(found.values())
+
+    def identity(self, setting: Setting) -> str:
+        """What tells a setting from others of the study: its values on the axes, but for its seeds."""
+        return json.dumps([setting.get(axis) for axis in self.axes if axis != "seeds"])
+
+    def settings(self, values: Mapping[str, Any], design: str) -> list[Setting]:
+        """The settings of a design: all combinations of its axes, those that it zips taken together.
+
+        Raises:
+            InputError: as ``values``; for zipped axes of different lengths, too many settings, and from ``complete``.
+        """
+        where, table, groups = self._whole(values, design)
+        axes = self.values(values, design)
+        try:
+            found = [self.complete(setting) for setting in _combined(axes, groups)]
+            if len({self.identity(setting) for setting in found}) < len(found):
+                raise InputError("two of its settings are the same")
+            return found
+        except InputError as error:
+            raise InputError(f"{where}{_knobs(table, str(error))}: {error}") from None
+
+    def values(self, values: Mapping[str, Any], design: str) -> dict[str, list[Any]]:
+        """The values of each axis of a design.
+
+        Raises:
+            InputError: for an unknown design or axis, an axis that is missing, or a value that is not of its kind.
+        """
+        where, table, groups = self._whole(values, design)
+        kinds = {**self.axes, "seeds": self.axes.get("seeds", "count to 1000")}
+        needed = {axis for axis, words in kinds.items() if not words.startswith("optional ")}
+        if not needed <= table.keys() <= kinds.keys():
+            wrong = *(needed - table.keys()), *(table.keys() - kinds.keys())
+            raise InputError(f"{where} needs the axes {', '.join(kinds)}; missing or unknown: {', '.join(wrong)}")
+        found = {}
+        for axis in (axis for axis in kinds if axis in table):
+            given, name, together = table[axis], f"{where}.{axis}", any(axis in group for group in groups)
+            given = [_of_knob(name, one, values) for one in given] if isinstance(given, list) else given
+            given = _of_knob(name, given, values)
+            found[axis] = (_seeds if axis == "seeds" else _values)(name, kinds[axis], given, together)
+        return found
+
+    def _tables(self, values: Mapping[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
+        """The full name of each design of the study, and what it says itself."""
+        found: dict[str, tuple[str, dict[str, Any]]] = {}
+        for name in values:
+            if name.count(".") == 3 and name.split(".")[1] == self.study:
+                where, _, axis = name.rpartition(".")
+                found.setdefault(where.rpartition(".")[2], (where, {}))[1][axis] = values[name]
+        return found
+
+    def _whole(self, values: Mapping[str, Any], design: str) -> tuple[str, dict[str, Any], list[list[str]]]:
+        """The full name of a design, what it says with all that it extends, and the axes that it zips."""
+        tables = self._tables(values)
+        validate.one_of(tables, **{f"a design of {self.study}": design})
+        where, table = tables.pop(design)
+        while "extends" in table:
+            base = table.pop("extends")
+            validate.one_of(tables, **{f"{where}.extends": base})
+            table = tables.pop(base)[1] | table
+        zipped = table.pop("zip", [])
+        lists = isinstance(zipped, list) and all(isinstance(group, list) for group in zipped)
+        names = [axis for group in zipped for axis in group] if lists else []
+        if not lists or any(names.count(axis) > 1 or axis not in [*table] for axis in names):
+            raise InputError(f"{where}.zip must hold lists of axes, each once, got {validate.shown(zipped)}")
+        return where, table, zipped
+
+
+def _combined(axes: Mapping[str, list[Any]], groups: list[list[str]]) -> list[Setting]:
+    """All combinations of axes, those of a group taken together."""
+    blocks = {}
+    for axis in axes:
+        group = next((group for group in groups if axis in group), [axis])
+        if len({len(axes[one]) for one in group}) > 1:
+            raise InputError(f"{' and '.join(group)} are zipped and must hold as many values")
+        blocks[group[0]] = [dict(zip(group, row)) for row in zip(*(axes[one] for one in group))]
+    if (count := math.prod(map(len, blocks.values()))) > MOST:
+        raise InputError(f"the axes must have at most {MOST} combinations, got {count}")
+    rows = ({k: v for part in row for k, v in part.items()} for row in itertools.product(*blocks.values()))
+    return [{axis: row[axis] for axis in axes} for row in rows]
+
+
+def _names_knob(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("$")
+
+
+def _knobs(table: Mapping[str, Any], message: str) -> str:
+    """The chapter's parameters behind the axes that a message names, or else behind all of them."""
+    held = {axis: value if isinstance(value, list) else [value] for axis, value in table.items()}
+    all_of_them = {axis: knobs for axis, given in held.items() if (knobs := [*filter(_names_knob, given)])}
+    named = {axis for axis in all_of_them if re.search(rf"\b{axis}\b", message)} or all_of_them.keys()
+    shown = [f"{axis} = {', '.join(knobs)}" for axis, knobs in all_of_them.items() if axis in named]
+    return f" ({', '.join(shown)})" if shown else ""
+
+
+def _of_knob(name: str, given: Any, values: Mapping[str, Any]) -> Any:
+    """A value, or what the chapter's parameter holds that it names."""
+    if _names_knob(given) and given[1:] not in values:
+        raise InputError(f"{name} names {given}, and the chapter has no such parameter")
+    return values[given[1:]] if _names_knob(given) else given
+
+
+def _values(name: str, words: str, given: Any, together: bool) -> list[Any]:
+    """The values of an axis, each of its kind; where axes go ``together`` one may come twice."""
+    known = _kind(words.removeprefix("optional ").removeprefix("each of "))
+    if known.order and not words.startswith("each of "):
+        lists = isinstance(given, list) and any(isinstance(one, list) for one in given)
+        return [known.checked(name, one) for one in (given if lists else [given])]
+    if isinstance(given, list) or known.least > 1:
+        return replace(known, order="list of" if together else known.order or "distinct").checked(name, given)
+    return [known.item.checked(name, given)]
+
+
+def _seeds(name: str, words: str, given: Any, together: bool) -> list[list[int]]:
+    """The realisations of each setting: those counted, or those listed."""
+    if together and isinstance(given, list):
+        return [_seeds(f"{name}[{i}]", words, one, False)[0] for i, one in enumerate(given)]
+    known = _kind("distinct counts from 0" if isinstance(given, list) else words)
+    found = known.checked(name, given)
+    return [found if known.order else [*range(found)]]
