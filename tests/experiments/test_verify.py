@@ -149,7 +149,7 @@ def test_keep_writes_no_row_of_uncommitted_code(book, tmp_path, capsys, monkeypa
 
 
 def test_export_does_not_drop_stored_cells_unasked(book, capsys, monkeypatch):
-    name, fewer = "depth.half_depth", ("-p", "half_gaps", "[1e-2, 1e-3]")
+    name, fewer = "depth.half_depth", ("-p", "05.half_depth.main.gap", "[1e-2, 1e-3]")
     monkeypatch.setattr(command, "read_toml", lambda path: {name: {}})
     assert run("keep", "--jobs", "1") == 0
     before = {path: path.read_bytes() for path in book.iterdir()}
