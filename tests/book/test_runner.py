@@ -44,6 +44,7 @@ DESK = {
     "requirements.txt": "",
     "constraints.txt": "",
     "lib/pyproject.toml": "",
+    "results/finer.json": "[]",
 }
 
 
