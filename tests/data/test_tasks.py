@@ -106,3 +106,18 @@ def test_bad_input_gets_one_line(make, names):
     with pytest.raises(InputError, match=names) as error:
         make()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("shape", ["stripe", "cylinder"])
+@pytest.mark.parametrize("turned", [False, True], ids=["as it is", "turned"])
+def test_the_nearest_point_of_the_boundary(shape, turned):
+    task = getattr(tasks, shape)(200, 4, seed=0)
+    task = tasks.rotated(task, tasks.rotation(4, seed=0)) if turned else task
+    on, step = task.nearest(task.x), 1e-6
+    way = (task.x - on) / (task.x - on).norm(dim=-1, keepdim=True)
+    assert (task.label(on + step * way) == task.y).all() and (task.label(on - step * way) == -task.y).all()
+    # no label changes within nine tenths of the way, in any direction
+    rng = torch.Generator().manual_seed(0)
+    turn = torch.randn(50, *task.x.shape, generator=rng, dtype=torch.float64)
+    reach = 0.9 * (task.x - on).norm(dim=-1, keepdim=True)
+    assert (task.label(task.x + reach * turn / turn.norm(dim=-1, keepdim=True)) == task.y).all()

@@ -29,6 +29,7 @@ class Task:
         d_parallel: number of informative directions, the first ones; ``None`` where the notion does not apply.
         label: the label function, ``(..., d) -> (...)``; ``None`` for real data.
         classes: the classes behind the labels ``(..., p)``, for stratified splits; ``None`` for synthetic data.
+        nearest: the nearest point of the boundary between labels, ``(..., d) -> (..., d)``; ``None`` for real data.
     """
 
     x: Tensor
@@ -37,6 +38,7 @@ class Task:
     d_parallel: int | None = None
     label: Callable[[Tensor], Tensor] | None = None
     classes: Tensor | None = None
+    nearest: Callable[[Tensor], Tensor] | None = None
 
     def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "Task":
         """The same task in another precision or on another device."""
@@ -67,9 +69,14 @@ def stripe(p: int, d: int, *, interfaces: Sequence[float] = STRIPE, seed: int | 
     def label(x: Tensor) -> Tensor:
         return 1.0 - 2.0 * (torch.bucketize(x[..., 0].contiguous(), planes.to(x.device)) % 2)
 
+    def nearest(x: Tensor) -> Tensor:
+        own = planes.to(x)
+        return torch.cat([own[(x[..., :1] - own).abs().argmin(-1, keepdim=True)], x[..., 1:]], -1)
+
     x = gaussian_points(p, d, seed=seed)
     walls = ", ".join(f"{b:g}" for b in interfaces)
-    return Task(x, label(x), f"stripe, d={d}, p={p}, interfaces at x₁ = {walls}", d_parallel=1, label=label)
+    source = f"stripe, d={d}, p={p}, interfaces at x₁ = {walls}"
+    return Task(x, label(x), source, d_parallel=1, label=label, nearest=nearest)
 
 
 def cylinder(p: int, d: int, *, d_parallel: int = 2, radius: float = RADIUS, seed: int | Sequence[int] = 0) -> Task:
@@ -99,9 +106,13 @@ def cylinder(p: int, d: int, *, d_parallel: int = 2, radius: float = RADIUS, see
     def label(x: Tensor) -> Tensor:
         return torch.where(x[..., :d_parallel].norm(dim=-1) > radius, 1.0, -1.0).to(x.dtype)
 
+    def nearest(x: Tensor) -> Tensor:
+        along = x[..., :d_parallel]
+        return torch.cat([along * (radius / along.norm(dim=-1, keepdim=True)), x[..., d_parallel:]], -1)
+
     x = gaussian_points(p, d, seed=seed)
     source = f"cylinder, d={d}, p={p}, radius {radius:.4g} in the first {d_parallel} directions"
-    return Task(x, label(x), source, d_parallel=d_parallel, label=label)
+    return Task(x, label(x), source, d_parallel=d_parallel, label=label, nearest=nearest)
 
 
 def chain_monomial(
@@ -181,9 +192,11 @@ def rotated(task: Task, turn: Tensor) -> Task:
     validate.arrays(turn=("... d d", turn))
     if turn.shape[-2:] != (d, d) or not torch.allclose(turn @ turn.mT, torch.eye(d).to(turn), atol=1e-8):
         raise InputError(f"turn must be an orthogonal matrix of size {d}, got shape {tuple(turn.shape)}")
-    old = task.label
+    old, near = task.label, task.nearest
     label = None if old is None else (lambda x: old(x @ turn))
-    return replace(task, x=task.x @ turn.mT, label=label, d_parallel=None, source=f"{task.source}, rotated")
+    nearest = None if near is None else (lambda x: near(x @ turn) @ turn.mT)
+    words = f"{task.source}, rotated"
+    return replace(task, x=task.x @ turn.mT, label=label, d_parallel=None, source=words, nearest=nearest)
 
 
 def gaussian_points(p: int, d: int, *, seed: int | Sequence[int]) -> Tensor:
