@@ -40,50 +40,16 @@
 # fmt: off
 profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
 interfaces: "increasing numbers from -4 to 4" = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
-stripes: "increasing numbers from -4 to 4" = [-1.5, -0.5, 0.5]  # planes of a task with several stripes (not in the paper)
+cylinder_radius: "positive to 20" = 1.1774100225154747  # radius of the cylinder (paper A: sqrt(2 ln 2), equiprobable labels)
 alpha: "number from 1e-20 to 1e-2" = 1e-6  # network scale (paper A: 1e-6)
 tolerance: "number from 1e-3 to 0.2" = 0.05  # of a step of the gradient flow (paper A: not stated)
 finer_tolerance: "number from 1e-4 to 0.2" = 0.005  # of runs that go on after t*
-cylinder_d: "count from 2 to 99" = 3  # dimension of the cylinder model (paper A, Fig. 7 and 8: 3)
-cylinder_d_parallel: "count from 2 to 98" = 2  # its informative directions, fewer than cylinder_d (paper A: 2)
-cylinder_radius: "positive to 20" = 1.1774100225154747  # its radius (paper A: sqrt(2 ln 2), equiprobable labels)
-solid_radius: "positive to 20" = 1.5381722544550522  # radius for one more dimension, which is informative (equiprobable for three)
-frames_p: "count from 10 to 1e5" = 300  # training points of the pictures of weights (paper A, Fig. 2 and 7: not stated)
-frames_h: "count from 10 to 1e5" = 500  # their width (paper A: 10000)
-frames: "count from 2 to 1000" = 24  # pictures of an animation
-frames_seeds: "count to 1000" = 6  # realisations of the shares; the first is drawn
-frames_lazy_alpha: "number from 1 to 1e10" = 1e4  # scale of the lazy regime
-neurons_p: "3 or more increasing counts from 10 to 1e5" = [1000, 3200, 10000]  # training points, compared with the equations (paper A, Fig. 4: 10000)
-neurons_h: "count from 10 to 1e5" = 50  # width (paper A: 10000; neurons do not know of each other until the first margin is met)
-neurons_seeds: "count to 1000" = 12  # realisations
-neurons_tolerance: "number from 1e-3 to 0.2" = 0.01  # of a step of the flow in that comparison
-paths_h: "count from 10 to 1e5" = 200  # width of the network whose neurons are drawn
-late_alpha: "increasing numbers from 1e-140 to 1e-2" = [1e-100, 1e-60, 1e-18]  # smaller scales, at which neurons have more time until t*
-late_h: "count from 10 to 1e5" = 100  # width there
-late_seeds: "count to 1000" = 4  # realisations there
-fit_p: "count from 10 to 1e5" = 10000  # training points of the fit after t* (paper A, Fig. 5: 10000)
-fit_h: "count from 10 to 1e5" = 100  # its width (paper A: 10000)
-fit_test: "count from 10 to 1e6" = 10000  # its test points
-fit_stop: "positive to 1" = 0.99  # satisfied fraction at which it ends (paper A: not stated)
-fit_seeds: "count to 1000" = 1  # its realisations
-growth_d: "distinct counts from 2 to 100" = [5, 10]  # dimensions of the stripe (paper A, Fig. 6: 5, 10)
 growth_p: "3 or more increasing counts from 10 to 1e5" = [128, 256, 512, 1024, 2048, 4096, 8192, 16384]  # sizes trained to t* (paper A, Fig. 6: to 10^4)
 growth_h: "count from 10 to 1e5" = 100  # their width (paper A: 10000)
 growth_seeds: "count to 1000" = 4  # their realisations (paper A: 20; 49 of the cylinder)
 growth_from: "count to 1e5" = 1024  # smallest size of the fitted exponents (paper A, Fig. 6: 411 is the smallest it names)
 stop: "positive to 1" = 0.98  # satisfied fraction until which the largest amplification is sought
 stop_p: "3 or more increasing counts from 10 to 1e5" = [256, 1024, 4096]  # sizes trained that far
-stop_h: "count from 10 to 1e5" = 150  # their width
-stop_seeds: "count to 1000" = 3  # their realisations (paper A: 20; 49 of the cylinder)
-course_p: "increasing counts from 10 to 1e5" = [256, 4096]  # sizes whose course is drawn, some of stop_p (paper A, Fig. 6: 411, 4640)
-other_p: "3 or more increasing counts from 10 to 1e5" = [128, 256, 512, 1024]  # sizes of the other tasks, some of growth_p
-other_seeds: "count to 1000" = 6  # their realisations
-time_p: "count from 10 to 1e5" = 2048  # training points of the scan of alpha
-time_alpha: "3 or more increasing numbers from 1e-25 to 1e-2" = [1e-18, 1e-14, 1e-10, 1e-6]  # scales
-time_seeds: "count to 1000" = 6  # realisations
-noise_p: "count from 10 to 1e5" = 200  # training points whose force on a neuron is drawn
-noise_sets: "count from 10 to 1e6" = 2000  # training sets of a realisation
-noise_seeds: "count to 1000" = 12  # realisations
 # fmt: on
 # %%
 from itertools import pairwise
@@ -105,7 +71,7 @@ chapter = Chapter("02", globals())
 # What compression is, seen on neurons ({numref}`fig-sketch-compression`), and the argument why it must grow with the number of
 # points ({numref}`fig-sketch-chain`).
 # %%
-paths = chapter.sweep(studies.paths)
+paths = chapter.rows(studies.paths, "main")
 ends_of = [(np.array(row["z"]), np.array(row["weights"])) for _, row in paths.iterrows()]
 first, last = (
     (np.array([z[at] for z, _ in ends_of]), np.array([abs(w[at, 3]) * np.hypot(*w[at, :2]) for _, w in ends_of]))
@@ -137,10 +103,7 @@ chapter.figure(
 # small $\alpha$ the outputs start at nothing, weights must grow, and those along $e_1$ do. All these runs go to zero loss,
 # at the finer of the two tolerances and in float64, where chapter 1 ({numref}`fig-a-sensitivity`) finds the end to be a number.
 # %%
-frames_table = chapter.sweep(studies.frames)
-stripe = frames_table[frames_table["shape"] == "stripe"]
-feature, lazy = stripe[stripe.alpha == alpha], stripe[stripe.alpha != alpha]
-cylinder = frames_table[frames_table["shape"] == "cylinder"]
+feature, lazy, cylinder = (chapter.rows(studies.frames, name) for name in ("feature", "lazy", "cylinder"))
 
 
 # %%
@@ -298,16 +261,12 @@ chapter.say(f"The two functions agree to a relative difference of {feature.devia
 # (`companion.theory.compression.neuron`), and compare with all neurons that see data: a neuron sees a point where its
 # ReLU is active.
 # %%
-neurons = chapter.extended(studies.neurons)
-paths = chapter.sweep(studies.paths)
+neurons = chapter.rows(studies.neurons, "main")
+neurons_p = chapter.design(studies.neurons, "main")["p"]
 attractors = Stripe(interfaces, 2).attractors()
 
 
 # %%
-def weights_of(row, column):
-    return np.array(row[column]).T
-
-
 def sits_at(row):
     """Which attractor of its sign the neuron has reached, by the distance stated below; -1 for none."""
     at, sign = np.array(row["z"][-1]), np.sign(row["weights"][-1][0])
@@ -315,25 +274,28 @@ def sits_at(row):
     return int(np.argmin(gaps)) if min(gaps) < studies.NEAR else -1
 
 
-home = paths.apply(sits_at, axis=1)
-drawn = [paths[home == k].iloc[:1] for k in range(len(attractors))]
-fig, flat = plots.panels(3, columns=3, width=3.2, height=3.2)
-for ax, point, found in zip(flat, attractors, drawn):
-    if found.empty:
-        continue
-    row = found.iloc[0]
-    for name, found, said in zip(
-        [r"$\omega_1$", r"$\omega_\perp$", "$b$", r"$\beta$"], weights_of(row, "weights"), weights_of(row, "predicted")
-    ):
-        (line,) = ax.plot(row["t"], found, label=name)
-        words = "equations of motion" if name == r"$\beta$" else None
+def draw_weights(ax, row):
+    """The four weights of a neuron against time, network and equations of motion."""
+    names = [r"$\omega_1$", r"$\omega_\perp$", "$b$", r"$\beta$"]
+    for name, found, said in zip(names, np.array(row["weights"]).T, np.array(row["predicted"]).T):
+        ax.plot(row["t"], found, label=name)
+        words = "equations of motion" if name == names[-1] else None
         ax.plot(row["t"], said, "--", color="black", linewidth=1, label=words)
-    ax.set(xlabel=r"$t/\tau$", title=f"to $z^*={point.z:.2f}$, $\\lambda{'>' if point.sign > 0 else '<'}0$")
     ax.set_yscale("asinh")
     low, high = ax.get_ylim()
     steps = [sign * 10**k for sign in (-1, 1) for k in range(6)]
     ax.set_yticks([tick for tick in sorted([0, *steps]) if low <= tick <= high])
     ax.yaxis.set_major_formatter("{x:g}")
+
+
+# %%
+home = paths.apply(sits_at, axis=1)
+drawn = [paths[home == k].iloc[:1] for k in range(len(attractors))]
+fig, flat = plots.panels(3, columns=3, width=3.2, height=3.2)
+for ax, point, found in zip(flat, attractors, drawn):
+    if not found.empty:
+        ax.set(xlabel=r"$t/\tau$", title=f"to $z^*={point.z:.2f}$, $\\lambda{'>' if point.sign > 0 else '<'}0$")
+        draw_weights(ax, found.iloc[0])
 flat[0].set_ylabel("weights of the neuron")
 for ax in [ax for ax in flat if ax.lines][:1]:  # few points may leave an attractor without a neuron
     fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize="small")
@@ -385,6 +347,8 @@ chapter.say(
     f"That of $\\omega_\\perp$, whose noise the equations know, falls with $p$ with the exponent {exponent(*by_size(neurons, 'error_omega_perp'))}, "
     f"that of $\\omega_1$ with {exponent(*by_size(neurons, 'error_omega_1'))}."
 )
+
+
 # %% [markdown]
 # The error comes from the growth *rate*, which a training set changes by a number of order $1/\sqrt p$; over a time of
 # many $\tau$ this becomes a factor in the size of the weights, while ratios of weights, which make $\zeta$ and
@@ -403,25 +367,30 @@ chapter.say(
 # Zeros of the bracket are fixed points. A neuron may come to rest at one if it is stable along the axis and if there
 # $|\lambda|$ grows, which is the condition $|C_1^\pm|>\pm\,{\rm sgn}(C_1^\pm)\,y\,e^{-\zeta^2/2}/\sqrt{2\pi}$.
 # %%
-zeta = np.linspace(-3, 3, 601)
-line = Stripe(interfaces, 2)
-fig, flat = plots.panels(2, width=4.0, height=3.4)
-for sign, colour in ((1, plots.PALETTE[0]), (-1, plots.PALETTE[1])):
-    speed, holds = line.velocity(zeta, sign), line.amplifies(zeta, sign)
-    flat[0].plot(zeta, np.where(holds, speed, np.nan), color=colour, label=rf"$\lambda{'>' if sign > 0 else '<'}0$")
-    words = r"where $|\lambda|$ would fall" if sign > 0 else None
-    flat[0].plot(zeta, np.where(holds, np.nan, speed), "--", color=colour, linewidth=1, label=words)
-for ax in flat:
+def draw_velocity(ax):
+    """Velocity of a grown neuron's intercept for both signs of ``λ``, dashed where ``|λ|`` would fall."""
+    zeta, line = np.linspace(-3, 3, 601), Stripe(interfaces, 2)
+    for sign, colour in ((1, plots.PALETTE[0]), (-1, plots.PALETTE[1])):
+        speed, holds = line.velocity(zeta, sign), line.amplifies(zeta, sign)
+        ax.plot(zeta, np.where(holds, speed, np.nan), color=colour, label=rf"$\lambda{'>' if sign > 0 else '<'}0$")
+        words = r"where $|\lambda|$ would fall" if sign > 0 else None
+        ax.plot(zeta, np.where(holds, np.nan, speed), "--", color=colour, linewidth=1, label=words)
     plots.boundaries(ax, interfaces)
-flat[0].plot([a.z for a in attractors], np.zeros(len(attractors)), "ko", label="attractors")
-flat[0].set(xlabel=r"intercept $\zeta$", ylabel=r"velocity $\tau\,\dot\zeta$", ylim=(-2, 2))
-fig.legend(*flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize="small")
+    ax.set(xlabel=r"intercept $\zeta$", ylabel=r"velocity $\tau\,\dot\zeta$", ylim=(-2, 2))
+
+
+# %%
+fig, flat = plots.panels(2, width=4.0, height=3.4)
+draw_velocity(flat[0])
+plots.boundaries(flat[1], interfaces)
 for _, row in paths.iterrows():
     z = np.array(row["z"])
     flat[1].plot(*z.T, linewidth=0.7, color=plots.PALETTE[0 if row["weights"][-1][0] > 0 else 1])
     flat[1].plot(*z[0], "k.", markersize=2)
-flat[1].plot([a.z for a in attractors], np.zeros(len(attractors)), "ko")
 flat[1].set(xlim=(-3, 3), ylim=(-3, 3), xlabel="$z_1$", ylabel="$z_2$")
+for ax in flat:
+    ax.plot([a.z for a in attractors], np.zeros(len(attractors)), "ko", label="attractors")
+fig.legend(*flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize="small")
 chapter.figure(
     fig,
     "fig-a-4",
@@ -433,7 +402,7 @@ chapter.figure(
     "Right, paths of neurons in a plane that run to dots on the horizontal axis.",
 )
 # %%
-arrivals = chapter.extended(studies.arrivals)
+arrivals = chapter.rows(studies.arrivals, "main")
 shares = {name: arrivals.pivot(index="seed", columns="alpha", values=name) for name in ("near", "near_seeing", "blind")}
 depth = -np.log10(shares["near"].columns.to_numpy())
 fig, ax = plt.subplots(figsize=(5.4, 3.6))
@@ -455,12 +424,12 @@ chapter.figure(
     "levels off below one.",
 )
 # %%
-latest = arrivals[arrivals.alpha == late_alpha[0]]
+least = arrivals.alpha.min()
+latest, usual = (arrivals[arrivals.alpha == scale] for scale in (least, alpha))
 chapter.check("A.Fig4-attractors", mean(latest.near_seeing), latest, figure="fig-a-4-late")
-usual = arrivals[arrivals.alpha == alpha]
 chapter.say(
     f"There are {len(attractors)} attractors. We took 0.2 as the distance before looking. At $\\alpha=10^{{{np.log10(alpha):.3g}}}$, "
-    f"{mean(usual.near)} of the neurons that see data at the start are that near at $t^*$; at $\\alpha=10^{{{np.log10(late_alpha[0]):.3g}}}$ it is "
+    f"{mean(usual.near)} of the neurons that see data at the start are that near at $t^*$; at $\\alpha=10^{{{np.log10(least):.3g}}}$ it is "
     f"{mean(latest.near)}, and {mean(latest.blind)} see no data any more."
 )
 # %% [markdown]
@@ -471,8 +440,8 @@ chapter.say(
 # in a finite training set it may pass the last point. Then no force is left, and it stays there however long one waits.
 # None of this is seen in the output.
 # %%
-rows = []
-for d in [2, *growth_d]:
+rows, stripe_d = [], chapter.design(studies.growth, "stripe")["d"]
+for d in [2, *stripe_d]:
     for a in Stripe(interfaces, d).attractors():
         rows.append({"$d$": d, r"sign of $\lambda$": a.sign, "$z^*$": a.z, r"$\tau^*/\tau$": 1 / a.rate})
         rows[-1] |= {r"rate of $\omega_\perp$": a.rate_perp, "$c$": a.constant}
@@ -492,7 +461,7 @@ chapter.check("A.Fig5-attractors", mean(biggest.off), biggest, figure="tab-a-att
 #
 # (the paper prints $2\pi$ in the second, {ref}`erratum <erratum-a-perpendicular-time>`).
 # %%
-across, noises = chapter.sweep(studies.perpendicular), chapter.sweep(studies.noise)
+across, noises = (chapter.rows(study, "main") for study in (studies.perpendicular, studies.noise))
 chapter.check("A.AppC-tau-perp", Estimate.span(across.ratio), across, figure="tab-a-attractors")
 chapter.check("A.AppC-noise", mean(noises.exponent), noises, figure="tab-a-attractors")
 # %%
@@ -507,6 +476,8 @@ if not slowness.empty:  # at the smallest sizes none has
     chapter.say(
         f"Time constants of $\\omega_1$ in the network over those predicted: {listed}; the claim is judged on all."
     )
+
+
 # %% [markdown]
 # ## The square root of p
 # Near an attractor $|\omega_\perp|$ grows more slowly than $\omega_1$ until the noise of {eq}`eq:A:noise` takes over,
@@ -554,15 +525,19 @@ if not slowness.empty:  # at the smallest sizes none has
 # (`companion.theory.compression.ring`), from the training set alone. Here $R$ is the cylinder's radius, and
 # $\langle\cdot\rangle_u$ an average over the directions of the ring.
 # %%
-# more realisations than a laptop trains in minutes are kept in results/; they join those of the same settings, and a
-# changed parameter leaves them out
-growth = chapter.extended(studies.growth)
-courses = chapter.extended(studies.courses)
-# Λ*|N| up to a constant, and what Λ grows by after t*
-growth = growth.assign(still=growth.star / growth.predicted * np.sqrt(growth.p), beyond=growth.largest / growth.star)
-planes = growth["interfaces"].map(lambda v: v == interfaces)
-stripe = growth[(growth["shape"] == "stripe") & planes]
-cylinder = growth[(growth["shape"] == "cylinder") & (growth.d == cylinder_d)]
+def grown(name):
+    """Rows of a design, with ``Λ*|N|`` up to a constant (``still``) and what ``Λ`` grows by after ``t*`` (``beyond``)."""
+    rows = chapter.rows(studies.growth, name)
+    return rows.assign(still=rows.star / rows.predicted * np.sqrt(rows.p), beyond=rows.largest / rows.star)
+
+
+stripe, stripe_maximum = grown("stripe"), grown("stripe_maximum")
+cylinder, cylinder_maximum = grown("cylinder"), grown("cylinder_maximum")
+# until t*, and until the largest amplification
+tasks = {f"stripe, $d={d}$": [rows[rows.d == d] for rows in (stripe, stripe_maximum)] for d in stripe_d}
+tasks["cylinder, $d=3$"] = [cylinder, cylinder_maximum]
+courses = chapter.rows(studies.courses, "main")
+course_of = chapter.design(studies.courses, "main")
 
 
 # %%
@@ -571,9 +546,9 @@ def course(rows, t):
     return np.mean([np.interp(t, one, two) for one, two in zip(rows["time"], rows["size"])], axis=0)
 
 
-fig, flat = plots.panels(len(growth_d), width=4.0, height=3.2, sharey=True)
-for ax, d in zip(flat, growth_d):
-    for p, colour in zip(course_p, plots.PALETTE):
+fig, flat = plots.panels(len(course_of["d"]), width=4.0, height=3.2, sharey=True)
+for ax, d in zip(flat, course_of["d"]):
+    for p, colour in zip(course_of["p"], plots.PALETTE):
         rows = courses[(courses.d == d) & (courses.p == p)]
         t = np.geomspace(1, max(map(max, rows["time"])), 300)
         ax.plot(t, course(rows, t), color=colour, label=f"$p={p}$")
@@ -594,30 +569,24 @@ chapter.figure(
 
 
 # %%
-def sizes(rows, until, column):
-    """``p`` and ``(seeds, p)`` of a column."""
-    return by_size(rows[rows.until == until], column)
-
-
-def fitted(rows, until):
-    """The rows that an exponent is read from."""
-    return rows[(rows.until == until) & (rows.p >= growth_from)]
-
-
 def growing(column):
     """What measures the exponent of a column in ``p``."""
     return lambda rows: exponent(*by_size(rows, column))
 
 
-tasks_drawn = {f"stripe, $d={d}$": stripe[stripe.d == d] for d in growth_d} | {"cylinder, $d=3$": cylinder}
-fig, flat = plots.panels(len(tasks_drawn), columns=3, width=3.5, height=3.6, sharey=True)
-for ax, (name, rows) in zip(flat, tasks_drawn.items()):
-    green = plots.COLOURS["amplification"]
-    plots.realisations(ax, *sizes(rows, "star", "star"), color=green, label=r"$\Lambda^*$")
-    style = {"color": green, "linestyle": ":", "markerfacecolor": "none"}
-    plots.realisations(ax, *sizes(rows, stop, "largest"), label=r"$\Lambda_{\max}$", **style)
-    said = rows[rows.until == "star"].groupby("p").predicted.median()
-    ax.plot(said, "--", color=plots.COLOURS["theory"], label="theory")
+def fitted(rows):
+    """The rows that an exponent is read from."""
+    return rows[rows.p >= growth_from]
+
+
+green = plots.COLOURS["amplification"]
+style = {"color": green, "linestyle": ":", "markerfacecolor": "none", "label": r"$\Lambda_{\max}$"}
+# %%
+fig, flat = plots.panels(len(tasks), columns=3, width=3.5, height=3.6, sharey=True)
+for ax, (name, (rows, most)) in zip(flat, tasks.items()):
+    plots.realisations(ax, *by_size(rows, "star"), color=green, label=r"$\Lambda^*$")
+    plots.realisations(ax, *by_size(most, "largest"), **style)
+    ax.plot(rows.groupby("p").predicted.median(), "--", color=plots.COLOURS["theory"], label="theory")
     plots.slope_guide(ax, (growth_p[0], growth_p[-1]), rows.star.median() / 8, 0.5, "1/2")
     ax.set(xscale="log", yscale="log", xlabel="training points $p$", title=name)
     ticks(ax, growth_p)
@@ -629,48 +598,47 @@ chapter.figure(
     "fig-a-6-p",
     "Amplification at $t^*$ and its maximum over time against $p$: medians and quartiles; "
     "dashed: the constants of theory, median over the noise of the training sets (paper A, Fig. 6 bottom and Fig. 8 top).",
-    stripe,
-    cylinder,
+    *(rows for both in tasks.values() for rows in both),
     alt="Amplification against training points in three panels, at the characteristic time and at its maximum, "
     "both rising along a slope of one half; a dashed line of theory follows the first.",
 )
 # %%
-for d in growth_d:
-    star, most = fitted(stripe[stripe.d == d], "star"), fitted(stripe[stripe.d == d], stop)
+for d in stripe_d:
+    star, most = map(fitted, tasks[f"stripe, $d={d}$"])
     chapter.check(f"A.Fig6-star-d{d}", drift(growing("still"), star), star, figure="fig-a-6-p")
     chapter.check(f"A.Fig6-largest-d{d}", drift(growing("largest"), most), most, figure="fig-a-6-p")
-star, most = fitted(cylinder, "star"), fitted(cylinder, stop)
+star, most = map(fitted, tasks["cylinder, $d=3$"])
 chapter.check("A.Fig8-star", drift(growing("still"), star), star, figure="fig-a-6-p")
 chapter.check("A.Fig8-largest", drift(growing("largest"), most), most, figure="fig-a-6-p")
 # %%
-for name, rows in tasks_drawn.items():
-    plain, whole = exponent(*by_size(fitted(rows, "star"), "star")), exponent(*sizes(rows, "star", "still"))
-    tail = local_exponents(*sizes(rows, "star", "still"), size=3)[-1][1]
+for name, (rows, _) in tasks.items():
+    plain, whole = growing("star")(fitted(rows)), growing("still")(rows)
+    tail = local_exponents(*by_size(rows, "still"), size=3)[-1][1]
     chapter.say(
         f"- {name}: exponent of $\\Lambda^*$ itself from $p={growth_from}$ on {plain}; with the noise divided out over all sizes "
         f"{whole}, over the last three {tail}."
     )
+# %%
+columns = {
+    r"$\Lambda^*$ without its noise": "still",
+    r"$\Lambda_{\max}$ over $\Lambda^*$": "beyond",
+    r"$\Lambda_{\max}$": "largest",
+}
 parts = []
-for name, rows in tasks_drawn.items():
-    late = rows[rows.until == stop]
-    columns = {
-        r"$\Lambda^*$ without its noise": "still",
-        r"$\Lambda_{\max}$ over $\Lambda^*$": "beyond",
-        r"$\Lambda_{\max}$": "largest",
-    }
-    for low, high in pairwise(sorted(set(late.p))):
-        step = late[late.p.isin((low, high))]
+for name, (_, most) in tasks.items():
+    for low, high in pairwise(sorted(set(most.p))):
+        step = most[most.p.isin((low, high))]
         local = {words: str(growing(column)(step)) for words, column in columns.items()}
         parts.append({"task": name, "p": f"{low} to {high}"} | local)
 chapter.table(
     pd.DataFrame(parts),
     "tab-a-max",
     "Exponents in $p$, between neighbouring sizes, of the amplification at $t^*$, of what it grows by later, and of the largest.",
-    stripe[stripe.until == stop],
-    cylinder[cylinder.until == stop],
+    stripe_maximum,
+    cylinder_maximum,
 )
-first = stripe[stripe.d == growth_d[0]]
-means = exponent(*by_size(fitted(first, "star").assign(gap=lambda r: r.star_code / r.star), "gap"))
+first = fitted(tasks[f"stripe, $d={stripe_d[0]}$"][0])
+means = growing("gap")(first.assign(gap=first.star_code / first.star))
 chapter.say(
     f"The public code takes an arithmetic mean over directions where the paper's Eq. 10 has a quadratic one; the ratio of "
     f"the two $\\Lambda^*$ changes with $p$ with the exponent {means}."
@@ -697,21 +665,20 @@ chapter.say(
 # half of what the paper writes ({ref}`erratum <erratum-a-characteristic-time>`). The plateau of $\Lambda$ must be
 # reached before; a smaller $\alpha$ leaves more time and shows whether the constant of {eq}`eq:A:constant` is right.
 # %%
-times = chapter.sweep(studies.characteristic_time)
+times = chapter.rows(studies.characteristic_time, "main")
 times = times.assign(scaled=times.t_star * times.rate, ratio=times.star / times.predicted)
 scaled = times.pivot(index="seed", columns="alpha", values="scaled")
 logs = -np.log(scaled.columns.to_numpy())
+# %%
 fig, flat = plots.panels(2, width=3.8, height=3.2)
 plots.realisations(flat[0], logs, scaled, color=plots.COLOURS["feature"], label="network")
 half = scaled.median().iloc[-1] + 0.5 * (logs - logs[-1])
 flat[0].plot(logs, half, "--", color=plots.COLOURS["theory"], label="slope 1/2")
 flat[0].set(xlabel=r"$\log(1/\alpha)$", ylabel=r"time $t^*/\tau^*$")
 flat[0].legend()
-for d, colour in zip(growth_d, plots.PALETTE[4:]):
-    rows = stripe[(stripe.d == d) & (stripe.until == "star")].assign(ratio=lambda r: r.star / r.predicted)
-    plots.realisations(flat[1], *sizes(rows, "star", "ratio"), color=colour, label=f"stripe, $d={d}$")
-rows = cylinder[cylinder.until == "star"].assign(ratio=lambda r: r.star / r.predicted)
-plots.realisations(flat[1], *sizes(rows, "star", "ratio"), color=plots.PALETTE[9], label="cylinder, ring")
+for (name, (rows, _)), k in zip(tasks.items(), (4, 5, 9)):
+    rows = rows.assign(ratio=rows.star / rows.predicted)
+    plots.realisations(flat[1], *by_size(rows, "ratio"), color=plots.PALETTE[k], label=name.replace("$d=3$", "ring"))
 flat[1].axhline(1, color=plots.COLOURS["theory"], linestyle="--", label="theory")
 flat[1].set(xscale="log", xlabel="training points $p$", ylabel=r"$\Lambda^*$ over its prediction")
 ticks(flat[1], growth_p)
@@ -722,8 +689,8 @@ chapter.figure(
     "Left: $t^*$ in units of the fastest attractor's time constant, against $\\log(1/\\alpha)$. Right: $\\Lambda^*$ over what its constant and the "
     "training set's own noise predict. Medians and quartiles.",
     times,
-    stripe[stripe.until == "star"],
-    cylinder[cylinder.until == "star"],
+    stripe,
+    cylinder,
     alt="Left, characteristic time rising linearly in the logarithm of the inverse scale, along a line of slope "
     "one half. Right, measured over predicted amplification, which comes to one as the sets grow.",
 )
@@ -732,7 +699,6 @@ chapter.figure(
 # %%
 slopes = np.polyfit(logs, scaled.to_numpy().T, 1)[0]
 chapter.check("A.AppC-time", mean(slopes), times, figure="fig-a-time")
-large = growth_p[-3:]
 
 
 def constant(rows):
@@ -741,22 +707,23 @@ def constant(rows):
     return ratio(np.exp(logs.groupby(rows.seed).mean()))
 
 
-top = {name: rows[(rows.until == "star") & rows.p.isin(large)] for name, rows in tasks_drawn.items()}
-rows = top[f"stripe, $d={growth_d[0]}$"]
-chapter.check("A.AppC-constant", constant(rows), rows, figure="fig-a-time")
-rows = top["cylinder, $d=3$"]
-chapter.check("A.Fig8-constant", constant(rows), rows, figure="fig-a-time")
-for scale in (time_alpha[0], time_alpha[-1]):
+top = {name: rows[rows.p.isin(growth_p[-3:])] for name, (rows, _) in tasks.items()}
+for claim, name in (("AppC", f"stripe, $d={stripe_d[0]}$"), ("Fig8", "cylinder, $d=3$")):
+    chapter.check(f"A.{claim}-constant", constant(top[name]), top[name], figure="fig-a-time")
+# %%
+for scale in (times.alpha.min(), times.alpha.max()):
     found = ratio(times[times.alpha == scale].ratio)
     chapter.say(
-        f"At $\\alpha=10^{{{np.log10(scale):.3g}}}$ and $p={time_p}$, $\\Lambda^*$ is {found} of its prediction in $d={growth_d[0]}$."
+        f"At $\\alpha=10^{{{np.log10(scale):.3g}}}$ and $p={times.p[0]}$, $\\Lambda^*$ is {found} of its prediction in $d={times.d[0]}$."
     )
 for name, rows in top.items():
     scatter, left = np.log(rows.star).groupby(rows.p).std().mean(), np.log(rows.star / rows.predicted)
     chapter.say(
-        f"{name}, from $p={large[0]}$ on: $\\Lambda^*$ is {constant(rows)} of its prediction, whose noise takes the scatter of $\\log\\Lambda^*$ "
+        f"{name}, from $p={growth_p[-3]}$ on: $\\Lambda^*$ is {constant(rows)} of its prediction, whose noise takes the scatter of $\\log\\Lambda^*$ "
         f"from {scatter:.2f} to {left.groupby(rows.p).std().mean():.2f}."
     )
+
+
 # %% [markdown]
 # ## The fit
 # After $t^*$ points far from the interfaces are satisfied and drop out of the sum, and the fixed points move
@@ -764,30 +731,35 @@ for name, rows in top.items():
 # error is still falling or at its lowest. Chapter 1 judges the networks at zero loss, where the amplification has fallen and, in
 # $d=5$, the error is higher again. The two ends belong to one course.
 # %%
-fits = chapter.extended(studies.fit)
+def draw_predictor(parts, row):
+    """The predictor on the first axis at three times, and the neurons' intercepts below it."""
+    for k, (colour, words) in enumerate(zip(shades, ("$t^*$", "half-way", "end"))):
+        curve, at = np.array(row["profile"][k]), np.array(row["zeta"][k])
+        parts["predictor"].plot(np.linspace(-3, 3, len(curve)), curve / max(np.abs(curve)), color=colour, label=words)
+        parts["neurons"].plot(at[abs(at) < 3], np.full((abs(at) < 3).sum(), -k), "|", color=colour, alpha=0.5)
+    parts["neurons"].plot([a.z for a in attractors], np.full(len(attractors), 1), "kx")
+    for name in ("predictor", "neurons"):
+        plots.boundaries(parts[name], interfaces, label=None)
+    parts["neurons"].set(xlabel="$x_1$", ylim=(-2.7, 1.7), yticks=[1, 0, -1, -2])
+    parts["neurons"].set_yticklabels(["predicted", "$t^*$", "half-way", "end"], fontsize="small")
+    parts["predictor"].set_ylabel("predictor on the axis / its maximum")
+    parts["predictor"].tick_params(labelbottom=False)
+    parts["predictor"].legend(fontsize="small")
+
+
+fits = chapter.rows(studies.fit, "main")
 row = fits.iloc[0]
-grid = np.linspace(-3, 3, 121)
+shades = plt.get_cmap("viridis")([0, 0.4, 0.75])
+# %%
 layout = [["predictor", "course"], ["neurons", "course"]]
 fig, parts = plt.subplot_mosaic(layout, figsize=(8.1, 4.4), height_ratios=(3, 1))
 parts["predictor"].sharex(parts["neurons"])
-shades = plt.get_cmap("viridis")([0, 0.4, 0.75])
-for k, (colour, words) in enumerate(zip(shades, ("$t^*$", "half-way", "end"))):
-    top = max(np.abs(row["profile"][k]))
-    parts["predictor"].plot(grid, np.array(row["profile"][k]) / top, color=colour, label=words)
-    at = np.array(row["zeta"][k])
-    parts["neurons"].plot(at[abs(at) < 3], np.full((abs(at) < 3).sum(), -k), "|", color=colour, alpha=0.5)
-    parts["course"].axvline(row["profile_t"][k], color=colour, linestyle=":", label=words)
-parts["neurons"].plot([a.z for a in attractors], np.full(len(attractors), 1), "kx")
-for name in ("predictor", "neurons"):
-    plots.boundaries(parts[name], interfaces, label=None)
-parts["neurons"].set(xlabel="$x_1$", ylim=(-2.7, 1.7), yticks=[1, 0, -1, -2])
-parts["neurons"].set_yticklabels(["predicted", "$t^*$", "half-way", "end"], fontsize="small")
-parts["predictor"].set_ylabel("predictor on the axis / its maximum")
-parts["predictor"].tick_params(labelbottom=False)
-parts["predictor"].legend(fontsize="small")
+draw_predictor(parts, row)
+for colour, words, t in zip(shades, ("$t^*$", "half-way", "end"), row["profile_t"]):
+    parts["course"].axvline(t, color=colour, linestyle=":", label=words)
 parts["course"].plot(row["t"][1:], row["loss"][1:], color="black", label="training loss")
 parts["course"].plot(row["t"][1:], row["error"][1:], color=plots.COLOURS["feature"], label="test error")
-parts["course"].set(xscale="log", yscale="log", xlabel=r"$t/\tau$", ylabel="loss, error", ylim=(0.7 / fit_test, 2))
+parts["course"].set(xscale="log", yscale="log", xlabel=r"$t/\tau$", ylabel="loss, error", ylim=(0.7 / row["test"], 2))
 plots.plain_numbers(parts["course"])
 parts["course"].legend(fontsize="small")
 chapter.figure(
@@ -803,7 +775,7 @@ chapter.figure(
 # %%
 low = min(row["error"])
 chapter.say(
-    f"The fit takes the test error from {row['error_star']:.3g} at $t^*$ to {row['error_end']:.2g} where {fit_stop:.0%} of the "
+    f"The fit takes the test error from {row['error_star']:.3g} at $t^*$ to {row['error_end']:.2g} where {row['until']:.0%} of the "
     f"points are satisfied; its lowest on the way is {low:.2g}."
 )
 # %% [markdown]
@@ -811,17 +783,16 @@ chapter.say(
 # The argument asks for neither two planes nor one direction. {numref}`fig-a-more` has other planes in the first
 # dimension of the stripe above, and a sphere in three informative directions with one uninformative direction.
 # %%
-solid = growth[(growth["shape"] == "cylinder") & (growth.d != cylinder_d)]
-several = growth[(growth["shape"] == "stripe") & ~planes]
-others = {f"{len(stripes)} planes": several, "three informative directions": solid}
+planes, sphere = (chapter.rows(studies.growth, name) for name in ("planes", "sphere"))
+others = {f"{len(planes.interfaces[0])} planes": planes, "three informative directions": sphere}
 fig, flat = plots.panels(2, width=3.8, height=3.2)
 for ax, (name, rows) in zip(flat, others.items()):
-    plots.realisations(ax, *sizes(rows, "star", "star"), color=plots.COLOURS["amplification"], label=r"$\Lambda^*$")
-    plots.slope_guide(ax, (other_p[0], other_p[-1]), rows.star.median() / 2, 0.5, "1/2")
+    plots.realisations(ax, *by_size(rows, "star"), color=plots.COLOURS["amplification"], label=r"$\Lambda^*$")
+    plots.slope_guide(ax, (rows.p.min(), rows.p.max()), rows.star.median() / 2, 0.5, "1/2")
     said = rows.groupby("p").predicted.median()
     ax.plot(said, "--", color=plots.COLOURS["theory"], label="theory")
     ax.set(xscale="log", yscale="log", xlabel="training points $p$", ylabel=r"$\Lambda^*$", title=name)
-    ticks(ax, other_p)
+    ticks(ax, sorted(set(rows.p)))
     plots.plain_numbers(ax)
 flat[0].legend(fontsize="small")
 chapter.figure(
@@ -829,12 +800,12 @@ chapter.figure(
     "fig-a-more",
     "Amplification at $t^*$ on a task with other planes and on one with three informative directions: medians and "
     "quartiles, with theory's constants for an attractor and for a ring, and the slope 1/2 as a guide.",
-    several,
-    solid,
+    planes,
+    sphere,
     alt="Amplification against training points for three planes and for three informative directions, along a "
     "slope of one half and near dashed lines of theory.",
 )
-chapter.say("; ".join(f"{name}: exponent {exponent(*sizes(rows, 'star', 'star'))}" for name, rows in others.items()))
+chapter.say("; ".join(f"{name}: exponent {growing('star')(rows)}" for name, rows in others.items()))
 # %% [markdown]
 # ## Exercises
 # **1. The balance.** Derive {eq}`eq:A:constant` from {eq}`eq:A:neuron` and {eq}`eq:A:noise`.
@@ -905,7 +876,7 @@ chapter.ledger()
 #
 # What was changed after a first run at the laptop {term}`profile` had been seen stands with each claim in the ledger: the
 # smallest sizes of the fits (`growth_from`), the noise divided out of $\Lambda^*$, the mean of slopes of $t^*$ in place
-# of the slope of medians, the constant at the largest $p$ and not at the smallest $\alpha$, `time_p` from 512 to 2048,
+# of the slope of medians, the constant at the largest $p$ and not at the smallest $\alpha$, $t^*$ at 2048 points and not at 512,
 # and the neurons that are counted at the attractors. Closed forms of App. C that are algebra
 # (averages, their limits, the number of attractors and the condition at them) are held by the tests and not judged here.
 #

@@ -122,12 +122,12 @@ def test_frames_of_feature_lazy_and_cylinder():
     assert tube[-1]["share"] > 0.9 > tube[0]["share"] and np.array(tube[0]["arrows"]).shape == (studies.SHOWN, 3)
 
 
-def test_networks_that_go_on_after_t_star_are_trained_at_the_finer_tolerance():
-    p = registry.resolve("02", "smoke", {"finer_tolerance": 0.01})
-    for study, late in ((studies.growth, 9), (studies.courses, 2 * len(p["course_p"]))):
-        grid = study.grid(p)
-        assert sum(setting["until"] != "star" for setting in grid) == late
-        assert all(setting["tolerance"] == (0.05 if setting["until"] == "star" else 0.01) for setting in grid)
+def test_a_setting_holds_what_its_task_has_and_trains_until_t_star_if_nothing_else_is_said():
+    p = registry.resolve("02", "smoke", {"02.growth.stripe_maximum.until": 0.5})
+    found = {name: studies.growth.grid.settings(p, name)[0] for name in ("stripe", "cylinder", "cylinder_maximum")}
+    assert [found[name]["until"] for name in found] == ["star", "star", 0.5]
+    assert found["stripe"].keys() - found["cylinder"].keys() == {"interfaces"}
+    assert found["cylinder"].keys() - found["stripe"].keys() == {"d_parallel", "radius"}
 
 
 @pytest.mark.parametrize("interfaces", [INTERFACES, [-1.5, -0.5, 0.5]])
@@ -146,23 +146,32 @@ def test_the_noise_is_that_of_independent_training_sets():
 BAD = [
     ({"interfaces": [1.0, -0.3]}, "interfaces must be a strictly increasing"),
     ({"interfaces": []}, "interfaces must hold at least 1 value"),
-    ({"stripes": [0.5, 0.5]}, "stripes must be a strictly increasing"),
+    (
+        {"interfaces": [4.0]},
+        r"\(interfaces = \$interfaces, p = \$growth_p.*\): p must give both labels .* or other interfaces",
+    ),
     ({"growth_p": [64, 128]}, "growth_p must hold at least 3 values"),
-    ({"other_p": [65, 128, 256]}, r"other_p must be one of growth_p = \[.*\], got 65"),
-    ({"course_p": [256]}, "course_p must be one of stop_p"),
+    ({"growth_from": 64}, r"growth_p must hold at least 2 sizes from growth_from on: \[16, 32, 64\]"),
     ({"stop": 1.01}, "stop must be a number above 0 and at most 1, got 1.01"),
-    ({"fit_stop": 0.0}, "fit_stop must be a number above 0 and at most 1, got 0"),
-    ({"cylinder_d_parallel": 3}, "cylinder_d_parallel must be below cylinder_d = 3"),
-    ({"late_alpha": [1e-300, 1e-20]}, r"late_alpha\[0\] must be a number from 1e-140 to 0.01, got 1e-300"),
-    ({"cylinder_radius": 0.3}, "cylinder_radius must leave a ring of fixed points"),
-    ({"stripes": [-0.3, 1.18549]}, "stripes must be another task than interfaces"),
-    ({"late_alpha": [1e-18, 1e-6]}, "late_alpha must lie below alpha = 1e-06"),
-    ({"neurons_h": 5}, "neurons_h must be a whole number from 10"),
-    ({"interfaces": [4.0]}, "must give both labels in every draw: .* or other interfaces"),
-    ({"stripes": [4.0]}, "must give both labels in every draw: .* or other stripes"),
-    ({"solid_radius": 9.0}, "solid_radius must leave a ring of fixed points"),
-    ({"frames_p": 10**5, "frames_h": 10**5}, "frames_p = 100000 with frames_h = 100000 would take"),
-    ({"time_alpha": [1e-6, 1e-9, 1e-12]}, "time_alpha must be a strictly increasing"),
+    ({"cylinder_radius": 0.3}, r"02.growth.cylinder \(radius = \$cylinder_radius\): radius must leave a ring"),
+    ({"02.growth.planes.interfaces": [0.5, 0.5]}, "02.growth.planes.interfaces must be a strictly increasing"),
+    ({"02.growth.planes.interfaces": [4.0]}, "02.growth.planes.*: p must give both labels in every draw"),
+    ({"02.growth.planes.p": [64, 128]}, "02.growth.planes.p must hold at least 3 values"),
+    (
+        {"02.growth.cylinder.d_parallel": 3},
+        "d_parallel must be below d = 3, to leave an uninformative direction, got 3",
+    ),
+    ({"02.growth.stripe.shape": "cylinder"}, "a cylinder needs d_parallel and radius"),
+    ({"02.growth.sphere.radius": 9.0}, "02.growth.sphere.*: radius must leave a ring of fixed points"),
+    ({"02.courses.main.p": [64, 32]}, "02.courses.main.p must be a strictly increasing"),
+    ({"02.fit.main.until": 0.0}, "02.fit.main.until must be a number above 0 and at most 1, got 0"),
+    ({"02.arrivals.main.alpha": [1e-300, 1e-20]}, r"02.arrivals.main.alpha\[0\] must be a number from 1e-140 to 0.01"),
+    ({"02.arrivals.main.alpha": [1e-18, 1e-6, "$alpha"]}, "02.arrivals.main.alpha must be a strictly increasing"),
+    ({"02.neurons.main.h": 5}, "02.neurons.main.h must be a whole number from 10"),
+    ({"02.frames.feature.p": 10**5, "02.frames.feature.h": 10**5}, "p = 100000 with h = 100000 would take"),
+    ({"02.characteristic_time.main.alpha": [1e-6, 1e-9, 1e-12]}, "main.alpha must be a strictly increasing"),
+    ({"02.perpendicular.main.interfaces": [[0.5], [0.5]]}, "02.perpendicular.main: two of its settings are the same"),
+    ({"02.noise.main.p": 10**5, "02.noise.main.sets": 10**6}, "sets = 1000000 with p = 100000 would take"),
 ]
 
 

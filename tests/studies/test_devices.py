@@ -14,7 +14,7 @@ STUDIES = {name: (number, item) for number in studies.modules() for name, item i
 # than the smoke profile, which is for more than devices
 SMALLER = {
     "01": {"tolerance": 0.2, "sensitive_tolerances": [0.2, 0.005], "lines": 20},
-    "02": {"late_h": 12},
+    "02": {"02.arrivals.main.h": 12},
     "03": {"steps": 40},
     "04": {"image_p": [20, 21, 22], "image_h": 2},
 }

@@ -15,7 +15,7 @@ CASES = {
         {"frozen_p": [16, 32, n], "wide_p": [16, 32, n], "lazy_h": [20]} for n in (1500, 2000, 2500)
     ],
     "lazy_feature.far_curve": [{"far_p": [16, 32, n]} for n in (1500, 2000, 2500)],
-    "compression.arrivals": [{"neurons_p": [32, 48, 2000], "late_h": h} for h in (3000, 4000, 5000)],
+    "compression.arrivals": [{"02.arrivals.main.p": 2000, "02.arrivals.main.h": h} for h in (3000, 4000, 5000)],
     "spiked.gaussian_map": [{"res2_d": [d], "res2_seeds": 8} for d in (200, 300, 400)],
     "spiked.learning_curves": [{"fig2_d": [40, d], "fig2_seeds": [8, 8]} for d in (200, 250, 300)],
     "spiked.kernels": [{"kernels_d": [d]} for d in (100, 150, 200)],

@@ -9,16 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from companion.experiments.sweep import STATISTICAL, Rows, Setting, product, study
-from companion.studies.lazy_feature import (
-    draw,
-    needs_across,
-    needs_draws,
-    needs_memory,
-    needs_one_of,
-    networks_of,
-    predicted_amplification,
-)
+from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
+from companion.studies.lazy_feature import draw, needs_draws, networks_of, predicted_amplification
 from companion.theory.compression import (
     FixedPoint,
     Stripe,
@@ -46,6 +38,15 @@ CHAPTER = "02"
 DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
 NEAR = 0.2  # of an attractor: stated before the first run, claim A.Fig4-attractors
 SHOWN = 60  # neurons whose weights a frame keeps; steps of a path
+SIZE, SIZES = "count from 10 to 1e5", "increasing counts from 10 to 1e5"
+SCALES = "increasing numbers from 1e-140 to 1e-2"
+PLANES = {"interfaces": "increasing numbers from -4 to 4"}
+STRIPE = PLANES | {"d": "count from 2 to 100", "p": SIZE, "h": SIZE}
+STRIPE |= {"alpha": "number from 1e-20 to 1e10", "tolerance": "number from 1e-4 to 0.2"}
+TASK = {"shape": "one of stripe, cylinder"} | STRIPE
+TASK |= {"d_parallel": "optional count from 2 to 98", "radius": "optional positive to 20"}
+STOP = {"until": "optional positive to 1"}  # a satisfied fraction
+FOREIGN = {"stripe": ("d_parallel", "radius"), "cylinder": ("interfaces",)}  # axes that say nothing of a task
 
 
 def aligned(network: Network, d_parallel: int) -> float:
@@ -64,24 +65,41 @@ def until(setting: Setting) -> Rule:
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
-    """Sizes suffice for exponents, names refer to each other, draws hold both labels."""
+    """Sizes suffice for exponents."""
     for name in ("growth_p", "stop_p"):
         if sum(value >= p["growth_from"] for value in p[name]) < 2:
             raise InputError(f"{name} must hold at least 2 sizes from growth_from on: {p[name]}")
-    for name, of in (("course_p", "stop_p"), ("other_p", "growth_p")):
-        needs_one_of(p, name, of)
-    if not p["late_alpha"][-1] < p["alpha"]:
-        raise InputError(f"late_alpha must lie below alpha = {p['alpha']:g}, got {p['late_alpha']}")
-    if p["stripes"] == p["interfaces"]:
-        raise InputError(f"stripes must be another task than interfaces, got {p['stripes']} for both")
-    needs_across(p)
-    for name in ("interfaces", "stripes"):
-        if not all(_attracts(tuple(p[name]), d) for d in (2, *p["growth_d"])):
-            raise InputError(f"{name} must leave an attractor for neurons, got none for {p[name]}")
-    for name, shape in (("cylinder_radius", _cylinder(p)), ("solid_radius", _solid(p))):
-        if not _has_rings(*(shape[key] for key in ("radius", "d", "d_parallel"))):
-            raise InputError(f"{name} must leave a ring of fixed points for neurons, got none for {p[name]}")
-    _needs_draws(p)
+
+
+def _fits(setting: Setting) -> Setting:
+    """A setting without the axes of other tasks; by default that of the stripe, trained until ``t*``.
+
+    Raises:
+        InputError: as ``_needs_rest``, for training sets of a single label, and for a flow that memory does not hold.
+    """
+    found = {"shape": "stripe", "until": "star"} | setting
+    found = {name: value for name, value in found.items() if name not in FOREIGN[found["shape"]]}
+    _needs_rest(found)
+    validate.memory(32 * found["p"] * found["h"], f"p = {found['p']} with h = {found['h']}")
+    task = {name: [found[name]] for name in ("shape", "d", "interfaces", "d_parallel", "radius") if name in found}
+    limits = "radius" if "radius" in found else "interfaces"
+    needs_draws(found | {"seeds": max(found["seeds"]) + 1}, task, "p", "seeds", limits=limits)
+    return found
+
+
+def _needs_rest(setting: Setting) -> Setting:
+    """The setting, if neurons come to rest somewhere and a cylinder has an uninformative direction."""
+    d, planes, along, radius = (setting.get(name) for name in ("d", "interfaces", "d_parallel", "radius"))
+    if setting.get("shape") != "cylinder":
+        if not _attracts(tuple(planes), d):
+            raise InputError(f"interfaces must leave an attractor for neurons, got none for {planes}")
+    elif not along or not radius:
+        raise InputError("a cylinder needs d_parallel and radius")
+    elif along >= d:
+        raise InputError(f"d_parallel must be below d = {d}, to leave an uninformative direction, got {along}")
+    elif not _has_rings(radius, d, along):
+        raise InputError(f"radius must leave a ring of fixed points for neurons, got none for {radius:g}")
+    return setting
 
 
 @functools.cache
@@ -92,41 +110,6 @@ def _attracts(interfaces: tuple[float, ...], d: int) -> bool:
 @functools.cache
 def _has_rings(radius: float, d: int, d_parallel: int) -> bool:
     return bool(Cylinder(radius, d, d_parallel).rings())
-
-
-def _needs_draws(p: Mapping[str, Any]) -> None:
-    """All training sets must hold both labels."""
-    plane, (first, *_) = _stripe(p, d=2), p["growth_d"]
-    for points, seeds in (("frames_p", "frames_seeds"), ("neurons_p", "neurons_seeds"), ("fit_p", "fit_seeds")):
-        needs_draws(p, plane, points, seeds)
-    needs_draws(p, _stripe(p, d=first), "time_p", "time_seeds")
-    needs_draws(p, _cylinder(p), "frames_p", "frames_seeds")
-    needs_draws(p, plane, "neurons_p", "late_seeds")
-    for points, seeds in (("growth_p", "growth_seeds"), ("stop_p", "stop_seeds")):
-        for shape in (*(_stripe(p, d=d) for d in p["growth_d"]), _cylinder(p)):
-            needs_draws(p, shape, points, seeds)
-    for shape, limits in ((_several(p), "stripes"), (_solid(p), "solid_radius")):
-        needs_draws(p, shape, "other_p", "other_seeds", limits=limits)
-
-
-def _stripe(p: Mapping[str, Any], /, **more: Any) -> dict[str, Any]:
-    return {"shape": "stripe", "interfaces": [p["interfaces"]], "tolerance": p["tolerance"]} | more
-
-
-def _cylinder(p: Mapping[str, Any], /, **more: Any) -> dict[str, Any]:
-    cylinder = {"d": p["cylinder_d"], "d_parallel": p["cylinder_d_parallel"], "radius": p["cylinder_radius"]}
-    return {"shape": "cylinder", "tolerance": p["tolerance"]} | cylinder | more
-
-
-def _several(p: Mapping[str, Any], /, **more: Any) -> dict[str, Any]:
-    """The task of several stripes, in the first dimension."""
-    return _stripe(p, d=p["growth_d"][0], **more) | {"interfaces": [p["stripes"]]}
-
-
-def _solid(p: Mapping[str, Any], /, **more: Any) -> dict[str, Any]:
-    """The cylinder with one more informative direction."""
-    d, along = p["cylinder_d"] + 1, p["cylinder_d_parallel"] + 1
-    return _cylinder(p, **more) | {"d": d, "d_parallel": along, "radius": p["solid_radius"]}
 
 
 def _drawn(setting: Setting, seeds: list[int]) -> tuple[Task, Network]:
@@ -150,26 +133,10 @@ def _one(setting: Setting, seed: int, *, dtype: Any = "auto") -> tuple[Task, lis
     return task.to(device="cpu"), run(states, until=until(setting), save=keep).saved[0]
 
 
-def _growth_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "growth_p", "growth_h", kernels=0)
-    needs_memory(p, "stop_p", "stop_h", kernels=0)
-    star, grid = {"until": "star", "h": p["growth_h"]}, []
-    for shape in (_stripe(p, d=p["growth_d"], alpha=p["alpha"]), _cylinder(p, alpha=p["alpha"])):
-        grid += product(**shape, p=p["growth_p"], **star, seeds=range(p["growth_seeds"]))
-        grid += product(**shape | _late(p), p=p["stop_p"], seeds=range(p["stop_seeds"]))
-    for shape in (_several(p, alpha=p["alpha"]), _solid(p, alpha=p["alpha"])):
-        grid += product(**shape, p=p["other_p"], **star, seeds=range(p["other_seeds"]))
-    return grid
-
-
-def _late(p: Mapping[str, Any]) -> dict[str, Any]:
-    """What runs that go on after ``t*`` have in common: nearby paths part there, so that they are finer ones."""
-    return {"until": p["stop"], "h": p["stop_h"], "tolerance": p["finer_tolerance"]}
-
-
 @study(
     version=2,
-    grid=_growth_grid,
+    axes=TASK | STOP | {"p": f"each of 3 or more {SIZES}"},
+    complete=_fits,
     chunk=1,
     rtol=1e-3,
     data=DRAWN,
@@ -212,15 +179,10 @@ def _growth(setting: Setting, seed: int) -> tuple[dict[str, Any], dict[str, Any]
     return row, {"time": (t[shown] / unit).tolist(), "size": size[shown].tolist()}
 
 
-def _courses_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "course_p", "stop_h", kernels=0)
-    stripe = _stripe(p, d=p["growth_d"], alpha=p["alpha"], p=p["course_p"])
-    return product(**stripe | _late(p), seeds=range(p["stop_seeds"]))
-
-
 @study(
     version=1,
-    grid=_courses_grid,
+    axes=STRIPE | STOP | {"p": f"each of {SIZES}"},
+    complete=_fits,
     rtol=1e-3,
     data=DRAWN,
     device="any",
@@ -235,13 +197,14 @@ def courses(setting: Setting, seeds: list[int]) -> Rows:
     return [{"seed": row["seed"], "t_star": row["t_star"]} | path for row, path in runs]
 
 
-def _time_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "time_p", "growth_h", kernels=0)
-    sizes = {"d": p["growth_d"][0], "p": p["time_p"], "h": p["growth_h"], "alpha": p["time_alpha"], "until": "star"}
-    return product(**_stripe(p, **sizes), seeds=range(p["time_seeds"]))
-
-
-@study(version=1, grid=_time_grid, rtol=1e-3, data=DRAWN, device="any")
+@study(
+    version=1,
+    axes=STRIPE | {"alpha": f"each of 3 or more {SCALES}"},
+    complete=_fits,
+    rtol=1e-3,
+    data=DRAWN,
+    device="any",
+)
 def characteristic_time(setting: Setting, seeds: list[int]) -> Rows:
     """As :data:`growth`, with ``rate``, ``τ/τ*`` of the fastest attractor, beside ``t_star``.
 
@@ -251,15 +214,10 @@ def characteristic_time(setting: Setting, seeds: list[int]) -> Rows:
     return [_growth(setting, seed)[0] | {"rate": rate} for seed in seeds]
 
 
-def _neurons_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "neurons_p", "neurons_h", kernels=0)
-    stripe = _stripe(p, d=2, alpha=p["alpha"], until="star") | {"tolerance": p["neurons_tolerance"]}
-    return product(**stripe, p=p["neurons_p"], h=p["neurons_h"], seeds=range(p["neurons_seeds"]))
-
-
 @study(
     version=2,
-    grid=_neurons_grid,
+    axes=STRIPE | {"p": f"each of 3 or more {SIZES}"},
+    complete=_fits,
     chunk=2,
     rtol=1e-2,
     data=DRAWN,
@@ -280,14 +238,15 @@ def neurons(setting: Setting, seeds: list[int]) -> Rows:
     return [_neurons(setting, seed) for seed in seeds]
 
 
-def _late_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "neurons_p", "late_h", kernels=0)
-    stripe = _stripe(p, d=2, until="star") | {"tolerance": p["neurons_tolerance"]}
-    alphas = [*p["late_alpha"], p["alpha"]]
-    return product(**stripe, alpha=alphas, p=p["neurons_p"][-1], h=p["late_h"], seeds=range(p["late_seeds"]))
-
-
-@study(version=1, grid=_late_grid, chunk=1, rtol=1e-2, data=DRAWN, device="any")
+@study(
+    version=1,
+    axes=STRIPE | {"alpha": f"each of 2 or more {SCALES}"},
+    complete=_fits,
+    chunk=1,
+    rtol=1e-2,
+    data=DRAWN,
+    device="any",
+)
 def arrivals(setting: Setting, seeds: list[int]) -> Rows:
     """Where neurons are at ``t*``, for scales ``alpha`` down to those that leave them all the time they need.
 
@@ -381,13 +340,7 @@ def _rates(stripe: Stripe, times: np.ndarray, network: np.ndarray, free: int) ->
     return found
 
 
-def _paths_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "neurons_p", "paths_h", kernels=0)
-    stripe = _stripe(p, d=2, alpha=p["alpha"], until="star") | {"tolerance": p["neurons_tolerance"]}
-    return product(**stripe, p=p["neurons_p"][-1], h=p["paths_h"], seeds=[0])
-
-
-@study(version=1, grid=_paths_grid, rtol=1e-2, data=DRAWN, device="any")
+@study(version=1, axes=STRIPE, complete=_fits, rtol=1e-2, data=DRAWN, device="any")
 def paths(setting: Setting, seeds: list[int]) -> Rows:
     """The first neurons that see data until ``t*``, one row a ``neuron``: ``t``, ``z`` and ``weights``, ``predicted``.
 
@@ -405,15 +358,10 @@ def paths(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _fit_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "fit_p", "fit_h", kernels=0)
-    stripe = _stripe(p, d=2, alpha=p["alpha"], until=p["fit_stop"], test=p["fit_test"])
-    return product(**stripe, p=p["fit_p"], h=p["fit_h"], seeds=range(p["fit_seeds"]))
-
-
 @study(
     version=1,
-    grid=_fit_grid,
+    axes=STRIPE | STOP | {"test": "count from 10 to 1e6"},
+    complete=_fits,
     rtol=1e-2,
     # after t* another processor's loss is a few per cent away, its error some points of the test
     columns={"loss": 0.05, "error": (1e-2, 5e-3), "error_end": (1e-2, 5e-3)},
@@ -456,18 +404,10 @@ def _intercepts(network: Network) -> Tensor:
     return -math.sqrt(network.d) * network.b[0] / network.omega[0, :, 0]
 
 
-def _frames_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "frames_p", "frames_h", kernels=0)
-    net = {"p": p["frames_p"], "h": p["frames_h"], "until": "end", "frames": p["frames"]}
-    net |= {"tolerance": p["finer_tolerance"]}
-    seeds = range(p["frames_seeds"])
-    stripe = product(**_stripe(p, d=2, **net), alpha=[p["alpha"], p["frames_lazy_alpha"]], seeds=seeds)
-    return stripe + product(**_cylinder(p, **net), alpha=p["alpha"], seeds=seeds)
-
-
 @study(
     version=1,
-    grid=_frames_grid,
+    axes=TASK | {"frames": "count from 2 to 1000"},
+    complete=lambda setting: _fits({"until": "end"} | setting),
     rtol=1e-2,
     # a mean that round-off alone keeps from zero; and what comes after t*, where another processor steps otherwise
     columns={"deviation": (1e-2, 1e-12)}
@@ -513,12 +453,12 @@ def _deviation(network: Network, x: Tensor, along: int, size: float) -> float:
     return float((other - f).abs().max() / f.abs().max())
 
 
-def _perpendicular_grid(p: Mapping[str, Any]) -> list[Setting]:
-    cases = [[p["interfaces"]], [p["stripes"]]]
-    return [s for case in cases for s in product(interfaces=case, d=sorted({2, *p["growth_d"]}), seeds=[0])]
-
-
-@study(version=1, grid=_perpendicular_grid, data="equations of motion, no network")
+@study(
+    version=1,
+    axes=PLANES | {"d": "count from 2 to 100"},
+    complete=_needs_rest,
+    data="equations of motion, no network",
+)
 def perpendicular(setting: Setting, seeds: list[int]) -> Rows:
     """Time constants of ``ω_⊥`` without noise, from Eq. 6, over Eq. 16 as printed; one row an ``attractor``.
 
@@ -541,14 +481,18 @@ def _perpendicular(stripe: Stripe, point: FixedPoint) -> float:
     return printed / abs(rate)
 
 
-def _noise_grid(p: Mapping[str, Any]) -> list[Setting]:
-    what = f"noise_sets = {p['noise_sets']} with noise_p = {p['noise_p']}"
-    validate.memory(48 * p["noise_sets"] * p["noise_p"], what)  # points, labels, gates and one product
-    sizes = {"p": p["noise_p"], "sets": p["noise_sets"], "seeds": range(p["noise_seeds"])}
-    return product(interfaces=[p["interfaces"]], **sizes)
+def _noise_fits(setting: Setting) -> Setting:
+    p, sets = setting["p"], setting["sets"]
+    validate.memory(48 * sets * p, f"sets = {sets} with p = {p}")  # points, labels, gates and one product
+    return setting
 
 
-@study(version=1, grid=_noise_grid, data="Gaussian training sets, drawn here")
+@study(
+    version=1,
+    axes=PLANES | {"p": SIZE, "sets": "count from 10 to 1e6"},
+    complete=_noise_fits,
+    data="Gaussian training sets, drawn here",
+)
 def noise(setting: Setting, seeds: list[int]) -> Rows:
     """The force on ``ω_⊥`` over many training sets: ``exponent`` of its standard deviation in ``D_⊥``.
 
