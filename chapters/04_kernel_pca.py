@@ -36,39 +36,16 @@
 profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
 data: "one of mnist, fashion_mnist, digits" = "mnist"  # images, labelled by the parity of their class (paper A: MNIST)
 test: "count from 50 to 1e5" = 1000  # test points (paper A's code: 10000)
-stops: "increasing numbers from 0.05 to 0.99" = [0.5, 0.9]  # satisfied fractions at which kernels are looked at before the end (images: the first)
-tolerance: "number from 1e-4 to 0.2" = 0.005  # of a step of the gradient flow on the stripe (paper A: not stated)
 stripe_d: "count from 2 to 30" = 10  # dimension of the stripe (paper A, Fig. 10: not stated)
 stripe_p: "count from 16 to 1e5" = 512  # its training points (paper A: not stated)
 stripe_h: "count from 10 to 1e5" = 300  # width (paper A: 10000)
 stripe_alpha: "number from 1e-16 to 1" = 1e-6  # scale (paper A: 1e-6)
-stripe_n: "count from 60 to 2e4" = 1000  # points of the components
-stripe_many: "count from 60 to 1e5" = 6000  # points of those that must not mix (paper A: not stated)
 stripe_seeds: "count to 1000" = 4  # realisations
+image_p: "3 or more increasing counts from 20 to 1e5" = [25, 100, 400]  # training images of the learning curves (paper A: 42 to 6944)
 image_h: "count from 2 to 40" = 10  # width of the convolutional network (paper A: 10)
 alpha: "number from 1e-4 to 1e6" = 1.0  # its scale (paper A: 2e-3)
-softness: "number from 1 to 100" = 3.0  # of the soft hinge (paper A's code: 3)
-descent: "one of settle, momentum" = "momentum"  # how it is trained (paper A: momentum)
-max_turn: "number from 1e-6 to 0.5" = 0.1  # momentum: change of the gradient in a step (paper A's code: 1e-3)
-max_move: "number from 1e-3 to 1" = 0.3  # momentum: change of an output in a step (paper A's code: 0.1)
-image_p: "3 or more increasing counts from 20 to 1e5" = [25, 100, 400]  # its training points (paper A: 42 to 6944)
-image_n: "count from 60 to 2e4" = 400  # points of the components (paper A's code: 7000)
-image_seeds: "count to 1000" = 2  # realisations (paper A: 5)
-course_p: "count from 20 to 1e5" = 100  # training images of the time course
-course_n: "count from 60 to 2e4" = 300  # points of its components
-course_seeds: "count to 100" = 2  # its realisations on images (on the stripe: stripe_seeds); the first is drawn
-frames: "count from 3 to 100" = 10  # its pictures
-scan_p: "count from 20 to 1e5" = 50  # training images of the scan of the scale (paper B, Fig. 9: not stated)
-scan_alpha: "3 or more increasing numbers from 1e-4 to 1e8" = [0.1, 1.0, 10.0, 1e4]  # its scales
-members: "count from 2 to 100" = 4  # networks of an ensemble (paper B, Fig. 4: 15)
-scan_seeds: "count to 100" = 2  # training sets
-route_p: "count from 20 to 1e5" = 50  # training images with which the two descents are compared
-route_alpha: "number from 1e-4 to 1e6" = 1.0  # their scale
-route_seeds: "count to 100" = 4  # realisations
+image_seeds: "count to 1000" = 2  # realisations of the learning curves (paper A: 5)
 neighbours: "count to 100" = 5  # of the estimate of information on synthetic data (paper A: 5)
-estimator_n: "2 or more increasing counts from 40 to 1e5" = [250, 1000, 4000]  # its numbers of points
-estimator_d: "2 or more increasing counts from 1 to 100" = [2, 5, 10, 20]  # its dimensions, for the two flaws
-estimator_seeds: "count from 2 to 1000" = 20  # its realisations
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -117,34 +94,31 @@ chapter.figure(
 # distances: the estimate lacks about $\frac k{2n}\log_2^2\frac nk$ a jump. scikit-learn's estimate
 # {cite}`kraskov2004,ross2014`, of nearest neighbours too, has neither.
 # %%
-estimators = chapter.extended(studies.estimators)
-lines, wide = estimators[estimators.d == 1], estimators[estimators.d > 1]
-flat, steep = information.null_bias(neighbours), [information.sharp_loss(n, neighbours) for n in estimator_n]
+lines, wide = (chapter.rows(studies.estimators, design) for design in ("one_dimension", "more_dimensions"))
+samples = sorted(chapter.design(studies.estimators, "one_dimension")["n"])
+flat, steep = information.null_bias(neighbours), [information.sharp_loss(n, neighbours) for n in samples]
 kinds = {"estimate": "paper A, text", "code": "paper A, code", "nearest": "scikit-learn"}
+
+
+def estimated(ax, rows, kind, over, label):
+    """Mean errors of an estimate against ``n`` or ``d``; bars: one standard deviation."""
+    errors = (rows[kind] - rows.exact).groupby(rows[over]).agg(["mean", "std"])
+    ax.errorbar(errors.index, errors["mean"], errors["std"], marker="o", markersize=4, label=label)
+    ax.axhline(0, color=plots.COLOURS["theory"], linewidth=0.8)
+
+
 # %%
 fig, axes = plots.panels(3, columns=3, height=3.8)
 for ax, kind in zip(axes, ("estimate", "nearest")):
     for case, rows in lines.groupby("case", sort=False):
-        errors = (rows[kind] - rows.exact).groupby(rows.n).agg(["mean", "std"])
-        ax.errorbar(
-            errors.index,
-            errors["mean"],
-            errors["std"],
-            marker="o",
-            markersize=4,
-            label=f"{case}, {rows.exact.mean():.2f} bits",
-        )
-    ax.axhline(0, color=plots.COLOURS["theory"], linewidth=0.8)
+        estimated(ax, rows, kind, "n", f"{case}, {rows.exact.mean():.2f} bits")
     ax.set(xlabel="points $n$", title=kinds[kind], ylim=(-0.5, 0.2))
-    plots.curve_axes(ax, estimator_n, errors=False)
-axes[0].plot(estimator_n, np.full(len(estimator_n), flat), "--", color=plots.COLOURS["theory"])
-axes[0].plot(estimator_n, [-loss for loss in steep], "--", color=plots.COLOURS["theory"], label="derived")
+    plots.curve_axes(ax, samples, errors=False)
+axes[0].plot(samples, np.full(len(samples), flat), "--", color=plots.COLOURS["theory"])
+axes[0].plot(samples, [-loss for loss in steep], "--", color=plots.COLOURS["theory"], label="derived")
 axes[0].set_ylabel("estimate − exact (bits)")
-for case, rows in wide.groupby("case"):
-    errors = (rows.estimate - rows.exact).groupby(rows.d).agg(["mean", "std"])
-    name = {"filled": "points fill the space", "line": "points on a line"}[case]
-    axes[2].errorbar(errors.index, errors["mean"], errors["std"], marker="o", markersize=4, label=name)
-axes[2].axhline(0, color=plots.COLOURS["theory"], linewidth=0.8)
+for case, name in (("filled", "points fill the space"), ("line", "points on a line")):
+    estimated(axes[2], wide[wide.case == case], "estimate", "d", name)
 axes[2].set(xlabel="dimension $d$ in the estimate", title="the two flaws of the text")
 axes[2].legend(fontsize="small", loc="upper right", bbox_to_anchor=(1, 0.8))
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=4, fontsize="small")
@@ -154,12 +128,13 @@ chapter.figure(
     "Errors of estimates of mutual information in one dimension, paper A's (left) and scikit-learn's nearest-neighbour "
     "estimate (middle), and paper A's in more dimensions (right); bars: one standard deviation. "
     "Dashed: the two biases derived above, for nothing told and for one sharp jump.",
-    estimators,
+    lines,
+    wide,
     alt="Errors of three estimates of information against points and dimension: paper A's is biased where nothing "
     "is told and at a sharp jump, along dashed lines; scikit-learn's is near zero.",
 )
 # %%
-most = lines[lines.n == max(estimator_n)]
+most = lines[lines.n == samples[-1]]
 worst = (most.estimate - most.exact).groupby(most.case).mean().abs().idxmax()
 told = {case: most[most.case == case] for case in studies.CASES}
 errors = told[worst].estimate - told[worst].exact
@@ -167,7 +142,7 @@ chapter.check("A.AppE-bias", mean(errors * np.sign(errors.mean())), told[worst],
 chapter.check("A.AppE-null", mean(told["null"].estimate), told["null"], figure="fig-a-appe")
 chapter.check("A.AppE-code", mean(told["null"].code), told["null"], figure="fig-a-appe")
 chapter.check("A.AppE-sharp", mean((1 - told["sharp"].estimate) / steep[-1]), told["sharp"], figure="fig-a-appe")
-far = wide[wide.d == max(estimator_d)]
+far = wide[wide.d == wide.d.max()]
 filled, line = far[far.case == "filled"], far[far.case == "line"]
 chapter.check("A.AppE-dimension", mean(filled.estimate - filled.exact), filled, figure="fig-a-appe")
 chapter.check("A.AppE-manifold", mean(line.estimate - line.exact), line, figure="fig-a-appe")
@@ -210,8 +185,11 @@ chapter.table(
 # %%
 # more realisations than a laptop trains in minutes are kept in results/; they join those of the same settings, and a
 # changed parameter leaves them out
-stripes, curves = chapter.extended(studies.stripes), chapter.extended(studies.curves)
-largest = curves[curves.p == max(image_p)]
+stripes, curves = chapter.rows(studies.stripes, "main"), chapter.rows(studies.curves, "main")
+on_stripe, on_images = (chapter.design(study, "main") for study in (studies.stripes, studies.curves))
+stripe_n, stripe_many, image_n = on_stripe["n"][0], on_stripe["many"][0], on_images["n"][0]
+stops, half = on_stripe["stops"][0], f"{on_images['stops'][0][0]:g}"
+largest = curves[curves.p == image_p[-1]]
 both = {"stripe": stripes, data: largest}
 
 
@@ -225,22 +203,23 @@ def ranks(rows, name):
     return np.array(rows[name].tolist(), dtype=float)
 
 
+# %%
 trained_on = (
     f"Stripe: {stripe_p} training points in $d={stripe_d}$, width {stripe_h}, scale $10^{{{np.log10(stripe_alpha):.3g}}}$, components on {stripe_n} "
-    f"other points. Images: {max(image_p)} training images, width {image_h}, scale {alpha:g}, components on {image_n} others."
+    f"other points. Images: {image_p[-1]} training images, width {image_h}, scale {alpha:g}, components on {image_n} others."
 )
 views = {
     "kernel, start": ("full", "start", plots.COLOURS["lazy"]),
     "kernel, end": ("full", "end", plots.COLOURS["final"]),
     "last layer, end": ("last", "end", plots.COLOURS["last"]),
 }
-# %%
-fig, axes = plots.panels(6, columns=3, height=3.1)
 columns = {
     "information": r"$\hat I(\varphi_r;y)$, bits",
     "projections": r"$\omega_r^2$, paper's matrix",
     "projections_centred": r"$\omega_r^2$, centred",
 }
+# %%
+fig, axes = plots.panels(6, columns=3, height=3.1)
 for row, (name, rows) in enumerate(both.items()):
     for ax, (column, title) in zip(axes[3 * row : 3 * row + 3], columns.items()):
         for label, (kernel, moment, colour) in views.items():
@@ -338,7 +317,7 @@ for name, rows, column in (("stripe", stripes, "separable_many"), ("mnist", larg
 # %%
 own = at(largest, "network", "end")
 chapter.say(
-    f"On images the network itself is right on {mean(100 * (1 - own.error))} % of the test points after {max(image_p)} "
+    f"On images the network itself is right on {mean(100 * (1 - own.error))} % of the test points after {image_p[-1]} "
     f"training images, the best line in the plane of its kernel on {mean(100 * at(largest, 'full', 'end').separable)} % (centred: "
     f"{mean(100 * at(largest, 'full', 'end').separable_centred)} %), in that of its last layer on "
     f"{mean(100 * at(largest, 'last', 'end').separable)} % (centred: {mean(100 * at(largest, 'last', 'end').separable_centred)} %)."
@@ -369,7 +348,7 @@ chapter.table(
     "tab-a-11",
     "Dimension of the kernels by their eigenvalues, as in the text and centred, and by the distances of nearest neighbours "
     "(paper A, footnote 5); alignment with the label. Stripe: after "
-    f"{stripe_p} points, on {stripe_n} others; images: after {max(image_p)}, on {image_n} others.",
+    f"{stripe_p} points, on {stripe_n} others; images: after {image_p[-1]}, on {image_n} others.",
     *(at(rows, kernel, moment) for rows in both.values() for kernel, moment, _ in views.values()),
 )
 # %% [markdown]
@@ -391,7 +370,7 @@ chapter.table(
 # $d=10$. The next $d+1$ components therefore tell whether a kernel has learnt, and their mean share does not depend on how
 # equal eigenvalues mix.
 # %%
-full, spectra = stripes[stripes.kernel == "full"], chapter.extended(studies.stripe_spectra)
+full, spectra = stripes[stripes.kernel == "full"], chapter.rows(studies.stripe_spectra, "main")
 moments = ["start", *(f"{stop:g}" for stop in stops), "end"]
 shares = {moment: ranks(full[full.moment == moment], "kinds") for moment in moments}
 further = {moment: ranks(spectra[spectra.moment == moment], "kinds") for moment in moments}
@@ -487,30 +466,22 @@ for name, column in zip(("half", "tenth"), change.T):
 # ## Learning curves of a deep network and its kernels
 # Five curves on images ({numref}`fig-a-9`): the network, and its full and last-layer kernels frozen before and after
 # training. A kernel from after training learns from a training set that did not make it. Thin lines: kernels frozen on
-# the way, at the first of `stops`.
+# the way, at the first of the satisfied fractions.
 #
 # As paper A we descend with momentum in continuous time, in larger steps than its code's. Implicit steps of the flow
 # itself (chapter 3) end at networks that err as much, as the table below says, and serve for the scan of the scale.
 # %%
+thin = {"linewidth": 0.7, "markersize": 2}
 styles = {
     ("network", "end"): {"color": plots.COLOURS["feature"], "label": "network"},
     ("full", "start"): {"color": plots.COLOURS["lazy"], "linestyle": "--", "label": "kernel, start"},
     ("full", "end"): {"color": plots.COLOURS["final"], "label": "kernel, end"},
     ("last", "start"): {"color": plots.COLOURS["last"], "linestyle": "--", "label": "last layer, start"},
     ("last", "end"): {"color": plots.COLOURS["last"], "label": "last layer, end"},
-    ("full", f"{stops[0]:g}"): {
-        "color": plots.COLOURS["final"],
-        "linewidth": 0.7,
-        "markersize": 2,
-        "label": "kernel, on the way",
-    },
-    ("last", f"{stops[0]:g}"): {
-        "color": plots.COLOURS["last"],
-        "linewidth": 0.7,
-        "markersize": 2,
-        "label": "last layer, on the way",
-    },
+    ("full", half): {"color": plots.COLOURS["final"], "label": "kernel, on the way", **thin},
+    ("last", half): {"color": plots.COLOURS["last"], "label": "last layer, on the way", **thin},
 }
+# %%
 fig, ax = plt.subplots(figsize=(6.4, 4.6))
 for (kernel, moment), style in styles.items():
     plots.realisations(ax, *by_size(at(curves, kernel, moment)), **style)
@@ -524,7 +495,7 @@ chapter.figure(
     fig,
     "fig-a-9",
     "Test error of the convolutional network and of its frozen kernels against the number of training images, as in paper "
-    f"A, Fig. 9, and paper B, Fig. 9 right; thin: kernels frozen when {100 * stops[0]:g} % of the points are satisfied. Width "
+    f"A, Fig. 9, and paper B, Fig. 9 right; thin: kernels frozen when {100 * float(half):g} % of the points are satisfied. Width "
     f"{image_h}, scale {alpha:g}, {test} test images. Medians, with quartiles as bands.",
     curves,
     alt="Learning curves on images with two dashed slopes: the kernels from before training highest, below them the network, and the "
@@ -544,13 +515,13 @@ def gap(first, second):
 
 
 network, lazy = at(curves, "network", "end"), at(curves, "full", "start")
-start, half, early = ("full", "start"), ("full", f"{stops[0]:g}"), ("full", "end")
+start, early = ("full", "start"), ("full", "end")
 chapter.check("A.Fig9-order", *gap(start, ("network", "end")), figure="fig-a-9")
 chapter.check("A.Fig9-final-gain", *gap(start, early), figure="fig-a-9")
 chapter.check("A.Fig9-final-kernel", *gap(("network", "end"), early), figure="fig-a-9")
 chapter.check("A.Fig9-last-layer", *gap(("last", "end"), ("network", "end")), figure="fig-a-9")
 chapter.check("A.Fig9-last-layer-gain", *gap(("last", "start"), ("last", "end")), figure="fig-a-9")
-chapter.check("A.Fig9-early", *gap(early, half), figure="fig-a-9")
+chapter.check("A.Fig9-early", *gap(early, ("full", half)), figure="fig-a-9")
 chapter.check("A.Fig9-feature", drift(beta, network), network, figure="fig-a-9")
 chapter.check("A.Fig9-lazy", drift(beta, lazy), lazy, figure="fig-a-9")
 chapter.check("A.Fig9-gain", drift(beta_difference, network, lazy), network, lazy, figure="fig-a-9")
@@ -559,14 +530,14 @@ chapter.check("B.Fig9-beta-feature", drift(beta, network), network, figure="fig-
 chapter.check("B.Fig9-beta-lazy", drift(beta, lazy), lazy, figure="fig-a-9")
 # %%
 difference = beta_difference(network, lazy)
-octaves = np.log2(max(image_p) / min(image_p))
+octaves = np.log2(image_p[-1] / min(image_p))
 chapter.say(
     f"Over these {octaves:.1f} octaves the exponents are {beta(network)} for the network and {beta(lazy)} for its initial "
     f"kernel; they differ by {difference}, in the papers by 0.2 and by 1/6. Which is the larger is judged at these sizes; the "
-    f"exponents themselves need range: paper A's sizes go to 6944, {6944 / max(image_p):.0f} times further than here."
+    f"exponents themselves need range: paper A's sizes go to 6944, {6944 / image_p[-1]:.0f} times further than here."
 )
 # %%
-routes = chapter.extended(studies.routes)
+routes = chapter.rows(studies.routes, "main")
 by_route = {how: routes[routes.descent == how].set_index("seed") for how in studies.DESCENTS}
 told = [
     {"descent": how, "test error": str(mean(rows.error)), "steps": str(mean(rows.steps)), "satisfied": rows.satisfied.mean(),
@@ -577,7 +548,7 @@ chapter.table(
     pd.DataFrame(told),
     "tab-a-route",
     "The same networks on the same images by two descents: steps, share of points with margin 1, test error, and the "
-    f"alignment of the kernel; {route_p} training images.",
+    f"alignment of the kernel; {chapter.design(studies.routes, 'main')['p'][0]} training images.",
     routes,
 )
 chapter.check(
@@ -588,14 +559,15 @@ chapter.check(
 # Ensembles of the convolutional network at one size, against the scale $\alpha$ of the output. Paper B finds that
 # convolutional networks, unlike fully connected ones, do better when they learn features.
 # %%
-scan = chapter.extended(studies.scans)
+scan, scanned = chapter.rows(studies.scans, "main"), chapter.design(studies.scans, "main")
+scales = scanned["alpha"]
 tall = {name: scan.pivot(index="seed", columns="alpha", values=name) for name in ("error", "ensemble_error", "change")}
 # %%
 fig, axes = plots.panels(2, width=4.2, height=3.4)
 red = plots.COLOURS["feature"]
-plots.realisations(axes[0], scan_alpha, 100 * tall["error"], color=red, linestyle="--", label="one network")
-plots.realisations(axes[0], scan_alpha, 100 * tall["ensemble_error"], color=red, label="ensemble")
-plots.realisations(axes[1], scan_alpha, tall["change"], color=plots.COLOURS["feature"])
+plots.realisations(axes[0], scales, 100 * tall["error"], color=red, linestyle="--", label="one network")
+plots.realisations(axes[0], scales, 100 * tall["ensemble_error"], color=red, label="ensemble")
+plots.realisations(axes[1], scales, tall["change"], color=plots.COLOURS["feature"])
 axes[1].axhline(1, color=plots.COLOURS["theory"], linestyle="--")
 axes[0].set(ylabel="test error (%)", ylim=(0, None))
 axes[1].set(ylabel=r"$\Vert\Delta\Theta\Vert/\Vert\Theta_0\Vert$", yscale="log")
@@ -607,46 +579,52 @@ chapter.figure(
     "fig-b-9-cnn",
     "Test error of single networks and of the mean of an ensemble against the scale (left), and the change of the tangent "
     "kernel in training (right), for the convolutional network; paper B, Fig. 9 centre. "
-    f"{scan_p} training images, {members} networks an ensemble. Medians, with quartiles as bands.",
+    f"{scanned['p'][0]} training images, {scanned['members'][0]} networks an ensemble. Medians, with quartiles as bands.",
     scan,
     alt="Left, test error of single networks and ensembles against the scale, rising towards the lazy side. Right, "
     "change of the kernel, falling with the scale.",
 )
 # %%
-slow, fast = scan[scan.alpha == scan_alpha[0]], scan[scan.alpha == scan_alpha[-1]]
-lost = 100 * (tall["ensemble_error"][scan_alpha[-1]] - tall["ensemble_error"][scan_alpha[0]])
+slow, fast = scan[scan.alpha == scales[0]], scan[scan.alpha == scales[-1]]
+lost = 100 * (tall["ensemble_error"][scales[-1]] - tall["ensemble_error"][scales[0]])
 chapter.check("B.Fig9-cnn-scan", mean(lost), slow, fast, figure="fig-b-9-cnn")
 # %% [markdown]
 # ## The kernel on its way
 # The same quantities along one training each, from one state of the solver to the next.
 # %%
-courses = chapter.extended(studies.courses)
-course = {name: courses[courses["shape"] == kind] for name, kind in (("stripe", "stripe"), (data, "images"))}
-# %%
-fig, axes = plots.panels(8, height=2.4, sharex="col")
-for column, (name, rows) in enumerate(course.items()):
-    ax = axes[column::2]
-    info, shift = (np.array(rows[column].tolist()) for column in ("information_centred", "projections_centred"))
-    for r in range(3):
-        for panel, values in ((ax[0], info), (ax[1], shift)):
-            found = pd.Series(values[:, r], rows.index).groupby(rows.frame).mean()
-            panel.plot(found.index, found, "o-", markersize=3, label=f"$r={r + 1}$")
-    looks = {
-        "alignment": {"color": plots.COLOURS["final"], "label": "kernel"},
-        "error": {"color": plots.COLOURS["final"], "label": "kernel frozen then"},
-        "network": {"color": plots.COLOURS["feature"], "label": "network"},
-    }
-    for panel, quantity in ((ax[2], "alignment"), (ax[3], "error"), (ax[3], "network")):
+course = {name: chapter.rows(studies.courses, design) for name, design in (("stripe", "stripe"), (data, "images"))}
+course_p = chapter.design(studies.courses, "images")["p"][0]
+looks = {
+    "alignment": {"color": plots.COLOURS["final"], "label": "kernel"},
+    "error": {"color": plots.COLOURS["final"], "label": "kernel frozen then"},
+    "network": {"color": plots.COLOURS["feature"], "label": "network"},
+}
+ylabels = (r"$\hat I(\varphi_r;y)$, bits", r"projection $\omega_r^2$", "alignment", "test error")
+
+
+def along(panels, rows):
+    """Four panels of one task along training."""
+    for panel, column in zip(panels, ("information_centred", "projections_centred")):
+        for r, values in enumerate(ranks(rows, column).T[:3], 1):
+            found = pd.Series(values, rows.index).groupby(rows.frame).mean()
+            panel.plot(found.index, found, "o-", markersize=3, label=f"$r={r}$")
+    for panel, quantity in zip((panels[2], panels[3], panels[3]), looks):
         wide = rows.pivot(index="seed", columns="frame", values=quantity)
         plots.realisations(panel, wide.columns, wide, **looks[quantity])
     met = rows.groupby("frame").satisfied.mean()
-    ax[2].plot(met.index, met * ax[2].get_ylim()[1], ":", color=plots.COLOURS["theory"], label="satisfied, of 1")
-    ax[3].set(yscale="log", xlabel="frame")
-    plots.plain_numbers(ax[3])
-    ax[0].set_title(name)
-for panel, words in zip(
-    axes[::2], (r"$\hat I(\varphi_r;y)$, bits", r"projection $\omega_r^2$", "alignment", "test error")
-):
+    panels[2].plot(
+        met.index, met * panels[2].get_ylim()[1], ":", color=plots.COLOURS["theory"], label="satisfied, of 1"
+    )
+    panels[3].set(yscale="log", xlabel="frame")
+    plots.plain_numbers(panels[3])
+
+
+# %%
+fig, axes = plots.panels(8, height=2.4, sharex="col")
+for column, (name, rows) in enumerate(course.items()):
+    along(axes[column::2], rows)
+    axes[column].set_title(name)
+for panel, words in zip(axes[::2], ylabels):
     panel.set_ylabel(words)
     panel.legend(fontsize="small")
 chapter.figure(
@@ -658,7 +636,7 @@ chapter.figure(
     "before the loss is zero; on images the alignment grows to the end. Frames are at equal numbers of the solver's steps. "
     f"Stripe: {stripe_p} training points; images: {course_p}. Information and projections: means; the others: medians, with "
     "quartiles as bands.",
-    courses,
+    pd.concat(course.values()),
     alt="Information, projection, alignment and test error along training, stripe in the left column, images in "
     "the right one. On the stripe the alignment peaks long before the end.",
 )
@@ -666,28 +644,34 @@ chapter.figure(
 path = course["stripe"].pivot(index="seed", columns="frame", values="alignment").to_numpy()
 peak = np.log(np.nanmax(path, 1) / np.array([row[~np.isnan(row)][-1] for row in path]))
 chapter.check("A.Fig10-peak-stripe", mean(peak), course["stripe"], figure="fig-4-course")
-halfway, ended = (at(largest, "full", moment).set_index("seed", drop=False) for moment in (f"{stops[0]:g}", "end"))
+halfway, ended = (at(largest, "full", moment).set_index("seed", drop=False) for moment in (half, "end"))
 grown = mean(np.log(halfway.alignment / ended.alignment))
 chapter.check("A.Fig10-halfway-mnist", grown, halfway, ended, figure="tab-a-11")
 # %%
 moving = [rows[rows.seed == 0].sort_values("frame") for rows in course.values()]
+longest = max(map(len, moving))
+
+
+def shown(ax, row, words):
+    """The plane of one frame, with what is satisfied."""
+    components.plane(ax, row.plane_centred, row.labels)
+    ax.set_title(f"{words}: {100 * row.satisfied:.0f} % satisfied", fontsize="small")
+
+
+# %%
 film, screens = plots.panels(2, width=2.9, height=3.0)
 
 
 def moment(i):
     """Both planes after the same share of the frames; ``i`` counts those of the longer film."""
     for ax, name, rows in zip(screens, course, moving):
-        row = rows.iloc[round(i * (len(rows) - 1) / (longest - 1))]
-        components.plane(ax, row.plane_centred, row.labels)
-        ax.set_title(f"{name}: {100 * row.satisfied:.0f} % satisfied", fontsize="small")
+        shown(ax, rows.iloc[round(i * (len(rows) - 1) / (longest - 1))], name)
 
 
-longest = max(map(len, moving))
 fig, axes = plots.panels(6, columns=3, width=3.0, height=3.2)
 for row, rows in enumerate(moving):
     for ax, i in zip(axes[3 * row : 3 * row + 3], np.linspace(0, len(rows) - 1, 3).round().astype(int)):
-        components.plane(ax, rows.iloc[i].plane_centred, rows.iloc[i].labels)
-        ax.set_title(f"frame {rows.iloc[i].frame}: {100 * rows.iloc[i].satisfied:.0f} % satisfied", fontsize="small")
+        shown(ax, rows.iloc[i], f"frame {rows.iloc[i].frame}")
 chapter.slider(
     film,
     moment,

@@ -34,7 +34,8 @@ COMPARED = {
     ),
     jamming.stripes: ("03", {"stripe_p": 20, "steps": 20}, {"fitted": 1e-6, "norm": 1e-5, "amplification": 1e-4}),
     kernel_pca.courses: (
-        "04", {"stripe_p": 20, "stripe_h": 20, "frames": 3}, {"error": 1e-6, "alignment": 1e-5, "norm": 1e-5},
+        "04", {"stripe_p": 20, "stripe_h": 20, "04.courses.stripe.frames": 3},
+        {"error": 1e-6, "alignment": 1e-5, "norm": 1e-5},
     ),
 }  # fmt: skip
 

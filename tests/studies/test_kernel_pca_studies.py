@@ -11,14 +11,13 @@ from regimes.validate import InputError
 
 STRIPE = studies.STRIPE_TASK | {
     "d": 3, "p": 40, "h": 60, "n": 120, "many": 240, "alpha": 1e-6, "tolerance": 0.1, "test": 100,
-    "interfaces": [-0.3, 1.18549],
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def images():
     return {
-        "data": "digits", "words": studies._identity("digits"), "h": 2, "p": 24, "n": 40, "test": 60, "alpha": 10.0,
+        "data": "digits", "words": studies.identity("digits"), "h": 2, "p": 24, "n": 40, "test": 60, "alpha": 10.0,
         "softness": 3.0, "max_turn": 0.3, "max_move": 0.5, "stops": [0.5],
     }  # fmt: skip
 
@@ -112,12 +111,19 @@ def test_estimators_on_a_line_see_one_dimension_only():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"stripe_many": 60}, "stripe_many must be at least 104 for the splines of stripe_d = 3"),
-        ({"image_p": [20, 40, 5000]}, r"test \+ image_n \+ 2 image_p must add up to at most 1797"),
-        ({"course_p": 5000}, r"test \+ course_n \+ 2 course_p must add up to at most 1797"),
-        ({"scan_p": 5000}, r"2 scan_p must add up"),
-        ({"route_p": 5000}, r"2 route_p must add up"),
-        ({"neighbours": 50}, "neighbours must be at most 20"),
+        ({"04.stripes.main.many": 60}, r"stripes.main .*many must be at least 104 for the splines of d = 3"),
+        ({"stripe_h": 10**5, "04.stripes.main.many": 10**5}, "many = 100000 with h = 100000 would take"),
+        ({"image_p": [20, 40, 5000]}, r"test \+ n \+ 2 p must be at most 1797, the images of digits, got 10160"),
+        ({"04.curves.main.p": [20, 21, 23]}, r"curves.main .*p must be one of 20, 22, 24; got 21"),
+        ({"04.courses.images.p": 5000}, r"courses.images .*2 p must be at most 1797"),
+        ({"04.courses.stripe.shape": "images"}, r"courses.stripe .*shape = images takes the axes data, alpha"),
+        ({"04.scans.main.alpha": [1.0, 2.0]}, "04.scans.main.alpha must hold at least 3 values"),
+        ({"04.routes.main.descent": "settle"}, "04.routes.main.descent must be a list of 2 or more"),
+        (
+            {"neighbours": 50},
+            r"neighbours = \$neighbours.*neighbours must be at most 20, a quarter of n = 100 less five",
+        ),
+        ({"04.estimators.one_dimension.d": 2}, "d must be 1 where case = null, got 2"),
         ({"data": "cifar10"}, "data must be one of"),
     ],
 )
@@ -125,3 +131,8 @@ def test_bad_parameters_get_one_line(given, said):
     with pytest.raises(InputError, match=said) as raised:
         resolve("04", "smoke", given)
     assert "\n" not in str(raised.value)
+
+
+def test_every_draw_of_the_stripe_holds_both_labels():
+    with pytest.raises(InputError, match="p must give both labels in every draw: 4 points of the stripe in d = 3"):
+        studies._on_stripe(STRIPE | {"p": 4, "stops": [0.5], "seeds": [90]})

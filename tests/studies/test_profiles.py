@@ -1,12 +1,10 @@
 """The grids of every profile, on a machine with 24 GB and all images: each can be built, and its calls fit."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from companion import paths, studies
 from companion.experiments.parameters import PROFILES, chapters, read_toml
-from companion.studies import _images, jamming, kernel_pca
+from companion.studies import _images, jamming
 from regimes import validate
 
 MACHINE = 24 * 10**9
@@ -26,7 +24,6 @@ def asked(monkeypatch):
     monkeypatch.setattr(validate, "free_memory", lambda device="cpu": MACHINE)
     for module in (_images, jamming):
         monkeypatch.setattr(module, "shape", lambda name: (70000, 784))
-    monkeypatch.setattr(kernel_pca, "_pool", lambda data, words: SimpleNamespace(y=range(70000)))
     return found
 
 

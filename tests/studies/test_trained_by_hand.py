@@ -405,7 +405,7 @@ def test_information_by_counting():
 
 
 def test_networks_on_images_are_read_as_stated():
-    setting = {"data": "digits", "words": kernel_pca._identity("digits"), "h": 2, "p": 16, "n": 20, "test": 60}
+    setting = {"data": "digits", "words": kernel_pca.identity("digits"), "h": 2, "p": 16, "n": 20, "test": 60}
     setting |= {"alpha": 10.0, "softness": 3.0, "max_turn": 0.3, "max_move": 0.5, "members": 2}
     sets, models = kernel_pca.draw_images(setting, [1]), kernel_pca.networks(setting, [1], members=2)
     x, y = sets["train"].x.expand(2, -1, -1), sets["train"].y.expand(2, -1)

@@ -1,15 +1,15 @@
 """Chapter 4: components of tangent kernels before, during and after training, and what they tell of the labels."""
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from companion.experiments.sweep import STATISTICAL, Rows, Setting, product, study
-from companion.studies.jamming import first_there
+from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
+from companion.studies._images import identity, needs
 from companion.studies.lazy_feature import draw as draw_stripe
 from companion.studies.lazy_feature import needs_draws, needs_memory, networks_of
 from companion.theory.compression import amplification
@@ -35,7 +35,6 @@ from regimes.training.state import State, satisfied
 from regimes.validate import InputError
 
 CHAPTER = "04"
-DATA = ("mnist", "fashion_mnist", "digits")
 DESCENTS = ("settle", "momentum")
 DRAWN_POINTS = ("plane", "plane_centred", "labels")  # of the first realisation alone: pictures show one
 LAST = {"stripe": ("beta",), "images": ("w", "b")}  # parameters of the last layer
@@ -44,11 +43,24 @@ SHOWN = 200  # points of a plane that are kept to be drawn, for the first realis
 RIDGE = 1e-7  # of frozen kernels: half or twice of it moves errors by 0.005 at most, another processor by nothing
 DRAWN = "Gaussian points of the stripe, drawn here"
 SYNTHETIC = "numbers drawn here"
-STRIPE_TASK = {"shape": "stripe", "interfaces": [list(STRIPE)]}
+STRIPE_TASK = {"shape": "stripe", "interfaces": list(STRIPE)}
 LEFT = (0.5, 0.1)  # parts of the label that a function leaves, for the norm of the rest
 DISTANCES = (8, 4, 2, 1)  # parts of the points among which nearest neighbours are sought
-
-_identity = functools.lru_cache(maxsize=None)(datasets.identity)
+CASES = ("null", "near", "apart", "oblique", "sharp", "stripe")  # of one dimension, by what they tell
+WIDE = ("filled", "line")  # of several
+SHIFTS = {"null": 0.0, "near": 0.5, "apart": 1.5}
+AXES = {
+    "shape": "one of stripe, images", "data": "one of mnist, fashion_mnist, digits", "d": "count from 2 to 30",
+    "p": "count from 16 to 1e5", "sizes": "3 or more increasing counts from 20 to 1e5", "h": "count from 2 to 1e5",
+    "n": "count from 60 to 2e4", "many": "count from 60 to 1e5", "test": "count from 50 to 1e5",
+    "alpha": "number from 1e-16 to 1e8", "tolerance": "number from 1e-4 to 0.2",
+    "stops": "increasing numbers from 0.05 to 0.99", "softness": "number from 1 to 100",
+    "max_turn": "number from 1e-6 to 0.5", "max_move": "number from 1e-3 to 1", "frames": "count from 3 to 100",
+    "descent": f"one of {', '.join(DESCENTS)}", "members": "count from 2 to 100", "neighbours": "count to 100",
+    "case": f"one of {', '.join(CASES + WIDE)}",
+}  # fmt: skip
+STRIPES, IMAGES = "d p h n many alpha tolerance test stops", "data alpha softness max_turn max_move h n test"
+COURSES = {"stripe": "shape d p h alpha n tolerance frames test", "images": f"{IMAGES} shape p descent frames"}
 
 # what a kernel's components tell, which a network's own rows do not have
 DIAGNOSED = ("labels",) + tuple(
@@ -70,28 +82,59 @@ def _pool(data: str, words: str) -> Task:
     return datasets.centred(datasets.load(data, labels="parity"))
 
 
-def check_parameters(p: Mapping[str, Any]) -> None:
-    """Draws of the stripe hold both labels, points determine the splines, sizes refer to each other."""
-    needs_draws(p, STRIPE_TASK | {"d": p["stripe_d"]}, "stripe_p", "stripe_seeds", kinds=("train", "fresh"))
-    least = 4 * (two_kinds.PIECES + 3) * (p["stripe_d"] - 1)
-    if p["stripe_many"] < least:
-        needs = f"at least {least} for the splines of stripe_d = {p['stripe_d']}"
-        raise InputError(f"stripe_many must be {needs}, got {p['stripe_many']}")
-    if 4 * (p["neighbours"] + 5) > min(p["estimator_n"]):
-        raise InputError(
-            f"neighbours must be at most {min(p['estimator_n']) // 4 - 5}, a quarter of the fewest of estimator_n less "
-            f"five, got {p['neighbours']}"
-        )
+def _axes(names: str) -> dict[str, str]:
+    """The kinds of some axes."""
+    return {name: AXES[name] for name in names.split()}
 
 
-def _images(p: Mapping[str, Any], points: str, needed: int) -> Setting:
-    """The data of a setting, which must have enough images for all sets."""
-    name = first_there([p["data"]])
-    words = _identity(name)
-    count = len(_pool(name, words).y)
-    if needed > count:
-        raise InputError(f"{points} must add up to at most {count}, the images of {name}, got {needed}")
-    return {"data": name, "words": words}
+def _on_stripe(setting: Setting) -> Setting:
+    """A setting with its task: draws hold both labels, points determine the splines, memory holds the networks."""
+    found = STRIPE_TASK | setting
+    task = STRIPE_TASK | {"interfaces": [STRIPE_TASK["interfaces"]], "d": found["d"]}
+    needs_draws(found | {"seeds": max(found["seeds"]) + 1}, task, "p", "seeds", kinds=("train", "fresh"))
+    least = 4 * (two_kinds.PIECES + 3) * (found["d"] - 1)
+    if found.get("many", least) < least:
+        raise InputError(f"many must be at least {least} for the splines of d = {found['d']}, got {found['many']}")
+    for points, kernels in (("p", 7), ("n", 7), ("many", 0)):
+        needs_memory({"many": least} | found, points, "h", kernels=kernels)
+    return found
+
+
+def _on_images(setting: Setting) -> Setting:
+    """A setting with the words for its images, which suffice for all sets; memory holds the networks."""
+    p, h, words = setting["p"], setting["h"], identity(setting["data"])
+    needs(setting["data"], setting["test"] + setting["n"] + 2 * p, "test + n + 2 p")
+    validate.memory(int(8 * 23251 * (h / 10) ** 2 * TOGETHER * (64 + 2 * p)), f"h = {h} with p = {p}")
+    return {"data": setting["data"], "words": words} | setting
+
+
+def _at_sizes(setting: Setting) -> Setting:
+    """A setting with whether its size is the largest of the ``sizes``."""
+    sizes = setting.pop("sizes")
+    validate.one_of(sizes, p=setting["p"])
+    return _on_images(setting) | {"panels": setting["p"] == sizes[-1]}
+
+
+def _of_shape(setting: Setting) -> Setting:
+    """A setting on the stripe or on images, with the axes of that kind in their order."""
+    names = (*COURSES[setting["shape"]].split(), "seeds")
+    if setting.keys() != {*names}:
+        raise InputError(f"shape = {setting['shape']} takes the axes {', '.join(names)}")
+    return (_on_stripe if setting["shape"] == "stripe" else _on_images)({name: setting[name] for name in names})
+
+
+def _of_case(setting: Setting) -> Setting:
+    """A setting whose case has so many dimensions, and enough points for its neighbours."""
+    k, n, d, case = (setting[name] for name in ("neighbours", "n", "d", "case"))
+    if (d > 1) != (case in WIDE):
+        raise InputError(f"d must be {'above 1' if case in WIDE else '1'} where case = {case}, got {d}")
+    if 4 * (k + 5) > n:
+        raise InputError(f"neighbours must be at most {n // 4 - 5}, a quarter of n = {n} less five, got {k}")
+    return setting
+
+
+ON_STRIPE = {"axes": _axes(STRIPES), "complete": _on_stripe, "rtol": 1e-2, "data": DRAWN, "device": "any"}
+ON_IMAGES = {"complete": _on_images, "rtol": 2e-2, "device": "any"}
 
 
 def _stack(tasks: list[Task], dtype: torch.dtype) -> Task:
@@ -204,24 +247,7 @@ def _at_moments(path: Trajectory, setting: Setting, sets: dict[str, Task], kind:
     return rows
 
 
-def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
-    for points in ("stripe_p", "stripe_n"):
-        needs_memory(p, points, "stripe_h")
-    needs_memory(p, "stripe_many", "stripe_h", kernels=0)
-    common = STRIPE_TASK | {name: p[f"stripe_{name}"] for name in ("d", "p", "h", "n", "many", "alpha")}
-    common |= {"tolerance": p["tolerance"], "test": p["test"], "stops": [p["stops"]]}
-    return product(**common, seeds=range(p["stripe_seeds"]))
-
-
-@study(
-    version=3,
-    grid=_stripes_grid,
-    rtol=1e-2,
-    data=DRAWN,
-    device="any",
-    columns=late(*DIAGNOSED, *KINDS),
-    nonfinite=(*DIAGNOSED, *KINDS),
-)
+@study(version=3, columns=late(*DIAGNOSED, *KINDS), nonfinite=(*DIAGNOSED, *KINDS), **ON_STRIPE)
 def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """Kernels of the one-hidden-layer network on the stripe, before and after training; one row a kernel and moment.
 
@@ -259,14 +285,7 @@ def _learnt(setting: Setting, seeds: list[int], train: Task) -> Trajectory:
     return run(flow, events={f"{stop:g}": satisfied(stop) for stop in setting["stops"]})
 
 
-@study(
-    version=1,
-    grid=_stripes_grid,
-    rtol=1e-2,
-    data=DRAWN,
-    device="any",
-    columns=dict.fromkeys(("kinds", "norms"), STATISTICAL),
-)
+@study(version=1, columns=dict.fromkeys(("kinds", "norms"), STATISTICAL), **ON_STRIPE)
 def stripe_spectra(setting: Setting, seeds: list[int]) -> Rows:
     """Kinds of the first ``2(d + 1)`` components of the stripe's kernel, and norms of the label; one row a moment.
 
@@ -289,25 +308,10 @@ def stripe_spectra(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _curves_grid(p: Mapping[str, Any]) -> list[Setting]:
-    common = _common(p, p["image_p"], "test + image_n + 2 image_p") | {"descent": p["descent"]}
-    common |= {"stops": [p["stops"][:1]]}
-    sizes = [{"p": size, "panels": size == max(p["image_p"])} for size in reversed(p["image_p"])]
-    return [setting for size in sizes for setting in product(**common, **size, seeds=range(p["image_seeds"]))]
-
-
-def _common(p: Mapping[str, Any], sizes: list[int], words: str) -> dict[str, Any]:
-    """What all networks on images share."""
-    names = ("alpha", "softness", "max_turn", "max_move")
-    data = _images(p, words, p["test"] + p["image_n"] + 2 * max(sizes))
-    networks_bytes = 8 * 23251 * (p["image_h"] / 10) ** 2 * TOGETHER * (64 + 2 * max(sizes))
-    validate.memory(int(networks_bytes), f"image_h = {p['image_h']} at {words} = {max(sizes)}")
-    return data | {name: p[name] for name in names} | {"h": p["image_h"], "n": p["image_n"], "test": p["test"]}
-
-
 @study(
     version=3,
-    grid=_curves_grid,
+    axes=_axes(f"{IMAGES} descent stops p sizes") | {"p": f"each of {AXES['sizes']}"},
+    complete=_at_sizes,
     chunk=TOGETHER,
     rtol=2e-2,
     device="any",
@@ -329,18 +333,10 @@ def curves(setting: Setting, seeds: list[int]) -> Rows:
     return [_numbered(seed, row) for seed, own in zip(seeds, rows, strict=True) for row in own]
 
 
-def _courses_grid(p: Mapping[str, Any]) -> list[Setting]:
-    frames = {"frames": p["frames"], "test": p["test"]}
-    stripe = STRIPE_TASK | {name: p[f"stripe_{name}"] for name in ("d", "p", "h", "alpha")} | {"n": p["course_n"]}
-    images = _common(dict(p) | {"image_n": p["course_n"]}, [p["course_p"]], "test + course_n + 2 course_p")
-    images |= {"shape": "images", "p": p["course_p"], "descent": p["descent"]}
-    stripe |= {"tolerance": p["tolerance"], "seeds": range(p["stripe_seeds"])}
-    return [*product(**stripe, **frames), *product(**(images | frames), seeds=range(p["course_seeds"]))]
-
-
 @study(
     version=2,
-    grid=_courses_grid,
+    axes={name: f"optional {words}" for name, words in _axes(" ".join(COURSES.values())).items()} | _axes("shape"),
+    complete=_of_shape,
     rtol=2e-2,
     device="any",
     columns=late(*DIAGNOSED, "t", "satisfied", "loss", "network"),
@@ -393,12 +389,11 @@ def _frame(
     return row | told | {"source": source}, vectors
 
 
-def _scans_grid(p: Mapping[str, Any]) -> list[Setting]:
-    common = _common(p, [p["scan_p"]], "test + image_n + 2 scan_p") | {"p": p["scan_p"], "members": p["members"]}
-    return product(**(common | {"alpha": p["scan_alpha"]}), seeds=range(p["scan_seeds"]))
-
-
-@study(version=1, grid=_scans_grid, rtol=2e-2, device="any")
+@study(
+    version=1,
+    axes=_axes(f"{IMAGES} p members") | {"alpha": "each of 3 or more increasing numbers from 1e-4 to 1e8"},
+    **ON_IMAGES,
+)
 def scans(setting: Setting, seeds: list[int]) -> Rows:
     """Ensembles of the convolutional network at one scale: ``error``, ``ensemble_error`` and ``change`` of the kernel.
 
@@ -421,13 +416,11 @@ def scans(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _routes_grid(p: Mapping[str, Any]) -> list[Setting]:
-    common = _common(p, [p["route_p"]], "test + image_n + 2 route_p") | {"p": p["route_p"]}
-    common |= {"alpha": p["route_alpha"]}
-    return product(**common, descent=list(DESCENTS), seeds=range(p["route_seeds"]))
-
-
-@study(version=1, grid=_routes_grid, rtol=2e-2, device="any")
+@study(
+    version=1,
+    axes=_axes(f"{IMAGES} p descent") | {"descent": f"each of 2 or more distinct any of {', '.join(DESCENTS)}"},
+    **ON_IMAGES,
+)
 def routes(setting: Setting, seeds: list[int]) -> Rows:
     """The same networks on the same images by either descent: test ``error``, ``steps``, share ``satisfied``.
 
@@ -455,19 +448,19 @@ def routes(setting: Setting, seeds: list[int]) -> Rows:
     ]  # fmt: skip
 
 
-CASES = ("null", "near", "apart", "oblique", "sharp", "stripe")  # of one dimension, by what they tell
-SHIFTS = {"null": 0.0, "near": 0.5, "apart": 1.5}
-
-
-def _estimators_grid(p: Mapping[str, Any]) -> list[Setting]:
-    common = {"neighbours": p["neighbours"], "seeds": range(p["estimator_seeds"])}
-    lines = product(**common, case=list(CASES), d=1, n=p["estimator_n"])
-    rest = [d for d in p["estimator_d"] if d > 1]
-    wide = product(**common, case=["filled", "line"], d=rest, n=max(p["estimator_n"])) if rest else []
-    return [*lines, *wide]
-
-
-@study(version=1, grid=_estimators_grid, chunk=20, data=SYNTHETIC, nonfinite=["nearest"])
+@study(
+    version=1,
+    axes={
+        **_axes("neighbours case"),
+        "d": "count to 100",
+        "n": "count from 40 to 1e5",
+        "seeds": "count from 2 to 1000",
+    },
+    complete=_of_case,
+    chunk=20,
+    data=SYNTHETIC,
+    nonfinite=["nearest"],
+)
 def estimators(setting: Setting, seeds: list[int]) -> Rows:
     """Estimates of mutual information beside the ``exact`` one: ``estimate`` (paper A's text), ``code``, ``nearest``.
 
