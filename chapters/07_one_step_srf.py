@@ -51,128 +51,17 @@
 # fmt: off
 profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
 activation: "one of tanh, erf, erf(x/√2), sin" = "tanh"  # odd activation of the network (paper E: odd)
-res1_targets: "distinct any of companion.theory.spiked.functions.FUNCTIONS" = ["sin", "tanh", "sign", "He1+He3"]  # targets of the check of Result 3.1
-res1_alpha0: "number from 0.01 to 100" = 4.0  # first batch over dimension
-res1_step: "number from 0.01 to 100" = 2.0  # step size eta / p
-res1_d: "distinct counts from 2 to 1e4" = [50, 100, 200]  # dimensions, p equals d
-res1_seeds: "count to 1000" = 128  # realisations
-res2_targets: "distinct any of companion.theory.spiked.functions.FUNCTIONS" = ["sin", "tanh", "sign", "He1+He3"]  # targets of the check of the Gaussian map
-res2_r: "number from 0 to 20" = 2.0  # spike strength there
-res2_d: "distinct counts from 2 to 1e4" = [200]  # dimensions, p equals d
-res2_seeds: "count to 1000" = 32  # realisations
-res3_d: "distinct counts from 2 to 1e4" = [100, 200, 400]  # dimensions of the comparison theory - simulation, from which it is extrapolated
-res3_seeds: "list of counts to 1000" = [16, 8, 4]  # realisations at each
 fig1_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sin"  # target whose profile is drawn
-fig1_alpha0: "distinct numbers from 0 to 100" = [0.0, 1.0, 4.0, 16.0]  # first batches, from none
-fig1_step: "number from 0 to 100" = 8.0  # step size eta / p
-fig1_alpha: "number from 0.01 to 100" = 4.0  # second batch over dimension
-fig1_lam: "number from 1e-6 to 1e6" = 1.0  # ridge penalty
-fig1_d: "count from 2 to 1e4" = 200  # dimension, p equals d
-fig1_seeds: "count to 1000" = 32  # realisations
-fig2_targets: "list of any of companion.theory.spiked.functions.FUNCTIONS" = ["tanh", "sign"]  # left and right panel
-fig2_lam: "list of numbers from 1e-6 to 1e6" = [0.1, 1.0]  # ridge penalty of each panel
-fig2_step: "list of numbers from 0 to 100" = [3.0, 3.0]  # step size of each panel
-fig2_alpha0: "distinct numbers from 0 to 100" = [0.0, 1.0, 4.0, 16.0]  # first batches over dimension
-fig2_alphas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # second batches over dimension
-fig2_d: "distinct counts from 2 to 1e4" = [50, 100, 200]  # sizes, p equals d
+fig1_step: "number from 0.01 to 100" = 8.0  # step size eta / p there
+fig2_targets: "list of any of companion.theory.spiked.functions.FUNCTIONS" = ["tanh", "sign"]  # of the learning curves, left and right panel
+fig2_alpha0: "distinct numbers from 0 to 100" = [0.0, 1.0, 4.0, 16.0]  # their first batches over dimension
+fig2_alphas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # their second batches over dimension
+fig2_d: "distinct counts from 2 to 1e4" = [50, 100, 200]  # their sizes, p equals d
 fig2_seeds: "list of counts to 1000" = [96, 48, 48]  # realisations at each size
-fig4_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sign"  # target of both panels
-fig4_rs: "distinct numbers from 0 to 20" = [0.0, 0.5, 1.0, 2.0]  # spike strengths
-fig4_gamma: "number from -1 to 1" = 0.9  # alignment in the panel over r
-fig4_r: "number from 0 to 20" = 2.0  # strength in the panel over gamma
-fig4_gammas: "distinct numbers from -1 to 1" = [0.0, 0.5, 0.8, 1.0]  # alignments
-fig4_lam: "number from 1e-6 to 1e6" = 1.0  # ridge penalty
-fig4_alphas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 2.0, 3.0, 4.0]  # batches over dimension
-fig4_d: "distinct counts from 2 to 1e4" = [100, 200]  # two sizes, p equals d
-fig4_seeds: "count to 1000" = 16  # realisations
-fig5_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sign"  # target
-fig5_alpha0: "number from 0 to 100" = 4.0  # first batch over dimension
-fig5_alpha: "number from 0.01 to 100" = 1.0  # second batch over dimension
-fig5_step: "number from 0 to 100" = 2.0  # step size at width ratio 1
-fig5_lam: "number from 1e-6 to 1e6" = 0.1  # ridge penalty
-fig5_betas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 2.0, 4.0]  # widths over dimension
-fig5_d: "distinct counts from 2 to 1e4" = [100, 200]  # two sizes
-fig5_seeds: "count to 1000" = 16  # realisations
-fig6_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sin"  # target
-fig6_letters: "distinct numbers from -10 to 10" = [-1.0, 0.5, 2.0]  # values of the initial readout, equal shares
-fig6_r: "number from 0 to 20" = 2.0  # spike strength of the letter 1
-fig6_c: "number from 0.01 to 100" = 1.1  # bulk variance of the letter 1
-fig6_lam: "number from 1e-6 to 1e6" = 0.01  # ridge penalty
-fig6_alphas: "distinct numbers from 0.01 to 100" = [0.5, 1.0, 2.0, 4.0]  # batches over dimension
-fig6_d: "distinct counts from 2 to 1e4" = [100, 200]  # two sizes, p equals d
-fig6_seeds: "list of counts to 1000" = [320, 160]  # realisations of the letters at each size
-fig6_uniform_seeds: "count to 1000" = 24  # realisations of the uniform readout
-fig8_rs: "distinct numbers from 0 to 20" = [0.7, 1.5]  # spike strengths
-fig8_alpha: "number from 0.01 to 100" = 2.0  # samples over dimension, p equals d
-fig8_d: "distinct counts from 2 to 1e4" = [100, 200, 400]  # sizes
-fig8_seeds: "list of counts to 1000" = [480, 240, 80]  # realisations at each
-loss_alpha: "number from 0.01 to 100" = 2.0  # samples over dimension
-loss_lam: "number from 1e-6 to 1e6" = 0.1  # penalty
-loss_r: "number from 0 to 20" = 2.0  # spike strength
-loss_delta: "number from 0.01 to 100" = 0.2  # where Huber's loss turns linear
-loss_noise: "number from 0 to 100" = 0.25  # variance of the label noise
-loss_biases: "distinct numbers from -10 to 10" = [-0.5, 0.0, 0.5, 1.0, 2.0]  # uniform biases
-loss_bias_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "tanh(x+1)"  # a target with an even part
-loss_d: "distinct counts from 2 to 1e4" = [50, 100, 200]  # sizes, p equals d
-loss_seeds: "list of counts to 1000" = [24, 16, 8]  # realisations at each
-net_targets: "list of any of companion.theory.spiked.functions.FUNCTIONS" = ["tanh", "sin", "tanh", "He1+He3", "sin"]  # cases
-net_alpha0: "list of numbers from 0.01 to 100" = [4.0, 0.5, 2.0, 8.0, 32.0]  # first batch of each case
-net_step: "list of numbers from 0.01 to 100" = [3.0, 3.0, 8.0, 4.0, 8.0]  # step size of each case
-net_alpha: "number from 0.01 to 100" = 1.0  # second batch over dimension
-net_lam: "number from 1e-6 to 1e6" = 0.1  # ridge penalty
-net_d: "distinct counts from 2 to 1e4" = [100, 200, 400]  # sizes, p equals d
-net_seeds: "list of counts to 1000" = [16, 8, 4]  # realisations at each size
-order_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sin"  # target whose sizes go furthest
-order_alpha0: "number from 0.01 to 100" = 8.0  # first batch there
-order_step: "number from 0.01 to 100" = 8.0  # step size there
-order_d: "distinct counts from 2 to 1e4" = [100, 200, 400]  # sizes there
-order_seeds: "list of counts to 1000" = [30, 15, 9]  # realisations at each
-norms_lam: "number from 1e-6 to 1e6" = 0.01  # ridge penalty there
-norms_d: "distinct counts from 2 to 1e4" = [100, 200]  # sizes of the comparison of rows
-norms_seeds: "count to 1000" = 64  # realisations
-steps_targets: "list of any of companion.theory.spiked.functions.FUNCTIONS" = ["sign", "sin"]  # targets of several steps
-steps_alpha0: "list of numbers from 0.01 to 100" = [4.0, 8.0]  # samples of all steps over dimension, of each target
-steps_step: "list of numbers from 0.01 to 100" = [3.0, 8.0]  # their sizes together, of each target
-steps_counts: "increasing counts from 1 to 100" = [1, 2, 3, 4]  # how many steps
-steps_d: "distinct counts from 2 to 1e4" = [100, 200, 400]  # sizes there, p equals d
-steps_seeds: "list of counts to 1000" = [8, 4, 2]  # realisations at each
-map_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sin"  # target of the map
-map_alpha0: "distinct numbers from 0.01 to 100" = [0.25, 1.0, 4.0, 16.0, 64.0]  # first batches over dimension
-map_step: "distinct numbers from 0.01 to 100" = [1.0, 2.0, 4.0, 8.0]  # step sizes
-map_d: "count from 2 to 1e4" = 120  # dimension of the map, p equals d
-map_seeds: "count to 1000" = 4  # realisations
-pool_r: "number from 0.1 to 5" = 1.5  # spike strength of the functions that reach the bounds
-pool_alpha0: "number from 1 to 100" = 64.0  # first batch of the networks beside them
-pool_upper_lam: "number from 1e-6 to 1e6" = 3.0  # penalty beside the upper bound
-pool_lower_lam: "number from 1e-6 to 1e6" = 0.001  # penalty beside the lower one
-pool_d: "count from 2 to 1e3" = 60  # dimension there, with widths of 4 d and batches of 8 d
-pool_seeds: "count to 1000" = 8  # realisations
-kernels_alphas: "distinct numbers from 0.01 to 100" = [0.5, 1.0, 2.0, 4.0, 8.0, 20.0]  # samples of the kernels over dimension
-kernels_lams: "distinct numbers from 1e-6 to 1e6" = [0.1, 0.2, 0.4]  # their penalties, of which the best counts
-kernels_share: "number from 0.01 to 0.99" = 0.8  # share of the first batch of the network beside them
-kernels_d: "distinct counts from 2 to 1e3" = [50, 100]  # dimensions there
-kernels_seeds: "count to 1000" = 2  # realisations
-split_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sign"  # target of the budget
-split_total: "number from 0.5 to 100" = 4.0  # samples of both batches over dimension
-split_shares: "distinct numbers from 0.01 to 0.99" = [0.1, 0.3, 0.5, 0.7, 0.9, 0.95]  # share of the first batch
-split_step: "number from 0 to 100" = 3.0  # step size
-split_lam: "number from 1e-6 to 1e6" = 1.0  # ridge penalty
-split_d: "distinct counts from 2 to 1e4" = [100, 200]  # two sizes, p equals d
-split_seeds: "count to 1000" = 24  # realisations
-scale_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sign"  # target of the steps that grow with the width
-scale_exponents: "distinct numbers from 0 to 3" = [0.0, 0.5, 0.75, 1.0, 1.5]  # s of a step size p^s
-scale_step: "number from 0.01 to 100" = 2.0  # step size over p at the smallest width
-scale_alpha0: "number from 0.01 to 100" = 4.0  # first batch over dimension
-scale_alpha: "number from 0.01 to 100" = 2.0  # second batch over dimension
-scale_lam: "number from 1e-6 to 1e6" = 1.0  # ridge penalty
-scale_d: "distinct counts from 2 to 1e4" = [50, 100, 200]  # sizes, p equals d
-scale_seeds: "count to 1000" = 36  # realisations
-image_d: "count from 2 to 400" = 100  # principal components of the digits, p equals d
-image_n0: "count to 2000" = 400  # images of the first batch
-image_n: "count to 2000" = 400  # images of the second batch
-image_step: "number from 0.01 to 100" = 3.0  # step size
-image_lam: "number from 1e-6 to 1e6" = 1.0  # ridge penalty
-image_seeds: "count to 1000" = 8  # shuffles
+split_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sign"  # target of the kernels, and of the budget of samples
+loss_bias_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "tanh(x+1)"  # target with an even part, for a bias
+net_d: "distinct counts from 2 to 1e4" = [100, 200, 400]  # sizes of the network beside spiked features, p equals d
+net_seeds: "list of counts to 1000" = [16, 8, 4]  # realisations at each
 # fmt: on
 # %%
 import dataclasses
@@ -201,6 +90,7 @@ from companion.theory.spiked import row_covariance as own
 from companion.theory.spiked.conditional_map import channel, equivalent
 from companion.theory.spiked.functions import function, hermite
 
+# %%
 chapter = Chapter("07", globals())
 blues = sns.color_palette("viridis", 5)
 
@@ -218,15 +108,15 @@ def largest(table):
     return table[table["d"] == table["d"].max()]
 
 
-def reaching(table, sizes):
-    """The rows of these sizes and, where they are kept in results/, of larger ones."""
-    return table[table["d"].isin(sizes) | (table["d"] > max(sizes))]
+# %%
+def away(apart):
+    """How far from 0 the furthest of several means lies, a column each; scatter pushes it outwards."""
+    return -least(np.hstack([apart, -apart]))
 
 
 def furthest(table, column, *keys):
-    """How far from 1 the furthest of several means lies, one for each value of the keys; scatter pushes it outwards."""
-    ratios = table.groupby(["seed", *keys])[column].mean().unstack(list(keys)).to_numpy()
-    return -least(np.hstack([ratios - 1, 1 - ratios]))
+    """How far from 1 the furthest of several means lies, one for each value of the keys."""
+    return away(table.groupby(["seed", *keys])[column].mean().unstack(list(keys)).to_numpy() - 1)
 
 
 def drops(table, key):
@@ -310,7 +200,7 @@ chapter.figure(
 # the weights alone: the mean row is the spike, what is left of each row the bulk.
 
 # %%
-res1 = chapter.sweep(studies.parameters)
+res1 = chapter.rows(studies.parameters, "main")
 
 # %%
 fig, axes = plots.panels(3, columns=3, height=4.0, sharex=True)
@@ -346,19 +236,14 @@ for name in ("r", "gamma", "c"):
 # step it is a line; with it, the line bends towards the target ({numref}`fig-e-1`).
 
 # %%
-res_profile = chapter.sweep(studies.profiles)
+res_profile = chapter.rows(studies.profiles, "main")
 
 # %%
 fig, ax = plt.subplots()
 t, learned = np.linspace(-3, 3, 301), {}
 ax.plot(t, function(fig1_target).array(t), color=plots.COLOURS["theory"], linewidth=1, label="target")
 for colour, (alpha0, rows) in zip(blues, res_profile.groupby("alpha0")):
-    s = equivalent(activation, fig1_target, alpha0=alpha0, step=fig1_step)
-    kind = dict(r=s.r, c=s.c, gamma=s.gamma)
-    found = ridge_theory.solve(activation, fig1_target, alpha=fig1_alpha, beta=1.0, lam=fig1_lam, **kind)
-    e = channel(function(activation), function(fig1_target), **kind)
-    overlaps = dict(m=found.m, zeta=found.zeta, psi=found.psi)
-    learned[alpha0] = bounds.learned_function(e, t, gamma=s.gamma, **overlaps)
+    learned[alpha0] = measure.learned(rows.iloc[0], t, beta=1.0)
     ax.plot(t, learned[alpha0], color=colour, label=rf"$\alpha_0={alpha0:g}$")
     points(ax, rows, "t", colour, "output")
 ax.set(xlabel=r"$t=\theta\cdot x$", ylabel="mean output given $t$")
@@ -385,20 +270,19 @@ def share_outside(profile, basis):
     return ((scaled - span @ (span.T @ scaled)) ** 2).sum() / (scaled**2).sum()
 
 
-profiles = res_profile.pivot(index=["alpha0", "seed"], columns="t", values="output")
-target_share = share_outside(function(fig1_target).array(levels), levels)
-first, last = (res_profile[res_profile["alpha0"] == a] for a in (0.0, max(fig1_alpha0)))
-linear, bent = (profiles.loc[rows["alpha0"].iloc[0]].to_numpy() for rows in (first, last))
-chapter.check("E.Fig1-linear", jackknife(linear, lambda x: share_outside(x.mean(0), levels)), first, figure="fig-e-1")
-ratio = jackknife(bent, lambda x: share_outside(x.mean(0), levels) / target_share)
-chapter.check("E.Fig1-nonlinear", ratio, last, figure="fig-e-1")
-
-
 def distance_from(curve):
     """Squared distance of the mean of several profiles from a curve over the curve's square, under N(0, 1)."""
     return lambda x: (weight * (x.mean(0) - curve) ** 2).sum() / (weight * curve**2).sum()
 
 
+# %%
+profiles = res_profile.pivot(index=["alpha0", "seed"], columns="t", values="output")
+target_share = share_outside(function(fig1_target).array(levels), levels)
+first, last = (res_profile[res_profile["alpha0"] == a] for a in (0.0, res_profile["alpha0"].max()))
+linear, bent = (profiles.loc[rows["alpha0"].iloc[0]].to_numpy() for rows in (first, last))
+chapter.check("E.Fig1-linear", jackknife(linear, lambda x: share_outside(x.mean(0), levels)), first, figure="fig-e-1")
+ratio = jackknife(bent, lambda x: share_outside(x.mean(0), levels) / target_share)
+chapter.check("E.Fig1-nonlinear", ratio, last, figure="fig-e-1")
 found = [
     jackknife(profiles.loc[alpha0].to_numpy(), distance_from(np.interp(levels, t, curve)))
     for alpha0, curve in learned.items()
@@ -411,20 +295,15 @@ chapter.check("E.Fig1-theory", max(found, key=lambda one: one.value), res_profil
 
 # %%
 sizes = np.round(fig1_step * np.array([0, *np.geomspace(1 / 64, 2, 18)]), 3)
-knob_alpha0 = max(fig1_alpha0)
-kinds = [equivalent(activation, fig1_target, alpha0=knob_alpha0, step=step) for step in sizes]
+knob = last.iloc[0]
+kinds = [equivalent(activation, fig1_target, alpha0=knob["alpha0"], step=step) for step in sizes]
 strength = np.array([s.r for s in kinds])
-setting = dict(alpha=fig1_alpha, beta=1.0, lam=fig1_lam)
-solved = [ridge_theory.solve(activation, fig1_target, r=s.r, c=s.c, gamma=s.gamma, **setting) for s in kinds]
-errors = np.array([one.test_error for one in solved])
-fig, axes = plots.panels(2, width=2.9, height=3.0)
+errors = measure.theory(knob, step=sizes, beta=1.0).test_error
 
 
 def step_to(i):
     """The learned function and the test error at the step size number ``i``."""
-    s, found = kinds[i], solved[i]
-    e = channel(function(activation), function(fig1_target), r=s.r, c=s.c, gamma=s.gamma)
-    curve = bounds.learned_function(e, t, gamma=s.gamma, m=found.m, zeta=found.zeta, psi=found.psi)
+    curve = measure.learned(knob, t, step=sizes[i], beta=1.0)
     axes[0].plot(t, function(fig1_target).array(t), color=plots.COLOURS["theory"], linewidth=1, label="target")
     axes[0].plot(t, curve, color=plots.COLOURS["feature"], label="learned")
     axes[0].set(xlabel=r"$t=\theta\cdot x$", ylabel="mean output given $t$", ylim=(-1.6, 1.6))
@@ -436,12 +315,14 @@ def step_to(i):
     axes[1].legend(fontsize="small")
 
 
+# %%
+fig, axes = plots.panels(2, width=2.9, height=3.0)
 chapter.slider(
     fig,
     step_to,
     [f"step {step:g}: r = {s.r:.2g}, γ = {s.gamma:.2f}" for step, s in zip(sizes, kinds)],
     "fig-e-knob",
-    f"Theory of spiked features at step sizes from none to twice that of the figure above ($\\alpha_0={knob_alpha0:g}$). Left: "
+    f"Theory of spiked features at step sizes from none to twice that of the figure above ($\\alpha_0={knob['alpha0']:g}$). Left: "
     "the function learned along the target. Right: its test error against the spike's strength, and that of the best linear "
     "estimator (dashed).",
     knob="step size",
@@ -527,31 +408,36 @@ chapter.slider(
 # %%
 # more realisations and larger sizes than a laptop computes in minutes are kept in results/; they join those of the same
 # settings, and a changed parameter leaves them out
-res3 = reaching(chapter.extended(studies.agreement), res3_d)
-res2 = chapter.sweep(studies.gaussian_map)
+res3 = chapter.rows(studies.agreement, "main")
+res2 = chapter.rows(studies.gaussian_map, "main")
 res3 = res3.join(measure.predicted(res3).add_suffix("_theory"))
 res3 = res3.assign(ratio=res3["test_error"] / res3["test_error_theory"])
 
+
+# %%
+def against_size(ax, table):
+    """Ratios of test errors against ``1/d``, a line a case, beside each other and not over each other."""
+    order = {case: i for i, case in enumerate(table["case"].unique())}
+    for colour, (target, rows) in zip(plots.PALETTE, table.groupby("target", sort=False)):
+        for (case, name), one in rows.groupby(["case", "activation"]):
+            found = one.groupby("d")["ratio"].agg(["mean", "sem"])
+            side = (1 + 0.02 * (order[case] - len(order) / 2)) / found.index
+            marker = dict(zip(("tanh", "erf", "sin"), "os^")).get(name, "o")
+            ax.plot(side, found["mean"], f"{marker}-", color=colour, linewidth=0.8, markersize=5)
+            ax.errorbar(side, found["mean"], 2 * found["sem"], fmt="none", color=colour, elinewidth=0.8, alpha=0.6)
+        ax.plot([], [], "o-", color=colour, label=target)
+    ax.axhline(1, color=plots.COLOURS["theory"], linewidth=1)
+    ax.set(xlim=(0, None), xlabel="$1/d$", ylabel="test error, simulation / theory")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, title="target")
+
+
 # %%
 fig, axes = plots.panels(2, height=4.8)
-order = {case: i for i, case in enumerate(res3["case"].unique())}
-for colour, (target, rows) in zip(plots.PALETTE, res3.groupby("target", sort=False)):
-    for activation_name, marker in zip(("tanh", "erf", "sin"), "os^"):
-        found = rows[rows["activation"] == activation_name].groupby(["case", "d"])["ratio"].agg(["mean", "sem"])
-        for case, one in found.groupby("case"):
-            d = one.index.get_level_values("d")
-            side = (1 + 0.02 * (order[case] - len(order) / 2)) / d  # beside each other, not over each other
-            axes[0].plot(side, one["mean"], f"{marker}-", color=colour, linewidth=0.8, markersize=5)
-            axes[0].errorbar(side, one["mean"], 2 * one["sem"], fmt="none", color=colour, elinewidth=0.8, alpha=0.6)
-    axes[0].plot([], [], "o-", color=colour, label=target)
-axes[0].axhline(1, color=plots.COLOURS["theory"], linewidth=1)
-axes[0].set(xlim=(0, None), xlabel="$1/d$", ylabel="test error, simulation / theory")
-axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, title="target")
-names = ["m", "zeta", "psi", "q1", "q2"]
+against_size(axes[0], res3)
 symbols = {"m": "$m$", "zeta": r"$\zeta$", "psi": r"$\psi$", "q1": "$q_1$", "q2": "$q_2$"}
 means = largest(res3).groupby("case").mean(numeric_only=True)
-for colour, name in zip(plots.PALETTE, names):
-    axes[1].plot(means[f"{name}_theory"], means[name], "o", color=colour, markersize=5, label=symbols[name])
+for colour, (name, symbol) in zip(plots.PALETTE, symbols.items()):
+    axes[1].plot(means[f"{name}_theory"], means[name], "o", color=colour, markersize=5, label=symbol)
 axes[1].axline((0, 0), slope=1, color=plots.COLOURS["theory"], linewidth=1)
 axes[1].set(xlabel="overlap, theory", ylabel="simulation, largest size", xscale="symlog", yscale="symlog")
 axes[1].legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, title="overlap")
@@ -567,14 +453,10 @@ chapter.figure(
 
 # %%
 blocks = measure.fewest(res3, ["case"])
-chapter.check(
-    "E.Res3-mean",
-    mean(measure.limits(res3, "ratio", ["case"], blocks=blocks).to_numpy().ravel()),
-    res3,
-    figure="fig-e-res3",
-)
+ratios = measure.limits(res3, "ratio", ["case"], blocks=blocks).to_numpy()
+chapter.check("E.Res3-mean", mean(ratios.ravel()), res3, figure="fig-e-res3")
 slopes = {}
-for name in names:
+for name in symbols:
     known = res3[f"{name}_theory"]
     unit = {"m": 1.0, "q1": known**2, "q2": known**2}.get(name, res3["q1_theory"])  # the square of its scatter's scale
     scale = (known**2 / unit).groupby(res3["case"]).first().mean()
@@ -582,7 +464,7 @@ for name in names:
     products["product"] = measure.controlled(products, "product", "ratio", ["case", "d"])
     slopes[name] = measure.limits(products, "product", ["case"], blocks=blocks).mean(axis=1).to_numpy()
 apart = np.stack([slopes[name] for name in ("m", "psi", "q1", "q2")], axis=1) - 1
-chapter.check("E.Res3-overlaps", -least(np.hstack([apart, -apart])), res3, figure="tab-e-overlaps")
+chapter.check("E.Res3-overlaps", away(apart), res3, figure="tab-e-overlaps")
 chapter.check("E.Res3-zeta", mean(slopes["zeta"]), res3, figure="tab-e-overlaps")
 
 # %%
@@ -629,6 +511,8 @@ tried = {
     "ζ = 0": measure.without_zeta("tanh", "sin", spiked=s, **setting),
     "ζ = 0, first version's c": measure.without_zeta("tanh", "sin", spiked=first_version, **setting),
 }
+
+# %%
 apart = {
     label: {name: np.abs(values / getattr(found, name) - 1).max() for name, values in stored.items()}
     for label, found in tried.items()
@@ -654,22 +538,19 @@ chapter.check("E.Code-stored", Estimate.exact(nearest), THEORY, figure="tab-e-st
 # corrected theory of the section on the departure, which holds for the network.
 
 # %%
-res_curves = chapter.sweep(studies.learning_curves)
+res_curves = chapter.rows(studies.learning_curves, "main")
 
 # %%
 fig, axes = plots.panels(2, width=5.0, height=4.2)
 fine = np.linspace(min(fig2_alphas) * 0.6, max(fig2_alphas), 60)
 shades = sns.color_palette("viridis", len(fig2_alpha0) + 1)
-for ax, target, lam, step in zip(axes, fig2_targets, fig2_lam, fig2_step):
-    rows = res_curves[res_curves["target"] == target]
+for ax, (target, rows) in zip(axes, res_curves.groupby("target", sort=False)):
+    common = rows.iloc[0][["activation", "target", "step", "beta", "lam"]]
     for colour, alpha0 in zip(shades, [*sorted(fig2_alpha0), np.inf]):
-        s = equivalent(activation, target, alpha0=alpha0, step=step)
-        curve = ridge_theory.solve(activation, target, alpha=fine, beta=1.0, lam=lam, r=s.r, c=s.c, gamma=s.gamma)
         label = rf"$\alpha_0={alpha0:g}$" if alpha0 < np.inf else r"$\alpha_0=\infty$"
-        ax.plot(fine, curve.test_error, color=colour, label=label)
+        ax.plot(fine, measure.theory(common, alpha0=alpha0, alpha=fine).test_error, color=colour, label=label)
         points(ax, rows[rows["alpha0"] == alpha0], "alpha", colour)
-    common = dict(step=step, beta=1.0, lam=lam)
-    limit = [own.predict_infinite_batch(activation, target, alpha=a, **common).test_error for a in fine[::4]]
+    limit = [own.predict_infinite_batch(**common, alpha=a).test_error for a in fine[::4]]
     ax.plot(fine[::4], limit, ":", color=shades[-1], label=r"network, $\alpha_0=\infty$")
     ax.axhline(bounds.best_linear(target), color="k", linestyle="--", linewidth=1, label="best linear")
     ax.set(yscale="log", xlabel=r"$\alpha=n/d$", ylabel="test error", title=f"target {target}")
@@ -688,18 +569,15 @@ chapter.figure(
 # %%
 probed = res_curves[(res_curves["alpha0"] == 0) | (res_curves["alpha0"] >= 4)]
 known = measure.predicted(probed)
-probed = probed.assign(
-    ratio=probed["test_error"] / known["test_error"], control=probed["train_error"] / known["train_error"]
-)
-means = probed.groupby(["target", "alpha0", "d", "seed"])[["ratio", "control"]].mean().reset_index()
-means["ratio"] = measure.controlled(means, "ratio", "control", ["target", "alpha0", "d"])
-apart = (
-    measure.limits(means, "ratio", ["target", "alpha0"], blocks=measure.fewest(means, ["target", "alpha0"])).to_numpy()
-    - 1
-)
-chapter.check("E.Fig2-theory", -least(np.hstack([apart, -apart])), probed, figure="fig-e-2")
-networks = largest(res_curves)
-by_batch = networks[networks["target"] == fig2_targets[1]]
+probed = probed.assign(**{name: probed[f"{name}_error"] / known[f"{name}_error"] for name in ("test", "train")})
+means = probed.groupby(["target", "alpha0", "d", "seed"])[["test", "train"]].mean().reset_index()
+means["test"] = measure.controlled(means, "test", "train", ["target", "alpha0", "d"])
+keys = ["target", "alpha0"]
+apart = measure.limits(means, "test", keys, blocks=measure.fewest(means, keys)).to_numpy() - 1
+chapter.check("E.Fig2-theory", away(apart), probed, figure="fig-e-2")
+
+# %%
+by_batch = largest(res_curves[res_curves["target"] == fig2_targets[1]])
 linear = bounds.best_linear(fig2_targets[1])
 plain = by_batch[by_batch["alpha0"] == 0]
 above = plain.pivot(index="seed", columns="alpha", values="test_error").to_numpy() - linear
@@ -726,28 +604,29 @@ chapter.check("E.Fig2-first-batch", drops(end, "alpha0"), end, figure="fig-e-2")
 # fixed split of the samples.
 
 # %%
-res_kernels = chapter.extended(studies.kernels)
+res_kernels = chapter.rows(studies.kernels, "main")
 keys = ["learner", "d", "alpha", "penalty"]
 choice = res_kernels.groupby(keys)["test_error"].mean().groupby(keys[:-1]).idxmin()
 kindest = res_kernels[pd.MultiIndex.from_frame(res_kernels[keys]).isin(choice)]  # each kernel at its best penalty
+one = res_kernels.iloc[0]
+samples, share = one["alphas"], one["share"]
+many = np.geomspace(min(samples) * 0.9, max(samples) * 1.1, 40)
+stepped = measure.theory(one, alpha0=share * many, alpha=(1 - share) * many).test_error
+ridge = kernel_baseline.linear_error(split_target, many)
 
 # %%
 fig, ax = plt.subplots()
-many = np.geomspace(min(kernels_alphas) * 0.9, max(kernels_alphas) * 1.1, 40)
-found = [equivalent(activation, split_target, alpha0=kernels_share * n, step=split_step) for n in many]
-kind = {name: np.array([getattr(s, name) for s in found]) for name in ("r", "c", "gamma")}
-curve = ridge_theory.solve(activation, split_target, alpha=(1 - kernels_share) * many, beta=1.0, lam=split_lam, **kind)
-ax.plot(
-    many, kernel_baseline.linear_error(split_target, many), color=plots.PALETTE[0], label="best linear ridge, theory"
-)
-ax.plot(many, curve.test_error, color=plots.PALETTE[3], label="network after a step, theory")
+colours = dict(zip(("conjugate", "network", "tangent"), (plots.PALETTE[0], plots.PALETTE[3], plots.PALETTE[2])))
+ax.plot(many, ridge, color=plots.PALETTE[0], label="best linear ridge, theory")
+ax.plot(many, stepped, color=plots.PALETTE[3], label="network after a step, theory")
 ax.axhline(bounds.best_linear(split_target), color="k", linestyle="--", linewidth=1, label="best linear")
 shift = {"conjugate": 0.97, "tangent": 1.03, "network": 1.0}  # beside each other, not over each other
-for (learner, rows), colour in zip(kindest.groupby("learner"), (plots.PALETTE[0], plots.PALETTE[3], plots.PALETTE[2])):
-    points(ax, rows.assign(alpha=rows["alpha"] * shift[learner]), "alpha", colour)
-    ax.plot([], [], "o", color=colour, label={"tangent": "NTK", "conjugate": "conjugate kernel"}.get(learner, learner))
+for learner, rows in kindest.groupby("learner"):
+    points(ax, rows.assign(alpha=rows["alpha"] * shift[learner]), "alpha", colours[learner])
+    label = {"tangent": "NTK", "conjugate": "conjugate kernel"}.get(learner, learner)
+    ax.plot([], [], "o", color=colours[learner], label=label)
 ax.set(xscale="log", xlabel="samples in all over $d$", ylabel="test error", title=f"target {split_target}")
-ax.set_xticks(kernels_alphas, labels=[f"{n:g}" for n in kernels_alphas])
+ax.set_xticks(samples, labels=[f"{n:g}" for n in samples])
 ax.minorticks_off()
 ax.legend(fontsize="small")
 chapter.figure(
@@ -765,27 +644,28 @@ chapter.figure(
 wide = largest(kindest)
 
 
-def over_kernel(samples):
+def over_kernel(n):
     """Test error of the network over the better kernel's, and the rows that it comes from."""
-    rows = wide[wide["alpha"] == samples]
+    rows = wide[wide["alpha"] == n]
     errors = rows.pivot(index="seed", columns="learner", values="test_error")
     better = errors[list(kernel_baseline.KERNELS)].mean().idxmin()
     ratio = jackknife(errors[["network", better]].to_numpy(), lambda x: x[:, 0].mean() / x[:, 1].mean())
     return ratio, rows[rows["learner"].isin(["network", better])]
 
 
-far = wide[(wide["alpha"] == max(kernels_alphas)) & (wide["learner"] != "network")]
-expected = kernel_baseline.linear_error(split_target, np.array(max(kernels_alphas)))
+# %%
+most, few = max(samples), min(samples, key=lambda n: abs(n - 4))
+far = wide[(wide["alpha"] == most) & (wide["learner"] != "network")]
+expected = kernel_baseline.linear_error(split_target, np.array(most))
 apart = far.pivot(index="seed", columns="learner", values="test_error").to_numpy() / expected - 1
-chapter.check("E.Fig2-kernel-linear", -least(np.hstack([apart, -apart])), far, figure="fig-e-kernels")
-few = min(kernels_alphas, key=lambda n: abs(n - 4))
-for name, samples in (("beaten", max(kernels_alphas)), ("ahead", few)):
-    chapter.check(f"E.Fig2-kernel-{name}", *over_kernel(samples), figure="fig-e-kernels")
-ahead = many[curve.test_error < kernel_baseline.linear_error(split_target, many)]
+chapter.check("E.Fig2-kernel-linear", away(apart), far, figure="fig-e-kernels")
+for name, n in (("beaten", most), ("ahead", few)):
+    chapter.check(f"E.Fig2-kernel-{name}", *over_kernel(n), figure="fig-e-kernels")
+ahead = many[stepped < ridge]
 meeting = f"the curves cross near ${ahead[0]:.0f}\\,d$" if len(ahead) else "the network is behind at all of these sizes"
 chapter.say(
     f"Over the better kernel's error the network's is {over_kernel(few)[0]} at ${few:g}\\,d$ samples and "
-    f"{over_kernel(max(kernels_alphas))[0]} at ${max(kernels_alphas):g}\\,d$; by theory {meeting}. "
+    f"{over_kernel(most)[0]} at ${most:g}\\,d$; by theory {meeting}. "
     "A kernel gains nothing from more samples beyond the dashed line as long as there are of the order of $d$ of them."
 )
 
@@ -796,14 +676,14 @@ chapter.say(
 # feature model, on which $\gamma$ has no influence at all.
 
 # %%
-res_spikes = chapter.sweep(studies.spikes)
+over = {"r": chapter.rows(studies.spikes, "strengths"), "gamma": chapter.rows(studies.spikes, "alignments")}
+res_spikes = pd.concat(over.values(), ignore_index=True)
 
 # %%
 fig, axes = plots.panels(2, width=5.0, height=4.2, sharey=True)
-for ax, panel, symbol in zip(axes, ("r", "gamma"), ("r", r"\gamma")):
-    for colour, (value, one) in zip(blues, res_spikes[res_spikes["panel"] == panel].groupby(panel)):
-        kind = dict(r=float(one["r"].iloc[0]), gamma=float(one["gamma"].iloc[0]))
-        curve = ridge_theory.solve(activation, fig4_target, alpha=fine, beta=1.0, lam=fig4_lam, **kind)
+for ax, (panel, rows), symbol in zip(axes, over.items(), ("r", r"\gamma")):
+    for colour, (value, one) in zip(blues, rows.groupby(panel)):
+        curve = measure.theory(one.iloc[0], alpha=fine)
         ax.plot(fine, curve.test_error, color=colour, label=f"${symbol}={value:g}$")
         points(ax, one, "alpha", colour)
     ax.set(xlabel=r"$\alpha=n/d$", ylabel="test error" if panel == "r" else "")
@@ -825,7 +705,7 @@ none = spiked[(spiked["panel"] == "r") & (spiked["r"] == 0)]
 chapter.check("E.Fig4-theory", furthest(spiked, "ratio", "panel", "r", "gamma"), spiked, figure="fig-e-4")
 chapter.check("E.Fig4-random-features", mean(none.groupby("seed")["ratio"].mean()), none, figure="fig-e-4")
 for panel, name in (("r", "strength"), ("gamma", "alignment")):
-    end = spiked[(spiked["panel"] == panel) & (spiked["alpha"] == max(fig4_alphas))]
+    end = largest(over[panel]).query("alpha == alpha.max()")
     chapter.check(f"E.Fig4-{name}", drops(end, panel), end, figure="fig-e-4")
 
 # %% [markdown]
@@ -836,22 +716,19 @@ for panel, name in (("r", "strength"), ("gamma", "alignment")):
 # know the width. The two agree at $p=d$, where all other figures are. {numref}`fig-e-5` shows both.
 
 # %%
-res_width = chapter.sweep(studies.widths)
+res_width = chapter.rows(studies.widths, "main")
+width = chapter.design(studies.widths, "main")
 
 # %%
 fig, ax = plt.subplots()
-wide = np.geomspace(min(fig5_betas), max(fig5_betas), 60)
-for rule, colour in (("p", plots.PALETTE[0]), ("d", plots.PALETTE[3])):
-    found = [
-        equivalent(activation, fig5_target, alpha0=fig5_alpha0, step=fig5_step / (b if rule == "d" else 1))
-        for b in wide
-    ]
-    kind = {name: np.array([getattr(s, name) for s in found]) for name in ("r", "c", "gamma")}
-    curve = ridge_theory.solve(activation, fig5_target, alpha=fig5_alpha, beta=wide, lam=fig5_lam, **kind)
+wide = np.geomspace(min(width["beta"]), max(width["beta"]), 60)
+for (rule, rows), colour in zip(res_width.groupby("rule", sort=False), (plots.PALETTE[0], plots.PALETTE[3])):
+    step = width["step"][0] / (wide if rule == "d" else 1)
+    curve = measure.theory(rows.iloc[0], beta=wide, step=step)
     ax.plot(wide, curve.test_error, color=colour, label=rf"$\eta=\tilde\eta\,{rule}$")
-    points(ax, res_width[res_width["rule"] == rule], "beta", colour)
+    points(ax, rows, "beta", colour)
 ax.set(xscale="log", xlabel=r"width $\beta=p/d$", ylabel="test error")
-ax.set_xticks(fig5_betas, labels=[f"{b:g}" for b in fig5_betas])
+ax.set_xticks(width["beta"], labels=[f"{b:g}" for b in width["beta"]])
 ax.minorticks_off()
 ax.legend()
 chapter.figure(
@@ -864,9 +741,9 @@ chapter.figure(
 )
 
 # %%
-for rule in ("p", "d"):
-    ends = largest(res_width[(res_width["rule"] == rule) & res_width["beta"].isin([min(fig5_betas), max(fig5_betas)])])
-    chapter.check(f"E.Fig5-step-{rule}", drops(ends, "beta"), ends, figure="fig-e-5")
+ends = largest(res_width[res_width["beta"].isin([min(width["beta"]), max(width["beta"])])])
+for rule, rows in ends.groupby("rule", sort=False):
+    chapter.check(f"E.Fig5-step-{rule}", drops(rows, "beta"), rows, figure="fig-e-5")
 
 # %% [markdown]
 # ## What can be learned: the bounds
@@ -885,17 +762,18 @@ for rule in ("p", "d"):
 # penalty, with many samples and neurons; {numref}`fig-e-7` the pool of functions that a step size can choose from.
 
 # %%
-res_pool = chapter.sweep(studies.pool)
+reached = {bound: chapter.rows(studies.pool, bound) for bound in ("upper", "lower")}
+res_pool = pd.concat(reached.values(), ignore_index=True)
+(pool_r,) = chapter.design(studies.pool, "upper")["step"]
 
 # %%
 fig, axes = plots.panels(2, width=4.8, height=3.6)
-grid = np.linspace(-3, 3, 301)
-for ax, target in zip(axes, ("sign", "He1+He3")):
+for ax, target in zip(axes, res_pool["target"].unique()):
     both = bounds.bounds(activation, target, r=pool_r)
     order = np.argsort(both.k)
-    for bound, colour in zip(("upper", "lower"), plots.PALETTE):
-        points(ax, res_pool[(res_pool["target"] == target) & (res_pool["bound"] == bound)], "t", colour, "output")
-    ax.plot(grid, function(target).array(grid), color=plots.COLOURS["theory"], linewidth=1, label="target")
+    for rows, colour in zip(reached.values(), plots.PALETTE):
+        points(ax, rows[rows["target"] == target], "t", colour, "output")
+    ax.plot(t, function(target).array(t), color=plots.COLOURS["theory"], linewidth=1, label="target")
     upper, lower = plots.PALETTE[:2]
     ax.plot(both.k[order], both.upper_function[order], color=upper, label=f"upper bound, {both.upper:.3f}")
     ax.plot(both.k[order], both.lower_function[order], "--", color=lower, label=f"lower bound, {both.lower:.3f}")
@@ -915,14 +793,13 @@ chapter.figure(
 
 # %%
 found = []
-for target, rows in res_pool[res_pool["bound"] == "upper"].groupby("target"):
+for target, rows in reached["upper"].groupby("target"):
     both = bounds.bounds(activation, target, r=pool_r)
     order = np.argsort(both.k)
     curve = np.interp(levels, both.k[order], both.upper_function[order])
     outputs = rows.pivot(index="seed", columns="t", values="output").to_numpy()
     found.append(jackknife(outputs, distance_from(curve)))
-large = res_pool[res_pool["bound"] == "upper"]
-chapter.check("E.Fig3-networks", max(found, key=lambda one: one.value), large, figure="fig-e-3")
+chapter.check("E.Fig3-networks", max(found, key=lambda one: one.value), reached["upper"], figure="fig-e-3")
 
 # %%
 rich = ridge_theory.solve(
@@ -934,16 +811,14 @@ chapter.check("E.Fig3-lower", excess, THEORY, figure="fig-e-3")
 
 # %%
 fig, axes = plots.panels(3, columns=3, width=3.7, height=3.4)
-strengths = np.linspace(0.25, 6, 24)
-shades = sns.color_palette("viridis", len(strengths))
-for r, shade in zip(strengths, shades):
+strengths, dense = np.linspace(0.25, 6, 24), np.linspace(0.1, 6, 119)
+for r, shade in zip(strengths, sns.color_palette("viridis", len(strengths))):
     e = channel(function(activation), function("identity"), r=r, c=1.0, gamma=1.0)
     for ax, values in zip(axes, (e.kappa0[0], e.k[0] * e.kappa1[0])):
         ax.plot(e.k[0], values, color=shade, linewidth=0.9)
 for ax, words in zip(axes, (r"$\kappa_0(k;r)$", r"$k\,\kappa_1(k;r)$")):
     ax.set(xlim=(-4, 4), xlabel="projection $k$", ylabel=words)
 axes[1].set_ylim(-2, 2)
-dense = np.linspace(0.1, 6, 119)
 for target in ("erf", "sign", "He1+He3"):
     upper = [bounds.bounds("erf", target, r=r).upper for r in dense]
     line = axes[2].plot(dense, upper, label=f"target {target}")[0]
@@ -970,7 +845,7 @@ chapter.figure(
 # target does not.
 
 # %%
-s = equivalent(activation, fig1_target, alpha0=max(fig1_alpha0), step=fig1_step)
+s = equivalent(activation, fig1_target, alpha0=knob["alpha0"], step=fig1_step)
 e = channel(function(activation), function(fig1_target), r=s.r, c=s.c, gamma=s.gamma)
 parts = [dict(zip(("m", "zeta", "psi"), row)) for row in np.eye(3)]
 pool = np.array([bounds.learned_function(e, levels, gamma=s.gamma, **one) for one in parts])
@@ -1000,34 +875,32 @@ chapter.say(
 # $\Delta=\mathrm{diag}(\pi_jc_jg_j)$.
 
 # %%
-res_letters = chapter.sweep(studies.vocabulary).assign(
-    kind=lambda x: x["values"].map(len).map({1: "uniform"}).fillna("letters")
-)
+kinds = {kind: chapter.rows(studies.vocabulary, kind) for kind in ("uniform", "letters")}
+res_letters = pd.concat([*kinds.values()][::-1], ignore_index=True)
 
 
 # %%
-def letters_curve(alphas, rows, values, width):
+def letters_curve(row, alphas, width):
     """Test error and norm q2 by theory with a vocabulary in equal shares, independent or orthogonal rows: (2, n)."""
-    common = dict(beta=1.0, lam=fig6_lam, r=fig6_r, c=fig6_c, values=values, fractions=[1 / len(values)] * len(values))
-    common |= dict(width=width, orthogonal=rows == "orthogonal")
-    found = [readout_vocabulary.solve_readout_values(activation, fig6_target, alpha=a, **common) for a in alphas]
+    common = {name: row[name] for name in ("activation", "target", "lam", "r", "c", "values")} | dict(beta=1.0)
+    common |= dict(fractions=[1 / len(row["values"])] * len(row["values"]), orthogonal=row["rows"] == "orthogonal")
+    found = [readout_vocabulary.solve_readout_values(**common, alpha=a, width=width) for a in alphas]
     return np.array([[one.test_error, one.q2.sum()] for one in found]).T
 
 
+# %%
 fig, axes = plots.panels(2, width=5.0, height=4.2, sharey=True)
-smooth = np.geomspace(min(fig6_alphas), max(fig6_alphas), 9)
 for ax, rows in zip(axes, ("sphere", "orthogonal")):
-    for colour, kind, values in zip(plots.PALETTE, ("uniform", "letters"), ([1.0], fig6_letters)):
-        limit = letters_curve(smooth, rows, values, np.inf)[0]
-        ax.plot(smooth, limit, ":", color=colour, label=rf"{kind}, $p=\infty$")
-        for d, line in zip(fig6_d, ("--", "-")):
-            ax.plot(smooth, letters_curve(smooth, rows, values, d)[0], line, color=colour, label=f"{kind}, $p={d}$")
-        points(ax, res_letters[(res_letters["kind"] == kind) & (res_letters["rows"] == rows)], "alpha", colour)
-    ax.set(
-        yscale="log",
-        xlabel=r"$\alpha=n/d$",
-        title={"sphere": "independent rows", "orthogonal": "orthogonal rows"}[rows],
-    )
+    for colour, (kind, table) in zip(plots.PALETTE, kinds.items()):
+        own_rows = table[table["rows"] == rows]
+        first, sizes = own_rows.iloc[0], sorted(set(own_rows["d"]))
+        smooth = np.geomspace(min(first["alphas"]), max(first["alphas"]), 9)
+        ax.plot(smooth, letters_curve(first, smooth, np.inf)[0], ":", color=colour, label=rf"{kind}, $p=\infty$")
+        for d, line in zip(sizes, ("--", "-")):
+            ax.plot(smooth, letters_curve(first, smooth, d)[0], line, color=colour, label=f"{kind}, $p={d}$")
+        points(ax, own_rows, "alpha", colour)
+    words = {"sphere": "independent rows", "orthogonal": "orthogonal rows"}[rows]
+    ax.set(yscale="log", xlabel=r"$\alpha=n/d$", title=words)
     plots.plain_numbers(ax)
 axes[0].set_ylabel("test error")
 fig.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
@@ -1043,22 +916,28 @@ chapter.figure(
 )
 
 # %%
-letters = res_letters[res_letters["kind"] == "letters"]
+letters = kinds["letters"]
+first = letters.iloc[0]
 for name, one in (("finite-width", letters), ("limit", largest(letters))):
-    widths = {d: d if name == "finite-width" else np.inf for d in one["d"].unique()}
-    kinds = [(rows, d) for rows in ("sphere", "orthogonal") for d in widths]
-    known = {key: letters_curve(fig6_alphas, key[0], fig6_letters, widths[key[1]]) for key in kinds}
-    line = np.array([known[r, d][:, fig6_alphas.index(a)] for r, d, a in zip(one["rows"], one["d"], one["alpha"])])
+    known = {}
+    for (rows, d), part in one.groupby(["rows", "d"]):
+        curve = letters_curve(part.iloc[0], first["alphas"], d if name == "finite-width" else np.inf)
+        known |= {(rows, d, alpha): pair for alpha, pair in zip(first["alphas"], curve.T)}
+    line = np.array([known[key] for key in zip(one["rows"], one["d"], one["alpha"])])
     ratios = one.assign(ratio=one["test_error"] / line[:, 0], control=one["q2"] / line[:, 1])
     if name == "limit":
         found = mean(ratios.groupby("seed")["ratio"].mean())
     else:
         ratios["ratio"] = measure.controlled(ratios, "ratio", "control", ["rows", "alpha", "d"])
-        found = mean(measure.limits(ratios, "ratio", ["rows", "alpha"], blocks=min(fig6_seeds)).mean(axis=1))
+        keys = ["rows", "alpha"]
+        found = mean(measure.limits(ratios, "ratio", keys, blocks=measure.fewest(ratios, keys)).mean(axis=1))
     chapter.check(f"E.Fig6-{name}", found, one, figure="fig-e-6")
-spread = [1 + u**2 * (fig6_c - 1) for u in fig6_letters]
-one = bounds.letters_bound(activation, fig6_target, r=fig6_r, values=[1.0], c=[fig6_c])
-many = bounds.letters_bound(activation, fig6_target, r=fig6_r, values=fig6_letters, c=spread)
+
+# %%
+common = dict(activation=activation, target=first["target"], r=first["r"])
+spread = [1 + u**2 * (first["c"] - 1) for u in first["values"]]
+one = bounds.letters_bound(**common, values=[1.0], c=[first["c"]])
+many = bounds.letters_bound(**common, values=first["values"], c=spread)
 chapter.say(f"The letters span more functions, so that the bound (27) falls, here from {one:.4f} to {many:.5f}.")
 
 # %% [markdown]
@@ -1069,24 +948,24 @@ chapter.say(f"The letters span more functions, so that the bound (27) falls, her
 # $n\,\mathbb E\kappa_0^2$.
 
 # %%
-res_spectra = chapter.sweep(studies.spectra)
-
-# %%
-fig, axes = plt.subplots(1, 2 * len(fig8_rs), figsize=(5 * len(fig8_rs), 3.8), width_ratios=[4, 1] * len(fig8_rs))
+res_spectra = chapter.rows(studies.spectra, "main")
 spectra = largest(res_spectra)
 density, edges = {}, {}
-for ax, alone, (r, rows) in zip(axes[::2], axes[1::2], spectra.groupby("r")):
-    values = np.sort(np.concatenate(rows["bulk"].tolist()))
-    x = np.geomspace(1e-4, 1.3 * values.max(), 1200)
-    density[r] = x, spectrum.density(activation, x, alpha=fig8_alpha, beta=1.0, r=r, height=1e-4)
+for r, rows in spectra.groupby("r"):
+    x = np.geomspace(1e-4, 1.3 * rows["bulk"].map(max).max(), 1200)
+    density[r] = x, spectrum.density(activation, x, alpha=rows["alpha"].iloc[0], beta=1.0, r=r, height=1e-4)
     edges[r] = x[density[r][1] > 0.01].max()
+
+# %%
+count = len(density)
+fig, axes = plt.subplots(1, 2 * count, figsize=(5 * count, 3.8), width_ratios=[4, 1] * count)
+for ax, alone, (r, rows) in zip(axes[::2], axes[1::2], spectra.groupby("r")):
+    values, top = np.concatenate(rows["bulk"].tolist()), rows["top"].mean()
     ax.hist(values, bins=60, density=True, alpha=0.4, label="bulk, measured")
     ax.plot(*density[r], color=plots.COLOURS["theory"], label="predicted")
     ax.set(xlabel="eigenvalue", title=f"$r={r:g}$: bulk", xlim=(0, 1.1 * values.max()), ylim=(0, 1.6))
     alone.hist(rows["top"], bins=12, color=plots.COLOURS["feature"], alpha=0.6, label="largest, measured")
-    alone.set(
-        title="largest", yticks=[], xticks=[round(rows["top"].mean())], xlim=rows["top"].mean() * np.array([0.85, 1.15])
-    )
+    alone.set(title="largest", yticks=[], xticks=[round(top)], xlim=top * np.array([0.85, 1.15]))
 axes[0].set_ylabel("density")
 handles = [part for ax in axes[:2] for part in ax.get_legend_handles_labels()[0]]
 fig.legend(handles=handles, loc="outside lower center", ncols=3)
@@ -1101,11 +980,12 @@ chapter.figure(
 )
 
 # %%
-tops = []
+tops, squares = [], {}
 for (r, d), rows in res_spectra.groupby(["r", "d"]):
-    e = channel(function(activation), function("identity"), r=r, c=1.0, gamma=1.0)
-    population = fig8_alpha * d * float(e.mean(e.kappa0**2)[0])
-    root = spectrum.outlier(activation, alpha=fig8_alpha, beta=1.0, r=r, p=d)
+    e, alpha = channel(function(activation), function("identity"), r=r, c=1.0, gamma=1.0), rows["alpha"].iloc[0]
+    population = alpha * d * float(e.mean(e.kappa0**2)[0])
+    squares[r] = alpha * float(e.mean(e.kappa0**2 + e.kappa1**2 + e.kappa2)[0])
+    root = spectrum.outlier(activation, alpha=alpha, beta=1.0, r=r, p=d)
     tops.append({"r": r, "d": d, "population": population, "determinant": root, "measured": str(mean(rows["top"]))})
 chapter.table(
     pd.DataFrame(tops),
@@ -1124,21 +1004,14 @@ def distance(row):
 
 
 pulls = res_spectra.merge(pd.DataFrame(tops)[["r", "d", "population"]])
-squares = {}
-for r in fig8_rs:
-    e = channel(function(activation), function("identity"), r=r, c=1.0, gamma=1.0)
-    squares[r] = fig8_alpha * float(e.mean(e.kappa0**2 + e.kappa1**2 + e.kappa2)[0])
 traces = pulls["top"] + pulls["bulk"].map(sum)
 pulls = pulls.assign(pull=pulls["top"] / pulls["population"], control=traces / pulls["d"] / pulls["r"].map(squares))
 pulls["pull"] = measure.controlled(pulls, "pull", "control", ["r", "d"])
-pull = measure.limits(pulls, "pull", ["r"], blocks=min(fig8_seeds)).to_numpy() - 1
-spectra = spectra.assign(
-    edge=lambda x: x["second"] / x["r"].map(edges),
-    distance=lambda x: x.apply(distance, axis=1),
-)
+pull = measure.limits(pulls, "pull", ["r"], blocks=measure.fewest(pulls, ["r"])).to_numpy() - 1
+spectra = spectra.assign(edge=spectra["second"] / spectra["r"].map(edges), distance=spectra.apply(distance, axis=1))
 apart = spectra.pivot(index="seed", columns="r", values="distance").to_numpy()
 chapter.check("E.Fig8-density", -least(-apart), spectra, figure="fig-e-8")
-chapter.check("E.Fig8-outlier", -least(np.hstack([pull, -pull])), pulls, figure="tab-e-8")
+chapter.check("E.Fig8-outlier", away(pull), pulls, figure="tab-e-8")
 chapter.check("E.Fig8-single", furthest(spectra, "edge", "r"), spectra, figure="fig-e-8")
 
 # %% [markdown]
@@ -1150,41 +1023,36 @@ chapter.check("E.Fig8-single", furthest(spectra, "edge", "r"), spectra, figure="
 # $rk+b+\sqrt cz$, which lets the network learn even parts, and lets the activation be one that is not odd.
 
 # %%
-res_losses = chapter.extended(studies.losses)
-res_biases = chapter.extended(studies.biases)
+res_biases = chapter.rows(studies.biases, "main")
 
 
 # %%
 def loss_theory(row):
     """Squared error and share of wrong signs for one case, with the finite-width rule."""
-    common = dict(alpha=loss_alpha, beta=1.0, lam=loss_lam, r=loss_r, c=studies.BULK)
-    common |= dict(gamma=row["gamma"], width=row["d"])
     if row["loss"] == "square":
-        found = ridge_theory.solve(row["activation"], row["target"], noise=row["noise"], bias=row["bias"], **common)
-        return float(found.test_error), np.nan
+        return float(measure.theory(row, width=row["d"]).test_error), np.nan
     loss = {"logistic": convex_theory.logistic(), "huber": convex_theory.huber(row["delta"])}[row["loss"]]
-    found = convex_theory.solve_loss(activation, row["target"], loss, **common)
+    numbers = {name: row[name] for name in ("alpha", "beta", "lam", "r", "c", "gamma")}
+    found = convex_theory.solve_loss(row["activation"], row["target"], loss, width=row["d"], **numbers)
     return found.test_error, found.sign_error
 
 
-cases = (
-    res_losses[["loss", "activation", "target", "gamma", "noise", "bias", "delta", "d"]]
-    .drop_duplicates()
-    .reset_index(drop=True)
-)
-cases[["test_theory", "sign_theory"]] = [loss_theory(row) for _, row in cases.iterrows()]
-merged = res_losses.merge(cases)
-merged = merged.assign(
-    test_ratio=merged["test_error"] / merged["test_theory"], sign_ratio=merged["sign_error"] / merged["sign_theory"]
-)
+def beside_theory(design):
+    """The rows of one design of the losses with theory, and with their ratios to it."""
+    rows = chapter.rows(studies.losses, design)
+    cases = rows[[*studies.losses.grid.axes]].drop_duplicates().reset_index(drop=True)
+    cases[["test_theory", "sign_theory"]] = [loss_theory(row) for _, row in cases.iterrows()]
+    rows = rows.merge(cases)
+    return rows.assign(**{f"{name}_ratio": rows[f"{name}_error"] / rows[f"{name}_theory"] for name in ("test", "sign")})
+
+
+losses = {name: beside_theory(name) for name in ("logistic", "huber", "square", "noisy", "biased", "bent")}
 
 # %%
-summary = merged.groupby(["loss", "activation", "target", "noise", "bias", "d"], sort=False)[
-    ["test_error", "test_theory", "sign_error", "sign_theory"]
-].mean()
-error = merged.groupby(["loss", "activation", "target", "noise", "bias", "d"], sort=False)[
-    ["test_error", "sign_error"]
-].sem()
+res_losses = pd.concat(losses.values(), ignore_index=True)
+cases = res_losses.groupby(["loss", "activation", "target", "noise", "bias", "d"], sort=False)
+summary = cases[["test_error", "test_theory", "sign_error", "sign_theory"]].mean()
+error = cases[["test_error", "sign_error"]].sem()
 summary.insert(1, "±", error["test_error"])
 summary.insert(4, "± ", error["sign_error"])
 chapter.table(
@@ -1195,42 +1063,40 @@ chapter.table(
 )
 
 # %%
-end = largest(merged)
-softplus = merged[merged["activation"] == "softplus"]
-biased = merged[(merged["target"] == loss_bias_target) & (merged["activation"] != "softplus")]
-shifted = largest(biased)
-picks = {
-    "logistic": ("test_ratio", end[end["loss"] == "logistic"]),
-    "logistic-sign": ("sign_ratio", end[end["loss"] == "logistic"]),
-    "huber": ("test_ratio", end[end["loss"] == "huber"]),
-    "huber-sign": ("sign_ratio", end[end["loss"] == "huber"]),
-    "noise": ("test_ratio", end[end["noise"] > 0]),
-}
-for name, (column, chosen) in picks.items():
-    chapter.check(f"E.Loss-{name}", mean(chosen[column]), chosen, figure="tab-e-loss")
+end = {name: largest(rows) for name, rows in losses.items()}
+for name in ("logistic", "huber"):
+    chapter.check(f"E.Loss-{name}", mean(end[name]["test_ratio"]), end[name], figure="tab-e-loss")
+    chapter.check(f"E.Loss-{name}-sign", mean(end[name]["sign_ratio"]), end[name], figure="tab-e-loss")
+chapter.check("E.Loss-noise", mean(end["noisy"]["test_ratio"]), end["noisy"], figure="tab-e-loss")
+biased = losses["biased"]
 plain = biased[biased["test_theory"] > 0.01]
 blocks = measure.fewest(plain, ["bias"])
 apart = measure.limits(plain, "test_ratio", ["bias"], blocks=blocks).to_numpy() - 1
-chapter.check("E.Loss-bias", -least(np.hstack([apart, -apart])), plain, figure="tab-e-loss")
-bent = measure.limits(softplus, "test_ratio", ["target"], blocks=blocks).to_numpy().ravel()
-chapter.check("E.Loss-softplus", mean(bent), softplus, figure="tab-e-loss")
+chapter.check("E.Loss-bias", away(apart), plain, figure="tab-e-loss")
+bent = measure.limits(losses["bent"], "test_ratio", ["target"], blocks=blocks).to_numpy().ravel()
+chapter.check("E.Loss-softplus", mean(bent), losses["bent"], figure="tab-e-loss")
+
+# %%
+one, shifts = biased.iloc[0], np.linspace(-1.5, 3, 181)
+curve = measure.theory(one, bias=shifts)
+objective = curve.train_error + one["lam"] / one["alpha"] * curve.q2
+best_shift = float(shifts[objective.argmin()])
+
+
+def lower_bound(bias):
+    """The bound that holds for every penalty, at a uniform bias."""
+    return bounds.bounds(activation, loss_bias_target, r=one["r"], c=one["c"], bias=bias).lower
+
 
 # %%
 fig, ax = plt.subplots()
-shifts = np.linspace(-1.5, 3, 181)
-curve = ridge_theory.solve(
-    activation, loss_bias_target, alpha=loss_alpha, beta=1.0, lam=loss_lam, r=loss_r, c=studies.BULK, bias=shifts
-)
-objective = curve.train_error + loss_lam / loss_alpha * curve.q2
-lower = [bounds.bounds(activation, loss_bias_target, r=loss_r, c=studies.BULK, bias=b).lower for b in shifts]
 ax.plot(shifts, curve.test_error, label="test error")
 ax.plot(shifts, objective, label="training objective")
-ax.plot(shifts, lower, ":", label="lower bound at this bias")
+ax.plot(shifts, [*map(lower_bound, shifts)], ":", label="lower bound at this bias")
 for y, colour in (("test_error", plots.PALETTE[0]), ("objective", plots.PALETTE[1])):
     points(ax, biased, "bias", colour, y)
 chosen = largest(res_biases)["bias"]
 ax.axvspan(chosen.quantile(0.025), chosen.quantile(0.975), color="k", alpha=0.08, label="trained biases, 95 %")
-best_shift = shifts[objective.argmin()]
 ax.axvline(best_shift, color=plots.COLOURS["theory"], linewidth=1, linestyle="--", label="trained bias, theory")
 ax.set(xlabel="bias $b$", ylabel="error", title=f"target {loss_bias_target}")
 fig.legend(loc="outside upper center", ncols=2, fontsize="small")
@@ -1243,8 +1109,7 @@ chapter.figure(
     alt="Test error and training objective against the bias, with points of simulations on the lines, and a band "
     "of trained biases at the objective's minimum.",
 )
-best = float(shifts[objective.argmin()])
-distances = res_biases.assign(distance=res_biases["bias"] - best)
+distances = res_biases.assign(distance=res_biases["bias"] - best_shift)
 trained = mean(measure.limits(distances, "distance", ["target"], blocks=blocks).to_numpy().ravel())
 chapter.check("E.Loss-trained-bias", trained, res_biases, figure="fig-e-bias")
 
@@ -1255,14 +1120,11 @@ chapter.check("E.Loss-trained-bias", trained, res_biases, figure="fig-e-bias")
 # claim says by how much): the limit is not claimed there.
 
 # %%
+shifted = end["biased"]
 errors = shifted.pivot(index="seed", columns="bias", values="test_error")
-floor = {
-    b: bounds.bounds(activation, loss_bias_target, r=loss_r, c=studies.BULK, bias=b).lower
-    for b in (0.0, *errors.columns)
-}
-spare = least(errors.to_numpy() - [floor[b] for b in errors.columns])
+spare = least(errors.to_numpy() - [*map(lower_bound, errors.columns)])
 chapter.check("E.Bounds-27", spare, shifted, figure="fig-e-bias")
-chapter.check("E.Bounds-132", least(errors.to_numpy() - floor[0.0]), shifted, figure="fig-e-bias")
+chapter.check("E.Bounds-132", least(errors.to_numpy() - lower_bound(0.0)), shifted, figure="fig-e-bias")
 
 # %% [markdown]
 # ## Where the network departs from spiked random features
@@ -1296,17 +1158,24 @@ chapter.check("E.Bounds-132", least(errors.to_numpy() - floor[0.0]), shifted, fi
 # extrapolated.
 
 # %%
-res_net = chapter.extended(studies.departure)
+sizes = chapter.rows(studies.departure, "size")
+sizes = sizes.assign(
+    control=sizes["features"] / sizes["srf"],
+    srf_ratio=sizes["network"] / sizes["srf"],
+    rows_ratio=sizes["network"] / sizes["rows"],
+    corrected_ratio=sizes["network"] / sizes["corrected"],
+    apart=sizes["network"] / sizes["features"] - 1,
+)
+keys = ["target", "alpha0", "step"]
+design = chapter.design(studies.departure, "size")
+cases = {case: sizes[(sizes[keys] == [*case]).all(axis=1)] for case in zip(*(design[name] for name in keys))}
+labels = {"srf": "spiked features", "rows": "+ row covariance", "corrected": "+ norms (corrected)"}
 
 # %%
-sizes = res_net[(res_net["panel"] == "size") & res_net["d"].isin(net_d)]
-fig, axes = plots.panels(len(net_targets), columns=3, sharey=True)
-for ax, target, alpha0, step in zip(axes, net_targets, net_alpha0, net_step):
-    one = sizes[(sizes["target"] == target) & (sizes["alpha0"] == alpha0) & (sizes["step"] == step)]
-    for name, colour in zip(("srf", "rows", "corrected"), plots.PALETTE):
-        label = {"srf": "spiked features", "rows": "+ row covariance", "corrected": "+ norms (corrected)"}[name]
-        ratios = one.assign(ratio=one["network"] / one[name], control=one["features"] / one["srf"])
-        ratios = ratios.assign(ratio=measure.controlled(ratios, "ratio", "control", ["d"]))
+fig, axes = plots.panels(len(cases), columns=3, sharey=True)
+for ax, ((target, alpha0, step), one) in zip(axes, cases.items()):
+    for (name, label), colour in zip(labels.items(), plots.PALETTE):
+        ratios = one.assign(ratio=measure.controlled(one, f"{name}_ratio", "control", ["d"]))
         found = ratios.groupby("d")["ratio"].agg(["mean", "sem"])
         ax.errorbar(found.index, found["mean"], 2 * found["sem"], fmt="o-", color=colour, capsize=2, label=label)
     ax.axhline(1, color=plots.COLOURS["theory"], linewidth=1)
@@ -1328,24 +1197,16 @@ chapter.figure(
 )
 
 # %%
-keys = ["target", "alpha0", "step"]
-sizes = sizes.assign(
-    control=sizes["features"] / sizes["srf"],
-    srf_ratio=sizes["network"] / sizes["srf"],
-    own_ratio=sizes["network"] / sizes["corrected"],
-    apart=sizes["network"] / sizes["features"] - 1,
-)
 blocks = measure.fewest(sizes, keys)
 ratios = {}
-for name in ("srf", "own"):
+for name in ("srf", "corrected"):
     adjusted = sizes.assign(adjusted=measure.controlled(sizes, f"{name}_ratio", "control", [*keys, "d"]))
     ratios[name] = measure.limits(adjusted, "adjusted", keys, blocks=blocks)
-cases = list(zip(net_targets, net_alpha0, net_step))
-for name, case in zip(("modest", "strong-apart", "large-batch-apart"), (cases[0], cases[1], cases[-1])):
-    one = sizes[(sizes[keys] == list(case)).all(axis=1)]
-    chapter.check(f"E.Net-{name}", mean(ratios["srf"][case]), one, figure="fig-e-net")
-missed = ratios["own"].to_numpy() - 1
-chapter.check("E.Net-corrected", -least(np.hstack([missed, -missed])), sizes, figure="fig-e-net")
+listed = list(cases)
+for name, case in zip(("modest", "strong-apart", "large-batch-apart"), (listed[0], listed[1], listed[-1])):
+    chapter.check(f"E.Net-{name}", mean(ratios["srf"][case]), cases[case], figure="fig-e-net")
+missed = ratios["corrected"].to_numpy() - 1
+chapter.check("E.Net-corrected", away(missed), sizes, figure="fig-e-net")
 ends = sizes[sizes["d"].isin([min(net_d), max(net_d)])].assign(block=sizes["seed"] % blocks)
 departures = ends.groupby(["block", "d", *keys])["apart"].mean().unstack(keys)
 pairs = np.stack([departures.xs(d, level="d").to_numpy() for d in (min(net_d), max(net_d))], axis=1)
@@ -1353,7 +1214,7 @@ slope = jackknife(pairs, lambda x: (x[:, 0].mean(0) @ x[:, 1].mean(0)) / (x[:, 0
 chapter.check("E.Net-stays", slope, ends, figure="fig-e-net")
 
 # %%
-order = reaching(res_net[res_net["panel"] == "order"], order_d)
+order = chapter.rows(studies.departure, "order")
 order = order.assign(control=order["features"] / order["srf"])
 for name in ("srf", "corrected"):
     order[f"over_{name}"] = order["network"] / order[name]
@@ -1372,19 +1233,19 @@ chapter.table(
 )
 
 # %%
-res_norms = chapter.sweep(studies.norms)
-target, alpha0, step = studies.STRONG
-s = equivalent(activation, target, alpha0=alpha0, step=step)
-kind = dict(alpha=net_alpha, beta=1.0, lam=norms_lam, r=s.r, c=s.c, gamma=s.gamma)
-one, free = (own.predict_features(activation, target, spread=x, **kind).test_error for x in (0.0, 2 * s.c**2))
+res_norms = chapter.rows(studies.norms, "main")
+one = res_norms.iloc[0]
+s = equivalent(one["activation"], one["target"], alpha0=one["alpha0"], step=one["step"])
+common = {name: one[name] for name in ("activation", "target", "alpha", "beta", "lam")} | vars(s)
+same, free = (own.predict_features(**common, spread=x).test_error for x in (0.0, 2 * s.c**2))
 change = {
     d: jackknife(
         rows.pivot(index="seed", columns="rows", values="test_error")[["sphere", "gauss"]].to_numpy(),
-        lambda x: (x[:, 1].mean() / x[:, 0].mean() - 1) / (free / one - 1),
+        lambda x: (x[:, 1].mean() / x[:, 0].mean() - 1) / (free / same - 1),
     )
     for d, rows in res_norms.groupby("d")
 }
-found = [{"d": d, "predicted change": free / one - 1, "measured / predicted": str(x)} for d, x in change.items()]
+found = [{"d": d, "predicted change": free / same - 1, "measured / predicted": str(x)} for d, x in change.items()]
 chapter.table(
     pd.DataFrame(found),
     "tab-e-norms",
@@ -1406,28 +1267,28 @@ chapter.check("E.Net-norms", change[max(change)], largest(res_norms), figure="ta
 # term $f^0$ of {eq}`eq:E:step` takes the share $\tilde\eta h_1^2$ of that mean back. The effect is of order $1/(pr^2)$.
 
 # %%
-target, alpha0, step = cases[-1]
-common = dict(step=step, alpha=net_alpha, beta=1.0, lam=net_lam)
-kept, left_out = (
-    own.predict_infinite_batch(activation, target, norms=norms, **common).test_error for norms in (True, False)
-)
-one = largest(sizes[(sizes[keys] == [target, alpha0, step]).all(axis=1)])
+one = largest(cases[listed[-1]])
+target, alpha0, step = listed[-1]
+common = one.iloc[0][["activation", "target", "step", "alpha", "beta", "lam"]]
+with_norms, without = (own.predict_infinite_batch(**common, norms=norms).test_error for norms in (True, False))
 chapter.say(
     f"At target {target} and step size {step:g} the corrected theory over that of spiked features is "
-    f"{(one['corrected'] / one['srf']).mean():.2f} at $\\alpha_0={alpha0:g}$ and {kept / left_out:.2f} in the limit of "
+    f"{(one['corrected'] / one['srf']).mean():.2f} at $\\alpha_0={alpha0:g}$ and {with_norms / without:.2f} in the limit of "
     "infinitely many samples: the departure grows as $c-1$ vanishes."
 )
 
 # %%
-scan = res_net[(res_net["panel"] == "map") & (res_net["d"] == map_d)]
+scan = chapter.rows(studies.departure, "map")
 scan = scan.assign(apart=scan["network"] / scan["features"], known=scan["corrected"] / scan["srf"])
 cells = scan.groupby(["step", "alpha0"])[["apart", "known"]].mean()
-fig, axes = plots.panels(3, columns=3, height=3.6, sharey=True)
 maps = {
     "network / spiked features": cells["apart"],
     "corrected / spiked features": cells["known"],
     "network / corrected": cells["apart"] / cells["known"],
 }
+
+# %%
+fig, axes = plots.panels(3, columns=3, height=3.6, sharey=True)
 for ax, (title, ratio) in zip(axes, maps.items()):
     table = ratio.unstack().sort_index(ascending=False)
     look = dict(annot=True, annot_kws={"fontsize": "small"}, fmt=".2f", cmap="vlag", center=1, vmin=0.8, vmax=1.2)
@@ -1468,44 +1329,59 @@ chapter.figure(
 # where $\sigma$ saturates. {numref}`fig-e-steps` compares the recursion with networks.
 
 # %%
-res_steps = chapter.extended(studies.several)
-courses = list(zip(steps_targets, steps_alpha0, steps_step))
-keys = ["target", "alpha0", "step"]
+res_steps = chapter.rows(studies.several, "main")
+courses = dict(list(res_steps.groupby(keys, sort=False)))
+counts, steps_d = (sorted(set(res_steps[name])) for name in ("count", "d"))
 steps_theory = {
-    (*course, n): several_steps.predict(activation, course[0], alpha0=course[1], step=course[2], count=n)
+    course: [several_steps.predict(activation, course[0], alpha0=course[1], step=course[2], count=n) for n in counts]
     for course in courses
-    for n in steps_counts
 }
+steps_errors = {
+    course: measure.theory(
+        courses[course].iloc[0],
+        **{name: np.array([getattr(s, name) for s in kinds]) for name in ("r", "c", "gamma")},
+        beta=1.0,
+        width=max(steps_d),
+    ).test_error
+    for course, kinds in steps_theory.items()
+}
+
+
+# %%
+def along_steps(axes, course, colour):
+    """Strength, alignment and test error of one course against the number of its steps, by theory and measured."""
+    target, alpha0, step = course
+    label = rf"{target}, $n_0={alpha0:g}\,d$, $\tilde\eta={step:g}$"
+    strength, alignment = ([getattr(s, name) for s in steps_theory[course]] for name in ("r", "gamma"))
+    lines = {"r": strength, "gamma": alignment, "test_error": steps_errors[course]}
+    words = ("strength $r$", r"alignment $\gamma$", "test error")
+    for ax, (name, line), word in zip(axes, lines.items(), words):
+        ax.plot(counts, line, color=colour, label=label)
+        points(ax, courses[course], "count", colour, name)
+        ax.set(xlabel="steps", ylabel=word, xticks=counts)
+
+
+def second_value(ax, course, colour):
+    """The second singular value over the first against the size, after the fewest steps and the most."""
+    for n, style in ((counts[0], ":"), (counts[-1], "-")):
+        one = courses[course][courses[course]["count"] == n]
+        found = (one["second"] / one["first"]).groupby(one["d"]).mean()
+        ax.plot(found.index, found, f"o{style}", color=colour, label=f"{course[0]}, {n} step{'s' * (n > 1)}")
+
 
 # %%
 fig, axes = plots.panels(4, columns=2, width=4.8, height=3.6)
 for colour, course in zip((plots.PALETTE[0], plots.PALETTE[3]), courses):
-    rows = res_steps[(res_steps[keys] == list(course)).all(axis=1)]
-    kinds = [steps_theory[(*course, n)] for n in steps_counts]
-    kind = {name: np.array([getattr(s, name) for s in kinds]) for name in ("r", "c", "gamma")}
-    curve = ridge_theory.solve(
-        activation, course[0], alpha=net_alpha, beta=1.0, lam=net_lam, width=max(steps_d), **kind
-    )
-    label = rf"{course[0]}, $n_0={course[1]:g}\,d$, $\tilde\eta={course[2]:g}$"
-    for ax, name, line in zip(axes, ("r", "gamma", "test_error"), (kind["r"], kind["gamma"], curve.test_error)):
-        ax.plot(steps_counts, line, color=colour, label=label)
-        points(ax, rows, "count", colour, name)
-        ax.set(xlabel="steps", xticks=steps_counts)
-    for n, style in ((min(steps_counts), ":"), (max(steps_counts), "-")):
-        one = rows[rows["count"] == n]
-        found = (one["second"] / one["first"]).groupby(one["d"]).mean()
-        axes[3].plot(found.index, found, f"o{style}", color=colour, label=f"{course[0]}, {n} step{'s' * (n > 1)}")
-sizes_drawn = np.array([min(steps_d), max(steps_d)])
-axes[3].plot(sizes_drawn, 0.3 * sizes_drawn**-0.5, color=plots.COLOURS["theory"], linewidth=1, label="slope $-1/2$")
+    along_steps(axes[:3], course, colour)
+    second_value(axes[3], course, colour)
+axes[3].plot(steps_d, 0.3 * np.array(steps_d) ** -0.5, color=plots.COLOURS["theory"], linewidth=1, label="slope $-1/2$")
 axes[3].set(xscale="log", yscale="log", xlabel="$d=p$", ylabel="second over first singular value")
 axes[3].set_ylim(top=1.6 * axes[3].get_ylim()[1])
-plots.plain_numbers(axes[3])
+axes[2].set_yscale("log")
+for ax in axes[2:]:
+    plots.plain_numbers(ax)
 axes[3].set_xticks(steps_d, labels=[str(d) for d in steps_d])
 axes[3].minorticks_off()
-for ax, words in zip(axes, ("strength $r$", r"alignment $\gamma$", "test error")):
-    ax.set_ylabel(words)
-axes[2].set_yscale("log")
-plots.plain_numbers(axes[2])
 axes[0].legend(fontsize="small")
 axes[3].legend(fontsize="small", loc="upper right", ncols=2)
 chapter.figure(
@@ -1522,74 +1398,50 @@ chapter.figure(
 
 # %%
 end = largest(res_steps)
-known = [steps_theory[key] for key in zip(*(end[name] for name in (*keys, "count")))]
+known = [steps_theory[tuple(course)][counts.index(n)] for *course, n in zip(*(end[name] for name in (*keys, "count")))]
 end = end.assign(**{f"{name}_ratio": end[name] / [getattr(s, name) for s in known] for name in ("r", "gamma", "c")})
 later = end[end["count"] > 1]
-ratios = (
-    later.pivot(index="seed", columns=[*keys, "count"], values=["r_ratio", "gamma_ratio", "c_ratio"]).to_numpy() - 1
-)
-chapter.check("E.Net-steps-spike", -least(np.hstack([ratios, -ratios])), later, figure="fig-e-steps")
+ratios = later.pivot(index="seed", columns=[*keys, "count"], values=["r_ratio", "gamma_ratio", "c_ratio"])
+chapter.check("E.Net-steps-spike", away(ratios.to_numpy() - 1), later, figure="fig-e-steps")
 
-last = res_steps[res_steps["count"] == max(steps_counts)]
+last = res_steps[res_steps["count"] == counts[-1]]
 share = (last["second"] / last["first"]).groupby([last["seed"] % measure.fewest(last, keys), last["target"], last["d"]])
 share = share.mean().unstack("d")
-slopes = exponent(
-    share.columns.to_numpy(float), share.groupby(level=0).agg(lambda x: np.exp(np.log(x).mean())).to_numpy()
-)
-chapter.check("E.Net-steps-rank", slopes, last, figure="fig-e-steps")
+means = share.groupby(level=0).agg(lambda x: np.exp(np.log(x).mean())).to_numpy()
+chapter.check("E.Net-steps-rank", exponent(share.columns.to_numpy(float), means), last, figure="fig-e-steps")
 
-long_step = end[
-    (end[keys] == list(courses[-1])).all(axis=1) & end["count"].isin([min(steps_counts), max(steps_counts)])
-]
-pair = long_step.pivot(index="seed", columns="count", values="test_error").to_numpy()
-gain = jackknife(pair, lambda x: x[:, -1].mean() / x[:, 0].mean())
-chapter.check("E.Net-steps-error", gain, long_step, figure="fig-e-steps")
 
-final = end[end["count"] == max(steps_counts)]
-kind = {
-    name: np.array([getattr(steps_theory[(*c, max(steps_counts))], name) for c in courses])
-    for name in ("r", "c", "gamma")
-}
-expected = {
-    course[0]: float(
-        ridge_theory.solve(
-            activation, course[0], alpha=net_alpha, beta=1.0, lam=net_lam, width=final["d"].iloc[0],
-            **{name: values[i] for name, values in kind.items()},
-        ).test_error
-    )
-    for i, course in enumerate(courses)
-}  # fmt: skip
-over = final.assign(ratio=final["test_error"] / final["target"].map(expected))
+# %%
+def gained(rows):
+    """Test error after the most steps over that after the fewest."""
+    pair = rows.pivot(index="seed", columns="count", values="test_error")[[counts[0], counts[-1]]].to_numpy()
+    return jackknife(pair, lambda x: x[:, -1].mean() / x[:, 0].mean())
+
+
+ends = {course: rows[rows["count"].isin([counts[0], counts[-1]])] for course, rows in end.groupby(keys, sort=False)}
+long_step = ends[[*ends][-1]]
+chapter.check("E.Net-steps-error", gained(long_step), long_step, figure="fig-e-steps")
+final = end[end["count"] == counts[-1]]
+expected = [steps_errors[tuple(course)][-1] for course in final[keys].to_numpy()]
+over = final.assign(ratio=final["test_error"] / expected)
 chapter.check("E.Net-steps-theory", furthest(over, "ratio", "target"), over, figure="fig-e-steps")
 
 # %%
-found = end.groupby([*keys, "count"], sort=False)[
-    ["r", "gamma", "c", "first", "second", "along", "second_along", "test_error"]
-]
-found = found.mean().reset_index()
 words = {
-    "count": "steps",
-    "r": "strength",
-    "gamma": "alignment",
-    "c": "bulk variance",
-    "first": "first",
-    "second": "second",
-}
-words |= {"along": "cosine of first", "second_along": "cosine of second", "test_error": "test error"}
-found = found[["target", *words]].rename(columns=words)
+    "count": "steps", "r": "strength", "gamma": "alignment", "c": "bulk variance", "first": "first", "second": "second",
+    "along": "cosine of first", "second_along": "cosine of second", "test_error": "test error",
+}  # fmt: skip
+found = end.groupby([*keys, "count"], sort=False)[[*words][1:]].mean().reset_index()
 chapter.table(
-    found,
+    found[["target", *words]].rename(columns=words),
     "tab-e-steps",
     "The largest size: strength, alignment and bulk variance read off the rows; the first two singular values of $W-W_0$ over the "
     "root of the width, with the cosines between their directions and the target; the test error.",
     end,
 )
-for target in steps_targets:
-    ends = end[(end["target"] == target) & end["count"].isin([min(steps_counts), max(steps_counts)])]
-    pair = ends.pivot_table(index="seed", columns="count", values="test_error").to_numpy()
-    gain = jackknife(pair, lambda x: x[:, -1].mean() / x[:, 0].mean())
+for (target, *_), rows in ends.items():
     chapter.say(
-        f"Target {target}: with {max(steps_counts)} steps in the place of {min(steps_counts)} the test error is {gain} of what it "
+        f"Target {target}: with {counts[-1]} steps in the place of {counts[0]} the test error is {gained(rows)} of what it "
         f"was. Over the theory at the recursion's parameters it is {mean(over['ratio'][over['target'] == target])}."
     )
 
@@ -1600,30 +1452,30 @@ for target in steps_targets:
 # size.
 
 # %%
-fig, axes = plots.panels(2, width=5.0, height=3.8)
 penalties, batch = np.geomspace(0.05, 100, 300), np.linspace(0.3, 8, 30)
-steps = np.linspace(0.25, 10, 40)
-for colour, alpha0 in zip(blues, (1.0, 4.0, 16.0)):
-    s = equivalent(activation, "sign", alpha0=alpha0, step=3.0)
-    kind = dict(r=s.r, c=s.c, gamma=s.gamma)
-    error = ridge_theory.solve(activation, "sign", alpha=batch[:, None], beta=1.0, lam=penalties, **kind).test_error
-    axes[0].semilogy(batch, penalties[error.argmin(1)], color=colour, label=rf"$\alpha_0={alpha0:g}$")
-    found = [equivalent(activation, "sign", alpha0=alpha0, step=float(x)) for x in steps]
-    kind = {name: np.array([getattr(s, name) for s in found])[:, None] for name in ("r", "c", "gamma")}
-    best = ridge_theory.solve(activation, "sign", alpha=2.0, beta=1.0, lam=penalties, **kind).test_error.min(1)
-    axes[1].plot(steps, best, color=colour)
-    axes[1].plot(steps[best.argmin()], best.min(), "o", color=colour)
-few = np.geomspace(0.1, 30, 8)
+steps, few = np.linspace(0.25, 10, 40), np.geomspace(0.1, 30, 8)
+sign = dict(activation=activation, target="sign", beta=1.0)
+errors = {
+    alpha0: (
+        measure.theory(sign, alpha0=alpha0, step=3.0, alpha=batch[:, None], lam=penalties).test_error,
+        measure.theory(sign, alpha0=alpha0, step=steps[:, None], alpha=2.0, lam=penalties).test_error.min(1),
+    )
+    for alpha0 in (1.0, 4.0, 16.0)
+}
 limits = {
     label: [
-        min(
-            own.predict_infinite_batch(activation, "sign", step=x, alpha=2.0, beta=1.0, lam=l, norms=kept).test_error
-            for l in few
-        )
+        min(own.predict_infinite_batch(**sign, step=x, alpha=2.0, lam=l, norms=norms).test_error for l in few)
         for x in steps[::4]
     ]
-    for label, kept in {r"$\alpha_0=\infty$": False, r"network, $\alpha_0=\infty$": True}.items()
+    for label, norms in {r"$\alpha_0=\infty$": False, r"network, $\alpha_0=\infty$": True}.items()
 }
+
+# %%
+fig, axes = plots.panels(2, width=5.0, height=3.8)
+for colour, (alpha0, (error, best)) in zip(blues, errors.items()):
+    axes[0].semilogy(batch, penalties[error.argmin(1)], color=colour, label=rf"$\alpha_0={alpha0:g}$")
+    axes[1].plot(steps, best, color=colour)
+    axes[1].plot(steps[best.argmin()], best.min(), "o", color=colour)
 for (label, values), line in zip(limits.items(), ("-", ":")):
     axes[1].plot(steps[::4], values, line, color="k", linewidth=1, label=label)
 axes[1].legend()
@@ -1648,18 +1500,16 @@ chapter.figure(
 # {numref}`fig-e-budget` splits budgets by theory and puts networks beside one of them.
 
 # %%
-res_budget = chapter.sweep(studies.budget)
+res_budget = chapter.rows(studies.budget, "main")
 
 # %%
 fig, ax = plt.subplots()
-shares = np.linspace(0.02, 0.98, 97)
-for colour, total in zip(blues, split_total * np.array([0.25, 0.5, 1.0, 2.0])):
-    found = [equivalent(activation, split_target, alpha0=total * x, step=split_step) for x in shares]
-    kind = {name: np.array([getattr(s, name) for s in found]) for name in ("r", "c", "gamma")}
-    curve = ridge_theory.solve(activation, split_target, alpha=total * (1 - shares), beta=1.0, lam=split_lam, **kind)
-    ax.plot(shares, curve.test_error, color=colour, label=f"$N={total:g}\\,d$")
-    ax.plot(shares[curve.test_error.argmin()], curve.test_error.min(), "o", color=colour)
-    if total == split_total:
+one, shares = res_budget.iloc[0], np.linspace(0.02, 0.98, 97)
+for colour, total in zip(blues, one["total"] * np.array([0.25, 0.5, 1.0, 2.0])):
+    curve = measure.theory(one, alpha0=total * shares, alpha=total * (1 - shares), beta=1.0).test_error
+    ax.plot(shares, curve, color=colour, label=f"$N={total:g}\\,d$")
+    ax.plot(shares[curve.argmin()], curve.min(), "o", color=colour)
+    if total == one["total"]:
         points(ax, res_budget, "share", colour)
 ax.set(xlabel="share of the first batch, $n_0/N$", ylabel="test error", title=f"target {split_target}")
 ax.legend()
@@ -1689,23 +1539,20 @@ chapter.check("E.Budget-split", mean(gains[0.5] - gains[0.9]), big, figure="fig-
 # non-linear function. Beyond $s=1$, $r\to\infty$ and $\kappa_0$ becomes a sign.
 
 # %%
-res_scale = chapter.sweep(studies.scaling)
+res_scale = chapter.rows(studies.scaling, "main")
+(step,), (smallest,) = (chapter.design(studies.scaling, "main")[axis] for axis in ("step", "smallest"))
 
 # %%
 fig, ax = plt.subplots()
-sizes = np.geomspace(min(scale_d), 1e7, 27)
-scale_kind = dict(alpha=scale_alpha, beta=1.0, lam=scale_lam)
-for colour, s_, rows in ((c, e, res_scale[res_scale["exponent"] == e]) for c, e in zip(plots.PALETTE, scale_exponents)):
-    found = [
-        equivalent(activation, scale_target, alpha0=scale_alpha0, step=scale_step * (p / min(scale_d)) ** (s_ - 1))
-        for p in sizes
-    ]
-    kept = np.array([one.r <= 30 for one in found])
-    kind = {name: np.array([getattr(one, name) for one in found])[kept] for name in ("r", "c", "gamma")}
-    curve = ridge_theory.solve(activation, scale_target, width=sizes[kept], **kind, **scale_kind)
-    ax.plot(sizes[kept], curve.test_error, color=colour, label=f"$s={s_:g}$")
+sizes, one = np.geomspace(smallest, 1e7, 27), res_scale.iloc[0]
+unit = equivalent(one["activation"], one["target"], alpha0=one["alpha0"], step=1.0).r
+for colour, (power, rows) in zip(plots.PALETTE, res_scale.groupby("exponent")):
+    steps = step * (sizes / smallest) ** (power - 1)
+    solved = steps * unit <= 30
+    curve = measure.theory(one, step=steps[solved], width=sizes[solved], beta=1.0)
+    ax.plot(sizes[solved], curve.test_error, color=colour, label=f"$s={power:g}$")
     points(ax, rows, "d", colour)
-ax.set(xscale="log", xlabel="width $p=d$", ylabel="test error", title=f"target {scale_target}")
+ax.set(xscale="log", xlabel="width $p=d$", ylabel="test error", title=f"target {one['target']}")
 ax.legend()
 chapter.figure(
     fig,
@@ -1719,14 +1566,14 @@ chapter.figure(
 
 # %%
 big = largest(res_scale)
-widths = big["d"].iloc[0]
-big = big.assign(ratio=big["test_error"] / measure.predicted(big, beta=1.0, width=widths)["test_error"])
+over = big["test_error"] / measure.predicted(big, beta=1.0, width=big["d"])["test_error"]
+big = big.assign(ratio=over)
 chapter.check("E.Scale-finite", furthest(big, "ratio", "exponent"), big, figure="fig-e-scale")
 
 
 def error_of(r, p):
     """Test error at a weak, aligned spike and width p."""
-    return float(ridge_theory.solve(activation, scale_target, r=r, width=p, **scale_kind).test_error)
+    return float(measure.theory(one, r=r, c=1.0, gamma=1.0, beta=1.0, width=p).test_error)
 
 
 def half(p):
@@ -1747,7 +1594,7 @@ chapter.check("E.Scale-half", Estimate.exact(-threshold), THEORY, figure="fig-e-
 # normal inputs with labels along one direction; for parity with as much noise as leaves the same linear part.
 
 # %%
-res_images = chapter.extended(studies.images)
+res_images = chapter.rows(studies.images, "main")
 rows = []
 for target, one in res_images.groupby("target", sort=False):
     pair = one[["images", "normal"]].to_numpy()
@@ -1799,7 +1646,7 @@ chapter.table(
 # **3. A prediction.** What must the right panel of {numref}`fig-e-4` and the claim E.Fig4-alignment show here?
 #
 # ```sh
-# make chapter-07 PROFILE=smoke NAME=flat PARAMS='-p fig4_r 0.0'
+# make chapter-07 PROFILE=smoke NAME=flat PARAMS='-p 07.spikes.alignments.r 0.0'
 # ```
 #
 # <details class="solution"><summary>Solution</summary>

@@ -16,9 +16,9 @@ CASES = {
     ],
     "lazy_feature.far_curve": [{"far_p": [16, 32, n]} for n in (1500, 2000, 2500)],
     "compression.arrivals": [{"02.arrivals.main.p": 2000, "02.arrivals.main.h": h} for h in (3000, 4000, 5000)],
-    "spiked.gaussian_map": [{"res2_d": [d], "res2_seeds": 8} for d in (200, 300, 400)],
+    "spiked.gaussian_map": [{"07.gaussian_map.main.d": d, "07.gaussian_map.main.seeds": 8} for d in (200, 300, 400)],
     "spiked.learning_curves": [{"fig2_d": [40, d], "fig2_seeds": [8, 8]} for d in (200, 250, 300)],
-    "spiked.kernels": [{"kernels_d": [d]} for d in (100, 150, 200)],
+    "spiked.kernels": [{"07.kernels.main.d": d} for d in (100, 150, 200)],
     "alignment.features": [{"fig1_n": n, "fig1_k": 512, "fig1_steps": 10} for n in (1500, 2000, 3000)],
     "jamming.stripes": [{"stripe_p": 300, "stripe_h": [2, 4, 8, h], "steps": 10} for h in (500, 1000, 2000)],
 }

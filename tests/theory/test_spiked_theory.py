@@ -1,12 +1,14 @@
 """The ridge saddle point: invariances, limits, bounds, sampled spectra; and what it refuses."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize_scalar
 
-from companion.theory.spiked import bounds, readout_vocabulary, ridge_theory, row_covariance, triangle
+from companion.theory.spiked import bounds, measure, readout_vocabulary, ridge_theory, row_covariance, triangle
 from companion.theory.spiked.conditional_map import channel, equivalent
 from companion.theory.spiked.functions import Function, function, hermite
+from regimes import gaussian
 from regimes.validate import InputError
 
 BASE = dict(alpha=1.5, beta=0.8, lam=0.1, r=2.0, c=1.2, gamma=0.8)
@@ -153,6 +155,30 @@ def test_arrays_give_what_single_settings_give():
     assert together.test_error.shape == (2, 3)
     alone = ridge_theory.solve("tanh", "sign", **BASE | {"alpha": 3.0, "r": 0.5})
     assert together.test_error[0, 2] == pytest.approx(float(alone.test_error), rel=1e-10)
+
+
+def test_a_row_gives_what_its_spike_gives_and_so_does_a_table():
+    row = {"activation": "tanh", "target": "sin", "alpha0": 4.0, "alpha": 2.0, "beta": 1.0, "lam": 0.1, "step": 0.0}
+    steps = np.array([0.0, 1.0, 8.0])
+    found = measure.theory(pd.Series(row), step=steps)
+    table = measure.predicted(pd.DataFrame([row | {"step": step} for step in steps[::-1]]))
+    np.testing.assert_allclose(table["test_error"][::-1], found.test_error, rtol=1e-10)
+    for step, error in zip(steps, found.test_error):
+        kind = vars(equivalent("tanh", "sin", alpha0=4.0, step=step))
+        alone = ridge_theory.solve("tanh", "sin", alpha=2.0, beta=1.0, lam=0.1, **kind)
+        assert error == pytest.approx(alone.test_error, rel=1e-10)
+        assert measure.theory(row, **kind).test_error == alone.test_error
+
+
+def test_what_is_learned_along_the_target_bounds_the_error_and_is_all_of_it_with_many_samples():
+    row = {"activation": "tanh", "target": "sin", "r": 2.0, "c": 1.0, "gamma": 1.0, "beta": 50.0, "lam": 1.0}
+    t, w = gaussian.trapezoid(120)
+    for alpha, part in ((0.5, 0.0), (400.0, 0.95)):
+        error = measure.theory(row, alpha=alpha).test_error
+        along = w @ (np.sin(t) - measure.learned(row, t, alpha=alpha)) ** 2
+        assert part * error < along < error
+    line = measure.learned(row, t, alpha=2.0, r=0.0)
+    assert abs(line - line[-1] / t[-1] * t).max() < 1e-10
 
 
 def test_interpolation_peak_at_a_tiny_penalty():

@@ -1,6 +1,6 @@
 """Studies of chapter 7: one gradient step, spiked random features, and where the two part."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,31 +14,13 @@ from regimes.validate import InputError
 
 CHAPTER = "07"
 TEST = 2000  # test points
-BULK = 1.2  # bulk variance of drawn features where a figure does not scan it
-STRONG = ("He1+He3", 8.0, 4.0)  # target, first batch and step whose rows' norms matter most
 APART = 1000  # seeds from one case to the next: no two cases share a draw, so that their scatter averages out
 CHUNK = 8  # seeds that one call gets, at most
 POOL = 5000  # images, the number that an installed package ships
-DRAWN = {"data": "Gaussian inputs and targets of one direction, drawn here", "device": "any"}
-
-
-def check_parameters(p: Mapping[str, Any]) -> None:
-    """Batches hold something, and what several parameters say goes together.
-
-    Raises:
-        InputError: for the first that does not.
-    """
-    low, least = min(p["kernels_alphas"]) * min(p["kernels_d"]), min(p["kernels_share"], 1 - p["kernels_share"])
-    if round(low * least) < 1:
-        few = f"one of the {low:g} samples of kernels_alphas times kernels_d"
-        raise InputError(f"kernels_share must leave each batch {few}, got {p['kernels_share']:g}")
-    if round(min(p["steps_alpha0"]) * min(p["steps_d"])) < max(p["steps_counts"]):
-        most = max(p["steps_counts"])
-        raise InputError(f"steps_alpha0 times steps_d must give each of steps_counts = {most} steps a sample")
-    for i, u in enumerate(p["fig6_letters"]):
-        validate.positive(**{f"1 + u²(fig6_c - 1) for u = fig6_letters[{i}] = {u:g}": 1 + u**2 * (p["fig6_c"] - 1)})
-    if len(p["fig6_letters"]) > min(p["fig6_d"]):
-        raise InputError(f"fig6_letters must be at most fig6_d = {min(p['fig6_d'])} values, one neuron each")
+DRAWN: dict[str, Any] = {
+    "data": "Gaussian inputs and targets of one direction, drawn here", "device": "any", "chunk": CHUNK,
+}  # fmt: skip
+FEW = DRAWN | {"chunk": 4}
 
 
 def _fits(batches: str = "", *, least: float = 4.0, chunk: int = CHUNK, each: int = 3) -> Callable[[Setting], Setting]:
@@ -64,24 +46,24 @@ def _fits(batches: str = "", *, least: float = 4.0, chunk: int = CHUNK, each: in
     return complete
 
 
-TARGET = "one of companion.theory.spiked.functions.FUNCTIONS"
-LARGE, SIZE, PENALTY = "number from 0 to 100", "number from 0.01 to 100", "number from 1e-6 to 1e6"
+ODD, LARGE, SIZE = "one of tanh, erf, erf(x/√2), sin", "number from 0 to 100", "number from 0.01 to 100"
 KINDS = {
-    "activation": "one of tanh, erf, erf(x/√2), sin, softplus", "target": TARGET, "model": "one of network, srf",
-    "d": "count from 2 to 1e4", "alpha0": LARGE, "alpha": LARGE, "step": "number from 0 to 1e6", "beta": SIZE,
-    "lam": PENALTY, "alphas": "distinct numbers from 0.01 to 100", "lams": "distinct numbers from 1e-6 to 1e6",
-    "r": "number from 0 to 20", "c": "number from 0.01 to 100", "gamma": "number from -1 to 1", "noise": LARGE,
-    "bias": "number from -10 to 10", "delta": "number from 0.01 to 100", "loss": "one of logistic, huber, square",
-    "panel": "one of r, gamma, size, order, map", "rule": "one of p, d", "case": "count from 0 to 100",
-    "values": "distinct numbers from -10 to 10", "rows": "one of sphere, gauss, orthogonal", "count": "count to 100",
-    "total": LARGE, "share": "share", "exponent": "number from 0 to 3", "p": "count from 2 to 1e4",
-    "n0": "count to 2000", "n": "count to 2000", "bound": "one of upper, lower", "sizes": "list of counts to 1e4",
+    "activation": ODD, "target": "one of companion.theory.spiked.functions.FUNCTIONS", "model": "one of network, srf",
+    "loss": "one of logistic, huber, square", "rows": "one of sphere, gauss, orthogonal", "rule": "one of p, d",
+    "panel": "one of r, gamma, size, order, map", "bound": "one of upper, lower", "lam": "number from 1e-6 to 1e6",
+    "alpha0": SIZE, "alpha": SIZE, "beta": SIZE, "step": SIZE, "c": SIZE, "delta": SIZE, "noise": LARGE,
+    "r": "number from 0 to 20", "gamma": "number from -1 to 1", "bias": "number from -10 to 10",
+    "exponent": "number from 0 to 3", "total": "number from 0.5 to 100", "share": "number from 0.01 to 0.99",
+    "d": "count from 2 to 1e4", "smallest": "count from 2 to 1e4", "p": "count from 2 to 1e4", "n": "count to 2000",
+    "n0": "count to 2000", "count": "count to 100", "case": "count from 0 to 100",
+    "values": "distinct numbers from -10 to 10", "alphas": "distinct numbers from 0.01 to 100",
+    "lams": "distinct numbers from 1e-6 to 1e6",
 }  # fmt: skip
 
 
-def _axes(names: str) -> dict[str, str]:
-    """The kinds of some axes."""
-    return {name: KINDS[name] for name in names.split()}
+def _axes(names: str, **own: str) -> dict[str, str]:
+    """The kinds of some axes; ``own`` are those of one study."""
+    return {name: (KINDS | own)[name] for name in names.split()}
 
 
 def _of_case(setting: Setting) -> Setting:
@@ -96,8 +78,8 @@ def _of_rule(setting: Setting) -> Setting:
 
 
 def _of_exponent(setting: Setting) -> Setting:
-    """The step of the smallest of the ``sizes``, at the setting's own."""
-    low, s = min(setting.pop("sizes")), setting["exponent"]
+    """The step of the ``smallest`` size, at the setting's own."""
+    low, s = setting.pop("smallest"), setting["exponent"]
     return _fits("alpha0 alphas")(setting) | {"step": setting["step"] * (setting["d"] / low) ** (s - 1)}
 
 
@@ -105,8 +87,6 @@ def _of_strength(setting: Setting) -> Setting:
     """The step that makes a spike of the strength which the design gives in its place."""
     names = {name: setting[name] for name in ("activation", "target", "alpha0")}
     unit = equivalent(names.pop("activation"), names.pop("target"), **names, step=1.0)
-    if not unit.r:
-        raise InputError(f"alpha0 must be above 0, and target one that a step finds, got {setting['alpha0']:g}")
     return _fits("alpha0", least=8.0, chunk=4)(setting) | {"step": setting["step"] / unit.r}
 
 
@@ -115,14 +95,34 @@ def _of_digits(setting: Setting) -> Setting:
     return {"data": datasets.identity("mnist")} | setting
 
 
+def _of_letters(setting: Setting) -> Setting:
+    """Each letter has a neuron, and a bulk of its own variance."""
+    values, c = setting["values"], setting["c"]
+    for u in values:
+        validate.positive(**{f"1 + u²(c - 1) for u = {u:g} of values, c = {c:g}": 1 + u**2 * (c - 1)})
+    if len(values) > setting["d"]:
+        raise InputError(f"values must be at most d = {setting['d']}, one neuron each, got {len(values)}")
+    return _fits("alphas")(setting)
+
+
+def _of_count(setting: Setting) -> Setting:
+    """Each step has a sample."""
+    if round(setting["alpha0"] * setting["d"]) < setting["count"]:
+        raise InputError(f"alpha0 times d = {setting['d']} must give each of count = {setting['count']} steps a sample")
+    return _fits("alpha0 alpha", chunk=4)(setting)
+
+
 def _kernels_fit(setting: Setting) -> Setting:
+    low, share = min(setting["alphas"]) * setting["d"], setting["share"]
+    if round(low * min(share, 1 - share)) < 1:
+        raise InputError(f"share must leave each batch one of the {low:g} samples, alphas times d, got {share:g}")
     most = round(max(setting["alphas"]) * setting["d"])
     what = f"d = {setting['d']} with alphas = {max(setting['alphas']):g}"
     validate.memory(6 * 8 * 2 * most * (most + TEST), what)
     return setting
 
 
-@study(version=2, axes=_axes("activation target alpha0 step d"), complete=_fits("alpha0"), chunk=8, **DRAWN)
+@study(version=2, axes=_axes("activation target alpha0 step d"), complete=_fits("alpha0"), **DRAWN)
 def parameters(setting: Setting, seeds: list[int]) -> Rows:
     """Measured ``r, gamma, c`` of the trained weights, each over the formula (Result 3.1: ``*_ratio``)."""
     weights = measure.weights(setting | {"model": "network", "beta": 1.0}, seeds)
@@ -136,15 +136,13 @@ def parameters(setting: Setting, seeds: list[int]) -> Rows:
     ]
 
 
-@study(
-    version=3, axes=_axes("activation target alpha0 step alpha beta lam case d"), complete=_of_case, chunk=8, **DRAWN
-)
+@study(version=3, axes=_axes("activation target alpha0 step alpha beta lam case d"), complete=_of_case, **DRAWN)
 def agreement(setting: Setting, seeds: list[int]) -> Rows:
     """Errors and overlaps of spiked features at settings spread over all that the theory takes (Result 3.3)."""
     return measure.curve(setting | {"model": "srf", "alphas": [setting["alpha"]]}, seeds)
 
 
-@study(version=2, axes=_axes("activation target r c gamma alpha beta lam d"), complete=_fits(), chunk=8, **DRAWN)
+@study(version=2, axes=_axes("activation target r c gamma alpha beta lam d"), complete=_fits(), **DRAWN)
 def gaussian_map(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of ridge on the true features and on the conditional Gaussian ones, same inputs (Result 3.2)."""
     return measure.rows(measure.gaussian_pair(setting | {"model": "srf"}, seeds), seeds)
@@ -152,9 +150,8 @@ def gaussian_map(setting: Setting, seeds: list[int]) -> Rows:
 
 @study(
     version=2,
-    axes=_axes("target lam step alpha0 d model activation beta alphas"),
+    axes=_axes("target lam step alpha0 d model activation beta alphas", alpha0=LARGE),
     complete=_fits("alpha0 alphas", each=2),
-    chunk=8,
     **DRAWN,
 )
 def learning_curves(setting: Setting, seeds: list[int]) -> Rows:
@@ -166,7 +163,6 @@ def learning_curves(setting: Setting, seeds: list[int]) -> Rows:
     version=2,
     axes=_axes("r gamma panel model activation target c beta lam d alphas"),
     complete=_fits("alphas"),
-    chunk=8,
     **DRAWN,
 )
 def spikes(setting: Setting, seeds: list[int]) -> Rows:
@@ -174,20 +170,17 @@ def spikes(setting: Setting, seeds: list[int]) -> Rows:
     return measure.curve(setting, seeds)
 
 
-@study(
-    version=2,
-    axes=_axes("beta step rule model activation target alpha0 lam d alphas"),
-    complete=_of_rule,
-    chunk=8,
-    **DRAWN,
-)
+@study(version=2, axes=_axes("beta step rule model activation target alpha0 lam d alphas"), complete=_of_rule, **DRAWN)
 def widths(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of the network against its width, under both readings of the step size (Fig. 5)."""
     return measure.curve(setting, seeds)
 
 
 @study(
-    version=2, axes=_axes("activation target step alpha0 alpha lam d"), complete=_fits("alpha0 alpha"), chunk=8, **DRAWN
+    version=2,
+    axes=_axes("activation target step alpha0 alpha lam d", alpha0=LARGE),
+    complete=_fits("alpha0 alpha"),
+    **DRAWN,
 )
 def profiles(setting: Setting, seeds: list[int]) -> Rows:
     """Mean of the network's output given ``theta·x = t``: rows of ``t``, ``output`` (Fig. 1)."""
@@ -195,9 +188,7 @@ def profiles(setting: Setting, seeds: list[int]) -> Rows:
     return [row for t, out in outputs.items() for row in measure.rows({"output": out}, seeds, t=t)]
 
 
-@study(
-    version=2, axes=_axes("values d activation target r c lam alphas rows"), complete=_fits("alphas"), chunk=8, **DRAWN
-)
+@study(version=2, axes=_axes("values d activation target r c lam alphas rows"), complete=_of_letters, **DRAWN)
 def vocabulary(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of spiked features whose spike takes several values, ``p = d``, equal shares (Fig. 6)."""
     d, values = setting["d"], setting["values"]
@@ -208,7 +199,7 @@ def vocabulary(setting: Setting, seeds: list[int]) -> Rows:
     return measure.curve(setting, seeds, weights)
 
 
-@study(version=2, axes=_axes("d activation r alpha"), complete=_fits("alpha", chunk=4), chunk=4, **DRAWN)
+@study(version=2, axes=_axes("d activation r alpha"), complete=_fits("alpha", chunk=4), **FEW)
 def spectra(setting: Setting, seeds: list[int]) -> Rows:
     """Eigenvalues of ``Phi^T Phi / p`` of spiked features, ``p = d``: the largest, and the rest as a list (Fig. 8)."""
     values = measure.eigenvalues(setting | {"model": "srf", "c": 1.0, "gamma": 1.0, "beta": 1.0}, seeds)
@@ -220,9 +211,10 @@ def spectra(setting: Setting, seeds: list[int]) -> Rows:
 
 @study(
     version=2,
-    axes=_axes("model activation alpha beta lam r c loss target gamma noise bias delta d"),
+    axes=_axes(
+        "model activation alpha beta lam r c loss target gamma noise bias delta d", activation=f"{ODD}, softplus"
+    ),
     complete=_fits("alpha"),
-    chunk=8,
     **DRAWN,
 )
 def losses(setting: Setting, seeds: list[int]) -> Rows:
@@ -230,13 +222,7 @@ def losses(setting: Setting, seeds: list[int]) -> Rows:
     return measure.rows(measure.convex_errors(setting, seeds), seeds)
 
 
-@study(
-    version=1,
-    axes=_axes("activation target alpha beta gamma model lam r c d"),
-    complete=_fits("alpha"),
-    chunk=8,
-    **DRAWN,
-)
+@study(version=1, axes=_axes("activation target alpha beta gamma model lam r c d"), complete=_fits("alpha"), **DRAWN)
 def biases(setting: Setting, seeds: list[int]) -> Rows:
     """The uniform bias that each realisation's training objective chooses (App. C.8)."""
     return measure.rows(measure.trained_bias(setting, seeds), seeds)
@@ -246,21 +232,14 @@ def biases(setting: Setting, seeds: list[int]) -> Rows:
     version=3,
     axes=_axes("panel target alpha0 step d activation alpha beta lam"),
     complete=_fits("alpha0 alpha", chunk=4),
-    chunk=4,
-    **DRAWN,
+    **FEW,
 )
 def departure(setting: Setting, seeds: list[int]) -> Rows:
     """The network's error beside that of spiked features on the same draws, and three theories at its first batch."""
     return measure.rows(measure.departure(setting, seeds), seeds)
 
 
-@study(
-    version=1,
-    axes=_axes("target alpha0 step count d activation alpha lam"),
-    complete=_fits("alpha0 alpha", chunk=4),
-    chunk=4,
-    **DRAWN,
-)
+@study(version=1, axes=_axes("target alpha0 step count d activation alpha lam"), complete=_of_count, **FEW)
 def several(setting: Setting, seeds: list[int]) -> Rows:
     """Spike, singular values and test error after several steps with one step's samples and size in all, ``p = d``."""
     return measure.rows(several_steps.measured(setting, seeds), seeds)
@@ -270,8 +249,7 @@ def several(setting: Setting, seeds: list[int]) -> Rows:
     version=1,
     axes=_axes("d target step lam alphas lams share activation beta"),
     complete=_kernels_fit,
-    chunk=2,
-    **DRAWN,
+    **DRAWN | {"chunk": 2},
 )
 def kernels(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of the network's kernels at several penalties, and of the network after a step, on as many samples.
@@ -295,7 +273,6 @@ def kernels(setting: Setting, seeds: list[int]) -> Rows:
     version=2,
     axes=_axes("model activation target alpha0 step beta lam alphas rows d"),
     complete=_fits("alphas"),
-    chunk=8,
     **DRAWN,
 )
 def norms(setting: Setting, seeds: list[int]) -> Rows:
@@ -303,7 +280,7 @@ def norms(setting: Setting, seeds: list[int]) -> Rows:
     return measure.curve(setting, seeds)
 
 
-@study(version=1, axes=_axes("total share d activation target step lam"), complete=_fits("total"), chunk=8, **DRAWN)
+@study(version=1, axes=_axes("total share d activation target step lam"), complete=_fits("total"), **DRAWN)
 def budget(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of the network when a share of ``total d`` samples pays for the step and the rest for the readout."""
     first = setting["share"] * setting["total"]
@@ -313,9 +290,8 @@ def budget(setting: Setting, seeds: list[int]) -> Rows:
 
 @study(
     version=1,
-    axes=_axes("activation target alpha0 lam exponent step d alphas sizes"),
+    axes=_axes("activation target alpha0 lam exponent step d alphas smallest"),
     complete=_of_exponent,
-    chunk=8,
     **DRAWN,
 )
 def scaling(setting: Setting, seeds: list[int]) -> Rows:
@@ -325,10 +301,9 @@ def scaling(setting: Setting, seeds: list[int]) -> Rows:
 
 @study(
     version=1,
-    axes=_axes("target step bound lam alpha beta activation alpha0 d"),
+    axes=_axes("target step bound lam alpha beta activation alpha0 d", step="number from 0.1 to 5"),
     complete=_of_strength,
-    chunk=4,
-    **DRAWN,
+    **FEW,
 )
 def pool(setting: Setting, seeds: list[int]) -> Rows:
     """Mean output given ``theta·x = t`` of wide networks with many samples, at a large and a small penalty (Fig. 3)."""
@@ -338,7 +313,7 @@ def pool(setting: Setting, seeds: list[int]) -> Rows:
 
 @study(
     version=1,
-    axes=_axes("activation target d p n0 n step lam") | {"target": "one of random, leading, parity"},
+    axes=_axes("activation target d p n0 n step lam", target="one of random, leading, parity", d="count from 2 to 400"),
     complete=_of_digits,
     chunk=8,
     data="white principal components of digits",

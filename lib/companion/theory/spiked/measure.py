@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from companion.theory.spiked import fit_readout, network, population, ridge_theory
+from companion.theory.spiked import bounds, fit_readout, network, population, ridge_theory
 from companion.theory.spiked import row_covariance as own
 from companion.theory.spiked.conditional_map import Spiked, channel, equivalent, feature_moments, stack
 from companion.theory.spiked.functions import function
@@ -208,20 +208,46 @@ def _trained(setting: Setting, x: Tensor, y: Tensor, w0: Tensor, n0: int, n: int
     return (phi[n:] @ a - y[n0 + n :]).square().mean()
 
 
+def theory(row: Mapping[str, Any], **changed: Any) -> Solution:
+    """The theory of spiked features at the setting of a row, ``changed`` in places by numbers or arrays.
+
+    Takes ``alpha``, ``beta``, ``lam`` and either ``r``, ``c``, ``gamma`` or ``alpha0``, ``step``; and ``width``,
+    ``noise``, ``bias`` where they are there.
+    """
+    at = _spiked(row, changed)
+    return ridge_theory.solve(at["activation"], at["target"], **{name: at[name] for name in _SOLVED if name in at})
+
+
+def learned(row: Mapping[str, Any], t: np.ndarray, **changed: Any) -> np.ndarray:
+    """What spiked features learn along the target at a row's setting, by theory: the mean output at ``theta·x = t``."""
+    found, at = theory(row, **changed), _spiked(row, changed)
+    kind = {name: at[name] for name in ("r", "c", "gamma")}
+    e = channel(function(at["activation"]), function(at["target"]), **kind)
+    overlaps = {name: float(getattr(found, name)) for name in ("m", "zeta", "psi")}
+    return bounds.learned_function(e, t, gamma=at["gamma"], **overlaps)
+
+
+def _spiked(row: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+    """A row's setting as changed, with the spike and bulk that follow from ``alpha0`` and ``step``."""
+    at = {**row, **changed}
+    if "r" in at:
+        return at
+    names = at["activation"], at["target"]
+    kinds = np.vectorize(lambda alpha0, step: (*vars(equivalent(*names, alpha0=alpha0, step=step)).values(),), "ddd")
+    return at | {name: one[()] for name, one in zip(("c", "r", "gamma"), kinds(at["alpha0"], at["step"]))}
+
+
 def predicted(table: pd.DataFrame, **fixed: Any) -> pd.DataFrame:
     """The theory of spiked features beside each row of a study's table, every order parameter a column.
 
-    Takes ``alpha``, ``beta``, ``lam`` and either ``r``, ``c``, ``gamma`` or ``alpha0``, ``step`` from the columns;
-    ``fixed`` overrides them or adds ``width``, ``noise``, ``bias``.
+    The columns are what ``theory`` takes; ``fixed`` overrides them or adds to them.
     """
     table = table.assign(**fixed)
-    if "r" not in table:
-        table = table.join(_equivalents(table), on=["activation", "target", "alpha0", "step"])
-    numbers = [name for name in _SOLVED if name in table]
+    numbers = [name for name in (*_SOLVED, "alpha0", "step") if name in table]
     parts = []
-    for (activation, target), group in table.groupby(["activation", "target"], sort=False):
+    for names, group in table.groupby(["activation", "target"], sort=False):
         distinct, inverse = np.unique(group[numbers].to_numpy(float), axis=0, return_inverse=True)
-        found = ridge_theory.solve(activation, target, **dict(zip(numbers, distinct.T)))
+        found = theory(dict(zip(("activation", "target"), names)) | dict(zip(numbers, distinct.T)))
         columns = {name: getattr(found, name)[inverse.reshape(-1)] for name in ridge_theory.ORDER_PARAMETERS}
         parts.append(pd.DataFrame(columns, index=group.index))
     return pd.concat(parts).loc[table.index]
@@ -239,13 +265,6 @@ def without_zeta(
 
 
 _SOLVED = ("alpha", "beta", "lam", "r", "c", "gamma", "width", "noise", "bias")
-
-
-def _equivalents(table: pd.DataFrame) -> pd.DataFrame:
-    names = ["activation", "target", "alpha0", "step"]
-    distinct = table[names].drop_duplicates().set_index(names)
-    found = [vars(equivalent(a, t, alpha0=float(a0), step=float(st))) for a, t, a0, st in distinct.index]
-    return pd.DataFrame(found, index=distinct.index)
 
 
 def fewest(table: pd.DataFrame, keys: Sequence[str]) -> int:
