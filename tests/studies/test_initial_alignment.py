@@ -134,19 +134,22 @@ def test_points_that_a_seed_lacks_or_has_twice_are_refused():
 @pytest.mark.parametrize(
     ("given", "named"),
     [
+        ({"06.reversal.spike_free.balance": 0.01}, "balance must give the first part 2 to 32 of n = 64 points"),
+        ({"06.reversal.readings.balance": [0.0001, 1.0]}, "balance must give the first part 1 to 128 of n = 128"),
+        ({"reversal_n": 35}, r"n = \$reversal_n\): balance must give the first part 2 to 17 of n = 35 points"),
+        ({"06.reversal.readings.balance": [0.5, 1.5]}, r"balance\[1\] must be a number above 0 and at most 1"),
         (
-            {"free_balances": [0.01]},
-            "free_balances must give the first part at least 2 of the points of reversal_n = 64",
+            {"06.reversal.spike_free.balance": 0.75},
+            "balance must give the first part 2 to 32 of n = 64 points, got 0.75",
         ),
-        ({"reversal_balances": [0.0001, 1.0]}, "reversal_balances must give the first part at least 1 of the points"),
-        ({"reversal_n": [33, 35]}, "free_balances must leave half of the points of reversal_n = 35"),
-        ({"reversal_n": [32]}, "reversal_n must be a list of 2 or more|reversal_n must hold at least 2"),
-        ({"reversal_balances": [0.5, 1.5]}, r"reversal_balances\[1\] must be a number above 0 and at most 1"),
-        ({"free_balances": [0.75]}, r"free_balances\[0\] must be a number above 0 and at most 0.5"),
-        ({"free_floors": [0.0, 1.0]}, r"free_floors\[0\] must be a number from 0.0001 to 1"),
-        ({"decay_rank": 40}, "decay_rank must be at most decay_n = 32"),
-        ({"decay_rank": 1}, "decay_rank must be a whole number from 2"),
-        ({"egop_ranks": [2]}, r"egop_ranks\[0\] must be a whole number from 3"),
+        ({"06.reversal.spike_free.floor": [0.0, 1.0]}, "floor must be at least 0.0001 without spikes, got 0"),
+        ({"06.reversal.readings.reading": "scale"}, "reading must be one of pseudo-inverse"),
+        ({"06.decays.main.rank": 40}, "06.decays.main.*: rank must be at most 32, the dimension"),
+        ({"06.decays.main.rank": 1}, "rank must be a whole number from 2"),
+        ({"decay_rates": [0.0, 1.0]}, "decay_rates must hold at least 3 values"),
+        ({"06.outer_products.rings.rank": [2]}, r"06.outer_products.rings.rank\[0\] must be a whole number from 3"),
+        ({"06.outer_products.rings.d": 5}, "06.outer_products.rings: rank must be at most 5, the dimension, got 8"),
+        ({"06.traces.main.n": 8}, "06.traces.main.n must be a whole number from 16"),
     ],
 )
 def test_bad_parameters_get_one_line(given, named):

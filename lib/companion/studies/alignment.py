@@ -3,15 +3,15 @@
 import functools
 import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from companion.experiments.sweep import Rows, Setting, product, study
-from companion.studies.lazy_feature import draw, needs_draws, needs_memory, networks_of
+from companion.experiments.sweep import Rows, Setting, study
+from companion.studies.lazy_feature import draw, needs_draws, networks_of
 from companion.theory.alignment.egop import chain_monomial_egop
 from companion.theory.compression import amplification
 from regimes import devices, validate
@@ -31,7 +31,6 @@ from regimes.validate import InputError
 
 CHAPTER = "06"
 EARLY = 5  # the step that "early" means: paper D's first measurement
-LONG = 8  # times as many steps on the spectrum that takes longest
 SPECTRA = {"isotropic": None, "1/(1+k)": 1.0, "1/(1+k^2)": 2.0}  # of the data's covariance -> decay
 ROUNDING = 1e-10  # of a mean square in single precision
 DRAWN = "chain monomial of Gaussian points, drawn here"
@@ -40,22 +39,38 @@ MOMENTS = {"star": "t_star", "late": "late", "end": "end"}  # of the flow that a
 SPACING = 1.1  # of the times at which the flow is looked at
 FACE, SIDE = (112, 92), 4  # pixels of a face, and how many of them along each axis are averaged
 CELEBA = 32  # pixels of the sides of its faces, a choice: the paper's are not stated
+LEAST = "count from 10 to 1e5"
+WIDTH = "count from 2 to 1e4"
+SIZE = "positive to 1e4"  # of initial weights
+SIZES = {"n": LEAST, "d": WIDTH, "k": WIDTH, "rank": WIDTH, "test": LEAST}
+START = {"spectrum": f"one of {__name__}.SPECTRA", "second": SIZE}
+DESCENT = {"method": "one of gd, adam", "rate": "positive to 100", "penalty": "number from 0 to 100"}
+SCALES = {"scales": "distinct positives to 1e4"}
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
-    """Ranks fit the dimension, scales and steps refer to each other."""
-    if p["rank"] > p["d"]:
-        raise InputError(f"rank must be at most d = {p['d']}, got {p['rank']}")
-    if p["steps"] <= EARLY:
-        raise InputError(f"steps must be above {EARLY}, the step that early means, got {p['steps']}")
-    for name in ("second_at", "other_scale"):
-        if p[name] not in p["scales"]:
-            raise InputError(f"{name} must be one of scales = {p['scales']}, got {p[name]:g}")
-    if 1.0 in p["second_scales"]:
-        raise InputError("second_scales must not hold 1, the scale of the other networks' second layer")
-    if p["other_seeds"] > p["seeds"]:
-        raise InputError(f"other_seeds must be at most seeds = {p['seeds']}, got {p['other_seeds']}")
-    needs_draws(p, _stripe(p), "stripe_p", "stripe_seeds")
+    """What starts otherwise, or descends otherwise, does so at a scale that the isotropic networks have."""
+    (known,) = paths.grid.values(p, "isotropic")["scales"]
+    for name in ("second_layer", "adam"):
+        for scale in paths.grid.values(p, name)["scales"][0]:
+            validate.one_of(known, **{f"06.paths.{name}.scales": scale})
+
+
+def _fits(weight: int = 1) -> Callable[[Setting], Setting]:
+    """What refuses a ring larger than its space, frames after the end, and ``weight`` networks beyond the memory."""
+
+    def complete(setting: Setting) -> Setting:
+        n, d, k, test, steps = (setting[name] for name in ("n", "d", "k", "test", "steps"))
+        if setting["rank"] > d:
+            raise InputError(f"rank must be at most d = {d}, got {setting['rank']}")
+        if (last := setting.get("frames", [steps])[-1]) != steps:
+            raise InputError(f"frames must end at steps = {steps}, got {last}")
+        # inputs and tangents of the two layers, and of the test points, for all networks that train together
+        needed = 8 * weight * len(setting["scales"]) * (8 * max(n, test) * k + 16 * k * k)
+        validate.memory(needed, f"n = {n} and test = {test} with k = {k}")
+        return setting
+
+    return complete
 
 
 class Batch(NamedTuple):
@@ -115,34 +130,11 @@ def states(setting: Setting, data: Batch) -> Iterator[OptimiserState]:
             return
 
 
-def _needs_memory(p: Mapping[str, Any], n: str, k: str, scales: int = 1) -> None:
-    """Inputs and tangents of the two layers, and of the test points, for all networks that train together."""
-    points, width = max(p[n], p["test"]), p[k]
-    needed = 8 * scales * (8 * points * width + 16 * width * width)
-    validate.memory(needed, f"{n} = {p[n]} and test = {p['test']} with {k} = {width}")
-
-
-def _paths_grid(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "n", "k", len(p["scales"]))
-    common = {name: p[name] for name in ("n", "d", "k", "rank", "test", "steps", "every")}
-    descent = {"method": "gd", "rate": p["rate"], "penalty": 0.0}
-    plain = common | descent | {"spectrum": "isotropic", "second": 1.0, "seeds": range(p["other_seeds"])}
-    grid = product(**plain | {"seeds": range(p["seeds"])}, scales=[p["scales"]])
-    grid += product(**plain | {"steps": EARLY, "seeds": range(p["early_seeds"])}, scales=[p["scales"]])
-    grid += product(**plain | {"spectrum": list(SPECTRA)[1:]}, scales=[p["scales"]])
-    longer = {"steps": LONG * p["steps"], "every": LONG * p["every"]}  # where the slowest directions are learnt, too
-    grid += product(**plain | longer | {"spectrum": list(SPECTRA)[-1]}, scales=[p["scales"]])
-    grid += product(**plain | {"second": p["second_scales"]}, scales=[[p["second_at"]]])
-    adam = {"method": "adam", "rate": p["adam_rate"]}
-    for other in (adam, {"penalty": p["penalties"]}, adam | {"penalty": p["adam_penalty"]}):
-        grid += product(**plain | other, scales=[[p["other_scale"]]])
-    return grid
-
-
 # One seed a cell, at all scales: the make-up of a batch decides on rounding, which grows where a network leaps.
 @study(
     version=1,
-    grid=_paths_grid,
+    axes=SIZES | {"steps": "count from 5 to 1e6", "every": "count to 1e5"} | DESCENT | START | SCALES,
+    complete=_fits(),
     rtol=2e-2,
     data=DRAWN,
     device="any",
@@ -204,15 +196,14 @@ def _table(data: Batch, common: Mapping[str, Any], columns: Mapping[str, Tensor]
     ]
 
 
-def _features_grid(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "fig1_n", "fig1_k", 3)  # one network in float64, and what is read from it
-    sizes = {"n": p["fig1_n"], "d": p["d"], "k": p["fig1_k"], "rank": p["rank"], "test": p["test"]}
-    common = {"spectrum": "isotropic", "second": 1.0, "method": "gd", "rate": p["rate"], "penalty": 0.0}
-    common |= {"steps": p["fig1_steps"], "draws": p["fig1_draws"], "scales": [[p["fig1_scale"]]]}
-    return product(**sizes, **common, seeds=range(p["fig1_seeds"]))
-
-
-@study(version=1, grid=_features_grid, rtol=1e-4, device="any", data=DRAWN)
+@study(
+    version=1,
+    axes=SIZES | START | DESCENT | {"steps": LEAST, "draws": "count to 1000"} | SCALES,
+    complete=_fits(3),  # in float64, and what is read from it
+    rtol=1e-4,
+    device="any",
+    data=DRAWN,
+)
 def features(setting: Setting, seeds: list[int]) -> Rows:
     """Trained networks and what they have learnt, read three ways; one row a seed and ``layer``.
 
@@ -244,10 +235,6 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _last(found: Iterator[OptimiserState], steps: int) -> OptimiserState:
-    return next(itertools.islice(found, steps, None))
-
-
 def _randomised(site: Site, K: Tensor, draws: int, seeds: Sequence[int]) -> list[Tensor]:
     """``Wᵀ Q W`` for several random ``Q`` of K's spectrum, each ``(E, d, d)``."""
     each = [[draws * seed + i for seed in seeds] for i in range(draws)]
@@ -255,16 +242,14 @@ def _randomised(site: Site, K: Tensor, draws: int, seeds: Sequence[int]) -> list
     return [site.weights.mT @ Q.to(site.weights) @ site.weights for Q in turned]
 
 
-def _frames_grid(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "fig1_n", "fig1_k", 3)  # one network in float64, and what is read from it
-    sizes = {"n": p["fig1_n"], "d": p["d"], "k": p["fig1_k"], "rank": p["rank"], "test": p["test"]}
-    common = {"spectrum": "isotropic", "second": 1.0, "method": "gd", "rate": p["rate"], "penalty": 0.0}
-    return product(
-        **sizes, **common, frames=[p["frames"]], steps=p["frames"][-1], scales=[[p["frames_scale"]]], seeds=[0]
-    )
-
-
-@study(version=1, grid=_frames_grid, rtol=1e-4, device="any", data=DRAWN)
+@study(
+    version=1,
+    axes=SIZES | START | DESCENT | {"frames": "2 or more increasing counts to 1e5", "steps": "count to 1e5"} | SCALES,
+    complete=_fits(3),
+    rtol=1e-4,
+    device="any",
+    data=DRAWN,
+)
 def frames(setting: Setting, seeds: list[int]) -> Rows:
     """The first layer of one network on its way, matrices flattened, a row a ``step``.
 
@@ -277,25 +262,30 @@ def frames(setting: Setting, seeds: list[int]) -> Rows:
             site = sites(state.model, data.train.x)[0]
             moved = site.weights - start.weights
             read = {"nfm": site.weights, "agop": site.gradients, "moved": moved, "centred": site.delta @ moved}
-            shown = {name: matrices.nfm(one)[0] for name, one in read.items()} | {
-                "egop": chain_monomial_egop(setting["rank"], setting["d"])
-            }
+            shown = {name: matrices.nfm(one)[0] for name, one in read.items()}
+            shown["egop"] = chain_monomial_egop(setting["rank"], setting["d"])
             row = {name: matrix.flatten().tolist() for name, matrix in shown.items()}
             rows.append({"seed": seeds[0], "step": step} | row)
     return rows
 
 
-def _stripe(p: Mapping[str, Any]) -> Setting:
-    return {"shape": "stripe", "d": p["stripe_d"], "interfaces": [p["interfaces"]]}
+def _stripe_fits(setting: Setting) -> Setting:
+    """The setting, if all its draws have both labels, and memory holds kernels of its points and gates."""
+    p, h = setting["p"], setting["h"]
+    validate.memory(max(56 * p * p, 32 * p * h), f"p = {p} with h = {h}")
+    task = {"shape": "stripe", "d": setting["d"], "interfaces": [setting["interfaces"]]}
+    needs_draws(setting | {"seeds": max(setting["seeds"]) + 1}, task, "p", "seeds")
+    return setting
 
 
-def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "stripe_p", "stripe_h")
-    sizes = {"p": p["stripe_p"], "h": p["stripe_h"], "tolerance": p["tolerance"], "test": p["test"]}
-    return product(**_stripe(p), **sizes, alpha=p["stripe_alpha"], seeds=range(p["stripe_seeds"]))
-
-
-@study(version=1, grid=_stripes_grid, rtol=2e-2, device="any", data="Gaussian points of the stripe, drawn here")
+@study(
+    version=1, complete=_stripe_fits, rtol=2e-2, device="any", data="Gaussian points of the stripe, drawn here",
+    axes={
+        "shape": "one of stripe", "d": "count from 2 to 1000", "interfaces": "increasing numbers from -8 to 8",
+        "p": LEAST, "h": "count from 2 to 1e5", "tolerance": "share", "test": LEAST,
+        "alpha": "each of 3 or more increasing positives to 1e12",
+    },
+)  # fmt: skip
 def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """Paper A's network on the stripe: compression beside alignment along the flow; one row a seed and ``moment``.
 
@@ -399,33 +389,34 @@ def first_pictures(names: Sequence[str]) -> str:
             lacking = error
         else:
             return name
-    raise InputError(f"pictures must name images that are on this machine: {lacking}")
+    raise InputError(f"data must name images that are on this machine: {lacking}")
 
 
 # reading a data set takes seconds, and every grid asks
 _identity = functools.lru_cache(maxsize=None)(datasets.identity)
 
 
-def _glasses_grid(p: Mapping[str, Any]) -> list[Setting]:
-    name = first_pictures(p["pictures"])
+def _pictures_fit(setting: Setting) -> Setting:
+    """The setting, with the first of its images that is here and the words for these."""
+    name, count, share, k = first_pictures(setting["data"]), *(setting[one] for one in ("count", "share", "k"))
     try:
-        pool, _ = pictures(name, p["fig9_n"], os.environ.get("REGIMES_DATA"))
+        pool, _ = pictures(name, count, os.environ.get("REGIMES_DATA"))
+        found = {"data": name, "words": pool.source} | setting | {"data": name}
+        _parted(found, pool, 0)
     except InputError as error:
-        raise InputError(f"fig9_n = {p['fig9_n']} images cannot be had: {error}") from None
-    setting = {"data": name, "words": pool.source, "count": p["fig9_n"], "share": p["fig9_share"]}
-    try:
-        _parted(setting, pool, 0)
-    except InputError as error:
-        raise InputError(f"fig9_share must leave images on both sides, got {p['fig9_share']:g}: {error}") from None
-    size = 16 * (
-        len(pool.y) * (pool.x.shape[-1] + 8 * p["fig9_k"]) + 8 * p["fig9_k"] * (pool.x.shape[-1] + p["fig9_k"])
-    )
-    validate.memory(size, f"fig9_n = {p['fig9_n']} with fig9_k = {p['fig9_k']}")
-    how = {"k": p["fig9_k"], "scale": p["fig9_scale"], "rate": p["fig9_rate"], "steps": p["fig9_steps"]}
-    return product(**setting, **how, draws=p["fig9_draws"], seeds=range(p["fig9_seeds"]))
+        raise InputError(f"count = {count} images with share = {share:g} cannot be had: {error}") from None
+    n, d = pool.x.shape
+    validate.memory(16 * (n * (d + 8 * k) + 8 * k * (d + k)), f"count = {count} with k = {k}")
+    return found
 
 
-@study(version=1, grid=_glasses_grid, rtol=2e-2, device="any", nonfinite=["height"])
+@study(
+    version=1, complete=_pictures_fit, rtol=2e-2, device="any", nonfinite=["height"],
+    axes={
+        "data": "distinct any of celeba, faces, mnist, digits", "count": "count from 20 to 1e5", "share": "share",
+        "k": WIDTH, "scale": SIZE, "rate": DESCENT["rate"], "steps": "count from 10 to 1e6", "draws": "count to 1000",
+    },
+)  # fmt: skip
 def glasses(setting: Setting, seeds: list[int]) -> Rows:
     """Which pixels a network looks at, by its weights and by its gradients; one row a seed, a split and a network.
 
@@ -441,7 +432,8 @@ def glasses(setting: Setting, seeds: list[int]) -> Rows:
     for seed in seeds:
         train, test = (part.to(device=devices.pick()) for part in _parted(setting, pool, seed))
         x, y = train.x.float(), train.y.float()
-        state = _last(optimise(_deep(setting, x, seed), x, y, method="adam", rate=setting["rate"]), setting["steps"])
+        path = optimise(_deep(setting, x, seed), x, y, method="adam", rate=setting["rate"])
+        state = next(itertools.islice(path, setting["steps"], None))
         site = sites(state.model, x)[0]
         random = _randomised(site, matrices.ptk_covariance(site.delta), setting["draws"], [seed])
         maps = {"nfm": matrices.nfm(site.weights), "agop": matrices.agop(site.weights, site.delta)}

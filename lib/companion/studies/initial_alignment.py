@@ -1,13 +1,12 @@
 """Chapter 6, the half at initialisation: what theory says of the early C-NFA, and what networks show."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from companion.experiments.sweep import Rows, Setting, product, study
+from companion.experiments.sweep import Rows, Setting, study
 from companion.theory.alignment import data, egop, free_probability, predictions
 from regimes import validate
 from regimes.data import tasks
@@ -20,22 +19,29 @@ from regimes.validate import InputError
 
 CHAPTER = "06"
 FREE = "without spikes"  # the reading of App. F that can be built and predicted
+LOWEST = 1e-4  # floor of these data
 MATRICES = 12  # square matrices of float64 that a realisation holds
-RANK_4 = 4  # the smallest ring whose EGOP loses rank: measured whatever else a reader asks for
+READINGS = (*data.READINGS, FREE)
+SEVERAL = "count from 2 to 1000"
 
 
-def _needs_memory(name: str, size: int, together: int = 1) -> None:
-    validate.memory(8 * MATRICES * together * size**2, f"{name} = {size}")
+def _fits(setting: Setting) -> Setting:
+    """The setting, if the ring fits into its space, and memory holds square matrices, points, or what is averaged."""
+    n, d, k, points, draws = (setting.get(name, 0) for name in ("n", "d", "k", "points", "draws"))
+    if setting.get("rank", 0) > max(n, d):
+        raise InputError(f"rank must be at most {max(n, d)}, the dimension, got {setting['rank']}")
+    needed = 8 * MATRICES * max(n, k) ** 2 + 24 * points * d + 16 * draws * (n * k + k * d + n * d + 2 * d * d)
+    validate.memory(needed, " with ".join(f"{name} = {size}" for name, size in setting.items() if type(size) is int))
+    return setting
 
 
-def _egop_grid(p: Mapping[str, Any]) -> list[Setting]:
-    ranks = sorted({RANK_4, *p["egop_ranks"]})
-    d = max(ranks) + 2
-    validate.memory(24 * p["egop_points"] * d, f"egop_points = {p['egop_points']} with egop_ranks")
-    return product(rank=ranks, d=d, points=p["egop_points"], seeds=range(p["egop_seeds"]))
-
-
-@study(version=1, grid=_egop_grid, chunk=100, data="chain monomial of standard normal points, drawn here")
+@study(
+    version=1,
+    axes={"rank": "count from 3 to 100", "d": SEVERAL, "points": "count from 100 to 1e7", "seeds": SEVERAL},
+    complete=_fits,
+    chunk=100,
+    data="chain monomial of standard normal points, drawn here",
+)
 def outer_products(setting: Setting, seeds: list[int]) -> Rows:
     """The mean outer product of the chain monomial's gradients: its ``found`` rank, and how ``far`` the closed form is.
 
@@ -50,13 +56,13 @@ def outer_products(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _expectations_grid(p: Mapping[str, Any]) -> list[Setting]:
-    n, d, k = 6, 5, 4
-    validate.memory(16 * p["mean_draws"] * (n * k + k * d + n * d + 2 * d * d), f"mean_draws = {p['mean_draws']}")
-    return product(n=n, d=d, k=k, draws=p["mean_draws"], seeds=range(p["mean_seeds"]))
-
-
-@study(version=1, grid=_expectations_grid, chunk=4, data="standard normal points and labels, drawn here")
+@study(
+    version=1,
+    axes={"n": SEVERAL, "d": SEVERAL, "k": SEVERAL, "draws": "count from 100 to 1e7", "seeds": SEVERAL},
+    complete=_fits,
+    chunk=4,
+    data="standard normal points and labels, drawn here",
+)
 def expectations(setting: Setting, seeds: list[int]) -> Rows:
     """Means of ``ẆᵀẆ`` and ``ẆᵀKẆ`` over ``draws`` quadratic networks, all on the same few points.
 
@@ -93,13 +99,12 @@ def _mean_speeds(x: Tensor, y: Tensor, k: int, draws: int, seed: int) -> tuple[T
     return tuple(rows.flatten(0, 1).mT @ rows.flatten(0, 1) / draws for rows in (speed, delta @ speed))
 
 
-def _traces_grid(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory("trace_n", p["trace_n"])
-    return product(n=p["trace_n"], seeds=range(p["trace_seeds"]))
-
-
 @study(
-    version=1, grid=_traces_grid, rtol=1e-4, data="Gaussian points of unit mean square and normal labels, drawn here"
+    version=1,
+    axes={"n": "count from 16 to 8192", "seeds": SEVERAL},
+    complete=_fits,
+    rtol=1e-4,
+    data="Gaussian points of unit mean square and normal labels, drawn here",
 )
 def traces(setting: Setting, seeds: list[int]) -> Rows:
     """The traces of the C-NFA over their free-probability formulas; one row a network with data of its own.
@@ -140,30 +145,25 @@ def _moment_ratios(r: Sequence[Tensor], a: Tensor) -> dict[str, float]:
     return {f"r{j}": float(found) / closed for j, (found, closed) in enumerate(zip(r, own), start=1)}
 
 
-def _reversal_grid(p: Mapping[str, Any]) -> list[Setting]:
-    sizes = p["reversal_n"]
-    _needs_memory("reversal_n", sizes[-1])
-    for name, least, n in (("reversal_balances", 1, sizes[-1]), ("free_balances", 2, sizes[0])):
-        if round(p[name][0] * n) < least:
-            enough = f"at least {least} of the points of reversal_n = {n}"
-            raise InputError(f"{name} must give the first part {enough}, got {p[name][0]:g}")
-    for n in sizes:
-        if round(p["free_balances"][-1] * n) > n // 2:
-            raise InputError(f"free_balances must leave half of the points of reversal_n = {n}, got 0.5")
-    read = {"reading": list(data.READINGS), "balance": p["reversal_balances"], "floor": 0.0, "networks": 1}
-    grid = product(n=sizes[-1], **read, seeds=range(p["reversal_seeds"]))
-    free = {"reading": FREE, "balance": p["free_balances"], "floor": p["free_floors"]}
-    return grid + product(n=sizes, **free, networks=p["reversal_networks"], seeds=range(p["reversal_seeds"]))
+def _parts_fit(setting: Setting) -> Setting:
+    """The setting, if both parts of its data have points enough, and a floor to divide by where there are no spikes."""
+    n, balance, free = setting["n"], setting["balance"], setting["reading"] == FREE
+    least, most = (2, n // 2) if free else (1, n)
+    if not least <= round(balance * n) <= most:
+        raise InputError(f"balance must give the first part {least} to {most} of n = {n} points, got {balance:g}")
+    if free and setting["floor"] < LOWEST:
+        raise InputError(f"floor must be at least {LOWEST:g} without spikes, got {setting['floor']:g}")
+    return _fits(setting)
 
 
 @study(
-    version=1,
-    grid=_reversal_grid,
-    chunk=4,
-    rtol=1e-3,
+    version=1, complete=_parts_fit, chunk=4, rtol=1e-3, nonfinite=["printed"],
+    axes={
+        "n": "count from 16 to 8192", "reading": f"one of {__name__}.READINGS", "balance": "positive to 1",
+        "floor": "number from 0 to 1", "networks": "count to 1000", "seeds": SEVERAL,
+    },
     columns={"observed": 2e-2, "first_order": 2e-2},  # where an inverse is taken in float32
-    nonfinite=["printed"],
-)
+)  # fmt: skip
 def reversal(setting: Setting, seeds: list[int]) -> Rows:
     """Observed and predicted C-NFA on alignment-reversing data; one row a data set and ``network``.
 
@@ -207,19 +207,15 @@ def _early(site: Site, y: Tensor) -> Tensor:
     return matrices.uc_nfa(matrices.velocity(site.inputs, site.delta, y.expand(site.inputs.shape[:-1])), site.delta)
 
 
-def _decays_grid(p: Mapping[str, Any]) -> list[Setting]:
-    n, widest = p["decay_n"], p["decay_widths"][-1]
-    _needs_memory("decay_widths", widest)
-    _needs_memory("decay_n", n)
-    if n < p["decay_rank"]:
-        raise InputError(f"decay_rank must be at most decay_n = {n}, the dimension, got {p['decay_rank']}")
-    axes = {"sigma": ["quadratic", "relu"], "target": ["low rank", "high rank"], "decay": p["decays"]}
-    return product(n=n, rank=p["decay_rank"], k=p["decay_widths"], **axes, seeds=range(p["decay_seeds"]))
-
-
 @study(
-    version=1, grid=_decays_grid, chunk=4, rtol=1e-4, data="Gaussian points of covariance 1/(1 + k^decay), drawn here"
-)
+    version=1, complete=_fits, chunk=4, rtol=1e-4, data="Gaussian points of covariance 1/(1 + k^decay), drawn here",
+    axes={
+        "n": "count from 8 to 4096", "rank": "count from 2 to 100",
+        "k": "each of 2 or more increasing counts from 8 to 16384", "sigma": "one of quadratic, relu",
+        "target": "one of low rank, high rank", "decay": "each of 3 or more increasing numbers from 0 to 100",
+        "seeds": SEVERAL,
+    },
+)  # fmt: skip
 def decays(setting: Setting, seeds: list[int]) -> Rows:
     """Observed and first-order C-NFA of the first of two hidden layers at initialisation, against the data's decay.
 
