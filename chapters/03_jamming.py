@@ -49,60 +49,11 @@ loss: "one of quadratic_hinge, soft_hinge" = "quadratic_hinge"  # (paper B's tex
 steps: "count from 10 to 1e5" = 200  # attempted steps after which a network has not fitted (paper B: hours of wall time)
 members: "count from 2 to 100" = 5  # networks of an ensemble (paper B: 15 and 20)
 test: "count from 10 to 1e5" = 4000  # test points (paper B: 40000)
-kernel_p: "count from 10 to 1e4" = 200  # points on which the change of the kernel is measured (paper B: 2500)
-stops: "2 or more increasing numbers from 0.05 to 1" = [0.5, 0.9, 0.98]  # fractions of margins beyond 0.9 at which the networks are looked at on their way
 map_p: "count from 10 to 1e5" = 250  # training points (paper B: 5000)
 map_scales: "3 or more increasing positives" = [0.00390625, 0.5, 2.0, 12.0, 256.0, 1048576.0]  # scales of the map (paper B: 3e-4 to 3e7)
 map_h: "3 or more increasing counts from 2 to 1e4" = [4, 6, 8, 12, 16, 32, 128]  # widths of the map (paper B: 20 to 1248)
 map_seeds: "count to 100" = 4  # training sets (paper B: 1)
-cut_scales: "3 or more increasing positives" = [0.00390625, 12.0, 1048576.0]  # scales of the cuts, some of map_scales (paper B, Fig. 6: the same)
-cut_h: "4 or more increasing counts from 2 to 1e4" = [3, 4, 6, 8, 10, 12, 16, 32, 64, 128]  # widths of the cuts, with those of the map (paper B: 6 to 1408)
-cut_seeds: "count to 100" = 4  # training sets of the cuts, at least map_seeds
-crowd_members: "count from 2 to 100" = 20  # networks of larger ensembles on the lazy cut (paper B: 15 and 20)
-crowd_h: "3 or more increasing counts from 2 to 1e4" = [3, 4, 6, 8]  # their widths, on both sides of jamming
-crowd_seeds: "count to 100" = 2  # their training sets
-cross_scales: "2 or more increasing positives" = [4.0, 12.0]  # scales beside the cross-over, at the largest width of the map
-cross_seeds: "count to 100" = 4  # training sets there
-decay: "positive" = 0.1  # weight decay on the lazy cut, in rates at which a network learns a single point (paper B: not stated)
-growth_p: "2 or more increasing counts from 10 to 1e5" = [60, 120, 250, 500]  # training points with which the best region is followed
-growth_scale: "positive" = 12.0  # its scale
-growth_h: "4 or more increasing counts from 2 to 1e4" = [4, 6, 8, 12, 14, 16, 20, 24, 32, 48]  # its widths
-growth_seeds: "count to 1000" = 3  # its training sets
-effort_scale: "positive" = 12.0  # scale at which the effort varies
-effort_steps: "count from 20 to 1e6" = 2400  # the most steps
-effort_h: "4 or more increasing counts from 2 to 1e4" = [4, 7, 10, 16]  # its widths
-effort_members: "count from 2 to 100" = 4  # networks a training set
-effort_seeds: "count to 100" = 2  # training sets
-second: "distinct any of cifar10, fashion_mnist, digits" = ["cifar10", "fashion_mnist", "digits"]  # the second data set: the first of these that is on this machine (paper B: CIFAR-10)
-second_components: "count from 2 to 1000" = 30  # its principal components (paper B: 30)
-second_test: "count from 10 to 1e5" = 1000  # its test points
-second_p: "count from 10 to 1e5" = 250  # its training points (paper B: 5000)
-second_scales: "3 or more increasing positives" = [0.00390625, 0.5, 12.0, 1048576.0]  # its scales
-second_h: "3 or more increasing counts from 2 to 1e4" = [3, 6, 10, 16, 32]  # its widths
-second_seeds: "count to 100" = 2  # its training sets
-threshold_layers: "count from 1 to 8" = 3  # hidden layers where N*(P) is measured (paper B, Fig. 8: 3)
-threshold_scale: "positive" = 12.0  # their scale (paper B: not stated)
-threshold_p: "2 or more increasing counts from 10 to 1e5" = [120, 240, 480]  # training points (paper B: to 70000)
-threshold_members: "count from 2 to 100" = 4  # networks a width
-threshold_seeds: "count to 100" = 2  # training sets
-threshold_steps: "count from 10 to 1e5" = 200  # attempted steps
-landscape_h: "count from 2 to 1000" = 5  # width at which the landscape is looked at
-landscape_p: "2 or more increasing counts from 10 to 1e5" = [60, 100, 140, 180, 240, 320, 480]  # training points, through jamming (paper B: 1 to 70000)
-landscape_members: "count from 2 to 100" = 8  # networks a training set
-landscape_seeds: "count to 100" = 2  # training sets
-start_h: "3 or more increasing counts from 2 to 1e4" = [8, 16, 32, 64, 128, 256]  # widths of the networks looked at before training
-start_p: "count from 10 to 1e4" = 60  # points on which their kernel is
-start_seeds: "count from 6 to 1e4" = 200  # such networks
-neighbour_p: "2 or more increasing counts from 10 to 1e5" = [300, 600, 1200, 2400, 4800]  # images among which nearest neighbours are sought
-neighbour_images: "count to 1e4" = 240  # images whose neighbours are sought, a group
-neighbour_seeds: "count to 100" = 20  # groups
-stripe_d: "count from 2 to 100" = 10  # dimension of chapter 1's stripe on the map (chapter 1, scan_d)
-stripe_p: "count from 10 to 1e5" = 128  # its training points (scan_p)
-stripe_width: "count from 10 to 1e5" = 256  # width of chapter 1's scan, marked on the map (scan_h)
-stripe_h: "3 or more increasing counts from 2 to 1e4" = [2, 6, 12, 32, 256]  # widths of its map
-stripe_scales: "3 or more increasing positives" = [1e-6, 1e-3, 0.1, 1.0, 10.0, 100.0, 1e4, 1e6]  # scales of its map (chapter 1: 1e-16 to 1e8)
-stripe_members: "count from 2 to 100" = 4  # networks of an ensemble
-stripe_seeds: "count to 100" = 2  # training sets
+sizes_p: "2 or more increasing counts from 10 to 1e5" = [60, 120, 250, 500]  # training points with which the best region is followed
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -111,7 +62,6 @@ import pandas as pd
 
 from companion import estimates
 from companion.estimates import Drift, Estimate, jackknife, least, mean
-from companion.experiments.table import balanced
 from companion.report import plots, sketches
 from companion.report.chapter import Chapter
 from companion.studies import jamming as studies
@@ -152,32 +102,22 @@ chapter.figure(
 # %%
 # more training sets than a laptop trains in minutes, and wider networks, are kept in results/; they join those of the
 # same settings, and a changed parameter leaves them out
-ensembles = chapter.extended(studies.ensembles)
-crowds = ensembles[ensembles.members != members]
-ensembles = ensembles[ensembles.members == members]
-own = ensembles[(ensembles.data == data) & (ensembles.decay == 0)]
-fixed_p = own[own.p == map_p]
-on_map = balanced(fixed_p[fixed_p.h.isin(map_h) & fixed_p["scale"].isin(map_scales)], "scale", "h")
-on_cuts = fixed_p["scale"].isin(cut_scales) & (fixed_p.h.isin(cut_h) | (fixed_p.h > max(cut_h)))
-cuts = balanced(fixed_p[on_cuts], "scale", "h")
-first = balanced(pd.concat([on_map, fixed_p[on_cuts]]).drop_duplicates("cell"), "scale", "h")
-grown = own[(own["scale"] == growth_scale) & own.h.isin(growth_h) & own.p.isin(growth_p)]
-grown = balanced(grown, "p", "h")
-decayed = balanced(ensembles[ensembles.decay > 0], "h")
-second_map = ensembles[ensembles.data != data]
-second_data = second_map.data.iloc[0]
-
+on_map = chapter.rows(studies.ensembles, "map")
+cuts = chapter.rows(studies.ensembles, "slices")
+cut_scales = sorted(chapter.design(studies.ensembles, "slices")["scale"])
+first = pd.concat([on_map, cuts[cuts.seed.isin(on_map.seed)]]).drop_duplicates("cell")
+second_map = chapter.rows(studies.ensembles, "second_data")
+second = chapter.design(studies.ensembles, "second_data")
 
 h_star = jamming.transitions(first, "h")
 h_cut, n_cut = (jamming.transitions(cuts, column) for column in ("h", "parameters"))
-
-
 # %% [markdown]
 # ## What the networks see
 # %%
 fig, axes = plt.subplots(4, 10, figsize=(8.1, 3.6))
-here = studies.first_there(second)  # the map may rest on stored results of another one
-for rows, name, count in ((axes[:2], data, components), (axes[2:], here, second_components)):
+here = studies.first_there(second["data"][0])  # the map may rest on stored results of another one
+(kept,) = second["components"]
+for rows, name, count in ((axes[:2], data, components), (axes[2:], here, kept)):
     for row, pictures, label in zip(rows, studies.samples(name, count, 10), ("images", f"{count} components")):
         for ax, pixels in zip(row, pictures):
             plots.picture(ax, pixels.numpy())
@@ -216,11 +156,12 @@ def draw_map(ax, rows, title):
     ax.set(xlabel="width $h$", ylabel=r"$\log_{10}\tilde\alpha$", title=title)
 
 
+# %%
 fig, axes = plots.panels(2, height=4.2)
 draw_map(axes[0], on_map, f"{data}, {components} components")
 for scale in cut_scales:
     axes[0].axhline(np.log10(scale), color="0.2", linestyle=":", linewidth=1)
-draw_map(axes[1], second_map, f"{second_data}, {second_components} components")
+draw_map(axes[1], second_map, f"{second_map.data.iloc[0]}, {kept} components")
 chapter.figure(
     fig,
     "fig-b-4",
@@ -234,12 +175,11 @@ chapter.figure(
     alt="Two maps of ensemble error over width and output scale with the jamming line on the left and the lines of "
     "kernel change running flat to the right.",
 )
+
+
 # %% [markdown]
 # {numref}`fig-b-knob` moves a cut over the left map, from the feature learners at its bottom to the lazy ones at its top.
 # %%
-fig, axes = plots.panels(2, width=2.9, height=3.0)
-
-
 def cut(i):
     """Errors, and the change of the kernel, against width at the scale number ``i`` of the map."""
     scale = map_scales[i]
@@ -259,6 +199,8 @@ def cut(i):
     axes[1].set(yscale="log", ylabel="change of the kernel", ylim=change_limits)
 
 
+# %%
+fig, axes = plots.panels(2, width=2.9, height=3.0)
 change_limits = on_map.kernel_change.quantile([0.01, 0.99]).to_numpy() * [0.5, 2]
 chapter.slider(
     fig,
@@ -283,32 +225,21 @@ chapter.hover(
 )
 # %%
 widest = on_map[on_map.h == max(map_h)]
-beside = balanced(fixed_p[(fixed_p.h == max(map_h)) & fixed_p["scale"].isin(cross_scales)], "scale")
-
-
-def crossings(rows):
-    """Where the kernel changes by its own norm, for each training set: log10 of the scale."""
-    found = [
-        np.log10(jamming.crossing(g.sort_values("scale")["scale"], g.sort_values("scale")["kernel_change"], 1.0))
-        for _, g in rows.groupby("seed")
-    ]
-    return np.array(found)
-
-
-crossed = crossings(beside)
+beside = chapter.rows(studies.ensembles, "cross_over")
+crossed = jamming.crossings(beside).to_numpy()
 if np.isfinite(crossed).all():
     chapter.check("B.Fig4-crossover", mean(crossed), beside, figure="fig-b-4")
-log_crossing = pd.DataFrame({h: crossings(rows) for h, rows in on_map.groupby("h")})
+log_crossing = pd.DataFrame({h: jamming.crossings(rows) for h, rows in on_map.groupby("h")})
 upper = [h for h in map_h if h >= np.sqrt(min(map_h) * max(map_h))]
 flat = [np.polyfit(np.log10(upper), row[upper].to_numpy(), 1)[0] for _, row in log_crossing.iterrows()]
 if np.isfinite(flat).all():
     chapter.check("B.Fig4-flat", mean(np.array(flat)), on_map[on_map.h.isin(upper)], figure="fig-b-4")
-fits = [h for h in map_h if on_map[(on_map.h == h) & (on_map["scale"] >= 1)].fitted.min() > 0.9] or [max(map_h)]
 middle_scale = cut_scales[len(cut_scales) // 2]
 if log_crossing.notna().all(axis=None) and h_star[middle_scale].notna().all():
     long = log_crossing.rename_axis("h", axis=1).stack().rename("crossing").rename_axis(["seed", "h"]).reset_index()
-    bends = jamming.at_width(long, "crossing", h_star[middle_scale][: len(log_crossing)]) - log_crossing[max(map_h)]
+    bends = jamming.at_width(long, "crossing", h_star.loc[log_crossing.index, middle_scale]) - log_crossing[max(map_h)]
     chapter.check("B.Fig4-bends", mean(bends.to_numpy()), on_map, figure="fig-b-4")
+# %%
 top = h_star.dropna(axis=1).columns[-1]
 at_jamming = jamming.at_width(first[first["scale"] == top], "kernel_change", h_star[top])
 chapter.say(
@@ -324,6 +255,8 @@ pairs = np.stack([np.log(shown.loc[error_there.index]).to_numpy(), error_there.t
 z = jackknife(pairs, lambda rows: np.arctanh(np.corrcoef(rows.mean(0))[0, 1]))
 relation = Estimate(*np.tanh([z.value, z.low, z.high]), z.n, f"{z.method}, in Fisher's z")
 chapter.check("B.Fig4-jamming", relation, on_map, figure="fig-b-4")
+# %%
+fits = [h for h in map_h if on_map[(on_map.h == h) & (on_map["scale"] >= 1)].fitted.min() > 0.9] or [max(map_h)]
 near = min(map_scales, key=lambda scale: abs(np.log10(scale) - np.mean(crossed)))  # the scale next to the cross-over
 if min(map_scales) < near < max(map_scales):
     ends = 100 * on_map.pivot(index=["seed", "h"], columns="scale", values="ensemble_error")
@@ -380,11 +313,13 @@ chapter.say(
 )
 # %% [markdown]
 # Averaging leaves a bump where the scale is largest. If predictors near jamming differ much in size, a mean of few of them
-# is ruled by the largest. Does a larger ensemble do better? Here are `crowd_members` networks on each training set, as
-# many as in the paper: averaged all together, and `members` at a time.
+# is ruled by the largest. Does a larger ensemble do better? Here are ensembles of as many networks as in the paper, on the
+# same training sets: averaged all together, and `members` at a time.
 # %%
+crowds = chapter.rows(studies.ensembles, "large_ensemble")
 there = pd.Series(h_cut[cut_scales[-1]].mean(), sorted(set(crowds.seed)))  # at the mean transition, as the peak below
-if len(there) > 1 and max(crowd_h) >= 1.5 * there.iloc[0] and min(crowd_h) <= there.iloc[0] / 1.5:
+around = crowds.h.max() >= 1.5 * there.iloc[0] and crowds.h.min() <= there.iloc[0] / 1.5
+if len(there) > 1 and crowds.members.max() > members and around:
     bumps = [100 * jamming.bump(crowds, column, there) for column in ("fewer_error", "ensemble_error")]
     chapter.check("B.Fig6-crowd", mean(bumps[0] - bumps[1]), crowds, cuts, figure="fig-b-6")
     chapter.check("B.Fig6-twenty", mean(bumps[1]), crowds, cuts, figure="fig-b-6")
@@ -396,7 +331,7 @@ if len(there) > 1 and max(crowd_h) >= 1.5 * there.iloc[0] and min(crowd_h) <= th
 # (how-long-is-long-enough)=
 # ### How long is long enough?
 # A network that has not fitted may be at rest, or on its way. The next table tells them apart; the figure below it
-# gives the networks of one scale up to `effort_steps` steps.
+# gives the networks of one scale many more steps.
 # %%
 state = on_map.assign(near=np.select([on_map.fitted == 0, on_map.fitted == 1], ["none fits", "all fit"], "some fit"))
 columns = {"fitted": ("fitted", "mean"), "at rest": ("jammed", "mean"), "unsatisfied": ("unsatisfied", "mean")}
@@ -404,14 +339,16 @@ counted = state.groupby(["scale", "near"]).agg(**columns).reset_index()
 chapter.table(counted, "tab-b-verdicts", "How ensembles end: share of networks that fit, that are at rest with points "
               "unsatisfied, and the mean number of those.", on_map)  # fmt: skip
 # %%
-efforts = chapter.extended(studies.efforts)
-allowed = np.unique(np.geomspace(max(effort_steps // 64, 5), effort_steps, 13).round())
+efforts = chapter.rows(studies.efforts, "step_budget")
+most = efforts.steps.max()
+allowed = np.unique(np.geomspace(max(most // 64, 5), most, 13).round())
 moving = {}
 for count in allowed:
     share = efforts.assign(fitted=efforts.needed <= count).groupby(["seed", "scale", "h", "parameters"]).fitted.mean()
     moving[count] = jamming.transitions(share.reset_index(), "parameters").iloc[:, 0]
 moving = pd.DataFrame(moving)
 held = moving.dropna(axis=1)
+# %%
 fig, axes = plots.panels(2)
 for h, rows in efforts.groupby("h"):
     reached = [(rows.needed <= count).mean() for count in allowed]
@@ -446,16 +383,18 @@ if held.shape[1] > 2:
 # With more points jamming moves to wider networks, away from those of a few neurons, of which paper B warns in a footnote.
 # {numref}`fig-b-growth` shows single networks and their fluctuation as points are added.
 # %%
+grown = chapter.rows(studies.ensembles, "sizes")
+widths = sorted(set(grown.h))
 by_size = grown.sort_values("h").groupby(["seed", "p"])[["error", "fluctuation"]].agg(list)
-by_size = np.array([[np.array(by_size.loc[seed, p].tolist()) for p in growth_p] for seed in sorted(set(grown.seed))])
+by_size = np.array([[np.array(by_size.loc[seed, p].tolist()) for p in sizes_p] for seed in sorted(set(grown.seed))])
 shares = grown.groupby(["p", "h"]).fitted.mean()
-line = np.array([jamming.transition(growth_h, shares[p]) for p in growth_p])
+line = np.array([jamming.transition(widths, shares[p]) for p in sizes_p])
 fig, axes = plots.panels(2)
-for i, (p, colour) in enumerate(zip(growth_p, plots.PALETTE)):
-    plots.realisations(axes[0], growth_h, 100 * by_size[:, i, 0], color=colour, label=f"$P = {p}$")
-    plots.realisations(axes[1], np.array(growth_h) / line[i], by_size[:, i, 1], color=colour)
+for i, (p, colour) in enumerate(zip(sizes_p, plots.PALETTE)):
+    plots.realisations(axes[0], widths, 100 * by_size[:, i, 0], color=colour, label=f"$P = {p}$")
+    plots.realisations(axes[1], np.array(widths) / line[i], by_size[:, i, 1], color=colour)
     axes[0].axvline(line[i], color=colour, linestyle=":", linewidth=1)
-plots.curve_axes(axes[0], growth_h[::2], errors=False)
+plots.curve_axes(axes[0], widths[::2], errors=False)
 plots.curve_axes(axes[1], [0.5, 1, 2, 4, 8])
 axes[0].set(xlabel="width $h$", ylabel="error of single networks (%)")
 axes[1].set(xlabel="$h/h^*$", ylabel="fluctuation")
@@ -469,21 +408,21 @@ chapter.figure(fig, "fig-b-growth", "Error of single networks against width (lef
 # %%
 def rises(rows):
     """Error of single networks at jamming minus that at h/1.5, per cent: the mean over the sizes of ``rows``."""
-    at = {p: pd.Series(h, sorted(set(rows.seed))) for p, h in zip(growth_p, line)}
+    at = {p: pd.Series(h, sorted(set(rows.seed))) for p, h in zip(sizes_p, line)}
     return mean(np.mean([100 * jamming.rise(r, "error", at[p]) for p, r in rows.groupby("p")], axis=0))
 
 
-if line.min() / 1.5 >= min(growth_h) and grown.seed.nunique() > 1:
-    largest = rises(grown[grown.p == max(growth_p)])
-    drifting = Drift(rises(grown), largest, tuple(growth_p), (max(growth_p),))
+if line.min() / 1.5 >= min(widths) and grown.seed.nunique() > 1:
+    largest = rises(grown[grown.p == max(sizes_p)])
+    drifting = Drift(rises(grown), largest, tuple(sizes_p), (max(sizes_p),))
     chapter.check("B.Fig6-peak", drifting, grown, figure="fig-b-growth")
     chapter.say(f"It is {', '.join(f'{rises(r)} at $P={p}$' for p, r in grown.groupby('p'))}: a fall that dies out.")
 if grown.seed.nunique() > 1:
     seeds = sorted(set(grown.seed))
     twice = [
-        jamming.at_width(grown[grown.p == p], "fluctuation", pd.Series(2 * h, seeds)) for p, h in zip(growth_p, line)
+        jamming.at_width(grown[grown.p == p], "fluctuation", pd.Series(2 * h, seeds)) for p, h in zip(sizes_p, line)
     ]
-    collapse = estimates.exponent(np.array(growth_p, dtype=float), np.stack(twice, axis=1))
+    collapse = estimates.exponent(np.array(sizes_p, dtype=float), np.stack(twice, axis=1))
     chapter.check("B.Fig4-collapse", collapse, grown, figure="fig-b-growth")
 # %% [markdown]
 # ## Where the networks begin to fit
@@ -491,7 +430,9 @@ if grown.seed.nunique() > 1:
 # paper B finds $N^*$ in proportion to $P$; for digits, which are not random, it finds less. For each training set we bisect the width, from both
 # sides, until neighbouring widths have been trained.
 # %%
-thresholds = chapter.extended(studies.thresholds)
+random, digits = (chapter.rows(studies.thresholds, name) for name in ("random", "images"))
+thresholds = pd.concat([random, digits])
+threshold_p = chapter.design(studies.thresholds, "images")["p"]
 found = {}
 for (source, p, seed), rows in thresholds.groupby(["data", "p", "seed"]):
     rows = rows.sort_values("parameters")
@@ -528,7 +469,6 @@ def by_size_of(rows):
     return wide.columns.to_numpy(float), wide.to_numpy(float)
 
 
-random, digits = (thresholds[thresholds.data == source] for source in ("random", data))
 chapter.check("B.Fig8A-random", drift(growth, random), random, figure="fig-b-8a")
 (sizes, many), (_, few) = by_size_of(random), by_size_of(digits)
 chapter.check("B.Fig8A-fewer", estimates.exponent(sizes, many / few), thresholds, figure="fig-b-8a")
@@ -546,7 +486,7 @@ chapter.check("B.Fig8A-fewer", estimates.exponent(sizes, many / few), thresholds
 # $H_0$ has rank $N_\Delta$ at most, so that $N_\Delta<N$ leaves $N-N_\Delta$ flat directions: a delta at zero in its
 # spectrum. A stable end needs $N_\Delta\ge N_-$, the number of negative eigenvalues of $H_p$.
 # %%
-landscapes = chapter.extended(studies.landscapes)
+landscapes = chapter.rows(studies.landscapes, "through_jamming")
 stuck = landscapes[landscapes.ended != "fitted"].assign(ratio=lambda t: t.unsatisfied / t.parameters)
 lowest = stuck.loc[stuck.groupby("seed").loss.idxmin()]
 fig, axes = plots.panels(2)
@@ -621,6 +561,7 @@ chapter.say(
     f"scales, alike in both regimes. Nearer to jamming it falls faster: {near} at the largest scale from four times its own "
     "transition on."
 )
+# %%
 # at the mean transition: that of a single training set, of few networks, is not known well enough to stand on a peak
 at_mean = {scale: 0 * h_cut[scale] + h_cut[scale].mean() for scale in cut}
 peak = [
@@ -635,8 +576,10 @@ norms = jamming.divergence(lazy, "norm", n_cut[top_scale])
 chapter.check("B.Sec2-norm", mean(norms), lazy, figure="fig-b-8d")
 changes = jamming.divergence(lazy, "kernel_change", n_cut[top_scale])
 chapter.check("B.Fig4-change-diverges", mean(changes), lazy, figure="fig-b-4")
+(stops,) = chapter.design(studies.ensembles, "map")["stops"]
 early = jamming.divergence(lazy, f"norm_{stops[0]:g}", n_cut[top_scale])
 chapter.check("B.Sec2-early-stopping", mean(early), lazy, figure="fig-b-sec2")
+decayed = chapter.rows(studies.ensembles, "weight_decay")
 pulled = jamming.divergence(decayed, "norm", n_cut[top_scale])
 chapter.check("B.Sec2-weight-decay", mean(pulled), decayed, figure="fig-b-sec2")
 # %% [markdown]
@@ -665,7 +608,8 @@ chapter.figure(fig, "fig-b-sec2", "Norm of the predictor on test points in the l
 # negative as positive eigenvalues where labels are random, and the tangent kernel of a network of width $h$ fluctuates
 # by $h^{-1/2}$ around that of the infinitely wide one.
 # %%
-starts = chapter.sweep(studies.starts)
+starts = chapter.rows(studies.starts, "widths")
+start_h = chapter.design(studies.starts, "widths")["h"]
 kernels = {h: np.stack([np.array(k) for k in rows.sort_values("seed").kernel]) for h, rows in starts.groupby("h")}
 
 
@@ -698,14 +642,14 @@ chapter.check("B.Sec2-half-negative", apart, curved, figure="fig-b-sec3")
 # For fully connected networks paper B finds the lazy regime better than feature learning on all data but the ten
 # components of MNIST.
 # %%
-last = second_map[second_map.h == max(second_h)]
+last = second_map[second_map.h == second_map.h.max()]
 fig, axes = plots.panels(2)
 for rows, label, colour in ((widest, data, plots.PALETTE[2]), (last, last.data.iloc[0], plots.PALETTE[4])):
     wide = 100 * rows.pivot(index="seed", columns="scale", values="ensemble_error")
     plots.realisations(axes[0], wide.columns, wide, color=colour, label=label)
 axes[0].set(xscale="log", xlabel=r"scale $\tilde\alpha$", ylabel="ensemble error (%)")
 axes[0].legend()
-neighbours = chapter.sweep(studies.neighbours)
+neighbours = chapter.rows(studies.neighbours, "sizes")
 wide = neighbours.pivot(index="seed", columns="size", values="distance")
 sizes, near = wide.columns.to_numpy(float), wide.to_numpy(float)
 plots.realisations(axes[1], sizes, near, color=plots.PALETTE[2])
@@ -754,9 +698,9 @@ chapter.figure(fig, "fig-b-early", "Error of single networks when some of the po
 # The same map for the network and the data of chapter 1: one hidden layer with biases, Gaussian points, a label that
 # depends on one coordinate. Beside it the {term}`amplification` $\Lambda$ of that coordinate in the weights.
 # %%
-stripes = chapter.extended(studies.stripes)
+stripes = chapter.rows(studies.stripes, "map")
 fig, axes = plots.panels(2, height=4.2)
-draw_map(axes[0], stripes, f"stripe, $d$ = {stripe_d}, $P$ = {stripe_p}")
+draw_map(axes[0], stripes, f"stripe, $d$ = {stripes.d[0]}, $P$ = {stripes.p[0]}")
 grid = stripes.groupby(["scale", "h"])[["amplification"]].mean().amplification.unstack()
 x, y = np.meshgrid(np.log2(grid.columns.to_numpy(float)), np.log10(grid.index.to_numpy(float)))
 drawn = axes[1].contourf(x, y, np.log10(grid), levels=12, cmap="magma")
@@ -766,7 +710,7 @@ axes[1].contour(x, y, change, levels=[0], colors="white", linewidths=2)
 axes[1].set(xlabel="width $h$", title=r"amplification $\Lambda$ at the end")
 axes[1].set_xticks(x[0], [f"{h:g}" for h in grid.columns])
 for ax in axes:
-    ax.axvline(np.log2(stripe_width), color="0.5", linestyle=":", linewidth=2)
+    ax.axvline(np.log2(stripes.h.max()), color="0.5", linestyle=":", linewidth=2)
 chapter.figure(fig, "fig-b-stripe", "Left: ensemble error of chapter 1's network on the stripe over width and scale, lines as in the "
                "phase diagram above. Right: amplification of the informative coordinate; white: where the kernel changes by its "
                "own norm. Dotted: the width of chapter 1's scan of the scale.", stripes, alt="Two maps over width and scale for the stripe: the ensemble error, with the black line of jamming, and the "
@@ -774,10 +718,11 @@ chapter.figure(fig, "fig-b-stripe", "Left: ensemble error of chapter 1's network
 # %%
 h_stripe = jamming.transitions(stripes, "h").dropna(axis=1)
 if h_stripe.shape[1]:
-    chapter.check("B.Fig4-stripe-width", least(stripe_width / h_stripe.to_numpy()), stripes, figure="fig-b-stripe")
-turns = crossings(stripes[stripes.h == max(stripe_h)])
+    chapter.check("B.Fig4-stripe-width", least(stripes.h.max() / h_stripe.to_numpy()), stripes, figure="fig-b-stripe")
+wide = stripes[stripes.h == stripes.h.max()]
+turns = jamming.crossings(wide).to_numpy()
 if np.isfinite(turns).all():
-    chapter.check("B.Fig4-stripe-crossover", mean(turns), stripes[stripes.h == max(stripe_h)], figure="fig-b-stripe")
+    chapter.check("B.Fig4-stripe-crossover", mean(turns), wide, figure="fig-b-stripe")
 # %% [markdown]
 # ## Exercises
 # **1. Why $1/(N-N^*)$?** Let the largest margin that a predictor of norm 1 can have on all points at once be
@@ -848,8 +793,8 @@ chapter.ledger()
 #   than at a fixed width. The line is that of `steps` steps; how far that of unlimited effort moves is not measured.
 # - Far from jamming the fluctuations fall alike in both regimes, as paper B says, with an exponent that excludes -1/2. Over one
 #   window for all scales few sizes are left, and the interval of the feature regime reaches beyond what we accept.
-# - Paper B does not say at which output scale its Fig. 8 was measured; ours is `threshold_scale`. Nor does it say how
-#   strong its weight decay was; ours is `decay`.
+# - Paper B does not say at which output scale its Fig. 8 was measured; ours is 12, the `scale` of `thresholds.images`. Nor does it
+#   say how strong its weight decay was; ours is the `decay` of `ensembles.weight_decay`.
 #
 # ## Try it yourself
 # - `make chapter-03 NAME=patient PARAMS='-p steps 1200'` gives every network four times the effort. How far does the

@@ -32,7 +32,9 @@ COMPARED = {
     compression.growth: (
         "02", {"growth_p": [16, 32, 48]}, {"t_star": 1e-5, "star": 1e-5, "start": 1e-6, "predicted": 1e-6},
     ),
-    jamming.stripes: ("03", {"stripe_p": 20, "steps": 20}, {"fitted": 1e-6, "norm": 1e-5, "amplification": 1e-4}),
+    jamming.stripes: (
+        "03", {"03.stripes.map.p": 20, "steps": 20}, {"fitted": 1e-6, "norm": 1e-5, "amplification": 1e-4},
+    ),
     kernel_pca.courses: (
         "04", {"stripe_p": 20, "stripe_h": 20, "04.courses.stripe.frames": 3},
         {"error": 1e-6, "alignment": 1e-5, "norm": 1e-5},

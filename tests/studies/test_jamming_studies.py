@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from companion.studies import _here, kept, resolve
 from companion.studies import jamming as studies
-from companion.studies import resolve
+from regimes.data import datasets
 from regimes.validate import InputError
 
+SECOND = "03.ensembles.second_data"
 BASE = {"data": "mnist", "components": 5, "layers": 2, "members": 3, "loss": "quadratic_hinge", "steps": 80}
 
 
@@ -83,11 +85,25 @@ def test_starts_hold_kernels_that_fluctuate_less_in_wider_networks():
     assert found[64] < 0.6 * found[8]
 
 
-def test_the_map_is_coarse_before_it_is_fine():
-    ranks = studies.coarse_first(range(9))
-    assert sorted(range(9), key=ranks.get) == [0, 8, 4, 2, 6, 1, 3, 5, 7]
-    grid = studies.ensembles.grid(resolve("03", "laptop", {}))
-    assert len({(s["p"], s["scale"], s["h"], s["decay"], s["data"], s["members"]) for s in grid}) == len(grid)
+def test_an_ensemble_as_large_as_those_of_the_map_is_none_of_its_own():
+    values = resolve("03", "laptop", {"members": 20})
+    assert {s["members"] for s in studies.ensembles.grid(values)} == {20}
+    assert all("fewer" not in s for s in studies.ensembles.grid.settings(values, "large_ensemble"))
+
+
+def test_stored_results_of_a_data_set_that_is_not_here_are_the_rows_of_its_design(monkeypatch):
+    def identity(name):
+        if name in ("cifar10", "fashion_mnist"):
+            raise InputError(f"{name} is not here")
+        return datasets.identity(name)
+
+    for module in (_here, studies):
+        monkeypatch.setattr(module, "identity", identity)
+    own = studies.ensembles.grid.settings(resolve("03"), "second_data")
+    found = kept("03", studies.ensembles, "second_data", own)
+    assert {s["data"] for s in own} == {"digits"} and {s["data"] for s in found} == {"fashion_mnist"}
+    assert {s["h"] for s in found} == {s["h"] for s in own} and len(found) == 8 * len(own)
+    assert kept("03", studies.ensembles, "second_data", own[1:]) == []  # at other parameters there is none of them
 
 
 def test_decay_keeps_predictors_small(setting):
@@ -114,7 +130,7 @@ def test_the_search_closes_in_on_the_width_at_which_half_fit_and_trains_none_far
 
 
 def test_the_stripe_compresses_at_small_scales_only():
-    setting = studies.STRIPE | {"interfaces": studies.STRIPE["interfaces"][0], "d": 5, "p": 40, "members": 2, "h": 32}
+    setting = studies.STRIPE | {"d": 5, "p": 40, "members": 2, "h": 32}
     setting |= {"test": 200, "kernel_p": 30, "loss": "quadratic_hinge", "steps": 150}
     feature, lazy = (studies.stripes(setting | {"scale": scale}, [0, 1, 2]) for scale in (1e-4, 1e4))
     assert min(row["amplification"] for row in feature) > 1.5 * max(row["amplification"] for row in lazy)
@@ -140,18 +156,19 @@ def test_more_components_keep_more_of_an_image():
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"map_p": 4_000}, "test \\+ kernel_p \\+ map_p must be at most"),
+        ({"map_p": 4_000}, "p = \\$map_p.*test \\+ kernel_p \\+ p must be at most 5000, the images of mnist"),
         ({"components": 800}, "components must be at most the 784 pixels"),
-        ({"cut_scales": [1.0, 3.0, 64.0]}, "cut_scales must be some of map_scales"),
-        ({"cut_h": [4, 6, 8, 10]}, "cut_h must hold all of map_h"),
-        ({"cut_seeds": 2}, "cut_seeds must be at least map_seeds"),
+        ({"members": 21}, "large_ensemble .*fewer must be at most members = 20, got 21"),
         ({"members": 1}, "members must be a whole number from 2"),
         ({"map_h": [8, 6, 4]}, "map_h must"),
-        ({"growth_p": [60, 4_000]}, "test \\+ kernel_p \\+ growth_p must be at most"),
-        ({"second": ["digits"], "second_p": 700}, "second_test \\+ kernel_p \\+ second_p must be at most"),
-        ({"neighbour_images": 400}, "neighbour_images times neighbour_seeds must be at most"),
-        ({"decay": 0.0}, "decay must be"),
-        ({"neighbour_p": [5_000_0, 60_000]}, "neighbour_p must hold at least 2 sizes"),
+        ({"sizes_p": [60, 4_000]}, "p = \\$sizes_p.*test \\+ kernel_p \\+ p must be at most"),
+        ({"map_h": [4, 8, 10_000], "members": 20}, "p = 250 with h = 10000 and members = 20 would take"),
+        ({f"{SECOND}.data": ["digits"], f"{SECOND}.p": 700}, "test \\+ kernel_p \\+ p must be at most 1797"),
+        ({f"{SECOND}.data": ["random"]}, "03.ensembles.second_data.data\\[0\\] must be one of mnist"),
+        ({"03.neighbours.sizes.images": 400}, "images times seeds must be at most"),
+        ({"03.ensembles.weight_decay.decay": -1.0}, "03.ensembles.weight_decay.decay must be"),
+        ({"03.neighbours.sizes.p": [50_000, 60_000]}, "p must hold at least 2 sizes of at most"),
+        ({"03.stripes.map.p": 10, "03.stripes.map.seeds": 1000}, "p must give both labels in every draw"),
     ],
 )
 def test_bad_input_is_one_line_before_any_computing(changed, said, monkeypatch):

@@ -153,6 +153,11 @@ def test_crossings_are_exact_for_power_laws():
     assert jamming.crossing(scales, 5 * scales**-1.3, 1.0) == pytest.approx(5 ** (1 / 1.3), rel=1e-12)
     assert math.isnan(jamming.crossing(scales, 1 + scales**-1, 0.5))
 
+    levels = pd.Series({3: 5.0, 7: 0.2, 8: 1e9})  # of three training sets, the last of which is never lazy
+    rows = [{"seed": s, "scale": a, "kernel_change": b * a**-1.3} for a in scales[::-1] for s, b in levels.items()]
+    found = jamming.crossings(pd.DataFrame(rows))
+    assert found[[3, 7]].to_list() == pytest.approx((np.log10(levels) / 1.3)[[3, 7]].to_list()) and math.isnan(found[8])
+
 
 def test_distances_to_the_nearest_neighbour_give_the_dimension():
     """On a sphere in three of ten dimensions, which has no edge: two."""

@@ -12,8 +12,10 @@ from typing import Any
 from companion import paths
 from companion.experiments import parameters, stored
 from companion.experiments.sweep import Setting, Study
+from companion.experiments.table import rows_by_cell
 from companion.studies._here import is_here
 from regimes import validate
+from regimes.validate import InputError
 
 
 def modules() -> dict[str, list[ModuleType]]:
@@ -70,12 +72,21 @@ def resolve(
 
 
 def kept(number: str, study: Study, design: str, own: Sequence[Setting]) -> list[Setting]:
-    """What ``kept.toml`` has of a design: all where its ``own`` settings are the laptop's, else more seeds of these."""
+    """What ``kept.toml`` has of a design: all where its ``own`` settings are the laptop's, else more seeds of these.
+
+    Of data that are not on this machine it is what is stored of such data.
+    """
     path = paths.profile_file("kept")
     sizes = parameters.read_toml(path).get(study.name, {}) if path.exists() else {}
     with validate.memory_asked():  # they are stored: nothing is computed
-        values = (parameters.resolve(number, "laptop", given) for given in ({}, sizes))
-        usual, more = (study.grid.settings(one, design) for one in values)
+        usual = study.grid.settings(parameters.resolve(number), design)
+        values = parameters.resolve(number, "laptop", sizes)
+        try:
+            more = study.grid.settings(values, design)
+        except InputError:
+            named = study.grid.values(values, design).get("data", [])
+            cells = (cell for cell in rows_by_cell(stored.table(study)) if not is_here(cell.setting))
+            more = [c.setting | {"seeds": [c.seed]} for c in cells if any(c.setting["data"] in one for one in named)]
     known = [study.grid.identity(setting) for setting in own]
     return [setting for setting in more if own == usual or study.grid.identity(setting) in known]
 

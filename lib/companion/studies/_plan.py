@@ -292,7 +292,7 @@ def table(plans: Mapping[str, tuple[list[Plan], dict[str, str]]]) -> str:
                 f"| {int(number)} | `{one.study.name}` | {one.cells} | {one.stored} | {in_words(one.hours)} "
                 f"| {in_words(one.longest / 3600)} | {in_gigabytes(one.memory)} | {off} | {', '.join(one.guessed)} |"
             )
-        lines += [f"| {int(number)} | `{name}` | {why} | | | | | | |" for name, why in refused.items()]
+        lines += [f"| {int(number)} | `{name}` | `{why}` | | | | | | |" for name, why in refused.items()]
     known = [one for own, _ in plans.values() for one in own if not math.isnan(one.hours)]
     hours, longest = sum(one.hours for one in known), max((one.longest for one in known), default=0.0) / 3600
     many = {cores: max(hours / cores, longest) for cores in (2, 100)}

@@ -1,17 +1,16 @@
 """Chapter 3: which networks fit their data, what they have learnt then, and what averaging them gains."""
 
 import functools
-import itertools
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from companion.experiments.sweep import STATISTICAL, Rows, Setting, product, study
+from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
 from companion.studies._images import identity, needs, shape
 from companion.studies.lazy_feature import draw as draw_stripe
 from companion.studies.lazy_feature import needs_draws
@@ -35,10 +34,25 @@ from regimes.validate import InputError
 CHAPTER = "03"
 STEEPNESS = 10.0  # of the swish of paper B's figures
 NEAR = 0.9  # margin from which a point counts as satisfied on the way: the quadratic hinge only approaches 1
-STRIPE = {"shape": "stripe", "interfaces": [list(tasks.STRIPE)]}
+STRIPE = {"shape": "stripe", "interfaces": list(tasks.STRIPE)}
 SHOWN = 64  # eigenvalues of a network that are kept to be drawn
 TOGETHER = 4  # training sets whose ensembles are one batch: small networks are too small to fill a processor alone
+RANDOM = "random"  # in place of a data set: random points with random labels
 DRAWN = "standard normal points with random labels, drawn here"
+
+IMAGES = "mnist, fashion_mnist, cifar10, digits"
+AXES = {
+    "data": f"distinct any of {IMAGES}",  # the first of these that is on this machine
+    "components": "count from 2 to 1000", "d": "count from 2 to 100", "p": "count from 10 to 1e5",
+    "test": "count to 1e5", "kernel_p": "count to 1e4", "layers": "count to 8", "h": "count from 2 to 1e4",
+    "scale": "positive", "loss": "one of quadratic_hinge, soft_hinge", "steps": "count from 10 to 1e6",
+    "members": "count from 2 to 100", "stops": "2 or more increasing numbers from 0.05 to 1", "decay": "number from 0",
+}  # fmt: skip
+
+
+def _axes(names: str, **own: str) -> dict[str, str]:
+    """The kinds of some axes, those of ``own`` in place of the module's."""
+    return {name: (AXES | own)[name] for name in [*names.split(), *own]}
 
 
 @functools.lru_cache(maxsize=4)
@@ -56,7 +70,7 @@ def first_there(names: list[str]) -> str:
     """
     for name in names:
         try:
-            identity(name)
+            _words(name)
         except InputError as error:
             lacking = error
         else:
@@ -64,34 +78,48 @@ def first_there(names: list[str]) -> str:
     raise InputError(f"none of {', '.join(names)} is on this machine: {lacking}")
 
 
-def images(names: list[str], components: int, points: int, what: str, *, named: str = "components") -> Setting:
-    """The data of a setting: the first of ``names`` that is there, with enough images and pixels.
+def _words(name: str) -> str:
+    """What tells data of a name from others of it; nothing for random points, which are drawn."""
+    return "" if name == RANDOM else identity(name)
+
+
+def _on_images(setting: Setting) -> Setting:
+    """A setting with the first of its data sets that is on this machine, and the words for it.
 
     Raises:
-        InputError: for more components than pixels, or more points than images.
+        InputError: where that has too few images or pixels, memory too little room, or an ensemble too few members.
     """
-    name = first_there(names)
-    _, pixels = shape(name)
-    if components > pixels:
-        raise InputError(f"{named} must be at most the {pixels} pixels of {name}, got {components}")
-    needs(name, points, what)
-    return {"data": name, "words": identity(name), "components": components}
+    name, components, members = first_there(setting["data"]), setting["components"], setting["members"]
+    if name != RANDOM:
+        _, pixels = shape(name)
+        if components > pixels:
+            raise InputError(f"components must be at most the {pixels} pixels of {name}, got {components}")
+        needs(name, setting["test"] + setting["kernel_p"] + setting["p"], "test + kernel_p + p")
+    if setting.get("fewer", 0) > members:
+        raise InputError(f"fewer must be at most members = {members}, got {setting['fewer']}")
+    _needs_memory(setting, components)
+    found = {"data": name, "words": _words(name)} | setting | {"data": name}
+    return {axis: value for axis, value in found.items() if axis != "fewer" or value < members}  # all: the ensemble
 
 
-def check_parameters(p: Mapping[str, Any]) -> None:
-    """Cuts and growth lie on the map, the second data set is another, draws of the stripe hold both labels."""
-    for scale in p["cut_scales"]:
-        if scale not in p["map_scales"]:
-            raise InputError(f"cut_scales must be some of map_scales = {p['map_scales']}, got {scale:g}")
-    if not set(p["map_h"]) <= set(p["cut_h"]):
-        raise InputError(f"cut_h must hold all of map_h = {p['map_h']}, got {p['cut_h']}")
-    if first_there(p["second"]) == p["data"]:
-        raise InputError(f"second must begin with another data set than data = {p['data']}, got {p['second']}")
-    if p["crowd_members"] < p["members"]:
-        raise InputError(f"crowd_members must be at least members = {p['members']}, got {p['crowd_members']}")
-    if p["cut_seeds"] < p["map_seeds"]:
-        raise InputError(f"cut_seeds must be at least map_seeds = {p['map_seeds']}, got {p['cut_seeds']}")
-    needs_draws(p, STRIPE | {"d": p["stripe_d"]}, "stripe_p", "stripe_seeds")
+def _on_stripe(setting: Setting) -> Setting:
+    """A setting with its task, whose draws hold both labels; memory holds the networks."""
+    found = STRIPE | setting
+    task = STRIPE | {"interfaces": [STRIPE["interfaces"]], "d": found["d"]}
+    needs_draws(found | {"seeds": max(found["seeds"]) + 1}, task, "p", "seeds")
+    _needs_memory(found, found["d"] + 1)  # and the bias
+    return found
+
+
+def _among_images(setting: Setting) -> Setting:
+    """A setting with the words for its images, and those of its sizes that they suffice for."""
+    name, wanted = first_there(setting["data"]), setting["p"]
+    count, _ = shape(name)
+    sizes = [size for size in wanted if size <= count]
+    if len(sizes) < 2:
+        raise InputError(f"p must hold at least 2 sizes of at most {count}, the images of {name}, got {wanted}")
+    needs(name, setting["images"] * (max(setting["seeds"]) + 1), "images times seeds")
+    return {"data": name, "words": identity(name)} | setting | {"data": name, "p": sizes}
 
 
 class Draw(NamedTuple):
@@ -144,83 +172,22 @@ def _states(setting: Setting, model: Model, x: Tensor, y: Tensor) -> Iterator[St
     return gauss_newton(model, x, y, **options, decay=decay)
 
 
-def _needs_memory(
-    p: Mapping[str, Any], points: str, widths: str | None, members: str, *, layers: int | None = None, d: int = 0
-) -> None:
-    """What a call takes must be free: steps of networks, all their weights, test outputs and kernels.
-
-    Args:
-        p: all parameters.
-        points: the parameter that says how many training points.
-        widths: that of the networks' widths; without one those at which they begin to fit.
-        members: that of an ensemble's members.
-        layers: hidden ones; by default those of the map.
-        d: the dimension; by default the most components of images.
+def _needs_memory(setting: Setting, d: int) -> None:
+    """What a call takes must be free: steps of networks on ``d`` inputs, all their weights, test outputs and kernels.
 
     Raises:
-        InputError: naming the parameters, with the bytes.
+        InputError: naming the sizes, with the bytes.
     """
-    n, layers, d = int(np.max(p[points])), layers or p["layers"], d or max(p["components"], p["second_components"])
-    h = int(np.max(p[widths])) if widths else 2 * round((n / layers) ** 0.5)
-    size, count = parameters_of(d, h, layers), TOGETHER * p[members]
+    n, layers, members = setting["p"], setting.get("layers", 1), setting["members"]
+    h = setting.get("h", 2 * round((n / layers) ** 0.5))  # without one the width at which they begin to fit
+    size, count = parameters_of(d, h, layers), TOGETHER * members
     each = step_bytes(n, size, d + 2 * layers * h + 1)
     steps = each * min(count, together(each, torch.device("cpu")))
-    weights = 8 * count * size * (4 + len(p["stops"]))  # now, before, at the start, on trial and at each stop
-    tested = p[members] * p["test"] * layers * h
+    weights = 8 * count * size * (4 + len(setting.get("stops", [])))  # now, before, at the start, on trial and at stops
+    tested = members * setting["test"] * layers * h
     tested = min(tested, 2**26) if layers == 1 else tested  # a network of one layer takes its points in blocks
-    read = 24 * (p[members] * p["kernel_p"] ** 2 + tested)
-    what = f"{points} = {n} with " + (f"{widths} = {h} and " if widths else "") + f"{members} = {p[members]}"
-    validate.memory(weights + max(steps, read), what)
-
-
-def coarse_first(values: Collection[float]) -> dict[float, int]:
-    """A rank for each value: of the sorted ones every 2^k-th is low, every second high.
-
-    Cells in the order of the higher of their ranks make a coarse picture first, and halve its gaps then.
-    """
-    return {value: -((i & -i) or len(values)) for i, value in enumerate(sorted(set(values)))}
-
-
-def _ensembles_grid(p: Mapping[str, Any]) -> list[Setting]:
-    common = {name: p[name] for name in ("test", "kernel_p", "layers", "members", "loss", "steps")}
-    common |= {"stops": [p["stops"]], "decay": 0.0}
-    for points, widths, members in (
-        ("map_p", "cut_h", "members"),
-        ("growth_p", "growth_h", "members"),
-        ("map_p", "crowd_h", "crowd_members"),
-        ("second_p", "second_h", "members"),
-    ):
-        _needs_memory(p, points, widths, members)
-    rest = p["test"] + p["kernel_p"]
-    images([p["data"]], p["components"], rest + max(p["growth_p"]), "test + kernel_p + growth_p")
-    first = images([p["data"]], p["components"], rest + p["map_p"], "test + kernel_p + map_p") | common
-    counts: Counter[tuple[int, float, int]] = Counter()
-    for sizes, scales, widths, seeds in (
-        ([p["map_p"]], p["map_scales"], p["map_h"], p["map_seeds"]),
-        ([p["map_p"]], p["cut_scales"], p["cut_h"], p["cut_seeds"]),
-        (p["growth_p"], [p["growth_scale"]], p["growth_h"], p["growth_seeds"]),
-        ([p["map_p"]], p["cross_scales"], [max(p["map_h"])], p["cross_seeds"]),
-    ):
-        counts |= Counter(dict.fromkeys(itertools.product(sizes, scales, widths), seeds))
-    by_scale, by_width = (coarse_first({key[i] for key in counts}) for i in (1, 2))
-    grid = []
-    for points, scale, h in sorted(counts, key=lambda key: max(by_scale[key[1]], by_width[key[2]])):
-        grid += product(**first, p=points, scale=scale, h=h, seeds=range(counts[points, scale, h]))
-    crowd = first | {"members": p["crowd_members"], "fewer": p["members"], "p": p["map_p"]}
-    if p["crowd_members"] != p["members"]:
-        grid += product(**crowd, scale=p["cut_scales"][-1], h=p["crowd_h"], seeds=range(p["crowd_seeds"]))
-    decayed = first | {"decay": p["decay"], "scale": p["cut_scales"][-1]}
-    grid += product(**decayed, p=p["map_p"], h=p["cut_h"], seeds=range(p["cut_seeds"]))
-    second = images(
-        p["second"],
-        p["second_components"],
-        p["second_test"] + p["kernel_p"] + p["second_p"],
-        "second_test + kernel_p + second_p",
-        named="second_components",
-    )
-    second |= common | {"test": p["second_test"]}
-    sizes = {"scale": p["second_scales"], "h": p["second_h"], "seeds": range(p["second_seeds"])}
-    return grid + product(**second, p=p["second_p"], **sizes)
+    read = 24 * (members * setting["kernel_p"] ** 2 + tested)
+    validate.memory(weights + max(steps, read), f"p = {n} with h = {h} and members = {members}")
 
 
 # where networks end that fit in vain for long, or fit late; on another processor, in one training set of four hundred
@@ -232,7 +199,11 @@ _LATE = (
 
 @study(
     version=5,
-    grid=_ensembles_grid,
+    axes=_axes(
+        "data components test kernel_p layers members loss steps stops decay fewer p scale h",
+        fewer="optional count to 100",
+    ),
+    complete=_on_images,
     chunk=TOGETHER,
     whole=True,
     rtol=1e-2,
@@ -311,20 +282,15 @@ def _errors(name: str, F: Tensor, y: Tensor) -> dict[str, float]:
     }
 
 
-def _thresholds_grid(p: Mapping[str, Any]) -> list[Setting]:
-    common = {name: p[name] for name in ("members", "loss")} | {"layers": p["threshold_layers"]}
-    common |= {"test": 1, "kernel_p": 1, "scale": p["threshold_scale"], "seeds": range(p["threshold_seeds"])}
-    common |= {"members": p["threshold_members"], "steps": p["threshold_steps"]}
-    data = images([p["data"]], p["components"], 2 + max(p["threshold_p"]), "threshold_p")
-    _needs_memory(p, "threshold_p", None, "threshold_members", layers=p["threshold_layers"])
-    random = {"data": "random", "words": "", "components": p["components"]}
-    grid = []
-    for source in (random, data):  # the dearer first, so that no core waits for it in the end
-        grid += product(**source, **common, p=p["threshold_p"])
-    return grid
-
-
-@study(version=2, grid=_thresholds_grid, rtol=1e-2, device="any")
+@study(
+    version=2,
+    axes=_axes(
+        "data components members loss layers test kernel_p scale steps p", data=f"distinct any of {RANDOM}, {IMAGES}"
+    ),
+    complete=_on_images,
+    rtol=1e-2,
+    device="any",
+)
 def thresholds(setting: Setting, seeds: list[int]) -> Rows:
     """The width at which networks begin to fit, by bisection from both sides; one row a width and training set.
 
@@ -351,7 +317,7 @@ def thresholds(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _labelled(setting: Setting, seed: int) -> tuple[Tensor, Tensor, str]:
-    if setting["data"] != "random":
+    if setting["data"] != RANDOM:
         sets = draw(setting, seed)
         return sets.train.x, sets.train.y, sets.train.source
     first, second = draw_seeds("train", [seed], size=setting["p"]) + draw_seeds("labels", [seed], size=setting["p"])
@@ -385,15 +351,16 @@ def _widen(setting: Setting, x: Tensor, y: Tensor, seed: int, known: dict[int, f
         _share(setting, x, y, seed, max(known) + 1, known)
 
 
-def _efforts_grid(p: Mapping[str, Any]) -> list[Setting]:
-    data = images([p["data"]], p["components"], 2 + p["map_p"], "map_p") | {"test": 1, "kernel_p": 1}
-    _needs_memory(p, "map_p", "effort_h", "effort_members")
-    common = {name: p[name] for name in ("layers", "loss")} | {"p": p["map_p"], "scale": p["effort_scale"]}
-    common |= {"members": p["effort_members"], "steps": p["effort_steps"]}
-    return product(**data, **common, h=p["effort_h"], seeds=range(p["effort_seeds"]))
-
-
-@study(version=2, grid=_efforts_grid, chunk=TOGETHER, whole=True, rtol=0.1, device="any", nonfinite=("needed", "time"))
+@study(
+    version=2,
+    axes=_axes("data components test kernel_p layers loss p scale members steps h"),
+    complete=_on_images,
+    chunk=TOGETHER,
+    whole=True,
+    rtol=0.1,
+    device="any",
+    nonfinite=("needed", "time"),
+)
 def efforts(setting: Setting, seeds: list[int]) -> Rows:
     """How much effort networks need to fit; one row a network (``member``).
 
@@ -422,16 +389,16 @@ def efforts(setting: Setting, seeds: list[int]) -> Rows:
     ]
 
 
-def _landscapes_grid(p: Mapping[str, Any]) -> list[Setting]:
-    data = images([p["data"]], p["components"], p["test"] + 1 + max(p["landscape_p"]), "test + landscape_p")
-    _needs_memory(p, "landscape_p", "landscape_h", "landscape_members", layers=p["threshold_layers"])
-    common = data | {"layers": p["threshold_layers"], "loss": p["loss"], "test": 1, "kernel_p": 1}
-    common |= {"scale": p["threshold_scale"]}
-    common |= {"members": p["landscape_members"], "steps": p["threshold_steps"], "h": p["landscape_h"]}
-    return product(**common, p=p["landscape_p"], seeds=range(p["landscape_seeds"]))
-
-
-@study(version=4, grid=_landscapes_grid, chunk=TOGETHER, whole=True, rtol=1e-2, device="any", nonfinite=["gap"])
+@study(
+    version=4,
+    axes=_axes("data components layers loss test kernel_p scale members steps h p", h="count from 2 to 1000"),
+    complete=_on_images,
+    chunk=TOGETHER,
+    whole=True,
+    rtol=1e-2,
+    device="any",
+    nonfinite=["gap"],
+)
 def landscapes(setting: Setting, seeds: list[int]) -> Rows:
     """The landscape where training ends, at a fixed number of parameters and growing P; one row a network (``member``).
 
@@ -469,12 +436,12 @@ def _spectrum(values: np.ndarray) -> dict[str, Any]:
     return {"flat": 1 - len(curved) / len(values), "eigenvalues": curved[chosen[: len(curved)]].tolist()}
 
 
-def _starts_grid(p: Mapping[str, Any]) -> list[Setting]:
-    common = {"d": p["components"], "p": p["start_p"], "layers": p["layers"], "seeds": range(p["start_seeds"])}
-    return product(**common, h=p["start_h"])
-
-
-@study(version=1, grid=_starts_grid, chunk=25, data=DRAWN)
+@study(
+    version=1,
+    axes=_axes("d p layers h", d="count from 2 to 1000", p="count from 10 to 1e4", seeds="count from 6 to 1e4"),
+    chunk=25,
+    data=DRAWN,
+)
 def starts(setting: Setting, seeds: list[int]) -> Rows:
     """Networks at their start: ``negative`` share of the non-zero eigenvalues of H_p, and their tangent kernel.
 
@@ -499,17 +466,11 @@ def starts(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _neighbours_grid(p: Mapping[str, Any]) -> list[Setting]:
-    name = first_there([p["data"]])
-    sizes = [size for size in p["neighbour_p"] if size <= shape(name)[0]]
-    if len(sizes) < 2:
-        raise InputError(f"neighbour_p must hold at least 2 sizes of at most {shape(name)[0]}, the images of {name}")
-    needs(name, p["neighbour_images"] * p["neighbour_seeds"], "neighbour_images times neighbour_seeds")
-    common = {"data": name, "words": identity(name), "p": [sizes], "images": p["neighbour_images"]}
-    return product(**common, seeds=range(p["neighbour_seeds"]))
-
-
-@study(version=2, grid=_neighbours_grid)
+@study(
+    version=2,
+    axes=_axes("data p images", p="2 or more increasing counts from 10 to 1e5", images="count to 1e4"),
+    complete=_among_images,
+)
 def neighbours(setting: Setting, seeds: list[int]) -> Rows:
     """Mean ``distance`` of ``images`` of the pool to the nearest among ``size`` ones; one row a size of ``p``.
 
@@ -541,16 +502,10 @@ def samples(name: str, components: int, count: int) -> tuple[Tensor, Tensor]:
     return shown, mean + (shown - mean) @ kept @ kept.T
 
 
-def _stripes_grid(p: Mapping[str, Any]) -> list[Setting]:
-    _needs_memory(p, "stripe_p", "stripe_h", "stripe_members", layers=1, d=p["stripe_d"] + 1)  # and the bias
-    common = STRIPE | {"d": p["stripe_d"], "p": p["stripe_p"], "members": p["stripe_members"], "test": p["test"]}
-    common |= {"kernel_p": p["kernel_p"], "loss": p["loss"], "steps": p["steps"]}
-    return product(**common, scale=p["stripe_scales"], h=p["stripe_h"], seeds=range(p["stripe_seeds"]))
-
-
 @study(
     version=3,
-    grid=_stripes_grid,
+    axes=_axes("d p members test kernel_p loss steps scale h"),
+    complete=_on_stripe,
     chunk=TOGETHER,
     whole=True,
     rtol=1e-2,

@@ -208,6 +208,20 @@ def crossing(scales: np.ndarray, values: np.ndarray, level: float) -> float:
     return float(np.exp(np.log(scales[i]) + share * np.log(scales[i + 1] / scales[i])))
 
 
+def crossings(table: pd.DataFrame) -> pd.Series:
+    """``log10`` of the scale at which the kernel changes by its own norm, of each training set; NaN where it does not.
+
+    Args:
+        table: rows of one width with ``seed``, ``scale`` and ``kernel_change``.
+
+    Raises:
+        InputError: as :func:`crossing`.
+    """
+    groups = {seed: group.sort_values("scale") for seed, group in table.groupby("seed")}
+    found = {seed: crossing(group["scale"], group.kernel_change, 1.0) for seed, group in groups.items()}
+    return np.log10(pd.Series(found))
+
+
 def nearest_distances(x: Tensor, chosen: Tensor, sizes: Sequence[int]) -> np.ndarray:
     r"""Mean distance of the ``chosen`` points to the nearest other one among ``size`` points of ``x``, for each size.
 
