@@ -42,59 +42,17 @@
 # fmt: off
 profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
 interfaces: "increasing numbers from -4 to 4" = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
-curve_d: "distinct counts from 2 to 100" = [5, 10]  # dimensions of the stripe (paper A, Fig. 3: 5, 10)
-cylinder_d: "count from 2 to 100" = 3  # dimension of the cylinder model (paper A, Fig. 8: 3)
-cylinder_d_parallel: "count to 99" = 2  # its informative directions, fewer than cylinder_d (paper A: 2)
-cylinder_radius: "positive to 20" = 1.1774100225154747  # its radius (paper A: sqrt(2 ln 2), equiprobable labels)
 test: "count from 10 to 1e6" = 10000  # test points of kernels (paper A: not stated)
-lines: "count from 10 to 1e5" = 300  # lines along the first axis on which networks' errors are exact
 tolerance: "number from 1e-4 to 0.2" = 0.05  # of a step of the gradient flow (paper A: not stated)
-finer_tolerance: "number from 1e-4 to 0.2" = 0.005  # at which some networks are trained again, to correct for the numerical error
-finer_seeds: "count from 0 to 1000" = 0  # how many realisations (stored results hold them)
-sensitive_p: "increasing counts from 2 to 1e5" = [128, 256]  # sizes at which the end of training is set against tolerance, precision and processor
-sensitive_seeds: "count from 2 to 1000" = 2  # realisations there
-sensitive_tolerances: "2 or more distinct positives to 0.2" = [0.05, 0.02, 0.01, 0.005, 0.002, 0.001]  # tolerances there, among them the two above
-sensitive_all: "switch" = True  # also with the arithmetic of other processors
-wide_p: "increasing counts from 2 to 1e5" = [64, 128, 256, 512, 1024, 2048]  # training sizes of the infinitely wide kernel
-wide_seeds: "count to 1000" = 4  # its realisations, stripe (paper A: 20)
-wide_cylinder_seeds: "count to 1000" = 4  # its realisations, cylinder (paper A: 9)
-far_p: "3 or more increasing counts from 2 to 1e5" = [128, 256, 512]  # sizes at which it is followed on, on the stripe
-far_seeds: "count to 1000" = 2  # its realisations there
-frozen_p: "increasing counts from 2 to 1e5" = [64, 128, 256, 512, 1024]  # training sizes of the kernels of finite networks, some of wide_p
-frozen_seeds: "count to 1000" = 5  # their realisations
-lazy_h: "distinct counts from 10 to 1e5" = [100, 1000]  # their widths (paper A: 10000)
-curve_p: "increasing counts from 2 to 1e5" = [128, 256, 512, 1024]  # training sizes of the stripe (paper A, Fig. 3: up to 10000)
+wide_p: "3 or more increasing counts from 2 to 1e5" = [64, 128, 256, 512, 1024, 2048]  # training sizes of the infinitely wide kernel
+lazy_h: "distinct counts from 10 to 1e5" = [100, 1000]  # widths of frozen kernels (paper A: 10000)
+curve_d: "distinct counts from 2 to 100" = [5, 10]  # dimensions of the stripe (paper A, Fig. 3: 5, 10)
+curve_p: "3 or more increasing counts from 2 to 1e5" = [128, 256, 512, 1024]  # training sizes of the stripe (paper A, Fig. 3: up to 10000)
 curve_h: "count from 10 to 1e5" = 500  # width (paper A: 10000)
 curve_alpha: "number from 1e-20 to 1e10" = 1e-6  # network scale of feature learning (paper A: 1e-6)
 curve_seeds: "count to 1000" = 4  # realisations (paper A: 20)
-cylinder_p: "increasing counts from 2 to 1e5" = [128, 256, 512, 1024, 2048]  # training sizes of the cylinder (paper A, Fig. 8: not stated)
-cylinder_seeds: "count to 1000" = 3  # realisations (paper A: 9)
-compressed_p: "increasing counts from 2 to 1e5" = [128, 256, 512, 1024]  # training sizes with compressed data, some of curve_p and of cylinder_p
-shares: "increasing positives to 1" = [0.1, 0.5, 0.9, 0.95, 0.98, 0.99, 1.0]  # satisfied fractions at which networks are looked at, the last one 1 (paper A: not stated)
-frozen: "increasing positives to 1" = [0.1, 0.9, 0.95, 0.98, 1.0]  # those at which the stripe's kernel is frozen
-early: "positive to 1" = 0.9  # satisfied fraction of the kernel frozen early
-peak: "positive to 1" = 0.95  # satisfied fraction where the amplification is set beside that at the end
-stop: "positive to 1" = 0.98  # satisfied fraction of the early stop, declared before the run
-gain_p: "2 or more increasing counts from 2 to 1e5" = [512, 2048]  # training points whose compression is imposed
-gain_factor: "3 or more increasing positives" = [1.0, 2.0, 4.0, 8.0, 16.0]  # its factors, the first one 1
-gain_seeds: "count to 1000" = 6  # its realisations
-features_h: "2 or more increasing counts from 10 to 1e5" = [100, 500, 2500]  # widths whose kernel at t* is set beside compressed data, with the fewest points of gain_p
-features_seeds: "count to 1000" = 4  # their realisations
-width_d: "count from 2 to 100" = 5  # dimension where widths of trained networks are compared, one of curve_d
-width_h: "distinct counts from 10 to 1e5" = [50, 150]  # further widths of trained networks
-width_p: "increasing counts from 2 to 1e5" = [128, 256, 512]  # their training sizes, some of curve_p
-width_seeds: "count to 1000" = 4  # realisations at those widths
-scan_d: "count from 2 to 100" = 10  # dimension of the scan of alpha (paper A, Fig. 12: 10)
-scan_p: "count from 2 to 1e5" = 128  # its training points (paper A, Fig. 12: 1000)
-scan_h: "count from 10 to 1e5" = 256  # its width (paper A: 10000)
-scan_alpha: "6 or more increasing numbers from 1e-20 to 1e10" = [1e-16, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4, 1e6, 1e8]  # scales (same range)
-scan_seeds: "count to 1000" = 5  # realisations (paper A: 5)
-rotation_d: "count from 2 to 100" = 3  # dimension of the test of rotations
-rotation_p: "count from 2 to 1e5" = 24  # its training points
-rotation_h: "count from 10 to 1e5" = 100  # its width
-rotation_seeds: "count to 1000" = 16  # its rotations and realisations
+stop: "share" = 0.98  # satisfied fraction of the early stop, declared before the run
 fit_from: "count to 1e5" = 100  # smallest training size of the fitted exponents (paper A: guides to the eye)
-window: "count from 2 to 100" = 3  # neighbouring sizes that one local exponent is fitted on
 # fmt: on
 # %%
 import functools
@@ -103,15 +61,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.estimates import Estimate, exponent, local_exponents, mean, median, ratio
+from companion.estimates import exponent, local_exponents, mean, median, ratio
 from companion.experiments import parameters
-from companion.experiments.table import balanced
 from companion.report import plots, sketches
 from companion.report.chapter import Chapter
+from companion.studies import knob, sensitivity
 from companion.studies import lazy_feature as studies
-from companion.studies import sensitivity as studies_of_ends
+from companion.studies.lazy_feature import EARLY, PEAK
 from companion.theory import learning_curves
-from companion.theory.learning_curves import beta, beta_difference, by_size, drift, error_ratio
+from companion.theory.learning_curves import beta, beta_difference, by_size, drift, error_change, error_ratio, gain
+
+WINDOW = 3  # neighbouring sizes that one local exponent is fitted on
 
 chapter = Chapter("01", globals())
 # %% [markdown]
@@ -218,14 +178,13 @@ chapter.figure(
 # %%
 # more realisations and wider kernels than a laptop computes in minutes are kept in results/; they join those of the same
 # settings, and a changed parameter leaves them out
-wide_at_all = chapter.extended(studies.wide_curve)
-wide = wide_at_all[wide_at_all.p.isin(wide_p)]  # the rest: sizes of the networks
-stripe_wide = balanced(wide[wide["shape"] == "stripe"], "d", "p")
-wide_tube = balanced(wide[wide["shape"] == "cylinder"], "p")
-far = chapter.extended(studies.far_curve)
-far = far[far.p.isin(sorted(far.p.unique())[-3:])]
-finite = chapter.extended(studies.finite_curve)
-frozen = finite[(finite.h.isin(lazy_h) | (finite.h > max(lazy_h))) & finite.p.isin(frozen_p) & finite.d.isin(curve_d)]
+shapes = "stripe", "cylinder"
+wide, wide_tube = (chapter.rows(studies.wide_curve, shape) for shape in shapes)
+of_networks = (chapter.rows(studies.wide_curve, f"{shape}_networks") for shape in shapes)  # of their training sets
+wide_at_all = pd.concat([wide, wide_tube, *of_networks]).drop_duplicates("cell")
+far = chapter.rows(studies.far_curve, "stripe")
+far = far[far.p.isin(sorted(far.p.unique())[-WINDOW:])]
+frozen = chapter.rows(studies.finite_curve, "stripe")
 lazy_widths = sorted(frozen.h.unique())
 # %%
 fig, axes = plots.panels(len(curve_d), sharey=True)
@@ -233,7 +192,7 @@ shades = dict(zip(lazy_widths, plt.get_cmap("Blues")(np.linspace(0.45, 0.85, len
 for ax, d in zip(axes, curve_d):
     for h, shade in shades.items():
         plots.realisations(ax, *by_size(frozen[(frozen.d == d) & (frozen.h == h)]), color=shade, label=f"$h={h}$")
-    p, errors = by_size(stripe_wide[stripe_wide.d == d])
+    p, errors = by_size(wide[wide.d == d])
     plots.realisations(ax, p, errors, color=plots.COLOURS["infinite"], label=r"$h=\infty$")
     theory = learning_curves.lazy_exponent(d)
     plots.slope_guide(ax, (p[-3], p[-1]), 0.6 * np.median(errors[:, -3]), -theory, rf"${-theory:.3f}$")
@@ -247,11 +206,13 @@ chapter.figure(
     "Lazy learning of the stripe with the frozen kernel of networks of several widths (blue) and of the infinitely "
     "wide one (black): medians, quartiles as bands, and the asymptotic slope of theory (dashed). The narrower the "
     "network, the earlier its curve leaves the black one, which falls faster than theory's slope at these sizes.",
-    stripe_wide,
+    wide,
     frozen,
     alt="Test error against training points on logarithmic axes, in two dimensions. The curves of narrow networks' kernels "
     "flatten, the narrowest first; that of the infinitely wide kernel falls below them, more steeply than a dashed line.",
 )
+
+
 # %% [markdown]
 # A straight line through any of these curves would hide what goes on. {numref}`fig-a-local` shows the slope over
 # neighbouring sizes. That of the infinitely wide kernel first depends on how far the stripe has been discovered at all
@@ -260,19 +221,28 @@ chapter.figure(
 # still above it. A fit over the right window would agree with $d/(3d-2)$ there, but only because a narrow network
 # flattens the curve.
 # %%
+def local(table):
+    """The centres of windows of neighbouring sizes, each with the exponent there."""
+    return [(p, -b) for p, b in local_exponents(*by_size(table), size=WINDOW)]
+
+
+def bars(ax, at, **style):
+    """Places with estimates, as points with their intervals."""
+    places, found = zip(*at)
+    ends = [[b.value - b.low for b in found], [b.high - b.value for b in found]]
+    ax.errorbar(places, [b.value for b in found], ends, **{"fmt": "o-", "capsize": 2} | style)
+
+
+diamonds = {"fmt": "D", "color": plots.COLOURS["infinite"], "markerfacecolor": "white"}
+further = {d: local(far[far.d == d])[0] for d in curve_d}
+# %%
 fig, axes = plots.panels(len(curve_d), sharey=True)
-further = {}
 for ax, d in zip(axes, curve_d):
     kinds = [(frozen[(frozen.d == d) & (frozen.h == h)], shade, f"$h={h}$") for h, shade in shades.items()]
-    kinds.append((stripe_wide[stripe_wide.d == d], plots.COLOURS["infinite"], r"$h=\infty$"))
+    kinds.append((wide[wide.d == d], plots.COLOURS["infinite"], r"$h=\infty$"))
     for i, (table, colour, label) in enumerate(kinds):
-        at = [(p * 1.04**i, -b) for p, b in local_exponents(*by_size(table), size=window)]
-        bars = [[b.value - b.low for _, b in at], [b.high - b.value for _, b in at]]
-        ax.errorbar([p for p, _ in at], [b.value for _, b in at], bars, fmt="o-", color=colour, capsize=2, label=label)
-    ((p, b),) = local_exponents(*by_size(far[far.d == d]), size=3)
-    further[d] = Estimate(-b.value, -b.high, -b.low, b.n)
-    style = dict(fmt="D", color=plots.COLOURS["infinite"], markerfacecolor="white", capsize=2)
-    ax.errorbar([p], [-b.value], [[b.high - b.value], [b.value - b.low]], label=r"$h=\infty$, further on", **style)
+        bars(ax, [(p * 1.04**i, b) for p, b in local(table)], color=colour, label=label)
+    bars(ax, [further[d]], label=r"$h=\infty$, further on", **diamonds)
     ax.axhline(learning_curves.lazy_exponent(d), color=plots.COLOURS["theory"], linestyle="--", label="theory")
     ax.set(xlabel="training points $p$ (centre of the window)", title=f"stripe, $d={d}$")
     plots.curve_axes(ax, sorted({*wide_p[1:-1], *far.p.unique()[:-1]}), errors=False)
@@ -284,16 +254,14 @@ chapter.figure(
     "Local exponents of lazy learning over windows of neighbouring sizes, with 95 % intervals, and theory's asymptote "
     "(dashed). Narrow networks come near the line, where a fit would call the exponent confirmed; the infinitely wide "
     "kernel comes down to it from above (diamonds: fewer realisations at larger sizes).",
-    stripe_wide,
-    frozen,
-    far,
+    *(wide, frozen, far),
     alt="Local exponents with error bars against training points. Those of narrow networks' kernels fall below theory's dashed "
     "line or lie on it; those of the infinitely wide kernel stay above and come down.",
 )
 # %%
 chapter.say(
     f"Followed to $p={far.p.max()}$, the local exponent of the infinitely wide kernel over the last three sizes is "
-    + ", ".join(f"{b} in $d={d}$ (theory {learning_curves.lazy_exponent(d):.3f})" for d, b in further.items())
+    + ", ".join(f"{b} in $d={d}$ (theory {learning_curves.lazy_exponent(d):.3f})" for d, (_, b) in further.items())
     + "."
 )
 
@@ -310,11 +278,12 @@ def lazy_beside(rows):
 
 
 for d in curve_d:
-    infinite = from_start(stripe_wide[stripe_wide.d == d])
+    infinite = from_start(wide[wide.d == d])
     widest = from_start(frozen[(frozen.d == d) & (frozen.h == lazy_widths[-1])])
     measured = drift(beta, infinite, late=[far[far.d == d]])
     chapter.check(f"A.Fig3-beta-lazy-d{d}", measured, infinite, far[far.d == d], figure="fig-a-lazy")
     beside = lazy_beside(widest)
+    widest = widest[widest.seed.isin(beside.seed)]
     gap = beta_difference(widest, beside)
     chapter.check(f"A.Fig3-beta-lazy-width-d{d}", gap, beside, widest, figure="fig-a-local")
 # %% [markdown]
@@ -326,7 +295,7 @@ for d in curve_d:
     chapter.say(
         f"- $d={d}$: the frozen kernel of width {lazy_widths[-1]} gives $\\beta$ = {beta(widest, start=fit_from)} where "
         f"theory's asymptote is {learning_curves.lazy_exponent(d):.3f}, and the infinitely wide kernel "
-        f"{beta(stripe_wide[stripe_wide.d == d], start=fit_from)}."
+        f"{beta(wide[wide.d == d], start=fit_from)}."
     )
 # %% [markdown]
 # ## Feature learning: the five curves
@@ -337,14 +306,15 @@ for d in curve_d:
 # of training, then trained from scratch on an independent set of the same size. The initial kernel is that of the
 # infinitely wide network, for what we have just seen of widths.
 # %%
-trained = chapter.extended(studies.networks)
-trained, finer = (trained[trained.tolerance == value] for value in (tolerance, finer_tolerance))
-gained = tolerance / (tolerance - finer_tolerance) if tolerance > finer_tolerance else 1.0
+nets, tube = (chapter.rows(studies.networks, shape) for shape in shapes)
+small_data, small_tube = (chapter.rows(studies.compressed, shape) for shape in shapes)
+finer = pd.concat([chapter.rows(studies.networks, f"finer_{shape}") for shape in shapes])
+fine = chapter.design(studies.networks, "finer_stripe")["tolerance"][0]
+gained = tolerance / (tolerance - fine) if tolerance > fine else 1.0
 checked = functools.partial(learning_curves.converged, finer=finer, gain=gained)
 checked_beta, checked_gain = functools.partial(checked, beta), functools.partial(checked, beta_difference)
-squeezed = chapter.extended(studies.compressed)
-nets = trained[(trained["shape"] == "stripe") & (trained.h == curve_h)]
-small_data = squeezed[squeezed["shape"] == "stripe"]
+shares = sorted(nets.share.unique())
+beside_small = nets[nets.p.isin(small_data.p)]
 
 
 def amplification_ratio(first, second):
@@ -358,6 +328,7 @@ def of(table, curve, share=None):
     return rows if share is None else rows[rows.share == share]
 
 
+# %%
 on = {
     "compressed": r"data compressed by $\Lambda^*$",
     "compressed_code": r"data compressed by $\Lambda^*/\sqrt{d_\perp}$",
@@ -420,27 +391,31 @@ for d in curve_d:
 # are {term}`satisfied <satisfied fraction>`.
 # %%
 largest = nets[nets.p == max(curve_p)]
-spread = [1 - share if share < 1 else 0.3 / max(curve_p) for share in shares]
-fig, axes = plots.panels(3, columns=3, width=3.7, height=3.7)
-for d, marker in zip(curve_d, "os^D"):
-    here = largest[largest.d == d]
-    for ax, (curve, value), colour in zip(
-        axes,
-        (("feature", "error"), ("feature", "amplification"), ("final", "error")),
-        ("feature", "amplification", "final"),
-    ):
-        values = of(here, curve).pivot(index="seed", columns="share", values=value)
-        at = [spread[shares.index(share)] for share in values.columns]
+spread = {share: 1 - share if share < 1 else 0.3 / max(curve_p) for share in shares}
+
+
+def along_training(ax, curve, value, colour):
+    """What is measured at each satisfied fraction, drawn for each dimension."""
+    for d, marker in zip(curve_d, "os^D"):
+        values = of(largest[largest.d == d], curve).pivot(index="seed", columns="share", values=value)
         style = {"marker": marker, "color": plots.COLOURS[colour], "linestyle": "-" if d == curve_d[0] else "--"}
-        plots.realisations(ax, at, values, label=f"$d={d}$", **style)
-for ax, words in zip(
-    axes, ("test error of the network", r"amplification $\Lambda$", "error of the kernel frozen there")
-):
-    ax.set(xscale="log", yscale="log", xlabel="satisfied points", ylabel=words)
-    ax.set_xlim(1.3, min(spread) / 2)
-    ax.set_xticks(spread, [f"{share:.0%}" if share < 1 else "all" for share in shares], rotation=60, fontsize="small")
+        plots.realisations(ax, [spread[share] for share in values], values, label=f"$d={d}$", **style)
+    labels = [f"{share:.0%}" if share < 1 else "all" for share in spread]
+    ax.set(xscale="log", yscale="log", xlabel="satisfied points")
+    ax.set_xlim(1.3, min(spread.values()) / 2)
+    ax.set_xticks([*spread.values()], labels, rotation=60, fontsize="small")
     plots.plain_numbers(ax)
     ax.legend()
+
+
+# %%
+fig, axes = plots.panels(3, columns=3, width=3.7, height=3.7)
+along_training(axes[0], "feature", "error", "feature")
+along_training(axes[1], "feature", "amplification", "amplification")
+along_training(axes[2], "final", "error", "final")
+words = "test error of the network", r"amplification $\Lambda$", "error of the kernel frozen there"
+for ax, label in zip(axes, words):
+    ax.set_ylabel(label)
 chapter.figure(
     fig,
     "fig-a-stop",
@@ -469,11 +444,11 @@ for d in curve_d:
         f"{stop:.0%} of the points are satisfied, and {after} times as often as at zero loss: in logarithms {kept:.0%} of the gain is left."
     )
     fallen = {
-        p: f"{amplification_ratio(*(of(rows, 'feature', share) for share in (1.0, peak))).value:.2g}"
+        p: f"{amplification_ratio(*(of(rows, 'feature', share) for share in (1.0, PEAK))).value:.2g}"
         for p, rows in here.groupby("p")
     }
     chapter.say(
-        f"  $\\Lambda$ at zero loss over that at {peak:.0%} is {', '.join(fallen.values())} at "
+        f"  $\\Lambda$ at zero loss over that at {PEAK:.0%} is {', '.join(fallen.values())} at "
         f"$p$ = {', '.join(map(str, fallen))} (at the coarse tolerance)."
     )
 # %% [markdown]
@@ -482,12 +457,11 @@ for d in curve_d:
 for d in curve_d:
     here = from_start(nets[nets.d == d])
     top = here[here.p == max(curve_p)]
-    halted, kernel = of(here, "feature", stop), of(top, "final", early)
+    halted, kernel = of(here, "feature", stop), of(top, "final", EARLY)
     small = of(from_start(small_data), "compressed")
-    beside = halted[halted.p.isin(compressed_p)]
-    ends, halts, peaks = (of(top, "feature", share) for share in (1.0, stop, peak))
+    ends, halts, peaks = (of(top, "feature", share) for share in (1.0, stop, PEAK))
     chapter.check(f"A.Fig3-beta-stop-d{d}", drift(checked_beta, halted), halted, figure="fig-a-beta-stop")
-    pair = small[small.d == d], beside
+    pair = small[small.d == d], halted[halted.p.isin(small.p)]
     chapter.check(f"A.Fig3-compressed-stop-d{d}", checked(error_ratio, *pair), *pair, figure="fig-a-stop")
     chapter.check(f"A.Fig3-early-kernel-d{d}", checked(error_ratio, kernel, halts), kernel, halts, figure="fig-a-stop")
     chapter.check(f"A.Fig3-overfit-d{d}", checked(error_ratio, ends, halts), ends, halts, figure="fig-a-stop")
@@ -506,13 +480,11 @@ fig, axes = plots.panels(len(curve_d), sharey=True)
 for ax, d in zip(axes, curve_d):
     here = from_start(nets[nets.d == d])
     found = [beta(of(here, "feature", share)) for share in shares]
-    bars = [[b.value - b.low for b in found], [b.high - b.value for b in found]]
-    places = range(len(shares))
-    ax.errorbar(places, [b.value for b in found], bars, fmt="o-", color=plots.COLOURS["feature"], capsize=2)
+    bars(ax, enumerate(found), color=plots.COLOURS["feature"])
     for theory, name in ((learning_curves.feature_exponent(d, 1), "paper A"), (None, "paper B")):
         theory = theory or learning_curves.lazy_exponent(d) + 0.5 * (d - 1) / (3 * d - 2)
         ax.axhline(theory, color=plots.COLOURS["theory"], linestyle="--" if name == "paper A" else ":", label=name)
-    ax.set_xticks(places, [f"{share:.0%}" for share in shares], fontsize="small")
+    ax.set_xticks(range(len(shares)), [f"{share:.0%}" for share in shares], fontsize="small")
     ax.set(xlabel="satisfied points", title=f"stripe, $d={d}$")
 axes[0].set_ylabel(r"exponent $\beta$ of the network's error")
 axes[0].legend()
@@ -540,34 +512,20 @@ chapter.figure(
 # and has its uncertainty in the interval: Monte Carlo on two levels of accuracy. What is frozen or read at $t^*$ needs no such
 # correction (amplification, compressed data, *features-width*); the scan of $\alpha$ and the rotations have none.
 # %%
-ends = chapter.extended(studies_of_ends.ends)
-
-
-def runs(tolerance, dtype, *, elsewhere=False):
-    """The logarithm of the error, by size, realisation and satisfied fraction; ``elsewhere``: of other processors."""
-    there = (ends.processor != "this one") == elsewhere
-    rows = ends[there & (ends.tolerance == tolerance) & (ends.dtype == dtype)]
-    return np.log(rows.set_index(["p", "seed", "share"]).error)
-
-
-def change(now, before):
-    """Its root mean square change, by size and satisfied fraction."""
-    square = (now - before.reindex(now.index)) ** 2
-    return np.sqrt(square.groupby(["p", "share"]).mean()).clip(lower=1e-16)
-
-
-exact, usual, single = (
-    runs(*case)
-    for case in ((min(sensitive_tolerances), "float64"), (finer_tolerance, "float64"), (finer_tolerance, "float32"))
-)
-changes = {
-    f"tolerance {tolerance:g}": change(runs(tolerance, "float64"), exact),
-    f"tolerance {finer_tolerance:g}": change(usual, exact),
-    "float32": change(single, usual),
-    "float32, another processor": change(runs(finer_tolerance, "float32", elsewhere=True), single),
-    "float64, another processor": change(runs(finer_tolerance, "float64", elsewhere=True), usual),
+names = "tolerances", "float32", "processors", "processors_float32"
+by_tolerance, by_precision, elsewhere, elsewhere_single = (chapter.rows(sensitivity.ends, name) for name in names)
+ends = pd.concat([by_tolerance, by_precision, elsewhere, elsewhere_single])
+finest, fine_end = by_tolerance.tolerance.min(), chapter.design(sensitivity.ends, "processors")["tolerance"][0]
+exact, usual, coarse = (by_tolerance[by_tolerance.tolerance == value] for value in (finest, fine_end, tolerance))
+single = by_precision[by_precision.tolerance == fine_end]
+pairs = {
+    f"tolerance {tolerance:g}": (coarse, exact),
+    f"tolerance {fine_end:g}": (usual, exact),
+    "float32": (single, usual),
+    "float32, another processor": (elsewhere_single, single),
+    "float64, another processor": (elsewhere, usual),
 }
-changes = {name: found for name, found in changes.items() if len(found)}
+changes = {name: error_change(*pair) for name, pair in pairs.items() if len(pair[0])}
 # %%
 sizes = sorted({ends.p.min(), ends.p.max()})
 fig, axes = plots.panels(len(sizes), height=3.4, sharey=True)
@@ -582,8 +540,8 @@ chapter.figure(
     fig,
     "fig-a-sensitivity",
     "Root mean square change of the logarithm of the test error along training, on the same data and initial weights, by a "
-    f"coarser tolerance (against the finest, {min(sensitive_tolerances):g}), by float32 and by another processor's rounding "
-    f"(both at {finer_tolerance:g}). Rounding "
+    f"coarser tolerance (against the finest, {finest:g}), by float32 and by another processor's rounding "
+    f"(both at {fine_end:g}). Rounding "
     "is amplified by many orders of magnitude between $t^*$ and the end; the tolerance is not.",
     ends,
     alt="Change of the logarithm of the error against the satisfied share, at two training sizes. The curves of the two tolerances are "
@@ -620,15 +578,13 @@ chapter.table(
 cases = [(share, d) for share in (1.0, stop) for d in curve_d]
 fig, axes = plots.panels(len(cases), columns=len(curve_d), height=3.0, sharex=True, sharey=True)
 for ax, (share, d) in zip(axes, cases):
-    p, network = by_size(of(nets[(nets.d == d) & nets.p.isin(compressed_p)], "feature", share))
-    for name in on:
+    p, network = by_size(of(beside_small[beside_small.d == d], "feature", share))
+    for name, label in on.items():
         _, errors = by_size(of(small_data[small_data.d == d], name))
-        plots.realisations(
-            ax, p, errors / network, color=plots.COLOURS["compressed"], ls=styles[name]["ls"], label=on[name]
-        )
+        plots.realisations(ax, p, errors / network, **styles[name] | {"label": label})
     ax.axhline(1, color=plots.COLOURS["feature"], label="the network")
     ax.set(title=f"$d={d}$, network at {'zero loss' if share == 1 else f'{share:.0%}'}", ylim=(0.2, 4))
-    plots.curve_axes(ax, compressed_p)
+    plots.curve_axes(ax, sorted(small_data.p.unique()))
 fig.supxlabel("training points $p$", fontsize="medium")
 fig.supylabel("error over the network's", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
@@ -638,15 +594,13 @@ chapter.figure(
     "Error of the infinitely wide kernel on compressed data over the error of the network in the same realisation (red "
     f"line: equal), at zero loss (above) and where {stop:.0%} of the points are satisfied (below). With the factor of the text "
     "(dashed) the kernel errs less often than the network; with that of the code (dotted) less clearly so.",
-    small_data,
-    of(nets[nets.p.isin(compressed_p)], "feature", 1.0),
-    of(nets[nets.p.isin(compressed_p)], "feature", stop),
+    *(small_data, of(beside_small, "feature", 1.0), of(beside_small, "feature", stop)),
     alt="Ratios of two errors against training points, in four panels. Dashed curves, for the full compression, lie below the line "
     "at one; dotted curves, for the smaller factor of the public code, lie nearer to it.",
 )
 # %%
 for d in curve_d:
-    network = of(from_start(nets[(nets.d == d) & nets.p.isin(compressed_p)]), "feature", 1.0)
+    network = of(from_start(beside_small[beside_small.d == d]), "feature", 1.0)
     for name, slug in (("compressed", "compressed"), ("compressed_code", "compressed-code")):
         pair = of(from_start(small_data[small_data.d == d]), name), network
         chapter.check(f"A.Fig3-{slug}-d{d}", checked(error_ratio, *pair), *pair, figure="fig-b-fig10")
@@ -658,10 +612,10 @@ for d in curve_d:
 # %%
 stages, staged = [], []
 for d in curve_d:
-    here = from_start(nets[(nets.d == d) & nets.p.isin(compressed_p)])
+    here = from_start(beside_small[beside_small.d == d])
     best = of(from_start(small_data[small_data.d == d]), "compressed")
     row, tables = {"d": d}, {"initial kernel": lazy_beside(best)}
-    tables |= {f"kernel at {share:.0%}": of(here, "final", share) for share in (of(here, "final").share.min(), early)}
+    tables |= {f"kernel at {share:.0%}": of(here, "final", share) for share in (of(here, "final").share.min(), EARLY)}
     tables |= {f"network at {stop:.0%}": of(here, "feature", stop), "network at zero loss": of(here, "feature", 1.0)}
     tables["kernel at zero loss"] = of(here, "final", 1.0)
     stages.append(row | {name: str(error_ratio(table, best)) for name, table in tables.items()})
@@ -674,27 +628,28 @@ chapter.table(
     *staged,
 )
 # %%
-features = chapter.extended(studies.features)
-by_width = features[features.p == gain_p[0]]
+by_width = chapter.rows(studies.features, "widths")
+kernels = {
+    "features": ("final", "the network's kernel at $t^*$, plain data"),
+    "compressed_finite": ("compressed", "its initial kernel, compressed data"),
+}
 
 
 def over_compressed(rows, curve):
     """Widths and, one realisation a row, the error of a curve over that of the infinitely wide kernel on compressed data."""
-    wide = rows.pivot(index="seed", columns=["curve", "h"], values="error")
-    return wide[curve].columns.to_numpy(float), (wide[curve] / wide["compressed"]).to_numpy()
+    errors = rows.pivot(index="seed", columns=["curve", "h"], values="error")
+    return errors[curve].columns.to_numpy(float), (errors[curve] / errors["compressed"]).to_numpy()
 
 
+# %%
 fig, axes = plots.panels(len(curve_d), height=3.4, sharey=True)
 for ax, d in zip(axes, curve_d):
-    for curve, colour, label in (
-        ("features", "final", "the network's kernel at $t^*$, plain data"),
-        ("compressed_finite", "compressed", "its initial kernel, compressed data"),
-    ):
+    for curve, (colour, label) in kernels.items():
         at = over_compressed(by_width[by_width.d == d], curve)
         plots.realisations(ax, *at, color=plots.COLOURS[colour], label=label)
     ax.axhline(1, color=plots.COLOURS["infinite"], label="initial kernel, $h=\\infty$, compressed data")
     ax.set(xlabel="width $h$", title=f"stripe, $d={d}$")
-    plots.curve_axes(ax, features_h, errors=False)
+    plots.curve_axes(ax, sorted(by_width.h.unique()), errors=False)
     plots.plain_numbers(ax)
 axes[0].set_ylabel("error over that at $h=\\infty$")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", fontsize="small")
@@ -702,12 +657,13 @@ chapter.figure(
     fig,
     "fig-a-features",
     f"Error against width, over that of the infinitely wide initial kernel on data compressed by the same $\\Lambda^*$, for "
-    f"$p={gain_p[0]}$: of the kernel frozen at $t^*$, on plain data, and of the initial kernel of the same networks on compressed "
+    f"$p={by_width.p.max()}$: of the kernel frozen at $t^*$, on plain data, and of the initial kernel of the same networks on compressed "
     "data. The noise of a finite width falls with it; what the features lack does not.",
     by_width,
     alt="Two curves against width in two panels. That of initial kernels falls towards the line at one; that of kernels at t* is flat "
     "above the line.",
 )
+# %%
 for d in curve_d:
     rows = by_width[by_width.d == d]
     trend = exponent(*over_compressed(rows, "features"))
@@ -722,7 +678,7 @@ for d in curve_d:
 # leave a problem without parameters, $\beta=(2d-1)/(3d-2)<1$. We freeze the kernel of networks at $t^*$ and train it on a fresh set
 # of the same size ({numref}`fig-a-star-kernel`).
 # %%
-by_points = features[features.h == curve_h].assign(scaled=lambda rows: rows.error * rows.p / rows.d)
+by_points = chapter.rows(studies.features, "sizes").assign(scaled=lambda rows: rows.error * rows.p / rows.d)
 fig, axes = plots.panels(len(curve_d), height=3.6, sharey=True)
 for ax, d in zip(axes, curve_d):
     for curve, colour, label in (
@@ -763,57 +719,52 @@ for d in curve_d:
 # ({numref}`fig-a-gain` and {ref}`erratum <erratum-b-planar-exponent>`). Theory means large $\Lambda$ and many points, and is about
 # the hard-margin support vector machine of the kernel, which stands beside the flow.
 # %%
-imposed, machines = chapter.extended(studies.imposed), chapter.extended(studies.support_vectors)
-learners = {"flow": imposed, "machine": machines}
-kinds_of_task = {f"stripe, $d={d}$": (d, 1) for d in curve_d} | {"cylinder": (cylinder_d, cylinder_d_parallel)}
+cylinder = chapter.design(studies.networks, "cylinder")
+directions = {f"stripe, $d={d}$": (d, 1) for d in curve_d} | {"cylinder": (cylinder["d"][0], cylinder["d_parallel"][0])}
 
 
-def of_task(rows, name):
-    d, along = kinds_of_task[name]
-    return rows[(rows.d == d) & (rows["shape"] == ("stripe" if along == 1 else "cylinder"))]
+def by_task(study):
+    """The rows of each task, by its name."""
+    planes = chapter.rows(study, "stripe")
+    rows = [planes[planes.d == d] for d in curve_d]
+    return dict(zip(directions, [*rows, chapter.rows(study, "cylinder")]))
 
 
-def by_factor(rows):
-    """Factors, and errors ``(n, k)``: a realisation of a size is a row."""
-    wide = rows.pivot(index=["p", "seed"], columns="factor", values="error")
-    return wide.columns.to_numpy(), wide.to_numpy()
-
-
-def gain(rows):
-    """The exponent ``g`` of ``error ~ Λ^(-g)`` over all factors."""
-    return -exponent(*by_factor(rows))
+learners = {"flow": by_task(studies.imposed), "machine": by_task(studies.support_vectors)}
+imposed, machines = (pd.concat(tables.values()) for tables in learners.values())
+factors = sorted(imposed.factor.unique())
 
 
 # %%
 def draw_gains(upper, lower, name):
     """Above, relative errors of the machine, one line a size; below, the gain between neighbouring factors of both learners."""
     for method, style in {"flow": "--", "machine": "-"}.items():
-        here = of_task(learners[method], name)
+        here = learners[method][name]
         for p, colour in zip(sorted(set(here.p)), plots.from_feature_to_lazy(3)):
-            factors, errors = by_factor(here[here.p == p])
-            middle, local = np.sqrt(factors[1:] * factors[:-1]), -np.diff(np.log(errors)) / np.diff(np.log(factors))
+            at, errors = learning_curves.by_factor(here[here.p == p])
+            middle, slopes = np.sqrt(at[1:] * at[:-1]), -np.diff(np.log(errors)) / np.diff(np.log(at))
             words = {"color": colour, "linestyle": style, "label": f"{method}, $p={p}$"}
             if method == "machine":
-                plots.realisations(upper, factors, errors / errors[:, :1], **words)
-            lower.errorbar(middle, local.mean(0), local.std(0, ddof=1) / len(local) ** 0.5, capsize=2, **words)
+                plots.realisations(upper, at, errors / errors[:, :1], **words)
+            lower.errorbar(middle, slopes.mean(0), slopes.std(0, ddof=1) / len(slopes) ** 0.5, capsize=2, **words)
+    upper.set(title=name)
+    slope, planes = learning_curves.compression_gain(*directions[name]), directions[name][1] == 1
+    for words, g in ({"A": slope} | ({"B": slope / 2} if planes else {})).items():
+        plots.slope_guide(upper, (1, factors[-1]), 1, -g, f"{words}: {g:.3f}", above=True)
+        lower.axhline(g, color=plots.COLOURS["theory"], linestyle=":")
+        lower.annotate(words, (factors[-1], g), fontsize="small", va="bottom", ha="right")
+    lower.set(xlabel=r"imposed compression $\Lambda$")
+    plots.curve_axes(upper, factors)
+    plots.curve_axes(lower, factors, errors=False)
 
 
 # %%
-fig, axes = plots.panels(2 * len(kinds_of_task), columns=3, width=3.5, height=3.2, sharey="row")
-for name, upper, lower in zip(kinds_of_task, axes, axes[len(kinds_of_task) :]):
+fig, axes = plots.panels(2 * len(directions), columns=3, width=3.5, height=3.2, sharey="row")
+for name, upper, lower in zip(directions, axes, axes[len(directions) :]):
     draw_gains(upper, lower, name)
-    upper.set(title=name)
-    slope, planes = learning_curves.compression_gain(*kinds_of_task[name]), kinds_of_task[name][1] == 1
-    for words, g in ({"A": slope} | ({"B": slope / 2} if planes else {})).items():
-        plots.slope_guide(upper, (1, gain_factor[-1]), 1, -g, f"{words}: {g:.3f}", above=True)
-        lower.axhline(g, color=plots.COLOURS["theory"], linestyle=":")
-        lower.annotate(words, (gain_factor[-1], g), fontsize="small", va="bottom", ha="right")
-    lower.set(xlabel=r"imposed compression $\Lambda$")
-    plots.curve_axes(upper, gain_factor)
-    plots.curve_axes(lower, gain_factor, errors=False)
 axes[0].set_ylabel("error over that on plain data")
 axes[-1].set_ylim(0)
-axes[len(kinds_of_task)].set_ylabel("local gain $g$")
+axes[len(directions)].set_ylabel("local gain $g$")
 fig.legend(*axes[-1].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
 chapter.figure(
     fig,
@@ -821,26 +772,20 @@ chapter.figure(
     "Learning with the infinitely wide kernel on data compressed by an imposed factor. Top: the error of the support vector machine over "
     "that on the same data as they are (medians and quartiles), and the gains of papers A and B (dashed). Bottom: the gain between "
     "neighbouring factors, by the machine and by the flow to zero loss (means and their standard errors).",
-    *learners.values(),
+    *(imposed, machines),
     alt="Relative error falling with an imposed compression in three panels, and below them local slopes that fall with the "
     "compression, less so on larger training sets.",
 )
 # %%
-gains, checked_names = (
-    [],
-    {f"stripe, $d={d}$": f"B.Sec5-{{}}-gain-d{d}" for d in curve_d} | {"cylinder": "A.Fig8-{}-gain"},
-)
-for name, claim in checked_names.items():
-    for method, table in learners.items():
-        rows = of_task(table, name)
+gains, claims = [], [*(f"B.Sec5-{{}}-gain-d{d}" for d in curve_d), "A.Fig8-{}-gain"]
+for name, claim in zip(directions, claims):
+    for method, tables in learners.items():
+        rows = tables[name]
         chapter.check(claim.format(method), drift(gain, rows), rows, figure="fig-a-gain")
         for p, part in rows.groupby("p"):
-            ends = {
-                "first": gain(part[part.factor <= gain_factor[1]]),
-                "last": gain(part[part.factor >= gain_factor[-2]]),
-            }
             row = {"task": name, "learner": method, "p": p, "all factors": str(gain(part))}
-            gains.append(row | {f"{which} doubling": str(g) for which, g in ends.items()})
+            row["first doubling"] = str(gain(part[part.factor <= factors[1]]))
+            gains.append(row | {"last doubling": str(gain(part[part.factor >= factors[-2]]))})
 chapter.table(
     pd.DataFrame(gains),
     "tab-a-gain",
@@ -858,20 +803,18 @@ chapter.table(
 # out, as chapter 2 explains), times the measured gain, plus the measured exponent of the lazy kernel on the same sets,
 # is what the chain says of the network.
 # %%
-fewest = imposed[imposed.p == gain_p[0]]
-kinds = [(d, 1, nets[nets.d == d], small_data[small_data.d == d], of_task(fewest, f"stripe, $d={d}$")) for d in curve_d]
-tube, small_tube = trained[trained["shape"] == "cylinder"], squeezed[squeezed["shape"] == "cylinder"]
-kinds.append((cylinder_d, cylinder_d_parallel, tube, small_tube, of_task(fewest, "cylinder")))
+fewest = {name: rows[rows.p == imposed.p.min()] for name, rows in learners["flow"].items()}
+tasks = [(nets[nets.d == d], small_data[small_data.d == d]) for d in curve_d] + [(tube, small_tube)]
 ENDS = (f"network, {stop:.0%}", "network, zero loss")
 # %%
 links, linked = [], []
-for d, along, task, small, factors in kinds:
+for (name, (d, along)), (task, small) in zip(directions.items(), tasks):
     rows = of(from_start(small), "compressed")
     still = rows.assign(still=rows.star / rows.predicted * rows.p**0.5)
-    lazy, grown, g = lazy_beside(rows), exponent(*by_size(still, "still")), gain(factors)
-    here = [of(from_start(task[task.p.isin(compressed_p)]), "feature", share) for share in (stop, 1.0)]
-    name = f"{'stripe' if along == 1 else 'cylinder'}, d = {d}"
-    row = {"task": name, "β lazy": str(beta(lazy)), "gain g": str(g), "growth of Λ*": str(grown)}
+    lazy, grown, g = lazy_beside(rows), exponent(*by_size(still, "still")), gain(fewest[name])
+    here = [of(from_start(task[task.p.isin(small.p)]), "feature", share) for share in (stop, 1.0)]
+    row = {"task": f"{'stripe' if along == 1 else 'cylinder'}, d = {d}", "β lazy": str(beta(lazy))}
+    row |= {"gain g": str(g), "growth of Λ*": str(grown)}
     row |= {"chain: β lazy + g·growth": f"{beta(lazy).value + g.value * grown.value:.2f}"}
     row |= {"compressed kernel": str(beta(rows))} | {end: str(beta(table)) for end, table in zip(ENDS, here)}
     theory = {"task": "theory", "β lazy": f"{learning_curves.lazy_exponent(d):.3f}", "growth of Λ*": "0.5"}
@@ -879,7 +822,7 @@ for d, along, task, small, factors in kinds:
     for column in ("chain: β lazy + g·growth", "compressed kernel", *ENDS):
         theory[column] = f"{learning_curves.feature_exponent(d, along):.3f}"
     links += [row, theory]
-    linked += [rows, lazy, *here, factors]
+    linked += [rows, lazy, *here, fewest[name]]
 chapter.table(
     pd.DataFrame(links),
     "tab-a-links",
@@ -904,12 +847,12 @@ chapter.table(
 fig, ax = plt.subplots(figsize=(6.4, 4.8))
 five_curves(ax, tube, small_tube)
 p, errors = by_size(of(tube, "feature", 1.0))
-slope = -learning_curves.feature_exponent(cylinder_d, cylinder_d_parallel)
+slope = -learning_curves.feature_exponent(*directions["cylinder"])
 plots.slope_guide(ax, (p[0], p[-1]), 0.3 * np.median(errors[:, 0]), slope, rf"${slope:.2f}$")
-slope = -learning_curves.lazy_exponent(cylinder_d)
+slope = -learning_curves.lazy_exponent(directions["cylinder"][0])
 plots.slope_guide(ax, (p[0], p[-1]), 2.2 * np.median(errors[:, 0]), slope, rf"${slope:.2f}$", above=True)
 ax.set(xlabel="training points $p$", ylabel=r"test error $\varepsilon$")
-plots.curve_axes(ax, cylinder_p)
+plots.curve_axes(ax, p)
 fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 chapter.figure(
     fig,
@@ -940,8 +883,9 @@ chapter.say(
 # end near a few fixed points, whose positions the data decide, not the draw of the weights; a few neurons at each would
 # do. {numref}`fig-a-width` compares networks of several widths.
 # %%
-several = trained[(trained["shape"] == "stripe") & (trained.d == width_d) & trained.p.isin(width_p)]
-several = balanced(several, "h", "p")
+widths = chapter.rows(studies.networks, "widths")
+usual_width = nets[nets.d.isin(widths.d) & nets.p.isin(widths.p) & nets.seed.isin(widths.seed)]
+several = pd.concat([usual_width, widths]).drop_duplicates(["cell", "curve", "share"])
 panels = {
     f"network, {stop:.0%}": (of(several, "feature", stop), "Reds"),
     "network, zero loss": (of(several, "feature", 1.0), "Reds"),
@@ -954,13 +898,13 @@ for ax, (title, (rows, colours)) in zip(axes, panels.items()):
     for (h, group), shade in zip(rows.groupby("h"), shades):
         plots.realisations(ax, *by_size(group), color=shade, label=f"$h={h}$")
     ax.set(xlabel="training points $p$", title=title)
-    plots.curve_axes(ax, width_p)
+    plots.curve_axes(ax, sorted(widths.p.unique()))
     ax.legend()
 axes[0].set_ylabel(r"test error $\varepsilon$")
 chapter.figure(
     fig,
     "fig-a-width",
-    f"The stripe in $d={width_d}$ learnt by networks of several widths, with the same data. "
+    f"The stripe in $d={widths.d.max()}$ learnt by networks of several widths, with the same data. "
     "Width hardly matters to the network that learns features, wherever it stops.",
     *(rows for rows, _ in panels.values()),
     alt="Learning curves in three panels, a shade of one colour a width. For the network the shades nearly "
@@ -971,27 +915,23 @@ chapter.figure(
 # {numref}`fig-a-asymptotes` has the local exponents of all curves beside theory's asymptotes. A bar that holds the
 # asymptote says little where it is wide.
 # %%
-cases = [
-    (f"stripe d={d}, lazy, h=∞", stripe_wide[stripe_wide.d == d], learning_curves.lazy_exponent(d)) for d in curve_d
-]
+cases = [(f"stripe d={d}, lazy, h=∞", wide[wide.d == d], learning_curves.lazy_exponent(d)) for d in curve_d]
 for d in curve_d:
     table = of(nets[nets.d == d], "feature", 1.0)
     cases.append((f"stripe d={d}, feature", table, learning_curves.feature_exponent(d, 1)))
-cases.append(("cylinder, lazy, h=∞", wide_tube, learning_curves.lazy_exponent(cylinder_d)))
-theory = learning_curves.feature_exponent(cylinder_d, cylinder_d_parallel)
-cases.append(("cylinder, feature", of(tube, "feature", 1.0), theory))
+d, along = directions["cylinder"]
+cases.append(("cylinder, lazy, h=∞", wide_tube, learning_curves.lazy_exponent(d)))
+cases.append(("cylinder, feature", of(tube, "feature", 1.0), learning_curves.feature_exponent(d, along)))
 # %%
 fig, axes = plots.panels(len(cases), columns=3, width=3.3, height=2.7, sharey=True)
 seen = []
 for ax, (name, table, theory) in zip(axes, cases):
-    at = [(p, -b) for p, b in local_exponents(*by_size(table), size=window)]
-    p, mid, low, high = (np.array(c) for c in zip(*[(p, b.value, b.low, b.high) for p, b in at]))
-    colour = plots.COLOURS["feature" if "feature" in name else "infinite"]
-    ax.errorbar(p, mid, [mid - low, high - mid], fmt="o-", color=colour, capsize=2)
+    bars(ax, local(table), color=plots.COLOURS["feature" if "feature" in name else "infinite"])
     ax.axhline(theory, color=plots.COLOURS["theory"], linestyle="--")
     ax.set_title(name, fontsize="small")
     plots.curve_axes(ax, table.p.unique()[1:-1], errors=False)
-    last = f"{mid[-1]:.2f} [{low[-1]:.2f}, {high[-1]:.2f}]"
+    _, b = local(table)[-1]
+    last = f"{b.value:.2f} [{b.low:.2f}, {b.high:.2f}]"
     seen.append({"curve": name, "theory": theory, "last window": last})
 fig.supxlabel("training points $p$ (centre of the window)", fontsize="medium")
 fig.supylabel(r"local exponent $\beta(p)$", fontsize="medium")
@@ -1008,7 +948,7 @@ chapter.table(
     pd.DataFrame(seen),
     "tab-a-asymptotes",
     "Theory's exponent and the local exponent in the last window.",
-    *(table[table.p.isin(sorted(table.p.unique())[-window:])] for _, table, _ in cases),
+    *(table[table.p.isin(sorted(table.p.unique())[-WINDOW:])] for _, table, _ in cases),
 )
 # %% [markdown]
 # ## From one regime to the other
@@ -1019,48 +959,53 @@ chapter.table(
 # (the table below {numref}`fig-a-sensitivity`) is small beside the factor of several that is judged here. The paper's problem has $p=1000$ and $h=10^4$; ours has about as many points or fewer, and fewer neurons.
 # %%
 # a larger problem than a laptop scans in seconds is kept in results/
-scans = chapter.extended(studies.scale_scan)
-scan = scans[scans.p == scans.p.max()]
-dashed = finite[(finite.d == scan_d) & finite.p.isin(scan.p) & finite.h.isin(scan.h) & finite.seed.isin(scan.seed)]
+scans = chapter.rows(studies.scale_scan, "main")
+scan, scan_alpha = scans[scans.p == scans.p.max()], sorted(scans.alpha.unique())
+finite = pd.concat([frozen, chapter.rows(studies.finite_curve, "scan")]).drop_duplicates("cell")
+dashed = finite.merge(scan[["d", "p", "h", "seed"]].drop_duplicates())
 names = ["error", "t_star", "amplification_start", "amplification_star", "amplification_max"]
 scanned = {
     p: {name: rows.pivot(index="seed", columns="alpha", values=name) for name in names}
     for p, rows in scans.groupby("p")
 }
 tall = scanned[scans.p.max()]
+
+
+# %%
+def draw_scan(axes):
+    """Error, time and amplification against the scale: of the largest problem, and the medians of others in pale."""
+    feature, grown = plots.COLOURS["feature"], plots.COLOURS["amplification"]
+    plots.realisations(axes[0], scan_alpha, tall["error"], color=feature)
+    axes[0].axhline(dashed.error.median(), color=plots.COLOURS["lazy"], linestyle="--", label="frozen kernel")
+    plots.realisations(axes[1], scan_alpha, tall["t_star"], color=feature, label=f"$p={scans.p.max()}$")
+    for p in sorted(scanned)[:-1]:
+        for ax, name, colour in zip(axes, ("error", "t_star", "amplification_star"), (feature, feature, grown)):
+            ax.plot(scan_alpha, scanned[p][name].median(), color=colour, alpha=0.45, linewidth=1, label=f"$p={p}$")
+    plots.realisations(axes[2], scan_alpha, tall["amplification_star"], label=r"$\Lambda^*$", color=grown)
+    style = {"color": grown, "linestyle": ":", "markerfacecolor": "none"}
+    plots.realisations(axes[2], scan_alpha, tall["amplification_max"], label=r"$\Lambda_{\max}$", **style)
+    lazy_side = [alpha for alpha in scan_alpha if alpha >= 1e3]
+    plots.slope_guide(axes[1], (lazy_side[0], lazy_side[-1]), tall["t_star"][lazy_side[0]].median() / 30, -1, "$-1$")
+
+
 # %%
 fig, axes = plots.panels(3, columns=3, width=3.5, height=3.3)
-plots.realisations(axes[0], scan_alpha, tall["error"], color=plots.COLOURS["feature"])
-axes[0].axhline(dashed.error.median(), color=plots.COLOURS["lazy"], linestyle="--", label="frozen kernel")
-plots.realisations(axes[1], scan_alpha, tall["t_star"], color=plots.COLOURS["feature"], label=f"$p={scans.p.max()}$")
-for p in sorted(scanned)[:-1]:
-    for ax, name in zip(axes, ("error", "t_star", "amplification_star")):
-        colour = plots.COLOURS["amplification" if ax is axes[2] else "feature"]
-        ax.plot(scan_alpha, scanned[p][name].median(), color=colour, alpha=0.45, linewidth=1, label=f"$p={p}$")
-plots.realisations(
-    axes[2], scan_alpha, tall["amplification_star"], label=r"$\Lambda^*$", color=plots.COLOURS["amplification"]
-)
-style = {"color": plots.COLOURS["amplification"], "linestyle": ":", "markerfacecolor": "none"}
-plots.realisations(axes[2], scan_alpha, tall["amplification_max"], label=r"$\Lambda_{\max}$", **style)
 for ax, words in zip(axes, (r"test error $\varepsilon$", r"time $t^*$", r"amplification")):
     ax.set(xscale="log", xlabel=r"scale $\alpha$", ylabel=words)
     ax.locator_params(axis="x", numticks=5)
+for ax in axes[1:]:
+    ax.set_yscale("log")
+draw_scan(axes)
 axes[0].set_ylim(bottom=0)
-axes[0].legend(loc="upper left", fontsize="small")
-axes[1].set_yscale("log")
-axes[1].legend()
-lazy_side = [alpha for alpha in scan_alpha if alpha >= 1e3]
-plots.slope_guide(axes[1], (lazy_side[0], lazy_side[-1]), tall["t_star"][lazy_side[0]].median() / 30, -1, "$-1$")
-axes[2].set_yscale("log")
 plots.plain_numbers(axes[2])
-axes[2].legend()
+for ax, place in zip(axes, ("upper left", "best", "best")):
+    ax.legend(loc=place, fontsize="small" if ax is axes[0] else None)
 chapter.figure(
     fig,
     "fig-a-fig12",
     "Test error, characteristic time and amplification against the network scale, as in paper A, Fig. 12, with fewer "
     "neurons (a smaller problem in pale). Two plateaus and a crossover near $\\alpha=1$; on the right the frozen kernel (dashed).",
-    scans,
-    dashed,
+    *(scans, dashed),
     alt="Three quantities against the scale over 24 decades. The error rises from a low plateau to that of the frozen kernel near "
     "scale one; the time falls, slowly on the left and with slope minus one on the right; the amplification falls to one.",
 )
@@ -1087,10 +1032,7 @@ chapter.say(
 # What the knob does to a network can be seen in the plane. In {numref}`fig-a-knob` the same network learns the same points
 # of the stripe in $d=2$ at each $\alpha$: move the slider from the feature learner on the left to the lazy one.
 # %%
-from companion.studies import knob
-
-in_plane = chapter.sweep(knob.predictors).sort_values("alpha")
-fig, axes = plots.panels(2, width=3.2, height=3.3)
+in_plane = chapter.rows(knob.predictors, "main").sort_values("alpha")
 
 
 def turn(i):
@@ -1103,15 +1045,15 @@ def turn(i):
     plots.boundaries(axes[0], interfaces)
     arrows = np.array(row.arrows)
     axes[1].quiver(*np.zeros((2, len(arrows))), *arrows.T, angles="xy", scale_units="xy", scale=1, width=0.006)
-    reach = knob.REACH
-    for ax, title in zip(
-        axes, (f"wrong on {100 * row.wrong:.0f} % of the square", rf"$\Lambda={row.amplification:.2g}$")
-    ):
-        ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", title=title)
+    titles = f"wrong on {100 * row.wrong:.0f} % of the square", rf"$\Lambda={row.amplification:.2g}$"
+    for ax, title in zip(axes, titles):
+        ax.set(xlim=(side[0], side[-1]), ylim=(side[0], side[-1]), aspect="equal", title=title)
     axes[0].set(xlabel="$x_1$", ylabel="$x_2$")
     axes[1].set(xlabel=r"$\beta\omega_1$", ylabel=r"$\beta\omega_2$")
 
 
+# %%
+fig, axes = plots.panels(2, width=3.2, height=3.3)
 chapter.slider(
     fig,
     turn,
@@ -1131,7 +1073,7 @@ chapter.slider(
 # changes single runs but not their distribution (App. A of the paper). {numref}`fig-a-appa` shows both. Both errors are of one
 # tolerance, so that its effect on the ends (the table below {numref}`fig-a-sensitivity`) is in the scatter of their difference.
 # %%
-turned = chapter.sweep(studies.rotation)
+turned = chapter.rows(studies.rotation, "main")
 # %%
 fig, ax = plt.subplots(figsize=(4.8, 4.4))
 ax.plot(turned.error, turned.error_data, "o", color=plots.COLOURS["feature"])
@@ -1162,9 +1104,10 @@ chapter.check("A.AppA-distribution", shift, turned, figure="fig-a-appa")
 # A network or kernel that has not fitted its training set has another error. All runs of the chapter, by how they
 # ended:
 # %%
+trained = pd.concat([nets, tube, widths]).drop_duplicates(["cell", "curve", "share"])
 every = {
     "frozen, infinite width": pd.concat([wide_at_all, far]),
-    "the same, compressed": pd.concat([squeezed, imposed]),
+    "the same, compressed": pd.concat([small_data, small_tube, imposed]),
     "the same, support vectors": machines,
 }
 every |= {"frozen, finite width": pd.concat([finite, of(trained, "final")]), "networks": of(trained, "feature", 1.0)}

@@ -26,9 +26,10 @@ OTHER = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE"}
 # study -> chapter, what differs from its smoke profile, and the relative tolerance of each column
 COMPARED = {
     lazy_feature.networks: (
-        "01", {"curve_p": [32], "curve_h": 30, "lines": 10, "test": 100}, {"t_star": 1e-5, "amplification_star": 1e-5},
+        "01", {"01.networks.stripe.p": 32, "curve_h": 30, "01.networks.stripe.lines": 10, "test": 100},
+        {"t_star": 1e-5, "amplification_star": 1e-5},
     ),
-    lazy_feature.finite_curve: ("01", {"frozen_p": [32], "lazy_h": [20], "test": 100}, {"error": 1e-6}),
+    lazy_feature.finite_curve: ("01", {"01.finite_curve.stripe.p": 32, "lazy_h": [20], "test": 100}, {"error": 1e-6}),
     compression.growth: (
         "02", {"growth_p": [16, 32, 48]}, {"t_star": 1e-5, "star": 1e-5, "start": 1e-6, "predicted": 1e-6},
     ),

@@ -57,6 +57,15 @@ def test_a_setting_of_two_designs_is_computed_once_with_the_seeds_of_both():
     assert [(one["n"], one["seeds"]) for one in found] == [(2, [0, 1]), (3, [0, 1, 2, 3]), (4, [0, 1, 2, 3])]
 
 
+def test_a_design_without_a_realisation_is_there_and_not_computed():
+    some = Designs("runs", AXES | {"seeds": "count from 0 to 5"})
+    given = values(more={"extends": "main", "n": [3, 4], "seeds": 0})
+    assert [(one["n"], one["seeds"]) for one in some(given)] == [(2, [0, 1]), (3, [0, 1])]
+    assert [(one["n"], one["seeds"]) for one in some.settings(given, "more")] == [(3, []), (4, [])]
+    with pytest.raises(InputError, match="from 1 to 1000, got 0"):
+        grid(given)
+
+
 def test_a_value_may_be_that_of_a_parameter():
     assert of(knobs={"sizes": [5]}, main=MAIN | {"n": "$sizes"})[0]["n"] == 5
 

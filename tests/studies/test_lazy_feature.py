@@ -110,11 +110,17 @@ def test_rotations_of_data_and_weights_together_change_nothing():
 def test_the_infinitely_wide_kernel_learns_the_training_sets_of_the_networks_too():
     parameters = registry.resolve("01", "smoke")
     wide = {(s["shape"], s["d"], s["p"], seed) for s in studies.wide_curve.grid(parameters) for seed in s["seeds"]}
-    nets = [s for s in studies.networks.grid(parameters) if s["h"] == parameters["curve_h"]]
-    assert {(s["shape"], s["d"], s["p"], seed) for s in nets for seed in s["seeds"]} <= wide
+    trained = [s for shape in studies.OWN for s in studies.networks.grid.settings(parameters, shape)]
+    nets = {(s["shape"], s["d"], s["p"], seed) for s in trained for seed in s["seeds"]}
     small = {(s["shape"], s["d"], s["p"], seed) for s in studies.compressed.grid(parameters) for seed in s["seeds"]}
-    assert small <= {(s["shape"], s["d"], s["p"], seed) for s in nets for seed in s["seeds"]}
-    assert {p for shape, _, p, _ in wide if shape == "stripe"} == {*parameters["wide_p"], *parameters["curve_p"]}
+    assert small <= nets <= wide
+
+
+def test_the_stop_and_the_end_are_looked_at_whatever_else_is():
+    grid, parameters = studies.networks.grid, registry.resolve("01", "laptop", {"stop": 0.97})
+    (stripe, widths) = (grid.settings(parameters, name)[0] for name in ("stripe", "widths"))
+    assert stripe["shares"] == [0.1, 0.5, 0.9, 0.95, 0.97, 0.98, 0.99, 1.0] and "stop" not in stripe
+    assert (widths["shares"], widths["frozen"]) == ([0.97, 1.0], [1.0])
 
 
 def test_wide_and_finite_curves_share_their_data():
@@ -127,36 +133,44 @@ def test_wide_and_finite_curves_share_their_data():
     ("name", "value", "says"),
     [
         ("interfaces", [1.0, -1.0], "interfaces must be a strictly increasing"),
-        ("interfaces", [3.8, 3.9], "scan_p must give both labels in every draw: 32 points .* or other interfaces"),
-        ("cylinder_d_parallel", 3, "cylinder_d_parallel must be below cylinder_d = 3"),
-        ("cylinder_radius", 0.0, "cylinder_radius must be a number above 0 and at most 20"),
-        ("cylinder_radius", 9.0, "take more points or other cylinder_radius"),
-        ("rotation_p", 2, "rotation_p must give both labels in every draw: 2 points of the stripe in d = 3"),
-        ("far_p", [2, 200, 400, 800], "far_p must give both labels in every draw: 2 points of the stripe"),
-        ("curve_p", [100, 200], "curve_p must hold at least 3 sizes"),
+        ("interfaces", [3.8, 3.9], r"interfaces = \$interfaces.*: p must give both labels .* or other interfaces"),
+        ("01.imposed.cylinder.d_parallel", 3, "01.imposed.cylinder.*: d_parallel must be below d = 3"),
+        ("01.wide_curve.cylinder.radius", 0.0, "01.wide_curve.cylinder.radius must be a number above 0 and at most 20"),
+        ("01.networks.cylinder.radius", 9.0, "take more points or other radius"),
+        ("01.networks.stripe.shape", "cylinder", "01.networks.stripe.*: a cylinder needs d_parallel and radius"),
+        (
+            "01.rotation.main.p",
+            2,
+            "01.rotation.main.*: p must give both labels in every draw: 2 points of the stripe in d = 3",
+        ),
+        (
+            "01.far_curve.stripe.p",
+            [2, 200, 400],
+            "01.far_curve.stripe.*: p must give both labels in every draw: 2 points",
+        ),
+        ("01.far_curve.stripe.p", [200, 400], "01.far_curve.stripe.p must hold at least 3"),
+        ("curve_p", [100, 200], "curve_p must hold at least 3"),
         ("wide_p", [400, 200, 100], "wide_p must be a strictly increasing"),
         ("curve_p", [1, 200, 300, 400], "curve_p"),
-        ("fit_from", 10**5, "sizes from fit_from on"),
-        ("window", 1, "window"),
-        ("window", 9, "window must be at most"),
-        ("width_d", 7, r"width_d must be one of curve_d = \[5, 10\], got 7"),
-        ("scan_alpha", [1e-4, 1.0, 1e4], "scan_alpha must hold at least 6"),
+        ("fit_from", 10**5, "01.finite_curve.stripe.p must hold at least 3 sizes from fit_from on"),
+        ("01.networks.cylinder.p", [100, 200], "01.networks.cylinder.p must hold at least 3 sizes from fit_from on"),
+        ("01.scale_scan.main.alpha", [1e-4, 1.0, 1e4], "01.scale_scan.main.alpha must hold at least 6"),
         ("curve_alpha", -1.0, "curve_alpha must be"),
         ("lazy_h", [0], "lazy_h"),
         ("curve_h", 0, "curve_h"),
         ("tolerance", 1.0, "tolerance"),
         ("test", 0, "test must be"),
-        ("lines", 0, "lines must be"),
-        ("shares", [0.5, 0.9], r"shares must end with 1, all points, got \[0.5, 0.9\]"),
-        ("shares", [0.0, 1.0], r"shares\[0\] must be a number above 0 and at most 1, got 0.0"),
-        ("shares", [0.5, 1.2], r"shares\[1\] must be a number above 0 and at most 1, got 1.2"),
-        ("stop", 0.97, "stop must be one of shares"),
-        ("stop", 1.0, "stop must be below 1"),
-        ("early", 0.99, "frozen must hold early = 0.99"),
-        ("peak", 1.0, "peak must be at most stop = 0.98, got 1"),
-        ("frozen", [0.9], "frozen must hold early = 0.9 and 1"),
-        ("compressed_p", [41, 80, 160], "compressed_p must be one of curve_p"),
-        ("gain_factor", [2.0, 4.0, 8.0], "gain_factor must begin with 1"),
+        ("01.networks.stripe.lines", 0, "01.networks.stripe.lines must be"),
+        (
+            "01.networks.stripe.shares",
+            [0.5, 0.9],
+            r"01.networks.stripe.shares must hold \[0.9, 0.95\], got \[0.5, 0.9\]",
+        ),
+        ("01.networks.stripe.shares", [0.0, 1.0], r"shares\[0\] must be a number above 0 and at most 1, got 0.0"),
+        ("01.networks.stripe.frozen", [1.0], r"01.networks.stripe.frozen must hold \[0.9\], got \[1.0\]"),
+        ("stop", 1.0, "stop must be a number strictly between 0 and 1"),
+        ("01.imposed.stripe.factor", [2.0, 4.0, 8.0], "01.imposed.stripe.factor must begin with 1"),
+        ("01.ends.tolerances.processor", "another", "01.ends.tolerances.processor must be one of this one, no vector"),
     ],
 )
 def test_bad_parameters_get_one_line_before_any_run(name, value, says):

@@ -12,9 +12,9 @@ from tests.references import ROOT
 CASES = {
     "depth.finite_kernel": [{"finite_widths": [16, w], "finite_depths": [2, 8]} for w in (256, 384, 512)],
     "lazy_feature.finite_curve": [
-        {"frozen_p": [16, 32, n], "wide_p": [16, 32, n], "lazy_h": [20]} for n in (1500, 2000, 2500)
+        {"01.finite_curve.stripe.p": [16, 32, n], "lazy_h": [20]} for n in (1500, 2000, 2500)
     ],
-    "lazy_feature.far_curve": [{"far_p": [16, 32, n]} for n in (1500, 2000, 2500)],
+    "lazy_feature.far_curve": [{"01.far_curve.stripe.p": [16, 32, n]} for n in (1500, 2000, 2500)],
     "compression.arrivals": [{"02.arrivals.main.p": 2000, "02.arrivals.main.h": h} for h in (3000, 4000, 5000)],
     "spiked.gaussian_map": [{"07.gaussian_map.main.d": d, "07.gaussian_map.main.seeds": 8} for d in (200, 300, 400)],
     "spiked.learning_curves": [{"fig2_d": [40, d], "fig2_seeds": [8, 8]} for d in (200, 250, 300)],

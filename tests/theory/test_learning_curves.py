@@ -261,6 +261,25 @@ def test_tables_that_no_tolerance_concerns_are_compared_on_the_same_realisations
     assert learning_curves.converged(learning_curves.beta, coarse, finer=none) == learning_curves.beta(coarse)
 
 
+def test_the_gain_of_an_imposed_compression_is_that_of_each_size_and_realisation():
+    rows = [
+        {"p": p, "seed": s, "factor": factor, "error": (1 + s) / p * factor**-0.4}
+        for p in (100, 200) for s in (0, 1) for factor in (4.0, 1.0, 2.0)
+    ]  # fmt: skip
+    factors, errors = learning_curves.by_factor(pd.DataFrame(rows))
+    assert factors.tolist() == [1, 2, 4] and errors[:, 0].tolist() == [0.01, 0.02, 0.005, 0.01]
+    found = learning_curves.gain(pd.DataFrame(rows))
+    assert found.value == pytest.approx(0.4) and found.n == 4
+
+
+def test_a_change_of_the_error_is_that_of_the_same_realisation_at_each_size_and_share():
+    before = pd.DataFrame({"p": [10, 10, 20], "seed": [0, 1, 0], "share": 1.0, "error": [0.1, 0.2, 0.3]})
+    twice = pd.concat([before[:2], before[:2]]).assign(error=[0.1, 0.2 * np.e, 0.1, 0.2 / np.e])  # two processors
+    found = learning_curves.error_change(twice, before)
+    assert found.to_dict() == {(10, 1.0): pytest.approx(0.5**0.5)}
+    assert learning_curves.error_change(before, before).tolist() == [1e-16, 1e-16]
+
+
 def falling(exponents, sizes=(100, 200, 400, 800)):
     """Errors whose local exponents from size to size are given, a little different in each realisation."""
     logs = np.concatenate([[0.0], -np.cumsum(np.array(exponents) * np.diff(np.log(sizes)))])

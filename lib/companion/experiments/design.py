@@ -14,7 +14,8 @@
 
 ``laptop.toml`` holds all; other profiles, and readers, replace entries. A study declares what one setting holds in the
 words of ``companion.experiments.parameters``, ``@study(axes={"n": "count from 3"})``; ``each of 2 or more distinct
-counts`` asks for so many, and ``optional count`` may be left out.
+counts`` asks for so many, and ``optional count`` may be left out. Where its ``seeds`` are a ``count from 0``, a design
+with none is computed by no run; its stored results may have some.
 """
 
 import functools
@@ -50,13 +51,13 @@ class Designs:
     complete: Callable[[Setting], Setting] = dict
 
     def __call__(self, values: Mapping[str, Any]) -> list[Setting]:
-        """The settings of all designs, each once, with the seeds of every design that holds it."""
+        """The settings of all designs, each once, with the seeds of every design that holds it, none without."""
         found: dict[str, Setting] = {}
         for design in self._tables(values):
             for setting in self.settings(values, design):
                 held = found.setdefault(self.identity(setting), setting)
                 held["seeds"] = sorted({*held["seeds"], *setting["seeds"]})
-        return list(found.values())
+        return [setting for setting in found.values() if setting["seeds"]]
 
     def identity(self, setting: Setting) -> str:
         """What tells a setting from others of the study: its values on the axes, but for its seeds."""

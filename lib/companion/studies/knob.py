@@ -1,12 +1,9 @@
 """Chapter 1, to be seen: what one network learns in the plane as its scale is turned."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import torch
 
-from companion.experiments.sweep import Rows, Setting, product, study
-from companion.studies.lazy_feature import DRAWN, draw, needs_draws, needs_memory, networks_of, train_network
+from companion.experiments.sweep import Rows, Setting, study
+from companion.studies.lazy_feature import DRAWN, SCALES, axes, draw, fits, networks_of, train_network
 from companion.theory.compression import amplification
 from regimes.training.state import satisfied
 
@@ -16,18 +13,14 @@ SIDE = 61  # its points a side
 SHOWN = 60  # neurons whose weights are kept
 
 
-def check_parameters(p: Mapping[str, Any]) -> None:
-    """The draw in the plane holds both labels."""
-    needs_draws(p, {"shape": "stripe", "interfaces": [p["interfaces"]], "d": 2}, "scan_p", "scan_seeds")
-
-
-def _grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "scan_p", "scan_h")
-    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "d": 2, "p": p["scan_p"]}
-    return product(**stripe, h=p["scan_h"], alpha=p["scan_alpha"], tolerance=p["tolerance"], until=p["stop"], seeds=[0])
-
-
-@study(version=1, grid=_grid, rtol=1e-2, data=DRAWN, device="any")
+@study(
+    version=1,
+    axes=axes("shape interfaces d p h") | {"alpha": SCALES} | axes("tolerance") | {"until": "share"},
+    complete=fits(),
+    rtol=1e-2,
+    data=DRAWN,
+    device="any",
+)
 def predictors(setting: Setting, seeds: list[int]) -> Rows:
     """The predictor of one network in ``d = 2``, trained until the share ``until`` of its points is met.
 

@@ -1,7 +1,8 @@
 """Chapter 1: learning curves of lazy and feature learning, and what separates them."""
 
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
@@ -31,9 +32,68 @@ from regimes.validate import InputError
 
 CHAPTER = "01"
 FEWEST_P = 3  # sizes that an exponent with an interval needs
+EARLY = 0.9  # satisfied fraction of the kernel frozen early
+PEAK = 0.95  # that where the amplification is set beside that at the end
 NEVER = 1e-6  # a chance that is not worth a draw
 HARD = 1e12  # bound on the coefficients of a support vector machine, beyond any of separable points
 DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
+OWN = {"stripe": ("interfaces",), "cylinder": ("d_parallel", "radius")}  # axes that one of the tasks has alone
+SCALES = "each of 6 or more increasing numbers from 1e-20 to 1e10"
+AXES = {
+    "shape": "one of stripe, cylinder",
+    "d": "count from 2 to 100",
+    "interfaces": "optional increasing numbers from -4 to 4",
+    "d_parallel": "optional count to 99",
+    "radius": "optional positive to 20",
+    "p": "count from 2 to 1e5",
+    "h": "count from 10 to 1e5",
+    "alpha": "number from 1e-20 to 1e10",
+    "tolerance": "number from 1e-4 to 0.2",
+    "test": "count from 10 to 1e6",  # points
+    "lines": "count from 10 to 1e5",
+    "shares": "increasing positives to 1",  # satisfied fractions
+    "frozen": "increasing positives to 1",
+    "stop": "share",
+    "factor": "each of 3 or more increasing positives",
+    "seeds": "count from 0 to 1000",  # of a design that results/ alone may hold
+}
+TASK = "shape d interfaces d_parallel radius p"
+
+
+def axes(names: str) -> dict[str, str]:
+    """The kinds of some axes of this chapter's studies, in order."""
+    return {name: AXES[name] for name in names.split()}
+
+
+def fits(*kinds: str, kernels: int = 7) -> Callable[[Setting], Setting]:
+    """What completes a setting of a task: it goes without the axes of the other task.
+
+    Args:
+        kinds: of draws beside ``train`` that must hold both labels.
+        kernels: of all points, that a call of two realisations has at a time; that of one has four.
+
+    Raises:
+        InputError: from the function, for a task that lacks an axis, a cylinder without an uninformative direction, a
+            draw of a single label, and for kernels, or gates of a flow, that do not fit into the memory.
+    """
+
+    def complete(setting: Setting) -> Setting:
+        own = OWN[setting["shape"]]
+        found = {axis: value for axis, value in setting.items() if axis in own or axis not in sum(OWN.values(), ())}
+        if not {*own} <= found.keys():
+            raise InputError(f"a {setting['shape']} needs {' and '.join(own)}")
+        if found.get("d_parallel", 0) >= found["d"]:
+            raise InputError(f"d_parallel must be below d = {found['d']}, to leave an uninformative direction")
+        needs_memory(found, "p", "h" if "h" in found else None, kernels=kernels)
+        single = _single(found, ("train", *kinds))
+        if single is not None:
+            raise InputError(
+                f"p must give both labels in every draw: {found['p']} points of the {found['shape']} in d = "
+                f"{found['d']} have a single one in draw {single}; take more points or other {own[-1]}"
+            )
+        return found
+
+    return complete
 
 
 def draw(setting: Setting, kind: str, p: int, seeds: list[int]) -> Task:
@@ -51,43 +111,19 @@ def _drawn(setting: Setting, kind: str, p: int, seeds: list[int], *, first: int 
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
-    """Sizes suffice for exponents, names refer to each other, draws hold both labels."""
-    for name in ("wide_p", "far_p", "frozen_p", "curve_p", "cylinder_p"):
-        if sum(value >= p["fit_from"] for value in p[name]) < FEWEST_P:
-            raise InputError(f"{name} must hold at least {FEWEST_P} sizes from fit_from on for an exponent: {p[name]}")
-        if p["window"] > len(p[name]):
-            raise InputError(f"window must be at most the number of sizes of {name}, got {p['window']}")
-    for name, of in (("width_d", "curve_d"), ("frozen_p", "wide_p"), ("width_p", "curve_p")):
-        needs_one_of(p, name, of)
-    for of in ("curve_p", "cylinder_p"):
-        needs_one_of(p, "compressed_p", of)
-    if p["shares"][-1] != 1:
-        raise InputError(f"shares must end with 1, all points, got {p['shares']}")
-    for name in ("stop", "early", "peak", "frozen"):
-        needs_one_of(p, name, "shares")
-    if 1.0 not in p["frozen"] or p["early"] not in p["frozen"]:
-        raise InputError(f"frozen must hold early = {p['early']:g} and 1, got {p['frozen']}")
-    for name in ("early", "peak"):
-        if p[name] > p["stop"]:
-            raise InputError(f"{name} must be at most stop = {p['stop']:g}, got {p[name]:g}")
-    if p["stop"] == 1:
-        raise InputError("stop must be below 1: a fraction before the end of training")
-    if p["gain_factor"][0] != 1:
-        raise InputError(f"gain_factor must begin with 1, the data as they are, got {p['gain_factor']}")
-    needs_across(p)
-    for shape in _shapes(p):
-        curve = "curve" if shape["shape"] == "stripe" else "cylinder"
-        needs_draws(p, shape, "wide_p", "wide_seeds" if curve == "curve" else "wide_cylinder_seeds")
-        needs_draws(p, shape, "gain_p", "gain_seeds")
-        if curve == "curve":
-            needs_draws(p, shape, "far_p", "far_seeds")
-        needs_draws(p, shape, f"{curve}_p", f"{curve}_seeds", kinds=("train", "fresh"))
-    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]]}
-    needs_draws(p, stripe | {"d": p["curve_d"]}, "frozen_p", "frozen_seeds")
-    needs_draws(p, stripe | {"d": p["curve_d"]}, "gain_p", "features_seeds", kinds=("train", "fresh"))
-    needs_draws(p, stripe | {"d": p["width_d"]}, "width_p", "width_seeds", kinds=("train", "fresh"))
-    for name in ("scan", "rotation"):
-        needs_draws(p, stripe | {"d": p[f"{name}_d"]}, f"{name}_p", f"{name}_seeds")
+    """Sizes suffice for exponents, and what claims compare is measured."""
+    for item, shape in ((finite_curve, "stripe"), *itertools.product((wide_curve, networks, compressed), OWN)):
+        sizes, where = item.grid.values(p, shape)["p"], f"{CHAPTER}.{item.function.__name__}.{shape}.p"
+        if sum(size >= p["fit_from"] for size in sizes) < FEWEST_P:
+            raise InputError(f"{where} must hold at least {FEWEST_P} sizes from fit_from on for an exponent: {sizes}")
+    for axis, needed in (("shares", {EARLY, PEAK}), ("frozen", {EARLY})):
+        (looks,) = networks.grid.values(p, "stripe")[axis]
+        if not needed <= {*looks}:
+            raise InputError(f"{CHAPTER}.networks.stripe.{axis} must hold {sorted(needed)}, got {looks}")
+    for item in (imposed, support_vectors):
+        factors, where = item.grid.values(p, "stripe")["factor"], f"{CHAPTER}.{item.function.__name__}.stripe.factor"
+        if factors[0] != 1:
+            raise InputError(f"{where} must begin with 1, the data as they are, got {factors}")
 
 
 def needs_one_of(p: Mapping[str, Any], name: str, of: str) -> None:
@@ -184,28 +220,7 @@ def positive_share(setting: Setting) -> float:
     return float(np.diff(below)[::2].sum())
 
 
-def _shapes(p: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The tasks of the curves: the stripe in each dimension, and the cylinder."""
-    stripes = [{"shape": "stripe", "d": d, "interfaces": [p["interfaces"]]} for d in p["curve_d"]]
-    cylinder = {"shape": "cylinder", "d": p["cylinder_d"], "d_parallel": p["cylinder_d_parallel"]}
-    return [*stripes, cylinder | {"radius": p["cylinder_radius"]}]
-
-
-def _wide_grid(p: Mapping[str, Any]) -> list[Setting]:
-    """The sizes of the lazy curves, and those of the networks, whose training sets the kernel gets as well."""
-    needs_memory(p, "wide_p")
-    grid = []
-    for shape in _shapes(p):
-        kind = "curve" if shape["shape"] == "stripe" else "cylinder"
-        seeds = dict.fromkeys(p["wide_p"], p["wide_seeds" if kind == "curve" else "wide_cylinder_seeds"])
-        for size in p[f"{kind}_p"]:
-            seeds[size] = max(seeds.get(size, 0), p[f"{kind}_seeds"])
-        for size, count in sorted(seeds.items()):
-            grid += product(**shape, p=size, test=p["test"], seeds=range(count))
-    return grid
-
-
-@study(version=1, grid=_wide_grid, chunk=2, data=DRAWN)
+@study(version=1, axes=axes(f"{TASK} test"), complete=fits(), chunk=2, data=DRAWN)
 def wide_curve(setting: Setting, seeds: list[int]) -> Rows:
     """Lazy learning with the infinitely wide network's kernel, trained to zero loss: ``error``, ``ended``.
 
@@ -216,13 +231,12 @@ def wide_curve(setting: Setting, seeds: list[int]) -> Rows:
     return _lazy_rows(seeds, wide_lazy(train, test))
 
 
-def _far_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "far_p", kernels=4)
-    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "test": p["test"]}
-    return product(**stripe, d=p["curve_d"], p=p["far_p"], seeds=range(p["far_seeds"]))
-
-
-@study(version=1, grid=_far_grid, data=DRAWN)
+@study(
+    version=1,
+    axes=axes("shape interfaces test d p") | {"p": "each of 3 or more increasing counts from 2 to 1e5"},
+    complete=fits(kernels=4),
+    data=DRAWN,
+)
 def far_curve(setting: Setting, seeds: list[int]) -> Rows:
     """As ``wide_curve``, of fewer realisations at larger sizes, nearer to theory's limit: ``error``, ``ended``."""
     return wide_curve(setting, seeds)
@@ -233,16 +247,7 @@ def _lazy_rows(seeds: list[int], found: Lazy) -> Rows:
     return [{"seed": seed, "error": error, "ended": ended} for seed, error, ended in rows]
 
 
-def _finite_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "frozen_p", "lazy_h")
-    needs_memory(p, "scan_p", "scan_h")
-    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "test": p["test"]}
-    curves = product(**stripe, d=p["curve_d"], p=p["frozen_p"], h=p["lazy_h"], seeds=range(p["frozen_seeds"]))
-    scan = product(**stripe, d=p["scan_d"], p=p["scan_p"], h=p["scan_h"], seeds=range(p["scan_seeds"]))
-    return [*curves, *scan]
-
-
-@study(version=1, grid=_finite_grid, chunk=2, data=DRAWN)
+@study(version=1, axes=axes("shape interfaces test d p h"), complete=fits(), chunk=2, data=DRAWN)
 def finite_curve(setting: Setting, seeds: list[int]) -> Rows:
     """Lazy learning with the kernel of a network of width ``h`` at initialisation: ``error``, ``ended``.
 
@@ -322,30 +327,18 @@ def lines(setting: Setting, seeds: list[int]) -> tuple[Tensor, Tensor]:
     return across, torch.stack([-half, half], -1)
 
 
-def _networks_grid(p: Mapping[str, Any]) -> list[Setting]:
-    for points, widths in (("curve_p", "curve_h"), ("width_p", "width_h"), ("cylinder_p", "curve_h")):
-        needs_memory(p, points, widths)
-    net = {"alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"], "lines": p["lines"]}
-    ends = {"shares": [[p["stop"], 1.0]], "frozen": [[1.0]]}
-    grid = []
-    for shape in _shapes(p):
-        kind = "curve" if shape["shape"] == "stripe" else "cylinder"
-        frozen = [p["frozen"]] if kind == "curve" else [[1.0]]
-        sizes = {"p": p[f"{kind}_p"], "h": p["curve_h"], "seeds": range(p[f"{kind}_seeds"])}
-        grid += product(**shape, **sizes, **net, shares=[p["shares"]], frozen=frozen)
-    widths = [h for h in p["width_h"] if h != p["curve_h"]]
-    stripe = {"shape": "stripe", "d": p["width_d"], "interfaces": [p["interfaces"]]}
-    if widths:
-        grid += product(**stripe, p=p["width_p"], h=widths, **net, **ends, seeds=range(p["width_seeds"]))
-    finer = {"tolerance": p["finer_tolerance"]}
-    again = [s | finer | {"seeds": s["seeds"][: p["finer_seeds"]]} for s in grid if s["h"] == p["curve_h"]]
-    return grid + again if p["finer_seeds"] and p["finer_tolerance"] != p["tolerance"] else grid
+def _looks(setting: Setting) -> Setting:
+    """The setting, with the ``stop`` and the end among the satisfied fractions at which networks are looked at."""
+    found = fits("fresh")({axis: value for axis, value in setting.items() if axis != "stop"})
+    shares = sorted({*setting["shares"], setting["stop"], 1.0})
+    return found | {"shares": shares, "frozen": sorted({*setting["frozen"], 1.0})}
 
 
 # until t* processors agree; what comes after amplifies how they round
 @study(
     version=1,
-    grid=_networks_grid,
+    axes=axes(f"{TASK} h alpha tolerance test lines shares frozen stop seeds"),
+    complete=_looks,
     chunk=2,
     rtol=1e-3,
     data=DRAWN,
@@ -413,17 +406,15 @@ def _fastest_ring(radius: float, d: int, d_parallel: int) -> tuple[Cylinder, Fix
     return theory, max(theory.rings(), key=lambda point: point.rate, default=None)
 
 
-def _compressed_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "compressed_p", "curve_h")
-    net = {"h": p["curve_h"], "alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"]}
-    grid = []
-    for shape in _shapes(p):
-        kind = "curve" if shape["shape"] == "stripe" else "cylinder"
-        grid += product(**shape, p=p["compressed_p"], **net, seeds=range(p[f"{kind}_seeds"]))
-    return grid
-
-
-@study(version=1, grid=_compressed_grid, chunk=2, rtol=1e-3, data=DRAWN, device="any")
+@study(
+    version=1,
+    axes=axes(f"{TASK} h alpha tolerance test"),
+    complete=fits(),
+    chunk=2,
+    rtol=1e-3,
+    data=DRAWN,
+    device="any",
+)
 def compressed(setting: Setting, seeds: list[int]) -> Rows:
     """Lazy learning, at infinite width, of data compressed by the network's own ``Λ*``: ``error`` of each ``curve``.
 
@@ -449,16 +440,15 @@ def compressed(setting: Setting, seeds: list[int]) -> Rows:
     return [row | {"star": stars[row["seed"]], "predicted": said[row["seed"]]} for row in rows]
 
 
-def _features_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "gain_p", "features_h")
-    first, *larger = p["gain_p"]
-    net = {"shape": "stripe", "d": p["curve_d"], "interfaces": [p["interfaces"]], "alpha": p["curve_alpha"]}
-    net |= {"tolerance": p["tolerance"], "test": p["test"], "seeds": range(p["features_seeds"])}
-    sizes = [{"p": first, "h": p["features_h"]}, *({"p": size, "h": p["curve_h"]} for size in larger)]
-    return [setting for size in sizes for setting in product(**net, **size)]
-
-
-@study(version=1, grid=_features_grid, chunk=2, rtol=1e-3, data=DRAWN, device="any")
+@study(
+    version=1,
+    axes=axes("shape d interfaces alpha tolerance test p h"),
+    complete=fits("fresh"),
+    chunk=2,
+    rtol=1e-3,
+    data=DRAWN,
+    device="any",
+)
 def features(setting: Setting, seeds: list[int]) -> Rows:
     """The kernel frozen at ``t*`` beside compressed data, on one independent training set: error of each ``curve``.
 
@@ -484,13 +474,7 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
     return [row | {"curve": name} for name, one in found.items() for row in _lazy_rows(seeds, one)]
 
 
-def _imposed_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "gain_p")
-    sizes = {"p": p["gain_p"], "factor": p["gain_factor"], "test": p["test"], "seeds": range(p["gain_seeds"])}
-    return [setting for shape in _shapes(p) for setting in product(**shape, **sizes)]
-
-
-@study(version=1, grid=_imposed_grid, chunk=2, data=DRAWN)
+@study(version=1, axes=axes(f"{TASK} factor test"), complete=fits(), chunk=2, data=DRAWN)
 def imposed(setting: Setting, seeds: list[int]) -> Rows:
     """Lazy learning, at infinite width, of data compressed by a given ``factor``: ``error``, ``ended``.
 
@@ -507,7 +491,7 @@ def _imposed_on(setting: Setting, seeds: list[int]) -> list[Task]:
     return [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in drawn]
 
 
-@study(version=1, grid=_imposed_grid, chunk=2, rtol=1e-2, data=DRAWN)
+@study(version=1, axes=imposed.grid.axes, complete=fits(), chunk=2, rtol=1e-2, data=DRAWN)
 def support_vectors(setting: Setting, seeds: list[int]) -> Rows:
     """As ``imposed``, by the hard-margin support vector machine of the same kernel: ``error``, ``ended``, ``vectors``.
 
@@ -531,14 +515,14 @@ def _machine(x: Tensor, y: Tensor, z: Tensor, labels: Tensor) -> dict[str, Any]:
     return {"error": float(wrong(f[None], labels[None])), "ended": ended, "vectors": len(found.support_)}
 
 
-def _scan_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "scan_p", "scan_h")
-    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "d": p["scan_d"], "p": p["scan_p"]}
-    rest = {"h": p["scan_h"], "test": p["test"], "tolerance": p["tolerance"], "seeds": range(p["scan_seeds"])}
-    return product(**stripe, alpha=p["scan_alpha"], **rest)
-
-
-@study(version=1, grid=_scan_grid, rtol=1e-3, data=DRAWN, device="any")
+@study(
+    version=1,
+    axes=axes("shape interfaces d p alpha h test tolerance") | {"alpha": SCALES},
+    complete=fits(),
+    rtol=1e-3,
+    data=DRAWN,
+    device="any",
+)
 def scale_scan(setting: Setting, seeds: list[int]) -> Rows:
     """One network trained at one ``alpha``: error, ``t_star``, ``amplification_start``, ``_star`` and ``_max``.
 
@@ -559,16 +543,10 @@ def _predictor(found: Trained, network: Network, test: Task, setting: Setting) -
     return setting["alpha"] * (found.network(test.x) - network(test.x))
 
 
-def _rotation_grid(p: Mapping[str, Any]) -> list[Setting]:
-    needs_memory(p, "rotation_p", "rotation_h")
-    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "d": p["rotation_d"], "p": p["rotation_p"]}
-    net = {"h": p["rotation_h"], "alpha": p["curve_alpha"], "tolerance": p["tolerance"], "test": p["test"]}
-    return product(**stripe, **net, seeds=range(p["rotation_seeds"]))
-
-
 @study(
     version=1,
-    grid=_rotation_grid,
+    axes=axes("shape interfaces d p h alpha tolerance test"),
+    complete=fits(),
     rtol=1e-3,
     columns={"deviation": (1e-3, 1e-9)},  # round-off
     data=DRAWN,

@@ -5,21 +5,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 
-from companion.experiments.sweep import STATISTICAL, Rows, Setting, product, study
-from companion.studies.lazy_feature import (
-    DRAWN,
-    draw,
-    lines,
-    needs_draws,
-    needs_memory,
-    needs_one_of,
-    networks_of,
-    train_network,
-)
+from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
+from companion.studies.lazy_feature import DRAWN, axes, draw, fits, lines, networks_of, train_network
 from companion.theory.compression import amplification
 from regimes.measures.errors import line_error
 from regimes.validate import InputError
@@ -34,33 +24,21 @@ PROCESSORS = {
 }
 
 
-def check_parameters(p: Mapping[str, Any]) -> None:
-    """The draws hold both labels, the flows fit into the memory, and what is compared is there."""
-    for name in ("tolerance", "finer_tolerance"):
-        needs_one_of(p, name, "sensitive_tolerances")
-    needs_memory(p, "sensitive_p", "curve_h")
-    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "d": p["curve_d"][0]}
-    needs_draws(p, stripe, "sensitive_p", "sensitive_seeds")
-
-
-def _grid(p: Mapping[str, Any]) -> list[Setting]:
-    stripe = {"shape": "stripe", "interfaces": [p["interfaces"]], "d": p["curve_d"][0], "p": p["sensitive_p"]}
-    net = {"h": p["curve_h"], "alpha": p["curve_alpha"], "lines": p["lines"], "seeds": range(p["sensitive_seeds"])}
-    coarse, fine, (own, *others) = p["tolerance"], p["finer_tolerance"], PROCESSORS
-    cases = [(tolerance, "float64", own) for tolerance in p["sensitive_tolerances"]] + [(coarse, "float32", own)]
-    cases += [(fine, "float32", own)]
-    if p["sensitive_all"]:
-        cases += [(fine, "float64", name) for name in others] + [(fine, "float32", others[0])]
-    names = ("tolerance", "dtype", "processor")
-    numerics = [dict(zip(names, case, strict=True)) for case in dict.fromkeys(cases)]
-    return [setting for case in numerics for setting in product(**stripe, **net, **case)]
-
-
 # in float32 the end of training is another one on another processor, which is what is measured here
 _LATE = dict.fromkeys(("error", "amplification"), STATISTICAL)
 
 
-@study(version=1, grid=_grid, chunk=6, rtol=1e-2, columns=_LATE, data=DRAWN)
+@study(
+    version=1,
+    axes=axes("shape interfaces d p h alpha lines tolerance")
+    | {"dtype": "one of float64, float32", "processor": f"one of {__name__}.PROCESSORS"}
+    | axes("seeds"),
+    complete=fits(),
+    chunk=6,
+    rtol=1e-2,
+    columns=_LATE,
+    data=DRAWN,
+)
 def ends(setting: Setting, seeds: list[int]) -> Rows:
     """One network to zero loss at a ``tolerance``, in a ``dtype``, with the arithmetic of a ``processor``.
 

@@ -153,6 +153,31 @@ def error_ratio(first: pd.DataFrame, second: pd.DataFrame, *, start: float = 0) 
     return estimates.ratio(np.exp(np.log(one / two)[:, p >= start].mean(1)))
 
 
+def error_change(now: pd.DataFrame, before: pd.DataFrame) -> pd.Series:
+    """The root mean square change of ``ln error`` from some runs to others, by ``p`` and satisfied ``share``.
+
+    Args:
+        now: rows of the others, of a realisation perhaps several.
+        before: those that each is set against, of the same sizes and realisations.
+
+    Changes below the smallest that floats tell are that one, so that a logarithmic axis holds them.
+    """
+    now, before = (np.log(rows.set_index(["p", "seed", "share"]).error) for rows in (now, before))
+    square = (now - before.reindex(now.index)) ** 2
+    return np.sqrt(square.groupby(["p", "share"]).mean()).clip(lower=1e-16)
+
+
+def by_factor(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Factors ``(k,)`` of an imposed compression and errors ``(n, k)``, a realisation of a size a row."""
+    wide = table.pivot(index=["p", "seed"], columns="factor", values="error")
+    return wide.columns.to_numpy(dtype=float), wide.to_numpy(dtype=float)
+
+
+def gain(table: pd.DataFrame) -> Estimate:
+    """The exponent ``g`` of ``error ~ factor^(-g)`` over all imposed factors; see ``compression_gain``."""
+    return -estimates.exponent(*by_factor(table))
+
+
 def converged(
     measure: Callable[..., Estimate], *tables: pd.DataFrame, finer: pd.DataFrame, gain: float = 1.0
 ) -> Estimate:
