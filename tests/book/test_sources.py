@@ -15,7 +15,7 @@ from bs4 import BeautifulSoup
 from nbclient import NotebookClient
 
 from companion import paths
-from companion.report import ledger
+from companion.report import ledger, views
 from companion.report.errata import DRAWERS
 from companion.site import extension, sources
 from regimes.validate import InputError
@@ -185,11 +185,13 @@ def test_the_repositorys_address_stands_in_one_place(mini_book):
     """None: no clone line, and none invented. One: clone lines, the saved notebook, the theme's button."""
     for text in ("title: t\n", 'title: t\nrepository: {url: ""}\n'):
         (mini_book / "_config.yml").write_text(text)
-        assert sources.address() == "" and "git clone" not in sources.clone_lines()
-        assert "```sh\nmake book\n```" in sources.clone_lines()
+        assert sources.address() == "" and "git clone" not in views.page("clone", address=sources.address())
+        assert "```sh\nmake book\n```" in views.page("clone", address=sources.address())
     config = "title: t\nrepository: {url: https://%s/someone/the-book.git}\n"
     (mini_book / "_config.yml").write_text(config % "github.com")
-    assert "git clone https://github.com/someone/the-book.git\ncd the-book\nmake book\n" in sources.clone_lines()
+    assert "git clone https://github.com/someone/the-book.git\ncd the-book\nmake book\n" in views.page(
+        "clone", address=sources.address()
+    )
     (mini_book / "_config.yml").write_text("repository: {url: somewhere}\n")
     with pytest.raises(InputError, match="url must be like https://host/owner/name, got 'somewhere'"):
         sources.address()

@@ -5,7 +5,6 @@ rename, when all went well.
 """
 
 import argparse
-import html
 import json
 import os
 import re
@@ -23,7 +22,7 @@ import yaml
 from companion import paths
 from companion.experiments import parameters
 from companion.experiments.cli import one_line_errors
-from companion.report import ledger
+from companion.report import ledger, views
 from companion.site import locks, sources, versions
 from regimes import validate
 
@@ -134,11 +133,10 @@ def _lay_out(folder: Path, source: Path) -> None:
     notebooks = {number: nbformat.read(path, as_version=4) for number, path in chapters.items()}
     first = _overview(folder.name, notebooks, [r for n in chapters for r in ledger.read(folder / f"{n}.ledger.json")])
     for number, notebook in notebooks.items():
-        below = sources.stage_rows(chapters[number], source / "extra")
-        below |= {
-            name: below.get(name, "") + theirs for name, theirs in _of_the_book(chapters[number].name, notebook).items()
-        }
-        nbformat.write(sources.page(notebook, number, below, source / "extra"), source / chapters[number].name)
+        rows = sources.stage_rows(chapters[number], source / "extra")
+        book = {label: theirs for label, (_, theirs) in _changed(chapters[number].name, notebook).items()}
+        shown = sources.page(notebook, number, rows, source / "extra", book=book)
+        nbformat.write(shown, source / chapters[number].name)
     pages = [{"file": path.stem} for path in chapters.values()]
     references = paths.root() / "book" / "references.bib"
     if references.exists():
@@ -151,14 +149,6 @@ def _lay_out(folder: Path, source: Path) -> None:
     toc = {"format": "jb-book", "root": "index", "chapters": pages}
     (source / "_toc.yml").write_text(yaml.safe_dump(toc), encoding="utf-8")
     (source / "_config.yml").write_text(yaml.safe_dump(_config(folder.name, references.exists())), encoding="utf-8")
-
-
-def _of_the_book(name: str, run: nbformat.NotebookNode) -> dict[str, str]:
-    """For the label of each figure that a run has changed the book's, to look at below it."""
-    return {
-        label: f'<details class="book-figure" open><summary>the book\'s figure</summary>{_picture(theirs)}</details>'
-        for label, (_, theirs) in _changed(name, run).items()
-    }
 
 
 def _changed(name: str, run: nbformat.NotebookNode) -> dict[str, tuple[nbformat.NotebookNode, nbformat.NotebookNode]]:
@@ -179,20 +169,6 @@ def _figures(notebook: nbformat.NotebookNode) -> dict[str, nbformat.NotebookNode
     return {out.metadata.regimes.name: out for out in outputs if out.get("metadata", {}).get("regimes")}
 
 
-def _picture(output: nbformat.NotebookNode) -> str:
-    alt, data = html.escape(output.metadata.regimes.alt), output.data["image/png"].strip()
-    return f'<img alt="{alt}" src="data:image/png;base64,{data}">'
-
-
-def _beside(page: str, changed: Mapping[str, tuple[nbformat.NotebookNode, nbformat.NotebookNode]]) -> str:
-    """The changed figures of a run's chapter, whose ``page`` each leads to, beside the book's, as HTML."""
-    return "\n".join(
-        f'<div class="beside"><figure>{_picture(mine)}<figcaption><a href="{page}#{label}">this run</a></figcaption>'
-        f"</figure><figure>{_picture(theirs)}<figcaption>the book</figcaption></figure></div>"
-        for label, (mine, theirs) in changed.items()
-    )
-
-
 def _finished(path: Path) -> bool:
     return path.exists() and not path.name.endswith((".failed.ipynb", ".raw.ipynb"))
 
@@ -209,50 +185,19 @@ def _config(name: str, cites: bool) -> dict[str, Any]:
     return config
 
 
-def _differing(page: str, changed: Mapping[str, tuple[nbformat.NotebookNode, nbformat.NotebookNode]]) -> str:
-    """What a run's first page shows of a chapter's figures."""
-    if not (paths.build("laptop") / f"{page}.ipynb").exists():
-        return "Build the book (`make book`) to see its figures beside those of this run."
-    if not changed:
-        return "No figure differs from the book's."
-    return f"### Figures that differ from the book's\n\n{_beside(f'{page}.html', changed)}"
-
-
 def _overview(name: str, notebooks: Mapping[str, nbformat.NotebookNode], records: Sequence[dict[str, Any]]) -> str:
-    """A run's first page: what was changed, and the verdicts it led to."""
-    parts = [f"# Run {name}"]
+    """A run's first page: what was changed, and the verdicts it led to; first those that are not the book's."""
+    chapters = []
     for number, notebook in notebooks.items():
-        given = dict(notebook.metadata.papermill.parameters)
+        page, given = parameters.source(number).stem, dict(notebook.metadata.papermill.parameters)
         given |= given.pop("designs", {})
-        rows = [f"| `{key}` | `{value!r}` |" for key, value in given.items() if key != "profile"]
-        title = f"[Chapter {int(number)}]({parameters.source(number).stem}.ipynb), {given['profile']} profile"
-        table = ["| changed | to |", "|---|---|", *rows] if rows else ["Nothing was changed."]
-        page = parameters.source(number).stem
-        parts += [f"## {title}", "\n".join(table), _differing(page, _changed(f"{page}.ipynb", notebook))]
-    plain = [record | {"erratum": None} for record in records]  # the errata are a page of the book
-    differ = _other_verdicts(records)
-    # Sphinx sees no equations in a table: it loads MathJax for this one
-    counted = "Below a measured value, $n$ counts the realisations that its interval rests on."
-    return "\n\n".join([*parts, "## Verdicts", *differ, counted, ledger.html_table(plain)]) + "\n"
-
-
-def _other_verdicts(records: Sequence[dict[str, Any]]) -> list[str]:
-    """What a run's first page says of verdicts that are not the book's; nothing where there are none, or no book."""
-    found = {path.name: ledger.read(path) for path in paths.build("laptop").glob("[0-9][0-9].ledger.json")}
-    book = {record["id"]: record for own in found.values() for record in own}
-    pairs = [(record, book[record["id"]]) for record in records if record["id"] in book]
-    rows = [
-        f"| `{mine['id']}` | {ledger.measured(mine)}, *{mine['verdict'] or 'not judged'}* "
-        f"| {ledger.measured(theirs)}, *{theirs['verdict'] or 'not judged'}* |"
-        for mine, theirs in pairs
-        if mine["verdict"] != theirs["verdict"]
-    ]
-    if not rows:
-        return []
-    words = (
-        "These are not the book's. A statement that names a size is about that size: a run at another is no test of it."
-    )
-    return [words, "\n".join(["| claim | this run | the book |", "|---|---|---|", *rows])]
+        about = {"number": number, "page": page, "profile": given.pop("profile"), "given": given}
+        about |= {"built": (paths.build("laptop") / f"{page}.ipynb").exists()}
+        chapters.append(about | {"changed": _changed(f"{page}.ipynb", notebook)})
+    found = (ledger.read(path) for path in paths.build("laptop").glob("[0-9][0-9].ledger.json"))
+    book = {record["id"]: record for own in found for record in own}
+    others = [(r, book[r["id"]]) for r in records if r["id"] in book and r["verdict"] != book[r["id"]]["verdict"]]
+    return views.page("run", name=name, chapters=chapters, others=others, records=records)
 
 
 def labels() -> dict[str, str]:
