@@ -13,6 +13,7 @@ from companion.estimates import Drift, Estimate, exponent, jackknife, least, mea
 from companion.report import ledger
 from companion.report.errata import DRAWERS, Erratum
 from companion.report.ledger import Claim, judge
+from companion.report.views import maths, page, show
 from companion.site import sources
 from regimes.validate import InputError
 
@@ -76,22 +77,19 @@ def test_only_an_error_corrects(drawer, three_drawers):
 
 
 @pytest.mark.parametrize("drawer", ["limit", "reading"])
-def test_what_is_not_reproduced_names_the_drawer_in_line_row_and_findings(drawer, three_drawers, monkeypatch):
-    from companion.site import sources
-
-    monkeypatch.setattr(sources, "errata", lambda: ERRATA)
+def test_what_is_not_reproduced_names_the_drawer_in_line_row_and_findings(drawer, three_drawers):
     claim = replace(WRONG, erratum=f"z-{drawer}")
     entry = ledger.record(claim, value=0.95, low=0.94, high=0.96, n=8, interval="t", verdict="not reproduced")
     held = f'errata.html#erratum-z-{drawer}">{drawer}: It is <span'
     for shown in (
-        ledger.html_line(entry, errata_page="errata.html"),
-        ledger.html_table([entry]),
-        sources.findings([entry]),
+        show("line", entry, "errata.html"),
+        show("table", [entry]),
+        page("findings", records=[entry]),
     ):
         assert held in shown and ">corrected" not in shown
-    assert "what holds: ≥ 0.9" in ledger.html_table([entry])
+    assert "what holds: ≥ 0.9" in show("table", [entry])
     for other in (entry | {"erratum": None}, ledger.record(claim)):
-        assert drawer not in ledger.html_table([other]) and "erratum-" not in sources.findings([other])
+        assert drawer not in show("table", [other]) and "erratum-" not in page("findings", records=[other])
 
 
 def test_what_is_corrected_needs_an_erratum():
@@ -137,7 +135,7 @@ def test_a_record_that_drifts_says_what_the_larger_sizes_say_and_what_size_would
     # two octaves from the centre 362 to 724 took it from 0.9 to 0.7: half an octave more to 0.6, at least the next size
     assert entry["late"]["decides"] == pytest.approx(2048)
     assert ledger.what_decides(entry) == "to decide: sizes of 2000 or more, if it goes on so"
-    assert "at sizes 512 to 1024 alone: 0.7 [0.69, 0.71]" in ledger.html_line(entry, errata_page="")
+    assert "at sizes 512 to 1024 alone: 0.7 [0.69, 0.71]" in show("line", entry, "")
 
 
 def test_an_interval_without_the_stated_number_says_so():
@@ -155,7 +153,7 @@ def test_an_interval_without_the_stated_number_says_so():
     assert ledger.summary(entries) == (
         "Statements of the papers (2): 2 reproduced (1 of them without the stated number in the interval)."
     )
-    assert "the stated 0.5 lies outside the interval" in ledger.html_line(entries[1] | {"data": ""}, errata_page="")
+    assert "the stated 0.5 lies outside the interval" in show("line", entries[1] | {"data": ""}, "")
     assert not ledger.misses_stated(entries[1] | {"interval": ledger.EXACT})
     with pytest.raises(InputError, match=r"stated number 0\.7 lies outside accept"):
         replace(PLAIN, stated=0.7)
@@ -250,22 +248,22 @@ def test_a_row_of_the_page_shows_rival_amendment_estimator_and_what_decides():
     change = {"was": "accepted 0.1 to 0.9", "verdict": "reproduced", "why": "Nothing could miss $x^2$."}
     claim = Claim(id="Z.Fig1-c", accept=(0.4, 0.6), alternative=NULL, amended=(change,), **GIVEN)
     entry = ledger.record(claim, value=0.5, low=0.3, high=0.7, n=8, interval="mean, Student's t", verdict="undecided")
-    page = ledger.html_table([entry])
+    text = show("table", [entry])
     for words in ("refuted by 0 (nothing happens)", "n = 8, mean, Student's t", "about 32 realisations"):
-        assert words in page
-    assert "was: accepted 0.1 to 0.9 (reproduced). Nothing could miss <span" in page and "\\(x^2\\)" in page
+        assert words in text
+    assert "was: accepted 0.1 to 0.9 (reproduced). Nothing could miss <span" in text and "\\(x^2\\)" in text
 
 
 def test_a_corrected_line_prints_what_holds_and_escapes_what_it_quotes(three_drawers):
     null = {"value": 0.0, "what": "a < b & c"}
     claim = Claim(id="Z.Fig1-d", accept=(0.4, 0.6), alternative=null, corrected=(0.9, 1.0), erratum="z-error", **GIVEN)
     entry = ledger.record(claim, value=0.95, low=0.94, high=0.96, n=8, verdict="corrected", profile="laptop")
-    line = ledger.html_line(entry, errata_page="errata.html")
+    line = show("line", entry, "errata.html")
     held, paper = line.split("The paper: ")
     assert '<b>corrected</b> It is <span class="math notranslate nohighlight">\\(x^2\\)</span>' in held
     assert "errata.html#erratum-z-error" in held and "…" not in held
     assert paper.startswith("… measured 0.95") and "a &lt; b &amp; c" in line and "a < b" not in line
-    assert ledger.maths("5 $ a < b") == "5 $ a &lt; b"
+    assert maths("5 $ a < b") == "5 $ a &lt; b"
 
 
 def test_a_record_without_a_declaration_is_named(mini_book):
@@ -279,7 +277,7 @@ def test_a_row_tells_the_share_of_its_interval_that_is_numerical():
     claim = next(iter(ledger.claims().values()))
     told = {"value": 0.95, "low": 0.94, "high": 0.96, "n": 8, "interval": "t", "verdict": "undecided", "data": ""}
     for share, words in ((0.25, "; 25% of the interval numerical"), (0.0, "n = 8, t<"), (1.0, "n = 8, t<")):
-        assert words in ledger.html_table([ledger.record(claim, **told, numerical=share)])
+        assert words in show("table", [ledger.record(claim, **told, numerical=share)])
 
 
 def test_declared_twice_or_badly(mini_book):
@@ -311,7 +309,7 @@ def test_papers_come_in_order_with_what_was_not_measured_last():
         "E": ["E.Fig1"],
     }
     assert list(found) == ["B", "E"]
-    page = ledger.html_papers(found, {"B": "3 claims", "E": "1 claim"}, anchor="claims")
+    page = show("papers", found, {"B": "3 claims", "E": "1 claim"}, "claims")
     assert (
         '<a href="#claims-b">Paper B: Landscape and training regimes in deep learning</a><span>3 claims</span>' in page
     )
@@ -327,11 +325,11 @@ def test_how_an_erratum_was_decided_counts_verdicts_and_leads_to_chapters():
         ledger.record(PLAIN) | {"id": "d"},
     ]
     links = {"a": "../chapters/05_x.html#fig-1", "b": "../chapters/05_x.html#fig-2", "c": "../chapters/07_y.html#fig-3"}
-    assert ledger.how_decided(records, links) == (
+    assert show("decided", records, links) == (
         "✎ 2 corrected, · 1 not judged at this size, · 1 not measured yet, in "
         '<a href="../chapters/05_x.html#fig-1">chapter 5</a> and <a href="../chapters/07_y.html#fig-3">chapter 7</a>.'
     )
-    assert ledger.how_decided(records[3:], links) == "· 1 not measured yet."
+    assert show("decided", records[3:], links) == "· 1 not measured yet."
 
 
 def test_a_ledger_is_kept_of_commits_or_of_stored_rows(mini_book, monkeypatch):
@@ -370,13 +368,13 @@ def test_the_papers_size_has_a_column_where_a_claim_was_measured_there():
         )
     ]
     finer = {"value": 0.52, "low": 0.51, "high": 0.53, "n": 64, "verdict": "reproduced", "profile": "paper"}
-    page = ledger.html_table(laptop, paper={entry["id"]: entry | finer for entry in laptop[:2]})
+    page = show("table", laptop, paper={entry["id"]: entry | finer for entry in laptop[:2]})
     assert page.count("<th>") == 5 and page.count("<td>") == 15
     cells = re.findall(r"<td>((?:(?!</td>).)*)</td></tr>", page)
     assert cells[0].startswith("✔ reproduced<br>") and cells[1].startswith("<b>✔ reproduced</b><br>")
     assert "0.52" in cells[0] and "n = 64" in cells[0] and cells[2] == ""
-    assert ledger.html_table(laptop, paper={}).count("<th>") == 4
-    assert ledger.html_table(laptop[2:], paper={"Z.Fig1-a": laptop[0] | finer}).count("<td>") == 4
+    assert show("table", laptop, paper={}).count("<th>") == 4
+    assert show("table", laptop[2:], paper={"Z.Fig1-a": laptop[0] | finer}).count("<td>") == 4
 
 
 def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, monkeypatch):
@@ -443,7 +441,7 @@ def test_a_statement_counts_once_whatever_the_number_of_its_claims():
     assert ledger.summary([*whole, *parts]) == (
         "Statements of the papers (3, in 6 claims): 1 reproduced, 1 undecided, 1 in part."
     )
-    assert 'aria-label="1 reproduced, 1 undecided, 1 in part"' in ledger.html_bar([*whole, *parts])
+    assert 'aria-label="1 reproduced, 1 undecided, 1 in part"' in show("bar", [*whole, *parts])
     assert ledger.summary([counted("d", None), counted("d2", "corrected", "d")]).endswith(
         "(1, in 2 claims): 1 corrected."
     )

@@ -172,7 +172,7 @@ FRAMES = [b"one", b"two", b"three"]
 def test_a_slider_shows_one_frame_and_says_which():
     text = screen.slider(FRAMES, ["α = 1", "α = 2", 'α = "3"'], knob="scale", start=1)
     assert text.count("<img") == 3 and text.count(" hidden ") == 2 and 'aria-valuetext="α = 2"' in text
-    assert "<output>α = 2</output>" in text and 'value="1"' in text and 'max="2"' in text and "&quot;3&quot;" in text
+    assert "<output>α = 2</output>" in text and 'value="1"' in text and 'max="2"' in text and "&#34;3&#34;" in text
     assert 'aria-label="scale"' in text and "http" not in text and "<script" not in text
 
 
@@ -202,7 +202,7 @@ def test_a_page_has_the_pictures_as_files_one_for_a_phone(tmp_path):
     text = screen.page(shown(), tmp_path / "figures", seen="../figures/")
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {"fig-x.svg", "fig-x-phone.svg"}
     assert 'srcset="../figures/fig-x-phone.svg"' in text and 'src="../figures/fig-x.svg"' in text
-    assert 'alt="a &quot;line&quot;"' in text and 'class="drawn stacked"' in text
+    assert 'alt="a &#34;line&#34;"' in text and 'class="drawn stacked"' in text
     text = screen.page(shown(stacks=False, painted=True), tmp_path / "other")
     assert {path.name for path in (tmp_path / "other").iterdir()} == {"fig-x.svg"}
     assert 'class="drawn wide painted"' in text and "--legible:" in text and "<source" not in text

@@ -6,7 +6,7 @@ import json
 import pydoc
 import re
 import subprocess
-from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -15,9 +15,9 @@ from bs4 import BeautifulSoup
 from nbclient import NotebookClient
 
 from companion import paths
-from companion.report import ledger
+from companion.report import ledger, views
 from companion.report.errata import DRAWERS
-from companion.site import pages, sources
+from companion.site import extension, sources
 from regimes.validate import InputError
 from tests.references import ROOT
 
@@ -185,21 +185,24 @@ def test_the_repositorys_address_stands_in_one_place(mini_book):
     """None: no clone line, and none invented. One: clone lines, the saved notebook, the theme's button."""
     for text in ("title: t\n", 'title: t\nrepository: {url: ""}\n'):
         (mini_book / "_config.yml").write_text(text)
-        assert sources.address() == "" and "git clone" not in sources.clone_lines()
-        assert "```sh\nmake book\n```" in sources.clone_lines()
-        assert pages._button(mini_book, mini_book) == []
+        assert sources.address() == "" and "git clone" not in views.page("clone", address=sources.address())
+        assert "```sh\nmake book\n```" in views.page("clone", address=sources.address())
     config = "title: t\nrepository: {url: https://%s/someone/the-book.git}\n"
     (mini_book / "_config.yml").write_text(config % "github.com")
-    assert "git clone https://github.com/someone/the-book.git\ncd the-book\nmake book\n" in sources.clone_lines()
-    _, path = pages._button(mini_book, mini_book / "chapters")
-    assert yaml.safe_load(Path(path).read_text())["html"]["use_repository_button"] is True
-    (mini_book / "_config.yml").write_text(config % "code.example.org")  # a host at which the theme stops
-    _, path = pages._button(mini_book, mini_book / "chapters")
-    told = yaml.safe_load(Path(path).read_text())
-    assert told["html"]["use_repository_button"] is False and told["repository"]["url"] == ""
+    assert "git clone https://github.com/someone/the-book.git\ncd the-book\nmake book\n" in views.page(
+        "clone", address=sources.address()
+    )
     (mini_book / "_config.yml").write_text("repository: {url: somewhere}\n")
     with pytest.raises(InputError, match="url must be like https://host/owner/name, got 'somewhere'"):
         sources.address()
+
+
+@pytest.mark.parametrize(("host", "known"), [("github.com", True), ("code.example.org", False)])
+def test_the_theme_has_a_button_for_a_host_that_it_knows(host, known):
+    url = f"https://{host}/someone/the-book.git"
+    config = SimpleNamespace(html_theme_options={"repository_url": url})
+    extension._button(None, config)
+    assert config.html_theme_options == {"repository_url": url if known else "", "use_repository_button": known}
 
 
 def test_a_saved_notebook_says_what_it_needs_runs_elsewhere_and_its_profile_line_counts(ran_book):

@@ -3,7 +3,6 @@
 A chapter opened by hand in Jupyter behaves as one run by the runner; its records then go to ``runs/interactive``.
 """
 
-import html
 import json
 import os
 import re
@@ -34,12 +33,11 @@ from companion.experiments.table import (
     revision_of,
     rows_by_cell,
 )
-from companion.report import ledger, plots, screen
+from companion.report import ledger, plots, screen, views
 from regimes.validate import InputError
 
 _COUNTED = re.compile(r"(\d+) (?=points )")
 _SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)\. ")
-_MATHS = re.compile(r"\$[^$<]+\$")
 _GREEK = ("alpha", "beta", "gamma", "eta", "kappa", "lambda", "rho", "sigma", "tau")
 _POWER = re.compile(r"(?<![\w.])(-?\d(?:\.\d+)?)e([+-]\d+)\b")
 THEORY = "none: theory alone"  # in place of tables: the data of a claim on formulas
@@ -171,7 +169,7 @@ class Chapter:
         moving: str = "",
     ) -> None:
         """Shows a figure, below what moves where something does."""
-        about |= {"name": name, "caption": f"{caption} {self.note(*tables)}".rstrip(), "settings": _fold(tables)}
+        about |= {"name": name, "caption": f"{caption} {self.note(*tables)}".rstrip(), "settings": _settings(tables)}
         about["alt"] = about["alt"] or _spoken(_SENTENCE.split(caption)[0])
         if tables:
             self._keep(name, tables)
@@ -234,12 +232,9 @@ class Chapter:
     def table(self, rows: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame, digits: int = 4) -> None:
         """Shows rows as an HTML table (without provenance) with a caption that ends with data, sizes and profile."""
         rows = rows.drop(columns=[name for name in rows.columns if name in STAMP or names_cell(name)])
-        text = rows.to_html(
-            index=False, float_format=lambda v: f"{v:.{digits}g}", border=0, classes="table", na_rep="—", justify="left"
-        )
-        head, _, body = _MATHS.sub(lambda m: ledger.maths(html.unescape(m[0])), text).partition(">")
-        caption = f"<caption>{ledger.maths(f'{caption} {self.note(*tables)}')}</caption>"
-        display(HTML(f'{head} id="{name}">{caption}{body}{_fold(tables)}'))
+        lines = [[_cell(value, digits) for value in line] for line in rows.itertuples(index=False)]
+        caption = f"{caption} {self.note(*tables)}"
+        display(HTML(views.show("rows", name, caption, map(str, rows.columns), lines, _settings(tables))))
 
     def hover(self, cells: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame) -> None:
         """Shows a grid of coloured cells that tell their numbers under the pointer or the keyboard, without a script.
@@ -251,8 +246,8 @@ class Chapter:
             caption: as for ``figure``.
             tables: as for ``figure``.
         """
-        caption = f"<caption>{ledger.maths(f'{caption} {self.note(*tables)}')}</caption>"
-        display(HTML(f'<table class="hover" id="{name}">{caption}{plots.hover_rows(cells)}</table>{_fold(tables)}'))
+        caption = f"{caption} {self.note(*tables)}"
+        display(HTML(views.show("hover", name, caption, **plots.hover_grid(cells), text=_settings(tables))))
 
     def say(self, text: str) -> None:
         """Shows a sentence of Markdown, for numbers that come from the data."""
@@ -317,11 +312,11 @@ class Chapter:
             cells={key: revision_of(key) for key in found.cells},
         )
         ledger.write(self.folder / f"{self.number}.ledger.json", self.records.values())
-        display(HTML(ledger.html_line(self.records[claim_id], errata_page="../book/errata.html")))
+        display(HTML(views.show("line", self.records[claim_id], "../book/errata.html")))
 
     def ledger(self) -> None:
         """Shows the verdicts of this chapter as a table."""
-        display(HTML(ledger.html_table(self.records.values(), errata="../book/errata.html")))
+        display(HTML(views.show("table", list(self.records.values()), errata="../book/errata.html")))
 
 
 def _of_formulas() -> Provenance:
@@ -330,8 +325,8 @@ def _of_formulas() -> Provenance:
     return Provenance((), (), (THEORY,), 0.0, now["device"], now["revision"], now["versions"])
 
 
-def _fold(tables: Sequence[pd.DataFrame]) -> str:
-    """What does not vary over the rows, and where they were computed, behind one line that opens."""
+def _settings(tables: Sequence[pd.DataFrame]) -> str:
+    """What does not vary over the rows, and where they were computed."""
     if not tables:
         return ""
     found = provenance(*tables)
@@ -339,8 +334,7 @@ def _fold(tables: Sequence[pd.DataFrame]) -> str:
     lines = [f"{name} = {_values(values)}" for name, values in fixed.items()]
     where = f"{len(found.cells)} cells, {found.seconds:.0f} s, {found.device}, revision {found.revision}"
     studies = ", ".join(setting["study"] for setting in found.settings)
-    text = "; ".join(filter(None, [studies, *lines, where]))
-    return f'<details class="settings"><summary>all settings</summary>{html.escape(text)}</details>'
+    return "; ".join(filter(None, [studies, *lines, where]))
 
 
 def _spoken(text: str) -> str:
@@ -378,6 +372,10 @@ def _values(values: Sequence[Any]) -> str:
     if len(values) > 3 and not isinstance(values[0], (list, str)):
         return f"{_number(values[0])} … {_number(values[-1])} ({len(values)})"
     return ", ".join(map(_number, values))
+
+
+def _cell(value: Any, digits: int) -> str:
+    return "—" if value is None or value != value else f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def _number(value: Any) -> str:

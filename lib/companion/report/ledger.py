@@ -5,7 +5,6 @@ records. Pages, README and tests read that file, and nothing is typed twice.
 """
 
 import functools
-import html
 import json
 import math
 from collections import Counter
@@ -384,100 +383,45 @@ def measured(entry: Mapping[str, Any]) -> str:
     return str(Estimate(entry["value"], entry["low"], entry["high"], entry["n"]))
 
 
-def drawer(entry: Mapping[str, Any], *, errata_page: str) -> str:
-    """The drawer and the title of a record's erratum, as a link; empty where it has none or was not measured.
-
-    Args:
-        entry: a ledger record.
-        errata_page: the errata page, seen from the page that shows the link.
-    """
-    if not entry["erratum"] or entry["value"] is None:
-        return ""
-    erratum = errata()[entry["erratum"]]
-    return f'<a href="{errata_page}#erratum-{erratum.id}">{erratum.drawer}: {maths(erratum.title)}</a>'
-
-
-def html_line(entry: Mapping[str, Any], *, errata_page: str) -> str:
-    """A verdict in one block: what holds, then the numbers, the paper's words where they were corrected, the claim.
-
-    Where a claim that was not reproduced has an erratum, its drawer stands beside the statement.
-
-    Args:
-        entry: a ledger record of a claim that was measured.
-        errata_page: the errata page, seen from the page that shows the line.
-    """
-    word = entry["verdict"] or f"not judged at the {entry['profile']} profile"
-    numbers = f"measured {measured(entry)}, accepted {band(entry['accept'])}, refuted by {_refuted(entry)}"
-    numbers = "; ".join(part for part in (numbers, _late(entry), _missed(entry)) if part)
-    said, numbers = maths(entry["statement"]), maths(f"{numbers}{_absent(entry)}")
-    if entry["verdict"] == "corrected":
-        title = maths(errata()[entry["erratum"]].title)
-        held = f'{title} (<a href="{errata_page}#erratum-{entry["erratum"]}">erratum</a>)'
-        said, numbers = held, f"The paper: {said} {numbers}; corrected {band(entry['corrected'])}"
-    elif entry["verdict"] == "not reproduced" and (found := drawer(entry, errata_page=errata_page)):
-        said = f"{said} ({found})"
-    return (
-        f'<div class="verdict verdict-{(entry["verdict"] or "none").replace(" ", "-")}">'
-        f'<span class="sign" aria-hidden="true">{MARKS[entry["verdict"]]}</span> <b>{word}</b> {said} '
-        f'<span class="numbers">{numbers} <code>{entry["id"]}</code></span></div>'
-    )
+def words(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record says to a reader: each part as text, empty where there is none, and its ``erratum``, if any."""
+    absent = f"; {ABSENT}" if ABSENT in (entry["data"] or "") else ""
+    share = entry["numerical"] or 0
+    numerical = f"; {share:.0%} of the interval numerical" * (0 < share < 1)
+    kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
+    held = entry["erratum"] if entry["value"] is not None else None
+    return {
+        "word": _word(entry),
+        "mark": MARKS[entry["verdict"]],
+        "kind": kind + (f" · counted with {entry['part_of']}" if entry["part_of"] else ""),
+        "accepted": band(entry["accept"]),
+        "corrected": band(entry["corrected"]) if entry["corrected"] else "",
+        "rival": f"refuted by {entry['alternative']['value']:.4g} ({entry['alternative']['what']})",
+        "measured": measured(entry),
+        "count": f"n = {entry['n']}, {entry['interval']}{numerical}{absent}" if entry["n"] else "",
+        "late": _late(entry),
+        "missed": _missed(entry),
+        "absent": absent,
+        "decides": what_decides(entry),
+        "erratum": errata()[held] if held else None,
+    }
 
 
-def _absent(entry: Mapping[str, Any]) -> str:
-    return f"; {ABSENT}" if ABSENT in (entry["data"] or "") else ""
-
-
-def maths(text: str) -> str:
-    """Text as HTML, with what stands between dollars set as mathematics."""
-    parts = html.escape(text, quote=False).split("$")
-    if len(parts) % 2 == 0:  # a dollar of its own
-        return html.escape(text, quote=False)
-    inside = [f'<span class="math notranslate nohighlight">\\({part}\\)</span>' for part in parts[1::2]]
-    return "".join(a + b for a, b in zip(parts[::2], [*inside, ""], strict=True))
-
-
-def _refuted(entry: Mapping[str, Any]) -> str:
-    return f"{entry['alternative']['value']:.4g} ({entry['alternative']['what']})"
-
-
-def html_table(
-    records: Iterable[dict[str, Any]],
-    links: Mapping[str, str] | None = None,
-    *,
-    errata: str = "errata.html",
-    paper: Mapping[str, Mapping[str, Any]] | None = None,
-) -> str:
-    """The ledger as an HTML table: claim, accepted band, measured interval, verdict.
-
-    Args:
-        records: ledger records.
-        links: for a claim's id, where the figure that shows it stands.
-        errata: the errata page, seen from the page that holds the table.
-        paper: by a claim's id, what was measured at the paper's size; a column where any of the claims has that.
-    """
-    records, paper, links = list(records), paper or {}, links or {}
-    last = "<th>at the paper's size</th>" if any(record["id"] in paper for record in records) else ""
-    head = f"<tr><th>claim</th><th>accepted</th><th>measured (95 %)</th><th>verdict</th>{last}</tr>"
-    rows = "".join(
-        f"{_html_row(record, links.get(record['id']), errata)}{_at_paper(record, paper) if last else ''}</tr>"
-        for record in records
-    )
-    return f'<table class="ledger"><thead>{head}</thead><tbody>{rows}</tbody></table>'
-
-
-def html_bar(records: Iterable[Mapping[str, Any]]) -> str:
-    """Verdicts on statements as one bar of coloured parts, each with its mark and number, in words for a reader."""
+def tally(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """For each verdict on statements that there is its ``kind``, ``mark`` and ``word``, and the ``count``."""
     common = (_in_common(one) for one in statements(records))
     counts = Counter(verdict if verdict in MARKS else None for verdict in common)
-    words = {verdict: verdict or "not judged or measured here" for verdict in MARKS}
-    said = ", ".join(f"{counts[verdict]} {words[verdict]}" for verdict in MARKS if counts[verdict])
-    parts = "".join(
-        f'<span class="part-{(verdict or "none").replace(" ", "-")}" style="flex-grow:{counts[verdict]}" '
-        f'title="{counts[verdict]} {words[verdict]}">{mark} {counts[verdict]}</span>'
-        for verdict, mark in MARKS.items()
-        if counts[verdict]
-    )
-    return f'<div class="verdict-bar" role="img" aria-label="{said}">{parts}</div>'
+    return [
+        {"kind": one or "none", "mark": mark, "word": one or "not judged or measured here", "count": counts[one]}
+        for one, mark in MARKS.items()
+        if counts[one]
+    ]
+
+
+def counted(records: Iterable[Mapping[str, Any]]) -> str:
+    """How many claims have which verdict, in the order in which they come: ``✎ 2 corrected, ✔ 1 reproduced``."""
+    verdicts = Counter((MARKS[entry["verdict"]], _word(entry)) for entry in records)
+    return ", ".join(f"{mark} {count} {word}" for (mark, word), count in verdicts.items())
 
 
 def by_paper(records: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
@@ -493,89 +437,7 @@ def paper_title(letter: str) -> str:
     return f"Paper {letter}: {PAPERS[letter]}" if letter in PAPERS else f"Paper {letter}"
 
 
-def html_papers(papers: Mapping[str, Sequence[dict[str, Any]]], counts: Mapping[str, str], *, anchor: str) -> str:
-    """One line a paper, as an index in a picture: its title, a count in words, the bar of its verdicts.
-
-    Args:
-        papers: the records of each paper.
-        counts: what is counted of each.
-        anchor: ``anchor-a`` is where the section on paper A begins.
-    """
-    lines = "".join(
-        f'<a href="#{anchor}-{letter.lower()}">{paper_title(letter)}</a><span>{counts[letter]}</span>{html_bar(own)}'
-        for letter, own in papers.items()
-    )
-    return f'<div class="papers">{lines}</div>'
-
-
-def how_decided(records: Sequence[Mapping[str, Any]], links: Mapping[str, str]) -> str:
-    """One sentence on an erratum, as HTML: how many of its claims have which verdict, in which chapters.
-
-    Args:
-        records: of its claims.
-        links: for a claim's id where the figure that shows it stands.
-    """
-    verdicts = Counter((MARKS[entry["verdict"]], _word(entry)) for entry in records)
-    said = ", ".join(f"{mark} {count} {word}" for (mark, word), count in verdicts.items())
-    chapters = {entry["chapter"]: links[entry["id"]] for entry in reversed(records) if entry["chapter"]}
-    where = " and ".join(f'<a href="{chapters[number]}">chapter {int(number)}</a>' for number in sorted(chapters))
-    return f"{said}, in {where}." if where else f"{said}."
-
-
 def _word(entry: Mapping[str, Any] | None) -> str:
     if entry is None:
         return "not declared"
     return entry["verdict"] or ("not measured yet" if entry["value"] is None else "not judged at this size")
-
-
-def _html_row(entry: dict[str, Any], link: str | None, errata: str) -> str:
-    word = _word(entry)
-    name = f"<code>{entry['id']}</code>"
-    name = f'<a href="{link}">{name}</a>' if link else name
-    found = drawer(entry, errata_page=errata)
-    shown = f"{word}<br><small>{found}</small>" if found else word
-    rival = f"refuted by {_refuted(entry)}"
-    notes = [f"what holds: {band(entry['corrected'])}"] if entry["corrected"] else []
-    share = entry["numerical"] or 0
-    numerical = f"; {share:.0%} of the interval numerical" * (0 < share < 1)
-    count = f"n = {entry['n']}, {entry['interval']}{numerical}{_absent(entry)}" if entry["n"] else ""
-    kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
-    kind += f" · counted with {entry['part_of']}" if entry["part_of"] else ""
-    statement = f"{maths(entry['statement'])}{_small(rival, new=True)}{_amended(entry['amended'])}"
-    told = {"verdict": word, "paper": entry["item"][0], "chapter": entry["chapter"] or "", "kind": entry["kind"]}
-    data = " ".join(f'data-{key}="{value}"' for key, value in told.items())
-    return (
-        f'<tr class="verdict-{word.replace(" ", "-")}" {data}>'
-        f"<td>{name} {_small(entry['source'] + kind)}<br>{statement}</td>"
-        f"<td>{band(entry['accept'])}{_small(*notes, new=True)}</td>"
-        f"<td>{measured(entry)}{_small(count, _late(entry), _missed(entry), new=True)}</td>"
-        f"<td>{MARKS[entry['verdict']]} {shown}{_small(what_decides(entry), new=True)}</td>"
-    )
-
-
-def _at_paper(entry: Mapping[str, Any], paper: Mapping[str, Mapping[str, Any]]) -> str:
-    """The cell with a claim's verdict at the paper's size, in bold where it is another."""
-    found = paper.get(entry["id"])
-    if found is None:
-        return "<td></td>"
-    word = f"{MARKS[found['verdict']]} {_word(found)}"
-    word = word if found["verdict"] == entry["verdict"] else f"<b>{word}</b>"
-    numbers = _small(measured(found), f"n = {found['n']}", new=True)
-    return f"<td>{word}{numbers}</td>"
-
-
-def _small(*lines: str, new: bool = False) -> str:
-    """Small print, each line on one of its own where ``new``."""
-    return "".join(f"{'<br>' * new}<small>{maths(line)}</small>" for line in lines if line)
-
-
-def _amended(changes: Sequence[Mapping[str, str]]) -> str:
-    """What was changed after a first measurement, behind one line that opens."""
-    if not changes:
-        return ""
-    said = "".join(f"<li>was{_old(c)}: {maths('{was} ({verdict}). {why}'.format(**c))}</li>" for c in changes)
-    return f"<details><summary>amended after a first measurement</summary><ul>{said}</ul></details>"
-
-
-def _old(change: Mapping[str, str]) -> str:
-    return f" <code>{change['id']}</code>" if "id" in change else ""

@@ -160,25 +160,23 @@ def picture(ax: Axes, pixels: np.ndarray) -> None:
     ax.grid(False)
 
 
-def hover_rows(cells: pd.DataFrame) -> str:
-    """The HTML rows of a grid whose cells tell their numbers on hover; see ``Chapter.hover``."""
-    shown = cells.columns[0]
+def hover_grid(cells: pd.DataFrame) -> dict[str, object]:
+    """A grid of coloured cells: its ``axes``, ``columns``, and ``lines`` of cells; see ``Chapter.hover``."""
+    shown, (rows, columns) = cells.columns[0], cells.index.names
     grid = cells[shown].unstack()
     low, high = float(grid.min(axis=None)), float(grid.max(axis=None))
-    rows, columns = cells.index.names
-    colour = matplotlib.colormaps["viridis_r"]
-    lines = []
-    for key in sorted(grid.index, reverse=True):
-        line = [f"<th scope='row'>{key:.3g}</th>"]
-        for column in grid.columns:
-            values = cells.loc[(key, column)]
-            told = "; ".join(
-                [f"{rows} {key:.3g}", f"{columns} {column:g}", *(f"{n} {v:.3g}" for n, v in values.items())]
-            )
-            share = (values[shown] - low) / max(high - low, 1e-300)
-            ink = "white" if share > 0.5 else "black"
-            style = f"background:{matplotlib.colors.to_hex(colour(share))};color:{ink}"
-            line.append(f"<td tabindex='0' title='{told}' style='{style}'>{100 * values[shown]:.1f}</td>")
-        lines.append(f"<tr>{''.join(line)}</tr>")
-    foot = "".join(f"<th scope='col'>{column:g}</th>" for column in grid.columns)
-    return f"{''.join(lines)}<tr><th>{rows} \\ {columns}</th>{foot}</tr>"
+
+    def cell(key: float, column: float) -> dict[str, str]:
+        values = cells.loc[(key, column)]
+        told = [
+            f"{rows} {key:.3g}",
+            f"{columns} {column:g}",
+            *(f"{name} {value:.3g}" for name, value in values.items()),
+        ]
+        share = (values[shown] - low) / max(high - low, 1e-300)
+        colour = matplotlib.colors.to_hex(matplotlib.colormaps["viridis_r"](share))
+        ink = "white" if share > 0.5 else "black"
+        return {"value": f"{100 * values[shown]:.1f}", "told": "; ".join(told), "colour": colour, "ink": ink}
+
+    lines = [(f"{key:.3g}", [cell(key, column) for column in grid.columns]) for key in sorted(grid.index, reverse=True)]
+    return {"axes": (rows, columns), "columns": [f"{column:g}" for column in grid.columns], "lines": lines}

@@ -6,7 +6,6 @@ network for anything, and what moves has a still for paper.
 
 import base64
 import contextlib
-import html
 import io
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from PIL import Image
 
+from companion.report import views
 from regimes import validate
 from regimes.validate import InputError
 
@@ -41,18 +41,6 @@ ROWS = 6  # at most in one column; a taller figure scrolls sideways instead
 LEGIBLE = 8  # CSS pixels of the smallest letters on a phone
 SECONDS = 0.4  # a frame, while it plays
 _ENDS = {"image/svg+xml": "svg", "image/webp": "webp"}
-
-# a slider and its button work wherever the notebook is open, so that what they do stands in their attributes
-_MOVE = (
-    "const s=this.closest('.slider'),all=[...s.querySelectorAll('.frames img')];"
-    "all.forEach((one,i)=>{one.hidden=i!=this.value});"
-    "s.querySelector('output').value=all[this.value].alt;this.setAttribute('aria-valuetext',all[this.value].alt)"
-)
-_PLAY = (
-    "const r=this.closest('.slider').querySelector('input'),playing=this.getAttribute('aria-pressed')!='true';"
-    "clearInterval(this.timer);if(playing)this.timer=setInterval(()=>{r.value=(+r.value+1)%(+r.max+1);r.oninput()},"
-    f"{1000 * SECONDS:.0f});this.setAttribute('aria-pressed',playing);this.textContent=playing?'❚❚':'▶'"
-)
 
 
 def pictures(fig: Figure) -> dict[str, str]:
@@ -250,20 +238,8 @@ def slider(
     needs_labels(labels, start)
     if len(pictures) != len(labels):
         raise InputError(f"a slider needs one label a frame: {len(pictures)} frames, {len(labels)} labels")
-    said = [html.escape(label, quote=True) for label in labels]
-    shown = "".join(
-        f'<img alt="{label}"{"" if i == start else " hidden"} src="data:image/webp;base64,{_base64(picture)}">'
-        for i, (picture, label) in enumerate(zip(pictures, said, strict=True))
-    )
-    about = f'aria-label="{html.escape(knob, quote=True)}" aria-valuetext="{said[start]}"'
-    knobs = (
-        f'<button type="button" aria-label="play" aria-pressed="false" onclick="{_PLAY}">▶</button>'
-        f'<input type="range" min="0" max="{len(said) - 1}" value="{start}" {about} oninput="{_MOVE}">'
-        f"<output>{said[start]}</output>"
-    )
-    size = f'style="max-width:{width}px" data-letters="{letters:.5f}"'
-    parts = f'<div class="frames">{shown}</div><div class="knobs">{knobs}</div>'
-    return f'<div class="slider{" painted" * painted}" {size}>{parts}</div>'
+    frames = list(zip(map(_base64, pictures), labels, strict=True))
+    return views.show("slider", frames, knob, start, round(1000 * SECONDS), width, letters, painted)
 
 
 def _base64(data: bytes) -> str:
@@ -281,19 +257,10 @@ def page(output: "NotebookNode", folder: Path, *, seen: str = "") -> str:
     about, moving = output.metadata.regimes, output.data.get("text/html", "")
     folder.mkdir(parents=True, exist_ok=True)
     wide, narrow = _write(output.data, folder / about.name), about.get("narrow")
-    source = ""
-    if narrow:
-        file = _write(narrow.pictures, folder / f"{about.name}-phone")
-        source = f'<source media="screen and (max-width: 640px)" srcset="{seen}{file}">'
-    alt, share = html.escape(about.alt, quote=True), (narrow or about).letters
-    size = f'width="{_width(output.data)}" data-letters="{share:.5f}" data-wide-letters="{about.letters:.5f}"'
-    image = f'<img class="dark-light" alt="{alt}" src="{seen}{wide}" {size}>'
-    fits = narrow or LEGIBLE / share <= 72 * PHONE
-    kind = " ".join(
-        ["drawn", "stacked" if fits else "wide", *(name for name in ("painted", "still") if about.get(name))]
-    )
-    style = "" if fits else f' style="--legible:{LEGIBLE / share:.0f}px"'
-    return f'{moving}<div class="{kind}"{style}><picture>{source}{image}</picture></div>'
+    phone = narrow and seen + _write(narrow.pictures, folder / f"{about.name}-phone")
+    share = (narrow or about).letters
+    legible = None if narrow or LEGIBLE / share <= 72 * PHONE else round(LEGIBLE / share)
+    return moving + views.show("figure", about, seen + wide, phone, _width(output.data), share, legible)
 
 
 def _write(pictures: Mapping[str, str], path: Path) -> str:

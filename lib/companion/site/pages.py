@@ -5,7 +5,6 @@ rename, when all went well.
 """
 
 import argparse
-import html
 import json
 import os
 import re
@@ -13,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +22,16 @@ import yaml
 from companion import paths
 from companion.experiments import parameters
 from companion.experiments.cli import one_line_errors
-from companion.report import ledger
+from companion.report import ledger, views
 from companion.site import locks, sources, versions
 from regimes import validate
 
+SETTINGS = ("_toc.yml", "_config.yml", "book/references.bib")  # where one changes all pages are read anew
 STRICT = ("-n", "-W", "--keep-going")  # the book's: a reference that leads nowhere is an error
-# what the theme writes and a page on disk cannot use: font preloads (blocked, the icons load without them), the
-# network client thebe, and MathJax and thebe a second time, each of which only logs errors; and what it has twice:
-# the icons, as fonts and as a script of 1.5 MB
-_USELESS = re.compile(
-    r'rel="preload" as="font"|THEBE_JS_URL|sphinx-thebe\.js|<script src="[^"]*(?:mathjax|vendor/fontawesome)/'
+_LABEL = re.compile(  # in a chapter's source: of headings, equations, tables and figures
+    r'^(?:# ?)?(?:\(([^()\s]+)\)=|:(?:label|name): *(\S+))|\$\$ *\(([^()\s]+)\)|\bid="([^"]+)"|"((?:fig|tab)-[\w-]+)"',
+    re.M,
 )
-_SAVED = re.compile(r'href="([^"]*)_sources/([^"]*?)([^"/]+)" target="_blank"')
-_TERM = re.compile(r'<a class="reference internal" href="[^"]*#(term-[^"]+)"')
-_ROLE = re.compile(r"\{(?:numref|eq|ref)\}`(?:([^`<]*?) *<([^`>]+)>|([^`<>]+))`")
-_LABEL = re.compile(r'^\(([^()\s]+)\)=|^:(?:label|name): *(\S+)|\$\$ *\(([^()\s]+)\)|\bid="([^"]+)"', re.M)
-_SEEN = re.compile(rf"^#+ .*|{_LABEL.pattern}", re.M)
-_CODE = re.compile(r"<pre\b.*?</pre>", re.S)
-_OUTWARD = re.compile(r'<a href="\.\./[^"]*">(.*?)</a>')  # to a page of the book, which a run has not
 
 
 class PagesError(RuntimeError):
@@ -77,15 +68,14 @@ def build(source: Path, out: Path, *options: str, cache: Path | None = None) -> 
         PagesError: if a page cannot be built; the last good ones stay.
     """
     fresh = versions.fresh(out)
-    work, shown = cache or fresh / "sphinx", _outline(source)
-    noted = work / "outline"
-    if not noted.exists() or noted.read_text(encoding="utf-8") != shown:
+    work, shown = cache or fresh / "sphinx", "\n".join(_text(source / name) for name in SETTINGS)
+    noted = work / "settings"
+    if _text(noted) != shown:
         versions.drop(work)
     work.mkdir(exist_ok=True)
     noted.unlink(missing_ok=True)  # a build that fails or is killed leaves nothing to go on from
     program = "import sys, companion; from jupyter_book.cli.main import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "build", str(source), "--path-output", str(work), "-q"]
-    command += _button(source, work)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     # its last words name a folder inside: they are shown only where it fails
     told = {"env": os.environ | {"PATH": path}, "cwd": source}  # some paths in the settings are seen from there
@@ -95,12 +85,7 @@ def build(source: Path, out: Path, *options: str, cache: Path | None = None) -> 
         versions.drop(fresh)
         raise PagesError((done.stderr or done.stdout).partition("Traceback")[0].strip())
     shutil.copytree(made, pages)
-    saved, said = _notebooks(pages), definitions(pages)
-    for page in pages.rglob("*.html"):
-        lines = page.read_text(encoding="utf-8").splitlines(keepends=True)
-        kept = "".join(line for line in lines if not _USELESS.search(line))
-        page.write_text(_with_definitions(_with_downloads(kept, saved), said), encoding="utf-8")
-    (pages / "_static" / "texts.js").write_text(f"window.BOOK_TEXTS = {json.dumps(texts(pages))};\n", encoding="utf-8")
+    _notebooks(pages)
     if cache is None:
         versions.drop(work)
     else:
@@ -108,109 +93,22 @@ def build(source: Path, out: Path, *options: str, cache: Path | None = None) -> 
     versions.swap(pages, out)
 
 
-def _outline(source: Path) -> str:
-    """What pages show of each other: headings, labels, terms and works. Where it changes Sphinx must write all anew."""
-    toc, *others = ("_toc.yml", "_config.yml", "book/glossary.md", "book/references.bib")
-    pages = re.findall(r"\b(?:root|file): *([^\s,}]+)", _text(source / toc))
-    parts = [line for name in pages for line in (name, *(match[0] for match in _SEEN.finditer(_words(source / name))))]
-    return "\n".join([*parts, *(_text(source / name) for name in (toc, *others))])
-
-
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def _words(page: Path) -> str:
-    """The Markdown of a page, of a notebook with the labels of its figures; of none nothing."""
-    if not page.with_suffix(".ipynb").exists():
-        return _text(page.with_suffix(".md"))
-    cells = nbformat.read(page.with_suffix(".ipynb"), as_version=4).cells
-    figures = [f":name: {cell.metadata.mystnb.figure.name}" for cell in cells if "figure" in _shown_as(cell)]
-    return "\n".join([*figures, *(cell.source for cell in cells if cell.cell_type == "markdown")])
-
-
-def _shown_as(cell: nbformat.NotebookNode) -> Mapping[str, Any]:
-    return cell.metadata.get("mystnb", {})
-
-
-def _button(source: Path, folder: Path) -> list[str]:
-    """The option by which the theme shows a button for the repository, where ``_config.yml`` names its address.
-
-    The theme knows three hosts, and stops at another's address.
-    """
-    url = sources.address()
-    if not url:
-        return []
-    config = yaml.safe_load((source / "_config.yml").read_text(encoding="utf-8"))
-    known = any(host in url.rsplit("/", 2)[0] for host in ("github", "gitlab", "bitbucket"))
-    config["repository"] = {"url": url if known else ""}
-    config["html"] = config.get("html", {}) | {"use_repository_button": known}
-    (folder / "_config.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
-    return ["--config", str(folder / "_config.yml")]
-
-
-def _notebooks(pages: Path) -> set[str]:
-    """The names of the notebooks to take home, in place of which Sphinx's own go; each is a script too.
+def _notebooks(pages: Path) -> None:
+    """The notebooks to take home, in place of which Sphinx's own go; each is a script too.
 
     A page on disk may load a script and save what it holds, while its browser opens a link to a notebook as text.
     """
     saved = {path.name for path in (pages / "notebooks").glob("*.ipynb")}
-    for path in (pages / "_sources").rglob("*.ipynb"):
-        if path.name in saved:
-            path.unlink()
     for path in list(pages.rglob("*.ipynb")):
+        if "_sources" in path.parts and path.name in saved:
+            path.unlink()
+            continue
         text = json.dumps(path.read_text(encoding="utf-8"))
         path.with_name(f"{path.name}.js").write_text(f"window.BOOK_NOTEBOOK = {text};\n", encoding="utf-8")
-    return saved
-
-
-def _with_downloads(page: str, saved: Container[str]) -> str:
-    """A page whose download button saves a file, a chapter's the notebook to take home, and opens none."""
-
-    def link(match: re.Match) -> str:
-        up, folder, name = match.groups()
-        return f'href="{up}{"notebooks/" if name in saved else f"_sources/{folder}"}{name}" download'
-
-    return _SAVED.sub(link, page)
-
-
-def definitions(pages: Path) -> dict[str, str]:
-    """The glossary's definitions as HTML without links, by their term's anchor; none where there is no glossary."""
-    from bs4 import BeautifulSoup
-
-    path = pages / "book" / "glossary.html"
-    soup = BeautifulSoup(path.read_text(encoding="utf-8") if path.exists() else "", "html.parser")
-    for link in soup.select("dl.glossary dd a"):
-        link.unwrap()
-    return {
-        term["id"]: term.find_next_sibling("dd").decode_contents().strip() for term in soup.select("dl.glossary dt[id]")
-    }
-
-
-def _with_definitions(page: str, said: Mapping[str, str]) -> str:
-    """A page whose links to the glossary hold the definition, which ``book.js`` shows under pointer and keyboard."""
-
-    def link(match: re.Match) -> str:
-        text = said.get(match[1], "")
-        return f'{match[0]} data-definition="{html.escape(text)}"' if text else match[0]
-
-    return _TERM.sub(link, page)
-
-
-def texts(pages: Path) -> dict[str, str]:
-    """The words of each page, for what the search shows of it: a page on disk may not fetch another."""
-    from bs4 import BeautifulSoup  # comes with Jupyter Book, which a machine that only runs chapters may lack
-
-    found = {}
-    for path in sorted(set(pages.rglob("*.html")) - set(pages.glob("_modules/**/*.html"))):  # code is not searched
-        plain = _CODE.sub("", path.read_text(encoding="utf-8"))  # thousands of coloured words, which none searches
-        article = BeautifulSoup(plain, "html.parser").find("article")
-        if article is not None:
-            for code in article.select("script, style, .headerlink"):
-                code.decompose()
-            name = str(path.relative_to(pages).with_suffix(""))
-            found[name] = " ".join(article.get_text(" ").split())
-    return found
 
 
 def of_run(folder: Path) -> Path:
@@ -232,17 +130,13 @@ def of_run(folder: Path) -> Path:
 def _lay_out(folder: Path, source: Path) -> None:
     """The sources of a run's pages: a small book with the settings of the large one."""
     chapters = {path.name[:2]: path for path in sorted(folder.glob("[0-9][0-9]_*.ipynb")) if _finished(path)}
-    places = labels()
     notebooks = {number: nbformat.read(path, as_version=4) for number, path in chapters.items()}
     first = _overview(folder.name, notebooks, [r for n in chapters for r in ledger.read(folder / f"{n}.ledger.json")])
     for number, notebook in notebooks.items():
-        below = sources.stage_rows(chapters[number], source / "extra")
-        below |= {
-            name: below.get(name, "") + theirs for name, theirs in _of_the_book(chapters[number].name, notebook).items()
-        }
-        nbformat.write(
-            alone(sources.page(notebook, number, below, source / "extra"), places), source / chapters[number].name
-        )
+        rows = sources.stage_rows(chapters[number], source / "extra")
+        book = {label: theirs for label, (_, theirs) in _changed(chapters[number].name, notebook).items()}
+        shown = sources.page(notebook, number, rows, source / "extra", book=book)
+        nbformat.write(shown, source / chapters[number].name)
     pages = [{"file": path.stem} for path in chapters.values()]
     references = paths.root() / "book" / "references.bib"
     if references.exists():
@@ -255,14 +149,6 @@ def _lay_out(folder: Path, source: Path) -> None:
     toc = {"format": "jb-book", "root": "index", "chapters": pages}
     (source / "_toc.yml").write_text(yaml.safe_dump(toc), encoding="utf-8")
     (source / "_config.yml").write_text(yaml.safe_dump(_config(folder.name, references.exists())), encoding="utf-8")
-
-
-def _of_the_book(name: str, run: nbformat.NotebookNode) -> dict[str, str]:
-    """For the label of each figure that a run has changed the book's, to look at below it."""
-    return {
-        label: f'<details class="book-figure" open><summary>the book\'s figure</summary>{_picture(theirs)}</details>'
-        for label, (_, theirs) in _changed(name, run).items()
-    }
 
 
 def _changed(name: str, run: nbformat.NotebookNode) -> dict[str, tuple[nbformat.NotebookNode, nbformat.NotebookNode]]:
@@ -283,20 +169,6 @@ def _figures(notebook: nbformat.NotebookNode) -> dict[str, nbformat.NotebookNode
     return {out.metadata.regimes.name: out for out in outputs if out.get("metadata", {}).get("regimes")}
 
 
-def _picture(output: nbformat.NotebookNode) -> str:
-    alt, data = html.escape(output.metadata.regimes.alt), output.data["image/png"].strip()
-    return f'<img alt="{alt}" src="data:image/png;base64,{data}">'
-
-
-def _beside(page: str, changed: Mapping[str, tuple[nbformat.NotebookNode, nbformat.NotebookNode]]) -> str:
-    """The changed figures of a run's chapter, whose ``page`` each leads to, beside the book's, as HTML."""
-    return "\n".join(
-        f'<div class="beside"><figure>{_picture(mine)}<figcaption><a href="{page}#{label}">this run</a></figcaption>'
-        f"</figure><figure>{_picture(theirs)}<figcaption>the book</figcaption></figure></div>"
-        for label, (mine, theirs) in changed.items()
-    )
-
-
 def _finished(path: Path) -> bool:
     return path.exists() and not path.name.endswith((".failed.ipynb", ".raw.ipynb"))
 
@@ -308,100 +180,33 @@ def _config(name: str, cites: bool) -> dict[str, Any]:
     config |= {"title": f"Run {name}", "exclude_patterns": [], "bibtex_bibfiles": ["references.bib"]}
     if not cites:
         del config["bibtex_bibfiles"]
-    config["sphinx"]["extra_extensions"] = []
-    config["sphinx"]["config"]["html_extra_path"] = ["extra"]
+    config["sphinx"]["extra_extensions"] = ["companion.site.extension"]
+    config["sphinx"]["config"] |= {"html_extra_path": ["extra"], "book_labels": labels()}
     return config
 
 
-def _differing(page: str, changed: Mapping[str, tuple[nbformat.NotebookNode, nbformat.NotebookNode]]) -> str:
-    """What a run's first page shows of a chapter's figures."""
-    if not (paths.build("laptop") / f"{page}.ipynb").exists():
-        return "Build the book (`make book`) to see its figures beside those of this run."
-    if not changed:
-        return "No figure differs from the book's."
-    return f"### Figures that differ from the book's\n\n{_beside(f'{page}.html', changed)}"
-
-
 def _overview(name: str, notebooks: Mapping[str, nbformat.NotebookNode], records: Sequence[dict[str, Any]]) -> str:
-    """A run's first page: what was changed, and the verdicts it led to."""
-    parts = [f"# Run {name}"]
+    """A run's first page: what was changed, and the verdicts it led to; first those that are not the book's."""
+    chapters = []
     for number, notebook in notebooks.items():
-        given = dict(notebook.metadata.papermill.parameters)
+        page, given = parameters.source(number).stem, dict(notebook.metadata.papermill.parameters)
         given |= given.pop("designs", {})
-        rows = [f"| `{key}` | `{value!r}` |" for key, value in given.items() if key != "profile"]
-        title = f"[Chapter {int(number)}]({parameters.source(number).stem}.ipynb), {given['profile']} profile"
-        table = ["| changed | to |", "|---|---|", *rows] if rows else ["Nothing was changed."]
-        page = parameters.source(number).stem
-        parts += [f"## {title}", "\n".join(table), _differing(page, _changed(f"{page}.ipynb", notebook))]
-    plain = [record | {"erratum": None} for record in records]  # the errata are a page of the book
-    differ = _other_verdicts(records)
-    # Sphinx sees no equations in a table: it loads MathJax for this one
-    counted = "Below a measured value, $n$ counts the realisations that its interval rests on."
-    return "\n\n".join([*parts, "## Verdicts", *differ, counted, ledger.html_table(plain)]) + "\n"
-
-
-def _other_verdicts(records: Sequence[dict[str, Any]]) -> list[str]:
-    """What a run's first page says of verdicts that are not the book's; nothing where there are none, or no book."""
-    found = {path.name: ledger.read(path) for path in paths.build("laptop").glob("[0-9][0-9].ledger.json")}
-    book = {record["id"]: record for own in found.values() for record in own}
-    pairs = [(record, book[record["id"]]) for record in records if record["id"] in book]
-    rows = [
-        f"| `{mine['id']}` | {ledger.measured(mine)}, *{mine['verdict'] or 'not judged'}* "
-        f"| {ledger.measured(theirs)}, *{theirs['verdict'] or 'not judged'}* |"
-        for mine, theirs in pairs
-        if mine["verdict"] != theirs["verdict"]
-    ]
-    if not rows:
-        return []
-    words = (
-        "These are not the book's. A statement that names a size is about that size: a run at another is no test of it."
-    )
-    return [words, "\n".join(["| claim | this run | the book |", "|---|---|---|", *rows])]
+        about = {"number": number, "page": page, "profile": given.pop("profile"), "given": given}
+        about |= {"built": (paths.build("laptop") / f"{page}.ipynb").exists()}
+        chapters.append(about | {"changed": _changed(f"{page}.ipynb", notebook)})
+    found = (ledger.read(path) for path in paths.build("laptop").glob("[0-9][0-9].ledger.json"))
+    book = {record["id"]: record for own in found for record in own}
+    others = [(r, book[r["id"]]) for r in records if r["id"] in book and r["verdict"] != book[r["id"]]["verdict"]]
+    return views.page("run", name=name, chapters=chapters, others=others, records=records)
 
 
 def labels() -> dict[str, str]:
     """For each label of a chapter where it stands, in words: ``chapter 5``."""
     found = {}
     for number, source in parameters.chapters().items():
-        text = re.sub(r"^# ?", "", source.read_text(encoding="utf-8"), flags=re.M)
-        names = [next(filter(None, groups)) for groups in _LABEL.findall(text)]
-        names += re.findall(r'"((?:fig|tab)-[\w-]+)"', text)
-        found |= dict.fromkeys(names, f"chapter {int(number)}")
+        for groups in _LABEL.findall(source.read_text(encoding="utf-8")):
+            found["".join(groups)] = f"chapter {int(number)}"
     return found
-
-
-def alone(notebook: nbformat.NotebookNode, places: Mapping[str, str]) -> nbformat.NotebookNode:
-    """A page whose references to other pages are plain words."""
-    own = _own_labels(notebook)
-
-    def words(match: re.Match) -> str:
-        text, target, bare = match.groups()
-        label = target or bare
-        if label in own:
-            return match[0]
-        place = places.get(label, "in the book")
-        return f"{text} ({place})" if text else f"`{label}` ({place})"
-
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            cell.source = sources.without_terms(_ROLE.sub(words, cell.source))
-        for output in cell.get("outputs", []):
-            data = output.get("data", {})
-            for kind, change in (("text/markdown", words), ("text/html", None)):
-                if kind in data:
-                    data[kind] = _ROLE.sub(change, data[kind]) if change else _OUTWARD.sub(r"\1", data[kind])
-    return notebook
-
-
-def _own_labels(notebook: nbformat.NotebookNode) -> set[str]:
-    """The labels that a page itself defines: of headings, equations, tables and figures."""
-    own = set()
-    for cell in notebook.cells:
-        own.add(cell.metadata.get("mystnb", {}).get("figure", {}).get("name"))
-        texts = [cell.source] if cell.cell_type == "markdown" else []
-        texts += [data["text/html"] for o in cell.get("outputs", []) if "text/html" in (data := o.get("data", {}))]
-        own |= {next(filter(None, groups)) for text in texts for groups in _LABEL.findall(text)}
-    return own
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from companion.experiments.cli import one_line_errors
 from companion.experiments.store import committed, needs_commit
 from companion.experiments.sweep import Setting, cells
 from companion.experiments.table import CELL, read_csv, rows_by_cell
-from companion.report import ledger, screen
+from companion.report import ledger, screen, views
 from companion.report.errata import DRAWERS, Erratum, errata
 from regimes import validate
 from regimes.validate import InputError
@@ -42,40 +42,29 @@ KEY_FIGURES = {  # of the chapters, on their cards
     "06": "fig-d-picture",
     "07": "fig-e-2",
 }
-FINDINGS = {
-    "corrected": "Corrected: errors of the paper",
-    "not reproduced": "Not reproduced",
-    "not yet asymptotic": "Not yet asymptotic",
-    "undecided": "Undecided",
-}
-DOWNLOADS = """<p>Download: <a href="../ledger.csv" download>ledger.csv</a>,
-<a href="../ledger.json" download>ledger.json</a>.</p>"""
 README_FIGURE = "fig-a-fig3"
 FOLDED = {"parameters": "parameters", "injected-parameters": "values of this profile"}  # by tag; else code
-NEEDS = """**What this notebook needs.** It was run at the *{profile}* profile. To run it again take Python 3.11 to 3.13
-and the book's sources, which hold its library `regimes`{where}. There, `make lab` sets up everything in `.venv` and
-opens JupyterLab; or install into an environment of your own, `pip install -e './lib[book]' jupyterlab`. Then it runs
-from any folder.
-
-The `profile` line of the parameters cell chooses the sizes (`smoke`, `laptop`, `paper`), and any line below it may be
-changed: a profile's values hold wherever a line was left alone. Verdicts go to `runs/interactive/` of the sources."""
-HOW_TO_CHANGE = """```{{code-block}} sh
-make chapter-{number} NAME=mine PARAMS='-p {name} {value}'
-```"""
 _TERM = re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`")
 
 
 def page(
-    notebook: nbformat.NotebookNode, number: str, below: Mapping[str, str], extra: Path, *, seen: str = ""
+    notebook: nbformat.NotebookNode,
+    number: str,
+    rows: Mapping[str, str],
+    extra: Path,
+    *,
+    seen: str = "",
+    book: Mapping[str, nbformat.NotebookNode] | None = None,
 ) -> nbformat.NotebookNode:
     """A notebook as the book shows it: code folded away, figures numbered and captioned, how to change parameters.
 
     Args:
         notebook: of a chapter, executed; it is changed.
         number: of the chapter.
-        below: for a figure's label what else to show below it, as HTML.
+        rows: for a figure's label where its rows are.
         extra: the folder whose ``figures`` take the pictures.
         seen: leads from the page to ``extra``.
+        book: of a run, for a figure's label the book's, where that is another.
 
     Raises:
         InputError: for a cell that shows two figures (a number and a label belong to one).
@@ -91,7 +80,7 @@ def page(
             raise InputError(f"cell {cell.id} shows {len(figures)} figures; give each a cell of its own")
         cells.append(cell)
         if figures:
-            cells += _as_figure(cell, figures[0], below)
+            cells += _as_figure(cell, figures[0], rows, book or {})
             shown = screen.page(figures[0], extra / "figures", seen=f"{seen}figures/")
             # the PNG is for the cards; the text would stand for a missing picture in a terminal
             figures[0].data = {"image/png": figures[0].data["image/png"], "text/html": shown}
@@ -111,18 +100,21 @@ def _how_to_change(number: str, source: str) -> str:
     """How to run a chapter with other parameters; its first one that is no list is the example."""
     pairs = re.findall(r'^(\w+): ".*?" = "?([^"\s\[]+)"?', source, re.M)
     name, value = next((pair for pair in pairs if pair[0] != "profile"), ("name", "value"))
-    return HOW_TO_CHANGE.format(number=number, name=name, value=value)
+    return views.page("change", number=number, name=name, value=value).strip()
 
 
 def _as_figure(
-    cell: nbformat.NotebookNode, output: nbformat.NotebookNode, below: Mapping[str, str]
+    cell: nbformat.NotebookNode,
+    output: nbformat.NotebookNode,
+    rows: Mapping[str, str],
+    book: Mapping[str, nbformat.NotebookNode],
 ) -> list[nbformat.NotebookNode]:
     """Turns a cell into a numbered figure; returns a cell for what else it showed (all of it would be the figure)."""
     about = output.metadata.regimes
     cell.metadata["mystnb"]["figure"] = {"name": about.name, "caption": about.caption, "align": "center"}
     rest = [other for other in cell.outputs if other is not output]
     if about.settings:  # what a caption leaves out folds away below it
-        shown = f'<div class="below-figure">{about.settings}{below.get(about.name, "")}</div>'
+        shown = views.show("below", about, rows.get(about.name), book.get(about.name))
         rest.append(nbformat.v4.new_output("display_data", {"text/html": shown}))
     cell.outputs = [output]
     # MyST-NB leaves out cells without a source, and what they show with them
@@ -154,8 +146,8 @@ def stage(profile: str) -> list[Path]:
         nbformat.write(take_home(copy.deepcopy(notebook), profile), saved)
         extra = paths.generated() / "extra"
         shown = page(notebook, number, stage_rows(path, extra, seen="../"), extra, seen="../")
-        first, found = shown.cells[0], findings(ledger.read(paths.build(profile) / f"{number}.ledger.json"))
-        first.source = first.source.replace("\n## ", f"\n{found}\n\n## ", 1)
+        found = views.page("findings", records=ledger.read(paths.build(profile) / f"{number}.ledger.json"))
+        shown.cells[0].source = shown.cells[0].source.replace("\n## ", f"\n{found}\n## ", 1)
         write(staged[-1], nbformat.writes(shown) + "\n")
     for old in {*folder.glob("*.ipynb")} - {*staged}:
         old.unlink()
@@ -181,9 +173,8 @@ def take_home(notebook: nbformat.NotebookNode, profile: str) -> nbformat.Noteboo
             cell.source = re.sub(r'^(profile: .*= )"\w+"', rf'\1"{profile}"', cell.source, count=1, flags=re.M)
         elif cell.cell_type == "markdown":
             cell.source = without_terms(cell.source)
-    where = f", `git clone {address()}`" if address() else ""
-    said = nbformat.v4.new_markdown_cell(NEEDS.format(profile=profile, where=where), id="needs")
-    notebook.cells = [said, *cells]
+    needs = views.page("needs", profile=profile, address=address()).strip()
+    notebook.cells = [nbformat.v4.new_markdown_cell(needs, id="needs"), *cells]
     notebook.metadata.pop("papermill", None)
     return notebook
 
@@ -210,92 +201,44 @@ def address() -> str:
     return found.rstrip("/")
 
 
-def clone_lines() -> str:
-    """How to get and build the book, as Markdown: from the repository's address, where there is one."""
-    name = address().rsplit("/", 1)[-1].removesuffix(".git")
-    lines = [f"git clone {address()}", f"cd {name}"] if name else []
-    said = "" if name else "In the folder of the book's sources:\n\n"
-    return said + "\n".join(["```sh", *lines, "make book", "```", ""])
-
-
-def findings(records: Sequence[dict[str, Any]]) -> str:
-    """What a chapter found, as Markdown for its head: counts, and each statement that does not stand as it was made."""
-    parts = [ledger.html_bar(records)]
-    for verdict, words in FINDINGS.items():
-        own = [record for record in records if record["verdict"] == verdict and record["kind"] == "paper"]
-        # several claims share an erratum
-        said = dict.fromkeys(_finding(record) for record in own)
-        if said:
-            items = "".join(f"<li>{one}</li>" for one in said)
-            parts.append(f"<details><summary>{words} ({len(said)})</summary><ul>{items}</ul></details>")
-    return "\n".join([":::{admonition} What we find", ":class: findings", "", "".join(parts), ":::"])
-
-
-def _finding(record: Mapping[str, Any]) -> str:
-    if record["verdict"] == "corrected":
-        title = ledger.maths(errata()[record["erratum"]].title)
-        return f'<a href="../book/errata.html#erratum-{record["erratum"]}">{title}</a>'
-    found = ledger.drawer(record, errata_page="../book/errata.html") if record["verdict"] == "not reproduced" else ""
-    return f"{ledger.maths(record['statement'])}{f' ({found})' if found else ''}"
-
-
 def stage_rows(notebook: Path, extra: Path, *, seen: str = "") -> dict[str, str]:
     """Copies what a chapter's figures are drawn from, beside its notebook, into ``extra/rows``.
 
     Returns:
-        dict[str, str]: for a figure's label a link to its rows; ``seen`` leads from the page to ``extra``.
+        dict[str, str]: for a figure's label where its rows are; ``seen`` leads from the page to ``extra``.
     """
     found = sorted((notebook.resolve().parent / "rows").glob("*.csv"))
     (extra / "rows").mkdir(parents=True, exist_ok=True)
     for path in found:
         shutil.copy(path, extra / "rows")
-    return {path.stem: f'<a href="{seen}rows/{path.name}" download>data (CSV)</a>' for path in found}
+    return {path.stem: f"{seen}rows/{path.name}" for path in found}
 
 
 def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
-    """The ledger as Markdown: a sentence that counts, a bar for each paper, then its table.
-
-    ``book.js`` puts the filters where ``ledger-filters`` is.
-    """
+    """The ledger as Markdown: a sentence that counts, a bar for each paper, then its table."""
     paper = {} if profile == "paper" else {record["id"]: record for record in ledger.read(paths.paper_ledger())}
-    parts = [f"At the **{profile}** profile: {ledger.summary(records)}", DOWNLOADS]
     papers = ledger.by_paper(records)
+    told = {"records": records, "profile": profile, "papers": papers, "paper": paper, "links": figure_links(records)}
     counts = {letter: _count(ledger.statements(own), "statement") for letter, own in papers.items()}
-    parts += [ledger.html_papers(papers, counts, anchor="claims"), '<div id="ledger-filters"></div>']
-    links = figure_links(records)
-    for letter, own in papers.items():
-        parts += [f"(claims-{letter.lower()})=\n## {ledger.paper_title(letter)}", ledger.summary(own)]
-        parts += [ledger.html_bar(own), ledger.html_table(own, links, paper=paper)]
-    return "\n\n".join(parts) + "\n"
+    return views.page("ledger", counts=counts, **told)
 
 
 def finer_table(shown: int = 2) -> str:
     """What finer numerics change, the ``shown`` columns of each study where it weighs most, as Markdown."""
-    lines = ["| study | column | change | share |", "|---|---|---|---|"]
-    for one in json.loads((paths.results() / "finer.json").read_text(encoding="utf-8")):
-        name = f"`{one['study']}`<br>{one['finer']}; N = {one['realisations']}"
-        for row in sorted(one["columns"], key=lambda row: -row["share"])[:shown]:
-            change = f"{100 * row['bias']:.2g} ± {200 * row['error']:.2g} %"
-            share = f"{row['share']:.2g}, ≤ {row['most']:.2g}".replace(" ", "\u00a0")
-            lines.append(f"| {name} | `{row['column']}` | {change.replace(' ', chr(160))} | {share} |")
-            name = ""
-    return "\n".join(lines)
+    found = json.loads((paths.results() / "finer.json").read_text(encoding="utf-8"))
+    return views.page("finer", found=found, shown=shown)
 
 
 def cards(records: Sequence[dict[str, Any]], pages: Sequence[Path]) -> str:
     """One card a chapter, as Markdown: its key figure, title and verdicts. Writes the pictures beside it."""
-    parts = ["::::{grid} 1 2 2 3\n:gutter: 3\n"]
+    found = []
     for path in pages:
         number, notebook = path.name[:2], nbformat.read(path, as_version=4)
-        picture = _picture(notebook, KEY_FIGURES.get(number))
-        (paths.generated() / f"card-{number}.png").write_bytes(picture)
+        (paths.generated() / f"card-{number}.png").write_bytes(_picture(notebook, KEY_FIGURES.get(number)))
         title = re.search(r"^# (.+)$", notebook.cells[0].source, re.M)[1]
-        bar = ledger.html_bar(record for record in records if record["chapter"] == number)
-        parts.append(
-            f":::{{grid-item-card}} {int(number)} · {title}\n:link: ../chapters/{path.stem}\n:link-type: doc\n"
-            f":img-top: _generated/card-{number}.png\n:img-alt: {title}\n\n{bar}\n:::\n"
-        )
-    return "\n".join([*parts, "::::\n"])
+        own = [record for record in records if record["chapter"] == number]
+        found.append({"number": number, "title": title, "page": path.stem, "records": own})
+    return views.page("cards", cards=found)
 
 
 def _picture(notebook: nbformat.NotebookNode, name: str | None) -> bytes:
@@ -331,7 +274,7 @@ def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 def errata_page(records: Sequence[dict[str, Any]]) -> str:
     """Errata as Markdown, by paper and drawer: what it says, why it fails, what holds instead, who had that before."""
-    measured, links = {record["id"]: record for record in records}, figure_links(records)
+    measured = {record["id"]: record for record in records}
     papers: dict[str, list[Erratum]] = defaultdict(list)
     for erratum in sorted(errata().values(), key=lambda one: one.item[0]):
         papers[erratum.item[0]].append(erratum)
@@ -340,34 +283,14 @@ def errata_page(records: Sequence[dict[str, Any]]) -> str:
         letter: list({record["id"]: record for one in found for record in own[one.id]}.values())
         for letter, found in papers.items()
     }
-    parts = [ledger.html_papers(judged, {letter: _drawers(found) for letter, found in papers.items()}, anchor="errata")]
-    for letter, found in papers.items():
-        parts.append(f"(errata-{letter.lower()})=\n## {ledger.paper_title(letter)}")
-        for drawer, words in DRAWERS.items():
-            inside = [_erratum(one, own[one.id], links) for one in found if one.drawer == drawer]
-            parts += [f"### {words}", *inside] if inside else []
-    return "\n\n".join(parts) + "\n"
+    counts = {letter: _drawers(found) for letter, found in papers.items()}
+    return views.page("errata", papers=papers, judged=judged, counts=counts, own=own, links=figure_links(records))
 
 
 def _drawers(found: Sequence[Erratum]) -> str:
     """How many errata are in which drawer, in words."""
     inside = {drawer: [one for one in found if one.drawer == drawer] for drawer in DRAWERS}
     return ", ".join(_count(own, drawer) for drawer, own in inside.items() if own)
-
-
-def _erratum(erratum: Erratum, own: Sequence[dict[str, Any]], links: Mapping[str, str]) -> str:
-    titles = {"error": "Why it fails", "limit": "Where it ends", "reading": "What is open"}
-    plain = [record | {"erratum": None} for record in own]  # its title stands above
-    parts = {
-        "The paper says": erratum.says,
-        titles[erratum.drawer]: erratum.wrong,
-        "What holds": erratum.corrected,
-        "Who had it before": erratum.before or "Nobody that we know of.",
-        "How it was decided": f"{erratum.uncorrected or ''} {ledger.how_decided(own, links)}".strip(),
-    }
-    said = "\n\n".join(f"**{title}.** {text}" for title, text in parts.items())
-    head = f"(erratum-{erratum.id})=\n#### {erratum.item}: {erratum.title}"
-    return f"{head}\n\n> “{erratum.quote}”\n\n{said}\n\n{ledger.html_table(plain, links)}"
 
 
 def _count(found: Sequence[Any], one: str) -> str:
@@ -517,7 +440,11 @@ def main(argv: list[str] | None = None) -> int:
         generated.mkdir(exist_ok=True)
         summary = f"At the **{args.profile}** profile: {ledger.summary(records)}\n"
         made = {"summary": summary, "ledger": ledger_page(records, args.profile), "errata": errata_page(records)}
-        made |= {"clone": clone_lines(), "cards": cards(records, pages), "finer": finer_table()}
+        made |= {
+            "clone": views.page("clone", address=address()),
+            "cards": cards(records, pages),
+            "finer": finer_table(),
+        }
         for name, text in made.items():
             write(generated / f"{name}.md", text)
         write_downloads(records, folder)

@@ -1,0 +1,46 @@
+"""What chapters and pages show of data: HTML and Markdown, by the templates of this folder and of ``site``."""
+
+import functools
+import html
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from companion.report import errata, ledger
+
+FOLDERS = (Path(__file__).with_name("templates"), Path(__file__).parents[1] / "site" / "templates")
+
+
+@functools.cache
+def _templates() -> jinja2.Environment:
+    found = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDERS),
+        autoescape=lambda name: name.endswith(".html"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters["maths"] = maths
+    found.globals |= {"ledger": ledger, "DRAWERS": errata.DRAWERS}
+    return found
+
+
+def show(macro: str, /, *args: Any, **told: Any) -> str:
+    """HTML by one of the macros of ``show.html``."""
+    return str(getattr(_templates().get_template("show.html").module, macro)(*args, **told))
+
+
+def page(name: str, /, **told: Any) -> str:
+    """Markdown of a page, or a part of one, by the template of that name."""
+    return f"{_templates().get_template(f'{name}.md').render(told).strip()}\n"
+
+
+def maths(text: str) -> Markup:
+    """Text as HTML, with what stands between dollars set as mathematics."""
+    parts = html.escape(text, quote=False).split("$")
+    if len(parts) % 2 == 0:  # a dollar of its own
+        return Markup(html.escape(text, quote=False))
+    inside = [f'<span class="math notranslate nohighlight">\\({part}\\)</span>' for part in parts[1::2]]
+    return Markup("".join(a + b for a, b in zip(parts[::2], [*inside, ""], strict=True)))

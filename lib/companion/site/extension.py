@@ -1,0 +1,126 @@
+"""What the book's pages have beyond Sphinx's own, as an extension of it: ``_config.yml`` names this module.
+
+Links to the glossary hold their definition, the download button saves, the search knows the words of each page, and a
+run's pages name in words what only the book has. The pages need no network; ``templates`` leave out what asks for one.
+"""
+
+import html
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from bs4 import BeautifulSoup
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
+from sphinx.util.docutils import SphinxTranslator
+
+HOSTS = ("github", "gitlab", "bitbucket")  # the theme knows them, and stops at another's address
+TEXTS = "window.BOOK_TEXTS = "  # what the search shows of each page: one on disk may not fetch another
+NO_WORDS = "pre, script, style, .headerlink"  # code is not searched
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Connects what this module does to what Sphinx does."""
+    app.config.templates_path.insert(0, str(Path(__file__).with_name("templates")))
+    app.add_config_value("book_labels", None, "html", (dict, type(None)))  # of a run: label -> where the book has it
+    app.add_node(nodes.reference, override=True, html=(_link, None))
+    handlers = {
+        "config-inited": _button,
+        "env-get-updated": _out_of_date,
+        "env-check-consistency": _define,
+        "missing-reference": _elsewhere,
+        "html-page-context": _page,
+        "build-finished": _write_texts,
+    }
+    for event, handler in handlers.items():
+        app.connect(event, handler, priority=900)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}
+
+
+def _button(app: Sphinx, config: Config) -> None:
+    """A button for the repository, where ``_config.yml`` names its address."""
+    options = config.html_theme_options
+    host = (options.get("repository_url") or "").rstrip("/").rsplit("/", 2)[0]
+    options["use_repository_button"] = any(name in host for name in HOSTS)
+    if not options["use_repository_button"]:
+        options["repository_url"] = ""
+
+
+def _out_of_date(app: Sphinx, env: BuildEnvironment) -> Iterable[str]:
+    """All pages, where what they show of each other has changed: titles, numbers, labels, terms, definitions."""
+    parts = [env.domaindata[name][part] for name, part in (("std", "labels"), ("std", "objects"), ("math", "objects"))]
+    titles = {name: title.astext() for name, title in env.titles.items()}
+    terms = {name: env.get_doctree(name).astext() for name in _glossaries(env)}
+    parts += [titles, terms, env.toc_secnumbers, env.toc_fignumbers]
+    shown = [sorted(map(repr, part.items())) for part in parts]  # a page that is read again comes last
+    before, env.book_shown = getattr(env, "book_shown", None), shown
+    return [] if shown == before else env.found_docs
+
+
+def _glossaries(env: BuildEnvironment) -> list[str]:
+    terms = env.domaindata["std"]["objects"].items()
+    return sorted({page for (kind, _), (page, _) in terms if kind == "term"})
+
+
+def _define(app: Sphinx, env: BuildEnvironment) -> None:
+    """Holds the glossary's definitions as HTML without links, by their term's anchor."""
+    app.builder.definitions, app.builder.texts = {}, {}
+    for name in _glossaries(env):
+        page = env.get_and_resolve_doctree(name, app.builder)
+        for link in list(page.findall(nodes.reference)):
+            link.replace_self(link.children)
+        for item in page.findall(nodes.definition_list_item):
+            said = "".join(app.builder.render_partial(part)["fragment"] for part in item[-1])
+            app.builder.definitions |= {term["ids"][0]: said.strip() for term in item.findall(nodes.term)}
+
+
+def _link(self: SphinxTranslator, node: nodes.reference) -> None:
+    """A link, to the glossary with the definition, which ``book.js`` shows under pointer and keyboard."""
+    type(self).visit_reference(self, node)
+    anchor = node.get("refid") or node.get("refuri", "").partition("#")[2]
+    if said := getattr(self.builder, "definitions", {}).get(anchor):
+        self.body[-1] = f'{self.body[-1][:-1]} data-definition="{html.escape(said)}">'
+
+
+def _elsewhere(app: Sphinx, env: BuildEnvironment, node: nodes.Element, shown: nodes.Element) -> nodes.Element | None:
+    """Of a run's page a reference to the book, in words."""
+    if app.config.book_labels is None or node.get("reftype") not in ("numref", "eq", "ref", "term"):
+        return None
+    if node["reftype"] == "term":
+        return nodes.inline("", shown.astext())
+    place = nodes.Text(f" ({app.config.book_labels.get(node['reftarget'], 'in the book')})")
+    name = nodes.Text(shown.astext()) if node["refexplicit"] else nodes.literal("", node["reftarget"])
+    return nodes.inline("", "", name, place)
+
+
+def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Notes the words of a page, and has its download button save a file, a chapter's the notebook to take home."""
+    if doctree is None:
+        return
+    body = BeautifulSoup(context["body"], "html.parser")
+    if app.config.book_labels is not None:
+        for link in body.select('a[href^="../"]'):  # to a page of the book
+            link.unwrap()
+        context["body"] = str(body)
+    for part in body.select(NO_WORDS):
+        part.decompose()
+    app.builder.texts[name] = " ".join(body.get_text(" ").split())
+    for button in (own for group in context["header_buttons"] for own in group.get("buttons", ())):
+        if button["label"] == "download-source-button":
+            saved = f"notebooks/{Path(context['sourcename']).name}"
+            if any(Path(app.srcdir, folder, saved).exists() for folder in app.config.html_extra_path):
+                button["url"] = context["pathto"](saved, 1)
+            context["saved"] = button["url"]
+
+
+def _write_texts(app: Sphinx, error: Exception | None) -> None:
+    """Writes the words of all pages, those that were not made anew as they are there."""
+    path = Path(app.outdir, "_static", "texts.js")
+    if error is None:
+        before = json.loads(path.read_text(encoding="utf-8")[len(TEXTS) : -2]) if path.exists() else {}
+        known = before | app.builder.texts
+        texts = {name: known[name] for name in sorted(app.env.found_docs & known.keys())}
+        path.write_text(f"{TEXTS}{json.dumps(texts)};\n", encoding="utf-8")
