@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from companion import studies as registry
+from companion.studies import _tasks
 from companion.studies import lazy_feature as studies
 from regimes.validate import InputError
 
@@ -188,7 +189,7 @@ def test_bad_parameters_get_one_line_before_any_run(name, value, says):
 )
 def test_share_of_labels_is_that_of_the_draws(shape):
     y = studies.draw(shape, "test", 10**5, [0]).y
-    assert studies.positive_share(shape) == pytest.approx(float((y == 1).double().mean()), abs=0.005)
+    assert _tasks.positive_share(shape) == pytest.approx(float((y == 1).double().mean()), abs=0.005)
 
 
 @pytest.mark.parametrize(("p", "kinds"), [(4, ("train",)), (5, ("train", "fresh")), (100, ("train",))])
@@ -198,4 +199,4 @@ def test_the_first_draw_of_a_single_label_is_found(p, kinds):
         seed for seed in setting["seeds"]
         if any(len(studies.draw(setting, kind, p, [seed]).y.unique()) == 1 for kind in kinds)
     ]  # fmt: skip
-    assert studies._single(setting, kinds) == (single[0] if single else None)
+    assert _tasks._single(setting, kinds) == (single[0] if single else None)

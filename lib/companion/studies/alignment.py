@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from companion.experiments.sweep import Rows, Setting, study
-from companion.studies.lazy_feature import draw, needs_draws, networks_of
+from companion.studies._tasks import draw, networks_of, of_task
 from companion.theory.alignment.egop import chain_monomial_egop
 from companion.theory.compression import amplification
 from regimes import devices, validate
@@ -273,9 +273,7 @@ def _stripe_fits(setting: Setting) -> Setting:
     """The setting, if all its draws have both labels, and memory holds kernels of its points and gates."""
     p, h = setting["p"], setting["h"]
     validate.memory(max(56 * p * p, 32 * p * h), f"p = {p} with h = {h}")
-    task = {"shape": "stripe", "d": setting["d"], "interfaces": [setting["interfaces"]]}
-    needs_draws(setting | {"seeds": max(setting["seeds"]) + 1}, task, "p", "seeds")
-    return setting
+    return of_task(setting)
 
 
 @study(

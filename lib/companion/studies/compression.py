@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
-from companion.studies.lazy_feature import draw, needs_draws, networks_of, predicted_amplification
+from companion.studies._tasks import DRAWN, draw, networks_of, of_task
+from companion.studies.lazy_feature import predicted_amplification
 from companion.theory.compression import (
     FixedPoint,
     Stripe,
@@ -35,7 +36,6 @@ from regimes.training.state import Rule, State, fitted, satisfied, t_star
 from regimes.validate import InputError
 
 CHAPTER = "02"
-DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
 NEAR = 0.2  # of an attractor: stated before the first run, claim A.Fig4-attractors
 SHOWN = 60  # neurons whose weights a frame keeps; steps of a path
 SIZE, SIZES = "count from 10 to 1e5", "increasing counts from 10 to 1e5"
@@ -46,7 +46,6 @@ STRIPE |= {"alpha": "number from 1e-20 to 1e10", "tolerance": "number from 1e-4 
 TASK = {"shape": "one of stripe, cylinder"} | STRIPE
 TASK |= {"d_parallel": "optional count from 2 to 98", "radius": "optional positive to 20"}
 STOP = {"until": "optional positive to 1"}  # a satisfied fraction
-FOREIGN = {"stripe": ("d_parallel", "radius"), "cylinder": ("interfaces",)}  # axes that say nothing of a task
 
 
 def aligned(network: Network, d_parallel: int) -> float:
@@ -77,13 +76,9 @@ def _fits(setting: Setting) -> Setting:
     Raises:
         InputError: as ``_needs_rest``, for training sets of a single label, and for a flow that memory does not hold.
     """
-    found = {"shape": "stripe", "until": "star"} | setting
-    found = {name: value for name, value in found.items() if name not in FOREIGN[found["shape"]]}
-    _needs_rest(found)
+    _needs_rest(setting)
+    found = of_task({"shape": "stripe", "until": "star"} | setting)
     validate.memory(32 * found["p"] * found["h"], f"p = {found['p']} with h = {found['h']}")
-    task = {name: [found[name]] for name in ("shape", "d", "interfaces", "d_parallel", "radius") if name in found}
-    limits = "radius" if "radius" in found else "interfaces"
-    needs_draws(found | {"seeds": max(found["seeds"]) + 1}, task, "p", "seeds", limits=limits)
     return found
 
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
 from companion.studies._images import identity, needs, shape
+from companion.studies._tasks import of_task
 from companion.studies.lazy_feature import draw as draw_stripe
-from companion.studies.lazy_feature import needs_draws
 from companion.theory import jamming
 from companion.theory.compression import amplification
 from regimes import devices, validate
@@ -104,9 +104,7 @@ def _on_images(setting: Setting) -> Setting:
 
 def _on_stripe(setting: Setting) -> Setting:
     """A setting with its task, whose draws hold both labels; memory holds the networks."""
-    found = STRIPE | setting
-    task = STRIPE | {"interfaces": [STRIPE["interfaces"]], "d": found["d"]}
-    needs_draws(found | {"seeds": max(found["seeds"]) + 1}, task, "p", "seeds")
+    found = of_task(STRIPE | setting)
     _needs_memory(found, found["d"] + 1)  # and the bias
     return found
 

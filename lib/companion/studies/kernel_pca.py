@@ -10,8 +10,8 @@ from torch import Tensor
 
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
 from companion.studies._images import identity, needs
+from companion.studies._tasks import needs_memory, networks_of, of_task
 from companion.studies.lazy_feature import draw as draw_stripe
-from companion.studies.lazy_feature import needs_draws, needs_memory, networks_of
 from companion.theory.compression import amplification
 from companion.theory.kernel_pca import two_kinds
 from companion.theory.kernel_pca.frozen import frozen, frozen_each
@@ -89,14 +89,12 @@ def _axes(names: str) -> dict[str, str]:
 
 def _on_stripe(setting: Setting) -> Setting:
     """A setting with its task: draws hold both labels, points determine the splines, memory holds the networks."""
-    found = STRIPE_TASK | setting
-    task = STRIPE_TASK | {"interfaces": [STRIPE_TASK["interfaces"]], "d": found["d"]}
-    needs_draws(found | {"seeds": max(found["seeds"]) + 1}, task, "p", "seeds", kinds=("train", "fresh"))
+    found = of_task(STRIPE_TASK | setting, kinds=("train", "fresh"))
     least = 4 * (two_kinds.PIECES + 3) * (found["d"] - 1)
     if found.get("many", least) < least:
         raise InputError(f"many must be at least {least} for the splines of d = {found['d']}, got {found['many']}")
     for points, kernels in (("p", 7), ("n", 7), ("many", 0)):
-        needs_memory({"many": least} | found, points, "h", kernels=kernels)
+        needs_memory({"many": least} | found, points=points, kernels=kernels)
     return found
 
 

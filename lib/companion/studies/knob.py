@@ -3,7 +3,8 @@
 import torch
 
 from companion.experiments.sweep import Rows, Setting, study
-from companion.studies.lazy_feature import DRAWN, SCALES, axes, draw, fits, networks_of, train_network
+from companion.studies._tasks import DRAWN, draw, networks_of
+from companion.studies.lazy_feature import SCALES, axes, fits, train_network
 from companion.theory.compression import amplification
 from regimes.training.state import satisfied
 

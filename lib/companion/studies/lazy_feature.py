@@ -1,28 +1,25 @@
 """Chapter 1: learning curves of lazy and feature learning, and what separates them."""
 
 import itertools
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
-import numpy as np
 import torch
-from scipy import special
 from torch import Tensor
 
-from companion.experiments.sweep import STATISTICAL, Rows, Setting, product, study
+from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
+from companion.studies._tasks import DRAWN, OWN, draw, needs_memory, networks_of, of_task
 from companion.theory import learning_curves
 from companion.theory.compression import FixedPoint, Stripe, amplification
 from companion.theory.compression.ring import Cylinder
-from regimes import devices, validate
+from regimes import devices
 from regimes.data import tasks
 from regimes.data.tasks import Task
 from regimes.kernels import wide_one_hidden_ntk
 from regimes.measures.errors import line_error, wrong
 from regimes.measures.lazy import Lazy, in_words, lazy, wide_lazy, wide_predictor
-from regimes.models import one_hidden
 from regimes.models.one_hidden import Network
 from regimes.seeds import draw_seeds
 from regimes.training.gradient_flow import gradient_flow
@@ -34,10 +31,7 @@ CHAPTER = "01"
 FEWEST_P = 3  # sizes that an exponent with an interval needs
 EARLY = 0.9  # satisfied fraction of the kernel frozen early
 PEAK = 0.95  # that where the amplification is set beside that at the end
-NEVER = 1e-6  # a chance that is not worth a draw
 HARD = 1e12  # bound on the coefficients of a support vector machine, beyond any of separable points
-DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
-OWN = {"stripe": ("interfaces",), "cylinder": ("d_parallel", "radius")}  # axes that one of the tasks has alone
 SCALES = "each of 6 or more increasing numbers from 1e-20 to 1e10"
 AXES = {
     "shape": "one of stripe, cylinder",
@@ -66,48 +60,18 @@ def axes(names: str) -> dict[str, str]:
 
 
 def fits(*kinds: str, kernels: int = 7) -> Callable[[Setting], Setting]:
-    """What completes a setting of a task: it goes without the axes of the other task.
+    """What completes a setting: :func:`companion.studies._tasks.of_task` and its memory.
 
     Args:
         kinds: of draws beside ``train`` that must hold both labels.
-        kernels: of all points, that a call of two realisations has at a time; that of one has four.
-
-    Raises:
-        InputError: from the function, for a task that lacks an axis, a cylinder without an uninformative direction, a
-            draw of a single label, and for kernels, or gates of a flow, that do not fit into the memory.
+        kernels: of all points, that a call has at a time.
     """
 
     def complete(setting: Setting) -> Setting:
-        own = OWN[setting["shape"]]
-        found = {axis: value for axis, value in setting.items() if axis in own or axis not in sum(OWN.values(), ())}
-        if not {*own} <= found.keys():
-            raise InputError(f"a {setting['shape']} needs {' and '.join(own)}")
-        if found.get("d_parallel", 0) >= found["d"]:
-            raise InputError(f"d_parallel must be below d = {found['d']}, to leave an uninformative direction")
-        needs_memory(found, "p", "h" if "h" in found else None, kernels=kernels)
-        single = _single(found, ("train", *kinds))
-        if single is not None:
-            raise InputError(
-                f"p must give both labels in every draw: {found['p']} points of the {found['shape']} in d = "
-                f"{found['d']} have a single one in draw {single}; take more points or other {own[-1]}"
-            )
-        return found
+        needs_memory(setting, kernels=kernels)
+        return of_task(setting, kinds=("train", *kinds))
 
     return complete
-
-
-def draw(setting: Setting, kind: str, p: int, seeds: list[int]) -> Task:
-    """Points and labels ``x (S, p, d)`` of the setting's task, on the study's device; more test points extend fewer."""
-    return _drawn(setting, kind, p, seeds).to(device=devices.pick())
-
-
-def _drawn(setting: Setting, kind: str, p: int, seeds: list[int], *, first: int | None = None) -> Task:
-    """As ``draw``, on the CPU; ``first`` leaves out all but the first so many of the ``p`` points."""
-    seeds = draw_seeds(kind, seeds, size=0 if kind == "test" else p)
-    if setting["shape"] == "stripe":
-        return tasks.stripe(first or p, setting["d"], interfaces=setting["interfaces"], seed=seeds)
-    shape = {name: setting[name] for name in ("d_parallel", "radius")}
-    return tasks.cylinder(first or p, setting["d"], **shape, seed=seeds)
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
@@ -124,100 +88,6 @@ def check_parameters(p: Mapping[str, Any]) -> None:
         factors, where = item.grid.values(p, "stripe")["factor"], f"{CHAPTER}.{item.function.__name__}.stripe.factor"
         if factors[0] != 1:
             raise InputError(f"{where} must begin with 1, the data as they are, got {factors}")
-
-
-def needs_one_of(p: Mapping[str, Any], name: str, of: str) -> None:
-    """Raises ``InputError`` unless a parameter, or each of its values, is one of another's values."""
-    for value in np.atleast_1d(p[name]).tolist():
-        if value not in p[of]:
-            raise InputError(f"{name} must be one of {of} = {p[of]}, got {value}")
-
-
-def needs_across(p: Mapping[str, Any]) -> None:
-    """Raises ``InputError`` unless the cylinder has an uninformative direction."""
-    if p["cylinder_d_parallel"] >= p["cylinder_d"]:
-        raise InputError(
-            f"cylinder_d_parallel must be below cylinder_d = {p['cylinder_d']}, to leave an uninformative direction, "
-            f"got {p['cylinder_d_parallel']}"
-        )
-
-
-def needs_memory(p: Mapping[str, Any], points: str, widths: str | None = None, *, kernels: int = 7) -> None:
-    """Kernels of the most points, and the gates of a flow at the largest width, must fit into the memory.
-
-    A call of two realisations has seven ``kernels`` at a time, that of one has four.
-
-    Raises:
-        InputError: naming the parameters, with the bytes.
-    """
-    n = int(np.max(p[points]))
-    validate.memory(8 * kernels * n * n, f"{points} = {n}")
-    if widths:
-        h = int(np.max(p[widths]))
-        validate.memory(32 * n * h, f"{points} = {n} with {widths} = {h}")
-
-
-def needs_draws(
-    p: Mapping[str, Any],
-    shape: Setting,
-    points: str,
-    seeds: str,
-    *,
-    limits: str | None = None,
-    kinds: tuple[str, ...] = ("train",),
-) -> None:
-    """All draws of a task must hold both labels.
-
-    Args:
-        p: all parameters.
-        shape: the task's part of a setting.
-        points: the parameter that says how many points.
-        seeds: the parameter that says how many draws.
-        limits: the parameter that says where the label changes (``interfaces`` or ``cylinder_radius``).
-        kinds: of draws.
-
-    Raises:
-        InputError: naming the three parameters.
-    """
-    limits = limits or {"stripe": "interfaces", "cylinder": "cylinder_radius"}[shape["shape"]]
-    for setting in product(**shape, p=p[points], seeds=range(p[seeds])):
-        single = _single(setting, kinds)
-        if single is not None:
-            raise InputError(
-                f"{points} must give both labels in every draw: {setting['p']} points of the {setting['shape']} in "
-                f"d = {setting['d']} have a single one in draw {single} of {seeds}; take more points or other {limits}"
-            )
-
-
-def _single(setting: Setting, kinds: tuple[str, ...]) -> int | None:
-    """The first realisation with a draw of a single label, ``None`` where all have both."""
-    p, share = setting["p"], positive_share(setting)
-    if len(setting["seeds"]) * len(kinds) * (share**p + (1 - share) ** p) < NEVER:
-        return None
-    return next((seed for seed in setting["seeds"] for kind in kinds if not _holds_both(setting, kind, seed)), None)
-
-
-def _holds_both(setting: Setting, kind: str, seed: int) -> bool:
-    """Whether a draw has both labels; most often its first points do."""
-    names = ("shape", "d", "p", "interfaces", "d_parallel", "radius")
-    task = {name: setting[name] for name in names if name in setting}
-    return _task_holds_both(json.dumps(task, sort_keys=True), kind, seed)
-
-
-@lru_cache(maxsize=2**16)  # the grids of a chapter's studies ask for the same draws
-def _task_holds_both(task: str, kind: str, seed: int) -> bool:
-    setting = json.loads(task)
-    sizes = (min(64, setting["p"]), setting["p"])
-    draws = (_drawn(setting, kind, setting["p"], [seed], first=first) for first in sizes)
-    return any(len(drawn.y.unique()) == 2 for drawn in draws)
-
-
-def positive_share(setting: Setting) -> float:
-    """The probability of the label +1."""
-    if setting["shape"] == "cylinder":
-        return float(special.gammaincc(setting["d_parallel"] / 2, setting["radius"] ** 2 / 2))
-    below = special.ndtr(np.array([-np.inf, *setting["interfaces"], np.inf]))
-    return float(np.diff(below)[::2].sum())
 
 
 @study(version=1, axes=axes(f"{TASK} test"), complete=fits(), chunk=2, data=DRAWN)
@@ -256,12 +126,6 @@ def finite_curve(setting: Setting, seeds: list[int]) -> Rows:
     """
     train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
     return _lazy_rows(seeds, lazy(networks_of(setting, seeds), train, test))
-
-
-def networks_of(setting: Setting, seeds: list[int]) -> Network:
-    """The networks of a setting as they are drawn, one a seed, on the study's device; others at each ``p``."""
-    weights = draw_seeds("weights", seeds, size=setting["p"])
-    return one_hidden.one_hidden(setting["d"], setting["h"], seeds=weights, device="auto")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 import torch
 
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
-from companion.studies.lazy_feature import DRAWN, axes, draw, fits, lines, networks_of, train_network
+from companion.studies._tasks import DRAWN, draw, networks_of
+from companion.studies.lazy_feature import axes, fits, lines, train_network
 from companion.theory.compression import amplification
 from regimes.measures.errors import line_error
 from regimes.validate import InputError
