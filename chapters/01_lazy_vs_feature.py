@@ -723,14 +723,15 @@ cylinder = chapter.design(studies.networks, "cylinder")
 directions = {f"stripe, $d={d}$": (d, 1) for d in curve_d} | {"cylinder": (cylinder["d"][0], cylinder["d_parallel"][0])}
 
 
-def by_task(study):
+def by_task(planes, cylinder):
     """The rows of each task, by its name."""
-    planes = chapter.rows(study, "stripe")
-    rows = [planes[planes.d == d] for d in curve_d]
-    return dict(zip(directions, [*rows, chapter.rows(study, "cylinder")]))
+    return dict(zip(directions, [*(planes[planes.d == d] for d in curve_d), cylinder]))
 
 
-learners = {"flow": by_task(studies.imposed), "machine": by_task(studies.support_vectors)}
+learners = {
+    "flow": by_task(*(chapter.rows(studies.imposed, shape) for shape in shapes)),
+    "machine": by_task(*(chapter.rows(studies.support_vectors, shape) for shape in shapes)),
+}
 imposed, machines = (pd.concat(tables.values()) for tables in learners.values())
 factors = sorted(imposed.factor.unique())
 

@@ -62,6 +62,8 @@ def test_a_design_without_a_realisation_is_there_and_not_computed():
     given = values(more={"extends": "main", "n": [3, 4], "seeds": 0})
     assert [(one["n"], one["seeds"]) for one in some(given)] == [(2, [0, 1]), (3, [0, 1])]
     assert [(one["n"], one["seeds"]) for one in some.settings(given, "more")] == [(3, []), (4, [])]
+    with pytest.raises(InputError, match=r"99\.runs must have seeds in one design at least, got none"):
+        some(values(main=MAIN | {"seeds": 0}))
     with pytest.raises(InputError, match="from 1 to 1000, got 0"):
         grid(given)
 

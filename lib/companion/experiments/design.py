@@ -51,13 +51,22 @@ class Designs:
     complete: Callable[[Setting], Setting] = dict
 
     def __call__(self, values: Mapping[str, Any]) -> list[Setting]:
-        """The settings of all designs, each once, with the seeds of every design that holds it, none without."""
+        """The settings of all designs, each once, with the seeds of every design that holds it, none without.
+
+        Raises:
+            InputError: as ``settings``, and where no design has a realisation.
+        """
         found: dict[str, Setting] = {}
-        for design in self._tables(values):
+        tables = self._tables(values)
+        for design in tables:
             for setting in self.settings(values, design):
                 held = found.setdefault(self.identity(setting), setting)
                 held["seeds"] = sorted({*held["seeds"], *setting["seeds"]})
-        return [setting for setting in found.values() if setting["seeds"]]
+        some = [setting for setting in found.values() if setting["seeds"]]
+        if found and not some:
+            where = next(iter(tables.values()))[0].rpartition(".")[0]
+            raise InputError(f"{where} must have seeds in one design at least, got none")
+        return some
 
     def identity(self, setting: Setting) -> str:
         """What tells a setting from others of the study: its values on the axes, but for its seeds."""

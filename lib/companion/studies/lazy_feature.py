@@ -79,7 +79,8 @@ def check_parameters(p: Mapping[str, Any]) -> None:
     for item, shape in ((finite_curve, "stripe"), *itertools.product((wide_curve, networks, compressed), OWN)):
         sizes, where = item.grid.values(p, shape)["p"], f"{CHAPTER}.{item.function.__name__}.{shape}.p"
         if sum(size >= p["fit_from"] for size in sizes) < FEWEST_P:
-            raise InputError(f"{where} must hold at least {FEWEST_P} sizes from fit_from on for an exponent: {sizes}")
+            knob = f" ({p[where]})" if isinstance(p.get(where), str) else ""
+            raise InputError(f"{where}{knob} must hold at least {FEWEST_P} sizes from fit_from on, got {sizes}")
     for axis, needed in (("shares", {EARLY, PEAK}), ("frozen", {EARLY})):
         (looks,) = networks.grid.values(p, "stripe")[axis]
         if not needed <= {*looks}:
