@@ -85,8 +85,6 @@ def test_measure_is_the_definitions(two):
             torch.testing.assert_close(found[name], value, rtol=1e-10, atol=1e-12)
         torch.testing.assert_close(matrices.uc_nfa(W, delta), expected["uc"])
         torch.testing.assert_close(matrices.c_nfa(W, V, delta), expected["c"])
-        torch.testing.assert_close(matrices.double_centred_ratio(W, V, delta, begun), expected["double"])
-        torch.testing.assert_close(matrices.ptk_centred(V, delta, begun), expected["ptk"])
 
 
 def test_early_changes_do_not_drown_in_single_precision():
@@ -231,11 +229,6 @@ def test_pearson_is_that_of_numpy():
         (lambda x: matrices.correlation(torch.zeros(3, 3), torch.eye(3)), "zero matrix is undefined"),
         (lambda x: matrices.uc_nfa(torch.zeros(4, 3), torch.ones(5, 4)), "zero matrix is undefined"),
         (lambda x: matrices.c_nfa(torch.ones(4, 3), torch.ones(4, 3), torch.ones(5, 4)), "zero matrix is undefined"),
-        (
-            lambda x: matrices.double_centred_ratio(*2 * [torch.ones(4, 3)], *2 * [torch.ones(5, 4)]),
-            "weights have not moved",
-        ),
-        (lambda x: matrices.ptk_centred(torch.ones(4, 3), *2 * [torch.ones(5, 4)]), "zero matrix is undefined"),
         (lambda x: matrices.correlation(torch.eye(3), torch.eye(4)), "b must have shape"),
         (lambda x: matrices.agop(torch.ones(4, 3), torch.ones(5, 3)), "delta must have shape"),
         (lambda x: matrices.nfm(torch.full((4, 3), torch.nan)), "weights must hold finite numbers"),

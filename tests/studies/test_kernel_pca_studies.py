@@ -135,4 +135,4 @@ def test_bad_parameters_get_one_line(given, said):
 
 def test_every_draw_of_the_stripe_holds_both_labels():
     with pytest.raises(InputError, match="p must give both labels in every draw: 4 points of the stripe in d = 3"):
-        studies._on_stripe(STRIPE | {"p": 4, "stops": [0.5], "seeds": [90]})
+        studies._on_stripe(STRIPE | {"p": 4, "stops": [0.5], "seeds": [*range(91)]})

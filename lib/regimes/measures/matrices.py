@@ -149,44 +149,6 @@ def c_nfa(weights: Tensor, start: Tensor, delta: Tensor) -> Tensor:
     return uc_nfa(weights - start, delta)
 
 
-def double_centred_ratio(weights: Tensor, start: Tensor, delta: Tensor, delta_start: Tensor) -> Tensor:
-    """The share of the centred covariance that is due to change of the PTK, ``tr(W̄ᵀW̄ W̄ᵀK̄W̄) / tr(W̄ᵀW̄ W̄ᵀKW̄)``.
-
-    Args:
-        weights: ``W (..., k, d)`` now.
-        start: ``W_0``.
-        delta: ``δ (..., n, k)`` now.
-        delta_start: ``δ`` at initialisation.
-
-    Raises:
-        InputError: for shapes that do not fit, or weights that have not moved.
-
-    Source: paper D, Ansatz 5 and Fig. 4.
-    """
-    validate.arrays(weights=("... k d", weights), start=("... k d", start))
-    moved = weights - start
-    whole = _inner(nfm(moved), agop(moved, delta))
-    if not bool((whole > 0).all()):
-        raise InputError("the double-centred ratio is undefined: weights have not moved, or tangents vanish")
-    return _inner(nfm(moved), agop(moved, _centred(delta, delta_start))) / whole
-
-
-def ptk_centred(start: Tensor, delta: Tensor, delta_start: Tensor) -> Tensor:
-    """The alignment of the PTK's change with the initial weights, ``ρ(W_0ᵀW_0, W_0ᵀK̄W_0) (...)``.
-
-    Args:
-        start: ``W_0 (..., k, d)``.
-        delta: ``δ (..., n, k)`` now.
-        delta_start: ``δ`` at initialisation.
-
-    Raises:
-        InputError: as :func:`agop` and :func:`correlation`; tangents that have not moved are zero.
-
-    Source: paper D, Ansatz 6 and Fig. 5.
-    """
-    return uc_nfa(start, _centred(delta, delta_start))
-
-
 def velocity(inputs: Tensor, delta: Tensor, residual: Tensor) -> Tensor:
     r"""The velocity of a layer's weights under gradient flow of the mean loss, :math:`\dot W=\frac1n\delta^\top Y X`.
 
@@ -292,17 +254,19 @@ def site(model: Model, x: Tensor, layer: int) -> Site:
 
 
 def measure(now: Site, start: Site) -> dict[str, Tensor]:
-    """The four correlations of a layer between initialisation and now, each ``(E,)``.
+    r"""The four correlations of a layer between initialisation and now, each ``(E,)``.
 
-    ``uc`` (UC-NFA), ``c`` (C-NFA), ``double`` (:func:`double_centred_ratio`) and ``ptk`` (:func:`ptk_centred`); NaN
-    where undefined, as all but the first are before anything has moved. They share their products, three
+    With :math:`\bar W = W - W_0` and :math:`\bar K = K - K_0`, that of the change of the tangents: ``uc``
+    (:func:`uc_nfa`), ``c`` (:func:`c_nfa`), ``double``, :math:`\mathrm{tr}(\bar W^\top\bar W\,\bar W^\top\bar K\bar W)`
+    over the same of :math:`K`, and ``ptk``, :math:`\rho(W_0^\top W_0, W_0^\top\bar K W_0)`; NaN where undefined, as all
+    but the first are before anything has moved. They share their products, three
     ``(n, k) × (k, d)`` and six Gram matrices, and no ``K`` is formed. Small differences are multiplied, never made by
     subtracting products, so that single precision is enough early in training.
 
     Raises:
         InputError: for sites of different shapes.
 
-    Source: paper D, Fig. 2, 4 and 5.
+    Source: paper D, Ansatz 5 and 6, Fig. 2, 4 and 5.
     """
     if now.weights.shape != start.weights.shape or now.delta.shape != start.delta.shape:
         raise InputError("the two sites must be of one layer at the same points, before and after")
