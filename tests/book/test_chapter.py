@@ -332,7 +332,7 @@ def test_rows_are_those_of_one_design_and_what_is_stored_for_it(mini_book):
     assert chapter.design(designed, "few") == {"n": [1, 2], "seeds": [[0, 1]]}
     assert len(chapter.extended(designed)) == 8  # what both hold, once
     assert seeds(chapter, "few") == {1: [0, 1], 2: [0, 1]} and seeds(chapter, "many") == {2: [0, 1, 2], 3: [0, 1, 2]}
-    (profiles / "kept.toml").write_text(f'["{designed.name}"]\n99.designed.few.seeds = 4\n')
+    (profiles / "stored.toml").write_text('["99"]\ndesigned.few.seeds = 4\n')
     store(sweep(designed, product(n=[1, 2], seeds=range(4))), mini_book, designed.name)
     found = seeds(Chapter("99", NAMESPACE), "few")
     assert {n: sorted(own) for n, own in found.items()} == {1: [0, 1, 2, 3], 2: [0, 1, 2, 3]}

@@ -1,4 +1,4 @@
-"""Stored results: those of ``chapters/profiles/kept.toml``, all of them, and what the code as it is computes again."""
+"""Stored results: all that ``chapters/profiles/stored.toml`` declares, and what the code as it is computes again."""
 
 import re
 
@@ -6,7 +6,6 @@ import pytest
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments.parameters import read_toml
 from companion.experiments.store import committed
 from companion.experiments.sweep import cells
 from companion.experiments.table import origin, read_csv, rows_by_cell
@@ -14,7 +13,7 @@ from companion.experiments.verify import cheapest, verify
 from companion.studies._here import is_here
 from regimes.validate import InputError
 
-KEPT = read_toml(paths.profile_file("kept"))
+KEPT = registry.stored_sizes()
 # computed again in every run of the tests: seconds in all; the others every week
 CHEAP = {
     "spiked.agreement", "depth.finite_kernel", "lazy_feature.finite_curve", "compression.growth", "jamming.stripes",

@@ -109,7 +109,7 @@ def book(tmp_path, monkeypatch):
     monkeypatch.delenv("REGIMES_SCHEDULER", raising=False)
     monkeypatch.setattr(stores, "revision", lambda: COMMIT)
     monkeypatch.setattr(command.paths, "results", lambda: tmp_path / "results")
-    monkeypatch.setattr(command, "read_toml", lambda path: {STUDY: {}})
+    monkeypatch.setattr(command.registry, "stored_sizes", lambda: {STUDY: {}})
     return tmp_path / "results"
 
 
@@ -143,14 +143,14 @@ def test_keep_writes_no_row_of_uncommitted_code(book, tmp_path, capsys, monkeypa
 
     monkeypatch.setattr(workers, "stamp", lambda used: stores.stamp(used) | {"revision": "abc+"})
     assert run("keep", "depth.half_depth") == 2
-    monkeypatch.setattr(command, "read_toml", lambda path: {"depth.half_depth": {}})
+    monkeypatch.setattr(command.registry, "stored_sizes", lambda: {"depth.half_depth": {}})
     assert run("keep", "--jobs", "1") == 2 and not (book / "depth.half_depth.csv").exists()
     assert "depth.half_depth is not written: a worker's code is that of no commit, 'abc+'" in capsys.readouterr().err
 
 
 def test_export_does_not_drop_stored_cells_unasked(book, capsys, monkeypatch):
     name, fewer = "depth.half_depth", ("-p", "05.half_depth.main.gap", "[1e-2, 1e-3]")
-    monkeypatch.setattr(command, "read_toml", lambda path: {name: {}})
+    monkeypatch.setattr(command.registry, "stored_sizes", lambda: {name: {}})
     assert run("keep", "--jobs", "1") == 0
     before = {path: path.read_bytes() for path in book.iterdir()}
     assert run("export", name, *fewer) == 2

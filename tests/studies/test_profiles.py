@@ -2,13 +2,13 @@
 
 import pytest
 
-from companion import paths, studies
-from companion.experiments.parameters import PROFILES, chapters, read_toml
+from companion import studies
+from companion.experiments.parameters import PROFILES, chapters
 from companion.studies import _images, jamming
 from regimes import validate
 
 MACHINE = 24 * 10**9
-KEPT = read_toml(paths.profile_file("kept"))
+KEPT = studies.stored_sizes()
 
 
 @pytest.fixture

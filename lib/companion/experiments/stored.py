@@ -1,6 +1,6 @@
 """Stored results in place of most of a run: what ``results/`` holds is not computed again, but for a sample.
 
-A table in ``results/`` (``chapters/profiles/kept.toml``) holds more of its study than the laptop profile asks for. A
+A table in ``results/`` (``chapters/profiles/stored.toml``) holds more of its study than the laptop profile asks for. A
 run at that profile's parameters therefore takes the table as it is, and computes a few batches of it, which must agree
 as far as the study's columns promise (``companion.experiments.compare``).
 """

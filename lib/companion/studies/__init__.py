@@ -71,24 +71,43 @@ def resolve(
     return values
 
 
+def stored_sizes() -> dict[str, dict[str, Any]]:
+    """The studies with stored results, each with what ``stored.toml`` changes of its designs at the laptop profile.
+
+    Raises:
+        InputError: for an unknown study.
+    """
+    found = {}
+    for number in modules():
+        own = {item.function.__name__: name for name, item in of(number).items()}
+        for function, designs in _stored_designs(number).items():
+            validate.one_of(own, **{f"a study of chapter {number}": function})
+            found[own[function]] = {number: {function: designs}}
+    return found
+
+
+def _stored_designs(number: str) -> dict[str, Any]:
+    path = paths.profile_file("stored")
+    return parameters.read_toml(path).get(number, {}) if path.exists() else {}
+
+
 def kept(number: str, study: Study, design: str, own: Sequence[Setting]) -> list[Setting]:
-    """What ``kept.toml`` has of a design: all where its ``own`` settings are the laptop's, else more seeds of these.
+    """What is stored of a design: all where its ``own`` settings are the laptop's, else more seeds of these.
 
     Of data that are not on this machine it is what is stored of such data.
     """
-    path = paths.profile_file("kept")
-    sizes = parameters.read_toml(path).get(study.name, {}) if path.exists() else {}
     with validate.memory_asked():  # they are stored: nothing is computed
         usual = study.grid.settings(parameters.resolve(number), design)
-        values = parameters.resolve(number, "laptop", sizes)
+        more = {number: {study.function.__name__: _stored_designs(number).get(study.function.__name__, {})}}
+        values = parameters.resolve(number, "laptop", more)
         try:
-            more = study.grid.settings(values, design)
+            found = study.grid.settings(values, design)
         except InputError:
             named = study.grid.values(values, design).get("data", [])
             cells = (cell for cell in rows_by_cell(stored.table(study)) if not is_here(cell.setting))
-            more = [c.setting | {"seeds": [c.seed]} for c in cells if any(c.setting["data"] in one for one in named)]
+            found = [c.setting | {"seeds": [c.seed]} for c in cells if any(c.setting["data"] in one for one in named)]
     known = [study.grid.identity(setting) for setting in own]
-    return [setting for setting in more if own == usual or study.grid.identity(setting) in known]
+    return [setting for setting in found if own == usual or study.grid.identity(setting) in known]
 
 
 def remaining(number: str, study: Study, grid: Sequence[Setting]) -> list[Setting]:

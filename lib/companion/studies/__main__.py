@@ -96,11 +96,11 @@ def _write(item: Study, table: pd.DataFrame) -> None:
 
 
 def keep(args: argparse.Namespace) -> None:
-    """Computes what the book keeps in ``results/`` (``chapters/profiles/kept.toml``), or that of one study.
+    """Computes what the book keeps in ``results/`` (``chapters/profiles/stored.toml``), or that of one study.
 
     Cells that the store has are taken, but for those of code that no commit holds.
     """
-    sizes = read_toml(paths.profile_file("kept"))
+    sizes = registry.stored_sizes()
     if args.name is not None:
         validate.one_of(sorted(sizes), study=args.name)
     needs_commit("stored results")

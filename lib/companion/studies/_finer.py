@@ -35,7 +35,7 @@ def measure(name: str, settings: int, *, jobs: int = 1) -> dict[str, Any]:
     how, (number, item) = ways[name], registry.find(name)
     last = how.pop("last", False)
     grids: dict[str, list[Setting]] = {}
-    registry.resolve(number, "laptop", read_toml(paths.profile_file("kept")).get(name, {}), study=item, grids=grids)
+    registry.resolve(number, "laptop", registry.stored_sizes().get(name, {}), study=item, grids=grids)
     usual = [setting for setting in grids[name] if _is_usual(setting, how, grids[name])]
     chosen = random.Random(name).sample(usual, min(settings, len(usual)))
     many = max(len(setting["seeds"]) for setting in usual)
