@@ -12,6 +12,7 @@ import nbformat
 import pytest
 import yaml
 from bs4 import BeautifulSoup
+from docutils import nodes
 from nbclient import NotebookClient
 
 from companion import paths
@@ -203,6 +204,23 @@ def test_the_theme_has_a_button_for_a_host_that_it_knows(host, known):
     config = SimpleNamespace(html_theme_options={"repository_url": url})
     extension._button(None, config)
     assert config.html_theme_options == {"repository_url": url if known else "", "use_repository_button": known}
+
+
+def test_all_pages_are_written_anew_where_one_has_another_title_or_definition():
+    terms = {("term", "margin"): ("glossary", "term-margin")}
+    env = SimpleNamespace(
+        domaindata={"std": {"labels": {}, "objects": terms}, "math": {"objects": {}}},
+        titles={"intro": nodes.title("", "One")},
+        toc_secnumbers={},
+        toc_fignumbers={},
+        get_doctree=lambda name: nodes.paragraph("", "a margin"),
+        found_docs={"intro", "glossary"},
+    )
+    assert extension._out_of_date(None, env) == env.found_docs and not extension._out_of_date(None, env)
+    env.titles["intro"] = nodes.title("", "Two")
+    assert extension._out_of_date(None, env) == env.found_docs and not extension._out_of_date(None, env)
+    env.get_doctree = lambda name: nodes.paragraph("", "another")
+    assert extension._out_of_date(None, env) == env.found_docs
 
 
 def test_a_saved_notebook_says_what_it_needs_runs_elsewhere_and_its_profile_line_counts(ran_book):

@@ -13,6 +13,7 @@ from typing import Any
 from bs4 import BeautifulSoup
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxTranslator
@@ -30,7 +31,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     handlers = {
         "config-inited": _button,
         "env-get-updated": _out_of_date,
-        "env-check-consistency": _define,
+        "write-started": _define,
         "missing-reference": _elsewhere,
         "html-page-context": _page,
         "build-finished": _write_texts,
@@ -65,23 +66,23 @@ def _glossaries(env: BuildEnvironment) -> list[str]:
     return sorted({page for (kind, _), (page, _) in terms if kind == "term"})
 
 
-def _define(app: Sphinx, env: BuildEnvironment) -> None:
+def _define(app: Sphinx, builder: StandaloneHTMLBuilder) -> None:
     """Holds the glossary's definitions as HTML without links, by their term's anchor."""
-    app.builder.definitions, app.builder.texts = {}, {}
-    for name in _glossaries(env):
-        page = env.get_and_resolve_doctree(name, app.builder)
+    builder.definitions, builder.texts = {}, {}
+    for name in _glossaries(builder.env):
+        page = builder.env.get_and_resolve_doctree(name, builder)
         for link in list(page.findall(nodes.reference)):
             link.replace_self(link.children)
         for item in page.findall(nodes.definition_list_item):
-            said = "".join(app.builder.render_partial(part)["fragment"] for part in item[-1])
-            app.builder.definitions |= {term["ids"][0]: said.strip() for term in item.findall(nodes.term)}
+            said = "".join(builder.render_partial(part)["fragment"] for part in item[-1])
+            builder.definitions |= {term["ids"][0]: said.strip() for term in item.findall(nodes.term)}
 
 
 def _link(self: SphinxTranslator, node: nodes.reference) -> None:
     """A link, to the glossary with the definition, which ``book.js`` shows under pointer and keyboard."""
     type(self).visit_reference(self, node)
     anchor = node.get("refid") or node.get("refuri", "").partition("#")[2]
-    if said := getattr(self.builder, "definitions", {}).get(anchor):
+    if said := self.builder.definitions.get(anchor):
         self.body[-1] = f'{self.body[-1][:-1]} data-definition="{html.escape(said)}">'
 
 
@@ -121,6 +122,6 @@ def _write_texts(app: Sphinx, error: Exception | None) -> None:
     path = Path(app.outdir, "_static", "texts.js")
     if error is None:
         before = json.loads(path.read_text(encoding="utf-8")[len(TEXTS) : -2]) if path.exists() else {}
-        known = before | app.builder.texts
+        known = before | getattr(app.builder, "texts", {})  # none where no page was written
         texts = {name: known[name] for name in sorted(app.env.found_docs & known.keys())}
         path.write_text(f"{TEXTS}{json.dumps(texts)};\n", encoding="utf-8")
