@@ -225,7 +225,6 @@ chapter.check("C.Thm2-limit", Estimate.exact((last.kernel - 0.25).abs().max(), 1
 angle = torch.linspace(0, np.pi, 361, dtype=torch.float64)
 shown_depths = [1, 2, 3, 4, 6, 10, 20, 50, 200, 1000, 10000, 100000]
 by_depth, _ = relu_recursion.along_depth(angle, shown_depths)
-fig, ax = plt.subplots(figsize=(6.2, 3.8))
 
 
 def deepen(i):
@@ -238,6 +237,8 @@ def deepen(i):
     ax.legend(loc="lower left")
 
 
+# %%
+fig, ax = plt.subplots(figsize=(6.2, 3.8))
 chapter.slider(
     fig,
     deepen,
@@ -347,27 +348,35 @@ others = chapter.rows(studies.other_layers, "main")
 layers_depth = int(others.depth.max())
 CLASSES = {"kinked": others[others.limit == 1 / 4], "smooth": others[others.limit == 1 / 3]}
 scaled_down = others[others.limit.isna()]
+
+
 # %%
-fig, axes = plots.panels(2, width=4.4, height=4.2)
-for style, rows in zip(("-", "--"), CLASSES.values()):
-    for layer, one in rows.groupby("layer", sort=False):
-        path = one[one.rho == 0.5]
-        (line,) = axes[0].plot(path.depth, path.kernel, style, label=layer)
-        deep = path[path.depth >= 10]
-        axes[1].plot(deep.depth, deep.depth * (deep.kernel - deep.limit), style, color=line.get_color())
-    axes[0].axhline(rows.limit.iloc[0], color=plots.COLOURS["theory"], linewidth=0.8)
-path = scaled_down[scaled_down.rho == 0.5]
-axes[0].plot(path.depth, path.kernel, ":", color=plots.COLOURS["theory"], label="residual, share 1/L")
-axes[0].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$\bar\Theta^{(L)}$", ylim=(0.2, 0.55), title="Two limits")
-axes[1].set(
-    xscale="log",
-    xlabel=r"depth $L$",
-    ylabel=r"$L\,(\bar\Theta^{(L)} - 1/(1+k))$",
-    title="Kinks share one slope",
-)
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
+def other_layers():
+    """The kernels of other layers against depth, and how far from their limits."""
+    fig, axes = plots.panels(2, width=4.4, height=4.2)
+    for style, rows in zip(("-", "--"), CLASSES.values()):
+        for layer, one in rows.groupby("layer", sort=False):
+            path = one[one.rho == 0.5]
+            (line,) = axes[0].plot(path.depth, path.kernel, style, label=layer)
+            deep = path[path.depth >= 10]
+            axes[1].plot(deep.depth, deep.depth * (deep.kernel - deep.limit), style, color=line.get_color())
+        axes[0].axhline(rows.limit.iloc[0], color=plots.COLOURS["theory"], linewidth=0.8)
+    path = scaled_down[scaled_down.rho == 0.5]
+    axes[0].plot(path.depth, path.kernel, ":", color=plots.COLOURS["theory"], label="residual, share 1/L")
+    axes[0].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$\bar\Theta^{(L)}$", ylim=(0.2, 0.55), title="Two limits")
+    axes[1].set(
+        xscale="log",
+        xlabel=r"depth $L$",
+        ylabel=r"$L\,(\bar\Theta^{(L)} - 1/(1+k))$",
+        title="Kinks share one slope",
+    )
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
+    return fig
+
+
+# %%
 chapter.figure(
-    fig,
+    other_layers(),
     "fig-c-layers",
     "Other layers, input correlation 1/2. Left: kinked activations and residual layers (full) go to 1/4, smooth ones "
     "(dashed) to 1/3, the thin lines; residual branches whose share is $1/L$ (dotted) keep the input. Right: depth times "
@@ -1137,18 +1146,15 @@ NAMED = {
 }
 kinds = {name: chapter.rows(studies.text_training, design) for design, name in NAMED.items()}
 # %%
+powers = {name: {step: powers_of(one) for step, one in group.groupby("step")} for name, group in kinds.items()}
+# %%
 fig, axes = plots.panels(2, height=4.6, sharex=True, sharey=True)
-rows = []
-for (name, group), colour in zip(kinds.items(), plots.PALETTE):
+for (name, paths_of), colour in zip(powers.items(), plots.PALETTE):
     ax = axes["adam" in name]
-    paths_of = {step: powers_of(one) for step, one in group.groupby("step")}
     x, y = ([found[measure].value for found in paths_of.values()] for measure in ("norm", "largest"))
     ax.plot(x, y, "o-", markersize=4, color=colour, label=name)
     for step, a, b in zip(paths_of, x, y):
         ax.annotate(str(step), (a, b), textcoords="offset points", xytext=(4, 3), fontsize="small", color=colour)
-    rows += [
-        {"training": name, "steps": step, **{m: str(e) for m, e in found.items()}} for step, found in paths_of.items()
-    ]
 for ax, title in zip(axes, ("gradient descent", "Adam")):
     ax.plot(PAPER["norm"], PAPER["largest"], "*", color=plots.COLOURS["paper"], markersize=14, label="paper C, Tab. 1")
     ax.plot(0, -0.5, "x", color=plots.COLOURS["theory"], markersize=8, label="theory of the lazy regime")
@@ -1168,9 +1174,13 @@ chapter.figure(
 # %%
 import pandas as pd
 
-paper_row = {"training": "paper C, widths 10000 and 30000", "steps": "—", **{m: str(v) for m, v in PAPER.items()}}
+named = [("paper C, widths 10000 and 30000", "—", PAPER)]
+named += [(name, step, found) for name, paths_of in powers.items() for step, found in paths_of.items()]
+rows = [
+    {"training": name, "steps": step} | {m: str(value) for m, value in found.items()} for name, step, found in named
+]
 chapter.table(
-    pd.DataFrame([paper_row, *rows]),
+    pd.DataFrame(rows),
     "tab-c-tab1",
     "Exponents in the width of the three measures of paper C, Tab. 1, with intervals over initialisations.",
     grid,
@@ -1235,30 +1245,38 @@ chapter.figure(
 # %%
 finite = chapter.rows(studies.finite_kernel, "main")
 finite = finite.assign(ratio=(finite.depth - 1) / finite.width, error=(finite.before - finite.infinite).abs())
+
+
 # %%
-fig, axes = plots.panels(3, columns=3, width=3.4, height=3.5)
-for width, rows in finite.groupby("width"):
-    middle = rows.groupby("depth").agg(
-        before=("before", "mean"),
-        after=("after", "mean"),
-        error=("error", "mean"),
-        change=("change", "median"),
-        ratio=("ratio", "first"),
-    )
-    (line,) = axes[0].plot(middle.before, "o-", markersize=4, label=f"$m={width}$")
-    axes[0].plot(middle.after, "s--", markersize=4, color=line.get_color())
-    axes[1].plot(middle.ratio, middle.error, "o", color=line.get_color())
-    axes[2].plot(middle.ratio, middle.change, "o", color=line.get_color())
-axes[0].plot(finite.groupby("depth").infinite.first(), color=plots.COLOURS["theory"], label="infinite width")
-axes[0].set(xlabel=r"depth $L$", ylabel="off-diagonal entries", ylim=(0, None))
-ticks(axes[0], finite_depths)
-axes[1].set(xscale="log", yscale="log", xlabel="depth / width", ylabel="typical error at the start")
-axes[2].set(xscale="log", yscale="log", xlabel="depth / width", ylabel="relative change by training")
-for ax in axes[1:]:
-    ax.tick_params(which="minor", labelbottom=False, labelleft=False)
-axes[0].legend(fontsize="small")
+def finite_networks():
+    """Entries of finite kernels against depth, their errors and changes against depth over width."""
+    fig, axes = plots.panels(3, columns=3, width=3.4, height=3.5)
+    for width, rows in finite.groupby("width"):
+        middle = rows.groupby("depth").agg(
+            before=("before", "mean"),
+            after=("after", "mean"),
+            error=("error", "mean"),
+            change=("change", "median"),
+            ratio=("ratio", "first"),
+        )
+        (line,) = axes[0].plot(middle.before, "o-", markersize=4, label=f"$m={width}$")
+        axes[0].plot(middle.after, "s--", markersize=4, color=line.get_color())
+        axes[1].plot(middle.ratio, middle.error, "o", color=line.get_color())
+        axes[2].plot(middle.ratio, middle.change, "o", color=line.get_color())
+    axes[0].plot(finite.groupby("depth").infinite.first(), color=plots.COLOURS["theory"], label="infinite width")
+    axes[0].set(xlabel=r"depth $L$", ylabel="off-diagonal entries", ylim=(0, None))
+    ticks(axes[0], finite_depths)
+    axes[1].set(xscale="log", yscale="log", xlabel="depth / width", ylabel="typical error at the start")
+    axes[2].set(xscale="log", yscale="log", xlabel="depth / width", ylabel="relative change by training")
+    for ax in axes[1:]:
+        ax.tick_params(which="minor", labelbottom=False, labelleft=False)
+    axes[0].legend(fontsize="small")
+    return fig
+
+
+# %%
 chapter.figure(
-    fig,
+    finite_networks(),
     "fig-c-finite",
     "Kernels of finite networks. Left: mean normalised off-diagonal entry before (circles) and after training "
     "(squares, dashed). Middle and right: deviation from infinite width, and change in training, against depth over "
