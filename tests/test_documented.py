@@ -220,11 +220,12 @@ def test_jupyter_opens_a_chapter_as_a_notebook(checkout, tmp_path):
 def test_the_chapter_of_the_contributors_page_runs(mini_book):
     """A chapter exactly as the page gives it, with its claim and its profile: it runs, and its verdict stands."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (source,), (profile,), (claim,) = (fenced(text, language) for language in ("python", "toml", "yaml"))
+    (source,), (designs, smaller), (claim,) = (fenced(text, language) for language in ("python", "toml", "yaml"))
     (mini_book / "chapters" / "08_averages.py").write_text(source)
     (mini_book / "book" / "claims" / "08.yml").write_text(claim)
-    with (mini_book / "chapters" / "profiles" / "smoke.toml").open("a") as file:
-        file.write(profile)
+    for profile, table in (("laptop", designs), ("smoke", smaller)):
+        with (mini_book / "chapters" / "profiles" / f"{profile}.toml").open("a") as file:
+            file.write(table)
     ledger.claims.cache_clear()
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
