@@ -67,7 +67,8 @@ def wide_predictor(x: Tensor, c: Tensor, z: Tensor) -> Tensor:
         InputError: for what is no number, or shapes that do not fit.
     """
     validate.arrays(x=("p d", x), c=("p", c), z=("n d", z))
-    step = max(1, BLOCK // len(x))
+    x, c = x[c != 0], c[c != 0]  # few points support a hinge loss's predictor
+    step = max(1, BLOCK // max(1, len(x)))
     return torch.cat([wide_one_hidden_ntk(part, x) @ c for part in z.split(step)])
 
 
