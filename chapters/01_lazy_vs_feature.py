@@ -65,7 +65,7 @@ from companion.estimates import exponent, local_exponents, mean, median, ratio
 from companion.experiments import parameters
 from companion.report import plots, sketches
 from companion.report.chapter import Chapter
-from companion.studies import knob, sensitivity
+from companion.studies import knob, selection, sensitivity
 from companion.studies import lazy_feature as studies
 from companion.studies.lazy_feature import EARLY, PEAK
 from companion.theory import learning_curves
@@ -469,6 +469,111 @@ for d in curve_d:
     if d == curve_d[0]:
         longer = checked(lambda rows: ratio(rows.amplification / rows.amplification_star), ends)
         chapter.check("A.Fig6-end", longer, ends, figure="fig-a-stop")
+# %% [markdown]
+# ### What the last points undo, and what they do not
+# $\Lambda$ sums over all neurons, and the kernel sees each of them. What the network says of a new point is its *function*. We
+# measure how compressed that is: on the true boundary between the labels, where alone it matters, the root mean square
+# gradient of $F$ along an informative direction over that along an uninformative one. It is $\Lambda$ if all neurons are
+# compressed alike. Other networks than above, at the finer tolerance, are followed to zero loss ({numref}`fig-a-function`).
+# %%
+boundaries = {shape: chapter.rows(selection.boundary, shape) for shape in ("stripe", "cylinder")}
+functions = {f"stripe, $d={d}$": rows for d, rows in boundaries["stripe"].groupby("d")}
+functions["cylinder"] = boundaries["cylinder"]
+met = chapter.design(selection.boundary, "stripe")["shares"][0]
+ranks = {share: rank for rank, share in enumerate(met)}
+
+
+def since_star(rows, column):
+    """The geometric mean over networks of what a column is at zero loss over what it is at the characteristic time."""
+    at = rows.pivot(index="seed", columns="share", values=column)
+    return ratio((at[1.0] / at[met[0]]).dropna())
+
+
+def in_function(ax, rows):
+    """The compression of weights and function at each satisfied fraction, at the largest size."""
+    top = rows[rows.p == rows.p.max()]
+    for column, colour, label in (
+        ("weights", "amplification", r"weights: $\Lambda$"),
+        ("function", "feature", "function, on the boundary"),
+    ):
+        values = top.pivot(index="seed", columns="share", values=column)
+        plots.realisations(ax, [ranks[share] for share in values], values, color=plots.COLOURS[colour], label=label)
+    ax.set_xticks(
+        range(len(met)), [f"{share:.1%}" if share < 1 else "all" for share in met], rotation=60, fontsize="small"
+    )
+    ax.set(yscale="log", xlabel="satisfied points", title=f"$p={top.p.iloc[0]}$")
+
+
+# %%
+fig, axes = plots.panels(len(functions), columns=3, width=3.7, height=3.7, sharey=True)
+for ax, (name, rows) in zip(axes, functions.items()):
+    in_function(ax, rows)
+    ax.set_title(f"{name}, {ax.get_title()}")
+    plots.plain_numbers(ax)
+axes[0].set_ylabel("informative over uninformative")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize="small")
+chapter.figure(
+    fig,
+    "fig-a-function",
+    "How compressed the weights are ($\\Lambda$) and how compressed the function is, at the satisfied fractions of the axis, for the largest "
+    "training sets; medians and quartiles. Over the last points the weights lose most of it, the function little.",
+    *functions.values(),
+    alt="Three panels of two curves against the satisfied fraction. The curves rise together; then that of the weights falls far, that "
+    "of the function much less.",
+)
+
+
+# %% [markdown]
+# When does $\Lambda$ fall? The paper expects it to stay "until the effective number of training points contributing to the dynamics
+# becomes of order O(1)". {numref}`fig-a-left` counts the points that are left when it has halved.
+# %%
+def halved(rows):
+    """The points left when the amplification has halved, one at least."""
+    once = rows.drop_duplicates(["p", "seed"])
+    return once.assign(left=once.left_half.clip(lower=1).fillna(1))
+
+
+# %%
+fig, axes = plots.panels(2, height=3.6)
+for name, rows in functions.items():
+    plots.realisations(axes[0], *by_size(halved(rows), "left"), label=name)
+    few = rows[rows.share == 1].pivot(index="seed", columns="p", values="few").dropna()
+    plots.realisations(axes[1], few.columns, few, label=name)
+axes[0].set_ylabel(r"points left when $\Lambda$ has halved")
+axes[1].set(ylabel=r"part of $\sum\omega_\perp^2$ in 1 % of the neurons", ylim=(0, 1))
+for ax in axes:
+    ax.set(xscale="log", xlabel="training points $p$")
+axes[0].set_yscale("log")
+axes[0].legend(fontsize="small")
+chapter.figure(
+    fig,
+    "fig-a-left",
+    "Left: points with $yF<1$ when $\\Lambda$ has halved from its largest (one at least). Right: the part of all uninformative "
+    "weights that one neuron of a hundred holds at zero loss. Medians and quartiles.",
+    *functions.values(),
+    alt="Left, points left against training points on logarithmic axes: curves that rise. Right, the part of the weights held by a "
+    "hundredth of the neurons.",
+)
+# %%
+for name, rows in zip(("d5", "d10", "cylinder"), functions.values()):
+    top = rows[rows.p == rows.p.max()]
+    chapter.check(f"A.Fig6-function-kept-{name}", since_star(top, "function"), top, figure="fig-a-function")
+    if name != "d10":  # where many never halve
+        power = exponent(*by_size(halved(rows), "left"), centre="median")
+        chapter.check(f"A.Fig6-order-one-{name}", power, rows, figure="fig-a-left")
+    if name == "d5":
+        chapter.check("A.Fig6-few", mean(top[top.share == 1].few), top, figure="fig-a-left")
+# %% [markdown]
+# Other dimensions say the same, at one size:
+# %%
+others = pd.concat([boundaries["stripe"], chapter.rows(selection.boundary, "dimensions")])
+others = others[others.p == chapter.design(selection.boundary, "dimensions")["p"][0]]
+for d, rows in others.groupby("d"):
+    change = {column: since_star(rows, column) for column in ("weights", "function")}
+    chapter.say(
+        f"- $d={d}$, $p={rows.p.iloc[0]}$: from $t^*$ to zero loss $\\Lambda$ goes to {change['weights']} times what it was, the compression of "
+        f"the function to {change['function']} times."
+    )
 # %% [markdown]
 # The paper says that learning stops when all points are fitted. Its public code stops when the smallest {term}`margin` exceeds 1
 # *or* after a time limit, and plain steps of the stated size take very long over the last points; its Sec. 3.2.2 sees
