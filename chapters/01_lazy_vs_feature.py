@@ -489,6 +489,7 @@ def since_star(rows, column):
     return ratio((at[1.0] / at[met[0]]).dropna())
 
 
+# %%
 def in_function(ax, rows):
     """The compression of weights and function at each satisfied fraction, at the largest size."""
     top = rows[rows.p == rows.p.max()]
@@ -790,10 +791,9 @@ for d in curve_d:
 # however the points are divided: $\beta=1$. Compressed data leave a problem without parameters, $\beta=(2d-1)/(3d-2)<1$. We freeze the
 # kernel of networks at $t^*$ and train it on a fresh set of the same size ({numref}`fig-a-star-kernel`).
 # %%
-LARGE = min(
-    2048, max(chapter.design(studies.features, "sizes")["p"])
-)  # points from which the law is held against the errors
 by_points = chapter.rows(studies.features, "sizes").assign(scaled=lambda rows: rows.error * rows.p / rows.d)
+LARGE = min(2048, by_points.p.max())  # points from which the law is held against the errors
+# %%
 fig, axes = plots.panels(len(curve_d), height=3.6, sharey=True)
 for ax, d in zip(axes, curve_d):
     for curve, colour, label in (

@@ -7,7 +7,8 @@ import torch
 
 from companion.studies import alignment as studies
 from companion.studies import resolve
-from regimes.data import celeba, datasets
+from companion.theory.alignment import celeba
+from regimes.data import datasets
 from regimes.measures import matrices
 from regimes.validate import InputError
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from companion.studies._images import identity
-from regimes.data import celeba, datasets
+from companion.theory.alignment import celeba
+from regimes.data import datasets
 from regimes.validate import InputError
 
 

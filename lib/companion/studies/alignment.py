@@ -12,10 +12,11 @@ from torch import Tensor
 
 from companion.experiments.sweep import Rows, Setting, study
 from companion.studies._tasks import draw, networks_of, of_task
+from companion.theory.alignment import celeba
 from companion.theory.alignment.egop import chain_monomial_egop
 from companion.theory.compression import amplification
 from regimes import devices, validate
-from regimes.data import celeba, datasets, tasks
+from regimes.data import datasets, tasks
 from regimes.data.tasks import Task
 from regimes.measures import matrices
 from regimes.measures.errors import wrong
