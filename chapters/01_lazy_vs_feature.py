@@ -465,10 +465,12 @@ for d in curve_d:
     chapter.check(f"A.Fig3-compressed-stop-d{d}", checked(error_ratio, *pair), *pair, figure="fig-a-stop")
     chapter.check(f"A.Fig3-early-kernel-d{d}", checked(error_ratio, kernel, halts), kernel, halts, figure="fig-a-stop")
     chapter.check(f"A.Fig3-overfit-d{d}", checked(error_ratio, ends, halts), ends, halts, figure="fig-a-stop")
-    chapter.check(f"A.Fig3-undone-d{d}", checked(amplification_ratio, ends, peaks), ends, peaks, figure="fig-a-stop")
+    chapter.check(
+        f"A.Fig3-amplification-falls-d{d}", checked(amplification_ratio, ends, peaks), ends, peaks, figure="fig-a-stop"
+    )
     if d == curve_d[0]:
         longer = checked(lambda rows: ratio(rows.amplification / rows.amplification_star), ends)
-        chapter.check("A.Fig6-end", longer, ends, figure="fig-a-stop")
+        chapter.check("A.Fig6-amplification-end", longer, ends, figure="fig-a-stop")
 # %% [markdown]
 # ### What the last points undo, and what they do not
 # $\Lambda$ sums over all neurons, and the kernel sees each of them. What the network says of a new point is its *function*. We
@@ -558,12 +560,12 @@ chapter.figure(
 # %%
 for name, rows in zip(("d5", "d10", "cylinder"), functions.values()):
     top = rows[rows.p == rows.p.max()]
-    chapter.check(f"A.Fig6-function-kept-{name}", since_star(top, "function"), top, figure="fig-a-function")
+    chapter.check(f"A.Fig6-function-end-{name}", since_star(top, "function"), top, figure="fig-a-function")
     if name != "d10":  # where many never halve
         power = exponent(*by_size(halved(rows), "left"), centre="median")
-        chapter.check(f"A.Fig6-order-one-{name}", power, rows, figure="fig-a-left")
+        chapter.check(f"A.Fig6-points-left-{name}", power, rows, figure="fig-a-left")
     if name == "d5":
-        chapter.check("A.Fig6-few", mean(top[top.share == 1].few), top, figure="fig-a-left")
+        chapter.check("A.Fig6-few-neurons", mean(top[top.share == 1].few), top, figure="fig-a-left")
 # %% [markdown]
 # Other dimensions say the same, at one size:
 # %%
@@ -1283,7 +1285,7 @@ chapter.say(
 # make chapter-01 PROFILE=smoke NAME=lazy PARAMS='-p curve_alpha 1e6'
 # ```
 #
-# What must the claims A.Fig3-undone-d5 (the amplification at zero loss over that on the way), A.Fig3-final-kernel-d5
+# What must the claims A.Fig3-amplification-falls-d5 (the amplification at zero loss over that on the way), A.Fig3-final-kernel-d5
 # (the error of the kernel after training over the network's) and A.Fig3-compressed-d5 measure now?
 #
 # <details class="solution"><summary>Solution</summary>

@@ -321,7 +321,7 @@ there = pd.Series(h_cut[cut_scales[-1]].mean(), sorted(set(crowds.seed)))  # at 
 around = crowds.h.max() >= 1.5 * there.iloc[0] and crowds.h.min() <= there.iloc[0] / 1.5
 if len(there) > 1 and crowds.members.max() > members and around:
     bumps = [100 * jamming.bump(crowds, column, there) for column in ("fewer_error", "ensemble_error")]
-    chapter.check("B.Fig6-crowd", mean(bumps[0] - bumps[1]), crowds, cuts, figure="fig-b-6")
+    chapter.check("B.Fig6-large-ensemble", mean(bumps[0] - bumps[1]), crowds, cuts, figure="fig-b-6")
     chapter.check("B.Fig6-twenty", mean(bumps[1]), crowds, cuts, figure="fig-b-6")
     chapter.say(
         f"At $\\tilde\\alpha = {plots.number(cut_scales[-1])}$ the ensembles of {members} have a bump of {mean(bumps[0])} per cent at "
@@ -373,7 +373,7 @@ chapter.figure(fig, "fig-b-effort", "Left: share of the networks that fit within
 # %%
 if held.shape[1] > 2:
     exponent = estimates.exponent(held.columns.to_numpy(float), held.to_numpy())
-    chapter.check("B.Fig4-effort", exponent, efforts, figure="fig-b-effort")
+    chapter.check("B.Fig4-step-budget", exponent, efforts, figure="fig-b-effort")
     chapter.say(
         f"Within {held.columns[0]:.0f} steps half of the networks fit from $N={held.iloc[:, 0].mean():.0f}$ on, within "
         f"{held.columns[-1]:.0f} from $N={held.iloc[:, -1].mean():.0f}$."
@@ -762,7 +762,7 @@ if np.isfinite(turns).all():
 # ```
 #
 # Which way does the black line move? By which factor in $N^*$, if $N^*$ goes as the number of steps to the power
-# $-0.2$, about what B.Fig4-effort measures at the laptop profile?
+# $-0.2$, about what B.Fig4-step-budget measures at the laptop profile?
 #
 # <details class="solution"><summary>Solution</summary>
 #

@@ -908,7 +908,7 @@ gain = feature.set_index("seed").uc - lazy.set_index("seed").uc
 chapter.check("D.Stripe-uncentred", mean(gain.dropna()), feature, lazy, figure="fig-d-stripe")
 rising = flow[flow.alpha.isin(compressing) & (flow.satisfied <= studies.LATE) & (flow.moment != "start")]
 ranks = rising.groupby(["seed", "alpha"])[["size", "uc"]].apply(lambda g: g.rank().corr().iloc[0, 1]).unstack()
-chapter.check("D.Stripe-together", least(ranks.dropna()), rising, figure="fig-d-stripe")
+chapter.check("D.Stripe-rank-correlation", least(ranks.dropna()), rising, figure="fig-d-stripe")
 change = wide(moments["end"], "c", "alpha") - wide(moments["late"], "c", "alpha")
 chapter.check("D.Stripe-last", least(change.dropna()), *moments.values(), figure="fig-d-stripe")
 
@@ -976,7 +976,7 @@ strongest = at(decayed[decayed.penalty == decayed.penalty.max()], steps, 2)
 loss = wide(strongest, "c") - wide(at(undecayed, steps, 2), "c")
 chapter.check("D.Descent-penalty", mean(loss.iloc[:, 0]), strongest, at(undecayed, steps, 2), figure="fig-d-descent")
 kept = at(decayed, steps, 2)
-chapter.check("D.Descent-shrunk", least(wide(kept, "c_shrunk", "penalty")), kept, figure="fig-d-descent")
+chapter.check("D.Descent-decayed-weights", least(wide(kept, "c_shrunk", "penalty")), kept, figure="fig-d-descent")
 # %% [markdown]
 # ## Exercises
 # **1. Two neurons meet.** Show that $\mathbb E[RBR]=\frac3k(\operatorname{tr}B+2B)+(1-\frac1k)B$ for a symmetric $B$,

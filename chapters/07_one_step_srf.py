@@ -1211,7 +1211,7 @@ ends = sizes[sizes["d"].isin([min(net_d), max(net_d)])].assign(block=sizes["seed
 departures = ends.groupby(["block", "d", *keys])["apart"].mean().unstack(keys)
 pairs = np.stack([departures.xs(d, level="d").to_numpy() for d in (min(net_d), max(net_d))], axis=1)
 slope = jackknife(pairs, lambda x: (x[:, 0].mean(0) @ x[:, 1].mean(0)) / (x[:, 0].mean(0) @ x[:, 0].mean(0)))
-chapter.check("E.Net-stays", slope, ends, figure="fig-e-net")
+chapter.check("E.Net-departure-stays", slope, ends, figure="fig-e-net")
 
 # %%
 order = chapter.rows(studies.departure, "order")
@@ -1221,7 +1221,7 @@ for name in ("srf", "corrected"):
     order[f"over_{name}"] = measure.controlled(order, f"over_{name}", "control", [*keys, "d"])
 chapter.check("E.Net-order", mean(missed.mean(axis=1)), sizes, figure="fig-e-net")
 end = largest(order)
-chapter.check("E.Net-furthest-size", mean(end["network"] / end["features"] - 1), end, figure="tab-e-order")
+chapter.check("E.Net-departure-1600", mean(end["network"] / end["features"] - 1), end, figure="tab-e-order")
 found = order.groupby("d")[["over_srf", "over_corrected"]].agg(["mean", "sem"])
 found.columns = ["network / spiked features", "±", "network / corrected theory", "± "]
 chapter.table(
