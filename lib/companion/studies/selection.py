@@ -31,6 +31,7 @@ FRACTIONS = "increasing positives to 1"
     data=DRAWN,
     device="any",
     columns=dict.fromkeys(("function", "weights", "few", "error", "peak", "left_half"), STATISTICAL),
+    nonfinite=("left_half",),
 )
 def boundary(setting: Setting, seeds: list[int]) -> Rows:
     r"""A network to zero loss: where each satisfied ``share`` is first met a row, with what is compressed there.
