@@ -6,14 +6,16 @@
 # ---
 # %% [markdown]
 # (chapter-01)=
-# # Feature learning compresses the data, and its amplification falls with the last points
+# # Training selects features, then fits with them
 # ## Overview
 # A network that starts with large outputs barely moves its weights while it learns: it is {term}`lazy <lazy regime>`, a kernel method. One
 # that starts with vanishing outputs must move them far: it {term}`learns features <feature learning>`. Feature learning makes far fewer errors
 # with the same data, and it does so by making itself blind to directions that do not matter: that much of paper A
 # {cite}`paccolat2021` holds here. Its exponents do not all show at these sizes, and training until *every* point is fitted
-# has a price: **over the last few per cent of the points the amplification, a norm over all weights, falls five- to tenfold on
-# the largest sets; in five dimensions the network errs more, and it keeps most of its gain over the kernel it started with.**
+# spoils the features, hardly the function: **over the last few per cent of the points the amplification, a norm over all
+# weights, falls far below what it was when the first points were fitted, while the function that the network has learnt stays
+# more compressed than it was then.** In five dimensions the network errs more for it, and it keeps most of its gain over the
+# kernel it started with.
 #
 # The paper argues with two models whose label does not depend on most directions of the input: the
 # {term}`stripe` (parallel planes) and the {term}`cylinder`. It takes {term}`compression` for the main gain of feature learning, and predicts
@@ -430,9 +432,10 @@ chapter.figure(
 # %% [markdown]
 # The kernel is at its best early: it has all that compression gives as soon as $\Lambda$ has grown. The network is at
 # its best where nearly all points are satisfied. The last few pull alone: their noise does not average out, the
-# uninformative weights serve them, and $\Lambda$ falls (by how much is the claim *undone* below); then the kernel errs as
+# uninformative weights serve them, and $\Lambda$ falls (by how much is the claim *amplification-falls* below); then the kernel errs as
 # often as the network or more. $\Lambda$ is a norm over all neurons, and the kernel sees each of them; the function that the
-# network has learnt need not follow, and its error says that most of the gain stays. The fall of $\Lambda$ comes with the size:
+# network has learnt need not follow ({numref}`fig-a-function`), and its error says that most of the gain stays. The fall of $\Lambda$
+# comes with the size:
 # %%
 for d in curve_d:
     here = nets[nets.d == d]
@@ -566,6 +569,10 @@ for name, rows in zip(("d5", "d10", "cylinder"), functions.values()):
         chapter.check(f"A.Fig6-points-left-{name}", power, rows, figure="fig-a-left")
     if name == "d5":
         chapter.check("A.Fig6-few-neurons", mean(top[top.share == 1].few), top, figure="fig-a-left")
+# %% [markdown]
+# So two things were one word. The *weights* are undone: long before the number of points left is of order one, one neuron of a
+# hundred has taken up a third to a half of all uninformative weight, and $\Lambda$ with it. The *function* is not: it ends
+# more compressed than at $t^*$: of it the paper's sentence holds, that what it predicts is "not significantly altered" at the end.
 # %% [markdown]
 # Other dimensions say the same, at one size:
 # %%
