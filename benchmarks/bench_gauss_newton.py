@@ -31,8 +31,8 @@ WIDTHS = [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20, 24, 30]
 
 def networks(p, h):
     setting = SETTING | {"words": studies.identity("mnist"), "p": p, "h": h}
-    sets = studies.draw(setting, 0)
-    return studies.networks(setting, 10, [0]), sets.train.x, sets.train.y
+    sets = studies.draw_sets(setting, 0)
+    return studies.swish_networks(setting, 10, [0]), sets.train.x, sets.train.y
 
 
 def against_explicit(h, max_turn):

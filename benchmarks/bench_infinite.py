@@ -95,9 +95,9 @@ def memory():
 
 def eigenvalue():
     x, n = pairs.sphere(5000, 128, seed=0), 5000
-    spectrum.smallest_eigenvalue(x[:300], depth=5)
+    spectrum.smallest_kernel_eigenvalue(x[:300], depth=5)
     stated, before, started = spectrum.eigenvalue_bytes(n), peak(), time.perf_counter()
-    value = spectrum.smallest_eigenvalue(x, depth=5)
+    value = spectrum.smallest_kernel_eigenvalue(x, depth=5)
     used, seconds = peak() - before, time.perf_counter() - started
     print(
         f"smallest eigenvalue, n = 5000, depth 5: {value:.6f} in {seconds:.1f} s; stated {stated / MIB:.0f} MiB, "

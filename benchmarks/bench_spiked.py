@@ -50,7 +50,7 @@ def errors() -> tuple[float, float]:
 
     def sampled() -> None:
         x, y = network.test_set(sin, weights, [0], 4000)
-        (a @ network.features(tanh, weights, x).mT - y[:, None]).square().mean()
+        (a @ network.feature_map(tanh, weights, x).mT - y[:, None]).square().mean()
 
     return cpu(lambda: network.test_error(tanh, sin, weights, a, [0]), 3), cpu(sampled, 3)
 

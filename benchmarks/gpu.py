@@ -127,7 +127,7 @@ def studies_compared(device: str, only: tuple[str, ...] = ()) -> pd.DataFrame:
             if item.device != "any" or (only and name not in only):
                 continue
             grids: dict[str, list] = {}
-            registry.resolve(number, "smoke", study=item, grids=grids)
+            registry.checked_parameters(number, "smoke", study=item, grids=grids)
             setting = {key: value for key, value in grids[name][0].items() if key != "seeds"}
             cell = Cell(name, item.version, setting, grids[name][0]["seeds"][0])
             (here, slow), (there, fast) = (cell_on(one, item, cell) for one in ("cpu", device))

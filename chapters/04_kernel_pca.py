@@ -714,8 +714,8 @@ fig, axes = plots.panels(4, width=3.8, height=3.4)
 looks = {
     name: {"color": plots.COLOURS[colour], "label": name} for name, colour in (("before", "lazy"), ("after", "final"))
 }
-components.panels([axes[0], axes[1], axes[2]], before, images.y[fresh], **looks["before"])
-components.panels([axes[0], axes[1], axes[3]], after, images.y[fresh], **looks["after"])
+components.diagnosis_panels([axes[0], axes[1], axes[2]], before, images.y[fresh], **looks["before"])
+components.diagnosis_panels([axes[0], axes[1], axes[3]], after, images.y[fresh], **looks["after"])
 axes[0].legend()
 for ax, title in zip(axes[2:], ("before", "after")):
     ax.set_title(title)

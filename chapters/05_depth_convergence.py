@@ -46,7 +46,7 @@
 # | $\bar\Theta^{(L)}$ | `infinite_ntk` | $(n, n')$ | unit diagonal: $n_0 2^{L-1}\Theta^{(L)}_\infty/L$ on the sphere |
 # | $S_L = L\,\bar\Theta^{(L)}$ | `s` | any | |
 # | $c(\rho)$ | `offset` | any | equation {eq}`eq:C:offset` |
-# | $h$ | `layer_map` | any | equation {eq}`eq:C:h` |
+# | $h$ | `correlation_map` | any | equation {eq}`eq:C:h` |
 # | $\lambda_n$; $P^{(L)}$ | `smallest`; `projectors` | ; $(n, n)$ | smallest eigenvalue of $\bar\Theta^{(L)}(X,X)$; projector on its top eigenvector |
 # | $\mathrm{op}_t(x)$ | `operators` | $(n)$ | equation {eq}`eq:C:operator` |
 # %% tags=["parameters"]
@@ -947,12 +947,12 @@ chapter.say(
     f"For $n=2^{{30}}$: $\\delta={delta:.4f}$, bound {pairs.pair_bound(n_two, 128, delta):.4f}; the probability of a "
     f"pair with $x\\cdot x'\\ge1-\\delta$ is {chance:.6f}, with angle at "
     f"most $\\delta$ it is {pairs.chance_of_pair(n_two, 128, delta):.2g}. A pair is met with probability 0.04 at inner "
-    f"product {level:.4f}, where $1/\\sqrt{{1-h}}$ is {pairs.depth_bound(level):.4f}. The example's "
-    f"$1/\\sqrt{{1-h(1-\\delta)}}\\approx1/\\sqrt\\delta$ compares {pairs.depth_bound(1 - delta):.3f} with {delta**-0.5:.3f}."
+    f"product {level:.4f}, where $1/\\sqrt{{1-h}}$ is {pairs.separation_depth(level):.4f}. The example's "
+    f"$1/\\sqrt{{1-h(1-\\delta)}}\\approx1/\\sqrt\\delta$ compares {pairs.separation_depth(1 - delta):.3f} with {delta**-0.5:.3f}."
 )
 there = abs(pairs.chance_of_pair(n_two, 128, float(np.arccos(level))) - 0.04)  # the quantile, put back into the law
 chapter.check("C.Ex2-probability", Estimate.exact(chance), THEORY, figure="tab-c-pairs")
-chapter.check("C.Ex2-depth", Estimate.exact(pairs.depth_bound(level), there), THEORY, figure="tab-c-pairs")
+chapter.check("C.Ex2-depth", Estimate.exact(pairs.separation_depth(level), there), THEORY, figure="tab-c-pairs")
 # %%
 for claim, design in (("C.Prop7-bound", "inner"), ("C.Prop7-angle", "angle")):
     rows = chapter.rows(studies.closest_pair, design)

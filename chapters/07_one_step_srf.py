@@ -35,7 +35,7 @@
 # |---|---|---|---|
 # | $x,\ \theta$ | `x`, `theta` | $(n,d)$, $(d)$ | $x\sim\mathcal N(0,I_d)$, $\lVert\theta\rVert=1$ |
 # | $y=\sigma_*(\theta\cdot x)$ | `y` | $(n)$ | target, a function of one projection |
-# | $f(x)=a\cdot\sigma(Wx)/\sqrt p$ | `features` | | initial readout $a=\mathbf 1/\sqrt p$ |
+# | $f(x)=a\cdot\sigma(Wx)/\sqrt p$ | `feature_map` | | initial readout $a=\mathbf 1/\sqrt p$ |
 # | $\alpha_0, \alpha, \beta$ | `alpha0`, `alpha`, `beta` | | $n_0/d,\ n/d,\ p/d$: first batch, second batch, width |
 # | $\tilde\eta$ | `step` | | step size $\eta=\tilde\eta\,p$ |
 # | $\lambda$ | `lam` | | ridge penalty beside a *sum* over samples |

@@ -123,7 +123,7 @@ def step(net=DEEP, x=X, y=Y, **changed):
 
 def moved(x=X, **changed):
     given = {"depth": 2, "width": 8, "steps": 1, "seeds": [0]} | changed
-    return finite_width.compare(x, Y[: len(x), None], **given)
+    return finite_width.kernels_before_and_after(x, Y[: len(x), None], **given)
 
 
 BAD = {
@@ -201,7 +201,7 @@ BAD = {
         (lambda: quadrature.kernel(0.5, 0), "depth must be"),
         (lambda: quadrature.kernel(0.5, -3), "depth must be"),
         (lambda: quadrature.kernel(1.5, 2), "rho must be"),
-        (lambda: quadrature.expectations(NAN), "rho must be"),
+        (lambda: quadrature.relu_expectations(NAN), "rho must be"),
         (lambda: embedding.stereographic(HOLED), "x must hold finite numbers"),
         (lambda: hidden_motion.bigrams(3, 2), "text must be"),
         (lambda: hidden_motion.change(X[:1], X[:1]), "before must hold a layer at two or more"),
@@ -231,8 +231,8 @@ BAD = {
         (lambda: pairs.closest_quantile(1, 5, 0.5), "n must be"),
         (lambda: pairs.closest_quantile(9, 0, 0.5), "n0 must be"),
         (lambda: pairs.closest_quantile(2, 3, 0.99), "chance must be below 0.632 for 2 points"),
-        (lambda: rate.layer_map(0.5), "rho must be an array"),
-        (lambda: rate.layer_map(t(1.5)), "correlations must lie"),
+        (lambda: rate.correlation_map(0.5), "rho must be an array"),
+        (lambda: rate.correlation_map(t(1.5)), "correlations must lie"),
         (lambda: rate.crossover(t(-1.0)), "u must be"),
         (lambda: rate.crossover(t(NAN)), "u must be"),
         (lambda: rate.predicted_excess(t(NAN), 3), "offset must be"),
@@ -242,10 +242,10 @@ BAD = {
         (lambda: regression.accuracy(NAN * torch.eye(3), LABELS), "predicted must hold finite numbers"),
         (lambda: regression.accuracy(torch.eye(3), LABELS[:2]), "predicted must have shape"),
         (lambda: regression.squared_error(X, X[:, 0]), "y must have shape"),
-        (lambda: regression.predict(GRAM, GRAM, X[:5]), "y must have shape"),
-        (lambda: regression.predict(GRAM, GRAM.float(), X), "cross must be torch.float64"),
-        (lambda: regression.predict(GRAM.triu(), GRAM, X), "gram must be symmetric"),
-        (lambda: regression.predict(GRAM, GRAM, X, time=-1.0), "time must be"),
+        (lambda: regression.kernel_flow_prediction(GRAM, GRAM, X[:5]), "y must have shape"),
+        (lambda: regression.kernel_flow_prediction(GRAM, GRAM.float(), X), "cross must be torch.float64"),
+        (lambda: regression.kernel_flow_prediction(GRAM.triu(), GRAM, X), "gram must be symmetric"),
+        (lambda: regression.kernel_flow_prediction(GRAM, GRAM, X, time=-1.0), "time must be"),
         (lambda: spectrum.smallest_of(GRAM[:, :5]), "gram must have shape"),
         (lambda: spectrum.projector_distance(NAN * GRAM), "gram must hold finite numbers"),
         (lambda: spectrum.operators(GRAM, GRAM, [-1.0]), "times must be"),
@@ -359,7 +359,7 @@ BAD = {
         (lambda: neuron.follow(STRIPE, NEURONS, [NAN]), "times must be"),
         (lambda: neuron.follow(STRIPE, NEURONS, [1e4]), "outgrow float64"),
         (lambda: neuron.follow(STRIPE, NEURONS, [1.0], drift=np.ones(2)), "drift must be"),
-        (lambda: neuron.predict(STRIPE, NEURONS, X[:, :3].numpy(), Y.numpy(), [1.0]), "x must have shape"),
+        (lambda: neuron.predicted_paths(STRIPE, NEURONS, X[:, :3].numpy(), Y.numpy(), [1.0]), "x must have shape"),
     ],
     "training": [
         (lambda: gradient_flow(NETS, TASK, alpha=NAN), "alpha must be"),
@@ -487,7 +487,7 @@ def test_a_weak_outlier_is_found_where_simulation_has_it():
     s = {"d": 200, "p": 200, "r": 0.2, "c": 1.0, "gamma": 1.0}
     made = network.spiked_features(**s, seeds=range(4))
     x = network.draw(range(4), "train", 400, 200, d=200)
-    phi = network.features(FUNCTIONS["tanh"], made, x)
+    phi = network.feature_map(FUNCTIONS["tanh"], made, x)
     top = torch.linalg.eigvalsh(phi.mT @ phi)[:, -1]
     found = eigenvalues.outlier("tanh", alpha=2.0, beta=1.0, r=0.2, p=200)
     assert found == pytest.approx(float(top.mean()), abs=4 * float(top.std()) / 2)

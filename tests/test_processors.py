@@ -78,7 +78,7 @@ def all_cells(store):
     asked = {}
     for number in parameters.chapters():
         grids = {}
-        registry.resolve(number, "smoke", grids=grids)
+        registry.checked_parameters(number, "smoke", grids=grids)
         known = registry.of(number)
         asked |= {known[name]: cells(known[name], grid) for name, grid in grids.items()}
     held = queue.fill(asked, store)

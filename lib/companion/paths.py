@@ -18,32 +18,32 @@ def root() -> Path:
     raise InputError("no book here: run this inside a checkout, where chapters/ is")
 
 
-def chapters() -> Path:
+def chapters_folder() -> Path:
     """The chapters' sources, and the notebooks that a build lays beside them."""
     return root() / "chapters"
 
 
-def code() -> Path:
+def code_folder() -> Path:
     """The sources of the packages that run, the engine's and the companion's."""
     return Path(__file__).parents[1]
 
 
 def profile_file(profile: str) -> Path:
     """The values by which a profile differs from the laptop's."""
-    return chapters() / "profiles" / f"{profile}.toml"
+    return chapters_folder() / "profiles" / f"{profile}.toml"
 
 
-def build(profile: str) -> Path:
+def build_folder(profile: str) -> Path:
     """Executed notebooks, ledgers and pages of one profile."""
     return root() / "build" / profile
 
 
-def cells() -> Path:
+def store_folder() -> Path:
     """The cell store where ``$REGIMES_STORE`` names no other."""
     return root() / "build" / "cells"
 
 
-def run(name: str) -> Path:
+def run_folder(name: str) -> Path:
     """A run with changed parameters.
 
     Raises:
@@ -66,17 +66,17 @@ def paper_ledger() -> Path:
     return results() / "ledger.paper.json"
 
 
-def seconds(profile: str = "laptop") -> Path:
+def seconds_file(profile: str = "laptop") -> Path:
     """What cells took, by study and setting: the queue begins with the longest, and plans rest on them."""
     return results() / ("seconds.json" if profile == "laptop" else f"seconds.{profile}.json")
 
 
-def claims() -> Path:
+def claims_folder() -> Path:
     """The declared claims: a file a chapter, and ``history.yml``."""
     return root() / "book" / "claims"
 
 
-def errata() -> Path:
+def errata_file() -> Path:
     """The errata."""
     return root() / "book" / "errata.yml"
 

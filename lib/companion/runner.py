@@ -144,8 +144,8 @@ def _reworded(number: str, values: Mapping[str, Any], last_good: Path, folder: P
     All else that a chapter reads, code, profiles, claims and stored results, must be older than that run.
     """
     path = last_good / f"{parameters.source(number).stem}.ipynb"
-    read = [*paths.code().rglob("*.py"), *paths.profile_file("").parent.iterdir(), *paths.results().glob("*.csv")]
-    read += paths.claims().iterdir()
+    read = [*paths.code_folder().rglob("*.py"), *paths.profile_file("").parent.iterdir()]
+    read += [*paths.results().glob("*.csv"), *paths.claims_folder().iterdir()]
     if not path.exists() or any(file.stat().st_mtime > path.stat().st_mtime for file in read):
         return False
     old, new = nbformat.read(path, as_version=4), notebook(number)
@@ -274,19 +274,19 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         given = overrides(args)
         grids: dict[str, dict[str, list[Setting]]] = {number: {} for number in args.chapter}
-        values = {n: registry.resolve(n, args.profile, *given, grids=grids[n]) for n in grids}
+        values = {n: registry.checked_parameters(n, args.profile, *given, grids=grids[n]) for n in grids}
         name = args.name if args.name is not None else "custom" if any(given) else None
-        folder = paths.run(name) if name is not None else paths.build(args.profile)
+        folder = paths.run_folder(name) if name is not None else paths.build_folder(args.profile)
         if args.check:
             print("\n".join(checked(number, args.profile, grids[number]) for number in grids))
             return 0
         known = {name: item for number in grids for name, item in registry.of(number).items()}
         if args.times:
             asked = {known[name]: cells(known[name], grid) for own in grids.values() for name, grid in own.items()}
-            queue.record(asked, Store.default(), args.profile)
+            queue.record_seconds(asked, Store.default(), args.profile)
             return 0
         left = {
-            known[n]: registry.remaining(chapter, known[n], grid)
+            known[n]: registry.remaining_settings(chapter, known[n], grid)
             for chapter in grids
             for n, grid in grids[chapter].items()
         }

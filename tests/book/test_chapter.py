@@ -97,7 +97,7 @@ def test_a_figure_is_kept_for_a_page_a_phone_and_a_card(opened, shown):
     ((data, metadata),) = shown
     about = metadata["regimes"]
     assert set(data) == {"text/plain", "image/png", "image/svg+xml"} and data["text/plain"].startswith("<Figure size")
-    assert not about["painted"] and 0 < about["letters"] < about["narrow"]["letters"] < 0.1
+    assert not about["painted"] and 0 < about["font"] < about["narrow"]["font"] < 0.1
     assert set(about["narrow"]["pictures"]) == {"image/svg+xml"}
 
 

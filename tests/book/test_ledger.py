@@ -13,7 +13,7 @@ from companion.estimates import Drift, Estimate, exponent, jackknife, least, mea
 from companion.report import ledger
 from companion.report.errata import DRAWERS, Erratum
 from companion.report.ledger import Claim, judge
-from companion.report.views import maths, page, show
+from companion.report.views import markdown, maths, show
 from companion.site import sources
 from regimes.validate import InputError
 
@@ -84,12 +84,12 @@ def test_what_is_not_reproduced_names_the_drawer_in_line_row_and_findings(drawer
     for shown in (
         show("line", entry, "errata.html"),
         show("table", [entry]),
-        page("findings", records=[entry]),
+        markdown("findings", records=[entry]),
     ):
         assert held in shown and ">corrected" not in shown
     assert "what holds: ≥ 0.9" in show("table", [entry])
     for other in (entry | {"erratum": None}, ledger.record(claim)):
-        assert drawer not in show("table", [other]) and "erratum-" not in page("findings", records=[other])
+        assert drawer not in show("table", [other]) and "erratum-" not in markdown("findings", records=[other])
 
 
 def test_what_is_corrected_needs_an_erratum():
@@ -398,7 +398,7 @@ def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, 
     first, second = ledger.claims().values()
 
     def run(name, size, profile="paper"):
-        folder = paths.run(name)
+        folder = paths.run_folder(name)
         asked = [*cells(sized, sized.grid({"size": size})), *cells(fixed, fixed.grid({}))]
         measured = {"chapter": "99", "value": float(size), "low": 1.0, "high": 99.0, "n": 1, "profile": profile}
         made = [

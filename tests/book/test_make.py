@@ -32,7 +32,7 @@ def test_a_chapter_depends_on_all_that_its_run_reads(number):
     assert inside(parameters.source(number)) in known
     assert {inside(path) for path in (ROOT / "lib").rglob("*.py")} <= known
     assert {inside(path) for path in paths.profile_file("smoke").parent.glob("*.toml")} <= known
-    assert {*map(inside, paths.claims().iterdir()), inside(paths.errata())} <= known
+    assert {*map(inside, paths.claims_folder().iterdir()), inside(paths.errata_file())} <= known
 
 
 @pytest.mark.parametrize("number", parameters.chapters())

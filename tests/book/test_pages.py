@@ -259,28 +259,28 @@ def test_a_slider_moves_by_keyboard_and_plays(browser, name, width, scheme):
 
 @pytest.mark.weekly
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_letters_of_a_figure_are_legible_on_a_phone_or_it_scrolls(browser, name):
+def test_fonts_of_a_figure_are_legible_on_a_phone_or_it_scrolls(browser, name):
     with opened(browser, 390, "light") as page:
         page.goto((HTML / f"{name}.html").as_uri())
         seen = page.evaluate(
             """() => [...document.querySelectorAll('.drawn img, .slider')].filter(e => e.offsetWidth).map(e => {
             const box = e.closest('.drawn'), wide = box && box.classList.contains('wide');
-            return {name: e.closest('figure').id, letters: e.dataset.letters * e.getBoundingClientRect().width,
+            return {name: e.closest('figure').id, font: e.dataset.font * e.getBoundingClientRect().width,
                     scrolls: wide ? box.scrollWidth > box.clientWidth : null,
                     shown: e.tagName != 'IMG' || !e.parentNode.querySelector('source')
                         || e.currentSrc.includes('-phone.') == !wide};})"""
         )
-        assert seen and not [one for one in seen if one["letters"] < 7.5 or one["scrolls"] is False or not one["shown"]]
+        assert seen and not [one for one in seen if one["font"] < 7.5 or one["scrolls"] is False or not one["shown"]]
 
 
 @pytest.mark.weekly
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_letters_of_a_figure_are_legible_on_a_wide_page(browser, name):
+def test_fonts_of_a_figure_are_legible_on_a_wide_page(browser, name):
     with opened(browser, 1400, "light") as page:
         page.goto((HTML / f"{name}.html").as_uri())
         seen = page.evaluate(
             """() => [...document.querySelectorAll('.drawn img, .slider')].filter(e => e.offsetWidth).map(e => {
-            const share = e.dataset.wideLetters || e.dataset.letters;
+            const share = e.dataset.wideFont || e.dataset.font;
             return {name: e.closest('figure').id, exponents: 0.7 * share * e.getBoundingClientRect().width};})"""
         )
         assert seen and not [one for one in seen if one["exponents"] < 9]

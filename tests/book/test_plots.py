@@ -19,7 +19,7 @@ def ax():
 def test_a_row_of_panels_is_never_wider_than_a_page_can_show():
     for columns, width in ((1, None), (2, None), (3, 5), (4, None)):
         fig, axes = plots.panels(5, columns=columns, width=width)
-        assert len(axes) == 5 and fig.get_figwidth() <= screen.DESK
+        assert len(axes) == 5 and fig.get_figwidth() <= screen.COLUMN_WIDTH
         plt.close(fig)
 
 

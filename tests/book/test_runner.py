@@ -492,7 +492,7 @@ def test_a_chapter_opened_by_hand_obeys_its_parameters_cell(mini_book, monkeypat
     chapter = Chapter("99", namespace)
     assert namespace["size"] == chapter.parameters["size"] == size and source.exists()
     assert chapter.profile == chapter.parameters["profile"] == namespace["profile"]
-    assert chapter.folder == paths.run("interactive") and not ledger.read(chapter.folder / "99.ledger.json")
+    assert chapter.folder == paths.run_folder("interactive") and not ledger.read(chapter.folder / "99.ledger.json")
 
 
 def test_a_profile_that_is_none_is_refused_by_hand(mini_book, monkeypatch):

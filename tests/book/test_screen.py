@@ -124,7 +124,7 @@ def test_photographs_and_maps_keep_their_colours():
     assert 'class="slider painted"' in screen.slider(FRAMES, ["a", "b", "c"], knob="k", painted=True)
 
 
-def test_letters_are_measured_against_the_width():
+def test_the_smallest_font_is_measured_against_the_width():
     fig, (ax,) = drawn(1, width=5.0)
     for label in ax.get_xticklabels() + ax.get_yticklabels():
         label.set_fontsize(9)
@@ -133,13 +133,13 @@ def test_letters_are_measured_against_the_width():
     assert screen.smallest_font(fig) == pytest.approx(6 / 360)
 
 
-def test_a_figure_wider_than_the_column_is_narrowed_and_its_letters_stay():
+def test_a_figure_wider_than_the_column_is_narrowed_and_its_fonts_stay():
     fig, ax = plt.subplots(figsize=(12, 4))
     small, _ = plt.subplots(figsize=(5, 4))
     ax.set_title("a title", fontsize=10)
-    screen.fit(fig)
-    screen.fit(small)
-    assert fig.get_size_inches().tolist() == [screen.DESK, 4] and small.get_figwidth() == 5
+    screen.narrow_to_column(fig)
+    screen.narrow_to_column(small)
+    assert fig.get_size_inches().tolist() == [screen.COLUMN_WIDTH, 4] and small.get_figwidth() == 5
     assert ax.title.get_fontsize() == 10
 
 
@@ -152,7 +152,7 @@ def test_frames_are_drawn_into_panels_that_stay():
         ax.set_ylabel("value")
         places.append(ax.get_position().bounds)
 
-    found = screen.frames(fig, draw, 4, start=1)
+    found = screen.draw_frames(fig, draw, 4, start=1)
     pictures = [Image.open(io.BytesIO(frame)) for frame in found]
     assert len({picture.size for picture in pictures}) == 1 and len(set(found)) == 4
     assert pictures[0].size[0] == pytest.approx(1.5 * screen.DPI * 3, abs=1)
@@ -162,7 +162,7 @@ def test_frames_are_drawn_into_panels_that_stay():
 def test_a_film_that_weighs_much_is_less_sharp(monkeypatch):
     fig, (ax,) = drawn(1, width=3.0)
     monkeypatch.setattr(screen, "FILM", 1000)
-    (frame, _) = screen.frames(fig, lambda i: ax.plot([i, 1]), 2)
+    (frame, _) = screen.draw_frames(fig, lambda i: ax.plot([i, 1]), 2)
     assert Image.open(io.BytesIO(frame)).size[0] == pytest.approx(3 * screen.DPI, abs=1)
 
 
@@ -193,16 +193,16 @@ def test_a_slider_of_bad_frames_is_an_error(frames, labels, start, said):
 def shown(**about):
     fig, _ = drawn(2)
     data = screen.pictures(fig)
-    regimes = {"name": "fig-x", "alt": 'a "line"', "letters": screen.smallest_font(fig)}
+    regimes = {"name": "fig-x", "alt": 'a "line"', "font": screen.smallest_font(fig)}
     regimes |= {"narrow": screen.phone_variant(fig) if about.pop("stacks", True) else None} | about
     return nbformat.v4.new_output("display_data", data, metadata={"regimes": regimes})
 
 
 def test_a_page_has_the_pictures_as_files_one_for_a_phone(tmp_path):
-    text = screen.page(shown(), tmp_path / "figures", seen="../figures/")
+    text = screen.figure_html(shown(), tmp_path / "figures", seen="../figures/")
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {"fig-x.svg", "fig-x-phone.svg"}
     assert 'srcset="../figures/fig-x-phone.svg"' in text and 'src="../figures/fig-x.svg"' in text
     assert 'alt="a &#34;line&#34;"' in text and 'class="drawn stacked"' in text
-    text = screen.page(shown(stacks=False, painted=True), tmp_path / "other")
+    text = screen.figure_html(shown(stacks=False, painted=True), tmp_path / "other")
     assert {path.name for path in (tmp_path / "other").iterdir()} == {"fig-x.svg"}
     assert 'class="drawn wide painted"' in text and "--legible:" in text and "<source" not in text

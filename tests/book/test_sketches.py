@@ -75,7 +75,7 @@ def test_the_cobweb_goes_up_to_the_map_and_across_to_the_identity():
     corners = sketches.staircase(-0.4, 5)
     assert corners.shape == (11, 2) and tuple(corners[0]) == (-0.4, -0.4)
     x, y = torch.from_numpy(corners[1::2]).T
-    assert torch.allclose(rate.layer_map(x), y, atol=1e-15) and bool((y > x).all())
+    assert torch.allclose(rate.correlation_map(x), y, atol=1e-15) and bool((y > x).all())
     assert np.array_equal(corners[2::2, 0], corners[2::2, 1]) and np.array_equal(corners[1::2, 0], corners[:-1:2, 0])
     assert sketches.staircase(1.0, 2) == pytest.approx(1.0)
     for bad, name in (((1.5, 2), "rho"), ((0.0, 0), "layers")):

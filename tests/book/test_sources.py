@@ -76,7 +76,7 @@ def test_ledger_file_holds_every_claim_with_the_contracts_keys():
     text = (HTML / "book" / "ledger.html").read_text(encoding="utf-8")
     for record in ledger.read(ROOT / "build" / "smoke" / "ledger.json"):
         assert f"<code>{record['id']}</code>" in text
-        assert ledger.measured(record) in text
+        assert ledger.measured_value(record) in text
 
 
 def test_readme_line_is_the_one_of_the_kept_ledger():
@@ -150,7 +150,7 @@ def test_errata_stand_by_paper_each_with_how_it_was_decided():
         assert section.blockquote.get_text().strip().startswith("“"), entry.id
         assert "Who had it before." in said and "How it was decided." in said, entry.id
         for record in map(records.get, entry.claims):
-            assert {record["id"], ledger.measured(record), ledger.band(record["accept"])} <= set(
+            assert {record["id"], ledger.measured_value(record), ledger.band(record["accept"])} <= set(
                 section.find("code", string=record["id"]).find_parent("tr").stripped_strings
             ), record["id"]
             if record["chapter"]:
@@ -186,11 +186,11 @@ def test_the_repositorys_address_stands_in_one_place(mini_book):
     """None: no clone line, and none invented. One: clone lines, the saved notebook, the theme's button."""
     for text in ("title: t\n", 'title: t\nrepository: {url: ""}\n'):
         (mini_book / "_config.yml").write_text(text)
-        assert sources.address() == "" and "git clone" not in views.page("clone", address=sources.address())
-        assert "```sh\nmake book\n```" in views.page("clone", address=sources.address())
+        assert sources.address() == "" and "git clone" not in views.markdown("clone", address=sources.address())
+        assert "```sh\nmake book\n```" in views.markdown("clone", address=sources.address())
     config = "title: t\nrepository: {url: https://%s/someone/the-book.git}\n"
     (mini_book / "_config.yml").write_text(config % "github.com")
-    assert "git clone https://github.com/someone/the-book.git\ncd the-book\nmake book\n" in views.page(
+    assert "git clone https://github.com/someone/the-book.git\ncd the-book\nmake book\n" in views.markdown(
         "clone", address=sources.address()
     )
     (mini_book / "_config.yml").write_text("repository: {url: somewhere}\n")

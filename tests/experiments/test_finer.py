@@ -7,7 +7,7 @@ import pytest
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments.finer import compare, finer
+from companion.experiments.finer import numerical_changes, refined
 from companion.experiments.parameters import read_toml
 from companion.experiments.sweep import product, study
 from companion.studies import __main__ as command
@@ -31,7 +31,7 @@ def biased(setting, seeds):
 
 def test_what_is_made_finer():
     setting = {"tolerance": 0.05, "steps": 7, "dtype": "float32", "seeds": [1]}
-    assert finer(setting, {"tolerance": 0.1, "steps": 2, "dtype": "float64", "rate": 0.5}) == {
+    assert refined(setting, {"tolerance": 0.1, "steps": 2, "dtype": "float64", "rate": 0.5}) == {
         **setting,
         "tolerance": pytest.approx(0.005),
         "steps": 14,
@@ -40,7 +40,7 @@ def test_what_is_made_finer():
 
 
 def test_the_share_is_bias_over_statistical_error():
-    table = compare(biased, biased.grid({}), {"tolerance": 0.1}, many=100, jobs=1).set_index("column")
+    table = numerical_changes(biased, biased.grid({}), {"tolerance": 0.1}, many=100, jobs=1).set_index("column")
     assert sorted(table.index) == ["exact", "late", "off"] and (table.pairs == 80).all()
     scatter = np.std([np.random.default_rng(seed).normal() for seed in range(40)], ddof=1) * SCATTER
     assert table.share["off"] == pytest.approx(BIAS * 0.09 / (1.96 * scatter / 10), rel=1e-6)
@@ -51,7 +51,8 @@ def test_the_share_is_bias_over_statistical_error():
 
 
 def test_the_last_rows_alone():
-    table = compare(growing, growing.grid({}), {"tolerance": 0.5}, many=9, last=True, jobs=1).set_index("column")
+    found = numerical_changes(growing, growing.grid({}), {"tolerance": 0.5}, many=9, last=True, jobs=1)
+    table = found.set_index("column")
     assert table.pairs["x"] == 6 and table.bias["x"] * 13.9 == pytest.approx(BIAS * 0.05, rel=0.01)
 
 
@@ -64,16 +65,16 @@ def growing(setting, seeds):
 
 def test_too_few_seeds_or_nothing_to_make_finer():
     with pytest.raises(InputError, match="needs 4 seeds and one of tolerance"):
-        compare(biased, product(n=1, tolerance=0.1, seeds=range(3)), {"tolerance": 0.1}, many=9, jobs=1)
+        numerical_changes(biased, product(n=1, tolerance=0.1, seeds=range(3)), {"tolerance": 0.1}, many=9, jobs=1)
     with pytest.raises(InputError, match="one of rate, got"):
-        compare(biased, biased.grid({}), {"rate": 0.1}, many=9, jobs=1)
+        numerical_changes(biased, biased.grid({}), {"rate": 0.1}, many=9, jobs=1)
 
 
 def test_every_study_with_a_tolerance_is_tried_and_the_stored_numbers_are_of_these():
     ways = read_toml(paths.profile_file("finer"))
     for number in registry.modules():
         grids = {}
-        registry.resolve(number, "smoke", grids=grids)
+        registry.checked_parameters(number, "smoke", grids=grids)
         for name, grid in grids.items():
             assert name in ways or name in DRAWN or not any("tolerance" in s for s in grid), name
             assert name not in ways or any(set(ways[name]) & set(s) for s in grid), name

@@ -26,7 +26,7 @@ FIRST_OF = {"jamming.ensembles": "03.ensembles.second_data.data", "alignment.gla
 def grid_of(name, **given):
     number, item = registry.find(name)
     grids = {}
-    values = registry.resolve(number, "laptop", KEPT[name], given, study=item, grids=grids)
+    values = registry.checked_parameters(number, "laptop", KEPT[name], given, study=item, grids=grids)
     return values, cells(item, grids[name])
 
 
@@ -37,7 +37,7 @@ def test_every_kept_table_is_declared():
 @pytest.mark.parametrize("name", sorted(KEPT))
 def test_a_chapter_reads_what_is_stored(name):
     """``chapter.sweep`` would compute all of it."""
-    (source,) = paths.chapters().glob(f"{registry.find(name)[0]}_*.py")
+    (source,) = paths.chapters_folder().glob(f"{registry.find(name)[0]}_*.py")
     assert re.search(rf"(extended|rows)\((\w+\.)?{name.partition('.')[2]}\b", source.read_text(encoding="utf-8"))
 
 
@@ -52,7 +52,7 @@ def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits(name
         _, wanted = grid_of(name)
     except InputError:  # its data are not on this machine: the rest of the grid, and as many cells of what stands in
         number, _ = registry.find(name)
-        usual = registry.resolve(number, "laptop", study=registry.find(name)[1])[FIRST_OF[name]]
+        usual = registry.checked_parameters(number, "laptop", study=registry.find(name)[1])[FIRST_OF[name]]
         values, wanted = grid_of(name, **{FIRST_OF[name]: usual})
         assert not all(is_here(cell.setting) for cell in kept)
         makeshift = {cell for cell in wanted if cell.setting["data"] in values[FIRST_OF[name]]}

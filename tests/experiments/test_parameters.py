@@ -209,7 +209,7 @@ def usable(number, name, value, studies):
     """Whether the chapter takes ``value``; the grids must then hold distinct cells, or else one line names it."""
     grids = {}
     try:
-        values = registry.resolve(number, "smoke", {name: value}, study=studies[0], grids=grids)
+        values = registry.checked_parameters(number, "smoke", {name: value}, study=studies[0], grids=grids)
         grids |= {study.name: study.grid(values) for study in studies[1:]}
     except InputError as error:
         what = ".".join(name.split(".")[:2])  # a study, whose axes must fit each other, or a parameter

@@ -526,18 +526,18 @@ def test_what_cells_took_is_recorded_for_the_next_queue(tmp_path, monkeypatch):
     made = {"device": "", "class": "cpu", "revision": "", "versions": {}, "digest": ""}
     for cell in asked[squares][:4]:
         store.save(cell, [{"seed": cell.seed}], made | {"seconds": 1.0 + cell.seed})
-    monkeypatch.setattr(queue.paths, "seconds", lambda profile="laptop": tmp_path / f"{profile}.json")
+    monkeypatch.setattr(queue.paths, "seconds_file", lambda profile="laptop": tmp_path / f"{profile}.json")
     queue._recorded.cache_clear()
     try:
         assert [queue.seconds(chunk) for chunk in queue.chunks({squares.name: squares}, asked[squares])] == [0.0] * 4
         queue._recorded.cache_clear()
-        queue.record(asked, store)
+        queue.record_seconds(asked, store)
         found = [queue.seconds(chunk) for chunk in queue.chunks({squares.name: squares}, asked[squares])]
         assert found == [4.0, 2.0, 2.0, 1.0]
         queue._recorded.cache_clear()
-        queue.record({crowds: []}, store)  # the studies of other chapters stay
+        queue.record_seconds({crowds: []}, store)  # the studies of other chapters stay
         store.save(asked[squares][4], [{"seed": 1}], made | {"seconds": 9.0})
-        queue.record(asked, store, "paper")  # a profile's own
+        queue.record_seconds(asked, store, "paper")  # a profile's own
         assert [queue.seconds(chunk) for chunk in queue.chunks({squares.name: squares}, asked[squares])] == found
         (tmp_path / "laptop.json").unlink()
         queue._recorded.cache_clear()

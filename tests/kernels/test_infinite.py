@@ -85,7 +85,7 @@ def test_quadrature_is_the_expectation_of_samples():
     u, v = rng.standard_normal((2, 2_000_000))
     v = rho * u + math.sqrt(1 - rho**2) * v
     products = 2 * np.maximum(u, 0) * np.maximum(v, 0), 2.0 * ((u > 0) & (v > 0))
-    for exact, sample in zip(quadrature.expectations(rho), products):
+    for exact, sample in zip(quadrature.relu_expectations(rho), products):
         assert abs(sample.mean() - exact) < 4 * sample.std() / math.sqrt(len(sample))
 
 
@@ -153,7 +153,7 @@ def test_biased_kernel_equals_quadrature():
     sigma = float((x * z).mean()) + beta**2
     theta = sigma
     for _ in range(depth - 1):
-        relu, step = quadrature.expectations(sigma / math.sqrt(q[0] * q[1]))
+        relu, step = quadrature.relu_expectations(sigma / math.sqrt(q[0] * q[1]))
         sigma = 0.5 * math.sqrt(q[0] * q[1]) * relu + beta**2
         theta = 0.5 * step * theta + sigma
         q = [v / 2 + beta**2 for v in q]

@@ -223,9 +223,10 @@ def test_two_parts_are_the_kernel_of_a_network_without_uninformative_weights():
     lost.omega[..., 2:] = 0
     first, second = two_kinds.two_parts(net, x, 2)
     torch.testing.assert_close(first + second * (x[:, 2:] @ x[:, 2:].T), ntk(lost, x))
-    assert float(two_kinds.departure(lost, x, 2).max()) < 1e-12 < 0.05 < float(two_kinds.departure(net, x, 2).min())
+    none, some = (two_kinds.relative_residual(network, x, 2) for network in (lost, net))
+    assert float(none.max()) < 1e-12 < 0.05 < float(some.min())
     small = Network(net.omega * torch.tensor([1, 1, *4 * [1e-3]]).double(), net.b, net.beta)
-    assert float(two_kinds.departure(small, x, 2).max()) < 0.02
+    assert float(two_kinds.relative_residual(small, x, 2).max()) < 0.02
 
 
 def test_kinds_of_components():

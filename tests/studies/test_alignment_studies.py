@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from companion.studies import alignment as studies
-from companion.studies import resolve
+from companion.studies import checked_parameters
 from companion.theory.alignment import celeba
 from regimes.data import datasets
 from regimes.measures import matrices
@@ -155,7 +155,7 @@ def album(tmp_path, monkeypatch):
     from PIL import Image
 
     monkeypatch.setenv("REGIMES_DATA", str(tmp_path))
-    studies.pictures.cache_clear()
+    studies.load_pictures.cache_clear()
     folder = tmp_path / "celeba"
     (folder / "img_align_celeba").mkdir(parents=True)
     names = [f"{i:06d}.jpg" for i in range(1, 7)]
@@ -166,7 +166,7 @@ def album(tmp_path, monkeypatch):
     (folder / "list_attr_celeba.txt").write_text("\n".join(lines) + "\n")
     (folder / "identity_CelebA.txt").write_text("".join(f"{name} {i // 2}\n" for i, name in enumerate(names)))
     yield folder
-    studies.pictures.cache_clear()
+    studies.load_pictures.cache_clear()
 
 
 def test_a_readers_celeba_is_read(album):
@@ -175,7 +175,7 @@ def test_a_readers_celeba_is_read(album):
     grey = {round(255 * float(row[0]) / 40): (float(y), int(c)) for row, y, c in zip(task.x, task.y, task.classes)}
     assert grey == {0: (1, 0), 1: (1, 0), 2: (-1, 1), 3: (-1, 1), 4: (-1, 2), 5: (1, 2)}
     assert studies.first_pictures(["celeba", "digits"]) == "celeba"
-    found = studies.pictures("celeba", 4, str(album.parent))
+    found = studies.load_pictures("celeba", 4, str(album.parent))
     assert found.shape == (studies.CELEBA, studies.CELEBA) and len(found.pool.y) == 4
 
 
@@ -233,7 +233,7 @@ def test_without_a_folder_there_is_no_celeba(monkeypatch):
 )
 def test_parameters_that_make_no_sense_are_named(changed, said):
     with pytest.raises(InputError, match=said):
-        resolve("06", "laptop", changed)
+        checked_parameters("06", "laptop", changed)
 
 
 def test_a_rate_that_is_too_large_is_said():

@@ -55,7 +55,7 @@ def test_every_item_of_paper_c_has_a_claim_and_the_chapter_judges_them_all():
 )
 def test_bad_input_is_one_line_before_any_computing(name, value, said):
     with pytest.raises(InputError, match=re.escape(said)):
-        studies.resolve("05", "smoke", {name: value})
+        studies.checked_parameters("05", "smoke", {name: value})
 
 
 def test_rows_do_not_depend_on_the_chunk():
@@ -111,9 +111,9 @@ def test_draws_follow_the_convention_of_seeds():
     points = pairs.sphere(40, 16, seed=draw)
     setting = {"cloud": "sphere", "n": 40, "n0": 16}
     bound = depth.depth_bound(setting, [3])[0]["bound"]
-    assert bound == pytest.approx(pairs.depth_bound(pairs.largest_correlation(points)), rel=1e-12)
+    assert bound == pytest.approx(pairs.separation_depth(pairs.largest_correlation(points)), rel=1e-12)
     (row,) = depth.smallest_eigenvalue({**setting, "depths": [4]}, [3])
-    assert row["smallest"] == pytest.approx(spectrum.smallest_eigenvalue(points, depth=4), abs=1e-12)
+    assert row["smallest"] == pytest.approx(spectrum.smallest_kernel_eigenvalue(points, depth=4), abs=1e-12)
     assert draw not in draw_seeds("weights", range(100)) + draw_seeds("labels", range(100))
 
 

@@ -45,7 +45,7 @@ def test_which_studies_stay_on_the_cpu():
 def test_a_study_on_a_pretended_gpu(name):
     number, item = STUDIES[name]
     grids = {}
-    studies.resolve(number, "smoke", SMALLER.get(number, {}), study=item, grids=grids)
+    studies.checked_parameters(number, "smoke", SMALLER.get(number, {}), study=item, grids=grids)
     for setting in _kinds(grids[name]):
         seeds = setting.pop("seeds")[:1]
         here = item(setting, seeds)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from companion.studies import checked_parameters
 from companion.studies import kernel_pca as studies
-from companion.studies import resolve
 from regimes.measures import information
 from regimes.validate import InputError
 
@@ -129,7 +129,7 @@ def test_estimators_on_a_line_see_one_dimension_only():
 )
 def test_bad_parameters_get_one_line(given, said):
     with pytest.raises(InputError, match=said) as raised:
-        resolve("04", "smoke", given)
+        checked_parameters("04", "smoke", given)
     assert "\n" not in str(raised.value)
 
 

@@ -19,13 +19,13 @@ def of(rows, **wanted):
 
 
 def test_draws_are_independent_and_more_test_points_extend_fewer():
-    drawn = [studies.draw(STRIPE, kind, 40, [0, 1]).x for kind in ("train", "fresh")]
+    drawn = [studies.draw_task(STRIPE, kind, 40, [0, 1]).x for kind in ("train", "fresh")]
     assert drawn[0].shape == (2, 40, 3)
     assert not torch.isin(drawn[0], drawn[1]).any() and not torch.isin(drawn[0][0], drawn[0][1]).any()
-    assert not torch.isin(studies.draw(STRIPE, "train", 50, [0]).x, drawn[0]).any()
-    test = [studies.draw(STRIPE, "test", size, [3]).x for size in (300, 500)]
+    assert not torch.isin(studies.draw_task(STRIPE, "train", 50, [0]).x, drawn[0]).any()
+    test = [studies.draw_task(STRIPE, "test", size, [3]).x for size in (300, 500)]
     assert torch.equal(test[0], test[1][:, :300]) and not torch.isin(test[0], drawn[0]).any()
-    tube = studies.draw({"shape": "cylinder", "d": 4, "d_parallel": 3, "radius": 1.5}, "train", 10, [0])
+    tube = studies.draw_task({"shape": "cylinder", "d": 4, "d_parallel": 3, "radius": 1.5}, "train", 10, [0])
     assert tube.d_parallel == 3
 
 
@@ -86,7 +86,7 @@ def test_lines_have_the_labels_edges():
     assert torch.equal(studies.lines(STRIPE | {"lines": 3}, [1])[0][0], across[1, :3])
     tube = {"shape": "cylinder", "d": 4, "d_parallel": 3, "radius": 1.5, "lines": 50}
     across, edges = studies.lines(tube, [0])
-    task = studies.draw(tube, "test", 10, [0])
+    task = studies.draw_task(tube, "test", 10, [0])
     for side in (0, 1):
         inside = edges[0, :, side] != 0
         at = torch.cat([edges[0, inside, side, None] * (1 - 1e-9), across[0, inside]], -1)
@@ -109,7 +109,7 @@ def test_rotations_of_data_and_weights_together_change_nothing():
 
 
 def test_the_infinitely_wide_kernel_learns_the_training_sets_of_the_networks_too():
-    parameters = registry.resolve("01", "smoke")
+    parameters = registry.checked_parameters("01", "smoke")
     wide = {(s["shape"], s["d"], s["p"], seed) for s in studies.wide_curve.grid(parameters) for seed in s["seeds"]}
     trained = [s for shape in studies.OWN for s in studies.networks.grid.settings(parameters, shape)]
     nets = {(s["shape"], s["d"], s["p"], seed) for s in trained for seed in s["seeds"]}
@@ -118,7 +118,7 @@ def test_the_infinitely_wide_kernel_learns_the_training_sets_of_the_networks_too
 
 
 def test_the_stop_and_the_end_are_looked_at_whatever_else_is():
-    grid, parameters = studies.networks.grid, registry.resolve("01", "laptop", {"stop": 0.97})
+    grid, parameters = studies.networks.grid, registry.checked_parameters("01", "laptop", {"stop": 0.97})
     (stripe, widths) = (grid.settings(parameters, name)[0] for name in ("stripe", "widths"))
     assert stripe["shares"] == [0.1, 0.5, 0.9, 0.95, 0.97, 0.98, 0.99, 1.0] and "stop" not in stripe
     assert (widths["shares"], widths["frozen"]) == ([0.97, 1.0], [1.0])
@@ -176,7 +176,7 @@ def test_wide_and_finite_curves_share_their_data():
 )
 def test_bad_parameters_get_one_line_before_any_run(name, value, says):
     with pytest.raises(InputError, match=says) as error:
-        registry.resolve("01", "smoke", {name: value})
+        registry.checked_parameters("01", "smoke", {name: value})
     assert "\n" not in str(error.value)
 
 
@@ -188,7 +188,7 @@ def test_bad_parameters_get_one_line_before_any_run(name, value, says):
     ],
 )
 def test_share_of_labels_is_that_of_the_draws(shape):
-    y = studies.draw(shape, "test", 10**5, [0]).y
+    y = studies.draw_task(shape, "test", 10**5, [0]).y
     assert _tasks.positive_share(shape) == pytest.approx(float((y == 1).double().mean()), abs=0.005)
 
 
@@ -197,6 +197,6 @@ def test_the_first_draw_of_a_single_label_is_found(p, kinds):
     setting = {"shape": "stripe", "d": 3, "interfaces": [1.2], "p": p, "seeds": list(range(40))}
     single = [
         seed for seed in setting["seeds"]
-        if any(len(studies.draw(setting, kind, p, [seed]).y.unique()) == 1 for kind in kinds)
+        if any(len(studies.draw_task(setting, kind, p, [seed]).y.unique()) == 1 for kind in kinds)
     ]  # fmt: skip
     assert _tasks._single(setting, kinds) == (single[0] if single else None)

@@ -44,12 +44,12 @@ asked, check, found = [], validate.memory, []
 validate.memory = lambda needed, *rest: (asked.append(needed), check(needed, *rest))
 number, item = studies.find(name)
 grids = {}
-studies.resolve(number, "smoke", study=item, grids=grids)
+studies.checked_parameters(number, "smoke", study=item, grids=grids)
 call(grids[name][0])
 begun = peak()
 for given in sizes:
     asked.clear()
-    studies.resolve(number, "smoke", given, study=item, grids=grids)
+    studies.checked_parameters(number, "smoke", given, study=item, grids=grids)
     stated = max(asked)
     call(max(grids[name], key=lambda s: [s.get(n, 0) for n in ("d", "width", "depth", "p", "h", "alpha0")]))
     found.append([stated, peak() - begun])

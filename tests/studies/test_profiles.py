@@ -30,7 +30,7 @@ def asked(monkeypatch):
 @pytest.mark.parametrize("number", chapters())
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_profile_fits(asked, number, profile):
-    values = studies.resolve(number, profile)
+    values = studies.checked_parameters(number, profile)
     for name, item in studies.of(number).items():
         asked.clear()
         assert item.grid(values), name
@@ -45,5 +45,5 @@ def test_what_is_kept_fits(asked):
             sizes = {k: v for k, v in sizes.items() if k != "06"}
             here = {"03.ensembles.second_data.data": ["digits"]} if number == "03" else {}
         grids = {}
-        studies.resolve(number, "laptop", sizes, here, study=item, grids=grids)
+        studies.checked_parameters(number, "laptop", sizes, here, study=item, grids=grids)
         assert grids[name], name

@@ -161,7 +161,7 @@ def test_the_ansatz_on_the_stripe_by_autograd():
 
 def test_pictures_by_a_plain_loop():
     setting = {"data": "digits", "words": "", "count": 60, "share": 0.75, "k": 8, "scale": 0.1, "rate": 1e-2}
-    pool, _ = alignment.pictures("digits", 60, None)
+    pool, _ = alignment.load_pictures("digits", 60, None)
     train, test = alignment._parted(setting, pool, 0)
     assert len(train.y) == 45 and len(test.y) == 15
     found = fully_connected([64, 8, 8, 1], seeds=draw_seeds("weights", [0]), parametrisation="standard", gain=1.0)
@@ -234,7 +234,7 @@ def principal(count):
 
 def test_ensembles_are_read_as_stated(ensemble):
     (row,) = jamming.ensembles(ensemble, [1])
-    sets, start = jamming.draw(ensemble, 1), swish(ensemble, 1, 4)
+    sets, start = jamming.draw_sets(ensemble, 1), swish(ensemble, 1, 4)
     flow = gauss_newton(start, sets.train.x, sets.train.y, alpha=5.0, loss="quadratic_hinge", rule="settle", steps=60)
     done = run(flow)
     F = (5.0 * (done.model(sets.test.x) - start(sets.test.x))).numpy()
@@ -285,7 +285,7 @@ def test_the_stripe_of_chapter_3_is_read_as_stated():
 def test_landscapes_and_starts_by_second_derivatives(ensemble):
     setting = ensemble | {"h": 2, "p": 40, "scale": 1.0}
     rows = jamming.landscapes(setting, [1])
-    train = jamming.draw(setting, 1).train
+    train = jamming.draw_sets(setting, 1).train
     each = draw_seeds("weights", [3, 4, 5], size=2)
     sigma = activation("swish", steepness=10.0, normalised=True)
     start = fully_connected([4, 2, 2, 1], seeds=each, sigma=sigma, parametrisation="mean-field", gain=1.0)
@@ -325,7 +325,7 @@ def test_landscapes_and_starts_by_second_derivatives(ensemble):
 def test_widths_from_which_networks_fit(ensemble):
     setting = ensemble | {"scale": 1.0, "p": 24}
     rows = jamming.thresholds(setting, [0])
-    train = jamming.draw(setting, 0).train
+    train = jamming.draw_sets(setting, 0).train
     for row in rows:
         h = row["h"]
         sigma = activation("swish", steepness=10.0, normalised=True)
@@ -407,14 +407,14 @@ def test_information_by_counting():
 def test_networks_on_images_are_read_as_stated():
     setting = {"data": "digits", "words": kernel_pca.identity("digits"), "h": 2, "p": 16, "n": 20, "test": 60}
     setting |= {"alpha": 10.0, "softness": 3.0, "max_turn": 0.3, "max_move": 0.5, "members": 2}
-    sets, models = kernel_pca.draw_images(setting, [1]), kernel_pca.networks(setting, [1], members=2)
+    sets, models = kernel_pca.draw_images(setting, [1]), kernel_pca.convolutional_networks(setting, [1], members=2)
     x, y = sets["train"].x.expand(2, -1, -1), sets["train"].y.expand(2, -1)
     done = run(kernel_pca.descend(setting, models, tasks.Task(x, y, ""), "settle"))
     (row,) = kernel_pca.scans(setting, [1])
     F = (done.model(sets["test"].x[0]) - models(sets["test"].x[0])) * sets["test"].y[0]
     assert row["error"] == pytest.approx(float((F <= 0).double().mean()), abs=0.02)
     assert row["ensemble_error"] == pytest.approx(float((F.mean(0) <= 0).double().mean()), abs=0.02)
-    one = kernel_pca.networks(setting, [1])
+    one = kernel_pca.convolutional_networks(setting, [1])
     done = run(kernel_pca.descend(setting, one, sets["train"], "settle"))
     (row,) = kernel_pca.routes(setting | {"descent": "settle"}, [1])
     F = (done.model(sets["test"].x) - one(sets["test"].x)) * sets["test"].y

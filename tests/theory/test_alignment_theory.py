@@ -258,7 +258,7 @@ CUMULANTS = (0.7, 1.3, -0.4, 2.1)
 def test_formulas_20_22_and_28_are_sums_over_non_crossing_partitions():
     a, b, one = symmetric(6, 1), symmetric(6, 2), torch.eye(6).double()
     r = [free_trace([one] * j, CUMULANTS) for j in range(1, 5)]
-    t = free_probability.traces(a, b)
+    t = free_probability.matrix_traces(a, b)
     assert float(free_probability.numerator(t, r)) == pytest.approx(free_trace([a, a, b], CUMULANTS), rel=1e-12)
     assert float(free_probability.first_denominator(t, r)) == pytest.approx(free_trace([a, a], CUMULANTS), rel=1e-12)
     right = free_trace([a, b, a, b], CUMULANTS)
@@ -311,7 +311,7 @@ def rotated():
     ar, br = complexes[0] @ spun, complexes[1] @ spun
     arbr = ar @ br
     sampled = [(left * right.mT).sum((-2, -1)).real / d for left, right in ((ar, arbr), (ar, ar), (arbr, arbr))]
-    return free_probability.traces(a, b), free_probability.moments(r), sampled
+    return free_probability.matrix_traces(a, b), free_probability.moments(r), sampled
 
 
 def standard_errors(sampled, formula):
@@ -347,7 +347,7 @@ def test_observed_traces_are_those_of_the_networks_matrices():
 
 def test_prediction_is_a_correlation_and_the_printed_one_is_not():
     task = data.spike_free(256, balance=1 / 16, floor=0.01, seed=0)
-    t = free_probability.traces(*free_probability.data_matrices(task.x, task.y))
+    t = free_probability.matrix_traces(*free_probability.data_matrices(task.x, task.y))
     r = free_probability.readout_moments(1.0)
     assert 0 < float(free_probability.correlation(t, r)) < 1
     assert float(free_probability.correlation(t, r, printing="printed")) > 1.2
@@ -359,7 +359,7 @@ def test_isotropic_data_are_the_special_case():
     a, b = free_probability.data_matrices(tasks.rotation(d, seed=2), y)
     spread = float(y.square().var(correction=0) / y.square().mean() ** 2)
     r = free_probability.readout_moments(0.5)
-    whole = float(free_probability.correlation(free_probability.traces(a, b), r))
+    whole = float(free_probability.correlation(free_probability.matrix_traces(a, b), r))
     assert free_probability.isotropic(spread, 0.5) == pytest.approx(whole, rel=1e-10)
     assert free_probability.isotropic(2.0, 1.0) == pytest.approx(33 / math.sqrt(1404), rel=1e-12)
     assert free_probability.isotropic(2.0, 1e-9) == pytest.approx(1, abs=1e-6)  # infinite width: K is its expectation

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from companion.theory import compression
 from companion.theory.compression import FixedPoint, Stripe, neuron
 from companion.theory.compression.neuron import Neurons
-from companion.theory.compression.stripe import density, time_unit
+from companion.theory.compression.stripe import normal_pdf, time_unit
 from regimes.data import tasks
 from regimes.validate import InputError
 
@@ -21,7 +21,7 @@ SHAPES = [tasks.STRIPE, (0.4,), (-1.0, 0.1, 0.2), (-2.0, -0.5, 0.7, 1.9)]
 def integral(stripe, f, low=-10.0, high=10.0):
     """``⟨y f⟩`` over ``low < x_1 < high`` by quadrature between interfaces."""
     ends = [low, *(b for b in stripe.interfaces if low < b < high), high]
-    parts = [quad(lambda x: density(x) * f(x), a, b, epsabs=1e-12, limit=200)[0] for a, b in zip(ends, ends[1:])]
+    parts = [quad(lambda x: normal_pdf(x) * f(x), a, b, epsabs=1e-12, limit=200)[0] for a, b in zip(ends, ends[1:])]
     return sum(float(stripe.label((a + b) / 2)) * part for a, b, part in zip(ends, ends[1:], parts))
 
 
@@ -123,7 +123,7 @@ def test_limits_by_quadrature(interfaces, sign):
         ends = (ζ, 10.0) if sign > 0 else (-10.0, ζ)
         assert stripe.c_b(ζ, sign) == pytest.approx(integral(stripe, lambda x: 1.0, *ends), abs=1e-10)
         assert stripe.c_1(ζ, sign) == pytest.approx(integral(stripe, lambda x: x, *ends), abs=1e-10)
-        assert stripe.d_perp(ζ, sign) == pytest.approx(quad(density, *ends)[0], abs=1e-10)
+        assert stripe.d_perp(ζ, sign) == pytest.approx(quad(normal_pdf, *ends)[0], abs=1e-10)
 
 
 def force_by_quadrature(stripe, w, bias):
@@ -172,7 +172,7 @@ def test_infinite_amplification_is_the_limit_of_the_forces():
         found = neuron.forces(stripe, ω, -ω[:, 0] * ζ / math.sqrt(d))
         np.testing.assert_allclose(found[:, 0], stripe.c_1(ζ, sign), atol=1e-8)
         np.testing.assert_allclose(found[:, -1], math.sqrt(d) * stripe.c_b(ζ, sign), atol=1e-8)
-        np.testing.assert_allclose(found[:, 1] / 1e-9, density(ζ) * stripe.label(ζ), rtol=1e-6)
+        np.testing.assert_allclose(found[:, 1] / 1e-9, normal_pdf(ζ) * stripe.label(ζ), rtol=1e-6)
 
 
 # fixed points
@@ -265,7 +265,7 @@ def test_the_equations_of_motion_against_simulated_neurons(d):
         true = simulate(start, x, y, times, dt=0.1)
         typical.append(np.median(np.linalg.norm(flat(true) - flat(plain), axis=-1)[0] / size[0]))
     assert typical[1] < 0.02 and 2 < typical[0] / typical[1] < 8  # √16 = 4
-    noisy = neuron.predict(stripe, start, x, y, times)
+    noisy = neuron.predicted_paths(stripe, start, x, y, times)
     miss = [
         np.median(np.linalg.norm(found.omega[1, :, 1:] - true.omega[1, :, 1:], axis=-1)) for found in (plain, noisy)
     ]

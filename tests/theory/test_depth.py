@@ -55,15 +55,15 @@ def test_predicted_excess_is_right_to_the_next_order(rho):
 def test_layer_map_is_its_closed_form_and_its_slope():
     rho = torch.linspace(-1, 1, 201, dtype=torch.float64)
     closed = ((1 - rho**2).clamp_min(0).sqrt() + rho * (math.pi - torch.acos(rho))) / math.pi
-    assert torch.allclose(rate.layer_map(rho), closed, atol=1e-15)
+    assert torch.allclose(rate.correlation_map(rho), closed, atol=1e-15)
     inner = rho[1:-1]
-    slope = (rate.layer_map(inner + 1e-6) - rate.layer_map(inner - 1e-6)) / 2e-6
+    slope = (rate.correlation_map(inner + 1e-6) - rate.correlation_map(inner - 1e-6)) / 2e-6
     assert torch.allclose(slope, 1 - torch.acos(inner) / math.pi, atol=1e-8)
 
 
 def test_layer_map_increases_above_the_identity_and_touches_it_at_1():
     rho = torch.linspace(-1, 1, 2001, dtype=torch.float64)
-    value = rate.layer_map(rho)
+    value = rate.correlation_map(rho)
     contact = (value - rho)[:-1] / (1 - rho[:-1]) ** 1.5
     assert bool((value.diff() > 0).all()) and bool((contact > 2 * math.sqrt(2) / (3 * math.pi) - 1e-9).all())
     assert abs(float(contact[-1]) - 2 * math.sqrt(2) / (3 * math.pi)) < 1e-4
@@ -80,7 +80,7 @@ def test_corollary_1_takes_a_slope_three_times_that_of_theorem_2():
 
 def test_corollary_1_has_a_constant_and_the_crossover_gives_it():
     for gap in (1e-4, 1e-6, 1e-8):
-        scaled = rate.half_depth(1 - gap) / pairs.depth_bound(1 - gap)
+        scaled = rate.half_way_depth(1 - gap) / pairs.separation_depth(1 - gap)
         assert abs(scaled - 2.975) < 5e-3 and not 0.5 < scaled < 2
     u = torch.tensor([1e-9, 0.1, 1.0, 10.0, 1e6], dtype=torch.float64)
     printed = ((1 + u) - (1 + u) ** -3) / (4 * u)
@@ -164,7 +164,7 @@ def test_example_2_is_right_as_arithmetic_and_speaks_of_angles():
     delta = math.comb(n, 2) ** (-1 / (n0 - 1))
     assert abs(delta - 0.7247) < 1e-4
     assert abs(pairs.pair_bound(n, n0, delta) - 8 / (127 * math.sqrt(math.pi))) < 1e-12  # 0.0355, the paper's 0.04
-    assert abs(pairs.depth_bound(1 - delta) - 1.371) < 1e-3
+    assert abs(pairs.separation_depth(1 - delta) - 1.371) < 1e-3
     assert pairs.chance_of_pair(n, n0, delta) < 1e-6 and pairs.chance_of_pair(n, n0, math.acos(1 - delta)) == 1
 
 
@@ -192,7 +192,7 @@ def test_largest_correlation_is_the_brute_force_at_any_block():
 def test_smallest_eigenvalue_equals_the_full_spectrum(n, d, depth):
     x = pairs.sphere(n, d, seed=0)
     full = torch.linalg.eigvalsh(infinite_ntk(x, depth=depth))[0]
-    assert abs(spectrum.smallest_eigenvalue(x, depth=depth) - float(full)) < 2e-12
+    assert abs(spectrum.smallest_kernel_eigenvalue(x, depth=depth) - float(full)) < 2e-12
 
 
 def test_smallest_eigenvalue_of_a_close_pair_is_the_angle():
@@ -201,13 +201,13 @@ def test_smallest_eigenvalue_of_a_close_pair_is_the_angle():
     for phi in (1e-3, 1e-4):
         other = x[1] - (x[1] @ x[0]) * x[0]
         near = math.cos(phi) * x[0] + math.sin(phi) * other / other.norm()
-        value = spectrum.smallest_eigenvalue(torch.cat([x, near[None]]), depth=5)
+        value = spectrum.smallest_kernel_eigenvalue(torch.cat([x, near[None]]), depth=5)
         assert abs(value / (4 * phi / (2 * math.pi)) - 1) < 0.02
 
 
 def test_smallest_eigenvalue_rises_with_depth_towards_three_quarters():
     x = pairs.sphere(80, 128, seed=0)
-    values = [spectrum.smallest_eigenvalue(x, depth=depth) for depth in (2, 5, 30, 1000, 10**6)]
+    values = [spectrum.smallest_kernel_eigenvalue(x, depth=depth) for depth in (2, 5, 30, 1000, 10**6)]
     assert all(a < b for a, b in zip(values, values[1:])) and abs(values[-1] - 0.75) < 1e-4
     assert values[2] > 1.1 * values[1]  # depth 5 has not settled
 
@@ -273,8 +273,8 @@ def test_regression_is_the_operator_and_the_limit_of_long_times():
     y = torch.from_numpy(np.random.default_rng(0).standard_normal((30, 2)))
     for time, t in ((None, math.inf), (2.0, 2.0)):
         (op,) = spectrum.operators(gram, cross, [t])
-        assert torch.allclose(regression.predict(gram, cross, y, time=time), op @ y, atol=1e-10)
-    assert torch.allclose(regression.predict(gram, gram, y), y, atol=1e-10)
+        assert torch.allclose(regression.kernel_flow_prediction(gram, cross, y, time=time), op @ y, atol=1e-10)
+    assert torch.allclose(regression.kernel_flow_prediction(gram, gram, y), y, atol=1e-10)
 
 
 def test_scores_equal_scikit_learn():
@@ -351,29 +351,29 @@ def test_example_1_norm_is_one_half_power_below():
 def test_bad_input_is_one_line(monkeypatch):
     x = pairs.sphere(40, 4, seed=0)
     with pytest.raises(InputError, match="points must lie on the unit sphere; a squared norm is off by 3"):
-        spectrum.smallest_eigenvalue(2 * x, depth=3)
+        spectrum.smallest_kernel_eigenvalue(2 * x, depth=3)
     with pytest.raises(InputError, match="points 3 and 40 are the same"):
-        spectrum.smallest_eigenvalue(torch.cat([x, x[3:4]]), depth=3)
+        spectrum.smallest_kernel_eigenvalue(torch.cat([x, x[3:4]]), depth=3)
     with pytest.raises(InputError, match="kernel matrix cannot be inverted"):
-        regression.predict(
+        regression.kernel_flow_prediction(
             infinite_ntk(torch.cat([x, x[:1]]), depth=3), torch.ones(1, 41).double(), torch.ones(41, 1).double()
         )
     with pytest.raises(InputError, match="correlations must lie in"):
-        rate.layer_map(torch.tensor(1.5, dtype=torch.float64))
+        rate.correlation_map(torch.tensor(1.5, dtype=torch.float64))
     with pytest.raises(InputError, match="depth must be a whole number of at least 1, got 0"):
         sigmoid_kernel.eta(torch.zeros(1), 0)
     with pytest.raises(InputError, match="vocabulary must be at most 2"):
         hidden_motion.bigrams("a b a", 5)
     monkeypatch.setattr(validate, "free_memory", lambda device="cpu": 10**6)
     with pytest.raises(InputError, match=re.escape(f"{spectrum.eigenvalue_bytes(5000)} bytes")):
-        spectrum.smallest_eigenvalue(pairs.sphere(5000, 3, seed=0), depth=3)
+        spectrum.smallest_kernel_eigenvalue(pairs.sphere(5000, 3, seed=0), depth=3)
 
 
 def test_networks_that_are_inactive_at_a_point_have_no_normalised_kernel_there():
     """Width 6 at depth 8: many are. Where all points are active the entry is the kernel's own; none raises."""
     x = pairs.sphere(4, 6, seed=0)
     y = torch.tensor([[1.0], [-1.0], [1.0], [-1.0]], dtype=torch.float64)
-    rows = finite_width.compare(x, y, depth=8, width=6, steps=2, seeds=range(64))
+    rows = finite_width.kernels_before_and_after(x, y, depth=8, width=6, steps=2, seeds=range(64))
     found = np.array([row["before"] for row in rows])
     kernel = ntk(fully_connected([6, *[6] * 7, 1], seeds=range(64)), x)
     active = (kernel.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
@@ -387,9 +387,9 @@ def test_networks_that_overflow_in_training_are_left_out_and_the_others_are_not_
     x = pairs.sphere(8, 16, seed=0)
     y = torch.from_numpy(np.random.default_rng(0).choice([-1.0, 1.0], (8, 1)))
     fixed = {"depth": 32, "width": 16, "steps": 40}
-    rows = finite_width.compare(x, y, **fixed, seeds=range(16))
+    rows = finite_width.kernels_before_and_after(x, y, **fixed, seeds=range(16))
     lost = [math.isnan(row["loss"]) for row in rows]
     assert 0 < sum(lost) < 16 and all(math.isnan(row["change"]) for row, gone in zip(rows, lost) if gone)
     kept = next(i for i, row in enumerate(rows) if math.isfinite(row["change"]))
-    (alone,) = finite_width.compare(x, y, **fixed, seeds=[kept])
+    (alone,) = finite_width.kernels_before_and_after(x, y, **fixed, seeds=[kept])
     assert alone["change"] == pytest.approx(rows[kept]["change"], rel=1e-6)

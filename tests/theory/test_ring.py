@@ -7,7 +7,7 @@ import pytest
 
 from companion.theory.compression.neuron import Neurons
 from companion.theory.compression.ring import Cylinder, directions
-from companion.theory.compression.stripe import density
+from companion.theory.compression.stripe import normal_pdf
 from regimes.data import tasks
 from regimes.validate import InputError
 from tests.theory.test_compression import simulate
@@ -37,7 +37,7 @@ def test_the_ring_of_equiprobable_labels_in_closed_form():
     c_1 = (math.sqrt(math.pi / 2) - 2 * inside) / math.pi
     y = 1 - 2 * math.erf(R / math.sqrt(2))
     assert ring.z == 0 and ring.c_1 == pytest.approx(c_1, rel=1e-9) and ring.rate == pytest.approx(0.1666, abs=1e-4)
-    assert ring.constant == pytest.approx((c_1 - y * density(0.0)) * math.sqrt(2), rel=1e-9)
+    assert ring.constant == pytest.approx((c_1 - y * normal_pdf(0.0)) * math.sqrt(2), rel=1e-9)
     assert ring.constant == pytest.approx(0.530, abs=5e-4) and ring.attractor
 
 

@@ -143,9 +143,9 @@ def test_classification_error_against_simulation(loss, solver):
     weights = network.spiked_features(d=d, p=d, r=2.0, c=1.2, gamma=0.8, seeds=seeds)
     target = function("sign")
     x, y = network.second_batch(target, weights, round(1.5 * d), seeds)
-    a = fit_readout.readout(network.features(function("tanh"), weights, x), y, loss, 0.1, delta=0.2)
+    a = fit_readout.readout(network.feature_map(function("tanh"), weights, x), y, loss, 0.1, delta=0.2)
     x, y = network.test_set(target, weights, seeds)
-    f = (network.features(function("tanh"), weights, x) @ a[..., None]).squeeze(-1)
+    f = (network.feature_map(function("tanh"), weights, x) @ a[..., None]).squeeze(-1)
     wrong = (f * y < 0).double().mean(-1)
     error = float(wrong.std()) / len(seeds) ** 0.5
     assert abs(float(wrong.mean()) - found.sign_error) <= 3 * error + found.sign_error * 2 / d

@@ -159,7 +159,7 @@ def test_trained_bias_is_stationary_for_its_own_objective():
     x, y = network.second_batch(function("tanh(x+1)"), w, 80, [3])
 
     def objective(bias):
-        phi = network.features(function("tanh"), w, x, bias)
+        phi = network.feature_map(function("tanh"), w, x, bias)
         a = network.ridge(phi, y, 0.1)
         return float(((phi @ a[..., None])[..., 0] - y).square().sum() + 0.1 * a.square().sum())
 
@@ -307,7 +307,7 @@ def test_row_functionals_against_sampled_rows():
 
 def test_corrected_theory_meets_the_network_where_spiked_features_do_not():
     setting = dict(activation="tanh", target="sin", alpha0=0.5, step=3.0, alpha=1.0, beta=1.0, lam=0.1, d=160)
-    found = measure.departure(setting, range(32))
+    found = measure.network_beside_features(setting, range(32))
     ratio = {name: (found["network"] / found[name]).numpy() for name in ("srf", "corrected")}
     error = {name: r.std() / np.sqrt(len(r)) for name, r in ratio.items()}
     assert ratio["srf"].mean() - 1 > 3 * error["srf"]

@@ -200,28 +200,28 @@ def test_every_loss_with_and_without_biases_alone_and_together(loss, alpha, bias
         torch.testing.assert_close(margins, oracle, atol=0.03, rtol=0)
 
 
-def test_a_crowd_that_crosses_the_corner_meets_the_same_equations_by_smaller_systems(monkeypatch):
-    """Alone and together, against tiny steps; a band of more than four points is a crowd here."""
+def test_many_points_that_cross_the_corner_meet_the_same_equations_by_smaller_systems(monkeypatch):
+    """Alone and together, against tiny steps; a band of more than four points is large here."""
     alpha, last = 1e-3, 600.0
     net, task = one_hidden.one_hidden(3, 20, seeds=[0, 1]), tasks.stripe(24, 3, seed=1)
     ones = [tiny_steps(net[e : e + 1], task, alpha=alpha, last=last, steps=6000) for e in (0, 1)]
     oracle, system, sizes = torch.from_numpy(np.stack(ones)), implicit._system, []
     monkeypatch.setattr(implicit, "_system", lambda *a: sizes.append(a[2].index.shape[-1]) or system(*a))
     work = {}
-    for crowd in (10**6, 4):
-        monkeypatch.setattr(implicit, "CROWD", crowd)
+    for large in (10**6, 4):
+        monkeypatch.setattr(implicit, "LARGE_BAND", large)
         for together in (1, 2):
             states = gradient_flow(net, task, alpha=alpha, tolerance=1e-2, dtype=torch.float64, together=together)
             margins = run(states, times=[last], until=after(last)).at(f"t={last:g}")[3] * task.y
             torch.testing.assert_close(margins, oracle, atol=0.12, rtol=0)
-        work[crowd] = sum(size**3 for size in sizes)
+        work[large] = sum(size**3 for size in sizes)
         sizes.clear()
     assert work[4] < work[10**6]
 
 
-def test_points_of_a_crowd_that_cross_go_to_the_bounds_of_their_sides(monkeypatch):
+def test_points_of_a_large_band_that_cross_go_to_the_bounds_of_their_sides(monkeypatch):
     """Two realisations: six points have crossed in the first, two more lie near; one has in the second."""
-    monkeypatch.setattr(implicit, "CROWD", 4)
+    monkeypatch.setattr(implicit, "LARGE_BAND", 4)
     low, high = torch.full((2, 9), 0.25), torch.full((2, 9), 0.75)
     corners = implicit._Corner(low, high, corner=1.0, tolerance=0.01)
     above = torch.tensor([0.5, 0.4, 0.3, -0.3, -0.4, -0.5, 0.001, -0.001, 0.9])

@@ -78,8 +78,8 @@ class Cluster:
         try:
             while True:
                 workers = self._workers()
-                room = min(_MOST, 2 * sum(workers.values())) - len(flight)
-                for _, item in zip(range(room), items):
+                free = min(_MOST, 2 * sum(workers.values())) - len(flight)
+                for _, item in zip(range(free), items):
                     send(item)
                 if not flight:
                     return

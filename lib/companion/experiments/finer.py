@@ -18,7 +18,7 @@ from regimes.validate import InputError
 FEWEST = 4  # realisations a setting: fewer say little of the scatter
 
 
-def finer(setting: Setting, how: Mapping[str, Any]) -> Setting:
+def refined(setting: Setting, how: Mapping[str, Any]) -> Setting:
     """A setting with the entries that ``how`` names multiplied by its factors, or replaced by its words."""
     return setting | {name: _changed(setting[name], by) for name, by in how.items() if name in setting}
 
@@ -29,7 +29,7 @@ def _changed(value: Any, by: float | str) -> Any:
     return round(value * by) if isinstance(value, int) else value * by
 
 
-def compare(
+def numerical_changes(
     study: Study, settings: Sequence[Setting], how: Mapping[str, Any], *, many: int, last: bool = False, jobs: int = 1
 ) -> pd.DataFrame:
     """What finer numerics change in each column of numbers, over all rows of some settings.
@@ -55,7 +55,7 @@ def compare(
     for place, setting in enumerate(settings):
         if len(setting["seeds"]) < FEWEST or not set(how) & set(setting):
             raise InputError(f"{study.name} needs {FEWEST} seeds and one of {', '.join(how)}, got {setting}")
-        again = finer(setting, how)
+        again = refined(setting, how)
         for name, one in (("coarse", setting), ("fine", again)):
             table = sweep(study, [one], jobs=jobs)
             rows[name].append(_in_order(table.groupby("seed", sort=False).tail(1) if last else table, place))

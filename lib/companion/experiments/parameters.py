@@ -181,7 +181,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 def chapters() -> dict[str, Path]:
     """The chapters' sources by number, ``{"05": .../chapters/05_depth_convergence.py}``."""
-    return {path.name[:2]: path for path in sorted(paths.chapters().glob("[0-9][0-9]_*.py"))}
+    return {path.name[:2]: path for path in sorted(paths.chapters_folder().glob("[0-9][0-9]_*.py"))}
 
 
 def source(number: str) -> Path:

@@ -146,13 +146,13 @@ def seconds(chunk: Chunk) -> float:
 
 
 def recorded(study: Study) -> dict[str, float]:
-    """Seconds a cell of a study by the key of its setting, as ``record`` wrote them."""
+    """Seconds a cell of a study by the key of its setting, as ``record_seconds`` wrote them."""
     return _recorded().get(study.name, {})
 
 
 @functools.cache
 def _recorded() -> dict[str, dict[str, float]]:
-    """Seconds a cell by study and setting, as ``record`` wrote them."""
+    """Seconds a cell by study and setting, as ``record_seconds`` wrote them."""
     found: dict[str, dict[str, float]] = {}
     for profile in ("paper", "laptop"):
         for name, own in _written(profile).items():
@@ -162,11 +162,11 @@ def _recorded() -> dict[str, dict[str, float]]:
 
 def _written(profile: str) -> dict[str, dict[str, float]]:
     with contextlib.suppress(InputError, OSError, ValueError):
-        return json.loads(paths.seconds(profile).read_text(encoding="utf-8"))
+        return json.loads(paths.seconds_file(profile).read_text(encoding="utf-8"))
     return {}
 
 
-def record(asked: Asked, store: Store, profile: str = "laptop") -> None:
+def record_seconds(asked: Asked, store: Store, profile: str = "laptop") -> None:
     """Writes what the stored cells took, for the next queue to begin with the longest; studies not asked for stay.
 
     Raises:
@@ -181,7 +181,7 @@ def record(asked: Asked, store: Store, profile: str = "laptop") -> None:
                 own.append(stored["provenance"]["seconds"])
     rounded = {name: {key: float(f"{sum(s) / len(s):.2g}") for key, s in own.items()} for name, own in found.items()}
     whole = json.dumps(_written(profile) | rounded, indent=0, sort_keys=True) + "\n"
-    paths.seconds(profile).write_text(whole, encoding="utf-8")
+    paths.seconds_file(profile).write_text(whole, encoding="utf-8")
 
 
 class _Claims:

@@ -114,7 +114,7 @@ class Store:
     @classmethod
     def default(cls) -> "Store":
         """``$REGIMES_STORE`` where set, else ``build/cells`` in the book's folder."""
-        return cls(os.environ.get("REGIMES_STORE") or paths.cells())
+        return cls(os.environ.get("REGIMES_STORE") or paths.store_folder())
 
     def _stat(self) -> tuple[int, int]:
         found = self.folder.stat()

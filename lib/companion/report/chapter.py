@@ -65,9 +65,9 @@ class Chapter:
             self.parameters = parameters.resolve(number, self.profile, given, designs)
         else:  # by hand: the profile's values, except where a line of the parameters cell was edited
             edited = {name: namespace[name] for name, value in declared.items() if namespace[name] != value}
-            self.parameters = registry.resolve(number, self.profile, edited, designs, grids=self._grids)
+            self.parameters = registry.checked_parameters(number, self.profile, edited, designs, grids=self._grids)
             namespace.update({name: self.parameters[name] for name in declared})
-        self.folder = Path(run) if run else paths.run("interactive")
+        self.folder = Path(run) if run else paths.run_folder("interactive")
         self.records: dict[str, dict[str, Any]] = {}
         self._labels: set[str] | None = set() if run else None  # by hand a cell may run again
         self._tables: dict[str, pd.DataFrame] = {}  # of studies with designs
@@ -109,7 +109,7 @@ class Chapter:
         if held.empty:
             return self.sweep(study)
         grid = self._grid(study)
-        left = registry.remaining(self.number, study, grid)
+        left = registry.remaining_settings(self.number, study, grid)
         if left == grid:
             rows = self.sweep(study)
             joined = alike(held, rows)
@@ -173,9 +173,9 @@ class Chapter:
         about["alt"] = about["alt"] or _spoken(_SENTENCE.split(caption)[0])
         if tables:
             self._keep(name, tables)
-        screen.fit(fig)
+        screen.narrow_to_column(fig)
         data = {"text/plain": repr(fig)} | screen.pictures(fig) | ({"text/html": moving} if moving else {})
-        about |= {"letters": screen.smallest_font(fig), "painted": screen.has_raster(fig)}
+        about |= {"font": screen.smallest_font(fig), "painted": screen.has_raster(fig)}
         about |= {"narrow": None if about.get("still") else screen.phone_variant(fig)}
         display(data, raw=True, metadata={"regimes": about})
         plt.close(fig)
@@ -222,9 +222,9 @@ class Chapter:
         """
         screen.needs_labels(labels, start)
         self._needs_label(name)
-        pictures = screen.frames(fig, draw, len(labels), start=start)
+        pictures = screen.draw_frames(fig, draw, len(labels), start=start)
         about, width = {"alt": alt, "still": still is None}, round(screen.DPI * fig.get_figwidth())
-        look = {"width": width, "letters": screen.smallest_font(fig), "painted": screen.has_raster(fig)}
+        look = {"width": width, "font": screen.smallest_font(fig), "painted": screen.has_raster(fig)}
         moving = screen.slider(pictures, labels, knob=knob, start=start, **look)
         self._show(still or fig, name, caption, tables, about, moving)
         plt.close(fig)

@@ -96,7 +96,7 @@ def errata() -> dict[str, Erratum]:
     Raises:
         InputError: for an entry that is incomplete, has a part that is not known, or stands there twice.
     """
-    return _read(paths.errata())
+    return _read(paths.errata_file())
 
 
 @functools.cache

@@ -117,9 +117,9 @@ def claims() -> dict[str, Claim]:
         InputError: for a declaration that is incomplete or declared twice, or that does not agree with the errata.
     """
     found: dict[str, Claim] = {}
-    before = paths.claims() / "history.yml"
+    before = paths.claims_folder() / "history.yml"
     amended = read_yaml(before) if before.exists() else {}
-    for path in sorted(paths.claims().glob("[0-9][0-9].yml")):
+    for path in sorted(paths.claims_folder().glob("[0-9][0-9].yml")):
         for entry in read_yaml(path):
             for key in ("accept", "corrected", "profiles"):
                 if entry.get(key) is not None:
@@ -309,7 +309,7 @@ def _in_common(entries: Sequence[Mapping[str, Any]]) -> str:
     return judged.pop() if len(judged) == 1 else IN_PART
 
 
-def differences(records: Iterable[Mapping[str, Any]], kept: Iterable[Mapping[str, Any]]) -> list[str]:
+def changed_verdicts(records: Iterable[Mapping[str, Any]], kept: Iterable[Mapping[str, Any]]) -> list[str]:
     """One line a claim whose verdict is not that of the stored ledger, or that only one of the two has."""
     here, there = ({entry["id"]: entry for entry in entries} for entries in (records, kept))
     both = {name: (here.get(name), there.get(name)) for name in [*there, *(here.keys() - there.keys())]}
@@ -376,7 +376,7 @@ def band(bounds: Sequence[float | None]) -> str:
     return f"{low:.4g} … {high:.4g}"
 
 
-def measured(entry: Mapping[str, Any]) -> str:
+def measured_value(entry: Mapping[str, Any]) -> str:
     """The measured value with its interval, or a dash."""
     if entry["value"] is None:
         return "—"
@@ -397,7 +397,7 @@ def words(entry: Mapping[str, Any]) -> dict[str, Any]:
         "accepted": band(entry["accept"]),
         "corrected": band(entry["corrected"]) if entry["corrected"] else "",
         "rival": f"refuted by {entry['alternative']['value']:.4g} ({entry['alternative']['what']})",
-        "measured": measured(entry),
+        "measured": measured_value(entry),
         "count": f"n = {entry['n']}, {entry['interval']}{numerical}{absent}" if entry["n"] else "",
         "late": _late(entry),
         "missed": _missed(entry),

@@ -55,11 +55,11 @@ def style() -> None:
 def panels(count: int, *, columns: int = 2, width: float | None = None, height: float = 3.4, **kwargs: object) -> tuple:
     """``count`` axes in rows of ``columns``; unused ones are hidden. Returns figure and a flat list of axes.
 
-    A row of panels is at most ``screen.DESK`` inches wide: type is not legible on a page in a wider one.
+    A row of panels is at most ``screen.COLUMN_WIDTH`` inches wide: type is not legible on a page in a wider one.
     """
     rows = -(-count // columns)
     columns = min(columns, count)
-    width = min(width or 4.4, screen.DESK / columns)
+    width = min(width or 4.4, screen.COLUMN_WIDTH / columns)
     fig, axes = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **kwargs)
     flat = list(axes.flat)
     for axis in flat[count:]:
@@ -137,9 +137,9 @@ def curve_axes(ax: Axes, sizes: Sequence[float], *, errors: bool = True) -> None
     Sizes nearer to the last one written than a tenth of all keep their tick without a number.
     """
     sizes, labels, written = sorted(sizes), [], 0.0
-    room = (sizes[-1] / sizes[0]) ** (0.999 / 10)
+    step = (sizes[-1] / sizes[0]) ** (0.999 / 10)
     for size in sizes:
-        labels.append(f"{size:g}" if size >= room * written else "")
+        labels.append(f"{size:g}" if size >= step * written else "")
         written = size if labels[-1] else written
     ax.set_xscale("log")
     ax.set_xticks(sizes, labels, fontsize="small")

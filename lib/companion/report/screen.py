@@ -1,7 +1,7 @@
 """How a figure reaches a screen: sharp at any size, in one column on a phone, moving under a slider.
 
-A finished figure is kept in the notebook as pictures; ``page`` makes of them what the book shows. Nothing asks the
-network for anything, and what moves has a still for paper.
+A finished figure is kept in the notebook as pictures; ``figure_html`` makes of them what the book shows. Nothing asks
+the network for anything, and what moves has a still for paper.
 """
 
 import base64
@@ -31,14 +31,14 @@ if TYPE_CHECKING:  # a chapter would wait for it for seconds, and makes no noteb
     from nbformat import NotebookNode
 
 DPI = 110  # of a PNG, and CSS pixels to an inch of a figure on a wide page
-DESK = 8.1  # inches: wider figures lose legible exponents in the column of a wide page, 768 CSS pixels
+COLUMN_WIDTH = 8.1  # inches: wider figures lose legible exponents in the column of a wide page, 768 CSS pixels
 PHONE = 4.75  # inches: the column of a phone 390 CSS pixels wide, where a point is a pixel
 LIGHT = 200_000  # bytes: a heavier SVG, one of thousands of points, becomes pixels, at twice the resolution
 FILM = 250_000  # bytes of all frames of a slider, beyond which they are less sharp
 QUALITY = 75  # of a WebP
 SMALL = 2.6  # inches: panels below, more than four of them, stand two and two
 ROWS = 6  # at most in one column; a taller figure scrolls sideways instead
-LEGIBLE = 8  # CSS pixels of the smallest letters on a phone
+LEGIBLE = 8  # CSS pixels of the smallest font on a phone
 SECONDS = 0.4  # a frame, while it plays
 _ENDS = {"image/svg+xml": "svg", "image/webp": "webp"}
 
@@ -73,18 +73,18 @@ def _settled(fig: Figure) -> Iterator[tuple[FigureCanvasAgg, Bbox]]:
             fig.set_layout_engine(engine)
 
 
-def fit(fig: Figure) -> None:
-    """Narrows a figure that is too wide for a page's column; its letters stay, and so come out larger there."""
-    if fig.get_figwidth() > DESK:
-        fig.set_figwidth(DESK)
+def narrow_to_column(fig: Figure) -> None:
+    """Narrows a figure that is too wide for a page's column; its fonts stay, and so come out larger there."""
+    if fig.get_figwidth() > COLUMN_WIDTH:
+        fig.set_figwidth(COLUMN_WIDTH)
 
 
 def phone_variant(fig: Figure) -> dict[str, object] | None:
-    """A drawn figure, which is changed, as a phone shows it: ``pictures``, ``letters``; ``None`` where it scrolls."""
+    """A drawn figure, which is changed, as a phone shows it: ``pictures``, ``font``; ``None`` where it scrolls."""
     if not stack_panels(fig):
         return None
     with _settled(fig) as (_, box):
-        return {"pictures": _best(fig, box), "letters": smallest_font(fig)}
+        return {"pictures": _best(fig, box), "font": smallest_font(fig)}
 
 
 def _cropped(drawn: FigureCanvasAgg, box: Bbox) -> bytes:
@@ -112,7 +112,7 @@ def _webp(picture: Image.Image) -> bytes:
 
 
 def smallest_font(fig: Figure) -> float:
-    """The height of a drawn figure's smallest letters over the figure's width."""
+    """The size of a drawn figure's smallest font over the figure's width."""
     sizes = [text.get_fontsize() for text in fig.findobj(Text) if text.get_visible() and text.get_text().strip()]
     return min(sizes, default=10.0) / (72 * fig.get_figwidth())
 
@@ -142,7 +142,7 @@ def stack_panels(fig: Figure) -> bool:
     _label(panels)
     for ax in [ax for ax in fig.axes if not ax.get_visible()]:
         ax.remove()
-    tall = PHONE / columns * min(max(height / width, 0.7), 0.9) + 0.4 * (columns - 1)  # their labels take as much room
+    tall = PHONE / columns * min(max(height / width, 0.7), 0.9) + 0.4 * (columns - 1)  # their labels take as much space
     fig.set_size_inches(PHONE, rows * tall + _legends(fig))
     grid = fig.add_gridspec(rows, columns)
     for i, ax in enumerate(panels):
@@ -179,7 +179,7 @@ def _legends(fig: Figure) -> float:
     return tall
 
 
-def frames(fig: Figure, draw: Callable[[int], None], count: int, *, start: int = 0) -> list[bytes]:
+def draw_frames(fig: Figure, draw: Callable[[int], None], count: int, *, start: int = 0) -> list[bytes]:
     """Pictures (WebP) of a figure that ``draw(i)`` draws for ``i`` below ``count``, into cleared panels.
 
     The panels stay where they lie in the frame ``start``, which the figure shows at the end. Frames are sharp on any
@@ -218,7 +218,7 @@ def slider(
     knob: str,
     start: int = 0,
     width: int = 600,
-    letters: float = 0,
+    font: float = 0,
     painted: bool = False,
 ) -> str:
     """HTML of frames (WebP), one of them shown, above a slider and a button that plays; it needs no script of the page.
@@ -229,8 +229,8 @@ def slider(
         knob: what it turns, in words.
         start: the frame shown first.
         width: in CSS pixels, at most.
-        letters: the height of the smallest over the width, as ``letters`` gives it.
-        painted: as ``painted`` says.
+        font: the size of the smallest over the width, as :func:`smallest_font` gives it.
+        painted: as :func:`has_raster` says.
 
     Raises:
         InputError: for fewer than two frames, another number of labels, or a start that is none of them.
@@ -239,14 +239,14 @@ def slider(
     if len(pictures) != len(labels):
         raise InputError(f"a slider needs one label a frame: {len(pictures)} frames, {len(labels)} labels")
     frames = list(zip(map(_base64, pictures), labels, strict=True))
-    return views.show("slider", frames, knob, start, round(1000 * SECONDS), width, letters, painted)
+    return views.show("slider", frames, knob, start, round(1000 * SECONDS), width, font, painted)
 
 
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def page(output: "NotebookNode", folder: Path, *, seen: str = "") -> str:
+def figure_html(output: "NotebookNode", folder: Path, *, seen: str = "") -> str:
     """A figure of a notebook as HTML: its pictures, written as files into ``folder``, and what moves above them.
 
     Args:
@@ -258,7 +258,7 @@ def page(output: "NotebookNode", folder: Path, *, seen: str = "") -> str:
     folder.mkdir(parents=True, exist_ok=True)
     wide, narrow = _write(output.data, folder / about.name), about.get("narrow")
     phone = narrow and seen + _write(narrow.pictures, folder / f"{about.name}-phone")
-    share = (narrow or about).letters
+    share = (narrow or about).font
     legible = None if narrow or LEGIBLE / share <= 72 * PHONE else round(LEGIBLE / share)
     return moving + views.show("figure", about, seen + wide, phone, _width(output.data), share, legible)
 

@@ -193,7 +193,7 @@ def staircase(rho: float, layers: int) -> np.ndarray:
     corners = [(rho, rho)]
     for _ in range(layers):
         here = corners[-1][0]
-        there = float(rate.layer_map(torch.tensor(here, dtype=torch.float64)))
+        there = float(rate.correlation_map(torch.tensor(here, dtype=torch.float64)))
         corners += [(here, there), (there, there)]
     return np.array(corners)
 
@@ -209,7 +209,7 @@ def cobweb(rhos: Sequence[float] = (-0.9, 0.3), layers: int = 8) -> Figure:
     """
     fig, (ax,) = _canvas(1, 1, 4.4)
     rho = torch.linspace(-1, 1, 401, dtype=torch.float64)
-    ax.plot(rho, rate.layer_map(rho), color="black", linewidth=2.5, label="one layer, $h$")
+    ax.plot(rho, rate.correlation_map(rho), color="black", linewidth=2.5, label="one layer, $h$")
     ax.plot(rho, rho, "--", color=plots.COLOURS["theory"], label="no change")
     for start, colour in zip(rhos, plots.PALETTE):
         corners = staircase(start, layers)

@@ -32,7 +32,7 @@ def show(macro: str, /, *args: Any, **told: Any) -> str:
     return str(getattr(_templates().get_template("show.html").module, macro)(*args, **told))
 
 
-def page(name: str, /, **told: Any) -> str:
+def markdown(name: str, /, **told: Any) -> str:
     """Markdown of a page, or a part of one, by the template of that name."""
     return f"{_templates().get_template(f'{name}.md').render(told).strip()}\n"
 

@@ -32,7 +32,7 @@ def plane(ax: Axes, points: Sequence[Sequence[float]], labels: Sequence[float], 
     ax.set(xlabel=r"$\varphi_1$", ylabel=r"$\varphi_2$")
 
 
-def panels(axes: Sequence[Axes], found: Diagnosis, labels: Sequence[float], **style: object) -> None:
+def diagnosis_panels(axes: Sequence[Axes], found: Diagnosis, labels: Sequence[float], **style: object) -> None:
     """Three panels of a diagnosis: information and projection by rank, and the plane of its first realisation."""
     by_rank(axes[0], found.information.numpy(), **style)
     by_rank(axes[1], found.projections.numpy(), **style)

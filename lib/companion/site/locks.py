@@ -37,7 +37,7 @@ def alone(file: Path, what: str) -> Iterator[None]:
         lock.release()
 
 
-def run(command: list[str]) -> int:
+def run_command(command: list[str]) -> int:
     """Runs a command, which gets the signals meant for this process and make's job slots; returns its exit code."""
     process = subprocess.Popen(command, close_fds=False)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the command's exit code."""
     file, what, *command = sys.argv[1:] if argv is None else argv
     with one_line_errors(), alone(Path(os.path.abspath(file)), what):
-        return run(command)
+        return run_command(command)
 
 
 if __name__ == "__main__":

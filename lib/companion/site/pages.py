@@ -45,9 +45,9 @@ def main(argv: list[str] | None = None) -> int:
     profile = parser.parse_args(argv).profile
     with one_line_errors():
         validate.one_of(parameters.PROFILES, profile=profile)
-        out = paths.build(profile) / "html"
+        out = paths.build_folder(profile) / "html"
         try:
-            build(paths.root(), out, *STRICT, cache=paths.build(profile) / ".sphinx")
+            build(paths.root(), out, *STRICT, cache=paths.build_folder(profile) / ".sphinx")
         except PagesError as error:
             print(f"{error}\nerror: the pages were not built; the last good ones stay as they were", file=sys.stderr)
             return 1
@@ -153,7 +153,7 @@ def _lay_out(folder: Path, source: Path) -> None:
 
 def _changed(name: str, run: nbformat.NotebookNode) -> dict[str, tuple[nbformat.NotebookNode, nbformat.NotebookNode]]:
     """A run's figures that are not the book's, and the book's, by label; the same rows draw the same picture."""
-    path = paths.build("laptop") / name
+    path = paths.build_folder("laptop") / name
     book = _figures(nbformat.read(path, as_version=4)) if path.exists() else {}
     pairs = {label: (mine, book[label]) for label, mine in _figures(run).items() if label in book}
     return {
@@ -181,7 +181,7 @@ def _config(name: str, cites: bool) -> dict[str, Any]:
     if not cites:
         del config["bibtex_bibfiles"]
     config["sphinx"]["extra_extensions"] = ["companion.site.extension"]
-    config["sphinx"]["config"] |= {"html_extra_path": ["extra"], "book_labels": labels()}
+    config["sphinx"]["config"] |= {"html_extra_path": ["extra"], "book_labels": label_places()}
     return config
 
 
@@ -192,15 +192,15 @@ def _overview(name: str, notebooks: Mapping[str, nbformat.NotebookNode], records
         page, given = parameters.source(number).stem, dict(notebook.metadata.papermill.parameters)
         given |= given.pop("designs", {})
         about = {"number": number, "page": page, "profile": given.pop("profile"), "given": given}
-        about |= {"built": (paths.build("laptop") / f"{page}.ipynb").exists()}
+        about |= {"built": (paths.build_folder("laptop") / f"{page}.ipynb").exists()}
         chapters.append(about | {"changed": _changed(f"{page}.ipynb", notebook)})
-    found = (ledger.read(path) for path in paths.build("laptop").glob("[0-9][0-9].ledger.json"))
+    found = (ledger.read(path) for path in paths.build_folder("laptop").glob("[0-9][0-9].ledger.json"))
     book = {record["id"]: record for own in found for record in own}
     others = [(r, book[r["id"]]) for r in records if r["id"] in book and r["verdict"] != book[r["id"]]["verdict"]]
-    return views.page("run", name=name, chapters=chapters, others=others, records=records)
+    return views.markdown("run", name=name, chapters=chapters, others=others, records=records)
 
 
-def labels() -> dict[str, str]:
+def label_places() -> dict[str, str]:
     """For each label of a chapter where it stands, in words: ``chapter 5``."""
     found = {}
     for number, source in parameters.chapters().items():

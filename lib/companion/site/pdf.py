@@ -44,7 +44,7 @@ def pages() -> list[str]:
     return [name for name in names if name not in LEFT_OUT]
 
 
-def write(html: Path, out: Path) -> int:
+def print_book(html: Path, out: Path) -> int:
     """Prints the pages below ``html`` into one file with an outline; returns how many sheets it has.
 
     Raises:
@@ -90,8 +90,8 @@ def main(argv: list[str] | None = None) -> int:
     profile = parser.parse_args(argv).profile
     with one_line_errors():
         validate.one_of(parameters.PROFILES, profile=profile)
-        out = paths.build(profile) / "book.pdf"
-        count = write(paths.build(profile) / "html", out)
+        out = paths.build_folder(profile) / "book.pdf"
+        count = print_book(paths.build_folder(profile) / "html", out)
         print(f"the book on {count} sheets: {out.relative_to(paths.root())}")
     return 0
 

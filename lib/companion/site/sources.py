@@ -81,7 +81,7 @@ def page(
         cells.append(cell)
         if figures:
             cells += _as_figure(cell, figures[0], rows, book or {})
-            shown = screen.page(figures[0], extra / "figures", seen=f"{seen}figures/")
+            shown = screen.figure_html(figures[0], extra / "figures", seen=f"{seen}figures/")
             # the PNG is for the cards; the text would stand for a missing picture in a terminal
             figures[0].data = {"image/png": figures[0].data["image/png"], "text/html": shown}
     notebook.cells = cells
@@ -100,7 +100,7 @@ def _how_to_change(number: str, source: str) -> str:
     """How to run a chapter with other parameters; its first one that is no list is the example."""
     pairs = re.findall(r'^(\w+): ".*?" = "?([^"\s\[]+)"?', source, re.M)
     name, value = next((pair for pair in pairs if pair[0] != "profile"), ("name", "value"))
-    return views.page("change", number=number, name=name, value=value).strip()
+    return views.markdown("change", number=number, name=name, value=value).strip()
 
 
 def _as_figure(
@@ -129,11 +129,11 @@ def stage(profile: str) -> list[Path]:
         InputError: if a chapter has not been run at this profile.
     """
     validate.one_of(parameters.PROFILES, profile=profile)
-    folder = paths.chapters()
+    folder = paths.chapters_folder()
     shutil.rmtree(paths.generated() / "extra", ignore_errors=True)
     staged = []
     for number, source in parameters.chapters().items():
-        path = paths.build(profile) / f"{source.stem}.ipynb"
+        path = paths.build_folder(profile) / f"{source.stem}.ipynb"
         if not path.exists():
             raise InputError(f"chapter {number} has not been run at the {profile} profile: make book PROFILE={profile}")
         notebook = nbformat.read(path, as_version=4)
@@ -146,15 +146,15 @@ def stage(profile: str) -> list[Path]:
         nbformat.write(take_home(copy.deepcopy(notebook), profile), saved)
         extra = paths.generated() / "extra"
         shown = page(notebook, number, stage_rows(path, extra, seen="../"), extra, seen="../")
-        found = views.page("findings", records=ledger.read(paths.build(profile) / f"{number}.ledger.json"))
+        found = views.markdown("findings", records=ledger.read(paths.build_folder(profile) / f"{number}.ledger.json"))
         shown.cells[0].source = shown.cells[0].source.replace("\n## ", f"\n{found}\n## ", 1)
-        write(staged[-1], nbformat.writes(shown) + "\n")
+        write_changed(staged[-1], nbformat.writes(shown) + "\n")
     for old in {*folder.glob("*.ipynb")} - {*staged}:
         old.unlink()
     return staged
 
 
-def write(path: Path, text: str) -> None:
+def write_changed(path: Path, text: str) -> None:
     """Writes what is not there yet: Sphinx knows by its time stamp what has changed."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
@@ -173,7 +173,7 @@ def take_home(notebook: nbformat.NotebookNode, profile: str) -> nbformat.Noteboo
             cell.source = re.sub(r'^(profile: .*= )"\w+"', rf'\1"{profile}"', cell.source, count=1, flags=re.M)
         elif cell.cell_type == "markdown":
             cell.source = without_terms(cell.source)
-    needs = views.page("needs", profile=profile, address=address()).strip()
+    needs = views.markdown("needs", profile=profile, address=address()).strip()
     notebook.cells = [nbformat.v4.new_markdown_cell(needs, id="needs"), *cells]
     notebook.metadata.pop("papermill", None)
     return notebook
@@ -220,13 +220,13 @@ def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
     papers = ledger.by_paper(records)
     told = {"records": records, "profile": profile, "papers": papers, "paper": paper, "links": figure_links(records)}
     counts = {letter: _count(ledger.statements(own), "statement") for letter, own in papers.items()}
-    return views.page("ledger", counts=counts, **told)
+    return views.markdown("ledger", counts=counts, **told)
 
 
 def finer_table(shown: int = 2) -> str:
     """What finer numerics change, the ``shown`` columns of each study where it weighs most, as Markdown."""
     found = json.loads((paths.results() / "finer.json").read_text(encoding="utf-8"))
-    return views.page("finer", found=found, shown=shown)
+    return views.markdown("finer", found=found, shown=shown)
 
 
 def cards(records: Sequence[dict[str, Any]], pages: Sequence[Path]) -> str:
@@ -238,7 +238,7 @@ def cards(records: Sequence[dict[str, Any]], pages: Sequence[Path]) -> str:
         title = re.search(r"^# (.+)$", notebook.cells[0].source, re.M)[1]
         own = [record for record in records if record["chapter"] == number]
         found.append({"number": number, "title": title, "page": path.stem, "records": own})
-    return views.page("cards", cards=found)
+    return views.markdown("cards", cards=found)
 
 
 def _picture(notebook: nbformat.NotebookNode, name: str | None) -> bytes:
@@ -284,7 +284,7 @@ def errata_page(records: Sequence[dict[str, Any]]) -> str:
         for letter, found in papers.items()
     }
     counts = {letter: _drawers(found) for letter, found in papers.items()}
-    return views.page("errata", papers=papers, judged=judged, counts=counts, own=own, links=figure_links(records))
+    return views.markdown("errata", papers=papers, judged=judged, counts=counts, own=own, links=figure_links(records))
 
 
 def _drawers(found: Sequence[Erratum]) -> str:
@@ -342,9 +342,9 @@ def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
         return []
     whole: dict[str, list[Setting]] = {}
     own: dict[str, list[Setting]] = {}
-    registry.resolve(number, "paper", grids=whole)
+    registry.checked_parameters(number, "paper", grids=whole)
     shown = {name: p.value for name, p in parameters.declared(number).items() if name != "profile"}
-    registry.resolve(number, "paper", shown | given, designs, grids=own)
+    registry.checked_parameters(number, "paper", shown | given, designs, grids=own)
     there: set[str] = set()
     for name, study in registry.of(number).items():
         asked = cells(study, whole[name]) if whole[name] == own[name] else []
@@ -356,7 +356,7 @@ def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
     return [record for record in records if record["cells"] and set(record["cells"]) <= there]
 
 
-def compare(folder: Path) -> int:
+def compare_verdicts(folder: Path) -> int:
     """Prints each verdict of a built ledger that is not the stored one's; 1 where there is any.
 
     Raises:
@@ -365,7 +365,7 @@ def compare(folder: Path) -> int:
     if not (folder / "ledger.json").exists():
         raise InputError(f"there is no {folder / 'ledger.json'}: build the book first")
     kept = ledger.read(paths.results() / "ledger.json")
-    found = ledger.differences(ledger.read(folder / "ledger.json"), kept)
+    found = ledger.changed_verdicts(ledger.read(folder / "ledger.json"), kept)
     print("\n".join(found) or f"all {len(kept)} claims have the verdicts of results/ledger.json")
     return int(bool(found))
 
@@ -425,10 +425,10 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     with one_line_errors():
         if args.compare:
-            return compare(paths.build(args.profile))
+            return compare_verdicts(paths.build_folder(args.profile))
         if args.name is not None and not (args.keep and args.profile == "paper"):
             raise InputError(f"name must go with paper --keep, got {args.name!r}")
-        folder = paths.build(args.profile) if args.name is None else paths.run(args.name)
+        folder = paths.build_folder(args.profile) if args.name is None else paths.run_folder(args.name)
         if args.keep:
             needs_commits(folder)
         if args.keep and args.profile == "paper":
@@ -441,12 +441,12 @@ def main(argv: list[str] | None = None) -> int:
         summary = f"At the **{args.profile}** profile: {ledger.summary(records)}\n"
         made = {"summary": summary, "ledger": ledger_page(records, args.profile), "errata": errata_page(records)}
         made |= {
-            "clone": views.page("clone", address=address()),
+            "clone": views.markdown("clone", address=address()),
             "cards": cards(records, pages),
             "finer": finer_table(),
         }
         for name, text in made.items():
-            write(generated / f"{name}.md", text)
+            write_changed(generated / f"{name}.md", text)
         write_downloads(records, folder)
         if args.keep:
             shutil.copy(folder / "ledger.json", paths.results() / "ledger.json")

@@ -46,7 +46,7 @@ def find(name: str) -> tuple[str, Study]:
     return known[name]
 
 
-def resolve(
+def checked_parameters(
     number: str,
     profile: str = "laptop",
     *overrides: Mapping[str, Any],
@@ -110,7 +110,7 @@ def kept(number: str, study: Study, design: str, own: Sequence[Setting]) -> list
     return [setting for setting in found if own == usual or study.grid.identity(setting) in known]
 
 
-def remaining(number: str, study: Study, grid: Sequence[Setting]) -> list[Setting]:
+def remaining_settings(number: str, study: Study, grid: Sequence[Setting]) -> list[Setting]:
     """What a run has to compute of a study's grid beside its stored results.
 
     As ``companion.experiments.stored.remaining``.
@@ -119,5 +119,5 @@ def remaining(number: str, study: Study, grid: Sequence[Setting]) -> list[Settin
         InputError: for stored results that are damaged.
     """
     usual: dict[str, list[Setting]] = {}
-    resolve(number, study=study, grids=usual)
+    checked_parameters(number, study=study, grids=usual)
     return stored.remaining(study, grid, usual[study.name], is_here)

@@ -18,8 +18,7 @@ from companion.experiments.parameters import read_toml
 from companion.experiments.store import Store, committed, needs_commit, write_atomically
 from companion.experiments.sweep import Setting, Study, stored, sweep
 from companion.experiments.table import CELL, provenance, read_csv, write_csv
-from companion.experiments.verify import share
-from companion.experiments.verify import verify as again
+from companion.experiments.verify import share, verify
 from companion.studies import _plan as plan
 from companion.studies._finer import measure
 from companion.studies._here import is_here
@@ -53,7 +52,7 @@ def _study(args: argparse.Namespace) -> tuple[Study, list[Setting]]:
     """The study a command names, and its grid at the profile and parameters given."""
     number, item = registry.find(args.name)
     grids: dict[str, list[Setting]] = {}
-    registry.resolve(number, args.profile, *overrides(args), study=item, grids=grids)
+    registry.checked_parameters(number, args.profile, *overrides(args), study=item, grids=grids)
     return item, grids[item.name]
 
 
@@ -107,7 +106,7 @@ def keep(args: argparse.Namespace) -> None:
     grids: dict[str, list[Setting]] = {}
     items = [registry.find(name) for name in ([args.name] if args.name else sizes)]
     for number, item in items:  # all of them before the first is computed
-        registry.resolve(number, "laptop", sizes[item.name], study=item, grids=grids)
+        registry.checked_parameters(number, "laptop", sizes[item.name], study=item, grids=grids)
     for _, item in items:
         count = Store.default().void_uncommitted(item.name, item.version)
         if count:
@@ -119,7 +118,7 @@ def keep(args: argparse.Namespace) -> None:
         _write(item, table)
 
 
-def verify(args: argparse.Namespace) -> int:
+def verify_sample(args: argparse.Namespace) -> int:
     """Computes a random sample of the stored results again; returns 1 if some are not what is stored."""
     part, seed = _part(args.sample), args.seed
     if seed is None:
@@ -132,7 +131,7 @@ def verify(args: argparse.Namespace) -> int:
     for name in [args.name] if args.name else tables:
         item = registry.find(name)[1]
         try:
-            found = again(item, tables[name], share(part, seed, name), here=is_here, jobs=args.jobs)
+            found = verify(item, tables[name], share(part, seed, name), here=is_here, jobs=args.jobs)
         except InputError as error:
             print(f"{name}: {error}", flush=True)
             failed = True
@@ -168,7 +167,7 @@ def tell_plan(args: argparse.Namespace) -> None:
     for number in args.chapter:
         validate.one_of(sorted(known), chapter=number)
     given = overrides(args)
-    print(plan.table({number: plan.of_chapter(number, args.profile, *given) for number in args.chapter or known}))
+    print(plan.cost_table({number: plan.of_chapter(number, args.profile, *given) for number in args.chapter or known}))
 
 
 def restore(args: argparse.Namespace) -> None:
@@ -221,7 +220,7 @@ def main(argv: list[str] | None = None) -> int:
         "finer": finer,
         "export": export,
         "keep": keep,
-        "verify": verify,
+        "verify": verify_sample,
         "restore": restore,
         "plan": tell_plan,
     }

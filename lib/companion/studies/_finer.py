@@ -25,7 +25,7 @@ def measure(name: str, settings: int, *, jobs: int = 1) -> dict[str, Any]:
 
     Returns:
         ``study``, ``finer`` (in words), ``settings``, ``realisations`` (of a mean), ``columns`` (the rows of
-        ``finer.compare``), and ``revision``.
+        ``finer.numerical_changes``), and ``revision``.
 
     Raises:
         InputError: for a study whose numerics have nothing to make finer.
@@ -35,13 +35,13 @@ def measure(name: str, settings: int, *, jobs: int = 1) -> dict[str, Any]:
     how, (number, item) = ways[name], registry.find(name)
     last = how.pop("last", False)
     grids: dict[str, list[Setting]] = {}
-    registry.resolve(number, "laptop", registry.stored_sizes().get(name, {}), study=item, grids=grids)
+    registry.checked_parameters(number, "laptop", registry.stored_sizes().get(name, {}), study=item, grids=grids)
     usual = [setting for setting in grids[name] if _is_usual(setting, how, grids[name])]
     chosen = random.Random(name).sample(usual, min(settings, len(usual)))
     many = max(len(setting["seeds"]) for setting in usual)
     for setting in chosen:
         setting["seeds"] = list(range(max(finer.FEWEST, min(SEEDS, len(setting["seeds"])))))
-    rows = finer.compare(item, chosen, how, many=many, last=last, jobs=jobs).to_dict("records")
+    rows = finer.numerical_changes(item, chosen, how, many=many, last=last, jobs=jobs).to_dict("records")
     words = ", ".join(f"{entry}: {by}" if isinstance(by, str) else f"{entry} × {by:g}" for entry, by in how.items())
     about = {"study": name, "finer": words, "settings": len(chosen), "realisations": many, "revision": revision()}
     return about | {"columns": rows}

@@ -63,7 +63,7 @@ class Law:
         return self.overhead + math.exp(law)
 
 
-def fit(known: Sequence[tuple[Setting, float]]) -> Law:
+def fit_law(known: Sequence[tuple[Setting, float]]) -> Law:
     """The law of cells of one study that took ``seconds``: pairs of a setting and those; at least one."""
     law = _fit(known)
     if len(known) < FOLDS:
@@ -193,7 +193,7 @@ def of_chapter(number: str, profile: str, *overrides: Mapping[str, Any]) -> tupl
 
 def _held(number: str, study: Study, grid: Sequence[Setting]) -> set[str]:
     """The keys of a grid's cells that a run would not compute: it finds them in the cell store or in ``results/``."""
-    store, left = Store.default(), registry.remaining(number, study, grid)
+    store, left = Store.default(), registry.remaining_settings(number, study, grid)
     missing = {cell.key() for cell in (cells(study, left) if left else ()) if cell not in store}
     return {cell.key() for cell in cells(study, grid)} - missing
 
@@ -210,7 +210,7 @@ def _known(number: str, study: Study, grid: Sequence[Setting]) -> list[tuple[Set
         settings[cell.key(seed=False)] = cell.setting
         took[cell.key(seed=False)].append(origin(cell).seconds)
     laptop: dict[str, list[Setting]] = {}
-    registry.resolve(number, study=study, grids=laptop)
+    registry.checked_parameters(number, study=study, grids=laptop)
     for setting in [*laptop[study.name], *grid]:
         cell = cells(study, [setting | {"seeds": setting["seeds"][:1]}])[0]
         key = cell.key(seed=False)
@@ -233,7 +233,7 @@ def plan(
         held: keys of the cells that need not be computed.
         memory: bytes that the grid asks for.
     """
-    law, left, cells = fit(known) if known else None, defaultdict(int), 0
+    law, left, cells = fit_law(known) if known else None, defaultdict(int), 0
     kinds: dict[str, Setting] = {}
     for setting in grid:
         own = {name: value for name, value in setting.items() if name != "seeds"}
@@ -276,7 +276,7 @@ def _seconds(seconds: float) -> str:
     return f"{seconds:.2g} s" if seconds < 99.5 else f"{seconds:.0f} s"
 
 
-def table(plans: Mapping[str, tuple[list[Plan], dict[str, str]]]) -> str:
+def cost_table(plans: Mapping[str, tuple[list[Plan], dict[str, str]]]) -> str:
     """Markdown: a line a study by chapter, dearest first; what the whole takes on one, two and a hundred cores.
 
     Below that stands, for the dearest studies, what the law of smaller cells predicts for the largest measured.

@@ -61,13 +61,13 @@ def needs_memory(setting: Setting, *, points: str = "p", kernels: int = 7) -> No
         validate.memory(32 * n * h, f"{points} = {n} with h = {h}")
 
 
-def draw(setting: Setting, kind: str, p: int, seeds: list[int]) -> Task:
+def draw_task(setting: Setting, kind: str, p: int, seeds: list[int]) -> Task:
     """Points and labels ``x (S, p, d)`` of the setting's task, on the study's device; more test points extend fewer."""
     return _drawn(setting, kind, p, seeds).to(device=devices.pick())
 
 
 def _drawn(setting: Setting, kind: str, p: int, seeds: list[int], *, first: int | None = None) -> Task:
-    """As ``draw``, on the CPU; ``first`` leaves out all but the first so many of the ``p`` points."""
+    """As ``draw_task``, on the CPU; ``first`` leaves out all but the first so many of the ``p`` points."""
     seeds = draw_seeds(kind, seeds, size=0 if kind == "test" else p)
     if setting["shape"] == "stripe":
         return tasks.stripe(first or p, setting["d"], interfaces=setting["interfaces"], seed=seeds)

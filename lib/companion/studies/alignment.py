@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from companion.experiments.sweep import Rows, Setting, study
-from companion.studies._tasks import draw, networks_of, of_task
+from companion.studies._tasks import draw_task, networks_of, of_task
 from companion.theory.alignment import celeba
 from companion.theory.alignment.egop import chain_monomial_egop
 from companion.theory.compression import amplification
@@ -297,7 +297,7 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """
     rows = []
     for seed in seeds:
-        train, test = (draw(setting, kind, setting[n], [seed]) for kind, n in (("train", "p"), ("test", "test")))
+        train, test = (draw_task(setting, kind, setting[n], [seed]) for kind, n in (("train", "p"), ("test", "test")))
         network = networks_of(setting, [seed])
         flow = gradient_flow(network, train, alpha=setting["alpha"], tolerance=setting["tolerance"])
         events = {"late": satisfied(LATE), "end": fitted}
@@ -351,7 +351,7 @@ class Pictures(NamedTuple):
 
 
 @functools.lru_cache(maxsize=2)
-def pictures(name: str, most: int, folder: str | None) -> Pictures:
+def load_pictures(name: str, most: int, folder: str | None) -> Pictures:
     """The images of Fig. 9 or what stands for them: faces with and without glasses, or digits by parity.
 
     Args:
@@ -399,7 +399,7 @@ def _pictures_fit(setting: Setting) -> Setting:
     """The setting, with the first of its images that is here and the words for these."""
     name, count, share, k = first_pictures(setting["data"]), *(setting[one] for one in ("count", "share", "k"))
     try:
-        pool, _ = pictures(name, count, os.environ.get("REGIMES_DATA"))
+        pool, _ = load_pictures(name, count, os.environ.get("REGIMES_DATA"))
         found = {"data": name, "words": pool.source} | setting | {"data": name}
         _parted(found, pool, 0)
     except InputError as error:
@@ -426,7 +426,7 @@ def glasses(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper D, Fig. 9 and App. H and I.
     """
-    pool, shape = pictures(setting["data"], setting["count"], os.environ.get("REGIMES_DATA"))
+    pool, shape = load_pictures(setting["data"], setting["count"], os.environ.get("REGIMES_DATA"))
     rows = []
     for seed in seeds:
         train, test = (part.to(device=devices.pick()) for part in _parted(setting, pool, seed))

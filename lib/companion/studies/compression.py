@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
-from companion.studies._tasks import DRAWN, draw, networks_of, of_task
+from companion.studies._tasks import DRAWN, draw_task, networks_of, of_task
 from companion.studies.lazy_feature import predicted_amplification
 from companion.theory.compression import (
     FixedPoint,
@@ -109,7 +109,7 @@ def _has_rings(radius: float, d: int, d_parallel: int) -> bool:
 
 def _drawn(setting: Setting, seeds: list[int]) -> tuple[Task, Network]:
     """Training set and initial networks of the setting, which do not depend on ``alpha`` and the end of training."""
-    return draw(setting, "train", setting["p"], seeds), networks_of(setting, seeds)
+    return draw_task(setting, "train", setting["p"], seeds), networks_of(setting, seeds)
 
 
 def _one(setting: Setting, seed: int, *, dtype: Any = "auto") -> tuple[Task, list[Snapshot]]:
@@ -281,7 +281,7 @@ def _both(setting: Setting, seed: int) -> tuple[Stripe, Task, list[Snapshot], np
     seen = sees_data(begun.omega[0], begun.b[0], task.x[0]).numpy()
     start = Neurons(begun.omega[0].numpy()[seen], begun.b[0].numpy()[seen], begun.beta[0].numpy()[seen])
     times = np.array([moment.t for moment in path[1:]])
-    found = neuron.predict(stripe, start, task.x[0].numpy(), task.y[0].numpy(), times)
+    found = neuron.predicted_paths(stripe, start, task.x[0].numpy(), task.y[0].numpy(), times)
     weights = [_pack(*(w[0].numpy()[seen] for w in (m.model.omega, m.model.b, m.model.beta))) for m in path[1:]]
     return stripe, task, path, seen, np.stack(weights), _pack(found.omega, found.b, found.beta)
 
@@ -374,7 +374,7 @@ def fit(setting: Setting, seeds: list[int]) -> Rows:
 
 def _fit(setting: Setting, seed: int) -> dict[str, Any]:
     _, path = _one(setting, seed)
-    test, first = draw(setting, "test", setting["test"], [seed]).to(device="cpu"), path[0].model
+    test, first = draw_task(setting, "test", setting["test"], [seed]).to(device="cpu"), path[0].model
     error = [float(wrong(m.model(test.x) - first(test.x), test.y)) for m in path]
     star = next(i for i, m in enumerate(path) if m.satisfied >= 0.1 - 1e-9)
     middle = star + int(np.argmin([abs(m.loss - math.sqrt(path[star].loss * path[-1].loss)) for m in path[star:]]))

@@ -132,7 +132,7 @@ def normalised_kernel(setting: Setting, seeds: list[int]) -> Rows:
 def layer_map(setting: Setting, seeds: list[int]) -> Rows:
     """``h(z)`` on an even grid of [-1, 1]. Source: paper C, Definition 5 and Fig. 3."""
     z = torch.linspace(-1, 1, setting["points"], dtype=torch.float64)
-    return [{"seed": seeds[0], "z": float(a), "h": float(b)} for a, b in zip(z, rate.layer_map(z))]
+    return [{"seed": seeds[0], "z": float(a), "h": float(b)} for a, b in zip(z, rate.correlation_map(z))]
 
 
 @study(version=2, axes=SPLITS, complete=_fits(TABLE_2, images=("n", "test")))
@@ -159,7 +159,7 @@ def _scores(setting: Setting, seeds: list[int], split: Callable[..., list[Task]]
         y, target = regression.one_hot(train.y, 10), regression.one_hot(test.y, 10)
         for layers in setting["depths"]:
             gram, cross = infinite_ntk(train.x, depth=layers), infinite_ntk(test.x, train.x, depth=layers)
-            f = regression.predict(gram, cross, y)
+            f = regression.kernel_flow_prediction(gram, cross, y)
             row = {"seed": seed, "depth": layers, "source": task.source, "accuracy": regression.accuracy(f, test.y)}
             row |= {"f1": regression.macro_f1(f, test.y, 10), "mse": regression.squared_error(f, target)}
             rows.append(row | {"residual": float((f - target).norm(dim=-1).mean())})
@@ -190,7 +190,7 @@ def kernel_shape(setting: Setting, seeds: list[int]) -> Rows:
 def half_depth(setting: Setting, seeds: list[int]) -> Rows:
     """The depth at which a close pair is half-way to 1/4, in units of ``1/√(1 - rho2)``. Source: paper C, Cor. 1."""
     rho = 1 - setting["gap"]
-    half, unit = rate.half_depth(rho), pairs.depth_bound(rho)
+    half, unit = rate.half_way_depth(rho), pairs.separation_depth(rho)
     return [{"seed": seeds[0], "half": half, "scaled": half / unit}]
 
 
@@ -256,7 +256,7 @@ def projection_norm(setting: Setting, seeds: list[int]) -> Rows:
     for seed in seeds:
         x, source = _cloud(setting, n + setting["fresh"], seed)
         pairs.needs_distinct(x[:n])
-        depth = max(2, math.ceil(pairs.depth_bound(pairs.largest_correlation(x[:n]))))
+        depth = max(2, math.ceil(pairs.separation_depth(pairs.largest_correlation(x[:n]))))
         gram, cross = infinite_ntk(x[:n], depth=depth), infinite_ntk(x[n:], x[:n], depth=depth)
         smallest = float(torch.linalg.eigvalsh(gram)[0])
         times = {"early": 1, "norm": math.ceil(1 / smallest), "forever": math.inf}
@@ -281,7 +281,7 @@ def smallest_eigenvalue(setting: Setting, seeds: list[int]) -> Rows:
     for seed in seeds:
         x, source = _cloud(setting, setting["n"], seed)
         for depth in setting["depths"]:
-            value = spectrum.smallest_eigenvalue(x, depth=depth)
+            value = spectrum.smallest_kernel_eigenvalue(x, depth=depth)
             rows.append({"seed": seed, "source": source, "depth": depth, "smallest": value, "gigabytes": stated})
     return rows
 
@@ -290,10 +290,10 @@ def smallest_eigenvalue(setting: Setting, seeds: list[int]) -> Rows:
 def depth_bound(setting: Setting, seeds: list[int]) -> Rows:
     """``max_ij 1/√(1 - h(x_i·x_j))``, and its median by the law of the closest pair. Source: paper C, Fig. 8."""
     rows = []
-    median = pairs.depth_bound(pairs.closest_quantile(setting["n"], setting["n0"], 0.5))
+    median = pairs.separation_depth(pairs.closest_quantile(setting["n"], setting["n0"], 0.5))
     for seed in seeds:
         x, source = _cloud(setting, setting["n"], seed)
-        bound = pairs.depth_bound(pairs.largest_correlation(x))
+        bound = pairs.separation_depth(pairs.largest_correlation(x))
         rows.append({"seed": seed, "source": source, "bound": bound, "median": median})
     return rows
 
@@ -399,7 +399,7 @@ def deep_prediction(setting: Setting, seeds: list[int]) -> Rows:
         largest = float((test.y == y.sum(0).argmax()).double().mean())
         for layers in setting["depths"]:
             gram, cross = infinite_ntk(train.x, depth=layers), infinite_ntk(test.x, train.x, depth=layers)
-            f, law = regression.predict(gram, cross, y), deep_limit.operator(*offsets, layers) @ y
+            f, law = regression.kernel_flow_prediction(gram, cross, y), deep_limit.operator(*offsets, layers) @ y
             row = {"seed": seed, "depth": layers, "source": pool.source, "largest": largest}
             row |= {"error": float((f - law).norm() / (law - law.mean(0)).norm())}
             row |= {"accuracy": regression.accuracy(f, test.y), "law_accuracy": regression.accuracy(law, test.y)}
@@ -613,7 +613,7 @@ def _together(depth: int, width: int) -> int:
     nonfinite=("after", "change", "loss"),
 )
 def finite_kernel(setting: Setting, seeds: list[int]) -> Rows:
-    """The kernel of finite networks before and after training on eight points (``finite_width.compare``).
+    """Finite networks' kernel before and after training on eight points (``finite_width.kernels_before_and_after``).
 
     Source: beyond paper C; compare Hanin and Nica 2020.
     """
@@ -624,5 +624,5 @@ def finite_kernel(setting: Setting, seeds: list[int]) -> Rows:
     names, size = ("depth", "width", "steps"), _together(setting["depth"], setting["width"])
     kind = {name: setting[name] for name in names}
     parts = (weights[i : i + size] for i in range(0, len(weights), size))
-    found = [row for part in parts for row in finite_width.compare(x, y, seeds=part, **kind)]
+    found = [row for part in parts for row in finite_width.kernels_before_and_after(x, y, seeds=part, **kind)]
     return [{"seed": seed, "source": source, **row} for seed, row in zip(seeds, found)]

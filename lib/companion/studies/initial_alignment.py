@@ -130,7 +130,7 @@ def traces(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _trace_ratios(A: Tensor, B: Tensor, R: Tensor, r: Sequence[Tensor]) -> dict[str, float]:
-    t = free_probability.traces(A, B)
+    t = free_probability.matrix_traces(A, B)
     above, first, second = free_probability.observed_traces(A, B, R)
     found = {"eq20": above / free_probability.numerator(t, r), "eq22": first / free_probability.first_denominator(t, r)}
     found["eq19"] = above / (free_probability.numerator(t, r) - t.a**2 * t.b * (r[2] - r[0] ** 3))
@@ -177,7 +177,7 @@ def reversal(setting: Setting, seeds: list[int]) -> Rows:
     r = free_probability.readout_moments(1.0)
     for seed, drawn in zip(seeds, draw_seeds("train", seeds), strict=True):
         task = _reversing(setting, drawn)
-        t = free_probability.traces(*free_probability.data_matrices(task.x, task.y))
+        t = free_probability.matrix_traces(*free_probability.data_matrices(task.x, task.y))
         about = {"seed": seed, "source": task.source, "predicted": float(free_probability.correlation(t, r))}
         if setting["reading"] == FREE:  # on spikes it can be the root of a negative number
             about["printed"] = float(free_probability.correlation(t, r, printing="printed"))

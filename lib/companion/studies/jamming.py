@@ -13,7 +13,7 @@ from torch import Tensor
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
 from companion.studies._images import identity, needs, shape
 from companion.studies._tasks import of_task
-from companion.studies.lazy_feature import draw as draw_stripe
+from companion.studies.lazy_feature import draw_task as draw_stripe
 from companion.theory import jamming
 from companion.theory.compression import amplification
 from regimes import devices, validate
@@ -87,7 +87,7 @@ def _on_images(setting: Setting) -> Setting:
     """A setting with the first of its data sets that is on this machine, and the words for it.
 
     Raises:
-        InputError: where that has too few images or pixels, memory too little room, or an ensemble too few members.
+        InputError: where that has too few images or pixels, too little memory, or an ensemble too few members.
     """
     name, components, members = first_there(setting["data"]), setting["components"], setting["members"]
     if name != RANDOM:
@@ -128,7 +128,7 @@ class Draw(NamedTuple):
     kernel: Task
 
 
-def draw(setting: Setting, seed: int) -> Draw:
+def draw_sets(setting: Setting, seed: int) -> Draw:
     """The sets of a realisation, on the study's device: only the training set depends on its size."""
     pool = _pool(setting["data"], setting["words"], setting["components"])
     sizes = [setting["test"], setting["kernel_p"], setting["p"]]
@@ -137,7 +137,7 @@ def draw(setting: Setting, seed: int) -> Draw:
     return Draw(train, test, kernel)
 
 
-def networks(setting: Setting, d: int, seeds: list[int]) -> FullyConnected:
+def swish_networks(setting: Setting, d: int, seeds: list[int]) -> FullyConnected:
     """``members`` networks for each seed, one after the other: no biases, mean-field scale, steep swish.
 
     Source: paper B, Fig. 4 (its code).
@@ -157,7 +157,7 @@ def parameters_of(d: int, h: int, layers: int) -> int:
     return d * h + (layers - 1) * h * h + h
 
 
-def train(setting: Setting, model: Model, x: Tensor, y: Tensor, stops: tuple[float, ...] = ()) -> Trajectory:
+def train_to_verdict(setting: Setting, model: Model, x: Tensor, y: Tensor, stops: tuple[float, ...] = ()) -> Trajectory:
     """Trains to a verdict, with a snapshot at each satisfied fraction of ``stops``."""
     events = {f"{stop:g}": satisfied(stop, margin=NEAR) for stop in stops}
     return run(_states(setting, model, x, y), events=events)
@@ -221,12 +221,12 @@ def ensembles(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper B, Fig. 4, 6, 8D and Sec. 2 and 3.
     """
-    data = [draw(setting, seed) for seed in seeds]
+    data = [draw_sets(setting, seed) for seed in seeds]
     count, rows = setting["members"], []
-    model = networks(setting, setting["components"], seeds)
+    model = swish_networks(setting, setting["components"], seeds)
     x, y = _repeated([d.train for d in data], count)
     stops = tuple(setting["stops"])
-    done = train(setting, model, x, y, stops)
+    done = train_to_verdict(setting, model, x, y, stops)
     for i, (seed, sets) in enumerate(zip(seeds, data, strict=True)):
         block = slice(i * count, (i + 1) * count)
         rows.append({"seed": seed, "source": sets.train.source} | _ensemble(setting, model, done, block, sets, stops))
@@ -316,7 +316,7 @@ def thresholds(setting: Setting, seeds: list[int]) -> Rows:
 
 def _labelled(setting: Setting, seed: int) -> tuple[Tensor, Tensor, str]:
     if setting["data"] != RANDOM:
-        sets = draw(setting, seed)
+        sets = draw_sets(setting, seed)
         return sets.train.x, sets.train.y, sets.train.source
     first, second = draw_seeds("train", [seed], size=setting["p"]) + draw_seeds("labels", [seed], size=setting["p"])
     x = tasks.gaussian_points(setting["p"], setting["components"], seed=first)
@@ -327,7 +327,7 @@ def _labelled(setting: Setting, seed: int) -> tuple[Tensor, Tensor, str]:
 def _share(setting: Setting, x: Tensor, y: Tensor, seed: int, h: int, known: dict[int, float]) -> float:
     """The share of the members of width ``h`` that fit; trained once."""
     if h not in known:
-        done = train(setting, networks(setting | {"h": h}, x.shape[-1], [seed]), x, y)
+        done = train_to_verdict(setting, swish_networks(setting | {"h": h}, x.shape[-1], [seed]), x, y)
         known[h] = float(np.mean([why.kind == Ended.FITTED for why in done.ended]))
     return known[h]
 
@@ -367,8 +367,8 @@ def efforts(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper B, Fig. 4 (its three lines of jamming, for three wall times).
     """
-    data, count = [draw(setting, seed).train for seed in seeds], setting["members"]
-    model = networks(setting, setting["components"], seeds)
+    data, count = [draw_sets(setting, seed).train for seed in seeds], setting["members"]
+    model = swish_networks(setting, setting["components"], seeds)
     x, y = _repeated(data, count)
     met: dict[int, tuple[float, float]] = {}
     steps: Counter[int] = Counter()
@@ -408,9 +408,9 @@ def landscapes(setting: Setting, seeds: list[int]) -> Rows:
     Source: paper B, Fig. 8B and C and Eq. 12 to 14.
     """
     rows, count = [], setting["members"]
-    data = [draw(setting, seed).train for seed in seeds]
-    starts = networks(setting, setting["components"], seeds)
-    done = train(setting, starts, *_repeated(data, count))
+    data = [draw_sets(setting, seed).train for seed in seeds]
+    starts = swish_networks(setting, setting["components"], seeds)
+    done = train_to_verdict(setting, starts, *_repeated(data, count))
     for i, (seed, sets) in enumerate(zip(seeds, data, strict=True)):
         block = slice(i * count, (i + 1) * count)
         margins, begun = done.F[block] * sets.y, starts[block](sets.x)
@@ -524,7 +524,7 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
     each = [seed * count + member for seed in seeds for member in range(count)]
     drawn = draw_seeds("weights", each, size=setting["h"])
     start = one_hidden(setting["d"], setting["h"], seeds=drawn, device="auto")
-    done = train(setting, start, *(v.repeat_interleave(count, 0) for v in (train_set.x, train_set.y)))
+    done = train_to_verdict(setting, start, *(v.repeat_interleave(count, 0) for v in (train_set.x, train_set.y)))
     size, rows = amplification(done.model.omega, train_set.d_parallel).log(), []
     for i, seed in enumerate(seeds):
         block = slice(i * count, (i + 1) * count)

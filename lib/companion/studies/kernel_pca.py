@@ -11,7 +11,7 @@ from torch import Tensor
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
 from companion.studies._images import identity, needs
 from companion.studies._tasks import needs_memory, networks_of, of_task
-from companion.studies.lazy_feature import draw as draw_stripe
+from companion.studies.lazy_feature import draw_task as draw_stripe
 from companion.theory.compression import amplification
 from companion.theory.kernel_pca import two_kinds
 from companion.theory.kernel_pca.frozen import frozen, frozen_each
@@ -71,7 +71,7 @@ DIAGNOSED = ("labels",) + tuple(
 KINDS = ("distances", "kinds", "separable_many", "departure", "amplification")
 
 
-def late(*names: str) -> dict[str, str]:
+def statistical_columns(*names: str) -> dict[str, str]:
     """The columns that another processor computes otherwise: measured at the end of training, or with what it gave."""
     return dict.fromkeys((*names, "error", "ended"), STATISTICAL)
 
@@ -158,7 +158,7 @@ def draw_points(setting: Setting, seeds: list[int]) -> dict[str, Task]:
     return {name: task.to(dtype=torch.float64) for name, task in each.items()}
 
 
-def networks(setting: Setting, seeds: list[int], *, members: int = 1) -> Convolutional:
+def convolutional_networks(setting: Setting, seeds: list[int], *, members: int = 1) -> Convolutional:
     """Paper A's network, ``members`` for each seed, one after the other."""
     side = round(_pool(setting["data"], setting["words"]).x.shape[-1] ** 0.5)
     each = [seed * members + member for seed in seeds for member in range(members)]
@@ -245,7 +245,7 @@ def _at_moments(path: Trajectory, setting: Setting, sets: dict[str, Task], kind:
     return rows
 
 
-@study(version=3, columns=late(*DIAGNOSED, *KINDS), nonfinite=(*DIAGNOSED, *KINDS), **ON_STRIPE)
+@study(version=3, columns=statistical_columns(*DIAGNOSED, *KINDS), nonfinite=(*DIAGNOSED, *KINDS), **ON_STRIPE)
 def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """Kernels of the one-hidden-layer network on the stripe, before and after training; one row a kernel and moment.
 
@@ -272,7 +272,7 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
             vectors = tangent_components(network, x, COUNT).vectors[0].cpu()
             row["kinds"] = two_kinds.kinds(vectors, x.cpu()).tolist()
             row["separable_many"] = separable(vectors[:, :2], y.cpu())
-            row["departure"] = float(two_kinds.departure(network, sets["points"].x[e]))
+            row["departure"] = float(two_kinds.relative_residual(network, sets["points"].x[e]))
             row["amplification"] = float(amplification(network.omega, 1))
     return [_numbered(seed, row) for seed, own in zip(seeds, rows, strict=True) for row in own]
 
@@ -313,7 +313,7 @@ def stripe_spectra(setting: Setting, seeds: list[int]) -> Rows:
     chunk=TOGETHER,
     rtol=2e-2,
     device="any",
-    columns=late("distances", *DIAGNOSED),
+    columns=statistical_columns("distances", *DIAGNOSED),
     nonfinite=("distances", *DIAGNOSED),
 )
 def curves(setting: Setting, seeds: list[int]) -> Rows:
@@ -324,7 +324,7 @@ def curves(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper A, Fig. 9, 10 c, d and 11; paper B, Fig. 9 and 11.
     """
-    sets, model = draw_images(setting, seeds), networks(setting, seeds)
+    sets, model = draw_images(setting, seeds), convolutional_networks(setting, seeds)
     events = {f"{stop:g}": satisfied(stop) for stop in setting["stops"]}
     path = run(descend(setting, model, sets["train"], setting["descent"]), events=events)
     rows = _at_moments(path, setting, sets, "images", torch.float32)
@@ -337,7 +337,7 @@ def curves(setting: Setting, seeds: list[int]) -> Rows:
     complete=_of_shape,
     rtol=2e-2,
     device="any",
-    columns=late(*DIAGNOSED, "t", "satisfied", "loss", "network"),
+    columns=statistical_columns(*DIAGNOSED, "t", "satisfied", "loss", "network"),
     nonfinite=DRAWN_POINTS,
 )
 def courses(setting: Setting, seeds: list[int]) -> Rows:
@@ -369,7 +369,7 @@ def _path(setting: Setting, seed: int, train: Task) -> list[Snapshot]:
             networks_of(setting, [seed]), train, alpha=setting["alpha"], tolerance=setting["tolerance"]
         )
     else:
-        flow = descend(setting, networks(setting, [seed]), train, setting["descent"])
+        flow = descend(setting, convolutional_networks(setting, [seed]), train, setting["descent"])
     return run(flow, save=snapshot).saved[0]
 
 
@@ -401,7 +401,7 @@ def scans(setting: Setting, seeds: list[int]) -> Rows:
     """
     rows, count = [], setting["members"]
     for seed in seeds:
-        sets, model = draw_images(setting, [seed]), networks(setting, [seed], members=count)
+        sets, model = draw_images(setting, [seed]), convolutional_networks(setting, [seed], members=count)
         train = Task(*(v.expand(count, *v.shape[1:]) for v in (sets["train"].x, sets["train"].y)), "")
         path = run(descend(setting, model, train, "settle"))
         x, y = sets["test"].x[0], sets["test"].y[0]
@@ -426,7 +426,7 @@ def routes(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper A, Fig. 9 (its code) for the descent with momentum.
     """
-    sets, model = draw_images(setting, seeds), networks(setting, seeds)
+    sets, model = draw_images(setting, seeds), convolutional_networks(setting, seeds)
     steps = dict.fromkeys(range(len(seeds)), 0)
 
     def counted(states: Iterator[State]) -> Iterator[State]:

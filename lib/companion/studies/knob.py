@@ -3,7 +3,7 @@
 import torch
 
 from companion.experiments.sweep import Rows, Setting, study
-from companion.studies._tasks import DRAWN, draw, networks_of
+from companion.studies._tasks import DRAWN, draw_task, networks_of
 from companion.studies.lazy_feature import SCALES, axes, fits, train_network
 from companion.theory.compression import amplification
 from regimes.training.state import satisfied
@@ -32,7 +32,7 @@ def predictors(setting: Setting, seeds: list[int]) -> Rows:
     Source: paper A, Fig. 2 and 12.
     """
     (seed,) = seeds
-    task, network = draw(setting, "train", setting["p"], seeds), networks_of(setting, seeds)
+    task, network = draw_task(setting, "train", setting["p"], seeds), networks_of(setting, seeds)
     found = train_network(network, task, setting, until=satisfied(setting["until"])).network
     side = torch.linspace(-REACH, REACH, SIDE, dtype=torch.float64).to(found.omega)
     x = torch.cartesian_prod(side, side)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
-from companion.studies._tasks import DRAWN, OWN, draw, needs_memory, networks_of, of_task
+from companion.studies._tasks import DRAWN, OWN, draw_task, needs_memory, networks_of, of_task
 from companion.theory import learning_curves
 from companion.theory.compression import FixedPoint, Stripe, amplification
 from companion.theory.compression.ring import Cylinder
@@ -98,7 +98,7 @@ def wide_curve(setting: Setting, seeds: list[int]) -> Rows:
     Training and test points are those of ``networks`` and ``finite_curve`` of the same size and seed.
     Source: paper A, Sec. 2.4 and 3.1; the kernel is exact, nothing is sampled.
     """
-    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    train, test = draw_task(setting, "train", setting["p"], seeds), draw_task(setting, "test", setting["test"], seeds)
     return _lazy_rows(seeds, wide_lazy(train, test))
 
 
@@ -125,7 +125,7 @@ def finite_curve(setting: Setting, seeds: list[int]) -> Rows:
     Training and test points are those of ``wide_curve``, weights those of the trained networks of the same size.
     Source: paper A, Fig. 3 (lazy regime) and Fig. 12 (dashed line).
     """
-    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    train, test = draw_task(setting, "train", setting["p"], seeds), draw_task(setting, "test", setting["test"], seeds)
     return _lazy_rows(seeds, lazy(networks_of(setting, seeds), train, test))
 
 
@@ -221,8 +221,8 @@ def networks(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper A, Fig. 3, 6 and 8; paper B, Fig. 10.
     """
-    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
-    fresh, network = draw(setting, "fresh", setting["p"], seeds), networks_of(setting, seeds)
+    train, test = draw_task(setting, "train", setting["p"], seeds), draw_task(setting, "test", setting["test"], seeds)
+    fresh, network = draw_task(setting, "fresh", setting["p"], seeds), networks_of(setting, seeds)
     trained, (across, edges) = train_network(network, train, setting, shares=setting["shares"]), lines(setting, seeds)
     rows = []
     for i, seed in enumerate(seeds):
@@ -289,7 +289,7 @@ def compressed(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper A, Fig. 3 and 8; paper B, Fig. 10.
     """
-    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    train, test = draw_task(setting, "train", setting["p"], seeds), draw_task(setting, "test", setting["test"], seeds)
     trained = train_network(networks_of(setting, seeds), train, setting, until=t_star)
     if None in trained.star:
         raise InputError(f"no run reached t*: {trained.ended}")
@@ -323,7 +323,7 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
     Source: paper A, Fig. 3; its comparison of the two, at several widths.
     """
     train, test, fresh = (
-        draw(setting, kind, setting[n], seeds) for kind, n in (("train", "p"), ("test", "test"), ("fresh", "p"))
+        draw_task(setting, kind, setting[n], seeds) for kind, n in (("train", "p"), ("test", "test"), ("fresh", "p"))
     )
     network = networks_of(setting, seeds)
     trained = train_network(network, train, setting, until=t_star)
@@ -351,7 +351,7 @@ def imposed(setting: Setting, seeds: list[int]) -> Rows:
 
 def _imposed_on(setting: Setting, seeds: list[int]) -> list[Task]:
     """Training and test set, compressed by the setting's factor."""
-    drawn = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    drawn = draw_task(setting, "train", setting["p"], seeds), draw_task(setting, "test", setting["test"], seeds)
     factor = drawn[0].x.new_full((len(seeds),), setting["factor"])
     return [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in drawn]
 
@@ -394,7 +394,7 @@ def scale_scan(setting: Setting, seeds: list[int]) -> Rows:
     Data, test points and initial weights are the same for all ``alpha``, and for ``finite_curve`` at the same sizes.
     Source: paper A, Fig. 12 and App. B.
     """
-    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    train, test = draw_task(setting, "train", setting["p"], seeds), draw_task(setting, "test", setting["test"], seeds)
     network = networks_of(setting, seeds)
     found, start = train_network(network, train, setting), amplification(network.omega, train.d_parallel)
     error = wrong(_predictor(found, network, test, setting), test.y).tolist()
@@ -423,7 +423,7 @@ def rotation(setting: Setting, seeds: list[int]) -> Rows:
     The deviation is the relative change of the predictor on the test points when the initial weights turn with the
     data. Rotations are uniform, one a seed. Source: paper A, App. A.
     """
-    train, test = draw(setting, "train", setting["p"], seeds), draw(setting, "test", setting["test"], seeds)
+    train, test = draw_task(setting, "train", setting["p"], seeds), draw_task(setting, "test", setting["test"], seeds)
     network = networks_of(setting, seeds)
     rotations = (tasks.rotation(setting["d"], seed=s) for s in draw_seeds("rotation", seeds, size=setting["p"]))
     turn = torch.stack(list(rotations)).to(network.omega)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
-from companion.studies._tasks import DRAWN, draw, networks_of
+from companion.studies._tasks import DRAWN, draw_task, networks_of
 from companion.studies.lazy_feature import TASK, axes, fits, lines
 from companion.theory.compression import amplification
 from regimes.data import tasks
@@ -48,7 +48,7 @@ def boundary(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _path(setting: Setting, seed: int) -> Rows:
-    train, network = draw(setting, "train", setting["p"], [seed]), networks_of(setting, [seed])
+    train, network = draw_task(setting, "train", setting["p"], [seed]), networks_of(setting, [seed])
     normal = tasks.gaussian_points(setting["points"], setting["d"], seed=draw_seeds("test", [seed], size=0)[0])
     on = train.nearest(normal.to(train.x))
     path = run(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import torch
 
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
-from companion.studies._tasks import DRAWN, draw, networks_of
+from companion.studies._tasks import DRAWN, draw_task, networks_of
 from companion.studies.lazy_feature import axes, fits, lines, train_network
 from companion.theory.compression import amplification
 from regimes.measures.errors import line_error
@@ -53,7 +53,7 @@ def ends(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _trained(setting: Setting, seeds: list[int]) -> Rows:
-    train, network = draw(setting, "train", setting["p"], seeds), networks_of(setting, seeds)
+    train, network = draw_task(setting, "train", setting["p"], seeds), networks_of(setting, seeds)
     trained = train_network(network, train, setting, dtype=getattr(torch, setting["dtype"]), shares=SHARES)
     across, edges = lines(setting, seeds)
     rows = []

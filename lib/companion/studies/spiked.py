@@ -236,7 +236,7 @@ def biases(setting: Setting, seeds: list[int]) -> Rows:
 )
 def departure(setting: Setting, seeds: list[int]) -> Rows:
     """The network's error beside that of spiked features on the same draws, and three theories at its first batch."""
-    return measure.rows(measure.departure(setting, seeds), seeds)
+    return measure.rows(measure.network_beside_features(setting, seeds), seeds)
 
 
 @study(version=1, axes=_axes("target alpha0 step count d activation alpha lam"), complete=_of_count, **FEW)

@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dposv
 from torch import Tensor
 
 ROUNDS = 200  # linear systems (and four more a variable) before the best feasible point is handed back
-PATIENCE, CROWD = 3, 100  # refused candidates, and one more per 100 variables, before the method that cannot cycle
+PATIENCE, VARIABLES = 3, 100  # refused candidates, and one more per 100 variables, before the method that cannot cycle
 SWEEPS = 2  # passes over the coordinates in place of the first refused candidate, one more for each further one
 GUESSES = 6  # active sets guessed for a candidate
 RIDGE = 1e-13  # relative to the largest diagonal entry; keeps singular kernels (equal points) solvable
@@ -82,7 +82,7 @@ def _alone(hessian: np.ndarray, b: np.ndarray, q: np.ndarray, tolerance: float) 
     """The minimiser ``(n,)`` of one row, from the feasible point ``q``."""
     diagonal = np.maximum(hessian.diagonal(), RIDGE * max(hessian.diagonal().max(initial=0.0), TINY))
     gradient = hessian @ q - b
-    patience = PATIENCE + len(b) // CROWD
+    patience = PATIENCE + len(b) // VARIABLES
     refused = 0
     for _ in range(ROUNDS + 4 * len(b)):
         if violation(q, gradient) <= tolerance:

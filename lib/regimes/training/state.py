@@ -198,8 +198,8 @@ def locate(state: State, rule: Rule, *, precision: float = 1e-6, rounds: int = 6
             break
         middle = (low * above - high * below) / (above - below).clamp(min=1e-300)
         # no nearer to an end than half the precision: where that end is the root, the next round closes the interval
-        room = ((high - low) / 2).clamp(max=precision / 2)
-        middle = middle.clamp(low + room, high - room)
+        apart = ((high - low) / 2).clamp(max=precision / 2)
+        middle = middle.clamp(low + apart, high - apart)
         if count > SECANTS and count % 2:  # one that has not found it by now is helped
             middle = (low + high) / 2
         level = rule(state.inside(middle)).double()

@@ -72,7 +72,7 @@ def data_matrices(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return m @ m, x.mT @ x
 
 
-def traces(a: Tensor, b: Tensor) -> Traces:
+def matrix_traces(a: Tensor, b: Tensor) -> Traces:
     """The traces that the formulas need, of symmetric ``A`` and ``B (..., d, d)``.
 
     Raises:

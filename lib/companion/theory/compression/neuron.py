@@ -20,7 +20,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.special import ndtr, owens_t
 
-from companion.theory.compression.stripe import FixedPoint, Stripe, density
+from companion.theory.compression.stripe import FixedPoint, Stripe, normal_pdf
 from regimes import validate
 from regimes.validate import InputError
 
@@ -92,7 +92,7 @@ def _drift(drift: np.ndarray | float, n: int, d: int) -> np.ndarray:
     return drift
 
 
-def predict(stripe: Stripe, start: Neurons, x: np.ndarray, y: np.ndarray, times: np.ndarray) -> Neurons:
+def predicted_paths(stripe: Stripe, start: Neurons, x: np.ndarray, y: np.ndarray, times: np.ndarray) -> Neurons:
     """The paths of neurons on a training set: :func:`follow` with the noise ``N(z*)`` of the attractor each falls onto.
 
     Args:
@@ -150,7 +150,7 @@ def forces(stripe: Stripe, ω: np.ndarray, b: np.ndarray) -> np.ndarray:
     on_b = root * _mean(stripe, lambda k: _zeroth_moment(k, shift, slope))
     middle = -root * b * ω[:, 0] / size**2
     at_plane = _mean(stripe, lambda k: ndtr((k - middle) * size / across))
-    on_perp = density(root * b / size) / size * at_plane
+    on_perp = normal_pdf(root * b / size) / size * at_plane
     return np.column_stack([on_1, on_perp[:, None] * ω[:, 1:], on_b])
 
 
@@ -180,5 +180,5 @@ def _first_moment(k: float, a: np.ndarray, s: np.ndarray) -> np.ndarray:
     """``∫_{-∞}^k x ρ(x) Φ(a + s x) dx``, by parts."""
     root = np.sqrt(1 + s * s)
     if np.isinf(k):
-        return s / root * density(a / root)
-    return s / root * density(a / root) * ndtr(k * root + a * s / root) - density(k) * ndtr(a + s * k)
+        return s / root * normal_pdf(a / root)
+    return s / root * normal_pdf(a / root) * ndtr(k * root + a * s / root) - normal_pdf(k) * ndtr(a + s * k)

@@ -24,7 +24,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import gammainc, ndtr
 
-from companion.theory.compression.stripe import BEYOND, FixedPoint, density
+from companion.theory.compression.stripe import BEYOND, FixedPoint, normal_pdf
 from regimes import validate
 
 EXACT = 1e-12  # below which a bracket is zero
@@ -104,12 +104,12 @@ class Cylinder:
     def _beyond(self, weight, ζ: float) -> float:
         edges = [edge for edge in (-self.radius, 0.0, self.radius) if edge > ζ]
         ends = [ζ, *edges, max(ζ, self.radius) + BEYOND]
-        return sum(quad(lambda a: self.label(a) * weight(a) * density(a), *pair)[0] for pair in zip(ends, ends[1:]))
+        return sum(quad(lambda a: self.label(a) * weight(a) * normal_pdf(a), *pair)[0] for pair in zip(ends, ends[1:]))
 
     def _fixed_point(self, z: float) -> FixedPoint:
         c_1, y, share = self.c_1(z), float(self.label(z)), float(ndtr(-z))
-        stretch, pull = math.sqrt(1 + z * z / self.d), float(np.sign(c_1)) * y * float(density(z))
-        slope = c_1 - y * float(density(z)) * (self.d + z * z)
+        stretch, pull = math.sqrt(1 + z * z / self.d), float(np.sign(c_1)) * y * float(normal_pdf(z))
+        slope = c_1 - y * float(normal_pdf(z)) * (self.d + z * z)
         return FixedPoint(
             z=z,
             sign=1,

@@ -99,7 +99,7 @@ class Stripe:
 
     def c_1(self, ζ: np.ndarray, sign: int) -> np.ndarray:
         """``C_1^±(ζ) = ⟨y x_1 Θ(±(x_1 - ζ))⟩``. Source: paper A, App. C.2."""
-        return self._half_line(ζ, sign, lambda x: -density(x))
+        return self._half_line(ζ, sign, lambda x: -normal_pdf(x))
 
     def c_b(self, ζ: np.ndarray, sign: int) -> np.ndarray:
         """``C_b^±(ζ) = ⟨y Θ(±(x_1 - ζ))⟩``. Source: paper A, App. C.2."""
@@ -129,7 +129,7 @@ class Stripe:
         Source: paper A, Sec. 3.2.1.
         """
         c_1 = self.c_1(ζ, sign)
-        return np.abs(c_1) > sign * np.sign(c_1) * self.label(ζ) * density(ζ)
+        return np.abs(c_1) > sign * np.sign(c_1) * self.label(ζ) * normal_pdf(ζ)
 
     def fixed_points(self) -> list[FixedPoint]:
         """All zeros of :meth:`bracket` for both signs, from left to right, stable or not.
@@ -187,7 +187,7 @@ class Stripe:
 
     def _slope(self, ζ: float, sign: int, y: float) -> float:
         """Derivative of the bracket where the label is ``y``."""
-        return float(self.c_1(ζ, sign) - sign * y * density(ζ) * (self.d + ζ * ζ))
+        return float(self.c_1(ζ, sign) - sign * y * normal_pdf(ζ) * (self.d + ζ * ζ))
 
     def _zeros(self, sign: int) -> list[float]:
         mean, slope = float(self.c_b(-np.inf, 1)), float(self.c_1(-np.inf, 1))
@@ -211,7 +211,7 @@ class Stripe:
 
     def _fixed_point(self, z: float, sign: int) -> FixedPoint:
         c_1, y = float(self.c_1(z, sign)), float(self.label(z))
-        stretch, pull = math.sqrt(1 + z * z / self.d), float(sign * np.sign(c_1) * y * density(z))
+        stretch, pull = math.sqrt(1 + z * z / self.d), float(sign * np.sign(c_1) * y * normal_pdf(z))
         return FixedPoint(
             z=z,
             sign=sign,
@@ -230,6 +230,6 @@ def time_unit(h: int, d: int) -> float:
     return h * math.sqrt(d / 2)
 
 
-def density(x: np.ndarray) -> np.ndarray:
+def normal_pdf(x: np.ndarray) -> np.ndarray:
     """Of a standard normal variable."""
     return np.exp(-np.square(x) / 2) / math.sqrt(2 * math.pi)

@@ -13,7 +13,7 @@ from regimes.training.optimise import optimise
 from regimes.validate import InputError
 
 
-def compare(
+def kernels_before_and_after(
     x: Tensor, y: Tensor, *, depth: int, width: int, steps: int, seeds: Sequence[int]
 ) -> list[dict[str, float]]:
     """One record a seed: kernel entries before and after ``steps`` of gradient descent, and in the limit.

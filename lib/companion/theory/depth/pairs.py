@@ -85,13 +85,13 @@ def largest_correlation(x: Tensor, *, block: int = 2048) -> float:
     return min(best, 1.0)
 
 
-def depth_bound(rho: float) -> float:
+def separation_depth(rho: float) -> float:
     """``1/√(1 - h(rho))``, the depth up to which a pair at ``rho`` is claimed to stay apart.
 
-    Source: paper C, Theorem 3 and Fig. 8; the right constant is ``2.975`` for half the way (``rate.half_depth``).
+    Source: paper C, Theorem 3 and Fig. 8; the right constant is ``2.975`` for half the way (``rate.half_way_depth``).
     """
     validate.within(-1.000001, 1, rho=rho)
-    return float((1 - rate.layer_map(torch.tensor(rho, dtype=torch.float64))) ** -0.5)
+    return float((1 - rate.correlation_map(torch.tensor(rho, dtype=torch.float64))) ** -0.5)
 
 
 def angle_probability(angle: float, n0: int) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 from regimes import validate
 
 
-def expectations(rho: float) -> tuple[float, float]:
+def relu_expectations(rho: float) -> tuple[float, float]:
     """``2 E[ReLU(u) ReLU(v)]`` and ``2 E[1(u>0) 1(v>0)]`` of unit Gaussians at correlation ``rho``.
 
     In polar coordinates the radial integrals are 2 and 1, and the angle runs over the wedge where both are positive:
@@ -39,6 +39,6 @@ def kernel(rho: float, depth: int) -> float:
     validate.integer(1, depth=depth)
     theta, correlation = rho, rho
     for _ in range(depth - 1):
-        correlation, slope = expectations(max(-1.0, min(1.0, correlation)))
+        correlation, slope = relu_expectations(max(-1.0, min(1.0, correlation)))
         theta = slope * theta + correlation
     return theta / depth

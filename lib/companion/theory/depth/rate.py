@@ -27,7 +27,7 @@ def angle(rho: Tensor) -> Tensor:
     return torch.acos(rho)
 
 
-def layer_map(rho: Tensor) -> Tensor:
+def correlation_map(rho: Tensor) -> Tensor:
     """``h(rho) = (√(1 - rho²) + rho (π - arccos rho))/π``, the next layer's correlation.
 
     Raises:
@@ -70,7 +70,7 @@ def crossover(u: Tensor) -> Tensor:
     return (1 + w * (1 + w * (1 + w))) / 4
 
 
-def half_depth(rho: float) -> float:
+def half_way_depth(rho: float) -> float:
     """The (interpolated) depth at which ``Θ̄`` of a pair has fallen half-way, to 0.625.
 
     Args:

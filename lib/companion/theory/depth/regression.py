@@ -18,7 +18,7 @@ def one_hot(labels: Tensor, classes: int) -> Tensor:
     return torch.nn.functional.one_hot(labels.long(), classes).to(torch.float64)
 
 
-def predict(gram: Tensor, cross: Tensor, y: Tensor, *, time: float | None = None) -> Tensor:
+def kernel_flow_prediction(gram: Tensor, cross: Tensor, y: Tensor, *, time: float | None = None) -> Tensor:
     """The kernel flow's prediction from ``f_0 = 0``: ``Θ(x, X) Θ(X, X)^{-1} (1 - e^{-t Θ(X, X)}) y``.
 
     Args:

@@ -22,7 +22,7 @@ POWER_STEPS = 1000  # at most, of the power method for the top eigenvector
 SHIFT = 1e-12  # added to the diagonal and taken off again, so that a singular matrix can be factorised
 
 
-def smallest_eigenvalue(x: Tensor, *, depth: int) -> float:
+def smallest_kernel_eigenvalue(x: Tensor, *, depth: int) -> float:
     """The smallest eigenvalue of ``Θ̄^(L)(X, X)``, by Lanczos on its inverse: one Cholesky factorisation in place.
 
     Args:
@@ -42,7 +42,7 @@ def smallest_eigenvalue(x: Tensor, *, depth: int) -> float:
 
 
 def eigenvalue_bytes(n: int) -> int:
-    """Peak memory of ``smallest_eigenvalue``: the matrix, factorised in place, and the checks' temporaries."""
+    """Peak memory of ``smallest_kernel_eigenvalue``: the matrix, factorised in place, and the checks' temporaries."""
     return 8 * n * n + 8 * n * 64 + 2**25
 
 

@@ -48,7 +48,7 @@ def two_parts(network: Network, x: Tensor, d_parallel: int = 1) -> tuple[Tensor,
     return ntk(flat, inside), ntk(flat, inside, params=("b",)) / network.d
 
 
-def departure(network: Network, x: Tensor, d_parallel: int = 1) -> Tensor:
+def relative_residual(network: Network, x: Tensor, d_parallel: int = 1) -> Tensor:
     """``‖Θ - Θ_1 - Θ_2 x_⊥·z_⊥‖/‖Θ‖`` on points ``x``, Frobenius norms: ``(E,)``.
 
     Raises:

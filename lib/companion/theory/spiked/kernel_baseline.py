@@ -20,7 +20,7 @@ KERNELS = ("conjugate", "tangent")
 TERMS = 16  # of the series in the cosine; that of two inputs is of order d^(-1/2)
 
 
-def kernels(activation: str | Function, x: Tensor, z: Tensor | None = None) -> dict[str, Tensor]:
+def conjugate_and_tangent(activation: str | Function, x: Tensor, z: Tensor | None = None) -> dict[str, Tensor]:
     """Both kernels ``(..., n, m)`` of inputs ``x (..., n, d)`` and ``z (..., m, d)``, by name; ``z``: ``x`` by default.
 
     ``K = Σ_k a_k a_k' rho^k`` and for the tangent kernel ``Σ_k (1 + k) a_k a_k' rho^k``, as ``E σ'σ' = dK/d(x·x'/d)``:
@@ -90,7 +90,7 @@ def errors(
     sizes = [max(1, round(alpha * d)) for alpha in alphas]
     x, y = network.second_batch(target, drawn, max(sizes), seeds)
     points, clean = network.test_set(target, drawn, seeds, test_points)
-    found, trained, tested = [], kernels(activation, x), kernels(activation, points, x)
+    found, trained, tested = [], conjugate_and_tangent(activation, x), conjugate_and_tangent(activation, points, x)
     for name in KERNELS:
         for lam in lams:
             gram = trained[name].clone()

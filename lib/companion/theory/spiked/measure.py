@@ -70,7 +70,7 @@ def gaussian_pair(setting: Setting, seeds: Sequence[int]) -> dict[str, Tensor]:
         return ((phi_test @ a[..., None]).squeeze(-1) - y_test).square().mean(-1)
 
     return {
-        "true": error(network.features(activation, drawn, x), network.features(activation, drawn, x_test)),
+        "true": error(network.feature_map(activation, drawn, x), network.feature_map(activation, drawn, x_test)),
         "gaussian": error(mapped(x, noise[:, :n]), mapped(x_test, noise[:, n:])),
     }
 
@@ -80,7 +80,7 @@ def profile(setting: Setting, seeds: Sequence[int], *, points: int) -> dict[floa
     activation, target = function(setting["activation"]), function(setting["target"])
     drawn = weights(setting, seeds)
     x, y = network.second_batch(target, drawn, round(setting["alpha"] * setting["d"]), seeds)
-    a = network.ridge(network.features(activation, drawn, x), y, setting["lam"])
+    a = network.ridge(network.feature_map(activation, drawn, x), y, setting["lam"])
     t = torch.linspace(-3, 3, points, dtype=a.dtype).to(a)
     outputs = population.mean_output(activation, drawn.w, drawn.theta, a, t)
     return {float(level): outputs[:, i] for i, level in enumerate(t)}
@@ -91,7 +91,7 @@ def eigenvalues(setting: Setting, seeds: Sequence[int]) -> Tensor:
     drawn = weights(setting, seeds)
     n, d = round(setting["alpha"] * setting["d"]), setting["d"]
     x = network.draw(seeds, "train", n, d, d=d, device=drawn.w.device)
-    phi = network.features(function(setting["activation"]), drawn, x)
+    phi = network.feature_map(function(setting["activation"]), drawn, x)
     return torch.linalg.eigvalsh(phi.mT @ phi)
 
 
@@ -103,10 +103,10 @@ def convex_errors(setting: Setting, seeds: Sequence[int]) -> dict[str, Tensor]:
     activation, target = function(setting["activation"]), function(setting["target"])
     drawn = weights(setting, seeds)
     x, y = network.second_batch(target, drawn, round(setting["alpha"] * setting["d"]), seeds, setting["noise"])
-    phi = network.features(activation, drawn, x, setting["bias"])
+    phi = network.feature_map(activation, drawn, x, setting["bias"])
     a = fit_readout.readout(phi, y, setting["loss"], setting["lam"], delta=setting["delta"])
     x_test, y_test = network.test_set(target, drawn, seeds)
-    f = (network.features(activation, drawn, x_test, setting["bias"]) @ a[..., None]).squeeze(-1)
+    f = (network.feature_map(activation, drawn, x_test, setting["bias"]) @ a[..., None]).squeeze(-1)
     fit = (phi @ a[..., None]).squeeze(-1) - y
     return {
         "test_error": (f - y_test).square().mean(-1),
@@ -115,7 +115,7 @@ def convex_errors(setting: Setting, seeds: Sequence[int]) -> dict[str, Tensor]:
     }
 
 
-def departure(setting: Setting, seeds: Sequence[int]) -> dict[str, Tensor]:
+def network_beside_features(setting: Setting, seeds: Sequence[int]) -> dict[str, Tensor]:
     """Test errors of the network and of spiked features on the same draws, and three theories at each first batch.
 
     ``network``, ``features``; ``srf``, ``rows``, ``corrected``.

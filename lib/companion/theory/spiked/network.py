@@ -246,7 +246,7 @@ def labels(target: Function, x: Tensor, theta: Tensor) -> Tensor:
     return target.tensor((x @ theta[..., None]).squeeze(-1))
 
 
-def features(activation: Function, weights: Weights, x: Tensor, bias: float = 0.0) -> Tensor:
+def feature_map(activation: Function, weights: Weights, x: Tensor, bias: float = 0.0) -> Tensor:
     """``σ(W x + b) / sqrt(p)``: ``(S, n, p)``; the readout ``a`` multiplies it.
 
     Raises:
@@ -368,7 +368,7 @@ def learning_curve(
     activation, target = function(activation, "activation"), function(target, "target")
     d = weights.w.shape[-1]
     x, y = second_batch(target, weights, max(1, *(round(a * d) for a in alphas)), seeds, noise)
-    phi = features(activation, weights, x, bias)
+    phi = feature_map(activation, weights, x, bias)
     sizes = [max(1, round(alpha * d)) for alpha in alphas]
     readouts = [ridge(phi[:, :n], y[:, :n], lam) for n in sizes]
     errors = test_error(activation, target, weights, torch.stack(readouts, dim=1), seeds, bias, test_points)
@@ -395,7 +395,7 @@ def test_error(
     if not bias and activation.name in population.CLOSED:
         return population.population_error(activation, target, weights.w, weights.theta, a)
     x, y = test_set(target, weights, seeds, test_points)
-    return (a @ features(activation, weights, x, bias).mT - y[:, None]).square().mean(-1)
+    return (a @ feature_map(activation, weights, x, bias).mT - y[:, None]).square().mean(-1)
 
 
 def measured_parameters(weights: Weights) -> dict[str, Tensor]:

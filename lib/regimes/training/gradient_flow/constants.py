@@ -27,7 +27,7 @@ ROUNDS = 8  # forward passes before the step is refused
 # The implicit equations: the band, the points whose multipliers are solved for together
 BAND = 5.0  # tolerances around the corner within which a point belongs to it from the first pass
 APART = 1.0  # tolerances: nearer to the corner a point is on it, and its crossings are not timed
-CROWD = 1024  # points of a band above which those merely near stay out, and those that cross go to a bound first
+LARGE_BAND = 1024  # points above which those merely near stay out, and those that cross go to a bound first
 STIFF = 1.0  # margin per multiplier times curvature, above which all of the multiplier is taken at the step's end
 PLAIN = 0.3  # the same product, below which plain iteration of a smooth loss converges
 PULLED = 1e-2  # the same product, above which a point of a smooth loss belongs to the band

@@ -18,13 +18,13 @@ from regimes.training.gradient_flow.batch import Band, Batch, band_of, rotate
 from regimes.training.gradient_flow.constants import (
     APART,
     BAND,
-    CROWD,
     DEFINITE,
     EXACT,
     FAR,
     HOPELESS,
     KKT,
     LARGE,
+    LARGE_BAND,
     PLAIN,
     PULLED,
     ROUNDS,
@@ -165,13 +165,13 @@ class _Corner:
     def corrections(self, batch: Batch, end: End, wrong: Tensor, bad: Tensor) -> Iterator[tuple[Band, Tensor]]:
         """Bands, and new multipliers there ``(r, n)``, for the realisations marked in ``bad (e,)``.
 
-        Where a crowd of points crosses the corner in one step nearly all end on the bound of their side: in the first
+        Where many points cross the corner in one step nearly all end on the bound of their side: in the first
         pass they are put there, without a linear system, and the next one solves for those for which that was wrong.
         """
         between = (end.q > self.low) & (end.q < self.high)
         needed, near = (wrong > 0) | between, (end.m - self.corner).abs() < BAND * self.tolerance
-        crowd = bad.unsqueeze(-1) & ((needed | near).sum(-1, keepdim=True) > CROWD)
-        crossing = crowd & needed & ~between & (not end.corrected)
+        large = bad.unsqueeze(-1) & ((needed | near).sum(-1, keepdim=True) > LARGE_BAND)
+        crossing = large & needed & ~between & (not end.corrected)
         if bool(crossing.any()):
             band = band_of(crossing)
             side = torch.where(end.m > self.corner, self.low, self.high)
@@ -179,7 +179,7 @@ class _Corner:
             bad = bad & ~crossing.any(-1)
         if not bool(bad.any()):
             return
-        band = band_of((needed | (near & ~crowd)) & bad.unsqueeze(-1))
+        band = band_of((needed | (near & ~large)) & bad.unsqueeze(-1))
         matrix, m, old = _system(batch, end, band)
         low, high = band.pick(self.low).double(), band.pick(self.high).double()
         width = (high - low) * band.inside

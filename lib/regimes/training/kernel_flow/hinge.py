@@ -180,9 +180,9 @@ class _Held:
         if not self.count:
             return -1, np.inf
         rate = rate + 1e-300  # a force that does not change is never released
-        room = ((rate > 0) - q[self.points]) / rate
-        k = int(room.argmin())
-        return k, max(float(room[k]), 0.0)
+        left = ((rate > 0) - q[self.points]) / rate
+        k = int(left.argmin())
+        return k, max(float(left[k]), 0.0)
 
     def add(self, j: int, response: np.ndarray, schur: float) -> None:
         """Bordering: ``response`` and ``schur`` are those of :meth:`response` at ``j``."""
