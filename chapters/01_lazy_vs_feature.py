@@ -801,8 +801,6 @@ for d in curve_d:
 # kernel of networks at $t^*$ and train it on a fresh set of the same size ({numref}`fig-a-star-kernel`).
 # %%
 by_points = chapter.rows(studies.features, "sizes").assign(scaled=lambda rows: rows.error * rows.p / rows.d)
-LARGE = min(2048, by_points.p.max())  # points from which the law is held against the errors
-# %%
 fig, axes = plots.panels(len(curve_d), height=3.6, sharey=True)
 for ax, d in zip(axes, curve_d):
     for curve, colour, label in (
@@ -830,8 +828,6 @@ for d in curve_d:
     rows = by_points[by_points.d == d]
     at_star, small = of(rows, "features"), of(rows, "compressed")
     chapter.check(f"A.Fig3-star-kernel-d{d}", drift(beta, at_star), at_star, figure="fig-a-star-kernel")
-    large = at_star[at_star.p >= LARGE].groupby("seed").scaled.agg(lambda one: np.exp(np.log(one).mean()))
-    chapter.check(f"A.Fig3-star-constant-d{d}", ratio(large), at_star[at_star.p >= LARGE], figure="fig-a-star-kernel")
     at_star, small = (table[table.p == rows.p.max()] for table in (at_star, small))
     over = ratio(at_star.set_index("seed").error / small.set_index("seed").error)
     chapter.check(f"A.Fig3-star-beats-d{d}", over, at_star, small, figure="fig-a-star-kernel")
