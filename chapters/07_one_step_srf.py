@@ -1203,7 +1203,7 @@ for name in ("srf", "corrected"):
     adjusted = sizes.assign(adjusted=measure.controlled(sizes, f"{name}_ratio", "control", [*keys, "d"]))
     ratios[name] = measure.limits(adjusted, "adjusted", keys, blocks=blocks)
 listed = list(cases)
-for name, case in zip(("modest", "strong-apart", "large-batch-apart"), (listed[0], listed[1], listed[-1])):
+for name, case in zip(("weak-step", "strong-apart", "large-batch-apart"), (listed[0], listed[1], listed[-1])):
     chapter.check(f"E.Net-{name}", mean(ratios["srf"][case]), cases[case], figure="fig-e-net")
 missed = ratios["corrected"].to_numpy() - 1
 chapter.check("E.Net-corrected", away(missed), sizes, figure="fig-e-net")
