@@ -571,8 +571,9 @@ for name, rows in zip(("d5", "d10", "cylinder"), functions.values()):
         chapter.check("A.Fig6-few-neurons", mean(top[top.share == 1].few), top, figure="fig-a-left")
 # %% [markdown]
 # So two things were one word. The *weights* are undone: long before the number of points left is of order one, one neuron of a
-# hundred has taken up a third to a half of all uninformative weight, and $\Lambda$ with it. The *function* is not: it ends
-# more compressed than at $t^*$: of it the paper's sentence holds, that what it predicts is "not significantly altered" at the end.
+# hundred has taken up a third to a half of all uninformative weight, and $\Lambda$ with it. The *function* is not: on stripes it
+# ends more compressed than at $t^*$, on the cylinder about as much. Of it the paper's sentence holds, that what it predicts is "not
+# significantly altered" at the end.
 # %% [markdown]
 # Other dimensions say the same, at one size:
 # %%
