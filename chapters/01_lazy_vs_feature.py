@@ -505,7 +505,7 @@ def in_function(ax, rows):
         values = top.pivot(index="seed", columns="share", values=column)
         plots.realisations(ax, [ranks[share] for share in values], values, color=plots.COLOURS[colour], label=label)
     ax.set_xticks(
-        range(len(met)), [f"{share:.1%}" if share < 1 else "all" for share in met], rotation=60, fontsize="small"
+        range(len(met)), [f"{100 * share:g} %" if share < 1 else "all" for share in met], rotation=60, fontsize="small"
     )
     ax.set(yscale="log", xlabel="satisfied points", title=f"$p={top.p.iloc[0]}$")
 
@@ -547,9 +547,9 @@ for name, rows in functions.items():
     plots.realisations(axes[1], few.columns, few, label=name)
 axes[0].set_ylabel(r"points left when $\Lambda$ has halved")
 axes[1].set(ylabel=r"part of $\sum\omega_\perp^2$ in 1 % of the neurons", ylim=(0, 1))
-for ax in axes:
-    ax.set(xscale="log", xlabel="training points $p$")
-axes[0].set_yscale("log")
+for ax, left in zip(axes, (True, False)):
+    ax.set_xlabel("training points $p$")
+    plots.curve_axes(ax, sorted(set(boundaries["stripe"].p)), errors=left)
 axes[0].legend(fontsize="small")
 chapter.figure(
     fig,
