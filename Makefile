@@ -17,6 +17,8 @@ export TESTS_START := $(or $(TESTS_START),$(shell date +%s))
 # a kernel's settings stay out of the reader's home
 export IPYTHONDIR := $(CURDIR)/build/ipython
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
+# and so does what is compiled
+export REGIMES_CACHE := $(CURDIR)/build/compiled
 # dozens of processes import the library: where it may not be stored compiled, each compiles it again
 unexport PYTHONDONTWRITEBYTECODE
 

@@ -61,7 +61,7 @@ def test_gram_of_a_step_is_the_autograd_kernel():
     batch = batch_of(net, task, alpha=0.7)
     now = batch.now
     band = implicit.band_of(torch.ones(1, 6, dtype=torch.bool))
-    matrix = implicit.gram(batch, band, now.gates, now.u, now.beta)[0]
+    matrix = implicit.gram(batch, band, batch.problem.open_gates(now.u), now.u, now.beta)[0]
     rows = []
     for i in range(6):
         weights = [

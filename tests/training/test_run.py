@@ -15,7 +15,7 @@ from regimes import validate
 from regimes.data import tasks
 from regimes.models import fully_connected, losses, one_hidden
 from regimes.training.gauss_newton import gauss_newton
-from regimes.training.gradient_flow import TOLERANCE, gradient_flow, implicit
+from regimes.training.gradient_flow import TOLERANCE, compiled, constants, gradient_flow, implicit
 from regimes.training.kernel_flow import kernel_flow
 from regimes.training.optimise import optimise
 from regimes.training.run import run
@@ -94,8 +94,14 @@ def assert_same(a, b, order=slice(None), *, known=1e-11):
     torch.testing.assert_close(a.F, b.F[order], rtol=0, atol=1e-5)
 
 
+@pytest.fixture
+def on_tensors(monkeypatch):
+    """Steps on tensors alone: the compiled one solves its box problems to the same tolerance, not to the same bits."""
+    monkeypatch.setattr(compiled, "suits", lambda batch: False)
+
+
 @pytest.mark.parametrize(("loss", "alpha"), [(loss, alpha) for loss in TOGETHER for alpha in TOGETHER[loss]])
-def test_a_realisation_feels_no_neighbours(loss, alpha):
+def test_a_realisation_feels_no_neighbours(loss, alpha, on_tensors):
     """Alone as on the CPU, or in one batch as on CUDA, to the end of training, with as many steps."""
     if loss == "hinge":
         net, task = ensemble(60, 60) if alpha < 1e-3 else ensemble(40, 40)
@@ -108,7 +114,7 @@ def test_a_realisation_feels_no_neighbours(loss, alpha):
 
 
 @pytest.mark.parametrize("loss", losses.LOSSES)
-def test_without_biases_a_realisation_feels_no_neighbours(loss):
+def test_without_biases_a_realisation_feels_no_neighbours(loss, on_tensors):
     """To t*: no network without biases fits a stripe to the end."""
     net, task = ensemble(40, 40, count=3, bias=False)
     alone, together = (followed(net, task, size, alpha=0.1, loss=loss, until=t_star) for size in (1, 3))
@@ -124,7 +130,7 @@ def test_the_order_of_an_ensemble_is_no_matter(loss):
     assert_same(mixed, straight, order)
 
 
-def test_smaller_batches_of_an_ensemble_are_no_matter():
+def test_smaller_batches_of_an_ensemble_are_no_matter(on_tensors):
     net, task = ensemble(30, 30)
     assert_same(followed(net, task, 2, alpha=1e-3), followed(net, task, 1, alpha=1e-3))
 
@@ -316,7 +322,8 @@ def test_a_smooth_loss_on_too_many_points_gets_one_line(monkeypatch):
 
 
 def test_a_band_too_large_for_the_memory_gets_one_line(monkeypatch):
-    monkeypatch.setattr(implicit, "LARGE", 0)
+    for module in (implicit, constants):
+        monkeypatch.setattr(module, "LARGE", 0)
     states = gradient_flow(*large(50), alpha=1e8)
     monkeypatch.setattr(validate, "free_memory", lambda device="cpu": 100)
     with pytest.raises(InputError, match=r"the implicit equations of a step for \d+ points would take \d+ bytes"):

@@ -113,7 +113,8 @@ def _of_module(name: str) -> str:
     text = path.read_text(encoding="utf-8")
     if _LOADED.get(name, _sha(text)) != _sha(text):
         raise Edited(f"{path} was edited after this process had loaded it: start again")
-    return _bare_digest(text)
+    beside = path.with_suffix(".c")  # what a module compiles counts with it
+    return _bare_digest(text) + (_sha(beside.read_text(encoding="utf-8")) if beside.exists() else "")
 
 
 @functools.cache

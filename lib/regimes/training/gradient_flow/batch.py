@@ -127,8 +127,8 @@ class FlowProblem:
     def speed(self, now: "Point") -> Tensor:
         """``dm/dt (e, p)`` at a point of the path, for its multipliers."""
         along = (now.u * now.push).sum(-1, keepdim=True)
-        slopes = (now.beta.square().unsqueeze(-1) * now.push + along * now.u).mT @ now.gates
-        return self.alpha * self.y * (slopes * self.xt.mT).sum(1) * (GAIN / now.gates.shape[1])
+        slopes = (now.beta.square().unsqueeze(-1) * now.push + along * now.u).mT @ self.open_gates(now.u)
+        return self.alpha * self.y * (slopes * self.xt.mT).sum(1) * (GAIN / now.u.shape[1])
 
 
 @dataclass(frozen=True)
@@ -136,13 +136,12 @@ class Point:
     """A point of the path.
 
     Attributes:
-        u: weights ``(e, h, k)``. beta: ``(e, h)``. gates: ``(e, h, p)``. m: margins ``(e, p)``.
+        u: weights ``(e, h, k)``. beta: ``(e, h)``. m: margins ``(e, p)``.
         q: multipliers of the step that led here ``(e, p)``. push: ``G`` here with these ``(e, h, k)``.
     """
 
     u: Tensor
     beta: Tensor
-    gates: Tensor
     m: Tensor
     q: Tensor
     push: Tensor
@@ -205,7 +204,7 @@ def start(network: Network, x: Tensor, y: Tensor, *, alpha: float, loss: Loss, t
     gates, q = problem.open_gates(u), -loss.slope(zero)
     problem = replace(problem, base=problem.outputs(gates, u, beta))
     push = problem.field(gates, q)
-    now = Point(u, beta, gates, zero, q, push)
+    now = Point(u, beta, zero, q, push)
     return Batch(problem, now, Past(u, beta, push, push, time + math.inf), time, _first(problem, now))
 
 

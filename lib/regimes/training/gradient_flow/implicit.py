@@ -260,7 +260,7 @@ class _Smooth:
 def _smooth(batch: Batch) -> _Smooth:
     """A smooth loss's equations over the step of a batch."""
     problem, now = batch.problem, batch.now
-    weights = (now.u.square().sum(-1) + now.beta.square()).sum(-1, keepdim=True) / now.gates.shape[1] ** 2
+    weights = (now.u.square().sum(-1) + now.beta.square()).sum(-1, keepdim=True) / now.u.shape[1] ** 2
     size = problem.xt.square().sum(-1).mean(-1, keepdim=True)
     leverage = problem.alpha * batch.dt.to(problem.y.dtype)[:, None] * weights * size
     stiff = leverage * problem.loss.curvature(now.m).mean(-1, keepdim=True)

@@ -12,6 +12,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from regimes.training.gradient_flow import compiled
 from regimes.training.gradient_flow.batch import Batch, Past, Point, each, rotate
 from regimes.training.gradient_flow.constants import (
     EARLY,
@@ -31,6 +32,8 @@ def advance(batch: Batch) -> tuple[Batch, Tensor]:
 
     A realisation whose step was refused keeps its place, with a shorter ``dt``.
     """
+    if compiled.suits(batch) and (found := compiled.advance(batch)) is not None:
+        return found
     far, mean, error = _predict(batch)
     end = solve(batch, far, mean, error <= 1.0, _allowed(batch))
     error = torch.maximum(error, end.error)
@@ -72,7 +75,7 @@ def _land(batch: Batch, end: End, factor: Tensor) -> Batch:
     longest = REACH / push.square().sum(-1).amax(-1).sqrt().double().clamp(min=1e-300)
     return Batch(
         problem,
-        Point(end.u, end.beta, gates, m, end.q, push),
+        Point(end.u, end.beta, m, end.q, push),
         Past(batch.now.u, batch.now.beta, end.mean, 2 * end.mean - push, batch.dt),
         batch.t + batch.dt,
         torch.minimum(batch.dt * factor, longest),
