@@ -31,7 +31,6 @@ CHAPTER = "01"
 FEWEST_P = 3  # sizes that an exponent with an interval needs
 EARLY = 0.9  # satisfied fraction of the kernel frozen early
 PEAK = 0.95  # that where the amplification is set beside that at the end
-HARD = 1e12  # bound on the coefficients of a support vector machine, beyond any of separable points
 SCALES = "each of 6 or more increasing numbers from 1e-20 to 1e10"
 AXES = {
     "shape": "one of stripe, cylinder",
@@ -369,15 +368,11 @@ def support_vectors(setting: Setting, seeds: list[int]) -> Rows:
 
 
 def _machine(x: Tensor, y: Tensor, z: Tensor, labels: Tensor) -> dict[str, Any]:
-    """The machine of a training set ``x (p, d)``; its margin is hard, since no coefficient comes near ``HARD``."""
-    from sklearn.svm import SVC
-
+    """The machine of a training set ``x (p, d)``."""
     gram = wide_one_hidden_ntk(x)
-    found = SVC(C=HARD, kernel="precomputed", tol=1e-6, cache_size=1000).fit(gram.numpy(), y.numpy())
-    c, offset = torch.zeros_like(y), float(found.intercept_[0])
-    c[found.support_] = torch.as_tensor(found.dual_coef_[0])
+    c, offset = learning_curves.hard_margin(gram, y)
     f, ended = wide_predictor(x, c, z) + offset, "separated" if (y * (gram @ c + offset) > 0).all() else "not separated"
-    return {"error": float(wrong(f[None], labels[None])), "ended": ended, "vectors": len(found.support_)}
+    return {"error": float(wrong(f[None], labels[None])), "ended": ended, "vectors": int((c != 0).sum())}
 
 
 @study(

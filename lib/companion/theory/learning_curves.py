@@ -19,6 +19,8 @@ from companion.estimates import Drift, Estimate
 from regimes import validate
 from regimes.validate import InputError
 
+HARD = 1e12  # bound on the coefficients of a machine, beyond any of separable points
+
 
 def lazy_exponent(d: int) -> float:
     """``β = d/(3d - 2)`` of a kernel with a cusp (``ξ = 1``) and smooth interfaces. Source: paper A, Sec. 3.1 and 4.
@@ -85,6 +87,19 @@ def compress(x: Tensor, d_parallel: int, factor: Tensor) -> Tensor:
     scale = factor[..., None, None].expand(*factor.shape, 1, x.shape[-1]).clone()
     scale[..., :d_parallel] = 1
     return x / scale
+
+
+def hard_margin(gram: Tensor, y: Tensor) -> tuple[Tensor, float]:
+    """The hard-margin support vector machine of a kernel ``(p, p)``: ``c (p,)`` and ``b`` of ``F = Σ c K + b``.
+
+    Source: paper A, Sec. 3.1, whose exponents are the machine's.
+    """
+    from sklearn.svm import SVC
+
+    found = SVC(C=HARD, kernel="precomputed", tol=1e-6, cache_size=1000).fit(gram.cpu().numpy(), y.cpu().numpy())
+    c = torch.zeros_like(gram[0])
+    c[found.support_] = torch.as_tensor(found.dual_coef_[0]).to(c)
+    return c, float(found.intercept_[0])
 
 
 def by_size(table: pd.DataFrame, value: str = "error") -> tuple[np.ndarray, np.ndarray]:

@@ -1,8 +1,9 @@
 """The step in C, compiled where there is a compiler: that of ``step`` to rounding, and several times as fast.
 
-It takes the steps of the hinge loss of one realisation, in float64 on the CPU; all else, and machines without a
-compiler, take those of :mod:`regimes.training.gradient_flow.step`, which is the reference; both solve the box problem of
-a step to the same tolerance. ``REGIMES_COMPILED=0`` turns it off. What was compiled stays in ``REGIMES_CACHE``, by default ``~/.cache/regimes``, by source and processor.
+It takes the steps of the hinge loss of one realisation, in float64 on the CPU. All else, and machines without a
+compiler, take those of :mod:`regimes.training.gradient_flow.step`, which is the reference; both solve the box problem
+of a step to the same tolerance. ``REGIMES_COMPILED=0`` turns it off. What was compiled stays in ``REGIMES_CACHE``, by
+default ``~/.cache/regimes``, by source and processor.
 """
 
 import ctypes

@@ -1,0 +1,129 @@
+"""Chapter 1, what supports a boundary: the kernel at ``t*`` beside compressed data, and the premises of the theory."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
+from companion.studies._tasks import DRAWN, draw_task, networks_of
+from companion.studies.lazy_feature import TASK, axes, fits, train_network
+from companion.theory import learning_curves
+from regimes.data.tasks import Task
+from regimes.kernels import ntk, wide_one_hidden_ntk
+from regimes.measures.errors import wrong
+from regimes.measures.lazy import lazy, tangent_predictor, wide_lazy, wide_predictor
+from regimes.training.state import t_star
+from regimes.validate import InputError
+
+CHAPTER = "01"
+STEP = 1.01  # factor of a distance between which the kernel's cusp is told
+
+
+@study(
+    version=1,
+    axes=axes(f"{TASK} h alpha tolerance test"),
+    complete=fits("fresh"),
+    rtol=1e-2,
+    data=DRAWN,
+    device="any",
+    columns={"error": STATISTICAL, "vectors": STATISTICAL},
+    nonfinite=("vectors",),
+)
+def star_kernel(setting: Setting, seeds: list[int]) -> Rows:
+    """The kernel frozen at ``t*`` (``curve`` star), and the infinitely wide initial one on data compressed by ``Λ*``.
+
+    Both learn one fresh training set, as a flow to zero loss and as a hard-margin machine with an offset: ``error``,
+    ``ended``, and how many ``vectors`` support the machine. Source: derived from paper A, Fig. 3 and Sec. 3.
+    """
+    return [row | {"seed": seed} for seed in seeds for row in _at_star(setting, seed)]
+
+
+def _at_star(setting: Setting, seed: int) -> Rows:
+    train, fresh, test = (
+        draw_task(setting, kind, setting[n], [seed]) for kind, n in (("train", "p"), ("fresh", "p"), ("test", "test"))
+    )
+    trained = train_network(networks_of(setting, [seed]), train, setting, until=t_star)
+    if trained.star[0] is None:
+        raise InputError(f"no run reached t*: {trained.ended}")
+    star = fresh.x.new_tensor(trained.star)
+    small, z = (replace(t, x=learning_curves.compress(t.x, t.d_parallel, star)) for t in (fresh, test))
+    flows = {"star": lazy(trained.network, fresh, test), "compressed": wide_lazy(small, z)}
+    rows = [
+        {"curve": name, "learner": "flow", "error": float(found.error), "ended": found.ended[0], "vectors": None}
+        for name, found in flows.items()
+    ]
+    network = trained.network
+    machines = {
+        "star": (ntk(network, fresh.x)[0], lambda c: tangent_predictor(network, fresh.x, c[None], test.x)[0]),
+        "compressed": (wide_one_hidden_ntk(small.x[0]), lambda c: wide_predictor(small.x[0], c, z.x[0])),
+    }
+    return rows + [
+        {"curve": name, "learner": "machine"} | _machine(gram, fresh, predictor, test)
+        for name, (gram, predictor) in machines.items()
+    ]
+
+
+def _machine(gram: Tensor, train: Task, predictor: Callable[[Tensor], Tensor], test: Task) -> dict[str, Any]:
+    """What the hard-margin machine of a kernel makes of a training set of one realisation."""
+    c, offset = learning_curves.hard_margin(gram, train.y[0])
+    ended = "separated" if bool((train.y[0] * (gram @ c + offset) > 0).all()) else "not separated"
+    error = float(wrong((predictor(c) + offset)[None], test.y))
+    return {"error": error, "ended": ended, "vectors": int((c != 0).sum())}
+
+
+@study(
+    version=1,
+    axes=axes("shape d interfaces p test"),
+    complete=fits(),
+    rtol=1e-2,
+    data=DRAWN,
+)
+def layer(setting: Setting, seeds: list[int]) -> Rows:
+    r"""The hard-margin machine of the infinitely wide kernel on a stripe, and what theory assumes of it.
+
+    ``error``; ``vectors``, the number of support vectors; ``width``, their mean distance from the nearest plane
+    (:math:`\Delta`); ``coefficient``, their mean :math:`|c|`; ``spacing``, the mean distance along the plane to the
+    nearest one of the same plane and label (:math:`r`); ``cusp``, the local exponent
+    :math:`\xi = d\ln(K_0-K(r))/d\ln r` at that distance, of the kernel between points of mean norm.
+
+    Source: paper A, Sec. 3.1.
+    """
+    return [{"seed": seed} | _supported(setting, seed) for seed in seeds]
+
+
+def _supported(setting: Setting, seed: int) -> dict[str, float]:
+    train, test = (draw_task(setting, kind, setting[n], [seed]) for kind, n in (("train", "p"), ("test", "test")))
+    x, y = train.x[0].cpu().double(), train.y[0].cpu().double()
+    c, offset = learning_curves.hard_margin(wide_one_hidden_ntk(x), y)
+    f = wide_predictor(x, c, test.x[0].to(x)) + offset
+    vectors, size = x[c != 0], c[c != 0].abs()
+    planes = x.new_tensor(setting["interfaces"])
+    off = vectors[:, :1] - planes
+    apart = torch.cdist(vectors[:, 1:], vectors[:, 1:])
+    group = 2 * off.abs().argmin(-1) + (y[c != 0] > 0)
+    near = apart.masked_fill((group[:, None] != group) | torch.eye(len(size), dtype=torch.bool), torch.inf).amin(-1)
+    spacing = float(near[torch.isfinite(near)].mean())
+    return {
+        "error": float(wrong(f[None], test.y.to(f))),
+        "vectors": len(size),
+        "width": float(off.abs().amin(-1).mean()),
+        "coefficient": float(size.mean()),
+        "spacing": spacing,
+        "cusp": cusp(float(vectors.norm(dim=-1).mean()), spacing, setting["d"]),
+    }
+
+
+def cusp(norm: float, r: float, d: int) -> float:
+    """The local exponent of ``K(0) - K(r)`` of the infinitely wide kernel, of points of one ``norm``, ``r`` apart."""
+    half = torch.tensor([r, r * STEP], dtype=torch.float64) / (2 * norm)
+    if float(half.max()) >= 1:
+        return float("nan")
+    angle = 2 * torch.asin(half)
+    points = torch.zeros(3, d, dtype=torch.float64)
+    points[0, 0], points[1:, 0], points[1:, 1] = norm, norm * torch.cos(angle), norm * torch.sin(angle)
+    kernel = wide_one_hidden_ntk(points)[0]
+    fall = (kernel[0] - kernel[1:]).log()
+    return float((fall[1] - fall[0]) / torch.tensor(STEP, dtype=torch.float64).log())
