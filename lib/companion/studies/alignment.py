@@ -116,11 +116,7 @@ def _chain(setting: Setting, kind: str, n: int, seeds: list[int]) -> Task:
 
 
 def states(setting: Setting, data: Batch) -> Iterator[OptimiserState]:
-    """The training of a batch, with half the mean square as the loss, from the start to step ``steps``.
-
-    Raises:
-        InputError: where an output leaves the range of the precision.
-    """
+    """The training of a batch, with half the mean square as the loss, from the start to step ``steps``."""
     devices.reuse_memory()
     how = {"method": setting["method"], "rate": setting["rate"], "decay": setting["penalty"]}
     for step, state in enumerate(optimise(data.model, data.train.x, data.train.y, **how)):
@@ -358,9 +354,6 @@ def load_pictures(name: str, most: int, folder: str | None) -> Pictures:
         name: ``celeba``, ``faces``, ``mnist`` or ``digits``.
         most: how many at most; of the 400 faces those with glasses and as many without are taken in any case.
         folder: ``$REGIMES_DATA``; another one is another pool.
-
-    Raises:
-        InputError: for images that are not on this machine.
     """
     if name == "celeba":
         return Pictures(celeba.celeba(most, side=CELEBA), (CELEBA, CELEBA))
@@ -373,11 +366,7 @@ def load_pictures(name: str, most: int, folder: str | None) -> Pictures:
 
 
 def first_pictures(names: Sequence[str]) -> str:
-    """The first of these images that is on this machine.
-
-    Raises:
-        InputError: if none is, with what the last one lacks.
-    """
+    """The first of these images that is on this machine."""
     for name in names:
         try:
             if name == "celeba":

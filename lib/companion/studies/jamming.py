@@ -63,11 +63,7 @@ def _pool(data: str, words: str, components: int) -> Task:
 
 
 def first_there(names: list[str]) -> str:
-    """The first of the data sets that is on this machine.
-
-    Raises:
-        InputError: if none is, with what the last one lacks.
-    """
+    """The first of the data sets that is on this machine."""
     for name in names:
         try:
             _words(name)
@@ -84,11 +80,7 @@ def _words(name: str) -> str:
 
 
 def _on_images(setting: Setting) -> Setting:
-    """A setting with the first of its data sets that is on this machine, and the words for it.
-
-    Raises:
-        InputError: where that has too few images or pixels, too little memory, or an ensemble too few members.
-    """
+    """A setting with the first of its data sets that is on this machine, and the words for it."""
     name, components, members = first_there(setting["data"]), setting["components"], setting["members"]
     if name != RANDOM:
         _, pixels = shape(name)
@@ -171,11 +163,7 @@ def _states(setting: Setting, model: Model, x: Tensor, y: Tensor) -> Iterator[St
 
 
 def _needs_memory(setting: Setting, d: int) -> None:
-    """What a call takes must be free: steps of networks on ``d`` inputs, all their weights, test outputs and kernels.
-
-    Raises:
-        InputError: naming the sizes, with the bytes.
-    """
+    """What a call takes must be free: steps of networks on ``d`` inputs, their weights, test outputs and kernels."""
     n, layers, members = setting["p"], setting.get("layers", 1), setting["members"]
     h = setting.get("h", 2 * round((n / layers) ** 0.5))  # without one the width at which they begin to fit
     size, count = parameters_of(d, h, layers), TOGETHER * members

@@ -35,11 +35,7 @@ COLUMNS = 128  # of the Hessian at once
 
 
 def unsatisfied(margins: Tensor, *, met: float = MET) -> Tensor:
-    """``N_Δ (...)``, how many of the margins ``(..., p)`` stay below 1 by more than ``met``.
-
-    Raises:
-        InputError: for margins that are no numbers, or a slack outside ``[0, 1)``.
-    """
+    """``N_Δ (...)``, how many of the margins ``(..., p)`` stay below 1 by more than ``met``."""
     validate.arrays(margins=("... p", margins))
     validate.between(0, 0.999, met=met)
     return (margins < 1 - met).sum(-1)
@@ -62,9 +58,6 @@ def hessian(model: Model, x: Tensor, y: Tensor, *, alpha: float, start: Tensor) 
         y: labels ``(p,)``.
         alpha: scale of the predictor.
         start: outputs ``f_0 (E, p)`` of the networks at time 0.
-
-    Raises:
-        InputError: for shapes that do not fit, or more parameters than the memory holds.
 
     Source: paper B, Eq. 13.
     """
@@ -96,11 +89,7 @@ def _curvature(model: Model, x: Tensor, weight: Tensor) -> Tensor:
 
 
 def negative(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """How many eigenvalues of symmetric matrices ``(..., P, P)`` are negative, and how many are not zero ``(...)``.
-
-    Raises:
-        InputError: for matrices that are not square or no numbers.
-    """
+    """How many eigenvalues of symmetric matrices ``(..., P, P)`` are negative, and how many are not zero ``(...)``."""
     validate.arrays(matrix=("... P P", matrix))
     values = torch.linalg.eigvalsh(matrix)
     least = ZERO * values.abs().amax(-1, keepdim=True)
@@ -109,9 +98,6 @@ def negative(matrix: Tensor) -> tuple[Tensor, Tensor]:
 
 def kernel_change(before: Tensor, after: Tensor) -> Tensor:
     """``‖Θ - Θ_0‖/‖Θ_0‖`` of Gram matrices ``(..., n, n)``, Frobenius.
-
-    Raises:
-        InputError: for shapes that differ, or a kernel that was zero.
 
     Source: paper B, Sec. 4.
     """
@@ -127,9 +113,6 @@ def fluctuation(F: Tensor) -> Tensor:
     """``‖F - ⟨F⟩‖ (...)``: root mean square over the points of the deviation over ``E`` members, ``F (..., E, n)``.
 
     The mean over members is that of an infinite ensemble: the variance is divided by ``E - 1``.
-
-    Raises:
-        InputError: for a single member, which has no fluctuation.
 
     Source: paper B, Sec. 3 and Fig. 8D.
     """
@@ -148,10 +131,6 @@ def transition(sizes: np.ndarray, satisfied: np.ndarray) -> float:
     Args:
         sizes: increasing ``(k,)``, widths or numbers of parameters.
         satisfied: share of the networks that fit at each ``(k,)``.
-
-    Raises:
-        InputError: for sizes that do not increase, shares outside 0 to 1, or sizes that hold no transition, with the
-            side on which some are to be added.
     """
     sizes, satisfied = np.asarray(sizes, dtype=float), np.asarray(satisfied, dtype=float)
     validate.arrays(sizes=("k", sizes), satisfied=("k", satisfied))
@@ -190,9 +169,6 @@ def crossing(scales: np.ndarray, values: np.ndarray, level: float) -> float:
         scales: increasing ``(k,)``.
         values: positive ``(k,)``.
         level: positive.
-
-    Raises:
-        InputError: for scales that do not increase, values or a level that are not positive.
     """
     scales, values = np.asarray(scales, dtype=float), np.asarray(values, dtype=float)
     validate.positive(level=level)
@@ -213,9 +189,6 @@ def crossings(table: pd.DataFrame) -> pd.Series:
 
     Args:
         table: rows of one width with ``seed``, ``scale`` and ``kernel_change``.
-
-    Raises:
-        InputError: as :func:`crossing`.
     """
     groups = {seed: group.sort_values("scale") for seed, group in table.groupby("seed")}
     found = {seed: crossing(group["scale"], group.kernel_change, 1.0) for seed, group in groups.items()}
@@ -234,9 +207,6 @@ def nearest_distances(x: Tensor, chosen: Tensor, sizes: Sequence[int]) -> np.nda
         x: ``(n, d)``, distinct.
         chosen: some of them ``(c, d)``.
         sizes: from 2 to ``n``.
-
-    Raises:
-        InputError: for shapes that do not fit, or a size out of range.
 
     Source: paper B, Sec. 5 and its reference on the dimension of image data.
     """
@@ -277,9 +247,6 @@ def at_width(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
         table: rows with ``seed``, ``h`` and the value.
         value: a column.
         widths: by seed.
-
-    Raises:
-        InputError: for a width outside those measured, with the side on which some are to be added.
     """
     found = []
     for seed, width in widths.items():
@@ -323,9 +290,6 @@ def common_exponent(curves: Sequence[pd.DataFrame]) -> Estimate:
 
     Args:
         curves: one row a realisation, the same in all, one column a number of parameters ``N``; see :func:`beyond`.
-
-    Raises:
-        InputError: for a mean that is not positive, or fewer than two realisations.
     """
     sizes = np.concatenate([np.log(curve.columns.to_numpy(float)) for curve in curves])
     level = np.repeat(np.arange(len(curves)), [curve.shape[1] for curve in curves])
@@ -377,9 +341,6 @@ def divergence(
 def relative_fluctuation(samples: np.ndarray) -> float:
     """Root mean square over entries of the deviation over samples ``(n, k)``, over that of their mean.
 
-    Raises:
-        InputError: for fewer than two samples.
-
     Source: paper B, Sec. 3.
     """
     validate.arrays(samples=("n k", samples))
@@ -389,9 +350,6 @@ def relative_fluctuation(samples: np.ndarray) -> float:
 
 def gap(eigenvalues: np.ndarray) -> float:
     """The smallest non-zero eigenvalue ``(P,)`` over the mean of those that are not zero.
-
-    Raises:
-        InputError: if all are zero.
 
     Source: paper B, Fig. 8C.
     """

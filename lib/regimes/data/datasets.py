@@ -110,11 +110,7 @@ def load(name: str, *, labels: str = "class") -> Task:
 
 
 def identity(name: str) -> str:
-    """The words of ``load(name).source``: put them into a study's setting, so that other data are other cells.
-
-    Raises:
-        InputError: as ``load``.
-    """
+    """The words of ``load(name).source``: put them into a study's setting, so that other data are other cells."""
     validate.one_of(_READERS, data=name)
     return _images(name, _folder()).source
 
@@ -134,9 +130,6 @@ def split(task: Task, sizes: Sequence[int], *, seed: int) -> tuple[Task, ...]:
         task: the pool, with ``x (n, d)``.
         sizes: number of points of each subset.
         seed: seed of the draw.
-
-    Raises:
-        InputError: for a size below 1, more points than the pool holds, or a seed that is no whole number.
     """
     validate.integer(0, seed=seed)
     validate.integer(1, **{"number of sizes": len(sizes)})
@@ -159,9 +152,6 @@ def split_classes(task: Task, share: float, *, seed: int) -> tuple[Task, Task]:
         task: the pool, with ``classes``.
         share: of the classes in the first subset.
         seed: seed of the draw.
-
-    Raises:
-        InputError: for a pool without classes, or a share that leaves one of the two empty.
     """
     validate.integer(0, seed=seed)
     validate.within(0, 1, share=share)
@@ -176,11 +166,7 @@ def split_classes(task: Task, share: float, *, seed: int) -> tuple[Task, Task]:
 
 
 def balanced(task: Task, *, seed: int) -> Task:
-    """As many points of each label as the rarer one has, chosen at random, in the pool's order.
-
-    Raises:
-        InputError: for labels other than -1 and +1, or a single one.
-    """
+    """As many points of each label as the rarer one has, chosen at random, in the pool's order."""
     validate.integer(0, seed=seed)
     needs_both_labels(task.y)
     kinds = [np.flatnonzero(task.y.numpy() == sign) for sign in (-1, 1)]
@@ -196,9 +182,6 @@ def coarse(task: Task, shape: Sequence[int], size: int) -> Task:
         task: with ``x (n, height * width)``.
         shape: height and width.
         size: side of a block, which divides both.
-
-    Raises:
-        InputError: for a shape that is not the images', or a size that does not divide it.
     """
     validate.integer(1, size=size)
     height, width = shape
@@ -224,11 +207,7 @@ def _take(task: Task, index: Tensor) -> Task:
 
 
 def to_sphere(task: Task) -> Task:
-    """Every point scaled to unit norm.
-
-    Raises:
-        InputError: if a point is the origin, or no number.
-    """
+    """Every point scaled to unit norm."""
     validate.arrays(x=("... d", task.x))
     norms = task.x.norm(dim=-1, keepdim=True)
     if bool((norms == 0).any()):
@@ -238,9 +217,6 @@ def to_sphere(task: Task) -> Task:
 
 def centred(task: Task) -> Task:
     """The mean point subtracted, then every point scaled to norm ``sqrt(d)``.
-
-    Raises:
-        InputError: if a point is the mean, or no number.
 
     Source: paper B, Sec. 3.2 (its code).
     """
@@ -254,10 +230,6 @@ def centred(task: Task) -> Task:
 
 def principal_components(task: Task, count: int) -> Task:
     """The first ``count`` principal components, not whitened; one common factor makes their mean variance 1.
-
-    Raises:
-        InputError: for ``count`` below 1 or above the dimension, fewer than two points, points that do not vary or
-            are no numbers.
 
     Source: paper B, Sec. 3.2 (its code: components of the whole pool).
     """
@@ -293,9 +265,6 @@ def corpus(name: str = "pydoc") -> Corpus:
     Args:
         name: ``wiki_text8style`` (Wikipedia articles, from ``$REGIMES_DATA``) or ``pydoc`` (Python's own language
             reference, which every CPython ships).
-
-    Raises:
-        InputError: for an unknown name, or a file that is not there.
     """
     validate.one_of(CORPORA, corpus=name)
     if name == "wiki_text8style":

@@ -47,10 +47,6 @@ def infinite_ntk(x: Tensor, z: Tensor | None = None, *, depth: int, bias: float 
     Returns:
         ``(..., n, m)``, values in [-1, 1].
 
-    Raises:
-        InputError: for a depth below 1 or above 10^15, a negative bias, a zero input, one that asks for a gradient,
-            mismatched shapes, or a result too large for the memory at hand (with its bytes).
-
     Source: paper C, Theorem 1, Definition 4 and Prop. 5.
     """
     depth = relu_recursion.needs_depth(depth)

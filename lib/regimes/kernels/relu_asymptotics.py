@@ -44,11 +44,7 @@ class Series(NamedTuple):
 
 
 def abel(phi: Tensor) -> Tensor:
-    """The Abel function ``A(phi)``, with ``A(f(phi)) = A(phi) + 1``; any shape, ``0 < phi < 0.06``.
-
-    Raises:
-        InputError: for other angles, where the series says nothing.
-    """
+    """The Abel function ``A(phi)``, with ``A(f(phi)) = A(phi) + 1``; any shape, ``0 < phi < 0.06``."""
     _needs_small(phi, SMALLEST)
     series = local_series()
     return 3 * math.pi / phi + series.log * phi.log() + _horner(series.a, phi)
@@ -64,9 +60,6 @@ def jump(phi: Tensor, s: Tensor, layers: int) -> tuple[Tensor, Tensor]:
         phi: angles below 0.06, float64, any shape.
         s: ``S = L Θ̄`` at the same layer, same shape.
         layers: how many more layers, at least 0.
-
-    Raises:
-        InputError: for other angles, where the series say nothing, another shape of ``s``, or ``layers < 0``.
     """
     _needs_small(phi, 0.0)
     validate.arrays(phi=("...", phi), s=("...", s))

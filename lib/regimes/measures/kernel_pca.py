@@ -76,10 +76,6 @@ def kernel_pca(
         centred: as in :func:`regimes.measures.spectrum.components`.
         neighbours: of the estimate of information.
 
-    Raises:
-        InputError: for a network with several outputs or points of a shape that it does not take, labels other than ±1
-            or a single one, fewer points than components, or fewer of a label than neighbours.
-
     Source: paper A, Sec. 5.2.
     """
     needs_both_labels(y)
@@ -96,11 +92,7 @@ def kernel_pca(
 def diagnose(
     gram: Tensor, y: Tensor, *, count: int = COUNT, centred: bool = False, neighbours: int = NEIGHBOURS
 ) -> Diagnosis:
-    """As :func:`kernel_pca`, for Gram matrices ``(E, n, n)`` of any kernel and labels ``(n,)`` or ``(E, n)``.
-
-    Raises:
-        InputError: as :func:`kernel_pca`.
-    """
+    """As :func:`kernel_pca`, for Gram matrices ``(E, n, n)`` of any kernel and labels ``(n,)`` or ``(E, n)``."""
     validate.arrays(gram=("E n n", gram))
     needs_both_labels(y)
     if y.shape not in (gram.shape[:2], gram.shape[1:2]):
@@ -129,9 +121,6 @@ def separable(points: Tensor, y: Tensor, *, angles: int = ANGLES) -> float:
 
     Every second point of each label is in one half. Judged on the points that chose it, a line would seem to tell
     something of noise; with labels in other proportions than in the half that chose it, less than nothing.
-
-    Raises:
-        InputError: for shapes that do not fit, fewer than four points, or a single label.
 
     Source: paper A, Fig. 11 (in words: linearly separable, noise).
     """

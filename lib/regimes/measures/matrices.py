@@ -29,9 +29,6 @@ from regimes.validate import InputError
 def nfm(weights: Tensor) -> Tensor:
     """The neural feature matrix ``F = Wᵀ W (..., d, d)`` of ``W (..., k, d)``.
 
-    Raises:
-        InputError: for weights that are no numbers.
-
     Source: paper D, Sec. 2.1.
     """
     validate.arrays(weights=("... k d", weights))
@@ -44,9 +41,6 @@ def ptk_covariance(delta: Tensor, start: Tensor | None = None) -> Tensor:
     Args:
         delta: ``δ (..., n, k)``.
         start: ``δ`` at initialisation, to be subtracted first, which gives the centred ``K̄``.
-
-    Raises:
-        InputError: for tangents that are no numbers, or of different shapes.
 
     Source: paper D, Sec. 2.2 (K) and App. B (K̄).
     """
@@ -72,9 +66,6 @@ def agop(weights: Tensor, delta: Tensor) -> Tensor:
         weights: ``W (..., k, d)``.
         delta: ``δ (..., n, k)``.
 
-    Raises:
-        InputError: for what is no number, or shapes that do not fit.
-
     Source: paper D, Sec. 2.1 and Prop. 2.
     """
     validate.arrays(weights=("... k d", weights), delta=("... n k", delta))
@@ -91,9 +82,6 @@ def correlation(a: Tensor, b: Tensor) -> Tensor:
     Returns:
         ``(...)``.
 
-    Raises:
-        InputError: for matrices of different shapes, or one that is zero: ``ρ`` is undefined there.
-
     Source: paper D, Ansatz 1.
     """
     validate.arrays(a=("... p q", a), b=("... p q", b))
@@ -106,9 +94,6 @@ def correlation(a: Tensor, b: Tensor) -> Tensor:
 def pearson(a: Tensor, b: Tensor) -> Tensor:
     """The correlation of two vectors ``(..., d)`` whose own means are subtracted, ``(...)``.
 
-    Raises:
-        InputError: for vectors of different lengths, or one that is constant.
-
     Source: paper D, App. I.
     """
     validate.arrays(a=("... d", a), b=("... d", b))
@@ -120,9 +105,6 @@ def pearson(a: Tensor, b: Tensor) -> Tensor:
 
 def uc_nfa(weights: Tensor, delta: Tensor) -> Tensor:
     """The uncentred ansatz, ``ρ(Wᵀ W, Wᵀ K W) (...)``.
-
-    Raises:
-        InputError: as :func:`agop` and :func:`correlation`.
 
     Source: paper D, Prop. 2.
     """
@@ -139,9 +121,6 @@ def c_nfa(weights: Tensor, start: Tensor, delta: Tensor) -> Tensor:
         weights: ``W (..., k, d)`` now.
         start: ``W_0``, at initialisation.
         delta: ``δ (..., n, k)`` now.
-
-    Raises:
-        InputError: as :func:`agop` and :func:`correlation`; weights that have not moved are zero weights.
 
     Source: paper D, Sec. 2.3.
     """
@@ -160,9 +139,6 @@ def velocity(inputs: Tensor, delta: Tensor, residual: Tensor) -> Tensor:
     Returns:
         ``Ẇ (..., k, d)``.
 
-    Raises:
-        InputError: for what is no number, or shapes that do not fit.
-
     Source: paper D, Prop. 4 (proof).
     """
     validate.arrays(inputs=("... n d", inputs), delta=("... n k", delta), residual=("... n", residual))
@@ -175,9 +151,6 @@ def same_spectrum(matrix: Tensor, *, seed: int | Sequence[int]) -> Tensor:
     Args:
         matrix: symmetric.
         seed: one draw of the eigenvectors for all realisations, or one a realisation of ``(E, k, k)``.
-
-    Raises:
-        InputError: for a matrix that is not square and symmetric, or seeds of another number.
 
     Source: paper D, Sec. 2.2 and Fig. 1.
     """
@@ -242,11 +215,7 @@ def sites(model: Model, x: Tensor) -> list[Site]:
 
 
 def site(model: Model, x: Tensor, layer: int) -> Site:
-    """The site of one layer, counted from 1.
-
-    Raises:
-        InputError: as :func:`sites`, and for a layer out of range, such as the readout, which has no pre-activation.
-    """
+    """The site of one layer, counted from 1."""
     found = sites(model, x)
     if not validate.is_whole(layer) or not 1 <= layer <= len(found):
         raise InputError(f"layer must be from 1 to {len(found)}, those with pre-activations inside, got {layer!r}")
@@ -262,9 +231,6 @@ def measure(now: Site, start: Site) -> dict[str, Tensor]:
     but the first are before anything has moved. They share their products, three
     ``(n, k) × (k, d)`` and six Gram matrices, and no ``K`` is formed. Small differences are multiplied, never made by
     subtracting products, so that single precision is enough early in training.
-
-    Raises:
-        InputError: for sites of different shapes.
 
     Source: paper D, Ansatz 5 and 6, Fig. 2, 4 and 5.
     """

@@ -48,10 +48,6 @@ def components(gram: Tensor, count: int, *, centred: bool = False, method: str =
         method: ``lapack``: the full decomposition. ``lanczos``: products with ``K`` alone, on the CPU, to rounding.
             ``auto``: the faster of the two.
 
-    Raises:
-        InputError: for a matrix that is no Gram matrix, more components than points, an unknown method, or Lanczos
-            for all components.
-
     Source: paper A, Sec. 5.1.
     """
     needs_gram(gram)
@@ -83,9 +79,6 @@ def tangent_components(model: Model, x: Tensor, count: int) -> Components:
         model: ``E`` realisations, float64.
         x: points ``(n, d)`` or ``(E, n, d)``.
         count: how many, from 1 to ``n - 1``.
-
-    Raises:
-        InputError: for points in another precision or that do not fit the model, or as many components as points.
 
     Source: paper A, Sec. 5.1.
     """
@@ -148,9 +141,6 @@ def projections(vectors: Tensor, y: Tensor) -> Tensor:
         vectors: ``φ (..., n, r)``.
         y: ``(..., n)``, labels or any function's values.
 
-    Raises:
-        InputError: for shapes that do not fit.
-
     Source: paper A, Sec. 5.1 and Fig. 10 b, d.
     """
     validate.arrays(vectors=("... n r", vectors))
@@ -164,9 +154,6 @@ def rkhs_norm(values: Tensor, squares: Tensor) -> Tensor:
     With all ``n`` components it is ``yᵀ K⁻¹ y``, with fewer a lower bound. It scales as ``1/Θ``: compare kernels by
     its product with the mean of ``Θ(x, x)``, the sum of all ``λ``.
 
-    Raises:
-        InputError: for shapes that differ, or an eigenvalue that is not positive.
-
     Source: paper A, Sec. 5.1.
     """
     validate.arrays(values=("... r", values), squares=("... r", squares))
@@ -176,11 +163,7 @@ def rkhs_norm(values: Tensor, squares: Tensor) -> Tensor:
 
 
 def effective_dimension(gram: Tensor, *, centred: bool = False) -> Tensor:
-    r"""``(Σ λ)²/Σ λ²``, ``(...)``: ``k`` for ``k`` equal eigenvalues; from the entries, without a decomposition.
-
-    Raises:
-        InputError: for a matrix that is no Gram matrix.
-    """
+    r"""``(Σ λ)²/Σ λ²``, ``(...)``: ``k`` for ``k`` equal eigenvalues; from the entries, without a decomposition."""
     needs_gram(gram)
     gram = centre(gram) if centred else gram
     return gram.diagonal(dim1=-1, dim2=-2).sum(-1).square() / gram.square().sum((-1, -2))
@@ -193,9 +176,6 @@ def alignment(gram: Tensor, y: Tensor, *, centred: bool = False) -> Tensor:
         gram: ``(..., n, n)``.
         y: ``(..., n)``.
         centred: of the kernel of centred features.
-
-    Raises:
-        InputError: for a matrix that is no Gram matrix, or labels of another number.
 
     Source: paper B, Sec. 5 (its reference on alignment); Cristianini et al. (2001).
     """
@@ -212,9 +192,6 @@ def distance_dimension(gram: Tensor, sizes: list[int]) -> Tensor:
     ``|ψ(x) - ψ(z)|² = Θ(x, x) + Θ(z, z) - 2 Θ(x, z)``; mean distances to the nearest within groups of ``m`` points, for
     each ``m`` of ``sizes``, and their least-squares slope. All groups that the points give in their order are averaged:
     a single small one would be most of the noise.
-
-    Raises:
-        InputError: for a matrix that is no Gram matrix, fewer than two sizes, or one that is not from 2 to ``n``.
 
     Source: paper A, Sec. 5.2, footnote 5.
     """

@@ -62,9 +62,6 @@ def join(models: Sequence[AnyModel]) -> AnyModel:
     """The realisations of several models of one kind as one ensemble, in their order.
 
     Tensors are concatenated along the realisations; all else must agree.
-
-    Raises:
-        InputError: for no model, models of different kinds, or what does not agree, by its name.
     """
     if not models or len({type(model) for model in models}) > 1:
         raise InputError(f"models must be one or more of one kind, got {[type(model).__name__ for model in models]}")
@@ -90,11 +87,7 @@ def _kind(value: Any) -> Any:
 
 
 def matching(parameters: Sequence[Tensor], like: Sequence[Tensor]) -> list[Tensor]:
-    """``parameters``, one for each of ``like`` and of its shape.
-
-    Raises:
-        InputError: where they are not.
-    """
+    """``parameters``, one for each of ``like`` and of its shape."""
     shapes, wanted = ([tuple(tensor.shape) for tensor in tensors] for tensors in (parameters, like))
     if shapes != wanted:
         raise InputError(f"parameters must be tensors of shapes {wanted}, got {shapes}")
@@ -102,11 +95,7 @@ def matching(parameters: Sequence[Tensor], like: Sequence[Tensor]) -> list[Tenso
 
 
 def inputs(x: Tensor, first: Tensor) -> Tensor:
-    """Points ``x (p, d)`` or ``(E, p, d)`` for first weights ``(E, n, d)``, for each realisation: ``(E, p, d)``.
-
-    Raises:
-        InputError: for another dimension, dtype or number of realisations.
-    """
+    """Points ``x (p, d)`` or ``(E, p, d)`` for first weights ``(E, n, d)``, for each realisation: ``(E, p, d)``."""
     count, d = first.shape[0], first.shape[-1]
     if not isinstance(x, Tensor) or x.ndim not in (2, 3) or (x.shape[-1], x.dtype) != (d, first.dtype):
         got = f"{tuple(x.shape)} in {x.dtype}" if isinstance(x, Tensor) else repr(x)

@@ -68,10 +68,6 @@ def activation(name: str | Activation, *, steepness: float = 1.0, normalised: bo
         name: or an :class:`Activation`, which is handed back (normalised where asked).
         steepness: ``β`` of the swish :math:`z/(1 + e^{-\beta z})`; it tends to the ReLU as ``β`` grows.
         normalised: whether to divide by :math:`\sqrt{E\sigma(z)^2}` for a standard normal ``z``; ``√2`` for the ReLU.
-
-    Raises:
-        InputError: for an unknown name, ``sign``, whose derivative is zero wherever it exists, a steepness that is not
-            positive or given to another activation than the swish.
     """
     if isinstance(name, Activation):
         return _normalised(name) if normalised else name

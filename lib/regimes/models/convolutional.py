@@ -178,11 +178,7 @@ class Convolutional:
         return x.split(max(1, POINTS.get(x.device.type, 1024) // len(self.readout)), 1)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Outputs ``f (E, p)`` for images ``x (p, channels, height, width)`` or ``(E, p, …)``, also as vectors.
-
-        Raises:
-            InputError: for images of another shape, dtype or number of realisations.
-        """
+        """Outputs ``f (E, p)`` for images ``x (p, channels, height, width)`` or ``(E, p, …)``, also as vectors."""
         x = self._inputs(x)
         if torch.is_grad_enabled() and not x.requires_grad and any(w.requires_grad for w in self.parameters()):
             return _ByTangents.apply(self, x, *self.parameters())
@@ -199,9 +195,6 @@ class Convolutional:
 
         No gradient of a single point is made before ``rows`` or ``gram`` ask for it. The last part is the last layer's;
         its ``jvp`` of the last two parameters is the output.
-
-        Raises:
-            InputError: as the call, and for more points than fit into memory.
         """
         x = self._inputs(x)
         self._needs_memory(x)
@@ -285,9 +278,6 @@ def convolutional(
         sigma: the activation; ``None`` for paper A's, the swish ``z/(1 + e^{-z})`` normalised to ``E σ² = 1``.
         dtype: of the weights.
         device: where they live; ``"auto"`` picks CUDA where there is one.
-
-    Raises:
-        InputError: for a width, channels or sides below 1, no seed, an unknown activation or another dtype.
 
     Source: paper A, Sec. 2.6 and Fig. 9.
     """

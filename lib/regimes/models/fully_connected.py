@@ -86,23 +86,15 @@ class FullyConnected:
         return hidden, before
 
     def hidden(self, x: Tensor) -> list[Tensor]:
-        """``[h_0, …, h_{L-1}]``, each ``(E, p, n_l)``, for inputs ``x (p, d)`` or ``(E, p, d)``.
-
-        Raises:
-            InputError: for inputs of another dimension, dtype or number of realisations.
-        """
+        """``[h_0, …, h_{L-1}]``, each ``(E, p, n_l)``, for inputs ``x (p, d)`` or ``(E, p, d)``."""
         return self._forward(x)[0]
 
     def outputs(self, x: Tensor) -> Tensor:
-        """All outputs ``(E, p, n_L)``; raises as :meth:`hidden`."""
+        """All outputs ``(E, p, n_L)``."""
         return self.multipliers[-1] * (self.hidden(x)[-1] @ self.weights[-1].mT)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """The output ``(E, p)`` of a network with one.
-
-        Raises:
-            InputError: for a network with several outputs, and as :meth:`hidden`.
-        """
+        """The output ``(E, p)`` of a network with one."""
         self._needs_one_output()
         return self.outputs(x).squeeze(-1)
 
@@ -127,7 +119,7 @@ class FullyConnected:
         return found[::-1]
 
     def tangents(self, x: Tensor) -> Tangents:
-        """The derivatives of the output by all parameters; raises as :meth:`layers`."""
+        """The derivatives of the output by all parameters."""
         return Tangents(tuple(self.layers(x)))
 
     def parameters(self) -> list[Tensor]:
@@ -138,11 +130,7 @@ class FullyConnected:
         return [tensor for pair in pairs for tensor in pair] + [self.weights[-1]]
 
     def with_parameters(self, parameters: Sequence[Tensor]) -> "FullyConnected":
-        """The same network with other weights and biases, of the same shapes.
-
-        Raises:
-            InputError: for tensors of other shapes, or more or fewer of them.
-        """
+        """The same network with other weights and biases, of the same shapes."""
         found = matching(parameters, self.parameters())
         step = 2 if self.biases else 1
         return replace(self, weights=tuple(found[::step]), biases=tuple(found[1::2] if self.biases else ()))
@@ -189,10 +177,6 @@ def fully_connected(
         bias: whether the hidden layers have (trained) biases, standard normal at the start.
         dtype: of the weights; draws are made in that precision.
         device: where they live.
-
-    Raises:
-        InputError: for an unknown parametrisation, activation or dtype, a width below 1, no seed, or a gain that is not
-            positive.
 
     Source: paper C, Sec. 4 and 5; paper B, Sec. 3.
     """

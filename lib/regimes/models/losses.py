@@ -96,11 +96,7 @@ LOSSES = {
 
 
 def named(loss: str | Loss) -> Loss:
-    """The loss a name stands for: ``hinge``, ``soft_hinge``, ``quadratic_hinge``, ``logistic`` or ``square``.
-
-    Raises:
-        InputError: for any other name.
-    """
+    """The loss a name stands for: ``hinge``, ``soft_hinge``, ``quadratic_hinge``, ``logistic`` or ``square``."""
     if isinstance(loss, Loss):
         return loss
     validate.one_of(LOSSES, loss=loss)

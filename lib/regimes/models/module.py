@@ -114,16 +114,11 @@ class ModuleModel:
         return vmap(self._one, (0, 0, 0 if self._own(x) else None))(list(tensors), list(self.fixed), x)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Outputs ``(E, p)`` at points ``x (p, ...)`` shared by all realisations, or ``(E, p, ...)``.
-
-        Raises:
-            InputError: for points of another shape, dtype or number of realisations, and a module that does not take
-                them or does not give one number a point.
-        """
+        """Outputs ``(E, p)`` at points ``x (p, ...)`` shared by all realisations, or ``(E, p, ...)``."""
         return self._outputs(self.tensors, self._inputs(x))
 
     def tangents(self, x: Tensor) -> Tangents:
-        """The derivatives of the outputs by the parameters; raises as the call."""
+        """The derivatives of the outputs by the parameters."""
         return Tangents((Differentiated(self, self._inputs(x)),))
 
     def layers(self, x: Tensor) -> list[Convolution]:

@@ -56,11 +56,7 @@ class Network:
         return self.d + 2 * self.h
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Outputs ``f (E, p)`` at points ``x (p, d)``, the same for all realisations, or ``(E, p, d)``, of any dtype.
-
-        Raises:
-            InputError: for points of another dimension or number of realisations.
-        """
+        """Outputs ``f (E, p)`` at points ``x (p, d)`` shared by all realisations, or ``(E, p, d)``, of any dtype."""
         x = inputs(x.to(self.omega) if isinstance(x, Tensor) else x, self.omega)
         return torch.cat([self._block(x[:, rows]) for rows in self._blocks(x.shape[-2])], -1)
 
@@ -69,9 +65,6 @@ class Network:
 
         With :math:`u_n = \omega_n\cdot x/\sqrt d + b_n`: :math:`\delta_n = \sqrt2\,\beta_n\,1(u_n > 0)/h` of the first
         layer, and :math:`\sqrt2\max(0, u_n)/h` by :math:`\beta_n`; at a kink the left derivative.
-
-        Raises:
-            InputError: for points of another dimension, dtype or number of realisations.
         """
         x = inputs(x, self.omega)
         u = torch.baddbmm(self.b[:, None, :], x, self.omega.mT, alpha=self.d**-0.5)
@@ -84,11 +77,7 @@ class Network:
         return [getattr(self, name) for name in self.names]
 
     def with_parameters(self, parameters: Sequence[Tensor]) -> "Network":
-        """The same network with other weights, of the same shapes.
-
-        Raises:
-            InputError: for tensors of other shapes, or more or fewer of them.
-        """
+        """The same network with other weights, of the same shapes."""
         found: dict[str, Any] = dict(zip(self.names, matching(parameters, self.parameters())))
         return replace(self, **found)
 
@@ -131,9 +120,6 @@ def one_hidden(
         bias: whether there are (trained) biases.
         dtype: precision of the weights.
         device: where they live; ``"auto"`` picks CUDA where there is one.
-
-    Raises:
-        InputError: for ``d < 1``, ``h < 1``, no seed, or a seed that is not a whole number.
 
     Source: paper A, Sec. 2.2.
     """

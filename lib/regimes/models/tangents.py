@@ -18,11 +18,7 @@ from regimes.validate import InputError
 
 
 def chosen(params: Collection[str] | None, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The parameters asked for out of those called ``names``; ``None`` for all.
-
-    Raises:
-        InputError: for names that are not among them, or none.
-    """
+    """The parameters asked for out of those called ``names``; ``None`` for all."""
     wanted = names if params is None else tuple(params)
     if isinstance(params, str) or not wanted or not set(wanted) <= set(names):
         raise InputError(f"params must be some of {', '.join(names)}; got {params!r}")
@@ -180,7 +176,7 @@ class Tangents:
         return tuple(name for part in self.parts for name in part.names)
 
     def only(self, names: Collection[str] | None) -> "Tangents":
-        """The columns of some of the parameters; ``None`` for all. Raises as :func:`chosen`."""
+        """The columns of some of the parameters; ``None`` for all."""
         wanted = set(chosen(names, self.names))
         return Tangents(tuple(part.only(wanted) for part in self.parts if wanted & set(part.names)))
 

@@ -173,10 +173,6 @@ def gauss_newton(
         decay: ``λ``, towards the initial weights, per unit of time.
         steps: attempted steps after which a realisation is given up.
 
-    Raises:
-        InputError: before any computing, for a loss with a corner, labels other than ±1, shapes that do not fit, or a
-            scale, tolerance, slack or decay that makes no sense.
-
     Source: paper A, Eq. 2; paper B, Sec. 2.
     """
     loss = losses.named(loss)

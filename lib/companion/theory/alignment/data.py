@@ -42,9 +42,6 @@ def reversing(n: int, *, balance: float, reading: str, seed: int) -> Task:
         reading: one of :data:`READINGS`.
         seed: of all draws.
 
-    Raises:
-        InputError: for a balance outside (0, 1] or that leaves no point in ``X_1``, or another reading.
-
     Source: paper D, App. F.
     """
     validate.integer(2, n=n)
@@ -96,9 +93,6 @@ def spike_free(n: int, *, balance: float, floor: float, seed: int) -> Task:
         floor: ``m_0`` in (0, 1]; at 1 the data are isotropic on their directions.
         seed: of the directions and of the points' places in them.
 
-    Raises:
-        InputError: for a balance or floor out of range, or a balance that leaves fewer than two directions.
-
     Source: derived here, in place of paper D, App. F.
     """
     validate.integer(4, n=n)
@@ -131,9 +125,6 @@ def full_rank(p: int, d: int, *, decay: float, basis: int, mixing: int, seed: in
         basis: seed of its eigenbasis.
         mixing: seed of ``Q (d, d)``, standard normal.
         seed: of the points, one or several.
-
-    Raises:
-        InputError: as :func:`regimes.data.tasks.chain_monomial`, and for fewer than two points.
 
     Source: paper D, App. H.
     """

@@ -22,9 +22,6 @@ def chain_monomial_egop(r: int, d: int, *, covariance: Tensor | None = None) -> 
         d: dimension of the input.
         covariance: ``C (d, d)`` of the Gaussian inputs; the identity by default.
 
-    Raises:
-        InputError: for ``r`` outside ``2 … d``, or a covariance of another size.
-
     Source: paper D, Eqs. 1 and 2; the closed form is ours.
     """
     _needs_rank(r, d)
@@ -40,9 +37,6 @@ def chain_monomial_egop(r: int, d: int, *, covariance: Tensor | None = None) -> 
 
 def sampled_egop(task: Task) -> Tensor:
     """The mean outer product of the label function's gradients over the task's points, ``(..., d, d)``.
-
-    Raises:
-        InputError: for a task without a label function, such as real data.
 
     Source: paper D, Eq. 2.
     """

@@ -62,9 +62,6 @@ def data_matrices(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         x: inputs ``(..., n, d)``.
         y: labels ``(..., n)``.
 
-    Raises:
-        InputError: for what is no number, or shapes that do not fit.
-
     Source: paper D, Eq. 16.
     """
     validate.arrays(x=("... n d", x), y=("... n", y))
@@ -73,11 +70,7 @@ def data_matrices(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def matrix_traces(a: Tensor, b: Tensor) -> Traces:
-    """The traces that the formulas need, of symmetric ``A`` and ``B (..., d, d)``.
-
-    Raises:
-        InputError: for matrices of different sizes, or that are not square.
-    """
+    """The traces that the formulas need, of symmetric ``A`` and ``B (..., d, d)``."""
     validate.arrays(a=("... d d", a), b=("... d d", b))
     mean_a, mean_b = (_trace(m) for m in (a, b))
     a, b = _centred(a, mean_a), _centred(b, mean_b)
@@ -88,11 +81,7 @@ def matrix_traces(a: Tensor, b: Tensor) -> Traces:
 
 
 def moments(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """``tr M``, ``tr M²``, ``tr M³`` and ``tr M⁴`` of symmetric matrices ``(..., d, d)``, each ``(...)``.
-
-    Raises:
-        InputError: for what is no square matrix.
-    """
+    """``tr M``, ``tr M²``, ``tr M³`` and ``tr M⁴`` of symmetric matrices ``(..., d, d)``, each ``(...)``."""
     validate.arrays(matrix=("... d d", matrix))
     square = matrix @ matrix
     return _trace(matrix), _trace(square), _inner(matrix, square), _inner(square, square)
@@ -100,9 +89,6 @@ def moments(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 def readout_matrix(weights: Tensor, readout: Tensor) -> Tensor:
     """``R = Wᵀ diag(a²) W (..., d, d)`` of ``W (..., k, d)`` and ``a (..., k)``.
-
-    Raises:
-        InputError: for what is no number, or shapes that do not fit.
 
     Source: paper D, Eq. 16.
     """
@@ -120,9 +106,6 @@ def readout_moments(ratio: float, powers: Sequence[float] = GAUSSIAN) -> tuple[f
     Args:
         ratio: ``c = d/k``, dimension over width.
         powers: ``E a², E a⁴, E a⁶, E a⁸``; those of one network's own readout take its fluctuation out.
-
-    Raises:
-        InputError: for a ratio that is not positive, or other than four positive powers.
 
     Source: derived here, for the averages over 30 networks of paper D, App. H.
     """
@@ -160,9 +143,6 @@ def second_denominator(t: Traces, r: Sequence[Tensor | float], *, printing: str 
             the paper's ``(tr Ā)² tr B² r_2²``, which is 0; ``literal`` ``tr Ā² tr B² r_2²``, as if the square had
             slipped out of the trace.
 
-    Raises:
-        InputError: for another printing.
-
     Source: paper D, Eqs. 27 and 28.
     """
     validate.one_of(PRINTINGS, printing=printing)
@@ -187,9 +167,6 @@ def correlation(t: Traces, r: Sequence[Tensor | float], *, printing: str = "corr
 def observed_traces(a: Tensor, b: Tensor, r: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """``tr(ARARBR)``, ``tr(ARAR)`` and ``tr(ARBRARBR)`` of given matrices ``(..., d, d)``, with no freeness assumed.
 
-    Raises:
-        InputError: for matrices of different sizes, or that are not square.
-
     Source: paper D, Eqs. 17, 21 and 23.
     """
     validate.arrays(a=("... d d", a), b=("... d d", b), r=("... d d", r))
@@ -204,9 +181,6 @@ def isotropic(spread: float, ratio: float) -> float:
     Args:
         spread: ``q``, the variance of ``y²`` over its squared mean; 2 for normal labels, 0 for labels ±1.
         ratio: ``c = d/k``.
-
-    Raises:
-        InputError: for a negative spread, or a ratio that is not positive.
 
     Source: paper D, Eq. 6.
     """

@@ -31,9 +31,6 @@ def early_correlation(x: Tensor, y: Tensor, kernel: Tensor) -> Tensor:
         y: residuals ``(..., n)``; labels where the outputs are near 0.
         kernel: ``𝒦 (..., n, n)``, or its expectation for the prediction to first order. Any scale.
 
-    Raises:
-        InputError: for what is no number, shapes that do not fit, or a product that is zero.
-
     Source: paper D, Eq. 4 and App. C.
     """
     validate.arrays(x=("... n d", x), y=("... n", y), kernel=("... n n", kernel))
@@ -56,9 +53,6 @@ def expected_kernel(x: Tensor, *, sigma: str, hidden: int, gain: float = 1.0) ->
         sigma: ``quadratic`` (``z²``) or ``relu``.
         hidden: ``L``, hidden layers, from 1 to 100.
         gain: ``g``, the parameter of :func:`regimes.models.fully_connected.fully_connected`.
-
-    Raises:
-        InputError: for another activation, a depth or gain out of range, or inputs that are no numbers.
 
     Source: paper D, App. C (E[𝒦] is not given there); the arc-cosine kernels of paper C, Definition 5.
     """
@@ -99,9 +93,6 @@ def expected_nfm(x: Tensor, y: Tensor) -> Tensor:
     For :math:`\dot W = \delta^\top YX` with ``δ = a ⊙ h``, as the paper has it; the derivative ``2a ⊙ h`` gives four
     times as much.
 
-    Raises:
-        InputError: for what is no number, or shapes that do not fit.
-
     Source: paper D, Prop. 10.
     """
     validate.arrays(x=("... n d", x), y=("... n", y))
@@ -122,9 +113,6 @@ def expected_agop(x: Tensor, y: Tensor, k: int, *, printing: str = "corrected") 
         y: residuals ``(..., n)``.
         k: width, at least 1.
         printing: ``corrected``, or ``printed`` for the paper's coefficients 3 and 6.
-
-    Raises:
-        InputError: for what is no number, shapes that do not fit, a width below 1 or another printing.
 
     Source: paper D, Prop. 10; corrected here.
     """
