@@ -67,7 +67,7 @@ def test_the_shrunk_centre_is_what_decay_alone_leaves():
     torch.testing.assert_close(still.model.weights[0], left)
     *_, end = studies.states(setting, data)
     site = matrices.sites(end.model, data.train.x)[0]
-    expected = matrices.c_nfa(site.weights, left, site.delta)
+    expected = matrices.uc_nfa(site.weights - left, site.delta)
     rows = rows_of(**changed)
     found = rows[(rows.step == 20) & (rows.layer == 1)].c_shrunk
     np.testing.assert_allclose(found, expected, rtol=1e-3)

@@ -45,10 +45,10 @@ def moved(model, x, y, time):
 def test_proposition_3_by_finite_differences_of_a_gradient_flow(sigma, layer):
     x, y, h = normal(20, 6, seed=1), normal(20, seed=2), 1e-5  # no unit of the ReLU switches within h
     model = fully_connected([6, 9, 8, 1], seeds=[0], sigma=sigma, parametrisation="standard", gain=0.5)
-    start = matrices.site(model, x, layer)
+    start = matrices.sites(model, x)[layer - 1]
 
     def centred(time):
-        now = matrices.site(moved(model, x, y, time), x, layer)
+        now = matrices.sites(moved(model, x, y, time), x)[layer - 1]
         change = now.weights - start.weights
         return matrices.nfm(change), matrices.agop(change, now.delta)
 
@@ -64,7 +64,7 @@ def test_proposition_3_by_finite_differences_of_a_gradient_flow(sigma, layer):
 def test_proposition_4_holds_to_rounding(sigma, layer):
     x, y = normal(15, 6, seed=1), normal(15, seed=2)
     model = fully_connected([6, 9, 8, 1], seeds=[0, 1], sigma=sigma)
-    at = matrices.site(model, x, layer)
+    at = matrices.sites(model, x)[layer - 1]
     residual = y - model(x)
     speed = matrices.velocity(at.inputs, at.delta, residual) * 15
     kernel = matrices.ptk_kernel(at.delta)
@@ -110,7 +110,7 @@ def test_egop_has_the_eigenvalues_of_a_ring_and_follows_the_covariance():
 def test_expected_kernel_is_that_of_wide_networks(sigma, hidden):
     x = normal(7, 5, seed=1)
     model = fully_connected([5, *[1500] * hidden, 1], seeds=range(12), sigma=sigma, gain=1.3)
-    kernels = matrices.ptk_kernel(matrices.site(model, x, 1).delta)
+    kernels = matrices.ptk_kernel(matrices.sites(model, x)[0].delta)
     found = predictions.expected_kernel(x, sigma=sigma, hidden=hidden, gain=1.3)
     assert relative(kernels.mean(0), found) < 0.04
 
@@ -186,7 +186,7 @@ def test_the_network_of_proposition_10_is_a_quadratic_one():
     readout = torch.from_numpy(rng.standard_normal((3, 1, 4)))
     template = fully_connected([5, 4, 1], seeds=[0], sigma="quadratic")
     model = FullyConnected((weights, readout), (1.0, 1.0), template.sigma)
-    at = matrices.site(model, x, 1)
+    at = matrices.sites(model, x)[0]
     speed = matrices.velocity(at.inputs, at.delta, y) * 6
     assert relative(matrices.nfm(speed), 4 * features) < 1e-12
     assert relative(6 * matrices.agop(speed, at.delta), 16 * outer) < 1e-12

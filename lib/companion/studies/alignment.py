@@ -235,7 +235,7 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
 def _randomised(site: Site, K: Tensor, draws: int, seeds: Sequence[int]) -> list[Tensor]:
     """``Wᵀ Q W`` for several random ``Q`` of K's spectrum, each ``(E, d, d)``."""
     each = [[draws * seed + i for seed in seeds] for i in range(draws)]
-    turned = [matrices.same_spectrum(K.double(), seed=draw_seeds("direction", row)) for row in each]
+    turned = [matrices.same_spectrum(K.double(), seeds=draw_seeds("direction", row)) for row in each]
     return [site.weights.mT @ Q.to(site.weights) @ site.weights for Q in turned]
 
 

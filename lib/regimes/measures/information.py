@@ -28,16 +28,13 @@ from regimes.validate import InputError
 NEIGHBOURS = 5  # Source: paper A, App. E
 
 
-def mutual_information(
-    x: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS, dimension: float | None = None, counts_itself: bool = False
-) -> float:
+def mutual_information(x: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS, counts_itself: bool = False) -> float:
     r"""``Î(x; y)`` of one variable and a label, in bits; its scale is of no effect.
 
     Args:
         x: ``(n,)``, or points ``(n, d)``.
         y: labels ``(n,)`` in {-1, +1}, of about equal frequency.
         neighbours: ``k``.
-        dimension: ``d`` of the balls; that of the points by default.
         counts_itself: whether a point is among its own nearest ones, as in paper A's code; not so in its text.
 
     Source: paper A, App. E, Eq. 18.
@@ -51,11 +48,9 @@ def mutual_information(
     fewest = int(min(label.sum(), (~label).sum())) - (not counts_itself)
     if neighbours > fewest:
         raise InputError(f"neighbours must be at most {fewest}, the other points of the rarer label, got {neighbours}")
-    d = points.shape[1] if dimension is None else dimension
-    validate.positive(dimension=d)
     plus, minus = (_radius(points, label == side, neighbours, counts_itself) for side in (True, False))
     with np.errstate(divide="ignore", invalid="ignore"):
-        odds = d * (np.log(minus) - np.log(plus))
+        odds = points.shape[1] * (np.log(minus) - np.log(plus))
     return float(1 - entropy(special.expit(np.nan_to_num(odds, posinf=np.inf, neginf=-np.inf))).mean())
 
 
@@ -74,14 +69,11 @@ def entropy(q: np.ndarray) -> np.ndarray:
     return (special.entr(q) + special.entr(1 - q)) / math.log(2)
 
 
-def informations(vectors: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS) -> Tensor:
+def informations(vectors: Tensor, y: Tensor) -> Tensor:
     """``Î(φ_r; y)`` of each component ``vectors (..., n, r)`` with labels ``y (..., n)``: ``(..., r)``, in bits."""
     n, r = vectors.shape[-2:]
     flat, labels = vectors.reshape(-1, n, r), y.expand(vectors.shape[:-1]).reshape(-1, n)
-    found = [
-        [mutual_information(one[:, i], label, neighbours=neighbours) for i in range(r)]
-        for one, label in zip(flat, labels)
-    ]
+    found = [[mutual_information(one[:, i], label) for i in range(r)] for one, label in zip(flat, labels)]
     return torch.tensor(found, dtype=torch.float64).reshape(*vectors.shape[:-2], r)
 
 

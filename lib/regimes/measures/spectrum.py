@@ -21,7 +21,6 @@ from regimes.models import Model
 from regimes.models.tangents import Tangents
 from regimes.validate import InputError
 
-METHODS = ("auto", "lapack", "lanczos")
 LANCZOS = 400  # points from which ten components are found faster by Lanczos than by a full decomposition
 SHARE = 20  # and at most one component in so many points
 
@@ -38,30 +37,20 @@ class Components(NamedTuple):
     vectors: Tensor
 
 
-def components(gram: Tensor, count: int, *, centred: bool = False, method: str = "auto") -> Components:
-    """The first ``count`` components of a kernel.
+def components(gram: Tensor, count: int) -> Components:
+    """The first ``count`` components of a kernel; of few on many points by Lanczos on the CPU, to rounding.
 
     Args:
         gram: ``K (..., n, n)``, symmetric.
         count: how many, from 1 to ``n``.
-        centred: of the features with their mean subtracted; as they are by default, as in paper A.
-        method: ``lapack``: the full decomposition. ``lanczos``: products with ``K`` alone, on the CPU, to rounding.
-            ``auto``: the faster of the two.
 
     Source: paper A, Sec. 5.1.
     """
     needs_gram(gram)
     n = gram.shape[-1]
-    validate.integer(1, count=count)
-    validate.one_of(METHODS, method=method)
-    if count > n:
-        raise InputError(f"count must be at most the {n} points, got {count}")
-    if method == "lanczos" and count >= n:
-        raise InputError(f"count must be below the {n} points for lanczos, got {count}")
-    if centred:
-        gram = centre(gram)
-    lanczos = method == "lanczos" or (method == "auto" and n >= max(LANCZOS, SHARE * count) and not gram.is_cuda)
-    return _scaled(*(_lanczos(gram, count) if lanczos else _lapack(gram, count)))
+    validate.whole(1, n, count=count)
+    found = _lanczos if n >= max(LANCZOS, SHARE * count) and not gram.is_cuda else _lapack
+    return _scaled(*found(gram, count))
 
 
 def _scaled(values: Tensor, vectors: Tensor) -> Components:
@@ -162,26 +151,24 @@ def rkhs_norm(values: Tensor, squares: Tensor) -> Tensor:
     return (squares / values).sum(-1)
 
 
-def effective_dimension(gram: Tensor, *, centred: bool = False) -> Tensor:
+def effective_dimension(gram: Tensor) -> Tensor:
     r"""``(Σ λ)²/Σ λ²``, ``(...)``: ``k`` for ``k`` equal eigenvalues; from the entries, without a decomposition."""
     needs_gram(gram)
-    gram = centre(gram) if centred else gram
     return gram.diagonal(dim1=-1, dim2=-2).sum(-1).square() / gram.square().sum((-1, -2))
 
 
-def alignment(gram: Tensor, y: Tensor, *, centred: bool = False) -> Tensor:
+def alignment(gram: Tensor, y: Tensor) -> Tensor:
     r"""Kernel–target alignment ``yᵀ K y/(‖K‖_F ‖y‖²) = Σ λ ω²/(ȳ² √(Σ λ²))``, ``(...)``: 1 for ``K = y yᵀ``.
 
     Args:
         gram: ``(..., n, n)``.
         y: ``(..., n)``.
-        centred: of the kernel of centred features.
 
     Source: paper B, Sec. 5 (its reference on alignment); Cristianini et al. (2001).
     """
     needs_gram(gram)
     validate.arrays(y=(f"... {gram.shape[-1]}", y))
-    gram, y = centre(gram) if centred else gram, y.to(gram)
+    y = y.to(gram)
     along = (y.unsqueeze(-2) @ gram @ y.unsqueeze(-1)).squeeze((-1, -2))
     return along / (gram.square().sum((-1, -2)).sqrt() * y.square().sum(-1))
 

@@ -24,13 +24,11 @@ class Activation:
         name: as in :data:`ACTIVATIONS`.
         value: ``σ``.
         slope: ``σ'``, at a kink the left one.
-        kinked: whether the slope jumps.
     """
 
     name: str
     value: Callable[[Tensor], Tensor] = field(repr=False)
     slope: Callable[[Tensor], Tensor] = field(repr=False)
-    kinked: bool = False
 
     def __call__(self, z: Tensor) -> Tensor:
         """``σ(z)``."""
@@ -52,7 +50,7 @@ def _silu_slope(z: Tensor) -> Tensor:
 
 
 ACTIVATIONS = {
-    "relu": Activation("relu", torch.relu, lambda z: (z > 0).to(z.dtype), kinked=True),
+    "relu": Activation("relu", torch.relu, lambda z: (z > 0).to(z.dtype)),
     "tanh": Activation("tanh", torch.tanh, lambda z: 1 - torch.tanh(z).square()),
     "erf": Activation("erf", torch.erf, lambda z: (2 / math.sqrt(math.pi)) * torch.exp(-z.square())),
     "quadratic": Activation("quadratic", torch.square, lambda z: 2 * z),

@@ -188,7 +188,7 @@ class Convolutional:
     def _last(self, averages: Sequence[Tensor]) -> Convolution:
         """The last layer's tangents, from the averages ``(E, 20 h, p)`` of each block of points."""
         h = torch.cat(list(averages), -1).mT.unsqueeze(2)
-        return Convolution(h, torch.ones_like(h[..., :1]), 1 / h.shape[-1], 1.0, names=("w", "b"))
+        return Convolution(h, torch.ones_like(h[..., :1]), 1 / h.shape[-1], True, names=("w", "b"))
 
     def tangents(self, x: Tensor) -> Tangents:
         """The derivatives of the output by all parameters, by one forward and one backward pass for all points.
@@ -264,7 +264,6 @@ def convolutional(
     seeds: Sequence[int],
     shape: Sequence[int] = (1, 28, 28),
     sigma: str | Activation | None = None,
-    dtype: torch.dtype = torch.float64,
     device: str | torch.device = "cpu",
 ) -> Convolutional:
     """Networks with standard normal weights and no bias at the start, one realisation a seed.
@@ -276,7 +275,6 @@ def convolutional(
         seeds: one initialisation each.
         shape: ``(channels, height, width)`` of the inputs.
         sigma: the activation; ``None`` for paper A's, the swish ``z/(1 + e^{-z})`` normalised to ``E σ² = 1``.
-        dtype: of the weights.
         device: where they live; ``"auto"`` picks CUDA where there is one.
 
     Source: paper A, Sec. 2.6 and Fig. 9.
@@ -285,7 +283,6 @@ def convolutional(
     validate.length(3, 3, shape=shape)
     validate.integer(1, **{f"shape[{i}]": n for i, n in enumerate(shape)})
     validate.seeds(seeds)
-    validate.one_of((torch.float32, torch.float64), dtype=dtype)
     sigma = activation("swish", normalised=True) if sigma is None else activation(sigma)
     channels, height, width = shape
     stages = _stages(h, (channels, height, width))
@@ -294,5 +291,5 @@ def convolutional(
     validate.memory(8 * count, f"the {count} weights of {len(seeds)} networks")
     generators = [np.random.default_rng(seed) for seed in seeds]
     drawn = [torch.from_numpy(np.stack([g.standard_normal(size) for g in generators])) for size in sizes]
-    *weights, readout = (tensor.to(dtype=dtype, device=devices.pick(device)) for tensor in drawn)
+    *weights, readout = (tensor.to(devices.pick(device)) for tensor in drawn)
     return Convolutional(tuple(weights), readout, torch.zeros_like(readout[..., 0]), stages, sigma)

@@ -371,8 +371,8 @@ def _layer(name: str, layer: nn.Linear | nn.Conv2d, h: Tensor, delta: Tensor, po
     else:
         h, delta = (maps.flatten(1, -2) if maps.ndim > 2 else maps.unsqueeze(1) for maps in (h, delta))
     names = tuple(f"{name}.{kind}" for kind in ("weight", "bias") if getattr(layer, kind) is not None)
-    bias, groups = None if layer.bias is None else 1.0, getattr(layer, "groups", 1)
-    return Convolution(h.unsqueeze(0), delta.unsqueeze(0), 1.0, bias, groups, names=names)
+    groups = getattr(layer, "groups", 1)
+    return Convolution(h.unsqueeze(0), delta.unsqueeze(0), 1.0, layer.bias is not None, groups, names=names)
 
 
 def _patches(layer: nn.Conv2d, h: Tensor) -> Tensor:

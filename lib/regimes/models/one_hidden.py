@@ -69,7 +69,7 @@ class Network:
         x = inputs(x, self.omega)
         u = torch.baddbmm(self.b[:, None, :], x, self.omega.mT, alpha=self.d**-0.5)
         delta = (u > 0) * (self.beta * (GAIN / self.h))[:, None, :]
-        first = Layer(x, delta, self.d**-0.5, 1.0 if self.bias else None, names=self.names[:-1])
+        first = Layer(x, delta, self.d**-0.5, self.bias, names=self.names[:-1])
         return Tangents((first, Readout(u.relu(), GAIN / self.h, ("beta",))))
 
     def parameters(self) -> list[Tensor]:
@@ -106,7 +106,6 @@ def one_hidden(
     *,
     seeds: int | Sequence[int],
     bias: bool = True,
-    dtype: torch.dtype = torch.float64,
     device: str | torch.device = "cpu",
 ) -> Network:
     """Networks with standard normal weights, one realisation a seed.
@@ -118,7 +117,6 @@ def one_hidden(
         h: width.
         seeds: one seed or several; realisation ``e`` is drawn from ``seeds[e]`` alone.
         bias: whether there are (trained) biases.
-        dtype: precision of the weights.
         device: where they live; ``"auto"`` picks CUDA where there is one.
 
     Source: paper A, Sec. 2.2.
@@ -126,9 +124,8 @@ def one_hidden(
     validate.integer(1, d=d, h=h)
     several = [seeds] if isinstance(seeds, int) else seeds
     validate.seeds(several)
-    validate.one_of((torch.float32, torch.float64), dtype=dtype)
     validate.memory(16 * len(several) * h * (d + 2), f"{len(several)} networks of width {h}")
     draws = np.stack([np.random.default_rng(seed).standard_normal((h, d + 2)) for seed in several])
-    weights = torch.from_numpy(draws).to(dtype=dtype, device=devices.pick(device))
+    weights = torch.from_numpy(draws).to(devices.pick(device))
     omega, b, beta = weights[..., :d].contiguous(), weights[..., d].clone(), weights[..., d + 1].clone()
     return Network(omega, b if bias else torch.zeros_like(b), beta, bias)

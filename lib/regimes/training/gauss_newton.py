@@ -162,7 +162,7 @@ def gauss_newton(
     times as old (or, under decay, the gradient has vanished); or by the caller's rule.
 
     Args:
-        model: ``E`` realisations, of one shape (``fully_connected.pad`` makes one of several widths).
+        model: ``E`` realisations.
         x: points ``(p, ...)`` shared by all, or ``(E, p, ...)``.
         y: labels ``(p,)`` or ``(E, p)`` in {-1, +1}.
         alpha: scale of the predictor.
