@@ -374,7 +374,7 @@ BAD = {
             r"times\[0\] must be",
         ),
         (lambda: satisfied(NAN), "fraction must lie"),
-        (lambda: kernel_flow.fit(NAN * GRAM, Y), "gram holds NaN"),
+        (lambda: kernel_flow.fit(NAN * GRAM, Y), "gram must hold finite numbers"),
         (lambda: kernel_flow.fit(GRAM, Y[:5]), "gram must be"),
         (lambda: lazy(NETS, of(TASK, x=TASK.x[..., :3]), TEST), "must have shape"),
         (lambda: wide_lazy(TASK, of(TEST, y=NAN * TEST.y)), "test.y must hold finite numbers"),

@@ -146,6 +146,5 @@ def needs_angles(phi: Tensor) -> None:
 
 def needs_depth(depth: int) -> int:
     """A depth as a plain whole number; raises :class:`InputError` unless it lies between 1 and 10^15."""
-    validate.integer(1, depth=depth)
     validate.whole(1, DEEPEST, depth=depth)
     return int(depth)
