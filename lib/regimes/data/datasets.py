@@ -71,12 +71,13 @@ _GLASSES = (
 
 @dataclass(frozen=True)
 class Images:
-    """Images as they are stored: ``pixels (n, ...)`` in uint8, ``classes (n,)``, their source, the value of white."""
+    """Images as stored: ``pixels (n, ...)`` in uint8, ``classes (n,)``, source, value of white, who wears glasses."""
 
     pixels: np.ndarray
     classes: np.ndarray
     source: str
     white: int = 255
+    glasses: np.ndarray | None = None
 
 
 def load(name: str, *, labels: str = "class") -> Task:
@@ -101,8 +102,8 @@ def load(name: str, *, labels: str = "class") -> Task:
     images = _images(name, _folder())
     x = torch.from_numpy(images.pixels.reshape(len(images.pixels), -1).astype(np.float64) / images.white)
     classes = torch.from_numpy(images.classes.astype(np.int64))
-    if name == "faces":
-        glasses = torch.from_numpy(_glasses().astype(np.float64))
+    if images.glasses is not None:
+        glasses = torch.from_numpy(images.glasses.astype(np.float64))
         return Task(x, 2 * glasses - 1, f"{images.source}, glasses or not", classes=classes)
     if labels == "parity":
         return Task(x, 1.0 - 2.0 * (classes % 2).double(), f"{images.source}, parity of the class", classes=classes)
@@ -336,16 +337,12 @@ def _checked(raw: bytes, path: Path, digest: str, method: Callable = hashlib.sha
     return raw
 
 
-@functools.lru_cache(maxsize=4)
-def _read_archive(path: Path) -> dict[str, np.ndarray]:
-    raw = _checked(_bytes(path), path, _ARCHIVES[path.name])
+def _archive(name: str) -> dict[str, np.ndarray] | None:
+    raw = _file(name, _ARCHIVES[name])
+    if raw is None:
+        return None
     with np.load(io.BytesIO(raw), allow_pickle=False) as archive:
         return dict(archive)
-
-
-def _archive(name: str) -> dict[str, np.ndarray] | None:
-    folder = _folder()
-    return _read_archive(folder / name) if folder and _there(folder / name) else None
 
 
 def _idx(folder: Path, name: str) -> Images | None:
@@ -465,8 +462,9 @@ def _digits() -> Images:
 
 
 def _faces() -> Images:
+    source, index = "ORL faces, 400 images of 40 people", np.arange(400)
     if (archive := _archive("faces.npz")) is not None:
-        return Images(archive["x"], archive["subject"], "ORL faces, 400 images of 40 people")
+        return Images(archive["x"], archive["subject"], source, glasses=archive["glasses"])
     folder = _folder()
     if folder and (folder / "orl_faces").is_dir():
         names = [f"s{person}/{image}.pgm" for person in range(1, 41) for image in range(1, 11)]
@@ -474,16 +472,9 @@ def _faces() -> Images:
         _needs_all(folder / "orl_faces", files)
         raw = b"".join(_bytes(path)[-112 * 92 :] for path in files.values() if path)  # below a header of text
         pixels = np.frombuffer(_checked(raw, folder / "orl_faces", _FACES_SHA256), np.uint8).reshape(400, 112, 92)
-        return Images(pixels, np.arange(400) // 10 + 1, "ORL faces, 400 images of 40 people")
+        glasses = np.any([(first <= index) & (index < end) for first, end in _GLASSES], axis=0)
+        return Images(pixels, index // 10 + 1, source, glasses=glasses)
     raise InputError("data faces ships with no package: `make data` fetches it, or put faces.npz in $REGIMES_DATA")
-
-
-def _glasses() -> np.ndarray:
-    """Which of the faces have glasses."""
-    if (archive := _archive("faces.npz")) is not None:
-        return archive["glasses"]
-    index = np.arange(400)
-    return np.any([(first <= index) & (index < end) for first, end in _GLASSES], axis=0)
 
 
 _READERS: dict[str, Callable[[], Images]] = {

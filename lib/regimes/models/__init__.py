@@ -1,15 +1,6 @@
 """What learns: networks with a leading axis of independent realisations, and the losses they learn by.
 
-Every model ``f`` has, for points ``x (p, ...)`` shared by all ``E`` realisations or ``(E, p, ...)``:
-
-- ``model(x)``: its outputs ``(E, p)``;
-- ``parameters()``: the tensors that are trained, each ``(E, ...)``, called ``names``; ``with_parameters(tensors)``: the
-  same model with others;
-- ``tangents(x)``: the derivatives of the outputs by all of them, see :mod:`regimes.models.tangents`; tangent kernels,
-  gradients, NFM and AGOP follow from these;
-- ``model[rows]``: some of the realisations, the leading axis stays; ``model.to(dtype=, device=)``.
-
-:func:`join` makes one model of several.
+Tangent kernels, gradients, NFM and AGOP follow from a :class:`Model`'s tangents. :func:`join` makes one of several.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +17,7 @@ WORK = 4  # a backward pass has this many times in use what it leaves
 
 
 class Model(Protocol):
-    """``E`` independent realisations of a network with one output; see the package's head."""
+    """``E`` independent realisations of a network with one output; points ``x (p, ...)`` or ``(E, p, ...)``."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,10 +37,10 @@ class Model(Protocol):
         """The same model with other parameters, of the same shapes."""
 
     def tangents(self, x: Tensor) -> Tangents:
-        """The derivatives of the outputs at ``x`` by the parameters."""
+        """The derivatives of the outputs at ``x`` by the parameters, see :mod:`regimes.models.tangents`."""
 
     def __getitem__(self, rows: slice | Tensor) -> "Model":
-        """The realisations ``rows``."""
+        """The realisations ``rows``; the leading axis stays."""
 
     def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "Model":
         """The same model in another precision or on another device."""
