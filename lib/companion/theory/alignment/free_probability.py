@@ -156,7 +156,7 @@ def second_denominator(t: Traces, r: Sequence[Tensor | float], *, printing: str 
 def correlation(t: Traces, r: Sequence[Tensor | float], *, printing: str = "corrected") -> Tensor:
     """The C-NFA at initialisation as all sizes grow, ``(...)``.
 
-    Averages of the three traces stand for the traces; see :func:`second_denominator` for the arguments and errors.
+    Averages of the three traces stand for the traces; see :func:`second_denominator` for the arguments.
 
     Source: paper D, Eq. 10, whose two factors below need the exponent +1/2, and Assumptions 7 to 9.
     """
