@@ -335,7 +335,7 @@ CONVOLUTION = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 1)).
     ("call", "said"),
     [
         (lambda: kernel_pca(CONVOLUTION, normal(24, 1, 9, 9), Y), "the module cannot take"),
-        (lambda: kernel_pca(convolutional(2, seeds=[0]), normal(24, 1, 8, 8), Y), "x must be images"),
+        (lambda: kernel_pca(convolutional(2, seeds=[0]), normal(24, 1, 8, 8), Y), "x must be inputs"),
         (lambda: kernel_pca(LINEAR, X, torch.ones(24)), "labels must hold both classes, got a single one"),
         (lambda: kernel_pca(LINEAR, X, torch.arange(24.0)), "labels must be -1 or \\+1"),
         (lambda: kernel_pca(LINEAR, X[:10], Y[:10], count=3), "neighbours must be at most 4, .* got 5"),

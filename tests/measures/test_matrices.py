@@ -234,8 +234,8 @@ def test_pearson_is_that_of_numpy():
         (lambda x: matrices.pearson(torch.ones(4), torch.arange(4.0)), "constant vector"),
         (lambda x: matrices.velocity(torch.ones(4, 3), torch.ones(4, 2), torch.ones(3)), "residual must have shape"),
         (lambda x: matrices.measure(matrices.sites(network(), x)[0], matrices.sites(network(), x)[1]), "one layer"),
-        (lambda x: tasks.chain_monomial(10, 6, r=1), "r must be a whole number of at least 2"),
-        (lambda x: tasks.chain_monomial(10, 6, r=7), "r must be at most the dimension 6"),
+        (lambda x: tasks.chain_monomial(10, 6, r=1), "r must be a whole number from 2 to 6"),
+        (lambda x: tasks.chain_monomial(10, 6, r=7), "r must be a whole number from 2 to 6"),
     ],
 )
 def test_bad_input_is_named_in_one_line(call, said):

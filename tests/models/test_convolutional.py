@@ -334,12 +334,12 @@ def test_bad_networks_get_one_line(bad, line):
     [
         (
             images(3, 9, 9),
-            r"x must be images \(p, 1, 9, 9\) or \(p, 81\) in torch.float64, got \(3, 9, 9\) in torch.float64",
+            r"x must be inputs \(p, 1, 9, 9\) or \(1, p, 1, 9, 9\) or \(p, 81\) in torch.float64, got \(3, 9, 9\)",
         ),
-        (images(3, 2, 9, 9), "x must be images"),
+        (images(3, 2, 9, 9), "x must be inputs"),
         (images(3, 1, 9, 9).float(), "torch.float64"),
         (images(3, 2, 1, 9, 9), "x must hold 1 realisations, one a network, got 3"),
-        ([[0.0]], "x must be images"),
+        ([[0.0]], "x must be inputs"),
     ],
 )
 def test_bad_images_get_one_line(x, line):

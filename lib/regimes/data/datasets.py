@@ -234,10 +234,8 @@ def principal_components(task: Task, count: int) -> Task:
 
     Source: paper B, Sec. 3.2 (its code: components of the whole pool).
     """
-    validate.integer(1, count=count)
-    if count > task.x.shape[-1]:
-        raise InputError(f"count must be at most the dimension {task.x.shape[-1]}, got {count}")
     validate.arrays(x=("n d", task.x))
+    validate.whole(1, task.x.shape[-1], count=count)
     if len(task.x) < 2 or bool((task.x == task.x[0]).all()):
         raise InputError(f"principal components need points that vary, got {len(task.x)} without")
     covariance = torch.cov(task.x.T)

@@ -131,9 +131,8 @@ def chain_monomial(
     Source: paper D, Eq. 1, Apps. C and H.
     """
     validate.integer(1, p=p)
-    validate.integer(2, d=d, r=r)
-    if r > d:
-        raise InputError(f"r must be at most the dimension {d}, got {r}")
+    validate.integer(2, d=d)
+    validate.whole(2, d, r=r)
     x, source, root = gaussian_points(p, d, seed=seed), f"chain monomial, r={r}, d={d}, p={p}", None
     if decay is not None:
         validate.at_least(0, decay=decay)

@@ -3,6 +3,7 @@
 Tangent kernels, gradients, NFM and AGOP follow from a :class:`Model`'s tangents. :func:`join` makes one of several.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any, Protocol, TypeVar
@@ -10,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from regimes import validate
 from regimes.models.tangents import Tangents
 from regimes.validate import InputError
 
@@ -85,15 +87,25 @@ def matching(parameters: Sequence[Tensor], like: Sequence[Tensor]) -> list[Tenso
     return list(parameters)
 
 
-def inputs(x: Tensor, first: Tensor) -> Tensor:
-    """Points ``x (p, d)`` or ``(E, p, d)`` for first weights ``(E, n, d)``, for each realisation: ``(E, p, d)``."""
-    count, d = first.shape[0], first.shape[-1]
-    if not isinstance(x, Tensor) or x.ndim not in (2, 3) or (x.shape[-1], x.dtype) != (d, first.dtype):
-        got = f"{tuple(x.shape)} in {x.dtype}" if isinstance(x, Tensor) else repr(x)
-        raise InputError(f"x must be inputs (p, {d}) or ({count}, p, {d}) in {first.dtype}, got {got}")
-    if x.ndim == 3 and len(x) not in (1, count):
+def inputs(x: Tensor, shape: tuple[int, ...], first: Tensor, *, hint: str = "") -> Tensor:
+    """Points ``x``, each of a ``shape`` or as a vector, in the dtype of weights ``first (E, ...)``.
+
+    Returns:
+        ``(1, p, *shape)`` where the realisations share them, else ``(E, p, *shape)``.
+    """
+    count, axes = len(first), len(shape)
+    if isinstance(x, Tensor) and axes > 1 and x.ndim in (2, 3) and x.shape[-1] == math.prod(shape):
+        x = x.unflatten(-1, shape)
+    if not isinstance(x, Tensor) or x.ndim - axes not in (1, 2) or (x.shape[-axes:], x.dtype) != (shape, first.dtype):
+        sizes = ", ".join(map(str, shape))
+        wanted = f"(p, {sizes}) or ({count}, p, {sizes}){f' or (p, {math.prod(shape)})' * (axes > 1)} in {first.dtype}"
+        got = f"{tuple(x.shape)} in {x.dtype}" if isinstance(x, Tensor) else validate.shown(x)
+        raise InputError(f"x must be inputs {wanted}, got {got}{hint}")
+    if x.ndim == axes + 1:
+        return x[None]
+    if len(x) not in (1, count):
         raise InputError(f"x must hold {count} realisations, one a network, got {len(x)}")
-    return x.expand(count, *x.shape[-2:])
+    return x
 
 
 def blocks(model: Model, x: Tensor, memory: int) -> Iterator[slice]:

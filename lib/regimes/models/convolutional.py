@@ -19,10 +19,10 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import unfold
 
 from regimes import devices, validate
+from regimes.models import inputs
 from regimes.models.activations import Activation, activation
 from regimes.models.tangents import Part, Tangents
 from regimes.models.windows import Blocks, Convolution, Depthwise, Window, product
-from regimes.validate import InputError
 
 # of all realisations in one pass: beyond it the maps leave a core's cache, or a GPU is filled
 POINTS = {"cpu": 100, "cuda": 8192}
@@ -144,18 +144,6 @@ class Convolutional:
         maps = [stage.out * math.prod(stage.window.size) for stage in self.stages]
         return patches + 2 * sum(maps) - maps[-1] + 20 * self.h + 1  # of the head the averages alone
 
-    def _inputs(self, x: Tensor) -> Tensor:
-        count, shape, dtype = len(self.readout), self.shape, self.readout.dtype
-        flat = isinstance(x, Tensor) and x.ndim in (2, 3) and x.shape[-1] == math.prod(shape)
-        x = x.unflatten(-1, shape) if flat else x
-        if not isinstance(x, Tensor) or x.ndim not in (4, 5) or (tuple(x.shape[-3:]), x.dtype) != (shape, dtype):
-            images = f"(p, {', '.join(map(str, shape))}) or (p, {math.prod(shape)})"
-            got = f"{tuple(x.shape)} in {x.dtype}" if isinstance(x, Tensor) else validate.shown(x)
-            raise InputError(f"x must be images {images} in {dtype}, got {got}")
-        if x.ndim == 5 and len(x) not in (1, count):
-            raise InputError(f"x must hold {count} realisations, one a network, got {len(x)}")
-        return x if x.ndim == 5 else x[None]
-
     def _patches(self, x: Tensor) -> Tensor:
         """The windows of the first convolution, ``(E, fan-in, p, positions)``, for checked inputs."""
         first = self.stages[0].window
@@ -179,7 +167,7 @@ class Convolutional:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Outputs ``f (E, p)`` for images ``x (p, channels, height, width)`` or ``(E, p, …)``, also as vectors."""
-        x = self._inputs(x)
+        x = inputs(x, self.shape, self.readout)
         if torch.is_grad_enabled() and not x.requires_grad and any(w.requires_grad for w in self.parameters()):
             return _ByTangents.apply(self, x, *self.parameters())
         heads = [self._forward(block)[0][-1].mean(-1) for block in self._blocks(x)]
@@ -196,7 +184,7 @@ class Convolutional:
         No gradient of a single point is made before ``rows`` or ``gram`` ask for it. The last part is the last layer's;
         its ``jvp`` of the last two parameters is the output.
         """
-        x = self._inputs(x)
+        x = inputs(x, self.shape, self.readout)
         self._needs_memory(x)
         averages, layers = zip(*(self._layers(block) for block in self._blocks(x)))
         return Tangents((*map(Blocks, zip(*layers)), self._last(averages)))

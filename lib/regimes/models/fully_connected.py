@@ -73,7 +73,8 @@ class FullyConnected:
 
     def _forward(self, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """``[h_0, …, h_{L-1}]`` and ``[z_1, …, z_{L-1}]``."""
-        hidden, before = [inputs(x, self.weights[0])], []
+        first = self.weights[0]
+        hidden, before = [inputs(x, first.shape[2:], first).expand(len(first), -1, -1)], []
         for layer, (weight, multiplier) in enumerate(zip(self.weights[:-1], self.multipliers)):
             z = (hidden[-1] @ weight.mT).mul_(multiplier)
             if self.biases:

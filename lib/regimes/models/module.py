@@ -1,38 +1,11 @@
 """A reader's own torch module as a model, with a leading axis of independent realisations.
 
-Any module that gives one number a point, each from its own input alone::
-
-    import torch
-    from torch import nn
-
-    from regimes.data import tasks
-    from regimes.models.module import module
-
-
-    def build():
-        return nn.Sequential(nn.Linear(5, 64), nn.Tanh(), nn.Linear(64, 1)).double()
-
-
-    task, test = tasks.stripe(64, 5, seed=0), tasks.stripe(200, 5, seed=1)
-    start = module(build, seeds=[0, 1, 2])
-    tangents = start.tangents(task.x)
-    kernel = tangents.gram()  # (3, 64, 64)
-    for alpha in (0.1, 100.0):  # feature and lazy: training on α (f - f_0) with the gradient divided by α
-        model = start
-        for _ in range(100):
-            v = (alpha * (model(task.x) - start(task.x)) - task.y) / (alpha * len(task.y))
-            gradient = model.tangents(task.x).vjp(v)
-            model = model.with_parameters([w - 0.2 * g for w, g in zip(model.parameters(), gradient)])
-        moved = [after - before for after, before in zip(model.parameters(), start.parameters())]
-        predictor = alpha * (model(test.x) - start(test.x))
-        twin = alpha * start.tangents(test.x).jvp(moved)  # the network linearised at its start
-        change = (model.tangents(task.x).gram() - kernel).norm() / kernel.norm()
-        print(alpha, (predictor * test.y <= 0).double().mean(), (predictor - twin).norm() / twin.norm(), change)
+Any module will do that gives one number a point, each from its own input alone. The page *API* trains one lazily and
+with features.
 """
 
 import copy
 import functools
-import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -43,6 +16,7 @@ from torch.func import functional_call, grad, jvp, vmap
 from torch.nn.functional import pad, unfold
 
 from regimes import validate
+from regimes.models import inputs
 from regimes.models.tangents import Tangents
 from regimes.models.windows import Convolution
 from regimes.validate import InputError
@@ -77,18 +51,9 @@ class ModuleModel:
 
     def _inputs(self, x: Tensor) -> Tensor:
         """Checked points, ``(p, ...)`` where all realisations share them."""
-        count, dtype = len(self.tensors[0]), self.tensors[0].dtype
-        if isinstance(x, Tensor) and x.ndim in (2, 3) and self.shape and x.shape[-1] == math.prod(self.shape):
-            x = x.unflatten(-1, self.shape)
-        axes = len(self.shape or "d")
-        fits = isinstance(x, Tensor) and x.ndim in (axes + 1, axes + 2) and x.dtype == dtype
-        if not fits or (self.shape and tuple(x.shape[-axes:]) != self.shape):
-            wanted = f"(p, {', '.join(map(str, self.shape or 'd'))}) or ({count}, p, …) in {dtype}"
-            got = f"{tuple(x.shape)} in {x.dtype}" if isinstance(x, Tensor) else validate.shown(x)
-            raise InputError(f"x must be points {wanted}, got {got}; module(shape=...) says the shape of one point")
-        if x.ndim == axes + 2 and len(x) not in (1, count):
-            raise InputError(f"x must hold {count} realisations, one a network, got {len(x)}")
-        return x[0] if x.ndim == axes + 2 and len(x) == 1 else x
+        shape = self.shape or tuple(x.shape[-1:] if isinstance(x, Tensor) else "d")
+        found = inputs(x, shape, self.tensors[0], hint="; module(shape=...) says the shape of one point")
+        return found[0] if len(found) == 1 else found
 
     def _own(self, x: Tensor) -> bool:
         """Whether each realisation has points of its own, for checked ones."""

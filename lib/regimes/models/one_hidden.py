@@ -57,7 +57,7 @@ class Network:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Outputs ``f (E, p)`` at points ``x (p, d)`` shared by all realisations, or ``(E, p, d)``, of any dtype."""
-        x = inputs(x.to(self.omega) if isinstance(x, Tensor) else x, self.omega)
+        x = inputs(x.to(self.omega) if isinstance(x, Tensor) else x, (self.d,), self.omega).expand(len(self.b), -1, -1)
         return torch.cat([self._block(x[:, rows]) for rows in self._blocks(x.shape[-2])], -1)
 
     def tangents(self, x: Tensor) -> Tangents:
@@ -66,7 +66,7 @@ class Network:
         With :math:`u_n = \omega_n\cdot x/\sqrt d + b_n`: :math:`\delta_n = \sqrt2\,\beta_n\,1(u_n > 0)/h` of the first
         layer, and :math:`\sqrt2\max(0, u_n)/h` by :math:`\beta_n`; at a kink the left derivative.
         """
-        x = inputs(x, self.omega)
+        x = inputs(x, (self.d,), self.omega).expand(len(self.b), -1, -1)
         u = torch.baddbmm(self.b[:, None, :], x, self.omega.mT, alpha=self.d**-0.5)
         delta = (u > 0) * (self.beta * (GAIN / self.h))[:, None, :]
         first = Layer(x, delta, self.d**-0.5, self.bias, names=self.names[:-1])

@@ -19,7 +19,7 @@ are ours.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -30,29 +30,17 @@ GAUSSIAN = (1.0, 3.0, 15.0, 105.0)  # E a², E a⁴, E a⁶, E a⁸ of a standar
 PRINTINGS = ("corrected", "printed", "literal")
 
 
-@dataclass(frozen=True)
-class Traces:
-    """Normalised traces of the data; ``Ā = A - tr A``, ``B̄ = B - tr B``. Numbers, or one a realisation ``(...)``.
+class Traces(NamedTuple):
+    """Normalised traces of the data, numbers or one a realisation ``(...)``; ``Ā = A - tr A``, ``B̄ = B - tr B``."""
 
-    Attributes:
-        a: ``tr A``.
-        b: ``tr B``.
-        aa: ``tr Ā²``.
-        bb: ``tr B̄²``.
-        ab: ``tr ĀB̄``.
-        aab: ``tr Ā²B̄``.
-        abb: ``tr ĀB̄²``.
-        abab: ``tr (ĀB̄)²``.
-    """
-
-    a: Tensor
-    b: Tensor
-    aa: Tensor
-    bb: Tensor
-    ab: Tensor
-    aab: Tensor
-    abb: Tensor
-    abab: Tensor
+    a: Tensor  # tr A
+    b: Tensor  # tr B
+    aa: Tensor  # tr Ā²
+    bb: Tensor  # tr B̄²
+    ab: Tensor  # tr ĀB̄
+    aab: Tensor  # tr Ā²B̄
+    abb: Tensor  # tr ĀB̄²
+    abab: Tensor  # tr (ĀB̄)²
 
 
 def data_matrices(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
