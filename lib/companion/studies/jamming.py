@@ -277,31 +277,40 @@ def thresholds(setting: Setting, seeds: list[int]) -> Rows:
     """
     rows = []
     for seed in seeds:
-        known, source = _bisected(setting, seed)
-        for h, share in sorted(known.items()):
+        x, y, source = _labelled(setting, seed)
+        guess = max(2, round((len(y) / 3 / setting["layers"]) ** 0.5))
+        for h, share in sorted(_search(functools.partial(_fitting, setting, seed, x, y), guess).items()):
             size = parameters_of(setting["components"], h, setting["layers"])
             rows.append({"seed": seed, "h": h, "parameters": size, "fitted": share, "source": source})
     return rows
 
 
-def _bisected(setting: Setting, seed: int) -> tuple[dict[int, float], str]:
-    """The share of the members that fit at each width visited, and the source of the points."""
-    x, y, source = _labelled(setting, seed)
+def _fitting(setting: Setting, seed: int, x: Tensor, y: Tensor, h: int) -> float:
+    """The share of the members of width ``h`` that fit."""
+    done = train_to_verdict(setting, swish_networks(setting | {"h": h}, x.shape[-1], [seed]), x, y)
+    return float(np.mean([why.kind == Ended.FITTED for why in done.ended]))
+
+
+def _search(fitting: Callable[[int], float], guess: int) -> dict[int, float]:
+    """The share that fits at each width that the search visits, once each."""
     known: dict[int, float] = {}
 
     def share(h: int) -> float:
         if h not in known:
-            done = train_to_verdict(setting, swish_networks(setting | {"h": h}, x.shape[-1], [seed]), x, y)
-            known[h] = float(np.mean([why.kind == Ended.FITTED for why in done.ended]))
+            known[h] = fitting(h)
         return known[h]
 
-    low, high = _brackets(share, max(2, round((len(y) / 3 / setting["layers"]) ** 0.5)))
+    low = high = guess
+    while share(high) < 0.5:
+        low, high = high, max(high + 1, round(1.4 * high))
+    while low > 1 and share(low) >= 0.5:
+        low, high = max(1, min(low - 1, round(low / 1.4))), low
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if share(middle) < 0.5 else (low, middle)
     while share(max(known)) <= 0.5:  # half is neither side: wider ones, one by one
         share(max(known) + 1)
-    return known, source
+    return known
 
 
 def _labelled(setting: Setting, seed: int) -> tuple[Tensor, Tensor, str]:
@@ -312,16 +321,6 @@ def _labelled(setting: Setting, seed: int) -> tuple[Tensor, Tensor, str]:
     x = tasks.gaussian_points(setting["p"], setting["components"], seed=first)
     y = np.sign(np.random.default_rng(second).standard_normal(setting["p"]))
     return x.to(devices.pick()), torch.from_numpy(y).to(devices.pick()), DRAWN
-
-
-def _brackets(share: Callable[[int], float], guess: int) -> tuple[int, int]:
-    """Widths of which fewer than half fit, and at least half do, a factor of about 1.4 apart."""
-    low = high = guess
-    while share(high) < 0.5:
-        low, high = high, max(high + 1, round(1.4 * high))
-    while low > 1 and share(low) >= 0.5:
-        low, high = max(1, min(low - 1, round(low / 1.4))), low
-    return low, high
 
 
 @study(
