@@ -69,7 +69,7 @@ def autograd_pull(modules, x, v):
 
 def kernels(dtype):
     """Three ways to the kernel of ``IMAGES`` images: by layers, by torch.func, by the library from the torch module."""
-    net = convolutional(10, seeds=[0], dtype=dtype)
+    net = convolutional(10, seeds=[0]).to(dtype=dtype)
     x, module = torch.randn(IMAGES, *net.shape, dtype=dtype), Module(net)
     return {
         "ours": lambda: net.tangents(x).gram()[0],
@@ -80,7 +80,7 @@ def kernels(dtype):
 
 def gradients(count, p, dtype):
     """The two ways to a loss gradient."""
-    net = convolutional(10, seeds=range(count), dtype=dtype)
+    net = convolutional(10, seeds=range(count)).to(dtype=dtype)
     x, v, modules = torch.randn(p, *net.shape, dtype=dtype), torch.randn(count, p, dtype=dtype), []
     modules = [Module(net[e : e + 1]) for e in range(count)]
     return {"ours": lambda: net.tangents(x).vjp(v), "autograd": lambda: autograd_pull(modules, x, v)}

@@ -49,7 +49,7 @@ EVENTS = {"first margin met": satisfied(1e-6), "t*": t_star}
 
 
 def problem(p, seed=0, h=1000):
-    return one_hidden.one_hidden(5, h, seeds=100 + seed, dtype=torch.float32), tasks.stripe(p, 5, seed=seed)
+    return one_hidden.one_hidden(5, h, seeds=100 + seed).to(dtype=torch.float32), tasks.stripe(p, 5, seed=seed)
 
 
 def closed_form(u, beta, x, y, base):
@@ -173,7 +173,7 @@ def to_zero_loss(sizes):
 
 def to_nearly_all():
     """The largest problem of chapters 1 and 2: required 15 CPU seconds of one core."""
-    net, task = one_hidden.one_hidden(5, 500, seeds=100, dtype=torch.float32), tasks.stripe(8192, 5, seed=0)
+    net, task = one_hidden.one_hidden(5, 500, seeds=100).to(dtype=torch.float32), tasks.stripe(8192, 5, seed=0)
     done, fast = ours(net, task, satisfied(0.99))
     print(f"\np=8192, h=500, d=5 to 99 % of the points: {fast:.1f} CPU s (required 15), t = {float(done.t[0]):.4g}")
 
@@ -195,7 +195,7 @@ except ImportError:
 torch.set_num_threads(1)
 for line in sys.stdin:
     p, seed, until = line.split()
-    net = one_hidden(5, 1000, seeds=100 + int(seed), dtype=torch.float32)
+    net = one_hidden(5, 1000, seeds=100 + int(seed)).to(dtype=torch.float32)
     states, count = gradient_flow(net, tasks.stripe(int(p), 5, seed=int(seed)), alpha=1e-6, device="cpu"), 0
     def counted():
         global count
@@ -259,7 +259,7 @@ def _ratio(children, revision, p, until, seeds, repeats):
 
 def ensemble(count, h, p, *, d=5, share=1.0):
     """The same realisations, one a batch and all in one batch, on the CPU."""
-    net = one_hidden.one_hidden(d, h, seeds=range(count), dtype=torch.float32)
+    net = one_hidden.one_hidden(d, h, seeds=range(count)).to(dtype=torch.float32)
     task = tasks.stripe(p, d, seed=list(range(count)))
     (one, alone), (all_, together) = (ours(net, task, satisfied(share), together=size) for size in (1, count))
     apart = float((one.at("t_star")[1] / all_.at("t_star")[1] - 1).abs().max())

@@ -15,8 +15,9 @@ from scipy.linalg import eigh
 
 from regimes.data import tasks
 from regimes.kernels import ntk
+from regimes.measures import spectrum
 from regimes.measures.kernel_pca import diagnose
-from regimes.measures.spectrum import components, tangent_components
+from regimes.measures.spectrum import tangent_components
 from regimes.models.one_hidden import one_hidden
 
 
@@ -30,8 +31,8 @@ def report(n):
     task = tasks.stripe(n, 10, seed=0)
     net, more = one_hidden(10, 300, seeds=[0]), tasks.stripe(4 * n, 10, seed=0).x
     gram, making = seconds(lambda: ntk(net, task.x))
-    few, fast = seconds(lambda: components(gram, 10, method="lanczos"))
-    full, slow = seconds(lambda: components(gram, 10, method="lapack"))
+    few, fast = seconds(lambda: spectrum._scaled(*spectrum._lanczos(gram, 10)))
+    full, slow = seconds(lambda: spectrum._scaled(*spectrum._lapack(gram, 10)))
     _, part = seconds(lambda: eigh(gram[0].numpy(), subset_by_index=[n - 10, n - 1]))
     _, products = seconds(lambda: tangent_components(net, more, 10))
     apart = float(((few.values - full.values) / full.values).abs().max())

@@ -76,7 +76,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     for dtype in (torch.float64, torch.float32):
         x = tasks.stripe(1000, 20, seed=0).x.to(dtype)
-        net = one_hidden.one_hidden(5, 1000, seeds=0, dtype=dtype)
+        net = one_hidden.one_hidden(5, 1000, seeds=0).to(dtype=dtype)
         report("one hidden layer, d=5, h=1000", net, Module(net), x[:, :5])
         widths = [20, 300, 300, 1]
         deep = fully_connected(widths, seeds=[0], dtype=dtype)

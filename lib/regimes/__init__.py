@@ -2,7 +2,8 @@
 
 The engine behind the book, a library of its own that needs numpy, scipy and torch alone. Its modules form layers,
 listed here from the bottom up; each imports only from its own and those below. ``import regimes`` costs nothing: the
-names of the public API load their module when they are first asked for.
+names of the public API load their module when they are first asked for. What a function cannot use it refuses with one
+line that names the argument, :class:`regimes.validate.InputError`, before it computes anything.
 """
 
 import importlib

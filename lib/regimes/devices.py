@@ -28,9 +28,6 @@ def pick(device: str | torch.device = "auto") -> torch.device:
     Args:
         device: ``"auto"`` (CUDA if present and ``allowed``, else CPU; ``$REGIMES_DEVICE`` decides where set), or any
             torch device name.
-
-    Raises:
-        InputError: for CUDA on a machine without it, or a name torch does not know.
     """
     if device == "auto" and _ALLOWED.get() == "cpu":
         device = "cpu"

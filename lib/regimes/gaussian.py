@@ -28,9 +28,6 @@ def trapezoid(nodes: int = 200) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights ``(nodes,)`` of the trapezoidal rule for the standard normal measure; no node at 0.
 
     The error for a function analytic within ``a`` of the real axis is of order ``exp(-2 pi a / h)``, ``h`` the step.
-
-    Raises:
-        InputError: for an odd number of nodes, which would put one at 0, where odd targets jump.
     """
     if not validate.is_whole(nodes) or nodes < 2 or nodes % 2:
         raise InputError(f"nodes must be even, so that none falls on 0, got {nodes!r}")
@@ -63,9 +60,6 @@ def rule(breaks: Sequence[float] = (), widths: Sequence[float] = (), *, step: fl
         breaks: where the integrand jumps or has a kink.
         widths: for each break the width over which it is blurred; 0 for a jump. Panels around it shrink to that width.
         step: length of the panels elsewhere.
-
-    Raises:
-        InputError: for breaks that are no numbers, widths below 0 or a step that is not positive.
     """
     _needs_breaks(breaks)
     validate.at_least(0, **{f"widths[{i}]": width for i, width in enumerate(widths)})
@@ -97,10 +91,6 @@ def moments(f: Scalar, mean: np.ndarray, std: np.ndarray, *, breaks: Sequence[fl
         mean: ``(...)``.
         std: broadcastable to ``mean``, not negative.
         breaks: where ``f`` jumps or has a kink.
-
-    Raises:
-        InputError: for means that are no numbers, deviations that are negative or beyond 1e4, or breaks that are no
-            numbers.
     """
     _needs_breaks(breaks)
     mean, std = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(std, dtype=float))

@@ -22,9 +22,6 @@ def draw_seeds(kind: str, seeds: Sequence[int], *, size: int = 0) -> list[int]:
         seeds: realisations, whole numbers from 0 on.
         size: separates draws of one kind and realisation, such as training sets of different sizes; with 0 for all
             sizes, larger sets extend smaller ones.
-
-    Raises:
-        InputError: for an unknown kind, or a seed or size that is not a whole number from 0 on.
     """
     validate.one_of(KINDS, kind=kind)
     validate.integer(0, size=size, **{f"seeds[{i}]": seed for i, seed in enumerate(seeds)})

@@ -11,7 +11,7 @@ import os
 import re
 import reprlib
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -39,103 +39,79 @@ def shown(value: Any) -> str:
         return f"a {type(value).__name__} too long to print"
 
 
+def _each(values: dict[str, Any], fits: Callable[[Any], bool], wanted: str) -> None:
+    for name, value in values.items():
+        if not fits(value):
+            raise InputError(f"{name} must {wanted}, got {shown(value)}")
+
+
+def number(**values: Any) -> None:
+    """Each keyword's value must be a finite number, of any sign."""
+    _each(values, is_number, "be a finite number")
+
+
 def at_least(low: float, /, **values: Any) -> None:
-    """Each keyword's value must be a finite number ``>= low``.
-
-    Raises:
-        InputError: naming the first keyword that is not.
-    """
-    for name, value in values.items():
-        if not is_number(value) or not value >= low:
-            raise InputError(f"{name} must be a number of at least {low:g}, got {shown(value)}")
-
-
-def integer(low: int, /, **values: Any) -> None:
-    """Each keyword's value must be a whole number ``>= low`` (``True`` is not a number).
-
-    Raises:
-        InputError: naming the first keyword that is not.
-    """
-    for name, value in values.items():
-        if not is_whole(value) or value < low:
-            raise InputError(f"{name} must be a whole number of at least {low}, got {shown(value)}")
+    """Each keyword's value must be a finite number ``>= low``."""
+    _each(values, lambda value: is_number(value) and value >= low, f"be a number of at least {low:g}")
 
 
 def positive(**values: Any) -> None:
-    """Each keyword's value must be a finite number ``> 0``.
+    """Each keyword's value must be a finite number ``> 0``."""
+    _each(values, lambda value: is_number(value) and value > 0, "be a number above 0")
 
-    Raises:
-        InputError: naming the first keyword that is not.
-    """
-    for name, value in values.items():
-        if not is_number(value) or not value > 0:
-            raise InputError(f"{name} must be a number above 0, got {shown(value)}")
+
+def between(low: float, high: float, /, **values: Any) -> None:
+    """Each keyword's value must be a number from ``low`` to ``high``, both allowed."""
+    _each(values, lambda value: is_number(value) and low <= value <= high, f"be a number from {low:g} to {high:g}")
 
 
 def within(low: float, high: float, /, **values: Any) -> None:
-    """Each keyword's value must lie strictly between ``low`` and ``high``.
+    """Each keyword's value must lie strictly between ``low`` and ``high``."""
+    _each(values, lambda value: is_number(value) and low < value < high, f"lie strictly between {low:g} and {high:g}")
 
-    Raises:
-        InputError: naming the first keyword that does not.
-    """
-    for name, value in values.items():
-        if not is_number(value) or not low < value < high:
-            raise InputError(f"{name} must lie strictly between {low:g} and {high:g}, got {shown(value)}")
+
+def integer(low: int, /, **values: Any) -> None:
+    """Each keyword's value must be a whole number ``>= low`` (``True`` is not a number)."""
+    _each(values, lambda value: is_whole(value) and value >= low, f"be a whole number of at least {low}")
+
+
+def whole(low: int, high: int, /, **values: Any) -> None:
+    """Each keyword's value must be a whole number from ``low`` to ``high``, both allowed."""
+    _each(values, lambda value: is_whole(value) and low <= value <= high, f"be a whole number from {low} to {high:.6g}")
 
 
 def length(low: int, high: int, /, **values: Sequence[Any]) -> None:
-    """Each keyword's value must hold from ``low`` to ``high`` values.
-
-    Raises:
-        InputError: naming the first keyword that does not.
-    """
+    """Each keyword's value must hold from ``low`` to ``high`` values."""
+    _each(values, lambda value: len(value) >= low, f"hold at least {low} value{'s' * (low != 1)}")
     for name, value in values.items():
-        if len(value) < low:
-            raise InputError(f"{name} must hold at least {low} value{'s' * (low != 1)}, got {shown(value)}")
         if len(value) > high:
             raise InputError(f"{name} must hold at most {high} values, got {len(value)}")
 
 
 def distinct(**values: Sequence[Any]) -> None:
-    """Each keyword's value must hold no value twice.
+    """Each keyword's value must hold no value twice."""
+    _each(values, lambda value: all(one not in value[:i] for i, one in enumerate(value)), "hold no value twice")
 
-    Raises:
-        InputError: naming the first keyword that does.
-    """
-    for name, value in values.items():
-        if any(one in value[:i] for i, one in enumerate(value)):
-            raise InputError(f"{name} must hold no value twice, got {shown(value)}")
+
+def increasing(**values: Sequence[float]) -> None:
+    """Each keyword's value must be a strictly increasing, non-empty sequence of numbers."""
+
+    def fits(value: Any) -> bool:
+        numbers = list(value) if isinstance(value, Sequence) else []
+        return bool(numbers) and all(map(is_number, numbers)) and all(a < b for a, b in zip(numbers, numbers[1:]))
+
+    _each(values, fits, "be a strictly increasing list of numbers")
 
 
 def one_of(allowed: Collection[Any], /, **values: Any) -> None:
-    """Each keyword's value must be one of ``allowed``.
-
-    Raises:
-        InputError: naming the first keyword that is not, with what is allowed.
-    """
+    """Each keyword's value must be one of ``allowed``."""
     for name, value in values.items():
         if not _is_among(value, allowed):
             raise InputError(f"{name} must be one of {', '.join(map(str, allowed))}; got {shown(value)}")
 
 
-def increasing(**values: Sequence[float]) -> None:
-    """Each keyword's value must be a strictly increasing, non-empty sequence of numbers.
-
-    Raises:
-        InputError: naming the first keyword that is not.
-    """
-    for name, value in values.items():
-        numbers = list(value) if isinstance(value, Sequence) else []
-        if not numbers or not all(map(is_number, numbers)) or any(b <= a for a, b in zip(numbers, numbers[1:])):
-            raise InputError(f"{name} must be a strictly increasing list of numbers, got {shown(value)}")
-
-
 def memory(needed: int, what: str, device: Any = "cpu") -> None:
-    """``needed`` bytes for ``what`` must be free on ``device`` (torch device or its name) before they are asked for.
-
-    Raises:
-        InputError: with the bytes it would take and the bytes there are.
-    """
+    """``needed`` bytes for ``what`` must be free on ``device`` (torch device or its name) before they are asked for."""
     if (asked := _ASKED.get()) is not None:
         asked.append(needed)
         return
@@ -195,45 +171,8 @@ def _is_among(value: Any, allowed: Collection[Any]) -> bool:
         return False
 
 
-def number(**values: Any) -> None:
-    """Each keyword's value must be a finite number, of any sign.
-
-    Raises:
-        InputError: naming the first keyword that is not.
-    """
-    for name, value in values.items():
-        if not is_number(value):
-            raise InputError(f"{name} must be a finite number, got {value!r}")
-
-
-def between(low: float, high: float, /, **values: Any) -> None:
-    """Each keyword's value must be a number from ``low`` to ``high``, both allowed.
-
-    Raises:
-        InputError: naming the first keyword that is not.
-    """
-    for name, value in values.items():
-        if not is_number(value) or not low <= value <= high:
-            raise InputError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
-
-
-def whole(low: int, high: int, /, **values: Any) -> None:
-    """Each keyword's value must be a whole number from ``low`` to ``high``, both allowed.
-
-    Raises:
-        InputError: naming the first keyword that is not.
-    """
-    for name, value in values.items():
-        if not is_whole(value) or not low <= value <= high:
-            raise InputError(f"{name} must be a whole number from {low} to {high:.6g}, got {value!r}")
-
-
 def seeds(values: Any, *, count: int | None = None) -> None:
-    """Seeds must be whole numbers from 0 on, at least one; ``count`` of them where the count is given.
-
-    Raises:
-        InputError: for anything else.
-    """
+    """Seeds must be whole numbers from 0 on, at least one; ``count`` of them where the count is given."""
     try:
         given = list(values)
     except TypeError:
@@ -249,9 +188,6 @@ def arrays(**given: tuple[str, Any]) -> None:
 
     The shape names the axes, as in ``"... n d"``: equal names are equal sizes in all the arrays, a number is a size,
     and ``...`` stands for any leading axes. No axis may be empty.
-
-    Raises:
-        InputError: naming the first keyword that is not, with the shape it needs.
     """
     sizes: dict[str, int] = {}
     kinds: dict[str, str] = {}

@@ -18,10 +18,8 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("REGIMES_DATA", str(tmp_path))
     monkeypatch.setattr(datasets, "DEBIAN_FASHION", tmp_path / "no-package")
     datasets._images.cache_clear()
-    datasets._read_archive.cache_clear()
     yield tmp_path
     datasets._images.cache_clear()
-    datasets._read_archive.cache_clear()
 
 
 def idx(array):

@@ -168,7 +168,10 @@ def test_corpus_holds_letters_and_single_spaces():
         (lambda: datasets.corpus("wiki_text8style"), "needs wiki_text8style.txt.gz"),
         (lambda: datasets.split(datasets.load("digits"), [1000, 1000], seed=0), "at most 1797"),
         (lambda: datasets.split(datasets.load("digits"), [0], seed=0), "size must be a whole number of at least 1"),
-        (lambda: datasets.principal_components(datasets.load("digits"), 65), "at most the dimension 64"),
+        (
+            lambda: datasets.principal_components(datasets.load("digits"), 65),
+            "count must be a whole number from 1 to 64",
+        ),
     ],
 )
 def test_bad_input(call, said):

@@ -87,7 +87,7 @@ def test_a_rotated_task_keeps_its_labels_and_its_label_function():
 @pytest.mark.parametrize(
     ("make", "names"),
     [
-        (lambda: tasks.chain_monomial(10, 4), "r must be at most the dimension 4"),
+        (lambda: tasks.chain_monomial(10, 4), "r must be a whole number from 2 to 4"),
         (lambda: tasks.chain_monomial(10, 4, r=1), "r must be"),
         (lambda: tasks.chain_monomial(10, 8, decay=-1.0), "decay"),
         (lambda: tasks.rotated(tasks.stripe(10, 3), torch.ones(3, 3, dtype=torch.float64)), "orthogonal matrix"),

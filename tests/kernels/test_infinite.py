@@ -179,7 +179,7 @@ def test_result_is_all_that_is_large(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"depth": 0}, "depth must be a whole number of at least 1, got 0"),
+        ({"depth": 0}, "depth must be a whole number from 1 to 1e+15, got 0"),
         ({"depth": 2.5}, "depth must be a whole number"),
         ({"depth": 2, "bias": -1}, "bias must be a number of at least 0"),
         ({"depth": 2, "z": torch.ones(3, 4).double()}, "z must be float64 points"),

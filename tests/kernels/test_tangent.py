@@ -25,7 +25,7 @@ NAMES = ("omega", "b", "beta")
 
 
 def weights(realisations=1, h=37, d=3, seed=1, dtype=torch.float64, bias=True):
-    return one_hidden(d, h, seeds=range(seed, seed + realisations), dtype=dtype, bias=bias)
+    return one_hidden(d, h, seeds=range(seed, seed + realisations), bias=bias).to(dtype=dtype)
 
 
 def output(ω, b, β, x):

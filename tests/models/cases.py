@@ -5,7 +5,7 @@ import torch
 
 from regimes.models import join
 from regimes.models.activations import ACTIVATIONS, activation
-from regimes.models.fully_connected import PARAMETRISATIONS, fully_connected, pad
+from regimes.models.fully_connected import PARAMETRISATIONS, fully_connected
 from regimes.models.one_hidden import one_hidden
 
 
@@ -24,7 +24,6 @@ def _models():
     yield "one-hidden", one_hidden(3, 6, seeds=[1, 2])
     yield "one-hidden-no-bias", one_hidden(3, 6, seeds=[1, 2], bias=False)
     yield "joined", join([one_hidden(3, 6, seeds=[1]), one_hidden(3, 6, seeds=[2])])
-    yield "padded", pad([fully_connected([3, *widths, 1], seeds=[7], bias=True) for widths in ([5, 2], [3, 4])])
 
 
 MODELS = dict(_models())  # each of two realisations, on three inputs

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from regimes.models.activations import Activation, activation
-from regimes.models.fully_connected import PARAMETRISATIONS, fully_connected, pad
+from regimes.models.activations import activation
+from regimes.models.fully_connected import PARAMETRISATIONS, fully_connected
 from regimes.models.one_hidden import Network
-from regimes.training.optimise import optimise
-from regimes.validate import InputError
 from tests.models.cases import draw
 
 
@@ -77,63 +75,3 @@ def test_he_gain_keeps_the_size_of_the_signal():
     net = fully_connected([50, *[400] * 8, 1], seeds=range(40))
     ratio = (net.hidden(x)[-1] ** 2).mean(-1)[:, 0] * 2 / (2 * (x**2).mean())  # ReLU halves, gain² doubles
     assert abs(float(ratio.mean()) - 1) < 4 * float(ratio.std()) / math.sqrt(40)
-
-
-def of_widths(*all_widths, **options):
-    return [fully_connected([3, *w, 1], seeds=[i, i + 10], bias=True, **options) for i, w in enumerate(all_widths)]
-
-
-PADDED = [(sigma, kind) for sigma in ("relu", "tanh", "swish", "quadratic") for kind in PARAMETRISATIONS]
-
-
-@pytest.mark.parametrize(("sigma", "parametrisation"), PADDED)
-def test_padded_networks_compute_and_derive_as_each_alone(sigma, parametrisation):
-    networks = of_widths([5, 2], [3, 4], [5, 4], sigma=sigma, parametrisation=parametrisation)
-    together, x, v = pad(networks), draw(6, 7, 3), draw(6, 7, seed=3)
-    assert together.widths == (3, 5, 4, 1)
-    f, gram, pulled = together(x), together.tangents(x).gram(), together.tangents(x).vjp(v)
-    for i, net in enumerate(networks):
-        e = slice(2 * i, 2 * i + 2)
-        tangents = net.tangents(x[e])
-        torch.testing.assert_close(f[e], net(x[e]), rtol=1e-12, atol=1e-13)
-        torch.testing.assert_close(gram[e], tangents.gram(), rtol=1e-12, atol=1e-13)
-        for wide, alone in zip(pulled, tangents.vjp(v[e]), strict=True):
-            there = (e, *(slice(n) for n in alone.shape[1:]))
-            torch.testing.assert_close(wide[there], alone, rtol=1e-12, atol=1e-13)
-            rest = wide[e].clone()
-            rest[(slice(None), *there[1:])] = 0
-            assert not rest.any()
-
-
-def test_missing_neurons_stay_missing_while_the_others_learn():
-    networks, x, y = of_widths([5, 2], [3, 4]), draw(7, 3), draw(7, seed=4)
-    together = pad(networks)
-    missing = [tensor == 0 for tensor in together.parameters()]
-    *_, last = itertools.islice(optimise(together, x, y, rate=0.1), 20)
-    assert all(not tensor[none].any() for tensor, none in zip(last.model.parameters(), missing))
-    for i, net in enumerate(networks):
-        *_, alone = itertools.islice(optimise(net, x, y, rate=0.1), 20)
-        torch.testing.assert_close(last.F[2 * i : 2 * i + 2], alone.F, rtol=1e-11, atol=1e-12)
-
-
-RELU = fully_connected([3, 4, 1], seeds=[0])
-COSINE = Activation("cosine", torch.cos, lambda z: -torch.sin(z))
-
-
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda: pad([]), "networks must share depth, inputs and outputs to be padded, got []"),
-        (lambda: pad([RELU, fully_connected([3, 4, 4, 1], seeds=[0])]), "networks must share depth"),
-        (lambda: pad([RELU, fully_connected([2, 4, 1], seeds=[0])]), "networks must share depth, inputs"),
-        (lambda: pad([RELU, fully_connected([3, 4, 2], seeds=[0])]), "networks must share depth, inputs and outputs"),
-        (lambda: pad([RELU, fully_connected([3, 4, 1], seeds=[0], sigma="tanh")]), "sigma must agree"),
-        (lambda: pad([RELU, fully_connected([3, 4, 1], seeds=[0], bias=True)]), "biases must agree"),
-        (lambda: pad([fully_connected([3, 4, 1], seeds=[0], sigma=COSINE)]), "activation cosine must be zero at zero"),
-        (lambda: pad([RELU, RELU.to(dtype=torch.float32)]), "weights[0] must agree"),
-    ],
-)
-def test_networks_that_cannot_be_padded_get_one_line(call, said):
-    with pytest.raises(InputError) as error:
-        call()
-    assert said in str(error.value) and "\n" not in str(error.value)

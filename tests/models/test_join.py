@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regimes.models import join
-from regimes.models.fully_connected import fully_connected, pad
+from regimes.models.fully_connected import fully_connected
 from regimes.models.one_hidden import one_hidden
 from regimes.validate import InputError
 from tests.cases import for_each
@@ -45,7 +45,6 @@ DEEP, SHALLOW, ONE = (
         ([SHALLOW, fully_connected([3, 5, 1], seeds=[0])], r"weights\[0\] must agree"),
         ([SHALLOW, SHALLOW.to(dtype=torch.float32)], r"weights\[0\] must agree"),
         ([SHALLOW, fully_connected([3, 4, 1], seeds=[0], gain=1.0)], r"multipliers\[0\] must agree"),
-        ([SHALLOW, pad([SHALLOW])], r"multipliers\[0\] must agree"),
         ([SHALLOW, fully_connected([3, 4, 1], seeds=[0], sigma="tanh")], "sigma must agree"),
         ([SHALLOW, fully_connected([3, 4, 1], seeds=[0], bias=True)], "biases must agree"),
         ([ONE, replace(ONE, bias=False)], "bias must agree in all models to be joined, got True, False"),

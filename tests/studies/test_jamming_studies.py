@@ -120,13 +120,12 @@ def test_what_fits_within_an_effort_is_what_fits_in_an_ensemble(setting):
 
 
 @pytest.mark.parametrize("half", [3, 9, 40])
-def test_the_search_closes_in_on_the_width_at_which_half_fit_and_trains_none_far_beyond(half, monkeypatch):
+def test_the_search_closes_in_on_the_width_at_which_half_fit_and_trains_none_far_beyond(half):
     """Where the share that fits is a law of the width; it begins at 3, and the next bracket is a factor 1.4 away."""
-    monkeypatch.setattr(studies, "_share", lambda *at: at[-1].setdefault(at[-2], min(1, (at[-2] + 0.5) / (2 * half))))
-    rows = studies.thresholds(BASE | {"data": "random", "p": 54}, [0])
-    widths = [row["h"] for row in rows]
-    assert {half - 1, half} <= {*widths} and max(widths) <= max(3, 1.5 * half)
-    assert [row["fitted"] >= 0.5 for row in rows] == [h >= half for h in widths]
+    trained = []
+    known = studies._search(lambda h: trained.append(h) or min(1, (h + 0.5) / (2 * half)), 3)
+    assert {half - 1, half} <= {*known} and max(known) <= max(3, 1.5 * half)
+    assert all((share >= 0.5) == (h >= half) for h, share in known.items()) and len(trained) == len(known)
 
 
 def test_the_stripe_compresses_at_small_scales_only():

@@ -12,7 +12,7 @@ from companion.theory.jamming import unsatisfied
 from regimes.data.tasks import Task
 from regimes.models.activations import activation
 from regimes.models.convolutional import convolutional
-from regimes.models.fully_connected import FullyConnected, fully_connected, pad
+from regimes.models.fully_connected import FullyConnected, fully_connected
 from regimes.models.module import module
 from regimes.training import gauss_newton as solver
 from regimes.training.gauss_newton import gauss_newton
@@ -141,16 +141,6 @@ def test_networks_in_turn_end_as_they_do_together(own, monkeypatch):
     assert turns.ended == whole.ended and turns.events["half"].keys() == whole.events["half"].keys()
     assert torch.allclose(turns.F, whole.F, rtol=1e-6) and torch.allclose(turns.t, whole.t, rtol=1e-6)
     assert torch.allclose(flat(turns.model), flat(whole.model), rtol=1e-6)
-
-
-def test_padded_networks_learn_as_they_would_alone():
-    x, y = problem(20)
-    each = [net(3, h, h, 1, sigma=SWISH, seeds=[h]) for h in (3, 6)]
-    options = {"alpha": 1.0, "steps": 100}
-    together = run(gauss_newton(pad(each), x, y, **options), until=after(20.0))
-    for e, model in enumerate(each):
-        alone = run(gauss_newton(model, x, y, **options), until=after(20.0))
-        torch.testing.assert_close(alone.F[0], together.F[e], atol=1e-8, rtol=1e-8)
 
 
 def test_the_system_of_the_points_and_that_of_the_parameters_have_one_solution():

@@ -302,7 +302,7 @@ def kernel_plane(*, factor: float = 8.0, n: int = 240, seed: int = 0) -> Figure:
     for ax, by, title in zip(axes, (1.0, factor), ("before", "after")):
         x = compress(task.x, 1, torch.tensor(by, dtype=torch.float64))
         gram = infinite_ntk(torch.cat([x, torch.ones(n, 1, dtype=x.dtype)], dim=1), depth=2)
-        plane = components.components(gram, 2, centred=True).vectors.numpy()
+        plane = components.components(components.centre(gram), 2).vectors.numpy()
         plots.data_points(ax, plane, task.y.numpy(), markersize=5)
         ax.set(title=title, xlabel="component 1", xticks=[], yticks=[])
     axes[0].set_ylabel("component 2")

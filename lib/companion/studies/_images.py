@@ -1,6 +1,7 @@
 """The data sets of images that several modules take: each is read once a process, though every grid asks."""
 
 import functools
+from collections.abc import Callable, Sequence
 
 from regimes.data import datasets
 from regimes.validate import InputError
@@ -23,3 +24,15 @@ def needs(name: str, points: int, what: str) -> None:
     count, _ = shape(name)
     if points > count:
         raise InputError(f"{what} must be at most {count}, the images of {name}, got {points}")
+
+
+def first_there(names: Sequence[str], look: Callable[[str], object] = identity) -> str:
+    """The first of these data sets that is on this machine: those are not that ``look`` refuses."""
+    for name in names:
+        try:
+            look(name)
+        except InputError as error:
+            lacking = error
+        else:
+            return name
+    raise InputError(f"none of {', '.join(names)} is on this machine: {lacking}")

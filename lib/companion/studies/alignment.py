@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from companion.experiments.sweep import Rows, Setting, study
+from companion.studies._images import first_there, identity
 from companion.studies._tasks import draw_task, networks_of, of_task
 from companion.theory.alignment import celeba
 from companion.theory.alignment.egop import chain_monomial_egop
@@ -116,11 +117,7 @@ def _chain(setting: Setting, kind: str, n: int, seeds: list[int]) -> Task:
 
 
 def states(setting: Setting, data: Batch) -> Iterator[OptimiserState]:
-    """The training of a batch, with half the mean square as the loss, from the start to step ``steps``.
-
-    Raises:
-        InputError: where an output leaves the range of the precision.
-    """
+    """The training of a batch, with half the mean square as the loss, from the start to step ``steps``."""
     devices.reuse_memory()
     how = {"method": setting["method"], "rate": setting["rate"], "decay": setting["penalty"]}
     for step, state in enumerate(optimise(data.model, data.train.x, data.train.y, **how)):
@@ -239,7 +236,7 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
 def _randomised(site: Site, K: Tensor, draws: int, seeds: Sequence[int]) -> list[Tensor]:
     """``Wᵀ Q W`` for several random ``Q`` of K's spectrum, each ``(E, d, d)``."""
     each = [[draws * seed + i for seed in seeds] for i in range(draws)]
-    turned = [matrices.same_spectrum(K.double(), seed=draw_seeds("direction", row)) for row in each]
+    turned = [matrices.same_spectrum(K.double(), seeds=draw_seeds("direction", row)) for row in each]
     return [site.weights.mT @ Q.to(site.weights) @ site.weights for Q in turned]
 
 
@@ -343,61 +340,32 @@ def _numbers(values: Mapping[str, Tensor]) -> dict[str, float]:
     return {name: float(value) for name, value in values.items()}
 
 
-class Pictures(NamedTuple):
-    """Images to learn from: the pool, height and width, and what caption and cell call it."""
-
-    pool: Task
-    shape: tuple[int, int]
-
-
 @functools.lru_cache(maxsize=2)
-def load_pictures(name: str, most: int, folder: str | None) -> Pictures:
-    """The images of Fig. 9 or what stands for them: faces with and without glasses, or digits by parity.
+def load_pictures(name: str, most: int, folder: str | None) -> tuple[Task, tuple[int, int]]:
+    """The images of Fig. 9 or what stands for them, with height and width: faces with and without glasses, or digits.
 
     Args:
         name: ``celeba``, ``faces``, ``mnist`` or ``digits``.
         most: how many at most; of the 400 faces those with glasses and as many without are taken in any case.
         folder: ``$REGIMES_DATA``; another one is another pool.
-
-    Raises:
-        InputError: for images that are not on this machine.
     """
     if name == "celeba":
-        return Pictures(celeba.celeba(most, side=CELEBA), (CELEBA, CELEBA))
+        return celeba.celeba(most, side=CELEBA), (CELEBA, CELEBA)
     pool = datasets.load(name, labels="parity")
     if name == "faces":
         small = datasets.balanced(datasets.coarse(pool, FACE, SIDE), seed=0)
-        return Pictures(small, (FACE[0] // SIDE, FACE[1] // SIDE))
+        return small, (FACE[0] // SIDE, FACE[1] // SIDE)
     side = round(pool.x.shape[-1] ** 0.5)
-    return Pictures(datasets.split(pool, [min(most, len(pool.y))], seed=0)[0], (side, side))
+    return datasets.split(pool, [min(most, len(pool.y))], seed=0)[0], (side, side)
 
 
-def first_pictures(names: Sequence[str]) -> str:
-    """The first of these images that is on this machine.
-
-    Raises:
-        InputError: if none is, with what the last one lacks.
-    """
-    for name in names:
-        try:
-            if name == "celeba":
-                celeba.needs_folder()
-            else:
-                _identity(name)
-        except InputError as error:
-            lacking = error
-        else:
-            return name
-    raise InputError(f"data must name images that are on this machine: {lacking}")
-
-
-# reading a data set takes seconds, and every grid asks
-_identity = functools.lru_cache(maxsize=None)(datasets.identity)
+def _look(name: str) -> object:
+    return celeba.needs_folder() if name == "celeba" else identity(name)
 
 
 def _pictures_fit(setting: Setting) -> Setting:
     """The setting, with the first of its images that is here and the words for these."""
-    name, count, share, k = first_pictures(setting["data"]), *(setting[one] for one in ("count", "share", "k"))
+    name, count, share, k = first_there(setting["data"], _look), *(setting[one] for one in ("count", "share", "k"))
     try:
         pool, _ = load_pictures(name, count, os.environ.get("REGIMES_DATA"))
         found = {"data": name, "words": pool.source} | setting | {"data": name}
@@ -441,7 +409,11 @@ def glasses(setting: Setting, seeds: list[int]) -> Rows:
         row |= {"agop": float(matrices.pearson(nfm, agop))}
         drawn = [float(matrices.pearson(nfm, other)) for other in others]
         row |= {"random": sum(drawn) / len(drawn), "single": drawn}
-        row |= {"error": float(wrong(state.model(test.x.float())[0], test.y)), "chance": float(_chance(test.y))}
+        share = (test.y > 0).double().mean()
+        row |= {
+            "error": float(wrong(state.model(test.x.float())[0], test.y)),
+            "chance": float(torch.minimum(share, 1 - share)),
+        }
         if seed == 0:
             shown = {"shown_nfm": nfm, "shown_agop": agop, "shown_random": others[0]}
             shown |= {"shown_mean": x.mean(0), "shown_contrast": x[y > 0].mean(0) - x[y < 0].mean(0)}
@@ -465,8 +437,3 @@ def _deep(setting: Setting, x: Tensor, seed: int) -> FullyConnected:
     model = model.to(dtype=torch.float32)
     first, *rest = model.weights
     return replace(model, weights=(first * setting["scale"] ** 0.5, *rest))
-
-
-def _chance(y: Tensor) -> Tensor:
-    share = (y > 0).double().mean()
-    return torch.minimum(share, 1 - share)

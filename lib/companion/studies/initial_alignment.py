@@ -200,7 +200,7 @@ def _reversing(setting: Setting, seed: int) -> Task:
 def early(widths: Sequence[int], sigma: str, weights: Sequence[int], x: Tensor, y: Tensor) -> Tensor:
     """The C-NFA of networks at initialisation, first layer, with ``y`` for the residuals; weights N(0, 1/fan-in)."""
     model = fully_connected(widths, seeds=weights, sigma=sigma, parametrisation="standard", gain=1.0)
-    return _early(matrices.site(model, x, 1), y)
+    return _early(matrices.sites(model, x)[0], y)
 
 
 def _early(site: Site, y: Tensor) -> Tensor:
@@ -230,7 +230,7 @@ def decays(setting: Setting, seeds: list[int]) -> Rows:
     for seed, weights, *drawn in zip(seeds, draw_seeds("weights", seeds, size=k), *kinds, strict=True):
         task = _decaying(setting, *drawn)
         model = fully_connected(widths, seeds=[weights], sigma=sigma, parametrisation="standard", gain=1.0)
-        site = matrices.site(model, task.x, 1)
+        site = matrices.sites(model, task.x)[0]
         kernel = predictions.expected_kernel(task.x, sigma=sigma, hidden=2)
         row = {"seed": seed, "observed": float(_early(site, task.y))}
         row["residual"] = float(_early(site, task.y - model(task.x)))

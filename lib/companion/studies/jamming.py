@@ -3,7 +3,7 @@
 import functools
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
-from companion.studies._images import identity, needs, shape
+from companion.studies._images import first_there, identity, needs, shape
 from companion.studies._tasks import of_task
 from companion.studies.lazy_feature import draw_task as draw_stripe
 from companion.theory import jamming
@@ -62,34 +62,14 @@ def _pool(data: str, words: str, components: int) -> Task:
     return datasets.principal_components(pool, components)
 
 
-def first_there(names: list[str]) -> str:
-    """The first of the data sets that is on this machine.
-
-    Raises:
-        InputError: if none is, with what the last one lacks.
-    """
-    for name in names:
-        try:
-            _words(name)
-        except InputError as error:
-            lacking = error
-        else:
-            return name
-    raise InputError(f"none of {', '.join(names)} is on this machine: {lacking}")
-
-
 def _words(name: str) -> str:
     """What tells data of a name from others of it; nothing for random points, which are drawn."""
     return "" if name == RANDOM else identity(name)
 
 
 def _on_images(setting: Setting) -> Setting:
-    """A setting with the first of its data sets that is on this machine, and the words for it.
-
-    Raises:
-        InputError: where that has too few images or pixels, too little memory, or an ensemble too few members.
-    """
-    name, components, members = first_there(setting["data"]), setting["components"], setting["members"]
+    """A setting with the first of its data sets that is on this machine, and the words for it."""
+    name, components, members = first_there(setting["data"], _words), setting["components"], setting["members"]
     if name != RANDOM:
         _, pixels = shape(name)
         if components > pixels:
@@ -111,7 +91,7 @@ def _on_stripe(setting: Setting) -> Setting:
 
 def _among_images(setting: Setting) -> Setting:
     """A setting with the words for its images, and those of its sizes that they suffice for."""
-    name, wanted = first_there(setting["data"]), setting["p"]
+    name, wanted = first_there(setting["data"], _words), setting["p"]
     count, _ = shape(name)
     sizes = [size for size in wanted if size <= count]
     if len(sizes) < 2:
@@ -171,11 +151,7 @@ def _states(setting: Setting, model: Model, x: Tensor, y: Tensor) -> Iterator[St
 
 
 def _needs_memory(setting: Setting, d: int) -> None:
-    """What a call takes must be free: steps of networks on ``d`` inputs, all their weights, test outputs and kernels.
-
-    Raises:
-        InputError: naming the sizes, with the bytes.
-    """
+    """What a call takes must be free: steps of networks on ``d`` inputs, their weights, test outputs and kernels."""
     n, layers, members = setting["p"], setting.get("layers", 1), setting["members"]
     h = setting.get("h", 2 * round((n / layers) ** 0.5))  # without one the width at which they begin to fit
     size, count = parameters_of(d, h, layers), TOGETHER * members
@@ -302,16 +278,39 @@ def thresholds(setting: Setting, seeds: list[int]) -> Rows:
     rows = []
     for seed in seeds:
         x, y, source = _labelled(setting, seed)
-        known: dict[int, float] = {}
-        low, high = _brackets(setting, x, y, seed, known)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if _share(setting, x, y, seed, middle, known) < 0.5 else (low, middle)
-        _widen(setting, x, y, seed, known)
-        for h, share in sorted(known.items()):
+        guess = max(2, round((len(y) / 3 / setting["layers"]) ** 0.5))
+        for h, share in sorted(_search(functools.partial(_fitting, setting, seed, x, y), guess).items()):
             size = parameters_of(setting["components"], h, setting["layers"])
             rows.append({"seed": seed, "h": h, "parameters": size, "fitted": share, "source": source})
     return rows
+
+
+def _fitting(setting: Setting, seed: int, x: Tensor, y: Tensor, h: int) -> float:
+    """The share of the members of width ``h`` that fit."""
+    done = train_to_verdict(setting, swish_networks(setting | {"h": h}, x.shape[-1], [seed]), x, y)
+    return float(np.mean([why.kind == Ended.FITTED for why in done.ended]))
+
+
+def _search(fitting: Callable[[int], float], guess: int) -> dict[int, float]:
+    """The share that fits at each width that the search visits, once each."""
+    known: dict[int, float] = {}
+
+    def share(h: int) -> float:
+        if h not in known:
+            known[h] = fitting(h)
+        return known[h]
+
+    low = high = guess
+    while share(high) < 0.5:
+        low, high = high, max(high + 1, round(1.4 * high))
+    while low > 1 and share(low) >= 0.5:
+        low, high = max(1, min(low - 1, round(low / 1.4))), low
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if share(middle) < 0.5 else (low, middle)
+    while share(max(known)) <= 0.5:  # half is neither side: wider ones, one by one
+        share(max(known) + 1)
+    return known
 
 
 def _labelled(setting: Setting, seed: int) -> tuple[Tensor, Tensor, str]:
@@ -322,31 +321,6 @@ def _labelled(setting: Setting, seed: int) -> tuple[Tensor, Tensor, str]:
     x = tasks.gaussian_points(setting["p"], setting["components"], seed=first)
     y = np.sign(np.random.default_rng(second).standard_normal(setting["p"]))
     return x.to(devices.pick()), torch.from_numpy(y).to(devices.pick()), DRAWN
-
-
-def _share(setting: Setting, x: Tensor, y: Tensor, seed: int, h: int, known: dict[int, float]) -> float:
-    """The share of the members of width ``h`` that fit; trained once."""
-    if h not in known:
-        done = train_to_verdict(setting, swish_networks(setting | {"h": h}, x.shape[-1], [seed]), x, y)
-        known[h] = float(np.mean([why.kind == Ended.FITTED for why in done.ended]))
-    return known[h]
-
-
-def _brackets(setting: Setting, x: Tensor, y: Tensor, seed: int, known: dict[int, float]) -> tuple[int, int]:
-    """Widths of which fewer than half fit, and at least half do, a factor of about 1.4 apart."""
-    guess = max(2, round((len(y) / 3 / setting["layers"]) ** 0.5))
-    low = high = guess
-    while _share(setting, x, y, seed, high, known) < 0.5:
-        low, high = high, max(high + 1, round(1.4 * high))
-    while low > 1 and _share(setting, x, y, seed, low, known) >= 0.5:
-        low, high = max(1, min(low - 1, round(low / 1.4))), low
-    return low, high
-
-
-def _widen(setting: Setting, x: Tensor, y: Tensor, seed: int, known: dict[int, float]) -> None:
-    """Trains wider ones, one by one, until more than half of the members fit: half is neither side."""
-    while known[max(known)] <= 0.5:
-        _share(setting, x, y, seed, max(known) + 1, known)
 
 
 @study(
@@ -414,12 +388,12 @@ def landscapes(setting: Setting, seeds: list[int]) -> Rows:
     for i, (seed, sets) in enumerate(zip(seeds, data, strict=True)):
         block = slice(i * count, (i + 1) * count)
         margins, begun = done.F[block] * sets.y, starts[block](sets.x)
-        found = jamming.hessian(done.model[block], sets.x, sets.y, alpha=setting["scale"], start=begun)
-        below, curved = jamming.negative(found.Hp) if float(found.Hp.abs().max()) > 0 else 2 * [torch.zeros(count)]
-        values, whole = (torch.linalg.eigvalsh(matrix).cpu() for matrix in (found.H0, found.H0 + found.Hp))
+        H0, Hp = jamming.hessian(done.model[block], sets.x, sets.y, alpha=setting["scale"], start=begun)
+        below, curved = jamming.negative(Hp) if float(Hp.abs().max()) > 0 else 2 * [torch.zeros(count)]
+        values, whole = (torch.linalg.eigvalsh(matrix).cpu() for matrix in (H0, H0 + Hp))
         for k in range(count):
             row = {"seed": seed, "member": k, "source": sets.source, "ended": str(done.ended[block][k].kind)}
-            row |= {"parameters": found.H0.shape[-1], "unsatisfied": int(jamming.unsatisfied(margins[k]))}
+            row |= {"parameters": H0.shape[-1], "unsatisfied": int(jamming.unsatisfied(margins[k]))}
             row |= {"loss": float((1 - margins[k]).clamp(min=0).square().mean() / 2)}
             row |= {"negative": int(below[k]), "curved": int(curved[k])} | _spectrum(values[k].numpy())
             row |= {"gap": jamming.gap(values[k].numpy()) if float(values[k, -1]) > 0 else math.nan}
@@ -458,7 +432,7 @@ def starts(setting: Setting, seeds: list[int]) -> Rows:
         model = fully_connected(widths, seeds=[weights], sigma=sigma, parametrisation="mean-field", gain=1.0)
         row = {"seed": seed, "kernel": (h * ntk(model, x)[0][upper[0], upper[1]]).tolist()}
         if h <= 12:  # all second derivatives of larger ones are not worth their time
-            below, curved = jamming.negative(jamming.hessian(model, x, y, alpha=1.0, start=model(x)).Hp)
+            below, curved = jamming.negative(jamming.hessian(model, x, y, alpha=1.0, start=model(x))[1])
             row["negative"] = float(below / curved)
         rows.append(row)
     return rows

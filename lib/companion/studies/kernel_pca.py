@@ -163,7 +163,7 @@ def convolutional_networks(setting: Setting, seeds: list[int], *, members: int =
     side = round(_pool(setting["data"], setting["words"]).x.shape[-1] ** 0.5)
     each = [seed * members + member for seed in seeds for member in range(members)]
     drawn = draw_seeds("weights", each, size=setting["h"])
-    return convolutional(setting["h"], seeds=drawn, shape=(1, side, side), dtype=torch.float32, device="auto")
+    return convolutional(setting["h"], seeds=drawn, shape=(1, side, side), device="auto").to(dtype=torch.float32)
 
 
 def descend(setting: Setting, model: Model, train: Task, how: str) -> Iterator[State]:

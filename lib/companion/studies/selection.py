@@ -12,7 +12,7 @@ from companion.theory.compression import amplification
 from regimes.data import tasks
 from regimes.data.tasks import Task
 from regimes.measures.errors import line_error
-from regimes.measures.matrices import site
+from regimes.measures.matrices import sites
 from regimes.models.one_hidden import Network
 from regimes.seeds import draw_seeds
 from regimes.training.gradient_flow import gradient_flow
@@ -82,7 +82,7 @@ def _halved(path: Trajectory) -> dict[str, float | None]:
 
 def _compressed(stop: Network, start: Network, on: Tensor, task: Task) -> dict[str, float]:
     """What is compressed in a network, at points ``on`` the boundary."""
-    slope = site(stop, on, 1).gradients - site(start, on, 1).gradients
+    slope = sites(stop, on)[0].gradients - sites(start, on)[0].gradients
     across = stop.omega[..., task.d_parallel :].square().sum(-1).sort(descending=True).values
     few = across[..., : max(1, round(FEW * stop.h))].sum(-1) / across.sum(-1)
     sizes = {"function": amplification(slope, task.d_parallel), "weights": amplification(stop.omega, task.d_parallel)}

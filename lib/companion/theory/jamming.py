@@ -15,7 +15,6 @@ Source: paper B, Sec. 2 and 3.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -32,29 +31,21 @@ from regimes.validate import InputError
 MET = 1e-4  # gap up to which a point counts as satisfied: the quadratic hinge only approaches the margin
 ZERO = 1e-9  # eigenvalues below this part of the largest are zero
 COLUMNS = 128  # of the Hessian at once
+FACTOR = 1.5  # between the widths at which a curve is compared with itself
+LEAST = 3  # sizes that a slope is fitted to
+WINDOW = (1.1, 4.0)  # of ``N/N*``, in which a divergence at ``N*`` is looked for
 
 
-def unsatisfied(margins: Tensor, *, met: float = MET) -> Tensor:
-    """``N_Δ (...)``, how many of the margins ``(..., p)`` stay below 1 by more than ``met``.
-
-    Raises:
-        InputError: for margins that are no numbers, or a slack outside ``[0, 1)``.
-    """
+def unsatisfied(margins: Tensor) -> Tensor:
+    """``N_Δ (...)``, how many of the margins ``(..., p)`` stay below 1 by more than ``MET``."""
     validate.arrays(margins=("... p", margins))
-    validate.between(0, 0.999, met=met)
-    return (margins < 1 - met).sum(-1)
+    return (margins < 1 - MET).sum(-1)
 
 
-@dataclass(frozen=True)
-class Hessian:
-    """The Hessian of ``U`` in its two parts, each ``(E, P, P)``, parameters in the order of ``model.parameters()``."""
+def hessian(model: Model, x: Tensor, y: Tensor, *, alpha: float, start: Tensor) -> tuple[Tensor, Tensor]:
+    r"""``H_0`` and ``H_p`` of the quadratic hinge at the models' present weights, each ``(E, P, P)``.
 
-    H0: Tensor
-    Hp: Tensor
-
-
-def hessian(model: Model, x: Tensor, y: Tensor, *, alpha: float, start: Tensor) -> Hessian:
-    r"""``H_0`` and ``H_p`` of the quadratic hinge at the models' present weights.
+    Parameters are in the order of ``model.parameters()``.
 
     Args:
         model: ``E`` realisations.
@@ -62,9 +53,6 @@ def hessian(model: Model, x: Tensor, y: Tensor, *, alpha: float, start: Tensor) 
         y: labels ``(p,)``.
         alpha: scale of the predictor.
         start: outputs ``f_0 (E, p)`` of the networks at time 0.
-
-    Raises:
-        InputError: for shapes that do not fit, or more parameters than the memory holds.
 
     Source: paper B, Eq. 13.
     """
@@ -76,7 +64,7 @@ def hessian(model: Model, x: Tensor, y: Tensor, *, alpha: float, start: Tensor) 
     gaps = (1 - alpha * y * (model(x) - start)).clamp(min=0)
     rows = model.tangents(x).jacobian() * (alpha * (gaps > 0).to(gaps))[..., None]
     curved = [_curvature(model[e : e + 1], x, -alpha * gaps[e] * y) for e in range(len(gaps))]
-    return Hessian(rows.mT @ rows, torch.stack(curved))
+    return rows.mT @ rows, torch.stack(curved)
 
 
 def _curvature(model: Model, x: Tensor, weight: Tensor) -> Tensor:
@@ -96,11 +84,7 @@ def _curvature(model: Model, x: Tensor, weight: Tensor) -> Tensor:
 
 
 def negative(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """How many eigenvalues of symmetric matrices ``(..., P, P)`` are negative, and how many are not zero ``(...)``.
-
-    Raises:
-        InputError: for matrices that are not square or no numbers.
-    """
+    """How many eigenvalues of symmetric matrices ``(..., P, P)`` are negative, and how many are not zero ``(...)``."""
     validate.arrays(matrix=("... P P", matrix))
     values = torch.linalg.eigvalsh(matrix)
     least = ZERO * values.abs().amax(-1, keepdim=True)
@@ -109,9 +93,6 @@ def negative(matrix: Tensor) -> tuple[Tensor, Tensor]:
 
 def kernel_change(before: Tensor, after: Tensor) -> Tensor:
     """``‖Θ - Θ_0‖/‖Θ_0‖`` of Gram matrices ``(..., n, n)``, Frobenius.
-
-    Raises:
-        InputError: for shapes that differ, or a kernel that was zero.
 
     Source: paper B, Sec. 4.
     """
@@ -127,9 +108,6 @@ def fluctuation(F: Tensor) -> Tensor:
     """``‖F - ⟨F⟩‖ (...)``: root mean square over the points of the deviation over ``E`` members, ``F (..., E, n)``.
 
     The mean over members is that of an infinite ensemble: the variance is divided by ``E - 1``.
-
-    Raises:
-        InputError: for a single member, which has no fluctuation.
 
     Source: paper B, Sec. 3 and Fig. 8D.
     """
@@ -148,10 +126,6 @@ def transition(sizes: np.ndarray, satisfied: np.ndarray) -> float:
     Args:
         sizes: increasing ``(k,)``, widths or numbers of parameters.
         satisfied: share of the networks that fit at each ``(k,)``.
-
-    Raises:
-        InputError: for sizes that do not increase, shares outside 0 to 1, or sizes that hold no transition, with the
-            side on which some are to be added.
     """
     sizes, satisfied = np.asarray(sizes, dtype=float), np.asarray(satisfied, dtype=float)
     validate.arrays(sizes=("k", sizes), satisfied=("k", satisfied))
@@ -183,23 +157,18 @@ def _monotone(share: np.ndarray) -> np.ndarray:
     return np.concatenate([np.full(int(n), value) for value, n in blocks])
 
 
-def crossing(scales: np.ndarray, values: np.ndarray, level: float) -> float:
-    """The scale at which values that fall with it cross ``level``, by interpolation of both logarithms; NaN if none do.
+def crossing(scales: np.ndarray, values: np.ndarray) -> float:
+    """The scale at which values that fall with it cross 1, by interpolation of both logarithms; NaN if none do.
 
     Args:
         scales: increasing ``(k,)``.
         values: positive ``(k,)``.
-        level: positive.
-
-    Raises:
-        InputError: for scales that do not increase, values or a level that are not positive.
     """
     scales, values = np.asarray(scales, dtype=float), np.asarray(values, dtype=float)
-    validate.positive(level=level)
     validate.arrays(scales=("k", scales), values=("k", values))
     if (np.diff(scales) <= 0).any() or scales[0] <= 0 or (values <= 0).any():
-        raise InputError("scales must be positive and increase, and values be positive, to cross a level")
-    above = np.log(values / level)
+        raise InputError("scales must be positive and increase, and values be positive, to cross 1")
+    above = np.log(values)
     last = np.flatnonzero((above[:-1] >= 0) & (above[1:] < 0))
     if not len(last):
         return math.nan
@@ -213,12 +182,9 @@ def crossings(table: pd.DataFrame) -> pd.Series:
 
     Args:
         table: rows of one width with ``seed``, ``scale`` and ``kernel_change``.
-
-    Raises:
-        InputError: as :func:`crossing`.
     """
     groups = {seed: group.sort_values("scale") for seed, group in table.groupby("seed")}
-    found = {seed: crossing(group["scale"], group.kernel_change, 1.0) for seed, group in groups.items()}
+    found = {seed: crossing(group["scale"], group.kernel_change) for seed, group in groups.items()}
     return np.log10(pd.Series(found))
 
 
@@ -234,9 +200,6 @@ def nearest_distances(x: Tensor, chosen: Tensor, sizes: Sequence[int]) -> np.nda
         x: ``(n, d)``, distinct.
         chosen: some of them ``(c, d)``.
         sizes: from 2 to ``n``.
-
-    Raises:
-        InputError: for shapes that do not fit, or a size out of range.
 
     Source: paper B, Sec. 5 and its reference on the dimension of image data.
     """
@@ -277,9 +240,6 @@ def at_width(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
         table: rows with ``seed``, ``h`` and the value.
         value: a column.
         widths: by seed.
-
-    Raises:
-        InputError: for a width outside those measured, with the side on which some are to be added.
     """
     found = []
     for seed, width in widths.items():
@@ -291,28 +251,28 @@ def at_width(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
     return np.array(found)
 
 
-def bump(table: pd.DataFrame, value: str, widths: pd.Series, *, factor: float = 1.5) -> np.ndarray:
-    """How far a curve stands at ``widths`` above the mean of what it is a ``factor`` to either side ``(seeds,)``.
+def bump(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
+    """How far a curve stands at ``widths`` above the mean of what it is a ``FACTOR`` to either side ``(seeds,)``.
 
-    Zero for a curve that is straight in the logarithm of the width, however steep. Raises as :func:`at_width`.
+    Zero for a curve that is straight in the logarithm of the width, however steep.
     """
-    low, here, high = (at_width(table, value, widths * by) for by in (1 / factor, 1.0, factor))
+    low, here, high = (at_width(table, value, widths * by) for by in (1 / FACTOR, 1.0, FACTOR))
     return here - (low + high) / 2
 
 
-def rise(table: pd.DataFrame, value: str, widths: pd.Series, *, factor: float = 1.5) -> np.ndarray:
-    """How far a curve stands at ``widths`` above what it is a ``factor`` to the left ``(seeds,)``.
+def rise(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
+    """How far a curve stands at ``widths`` above what it is a ``FACTOR`` to the left ``(seeds,)``.
 
-    Positive where a curve that falls in the end rises before: the peak of a double descent. Raises as :func:`at_width`.
+    Positive where a curve that falls in the end rises before: the peak of a double descent.
     """
-    return at_width(table, value, widths) - at_width(table, value, widths / factor)
+    return at_width(table, value, widths) - at_width(table, value, widths / FACTOR)
 
 
-def beyond(table: pd.DataFrame, value: str, size: float, *, least: int = 3) -> pd.DataFrame:
-    """``value`` at and beyond a number of parameters, of ``least`` numbers or more: one row a seed, one column each."""
+def beyond(table: pd.DataFrame, value: str, size: float) -> pd.DataFrame:
+    """``value`` at and beyond a number of parameters, of ``LEAST`` numbers or more: one row a seed, one column each."""
     wide = table.pivot(index="seed", columns="parameters", values=value).sort_index(axis=1)
     kept = wide.loc[:, wide.columns >= size]
-    return kept if kept.shape[1] >= least else wide.iloc[:, -least:]
+    return kept if kept.shape[1] >= LEAST else wide.iloc[:, -LEAST:]
 
 
 def common_exponent(curves: Sequence[pd.DataFrame]) -> Estimate:
@@ -323,9 +283,6 @@ def common_exponent(curves: Sequence[pd.DataFrame]) -> Estimate:
 
     Args:
         curves: one row a realisation, the same in all, one column a number of parameters ``N``; see :func:`beyond`.
-
-    Raises:
-        InputError: for a mean that is not positive, or fewer than two realisations.
     """
     sizes = np.concatenate([np.log(curve.columns.to_numpy(float)) for curve in curves])
     level = np.repeat(np.arange(len(curves)), [curve.shape[1] for curve in curves])
@@ -342,8 +299,8 @@ def common_exponent(curves: Sequence[pd.DataFrame]) -> Estimate:
     return estimates.jackknife(values, slope)
 
 
-def slopes_beyond(table: pd.DataFrame, value: str, sizes: pd.Series, *, least: int = 3) -> np.ndarray:
-    """Slopes of ``log value`` in ``log parameters`` at and beyond ``sizes`` (by seed), of ``least`` sizes or more.
+def slopes_beyond(table: pd.DataFrame, value: str, sizes: pd.Series) -> np.ndarray:
+    """Slopes of ``log value`` in ``log parameters`` at and beyond ``sizes`` (by seed), of ``LEAST`` sizes or more.
 
     Values that are not positive have no logarithm and are left out.
     """
@@ -351,34 +308,29 @@ def slopes_beyond(table: pd.DataFrame, value: str, sizes: pd.Series, *, least: i
     for seed, group in table[table[value] > 0].groupby("seed"):
         group = group.sort_values("parameters")
         kept = group[group.parameters >= sizes[seed]]
-        kept = kept if len(kept) >= least else group.iloc[-least:]
+        kept = kept if len(kept) >= LEAST else group.iloc[-LEAST:]
         found.append(np.polyfit(np.log(kept.parameters), np.log(kept[value]), 1)[0])
     return np.array(found)
 
 
-def divergence(
-    table: pd.DataFrame, value: str, sizes: pd.Series, *, window: tuple[float, float] = (1.1, 4.0), least: int = 3
-) -> np.ndarray:
-    """Slopes of ``log value`` in ``log(N - N*)`` for ``N/N*`` in the window, ``N*`` being ``sizes`` by seed.
+def divergence(table: pd.DataFrame, value: str, sizes: pd.Series) -> np.ndarray:
+    """Slopes of ``log value`` in ``log(N - N*)`` for ``N/N*`` in the ``WINDOW``, ``N*`` being ``sizes`` by seed.
 
-    Where the window holds fewer than ``least`` sizes, the ``least`` smallest from its lower end on.
+    Where that holds fewer than ``LEAST`` sizes, the ``LEAST`` smallest from its lower end on.
 
     Source: paper B, Sec. 2.
     """
     found = []
     for seed, group in table.groupby("seed"):
-        above = group[group.parameters >= window[0] * sizes[seed]].sort_values("parameters")
-        kept = above[above.parameters <= window[1] * sizes[seed]]
-        kept = kept if len(kept) >= least else above.iloc[:least]
+        above = group[group.parameters >= WINDOW[0] * sizes[seed]].sort_values("parameters")
+        kept = above[above.parameters <= WINDOW[1] * sizes[seed]]
+        kept = kept if len(kept) >= LEAST else above.iloc[:LEAST]
         found.append(np.polyfit(np.log(kept.parameters - sizes[seed]), np.log(kept[value]), 1)[0])
     return np.array(found)
 
 
 def relative_fluctuation(samples: np.ndarray) -> float:
     """Root mean square over entries of the deviation over samples ``(n, k)``, over that of their mean.
-
-    Raises:
-        InputError: for fewer than two samples.
 
     Source: paper B, Sec. 3.
     """
@@ -389,9 +341,6 @@ def relative_fluctuation(samples: np.ndarray) -> float:
 
 def gap(eigenvalues: np.ndarray) -> float:
     """The smallest non-zero eigenvalue ``(P,)`` over the mean of those that are not zero.
-
-    Raises:
-        InputError: if all are zero.
 
     Source: paper B, Fig. 8C.
     """

@@ -71,12 +71,13 @@ _GLASSES = (
 
 @dataclass(frozen=True)
 class Images:
-    """Images as they are stored: ``pixels (n, ...)`` in uint8, ``classes (n,)``, their source, the value of white."""
+    """Images as stored: ``pixels (n, ...)`` in uint8, ``classes (n,)``, source, value of white, who wears glasses."""
 
     pixels: np.ndarray
     classes: np.ndarray
     source: str
     white: int = 255
+    glasses: np.ndarray | None = None
 
 
 def load(name: str, *, labels: str = "class") -> Task:
@@ -101,8 +102,8 @@ def load(name: str, *, labels: str = "class") -> Task:
     images = _images(name, _folder())
     x = torch.from_numpy(images.pixels.reshape(len(images.pixels), -1).astype(np.float64) / images.white)
     classes = torch.from_numpy(images.classes.astype(np.int64))
-    if name == "faces":
-        glasses = torch.from_numpy(_glasses().astype(np.float64))
+    if images.glasses is not None:
+        glasses = torch.from_numpy(images.glasses.astype(np.float64))
         return Task(x, 2 * glasses - 1, f"{images.source}, glasses or not", classes=classes)
     if labels == "parity":
         return Task(x, 1.0 - 2.0 * (classes % 2).double(), f"{images.source}, parity of the class", classes=classes)
@@ -110,11 +111,7 @@ def load(name: str, *, labels: str = "class") -> Task:
 
 
 def identity(name: str) -> str:
-    """The words of ``load(name).source``: put them into a study's setting, so that other data are other cells.
-
-    Raises:
-        InputError: as ``load``.
-    """
+    """The words of ``load(name).source``: put them into a study's setting, so that other data are other cells."""
     validate.one_of(_READERS, data=name)
     return _images(name, _folder()).source
 
@@ -134,9 +131,6 @@ def split(task: Task, sizes: Sequence[int], *, seed: int) -> tuple[Task, ...]:
         task: the pool, with ``x (n, d)``.
         sizes: number of points of each subset.
         seed: seed of the draw.
-
-    Raises:
-        InputError: for a size below 1, more points than the pool holds, or a seed that is no whole number.
     """
     validate.integer(0, seed=seed)
     validate.integer(1, **{"number of sizes": len(sizes)})
@@ -159,9 +153,6 @@ def split_classes(task: Task, share: float, *, seed: int) -> tuple[Task, Task]:
         task: the pool, with ``classes``.
         share: of the classes in the first subset.
         seed: seed of the draw.
-
-    Raises:
-        InputError: for a pool without classes, or a share that leaves one of the two empty.
     """
     validate.integer(0, seed=seed)
     validate.within(0, 1, share=share)
@@ -176,11 +167,7 @@ def split_classes(task: Task, share: float, *, seed: int) -> tuple[Task, Task]:
 
 
 def balanced(task: Task, *, seed: int) -> Task:
-    """As many points of each label as the rarer one has, chosen at random, in the pool's order.
-
-    Raises:
-        InputError: for labels other than -1 and +1, or a single one.
-    """
+    """As many points of each label as the rarer one has, chosen at random, in the pool's order."""
     validate.integer(0, seed=seed)
     needs_both_labels(task.y)
     kinds = [np.flatnonzero(task.y.numpy() == sign) for sign in (-1, 1)]
@@ -196,9 +183,6 @@ def coarse(task: Task, shape: Sequence[int], size: int) -> Task:
         task: with ``x (n, height * width)``.
         shape: height and width.
         size: side of a block, which divides both.
-
-    Raises:
-        InputError: for a shape that is not the images', or a size that does not divide it.
     """
     validate.integer(1, size=size)
     height, width = shape
@@ -224,11 +208,7 @@ def _take(task: Task, index: Tensor) -> Task:
 
 
 def to_sphere(task: Task) -> Task:
-    """Every point scaled to unit norm.
-
-    Raises:
-        InputError: if a point is the origin, or no number.
-    """
+    """Every point scaled to unit norm."""
     validate.arrays(x=("... d", task.x))
     norms = task.x.norm(dim=-1, keepdim=True)
     if bool((norms == 0).any()):
@@ -238,9 +218,6 @@ def to_sphere(task: Task) -> Task:
 
 def centred(task: Task) -> Task:
     """The mean point subtracted, then every point scaled to norm ``sqrt(d)``.
-
-    Raises:
-        InputError: if a point is the mean, or no number.
 
     Source: paper B, Sec. 3.2 (its code).
     """
@@ -255,16 +232,10 @@ def centred(task: Task) -> Task:
 def principal_components(task: Task, count: int) -> Task:
     """The first ``count`` principal components, not whitened; one common factor makes their mean variance 1.
 
-    Raises:
-        InputError: for ``count`` below 1 or above the dimension, fewer than two points, points that do not vary or
-            are no numbers.
-
     Source: paper B, Sec. 3.2 (its code: components of the whole pool).
     """
-    validate.integer(1, count=count)
-    if count > task.x.shape[-1]:
-        raise InputError(f"count must be at most the dimension {task.x.shape[-1]}, got {count}")
     validate.arrays(x=("n d", task.x))
+    validate.whole(1, task.x.shape[-1], count=count)
     if len(task.x) < 2 or bool((task.x == task.x[0]).all()):
         raise InputError(f"principal components need points that vary, got {len(task.x)} without")
     covariance = torch.cov(task.x.T)
@@ -293,9 +264,6 @@ def corpus(name: str = "pydoc") -> Corpus:
     Args:
         name: ``wiki_text8style`` (Wikipedia articles, from ``$REGIMES_DATA``) or ``pydoc`` (Python's own language
             reference, which every CPython ships).
-
-    Raises:
-        InputError: for an unknown name, or a file that is not there.
     """
     validate.one_of(CORPORA, corpus=name)
     if name == "wiki_text8style":
@@ -367,16 +335,12 @@ def _checked(raw: bytes, path: Path, digest: str, method: Callable = hashlib.sha
     return raw
 
 
-@functools.lru_cache(maxsize=4)
-def _read_archive(path: Path) -> dict[str, np.ndarray]:
-    raw = _checked(_bytes(path), path, _ARCHIVES[path.name])
+def _archive(name: str) -> dict[str, np.ndarray] | None:
+    raw = _file(name, _ARCHIVES[name])
+    if raw is None:
+        return None
     with np.load(io.BytesIO(raw), allow_pickle=False) as archive:
         return dict(archive)
-
-
-def _archive(name: str) -> dict[str, np.ndarray] | None:
-    folder = _folder()
-    return _read_archive(folder / name) if folder and _there(folder / name) else None
 
 
 def _idx(folder: Path, name: str) -> Images | None:
@@ -496,8 +460,9 @@ def _digits() -> Images:
 
 
 def _faces() -> Images:
+    source, index = "ORL faces, 400 images of 40 people", np.arange(400)
     if (archive := _archive("faces.npz")) is not None:
-        return Images(archive["x"], archive["subject"], "ORL faces, 400 images of 40 people")
+        return Images(archive["x"], archive["subject"], source, glasses=archive["glasses"])
     folder = _folder()
     if folder and (folder / "orl_faces").is_dir():
         names = [f"s{person}/{image}.pgm" for person in range(1, 41) for image in range(1, 11)]
@@ -505,16 +470,9 @@ def _faces() -> Images:
         _needs_all(folder / "orl_faces", files)
         raw = b"".join(_bytes(path)[-112 * 92 :] for path in files.values() if path)  # below a header of text
         pixels = np.frombuffer(_checked(raw, folder / "orl_faces", _FACES_SHA256), np.uint8).reshape(400, 112, 92)
-        return Images(pixels, np.arange(400) // 10 + 1, "ORL faces, 400 images of 40 people")
+        glasses = np.any([(first <= index) & (index < end) for first, end in _GLASSES], axis=0)
+        return Images(pixels, index // 10 + 1, source, glasses=glasses)
     raise InputError("data faces ships with no package: `make data` fetches it, or put faces.npz in $REGIMES_DATA")
-
-
-def _glasses() -> np.ndarray:
-    """Which of the faces have glasses."""
-    if (archive := _archive("faces.npz")) is not None:
-        return archive["glasses"]
-    index = np.arange(400)
-    return np.any([(first <= index) & (index < end) for first, end in _GLASSES], axis=0)
 
 
 _READERS: dict[str, Callable[[], Images]] = {

@@ -57,9 +57,6 @@ def stripe(p: int, d: int, *, interfaces: Sequence[float] = STRIPE, seed: int | 
         interfaces: increasing positions ``x_1`` of the planes.
         seed: one seed, giving ``x (p, d)``, or several, giving ``x (len(seed), p, d)``.
 
-    Raises:
-        InputError: for ``p < 1``, ``d < 1``, or interfaces that do not increase.
-
     Source: paper A, Sec. 2.1.
     """
     validate.integer(1, p=p, d=d)
@@ -91,9 +88,6 @@ def cylinder(p: int, d: int, *, d_parallel: int = 2, radius: float = RADIUS, see
         d_parallel: number of informative directions, at least 1 and below ``d``.
         radius: radius of the cylinder.
         seed: one seed, giving ``x (p, d)``, or several, giving ``x (len(seed), p, d)``.
-
-    Raises:
-        InputError: for ``p < 1``, ``d_parallel`` below 1 or not below ``d``, or a radius that is not positive.
 
     Source: paper A, Sec. 4.
     """
@@ -134,15 +128,11 @@ def chain_monomial(
         basis: seed of the eigenbasis, which training and test points share.
         seed: one seed, giving ``x (p, d)``, or several, giving ``x (len(seed), p, d)``.
 
-    Raises:
-        InputError: for ``p < 1``, ``r`` outside ``2 ... d``, or a decay below 0.
-
     Source: paper D, Eq. 1, Apps. C and H.
     """
     validate.integer(1, p=p)
-    validate.integer(2, d=d, r=r)
-    if r > d:
-        raise InputError(f"r must be at most the dimension {d}, got {r}")
+    validate.integer(2, d=d)
+    validate.whole(2, d, r=r)
     x, source, root = gaussian_points(p, d, seed=seed), f"chain monomial, r={r}, d={d}, p={p}", None
     if decay is not None:
         validate.at_least(0, decay=decay)
@@ -165,11 +155,7 @@ def _chain_deviation(r: int, covariance: Tensor) -> float:
 
 
 def rotation(d: int, *, seed: int) -> Tensor:
-    """A uniformly random orthogonal matrix ``(d, d)``.
-
-    Raises:
-        InputError: for ``d < 1``.
-    """
+    """A uniformly random orthogonal matrix ``(d, d)``."""
     validate.integer(1, d=d)
     validate.integer(0, seed=seed)
     q, r = torch.linalg.qr(gaussian_points(d, d, seed=seed))
@@ -182,9 +168,6 @@ def rotated(task: Task, turn: Tensor) -> Task:
     Args:
         task: with ``x (..., p, d)``.
         turn: orthogonal ``(d, d)``, or one a realisation ``(..., d, d)``.
-
-    Raises:
-        InputError: for a matrix of another size, or one that is not orthogonal (to ``1e-8``).
 
     Source: paper A, App. A.
     """
@@ -200,11 +183,7 @@ def rotated(task: Task, turn: Tensor) -> Task:
 
 
 def gaussian_points(p: int, d: int, *, seed: int | Sequence[int]) -> Tensor:
-    """Standard normal points ``(p, d)``, or ``(len(seed), p, d)`` for a list of seeds; the same on every device.
-
-    Raises:
-        InputError: for sizes below 1, no seed, or one that is not a whole number from 0 on.
-    """
+    """Standard normal points ``(p, d)``, or ``(len(seed), p, d)`` for a list of seeds; the same on every device."""
     validate.integer(1, p=p, d=d)
     validate.memory(8 * p * d, f"{p} points in dimension {d}")
     validate.seeds(seed if isinstance(seed, Sequence) and not isinstance(seed, str) else [seed])

@@ -14,6 +14,7 @@ Sources: paper C, Theorem 1, Definition 4, Propositions 2 and 5; the interpolant
 """
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -34,6 +35,8 @@ FAR = 2.0**400  # rows with entries beyond, or all below the inverse, are scaled
 SHIFT = 2.0**600
 WIDE = 1e30  # |x|/√d over the bias, or the inverse, beyond which the kernel is that of the limit to round-off
 
+Tile = Callable[[slice, slice], Tensor]  # rows and columns of the kernel
+
 
 def infinite_ntk(x: Tensor, z: Tensor | None = None, *, depth: int, bias: float = 0.0) -> Tensor:
     """The normalised infinite-width tangent kernel ``Θ̄^(L)`` between the rows of ``x`` and ``z``.
@@ -47,10 +50,6 @@ def infinite_ntk(x: Tensor, z: Tensor | None = None, *, depth: int, bias: float 
     Returns:
         ``(..., n, m)``, values in [-1, 1].
 
-    Raises:
-        InputError: for a depth below 1 or above 10^15, a negative bias, a zero input, one that asks for a gradient,
-            mismatched shapes, or a result too large for the memory at hand (with its bytes).
-
     Source: paper C, Theorem 1, Definition 4 and Prop. 5.
     """
     depth = relu_recursion.needs_depth(depth)
@@ -60,9 +59,11 @@ def infinite_ntk(x: Tensor, z: Tensor | None = None, *, depth: int, bias: float 
     validate.memory(x.shape[:-2].numel() * n * m * 8, f"the kernel of {n} × {m} points", x.device)
     out = torch.empty(*x.shape[:-1], m, dtype=torch.float64, device=x.device)
     mirrored = z is None
-    kernel = _Biased(depth, bias) if bias else _Angular(depth)
     for index in np.ndindex(*x.shape[:-2]):
-        kernel.fill(out[index], x[index], x[index] if z is None else z[index], mirrored)
+        pair = x[index], x[index] if z is None else z[index]
+        tile = _biased(*pair, depth, bias) if bias else _angular(*pair, depth)
+        for rows, columns in _tiles(n, m, x.device.type, mirrored):
+            tiles.write(out[index], rows.start, columns.start, tile(rows, columns), mirrored)
     if mirrored:
         out.diagonal(dim1=-2, dim2=-1).fill_(1)
     return out
@@ -106,59 +107,51 @@ def _diagonal(square: Tensor, depth: int, variance: float) -> Tensor:
     return theta
 
 
-class _Angular:
+def _angular(x: Tensor, z: Tensor, depth: int) -> Tile:
     """Tiles without biases: the interpolant in the angle."""
-
-    def __init__(self, depth: int) -> None:
-        self.depth = depth
-
-    def fill(self, out: Tensor, x: Tensor, z: Tensor, mirrored: bool) -> None:
-        coefficients, stretch, span = _interpolant(self.depth)
-        x, z = (p / p.norm(dim=-1, keepdim=True) for p in (_scaled(x)[0], _scaled(z)[0]))
-        for rows, columns in _tiles(len(out), out.shape[1], out.device.type, mirrored):
-            phi = _angles(x[rows], z[columns])
-            tiles.write(out, rows.start, columns.start, _clenshaw(phi, coefficients, stretch, span), mirrored)
+    x, z = (points / points.norm(dim=-1, keepdim=True) for points in (_scaled(x)[0], _scaled(z)[0]))
+    return lambda rows, columns: _clenshaw(_angles(x[rows], z[columns]), *_interpolant(depth))
 
 
-class _Biased:
+def _biased(x: Tensor, z: Tensor, depth: int, bias: float) -> Tile:
     """Tiles with biases: the layer recursion, free of cancellation for nearby inputs of any norm.
 
     The kernel depends on inputs and bias by their ratio, so that the bias is the unit.
     """
+    (x, a), (z, b) = (_split(points, bias) for points in (x, z))
+    roots = [_diagonal(square, depth, 1.0).sqrt() for square in (a, b)]
 
-    def __init__(self, depth: int, bias: float) -> None:
-        self.depth, self.bias = depth, bias
+    def tile(rows: slice, columns: slice) -> Tensor:
+        e = 2 * torch.sin(_angles(x[rows], z[columns]) / 2) ** 2
+        return _layers(e, a[rows], b[columns].mT, depth) / (roots[0][rows] * roots[1][columns].mT)
 
-    def fill(self, out: Tensor, x: Tensor, z: Tensor, mirrored: bool) -> None:
-        (x, a), (z, b) = (self._split(p) for p in (x, z))
-        root = [_diagonal(square, self.depth, 1.0).sqrt() for square in (a, b)]
-        for rows, columns in _tiles(len(out), out.shape[1], out.device.type, mirrored):
-            e = 2 * torch.sin(_angles(x[rows], z[columns]) / 2) ** 2
-            theta = self._layers(e, a[rows], b[columns].mT) / (root[0][rows] * root[1][columns].mT)
-            tiles.write(out, rows.start, columns.start, theta, mirrored)
+    return tile
 
-    def _split(self, points: Tensor) -> tuple[Tensor, Tensor]:
-        """Directions ``(n, d)``, and ``|x|²/d`` in units of the squared bias ``(n, 1)``."""
-        points, scale = _scaled(points)
-        norm = points.norm(dim=-1, keepdim=True)
-        size = norm / math.sqrt(points.shape[-1]) / scale / self.bias
-        return points / norm, size.clamp(1 / WIDE, WIDE) ** 2
 
-    def _layers(self, e: Tensor, a: Tensor, b: Tensor) -> Tensor:
-        e, a, b = self._add_bias(e, a, b, 1.0)
-        theta = (a * b).sqrt() * (1 - e)
-        for _ in range(self.depth - 1):
-            phi = relu_recursion.angle(e)
-            e, a, b = self._add_bias(relu_recursion.contract(e, phi), a, b, 0.5)
-            theta = 0.5 * (1 - phi / math.pi) * theta + (a * b).sqrt() * (1 - e)
-        return theta
+def _split(points: Tensor, bias: float) -> tuple[Tensor, Tensor]:
+    """Directions ``(n, d)``, and ``|x|²/d`` in units of the squared bias ``(n, 1)``."""
+    points, scale = _scaled(points)
+    norm = points.norm(dim=-1, keepdim=True)
+    size = norm / math.sqrt(points.shape[-1]) / scale / bias
+    return points / norm, size.clamp(1 / WIDE, WIDE) ** 2
 
-    def _add_bias(self, e: Tensor, a: Tensor, b: Tensor, weight: float) -> tuple[Tensor, Tensor, Tensor]:
-        """``1 - rho`` and the variances after ``Σ -> weight Σ + 1``."""
-        inner, spread = weight * (a * b).sqrt(), weight * (a.sqrt() - b.sqrt()) ** 2
-        a, b = weight * a + 1, weight * b + 1
-        total = (a * b).sqrt()
-        return (inner * e + spread / (total + inner + 1)) / total, a, b
+
+def _layers(e: Tensor, a: Tensor, b: Tensor, depth: int) -> Tensor:
+    e, a, b = _add_bias(e, a, b, 1.0)
+    theta = (a * b).sqrt() * (1 - e)
+    for _ in range(depth - 1):
+        phi = relu_recursion.angle(e)
+        e, a, b = _add_bias(relu_recursion.contract(e, phi), a, b, 0.5)
+        theta = 0.5 * (1 - phi / math.pi) * theta + (a * b).sqrt() * (1 - e)
+    return theta
+
+
+def _add_bias(e: Tensor, a: Tensor, b: Tensor, weight: float) -> tuple[Tensor, Tensor, Tensor]:
+    """``1 - rho`` and the variances after ``Σ -> weight Σ + 1``."""
+    inner, spread = weight * (a * b).sqrt(), weight * (a.sqrt() - b.sqrt()) ** 2
+    a, b = weight * a + 1, weight * b + 1
+    total = (a * b).sqrt()
+    return (inner * e + spread / (total + inner + 1)) / total, a, b
 
 
 @lru_cache(maxsize=256)

@@ -44,11 +44,7 @@ class Series(NamedTuple):
 
 
 def abel(phi: Tensor) -> Tensor:
-    """The Abel function ``A(phi)``, with ``A(f(phi)) = A(phi) + 1``; any shape, ``0 < phi < 0.06``.
-
-    Raises:
-        InputError: for other angles, where the series says nothing.
-    """
+    """The Abel function ``A(phi)``, with ``A(f(phi)) = A(phi) + 1``; any shape, ``0 < phi < 0.06``."""
     _needs_small(phi, SMALLEST)
     series = local_series()
     return 3 * math.pi / phi + series.log * phi.log() + _horner(series.a, phi)
@@ -64,9 +60,6 @@ def jump(phi: Tensor, s: Tensor, layers: int) -> tuple[Tensor, Tensor]:
         phi: angles below 0.06, float64, any shape.
         s: ``S = L Θ̄`` at the same layer, same shape.
         layers: how many more layers, at least 0.
-
-    Raises:
-        InputError: for other angles, where the series say nothing, another shape of ``s``, or ``layers < 0``.
     """
     _needs_small(phi, 0.0)
     validate.arrays(phi=("...", phi), s=("...", s))
@@ -97,22 +90,22 @@ def _needs_small(phi: Tensor, low: float) -> None:
 
 
 @lru_cache(maxsize=1)
-def local_series(terms: int = TERMS) -> Series:
+def local_series() -> Series:
     """The coefficients, from the power series of ``f`` and three triangular systems; a millisecond, once."""
-    size = terms + 6
+    size = TERMS + 6
     q, cosine = _layer_map(size)  # f(phi)/phi and cos f(phi)
     one, log_q = np.eye(size)[0], _log(q)
     damping = one - np.eye(size)[1] / math.pi  # 1 - phi/π
 
-    a_columns = [log_q] + [_times_power(_power(q, k) - one, k) for k in range(1, terms)]
+    a_columns = [log_q] + [_times_power(_power(q, k) - one, k) for k in range(1, TERMS)]
     target = -3 * math.pi * np.append(_power(q, -1)[1:], 0) + one
     log, *a = _triangular(a_columns, target, first=1)
 
-    h_columns = [_times_power(_power(q, 3 + k) - damping, k) for k in range(terms)]
+    h_columns = [_times_power(_power(q, 3 + k) - damping, k) for k in range(TERMS)]
     h = [1.0, *_triangular(h_columns[1:], -h_columns[0], first=2)]
 
-    g_columns = [_times_power(_power(q, k) - damping, k + 1) for k in range(-1, terms)]  # all times phi
-    resonant = np.convolve(np.convolve(damping, np.pad(h, (0, size - terms)))[:size], log_q)[:size]
+    g_columns = [_times_power(_power(q, k) - damping, k + 1) for k in range(-1, TERMS)]  # all times phi
+    resonant = np.convolve(np.convolve(damping, np.pad(h, (0, size - TERMS)))[:size], log_q)[:size]
     g_columns[4] = _times_power(resonant, 4)
     pole, *g = _triangular(g_columns, _times_power(cosine, 1), first=1)
     resonance, g[3] = g[3], 0.0

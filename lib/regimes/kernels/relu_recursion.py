@@ -66,9 +66,6 @@ def kernel_of_angle(phi: Tensor, depth: int) -> tuple[Tensor, Tensor]:
     Returns:
         ``Θ̄^(L)`` and ``e_L = 1 - rho^(L)``, both of the shape of ``phi``.
 
-    Raises:
-        InputError: for angles outside ``[0, π]`` or not float64, and a depth below 1 or above 10^15.
-
     Source: paper C, Prop. 5.
     """
     kernel, gap = along_depth(phi, [depth])
@@ -81,10 +78,6 @@ def along_depth(phi: Tensor, depths: Sequence[int]) -> tuple[Tensor, Tensor]:
     Args:
         phi: as there.
         depths: strictly increasing.
-
-    Raises:
-        InputError: for angles outside ``[0, π]`` or not float64, and depths that do not increase or are not whole
-            numbers from 1 to 10^15.
     """
     needs_angles(phi)
     depths = [needs_depth(depth) for depth in depths]
@@ -112,9 +105,6 @@ def offset(phi: Tensor) -> Tensor:
     Returns:
         ``c``, of the shape of ``phi``; infinite at ``phi = 0``.
 
-    Raises:
-        InputError: for angles outside ``[0, π]`` or not float64.
-
     Source: derived here, from the Abel function of the layer map.
     """
     needs_angles(phi)
@@ -136,11 +126,7 @@ def _smooth_offset() -> tuple[float, ...]:
 
 
 def layered_offset(phi: Tensor) -> Tensor:
-    """:func:`offset` layer by layer, for angles above 0: what the interpolant is fitted to.
-
-    Raises:
-        InputError: as there, and for an angle of 0.
-    """
+    """:func:`offset` layer by layer, for angles above 0: what the interpolant is fitted to."""
     needs_angles(phi)
     e = 2 * torch.sin(phi / 2) ** 2
     for _ in range(WARM_UP):
@@ -160,6 +146,5 @@ def needs_angles(phi: Tensor) -> None:
 
 def needs_depth(depth: int) -> int:
     """A depth as a plain whole number; raises :class:`InputError` unless it lies between 1 and 10^15."""
-    validate.integer(1, depth=depth)
     validate.whole(1, DEEPEST, depth=depth)
     return int(depth)

@@ -56,10 +56,6 @@ def ntk(
     Returns:
         ``(E, n, m)``, in the inputs' dtype, on their device.
 
-    Raises:
-        InputError: for a bare torch module, unknown or no parameters, shapes that do not fit, a network with several
-            outputs a point, or a result beyond the free memory.
-
     Source: paper A, Sec. 2.4 (definition) and App. D (closed form for one hidden layer).
     """
     validate.integer(1, memory=memory)
@@ -141,9 +137,6 @@ def wide_one_hidden_ntk(x: Tensor, z: Tensor | None = None) -> Tensor:
 
     Returns:
         ``(..., n, m)``.
-
-    Raises:
-        InputError: for what ``regimes.kernels.infinite_ntk`` refuses.
 
     Source: paper A, Sec. 2.2 and 2.4; the arc-cosine kernels of orders 0 and 1.
     """

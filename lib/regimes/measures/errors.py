@@ -14,11 +14,7 @@ LINES = 2**24  # lines times neurons of one block; some fifteen arrays of it
 
 
 def wrong(f: Tensor, y: Tensor) -> Tensor:
-    """Share of points with ``f y <= 0``, over the last axis: ties are errors, as in the original code.
-
-    Raises:
-        InputError: for outputs and labels of different shapes, or that are no numbers.
-    """
+    """Share of points with ``f y <= 0``, over the last axis: ties are errors, as in the original code."""
     validate.arrays(f=("... n", f))
     validate.arrays(y=("... n", y))
     if f.shape != y.shape:
@@ -41,9 +37,6 @@ def line_error(network: Network, initial: Network, across: Tensor, edges: Tensor
 
     Returns:
         ``(S,)``.
-
-    Raises:
-        InputError: for what is no number, or shapes that do not fit.
 
     Source: paper A, Eq. 1; the zeros are derived here.
     """

@@ -28,21 +28,14 @@ from regimes.validate import InputError
 NEIGHBOURS = 5  # Source: paper A, App. E
 
 
-def mutual_information(
-    x: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS, dimension: float | None = None, counts_itself: bool = False
-) -> float:
+def mutual_information(x: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS, counts_itself: bool = False) -> float:
     r"""``Î(x; y)`` of one variable and a label, in bits; its scale is of no effect.
 
     Args:
         x: ``(n,)``, or points ``(n, d)``.
         y: labels ``(n,)`` in {-1, +1}, of about equal frequency.
         neighbours: ``k``.
-        dimension: ``d`` of the balls; that of the points by default.
         counts_itself: whether a point is among its own nearest ones, as in paper A's code; not so in its text.
-
-    Raises:
-        InputError: for shapes that do not fit, labels other than ±1 or a single one, and fewer points of a label than
-            the neighbours asked for.
 
     Source: paper A, App. E, Eq. 18.
     """
@@ -55,11 +48,9 @@ def mutual_information(
     fewest = int(min(label.sum(), (~label).sum())) - (not counts_itself)
     if neighbours > fewest:
         raise InputError(f"neighbours must be at most {fewest}, the other points of the rarer label, got {neighbours}")
-    d = points.shape[1] if dimension is None else dimension
-    validate.positive(dimension=d)
     plus, minus = (_radius(points, label == side, neighbours, counts_itself) for side in (True, False))
     with np.errstate(divide="ignore", invalid="ignore"):
-        odds = d * (np.log(minus) - np.log(plus))
+        odds = points.shape[1] * (np.log(minus) - np.log(plus))
     return float(1 - entropy(special.expit(np.nan_to_num(odds, posinf=np.inf, neginf=-np.inf))).mean())
 
 
@@ -78,18 +69,11 @@ def entropy(q: np.ndarray) -> np.ndarray:
     return (special.entr(q) + special.entr(1 - q)) / math.log(2)
 
 
-def informations(vectors: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS) -> Tensor:
-    """``Î(φ_r; y)`` of each component ``vectors (..., n, r)`` with labels ``y (..., n)``: ``(..., r)``, in bits.
-
-    Raises:
-        InputError: as :func:`mutual_information`.
-    """
+def informations(vectors: Tensor, y: Tensor) -> Tensor:
+    """``Î(φ_r; y)`` of each component ``vectors (..., n, r)`` with labels ``y (..., n)``: ``(..., r)``, in bits."""
     n, r = vectors.shape[-2:]
     flat, labels = vectors.reshape(-1, n, r), y.expand(vectors.shape[:-1]).reshape(-1, n)
-    found = [
-        [mutual_information(one[:, i], label, neighbours=neighbours) for i in range(r)]
-        for one, label in zip(flat, labels)
-    ]
+    found = [[mutual_information(one[:, i], label) for i in range(r)] for one, label in zip(flat, labels)]
     return torch.tensor(found, dtype=torch.float64).reshape(*vectors.shape[:-2], r)
 
 
@@ -98,9 +82,6 @@ def null_bias(neighbours: int = NEIGHBOURS, *, counts_itself: bool = False) -> f
 
     The mean of :math:`1 - h_2(q)` for a Beta(a, b) variable, :math:`1 - [H_{a+b} - (a H_a + b H_b)/(a+b)]/\ln 2` with
     harmonic numbers ``H``: ``a = k``, and ``b = k``, or ``k - 1`` where a point counts among its own neighbours.
-
-    Raises:
-        InputError: for ``neighbours`` below 1, or below 2 where a point counts.
 
     Source: derived here; ratios of distances to the ``k``-th points of two Poisson processes.
     """
@@ -117,9 +98,6 @@ def sharp_loss(n: int, neighbours: int = NEIGHBOURS) -> float:
     ``k``-th of the others at ``s + 2k/n``, up to fluctuations; the loss is the mean of ``h_2`` over ``s``, about
     ``(k/n) (log₂ n/k)²/2``.
 
-    Raises:
-        InputError: unless ``2 <= 2 neighbours <= n``.
-
     Source: derived here, from paper A, Eq. 18.
     """
     validate.whole(1, n // 2, neighbours=neighbours)
@@ -130,11 +108,7 @@ def sharp_loss(n: int, neighbours: int = NEIGHBOURS) -> float:
 
 
 def shifted_gaussians(shift: float) -> float:
-    """``I(x; y)`` of ``x = y shift + z`` with a standard normal ``z``, equal labels; in bits.
-
-    Raises:
-        InputError: for a shift that is no number from 0 to 20.
-    """
+    """``I(x; y)`` of ``x = y shift + z`` with a standard normal ``z``, equal labels; in bits."""
     validate.between(0, 20, shift=shift)
     x, w = gaussian.trapezoid(2000)
     return float(1 - w @ entropy(special.expit(2 * shift * (x + shift))))
@@ -149,9 +123,6 @@ def stripe_information(cosine: float, interfaces: Sequence[float] = STRIPE) -> f
     Args:
         cosine: ``u·e_1``, from 0 to 1.
         interfaces: of the stripe.
-
-    Raises:
-        InputError: for a cosine out of range or interfaces that do not increase.
     """
     validate.between(0, 1, cosine=cosine)
     validate.increasing(interfaces=interfaces)

@@ -17,7 +17,7 @@ from regimes import validate
 from regimes.data.tasks import needs_both_labels
 from regimes.kernels import ntk
 from regimes.measures import spectrum
-from regimes.measures.information import NEIGHBOURS, informations
+from regimes.measures.information import informations
 from regimes.models import Model
 from regimes.models.module import module
 from regimes.validate import InputError
@@ -60,7 +60,6 @@ def kernel_pca(
     params: Collection[str] | None = None,
     count: int = COUNT,
     centred: bool = False,
-    neighbours: int = NEIGHBOURS,
 ) -> Diagnosis:
     """The components of a network's tangent kernel at its present weights, against labels.
 
@@ -73,12 +72,7 @@ def kernel_pca(
         params: names of the parameters to differentiate by, ``None`` for all; those of the last layer alone give the
             kernel of its features.
         count: how many components.
-        centred: as in :func:`regimes.measures.spectrum.components`.
-        neighbours: of the estimate of information.
-
-    Raises:
-        InputError: for a network with several outputs or points of a shape that it does not take, labels other than ±1
-            or a single one, fewer points than components, or fewer of a label than neighbours.
+        centred: of the features with their mean subtracted; as they are by default, as in paper A.
 
     Source: paper A, Sec. 5.2.
     """
@@ -90,17 +84,11 @@ def kernel_pca(
         )
     else:
         kernel = ntk(model, x.flatten(-3) if x.ndim > 3 else x, params=params)
-    return diagnose(kernel, y, count=count, centred=centred, neighbours=neighbours)
+    return diagnose(kernel, y, count=count, centred=centred)
 
 
-def diagnose(
-    gram: Tensor, y: Tensor, *, count: int = COUNT, centred: bool = False, neighbours: int = NEIGHBOURS
-) -> Diagnosis:
-    """As :func:`kernel_pca`, for Gram matrices ``(E, n, n)`` of any kernel and labels ``(n,)`` or ``(E, n)``.
-
-    Raises:
-        InputError: as :func:`kernel_pca`.
-    """
+def diagnose(gram: Tensor, y: Tensor, *, count: int = COUNT, centred: bool = False) -> Diagnosis:
+    """As :func:`kernel_pca`, for Gram matrices ``(E, n, n)`` of any kernel and labels ``(n,)`` or ``(E, n)``."""
     validate.arrays(gram=("E n n", gram))
     needs_both_labels(y)
     if y.shape not in (gram.shape[:2], gram.shape[1:2]):
@@ -115,7 +103,7 @@ def diagnose(
     return Diagnosis(
         values=found.values,
         vectors=found.vectors,
-        information=informations(found.vectors, y, neighbours=neighbours),
+        information=informations(found.vectors, y),
         projections=squares,
         dimension=spectrum.effective_dimension(gram),
         alignment=spectrum.alignment(gram, y),
@@ -124,31 +112,27 @@ def diagnose(
     )
 
 
-def separable(points: Tensor, y: Tensor, *, angles: int = ANGLES) -> float:
+def separable(points: Tensor, y: Tensor) -> float:
     """The share of points ``(n, 2)`` on the right side of the best line, found on one half and judged on the other.
 
     Every second point of each label is in one half. Judged on the points that chose it, a line would seem to tell
     something of noise; with labels in other proportions than in the half that chose it, less than nothing.
-
-    Raises:
-        InputError: for shapes that do not fit, fewer than four points, or a single label.
 
     Source: paper A, Fig. 11 (in words: linearly separable, noise).
     """
     validate.arrays(points=("n 2", points))
     validate.arrays(y=(f"{len(points)}", y))
     validate.integer(4, **{"number of points": len(points)})
-    validate.integer(1, angles=angles)
     needs_both_labels(y)
     order = y.argsort(stable=True)
     halves = [(points[rows], y[rows].to(points)) for rows in (order[::2], order[1::2])]
-    right = [_on_side(*other, *_best_line(*one, angles)) for one, other in (halves, halves[::-1])]
+    right = [_on_side(*other, *_best_line(*one)) for one, other in (halves, halves[::-1])]
     return float(torch.cat(right).double().mean())
 
 
-def _best_line(points: Tensor, y: Tensor, angles: int) -> tuple[Tensor, Tensor]:
+def _best_line(points: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Normal ``(2,)`` and threshold of the line, of all at so many angles, with the fewest points on its wrong side."""
-    turn = torch.arange(2 * angles, dtype=points.dtype) * (math.pi / angles)
+    turn = torch.arange(2 * ANGLES, dtype=points.dtype) * (math.pi / ANGLES)
     normals = torch.stack([turn.cos(), turn.sin()]).to(points)
     along, order = (points @ normals).sort(0)
     # labels beyond a threshold minus those before it, for thresholds before each point and after the last

@@ -47,9 +47,6 @@ def in_words(why: Ending) -> str:
 def wide_lazy(train: Task, test: Task) -> Lazy:
     """Learning with the kernel of the infinitely wide network; tasks with a leading axis ``(S, ., d)``, float64.
 
-    Raises:
-        InputError: as ``regimes.training.kernel_flow.fit``, and for tasks whose realisations or dimensions differ.
-
     Source: paper A, Sec. 2.4 (NTK regime).
     """
     _needs_tasks(train, test)
@@ -61,11 +58,7 @@ def wide_lazy(train: Task, test: Task) -> Lazy:
 
 
 def wide_predictor(x: Tensor, c: Tensor, z: Tensor) -> Tensor:
-    """``Σ_μ c_μ Θ(z, x_μ)`` with the infinitely wide network's kernel, in blocks; ``x (p, d)``, ``z (n, d)``.
-
-    Raises:
-        InputError: for what is no number, or shapes that do not fit.
-    """
+    """``Σ_μ c_μ Θ(z, x_μ)`` with the infinitely wide network's kernel, in blocks; ``x (p, d)``, ``z (n, d)``."""
     validate.arrays(x=("p d", x), c=("p", c), z=("n d", z))
     x, c = x[c != 0], c[c != 0]  # few points support a hinge loss's predictor
     step = max(1, BLOCK // max(1, len(x)))
@@ -76,10 +69,6 @@ def lazy(model: Model, train: Task, test: Task) -> Lazy:
     """Learning with the tangent kernel frozen at the model's present weights, initial or trained.
 
     Where a training point activates no neuron the kernel is zero and cannot fit it; ``ended`` says how many there are.
-
-    Raises:
-        InputError: as ``regimes.training.kernel_flow.fit`` and ``regimes.kernels.ntk``, and for tasks whose
-            realisations or dimensions differ.
 
     Source: paper A, Eq. 4 at a fixed kernel.
     """
@@ -112,9 +101,6 @@ def tangent_predictor(model: Model, x: Tensor, c: Tensor, z: Tensor) -> Tensor:
 
     Returns:
         ``(S, n)``.
-
-    Raises:
-        InputError: for what is no number, or shapes that do not fit the model or each other.
 
     Source: paper A, Eq. 1 and Sec. 2.4.
     """

@@ -29,37 +29,28 @@ from regimes.validate import InputError
 def nfm(weights: Tensor) -> Tensor:
     """The neural feature matrix ``F = Wᵀ W (..., d, d)`` of ``W (..., k, d)``.
 
-    Raises:
-        InputError: for weights that are no numbers.
-
     Source: paper D, Sec. 2.1.
     """
     validate.arrays(weights=("... k d", weights))
     return _gram(weights)
 
 
-def ptk_covariance(delta: Tensor, start: Tensor | None = None) -> Tensor:
-    """The feature covariance of the pre-activation tangents, ``K = δᵀ δ (..., k, k)``: a sum over points, no mean.
+def ptk_covariance(delta: Tensor) -> Tensor:
+    """The covariance of the pre-activation tangents ``δ (..., n, k)``, ``K = δᵀ δ (..., k, k)``: a sum, no mean.
 
-    Args:
-        delta: ``δ (..., n, k)``.
-        start: ``δ`` at initialisation, to be subtracted first, which gives the centred ``K̄``.
-
-    Raises:
-        InputError: for tangents that are no numbers, or of different shapes.
-
-    Source: paper D, Sec. 2.2 (K) and App. B (K̄).
+    Source: paper D, Sec. 2.2.
     """
-    return _gram(_centred(delta, start))
+    validate.arrays(delta=("... n k", delta))
+    return _gram(delta)
 
 
-def ptk_kernel(delta: Tensor, start: Tensor | None = None) -> Tensor:
-    """The pre-activation tangent kernel ``𝒦 = δ δᵀ (..., n, n)``; arguments and errors as of :func:`ptk_covariance`.
+def ptk_kernel(delta: Tensor) -> Tensor:
+    """The pre-activation tangent kernel ``𝒦 = δ δᵀ (..., n, n)`` of ``δ (..., n, k)``.
 
     Source: paper D, Prop. 4.
     """
-    moved = _centred(delta, start)
-    return moved @ moved.mT
+    validate.arrays(delta=("... n k", delta))
+    return delta @ delta.mT
 
 
 def agop(weights: Tensor, delta: Tensor) -> Tensor:
@@ -71,9 +62,6 @@ def agop(weights: Tensor, delta: Tensor) -> Tensor:
     Args:
         weights: ``W (..., k, d)``.
         delta: ``δ (..., n, k)``.
-
-    Raises:
-        InputError: for what is no number, or shapes that do not fit.
 
     Source: paper D, Sec. 2.1 and Prop. 2.
     """
@@ -91,9 +79,6 @@ def correlation(a: Tensor, b: Tensor) -> Tensor:
     Returns:
         ``(...)``.
 
-    Raises:
-        InputError: for matrices of different shapes, or one that is zero: ``ρ`` is undefined there.
-
     Source: paper D, Ansatz 1.
     """
     validate.arrays(a=("... p q", a), b=("... p q", b))
@@ -106,9 +91,6 @@ def correlation(a: Tensor, b: Tensor) -> Tensor:
 def pearson(a: Tensor, b: Tensor) -> Tensor:
     """The correlation of two vectors ``(..., d)`` whose own means are subtracted, ``(...)``.
 
-    Raises:
-        InputError: for vectors of different lengths, or one that is constant.
-
     Source: paper D, App. I.
     """
     validate.arrays(a=("... d", a), b=("... d", b))
@@ -119,34 +101,14 @@ def pearson(a: Tensor, b: Tensor) -> Tensor:
 
 
 def uc_nfa(weights: Tensor, delta: Tensor) -> Tensor:
-    """The uncentred ansatz, ``ρ(Wᵀ W, Wᵀ K W) (...)``.
+    """The ansatz, ``ρ(Wᵀ W, Wᵀ K W) (...)``: uncentred (UC-NFA) of the weights ``W`` themselves.
 
-    Raises:
-        InputError: as :func:`agop` and :func:`correlation`.
+    Of their change ``W̄ = W - W_0`` it is the centred one (C-NFA), which does not depend on the size of ``W̄``: its limit
+    at initialisation takes the velocity ``Ẇ`` (:func:`velocity`).
 
-    Source: paper D, Prop. 2.
+    Source: paper D, Prop. 2 and Sec. 2.3.
     """
     return correlation(nfm(weights), agop(weights, delta))
-
-
-def c_nfa(weights: Tensor, start: Tensor, delta: Tensor) -> Tensor:
-    """The centred ansatz, ``ρ(W̄ᵀ W̄, W̄ᵀ K W̄) (...)`` with ``W̄ = W - W_0``.
-
-    It does not depend on the size of ``W̄``, so that its limit at initialisation takes the velocity ``Ẇ`` for it
-    (:func:`velocity`).
-
-    Args:
-        weights: ``W (..., k, d)`` now.
-        start: ``W_0``, at initialisation.
-        delta: ``δ (..., n, k)`` now.
-
-    Raises:
-        InputError: as :func:`agop` and :func:`correlation`; weights that have not moved are zero weights.
-
-    Source: paper D, Sec. 2.3.
-    """
-    validate.arrays(weights=("... k d", weights), start=("... k d", start))
-    return uc_nfa(weights - start, delta)
 
 
 def velocity(inputs: Tensor, delta: Tensor, residual: Tensor) -> Tensor:
@@ -160,35 +122,26 @@ def velocity(inputs: Tensor, delta: Tensor, residual: Tensor) -> Tensor:
     Returns:
         ``Ẇ (..., k, d)``.
 
-    Raises:
-        InputError: for what is no number, or shapes that do not fit.
-
     Source: paper D, Prop. 4 (proof).
     """
     validate.arrays(inputs=("... n d", inputs), delta=("... n k", delta), residual=("... n", residual))
     return (delta * residual.unsqueeze(-1)).mT @ inputs / inputs.shape[-2]
 
 
-def same_spectrum(matrix: Tensor, *, seed: int | Sequence[int]) -> Tensor:
-    """Symmetric matrices with the eigenvalues of ``matrix (..., k, k)`` and uniformly random eigenvectors.
+def same_spectrum(matrix: Tensor, *, seeds: Sequence[int]) -> Tensor:
+    """Symmetric matrices with the eigenvalues of ``matrix (E, k, k)`` and uniformly random eigenvectors.
 
     Args:
         matrix: symmetric.
-        seed: one draw of the eigenvectors for all realisations, or one a realisation of ``(E, k, k)``.
-
-    Raises:
-        InputError: for a matrix that is not square and symmetric, or seeds of another number.
+        seeds: of the eigenvectors, one a realisation.
 
     Source: paper D, Sec. 2.2 and Fig. 1.
     """
-    validate.arrays(matrix=("... k k", matrix))
+    validate.arrays(matrix=("E k k", matrix))
+    validate.seeds(seeds, count=len(matrix))
     if not torch.allclose(matrix, matrix.mT, rtol=1e-4, atol=1e-6 * float(matrix.abs().max())):
         raise InputError("matrix must be symmetric to have real eigenvalues that a random matrix can share")
-    k = matrix.shape[-1]
-    if isinstance(seed, Sequence):
-        validate.seeds(seed, count=matrix.shape[0])
-    turn = torch.stack([tasks.rotation(k, seed=s) for s in (seed if isinstance(seed, Sequence) else [seed])])
-    turn = turn.to(matrix) if isinstance(seed, Sequence) else turn[0].to(matrix)
+    turn = torch.stack([tasks.rotation(matrix.shape[-1], seed=seed) for seed in seeds]).to(matrix)
     return (turn * torch.linalg.eigvalsh(matrix).unsqueeze(-2)) @ turn.mT
 
 
@@ -241,30 +194,15 @@ def sites(model: Model, x: Tensor) -> list[Site]:
     return found
 
 
-def site(model: Model, x: Tensor, layer: int) -> Site:
-    """The site of one layer, counted from 1.
-
-    Raises:
-        InputError: as :func:`sites`, and for a layer out of range, such as the readout, which has no pre-activation.
-    """
-    found = sites(model, x)
-    if not validate.is_whole(layer) or not 1 <= layer <= len(found):
-        raise InputError(f"layer must be from 1 to {len(found)}, those with pre-activations inside, got {layer!r}")
-    return found[layer - 1]
-
-
 def measure(now: Site, start: Site) -> dict[str, Tensor]:
     r"""The four correlations of a layer between initialisation and now, each ``(E,)``.
 
     With :math:`\bar W = W - W_0` and :math:`\bar K = K - K_0`, that of the change of the tangents: ``uc``
-    (:func:`uc_nfa`), ``c`` (:func:`c_nfa`), ``double``, :math:`\mathrm{tr}(\bar W^\top\bar W\,\bar W^\top\bar K\bar W)`
+    (:func:`uc_nfa`), ``c`` (that of ``W̄``), ``double``, :math:`\mathrm{tr}(\bar W^\top\bar W\,\bar W^\top\bar K\bar W)`
     over the same of :math:`K`, and ``ptk``, :math:`\rho(W_0^\top W_0, W_0^\top\bar K W_0)`; NaN where undefined, as all
     but the first are before anything has moved. They share their products, three
     ``(n, k) × (k, d)`` and six Gram matrices, and no ``K`` is formed. Small differences are multiplied, never made by
     subtracting products, so that single precision is enough early in training.
-
-    Raises:
-        InputError: for sites of different shapes.
 
     Source: paper D, Ansatz 5 and 6, Fig. 2, 4 and 5.
     """
@@ -293,14 +231,6 @@ def _site(part: Any, values: dict[str, Tensor]) -> Site:
     inputs, delta = (t.flatten(1, -2) if t.ndim > 3 else t for t in (part.h, part.delta))
     weights = values[part.names[0]]
     return Site(weights * part.multiplier, inputs.expand(len(weights), -1, -1), delta)
-
-
-def _centred(delta: Tensor, start: Tensor | None) -> Tensor:
-    if start is None:
-        validate.arrays(delta=("... n k", delta))
-        return delta
-    validate.arrays(delta=("... n k", delta), start=("... n k", start))
-    return delta - start
 
 
 def _gram(rows: Tensor) -> Tensor:

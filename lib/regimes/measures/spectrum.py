@@ -21,7 +21,6 @@ from regimes.models import Model
 from regimes.models.tangents import Tangents
 from regimes.validate import InputError
 
-METHODS = ("auto", "lapack", "lanczos")
 LANCZOS = 400  # points from which ten components are found faster by Lanczos than by a full decomposition
 SHARE = 20  # and at most one component in so many points
 
@@ -38,34 +37,20 @@ class Components(NamedTuple):
     vectors: Tensor
 
 
-def components(gram: Tensor, count: int, *, centred: bool = False, method: str = "auto") -> Components:
-    """The first ``count`` components of a kernel.
+def components(gram: Tensor, count: int) -> Components:
+    """The first ``count`` components of a kernel; of few on many points by Lanczos on the CPU, to rounding.
 
     Args:
         gram: ``K (..., n, n)``, symmetric.
         count: how many, from 1 to ``n``.
-        centred: of the features with their mean subtracted; as they are by default, as in paper A.
-        method: ``lapack``: the full decomposition. ``lanczos``: products with ``K`` alone, on the CPU, to rounding.
-            ``auto``: the faster of the two.
-
-    Raises:
-        InputError: for a matrix that is no Gram matrix, more components than points, an unknown method, or Lanczos
-            for all components.
 
     Source: paper A, Sec. 5.1.
     """
     needs_gram(gram)
     n = gram.shape[-1]
-    validate.integer(1, count=count)
-    validate.one_of(METHODS, method=method)
-    if count > n:
-        raise InputError(f"count must be at most the {n} points, got {count}")
-    if method == "lanczos" and count >= n:
-        raise InputError(f"count must be below the {n} points for lanczos, got {count}")
-    if centred:
-        gram = centre(gram)
-    lanczos = method == "lanczos" or (method == "auto" and n >= max(LANCZOS, SHARE * count) and not gram.is_cuda)
-    return _scaled(*(_lanczos(gram, count) if lanczos else _lapack(gram, count)))
+    validate.whole(1, n, count=count)
+    found = _lanczos if n >= max(LANCZOS, SHARE * count) and not gram.is_cuda else _lapack
+    return _scaled(*found(gram, count))
 
 
 def _scaled(values: Tensor, vectors: Tensor) -> Components:
@@ -83,9 +68,6 @@ def tangent_components(model: Model, x: Tensor, count: int) -> Components:
         model: ``E`` realisations, float64.
         x: points ``(n, d)`` or ``(E, n, d)``.
         count: how many, from 1 to ``n - 1``.
-
-    Raises:
-        InputError: for points in another precision or that do not fit the model, or as many components as points.
 
     Source: paper A, Sec. 5.1.
     """
@@ -148,9 +130,6 @@ def projections(vectors: Tensor, y: Tensor) -> Tensor:
         vectors: ``φ (..., n, r)``.
         y: ``(..., n)``, labels or any function's values.
 
-    Raises:
-        InputError: for shapes that do not fit.
-
     Source: paper A, Sec. 5.1 and Fig. 10 b, d.
     """
     validate.arrays(vectors=("... n r", vectors))
@@ -164,9 +143,6 @@ def rkhs_norm(values: Tensor, squares: Tensor) -> Tensor:
     With all ``n`` components it is ``yᵀ K⁻¹ y``, with fewer a lower bound. It scales as ``1/Θ``: compare kernels by
     its product with the mean of ``Θ(x, x)``, the sum of all ``λ``.
 
-    Raises:
-        InputError: for shapes that differ, or an eigenvalue that is not positive.
-
     Source: paper A, Sec. 5.1.
     """
     validate.arrays(values=("... r", values), squares=("... r", squares))
@@ -175,33 +151,24 @@ def rkhs_norm(values: Tensor, squares: Tensor) -> Tensor:
     return (squares / values).sum(-1)
 
 
-def effective_dimension(gram: Tensor, *, centred: bool = False) -> Tensor:
-    r"""``(Σ λ)²/Σ λ²``, ``(...)``: ``k`` for ``k`` equal eigenvalues; from the entries, without a decomposition.
-
-    Raises:
-        InputError: for a matrix that is no Gram matrix.
-    """
+def effective_dimension(gram: Tensor) -> Tensor:
+    r"""``(Σ λ)²/Σ λ²``, ``(...)``: ``k`` for ``k`` equal eigenvalues; from the entries, without a decomposition."""
     needs_gram(gram)
-    gram = centre(gram) if centred else gram
     return gram.diagonal(dim1=-1, dim2=-2).sum(-1).square() / gram.square().sum((-1, -2))
 
 
-def alignment(gram: Tensor, y: Tensor, *, centred: bool = False) -> Tensor:
+def alignment(gram: Tensor, y: Tensor) -> Tensor:
     r"""Kernel–target alignment ``yᵀ K y/(‖K‖_F ‖y‖²) = Σ λ ω²/(ȳ² √(Σ λ²))``, ``(...)``: 1 for ``K = y yᵀ``.
 
     Args:
         gram: ``(..., n, n)``.
         y: ``(..., n)``.
-        centred: of the kernel of centred features.
-
-    Raises:
-        InputError: for a matrix that is no Gram matrix, or labels of another number.
 
     Source: paper B, Sec. 5 (its reference on alignment); Cristianini et al. (2001).
     """
     needs_gram(gram)
     validate.arrays(y=(f"... {gram.shape[-1]}", y))
-    gram, y = centre(gram) if centred else gram, y.to(gram)
+    y = y.to(gram)
     along = (y.unsqueeze(-2) @ gram @ y.unsqueeze(-1)).squeeze((-1, -2))
     return along / (gram.square().sum((-1, -2)).sqrt() * y.square().sum(-1))
 
@@ -212,9 +179,6 @@ def distance_dimension(gram: Tensor, sizes: list[int]) -> Tensor:
     ``|ψ(x) - ψ(z)|² = Θ(x, x) + Θ(z, z) - 2 Θ(x, z)``; mean distances to the nearest within groups of ``m`` points, for
     each ``m`` of ``sizes``, and their least-squares slope. All groups that the points give in their order are averaged:
     a single small one would be most of the noise.
-
-    Raises:
-        InputError: for a matrix that is no Gram matrix, fewer than two sizes, or one that is not from 2 to ``n``.
 
     Source: paper A, Sec. 5.2, footnote 5.
     """

@@ -1,17 +1,9 @@
 """What learns: networks with a leading axis of independent realisations, and the losses they learn by.
 
-Every model ``f`` has, for points ``x (p, ...)`` shared by all ``E`` realisations or ``(E, p, ...)``:
-
-- ``model(x)``: its outputs ``(E, p)``;
-- ``parameters()``: the tensors that are trained, each ``(E, ...)``, called ``names``; ``with_parameters(tensors)``: the
-  same model with others;
-- ``tangents(x)``: the derivatives of the outputs by all of them, see :mod:`regimes.models.tangents`; tangent kernels,
-  gradients, NFM and AGOP follow from these;
-- ``model[rows]``: some of the realisations, the leading axis stays; ``model.to(dtype=, device=)``.
-
-:func:`join` makes one model of several.
+Tangent kernels, gradients, NFM and AGOP follow from a :class:`Model`'s tangents. :func:`join` makes one of several.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any, Protocol, TypeVar
@@ -19,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from regimes import validate
 from regimes.models.tangents import Tangents
 from regimes.validate import InputError
 
@@ -26,7 +19,7 @@ WORK = 4  # a backward pass has this many times in use what it leaves
 
 
 class Model(Protocol):
-    """``E`` independent realisations of a network with one output; see the package's head."""
+    """``E`` independent realisations of a network with one output; points ``x (p, ...)`` or ``(E, p, ...)``."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,10 +39,10 @@ class Model(Protocol):
         """The same model with other parameters, of the same shapes."""
 
     def tangents(self, x: Tensor) -> Tangents:
-        """The derivatives of the outputs at ``x`` by the parameters."""
+        """The derivatives of the outputs at ``x`` by the parameters, see :mod:`regimes.models.tangents`."""
 
     def __getitem__(self, rows: slice | Tensor) -> "Model":
-        """The realisations ``rows``."""
+        """The realisations ``rows``; the leading axis stays."""
 
     def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "Model":
         """The same model in another precision or on another device."""
@@ -62,9 +55,6 @@ def join(models: Sequence[AnyModel]) -> AnyModel:
     """The realisations of several models of one kind as one ensemble, in their order.
 
     Tensors are concatenated along the realisations; all else must agree.
-
-    Raises:
-        InputError: for no model, models of different kinds, or what does not agree, by its name.
     """
     if not models or len({type(model) for model in models}) > 1:
         raise InputError(f"models must be one or more of one kind, got {[type(model).__name__ for model in models]}")
@@ -90,30 +80,32 @@ def _kind(value: Any) -> Any:
 
 
 def matching(parameters: Sequence[Tensor], like: Sequence[Tensor]) -> list[Tensor]:
-    """``parameters``, one for each of ``like`` and of its shape.
-
-    Raises:
-        InputError: where they are not.
-    """
+    """``parameters``, one for each of ``like`` and of its shape."""
     shapes, wanted = ([tuple(tensor.shape) for tensor in tensors] for tensors in (parameters, like))
     if shapes != wanted:
         raise InputError(f"parameters must be tensors of shapes {wanted}, got {shapes}")
     return list(parameters)
 
 
-def inputs(x: Tensor, first: Tensor) -> Tensor:
-    """Points ``x (p, d)`` or ``(E, p, d)`` for first weights ``(E, n, d)``, for each realisation: ``(E, p, d)``.
+def inputs(x: Tensor, shape: tuple[int, ...], first: Tensor, *, hint: str = "") -> Tensor:
+    """Points ``x``, each of a ``shape`` or as a vector, in the dtype of weights ``first (E, ...)``.
 
-    Raises:
-        InputError: for another dimension, dtype or number of realisations.
+    Returns:
+        ``(1, p, *shape)`` where the realisations share them, else ``(E, p, *shape)``.
     """
-    count, d = first.shape[0], first.shape[-1]
-    if not isinstance(x, Tensor) or x.ndim not in (2, 3) or (x.shape[-1], x.dtype) != (d, first.dtype):
-        got = f"{tuple(x.shape)} in {x.dtype}" if isinstance(x, Tensor) else repr(x)
-        raise InputError(f"x must be inputs (p, {d}) or ({count}, p, {d}) in {first.dtype}, got {got}")
-    if x.ndim == 3 and len(x) not in (1, count):
+    count, axes = len(first), len(shape)
+    if isinstance(x, Tensor) and axes > 1 and x.ndim in (2, 3) and x.shape[-1] == math.prod(shape):
+        x = x.unflatten(-1, shape)
+    if not isinstance(x, Tensor) or x.ndim - axes not in (1, 2) or (x.shape[-axes:], x.dtype) != (shape, first.dtype):
+        sizes = ", ".join(map(str, shape))
+        wanted = f"(p, {sizes}) or ({count}, p, {sizes}){f' or (p, {math.prod(shape)})' * (axes > 1)} in {first.dtype}"
+        got = f"{tuple(x.shape)} in {x.dtype}" if isinstance(x, Tensor) else validate.shown(x)
+        raise InputError(f"x must be inputs {wanted}, got {got}{hint}")
+    if x.ndim == axes + 1:
+        return x[None]
+    if len(x) not in (1, count):
         raise InputError(f"x must hold {count} realisations, one a network, got {len(x)}")
-    return x.expand(count, *x.shape[-2:])
+    return x
 
 
 def blocks(model: Model, x: Tensor, memory: int) -> Iterator[slice]:

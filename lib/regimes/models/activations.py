@@ -24,13 +24,11 @@ class Activation:
         name: as in :data:`ACTIVATIONS`.
         value: ``σ``.
         slope: ``σ'``, at a kink the left one.
-        kinked: whether the slope jumps.
     """
 
     name: str
     value: Callable[[Tensor], Tensor] = field(repr=False)
     slope: Callable[[Tensor], Tensor] = field(repr=False)
-    kinked: bool = False
 
     def __call__(self, z: Tensor) -> Tensor:
         """``σ(z)``."""
@@ -52,7 +50,7 @@ def _silu_slope(z: Tensor) -> Tensor:
 
 
 ACTIVATIONS = {
-    "relu": Activation("relu", torch.relu, lambda z: (z > 0).to(z.dtype), kinked=True),
+    "relu": Activation("relu", torch.relu, lambda z: (z > 0).to(z.dtype)),
     "tanh": Activation("tanh", torch.tanh, lambda z: 1 - torch.tanh(z).square()),
     "erf": Activation("erf", torch.erf, lambda z: (2 / math.sqrt(math.pi)) * torch.exp(-z.square())),
     "quadratic": Activation("quadratic", torch.square, lambda z: 2 * z),
@@ -68,10 +66,6 @@ def activation(name: str | Activation, *, steepness: float = 1.0, normalised: bo
         name: or an :class:`Activation`, which is handed back (normalised where asked).
         steepness: ``β`` of the swish :math:`z/(1 + e^{-\beta z})`; it tends to the ReLU as ``β`` grows.
         normalised: whether to divide by :math:`\sqrt{E\sigma(z)^2}` for a standard normal ``z``; ``√2`` for the ReLU.
-
-    Raises:
-        InputError: for an unknown name, ``sign``, whose derivative is zero wherever it exists, a steepness that is not
-            positive or given to another activation than the swish.
     """
     if isinstance(name, Activation):
         return _normalised(name) if normalised else name

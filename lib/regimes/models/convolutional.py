@@ -19,10 +19,10 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import unfold
 
 from regimes import devices, validate
+from regimes.models import inputs
 from regimes.models.activations import Activation, activation
 from regimes.models.tangents import Part, Tangents
 from regimes.models.windows import Blocks, Convolution, Depthwise, Window, product
-from regimes.validate import InputError
 
 # of all realisations in one pass: beyond it the maps leave a core's cache, or a GPU is filled
 POINTS = {"cpu": 100, "cuda": 8192}
@@ -144,18 +144,6 @@ class Convolutional:
         maps = [stage.out * math.prod(stage.window.size) for stage in self.stages]
         return patches + 2 * sum(maps) - maps[-1] + 20 * self.h + 1  # of the head the averages alone
 
-    def _inputs(self, x: Tensor) -> Tensor:
-        count, shape, dtype = len(self.readout), self.shape, self.readout.dtype
-        flat = isinstance(x, Tensor) and x.ndim in (2, 3) and x.shape[-1] == math.prod(shape)
-        x = x.unflatten(-1, shape) if flat else x
-        if not isinstance(x, Tensor) or x.ndim not in (4, 5) or (tuple(x.shape[-3:]), x.dtype) != (shape, dtype):
-            images = f"(p, {', '.join(map(str, shape))}) or (p, {math.prod(shape)})"
-            got = f"{tuple(x.shape)} in {x.dtype}" if isinstance(x, Tensor) else validate.shown(x)
-            raise InputError(f"x must be images {images} in {dtype}, got {got}")
-        if x.ndim == 5 and len(x) not in (1, count):
-            raise InputError(f"x must hold {count} realisations, one a network, got {len(x)}")
-        return x if x.ndim == 5 else x[None]
-
     def _patches(self, x: Tensor) -> Tensor:
         """The windows of the first convolution, ``(E, fan-in, p, positions)``, for checked inputs."""
         first = self.stages[0].window
@@ -178,12 +166,8 @@ class Convolutional:
         return x.split(max(1, POINTS.get(x.device.type, 1024) // len(self.readout)), 1)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Outputs ``f (E, p)`` for images ``x (p, channels, height, width)`` or ``(E, p, …)``, also as vectors.
-
-        Raises:
-            InputError: for images of another shape, dtype or number of realisations.
-        """
-        x = self._inputs(x)
+        """Outputs ``f (E, p)`` for images ``x (p, channels, height, width)`` or ``(E, p, …)``, also as vectors."""
+        x = inputs(x, self.shape, self.readout)
         if torch.is_grad_enabled() and not x.requires_grad and any(w.requires_grad for w in self.parameters()):
             return _ByTangents.apply(self, x, *self.parameters())
         heads = [self._forward(block)[0][-1].mean(-1) for block in self._blocks(x)]
@@ -192,18 +176,15 @@ class Convolutional:
     def _last(self, averages: Sequence[Tensor]) -> Convolution:
         """The last layer's tangents, from the averages ``(E, 20 h, p)`` of each block of points."""
         h = torch.cat(list(averages), -1).mT.unsqueeze(2)
-        return Convolution(h, torch.ones_like(h[..., :1]), 1 / h.shape[-1], 1.0, names=("w", "b"))
+        return Convolution(h, torch.ones_like(h[..., :1]), 1 / h.shape[-1], True, names=("w", "b"))
 
     def tangents(self, x: Tensor) -> Tangents:
         """The derivatives of the output by all parameters, by one forward and one backward pass for all points.
 
         No gradient of a single point is made before ``rows`` or ``gram`` ask for it. The last part is the last layer's;
         its ``jvp`` of the last two parameters is the output.
-
-        Raises:
-            InputError: as the call, and for more points than fit into memory.
         """
-        x = self._inputs(x)
+        x = inputs(x, self.shape, self.readout)
         self._needs_memory(x)
         averages, layers = zip(*(self._layers(block) for block in self._blocks(x)))
         return Tangents((*map(Blocks, zip(*layers)), self._last(averages)))
@@ -271,7 +252,6 @@ def convolutional(
     seeds: Sequence[int],
     shape: Sequence[int] = (1, 28, 28),
     sigma: str | Activation | None = None,
-    dtype: torch.dtype = torch.float64,
     device: str | torch.device = "cpu",
 ) -> Convolutional:
     """Networks with standard normal weights and no bias at the start, one realisation a seed.
@@ -283,11 +263,7 @@ def convolutional(
         seeds: one initialisation each.
         shape: ``(channels, height, width)`` of the inputs.
         sigma: the activation; ``None`` for paper A's, the swish ``z/(1 + e^{-z})`` normalised to ``E σ² = 1``.
-        dtype: of the weights.
         device: where they live; ``"auto"`` picks CUDA where there is one.
-
-    Raises:
-        InputError: for a width, channels or sides below 1, no seed, an unknown activation or another dtype.
 
     Source: paper A, Sec. 2.6 and Fig. 9.
     """
@@ -295,7 +271,6 @@ def convolutional(
     validate.length(3, 3, shape=shape)
     validate.integer(1, **{f"shape[{i}]": n for i, n in enumerate(shape)})
     validate.seeds(seeds)
-    validate.one_of((torch.float32, torch.float64), dtype=dtype)
     sigma = activation("swish", normalised=True) if sigma is None else activation(sigma)
     channels, height, width = shape
     stages = _stages(h, (channels, height, width))
@@ -304,5 +279,5 @@ def convolutional(
     validate.memory(8 * count, f"the {count} weights of {len(seeds)} networks")
     generators = [np.random.default_rng(seed) for seed in seeds]
     drawn = [torch.from_numpy(np.stack([g.standard_normal(size) for g in generators])) for size in sizes]
-    *weights, readout = (tensor.to(dtype=dtype, device=devices.pick(device)) for tensor in drawn)
+    *weights, readout = (tensor.to(devices.pick(device)) for tensor in drawn)
     return Convolutional(tuple(weights), readout, torch.zeros_like(readout[..., 0]), stages, sigma)

@@ -1,6 +1,6 @@
 r"""Fully connected networks of any depth, with a leading axis of independent realisations.
 
-.. math:: h_0 = x, \quad z_l = m_l W_l h_{l-1} + s\,b_l, \quad h_l = \sigma(z_l), \quad f = m_L W_L h_{L-1}.
+.. math:: h_0 = x, \quad z_l = m_l W_l h_{l-1} + b_l, \quad h_l = \sigma(z_l), \quad f = m_L W_L h_{L-1}.
 
 The multipliers ``m_l`` and the scale of the weights are the *parametrisation*:
 
@@ -18,14 +18,13 @@ Paper C has ``gain = 1`` with ReLU; papers A and B ``gain = 1`` with an activati
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from regimes import devices, validate
-from regimes.models import inputs, join, matching
+from regimes.models import inputs, matching
 from regimes.models.activations import Activation, activation
 from regimes.models.tangents import Layer, Tangents
 from regimes.validate import InputError
@@ -40,16 +39,14 @@ class FullyConnected:
     Attributes:
         weights: ``W_l (E, n_l, n_{l-1})``, from the first layer to the last.
         biases: ``b_l (E, n_l)`` of all layers but the last; empty without biases.
-        multipliers: ``m_l``, numbers or ``(E, 1, 1)``.
+        multipliers: ``m_l``.
         sigma: the activation.
-        bias_multiplier: ``s``.
     """
 
     weights: tuple[Tensor, ...]
-    multipliers: tuple[float | Tensor, ...]
+    multipliers: tuple[float, ...]
     sigma: Activation
     biases: tuple[Tensor, ...] = ()
-    bias_multiplier: float = 1.0
 
     @property
     def depth(self) -> int:
@@ -76,33 +73,26 @@ class FullyConnected:
 
     def _forward(self, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """``[h_0, …, h_{L-1}]`` and ``[z_1, …, z_{L-1}]``."""
-        hidden, before = [inputs(x, self.weights[0])], []
+        first = self.weights[0]
+        hidden, before = [inputs(x, first.shape[2:], first).expand(len(first), -1, -1)], []
         for layer, (weight, multiplier) in enumerate(zip(self.weights[:-1], self.multipliers)):
             z = (hidden[-1] @ weight.mT).mul_(multiplier)
             if self.biases:
-                z = z.add_(self.biases[layer].unsqueeze(-2), alpha=self.bias_multiplier)
+                z = z.add_(self.biases[layer].unsqueeze(-2))
             before.append(z)
             hidden.append(self.sigma(z))
         return hidden, before
 
     def hidden(self, x: Tensor) -> list[Tensor]:
-        """``[h_0, …, h_{L-1}]``, each ``(E, p, n_l)``, for inputs ``x (p, d)`` or ``(E, p, d)``.
-
-        Raises:
-            InputError: for inputs of another dimension, dtype or number of realisations.
-        """
+        """``[h_0, …, h_{L-1}]``, each ``(E, p, n_l)``, for inputs ``x (p, d)`` or ``(E, p, d)``."""
         return self._forward(x)[0]
 
     def outputs(self, x: Tensor) -> Tensor:
-        """All outputs ``(E, p, n_L)``; raises as :meth:`hidden`."""
+        """All outputs ``(E, p, n_L)``."""
         return self.multipliers[-1] * (self.hidden(x)[-1] @ self.weights[-1].mT)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """The output ``(E, p)`` of a network with one.
-
-        Raises:
-            InputError: for a network with several outputs, and as :meth:`hidden`.
-        """
+        """The output ``(E, p)`` of a network with one."""
         self._needs_one_output()
         return self.outputs(x).squeeze(-1)
 
@@ -120,14 +110,14 @@ class FullyConnected:
         hidden, before = self._forward(x)
         delta = torch.ones_like(hidden[-1][..., :1])
         found = [Layer(hidden[-1], delta, self.multipliers[-1], names=self._names(self.depth))]
-        bias = self.bias_multiplier if self.biases else None
         for layer in range(self.depth - 1, 0, -1):
             delta = (delta @ self.weights[layer]).mul_(self.multipliers[layer]).mul_(self.sigma.slope(before.pop()))
-            found.append(Layer(hidden[layer - 1], delta, self.multipliers[layer - 1], bias, names=self._names(layer)))
+            h, m = hidden[layer - 1], self.multipliers[layer - 1]
+            found.append(Layer(h, delta, m, bool(self.biases), names=self._names(layer)))
         return found[::-1]
 
     def tangents(self, x: Tensor) -> Tangents:
-        """The derivatives of the output by all parameters; raises as :meth:`layers`."""
+        """The derivatives of the output by all parameters."""
         return Tangents(tuple(self.layers(x)))
 
     def parameters(self) -> list[Tensor]:
@@ -138,25 +128,13 @@ class FullyConnected:
         return [tensor for pair in pairs for tensor in pair] + [self.weights[-1]]
 
     def with_parameters(self, parameters: Sequence[Tensor]) -> "FullyConnected":
-        """The same network with other weights and biases, of the same shapes.
-
-        Raises:
-            InputError: for tensors of other shapes, or more or fewer of them.
-        """
+        """The same network with other weights and biases, of the same shapes."""
         found = matching(parameters, self.parameters())
         step = 2 if self.biases else 1
         return replace(self, weights=tuple(found[::step]), biases=tuple(found[1::2] if self.biases else ()))
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> "FullyConnected":
-        def one(value: Any) -> Any:
-            return change(value) if isinstance(value, Tensor) else value
-
-        return replace(
-            self,
-            weights=tuple(map(one, self.weights)),
-            biases=tuple(map(one, self.biases)),
-            multipliers=tuple(map(one, self.multipliers)),
-        )
+        return replace(self, weights=tuple(map(change, self.weights)), biases=tuple(map(change, self.biases)))
 
     def __getitem__(self, rows: slice | Tensor) -> "FullyConnected":
         """The realisations ``rows``, a slice or an index tensor; the leading axis stays."""
@@ -190,10 +168,6 @@ def fully_connected(
         dtype: of the weights; draws are made in that precision.
         device: where they live.
 
-    Raises:
-        InputError: for an unknown parametrisation, activation or dtype, a width below 1, no seed, or a gain that is not
-            positive.
-
     Source: paper C, Sec. 4 and 5; paper B, Sec. 3.
     """
     validate.one_of(PARAMETRISATIONS, parametrisation=parametrisation)
@@ -219,43 +193,5 @@ def fully_connected(
 
 
 def _drawn(generators: list[np.random.Generator], shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    kind: Any = {torch.float32: np.float32, torch.float64: np.float64}[dtype]
-    drawn = [torch.from_numpy(generator.standard_normal(shape, dtype=kind)) for generator in generators]
-    return torch.stack(drawn) if len(drawn) > 1 else drawn[0][None]
-
-
-def pad(networks: Sequence[FullyConnected]) -> FullyConnected:
-    """Networks of several widths as one ensemble: missing neurons have zero weights, and keep them under any flow.
-
-    A neuron with zero weights in and out has ``σ(0) = 0`` as its output and no gradient, so each realisation computes
-    and learns as it would alone.
-
-    Raises:
-        InputError: for no network, networks that differ in depth, inputs, outputs, activation or biases, or whose
-            activation is not zero at zero.
-    """
-    ends = {(n.depth, n.widths[0], n.widths[-1]) for n in networks}
-    if len(ends) != 1:
-        raise InputError(f"networks must share depth, inputs and outputs to be padded, got {sorted(ends)}")
-    if any(float(n.sigma(torch.zeros(()))) != 0 for n in networks):
-        raise InputError(f"activation {networks[0].sigma.name} must be zero at zero for networks to be padded")
-    widths = [max(sizes) for sizes in zip(*(n.widths for n in networks))]
-    return join([_padded(n, widths) for n in networks])
-
-
-def _padded(network: FullyConnected, widths: Sequence[int]) -> FullyConnected:
-    """The network with layers of ``widths``, and a multiplier for each realisation, ``(E, 1, 1)``."""
-    first = network.weights[0]
-    kind: dict[str, Any] = {"dtype": first.dtype, "device": first.device}
-    return replace(
-        network,
-        weights=tuple(_filled(w, shape) for w, shape in zip(network.weights, zip(widths[1:], widths))),
-        biases=tuple(_filled(b, (n,)) for b, n in zip(network.biases, widths[1:])),
-        multipliers=tuple(torch.as_tensor(m, **kind).expand(len(first), 1, 1) for m in network.multipliers),
-    )
-
-
-def _filled(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
-    wide = tensor.new_zeros(len(tensor), *shape)
-    wide[(slice(None), *(slice(n) for n in tensor.shape[1:]))] = tensor
-    return wide
+    kind = np.float32 if dtype == torch.float32 else np.float64
+    return torch.from_numpy(np.stack([generator.standard_normal(shape, kind) for generator in generators]))

@@ -57,7 +57,6 @@ class Loss:
 
 def soft_hinge(softness: float = SOFTNESS) -> Loss:
     r"""The smooth hinge :math:`\frac1b \log(1 + e^{b(1-m)})` with softness ``b``; the hinge as ``b`` grows."""
-    validate.positive(softness=softness)
     validate.between(1e-6, 1e6, softness=softness)
 
     def sigma(m: Tensor) -> Tensor:
@@ -96,11 +95,7 @@ LOSSES = {
 
 
 def named(loss: str | Loss) -> Loss:
-    """The loss a name stands for: ``hinge``, ``soft_hinge``, ``quadratic_hinge``, ``logistic`` or ``square``.
-
-    Raises:
-        InputError: for any other name.
-    """
+    """The loss a name stands for: ``hinge``, ``soft_hinge``, ``quadratic_hinge``, ``logistic`` or ``square``."""
     if isinstance(loss, Loss):
         return loss
     validate.one_of(LOSSES, loss=loss)

@@ -1,38 +1,11 @@
 """A reader's own torch module as a model, with a leading axis of independent realisations.
 
-Any module that gives one number a point, each from its own input alone::
-
-    import torch
-    from torch import nn
-
-    from regimes.data import tasks
-    from regimes.models.module import module
-
-
-    def build():
-        return nn.Sequential(nn.Linear(5, 64), nn.Tanh(), nn.Linear(64, 1)).double()
-
-
-    task, test = tasks.stripe(64, 5, seed=0), tasks.stripe(200, 5, seed=1)
-    start = module(build, seeds=[0, 1, 2])
-    tangents = start.tangents(task.x)
-    kernel = tangents.gram()  # (3, 64, 64)
-    for alpha in (0.1, 100.0):  # feature and lazy: training on α (f - f_0) with the gradient divided by α
-        model = start
-        for _ in range(100):
-            v = (alpha * (model(task.x) - start(task.x)) - task.y) / (alpha * len(task.y))
-            gradient = model.tangents(task.x).vjp(v)
-            model = model.with_parameters([w - 0.2 * g for w, g in zip(model.parameters(), gradient)])
-        moved = [after - before for after, before in zip(model.parameters(), start.parameters())]
-        predictor = alpha * (model(test.x) - start(test.x))
-        twin = alpha * start.tangents(test.x).jvp(moved)  # the network linearised at its start
-        change = (model.tangents(task.x).gram() - kernel).norm() / kernel.norm()
-        print(alpha, (predictor * test.y <= 0).double().mean(), (predictor - twin).norm() / twin.norm(), change)
+Any module will do that gives one number a point, each from its own input alone. The page *API* trains one lazily and
+with features.
 """
 
 import copy
 import functools
-import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -43,6 +16,7 @@ from torch.func import functional_call, grad, jvp, vmap
 from torch.nn.functional import pad, unfold
 
 from regimes import validate
+from regimes.models import inputs
 from regimes.models.tangents import Tangents
 from regimes.models.windows import Convolution
 from regimes.validate import InputError
@@ -77,18 +51,9 @@ class ModuleModel:
 
     def _inputs(self, x: Tensor) -> Tensor:
         """Checked points, ``(p, ...)`` where all realisations share them."""
-        count, dtype = len(self.tensors[0]), self.tensors[0].dtype
-        if isinstance(x, Tensor) and x.ndim in (2, 3) and self.shape and x.shape[-1] == math.prod(self.shape):
-            x = x.unflatten(-1, self.shape)
-        axes = len(self.shape or "d")
-        fits = isinstance(x, Tensor) and x.ndim in (axes + 1, axes + 2) and x.dtype == dtype
-        if not fits or (self.shape and tuple(x.shape[-axes:]) != self.shape):
-            wanted = f"(p, {', '.join(map(str, self.shape or 'd'))}) or ({count}, p, …) in {dtype}"
-            got = f"{tuple(x.shape)} in {x.dtype}" if isinstance(x, Tensor) else validate.shown(x)
-            raise InputError(f"x must be points {wanted}, got {got}; module(shape=...) says the shape of one point")
-        if x.ndim == axes + 2 and len(x) not in (1, count):
-            raise InputError(f"x must hold {count} realisations, one a network, got {len(x)}")
-        return x[0] if x.ndim == axes + 2 and len(x) == 1 else x
+        shape = self.shape or tuple(x.shape[-1:] if isinstance(x, Tensor) else "d")
+        found = inputs(x, shape, self.tensors[0], hint="; module(shape=...) says the shape of one point")
+        return found[0] if len(found) == 1 else found
 
     def _own(self, x: Tensor) -> bool:
         """Whether each realisation has points of its own, for checked ones."""
@@ -114,16 +79,11 @@ class ModuleModel:
         return vmap(self._one, (0, 0, 0 if self._own(x) else None))(list(tensors), list(self.fixed), x)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Outputs ``(E, p)`` at points ``x (p, ...)`` shared by all realisations, or ``(E, p, ...)``.
-
-        Raises:
-            InputError: for points of another shape, dtype or number of realisations, and a module that does not take
-                them or does not give one number a point.
-        """
+        """Outputs ``(E, p)`` at points ``x (p, ...)`` shared by all realisations, or ``(E, p, ...)``."""
         return self._outputs(self.tensors, self._inputs(x))
 
     def tangents(self, x: Tensor) -> Tangents:
-        """The derivatives of the outputs by the parameters; raises as the call."""
+        """The derivatives of the outputs by the parameters."""
         return Tangents((Differentiated(self, self._inputs(x)),))
 
     def layers(self, x: Tensor) -> list[Convolution]:
@@ -376,8 +336,8 @@ def _layer(name: str, layer: nn.Linear | nn.Conv2d, h: Tensor, delta: Tensor, po
     else:
         h, delta = (maps.flatten(1, -2) if maps.ndim > 2 else maps.unsqueeze(1) for maps in (h, delta))
     names = tuple(f"{name}.{kind}" for kind in ("weight", "bias") if getattr(layer, kind) is not None)
-    bias, groups = None if layer.bias is None else 1.0, getattr(layer, "groups", 1)
-    return Convolution(h.unsqueeze(0), delta.unsqueeze(0), 1.0, bias, groups, names=names)
+    groups = getattr(layer, "groups", 1)
+    return Convolution(h.unsqueeze(0), delta.unsqueeze(0), 1.0, layer.bias is not None, groups, names=names)
 
 
 def _patches(layer: nn.Conv2d, h: Tensor) -> Tensor:

@@ -56,12 +56,8 @@ class Network:
         return self.d + 2 * self.h
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Outputs ``f (E, p)`` at points ``x (p, d)``, the same for all realisations, or ``(E, p, d)``, of any dtype.
-
-        Raises:
-            InputError: for points of another dimension or number of realisations.
-        """
-        x = inputs(x.to(self.omega) if isinstance(x, Tensor) else x, self.omega)
+        """Outputs ``f (E, p)`` at points ``x (p, d)`` shared by all realisations, or ``(E, p, d)``, of any dtype."""
+        x = inputs(x.to(self.omega) if isinstance(x, Tensor) else x, (self.d,), self.omega).expand(len(self.b), -1, -1)
         return torch.cat([self._block(x[:, rows]) for rows in self._blocks(x.shape[-2])], -1)
 
     def tangents(self, x: Tensor) -> Tangents:
@@ -69,14 +65,11 @@ class Network:
 
         With :math:`u_n = \omega_n\cdot x/\sqrt d + b_n`: :math:`\delta_n = \sqrt2\,\beta_n\,1(u_n > 0)/h` of the first
         layer, and :math:`\sqrt2\max(0, u_n)/h` by :math:`\beta_n`; at a kink the left derivative.
-
-        Raises:
-            InputError: for points of another dimension, dtype or number of realisations.
         """
-        x = inputs(x, self.omega)
+        x = inputs(x, (self.d,), self.omega).expand(len(self.b), -1, -1)
         u = torch.baddbmm(self.b[:, None, :], x, self.omega.mT, alpha=self.d**-0.5)
         delta = (u > 0) * (self.beta * (GAIN / self.h))[:, None, :]
-        first = Layer(x, delta, self.d**-0.5, 1.0 if self.bias else None, names=self.names[:-1])
+        first = Layer(x, delta, self.d**-0.5, self.bias, names=self.names[:-1])
         return Tangents((first, Readout(u.relu(), GAIN / self.h, ("beta",))))
 
     def parameters(self) -> list[Tensor]:
@@ -84,11 +77,7 @@ class Network:
         return [getattr(self, name) for name in self.names]
 
     def with_parameters(self, parameters: Sequence[Tensor]) -> "Network":
-        """The same network with other weights, of the same shapes.
-
-        Raises:
-            InputError: for tensors of other shapes, or more or fewer of them.
-        """
+        """The same network with other weights, of the same shapes."""
         found: dict[str, Any] = dict(zip(self.names, matching(parameters, self.parameters())))
         return replace(self, **found)
 
@@ -117,7 +106,6 @@ def one_hidden(
     *,
     seeds: int | Sequence[int],
     bias: bool = True,
-    dtype: torch.dtype = torch.float64,
     device: str | torch.device = "cpu",
 ) -> Network:
     """Networks with standard normal weights, one realisation a seed.
@@ -129,20 +117,15 @@ def one_hidden(
         h: width.
         seeds: one seed or several; realisation ``e`` is drawn from ``seeds[e]`` alone.
         bias: whether there are (trained) biases.
-        dtype: precision of the weights.
         device: where they live; ``"auto"`` picks CUDA where there is one.
-
-    Raises:
-        InputError: for ``d < 1``, ``h < 1``, no seed, or a seed that is not a whole number.
 
     Source: paper A, Sec. 2.2.
     """
     validate.integer(1, d=d, h=h)
     several = [seeds] if isinstance(seeds, int) else seeds
     validate.seeds(several)
-    validate.one_of((torch.float32, torch.float64), dtype=dtype)
     validate.memory(16 * len(several) * h * (d + 2), f"{len(several)} networks of width {h}")
     draws = np.stack([np.random.default_rng(seed).standard_normal((h, d + 2)) for seed in several])
-    weights = torch.from_numpy(draws).to(dtype=dtype, device=devices.pick(device))
+    weights = torch.from_numpy(draws).to(devices.pick(device))
     omega, b, beta = weights[..., :d].contiguous(), weights[..., d].clone(), weights[..., d + 1].clone()
     return Network(omega, b if bias else torch.zeros_like(b), beta, bias)

@@ -1,6 +1,6 @@
 r"""Derivatives of a network's outputs by its parameters, kept in the form in which one backward pass gives them.
 
-A linear layer ``z = m W h + s b`` has ``∂f/∂W = m δ hᵀ`` and ``∂f/∂b = s δ`` with ``δ = ∂f/∂z``. Its ``h`` and ``δ``
+A linear layer ``z = m W h + b`` has ``∂f/∂W = m δ hᵀ`` and ``∂f/∂b = δ`` with ``δ = ∂f/∂z``. Its ``h`` and ``δ``
 are all that is ever needed: for ``p`` points they hold ``p (n_in + n_out)`` numbers, the gradients ``p n_in n_out``.
 
 With the Jacobian ``J (p, P)`` of the outputs by all ``P`` parameters, :class:`Tangents` gives ``J w``, ``Jᵀ v``, the
@@ -9,7 +9,7 @@ tangent kernel ``J Jᵀ`` and, where it fits into memory, ``J`` itself. Plain su
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, Self, cast
 
 import torch
 from torch import Tensor
@@ -18,11 +18,7 @@ from regimes.validate import InputError
 
 
 def chosen(params: Collection[str] | None, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The parameters asked for out of those called ``names``; ``None`` for all.
-
-    Raises:
-        InputError: for names that are not among them, or none.
-    """
+    """The parameters asked for out of those called ``names``; ``None`` for all."""
     wanted = names if params is None else tuple(params)
     if isinstance(params, str) or not wanted or not set(wanted) <= set(names):
         raise InputError(f"params must be some of {', '.join(names)}; got {params!r}")
@@ -63,55 +59,59 @@ def _at(values: Tensor, index: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Layer:
-    """The tangents of a linear layer ``z = m W h + s b``.
+class Affine:
+    """The tangents of ``z = m W h + b``.
 
     Attributes:
-        h: its inputs ``(E, p, n_in)``.
-        delta: ``δ``, the derivatives of the output by the pre-activations ``z``, ``(E, p, n_out)``.
-        multiplier: ``m``, a number or ``(E, 1, 1)``; ``None`` where the weights are not among the parameters.
-        bias_multiplier: ``s``; ``None`` where no biases are.
+        h: its inputs, ``n_in`` on the last axis.
+        delta: ``δ``, the derivatives of the output by the pre-activations ``z``, ``n_out`` on the last axis.
+        multiplier: ``m``; ``None`` where the weights are not among the parameters.
+        bias: whether biases are among them.
         names: of the weights and the biases, as far as they are among the parameters.
     """
 
     h: Tensor
     delta: Tensor
-    multiplier: float | Tensor | None
-    bias_multiplier: float | None = None
+    multiplier: float | None
+    bias: bool = False
     names: tuple[str, ...] = field(kw_only=True)
 
-    def only(self, names: Collection[str]) -> "Layer":
+    def only(self, names: Collection[str]) -> Self:
         """The same layer with fewer parameters."""
         return replace(
             self,
             multiplier=self.multiplier if self.names[0] in names else None,
-            bias_multiplier=self.bias_multiplier if self.names[-1] in names else None,
+            bias=self.bias and self.names[-1] in names,
             names=tuple(name for name in self.names if name in names),
         )
 
+
+class Layer(Affine):
+    """The tangents of a linear layer: ``h (E, p, n_in)``, ``δ (E, p, n_out)``."""
+
     def gram(self, other: "Layer") -> Tensor:
-        """``(m² h·h' + s²) (δ·δ')``, ``(E, n, m)``."""
+        """``(m² h·h' + 1) (δ·δ')``, ``(E, n, m)``; the 1 is the biases'."""
         inner = 0.0 if self.multiplier is None else (self.h @ other.h.mT).mul_(self.multiplier**2)
-        if self.bias_multiplier is not None:
-            inner = inner + self.bias_multiplier**2
+        if self.bias:
+            inner = inner + 1.0
         return (self.delta @ other.delta.mT).mul_(inner)
 
     def vjp(self, v: Tensor) -> list[Tensor]:
-        """``Jᵀ v``: ``m Σ v δ hᵀ (E, n_out, n_in)`` and ``s Σ v δ (E, n_out)``."""
+        """``Jᵀ v``: ``m Σ v δ hᵀ (E, n_out, n_in)`` and ``Σ v δ (E, n_out)``."""
         v, found = v.unsqueeze(-1), []
         if self.multiplier is not None:
             found.append((self.delta.mT @ (self.h * v)).mul_(self.multiplier))
-        if self.bias_multiplier is not None:
-            found.append((self.delta.mT @ v).squeeze(-1).mul_(self.bias_multiplier))
+        if self.bias:
+            found.append((self.delta.mT @ v).squeeze(-1))
         return found
 
     def jvp(self, w: Sequence[Tensor]) -> Tensor:
-        """``J w``: ``δ·(m W h + s b)``, ``(E, p)``."""
+        """``J w``: ``δ·(m W h + b)``, ``(E, p)``."""
         terms = []
         if self.multiplier is not None:
             terms.append((self.delta @ w[0]).mul_(self.multiplier).mul_(self.h).sum(-1))
-        if self.bias_multiplier is not None:
-            terms.append((self.delta @ w[-1].unsqueeze(-1)).squeeze(-1).mul_(self.bias_multiplier))
+        if self.bias:
+            terms.append((self.delta @ w[-1].unsqueeze(-1)).squeeze(-1))
         return total(terms)
 
     def jacobian(self) -> Tensor:
@@ -120,8 +120,8 @@ class Layer:
         if self.multiplier is not None:
             delta = self.delta * self.multiplier
             found.append((delta.unsqueeze(-1) * self.h.unsqueeze(-2)).flatten(-2))
-        if self.bias_multiplier is not None:
-            found.append(self.delta * self.bias_multiplier)
+        if self.bias:
+            found.append(self.delta)
         return torch.cat(found, -1)
 
     def at(self, index: Tensor) -> "Layer":
@@ -180,7 +180,7 @@ class Tangents:
         return tuple(name for part in self.parts for name in part.names)
 
     def only(self, names: Collection[str] | None) -> "Tangents":
-        """The columns of some of the parameters; ``None`` for all. Raises as :func:`chosen`."""
+        """The columns of some of the parameters; ``None`` for all."""
         wanted = set(chosen(names, self.names))
         return Tangents(tuple(part.only(wanted) for part in self.parts if wanted & set(part.names)))
 

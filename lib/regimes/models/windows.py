@@ -8,13 +8,15 @@ in either precision. The gradients of each point are products of maps as they li
 import functools
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, unfold
+
+from regimes.models.tangents import Affine
 
 ENTRIES = 2**24  # of a temporary
 CACHED = 2**18  # of one that several passes are made over
@@ -113,36 +115,31 @@ def _basis(kernel: int, stride: int, width: int, dtype: torch.dtype, device: tor
     return unfold(pixels, kernel, padding=(0, kernel // 2), stride=stride).permute(1, 0, 2).contiguous()
 
 
+class _ByPieces:
+    """What follows from the gradients of each point, a piece of the parameters at a time."""
+
+    def gram(self, other: Any) -> Tensor:
+        """Its term of the tangent kernel, ``(E, n, m)``."""
+        mine = Blocks((self,))
+        return mine.gram(mine if other is self else Blocks((other,)))
+
+    def jacobian(self) -> Tensor:
+        """``J (E, p, P)``, the order that of ``vjp``."""
+        return Blocks((self,)).jacobian()
+
+
 @dataclass(frozen=True)
-class Convolution:
-    """The tangents of a convolution ``z = m W h + s b`` with the inputs of every position unfolded.
+class Convolution(_ByPieces, Affine):
+    """The tangents of a convolution with the inputs of every position unfolded.
+
+    ``h (E, p, positions, n_in)``: channels times window; ``δ (E, p, positions, n_out)``. Both may be views of memory
+    that has the positions last: that is fastest.
 
     Attributes:
-        h: its inputs ``(E, p, positions, n_in)``: channels times window.
-        delta: ``δ``, the derivatives of the output by ``z``, ``(E, p, positions, n_out)``.
-        multiplier: ``m``; ``None`` where the weights are not among the parameters.
-        bias_multiplier: ``s``; ``None`` where no biases are.
         groups: channels are connected within a group only; ``W`` is ``(E, n_out, n_in / groups)``.
-        names: of the weights and the biases, as far as they are among the parameters.
-
-    Both may be views of memory that has the positions last: that is fastest.
     """
 
-    h: Tensor
-    delta: Tensor
-    multiplier: float | None = 1.0
-    bias_multiplier: float | None = None
     groups: int = 1
-    names: tuple[str, ...] = field(kw_only=True)
-
-    def only(self, names: Collection[str]) -> "Convolution":
-        """The same layer with fewer parameters."""
-        return replace(
-            self,
-            multiplier=self.multiplier if self.names[0] in names else None,
-            bias_multiplier=self.bias_multiplier if self.names[-1] in names else None,
-            names=tuple(name for name in self.names if name in names),
-        )
 
     @property
     def by_pairs(self) -> bool:
@@ -159,7 +156,7 @@ class Convolution:
     def shape(self) -> tuple[int, int, int]:
         """Realisations, points, parameters of a piece."""
         n_in, n_out = self.h.shape[-1] // self.groups, self.delta.shape[-1] // self.pieces
-        kinds = n_in * (self.multiplier is not None) + (self.bias_multiplier is not None)
+        kinds = n_in * (self.multiplier is not None) + self.bias
         return (*self.delta.shape[:2], n_out * kinds)
 
     def _grouped(self, maps: Tensor) -> Tensor:
@@ -169,8 +166,8 @@ class Convolution:
     def gradients(self, pieces: slice, out: Tensor) -> None:
         """Some columns of ``J`` into ``out (E, p, columns)``."""
         delta = self.delta[..., pieces] if self.groups == 1 else self.delta
-        if self.bias_multiplier is not None:
-            torch.mul(delta.sum(2), self.bias_multiplier, out=out[..., -delta.shape[-1] :])
+        if self.bias:
+            out[..., -delta.shape[-1] :] = delta.sum(2)
         if self.multiplier is not None:
             for e in range(len(out)):
                 self._products(delta[e], self.h[e], out[e])
@@ -183,13 +180,8 @@ class Convolution:
         for weights, one, two in zip(into, deltas, inputs):
             torch.mul(product(one.mT, two), cast(float, self.multiplier), out=weights)
 
-    def gram(self, other: "Convolution") -> Tensor:
-        """``Σ (m² h_s·h'_t + s²) (δ_s·δ'_t)`` over pairs of positions, ``(E, n, m)``."""
-        mine = Blocks((self,))
-        return mine.gram(mine if other is self else Blocks((other,)))
-
     def pairs(self, other: "Convolution") -> Tensor:
-        """:meth:`gram` by its formula."""
+        """:meth:`gram` by ``Σ (m² h_s·h'_t + 1) (δ_s·δ'_t)`` over pairs of positions; the 1 is the biases'."""
         count, _, positions, _ = self.h.shape
         size = max(1, math.isqrt(ENTRIES // count) // positions)
         here, there = (list(zip(part.h.split(size, 1), part.delta.split(size, 1))) for part in (self, other))
@@ -199,36 +191,32 @@ class Convolution:
     def _tile(self, h: Tensor, delta: Tensor, theirs: Tensor, deltas: Tensor) -> Tensor:
         count, n, positions, _ = h.shape
         inner = 0.0 if self.multiplier is None else (h.flatten(1, 2) @ theirs.flatten(1, 2).mT) * self.multiplier**2
-        if self.bias_multiplier is not None:
-            inner = inner + self.bias_multiplier**2
+        if self.bias:
+            inner = inner + 1.0
         inner = (delta.flatten(1, 2) @ deltas.flatten(1, 2).mT).mul_(inner)
         return inner.reshape(count, n, positions, -1, positions).sum((2, 4))
 
     def vjp(self, v: Tensor) -> list[Tensor]:
-        """``Jᵀ v``: ``m Σ v δ hᵀ (E, n_out, n_in / groups)`` and ``s Σ v δ (E, n_out)``, over points and positions."""
+        """``Jᵀ v``: ``m Σ v δ hᵀ (E, n_out, n_in / groups)`` and ``Σ v δ (E, n_out)``, over points and positions."""
         weighted, found = self._grouped(self.delta * v[..., None, None]), []
         if self.multiplier is not None:
             found.append((weighted @ self._grouped(self.h).mT).flatten(1, 2) * self.multiplier)
-        if self.bias_multiplier is not None:
-            found.append(weighted.sum(-1).flatten(1) * self.bias_multiplier)
+        if self.bias:
+            found.append(weighted.sum(-1).flatten(1))
         return found
 
     def jvp(self, w: Sequence[Tensor]) -> Tensor:
-        """``J w``: ``δ·(m W h + s b)``, ``(E, p)``."""
+        """``J w``: ``δ·(m W h + b)``, ``(E, p)``."""
         z = 0.0
         if self.multiplier is not None:
             z = (w[0] * self.multiplier).unflatten(1, (self.groups, -1)) @ self._grouped(self.h)
-        if self.bias_multiplier is not None:
-            z = z + w[-1].unflatten(1, (self.groups, -1)).unsqueeze(-1) * self.bias_multiplier
+        if self.bias:
+            z = z + w[-1].unflatten(1, (self.groups, -1)).unsqueeze(-1)
         return (self._grouped(self.delta) * z).sum((1, 2)).unflatten(1, (self.h.shape[1], -1)).sum(2)
-
-    def jacobian(self) -> Tensor:
-        """``J (E, p, n_out n_in / groups + n_out)``, the order that of ``vjp``."""
-        return Blocks((self,)).jacobian()
 
 
 @dataclass(frozen=True)
-class Depthwise:
+class Depthwise(_ByPieces):
     """The tangents of a depthwise convolution: each channel under a window of its own.
 
     Attributes:
@@ -244,7 +232,6 @@ class Depthwise:
     window: Window
     multiplier: float = 1.0
     names: tuple[str] = field(kw_only=True)
-    count = 1
     by_pairs = False
 
     def only(self, names: Collection[str]) -> "Depthwise":
@@ -267,11 +254,6 @@ class Depthwise:
         found = self.window.correlations(delta.flatten(0, 1), h.flatten(0, 1)).unflatten(0, h.shape[:2])
         torch.mul(found.transpose(1, 2), self.multiplier, out=out.unflatten(-1, (h.shape[1], -1)))
 
-    def gram(self, other: "Depthwise") -> Tensor:
-        """``J J'ᵀ (E, n, m)``, from each point's gradients."""
-        mine = Blocks((self,))
-        return mine.gram(mine if other is self else Blocks((other,)))
-
     def vjp(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v (E, channels, k²)``."""
         weighted = (self.delta * v[:, None, :, None]).flatten(0, 1)
@@ -282,10 +264,6 @@ class Depthwise:
         """``J w (E, p)``."""
         z = self.window.apply(w[0].flatten(0, 1) * self.multiplier, self.h.flatten(0, 1))
         return (self.delta * z.unflatten(0, self.h.shape[:2])).sum((1, 3))
-
-    def jacobian(self) -> Tensor:
-        """``J (E, p, channels k²)``."""
-        return Blocks((self,)).jacobian()
 
 
 @dataclass(frozen=True)

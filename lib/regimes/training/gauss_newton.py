@@ -162,7 +162,7 @@ def gauss_newton(
     times as old (or, under decay, the gradient has vanished); or by the caller's rule.
 
     Args:
-        model: ``E`` realisations, of one shape (``fully_connected.pad`` makes one of several widths).
+        model: ``E`` realisations.
         x: points ``(p, ...)`` shared by all, or ``(E, p, ...)``.
         y: labels ``(p,)`` or ``(E, p)`` in {-1, +1}.
         alpha: scale of the predictor.
@@ -173,17 +173,12 @@ def gauss_newton(
         decay: ``λ``, towards the initial weights, per unit of time.
         steps: attempted steps after which a realisation is given up.
 
-    Raises:
-        InputError: before any computing, for a loss with a corner, labels other than ±1, shapes that do not fit, or a
-            scale, tolerance, slack or decay that makes no sense.
-
     Source: paper A, Eq. 2; paper B, Sec. 2.
     """
     loss = losses.named(loss)
     if loss.corner:
         raise InputError(f"loss must be smooth for linearly implicit steps, got {loss.name}: take soft_hinge")
     validate.one_of(RULES, rule=rule)
-    validate.positive(alpha=alpha)
     validate.between(1e-200, 1e200, alpha=alpha)
     tolerance = TOLERANCE[rule] if tolerance is None else tolerance
     validate.between(1e-10, 10, tolerance=tolerance)
@@ -206,8 +201,6 @@ def gauss_newton(
     parameters = sum(tensor[0].numel() for tensor in model.parameters())
     size = together(step_bytes(base.shape[-1], parameters, model.tangent_size, base.element_size()), base.device)
     groups = [slice(i, min(i + size, len(base))) for i in range(0, len(base), size)]
-    if len(groups) == 1:
-        return _states(problem, model, 0, rule, float(tolerance), float(slack), steps)
     parts = ((problem.part(rows), model[rows], rows.start) for rows in groups)
     return _in_turn([_states(*part, rule, float(tolerance), float(slack), steps) for part in parts])
 
@@ -336,9 +329,8 @@ def _follow(batch: _Batch, tolerance: float) -> tuple[_Batch, Tensor]:
     now, problem = batch.state, batch.state.problem
     solve = _solver(batch, GAMMA * batch.dt)
     first = solve(batch.gradient)
-    model = now.model.with_parameters(_moved(now.model, first, batch.dt))
-    there = replace(now, model=model, margins=problem.margins(model(problem.x)))
-    gradient = _gradient(there, model.tangents(problem.x))
+    there = _landed(batch, [expand_like(batch.dt, k) * k for k in first])
+    gradient = _gradient(there, there.model.tangents(problem.x))
     second = solve([g - 2 * k for g, k in zip(gradient, first, strict=True)])
     move = [expand_like(batch.dt, a) * (1.5 * a + 0.5 * b) for a, b in zip(first, second, strict=True)]
     wrong = [expand_like(batch.dt / 2, a) * (a + b) for a, b in zip(first, second, strict=True)]
@@ -349,10 +341,6 @@ def _follow(batch: _Batch, tolerance: float) -> tuple[_Batch, Tensor]:
 
 def _that_matters(loss: Loss, m: Tensor) -> Tensor:
     return m if loss.two_sided else m.clamp(max=MATTERS)
-
-
-def _moved(model: Model, rates: list[Tensor], dt: Tensor) -> list[Tensor]:
-    return [w + expand_like(dt, k) * k for w, k in zip(model.parameters(), rates, strict=True)]
 
 
 def _landed(batch: _Batch, move: list[Tensor]) -> ImplicitState:

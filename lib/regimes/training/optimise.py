@@ -104,11 +104,6 @@ def optimise(
             square loss never ends by itself.
         max_turn: of the momentum rule; the original runs have 1e-4 to 1e-2.
         max_move: of the momentum rule; the original runs have 0.1.
-
-    Raises:
-        InputError: for an unknown method or loss, a rate that is missing, not positive or not asked for, one rate a
-            realisation with Adam, whose step does not depend on the scale of the loss, points or targets that are no
-            numbers, or targets of another shape than the output.
     """
     loss = losses.named(loss)
     validate.one_of(METHODS, method=method)

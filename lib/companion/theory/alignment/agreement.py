@@ -15,11 +15,7 @@ from regimes.validate import InputError
 
 
 def paired(rows: pd.DataFrame, keys: Sequence[str]) -> np.ndarray:
-    """``(seeds, points, 2)``: the prediction and the observation of every point.
-
-    Raises:
-        InputError: if seeds have different points, or one of them twice.
-    """
+    """``(seeds, points, 2)``: the prediction and the observation of every point."""
     wide = [rows.pivot_table(index="seed", columns=list(keys), values=c) for c in ("predicted", "observed")]
     if wide[0].size != len(rows) or any(w.isna().to_numpy().any() for w in wide):
         raise InputError(f"every seed must have each point of {', '.join(keys)} once")
@@ -39,9 +35,6 @@ def slope(rows: pd.DataFrame, keys: Sequence[str], *, within: bool = False) -> E
         rows: the table.
         keys: what tells the points of a seed apart.
         within: whether each point's mean over seeds is subtracted first: what is left is how seeds differ.
-
-    Raises:
-        InputError: as :func:`paired`.
     """
     axes = 0 if within else (0, 1)
 
@@ -53,11 +46,7 @@ def slope(rows: pd.DataFrame, keys: Sequence[str], *, within: bool = False) -> E
 
 
 def furthest(rows: pd.DataFrame, keys: Sequence[str]) -> Estimate:
-    """The largest distance of a point's mean over seeds from its prediction.
-
-    Raises:
-        InputError: as :func:`paired`.
-    """
+    """The largest distance of a point's mean over seeds from its prediction."""
     predicted, observed = np.moveaxis(paired(rows, keys), -1, 0)
     gaps = observed - predicted
     return -estimates.least(np.hstack([gaps, -gaps]))

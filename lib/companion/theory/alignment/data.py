@@ -14,7 +14,6 @@ from torch import Tensor
 from regimes import validate
 from regimes.data import tasks
 from regimes.data.tasks import Task
-from regimes.validate import InputError
 
 READINGS = ("pseudo-inverse", "float32 inverse", "scaled", "subsample")
 NOISE = 1e-2  # ε₂; Source: paper D, App. F
@@ -42,14 +41,11 @@ def reversing(n: int, *, balance: float, reading: str, seed: int) -> Task:
         reading: one of :data:`READINGS`.
         seed: of all draws.
 
-    Raises:
-        InputError: for a balance outside (0, 1] or that leaves no point in ``X_1``, or another reading.
-
     Source: paper D, App. F.
     """
     validate.integer(2, n=n)
     validate.one_of(READINGS, reading=reading)
-    first = _needs_balance(balance, n)
+    first = _first_part(balance, n)
     whole = reading == "subsample"
     draws = tasks.gaussian_points(3 * n, n + 1, seed=seed)
     x1, other = (_correlated(part) for part in draws[: 2 * n].split(n))
@@ -96,17 +92,12 @@ def spike_free(n: int, *, balance: float, floor: float, seed: int) -> Task:
         floor: ``m_0`` in (0, 1]; at 1 the data are isotropic on their directions.
         seed: of the directions and of the points' places in them.
 
-    Raises:
-        InputError: for a balance or floor out of range, or a balance that leaves fewer than two directions.
-
     Source: derived here, in place of paper D, App. F.
     """
     validate.integer(4, n=n)
-    count = _needs_balance(balance, n)
-    if not 2 <= count <= n // 2:
-        raise InputError(f"balance must give from 2 to {n // 2} of {n} points to each part here, got {balance!r}")
-    if not validate.is_number(floor) or not 0 < floor <= 1:
-        raise InputError(f"floor must be a number above 0 and at most 1, got {validate.shown(floor)}")
+    count = _first_part(balance, n)
+    validate.whole(2, n // 2, **{"round(balance * n)": count})
+    validate.between(1e-100, 1, floor=floor)
     turn, rows = (tasks.rotation(n, seed=s) for s in (2 * seed, 2 * seed + 1))
     values = floor ** torch.linspace(0, 1, count, dtype=torch.float64)
     x = torch.zeros(n, n, dtype=torch.float64)
@@ -132,9 +123,6 @@ def full_rank(p: int, d: int, *, decay: float, basis: int, mixing: int, seed: in
         mixing: seed of ``Q (d, d)``, standard normal.
         seed: of the points, one or several.
 
-    Raises:
-        InputError: as :func:`regimes.data.tasks.chain_monomial`, and for fewer than two points.
-
     Source: paper D, App. H.
     """
     validate.integer(2, p=p)
@@ -145,11 +133,9 @@ def full_rank(p: int, d: int, *, decay: float, basis: int, mixing: int, seed: in
     return replace(drawn, y=y / y.std(-1, keepdim=True), label=None, d_parallel=None, source=source)
 
 
-def _needs_balance(balance: float, n: int) -> int:
+def _first_part(balance: float, n: int) -> int:
     """The points of ``X_1``."""
-    if not validate.is_number(balance) or not 0 < balance <= 1:
-        raise InputError(f"balance must be a number above 0 and at most 1, got {validate.shown(balance)}")
+    validate.between(0, 1, balance=balance)
     first = round(balance * n)
-    if first < 1:
-        raise InputError(f"balance must leave at least one of {n} points, got {balance!r}")
+    validate.integer(1, **{"round(balance * n)": first})
     return first

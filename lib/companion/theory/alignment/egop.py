@@ -1,9 +1,8 @@
 """The expected gradient outer product of the chain monomial, in closed form.
 
 The gradient of ``Σ_k x_k x_{k+1}`` is ``A x`` with ``A`` the adjacency matrix of a ring of ``r`` coordinates, so that
-for inputs of covariance ``C`` the EGOP is ``A C A``, divided by the labels' variance ``tr((AC)²)/2``. For ``C = 1``
-that is ``A²/r`` (``r >= 3``), with eigenvalues ``4 cos²(2πj/r)/r``, ``j = 0 … r - 1``: two of them vanish where 4
-divides ``r``.
+for isotropic inputs the EGOP is ``A²``, divided by the labels' variance ``tr(A²)/2``. That is ``A²/r`` (``r >= 3``),
+with eigenvalues ``4 cos²(2πj/r)/r``, ``j = 0 … r - 1``: two of them vanish where 4 divides ``r``.
 """
 
 import torch
@@ -14,35 +13,26 @@ from regimes.data.tasks import Task
 from regimes.validate import InputError
 
 
-def chain_monomial_egop(r: int, d: int, *, covariance: Tensor | None = None) -> Tensor:
+def chain_monomial_egop(r: int, d: int) -> Tensor:
     """``E[∇y ∇yᵀ] (d, d)`` of :func:`regimes.data.tasks.chain_monomial`, whose labels have unit variance.
 
     Args:
         r: number of informative coordinates, from 2 to ``d``.
-        d: dimension of the input.
-        covariance: ``C (d, d)`` of the Gaussian inputs; the identity by default.
-
-    Raises:
-        InputError: for ``r`` outside ``2 … d``, or a covariance of another size.
+        d: dimension of the isotropic input.
 
     Source: paper D, Eqs. 1 and 2; the closed form is ours.
     """
-    _needs_rank(r, d)
-    if covariance is None:
-        covariance = torch.eye(d, dtype=torch.float64)
-    validate.arrays(covariance=(f"{d} {d}", covariance))
-    ring = torch.zeros_like(covariance)
-    step = torch.eye(r).roll(1, dims=0).to(covariance)
+    validate.integer(2, d=d)
+    validate.whole(2, d, r=r)
+    ring = torch.zeros(d, d, dtype=torch.float64)
+    step = torch.eye(r).roll(1, dims=0).to(ring)
     ring[:r, :r] = step + step.mT
-    product = ring @ covariance
-    return product @ ring * (2 / (product @ product).trace())
+    square = ring @ ring
+    return square * (2 / square.trace())
 
 
 def sampled_egop(task: Task) -> Tensor:
     """The mean outer product of the label function's gradients over the task's points, ``(..., d, d)``.
-
-    Raises:
-        InputError: for a task without a label function, such as real data.
 
     Source: paper D, Eq. 2.
     """
@@ -51,9 +41,3 @@ def sampled_egop(task: Task) -> Tensor:
     x = task.x.detach().requires_grad_()
     (gradient,) = torch.autograd.grad(task.label(x).sum(), x)
     return gradient.mT @ gradient / x.shape[-2]
-
-
-def _needs_rank(r: int, d: int) -> None:
-    validate.integer(2, d=d, r=r)
-    if r > d:
-        raise InputError(f"r must be at most the dimension {d}, got {r}")

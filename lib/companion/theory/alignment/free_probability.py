@@ -19,7 +19,7 @@ are ours.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -30,29 +30,17 @@ GAUSSIAN = (1.0, 3.0, 15.0, 105.0)  # E a², E a⁴, E a⁶, E a⁸ of a standar
 PRINTINGS = ("corrected", "printed", "literal")
 
 
-@dataclass(frozen=True)
-class Traces:
-    """Normalised traces of the data; ``Ā = A - tr A``, ``B̄ = B - tr B``. Numbers, or one a realisation ``(...)``.
+class Traces(NamedTuple):
+    """Normalised traces of the data, numbers or one a realisation ``(...)``; ``Ā = A - tr A``, ``B̄ = B - tr B``."""
 
-    Attributes:
-        a: ``tr A``.
-        b: ``tr B``.
-        aa: ``tr Ā²``.
-        bb: ``tr B̄²``.
-        ab: ``tr ĀB̄``.
-        aab: ``tr Ā²B̄``.
-        abb: ``tr ĀB̄²``.
-        abab: ``tr (ĀB̄)²``.
-    """
-
-    a: Tensor
-    b: Tensor
-    aa: Tensor
-    bb: Tensor
-    ab: Tensor
-    aab: Tensor
-    abb: Tensor
-    abab: Tensor
+    a: Tensor  # tr A
+    b: Tensor  # tr B
+    aa: Tensor  # tr Ā²
+    bb: Tensor  # tr B̄²
+    ab: Tensor  # tr ĀB̄
+    aab: Tensor  # tr Ā²B̄
+    abb: Tensor  # tr ĀB̄²
+    abab: Tensor  # tr (ĀB̄)²
 
 
 def data_matrices(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -62,9 +50,6 @@ def data_matrices(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         x: inputs ``(..., n, d)``.
         y: labels ``(..., n)``.
 
-    Raises:
-        InputError: for what is no number, or shapes that do not fit.
-
     Source: paper D, Eq. 16.
     """
     validate.arrays(x=("... n d", x), y=("... n", y))
@@ -73,11 +58,7 @@ def data_matrices(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def matrix_traces(a: Tensor, b: Tensor) -> Traces:
-    """The traces that the formulas need, of symmetric ``A`` and ``B (..., d, d)``.
-
-    Raises:
-        InputError: for matrices of different sizes, or that are not square.
-    """
+    """The traces that the formulas need, of symmetric ``A`` and ``B (..., d, d)``."""
     validate.arrays(a=("... d d", a), b=("... d d", b))
     mean_a, mean_b = (_trace(m) for m in (a, b))
     a, b = _centred(a, mean_a), _centred(b, mean_b)
@@ -88,11 +69,7 @@ def matrix_traces(a: Tensor, b: Tensor) -> Traces:
 
 
 def moments(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """``tr M``, ``tr M²``, ``tr M³`` and ``tr M⁴`` of symmetric matrices ``(..., d, d)``, each ``(...)``.
-
-    Raises:
-        InputError: for what is no square matrix.
-    """
+    """``tr M``, ``tr M²``, ``tr M³`` and ``tr M⁴`` of symmetric matrices ``(..., d, d)``, each ``(...)``."""
     validate.arrays(matrix=("... d d", matrix))
     square = matrix @ matrix
     return _trace(matrix), _trace(square), _inner(matrix, square), _inner(square, square)
@@ -100,9 +77,6 @@ def moments(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 def readout_matrix(weights: Tensor, readout: Tensor) -> Tensor:
     """``R = Wᵀ diag(a²) W (..., d, d)`` of ``W (..., k, d)`` and ``a (..., k)``.
-
-    Raises:
-        InputError: for what is no number, or shapes that do not fit.
 
     Source: paper D, Eq. 16.
     """
@@ -120,9 +94,6 @@ def readout_moments(ratio: float, powers: Sequence[float] = GAUSSIAN) -> tuple[f
     Args:
         ratio: ``c = d/k``, dimension over width.
         powers: ``E a², E a⁴, E a⁶, E a⁸``; those of one network's own readout take its fluctuation out.
-
-    Raises:
-        InputError: for a ratio that is not positive, or other than four positive powers.
 
     Source: derived here, for the averages over 30 networks of paper D, App. H.
     """
@@ -160,9 +131,6 @@ def second_denominator(t: Traces, r: Sequence[Tensor | float], *, printing: str 
             the paper's ``(tr Ā)² tr B² r_2²``, which is 0; ``literal`` ``tr Ā² tr B² r_2²``, as if the square had
             slipped out of the trace.
 
-    Raises:
-        InputError: for another printing.
-
     Source: paper D, Eqs. 27 and 28.
     """
     validate.one_of(PRINTINGS, printing=printing)
@@ -176,7 +144,7 @@ def second_denominator(t: Traces, r: Sequence[Tensor | float], *, printing: str 
 def correlation(t: Traces, r: Sequence[Tensor | float], *, printing: str = "corrected") -> Tensor:
     """The C-NFA at initialisation as all sizes grow, ``(...)``.
 
-    Averages of the three traces stand for the traces; see :func:`second_denominator` for the arguments and errors.
+    Averages of the three traces stand for the traces; see :func:`second_denominator` for the arguments.
 
     Source: paper D, Eq. 10, whose two factors below need the exponent +1/2, and Assumptions 7 to 9.
     """
@@ -186,9 +154,6 @@ def correlation(t: Traces, r: Sequence[Tensor | float], *, printing: str = "corr
 
 def observed_traces(a: Tensor, b: Tensor, r: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """``tr(ARARBR)``, ``tr(ARAR)`` and ``tr(ARBRARBR)`` of given matrices ``(..., d, d)``, with no freeness assumed.
-
-    Raises:
-        InputError: for matrices of different sizes, or that are not square.
 
     Source: paper D, Eqs. 17, 21 and 23.
     """
@@ -204,9 +169,6 @@ def isotropic(spread: float, ratio: float) -> float:
     Args:
         spread: ``q``, the variance of ``y²`` over its squared mean; 2 for normal labels, 0 for labels ±1.
         ratio: ``c = d/k``.
-
-    Raises:
-        InputError: for a negative spread, or a ratio that is not positive.
 
     Source: paper D, Eq. 6.
     """

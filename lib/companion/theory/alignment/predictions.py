@@ -31,9 +31,6 @@ def early_correlation(x: Tensor, y: Tensor, kernel: Tensor) -> Tensor:
         y: residuals ``(..., n)``; labels where the outputs are near 0.
         kernel: ``𝒦 (..., n, n)``, or its expectation for the prediction to first order. Any scale.
 
-    Raises:
-        InputError: for what is no number, shapes that do not fit, or a product that is zero.
-
     Source: paper D, Eq. 4 and App. C.
     """
     validate.arrays(x=("... n d", x), y=("... n", y), kernel=("... n n", kernel))
@@ -42,35 +39,30 @@ def early_correlation(x: Tensor, y: Tensor, kernel: Tensor) -> Tensor:
     return correlation(labelled.mT @ moved, moved.mT @ moved)
 
 
-def expected_kernel(x: Tensor, *, sigma: str, hidden: int, gain: float = 1.0) -> Tensor:
+def expected_kernel(x: Tensor, *, sigma: str, hidden: int) -> Tensor:
     r"""The first layer's tangent kernel as the width grows, ``E 𝒦 (..., n, n)``, of a network without biases.
 
-    .. math:: \mathbb E\mathcal K = \prod_{l=1}^{L} g^2\,\mathbb E[\sigma'(u)\sigma'(v)],\quad
-       (u, v)\sim N(0,\Sigma^{l}),\quad \Sigma^1 = \frac{g^2}{d}XX^\top,\quad
-       \Sigma^{l+1} = g^2\,\mathbb E[\sigma(u)\sigma(v)]
+    .. math:: \mathbb E\mathcal K = \prod_{l=1}^{L} \mathbb E[\sigma'(u)\sigma'(v)],\quad
+       (u, v)\sim N(0,\Sigma^{l}),\quad \Sigma^1 = \frac1d XX^\top,\quad
+       \Sigma^{l+1} = \mathbb E[\sigma(u)\sigma(v)]
 
-    over the ``L`` hidden layers, with weights of variance ``g²/fan-in``. It is exact at any width for one hidden layer.
+    over the ``L`` hidden layers, with weights of variance ``1/fan-in``. It is exact at any width for one hidden layer.
 
     Args:
         x: inputs ``(..., n, d)``.
         sigma: ``quadratic`` (``z²``) or ``relu``.
         hidden: ``L``, hidden layers, from 1 to 100.
-        gain: ``g``, the parameter of :func:`regimes.models.fully_connected.fully_connected`.
-
-    Raises:
-        InputError: for another activation, a depth or gain out of range, or inputs that are no numbers.
 
     Source: paper D, App. C (E[𝒦] is not given there); the arc-cosine kernels of paper C, Definition 5.
     """
     validate.one_of(_LAYERS, sigma=sigma)
     validate.whole(1, 100, hidden=hidden)
-    validate.positive(gain=gain)
     validate.arrays(x=("... n d", x))
-    gram = (gain**2 / x.shape[-1]) * (x @ x.mT)
+    gram = (1 / x.shape[-1]) * (x @ x.mT)
     kernel = torch.ones_like(gram)
     for _ in range(hidden):
-        slopes, values = _LAYERS[sigma](gram)
-        kernel, gram = gain**2 * slopes * kernel, gain**2 * values
+        slopes, gram = _LAYERS[sigma](gram)
+        kernel = slopes * kernel
     return kernel
 
 
@@ -99,9 +91,6 @@ def expected_nfm(x: Tensor, y: Tensor) -> Tensor:
     For :math:`\dot W = \delta^\top YX` with ``δ = a ⊙ h``, as the paper has it; the derivative ``2a ⊙ h`` gives four
     times as much.
 
-    Raises:
-        InputError: for what is no number, or shapes that do not fit.
-
     Source: paper D, Prop. 10.
     """
     validate.arrays(x=("... n d", x), y=("... n", y))
@@ -122,9 +111,6 @@ def expected_agop(x: Tensor, y: Tensor, k: int, *, printing: str = "corrected") 
         y: residuals ``(..., n)``.
         k: width, at least 1.
         printing: ``corrected``, or ``printed`` for the paper's coefficients 3 and 6.
-
-    Raises:
-        InputError: for what is no number, shapes that do not fit, a width below 1 or another printing.
 
     Source: paper D, Prop. 10; corrected here.
     """

@@ -21,9 +21,9 @@ The hinge loss is followed exactly, from event to event (``kernel_flow.hinge``);
 Source: paper A, Eq. 4 and Sec. 2.4.
 """
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,7 +36,7 @@ from regimes.models.losses import Loss
 from regimes.training import state
 from regimes.training.kernel_flow.hinge import HingePath
 from regimes.training.kernel_flow.smooth import SmoothPath
-from regimes.training.state import Ended, Ending
+from regimes.training.state import Ending
 from regimes.validate import InputError
 
 EQUAL = 1e-12  # squared distance of two points in feature space, relative to their norms, below which they are equal
@@ -110,9 +110,10 @@ def kernel_flow(
     tolerance: float = 1e-3,
     slack: float | None = None,
     ridge: float = 0.0,
-    wall: float | None = None,
-) -> Iterator[KernelState]:
+) -> "KernelStates":
     """The gradient flow of a frozen kernel, to zero loss; the caller may stop before.
+
+    Equal points with opposite labels are refused: no function of the kernel fits both.
 
     Args:
         gram: ``K (p, p)`` or ``(E, p, p)``, symmetric, positive semi-definite; ``E`` independent realisations.
@@ -125,86 +126,59 @@ def kernel_flow(
             ``None``: the tolerance. Of no effect for the others, which end when all margins are at least 1.
         ridge: ``ε`` over the mean of the kernel's diagonal, at least 0. Margins are those of ``K + ε 1``; ``predict``
             takes ``K`` alone, on training points as on others.
-        wall: seconds after which the realisations that still run are stopped and marked.
 
     Yields:
         The state at the start, and after every event or step of each realisation that still runs. Between two states
         of the hinge flow margins and coefficients are linear in time.
 
-    Raises:
-        InputError: for shapes that do not match, fewer than two points, NaN, labels that are not ±1 or a single
-            class, ``alpha <= 0``, a tolerance or slack outside (0, 1), a ridge below 0, a Gram matrix that is not
-            symmetric or has no positive diagonal, and equal points with opposite labels.
-
     Source: paper A, Eq. 4.
     """
-    ensemble = _Ensemble(gram, y, alpha, loss, tolerance, slack, ridge, wall)
-    return ensemble.states()
+    loss, slack = losses.named(loss), tolerance if slack is None else slack
+    validate.at_least(0, ridge=ridge)
+    validate.positive(alpha=alpha)
+    validate.within(0, 1, tolerance=tolerance, slack=slack)
+    gram, y = _checked(gram, y, ridge)
+    paths = [_path(k, labels, alpha, loss, tolerance, slack) for k, labels in zip(gram, y)]
+    return KernelStates(paths, y, loss, slack)
 
 
-def fit(
-    gram: Tensor,
-    y: Tensor,
-    *,
-    alpha: float = 1.0,
-    loss: str | Loss = "hinge",
-    tolerance: float = 1e-3,
-    slack: float | None = None,
-    ridge: float = 0.0,
-    wall: float | None = None,
-) -> KernelState:
+def fit(gram: Tensor, y: Tensor, **options: Any) -> KernelState:
     """The last state of :func:`kernel_flow`, with the same arguments: the kernel method trained to zero loss."""
-    ensemble = _Ensemble(gram, y, alpha, loss, tolerance, slack, ridge, wall)
-    for _ in ensemble.rounds():
+    ensemble = kernel_flow(gram, y, **options)
+    while ensemble.step():
         pass
     return ensemble.state()
 
 
-class _Ensemble:
-    """The realisations' paths, advanced in turn."""
+class KernelStates(Iterator[KernelState]):
+    """The states of a flow: the realisations' paths, advanced in turn."""
 
-    def __init__(
-        self,
-        gram: Tensor,
-        y: Tensor,
-        alpha: float,
-        loss: str | Loss,
-        tolerance: float,
-        slack: float | None,
-        ridge: float,
-        wall: float | None,
-    ) -> None:
-        slack = tolerance if slack is None else slack
-        gram, self.y = _checked(gram, y, alpha, tolerance, slack, ridge, wall)
-        self.loss, self.slack, self.wall = losses.named(loss), slack, wall
-        self.paths = [_path(k, labels, alpha, self.loss, tolerance, slack) for k, labels in zip(gram, self.y)]
+    def __init__(self, paths: list[HingePath | SmoothPath], y: Tensor, loss: Loss, slack: float) -> None:
+        self.paths, self.y, self.loss, self.slack = paths, y, loss, slack
         self.ended: dict[int, Ending] = {}
+        self.last: KernelState | None = None
 
-    def rounds(self) -> Iterator[None]:
-        """One event or step of every realisation that still runs, until none does."""
-        started = time.monotonic()
-        while running := [row for row in range(len(self.paths)) if row not in self.ended]:
-            for row in running:
-                self.paths[row].step()
-                if (ending := self.paths[row].ended) is not None:
-                    self.ended[row] = ending
-            if self.wall is not None and time.monotonic() - started > self.wall:
-                for row in running:
-                    why = f" of {self.wall:g} s reached after {self.paths[row].events} steps"
-                    self.ended.setdefault(row, Ending(Ended.WALL, why))
-            yield
+    def __next__(self) -> KernelState:
+        if self.last is not None and not self.step():
+            raise StopIteration
+        self.last = self.state()
+        return self.last
 
-    def states(self) -> Iterator[KernelState]:
-        latest = self.state()
-        yield latest
-        for _ in self.rounds():
-            latest = self.state(latest)
-            yield latest
+    def step(self) -> bool:
+        """One event or step of every realisation that still runs; whether any did."""
+        running = [row for row in range(len(self.paths)) if row not in self.ended]
+        for row in running:
+            self.paths[row].step()
+            if (ending := self.paths[row].ended) is not None:
+                self.ended[row] = ending
+        return bool(running)
 
-    def state(self, last: KernelState | None = None) -> KernelState:
+    def state(self) -> KernelState:
+        """Where the paths are now."""
         now = torch.stack([torch.as_tensor(path.state) for path in self.paths]).to(self.y)  # a copy
         t = torch.tensor([path.t for path in self.paths], dtype=now.dtype, device=now.device)
         found, coefficients = now[:, 0], now[:, 1] * self.y / self.y.shape[-1]
+        last = self.last
         before = (last.t, last.margins, last.coefficients) if last else (t, found, coefficients)
         rows, steps = tuple(range(len(self.paths))), sum(path.events for path in self.paths)
         moment = (t, found, self.y, coefficients, steps, before)
@@ -218,12 +192,7 @@ def _path(gram: Tensor, y: Tensor, alpha: float, loss: Loss, tolerance: float, s
     return SmoothPath(Q, loss, tolerance=tolerance, slack=slack)
 
 
-def _checked(
-    gram: Tensor, y: Tensor, alpha: float, tolerance: float, slack: float, ridge: float, wall: float | None
-) -> tuple[Tensor, Tensor]:
-    validate.at_least(0, ridge=ridge)
-    validate.positive(alpha=alpha, **({} if wall is None else {"wall": wall}))
-    validate.within(0, 1, tolerance=tolerance, slack=slack)
+def _checked(gram: Tensor, y: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
     p = y.shape[-1] if y.ndim else 0
     if gram.shape != (*y.shape, p) or p < 2 or y.ndim > 2:
         raise InputError(
@@ -231,8 +200,7 @@ def _checked(
             f"got {tuple(gram.shape)} and {tuple(y.shape)}"
         )
     gram, y = gram.double().reshape(-1, p, p), y.double().to(gram.device).reshape(-1, p)
-    if not bool(torch.isfinite(gram.sum())) and not bool(torch.isfinite(gram).all()):
-        raise InputError("gram holds NaN or infinity")
+    validate.arrays(gram=("E p p", gram))
     needs_both_labels(y)
     if ridge:
         own = ridge * gram.diagonal(dim1=-2, dim2=-1).mean(-1)
