@@ -1,0 +1,61 @@
+"""What supports a boundary: the studies of chapter 1 against machines and kernels by hand."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from companion.studies import support
+from companion.theory import learning_curves
+from regimes.data import tasks
+from regimes.kernels import wide_one_hidden_ntk
+
+STRIPE = {"shape": "stripe", "d": 3, "interfaces": [-0.3, 1.18549], "p": 60, "test": 400, "seeds": [0, 1]}
+
+
+def test_a_machine_meets_its_optimality_conditions():
+    """Margins of at least 1, 1 on the support vectors; coefficients of the labels' signs that add up to 0."""
+    task = tasks.stripe(50, 3, seed=4)
+    gram = wide_one_hidden_ntk(task.x.double())
+    c, offset = learning_curves.hard_margin(gram, task.y.double())
+    margins = task.y * (gram @ c + offset)
+    assert float(margins.min()) > 1 - 1e-4
+    torch.testing.assert_close(margins[c != 0], torch.ones(int((c != 0).sum()), dtype=torch.float64), atol=1e-4, rtol=0)
+    assert bool((task.y * c >= 0).all()) and abs(float(c.sum())) < 1e-6 * float(c.abs().sum())
+
+
+def test_the_cusp_of_the_tangent_kernel_is_one_at_the_origin_and_more_further_out():
+    near, far = support.cusp(1.5, 1e-4, 4), support.cusp(1.5, 1.0, 4)
+    assert near == pytest.approx(1, abs=1e-3) and 1.1 < far < 2
+    assert math.isnan(support.cusp(1.0, 2.5, 4))  # no two points of norm 1 are so far apart
+
+
+def test_the_layer_by_hand():
+    row = support.layer.function(STRIPE, [1])[0]
+    setting = STRIPE | {"seeds": [1]}
+    task = support.draw_task(setting, "train", 60, [1])
+    x, y = task.x[0], task.y[0].double()
+    c, _ = learning_curves.hard_margin(wide_one_hidden_ntk(x.double()), y)
+    held = [i for i in range(60) if c[i] != 0]
+    assert row["vectors"] == len(held)
+    nearest = [min(abs(float(x[i, 0]) - b) for b in STRIPE["interfaces"]) for i in held]
+    assert row["width"] == pytest.approx(np.mean(nearest))
+    plane = {i: int(np.argmin([abs(float(x[i, 0]) - b) for b in STRIPE["interfaces"]])) for i in held}
+    apart = [
+        [float((x[i, 1:] - x[j, 1:]).norm()) for j in held if j != i and (plane[i], y[i]) == (plane[j], y[j])]
+        for i in held
+    ]
+    assert row["spacing"] == pytest.approx(np.mean([min(others) for others in apart if others]))
+
+
+@pytest.mark.parametrize("shape", ["stripe", "cylinder"])
+def test_the_kernel_at_t_star_learns_fresh_points(shape):
+    own = {"interfaces": [-0.3, 1.18549]} if shape == "stripe" else {"d_parallel": 2, "radius": 1.1774}
+    setting = {"shape": shape, "d": 3, "p": 80, "h": 60, "alpha": 1e-6, "tolerance": 0.05, "test": 500, "seeds": [0]}
+    rows = support.star_kernel.function(setting | own, [0])
+    assert [(row["curve"], row["learner"]) for row in rows] == [
+        (curve, learner) for learner in ("flow", "machine") for curve in ("star", "compressed")
+    ]
+    assert all(0 < row["error"] < 0.35 and row["ended"] in ("zero loss", "separated") for row in rows)
+    assert [row["vectors"] is None for row in rows] == [True, True, False, False]
