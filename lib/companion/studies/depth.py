@@ -167,7 +167,7 @@ def _splits(setting: Setting, seeds: list[int], *, balanced: bool) -> Iterator[t
         else:
             order = torch.from_numpy(np.random.default_rng(draw).permutation(len(pool.y))[: sum(sizes)])
             parts = [replace(pool, x=pool.x[part], y=pool.y[part], classes=None) for part in order.split(sizes)]
-        yield seed, *parts
+        yield seed, *(replace(part, source=pool.source) for part in parts)
 
 
 def _one_hot(task: Task) -> torch.Tensor:
@@ -246,8 +246,8 @@ def _clouds(setting: Setting, n: int, seeds: list[int]) -> Iterator[tuple[torch.
     kind, d = setting.get("cloud", "sphere"), setting.get("n0")
     for seed, draw in zip(seeds, draw_seeds("train", seeds)):
         if kind == "images":
-            (task,) = datasets.split(_pool(setting["corpus"]), [n], seed=draw)
-            x, source = task.x, task.source
+            (task,) = datasets.split(pool := _pool(setting["corpus"]), [n], seed=draw)
+            x, source = task.x, pool.source
         elif kind == "sphere":
             x, source = pairs.sphere(n, d, seed=draw), f"uniform on the unit sphere of R^{d}"
         else:
