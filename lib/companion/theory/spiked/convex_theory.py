@@ -16,7 +16,7 @@ from companion.theory.spiked import ridge_theory
 from companion.theory.spiked.conditional_map import feature_moments, nodes
 from companion.theory.spiked.functions import Function, function, odd
 from companion.theory.spiked.ridge_theory import marchenko_pastur
-from companion.theory.spiked.triangle import NotConverged, Solution
+from companion.theory.spiked.saddle_point import NotConverged, Solution
 from regimes import gaussian, validate
 from regimes.validate import InputError
 
@@ -62,9 +62,6 @@ def huber(delta: float) -> Loss:
     """``u^2/2`` for ``|u| <= delta``, ``delta |u| - delta^2/2`` beyond, ``u = y - f``; infinite: the square loss.
 
     ``g`` is ``(y - omega)/(1 + V)`` clipped at ``±delta``: the moments of a clipped Gaussian, in closed form.
-
-    Raises:
-        InputError: for ``delta <= 0``.
     """
     if not (isinstance(delta, float) and delta == np.inf):
         validate.positive(delta=delta)
@@ -160,19 +157,15 @@ def solve_loss(
         bias: uniform bias; a number allows activations that are not odd.
         width: ``p`` for the finite-width rule; infinite for the limit.
 
-    Raises:
-        InputError: for numbers that make no sense, or a loss on labels with another target than ``sign``.
-        NotConverged: with the state.
-
     Source: paper E, App. C.5, Eqs. 118–120.
     """
     activation, target = function(activation, "activation"), function(target, "target")
     odd(activation, bias)
-    validate.positive(alpha=alpha, beta=beta, lam=lam)
-    ridge_theory.needs_ratios({"alpha": alpha, "beta": beta, "lam": lam, "width": width})
+    ridge_theory.needs_ratios(alpha=alpha, beta=beta, lam=lam, width=width)
     if loss.slopes:
         validate.one_of(("sign",), target=target.name)
-        _needs_cost(gamma, width)
+        if abs(gamma) == 1 and width == np.inf:  # the output along the spike separates the labels, and costs nothing
+            raise InputError("width must be finite at |gamma| = 1: labels that the spike separates leave m no minimum")
     ridge = ridge_theory.solve(
         activation, target, alpha=alpha, beta=beta, lam=lam, r=r, c=c, gamma=gamma, bias=bias, width=width
     )
@@ -221,12 +214,6 @@ def _mixed(points: list[np.ndarray], moves: list[np.ndarray], scale: np.ndarray)
     by_move, by_point = (np.stack([b - a for a, b in zip(some, some[1:])], 1) for some in (moves, points))
     weights = np.linalg.lstsq(by_move / scale[:, None], moves[-1] / scale, rcond=1e-10)[0]
     return points[-1] + moves[-1] - (by_point + by_move) @ weights
-
-
-def _needs_cost(gamma: float, width: float) -> None:
-    """At ``|gamma| = 1`` the output along the spike separates the labels, and costs nothing in the limit of widths."""
-    if abs(gamma) == 1 and width == np.inf:
-        raise InputError("width must be finite at |gamma| = 1: labels that the spike separates leave m no minimum")
 
 
 @dataclass(frozen=True)
