@@ -1,5 +1,6 @@
 """Studies of chapter 7: one gradient step, spiked random features, and where the two part."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -66,7 +67,7 @@ KINDS = {
 
 
 def _axes(names: str, **own: str) -> dict[str, str]:
-    """The kinds of some axes; ``own`` are those of one study."""
+    """The kinds of some axes, of which the first varies slowest; ``own`` are those of one study."""
     return {name: (KINDS | own)[name] for name in names.split()}
 
 
@@ -187,18 +188,14 @@ def gaussian_map(setting: Setting, seeds: list[int]) -> Rows:
     (n, d), p = x.shape[1:], drawn.w.shape[1]
     fresh, clean = network.test_set(target, drawn, seeds, TEST)
     noise = network.draw(seeds, "fresh", n + TEST, p, d=d, device=x.device)
-    features = {
-        "true": [network.feature_map(activation, drawn, z) for z in (x, fresh)],
-        "gaussian": [
-            network.gaussian_map(activation, drawn, z, rest, setting["c"])
-            for z, rest in ((x, noise[:, :n]), (fresh, noise[:, n:]))
-        ],
-    }
-    found = {
-        name: squared_error(tested, network.ridge(phi, y, setting["lam"]), clean)
-        for name, (phi, tested) in features.items()
-    }
-    return _rows(found, seeds)
+
+    def error(features: Callable[..., Tensor], *rest: Tensor) -> Tensor:
+        phi, tested = (features(activation, drawn, z, *part) for z, *part in zip((x, fresh), *rest))
+        return squared_error(tested, network.ridge(phi, y, setting["lam"]), clean)
+
+    true = error(network.feature_map)
+    gaussian = error(functools.partial(network.gaussian_map, c=setting["c"]), noise.split([n, TEST], dim=1))
+    return _rows({"true": true, "gaussian": gaussian}, seeds)
 
 
 @study(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from companion.theory.spiked.functions import Function, function, hermite, needs_slope, odd
+from companion.theory.spiked.functions import Function, function, hermite, needs_step
 from regimes import gaussian, validate
 from regimes.validate import InputError
 
@@ -44,8 +44,7 @@ def equivalent(activation: str | Function, target: str | Function, *, alpha0: fl
     Source: paper E, Eqs. 9–12.
     """
     activation, target = function(activation, "activation"), function(target, "target")
-    odd(activation)
-    needs_slope(activation)
+    needs_step(activation)
     if not validate.is_number(alpha0) and alpha0 != np.inf:
         raise InputError(f"alpha0 must be a number of at least 0, or infinite, got {alpha0!r}")
     validate.at_least(0, alpha0=0 if alpha0 == np.inf else alpha0)

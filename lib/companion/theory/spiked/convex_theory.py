@@ -14,7 +14,7 @@ from scipy import optimize, special
 
 from companion.theory.spiked import ridge_theory
 from companion.theory.spiked.conditional_map import feature_moments, nodes
-from companion.theory.spiked.functions import Function, function, odd
+from companion.theory.spiked.functions import Function, function, needs_odd
 from companion.theory.spiked.ridge_theory import marchenko_pastur
 from companion.theory.spiked.saddle_point import NotConverged, Solution
 from regimes import gaussian, validate
@@ -51,11 +51,6 @@ class Loss:
     name: str
     moments: Moments
     slopes: Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
-
-
-def square() -> Loss:
-    """``(y - f)^2 / 2``."""
-    return huber(np.inf)
 
 
 def huber(delta: float) -> Loss:
@@ -144,23 +139,14 @@ def solve_loss(
 ) -> Solution:
     """Errors and overlaps of a convex loss on spiked random features.
 
-    Args:
-        activation: of the features.
-        target: function of ``theta·x``; ``sign`` for losses on labels.
-        loss: :func:`square`, :func:`huber`, :func:`logistic`.
-        alpha: ``n/d``.
-        beta: ``p/d``.
-        lam: penalty, ``lam/2 |a|^2``.
-        r: spike strength.
-        c: bulk variance.
-        gamma: cosine between spike and target.
-        bias: uniform bias; a number allows activations that are not odd.
-        width: ``p`` for the finite-width rule; infinite for the limit.
+    Arguments as :func:`companion.theory.spiked.ridge_theory.solve`, of one setting; the penalty is ``lam/2 |a|^2``, and
+    a loss on labels needs the target ``sign``.
 
     Source: paper E, App. C.5, Eqs. 118–120.
     """
     activation, target = function(activation, "activation"), function(target, "target")
-    odd(activation, bias)
+    if bias is None:
+        needs_odd(activation)
     ridge_theory.needs_ratios(alpha=alpha, beta=beta, lam=lam, width=width)
     if loss.slopes:
         validate.one_of(("sign",), target=target.name)

@@ -21,13 +21,17 @@ class Function:
         name: what captions and errors call it.
         tensor: the function on torch tensors.
         breaks: where it jumps or has a kink.
-        odd: whether ``f(-x) = -f(x)``.
     """
 
     name: str
     tensor: Callable[[Tensor], Tensor]
     breaks: tuple[float, ...] = ()
-    odd: bool = True
+
+    @functools.cached_property
+    def odd(self) -> bool:
+        """Whether ``f(-x) = -f(x)``, at a few points."""
+        x = np.array([0.1, 0.5, 1.0, 2.0, 3.0])
+        return np.allclose(self.array(-x), -self.array(x), rtol=1e-9, atol=1e-12)
 
     def array(self, x: np.ndarray) -> np.ndarray:
         """The function on numpy arrays."""
@@ -42,12 +46,12 @@ FUNCTIONS = {
         Function("erf(x/√2)", lambda x: torch.erf(x / math.sqrt(2))),
         Function("sin", torch.sin),
         Function("sign", torch.sign, breaks=(0.0,)),
-        Function("relu", torch.relu, breaks=(0.0,), odd=False),
-        Function("softplus", torch.nn.functional.softplus, odd=False),
+        Function("relu", torch.relu, breaks=(0.0,)),
+        Function("softplus", torch.nn.functional.softplus),
         Function("identity", lambda x: x),
         Function("He1+He3", lambda x: x + (x**3 - 3 * x) / math.sqrt(6)),
-        Function("He1+He2", lambda x: x + (x**2 - 1) / math.sqrt(2), odd=False),
-        Function("tanh(x+1)", lambda x: torch.tanh(x + 1), odd=False),
+        Function("He1+He2", lambda x: x + (x**2 - 1) / math.sqrt(2)),
+        Function("tanh(x+1)", lambda x: torch.tanh(x + 1)),
     )
 }
 
@@ -55,13 +59,12 @@ FUNCTIONS = {
 def function(name: str | Function, role: str = "function") -> Function:
     """The function of that name; a :class:`Function` of one's own passes through.
 
-    Its second moment under ``N(0, 1)`` must be finite, and it must be odd where it says so.
+    Its second moment under ``N(0, 1)`` must be finite.
     """
     if not isinstance(name, Function) and (not isinstance(name, str) or name not in FUNCTIONS):
         raise InputError(f"{role} must be one of {', '.join(FUNCTIONS)}; got {name!r}")
     found = FUNCTIONS[name] if isinstance(name, str) else name
     _needs_second_moment(found, role)
-    _needs_parity(found, role)
     return found
 
 
@@ -83,20 +86,18 @@ def _mean_slopes(f: Function) -> tuple[float, float]:
     return gaussian.expect(lambda z: z * f.array(z), breaks=f.breaks), gaussian.expect(derivative(f), breaks=f.breaks)
 
 
-def _needs_parity(f: Function, role: str) -> None:
-    x = np.array([0.1, 0.5, 1.0, 2.0, 3.0])
-    if f.odd and not np.allclose(f.array(-x), -f.array(x), rtol=1e-9, atol=1e-12):
-        raise InputError(
-            f"{role} {f.name} says that it is odd, but f(1) = {f.array(x)[2]:g}, f(-1) = {f.array(-x)[2]:g}"
-        )
+def needs_step(activation: Function) -> None:
+    """Raises :class:`InputError` for an activation that a gradient step does not give a single spike.
 
-
-def odd(activation: Function, bias: float | None = None) -> None:
-    """Raises :class:`InputError` for an activation that is not odd, unless a bias is given.
-
-    One gradient step is described by a single spike only for an odd activation.
+    It must be odd, and its slope the derivative of what it is (:func:`needs_slope`).
     """
-    if bias is None and not activation.odd:
+    needs_odd(activation)
+    needs_slope(activation)
+
+
+def needs_odd(activation: Function) -> None:
+    """Raises :class:`InputError` for an activation that is not odd."""
+    if not activation.odd:
         raise InputError(
             f"activation {activation.name} is not odd: its mean E σ and curvature E σ'' would add a part along each "
             "neuron's own weights to the gradient, which one spike does not describe; use an odd activation, or give "

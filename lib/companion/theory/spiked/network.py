@@ -16,7 +16,7 @@ from torch import Tensor
 
 from companion.theory.spiked import population
 from companion.theory.spiked.conditional_map import feature_moments, needs_alignment
-from companion.theory.spiked.functions import Function, derivative_at, function, hermite, needs_slope, odd
+from companion.theory.spiked.functions import Function, derivative_at, function, hermite, needs_step
 from regimes import devices, validate
 from regimes.seeds import draw_seeds
 from regimes.validate import InputError
@@ -99,8 +99,7 @@ def one_step(
     Source: paper E, Eqs. 1–3, 33–36.
     """
     activation, target = function(activation, "activation"), function(target, "target")
-    odd(activation)
-    needs_slope(activation)
+    needs_step(activation)
     validate.integer(1, d=d, p=p)
     validate.integer(0, n0=n0)
     validate.between(0, 1e50, step=step)

@@ -12,7 +12,7 @@ import numpy as np
 
 from companion.theory.spiked import saddle_point
 from companion.theory.spiked.conditional_map import channels_of_values
-from companion.theory.spiked.functions import Function, function, odd
+from companion.theory.spiked.functions import Function, function, needs_odd
 from companion.theory.spiked.ridge_theory import FINITE, needs_ratios
 from companion.theory.spiked.saddle_point import Solution
 from regimes.validate import InputError
@@ -83,23 +83,13 @@ def solve_readout_values(
 ) -> Solution:
     """Errors of ridge regression when the initial readout takes several values.
 
-    Args:
-        activation: odd.
-        target: function of ``theta·x``.
-        alpha: ``n/d``.
-        beta: ``p/d``.
-        lam: ridge penalty.
-        r: spike strength of the value 1.
-        c: bulk variance of the value 1.
-        values: the ``u_j``.
-        gamma: cosine between spike and target.
-        width: ``p`` for the finite-width rule, which the comparison with simulations needs.
-        orthogonal: orthogonal bulk rows (``beta = 1``): the special case D.3.
+    Arguments as :func:`companion.theory.spiked.ridge_theory.solve`, of one setting; ``r`` and ``c`` are those of the
+    value 1, and ``orthogonal`` bulk rows (``beta = 1``) the special case D.3.
 
     Source: paper E, App. D; the closed form for independent rows and the finite-width rule are ours.
     """
     activation, target = function(activation, "activation"), function(target, "target")
-    odd(activation)
+    needs_odd(activation)
     needs_ratios(alpha=alpha, beta=beta, lam=lam, c=c, width=width)
     if orthogonal and beta != 1:
         raise InputError(f"orthogonal rows are solved at beta = 1, got {beta!r}")

@@ -7,7 +7,7 @@ import numpy as np
 
 from companion.theory.spiked import saddle_point
 from companion.theory.spiked.conditional_map import Channel, channel, stack
-from companion.theory.spiked.functions import Function, function, odd
+from companion.theory.spiked.functions import Function, function, needs_odd
 from companion.theory.spiked.saddle_point import Solution
 from regimes import validate
 from regimes.validate import InputError
@@ -70,7 +70,8 @@ def solve(
     Source: paper E, Eqs. 17–25 (App. C.8 for noise and bias); the finite-width rule is ours.
     """
     activation, target = function(activation, "activation"), function(target, "target")
-    odd(activation, bias)
+    if bias is None:
+        needs_odd(activation)
     names = ("alpha", "beta", "lam", "r", "c", "gamma", "noise", "bias", "width")
     numbers = (alpha, beta, lam, r, c, gamma, noise, 0.0 if bias is None else bias, width)
     given = _settings(names, numbers)

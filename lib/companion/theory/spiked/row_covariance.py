@@ -17,7 +17,7 @@ import numpy as np
 
 from companion.theory.spiked import saddle_point
 from companion.theory.spiked.conditional_map import Channel, channel, equivalent
-from companion.theory.spiked.functions import Function, derivative, function, hermite, needs_slope, odd
+from companion.theory.spiked.functions import Function, derivative, function, hermite, needs_step
 from companion.theory.spiked.ridge_theory import FINITE, needs_ratios
 from companion.theory.spiked.saddle_point import Solution
 from regimes import gaussian, validate
@@ -110,8 +110,7 @@ def predict_network(
     Source: Sec. 3.1 of paper E names the approximation; this correction is ours.
     """
     activation, target = function(activation, "activation"), function(target, "target")
-    odd(activation)
-    needs_slope(activation)
+    needs_step(activation)
     needs_ratios(alpha=alpha, beta=beta, lam=lam, step=step)
     validate.arrays(x0=("n0 d", x0), y0=("n0", y0), theta=("d", theta))
     if abs(np.linalg.norm(theta) - 1) > 1e-9:
@@ -143,17 +142,19 @@ def predict_features(
     beta: float,
     lam: float,
     spread: float = 0.0,
+    along: float = 0.0,
     width: float = np.inf,
 ) -> Solution:
-    """Spiked random features whose rows' squared norms fluctuate with variance ``spread/d``, independently of the rest.
+    """Spiked random features whose rows' squared norms fluctuate, by ``along w·v`` and the variance ``spread/d``.
 
-    ``spread = 0`` is Result 3.3; Gaussian rows ``N(0, c I/d)`` have ``spread = 2 c^2``.
+    Without either it is Result 3.3; Gaussian rows ``N(0, c I/d)`` have ``spread = 2 c^2``.
     """
     activation, target = function(activation, "activation"), function(target, "target")
     needs_ratios(alpha=alpha, beta=beta, lam=lam, width=width)
     validate.between(0, 1e50, spread=spread)
     e = _channel(activation, target, r=r, c=c, gamma=gamma)
-    bulk = Bulk(np.array([c]), np.array([[0.0, 0.0, 1.0]]), np.diag([c, spread, 0.0]), beta)
+    outside = np.diag([0.0, spread, 0.0]) + c * np.outer([1.0, along, 0.0], [1.0, along, 0.0])
+    bulk = Bulk(np.array([c]), np.array([[0.0, 0.0, 1.0]]), outside, beta)
     return _solve(activation, bulk, e, r=r, c=c, ratio=alpha / beta, lam=lam, p=min(width, FINITE))
 
 
@@ -174,14 +175,9 @@ def predict_infinite_batch(
     Without ``norms`` this is Result 3.3 at ``alpha0 = inf``.
     """
     activation, target = function(activation, "activation"), function(target, "target")
-    needs_ratios(alpha=alpha, beta=beta, lam=lam, width=width)
-    s = equivalent(activation, target, alpha0=np.inf, step=step)
-    h = hermite(activation, target)
-    along = 2 * h.h3 / h.h1 * s.r if norms else 0.0
-    e = _channel(activation, target, r=s.r, c=1.0, gamma=s.gamma)
-    outside = np.array([[1.0, along, 0.0], [along, along**2, 0.0], [0.0, 0.0, 0.0]])
-    bulk = Bulk(np.ones(1), np.array([[0.0, 0.0, 1.0]]), outside, beta)
-    return _solve(activation, bulk, e, r=s.r, c=1.0, ratio=alpha / beta, lam=lam, p=min(width, FINITE))
+    s, h = equivalent(activation, target, alpha0=np.inf, step=step), hermite(activation, target)
+    names = vars(s) | {"along": 2 * h.h3 / h.h1 * s.r if norms else 0.0}
+    return predict_features(activation, target, alpha=alpha, beta=beta, lam=lam, width=width, **names)
 
 
 def _bulk(covariance: np.ndarray, v: np.ndarray, theta: np.ndarray, gamma: float, beta: float, extra: tuple) -> Bulk:

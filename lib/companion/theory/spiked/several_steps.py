@@ -17,7 +17,7 @@ from torch import Tensor
 
 from companion.theory.spiked import network
 from companion.theory.spiked.conditional_map import Spiked, channel
-from companion.theory.spiked.functions import Function, derivative, function, needs_slope, odd
+from companion.theory.spiked.functions import Function, derivative, function, needs_step
 from regimes import gaussian, validate
 
 
@@ -39,8 +39,7 @@ def predict(activation: str | Function, target: str | Function, *, alpha0: float
     Source: Result 3.1 of paper E is the first step; the others are derived here.
     """
     activation, target = function(activation, "activation"), function(target, "target")
-    odd(activation)
-    needs_slope(activation)
+    needs_step(activation)
     validate.integer(1, count=count)
     validate.positive(step=step, alpha0=min(alpha0, 1e300))
     size, share = step / count, count / alpha0

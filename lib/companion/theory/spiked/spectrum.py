@@ -34,9 +34,8 @@ def stieltjes(e: Channel, z: np.ndarray, *, alpha: float, beta: float, c: float)
     Source: paper E, Eqs. 189, 190.
     """
     needs_ratios(alpha=alpha, beta=beta, c=c)
-    z = np.asarray(z, dtype=complex)
-    if z.ndim != 1 or not len(z) or not np.isfinite(z).all() or (z.imag < 0).any():
-        raise InputError(f"z must hold points (n,) with imaginary parts of at least 0, got {z!r}")
+    if (z.imag < 0).any():
+        raise InputError(f"z must hold points with imaginary parts of at least 0, got {z!r}")
     far = 10 * (1 + np.abs(z).max())
     V = np.stack([-c / (z + 1j * far), -1 / (z + 1j * far)])
     heights = np.geomspace(far, 1e-3, 24)
