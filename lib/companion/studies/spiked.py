@@ -22,10 +22,10 @@ TEST = 2000  # test points
 APART = 1000  # seeds from one case to the next: no two cases share a draw, so that their scatter averages out
 CHUNK = 8  # seeds that one call gets, at most
 POOL = 5000  # images, the number that an installed package ships
-DRAWN: dict[str, Any] = {
-    "data": "Gaussian inputs and targets of one direction, drawn here", "device": "any", "chunk": CHUNK,
-}  # fmt: skip
-FEW = DRAWN | {"chunk": 4}
+_drawn = functools.partial(
+    study, data="Gaussian inputs and targets of one direction, drawn here", device="any", chunk=CHUNK
+)
+_few = functools.partial(_drawn, chunk=4)
 
 
 def _fits(batches: str = "", *, least: float = 4.0, chunk: int = CHUNK, each: int = 3) -> Callable[[Setting], Setting]:
@@ -166,7 +166,7 @@ def _second_batch(setting: Setting, seeds: Sequence[int]) -> tuple[Function, Fun
     return activation, target, drawn, *network.second_batch(target, drawn, n, seeds, setting.get("noise", 0.0))
 
 
-@study(version=2, axes=_axes("activation target alpha0 step d"), complete=_fits("alpha0"), **DRAWN)
+@_drawn(version=2, axes=_axes("activation target alpha0 step d"), complete=_fits("alpha0"))
 def parameters(setting: Setting, seeds: list[int]) -> Rows:
     """Measured ``r, gamma, c`` of the trained weights, each over the formula (Result 3.1: ``*_ratio``)."""
     measured = network.measured_parameters(weights(setting, seeds))
@@ -175,13 +175,13 @@ def parameters(setting: Setting, seeds: list[int]) -> Rows:
     return _rows(measured | ratios, seeds)
 
 
-@study(version=3, axes=_axes("activation target alpha0 step alpha beta lam case d"), complete=_of_case, **DRAWN)
+@_drawn(version=3, axes=_axes("activation target alpha0 step alpha beta lam case d"), complete=_of_case)
 def agreement(setting: Setting, seeds: list[int]) -> Rows:
     """Errors and overlaps of spiked features at settings spread over all that the theory takes (Result 3.3)."""
     return curve(setting | {"model": "srf", "alphas": [setting["alpha"]]}, seeds)
 
 
-@study(version=2, axes=_axes("activation target r c gamma alpha beta lam d"), complete=_fits(), **DRAWN)
+@_drawn(version=2, axes=_axes("activation target r c gamma alpha beta lam d"), complete=_fits())
 def gaussian_map(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of ridge on the true features and on the conditional Gaussian ones, same inputs (Result 3.2)."""
     activation, target, drawn, x, y = _second_batch(setting | {"model": "srf"}, seeds)
@@ -198,39 +198,30 @@ def gaussian_map(setting: Setting, seeds: list[int]) -> Rows:
     return _rows({"true": true, "gaussian": gaussian}, seeds)
 
 
-@study(
+@_drawn(
     version=2,
     axes=_axes("target lam step alpha0 d model activation beta alphas", alpha0=LARGE),
     complete=_fits("alpha0 alphas", each=2),
-    **DRAWN,
 )
 def learning_curves(setting: Setting, seeds: list[int]) -> Rows:
     """Test error against ``alpha`` for several sizes ``alpha0`` of the first batch (Fig. 2)."""
     return curve(setting, seeds)
 
 
-@study(
-    version=2,
-    axes=_axes("r gamma panel model activation target c beta lam d alphas"),
-    complete=_fits("alphas"),
-    **DRAWN,
-)
+@_drawn(version=2, axes=_axes("r gamma panel model activation target c beta lam d alphas"), complete=_fits("alphas"))
 def spikes(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of spiked features against ``alpha`` for several strengths and alignments (Fig. 4)."""
     return curve(setting, seeds)
 
 
-@study(version=2, axes=_axes("beta step rule model activation target alpha0 lam d alphas"), complete=_of_rule, **DRAWN)
+@_drawn(version=2, axes=_axes("beta step rule model activation target alpha0 lam d alphas"), complete=_of_rule)
 def widths(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of the network against its width, under both readings of the step size (Fig. 5)."""
     return curve(setting, seeds)
 
 
-@study(
-    version=2,
-    axes=_axes("activation target step alpha0 alpha lam d", alpha0=LARGE),
-    complete=_fits("alpha0 alpha"),
-    **DRAWN,
+@_drawn(
+    version=2, axes=_axes("activation target step alpha0 alpha lam d", alpha0=LARGE), complete=_fits("alpha0 alpha")
 )
 def profiles(setting: Setting, seeds: list[int]) -> Rows:
     """Mean of the network's output given ``theta·x = t``: rows of ``t``, ``output`` (Fig. 1)."""
@@ -246,7 +237,7 @@ def _profile(setting: Setting, seeds: list[int]) -> Rows:
     return [row for i, level in enumerate(t) for row in _rows({"output": outputs[:, i]}, seeds, t=float(level))]
 
 
-@study(version=2, axes=_axes("values d activation target r c lam alphas rows"), complete=_of_readout_values, **DRAWN)
+@_drawn(version=2, axes=_axes("values d activation target r c lam alphas rows"), complete=_of_readout_values)
 def vocabulary(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of spiked features whose spike takes several values, ``p = d``, equal shares (Fig. 6)."""
     d, values = setting["d"], setting["values"]
@@ -255,7 +246,7 @@ def vocabulary(setting: Setting, seeds: list[int]) -> Rows:
     return curve(setting, seeds, network.spiked_features(d=d, p=d, seeds=seeds, device="auto", **kind))
 
 
-@study(version=2, axes=_axes("d activation r alpha"), complete=_fits("alpha", chunk=4), **FEW)
+@_few(version=2, axes=_axes("d activation r alpha"), complete=_fits("alpha", chunk=4))
 def spectra(setting: Setting, seeds: list[int]) -> Rows:
     """Eigenvalues of ``Phi^T Phi / p`` of spiked features, ``p = d``: the largest, and the rest as a list (Fig. 8)."""
     d, drawn = setting["d"], weights(setting | {"model": "srf", "c": 1.0, "gamma": 1.0}, seeds)
@@ -268,13 +259,12 @@ def spectra(setting: Setting, seeds: list[int]) -> Rows:
     ]
 
 
-@study(
+@_drawn(
     version=2,
     axes=_axes(
         "model activation alpha beta lam r c loss target gamma noise bias delta d", activation=f"{ODD}, softplus"
     ),
     complete=_fits("alpha"),
-    **DRAWN,
 )
 def losses(setting: Setting, seeds: list[int]) -> Rows:
     """Squared error and share of wrong signs of spiked features: convex losses, noise, uniform bias (App. C).
@@ -295,7 +285,7 @@ def losses(setting: Setting, seeds: list[int]) -> Rows:
     return _rows(found, seeds)
 
 
-@study(version=1, axes=_axes("activation target alpha beta gamma model lam r c d"), complete=_fits("alpha"), **DRAWN)
+@_drawn(version=1, axes=_axes("activation target alpha beta gamma model lam r c d"), complete=_fits("alpha"))
 def biases(setting: Setting, seeds: list[int]) -> Rows:
     """The uniform bias in [-4, 4] at which each realisation's training objective is smallest (App. C.8).
 
@@ -316,11 +306,10 @@ def biases(setting: Setting, seeds: list[int]) -> Rows:
     return _rows({"bias": grid[best.squeeze(-1)] + step}, seeds)
 
 
-@study(
+@_few(
     version=3,
     axes=_axes("panel target alpha0 step d activation alpha beta lam"),
     complete=_fits("alpha0 alpha", chunk=4),
-    **FEW,
 )
 def departure(setting: Setting, seeds: list[int]) -> Rows:
     """The network's error beside that of spiked features on the same draws, and three theories at its first batch.
@@ -345,7 +334,7 @@ def departure(setting: Setting, seeds: list[int]) -> Rows:
     return _rows(found, seeds)
 
 
-@study(version=1, axes=_axes("target alpha0 step count d activation alpha lam"), complete=_of_count, **FEW)
+@_few(version=1, axes=_axes("target alpha0 step count d activation alpha lam"), complete=_of_count)
 def several(setting: Setting, seeds: list[int]) -> Rows:
     """Spike, singular values and test error after several steps with one step's samples and size in all, ``p = d``.
 
@@ -359,11 +348,11 @@ def several(setting: Setting, seeds: list[int]) -> Rows:
     return _rows(found | {"test_error": readout["test_error"]}, seeds)
 
 
-@study(
+@_drawn(
     version=1,
     axes=_axes("d target step lam alphas lams share activation beta"),
     complete=_kernels_fit,
-    **DRAWN | {"chunk": 2},
+    chunk=2,
 )
 def kernels(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of the network's kernels at several penalties, and of the network after a step, on as many samples.
@@ -384,40 +373,29 @@ def kernels(setting: Setting, seeds: list[int]) -> Rows:
     return found
 
 
-@study(
-    version=2,
-    axes=_axes("model activation target alpha0 step beta lam alphas rows d"),
-    complete=_fits("alphas"),
-    **DRAWN,
-)
+@_drawn(version=2, axes=_axes("model activation target alpha0 step beta lam alphas rows d"), complete=_fits("alphas"))
 def norms(setting: Setting, seeds: list[int]) -> Rows:
     """Spiked features whose rows have one norm, or the fluctuating norms of Gaussian rows; same seeds."""
     return curve(setting, seeds)
 
 
-@study(version=1, axes=_axes("total share d activation target step lam"), complete=_fits("total"), **DRAWN)
+@_drawn(version=1, axes=_axes("total share d activation target step lam"), complete=_fits("total"))
 def budget(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of the network when a share of ``total d`` samples pays for the step and the rest for the readout."""
     first = setting["share"] * setting["total"]
     return curve(setting | {"alpha0": first, "alphas": [setting["total"] - first]}, seeds)
 
 
-@study(
-    version=1,
-    axes=_axes("activation target alpha0 lam exponent step d alphas smallest"),
-    complete=_of_exponent,
-    **DRAWN,
-)
+@_drawn(version=1, axes=_axes("activation target alpha0 lam exponent step d alphas smallest"), complete=_of_exponent)
 def scaling(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of networks whose step size grows like ``eta ~ p^s``, ``p = d``."""
     return curve(setting, seeds)
 
 
-@study(
+@_few(
     version=1,
     axes=_axes("target step bound lam alpha beta activation alpha0 d", step="number from 0.1 to 5"),
     complete=_of_strength,
-    **FEW,
 )
 def pool(setting: Setting, seeds: list[int]) -> Rows:
     """Mean output given ``theta·x = t`` of wide networks with many samples, at a large and a small penalty (Fig. 3)."""
