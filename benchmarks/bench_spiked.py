@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from companion.theory.spiked import convex_theory, network, ridge_theory
+from companion.theory.spiked import convex_theory, network, population, ridge_theory
 from companion.theory.spiked.conditional_map import equivalent
 from companion.theory.spiked.functions import function
 
@@ -52,7 +52,7 @@ def errors() -> tuple[float, float]:
         x, y = network.test_set(sin, weights, [0], 4000)
         (a @ network.feature_map(tanh, weights, x).mT - y[:, None]).square().mean()
 
-    return cpu(lambda: network.test_error(tanh, sin, weights, a, [0]), 3), cpu(sampled, 3)
+    return cpu(lambda: population.population_error(tanh, sin, weights.w, weights.theta, a), 3), cpu(sampled, 3)
 
 
 def worst_single() -> tuple[float, int]:

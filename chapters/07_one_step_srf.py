@@ -81,7 +81,7 @@ from companion.theory.spiked import (
     convex_theory,
     kernel_baseline,
     measure,
-    readout_vocabulary,
+    readout_values,
     ridge_theory,
     several_steps,
     spectrum,
@@ -881,10 +881,10 @@ res_letters = pd.concat([*kinds.values()][::-1], ignore_index=True)
 
 # %%
 def letters_curve(row, alphas, width):
-    """Test error and norm q2 by theory with a vocabulary in equal shares, independent or orthogonal rows: (2, n)."""
-    common = {name: row[name] for name in ("activation", "target", "lam", "r", "c", "values")} | dict(beta=1.0)
-    common |= dict(fractions=[1 / len(row["values"])] * len(row["values"]), orthogonal=row["rows"] == "orthogonal")
-    found = [readout_vocabulary.solve_readout_values(**common, alpha=a, width=width) for a in alphas]
+    """Test error and norm q2 by theory of a discrete readout, independent or orthogonal rows: (2, n)."""
+    common = {name: row[name] for name in ("activation", "target", "lam", "r", "c", "values")}
+    common |= dict(beta=1.0, orthogonal=row["rows"] == "orthogonal")
+    found = [readout_values.solve_readout_values(**common, alpha=a, width=width) for a in alphas]
     return np.array([[one.test_error, one.q2.sum()] for one in found]).T
 
 
@@ -934,10 +934,8 @@ for name, one in (("finite-width", letters), ("limit", largest(letters))):
     chapter.check(f"E.Fig6-{name}", found, one, figure="fig-e-6")
 
 # %%
-common = dict(activation=activation, target=first["target"], r=first["r"])
-spread = [1 + u**2 * (first["c"] - 1) for u in first["values"]]
-one = bounds.letters_bound(**common, values=[1.0], c=[first["c"]])
-many = bounds.letters_bound(**common, values=first["values"], c=spread)
+common = dict(activation=activation, target=first["target"], r=first["r"], c=first["c"])
+one, many = (bounds.bounds(**common, values=values).lower for values in ([1.0], first["values"]))
 chapter.say(f"The letters span more functions, so that the bound (27) falls, here from {one:.4f} to {many:.5f}.")
 
 # %% [markdown]

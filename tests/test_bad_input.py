@@ -28,12 +28,12 @@ from companion.theory.spiked import (
     convex_theory,
     fit_readout,
     network,
-    readout_vocabulary,
+    readout_values,
     ridge_theory,
     row_covariance,
 )
 from companion.theory.spiked import spectrum as eigenvalues
-from companion.theory.spiked.functions import FUNCTIONS, Function, function
+from companion.theory.spiked.functions import FUNCTIONS, function
 from regimes import gaussian
 from regimes.data import datasets, tasks
 from regimes.kernels import (
@@ -86,9 +86,7 @@ X0, Y0, THETA = ONE.batch[0][0].numpy(), ONE.batch[1][0].numpy(), ONE.theta[0].n
 CHANNEL = conditional_map.channel(FUNCTIONS["tanh"], FUNCTIONS["sin"], r=1.0, c=1.0, gamma=1.0)
 RATIOS = {"alpha": 2.0, "beta": 1.0, "lam": 0.1}
 SETTING = RATIOS | {"r": 1.0}
-LABELS = torch.tensor([0, 1, 2])
 POOL = tasks.Task(normal(20, 5), torch.ones(20), "a pool")
-SQUARE = Function("square", np.square, torch.square)
 
 
 def of(task, **changed):
@@ -215,9 +213,8 @@ BAD = {
         (lambda: learnt(rate=1e60, steps=[20]), "rate must be smaller"),
         (lambda: learnt(width=0), "width must be"),
         (lambda: moved(X[:1]), "two or more points"),
-        (lambda: finite_width.off_diagonal(torch.zeros(2, 2).double()), "gram must have a positive diagonal"),
         (lambda: sigmoid_kernel.eta(t(NAN), 3), "rho must hold finite numbers"),
-        (lambda: pairs.sphere(3, 3, seed=None), "seed must be"),
+        (lambda: pairs.sphere(3, 3, seed=None), "seeds must be"),
         (lambda: pairs.cube(3, 3, seed=0, low=2.0), "low must lie"),
         (lambda: pairs.needs_sphere(X[:0]), "points must have shape"),
         (lambda: pairs.needs_distinct(t([1.0, 0], [1 + 1e-13, 9], [1 + 2e-13, 0])), "points 0 and 2 are the same"),
@@ -235,17 +232,9 @@ BAD = {
         (lambda: rate.crossover(t(-1.0)), "u must be"),
         (lambda: rate.crossover(t(NAN)), "u must be"),
         (lambda: rate.predicted_excess(t(NAN), 3), "offset must be"),
-        (lambda: regression.one_hot(torch.tensor([10]), 10), "labels must be whole numbers from 0 to 9"),
-        (lambda: regression.macro_f1(torch.eye(3), LABELS + 1, 3), "labels must be whole numbers from 0 to 2"),
-        (lambda: regression.macro_f1(torch.eye(3), LABELS, 4), "predicted must have shape"),
-        (lambda: regression.accuracy(NAN * torch.eye(3), LABELS), "predicted must hold finite numbers"),
-        (lambda: regression.accuracy(torch.eye(3), LABELS[:2]), "predicted must have shape"),
-        (lambda: regression.squared_error(X, X[:, 0]), "y must have shape"),
         (lambda: regression.kernel_flow_prediction(GRAM, GRAM, X[:5]), "y must have shape"),
         (lambda: regression.kernel_flow_prediction(GRAM, GRAM.float(), X), "cross must be torch.float64"),
         (lambda: regression.kernel_flow_prediction(GRAM.triu(), GRAM, X), "gram must be symmetric"),
-        (lambda: regression.kernel_flow_prediction(GRAM, GRAM, X, time=-1.0), "time must be"),
-        (lambda: spectrum.smallest_of(GRAM[:, :5]), "gram must have shape"),
         (lambda: spectrum.projector_distance(NAN * GRAM), "gram must hold finite numbers"),
         (lambda: spectrum.operators(GRAM, GRAM, [-1.0]), "times must be"),
         (lambda: spectrum.operators(GRAM, GRAM, []), "times must be"),
@@ -254,30 +243,28 @@ BAD = {
         (lambda: deep_limit.offsets(HOLED), "x must hold finite numbers"),
         (lambda: deep_limit.offsets(UNIT, UNIT[:, :2]), "z must have shape"),
         (lambda: deep_limit.offsets(2 * UNIT), "points must lie on the unit sphere"),
-        (lambda: deep_limit.common_value(0), "depth must be"),
         (lambda: deep_limit.operator(GRAM, GRAM[:, :5], 9), "cross_offsets must have shape"),
         (lambda: deep_limit.operator(GRAM.triu(), GRAM, 9), "gram_offsets must be symmetric"),
         (lambda: deep_limit.operator(GRAM, GRAM, 10**16), "depth must be"),
-        (lambda: universality.leaky(1.0), "slope must be below 1"),
-        (lambda: universality.leaky(NAN), "slope must be a number from -1 to 1"),
-        (lambda: universality.residual(0.0), "share must be a number above 0"),
-        (lambda: universality.residual(1.5), "share must be a number from 0 to 1"),
+        (lambda: universality.kinked(1.0), "1 - slope must be a number above 0"),
+        (lambda: universality.kinked(NAN), "slope must be a number from -1 to 1"),
+        (lambda: universality.kinked(share=0.0), "share must be a number above 0"),
+        (lambda: universality.kinked(share=1.5), "share must be a number from 0 to 1"),
         (lambda: universality.smooth("relu"), "name must be one of tanh, erf, quadratic, swish"),
-        (lambda: universality.along_depth(universality.leaky(0.0), np.array([1.5]), [3]), "rho must lie from -1 to 1"),
+        (lambda: universality.along_depth(universality.kinked(), np.array([1.5]), [3]), "rho must lie from -1 to 1"),
         (lambda: universality.along_depth(universality.smooth("erf"), np.array([-0.5]), [3]), "rho must lie from 0"),
-        (lambda: universality.along_depth(universality.leaky(0.0), np.array([0.5]), [3, 2]), "depths must be"),
-        (lambda: universality.along_depth(universality.leaky(0.0), np.array([0.5]), [0]), r"depths\[0\] must be"),
+        (lambda: universality.along_depth(universality.kinked(), np.array([0.5]), [3, 2]), "depths must be"),
+        (lambda: universality.along_depth(universality.kinked(), np.array([0.5]), [0]), r"depths\[0\] must be"),
     ],
     "spiked": [
         (lambda: function(3, "target"), "target must be one of"),
-        (lambda: function(SQUARE, "activation"), "activation square says that it is odd"),
         (lambda: conditional_map.equivalent("sign", "sin", alpha0=1.0, step=1.0), "activation sign jumps"),
         (lambda: conditional_map.equivalent("tanh", "sin", alpha0=NAN, step=1.0), "alpha0 must be"),
         (lambda: conditional_map.equivalent("tanh", "sin", alpha0=1.0, step=NAN), "step must be"),
         (lambda: network.one_step("sign", "sin", d=6, p=5, n0=8, step=1.0, seeds=[0]), "activation sign jumps"),
         (lambda: network.one_step("tanh", "sin", d=6, p=5, n0=8, step=1.0, seeds=[]), "seeds must be"),
         (lambda: network.one_step("tanh", "sin", d=6, p=5, n0=8, step=1.0, seeds=[0], u=t(1.0)), "u must have shape"),
-        (lambda: spiked(c=-1.0), "c must be a number above 0"),
+        (lambda: spiked(c=-1.0), "c must be a number from 1e-50"),
         (lambda: spiked(c=t(1.0, 1.0)), "c must have shape"),
         (lambda: spiked(r=NAN), "r must be"),
         (lambda: spiked(gamma=2.0), "gamma is the cosine"),
@@ -286,10 +273,8 @@ BAD = {
         (lambda: curve(seeds=[0, 1, 2]), "seeds must be 2, one a realisation, got 3"),
         (lambda: curve(alphas=[]), "number of alphas must be"),
         (lambda: curve(alphas=[1.0, 0.0]), r"alphas\[1\] must be"),
-        (lambda: curve(bias=NAN), "bias must be"),
         (lambda: network.ridge(normal(2, 8, 5), normal(2, 7), 0.1), "y must have shape"),
         (lambda: network.overlaps(ONE, normal(2, 4)), "a must have shape"),
-        (lambda: network.letters(5, [1.0], [0.5, 0.5]), "fractions must be one a letter"),
         (lambda: network.draw([0], "third", 2, d=2), "kind must be one of"),
         (lambda: fit_readout.readout(normal(1, 8, 5), normal(1, 8), "logistic", 0.1), "labels -1 and"),
         (lambda: fit_readout.readout(normal(1, 8, 5), normal(1, 7), "square", 0.1), "y must have shape"),
@@ -302,17 +287,17 @@ BAD = {
         (lambda: solved(alpha=[1.0, 2.0], beta=[1.0, 2.0, 3.0]), "arrays that broadcast"),
         (lambda: solved(alpha="many"), "must be numbers"),
         (lambda: solved(gamma=1.5), "gamma is the cosine"),
-        (lambda: readout_vocabulary.solve_readout_values("tanh", "sin", **SETTING, width=-5), "width must be"),
+        (lambda: readout_values.solve_readout_values("tanh", "sin", **SETTING, width=-5), "width must be"),
         (
-            lambda: readout_vocabulary.solve_readout_values("tanh", "sin", **SETTING | {"alpha": np.array([1.0, 2.0])}),
+            lambda: readout_values.solve_readout_values("tanh", "sin", **SETTING | {"alpha": np.array([1.0, 2.0])}),
             "alpha must be",
         ),
         (
-            lambda: readout_vocabulary.solve_readout_values("tanh", "sin", **SETTING, values=[NAN]),
+            lambda: readout_values.solve_readout_values("tanh", "sin", **SETTING, values=[NAN]),
             r"values\[0\] must be",
         ),
         (
-            lambda: convex_theory.solve_loss("tanh", "sin", convex_theory.square(), **SETTING, width=-1.0),
+            lambda: convex_theory.solve_loss("tanh", "sin", convex_theory.huber(np.inf), **SETTING, width=-1.0),
             "width must be",
         ),
         (lambda: convex_theory.huber(NAN), "delta must be"),
@@ -327,12 +312,7 @@ BAD = {
         (lambda: eigenvalues.density("tanh", [-1.0], alpha=1.0, beta=1.0, r=1.0), "above 0"),
         (lambda: eigenvalues.density("tanh", [], alpha=1.0, beta=1.0, r=1.0), "above 0"),
         (lambda: eigenvalues.stieltjes(CHANNEL, np.array([1 - 1j]), alpha=1.0, beta=1.0, c=1.0), "imaginary parts"),
-        (
-            lambda: bounds.letters_bound("tanh", "sin", r=1.0, values=[1.0, 2.0], c=[1.0]),
-            "values and c must be as many",
-        ),
         (lambda: bounds.bounds("tanh", "sin", r=NAN), "r must be"),
-        (lambda: bounds.project(np.ones(2), np.ones(3), np.ones((1, 2))), "h must have shape"),
     ],
     "gaussian": [
         (lambda: gaussian.trapezoid(3), "nodes must be even"),

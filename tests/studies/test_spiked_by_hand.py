@@ -6,7 +6,7 @@ import torch
 from scipy import optimize, special
 
 from companion.studies import spiked as studies
-from companion.theory.spiked import measure, network, several_steps
+from companion.theory.spiked import network, several_steps
 from regimes.seeds import draw_seeds
 
 ACTIVATIONS = {"tanh": torch.tanh, "erf": torch.erf, "sin": torch.sin}
@@ -154,7 +154,7 @@ def test_features_of_the_first_batch_beside_the_network():
     y, slope = np.sin(x @ theta), act("tanh", Z)[1]
     spike = 3.0 * (WEIGHT @ slope) * (y @ x) / 20
     c = 1 + 9.0 * (WEIGHT @ slope**2 - (WEIGHT @ slope) ** 2) * (y**2 * (x**2).sum(1)).sum() / 20**2
-    found = network.equivalent_features("tanh", measure.weights(setting | {"model": "network"}, [2]), 3.0, [2])
+    found = network.equivalent_features("tanh", studies.weights(setting | {"model": "network"}, [2]), 3.0, [2])
     np.testing.assert_allclose(found.w[0], c**0.5 * w0 + spike, atol=1e-5)
     assert row["network"] == pytest.approx(learnt(setting, 2, w, theta, 2.0)[2], rel=0.03)
     assert row["features"] == pytest.approx(learnt(setting, 2, c**0.5 * w0 + spike, theta, 2.0)[2], rel=0.03)
@@ -298,7 +298,7 @@ def test_errors_on_images_and_on_normal_inputs_like_them(target):
     inputs = rng.standard_normal((60, 5)) * [2, 1, 1, 1, 1]
     labels = np.where(inputs[:, 1] + rng.standard_normal(60) > 0, 1.0, -1.0)
     setting = {"activation": "tanh", "target": target, "d": 5, "p": 6, "n0": 15, "n": 20, "step": 2.0, "lam": 0.1}
-    found = measure.on_images(setting, [3], *(torch.from_numpy(v) for v in (inputs, labels)))
+    (found,) = studies.on_images(setting, [3], *(torch.from_numpy(v) for v in (inputs, labels)))
     rng = np.random.default_rng([3, 5])
     x, theta = inputs[order := rng.permutation(60)], unit(rng.standard_normal(5))
     theta, normals, noise = np.eye(5)[0] if target == "leading" else theta, rng.standard_normal((60, 5)), rng
@@ -312,12 +312,12 @@ def test_errors_on_images_and_on_normal_inputs_like_them(target):
         w = descended(setting, w0, points[:15], signs[:15], 2.0)
         phi = np.tanh(points[15:] @ w.T) / 6**0.5
         f = phi[20:] @ ridge(phi[:20], signs[15:35], 0.1)
-        assert float(found[name]) == pytest.approx(np.mean((f - signs[35:]) ** 2), rel=1e-6), name
+        assert found[name] == pytest.approx(np.mean((f - signs[35:]) ** 2), rel=1e-6), name
 
 
 def test_without_samples_or_without_length_there_is_no_step():
     """The weights stay as drawn, which has no first batch to read a spike from."""
     for changed in ({"alpha0": 0.0}, {"step": 0.0}):
-        drawn = measure.weights(STEP | {"model": "network", "beta": 1.0} | changed, [0, 1])
+        drawn = studies.weights(STEP | {"model": "network", "beta": 1.0} | changed, [0, 1])
         assert drawn.batch is None and not drawn.r.any()
         np.testing.assert_allclose(drawn.w[1], unit(normal("weights", 1, 10, 10, 10)), atol=1e-15)

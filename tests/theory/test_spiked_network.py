@@ -8,12 +8,13 @@ import pytest
 import torch
 from scipy import optimize, special
 
+from companion.studies import spiked as studies
 from companion.theory.spiked import (
     bounds,
     measure,
     network,
     population,
-    readout_vocabulary,
+    readout_values,
     ridge_theory,
     row_covariance,
     spectrum,
@@ -48,8 +49,8 @@ def test_a_seed_alone_gives_what_it_gives_in_a_batch():
         d=40,
         alphas=[0.5, 2.0],
     )
-    together = measure.curve(setting, [0, 1, 2])
-    alone = {(r["alpha"], r["seed"]): r["test_error"] for r in measure.curve(setting, [1])}
+    together = studies.curve(setting, [0, 1, 2])
+    alone = {(r["alpha"], r["seed"]): r["test_error"] for r in studies.curve(setting, [1])}
     for row in together:
         if row["seed"] == 1:
             assert row["test_error"] == pytest.approx(alone[row["alpha"], 1], rel=1e-10)
@@ -84,7 +85,7 @@ def test_theory_against_simulation(target, alpha):
     setting = dict(r=1.6, c=1.3, gamma=0.8, beta=1.0, lam=0.1)
     drawn = dict(setting, model="srf", activation="tanh", target=target, d=d, alphas=[alpha])
     found = ridge_theory.solve("tanh", target, alpha=alpha, **setting)
-    measured = measure.curve(drawn, seeds)
+    measured = studies.curve(drawn, seeds)
     for name in ("test_error", "train_error", "m", "psi", "q1", "q2"):
         values = np.array([row[name] for row in measured])
         exact = float(getattr(found, name))
@@ -92,26 +93,26 @@ def test_theory_against_simulation(target, alpha):
 
 
 def test_noise_and_bias_against_simulation():
-    d, seeds = 160, range(24)
-    setting = dict(r=1.6, c=1.3, gamma=1.0, beta=1.0, lam=0.1)
-    w = network.spiked_features(d=d, p=d, r=1.6, c=1.3, gamma=1.0, seeds=seeds)
-    for extra in ({"noise": 0.3}, {"bias": 0.7}):
-        e = network.learning_curve("tanh", "tanh(x+1)", w, alphas=[2.0], lam=0.1, seeds=seeds, **extra)[0]["test_error"]
-        exact = float(ridge_theory.solve("tanh", "tanh(x+1)", alpha=2.0, **setting, **extra).test_error)
-        assert abs(float(e.mean()) - exact) <= 3 * float(e.std()) / len(seeds) ** 0.5 + 8 / d * exact
+    names, numbers = ("tanh", "tanh(x+1)"), dict(r=1.6, c=1.3, gamma=1.0, beta=1.0, lam=0.1, alpha=2.0)
+    setting = numbers | dict(zip(("activation", "target"), names)) | dict(model="srf", loss="square", delta=1.0, d=160)
+    for noise, bias in ((0.3, 0.0), (0.0, 0.7)):
+        rows = studies.losses(setting | {"noise": noise, "bias": bias}, list(range(24)))
+        e = np.array([row["test_error"] for row in rows])
+        exact = float(ridge_theory.solve(*names, **numbers, noise=noise, bias=bias).test_error)
+        assert abs(e.mean() - exact) <= 3 * e.std() / len(e) ** 0.5 + 8 / 160 * exact
 
 
 @pytest.mark.parametrize("kind", ["sphere", "orthogonal"])
-def test_vocabulary_against_simulation(kind):
+def test_readout_values_against_simulation(kind):
     d, seeds, values = 200, range(16), [-1.0, 0.5, 2.0]
-    u = network.letters(d, values, [1, 1, 1])
+    u = network.readout_values(d, values)
     w = network.spiked_features(d=d, p=d, r=2.0, c=1 + 0.1 * u**2, gamma=1.0, seeds=seeds, u=u, rows=kind)
     e = network.learning_curve("tanh", "sin", w, alphas=[2.0], lam=0.01, seeds=seeds)[0]["test_error"]
-    common = dict(alpha=2.0, beta=1.0, lam=0.01, r=2.0, c=1.1, values=values, fractions=[1 / 3] * 3)
-    rule = readout_vocabulary.solve_readout_values(
+    common = dict(alpha=2.0, beta=1.0, lam=0.01, r=2.0, c=1.1, values=values)
+    rule = readout_values.solve_readout_values(
         "tanh", "sin", width=d, orthogonal=kind == "orthogonal", **common
     ).test_error
-    limit = readout_vocabulary.solve_readout_values("tanh", "sin", orthogonal=kind == "orthogonal", **common).test_error
+    limit = readout_values.solve_readout_values("tanh", "sin", orthogonal=kind == "orthogonal", **common).test_error
     assert abs(float(e.mean()) - rule) <= 3 * float(e.std()) / 4 + 12 / d * rule
     assert float(e.mean()) > 1.15 * limit
 
@@ -154,7 +155,7 @@ def test_equivalent_features_share_all_but_the_model():
 
 def test_trained_bias_is_stationary_for_its_own_objective():
     setting = dict(activation="tanh", target="tanh(x+1)", alpha=2.0, beta=1.0, lam=0.1, r=2.0, c=1.2, gamma=1.0, d=40)
-    found = measure.trained_bias(setting | {"model": "srf"}, [3])["bias"]
+    (row,) = studies.biases(setting | {"model": "srf"}, [3])
     w = network.spiked_features(d=40, p=40, r=2.0, c=1.2, gamma=1.0, seeds=[3])
     x, y = network.second_batch(function("tanh(x+1)"), w, 80, [3])
 
@@ -164,7 +165,7 @@ def test_trained_bias_is_stationary_for_its_own_objective():
         return float(((phi @ a[..., None])[..., 0] - y).square().sum() + 0.1 * a.square().sum())
 
     best = optimize.minimize_scalar(objective, bounds=(1.0, 3.0), method="bounded").x
-    assert float(found) == pytest.approx(best, abs=0.02)
+    assert row["bias"] == pytest.approx(best, abs=0.02)
 
 
 def test_limits_and_controls_of_made_up_tables():
@@ -184,8 +185,8 @@ def test_limits_and_controls_of_made_up_tables():
 def test_digits_are_normal_inputs_when_they_are():
     x = torch.from_numpy(np.random.default_rng(0).standard_normal((3000, 20)))
     setting = dict(activation="tanh", target="random", d=20, p=20, n0=200, n=100, step=2.0, lam=0.5)
-    found = measure.on_images(setting, range(24), x, torch.sign(x[:, 0]))
-    gap = (found["images"] - found["normal"]).numpy()
+    rows = studies.on_images(setting, range(24), x, torch.sign(x[:, 0]))
+    gap = np.array([row["images"] - row["normal"] for row in rows])
     assert abs(gap.mean()) < 3 * gap.std() / np.sqrt(24)
 
 
@@ -202,8 +203,8 @@ def test_test_set_is_stratified_and_unbiased():
 
 def test_density_and_outlier_against_sampled_features():
     r, alpha, d, seeds = 1.2, 2.0, 300, range(4)
-    setting = dict(model="srf", r=r, c=1.0, gamma=1.0, beta=1.0, activation="tanh", alpha=alpha, d=d)
-    values = measure.eigenvalues(setting, seeds).numpy()
+    rows = studies.spectra(dict(r=r, activation="tanh", alpha=alpha, d=d), seeds)
+    values = np.array([[*row["bulk"], row["top"]] for row in rows])
     x = np.geomspace(1e-4, 6, 900)
     density = spectrum.density("tanh", x, alpha=alpha, beta=1.0, r=r, height=1e-4)
     mass = np.concatenate([[0], np.cumsum(np.diff(x) * (density[1:] + density[:-1]) / 2)])
@@ -269,7 +270,7 @@ def test_gaussian_rows_against_simulation():
     kind = dict(r=s.r, c=s.c, gamma=s.gamma, beta=1.0, lam=0.1)
     drawn = dict(kind, model="srf", activation="tanh", target="He1+He3", d=d, alphas=[1.0])
     sphere, gauss = (
-        np.array([r["test_error"] for r in measure.curve(drawn | {"rows": k}, seeds)]) for k in ("sphere", "gauss")
+        np.array([r["test_error"] for r in studies.curve(drawn | {"rows": k}, seeds)]) for k in ("sphere", "gauss")
     )
     predicted = [
         row_covariance.predict_features("tanh", "He1+He3", alpha=1.0, spread=v, **kind).test_error
@@ -307,8 +308,8 @@ def test_row_functionals_against_sampled_rows():
 
 def test_corrected_theory_meets_the_network_where_spiked_features_do_not():
     setting = dict(activation="tanh", target="sin", alpha0=0.5, step=3.0, alpha=1.0, beta=1.0, lam=0.1, d=160)
-    found = measure.network_beside_features(setting, range(32))
-    ratio = {name: (found["network"] / found[name]).numpy() for name in ("srf", "corrected")}
+    found = pd.DataFrame(studies.departure(setting, list(range(32))))
+    ratio = {name: (found["network"] / found[name]).to_numpy() for name in ("srf", "corrected")}
     error = {name: r.std() / np.sqrt(len(r)) for name, r in ratio.items()}
     assert ratio["srf"].mean() - 1 > 3 * error["srf"]
     assert abs(ratio["corrected"].mean() - 1) < 3 * error["corrected"] + 3 / 160
@@ -322,15 +323,7 @@ def test_corrected_theory_meets_the_network_where_spiked_features_do_not():
         (lambda: network.spiked_features(d=5, p=9, r=1, c=1, gamma=1, seeds=[0], rows="orthogonal"), "p <= d"),
         (lambda: network.spiked_features(d=5, p=9, r=1, c=1, gamma=1, seeds=[0], rows="cubes"), "rows must be one of"),
         (
-            lambda: readout_vocabulary.solve_readout_values(
-                "tanh", "sin", alpha=1, beta=1, lam=1, r=1, fractions=(0.5,)
-            ),
-            "fractions must",
-        ),
-        (
-            lambda: readout_vocabulary.solve_readout_values(
-                "tanh", "sin", alpha=1, beta=2, lam=1, r=1, orthogonal=True
-            ),
+            lambda: readout_values.solve_readout_values("tanh", "sin", alpha=1, beta=2, lam=1, r=1, orthogonal=True),
             "beta = 1",
         ),
         (lambda: spectrum.density("tanh", [1.0], alpha=0, beta=1, r=1), "alpha must be"),

@@ -32,7 +32,7 @@ def by_quadrature(sigma, slope, rho, kink):
 
 def test_the_relu_is_the_recursion_of_the_kernels():
     depths = [1, 2, 7, 100, 1000]
-    found = universality.along_depth(universality.leaky(0.0), RHO, depths)
+    found = universality.along_depth(universality.kinked(), RHO, depths)
     exact, _ = relu_recursion.along_depth(torch.acos(torch.from_numpy(RHO)), depths)
     assert np.allclose(found, exact.numpy(), rtol=0, atol=1e-12)
 
@@ -45,7 +45,7 @@ def test_leaky_layers_are_their_definition(a):
     def slope(z):
         return (1 + (a - 1) * (z <= 0).double()) * math.sqrt(2 / (1 + a * a))
 
-    lost, bent = universality.leaky(a).loss(1 - RHO[1:3])
+    lost, bent = universality.kinked(a).loss(1 - RHO[1:3])
     for rho, one, two in zip(RHO[1:3], lost, bent):
         value, steep = by_quadrature(sigma, slope, rho, kink=True)
         assert (1 - one, 1 - two) == pytest.approx((value, steep), abs=1e-8)
@@ -66,12 +66,11 @@ def test_smooth_layers_are_critical_and_their_definition(name):
 @pytest.mark.parametrize(
     ("layer", "wrong"),
     [
-        (universality.leaky(-1.0), 1 / 3),
-        (universality.residual(0.8), 1 / 3),
+        (universality.kinked(-1.0), 1 / 3),
+        (universality.kinked(share=0.8), 1 / 3),
         (universality.smooth("erf"), 1 / 4),
         (universality.smooth("quadratic"), 1 / 4),
     ],
-    ids=str,
 )
 def test_limit_and_logarithm_are_as_derived(layer, wrong):
     depths = [1000, 10_000]
@@ -83,10 +82,10 @@ def test_limit_and_logarithm_are_as_derived(layer, wrong):
 
 def test_residual_branches_of_share_one_over_depth_keep_the_input():
     """Their limit is a flow of unit time, whose kernel still knows the pair; a fixed share forgets it."""
-    ends = [universality.along_depth(universality.residual(1 / depth), RHO, [depth])[0] for depth in (1000, 8000)]
+    ends = [universality.along_depth(universality.kinked(share=1 / depth), RHO, [depth])[0] for depth in (1000, 8000)]
     assert np.abs(ends[1] - ends[0]).max() < 1e-3
     e, s, steps = 1 - RHO, RHO.copy(), 4000  # the flow by Heun's rule, its source and its decay each a rate
-    layer = universality.residual(1.0)
+    layer = universality.kinked()
     for _ in range(steps):
         rates = []
         at = (e, s)
@@ -118,6 +117,6 @@ def test_a_residual_network_has_that_kernel():
             gradients.append(torch.autograd.grad(y[0], weights))
         found.append([[float(sum((a * b).sum() for a, b in zip(f, g))) for f in gradients] for g in gradients])
     mean = np.mean(found, axis=0)
-    (expected,) = universality.along_depth(universality.residual(share), np.array([rho]), [3])[0]
+    (expected,) = universality.along_depth(universality.kinked(share=share), np.array([rho]), [3])[0]
     assert mean[0, 1] / math.sqrt(mean[0, 0] * mean[1, 1]) == pytest.approx(expected, abs=0.02)
     assert mean[0, 0] == pytest.approx(1 + 2 * share, rel=0.1)

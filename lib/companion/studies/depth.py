@@ -2,8 +2,9 @@
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -59,24 +60,17 @@ def _pool(corpus: str) -> Task:
 
 
 def _images(setting: Setting, names: str, needed: int) -> Setting:
-    """A setting with the words for its corpus, where it has one: other data of the same name are other cells.
-
-    Raises:
-        InputError: for images without a corpus, and for one that is not on this machine, or holds less than the axes
-            ``names`` need.
-    """
+    """A setting with the words for its corpus, where it has one: other data of the same name are other cells."""
     if "corpus" not in setting:
         if setting.get("cloud") == "images":
             raise InputError("images need a corpus")
         return setting
-    corpus, place = setting["corpus"], list(setting).index("corpus") + 1
     try:
-        words = identity(corpus)
+        words = identity(setting["corpus"])
     except InputError as error:
-        raise InputError(f"corpus {corpus} cannot be used: {error}") from None
-    needs(corpus, needed, names)
-    entries = list(setting.items())
-    return dict([*entries[:place], ("data", words), *entries[place:]])
+        raise InputError(f"corpus {setting['corpus']} cannot be used: {error}") from None
+    needs(setting["corpus"], needed, names)
+    return setting | {"data": words}
 
 
 def _fits(
@@ -113,7 +107,7 @@ def normalised_kernel(setting: Setting, seeds: list[int]) -> Rows:
     Depths are eight a decade, with the last one's neighbour and tenth. Source: paper C, Prop. 5 and Theorem 2.
     """
     deepest = setting["depth_max"]
-    phi = rate.angle(torch.tensor(setting["rho"], dtype=torch.float64))
+    phi = torch.acos(torch.tensor(setting["rho"], dtype=torch.float64))
     spaced = {int(d) for d in np.geomspace(1, deepest, 1 + round(8 * np.log10(deepest)))}
     depths = sorted({*range(1, 31), *spaced, deepest // 10, deepest - 1, deepest})
     offset, rows = relu_recursion.offset(phi), []
@@ -142,28 +136,47 @@ def mnist_regression(setting: Setting, seeds: list[int]) -> Rows:
     Rows hold ``accuracy``, macro ``f1``, ``mse`` (squared residual norm a point) and ``residual`` (its mean norm)
     for each depth. Source: paper C, Tab. 2.
     """
-    return _scores(setting, seeds, datasets.split)
+    return _scores(setting, seeds, balanced=True)
 
 
 @study(version=1, axes=SPLITS, complete=_fits(TABLE_2, images=("n", "test")))
 def drawn_regression(setting: Setting, seeds: list[int]) -> Rows:
     """As ``mnist_regression``, on images drawn without regard to their classes. Source: paper C, Tab. 2."""
-    return _scores(setting, seeds, _draw)
+    return _scores(setting, seeds, balanced=False)
 
 
-def _scores(setting: Setting, seeds: list[int], split: Callable[..., list[Task]]) -> Rows:
+def _scores(setting: Setting, seeds: list[int], *, balanced: bool) -> Rows:
     """What a kernel of each depth learns of one-hot targets, on one split a seed."""
-    task, rows = _pool(setting["corpus"]), []
-    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
-        train, test = split(task, [setting["n"], setting["test"]], seed=draw)
-        y, target = regression.one_hot(train.y, 10), regression.one_hot(test.y, 10)
+    rows = []
+    for seed, train, test in _splits(setting, seeds, balanced=balanced):
+        y, target = _one_hot(train), _one_hot(test)
         for layers in setting["depths"]:
-            gram, cross = infinite_ntk(train.x, depth=layers), infinite_ntk(test.x, train.x, depth=layers)
-            f = regression.kernel_flow_prediction(gram, cross, y)
-            row = {"seed": seed, "depth": layers, "source": task.source, "accuracy": regression.accuracy(f, test.y)}
-            row |= {"f1": regression.macro_f1(f, test.y, 10), "mse": regression.squared_error(f, target)}
+            f = regression.kernel_flow_prediction(*_kernels(train.x, test.x, layers), y)
+            row = {"seed": seed, "depth": layers, "source": train.source, "accuracy": regression.accuracy(f, test.y)}
+            row |= {"f1": regression.macro_f1(f, test.y), "mse": float((f - target).square().sum(-1).mean())}
             rows.append(row | {"residual": float((f - target).norm(dim=-1).mean())})
     return rows
+
+
+def _splits(setting: Setting, seeds: list[int], *, balanced: bool) -> Iterator[tuple[int, Task, Task]]:
+    """Training and test images of each seed, the classes in equal parts or as they come."""
+    pool, sizes = _pool(setting["corpus"]), [setting["n"], setting["test"]]
+    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+        if balanced:
+            parts = datasets.split(pool, sizes, seed=draw)
+        else:
+            order = torch.from_numpy(np.random.default_rng(draw).permutation(len(pool.y))[: sum(sizes)])
+            parts = [replace(pool, x=pool.x[part], y=pool.y[part], classes=None) for part in order.split(sizes)]
+        yield seed, *(replace(part, source=pool.source) for part in parts)
+
+
+def _one_hot(task: Task) -> torch.Tensor:
+    return torch.nn.functional.one_hot(task.y.long(), 10).double()
+
+
+def _kernels(x: torch.Tensor, fresh: torch.Tensor, depth: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of the training points, and between fresh ones and them."""
+    return infinite_ntk(x, depth=depth), infinite_ntk(fresh, x, depth=depth)
 
 
 @study(version=2, axes={"points": "count from 3 to 1e6", "depth_max": "count from 8 to 1000"}, data=EXACT)
@@ -205,16 +218,16 @@ def trajectories(setting: Setting, seeds: list[int]) -> Rows:
     Each row is one kernel at one depth: ``pair``, ``fresh`` and ``same`` are lists. Source: paper C, Figs. 4 and 5.
     """
     rows = []
-    for seed in seeds:
-        x, source = _cloud(setting, setting["points"] + 1, seed)
+    for x, start in _clouds(setting, setting["points"] + 1, seeds):
         product_, n = x @ x.mT, setting["points"]
         upper = torch.triu_indices(n, n, 1)
         groups = {"pair": product_[upper[0], upper[1]], "fresh": product_[n, :n], "same": torch.ones(1).double()}
-        paths = {name: _along_depth(rho, range(1, setting["depth_max"] + 1)) for name, rho in groups.items()}
-        for depth in range(1, setting["depth_max"] + 1):
+        depths = range(1, setting["depth_max"] + 1)
+        paths = {name: _along_depth(rho, depths) for name, rho in groups.items()}
+        for i, depth in enumerate(depths):
             for kernel in ("theta", "rho", "eta"):
-                values = {name: path[kernel][depth - 1].tolist() for name, path in paths.items()}
-                rows.append({"seed": seed, "depth": depth, "kernel": kernel, "source": source, **values})
+                values = {name: path[kernel][i].tolist() for name, path in paths.items()}
+                rows.append(start | {"depth": depth, "kernel": kernel, **values})
     return rows
 
 
@@ -225,20 +238,22 @@ def _along_depth(rho: torch.Tensor, depths: range) -> dict[str, torch.Tensor]:
     return {"theta": theta, "rho": 1 - gap, "eta": eta}
 
 
-def _cloud(setting: Setting, n: int, seed: int) -> tuple[torch.Tensor, str]:
-    """Points of a named cloud on the sphere and the words for them; the first ones are those of a smaller ``n``.
+def _clouds(setting: Setting, n: int, seeds: list[int]) -> Iterator[tuple[torch.Tensor, dict[str, Any]]]:
+    """For each seed points of a named cloud on the sphere, and how its rows begin: ``seed``, ``source``.
 
-    Where some are for training and some fresh, they are parts of one draw.
+    The first points are those of a smaller ``n``: those for training and fresh ones are parts of one draw.
     """
-    kind, (seed,) = setting["cloud"], draw_seeds("train", [seed])
-    if kind == "images":
-        (task,) = datasets.split(_pool(setting["corpus"]), [n], seed=seed)
-        return task.x, _pool(setting["corpus"]).source
-    d = setting["n0"]
-    if kind == "sphere":
-        return pairs.sphere(n, d, seed=seed), f"uniform on the unit sphere of R^{d}"
-    low = {"cube": -1.0, "positive cube": 0.0}[kind]
-    return pairs.cube(n, d, seed=seed, low=low), f"uniform in [{low:g}, 1]^{d}, on the sphere"
+    kind, d = setting.get("cloud", "sphere"), setting.get("n0")
+    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+        if kind == "images":
+            (task,) = datasets.split(pool := _pool(setting["corpus"]), [n], seed=draw)
+            x, source = task.x, pool.source
+        elif kind == "sphere":
+            x, source = pairs.sphere(n, d, seed=draw), f"uniform on the unit sphere of R^{d}"
+        else:
+            low = {"cube": -1.0, "positive cube": 0.0}[kind]
+            x, source = pairs.cube(n, d, seed=draw, low=low), f"uniform in [{low:g}, 1]^{d}, on the sphere"
+        yield x, {"seed": seed, "source": source}
 
 
 @study(
@@ -253,16 +268,15 @@ def projection_norm(setting: Setting, seeds: list[int]) -> Rows:
     infinite time. Source: paper C, Fig. 6.
     """
     rows, n = [], setting["n"]
-    for seed in seeds:
-        x, source = _cloud(setting, n + setting["fresh"], seed)
+    for x, start in _clouds(setting, n + setting["fresh"], seeds):
         pairs.needs_distinct(x[:n])
         depth = max(2, math.ceil(pairs.separation_depth(pairs.largest_correlation(x[:n]))))
-        gram, cross = infinite_ntk(x[:n], depth=depth), infinite_ntk(x[n:], x[:n], depth=depth)
+        gram, cross = _kernels(x[:n], x[n:], depth)
         smallest = float(torch.linalg.eigvalsh(gram)[0])
         times = {"early": 1, "norm": math.ceil(1 / smallest), "forever": math.inf}
         norms = spectrum.operators(gram, cross, list(times.values())).norm(dim=-1).mean(-1)
-        row = {"seed": seed, "source": source, "depth": depth, "smallest": smallest}
-        rows.append(row | {name: float(norm) for name, norm in zip(times, norms)})
+        row = {"depth": depth, "smallest": smallest} | {name: float(norm) for name, norm in zip(times, norms)}
+        rows.append(start | row)
     return rows
 
 
@@ -277,25 +291,22 @@ def smallest_eigenvalue(setting: Setting, seeds: list[int]) -> Rows:
 
     ``gigabytes`` is the memory that was stated before it ran. Source: paper C, Fig. 7.
     """
-    rows, stated = [], spectrum.eigenvalue_bytes(setting["n"]) / 2**30
-    for seed in seeds:
-        x, source = _cloud(setting, setting["n"], seed)
-        for depth in setting["depths"]:
-            value = spectrum.smallest_kernel_eigenvalue(x, depth=depth)
-            rows.append({"seed": seed, "source": source, "depth": depth, "smallest": value, "gigabytes": stated})
-    return rows
+    stated = spectrum.eigenvalue_bytes(setting["n"]) / 2**30
+    return [
+        start | {"depth": depth, "smallest": spectrum.smallest_kernel_eigenvalue(x, depth=depth), "gigabytes": stated}
+        for x, start in _clouds(setting, setting["n"], seeds)
+        for depth in setting["depths"]
+    ]
 
 
 @study(version=2, axes=SPHERE | {"n": "count from 3 to 1e5"}, complete=_fits(kernel=lambda n, m: 0))
 def depth_bound(setting: Setting, seeds: list[int]) -> Rows:
     """``max_ij 1/√(1 - h(x_i·x_j))``, and its median by the law of the closest pair. Source: paper C, Fig. 8."""
-    rows = []
     median = pairs.separation_depth(pairs.closest_quantile(setting["n"], setting["n0"], 0.5))
-    for seed in seeds:
-        x, source = _cloud(setting, setting["n"], seed)
-        bound = pairs.separation_depth(pairs.largest_correlation(x))
-        rows.append({"seed": seed, "source": source, "bound": bound, "median": median})
-    return rows
+    return [
+        start | {"bound": pairs.separation_depth(pairs.largest_correlation(x)), "median": median}
+        for x, start in _clouds(setting, setting["n"], seeds)
+    ]
 
 
 @study(
@@ -310,14 +321,13 @@ def closest_pair(setting: Setting, seeds: list[int]) -> Rows:
 
     ``law``: its probability by the exact law of one pair; ``bound``: the paper's. Source: paper C, Prop. 7.
     """
-    delta, rows = setting["delta"], []
+    delta, n, n0 = (setting[name] for name in ("delta", "n", "n0"))
     level = 1 - delta if setting["measure"] == "inner product" else math.cos(delta)
-    bound = pairs.pair_bound(setting["n"], setting["n0"], delta)
-    law = pairs.chance_of_pair(setting["n"], setting["n0"], math.acos(level))
-    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
-        closest = pairs.largest_correlation(pairs.sphere(setting["n"], setting["n0"], seed=draw))
-        rows.append({"seed": seed, "found": float(closest >= level), "law": law, "bound": bound})
-    return rows
+    known = {"law": pairs.chance_of_pair(n, n0, math.acos(level)), "bound": pairs.pair_bound(n, n0, delta)}
+    return [
+        {"seed": seed, "found": float(pairs.largest_correlation(pairs.sphere(n, n0, seed=draw)) >= level), **known}
+        for seed, draw in zip(seeds, draw_seeds("train", seeds))
+    ]
 
 
 @study(
@@ -331,15 +341,13 @@ def projectors(setting: Setting, seeds: list[int]) -> Rows:
     ``sharp`` is the predicted limit of L times the projectors' distance. Source: paper C, Theorem 3 and eq. (4).
     """
     rows, n = [], setting["n"]
-    for seed in seeds:
-        x, source = _cloud(setting, n, seed)
+    for x, start in _clouds(setting, n, seeds):
         sharp = spectrum.row_mean_spread(deep_limit.offsets(x))
         for depth in setting["depths"]:
             gram = infinite_ntk(x, depth=depth)
-            row = {"seed": seed, "source": source, "depth": depth, "sharp": sharp}
-            row["projectors"] = spectrum.projector_distance(gram)
+            row = {"depth": depth, "sharp": sharp, "projectors": spectrum.projector_distance(gram)}
             row["matrix"] = spectrum.distance_from_limit(gram) / n
-            rows.append(row | {"excess": float((gram.sum() - n) / (n * (n - 1)) - 0.25)})
+            rows.append(start | row | {"excess": float((gram.sum() - n) / (n * (n - 1)) - 0.25)})
     return rows
 
 
@@ -356,19 +364,16 @@ def operators_apart(setting: Setting, seeds: list[int]) -> Rows:
     Source: paper C, eq. (5) and Theorem 3 a).
     """
     rows, n = [], setting["n"]
-    for seed, labels in zip(seeds, draw_seeds("labels", seeds)):
-        x, source = _cloud(setting, n + 40, seed)
+    for (x, start), labels in zip(_clouds(setting, n + 40, seeds), draw_seeds("labels", seeds)):
         y = torch.from_numpy(np.random.default_rng(labels).choice([-1.0, 1.0], n))
         offsets = deep_limit.offsets(x[:n]), deep_limit.offsets(x[n:], x[:n])
         for depth in setting["depths"]:
-            gram, cross = infinite_ntk(x[:n], depth=depth), infinite_ntk(x[n:], x[:n], depth=depth)
-            (op,) = spectrum.operators(gram, cross, [math.inf])
+            (op,) = spectrum.operators(*_kernels(x[:n], x[n:], depth), [math.inf])
             apart, law = (depth * _steps(one) for one in (op, deep_limit.operator(*offsets, depth)))
-            row = {"seed": seed, "source": source, "depth": depth, "apart": float(apart.mean())}
-            row |= {"least": float(apart.min()), "law": float((apart / law).mean())}
+            row = {"depth": depth, "apart": float(apart.mean()), "least": float(apart.min())}
             rest = op - 1 / (n + 3)
-            row |= {"away": float((rest @ y).abs().mean()), "worst": float(rest.abs().sum(-1).mean())}
-            rows.append(row)
+            row |= {"law": float((apart / law).mean()), "away": float((rest @ y).abs().mean())}
+            rows.append(start | row | {"worst": float(rest.abs().sum(-1).mean())})
     return rows
 
 
@@ -390,41 +395,27 @@ def deep_prediction(setting: Setting, seeds: list[int]) -> Rows:
     ``accuracy`` of the predictor and ``law_accuracy``; ``largest``: that of always saying the most frequent class.
     Source: paper C, Sec. 6.4; the law is derived here.
     """
-    rows, sizes = [], [setting["n"], setting["test"]]
-    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
-        pool = _pool(setting["corpus"])
-        train, test = (datasets.split if setting["classes"] == "balanced" else _draw)(pool, sizes, seed=draw)
-        y = regression.one_hot(train.y, 10)
+    rows = []
+    for seed, train, test in _splits(setting, seeds, balanced=setting["classes"] == "balanced"):
+        y = _one_hot(train)
         offsets = deep_limit.offsets(train.x), deep_limit.offsets(test.x, train.x)
         largest = float((test.y == y.sum(0).argmax()).double().mean())
         for layers in setting["depths"]:
-            gram, cross = infinite_ntk(train.x, depth=layers), infinite_ntk(test.x, train.x, depth=layers)
-            f, law = regression.kernel_flow_prediction(gram, cross, y), deep_limit.operator(*offsets, layers) @ y
-            row = {"seed": seed, "depth": layers, "source": pool.source, "largest": largest}
+            f = regression.kernel_flow_prediction(*_kernels(train.x, test.x, layers), y)
+            law = deep_limit.operator(*offsets, layers) @ y
+            row = {"seed": seed, "depth": layers, "source": train.source, "largest": largest}
             row |= {"error": float((f - law).norm() / (law - law.mean(0)).norm())}
             row |= {"accuracy": regression.accuracy(f, test.y), "law_accuracy": regression.accuracy(law, test.y)}
             rows.append(row)
     return rows
 
 
-def _draw(pool: Task, sizes: list[int], seed: int) -> list[Task]:
-    """Disjoint random subsets, whatever classes come."""
-    order = torch.from_numpy(np.random.default_rng(seed).permutation(len(pool.y))[: sum(sizes)])
-    return [replace(pool, x=pool.x[part], y=pool.y[part], classes=None) for part in order.split(sizes)]
-
-
 LAYERS = {
-    "ReLU": universality.leaky(0.0),
-    "leaky ReLU, slope 0.2": universality.leaky(0.2),
-    "absolute value": universality.leaky(-1.0),
-    "residual, share 1/2": universality.residual(0.5),
-    "tanh": universality.smooth("tanh"),
-    "erf": universality.smooth("erf"),
-    "swish": universality.smooth("swish"),
-    "quadratic": universality.smooth("quadratic"),
-}
-
-
+    "ReLU": universality.kinked(),
+    "leaky ReLU, slope 0.2": universality.kinked(0.2),
+    "absolute value": universality.kinked(-1.0),
+    "residual, share 1/2": universality.kinked(share=0.5),
+} | {name: universality.smooth(name) for name in ("tanh", "erf", "swish", "quadratic")}
 LAYER_NAMES = (*LAYERS, "residual, share 1/L")
 
 
@@ -446,7 +437,7 @@ def other_layers(setting: Setting, seeds: list[int]) -> Rows:
     if layer:
         found, about = universality.along_depth(layer, rho, depths), {"limit": layer.limit, "log": layer.log}
     else:
-        found = [universality.along_depth(universality.residual(1 / depth), rho, [depth])[0] for depth in depths]
+        found = [universality.along_depth(universality.kinked(share=1 / depth), rho, [depth])[0] for depth in depths]
         about = {"limit": math.nan, "log": math.nan}
     return [
         {"seed": seeds[0], "depth": depth, "rho": float(r), "kernel": float(value), **about}
@@ -479,14 +470,12 @@ def biases(setting: Setting, seeds: list[int]) -> Rows:
     Source: paper C, App. A.
     """
     rows = []
-    for seed in seeds:
-        x, source = _cloud({"cloud": "sphere", **setting}, setting["n"], seed)
+    for x, start in _clouds(setting, setting["n"], seeds):
         for depth in (1, 2, 5, 10, 20, 30, 40, 41, 60, 100):
             gram = infinite_ntk(x, depth=depth, bias=setting["bias"])
             off = gram[~torch.eye(len(x), dtype=torch.bool)]
-            row = {"seed": seed, "source": source, "depth": depth, "gap": float(1 - off.min())}
-            row |= {"spread": float(off.max() - off.min()), "smallest": float(torch.linalg.eigvalsh(gram)[0])}
-            rows.append(row)
+            row = {"depth": depth, "gap": float(1 - off.min()), "spread": float(off.max() - off.min())}
+            rows.append(start | row | {"smallest": float(torch.linalg.eigvalsh(gram)[0])})
     return rows
 
 
@@ -521,14 +510,6 @@ def _text_fits(setting: Setting) -> Setting:
     return setting
 
 
-def _bigrams(setting: Setting) -> tuple[torch.Tensor, torch.Tensor, str]:
-    """Tokens, targets, and the words for them."""
-    text, dtype = datasets.corpus(setting["text"]), getattr(torch, setting["dtype"])
-    both = hidden_motion.bigrams(text.text, setting["vocabulary"])
-    tokens, targets = (t.to(dtype=dtype, device=devices.pick()) for t in both)
-    return tokens, targets, f"bigrams of {setting['vocabulary']} words, {text.source}"
-
-
 TEXT = {"text": "one of regimes.data.datasets.CORPORA", "vocabulary": "count from 2 to 1e5"}
 TEXT |= {"dtype": "one of float32, float64", "width": "count to 1e5"}
 LOOKS = {"rate": "optional positive to 1000", "targets": "one of bigrams, zero", "looks": "increasing counts to 1e4"}
@@ -541,13 +522,22 @@ def text_features(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper C, Tab. 1 and Prop. 4.
     """
-    tokens, targets, source = _bigrams(setting)
-    kind = {name: setting[name] for name in ("width", "optimiser", "parametrisation")}
-    rows = []
-    for seed, draw in zip(seeds, draw_seeds("weights", seeds)):
-        (row,) = hidden_motion.learn(tokens, targets, seed=draw, steps=[setting["steps"]], **kind)
-        rows.append({"seed": seed, "source": source, **row})
-    return rows
+    return _learned(setting, seeds, [setting["steps"]])
+
+
+def _learned(setting: Setting, seeds: list[int], steps: list[int]) -> Rows:
+    """What a text's network is like after some steps, a row each."""
+    text, dtype = datasets.corpus(setting["text"]), getattr(torch, setting["dtype"])
+    both = hidden_motion.bigrams(text.text, setting["vocabulary"])
+    tokens, targets = (t.to(dtype=dtype, device=devices.pick()) for t in both)
+    targets = torch.zeros_like(targets) if setting.get("targets") == "zero" else targets
+    start = {"source": f"bigrams of {setting['vocabulary']} words, {text.source}"}
+    kind = {name: setting.get(name) for name in ("width", "optimiser", "parametrisation", "rate")}
+    return [
+        {"seed": seed} | start | row
+        for seed, draw in zip(seeds, draw_seeds("weights", seeds))
+        for row in hidden_motion.learn(tokens, targets, seed=draw, steps=steps, **kind)
+    ]
 
 
 def _rate_fits(setting: Setting) -> Setting:
@@ -568,14 +558,7 @@ def text_training(setting: Setting, seeds: list[int]) -> Rows:
 
     With targets of zero nothing is learnt: what moves is the unlearning of ``f_0``. Source: paper C, Tab. 1.
     """
-    tokens, targets, source = _bigrams(setting)
-    targets = targets if setting["targets"] == "bigrams" else torch.zeros_like(targets)
-    kind = {name: setting[name] for name in ("width", "optimiser", "parametrisation", "rate")}
-    return [
-        {"seed": seed, "source": source, **row}
-        for seed, draw in zip(seeds, draw_seeds("weights", seeds))
-        for row in hidden_motion.learn(tokens, targets, seed=draw, steps=setting["looks"], **kind)
-    ]
+    return _learned(setting, seeds, setting["looks"])
 
 
 @study(version=1, axes={"alpha": "number from 0 to 1", "width": "count to 1e6"}, data="the toy network")
@@ -594,14 +577,14 @@ def _finite_fits(setting: Setting) -> Setting:
         raise InputError(
             f"depth must be at most 2 width = {2 * width}, beyond which most networks are dead, got {depth}"
         )
-    count = min(CHUNK, len(setting["seeds"]), _together(depth, width))
+    count = min(CHUNK, len(setting["seeds"]), _together(setting))
     validate.memory(WEIGHT * count * depth * width**2, f"width = {width} with depth = {depth}")
     return setting
 
 
-def _together(depth: int, width: int) -> int:
+def _together(setting: Setting) -> int:
     """How many networks train together; more of them do so in turn."""
-    return together(WEIGHT * depth * width**2, torch.device("cpu"))
+    return together(WEIGHT * setting["depth"] * setting["width"] ** 2, torch.device("cpu"))
 
 
 @study(
@@ -617,12 +600,11 @@ def finite_kernel(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: beyond paper C; compare Hanin and Nica 2020.
     """
-    x, source = _cloud({"cloud": "sphere", **setting}, setting["n"], 0)
+    ((x, start),) = _clouds(setting, setting["n"], [0])
     (labels,), weights = draw_seeds("labels", [0]), draw_seeds("weights", seeds)
     y = torch.from_numpy(np.random.default_rng(labels).choice([-1.0, 1.0], (setting["n"], 1)))
     x, y = x.to(devices.pick()), y.to(devices.pick())
-    names, size = ("depth", "width", "steps"), _together(setting["depth"], setting["width"])
-    kind = {name: setting[name] for name in names}
+    kind, size = {name: setting[name] for name in ("depth", "width", "steps")}, _together(setting)
     parts = (weights[i : i + size] for i in range(0, len(weights), size))
     found = [row for part in parts for row in finite_width.kernels_before_and_after(x, y, seeds=part, **kind)]
-    return [{"seed": seed, "source": source, **row} for seed, row in zip(seeds, found)]
+    return [start | {"seed": seed, **row} for seed, row in zip(seeds, found)]

@@ -1,14 +1,19 @@
 """Studies of chapter 7: one gradient step, spiked random features, and where the two part."""
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from companion.experiments.sweep import Rows, Setting, study
-from companion.theory.spiked import kernel_baseline, measure, network, several_steps
+from companion.theory.spiked import fit_readout, kernel_baseline, network, population, row_covariance, several_steps
 from companion.theory.spiked.conditional_map import equivalent
-from regimes import validate
+from companion.theory.spiked.functions import Function, function
+from companion.theory.spiked.network import squared_error
+from regimes import devices, validate
 from regimes.data import datasets
 from regimes.validate import InputError
 
@@ -17,10 +22,10 @@ TEST = 2000  # test points
 APART = 1000  # seeds from one case to the next: no two cases share a draw, so that their scatter averages out
 CHUNK = 8  # seeds that one call gets, at most
 POOL = 5000  # images, the number that an installed package ships
-DRAWN: dict[str, Any] = {
-    "data": "Gaussian inputs and targets of one direction, drawn here", "device": "any", "chunk": CHUNK,
-}  # fmt: skip
-FEW = DRAWN | {"chunk": 4}
+_drawn = functools.partial(
+    study, data="Gaussian inputs and targets of one direction, drawn here", device="any", chunk=CHUNK
+)
+_few = functools.partial(_drawn, chunk=4)
 
 
 def _fits(batches: str = "", *, least: float = 4.0, chunk: int = CHUNK, each: int = 3) -> Callable[[Setting], Setting]:
@@ -62,7 +67,7 @@ KINDS = {
 
 
 def _axes(names: str, **own: str) -> dict[str, str]:
-    """The kinds of some axes; ``own`` are those of one study."""
+    """The kinds of some axes, of which the first varies slowest; ``own`` are those of one study."""
     return {name: (KINDS | own)[name] for name in names.split()}
 
 
@@ -95,8 +100,8 @@ def _of_digits(setting: Setting) -> Setting:
     return {"data": datasets.identity("mnist")} | setting
 
 
-def _of_letters(setting: Setting) -> Setting:
-    """Each letter has a neuron, and a bulk of its own variance."""
+def _of_readout_values(setting: Setting) -> Setting:
+    """Each readout value has a neuron, and a bulk of its own variance."""
     values, c = setting["values"], setting["c"]
     for u in values:
         validate.positive(**{f"1 + u²(c - 1) for u = {u:g} of values, c = {c:g}": 1 + u**2 * (c - 1)})
@@ -122,134 +127,232 @@ def _kernels_fit(setting: Setting) -> Setting:
     return setting
 
 
-@study(version=2, axes=_axes("activation target alpha0 step d"), complete=_fits("alpha0"), **DRAWN)
+def _named(setting: Setting, names: str) -> dict[str, Any]:
+    return {name: setting[name] for name in names.split()}
+
+
+def _rows(measured: Mapping[str, Tensor], seeds: Sequence[int], **fixed: Any) -> Rows:
+    """One row a seed from tensors ``(S,)``."""
+    return [fixed | {"seed": s} | {name: float(v[i]) for name, v in measured.items()} for i, s in enumerate(seeds)]
+
+
+def weights(setting: Setting, seeds: Sequence[int]) -> network.Weights:
+    """The network after one step, or spiked features, as ``setting["model"]`` says.
+
+    Features take ``r``, ``c``, ``gamma`` where the setting has them, else those equivalent to its ``alpha0``, ``step``.
+    """
+    d = setting["d"]
+    size = {"d": d, "p": round(setting.get("beta", 1.0) * d), "seeds": seeds, "device": "auto"}
+    if setting.get("model", "network") == "network":
+        return network.one_step(**_named(setting, "activation target step"), n0=round(setting["alpha0"] * d), **size)
+    if "r" in setting:
+        kind = _named(setting, "r c gamma")
+    else:
+        kind = vars(equivalent(**_named(setting, "activation target alpha0 step")))
+    return network.spiked_features(**kind, rows=setting.get("rows", "sphere"), **size)
+
+
+def curve(setting: Setting, seeds: Sequence[int], drawn: network.Weights | None = None) -> Rows:
+    """Errors and overlaps at each of ``setting["alphas"]``, rows for every seed."""
+    names = _named(setting, "activation target alphas lam")
+    points = network.learning_curve(weights=drawn or weights(setting, seeds), seeds=seeds, **names)
+    return [row for alpha, point in zip(setting["alphas"], points) for row in _rows(point, seeds, alpha=alpha)]
+
+
+def _second_batch(setting: Setting, seeds: Sequence[int]) -> tuple[Function, Function, network.Weights, Tensor, Tensor]:
+    """Activation, target, weights, and the samples of the readout."""
+    activation, target, drawn = function(setting["activation"]), function(setting["target"]), weights(setting, seeds)
+    n = round(setting["alpha"] * setting["d"])
+    return activation, target, drawn, *network.second_batch(target, drawn, n, seeds, setting.get("noise", 0.0))
+
+
+@_drawn(version=2, axes=_axes("activation target alpha0 step d"), complete=_fits("alpha0"))
 def parameters(setting: Setting, seeds: list[int]) -> Rows:
     """Measured ``r, gamma, c`` of the trained weights, each over the formula (Result 3.1: ``*_ratio``)."""
-    weights = measure.weights(setting | {"model": "network", "beta": 1.0}, seeds)
-    measured = network.measured_parameters(weights)
-    formula = equivalent(setting["activation"], setting["target"], alpha0=setting["alpha0"], step=setting["step"])
-    return [
-        {"seed": seed}
-        | {name: float(values[i]) for name, values in measured.items()}
-        | {f"{name}_ratio": float(values[i]) / getattr(formula, name) for name, values in measured.items()}
-        for i, seed in enumerate(seeds)
-    ]
+    measured = network.measured_parameters(weights(setting, seeds))
+    formula = equivalent(**_named(setting, "activation target alpha0 step"))
+    ratios = {f"{name}_ratio": values / getattr(formula, name) for name, values in measured.items()}
+    return _rows(measured | ratios, seeds)
 
 
-@study(version=3, axes=_axes("activation target alpha0 step alpha beta lam case d"), complete=_of_case, **DRAWN)
+@_drawn(version=3, axes=_axes("activation target alpha0 step alpha beta lam case d"), complete=_of_case)
 def agreement(setting: Setting, seeds: list[int]) -> Rows:
     """Errors and overlaps of spiked features at settings spread over all that the theory takes (Result 3.3)."""
-    return measure.curve(setting | {"model": "srf", "alphas": [setting["alpha"]]}, seeds)
+    return curve(setting | {"model": "srf", "alphas": [setting["alpha"]]}, seeds)
 
 
-@study(version=2, axes=_axes("activation target r c gamma alpha beta lam d"), complete=_fits(), **DRAWN)
+@_drawn(version=2, axes=_axes("activation target r c gamma alpha beta lam d"), complete=_fits())
 def gaussian_map(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of ridge on the true features and on the conditional Gaussian ones, same inputs (Result 3.2)."""
-    return measure.rows(measure.gaussian_pair(setting | {"model": "srf"}, seeds), seeds)
+    activation, target, drawn, x, y = _second_batch(setting | {"model": "srf"}, seeds)
+    (n, d), p = x.shape[1:], drawn.w.shape[1]
+    fresh, clean = network.test_set(target, drawn, seeds, TEST)
+    noise = network.draw(seeds, "fresh", n + TEST, p, d=d, device=x.device)
+
+    def error(features: Callable[..., Tensor], *rest: Tensor) -> Tensor:
+        phi, tested = (features(activation, drawn, z, *part) for z, *part in zip((x, fresh), *rest))
+        return squared_error(tested, network.ridge(phi, y, setting["lam"]), clean)
+
+    true = error(network.feature_map)
+    gaussian = error(functools.partial(network.gaussian_map, c=setting["c"]), noise.split([n, TEST], dim=1))
+    return _rows({"true": true, "gaussian": gaussian}, seeds)
 
 
-@study(
+@_drawn(
     version=2,
     axes=_axes("target lam step alpha0 d model activation beta alphas", alpha0=LARGE),
     complete=_fits("alpha0 alphas", each=2),
-    **DRAWN,
 )
 def learning_curves(setting: Setting, seeds: list[int]) -> Rows:
     """Test error against ``alpha`` for several sizes ``alpha0`` of the first batch (Fig. 2)."""
-    return measure.curve(setting, seeds)
+    return curve(setting, seeds)
 
 
-@study(
-    version=2,
-    axes=_axes("r gamma panel model activation target c beta lam d alphas"),
-    complete=_fits("alphas"),
-    **DRAWN,
-)
+@_drawn(version=2, axes=_axes("r gamma panel model activation target c beta lam d alphas"), complete=_fits("alphas"))
 def spikes(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of spiked features against ``alpha`` for several strengths and alignments (Fig. 4)."""
-    return measure.curve(setting, seeds)
+    return curve(setting, seeds)
 
 
-@study(version=2, axes=_axes("beta step rule model activation target alpha0 lam d alphas"), complete=_of_rule, **DRAWN)
+@_drawn(version=2, axes=_axes("beta step rule model activation target alpha0 lam d alphas"), complete=_of_rule)
 def widths(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of the network against its width, under both readings of the step size (Fig. 5)."""
-    return measure.curve(setting, seeds)
+    return curve(setting, seeds)
 
 
-@study(
-    version=2,
-    axes=_axes("activation target step alpha0 alpha lam d", alpha0=LARGE),
-    complete=_fits("alpha0 alpha"),
-    **DRAWN,
+@_drawn(
+    version=2, axes=_axes("activation target step alpha0 alpha lam d", alpha0=LARGE), complete=_fits("alpha0 alpha")
 )
 def profiles(setting: Setting, seeds: list[int]) -> Rows:
     """Mean of the network's output given ``theta·x = t``: rows of ``t``, ``output`` (Fig. 1)."""
-    outputs = measure.profile(setting | {"model": "network", "beta": 1.0}, seeds, points=25)
-    return [row for t, out in outputs.items() for row in measure.rows({"output": out}, seeds, t=t)]
+    return _profile(setting, seeds)
 
 
-@study(version=2, axes=_axes("values d activation target r c lam alphas rows"), complete=_of_letters, **DRAWN)
+def _profile(setting: Setting, seeds: list[int]) -> Rows:
+    """Mean output over all inputs with ``theta·x = t``, at 25 values of ``t`` in ``[-3, 3]``."""
+    activation, _, drawn, x, y = _second_batch(setting, seeds)
+    a = network.ridge(network.feature_map(activation, drawn, x), y, setting["lam"])
+    t = torch.linspace(-3, 3, 25, dtype=a.dtype).to(a)
+    outputs = population.mean_output(activation, drawn.w, drawn.theta, a, t)
+    return [row for i, level in enumerate(t) for row in _rows({"output": outputs[:, i]}, seeds, t=float(level))]
+
+
+@_drawn(version=2, axes=_axes("values d activation target r c lam alphas rows"), complete=_of_readout_values)
 def vocabulary(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of spiked features whose spike takes several values, ``p = d``, equal shares (Fig. 6)."""
     d, values = setting["d"], setting["values"]
-    u = network.letters(d, values, [1.0] * len(values))
-    c = 1 + u**2 * (setting["c"] - 1)
-    names = {name: setting[name] for name in ("r", "rows")}
-    weights = network.spiked_features(d=d, p=d, c=c, gamma=1.0, seeds=seeds, u=u, device="auto", **names)
-    return measure.curve(setting, seeds, weights)
+    u = network.readout_values(d, values)
+    kind = _named(setting, "r rows") | {"c": 1 + u**2 * (setting["c"] - 1), "gamma": 1.0, "u": u}
+    return curve(setting, seeds, network.spiked_features(d=d, p=d, seeds=seeds, device="auto", **kind))
 
 
-@study(version=2, axes=_axes("d activation r alpha"), complete=_fits("alpha", chunk=4), **FEW)
+@_few(version=2, axes=_axes("d activation r alpha"), complete=_fits("alpha", chunk=4))
 def spectra(setting: Setting, seeds: list[int]) -> Rows:
     """Eigenvalues of ``Phi^T Phi / p`` of spiked features, ``p = d``: the largest, and the rest as a list (Fig. 8)."""
-    values = measure.eigenvalues(setting | {"model": "srf", "c": 1.0, "gamma": 1.0, "beta": 1.0}, seeds)
+    d, drawn = setting["d"], weights(setting | {"model": "srf", "c": 1.0, "gamma": 1.0}, seeds)
+    x = network.draw(seeds, "train", round(setting["alpha"] * d), d, d=d, device=drawn.w.device)
+    phi = network.feature_map(function(setting["activation"]), drawn, x)
+    values = torch.linalg.eigvalsh(phi.mT @ phi)
     return [
         {"seed": seed, "top": float(row[-1]), "second": float(row[-2]), "bulk": [round(float(v), 6) for v in row[:-1]]}
         for seed, row in zip(seeds, values)
     ]
 
 
-@study(
+@_drawn(
     version=2,
     axes=_axes(
         "model activation alpha beta lam r c loss target gamma noise bias delta d", activation=f"{ODD}, softplus"
     ),
     complete=_fits("alpha"),
-    **DRAWN,
 )
 def losses(setting: Setting, seeds: list[int]) -> Rows:
-    """Squared error and share of wrong signs of spiked features: convex losses, noise, uniform bias (App. C)."""
-    return measure.rows(measure.convex_errors(setting, seeds), seeds)
+    """Squared error and share of wrong signs of spiked features: convex losses, noise, uniform bias (App. C).
+
+    The penalty is ``lam/2 |a|^2`` beside losses with a half, so the square loss here is the ridge of the theory, whose
+    value at the readout is the ``objective``.
+    """
+    activation, target, drawn, x, y = _second_batch(setting, seeds)
+    phi = network.feature_map(activation, drawn, x, setting["bias"])
+    a = fit_readout.readout(phi, y, setting["loss"], setting["lam"], delta=setting["delta"])
+    fresh, clean = network.test_set(target, drawn, seeds, TEST)
+    tested = network.feature_map(activation, drawn, fresh, setting["bias"])
+    found = {
+        "test_error": squared_error(tested, a, clean),
+        "sign_error": ((tested @ a[..., None]).squeeze(-1) * clean < 0).double().mean(-1),
+        "objective": squared_error(phi, a, y) + setting["lam"] * a.square().sum(-1) / y.shape[-1],
+    }
+    return _rows(found, seeds)
 
 
-@study(version=1, axes=_axes("activation target alpha beta gamma model lam r c d"), complete=_fits("alpha"), **DRAWN)
+@_drawn(version=1, axes=_axes("activation target alpha beta gamma model lam r c d"), complete=_fits("alpha"))
 def biases(setting: Setting, seeds: list[int]) -> Rows:
-    """The uniform bias that each realisation's training objective chooses (App. C.8)."""
-    return measure.rows(measure.trained_bias(setting, seeds), seeds)
+    """The uniform bias in [-4, 4] at which each realisation's training objective is smallest (App. C.8).
+
+    Ridge regression at every bias of a grid of 33, then a parabola through the lowest three.
+    """
+    activation, _, drawn, x, y = _second_batch(setting, seeds)
+    grid = torch.linspace(-4, 4, 33, dtype=x.dtype).to(x)
+
+    def objective(bias: Tensor) -> Tensor:
+        phi = network.feature_map(activation, drawn, x, float(bias))
+        a = network.ridge(phi, y, setting["lam"])
+        return squared_error(phi, a, y) * y.shape[-1] + setting["lam"] * a.square().sum(-1)
+
+    values = torch.stack([objective(bias) for bias in grid], dim=-1)  # (S, 33)
+    best = values.argmin(-1, keepdim=True).clamp(1, len(grid) - 2)
+    left, centre, right = (values.gather(-1, best + shift).squeeze(-1) for shift in (-1, 0, 1))
+    step = (grid[1] - grid[0]) * (left - right) / (2 * (left - 2 * centre + right))
+    return _rows({"bias": grid[best.squeeze(-1)] + step}, seeds)
 
 
-@study(
+@_few(
     version=3,
     axes=_axes("panel target alpha0 step d activation alpha beta lam"),
     complete=_fits("alpha0 alpha", chunk=4),
-    **FEW,
 )
 def departure(setting: Setting, seeds: list[int]) -> Rows:
-    """The network's error beside that of spiked features on the same draws, and three theories at its first batch."""
-    return measure.rows(measure.network_beside_features(setting, seeds), seeds)
+    """The network's error beside that of spiked features on the same draws, and three theories at its first batch.
+
+    ``network``, ``features``; ``srf``, ``rows``, ``corrected``.
+    """
+    drawn, names = weights(setting, seeds), _named(setting, "activation target lam")
+    same = network.equivalent_features(setting["activation"], drawn, setting["step"], seeds)
+    found = {
+        label: network.learning_curve(weights=w, alphas=[setting["alpha"]], seeds=seeds, **names)[0]["test_error"]
+        for label, w in {"network": drawn, "features": same}.items()
+    }
+    names |= _named(setting, "step alpha beta")
+    batches = [part.cpu().numpy() for part in (*drawn.batch, drawn.theta)]
+    for label, (rows, norms) in {"srf": (False, False), "rows": (True, False), "corrected": (True, True)}.items():
+        kind = names | {"rows": rows, "norms": norms}
+        errors = [
+            row_covariance.predict_network(**kind, x0=x0, y0=y0, theta=theta).test_error
+            for x0, y0, theta in zip(*batches)
+        ]
+        found[label] = torch.tensor(errors, dtype=torch.float32)  # as the stored results are
+    return _rows(found, seeds)
 
 
-@study(version=1, axes=_axes("target alpha0 step count d activation alpha lam"), complete=_of_count, **FEW)
+@_few(version=1, axes=_axes("target alpha0 step count d activation alpha lam"), complete=_of_count)
 def several(setting: Setting, seeds: list[int]) -> Rows:
-    """Spike, singular values and test error after several steps with one step's samples and size in all, ``p = d``."""
-    return measure.rows(several_steps.measured(setting, seeds), seeds)
+    """Spike, singular values and test error after several steps with one step's samples and size in all, ``p = d``.
+
+    ``r``, ``gamma``, ``c`` as in ``parameters``; the others as in ``several_steps.spectrum``.
+    """
+    d, names = setting["d"], _named(setting, "activation target step count")
+    drawn = several_steps.train(**names, d=d, p=d, n0=round(setting["alpha0"] * d), seeds=seeds)
+    names = _named(setting, "activation target lam")
+    (readout,) = network.learning_curve(weights=drawn, alphas=[setting["alpha"]], seeds=seeds, **names)
+    found = network.measured_parameters(drawn) | several_steps.spectrum(drawn, seeds)
+    return _rows(found | {"test_error": readout["test_error"]}, seeds)
 
 
-@study(
+@_drawn(
     version=1,
     axes=_axes("d target step lam alphas lams share activation beta"),
     complete=_kernels_fit,
-    **DRAWN | {"chunk": 2},
+    chunk=2,
 )
 def kernels(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of the network's kernels at several penalties, and of the network after a step, on as many samples.
@@ -257,58 +360,46 @@ def kernels(setting: Setting, seeds: list[int]) -> Rows:
     ``learner``: ``conjugate``, ``tangent`` or ``network``, which spends a ``share`` of the ``alpha d`` samples on its
     step and has the penalty ``lam`` of the setting; ``penalty``: the one of the row.
     """
-    names = {name: setting[name] for name in ("activation", "target", "d", "alphas", "lams")}
     found = []
-    for name, alpha, lam, errors in kernel_baseline.errors(**names, seeds=seeds):
-        found += measure.rows({"test_error": errors}, seeds, learner=name, alpha=alpha, penalty=lam)
+    for name, alpha, lam, errors in kernel_baseline.errors(
+        **_named(setting, "activation target d alphas lams"), seeds=seeds
+    ):
+        found += _rows({"test_error": errors}, seeds, learner=name, alpha=alpha, penalty=lam)
     for alpha in setting["alphas"]:
-        split = {"alpha0": setting["share"] * alpha, "alphas": [(1 - setting["share"]) * alpha], "model": "network"}
-        for row in measure.curve(setting | split, seeds):
+        split = {"alpha0": setting["share"] * alpha, "alphas": [(1 - setting["share"]) * alpha]}
+        for row in curve(setting | split, seeds):
             kind = {"learner": "network", "alpha": alpha, "penalty": setting["lam"]}
             found.append(kind | {name: row[name] for name in ("seed", "test_error")})
     return found
 
 
-@study(
-    version=2,
-    axes=_axes("model activation target alpha0 step beta lam alphas rows d"),
-    complete=_fits("alphas"),
-    **DRAWN,
-)
+@_drawn(version=2, axes=_axes("model activation target alpha0 step beta lam alphas rows d"), complete=_fits("alphas"))
 def norms(setting: Setting, seeds: list[int]) -> Rows:
     """Spiked features whose rows have one norm, or the fluctuating norms of Gaussian rows; same seeds."""
-    return measure.curve(setting, seeds)
+    return curve(setting, seeds)
 
 
-@study(version=1, axes=_axes("total share d activation target step lam"), complete=_fits("total"), **DRAWN)
+@_drawn(version=1, axes=_axes("total share d activation target step lam"), complete=_fits("total"))
 def budget(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of the network when a share of ``total d`` samples pays for the step and the rest for the readout."""
     first = setting["share"] * setting["total"]
-    split = {"model": "network", "beta": 1.0, "alpha0": first, "alphas": [setting["total"] - first]}
-    return measure.curve(setting | split, seeds)
+    return curve(setting | {"alpha0": first, "alphas": [setting["total"] - first]}, seeds)
 
 
-@study(
-    version=1,
-    axes=_axes("activation target alpha0 lam exponent step d alphas smallest"),
-    complete=_of_exponent,
-    **DRAWN,
-)
+@_drawn(version=1, axes=_axes("activation target alpha0 lam exponent step d alphas smallest"), complete=_of_exponent)
 def scaling(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of networks whose step size grows like ``eta ~ p^s``, ``p = d``."""
-    return measure.curve(setting | {"model": "network", "beta": 1.0}, seeds)
+    return curve(setting, seeds)
 
 
-@study(
+@_few(
     version=1,
     axes=_axes("target step bound lam alpha beta activation alpha0 d", step="number from 0.1 to 5"),
     complete=_of_strength,
-    **FEW,
 )
 def pool(setting: Setting, seeds: list[int]) -> Rows:
     """Mean output given ``theta·x = t`` of wide networks with many samples, at a large and a small penalty (Fig. 3)."""
-    outputs = measure.profile(setting | {"model": "network"}, seeds, points=25)
-    return [row for t, out in outputs.items() for row in measure.rows({"output": out}, seeds, t=t)]
+    return _profile(setting, seeds)
 
 
 @study(
@@ -324,4 +415,41 @@ def images(setting: Setting, seeds: list[int]) -> Rows:
     task = datasets.load("mnist", labels="parity")
     x = datasets.principal_components(task, setting["d"]).x[:POOL]
     x = (x - x.mean(0)) / x.std(0)
-    return measure.rows(measure.on_images(setting, seeds, x, task.y[:POOL]), seeds)
+    return on_images(setting, seeds, x, task.y[:POOL])
+
+
+def on_images(setting: Setting, seeds: list[int], inputs: Tensor, labels: Tensor) -> Rows:
+    """Test error after one step and ridge regression when inputs are white components of images, and when normal.
+
+    One realisation shuffles the pool ``inputs (N, d)`` into first batch, second batch and test points. ``target`` says
+    the label: ``random``, the sign along a random direction; ``leading``, along the first component; ``parity``,
+    ``labels (N,)``. The normal inputs get labels of the same kind; for parity a sign along one direction, with as much
+    noise as gives the linear part the images' labels have.
+    """
+    (count, d), target = inputs.shape, setting["target"]
+    linear = (labels @ inputs / count).norm() ** 2 - d / count  # less what chance adds
+    share = float((linear * np.pi / 2).clamp(0, 1)) if target == "parity" else 1.0
+    rows = []
+    for seed in seeds:
+        rng = np.random.default_rng([seed, d])
+        order = torch.from_numpy(rng.permutation(count))
+        theta = network.unit(torch.from_numpy(rng.standard_normal(d)))
+        theta = torch.eye(d, dtype=inputs.dtype)[0] if target == "leading" else theta
+        normal, noise = (torch.from_numpy(rng.standard_normal(shape)) for shape in ((count, d), count))
+        w0 = network.unit(torch.from_numpy(rng.standard_normal((setting["p"], d))))
+        kinds = {
+            "images": (inputs[order], labels[order] if target == "parity" else torch.sign(inputs[order] @ theta)),
+            "normal": (normal, torch.sign(share**0.5 * normal @ theta + (1 - share) ** 0.5 * noise)),
+        }
+        rows.append({"seed": seed} | {name: _error_on(setting, x, y, w0) for name, (x, y) in kinds.items()})
+    return rows
+
+
+def _error_on(setting: Setting, x: Tensor, y: Tensor, w0: Tensor) -> float:
+    """Error on the points after both batches: a step on the first, ridge regression on the second."""
+    x, y, w0 = (part.to(devices.pick()) for part in (x, y, w0))
+    n0, n = setting["n0"], setting["n"]
+    w = network.gradient_step(setting["activation"], w0, x[:n0], y[:n0], setting["step"])
+    phi = function(setting["activation"]).tensor(x[None, n0:] @ w.mT) / len(w0) ** 0.5
+    a = network.ridge(phi[:, :n], y[None, n0 : n0 + n], setting["lam"])
+    return float(squared_error(phi[:, n:], a, y[None, n0 + n :]))

@@ -25,9 +25,6 @@ def offsets(x: Tensor, z: Tensor | None = None) -> Tensor:
         x: unit points ``(n, d)``, float64.
         z: unit points ``(m, d)``, none of which is in ``x``; ``None`` for ``x`` itself, whose points must differ.
 
-    Raises:
-        InputError: for shapes or dtypes that do not fit, or points off the sphere.
-
     Source: derived here (``relu_recursion.offset``).
     """
     validate.arrays(x=("n d", x), z=("m d", x if z is None else z))
@@ -38,15 +35,6 @@ def offsets(x: Tensor, z: Tensor | None = None) -> Tensor:
     if z is not None:
         return relu_recursion.offset(phi)
     return relu_recursion.offset(phi.fill_diagonal_(1)).fill_diagonal_(0)
-
-
-def common_value(depth: int) -> float:
-    """``a = 1/4 + (3/8 ln L - 1/8)/L``: what all entries off the diagonal share.
-
-    Raises:
-        InputError: for a depth below 1 or above 10^15.
-    """
-    return rate.LIMIT + float(rate.predicted_excess(torch.zeros(()), depth))
 
 
 def operator(gram_offsets: Tensor, cross_offsets: Tensor, depth: int) -> Tensor:
@@ -60,15 +48,11 @@ def operator(gram_offsets: Tensor, cross_offsets: Tensor, depth: int) -> Tensor:
     Returns:
         ``(m, n)``; times targets ``(n, k)`` it is the predictor from ``f_0 = 0``.
 
-    Raises:
-        InputError: for shapes or dtypes that do not fit, a matrix that is not symmetric, or a depth as in
-            :func:`common_value`.
-
     Source: derived here (module head).
     """
     validate.arrays(gram_offsets=("n n", gram_offsets), cross_offsets=("m n", cross_offsets))
     needs_symmetric(gram_offsets, "gram_offsets")
-    a, n = common_value(depth), len(gram_offsets)
+    a, n = 1 / 4 + float(rate.predicted_excess(torch.zeros(()), depth)), len(gram_offsets)
     beta = a / (1 + (n - 1) * a)
     tilt = (cross_offsets - beta * gram_offsets.sum(1)) / (4 * (1 - a) * depth)
     return beta + tilt - beta * tilt.sum(-1, keepdim=True)

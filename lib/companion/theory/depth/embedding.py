@@ -15,9 +15,6 @@ def stereographic(x: Tensor) -> Tensor:
     Returns:
         ``(..., m + 1)``, of unit norm; different points stay different, as far as the precision tells them apart.
 
-    Raises:
-        InputError: for points that are not finite numbers.
-
     Source: paper C, Definition 6, seen from the pole ``(0, ..., 0, 1)``.
     """
     validate.arrays(x=("... m", x))

@@ -33,16 +33,14 @@ def kernels_before_and_after(
         steps: of gradient descent.
         seeds: one network each.
 
-    Raises:
-        InputError: for fewer than two inputs, targets that do not fit, sizes below 1, or negative steps.
-
     Source: beyond paper C; Hanin and Nica 2020 for the ratio that matters, depth over width.
     """
     validate.arrays(x=("n d", x))
     validate.arrays(y=(f"{len(x)} 1", y))
     validate.integer(1, depth=depth, width=width)
     validate.integer(0, steps=steps)
-    _needs_pairs(x)
+    if len(x) < 2:
+        raise InputError(f"two or more points are needed to have a pair, got {len(x)}")
     net = fully_connected([x.shape[-1], *[width] * (depth - 1), 1], seeds=seeds, device=x.device)
     before = ntk(net, x)
     largest = torch.linalg.eigvalsh(before)[:, -1]
@@ -57,8 +55,8 @@ def kernels_before_and_after(
     loss[list(end.rows)] = end.loss
     limit = 2.0**depth * infinite_diagonal(x, depth=depth)  # gain² = 2 in every layer
     columns = {
-        "before": _off_diagonal_of_active(before),
-        "after": _off_diagonal_of_active(after),
+        "before": off_diagonal(before),
+        "after": off_diagonal(after),
         "infinite": off_diagonal(infinite_ntk(x, depth=depth)).expand(len(seeds)),
         "diagonal": (before.diagonal(dim1=-2, dim2=-1) / limit).mean(-1),
         "change": torch.linalg.matrix_norm(after - before) / torch.linalg.matrix_norm(before),
@@ -68,29 +66,11 @@ def kernels_before_and_after(
 
 
 def off_diagonal(gram: Tensor) -> Tensor:
-    """The mean off-diagonal entry of ``(..., n, n)`` after division by the roots of the diagonal.
+    """The mean off-diagonal entry of ``(..., n, n)`` after division by the roots of the diagonal: ``(...)``.
 
-    Raises:
-        InputError: for fewer than two points, or a diagonal that is not positive.
+    NaN where an entry of the diagonal is zero.
     """
-    validate.arrays(gram=("... n n", gram))
-    _needs_pairs(gram)
-    if not bool((gram.diagonal(dim1=-2, dim2=-1) > 0).all()):
-        raise InputError("gram must have a positive diagonal: a network is inactive at a point where it is zero")
     root = gram.diagonal(dim1=-2, dim2=-1).sqrt()
     unit = gram / (root.unsqueeze(-1) * root.unsqueeze(-2))
     n = gram.shape[-1]
     return (unit.sum((-1, -2)) - n) / (n * (n - 1))
-
-
-def _off_diagonal_of_active(gram: Tensor) -> Tensor:
-    """``off_diagonal`` of the kernels that are positive at every point, NaN for the others."""
-    active = (gram.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
-    found = gram.new_full(gram.shape[:-2], torch.nan)
-    found[active] = off_diagonal(gram[active]) if bool(active.any()) else found[active]
-    return found
-
-
-def _needs_pairs(points: Tensor) -> None:
-    if points.shape[-2] < 2:
-        raise InputError(f"two or more points are needed to have a pair, got {points.shape[-2]}")

@@ -22,9 +22,6 @@ def bigrams(text: str, vocabulary: int) -> tuple[Tensor, Tensor]:
 
     The vocabulary is the ``v`` most frequent words that some vocabulary word follows; pairs with another word between
     them do not count.
-
-    Raises:
-        InputError: for fewer than two words, or a text with too few different ones.
     """
     validate.integer(2, vocabulary=vocabulary)
     if not isinstance(text, str):
@@ -49,9 +46,6 @@ def change(before: Tensor, after: Tensor) -> dict[str, float]:
         ``norm`` = ``|h_t - h_0|_2``, ``largest`` = ``max_i |h_{t,i} - h_{0,i}|``, ``ratio`` of the two, ``inner`` =
         mean absolute change of ``<h(x), h(x')>`` over pairs, and ``relative`` = the change of the matrix of inner
         products over its norm (Frobenius).
-
-    Raises:
-        InputError: for fewer than two inputs, layers of different shapes, NaN, or a layer that is zero at the start.
 
     Source: paper C, Tab. 1 and Prop. 4.
     """
@@ -87,7 +81,7 @@ def learn(
 
     Rates, in the unit of :mod:`regimes.training.optimise`, where none is given: gradient descent ``2v`` in the NTK
     parametrisation and ``2v/width`` in the standard one, ``v`` tokens, a quarter of the largest stable rate; Adam 1e-3
-    in both.
+    in both. A rate at which the outputs leave the range of numbers is refused when they do.
 
     Args:
         tokens: ``(v, v)``.
@@ -99,29 +93,21 @@ def learn(
         steps: after how many to look, strictly increasing.
         rate: of each step; ``None`` for those above.
 
-    Raises:
-        InputError: before training, for an unknown optimiser or parametrisation, sizes below 1, steps that do not
-            increase from 0 on, a rate that is not positive, or tokens and targets that do not fit; and in training, for
-            a rate at which it leaves the range of numbers.
-
     Source: paper C, Sec. 5 and Tab. 1, which leave all of these open.
     """
     validate.one_of(("gd", "adam"), optimiser=optimiser)
     validate.one_of(("ntk", "standard"), parametrisation=parametrisation)
     validate.integer(1, width=width)
     validate.increasing(steps=steps)
-    validate.integer(0, seed=seed, **{f"steps[{i}]": step for i, step in enumerate(steps)})
+    validate.integer(0, **{f"steps[{i}]": step for i, step in enumerate(steps)})
     validate.arrays(tokens=("v v", tokens), targets=("v v", targets))
     v = len(tokens)
-    rates = {"adam": 1e-3, "gd": 2.0 * v / (1 if parametrisation == "ntk" else width)}
-    if rate is not None:
-        validate.positive(rate=rate)
-        rates[optimiser] = rate
-    widths = [v, width, width, v]
-    kind = {"dtype": tokens.dtype, "device": tokens.device}
-    net = fully_connected(widths, seeds=[seed], parametrisation=parametrisation, gain=1.0, **kind)
+    kind = {"parametrisation": parametrisation, "dtype": tokens.dtype, "device": tokens.device}
+    net = fully_connected([v, width, width, v], seeds=[seed], gain=1.0, **kind)
+    if rate is None:
+        rate = 1e-3 if optimiser == "adam" else 2.0 * v / (1 if parametrisation == "ntk" else width)
     before = net.hidden(tokens)[-1][0]
-    states = optimise(net, tokens, targets[None], rate=rates[optimiser], method=optimiser)
+    states = optimise(net, tokens, targets[None], rate=rate, method=optimiser)
     first, records = next(states), []
     for step, state in zip(range(steps[-1] + 1), chain([first], states)):
         if step in steps:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import torch
-from scipy import special
+from scipy import spatial, special
 from torch import Tensor
 
 from companion.theory.depth import rate
@@ -18,17 +18,12 @@ TOLERANCE = 1e-9  # how far a squared norm may be from 1, or two points from eac
 
 def sphere(n: int, d: int, *, seed: int) -> Tensor:
     """``n`` points uniform on the unit sphere of R^d, ``(n, d)``; the first ones are those of a smaller ``n``."""
-    validate.integer(1, n=n, d=d)
-    validate.integer(0, seed=seed)
     x = gaussian_points(n, d, seed=seed)
     return x / x.norm(dim=-1, keepdim=True)
 
 
 def cube(n: int, d: int, *, seed: int, low: float = -1.0) -> Tensor:
     """``n`` points uniform in ``[low, 1]^d``, each scaled to unit norm, ``(n, d)``.
-
-    Raises:
-        InputError: for sizes below 1, a seed that is no whole number, or ``low`` not below 1.
 
     Source: paper C, Fig. 4.
     """
@@ -51,26 +46,13 @@ def needs_sphere(x: Tensor) -> None:
 def needs_distinct(x: Tensor) -> None:
     """Raises :class:`InputError` where two rows of ``x`` are the same: no kernel matrix of theirs can be inverted."""
     validate.arrays(points=("n d", x))
-    direction = torch.from_numpy(np.random.default_rng(0).standard_normal(x.shape[-1])).to(x)
-    along, order = (x @ direction).sort()  # equal points are neighbours, or nearly, in any one direction
-    reach = 2 * TOLERANCE * float(direction.abs().sum())
-    for apart in range(1, len(x)):
-        near = (along[apart:] - along[:-apart] <= reach).nonzero()[:, 0]
-        if not len(near):
-            return
-        one, other = order[near], order[near + apart]
-        close = ((x[one] - x[other]).abs().amax(-1) <= TOLERANCE).nonzero()[:, 0]
-        if len(close):
-            i, j = sorted((int(one[close[0]]), int(other[close[0]])))
-            raise InputError(f"points {i} and {j} are the same; the kernel matrix needs distinct points to be inverted")
+    if same := spatial.KDTree(x.cpu()).query_pairs(TOLERANCE, p=math.inf):
+        i, j = min(same)
+        raise InputError(f"points {i} and {j} are the same; the kernel matrix needs distinct points to be inverted")
 
 
 def largest_correlation(x: Tensor, *, block: int = 2048) -> float:
-    """``max_{i<j} x_i·x_j`` of unit rows, in blocks of ``block²`` products: memory ``8 block²`` bytes beside ``x``.
-
-    Raises:
-        InputError: for fewer than two points, NaN, or a block below 1.
-    """
+    """``max_{i<j} x_i·x_j`` of unit rows, in blocks of ``block²`` products: memory ``8 block²`` bytes beside ``x``."""
     validate.arrays(points=("n d", x))
     validate.integer(1, block=block)
     if len(x) < 2:
@@ -97,9 +79,6 @@ def separation_depth(rho: float) -> float:
 def angle_probability(angle: float, n0: int) -> float:
     """``P(theta ≤ angle)`` for two independent uniform points of the sphere of R^n0, ``0 < angle ≤ π/2``.
 
-    Raises:
-        InputError: for ``n0 < 2`` or an angle outside that interval.
-
     Source: Cai, Fan and Jiang 2013, as quoted in paper C, Prop. 7; in closed form a regularised beta function.
     """
     validate.whole(2, MOST, n0=n0)
@@ -109,9 +88,6 @@ def angle_probability(angle: float, n0: int) -> float:
 
 def pair_bound(n: int, n0: int, delta: float) -> float:
     """``C(n, 2) √(n0/2) delta^(n0-1) / (√π (n0 - 1))``: a bound for *angles* up to ``delta``, not for ``1 - x·x'``.
-
-    Raises:
-        InputError: for ``n < 2``, ``n0 < 3`` or an angle outside ``(0, π]``.
 
     Source: paper C, Prop. 7.
     """
@@ -126,9 +102,6 @@ def chance_of_pair(n: int, n0: int, angle: float) -> float:
     """``P(some pair within angle) = 1 - exp(-C(n, 2) p)``, pairs counted as independent (Poisson).
 
     The error of that is of the order of ``n³ p²``, far below one where it is used here.
-
-    Raises:
-        InputError: for ``n < 2``, and as :func:`angle_probability`.
     """
     validate.whole(2, MOST, n=n)
     return -math.expm1(-math.comb(n, 2) * angle_probability(angle, n0))
@@ -137,9 +110,7 @@ def chance_of_pair(n: int, n0: int, angle: float) -> float:
 def closest_quantile(n: int, n0: int, chance: float) -> float:
     """The inner product that the closest pair exceeds with probability ``chance`` (Poisson, as above).
 
-    Raises:
-        InputError: for ``n < 2``, ``n0 < 2``, a chance outside ``(0, 1)``, or so few points that no inner product is
-            exceeded so surely.
+    A chance that so few points do not have at any inner product is refused.
     """
     validate.within(0, 1, chance=chance)
     validate.whole(2, MOST, n=n, n0=n0)

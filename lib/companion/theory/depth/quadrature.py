@@ -13,9 +13,6 @@ def relu_expectations(rho: float) -> tuple[float, float]:
     In polar coordinates the radial integrals are 2 and 1, and the angle runs over the wedge where both are positive:
     Gauss-Legendre quadrature there, where the integrand is smooth.
 
-    Raises:
-        InputError: for a correlation outside [-1, 1].
-
     Source: paper C, Definition 1.
     """
     validate.between(-1, 1, rho=rho)
@@ -29,9 +26,6 @@ def relu_expectations(rho: float) -> tuple[float, float]:
 
 def kernel(rho: float, depth: int) -> float:
     """``Θ̄^(L)`` by ``Θ ← E[σ'σ'] Θ + E[σσ]``, with quadrature in every layer.
-
-    Raises:
-        InputError: for a correlation outside [-1, 1] or a depth below 1.
 
     Source: paper C, Theorem 1.
     """

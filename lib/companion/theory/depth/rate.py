@@ -3,6 +3,7 @@
 All functions take correlations ``rho`` of unit inputs as float64 tensors of any shape and depths as whole numbers.
 """
 
+import bisect
 import math
 
 import torch
@@ -12,38 +13,20 @@ from regimes import validate
 from regimes.kernels import relu_recursion
 from regimes.validate import InputError
 
-LIMIT = 0.25  # of every off-diagonal entry; Source: paper C, Theorem 2
-
-
-def angle(rho: Tensor) -> Tensor:
-    """Angles of correlations.
-
-    Raises:
-        InputError: for a correlation outside [-1, 1], or what is no tensor of them.
-    """
-    validate.arrays(rho=("...", rho))
-    if not bool((rho.abs() <= 1).all()):
-        raise InputError(f"correlations must lie in [-1, 1], got {float(rho.min()):g} … {float(rho.max()):g}")
-    return torch.acos(rho)
-
 
 def correlation_map(rho: Tensor) -> Tensor:
     """``h(rho) = (√(1 - rho²) + rho (π - arccos rho))/π``, the next layer's correlation.
 
-    Raises:
-        InputError: as :func:`angle`.
-
     Source: paper C, Definition 5.
     """
-    phi = angle(rho)
-    return 1 - relu_recursion.contract(1 - rho, phi)
+    validate.arrays(rho=("...", rho))
+    if not bool((rho.abs() <= 1).all()):
+        raise InputError(f"correlations must lie in [-1, 1], got {float(rho.min()):g} … {float(rho.max()):g}")
+    return 1 - relu_recursion.contract(1 - rho, torch.acos(rho))
 
 
 def predicted_excess(offset: Tensor, depth: int) -> Tensor:
     """``Θ̄^(L) - 1/4`` to order ``1/L``: ``[(3/8) ln L + c/4 - 1/8] / L`` for pairs of offset ``c``.
-
-    Raises:
-        InputError: for a depth below 1 or above 10^15, or offsets that are no numbers.
 
     Source: derived here; it replaces the ``O(1/L)`` of paper C, Theorem 2.
     """
@@ -57,10 +40,7 @@ def crossover(u: Tensor) -> Tensor:
     """``F(u) = [(1 + u) - (1 + u)^-3] / (4u)``: ``Θ̄^(L)`` of a close pair, ``u = L phi / (3π)``.
 
     ``F(0) = 1``, ``F(∞) = 1/4``, ``F - 1/4 ~ 1/(4u)``. In ``w = 1/(1 + u)`` it is ``(1 + w + w² + w³)/4``, in which
-    nothing cancels or overflows.
-
-    Raises:
-        InputError: for a ``u`` that is negative or no number; infinity is one.
+    nothing cancels or overflows; ``u`` may be infinite.
 
     Source: derived here; it makes paper C, Corollary 1 quantitative.
     """
@@ -75,22 +55,13 @@ def half_way_depth(rho: float) -> float:
 
     Args:
         rho: correlation in ``(0.7, 1)``, whose kernel decreases with depth.
-
-    Raises:
-        InputError: for a correlation outside that interval.
     """
     validate.within(0.7, 1, rho=rho)
     phi = torch.acos(torch.tensor([rho], dtype=torch.float64))
-    value = {1: rho}
-    low, high = 1, 2
-    while _kernel(phi, high, value) > 0.625:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if _kernel(phi, middle, value) > 0.625 else (low, middle)
-    return low + (value[low] - 0.625) / (value[low] - value[high])
 
+    def kernel(depth: int) -> float:
+        return float(relu_recursion.kernel_of_angle(phi, depth)[0])
 
-def _kernel(phi: Tensor, depth: int, known: dict[int, float]) -> float:
-    known[depth] = float(relu_recursion.kernel_of_angle(phi, depth)[0])
-    return known[depth]
+    far = 10 * math.ceil(10 / float(phi))  # the crossover is at 4.2/phi
+    low = bisect.bisect_left(range(1, far), -0.625, key=lambda depth: -kernel(depth))
+    return low + (kernel(low) - 0.625) / (kernel(low) - kernel(low + 1))

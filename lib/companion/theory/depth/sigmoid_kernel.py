@@ -15,21 +15,12 @@ from regimes import validate
 SETTLED = 1000  # layers after which every value is the fixed point: errors fall by a third or more a layer
 
 
-def step(z: Tensor) -> Tensor:
-    """``h(z) = (1 + e^-z)^-2``."""
-    return torch.sigmoid(z) ** 2
-
-
 def eta(rho: Tensor, depth: int) -> Tensor:
-    """``eta^(L)`` at inner products ``rho``, any shape; ``L`` at least 1.
-
-    Raises:
-        InputError: for a depth below 1, or inner products that are not finite numbers.
-    """
+    """``eta^(L)`` at inner products ``rho``, any shape; ``L`` at least 1."""
     validate.integer(1, depth=depth)
     validate.arrays(rho=("...", rho))
     for _ in range(min(depth - 1, SETTLED)):
-        rho = step(rho)
+        rho = torch.sigmoid(rho) ** 2
     return rho
 
 

@@ -15,7 +15,7 @@ constants and the logarithms are derived here.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -34,42 +34,29 @@ class Layer:
     """One critical layer: how it moves a pair, and with which weight it enters.
 
     Attributes:
-        name: in words.
         loss: ``e -> (1 - h(1 - e), 1 - h'(1 - e))``, on arrays ``(n,)`` of ``e = 1 - rho``.
         limit: ``1/(1 + k)``, that of the normalised kernel.
         log: ``b/(1 + k)``, the coefficient of ``ln L/L``.
         share: variance of the new layer beside the skipped one, 1 without a skip connection.
     """
 
-    name: str
-    loss: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] = field(repr=False)
+    loss: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
     limit: float
     log: float
     share: float = 1.0
 
 
-def leaky(slope: float) -> Layer:
-    """The leaky ReLU of a negative slope: ``h - rho`` is that of the ReLU times ``(1 - a)²/(1 + a²)``.
+def kinked(slope: float = 0.0, *, share: float = 1.0) -> Layer:
+    """The leaky ReLU of a negative ``slope`` from -1 to below 1, at which it is linear and nothing moves.
 
-    Raises:
-        InputError: for a slope outside ``[-1, 1)``; at 1 it is linear and nothing moves.
+    ``h - rho`` is that of the ReLU times ``(1 - a)²/(1 + a²)``. With a ``share`` in ``(0, 1]`` below 1 it is
+    ``x -> √(1 - share) x + √share W σ(x)``; ``share = 1/2`` is the plain sum of both, rescaled.
     """
     validate.between(-1, 1, slope=slope)
-    if slope == 1:
-        raise InputError("slope must be below 1: at 1 the activation is linear")
-    bend = (1 - slope) ** 2 / (1 + slope**2)
-    return Layer(f"leaky ReLU, slope {slope:g}", lambda e: _kinked(e, bend), 1 / 4, 3 / 8)
-
-
-def residual(share: float) -> Layer:
-    """``x -> √(1 - share) x + √share W σ(x)`` with the ReLU; ``share = 1/2`` is the plain sum of both, rescaled.
-
-    Raises:
-        InputError: for a share outside ``(0, 1]``.
-    """
-    validate.positive(share=share)
+    validate.positive(share=share, **{"1 - slope": 1 - slope})
     validate.between(0, 1, share=share)
-    return Layer(f"residual, share {share:g}", lambda e: _kinked(e, 1.0), 1 / 4, 3 / 8, share)
+    bend = (1 - slope) ** 2 / (1 + slope**2)
+    return Layer(lambda e: _kinked(e, bend), 1 / 4, 3 / 8, share)
 
 
 def smooth(name: str) -> Layer:
@@ -80,9 +67,6 @@ def smooth(name: str) -> Layer:
 
     Args:
         name: ``tanh``, ``erf``, ``quadratic`` or ``swish``.
-
-    Raises:
-        InputError: for another name, or a linear activation, whose map is the identity.
     """
     validate.one_of(("tanh", "erf", "quadratic", "swish"), name=name)
     k, w = np.arange(1.0, ORDER), _hermite_weights(name)
@@ -92,7 +76,7 @@ def smooth(name: str) -> Layer:
         log_rho = np.log1p(-np.minimum(e, BELOW_ONE))[:, None]
         return -np.expm1(k * log_rho) @ w, -np.expm1((k - 1) * log_rho) @ (k * w)
 
-    return Layer(name, loss, 1 / 3, (1 - b / a**2) / 3)
+    return Layer(loss, 1 / 3, (1 - b / a**2) / 3)
 
 
 def along_depth(layer: Layer, rho: np.ndarray, depths: Sequence[int]) -> np.ndarray:
@@ -106,16 +90,13 @@ def along_depth(layer: Layer, rho: np.ndarray, depths: Sequence[int]) -> np.ndar
         rho: input correlations ``(n,)``; from 0 on for a smooth layer.
         depths: strictly increasing.
 
-    Raises:
-        InputError: for correlations outside ``[-1, 1]``, negative ones under a smooth layer, or depths that do not
-            increase or are no whole numbers of at least 1.
     """
     validate.arrays(rho=("n", rho))
     validate.integer(1, **{f"depths[{i}]": depth for i, depth in enumerate(depths)})
     validate.increasing(depths=list(depths))
     low = 0 if layer.limit == 1 / 3 else -1
     if not (rho.min() >= low and rho.max() <= 1):
-        raise InputError(f"rho must lie from {low} to 1 for {layer.name}, got {rho.min():g} to {rho.max():g}")
+        raise InputError(f"rho must lie from {low} to 1 for this layer, got {rho.min():g} to {rho.max():g}")
     e, s, at, share, found = 1 - rho, rho.copy(), 1, layer.share, []
     for depth in depths:
         for _ in range(depth - at):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from companion.theory.spiked.functions import Function, function, hermite, needs_slope, odd
+from companion.theory.spiked.functions import Function, function, hermite, needs_step
 from regimes import gaussian, validate
 from regimes.validate import InputError
 
@@ -29,9 +29,7 @@ class Spiked:
     gamma: float
 
 
-def equivalent(
-    activation: str | Function, target: str | Function, *, alpha0: float, step: float, noise: float = 0.0
-) -> Spiked:
+def equivalent(activation: str | Function, target: str | Function, *, alpha0: float, step: float) -> Spiked:
     """The spiked random features equivalent to a network after one gradient step of size ``eta = step * p``.
 
     ``r = step h1 sqrt(t1^2 + t2/alpha0)``, ``gamma = t1 / sqrt(t1^2 + t2/alpha0)``,
@@ -42,26 +40,21 @@ def equivalent(
         target: function of ``theta·x``.
         alpha0: samples of the first step over ``d``; ``inf`` for perfect alignment, 0 for no step.
         step: ``eta / p``.
-        noise: variance of the label noise in the first batch.
-
-    Raises:
-        InputError: for an activation that is not odd or jumps, a target without second moment, negative numbers.
 
     Source: paper E, Eqs. 9–12.
     """
     activation, target = function(activation, "activation"), function(target, "target")
-    odd(activation)
-    needs_slope(activation)
+    needs_step(activation)
     if not validate.is_number(alpha0) and alpha0 != np.inf:
         raise InputError(f"alpha0 must be a number of at least 0, or infinite, got {alpha0!r}")
     validate.at_least(0, alpha0=0 if alpha0 == np.inf else alpha0)
-    validate.between(0, 1e50, step=step, noise=noise)
+    validate.between(0, 1e50, step=step)
     h = hermite(activation, target)
     if alpha0 == 0 or step == 0:
         return Spiked(1.0, 0.0, 0.0)
     if alpha0 < 1e-50:
         raise InputError(f"alpha0 must be 0, or at least 1e-50 (less than a sample), got {alpha0!r}")
-    scatter = (h.t2 + noise) / alpha0
+    scatter = h.t2 / alpha0
     length = np.sqrt(h.t1**2 + scatter)
     if length == 0:
         return Spiked(1.0, 0.0, 0.0)
@@ -119,11 +112,7 @@ def channel(
     bias: float = 0.0,
     resolve: float | None = None,
 ) -> Channel:
-    """The conditional map of one setting (``B = 1``), on nodes that resolve the spike strength ``resolve`` (``r``).
-
-    Raises:
-        InputError: for ``c <= 0``, ``|gamma| > 1``, a negative noise, a spike beyond 1e4, or what is no number.
-    """
+    """The conditional map of one setting (``B = 1``), on nodes that resolve the spike strength ``resolve`` (``r``)."""
     validate.between(1e-50, WIDEST, c=c)
     validate.between(0, 1e50, noise=noise)
     validate.between(-STRONGEST, STRONGEST, r=r, resolve=r if resolve is None else resolve)
@@ -146,6 +135,15 @@ def stack(channels: list[Channel]) -> Channel:
             row[: len(values)] = values
         columns.append(column)
     return Channel(*columns)
+
+
+def channels_of_values(
+    activation: Function, target: Function, values: Sequence[float], *, r: float, c: float, **kind: float
+) -> Channel:
+    """The maps of several readout values ``u`` on common nodes: spike ``r u``, bulk variance ``1 + u^2 (c - 1)``."""
+    validate.number(r=r, c=c, **{f"values[{i}]": u for i, u in enumerate(values)})
+    kind = {"gamma": 1.0, "resolve": r * max(map(abs, values))} | kind
+    return stack([channel(activation, target, r=r * u, c=1 + u**2 * (c - 1), **kind) for u in values])
 
 
 def feature_moments(activation: Function, shift: np.ndarray, c: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -14,9 +14,9 @@ from scipy import optimize, special
 
 from companion.theory.spiked import ridge_theory
 from companion.theory.spiked.conditional_map import feature_moments, nodes
-from companion.theory.spiked.functions import Function, function, odd
+from companion.theory.spiked.functions import Function, function, needs_odd
 from companion.theory.spiked.ridge_theory import marchenko_pastur
-from companion.theory.spiked.triangle import NotConverged, Solution
+from companion.theory.spiked.saddle_point import NotConverged, Solution
 from regimes import gaussian, validate
 from regimes.validate import InputError
 
@@ -53,18 +53,10 @@ class Loss:
     slopes: Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
 
 
-def square() -> Loss:
-    """``(y - f)^2 / 2``."""
-    return huber(np.inf)
-
-
 def huber(delta: float) -> Loss:
     """``u^2/2`` for ``|u| <= delta``, ``delta |u| - delta^2/2`` beyond, ``u = y - f``; infinite: the square loss.
 
     ``g`` is ``(y - omega)/(1 + V)`` clipped at ``±delta``: the moments of a clipped Gaussian, in closed form.
-
-    Raises:
-        InputError: for ``delta <= 0``.
     """
     if not (isinstance(delta, float) and delta == np.inf):
         validate.positive(delta=delta)
@@ -147,32 +139,19 @@ def solve_loss(
 ) -> Solution:
     """Errors and overlaps of a convex loss on spiked random features.
 
-    Args:
-        activation: of the features.
-        target: function of ``theta·x``; ``sign`` for losses on labels.
-        loss: :func:`square`, :func:`huber`, :func:`logistic`.
-        alpha: ``n/d``.
-        beta: ``p/d``.
-        lam: penalty, ``lam/2 |a|^2``.
-        r: spike strength.
-        c: bulk variance.
-        gamma: cosine between spike and target.
-        bias: uniform bias; a number allows activations that are not odd.
-        width: ``p`` for the finite-width rule; infinite for the limit.
-
-    Raises:
-        InputError: for numbers that make no sense, or a loss on labels with another target than ``sign``.
-        NotConverged: with the state.
+    Arguments as :func:`companion.theory.spiked.ridge_theory.solve`, of one setting; the penalty is ``lam/2 |a|^2``, and
+    a loss on labels needs the target ``sign``.
 
     Source: paper E, App. C.5, Eqs. 118–120.
     """
     activation, target = function(activation, "activation"), function(target, "target")
-    odd(activation, bias)
-    validate.positive(alpha=alpha, beta=beta, lam=lam)
-    ridge_theory.needs_ratios({"alpha": alpha, "beta": beta, "lam": lam, "width": width})
+    if bias is None:
+        needs_odd(activation)
+    ridge_theory.needs_ratios(alpha=alpha, beta=beta, lam=lam, width=width)
     if loss.slopes:
         validate.one_of(("sign",), target=target.name)
-        _needs_cost(gamma, width)
+        if abs(gamma) == 1 and width == np.inf:  # the output along the spike separates the labels, and costs nothing
+            raise InputError("width must be finite at |gamma| = 1: labels that the spike separates leave m no minimum")
     ridge = ridge_theory.solve(
         activation, target, alpha=alpha, beta=beta, lam=lam, r=r, c=c, gamma=gamma, bias=bias, width=width
     )
@@ -221,12 +200,6 @@ def _mixed(points: list[np.ndarray], moves: list[np.ndarray], scale: np.ndarray)
     by_move, by_point = (np.stack([b - a for a, b in zip(some, some[1:])], 1) for some in (moves, points))
     weights = np.linalg.lstsq(by_move / scale[:, None], moves[-1] / scale, rcond=1e-10)[0]
     return points[-1] + moves[-1] - (by_point + by_move) @ weights
-
-
-def _needs_cost(gamma: float, width: float) -> None:
-    """At ``|gamma| = 1`` the output along the spike separates the labels, and costs nothing in the limit of widths."""
-    if abs(gamma) == 1 and width == np.inf:
-        raise InputError("width must be finite at |gamma| = 1: labels that the spike separates leave m no minimum")
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,12 @@
 """Readouts under a convex loss, by Newton's method on the exact objective, batched over seeds."""
 
+import math
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
-from companion.theory.spiked.triangle import NotConverged
+from companion.theory.spiked.saddle_point import NotConverged
 from regimes import validate
 from regimes.validate import InputError
 
@@ -21,16 +24,14 @@ def readout(phi: Tensor, y: Tensor, loss: str, lam: float, *, delta: float = 1.0
         lam: penalty.
         delta: where Huber's loss turns linear.
 
-    Raises:
-        InputError: for an unknown loss, ``lam <= 0``, shapes that do not fit, NaN, or labels that are not ±1 for the
-            logistic loss.
-        NotConverged: with the gradient's norm.
     """
-    validate.one_of(_LOSSES, loss=loss)
+    validate.one_of(("square", *_LOSSES), loss=loss)
     validate.positive(lam=lam, delta=delta)
     validate.arrays(phi=("S n p", phi), y=("S n", y))
     if loss == "logistic" and not bool((y.abs() == 1).all()):
         raise InputError("y must hold labels -1 and +1 for the logistic loss")
+    if loss == "square":  # Huber's, which is never linear
+        loss, delta = "huber", math.inf
     value, slopes = _LOSSES[loss]
     a = torch.zeros(phi.shape[0], phi.shape[2], dtype=phi.dtype, device=phi.device)
     start = None
@@ -52,7 +53,7 @@ def readout(phi: Tensor, y: Tensor, loss: str, lam: float, *, delta: float = 1.0
     raise NotConverged(f"{loss} readout not found after {_ITERATIONS} Newton steps: gradient {float(size.max()):.1e}")
 
 
-def _shorten(objective: object, a: Tensor, step: Tensor) -> Tensor:
+def _shorten(objective: Callable[[Tensor], Tensor], a: Tensor, step: Tensor) -> Tensor:
     """Halves each seed's step until the objective does not grow."""
     share = torch.ones(len(a), dtype=a.dtype, device=a.device)
     now = objective(a)
@@ -62,14 +63,6 @@ def _shorten(objective: object, a: Tensor, step: Tensor) -> Tensor:
             break
         share = torch.where(worse, share / 2, share)
     return share
-
-
-def _square(y: Tensor, f: Tensor, delta: float) -> Tensor:
-    return (y - f) ** 2 / 2
-
-
-def _square_slopes(y: Tensor, f: Tensor, delta: float) -> tuple[Tensor, Tensor]:
-    return f - y, torch.ones_like(f)
 
 
 def _huber(y: Tensor, f: Tensor, delta: float) -> Tensor:
@@ -90,8 +83,4 @@ def _logistic_slopes(y: Tensor, f: Tensor, delta: float) -> tuple[Tensor, Tensor
     return -y * slope, slope * (1 - slope)
 
 
-_LOSSES = {
-    "square": (_square, _square_slopes),
-    "huber": (_huber, _huber_slopes),
-    "logistic": (_logistic, _logistic_slopes),
-}
+_LOSSES = {"huber": (_huber, _huber_slopes), "logistic": (_logistic, _logistic_slopes)}

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy import special
 from torch import Tensor
 
 from regimes import gaussian
@@ -16,42 +15,43 @@ from regimes.validate import InputError
 
 @dataclass(frozen=True)
 class Function:
-    """A function of one variable, for quadrature (numpy) and for simulation (torch).
+    """A function of one variable, for simulation (torch) and for quadrature (numpy).
 
     Attributes:
         name: what captions and errors call it.
-        array: the function on numpy arrays.
-        tensor: the same on torch tensors.
+        tensor: the function on torch tensors.
         breaks: where it jumps or has a kink.
-        odd: whether ``f(-x) = -f(x)``.
     """
 
     name: str
-    array: Callable[[np.ndarray], np.ndarray]
     tensor: Callable[[Tensor], Tensor]
     breaks: tuple[float, ...] = ()
-    odd: bool = True
 
+    @functools.cached_property
+    def odd(self) -> bool:
+        """Whether ``f(-x) = -f(x)``, at a few points."""
+        x = np.array([0.1, 0.5, 1.0, 2.0, 3.0])
+        return np.allclose(self.array(-x), -self.array(x), rtol=1e-9, atol=1e-12)
 
-def _same(name: str, f: Callable, **about: object) -> Function:
-    """A function whose one expression serves both numpy and torch."""
-    return Function(name, f, f, **about)
+    def array(self, x: np.ndarray) -> np.ndarray:
+        """The function on numpy arrays."""
+        return self.tensor(torch.as_tensor(x, dtype=torch.float64)).numpy()
 
 
 FUNCTIONS = {
     f.name: f
     for f in (
-        Function("tanh", np.tanh, torch.tanh),
-        Function("erf", special.erf, torch.erf),
-        Function("erf(x/√2)", lambda x: special.erf(x / math.sqrt(2)), lambda x: torch.erf(x / math.sqrt(2))),
-        Function("sin", np.sin, torch.sin),
-        Function("sign", np.sign, torch.sign, breaks=(0.0,)),
-        Function("relu", lambda x: np.maximum(x, 0), torch.relu, breaks=(0.0,), odd=False),
-        Function("softplus", lambda x: np.logaddexp(0, x), torch.nn.functional.softplus, odd=False),
-        _same("identity", lambda x: x),
-        _same("He1+He3", lambda x: x + (x**3 - 3 * x) / math.sqrt(6)),
-        _same("He1+He2", lambda x: x + (x**2 - 1) / math.sqrt(2), odd=False),
-        Function("tanh(x+1)", lambda x: np.tanh(x + 1), lambda x: torch.tanh(x + 1), odd=False),
+        Function("tanh", torch.tanh),
+        Function("erf", torch.erf),
+        Function("erf(x/√2)", lambda x: torch.erf(x / math.sqrt(2))),
+        Function("sin", torch.sin),
+        Function("sign", torch.sign, breaks=(0.0,)),
+        Function("relu", torch.relu, breaks=(0.0,)),
+        Function("softplus", torch.nn.functional.softplus),
+        Function("identity", lambda x: x),
+        Function("He1+He3", lambda x: x + (x**3 - 3 * x) / math.sqrt(6)),
+        Function("He1+He2", lambda x: x + (x**2 - 1) / math.sqrt(2)),
+        Function("tanh(x+1)", lambda x: torch.tanh(x + 1)),
     )
 }
 
@@ -59,15 +59,12 @@ FUNCTIONS = {
 def function(name: str | Function, role: str = "function") -> Function:
     """The function of that name; a :class:`Function` of one's own passes through.
 
-    Raises:
-        InputError: for an unknown name, a function whose second moment under ``N(0, 1)`` is infinite, or one that says
-            it is odd and is not.
+    Its second moment under ``N(0, 1)`` must be finite.
     """
     if not isinstance(name, Function) and (not isinstance(name, str) or name not in FUNCTIONS):
         raise InputError(f"{role} must be one of {', '.join(FUNCTIONS)}; got {name!r}")
     found = FUNCTIONS[name] if isinstance(name, str) else name
     _needs_second_moment(found, role)
-    _needs_parity(found, role)
     return found
 
 
@@ -89,21 +86,18 @@ def _mean_slopes(f: Function) -> tuple[float, float]:
     return gaussian.expect(lambda z: z * f.array(z), breaks=f.breaks), gaussian.expect(derivative(f), breaks=f.breaks)
 
 
-def _needs_parity(f: Function, role: str) -> None:
-    x = np.array([0.1, 0.5, 1.0, 2.0, 3.0])
-    if f.odd and not np.allclose(f.array(-x), -f.array(x), rtol=1e-9, atol=1e-12):
-        raise InputError(
-            f"{role} {f.name} says that it is odd, but f(1) = {f.array(x)[2]:g}, f(-1) = {f.array(-x)[2]:g}"
-        )
+def needs_step(activation: Function) -> None:
+    """Raises :class:`InputError` for an activation that a gradient step does not give a single spike.
 
-
-def odd(activation: Function, bias: float | None = None) -> None:
-    """One gradient step is described by a single spike only for an odd activation.
-
-    Raises:
-        InputError: for one that is not odd when no bias is given.
+    It must be odd, and its slope the derivative of what it is (:func:`needs_slope`).
     """
-    if bias is None and not activation.odd:
+    needs_odd(activation)
+    needs_slope(activation)
+
+
+def needs_odd(activation: Function) -> None:
+    """Raises :class:`InputError` for an activation that is not odd."""
+    if not activation.odd:
         raise InputError(
             f"activation {activation.name} is not odd: its mean E σ and curvature E σ'' would add a part along each "
             "neuron's own weights to the gradient, which one spike does not describe; use an odd activation, or give "

@@ -27,9 +27,6 @@ def conjugate_and_tangent(activation: str | Function, x: Tensor, z: Tensor | Non
     ``a_k`` the Hermite coefficients of ``σ(|x|/sqrt(d) ·)`` and ``rho`` the cosine. The series ends after ``TERMS``; of
     an input with itself the values are exact.
 
-    Raises:
-        InputError: for an activation that jumps, or inputs that do not fit.
-
     Source: Daniely et al. (2016); paper E, Sec. 4.2, names the conjugate kernel and the NTK.
     """
     activation = function(activation, "activation")
@@ -73,15 +70,11 @@ def errors(
     alphas: Sequence[float],
     lams: Sequence[float],
     seeds: Sequence[int],
-    test_points: int = 2000,
 ) -> list[tuple[str, float, float, Tensor]]:
     """Kernel ridge regression on ``alpha d`` samples, nested: kernel, ``alpha``, ``lam``, test errors ``(S,)``.
 
     Samples and directions are those of the networks' second batches (:mod:`companion.theory.spiked.network`), the error
     an average over stratified points.
-
-    Raises:
-        InputError: for an activation that jumps, and numbers that are not positive.
     """
     validate.positive(**{f"alphas[{i}]": one for i, one in enumerate(alphas)})
     validate.positive(**{f"lams[{i}]": one for i, one in enumerate(lams)})
@@ -89,7 +82,7 @@ def errors(
     drawn = network.one_step("tanh", target, d=d, p=1, n0=0, step=0.0, seeds=seeds, device="auto")  # its direction
     sizes = [max(1, round(alpha * d)) for alpha in alphas]
     x, y = network.second_batch(target, drawn, max(sizes), seeds)
-    points, clean = network.test_set(target, drawn, seeds, test_points)
+    points, clean = network.test_set(target, drawn, seeds)
     found, trained, tested = [], conjugate_and_tangent(activation, x), conjugate_and_tangent(activation, points, x)
     for name in KERNELS:
         for lam in lams:
@@ -108,9 +101,6 @@ def linear_error(target: str | Function, alpha: np.ndarray) -> np.ndarray:
 
     With ``N = E σ*^2 - t1^2``, what no linear function explains, it is ``N + E``, ``E = 1/(1/t1^2 + alpha/(N + E))``:
     the posterior variance of a linear function of squared norm ``t1^2`` seen through noise of variance ``N``.
-
-    Raises:
-        InputError: for a target without linear part, or ``alpha`` that is not positive.
 
     Source: Tse and Hanly (1999).
     """

@@ -15,19 +15,15 @@ import torch
 from torch import Tensor
 
 from companion.theory.spiked import population
-from companion.theory.spiked.conditional_map import needs_alignment
-from companion.theory.spiked.functions import Function, derivative_at, function, hermite, needs_slope, odd
+from companion.theory.spiked.conditional_map import feature_moments, needs_alignment
+from companion.theory.spiked.functions import Function, derivative_at, function, hermite, needs_step
 from regimes import devices, validate
 from regimes.seeds import draw_seeds
 from regimes.validate import InputError
 
 
 def draw(seeds: Sequence[int], kind: str, *shape: int, d: int, device: str | torch.device = "cpu") -> Tensor:
-    """Standard normal numbers ``(S, *shape)``, one generator a seed, kind of draw and dimension ``d``.
-
-    Raises:
-        InputError: for seeds that are no whole numbers, none, an unknown kind, or a size below 1.
-    """
+    """Standard normal numbers ``(S, *shape)``, one generator a seed, kind of draw and dimension ``d``."""
     validate.seeds(seeds)
     validate.integer(1, d=d, **{f"shape[{i}]": size for i, size in enumerate(shape)})
     validate.memory(16 * len(seeds) * math.prod(shape), f"{kind}: {len(seeds)} draws of shape {shape}")
@@ -48,7 +44,7 @@ class Weights:
         w: ``(S, p, d)``, rows.
         theta: target direction ``(S, d)``, unit norm.
         v: spike direction ``(S, d)``, unit norm.
-        u: readout letters ``(S, p)``; the initial readout is ``u / sqrt(p)``.
+        u: readout values ``(S, p)``; the initial readout is ``u / sqrt(p)``.
         r: spike strength of each seed ``(S,)``: ``w = bulk + r u v^T``.
         batch: ``(x0, y0)`` of the first step, ``(S, n0, d)`` and ``(S, n0)``; ``None`` for drawn features.
     """
@@ -66,18 +62,9 @@ class Weights:
         return self.w - (self.r[:, None] * self.u)[..., None] * self.v[:, None, :]
 
 
-def letters(p: int, values: Sequence[float], fractions: Sequence[float]) -> Tensor:
-    """``p`` letters in blocks, as close to the given fractions as whole neurons allow.
-
-    Raises:
-        InputError: for letters that do not match their fractions, or fractions that are not positive.
-    """
-    validate.integer(1, p=p)
-    if len(values) != len(fractions) or not len(values):
-        raise InputError(f"fractions must be one a letter, got {list(fractions)} for {list(values)}")
-    validate.number(**{f"values[{i}]": u for i, u in enumerate(values)})
-    validate.positive(**{f"fractions[{i}]": share for i, share in enumerate(fractions)})
-    ends = np.rint(np.cumsum(fractions) / sum(fractions) * p).astype(int)
+def readout_values(p: int, values: Sequence[float]) -> Tensor:
+    """``p`` readout values in blocks, each as large as whole neurons allow: ``(p,)``."""
+    ends = np.rint(np.arange(1, len(values) + 1) / len(values) * p).astype(int)
     return torch.from_numpy(np.repeat(np.asarray(values, float), np.diff(ends, prepend=0)))
 
 
@@ -91,7 +78,6 @@ def one_step(
     step: float,
     seeds: Sequence[int],
     u: Tensor | None = None,
-    noise: float = 0.0,
     device: str | torch.device = "cpu",
 ) -> Weights:
     """The weights after one full-batch gradient step of size ``eta = step * p`` on ``n0`` samples.
@@ -107,30 +93,23 @@ def one_step(
         n0: samples of the step; 0 leaves the weights as drawn.
         step: ``eta / p``.
         seeds: independent realisations.
-        u: letters ``(p,)`` of the initial readout ``u / sqrt(p)``; all ones by default.
-        noise: variance of the label noise.
+        u: values ``(p,)`` of the initial readout ``u / sqrt(p)``; all ones by default.
         device: where to compute.
-
-    Raises:
-        InputError: for sizes below 1, an activation that is not odd or jumps, a target without second moment, or
-            letters that are not one a neuron.
 
     Source: paper E, Eqs. 1–3, 33–36.
     """
     activation, target = function(activation, "activation"), function(target, "target")
-    odd(activation)
-    needs_slope(activation)
+    needs_step(activation)
     validate.integer(1, d=d, p=p)
     validate.integer(0, n0=n0)
-    validate.between(0, 1e50, step=step, noise=noise)
-    _needs_letters(u, p)
+    validate.between(0, 1e50, step=step)
     theta = unit(draw(seeds, "direction", d, d=d, device=device))
     w0 = unit(draw(seeds, "weights", p, d, d=d, device=device))
-    u = (torch.ones(p, dtype=w0.dtype) if u is None else u).to(w0).expand(len(seeds), p)
+    u = _of_each(u, w0)
     if n0 == 0 or step == 0:
         return Weights(w0, theta, theta, u, torch.zeros(len(seeds)).to(w0))
     x = draw(seeds, "batch", n0, d, d=d, device=device)
-    y = labels(target, x, theta) + noise**0.5 * draw(seeds, "labels", n0, d=d, device=device)
+    y = labels(target, x, theta)
     w = gradient_step(activation, w0, x, y, step, u)
     # the spike as the theory defines it: the mean of σ' times the common part of the gradient
     h1 = hermite(activation, target).h1
@@ -141,7 +120,7 @@ def one_step(
 def gradient_step(
     activation: str | Function, w0: Tensor, x: Tensor, y: Tensor, step: float, u: Tensor | None = None
 ) -> Tensor:
-    """Rows ``(..., p, d)`` after one step from ``w0`` on ``x (..., n0, d)``, ``y (..., n0)``; letters ``u (..., p)``.
+    """Rows ``(..., p, d)`` after one step from ``w0`` on ``x (..., n0, d)``, ``y (..., n0)``; readout ``u (..., p)``.
 
     Source: paper E, Eqs. 2, 3.
     """
@@ -156,9 +135,6 @@ def equivalent_features(activation: str | Function, weights: Weights, step: floa
     """Spiked features of the network's own first batch and initial rows: what differs is the model alone.
 
     ``sqrt(c) w0_i + r u_i v`` with the batch's ``r``, ``v`` and ``c = 1 + step^2 h1_check/n0^2 sum_mu y^2 |x|^2``.
-
-    Raises:
-        InputError: for weights without a first batch, or seeds that are not one a realisation.
     """
     activation = function(activation, "activation")
     validate.seeds(seeds, count=len(weights.w))
@@ -194,22 +170,19 @@ def spiked_features(
         c: squared norm of the bulk rows; a number, or one a row ``(p,)``.
         gamma: cosine between spike and target.
         seeds: independent realisations.
-        u: letters ``(p,)``; all ones by default.
+        u: readout values ``(p,)``; all ones by default.
         rows: ``"sphere"`` (norm ``sqrt(c)``), ``"gauss"`` (entries ``N(0, c/d)``), ``"orthogonal"`` (``p <= d``).
         device: where to compute.
-
-    Raises:
-        InputError: for sizes that make no sense, ``|gamma| > 1``, a bulk that is not positive, a spike that is no
-            number, letters that are not one a neuron, or an unknown kind of rows.
 
     Source: paper E, Definition 3.1, Eq. 133.
     """
     validate.integer(2, d=d)
     validate.between(-1e50, 1e50, r=r)
     needs_alignment(gamma)
-    _needs_letters(u, p)
-    _needs_variances(c, p)
     validate.integer(1, p=p)
+    if isinstance(c, Tensor):
+        validate.arrays(c=(str(p), c))
+    validate.between(1e-50, 1e50, c=float(torch.as_tensor(c).min()))
     validate.one_of(("sphere", "gauss", "orthogonal"), rows=rows)
     if rows == "orthogonal" and p > d:
         raise InputError(f"orthogonal rows need p <= d, got p={p}, d={d}")
@@ -222,23 +195,17 @@ def spiked_features(
     bulk = bulk * torch.as_tensor(c, dtype=g.dtype, device=g.device).sqrt().reshape(-1, 1)
     axes = torch.eye(d, dtype=g.dtype, device=g.device)[:2].expand(len(seeds), 2, d)
     v, theta = axes[:, 0], gamma * axes[:, 0] + (1 - gamma**2) ** 0.5 * axes[:, 1]
-    u = (torch.ones(p, dtype=g.dtype) if u is None else u).to(g).expand(len(seeds), p)
+    u = _of_each(u, g)
     strength = torch.full((len(seeds),), float(r), dtype=g.dtype, device=g.device)
     return Weights(bulk + r * u[..., None] * v[:, None, :], theta, v, u, strength)
 
 
-def _needs_letters(u: Tensor | None, p: int) -> None:
-    if u is not None:
-        validate.arrays(u=(str(p), u))
-
-
-def _needs_variances(c: float | Tensor, p: int) -> None:
-    """A positive number, or one a row."""
-    if isinstance(c, Tensor) and c.ndim:
-        validate.arrays(c=(str(p), c))
-        c = float(c.min())
-    validate.positive(c=c)
-    validate.between(1e-50, 1e50, c=c)
+def _of_each(u: Tensor | None, w: Tensor) -> Tensor:
+    """Readout values ``(S, p)`` for rows ``(S, p, d)``."""
+    if u is None:
+        return torch.ones_like(w[..., 0])
+    validate.arrays(u=(str(w.shape[1]), u))
+    return u.to(w).expand(w.shape[:2])
 
 
 def labels(target: Function, x: Tensor, theta: Tensor) -> Tensor:
@@ -247,22 +214,29 @@ def labels(target: Function, x: Tensor, theta: Tensor) -> Tensor:
 
 
 def feature_map(activation: Function, weights: Weights, x: Tensor, bias: float = 0.0) -> Tensor:
-    """``σ(W x + b) / sqrt(p)``: ``(S, n, p)``; the readout ``a`` multiplies it.
-
-    Raises:
-        InputError: for inputs that are not ``(S, n, d)`` of the weights, NaN, or a bias that is no number.
-    """
+    """``σ(W x + b) / sqrt(p)``: ``(S, n, p)``; the readout ``a`` multiplies it."""
     validate.arrays(w=("S p d", weights.w), x=("S n d", x))
-    validate.number(bias=bias)
     z = x @ weights.w.mT
     return activation.tensor(z + bias if bias else z) / weights.w.shape[1] ** 0.5
+
+
+def gaussian_map(activation: Function, weights: Weights, x: Tensor, noise: Tensor, c: float) -> Tensor:
+    """Gaussian features with the conditional moments of the true ones, ``(S, n, p)``; ``noise`` is their normal rest.
+
+    ``(kappa0(k) + kappa1(k) W_b x + kappa_*(k) noise) / sqrt(p)`` at the bulk variance ``c`` and ``u = 1``.
+
+    Source: paper E, Result 3.2.
+    """
+    shift = weights.r[:, None] * (x @ weights.v[..., None]).squeeze(-1)
+    moments = feature_moments(activation, shift.cpu().numpy(), c)
+    kappa0, kappa1, kappa2 = (torch.from_numpy(k).to(x)[..., None] for k in moments)
+    return (kappa0 + kappa1 * (x @ weights.bulk.mT) + kappa2.sqrt() * noise) / noise.shape[-1] ** 0.5
 
 
 def ridge(phi: Tensor, y: Tensor, lam: float) -> Tensor:
     """``argmin_a |y - phi a|^2 + lam |a|^2`` by Cholesky in the smaller dimension: ``(S, p)``.
 
-    Raises:
-        InputError: for shapes that do not fit, NaN, ``lam <= 0``, or one too small beside the features' rounding.
+    A ``lam`` that is too small beside the features' rounding is refused.
     """
     validate.arrays(phi=("S n p", phi), y=("S n", y))
     validate.positive(lam=lam)
@@ -278,11 +252,7 @@ def ridge(phi: Tensor, y: Tensor, lam: float) -> Tensor:
 
 
 def second_batch(target: Function, weights: Weights, n: int, seeds: Sequence[int], noise: float = 0.0) -> tuple:
-    """A fresh training set ``x (S, n, d)``, ``y (S, n)``; smaller ``n`` give its first rows.
-
-    Raises:
-        InputError: for seeds that are not one a realisation of the weights, a size below 1, or a negative noise.
-    """
+    """A fresh training set ``x (S, n, d)``, ``y (S, n)``; smaller ``n`` give its first rows."""
     validate.seeds(seeds, count=len(weights.w))
     validate.between(0, 1e50, noise=noise)
     d, device = weights.w.shape[-1], weights.w.device
@@ -294,9 +264,6 @@ def test_set(target: Function, weights: Weights, seeds: Sequence[int], size: int
     """Fresh points and clean labels, with ``theta·x`` stratified: one point in each of ``size`` equal quantiles.
 
     The test error's mean is unchanged; what the tails of the target add to its variance is gone.
-
-    Raises:
-        InputError: for seeds that are not one a realisation of the weights, or a size below 1.
     """
     validate.seeds(seeds, count=len(weights.w))
     validate.integer(1, size=size)
@@ -312,9 +279,6 @@ def test_set(target: Function, weights: Weights, seeds: Sequence[int], size: int
 
 def overlaps(weights: Weights, a: Tensor) -> dict[str, Tensor]:
     """The order parameters ``m, zeta, psi, q1, q2`` of a readout ``a (S, p)``, each ``(S,)``.
-
-    Raises:
-        InputError: for a readout of another shape, or that is no number.
 
     Source: paper E, Eq. 17.
     """
@@ -342,66 +306,38 @@ def learning_curve(
     alphas: Sequence[float],
     lam: float,
     seeds: Sequence[int],
-    noise: float = 0.0,
-    bias: float = 0.0,
-    test_points: int = 2000,
 ) -> list[dict[str, Tensor]]:
     """Ridge readouts on nested training sets of ``alpha d`` samples: errors and overlaps, one dictionary an ``alpha``.
 
-    Without a bias the test error is the population's where that closes (:mod:`companion.theory.spiked.population`),
-    else an average over ``test_points``.
-
     Returns:
-        For each ``alpha``: ``test_error`` (clean labels), ``train_error`` and the overlaps, each ``(S,)``.
-
-    Raises:
-        InputError: for no ``alpha``, one that is not positive, ``lam <= 0``, or seeds that are not one a realisation of
-            the weights.
+        For each ``alpha``: ``test_error`` (the population's, :mod:`companion.theory.spiked.population`),
+        ``train_error`` and the overlaps, each ``(S,)``.
 
     Source: paper E, Eqs. 4, 5.
     """
     validate.positive(lam=lam, **{f"alphas[{i}]": alpha for i, alpha in enumerate(alphas)})
-    validate.integer(1, **{"number of alphas": len(alphas)}, test_points=test_points)
-    validate.between(0, 1e50, noise=noise)
-    validate.number(bias=bias)
-    validate.seeds(seeds, count=len(weights.w))
+    validate.integer(1, **{"number of alphas": len(alphas)})
     activation, target = function(activation, "activation"), function(target, "target")
-    d = weights.w.shape[-1]
-    x, y = second_batch(target, weights, max(1, *(round(a * d) for a in alphas)), seeds, noise)
-    phi = feature_map(activation, weights, x, bias)
-    sizes = [max(1, round(alpha * d)) for alpha in alphas]
+    sizes = [max(1, round(alpha * weights.w.shape[-1])) for alpha in alphas]
+    x, y = second_batch(target, weights, max(sizes), seeds)
+    phi = feature_map(activation, weights, x)
     readouts = [ridge(phi[:, :n], y[:, :n], lam) for n in sizes]
-    errors = test_error(activation, target, weights, torch.stack(readouts, dim=1), seeds, bias, test_points)
+    errors = population.population_error(activation, target, weights.w, weights.theta, torch.stack(readouts, dim=1))
     return [
-        {
-            "test_error": errors[:, i],
-            "train_error": ((phi[:, :n] @ a[..., None]).squeeze(-1) - y[:, :n]).square().mean(-1),
-        }
-        | overlaps(weights, a)
-        for i, (n, a) in enumerate(zip(sizes, readouts))
+        {"test_error": error, "train_error": squared_error(phi[:, :n], a, y[:, :n])} | overlaps(weights, a)
+        for n, a, error in zip(sizes, readouts, errors.unbind(1))
     ]
 
 
-def test_error(
-    activation: Function,
-    target: Function,
-    weights: Weights,
-    a: Tensor,
-    seeds: Sequence[int],
-    bias: float = 0.0,
-    test_points: int = 2000,
-) -> Tensor:
-    """Test errors ``(S, A)`` of readouts ``a (S, A, p)``: the population's where it closes, else over test points."""
-    if not bias and activation.name in population.CLOSED:
-        return population.population_error(activation, target, weights.w, weights.theta, a)
-    x, y = test_set(target, weights, seeds, test_points)
-    return (a @ feature_map(activation, weights, x, bias).mT - y[:, None]).square().mean(-1)
+def squared_error(phi: Tensor, a: Tensor, y: Tensor) -> Tensor:
+    """Mean squared error ``(S,)`` of readouts ``a (S, p)`` on features ``phi (S, n, p)`` with labels ``y (S, n)``."""
+    return ((phi @ a[..., None]).squeeze(-1) - y).square().mean(-1)
 
 
 def measured_parameters(weights: Weights) -> dict[str, Tensor]:
     """``r``, ``gamma`` and ``c`` of trained weights, each ``(S,)``, read off the rows and nothing else.
 
-    The spike ``r v`` is the mean of the rows, weighted by the letters; ``c`` is the mean squared norm of what is left.
+    The spike ``r v`` is the mean of the rows, weighted by the readout; ``c`` is the mean squared norm of what is left.
     """
     spike = (weights.u[:, None, :] @ weights.w).squeeze(1) / weights.u.square().sum(-1, keepdim=True)
     bulk = weights.w - weights.u[..., None] * spike[:, None, :]

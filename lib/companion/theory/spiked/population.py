@@ -36,9 +36,6 @@ def population_error(activation: Function, target: Function, w: Tensor, theta: T
 
     Returns:
         ``(S, A)``.
-
-    Raises:
-        InputError: for another activation, or shapes that do not fit.
     """
     if activation.name not in CLOSED:
         raise InputError(f"activation must be one of {', '.join(CLOSED)}, got {activation.name}")

@@ -1,24 +1,19 @@
-"""Result 3.3 for ridge regression: the saddle point of spiked random features, solved as the triangle it is.
+"""Result 3.3 for ridge regression: the saddle point of spiked random features, in stages, vectorised over settings.
 
 ``alpha = n/d``, ``beta = p/d``; the readout minimises ``sum_mu (y - a·φ/sqrt(p))^2 + lam |a|^2`` (a sum, no ``1/n``).
-Three steps: a two-dimensional fixed point for ``(V1, V2)`` by a monotone Newton iteration, a linear system for the
-overlaps ``(m, zeta)``, a linear system for the norms ``(q1, q2)``. The matrix of the last one is the Jacobian of the
-first, so that it comes for nothing. Everything is vectorised over settings.
 """
-
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
-from companion.theory.spiked import triangle
+from companion.theory.spiked import saddle_point
 from companion.theory.spiked.conditional_map import Channel, channel, stack
-from companion.theory.spiked.functions import Function, function, odd
-from companion.theory.spiked.triangle import Solution
+from companion.theory.spiked.functions import Function, function, needs_odd
+from companion.theory.spiked.saddle_point import Solution
 from regimes import validate
 from regimes.validate import InputError
 
 ORDER_PARAMETERS = tuple(name for name in Solution.__dataclass_fields__ if name != "sign_error")
+FINITE = 1e50  # the width that stands for an infinite one
 _BATCH = 500  # settings solved together: bounds the memory and stays near the cache
 
 
@@ -72,25 +67,24 @@ def solve(
 
     Every number may be an array; they broadcast.
 
-    Raises:
-        InputError: for a parameter that makes no sense.
-        NotConverged: with the state, if a saddle point was not found.
-
     Source: paper E, Eqs. 17–25 (App. C.8 for noise and bias); the finite-width rule is ours.
     """
     activation, target = function(activation, "activation"), function(target, "target")
-    odd(activation, bias)
+    if bias is None:
+        needs_odd(activation)
     names = ("alpha", "beta", "lam", "r", "c", "gamma", "noise", "bias", "width")
     numbers = (alpha, beta, lam, r, c, gamma, noise, 0.0 if bias is None else bias, width)
     given = _settings(names, numbers)
     flat = {name: array.reshape(-1) for name, array in zip(names, given)}
-    needs_ratios(flat)
+    for name in ("alpha", "beta", "lam", "width"):
+        for value in np.unique(flat[name]):
+            needs_ratios(**{name: value})
     maps, which = _channels(activation, target, flat)
     parts = []
     for start in range(0, given[0].size, _BATCH):
         rows = slice(start, start + _BATCH)
         piece = {name: flat[name][rows] for name in ("alpha", "beta", "lam", "c", "width", "noise")}
-        parts.append(saddle_point(maps.take(which[rows]), **piece))
+        parts.append(solve_channels(maps.take(which[rows]), **piece))
     found = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ORDER_PARAMETERS}
     return Solution(**{name: values.reshape(given[0].shape)[()] for name, values in found.items()})
 
@@ -106,19 +100,15 @@ def _settings(names: tuple[str, ...], numbers: tuple) -> list[np.ndarray]:
     return given
 
 
-def needs_ratios(given: Mapping[str, Any]) -> None:
-    """Raises ``InputError`` for ``alpha``, ``beta``, ``lam`` outside ``[1e-50, 1e50]`` or a ``width`` not above 0.
+def needs_ratios(*, width: float = np.inf, **ratios: float) -> None:
+    """Raises ``InputError`` for ratios that are no numbers in ``[1e-50, 1e50]``, or such a width below 1e-3.
 
     Beyond, products of the order parameters leave float64.
     """
-    for name in ("alpha", "beta", "lam"):
-        for value in np.unique(given[name]) if isinstance(given[name], np.ndarray) else [given[name]]:
-            validate.positive(**{name: value})
-            validate.between(1e-50, 1e50, **{name: value})
-    if not (isinstance(given["width"], np.ndarray) or validate.is_number(given["width"]) or given["width"] == np.inf):
-        raise InputError(f"width must be above 0, or infinite for the limit, got {given['width']!r}")
-    if not np.all((given["width"] == np.inf) | ((1e-3 <= given["width"]) & (given["width"] <= 1e50))):
-        raise InputError(f"width must be a number of neurons, or infinite for the limit, got {given['width']!r}")
+    validate.positive(**ratios)
+    validate.between(1e-50, 1e50, **ratios)
+    if width != np.inf and not (validate.is_number(width) and 1e-3 <= width <= 1e50):
+        raise InputError(f"width must be a number of neurons, or infinite for the limit, got {width!r}")
 
 
 def _channels(activation: Function, target: Function, flat: dict[str, np.ndarray]) -> tuple[Channel, np.ndarray]:
@@ -129,7 +119,7 @@ def _channels(activation: Function, target: Function, flat: dict[str, np.ndarray
     return stack(maps), which.reshape(-1)
 
 
-def saddle_point(
+def solve_channels(
     e: Channel,
     *,
     alpha: np.ndarray,
@@ -139,42 +129,26 @@ def saddle_point(
     width: np.ndarray,
     noise: np.ndarray,
 ) -> Solution:
-    """The triangle of equations on given conditional maps; every array ``(B,)``, as the maps.
+    """The equations on given conditional maps; every array ``(B,)``, as the maps.
 
     Source: paper E, Eqs. 17-25.
     """
-    ratio = alpha / beta
 
     def functionals(hats: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return marchenko_pastur(hats[:, 0], lam[rows] + hats[:, 1], c[rows], beta[rows])
 
-    start, setting = np.stack([c / lam, 1 / lam], axis=1), {"alpha": alpha, "beta": beta, "lam": lam, "c": c}
-    V, one, steps = triangle.variances(functionals, e.squares, e.weight, ratio, start, setting)
-    (V1, V2), P = V.T, functionals(triangle.hats(e.squares, e.weight, one, ratio), np.arange(len(V)))[1]
-    m, zeta = _overlaps(e, one, V2, alpha, beta, c, width)
-    C = e.kappa0 * m[:, None] + e.k * e.kappa1 * zeta[:, None]
-    psi_hat = ratio * e.mean(e.kappa1 * e.h_s / one)
-    psi = beta * V1 * psi_hat
-    known = e.h2 - 2 * C * e.h + C**2 - 2 * e.kappa1 * psi[:, None] * e.h_s
-    # along the directions: beta psi_hat^2, beta c zeta_hat^2, p m_hat^2
-    spread = np.stack([beta * psi_hat**2, zeta**2 / (beta * c * V2**2) + m**2 / (width * V2**2)], axis=1)
-    along = (P @ spread[..., None])[..., 0]
-    q, test, train = triangle.readout_norms(P, e.squares, e.weight, one, known, ratio, along)
-    return Solution(test - noise, train, m, zeta, psi, q[:, 0], q[:, 1], V1, V2, steps)
-
-
-def _overlaps(
-    e: Channel, one: np.ndarray, V2: np.ndarray, alpha: np.ndarray, beta: np.ndarray, c: np.ndarray, width: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """``(m, zeta)`` from their linear system; with a finite width the all-ones direction costs ``m / (p V2)``."""
-    slope = e.k * e.kappa1
-    a00 = e.mean(e.kappa0**2 / one) + beta / (alpha * width * V2)
-    a01 = e.mean(e.kappa0 * slope / one)
-    gain = alpha * c * V2
-    a11 = 1 + gain * e.mean(slope**2 / one)
-    b0, b1 = e.mean(e.kappa0 * e.h / one), gain * e.mean(slope * e.h / one)
-    silent = a00 < 1e-24  # no spike: the mean of the features vanishes and m is not defined
-    a00 = np.where(silent, 1.0, a00)
-    a01, b0 = np.where(silent, 0.0, a01), np.where(silent, 0.0, b0)
-    determinant = a00 * a11 - gain * a01**2
-    return (b0 * a11 - a01 * b1) / determinant, (a00 * b1 - gain * a01 * b0) / determinant
+    stiffness = np.zeros((len(alpha), 3, 3, 2))  # of all ones, W_b v and W_b theta_perp by V1 and V2
+    stiffness[:, 0, 0, 1], stiffness[:, 1, 1, 1], stiffness[:, 2, 2, 0] = np.minimum(width, FINITE), beta * c, beta
+    none = np.zeros_like(e.k)
+    test, train, overlap, q, V, steps = saddle_point.solve(
+        e,
+        functionals,
+        saddle_point.linear(stiffness),
+        squares=e.squares,
+        flat=np.stack([e.kappa0, e.k * e.kappa1, none], axis=1),
+        tilted=np.stack([none, none, e.kappa1], axis=1),
+        ratio=alpha / beta,
+        start=np.stack([c / lam, 1 / lam], axis=1),
+        setting={"alpha": alpha, "beta": beta, "lam": lam, "c": c},
+    )
+    return Solution(test - noise, train, *overlap.T, *q.T, *V.T, steps)

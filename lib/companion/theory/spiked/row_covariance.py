@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from companion.theory.spiked import triangle
+from companion.theory.spiked import saddle_point
 from companion.theory.spiked.conditional_map import Channel, channel, equivalent
-from companion.theory.spiked.functions import Function, derivative, function, hermite, needs_slope, odd
-from companion.theory.spiked.ridge_theory import needs_ratios
-from companion.theory.spiked.triangle import Solution
+from companion.theory.spiked.functions import Function, derivative, function, hermite, needs_step
+from companion.theory.spiked.ridge_theory import FINITE, needs_ratios
+from companion.theory.spiked.saddle_point import Solution
 from regimes import gaussian, validate
 from regimes.validate import InputError
 
@@ -107,19 +107,11 @@ def predict_network(
         norms: keep the fluctuations of the rows' norms; with neither this is the spiked random features at the
             batch's own ``c``, ``r``, ``gamma``.
 
-    Raises:
-        InputError: for numbers that make no sense, an activation that is not odd or jumps, a batch whose shapes do not
-            fit, or a target direction that is not of unit norm.
-        NotConverged: with the state.
-
     Source: Sec. 3.1 of paper E names the approximation; this correction is ours.
     """
     activation, target = function(activation, "activation"), function(target, "target")
-    odd(activation)
-    needs_slope(activation)
-    validate.positive(alpha=alpha, beta=beta, lam=lam)
-    needs_ratios({"alpha": alpha, "beta": beta, "lam": lam, "width": np.inf})
-    validate.positive(step=step)
+    needs_step(activation)
+    needs_ratios(alpha=alpha, beta=beta, lam=lam, step=step)
     validate.arrays(x0=("n0 d", x0), y0=("n0", y0), theta=("d", theta))
     if abs(np.linalg.norm(theta) - 1) > 1e-9:
         raise InputError(f"theta must have unit norm, got {np.linalg.norm(theta):.6g}")
@@ -136,8 +128,7 @@ def predict_network(
     extra = _norms(activation, h.h1, h.h3, r, step, x0, y0) if norms else (0.0, 0.0, np.zeros(d))
     bulk = _bulk(covariance if rows else c * np.eye(d), v, theta, gamma, beta, extra)
     e = _channel(activation, target, r=r, c=c, gamma=gamma)
-    means = np.stack([e.kappa0[0], e.k[0] * e.kappa1[0], _bend(activation, r * e.k[0], c)])
-    return _solve(bulk, e, means, alpha / beta, lam, p=beta * d)
+    return _solve(activation, bulk, e, r=r, c=c, ratio=alpha / beta, lam=lam, p=beta * d)
 
 
 def predict_features(
@@ -151,26 +142,20 @@ def predict_features(
     beta: float,
     lam: float,
     spread: float = 0.0,
-    width: float = 1e9,
+    along: float = 0.0,
+    width: float = np.inf,
 ) -> Solution:
-    """Spiked random features whose rows' squared norms fluctuate with variance ``spread/d``, independently of the rest.
+    """Spiked random features whose rows' squared norms fluctuate, by ``along w·v`` and the variance ``spread/d``.
 
-    ``spread = 0`` is Result 3.3; Gaussian rows ``N(0, c I/d)`` have ``spread = 2 c^2``.
-
-    Raises:
-        InputError: for numbers that make no sense.
-        NotConverged: with the state.
+    Without either it is Result 3.3; Gaussian rows ``N(0, c I/d)`` have ``spread = 2 c^2``.
     """
     activation, target = function(activation, "activation"), function(target, "target")
-    validate.positive(alpha=alpha, beta=beta, lam=lam)
-    needs_ratios({"alpha": alpha, "beta": beta, "lam": lam, "width": width})
-    validate.positive(c=c, width=width)
-    validate.number(r=r, gamma=gamma)
+    needs_ratios(alpha=alpha, beta=beta, lam=lam, width=width)
     validate.between(0, 1e50, spread=spread)
     e = _channel(activation, target, r=r, c=c, gamma=gamma)
-    bulk = Bulk(np.array([c]), np.array([[0.0, 0.0, 1.0]]), np.diag([c, spread, 0.0]), beta)
-    means = np.stack([e.kappa0[0], e.k[0] * e.kappa1[0], _bend(activation, r * e.k[0], c)])
-    return _solve(bulk, e, means, alpha / beta, lam, p=width)
+    outside = np.diag([0.0, spread, 0.0]) + c * np.outer([1.0, along, 0.0], [1.0, along, 0.0])
+    bulk = Bulk(np.array([c]), np.array([[0.0, 0.0, 1.0]]), outside, beta)
+    return _solve(activation, bulk, e, r=r, c=c, ratio=alpha / beta, lam=lam, p=min(width, FINITE))
 
 
 def predict_infinite_batch(
@@ -181,29 +166,18 @@ def predict_infinite_batch(
     alpha: float,
     beta: float,
     lam: float,
-    width: float = 1e9,
+    width: float = np.inf,
     norms: bool = True,
 ) -> Solution:
     """The network after a step on infinitely many samples: ``c = gamma = 1``, and yet not spiked features.
 
     The rows' norms are ``|w_i|^2 = 1 + 2 h3/h1 r w0_i·v``, so that ``dkappa0/dc`` joins ``k kappa1`` along ``W_0 v``.
     Without ``norms`` this is Result 3.3 at ``alpha0 = inf``.
-
-    Raises:
-        InputError: for numbers that make no sense, an activation that is not odd or jumps, or a target without linear
-            part, which leaves no spike.
-        NotConverged: with the state.
     """
     activation, target = function(activation, "activation"), function(target, "target")
-    validate.positive(alpha=alpha, beta=beta, lam=lam)
-    needs_ratios({"alpha": alpha, "beta": beta, "lam": lam, "width": width})
-    s = equivalent(activation, target, alpha0=np.inf, step=step)
-    h = hermite(activation, target)
-    along = 2 * h.h3 / h.h1 * s.r if norms else 0.0
-    e = _channel(activation, target, r=s.r, c=1.0, gamma=s.gamma)
-    outside = np.array([[1.0, along, 0.0], [along, along**2, 0.0], [0.0, 0.0, 0.0]])
-    means = np.stack([e.kappa0[0], e.k[0] * e.kappa1[0], _bend(activation, s.r * e.k[0], 1.0)])
-    return _solve(Bulk(np.ones(1), np.array([[0.0, 0.0, 1.0]]), outside, beta), e, means, alpha / beta, lam, p=width)
+    s, h = equivalent(activation, target, alpha0=np.inf, step=step), hermite(activation, target)
+    names = vars(s) | {"along": 2 * h.h3 / h.h1 * s.r if norms else 0.0}
+    return predict_features(activation, target, alpha=alpha, beta=beta, lam=lam, width=width, **names)
 
 
 def _bulk(covariance: np.ndarray, v: np.ndarray, theta: np.ndarray, gamma: float, beta: float, extra: tuple) -> Bulk:
@@ -255,28 +229,34 @@ def _slope_moments(activation: Function, h1: float) -> tuple[float, float, float
 def _bend(activation: Function, shift: np.ndarray, c: float) -> np.ndarray:
     """``dkappa0/dc = E[(z^2 - 1) σ(shift + sqrt(c) z)] / (2 c)``."""
     z, w = gaussian.trapezoid(120)
-    return activation.array(shift[:, None] + np.sqrt(c) * z) @ (w * (z**2 - 1)) / (2 * c)
+    return activation.array(shift[..., None] + np.sqrt(c) * z) @ (w * (z**2 - 1)) / (2 * c)
 
 
-def _solve(bulk: Bulk, e: Channel, means: np.ndarray, ratio: float, lam: float, p: float) -> Solution:
-    w, kappa1, h, squares = e.weight[0], e.kappa1[0], e.h[0], e.squares[0]
-    start = np.array([np.mean(bulk.eigenvalues), 1.0]) / lam
-    V, one, steps = triangle.variances_of_one(
-        lambda x: bulk.functionals(x[0], lam + x[1])[:2], squares, w, ratio, start, {"beta": bulk.beta, "lam": lam}
+def _solve(
+    activation: Function, bulk: Bulk, e: Channel, *, r: float, c: float, ratio: float, lam: float, p: float
+) -> Solution:
+    """The stages with the directions of all ones, ``W_b v``, the norms and ``W_b theta_perp``."""
+
+    def functionals(hats: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        V, P, *_ = bulk.functionals(hats[0, 0], lam + hats[0, 1])
+        return V[None], P[None]
+
+    def stiffness(hats: np.ndarray, V: np.ndarray, P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        found = np.zeros((3, 4, 4))  # G, and minus its derivatives; all ones lie outside the rows, with norm^2 = p
+        found[:, 0, 0] = p * np.array([V[0, 1], *P[0, 1]])
+        found[:, 1:, 1:] = bulk.functionals(hats[0, 0], lam + hats[0, 1])[2:]
+        return found[:1], found[None, 1:]
+
+    none = np.zeros_like(e.k)
+    test, train, overlap, q, V, steps = saddle_point.solve(
+        e,
+        functionals,
+        stiffness,
+        squares=e.squares,
+        flat=np.stack([e.kappa0, e.k * e.kappa1, _bend(activation, r * e.k, c), none], axis=1),
+        tilted=np.stack([none, none, none, e.kappa1], axis=1),
+        ratio=np.array([ratio]),
+        start=np.array([[np.mean(bulk.eigenvalues), 1.0]]) / lam,
+        setting={"beta": np.array([bulk.beta]), "lam": np.array([lam])},
     )
-    hats = triangle.hats(squares, w, one, ratio)
-    _, P, G, by_B, by_s = bulk.functionals(hats[0], lam + hats[1])
-    # all ones, W_b v, norms, W_b theta_perp; the all-ones direction is outside the rows, with norm^2 = p
-    full = [np.zeros((4, 4)) for _ in range(3)]
-    for matrix, block, ones in zip(full, (G, by_B, by_s), (p * V[1], p * P[0, 1], p * P[1, 1])):
-        matrix[1:, 1:], matrix[0, 0] = block, ones
-    A, b = np.zeros((4, 4)), np.zeros(4)
-    A[:3, :3] = ratio * (means * (w / one)) @ means.T
-    b[:3], b[3] = ratio * means @ (w / one * h), ratio * w @ (kappa1 * e.h_s[0] / one)
-    overlap = np.linalg.solve(np.eye(4) + full[0] @ A, full[0] @ b)
-    hat = b - A @ overlap
-    C, psi = overlap[:3] @ means, overlap[3]
-    known = e.h2[0] - 2 * C * h + C**2 - 2 * kappa1 * psi * e.h_s[0]
-    along = np.array([hat @ full[1] @ hat, hat @ full[2] @ hat])
-    q, test, train = triangle.readout_norms(P, squares, w, one, known, ratio, along)
-    return Solution(test, train, *overlap[[0, 1, 3]], *q, *V, steps)
+    return Solution(test[0], train[0], *overlap[0, [0, 1, 3]], *q[0], *V[0], steps[0])

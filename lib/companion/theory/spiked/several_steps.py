@@ -9,8 +9,7 @@ One step goes ``step h1 t1`` along the target however long it is; several close 
 has nothing more to gain. The curvature ``E_z σ''`` pulls each bulk row along itself; at ``r = 0`` it does not.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -18,7 +17,7 @@ from torch import Tensor
 
 from companion.theory.spiked import network
 from companion.theory.spiked.conditional_map import Spiked, channel
-from companion.theory.spiked.functions import Function, derivative, function, needs_slope, odd
+from companion.theory.spiked.functions import Function, derivative, function, needs_step
 from regimes import gaussian, validate
 
 
@@ -37,14 +36,10 @@ def predict(activation: str | Function, target: str | Function, *, alpha0: float
         step: the steps' sizes together, ``eta / p``.
         count: how many; one gives Result 3.1.
 
-    Raises:
-        InputError: for an activation that is not odd or jumps, or numbers that are not positive.
-
     Source: Result 3.1 of paper E is the first step; the others are derived here.
     """
     activation, target = function(activation, "activation"), function(target, "target")
-    odd(activation)
-    needs_slope(activation)
+    needs_step(activation)
     validate.integer(1, count=count)
     validate.positive(step=step, alpha0=min(alpha0, 1e300))
     size, share = step / count, count / alpha0
@@ -80,9 +75,6 @@ def train(
 
     Each has its own ``count``-th part of the ``n0`` samples of :func:`companion.theory.spiked.network.one_step`, which
     this is for ``count = 1``; the readout stays at ``1/sqrt(p)``. The spike is the mean of the rows.
-
-    Raises:
-        InputError: for what that function refuses, or fewer samples than steps.
     """
     validate.integer(1, count=count)
     validate.integer(count, n0=n0)
@@ -109,14 +101,3 @@ def spectrum(weights: network.Weights, seeds: Sequence[int]) -> dict[str, Tensor
     cosines = (vectors[:, :, -2:].mT @ weights.theta[..., None])[..., 0].abs()
     first, second = values[:, -1].sqrt(), values[:, -2].clamp_min(0).sqrt()
     return {"first": first, "second": second, "along": cosines[:, 1], "second_along": cosines[:, 0]}
-
-
-def measured(setting: Mapping[str, Any], seeds: Sequence[int]) -> dict[str, Tensor]:
-    """What one setting's networks give, ``p = d``, each ``(S,)``: ``r``, ``gamma``, ``c`` read off the rows as in
-    :func:`companion.theory.spiked.network.measured_parameters`, those of :func:`spectrum`, and the ``test_error``.
-    """
-    d, names = setting["d"], {name: setting[name] for name in ("activation", "target", "step", "count")}
-    weights = train(**names, d=d, p=d, n0=round(setting["alpha0"] * d), seeds=seeds)
-    names = {name: setting[name] for name in ("activation", "target", "lam")}
-    (readout,) = network.learning_curve(weights=weights, alphas=[setting["alpha"]], seeds=seeds, **names)
-    return network.measured_parameters(weights) | spectrum(weights, seeds) | {"test_error": readout["test_error"]}

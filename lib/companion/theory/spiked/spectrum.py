@@ -11,7 +11,7 @@ from scipy import optimize
 from companion.theory.spiked.conditional_map import Channel, channel
 from companion.theory.spiked.functions import Function, function
 from companion.theory.spiked.ridge_theory import needs_ratios
-from companion.theory.spiked.triangle import NotConverged
+from companion.theory.spiked.saddle_point import NotConverged
 from regimes import validate
 from regimes.validate import InputError
 
@@ -31,17 +31,11 @@ def stieltjes(e: Channel, z: np.ndarray, *, alpha: float, beta: float, c: float)
         beta: ``p/d``.
         c: bulk variance.
 
-    Raises:
-        InputError: for ratios that are not positive, no point, or one that is no number or in the lower half plane.
-        NotConverged: with the state at the worst point.
-
     Source: paper E, Eqs. 189, 190.
     """
-    needs_ratios({"alpha": alpha, "beta": beta, "lam": 1.0, "width": np.inf})
-    validate.positive(c=c)
-    z = np.asarray(z, dtype=complex)
-    if z.ndim != 1 or not len(z) or not np.isfinite(z).all() or (z.imag < 0).any():
-        raise InputError(f"z must hold points (n,) with imaginary parts of at least 0, got {z!r}")
+    needs_ratios(alpha=alpha, beta=beta, c=c)
+    if (z.imag < 0).any():
+        raise InputError(f"z must hold points with imaginary parts of at least 0, got {z!r}")
     far = 10 * (1 + np.abs(z).max())
     V = np.stack([-c / (z + 1j * far), -1 / (z + 1j * far)])
     heights = np.geomspace(far, 1e-3, 24)
@@ -109,11 +103,8 @@ def density(
         r: spike strength.
         c: bulk variance.
         height: distance from the real axis; the density is smoothed over that width.
-
-    Raises:
-        InputError: for ratios or positions that are not positive.
     """
-    validate.positive(alpha=alpha, beta=beta, c=c, height=height)
+    validate.positive(height=height)
     x = np.asarray(x, dtype=float)
     if x.ndim != 1 or not len(x) or not np.isfinite(x).all() or not (x > 0).all():
         raise InputError(f"x must hold positions (n,) above 0, got {x!r}")
@@ -125,16 +116,12 @@ def density(
 def outlier(activation: str | Function, *, alpha: float, beta: float, r: float, p: float, c: float = 1.0) -> float:
     """The isolated eigenvalue of ``K`` at width ``p``: the largest root of ``det(I + G Q) = 0``.
 
-    To leading order it is ``n E kappa0^2``, the population's.
-
-    Raises:
-        InputError: for ratios that are not positive.
-        NotConverged: if no root lies above the bulk (the spike is too weak to leave it).
+    To leading order it is ``n E kappa0^2``, the population's. There is none where the spike is too weak to leave the
+    bulk (:class:`NotConverged`).
 
     Source: paper E, Eq. 191; the determinant is ours.
     """
-    validate.positive(alpha=alpha, beta=beta, c=c, p=p)
-    needs_ratios({"alpha": alpha, "beta": beta, "lam": 1.0, "width": p})
+    needs_ratios(alpha=alpha, beta=beta, c=c, width=p)
     e = channel(function(activation, "activation"), function("identity"), r=r, c=c, gamma=1.0)
     guess = p * alpha / beta * float(e.mean(e.kappa0**2)[0])
 

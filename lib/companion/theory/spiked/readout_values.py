@@ -1,0 +1,122 @@
+"""A discrete readout (App. D): the saddle point with one set of order parameters for each of its values.
+
+Initial readout ``u_i / sqrt(p)`` with ``u_i`` in ``values``, equally often: after one step the neurons of a value have
+the spike ``r u_j`` and bulk variance ``c_j = 1 + u_j^2 (c - 1)``. Where their functions are nearly collinear, the limit
+``p -> inf`` is out of reach of any simulation; the finite-width rule is what to compare with.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from companion.theory.spiked import saddle_point
+from companion.theory.spiked.conditional_map import channels_of_values
+from companion.theory.spiked.functions import Function, function, needs_odd
+from companion.theory.spiked.ridge_theory import FINITE, needs_ratios
+from companion.theory.spiked.saddle_point import Solution
+from regimes.validate import InputError
+
+_ITERATIONS = 20000
+_TINY = 1e-30  # complex step: derivatives without cancellation
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """The bulk of ``J`` equally many kinds of rows.
+
+    Attributes:
+        c: variances ``c_j``.
+        beta: ``p/d``.
+        orthogonal: rows orthogonal (``beta = 1``, App. D.3) instead of independent.
+    """
+
+    c: np.ndarray
+    beta: float
+    orthogonal: bool = False
+
+    def functionals(self, B: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``V1 (..., J, J)`` and ``V2 (..., J)`` of ``S = sum_j s_j P_j + sum_jl B_jl P_j Omega P_l``.
+
+        Independent rows: ``R = B (1 + beta Delta B)^-1``, ``g_j = 1/(s_j + c_j R_jj)``, ``Delta = diag(c g)/J``.
+        """
+        eye, share = np.eye(len(self.c)), 1 / len(self.c)
+        if self.orthogonal:
+            V2 = share / (s + self.c * np.einsum("...jj->...j", B))
+            return eye * (self.c * V2)[..., None], V2
+        g = 1 / s
+        for _ in range(_ITERATIONS):
+            weight = share * self.c * g
+            R = B @ np.linalg.inv(eye + self.beta * weight[..., None] * B)
+            new = 1 / (s + self.c * np.einsum("...jj->...j", R))
+            done = np.abs(new - g).max() <= 1e-14 * np.abs(new).max() and np.abs((new - g).imag).max() <= 1e-14 * max(
+                np.abs(new.imag).max(), 1e-300
+            )
+            g = (new + g) / 2
+            if done:
+                break
+        delta = eye * (share * self.c * g)[..., None]
+        return delta @ np.linalg.inv(eye + self.beta * B @ delta), share * g
+
+    def jacobian(self, B: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """Minus the derivative of ``(V1, V2)`` (flattened, ``J^2 + J``) by ``(B, s)``, by complex steps."""
+        size = len(s)
+        directions = np.eye(size**2 + size)
+        steps = 1j * _TINY * directions
+        V1, V2 = self.functionals(B + steps[:, : size**2].reshape(-1, size, size), s + steps[:, size**2 :])
+        return -np.concatenate([V1.reshape(len(steps), -1), V2], axis=1).imag.T / _TINY
+
+
+def solve_readout_values(
+    activation: str | Function,
+    target: str | Function,
+    *,
+    alpha: float,
+    beta: float,
+    lam: float,
+    r: float,
+    c: float = 1.0,
+    values: Sequence[float] = (1.0,),
+    gamma: float = 1.0,
+    width: float = np.inf,
+    orthogonal: bool = False,
+) -> Solution:
+    """Errors of ridge regression when the initial readout takes several values.
+
+    Arguments as :func:`companion.theory.spiked.ridge_theory.solve`, of one setting; ``r`` and ``c`` are those of the
+    value 1, and ``orthogonal`` bulk rows (``beta = 1``) the special case D.3.
+
+    Source: paper E, App. D; the closed form for independent rows and the finite-width rule are ours.
+    """
+    activation, target = function(activation, "activation"), function(target, "target")
+    needs_odd(activation)
+    needs_ratios(alpha=alpha, beta=beta, lam=lam, c=c, width=width)
+    if orthogonal and beta != 1:
+        raise InputError(f"orthogonal rows are solved at beta = 1, got {beta!r}")
+    e = channels_of_values(activation, target, values, r=r, c=c, gamma=gamma)
+    bulk, J = Bulk(1 + np.square(values) * (c - 1), beta, orthogonal), len(values)
+
+    def functionals(hats: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        B, s = hats[0, : J**2].reshape(J, J), lam + hats[0, J**2 :]
+        V1, V2 = bulk.functionals(B, s)
+        return np.concatenate([V1.ravel(), V2])[None], bulk.jacobian(B, s)[None]
+
+    stiffness = np.zeros((3, J, 3, J, J**2 + J))  # of each value's ones, W_b v and W_b theta_perp, by V1 and V2
+    for j in range(J):
+        stiffness[0, j, 0, j, J**2 + j], stiffness[1, j, 1, j, J**2 + j] = min(width, FINITE), beta * bulk.c[j]
+        stiffness[2, j, 2, :, j * J : (j + 1) * J] = beta * np.eye(J)
+    none = np.zeros_like(e.k)
+    test, train, overlap, q, V, steps = saddle_point.solve(
+        e.take([0]),
+        functionals,
+        saddle_point.linear(stiffness.reshape(1, 3 * J, 3 * J, -1)),
+        # what multiplies (V1, V2) and (Q, q2) in the sums over values
+        squares=np.concatenate([(e.kappa1[:, None] * e.kappa1).reshape(J**2, -1), e.kappa2])[None],
+        flat=np.concatenate([e.kappa0, e.k * e.kappa1, none])[None],
+        tilted=np.concatenate([none, none, e.kappa1])[None],
+        ratio=np.array([alpha / beta]),
+        start=np.concatenate([np.diag(bulk.c / J).ravel(), np.full(J, 1 / J)])[None] / lam,
+        setting={"beta": np.array([beta]), "lam": np.array([lam])},
+    )
+    (q1, V1), (q2, V2) = (x[0, : J**2].reshape(J, J) for x in (q, V)), (x[0, J**2 :] for x in (q, V))
+    return Solution(test[0], train[0], *overlap.reshape(3, J), q1, q2, V1, V2, steps[0])
