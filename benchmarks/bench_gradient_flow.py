@@ -13,6 +13,10 @@ comes before any such event. Errors of times are against the flow of this librar
 The revision before, taken from git, runs beside this one in turns, on the same problems: the ratio of their CPU
 seconds, and of those for a step, since late in training nearby paths part and need not be equally long.
 
+scipy's explicit pairs RK45 and RK23, at its default tolerances and ten times coarser, go to t* on the same closed form,
+beside the flow at two tolerances, with all errors. The converged end of training (tolerance 0.005, float64) runs
+with the compiled step and on tensors, and beside the revision's coarse one.
+
     python benchmarks/bench_gradient_flow.py [quick] [REVISION]
 """
 
@@ -22,6 +26,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 import contextlib
+import itertools
 import math
 import statistics
 import subprocess
@@ -31,12 +36,14 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 import torch
+from scipy.integrate import solve_ivp
 
 from regimes.data import tasks
 from regimes.models import losses, one_hidden
 from regimes.models.one_hidden import GAIN
-from regimes.training.gradient_flow import gradient_flow
+from regimes.training.gradient_flow import compiled, gradient_flow
 from regimes.training.gradient_flow.batch import start
 from regimes.training.gradient_flow.step import advance
 from regimes.training.run import run
@@ -141,6 +148,65 @@ def to_t_star(seeds):
                 print(f"{row} {bound}{slow / fast:6.0f} times error {error:+.3%}")
 
 
+def right_hand_side(net, task):
+    """The flow's closed-form velocity in numpy, its first point, and the event t*, as scipy takes them."""
+    x = np.concatenate([task.x.numpy() / math.sqrt(task.x.shape[1]), np.ones((len(task.x), 1))], 1)
+    y, h = task.y.numpy(), net.h
+    u = np.concatenate([net.omega[0].numpy(), net.b[0, :, None].numpy()], 1)
+    beta, shape = net.beta[0].numpy(), u.shape
+    base = GAIN / h * (beta @ np.maximum(u @ x.T, 0))
+
+    def margins(w):
+        z = w[: u.size].reshape(shape) @ x.T
+        return z, ALPHA * y * (GAIN / h * (w[u.size :] @ np.maximum(z, 0)) - base)
+
+    def velocity(t, w):
+        z, m = margins(w)
+        pull = y * (m < 1) * (GAIN / (h * len(y)))
+        return np.concatenate([(w[u.size :, None] * ((z > 0) @ (x * pull[:, None]))).ravel(), np.maximum(z, 0) @ pull])
+
+    def event(t, w):
+        return np.partition(margins(w)[1], -len(y) // 10)[-len(y) // 10] - 1
+
+    event.terminal = True
+    return velocity, np.concatenate([u.ravel(), beta]), event
+
+
+def peers(seeds, h=200):
+    print(f"\nto t*, p=1000, h={h}, d=5, float64            CPU s    error of t*")
+    for seed in seeds:
+        net, task = one_hidden.one_hidden(5, h, seeds=100 + seed), tasks.stripe(1000, 5, seed=seed)
+        exact = float(ours(net, task, t_star, tolerance=1e-4, dtype=torch.float64)[0].t[0])
+        spent = {}
+        for method, rtol in itertools.product(("RK45", "RK23"), (1e-3, 1e-2)):
+            velocity, first, event = right_hand_side(net, task)
+            begun, name = time.process_time(), f"{method} {rtol:g}"
+            found = solve_ivp(velocity, (0, 10 * exact), first, method=method, rtol=rtol, atol=rtol / 1e3, events=event)
+            spent[name] = time.process_time() - begun
+            print(f"  seed {seed} scipy {name:26s} {spent[name]:8.3f}   {found.t_events[0][0] / exact - 1:+.2%}")
+        for tolerance in (5e-2, 5e-3):
+            done, fast = ours(net, task, t_star, repeats=3, tolerance=tolerance, dtype=torch.float64)
+            row = f"  seed {seed} flow, tolerance {tolerance:<20g} {fast:8.3f}   {float(done.t[0]) / exact - 1:+.2%}"
+            print(row + "".join(f", {method} / flow {slow / fast:.1f}" for method, slow in spent.items()))
+
+
+def converged(revision, sizes, h=200):
+    """To zero loss at tolerance 0.005: the compiled step, the one on tensors, and the revision's at 0.05."""
+    print(f"\nto zero loss, h={h}, d=5      compiled 0.005   tensors 0.005   {revision} 0.05   ratios")
+    suits = compiled.suits
+    with revisions([revision]) as children:
+        for p in sizes:
+            net, task = one_hidden.one_hidden(5, h, seeds=100), tasks.stripe(p, 5, seed=0)
+            now = ours(net, task, fitted, repeats=2, tolerance=5e-3)[1]
+            compiled.suits = lambda batch: False
+            tensors = ours(net, task, fitted, tolerance=5e-3)[1]
+            compiled.suits = suits
+            child = children[revision]
+            print(p, 0, "zero_loss", h, 0.05, file=child.stdin, flush=True)
+            before = float(child.stdout.readline().split()[0])
+            print(f"  p={p:5d} {now:22.2f} {tensors:15.2f} {before:12.2f}   {tensors / now:.1f}, {before / now:.2f}")
+
+
 def one_step():
     net, task = problem(1000)
     _, y = task.x, task.y.float()[None]
@@ -194,9 +260,10 @@ except ImportError:
     until_of = {"t*": t_star, "zero_loss": fitted}
 torch.set_num_threads(1)
 for line in sys.stdin:
-    p, seed, until = line.split()
-    net = one_hidden(5, 1000, seeds=100 + int(seed)).to(dtype=torch.float32)
-    states, count = gradient_flow(net, tasks.stripe(int(p), 5, seed=int(seed)), alpha=1e-6, device="cpu"), 0
+    p, seed, until, h, tolerance = line.split()
+    net = one_hidden(5, int(h), seeds=100 + int(seed)).to(dtype=torch.float32)
+    options = {"tolerance": float(tolerance), "alpha": 1e-6, "device": "cpu"}
+    states, count = gradient_flow(net, tasks.stripe(int(p), 5, seed=int(seed)), **options), 0
     def counted():
         global count
         for state in states:
@@ -248,7 +315,7 @@ def _ratio(children, revision, p, until, seeds, repeats):
     for _ in range(repeats):
         for i, seed in enumerate(seeds):
             for name, child in children.items():
-                print(p, seed, until, file=child.stdin, flush=True)
+                print(p, seed, until, 1000, 0.01, file=child.stdin, flush=True)
                 seconds, steps = child.stdout.readline().split()
                 best[name][i] = min(best[name][i], (float(seconds), int(steps)))
     before, now = (sum(seconds for seconds, _ in best[name]) for name in (revision, ""))
@@ -277,7 +344,10 @@ if __name__ == "__main__":
     to_nearly_all()
     seeds = range(2) if quick else range(6)
     cases = [(1000, "t*", seeds), (300, "zero_loss", seeds), (1000, "zero_loss", seeds)]
-    against(names[0] if names else "HEAD~1", cases, 2 if quick else 3)
+    revision = names[0] if names else "HEAD~1"
+    against(revision, cases, 2 if quick else 3)
+    peers([0] if quick else [0, 1, 2])
+    converged(revision, [1000] if quick else [1000, 4000])
     ensemble(8, 100, 100)
     ensemble(8, 1000, 300)
     # points in the plane: flat kernels, on which steps along the whole gradient creep
