@@ -22,11 +22,12 @@ from companion.experiments.sweep import cells
 from companion.studies import compression, jamming, kernel_pca, lazy_feature
 from tests.references import ROOT
 
-OTHER = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE"}
+OTHER = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE", "REGIMES_COMPILED": "0"}
 # study -> chapter, what differs from its smoke profile, and the relative tolerance of each column
 COMPARED = {
     lazy_feature.networks: (
-        "01", {"01.networks.stripe.p": 32, "curve_h": 30, "01.networks.stripe.lines": 10, "test": 100},
+        "01", {"01.networks.stripe.p": 32, "curve_h": 30, "01.networks.stripe.lines": 10, "test": 100,
+         "01.networks.stripe.tolerance": 0.005},
         {"t_star": 1e-5, "amplification_star": 1e-5},
     ),
     lazy_feature.finite_curve: ("01", {"01.finite_curve.stripe.p": 32, "lazy_h": [20], "test": 100}, {"error": 1e-6}),

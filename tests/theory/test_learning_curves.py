@@ -203,64 +203,6 @@ def test_the_coefficients_are_those_of_the_frozen_flow():
     assert torch.allclose(found.f * task.y, fitted.margins, atol=1e-9)
 
 
-def rows_at(tolerance, slope, scatter, seeds, *, sizes=(100.0, 200.0, 400.0, 800.0)):
-    """Errors ``p^-½`` with scatter, times ``(p/100)^(slope tolerance)``: an exponent that the tolerance moves."""
-    rng = np.random.default_rng(5)
-    draws = rng.normal(scale=scatter, size=(40, len(sizes)))
-    return pd.DataFrame(
-        [
-            {"seed": s, "p": p, "tolerance": tolerance, "curve": "feature",
-             "error": p**-0.5 * (p / 100) ** (slope * tolerance) * np.exp(draws[s, i])}
-            for s in seeds for i, p in enumerate(sizes)
-        ]
-    )  # fmt: skip
-
-
-def test_an_exponent_is_moved_by_what_a_finer_tolerance_changes_extrapolated_to_none():
-    coarse, finer = rows_at(0.02, 3.0, 0.01, range(30)), rows_at(0.005, 3.0, 0.01, range(8))
-    plain = learning_curves.beta(coarse)
-    found = learning_curves.converged(learning_curves.beta, coarse, finer=finer, gain=0.02 / 0.015)
-    # beta at tolerance 0.02 is 0.5 - 0.06; all realisations are moved alike, so that the interval keeps its width
-    assert found.value == pytest.approx(plain.value + 0.06, rel=1e-6)
-    assert found.high - found.low == pytest.approx(plain.high - plain.low, rel=1e-6)
-    assert plain.value < 0.45 and abs(found.value - 0.5) < 0.005 and "finer tolerance" in found.method
-
-
-@pytest.mark.weekly  # 400 trials
-def test_two_levels_cover_the_truth():
-    """The interval holds the exponent of the finer flow in 93 to 97 % of trials, where both flows scatter."""
-    rng, held, trials = np.random.default_rng(3), 0, 400
-    p = np.array([100.0, 400.0])
-    for _ in range(trials):
-        coarse = -0.5 + rng.normal(scale=0.2, size=30)
-        change = 0.1 + rng.normal(scale=0.1, size=8)
-        tables = [
-            pd.DataFrame(
-                {"seed": np.repeat(range(len(b)), 2), "p": np.tile(p, len(b)), "tolerance": t, "curve": "feature",
-                 "error": (p[None] ** b[:, None]).ravel()}
-            )
-            for t, b in ((0.02, coarse), (0.005, coarse[:8] + change))
-        ]  # fmt: skip
-        found = learning_curves.converged(learning_curves.beta, tables[0], finer=tables[1])
-        held += found.low <= 0.4 <= found.high
-    assert 0.93 <= held / trials <= 0.98
-
-
-def test_tables_that_no_tolerance_concerns_are_compared_on_the_same_realisations():
-    coarse, finer = rows_at(0.02, 3.0, 0.0, range(10)), rows_at(0.005, 3.0, 0.0, range(4))
-    lazy = rows_at(1.0, 0.0, 0.2, range(10)).drop(columns=["tolerance", "curve"])
-    found = learning_curves.converged(learning_curves.beta_difference, coarse, lazy, finer=finer)
-    plain = learning_curves.beta_difference(coarse, lazy)
-    assert found.value == pytest.approx(plain.value + 0.045, rel=1e-6)
-    assert found.high - found.value == pytest.approx(plain.high - plain.value, rel=1e-6)
-    assert learning_curves.converged(learning_curves.beta, lazy, finer=finer) == learning_curves.beta(lazy)
-    kernel = rows_at(0.02, 0.0, 0.2, range(10)).assign(curve="compressed")  # has a tolerance, and no finer rows
-    pair = learning_curves.converged(learning_curves.beta_difference, coarse, kernel, finer=finer)
-    assert pair.value == pytest.approx(learning_curves.beta_difference(coarse, kernel).value + 0.045, rel=1e-6)
-    none = finer[finer.p < 0]
-    assert learning_curves.converged(learning_curves.beta, coarse, finer=none) == learning_curves.beta(coarse)
-
-
 def test_the_gain_of_an_imposed_compression_is_that_of_each_size_and_realisation():
     rows = [
         {"p": p, "seed": s, "factor": factor, "error": (1 + s) / p * factor**-0.4}

@@ -20,7 +20,7 @@ SHARES = [0.1, 0.5, 0.9, 0.98, 1.0]  # satisfied fractions
 # what makes this machine round as another type of processor would
 PROCESSORS = {
     "this one": {},
-    "no vector instructions": {"ATEN_CPU_CAPABILITY": "default"},
+    "no vector instructions": {"ATEN_CPU_CAPABILITY": "default", "REGIMES_COMPILED": "0"},
     "oldest linear algebra": {"MKL_CBWR": "COMPATIBLE"},
 }
 

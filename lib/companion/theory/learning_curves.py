@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 import torch
-from scipy.special import stdtrit
 from torch import Tensor
 
 from companion import estimates
@@ -191,56 +190,6 @@ def by_factor(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 def gain(table: pd.DataFrame) -> Estimate:
     """The exponent ``g`` of ``error ~ factor^(-g)`` over all imposed factors; see ``compression_gain``."""
     return -estimates.exponent(*by_factor(table))
-
-
-def converged(
-    measure: Callable[..., Estimate], *tables: pd.DataFrame, finer: pd.DataFrame, gain: float = 1.0
-) -> Estimate:
-    """``measure(*tables)`` without the numerical error of the flow: Monte Carlo on two levels of accuracy.
-
-    Many realisations at a coarse tolerance say what the coarse flow gives. A few of them, trained again at a finer one
-    on the same data from the same weights, say by how much that is off; the difference scatters little. It is added,
-    and its jackknife interval over realisations adds to that of the coarse estimate, in quadrature.
-
-    Args:
-        measure: of tables with ``seed``; smooth in averages over realisations.
-        tables: rows of trained networks, and others that no tolerance concerns.
-        finer: rows of some of the same realisations at a finer tolerance, with all settings; where it holds none of
-            them, ``measure(*tables)`` is returned as it is.
-        gain: the whole error over that between the two tolerances: 1 if the finer one is exact, ``a/(a - b)`` for
-            tolerances ``a`` and ``b`` and an error that is linear in the tolerance.
-
-    Raises:
-        InputError: as ``measure``.
-
-    A table that ``finer`` has no rows for, such as a kernel's, stays as it is while the others are moved.
-
-    Source: M. B. Giles, Operations Research 56 (2008) 607, for two levels.
-    """
-    estimate = measure(*tables)
-    pairs = [(table, _in_place_of(table, finer)) for table in tables]
-    seeds = set.intersection(*(set(new.seed) for _, new in pairs))
-    if len(seeds) < 2 or all(new is old for old, new in pairs):
-        return estimate
-
-    def change(kept: set[int]) -> float:
-        old, new = ([pair[side][pair[side].seed.isin(kept)] for pair in pairs] for side in (0, 1))
-        return gain * (measure(*new).value - measure(*old).value)
-
-    n, value = len(seeds), change(seeds)
-    without = np.array([change(seeds - {seed}) for seed in sorted(seeds)])
-    half = float(stdtrit(n - 1, 0.975)) * math.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
-    shift = Estimate(value, value - half, value + half, n, numerical=1.0)
-    return estimate.plus(shift, f", moved by {value:+.2g} ± {half:.2g} to a finer tolerance (n = {n})")
-
-
-def _in_place_of(table: pd.DataFrame, finer: pd.DataFrame) -> pd.DataFrame:
-    """The rows of ``finer`` that measure what those of ``table`` do; ``table`` where there are none."""
-    if "tolerance" not in table or finer.empty:
-        return table
-    keys = [name for name in ("shape", "d", "p", "h", "alpha", "seed", "curve", "share") if name in table]
-    found = finer.merge(table[keys].drop_duplicates(), on=keys) if set(keys) <= set(finer) else table
-    return table if found.empty else found
 
 
 def _paired(first: pd.DataFrame, second: pd.DataFrame) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
