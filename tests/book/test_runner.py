@@ -33,7 +33,7 @@ import time
 def slow(setting, seeds):
     time.sleep(120 if seeds[0] else 2)
     return [{"seed": seeds[0]}]
-chapter.sweep(slow)
+chapter.rows(slow)
 """
 # a book that make can build, as far as it differs from the miniature one
 DESK = {

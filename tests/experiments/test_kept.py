@@ -36,9 +36,9 @@ def test_every_kept_table_is_declared():
 
 @pytest.mark.parametrize("name", sorted(KEPT))
 def test_a_chapter_reads_what_is_stored(name):
-    """``chapter.sweep`` would compute all of it."""
+    """``sweep`` would compute all of it."""
     (source,) = paths.chapters_folder().glob(f"{registry.find(name)[0]}_*.py")
-    assert re.search(rf"(extended|rows)\((\w+\.)?{name.partition('.')[2]}\b", source.read_text(encoding="utf-8"))
+    assert re.search(rf"rows\((\w+\.)?{name.partition('.')[2]}\b", source.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", sorted(KEPT))
