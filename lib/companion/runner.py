@@ -28,7 +28,7 @@ from companion import studies as registry
 from companion.experiments import parameters, queue
 from companion.experiments.cli import add_parameter_options, one_line_errors, overrides
 from companion.experiments.store import Store
-from companion.experiments.sweep import Setting, cells
+from companion.experiments.sweep import Setting, Study, cells
 from companion.experiments.workers import die_with, end_workers
 from companion.report import ledger
 from companion.site import locks, pages, versions
@@ -250,7 +250,7 @@ def describe(number: str) -> str:
     return "\n".join([f"Chapter {number}: parameters, laptop values, meaning; what is allowed", *lines])
 
 
-def checked(number: str, profile: str, grids: Mapping[str, list[Setting]]) -> str:
+def checked(number: str, profile: str, grids: Mapping[Study, list[Setting]]) -> str:
     """What a run would compute or find stored, in one line."""
     count = sum(len(setting["seeds"]) for grid in grids.values() for setting in grid)
     return f"chapter {number} at the {profile} profile: {count} cells of {len(grids)} studies; nothing was computed"
@@ -273,23 +273,18 @@ def main(argv: list[str] | None = None) -> int:
             print("\n\n".join(map(describe, args.chapter)))
             return 0
         given = overrides(args)
-        grids: dict[str, dict[str, list[Setting]]] = {number: {} for number in args.chapter}
-        values = {n: registry.checked_parameters(n, args.profile, *given, grids=grids[n]) for n in grids}
+        values = {number: parameters.resolve(number, args.profile, *given) for number in args.chapter}
+        grids = {number: registry.grids(number, own) for number, own in values.items()}
         name = args.name if args.name is not None else "custom" if any(given) else None
         folder = paths.run_folder(name) if name is not None else paths.build_folder(args.profile)
         if args.check:
             print("\n".join(checked(number, args.profile, grids[number]) for number in grids))
             return 0
-        known = {name: item for number in grids for name, item in registry.of(number).items()}
         if args.times:
-            asked = {known[name]: cells(known[name], grid) for own in grids.values() for name, grid in own.items()}
+            asked = {study: cells(study, grid) for own in grids.values() for study, grid in own.items()}
             queue.record_seconds(asked, Store.default(), args.profile)
             return 0
-        left = {
-            known[n]: registry.remaining_settings(chapter, known[n], grid)
-            for chapter in grids
-            for n, grid in grids[chapter].items()
-        }
+        left = {s: registry.remaining_settings(n, s, grid) for n, own in grids.items() for s, grid in own.items()}
         asked = {study: cells(study, grid) for study, grid in left.items() if grid}
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: workers and kernels go too
         queue.fill(asked, Store.default())

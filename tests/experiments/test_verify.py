@@ -11,9 +11,9 @@ from companion import studies as registry
 from companion.experiments import store as stores
 from companion.experiments import table as tables
 from companion.experiments.store import Cell, Store
+from companion.experiments.stored import cheapest, share, verify
 from companion.experiments.sweep import product, study, sweep
 from companion.experiments.table import BESIDE, read_csv, write_csv
-from companion.experiments.verify import cheapest, share, verify
 from companion.studies import __main__ as command
 from companion.studies._here import is_here
 

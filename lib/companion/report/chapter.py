@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from companion import paths
 from companion import studies as registry
 from companion.estimates import Drift, Estimate
-from companion.experiments import parameters, stored, verify
+from companion.experiments import parameters, stored
 from companion.experiments.store import stamp
 from companion.experiments.sweep import Study, sweep
 from companion.experiments.table import (
@@ -64,7 +64,8 @@ class Chapter:
             self.parameters = parameters.resolve(number, self.profile, given, designs)
         else:  # by hand: the profile's values, except where a line of the parameters cell was edited
             edited = {name: namespace[name] for name, value in declared.items() if namespace[name] != value}
-            self.parameters = registry.checked_parameters(number, self.profile, edited, designs)
+            self.parameters = parameters.resolve(number, self.profile, edited, designs)
+            registry.grids(number, self.parameters)
             namespace.update({name: self.parameters[name] for name in declared})
         self.folder = Path(run) if run else paths.run_folder("interactive")
         self.records: dict[str, dict[str, Any]] = {}
@@ -90,7 +91,7 @@ class Chapter:
         if not design:
             return table.copy()
         identity, own = study.grid.identity, study.grid.settings(self.parameters, design)
-        asked = own + registry.kept(self.number, study, design, own)
+        asked = own + registry.stored_settings(self.number, study, design, own)
         wanted = {(identity(setting), seed) for setting in asked for seed in setting["seeds"]}
         cells = rows_by_cell(table.drop_duplicates(CELL))
         keys = {cell.key() for cell in cells if (identity(cell.setting), cell.seed) in wanted}
@@ -108,7 +109,7 @@ class Chapter:
             made = {cell: origin(cell) for cell in rows_by_cell(held)}
             self._absent |= {cell.key() for cell in made if not registry.is_here(cell.setting)}
             table, joined = (sweep(study, left) if left else held.iloc[:0]), held
-            self._warn(study, verify.disagreements(study, held, table[table[CELL].isin(held[CELL])], made))
+            self._warn(study, stored.disagreements(study, held, table[table[CELL].isin(held[CELL])], made))
             remember({cell.key(): there for cell, there in made.items()})
             rows = table[~table[CELL].isin(held[CELL])]
         self._kept |= set(joined[CELL])

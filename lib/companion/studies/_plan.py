@@ -209,9 +209,8 @@ def _known(number: str, study: Study, grid: Sequence[Setting]) -> list[tuple[Set
     for cell in rows_by_cell(read_csv(path, version=study.version)) if path.exists() else ():
         settings[cell.key(seed=False)] = cell.setting
         took[cell.key(seed=False)].append(origin(cell).seconds)
-    laptop: dict[str, list[Setting]] = {}
-    registry.checked_parameters(number, study=study, grids=laptop)
-    for setting in [*laptop[study.name], *grid]:
+    laptop = registry.grids(number, parameters.resolve(number), study)[study]
+    for setting in [*laptop, *grid]:
         cell = cells(study, [setting | {"seeds": setting["seeds"][:1]}])[0]
         key = cell.key(seed=False)
         seconds = queue.recorded(study).get(key)
