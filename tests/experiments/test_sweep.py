@@ -245,7 +245,7 @@ def as_if_of_a_gpu(store, **made):
         record = json.loads(path.read_text())
         cell = Cell(record["study"], 1, record["setting"], record["seed"])
         rows = [row | {"mean": 100.0} for row in record["rows"]]
-        store.save(cell, rows, record["provenance"] | {"class": "cuda", "digest": "other"} | made)
+        store.save((cell, rows, record["provenance"] | {"class": "cuda", "digest": "other"} | made))
 
 
 def test_a_cpu_never_voids_a_gpus_cells(here, capsys):
@@ -298,7 +298,7 @@ def test_a_cell_that_another_sweep_holds_is_left_to_it_and_then_taken(here):
     def finish():
         while len(other.names()) < 11:
             time.sleep(0.02)
-        other.save(held, [{"seed": 2, "mean": 7.0}], {**next(other.records(item.name, 1))[1]["provenance"]})
+        other.save((held, [{"seed": 2, "mean": 7.0}], {**next(other.records(item.name, 1))[1]["provenance"]}))
         free(lock)
 
     thread = threading.Thread(target=finish)
@@ -525,7 +525,7 @@ def test_what_cells_took_is_recorded_for_the_next_queue(tmp_path, monkeypatch):
     asked, store = {squares: cells(squares, squares.grid({"n": [1, 2], "seeds": 3}))}, Store(tmp_path)
     made = {"device": "", "class": "cpu", "revision": "", "versions": {}, "digest": ""}
     for cell in asked[squares][:4]:
-        store.save(cell, [{"seed": cell.seed}], made | {"seconds": 1.0 + cell.seed})
+        store.save((cell, [{"seed": cell.seed}], made | {"seconds": 1.0 + cell.seed}))
     monkeypatch.setattr(queue.paths, "seconds_file", lambda profile="laptop": tmp_path / f"{profile}.json")
     queue._recorded.cache_clear()
     try:
@@ -536,7 +536,7 @@ def test_what_cells_took_is_recorded_for_the_next_queue(tmp_path, monkeypatch):
         assert found == [4.0, 2.0, 2.0, 1.0]
         queue._recorded.cache_clear()
         queue.record_seconds({crowds: []}, store)  # the studies of other chapters stay
-        store.save(asked[squares][4], [{"seed": 1}], made | {"seconds": 9.0})
+        store.save((asked[squares][4], [{"seed": 1}], made | {"seconds": 9.0}))
         queue.record_seconds(asked, store, "paper")  # a profile's own
         assert [queue.seconds(chunk) for chunk in queue.chunks({squares.name: squares}, asked[squares])] == found
         (tmp_path / "laptop.json").unlink()

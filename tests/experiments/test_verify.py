@@ -189,6 +189,9 @@ def test_cells_of_uncommitted_code_are_set_aside_and_come_back(tmp_path):
     store = Store(tmp_path)
     made = {"device": "d", "class": "cpu", "versions": {}, "seconds": 1.0, "digest": "old"}
     for seed, revision in enumerate([COMMIT, COMMIT + "+", "unknown"]):
-        store.save(Cell("room.study", 1, {}, seed), [{"seed": seed}], made | {"revision": revision})
-    assert store.void_uncommitted("room.study", 1) == 2 and len(store.names()) == 1
+        store.save((Cell("room.study", 1, {}, seed), [{"seed": seed}], made | {"revision": revision}))
+    assert (
+        store.void("room.study", 1, lambda made: not stores.committed(made["revision"])) == 2
+        and len(store.names()) == 1
+    )
     assert store.restore("room.study") == 2 and len(store.names()) == 3

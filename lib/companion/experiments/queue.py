@@ -175,7 +175,7 @@ def record_seconds(asked: Asked, store: Store, profile: str = "laptop") -> None:
     found: dict[str, dict[str, list[float]]] = {}
     for study, cells in asked.items():
         for cell in cells:
-            stored = store.read(cell)
+            stored = store.read(cell.name)
             if stored is not None:
                 own = found.setdefault(study.name, {}).setdefault(cell.key(seed=False), [])
                 own.append(stored["provenance"]["seconds"])
@@ -240,4 +240,4 @@ def _name(chunk: Chunk) -> str:
 
 def _save(store: Store, chunk: Chunk, result: Result) -> list[Record]:
     rows = {cell.seed: [row for row in result.rows if row["seed"] == cell.seed] for cell in chunk.cells}
-    return store.save_all([(cell, rows[cell.seed], result.provenance) for cell in chunk.cells])
+    return store.save(*((cell, rows[cell.seed], result.provenance) for cell in chunk.cells))

@@ -31,7 +31,8 @@ def drop_changed(study: Study, store: Store, held: Held, pool: Pool) -> Held:
         held = {cell: store.load(cell) for cell in held}  # another sweep may just have compared them
         for (code, kind), cells in _older(study, held).items():
             if not _stands(study, store, cells, pool):
-                count = store.void(study.name, study.version, code, kind)
+                made = {"digest": code, "class": kind}
+                count = store.void(study.name, study.version, lambda own, made=made: made.items() <= own.items())
                 say(f"{study.name}: the code changed and so did its numbers; {count} stored cells are void")
                 held |= dict.fromkeys(cells)
     finally:

@@ -73,7 +73,7 @@ def stored(study: Study, grid: Sequence[Setting], store: Store | None = None) ->
     store = store or Store.default()
     for cell in cells(study, grid):
         try:
-            held[cell] = store.read(cell)
+            held[cell] = store.read(cell.name)
         except Damaged as error:
             say(f"{study.name}: the stored cell {cell.name} is left out: {error}")
             held[cell] = None

@@ -104,7 +104,7 @@ def keep(args: argparse.Namespace) -> None:
     for number, item in [registry.find(name) for name in ([args.name] if args.name else sizes)]:
         grids |= registry.grids(number, parameters.resolve(number, "laptop", sizes[item.name]), item)
     for item, grid in grids.items():
-        count = Store.default().void_uncommitted(item.name, item.version)
+        count = Store.default().void(item.name, item.version, lambda made: not committed(made["revision"]))
         if count:
             print(f"{item.name}: {count} stored cells come from code that no commit holds; they are computed anew")
         table = sweep(item, grid, jobs=args.jobs)
