@@ -50,9 +50,8 @@ def sweep(
         ``attrs["missing"]`` counts the cells that the budget left out.
 
     Raises:
-        InputError: for an empty grid, a budget or jobs that are not positive, a setting or row that uses the name
-            ``cell``, rows of other seeds than were asked for, a store that vanishes or is full, or a cluster that is
-            not there.
+        InputError: for what makes no sense, rows of other seeds than were asked for, a store that vanishes or is full,
+            or a cluster that is not there.
         CellError: if the study raises, in one line with the setting and the seeds.
     """
     asked = {study: cells(study, grid)}
@@ -64,11 +63,7 @@ def sweep(
 
 
 def stored(study: Study, grid: Sequence[Setting], store: Store | None = None) -> pd.DataFrame:
-    """The table of the stored cells, as ``sweep``; nothing is computed, compared or moved.
-
-    Raises:
-        InputError: for an empty grid, or a setting that uses the name ``cell``.
-    """
+    """The table of the stored cells, as ``sweep``; nothing is computed, compared or moved."""
     held: Held = {}
     store = store or Store.default()
     for cell in cells(study, grid):
@@ -81,11 +76,7 @@ def stored(study: Study, grid: Sequence[Setting], store: Store | None = None) ->
 
 
 def cells(study: Study, grid: Sequence[Setting]) -> list[Cell]:
-    """The cells of a grid.
-
-    Raises:
-        InputError: for an empty grid, or a setting that uses a name that is taken.
-    """
+    """The cells of a grid, which must hold a setting, and none with a name that is taken."""
     if not grid:
         raise InputError(f"the grid of {study.name} holds no setting")
     check_names(study, {name for setting in grid for name in setting})

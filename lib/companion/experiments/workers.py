@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import joblib
@@ -38,8 +37,7 @@ class Chunk(NamedTuple):
     cells: list[Cell]
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """What one call of a study gave.
 
     Attributes:
@@ -77,10 +75,7 @@ class Pool(Protocol):
 def compute(chunk: Chunk, code: digest.Code) -> Result:
     """One call of the study on one thread, so that its numbers do not depend on the number of workers.
 
-    Raises:
-        InputError: if the rows are not those of the seeds asked for, or use a name that is taken.
-        OtherCode: if this process has other code than ``code``, that of the process which asks.
-        CellError: if the study raises.
+    ``code`` is that of the process which asks: this one must have the same.
     """
     study, cells = chunk
     found = digest.here(code)
@@ -126,11 +121,7 @@ def _check_rows(chunk: Chunk, rows: Any) -> None:
 
 
 def check_names(study: Study, names: Any) -> None:
-    """No setting or column may be called as what a table adds to every row.
-
-    Raises:
-        InputError: naming the first that is.
-    """
+    """No setting or column may be called as what a table adds to every row."""
     taken = [name for name in names if names_cell(name) or name in STAMP]
     if taken:
         raise InputError(f"{study.name} names a setting or column {taken[0]!r}, which every table has for its cells")
