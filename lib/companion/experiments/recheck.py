@@ -8,8 +8,8 @@ kind of processor, its numbers must repeat.
 
 import json
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from companion.experiments.compare import differences
 from companion.experiments.progress import say
@@ -40,13 +40,12 @@ def drop_changed(study: Study, store: Store, held: Held, pool: Pool) -> Held:
     return held
 
 
-def _older(study: Study, held: Mapping[Cell, Record | None]) -> dict[tuple[str, str], dict[Cell, dict[str, Any]]]:
+def _older(study: Study, held: Mapping[Cell, Record | None]) -> dict[tuple[str, str], dict[Cell, Record]]:
     """Cells of other code by its digest and the class of device that computed them."""
-    groups: dict[tuple[str, str], dict[Cell, Record]] = {}
+    groups: dict[tuple[str, str], dict[Cell, Record]] = defaultdict(dict)
     for cell, record in held.items():
         if record is not None and record["provenance"]["digest"] != study.code.digest:
-            made = record["provenance"]
-            groups.setdefault((made["digest"], made["class"]), {})[cell] = record
+            groups[record["provenance"]["digest"], record["provenance"]["class"]][cell] = record
     return groups
 
 
@@ -55,7 +54,9 @@ def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Pool
     made = next(iter(cells.values()))["provenance"]
     old, new = f"{made['digest']}-{made['class']}", study.code.digest
     sample = _sample(cells, store.accepted(study.name, old, new))
-    if sample and pool.kind(study) != made["class"]:
+    if not sample:
+        return True
+    if pool.kind(study) != made["class"]:
         say(f"{study.name}: {len(cells)} cells of a {made['class']} machine under other code are taken as they are")
         return True
     start, stored = time.monotonic(), {cell: record["rows"] for cell, record in cells.items()}
@@ -74,8 +75,7 @@ def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Pool
             return False
     if differences(study, stored, fresh, repeated=repeated):
         return False
-    if sample:
-        store.accept(study.name, old, new, {value for cell in cells for value in _values(cell)})
+    store.accept(study.name, old, new, {value for cell in cells for value in _values(cell)})
     return True
 
 
