@@ -8,7 +8,7 @@ from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters
 from companion.experiments.store import committed
-from companion.experiments.stored import cheapest, verify
+from companion.experiments.stored import verify
 from companion.experiments.sweep import cells
 from companion.experiments.table import origin, read_csv, rows_by_cell
 from companion.studies._here import is_here
@@ -60,6 +60,10 @@ def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits(name
         assert len(absent) == len(makeshift)
         kept, wanted = kept - absent, set(wanted) - makeshift
     assert kept == set(wanted), "python -m companion.studies keep"
+
+
+def cheapest(batches):
+    return sorted(batches, key=lambda cells: (sum(origin(cell).seconds for cell in cells), cells[0].key()))[:1]
 
 
 @pytest.mark.parametrize("name", COMPUTED)

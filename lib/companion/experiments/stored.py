@@ -102,7 +102,7 @@ def verify(
     Args:
         study: whose table it is.
         path: its CSV file.
-        choose: which batches, of all that can be computed here: ``share`` or ``cheapest``.
+        choose: which batches, of all that can be computed here, such as ``share`` chooses.
         here: whether the data of a setting are on this machine.
         jobs: as for ``sweep``.
     """
@@ -147,11 +147,6 @@ def share(part: float, seed: int, name: str) -> Callable[[list[Batch]], list[Bat
         return chosen
 
     return choose
-
-
-def cheapest(batches: list[Batch]) -> list[Batch]:
-    """Chooses the batch that took least."""
-    return sorted(batches, key=lambda cells: (_seconds(cells), cells[0].key()))[:1]
 
 
 def _sample(study: Study, batches: list[Batch]) -> list[Batch]:

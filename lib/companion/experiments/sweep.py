@@ -14,16 +14,14 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from companion.experiments import queue
-from companion.experiments.progress import say
-from companion.experiments.recheck import Held
-from companion.experiments.store import Cell, Damaged, Record, Store
+from companion.experiments.store import Cell, Record, Store
 from companion.experiments.study import STATISTICAL, Rows, Setting, Study, product, study
 from companion.experiments.table import CELL, STAMP, Origin, remember
 from companion.experiments.workers import check_names
 from regimes import validate
 from regimes.validate import InputError
 
-__all__ = ["STATISTICAL", "Rows", "Setting", "Study", "cells", "product", "stored", "study", "sweep"]
+__all__ = ["STATISTICAL", "Rows", "Setting", "Study", "cells", "product", "study", "sweep"]
 
 
 def sweep(
@@ -60,19 +58,6 @@ def sweep(
     if jobs is not None:
         validate.integer(1, jobs=jobs)
     return _table(study, queue.fill(asked, store or Store.default(), budget=budget, jobs=jobs))
-
-
-def stored(study: Study, grid: Sequence[Setting], store: Store | None = None) -> pd.DataFrame:
-    """The table of the stored cells, as ``sweep``; nothing is computed, compared or moved."""
-    held: Held = {}
-    store = store or Store.default()
-    for cell in cells(study, grid):
-        try:
-            held[cell] = store.read(cell.name)
-        except Damaged as error:
-            say(f"{study.name}: the stored cell {cell.name} is left out: {error}")
-            held[cell] = None
-    return _table(study, held)
 
 
 def cells(study: Study, grid: Sequence[Setting]) -> list[Cell]:

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters
@@ -19,8 +17,8 @@ from companion.experiments.cli import add_parameter_options, one_line_errors, ov
 from companion.experiments.parameters import read_toml
 from companion.experiments.store import Store, committed, needs_commit, write_atomically
 from companion.experiments.stored import share, verify
-from companion.experiments.sweep import Setting, Study, stored, sweep
-from companion.experiments.table import CELL, provenance, read_csv, write_csv
+from companion.experiments.sweep import Setting, Study, sweep
+from companion.experiments.table import provenance, write_csv
 from companion.studies import _plan as plan
 from companion.studies._finer import measure
 from companion.studies._here import is_here
@@ -70,27 +68,6 @@ def run(args: argparse.Namespace) -> None:
         print(f"wrote {args.csv}: {len(table)} rows")
 
 
-def export(args: argparse.Namespace) -> None:
-    """Writes the stored cells of a study, computing none, as results/NAME.csv with its provenance."""
-    item, grid = _study(args)
-    table = stored(item, grid)
-    if table.empty:
-        raise InputError(f"no cell of {item.name} is stored at the {args.profile} profile; run it first")
-    path = paths.results() / f"{item.name}.csv"
-    if path.exists() and not args.replace:
-        lost = set(read_csv(path, version=item.version)[CELL]) - set(table[CELL])
-        if lost:
-            raise InputError(f"{path} holds {len(lost)} cells that this export lacks; --replace writes it all the same")
-    _write(item, table)
-
-
-def _write(item: Study, table: pd.DataFrame) -> None:
-    path = paths.results() / f"{item.name}.csv"
-    path.parent.mkdir(exist_ok=True)
-    write_csv(table, path, nonfinite=item.nonfinite)
-    print(f"wrote {path}: {len(table)} rows, {table.attrs['missing']} cells missing")
-
-
 def keep(args: argparse.Namespace) -> None:
     """Computes what the book keeps in results/ (hours), by ``stored.toml``, or that of one study.
 
@@ -111,7 +88,10 @@ def keep(args: argparse.Namespace) -> None:
         loose = {found for found in table.revision if not committed(found)}
         if loose:  # a worker's, on a cluster
             raise InputError(f"{item.name} is not written: a worker's code is that of no commit, {min(loose)!r}")
-        _write(item, table)
+        path = paths.results() / f"{item.name}.csv"
+        path.parent.mkdir(exist_ok=True)
+        write_csv(table, path, nonfinite=item.nonfinite)
+        print(f"wrote {path}: {len(table)} rows, {table.attrs['missing']} cells missing")
 
 
 def verify_sample(args: argparse.Namespace) -> int:
@@ -194,9 +174,6 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--budget", help="start no further cell after this time: 30s, 9m, 2h")
     one.add_argument("--jobs", **jobs)
     one.add_argument("--csv", type=Path, help="also write the table to this file")
-    one = command("export", export, **study)
-    add_parameter_options(one)
-    one.add_argument("--replace", action="store_true", help="also where cells stored there would be lost")
     one = command("plan", tell_plan)
     one.add_argument("chapter", nargs="*", help="the chapters' numbers (default: all)")
     add_parameter_options(one)
