@@ -106,7 +106,7 @@ def _reworded(number: str, values: Mapping[str, Any], last_good: Path, folder: P
     All else that a chapter reads, code, profiles, claims and stored results, must be older than that run.
     """
     path = last_good / f"{parameters.source(number).stem}.ipynb"
-    read = [*paths.code_folder().rglob("*.py"), *paths.profile_file("").parent.iterdir()]
+    read = [*Path(__file__).parents[1].rglob("*.py"), *paths.profile_file("").parent.iterdir()]
     read += [*paths.results().glob("*.csv"), *paths.claims_folder().iterdir()]
     if not path.exists() or any(file.stat().st_mtime > path.stat().st_mtime for file in read):
         return False

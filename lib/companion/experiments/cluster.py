@@ -52,7 +52,7 @@ class Cluster:
         return found
 
     def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
-        """As ``Pool.results``; InputError if no scheduler or worker is there within 15 s, or none has this code."""
+        """As ``Local.results``; InputError if no scheduler or worker is there within 15 s, or none has this code."""
         yield from self._map(compute, chunks)
 
     def _map(self, function: Any, items: Iterator[Chunk]) -> Iterator[tuple[Chunk, Any]]:

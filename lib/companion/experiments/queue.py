@@ -21,7 +21,7 @@ from companion.experiments.progress import Progress, say
 from companion.experiments.recheck import Held, drop_changed
 from companion.experiments.store import Cell, Store, free
 from companion.experiments.study import Study
-from companion.experiments.workers import Chunk, Local, Pool
+from companion.experiments.workers import Chunk, Local
 from regimes import devices
 from regimes.validate import InputError
 
@@ -51,19 +51,19 @@ def fill(asked: Asked, store: Store, *, budget: float | None = None, jobs: int |
 
 
 @contextlib.contextmanager
-def _pool(kind: str, jobs: int | None) -> Iterator[Pool]:
+def _pool(kind: str, jobs: int | None) -> Iterator[Cluster | Local]:
     address = os.environ.get("REGIMES_SCHEDULER")
-    pool = Cluster(address) if address else Local(jobs or (1 if kind == "cuda" else None))
-    try:
+    if not address:
+        yield Local(jobs or (1 if kind == "cuda" else None))
+        return
+    with contextlib.closing(Cluster(address)) as pool:
         yield pool
-    finally:
-        pool.close()
 
 
 class _Queue:
     """The cells of studies that run on one kind of device, and the pool that computes them."""
 
-    def __init__(self, asked: Asked, store: Store, pool: Pool, end: float | None) -> None:
+    def __init__(self, asked: Asked, store: Store, pool: Cluster | Local, end: float | None) -> None:
         self.studies = {study.name: study for study in asked}
         self.store, self.pool, self.end = store, pool, end
         self.held: Held = {}  # what is known of each cell

@@ -11,18 +11,19 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
+from companion.experiments.cluster import Cluster
 from companion.experiments.compare import differences
 from companion.experiments.progress import say
 from companion.experiments.store import Cell, Record, Store, free
 from companion.experiments.study import Rows, Study
-from companion.experiments.workers import Chunk, Pool
+from companion.experiments.workers import Chunk, Local
 
 SECONDS = 10.0  # for the comparison of one digest; one cell is compared in any case
 
 Held = dict[Cell, Record | None]
 
 
-def drop_changed(study: Study, store: Store, held: Held, pool: Pool) -> Held:
+def drop_changed(study: Study, store: Store, held: Held, pool: Cluster | Local) -> Held:
     """The stored cells that still stand under the present code; the others are void, in the store too."""
     if not _older(study, held):
         return held
@@ -49,7 +50,7 @@ def _older(study: Study, held: Mapping[Cell, Record | None]) -> dict[tuple[str, 
     return groups
 
 
-def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Pool) -> bool:
+def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Cluster | Local) -> bool:
     """Whether a sample of cells of one digest and class has the numbers that the present code gives."""
     made = next(iter(cells.values()))["provenance"]
     old, new = f"{made['digest']}-{made['class']}", study.code.digest

@@ -106,7 +106,7 @@ class Store:
     @classmethod
     def default(cls) -> "Store":
         """``$REGIMES_STORE`` where set, else ``build/cells`` in the book's folder."""
-        return cls(os.environ.get("REGIMES_STORE") or paths.store_folder())
+        return cls(os.environ.get("REGIMES_STORE") or paths.root() / "build" / "cells")
 
     def __contains__(self, cell: Cell) -> bool:
         return (self.folder / cell.name).exists()
