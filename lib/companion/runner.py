@@ -149,17 +149,15 @@ def _run_cells(number: str, values: Mapping[str, Any], folder: Path, log: Path) 
     settings = Path(os.environ.get("IPYTHONDIR") or paths.root() / "build" / "ipython")  # not the reader's own
     settings.mkdir(parents=True, exist_ok=True)
     told = {"REGIMES_RUN": str(folder), "REGIMES_LOG": str(log), "IPYTHONDIR": str(settings)}
-    try:
-        # the kernel's own words, such as that it talks over TCP, and its workers'; what cells print is in the notebook
-        with _progress(log), (folder / "kernel.log").open("w", encoding="utf-8") as said:
-            _run_kernel(book, stderr=said, env=os.environ | told)
-    finally:
-        nbformat.write(book, folder / f"{parameters.source(number).stem}.ipynb")
+    # the kernel's own words, such as that it talks over TCP, and its workers'; what cells print is in the notebook
+    with _progress(log), (folder / "kernel.log").open("w", encoding="utf-8") as said:
+        done = folder / f"{parameters.source(number).stem}.ipynb"
+        _run_kernel(book, done, stderr=said, env=os.environ | told)
     (folder / "kernel.log").unlink()
 
 
-def _run_kernel(book: nbformat.NotebookNode, **options: Any) -> None:
-    """Runs all cells in a kernel; where that is broken off, the kernel goes at once, and alone.
+def _run_kernel(book: nbformat.NotebookNode, path: Path, **options: Any) -> None:
+    """Runs all cells in a kernel, and writes each that is done; where it is broken off, the kernel goes at once, alone.
 
     A signal to its whole group, as Jupyter sends it, would also end what clears the memory that its workers share.
     """
@@ -170,7 +168,10 @@ def _run_kernel(book: nbformat.NotebookNode, **options: Any) -> None:
             info = client.wait_for_reply(client.kc.kernel_info())
             book.metadata["language_info"] = info["content"]["language_info"]
             for index, cell in enumerate(book.cells):
-                client.execute_cell(cell, index)
+                try:
+                    client.execute_cell(cell, index)
+                finally:
+                    nbformat.write(book, path)
         except BaseException as error:
             client.km.provisioner.process.kill()
             client.km.provisioner.process.wait()

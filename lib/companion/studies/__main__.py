@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +25,17 @@ from companion.studies._here import is_here
 from regimes import validate
 from regimes.validate import InputError
 
-_UNITS = {"s": 1, "m": 60, "h": 3600}
+_TIME = {"s": 1, "m": 60, "h": 3600}, "budget must be a positive time such as 30s, 9m or 2h"
+_PART = {"%": 0.01}, "sample must be a part of the cells such as 5%"
 MOST = 20  # differences of a study that are shown
 
 
-def duration(text: str) -> float:
-    """Seconds of ``"30s"``, ``"9m"`` or ``"2h"``."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
-    if not match or not float(match[1]):
-        raise InputError(f"budget must be a positive time such as 30s, 9m or 2h, got {text!r}")
-    return float(match[1]) * _UNITS[match[2]]
+def _amount(text: str, units: Mapping[str, float], allowed: str) -> float:
+    """A positive number with its unit, such as ``30s``."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(.)", text)
+    if not match or match[2] not in units or not float(match[1]):
+        raise InputError(f"{allowed}, got {text!r}")
+    return float(match[1]) * units[match[2]]
 
 
 def list_studies(_: argparse.Namespace) -> None:
@@ -53,7 +54,7 @@ def _study(args: argparse.Namespace) -> tuple[Study, list[Setting]]:
 
 def run(args: argparse.Namespace) -> None:
     """Computes as many cells of one study as fit the budget, and says what is stored."""
-    budget = duration(args.budget) if args.budget else None
+    budget = _amount(args.budget, *_TIME) if args.budget else None
     if args.jobs is not None:
         validate.integer(1, jobs=args.jobs)
     if args.csv and (args.csv.is_dir() or not os.access(args.csv.parent, os.W_OK)):
@@ -96,7 +97,9 @@ def keep(args: argparse.Namespace) -> None:
 
 def verify_sample(args: argparse.Namespace) -> int:
     """Computes a random sample of the results in results/ again; exit code 1 if some are not what is stored."""
-    part = _part(args.sample)
+    part = _amount(args.sample, *_PART)
+    if part > 1:
+        raise InputError(f"{_PART[1]}, got {args.sample!r}")
     seed = int(f"{datetime.date.today():%Y%m%d}") if args.seed is None else args.seed
     tables = {path.stem: path for path in sorted(paths.results().glob("*.csv"))}
     if args.name is not None:
@@ -114,13 +117,6 @@ def verify_sample(args: argparse.Namespace) -> int:
             print("\n  ".join([str(found), *found.said[:MOST]]), flush=True)
             failed |= bool(found.said)
     return int(failed)
-
-
-def _part(text: str) -> float:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)%", text)
-    if not match or not 0 < float(match[1]) <= 100:
-        raise InputError(f"sample must be a part of the cells such as 5%, got {text!r}")
-    return float(match[1]) / 100
 
 
 def finer(args: argparse.Namespace) -> None:
