@@ -30,7 +30,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,78 +50,67 @@ _SINGLE = {"any": "one", "switches": "switch"} | {f"{word}s": word for word in (
 
 
 @dataclass(frozen=True)
-class Item:
-    """What one value must be: its word, the ends of its range, the names there are."""
+class Kind:
+    """What a parameter must be: one value, or with an ``order`` a list of at least ``least`` of them.
+
+    Attributes:
+        word: such as ``count``.
+        low, high: the ends of its range.
+        names: those there are.
+        order: ``increasing``, ``distinct``, ``list of``, or none for one value.
+        least: entries of a list.
+    """
 
     word: str
     low: float = -math.inf
     high: float = math.inf
     names: tuple[str, ...] = ()
+    order: str = ""
+    least: int = 1
 
-    def allowed(self, *, several: bool = False) -> str:
-        """The words of a message: ``a whole number from 1 to 10``, or ``whole numbers from 1 to 10``."""
-        number = "numbers" if several else "number"
+    @property
+    def item(self) -> "Kind":
+        """The kind of one value of a list."""
+        return replace(self, order="", least=1)
+
+    def allowed(self) -> str:
+        """The words of a message and of ``--describe``: ``a whole number from 1 to 10``, ``a list of texts``."""
+        many = "s" * bool(self.order)
         words = {
-            "count": f"whole {number} from {self.low} to {self.high}",
-            "number": f"{number} from {self.low:g} to {self.high:g}",
-            "positive": f"{number} above 0 and at most {self.high:g}",
-            "share": f"{number} strictly between 0 and 1",
-            "text": "texts" if several else "text",
-        }
-        if self.word in words:
-            return words[self.word] if several else f"a {words[self.word]}"
-        return (
-            "true or false"
-            if self.word == "switch"
-            else (f"{'names among' if several else 'one of'} {', '.join(self.names)}")
-        )
+            "count": f"whole number{many} from {self.low} to {self.high}",
+            "number": f"number{many} from {self.low:g} to {self.high:g}",
+            "positive": f"number{many} above 0 and at most {self.high:g}",
+            "share": f"number{many} strictly between 0 and 1",
+            "text": f"text{many}",
+            "switch": "true or false",
+            "one of": f"{'names among' if many else 'one of'} {', '.join(self.names)}",
+        }[self.word]
+        if not self.order:
+            return words if self.word in ("switch", "one of") else f"a {words}"
+        least = f"{self.least} or more " if self.least > 1 else ""
+        order = f"{self.order} " if self.order != "list of" else ""
+        return f"a list of {least}{order}{words}"
 
     def holds(self, value: Any) -> bool:
-        """Whether ``value`` is one of these."""
+        """Whether ``value`` is one of these, or may stand in a list of them."""
         if self.word in ("text", "switch"):
             return type(value) is {"text": str, "switch": bool}[self.word]
         if self.word == "one of":
             return isinstance(value, str) and value in self.names
         if self.word == "count" and type(value) is not int:
             return False
-        low = 0 if self.word in ("positive", "share") else -math.inf
-        return (
-            validate.is_number(value)
-            and low < value < (1 if self.word == "share" else math.inf)
-            and (self.low <= value <= self.high)
-        )
-
-    def checked(self, name: str, value: Any) -> Any:
-        """``value``, as a float where numbers need not be whole."""
-        if not self.holds(value):
-            raise InputError(f"{name} must be {self.allowed()}, got {validate.shown(value)}")
-        return float(value) if self.word in ("number", "positive", "share") else value
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What a parameter must be: an item, or a list of at least ``least`` in an ``order``."""
-
-    item: Item
-    order: str = ""
-    least: int = 1
-
-    def allowed(self) -> str:
-        """The words of a message and of ``--describe``."""
-        if not self.order:
-            return self.item.allowed()
-        least = f"{self.least} or more " if self.least > 1 else ""
-        order = f"{self.order} " if self.order != "list of" else ""
-        return f"a list of {least}{order}{self.item.allowed(several=True)}"
+        above, below = {"positive": (0, math.inf), "share": (0, 1)}.get(self.word, (-math.inf, math.inf))
+        return validate.is_number(value) and above < value < below and self.low <= value <= self.high
 
     def checked(self, name: str, value: Any) -> Any:
         """``value``, with floats where numbers need not be whole; InputError names it, or the place in its list."""
-        if not self.order:
-            return self.item.checked(name, value)
-        if not isinstance(value, list):
+        if not (isinstance(value, list) if self.order else self.holds(value)):
             raise InputError(f"{name} must be {self.allowed()}, got {validate.shown(value)}")
+        if not self.order:
+            return float(value) if self.word in ("number", "positive", "share") else value
         validate.length(self.least, MOST, **{name: value})
-        values = [self.item.checked(f"{name}[{i}]", one) for i, one in enumerate(value)]
+        item = self.item
+        values = [item.checked(f"{name}[{i}]", one) for i, one in enumerate(value)]
         if self.order != "list of":
             {"increasing": validate.increasing, "distinct": validate.distinct}[self.order](**{name: values})
         return values
@@ -141,17 +130,18 @@ def kind(text: str) -> Kind:
     """The kind that a parameter's annotation says."""
     several = _LIST.fullmatch(text)
     if not several:
-        return Kind(_item(text, text))
+        return _item(text, text)
     word, _, rest = several["items"].partition(" ")
-    return Kind(_item(f"{_SINGLE.get(word, '')} {rest}".strip(), text), several["order"], int(several["least"] or 1))
+    item = _item(f"{_SINGLE.get(word, '')} {rest}".strip(), text)
+    return replace(item, order=several["order"], least=int(several["least"] or 1))
 
 
-def _item(words: str, text: str) -> Item:
-    """The item of some words; ``text`` is the whole kind, for the message."""
+def _item(words: str, text: str) -> Kind:
+    """The kind of one value; ``text`` is the whole kind, for the message."""
     if found := _NAMES.fullmatch(words):
-        return Item("one of", names=_names(found["names"]))
+        return Kind("one of", names=_names(found["names"]))
     if words in ("share", "text", "switch"):
-        return Item(words)
+        return Kind(words)
     found = _RANGE.fullmatch(words)
     if not found:
         raise InputError(f"{text!r} is no kind of parameter; companion.experiments.parameters says which there are")
@@ -159,7 +149,7 @@ def _item(words: str, text: str) -> Item:
     low, high = (whole(float(found[name] or end)) for name, end in zip(("low", "high"), _ENDS[found["word"]]))
     if not low <= high:
         raise InputError(f"the range of {text!r} holds no value")
-    return Item(found["word"], low, high)
+    return Kind(found["word"], low, high)
 
 
 def _names(text: str) -> tuple[str, ...]:
