@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
@@ -111,22 +111,16 @@ def _reworded(number: str, values: Mapping[str, Any], last_good: Path, folder: P
     if not path.exists() or any(file.stat().st_mtime > path.stat().st_mtime for file in read):
         return False
     old, new = nbformat.read(path, as_version=4), _with_parameters(number, values)
-    words, code = ([_of(kind, book) for book in (old, new)] for kind in ("markdown", "code"))
-    if _sources(code[0]) != _sources(code[1]) or _sources(words[0]) == _sources(words[1]):  # no change: a run is meant
+    kinds = "markdown", "code"
+    words, code = ([[c for c in book.cells if c.cell_type == kind] for book in (old, new)] for kind in kinds)
+    same = [[c.source for c in before] == [c.source for c in after] for before, after in (words, code)]
+    if same != [False, True]:  # where nothing has changed a run is meant
         return False
     shutil.copytree(last_good, folder, dirs_exist_ok=True)
     done = {cell.id: nbformat.from_dict(before | {"id": cell.id}) for before, cell in zip(*code)}
     old.cells = [done.get(cell.id, cell) for cell in new.cells]
     nbformat.write(old, folder / path.name)
     return True
-
-
-def _of(kind: str, book: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
-    return [cell for cell in book.cells if cell.cell_type == kind]
-
-
-def _sources(cells: Iterable[nbformat.NotebookNode]) -> list[str]:
-    return [cell.source for cell in cells]
 
 
 def _with_parameters(number: str, values: Mapping[str, Any]) -> nbformat.NotebookNode:
