@@ -20,6 +20,7 @@ from torch import Tensor
 
 from companion import paths
 from companion import studies as registry
+from companion.experiments import parameters
 from companion.experiments.compare import differences
 from companion.experiments.store import Cell
 from companion.experiments.study import Rows, Study
@@ -126,10 +127,9 @@ def studies_compared(device: str, only: tuple[str, ...] = ()) -> pd.DataFrame:
         for name, item in registry.of(number).items():
             if item.device != "any" or (only and name not in only):
                 continue
-            grids: dict[str, list] = {}
-            registry.checked_parameters(number, "smoke", study=item, grids=grids)
-            setting = {key: value for key, value in grids[name][0].items() if key != "seeds"}
-            cell = Cell(name, item.version, setting, grids[name][0]["seeds"][0])
+            first = registry.grids(number, parameters.resolve(number, "smoke"), item)[item][0]
+            setting = {key: value for key, value in first.items() if key != "seeds"}
+            cell = Cell(name, item.version, setting, first["seeds"][0])
             (here, slow), (there, fast) = (cell_on(one, item, cell) for one in ("cpu", device))
             said = differences(item, {cell: here}, {cell: there})
             rows.append(

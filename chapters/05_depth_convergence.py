@@ -631,7 +631,7 @@ chapter.check("C.Prop8-definite", Estimate.exact(shallow.smallest.item(), 1e-14)
 # The paper's footnote on the sine of the angle between the subspaces has the matrix of ones in place of the limit, and
 # its $v_1\cdot\tilde v_1\approx1-4\pi/L$ is $1-O(L^{-2})$: the cosine of an angle of order $1/L$.
 # %%
-tilt = chapter.sweep(studies.projectors)
+tilt = chapter.rows(studies.projectors)
 tilt = tilt.assign(
     distance=tilt.depth * tilt.projectors,
     size=tilt.depth * tilt.matrix,
@@ -699,7 +699,7 @@ chapter.check("C.Thm3-sharp", sharp, at_end, figure="fig-c-projectors")
 # {numref}`fig-c-fig6` repeats Fig. 6 of the paper: "the norm" is the Euclidean norm of the vector {eq}`eq:C:operator`,
 # averaged over fresh points; the depth is rounded up.
 # %%
-norms = chapter.sweep(studies.projection_norm)
+norms = chapter.rows(studies.projection_norm)
 # %%
 fig, ax = plt.subplots()
 for name, rows in norms.groupby("cloud"):
@@ -780,7 +780,7 @@ chapter.say(
 # - **The distance from the limit's predictor.** $|f_t-\hat f_t|\in O(n)$, says Theorem 3 a). For the worst targets of
 #   size 1 it is $\sum_i|\mathrm{op}_i-\hat{\mathrm{op}}_i|$, of order $n/L$; for random ones of order $\sqrt n/L$.
 # %%
-far_down = chapter.sweep(studies.deep_prediction)
+far_down = chapter.rows(studies.deep_prediction)
 by_classes = {design: chapter.rows(studies.deep_prediction, design) for design in ("balanced", "drawn")}
 # %%
 fig, axes = plots.panels(2, width=4.3, height=3.6)
@@ -933,7 +933,7 @@ n_two = 2**30
 delta = float(1 / np.exp(np.log(n_two * (n_two - 1) / 2) / 127))
 level = pairs.closest_quantile(n_two, 128, 0.04)
 chance = pairs.chance_of_pair(n_two, 128, float(np.arccos(1 - delta)))
-found = chapter.sweep(studies.closest_pair)
+found = chapter.rows(studies.closest_pair)
 rates = found.groupby("measure").agg(probability=("found", "mean"), law=("law", "first"), bound=("bound", "first"))
 chapter.table(
     rates.reset_index(),
@@ -1137,7 +1137,7 @@ chapter.say(
 # and we train towards targets of zero, which teaches nothing: what then moves is the unlearning of the initial function
 # $f_0$. {numref}`fig-c-grid` puts each training where its two exponents are.
 # %%
-grid = chapter.extended(studies.text_training)
+grid = chapter.rows(studies.text_training)
 NAMED = {
     "gd_ntk": "gd, ntk",
     "gd_slow": "gd, standard, rate 1/32",

@@ -54,6 +54,7 @@ import pandas as pd
 import seaborn as sns
 
 from companion.estimates import Estimate, jackknife, least, mean, median, ratio
+from companion.experiments.sweep import sweep
 from companion.report import plots, sketches
 from companion.report.chapter import Chapter
 from companion.studies import alignment as studies
@@ -473,7 +474,7 @@ chapter.figure(
 # (over $r$ for labels of unit variance): 2 on the diagonal and 1 at distance two along the ring. That is a matrix of rank
 # $r$, as paper D says, unless 4 divides $r$: then two of the cosines vanish.
 # %%
-outer = chapter.extended(initial.outer_products)
+outer = chapter.rows(initial.outer_products)
 counted = outer.groupby("rank").agg(found=("found", "mean"), far=("far", "mean")).reset_index()
 counted.columns = ["ring r", "rank found", "distance from the closed form"]
 chapter.table(
@@ -821,7 +822,7 @@ chapter.say(
 # take the first images that are on this machine, and the caption says which. Faces are split by person: on a random split
 # a network may know the person.
 # %%
-drawn = chapter.sweep(studies.glasses)
+drawn = sweep(studies.glasses, studies.glasses.grid(chapter.parameters))  # pictures are not stored
 one = drawn[drawn.seed == 0].iloc[0]
 maps = {"shown_mean": "mean image", "shown_contrast": "labels +1 less −1", "shown_nfm": "NFM", "shown_agop": "AGOP"}
 maps |= {"shown_random": r"$W^\top QW$"}
@@ -841,7 +842,7 @@ chapter.figure(
 )
 # %%
 # without faces on this machine the verdicts are those of the stored rows, and the pictures above those of other images
-seen = chapter.extended(studies.glasses)
+seen = chapter.rows(studies.glasses)
 if seen.data.iloc[0] in ("celeba", "faces"):
     chapter.check("D.Fig9-agop", mean(seen.agop), seen, figure="fig-d-9")
     chapter.check("D.Fig9-contrast", mean(seen.agop - seen.random), seen, figure="fig-d-9")

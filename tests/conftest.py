@@ -37,7 +37,7 @@ chapter = Chapter("99", globals())
 @study(version=1, grid=lambda p: product(size=p["size"], seeds=[0]), data="counted")
 def counted(setting, seeds):
     return [{"seed": 0, "x": x} for x in range(setting["size"])]
-table = chapter.sweep(counted)
+table = chapter.rows(counted)
 fig, ax = plt.subplots()
 ax.plot(table.x, scale * table.x)
 chapter.figure(fig, "fig-mini", "A line. It rises.", table)

@@ -33,9 +33,6 @@ STUDY = "run depth.normalised_kernel --profile smoke --budget 20s"
 CHEAPER = {
     "run depth.normalised_kernel --profile paper --budget 9m": STUDY,
     "run depth.mnist_regression -p tab2_n 200": "run depth.mnist_regression --profile smoke -p tab2_n 60",
-    "export NAME --profile paper": " --profile smoke && python -m companion.studies ".join(
-        ("run depth.normalised_kernel", "export depth.normalised_kernel --profile smoke")
-    ),
     "verify NAME --sample 5%": "verify spiked.biases --sample 1%",
     "verify NAME": "verify spiked.biases --sample 1%",
     "tar -czf": "mkdir -p build/cells && tar -czf",

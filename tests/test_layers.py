@@ -77,7 +77,7 @@ def test_the_engine_needs_numpy_scipy_and_torch_and_studies_three_packages_more(
 
 BLOCK = """
 import sys
-DESK = "IPython jupytext papermill nbformat matplotlib seaborn yaml sklearn mlxtend".split()
+DESK = "IPython jupytext nbclient nbformat matplotlib seaborn yaml sklearn mlxtend".split()
 class Block:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in DESK:
@@ -108,7 +108,7 @@ def test_a_study_runs_without_jupyter_or_yaml_or_figures(tmp_path):
     done = command("run", "depth.normalised_kernel", "--profile", "smoke", "--budget", "60s", tmp_path=tmp_path)
     assert done.returncode == 0 and "cells stored" in done.stdout, done.stderr
     listed = command("list", tmp_path=tmp_path)
-    assert all(name in listed.stdout for modules in studies.modules().values() for name in studies.studies(modules))
+    assert all(name in listed.stdout for number in studies.modules() for name in studies.of(number))
 
 
 @for_each(

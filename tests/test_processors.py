@@ -78,10 +78,8 @@ def all_cells(store):
     """All cells of the smoke profile, computed where the store lacks them: their rows by study and cell."""
     asked = {}
     for number in parameters.chapters():
-        grids = {}
-        registry.checked_parameters(number, "smoke", grids=grids)
-        known = registry.of(number)
-        asked |= {known[name]: cells(known[name], grid) for name, grid in grids.items()}
+        grids = registry.grids(number, parameters.resolve(number, "smoke"))
+        asked |= {item: cells(item, grid) for item, grid in grids.items()}
     held = queue.fill(asked, store)
     return {study: {cell: held[cell]["rows"] for cell in own} for study, own in asked.items()}
 

@@ -7,11 +7,7 @@ from regimes.validate import InputError
 
 
 def root() -> Path:
-    """The book's folder: the nearest one at or above the working directory with ``chapters``, else this checkout.
-
-    Raises:
-        InputError: if there is none.
-    """
+    """The book's folder: the nearest one at or above the working directory with ``chapters``, else this checkout."""
     for folder in (Path.cwd(), *Path.cwd().parents, Path(__file__).parents[2]):
         if (folder / "chapters" / "profiles").is_dir():
             return folder
@@ -21,11 +17,6 @@ def root() -> Path:
 def chapters_folder() -> Path:
     """The chapters' sources, and the notebooks that a build lays beside them."""
     return root() / "chapters"
-
-
-def code_folder() -> Path:
-    """The sources of the packages that run, the engine's and the companion's."""
-    return Path(__file__).parents[1]
 
 
 def profile_file(profile: str) -> Path:
@@ -38,21 +29,11 @@ def build_folder(profile: str) -> Path:
     return root() / "build" / profile
 
 
-def store_folder() -> Path:
-    """The cell store where ``$REGIMES_STORE`` names no other."""
-    return root() / "build" / "cells"
-
-
 def run_folder(name: str) -> Path:
-    """A run with changed parameters.
-
-    Raises:
-        InputError: for a name that is not one plain folder's.
-    """
-    if not re.fullmatch(r"[A-Za-z0-9._-]+", name) or name.startswith((".", "-")):
-        raise InputError(
-            f"name must be a folder's: letters, digits, '_', '-' and '.', none of '.-' first; got {name!r}"
-        )
+    """A run with changed parameters."""
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*", name):
+        allowed = "letters, digits, '_', '-' and '.', none of '.-' first"
+        raise InputError(f"name must be a folder's: {allowed}; got {name!r}")
     return root() / "runs" / name
 
 

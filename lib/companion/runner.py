@@ -1,7 +1,7 @@
 """Runs chapters: ``python -m companion.runner 05 --profile smoke -p curve_depth 2000 -f mine.toml --name mine``.
 
 First the cells of all their studies are computed as one queue. Then jupytext turns each source into a notebook and
-papermill executes it, two at a time: they read the stored cells and draw. The result goes to
+nbclient executes it, two at a time: they read the stored cells and draw. The result goes to
 ``build/<profile>/NN_name.ipynb`` with its ledger, or, with a page of its own, to ``runs/<name>/`` where parameters were
 changed. Notebook and ledger lie in a folder that takes the last good one's place by one rename: a run that fails or is
 killed leaves both alone, and keeps its notebook as ``*.failed.ipynb``.
@@ -9,7 +9,7 @@ killed leaves both alone, and keeps its notebook as ``*.failed.ipynb``.
 
 import argparse
 import contextlib
-import logging
+import datetime
 import multiprocessing
 import os
 import shutil
@@ -17,49 +17,44 @@ import signal
 import sys
 import threading
 import time
-import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters, queue
 from companion.experiments.cli import add_parameter_options, one_line_errors, overrides
 from companion.experiments.store import Store
-from companion.experiments.sweep import Setting, cells
+from companion.experiments.sweep import Setting, Study, cells
 from companion.experiments.workers import die_with, end_workers
 from companion.report import ledger
 from companion.site import locks, pages, versions
 from regimes.validate import InputError
 
-with warnings.catch_warnings():  # papermill's own, on import
-    warnings.simplefilter("ignore")
-    import jupytext
-    import nbformat
-    import papermill
-    from nbclient.exceptions import CellTimeoutError, DeadKernelError
-    from papermill.clientwrap import PapermillNotebookClient
-    from papermill.engines import NBClientEngine, papermill_engines
-
 AT_ONCE = 2  # chapters that are drawn at a time: one that waits for its kernel leaves a core to the other
-CELL_SECONDS = 3600  # a cell that takes longer hangs: papermill would wait for ever
+CELL_SECONDS = 3600  # a cell that takes longer hangs
+
+
+class ChapterError(RuntimeError):
+    """A cell of a chapter raised; the message says which one, and what."""
 
 
 def notebook(number: str) -> nbformat.NotebookNode:
-    """A chapter as a notebook; cell ids depend on the source alone.
-
-    Raises:
-        InputError: if the source has no jupytext header, which names the kernel.
-    """
+    """A chapter as a notebook; cell ids depend on the source alone."""
     source = parameters.source(number)
     book = jupytext.read(source)
     if "kernelspec" not in book.metadata:
         raise InputError(f"{source.name} has no jupytext header with a kernelspec: copy the top of another chapter")
     for index, cell in enumerate(book.cells):
         cell["id"] = f"chapter-{number}-{index:03d}"
-        cell.metadata.setdefault("tags", [])  # papermill looks for it in every cell
+        cell.metadata.setdefault("tags", [])
     return book
 
 
@@ -72,45 +67,12 @@ def changed(number: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return found | ({"designs": designs} if designs else {})
 
 
-class _Client(PapermillNotebookClient):
-    """Runs the cells; where that is broken off, the kernel goes at once, and alone.
-
-    A signal to its whole group, as Jupyter sends it, would also end what clears the memory that its workers share.
-    """
-
-    def papermill_execute_cells(self) -> None:
-        try:
-            super().papermill_execute_cells()
-        except BaseException:
-            process = self.km.provisioner.process
-            process.kill()
-            process.wait()
-            raise
-
-
-class _Engine(NBClientEngine):
-    """papermill's engine with our client."""
-
-    @classmethod
-    def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> nbformat.NotebookNode:
-        client = _Client(nb_man, kernel_name=kernel_name, timeout=options["execution_timeout"])
-        # the kernel's own words, such as that it talks over TCP, and its workers'; what cells print is in the notebook
-        with options["said"].open("w", encoding="utf-8") as said:
-            return client.execute(stderr=said)
-
-
-papermill_engines.register("regimes", _Engine)
-
-
 def execute(number: str, values: Mapping[str, Any], folder: Path) -> Path:
     """Executes a chapter into ``folder`` and returns the notebook's path.
 
     What is there afterwards are links, ``NN_name.ipynb`` and ``NN.ledger.json``, through one more link, ``.NN``, to the
-    folder of the last good run. Two runs of one chapter into one folder wait for each other.
-
-    Raises:
-        PapermillExecutionError: if a cell raises; the partial notebook is then ``*.failed.ipynb``.
-        DeadKernelError: if the kernel dies; what it and its workers said last is in ``*.failed.log``.
+    folder of the last good run. Two runs of one chapter into one folder wait for each other. Where a run fails, the
+    partial notebook is ``*.failed.ipynb``, and what the kernel and its workers said last ``*.failed.log``.
     """
     stem, last_good = parameters.source(number).stem, folder / f".{number}"
     names = f"{stem}.ipynb", f"{number}.ledger.json"
@@ -120,7 +82,7 @@ def execute(number: str, values: Mapping[str, Any], folder: Path) -> Path:
         done = fresh / names[0]
         try:
             if not _reworded(number, values, last_good, fresh):
-                _papermill(number, values, fresh, folder / f"{stem}.log")
+                _run_cells(number, values, fresh, folder / f"{stem}.log")
         except BaseException:
             with contextlib.suppress(OSError):  # a full disk is told of, not this
                 for left, kept in ((done, f"{stem}.failed.ipynb"), (fresh / "kernel.log", f"{stem}.failed.log")):
@@ -144,72 +106,72 @@ def _reworded(number: str, values: Mapping[str, Any], last_good: Path, folder: P
     All else that a chapter reads, code, profiles, claims and stored results, must be older than that run.
     """
     path = last_good / f"{parameters.source(number).stem}.ipynb"
-    read = [*paths.code_folder().rglob("*.py"), *paths.profile_file("").parent.iterdir()]
+    read = [*Path(__file__).parents[1].rglob("*.py"), *paths.profile_file("").parent.iterdir()]
     read += [*paths.results().glob("*.csv"), *paths.claims_folder().iterdir()]
     if not path.exists() or any(file.stat().st_mtime > path.stat().st_mtime for file in read):
         return False
-    old, new = nbformat.read(path, as_version=4), notebook(number)
-    ran, code = _of("code", old), _of("code", new)
-    injected = next(i for i, cell in enumerate(ran) if "injected-parameters" in cell.metadata.tags)
-    given = ran.pop(injected)
-    if dict(old.metadata.papermill.parameters) != changed(number, values) or _sources(ran) != _sources(code):
-        return False
-    if _sources(_of("markdown", old)) == _sources(_of("markdown", new)):  # nothing has changed: a run is meant
+    old, new = nbformat.read(path, as_version=4), _with_parameters(number, values)
+    kinds = "markdown", "code"
+    words, code = ([[c for c in book.cells if c.cell_type == kind] for book in (old, new)] for kind in kinds)
+    same = [[c.source for c in before] == [c.source for c in after] for before, after in (words, code)]
+    if same != [False, True]:  # where nothing has changed a run is meant
         return False
     shutil.copytree(last_good, folder, dirs_exist_ok=True)
-    done = {cell.id: nbformat.from_dict(before | {"id": cell.id}) for cell, before in zip(code, ran)}
+    done = {cell.id: nbformat.from_dict(before | {"id": cell.id}) for before, cell in zip(*code)}
     old.cells = [done.get(cell.id, cell) for cell in new.cells]
-    old.cells.insert(old.cells.index(done[code[injected - 1].id]) + 1, given)
     nbformat.write(old, folder / path.name)
     return True
 
 
-def _of(kind: str, book: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
-    return [cell for cell in book.cells if cell.cell_type == kind]
+def _with_parameters(number: str, values: Mapping[str, Any]) -> nbformat.NotebookNode:
+    """A chapter with a cell that sets what a run injects, hidden where it repeats what the chapter shows."""
+    book, injected = notebook(number), changed(number, values)
+    lines = "\n".join(["# Parameters", *(f"{name} = {value!r}" for name, value in injected.items())])
+    tags = ["injected-parameters"] + ["remove-cell"] * (len(injected) == 1)
+    place = next(i for i, cell in enumerate(book.cells) if "parameters" in cell.metadata.tags)
+    cell = nbformat.v4.new_code_cell(lines, id="injected-parameters", metadata={"tags": tags})
+    book.cells.insert(place + 1, cell)
+    started = datetime.datetime.now(datetime.UTC).isoformat()
+    book.metadata["papermill"] = {"parameters": injected, "start_time": started}  # where tools look for them
+    return book
 
 
-def _sources(cells: Iterable[nbformat.NotebookNode]) -> list[str]:
-    return [cell.source for cell in cells]
-
-
-def _papermill(number: str, values: Mapping[str, Any], folder: Path, log: Path) -> None:
+def _run_cells(number: str, values: Mapping[str, Any], folder: Path, log: Path) -> None:
     """Runs a chapter's cells; its notebook and its ledger (empty where it judges nothing) are then in ``folder``."""
-    raw, done = folder / "raw.ipynb", folder / f"{parameters.source(number).stem}.ipynb"
-    injected = changed(number, values)
-    nbformat.write(notebook(number), raw)
+    book = _with_parameters(number, values)
     ledger.write(folder / f"{number}.ledger.json", [])
     settings = Path(os.environ.get("IPYTHONDIR") or paths.root() / "build" / "ipython")  # not the reader's own
     settings.mkdir(parents=True, exist_ok=True)
     told = {"REGIMES_RUN": str(folder), "REGIMES_LOG": str(log), "IPYTHONDIR": str(settings)}
-    with _progress(log), _environment(**told):
-        papermill.execute_notebook(
-            str(raw), str(done), injected, engine_name="regimes", cwd=str(paths.root()),
-            execution_timeout=CELL_SECONDS, progress_bar=sys.stderr.isatty(), said=folder / "kernel.log",
-        )  # fmt: skip
-    raw.unlink()
+    # the kernel's own words, such as that it talks over TCP, and its workers'; what cells print is in the notebook
+    with _progress(log), (folder / "kernel.log").open("w", encoding="utf-8") as said:
+        done = folder / f"{parameters.source(number).stem}.ipynb"
+        _run_kernel(book, done, stderr=said, env=os.environ | told)
     (folder / "kernel.log").unlink()
-    _mark_injected(done, hidden=len(injected) == 1)
 
 
-def _mark_injected(path: Path, *, hidden: bool) -> None:
-    """Gives the injected cell a fixed id; hides it on the page where it repeats what the chapter shows."""
-    book = nbformat.read(path, as_version=4)
-    cell = next(cell for cell in book.cells if "injected-parameters" in cell.metadata.tags)
-    cell["id"] = "injected-parameters"
-    if hidden:
-        cell.metadata.tags.append("remove-cell")
-    nbformat.write(book, path)
+def _run_kernel(book: nbformat.NotebookNode, path: Path, **options: Any) -> None:
+    """Runs all cells in a kernel, and writes each that is done; where it is broken off, the kernel goes at once, alone.
 
-
-@contextlib.contextmanager
-def _environment(**values: str) -> Iterator[None]:
-    old = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in old.items():
-            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+    A signal to its whole group, as Jupyter sends it, would also end what clears the memory that its workers share.
+    """
+    where = {"metadata": {"path": str(paths.root())}}
+    client = NotebookClient(book, timeout=CELL_SECONDS, raise_on_iopub_timeout=True, resources=where)
+    with client.setup_kernel(**options):
+        try:
+            info = client.wait_for_reply(client.kc.kernel_info())
+            book.metadata["language_info"] = info["content"]["language_info"]
+            for index, cell in enumerate(book.cells):
+                try:
+                    client.execute_cell(cell, index)
+                finally:
+                    nbformat.write(book, path)
+        except BaseException as error:
+            client.km.provisioner.process.kill()
+            client.km.provisioner.process.wait()
+            if isinstance(error, CellExecutionError):
+                raise ChapterError(f"failed in cell {index}: {error.ename}: {error.evalue}") from None
+            raise
 
 
 @contextlib.contextmanager
@@ -250,7 +212,7 @@ def describe(number: str) -> str:
     return "\n".join([f"Chapter {number}: parameters, laptop values, meaning; what is allowed", *lines])
 
 
-def checked(number: str, profile: str, grids: Mapping[str, list[Setting]]) -> str:
+def checked(number: str, profile: str, grids: Mapping[Study, list[Setting]]) -> str:
     """What a run would compute or find stored, in one line."""
     count = sum(len(setting["seeds"]) for grid in grids.values() for setting in grid)
     return f"chapter {number} at the {profile} profile: {count} cells of {len(grids)} studies; nothing was computed"
@@ -273,23 +235,18 @@ def main(argv: list[str] | None = None) -> int:
             print("\n\n".join(map(describe, args.chapter)))
             return 0
         given = overrides(args)
-        grids: dict[str, dict[str, list[Setting]]] = {number: {} for number in args.chapter}
-        values = {n: registry.checked_parameters(n, args.profile, *given, grids=grids[n]) for n in grids}
+        values = {number: parameters.resolve(number, args.profile, *given) for number in args.chapter}
+        grids = {number: registry.grids(number, own) for number, own in values.items()}
         name = args.name if args.name is not None else "custom" if any(given) else None
         folder = paths.run_folder(name) if name is not None else paths.build_folder(args.profile)
         if args.check:
             print("\n".join(checked(number, args.profile, grids[number]) for number in grids))
             return 0
-        known = {name: item for number in grids for name, item in registry.of(number).items()}
         if args.times:
-            asked = {known[name]: cells(known[name], grid) for own in grids.values() for name, grid in own.items()}
+            asked = {study: cells(study, grid) for own in grids.values() for study, grid in own.items()}
             queue.record_seconds(asked, Store.default(), args.profile)
             return 0
-        left = {
-            known[n]: registry.remaining_settings(chapter, known[n], grid)
-            for chapter in grids
-            for n, grid in grids[chapter].items()
-        }
+        left = {s: registry.remaining_settings(n, s, grid) for n, own in grids.items() for s, grid in own.items()}
         asked = {study: cells(study, grid) for study, grid in left.items() if grid}
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: workers and kernels go too
         queue.fill(asked, Store.default())
@@ -334,14 +291,11 @@ def _apart(number: str, values: Mapping[str, Any], folder: Path) -> None:
 
 def _run(number: str, values: Mapping[str, Any], folder: Path) -> int:
     """Executes a chapter and says how it went; returns the exit code."""
-    warnings.filterwarnings("ignore", category=UserWarning, module="papermill")
-    # it takes a kind for a type and then calls the parameter unknown
-    logging.getLogger("papermill").addFilter(lambda record: "unknown parameter" not in record.getMessage())
     start = time.perf_counter()
     try:
         done = execute(number, values, folder)
-    except papermill.PapermillExecutionError as error:
-        why = f"failed in cell {error.cell_index}: {error.ename}: {error.evalue}"
+    except ChapterError as error:
+        why = str(error)
     except DeadKernelError:
         why = "failed: its kernel died; it was killed, or the memory ran out, or *.failed.log says why"
     except CellTimeoutError:

@@ -47,7 +47,7 @@ def opened(mini_book, monkeypatch):
 
 
 def test_caption_names_what_varies_over_the_rows_drawn_and_folds_the_rest_away(opened, shown):
-    table = opened.sweep(counts)
+    table = opened.rows(counts)
     fig, _ = plt.subplots()
     opened.figure(fig, "fig-x", "A line. It rises.", table)
     ((_, metadata),) = shown
@@ -59,7 +59,7 @@ def test_caption_names_what_varies_over_the_rows_drawn_and_folds_the_rest_away(o
 
 
 def test_caption_of_some_rows_is_of_those_rows(opened):
-    table = opened.sweep(counts)
+    table = opened.rows(counts)
     some = table[(table.n >= 4) & (table.seed == 0)]
     assert opened.note(some) == "Data: counted. Here $n$ = 4, 5; 1 seed. Profile: laptop."
     assert opened.note(some[some.n == 5]) == "Data: counted. Here 1 seed. Profile: laptop."
@@ -74,7 +74,7 @@ def test_a_caption_says_once_what_several_numbers_of_points_are_of():
 
 
 def test_table_carries_label_and_caption(opened, shown):
-    table = opened.sweep(counts)
+    table = opened.rows(counts)
     opened.table(pd.DataFrame({"x": [0.123456, None]}), "tab-x", "Numbers.", table)
     text = shown[0][0].data
     assert 'id="tab-x"' in text and "<caption>Numbers. Data: counted." in text and "0.1235" in text and "—" in text
@@ -102,7 +102,7 @@ def test_a_figure_is_kept_for_a_page_a_phone_and_a_card(opened, shown):
 
 
 def test_a_slider_is_frames_and_a_still(opened, shown):
-    table, (fig, ax) = opened.sweep(counts), plt.subplots(figsize=(3, 3))
+    table, (fig, ax) = opened.rows(counts), plt.subplots(figsize=(3, 3))
     draw = lambda i: ax.plot([0, i + 1])  # noqa: E731
     opened.slider(fig, draw, ["n = 1", "n = 2", "n = 3"], "fig-y", "It moves. See.", table, knob="n", start=2)
     ((data, metadata),) = shown
@@ -154,7 +154,7 @@ def records(mini_book):
 
 
 def test_check_writes_the_record_and_shows_one_line(opened, shown, mini_book):
-    opened.check("Z.Fig1-size", Estimate.exact(3), opened.sweep(counts), figure="fig-x")
+    opened.check("Z.Fig1-size", Estimate.exact(3), opened.rows(counts), figure="fig-x")
     (record,) = records(mini_book)
     values = {"n": [1, 2, 3, 4, 5], "d": [7]}
     assert record["settings"] == [{"study": counts.name, "values": values, "seeds": 3}] and record["data"] == "counted"
@@ -176,7 +176,7 @@ def test_check_writes_the_record_and_shows_one_line(opened, shown, mini_book):
     ids=["filter", "concat", "merge", "changed columns"],
 )
 def test_the_record_is_of_the_rows_that_were_judged(opened, mini_book, shown, select):
-    whole = opened.sweep(counts)
+    whole = opened.rows(counts)
     opened.check("Z.Fig1-size", Estimate.exact(3), select(whole), figure="fig-x")
     (record,) = records(mini_book)
     assert record["settings"] == [{"study": counts.name, "values": {"n": [2], "d": [7]}, "seeds": 3}]
@@ -197,7 +197,7 @@ def test_the_record_is_of_the_rows_that_were_judged(opened, mini_book, shown, se
     ],
 )
 def test_a_table_without_its_cells_is_an_error_and_never_theory_alone(opened, shown, lose, words):
-    table = lose(opened.sweep(counts))
+    table = lose(opened.rows(counts))
     with pytest.raises(InputError, match=words):
         opened.check("Z.Fig1-size", Estimate.exact(3), table, figure="fig-x")
     with pytest.raises(InputError, match=words):
@@ -237,27 +237,18 @@ def test_parameters_changed_by_hand_in_jupyter_are_checked_too(mini_book, given,
         Chapter("99", NAMESPACE | given)
 
 
-def test_stored_paper_scale_rows(opened, mini_book):
-    assert opened.stored(counts).empty
-    (mini_book / "results").mkdir()
-    write_csv(opened.sweep(counts), mini_book / "results" / f"{counts.name}.csv")
-    stored = opened.stored(counts)
-    assert list(stored.x) == list(opened.sweep(counts).x)
-    assert opened.note(stored[stored.n < 3]) == "Data: counted. Here $n$ = 1, 2; 3 seeds. Profile: laptop."
-
-
 def store(table, mini_book, name):
     (mini_book / "results").mkdir(exist_ok=True)
     write_csv(table, mini_book / "results" / f"{name}.csv")
 
 
 def test_stored_results_are_the_data_and_a_sample_is_computed_again(opened, mini_book, shown, monkeypatch):
-    assert len(opened.extended(counts)) == 15  # none stored
+    assert len(Chapter("99", NAMESPACE).rows(counts)) == 15  # none stored
     more = sweep(counts, product(n=[1, 2, 3, 4, 5, 9], d=7, seeds=range(5)))
     store(more, mini_book, counts.name)
     monkeypatch.setenv("REGIMES_STORE", str(mini_book / "none"))
     monkeypatch.setattr(stored, "SECONDS", 0.0)
-    found = opened.extended(counts)
+    found = opened.rows(counts)
     assert len(found) == 30 and found.cell.is_unique and set(found.cell) == set(more.cell) and not shown
     assert len(list((mini_book / "none").glob("*/v*/*.json"))) == 1  # the cheapest one
     said = "Data: counted. Here $n$ = 1 … 9 (6); 5 seeds. Profile: laptop, with rows kept in results/."
@@ -266,21 +257,21 @@ def test_stored_results_are_the_data_and_a_sample_is_computed_again(opened, mini
 
 def test_what_no_stored_result_holds_is_computed(opened, mini_book):
     store(sweep(counts, product(n=[1, 9], d=7, seeds=range(5))), mini_book, counts.name)
-    found = opened.extended(counts)
+    found = opened.rows(counts)
     assert set(found.n) == {1, 2, 3, 4, 5, 9} and (found.n == 9).sum() == 5 and (found.n == 2).sum() == 3
 
 
 def test_stored_results_that_this_machine_does_not_compute_are_said(opened, mini_book, shown):
     table = sweep(counts, product(n=[1, 2, 3, 4, 5], d=7, seeds=range(5)))
     store(table.assign(x=table.x * 1.5 + 1), mini_book, counts.name)
-    opened.extended(counts)
+    opened.rows(counts)
     assert "are not what this machine computes" in shown[-1][0].data and counts.name in shown[-1][0].data
 
 
 def test_stored_sizes_that_were_not_asked_for_stay_out_of_a_changed_run(opened, mini_book):
     store(sweep(sized, product(n=[0, 1, 2, 9], seeds=range(4))), mini_book, sized.name)
-    assert set(opened.extended(sized).n) == {0, 1, 2, 9}
-    changed = Chapter("99", NAMESPACE | {"size": 2}).extended(sized)
+    assert set(opened.rows(sized).n) == {0, 1, 2, 9}
+    changed = Chapter("99", NAMESPACE | {"size": 2}).rows(sized)
     assert set(changed.n) == {0, 1} and set(changed.seed) == {0, 1, 2, 3}
 
 
@@ -302,16 +293,15 @@ def test_where_the_data_are_not_here_stored_results_judge_and_it_is_said(opened,
     more = product(n=[1, 2, 3], data="best", words="best, all of them", seeds=range(8))
     store(sweep(pictures, more), mini_book, pictures.name)
     monkeypatch.setattr(registry, "is_here", lambda setting: True)
-    assert opened.note(opened.extended(pictures)).endswith("Profile: laptop, with rows kept in results/.")
+    assert opened.note(opened.rows(pictures)).endswith("Profile: laptop, with rows kept in results/.")
     monkeypatch.setattr(sys.modules[__name__], "HERE", ["other"])
     monkeypatch.setattr(registry, "is_here", lambda setting: setting.get("data") != "best")
-    opened._grids.clear()
-    found = opened.extended(pictures)
+    opened = Chapter("99", NAMESPACE)
+    found = opened.rows(pictures)
     assert set(found.data) == {"best"} and len(found) == 24  # none of the data that stand in for them
     assert opened.note(found).endswith("Profile: laptop, with stored rows: the data are not on this machine.")
     opened.check("Z.Fig1-size", Estimate.exact(3), found, figure="fig-x")
     assert opened.records["Z.Fig1-size"]["data"] == "best (stored rows: the data are not on this machine)"
-    assert set(opened.sweep(pictures).data) == {"other"}  # what is here, to be drawn
 
 
 @study(version=1, axes={"n": "count to 100"}, data="counted")
@@ -330,7 +320,7 @@ def test_rows_are_those_of_one_design_and_what_is_stored_for_it(mini_book):
 
     chapter = Chapter("99", NAMESPACE)
     assert chapter.design(designed, "few") == {"n": [1, 2], "seeds": [[0, 1]]}
-    assert len(chapter.extended(designed)) == 8  # what both hold, once
+    assert len(chapter.rows(designed)) == 8  # what both hold, once
     assert seeds(chapter, "few") == {1: [0, 1], 2: [0, 1]} and seeds(chapter, "many") == {2: [0, 1, 2], 3: [0, 1, 2]}
     (profiles / "stored.toml").write_text('["99"]\ndesigned.few.seeds = 4\n')
     store(sweep(designed, product(n=[1, 2], seeds=range(4))), mini_book, designed.name)

@@ -43,6 +43,6 @@ def test_every_command_names_a_parameter_and_a_value_that_is_taken(number, profi
     args = parser.parse_args(["--profile", profile or "laptop", *shlex.split(given)])
     assert args.p
     try:
-        studies.checked_parameters(number, args.profile, *cli.overrides(args))
+        studies.grids(number, parameters.resolve(number, args.profile, *cli.overrides(args)))
     except InputError as error:  # a value that is taken where its data are
         assert "REGIMES_DATA" in str(error)

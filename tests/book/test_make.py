@@ -38,7 +38,7 @@ def test_a_chapter_depends_on_all_that_its_run_reads(number):
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_a_chapter_depends_on_the_stored_results_of_its_studies_and_on_no_others(number):
     known = {name for name in prerequisites()[number] if name.startswith("results/")}
-    own = {item.name for item in studies.studies(studies.modules()[number]).values()}
+    own = {*studies.of(number)}
     files = {p for p in paths.results().iterdir() if p.name != "ledger.json" and p.name.rsplit(".", 1)[0] in own}
     files |= {p for p in paths.results().glob("*.cells.json.gz") if p.name.removesuffix(".cells.json.gz") in own}
     assert known == {inside(path) for path in files}
@@ -48,11 +48,10 @@ def test_a_chapter_depends_on_the_stored_results_of_its_studies_and_on_no_others
 def test_a_chapter_reads_stored_results_of_its_own_modules_alone(number):
     """Else ``make`` would not know them."""
     text = parameters.source(number).read_text(encoding="utf-8")
-    asked = set(re.findall(r"chapter\.(?:extended|stored)\(\s*(\w+)\.(\w+)", text))
-    assert len(asked) == len(re.findall(r"chapter\.(?:extended|stored)\(\s*\w+\.(\w+)", text))
-    assert not re.search(r"read_csv|\bopen\(", text)
-    own = {item.function.__name__ for item in studies.studies(studies.modules()[number]).values()}
-    assert {name for _, name in asked} <= own
+    asked = set(re.findall(r"chapter\.rows\(\s*\w+\.(\w+)", text))
+    assert asked and not re.search(r"read_csv|\bopen\(", text)
+    own = {item.function.__name__ for item in studies.of(number).values()}
+    assert asked <= own
 
 
 def test_a_ledger_is_not_kept_from_uncommitted_changes(tmp_path):

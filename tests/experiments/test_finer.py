@@ -7,10 +7,10 @@ import pytest
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments.finer import numerical_changes, refined
-from companion.experiments.parameters import read_toml
+from companion.experiments.parameters import read_toml, resolve
 from companion.experiments.sweep import product, study
 from companion.studies import __main__ as command
+from companion.studies._finer import numerical_changes, refined
 from regimes.validate import InputError
 
 BIAS, SCATTER = 3.0, 0.5
@@ -73,9 +73,8 @@ def test_too_few_seeds_or_nothing_to_make_finer():
 def test_every_study_with_a_tolerance_is_tried_and_the_stored_numbers_are_of_these():
     ways = read_toml(paths.profile_file("finer"))
     for number in registry.modules():
-        grids = {}
-        registry.checked_parameters(number, "smoke", grids=grids)
-        for name, grid in grids.items():
+        for item, grid in registry.grids(number, resolve(number, "smoke")).items():
+            name = item.name
             assert name in ways or name in DRAWN or not any("tolerance" in s for s in grid), name
             assert name not in ways or any(set(ways[name]) & set(s) for s in grid), name
     stored = json.loads((paths.results() / "finer.json").read_text(encoding="utf-8"))

@@ -6,10 +6,11 @@ import pytest
 
 from companion import paths
 from companion import studies as registry
+from companion.experiments import parameters
 from companion.experiments.store import committed
+from companion.experiments.stored import verify
 from companion.experiments.sweep import cells
 from companion.experiments.table import origin, read_csv, rows_by_cell
-from companion.experiments.verify import cheapest, verify
 from companion.studies._here import is_here
 from regimes.validate import InputError
 
@@ -25,9 +26,8 @@ FIRST_OF = {"jamming.ensembles": "03.ensembles.second_data.data", "alignment.gla
 
 def grid_of(name, **given):
     number, item = registry.find(name)
-    grids = {}
-    values = registry.checked_parameters(number, "laptop", KEPT[name], given, study=item, grids=grids)
-    return values, cells(item, grids[name])
+    values = parameters.resolve(number, "laptop", KEPT[name], given)
+    return values, cells(item, registry.grids(number, values, item)[item])
 
 
 def test_every_kept_table_is_declared():
@@ -36,9 +36,9 @@ def test_every_kept_table_is_declared():
 
 @pytest.mark.parametrize("name", sorted(KEPT))
 def test_a_chapter_reads_what_is_stored(name):
-    """``chapter.sweep`` would compute all of it."""
+    """``sweep`` would compute all of it."""
     (source,) = paths.chapters_folder().glob(f"{registry.find(name)[0]}_*.py")
-    assert re.search(rf"(extended|rows)\((\w+\.)?{name.partition('.')[2]}\b", source.read_text(encoding="utf-8"))
+    assert re.search(rf"rows\((\w+\.)?{name.partition('.')[2]}\b", source.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", sorted(KEPT))
@@ -52,7 +52,7 @@ def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits(name
         _, wanted = grid_of(name)
     except InputError:  # its data are not on this machine: the rest of the grid, and as many cells of what stands in
         number, _ = registry.find(name)
-        usual = registry.checked_parameters(number, "laptop", study=registry.find(name)[1])[FIRST_OF[name]]
+        usual = parameters.resolve(number)[FIRST_OF[name]]
         values, wanted = grid_of(name, **{FIRST_OF[name]: usual})
         assert not all(is_here(cell.setting) for cell in kept)
         makeshift = {cell for cell in wanted if cell.setting["data"] in values[FIRST_OF[name]]}
@@ -60,6 +60,10 @@ def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits(name
         assert len(absent) == len(makeshift)
         kept, wanted = kept - absent, set(wanted) - makeshift
     assert kept == set(wanted), "python -m companion.studies keep"
+
+
+def cheapest(batches):
+    return sorted(batches, key=lambda cells: (sum(origin(cell).seconds for cell in cells), cells[0].key()))[:1]
 
 
 @pytest.mark.parametrize("name", COMPUTED)

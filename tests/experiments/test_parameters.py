@@ -194,7 +194,7 @@ def readers(number):
     """For each parameter of a chapter the studies whose grids read it, at one profile at least."""
     found = {name: set() for name in [*parameters.declared(number), *parameters.designs(number)]}
     for profile in parameters.PROFILES:
-        for name, study in registry.studies(registry.modules()[number]).items():
+        for name, study in registry.of(number).items():
             values = Read(parameters.resolve(number, profile))
             try:
                 study.grid(values)
@@ -207,18 +207,17 @@ def readers(number):
 
 def usable(number, name, value, studies):
     """Whether the chapter takes ``value``; the grids must then hold distinct cells, or else one line names it."""
-    grids = {}
     try:
-        values = registry.checked_parameters(number, "smoke", {name: value}, study=studies[0], grids=grids)
-        grids |= {study.name: study.grid(values) for study in studies[1:]}
+        values = parameters.resolve(number, "smoke", {name: value})
+        grids = registry.grids(number, values, studies[0]) | {study: study.grid(values) for study in studies[1:]}
     except InputError as error:
         what = ".".join(name.split(".")[:2])  # a study, whose axes must fit each other, or a parameter
         named = what in str(error) or "is on this machine" in str(error)  # data that are not, by their own name
         assert named and "\n" not in str(error) and len(str(error)) < 400, str(error)
         return False
     for study, grid in grids.items():
-        keys = [Cell(study, 1, {k: v for k, v in setting.items() if k != "seeds"}, 0).key() for setting in grid]
-        assert keys and len(set(keys)) == len(keys), f"{study} has cells twice"
+        keys = [Cell(study.name, 1, {k: v for k, v in setting.items() if k != "seeds"}, 0).key() for setting in grid]
+        assert keys and len(set(keys)) == len(keys), f"{study.name} has cells twice"
         assert all(setting["seeds"] for setting in grid)
     return True
 
@@ -237,7 +236,7 @@ def test_every_value_of_a_parameter_is_usable_or_refused_in_one_line(number, mon
     """Whatever the kind of each parameter lets through, and what it does not: every grid that reads it is built."""
     monkeypatch.setattr(parameters, "read_toml", functools.cache(parameters.read_toml))
     monkeypatch.setattr(validate, "free_memory", functools.cache(validate.free_memory))
-    known, taken = registry.studies(registry.modules()[number]), {}
+    known, taken = registry.of(number), {}
 
     def of(name, kind, studies):
         @settings(

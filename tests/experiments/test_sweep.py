@@ -21,7 +21,7 @@ import torch
 from companion.experiments import progress, queue, recheck, workers
 from companion.experiments.store import Cell, Store, free
 from companion.experiments.study import CellError
-from companion.experiments.sweep import cells, product, stored, study, sweep
+from companion.experiments.sweep import cells, product, study, sweep
 from companion.experiments.table import provenance
 from regimes import devices
 from regimes.validate import InputError
@@ -245,7 +245,7 @@ def as_if_of_a_gpu(store, **made):
         record = json.loads(path.read_text())
         cell = Cell(record["study"], 1, record["setting"], record["seed"])
         rows = [row | {"mean": 100.0} for row in record["rows"]]
-        store.save(cell, rows, record["provenance"] | {"class": "cuda", "digest": "other"} | made)
+        store.save((cell, rows, record["provenance"] | {"class": "cuda", "digest": "other"} | made))
 
 
 def test_a_cpu_never_voids_a_gpus_cells(here, capsys):
@@ -264,19 +264,6 @@ def test_changed_code_voids_the_cells_of_its_own_class_only(here):
     after, calls = here.sweep(text, grid={"size": [1, 4]})
     assert len(calls) == 5 and (after["mean"][:4] == 100).all()
     assert (after["mean"][4:] == 2 * grown["mean"][4:]).all()
-
-
-def test_export_computes_and_moves_nothing(here, capsys):
-    before, _ = here.sweep(grid={"size": [1]})
-    path = next((here.store.folder).glob("*/v1/*.json"))
-    path.write_text("{}")
-    item = here(changed("FACTOR = 1.0", "FACTOR = 2.0"))
-    files = sorted(here.store.folder.rglob("*.json"))
-    calls = os.path.getsize(os.environ["CALLS"])
-    table = stored(item, item.grid({"size": [1, 2]}), here.store)
-    assert len(table) == 3 and table.attrs["missing"] == 5 and set(table["mean"]) < set(before["mean"])
-    assert sorted(here.store.folder.rglob("*.json")) == files and os.path.getsize(os.environ["CALLS"]) == calls
-    assert "is left out: it is not a whole cell" in capsys.readouterr().err
 
 
 def test_damaged_cells_are_computed_again_with_one_line(here, capsys):
@@ -298,7 +285,7 @@ def test_a_cell_that_another_sweep_holds_is_left_to_it_and_then_taken(here):
     def finish():
         while len(other.names()) < 11:
             time.sleep(0.02)
-        other.save(held, [{"seed": 2, "mean": 7.0}], {**next(other.records(item.name, 1))[1]["provenance"]})
+        other.save((held, [{"seed": 2, "mean": 7.0}], {**next(other.records(item.name, 1))[1]["provenance"]}))
         free(lock)
 
     thread = threading.Thread(target=finish)
@@ -525,7 +512,7 @@ def test_what_cells_took_is_recorded_for_the_next_queue(tmp_path, monkeypatch):
     asked, store = {squares: cells(squares, squares.grid({"n": [1, 2], "seeds": 3}))}, Store(tmp_path)
     made = {"device": "", "class": "cpu", "revision": "", "versions": {}, "digest": ""}
     for cell in asked[squares][:4]:
-        store.save(cell, [{"seed": cell.seed}], made | {"seconds": 1.0 + cell.seed})
+        store.save((cell, [{"seed": cell.seed}], made | {"seconds": 1.0 + cell.seed}))
     monkeypatch.setattr(queue.paths, "seconds_file", lambda profile="laptop": tmp_path / f"{profile}.json")
     queue._recorded.cache_clear()
     try:
@@ -536,7 +523,7 @@ def test_what_cells_took_is_recorded_for_the_next_queue(tmp_path, monkeypatch):
         assert found == [4.0, 2.0, 2.0, 1.0]
         queue._recorded.cache_clear()
         queue.record_seconds({crowds: []}, store)  # the studies of other chapters stay
-        store.save(asked[squares][4], [{"seed": 1}], made | {"seconds": 9.0})
+        store.save((asked[squares][4], [{"seed": 1}], made | {"seconds": 9.0}))
         queue.record_seconds(asked, store, "paper")  # a profile's own
         assert [queue.seconds(chunk) for chunk in queue.chunks({squares.name: squares}, asked[squares])] == found
         (tmp_path / "laptop.json").unlink()
@@ -562,7 +549,7 @@ def test_a_process_with_other_code_computes_nothing(tmp_path):
         ),
         (lambda store: sweep(squares, squares.grid({"n": [1]}), store=store, jobs=0), "jobs must be a whole number"),
         (lambda store: sweep(squares, product(cell=[1], seeds=[0]), store=store), "setting or column 'cell'"),
-        (lambda store: stored(squares, product(device=[1], seeds=[0]), store), "setting or column 'device'"),
+        (lambda store: sweep(squares, product(device=[1], seeds=[0]), store=store), "setting or column 'device'"),
         (lambda store: product(n=[], seeds=[0]), "n must hold at least one value"),
         (lambda store: product(n=1, seeds=[]), "seeds must hold at least one value"),
         (lambda store: study(version=0, grid=product)(print), "version must be a whole number of at least 1"),

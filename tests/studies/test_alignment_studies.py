@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 import torch
 
+from companion.experiments import parameters
 from companion.studies import alignment as studies
-from companion.studies import checked_parameters
+from companion.studies import grids
 from companion.theory.alignment import celeba
 from regimes.data import datasets
 from regimes.measures import matrices
@@ -233,7 +234,7 @@ def test_without_a_folder_there_is_no_celeba(monkeypatch):
 )
 def test_parameters_that_make_no_sense_are_named(changed, said):
     with pytest.raises(InputError, match=said):
-        checked_parameters("06", "laptop", changed)
+        grids("06", parameters.resolve("06", "laptop", changed))
 
 
 def test_a_rate_that_is_too_large_is_said():

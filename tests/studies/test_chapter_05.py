@@ -55,7 +55,7 @@ def test_every_item_of_paper_c_has_a_claim_and_the_chapter_judges_them_all():
 )
 def test_bad_input_is_one_line_before_any_computing(name, value, said):
     with pytest.raises(InputError, match=re.escape(said)):
-        studies.checked_parameters("05", "smoke", {name: value})
+        studies.grids("05", parameters.resolve("05", "smoke", {name: value}))
 
 
 def test_rows_do_not_depend_on_the_chunk():

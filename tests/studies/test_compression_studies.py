@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from companion import studies as registry
+from companion.experiments import parameters
 from companion.studies import compression as studies
 from companion.theory.compression import Stripe
 from regimes.models.one_hidden import Network
@@ -123,7 +124,7 @@ def test_frames_of_feature_lazy_and_cylinder():
 
 
 def test_a_setting_holds_what_its_task_has_and_trains_until_t_star_if_nothing_else_is_said():
-    p = registry.checked_parameters("02", "smoke", {"02.growth.stripe_maximum.until": 0.5})
+    p = parameters.resolve("02", "smoke", {"02.growth.stripe_maximum.until": 0.5})
     found = {name: studies.growth.grid.settings(p, name)[0] for name in ("stripe", "cylinder", "cylinder_maximum")}
     assert [found[name]["until"] for name in found] == ["star", "star", 0.5]
     assert found["stripe"].keys() - found["cylinder"].keys() == {"interfaces"}
@@ -178,5 +179,5 @@ BAD = [
 @pytest.mark.parametrize(("change", "words"), BAD)
 def test_bad_parameters_get_one_line(change, words):
     with pytest.raises(InputError, match=words) as caught:
-        registry.checked_parameters("02", "smoke", change)
+        registry.grids("02", parameters.resolve("02", "smoke", change))
     assert "\n" not in str(caught.value)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from companion import studies
-from companion.experiments import compare
+from companion.experiments import compare, parameters
 from companion.experiments.store import Cell
 from companion.experiments.sweep import product, study
 from regimes import devices
@@ -44,9 +44,8 @@ def test_which_studies_stay_on_the_cpu():
 @pytest.mark.parametrize("name", TIERS)
 def test_a_study_on_a_pretended_gpu(name):
     number, item = STUDIES[name]
-    grids = {}
-    studies.checked_parameters(number, "smoke", SMALLER.get(number, {}), study=item, grids=grids)
-    for setting in _kinds(grids[name]):
+    values = parameters.resolve(number, "smoke", SMALLER.get(number, {}))
+    for setting in _kinds(studies.grids(number, values, item)[item]):
         seeds = setting.pop("seeds")[:1]
         here = item(setting, seeds)
         with pretended_gpu(), devices.allowed(item.device) as used:

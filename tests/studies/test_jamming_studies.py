@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from companion.studies import _here, checked_parameters, kept
+from companion.experiments import parameters
+from companion.studies import _here, grids, stored_settings
 from companion.studies import jamming as studies
 from regimes.data import datasets
 from regimes.validate import InputError
@@ -86,7 +87,7 @@ def test_starts_hold_kernels_that_fluctuate_less_in_wider_networks():
 
 
 def test_an_ensemble_as_large_as_those_of_the_map_is_none_of_its_own():
-    values = checked_parameters("03", "laptop", {"members": 20})
+    values = parameters.resolve("03", "laptop", {"members": 20})
     assert {s["members"] for s in studies.ensembles.grid(values)} == {20}
     assert all("fewer" not in s for s in studies.ensembles.grid.settings(values, "large_ensemble"))
 
@@ -99,11 +100,12 @@ def test_stored_results_of_a_data_set_that_is_not_here_are_the_rows_of_its_desig
 
     for module in (_here, studies):
         monkeypatch.setattr(module, "identity", identity)
-    own = studies.ensembles.grid.settings(checked_parameters("03"), "second_data")
-    found = kept("03", studies.ensembles, "second_data", own)
+    own = studies.ensembles.grid.settings(parameters.resolve("03"), "second_data")
+    found = stored_settings("03", studies.ensembles, "second_data", own)
     assert {s["data"] for s in own} == {"digits"} and {s["data"] for s in found} == {"fashion_mnist"}
     assert {s["h"] for s in found} == {s["h"] for s in own} and len(found) == 8 * len(own)
-    assert kept("03", studies.ensembles, "second_data", own[1:]) == []  # at other parameters there is none of them
+    # at other parameters there is none of them
+    assert stored_settings("03", studies.ensembles, "second_data", own[1:]) == []
 
 
 def test_decay_keeps_predictors_small(setting):
@@ -173,7 +175,7 @@ def test_more_components_keep_more_of_an_image():
 def test_bad_input_is_one_line_before_any_computing(changed, said, monkeypatch):
     monkeypatch.delenv("REGIMES_DATA", raising=False)
     with pytest.raises(InputError, match=said):
-        checked_parameters("03", "laptop", changed)
+        grids("03", parameters.resolve("03", "laptop", changed))
 
 
 def test_a_grid_without_a_transition_says_which_widths_to_add():

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from companion.studies import checked_parameters
+from companion.experiments import parameters
+from companion.studies import grids
 from companion.studies import kernel_pca as studies
 from regimes.measures import information
 from regimes.validate import InputError
@@ -129,7 +130,7 @@ def test_estimators_on_a_line_see_one_dimension_only():
 )
 def test_bad_parameters_get_one_line(given, said):
     with pytest.raises(InputError, match=said) as raised:
-        checked_parameters("04", "smoke", given)
+        grids("04", parameters.resolve("04", "smoke", given))
     assert "\n" not in str(raised.value)
 
 

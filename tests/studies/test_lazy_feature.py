@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from companion import studies as registry
+from companion.experiments import parameters
 from companion.studies import _tasks
 from companion.studies import lazy_feature as studies
 from regimes.validate import InputError
@@ -109,17 +110,17 @@ def test_rotations_of_data_and_weights_together_change_nothing():
 
 
 def test_the_infinitely_wide_kernel_learns_the_training_sets_of_the_networks_too():
-    parameters = registry.checked_parameters("01", "smoke")
-    wide = {(s["shape"], s["d"], s["p"], seed) for s in studies.wide_curve.grid(parameters) for seed in s["seeds"]}
-    trained = [s for shape in studies.OWN for s in studies.networks.grid.settings(parameters, shape)]
+    values = parameters.resolve("01", "smoke")
+    wide = {(s["shape"], s["d"], s["p"], seed) for s in studies.wide_curve.grid(values) for seed in s["seeds"]}
+    trained = [s for shape in studies.OWN for s in studies.networks.grid.settings(values, shape)]
     nets = {(s["shape"], s["d"], s["p"], seed) for s in trained for seed in s["seeds"]}
-    small = {(s["shape"], s["d"], s["p"], seed) for s in studies.compressed.grid(parameters) for seed in s["seeds"]}
+    small = {(s["shape"], s["d"], s["p"], seed) for s in studies.compressed.grid(values) for seed in s["seeds"]}
     assert small <= nets <= wide
 
 
 def test_the_stop_and_the_end_are_looked_at_whatever_else_is():
-    grid, parameters = studies.networks.grid, registry.checked_parameters("01", "laptop", {"stop": 0.97})
-    (stripe, widths) = (grid.settings(parameters, name)[0] for name in ("stripe", "widths"))
+    grid, values = studies.networks.grid, parameters.resolve("01", "laptop", {"stop": 0.97})
+    (stripe, widths) = (grid.settings(values, name)[0] for name in ("stripe", "widths"))
     assert stripe["shares"] == [0.1, 0.5, 0.9, 0.95, 0.97, 0.98, 0.99, 1.0] and "stop" not in stripe
     assert (widths["shares"], widths["frozen"]) == ([0.97, 1.0], [1.0])
 
@@ -176,7 +177,7 @@ def test_wide_and_finite_curves_share_their_data():
 )
 def test_bad_parameters_get_one_line_before_any_run(name, value, says):
     with pytest.raises(InputError, match=says) as error:
-        registry.checked_parameters("01", "smoke", {name: value})
+        registry.grids("01", parameters.resolve("01", "smoke", {name: value}))
     assert "\n" not in str(error.value)
 
 

@@ -30,6 +30,7 @@ import json, re, sys
 from pathlib import Path
 from regimes import devices, validate
 from companion import studies
+from companion.experiments import parameters
 
 def peak():  # of this program; the maximum that getrusage tells is that of the process which started it, too
     return 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
@@ -43,15 +44,13 @@ devices.reuse_memory()
 asked, check, found = [], validate.memory, []
 validate.memory = lambda needed, *rest: (asked.append(needed), check(needed, *rest))
 number, item = studies.find(name)
-grids = {}
-studies.checked_parameters(number, "smoke", study=item, grids=grids)
-call(grids[name][0])
+call(studies.grids(number, parameters.resolve(number, "smoke"), item)[item][0])
 begun = peak()
 for given in sizes:
     asked.clear()
-    studies.checked_parameters(number, "smoke", given, study=item, grids=grids)
+    grid = studies.grids(number, parameters.resolve(number, "smoke", given), item)[item]
     stated = max(asked)
-    call(max(grids[name], key=lambda s: [s.get(n, 0) for n in ("d", "width", "depth", "p", "h", "alpha0")]))
+    call(max(grid, key=lambda s: [s.get(n, 0) for n in ("d", "width", "depth", "p", "h", "alpha0")]))
     found.append([stated, peak() - begun])
 print(json.dumps(found))
 """

@@ -151,7 +151,7 @@ def test_stored_are_the_cells_that_a_run_finds(tmp_path, monkeypatch):
     setting = fresh.study.grid(parameters.resolve("05"))[0]
     own, made = {k: v for k, v in setting.items() if k != "seeds"}, {"seconds": 1.0}
     cell = Cell(fresh.study.name, fresh.study.version, own, setting["seeds"][0])
-    Store.default().save(cell, [{"seed": cell.seed}], made)
+    Store.default().save((cell, [{"seed": cell.seed}], made))
     assert {one.study.name: one.stored for one in plan.of_chapter("05", "laptop")[0]}["depth.colinear"] == 1
 
 

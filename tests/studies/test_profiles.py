@@ -3,7 +3,7 @@
 import pytest
 
 from companion import studies
-from companion.experiments.parameters import PROFILES, chapters
+from companion.experiments.parameters import PROFILES, chapters, resolve
 from companion.studies import _images, jamming
 from regimes import validate
 
@@ -30,7 +30,8 @@ def asked(monkeypatch):
 @pytest.mark.parametrize("number", chapters())
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_profile_fits(asked, number, profile):
-    values = studies.checked_parameters(number, profile)
+    values = resolve(number, profile)
+    studies.grids(number, values)
     for name, item in studies.of(number).items():
         asked.clear()
         assert item.grid(values), name
@@ -44,6 +45,4 @@ def test_what_is_kept_fits(asked):
         if name in ("jamming.ensembles", "alignment.glasses"):  # data sets of which another may be here
             sizes = {k: v for k, v in sizes.items() if k != "06"}
             here = {"03.ensembles.second_data.data": ["digits"]} if number == "03" else {}
-        grids = {}
-        studies.checked_parameters(number, "laptop", sizes, here, study=item, grids=grids)
-        assert grids[name], name
+        assert studies.grids(number, resolve(number, "laptop", sizes, here), item)[item], name

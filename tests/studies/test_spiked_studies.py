@@ -5,6 +5,7 @@ import inspect
 import pytest
 
 from companion import studies
+from companion.experiments import parameters
 from companion.studies import spiked
 from regimes.validate import InputError
 
@@ -58,7 +59,7 @@ from regimes.validate import InputError
 )
 def test_parameters_that_make_no_sense_get_one_line(change, message):
     with pytest.raises(InputError, match=message) as caught:
-        studies.checked_parameters("07", "smoke", change)
+        studies.grids("07", parameters.resolve("07", "smoke", change))
     assert "\n" not in str(caught.value)
 
 
@@ -75,7 +76,7 @@ STUDIES = [spiked.agreement, spiked.departure, spiked.gaussian_map, spiked.budge
 
 @pytest.mark.parametrize("one", [*STUDIES, spiked.several, spiked.kernels])
 def test_a_seed_does_not_depend_on_its_chunk(one):
-    values = studies.checked_parameters("07", "smoke")
+    values = parameters.resolve("07", "smoke")
     setting = {name: value for name, value in one.grid(values)[0].items() if name != "seeds"}
     together = [row for row in one(setting, [0, 1]) if row["seed"] == 1]
     for row, alone in zip(together, one(setting, [1]), strict=True):

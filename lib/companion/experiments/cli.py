@@ -16,18 +16,10 @@ from regimes.validate import InputError
 
 def add_parameter_options(parser: argparse.ArgumentParser) -> None:
     """Adds ``--profile``, ``-p NAME VALUE`` and ``-f FILE.toml``."""
-    parser.add_argument(
-        "--profile", default="laptop", metavar="|".join(PROFILES), help="sizes to run (default: laptop)"
-    )
-    parser.add_argument(
-        "-p",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("NAME", "VALUE"),
-        help='one parameter, "[100, 200]" for a list',
-    )
-    parser.add_argument("-f", type=Path, action="append", default=[], metavar="FILE", help="parameters in a TOML file")
+    many: dict[str, Any] = {"action": "append", "default": []}
+    parser.add_argument("--profile", default="laptop", metavar="|".join(PROFILES), help="sizes (default: laptop)")
+    parser.add_argument("-p", nargs=2, metavar=("NAME", "VALUE"), help='one parameter, "[100, 200]" for a list', **many)
+    parser.add_argument("-f", type=Path, metavar="FILE", help="parameters in a TOML file", **many)
 
 
 def overrides(args: argparse.Namespace) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import pickle
 import queue
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from companion.experiments import digest
 from companion.experiments.progress import say
@@ -47,31 +47,23 @@ class Cluster:
                 self._client.close(timeout=2)
 
     def kind(self, study: Study) -> str:
-        """The class of device of a worker that has the code of the study.
-
-        Raises:
-            InputError: as ``results``.
-        """
+        """The class of device of a worker that has the code of the study."""
         ((_, found),) = self._map(_kind, iter([Chunk(study, [])]))
         return found
 
     def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
-        """As ``Pool.results``.
-
-        Raises:
-            InputError: if no scheduler or no worker is there within 15 s, they go away, or none has this code.
-        """
+        """As ``Local.results``; InputError if no scheduler or worker is there within 15 s, or none has this code."""
         yield from self._map(compute, chunks)
 
     def _map(self, function: Any, items: Iterator[Chunk]) -> Iterator[tuple[Chunk, Any]]:
         client = self._connected()
-        flight: dict[Any, tuple[Chunk, list[str] | None]] = {}
+        flight: dict[Any, tuple[Chunk, set[str]]] = {}  # with the workers that may take it, where some may not
         back: queue.SimpleQueue = queue.SimpleQueue()
 
         def send(item: Chunk) -> None:
-            names = [name for name in self._workers() if name not in self.refused] if self.refused else None
+            names = self._workers().keys() - self.refused if self.refused else set()
             work = pickled((function, item, item.study.code, libraries()))
-            future = client.submit(_remote, work, pure=False, workers=names, allow_other_workers=False)
+            future = client.submit(_remote, work, pure=False, workers=list(names) or None)
             flight[future] = item, names
             future.add_done_callback(back.put)
 
@@ -83,17 +75,19 @@ class Cluster:
                     send(item)
                 if not flight:
                     return
-                for item in _stranded(flight, set(workers)):
-                    send(item)
+                # what was sent to named workers of which none is left
+                for future in [one for one, (_, names) in flight.items() if names and not names & workers.keys()]:
+                    send(flight.pop(future)[0])
                 with contextlib.suppress(queue.Empty):
                     future = back.get(timeout=_TICK)
-                    item, _ = flight.pop(future, (None, None))
-                    answer = None if item is None else self._answer(future, item.study)
-                    if isinstance(answer, _Refusal):
-                        self._refuse(answer, item.study)
-                        send(item)
-                    elif answer is not None:
-                        yield item, answer
+                    if future in flight:
+                        item, _ = flight.pop(future)
+                        answer = self._answer(future, item.study)
+                        if isinstance(answer, _Refusal):
+                            self._refuse(answer, item.study)
+                            send(item)
+                        else:
+                            yield item, answer
         finally:
             with contextlib.suppress(Exception):
                 client.cancel(list(flight))
@@ -106,9 +100,8 @@ class Cluster:
         try:
             return future.result(timeout=SECONDS)
         except KilledWorker:
-            raise InputError(
-                f"a cell of {study.name} ended several workers, one after another (short of memory?)"
-            ) from None
+            why = "ended several workers, one after another (short of memory?)"
+            raise InputError(f"a cell of {study.name} {why}") from None
         except ModuleNotFoundError as error:
             raise InputError(f"a worker at {self.address} cannot load the library: {error}") from None
 
@@ -117,9 +110,8 @@ class Cluster:
             say(f"the worker {answer.worker} is refused: {answer.reason}")
         self.refused.add(answer.worker)
         if not self._workers().keys() - self.refused:
-            raise InputError(
-                f"no worker at {self.address} has this code of {study.name}, and these libraries: {answer.reason}"
-            )
+            what = f"this code of {study.name}, and these libraries: {answer.reason}"
+            raise InputError(f"no worker at {self.address} has {what}")
 
     def _connected(self) -> Any:
         if self._client is None:
@@ -130,19 +122,13 @@ class Cluster:
         return self._client
 
     def _workers(self) -> dict[str, int]:
-        """The workers and their numbers of threads.
-
-        Raises:
-            InputError: if the scheduler is gone, or there has been no worker for 15 s.
-        """
+        """The workers and their numbers of threads; InputError where there has been none for 15 s."""
         try:
-            if self._client.status != "running":
-                raise self._gone()
             found = self._client.nthreads()
-        except InputError:
-            raise
         except Exception:
             raise self._gone() from None
+        if self._client.status != "running":
+            raise self._gone()
         if found:
             self._seen = time.monotonic()
         elif time.monotonic() - self._seen > SECONDS:
@@ -153,26 +139,19 @@ class Cluster:
         return InputError(f"the scheduler at {self.address} has gone away; what is stored stays")
 
 
-class _Refusal:
+class _Refusal(NamedTuple):
     """The answer of a worker that does not take part."""
 
-    def __init__(self, worker: str, reason: str) -> None:
-        self.worker, self.reason = worker, reason
-
-
-def _stranded(flight: dict[Any, Any], workers: set[str]) -> list[Any]:
-    """Takes back what was sent to named workers of which none is left."""
-    lost = [future for future, (_, names) in flight.items() if names is not None and not workers & set(names)]
-    return [flight.pop(future)[0] for future in lost]
+    worker: str
+    reason: str
 
 
 def _connect(address: str) -> Any:
     try:
         from distributed import Client, Security
     except ImportError:
-        raise InputError(
-            "REGIMES_SCHEDULER is set, but distributed is not installed: pip install 'regimes-companion[cluster]'"
-        ) from None
+        missing = "distributed is not installed: pip install 'regimes-companion[cluster]'"
+        raise InputError(f"REGIMES_SCHEDULER is set, but {missing}") from None
     if address.startswith("tls://") and not Security().get_connection_args("client").get("ssl_context"):
         raise InputError(f"REGIMES_SCHEDULER: {address!r} asks for a certificate, and none is set here")
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said in one line

@@ -56,26 +56,27 @@ def differences(
     kinds: dict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
     sample = _sample(study, stored, {cell.key(seed=False) for cell in fresh})
     for cell, rows in fresh.items():
-        pairs = _pairs(stored[cell], rows)
-        drawn = {p: pair for p, pair in pairs.items() if study.tolerance(p[1]) == STATISTICAL and cell not in repeated}
         if len(stored[cell]) != len(rows):
             said.append(f"{_named(cell)}: {len(stored[cell])} rows are stored, {len(rows)} computed")
             continue
+        there, here = _flat(stored[cell]), _flat(rows)
+        pairs = {place: (there.get(place, ""), here.get(place, "")) for place in sorted(there.keys() | here.keys())}
+        drawn = {p: pair for p, pair in pairs.items() if study.tolerance(p[1]) == STATISTICAL and cell not in repeated}
         said += _unlike(study, cell, {place: pair for place, pair in pairs.items() if place not in drawn})
-        said += _far(cell, drawn, sample)
-        for (_, column, _), pair in drawn.items():
+        parts: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for place, pair in drawn.items():
+            column = place[1]
+            if _is_far(pair[1], sample.get((cell.key(seed=False), place), [])):
+                far = "is far from all that is stored at this setting"
+                said.append(f"{_named(cell)}: {column} = {_shown(pair[1])} {far}")
             for side, value in zip(kinds[column], pair):
                 side.add(value if isinstance(value, str) else NUMBER)
-        for name, parts in _leanings(study, drawn).items():
-            leanings[name].append(sum(parts) / len(parts))
+            for what, part in _parts(*pair, _within(study, column)):
+                parts[column, what].append(part)
+        for name, found in parts.items():
+            leanings[name].append(sum(found) / len(found))
     said += [f"{c}: stored are {_list(a)}, computed {_list(b)}" for c, (a, b) in sorted(kinds.items()) if not a & b]
     return said + _shifts(leanings, len(fresh))
-
-
-def _pairs(stored: Rows, fresh: Rows) -> dict[Place, tuple[Any, Any]]:
-    """What is stored and what was computed, place by place."""
-    there, here = _flat(stored), _flat(fresh)
-    return {place: (there.get(place, ""), here.get(place, "")) for place in sorted(there.keys() | here.keys())}
 
 
 def _unlike(study: Study, cell: Cell, pairs: Mapping[Place, tuple[Any, Any]]) -> list[str]:
@@ -85,25 +86,6 @@ def _unlike(study: Study, cell: Cell, pairs: Mapping[Place, tuple[Any, Any]]) ->
         if not _same(one, other, _within(study, column)):
             found.setdefault(column, f"{column} is {_shown(one)} in row {row + 1}, computed {_shown(other)}")
     return [f"{_named(cell)}: {line}" for line in found.values()]
-
-
-def _far(cell: Cell, pairs: Mapping[Place, tuple[Any, Any]], sample: Sample) -> list[str]:
-    """The fresh values that are far from all that is stored at their setting."""
-    key = cell.key(seed=False)
-    return [
-        f"{_named(cell)}: {place[1]} = {_shown(value)} is far from all that is stored at this setting"
-        for place, (_, value) in pairs.items()
-        if _is_far(value, sample.get((key, place), []))
-    ]
-
-
-def _leanings(study: Study, pairs: Mapping[Place, tuple[Any, Any]]) -> dict[tuple[str, str], list[float]]:
-    """The differences of one cell by column and what they count: numbers, or a word."""
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for (_, column, _), (one, other) in pairs.items():
-        for what, part in _parts(one, other, _within(study, column)):
-            found[column, what].append(part)
-    return found
 
 
 def enough(study: Study) -> int:

@@ -51,11 +51,7 @@ class Designs:
     complete: Callable[[Setting], Setting] = dict
 
     def __call__(self, values: Mapping[str, Any]) -> list[Setting]:
-        """The settings of all designs, each once, with the seeds of every design that holds it, none without.
-
-        Raises:
-            InputError: as ``settings``, and where no design has a realisation.
-        """
+        """The settings of all designs, each once, with the seeds of every design that holds it, none without."""
         found: dict[str, Setting] = {}
         tables = self._tables(values)
         for design in tables:
@@ -73,11 +69,7 @@ class Designs:
         return json.dumps([setting.get(axis) for axis in self.axes if axis != "seeds"])
 
     def settings(self, values: Mapping[str, Any], design: str) -> list[Setting]:
-        """The settings of a design: all combinations of its axes, those that it zips taken together.
-
-        Raises:
-            InputError: as ``values``; for zipped axes of different lengths, too many settings, and from ``complete``.
-        """
+        """The settings of a design: all combinations of its axes, those that it zips taken together."""
         where, table, groups = self._whole(values, design)
         axes = self.values(values, design)
         try:
@@ -89,11 +81,7 @@ class Designs:
             raise InputError(f"{where}{_knobs(table, str(error))}: {error}") from None
 
     def values(self, values: Mapping[str, Any], design: str) -> dict[str, list[Any]]:
-        """The values of each axis of a design.
-
-        Raises:
-            InputError: for an unknown design or axis, an axis that is missing, or a value that is not of its kind.
-        """
+        """The values of each axis of a design, each of its kind."""
         where, table, groups = self._whole(values, design)
         kinds = {**self.axes, "seeds": self.axes.get("seeds", "count to 1000")}
         needed = {axis for axis, words in kinds.items() if not words.startswith("optional ")}

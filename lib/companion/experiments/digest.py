@@ -47,15 +47,12 @@ class Code:
 
 @functools.cache
 def code(function: Callable[..., Any]) -> Code:
-    """The code behind a function.
-
-    Raises:
-        Edited: if a module of the library was edited after this process loaded it.
-    """
+    """The code behind a function; raises Edited if a module of the library was edited after this process loaded it."""
     own, modules = "", {function.__module__}
     if function.__module__ == "__main__":
         script = file(function)
-        own, modules = _script(script) if script else _typed(function)
+        text = script.read_text(encoding="utf-8") if script else ""
+        own, modules = (_bare_digest(text), _imports(text, "")) if script else _typed(function)
     folder = _folder(function)
     found: set[str] = set()
     for name in modules:
@@ -119,16 +116,12 @@ def _of_module(name: str) -> str:
 
 @functools.cache
 def _bare_digest(text: str) -> str:
-    return _sha(ast.dump(bare_tree(text)))
-
-
-def bare_tree(text: str) -> ast.Module:
-    """The syntax tree of a source without its docstrings."""
+    """Of the syntax tree of a source without its docstrings."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
-    return tree
+    return _sha(ast.dump(tree))
 
 
 def _origin(name: str) -> Path | None:
@@ -150,9 +143,8 @@ def _folder(function: Callable[..., Any]) -> Path | None:
 
 def _closure(name: str, folder: Path | None, found: set[str]) -> None:
     """Adds ``name`` and, recursively, what it imports of the library and of ``folder``."""
-    if name in found or name in OURS or _is_machinery(name) or not _counts(name, folder):
-        return
-    path = _origin(name)
+    machinery = name.startswith(tuple(f"{module}." for module in MACHINERY)) or name in (*MACHINERY, *OURS)
+    path = None if name in found or machinery or not _counts(name, folder) else _origin(name)
     if path is None:
         return
     found.add(name)
@@ -163,10 +155,6 @@ def _closure(name: str, folder: Path | None, found: set[str]) -> None:
 
 def _is_ours(module: str) -> bool:
     return module.startswith(tuple(f"{package}." for package in OURS))
-
-
-def _is_machinery(module: str) -> bool:
-    return module in MACHINERY or module.startswith(tuple(f"{name}." for name in MACHINERY))
 
 
 def _counts(name: str, folder: Path | None) -> bool:
@@ -190,12 +178,6 @@ def _imports(text: str, package: str) -> frozenset[str]:
             base = ".".join(part for part in (above, node.module) if part)
             names |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
     return frozenset(names)
-
-
-def _script(path: Path) -> tuple[str, set[str]]:
-    """Digest of a script, and the modules it imports."""
-    text = path.read_text(encoding="utf-8")
-    return _bare_digest(text), set(_imports(text, ""))
 
 
 def _typed(function: Callable[..., Any]) -> tuple[str, set[str]]:
@@ -222,17 +204,14 @@ def _typed(function: Callable[..., Any]) -> tuple[str, set[str]]:
 def _source(item: Any) -> str:
     """What an item says, without comments; for a function without a source its bytecode."""
     try:
-        return ast.dump(bare_tree(textwrap.dedent(inspect.getsource(item))))
+        return _bare_digest(textwrap.dedent(inspect.getsource(item)))
     except (OSError, TypeError, SyntaxError):
         return item.__code__.co_code.hex() if inspect.isfunction(item) else item.__qualname__
 
 
 def _names(item: Any) -> set[str]:
     """The global names a function uses, also in its inner functions."""
-    todo: list[CodeType] = [item.__code__] if inspect.isfunction(item) else []
-    names: set[str] = set()
-    while todo:
-        inner = todo.pop()
-        names |= set(inner.co_names)
-        todo += [const for const in inner.co_consts if isinstance(const, CodeType)]
-    return names
+    code = item.__code__ if inspect.isfunction(item) else item
+    if not isinstance(code, CodeType):
+        return set()
+    return set(code.co_names).union(*map(_names, code.co_consts))

@@ -30,7 +30,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,82 +50,69 @@ _SINGLE = {"any": "one", "switches": "switch"} | {f"{word}s": word for word in (
 
 
 @dataclass(frozen=True)
-class Item:
-    """What one value must be: its word, the ends of its range, the names there are."""
+class Kind:
+    """What a parameter must be: one value, or with an ``order`` a list of at least ``least`` of them.
+
+    Attributes:
+        word: such as ``count``.
+        low, high: the ends of its range.
+        names: those there are.
+        order: ``increasing``, ``distinct``, ``list of``, or none for one value.
+        least: entries of a list.
+    """
 
     word: str
     low: float = -math.inf
     high: float = math.inf
     names: tuple[str, ...] = ()
+    order: str = ""
+    least: int = 1
 
-    def allowed(self, *, several: bool = False) -> str:
-        """The words of a message: ``a whole number from 1 to 10``, or ``whole numbers from 1 to 10``."""
-        ends, one = f"from {self.low:g} to {self.high:g}", "" if several else "a "
-        return {
-            "count": f"{one}whole number{'s' * several} from {self.low} to {self.high}",
-            "number": f"{one}number{'s' * several} {ends}",
-            "positive": f"{one}number{'s' * several} above 0 and at most {self.high:g}",
-            "share": f"{one}number{'s' * several} strictly between 0 and 1",
-            "one of": f"{'names among' if several else 'one of'} {', '.join(self.names)}",
-            "text": f"{one}text{'s' * several}",
+    @property
+    def item(self) -> "Kind":
+        """The kind of one value of a list."""
+        return replace(self, order="", least=1)
+
+    def allowed(self) -> str:
+        """The words of a message and of ``--describe``: ``a whole number from 1 to 10``, ``a list of texts``."""
+        many = "s" * bool(self.order)
+        words = {
+            "count": f"whole number{many} from {self.low} to {self.high}",
+            "number": f"number{many} from {self.low:g} to {self.high:g}",
+            "positive": f"number{many} above 0 and at most {self.high:g}",
+            "share": f"number{many} strictly between 0 and 1",
+            "text": f"text{many}",
             "switch": "true or false",
+            "one of": f"{'names among' if many else 'one of'} {', '.join(self.names)}",
         }[self.word]
+        if not self.order:
+            return words if self.word in ("switch", "one of") else f"a {words}"
+        least = f"{self.least} or more " if self.least > 1 else ""
+        order = f"{self.order} " if self.order != "list of" else ""
+        return f"a list of {least}{order}{words}"
 
     def holds(self, value: Any) -> bool:
-        """Whether ``value`` is one of these."""
+        """Whether ``value`` is one of these, or may stand in a list of them."""
         if self.word in ("text", "switch"):
             return type(value) is {"text": str, "switch": bool}[self.word]
         if self.word == "one of":
             return isinstance(value, str) and value in self.names
-        if self.word == "count":
-            return type(value) is int and self.low <= value <= self.high
-        above = 0 if self.word in ("positive", "share") else -math.inf
-        below = 1 if self.word == "share" else math.inf
+        if self.word == "count" and type(value) is not int:
+            return False
+        above, below = {"positive": (0, math.inf), "share": (0, 1)}.get(self.word, (-math.inf, math.inf))
         return validate.is_number(value) and above < value < below and self.low <= value <= self.high
 
     def checked(self, name: str, value: Any) -> Any:
-        """``value``, as a float where numbers need not be whole.
-
-        Raises:
-            InputError: if it is not one of these.
-        """
-        if not self.holds(value):
+        """``value``, with floats where numbers need not be whole; InputError names it, or the place in its list."""
+        if not (isinstance(value, list) if self.order else self.holds(value)):
             raise InputError(f"{name} must be {self.allowed()}, got {validate.shown(value)}")
-        return float(value) if self.word in ("number", "positive", "share") else value
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What a parameter must be: an item, or a list of at least ``least`` in an ``order``."""
-
-    item: Item
-    order: str = ""
-    least: int = 1
-
-    def allowed(self) -> str:
-        """The words of a message and of ``--describe``."""
         if not self.order:
-            return self.item.allowed()
-        least = f"{self.least} or more " if self.least > 1 else ""
-        order = f"{self.order} " if self.order != "list of" else ""
-        return f"a list of {least}{order}{self.item.allowed(several=True)}"
-
-    def checked(self, name: str, value: Any) -> Any:
-        """``value``, with floats where numbers need not be whole.
-
-        Raises:
-            InputError: naming the parameter, or the place in its list, with what was given and what is allowed.
-        """
-        if not self.order:
-            return self.item.checked(name, value)
-        if not isinstance(value, list):
-            raise InputError(f"{name} must be {self.allowed()}, got {validate.shown(value)}")
+            return float(value) if self.word in ("number", "positive", "share") else value
         validate.length(self.least, MOST, **{name: value})
-        values = [self.item.checked(f"{name}[{i}]", one) for i, one in enumerate(value)]
-        if self.order == "increasing":
-            validate.increasing(**{name: values})
-        if self.order == "distinct":
-            validate.distinct(**{name: values})
+        item = self.item
+        values = [item.checked(f"{name}[{i}]", one) for i, one in enumerate(value)]
+        if self.order != "list of":
+            {"increasing": validate.increasing, "distinct": validate.distinct}[self.order](**{name: values})
         return values
 
 
@@ -140,24 +127,21 @@ class Parameter:
 
 
 def kind(text: str) -> Kind:
-    """The kind that a parameter's annotation says.
-
-    Raises:
-        InputError: for words outside the grammar, a range without values, or a collection that is not there.
-    """
+    """The kind that a parameter's annotation says."""
     several = _LIST.fullmatch(text)
     if not several:
-        return Kind(_item(text, text))
+        return _item(text, text)
     word, _, rest = several["items"].partition(" ")
-    return Kind(_item(f"{_SINGLE.get(word, '')} {rest}".strip(), text), several["order"], int(several["least"] or 1))
+    item = _item(f"{_SINGLE.get(word, '')} {rest}".strip(), text)
+    return replace(item, order=several["order"], least=int(several["least"] or 1))
 
 
-def _item(words: str, text: str) -> Item:
-    """The item of some words; ``text`` is the whole kind, for the message."""
+def _item(words: str, text: str) -> Kind:
+    """The kind of one value; ``text`` is the whole kind, for the message."""
     if found := _NAMES.fullmatch(words):
-        return Item("one of", names=_names(found["names"]))
+        return Kind("one of", names=_names(found["names"]))
     if words in ("share", "text", "switch"):
-        return Item(words)
+        return Kind(words)
     found = _RANGE.fullmatch(words)
     if not found:
         raise InputError(f"{text!r} is no kind of parameter; companion.experiments.parameters says which there are")
@@ -165,7 +149,7 @@ def _item(words: str, text: str) -> Item:
     low, high = (whole(float(found[name] or end)) for name, end in zip(("low", "high"), _ENDS[found["word"]]))
     if not low <= high:
         raise InputError(f"the range of {text!r} holds no value")
-    return Item(found["word"], low, high)
+    return Kind(found["word"], low, high)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -185,22 +169,13 @@ def chapters() -> dict[str, Path]:
 
 
 def source(number: str) -> Path:
-    """The source of one chapter.
-
-    Raises:
-        InputError: for a number that is no chapter's.
-    """
+    """The source of one chapter."""
     validate.one_of(chapters(), chapter=number)
     return chapters()[number]
 
 
 def declared(number: str) -> dict[str, Parameter]:
-    """The parameters that a chapter declares, in order, with their kinds and laptop values.
-
-    Raises:
-        InputError: for a number that is no chapter's, a chapter without a parameters cell, or a parameter that has no
-            kind.
-    """
+    """The parameters that a chapter declares, in order, with their kinds and laptop values."""
     path = source(number)
     return dict(_declared(path.name, path.read_text(encoding="utf-8")))
 
@@ -220,9 +195,8 @@ def _parameter(node: ast.stmt, line: str) -> Parameter:
     """One line of the cell, ``name: "kind" = value  # meaning``."""
     words = getattr(getattr(node, "annotation", None), "value", None)
     if not isinstance(words, str):
-        raise InputError(
-            f'a parameter needs its kind, such as width: "count to 1000" = 100, got {validate.shown(line)}'
-        )
+        needed = 'its kind, such as width: "count to 1000" = 100'
+        raise InputError(f"a parameter needs {needed}, got {validate.shown(line)}")
     comment = _COMMENT.search(line)
     try:
         found = kind(words)
@@ -239,26 +213,22 @@ def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any])
         profile: ``smoke``, ``laptop`` or ``paper``.
         overrides: mappings from names to values, which may hold a table of the chapter as profiles do; later ones win.
 
-    Raises:
-        InputError: for an unknown chapter, profile, parameter or design, or a value that is not of its parameter's kind
-            (the entries of designs are checked where a grid is built of them).
+    The entries of designs are checked where a grid is built of them.
     """
     validate.one_of(PROFILES, profile=profile)
     known, values = declared(number), designs(number)
     there = {name.rpartition(".")[0] for name in values}
     values = {name: parameter.value for name, parameter in known.items()} | values
     for override in (_profile(number, profile), *overrides):
-        for name, value in _full(number, override).items():
-            if name == "profile":
-                raise InputError(
-                    f"profile is chosen with --profile, not among the parameters; got {validate.shown(value)}"
-                )
-            if name not in known and name.rpartition(".")[0] not in there:
-                more = f"; its designs: make help-{number}" if there else ""
-                raise InputError(
-                    f"unknown parameter {validate.shown(name)} of chapter {number}; known: {', '.join(known)}{more}"
-                )
-            values[name] = value
+        given = _full(number, override)
+        if "profile" in given:
+            wrong = validate.shown(given["profile"])
+            raise InputError(f"profile is chosen with --profile, not among the parameters; got {wrong}")
+        if unknown := [name for name in given if name not in known and name.rpartition(".")[0] not in there]:
+            more = f"; its designs: make help-{number}" if there else ""
+            wrong = f"unknown parameter {validate.shown(unknown[0])} of chapter {number}"
+            raise InputError(f"{wrong}; known: {', '.join(known)}{more}")
+        values |= given
     checked = {name: parameter.kind.checked(name, values[name]) for name, parameter in known.items()}
     return values | checked | {"profile": profile}
 
@@ -269,8 +239,7 @@ def designs(number: str, profile: str = "laptop") -> dict[str, Any]:
 
 
 def _profile(number: str, profile: str) -> dict[str, Any]:
-    table = read_toml(paths.profile_file(profile)).get(number)
-    return _full(number, {} if table is None else {number: table})
+    return _full(number, {number: read_toml(paths.profile_file(profile)).get(number, {})})
 
 
 def _full(number: str, override: Mapping[str, Any]) -> dict[str, Any]:
@@ -290,11 +259,7 @@ def _flat(name: str, table: Any) -> dict[str, Any]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """A TOML file as a dictionary.
-
-    Raises:
-        InputError: if it is not there, not text, or not TOML.
-    """
+    """A TOML file as a dictionary."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError:

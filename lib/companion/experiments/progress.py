@@ -3,25 +3,20 @@
 import os
 import sys
 import time
-from pathlib import Path
 
 LINE_EVERY = 60.0  # seconds between progress lines where there is no terminal
 
 
 def say(text: str, *, quiet: bool = False) -> None:
-    """One line on stderr, or in ``$REGIMES_LOG`` where the runner set it; ``quiet`` lines go to the log alone."""
-    path = _log_path()
-    if path is not None:
-        with path.open("a", encoding="utf-8") as log:
+    """One line on stderr; inside a notebook, whose stderr would land on the page, in the file ``$REGIMES_LOG``.
+
+    The runner shows what that file says; ``quiet`` lines go there alone.
+    """
+    if path := os.environ.get("REGIMES_LOG"):
+        with open(path, "a", encoding="utf-8") as log:
             print(text, file=log)
     elif not quiet:
         print(text, file=sys.stderr, flush=True)
-
-
-def _log_path() -> Path | None:
-    """Where progress goes inside a notebook, whose stderr would land on the page; the runner shows that file."""
-    path = os.environ.get("REGIMES_LOG")
-    return Path(path) if path else None
 
 
 class Progress:
@@ -49,7 +44,7 @@ class Progress:
         share = self.spent / self.seconds if self.spent else self.done / self.missing
         left = (now - self.start) * max(1 / share - 1, 0)
         text = f"{self.name}: {self.done}/{self.missing} cells, {now - self.start:.0f} s, about {left:.0f} s left"
-        if _log_path() is None and sys.stderr.isatty():
+        if not os.environ.get("REGIMES_LOG") and sys.stderr.isatty():
             print(f"\r{text:79}", end="\n" if self.done == self.missing else "", file=sys.stderr, flush=True)
         elif now - self.last > LINE_EVERY or (self.done == self.missing and now - self.start > LINE_EVERY):
             self.last = now

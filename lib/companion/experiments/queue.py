@@ -6,9 +6,11 @@ finished; two queues on one store exclude each other by a lock a chunk, and so s
 
 import contextlib
 import functools
+import itertools
 import json
 import os
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from filelock import FileLock
@@ -17,9 +19,9 @@ from companion import paths
 from companion.experiments.cluster import Cluster
 from companion.experiments.progress import Progress, say
 from companion.experiments.recheck import Held, drop_changed
-from companion.experiments.store import Cell, Record, Store, free
+from companion.experiments.store import Cell, Store, free
 from companion.experiments.study import Study
-from companion.experiments.workers import Chunk, Local, Pool, Result
+from companion.experiments.workers import Chunk, Local
 from regimes import devices
 from regimes.validate import InputError
 
@@ -38,78 +40,92 @@ def fill(asked: Asked, store: Store, *, budget: float | None = None, jobs: int |
 
     Returns:
         The record of every cell; ``None`` for what the budget left out.
-
-    Raises:
-        InputError: for rows of other seeds than were asked for, a store that vanishes or is full, or a cluster that is
-            not there.
-        CellError: if a study raises; what was finished is stored.
     """
     held, end = {}, None if budget is None else time.monotonic() + budget
     for kind in ("cuda", "cpu"):
         own = {study: cells for study, cells in asked.items() if devices.kind(study.device) == kind}
         if own:
             with _pool(kind, jobs) as pool:
-                held |= _Queue(own, store, pool).run(end)
+                held |= _Queue(own, store, pool, end).run()
     return held
 
 
 @contextlib.contextmanager
-def _pool(kind: str, jobs: int | None) -> Iterator[Pool]:
+def _pool(kind: str, jobs: int | None) -> Iterator[Cluster | Local]:
     address = os.environ.get("REGIMES_SCHEDULER")
-    pool = Cluster(address) if address else Local(jobs or (1 if kind == "cuda" else None))
-    try:
+    if not address:
+        yield Local(jobs or (1 if kind == "cuda" else None))
+        return
+    with contextlib.closing(Cluster(address)) as pool:
         yield pool
-    finally:
-        pool.close()
 
 
 class _Queue:
-    """The cells of studies that run on one kind of device, and the pool that computes them.
+    """The cells of studies that run on one kind of device, and the pool that computes them."""
 
-    Attributes:
-        held: what is known of each cell.
-    """
-
-    def __init__(self, asked: Asked, store: Store, pool: Pool) -> None:
+    def __init__(self, asked: Asked, store: Store, pool: Cluster | Local, end: float | None) -> None:
         self.studies = {study.name: study for study in asked}
-        self.store, self.pool = store, pool
-        self.held: Held = {}
+        self.store, self.pool, self.end = store, pool, end
+        self.held: Held = {}  # what is known of each cell
+        self.locks: dict[str, FileLock] = {}  # of the chunks that are being computed
+        self.error: InputError | None = None  # what kept a lock from being taken
         for study, cells in asked.items():
             self.held |= drop_changed(study, store, {cell: store.load(cell) for cell in cells}, pool)
             _say_aside(study, store)
 
-    def run(self, end: float | None) -> Held:
+    def run(self) -> Held:
         """Computes what is missing; what another queue computes is waited for, and taken from the store."""
         missing = [cell for cell, record in self.held.items() if record is None]
         todo = sorted(chunks(self.studies, missing), key=seconds, reverse=True)
-        progress = Progress(self._name(), len(missing), len(self.held), sum(map(seconds, todo)))
+        name = next(iter(self.studies)) if len(self.studies) == 1 else f"{len(self.studies)} studies"
+        progress = Progress(name, len(missing), len(self.held), sum(map(seconds, todo)))
         while todo:
-            todo = self._pass(todo, end, progress)
+            todo = self._pass(todo, progress)
             if todo:
                 time.sleep(_LOOK_EVERY)
         lost = sum(self.held[cell] is not None and cell not in self.store for cell in missing)
         if lost:
-            raise InputError(
-                f"{lost} of {len(missing)} cells vanished from the cell store {self.store.folder} in mid-run"
-            )
+            where = f"vanished from the cell store {self.store.folder} in mid-run"
+            raise InputError(f"{lost} of {len(missing)} cells {where}")
         return self.held
 
-    def _name(self) -> str:
-        return next(iter(self.studies)) if len(self.studies) == 1 else f"{len(self.studies)} studies"
-
-    def _pass(self, todo: list[Chunk], end: float | None, progress: Progress) -> list[Chunk]:
+    def _pass(self, todo: list[Chunk], progress: Progress) -> list[Chunk]:
         """Computes all chunks that no other queue holds; returns the others."""
-        claims = _Claims(self.store, todo, self.held, end)
+        others: list[Chunk] = []
         try:
-            for chunk, result in self.pool.results(iter(claims), len(todo), sum(map(seconds, todo))):
-                self.held |= zip(chunk.cells, _save(self.store, chunk, result))
-                claims.release(chunk)
+            for chunk, result in self.pool.results(self._claimed(todo, others), len(todo), sum(map(seconds, todo))):
+                rows = {cell: [row for row in result.rows if row["seed"] == cell.seed] for cell in chunk.cells}
+                self.held |= zip(rows, self.store.save(*((cell, rows[cell], result.provenance) for cell in rows)))
+                free(self.locks.pop(_name(chunk)))
                 progress.step(len(chunk.cells), seconds(chunk))
         finally:
-            claims.release_all()
-        if claims.error is not None:
-            raise claims.error
-        return claims.others
+            while self.locks:
+                free(self.locks.popitem()[1])
+        if self.error is not None:
+            raise self.error
+        return others
+
+    def _claimed(self, todo: list[Chunk], others: list[Chunk]) -> Iterator[Chunk]:
+        """What is left to compute of each chunk, under its lock; those that another queue holds go to ``others``."""
+        for chunk in todo:
+            if self.end is not None and time.monotonic() > self.end:
+                others.clear()  # nothing is waited for either
+                return
+            try:
+                lock = self.store.claim(_name(chunk))
+                if lock is None:
+                    others.append(chunk)
+                    continue
+                self.locks[_name(chunk)] = lock
+                self.held |= {cell: self.store.load(cell) for cell in chunk.cells}
+            except InputError as error:  # for the queue to raise: in a thread of joblib it would be lost
+                self.error = error
+                return
+            left = [cell for cell in chunk.cells if self.held[cell] is None]
+            if left:
+                yield Chunk(chunk.study, left)
+            else:
+                free(self.locks.pop(_name(chunk)))
 
 
 def _say_aside(study: Study, store: Store) -> None:
@@ -153,11 +169,8 @@ def recorded(study: Study) -> dict[str, float]:
 @functools.cache
 def _recorded() -> dict[str, dict[str, float]]:
     """Seconds a cell by study and setting, as ``record_seconds`` wrote them."""
-    found: dict[str, dict[str, float]] = {}
-    for profile in ("paper", "laptop"):
-        for name, own in _written(profile).items():
-            found[name] = found.get(name, {}) | own
-    return found
+    paper, laptop = map(_written, ("paper", "laptop"))
+    return {name: paper.get(name, {}) | laptop.get(name, {}) for name in paper | laptop}
 
 
 def _written(profile: str) -> dict[str, dict[str, float]]:
@@ -167,77 +180,15 @@ def _written(profile: str) -> dict[str, dict[str, float]]:
 
 
 def record_seconds(asked: Asked, store: Store, profile: str = "laptop") -> None:
-    """Writes what the stored cells took, for the next queue to begin with the longest; studies not asked for stay.
-
-    Raises:
-        Damaged: for a stored cell that is none.
-    """
-    found: dict[str, dict[str, list[float]]] = {}
-    for study, cells in asked.items():
-        for cell in cells:
-            stored = store.read(cell)
-            if stored is not None:
-                own = found.setdefault(study.name, {}).setdefault(cell.key(seed=False), [])
-                own.append(stored["provenance"]["seconds"])
+    """Writes what the stored cells took, for the next queue to begin with the longest; studies not asked for stay."""
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for cell in itertools.chain(*asked.values()):
+        if stored := store.read(cell.name):
+            found[cell.study][cell.key(seed=False)].append(stored["provenance"]["seconds"])
     rounded = {name: {key: float(f"{sum(s) / len(s):.2g}") for key, s in own.items()} for name, own in found.items()}
     whole = json.dumps(_written(profile) | rounded, indent=0, sort_keys=True) + "\n"
     paths.seconds_file(profile).write_text(whole, encoding="utf-8")
 
 
-class _Claims:
-    """Chunks that no other queue computes now, each locked until it is released.
-
-    Attributes:
-        others: the chunks that another queue holds.
-        error: what kept a lock from being taken.
-    """
-
-    def __init__(self, store: Store, todo: list[Chunk], held: Held, end: float | None) -> None:
-        self.store, self.todo, self.held, self.end = store, todo, held, end
-        self.others: list[Chunk] = []
-        self.error: InputError | None = None
-        self._locks: dict[str, FileLock] = {}
-
-    def __iter__(self) -> Iterator[Chunk]:
-        for chunk in self.todo:
-            if self.end is not None and time.monotonic() > self.end:
-                self.others = []  # nothing is waited for either
-                return
-            try:
-                mine = self._claim(chunk)
-            except InputError as error:  # for the queue to raise: in a thread of joblib it would be lost
-                self.error = error
-                return
-            if mine.cells:
-                yield mine
-
-    def _claim(self, chunk: Chunk) -> Chunk:
-        """What is left to compute of a chunk, under its lock; nothing if another queue holds that."""
-        lock = self.store.claim(_name(chunk))
-        if lock is None:
-            self.others.append(chunk)
-            return Chunk(chunk.study, [])
-        self._locks[_name(chunk)] = lock
-        self.held |= {cell: self.store.load(cell) for cell in chunk.cells}
-        mine = Chunk(chunk.study, [cell for cell in chunk.cells if self.held[cell] is None])
-        if not mine.cells:
-            self.release(chunk)
-        return mine
-
-    def release(self, chunk: Chunk) -> None:
-        """Gives a chunk's lock back."""
-        free(self._locks.pop(_name(chunk)))
-
-    def release_all(self) -> None:
-        """Gives all locks back."""
-        while self._locks:
-            free(self._locks.popitem()[1])
-
-
 def _name(chunk: Chunk) -> str:
     return block(chunk.study, chunk.cells[0])
-
-
-def _save(store: Store, chunk: Chunk, result: Result) -> list[Record]:
-    rows = {cell.seed: [row for row in result.rows if row["seed"] == cell.seed] for cell in chunk.cells}
-    return store.save_all([(cell, rows[cell.seed], result.provenance) for cell in chunk.cells])

@@ -8,21 +8,22 @@ kind of processor, its numbers must repeat.
 
 import json
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from companion.experiments.cluster import Cluster
 from companion.experiments.compare import differences
 from companion.experiments.progress import say
 from companion.experiments.store import Cell, Record, Store, free
 from companion.experiments.study import Rows, Study
-from companion.experiments.workers import Chunk, Pool
+from companion.experiments.workers import Chunk, Local
 
 SECONDS = 10.0  # for the comparison of one digest; one cell is compared in any case
 
 Held = dict[Cell, Record | None]
 
 
-def drop_changed(study: Study, store: Store, held: Held, pool: Pool) -> Held:
+def drop_changed(study: Study, store: Store, held: Held, pool: Cluster | Local) -> Held:
     """The stored cells that still stand under the present code; the others are void, in the store too."""
     if not _older(study, held):
         return held
@@ -31,7 +32,8 @@ def drop_changed(study: Study, store: Store, held: Held, pool: Pool) -> Held:
         held = {cell: store.load(cell) for cell in held}  # another sweep may just have compared them
         for (code, kind), cells in _older(study, held).items():
             if not _stands(study, store, cells, pool):
-                count = store.void(study.name, study.version, code, kind)
+                made = {"digest": code, "class": kind}
+                count = store.void(study.name, study.version, lambda own, made=made: made.items() <= own.items())
                 say(f"{study.name}: the code changed and so did its numbers; {count} stored cells are void")
                 held |= dict.fromkeys(cells)
     finally:
@@ -39,22 +41,23 @@ def drop_changed(study: Study, store: Store, held: Held, pool: Pool) -> Held:
     return held
 
 
-def _older(study: Study, held: Mapping[Cell, Record | None]) -> dict[tuple[str, str], dict[Cell, dict[str, Any]]]:
+def _older(study: Study, held: Mapping[Cell, Record | None]) -> dict[tuple[str, str], dict[Cell, Record]]:
     """Cells of other code by its digest and the class of device that computed them."""
-    groups: dict[tuple[str, str], dict[Cell, Record]] = {}
+    groups: dict[tuple[str, str], dict[Cell, Record]] = defaultdict(dict)
     for cell, record in held.items():
         if record is not None and record["provenance"]["digest"] != study.code.digest:
-            made = record["provenance"]
-            groups.setdefault((made["digest"], made["class"]), {})[cell] = record
+            groups[record["provenance"]["digest"], record["provenance"]["class"]][cell] = record
     return groups
 
 
-def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Pool) -> bool:
+def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Cluster | Local) -> bool:
     """Whether a sample of cells of one digest and class has the numbers that the present code gives."""
     made = next(iter(cells.values()))["provenance"]
     old, new = f"{made['digest']}-{made['class']}", study.code.digest
     sample = _sample(cells, store.accepted(study.name, old, new))
-    if sample and pool.kind(study) != made["class"]:
+    if not sample:
+        return True
+    if pool.kind(study) != made["class"]:
         say(f"{study.name}: {len(cells)} cells of a {made['class']} machine under other code are taken as they are")
         return True
     start, stored = time.monotonic(), {cell: record["rows"] for cell, record in cells.items()}
@@ -73,8 +76,7 @@ def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Pool
             return False
     if differences(study, stored, fresh, repeated=repeated):
         return False
-    if sample:
-        store.accept(study.name, old, new, {value for cell in cells for value in _values(cell)})
+    store.accept(study.name, old, new, {value for cell in cells for value in _values(cell)})
     return True
 
 

@@ -13,7 +13,7 @@ import platform
 import re
 import secrets
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -66,11 +66,7 @@ def encode(cell: Cell, rows: list[dict[str, Any]], provenance: dict[str, Any]) -
 
 
 def decode(text: str, name: str) -> Record:
-    """The record that a cell's file of this ``name`` holds.
-
-    Raises:
-        Damaged: unless it is a whole, unchanged cell, and the one its name says.
-    """
+    """The record that a cell's file of this ``name`` holds: a whole, unchanged cell, and the one its name says."""
     try:
         record = json.loads(text)
         cell = Cell(record["study"], record["version"], record["setting"], record["seed"])
@@ -92,14 +88,11 @@ def _checksum(record: Record) -> str:
 
 
 class Store:
-    """A folder of cells, ``folder/study/vN/key.json``.
+    """A folder of cells, ``folder/study/vN/key.json``, which is made; what cannot be written is an InputError.
 
     Attributes:
         folder: where they lie.
         aside: what this object has moved to ``damaged/``: names and reasons.
-
-    Raises:
-        InputError: if the folder cannot be made.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -107,31 +100,19 @@ class Store:
         self.aside: list[tuple[str, str]] = []
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._identity = self._stat()
         except OSError as error:
             raise InputError(f"the cell store {self.folder} cannot be made: {error.strerror}") from None
 
     @classmethod
     def default(cls) -> "Store":
         """``$REGIMES_STORE`` where set, else ``build/cells`` in the book's folder."""
-        return cls(os.environ.get("REGIMES_STORE") or paths.store_folder())
-
-    def _stat(self) -> tuple[int, int]:
-        found = self.folder.stat()
-        return found.st_dev, found.st_ino
+        return cls(os.environ.get("REGIMES_STORE") or paths.root() / "build" / "cells")
 
     def __contains__(self, cell: Cell) -> bool:
         return (self.folder / cell.name).exists()
 
-    def read(self, cell: Cell) -> Record | None:
-        """The stored record, or ``None``; nothing is moved.
-
-        Raises:
-            Damaged: if what lies there is not this cell.
-        """
-        return self._read(cell.name)
-
-    def _read(self, name: str) -> Record | None:
+    def read(self, name: str) -> Record | None:
+        """The record in a file of the store, or ``None``; nothing is moved, and Damaged raised if it is no cell."""
         try:
             return decode((self.folder / name).read_text(encoding="utf-8"), name)
         except FileNotFoundError:
@@ -139,14 +120,14 @@ class Store:
         except (OSError, UnicodeDecodeError):
             raise Damaged("it is no file that can be read") from None
 
-    def load(self, cell: Cell) -> Record | None:
-        """The stored record ``{cell fields, rows, provenance}``, or ``None``; what is damaged is moved aside."""
-        return self.load_name(cell.name)
+    def load(self, cell: Cell | str) -> Record | None:
+        """The stored record ``{cell fields, rows, provenance}`` of a cell, or of a file by name, or ``None``.
 
-    def load_name(self, name: str) -> Record | None:
-        """As ``load``, by the name of the cell's file."""
+        What is damaged is moved aside.
+        """
+        name = cell if isinstance(cell, str) else cell.name
         try:
-            return self._read(name)
+            return self.read(name)
         except Damaged as error:
             self._move(name, "damaged")
             self.aside.append((name, str(error)))
@@ -154,41 +135,22 @@ class Store:
 
     def _move(self, name: str, to: str) -> None:
         """Moves a file into a folder of the store, under a new name if that is taken; no matter if it is gone."""
-        with writing(self.folder):
+        with _writing(self.folder):
             target = self._place(f"{to}/{name}")
             while target.exists():
                 target = target.with_name(f"{name.rpartition('/')[2]}.{secrets.token_hex(3)}")
             with contextlib.suppress(FileNotFoundError):
                 os.replace(self.folder / name, target)
 
-    def save(self, cell: Cell, rows: list[dict[str, Any]], provenance: dict[str, Any]) -> Record:
-        """Stores a finished cell and returns its record, as ``load`` would.
+    def save(self, *cells: tuple[Cell, list[dict[str, Any]], dict[str, Any]]) -> list[Record]:
+        """Stores finished cells, with their rows and provenance, and returns their records, as ``load`` would.
 
-        Raises:
-            InputError: as ``save_all``.
-        """
-        return self.save_all([(cell, rows, provenance)])[0]
-
-    def save_all(self, cells: Sequence[tuple[Cell, list[dict[str, Any]], dict[str, Any]]]) -> list[Record]:
-        """Stores finished cells, each whole or not at all and on disk when this returns; gives their records.
-
-        Raises:
-            InputError: if the store has vanished or cannot be written (a full disk); what was stored stays.
+        Each is whole or not at all, and on disk when this returns.
         """
         texts = {item[0].name: encode(*item) for item in cells}
-        self.write(texts)
+        with _writing(self.folder), ThreadPoolExecutor(min(_WRITERS, len(texts))) as pool:
+            list(pool.map(lambda name: _replace(self._place(name), texts[name]), texts))
         return [json.loads(text) for text in texts.values()]
-
-    def write(self, texts: Mapping[str, str]) -> None:
-        """Writes files of cells, by name.
-
-        Raises:
-            InputError: as ``save_all``.
-        """
-        with writing(self.folder):
-            self._check_there()
-            with ThreadPoolExecutor(min(_WRITERS, len(texts))) as pool:
-                list(pool.map(lambda item: _replace(self._place(item[0]), item[1]), texts.items()))
 
     def _place(self, name: str) -> Path:
         """Where a file of the store goes; makes its folders, but never the store, which may have vanished."""
@@ -202,48 +164,25 @@ class Store:
         """The lock of that name, to be given back with ``free``; ``None`` if another process holds it.
 
         A lock dies with the process that holds it.
-
-        Raises:
-            InputError: if the store cannot be written.
         """
-        with writing(self.folder):
-            self._check_there()
+        with _writing(self.folder), contextlib.suppress(Timeout):
             lock = FileLock(self._place(f"locks/{name}.lock"), thread_local=False)
-            try:
-                return lock.acquire(blocking=wait).lock
-            except Timeout:
-                return None
+            return lock.acquire(blocking=wait).lock
+        return None
 
-    def _check_there(self) -> None:
-        if self._stat() != self._identity:
-            raise FileNotFoundError(2, "it was replaced by another folder")
+    def names(self, under: str = "*/v[0-9]*") -> list[str]:
+        """The names of all cells, in order, or of those in some folders."""
+        return sorted(str(path.relative_to(self.folder)) for path in self.folder.glob(f"{under}/*.json"))
 
     def records(self, study: str, version: int) -> Iterator[tuple[str, Record]]:
         """Names and records of all whole cells of a study; what is damaged is moved aside."""
-        for name in self._names(self.folder, f"{study}/v{version}"):
-            record = self.load_name(name)
+        for name in self.names(f"{study}/v{version}"):
+            record = self.load(name)
             if record is not None:
                 yield name, record
 
-    @staticmethod
-    def _names(folder: Path, under: str = "*/v*") -> list[str]:
-        found = folder.glob(f"{under}/*.json")
-        return sorted(str(path.relative_to(folder)) for path in found)
-
-    def names(self) -> list[str]:
-        """The names of all cells, in order."""
-        return [name for name in self._names(self.folder) if re.fullmatch(r"[^/]+/v\d+/[^/]+", name)]
-
-    def void(self, study: str, version: int, code: str, kind: str) -> int:
-        """Moves a study's cells of one digest and device class to ``void/``; returns how many there were."""
-        made = {"digest": code, "class": kind}
-        return self._void(study, version, lambda provenance: made.items() <= provenance.items())
-
-    def void_uncommitted(self, study: str, version: int) -> int:
-        """Moves a study's cells of code that no commit holds to ``void/``; returns how many there were."""
-        return self._void(study, version, lambda provenance: not committed(provenance["revision"]))
-
-    def _void(self, study: str, version: int, unwanted: Callable[[Record], bool]) -> int:
+    def void(self, study: str, version: int, unwanted: Callable[[Record], bool]) -> int:
+        """Moves a study's cells of ``unwanted`` provenance to ``void/``; returns how many there were."""
         old = {n: r["provenance"] for n, r in self.records(study, version) if unwanted(r["provenance"])}
         for name, provenance in old.items():
             self._move(name, f"void/{provenance['digest']}")
@@ -254,40 +193,36 @@ class Store:
 
         A cell that one of the present code takes the place of becomes void. Returns how many came back.
         """
-        folders = [path for path in (self.folder / "void").glob("*") if path.is_dir()]
+        void = sorted(self.names(f"void/*/{study}/v*"), key=lambda name: (name.split("/")[1] != code, name))
         count = 0
-        for folder in sorted(folders, key=lambda path: (path.name != code, path.name)):
-            for name in self._names(folder, f"{study}/v*"):
-                standing = self.load_name(name)
-                if standing is None or folder.name == code != standing["provenance"]["digest"]:
-                    if standing is not None:
-                        self._move(name, f"void/{standing['provenance']['digest']}")
-                    with writing(self.folder):
-                        os.replace(folder / name, self._place(name))
-                    count += 1
+        for name in void:
+            _, digest, cell = name.split("/", 2)
+            standing = self.load(cell)
+            if standing is None or digest == code != standing["provenance"]["digest"]:
+                if standing is not None:
+                    self._move(cell, f"void/{standing['provenance']['digest']}")
+                with _writing(self.folder):
+                    os.replace(self.folder / name, self._place(cell))
+                count += 1
         return count
-
-    @staticmethod
-    def _agreement(study: str, old: str, new: str) -> str:
-        return f"{study}/agree/{old}-{new}"
 
     def accept(self, study: str, old: str, new: str, values: set[str]) -> None:
         """Notes that cells of digest ``old`` with these values of axes stand under the code of digest ``new``."""
         every = sorted(values | self.accepted(study, old, new))
-        with writing(self.folder):
-            _replace(self._place(self._agreement(study, old, new)), json.dumps(every))
+        with _writing(self.folder):
+            _replace(self._place(f"{study}/agree/{old}-{new}"), json.dumps(every))
 
     def accepted(self, study: str, old: str, new: str) -> set[str]:
         """What ``accept`` has noted for this pair."""
         try:
-            noted = json.loads((self.folder / self._agreement(study, old, new)).read_text(encoding="utf-8"))
+            noted = json.loads((self.folder / f"{study}/agree/{old}-{new}").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return set()
         return set(noted) if isinstance(noted, list) else set()
 
 
 @contextlib.contextmanager
-def writing(folder: Path) -> Iterator[None]:
+def _writing(folder: Path) -> Iterator[None]:
     """Turns an OSError while the store in ``folder`` is written into one line."""
     try:
         yield
@@ -320,11 +255,7 @@ def _replace(path: Path, content: str | bytes) -> None:
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
@@ -388,11 +319,7 @@ def committed(revision: str) -> bool:
 
 
 def needs_commit(what: str) -> None:
-    """What is kept under version control names the commit that it comes from.
-
-    Raises:
-        InputError: in a checkout with uncommitted changes, or outside git.
-    """
+    """What is kept under version control names the commit that it comes from: all changes must be committed."""
     if not committed(revision()):
         raise InputError(f"{what} name the commit they come from, and this is {revision()!r}: commit all changes first")
 

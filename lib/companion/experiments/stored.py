@@ -1,41 +1,42 @@
-"""Stored results in place of most of a run: what ``results/`` holds is not computed again, but for a sample.
+"""Stored results in place of most of a run, and their verification: some of their cells are computed again.
 
 A table in ``results/`` (``chapters/profiles/stored.toml``) holds more of its study than the laptop profile asks for. A
 run at that profile's parameters therefore takes the table as it is, and computes a few batches of it, which must agree
-as far as the study's columns promise (``companion.experiments.compare``).
+as far as the study's columns promise (``companion.experiments.compare``). A checksum shows that a table was not changed
+since it was written; that it was right then, only another computation shows.
 """
 
+import math
 import random
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from companion import paths
-from companion.experiments.queue import block
-from companion.experiments.store import Cell
-from companion.experiments.study import Setting, Study
-from companion.experiments.table import origin, read_csv, rows_by_cell
+from companion.experiments.compare import differences, enough
+from companion.experiments.queue import chunks
+from companion.experiments.store import Cell, Store
+from companion.experiments.study import STATISTICAL, Setting, Study
+from companion.experiments.sweep import sweep
+from companion.experiments.table import Origin, origin, read_csv, rows_by_cell
 
 SECONDS = 3.0  # of stored results that a run computes again, a study, or the batch that took least
 LONGEST = 10.0  # seconds of a batch above which a run leaves it to ``python -m companion.studies verify``
+Batch = list[Cell]  # of one setting and one block of seeds, as a sweep computes them
 
 
 def table(study: Study) -> pd.DataFrame:
-    """The stored results of a study, empty where there are none.
-
-    Raises:
-        InputError: as ``companion.experiments.table.read_csv``.
-    """
+    """The stored results of a study, empty where there are none; InputError as ``table.read_csv``."""
     path = paths.results() / f"{study.name}.csv"
     return read_csv(path, version=study.version) if path.exists() else pd.DataFrame()
 
 
 def remaining(
-    study: Study,
-    grid: Sequence[Setting],
-    usual: Sequence[Setting],
-    is_here: Callable[[Mapping[str, Any]], bool] = lambda setting: True,
+    study: Study, grid: Sequence[Setting], usual: Sequence[Setting], is_here: Callable[[Mapping[str, Any]], bool]
 ) -> list[Setting]:
     """What a run has to compute of a grid: what no stored result holds, and some of these to check them.
 
@@ -51,26 +52,123 @@ def remaining(
     held = table(study) if list(grid) == list(usual) else pd.DataFrame()
     if held.empty:
         return list(grid)
-    batches: dict[str, list[Cell]] = {}
-    for cell in rows_by_cell(held):
-        batches.setdefault(block(study, cell), []).append(cell)
-    settings = [cells[0].setting for cells in batches.values()]
+    cells = list(rows_by_cell(held))
+    settings = {cell.key(seed=False): cell.setting for cell in cells}.values()
     data = {setting.get("data") for setting in settings}
     fresh = [s for s in grid if s.get("data") in data and {k: v for k, v in s.items() if k != "seeds"} not in settings]
-    checks = _sample(study, [cells for cells in batches.values() if is_here(cells[0].setting)])
-    return fresh + [cells[0].setting | {"seeds": [cell.seed for cell in cells]} for cells in checks]
+    return fresh + _grid(_sample(study, _batches(study, [cell for cell in cells if is_here(cell.setting)])))
 
 
-def _sample(study: Study, batches: list[list[Cell]]) -> list[list[Cell]]:
+@dataclass(frozen=True)
+class Verified:
+    """What became of a stored table.
+
+    Attributes:
+        study: whose it is.
+        computed: how many cells were computed again.
+        stored: how many there are.
+        left: how many cannot be computed here: their data are not on this machine.
+        said: what speaks against the stored rows, a line each.
+    """
+
+    study: Study
+    computed: int
+    stored: int
+    left: int
+    said: tuple[str, ...]
+
+    def __str__(self) -> str:
+        parts = [f"{self.study.name}: {self.computed} of {self.stored} cells computed again"]
+        parts.append(f"{len(self.said)} differences" if self.said else "all as stored")
+        samples = sum(tolerance == STATISTICAL for tolerance in self.study.columns.values())
+        if samples:
+            few = f", of which only outliers show in fewer than {enough(self.study)} cells"
+            parts.append(f"{samples} columns as samples{few * (self.computed < enough(self.study))}")
+        if self.left:
+            parts.append(f"{self.left} left out, whose data are not on this machine")
+        return ", ".join(parts)
+
+
+def verify(
+    study: Study,
+    path: Path,
+    choose: Callable[[list[Batch]], list[Batch]],
+    *,
+    here: Callable[[Mapping[str, Any]], bool] = lambda setting: True,
+    jobs: int | None = None,
+) -> Verified:
+    """Computes batches of a stored table's cells again, in a store of their own, and compares them.
+
+    Args:
+        study: whose table it is.
+        path: its CSV file.
+        choose: which batches, of all that can be computed here, such as ``share`` chooses.
+        here: whether the data of a setting are on this machine.
+        jobs: as for ``sweep``.
+    """
+    held = read_csv(path, version=study.version)
+    made = {cell: origin(cell) for cell in rows_by_cell(held)}
+    possible = [cell for cell in made if here(cell.setting)]
+    batches, said = choose(_batches(study, possible)), []
+    if batches:
+        with tempfile.TemporaryDirectory() as folder:
+            again = sweep(study, _grid(batches), store=Store(folder), jobs=jobs)
+        said = disagreements(study, held, again, made)
+    return Verified(study, sum(map(len, batches)), len(made), len(made) - len(possible), tuple(said))
+
+
+def disagreements(study: Study, held: pd.DataFrame, again: pd.DataFrame, made: Mapping[Cell, Origin]) -> list[str]:
+    """What speaks against stored results, in a line each.
+
+    Args:
+        study: the study.
+        held: its stored results.
+        again: some of their cells, computed again.
+        made: where the stored cells come from, noted before they were computed again.
+    """
+    stored = rows_by_cell(held)
+    written = {column for rows in stored.values() for row in rows for column in row}
+    long = [c for c in again if c not in written and again[c].map(lambda value: isinstance(value, (list, tuple))).any()]
+    fresh = rows_by_cell(again.drop(columns=long))
+    now = {cell: origin(cell) for cell in fresh}
+    same = {c for c in fresh if (made[c].digest, made[c].versions) == (now[c].digest, now[c].versions)}
+    return differences(study, stored, fresh, repeated=same if study.repeats else ())
+
+
+def share(part: float, seed: int, name: str) -> Callable[[list[Batch]], list[Batch]]:
+    """Chooses batches at random until they hold ``part`` of all cells, at least one batch."""
+
+    def choose(batches: list[Batch]) -> list[Batch]:
+        batches = sorted(batches, key=lambda cells: cells[0].key())
+        random.Random(f"{seed} {name}").shuffle(batches)
+        wanted, chosen = math.ceil(part * sum(map(len, batches))), []
+        while batches and sum(map(len, chosen)) < wanted:
+            chosen.append(batches.pop())
+        return chosen
+
+    return choose
+
+
+def _sample(study: Study, batches: list[Batch]) -> list[Batch]:
     """Batches at random that took ``SECONDS`` together, else the one that took least; the same ones in every run."""
-    took = {id(cells): sum(origin(cell).seconds for cell in cells) for cells in batches}
-    batches = [cells for cells in batches if took[id(cells)] <= LONGEST]
-    batches.sort(key=lambda cells: (took[id(cells)], cells[0].key()))
-    chosen, left = batches[:1], SECONDS - sum(took[id(cells)] for cells in batches[:1])
-    others = batches[1:]
+    batches = sorted((b for b in batches if _seconds(b) <= LONGEST), key=lambda b: (_seconds(b), b[0].key()))
+    chosen, others = batches[:1], batches[1:]
+    left = SECONDS - sum(map(_seconds, chosen))
     random.Random(study.name).shuffle(others)
     for cells in others:
-        if took[id(cells)] <= left:
+        if _seconds(cells) <= left:
             chosen.append(cells)
-            left -= took[id(cells)]
+            left -= _seconds(cells)
     return chosen
+
+
+def _seconds(cells: Batch) -> float:
+    return sum(origin(cell).seconds for cell in cells)
+
+
+def _batches(study: Study, cells: Sequence[Cell]) -> list[Batch]:
+    return [chunk.cells for chunk in chunks({study.name: study}, cells)]
+
+
+def _grid(batches: Sequence[Batch]) -> list[Setting]:
+    return [cells[0].setting | {"seeds": [cell.seed for cell in cells]} for cells in batches]

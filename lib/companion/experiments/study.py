@@ -3,7 +3,7 @@
 import itertools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import Tensor
@@ -44,9 +44,6 @@ class Study:
             from CUDA.
         module: the module or file that defines it.
         known: the code its numbers come from, where it has travelled from another process.
-
-    Raises:
-        InputError: for a chunk or version below 1, a device that is neither, or a tolerance that is none.
     """
 
     function: Callable[[Setting, list[int]], Rows] = field(repr=False)
@@ -74,6 +71,8 @@ class Study:
                         f"the tolerance of {column} must be above 0, a pair or STATISTICAL, got {tolerance!r}"
                     )
         object.__setattr__(self, "module", self.module or digest.module_of(self.function))
+        object.__setattr__(self, "nonfinite", tuple(self.nonfinite))
+        object.__setattr__(self, "__doc__", self.function.__doc__)
 
     @property
     def name(self) -> str:
@@ -99,27 +98,19 @@ class Study:
 
         This is the one place where results leave the study's device: its rows may hold tensors.
         """
-        asked = list(seeds)
+        asked = batch = list(seeds)
+        if self.whole:
+            first = asked[0] // self.chunk * self.chunk
+            batch = list(range(first, first + self.chunk))
         with devices.allowed(self.device):
-            rows = self.function(dict(setting), self._batch(asked) if self.whole else asked)
-        found = _numbers(rows)
+            found = _numbers(self.function(dict(setting), batch))
         return [row for row in found if row["seed"] in asked] if self.whole else found
 
-    def _batch(self, asked: list[int]) -> list[int]:
-        first = asked[0] // self.chunk * self.chunk
-        return list(range(first, first + self.chunk))
-
-    def __reduce__(self) -> Any:
-        module = sys.modules.get(self.function.__module__)
-        if module is not None and getattr(module, self.function.__name__, None) is self and not self._typed:
-            return _lookup, (module.__name__, self.function.__name__)  # by name: the module's own object
-        fields = (self.version, self.grid, self.chunk, self.rtol, self.data, self.device, self.whole)
-        fields += (dict(self.columns), self.nonfinite)
-        return Study, (self.function, *fields, self.module, self.code)
-
-    @property
-    def _typed(self) -> bool:
-        return self.function.__module__ == "__main__"
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        module = self.function.__module__
+        if module != "__main__" and getattr(sys.modules.get(module), self.function.__name__, None) is self:
+            return _lookup, (module, self.function.__name__)  # by name: the module's own object
+        return object.__reduce_ex__(replace(self, known=self.code), protocol)
 
 
 def _numbers(found: Any) -> Any:
@@ -141,15 +132,9 @@ def study(
     grid: Callable[[Mapping[str, Any]], list[Setting]] | None = None,
     axes: Mapping[str, str] | None = None,
     complete: Callable[[Setting], Setting] = dict,
-    chunk: int = 1,
-    rtol: float = 1e-6,
-    data: str = "",
-    device: str = "cpu",
-    whole: bool = False,
-    columns: Mapping[str, Tolerance] | None = None,
-    nonfinite: Sequence[str] = (),
+    **options: Any,
 ) -> Callable[[Callable[[Setting, list[int]], Rows]], Study]:
-    """Decorator that makes a function a ``Study``; the arguments are its attributes.
+    """Decorator that makes a function a ``Study``; the arguments and ``options`` are its attributes.
 
     Without a ``grid`` its settings are those of its designs, for which ``axes`` and ``complete`` are; see
     ``companion.experiments.design``.
@@ -157,11 +142,7 @@ def study(
 
     def wrap(function: Callable[[Setting, list[int]], Rows]) -> Study:
         digest.note_loaded(function.__module__)
-        told = dict(columns or {}), tuple(nonfinite)
-        settings = grid or Designs(function.__name__, axes or {}, complete)
-        made = Study(function, version, settings, chunk, rtol, data, device, whole, *told)
-        object.__setattr__(made, "__doc__", function.__doc__)
-        return made
+        return Study(function, version, grid or Designs(function.__name__, axes or {}, complete), **options)
 
     return wrap
 
@@ -170,9 +151,6 @@ def product(*, seeds: Sequence[int], **axes: Any) -> list[Setting]:
     """The grid of all combinations: a list, tuple or range is an axis, anything else is fixed.
 
     A list as one value is written ``[[...]]``. Every setting gets ``seeds``.
-
-    Raises:
-        InputError: for an empty axis or no seed.
     """
     lists = {k: list(v) if isinstance(v, (list, tuple, range)) else [v] for k, v in axes.items()}
     for name, values in {**lists, "seeds": list(seeds)}.items():

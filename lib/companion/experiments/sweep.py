@@ -14,16 +14,14 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from companion.experiments import queue
-from companion.experiments.progress import say
-from companion.experiments.recheck import Held
-from companion.experiments.store import Cell, Damaged, Record, Store
+from companion.experiments.store import Cell, Record, Store
 from companion.experiments.study import STATISTICAL, Rows, Setting, Study, product, study
 from companion.experiments.table import CELL, STAMP, Origin, remember
 from companion.experiments.workers import check_names
 from regimes import validate
 from regimes.validate import InputError
 
-__all__ = ["STATISTICAL", "Rows", "Setting", "Study", "cells", "product", "stored", "study", "sweep"]
+__all__ = ["STATISTICAL", "Rows", "Setting", "Study", "cells", "product", "study", "sweep"]
 
 
 def sweep(
@@ -50,9 +48,8 @@ def sweep(
         ``attrs["missing"]`` counts the cells that the budget left out.
 
     Raises:
-        InputError: for an empty grid, a budget or jobs that are not positive, a setting or row that uses the name
-            ``cell``, rows of other seeds than were asked for, a store that vanishes or is full, or a cluster that is
-            not there.
+        InputError: for what makes no sense, rows of other seeds than were asked for, a store that vanishes or is full,
+            or a cluster that is not there.
         CellError: if the study raises, in one line with the setting and the seeds.
     """
     asked = {study: cells(study, grid)}
@@ -63,29 +60,8 @@ def sweep(
     return _table(study, queue.fill(asked, store or Store.default(), budget=budget, jobs=jobs))
 
 
-def stored(study: Study, grid: Sequence[Setting], store: Store | None = None) -> pd.DataFrame:
-    """The table of the stored cells, as ``sweep``; nothing is computed, compared or moved.
-
-    Raises:
-        InputError: for an empty grid, or a setting that uses the name ``cell``.
-    """
-    held: Held = {}
-    store = store or Store.default()
-    for cell in cells(study, grid):
-        try:
-            held[cell] = store.read(cell)
-        except Damaged as error:
-            say(f"{study.name}: the stored cell {cell.name} is left out: {error}")
-            held[cell] = None
-    return _table(study, held)
-
-
 def cells(study: Study, grid: Sequence[Setting]) -> list[Cell]:
-    """The cells of a grid.
-
-    Raises:
-        InputError: for an empty grid, or a setting that uses a name that is taken.
-    """
+    """The cells of a grid, which must hold a setting, and none with a name that is taken."""
     if not grid:
         raise InputError(f"the grid of {study.name} holds no setting")
     check_names(study, {name for setting in grid for name in setting})

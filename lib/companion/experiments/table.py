@@ -28,7 +28,6 @@ from regimes.validate import InputError
 CELL = "cell"
 STAMP = ("seconds", "device", "revision")  # of its cell, in every row
 LONG = 512  # entries of a list up to which it is kept in a table's file
-DATA = ("data", "words")  # the settings that name a data set
 BESIDE = ".cells.json.gz"
 PROOF = {"rows", "checksum"}  # of a cell: how many rows it has, and the digest of these and of its origin
 ABOUT = {"csv", "lists", "words", "nonfinite"}  # of a table: its text's digest; which columns hold what
@@ -89,31 +88,29 @@ def write_csv(table: pd.DataFrame, path: Path, *, nonfinite: Collection[str] = (
     Args:
         table: of a sweep.
         path: the CSV file.
-        nonfinite: columns that may hold NaN or infinity, or nothing in some rows.
-
-    Raises:
-        InputError: as ``provenance``, and for a column that holds these without being named.
+        nonfinite: columns that may hold NaN or infinity, or nothing in some rows; InputError where others do.
     """
     origins = {key: dataclasses.asdict(_ORIGINS[key]) for key in _keys(table)}
     told = [origins[key]["setting"] for key in table[CELL]]
     rows = table.drop(columns=[n for n in table.columns if n in STAMP or table[n].map(_entries).max() > LONG])
     own = [n for n in rows.columns if any(n not in setting or setting[n] != v for setting, v in zip(told, rows[n]))]
+    settings = {name for setting in told for name in setting}
+    for name in sorted({*own} - {*settings, *nonfinite}):
+        for key, value in zip(rows[CELL], rows[name]):
+            if not _is_whole(value):
+                shown = "nothing or NaN" if pd.isna(value) is True else value
+                what = f"{name} holds {shown}, and its study does not say so: @study(..., nonfinite=[{name!r}])"
+                raise InputError(f"{path.name} is not written, cell {key}: {what}")
     lists = [n for n in own if rows[n].map(_entries).max() > 0]
     words = [n for n in own if n not in lists and rows[n].map(lambda value: isinstance(value, str)).any()]
     about = {"lists": lists, "words": words, "nonfinite": sorted(nonfinite)}
-    _refuse_gaps(rows[own], about, origins, f"{path.name} is not written")
     text = rows[own].assign(**{n: rows[n].map(_text) for n in lists}).to_csv(index=False, float_format="%.9g")
-    prove(path, text, about, origins)
+    _write_pair(path, text, about, origins)
 
 
-def prove(path: Path, text: str, about: Mapping[str, Any], origins: Mapping[str, Mapping[str, Any]]) -> None:
-    """Writes a table's text and, beside it, what proves it; see ``write_csv``.
-
-    A reader who comes between the two files finds that they do not belong together.
-    """
-    fields = _fields(text)
-    head, cells = fields[0], {key: json.loads(json.dumps(origin)) for key, origin in origins.items()}
-    found = _rows_by_cell(fields)
+def _write_pair(path: Path, text: str, about: Mapping[str, Any], origins: Mapping[str, Mapping[str, Any]]) -> None:
+    """A reader who comes between the two files finds that they do not belong together."""
+    cells, (head, found) = {key: json.loads(json.dumps(origin)) for key, origin in origins.items()}, _split(text)
     proofs = {key: {"rows": len(found[key]), "checksum": _checksum(key, cells[key], head, found[key])} for key in cells}
     held = {"csv": _sha(text)} | dict(about) | {"cells": {key: cells[key] | proofs[key] for key in cells}}
     write_atomically(path, text)
@@ -124,21 +121,27 @@ def prove(path: Path, text: str, about: Mapping[str, Any], origins: Mapping[str,
 def read_csv(path: Path, *, version: int) -> pd.DataFrame:
     """A table that ``write_csv`` wrote, whose cells are known again; rows of another ``version`` of it are left out.
 
-    Raises:
-        InputError: unless both files are there and whole, and every cell has the rows, all of them and no others, that
-            were written, with where they came from.
+    InputError, naming the cell, unless both files are there and whole, and every cell has the rows, all of them and no
+    others, that were written, with where they came from.
     """
     text, held = _read_pair(path)
-    cells, table = held["cells"], _proven_rows(path, text, held)
-    _refuse_gaps(table, held, cells, f"{path.name} is refused")
-    # a cell that a sweep of this process has returned stands for that
-    origins = {key: Origin(**{n: v for n, v in cell.items() if n not in PROOF}) for key, cell in cells.items()}
+    head, found = _split(text)
+    for key in [*held["cells"], *found]:
+        if reason := _changed(key, held["cells"].get(key), head, found.get(key, [])):
+            raise InputError(f"{path.name} is refused, cell {key}: {reason}; {_remedy(path)}")
+    if held["csv"] != _sha(text):
+        raise InputError(f"{path.name} is refused: its rows were moved since they were written; {_remedy(path)}")
+    origins = {key: Origin(**{n: v for n, v in cell.items() if n not in PROOF}) for key, cell in held["cells"].items()}
     origins = {key: origin for key, origin in origins.items() if origin.version == version}
+    # a cell that a sweep of this process has returned stands for that
     remember({key: origin for key, origin in origins.items() if key not in _ORIGINS})
+    # an empty field is what a row lacks; a word such as "None" is a word
+    texts = dict.fromkeys([*held["words"], *held["lists"]], str)
+    table = pd.read_csv(io.StringIO(text), dtype=texts, keep_default_na=False, na_values=[""])
+    table = table.assign(**{n: table[n].map(json.loads, na_action="ignore") for n in held["lists"]})
     table = table[table[CELL].isin(origins)].reset_index(drop=True)
     told = [dict(origins[key].setting) | {n: getattr(origins[key], n) for n in STAMP} for key in table[CELL]]
-    settings = pd.DataFrame(told)
-    return pd.concat([settings.drop(columns=table.columns, errors="ignore"), table], axis=1)
+    return pd.concat([pd.DataFrame(told).drop(columns=table.columns, errors="ignore"), table], axis=1)
 
 
 def rows_by_cell(table: pd.DataFrame) -> dict[Cell, list[dict[str, Any]]]:
@@ -161,15 +164,10 @@ def revision_of(key: str) -> str:
 
 
 def _read_pair(path: Path) -> tuple[str, dict[str, Any]]:
-    """Both files of a table, each whole.
-
-    Raises:
-        InputError: if one is missing or cannot be read.
-    """
+    """Both files of a table, each whole."""
     beside = path.with_suffix(BESIDE)
-    for file in (path, beside):
+    for file, other in ((path, beside), (beside, path)):
         if not file.exists():
-            other = path if file is beside else beside
             raise InputError(f"{other.name} lies in {path.parent} without its {file.name}; {_remedy(path)}")
     try:
         held = json.loads(gzip.decompress(beside.read_bytes()))
@@ -182,33 +180,6 @@ def _read_pair(path: Path) -> tuple[str, dict[str, Any]]:
         return path.read_bytes().decode(), held
     except (OSError, UnicodeDecodeError):
         raise InputError(f"{path.name} cannot be read; {_remedy(path)}") from None
-
-
-def _proven_rows(path: Path, text: str, held: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows of a table's text, where they are those that were written.
-
-    Raises:
-        InputError: naming the first cell whose rows, or whose origin, are others.
-    """
-    fields = _fields(text)
-    found, cells = _rows_by_cell(fields), held["cells"]
-    for key in [*cells, *found]:
-        if reason := _changed(key, cells.get(key), fields[0] if fields else [], found.get(key, [])):
-            raise InputError(f"{path.name} is refused, cell {key}: {reason}; {_remedy(path)}")
-    if held["csv"] != _sha(text):
-        raise InputError(f"{path.name} is refused: its rows were moved since they were written; {_remedy(path)}")
-    # an empty field is what a row lacks; a word such as "None" is a word
-    texts = dict.fromkeys([*held["words"], *held["lists"]], str)
-    table = pd.read_csv(io.StringIO(text), dtype=texts, keep_default_na=False, na_values=[""])
-    for name in table.columns.difference([CELL, *texts]):
-        for key, value in zip(table[CELL], [] if pd.api.types.is_numeric_dtype(table[name]) else table[name]):
-            if not isinstance(value, (bool, float)) and pd.isna(pd.to_numeric(value, errors="coerce")):
-                said = f"{name} is {value!r}, which is no number"
-                raise InputError(f"{path.name} is refused, cell {key}: {said}; {_remedy(path)}")
-    try:
-        return table.assign(**{n: table[n].map(json.loads, na_action="ignore") for n in held["lists"]})
-    except ValueError:
-        raise InputError(f"{path.name} is refused: a column of lists holds what is none; {_remedy(path)}") from None
 
 
 def _changed(key: str, cell: Mapping[str, Any] | None, head: list[str], rows: list[list[str]]) -> str:
@@ -225,18 +196,14 @@ def _changed(key: str, cell: Mapping[str, Any] | None, head: list[str], rows: li
     return ""
 
 
-def _fields(text: str) -> list[list[str]]:
-    """The fields of a CSV text as they are written, row by row, names first."""
-    return list(csv.reader(io.StringIO(text, newline="")))
-
-
-def _rows_by_cell(fields: list[list[str]]) -> dict[str, list[list[str]]]:
-    """The rows of each cell, as they are written; those that are cut, or name no cell, under an empty name."""
+def _split(text: str) -> tuple[list[str], dict[str, list[list[str]]]]:
+    """The columns of a CSV text, and its rows by cell, as they are written; what is cut is of the cell with no name."""
+    head, *rows = list(csv.reader(io.StringIO(text, newline=""))) or [[]]
+    place = head.index(CELL) if CELL in head else math.inf
     found: dict[str, list[list[str]]] = {}
-    place = fields[0].index(CELL) if fields and CELL in fields[0] else math.inf
-    for row in fields[1:]:
-        found.setdefault(row[place] if place < len(row) == len(fields[0]) else "", []).append(row)
-    return found
+    for row in rows:
+        found.setdefault(row[place] if place < len(row) == len(head) else "", []).append(row)
+    return head, found
 
 
 def _checksum(key: str, origin: Mapping[str, Any], head: list[str], rows: list[list[str]]) -> str:
@@ -252,23 +219,6 @@ def _remedy(path: Path) -> str:
     return f"take both files from git again, or compute them: python -m companion.studies keep {path.stem}"
 
 
-def _refuse_gaps(
-    rows: pd.DataFrame, about: Mapping[str, Any], origins: Mapping[str, Mapping[str, Any]], refusal: str
-) -> None:
-    """No NaN, infinity or empty field in a column but a setting that other cells have, or one that declares them.
-
-    Raises:
-        InputError: naming the first cell that has one.
-    """
-    settings = {name for origin in origins.values() for name in origin["setting"]}
-    for name in rows.columns.difference([*settings, *about["nonfinite"]]):
-        bad = rows[[not _is_whole(value) for value in rows[name]]]
-        if len(bad):
-            value = "nothing or NaN" if pd.isna(bad[name].iloc[0]) is True else f"{bad[name].iloc[0]}"
-            what = f"{name} holds {value}, and its study does not say so: @study(..., nonfinite=[{name!r}])"
-            raise InputError(f"{refusal}, cell {bad[CELL].iloc[0]}: {what}")
-
-
 def _is_whole(value: Any) -> bool:
     """Whether a value is a word, a finite number, or a list of such."""
     if isinstance(value, (list, tuple)):
@@ -281,15 +231,12 @@ def _entries(value: Any) -> int:
     return sum(max(1, _entries(one)) for one in value) if isinstance(value, (list, tuple)) else 0
 
 
-def _text(value: Any) -> Any:
+def _text(value: Any, *, inside: bool = False) -> Any:
     """A list as JSON of nine digits; what is no list stays."""
-    return json.dumps(_rounded(value)) if isinstance(value, (list, tuple)) else value
-
-
-def _rounded(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        return [_rounded(one) for one in value]
-    return float(f"{value:.9g}") if isinstance(value, float) else value
+        found = [_text(one, inside=True) for one in value]
+        return found if inside else json.dumps(found)
+    return float(f"{value:.9g}") if inside and isinstance(value, float) else value
 
 
 def alike(held: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
@@ -311,9 +258,6 @@ def balanced(table: pd.DataFrame, *by: str) -> pd.DataFrame:
     Args:
         table: rows with ``seed`` and the axes of the grid.
         by: the axes.
-
-    Raises:
-        InputError: if no seed is everywhere.
     """
     sets = [set(rows.seed) for _, rows in table.groupby(list(by))]
     common = set.intersection(*sets) if sets else set()
@@ -367,11 +311,7 @@ class Provenance:
 
 
 def provenance(*tables: pd.DataFrame) -> Provenance:
-    """The provenance of exactly these rows.
-
-    Raises:
-        InputError: for a table without rows or without cells, or with rows whose cells are not known here.
-    """
+    """The provenance of exactly these rows; InputError where there are none, or their cells are not known here."""
     keys = sorted({key for table in tables for key in _keys(table)})
     origins = [_ORIGINS[key] for key in keys]
     studies = distinct(origin.study for origin in origins)
@@ -414,21 +354,16 @@ def _settings(study: str, origins: list[Origin]) -> dict[str, Any]:
 
 
 def _keys(table: pd.DataFrame) -> list[str]:
-    """The distinct cells of a table's rows.
-
-    Raises:
-        InputError: as ``provenance``.
-    """
-    columns = [name for name in table.columns if names_cell(name)]
-    if table.empty or not columns:
-        lost = (
-            "holds no row" if table.empty else f"has no column {CELL!r}: pass the rows of the sweep, not their averages"
-        )
-        raise InputError(f"a table with the columns {', '.join(map(str, table.columns)) or 'none'} {lost}")
-    if table[columns].isna().all(axis=1).any():
-        raise InputError(f"{int(table[columns].isna().all(axis=1).sum())} rows of a table name no cell")
-    keys = sorted({key for name in columns for key in table[name].dropna().unique()})
-    unknown = [key for key in keys if key not in _ORIGINS]
-    if unknown:
+    """The distinct cells of a table's rows."""
+    columns, shown = list(filter(names_cell, table.columns)), ", ".join(map(str, table.columns)) or "none"
+    if table.empty:
+        raise InputError(f"a table with the columns {shown} holds no row")
+    if not columns:
+        lost = f"has no column {CELL!r}: pass the rows of the sweep, not their averages"
+        raise InputError(f"a table with the columns {shown} {lost}")
+    if nameless := int(table[columns].isna().all(axis=1).sum()):
+        raise InputError(f"{nameless} rows of a table name no cell")
+    keys = sorted(table[columns].stack().dropna().unique())
+    if unknown := [key for key in keys if key not in _ORIGINS]:
         raise InputError(f"a table names the cell {unknown[0]!r}, which no sweep of this process has returned")
     return keys

@@ -7,8 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import joblib
 import torch
@@ -38,8 +37,7 @@ class Chunk(NamedTuple):
     cells: list[Cell]
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """What one call of a study gave.
 
     Attributes:
@@ -55,62 +53,32 @@ class OtherCode(InputError):
     """This process has other code than the one that asks it to compute."""
 
 
-class Pool(Protocol):
-    """What computes chunks, as they are handed in, and gives results as they are finished."""
-
-    def kind(self, study: Study) -> str:
-        """The class of device it computes a study on, ``"cpu"`` or ``"cuda"``."""
-
-    def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
-        """Results in the order they are finished.
-
-        Args:
-            chunks: what to compute, in that order.
-            count: the most there may be.
-            seconds: what they are expected to take on one core; 0 where nobody knows.
-        """
-
-    def close(self) -> None:
-        """Leaves the pool."""
-
-
 def compute(chunk: Chunk, code: digest.Code) -> Result:
     """One call of the study on one thread, so that its numbers do not depend on the number of workers.
 
-    Raises:
-        InputError: if the rows are not those of the seeds asked for, or use a name that is taken.
-        OtherCode: if this process has other code than ``code``, that of the process which asks.
-        CellError: if the study raises.
+    ``code`` is that of the process which asks: this one must have the same.
     """
     study, cells = chunk
     found = digest.here(code)
     if found != code.digest:
         raise OtherCode(f"a worker has other code of {study.name}: install the same revision everywhere")
-    threads = torch.get_num_threads()
+    seeds, threads = [cell.seed for cell in cells], torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         start = time.perf_counter()
         with devices.allowed(study.device) as used:
-            rows = _called(chunk)
+            rows = study(cells[0].setting, seeds)
         seconds = (time.perf_counter() - start) / len(cells)
-    finally:
-        torch.set_num_threads(threads)
-    _check_rows(chunk, rows)
-    made = {"class": devices.kind(study.device), "digest": found, "seconds": seconds}
-    return Result(rows, stamp(used) | made)
-
-
-def _called(chunk: Chunk) -> Any:
-    """What the study gives; whatever it raises says in one line where that was."""
-    study, cells = chunk
-    seeds = [cell.seed for cell in cells]
-    try:
-        return study(cells[0].setting, seeds)
     except InputError:
         raise
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         raise CellError(f"{study.name} failed at {cells[0].setting}, seeds {seeds}: {what}") from error
+    finally:
+        torch.set_num_threads(threads)
+    _check_rows(chunk, rows)
+    made = {"class": devices.kind(study.device), "digest": found, "seconds": seconds}
+    return Result(rows, stamp(used) | made)
 
 
 def _check_rows(chunk: Chunk, rows: Any) -> None:
@@ -126,18 +94,14 @@ def _check_rows(chunk: Chunk, rows: Any) -> None:
 
 
 def check_names(study: Study, names: Any) -> None:
-    """No setting or column may be called as what a table adds to every row.
-
-    Raises:
-        InputError: naming the first that is.
-    """
+    """No setting or column may be called as what a table adds to every row."""
     taken = [name for name in names if names_cell(name) or name in STAMP]
     if taken:
         raise InputError(f"{study.name} names a setting or column {taken[0]!r}, which every table has for its cells")
 
 
 class Local:
-    """This process and, when there is more to do, worker processes on this machine.
+    """This process and, when there is more to do, worker processes on this machine, which stay warm for the next queue.
 
     Args:
         jobs: worker processes; the default is one a core.
@@ -147,11 +111,17 @@ class Local:
         self.jobs = jobs or joblib.cpu_count()
 
     def kind(self, study: Study) -> str:
-        """As ``Pool.kind``."""
+        """The class of device that a study is computed on, ``"cpu"`` or ``"cuda"``."""
         return devices.kind(study.device)
 
     def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
-        """As ``Pool.results``."""
+        """Computes chunks as they are handed in, and gives results as they are finished.
+
+        Args:
+            chunks: what to compute, in that order.
+            count: the most there may be.
+            seconds: what they are expected to take on one core; 0 where nobody knows.
+        """
         spent, done = 0.0, 0
         while min(self.jobs, count - done) < 2 or seconds < INLINE_SECONDS:
             chunk = next(chunks, None)
@@ -163,9 +133,6 @@ class Local:
             spent += result.provenance["seconds"] * len(chunk.cells)  # without what a first call looks up once
             seconds = spent / done * (count - done)
         yield from _parallel(chunks, min(self.jobs, count - done))
-
-    def close(self) -> None:
-        """As ``Pool.close``; the workers stay, warm for the next queue."""
 
 
 def _parallel(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Result]]:

@@ -18,9 +18,9 @@ from matplotlib.figure import Figure
 from companion import paths
 from companion import studies as registry
 from companion.estimates import Drift, Estimate
-from companion.experiments import parameters, stored, verify
+from companion.experiments import parameters, stored
 from companion.experiments.store import stamp
-from companion.experiments.sweep import Setting, Study, sweep
+from companion.experiments.sweep import Study, sweep
 from companion.experiments.table import (
     CELL,
     STAMP,
@@ -59,65 +59,57 @@ class Chapter:
         self.number = number
         self.profile = str(namespace["profile"])
         run, designs = os.environ.get("REGIMES_RUN"), namespace.get("designs", {})
-        self._grids: dict[str, list[Setting]] = {}
         if run:  # the runner has resolved and checked every value
             given = {name: namespace[name] for name in declared}
             self.parameters = parameters.resolve(number, self.profile, given, designs)
         else:  # by hand: the profile's values, except where a line of the parameters cell was edited
             edited = {name: namespace[name] for name, value in declared.items() if namespace[name] != value}
-            self.parameters = registry.checked_parameters(number, self.profile, edited, designs, grids=self._grids)
+            self.parameters = parameters.resolve(number, self.profile, edited, designs)
+            registry.grids(number, self.parameters)
             namespace.update({name: self.parameters[name] for name in declared})
         self.folder = Path(run) if run else paths.run_folder("interactive")
         self.records: dict[str, dict[str, Any]] = {}
         self._labels: set[str] | None = set() if run else None  # by hand a cell may run again
-        self._tables: dict[str, pd.DataFrame] = {}  # of studies with designs
+        self._tables: dict[Study, pd.DataFrame] = {}  # all rows of each study, with its stored results
         self._kept: set[str] = set()  # cells of kept rows, which captions name
         self._absent: set[str] = set()  # those of data that are not on this machine
         plots.style()
-
-    def sweep(self, study: Study) -> pd.DataFrame:
-        """The study's rows at this chapter's parameters; cells that are stored are not computed again."""
-        return sweep(study, self._grid(study))
 
     def design(self, study: Study, name: str) -> dict[str, list[Any]]:
         """The values of each axis of a design of a study."""
         return study.grid.values(self.parameters, name)
 
-    def rows(self, study: Study, name: str) -> pd.DataFrame:
-        """The rows of one design of a study, with the stored results of the design of that name; see ``extended``."""
-        if study.name not in self._tables:
-            self._tables[study.name] = self.extended(study)
-        table, identity = self._tables[study.name], study.grid.identity
-        own = study.grid.settings(self.parameters, name)
-        asked = own + registry.kept(self.number, study, name, own)
+    def rows(self, study: Study, design: str = "") -> pd.DataFrame:
+        """The rows of one design of a study, or of all, with its stored results: more realisations, and larger sizes.
+
+        At the laptop's parameters stored results stand for what they hold, and a sample of them is computed again;
+        where that disagrees, a note in the chapter says so. At others, stored results of the same settings join.
+        """
+        if study not in self._tables:
+            self._tables[study] = self._with_stored(study)
+        table = self._tables[study]
+        if not design:
+            return table.copy()
+        identity, own = study.grid.identity, study.grid.settings(self.parameters, design)
+        asked = own + registry.stored_settings(self.number, study, design, own)
         wanted = {(identity(setting), seed) for setting in asked for seed in setting["seeds"]}
         cells = rows_by_cell(table.drop_duplicates(CELL))
         keys = {cell.key() for cell in cells if (identity(cell.setting), cell.seed) in wanted}
         return table[table[CELL].isin(keys)].reset_index(drop=True)
 
-    def stored(self, study: Study) -> pd.DataFrame:
-        """The stored results of a study, to draw beside rows computed now; empty where there are none."""
-        return stored.table(study)
-
-    def extended(self, study: Study) -> pd.DataFrame:
-        """The study's rows, with its stored results: more realisations, and larger sizes, than take minutes.
-
-        At the laptop's parameters stored results stand for what they hold, and a sample of them is computed again;
-        where that disagrees, a note in the chapter says so. At others, stored results of the same settings join.
-        """
-        held = self.stored(study)
+    def _with_stored(self, study: Study) -> pd.DataFrame:
+        held, grid = stored.table(study), study.grid(self.parameters)
         if held.empty:
-            return self.sweep(study)
-        grid = self._grid(study)
+            return sweep(study, grid)
         left = registry.remaining_settings(self.number, study, grid)
         if left == grid:
-            rows = self.sweep(study)
+            rows = sweep(study, grid)
             joined = alike(held, rows)
         else:
             made = {cell: origin(cell) for cell in rows_by_cell(held)}
             self._absent |= {cell.key() for cell in made if not registry.is_here(cell.setting)}
             table, joined = (sweep(study, left) if left else held.iloc[:0]), held
-            self._warn(study, verify.disagreements(study, held, table[table[CELL].isin(held[CELL])], made))
+            self._warn(study, stored.disagreements(study, held, table[table[CELL].isin(held[CELL])], made))
             remember({cell.key(): there for cell, there in made.items()})
             rows = table[~table[CELL].isin(held[CELL])]
         self._kept |= set(joined[CELL])
@@ -131,11 +123,6 @@ class Chapter:
                 f":::{{warning}}\nThe stored results of `{study.name}` are not what this machine computes "
                 f"({len(differences)} differences):\n{shown}\n:::"
             )
-
-    def _grid(self, study: Study) -> list[Setting]:
-        if study.name not in self._grids:
-            self._grids[study.name] = study.grid(self.parameters)
-        return self._grids[study.name]
 
     def figure(self, fig: Figure, name: str, caption: str, *tables: pd.DataFrame, alt: str = "") -> None:
         """Shows a figure with its caption, which ends with data, sizes and profile.

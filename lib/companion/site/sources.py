@@ -25,7 +25,7 @@ from companion import studies as registry
 from companion.experiments import parameters, stored
 from companion.experiments.cli import one_line_errors
 from companion.experiments.store import committed, needs_commit
-from companion.experiments.sweep import Setting, cells
+from companion.experiments.sweep import cells
 from companion.experiments.table import CELL, read_csv, rows_by_cell
 from companion.report import ledger, screen, views
 from companion.report.errata import DRAWERS, Erratum, errata
@@ -340,14 +340,12 @@ def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
     designs = given.pop("designs", {})
     if given.pop("profile", "laptop") != "paper":
         return []
-    whole: dict[str, list[Setting]] = {}
-    own: dict[str, list[Setting]] = {}
-    registry.checked_parameters(number, "paper", grids=whole)
+    whole = registry.grids(number, parameters.resolve(number, "paper"))
     shown = {name: p.value for name, p in parameters.declared(number).items() if name != "profile"}
-    registry.checked_parameters(number, "paper", shown | given, designs, grids=own)
+    own = registry.grids(number, parameters.resolve(number, "paper", shown | given, designs))
     there: set[str] = set()
-    for name, study in registry.of(number).items():
-        asked = cells(study, whole[name]) if whole[name] == own[name] else []
+    for study, grid in whole.items():
+        asked = cells(study, grid) if grid == own[study] else []
         settings = {cell.key(seed=False) for cell in asked}
         held = stored.table(study)
         joined = (cell for cell in (rows_by_cell(held) if len(held) else ()) if cell.key(seed=False) in settings)

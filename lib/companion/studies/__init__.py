@@ -25,58 +25,31 @@ def modules() -> dict[str, list[ModuleType]]:
     return {number: [m for m in modules if number == m.CHAPTER] for number in sorted({m.CHAPTER for m in modules})}
 
 
-def studies(modules: Sequence[ModuleType]) -> dict[str, Study]:
-    """The studies that some modules define, by their full names."""
-    return {item.name: item for module in modules for item in vars(module).values() if isinstance(item, Study)}
-
-
 def of(number: str) -> dict[str, Study]:
     """The studies of a chapter, by their full names."""
-    return studies(modules().get(number, []))
+    found = (item for module in modules().get(number, []) for item in vars(module).values() if isinstance(item, Study))
+    return {item.name: item for item in found}
 
 
 def find(name: str) -> tuple[str, Study]:
-    """A study and the number of its chapter.
-
-    Raises:
-        InputError: for an unknown name, with the known ones.
-    """
-    known = {full: (number, item) for number, modules in modules().items() for full, item in studies(modules).items()}
+    """A study and the number of its chapter; InputError for an unknown name, with the known ones."""
+    known = {full: (number, item) for number in modules() for full, item in of(number).items()}
     validate.one_of(sorted(known), study=name)
     return known[name]
 
 
-def checked_parameters(
-    number: str,
-    profile: str = "laptop",
-    *overrides: Mapping[str, Any],
-    study: Study | None = None,
-    grids: dict[str, list[Setting]] | None = None,
-) -> dict[str, Any]:
-    """A chapter's parameters, resolved and validated.
+def grids(number: str, values: Mapping[str, Any], study: Study | None = None) -> dict[Study, list[Setting]]:
+    """The grid of every study of a chapter, or of one, at the chapter's parameters.
 
-    Every grid of the chapter (or that of one ``study``) is built, so that a value that makes no sense is named before
-    anything is computed; ``grids`` receives them by the study's name.
-
-    Raises:
-        InputError: as ``parameters.resolve``, and for the first value that makes no sense.
+    So a value that makes no sense is named, in an InputError, before anything is computed.
     """
-    values = parameters.resolve(number, profile, *overrides)
     for module in modules().get(number, []):
         getattr(module, "check_parameters", lambda values: None)(values)
-    for item in [study] if study else of(number).values():
-        grid = item.grid(values)
-        if grids is not None:
-            grids[item.name] = grid
-    return values
+    return {item: item.grid(values) for item in ([study] if study else of(number).values())}
 
 
 def stored_sizes() -> dict[str, dict[str, Any]]:
-    """The studies with stored results, each with what ``stored.toml`` changes of its designs at the laptop profile.
-
-    Raises:
-        InputError: for an unknown study.
-    """
+    """The studies with stored results, each with what ``stored.toml`` changes of its designs at the laptop profile."""
     found = {}
     for number in modules():
         own = {item.function.__name__: name for name, item in of(number).items()}
@@ -91,7 +64,7 @@ def _stored_designs(number: str) -> dict[str, Any]:
     return parameters.read_toml(path).get(number, {}) if path.exists() else {}
 
 
-def kept(number: str, study: Study, design: str, own: Sequence[Setting]) -> list[Setting]:
+def stored_settings(number: str, study: Study, design: str, own: Sequence[Setting]) -> list[Setting]:
     """What is stored of a design: all where its ``own`` settings are the laptop's, else more seeds of these.
 
     Of data that are not on this machine it is what is stored of such data.
@@ -111,13 +84,6 @@ def kept(number: str, study: Study, design: str, own: Sequence[Setting]) -> list
 
 
 def remaining_settings(number: str, study: Study, grid: Sequence[Setting]) -> list[Setting]:
-    """What a run has to compute of a study's grid beside its stored results.
-
-    As ``companion.experiments.stored.remaining``.
-
-    Raises:
-        InputError: for stored results that are damaged.
-    """
-    usual: dict[str, list[Setting]] = {}
-    checked_parameters(number, study=study, grids=usual)
-    return stored.remaining(study, grid, usual[study.name], is_here)
+    """What a run has to compute of a study's grid beside its stored results: ``stored.remaining``."""
+    usual = grids(number, parameters.resolve(number), study)[study]
+    return stored.remaining(study, grid, usual, is_here)

@@ -6,9 +6,9 @@ import json
 import os
 import re
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
-
-import pandas as pd
+from typing import Any
 
 from companion import paths
 from companion import studies as registry
@@ -16,49 +16,45 @@ from companion.experiments import parameters
 from companion.experiments.cli import add_parameter_options, one_line_errors, overrides
 from companion.experiments.parameters import read_toml
 from companion.experiments.store import Store, committed, needs_commit, write_atomically
-from companion.experiments.sweep import Setting, Study, stored, sweep
-from companion.experiments.table import CELL, provenance, read_csv, write_csv
-from companion.experiments.verify import share, verify
+from companion.experiments.stored import share, verify
+from companion.experiments.sweep import Setting, Study, sweep
+from companion.experiments.table import provenance, write_csv
 from companion.studies import _plan as plan
 from companion.studies._finer import measure
 from companion.studies._here import is_here
 from regimes import validate
 from regimes.validate import InputError
 
-_UNITS = {"s": 1, "m": 60, "h": 3600}
+_TIME = {"s": 1, "m": 60, "h": 3600}, "budget must be a positive time such as 30s, 9m or 2h"
+_PART = {"%": 0.01}, "sample must be a part of the cells such as 5%"
 MOST = 20  # differences of a study that are shown
 
 
-def duration(text: str) -> float:
-    """Seconds of ``"30s"``, ``"9m"`` or ``"2h"``.
-
-    Raises:
-        InputError: for anything else.
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
-    if not match or not float(match[1]):
-        raise InputError(f"budget must be a positive time such as 30s, 9m or 2h, got {text!r}")
-    return float(match[1]) * _UNITS[match[2]]
+def _amount(text: str, units: Mapping[str, float], allowed: str) -> float:
+    """A positive number with its unit, such as ``30s``."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(.)", text)
+    if not match or match[2] not in units or not float(match[1]):
+        raise InputError(f"{allowed}, got {text!r}")
+    return float(match[1]) * units[match[2]]
 
 
-def list_studies() -> None:
-    """Prints every study with its chapter and the first line of what it measures."""
-    for number, modules in registry.modules().items():
-        for name, item in registry.studies(modules).items():
+def list_studies(_: argparse.Namespace) -> None:
+    """Names every study, with its chapter and the first line of what it measures."""
+    for number in registry.modules():
+        for name, item in registry.of(number).items():
             print(f"{number}  {name:36} {(item.__doc__ or '').strip().splitlines()[0]}")
 
 
 def _study(args: argparse.Namespace) -> tuple[Study, list[Setting]]:
     """The study a command names, and its grid at the profile and parameters given."""
     number, item = registry.find(args.name)
-    grids: dict[str, list[Setting]] = {}
-    registry.checked_parameters(number, args.profile, *overrides(args), study=item, grids=grids)
-    return item, grids[item.name]
+    values = parameters.resolve(number, args.profile, *overrides(args))
+    return item, registry.grids(number, values, item)[item]
 
 
 def run(args: argparse.Namespace) -> None:
     """Computes as many cells of one study as fit the budget, and says what is stored."""
-    budget = duration(args.budget) if args.budget else None
+    budget = _amount(args.budget, *_TIME) if args.budget else None
     if args.jobs is not None:
         validate.integer(1, jobs=args.jobs)
     if args.csv and (args.csv.is_dir() or not os.access(args.csv.parent, os.W_OK)):
@@ -73,29 +69,8 @@ def run(args: argparse.Namespace) -> None:
         print(f"wrote {args.csv}: {len(table)} rows")
 
 
-def export(args: argparse.Namespace) -> None:
-    """Writes the stored cells of a study, computing none, as ``results/NAME.csv`` with its provenance."""
-    item, grid = _study(args)
-    table = stored(item, grid)
-    if table.empty:
-        raise InputError(f"no cell of {item.name} is stored at the {args.profile} profile; run it first")
-    path = paths.results() / f"{item.name}.csv"
-    if path.exists() and not args.replace:
-        lost = set(read_csv(path, version=item.version)[CELL]) - set(table[CELL])
-        if lost:
-            raise InputError(f"{path} holds {len(lost)} cells that this export lacks; --replace writes it all the same")
-    _write(item, table)
-
-
-def _write(item: Study, table: pd.DataFrame) -> None:
-    path = paths.results() / f"{item.name}.csv"
-    path.parent.mkdir(exist_ok=True)
-    write_csv(table, path, nonfinite=item.nonfinite)
-    print(f"wrote {path}: {len(table)} rows, {table.attrs['missing']} cells missing")
-
-
 def keep(args: argparse.Namespace) -> None:
-    """Computes what the book keeps in ``results/`` (``chapters/profiles/stored.toml``), or that of one study.
+    """Computes what the book keeps in results/ (hours), by ``stored.toml``, or that of one study.
 
     Cells that the store has are taken, but for those of code that no commit holds.
     """
@@ -103,26 +78,29 @@ def keep(args: argparse.Namespace) -> None:
     if args.name is not None:
         validate.one_of(sorted(sizes), study=args.name)
     needs_commit("stored results")
-    grids: dict[str, list[Setting]] = {}
-    items = [registry.find(name) for name in ([args.name] if args.name else sizes)]
-    for number, item in items:  # all of them before the first is computed
-        registry.checked_parameters(number, "laptop", sizes[item.name], study=item, grids=grids)
-    for _, item in items:
-        count = Store.default().void_uncommitted(item.name, item.version)
+    grids: dict[Study, list[Setting]] = {}
+    for number, item in [registry.find(name) for name in ([args.name] if args.name else sizes)]:
+        grids |= registry.grids(number, parameters.resolve(number, "laptop", sizes[item.name]), item)
+    for item, grid in grids.items():
+        count = Store.default().void(item.name, item.version, lambda made: not committed(made["revision"]))
         if count:
             print(f"{item.name}: {count} stored cells come from code that no commit holds; they are computed anew")
-        table = sweep(item, grids[item.name], jobs=args.jobs)
+        table = sweep(item, grid, jobs=args.jobs)
         loose = {found for found in table.revision if not committed(found)}
         if loose:  # a worker's, on a cluster
             raise InputError(f"{item.name} is not written: a worker's code is that of no commit, {min(loose)!r}")
-        _write(item, table)
+        path = paths.results() / f"{item.name}.csv"
+        path.parent.mkdir(exist_ok=True)
+        write_csv(table, path, nonfinite=item.nonfinite)
+        print(f"wrote {path}: {len(table)} rows, {table.attrs['missing']} cells missing")
 
 
 def verify_sample(args: argparse.Namespace) -> int:
-    """Computes a random sample of the stored results again; returns 1 if some are not what is stored."""
-    part, seed = _part(args.sample), args.seed
-    if seed is None:
-        seed = int(datetime.date.today().strftime("%Y%m%d"))
+    """Computes a random sample of the results in results/ again; exit code 1 if some are not what is stored."""
+    part = _amount(args.sample, *_PART)
+    if part > 1:
+        raise InputError(f"{_PART[1]}, got {args.sample!r}")
+    seed = int(f"{datetime.date.today():%Y%m%d}") if args.seed is None else args.seed
     tables = {path.stem: path for path in sorted(paths.results().glob("*.csv"))}
     if args.name is not None:
         validate.one_of(tables, study=args.name)
@@ -139,13 +117,6 @@ def verify_sample(args: argparse.Namespace) -> int:
             print("\n  ".join([str(found), *found.said[:MOST]]), flush=True)
             failed |= bool(found.said)
     return int(failed)
-
-
-def _part(text: str) -> float:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)%", text)
-    if not match or not 0 < float(match[1]) <= 100:
-        raise InputError(f"sample must be a part of the cells such as 5%, got {text!r}")
-    return float(match[1]) / 100
 
 
 def finer(args: argparse.Namespace) -> None:
@@ -172,7 +143,7 @@ def tell_plan(args: argparse.Namespace) -> None:
 
 def restore(args: argparse.Namespace) -> None:
     """Brings back cells of a study that changed code had made void; the next sweep compares them again."""
-    known = {name for modules in registry.modules().values() for name in registry.studies(modules)}
+    known = {name for number in registry.modules() for name in registry.of(number)}
     code = registry.find(args.name)[1].code.digest if args.name in known else ""
     count = Store.default().restore(args.name, code)
     if not count and not code:
@@ -180,54 +151,45 @@ def restore(args: argparse.Namespace) -> None:
     print(f"{args.name}: {count} void cells are back")
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Entry point; returns the exit code."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m companion.studies", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("list", help="name all studies")
-    for verb, text in (("run", "compute a study's cells"), ("export", "write its stored cells to results/")):
-        one = commands.add_parser(verb, help=text)
-        one.add_argument("name", help="such as depth.mnist_regression")
-        add_parameter_options(one)
-        if verb == "run":
-            one.add_argument("--budget", help="start no further cell after this time: 30s, 9m, 2h")
-            one.add_argument("--jobs", type=int, help="worker processes (default: one a core)")
-            one.add_argument("--csv", type=Path, help="also write the table to this file")
-        else:
-            one.add_argument("--replace", action="store_true", help="also where cells stored there would be lost")
-    one = commands.add_parser("plan", help="say what chapters would take at a profile: cells, core time, memory")
+    commands = parser.add_subparsers(required=True)
+
+    def command(verb: str, function: Callable[..., int | None], **name: Any) -> argparse.ArgumentParser:
+        one = commands.add_parser(verb, help=function.__doc__.partition("\n")[0])
+        one.set_defaults(function=function)
+        if name:
+            one.add_argument("name", **name)
+        return one
+
+    study, maybe = {"help": "such as depth.mnist_regression"}, {"help": "of one study only", "nargs": "?"}
+    jobs = {"type": int, "help": "worker processes (default: one a core)"}
+    command("list", list_studies)
+    one = command("run", run, **study)
+    add_parameter_options(one)
+    one.add_argument("--budget", help="start no further cell after this time: 30s, 9m, 2h")
+    one.add_argument("--jobs", **jobs)
+    one.add_argument("--csv", type=Path, help="also write the table to this file")
+    one = command("plan", tell_plan)
     one.add_argument("chapter", nargs="*", help="the chapters' numbers (default: all)")
     add_parameter_options(one)
-    one = commands.add_parser("keep", help="compute the rows that the book keeps in results/ (hours)")
-    one.add_argument("name", nargs="?", help="of one study only, such as jamming.ensembles")
-    one.add_argument("--jobs", type=int, help="worker processes (default: one a core)")
-    one = commands.add_parser("verify", help="compute some of the rows in results/ again; exit code 1 if they differ")
-    one.add_argument("name", nargs="?", help="of one study only")
+    command("keep", keep, **maybe).add_argument("--jobs", **jobs)
+    one = command("verify", verify_sample, **maybe)
     one.add_argument("--sample", default="5%", help="of the cells of each study (default: 5%%)")
     one.add_argument("--seed", type=int, help="of the choice (default: the date)")
-    one.add_argument("--jobs", type=int, help="worker processes (default: one a core)")
-    one = commands.add_parser(
-        "finer", help="compute some cells with finer numerics: how much of the errors is numerical"
-    )
-    one.add_argument("name", nargs="?", help="of one study only")
+    one.add_argument("--jobs", **jobs)
+    one = command("finer", finer, **maybe)
     one.add_argument("--settings", type=int, default=2, help="how many of a study's settings (default: 2)")
     one.add_argument("--jobs", type=int, default=1, help="worker processes (default: 1)")
-    text = "bring back a study's cells that changed code had made void"
-    commands.add_parser("restore", help=text).add_argument("name", help="such as depth.mnist_regression")
-    args = parser.parse_args(argv)
-    verbs = {
-        "run": run,
-        "finer": finer,
-        "export": export,
-        "keep": keep,
-        "verify": verify_sample,
-        "restore": restore,
-        "plan": tell_plan,
-    }
-    code = 0
+    command("restore", restore, **study)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    args = _parser().parse_args(argv)
     with one_line_errors():
-        code = verbs.get(args.command, lambda args: list_studies())(args) or 0
-    return code
+        return args.function(args) or 0
 
 
 if __name__ == "__main__":

@@ -1,18 +1,28 @@
-"""The share of a study's errors that is numerical: ``results/finer.json``, by ``chapters/profiles/finer.toml``."""
+"""Finer numerics: how much of a mean is the bias of a tolerance, a rate or a precision, beside its statistical error.
+
+A mean over ``N`` realisations scatters by ``1.96 s/√N`` with the deviation ``s`` of one. The same data and weights
+again, at a tenth of the tolerance or half the rate (``chapters/profiles/finer.toml``), show the bias. Where it is well
+below the scatter it needs no place in an interval. ``results/finer.json`` holds what was measured.
+"""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import finer
-from companion.experiments.parameters import read_toml
+from companion.experiments import parameters
 from companion.experiments.store import revision
-from companion.experiments.sweep import Setting
+from companion.experiments.sweep import Setting, Study, sweep
+from companion.experiments.table import STAMP
 from regimes import validate
+from regimes.validate import InputError
 
-SEEDS = 6  # of a setting, at most
+FEWEST = 4  # realisations a setting: fewer say little of the scatter
+MOST = 6  # of a setting of a study
 
 
 def measure(name: str, settings: int, *, jobs: int = 1) -> dict[str, Any]:
@@ -25,23 +35,20 @@ def measure(name: str, settings: int, *, jobs: int = 1) -> dict[str, Any]:
 
     Returns:
         ``study``, ``finer`` (in words), ``settings``, ``realisations`` (of a mean), ``columns`` (the rows of
-        ``finer.numerical_changes``), and ``revision``.
-
-    Raises:
-        InputError: for a study whose numerics have nothing to make finer.
+        ``numerical_changes``), and ``revision``.
     """
-    ways = read_toml(paths.profile_file("finer"))
+    ways = parameters.read_toml(paths.profile_file("finer"))
     validate.one_of(ways, study=name)
     how, (number, item) = ways[name], registry.find(name)
     last = how.pop("last", False)
-    grids: dict[str, list[Setting]] = {}
-    registry.checked_parameters(number, "laptop", registry.stored_sizes().get(name, {}), study=item, grids=grids)
-    usual = [setting for setting in grids[name] if _is_usual(setting, how, grids[name])]
+    values = parameters.resolve(number, "laptop", registry.stored_sizes().get(name, {}))
+    grid = registry.grids(number, values, item)[item]
+    usual = [setting for setting in grid if _is_usual(setting, how, grid)]
     chosen = random.Random(name).sample(usual, min(settings, len(usual)))
     many = max(len(setting["seeds"]) for setting in usual)
     for setting in chosen:
-        setting["seeds"] = list(range(max(finer.FEWEST, min(SEEDS, len(setting["seeds"])))))
-    rows = finer.numerical_changes(item, chosen, how, many=many, last=last, jobs=jobs).to_dict("records")
+        setting["seeds"] = list(range(max(FEWEST, min(MOST, len(setting["seeds"])))))
+    rows = numerical_changes(item, chosen, how, many=many, last=last, jobs=jobs).to_dict("records")
     words = ", ".join(f"{entry}: {by}" if isinstance(by, str) else f"{entry} × {by:g}" for entry, by in how.items())
     about = {"study": name, "finer": words, "settings": len(chosen), "realisations": many, "revision": revision()}
     return about | {"columns": rows}
@@ -52,3 +59,66 @@ def _is_usual(setting: Setting, how: Mapping[str, Any], grid: list[Setting]) -> 
     any_of_it = {"tolerance": 0.0, "seeds": []}
     coarser = [other | any_of_it for other in grid if other.get("tolerance", 0.0) > setting.get("tolerance", 0.0)]
     return bool(set(how) & set(setting)) and ("tolerance" not in how or setting | any_of_it not in coarser)
+
+
+def refined(setting: Setting, how: Mapping[str, Any]) -> Setting:
+    """A setting with the entries that ``how`` names multiplied by its factors, or replaced by its words."""
+    found = dict(setting)
+    for name, by in how.items():
+        if name in setting:
+            value = setting[name]
+            found[name] = by if isinstance(by, str) else round(value * by) if isinstance(value, int) else value * by
+    return found
+
+
+def numerical_changes(
+    study: Study, settings: Sequence[Setting], how: Mapping[str, Any], *, many: int, last: bool = False, jobs: int = 1
+) -> pd.DataFrame:
+    """What finer numerics change in each column of numbers, over all rows of some settings.
+
+    Args:
+        study: what is measured.
+        settings: at which settings, each with its ``seeds``, at least ``FEWEST``.
+        how: a factor for a number of the setting, or a word in place of another: ``{"tolerance": 0.1}``.
+        many: realisations ``N`` of the means that are asked about.
+        last: compare only the last row of each realisation.
+        jobs: as for ``sweep``.
+
+    Returns:
+        One row per column: ``column``, ``pairs`` (of realisations), ``bias`` and ``error`` (root mean squares over
+        rows of the mean change and of its standard error, over that of the column), ``share``: the bias over the
+        statistical error, with what the error of the bias adds taken off, and ``most``, that of the bias and twice
+        its error. Late in training paths part: there few pairs only bound the bias.
+    """
+    rows = {"coarse": [], "fine": []}
+    for place, setting in enumerate(settings):
+        if len(setting["seeds"]) < FEWEST or not set(how) & set(setting):
+            raise InputError(f"{study.name} needs {FEWEST} seeds and one of {', '.join(how)}, got {setting}")
+        for name, one in (("coarse", setting), ("fine", refined(setting, how))):
+            table = sweep(study, [one], jobs=jobs)
+            by_seed = (table.groupby("seed", sort=False).tail(1) if last else table).assign(setting=place)
+            by_seed["place"] = by_seed.groupby("seed", sort=False).cumcount()
+            rows[name].append(by_seed.set_index(["setting", "place", "seed"]))
+    coarse, fine = (pd.concat(tables) for tables in rows.values())
+    columns = [c for c in coarse if c not in (*how, *STAMP) and coarse[c].dtype == fine[c].dtype == float]
+    found = [{"column": name} | _change(coarse[name].unstack(), fine[name].unstack(), many) for name in columns]
+    return pd.DataFrame([row for row in found if row["pairs"]])
+
+
+def _change(coarse: pd.DataFrame, fine: pd.DataFrame, many: int) -> dict[str, float]:
+    """Of tables with a row per row of a setting and a column per seed."""
+    coarse, fine = coarse.align(fine, join="inner")
+    moved = (fine - coarse).replace([np.inf, -np.inf], np.nan)
+    coarse = coarse.where(moved.notna())
+    scatter, size = coarse.std(axis=1), np.sqrt((coarse**2).mean(axis=1).mean())
+    use = (moved.count(axis=1) >= FEWEST) & (scatter > 0)
+    moved, statistical = moved[use], 1.96 * scatter[use] / np.sqrt(many)
+    bias, error = moved.mean(axis=1), moved.std(axis=1) / np.sqrt(moved.count(axis=1))
+    rms = lambda squares: float(np.sqrt(max(squares.mean(), 0)))  # noqa: E731
+    return {
+        "pairs": int(moved.count().sum()),
+        "bias": rms(bias**2) / size,
+        "error": rms(error**2) / size,
+        "share": rms((bias**2 - error**2) / statistical**2),
+        "most": rms(((bias.abs() + 2 * error) / statistical) ** 2),
+    }

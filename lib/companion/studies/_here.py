@@ -1,6 +1,7 @@
 """Which of the data that settings name are on this machine."""
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Mapping
 from typing import Any
 
 from companion.studies._images import identity
@@ -14,15 +15,11 @@ def is_here(setting: Mapping[str, Any]) -> bool:
     named = setting.get("words") or setting.get("data")
     if not isinstance(named, str) or "," not in named:
         return True
-    if setting.get("data") == "celeba":
-        return _has(celeba.needs_folder)
-    found = [identity(name) for name in datasets.NAMES if _has(lambda name=name: identity(name))]
-    return any(named == one or named.endswith(f"of {one}") or f"of {one}, " in named for one in found)
-
-
-def _has(look: Callable[[], object]) -> bool:
-    try:
-        look()
-    except InputError:
-        return False
-    return True
+    for name in datasets.NAMES if setting.get("data") != "celeba" else ():
+        with contextlib.suppress(InputError):
+            one = identity(name)
+            if named == one or named.endswith(f"of {one}") or f"of {one}, " in named:
+                return True
+    with contextlib.suppress(InputError):
+        return setting.get("data") == "celeba" and bool(celeba.needs_folder())
+    return False

@@ -16,11 +16,7 @@ def shape(name: str) -> tuple[int, int]:
 
 
 def needs(name: str, points: int, what: str) -> None:
-    """A data set must hold the ``points`` that the parameters ``what`` ask for.
-
-    Raises:
-        InputError: where it holds fewer.
-    """
+    """A data set must hold the ``points`` that the parameters ``what`` ask for."""
     count, _ = shape(name)
     if points > count:
         raise InputError(f"{what} must be at most {count}, the images of {name}, got {points}")

@@ -6,23 +6,23 @@ least squares of :math:`\log(s - s_0)`, weighted by :math:`s - s_0`, with expone
 how far it can be trusted is measured on settings left out of it.
 """
 
+import itertools
 import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters, queue
-from companion.experiments.store import Cell, Store
+from companion.experiments import parameters, queue, stored
+from companion.experiments.store import Store
 from companion.experiments.study import Setting, Study
 from companion.experiments.sweep import cells
-from companion.experiments.table import origin, read_csv, rows_by_cell
+from companion.experiments.table import origin, rows_by_cell
 from regimes import validate
 from regimes.validate import InputError
 
@@ -40,17 +40,19 @@ class Law:
     """Seconds a cell of a study, fitted to what some took.
 
     Attributes:
-        overhead: seconds that any cell takes. names: of the sizes. exponents: of each. constant: logarithm of ``c``.
+        overhead: seconds that any cell takes.
+        constant: logarithm of ``c``.
+        exponents: of each size.
         factors: logarithm of the factor, by name and value, of what is no size.
-        largest: value of each size in the cells it was fitted to. alike: the sizes that had one value in all of them.
+        largest: value of each size in the cells it was fitted to.
+        alike: the sizes that had one value in all of them.
         off: the factor by which a prediction is off in the median, on settings left out of the fit; NaN for fewer
             settings than ``FOLDS``.
     """
 
     overhead: float
-    names: tuple[str, ...]
-    exponents: tuple[float, ...]
     constant: float
+    exponents: Mapping[str, float]
     factors: Mapping[tuple[str, str], float]
     largest: Mapping[str, float]
     alike: frozenset[str]
@@ -58,7 +60,7 @@ class Law:
 
     def seconds(self, setting: Setting) -> float:
         """What a cell of the setting is expected to take on one core."""
-        powers = (k * math.log(_size(setting.get(name))) for name, k in zip(self.names, self.exponents))
+        powers = (k * math.log(_size(setting.get(name))) for name, k in self.exponents.items())
         law = self.constant + sum(powers) + sum(self.factors.get(one, 0.0) for one in _words(setting))
         return self.overhead + math.exp(law)
 
@@ -75,13 +77,13 @@ def fit_law(known: Sequence[tuple[Setting, float]]) -> Law:
     return replace(law, off=math.exp(float(np.median(logs))))
 
 
-@dataclass(frozen=True)
-class LeftOut:
+class LeftOut(NamedTuple):
     """The largest cells of a study that took a known time, and what the law of the smaller ones predicts for them.
 
     Attributes:
-        sizes: of these cells, those that vary in the study. seconds: what they took in the mean. predicted: what they
-            should have taken.
+        sizes: of these cells, those that vary in the study.
+        seconds: what they took in the mean.
+        predicted: what they should have taken.
     """
 
     sizes: Mapping[str, int]
@@ -94,7 +96,7 @@ def left_out(known: Sequence[tuple[Setting, float]]) -> LeftOut | None:
 
     ``None`` where fewer than ``FOLDS`` settings are smaller.
     """
-    names = sorted({name for setting, _ in known for name, value in setting.items() if _is_size(name, value)})
+    names = _sizes(setting for setting, _ in known)
     products = [math.prod(_size(setting.get(name)) for name in names) for setting, _ in known]
     largest = [pair for pair, product in zip(known, products) if product == max(products)]
     rest = [pair for pair, product in zip(known, products) if product < max(products)]
@@ -115,24 +117,30 @@ def _fit(known: Sequence[tuple[Setting, float]]) -> Law:
 def _power_law(known: Sequence[tuple[Setting, float]], overhead: float) -> Law:
     settings, net = [setting for setting, _ in known], np.array([took - overhead for _, took in known])
     logs, weights = np.log(net), net / net.max()
-    names = sorted({name for setting in settings for name, value in setting.items() if _is_size(name, value)})
-    words = sorted({one for setting in settings for one in _words(setting)})
-    words = [one for one in words if sum(one in _words(setting) for setting in settings) < len(settings)]
+    names, words = _sizes(settings), [_words(setting) for setting in settings]
+    varied = [one for one in sorted(set(itertools.chain(*words))) if not all(one in own for own in words)]
     sizes = np.array([[math.log(_size(setting.get(name))) for name in names] for setting in settings])
-    sizes = sizes.reshape(len(settings), len(names))
-    factors = np.array([[float(one in _words(setting)) for one in words] for setting in settings])
-    matrix = np.c_[sizes, factors.reshape(len(settings), len(words))]
+    matrix = np.c_[sizes, np.array([[float(one in own) for one in varied] for own in words])]
     centre, level = np.average(matrix, 0, weights), np.average(logs, weights=weights)
-    usual = np.r_[np.ones(len(names)), np.zeros(len(words))]
-    low = np.r_[np.zeros(len(names)), np.full(len(words), -np.inf)]
-    high = np.r_[np.full(len(names), STEEPEST), np.full(len(words), np.inf)]
+    usual = np.r_[np.ones(len(names)), np.zeros(len(varied))]
+    low = np.r_[np.zeros(len(names)), np.full(len(varied), -np.inf)]
+    high = np.r_[np.full(len(names), STEEPEST), np.full(len(varied), np.inf)]
     left = np.r_[np.sqrt(weights)[:, None] * (matrix - centre), WEAK * np.eye(len(usual))]
     right = np.r_[np.sqrt(weights) * (logs - level), WEAK * usual]
     found = lsq_linear(left, right, (low, high)).x if len(usual) else usual
-    largest = dict(zip(names, np.exp(sizes.max(0)).tolist())) if names else {}
-    alike = frozenset(name for name, column in zip(names, sizes.T) if np.ptp(column) == 0)
-    exponents, by_word = found[: len(names)].tolist(), dict(zip(words, found[len(names) :].tolist()))
-    return Law(overhead, tuple(names), tuple(exponents), float(level - centre @ found), by_word, largest, alike)
+    exponents, factors = found[: len(names)].tolist(), found[len(names) :].tolist()
+    return Law(
+        overhead=overhead,
+        constant=float(level - centre @ found),
+        exponents=dict(zip(names, exponents)),
+        factors=dict(zip(varied, factors)),
+        largest=dict(zip(names, np.exp(sizes.max(0)).tolist())),
+        alike=frozenset(name for name, column in zip(names, sizes.T) if np.ptp(column) == 0),
+    )
+
+
+def _sizes(settings: Iterable[Setting]) -> list[str]:
+    return sorted({name for setting in settings for name, value in setting.items() if _is_size(name, value)})
 
 
 def _is_size(name: str, value: Any) -> bool:
@@ -149,16 +157,20 @@ def _words(setting: Setting) -> list[tuple[str, str]]:
     return [(name, json.dumps(value)) for name, value in words.items()]
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """What the grid of one study takes.
 
     Attributes:
-        study: whose it is. cells: how many. stored: how many of them need not be computed.
-        hours: on one core, of those that are left. longest: seconds of the longest of them. memory: bytes that its grid
-            asks for at most, in one call; 0 where it asks for less than anybody would notice.
-        off: of the law, see there. guessed: sizes of which the stored cells have one value, and a smaller one, so that
-            the exponent 1 is a guess; or none within a factor ``FAR``. left_out: how the largest known are predicted.
+        study: whose it is.
+        cells: how many.
+        stored: how many of them need not be computed.
+        hours: on one core, of those that are left.
+        longest: seconds of the longest of them.
+        memory: bytes that its grid asks for at most, in one call; 0 where it asks for less than anybody would notice.
+        off: of the law, see there.
+        guessed: sizes of which the stored cells have one value, and a smaller one, so that the exponent 1 is a guess;
+            or none within a factor ``FAR``.
+        left_out: how the largest known are predicted.
     """
 
     study: Study
@@ -173,11 +185,7 @@ class Plan:
 
 
 def of_chapter(number: str, profile: str, *overrides: Mapping[str, Any]) -> tuple[list[Plan], dict[str, str]]:
-    """What a chapter takes at a profile with changed parameters, study by study; and what keeps others from a plan.
-
-    Raises:
-        InputError: as ``parameters.resolve``.
-    """
+    """What a chapter takes at a profile with changed parameters, study by study; and what keeps others from a plan."""
     values, found, refused = parameters.resolve(number, profile, *overrides), [], {}
     for item in registry.of(number).values():
         try:
@@ -205,19 +213,15 @@ def _known(number: str, study: Study, grid: Sequence[Setting]) -> list[tuple[Set
     """
     took: dict[str, list[float]] = defaultdict(list)
     settings: dict[str, Setting] = {}
-    path = paths.results() / f"{study.name}.csv"
-    for cell in rows_by_cell(read_csv(path, version=study.version)) if path.exists() else ():
+    held = stored.table(study)
+    for cell in rows_by_cell(held) if len(held) else ():
         settings[cell.key(seed=False)] = cell.setting
         took[cell.key(seed=False)].append(origin(cell).seconds)
-    laptop: dict[str, list[Setting]] = {}
-    registry.checked_parameters(number, study=study, grids=laptop)
-    for setting in [*laptop[study.name], *grid]:
-        cell = cells(study, [setting | {"seeds": setting["seeds"][:1]}])[0]
+    for cell in cells(study, [*registry.grids(number, parameters.resolve(number), study)[study], *grid]):
         key = cell.key(seed=False)
-        seconds = queue.recorded(study).get(key)
-        if seconds and key not in settings:
+        if key not in settings and queue.recorded(study).get(key):
             settings[key] = cell.setting
-            took[key].append(seconds)
+            took[key].append(queue.recorded(study)[key])
     return [(settings[key], float(np.mean(found))) for key, found in took.items() if np.mean(found) > 0]
 
 
@@ -233,38 +237,32 @@ def plan(
         held: keys of the cells that need not be computed.
         memory: bytes that the grid asks for.
     """
-    law, left, cells = fit_law(known) if known else None, defaultdict(int), 0
+    law, left, count = fit_law(known) if known else None, defaultdict(int), 0
     kinds: dict[str, Setting] = {}
-    for setting in grid:
-        own = {name: value for name, value in setting.items() if name != "seeds"}
-        cells += len(setting["seeds"])
-        kind = json.dumps(own, sort_keys=True)
-        kinds[kind] = own
-        left[kind] += sum(Cell(study.name, study.version, own, seed).key() not in held for seed in setting["seeds"])
-    took = {kind: law.seconds(own) if law else math.nan for kind, own in kinds.items() if left[kind]}
-    hours = sum(left[kind] * seconds for kind, seconds in took.items()) / 3600
+    for cell in cells(study, list(grid)):
+        key, count = cell.key(seed=False), count + 1
+        kinds[key] = cell.setting
+        left[key] += cell.key() not in held
+    took = {key: law.seconds(own) if law else math.nan for key, own in kinds.items() if left[key]}
+    hours = sum(left[key] * seconds for key, seconds in took.items()) / 3600
     beyond = {
         name
-        for kind in took
-        for name in (law.names if law else ())
-        if _size(kinds[kind].get(name)) > law.largest[name] * (1.01 if name in law.alike else FAR)
+        for key in took
+        for name in (law.largest if law else ())
+        if _size(kinds[key].get(name)) > law.largest[name] * (1.01 if name in law.alike else FAR)
     }
     longest, off = max(took.values(), default=0.0), law.off if law else math.nan
-    stored, guessed = cells - sum(left.values()), tuple(sorted(beyond))
-    return Plan(study, cells, stored, hours, longest, memory, off, guessed, left_out(known))
+    here = count - sum(left.values())
+    return Plan(study, count, here, hours, longest, memory, off, tuple(sorted(beyond)), left_out(known))
 
 
 def in_words(hours: float) -> str:
     """Core-hours to two digits: ``0.4 min``, ``3.2 h``."""
-    return (
-        "?"
-        if math.isnan(hours)
-        else f"{60 * hours:.2g} min"
-        if hours < 1
-        else f"{hours:.2g} h"
-        if hours < 99.5
-        else f"{hours:.0f} h"
-    )
+    if math.isnan(hours):
+        return "?"
+    if hours < 1:
+        return f"{60 * hours:.2g} min"
+    return f"{hours:.2g} h" if hours < 99.5 else f"{hours:.0f} h"
 
 
 def in_gigabytes(memory: int) -> str:
@@ -281,40 +279,35 @@ def cost_table(plans: Mapping[str, tuple[list[Plan], dict[str, str]]]) -> str:
 
     Below that stands, for the dearest studies, what the law of smaller cells predicts for the largest measured.
     """
-    lines = [
-        "| chapter | study | cells | stored | core time | longest cell | memory | off by | guessed |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    names = "chapter", "study", "cells", "stored", "core time", "longest cell", "memory", "off by", "guessed"
+    lines = [_line(*names), "|---" * len(names) + "|"]
     for number, (own, refused) in plans.items():
         for one in sorted(own, key=lambda one: -one.hours if one.hours == one.hours else -math.inf):
             off = "" if math.isnan(one.off) else f"× {one.off:.2g}"
+            taken = in_words(one.hours), in_words(one.longest / 3600), in_gigabytes(one.memory), off
             lines.append(
-                f"| {int(number)} | `{one.study.name}` | {one.cells} | {one.stored} | {in_words(one.hours)} "
-                f"| {in_words(one.longest / 3600)} | {in_gigabytes(one.memory)} | {off} | {', '.join(one.guessed)} |"
+                _line(int(number), f"`{one.study.name}`", one.cells, one.stored, *taken, ", ".join(one.guessed))
             )
-        lines += [f"| {int(number)} | `{name}` | `{why}` | | | | | | |" for name, why in refused.items()]
+        lines += [_line(int(number), f"`{name}`", f"`{why}`", *[""] * 6) for name, why in refused.items()]
     known = [one for own, _ in plans.values() for one in own if not math.isnan(one.hours)]
     hours, longest = sum(one.hours for one in known), max((one.longest for one in known), default=0.0) / 3600
-    many = {cores: max(hours / cores, longest) for cores in (2, 100)}
-    cells_, left = sum(one.cells for one in known), sum(one.cells - one.stored for one in known)
+    count, left = sum(one.cells for one in known), sum(one.cells - one.stored for one in known)
     total = (
-        f"{left} of {cells_} cells are to be computed: {in_words(hours)} on one core, {in_words(many[2])} on 2, "
-        f"{in_words(many[100])} on 100; the longest cell takes {in_words(longest)}."
+        f"{left} of {count} cells are to be computed: {in_words(hours)} on one core, "
+        f"{in_words(max(hours / 2, longest))} on 2, {in_words(max(hours / 100, longest))} on 100; "
+        f"the longest cell takes {in_words(longest)}."
     )
-    return "\n".join([*lines, "", total, *_trust(sorted(known, key=lambda one: -one.hours))])
+    lines += ["", total]
+    shown = [(one, one.left_out) for one in sorted(known, key=lambda one: -one.hours) if one.left_out][:SHOWN]
+    if shown:
+        names = "study", "largest cells measured, left out of the fit", "predicted", "measured", "ratio"
+        lines += ["", _line(*names), "|---" * len(names) + "|"]
+    for one, it in shown:
+        sizes = ", ".join(f"{size} = {value}" for size, value in it.sizes.items())
+        ratio = f"{it.predicted / it.seconds:.2g}"
+        lines.append(_line(f"`{one.study.name}`", sizes, _seconds(it.predicted), _seconds(it.seconds), ratio))
+    return "\n".join(lines)
 
 
-def _trust(plans: Iterable[Plan]) -> list[str]:
-    """Predicted against measured seconds of cells that the law did not know, for the first of some plans."""
-    shown = [(one.study.name, one.left_out) for one in plans if one.left_out is not None][:SHOWN]
-    head = [
-        "",
-        "| study | largest cells measured, left out of the fit | predicted | measured | ratio |",
-        "|---|---|---|---|---|",
-    ]
-    lines = [
-        f"| `{name}` | {', '.join(f'{size} = {value}' for size, value in it.sizes.items())} "
-        f"| {_seconds(it.predicted)} | {_seconds(it.seconds)} | {it.predicted / it.seconds:.2g} |"
-        for name, it in shown
-    ]
-    return head + lines if shown else []
+def _line(*parts: Any) -> str:
+    return f"| {' | '.join(map(str, parts))} |"
