@@ -77,7 +77,7 @@ def test_the_engine_needs_numpy_scipy_and_torch_and_studies_three_packages_more(
 
 BLOCK = """
 import sys
-DESK = "IPython jupytext nbclient nbformat matplotlib seaborn yaml sklearn mlxtend".split()
+DESK = "IPython jupytext papermill nbformat matplotlib seaborn yaml sklearn mlxtend".split()
 class Block:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in DESK:

@@ -1,7 +1,7 @@
 """Runs chapters: ``python -m companion.runner 05 --profile smoke -p curve_depth 2000 -f mine.toml --name mine``.
 
 First the cells of all their studies are computed as one queue. Then jupytext turns each source into a notebook and
-nbclient executes it, two at a time: they read the stored cells and draw. The result goes to
+papermill executes it, two at a time: they read the stored cells and draw. The result goes to
 ``build/<profile>/NN_name.ipynb`` with its ledger, or, with a page of its own, to ``runs/<name>/`` where parameters were
 changed. Notebook and ledger lie in a folder that takes the last good one's place by one rename: a run that fails or is
 killed leaves both alone, and keeps its notebook as ``*.failed.ipynb``.
@@ -9,7 +9,7 @@ killed leaves both alone, and keeps its notebook as ``*.failed.ipynb``.
 
 import argparse
 import contextlib
-import datetime
+import logging
 import multiprocessing
 import os
 import shutil
@@ -17,15 +17,11 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
-
-import jupytext
-import nbformat
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 from companion import paths
 from companion import studies as registry
@@ -38,12 +34,17 @@ from companion.report import ledger
 from companion.site import locks, pages, versions
 from regimes.validate import InputError
 
+with warnings.catch_warnings():  # papermill's own, on import
+    warnings.simplefilter("ignore")
+    import jupytext
+    import nbformat
+    import papermill
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+    from papermill.clientwrap import PapermillNotebookClient
+    from papermill.engines import NBClientEngine, papermill_engines
+
 AT_ONCE = 2  # chapters that are drawn at a time: one that waits for its kernel leaves a core to the other
-CELL_SECONDS = 3600  # a cell that takes longer hangs
-
-
-class ChapterError(RuntimeError):
-    """A cell of a chapter raised; the message says which one, and what."""
+CELL_SECONDS = 3600  # a cell that takes longer hangs: papermill would wait for ever
 
 
 def notebook(number: str) -> nbformat.NotebookNode:
@@ -54,7 +55,7 @@ def notebook(number: str) -> nbformat.NotebookNode:
         raise InputError(f"{source.name} has no jupytext header with a kernelspec: copy the top of another chapter")
     for index, cell in enumerate(book.cells):
         cell["id"] = f"chapter-{number}-{index:03d}"
-        cell.metadata.setdefault("tags", [])
+        cell.metadata.setdefault("tags", [])  # papermill looks for it in every cell
     return book
 
 
@@ -65,6 +66,36 @@ def changed(number: str, values: Mapping[str, Any]) -> dict[str, Any]:
     designs = {name: value for name, value in values.items() if "." in name and usual.get(name) != value}
     found = {name: values[name] for name in shown if name == "profile" or values[name] != shown[name]}
     return found | ({"designs": designs} if designs else {})
+
+
+class _Client(PapermillNotebookClient):
+    """Runs the cells; where that is broken off, the kernel goes at once, and alone.
+
+    A signal to its whole group, as Jupyter sends it, would also end what clears the memory that its workers share.
+    """
+
+    def papermill_execute_cells(self) -> None:
+        try:
+            super().papermill_execute_cells()
+        except BaseException:
+            process = self.km.provisioner.process
+            process.kill()
+            process.wait()
+            raise
+
+
+class _Engine(NBClientEngine):
+    """papermill's engine with our client."""
+
+    @classmethod
+    def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> nbformat.NotebookNode:
+        client = _Client(nb_man, kernel_name=kernel_name, timeout=options["execution_timeout"])
+        # the kernel's own words, such as that it talks over TCP, and its workers'; what cells print is in the notebook
+        with options["said"].open("w", encoding="utf-8") as said:
+            return client.execute(stderr=said)
+
+
+papermill_engines.register("regimes", _Engine)
 
 
 def execute(number: str, values: Mapping[str, Any], folder: Path) -> Path:
@@ -82,7 +113,7 @@ def execute(number: str, values: Mapping[str, Any], folder: Path) -> Path:
         done = fresh / names[0]
         try:
             if not _reworded(number, values, last_good, fresh):
-                _run_cells(number, values, fresh, folder / f"{stem}.log")
+                _papermill(number, values, fresh, folder / f"{stem}.log")
         except BaseException:
             with contextlib.suppress(OSError):  # a full disk is told of, not this
                 for left, kept in ((done, f"{stem}.failed.ipynb"), (fresh / "kernel.log", f"{stem}.failed.log")):
@@ -110,68 +141,68 @@ def _reworded(number: str, values: Mapping[str, Any], last_good: Path, folder: P
     read += [*paths.results().glob("*.csv"), *paths.claims_folder().iterdir()]
     if not path.exists() or any(file.stat().st_mtime > path.stat().st_mtime for file in read):
         return False
-    old, new = nbformat.read(path, as_version=4), _with_parameters(number, values)
-    kinds = "markdown", "code"
-    words, code = ([[c for c in book.cells if c.cell_type == kind] for book in (old, new)] for kind in kinds)
-    same = [[c.source for c in before] == [c.source for c in after] for before, after in (words, code)]
-    if same != [False, True]:  # where nothing has changed a run is meant
+    old, new = nbformat.read(path, as_version=4), notebook(number)
+    ran, code = _of("code", old), _of("code", new)
+    injected = next(i for i, cell in enumerate(ran) if "injected-parameters" in cell.metadata.tags)
+    given = ran.pop(injected)
+    if dict(old.metadata.papermill.parameters) != changed(number, values) or _sources(ran) != _sources(code):
+        return False
+    if _sources(_of("markdown", old)) == _sources(_of("markdown", new)):  # nothing has changed: a run is meant
         return False
     shutil.copytree(last_good, folder, dirs_exist_ok=True)
-    done = {cell.id: nbformat.from_dict(before | {"id": cell.id}) for before, cell in zip(*code)}
+    done = {cell.id: nbformat.from_dict(before | {"id": cell.id}) for cell, before in zip(code, ran)}
     old.cells = [done.get(cell.id, cell) for cell in new.cells]
+    old.cells.insert(old.cells.index(done[code[injected - 1].id]) + 1, given)
     nbformat.write(old, folder / path.name)
     return True
 
 
-def _with_parameters(number: str, values: Mapping[str, Any]) -> nbformat.NotebookNode:
-    """A chapter with a cell that sets what a run injects, hidden where it repeats what the chapter shows."""
-    book, injected = notebook(number), changed(number, values)
-    lines = "\n".join(["# Parameters", *(f"{name} = {value!r}" for name, value in injected.items())])
-    tags = ["injected-parameters"] + ["remove-cell"] * (len(injected) == 1)
-    place = next(i for i, cell in enumerate(book.cells) if "parameters" in cell.metadata.tags)
-    cell = nbformat.v4.new_code_cell(lines, id="injected-parameters", metadata={"tags": tags})
-    book.cells.insert(place + 1, cell)
-    started = datetime.datetime.now(datetime.UTC).isoformat()
-    book.metadata["papermill"] = {"parameters": injected, "start_time": started}  # where tools look for them
-    return book
+def _of(kind: str, book: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    return [cell for cell in book.cells if cell.cell_type == kind]
 
 
-def _run_cells(number: str, values: Mapping[str, Any], folder: Path, log: Path) -> None:
+def _sources(cells: Iterable[nbformat.NotebookNode]) -> list[str]:
+    return [cell.source for cell in cells]
+
+
+def _papermill(number: str, values: Mapping[str, Any], folder: Path, log: Path) -> None:
     """Runs a chapter's cells; its notebook and its ledger (empty where it judges nothing) are then in ``folder``."""
-    book = _with_parameters(number, values)
+    raw, done = folder / "raw.ipynb", folder / f"{parameters.source(number).stem}.ipynb"
+    injected = changed(number, values)
+    nbformat.write(notebook(number), raw)
     ledger.write(folder / f"{number}.ledger.json", [])
     settings = Path(os.environ.get("IPYTHONDIR") or paths.root() / "build" / "ipython")  # not the reader's own
     settings.mkdir(parents=True, exist_ok=True)
     told = {"REGIMES_RUN": str(folder), "REGIMES_LOG": str(log), "IPYTHONDIR": str(settings)}
-    # the kernel's own words, such as that it talks over TCP, and its workers'; what cells print is in the notebook
-    with _progress(log), (folder / "kernel.log").open("w", encoding="utf-8") as said:
-        done = folder / f"{parameters.source(number).stem}.ipynb"
-        _run_kernel(book, done, stderr=said, env=os.environ | told)
+    with _progress(log), _environment(**told):
+        papermill.execute_notebook(
+            str(raw), str(done), injected, engine_name="regimes", cwd=str(paths.root()),
+            execution_timeout=CELL_SECONDS, progress_bar=sys.stderr.isatty(), said=folder / "kernel.log",
+        )  # fmt: skip
+    raw.unlink()
     (folder / "kernel.log").unlink()
+    _mark_injected(done, hidden=len(injected) == 1)
 
 
-def _run_kernel(book: nbformat.NotebookNode, path: Path, **options: Any) -> None:
-    """Runs all cells in a kernel, and writes each that is done; where it is broken off, the kernel goes at once, alone.
+def _mark_injected(path: Path, *, hidden: bool) -> None:
+    """Gives the injected cell a fixed id; hides it on the page where it repeats what the chapter shows."""
+    book = nbformat.read(path, as_version=4)
+    cell = next(cell for cell in book.cells if "injected-parameters" in cell.metadata.tags)
+    cell["id"] = "injected-parameters"
+    if hidden:
+        cell.metadata.tags.append("remove-cell")
+    nbformat.write(book, path)
 
-    A signal to its whole group, as Jupyter sends it, would also end what clears the memory that its workers share.
-    """
-    where = {"metadata": {"path": str(paths.root())}}
-    client = NotebookClient(book, timeout=CELL_SECONDS, raise_on_iopub_timeout=True, resources=where)
-    with client.setup_kernel(**options):
-        try:
-            info = client.wait_for_reply(client.kc.kernel_info())
-            book.metadata["language_info"] = info["content"]["language_info"]
-            for index, cell in enumerate(book.cells):
-                try:
-                    client.execute_cell(cell, index)
-                finally:
-                    nbformat.write(book, path)
-        except BaseException as error:
-            client.km.provisioner.process.kill()
-            client.km.provisioner.process.wait()
-            if isinstance(error, CellExecutionError):
-                raise ChapterError(f"failed in cell {index}: {error.ename}: {error.evalue}") from None
-            raise
+
+@contextlib.contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    old = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in old.items():
+            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
 
 
 @contextlib.contextmanager
@@ -291,11 +322,14 @@ def _apart(number: str, values: Mapping[str, Any], folder: Path) -> None:
 
 def _run(number: str, values: Mapping[str, Any], folder: Path) -> int:
     """Executes a chapter and says how it went; returns the exit code."""
+    warnings.filterwarnings("ignore", category=UserWarning, module="papermill")
+    # it takes a kind for a type and then calls the parameter unknown
+    logging.getLogger("papermill").addFilter(lambda record: "unknown parameter" not in record.getMessage())
     start = time.perf_counter()
     try:
         done = execute(number, values, folder)
-    except ChapterError as error:
-        why = str(error)
+    except papermill.PapermillExecutionError as error:
+        why = f"failed in cell {error.cell_index}: {error.ename}: {error.evalue}"
     except DeadKernelError:
         why = "failed: its kernel died; it was killed, or the memory ran out, or *.failed.log says why"
     except CellTimeoutError:

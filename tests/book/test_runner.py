@@ -164,7 +164,7 @@ class Runs(Exception):
 def test_new_words_alone_run_nothing(ran_book, monkeypatch):
     """The last good run with the new words, unless anything else that the chapter reads has changed."""
 
-    def run_cells(*_):
+    def papermill(*_):
         raise Runs
 
     done, source = ran_book / "build" / "laptop" / "99_mini.ipynb", ran_book / "chapters" / "99_mini.py"
@@ -178,7 +178,7 @@ def test_new_words_alone_run_nothing(ran_book, monkeypatch):
         assert len({cell.id for cell in book.cells}) == len(book.cells)
         return [dict(c) | {"id": ""} for c in book.cells if c.cell_type == "code"], book.metadata.papermill.start_time
 
-    monkeypatch.setattr(runner, "_run_cells", run_cells)
+    monkeypatch.setattr(runner, "_papermill", papermill)
     before = edit("# A small chapter", "# A chapter")
     assert edit("# A chapter\n", "# A chapter\n# %% [markdown]\n# And more.\n") == before
     assert ledger.read(ran_book / "build" / "laptop" / "99.ledger.json")[0]["value"] == 3
