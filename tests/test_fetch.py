@@ -92,7 +92,8 @@ def test_off_line_one_line_says_what_is_missing_and_who_judges_instead(sets, mon
 
 
 def test_an_unknown_name_is_one_line(capsys):
-    assert fetch.main(["imagenet"]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        fetch.main(["imagenet"])
     assert capsys.readouterr().err.count("\n") == 1
 
 
