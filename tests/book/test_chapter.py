@@ -238,12 +238,12 @@ def test_parameters_changed_by_hand_in_jupyter_are_checked_too(mini_book, given,
 
 
 def test_stored_paper_scale_rows(opened, mini_book):
-    assert opened.stored(counts).empty
+    assert stored.table(counts).empty
     (mini_book / "results").mkdir()
     write_csv(opened.sweep(counts), mini_book / "results" / f"{counts.name}.csv")
-    stored = opened.stored(counts)
-    assert list(stored.x) == list(opened.sweep(counts).x)
-    assert opened.note(stored[stored.n < 3]) == "Data: counted. Here $n$ = 1, 2; 3 seeds. Profile: laptop."
+    held = stored.table(counts)
+    assert list(held.x) == list(opened.sweep(counts).x)
+    assert opened.note(held[held.n < 3]) == "Data: counted. Here $n$ = 1, 2; 3 seeds. Profile: laptop."
 
 
 def store(table, mini_book, name):

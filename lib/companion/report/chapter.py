@@ -49,9 +49,6 @@ class Chapter:
     Args:
         number: the chapter, ``"05"``.
         namespace: the notebook's ``globals()``; the chapter's parameters are read from it and checked.
-
-    Raises:
-        InputError: for a parameter of the wrong type, or a value that makes no sense.
     """
 
     def __init__(self, number: str, namespace: dict[str, Any]) -> None:
@@ -95,17 +92,13 @@ class Chapter:
         keys = {cell.key() for cell in cells if (identity(cell.setting), cell.seed) in wanted}
         return table[table[CELL].isin(keys)].reset_index(drop=True)
 
-    def stored(self, study: Study) -> pd.DataFrame:
-        """The stored results of a study, to draw beside rows computed now; empty where there are none."""
-        return stored.table(study)
-
     def extended(self, study: Study) -> pd.DataFrame:
         """The study's rows, with its stored results: more realisations, and larger sizes, than take minutes.
 
         At the laptop's parameters stored results stand for what they hold, and a sample of them is computed again;
         where that disagrees, a note in the chapter says so. At others, stored results of the same settings join.
         """
-        held = self.stored(study)
+        held = stored.table(study)
         if held.empty:
             return self.sweep(study)
         grid = self._grid(study)
@@ -146,18 +139,8 @@ class Chapter:
             caption: what is drawn and what to see, without a final note on the data.
             tables: the rows it is drawn from, each with its cell.
             alt: the picture in words, for those who cannot see it; the caption's first sentence by default.
-
-        Raises:
-            InputError: for a label that another figure of this run has.
         """
-        self._needs_label(name)
         self._show(fig, name, caption, tables, {"alt": alt})
-
-    def _needs_label(self, name: str) -> None:
-        if self._labels is not None:
-            if name in self._labels:
-                raise InputError(f"label {name} is in use: another figure of chapter {self.number} has it")
-            self._labels.add(name)
 
     def _show(
         self,
@@ -168,11 +151,15 @@ class Chapter:
         about: dict[str, Any],
         moving: str = "",
     ) -> None:
-        """Shows a figure, below what moves where something does."""
+        """Shows a figure, below what moves where something does; a label stands once in a run."""
+        if self._labels is not None:
+            if name in self._labels:
+                raise InputError(f"label {name} is in use: another figure of chapter {self.number} has it")
+            self._labels.add(name)
         about |= {"name": name, "caption": f"{caption} {self.note(*tables)}".rstrip(), "settings": _settings(tables)}
         about["alt"] = about["alt"] or _spoken(_SENTENCE.split(caption)[0])
         if tables:
-            self._keep(name, tables)
+            self._write_rows(name, tables)
         screen.narrow_to_column(fig)
         data = {"text/plain": repr(fig)} | screen.pictures(fig) | ({"text/html": moving} if moving else {})
         about |= {"font": screen.smallest_font(fig), "painted": screen.has_raster(fig)}
@@ -180,13 +167,13 @@ class Chapter:
         display(data, raw=True, metadata={"regimes": about})
         plt.close(fig)
 
-    def _keep(self, name: str, tables: Sequence[pd.DataFrame]) -> None:
+    def _write_rows(self, label: str, tables: Sequence[pd.DataFrame]) -> None:
         """Writes the rows of a figure beside the notebook, to download: what is a number or a word, six digits."""
-        rows = pd.concat(tables)
-        plain = [c for c in rows.columns if c not in STAMP and not names_cell(c) and not rows[c].map(_is_long).any()]
+        rows = _without_provenance(pd.concat(tables))
+        long = [name for name in rows.columns if any(isinstance(value, (list, tuple, dict)) for value in rows[name])]
         folder = self.folder / "rows"
         folder.mkdir(parents=True, exist_ok=True)
-        rows[plain].to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
+        rows.drop(columns=long).to_csv(folder / f"{label}.csv", index=False, float_format="%.6g")
 
     def slider(
         self,
@@ -216,22 +203,14 @@ class Chapter:
             start: the frame shown first.
             still: a figure shown below the slider, and on paper in its place; by default the frame ``start``, on paper.
             alt: as for ``figure``, of the still.
-
-        Raises:
-            InputError: for fewer than two frames, a ``start`` that is none of them, or a label as for ``figure``.
         """
-        screen.needs_labels(labels, start)
-        self._needs_label(name)
-        pictures = screen.draw_frames(fig, draw, len(labels), start=start)
-        about, width = {"alt": alt, "still": still is None}, round(screen.DPI * fig.get_figwidth())
-        look = {"width": width, "font": screen.smallest_font(fig), "painted": screen.has_raster(fig)}
-        moving = screen.slider(pictures, labels, knob=knob, start=start, **look)
-        self._show(still or fig, name, caption, tables, about, moving)
+        moving = screen.slider(fig, draw, labels, knob=knob, start=start)
+        self._show(still or fig, name, caption, tables, {"alt": alt, "still": still is None}, moving)
         plt.close(fig)
 
     def table(self, rows: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame, digits: int = 4) -> None:
         """Shows rows as an HTML table (without provenance) with a caption that ends with data, sizes and profile."""
-        rows = rows.drop(columns=[name for name in rows.columns if name in STAMP or names_cell(name)])
+        rows = _without_provenance(rows)
         lines = [[_cell(value, digits) for value in line] for line in rows.itertuples(index=False)]
         caption = f"{caption} {self.note(*tables)}"
         display(HTML(views.show("rows", name, caption, map(str, rows.columns), lines, _settings(tables))))
@@ -239,12 +218,8 @@ class Chapter:
     def hover(self, cells: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame) -> None:
         """Shows a grid of coloured cells that tell their numbers under the pointer or the keyboard, without a script.
 
-        Args:
-            cells: one row a cell, its two index levels the rows (upwards) and columns of the grid; the first column is
-                shown and coloured, in per cent, all are told on hover.
-            name: the label.
-            caption: as for ``figure``.
-            tables: as for ``figure``.
+        ``cells`` has one row per cell, its two index levels the rows (upwards) and columns of the grid; the first
+        column is shown and coloured, in per cent, all appear on hover. The rest is as for ``figure``.
         """
         caption = f"{caption} {self.note(*tables)}"
         display(HTML(views.show("hover", name, caption, **plots.hover_grid(cells), text=_settings(tables))))
@@ -254,11 +229,7 @@ class Chapter:
         display(Markdown(text))
 
     def note(self, *tables: pd.DataFrame) -> str:
-        """The end of a caption: data, what varies over the rows drawn, how many seeds, and the profile; empty for none.
-
-        Raises:
-            InputError: as ``companion.experiments.table.provenance``.
-        """
+        """The end of a caption: data, what varies over the rows drawn, number of seeds, profile; empty for none."""
         if not tables:
             return ""  # a sketch or a formula: no run, no sizes
         found = provenance(*tables)
@@ -278,9 +249,6 @@ class Chapter:
             measured: the measured value with its interval; of what is said of large sizes, its drift.
             tables: the rows it was measured on, each with its cell, or ``THEORY`` where none was.
             figure: the label of the figure or table that shows it.
-
-        Raises:
-            InputError: for an unknown claim or one that this run has already judged; no table; a table without cells.
         """
         claim = ledger.claims().get(claim_id)
         if claim is None or claim_id in self.records:
@@ -349,8 +317,9 @@ def _typeset(name: str, values: str) -> str:
     return f"{symbol} = {powers}"
 
 
-def _is_long(value: Any) -> bool:
-    return isinstance(value, (list, tuple, dict))
+def _without_provenance(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows without the columns that say where they come from."""
+    return rows.drop(columns=[name for name in rows.columns if name in STAMP or names_cell(name)])
 
 
 def _once(data: Iterable[str]) -> list[str]:
