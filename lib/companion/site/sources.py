@@ -357,16 +357,15 @@ def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
 
 
 def compare_verdicts(folder: Path) -> int:
-    """Prints each verdict of a built ledger that is not the stored one's; 1 where there is any.
-
-    Raises:
-        InputError: where no ledger was built.
-    """
+    """Prints each verdict of a built ledger that is not the stored one's; 1 where there is any."""
     if not (folder / "ledger.json").exists():
         raise InputError(f"there is no {folder / 'ledger.json'}: build the book first")
-    kept = ledger.read(paths.results() / "ledger.json")
-    found = ledger.changed_verdicts(ledger.read(folder / "ledger.json"), kept)
-    print("\n".join(found) or f"all {len(kept)} claims have the verdicts of results/ledger.json")
+    here, there = ({one["id"]: one for one in ledger.read(at / "ledger.json")} for at in (folder, paths.results()))
+    pairs = {name: (ledger.word(here.get(name)), ledger.word(there.get(name))) for name in there | here}
+    found = [
+        f"{name}: {own} here, {other} in the stored ledger" for name, (own, other) in pairs.items() if own != other
+    ]
+    print("\n".join(found) or f"all {len(there)} claims have the verdicts of results/ledger.json")
     return int(bool(found))
 
 
