@@ -137,8 +137,8 @@ def test_a_figure_wider_than_the_column_is_narrowed_and_its_fonts_stay():
     fig, ax = plt.subplots(figsize=(12, 4))
     small, _ = plt.subplots(figsize=(5, 4))
     ax.set_title("a title", fontsize=10)
-    screen.narrow_to_column(fig)
-    screen.narrow_to_column(small)
+    screen.pictures(fig)
+    screen.pictures(small)
     assert fig.get_size_inches().tolist() == [screen.COLUMN_WIDTH, 4] and small.get_figwidth() == 5
     assert ax.title.get_fontsize() == 10
 

@@ -160,8 +160,7 @@ class Chapter:
         about["alt"] = about["alt"] or _spoken(_SENTENCE.split(caption)[0])
         if tables:
             self._write_rows(name, tables)
-        screen.narrow_to_column(fig)
-        data = {"text/plain": repr(fig)} | screen.pictures(fig) | ({"text/html": moving} if moving else {})
+        data = screen.pictures(fig) | ({"text/html": moving} if moving else {}) | {"text/plain": repr(fig)}
         about |= {"font": screen.smallest_font(fig), "painted": screen.has_raster(fig)}
         about |= {"narrow": None if about.get("still") else screen.phone_variant(fig)}
         display(data, raw=True, metadata={"regimes": about})
@@ -236,7 +235,9 @@ class Chapter:
         varying, _, seeds = found.axes()
         data = [f"Data: {words}." for words in _once(found.data)]
         varying.pop("words", None)  # what the data are called, told already
-        shown = [*(_typeset(name, _values(values)) for name, values in varying.items()), _seeds(seeds)]
+        several = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
+        shown = [_typeset(name, _values(values)) for name, values in varying.items()]
+        shown.append(f"{several} seed" + "s" * (seeds != [1]))
         kept = ", with rows kept in results/" if self._kept & set(found.cells) else ""
         kept = f", with {ledger.ABSENT}" if self._absent & set(found.cells) else kept
         return " ".join([*data, f"Here {'; '.join(shown)}.", f"Profile: {self.profile}{kept}."])
@@ -329,11 +330,6 @@ def _once(data: Iterable[str]) -> list[str]:
         found = _COUNTED.match(words)
         counts.setdefault(words[found.end() :] if found else words, []).extend([int(found[1])] if found else [])
     return [f"{', '.join(map(str, sorted(many)))} {words}".strip() for words, many in counts.items()]
-
-
-def _seeds(counts: Sequence[int]) -> str:
-    several = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
-    return f"{several} seed" + "s" * (counts != [1])
 
 
 def _values(values: Sequence[Any]) -> str:

@@ -43,7 +43,11 @@ _ENDS = {"image/svg+xml": "svg", "image/webp": "webp"}
 
 
 def pictures(fig: Figure) -> dict[str, str]:
-    """A figure for a notebook, MIME type -> text (base64 for pixels): a PNG, and what a page shows, SVG or WebP."""
+    """A figure for a notebook, MIME type -> text (base64 for pixels): a PNG, and what a page shows, SVG or WebP.
+
+    A figure too wide for a page's column is narrowed; its fonts stay, and so come out larger there.
+    """
+    fig.set_figwidth(min(fig.get_figwidth(), COLUMN_WIDTH))
     with _settled(fig) as (drawn, box):
         return {"image/png": _base64(_cropped(drawn, box))} | _best(fig, box)
 
@@ -70,12 +74,6 @@ def _settled(fig: Figure) -> Iterator[tuple[FigureCanvasAgg, Bbox]]:
     finally:
         if engine is not None:
             fig.set_layout_engine(engine)
-
-
-def narrow_to_column(fig: Figure) -> None:
-    """Narrows a figure that is too wide for a page's column; its fonts stay, and so come out larger there."""
-    if fig.get_figwidth() > COLUMN_WIDTH:
-        fig.set_figwidth(COLUMN_WIDTH)
 
 
 def phone_variant(fig: Figure) -> dict[str, object] | None:
