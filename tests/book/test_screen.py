@@ -183,10 +183,10 @@ def shown(**about):
 
 
 def test_a_page_has_the_pictures_as_files_one_for_a_phone(tmp_path):
-    text = screen.figure_html(shown(), tmp_path / "figures", seen="../figures/")
+    text = screen.figure_html(shown(), tmp_path / "figures", "../figures/")
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {"fig-x.svg", "fig-x-phone.svg"}
     assert 'srcset="../figures/fig-x-phone.svg"' in text and 'src="../figures/fig-x.svg"' in text
     assert 'alt="a &#34;line&#34;"' in text and 'class="drawn stacked"' in text
-    text = screen.figure_html(shown(stacks=False, painted=True), tmp_path / "other")
+    text = screen.figure_html(shown(stacks=False, painted=True), tmp_path / "other", "")
     assert {path.name for path in (tmp_path / "other").iterdir()} == {"fig-x.svg"}
     assert 'class="drawn wide painted"' in text and "--legible:" in text and "<source" not in text

@@ -223,22 +223,19 @@ def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def figure_html(output: "NotebookNode", folder: Path, *, seen: str = "") -> str:
+def figure_html(output: "NotebookNode", folder: Path, link: str) -> str:
     """A figure of a notebook as HTML: its pictures, written as files into ``folder``, and what moves above them.
 
-    Args:
-        output: that shows the figure, as ``Chapter.figure`` left it.
-        folder: for the pictures; it is made.
-        seen: the way from the page to the folder, with its last stroke.
+    ``output`` is what ``Chapter.figure`` left; ``link`` leads from the page to the folder.
     """
     about, moving = output.metadata.regimes, output.data.get("text/html", "")
     folder.mkdir(parents=True, exist_ok=True)
     wide, narrow = _write(output.data, folder / about.name), about.get("narrow")
-    phone = narrow and seen + _write(narrow.pictures, folder / f"{about.name}-phone")
+    phone = narrow and link + _write(narrow.pictures, folder / f"{about.name}-phone")
     width = Image.open(io.BytesIO(base64.b64decode(output.data["image/png"]))).width
     share = (narrow or about).font
     legible = None if narrow or LEGIBLE / share <= 72 * PHONE else round(LEGIBLE / share)
-    return moving + views.show("figure", about, seen + wide, phone, width, share, legible)
+    return moving + views.show("figure", about, link + wide, phone, width, share, legible)
 
 
 def _write(pictures: Mapping[str, str], path: Path) -> str:

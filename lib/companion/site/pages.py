@@ -125,10 +125,8 @@ def _lay_out(folder: Path, source: Path) -> None:
     chapters = [path for path in sorted(folder.glob("[0-9][0-9]_*.ipynb")) if not path.name.endswith(".failed.ipynb")]
     first = _overview(folder, chapters)
     for path in chapters:
-        notebook, rows = nbformat.read(path, as_version=4), sources.stage_rows(path, source / "extra")
-        book = {label: theirs for label, (_, theirs) in _changed(path.name, notebook).items()}
-        shown = sources.page(notebook, path.name[:2], rows, source / "extra", book=book)
-        nbformat.write(shown, source / path.name)
+        book = {label: theirs for label, (_, theirs) in _changed(path).items()}
+        nbformat.write(sources.page(path, source / "extra", book), source / path.name)
     pages = [{"file": path.stem} for path in chapters]
     references = paths.root() / "book" / "references.bib"
     if references.exists():
@@ -143,21 +141,18 @@ def _lay_out(folder: Path, source: Path) -> None:
     (source / "_config.yml").write_text(yaml.safe_dump(_config(folder.name, references.exists())), encoding="utf-8")
 
 
-def _changed(name: str, run: nbformat.NotebookNode) -> dict[str, tuple[nbformat.NotebookNode, nbformat.NotebookNode]]:
+def _changed(run: Path) -> dict[str, tuple[nbformat.NotebookNode, nbformat.NotebookNode]]:
     """A run's figures that are not the book's, and the book's, by label; the same rows draw the same picture."""
-    path = paths.build_folder("laptop") / name
-    book = _figures(nbformat.read(path, as_version=4)) if path.exists() else {}
-    pairs = {label: (mine, book[label]) for label, mine in _figures(run).items() if label in book}
-    return {
-        label: (mine, theirs)
-        for label, (mine, theirs) in pairs.items()
-        if mine.data["image/png"].strip() != theirs.data["image/png"].strip()
-    }
+    book, own = _figures(paths.build_folder("laptop") / run.name), _figures(run)
+    pairs = {label: (own[label], book[label]) for label in own if label in book}
+    same = [label for label, pair in pairs.items() if len({one.data["image/png"].strip() for one in pair}) == 1]
+    return {label: pair for label, pair in pairs.items() if label not in same}
 
 
-def _figures(notebook: nbformat.NotebookNode) -> dict[str, nbformat.NotebookNode]:
-    """The outputs that show a chapter's figures, by label."""
-    outputs = [out for cell in notebook.cells for out in cell.get("outputs", [])]
+def _figures(path: Path) -> dict[str, nbformat.NotebookNode]:
+    """The outputs of a notebook that show figures, by label; none where it is not there."""
+    cells = nbformat.read(path, as_version=4).cells if path.exists() else []
+    outputs = [out for cell in cells for out in cell.get("outputs", [])]
     return {out.metadata.regimes.name: out for out in outputs if out.get("metadata", {}).get("regimes")}
 
 
@@ -183,7 +178,7 @@ def _overview(folder: Path, notebooks: Sequence[Path]) -> str:
         given = dict(notebook.metadata.papermill.parameters)
         given |= given.pop("designs", {})
         about = {"number": number, "page": path.stem, "profile": given.pop("profile"), "given": given}
-        about |= {"built": (built / path.name).exists(), "changed": _changed(path.name, notebook)}
+        about |= {"built": (built / path.name).exists(), "changed": _changed(path)}
         chapters.append(about)
         records += ledger.read(folder / f"{number}.ledger.json")
         book |= {record["id"]: record for record in ledger.read(built / f"{number}.ledger.json")}

@@ -6,7 +6,6 @@ the ledger, errata and status pages from the merged ledger. Jupyter Book then bu
 
 import argparse
 import base64
-import copy
 import json
 import re
 import shutil
@@ -45,38 +44,33 @@ FOLDED = {"parameters": "parameters", "injected-parameters": "values of this pro
 _TERM = re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`")  # a link to the glossary, which a saved notebook has not
 
 
-def page(
-    notebook: nbformat.NotebookNode,
-    number: str,
-    rows: Mapping[str, str],
-    extra: Path,
-    *,
-    seen: str = "",
-    book: Mapping[str, nbformat.NotebookNode] | None = None,
-) -> nbformat.NotebookNode:
+def page(path: Path, extra: Path, book: Mapping[str, nbformat.NotebookNode] | None = None) -> nbformat.NotebookNode:
     """A notebook as the book shows it: code folded away, figures numbered and captioned, how to change parameters.
 
     Args:
-        notebook: of a chapter, executed; it is changed.
-        number: of the chapter.
-        rows: for a figure's label where its rows are.
-        extra: the folder whose ``figures`` take the pictures.
-        seen: leads from the page to ``extra``.
-        book: of a run, for a figure's label the book's, where that is another.
+        path: of a chapter, executed; the rows of its figures lie beside it.
+        extra: what goes beside the pages: its ``figures`` take the pictures, its ``rows`` the rows.
+        book: of a run, whose pages lie in no folder: for a figure's label the book's, where that is another.
     """
-    cells = []
+    notebook, above = nbformat.read(path, as_version=4), "../" if book is None else ""
+    (extra / "rows").mkdir(parents=True, exist_ok=True)
+    rows, cells = {}, []
+    for file in (path.resolve().parent / "rows").glob("*.csv"):
+        shutil.copy(file, extra / "rows")
+        rows[file.stem] = f"{above}rows/{file.name}"
     for cell in notebook.cells:
         if cell.cell_type == "code":
             _fold(cell)
         if "parameters" in cell.metadata.get("tags", []):
-            cells.append(nbformat.v4.new_markdown_cell(_how_to_change(number, cell.source), id=f"{cell.id}-how"))
+            how = _how_to_change(path.name[:2], cell.source)
+            cells.append(nbformat.v4.new_markdown_cell(how, id=f"{cell.id}-how"))
         figures = [o for o in cell.get("outputs", []) if "regimes" in o.get("metadata", {})]
         if len(figures) > 1:  # a number and a label belong to one
             raise InputError(f"cell {cell.id} shows {len(figures)} figures; give each a cell of its own")
         cells.append(cell)
         if figures:
             cells += _as_figure(cell, figures[0], rows, book or {})
-            shown = screen.figure_html(figures[0], extra / "figures", seen=f"{seen}figures/")
+            shown = screen.figure_html(figures[0], extra / "figures", f"{above}figures/")
             # the PNG is for the cards; the text would stand for a missing picture in a terminal
             figures[0].data = {"image/png": figures[0].data["image/png"], "text/html": shown}
     notebook.cells = cells
@@ -132,8 +126,8 @@ def stage(profile: str) -> list[Path]:
         ran = notebook.metadata.papermill.parameters["profile"]
         if ran != profile:
             raise InputError(f"{path} was run at the {ran} profile, not {profile}")
-        nbformat.write(take_home(copy.deepcopy(notebook), profile), extra / "notebooks" / path.name)
-        shown = page(notebook, number, stage_rows(path, extra, seen="../"), extra, seen="../")
+        nbformat.write(take_home(notebook, profile), extra / "notebooks" / path.name)
+        shown = page(path, extra)
         found = views.markdown("findings", records=ledger.read(folder / f"{number}.ledger.json"))
         shown.cells[0].source = shown.cells[0].source.replace("\n## ", f"\n{found}\n## ", 1)
         staged.append(source.with_suffix(".ipynb"))
@@ -179,18 +173,6 @@ def address() -> str:
     if found and not re.fullmatch(r"https://[\w.-]+/\S+", found):
         raise InputError(f"_config.yml: the repository's url must be like https://host/owner/name, got {found!r}")
     return found.rstrip("/")
-
-
-def stage_rows(notebook: Path, extra: Path, *, seen: str = "") -> dict[str, str]:
-    """Copies what a chapter's figures are drawn from, beside its notebook, into ``extra/rows``.
-
-    Returns for a figure's label where its rows are; ``seen`` leads from the page to ``extra``.
-    """
-    found = sorted((notebook.resolve().parent / "rows").glob("*.csv"))
-    (extra / "rows").mkdir(parents=True, exist_ok=True)
-    for path in found:
-        shutil.copy(path, extra / "rows")
-    return {path.stem: f"{seen}rows/{path.name}" for path in found}
 
 
 def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
