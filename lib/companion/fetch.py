@@ -8,9 +8,9 @@ fetched again, so that a command that was stopped goes on with the file at which
 import argparse
 import sys
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from companion import paths
 from companion.experiments.cli import one_line_errors
@@ -22,27 +22,7 @@ from regimes.validate import InputError
 SECONDS = 30  # for a server to answer
 
 
-@dataclass(frozen=True)
-class Download:
-    """A data set as it is published.
-
-    Args:
-        files: name -> checksum, as pooch writes it.
-        homes: addresses below which the files lie, tried in this order.
-        folder: where they go, below that of all data.
-        said: what captions and the ledger call the data.
-        unpack: whether the file is an archive.
-    """
-
-    files: dict[str, str]
-    homes: Sequence[str]
-    folder: str
-    said: str
-    unpack: bool = False
-
-
-_LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-SETS = {name: Download(**entry) for name, entry in _LISTED.items()}
+SETS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def fetch(names: Sequence[str], folder: Path) -> dict[str, str]:
@@ -55,20 +35,18 @@ def fetch(names: Sequence[str], folder: Path) -> dict[str, str]:
         raise InputError("data sets are fetched by the package pooch: pip install 'regimes-companion[data]'") from None
     folder.mkdir(parents=True, exist_ok=True)
     pooch.get_logger().setLevel("ERROR")  # what could not be fetched is said once, below
-    reasons = {name: [_one(pooch, file, SETS[name], folder) for file in SETS[name].files] for name in names}
+    reasons = {name: [_one(pooch, file, SETS[name], folder) for file in SETS[name]["files"]] for name in names}
     return {name: next(filter(None, found)) for name, found in reasons.items() if any(found)}
 
 
-def _one(pooch, file: str, wanted: Download, folder: Path) -> str | None:
+def _one(pooch, file: str, wanted: Mapping[str, Any], folder: Path) -> str | None:
     """One file from the first home that has it; else why the last one did not give it."""
-    reason, place = None, folder / wanted.folder
-    unpack = {".zip": pooch.Unzip, ".gz": pooch.Untar}[Path(file).suffix](extract_dir=".") if wanted.unpack else None
-    for home in wanted.homes:
+    reason, place, known = None, folder / wanted["folder"], wanted["files"][file]
+    unpack = {".zip": pooch.Unzip, ".gz": pooch.Untar}[Path(file).suffix](extract_dir=".") if wanted["unpack"] else None
+    for home in wanted["homes"]:
         ask = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=SECONDS)
         try:
-            pooch.retrieve(
-                f"{home}/{file}", wanted.files[file], fname=file, path=place, processor=unpack, downloader=ask
-            )
+            pooch.retrieve(f"{home}/{file}", known, fname=file, path=place, processor=unpack, downloader=ask)
             return None
         except OSError:  # and all of requests' errors
             reason = f"{file} of {home} could not be fetched"
@@ -80,7 +58,7 @@ def _one(pooch, file: str, wanted: Download, folder: Path) -> str | None:
 def _instead(name: str) -> str:
     """Which claims of ``results/ledger.json`` rest on a data set: stored results judge them without it."""
     records = ledger.read(paths.results() / "ledger.json")
-    claims = ", ".join(record["id"] for record in records if SETS[name].said in str(record["data"]))
+    claims = ", ".join(record["id"] for record in records if SETS[name]["said"] in str(record["data"]))
     return f"the stored results judge {claims}" if claims else "no claim of the ledger rests on it"
 
 
@@ -94,7 +72,7 @@ def main(args: Sequence[str] | None = None) -> int:
         missing = fetch(chosen, folder)
     for name in chosen:
         if name not in missing:
-            print(f"{name}: {folder / SETS[name].folder}")
+            print(f"{name}: {folder / SETS[name]['folder']}")
     if missing:
         print(
             f"missing: {'; '.join(f'{name} ({why}; {_instead(name)})' for name, why in missing.items())}",
