@@ -235,7 +235,7 @@ def drifting(whole, late, sizes=(1.0, 10.0, 100.0, 1000.0), late_sizes=(100.0, 1
 
 
 def test_a_drift_is_seen_where_the_intervals_are_apart():
-    assert not drifting(0.5, 0.519).apart() and drifting(0.5, 0.521).apart() and (-drifting(0.5, 0.4)).apart()
+    assert not drifting(0.5, 0.519).disjoint() and drifting(0.5, 0.521).disjoint() and (-drifting(0.5, 0.4)).disjoint()
 
 
 def test_the_size_that_decides_lies_on_the_line_through_both():

@@ -111,7 +111,7 @@ class Estimate:
 
     @classmethod
     def span(cls, values: np.ndarray) -> "Estimate":
-        """The mean and the whole range of numbers without scatter, one a setting."""
+        """The mean and the whole range of numbers without scatter, one per setting."""
         values = _samples(values)
         return cls(float(values.mean()), float(values.min()), float(values.max()), len(values), SPAN)
 
@@ -145,7 +145,7 @@ class Drift:
         """Both estimates with intervals that may be looked at at any time."""
         return Drift(self.whole.anytime(), self.late.anytime(), self.sizes, self.late_sizes)
 
-    def apart(self) -> bool:
+    def disjoint(self) -> bool:
         """Whether the two intervals are disjoint: the number still changes with the size."""
         return self.late.high < self.whole.low or self.late.low > self.whole.high
 

@@ -68,7 +68,7 @@ class Chapter:
         self.records: dict[str, dict[str, Any]] = {}
         self._labels: set[str] | None = set() if run else None  # by hand a cell may run again
         self._tables: dict[str, pd.DataFrame] = {}  # of studies with designs
-        self._kept: set[str] = set()  # cells of kept rows, which captions name
+        self._stored: set[str] = set()  # cells of stored results, which captions name
         self._absent: set[str] = set()  # those of data that are not on this machine
         plots.style()
 
@@ -110,20 +110,14 @@ class Chapter:
             made = {cell: origin(cell) for cell in rows_by_cell(held)}
             self._absent |= {cell.key() for cell in made if not registry.is_here(cell.setting)}
             table, joined = (sweep(study, left) if left else held.iloc[:0]), held
-            self._warn(study, verify.disagreements(study, held, table[table[CELL].isin(held[CELL])], made))
+            if found := verify.disagreements(study, held, table[table[CELL].isin(held[CELL])], made):
+                what = f"The stored results of `{study.name}` are not what this machine computes"
+                lines = [f"{what} ({len(found)} differences):", "", *(f"- {line}" for line in found[:5])]
+                self.say("\n".join([":::{warning}", *lines, ":::"]))
             remember({cell.key(): there for cell, there in made.items()})
             rows = table[~table[CELL].isin(held[CELL])]
-        self._kept |= set(joined[CELL])
+        self._stored |= set(joined[CELL])
         return pd.concat([part for part in (rows, joined) if len(part)], ignore_index=True)
-
-    def _warn(self, study: Study, differences: Sequence[str]) -> None:
-        """A note that stored results are not what this machine computes."""
-        if differences:
-            shown = "".join(f"\n- {line}" for line in differences[:5])
-            self.say(
-                f":::{{warning}}\nThe stored results of `{study.name}` are not what this machine computes "
-                f"({len(differences)} differences):\n{shown}\n:::"
-            )
 
     def _grid(self, study: Study) -> list[Setting]:
         if study.name not in self._grids:
@@ -215,7 +209,7 @@ class Chapter:
         display(HTML(views.show("rows", name, caption, map(str, rows.columns), lines, _settings(tables))))
 
     def hover(self, cells: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame) -> None:
-        """Shows a grid of coloured cells that tell their numbers under the pointer or the keyboard, without a script.
+        """Shows a grid of coloured cells that show their numbers under the pointer or the keyboard, without a script.
 
         ``cells`` has one row per cell, its two index levels the rows (upwards) and columns of the grid; the first
         column is shown and coloured, in per cent, all appear on hover. The rest is as for ``figure``.
@@ -234,11 +228,11 @@ class Chapter:
         found = provenance(*tables)
         varying, _, seeds = found.axes()
         data = [f"Data: {words}." for words in _once(found.data)]
-        varying.pop("words", None)  # what the data are called, told already
+        varying.pop("words", None)  # what the data are called: said already
         several = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
         shown = [_typeset(name, _values(values)) for name, values in varying.items()]
         shown.append(f"{several} seed" + "s" * (seeds != [1]))
-        kept = ", with rows kept in results/" if self._kept & set(found.cells) else ""
+        kept = ", with rows kept in results/" if self._stored & set(found.cells) else ""
         kept = f", with {ledger.ABSENT}" if self._absent & set(found.cells) else kept
         return " ".join([*data, f"Here {'; '.join(shown)}.", f"Profile: {self.profile}{kept}."])
 
@@ -256,7 +250,11 @@ class Chapter:
             raise InputError(f"claim {claim_id} " + ("was judged already" if claim else "is not in book/claims"))
         if not tables:
             raise InputError(f"claim {claim_id} names no rows: pass those it was measured on, or THEORY")
-        found = _of_formulas() if tables[0] is THEORY else provenance(*tables)
+        if tables[0] is THEORY:
+            now = stamp()
+            found = Provenance((), (), (THEORY,), 0.0, now["device"], now["revision"], now["versions"])
+        else:
+            found = provenance(*tables)
         measured = measured.anytime() if claim.looks > 1 else measured
         estimate = measured.whole if isinstance(measured, Drift) else measured
         self.records[claim_id] = ledger.record(
@@ -286,12 +284,6 @@ class Chapter:
     def ledger(self) -> None:
         """Shows the verdicts of this chapter as a table."""
         display(HTML(views.show("table", list(self.records.values()), errata="../book/errata.html")))
-
-
-def _of_formulas() -> Provenance:
-    """The provenance of a claim on formulas: what evaluates them now."""
-    now = stamp()
-    return Provenance((), (), (THEORY,), 0.0, now["device"], now["revision"], now["versions"])
 
 
 def _settings(tables: Sequence[pd.DataFrame]) -> str:

@@ -154,8 +154,8 @@ def judge(claim: Claim, found: Estimate | Drift, profile: str) -> str | None:
     Inside ``accept``: *reproduced*. Disjoint from it and inside ``corrected``, if the erratum is an error: *corrected*.
     Disjoint from both: *not reproduced*, and so is what is disjoint from ``accept`` where the erratum is a limit or a
     reading. Anything else, and an interval from too few realisations or from equal ones: *undecided*.
-    *Not yet asymptotic* where the larger sizes alone give an interval apart from that over all, and another verdict or
-    a value nearer to ``accept``.
+    *Not yet asymptotic* where the larger sizes alone give an interval disjoint from that over all, and another verdict
+    or a value nearer to ``accept``.
     """
     if profile not in claim.profiles:
         return None
@@ -163,7 +163,7 @@ def judge(claim: Claim, found: Estimate | Drift, profile: str) -> str | None:
         return _verdict(claim, found)
     verdict, late = _verdict(claim, found.whole), _verdict(claim, found.late)
     nearer = _distance(found.late, claim.accept) < _distance(found.whole, claim.accept)
-    return "not yet asymptotic" if found.apart() and (late != verdict or nearer) else verdict
+    return "not yet asymptotic" if found.disjoint() and (late != verdict or nearer) else verdict
 
 
 def _verdict(claim: Claim, estimate: Estimate) -> str:

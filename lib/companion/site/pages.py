@@ -78,8 +78,8 @@ def build(source: Path, out: Path, *options: str, cache: Path | None = None) -> 
     command = [sys.executable, "-c", program, "build", str(source), "--path-output", str(work), "-q"]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     # its last words name a folder inside: they are shown only where it fails
-    told = {"env": os.environ | {"PATH": path}, "cwd": source}  # some paths in the settings are seen from there
-    done = subprocess.run([*command, *options], **told, capture_output=True, text=True)
+    how = {"env": os.environ | {"PATH": path}, "cwd": source}  # some paths in the settings are seen from there
+    done = subprocess.run([*command, *options], **how, capture_output=True, text=True)
     made, pages = work / "_build" / "html", fresh / "html"
     if done.returncode or not (made / "index.html").exists():
         versions.drop(fresh)

@@ -191,7 +191,7 @@ def finer_table(shown: int = 2) -> str:
 
 
 def cards(records: Sequence[dict[str, Any]], pages: Sequence[Path]) -> str:
-    """One card a chapter, as Markdown: its key figure, title and verdicts. Writes the pictures beside it."""
+    """One card per chapter, as Markdown: its key figure, title and verdicts. Writes the pictures beside it."""
     found = []
     for path in pages:
         number, notebook = path.name[:2], nbformat.read(path, as_version=4)
