@@ -97,10 +97,10 @@ chapter.figure(
 #
 # A network *fits* when every gap is below $10^{-4}$. That it does not is harder to say. Where the loss cannot fall, a
 # network is *jammed*; most that do not fit still creep when we stop, after `steps` steps. Paper B's networks were
-# stopped by the clock. So is ours a line of what is reached *in a given effort*, and
-# [below](#how-long-is-long-enough) we say how many were at rest on its left.
+# stopped by the clock. So is ours a line of what is reached *in a given number of steps*,
+# and [below](#how-long-is-long-enough) we say how many were at rest on its left.
 # %%
-# more training sets than a laptop trains in minutes, and wider networks, are kept in results/; they join those of the
+# more training sets than a laptop trains in minutes, and wider networks, are stored in results/; they join those of the
 # same settings, and a changed parameter leaves them out
 on_map = chapter.rows(studies.ensembles, "map")
 cuts = chapter.rows(studies.ensembles, "slices")
@@ -269,7 +269,7 @@ if min(map_scales) < near < max(map_scales):
         f"{', '.join(told)}, in per cent: near jamming, hardly far from it."
     )
 # %% [markdown]
-# ## The cuts: is there a cusp, and what does averaging do?
+# ## Slices at fixed scale: is there a cusp, and what does averaging do?
 # Along three horizontal lines of the map: the error of single networks and that of the ensemble's mean output.
 # %%
 fig, axes = plots.panels(len(cut_scales), columns=3, sharey=True)
@@ -316,16 +316,17 @@ chapter.say(
 # is ruled by the largest. Does a larger ensemble do better? Here are ensembles of as many networks as in the paper, on the
 # same training sets: averaged all together, and `members` at a time.
 # %%
-crowds = chapter.rows(studies.ensembles, "large_ensemble")
-there = pd.Series(h_cut[cut_scales[-1]].mean(), sorted(set(crowds.seed)))  # at the mean transition, as the peak below
-around = crowds.h.max() >= 1.5 * there.iloc[0] and crowds.h.min() <= there.iloc[0] / 1.5
-if len(there) > 1 and crowds.members.max() > members and around:
-    bumps = [100 * jamming.bump(crowds, column, there) for column in ("fewer_error", "ensemble_error")]
-    chapter.check("B.Fig6-large-ensemble", mean(bumps[0] - bumps[1]), crowds, cuts, figure="fig-b-6")
-    chapter.check("B.Fig6-twenty", mean(bumps[1]), crowds, cuts, figure="fig-b-6")
+larger = chapter.rows(studies.ensembles, "large_ensemble")
+# at the mean transition, as the peak below
+there = pd.Series(h_cut[cut_scales[-1]].mean(), sorted(set(larger.seed)))
+around = larger.h.max() >= 1.5 * there.iloc[0] and larger.h.min() <= there.iloc[0] / 1.5
+if len(there) > 1 and larger.members.max() > members and around:
+    bumps = [100 * jamming.bump(larger, column, there) for column in ("fewer_error", "ensemble_error")]
+    chapter.check("B.Fig6-large-ensemble", mean(bumps[0] - bumps[1]), larger, cuts, figure="fig-b-6")
+    chapter.check("B.Fig6-twenty", mean(bumps[1]), larger, cuts, figure="fig-b-6")
     chapter.say(
         f"At $\\tilde\\alpha = {plots.number(cut_scales[-1])}$ the ensembles of {members} have a bump of {mean(bumps[0])} per cent at "
-        f"jamming, those of {crowds.members.max()} one of {mean(bumps[1])}."
+        f"jamming, those of {larger.members.max()} one of {mean(bumps[1])}."
     )
 # %% [markdown]
 # (how-long-is-long-enough)=
@@ -339,18 +340,18 @@ counted = state.groupby(["scale", "near"]).agg(**columns).reset_index()
 chapter.table(counted, "tab-b-verdicts", "How ensembles end: share of networks that fit, that are at rest with points "
               "unsatisfied, and the mean number of those.", on_map)  # fmt: skip
 # %%
-efforts = chapter.rows(studies.efforts, "step_budget")
-most = efforts.steps.max()
+budgets = chapter.rows(studies.efforts, "step_budget")
+most = budgets.steps.max()
 allowed = np.unique(np.geomspace(max(most // 64, 5), most, 13).round())
 moving = {}
 for count in allowed:
-    share = efforts.assign(fitted=efforts.needed <= count).groupby(["seed", "scale", "h", "parameters"]).fitted.mean()
+    share = budgets.assign(fitted=budgets.needed <= count).groupby(["seed", "scale", "h", "parameters"]).fitted.mean()
     moving[count] = jamming.transitions(share.reset_index(), "parameters").iloc[:, 0]
 moving = pd.DataFrame(moving)
 held = moving.dropna(axis=1)
 # %%
 fig, axes = plots.panels(2)
-for h, rows in efforts.groupby("h"):
+for h, rows in budgets.groupby("h"):
     reached = [(rows.needed <= count).mean() for count in allowed]
     axes[0].plot(
         allowed,
@@ -358,7 +359,7 @@ for h, rows in efforts.groupby("h"):
         "o-",
         markersize=3,
         label=f"{h}",
-        color=plt.cm.viridis(efforts.h.rank(pct=True)[rows.index[0]]),
+        color=plt.cm.viridis(budgets.h.rank(pct=True)[rows.index[0]]),
     )
 axes[0].set(xscale="log", xlabel="steps allowed", ylabel="share that fits")
 axes[0].legend(title="width", fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
@@ -368,12 +369,12 @@ plots.curve_axes(axes[1], [50, 100, 200, 500, 1000, 2000])
 axes[1].set(xlabel="steps allowed", ylabel="parameters $N^*$ at jamming")
 chapter.figure(fig, "fig-b-effort", "Left: share of the networks that fit within a number of steps, by width. Right: the number of "
                "parameters at which half of them do; median and quartiles over training sets. Not in paper B, whose Fig. 4 has "
-               "three lines for three wall times.", efforts, alt="Left, share of networks that fit against the steps allowed, a curve a width, rising earlier for wider "
+               "three lines for three wall times.", budgets, alt="Left, share of networks that fit against the steps allowed, one curve per width, rising earlier for wider "
     "ones. Right, the parameters needed, falling with the steps.")  # fmt: skip
 # %%
 if held.shape[1] > 2:
     exponent = estimates.exponent(held.columns.to_numpy(float), held.to_numpy())
-    chapter.check("B.Fig4-step-budget", exponent, efforts, figure="fig-b-effort")
+    chapter.check("B.Fig4-step-budget", exponent, budgets, figure="fig-b-effort")
     chapter.say(
         f"Within {held.columns[0]:.0f} steps half of the networks fit from $N={held.iloc[:, 0].mean():.0f}$ on, within "
         f"{held.columns[-1]:.0f} from $N={held.iloc[:, -1].mean():.0f}$."
@@ -401,7 +402,7 @@ axes[1].set(xlabel="$h/h^*$", ylabel="fluctuation")
 axes[0].legend()
 chapter.figure(fig, "fig-b-growth", "Error of single networks against width (left) and fluctuation of the predictor over initial weights "
                "against the width over that at jamming (right), for growing training sets; dotted: jamming. Median and quartiles over "
-               "training sets. Left of jamming the error falls less the more points there are. Not in paper B.", grown, alt="Left, error against width, a curve a training size, each bending into a plateau left of its dotted line of "
+               "training sets. Left of jamming the error falls less the more points there are. Not in paper B.", grown, alt="Left, error against width, one curve per training size, each bending into a plateau left of its dotted line of "
     "jamming. Right, fluctuation against width over that at jamming: curves alike in shape, higher for more points.")  # fmt: skip
 
 
@@ -755,7 +756,7 @@ if np.isfinite(turns).all():
 #
 # </details>
 #
-# **3. A prediction.** Which networks fit is a matter of effort. Give every network of the map a quarter of the steps,
+# **3. A prediction.** Which networks fit depends on the number of steps. Give every network of the map a quarter of the steps,
 #
 # ```sh
 # make chapter-03 PROFILE=smoke NAME=hasty PARAMS='-p steps 38'
@@ -767,7 +768,7 @@ if np.isfinite(turns).all():
 # <details class="solution"><summary>Solution</summary>
 #
 # To the right: with fewer steps it takes wider networks to fit. $(38/150)^{-0.2}=1.3$, since the smoke profile has 150
-# steps. The run shows its line beside the book's; with two training sets and widths that double from one to the next, no
+# steps. The run shows its line next to the book's; with two training sets and widths that double from one to the next, no
 # more than the direction can be told there.
 #
 # </details>
@@ -780,7 +781,7 @@ chapter.ledger()
 # - Networks near jamming are lazy here where the scale is large: how near to jamming they would have to be for the norm
 #   of the predictor to reach the scale follows from its divergence as $1/(N-N^*)$, and is out of reach of whole widths. That
 #   divergence is seen at the largest scale alone; at 12 the same fit gives a quarter of the exponent.
-# - Jamming is a line of what is reached in a given effort: few of the networks that have not fitted after `steps` steps
+# - Jamming is a line of what is reached in a given number of steps: few of the networks that have not fitted after `steps` steps
 #   are at rest (table of the ends), and with more steps narrower ones fit. Where the line would end is open.
 # - Random points with random labels need a number of parameters of the order of the points, but not in proportion to
 #   them at these sizes: some two hundred parameters, 7 to 12 neurons in each of three layers, are needed whatever the number
@@ -790,14 +791,14 @@ chapter.ledger()
 # - At the largest scale the mean output of five networks keeps a bump at jamming, that of twenty a smaller one. Whether a mean of
 #   predictors scaled to one norm has a bump is not measured here.
 # - Beyond jamming the fluctuation is not a function of $h/h^*$ alone: at twice the width of jamming it grows with $P$, if less
-#   than at a fixed width. The line is that of `steps` steps; how far that of unlimited effort moves is not measured.
+#   than at a fixed width. The line is that of `steps` steps; how far that of unlimited steps moves is not measured.
 # - Far from jamming the fluctuations fall alike in both regimes, as paper B says, with an exponent that excludes -1/2. Over one
 #   window for all scales few sizes are left, and the interval of the feature regime reaches beyond what we accept.
 # - Paper B does not say at which output scale its Fig. 8 was measured; ours is 12, the `scale` of `thresholds.images`. Nor does it
 #   say how strong its weight decay was; ours is the `decay` of `ensembles.weight_decay`.
 #
 # ## Try it yourself
-# - `make chapter-03 NAME=patient PARAMS='-p steps 1200'` gives every network four times the effort. How far does the
+# - `make chapter-03 NAME=patient PARAMS='-p steps 1200'` gives every network four times the steps. How far does the
 #   black line move, and where?
 # - `-p loss soft_hinge` takes the loss of paper B's public code.
 # - `-p components 20` gives the networks more to see. Which of the two lines of the map moves?

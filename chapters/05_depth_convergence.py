@@ -842,7 +842,7 @@ chapter.check("C.Thm3-worst", growing(deep_apart, "worst", size="n"), deep_apart
 # {numref}`fig-c-fig7` follows the smallest eigenvalue of $\bar\Theta^{(L)}(X,X)$ for points uniform on the sphere. The
 # memory it takes is stated, and checked against what is free, before it runs.
 # %%
-# a larger matrix than the laptop profile asks for is kept in results/
+# a larger matrix than the laptop profile asks for is stored in results/
 eigen = chapter.rows(studies.smallest_eigenvalue, "main")
 chapter.say(f"The largest of these took {eigen.gigabytes.max():.2f} GiB, as stated before it ran.")
 # %%
@@ -1077,7 +1077,7 @@ chapter.check("C.Ex1-norm", Estimate.exact(slope, 1e-9), plain, figure="tab-c-to
 # of the first. Theory then gives: norm of the change constant, largest single change $\sim m^{-1/2}$ (up to logarithms),
 # ratio $\sim m^{1/2}$.
 # %%
-# more realisations than a laptop computes in minutes are kept in results/; they join those of the same settings
+# more realisations than a laptop computes in minutes are stored in results/; they join those of the same settings
 words = chapter.rows(studies.text_features, "main")
 MEASURES = {"norm": r"$\Vert h_t-h_0\Vert_2$", "largest": r"$\max_i|h_{t,i}-h_{0,i}|$", "ratio": "ratio"}
 # %%

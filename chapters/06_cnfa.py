@@ -67,7 +67,7 @@ EARLY = studies.EARLY
 
 # %%
 def wide(rows, column, by="scale"):
-    """One row a seed, one column a scale, or a scale and layer."""
+    """One row per seed, one column per scale, or per scale and layer."""
     return rows.pivot(index="seed", columns=by, values=column)
 
 

@@ -341,7 +341,7 @@ chapter.slider(
 # \kappa_*^2=\mathbb E_z\sigma^2-\kappa_0^2-c\,\kappa_1^2 .
 # $$ (eq:E:map)
 #
-# with $\xi$ a vector of independent normal noise, one number a neuron. So the network expresses a *non-linear* function of
+# with $\xi$ a vector of independent normal noise, one number per neuron. So the network expresses a *non-linear* function of
 # $k$, through $\kappa_0$ and $k\kappa_1$, and a linear one of the
 # rest. All that the errors need to know of the readout $a$ are five numbers, with
 # $\theta_\perp=(\theta-\gamma v)/\sqrt{1-\gamma^2}$ and $\Omega=W_b(1-vv^\top)W_b^\top$:
@@ -406,7 +406,7 @@ chapter.slider(
 # activation, target, first batch, step, samples, width and penalty. What is left of the ratio falls with the size; we assume $1/d$.
 
 # %%
-# more realisations and larger sizes than a laptop computes in minutes are kept in results/; they join those of the same
+# more realisations and larger sizes than a laptop computes in minutes are stored in results/; they join those of the same
 # settings, and a changed parameter leaves them out
 res3 = chapter.rows(studies.agreement, "main")
 res2 = chapter.rows(studies.gaussian_map, "main")
@@ -416,7 +416,7 @@ res3 = res3.assign(ratio=res3["test_error"] / res3["test_error_theory"])
 
 # %%
 def against_size(ax, table):
-    """Ratios of test errors against ``1/d``, a line a case, beside each other and not over each other."""
+    """Ratios of test errors against ``1/d``, one line per case, next to each other and not over each other."""
     order = {case: i for i, case in enumerate(table["case"].unique())}
     for colour, (target, rows) in zip(plots.PALETTE, table.groupby("target", sort=False)):
         for (case, name), one in rows.groupby(["case", "activation"]):
@@ -857,10 +857,10 @@ chapter.say(
 )
 
 # %% [markdown]
-# ## More letters, more functions
+# ## More readout values, more functions
 #
-# If the initial readout takes several values $u_j$ ("letters"), the neurons of letter $j$ have the spike $ru_j$, and
-# each letter brings its own $\kappa_0^{(j)}$. The functions of different letters are nearly collinear, so the overlaps
+# If the initial readout takes several values $u_j$ (the paper's "letters"), the neurons of value $j$ have the spike
+# $ru_j$, and each brings its own $\kappa_0^{(j)}$. The functions of different values are nearly collinear, so the overlaps
 # $m_j$ of the limit $p\to\infty$ are large, and their cost, of order $m_j^2/p$, cannot be neglected at any width one
 # can simulate. Keeping it is the finite-width rule
 #
@@ -868,9 +868,9 @@ chapter.say(
 # \hat m_j=\frac{m_j}{p\,V_{2,j}},\qquad \hat q_{2,j}\to\hat q_{2,j}+\frac{m_j^2}{p\,V_{2,j}^2}.
 # $$ (eq:E:finite)
 #
-# For independent rows the traces that the paper leaves in its equations close. Let $P_j$ project on the neurons of letter
+# For independent rows the traces that the paper leaves in its equations close. Let $P_j$ project on the neurons of value
 # $j$, $\pi_j$ be their share and $c_j$ their bulk variance, so that the resolvent's matrix is $\sum_js_jP_j+\sum_{jl}B_{jl}P_j\Omega
-# P_l$ with $s_j=\lambda+\hat V_{2,j}$ and $B=\hat V_1$, one row and column a letter. Then
+# P_l$ with $s_j=\lambda+\hat V_{2,j}$ and $B=\hat V_1$, one row and column per value. Then
 # $g_j=1/(s_j+c_jR_{jj})$ is the mean of its inverse's diagonal, where $R=B(1+\beta\Delta B)^{-1}$ and
 # $\Delta=\mathrm{diag}(\pi_jc_jg_j)$.
 
@@ -881,7 +881,7 @@ res_letters = pd.concat([*kinds.values()][::-1], ignore_index=True)
 
 # %%
 def letters_curve(row, alphas, width):
-    """Test error and norm q2 by theory of a discrete readout, independent or orthogonal rows: (2, n)."""
+    """Test error and norm q2 by theory with readout values in equal shares, independent or orthogonal rows: (2, n)."""
     common = {name: row[name] for name in ("activation", "target", "lam", "r", "c", "values")}
     common |= dict(beta=1.0, orthogonal=row["rows"] == "orthogonal")
     found = [readout_values.solve_readout_values(**common, alpha=a, width=width) for a in alphas]
@@ -907,12 +907,12 @@ fig.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", nco
 chapter.figure(
     fig,
     "fig-e-6",
-    "Uniform readout and a vocabulary of letters: theory with the finite-width rule (dashed, solid: the two sizes), in "
-    "the limit (dotted), and simulation (points). In the limit letters win; at these widths their cost exceeds the "
-    "gain.",
+    "Uniform readout and one of several values: theory with the finite-width rule (dashed, solid: the two sizes), in "
+    "the limit (dotted), and simulation (points). In the limit several values win; at these widths their cost exceeds "
+    "the gain.",
     res_letters,
-    alt="Test error against samples for one letter and several: in the dotted limit several letters are lower, at "
-    "finite widths they are higher.",
+    alt="Test error against samples for one readout value and several: in the dotted limit several are lower, at finite "
+    "widths they are higher.",
 )
 
 # %%
@@ -936,7 +936,9 @@ for name, one in (("finite-width", letters), ("limit", largest(letters))):
 # %%
 common = dict(activation=activation, target=first["target"], r=first["r"], c=first["c"])
 one, many = (bounds.bounds(**common, values=values).lower for values in ([1.0], first["values"]))
-chapter.say(f"The letters span more functions, so that the bound (27) falls, here from {one:.4f} to {many:.5f}.")
+chapter.say(
+    f"Several readout values span more functions, so that the bound (27) falls, here from {one:.4f} to {many:.5f}."
+)
 
 # %% [markdown]
 # ## Spectrum of the feature covariance
@@ -971,7 +973,7 @@ chapter.figure(
     fig,
     "fig-e-8",
     "Eigenvalues of the feature covariance (bars, the larger size) and the predicted density of the bulk (line), for two spike "
-    "strengths. The largest eigenvalue lies alone, far to the right, on an axis of its own: one a realisation.",
+    "strengths. The largest eigenvalue lies alone, far to the right, on an axis of its own: one per realisation.",
     spectra,
     alt="For each of two spike strengths a histogram that follows the predicted line, and beside it, at a value many times larger, a "
     "narrow histogram of the largest eigenvalues.",
@@ -1669,8 +1671,8 @@ chapter.ledger()
 #   bands kept: target and step of {numref}`fig-e-1` (a sign target at step 3 bends the line less than the band asks
 #   for), the penalty of {numref}`fig-e-net`, the sizes behind Result 3.1, the numbers of seeds. What was changed in a
 #   claim after a first measurement is said at the claim, above.
-# - For letters as here the limit $p\to\infty$ is out of reach ({numref}`fig-e-6`). The special case of App. D.3 is read
-#   as orthogonal rows at $\beta=1$; the letters of the paper's own figure were not in the text we had, so that this does not
+# - For readout values as here the limit $p\to\infty$ is out of reach ({numref}`fig-e-6`). The special case of App. D.3 is read
+#   as orthogonal rows at $\beta=1$; the values of the paper's own figure were not in the text we had, so that this does not
 #   correct it.
 # - Which formula for the perfect step stands in the paper we do not know; for $\mathrm{erf}(x/\sqrt2)$ in place of
 #   $\mathrm{erf}(x)$ the strength would be $\sqrt2$.

@@ -6,7 +6,6 @@ import http.server
 import io
 import tarfile
 import threading
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -48,8 +47,12 @@ def sets(server, tmp_path, monkeypatch):
     for name in ("a.gz", "b.gz"):
         (served / name).write_bytes(name.encode() * 9)
     md5 = {path.name: "md5:" + hashlib.md5(path.read_bytes()).hexdigest() for path in served.iterdir()}
-    plain = replace(fetch.SETS["mnist"], files={n: md5[n] for n in ("a.gz", "b.gz")}, homes=(address,), folder="plain")
-    packed = replace(fetch.SETS["cifar10"], files={"few.tar.gz": md5["few.tar.gz"]}, homes=(address,))
+    plain = fetch.SETS["mnist"] | {
+        "files": {n: md5[n] for n in ("a.gz", "b.gz")},
+        "homes": [address],
+        "folder": "plain",
+    }
+    packed = fetch.SETS["cifar10"] | {"files": {"few.tar.gz": md5["few.tar.gz"]}, "homes": [address]}
     monkeypatch.setattr(fetch, "SETS", {"mnist": plain, "cifar10": packed})
     monkeypatch.setenv("REGIMES_DATA", str(tmp_path / "data"))
     return fetch.SETS
@@ -70,7 +73,7 @@ def test_a_mirror_stands_in_for_a_home_that_has_other_files_or_none(server, sets
     (served / "forged").mkdir()
     (served / "forged" / "a.gz").write_bytes(b"forged")
     homes = (f"{address}/forged", f"{address}/nothing", address)
-    monkeypatch.setitem(fetch.SETS, "mnist", replace(sets["mnist"], homes=homes))
+    monkeypatch.setitem(fetch.SETS, "mnist", sets["mnist"] | {"homes": homes})
     assert fetch.main(["mnist"]) == 0
     assert (tmp_path / "data" / "plain" / "a.gz").read_bytes() == b"a.gz" * 9 and "/forged/a.gz" in asked
 
@@ -83,8 +86,8 @@ def test_a_forged_file_stays_out(server, sets, tmp_path, capsys):
 
 
 def test_off_line_one_line_says_what_is_missing_and_who_judges_instead(sets, monkeypatch, capsys):
-    monkeypatch.setattr(fetch, "SETS", {n: replace(s, homes=("http://127.0.0.1:9",)) for n, s in sets.items()})
-    fetch.SETS["mnist"] = replace(fetch.SETS["mnist"], said="Fashion-MNIST")
+    monkeypatch.setattr(fetch, "SETS", {n: s | {"homes": ["http://127.0.0.1:9"]} for n, s in sets.items()})
+    fetch.SETS["mnist"]["said"] = "Fashion-MNIST"
     assert fetch.main([]) == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and said.startswith("missing: mnist (a.gz of http://127.0.0.1:9 could not be fetched")
@@ -92,7 +95,8 @@ def test_off_line_one_line_says_what_is_missing_and_who_judges_instead(sets, mon
 
 
 def test_an_unknown_name_is_one_line(capsys):
-    assert fetch.main(["imagenet"]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        fetch.main(["imagenet"])
     assert capsys.readouterr().err.count("\n") == 1
 
 
@@ -109,7 +113,7 @@ def test_the_default_folder_is_looked_into_unless_another_is_named(mini_book, mo
 
 def test_published_checksums_are_of_the_files_that_are_read():
     for name in ("mnist", "fashion_mnist"):
-        assert set(fetch.SETS[name].files) == {f"{file}.gz" for file in datasets._IDX}
+        assert set(fetch.SETS[name]["files"]) == {f"{file}.gz" for file in datasets._IDX}
 
 
 def test_faces_as_they_are_published_are_read_in_order_and_checked(tmp_path, monkeypatch):

@@ -36,18 +36,10 @@ PROPORTION, ANYTIME = "proportion, Clopper and Pearson", ", at any time"
 
 @dataclass(frozen=True)
 class Estimate:
-    """A measured number with its interval: ``value`` in ``[low, high]`` from ``n`` realisations.
+    """A measured number with its interval: ``value`` in ``[low, high]`` from ``n`` realisations, none of them NaN.
 
-    Attributes:
-        value: the estimate.
-        low: lower end of its interval.
-        high: upper end.
-        n: how many realisations.
-        method: how the interval was made, in words.
-        numerical: the share of its half-width that is numerical error, 1 of a number without scatter.
-
-    Raises:
-        InputError: if a number is NaN or the interval does not hold the value.
+    ``method`` says in words how the interval was made; ``numerical`` is the share of its half-width that is numerical
+    error, 1 of a number without scatter.
     """
 
     value: float
@@ -103,9 +95,7 @@ class Estimate:
     def plus(self, other: "Estimate", how: str = "") -> "Estimate":
         """The sum of two independent estimates; halves of their intervals add as roots of sums of squares.
 
-        Args:
-            other: what is added.
-            how: words that the method then ends with.
+        ``how``: words that the method then ends with.
         """
         value = self.value + other.value
         below = math.hypot(self.value - self.low, other.value - other.low)
@@ -114,22 +104,14 @@ class Estimate:
         share = math.hypot(*parts) / (below + above) if parts else 0.0
         return Estimate(value, value - below, value + above, self.n, self.method + how, share)
 
-    def open(self, *, below: bool = False, above: bool = False) -> "Estimate":
-        """The same with no end below or above: of a place on a grid that some realisations put at the grid's edge.
-
-        A maximum or a crossing that is not bracketed may lie anywhere beyond.
-        """
-        low, high = -math.inf if below else self.low, math.inf if above else self.high
-        return replace(self, low=low, high=high, method=self.method + (", not bracketed" if below or above else ""))
-
     @classmethod
-    def exact(cls, value: float, error: float = 0.0, n: int = 1) -> "Estimate":
+    def exact(cls, value: float, error: float = 0.0) -> "Estimate":
         """A number known to ``± error`` without sampling (``error``: a bound on its numerical error)."""
-        return cls(float(value), float(value) - error, float(value) + error, n, numerical=float(error > 0))
+        return cls(float(value), float(value) - error, float(value) + error, numerical=float(error > 0))
 
     @classmethod
     def span(cls, values: np.ndarray) -> "Estimate":
-        """The mean and the whole range of numbers without scatter, one a setting."""
+        """The mean and the whole range of numbers without scatter, one per setting."""
         values = _samples(values)
         return cls(float(values.mean()), float(values.min()), float(values.max()), len(values), SPAN)
 
@@ -141,11 +123,8 @@ class Drift:
     Attributes:
         whole: the estimate over all sizes.
         late: the same over the larger half of them, or over others beyond.
-        sizes: the sizes of ``whole``.
-        late_sizes: those of ``late``.
-
-    Raises:
-        InputError: for sizes that are not increasing and positive, or late ones that are no larger on the average.
+        sizes: the sizes of ``whole``, increasing and positive.
+        late_sizes: those of ``late``, larger on the average.
     """
 
     whole: Estimate
@@ -166,7 +145,7 @@ class Drift:
         """Both estimates with intervals that may be looked at at any time."""
         return Drift(self.whole.anytime(), self.late.anytime(), self.sizes, self.late_sizes)
 
-    def apart(self) -> bool:
+    def disjoint(self) -> bool:
         """Whether the two intervals are disjoint: the number still changes with the size."""
         return self.late.high < self.whole.low or self.late.low > self.whole.high
 
@@ -190,38 +169,16 @@ def mean(samples: np.ndarray) -> Estimate:
     """The mean over realisations, with Student's t interval.
 
     Args:
-        samples: ``(n,)``, one number a realisation. A single one shows no scatter: its interval is infinite.
-
-    Raises:
-        InputError: if there is no realisation, or a sample is NaN or infinite.
+        samples: ``(n,)``, one finite number per realisation. A single one shows no scatter: its interval is infinite.
     """
     return _student(_samples(samples), "mean, Student's t")
-
-
-def place(samples: np.ndarray, grid: np.ndarray) -> Estimate:
-    """The mean place on a grid, such as that of a maximum; open beyond an edge of the grid that a realisation is at.
-
-    Args:
-        samples: ``(n,)``, one place a realisation, each one of ``grid``.
-        grid: ``(k,)`` places at which it was looked for.
-
-    Raises:
-        InputError: as ``mean``, and for a place that is not in the grid.
-    """
-    samples, grid = _samples(samples), np.asarray(grid, dtype=float)
-    if not np.isin(samples, grid).all():
-        raise InputError(f"samples must be places of the grid {grid.tolist()}, got {samples.tolist()}")
-    return mean(samples).open(below=samples.min() == grid.min(), above=samples.max() == grid.max())
 
 
 def ratio(samples: np.ndarray) -> Estimate:
     """The geometric mean over realisations: Student's t on the logarithms.
 
     Args:
-        samples: ``(n,)`` positive numbers, one a realisation, such as one error over another.
-
-    Raises:
-        InputError: as ``mean``, and for a sample that is not positive.
+        samples: ``(n,)`` positive numbers, one per realisation, such as one error over another.
     """
     samples = _samples(samples)
     if not (samples > 0).all():
@@ -237,9 +194,6 @@ def proportion(samples: np.ndarray) -> Estimate:
 
     Args:
         samples: ``(n,)`` zeros and ones.
-
-    Raises:
-        InputError: as ``mean``, and for other numbers than zero and one.
     """
     samples = _samples(samples)
     if not np.isin(samples, (0, 1)).all():
@@ -257,9 +211,6 @@ def median(samples: np.ndarray) -> Estimate:
     the two ``k`` on either side of 95 % it is interpolated. Fewer than six realisations allow none: it is infinite.
 
     Source: Hettmansperger and Sheather, Statistics & Probability Letters 4 (1986) 75.
-
-    Raises:
-        InputError: as ``mean``.
     """
     samples = np.sort(_samples(samples))
     n = len(samples)
@@ -280,14 +231,11 @@ def jackknife(samples: np.ndarray, statistic: Callable[[np.ndarray], float]) -> 
     """A smooth function of averages over realisations, with Student's t interval on the jackknife's error.
 
     Args:
-        samples: ``(n, ...)``, one realisation a row.
+        samples: ``(n, ...)``, one row per realisation.
         statistic: maps an array of that shape, with any number of rows, to a number: smooth in the rows' averages (no
             median, no maximum).
-
-    Raises:
-        InputError: as ``mean``.
     """
-    samples = _samples(samples, ndim=None)
+    samples = _samples(samples, "... n")
     n, value = len(samples), float(statistic(samples))
     if n < 2:
         return Estimate(value, -math.inf, math.inf, n, "jackknife, Student's t")
@@ -304,12 +252,9 @@ def least(samples: np.ndarray) -> Estimate:
     one-sided intervals at ``0.05/k``, so that it holds however many of the means tie.
 
     Args:
-        samples: ``(n, k)``, one realisation a row; the claim "each of ``k`` differences is positive" needs the least.
-
-    Raises:
-        InputError: as ``mean``.
+        samples: ``(n, k)``, one row per realisation; the claim "each of ``k`` differences is positive" needs the least.
     """
-    samples = _samples(samples, ndim=2)
+    samples = _samples(samples, "n k")
     n, k = samples.shape
     means = samples.mean(0)
     if n < 2:
@@ -329,14 +274,10 @@ def exponent(
     interval is Student's t over realisations. A learning curve ``error ~ p^(-β)`` has ``β = -exponent(p, error)``.
 
     Args:
-        x: ``(k,)`` positive abscissae.
-        y: ``(n, k)`` positive, one realisation a row, or ``(k,)`` for a single one (whose interval is infinite).
+        x: ``(k,)`` positive abscissae, two of them or more in the window.
+        y: ``(n, k)`` positive, one row per realisation, or ``(k,)`` for a single one (whose interval is infinite).
         window: use only ``window[0] <= x <= window[1]``; ``None``: all.
         centre: ``"mean"`` of the slopes, or ``"median"`` where outliers call for it.
-
-    Raises:
-        InputError: for shapes that do not match, fewer than two abscissae in the window, or an ``x`` or ``y`` that is
-            not positive and finite (no logarithm).
     """
     validate.one_of(("mean", "median"), centre=centre)
     found = slopes(x, y, window=window)
@@ -346,16 +287,7 @@ def exponent(
 
 
 def slopes(x: np.ndarray, y: np.ndarray, *, window: tuple[float, float] | None = None) -> np.ndarray:
-    """The exponent of each realisation, ``(n,)``, for ``exponent`` and for differences of exponents.
-
-    Args:
-        x: as in ``exponent``.
-        y: as in ``exponent``.
-        window: as in ``exponent``.
-
-    Raises:
-        InputError: as ``exponent``.
-    """
+    """The exponent of each realisation, ``(n,)``, of the arguments of ``exponent``: for differences of exponents."""
     x, y = np.asarray(x, dtype=float), np.atleast_2d(np.asarray(y, dtype=float))
     if x.ndim != 1 or y.ndim != 2 or y.shape[1] != len(x) or len(y) == 0:
         raise InputError(f"y must have shape (realisations, len(x)), got x {x.shape} and y {y.shape}")
@@ -371,57 +303,39 @@ def slopes(x: np.ndarray, y: np.ndarray, *, window: tuple[float, float] | None =
     return np.log(y) @ log_x / (log_x @ log_x)
 
 
-def local_exponents(
-    x: np.ndarray, y: np.ndarray, *, size: int = 4, centre: str = "mean"
-) -> list[tuple[float, Estimate]]:
+def local_exponents(x: np.ndarray, y: np.ndarray, *, size: int = 4) -> list[tuple[float, Estimate]]:
     """Exponents over sliding windows of ``size`` neighbouring abscissae.
 
     Args:
         x: ``(k,)`` distinct positive abscissae, in any order.
-        y: ``(n, k)``, one realisation a row.
-        size: abscissae a window, at least 2 and at most ``k``.
-        centre: as in ``exponent``.
+        y: ``(n, k)``, one row per realisation.
+        size: abscissae in a window, at least 2 and at most ``k``.
 
     Returns:
         ``k - size + 1`` pairs: the geometric mean of the window's abscissae, and the exponent there.
-
-    Raises:
-        InputError: as ``exponent``, and for a ``size`` below 2 or above ``k``.
     """
-    validate.integer(2, size=size)
     x, y = np.asarray(x, dtype=float), np.atleast_2d(np.asarray(y, dtype=float))
-    if size > len(x):
-        raise InputError(f"size must be at most the number of abscissae, {len(x)}, got {size}")
+    validate.whole(2, len(x), size=size)
     order = np.argsort(x)
     windows = [order[start : start + size] for start in range(len(x) - size + 1)]
-    return [(float(np.exp(np.log(x[w]).mean())), exponent(x[w], y[:, w], centre=centre)) for w in windows]
+    return [(float(np.exp(np.log(x[w]).mean())), exponent(x[w], y[:, w])) for w in windows]
 
 
 def deciding(estimate: Estimate, accept: tuple[float, float]) -> float:
     """How many times as many realisations would decide, if the value stayed: ``(half-width / distance to the bound)²``.
 
-    The distance is that of the value from the nearest end of ``accept``; infinite where there is one realisation, or
-    where the value lies on the bound.
-
-    Raises:
-        InputError: for a band without an end.
+    The distance is that of the value from the nearest end of ``accept``; infinite where there is one realisation,
+    where the value lies on the bound, or where there is none.
     """
-    ends = [end for end in accept if math.isfinite(end)]
-    if not ends:
-        raise InputError("a band without an end is always decided")
-    end = min(ends, key=lambda end: abs(estimate.value - end))
+    end = min(accept, key=lambda end: abs(estimate.value - end))
     distance = abs(estimate.value - end)
     half = estimate.high - estimate.value if end > estimate.value else estimate.value - estimate.low
-    return (half / distance) ** 2 if distance and math.isfinite(half) else math.inf
+    return (half / distance) ** 2 if 0 < distance < math.inf and math.isfinite(half) else math.inf
 
 
-def _samples(samples: np.ndarray, ndim: int | None = 1) -> np.ndarray:
+def _samples(samples: np.ndarray, shape: str = "n") -> np.ndarray:
     samples = np.asarray(samples, dtype=float)
-    if samples.ndim == 0 or (ndim is not None and samples.ndim != ndim) or samples.size == 0:
-        shape = {None: "(realisations, ...)", 1: "(realisations,)", 2: "(realisations, k)"}[ndim]
-        raise InputError(f"samples must have shape {shape}, at least one realisation, got shape {samples.shape}")
-    if not np.isfinite(samples).all():
-        raise InputError("samples must hold no NaN and no infinity")
+    validate.arrays(samples=(shape, samples))
     return samples
 
 

@@ -6,14 +6,15 @@ fetched again, so that a command that was stopped goes on with the file at which
 """
 
 import argparse
-import json
 import sys
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from companion import paths
+from companion.experiments.cli import one_line_errors
+from companion.report import ledger
 from regimes import validate
 from regimes.data import datasets
 from regimes.validate import InputError
@@ -21,88 +22,44 @@ from regimes.validate import InputError
 SECONDS = 30  # for a server to answer
 
 
-@dataclass(frozen=True)
-class Download:
-    """A data set as it is published.
-
-    Args:
-        files: name -> checksum, as pooch writes it.
-        homes: addresses below which the files lie, tried in this order.
-        folder: where they go, below that of all data.
-        said: what captions and the ledger call the data.
-        unpack: whether the file is an archive.
-    """
-
-    files: dict[str, str]
-    homes: tuple[str, ...]
-    folder: str
-    said: str
-    unpack: bool = False
-
-
-def _published() -> dict[str, Download]:
-    """What ``fetch.toml`` lists."""
-    listed = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    return {name: Download(**entry | {"homes": tuple(entry["homes"])}) for name, entry in listed.items()}
-
-
-SETS = _published()
+SETS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def fetch(names: Sequence[str], folder: Path) -> dict[str, str]:
-    """Fetches data sets, and says what could not be.
-
-    Args:
-        names: of ``SETS``.
-        folder: where they go; it is made.
-
-    Returns:
-        dict: data set -> why it is not there, of those that are not.
-
-    Raises:
-        InputError: for an unknown name, a folder that cannot be made, or where pooch is not installed.
-    """
+    """Fetches data sets of ``SETS`` into ``folder``, which is made; returns for each that failed the reason."""
     for name in names:
         validate.one_of(SETS, data=name)
     try:
         import pooch
     except ModuleNotFoundError:
         raise InputError("data sets are fetched by the package pooch: pip install 'regimes-companion[data]'") from None
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder} cannot be made: {error.strerror}") from None
+    folder.mkdir(parents=True, exist_ok=True)
     pooch.get_logger().setLevel("ERROR")  # what could not be fetched is said once, below
-    missing = {}
-    for name in names:
-        wanted = SETS[name]
-        reasons = [_one(pooch, file, known, wanted, folder / wanted.folder) for file, known in wanted.files.items()]
-        if any(reasons):
-            missing[name] = next(filter(None, reasons))
-    return missing
+    reasons = {name: [_one(pooch, file, SETS[name], folder) for file in SETS[name]["files"]] for name in names}
+    return {name: next(filter(None, found)) for name, found in reasons.items() if any(found)}
 
 
-def _one(pooch, file: str, known: str, wanted: Download, folder: Path) -> str | None:
+def _one(pooch, file: str, wanted: Mapping[str, Any], folder: Path) -> str | None:
     """One file from the first home that has it; else why the last one did not give it."""
-    reason = None
-    unpack = {".zip": pooch.Unzip, ".gz": pooch.Untar}[Path(file).suffix](extract_dir=".") if wanted.unpack else None
-    for home in wanted.homes:
+    reason, place, known = None, folder / wanted["folder"], wanted["files"][file]
+    unpack = {".zip": pooch.Unzip, ".gz": pooch.Untar}[Path(file).suffix](extract_dir=".") if wanted["unpack"] else None
+    for home in wanted["homes"]:
         ask = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=SECONDS)
         try:
-            pooch.retrieve(f"{home}/{file}", known, fname=file, path=folder, processor=unpack, downloader=ask)
-        except (OSError, ValueError) as error:  # requests' errors are OSErrors; a wrong checksum is a ValueError
-            wrong = isinstance(error, ValueError)
-            reason = f"{file} of {home} " + ("is not the published one" if wrong else "could not be fetched")
-        else:
+            pooch.retrieve(f"{home}/{file}", known, fname=file, path=place, processor=unpack, downloader=ask)
             return None
+        except OSError:  # and all of requests' errors
+            reason = f"{file} of {home} could not be fetched"
+        except ValueError:  # another checksum
+            reason = f"{file} of {home} is not the published one"
     return reason
 
 
-def judged(name: str) -> list[str]:
-    """The claims whose records in ``results/ledger.json`` rest on a data set: stored results judge them without it."""
-    file = paths.results() / "ledger.json"
-    records = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
-    return [record["id"] for record in records if SETS[name].said in str(record["data"])]
+def _instead(name: str) -> str:
+    """Which claims of ``results/ledger.json`` rest on a data set: stored results judge them without it."""
+    records = ledger.read(paths.results() / "ledger.json")
+    claims = ", ".join(record["id"] for record in records if SETS[name]["said"] in str(record["data"]))
+    return f"the stored results judge {claims}" if claims else "no claim of the ledger rests on it"
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -110,22 +67,17 @@ def main(args: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m companion.fetch", description="Fetches full data sets.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SETS)} (default: all)")
     chosen = parser.parse_args(args).names or list(SETS)
-    try:
+    with one_line_errors():
         folder = datasets.default_folder()
         missing = fetch(chosen, folder)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
     for name in chosen:
         if name not in missing:
-            print(f"{name}: {folder / SETS[name].folder}")
+            print(f"{name}: {folder / SETS[name]['folder']}")
     if missing:
-        parts = []
-        for name, why in missing.items():
-            claims = judged(name)
-            stead = f"the stored results judge {', '.join(claims)}" if claims else "no claim of the ledger rests on it"
-            parts.append(f"{name} ({why}; {stead})")
-        print(f"missing: {'; '.join(parts)}", file=sys.stderr)
+        print(
+            f"missing: {'; '.join(f'{name} ({why}; {_instead(name)})' for name, why in missing.items())}",
+            file=sys.stderr,
+        )
     return 1 if missing else 0
 
 

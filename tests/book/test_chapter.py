@@ -12,7 +12,7 @@ from companion.estimates import Estimate
 from companion.experiments import stored
 from companion.experiments.sweep import product, study, sweep
 from companion.experiments.table import write_csv
-from companion.report import chapter as desk
+from companion.report import chapter as page
 from companion.report.chapter import Chapter
 from regimes.validate import InputError
 
@@ -35,7 +35,7 @@ def sized(setting, seeds):
 def shown(monkeypatch):
     """What the chapter displays, instead of a notebook."""
     items = []
-    monkeypatch.setattr(desk, "display", lambda item, metadata=None, raw=False: items.append((item, metadata)))
+    monkeypatch.setattr(page, "display", lambda item, metadata=None, raw=False: items.append((item, metadata)))
     return items
 
 
@@ -70,7 +70,7 @@ def test_caption_of_some_rows_is_of_those_rows(opened):
 
 def test_a_caption_says_once_what_several_numbers_of_points_are_of():
     said = ["500 points of digits, 3 components", "drawn here", "60 points of digits, 3 components"]
-    assert desk._once(said) == ["60, 500 points of digits, 3 components", "drawn here"]
+    assert page._once(said) == ["60, 500 points of digits, 3 components", "drawn here"]
 
 
 def test_table_carries_label_and_caption(opened, shown):
@@ -207,17 +207,17 @@ def test_a_table_without_its_cells_is_an_error_and_never_theory_alone(opened, sh
 
 
 def test_a_claim_on_formulas_says_so(opened, shown, mini_book):
-    opened.check("Z.Fig1-size", Estimate.exact(3), desk.THEORY, figure="fig-x")
+    opened.check("Z.Fig1-size", Estimate.exact(3), page.THEORY, figure="fig-x")
     (record,) = records(mini_book)
     assert record["data"] == "none: theory alone" and record["settings"] == [] and record["versions"]["numpy"]
 
 
 def test_claims_are_declared_and_judged_once(opened, shown):
     with pytest.raises(InputError, match=r"Z\.Fig9-x is not in book/claims"):
-        opened.check("Z.Fig9-x", Estimate.exact(3), desk.THEORY, figure="fig-x")
-    opened.check("Z.Fig1-size", Estimate.exact(3), desk.THEORY, figure="fig-x")
+        opened.check("Z.Fig9-x", Estimate.exact(3), page.THEORY, figure="fig-x")
+    opened.check("Z.Fig1-size", Estimate.exact(3), page.THEORY, figure="fig-x")
     with pytest.raises(InputError, match="judged already"):
-        opened.check("Z.Fig1-size", Estimate.exact(3), desk.THEORY, figure="fig-x")
+        opened.check("Z.Fig1-size", Estimate.exact(3), page.THEORY, figure="fig-x")
 
 
 def test_a_chapter_opened_by_hand_obeys_its_profile_line(mini_book, monkeypatch):

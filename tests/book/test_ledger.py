@@ -9,7 +9,7 @@ import nbformat
 import numpy as np
 import pytest
 
-from companion.estimates import Drift, Estimate, exponent, jackknife, least, mean, place, proportion
+from companion.estimates import Drift, Estimate, exponent, jackknife, least, mean, proportion
 from companion.report import ledger
 from companion.report.errata import DRAWERS, Erratum
 from companion.report.ledger import Claim, judge
@@ -445,20 +445,6 @@ def test_a_statement_counts_once_whatever_the_number_of_its_claims():
     assert ledger.summary([counted("d", None), counted("d2", "corrected", "d")]).endswith(
         "(1, in 2 claims): 1 corrected."
     )
-
-
-@pytest.mark.parametrize(
-    ("samples", "low", "high"),
-    [([1, 2, 3, 2, 1], True, False), ([2, 3, 4, 3, 3], False, True), ([2, 2, 3, 2, 3], False, False)],
-)
-def test_the_edge_of_a_grid_is_no_estimate(samples, low, high):
-    """Inside the band by its mean, and anywhere beyond the edge by what was looked at."""
-    found = place(np.array(samples, float), np.array([1, 2, 3, 4.0]))
-    assert [math.isinf(found.low), math.isinf(found.high)] == [low, high]
-    claim = replace(PLAIN, accept=(0.5, 4.5))
-    assert judge(claim, found, "laptop") == ("undecided" if low or high else "reproduced")
-    with pytest.raises(InputError, match="places of the grid"):
-        place(np.array([2.5]), np.array([1, 2.0]))
 
 
 def test_a_built_ledger_is_compared_with_the_stored_one(mini_book, capsys):

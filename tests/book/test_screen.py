@@ -11,7 +11,6 @@ import pytest
 from PIL import Image
 
 from companion.report import plots, screen
-from regimes.validate import InputError
 
 
 @pytest.fixture(autouse=True)
@@ -121,7 +120,8 @@ def test_photographs_and_maps_keep_their_colours():
     assert not paint(lambda ax: ax.scatter([0, 1], [0, 1], c=[0, 1])) and not paint(
         lambda ax: ax.fill_between([0, 1], 1)
     )
-    assert 'class="slider painted"' in screen.slider(FRAMES, ["a", "b", "c"], knob="k", painted=True)
+    fig, (ax,) = drawn()
+    assert 'class="slider painted"' in screen.slider(fig, lambda i: ax.imshow(i + np.eye(3)), ["a", "b"], knob="k")
 
 
 def test_the_smallest_font_is_measured_against_the_width():
@@ -137,8 +137,8 @@ def test_a_figure_wider_than_the_column_is_narrowed_and_its_fonts_stay():
     fig, ax = plt.subplots(figsize=(12, 4))
     small, _ = plt.subplots(figsize=(5, 4))
     ax.set_title("a title", fontsize=10)
-    screen.narrow_to_column(fig)
-    screen.narrow_to_column(small)
+    screen.pictures(fig)
+    screen.pictures(small)
     assert fig.get_size_inches().tolist() == [screen.COLUMN_WIDTH, 4] and small.get_figwidth() == 5
     assert ax.title.get_fontsize() == 10
 
@@ -166,28 +166,12 @@ def test_a_film_that_weighs_much_is_less_sharp(monkeypatch):
     assert Image.open(io.BytesIO(frame)).size[0] == pytest.approx(3 * screen.DPI, abs=1)
 
 
-FRAMES = [b"one", b"two", b"three"]
-
-
 def test_a_slider_shows_one_frame_and_says_which():
-    text = screen.slider(FRAMES, ["α = 1", "α = 2", 'α = "3"'], knob="scale", start=1)
+    fig, (ax,) = drawn()
+    text = screen.slider(fig, lambda i: ax.plot([i]), ["α = 1", "α = 2", 'α = "3"'], knob="scale", start=1)
     assert text.count("<img") == 3 and text.count(" hidden ") == 2 and 'aria-valuetext="α = 2"' in text
     assert "<output>α = 2</output>" in text and 'value="1"' in text and 'max="2"' in text and "&#34;3&#34;" in text
     assert 'aria-label="scale"' in text and "http" not in text and "<script" not in text
-
-
-@pytest.mark.parametrize(
-    ("frames", "labels", "start", "said"),
-    [
-        ([], [], 0, "labels of 2 frames or more, got"),
-        (FRAMES, ["a"], 0, "labels of 2 frames or more, got"),
-        (FRAMES, ["a", "b"], 0, "one label a frame: 3 frames, 2 labels"),
-        (FRAMES, ["a", "b", "c"], 3, "start must be a whole number from 0 to 2, got 3"),
-    ],
-)
-def test_a_slider_of_bad_frames_is_an_error(frames, labels, start, said):
-    with pytest.raises(InputError, match=said):
-        screen.slider(frames, labels, knob="scale", start=start)
 
 
 def shown(**about):
@@ -199,10 +183,10 @@ def shown(**about):
 
 
 def test_a_page_has_the_pictures_as_files_one_for_a_phone(tmp_path):
-    text = screen.figure_html(shown(), tmp_path / "figures", seen="../figures/")
+    text = screen.figure_html(shown(), tmp_path / "figures", "../figures/")
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {"fig-x.svg", "fig-x-phone.svg"}
     assert 'srcset="../figures/fig-x-phone.svg"' in text and 'src="../figures/fig-x.svg"' in text
     assert 'alt="a &#34;line&#34;"' in text and 'class="drawn stacked"' in text
-    text = screen.figure_html(shown(stacks=False, painted=True), tmp_path / "other")
+    text = screen.figure_html(shown(stacks=False, painted=True), tmp_path / "other", "")
     assert {path.name for path in (tmp_path / "other").iterdir()} == {"fig-x.svg"}
     assert 'class="drawn wide painted"' in text and "--legible:" in text and "<source" not in text

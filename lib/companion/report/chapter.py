@@ -49,9 +49,6 @@ class Chapter:
     Args:
         number: the chapter, ``"05"``.
         namespace: the notebook's ``globals()``; the chapter's parameters are read from it and checked.
-
-    Raises:
-        InputError: for a parameter of the wrong type, or a value that makes no sense.
     """
 
     def __init__(self, number: str, namespace: dict[str, Any]) -> None:
@@ -71,7 +68,7 @@ class Chapter:
         self.records: dict[str, dict[str, Any]] = {}
         self._labels: set[str] | None = set() if run else None  # by hand a cell may run again
         self._tables: dict[Study, pd.DataFrame] = {}  # all rows of each study, with its stored results
-        self._kept: set[str] = set()  # cells of kept rows, which captions name
+        self._stored: set[str] = set()  # cells of stored results, which captions name
         self._absent: set[str] = set()  # those of data that are not on this machine
         plots.style()
 
@@ -109,20 +106,14 @@ class Chapter:
             made = {cell: origin(cell) for cell in rows_by_cell(held)}
             self._absent |= {cell.key() for cell in made if not registry.is_here(cell.setting)}
             table, joined = (sweep(study, left) if left else held.iloc[:0]), held
-            self._warn(study, stored.disagreements(study, held, table[table[CELL].isin(held[CELL])], made))
+            if found := stored.disagreements(study, held, table[table[CELL].isin(held[CELL])], made):
+                what = f"The stored results of `{study.name}` are not what this machine computes"
+                lines = [f"{what} ({len(found)} differences):", "", *(f"- {line}" for line in found[:5])]
+                self.say("\n".join([":::{warning}", *lines, ":::"]))
             remember({cell.key(): there for cell, there in made.items()})
             rows = table[~table[CELL].isin(held[CELL])]
-        self._kept |= set(joined[CELL])
+        self._stored |= set(joined[CELL])
         return pd.concat([part for part in (rows, joined) if len(part)], ignore_index=True)
-
-    def _warn(self, study: Study, differences: Sequence[str]) -> None:
-        """A note that stored results are not what this machine computes."""
-        if differences:
-            shown = "".join(f"\n- {line}" for line in differences[:5])
-            self.say(
-                f":::{{warning}}\nThe stored results of `{study.name}` are not what this machine computes "
-                f"({len(differences)} differences):\n{shown}\n:::"
-            )
 
     def figure(self, fig: Figure, name: str, caption: str, *tables: pd.DataFrame, alt: str = "") -> None:
         """Shows a figure with its caption, which ends with data, sizes and profile.
@@ -133,18 +124,8 @@ class Chapter:
             caption: what is drawn and what to see, without a final note on the data.
             tables: the rows it is drawn from, each with its cell.
             alt: the picture in words, for those who cannot see it; the caption's first sentence by default.
-
-        Raises:
-            InputError: for a label that another figure of this run has.
         """
-        self._needs_label(name)
         self._show(fig, name, caption, tables, {"alt": alt})
-
-    def _needs_label(self, name: str) -> None:
-        if self._labels is not None:
-            if name in self._labels:
-                raise InputError(f"label {name} is in use: another figure of chapter {self.number} has it")
-            self._labels.add(name)
 
     def _show(
         self,
@@ -155,25 +136,28 @@ class Chapter:
         about: dict[str, Any],
         moving: str = "",
     ) -> None:
-        """Shows a figure, below what moves where something does."""
+        """Shows a figure, below what moves where something does; a label stands once in a run."""
+        if self._labels is not None:
+            if name in self._labels:
+                raise InputError(f"label {name} is in use: another figure of chapter {self.number} has it")
+            self._labels.add(name)
         about |= {"name": name, "caption": f"{caption} {self.note(*tables)}".rstrip(), "settings": _settings(tables)}
         about["alt"] = about["alt"] or _spoken(_SENTENCE.split(caption)[0])
         if tables:
-            self._keep(name, tables)
-        screen.narrow_to_column(fig)
-        data = {"text/plain": repr(fig)} | screen.pictures(fig) | ({"text/html": moving} if moving else {})
+            self._write_rows(name, tables)
+        data = screen.pictures(fig) | ({"text/html": moving} if moving else {}) | {"text/plain": repr(fig)}
         about |= {"font": screen.smallest_font(fig), "painted": screen.has_raster(fig)}
         about |= {"narrow": None if about.get("still") else screen.phone_variant(fig)}
         display(data, raw=True, metadata={"regimes": about})
         plt.close(fig)
 
-    def _keep(self, name: str, tables: Sequence[pd.DataFrame]) -> None:
+    def _write_rows(self, label: str, tables: Sequence[pd.DataFrame]) -> None:
         """Writes the rows of a figure beside the notebook, to download: what is a number or a word, six digits."""
-        rows = pd.concat(tables)
-        plain = [c for c in rows.columns if c not in STAMP and not names_cell(c) and not rows[c].map(_is_long).any()]
+        rows = _without_provenance(pd.concat(tables))
+        long = [name for name in rows.columns if any(isinstance(value, (list, tuple, dict)) for value in rows[name])]
         folder = self.folder / "rows"
         folder.mkdir(parents=True, exist_ok=True)
-        rows[plain].to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
+        rows.drop(columns=long).to_csv(folder / f"{label}.csv", index=False, float_format="%.6g")
 
     def slider(
         self,
@@ -203,35 +187,23 @@ class Chapter:
             start: the frame shown first.
             still: a figure shown below the slider, and on paper in its place; by default the frame ``start``, on paper.
             alt: as for ``figure``, of the still.
-
-        Raises:
-            InputError: for fewer than two frames, a ``start`` that is none of them, or a label as for ``figure``.
         """
-        screen.needs_labels(labels, start)
-        self._needs_label(name)
-        pictures = screen.draw_frames(fig, draw, len(labels), start=start)
-        about, width = {"alt": alt, "still": still is None}, round(screen.DPI * fig.get_figwidth())
-        look = {"width": width, "font": screen.smallest_font(fig), "painted": screen.has_raster(fig)}
-        moving = screen.slider(pictures, labels, knob=knob, start=start, **look)
-        self._show(still or fig, name, caption, tables, about, moving)
+        moving = screen.slider(fig, draw, labels, knob=knob, start=start)
+        self._show(still or fig, name, caption, tables, {"alt": alt, "still": still is None}, moving)
         plt.close(fig)
 
     def table(self, rows: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame, digits: int = 4) -> None:
         """Shows rows as an HTML table (without provenance) with a caption that ends with data, sizes and profile."""
-        rows = rows.drop(columns=[name for name in rows.columns if name in STAMP or names_cell(name)])
+        rows = _without_provenance(rows)
         lines = [[_cell(value, digits) for value in line] for line in rows.itertuples(index=False)]
         caption = f"{caption} {self.note(*tables)}"
         display(HTML(views.show("rows", name, caption, map(str, rows.columns), lines, _settings(tables))))
 
     def hover(self, cells: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame) -> None:
-        """Shows a grid of coloured cells that tell their numbers under the pointer or the keyboard, without a script.
+        """Shows a grid of coloured cells that show their numbers under the pointer or the keyboard, without a script.
 
-        Args:
-            cells: one row a cell, its two index levels the rows (upwards) and columns of the grid; the first column is
-                shown and coloured, in per cent, all are told on hover.
-            name: the label.
-            caption: as for ``figure``.
-            tables: as for ``figure``.
+        ``cells`` has one row per cell, its two index levels the rows (upwards) and columns of the grid; the first
+        column is shown and coloured, in per cent, all appear on hover. The rest is as for ``figure``.
         """
         caption = f"{caption} {self.note(*tables)}"
         display(HTML(views.show("hover", name, caption, **plots.hover_grid(cells), text=_settings(tables))))
@@ -241,19 +213,17 @@ class Chapter:
         display(Markdown(text))
 
     def note(self, *tables: pd.DataFrame) -> str:
-        """The end of a caption: data, what varies over the rows drawn, how many seeds, and the profile; empty for none.
-
-        Raises:
-            InputError: as ``companion.experiments.table.provenance``.
-        """
+        """The end of a caption: data, what varies over the rows drawn, number of seeds, profile; empty for none."""
         if not tables:
             return ""  # a sketch or a formula: no run, no sizes
         found = provenance(*tables)
         varying, _, seeds = found.axes()
         data = [f"Data: {words}." for words in _once(found.data)]
-        varying.pop("words", None)  # what the data are called, told already
-        shown = [*(_typeset(name, _values(values)) for name, values in varying.items()), _seeds(seeds)]
-        kept = ", with rows kept in results/" if self._kept & set(found.cells) else ""
+        varying.pop("words", None)  # what the data are called: said already
+        several = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
+        shown = [_typeset(name, _values(values)) for name, values in varying.items()]
+        shown.append(f"{several} seed" + "s" * (seeds != [1]))
+        kept = ", with rows kept in results/" if self._stored & set(found.cells) else ""
         kept = f", with {ledger.ABSENT}" if self._absent & set(found.cells) else kept
         return " ".join([*data, f"Here {'; '.join(shown)}.", f"Profile: {self.profile}{kept}."])
 
@@ -265,16 +235,17 @@ class Chapter:
             measured: the measured value with its interval; of what is said of large sizes, its drift.
             tables: the rows it was measured on, each with its cell, or ``THEORY`` where none was.
             figure: the label of the figure or table that shows it.
-
-        Raises:
-            InputError: for an unknown claim or one that this run has already judged; no table; a table without cells.
         """
         claim = ledger.claims().get(claim_id)
         if claim is None or claim_id in self.records:
             raise InputError(f"claim {claim_id} " + ("was judged already" if claim else "is not in book/claims"))
         if not tables:
             raise InputError(f"claim {claim_id} names no rows: pass those it was measured on, or THEORY")
-        found = _of_formulas() if tables[0] is THEORY else provenance(*tables)
+        if tables[0] is THEORY:
+            now = stamp()
+            found = Provenance((), (), (THEORY,), 0.0, now["device"], now["revision"], now["versions"])
+        else:
+            found = provenance(*tables)
         measured = measured.anytime() if claim.looks > 1 else measured
         estimate = measured.whole if isinstance(measured, Drift) else measured
         self.records[claim_id] = ledger.record(
@@ -306,12 +277,6 @@ class Chapter:
         display(HTML(views.show("table", list(self.records.values()), errata="../book/errata.html")))
 
 
-def _of_formulas() -> Provenance:
-    """The provenance of a claim on formulas: what evaluates them now."""
-    now = stamp()
-    return Provenance((), (), (THEORY,), 0.0, now["device"], now["revision"], now["versions"])
-
-
 def _settings(tables: Sequence[pd.DataFrame]) -> str:
     """What does not vary over the rows, and where they were computed."""
     if not tables:
@@ -336,8 +301,9 @@ def _typeset(name: str, values: str) -> str:
     return f"{symbol} = {powers}"
 
 
-def _is_long(value: Any) -> bool:
-    return isinstance(value, (list, tuple, dict))
+def _without_provenance(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows without the columns that say where they come from."""
+    return rows.drop(columns=[name for name in rows.columns if name in STAMP or names_cell(name)])
 
 
 def _once(data: Iterable[str]) -> list[str]:
@@ -347,11 +313,6 @@ def _once(data: Iterable[str]) -> list[str]:
         found = _COUNTED.match(words)
         counts.setdefault(words[found.end() :] if found else words, []).extend([int(found[1])] if found else [])
     return [f"{', '.join(map(str, sorted(many)))} {words}".strip() for words, many in counts.items()]
-
-
-def _seeds(counts: Sequence[int]) -> str:
-    several = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
-    return f"{several} seed" + "s" * (counts != [1])
 
 
 def _values(values: Sequence[Any]) -> str:

@@ -40,9 +40,6 @@ class Erratum:
         claims: what decided.
         before: who had the right form before us; ``None``: nobody that we know of.
         uncorrected: of an error why none of its claims has a ``corrected`` band.
-
-    Raises:
-        InputError: for an unknown drawer or an empty part.
     """
 
     id: str
@@ -79,11 +76,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
 
 
 def read_yaml(path: Path) -> Any:
-    """What a YAML file holds.
-
-    Raises:
-        InputError: for a name that stands twice in one entry.
-    """
+    """What a YAML file holds; a name that stands twice in one entry is an error."""
     try:
         return yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except InputError as error:
@@ -91,11 +84,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def errata() -> dict[str, Erratum]:
-    """All errata by id; none where the book is not at hand.
-
-    Raises:
-        InputError: for an entry that is incomplete, has a part that is not known, or stands there twice.
-    """
+    """All errata by id; none where the book is not at hand."""
     return _read(paths.errata_file())
 
 

@@ -69,10 +69,6 @@ class Claim:
         amended: for each change of band, estimator or data after a first measurement ``was``, the ``verdict`` then, and
             ``why``. Where sizes, window, stop, data or estimator changed, the claim has a new id and the amendment the
             old one, ``id``.
-
-    Raises:
-        InputError: for an unknown kind, an alternative inside ``accept`` or a stated number outside, a ``corrected``
-            band without an erratum, or an amendment without its three parts.
     """
 
     id: str
@@ -95,8 +91,7 @@ class Claim:
         if set(self.alternative) != {"value", "what"} or not str(self.alternative["what"]).strip():
             raise InputError(f"alternative must hold a value and what gives it, got {dict(self.alternative)}")
         value = self.alternative["value"]
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise InputError(f"the value of alternative must be a finite number, got {value!r}")
+        validate.number(**{"the value of alternative": value})
         if self.accept[0] <= value <= self.accept[1]:
             raise InputError(f"the alternative {value:g} lies inside accept {band(self.accept)}: the claim cannot fail")
         if self.stated is not None and not self.accept[0] <= self.stated <= self.accept[1]:
@@ -111,14 +106,10 @@ class Claim:
 
 @functools.cache
 def claims() -> dict[str, Claim]:
-    """All declared claims by id.
-
-    Raises:
-        InputError: for a declaration that is incomplete or declared twice, or that does not agree with the errata.
-    """
+    """All declared claims by id, each complete, declared once, and in agreement with the errata."""
     found: dict[str, Claim] = {}
-    before = paths.claims_folder() / "history.yml"
-    amended = read_yaml(before) if before.exists() else {}
+    history = paths.claims_folder() / "history.yml"
+    amended = read_yaml(history) if history.exists() else {}
     for path in sorted(paths.claims_folder().glob("[0-9][0-9].yml")):
         for entry in read_yaml(path):
             for key in ("accept", "corrected", "profiles"):
@@ -163,8 +154,8 @@ def judge(claim: Claim, found: Estimate | Drift, profile: str) -> str | None:
     Inside ``accept``: *reproduced*. Disjoint from it and inside ``corrected``, if the erratum is an error: *corrected*.
     Disjoint from both: *not reproduced*, and so is what is disjoint from ``accept`` where the erratum is a limit or a
     reading. Anything else, and an interval from too few realisations or from equal ones: *undecided*.
-    *Not yet asymptotic* where the larger sizes alone give an interval apart from that over all, and another verdict or
-    a value nearer to ``accept``.
+    *Not yet asymptotic* where the larger sizes alone give an interval disjoint from that over all, and another verdict
+    or a value nearer to ``accept``.
     """
     if profile not in claim.profiles:
         return None
@@ -172,7 +163,7 @@ def judge(claim: Claim, found: Estimate | Drift, profile: str) -> str | None:
         return _verdict(claim, found)
     verdict, late = _verdict(claim, found.whole), _verdict(claim, found.late)
     nearer = _distance(found.late, claim.accept) < _distance(found.whole, claim.accept)
-    return "not yet asymptotic" if found.apart() and (late != verdict or nearer) else verdict
+    return "not yet asymptotic" if found.disjoint() and (late != verdict or nearer) else verdict
 
 
 def _verdict(claim: Claim, estimate: Estimate) -> str:
@@ -217,20 +208,13 @@ def record(claim: Claim, **measured: Any) -> dict[str, Any]:
 
 def late(claim: Claim, drift: Drift) -> dict[str, Any]:
     """What a record holds of the larger sizes alone, and the size that would decide (``None``: none foreseen)."""
-    low, high = _bounds((drift.late.low, drift.late.high))
-    size = drift.size(claim.accept)
+    low, high, size = _bounds((drift.late.low, drift.late.high, drift.size(claim.accept)))
     ends = [drift.late_sizes[0], drift.late_sizes[-1]]
-    return {
-        "value": drift.late.value,
-        "low": low,
-        "high": high,
-        "sizes": ends,
-        "decides": None if math.isinf(size) else size,
-    }
+    return {"value": drift.late.value, "low": low, "high": high, "sizes": ends, "decides": size}
 
 
-def _bounds(interval: tuple[float, float]) -> list[float | None]:
-    """An interval as JSON holds it: ``null`` for an infinite end."""
+def _bounds(interval: Sequence[float]) -> list[float | None]:
+    """The ends of an interval as JSON holds them: ``null`` for an infinite one."""
     return [None if math.isinf(end) else end for end in interval]
 
 
@@ -238,9 +222,6 @@ def merge(folder: Path) -> list[dict[str, Any]]:
     """Merges the chapters' ledgers in ``folder`` into its ``ledger.json``, with every claim not measured there.
 
     A chapter's ledger also lists each record's ``cells``; they stay there.
-
-    Raises:
-        InputError: for a record of a claim that is no longer declared.
     """
     files = sorted(folder.glob("[0-9][0-9].ledger.json"))
     measured = {r["id"]: {k: v for k, v in r.items() if k != "cells"} for path in files for r in read(path)}
@@ -288,8 +269,8 @@ def summary(records: Sequence[Mapping[str, Any]]) -> str:
         order = [*VERDICTS, IN_PART, "not judged at this size", "not measured yet"]
         counts = [f"{said[word]} {word}{note if word == 'reproduced' else ''}" for word in order if said[word]]
         claims_of = sum(map(len, own))
-        total = f"{len(own)}" if claims_of == len(own) else f"{len(own)}, in {claims_of} claims"
-        parts.append(f"{words} ({total}): {', '.join(counts)}.")
+        total = f", in {claims_of} claims" * (claims_of > len(own))
+        parts.append(f"{words} ({len(own)}{total}): {', '.join(counts)}.")
     return " ".join(parts)
 
 
@@ -305,19 +286,8 @@ def _in_common(entries: Sequence[Mapping[str, Any]]) -> str:
     """The verdict of a statement from those of its claims, those left out that were not judged here."""
     judged = {entry["verdict"] for entry in entries if entry["verdict"]}
     if not judged:
-        return _word(entries[0])
+        return word(entries[0])
     return judged.pop() if len(judged) == 1 else IN_PART
-
-
-def changed_verdicts(records: Iterable[Mapping[str, Any]], kept: Iterable[Mapping[str, Any]]) -> list[str]:
-    """One line a claim whose verdict is not that of the stored ledger, or that only one of the two has."""
-    here, there = ({entry["id"]: entry for entry in entries} for entries in (records, kept))
-    both = {name: (here.get(name), there.get(name)) for name in [*there, *(here.keys() - there.keys())]}
-    return [
-        f"{name}: {_word(own)} here, {_word(other)} in the stored ledger"
-        for name, (own, other) in both.items()
-        if _word(own) != _word(other)
-    ]
 
 
 def misses_stated(entry: Mapping[str, Any]) -> bool:
@@ -327,27 +297,18 @@ def misses_stated(entry: Mapping[str, Any]) -> bool:
     return not entry["low"] <= entry["stated"] <= entry["high"]
 
 
-def _late(entry: Mapping[str, Any]) -> str:
-    """What the larger sizes alone say, where they were looked at."""
-    if not (late := entry["late"]):
-        return ""
-    (low, high), (first, last) = _tuple((late["low"], late["high"])), late["sizes"]
-    return f"at sizes {first:g} to {last:g} alone: {Estimate(late['value'], low, high)}"
-
-
-def _missed(entry: Mapping[str, Any]) -> str:
-    return f"the stated {entry['stated']:.3g} lies outside the interval" if misses_stated(entry) else ""
+def _late(late: Mapping[str, Any]) -> str:
+    """What the larger sizes alone say."""
+    first, last = late["sizes"]
+    return f"at sizes {first:g} to {last:g} alone: {Estimate(late['value'], *_tuple((late['low'], late['high'])))}"
 
 
 def what_decides(entry: Mapping[str, Any]) -> str:
     """What would decide an undecided claim, from the width of its interval, or one that drifts; empty for any other."""
     if entry["verdict"] == "not yet asymptotic":
         size = entry["late"]["decides"]
-        return (
-            f"to decide: sizes of {float(f'{size:.2g}'):.0f} or more, if it goes on so"
-            if size
-            else "to decide: larger sizes"
-        )
+        found = f"sizes of {float(f'{size:.2g}'):.0f} or more, if it goes on so" if size else "larger sizes"
+        return f"to decide: {found}"
     if entry["verdict"] != "undecided":
         return ""
     if entry["interval"] in (EXACT, SPAN):
@@ -391,7 +352,7 @@ def words(entry: Mapping[str, Any]) -> dict[str, Any]:
     kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
     held = entry["erratum"] if entry["value"] is not None else None
     return {
-        "word": _word(entry),
+        "word": word(entry),
         "mark": MARKS[entry["verdict"]],
         "kind": kind + (f" · counted with {entry['part_of']}" if entry["part_of"] else ""),
         "accepted": band(entry["accept"]),
@@ -399,8 +360,8 @@ def words(entry: Mapping[str, Any]) -> dict[str, Any]:
         "rival": f"refuted by {entry['alternative']['value']:.4g} ({entry['alternative']['what']})",
         "measured": measured_value(entry),
         "count": f"n = {entry['n']}, {entry['interval']}{numerical}{absent}" if entry["n"] else "",
-        "late": _late(entry),
-        "missed": _missed(entry),
+        "late": _late(entry["late"]) if entry["late"] else "",
+        "missed": f"the stated {entry['stated']:.3g} lies outside the interval" if misses_stated(entry) else "",
         "absent": absent,
         "decides": what_decides(entry),
         "erratum": errata()[held] if held else None,
@@ -420,7 +381,7 @@ def tally(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def counted(records: Iterable[Mapping[str, Any]]) -> str:
     """How many claims have which verdict, in the order in which they come: ``✎ 2 corrected, ✔ 1 reproduced``."""
-    verdicts = Counter((MARKS[entry["verdict"]], _word(entry)) for entry in records)
+    verdicts = Counter((MARKS[entry["verdict"]], word(entry)) for entry in records)
     return ", ".join(f"{mark} {count} {word}" for (mark, word), count in verdicts.items())
 
 
@@ -437,7 +398,8 @@ def paper_title(letter: str) -> str:
     return f"Paper {letter}: {PAPERS[letter]}" if letter in PAPERS else f"Paper {letter}"
 
 
-def _word(entry: Mapping[str, Any] | None) -> str:
+def word(entry: Mapping[str, Any] | None) -> str:
+    """The verdict of a record, or why there is none."""
     if entry is None:
         return "not declared"
     return entry["verdict"] or ("not measured yet" if entry["value"] is None else "not judged at this size")

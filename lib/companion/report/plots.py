@@ -168,7 +168,7 @@ def hover_grid(cells: pd.DataFrame) -> dict[str, object]:
 
     def cell(key: float, column: float) -> dict[str, str]:
         values = cells.loc[(key, column)]
-        told = [
+        parts = [
             f"{rows} {key:.3g}",
             f"{columns} {column:g}",
             *(f"{name} {value:.3g}" for name, value in values.items()),
@@ -176,7 +176,7 @@ def hover_grid(cells: pd.DataFrame) -> dict[str, object]:
         share = (values[shown] - low) / max(high - low, 1e-300)
         colour = matplotlib.colors.to_hex(matplotlib.colormaps["viridis_r"](share))
         ink = "white" if share > 0.5 else "black"
-        return {"value": f"{100 * values[shown]:.1f}", "told": "; ".join(told), "colour": colour, "ink": ink}
+        return {"value": f"{100 * values[shown]:.1f}", "title": "; ".join(parts), "colour": colour, "ink": ink}
 
     lines = [(f"{key:.3g}", [cell(key, column) for column in grid.columns]) for key in sorted(grid.index, reverse=True)]
     return {"axes": (rows, columns), "columns": [f"{column:g}" for column in grid.columns], "lines": lines}

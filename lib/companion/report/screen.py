@@ -7,7 +7,6 @@ the network for anything, and what moves has a still for paper.
 import base64
 import contextlib
 import io
-import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,7 +43,11 @@ _ENDS = {"image/svg+xml": "svg", "image/webp": "webp"}
 
 
 def pictures(fig: Figure) -> dict[str, str]:
-    """A figure for a notebook, MIME type -> text (base64 for pixels): a PNG, and what a page shows, SVG or WebP."""
+    """A figure for a notebook, MIME type -> text (base64 for pixels): a PNG, and what a page shows, SVG or WebP.
+
+    A figure too wide for a page's column is narrowed; its fonts stay, and so come out larger there.
+    """
+    fig.set_figwidth(min(fig.get_figwidth(), COLUMN_WIDTH))
     with _settled(fig) as (drawn, box):
         return {"image/png": _base64(_cropped(drawn, box))} | _best(fig, box)
 
@@ -71,12 +74,6 @@ def _settled(fig: Figure) -> Iterator[tuple[FigureCanvasAgg, Bbox]]:
     finally:
         if engine is not None:
             fig.set_layout_engine(engine)
-
-
-def narrow_to_column(fig: Figure) -> None:
-    """Narrows a figure that is too wide for a page's column; its fonts stay, and so come out larger there."""
-    if fig.get_figwidth() > COLUMN_WIDTH:
-        fig.set_figwidth(COLUMN_WIDTH)
 
 
 def phone_variant(fig: Figure) -> dict[str, object] | None:
@@ -204,63 +201,41 @@ def _clear_and_draw(fig: Figure, draw: Callable[[int], None], i: int) -> None:
     draw(i)
 
 
-def needs_labels(labels: Sequence[str], start: int) -> None:
-    """Raises ``InputError`` unless a slider has two labels or more, one a frame, and ``start`` is one of them."""
+def slider(fig: Figure, draw: Callable[[int], None], labels: Sequence[str], *, knob: str, start: int = 0) -> str:
+    """HTML of frames, one of them shown, above a slider and a button that plays; it needs no script of the page.
+
+    Args:
+        fig: the figure, which shows the frame ``start`` at the end.
+        draw: as for :func:`draw_frames`.
+        labels: what the slider says at each frame, such as ``α = 0.1``: two or more.
+        knob: what it turns, in words.
+        start: the frame shown first.
+    """
     if len(labels) < 2:
         raise InputError(f"a slider needs the labels of 2 frames or more, got {list(labels)}")
     validate.whole(0, len(labels) - 1, start=start)
-
-
-def slider(
-    pictures: Sequence[bytes],
-    labels: Sequence[str],
-    *,
-    knob: str,
-    start: int = 0,
-    width: int = 600,
-    font: float = 0,
-    painted: bool = False,
-) -> str:
-    """HTML of frames (WebP), one of them shown, above a slider and a button that plays; it needs no script of the page.
-
-    Args:
-        pictures: the frames.
-        labels: what the slider says at each, such as ``α = 0.1``.
-        knob: what it turns, in words.
-        start: the frame shown first.
-        width: in CSS pixels, at most.
-        font: the size of the smallest over the width, as :func:`smallest_font` gives it.
-        painted: as :func:`has_raster` says.
-
-    Raises:
-        InputError: for fewer than two frames, another number of labels, or a start that is none of them.
-    """
-    needs_labels(labels, start)
-    if len(pictures) != len(labels):
-        raise InputError(f"a slider needs one label a frame: {len(pictures)} frames, {len(labels)} labels")
-    frames = list(zip(map(_base64, pictures), labels, strict=True))
-    return views.show("slider", frames, knob, start, round(1000 * SECONDS), width, font, painted)
+    frames = list(zip(map(_base64, draw_frames(fig, draw, len(labels), start=start)), labels))
+    width = round(DPI * fig.get_figwidth())
+    return views.show("slider", frames, knob, start, round(1000 * SECONDS), width, smallest_font(fig), has_raster(fig))
 
 
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def figure_html(output: "NotebookNode", folder: Path, *, seen: str = "") -> str:
+def figure_html(output: "NotebookNode", folder: Path, link: str) -> str:
     """A figure of a notebook as HTML: its pictures, written as files into ``folder``, and what moves above them.
 
-    Args:
-        output: that shows the figure, as ``Chapter.figure`` left it.
-        folder: for the pictures; it is made.
-        seen: the way from the page to the folder, with its last stroke.
+    ``output`` is what ``Chapter.figure`` left; ``link`` leads from the page to the folder.
     """
     about, moving = output.metadata.regimes, output.data.get("text/html", "")
     folder.mkdir(parents=True, exist_ok=True)
     wide, narrow = _write(output.data, folder / about.name), about.get("narrow")
-    phone = narrow and seen + _write(narrow.pictures, folder / f"{about.name}-phone")
+    phone = narrow and link + _write(narrow.pictures, folder / f"{about.name}-phone")
+    width = Image.open(io.BytesIO(base64.b64decode(output.data["image/png"]))).width
     share = (narrow or about).font
     legible = None if narrow or LEGIBLE / share <= 72 * PHONE else round(LEGIBLE / share)
-    return moving + views.show("figure", about, seen + wide, phone, _width(output.data), share, legible)
+    return moving + views.show("figure", about, link + wide, phone, width, share, legible)
 
 
 def _write(pictures: Mapping[str, str], path: Path) -> str:
@@ -269,8 +244,3 @@ def _write(pictures: Mapping[str, str], path: Path) -> str:
     file = path.with_name(f"{path.name}.{_ENDS[kind]}")
     file.write_bytes(pictures[kind].encode() if kind == "image/svg+xml" else base64.b64decode(pictures[kind]))
     return file.name
-
-
-def _width(pictures: Mapping[str, str]) -> int:
-    """CSS pixels of a figure on a wide page, from its PNG's head."""
-    return struct.unpack(">I", base64.b64decode(pictures["image/png"])[16:20])[0]

@@ -18,7 +18,6 @@ from companion.theory.depth import rate
 from companion.theory.learning_curves import compress
 from companion.theory.spiked import spectrum
 from companion.theory.spiked.conditional_map import equivalent
-from regimes import validate
 from regimes.data import tasks
 from regimes.kernels import infinite_ntk
 from regimes.measures import spectrum as components
@@ -63,16 +62,13 @@ def _canvas(rows: int, columns: int, height: float, **kwargs: object) -> tuple[F
 
 
 @_large
-def data(*, p: int = 160, seed: int = 0) -> Figure:
-    """``p`` points of the stripe and of the cylinder in their first two coordinates, with labels and boundaries.
-
-    Raises:
-        InputError: as :func:`regimes.data.tasks.stripe`.
+def data() -> Figure:
+    """160 points of the stripe and of the cylinder in their first two coordinates, with labels and boundaries.
 
     Source: paper A, Sec. 2.1 and 4.
     """
     fig, axes = _canvas(1, 2, 3.2)
-    for ax, task in zip(axes, (tasks.stripe(p, 2, seed=seed), tasks.cylinder(p, 3, seed=seed))):
+    for ax, task in zip(axes, (tasks.stripe(160, 2, seed=0), tasks.cylinder(160, 3, seed=0))):
         plots.data_points(ax, task.x[:, :2].numpy(), task.y.numpy(), markersize=5)
         ax.set(xlim=(-3, 3), ylim=(-3, 3), aspect="equal", xlabel="$x_1$ matters")
     plots.boundaries(axes[0], tasks.STRIPE)
@@ -89,22 +85,14 @@ def predictor(w: np.ndarray, alpha: float) -> np.ndarray:
 
 
 def fitted_weight(alpha: float) -> float:
-    """Where that weight is when the margin is met, ``F = 1``: ``w = √(1 + 2/α)``.
-
-    Raises:
-        InputError: for a scale that is not positive.
-    """
-    validate.positive(alpha=alpha)
+    """Where that weight is when the margin is met, ``F = 1``: ``w = √(1 + 2/α)``."""
     return math.sqrt(1 + 2 / alpha)
 
 
 @_large
-def knob(alphas: tuple[float, float] = (0.1, 10.0)) -> Figure:
-    """A network of one weight at a small and at a large scale ``α``: how far the weight goes until ``F = 1``.
-
-    Raises:
-        InputError: for a scale that is not positive.
-    """
+def knob() -> Figure:
+    """A network of one weight at a small and at a large scale ``α``: how far the weight goes until ``F = 1``."""
+    alphas = (0.1, 10.0)
     fig, axes = _canvas(1, 2, 3.4, sharey=True)
     w = np.linspace(1, 1.1 * fitted_weight(min(alphas)), 200)
     for ax, alpha, name, words in zip(axes, alphas, ("feature", "lazy"), ("feature learning", "lazy")):
@@ -125,19 +113,15 @@ def planes(ax: Axes, feet: np.ndarray, sizes: np.ndarray) -> None:
     """The planes of neurons in two dimensions, each through its point ``z (n, 2)`` nearest to the origin.
 
     The larger its size ``(n,)``, above 0, the darker a plane, down to a tenth.
-
-    Raises:
-        InputError: for what is no number, or shapes that do not fit.
     """
-    feet, sizes = np.asarray(feet, dtype=float), np.asarray(sizes, dtype=float)
-    validate.arrays(feet=("n 2", feet), sizes=("n", sizes))
     for z, share in zip(feet, np.sqrt(sizes / sizes.max())):
         if np.linalg.norm(z) > 1e-9:  # through the origin itself the foot does not tell the direction
             ax.axline(z, z + [-z[1], z[0]], color="black", linewidth=1, alpha=max(0.8 * share, 0.1))
 
 
-def regions(ax: Axes, interfaces: Sequence[float], reach: float = 3.0) -> None:
+def regions(ax: Axes, interfaces: Sequence[float]) -> None:
     """The label of each region between planes, as a tint and a sign: +1 before the first."""
+    reach = 3.0
     edges = [-reach, *interfaces, reach]
     for i, (left, right) in enumerate(zip(edges, edges[1:])):
         sign, name, _ = plots.LABELS[i % 2]
@@ -151,11 +135,7 @@ def regions(ax: Axes, interfaces: Sequence[float], reach: float = 3.0) -> None:
 def compression(
     before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], interfaces: Sequence[float]
 ) -> Figure:
-    """Neurons' planes before and after, from their feet ``z (n, 2)`` and sizes ``(n,)``, over the stripe's labels.
-
-    Raises:
-        InputError: as :func:`planes`.
-    """
+    """Neurons' planes before and after, from their feet ``z (n, 2)`` and sizes ``(n,)``, over the stripe's labels."""
     fig, axes = _canvas(1, 2, 2.9, sharey=True)
     for ax, neurons, title in zip(axes, (before, after), ("before", "after")):
         regions(ax, interfaces)
@@ -183,13 +163,8 @@ def chain(links: Sequence[tuple[str, str]]) -> Figure:
 def staircase(rho: float, layers: int) -> np.ndarray:
     """The corners ``(2 layers + 1, 2)`` of a cobweb of the layer map ``h``: to the curve, across to the identity.
 
-    Raises:
-        InputError: for a correlation outside [-1, 1], or less than one layer.
-
     Source: paper C, Definition 5.
     """
-    validate.integer(1, layers=layers)
-    validate.between(-1, 1, rho=rho)
     corners = [(rho, rho)]
     for _ in range(layers):
         here = corners[-1][0]
@@ -199,11 +174,8 @@ def staircase(rho: float, layers: int) -> np.ndarray:
 
 
 @_large
-def cobweb(rhos: Sequence[float] = (-0.9, 0.3), layers: int = 8) -> Figure:
-    """The layer map as a cobweb: pairs that start at the correlations ``rhos``, layer by layer.
-
-    Raises:
-        InputError: as :func:`staircase`.
+def cobweb() -> Figure:
+    """The layer map as a cobweb: pairs that start at the correlations -0.9 and 0.3, over eight layers.
 
     Source: paper C, Fig. 3.
     """
@@ -211,8 +183,8 @@ def cobweb(rhos: Sequence[float] = (-0.9, 0.3), layers: int = 8) -> Figure:
     rho = torch.linspace(-1, 1, 401, dtype=torch.float64)
     ax.plot(rho, rate.correlation_map(rho), color="black", linewidth=2.5, label="one layer, $h$")
     ax.plot(rho, rho, "--", color=plots.COLOURS["theory"], label="no change")
-    for start, colour in zip(rhos, plots.PALETTE):
-        corners = staircase(start, layers)
+    for start, colour in zip((-0.9, 0.3), plots.PALETTE):
+        corners = staircase(start, layers=8)
         ax.plot(*corners.T, color=colour, linewidth=1.5, label=rf"from $\rho={start:g}$")
         ax.plot(start, start, "o", color=colour, markersize=8)
     ax.set(xlabel="correlation before a layer", ylabel="after it", aspect="equal", xticks=[-1, 0, 1], yticks=[-1, 0, 1])
@@ -221,19 +193,16 @@ def cobweb(rhos: Sequence[float] = (-0.9, 0.3), layers: int = 8) -> Figure:
 
 
 @_large
-def spike(*, alpha0: float = 4.0, step: float = 3.0, d: int = 100, seed: int = 0) -> Figure:
+def spike() -> Figure:
     """One step adds the same vector to all neurons' weights, and leaves one eigenvalue far outside the bulk.
 
-    Left: rows of ``W = W_b + r 1 vᵀ`` (tanh network, sine target, ``p = 4 d``) along ``v`` and across, before the step
-    and after it. Right: density of the feature covariance at ``n = 2 d``, ``p = d``, with its isolated eigenvalue.
-
-    Raises:
-        InputError: as :func:`companion.theory.spiked.conditional_map.equivalent`.
+    Above: rows of ``W = W_b + r 1 vᵀ`` (tanh network, sine target, ``p = 4 d``) along ``v`` and across, before the
+    step and after it. Below: density of the feature covariance at ``n = 2 d``, ``p = d``, with its isolated eigenvalue.
 
     Source: paper E, Eqs. 9-12 and Fig. 8.
     """
-    s = equivalent("tanh", "sin", alpha0=alpha0, step=step)
-    rows = tasks.gaussian_points(4 * d, d, seed=seed).numpy()
+    s, d = equivalent("tanh", "sin", alpha0=4.0, step=3.0), 100
+    rows = tasks.gaussian_points(4 * d, d, seed=0).numpy()
     rows = rows[:, :2] / np.linalg.norm(rows, axis=1, keepdims=True)
     fig, axes = _canvas(2, 1, 4.8)
     for shift, size, name, words in ((0, 1, "lazy", "before"), (s.r, math.sqrt(s.c), "feature", "after one step")):
@@ -290,18 +259,15 @@ def jamming() -> Figure:
 
 
 @_large
-def kernel_plane(*, factor: float = 8.0, n: int = 240, seed: int = 0) -> Figure:
+def kernel_plane() -> Figure:
     """The stripe's points in the plane of two components of a kernel that sees all directions alike, and of one that
-    has compressed the uninformative ones by ``factor``: the kernel of a network with infinitely many neurons, centred.
-
-    Raises:
-        InputError: for a factor that is not positive, or no point.
+    has compressed the uninformative ones eightfold: the kernel of a network with infinitely many neurons, centred.
     """
-    task = tasks.stripe(n, 10, seed=seed)
+    task = tasks.stripe(240, 10, seed=0)
     fig, axes = _canvas(1, 2, 3.2)
-    for ax, by, title in zip(axes, (1.0, factor), ("before", "after")):
+    for ax, by, title in zip(axes, (1.0, 8.0), ("before", "after")):
         x = compress(task.x, 1, torch.tensor(by, dtype=torch.float64))
-        gram = infinite_ntk(torch.cat([x, torch.ones(n, 1, dtype=x.dtype)], dim=1), depth=2)
+        gram = infinite_ntk(torch.cat([x, torch.ones(len(x), 1, dtype=x.dtype)], dim=1), depth=2)
         plane = components.components(components.centre(gram), 2).vectors.numpy()
         plots.data_points(ax, plane, task.y.numpy(), markersize=5)
         ax.set(title=title, xlabel="component 1", xticks=[], yticks=[])

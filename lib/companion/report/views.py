@@ -27,14 +27,14 @@ def _templates() -> jinja2.Environment:
     return found
 
 
-def show(macro: str, /, *args: Any, **told: Any) -> str:
+def show(macro: str, /, *args: Any, **values: Any) -> str:
     """HTML by one of the macros of ``show.html``."""
-    return str(getattr(_templates().get_template("show.html").module, macro)(*args, **told))
+    return str(getattr(_templates().get_template("show.html").module, macro)(*args, **values))
 
 
-def markdown(name: str, /, **told: Any) -> str:
+def markdown(name: str, /, **values: Any) -> str:
     """Markdown of a page, or a part of one, by the template of that name."""
-    return f"{_templates().get_template(f'{name}.md').render(told).strip()}\n"
+    return f"{_templates().get_template(f'{name}.md').render(values).strip()}\n"
 
 
 def maths(text: str) -> Markup:

@@ -25,9 +25,7 @@ def by_rank(ax: Axes, values: np.ndarray, **style: object) -> None:
 
 def plane(ax: Axes, points: Sequence[Sequence[float]], labels: Sequence[float], *, reach: float = 3.5) -> None:
     """Points ``(n, 2)`` in the plane of two components, coloured by label; those beyond ``reach`` at the edge."""
-    shown, labels = np.clip(np.asarray(points), -reach, reach), np.asarray(labels)
-    for sign, colour, marker in ((1, plots.PALETTE[0], "o"), (-1, plots.PALETTE[1], "^")):
-        ax.plot(*shown[labels == sign].T, marker, color=colour, markersize=3, alpha=0.6, label=f"$y={sign:+d}$")
+    plots.data_points(ax, np.clip(points, -reach, reach), labels, markersize=3, markeredgewidth=None)
     ax.set(xlim=(-1.05 * reach, 1.05 * reach), ylim=(-1.05 * reach, 1.05 * reach), aspect="equal")
     ax.set(xlabel=r"$\varphi_1$", ylabel=r"$\varphi_2$")
 

@@ -27,14 +27,12 @@ def alone(file: Path, what: str) -> Iterator[None]:
     file.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(file)
     try:
-        lock.acquire(timeout=0)
+        held = lock.acquire(timeout=0)
     except Timeout:
         print(f"{what} by another process; waiting until it has ended", file=sys.stderr, flush=True)
-        lock.acquire()
-    try:
+        held = lock.acquire()
+    with held:
         yield
-    finally:
-        lock.release()
 
 
 def run_command(command: list[str]) -> int:

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +78,8 @@ def build(source: Path, out: Path, *options: str, cache: Path | None = None) -> 
     command = [sys.executable, "-c", program, "build", str(source), "--path-output", str(work), "-q"]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     # its last words name a folder inside: they are shown only where it fails
-    told = {"env": os.environ | {"PATH": path}, "cwd": source}  # some paths in the settings are seen from there
-    done = subprocess.run([*command, *options], **told, capture_output=True, text=True)
+    how = {"env": os.environ | {"PATH": path}, "cwd": source}  # some paths in the settings are seen from there
+    done = subprocess.run([*command, *options], **how, capture_output=True, text=True)
     made, pages = work / "_build" / "html", fresh / "html"
     if done.returncode or not (made / "index.html").exists():
         versions.drop(fresh)
@@ -112,14 +112,7 @@ def _notebooks(pages: Path) -> None:
 
 
 def of_run(folder: Path) -> Path:
-    """Pages for all that was run into ``folder``: its chapters, the changed parameters, the verdicts.
-
-    Returns:
-        Path: the first page, ``folder/html/index.html``.
-
-    Raises:
-        PagesError: as ``build``.
-    """
+    """Pages for all that was run into ``folder``: chapters, changed parameters, verdicts; returns the first page."""
     with locks.alone(folder / ".html.lock", f"the pages of {folder.name} are being built"):
         with tempfile.TemporaryDirectory() as made:
             _lay_out(folder, Path(made))
@@ -129,15 +122,12 @@ def of_run(folder: Path) -> Path:
 
 def _lay_out(folder: Path, source: Path) -> None:
     """The sources of a run's pages: a small book with the settings of the large one."""
-    chapters = {path.name[:2]: path for path in sorted(folder.glob("[0-9][0-9]_*.ipynb")) if _finished(path)}
-    notebooks = {number: nbformat.read(path, as_version=4) for number, path in chapters.items()}
-    first = _overview(folder.name, notebooks, [r for n in chapters for r in ledger.read(folder / f"{n}.ledger.json")])
-    for number, notebook in notebooks.items():
-        rows = sources.stage_rows(chapters[number], source / "extra")
-        book = {label: theirs for label, (_, theirs) in _changed(chapters[number].name, notebook).items()}
-        shown = sources.page(notebook, number, rows, source / "extra", book=book)
-        nbformat.write(shown, source / chapters[number].name)
-    pages = [{"file": path.stem} for path in chapters.values()]
+    chapters = [path for path in sorted(folder.glob("[0-9][0-9]_*.ipynb")) if not path.name.endswith(".failed.ipynb")]
+    first = _overview(folder, chapters)
+    for path in chapters:
+        book = {label: theirs for label, (_, theirs) in _changed(path).items()}
+        nbformat.write(sources.page(path, source / "extra", book), source / path.name)
+    pages = [{"file": path.stem} for path in chapters]
     references = paths.root() / "book" / "references.bib"
     if references.exists():
         shutil.copy(references, source)
@@ -151,53 +141,49 @@ def _lay_out(folder: Path, source: Path) -> None:
     (source / "_config.yml").write_text(yaml.safe_dump(_config(folder.name, references.exists())), encoding="utf-8")
 
 
-def _changed(name: str, run: nbformat.NotebookNode) -> dict[str, tuple[nbformat.NotebookNode, nbformat.NotebookNode]]:
+def _changed(run: Path) -> dict[str, tuple[nbformat.NotebookNode, nbformat.NotebookNode]]:
     """A run's figures that are not the book's, and the book's, by label; the same rows draw the same picture."""
-    path = paths.build_folder("laptop") / name
-    book = _figures(nbformat.read(path, as_version=4)) if path.exists() else {}
-    pairs = {label: (mine, book[label]) for label, mine in _figures(run).items() if label in book}
-    return {
-        label: (mine, theirs)
-        for label, (mine, theirs) in pairs.items()
-        if mine.data["image/png"].strip() != theirs.data["image/png"].strip()
-    }
+    book, own = _figures(paths.build_folder("laptop") / run.name), _figures(run)
+    pairs = {label: (own[label], book[label]) for label in own if label in book}
+    same = [label for label, pair in pairs.items() if len({one.data["image/png"].strip() for one in pair}) == 1]
+    return {label: pair for label, pair in pairs.items() if label not in same}
 
 
-def _figures(notebook: nbformat.NotebookNode) -> dict[str, nbformat.NotebookNode]:
-    """The outputs that show a chapter's figures, by label."""
-    outputs = [out for cell in notebook.cells for out in cell.get("outputs", [])]
+def _figures(path: Path) -> dict[str, nbformat.NotebookNode]:
+    """The outputs of a notebook that show figures, by label; none where it is not there."""
+    cells = nbformat.read(path, as_version=4).cells if path.exists() else []
+    outputs = [out for cell in cells for out in cell.get("outputs", [])]
     return {out.metadata.regimes.name: out for out in outputs if out.get("metadata", {}).get("regimes")}
-
-
-def _finished(path: Path) -> bool:
-    return path.exists() and not path.name.endswith((".failed.ipynb", ".raw.ipynb"))
 
 
 def _config(name: str, cites: bool) -> dict[str, Any]:
     """The book's settings, for pages that are no part of it."""
     path = paths.root() / "_config.yml"
     config = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {"sphinx": {"config": {}}}
-    config |= {"title": f"Run {name}", "exclude_patterns": [], "bibtex_bibfiles": ["references.bib"]}
-    if not cites:
-        del config["bibtex_bibfiles"]
+    config.pop("bibtex_bibfiles", None)
+    config |= {"title": f"Run {name}", "exclude_patterns": []} | (
+        {"bibtex_bibfiles": ["references.bib"]} if cites else {}
+    )
     config["sphinx"]["extra_extensions"] = ["companion.site.extension"]
     config["sphinx"]["config"] |= {"html_extra_path": ["extra"], "book_labels": label_places()}
     return config
 
 
-def _overview(name: str, notebooks: Mapping[str, nbformat.NotebookNode], records: Sequence[dict[str, Any]]) -> str:
+def _overview(folder: Path, notebooks: Sequence[Path]) -> str:
     """A run's first page: what was changed, and the verdicts it led to; first those that are not the book's."""
-    chapters = []
-    for number, notebook in notebooks.items():
-        page, given = parameters.source(number).stem, dict(notebook.metadata.papermill.parameters)
+    chapters, records, book = [], [], {}
+    built = paths.build_folder("laptop")
+    for path in notebooks:
+        number, notebook = path.name[:2], nbformat.read(path, as_version=4)
+        given = dict(notebook.metadata.papermill.parameters)
         given |= given.pop("designs", {})
-        about = {"number": number, "page": page, "profile": given.pop("profile"), "given": given}
-        about |= {"built": (paths.build_folder("laptop") / f"{page}.ipynb").exists()}
-        chapters.append(about | {"changed": _changed(f"{page}.ipynb", notebook)})
-    found = (ledger.read(path) for path in paths.build_folder("laptop").glob("[0-9][0-9].ledger.json"))
-    book = {record["id"]: record for own in found for record in own}
+        about = {"number": number, "page": path.stem, "profile": given.pop("profile"), "given": given}
+        about |= {"built": (built / path.name).exists(), "changed": _changed(path)}
+        chapters.append(about)
+        records += ledger.read(folder / f"{number}.ledger.json")
+        book |= {record["id"]: record for record in ledger.read(built / f"{number}.ledger.json")}
     others = [(r, book[r["id"]]) for r in records if r["id"] in book and r["verdict"] != book[r["id"]]["verdict"]]
-    return views.markdown("run", name=name, chapters=chapters, others=others, records=records)
+    return views.markdown("run", name=folder.name, chapters=chapters, others=others, records=records)
 
 
 def label_places() -> dict[str, str]:

@@ -24,11 +24,7 @@ LEFT_OUT = ("book/api",)  # hundreds of pages, for a screen
 
 
 def browser() -> str:
-    """The Chromium of this machine.
-
-    Raises:
-        InputError: where there is none, with what to install.
-    """
+    """The Chromium of this machine."""
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
         raise InputError(
@@ -45,11 +41,7 @@ def pages() -> list[str]:
 
 
 def print_book(html: Path, out: Path) -> int:
-    """Prints the pages below ``html`` into one file with an outline; returns how many sheets it has.
-
-    Raises:
-        InputError: for a machine without Chromium, or pages that were not built.
-    """
+    """Prints the pages below ``html`` into one file with an outline; returns how many sheets it has."""
     program, names = browser(), pages()
     for name in names:
         if not (html / f"{name}.html").exists():

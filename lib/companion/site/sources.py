@@ -6,12 +6,10 @@ the ledger, errata and status pages from the merged ledger. Jupyter Book then bu
 
 import argparse
 import base64
-import copy
 import json
 import re
 import shutil
 import sys
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,7 +31,7 @@ from regimes import validate
 from regimes.validate import InputError
 
 README_MARKS = ("<!-- ledger -->", "<!-- /ledger -->")
-KEY_FIGURES = {  # of the chapters, on their cards
+KEY_FIGURES = {  # of the chapters, on their cards; the first is the README's, too
     "01": "fig-a-fig3",
     "02": "fig-a-5",
     "03": "fig-b-4",
@@ -42,46 +40,37 @@ KEY_FIGURES = {  # of the chapters, on their cards
     "06": "fig-d-picture",
     "07": "fig-e-2",
 }
-README_FIGURE = "fig-a-fig3"
 FOLDED = {"parameters": "parameters", "injected-parameters": "values of this profile"}  # by tag; else code
-_TERM = re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`")
+_TERM = re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`")  # a link to the glossary, which a saved notebook has not
 
 
-def page(
-    notebook: nbformat.NotebookNode,
-    number: str,
-    rows: Mapping[str, str],
-    extra: Path,
-    *,
-    seen: str = "",
-    book: Mapping[str, nbformat.NotebookNode] | None = None,
-) -> nbformat.NotebookNode:
+def page(path: Path, extra: Path, book: Mapping[str, nbformat.NotebookNode] | None = None) -> nbformat.NotebookNode:
     """A notebook as the book shows it: code folded away, figures numbered and captioned, how to change parameters.
 
     Args:
-        notebook: of a chapter, executed; it is changed.
-        number: of the chapter.
-        rows: for a figure's label where its rows are.
-        extra: the folder whose ``figures`` take the pictures.
-        seen: leads from the page to ``extra``.
-        book: of a run, for a figure's label the book's, where that is another.
-
-    Raises:
-        InputError: for a cell that shows two figures (a number and a label belong to one).
+        path: of a chapter, executed; the rows of its figures lie beside it.
+        extra: what goes beside the pages: its ``figures`` take the pictures, its ``rows`` the rows.
+        book: of a run, whose pages lie in no folder: for a figure's label the book's, where that is another.
     """
-    cells = []
+    notebook, above = nbformat.read(path, as_version=4), "../" if book is None else ""
+    (extra / "rows").mkdir(parents=True, exist_ok=True)
+    rows, cells = {}, []
+    for file in (path.resolve().parent / "rows").glob("*.csv"):
+        shutil.copy(file, extra / "rows")
+        rows[file.stem] = f"{above}rows/{file.name}"
     for cell in notebook.cells:
         if cell.cell_type == "code":
             _fold(cell)
         if "parameters" in cell.metadata.get("tags", []):
-            cells.append(nbformat.v4.new_markdown_cell(_how_to_change(number, cell.source), id=f"{cell.id}-how"))
+            how = _how_to_change(path.name[:2], cell.source)
+            cells.append(nbformat.v4.new_markdown_cell(how, id=f"{cell.id}-how"))
         figures = [o for o in cell.get("outputs", []) if "regimes" in o.get("metadata", {})]
-        if len(figures) > 1:
+        if len(figures) > 1:  # a number and a label belong to one
             raise InputError(f"cell {cell.id} shows {len(figures)} figures; give each a cell of its own")
         cells.append(cell)
         if figures:
             cells += _as_figure(cell, figures[0], rows, book or {})
-            shown = screen.figure_html(figures[0], extra / "figures", seen=f"{seen}figures/")
+            shown = screen.figure_html(figures[0], extra / "figures", f"{above}figures/")
             # the PNG is for the cards; the text would stand for a missing picture in a terminal
             figures[0].data = {"image/png": figures[0].data["image/png"], "text/html": shown}
     notebook.cells = cells
@@ -123,33 +112,27 @@ def _as_figure(
 
 
 def stage(profile: str) -> list[Path]:
-    """Copies every chapter's executed notebook beside its source, and one to take home into ``extra/notebooks``.
-
-    Raises:
-        InputError: if a chapter has not been run at this profile.
-    """
+    """Copies every chapter's executed notebook beside its source, and one to take home into ``extra/notebooks``."""
     validate.one_of(parameters.PROFILES, profile=profile)
-    folder = paths.chapters_folder()
-    shutil.rmtree(paths.generated() / "extra", ignore_errors=True)
+    folder, extra = paths.build_folder(profile), paths.generated() / "extra"
+    shutil.rmtree(extra, ignore_errors=True)
+    (extra / "notebooks").mkdir(parents=True)
     staged = []
     for number, source in parameters.chapters().items():
-        path = paths.build_folder(profile) / f"{source.stem}.ipynb"
+        path = folder / f"{source.stem}.ipynb"
         if not path.exists():
             raise InputError(f"chapter {number} has not been run at the {profile} profile: make book PROFILE={profile}")
         notebook = nbformat.read(path, as_version=4)
         ran = notebook.metadata.papermill.parameters["profile"]
         if ran != profile:
             raise InputError(f"{path} was run at the {ran} profile, not {profile}")
-        staged.append(folder / f"{source.stem}.ipynb")
-        saved = paths.generated() / "extra" / "notebooks" / path.name
-        saved.parent.mkdir(parents=True, exist_ok=True)
-        nbformat.write(take_home(copy.deepcopy(notebook), profile), saved)
-        extra = paths.generated() / "extra"
-        shown = page(notebook, number, stage_rows(path, extra, seen="../"), extra, seen="../")
-        found = views.markdown("findings", records=ledger.read(paths.build_folder(profile) / f"{number}.ledger.json"))
+        nbformat.write(take_home(notebook, profile), extra / "notebooks" / path.name)
+        shown = page(path, extra)
+        found = views.markdown("findings", records=ledger.read(folder / f"{number}.ledger.json"))
         shown.cells[0].source = shown.cells[0].source.replace("\n## ", f"\n{found}\n## ", 1)
+        staged.append(source.with_suffix(".ipynb"))
         write_changed(staged[-1], nbformat.writes(shown) + "\n")
-    for old in {*folder.glob("*.ipynb")} - {*staged}:
+    for old in {*paths.chapters_folder().glob("*.ipynb")} - {*staged}:
         old.unlink()
     return staged
 
@@ -172,24 +155,15 @@ def take_home(notebook: nbformat.NotebookNode, profile: str) -> nbformat.Noteboo
         if "parameters" in cell.metadata.get("tags", []):
             cell.source = re.sub(r'^(profile: .*= )"\w+"', rf'\1"{profile}"', cell.source, count=1, flags=re.M)
         elif cell.cell_type == "markdown":
-            cell.source = without_terms(cell.source)
+            cell.source = _TERM.sub(r"\1", cell.source)
     needs = views.markdown("needs", profile=profile, address=address()).strip()
     notebook.cells = [nbformat.v4.new_markdown_cell(needs, id="needs"), *cells]
     notebook.metadata.pop("papermill", None)
     return notebook
 
 
-def without_terms(text: str) -> str:
-    """Text whose links to the glossary are plain words, for a page that has none."""
-    return _TERM.sub(r"\1", text)
-
-
 def address() -> str:
-    """The public address of the repository, as ``_config.yml`` has it; empty where it names none.
-
-    Raises:
-        InputError: for an address that is no https URL.
-    """
+    """The public address of the repository, as ``_config.yml`` has it; empty where it names none."""
     path = paths.root() / "_config.yml"
     try:
         config = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
@@ -201,26 +175,13 @@ def address() -> str:
     return found.rstrip("/")
 
 
-def stage_rows(notebook: Path, extra: Path, *, seen: str = "") -> dict[str, str]:
-    """Copies what a chapter's figures are drawn from, beside its notebook, into ``extra/rows``.
-
-    Returns:
-        dict[str, str]: for a figure's label where its rows are; ``seen`` leads from the page to ``extra``.
-    """
-    found = sorted((notebook.resolve().parent / "rows").glob("*.csv"))
-    (extra / "rows").mkdir(parents=True, exist_ok=True)
-    for path in found:
-        shutil.copy(path, extra / "rows")
-    return {path.stem: f"{seen}rows/{path.name}" for path in found}
-
-
 def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
     """The ledger as Markdown: a sentence that counts, a bar for each paper, then its table."""
     paper = {} if profile == "paper" else {record["id"]: record for record in ledger.read(paths.paper_ledger())}
     papers = ledger.by_paper(records)
-    told = {"records": records, "profile": profile, "papers": papers, "paper": paper, "links": figure_links(records)}
     counts = {letter: _count(ledger.statements(own), "statement") for letter, own in papers.items()}
-    return views.markdown("ledger", counts=counts, **told)
+    known = {"papers": papers, "paper": paper, "counts": counts, "links": figure_links(records)}
+    return views.markdown("ledger", records=records, profile=profile, **known)
 
 
 def finer_table(shown: int = 2) -> str:
@@ -230,7 +191,7 @@ def finer_table(shown: int = 2) -> str:
 
 
 def cards(records: Sequence[dict[str, Any]], pages: Sequence[Path]) -> str:
-    """One card a chapter, as Markdown: its key figure, title and verdicts. Writes the pictures beside it."""
+    """One card per chapter, as Markdown: its key figure, title and verdicts. Writes the pictures beside it."""
     found = []
     for path in pages:
         number, notebook = path.name[:2], nbformat.read(path, as_version=4)
@@ -242,11 +203,7 @@ def cards(records: Sequence[dict[str, Any]], pages: Sequence[Path]) -> str:
 
 
 def _picture(notebook: nbformat.NotebookNode, name: str | None) -> bytes:
-    """The figure of that label, or the first, as PNG.
-
-    Raises:
-        InputError: for a chapter without it.
-    """
+    """The figure of that label, or the first, as PNG."""
     for cell in notebook.cells:
         label = cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
         if label and name in (label, None):
@@ -257,13 +214,12 @@ def _picture(notebook: nbformat.NotebookNode, name: str | None) -> bytes:
 def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
     """The ledger as files to download: all of it, and as a table what a spreadsheet can hold."""
     extra = paths.generated() / "extra"
-    extra.mkdir(parents=True, exist_ok=True)
     shutil.copy(folder / "ledger.json", extra / "ledger.json")
     columns = ("id", "chapter", "kind", "statement", "source", "verdict", "value", "low", "high", "n", "interval")
-    rows = [{name: record[name] for name in columns} for record in records]
-    for row, record in zip(rows, records, strict=True):
-        row |= {"accepted": ledger.band(record["accept"]), "refuted by": record["alternative"]["value"]}
-    pd.DataFrame(rows).to_csv(extra / "ledger.csv", index=False)
+    table = pd.DataFrame([{name: record[name] for name in columns} for record in records])
+    table["accepted"] = [ledger.band(record["accept"]) for record in records]
+    table["refuted by"] = [record["alternative"]["value"] for record in records]
+    table.to_csv(extra / "ledger.csv", index=False)
 
 
 def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
@@ -275,22 +231,16 @@ def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
 def errata_page(records: Sequence[dict[str, Any]]) -> str:
     """Errata as Markdown, by paper and drawer: what it says, why it fails, what holds instead, who had that before."""
     measured = {record["id"]: record for record in records}
-    papers: dict[str, list[Erratum]] = defaultdict(list)
-    for erratum in sorted(errata().values(), key=lambda one: one.item[0]):
-        papers[erratum.item[0]].append(erratum)
     own = {one.id: [measured[name] for name in one.claims] for one in errata().values()}
-    judged = {
-        letter: list({record["id"]: record for one in found for record in own[one.id]}.values())
-        for letter, found in papers.items()
-    }
-    counts = {letter: _drawers(found) for letter, found in papers.items()}
+    papers: dict[str, list[Erratum]] = {}
+    for erratum in sorted(errata().values(), key=lambda one: one.item[0]):
+        papers.setdefault(erratum.item[0], []).append(erratum)
+    judged, counts = {}, {}
+    for letter, found in papers.items():
+        judged[letter] = [measured[name] for name in dict.fromkeys(name for one in found for name in one.claims)]
+        drawers = {drawer: [one for one in found if one.drawer == drawer] for drawer in DRAWERS}
+        counts[letter] = ", ".join(_count(inside, drawer) for drawer, inside in drawers.items() if inside)
     return views.markdown("errata", papers=papers, judged=judged, counts=counts, own=own, links=figure_links(records))
-
-
-def _drawers(found: Sequence[Erratum]) -> str:
-    """How many errata are in which drawer, in words."""
-    inside = {drawer: [one for one in found if one.drawer == drawer] for drawer in DRAWERS}
-    return ", ".join(_count(own, drawer) for drawer, own in inside.items() if own)
 
 
 def _count(found: Sequence[Any], one: str) -> str:
@@ -305,11 +255,10 @@ def readme_line(records: Sequence[dict[str, Any]]) -> str:
 def write_readme() -> None:
     """Puts the sentence of ``results/ledger.json`` between the README's marks."""
     path = paths.root() / "README.md"
-    text = path.read_text(encoding="utf-8")
-    before, _, rest = text.partition(README_MARKS[0])
-    _, _, after = rest.partition(README_MARKS[1])
+    before, first, rest = path.read_text(encoding="utf-8").partition(README_MARKS[0])
+    _, last, after = rest.partition(README_MARKS[1])
     line = readme_line(ledger.read(paths.results() / "ledger.json"))
-    path.write_text(f"{before}{README_MARKS[0]}\n{line}\n{README_MARKS[1]}{after}", encoding="utf-8")
+    path.write_text(f"{before}{first}\n{line}\n{last}{after}", encoding="utf-8")
 
 
 def keep_paper(folder: Path) -> list[dict[str, Any]]:
@@ -355,16 +304,15 @@ def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
 
 
 def compare_verdicts(folder: Path) -> int:
-    """Prints each verdict of a built ledger that is not the stored one's; 1 where there is any.
-
-    Raises:
-        InputError: where no ledger was built.
-    """
+    """Prints each verdict of a built ledger that is not the stored one's; 1 where there is any."""
     if not (folder / "ledger.json").exists():
         raise InputError(f"there is no {folder / 'ledger.json'}: build the book first")
-    kept = ledger.read(paths.results() / "ledger.json")
-    found = ledger.changed_verdicts(ledger.read(folder / "ledger.json"), kept)
-    print("\n".join(found) or f"all {len(kept)} claims have the verdicts of results/ledger.json")
+    here, there = ({one["id"]: one for one in ledger.read(at / "ledger.json")} for at in (folder, paths.results()))
+    pairs = {name: (ledger.word(here.get(name)), ledger.word(there.get(name))) for name in there | here}
+    found = [
+        f"{name}: {own} here, {other} in the stored ledger" for name, (own, other) in pairs.items() if own != other
+    ]
+    print("\n".join(found) or f"all {len(there)} claims have the verdicts of results/ledger.json")
     return int(bool(found))
 
 
@@ -372,13 +320,7 @@ def needs_commits(folder: Path) -> None:
     """A ledger that is kept rests on cells of commits, or on rows that are stored in ``results/``.
 
     Cells of an earlier commit are those with which the present code was found to agree
-    (``companion.experiments.recheck``).
-
-    Args:
-        folder: of the chapters' ledgers.
-
-    Raises:
-        InputError: for uncommitted changes, a damaged stored table, or the first record of uncommitted code.
+    (``companion.experiments.recheck``). ``folder`` holds the chapters' ledgers.
     """
     needs_commit("the kept ledger and its verdicts")
     stored: set[str] = set()
@@ -387,21 +329,12 @@ def needs_commits(folder: Path) -> None:
     for path in sorted(folder.glob("[0-9][0-9].ledger.json")):
         for record in ledger.read(path):
             own = {revision for key, revision in record["cells"].items() if key not in stored}
-            if not record["cells"]:  # formulas alone
-                own = {record["revision"]}
-            loose = {revision for revision in own if not committed(revision)}
-            if loose:
+            own = own if record["cells"] else {record["revision"]}  # of formulas alone
+            if loose := {revision for revision in own if not committed(revision)}:
                 raise InputError(
                     f"claim {record['id']} rests on cells of {min(loose)}, uncommitted code, which are not stored in "
                     "results/ either: build it from an empty build/ folder"
                 )
-
-
-def write_picture(pages: Sequence[Path]) -> None:
-    """Saves the README's figure as ``_static/readme.png``, from the page that shows it."""
-    page = next(path for path in pages if path.name.startswith("01"))
-    picture = _picture(nbformat.read(page, as_version=4), README_FIGURE)
-    (paths.root() / "_static" / "readme.png").write_bytes(picture)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -434,22 +367,21 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         pages = stage(args.profile)
         records = ledger.merge(folder)
-        generated = paths.generated()
-        generated.mkdir(exist_ok=True)
-        summary = f"At the **{args.profile}** profile: {ledger.summary(records)}\n"
-        made = {"summary": summary, "ledger": ledger_page(records, args.profile), "errata": errata_page(records)}
-        made |= {
+        made = {
+            "summary": f"At the **{args.profile}** profile: {ledger.summary(records)}\n",
+            "ledger": ledger_page(records, args.profile),
+            "errata": errata_page(records),
             "clone": views.markdown("clone", address=address()),
             "cards": cards(records, pages),
             "finer": finer_table(),
         }
         for name, text in made.items():
-            write_changed(generated / f"{name}.md", text)
+            write_changed(paths.generated() / f"{name}.md", text)
         write_downloads(records, folder)
         if args.keep:
             shutil.copy(folder / "ledger.json", paths.results() / "ledger.json")
             write_readme()
-            write_picture(pages)
+            shutil.copy(paths.generated() / "card-01.png", paths.root() / "_static" / "readme.png")
     print(ledger.summary(records))
     return 0
 

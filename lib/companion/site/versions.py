@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def fresh(link: Path) -> Path:
-    """An empty folder that may take the place of what ``link`` points at; remains of runs that were killed go."""
+    """An empty folder that may take the place of what ``link`` points at; leftovers of killed runs are deleted."""
     link.parent.mkdir(parents=True, exist_ok=True)
     _clear(link, link)
     folder = link.with_name(f"{_stem(link)}{os.getpid()}-{time.time_ns()}")
@@ -20,12 +20,7 @@ def fresh(link: Path) -> Path:
 
 
 def swap(folder: Path, link: Path) -> None:
-    """Makes ``link`` point at ``folder``, at once and for good; what it pointed at before goes.
-
-    Args:
-        folder: what ``fresh`` made, or a folder inside it.
-        link: as for ``fresh``.
-    """
+    """Makes ``link`` point at ``folder``, which ``fresh`` made or a folder inside it; the old target is deleted."""
     for path in (*folder.iterdir(), folder):
         _sync(path)
     if link.is_dir() and not link.is_symlink():  # from before there were links
