@@ -660,7 +660,7 @@ def complete(rows):
     return rows[rows.groupby("seed").p.transform("nunique") == rests.p.nunique()]
 
 
-homes = {name: complete(rests[rests.attractor == point.z]) for name, point in named.items()}
+homes = {name: complete(rests[np.isclose(rests.attractor, point.z)]) for name, point in named.items()}
 homes = {name: rows for name, rows in homes.items() if not rows.empty}
 # %%
 fig, flat = plots.panels(2, width=3.8, height=3.2)
@@ -691,8 +691,8 @@ top = rests[rests.p == rests.p.max()]
 off = np.log(top["size"] / top.predicted).groupby(top.seed).mean()
 chapter.check("A.AppC-each", ratio(np.exp(off)), top, figure="fig-a-lambda")
 listed = (
-    f"{ratio(own['size'] / own.predicted)} at $z^*={z:.2f}$ ({own.neurons.median():.0f} neurons of {own.h.iloc[0]})"
-    for z, own in top.groupby("attractor")
+    f"{ratio(own['size'] / own.predicted)} at $z^*={named[name].z:.2f}$ ({own.neurons.median():.0f} neurons of {own.h.iloc[0]})"
+    for name, own in ((name, rows[rows.p == rests.p.max()]) for name, rows in homes.items())
 )
 chapter.say(f"At $p={rests.p.max()}$, $\\lambda^*$ over its prediction is " + ", ".join(listed) + ".")
 # %% [markdown]
@@ -928,7 +928,8 @@ chapter.say(
 # Paper A says of this regime which points go first (those furthest from the interfaces) and what becomes of the fixed points (as many
 # as before, at other places). {numref}`fig-a-order` has the first. For the second we give a neuron's plane its angle
 # $\phi={\rm atan2}(\sqrt d\,b,\omega_1)$, so that $\zeta=-\tan\phi$: an angle goes on smoothly where $\omega_1$ changes its sign and the
-# intercept passes through infinity.
+# intercept passes through infinity. The bundle that starts outside the stripe takes this way: in two dimensions it leaves to the left and comes
+# back from the right with the other sign of $\omega_1$, to the second interface.
 # %%
 orders = {name: chapter.rows(fitting.exclusion, name) for name in ("stripe", "cylinder")}
 groups = chapter.rows(fitting.clusters, "main")
