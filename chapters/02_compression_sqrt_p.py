@@ -786,7 +786,14 @@ for name, rows in top.items():
 # $$ (eq:A:late)
 #
 # by {eq}`eq:A:time`. The paper's footnote 3 has both without the factors ($\tau_\perp\sim\tau^*\log p$, and the larger the training set
-# the smaller $\alpha$ needs to be). We measure $\tau_\perp$ as the time at which $\lambda$ is half of $\lambda^*$, and the scale that is needed as
+# the smaller $\alpha$ needs to be). This is for the neurons that grow. $\Lambda$ counts all of them, and here these runs, once seen, taught us a
+# stricter condition: neurons that have not grown keep an $\omega_\perp$ of order one, the $\omega_1^2$ of the others is of order $1/\alpha$ at $t^*$, so that
+#
+# $$
+# \frac1{\Lambda^2}=\frac1{\Lambda^{*2}}+B\,\alpha
+# $$ (eq:A:idle)
+#
+# with a $B$ that does not depend on $p$, and the scale must fall as $1/p$. We measure $\tau_\perp$ as the time at which $\lambda$ is half of $\lambda^*$, and the scale that is needed as
 # the one at which $\Lambda^*$ is half of its plateau ({numref}`fig-a-late`).
 # %%
 fastest = homes.get("fastest", rests[:0])
@@ -838,14 +845,15 @@ fig, flat = plots.panels(3, columns=3, width=3.2, height=3.2)
 draw_times(flat[0])
 draw_scales(flat[1])
 plots.realisations(flat[2], *by_size(halves, "half"), color=plots.COLOURS["amplification"])
-plots.slope_guide(flat[2], span, smallest.median(), -needed, f"{-needed:.2f}")
+for power in (-needed, -1):  # of the neurons that grow, of all
+    plots.slope_guide(flat[2], span, smallest.median(), power, f"{power:.2g}")
 flat[2].set(xscale="log", yscale="log", xlabel="training points $p$", ylabel=r"$\alpha$ for half of it")
 ticks(flat[2], halves.p.unique())
 chapter.figure(
     fig,
     "fig-a-late",
     "Left: the time at which $\\lambda$ of the fastest attractor's neurons is half of $\\lambda^*$, in units of the rate at which it grows (dashed: slope 1/2 "
-    "in $\\log p$). Middle: $\\Lambda^*$ over its prediction against the scale. Right: the scale at which that is one half. Stripe, $d=5$; medians and quartiles.",
+    "in $\\log p$). Middle: $\\Lambda^*$ over its prediction against the scale. Right: the scale at which that is one half, with the powers of {eq}`eq:A:late` and {eq}`eq:A:idle`. Stripe, $d=5$; medians and quartiles.",
     rests,
     scales,
     alt="Left, a time that rises with the logarithm of the training points. Middle, curves that fall from one to nothing as the scale grows, "
@@ -868,6 +876,15 @@ chapter.say(
     f"$p={span[1]}$ at $\\alpha={plots.number(ratio(largest).value)}$; without the noise taken out the exponent is "
     f"{growing('half')(halves)}."
 )
+# %%
+far = scales[(scales.p == span[1]) & (scales.alpha >= 1e-3)]
+excess = far.assign(excess=far.ratio**-2 - 1).pivot(index="seed", columns="alpha", values="excess")
+if excess.shape[1] > 1 and (excess > 0).all(axis=None):  # few points may have no plateau
+    chapter.say(
+        f"At $p={span[1]}$, $\\Lambda^{{*2}}/\\Lambda^2-1$ grows with $\\alpha$ with the exponent {exponent(excess.columns, excess)} from "
+        f"$10^{{-3}}$ on, where {{eq}}`eq:A:idle` has 1; between the two largest sizes the scale that is needed falls with the exponent "
+        f"{local_exponents(*by_size(halves, 'still'), size=2)[-1][1]}, noise divided out. This reading is not judged: it was made after the look."
+    )
 
 
 # %% [markdown]
