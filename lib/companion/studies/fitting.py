@@ -1,0 +1,152 @@
+"""Chapter 2, neuron by neuron and point by point: where each amplification comes to rest, and the fit after ``t*``."""
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.stats import rankdata, spearmanr
+
+from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
+from companion.studies._tasks import DRAWN, draw_task, networks_of, of_task
+from companion.studies.compression import SHOWN, SIZES, STRIPE, TASK
+from companion.theory.compression import Stripe, neuron_amplification, sees_data
+from companion.theory.compression.stripe import time_unit
+from regimes import validate
+from regimes.data.tasks import Task
+from regimes.models.one_hidden import Network
+from regimes.training.gradient_flow import gradient_flow
+from regimes.training.run import Trajectory, run
+from regimes.training.state import satisfied, t_star
+
+CHAPTER = "02"
+HOME = 0.5  # of an attractor; two of one sign lie further apart, and few points move them
+WIDTH, SHARE = 0.2, 0.05  # of a cluster: radians of the circle of planes, and the least share of the neurons
+
+
+def _fits(setting: Setting) -> Setting:
+    found = of_task({"shape": "stripe"} | setting)
+    validate.memory(32 * found["p"] * found["h"], f"p = {found['p']} with h = {found['h']}")
+    return found
+
+
+TRAINED = {"version": 1, "complete": _fits, "chunk": 1, "rtol": 1e-2, "data": DRAWN, "device": "any"}
+
+
+def _path(setting: Setting, seed: int, **kept: Any) -> tuple[Task, Trajectory]:
+    """Training set and path of one realisation; ``kept`` says to :func:`run` where it ends and what to keep."""
+    task, network = draw_task(setting, "train", setting["p"], [seed]), networks_of(setting, [seed])
+    return task, run(gradient_flow(network, task, alpha=setting["alpha"], tolerance=setting["tolerance"]), **kept)
+
+
+@study(
+    axes=STRIPE | {"p": f"each of 3 or more {SIZES}"},
+    columns=dict.fromkeys(("neurons", "size", "time"), STATISTICAL),
+    **TRAINED,
+)
+def plateaus(setting: Setting, seeds: list[int]) -> Rows:
+    """The amplification of each attractor's neurons until ``t*``; a row an ``attractor``, unless no neuron is there.
+
+    Its ``neurons`` see data and are within 0.5 of ``z*`` at ``t*``; medians over them: ``size``, ``λ* = |ω_1|/|ω_⊥|``
+    there, and ``time``, when λ first was half of it, the paper's ``τ_⊥``, in units of ``τ``. ``predicted``:
+    ``c √p/|N(z*)|`` with the noise of these training points. Source: paper A, Eq. 8 and 9 and footnote 3.
+    """
+    return [row for seed in seeds for row in _plateaus(setting, seed)]
+
+
+def _plateaus(setting: Setting, seed: int) -> Rows:
+    stripe, unit = Stripe(setting["interfaces"], setting["d"]), time_unit(setting["h"], setting["d"])
+    task, path = _path(setting, seed, until=t_star, save=lambda state: (float(state.t) / unit, state.model.omega[0]))
+    x, y = task.x[0].double().cpu().numpy(), task.y[0].cpu().numpy()
+    times, omega = np.array([t for t, _ in path.saved[0]]), torch.stack([w for _, w in path.saved[0]]).double().cpu()
+    sizes, sign = (neuron_amplification(omega, 1) / math.sqrt(stripe.d - 1)).numpy(), omega[-1, :, 0].sign().numpy()
+    seen = sees_data(path.model.omega, path.model.b, task.x.to(path.model.omega))[0].cpu().numpy()
+    zeta, rows = -np.tan(_angle(path.model)), []
+    for point in stripe.attractors():
+        own = seen & (abs(zeta - point.z) < HOME) & (sign == point.sign)
+        if own.any():
+            size, noise = sizes[:, own], float(np.linalg.norm(stripe.noise(x, y, point)))
+            row = {"seed": seed, "attractor": point.z, "neurons": int(own.sum()), "size": float(np.median(size[-1]))}
+            rows.append(row | {"predicted": point.constant * math.sqrt(len(x)) / noise, "time": _half(times, size)})
+    return rows
+
+
+def _half(times: np.ndarray, sizes: np.ndarray) -> float:
+    """When half of the last of ``sizes (times, n)`` is first met, geometrically between states; the median over n."""
+    logs = np.log(2 * sizes / sizes[-1])
+    after = (logs >= 0).argmax(0).clip(1)
+    low, high = (np.take_along_axis(logs, at[None], 0)[0] for at in (after - 1, after))
+    share = np.divide(-low, high - low, out=np.ones_like(low), where=high > low).clip(0, 1)
+    return float(np.median(times[after - 1] + share * (times[after] - times[after - 1])))
+
+
+def _angle(network: Network) -> np.ndarray:
+    """``atan2(√d b, ω_1)`` of one realisation, ``(h,)``: ``ζ = -tan``, and no jump where ``ω_1`` changes its sign."""
+    return torch.atan2(math.sqrt(network.d) * network.b[0].double(), network.omega[0, :, 0].double()).cpu().numpy()
+
+
+@study(
+    axes=STRIPE | {"alpha": "number from 1e-140 to 1e-2", "shares": "increasing positives to 1"},
+    columns=dict.fromkeys(("count", "held", "moved", "angles"), STATISTICAL),
+    **TRAINED,
+)
+def clusters(setting: Setting, seeds: list[int]) -> Rows:
+    """Where the neurons that see data at the first satisfied ``share`` are when each is first met; one row a share.
+
+    A neuron's plane meets the first axis at ``ζ = -tan(angle)``. ``count``: clusters, windows of 0.2 in the angle that
+    hold a twentieth of the neurons or more; ``held``: the share of the neurons in them; ``moved``: the mean distance of
+    the angles from those at the first share; ``angles``: of the first neurons. Source: paper A, Sec. 3.2.1 and Fig. 5.
+    """
+    return [row for seed in seeds for row in _clusters(setting, seed)]
+
+
+def _clusters(setting: Setting, seed: int) -> Rows:
+    rules = {share: satisfied(share) for share in setting["shares"]}
+    task, path = _path(setting, seed, until=rules[setting["shares"][-1]], events=rules)
+    met = {share: path.events[share][0].model for share in rules if 0 in path.events[share]}
+    first = met[setting["shares"][0]]
+    seen = sees_data(first.omega, first.b, task.x.to(first.omega))[0].cpu().numpy()
+    angles, rows = {share: _angle(network)[seen] for share, network in met.items()}, []
+    for share, angle in angles.items():
+        found, moved = held_by_clusters(angle), _apart(angle, _angle(first)[seen]).mean()
+        row = {"seed": seed, "share": share, "count": len(found), "held": sum(found) / len(angle)}
+        rows.append(row | {"moved": float(moved), "angles": angle[:SHOWN].tolist()})
+    return rows
+
+
+def held_by_clusters(angles: np.ndarray) -> list[int]:
+    """How many of the angles ``(n,)`` each cluster on the circle holds: windows that do not overlap, fullest first."""
+    inside = _apart(angles[:, None], angles) <= WIDTH / 2
+    left, found = np.ones(len(angles), dtype=bool), []
+    while (most := (inside & left).sum(1) * left).max() >= SHARE * len(angles):
+        found.append(int(most.max()))
+        left &= _apart(angles, angles[most.argmax()]) > WIDTH
+    return found
+
+
+def _apart(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    return abs((one - other + math.pi) % (2 * math.pi) - math.pi)
+
+
+@study(axes=TASK | {"until": "positive to 1"}, columns=dict.fromkeys(("rank", "before"), STATISTICAL), **TRAINED)
+def exclusion(setting: Setting, seeds: list[int]) -> Rows:
+    """The order in which training points are first satisfied, against their distance from the nearest interface.
+
+    ``rank``: Spearman's correlation of the distance and of how early ``yF`` first reaches 1, points that have not at
+    the end all last; ``before``: for each tenth of the points by distance, the nearest first, the mean share of the
+    points that are satisfied earlier. Source: paper A, Sec. 2.5, fitting regime.
+    """
+    rows, stop = [], satisfied(setting["until"])
+    for seed in seeds:
+        task, path = _path(setting, seed, until=stop, save=lambda state: (state.margins[0] >= 1).cpu())
+        met = torch.stack(path.saved[0])
+        when = torch.where(met.any(0), met.int().argmax(0), len(met)).numpy()
+        rows.append({"seed": seed} | _order((task.x - task.nearest(task.x)).norm(dim=-1)[0].cpu().numpy(), when))
+    return rows
+
+
+def _order(distance: np.ndarray, when: np.ndarray) -> dict[str, Any]:
+    before = (rankdata(when) - 1) / (len(when) - 1)
+    tenths = np.array_split(before[np.argsort(distance)], 10)
+    rank = float(spearmanr(distance, -when).statistic)
+    return {"rank": rank, "before": [float(tenth.mean()) for tenth in tenths]}
