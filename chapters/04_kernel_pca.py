@@ -663,7 +663,8 @@ chapter.check(
 # %%
 sets = {"mnist": "MNIST", "cifar10": "CIFAR-10", "digits": "small digits"}
 images_of = {name: chapter.rows(isotropic.images, name) for name in sets}
-hues = {"laplace": plots.PALETTE[0], "gaussian": plots.PALETTE[1], "ntk": plots.PALETTE[2]}
+words = {"laplace": "Laplace", "gaussian": "Gauss", "ntk": "NTK"}
+hues = {kernel: plots.PALETTE[i] for i, kernel in enumerate(words)}
 dashes = {"mnist": "-", "cifar10": "--", "digits": ":"}
 seen = {"error": "test error", "square": "mean square error", "nearest": "distance of the nearest"}
 # %%
@@ -672,13 +673,13 @@ for name, rows in images_of.items():
     for kernel, hue in hues.items():
         own = rows[rows.kernel == kernel]
         look = {"color": hue, "linestyle": dashes[name], "markersize": 3}
-        plots.realisations(axes[0], *by_size(own), label=f"{sets[name]}, {kernel}", **look)
+        plots.realisations(axes[0], *by_size(own), label=f"{sets[name]}, {words[kernel]}", **look)
         plots.realisations(axes[1], *by_size(own, "square"), **look)
     look = {"color": plots.COLOURS["theory"], "linestyle": dashes[name], "markersize": 3}
     plots.realisations(axes[2], *by_size(rows[rows.kernel == "laplace"], "nearest"), **look, label=sets[name])
-for ax, words in zip(axes, seen.values()):
-    ax.set(xscale="log", yscale="log", xlabel="images $p$", title=words)
-    plots.plain_numbers(ax)
+for ax, title in zip(axes, seen.values()):
+    plots.curve_axes(ax, sorted({*pd.concat(images_of.values()).p}))
+    ax.set(xlabel="images $p$", title=title)
 axes[2].legend(fontsize="small")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
 chapter.figure(
@@ -712,9 +713,9 @@ for name in ("mnist", "cifar10"):
     chapter.check(f"B.Sec5-dimension-{name}", drift(dimension, laplace), laplace, figure="fig-4-isotropic")
 # %%
 for name, rows in images_of.items():
-    measures = {f"error, {kernel}": (beta, rows[rows.kernel == kernel]) for kernel in hues}
+    measures = {f"error, {words[kernel]}": (beta, rows[rows.kernel == kernel]) for kernel in hues}
     one = rows[rows.kernel == "laplace"]
-    measures |= {"square, laplace": (square, one), "$d_{\\rm int}$": (dimension, one)}
+    measures |= {"square, Laplace": (square, one), "$d_{\\rm int}$": (dimension, one)}
     sizes = np.sort(one.p.unique())
     for what, (measure, own) in measures.items():
         local = [f"{measure(own[own.p.isin(pair)]).value:.2g}" for pair in zip(sizes[:-1], sizes[1:])]
