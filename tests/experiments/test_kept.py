@@ -52,11 +52,10 @@ def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits(name
     assert {*item.columns, *item.nonfinite} <= set(table.columns)
     kept = set(rows_by_cell(table))
     assert all(map(committed, {origin(cell).revision for cell in kept})), "python -m companion.studies keep NAME"
+    elsewhere = {} if all(is_here(cell.setting) for cell in kept) else ELSEWHERE.get(name, {})
+    kept = {cell for cell in kept if not elsewhere or is_here(cell.setting)}
     try:
-        _, wanted = grid_of(name)
-    except InputError if name in ELSEWHERE else ():
-        _, wanted = grid_of(name, **ELSEWHERE[name])
-        kept = {cell for cell in kept if is_here(cell.setting)}
+        _, wanted = grid_of(name, **elsewhere)
     except InputError:  # its data are not on this machine: the rest of the grid, and as many cells of what stands in
         number, _ = registry.find(name)
         usual = registry.checked_parameters(number, "laptop", study=registry.find(name)[1])[FIRST_OF[name]]
