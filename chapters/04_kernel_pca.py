@@ -18,6 +18,9 @@
 # little; afterwards the first ones tell much, and learning with the kernel {term}`frozen <frozen kernel>` *after* training is far better than
 # with the one from before. The {term}`stripe` and a deep convolutional network on images of digits behave alike.
 #
+# What such a network is set against, a kernel that knows no direction, we measure on MNIST and CIFAR-10 as paper B
+# {cite}`geiger2021` quotes it: its exponents are about 0.4 and 0.1, whatever the kernel.
+#
 # We measure all of that on data that have trained nothing. Four things come out differently: which component holds the
 # label, how far the estimate of {term}`information <mutual information>` can be trusted, what the whole label costs in the kernel's
 # space, and, on the stripe, when the kernel is best.
@@ -54,11 +57,13 @@ import pandas as pd
 import torch
 
 import regimes
-from companion.estimates import jackknife, mean, ratio
+from companion.estimates import jackknife, mean, ratio, slopes
 from companion.report import plots, sketches
 from companion.report.chapter import Chapter
 from companion.site import components
+from companion.studies import far_images, isotropic
 from companion.studies import kernel_pca as studies
+from companion.theory.kernel_pca import harmonics
 from companion.theory.learning_curves import beta, beta_difference, by_size, drift
 from regimes.data import datasets
 from regimes.measures import information
@@ -163,6 +168,52 @@ chapter.table(
 # Read the information below with that in mind: 0.07 bits is nothing, and a component that tells everything does not
 # show 1.
 #
+# ## In many dimensions an untrained component tells little
+# Before training the kernel of a fully connected network is isotropic. After the constant come the $d$ linear functions, of one
+# eigenvalue: components $u\cdot x$, and $u$ points anywhere. Along $u$ the stripe shows by $u_1^2\sim1/d$, and what such a
+# function tells is on the average $c/d$ bits with $c\approx0.1$. Of that little the estimate shows a part. Where the label's
+# log odds are $s$ those of the estimate are $s+L$, with $L$ the logit of a Beta$(k,k)$ variable, and to second order in $s$
+#
+# $$
+# \hat I-\hat I_0=\frac{2k^2}{(2k+1)(k+1)}\,I,\qquad\hat I_0=1-\frac{H_{2k}-H_k}{\ln2},
+# $$ (eq:A:little)
+#
+# 0.758 of it for $k=5$: the bias is not the same whatever a variable tells ({numref}`fig-4-initial`).
+# %%
+untrained = chapter.rows(isotropic.initial, "main")
+dimensions = sorted(untrained.d.unique())
+excess = untrained.pivot(index="seed", columns="d", values="information") - flat
+exact = untrained.groupby("d").exact.first()
+# %%
+fig, ax = plt.subplots(figsize=(6.0, 4.0))
+means = [mean(excess[d]) for d in dimensions]
+bars = np.array([[one.value - one.low, one.high - one.value] for one in means]).T
+ax.errorbar(dimensions, [one.value for one in means], bars, fmt="o", color=plots.COLOURS["lazy"], label="estimated")
+ax.plot(dimensions, exact, ":", color=plots.COLOURS["theory"], label="linear functions, exact")
+shown_part = harmonics.little_shown(neighbours)
+ax.plot(dimensions, shown_part * exact, "--", color=plots.COLOURS["theory"], label="what the estimate shows of it")
+ax.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel=r"$\hat I-\hat I_0$, bits", ylim=(1e-3, 1))
+ax.set_xticks(dimensions, [f"{d}" for d in dimensions])
+ax.minorticks_off()
+ax.legend()
+chapter.figure(
+    fig,
+    "fig-4-initial",
+    "What the first components of the untrained kernel of infinite width tell of the stripe, less the estimate's bias, against the "
+    "dimension: the mean over the first ten centred ones, or $d$ if these are fewer; bars: 95 % intervals. Dotted: what linear "
+    "functions of random directions tell; dashed: the part of it that the estimate shows where it is little.",
+    untrained,
+    alt="Information of untrained components against the dimension, falling as its inverse along a dashed line.",
+)
+# %%
+many = [d for d in dimensions if d >= 10]
+falling = jackknife(
+    excess.to_numpy(), lambda rows: np.polyfit(np.log(dimensions), np.log(rows.mean(0).clip(1e-6)), 1)[0]
+)
+chapter.check("A.Fig10-init-dimension", falling, untrained, figure="fig-4-initial")
+part = mean(excess[many].sum(axis=1) / exact[many].sum())
+chapter.check("A.AppE-little", part, untrained[untrained.d.isin(many)], figure="fig-4-initial")
+# %% [markdown]
 # ## Before and after: the stripe and the images
 # A network with one hidden layer learns the stripe of chapter 1 at small $\alpha$; paper A's network of sixteen convolutions,
 # 23 251 parameters without batch norm, learns whether a digit is even. Both go to {term}`zero loss`, where every point has a
@@ -271,6 +322,13 @@ for name, rows in (("stripe", stripes), ("mnist", largest)):
     chapter.check(f"A.Fig10-centred-first-{name}", centred, after, figure="fig-a-10")
     held, held_before = (ranks(one, "projections").sum(1) for one in (after, before))
     chapter.check(f"B.Fig11-projects-{name}", mean(held - held_before), before, after, figure="fig-a-10")
+# %% [markdown]
+# The caption of the paper's Fig. 11 says that of the stripe's components the first alone tells of the label.
+# %%
+trained = at(stripes, "full", "end")
+for claim, column in (("only-first", "information_centred"), ("only-first-matrix", "information")):
+    second = ranks(trained, column)[:, 1]
+    chapter.check(f"A.Fig11-{claim}-stripe", mean(second - flat), trained, figure="fig-a-10")
 # %% [markdown]
 # Why the second? The features of the paper's matrix have a mean, and its first component is what that mean makes of every
 # point: nearly a constant at the start ({numref}`fig-a-11`, first and third row). After training it is a mixture of the constant and the label, which lie in one
@@ -407,6 +465,27 @@ next_ones = {moment: further[moment][:, stripe_d + 1 :].sum(-1).mean(-1) for mom
 chapter.check("A.AppD-two-kinds", mean(least["end"]), end, figure="fig-a-appd")
 chapter.check("A.AppD-harmonics", mean(next_ones["end"]), spectra[spectra.moment == "end"], figure="fig-a-appd")
 chapter.check("A.AppD-form", ratio(departure["end"] / departure["start"]), full, figure="fig-a-appd")
+
+
+# %%
+def told_by_kind(rows):
+    """Information of the first ten components, means weighted by their shares of either kind, ``(realisations, 2)``."""
+    weights, bits = ranks(rows, "kinds").clip(0), ranks(rows, "information")
+    return (weights * bits[..., None]).sum(1) / weights.sum(1)
+
+
+begun = full[full.moment == "start"].sort_values("seed")
+end = end.sort_values("seed")
+first, second = told_by_kind(end).T
+chapter.check("A.AppD-first-kind", mean(first - second), end, figure="fig-a-appd")
+untold = ranks(begun, "information").mean(1)
+chapter.check("A.AppD-second-kind", mean(second - untold), begun, end, figure="fig-a-appd")
+chapter.say(
+    f"After learning components of the first kind tell {mean(first)} bits, those of the second {mean(second)}; before, the first "
+    f"ten {mean(untold)}, where {flat:.3f} is nothing. The function of $x_1$ in a component of the second kind says how large it is, "
+    "whatever its sign."
+)
+# %%
 late = at(stripes, "full", "end").set_index("seed").error / at(stripes, "full", f"{stops[0]:g}").set_index("seed").error
 chapter.say(
     f"On the stripe the kernel frozen at the end errs {ratio(late)} times as much as the one frozen when {100 * stops[0]:g} % of "
@@ -482,22 +561,31 @@ styles = {
     ("last", half): {"color": plots.COLOURS["last"], "label": "last layer, on the way", **thin},
 }
 # %%
+beyond = chapter.rows(far_images.far, "images")
+beyond = beyond[beyond.p == beyond.p.max()]  # the largest size alone
+far_p, far_count = beyond.p.iloc[0], beyond.seed.nunique()
+reached = sorted({*image_p, far_p})
+# %%
 fig, ax = plt.subplots(figsize=(6.4, 4.6))
 for (kernel, moment), style in styles.items():
     plots.realisations(ax, *by_size(at(curves, kernel, moment)), **style)
+    there = at(beyond, kernel, moment).error
+    ax.plot([far_p] * len(there), there, "D", color=style["color"], markersize=3, alpha=0.6)
 p, errors = by_size(at(curves, "network", "end"))
 plots.slope_guide(ax, (p[0], p[-1]), 0.85 * np.median(errors[:, 0]), -1 / 2, "$-1/2$")
 plots.slope_guide(ax, (p[0], p[-1]), 1.5 * np.median(errors[:, 0]), -1 / 3, "$-1/3$", above=True)
 ax.set(xlabel="training points $p$", ylabel=r"test error $\varepsilon$")
-plots.curve_axes(ax, image_p)
+plots.curve_axes(ax, reached)
 fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
 chapter.figure(
     fig,
     "fig-a-9",
     "Test error of the convolutional network and of its frozen kernels against the number of training images, as in paper "
     f"A, Fig. 9, and paper B, Fig. 9 right; thin: kernels frozen when {100 * float(half):g} % of the points are satisfied. Width "
-    f"{image_h}, scale {alpha:g}, {test} test images. Medians, with quartiles as bands.",
+    f"{image_h}, scale {alpha:g}, {test} test images. Medians, with quartiles as bands. Diamonds: single realisations at one size "
+    "beyond.",
     curves,
+    beyond,
     alt="Learning curves on images with two dashed slopes: the kernels from before training highest, below them the network, and the "
     "kernels from after training close to it.",
 )
@@ -507,9 +595,9 @@ chapter.figure(
 ENDED = ("zero loss", "fitted")  # of a frozen kernel, of a network
 
 
-def gap(first, second):
+def gap(first, second, rows=largest):
     """Difference of log errors at the largest size, first minus second, paired over realisations that both ended."""
-    one, two = (at(largest, *which).set_index("seed", drop=False) for which in (first, second))
+    one, two = (at(rows, *which).set_index("seed", drop=False) for which in (first, second))
     ended = one.ended.isin(ENDED) & two.ended.isin(ENDED)
     return mean(np.log(one.error / two.error)[ended]), one[ended], two[ended]
 
@@ -536,6 +624,20 @@ chapter.say(
     f"kernel; they differ by {difference}, in the papers by 0.2 and by 1/6. Which is the larger is judged at these sizes; the "
     f"exponents themselves need range: paper A's sizes go to 6944, {6944 / image_p[-1]:.0f} times further than here."
 )
+# %% [markdown]
+# One size beyond, with the paper's question for the largest $p$: is the kernel frozen at the end as good as the network, or better?
+# %%
+chapter.check("B.Sec5-identical-mnist", *gap(("network", "end"), early, beyond), figure="fig-a-9")
+chapter.check("A.Fig9-better-far", *gap(("network", "end"), early, beyond), figure="fig-a-9")
+before_it = curves[curves.p.isin(image_p[1:]) & curves.seed.isin(beyond.seed)]
+longer = [pd.concat([at(rows, *which) for rows in (before_it, beyond)]) for which in (("network", "end"), start)]
+chapter.check("A.Fig9-gain-far", drift(beta_difference, *longer), before_it, beyond, figure="fig-a-9")
+order = [("network", "end"), start, early]
+errors = [ratio(100 * at(beyond, *which).error) for which in order]
+chapter.say(
+    f"After {far_p} images the network errs on {errors[0]} % of the test points, its kernel on {errors[1]} % before training "
+    f"and on {errors[2]} % after (geometric means of {far_count} realisations)."
+)
 # %%
 routes = chapter.rows(studies.routes, "main")
 by_route = {how: routes[routes.descent == how].set_index("seed") for how in studies.DESCENTS}
@@ -553,6 +655,82 @@ chapter.table(
 )
 chapter.check(
     "A.Fig9-route", mean(np.log(by_route["momentum"].error / by_route["settle"].error)), routes, figure="tab-a-route"
+)
+# %% [markdown]
+# ## Kernels that know no direction
+# How much of a learning curve is the data's? Paper B recalls what isotropic kernels make of images {cite}`spigler2020`:
+# $\beta\approx0.4$ on MNIST and 0.1 on CIFAR-10, from data whose neighbours come nearer as $p^{-1/d_{\rm int}}$ with
+# $d_{\rm int}\approx14$ and 30. We take the Laplace and the Gaussian kernel of images on the sphere, whose bandwidth is half the
+# distance of two images at a right angle, and the tangent kernel of an infinitely wide network with two hidden layers. The label
+# is the parity of the class; each kernel learns it by the machine with a hard margin, and by regression without a ridge.
+# %%
+sets = {"mnist": "MNIST", "cifar10": "CIFAR-10", "digits": "small digits"}
+images_of = {name: chapter.rows(isotropic.images, name) for name in sets}
+words = {"laplace": "Laplace", "gaussian": "Gauss", "ntk": "NTK"}
+hues = {kernel: plots.PALETTE[i] for i, kernel in enumerate(words)}
+dashes = {"mnist": "-", "cifar10": "--", "digits": ":"}
+seen = {"error": "test error", "square": "mean square error", "nearest": "distance of the nearest"}
+# %%
+fig, axes = plots.panels(3, columns=3, height=4.0)
+for name, rows in images_of.items():
+    for kernel, hue in hues.items():
+        own = rows[rows.kernel == kernel]
+        look = {"color": hue, "linestyle": dashes[name], "markersize": 3}
+        plots.realisations(axes[0], *by_size(own), label=f"{sets[name]}, {words[kernel]}", **look)
+        plots.realisations(axes[1], *by_size(own, "square"), **look)
+    look = {"color": plots.COLOURS["theory"], "linestyle": dashes[name], "markersize": 3}
+    plots.realisations(axes[2], *by_size(rows[rows.kernel == "laplace"], "nearest"), **look, label=sets[name])
+for ax, title in zip(axes, seen.values()):
+    plots.curve_axes(ax, sorted({*pd.concat(images_of.values()).p}))
+    ax.set(xlabel="images $p$", title=title)
+axes[2].legend(fontsize="small")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
+chapter.figure(
+    fig,
+    "fig-4-isotropic",
+    "Learning curves of isotropic kernels on images: test error with a hard margin (left), mean square error of regression without "
+    "a ridge (middle), and the mean distance of an image to its nearest, in units of that of two at a right angle (right). Medians, "
+    "with quartiles as bands.",
+    *images_of.values(),
+    alt="Three panels of curves that fall with the number of images: steeply for digits, slowly for photographs.",
+)
+
+
+# %%
+def dimension(rows):
+    """The intrinsic dimension by the distance of the nearest, ``p^(-1/d)``, a realisation a slope."""
+    return mean(-1 / slopes(*by_size(rows, "nearest")))
+
+
+def square(rows):
+    """The exponent of the mean square error."""
+    return mean(-slopes(*by_size(rows, "square")))
+
+
+fell = []
+for name in ("mnist", "cifar10"):
+    laplace, gaussian = (images_of[name][images_of[name].kernel == kernel] for kernel in ("laplace", "gaussian"))
+    found = {"": (beta, laplace), "-gaussian": (beta, gaussian), "-square": (square, laplace)}
+    for ending, (measure, rows) in found.items():
+        chapter.check(f"B.Sec5-isotropic-{name}{ending}", drift(measure, rows), rows, figure="fig-4-isotropic")
+    chapter.check(f"B.Sec5-dimension-{name}", drift(dimension, laplace), laplace, figure="fig-4-isotropic")
+# %%
+for name, rows in images_of.items():
+    measures = {f"error, {words[kernel]}": (beta, rows[rows.kernel == kernel]) for kernel in hues}
+    one = rows[rows.kernel == "laplace"]
+    measures |= {"square, Laplace": (square, one), "$d_{\\rm int}$": (dimension, one)}
+    sizes = np.sort(one.p.unique())
+    for what, (measure, own) in measures.items():
+        local = [f"{measure(own[own.p.isin(pair)]).value:.2g}" for pair in zip(sizes[:-1], sizes[1:])]
+        late = own[own.p >= sizes[len(sizes) // 2]]
+        fell.append({"images": sets[name], "of": what, "all sizes": str(measure(own)), "larger half": str(measure(late)),
+                     "from size to size": " ".join(local)})  # fmt: skip
+chapter.table(
+    pd.DataFrame(fell),
+    "tab-4-isotropic",
+    "Exponents of the curves, and intrinsic dimensions by the distance of neighbours: over all sizes, over the larger half of them, "
+    "and between neighbouring sizes.",
+    *images_of.values(),
 )
 # %% [markdown]
 # ## From feature learning to the lazy regime
@@ -600,22 +778,22 @@ looks = {
     "network": {"color": plots.COLOURS["feature"], "label": "network"},
 }
 ylabels = (r"$\hat I(\varphi_r;y)$, bits", r"projection $\omega_r^2$", "alignment", "test error")
+START = -0.15  # where the start is drawn, left of the first states at which no point is satisfied yet
 
 
 def along(panels, rows):
     """Four panels of one task along training."""
+    met = rows.groupby("frame").satisfied.mean()
+    met.loc[met.index == 0] = START
     for panel, column in zip(panels, ("information_centred", "projections_centred")):
         for r, values in enumerate(ranks(rows, column).T[:3], 1):
             found = pd.Series(values, rows.index).groupby(rows.frame).mean()
-            panel.plot(found.index, found, "o-", markersize=3, label=f"$r={r}$")
+            panel.plot(met, found, "o-", markersize=3, label=f"$r={r}$")
     for panel, quantity in zip((panels[2], panels[3], panels[3]), looks):
         wide = rows.pivot(index="seed", columns="frame", values=quantity)
-        plots.realisations(panel, wide.columns, wide, **looks[quantity])
-    met = rows.groupby("frame").satisfied.mean()
-    panels[2].plot(
-        met.index, met * panels[2].get_ylim()[1], ":", color=plots.COLOURS["theory"], label="satisfied, of 1"
-    )
-    panels[3].set(yscale="log", xlabel="frame")
+        plots.realisations(panel, met, wide, **looks[quantity])
+    panels[3].set(yscale="log", xlabel="satisfied share of the training points")
+    panels[3].set_xticks([START, 0, 0.5, 1], ["start", "0", "0.5", "1"])
     plots.plain_numbers(panels[3])
 
 
@@ -631,9 +809,10 @@ chapter.figure(
     fig,
     "fig-4-course",
     "Along training, for the stripe (left) and images (right): information of the first three centred components and the label's "
-    "projection on them, alignment of kernel and label (dotted: satisfied share of the training points), and the test "
-    "errors of the network and of its kernel frozen then. On the stripe the kernel is aligned most, and learns best, long "
-    "before the loss is zero; on images the alignment grows to the end. Frames are at equal numbers of the solver's steps. "
+    "projection on them, alignment of kernel and label, and the test "
+    "errors of the network and of its kernel frozen then, against the satisfied share of the training points. On the stripe the "
+    "kernel is aligned most, and learns best, long before the loss is zero; on images the alignment grows to the end. Much is learnt "
+    "before the first point is satisfied. Ten states of each training, at equal numbers of the solver's steps. "
     f"Stripe: {stripe_p} training points; images: {course_p}. Information and projections: means; the others: medians, with "
     "quartiles as bands.",
     pd.concat(course.values()),
@@ -662,20 +841,29 @@ def shown(ax, row, words):
 film, screens = plots.panels(2, width=2.9, height=3.0)
 
 
+def frames_at(i):
+    """The frames of both after the same share of all; ``i`` counts those of the longer film."""
+    return [rows.iloc[round(i * (len(rows) - 1) / (longest - 1))] for rows in moving]
+
+
 def moment(i):
-    """Both planes after the same share of the frames; ``i`` counts those of the longer film."""
-    for ax, name, rows in zip(screens, course, moving):
-        shown(ax, rows.iloc[round(i * (len(rows) - 1) / (longest - 1))], name)
+    """Both planes then."""
+    for ax, name, frame in zip(screens, course, frames_at(i)):
+        shown(ax, frame, name)
 
 
+# %%
 fig, axes = plots.panels(6, columns=3, width=3.0, height=3.2)
 for row, rows in enumerate(moving):
     for ax, i in zip(axes[3 * row : 3 * row + 3], np.linspace(0, len(rows) - 1, 3).round().astype(int)):
-        shown(ax, rows.iloc[i], f"frame {rows.iloc[i].frame}")
+        shown(ax, rows.iloc[i], ("stripe", data)[row])
 chapter.slider(
     film,
     moment,
-    [f"frame {i + 1} of {longest}" for i in range(longest)],
+    [
+        " and ".join(f"{100 * one.satisfied:.0f} % of {name}" for name, one in zip(course, frames_at(i))) + " satisfied"
+        for i in range(longest)
+    ],
     "fig-4-film",
     "New points in the plane of the first two centred components during training, stripe above, images below; in per cent the "
     f"satisfied share of the training points. Circles: $y=+1$; triangles: $y=-1$. Stripe: {stripe_p} training points; images: "
@@ -687,7 +875,8 @@ chapter.slider(
 # %% [markdown]
 # ## Bring your own network
 # Any torch module that gives one number a point, and labelled data that did not train it: `regimes.kernel_pca` returns
-# what the figures above show. Here a small convolutional network, trained with Adam; put your own in its place.
+# what the figures above show. Here a small convolutional network whose output starts small, trained with Adam until every
+# training point has a margin of 1; put your own in its place.
 # %%
 images = datasets.centred(datasets.load(data, labels="parity"))
 side = int(images.x.shape[-1] ** 0.5)
@@ -696,17 +885,27 @@ order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))
 training, fresh = order[:300], order[300:600]
 torch.manual_seed(0)
 net = torch.nn.Sequential(
-    torch.nn.Conv2d(1, 8, 5, stride=2),
+    torch.nn.Conv2d(1, 8, 3, stride=2, padding=1),
+    torch.nn.ReLU(),
+    torch.nn.Conv2d(8, 16, 3, stride=2, padding=1),
     torch.nn.ReLU(),
     torch.nn.Flatten(),
-    torch.nn.Linear(8 * ((side - 3) // 2) ** 2, 1),
+    torch.nn.Linear(16 * ((side + 3) // 4) ** 2, 50),
+    torch.nn.ReLU(),
+    torch.nn.Linear(50, 1),
 ).double()
+with torch.no_grad():
+    net[-1].weight.mul_(0.1)
+    net[-1].bias.zero_()
 # %%
 before = regimes.kernel_pca(net, x[fresh], images.y[fresh], centred=True)
 optimiser = torch.optim.Adam(net.parameters(), lr=1e-3)
-for _ in range(60):
+for _ in range(2000):
+    margins = images.y[training] * net(x[training])[:, 0]
+    if bool((margins >= 1).all()):
+        break
     optimiser.zero_grad()
-    torch.relu(1 - images.y[training] * net(x[training])[:, 0]).mean().backward()
+    torch.relu(1 - margins).mean().backward()
     optimiser.step()
 after = regimes.kernel_pca(net, x[fresh], images.y[fresh], centred=True)
 # %%
@@ -722,15 +921,17 @@ for ax, title in zip(axes[2:], ("before", "after")):
 chapter.figure(
     fig,
     "fig-4-own",
-    f"The panels for a network of the reader's own: here a small one on {data}, before and after training with Adam, on "
+    f"The panels for a network of the reader's own: here a small one on {data}, before training and at zero loss, on "
     "300 images that did not train it, centred. Circles: $y=+1$; triangles: $y=-1$.",
     alt="Information and projection of ten components before and after training a small network, and the plane of "
-    "the first two, where labels part after training.",
+    "the first two: labels are mixed before and part after training.",
 )
 # %%
 chapter.say(
-    f"Its kernel's alignment with the label went from {float(before.alignment):.3f} to {float(after.alignment):.3f}, its "
-    f"effective dimension from {float(before.dimension):.1f} to {float(after.dimension):.1f}."
+    f"Its kernel's alignment with the label went from {float(before.alignment):.2f} to {float(after.alignment):.2f}, its "
+    f"effective dimension from {float(before.dimension):.0f} to {float(after.dimension):.0f}, and the best line in the plane of two "
+    f"components from {100 * float(before.separable):.0f} % of the points on the right side to {100 * float(after.separable):.0f} %; "
+    f"the network itself is right on {100 * float((images.y[fresh] * net(x[fresh])[:, 0] > 0).double().mean()):.0f} %."
 )
 # %% [markdown]
 # ## Did every run end at zero loss?
@@ -803,7 +1004,10 @@ chapter.ledger()
 # - Most of the label's projection on ten components is on the first of the *centred* kernel; on images not after every
 #   training ({ref}`erratum <erratum-a-centred>`).
 # - The estimator of mutual information is biased in one dimension too
-#   ({ref}`erratum <erratum-a-information>`).
+#   ({ref}`erratum <erratum-a-information>`), and where a variable tells little it shows three quarters of that.
+# - Isotropic kernels learn images with the exponents that paper B quotes, by the hard margin and by regression, with Laplace's
+#   kernel and with Gauss's. The bandwidth, which the paper does not state, is ours; the intrinsic dimension still grows with the
+#   number of images.
 # - The convolutional network's learning curve is steeper than that of its initial kernel, as both papers say. How much steeper
 #   at their sizes is open: here the difference is smaller than theirs, and over the larger half of our sizes both exponents are
 #   larger than over all.

@@ -29,6 +29,7 @@ TIERS = [n if n.startswith("lazy_feature") or n in OFTEN else pytest.param(n, ma
 STAY = {
     "lazy_feature": "wide_curve far_curve finite_curve imposed support_vectors", "sensitivity": "ends",
     "compression": "perpendicular noise", "jamming": "starts neighbours", "kernel_pca": "estimators",
+    "isotropic": "initial images",
     "depth": "normalised_kernel layer_map mnist_regression drawn_regression kernel_shape half_depth trajectories "
     "projection_norm smallest_eigenvalue depth_bound closest_pair projectors operators_apart deep_prediction "
     "other_layers eta_definite biases colinear toy_network",

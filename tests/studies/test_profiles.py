@@ -45,4 +45,6 @@ def test_what_is_kept_fits(asked):
         if name in ("jamming.ensembles", "alignment.glasses"):  # data sets of which another may be here
             sizes = {k: v for k, v in sizes.items() if k != "06"}
             here = {"03.ensembles.second_data.data": ["digits"]} if number == "03" else {}
+        if name == "isotropic.images":
+            here = {"04.images.cifar10.data": "mnist"}
         assert studies.grids(number, resolve(number, "laptop", sizes, here), item)[item], name
