@@ -6,6 +6,7 @@ Source: paper A, Sec. 3.1, 4 and Fig. 3.
 """
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -20,6 +21,7 @@ from regimes import validate
 from regimes.validate import InputError
 
 HARD = 1e12  # bound on the coefficients of a machine, beyond any of separable points
+ROUNDS = 1000
 
 
 def lazy_exponent(d: int) -> float:
@@ -92,11 +94,15 @@ def compress(x: Tensor, d_parallel: int, factor: Tensor) -> Tensor:
 def hard_margin(gram: Tensor, y: Tensor) -> tuple[Tensor, float]:
     """The hard-margin support vector machine of a kernel ``(p, p)``: ``c (p,)`` and ``b`` of ``F = Σ c K + b``.
 
+    Points that no function of the kernel separates have none; the search then ends after ``ROUNDS`` steps a point.
     Source: paper A, Sec. 3.1, whose exponents are the machine's.
     """
     from sklearn.svm import SVC
 
-    found = SVC(C=HARD, kernel="precomputed", tol=1e-6, cache_size=1000).fit(gram.cpu().numpy(), y.cpu().numpy())
+    machine = SVC(C=HARD, kernel="precomputed", tol=1e-6, cache_size=1000, max_iter=ROUNDS * max(len(y), 100))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it has not converged: whether it separates the points is what counts
+        found = machine.fit(gram.cpu().numpy(), y.cpu().numpy())
     c = torch.zeros_like(gram[0])
     c[found.support_] = torch.as_tensor(found.dual_coef_[0]).to(c)
     return c, float(found.intercept_[0])
