@@ -872,6 +872,7 @@ for d, upper, lower in zip(curve_d, axes, axes[len(curve_d) :]):
     lower.set(xlabel="training points $p$", ylabel="support vectors")
     for ax, errors in ((upper, True), (lower, False)):
         plots.curve_axes(ax, sorted(set(by_points.p)), errors=errors)
+# %%
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", fontsize="small")
 chapter.figure(
     fig,
@@ -1003,6 +1004,7 @@ for d in curve_d:
 # %%
 layers = chapter.rows(support.layer, "stripe").assign(filled=lambda rows: rows.vectors / (rows.p * rows.width))
 layers["per_width"] = layers.error / layers.width
+# %%
 shown = {
     "filled": r"vectors over $p\Delta$",
     "per_width": r"error over $\Delta$",

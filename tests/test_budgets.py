@@ -27,9 +27,9 @@ def modules(package):
 
 
 def is_study(node):
-    """Whether a statement of a module defines one: a function decorated with ``study(...)``."""
+    """Whether a statement of a module defines one: a function decorated with ``study(...)``, or a part of it."""
     calls = [it for it in getattr(node, "decorator_list", []) if isinstance(it, ast.Call)]
-    return any(getattr(it.func, "id", "") == "study" for it in calls)
+    return any(getattr(it.func, "id", "") in ("study", "_drawn", "_few") for it in calls)
 
 
 @pytest.mark.parametrize("package", LINES, ids=["engine", "both"])

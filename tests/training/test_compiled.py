@@ -47,7 +47,7 @@ def test_each_step_is_the_reference(case, large_band, monkeypatch):
     batch, count = batch_of(*CASES[case]), 0
     while bool((batch.now.m < 1).any()) and count < STEPS:
         assert compiled.suits(batch)
-        (ours, moved), (batch, expected) = compiled.advance(batch), reference(batch, monkeypatch)
+        (ours, moved), (batch, expected) = compiled.attempt(batch), reference(batch, monkeypatch)
         assert bool(moved) == bool(expected)
         assert max(differences(ours, batch).values()) < 1e-7  # the box problem is solved to a tolerance
         torch.testing.assert_close(ours.dt, batch.dt, rtol=1e-4, atol=0)
@@ -72,14 +72,14 @@ def test_a_large_system_is_left_to_the_reference_and_its_error(monkeypatch):
     monkeypatch.setattr(constants, "LARGE", 8 * constants.SYSTEM * 4)  # bands of at most two points
     batch, elsewhere = batch_of(*CASES["stripe"]), 0
     while bool((batch.now.m < 1).any()) and not elsewhere:
-        elsewhere = compiled.advance(batch) is None
+        elsewhere = compiled.attempt(batch) is None
         batch, _ = step.advance(batch)
     assert elsewhere
 
 
 @pytest.mark.parametrize("change", [{"dtype": torch.float32}, {"seeds": [1, 2]}, {"loss": "logistic"}])
 def test_what_is_left_to_the_reference(change):
-    net = one_hidden.one_hidden(5, 20, seeds=change.get("seeds", [1]), dtype=change.get("dtype", torch.float64))
+    net = one_hidden.one_hidden(5, 20, seeds=change.get("seeds", [1])).to(dtype=change.get("dtype", torch.float64))
     task, loss, count = tasks.stripe(20, 5, seed=0), losses.named(change.get("loss", "hinge")), len(net.omega)
     x, y = task.x.to(net.omega).expand(count, 20, 5), task.y.to(net.omega).expand(count, 20)
     assert not compiled.suits(start(net, x, y, alpha=1.0, loss=loss, tolerance=1e-2))

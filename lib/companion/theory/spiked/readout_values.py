@@ -22,7 +22,7 @@ _TINY = 1e-30  # complex step: derivatives without cancellation
 
 
 @dataclass(frozen=True)
-class Bulk:
+class ReadoutBulk:
     """The bulk of ``J`` equally many kinds of rows.
 
     Attributes:
@@ -94,7 +94,7 @@ def solve_readout_values(
     if orthogonal and beta != 1:
         raise InputError(f"orthogonal rows are solved at beta = 1, got {beta!r}")
     e = channels_of_values(activation, target, values, r=r, c=c, gamma=gamma)
-    bulk, J = Bulk(1 + np.square(values) * (c - 1), beta, orthogonal), len(values)
+    bulk, J = ReadoutBulk(1 + np.square(values) * (c - 1), beta, orthogonal), len(values)
 
     def functionals(hats: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         B, s = hats[0, : J**2].reshape(J, J), lam + hats[0, J**2 :]
@@ -106,7 +106,7 @@ def solve_readout_values(
         stiffness[0, j, 0, j, J**2 + j], stiffness[1, j, 1, j, J**2 + j] = min(width, FINITE), beta * bulk.c[j]
         stiffness[2, j, 2, :, j * J : (j + 1) * J] = beta * np.eye(J)
     none = np.zeros_like(e.k)
-    test, train, overlap, q, V, steps = saddle_point.solve(
+    test, train, overlap, q, V, steps = saddle_point.solve_overlaps(
         e.take([0]),
         functionals,
         saddle_point.linear(stiffness.reshape(1, 3 * J, 3 * J, -1)),

@@ -140,7 +140,7 @@ def solve_channels(
     stiffness = np.zeros((len(alpha), 3, 3, 2))  # of all ones, W_b v and W_b theta_perp by V1 and V2
     stiffness[:, 0, 0, 1], stiffness[:, 1, 1, 1], stiffness[:, 2, 2, 0] = np.minimum(width, FINITE), beta * c, beta
     none = np.zeros_like(e.k)
-    test, train, overlap, q, V, steps = saddle_point.solve(
+    test, train, overlap, q, V, steps = saddle_point.solve_overlaps(
         e,
         functionals,
         saddle_point.linear(stiffness),

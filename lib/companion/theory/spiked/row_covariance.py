@@ -248,7 +248,7 @@ def _solve(
         return found[:1], found[None, 1:]
 
     none = np.zeros_like(e.k)
-    test, train, overlap, q, V, steps = saddle_point.solve(
+    test, train, overlap, q, V, steps = saddle_point.solve_overlaps(
         e,
         functionals,
         stiffness,

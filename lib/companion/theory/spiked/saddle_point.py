@@ -61,7 +61,7 @@ class Solution:
     sign_error: float | None = None
 
 
-def solve(
+def solve_overlaps(
     e: Channel,
     functionals: Functionals,
     stiffness: Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
@@ -148,7 +148,7 @@ def variances(
     """The fixed points ``V (B, J)``, ``1 + V(k) (B, K)`` there, and the steps each setting took ``(B,)``.
 
     The map is increasing and starts above its fixed point; Newton's step is taken where it keeps positive what starts
-    so, the plain one elsewhere. What starts at 0 may have either sign. Arguments as in :func:`solve`.
+    so, the plain one elsewhere. What starts at 0 may have either sign. Arguments as in :func:`solve_overlaps`.
     """
     V, steps, active = start.copy(), np.zeros(len(start), dtype=int), np.arange(len(start))
     for _ in range(_ITERATIONS):

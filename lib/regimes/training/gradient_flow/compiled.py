@@ -133,7 +133,7 @@ def _record(at: Point, mean: Tensor, before: Tensor, past_dt: float, dt: float) 
     return _Point(**{name: tensor.data_ptr() for name, tensor in tensors.items()}, past_dt=past_dt, dt=dt)
 
 
-def advance(batch: Batch) -> tuple[Batch, Tensor] | None:
+def attempt(batch: Batch) -> tuple[Batch, Tensor] | None:
     """As ``step.advance``; ``None`` where a step needs that one, for its errors or for much memory."""
     now, past = batch.now, batch.past
     new = Point(*(torch.empty_like(value) for value in (now.u, now.beta, now.m, now.q, now.push)))

@@ -32,7 +32,7 @@ def advance(batch: Batch) -> tuple[Batch, Tensor]:
 
     A realisation whose step was refused keeps its place, with a shorter ``dt``.
     """
-    if compiled.suits(batch) and (found := compiled.advance(batch)) is not None:
+    if compiled.suits(batch) and (found := compiled.attempt(batch)) is not None:
         return found
     far, mean, error = _predict(batch)
     end = solve(batch, far, mean, error <= 1.0, _allowed(batch))
