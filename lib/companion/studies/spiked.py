@@ -194,7 +194,7 @@ def gaussian_map(setting: Setting, seeds: list[int]) -> Rows:
         return squared_error(tested, network.ridge(phi, y, setting["lam"]), clean)
 
     true = error(network.feature_map)
-    gaussian = error(functools.partial(network.gaussian_map, c=setting["c"]), noise.split([n, TEST], dim=1))
+    gaussian = error(functools.partial(network.draw_conditional, c=setting["c"]), noise.split([n, TEST], dim=1))
     return _rows({"true": true, "gaussian": gaussian}, seeds)
 
 

@@ -220,7 +220,7 @@ def feature_map(activation: Function, weights: Weights, x: Tensor, bias: float =
     return activation.tensor(z + bias if bias else z) / weights.w.shape[1] ** 0.5
 
 
-def gaussian_map(activation: Function, weights: Weights, x: Tensor, noise: Tensor, c: float) -> Tensor:
+def draw_conditional(activation: Function, weights: Weights, x: Tensor, noise: Tensor, c: float) -> Tensor:
     """Gaussian features with the conditional moments of the true ones, ``(S, n, p)``; ``noise`` is their normal rest.
 
     ``(kappa0(k) + kappa1(k) W_b x + kappa_*(k) noise) / sqrt(p)`` at the bulk variance ``c`` and ``u = 1``.
