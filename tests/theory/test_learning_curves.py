@@ -233,9 +233,9 @@ def test_a_drift_is_the_exponent_over_all_sizes_and_over_the_larger_half():
     table = falling([0.9, 0.7, 0.5])
     found = learning_curves.drift(learning_curves.beta, table)
     assert found.whole == learning_curves.beta(table)
-    assert found.late.value == pytest.approx(0.5, rel=0.01) and found.apart()
+    assert found.late.value == pytest.approx(0.5, rel=0.01) and found.disjoint()
     assert (found.sizes, found.late_sizes) == ((100, 200, 400, 800), (400, 800))
-    assert not learning_curves.drift(learning_curves.beta, falling([0.5, 0.5, 0.5])).apart()
+    assert not learning_curves.drift(learning_curves.beta, falling([0.5, 0.5, 0.5])).disjoint()
     beyond = falling([0.3], (1600, 3200))
     assert learning_curves.drift(learning_curves.beta, table, late=[beyond]).late == learning_curves.beta(beyond)
 
