@@ -87,11 +87,11 @@ def test_a_forged_file_stays_out(server, sets, tmp_path, capsys):
 
 def test_off_line_one_line_says_what_is_missing_and_who_judges_instead(sets, monkeypatch, capsys):
     monkeypatch.setattr(fetch, "SETS", {n: s | {"homes": ["http://127.0.0.1:9"]} for n, s in sets.items()})
-    fetch.SETS["mnist"]["said"] = "Fashion-MNIST"
+    fetch.SETS["mnist"]["said"], fetch.SETS["cifar10"]["said"] = "Fashion-MNIST", "data of no claim's rows"
     assert fetch.main([]) == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and said.startswith("missing: mnist (a.gz of http://127.0.0.1:9 could not be fetched")
-    assert "the stored results judge" in said and "B.Fig9" in said and "cifar10 (" in said
+    assert "the stored results judge B.Fig9" in said and "cifar10 (" in said and "no claim" in said
 
 
 def test_an_unknown_name_is_one_line(capsys):

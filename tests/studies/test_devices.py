@@ -27,7 +27,8 @@ TIERS = [n if n.startswith("lazy_feature") or n in OFTEN else pytest.param(n, ma
 
 # closed forms, quadrature, small matrices and small networks, which gain nothing; all others may use a GPU
 STAY = {
-    "lazy_feature": "wide_curve far_curve finite_curve imposed support_vectors", "sensitivity": "ends", "support": "layer",
+    "lazy_feature": "wide_curve far_curve finite_curve imposed support_vectors", "sensitivity": "ends",
+    "support": "layer",
     "compression": "perpendicular noise", "jamming": "starts neighbours", "kernel_pca": "estimators",
     "isotropic": "initial images",
     "depth": "normalised_kernel layer_map mnist_regression drawn_regression kernel_shape half_depth trajectories "

@@ -49,13 +49,22 @@ def test_the_layer_by_hand():
     assert row["spacing"] == pytest.approx(np.mean([min(others) for others in apart if others]))
 
 
-@pytest.mark.parametrize("shape", ["stripe", "cylinder"])
-def test_the_kernel_at_t_star_learns_fresh_points(shape):
+def at_star(shape, seed):
     own = {"interfaces": [-0.3, 1.18549]} if shape == "stripe" else {"d_parallel": 2, "radius": 1.1774}
-    setting = {"shape": shape, "d": 3, "p": 80, "h": 60, "alpha": 1e-6, "tolerance": 0.05, "test": 500, "seeds": [0]}
-    rows = support.star_kernel.function(setting | own, [0])
+    setting = {"shape": shape, "d": 3, "p": 80, "h": 60, "alpha": 1e-6, "tolerance": 0.05, "test": 500, "seeds": [seed]}
+    return support.star_kernel.function(setting | own, [seed])
+
+
+@pytest.mark.parametrize(("shape", "seed"), [("stripe", 0), ("cylinder", 1)])
+def test_the_kernel_at_t_star_learns_fresh_points(shape, seed):
+    rows = at_star(shape, seed)
     assert [(row["curve"], row["learner"]) for row in rows] == [
         (curve, learner) for learner in ("flow", "machine") for curve in ("star", "compressed")
     ]
-    assert all(0 < row["error"] < 0.5 and row["ended"] for row in rows)
+    assert all(0 < row["error"] < 0.35 and row["ended"] in ("zero loss", "separated") for row in rows)
     assert [row["vectors"] is None for row in rows] == [True, True, False, False]
+
+
+def test_points_that_a_kernel_of_few_neurons_cannot_separate_are_said():
+    ended = {(row["curve"], row["learner"]): row["ended"] for row in at_star("cylinder", 0)}
+    assert ended["star", "machine"] == "not separated" and ended["compressed", "machine"] == "separated"
