@@ -119,8 +119,8 @@ for ax, d in zip(axes, curve_d):
         medians = rows.groupby("p").error.median()
         ax.loglog(medians.index, medians, marker="o", color=plots.COLOURS[colour], label=label, **style)
     ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$")
-    plots.curve_axes(ax, sorted(nets.p.unique()))
     plots.slope_guide(ax, (nets.p.min(), nets.p.max()), 0.6 * d / nets.p.min(), -1, "$-1$")
+    plots.curve_axes(ax, sorted(nets.p.unique()))
 axes[0].set_ylabel(r"test error $\varepsilon$")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
 # %%
@@ -1371,7 +1371,7 @@ every = {
     "the same, support vectors": machines,
 }
 every |= {"frozen, finite width": pd.concat([finite, of(trained, "final")]), "networks": of(trained, "feature", 1.0)}
-every |= {"scan": scans, "rotations": turned}
+every |= {"scan": scans, "rotations": turned, "kernel at t*, and compressed": pd.concat(star_rows.values())}
 ends = pd.concat([t.assign(runs=name) for name, t in every.items()])
 chapter.table(
     ends.groupby(["runs", "ended"]).size().rename("count").reset_index(),
