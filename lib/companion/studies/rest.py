@@ -1,0 +1,128 @@
+"""Chapter 3: networks trained until they fit or lie at a minimum, not until a number of steps is spent."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
+from companion.studies.jamming import (
+    AXES,
+    _errors,
+    _on_images,
+    _repeated,
+    _spectrum,
+    draw_sets,
+    parameters_of,
+    swish_networks,
+    train_to_verdict,
+)
+from companion.theory import jamming
+from regimes import models
+from regimes.models import Model
+from regimes.models.fully_connected import FullyConnected
+from regimes.models.hessian import hessian
+from regimes.training.newton import newton
+from regimes.training.run import run
+from regimes.training.state import Ended, after
+
+CHAPTER = "03"
+ROUNDS = {"rounds": "1 or more increasing counts to 1e6"}  # of Newton's method
+Stage = tuple[Model, list[Ended]]  # networks, and how those of them that have ended did
+SHARED = "data components test kernel_p layers members loss steps p scale h".split()
+
+
+def _to_rest(setting: Setting, x: Tensor, y: Tensor, start: FullyConnected, rounds: list[int]) -> dict[int, Stage]:
+    """Networks after ``steps`` of the flow (0), and taken on to a minimum, after ``rounds`` of Newton's method."""
+    flow = train_to_verdict(setting, start, x, y)
+    stages = {0: (flow.model, [why.kind for why in flow.ended])}
+    options = {"alpha": setting["scale"], "loss": setting["loss"], "initial": start, "steps": rounds[-1]}
+    done = run(newton(flow.model, x, y, **options), events={f"{n:g}": after(n) for n in rounds})
+    for n in rounds:  # those that had ended before are as they ended
+        there = done.events.get(f"{n:g}", {})
+        model = models.join([there[e].model if e in there else done.model[e : e + 1] for e in range(len(start(x)))])
+        stages[n] = model, [Ended.STEPS if e in there else why.kind for e, why in enumerate(done.ended)]
+    return stages
+
+
+def _share(ended: list[Ended], *kinds: Ended) -> float:
+    return sum(kind in kinds for kind in ended) / len(ended)
+
+
+@study(
+    version=1,
+    axes={name: AXES[name] for name in SHARED} | ROUNDS,
+    complete=_on_images,
+    rtol=0.1,
+    columns=dict.fromkeys(["jammed", "fluctuation", "loss", "unsatisfied", "norm"], STATISTICAL),
+    device="any",
+)
+def cusp(setting: Setting, seeds: list[int]) -> Rows:
+    r"""Ensembles on one training set on their way to rest; one row a training set and number of ``rounds``.
+
+    ``steps`` of the flow (row of 0 rounds), then rounds of Newton's method: ``fitted`` and ``jammed``, the shares of
+    the members that fit and that lie at a minimum that does not, so far. ``parameters`` N; ``unsatisfied``, ``loss``,
+    ``norm``, ``error``, ``ensemble_error`` and ``fluctuation`` as in ``jamming.ensembles``.
+
+    Source: paper B, Fig. 6 and Sec. 2.
+    """
+    rows = []
+    for seed in seeds:
+        sets, start = draw_sets(setting, seed), swish_networks(setting, setting["components"], [seed])
+        x, y = _repeated([sets.train], setting["members"])
+        f0 = start(sets.test.x)
+        for n, (model, ended) in _to_rest(setting, x, y, start, setting["rounds"]).items():
+            gaps = (1 - y * setting["scale"] * (model(x) - start(x))).clamp(min=0)
+            F = setting["scale"] * (model(sets.test.x) - f0)
+            rows.append(
+                {"seed": seed, "rounds": n, "source": sets.train.source}
+                | {"parameters": parameters_of(setting["components"], setting["h"], setting["layers"])}
+                | {"fitted": _share(ended, Ended.FITTED, Ended.UNTIL)}
+                | {"jammed": _share(ended, Ended.JAMMED) if n else 0.0}
+                | {"unsatisfied": float(jamming.unsatisfied(1 - gaps).double().mean())}
+                | {"loss": float(gaps.square().mean() / 2), "fluctuation": float(jamming.fluctuation(F))}
+                | _errors("", F, sets.test.y)
+            )
+    return rows
+
+
+@study(
+    version=1,
+    axes={name: AXES[name] for name in SHARED} | ROUNDS,
+    complete=_on_images,
+    rtol=0.1,
+    columns=dict.fromkeys(["ended", "unsatisfied", "negative", "loss", "gap", "eigenvalues"], STATISTICAL),
+    device="any",
+    nonfinite=["gap"],
+)
+def minima(setting: Setting, seeds: list[int]) -> Rows:
+    """The landscape at rest, at a fixed number of parameters and growing P; one row a network (``member``).
+
+    How it ``ended``: ``fitted``, ``jammed`` at a minimum, or ``given up`` after the last of ``rounds`` and in no
+    statement about minima. ``parameters`` N, ``unsatisfied`` N_Δ, ``loss`` U/P, ``negative`` N₋ and ``curved``
+    (eigenvalues of H_p below zero, and not zero), ``flat``: share of the eigenvalues of H_0 that are zero, at most
+    64 of the others as ``eigenvalues``, and their ``gap``; ``strength``: largest eigenvalue of H_p, in size, over
+    that of H_0; ``stable``: lowest eigenvalue of H over the largest.
+
+    Source: paper B, Fig. 7, 8B and C and Eq. 12 to 14.
+    """
+    rows = []
+    for seed in seeds:
+        sets, start = draw_sets(setting, seed), swish_networks(setting, setting["components"], [seed])
+        x, y = _repeated([sets.train], setting["members"])
+        model, ended = _to_rest(setting, x, y, start, setting["rounds"])[setting["rounds"][-1]]
+        gaps = (1 - y * setting["scale"] * (model(x) - start(x))).clamp(min=0)
+        alpha, none = setting["scale"], torch.zeros_like(gaps)
+        H0, Hp = hessian(model, x, none, alpha**2 * (gaps > 0).to(gaps)), hessian(model, x, -alpha * gaps * y, none)
+        below, curved = jamming.negative(Hp) if float(Hp.abs().max()) > 0 else 2 * [torch.zeros(len(Hp))]
+        values, bent, whole = (torch.linalg.eigvalsh(matrix).cpu() for matrix in (H0, Hp, H0 + Hp))
+        for k, kind in enumerate(ended):
+            row = {"seed": seed, "member": k, "source": sets.train.source, "parameters": H0.shape[-1]}
+            row |= {"ended": "fitted" if kind == Ended.UNTIL else str(kind)}
+            row |= {"unsatisfied": int(jamming.unsatisfied(1 - gaps[k])), "loss": float(gaps[k].square().mean() / 2)}
+            row |= {"negative": int(below[k]), "curved": int(curved[k])} | _spectrum(values[k].numpy())
+            top = float(values[k, -1])
+            row |= {"gap": jamming.gap(values[k].numpy()) if top > 0 else math.nan}
+            row |= {"strength": float(bent[k].abs().max()) / top if top > 0 else 0.0}
+            rows.append(row | {"stable": float(whole[k, 0] / whole[k, -1]) if float(whole[k, -1]) > 0 else 0.0})
+    return rows

@@ -1,0 +1,167 @@
+r"""Where training would end that gradient flow only creeps to: the nearest minimum, by Newton steps in a trust region.
+
+A network that does not fit its points goes on for ever along the flow (:mod:`regimes.training.gauss_newton`). In the
+flow's own units, with the direction :math:`g = -\frac1\alpha\nabla U` of the mean loss :math:`U` and its *whole*
+Hessian :math:`A = \frac1\alpha\nabla^2 U`, a step solves :math:`(A + \mu) s = g` and promises
+:math:`\frac\alpha2 (g\cdot s + \mu |s|^2)`. Where the loss falls by much of that, :math:`\mu` goes down, else up; up
+also where :math:`A + \mu` is not positive, so that saddle points are left behind.
+
+A realisation ends *fitted*, or *jammed*: no eigenvalue of ``A`` lies below ``-FLAT`` times the largest, and the whole
+step, with :math:`\mu` there, promises less than ``REST`` of the loss. Each end is a minimum to that precision. Which of
+the minima it is depends on the method, as on the start.
+
+Source: paper B, Sec. 2 (jamming); Moré and Sorensen, SIAM J. Sci. Stat. Comput. 4 (1983) 553 (trust regions).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from regimes import validate
+from regimes.models import losses
+from regimes.models.fully_connected import FullyConnected
+from regimes.models.hessian import hessian
+from regimes.models.losses import Loss
+from regimes.training.gauss_newton import SLACK, ImplicitState, Problem
+from regimes.training.state import Ended, Ending, fitted, where_rows
+from regimes.validate import InputError
+
+STEPS = 2000
+REST = 1e-6  # part of the loss
+FLAT = 1e-8  # part of the largest eigenvalue
+FIRST = 1e-3  # the first μ, in the largest element of the Hessian
+TAKEN, GOOD, POOR = 1e-3, 0.75, 0.25  # parts of what was promised: a step is taken, μ goes down, μ goes up
+DOWN, UP = 0.2, 4.0
+
+
+def newton(
+    model: FullyConnected,
+    x: Tensor,
+    y: Tensor,
+    *,
+    alpha: float,
+    loss: str | Loss = "quadratic_hinge",
+    initial: FullyConnected | None = None,
+    slack: float = SLACK,
+    steps: int = STEPS,
+) -> Iterator[ImplicitState]:
+    r"""The way of :math:`F = \alpha(f - f_0)` from ``model`` down to a minimum, one state a round of attempted steps.
+
+    A state's ``t`` counts the rounds. A round takes the Hessian over the points below the margin, ``2 a P²`` operations
+    for ``a`` of them and ``P`` weights, and a Cholesky factor, ``P³/3``.
+
+    Args:
+        model: ``E`` networks without biases, trained already or not.
+        x: points ``(p, d)`` shared by all, or ``(E, p, d)``.
+        y: labels ``(p,)`` or ``(E, p)`` in {-1, +1}.
+        alpha: scale of the predictor.
+        loss: one with a slope without jumps.
+        initial: the networks at time 0, which give ``f_0``; by default ``model``.
+        slack: how near to the margin a point counts as met.
+        steps: rounds after which a realisation is given up.
+
+    Source: paper B, Sec. 2.
+    """
+    loss = losses.named(loss)
+    if loss.corner:
+        raise InputError(f"loss must be smooth for Newton steps, got {loss.name}: take soft_hinge")
+    validate.between(1e-200, 1e200, alpha=alpha)
+    validate.between(0, 0.5, slack=slack)
+    validate.integer(1, steps=steps)
+    validate.arrays(x=("... n", x))
+    validate.arrays(y=("...", y))
+    if not bool((y.abs() == 1).all()):
+        raise InputError("labels must be -1 or +1 for margins")
+    initial = model if initial is None else initial
+    with torch.no_grad():
+        base = initial(x)
+        if y.shape not in (base.shape, base.shape[1:]):
+            shapes = f"{tuple(base.shape)} of the outputs or that of one, got {tuple(y.shape)}"
+            raise InputError(f"y must have the shape {shapes}")
+        problem = Problem(x, y.to(base).expand_as(base), base, float(alpha), loss, x.ndim > 2, 0.0)
+        zero, rows = torch.zeros(len(base), dtype=torch.float64, device=base.device), tuple(range(len(base)))
+        margins = problem.margins(model(x))
+    return _rounds(ImplicitState(rows, loss, float(slack), problem, zero, zero, model, model, initial, margins), steps)
+
+
+@torch.no_grad()
+def _rounds(now: ImplicitState, steps: int) -> Iterator[ImplicitState]:
+    yield now
+    now.finish(fitted(now) >= 0, Ending(Ended.FITTED))
+    g, A = _derivatives(now)
+    mu = FIRST * _size(A)
+    for _ in range(steps):
+        kept = [e for e, row in enumerate(now.rows) if row not in now.ended]
+        if not kept:
+            return
+        if len(kept) < len(now.rows):
+            now, g, A, mu = now.part(kept), g[kept], A[kept], mu[kept]
+        s, promised = _step(g, A, mu, now.problem.alpha)
+        there = _landed(now, s)
+        part = ((now.loss - there.loss) / promised).nan_to_num(nan=-1.0)
+        _end(now, g, A, promised)
+        mu = (mu * torch.where(part > GOOD, DOWN, torch.where(part < POOR, UP, 1.0))).clamp(min=1e-4 * FLAT * _size(A))
+        moved = part > TAKEN
+        if bool(moved.any()):
+            now, which = _choose(moved, there, now), moved.nonzero().flatten()
+            g, A = g.clone(), A.clone()
+            g[which], A[which] = _derivatives(now.part(which.tolist()))
+            now.finish(moved & (fitted(now) >= 0), Ending(Ended.FITTED))
+        yield now
+    left = torch.ones(len(now.rows), dtype=torch.bool, device=now.t.device)
+    now.finish(left, Ending(Ended.STEPS, f" after {steps} steps"))
+
+
+def _derivatives(now: ImplicitState) -> tuple[Tensor, Tensor]:
+    """``g (e, P)`` and ``A (e, P, P)``, over the points that have a say."""
+    problem = now.problem
+    force, stiffness = problem.force(now.margins), problem.stiffness(now.margins)
+    count = max(1, int((force != 0).sum(-1).max()))
+    index = force.abs().topk(count, -1, sorted=False).indices
+    x, force, stiffness = problem.points(index), force.gather(-1, index), stiffness.gather(-1, index)
+    g = torch.cat([tensor.flatten(1) for tensor in now.model.tangents(x).vjp(force)], 1)
+    return g, hessian(now.model, x, -force, stiffness)
+
+
+def _size(A: Tensor) -> Tensor:
+    """The largest element of each ``(e,)``."""
+    return A.diagonal(dim1=-2, dim2=-1).abs().amax(-1)
+
+
+def _step(g: Tensor, A: Tensor, mu: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
+    """The step ``s (e, P)`` and the fall of the loss it promises ``(e,)``; NaN where ``A + mu`` is not positive."""
+    factor, failed = torch.linalg.cholesky_ex(A + torch.diag_embed(mu.unsqueeze(-1).expand_as(g)))
+    s = torch.cholesky_solve(g.unsqueeze(-1), factor).squeeze(-1)
+    s = s.masked_fill((failed > 0).unsqueeze(-1), torch.nan)
+    return s, alpha / 2 * ((g * s).sum(-1) + mu * s.square().sum(-1))
+
+
+def _landed(now: ImplicitState, s: Tensor) -> ImplicitState:
+    """The state after a move of the weights."""
+    weights = now.model.parameters()
+    moves = s.split([w[0].numel() for w in weights], 1)
+    there = now.model.with_parameters([w + k.view_as(w) for w, k in zip(weights, moves, strict=True)])
+    margins = now.problem.margins(there(now.problem.x))
+    return replace(now, t=now.t + 1, model=there, before=now.model, margins=margins)
+
+
+def _choose(moved: Tensor, new: ImplicitState, old: ImplicitState) -> ImplicitState:
+    """The new state, with the old weights where it did not move."""
+    weights = where_rows(moved, new.model.parameters(), old.model.parameters())
+    (margins,) = where_rows(moved, [new.margins], [old.margins])
+    return replace(new, model=new.model.with_parameters(weights), margins=margins)
+
+
+def _end(now: ImplicitState, g: Tensor, A: Tensor, promised: Tensor) -> None:
+    """Ends what is at rest: asked where a step promises little, answered by the whole step."""
+    asked = (promised < REST * now.loss).nonzero().flatten()
+    if not len(asked):
+        return
+    _, whole = _step(g[asked], A[asked], FLAT * _size(A[asked]), now.problem.alpha)
+    for e in asked[whole < REST * now.loss[asked]].tolist():
+        which = torch.zeros_like(now.t, dtype=torch.bool)
+        which[e] = True
+        left = int((now.margins[e] < 1 - now.slack).sum())
+        now.finish(which, Ending(Ended.JAMMED, f" at a minimum with {left} points below the margin"))
