@@ -1,0 +1,129 @@
+"""Newton's method to a minimum: convex problems by scipy, ends by autograd and L-BFGS, saddles, other company."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+
+from regimes.models.activations import activation
+from regimes.models.fully_connected import fully_connected
+from regimes.training.gauss_newton import gauss_newton
+from regimes.training.newton import newton
+from regimes.training.run import run
+from regimes.training.state import Ended
+from regimes.validate import InputError
+
+SWISH = activation("swish", steepness=10.0, normalised=True)
+
+
+def nets(*widths, seeds=(0,), sigma=SWISH):
+    return fully_connected(widths, seeds=list(seeds), sigma=sigma, parametrisation="mean-field", gain=1.0)
+
+
+def problem(p, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return torch.from_numpy(rng.standard_normal((p, d))), torch.from_numpy(np.sign(rng.standard_normal(p)))
+
+
+def cost(model, start, x, y, alpha):
+    """The mean quadratic hinge of one network as a function of its weights, with its gradient."""
+    shapes = [weight.shape for weight in model.parameters()]
+    f0 = start(x)
+
+    def value(w):
+        parts = torch.as_tensor(w).split([shape.numel() for shape in shapes])
+        f = model.with_parameters([part.view(shape) for part, shape in zip(parts, shapes)])(x)
+        return (1 - y * alpha * (f - f0)).clamp(min=0).square().mean() / 2
+
+    def both(w):
+        w = torch.tensor(w, requires_grad=True)
+        found = value(w)
+        return found.item(), torch.autograd.grad(found, w)[0].numpy()
+
+    return value, both
+
+
+def weights(model):
+    return torch.cat([weight.flatten() for weight in model.parameters()])
+
+
+def test_a_linear_model_ends_where_scipy_does():
+    x, y = problem(60)
+    model = nets(4, 1)
+    done = run(newton(model, x, y, alpha=2.0))
+    best = minimize(cost(model, model, x, y, 2.0)[1], weights(model).numpy(), jac=True, method="BFGS", tol=1e-12)
+    assert done.ended[0].kind == Ended.JAMMED
+    np.testing.assert_allclose(weights(done.model).numpy(), best.x, rtol=1e-5, atol=1e-6)
+
+
+def test_jammed_is_a_minimum_that_no_other_optimiser_leaves():
+    x, y = problem(100)
+    start = nets(4, 2, 2, 1, seeds=range(8), sigma="tanh")
+    done = run(newton(start, x, y, alpha=1.0, steps=1000))
+    jammed = [e for e, why in enumerate(done.ended) if why.kind == Ended.JAMMED]
+    assert len(jammed) >= 3
+    for e in jammed:
+        value, both = cost(start[e : e + 1], start[e : e + 1], x, y, 1.0)
+        w = weights(done.model[e : e + 1])
+        values = torch.linalg.eigvalsh(torch.autograd.functional.hessian(value, w))
+        assert float(values[0]) > -1e-6 * float(values[-1])
+        after = minimize(both, w.numpy(), jac=True, method="L-BFGS-B", options={"maxiter": 2000, "maxcor": 40})
+        assert after.fun > (1 - 1e-4) * float(value(w)) > 0
+
+
+def test_it_goes_on_from_the_flow_and_fits_what_that_left():
+    x, y = problem(60)
+    start = nets(4, 5, 5, 1, seeds=range(6))
+    flow = run(gauss_newton(start, x, y, alpha=1.0, rule="settle", steps=40))
+    done = run(newton(flow.model, x, y, alpha=1.0, initial=start))
+    left = [e for e, why in enumerate(flow.ended) if why.kind == Ended.STEPS]
+    fits = [e for e in left if done.ended[e].kind == Ended.FITTED]
+    assert len(fits) >= 2
+    F = done.model(x) - start(x)
+    torch.testing.assert_close(done.F, F, rtol=1e-12, atol=1e-12)
+    assert float((y * F)[fits].min()) >= 1 - 1e-4
+
+
+def test_the_loss_never_rises_and_a_saddle_is_left():
+    x, y = problem(8)
+    start = nets(4, 4, 1, sigma="quadratic")
+    near = start.with_parameters([1e-6 * weight for weight in start.parameters()])  # the origin is a saddle
+    zero = start.with_parameters([0 * weight for weight in start.parameters()])
+    losses = [float(state.loss[0]) for state in newton(near, x, y, alpha=1.0, initial=zero)]
+    assert losses[-1] < 0.1 * losses[0]
+    assert all(b <= a for a, b in zip(losses, losses[1:]))
+
+
+def test_a_network_does_not_feel_the_others():
+    x, y = problem(40)
+    start = nets(4, 3, 3, 1, seeds=range(3))
+    together = run(newton(start, x, y, alpha=1.0, steps=40))
+    for e in range(3):
+        alone = run(newton(start[e : e + 1], x, y, alpha=1.0, steps=40))
+        torch.testing.assert_close(alone.F[0], together.F[e], rtol=1e-4, atol=1e-4)
+        assert alone.ended[0].kind == together.ended[e].kind
+
+
+def test_given_up_is_said():
+    x, y = problem(60)
+    done = run(newton(nets(4, 3, 3, 1), x, y, alpha=1.0, steps=2))
+    assert done.ended[0] == "given up after 2 steps"
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"loss": "hinge"}, "loss must be smooth for Newton steps, got hinge"),
+        ({"alpha": 0.0}, "alpha"),
+        ({"steps": 0}, "steps"),
+        ({"slack": 0.7}, "slack"),
+        ({"y": torch.zeros(8, dtype=torch.float64)}, "labels must be -1 or \\+1"),
+        ({"y": torch.ones(5, dtype=torch.float64)}, "y must have the shape"),
+    ],
+    ids=str,
+)
+def test_bad_input_is_one_line(change, said):
+    x, y = problem(8)
+    asked = {"x": x, "y": y, "alpha": 1.0} | change
+    with pytest.raises(InputError, match=said):
+        next(newton(nets(4, 3, 1), **asked))
