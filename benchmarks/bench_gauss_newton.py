@@ -5,8 +5,8 @@ First eight of them that fit, against explicit Euler with the original step rule
 square a step, no output move by more than 0.1), which gets ``LIMIT`` CPU seconds: the ratio of times to the same loss,
 with the share of the loss that the explicit one has left where it did not get there (``>``: a lower bound). Then 136
 networks, 17 widths of 8, 500 points, scale 1: required 160 CPU seconds, aimed at 80. Last four networks that do not
-fit: CPU seconds a network (median) until the loss is what 1600 more steps of the flow leave, by those steps, by Newton's rounds with
-the whole Hessian (``regimes.training.newton``), and by scipy's L-BFGS with 50 corrections.
+fit: CPU seconds a network (median) until the loss is what 1600 more steps of the flow leave, by those steps, by
+Newton's rounds with the whole Hessian (``regimes.training.newton``), and by scipy's L-BFGS with 50 corrections.
 
     python benchmarks/bench_gauss_newton.py [quick]
 """
