@@ -176,53 +176,6 @@ chapter.figure(
     "kernel change running flat to the right.",
 )
 
-
-# %% [markdown]
-# {numref}`fig-b-knob` moves a cut over the left map, from the feature learners at its bottom to the lazy ones at its top.
-# %%
-def cut(i):
-    """Errors, and the change of the kernel, against width at the scale number ``i`` of the map."""
-    scale = map_scales[i]
-    rows = on_map[on_map["scale"] == scale]
-    for column, label, style in (("error", "single networks", "-"), ("ensemble_error", "ensemble", "--")):
-        wide = 100 * rows.pivot(index="seed", columns="h", values=column)
-        plots.realisations(axes[0], wide.columns, wide, color=plots.COLOURS["feature"], linestyle=style, label=label)
-    change = rows.pivot(index="seed", columns="h", values="kernel_change")
-    plots.realisations(axes[1], change.columns, change, color=plots.COLOURS["lazy"])
-    for ax in axes:
-        ax.axvspan(h_star[scale].min(), h_star[scale].max(), color="0.5", alpha=0.25, linewidth=0)
-        plots.curve_axes(ax, map_h[::2], errors=False)
-        ax.set_xlabel("width $h$")
-    axes[0].set(ylabel="test error (%)", ylim=(0, 105 * on_map.error.max()))
-    axes[0].legend(fontsize="small", loc="lower left")
-    axes[1].axhline(1, color=plots.COLOURS["theory"], linestyle="--", linewidth=1)
-    axes[1].set(yscale="log", ylabel="change of the kernel", ylim=change_limits)
-
-
-# %%
-fig, axes = plots.panels(2, width=2.9, height=3.0)
-change_limits = on_map.kernel_change.quantile([0.01, 0.99]).to_numpy() * [0.5, 2]
-chapter.slider(
-    fig,
-    cut,
-    [f"α̃ = {scale:.4g}" for scale in map_scales],
-    "fig-b-knob",
-    "One row of the map at a time. Left: error of single networks and of the ensemble's mean output against width; grey: "
-    "jamming. Right: relative change of the tangent kernel; below the dashed line it changes by less than its norm. From bottom "
-    "to top of the map jamming moves to narrower networks and the kernel freezes; single networks then scatter more, which "
-    "averaging removes.",
-    on_map,
-    knob="scale α̃",
-)
-# %% [markdown]
-# The same numbers, cell by cell: point at a cell, or tab to it, to read them.
-# %%
-chapter.hover(
-    on_map.groupby(["scale", "h"])[["ensemble_error", "error", "fitted", "kernel_change"]].mean(),
-    "tab-b-4",
-    "Mean ensemble error of each cell of the left map in per cent; the rest on hover.",
-    on_map,
-)
 # %%
 widest = on_map[on_map.h == max(map_h)]
 beside = chapter.rows(studies.ensembles, "cross_over")
@@ -258,7 +211,7 @@ chapter.check("B.Fig4-jamming", relation, on_map, figure="fig-b-4")
 # %%
 fits = [h for h in map_h if on_map[(on_map.h == h) & (on_map["scale"] >= 1)].fitted.min() > 0.9] or [max(map_h)]
 near = min(map_scales, key=lambda scale: abs(np.log10(scale) - np.mean(crossed)))  # the scale next to the cross-over
-if min(map_scales) < near < max(map_scales):
+if min(map_scales) < near < max(map_scales) and abs(np.log10(near) - np.mean(crossed)) < 1:
     ends = 100 * on_map.pivot(index=["seed", "h"], columns="scale", values="ensemble_error")
     ends = ends[[min(map_scales), max(map_scales)]].sub(ends[near], axis=0)
     beyond = ends[ends.index.get_level_values("h") >= fits[0]].groupby("seed").mean()
@@ -293,24 +246,46 @@ chapter.figure(
     alt="Test error against width at three scales: single networks above, the ensemble below, both falling across "
     "the grey band of jamming and beyond it.",
 )
-
-
 # %%
 by_scale = {scale: (rows, h_cut[scale]) for scale, rows in cuts.groupby("scale")}
 rise = np.array([100 * jamming.rise(rows, "error", h) for rows, h in by_scale.values()])
 bumps = [100 * jamming.bump(rows, "ensemble_error", h) for rows, h in by_scale.values()]
-gain = np.array(
-    [
-        100 * (jamming.at_width(r, "error", 2 * h) - jamming.at_width(r, "ensemble_error", 2 * h))
-        for r, h in by_scale.values()
-    ]
-)
-chapter.check("B.Fig6-gain", least(gain.T), cuts, figure="fig-b-6")
+
+
+def gains(rows, h):
+    """Error of single networks less that of their ensemble at twice the widths ``h``, per cent."""
+    return 100 * (jamming.at_width(rows, "error", 2 * h) - jamming.at_width(rows, "ensemble_error", 2 * h))
+
+
+chapter.check("B.Fig6-gain", least(np.stack([gains(*one) for one in by_scale.values()], 1)), cuts, figure="fig-b-6")
 chapter.say(
     f"With {map_p} points single networks at jamming err more than those of $h/1.5$ by {', '.join(str(mean(r)) for r in rise)} per "
     f"cent at the three scales: a slope, and no cusp. Ensembles of {members} stand above the mean of their neighbours by "
     f"{', '.join(str(mean(b)) for b in bumps)} per cent."
 )
+# %% [markdown]
+# Does it hang on the data, or on the loss? The second data set has cuts of its own, and the middle cut was trained with two
+# other losses, the soft hinge and cross-entropy, each until all margins reach one.
+# %%
+h_second = jamming.transitions(second_map, "h").dropna(axis=1)
+seconds = {s: (second_map[second_map["scale"] == s], 0 * h + h.mean()) for s, h in h_second.items()}
+seconds = {s: (rows, h) for s, (rows, h) in seconds.items() if 2 * h.iloc[0] <= rows.h.max()}
+if seconds:
+    averaged = np.stack([gains(*one) for one in seconds.values()], axis=1)
+    chapter.check("B.Fig6-gain-second", least(averaged), second_map, figure="fig-b-4")
+    falling = [str(mean(100 * jamming.rise(*one_of))) for one_of in ((r, "error", h) for r, h in seconds.values())]
+    chapter.say(
+        f"On {here} the error at jamming less that at $h/1.5$ is {', '.join(falling)} per cent, by scale: no cusp either."
+    )
+others = {name: chapter.rows(studies.ensembles, name) for name in ("soft_hinge", "cross_entropy")}
+usual = cuts[cuts["scale"] == others["soft_hinge"]["scale"].iloc[0]].set_index(["seed", "h"])
+fitting = 1.5 * h_cut[usual["scale"].iloc[0]].mean()
+apart = {
+    name: 100 * (rows[rows.h >= fitting].set_index(["seed", "h"]).ensemble_error - usual.ensemble_error).dropna()
+    for name, rows in others.items()
+}
+apart = [mean(found.groupby("seed").mean().to_numpy()) for found in apart.values()]
+chapter.check("B.Fig6-losses", max(apart, key=lambda found: abs(found.value)), *others.values(), cuts, figure="fig-b-6")
 # %% [markdown]
 # Averaging leaves a bump where the scale is largest. If predictors near jamming differ much in size, a mean of few of them
 # is ruled by the largest. Does a larger ensemble do better? Here are ensembles of as many networks as in the paper, on the
@@ -328,6 +303,33 @@ if len(there) > 1 and larger.members.max() > members and around:
         f"At $\\tilde\\alpha = {plots.number(cut_scales[-1])}$ the ensembles of {members} have a bump of {mean(bumps[0])} per cent at "
         f"jamming, those of {larger.members.max()} one of {mean(bumps[1])}."
     )
+# %% [markdown]
+# Beyond jamming, is it better to train one wide network, or to average several narrow ones? Paper B finds the error of
+# ensembles to vary weakly with the width there, and advises ensembles of limited width. We compare an ensemble at twice the width of
+# jamming with one network of as many parameters in all, and one of twenty with the widest network.
+# %%
+at_mean = {scale: 0 * h_cut[scale] + h_cut[scale].mean() for scale in cut_scales}
+weak, spared = [], []
+for scale, (rows, _) in by_scale.items():
+    ends = [2 * at_mean[scale], 0 * at_mean[scale] + rows.h.max()]
+    both = [[jamming.at_width(rows, c, h) for c in ("ensemble_error", "error")] for h in ends]
+    weak.append(100 * (np.array(both[0]) - both[1]))
+    together = members * studies.parameters_of(components, ends[0], layers)
+    one = jamming.at_width(rows.assign(h=rows.parameters), "error", together.clip(upper=rows.parameters.max()))
+    spared.append(100 * (one - both[0][0]))
+weak = np.transpose(weak, (2, 0, 1))  # training sets, scales, ensemble and single
+weakly = jackknife(weak, lambda rows: float((rows.mean(0)[:, 0] / rows.mean(0)[:, 1]).mean()))
+chapter.check("B.Fig4-weakly", weakly, cuts, figure="fig-b-6")
+chapter.check("B.Sec3-equal-parameters", least(np.transpose(spared)), cuts, figure="fig-b-6")
+wide_one = cuts[(cuts["scale"] == cut_scales[-1]) & (cuts.h == cuts.h.max())].set_index("seed").error
+narrow = larger[larger.h == larger.h.max()].set_index("seed").ensemble_error
+saved = 100 * (wide_one - narrow).dropna().to_numpy()
+if len(saved) > 1 and larger.h.max() >= 1.5 * there.iloc[0]:
+    chapter.check("B.Sec3-limited-width", mean(saved), larger, cuts, figure="fig-b-6")
+chapter.say(
+    f"From twice the width of jamming on ensembles of {members} still gain {', '.join(str(mean(r)) for r in weak[:, :, 0].T)} per cent "
+    f"at the three scales, single networks {', '.join(str(mean(r)) for r in weak[:, :, 1].T)}."
+)
 # %% [markdown]
 # (how-long-is-long-enough)=
 # ### How long is long enough?
@@ -527,82 +529,143 @@ chapter.say(
 # As $N$ falls towards $N^*$ the network can meet its margins only by an ever larger predictor. And it depends ever more
 # on the weights it started from.
 # %%
+(stops,) = chapter.design(studies.ensembles, "map")["stops"]
+early = f"_{stops[0]:g}"
+cuts = cuts.assign(excess=100 * (cuts.error - cuts.ensemble_error), gain=100 * (cuts.error - cuts[f"error{early}"]))
+cut = dict(list(cuts.groupby("scale")))
+lowest_scale, top_scale = cut_scales[0], cut_scales[-1]
 fig, axes = plots.panels(3, columns=3)
-names = {"norm": r"$\Vert F\Vert$", "fluctuation": r"$\Vert F-\langle F\rangle\Vert$", "excess": "excess error (%)"}
-cuts = cuts.assign(excess=100 * (cuts.error - cuts.ensemble_error))
+names = {
+    "norm": r"$\Vert F\Vert$",
+    "fluctuation": r"$\Vert F-\langle F\rangle\Vert$",
+    "kernel_change": "change of the kernel",
+}
 for ax, (column, label) in zip(axes, names.items()):
-    for (scale, rows), colour in zip(cuts.groupby("scale"), scale_colours.values()):
-        wide = rows.pivot(index="seed", columns="parameters", values=column)
-        plots.realisations(ax, wide.columns, wide, color=colour, label=rf"$\tilde\alpha={plots.number(scale)}$")
-        ax.axvline(n_cut[scale].mean(), color=colour, linestyle=":", linewidth=1)
-    ax.set(xscale="log", yscale="log", xlabel="parameters $N$", ylabel=label)
-    ax.tick_params(which="minor", labelbottom=False)
+    for (scale, rows), colour in zip(cut.items(), scale_colours.values()):
+        away = rows.pivot(index="seed", columns="parameters", values=column)
+        away.columns = away.columns - n_cut[scale].mean()
+        away = away.loc[:, away.columns > 0]
+        plots.realisations(ax, away.columns, away, color=colour, label=rf"$\tilde\alpha={plots.number(scale)}$")
+    first_two = (away.columns[0], away.columns[0] * 10)
+    plots.slope_guide(ax, first_two, 2 * away.iloc[:, 0].median(), -1, "$-1$", above=True)
+    ax.set(xscale="log", yscale="log", xlabel="$N-N^*$", ylabel=label)
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 chapter.figure(
     fig,
     "fig-b-8d",
-    "Norm of the predictor on test points, its fluctuation over initial weights, and the error of single networks above "
-    "that of the ensemble, against the number of parameters; dotted: jamming (paper B, Fig. 8D, Sec. 2 and 3).",
+    "Norm of the predictor on test points, its fluctuation over initial weights, and the change of the kernel against the number of "
+    "parameters beyond that at jamming (paper B, Fig. 8D, Sec. 2 and 4). At the largest scale all three grow alike towards jamming.",
     cuts,
-    alt="Norm, fluctuation and excess error against the number of parameters, a curve a scale, with dotted lines "
-    "at jamming: all fall to the right, from a peak near it at the largest scale.",
+    alt="Norm, fluctuation and change of the kernel against the parameters beyond jamming, a curve a scale: those of the largest "
+    "scale rise to the left along a dashed line of slope minus one.",
 )
-
-
 # %%
-lowest_scale, top_scale = cut_scales[0], cut_scales[-1]
-cut = {scale: cuts[cuts["scale"] == scale] for scale in (lowest_scale, middle_scale, top_scale)}
+lazy, n_lazy = cut[top_scale], n_cut[top_scale]
+chapter.check("B.Sec2-norm", mean(jamming.divergence(lazy, "norm", n_lazy)), lazy, figure="fig-b-8d")
+chapter.check("B.Fig8D-quadratic", mean(jamming.divergence(lazy, "fluctuation", n_lazy)), lazy, figure="fig-b-8d")
+chapter.check(
+    "B.Fig4-change-diverges", mean(jamming.divergence(lazy, "kernel_change", n_lazy)), lazy, figure="fig-b-8d"
+)
+# at the mean transition: that of a single training set, of few networks, is not known well enough to stand on a peak
+peak = [
+    jamming.at_width(rows, "fluctuation", at_mean[s]) / jamming.at_width(rows, "fluctuation", 2 * at_mean[s])
+    for s, rows in cut.items()
+]
+chapter.check("B.Fig8D-peak", least(np.array(peak).T), cuts, figure="fig-b-8d")
+slower = {
+    s: [mean(jamming.divergence(rows, name, n_cut[s])) for name in names] for s, rows in cut.items() if s < top_scale
+}
+chapter.say(
+    "On the same window of $N/N^*$ norm, fluctuation and change have the exponents "
+    + "; ".join(f"{', '.join(map(str, found))} at $\\tilde\\alpha={plots.number(s)}$" for s, found in slower.items())
+    + ": no divergence like that of the largest scale."
+)
+# %% [markdown]
+# Far from jamming paper B expects powers of $N$: $-\frac14$ for the fluctuation in both regimes, and $-\frac12$ for the excess of
+# single networks' error over the ensemble's, its square. {numref}`fig-b-local` shows how slowly they are reached.
+# %%
+fig, axes = plots.panels(3, columns=3)
+for (scale, rows), colour in zip(cut.items(), scale_colours.values()):
+    for ax, column in zip(axes, ("fluctuation", "excess")):
+        local = jamming.local_exponents(rows, column)
+        bars = [local.exponent - local.low, local.high - local.exponent]
+        ax.errorbar(local.h / h_cut[scale].mean(), local.exponent, bars, fmt="o-", color=colour, markersize=3)
+    means = rows[rows.h > h_cut[scale].mean()].groupby("h")[["fluctuation", "excess"]].mean()
+    axes[2].plot(means.fluctuation, means.excess, "o-", color=colour, label=rf"$\tilde\alpha={plots.number(scale)}$")
+for ax, expected, name in zip(axes, (-1 / 4, -1 / 2), ("fluctuation", "excess error")):
+    ax.axhline(expected, color=plots.COLOURS["theory"], linestyle="--", linewidth=1)
+    ax.set(xscale="log", xlim=(1, None), ylim=(-1.5, 0.1), xlabel="$h/h^*$", ylabel=f"local exponent of the {name}")
+    plots.plain_numbers(ax, "x")
+ends = means.fluctuation.min(), 4 * means.fluctuation.min()
+plots.slope_guide(axes[2], ends, means.excess.min() / 2, 2, "2")
+axes[2].set(xscale="log", yscale="log", xlabel="fluctuation", ylabel="excess error (%)")
+fig.legend(*axes[2].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+chapter.figure(
+    fig,
+    "fig-b-local",
+    "Left and middle: exponents in $N$ of the fluctuation and of the error of single networks above that of the ensemble, between "
+    "neighbouring widths, against the width over that at jamming; dashed: paper B's (Sec. 3). Right: the excess against the fluctuation, "
+    "one point a width beyond jamming; dashed: its square.",
+    cuts,
+    alt="Left and middle, local exponents that rise with the width towards dashed lines at minus one quarter and minus one half. Right, "
+    "excess error against the fluctuation on logarithmic axes beside a dashed line of slope two.",
+)
+# %%
 far = 4 * n_cut.mean().max()  # one window for all scales: from four times the transition of the last to jam
 falls = {scale: mean(jamming.slopes_beyond(rows, "fluctuation", 0 * n_cut[scale] + far)) for scale, rows in cut.items()}
-near = mean(jamming.slopes_beyond(cut[top_scale], "fluctuation", 4 * n_cut[top_scale]))
-chapter.check("B.Fig8D-far-feature", falls[lowest_scale], cut[lowest_scale], figure="fig-b-8d")
-chapter.check("B.Fig8D-far-lazy", falls[top_scale], cut[top_scale], figure="fig-b-8d")
+near = mean(jamming.slopes_beyond(lazy, "fluctuation", 4 * n_lazy))
+chapter.check("B.Fig8D-far-feature", falls[lowest_scale], cut[lowest_scale], figure="fig-b-local")
+chapter.check("B.Fig8D-far-lazy", falls[top_scale], lazy, figure="fig-b-local")
+swing, excess = ([jamming.beyond(rows, name, far) for rows in cut.values()] for name in ("fluctuation", "excess"))
+chapter.check("B.Sec3-far-excess", jamming.common_exponent(excess), cuts, figure="fig-b-local")
+chapter.check("B.Sec3-quadratic", jamming.common_exponent(excess, against=swing), cuts, figure="fig-b-local")
 chapter.say(
     f"From {far:.0f} parameters on the fluctuation falls with the exponents {', '.join(map(str, falls.values()))} at the three "
     f"scales, alike in both regimes. Nearer to jamming it falls faster: {near} at the largest scale from four times its own "
     "transition on."
 )
-# %%
-# at the mean transition: that of a single training set, of few networks, is not known well enough to stand on a peak
-at_mean = {scale: 0 * h_cut[scale] + h_cut[scale].mean() for scale in cut}
-peak = [
-    jamming.at_width(rows, "fluctuation", at_mean[scale]) / jamming.at_width(rows, "fluctuation", 2 * at_mean[scale])
-    for scale, rows in cut.items()
-]
-chapter.check("B.Fig8D-peak", least(np.array(peak).T), cuts, figure="fig-b-8d")
-curves_beyond = [jamming.beyond(rows, "excess", far) for rows in cut.values()]
-chapter.check("B.Sec3-far-excess", jamming.common_exponent(curves_beyond), cuts, figure="fig-b-8d")
-lazy = cut[top_scale]
-norms = jamming.divergence(lazy, "norm", n_cut[top_scale])
-chapter.check("B.Sec2-norm", mean(norms), lazy, figure="fig-b-8d")
-changes = jamming.divergence(lazy, "kernel_change", n_cut[top_scale])
-chapter.check("B.Fig4-change-diverges", mean(changes), lazy, figure="fig-b-4")
-(stops,) = chapter.design(studies.ensembles, "map")["stops"]
-early = jamming.divergence(lazy, f"norm_{stops[0]:g}", n_cut[top_scale])
-chapter.check("B.Sec2-early-stopping", mean(early), lazy, figure="fig-b-sec2")
-decayed = chapter.rows(studies.ensembles, "weight_decay")
-pulled = jamming.divergence(decayed, "norm", n_cut[top_scale])
-chapter.check("B.Sec2-weight-decay", mean(pulled), decayed, figure="fig-b-sec2")
 # %% [markdown]
-# What removes that divergence? Training to the end asks for a margin of one, whatever it costs. Stopping early does
-# not, nor does a penalty on the distance from the initial weights, which is paper B's weight decay.
+# What removes the divergence? Training to the end asks for a margin of one, whatever it costs. Stopping early does
+# not, nor does a penalty on the distance from the initial weights, which is paper B's weight decay. And so both should help most
+# near jamming.
 # %%
-fig, ax = plt.subplots()
-kinds = (
-    ("to the end", lazy, "norm"),
-    (f"{stops[0]:.0%} of the margins", lazy, f"norm_{stops[0]:g}"),
-    ("weight decay", decayed, "norm"),
-)
-for (label, rows, column), colour in zip(kinds, plots.PALETTE):
+decayed = chapter.rows(studies.ensembles, "weight_decay")
+fig, axes = plots.panels(2)
+kinds = {
+    "to the end": (lazy, "norm"),
+    f"{stops[0]:.0%} of the margins": (lazy, f"norm{early}"),
+    "weight decay": (decayed, "norm"),
+}
+for (label, (rows, column)), colour in zip(kinds.items(), plots.PALETTE):
     wide = rows.pivot(index="seed", columns="parameters", values=column)
-    plots.realisations(ax, wide.columns, wide, color=colour, label=label)
-ax.axvspan(n_cut[top_scale].min(), n_cut[top_scale].max(), color="0.5", alpha=0.25, linewidth=0, label="jamming")
-ax.set(xscale="log", yscale="log", xlabel="parameters $N$", ylabel=r"norm of the predictor $\Vert F\Vert$")
-ax.tick_params(which="minor", labelbottom=False)
-ax.legend()
-chapter.figure(fig, "fig-b-sec2", "Norm of the predictor on test points in the lazy regime against the number of parameters: trained "
-               "to the end, stopped early, and with weight decay; grey: jamming (paper B, Sec. 2).", lazy, decayed, alt="Norm of the predictor against parameters: trained to the end it rises steeply towards the grey band of "
-    "jamming; stopped early or with decay it does not.")  # fmt: skip
+    plots.realisations(axes[0], wide.columns, wide, color=colour, label=label)
+axes[0].axvspan(n_lazy.min(), n_lazy.max(), color="0.5", alpha=0.25, linewidth=0, label="jamming")
+axes[0].set(xscale="log", yscale="log", xlabel="parameters $N$", ylabel=r"norm of the predictor $\Vert F\Vert$")
+for (scale, rows), colour in zip(cut.items(), scale_colours.values()):
+    wide = rows.pivot(index="seed", columns="h", values="gain")
+    plots.realisations(
+        axes[1], wide.columns / h_cut[scale].mean(), wide, color=colour, label=rf"$\tilde\alpha={plots.number(scale)}$"
+    )
+axes[1].axvline(1, color="0.5", linestyle=":")
+axes[1].set(xscale="log", xlabel="$h/h^*$", ylabel=f"gain of stopping at {stops[0]:.0%} (%)")
+plots.plain_numbers(axes[1], "x")
+for ax in axes:
+    ax.legend(fontsize="small")
+chapter.figure(fig, "fig-b-sec2", "Left: norm of the predictor on test points in the lazy regime against the number of parameters: trained "
+               "to the end, stopped early, and with weight decay; grey: jamming. Right: what single networks gain in error by a stop at half of "
+               "the margins, against the width over that at jamming (paper B, Sec. 2).", cuts, decayed, alt="Left, norm of the predictor against parameters: trained to the end it rises steeply towards the grey band of "
+    "jamming; stopped early or with decay it does not. Right, the gain of stopping early, highest near jamming.")  # fmt: skip
+# %%
+chapter.check(
+    "B.Sec2-early-stopping", mean(jamming.divergence(lazy, f"norm{early}", n_lazy)), lazy, figure="fig-b-sec2"
+)
+chapter.check("B.Sec2-weight-decay", mean(jamming.divergence(decayed, "norm", n_lazy)), decayed, figure="fig-b-sec2")
+helped = [[jamming.at_width(r, "gain", (k * at_mean[s]).clip(upper=r.h.max())) for k in (1, 8)] for s, r in cut.items()]
+chapter.check("B.Sec2-near-jamming", least(np.array([a - b for a, b in helped]).T), cuts, figure="fig-b-sec2")
+chapter.say(
+    f"A stop at {stops[0]:.0%} of the margins gains {', '.join(str(mean(a)) for a, _ in helped)} per cent at jamming, "
+    f"{', '.join(str(mean(b)) for _, b in helped)} at eight times its width."
+)
 # %% [markdown]
 # ## Before training
 # Two statements of the argument are about networks that have not learnt anything: the curvature $H_p$ has as many
@@ -673,27 +736,6 @@ ends = 100 * last.pivot(index="seed", columns="scale", values="ensemble_error")
 chapter.check("B.Fig9-fc", mean((ends.iloc[:, 0] - ends.iloc[:, -1]).to_numpy()), last, figure="fig-b-9")
 dimension = jackknife(near, lambda rows: -1 / estimates.slopes(sizes, rows.mean(0))[0])
 chapter.check("B.Fig5-dimension", dimension, neighbours, figure="fig-b-9")
-# %% [markdown]
-# ## Stopping early, across the map
-# Chapter 1 found that a network errs more once the last points are fitted. Here is the same question on digits, everywhere
-# on the map: the error of single networks when a fraction of the points has passed nine tenths of the margin (the
-# quadratic hinge only approaches the whole), over that at the end.
-# %%
-fig, axes = plots.panels(len(stops), columns=3, sharey=True)
-for ax, stop in zip(axes, stops):
-    ratio = on_map.assign(r=on_map[f"error_{stop:g}"] / on_map.error).groupby(["scale", "h"]).r.mean().unstack()
-    drawn = ax.pcolormesh(
-        np.arange(len(ratio.columns) + 1), np.arange(len(ratio) + 1), ratio, cmap="RdBu_r", vmin=0.7, vmax=1.3
-    )
-    ax.set_xticks(np.arange(len(ratio.columns)) + 0.5, [f"{h:g}" for h in ratio.columns])
-    ax.set_yticks(np.arange(len(ratio)) + 0.5, [f"${plots.number(s)}$" for s in ratio.index])
-    ax.set(xlabel="width $h$", title=f"{stop:.0%} of the points")
-    ax.grid(False)
-axes[0].set_ylabel(r"scale $\tilde\alpha$")
-fig.colorbar(drawn, ax=axes, label="error there / at the end")
-chapter.figure(fig, "fig-b-early", "Error of single networks when some of the points are met, over their error at the end; blue: "
-               "stopping there is better. Members that never got there count as they ended.", on_map, alt="Three maps over width and scale of the error at an early stop over that at the end, blue where stopping "
-    "is better, red where it is worse.")  # fmt: skip
 # %% [markdown]
 # ## Where the stripe of chapter 1 lies
 # The same map for the network and the data of chapter 1: one hidden layer with biases, Gaussian points, a label that

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 
@@ -158,25 +157,3 @@ def picture(ax: Axes, pixels: np.ndarray) -> None:
     ax.set_xticks([])
     ax.set_yticks([])
     ax.grid(False)
-
-
-def hover_grid(cells: pd.DataFrame) -> dict[str, object]:
-    """A grid of coloured cells: its ``axes``, ``columns``, and ``lines`` of cells; see ``Chapter.hover``."""
-    shown, (rows, columns) = cells.columns[0], cells.index.names
-    grid = cells[shown].unstack()
-    low, high = float(grid.min(axis=None)), float(grid.max(axis=None))
-
-    def cell(key: float, column: float) -> dict[str, str]:
-        values = cells.loc[(key, column)]
-        parts = [
-            f"{rows} {key:.3g}",
-            f"{columns} {column:g}",
-            *(f"{name} {value:.3g}" for name, value in values.items()),
-        ]
-        share = (values[shown] - low) / max(high - low, 1e-300)
-        colour = matplotlib.colors.to_hex(matplotlib.colormaps["viridis_r"](share))
-        ink = "white" if share > 0.5 else "black"
-        return {"value": f"{100 * values[shown]:.1f}", "title": "; ".join(parts), "colour": colour, "ink": ink}
-
-    lines = [(f"{key:.3g}", [cell(key, column) for column in grid.columns]) for key in sorted(grid.index, reverse=True)]
-    return {"axes": (rows, columns), "columns": [f"{column:g}" for column in grid.columns], "lines": lines}
