@@ -182,6 +182,9 @@ beside = chapter.rows(studies.ensembles, "cross_over")
 crossed = jamming.crossings(beside).to_numpy()
 if np.isfinite(crossed).all():
     chapter.check("B.Fig4-crossover", mean(crossed), beside, figure="fig-b-4")
+timed = chapter.rows(studies.efforts, "scales")
+timed = timed[np.isfinite(timed.time)].assign(log=lambda rows: np.log(rows.time * rows["scale"]))
+times = np.exp(timed.groupby(["seed", "scale"]).log.mean().unstack().dropna(axis=1))
 log_crossing = pd.DataFrame({h: jamming.crossings(rows) for h, rows in on_map.groupby("h")})
 upper = [h for h in map_h if h >= np.sqrt(min(map_h) * max(map_h))]
 flat = [np.polyfit(np.log10(upper), row[upper].to_numpy(), 1)[0] for _, row in log_crossing.iterrows()]
@@ -192,6 +195,14 @@ if log_crossing.notna().all(axis=None) and h_star[middle_scale].notna().all():
     long = log_crossing.rename_axis("h", axis=1).stack().rename("crossing").rename_axis(["seed", "h"]).reset_index()
     bends = jamming.at_width(long, "crossing", h_star.loc[log_crossing.index, middle_scale]) - log_crossing[max(map_h)]
     chapter.check("B.Fig4-bends", mean(bends.to_numpy()), on_map, figure="fig-b-4")
+large = times.loc[:, times.columns >= 256]
+chapter.check("B.Fig4-time", estimates.exponent(large.columns.to_numpy(), large.to_numpy()), timed, figure="fig-b-4")
+told = [
+    rf"{estimates.ratio((found / times.iloc[:, -1]).to_numpy())} at ${plots.number(s)}$" for s, found in times.items()
+]
+chapter.say(
+    f"In units of its time at the largest scale training takes, under the loss over $\\alpha^2$: {', '.join(told[:-1])}."
+)
 # %%
 top = h_star.dropna(axis=1).columns[-1]
 at_jamming = jamming.at_width(first[first["scale"] == top], "kernel_change", h_star[top])
@@ -250,14 +261,8 @@ chapter.figure(
 by_scale = {scale: (rows, h_cut[scale]) for scale, rows in cuts.groupby("scale")}
 rise = np.array([100 * jamming.rise(rows, "error", h) for rows, h in by_scale.values()])
 bumps = [100 * jamming.bump(rows, "ensemble_error", h) for rows, h in by_scale.values()]
-
-
-def gains(rows, h):
-    """Error of single networks less that of their ensemble at twice the widths ``h``, per cent."""
-    return 100 * (jamming.at_width(rows, "error", 2 * h) - jamming.at_width(rows, "ensemble_error", 2 * h))
-
-
-chapter.check("B.Fig6-gain", least(np.stack([gains(*one) for one in by_scale.values()], 1)), cuts, figure="fig-b-6")
+gains = np.array([jamming.gain_of_averaging(rows, 2 * h) for rows, h in by_scale.values()])
+chapter.check("B.Fig6-gain", least(gains.T), cuts, figure="fig-b-6")
 chapter.say(
     f"With {map_p} points single networks at jamming err more than those of $h/1.5$ by {', '.join(str(mean(r)) for r in rise)} per "
     f"cent at the three scales: a slope, and no cusp. Ensembles of {members} stand above the mean of their neighbours by "
@@ -271,8 +276,8 @@ h_second = jamming.transitions(second_map, "h").dropna(axis=1)
 seconds = {s: (second_map[second_map["scale"] == s], 0 * h + h.mean()) for s, h in h_second.items()}
 seconds = {s: (rows, h) for s, (rows, h) in seconds.items() if 2 * h.iloc[0] <= rows.h.max()}
 if seconds:
-    averaged = np.stack([gains(*one) for one in seconds.values()], axis=1)
-    chapter.check("B.Fig6-gain-second", least(averaged), second_map, figure="fig-b-4")
+    gains = np.array([jamming.gain_of_averaging(rows, 2 * h) for rows, h in seconds.values()])
+    chapter.check("B.Fig6-gain-second", least(gains.T), second_map, figure="fig-b-4")
     falling = [str(mean(100 * jamming.rise(*one_of))) for one_of in ((r, "error", h) for r, h in seconds.values())]
     chapter.say(
         f"On {here} the error at jamming less that at $h/1.5$ is {', '.join(falling)} per cent, by scale: no cusp either."
@@ -309,26 +314,21 @@ if len(there) > 1 and larger.members.max() > members and around:
 # jamming with one network of as many parameters in all, and one of twenty with the widest network.
 # %%
 at_mean = {scale: 0 * h_cut[scale] + h_cut[scale].mean() for scale in cut_scales}
-weak, spared = [], []
-for scale, (rows, _) in by_scale.items():
-    ends = [2 * at_mean[scale], 0 * at_mean[scale] + rows.h.max()]
-    both = [[jamming.at_width(rows, c, h) for c in ("ensemble_error", "error")] for h in ends]
-    weak.append(100 * (np.array(both[0]) - both[1]))
-    together = members * studies.parameters_of(components, ends[0], layers)
-    one = jamming.at_width(rows.assign(h=rows.parameters), "error", together.clip(upper=rows.parameters.max()))
-    spared.append(100 * (one - both[0][0]))
-weak = np.transpose(weak, (2, 0, 1))  # training sets, scales, ensemble and single
-weakly = jackknife(weak, lambda rows: float((rows.mean(0)[:, 0] / rows.mean(0)[:, 1]).mean()))
+double = {scale: 2 * at_mean[scale] for scale in by_scale}
+fell = np.stack([jamming.gain_of_width(rows, double[s]) for s, (rows, _) in by_scale.items()], axis=1)
+weakly = jackknife(fell, lambda rows: float((rows.mean(0)[:, 0] / rows.mean(0)[:, 1]).mean()))
 chapter.check("B.Fig4-weakly", weakly, cuts, figure="fig-b-6")
+spared = [jamming.against_one(rows, double[s], members) for s, (rows, _) in by_scale.items()]
 chapter.check("B.Sec3-equal-parameters", least(np.transpose(spared)), cuts, figure="fig-b-6")
 wide_one = cuts[(cuts["scale"] == cut_scales[-1]) & (cuts.h == cuts.h.max())].set_index("seed").error
 narrow = larger[larger.h == larger.h.max()].set_index("seed").ensemble_error
 saved = 100 * (wide_one - narrow).dropna().to_numpy()
 if len(saved) > 1 and larger.h.max() >= 1.5 * there.iloc[0]:
     chapter.check("B.Sec3-limited-width", mean(saved), larger, cuts, figure="fig-b-6")
+falls = [", ".join(str(mean(one)) for one in column.T) for column in np.moveaxis(fell, 2, 0)]
 chapter.say(
-    f"From twice the width of jamming on ensembles of {members} still gain {', '.join(str(mean(r)) for r in weak[:, :, 0].T)} per cent "
-    f"at the three scales, single networks {', '.join(str(mean(r)) for r in weak[:, :, 1].T)}."
+    f"From twice the width of jamming on ensembles of {members} still gain {falls[0]} per cent at the three scales, single networks "
+    f"{falls[1]}."
 )
 # %% [markdown]
 # (how-long-is-long-enough)=

@@ -214,6 +214,19 @@ def test_a_straight_curve_has_no_bump_and_a_peak_has_its_height(monkeypatch):
         jamming.at_width(one, "straight", pd.Series({0: 3.0}))
 
 
+def test_what_averaging_and_width_gain_is_known_for_a_noise_that_falls_as_one_over_the_parameters():
+    """Single networks err by a floor and a noise ``1/N``, an ensemble of five by a fifth of the noise."""
+    one = curves(error=lambda h, _: 0.1 + 1 / h**2, ensemble_error=lambda h, _: 0.1 + 0.2 / h**2).query("scale == 1")
+    at = pd.Series({0: 8.0, 1: 12.0})
+    np.testing.assert_allclose(jamming.gain_of_averaging(one, at), 80 / at**2)
+    falls = jamming.gain_of_width(one, at)
+    np.testing.assert_allclose(falls, np.outer(100 / at**2 - 100 / 48**2, [0.2, 1]))
+    exact = one.assign(error=np.log(one.parameters))  # linear in the logarithm: interpolation is exact
+    found = jamming.against_one(exact, at, 5) + 100 * jamming.at_width(exact, "ensemble_error", at)
+    np.testing.assert_allclose(found, 100 * np.log(5 * at**2))
+    np.testing.assert_allclose(jamming.against_one(one, at, 100), 100 / 48**2 - 20 / at**2)  # no more than the widest
+
+
 def test_slopes_and_divergences_are_those_of_power_laws():
     n_star = {0: 49.0, 1: 81.0}
     table = curves(

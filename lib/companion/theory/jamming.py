@@ -269,6 +269,34 @@ def rise(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
     return at_width(table, value, widths) - at_width(table, value, widths / FACTOR)
 
 
+def gain_of_averaging(table: pd.DataFrame, widths: pd.Series) -> np.ndarray:
+    """Error of single networks less that of their ensemble at ``widths``, per cent ``(seeds,)``.
+
+    Source: paper B, Fig. 6.
+    """
+    return 100 * (at_width(table, "error", widths) - at_width(table, "ensemble_error", widths))
+
+
+def gain_of_width(table: pd.DataFrame, widths: pd.Series) -> np.ndarray:
+    """How far the ensemble's error and single networks' fall from ``widths`` to the widest, per cent ``(seeds, 2)``.
+
+    Source: paper B, Sec. 3.
+    """
+    errors, widest = ("ensemble_error", "error"), 0 * widths + table.h.max()
+    return 100 * np.stack([at_width(table, e, widths) - at_width(table, e, widest) for e in errors], axis=1)
+
+
+def against_one(table: pd.DataFrame, widths: pd.Series, members: int) -> np.ndarray:
+    """Error of one network of ``members`` times ``N`` less the ensemble's at ``widths``, per cent ``(seeds,)``.
+
+    The number of parameters at a width is interpolated as a power of it, the error of the one network in its logarithm.
+    """
+    by_size = table.assign(h=table.parameters)
+    size = members * np.exp(at_width(table.assign(log=np.log(table.parameters)), "log", widths))
+    one = at_width(by_size, "error", pd.Series(np.minimum(size, table.parameters.max()), widths.index))
+    return 100 * (one - at_width(table, "ensemble_error", widths))
+
+
 def beyond(table: pd.DataFrame, value: str, size: float) -> pd.DataFrame:
     """``value`` at and beyond a number of parameters, of ``LEAST`` numbers or more: one row a seed, one column each."""
     wide = table.pivot(index="seed", columns="parameters", values=value).sort_index(axis=1)
