@@ -134,34 +134,13 @@ chapter.figure(fig, "fig-b-5", f"Sample images of {data} and of {here}, centred 
 # the width at which half of the networks fit. The white lines are where training has changed the tangent kernel by a
 # given multiple of its norm.
 # %%
-def draw_map(ax, rows, title):
-    """The ensemble error over width and scale, with the lines of jamming and of the kernel's change."""
-    rows = rows[np.isfinite(rows.kernel_change) & (rows.kernel_change > 0)]
-    wide = rows.groupby(["scale", "h"])[["ensemble_error", "kernel_change"]].mean().unstack()
-    scales, widths = wide.index.to_numpy(float), wide.columns.levels[1].to_numpy(float)
-    x, y = np.meshgrid(np.log2(widths), np.log10(scales))
-    error = 100 * wide["ensemble_error"].to_numpy()
-    drawn = ax.contourf(x, y, error, levels=14, cmap="viridis_r")
-    plt.colorbar(drawn, ax=ax, label="ensemble error (%)")
-    change = np.log10(wide["kernel_change"].to_numpy())
-    lines = ax.contour(x, y, change, levels=[-2, -1, 0, 1, 2], colors="white", linewidths=[0.8, 0.8, 2, 0.8, 0.8])
-    ax.clabel(lines, fmt=lambda level: f"$10^{{{level:.0f}}}$", fontsize="small")
-    best = error <= error.min() + 0.5
-    ax.plot(x[best], y[best], "o", markerfacecolor="none", markeredgecolor="white", markersize=9, clip_on=False)
-    found = jamming.transitions(rows, "h").dropna(axis=1)
-    low, high = np.log2(found.min()), np.log2(found.max())
-    ax.fill_betweenx(np.log10(found.columns.to_numpy(float)), low, high, color="black", alpha=0.6, linewidth=0)
-    ax.plot(np.log2(found.mean()), np.log10(found.columns.to_numpy(float)), "k-")
-    ax.set_xticks(np.log2(widths), [f"{width:g}" for width in widths])
-    ax.set(xlabel="width $h$", ylabel=r"$\log_{10}\tilde\alpha$", title=title)
-
-
-# %%
 fig, axes = plots.panels(2, height=4.2)
-draw_map(axes[0], on_map, f"{data}, {components} components")
+plots.phase_map(axes[0], on_map, jamming.transitions(on_map, "h"))
+axes[0].set_title(f"{data}, {components} components")
 for scale in cut_scales:
     axes[0].axhline(np.log10(scale), color="0.2", linestyle=":", linewidth=1)
-draw_map(axes[1], second_map, f"{second_map.data.iloc[0]}, {kept} components")
+plots.phase_map(axes[1], second_map, jamming.transitions(second_map, "h"))
+axes[1].set_title(f"{second_map.data.iloc[0]}, {kept} components")
 chapter.figure(
     fig,
     "fig-b-4",
@@ -198,10 +177,11 @@ if log_crossing.notna().all(axis=None) and h_star[middle_scale].notna().all():
 large = times.loc[:, times.columns >= 256]
 chapter.check("B.Fig4-time", estimates.exponent(large.columns.to_numpy(), large.to_numpy()), timed, figure="fig-b-4")
 told = [
-    rf"{estimates.ratio((found / times.iloc[:, -1]).to_numpy())} at ${plots.number(s)}$" for s, found in times.items()
+    f"{estimates.ratio(part.to_numpy())} at ${plots.number(s)}$"
+    for s, part in times.div(times.iloc[:, -1], axis=0).items()
 ]
 chapter.say(
-    f"In units of its time at the largest scale training takes, under the loss over $\\alpha^2$: {', '.join(told[:-1])}."
+    f"Over its time at the largest scale training takes, under the loss over $\\alpha^2$, {', '.join(told[:-1])}."
 )
 # %%
 top = h_star.dropna(axis=1).columns[-1]
@@ -273,24 +253,20 @@ chapter.say(
 # other losses, the soft hinge and cross-entropy, each until all margins reach one.
 # %%
 h_second = jamming.transitions(second_map, "h").dropna(axis=1)
-seconds = {s: (second_map[second_map["scale"] == s], 0 * h + h.mean()) for s, h in h_second.items()}
+seconds = {s: (second_map[second_map["scale"] == s], pd.Series(h.mean(), h.index)) for s, h in h_second.items()}
 seconds = {s: (rows, h) for s, (rows, h) in seconds.items() if 2 * h.iloc[0] <= rows.h.max()}
 if seconds:
     gains = np.array([jamming.gain_of_averaging(rows, 2 * h) for rows, h in seconds.values()])
     chapter.check("B.Fig6-gain-second", least(gains.T), second_map, figure="fig-b-4")
-    falling = [str(mean(100 * jamming.rise(*one_of))) for one_of in ((r, "error", h) for r, h in seconds.values())]
-    chapter.say(
-        f"On {here} the error at jamming less that at $h/1.5$ is {', '.join(falling)} per cent, by scale: no cusp either."
-    )
-others = {name: chapter.rows(studies.ensembles, name) for name in ("soft_hinge", "cross_entropy")}
-usual = cuts[cuts["scale"] == others["soft_hinge"]["scale"].iloc[0]].set_index(["seed", "h"])
+    rises = [str(mean(100 * jamming.rise(rows, "error", h))) for rows, h in seconds.values()]
+    chapter.say(f"On {here} the error at jamming less that at $h/1.5$ is {', '.join(rises)} per cent, by scale.")
+others = [chapter.rows(studies.ensembles, name) for name in ("soft_hinge", "cross_entropy")]
+usual = cuts[cuts["scale"] == others[0]["scale"].iloc[0]].set_index(["seed", "h"])
 fitting = 1.5 * h_cut[usual["scale"].iloc[0]].mean()
-apart = {
-    name: 100 * (rows[rows.h >= fitting].set_index(["seed", "h"]).ensemble_error - usual.ensemble_error).dropna()
-    for name, rows in others.items()
-}
-apart = [mean(found.groupby("seed").mean().to_numpy()) for found in apart.values()]
-chapter.check("B.Fig6-losses", max(apart, key=lambda found: abs(found.value)), *others.values(), cuts, figure="fig-b-6")
+apart = [rows[rows.h >= fitting].set_index(["seed", "h"]).ensemble_error - usual.ensemble_error for rows in others]
+apart = [mean(100 * found.dropna().groupby("seed").mean().to_numpy()) for found in apart]
+chapter.check("B.Fig6-losses", max(apart, key=lambda found: abs(found.value)), *others, cuts, figure="fig-b-6")
+chapter.say(f"They change the ensemble's error beyond jamming by {' and '.join(map(str, apart))} per cent.")
 # %% [markdown]
 # Averaging leaves a bump where the scale is largest. If predictors near jamming differ much in size, a mean of few of them
 # is ruled by the largest. Does a larger ensemble do better? Here are ensembles of as many networks as in the paper, on the
@@ -313,7 +289,7 @@ if len(there) > 1 and larger.members.max() > members and around:
 # ensembles to vary weakly with the width there, and advises ensembles of limited width. We compare an ensemble at twice the width of
 # jamming with one network of as many parameters in all, and one of twenty with the widest network.
 # %%
-at_mean = {scale: 0 * h_cut[scale] + h_cut[scale].mean() for scale in cut_scales}
+at_mean = {scale: pd.Series(h_cut[scale].mean(), h_cut.index) for scale in cut_scales}
 double = {scale: 2 * at_mean[scale] for scale in by_scale}
 fell = np.stack([jamming.gain_of_width(rows, double[s]) for s, (rows, _) in by_scale.items()], axis=1)
 weakly = jackknife(fell, lambda rows: float((rows.mean(0)[:, 0] / rows.mean(0)[:, 1]).mean()))
@@ -549,6 +525,7 @@ for ax, (column, label) in zip(axes, names.items()):
     first_two = (away.columns[0], away.columns[0] * 10)
     plots.slope_guide(ax, first_two, 2 * away.iloc[:, 0].median(), -1, "$-1$", above=True)
     ax.set(xscale="log", yscale="log", xlabel="$N-N^*$", ylabel=label)
+    ax.tick_params(which="minor", labelbottom=False, labelleft=False)
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 chapter.figure(
     fig,
@@ -594,11 +571,14 @@ for (scale, rows), colour in zip(cut.items(), scale_colours.values()):
     axes[2].plot(means.fluctuation, means.excess, "o-", color=colour, label=rf"$\tilde\alpha={plots.number(scale)}$")
 for ax, expected, name in zip(axes, (-1 / 4, -1 / 2), ("fluctuation", "excess error")):
     ax.axhline(expected, color=plots.COLOURS["theory"], linestyle="--", linewidth=1)
-    ax.set(xscale="log", xlim=(1, None), ylim=(-1.5, 0.1), xlabel="$h/h^*$", ylabel=f"local exponent of the {name}")
+    ax.set(xscale="log", xlim=(1, None), ylim=(-1.5, 0.1), xlabel="$h/h^*$", title=name)
     plots.plain_numbers(ax, "x")
-ends = means.fluctuation.min(), 4 * means.fluctuation.min()
+axes[0].set_ylabel("local exponent in $N$")
+ends = means.fluctuation.min(), 3 * means.fluctuation.min()
 plots.slope_guide(axes[2], ends, means.excess.min() / 2, 2, "2")
 axes[2].set(xscale="log", yscale="log", xlabel="fluctuation", ylabel="excess error (%)")
+for axis in "xy":
+    plots.plain_numbers(axes[2], axis)
 fig.legend(*axes[2].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 chapter.figure(
     fig,
@@ -743,7 +723,8 @@ chapter.check("B.Fig5-dimension", dimension, neighbours, figure="fig-b-9")
 # %%
 stripes = chapter.rows(studies.stripes, "map")
 fig, axes = plots.panels(2, height=4.2)
-draw_map(axes[0], stripes, f"stripe, $d$ = {stripes.d[0]}, $P$ = {stripes.p[0]}")
+plots.phase_map(axes[0], stripes, jamming.transitions(stripes, "h"))
+axes[0].set_title(f"stripe, $d$ = {stripes.d[0]}, $P$ = {stripes.p[0]}")
 grid = stripes.groupby(["scale", "h"])[["amplification"]].mean().amplification.unstack()
 x, y = np.meshgrid(np.log2(grid.columns.to_numpy(float)), np.log10(grid.index.to_numpy(float)))
 drawn = axes[1].contourf(x, y, np.log10(grid), levels=12, cmap="magma")
