@@ -73,7 +73,7 @@ def shown(path):
     """What a chapter says in sentences and captions, with a 0 for each number that is put in."""
     for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         name = getattr(getattr(call, "func", None), "attr", "")
-        if name in ("say", "figure", "table", "hover", "slider"):
+        if name in ("say", "figure", "table", "slider"):
             strings = [arg for arg in call.args if isinstance(arg, (ast.Constant, ast.JoinedStr, ast.BinOp))]
             for arg in strings if name == "say" else strings[1:]:  # the first is a label
                 parts = [part for part in ast.walk(arg) if isinstance(part, (ast.Constant, ast.FormattedValue))]

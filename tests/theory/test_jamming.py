@@ -214,6 +214,19 @@ def test_a_straight_curve_has_no_bump_and_a_peak_has_its_height(monkeypatch):
         jamming.at_width(one, "straight", pd.Series({0: 3.0}))
 
 
+def test_what_averaging_and_width_gain_is_known_for_a_noise_that_falls_as_one_over_the_parameters():
+    """Single networks err by a floor and a noise ``1/N``, an ensemble of five by a fifth of the noise."""
+    one = curves(error=lambda h, _: 0.1 + 1 / h**2, ensemble_error=lambda h, _: 0.1 + 0.2 / h**2).query("scale == 1")
+    at = pd.Series({0: 8.0, 1: 12.0})
+    np.testing.assert_allclose(jamming.gain_of_averaging(one, at), 80 / at**2)
+    falls = jamming.gain_of_width(one, at)
+    np.testing.assert_allclose(falls, np.outer(100 / at**2 - 100 / 48**2, [0.2, 1]))
+    exact = one.assign(error=np.log(one.parameters))  # linear in the logarithm: interpolation is exact
+    found = jamming.against_one(exact, at, 5) + 100 * jamming.at_width(exact, "ensemble_error", at)
+    np.testing.assert_allclose(found, 100 * np.log(5 * at**2))
+    np.testing.assert_allclose(jamming.against_one(one, at, 100), 100 / 48**2 - 20 / at**2)  # no more than the widest
+
+
 def test_slopes_and_divergences_are_those_of_power_laws():
     n_star = {0: 49.0, 1: 81.0}
     table = curves(
@@ -239,6 +252,33 @@ def test_curves_of_different_levels_share_an_exponent():
         jamming.common_exponent([-draws[0]])
     with pytest.raises(InputError, match="realisations must be"):
         jamming.common_exponent([draws[0][:1]])
+
+
+def test_curves_share_an_exponent_in_what_was_measured_beside_them():
+    """An excess that is the square of a fluctuation, times a level of each curve; the abscissae scatter, too."""
+    rng, N = np.random.default_rng(1), np.array([30.0, 60.0, 120.0, 240.0])
+    sizes = [pd.DataFrame(a * N**-0.3 * rng.lognormal(0, 0.05, (60, 4)), columns=N) for a in (4.0, 0.3)]
+    squares = [b * size**2 * rng.lognormal(0, 0.1, (60, 4)) for b, size in zip((0.2, 9.0), sizes)]
+    found = jamming.common_exponent(squares, against=sizes)
+    assert found.low < 2 < found.high and found.high - found.low < 0.2
+    assert jamming.common_exponent(squares).value == pytest.approx(-0.6, abs=0.05)
+    with pytest.raises(InputError, match="abscissae must be a number above 0"):
+        jamming.common_exponent(squares, against=[-size for size in sizes])
+
+
+def test_local_exponents_are_those_of_each_part_of_a_bent_curve():
+    """N^-1 up to a width of 12, N^-1/4 beyond; means, so that a realisation may be negative."""
+    bent = curves(value=lambda h, _: 144.0 / h**2 if h <= 12 else math.sqrt(12 / h)).query("scale == 1")
+    rng = np.random.default_rng(2)
+    many = pd.concat([bent.assign(seed=bent.seed + 2 * k) for k in range(50)])
+    many["value"] *= 1 + 0.3 * rng.standard_normal(len(many))
+    found = jamming.local_exponents(bent, "value")
+    np.testing.assert_allclose(found.h, [math.sqrt(a * b) for a, b in zip(H, (6, 12, 12, 24, 24, 48, 48))])
+    np.testing.assert_allclose(found.exponent, 3 * [-1] + 4 * [-0.25])
+    noisy = jamming.local_exponents(many, "value")
+    inside = (noisy.low < found.exponent) & (found.exponent < noisy.high)
+    assert inside.sum() >= 6 and len(noisy) == 7
+    assert jamming.local_exponents(bent.assign(value=-bent.value), "value").empty
 
 
 def test_sizes_beyond_a_number_are_kept():

@@ -199,15 +199,6 @@ class Chapter:
         caption = f"{caption} {self.note(*tables)}"
         display(HTML(views.show("rows", name, caption, map(str, rows.columns), lines, _settings(tables))))
 
-    def hover(self, cells: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame) -> None:
-        """Shows a grid of coloured cells that show their numbers under the pointer or the keyboard, without a script.
-
-        ``cells`` has one row per cell, its two index levels the rows (upwards) and columns of the grid; the first
-        column is shown and coloured, in per cent, all appear on hover. The rest is as for ``figure``.
-        """
-        caption = f"{caption} {self.note(*tables)}"
-        display(HTML(views.show("hover", name, caption, **plots.hover_grid(cells), text=_settings(tables))))
-
     def say(self, text: str) -> None:
         """Shows a sentence of Markdown, for numbers that come from the data."""
         display(Markdown(text))

@@ -121,6 +121,35 @@ def realisations(ax: Axes, x: object, y: object, **style: object) -> None:
     ax.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
 
 
+def phase_map(ax: Axes, rows: pd.DataFrame, jammed: pd.DataFrame) -> None:
+    """The ensemble's error over width and scale, with jamming and lines of equal change of the kernel.
+
+    Circles are within half a per cent of the best. Source: paper B, Fig. 4.
+
+    Args:
+        ax: the axes.
+        rows: with ``scale``, ``h``, ``ensemble_error`` and ``kernel_change``.
+        jammed: width at jamming, a row a training set, a column a scale.
+    """
+    rows = rows[np.isfinite(rows.kernel_change) & (rows.kernel_change > 0)]
+    wide = rows.groupby(["scale", "h"])[["ensemble_error", "kernel_change"]].mean().unstack()
+    scales, widths = wide.index.to_numpy(float), wide.columns.levels[1].to_numpy(float)
+    x, y = np.meshgrid(np.log2(widths), np.log10(scales))
+    error = 100 * wide["ensemble_error"].to_numpy()
+    plt.colorbar(ax.contourf(x, y, error, levels=14, cmap="viridis_r"), ax=ax, label="ensemble error (%)")
+    change = np.log10(wide["kernel_change"].to_numpy())
+    lines = ax.contour(x, y, change, levels=[-2, -1, 0, 1, 2], colors="white", linewidths=[0.8, 0.8, 2, 0.8, 0.8])
+    ax.clabel(lines, fmt=lambda level: f"$10^{{{level:.0f}}}$", fontsize="small")
+    best = error <= error.min() + 0.5
+    ax.plot(x[best], y[best], "o", markerfacecolor="none", markeredgecolor="white", markersize=9, clip_on=False)
+    found = np.log2(jammed.dropna(axis=1))
+    heights = np.log10(found.columns.to_numpy(float))
+    ax.fill_betweenx(heights, found.min(), found.max(), color="black", alpha=0.6, linewidth=0)
+    ax.plot(np.log2((2**found).mean()), heights, "k-")
+    ax.set_xticks(np.log2(widths), [f"{width:g}" for width in widths])
+    ax.set(xlabel="width $h$", ylabel=r"$\log_{10}\tilde\alpha$")
+
+
 def number(value: float) -> str:
     r"""A number of a formula, of two digits or whole: ``0.0039``, ``256``, ``10^{6}``, ``3.3 \times 10^{-5}``."""
     words = f"{value:.0f}" if 100 <= value < 1e4 else f"{value:.2g}"
@@ -158,25 +187,3 @@ def picture(ax: Axes, pixels: np.ndarray) -> None:
     ax.set_xticks([])
     ax.set_yticks([])
     ax.grid(False)
-
-
-def hover_grid(cells: pd.DataFrame) -> dict[str, object]:
-    """A grid of coloured cells: its ``axes``, ``columns``, and ``lines`` of cells; see ``Chapter.hover``."""
-    shown, (rows, columns) = cells.columns[0], cells.index.names
-    grid = cells[shown].unstack()
-    low, high = float(grid.min(axis=None)), float(grid.max(axis=None))
-
-    def cell(key: float, column: float) -> dict[str, str]:
-        values = cells.loc[(key, column)]
-        parts = [
-            f"{rows} {key:.3g}",
-            f"{columns} {column:g}",
-            *(f"{name} {value:.3g}" for name, value in values.items()),
-        ]
-        share = (values[shown] - low) / max(high - low, 1e-300)
-        colour = matplotlib.colors.to_hex(matplotlib.colormaps["viridis_r"](share))
-        ink = "white" if share > 0.5 else "black"
-        return {"value": f"{100 * values[shown]:.1f}", "title": "; ".join(parts), "colour": colour, "ink": ink}
-
-    lines = [(f"{key:.3g}", [cell(key, column) for column in grid.columns]) for key in sorted(grid.index, reverse=True)]
-    return {"axes": (rows, columns), "columns": [f"{column:g}" for column in grid.columns], "lines": lines}

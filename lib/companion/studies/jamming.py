@@ -45,7 +45,7 @@ AXES = {
     "data": f"distinct any of {IMAGES}",  # the first of these that is on this machine
     "components": "count from 2 to 1000", "d": "count from 2 to 100", "p": "count from 10 to 1e5",
     "test": "count to 1e5", "kernel_p": "count to 1e4", "layers": "count to 8", "h": "count from 2 to 1e4",
-    "scale": "positive", "loss": "one of quadratic_hinge, soft_hinge", "steps": "count from 10 to 1e6",
+    "scale": "positive", "loss": "one of quadratic_hinge, soft_hinge, logistic", "steps": "count from 10 to 1e6",
     "members": "count from 2 to 100", "stops": "2 or more increasing numbers from 0.05 to 1", "decay": "number from 0",
 }  # fmt: skip
 

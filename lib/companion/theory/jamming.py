@@ -32,6 +32,7 @@ MET = 1e-4  # gap up to which a point counts as satisfied: the quadratic hinge o
 ZERO = 1e-9  # eigenvalues below this part of the largest are zero
 COLUMNS = 128  # of the Hessian at once
 FACTOR = 1.5  # between the widths at which a curve is compared with itself
+STEP = 1.5  # least factor between the widths that a local exponent is taken from
 LEAST = 3  # sizes that a slope is fitted to
 WINDOW = (1.1, 4.0)  # of ``N/N*``, in which a divergence at ``N*`` is looked for
 
@@ -268,6 +269,34 @@ def rise(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
     return at_width(table, value, widths) - at_width(table, value, widths / FACTOR)
 
 
+def gain_of_averaging(table: pd.DataFrame, widths: pd.Series) -> np.ndarray:
+    """Error of single networks less that of their ensemble at ``widths``, per cent ``(seeds,)``.
+
+    Source: paper B, Fig. 6.
+    """
+    return 100 * (at_width(table, "error", widths) - at_width(table, "ensemble_error", widths))
+
+
+def gain_of_width(table: pd.DataFrame, widths: pd.Series) -> np.ndarray:
+    """How far the ensemble's error and single networks' fall from ``widths`` to the widest, per cent ``(seeds, 2)``.
+
+    Source: paper B, Sec. 3.
+    """
+    errors, widest = ("ensemble_error", "error"), 0 * widths + table.h.max()
+    return 100 * np.stack([at_width(table, e, widths) - at_width(table, e, widest) for e in errors], axis=1)
+
+
+def against_one(table: pd.DataFrame, widths: pd.Series, members: int) -> np.ndarray:
+    """Error of one network of ``members`` times ``N`` less the ensemble's at ``widths``, per cent ``(seeds,)``.
+
+    The number of parameters at a width is interpolated as a power of it, the error of the one network in its logarithm.
+    """
+    by_size = table.assign(h=table.parameters)
+    size = members * np.exp(at_width(table.assign(log=np.log(table.parameters)), "log", widths))
+    one = at_width(by_size, "error", pd.Series(np.minimum(size, table.parameters.max()), widths.index))
+    return 100 * (one - at_width(table, "ensemble_error", widths))
+
+
 def beyond(table: pd.DataFrame, value: str, size: float) -> pd.DataFrame:
     """``value`` at and beyond a number of parameters, of ``LEAST`` numbers or more: one row a seed, one column each."""
     wide = table.pivot(index="seed", columns="parameters", values=value).sort_index(axis=1)
@@ -275,28 +304,55 @@ def beyond(table: pd.DataFrame, value: str, size: float) -> pd.DataFrame:
     return kept if kept.shape[1] >= LEAST else wide.iloc[:, -LEAST:]
 
 
-def common_exponent(curves: Sequence[pd.DataFrame]) -> Estimate:
-    r"""The exponent ``b`` that several curves :math:`y_i \sim A_i N^b` share, each with a level of its own.
+def common_exponent(curves: Sequence[pd.DataFrame], against: Sequence[pd.DataFrame] = ()) -> Estimate:
+    r"""The exponent ``b`` that several curves :math:`y_i \sim A_i x^b` share, each with a level of its own.
 
     Least squares on the logarithms of the means over realisations, each weighted by the inverse of its variance, so
     that a curve of small and uncertain values adds what it knows and no more; jackknife over realisations.
 
     Args:
         curves: one row a realisation, the same in all, one column a number of parameters ``N``; see :func:`beyond`.
+        against: for each curve its abscissae ``x``, measured on the same rows and columns; without, ``x`` is ``N``.
     """
-    sizes = np.concatenate([np.log(curve.columns.to_numpy(float)) for curve in curves])
     level = np.repeat(np.arange(len(curves)), [curve.shape[1] for curve in curves])
-    design = np.column_stack([sizes, level[:, None] == np.arange(len(curves))])
     values = np.concatenate([curve.to_numpy(float) for curve in curves], axis=1)
     validate.integer(2, realisations=len(values))
+    sizes = [np.tile(curve.columns.to_numpy(float), (len(values), 1)) for curve in curves]
+    x = np.concatenate([curve.to_numpy(float) for curve in against] or sizes, axis=1)
     weight = values.mean(0) / values.std(0, ddof=1)  # of the logarithm: one over its standard deviation, up to a factor
 
     def slope(rows: np.ndarray) -> float:
-        validate.positive(mean=float(rows.mean(0).min()))
-        right = weight * np.log(rows.mean(0))
-        return float(np.linalg.lstsq(weight[:, None] * design, right, rcond=None)[0][0])
+        there, mean = rows.mean(0)
+        validate.positive(mean=float(mean.min()), abscissae=float(there.min()))
+        design = np.column_stack([np.log(there), level[:, None] == np.arange(len(curves))])
+        return float(np.linalg.lstsq(weight[:, None] * design, weight * np.log(mean), rcond=None)[0][0])
 
-    return estimates.jackknife(values, slope)
+    return estimates.jackknife(np.stack([x, values], axis=1), slope)
+
+
+def local_exponents(table: pd.DataFrame, value: str) -> pd.DataFrame:
+    """Exponents in ``N`` of the mean of ``value`` over training sets, from each width to one ``STEP`` wider.
+
+    Columns ``h`` (the geometric mean of the two widths), ``exponent``, ``low`` and ``high``, a jackknife's interval; no
+    row where a mean, of all training sets but one, is not positive.
+
+    Args:
+        table: rows of one scale with ``seed``, ``h``, ``parameters`` and the value.
+        value: a column.
+    """
+    wide, sizes = table.pivot(index="seed", columns="h", values=value), table.groupby("h").parameters.first()
+    found = []
+    for h in wide.columns:
+        wider = [other for other in wide.columns if other >= STEP * h]
+        if not wider:
+            break
+        pair = wide[[h, wider[0]]].dropna().to_numpy(float)
+        if ((pair.sum(0) - pair) <= 0).any():
+            continue
+        octave = np.log(sizes[wider[0]] / sizes[h])
+        rate = estimates.jackknife(pair, lambda rows, o=octave: float(np.diff(np.log(rows.mean(0)))[0] / o))
+        found.append({"h": math.sqrt(h * wider[0]), "exponent": rate.value, "low": rate.low, "high": rate.high})
+    return pd.DataFrame(found, columns=["h", "exponent", "low", "high"])
 
 
 def slopes_beyond(table: pd.DataFrame, value: str, sizes: pd.Series) -> np.ndarray:
