@@ -67,6 +67,7 @@ from companion.estimates import Drift, Estimate, jackknife, least, mean
 from companion.report import plots, sketches
 from companion.report.chapter import Chapter
 from companion.studies import jamming as studies
+from companion.studies import rest as at_rest
 from companion.theory import jamming
 from companion.theory.learning_curves import drift
 
@@ -399,6 +400,91 @@ if grown.seed.nunique() > 1:
     collapse = estimates.exponent(np.array(sizes_p, dtype=float), np.stack(twice, axis=1))
     chapter.check("B.Fig4-collapse", collapse, grown, figure="fig-b-growth")
 # %% [markdown]
+# ## At rest the cusp is there
+# So far a network that does not fit was stopped. Here such networks are taken on by Newton's method with the whole Hessian, in
+# a trust region (`regimes.training.newton`), until they fit or lie at a minimum. A round gets as far down as tens of steps
+# of the flow. Those that are on their way after the last round have weights that still grow.
+# %%
+on_way = {name: chapter.rows(at_rest.cusp, name) for name in ("sizes", "lazy", "feature")}
+counted = on_way["sizes"].groupby("p").seed.nunique()
+shown_p = max(counted[counted == counted.max()].index)
+last = max(on_way["sizes"]["rounds"])
+
+
+def peak(rows, rounds, column="error"):
+    """Height at the width of the norm's peak at rest over the width smaller by 1.5, per cent, of each training set."""
+    rest, now = (rows[rows["rounds"] == r] for r in (rows["rounds"].max(), rounds))
+    norm = rest.groupby("h").norm.mean()
+    h = norm[norm.index >= jamming.FACTOR * norm.index.min()].idxmax()
+    return 100 * jamming.rise(now, column, pd.Series(float(h), sorted(set(now.seed))))
+
+
+# %%
+fig, axes = plots.panels(4)
+shown = on_way["sizes"][on_way["sizes"].p == shown_p]
+colours = plt.cm.viridis(np.linspace(0.9, 0.1, shown["rounds"].nunique()))
+for (rounds, rows), colour in zip(shown.groupby("rounds"), colours):
+    for ax, column, factor in ((axes[0], "error", 100), (axes[1], "norm", 1)):
+        wide = factor * rows.pivot(index="seed", columns="h", values=column)
+        plots.realisations(ax, wide.columns, wide, color=colour, label=f"{rounds} rounds")
+for (p, rows), colour in zip(on_way["sizes"].groupby("p"), plots.PALETTE):
+    for rounds, style in ((0, ":"), (last, "-")):
+        mean_error = 100 * rows[rows["rounds"] == rounds].groupby("h").error.mean()
+        axes[2].plot(mean_error.index, mean_error, style, color=colour, label=f"$P = {p}$" if rounds else None)
+for name, rounds, label, style in (
+    ("sizes", last, "at rest", "o-"),
+    ("sizes", 0, "200 steps", "o:"),
+    ("lazy", None, "lazy", "s-"),
+):
+    found = {p: peak(r, r["rounds"].max() if rounds is None else rounds).mean() for p, r in on_way[name].groupby("p")}
+    axes[3].plot(
+        found.keys(), found.values(), style, label=label, color=plots.COLOURS["lazy" if name == "lazy" else "feature"]
+    )
+axes[3].axhline(0, color="0.4", linewidth=1)
+for ax in axes[:3]:
+    plots.curve_axes(ax, [4, 8, 16], errors=False)
+plots.curve_axes(axes[3], sorted(counted.index), errors=False)
+axes[1].set_yscale("log")
+axes[0].set(xlabel="width $h$", ylabel="error (%)", title=f"$P = {shown_p}$")
+axes[1].set(xlabel="width $h$", ylabel=r"norm $\Vert F\Vert$", title=f"$P = {shown_p}$")
+axes[2].set(xlabel="width $h$", ylabel="error (%)", title="at rest, and (dotted) stopped")
+axes[3].set(xlabel="training points $P$", ylabel="height of the peak (%)")
+for ax in (axes[0], axes[2], axes[3]):
+    ax.legend(fontsize="small")
+chapter.figure(fig, "fig-b-rest", "**Trained to rest, single networks err most at jamming.** Top: error and norm on the way to rest. "
+               "Bottom left: error at rest, dotted after 200 steps. Bottom right: error at the norm's peak over that of networks "
+               "narrower by 1.5. Scale 12 but for the lazy curve; means over training sets of ensembles' members.", *on_way.values(),
+               alt="Four panels: error against width, falling when stopped early and peaked at rest; the norm, peaked at jamming at rest; "
+    "errors at rest for growing numbers of points; the height of the peak against the number of points.")  # fmt: skip
+# %%
+heights = {
+    name: {p: peak(r, r["rounds"].max()) for p, r in rows.groupby("p")}
+    for name, rows in on_way.items()
+    if name != "feature"
+}
+for name, claim in (("sizes", "B.Fig6-rest-cusp"), ("lazy", "B.Fig6-rest-lazy")):
+    if len(heights[name].get(1000, [])) > 1:
+        chapter.check(claim, mean(heights[name][1000]), on_way[name][on_way[name].p == 1000], figure="fig-b-rest")
+if shown_p == 1000 and counted.max() > 1:
+    stopped, twenty = peak(shown, 0), peak(shown, last, "ensemble_error")
+    chapter.check("B.Fig6-rest-stop", mean(heights["sizes"][1000] - stopped), shown, figure="fig-b-rest")
+    chapter.check(
+        "B.Fig6-rest-twenty", estimates.ratio(np.stack([twenty, heights["sizes"][1000]], 1)), shown, figure="fig-b-rest"
+    )
+points = np.array([(np.log2(p), height) for p, found in heights["sizes"].items() for height in found])
+if len(set(points[:, 0])) > 2:
+    grows = jackknife(points, lambda t: np.polyfit(*t.T, 1)[0])
+    chapter.check("B.Fig6-rest-grows", grows, on_way["sizes"], figure="fig-b-rest")
+# %%
+ends = pd.concat([rows[rows["rounds"] == rows["rounds"].max()].assign(name=name) for name, rows in on_way.items()])
+ends = ends.groupby(["scale", "p", "h"])[["fitted", "jammed"]].mean().assign(moving=lambda t: 1 - t.fitted - t.jammed)
+ends = ends.groupby(["scale", "p"]).agg(
+    fitted=("fitted", "mean"), jammed=("jammed", "mean"), moving=("moving", "mean"), most=("moving", "max")
+)
+chapter.table(ends.reset_index().rename(columns={"jammed": "at a minimum", "moving": "on their way", "most": "on their way, at most"}),
+              "tab-b-rest", "Where networks end after the last round: shares, means over the widths, and at the width with most that "
+              "are undecided.", *on_way.values())  # fmt: skip
+# %% [markdown]
 # ## Where the networks begin to fit
 # How many parameters do $P$ points need? Where labels are drawn at random every point is a constraint of its own, and
 # paper B finds $N^*$ in proportion to $P$; for digits, which are not random, it finds less. For each training set we bisect the width, from both
@@ -455,40 +541,49 @@ chapter.check("B.Fig8A-fewer", estimates.exponent(sizes, many / few), thresholds
 #
 # $H_0$ has rank $N_\Delta$ at most, so that $N_\Delta<N$ leaves $N-N_\Delta$ flat directions: a delta at zero in its
 # spectrum. A stable end needs $N_\Delta\ge N_-$, the number of negative eigenvalues of $H_p$.
+# Both are about minima, which `steps` steps do not reach. These networks were taken on as above, through {numref}`fig-b-rest`,
+# until they fit or lie at a minimum: no direction is left in which the loss falls to second order.
 # %%
-landscapes = chapter.rows(studies.landscapes, "through_jamming")
-stuck = landscapes[landscapes.ended != "fitted"].assign(ratio=lambda t: t.unsatisfied / t.parameters)
-lowest = stuck.loc[stuck.groupby("seed").loss.idxmin()]
+minima = chapter.rows(at_rest.minima, "through_jamming").assign(ratio=lambda t: t.unsatisfied / t.parameters)
+jammed, moving = (minima[minima.ended == kind] for kind in ("jammed", "given up"))
 fig, axes = plots.panels(2)
-axes[0].scatter(stuck.loss, stuck.ratio, s=12, c=stuck.p, cmap="viridis_r")
-axes[0].axhline(1, color="0.4", linestyle=":", label="one a parameter, as for spheres")
-axes[0].set(xscale="log", xlabel="loss at the end", ylabel=r"unsatisfied points $N_\Delta/N$", ylim=(0, None))
+for (h, rows), colour in zip(minima.groupby("h"), plots.PALETTE):
+    low, late = (rows[rows.ended == kind] for kind in ("jammed", "given up"))
+    axes[0].scatter(low.p / low.parameters, low.ratio, s=14, color=colour, label=f"$h = {h}$")
+    axes[0].scatter(late.p / late.parameters, late.ratio, s=14, facecolor="none", edgecolor=colour)
+    axes[0].plot(
+        *zip(*((p / r.parameters.iloc[0], (r.ended == "fitted").mean()) for p, r in rows.groupby("p"))),
+        ":",
+        color=colour,
+    )
+axes[0].axhline(1, color="0.4", linestyle="--", linewidth=1)
+axes[0].set(xlabel="points per parameter $P/N$", ylabel=r"unsatisfied points $N_\Delta/N$", ylim=(0, None))
 axes[0].legend(fontsize="small")
-axes[1].hist(np.log10(lowest.eigenvalues.explode().dropna().astype(float)), bins=24, color=plots.PALETTE[2])
-axes[1].set(
-    xlabel=r"$\log_{10}$ eigenvalue of $H_0$", ylabel="count", title=f"{lowest.flat.mean():.0%} of all are zero"
-)
-chapter.figure(
-    fig,
-    "fig-b-8bc",
-    "Left: unsatisfied points per parameter against the loss at the end, one dot a network, darker for more points. "
-    f"Right: non-zero eigenvalues of $H_0$ of the networks nearest to jamming, at most {studies.SHOWN} of each, at equal "
-    "distances in their order; the share in the title is the delta at zero (paper B, Fig. 8B and C).",
-    landscapes,
-    alt="Left, unsatisfied points per parameter against the loss, a dot a network. Right, a histogram of the "
-    "logarithms of the non-zero eigenvalues.",
-)
+axes[1].hist(np.log10(jammed.eigenvalues.explode().dropna().astype(float)), bins=24, color=plots.PALETTE[2])
+axes[1].set(xlabel=r"$\log_{10}$ eigenvalue of $H_0$", ylabel="count")
+chapter.figure(fig, "fig-b-8bc", "Left: unsatisfied points per parameter of networks that do not fit; filled: at a minimum, open: on "
+               "their way after the last round; dotted: share that fits; dashed: one a parameter, as for spheres. Right: "
+               "non-zero eigenvalues of $H_0$ at the minima, some of each, at equal distances in their order (paper B, Fig. 8B "
+               "and C).", minima, alt="Left, unsatisfied points per parameter against points per parameter, a dot a network, one colour a width. "
+    "Right, a histogram of the logarithms of the non-zero eigenvalues.")  # fmt: skip
 # %%
-at_rest = stuck[stuck.stable > -jamming.ZERO]  # the Hessian is positive: only there does Eq. 14 hold
-if at_rest.seed.nunique() > 4:
-    lowest = at_rest.loc[at_rest.groupby("seed").loss.idxmin()]
+if len(jammed) > 4 and jammed.h.nunique() > 1:
+    lowest = jammed.loc[jammed.groupby(["h", "seed"]).unsatisfied.idxmin()]
     chapter.check("B.Fig8B-jump", mean(lowest.ratio.to_numpy()), lowest, figure="fig-b-8bc")
-    chapter.check("B.Fig8C-gap", estimates.ratio(lowest.gap.to_numpy()), lowest, figure="fig-b-8bc")
+    gap = jackknife(np.log(jammed[["parameters", "gap"]].to_numpy(float)), lambda t: np.polyfit(*t.T, 1)[0])
+    chapter.check("B.Fig8C-gap", gap, jammed, figure="fig-b-8bc")
+    strength = jackknife(np.log(jammed[["loss", "strength"]].to_numpy(float)), lambda t: np.polyfit(*t.T, 1)[0])
+    chapter.check("B.Sec2-strength", strength, jammed, figure="fig-b-8bc")
+shares = minima.assign(fits=minima.ended == "fitted", size=minima.parameters / minima.p)
+shares = shares.groupby(["h", "size"]).agg(fits=("fits", "mean"), half=("negative", "mean"), N=("parameters", "mean"))
+bounds = [(g.half / g.N).mean() * jamming.transition(g.index.get_level_values("size"), g.fits)
+          for _, g in shares.groupby("h") if g.fits.min() < 0.5 < g.fits.max()]  # fmt: skip
+if len(bounds) > 1:
+    chapter.check("B.Sec2-bound", mean(np.array(bounds)), minima, figure="fig-b-8bc")
 chapter.say(
-    f"Of the {len(stuck)} networks that did not fit, {len(at_rest)} ended where the Hessian has no negative eigenvalue beyond a "
-    f"billionth of its largest: the others still had a way down, and {(stuck.unsatisfied < stuck.negative).mean():.0%} have fewer unsatisfied "
-    "points than negative eigenvalues of $H_p$, which no minimum has. What paper B says of the landscape at jamming, a jump and a "
-    "gap, is therefore not judged by them."
+    f"Of {len(minima)} networks {len(jammed)} lie at a minimum that does not fit, and {len(moving)} are still on their way: these have "
+    f"{moving.ratio.mean():.2f} unsatisfied points per parameter, those {jammed.ratio.mean():.2f}. At every minimum "
+    "$N_-\\le N_\\Delta$, as it must be."
 )
 # %% [markdown]
 # (the-predictor-blows-up)=

@@ -62,20 +62,6 @@ def test_random_labels_need_more_parameters_than_digits(setting):
     assert first[1] > first[0]
 
 
-def test_where_training_ends_the_theorems_hold(setting):
-    """The rank of H_0 is at most N_Δ: N - N_Δ directions are flat; a stable end has N_- <= N_Δ (paper B, 12-14)."""
-    rows = studies.landscapes(setting | {"h": 3, "p": 80, "scale": 1.0, "steps": 2000}, [0, 1])
-    assert len(rows) == 6
-    for row in rows:
-        values = np.array(row["eigenvalues"])
-        zero = (values < 1e-9 * max(values.max(), 1e-30)).sum()
-        assert (
-            zero >= row["parameters"] - row["unsatisfied"] - 1
-        )  # a point within the slack of its margin counts as met
-        if row["unsatisfied"] and row["stable"] > -1e-9:
-            assert row["negative"] <= row["unsatisfied"]
-
-
 def test_starts_hold_kernels_that_fluctuate_less_in_wider_networks():
     found = {}
     for h in (8, 64):

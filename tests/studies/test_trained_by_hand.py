@@ -282,36 +282,7 @@ def test_the_stripe_of_chapter_3_is_read_as_stated():
         assert row["parameters"] == 6 * 5
 
 
-def test_landscapes_and_starts_by_second_derivatives(ensemble):
-    setting = ensemble | {"h": 2, "p": 40, "scale": 1.0}
-    rows = jamming.landscapes(setting, [1])
-    train = jamming.draw_sets(setting, 1).train
-    each = draw_seeds("weights", [3, 4, 5], size=2)
-    sigma = activation("swish", steepness=10.0, normalised=True)
-    start = fully_connected([4, 2, 2, 1], seeds=each, sigma=sigma, parametrisation="mean-field", gain=1.0)
-    done = run(gauss_newton(start, train.x, train.y, alpha=1.0, loss="quadratic_hinge", rule="settle", steps=60))
-    for k, row in enumerate(rows):
-        model, base = done.model[k : k + 1], start[k : k + 1](train.x)[0].detach()
-        gaps = (1 - train.y * (model(train.x)[0] - base)).clamp(min=0).detach()
-        shapes, flat = [w.shape for w in model.parameters()], torch.cat([w.flatten() for w in model.parameters()])
-
-        def cost(flat, model=model, base=base, shapes=shapes):
-            weights = [w.view(s) for w, s in zip(flat.split([s.numel() for s in shapes]), shapes)]
-            gaps = (1 - train.y * (model.with_parameters(weights)(train.x)[0] - base)).clamp(min=0)
-            return gaps.square().sum() / 2
-
-        whole = torch.autograd.functional.hessian(cost, flat.detach()).numpy()
-        slopes = (jacobian(model, train.x) * (gaps > 0)[:, None]).numpy()
-        values, curved = np.linalg.eigvalsh(slopes.T @ slopes), np.linalg.eigvalsh(whole - slopes.T @ slopes)
-        own = values[values > 1e-9 * values.max()]  # fewer than are shown
-        assert row["eigenvalues"] == pytest.approx(own, rel=1e-2, abs=1e-3 * values.max())
-        assert row["flat"] == pytest.approx(1 - len(own) / len(values))
-        assert row["parameters"] == len(flat) and row["unsatisfied"] == int((gaps > 1e-3).sum())
-        assert row["loss"] == pytest.approx(float(gaps.square().mean() / 2), rel=1e-3)
-        assert abs(row["negative"] - (curved < -1e-9 * abs(curved).max()).sum()) <= 1
-        lowest, *_, top = np.linalg.eigvalsh(whole)
-        assert row["stable"] == pytest.approx(lowest / top, abs=1e-3)
-
+def test_networks_before_training():
     (row,) = jamming.starts({"d": 3, "p": 6, "layers": 2, "h": 5}, [2])
     x = torch.from_numpy(np.random.default_rng(draw_seeds("test", [0])[0]).standard_normal((6, 3)))
     sigma = activation("relu", normalised=True)

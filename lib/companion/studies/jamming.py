@@ -361,46 +361,6 @@ def efforts(setting: Setting, seeds: list[int]) -> Rows:
     ]
 
 
-@study(
-    version=4,
-    axes=_axes("data components layers loss test kernel_p scale members steps h p", h="count from 2 to 1000"),
-    complete=_on_images,
-    chunk=TOGETHER,
-    whole=True,
-    rtol=1e-2,
-    device="any",
-    nonfinite=["gap"],
-)
-def landscapes(setting: Setting, seeds: list[int]) -> Rows:
-    """The landscape where training ends, at a fixed number of parameters and growing P; one row a network (``member``).
-
-    ``parameters`` N, ``unsatisfied`` N_Δ, ``loss`` (mean of Δ²/2 over the points), ``negative`` N₋ and ``curved``
-    (eigenvalues of H_p below zero, and not zero), ``flat``: share of the eigenvalues of H_0 that are zero; of the
-    others at most ``SHOWN``, at equal distances in their order, ``eigenvalues``, and their ``gap``; ``stable``: the
-    lowest eigenvalue of H over the largest.
-
-    Source: paper B, Fig. 8B and C and Eq. 12 to 14.
-    """
-    rows, count = [], setting["members"]
-    data = [draw_sets(setting, seed).train for seed in seeds]
-    starts = swish_networks(setting, setting["components"], seeds)
-    done = train_to_verdict(setting, starts, *_repeated(data, count))
-    for i, (seed, sets) in enumerate(zip(seeds, data, strict=True)):
-        block = slice(i * count, (i + 1) * count)
-        margins, begun = done.F[block] * sets.y, starts[block](sets.x)
-        H0, Hp = jamming.hessian(done.model[block], sets.x, sets.y, alpha=setting["scale"], start=begun)
-        below, curved = jamming.negative(Hp) if float(Hp.abs().max()) > 0 else 2 * [torch.zeros(count)]
-        values, whole = (torch.linalg.eigvalsh(matrix).cpu() for matrix in (H0, H0 + Hp))
-        for k in range(count):
-            row = {"seed": seed, "member": k, "source": sets.source, "ended": str(done.ended[block][k].kind)}
-            row |= {"parameters": H0.shape[-1], "unsatisfied": int(jamming.unsatisfied(margins[k]))}
-            row |= {"loss": float((1 - margins[k]).clamp(min=0).square().mean() / 2)}
-            row |= {"negative": int(below[k]), "curved": int(curved[k])} | _spectrum(values[k].numpy())
-            row |= {"gap": jamming.gap(values[k].numpy()) if float(values[k, -1]) > 0 else math.nan}
-            rows.append(row | {"stable": float(whole[k, 0] / whole[k, -1]) if float(whole[k, -1]) > 0 else 0.0})
-    return rows
-
-
 def _spectrum(values: np.ndarray) -> dict[str, Any]:
     """The share of zeros among eigenvalues, ascending, and some of the others."""
     curved = values[values > jamming.ZERO * values[-1]]

@@ -1,0 +1,86 @@
+"""Networks at rest, by hand: the same networks trained here, their landscape by autograd."""
+
+import numpy as np
+import pytest
+import torch
+
+from companion.studies import jamming, rest
+from regimes.models.activations import activation
+from regimes.models.fully_connected import fully_connected
+from regimes.seeds import draw_seeds
+from regimes.training.gauss_newton import gauss_newton
+from regimes.training.newton import newton
+from regimes.training.run import run
+
+SETTING = {"data": "digits", "components": 4, "test": 50, "kernel_p": 1, "layers": 2, "members": 3, "p": 100, "h": 2}
+SETTING |= {"loss": "quadratic_hinge", "steps": 40, "scale": 10.0, "rounds": [20, 400]}
+
+
+@pytest.fixture(scope="module")
+def setting():
+    return SETTING | {"words": jamming.identity("digits")}
+
+
+@pytest.fixture(scope="module")
+def by_hand(setting):
+    """The training set and the test set; networks at the start, after the flow, after 20 and 400 rounds."""
+    sets = jamming.draw_sets(setting, 1)
+    sigma = activation("swish", steepness=10.0, normalised=True)
+    kind = {"sigma": sigma, "parametrisation": "mean-field", "gain": 1.0}
+    start = fully_connected([4, 2, 2, 1], seeds=draw_seeds("weights", [3, 4, 5], size=2), **kind)
+    # the same points for each, as the studies hand them over: a path of many steps does not forgive a rounding
+    x, y = sets.train.x.expand(3, -1, -1).contiguous(), sets.train.y.expand(3, -1).contiguous()
+    flow = run(gauss_newton(start, x, y, alpha=10.0, rule="settle", steps=40))
+    ends = [run(newton(flow.model, x, y, alpha=10.0, initial=start, steps=n)) for n in (20, 400)]
+    return sets, start, [flow, *ends]
+
+
+def test_ensembles_on_their_way(setting, by_hand):
+    sets, start, ends = by_hand
+    rows = rest.cusp(setting, [1])
+    assert [row["rounds"] for row in rows] == [0, 20, 400]
+    for row, done in zip(rows, ends, strict=True):
+        F = 10.0 * (done.model(sets.test.x) - start(sets.test.x))
+        gaps = (1 - 10.0 * sets.train.y * (done.model(sets.train.x) - start(sets.train.x))).clamp(min=0)
+        kinds = [str(why.kind) for why in done.ended]
+        assert row["fitted"] == pytest.approx(np.mean([kind == "fitted" for kind in kinds]))
+        assert row["jammed"] == pytest.approx(np.mean([kind == "jammed" for kind in kinds]) if row["rounds"] else 0)
+        assert row["loss"] == pytest.approx(float(gaps.square().mean() / 2), rel=1e-2)
+        assert row["norm"] == pytest.approx(float(F.square().mean(-1).sqrt().mean()), rel=1e-2)
+        assert row["error"] == pytest.approx(float((F * sets.test.y <= 0).double().mean()), abs=0.01)
+        assert row["ensemble_error"] == pytest.approx(float((F.mean(0) * sets.test.y <= 0).double().mean()), abs=0.01)
+        assert row["fluctuation"] == pytest.approx(float(F.var(0).mean().sqrt()), rel=1e-2)
+        assert row["unsatisfied"] == pytest.approx(float((gaps > 1e-4).sum(-1).double().mean()), abs=0.4)
+    assert rows[0]["loss"] > rows[1]["loss"] > rows[2]["loss"]
+
+
+def test_minima_by_second_derivatives(setting, by_hand):
+    sets, start, (*_, done) = by_hand
+    x, y = sets.train.x, sets.train.y
+    jammed = 0
+    for k, row in enumerate(rest.minima(setting, [1])):
+        model, base = done.model[k : k + 1], start[k : k + 1](x)[0].detach()
+        shapes, flat = [w.shape for w in model.parameters()], torch.cat([w.flatten() for w in model.parameters()])
+
+        def outputs(flat, model=model, shapes=shapes):
+            parts = flat.split([shape.numel() for shape in shapes])
+            return model.with_parameters([part.view(shape) for part, shape in zip(parts, shapes)])(x)[0]
+
+        def cost(flat, base=base, outputs=outputs):
+            return (1 - 10.0 * y * (outputs(flat) - base)).clamp(min=0).square().sum() / 2
+
+        gaps = (1 - 10.0 * y * (outputs(flat) - base)).clamp(min=0)
+        slopes = 10.0 * torch.autograd.functional.jacobian(outputs, flat)[gaps > 0]
+        whole = torch.autograd.functional.hessian(cost, flat)
+        values, bent = torch.linalg.eigvalsh(slopes.T @ slopes), torch.linalg.eigvalsh(whole - slopes.T @ slopes)
+        own = values[values > 1e-9 * values.max()]  # fewer than are shown
+        assert row["ended"] == str(done.ended[k].kind) and row["parameters"] == len(flat)
+        assert row["eigenvalues"] == pytest.approx(own.tolist(), rel=1e-2, abs=1e-3 * float(values.max()))
+        assert row["strength"] == pytest.approx(float(bent.abs().max() / values.max()), rel=1e-2)
+        assert abs(row["negative"] - int((bent < -1e-9 * bent.abs().max()).sum())) <= 1
+        assert row["unsatisfied"] == pytest.approx(int((gaps > 1e-4).sum()), abs=1)
+        if row["ended"] == "jammed":  # theorems of paper B, Eq. 12 to 14
+            jammed += 1
+            assert row["negative"] <= row["unsatisfied"] and row["stable"] > -1e-6
+            assert row["flat"] >= 1 - row["unsatisfied"] / row["parameters"] - 1e-9
+    assert jammed
