@@ -237,15 +237,6 @@ def test_a_drift_is_the_exponent_over_all_sizes_and_over_the_larger_half():
     assert learning_curves.drift(learning_curves.beta, table, late=[beyond]).late == learning_curves.beta(beyond)
 
 
-def test_the_size_of_a_drift_may_be_another_column():
-    table = falling([0.9, 0.7, 0.5])
-    factors = table.rename(columns={"p": "factor"})
-    found = learning_curves.drift(
-        lambda rows: learning_curves.beta(rows.rename(columns={"factor": "p"})), factors, over="factor"
-    )
-    assert found == learning_curves.drift(learning_curves.beta, table)
-
-
 def test_two_sizes_show_no_drift_nor_do_smaller_ones():
     two = falling([0.5], (100, 200))
     assert learning_curves.drift(learning_curves.beta, two) == learning_curves.beta(two)

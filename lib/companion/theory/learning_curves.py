@@ -91,7 +91,7 @@ def by_size(table: pd.DataFrame, value: str = "error") -> tuple[np.ndarray, np.n
 
 
 def drift(
-    measure: Callable[..., Estimate], *tables: pd.DataFrame, late: Sequence[pd.DataFrame] = (), over: str = "p"
+    measure: Callable[..., Estimate], *tables: pd.DataFrame, late: Sequence[pd.DataFrame] = ()
 ) -> Estimate | Drift:
     """``measure(*tables)`` over all sizes of the tables, and over the larger half of them.
 
@@ -101,39 +101,36 @@ def drift(
         measure: what is measured, such as ``beta``.
         tables: rows with a size, the same sizes in each.
         late: what is measured at sizes beyond, in place of the larger half.
-        over: the column that is the size, such as a compression factor that theory takes to be large.
     """
-    whole, sizes = measure(*tables), _sizes(tables, over)
-    late = late or [table[table[over].isin(sizes[len(sizes) // 2 :])] for table in tables]
-    beyond = _sizes(late, over)
+    whole, sizes = measure(*tables), _sizes(tables)
+    late = late or [table[table.p.isin(sizes[len(sizes) // 2 :])] for table in tables]
+    beyond = _sizes(late)
     if len(beyond) < 2 or np.log(beyond).mean() <= np.log(sizes).mean():
         return whole
     return Drift(whole, measure(*late), sizes, beyond)
 
 
-def _sizes(tables: Sequence[pd.DataFrame], over: str) -> tuple[float, ...]:
-    return tuple(sorted(set.intersection(*(set(table[over]) for table in tables))))
+def _sizes(tables: Sequence[pd.DataFrame]) -> tuple[float, ...]:
+    return tuple(sorted(set.intersection(*(set(table.p) for table in tables))))
 
 
-def beta(table: pd.DataFrame, *, start: float = 0, centre: str = "mean") -> Estimate:
-    """The exponent ``β`` of ``error ~ p^(-β)`` at sizes from ``start`` on; ``centre`` as in ``estimates.exponent``."""
-    return -estimates.exponent(*by_size(table), window=(start, math.inf), centre=centre)
+def beta(table: pd.DataFrame, *, start: float = 0) -> Estimate:
+    """The exponent ``β`` of ``error ~ p^(-β)`` at sizes from ``start`` on."""
+    return -estimates.exponent(*by_size(table), window=(start, math.inf))
 
 
-def beta_difference(first: pd.DataFrame, second: pd.DataFrame, *, start: float = 0) -> Estimate:
+def beta_difference(first: pd.DataFrame, second: pd.DataFrame) -> Estimate:
     """``β`` of the first curve minus that of the second, whose realisations share data: paired."""
     (p, one), (_, two) = _paired(first, second)
-    return estimates.mean(
-        estimates.slopes(p, two, window=(start, math.inf)) - estimates.slopes(p, one, window=(start, math.inf))
-    )
+    return estimates.mean(estimates.slopes(p, two) - estimates.slopes(p, one))
 
 
-def error_ratio(first: pd.DataFrame, second: pd.DataFrame, *, start: float = 0) -> Estimate:
-    """The geometric mean, over realisations and sizes from ``start`` on, of the first error over the second."""
-    (p, one), (_, two) = _paired(first, second)
+def error_ratio(first: pd.DataFrame, second: pd.DataFrame) -> Estimate:
+    """The geometric mean, over realisations and sizes, of the first error over the second."""
+    (_, one), (_, two) = _paired(first, second)
     if min(one.min(), two.min()) <= 0:
         raise InputError("two curves must have errors above 0 to have a ratio")
-    return estimates.ratio(np.exp(np.log(one / two)[:, p >= start].mean(1)))
+    return estimates.ratio(np.exp(np.log(one / two).mean(1)))
 
 
 def error_change(now: pd.DataFrame, before: pd.DataFrame) -> pd.Series:
