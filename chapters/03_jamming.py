@@ -282,9 +282,8 @@ if len(there) > 1 and larger.members.max() > members and around:
         f"jamming, those of {larger.members.max()} one of {mean(bumps[1])}."
     )
 # %% [markdown]
-# Beyond jamming, is it better to train one wide network, or to average several narrow ones? Paper B finds the error of
-# ensembles to vary weakly with the width there, and advises ensembles of limited width. We compare an ensemble at twice the width of
-# jamming with one network of as many parameters in all, and one of twenty with the widest network.
+# Beyond jamming, one wide network or several narrow ones? Paper B advises ensembles of limited width. We compare an ensemble at
+# twice the width of jamming with one network of as many parameters in all, and one of twenty with the widest network.
 # %%
 double = {scale: 2 * at_mean[scale] for scale in by_scale}
 fell = np.stack([jamming.gain_of_width(rows, double[s]) for s, (rows, _) in by_scale.items()], axis=1)
@@ -881,8 +880,7 @@ chapter.ledger()
 #   of points. Whether narrow layers fail there before the count of parameters does is not separated here.
 # - Near the cross-over the error of single networks has no peak at jamming at these sizes. On the left it falls less the more
 #   points there are. Whether a peak grows beyond 500 points, and what more than `steps` steps make of it, is not measured here.
-# - In the feature regime, where the norm does not diverge, a stop at half of the margins helps as much far from jamming as near it.
-#   That regularisation is most efficient near jamming holds where there is a divergence to destroy.
+# - In the feature regime, where the norm does not diverge, a stop at half of the margins helps as much far from jamming as near.
 # - Paper B expects stochastic gradient descent to destroy it, too. Its noise dies with the loss: where all margins are met, the
 #   bound of exercise 1 holds whatever the way there, and only a descent that ends before escapes it. It was not run here.
 # - At the largest scale the mean output of five networks keeps a bump at jamming, that of twenty a smaller one. Whether a mean of

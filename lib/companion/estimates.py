@@ -92,18 +92,6 @@ class Estimate:
         low, high = self.value - wider * (self.value - self.low), self.value + wider * (self.high - self.value)
         return replace(self, low=low, high=high, method=self.method + ANYTIME)
 
-    def plus(self, other: "Estimate", how: str = "") -> "Estimate":
-        """The sum of two independent estimates; halves of their intervals add as roots of sums of squares.
-
-        ``how``: words that the method then ends with.
-        """
-        value = self.value + other.value
-        below = math.hypot(self.value - self.low, other.value - other.low)
-        above = math.hypot(self.high - self.value, other.high - other.value)
-        parts = [one.numerical * (one.high - one.low) for one in (self, other) if one.numerical]
-        share = math.hypot(*parts) / (below + above) if parts else 0.0
-        return Estimate(value, value - below, value + above, self.n, self.method + how, share)
-
     @classmethod
     def exact(cls, value: float, error: float = 0.0) -> "Estimate":
         """A number known to ``± error`` without sampling (``error``: a bound on its numerical error)."""

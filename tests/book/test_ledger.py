@@ -273,13 +273,6 @@ def test_a_record_without_a_declaration_is_named(mini_book):
         ledger.merge(folder)
 
 
-def test_a_row_tells_the_share_of_its_interval_that_is_numerical():
-    claim = next(iter(ledger.claims().values()))
-    told = {"value": 0.95, "low": 0.94, "high": 0.96, "n": 8, "interval": "t", "verdict": "undecided", "data": ""}
-    for share, words in ((0.25, "; 25% of the interval numerical"), (0.0, "n = 8, t<"), (1.0, "n = 8, t<")):
-        assert words in show("table", [ledger.record(claim, **told, numerical=share)])
-
-
 def test_declared_twice_or_badly(mini_book):
     path = mini_book / "book" / "claims" / "99.yml"
     path.write_text(path.read_text() + path.read_text())

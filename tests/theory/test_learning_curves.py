@@ -175,9 +175,6 @@ def test_exponents_of_the_papers():
 @pytest.mark.parametrize(
     ("call", "names"),
     [
-        (lambda: learning_curves.feature_exponent(3, 3), "d_parallel must be below d = 3"),
-        (lambda: learning_curves.feature_exponent(3, 0), "d_parallel"),
-        (lambda: learning_curves.lazy_exponent(0), "d must be"),
         (lambda: learning_curves.compress(torch.ones(1, 2, 3), 1, torch.zeros(1)), "positive"),
         (
             lambda: line_error(*bent(3, 1, 0), torch.ones(2, 5, 3).double(), torch.ones(2, 5, 1)),
@@ -238,15 +235,6 @@ def test_a_drift_is_the_exponent_over_all_sizes_and_over_the_larger_half():
     assert not learning_curves.drift(learning_curves.beta, falling([0.5, 0.5, 0.5])).disjoint()
     beyond = falling([0.3], (1600, 3200))
     assert learning_curves.drift(learning_curves.beta, table, late=[beyond]).late == learning_curves.beta(beyond)
-
-
-def test_the_size_of_a_drift_may_be_another_column():
-    table = falling([0.9, 0.7, 0.5])
-    factors = table.rename(columns={"p": "factor"})
-    found = learning_curves.drift(
-        lambda rows: learning_curves.beta(rows.rename(columns={"factor": "p"})), factors, over="factor"
-    )
-    assert found == learning_curves.drift(learning_curves.beta, table)
 
 
 def test_two_sizes_show_no_drift_nor_do_smaller_ones():

@@ -56,13 +56,15 @@ class Cluster:
         yield from self._map(compute, chunks)
 
     def _map(self, function: Any, items: Iterator[Chunk]) -> Iterator[tuple[Chunk, Any]]:
+        import cloudpickle  # which also takes a study that a script or notebook defines
+
         client = self._connected()
         flight: dict[Any, tuple[Chunk, set[str]]] = {}  # with the workers that may take it, where some may not
         back: queue.SimpleQueue = queue.SimpleQueue()
 
         def send(item: Chunk) -> None:
             names = self._workers().keys() - self.refused if self.refused else set()
-            work = pickled((function, item, item.study.code, libraries()))
+            work = cloudpickle.dumps((function, item, item.study.code, libraries()))
             future = client.submit(_remote, work, pure=False, workers=list(names) or None)
             flight[future] = item, names
             future.add_done_callback(back.put)
@@ -160,13 +162,6 @@ def _connect(address: str) -> Any:
     except (OSError, ValueError, TypeError) as error:
         what = "is no address" if isinstance(error, (ValueError, TypeError)) else f"gives no answer for {SECONDS:g} s"
         raise InputError(f"REGIMES_SCHEDULER: {address!r} {what}, it must be such as tcp://host:8786") from None
-
-
-def pickled(work: Any) -> bytes:
-    """What a worker needs, also of a study that a script or notebook defines."""
-    import cloudpickle
-
-    return cloudpickle.dumps(work)
 
 
 def _kind(chunk: Chunk, code: digest.Code) -> str:

@@ -170,7 +170,6 @@ class Chapter:
         knob: str,
         start: int = 0,
         still: Figure | None = None,
-        alt: str = "",
     ) -> None:
         """Shows a figure that moves: one frame a label, under a slider with a button that plays.
 
@@ -186,10 +185,9 @@ class Chapter:
             knob: what the slider turns, in words, for those who cannot see it.
             start: the frame shown first.
             still: a figure shown below the slider, and on paper in its place; by default the frame ``start``, on paper.
-            alt: as for ``figure``, of the still.
         """
         moving = screen.slider(fig, draw, labels, knob=knob, start=start)
-        self._show(still or fig, name, caption, tables, {"alt": alt, "still": still is None}, moving)
+        self._show(still or fig, name, caption, tables, {"alt": "", "still": still is None}, moving)
         plt.close(fig)
 
     def table(self, rows: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame, digits: int = 4) -> None:

@@ -347,8 +347,6 @@ def measured_value(entry: Mapping[str, Any]) -> str:
 def words(entry: Mapping[str, Any]) -> dict[str, Any]:
     """What a record says to a reader: each part as text, empty where there is none, and its ``erratum``, if any."""
     absent = f"; {ABSENT}" if ABSENT in (entry["data"] or "") else ""
-    share = entry["numerical"] or 0
-    numerical = f"; {share:.0%} of the interval numerical" * (0 < share < 1)
     kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
     held = entry["erratum"] if entry["value"] is not None else None
     return {
@@ -359,7 +357,7 @@ def words(entry: Mapping[str, Any]) -> dict[str, Any]:
         "corrected": band(entry["corrected"]) if entry["corrected"] else "",
         "rival": f"refuted by {entry['alternative']['value']:.4g} ({entry['alternative']['what']})",
         "measured": measured_value(entry),
-        "count": f"n = {entry['n']}, {entry['interval']}{numerical}{absent}" if entry["n"] else "",
+        "count": f"n = {entry['n']}, {entry['interval']}{absent}" if entry["n"] else "",
         "late": _late(entry["late"]) if entry["late"] else "",
         "missed": f"the stated {entry['stated']:.3g} lies outside the interval" if misses_stated(entry) else "",
         "absent": absent,

@@ -9,6 +9,8 @@ import shutil
 import time
 from pathlib import Path
 
+from companion.experiments.store import sync
+
 
 def fresh(link: Path) -> Path:
     """An empty folder that may take the place of what ``link`` points at; leftovers of killed runs are deleted."""
@@ -22,11 +24,11 @@ def fresh(link: Path) -> Path:
 def swap(folder: Path, link: Path) -> None:
     """Makes ``link`` point at ``folder``, which ``fresh`` made or a folder inside it; the old target is deleted."""
     for path in (*folder.iterdir(), folder):
-        _sync(path)
+        sync(path)
     if link.is_dir() and not link.is_symlink():  # from before there were links
         shutil.rmtree(link)
     point(link, Path(os.path.relpath(folder, link.parent)))
-    _sync(link.parent)
+    sync(link.parent)
     _clear(link, folder)
 
 
@@ -55,12 +57,3 @@ def point(link: Path, target: Path) -> None:
     new.unlink(missing_ok=True)
     new.symlink_to(target)
     os.replace(new, link)
-
-
-def _sync(path: Path) -> None:
-    """Has the disk hold what was written, before a name points at it."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -35,10 +35,6 @@ GRID = 61  # points of the axis among which zeros are bracketed
 class Cylinder:
     """Labels that are -1 within ``radius`` of the last ``d - d_parallel`` axes, +1 outside.
 
-    Raises:
-        InputError: for a ``d_parallel`` outside ``2 … d - 1`` (one direction is a stripe), or a radius that is not
-            positive.
-
     Source: paper A, Sec. 4.
     """
 
@@ -82,9 +78,6 @@ class Cylinder:
     def amplification(self, x: np.ndarray, y: np.ndarray, ring: FixedPoint) -> float:
         """``Λ* = c √(p d_⊥/(d_∥ ⟨|N_u|²⟩_u))`` on the training points ``x (p, d)`` with labels ``y (p,)``.
 
-        Raises:
-            InputError: for what is no number, or shapes that do not fit.
-
         Source: derived here; for the stripe paper A, Eq. 8 and 9.
         """
         across = (self.d - self.d_parallel) / self.d_parallel
@@ -123,11 +116,7 @@ class Cylinder:
 
 
 def directions(d_parallel: int) -> np.ndarray:
-    """Unit vectors ``(256, d_parallel)``: equal angles in a plane, else random ones with their opposites.
-
-    Raises:
-        InputError: for fewer than two dimensions.
-    """
+    """Unit vectors ``(256, d_parallel)``: equal angles in a plane, else random ones with their opposites."""
     validate.integer(2, d_parallel=d_parallel)
     if d_parallel == 2:
         angle = 2 * math.pi * np.arange(DIRECTIONS) / DIRECTIONS

@@ -61,9 +61,6 @@ class FixedPoint:
     def crossover(self, p: int) -> float:
         """``τ_⊥/τ``, when an amplification started at 1 meets the noise at ``√p``: ``ln √p / (rate - rate_perp)``.
 
-        Raises:
-            InputError: for ``p < 1``, or a fixed point that does not amplify.
-
         Source: paper A, Sec. 3.2.1 and its footnote 3 (``τ_⊥ ~ τ* log p``).
         """
         validate.integer(1, p=p)
@@ -74,10 +71,6 @@ class FixedPoint:
 
 class Stripe:
     """Labels that change sign at each of the ``interfaces`` along ``x_1``, +1 before the first, in dimension ``d``.
-
-    Raises:
-        InputError: for interfaces that do not increase, none (a constant label function), some beyond 1e6, or ``d``
-            outside 1 to 10^9.
 
     Source: paper A, Sec. 3 and App. C.
     """
@@ -154,9 +147,6 @@ class Stripe:
         Returns:
             ``(..., d - 1)``, components of variance 1.
 
-        Raises:
-            InputError: for what is no number, or shapes that do not fit.
-
         Source: paper A, Eq. 8 and App. C.3.
         """
         x, y = np.asarray(x), np.asarray(y, dtype=float)
@@ -167,9 +157,6 @@ class Stripe:
 
     def amplification(self, x: np.ndarray, y: np.ndarray, point: FixedPoint) -> float:
         """``Λ* = √(d - 1) c √p/|N(z*)|`` on the training points ``x (p, d)`` with labels ``y (p,)``.
-
-        Raises:
-            InputError: as :meth:`noise`.
 
         Source: paper A, Eq. 8 to 10, with the root of ``D_⊥``.
         """

@@ -33,10 +33,6 @@ def frozen(model: Model, train: Task, test: Task, *, params: Collection[str] | N
         params: names of the parameters that move, ``None`` for all.
         ridge: of ``regimes.training.kernel_flow``; a kernel of fewer features than points has no unique end without.
 
-    Raises:
-        InputError: for unknown parameters, points that do not fit the model, and as
-            ``regimes.training.kernel_flow.fit``.
-
     Source: paper A, Eq. 4 and Fig. 9.
     """
     return frozen_each(model, train, test, [params], ridge=ridge)[0]
@@ -47,9 +43,6 @@ def frozen_each(
     model: Model, train: Task, test: Task, choices: Sequence[Collection[str] | None], *, ridge: float = 0.0
 ) -> list[Lazy]:
     """:func:`frozen` for several choices of parameters, whose tangents at the test points are made once.
-
-    Raises:
-        InputError: as :func:`frozen`.
 
     Source: paper A, Fig. 9.
     """

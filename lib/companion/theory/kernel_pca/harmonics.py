@@ -8,7 +8,6 @@ Source: paper A, Sec. 5.1 and App. E.
 import numpy as np
 from scipy.special import betaincinv
 
-from regimes import validate
 from regimes.measures.information import NEIGHBOURS, stripe_information
 
 DIRECTIONS = 400  # equally likely angles of a random direction
@@ -18,11 +17,7 @@ def linear_information(d: int) -> float:
     """The mean of ``I(u·x; y)`` over random directions ``u`` in ``d`` dimensions, in bits; falls as ``1/d``.
 
     ``(u·e_1)²`` is a Beta(1/2, (d-1)/2) variable. Source: derived here, for paper A, Sec. 5.1.
-
-    Raises:
-        InputError: for ``d`` below 2.
     """
-    validate.integer(2, d=d)
     quantiles = (np.arange(DIRECTIONS) + 0.5) / DIRECTIONS
     cosines = np.sqrt(betaincinv(0.5, (d - 1) / 2, quantiles))
     return float(np.mean([stripe_information(float(cosine)) for cosine in cosines]))
@@ -35,11 +30,7 @@ def little_shown(neighbours: int = NEIGHBOURS) -> float:
     ``q``. For small ``s`` the part is the mean curvature of ``h_2`` in its logit over that at 0,
     ``4 E[q(1-q)(1 + L(1-2q))]``, with ``E[q(1-q)] = k/(2(2k+1))`` and, of Beta(k+1, k+1), ``E[L(1-2q)] = -1/(k+1)``.
 
-    Raises:
-        InputError: for ``neighbours`` below 1.
-
     Source: derived here, for paper A, App. E.
     """
-    validate.integer(1, neighbours=neighbours)
     k = neighbours
     return 2 * k * k / ((2 * k + 1) * (k + 1))

@@ -113,7 +113,6 @@ def channel(
     resolve: float | None = None,
 ) -> Channel:
     """The conditional map of one setting (``B = 1``), on nodes that resolve the spike strength ``resolve`` (``r``)."""
-    validate.between(1e-50, WIDEST, c=c)
     validate.between(0, 1e50, noise=noise)
     validate.between(-STRONGEST, STRONGEST, r=r, resolve=r if resolve is None else resolve)
     validate.between(-1e50, 1e50, bias=bias)

@@ -35,6 +35,8 @@ class Function:
 
     def array(self, x: np.ndarray) -> np.ndarray:
         """The function on numpy arrays."""
+        if self.tensor is torch.tanh:  # the book's main activation: three times as fast
+            return np.tanh(x)
         return self.tensor(torch.as_tensor(x, dtype=torch.float64)).numpy()
 
 
@@ -64,7 +66,8 @@ def function(name: str | Function, role: str = "function") -> Function:
     if not isinstance(name, Function) and (not isinstance(name, str) or name not in FUNCTIONS):
         raise InputError(f"{role} must be one of {', '.join(FUNCTIONS)}; got {name!r}")
     found = FUNCTIONS[name] if isinstance(name, str) else name
-    _needs_second_moment(found, role)
+    if not _has_second_moment(found):
+        raise InputError(f"{role} {found.name} has no finite second moment under the standard normal measure")
     return found
 
 
@@ -105,15 +108,15 @@ def needs_odd(activation: Function) -> None:
         )
 
 
-def _needs_second_moment(f: Function, role: str) -> None:
+@functools.lru_cache(maxsize=64)
+def _has_second_moment(f: Function) -> bool:
     """The integrand of ``E f^2`` must be finite, vanish at the ends, and integrate to the same on two grids."""
     with np.errstate(all="ignore"):
         tail = f.array(np.array([-1.0, 1.0]) * 8.0) ** 2 * math.exp(-32)
         grids = [gaussian.rule(f.breaks, step=step) for step in (0.5, 0.3)]
         coarse, fine = (float(w @ f.array(x) ** 2) for x, w in grids)
         ok = np.isfinite([coarse, fine, *tail]).all() and max(tail) <= 1e-4 * fine and abs(coarse - fine) <= 1e-3 * fine
-    if not ok and fine != 0:
-        raise InputError(f"{role} {f.name} has no finite second moment under the standard normal measure")
+    return bool(ok or fine == 0)
 
 
 @dataclass(frozen=True)

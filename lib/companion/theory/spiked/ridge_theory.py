@@ -76,9 +76,9 @@ def solve(
     numbers = (alpha, beta, lam, r, c, gamma, noise, 0.0 if bias is None else bias, width)
     given = _settings(names, numbers)
     flat = {name: array.reshape(-1) for name, array in zip(names, given)}
-    for name in ("alpha", "beta", "lam", "width"):
-        for value in np.unique(flat[name]):
-            needs_ratios(**{name: value})
+    for extreme in (np.min, np.max):
+        finite = extreme(flat["width"], initial=1.0, where=~np.isposinf(flat["width"]))
+        needs_ratios(width=finite, **{name: extreme(flat[name]) for name in ("alpha", "beta", "lam")})
     maps, which = _channels(activation, target, flat)
     parts = []
     for start in range(0, given[0].size, _BATCH):

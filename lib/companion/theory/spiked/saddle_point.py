@@ -100,22 +100,23 @@ def solve_overlaps(
     P = functionals(hat_V, np.arange(len(V)))[1]
     G, by_hats = stiffness(hat_V, V, P)
     over = e.weight / one
-    size = np.sqrt((flat**2 @ over[..., None])[..., 0])
+    products = (flat * over[:, None]) @ flat.mT
+    size = np.sqrt(np.einsum("bdd->bd", products))
     silent = size < _SILENT
     size = np.where(silent, 1.0, size)
-    flat, G = np.where(silent[..., None], 0.0, flat / size[..., None]), size[:, :, None] * G * size[:, None, :]
-    A = ratio[:, None, None] * (flat * over[:, None]) @ flat.mT
-    b = ratio[:, None, None] * (flat @ (over * e.h)[..., None] + tilted @ (over * e.h_s)[..., None])
+    unit, G = ~silent / size, size[:, :, None] * G * size[:, None, :]
+    A = ratio[:, None, None] * unit[:, :, None] * products * unit[:, None, :]
+    b = ratio[:, None, None] * (unit[..., None] * (flat @ (over * e.h)[..., None]) + tilted @ (over * e.h_s)[..., None])
     scale = np.maximum(1.0, np.einsum("bdd->bd", G))[:, None, :]  # G is infinite along all ones in the limit of widths
     solved = np.linalg.pinv(np.eye(G.shape[1]) / scale + A @ (G / scale), rcond=_DEPENDENT) @ b
     overlap, hat = ((G / scale) @ solved)[..., 0], solved[..., 0] / scale[:, 0] * size
-    C = (overlap[..., None] * flat).sum(1)
-    known = e.h2 - 2 * C * e.h + C**2 - 2 * e.h_s * (overlap[..., None] * tilted).sum(1)
+    C = _combined(unit * overlap, flat)
+    known = e.h2 - 2 * C * e.h + C**2 - 2 * e.h_s * _combined(overlap, tilted)
     source = ratio[:, None, None] * P @ (squares @ (e.weight * known / one**2)[..., None])
     along = np.einsum("bd,bjde,be->bj", hat, by_hats, hat)
     matrix = np.eye(P.shape[-1]) - P @ curvature(squares, e.weight, one, ratio)
     q = np.linalg.solve(matrix, source + along[..., None])[..., 0]
-    residual = e.weight * (known + (q[..., None] * squares).sum(1))
+    residual = e.weight * (known + _combined(q, squares))
     return residual.sum(-1), (residual / one**2).sum(-1), overlap / size, q, V, steps
 
 
@@ -137,6 +138,11 @@ def curvature(squares: np.ndarray, weight: np.ndarray, one: np.ndarray, ratio: n
     return ratio[:, None, None] * ((squares * (weight / one**2)[:, None]) @ squares.mT)
 
 
+def _combined(parts: np.ndarray, functions: np.ndarray) -> np.ndarray:
+    """``sum_j parts_j functions_j(k)``, ``(B, K)``, of ``(B, J)`` and ``(B, J, K)``."""
+    return (parts[:, None] @ functions)[:, 0]
+
+
 def variances(
     functionals: Functionals,
     squares: np.ndarray,
@@ -154,19 +160,19 @@ def variances(
     for _ in range(_ITERATIONS):
         some = slice(None) if len(active) == len(V) else active
         now, parts, w, signed = V[some], squares[some], weight[some], start[some] == 0
-        one = 1 + (now[..., None] * parts).sum(-2)
+        one = 1 + _combined(now, parts)
         plain, P = functionals(hats(parts, w, one, ratio[some]), active)
         matrix = np.eye(now.shape[1]) - P @ curvature(parts, w, one, ratio[some])
         newton = now - np.linalg.solve(matrix, (now - plain)[..., None])[..., 0]
         good = (((newton > 0) | signed) & np.isfinite(newton)).all(1, keepdims=True)
         if signed.any():
-            good &= ((newton[..., None] * parts).sum(-2) > 0).all(1, keepdims=True)
+            good &= (_combined(newton, parts) > 0).all(1, keepdims=True)
         V[some] = np.where(good, newton, plain)
         steps[some] += 1
         gap = (np.abs(plain - now) / np.where(signed, np.abs(now).max(1, keepdims=True), now)).max(1)
         active = active[~(gap <= _TOLERANCE)]
         if not len(active):
-            return V, 1 + (V[..., None] * squares).sum(-2), steps
+            return V, 1 + _combined(V, squares), steps
     i = active[0]
     which = ", ".join(f"{name}={values[i]:g}" for name, values in setting.items())
     raise NotConverged(

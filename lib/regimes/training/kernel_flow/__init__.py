@@ -1,4 +1,4 @@
-r"""Gradient flow of a frozen kernel: the lazy limit, and kernel learning with any Gram matrix.
+r"""Gradient flow of a frozen kernel under the hinge loss: the lazy limit, and kernel learning with any Gram matrix.
 
 ``df/dt = (1/p) Σ_μ K(x, x_μ) y_μ q_μ``,   ``q_μ = -l'(α y_μ f(x_μ))``,   ``f = 0`` at the start,
 
@@ -15,8 +15,8 @@ kernel moves the path in proportion to ``δK/ε``: rounding, some 1e-16 of the l
 shows. What ``K`` fits with eigenvalues far above ``ε`` it still fits; what it would fit with those far below goes to
 the points' own features, and tells new points nothing.
 
-The hinge loss is followed exactly, from event to event (``kernel_flow.hinge``); smooth losses by adaptive steps
-(``kernel_flow.smooth``). Realisations of an ensemble have their own time and are independent to the last bit.
+The path is exact, from event to event (``kernel_flow.hinge``). Realisations of an ensemble have their own time and are
+independent to the last bit.
 
 Source: paper A, Eq. 4 and Sec. 2.4.
 """
@@ -32,10 +32,8 @@ from torch import Tensor
 from regimes import validate
 from regimes.data.tasks import needs_both_labels
 from regimes.models import losses
-from regimes.models.losses import Loss
 from regimes.training import state
 from regimes.training.kernel_flow.hinge import HingePath
-from regimes.training.kernel_flow.smooth import SmoothPath
 from regimes.training.state import Ending
 from regimes.validate import InputError
 
@@ -69,7 +67,7 @@ class KernelState(state.State):
         t: ``(e,)``, paper A's unit; margins: ``α y f`` on the training points ``(e, p)``.
         y: labels ``(e, p)``.
         coefficients: dual coefficients ``c (e, p)``: ``f = K c``.
-        steps: events (hinge) or accepted steps (smooth losses) so far, of all realisations together.
+        steps: events so far, of all realisations together.
         before: time, margins and coefficients at the last state.
     """
 
@@ -95,23 +93,14 @@ class KernelState(state.State):
         return self.model(cross)
 
     def inside(self, share: Tensor) -> "KernelState":
-        """The state at ``share (e,)`` of the last step: exact for the hinge, whose path is straight between events."""
+        """The state at ``share (e,)`` of the last step: exact, for the path is straight between events."""
         ends = zip(self.before, (self.t, self.margins, self.coefficients), strict=True)
         t, margins, coefficients = (torch.lerp(old, new, state.expand_like(share, new)) for old, new in ends)
         return replace(self, t=t, margins=margins, coefficients=coefficients)
 
 
-def kernel_flow(
-    gram: Tensor,
-    y: Tensor,
-    *,
-    alpha: float = 1.0,
-    loss: str | Loss = "hinge",
-    tolerance: float = 1e-3,
-    slack: float | None = None,
-    ridge: float = 0.0,
-) -> "KernelStates":
-    """The gradient flow of a frozen kernel, to zero loss; the caller may stop before.
+def kernel_flow(gram: Tensor, y: Tensor, *, alpha: float = 1.0, ridge: float = 0.0) -> "KernelStates":
+    """The gradient flow of a frozen kernel, to zero hinge loss; the caller may stop before.
 
     Equal points with opposite labels are refused: no function of the kernel fits both.
 
@@ -119,27 +108,20 @@ def kernel_flow(
         gram: ``K (p, p)`` or ``(E, p, p)``, symmetric, positive semi-definite; ``E`` independent realisations.
         y: labels ``(p,)`` or ``(E, p)`` in {-1, +1}.
         alpha: ``α > 0``.
-        loss: a name in ``regimes.models.losses.LOSSES`` or a loss. The hinge's path is exact, followed on the CPU; the
-            others go by adaptive steps, with the Gram matrix on its device. Both in float64.
-        tolerance: smooth losses: local error of a step in any margin. Of no effect for the hinge.
-        slack: the quadratic hinge and the square loss, whose margins only tend to 1, end when all are as close to it;
-            ``None``: the tolerance. Of no effect for the others, which end when all margins are at least 1.
         ridge: ``ε`` over the mean of the kernel's diagonal, at least 0. Margins are those of ``K + ε 1``; ``predict``
             takes ``K`` alone, on training points as on others.
 
     Yields:
-        The state at the start, and after every event or step of each realisation that still runs. Between two states
-        of the hinge flow margins and coefficients are linear in time.
+        The state at the start, and after an event of each realisation that still runs, followed on the CPU in float64.
+        Between two states margins and coefficients are linear in time.
 
     Source: paper A, Eq. 4.
     """
-    loss, slack = losses.named(loss), tolerance if slack is None else slack
     validate.at_least(0, ridge=ridge)
     validate.positive(alpha=alpha)
-    validate.within(0, 1, tolerance=tolerance, slack=slack)
     gram, y = _checked(gram, y, ridge)
-    paths = [_path(k, labels, alpha, loss, tolerance, slack) for k, labels in zip(gram, y)]
-    return KernelStates(paths, y, loss, slack)
+    signed = [(k * (labels * alpha / len(labels))).mul_(labels[:, None]) for k, labels in zip(gram, y)]
+    return KernelStates([HingePath(np.ascontiguousarray(Q.cpu().numpy())) for Q in signed], y)
 
 
 def fit(gram: Tensor, y: Tensor, **options: Any) -> KernelState:
@@ -153,8 +135,8 @@ def fit(gram: Tensor, y: Tensor, **options: Any) -> KernelState:
 class KernelStates(Iterator[KernelState]):
     """The states of a flow: the realisations' paths, advanced in turn."""
 
-    def __init__(self, paths: list[HingePath | SmoothPath], y: Tensor, loss: Loss, slack: float) -> None:
-        self.paths, self.y, self.loss, self.slack = paths, y, loss, slack
+    def __init__(self, paths: list[HingePath], y: Tensor) -> None:
+        self.paths, self.y = paths, y
         self.ended: dict[int, Ending] = {}
         self.last: KernelState | None = None
 
@@ -165,7 +147,7 @@ class KernelStates(Iterator[KernelState]):
         return self.last
 
     def step(self) -> bool:
-        """One event or step of every realisation that still runs; whether any did."""
+        """One event of every realisation that still runs; whether any did."""
         running = [row for row in range(len(self.paths)) if row not in self.ended]
         for row in running:
             self.paths[row].step()
@@ -182,14 +164,7 @@ class KernelStates(Iterator[KernelState]):
         before = (last.t, last.margins, last.coefficients) if last else (t, found, coefficients)
         rows, steps = tuple(range(len(self.paths))), sum(path.events for path in self.paths)
         moment = (t, found, self.y, coefficients, steps, before)
-        return KernelState(rows, self.loss, self.slack, *moment, ended=self.ended)
-
-
-def _path(gram: Tensor, y: Tensor, alpha: float, loss: Loss, tolerance: float, slack: float) -> HingePath | SmoothPath:
-    Q = (gram * (y * alpha / len(y))).mul_(y[:, None])
-    if loss.corner:
-        return HingePath(np.ascontiguousarray(Q.cpu().numpy()))
-    return SmoothPath(Q, loss, tolerance=tolerance, slack=slack)
+        return KernelState(rows, losses.named("hinge"), 0.0, *moment, ended=self.ended)
 
 
 def _checked(gram: Tensor, y: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
