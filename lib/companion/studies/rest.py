@@ -54,7 +54,7 @@ def _share(ended: list[Ended], *kinds: Ended) -> float:
     axes={name: AXES[name] for name in SHARED} | ROUNDS,
     complete=_on_images,
     rtol=0.1,
-    columns=dict.fromkeys(["jammed", "fluctuation", "loss", "unsatisfied", "norm"], STATISTICAL),
+    columns=dict.fromkeys(["fitted", "jammed", "fluctuation", "loss", "unsatisfied", "norm"], STATISTICAL),
     device="any",
 )
 def cusp(setting: Setting, seeds: list[int]) -> Rows:

@@ -104,8 +104,9 @@ def _rounds(now: ImplicitState, steps: int) -> Iterator[ImplicitState]:
         _end(now, g, A, promised)
         mu = (mu * torch.where(part > GOOD, DOWN, torch.where(part < POOR, UP, 1.0))).clamp(min=1e-4 * FLAT * _size(A))
         moved = part > TAKEN
+        now = _choose(moved, there, now)
         if bool(moved.any()):
-            now, which = _choose(moved, there, now), moved.nonzero().flatten()
+            which = moved.nonzero().flatten()
             g, A = g.clone(), A.clone()
             g[which], A[which] = _derivatives(now.part(which.tolist()))
             now.finish(moved & (fitted(now) >= 0), Ending(Ended.FITTED))
