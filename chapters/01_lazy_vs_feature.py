@@ -425,7 +425,7 @@ for d in curve_d:
 # are {term}`satisfied <satisfied fraction>`.
 # %%
 largest = nets[nets.p == top_p]
-spread = {share: 1 - share if share < 1 else 0.3 / top_p for share in shares}
+spread = {share: place for place, share in enumerate(shares)}
 
 
 def along_training(ax, curve, value, colour):
@@ -435,8 +435,7 @@ def along_training(ax, curve, value, colour):
         style = {"marker": marker, "color": plots.COLOURS[colour], "linestyle": "-" if d == curve_d[0] else "--"}
         plots.realisations(ax, [spread[share] for share in values], values, label=f"$d={d}$", **style)
     labels = [f"{share:.0%}" if share < 1 else "all" for share in spread]
-    ax.set(xscale="log", yscale="log", xlabel="satisfied points")
-    ax.set_xlim(1.3, min(spread.values()) / 2)
+    ax.set(yscale="log", xlabel="satisfied points")
     ax.set_xticks([*spread.values()], labels, rotation=60, fontsize="small")
     plots.plain_numbers(ax)
     ax.legend()

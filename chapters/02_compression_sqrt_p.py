@@ -846,8 +846,8 @@ fig, flat = plots.panels(3, columns=3, width=3.2, height=3.2)
 draw_times(flat[0])
 draw_scales(flat[1])
 plots.realisations(flat[2], *by_size(halves, "half"), color=plots.COLOURS["amplification"])
-for power in (-needed, -1):  # of the neurons that grow, of all
-    plots.slope_guide(flat[2], span, smallest.median(), power, f"{power:.2g}")
+for power, above in ((-needed, True), (-1, False)):  # of the neurons that grow, of all
+    plots.slope_guide(flat[2], span, smallest.median(), power, f"{power:.2g}", above=above)
 flat[2].set(xscale="log", yscale="log", xlabel="training points $p$", ylabel=r"$\alpha$ for half of it")
 ticks(flat[2], halves.p.unique())
 chapter.figure(
@@ -913,7 +913,7 @@ def draw_predictor(parts, row):
         plots.boundaries(parts[name], interfaces, label=None)
     parts["neurons"].set(xlabel="$x_1$", ylim=(-2.7, 1.7), yticks=[1, 0, -1, -2])
     parts["neurons"].set_yticklabels(["predicted", "$t^*$", "half-way", "end"], fontsize="small")
-    parts["predictor"].set_ylabel("predictor on the axis / its maximum")
+    parts["predictor"].set_ylabel("predictor / maximum")
     parts["predictor"].tick_params(labelbottom=False)
     parts["predictor"].legend(fontsize="small")
 
@@ -1030,7 +1030,8 @@ others = {f"{len(planes.interfaces[0])} planes": planes, "three informative dire
 fig, flat = plots.panels(2, width=3.8, height=3.2)
 for ax, (name, rows) in zip(flat, others.items()):
     plots.realisations(ax, *by_size(rows, "star"), color=plots.COLOURS["amplification"], label=r"$\Lambda^*$")
-    plots.slope_guide(ax, (rows.p.min(), rows.p.max()), rows.star.median() / 2, 0.5, "1/2")
+    first = rows[rows.p == rows.p.min()].star.median()
+    plots.slope_guide(ax, (rows.p.min(), rows.p.max()), 0.6 * first, 0.5, "1/2")
     said = rows.groupby("p").predicted.median()
     ax.plot(said, "--", color=plots.COLOURS["theory"], label="theory")
     ax.set(xscale="log", yscale="log", xlabel="training points $p$", ylabel=r"$\Lambda^*$", title=name)
