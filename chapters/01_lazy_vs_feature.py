@@ -1010,6 +1010,7 @@ shown = {
     "cusp": r"cusp $\xi$ between neighbours",
 }
 fig, axes = plots.panels(len(shown), columns=3, width=3.5, height=3.2)
+axes[-1].axhline(1, color=plots.COLOURS["theory"], linestyle="--", label="theory")
 for ax, (column, label) in zip(axes, shown.items()):
     for d, marker in zip(curve_d, "os^D"):
         at = by_size(layers[layers.d == d], column)
@@ -1017,7 +1018,6 @@ for ax, (column, label) in zip(axes, shown.items()):
     ax.set(xlabel="training points $p$", ylabel=label)
     plots.curve_axes(ax, sorted(layers.p.unique()), errors=False)
     plots.plain_numbers(ax)
-axes[-1].axhline(1, color=plots.COLOURS["theory"], linestyle="--", label="theory")
 axes[-1].legend()
 chapter.figure(
     fig,
