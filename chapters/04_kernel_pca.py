@@ -691,6 +691,7 @@ for name, rows in images_of.items():
 for ax, title in zip(axes, seen.values()):
     plots.curve_axes(ax, sorted({*pd.concat(images_of.values()).p}))
     ax.set(xlabel="images $p$", title=title)
+# %%
 curves_of, nearest_of = (list(zip(*ax.get_legend_handles_labels())) for ax in (axes[0], axes[2]))
 entries = [
     one for i, own in enumerate(nearest_of) for one in (*curves_of[3 * i : 3 * i + 3], own)
