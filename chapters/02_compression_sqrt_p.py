@@ -891,7 +891,7 @@ if len(fixed) and (fixed.idle > 0).all():
         f"$B$ does not depend on the number of points: at $\\alpha=0.01$ its exponent in $p$ is {growing('idle')(fixed)}. It falls a little "
         f"with $\\alpha$, because a longer time lets more neurons grow. The scale that is needed therefore falls a little more slowly than $1/p$: "
         f"with the exponent {growing('still')(halves)} over all sizes, {local_exponents(*by_size(halves, 'still'), size=2)[-1][1]} between the "
-        f"two largest. That of neurons which all grow, {-needed:.2f}, is far from it."
+        f"two largest. The paper is right that it falls with the data; that of neurons which all grow, {-needed:.2f}, is too slow."
     )
 
 

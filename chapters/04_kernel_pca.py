@@ -125,7 +125,7 @@ axes[0].set_ylabel("estimate − exact (bits)")
 for case, name in (("filled", "points fill the space"), ("line", "points on a line")):
     estimated(axes[2], wide[wide.case == case], "estimate", "d", name)
 axes[2].set(xlabel="dimension $d$", title="two flaws of the text")
-axes[2].legend(fontsize="small", loc="upper right", bbox_to_anchor=(1, 0.8))
+axes[2].legend(fontsize="small", loc="upper right", bbox_to_anchor=(1, 0.66))
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=4, fontsize="small")
 chapter.figure(
     fig,
