@@ -902,7 +902,7 @@ ring = learnt(star_rows["cylinder"], "star")
 chapter.check("A.Fig8-star-kernel", drift(beta, ring), ring, figure="fig-a-star-kernel")
 # %% [markdown]
 # The kernel at $t^*$ errs as $d/p$ over a factor of 16 in $p$, and its machine has about as many support vectors on many points as on few.
-# Compressed data start below it and rise: in $d=5$ they pass it at about 2000 points, in $d=10$ they have nearly come up to it at 8192. Their
+# Compressed data start below it and rise: in $d=5$ they pass it at about 2000 points, in $d=10$ they have come up to it at 8192. Their
 # vectors fill a layer, and grow with $p$. On the cylinder, whose fixed points form a ring, the kernel at $t^*$ has no finite set
 # of planes to choose from, and a smaller exponent. What the network itself does after $t^*$ it does on the points that it was trained
 # on: it needs no fresh ones, and pays with the spoilt kernel.
