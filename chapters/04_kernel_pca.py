@@ -642,7 +642,7 @@ chapter.say(
 if larger.p.iloc[0] > far_p:
     errors = [f"{100 * np.exp(np.log(at(larger, *which).error).mean()):.2g} %" for which in order]
     chapter.say(
-        f"After {larger.p.iloc[0]} images it is {errors[0]}, {errors[1]} and {errors[2]}, of {larger.seed.nunique()} realisations: too few to judge."
+        f"After {larger.p.iloc[0]} images it is {errors[0]}, {errors[1]} and {errors[2]} (realisations: {larger.seed.nunique()}, too few to judge)."
     )
 # %%
 routes = chapter.rows(studies.routes, "main")
