@@ -124,8 +124,8 @@ axes[0].plot(samples, [-loss for loss in steep], "--", color=plots.COLOURS["theo
 axes[0].set_ylabel("estimate − exact (bits)")
 for case, name in (("filled", "points fill the space"), ("line", "points on a line")):
     estimated(axes[2], wide[wide.case == case], "estimate", "d", name)
-axes[2].set(xlabel="dimension $d$ in the estimate", title="the two flaws of the text")
-axes[2].legend(fontsize="small", loc="upper right", bbox_to_anchor=(1, 0.8))
+axes[2].set(xlabel="dimension $d$", title="two flaws of the text")
+axes[2].legend(fontsize="small", loc="upper right", bbox_to_anchor=(1, 0.66))
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=4, fontsize="small")
 chapter.figure(
     fig,
@@ -342,7 +342,7 @@ for row, (name, rows, ending) in enumerate(matrices):
     for ax, (label, (kernel, moment, _)) in zip(axes[3 * row : 3 * row + 3], views.items()):
         one = at(rows, kernel, moment).iloc[0]
         components.plane(ax, one[f"plane{ending}"], one.labels)
-        words = f"{name}{ending.replace('_', ', ')}: {label}"
+        words = f"{name}{ending.replace('_', ', ')}\n{label}"
         ax.set_title(f"{words}\nbest line {100 * one[f'separable{ending}']:.0f} %", fontsize="small")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 chapter.figure(
@@ -561,16 +561,16 @@ styles = {
     ("last", half): {"color": plots.COLOURS["last"], "label": "last layer, on the way", **thin},
 }
 # %%
-beyond = chapter.rows(far_images.far, "images")
-beyond = beyond[beyond.p == beyond.p.max()]  # the largest size alone
+beyond, larger = (chapter.rows(far_images.far, design) for design in ("images", "larger"))
+beyond, larger = (rows[rows.p == rows.p.max()] for rows in (beyond, larger))  # the largest size alone
 far_p, far_count = beyond.p.iloc[0], beyond.seed.nunique()
-reached = sorted({*image_p, far_p})
+reached = sorted({*image_p, *beyond.p, *larger.p})
 # %%
 fig, ax = plt.subplots(figsize=(6.4, 4.6))
 for (kernel, moment), style in styles.items():
     plots.realisations(ax, *by_size(at(curves, kernel, moment)), **style)
-    there = at(beyond, kernel, moment).error
-    ax.plot([far_p] * len(there), there, "D", color=style["color"], markersize=3, alpha=0.6)
+    there = at(pd.concat([beyond, larger]), kernel, moment)
+    ax.plot(there.p, there.error, "D", color=style["color"], markersize=3, alpha=0.6)
 p, errors = by_size(at(curves, "network", "end"))
 plots.slope_guide(ax, (p[0], p[-1]), 0.85 * np.median(errors[:, 0]), -1 / 2, "$-1/2$")
 plots.slope_guide(ax, (p[0], p[-1]), 1.5 * np.median(errors[:, 0]), -1 / 3, "$-1/3$", above=True)
@@ -582,10 +582,11 @@ chapter.figure(
     "fig-a-9",
     "Test error of the convolutional network and of its frozen kernels against the number of training images, as in paper "
     f"A, Fig. 9, and paper B, Fig. 9 right; thin: kernels frozen when {100 * float(half):g} % of the points are satisfied. Width "
-    f"{image_h}, scale {alpha:g}, {test} test images. Medians, with quartiles as bands. Diamonds: single realisations at one size "
+    f"{image_h}, scale {alpha:g}, {test} test images. Medians, with quartiles as bands. Diamonds: single realisations at sizes "
     "beyond.",
     curves,
     beyond,
+    larger,
     alt="Learning curves on images with two dashed slopes: the kernels from before training highest, below them the network, and the "
     "kernels from after training close to it.",
 )
@@ -638,6 +639,11 @@ chapter.say(
     f"After {far_p} images the network errs on {errors[0]} % of the test points, its kernel on {errors[1]} % before training "
     f"and on {errors[2]} % after (geometric means of {far_count} realisations)."
 )
+if larger.p.iloc[0] > far_p:
+    errors = [f"{100 * np.exp(np.log(at(larger, *which).error).mean()):.2g} %" for which in order]
+    chapter.say(
+        f"After {larger.p.iloc[0]} images it is {errors[0]}, {errors[1]} and {errors[2]} (realisations: {larger.seed.nunique()}, too few to judge)."
+    )
 # %%
 routes = chapter.rows(studies.routes, "main")
 by_route = {how: routes[routes.descent == how].set_index("seed") for how in studies.DESCENTS}
@@ -679,12 +685,18 @@ for name, rows in images_of.items():
         plots.realisations(axes[0], *by_size(own), label=f"{sets[name]}, {words[kernel]}", **look)
         plots.realisations(axes[1], *by_size(own, "square"), **look)
     look = {"color": plots.COLOURS["theory"], "linestyle": dashes[name], "markersize": 3}
-    plots.realisations(axes[2], *by_size(rows[rows.kernel == "laplace"], "nearest"), **look, label=sets[name])
+    plots.realisations(
+        axes[2], *by_size(rows[rows.kernel == "laplace"], "nearest"), **look, label=f"{sets[name]}, nearest"
+    )
 for ax, title in zip(axes, seen.values()):
     plots.curve_axes(ax, sorted({*pd.concat(images_of.values()).p}))
     ax.set(xlabel="images $p$", title=title)
-axes[2].legend(fontsize="small")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
+# %%
+curves_of, nearest_of = (list(zip(*ax.get_legend_handles_labels())) for ax in (axes[0], axes[2]))
+entries = [
+    one for i, own in enumerate(nearest_of) for one in (*curves_of[3 * i : 3 * i + 3], own)
+]  # a column a data set
+fig.legend(*zip(*entries), loc="outside lower center", ncols=3, fontsize="small")
 chapter.figure(
     fig,
     "fig-4-isotropic",

@@ -73,6 +73,21 @@ def test_crowded_sizes_keep_their_ticks_without_numbers(ax):
     assert [tick.get_text() for tick in ax.get_xticklabels()] == [str(power) for power in powers]
 
 
+def test_small_ticks_say_all_their_digits(ax):
+    ax.set(yscale="log", ylim=(3e-5, 7e-4))
+    plots.plain_numbers(ax)
+    words = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert words == [r"$5 \times 10^{-5}$", "0.0001", "0.0002", "0.0005"]
+
+
+def test_a_narrow_panel_writes_fewer_sizes():
+    fig, axes = plots.panels(3, columns=3)
+    plots.curve_axes(axes[0], [64, 128, 256, 512, 1024, 2048], errors=False)
+    written = [tick.get_text() for tick in axes[0].get_xticklabels()]
+    plt.close(fig)
+    assert written[0] == "64" and len(list(filter(None, written))) <= 4
+
+
 def test_points_and_boundaries_are_named_once_for_a_legend(ax):
     plots.data_points(ax, np.eye(3)[:, :2], [1, -1, -1])
     plots.boundaries(ax, [-1, 0, 1])

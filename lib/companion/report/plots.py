@@ -28,6 +28,7 @@ COLOURS = {
     "theory": "0.25",
     "paper": "0.6",
 }
+DIGIT = 0.08  # inches of a digit of a tick's small number
 LABELS = ((1, "plus", "o"), (-1, "minus", "^"))  # how points are drawn: label, name of its colour, marker
 
 
@@ -94,7 +95,7 @@ def plain_numbers(ax: Axes, axis: str = "y") -> None:
         ticks = [step * 10.0**k for k in range(-12, 13) for step in steps if low <= step * 10.0**k <= high]
         if len(ticks) > 3:
             break
-    words = [f"{tick:g}" if 1e-3 <= tick <= 1e4 else rf"$10^{{{np.log10(tick):.0f}}}$" for tick in ticks]
+    words = [f"{tick:g}" if 1e-4 <= tick <= 1e4 else f"${number(tick)}$" for tick in ticks]
     getattr(ax, f"set_{axis}ticks")(ticks, words)
     ax.minorticks_off()
 
@@ -163,10 +164,12 @@ def number(value: float) -> str:
 def curve_axes(ax: Axes, sizes: Sequence[float], *, errors: bool = True) -> None:
     """Logarithmic axes of a learning curve with plain numbers: ``sizes`` on the abscissa, 1-2-5 steps of the errors.
 
-    Sizes nearer to the last one written than a tenth of all keep their tick without a number.
+    Sizes nearer to the last one written than a tenth of all, or than a narrow panel has room for, keep their tick
+    without a number.
     """
     sizes, labels, written = sorted(sizes), [], 0.0
-    step = (sizes[-1] / sizes[0]) ** (0.999 / 10)
+    room = ax.get_position().width * ax.figure.get_figwidth() / (DIGIT * (len(f"{sizes[-1]:g}") + 1))
+    step = (sizes[-1] / sizes[0]) ** (0.999 / max(1, min(10, room)))
     for size in sizes:
         labels.append(f"{size:g}" if size >= step * written else "")
         written = size if labels[-1] else written
