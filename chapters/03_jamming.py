@@ -6,11 +6,11 @@
 # ---
 # %% [markdown]
 # (chapter-03)=
-# # Jamming and laziness are two lines on one map; at the first the predictor blows up
+# # Jamming and laziness are two lines on one map; at rest, the error peaks at the first
 # ## Overview
 # Small networks on digits show both lines of paper B's phase diagram where the paper has them, and a predictor that blows
-# up at the first one. Of the cusp in the error of single networks, the peak of a *double descent*, there is a trace at the largest
-# scale, and none near the cross-over on 60 to 500 points.
+# up at the first one. Trained to rest on 1000 points, single networks err most there: the cusp of a *double descent*, which grows with
+# the number of points. Stopped after 200 steps, the same networks of a middle scale show none of it.
 #
 # Give a network too few parameters and it cannot fit its data: training gets stuck with some points on the wrong side
 # of the {term}`margin`, as grains get stuck when a box is filled. Give it a few more and it fits every one. Paper B
@@ -19,9 +19,10 @@
 # the {term}`second descent <double descent>`. A second line, far from the first, separates {term}`feature learning` from the {term}`lazy regime`.
 #
 # What stands: at the largest scale the predictor blows up as $1/(N-N^*)$, its fluctuation and the change of the kernel with it, and
-# stopping early, which tames it, helps most there; far from jamming fluctuations fall as $N^{-1/4}$ in both regimes, and an
-# ensemble of narrow networks beats a wide one. What does not: single networks show no cusp on 250 points but at the largest
-# scale, a small one; and the excess error is not yet the square of the fluctuation.
+# stopping early, which tames it, helps most there. The error of networks at rest peaks at jamming, in the lazy regime and near the
+# cross-over ({numref}`fig-b-rest`). Far from jamming fluctuations fall as $N^{-1/4}$ in both regimes, and an ensemble of narrow
+# networks beats a wide one. What does not: on 250 points, where jamming is at a few neurons, there is hardly a cusp; and the
+# excess error is not yet the square of the fluctuation.
 #
 # Both lines live on one map: the width $h$ to the right, the {term}`scale <alpha>` $\tilde\alpha$ of the outputs upwards. We train
 # thousands of small networks, ensembles of them on the same data, to a verdict each: it fits, or it does not. All are
@@ -873,13 +874,16 @@ chapter.ledger()
 # - Networks near jamming are lazy here where the scale is large: how near to jamming they would have to be for the norm
 #   of the predictor to reach the scale follows from its divergence as $1/(N-N^*)$, and is out of reach of whole widths. That
 #   divergence is seen at the largest scale alone; at 12 the same fit gives a quarter of the exponent.
-# - Jamming is a line of what is reached in a given number of steps: few of the networks that have not fitted after `steps` steps
-#   are at rest (table of the ends), and with more steps narrower ones fit. Where the line would end is open.
+# - Jamming on the map is a line of what is reached in a given number of steps. Taken on to rest, narrower networks fit
+#   ({numref}`fig-b-rest`). Just left of the line some are still on their way after the last round, with weights that grow: whether they
+#   have a minimum at all is open ({numref}`tab-b-rest` gives their share).
 # - Random points with random labels need a number of parameters of the order of the points, but not in proportion to
 #   them at these sizes: some two hundred parameters, 7 to 12 neurons in each of three layers, are needed whatever the number
 #   of points. Whether narrow layers fail there before the count of parameters does is not separated here.
-# - Near the cross-over the error of single networks has no peak at jamming at these sizes. On the left it falls less the more
-#   points there are. Whether a peak grows beyond 500 points, and what more than `steps` steps make of it, is not measured here.
+# - Newton's method leads to other minima than the flow would. Of the error of networks at rest we know that it is that of minima;
+#   that the flow would peak as high is not measured, as it would take tens of thousands of steps. In the lazy regime, where the
+#   loss is convex, there is one minimum and no such question.
+# - In the feature regime, at the smallest scale, most networks near jamming are undecided even after the last round: no claim is made.
 # - In the feature regime, where the norm does not diverge, a stop at half of the margins helps as much far from jamming as near.
 # - Paper B expects stochastic gradient descent to destroy it, too. Its noise dies with the loss: where all margins are met, the
 #   bound of exercise 1 holds whatever the way there, and only a descent that ends before escapes it. It was not run here.
