@@ -10,7 +10,7 @@
 # ## Overview
 # Small networks on digits show both lines of paper B's phase diagram where the paper has them, and a predictor that blows
 # up at the first one. Trained to rest on 1000 points, single networks err most there: the cusp of a *double descent*, which grows with
-# the number of points. Stopped after 200 steps, the same networks of a middle scale show none of it.
+# the number of points. Stopped after 200 steps, the same networks of a middle scale show none of it before 2000 points.
 #
 # Give a network too few parameters and it cannot fit its data: training gets stuck with some points on the wrong side
 # of the {term}`margin`, as grains get stuck when a box is filled. Give it a few more and it fits every one. Paper B
@@ -420,42 +420,45 @@ def peak(rows, rounds, column="error"):
 
 
 # %%
+def draw_sizes(ax, rows, rounds, style="o-", label="$P = {}$"):
+    """Mean error of single networks against the width after so many rounds, one curve a number of points."""
+    for (p, group), colour in zip(rows[rows["rounds"] == rounds].groupby("p"), plots.PALETTE):
+        error = 100 * group.groupby("h").error.mean()
+        ax.plot(error.index, error, style, color=colour, markersize=3, label=label.format(p))
+
+
+def draw_heights(ax, rows, rounds, **how):
+    """The height of the peak against the number of points."""
+    found = {p: peak(group, rounds).mean() for p, group in rows.groupby("p")}
+    ax.plot(found.keys(), found.values(), **how)
+
+
 fig, axes = plots.panels(4)
 shown = on_way["sizes"][on_way["sizes"].p == shown_p]
-colours = plt.cm.viridis(np.linspace(0.9, 0.1, shown["rounds"].nunique()))
-for (rounds, rows), colour in zip(shown.groupby("rounds"), colours):
-    for ax, column, factor in ((axes[0], "error", 100), (axes[1], "norm", 1)):
-        wide = factor * rows.pivot(index="seed", columns="h", values=column)
-        plots.realisations(ax, wide.columns, wide, color=colour, label=f"{rounds} rounds")
-for (p, rows), colour in zip(on_way["sizes"].groupby("p"), plots.PALETTE):
-    for rounds, style in ((0, ":"), (last, "-")):
-        mean_error = 100 * rows[rows["rounds"] == rounds].groupby("h").error.mean()
-        axes[2].plot(mean_error.index, mean_error, style, color=colour, label=f"$P = {p}$" if rounds else None)
-for name, rounds, label, style in (
-    ("sizes", last, "at rest", "o-"),
-    ("sizes", 0, "200 steps", "o:"),
-    ("lazy", None, "lazy", "s-"),
-):
-    found = {p: peak(r, r["rounds"].max() if rounds is None else rounds).mean() for p, r in on_way[name].groupby("p")}
-    axes[3].plot(
-        found.keys(), found.values(), style, label=label, color=plots.COLOURS["lazy" if name == "lazy" else "feature"]
-    )
+for (rounds, rows), shade in zip(shown.groupby("rounds"), np.linspace(0.9, 0.1, shown["rounds"].nunique())):
+    wide = 100 * rows.pivot(index="seed", columns="h", values="error")
+    axes[0].plot(wide.columns, wide.mean(), "o-", color=plt.cm.viridis(shade), markersize=3, label=f"{rounds} rounds")
+draw_sizes(axes[1], on_way["sizes"], 0, ":", "")
+draw_sizes(axes[1], on_way["sizes"], last)
+draw_sizes(axes[2], on_way["lazy"], max(on_way["lazy"]["rounds"]))
+# %%
+feature, lazy_colour = plots.COLOURS["feature"], plots.COLOURS["lazy"]
+draw_heights(axes[3], on_way["lazy"], max(on_way["lazy"]["rounds"]), label="lazy", marker="s", color=lazy_colour)
+draw_heights(axes[3], on_way["sizes"], last, label="scale 12", marker="o", color=feature)
+draw_heights(axes[3], on_way["sizes"], 0, label="scale 12, stopped", marker="o", linestyle=":", color=feature)
 axes[3].axhline(0, color="0.4", linewidth=1)
-for ax in axes[:3]:
+for ax, title in zip(axes, (f"scale 12, $P = {shown_p}$", "scale 12; dotted: stopped", "lazy")):
     plots.curve_axes(ax, [4, 8, 16], errors=False)
-plots.curve_axes(axes[3], sorted(counted.index), errors=False)
-axes[1].set_yscale("log")
-axes[0].set(xlabel="width $h$", ylabel="error (%)", title=f"$P = {shown_p}$")
-axes[1].set(xlabel="width $h$", ylabel=r"norm $\Vert F\Vert$", title=f"$P = {shown_p}$")
-axes[2].set(xlabel="width $h$", ylabel="error (%)", title="at rest, and (dotted) stopped")
-axes[3].set(xlabel="training points $P$", ylabel="height of the peak (%)")
-for ax in (axes[0], axes[2], axes[3]):
+    ax.set(xlabel="width $h$", ylabel="error (%)", title=title)
     ax.legend(fontsize="small")
-chapter.figure(fig, "fig-b-rest", "**Trained to rest, single networks err most at jamming.** Top: error and norm on the way to rest. "
-               "Bottom left: error at rest, dotted after 200 steps. Bottom right: error at the norm's peak over that of networks "
-               "narrower by 1.5. Scale 12 but for the lazy curve; means over training sets of ensembles' members.", *on_way.values(),
-               alt="Four panels: error against width, falling when stopped early and peaked at rest; the norm, peaked at jamming at rest; "
-    "errors at rest for growing numbers of points; the height of the peak against the number of points.")  # fmt: skip
+plots.curve_axes(axes[3], sorted(counted.index), errors=False)
+axes[3].set(xlabel="training points $P$", ylabel="height of the peak (%)")
+axes[3].legend(fontsize="small")
+chapter.figure(fig, "fig-b-rest", "**Trained to rest, single networks err most at jamming.** Their error against the width on "
+               "the way to rest; at rest for growing numbers of points; the same in the lazy regime. Last: error at the width of the "
+               "norm's peak over that of networks narrower by 1.5. Means over members and training sets.", *on_way.values(),
+               alt="Three panels of error against width, flat or falling when stopped early and peaked at rest, most so in the lazy "
+    "regime; the height of the peak against the number of points, rising.")  # fmt: skip
 # %%
 heights = {
     name: {p: peak(r, r["rounds"].max()) for p, r in rows.groupby("p")}
@@ -475,15 +478,21 @@ points = np.array([(np.log2(p), height) for p, found in heights["sizes"].items()
 if len(set(points[:, 0])) > 2:
     grows = jackknife(points, lambda t: np.polyfit(*t.T, 1)[0])
     chapter.check("B.Fig6-rest-grows", grows, on_way["sizes"], figure="fig-b-rest")
-# %%
-ends = pd.concat([rows[rows["rounds"] == rows["rounds"].max()].assign(name=name) for name, rows in on_way.items()])
-ends = ends.groupby(["scale", "p", "h"])[["fitted", "jammed"]].mean().assign(moving=lambda t: 1 - t.fitted - t.jammed)
-ends = ends.groupby(["scale", "p"]).agg(
-    fitted=("fitted", "mean"), jammed=("jammed", "mean"), moving=("moving", "mean"), most=("moving", "max")
+chapter.say(
+    "The peak stands above the error of narrower networks by "
+    + ", ".join(f"{np.mean(found):.2f} per cent at $P={p}$" for p, found in heights["sizes"].items())
+    + " at scale 12, in the lazy regime by "
+    + ", ".join(f"{np.mean(found):.2f} at $P={p}$" for p, found in heights["lazy"].items())
+    + "."
 )
-chapter.table(ends.reset_index().rename(columns={"jammed": "at a minimum", "moving": "on their way", "most": "on their way, at most"}),
-              "tab-b-rest", "Where networks end after the last round: shares, means over the widths, and at the width with most that "
-              "are undecided.", *on_way.values())  # fmt: skip
+# %%
+ends = pd.concat([rows[rows["rounds"] == rows["rounds"].max()] for rows in on_way.values()])
+ends = ends.groupby(["scale", "p", "h"])[["fitted", "jammed"]].mean().assign(moving=lambda t: 1 - t.fitted - t.jammed)
+ends = ends.assign(most=ends.moving).groupby(["scale", "p"])
+ends = ends.agg({"fitted": "mean", "jammed": "mean", "moving": "mean", "most": "max"}).reset_index()
+names = {"jammed": "at a minimum", "moving": "on their way", "most": "on their way, at most"}
+chapter.table(ends.rename(columns=names), "tab-b-rest", "Where networks end after the last round: shares, means over the widths, and "
+              "at the width with most that are undecided.", *on_way.values())  # fmt: skip
 # %% [markdown]
 # ## Where the networks begin to fit
 # How many parameters do $P$ points need? Where labels are drawn at random every point is a constraint of its own, and
@@ -646,7 +655,7 @@ chapter.say(
 fig, axes = plots.panels(3, columns=3)
 for (scale, rows), colour in zip(cut.items(), scale_colours.values()):
     for ax, column in zip(axes, ("fluctuation", "excess")):
-        local = jamming.local_exponents(rows, column)
+        local = jamming.exponents_by_width(rows, column)
         bars = [local.exponent - local.low, local.high - local.exponent]
         ax.errorbar(local.h / h_cut[scale].mean(), local.exponent, bars, fmt="o-", color=colour, markersize=3)
     means = rows[rows.h > h_cut[scale].mean()].groupby("h")[["fluctuation", "excess"]].mean()

@@ -26,9 +26,9 @@ def test_a_machine_meets_its_optimality_conditions():
 
 
 def test_the_cusp_of_the_tangent_kernel_is_one_at_the_origin_and_more_further_out():
-    near, far = support.cusp(1.5, 1e-4, 4), support.cusp(1.5, 1.0, 4)
+    near, far = support.kernel_cusp(1.5, 1e-4, 4), support.kernel_cusp(1.5, 1.0, 4)
     assert near == pytest.approx(1, abs=1e-3) and 1.1 < far < 2
-    assert math.isnan(support.cusp(1.0, 2.5, 4))  # no two points of norm 1 are so far apart
+    assert math.isnan(support.kernel_cusp(1.0, 2.5, 4))  # no two points of norm 1 are so far apart
 
 
 def test_the_layer_by_hand():

@@ -272,13 +272,13 @@ def test_local_exponents_are_those_of_each_part_of_a_bent_curve():
     rng = np.random.default_rng(2)
     many = pd.concat([bent.assign(seed=bent.seed + 2 * k) for k in range(50)])
     many["value"] *= 1 + 0.3 * rng.standard_normal(len(many))
-    found = jamming.local_exponents(bent, "value")
+    found = jamming.exponents_by_width(bent, "value")
     np.testing.assert_allclose(found.h, [math.sqrt(a * b) for a, b in zip(H, (6, 12, 12, 24, 24, 48, 48))])
     np.testing.assert_allclose(found.exponent, 3 * [-1] + 4 * [-0.25])
-    noisy = jamming.local_exponents(many, "value")
+    noisy = jamming.exponents_by_width(many, "value")
     inside = (noisy.low < found.exponent) & (found.exponent < noisy.high)
     assert inside.sum() >= 6 and len(noisy) == 7
-    assert jamming.local_exponents(bent.assign(value=-bent.value), "value").empty
+    assert jamming.exponents_by_width(bent.assign(value=-bent.value), "value").empty
 
 
 def test_sizes_beyond_a_number_are_kept():

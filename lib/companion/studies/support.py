@@ -112,11 +112,11 @@ def _supported(setting: Setting, seed: int) -> dict[str, float]:
         "width": float(off.abs().amin(-1).mean()),
         "coefficient": float(size.mean()),
         "spacing": spacing,
-        "cusp": cusp(float(vectors.norm(dim=-1).mean()), spacing, setting["d"]),
+        "cusp": kernel_cusp(float(vectors.norm(dim=-1).mean()), spacing, setting["d"]),
     }
 
 
-def cusp(norm: float, r: float, d: int) -> float:
+def kernel_cusp(norm: float, r: float, d: int) -> float:
     """The local exponent of ``K(0) - K(r)`` of the infinitely wide kernel, of points of one ``norm``, ``r`` apart."""
     half = torch.tensor([r, r * STEP], dtype=torch.float64) / (2 * norm)
     if float(half.max()) >= 1:

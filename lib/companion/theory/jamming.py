@@ -330,7 +330,7 @@ def common_exponent(curves: Sequence[pd.DataFrame], against: Sequence[pd.DataFra
     return estimates.jackknife(np.stack([x, values], axis=1), slope)
 
 
-def local_exponents(table: pd.DataFrame, value: str) -> pd.DataFrame:
+def exponents_by_width(table: pd.DataFrame, value: str) -> pd.DataFrame:
     """Exponents in ``N`` of the mean of ``value`` over training sets, from each width to one ``STEP`` wider.
 
     Columns ``h`` (the geometric mean of the two widths), ``exponent``, ``low`` and ``high``, a jackknife's interval; no
