@@ -465,15 +465,27 @@ heights = {
     for name, rows in on_way.items()
     if name != "feature"
 }
-for name, claim in (("sizes", "B.Fig6-rest-cusp"), ("lazy", "B.Fig6-rest-lazy")):
-    if len(heights[name].get(1000, [])) > 1:
-        chapter.check(claim, mean(heights[name][1000]), on_way[name][on_way[name].p == 1000], figure="fig-b-rest")
-if shown_p == 1000 and counted.max() > 1:
-    stopped, twenty = peak(shown, 0), peak(shown, last, "ensemble_error")
-    chapter.check("B.Fig6-rest-stop", mean(heights["sizes"][1000] - stopped), shown, figure="fig-b-rest")
-    chapter.check(
-        "B.Fig6-rest-twenty", estimates.ratio(np.stack([twenty, heights["sizes"][1000]], 1)), shown, figure="fig-b-rest"
-    )
+fresh = {name: chapter.rows(at_rest.cusp, name) for name in ("fresh", "fresh_lazy")}
+
+
+def over_least(rows, rounds, column="error"):
+    """The error at the larger of two widths less that at the smaller, per cent, of each training set."""
+    wide = rows[rows["rounds"] == rounds].pivot(index="seed", columns="h", values=column)
+    return 100 * (wide.iloc[:, 1] - wide.iloc[:, 0]).to_numpy()
+
+
+# %%
+# the widths of the norm's peak, and of the least error to its left, are those of the training sets of the figure
+for name, claim in (("fresh", "B.Fig6-rest-cusp"), ("fresh_lazy", "B.Fig6-rest-lazy")):
+    if fresh[name].p.max() >= 1000 and fresh[name].seed.nunique() > 4:
+        found = over_least(fresh[name], fresh[name]["rounds"].max())
+        chapter.check(claim, mean(found), fresh[name], figure="fig-b-rest")
+if fresh["fresh"].p.max() >= 1000 and fresh["fresh"].seed.nunique() > 4:
+    single, twenty = (over_least(fresh["fresh"], last, column) for column in ("error", "ensemble_error"))
+    stopped = mean(single - over_least(fresh["fresh"], 0))
+    chapter.check("B.Fig6-rest-stop", stopped, fresh["fresh"], figure="fig-b-rest")
+    left = jackknife(np.stack([twenty, single], 1), lambda t: float(t[:, 0].mean() / t[:, 1].mean()))
+    chapter.check("B.Fig6-rest-twenty", left, fresh["fresh"], figure="fig-b-rest")
 points = np.array([(np.log2(p), height) for p, found in heights["sizes"].items() for height in found])
 if len(set(points[:, 0])) > 2:
     grows = jackknife(points, lambda t: np.polyfit(*t.T, 1)[0])
@@ -583,12 +595,14 @@ if len(jammed) > 4 and jammed.h.nunique() > 1:
     chapter.check("B.Fig8C-gap", gap, jammed, figure="fig-b-8bc")
     strength = jackknife(np.log(jammed[["loss", "strength"]].to_numpy(float)), lambda t: np.polyfit(*t.T, 1)[0])
     chapter.check("B.Sec2-strength", strength, jammed, figure="fig-b-8bc")
-shares = minima.assign(fits=minima.ended == "fitted", size=minima.parameters / minima.p)
-shares = shares.groupby(["h", "size"]).agg(fits=("fits", "mean"), half=("negative", "mean"), N=("parameters", "mean"))
-bounds = [(g.half / g.N).mean() * jamming.transition(g.index.get_level_values("size"), g.fits)
-          for _, g in shares.groupby("h") if g.fits.min() < 0.5 < g.fits.max()]  # fmt: skip
+shares = minima.assign(
+    fits=minima.ended == "fitted", size=minima.parameters / minima.p, half=minima.negative / minima.parameters
+)
+shares = shares.groupby(["h", "size"]).agg(fitted=("fits", "mean"), half=("half", "mean")).reset_index()
+where = jamming.transitions(shares.rename(columns={"h": "seed"}).assign(scale=1.0), "size").iloc[:, 0]
+bounds = (where * shares.groupby("h").half.mean()).dropna().to_numpy()
 if len(bounds) > 1:
-    chapter.check("B.Sec2-bound", mean(np.array(bounds)), minima, figure="fig-b-8bc")
+    chapter.check("B.Sec2-bound", mean(bounds), minima, figure="fig-b-8bc")
 chapter.say(
     f"Of {len(minima)} networks {len(jammed)} lie at a minimum that does not fit, and {len(moving)} are still on their way: these have "
     f"{moving.ratio.mean():.2f} unsatisfied points per parameter, those {jammed.ratio.mean():.2f}. At every minimum "
