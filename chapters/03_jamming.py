@@ -406,6 +406,7 @@ if grown.seed.nunique() > 1:
 # of the flow. Those that are on their way after the last round have weights that still grow.
 # %%
 on_way = {name: chapter.rows(at_rest.cusp, name) for name in ("sizes", "lazy", "feature")}
+on_way = {name: rows[rows.members == rows.members.max()] for name, rows in on_way.items()}  # one size of ensemble
 counted = on_way["sizes"].groupby("p").seed.nunique()
 shown_p = max(counted[counted == counted.max()].index)
 last = max(on_way["sizes"]["rounds"])
@@ -466,6 +467,7 @@ heights = {
     if name != "feature"
 }
 fresh = {name: chapter.rows(at_rest.cusp, name) for name in ("fresh", "fresh_lazy")}
+fresh = {name: rows[rows.members == rows.members.max()] for name, rows in fresh.items()}
 
 
 def over_least(rows, rounds, column="error"):
