@@ -590,13 +590,17 @@ chapter.figure(fig, "fig-b-8bc", "Left: unsatisfied points per parameter of netw
                "and C).", minima, alt="Left, unsatisfied points per parameter against points per parameter, a dot a network, one colour a width. "
     "Right, a histogram of the logarithms of the non-zero eigenvalues.")  # fmt: skip
 # %%
-if len(jammed) > 4 and jammed.h.nunique() > 1:
-    lowest = jammed.loc[jammed.groupby(["h", "seed"]).unsatisfied.idxmin()]
+# at jamming: where at least a quarter of the networks fits, others lie at a minimum
+near = jammed[(minima.ended == "fitted").groupby([minima.h, minima.p]).transform("mean")[jammed.index] >= 0.25]
+if len(near) > 4 and near.h.nunique() > 1:
+    lowest = near.loc[near.groupby(["h", "seed"]).unsatisfied.idxmin()]
     chapter.check("B.Fig8B-jump", mean(lowest.ratio.to_numpy()), lowest, figure="fig-b-8bc")
-    gap = jackknife(np.log(jammed[["parameters", "gap"]].to_numpy(float)), lambda t: np.polyfit(*t.T, 1)[0])
-    chapter.check("B.Fig8C-gap", gap, jammed, figure="fig-b-8bc")
-    strength = jackknife(np.log(jammed[["loss", "strength"]].to_numpy(float)), lambda t: np.polyfit(*t.T, 1)[0])
-    chapter.check("B.Sec2-strength", strength, jammed, figure="fig-b-8bc")
+    gap = jackknife(np.log(near[["parameters", "gap"]].to_numpy(float)), lambda t: np.polyfit(*t.T, 1)[0])
+    chapter.check("B.Fig8C-gap", gap, near, figure="fig-b-8bc")
+unfit = minima[minima.ended != "fitted"]
+if len(unfit) > 4:
+    strength = jackknife(np.log(unfit[["loss", "strength"]].to_numpy(float)), lambda t: np.polyfit(*t.T, 1)[0])
+    chapter.check("B.Sec2-strength", strength, unfit, figure="fig-b-8bc")
 shares = minima.assign(
     fits=minima.ended == "fitted", size=minima.parameters / minima.p, half=minima.negative / minima.parameters
 )
@@ -606,9 +610,10 @@ bounds = (where * shares.groupby("h").half.mean()).dropna().to_numpy()
 if len(bounds) > 1:
     chapter.check("B.Sec2-bound", mean(bounds), minima, figure="fig-b-8bc")
 chapter.say(
-    f"Of {len(minima)} networks {len(jammed)} lie at a minimum that does not fit, and {len(moving)} are still on their way: these have "
-    f"{moving.ratio.mean():.2f} unsatisfied points per parameter, those {jammed.ratio.mean():.2f}. At every minimum "
-    "$N_-\\le N_\\Delta$, as it must be."
+    f"Of {len(minima)} networks {len(jammed)} lie at a minimum that does not fit, with {jammed.ratio.mean():.2f} unsatisfied points per "
+    f"parameter; {len(moving)} are still on their way, with {moving.ratio.mean():.2f}. Where a quarter of the networks or more fits, "
+    f"{len(near)} of the others lie at a minimum. The landscape *at* jamming, the jump of $N_\\Delta/N$ and the gap of $H_0$, is therefore not "
+    "judged: minima are found further in the jammed phase, where there are more unsatisfied points than parameters."
 )
 # %% [markdown]
 # (the-predictor-blows-up)=
