@@ -906,7 +906,7 @@ chapter.ledger()
 #   divergence is seen at the largest scale alone; at 12 the same fit gives a quarter of the exponent.
 # - Jamming on the map is a line of what is reached in a given number of steps. Taken on to rest, narrower networks fit
 #   ({numref}`fig-b-rest`). Just left of the line some are still on their way after the last round, with weights that grow: whether they
-#   have a minimum at all is open ({numref}`tab-b-rest` gives their share).
+#   have a minimum at all is open (the table of ends at rest gives their share).
 # - Random points with random labels need a number of parameters of the order of the points, but not in proportion to
 #   them at these sizes: some two hundred parameters, 7 to 12 neurons in each of three layers, are needed whatever the number
 #   of points. Whether narrow layers fail there before the count of parameters does is not separated here.
