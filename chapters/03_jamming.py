@@ -6,11 +6,11 @@
 # ---
 # %% [markdown]
 # (chapter-03)=
-# # Jamming and laziness are two lines on one map; at rest, the error peaks at the first
+# # Jamming and laziness are two lines on one map; lazy networks err most at the first
 # ## Overview
 # Small networks on digits show both lines of paper B's phase diagram where the paper has them, and a predictor that blows
-# up at the first one. Trained to rest on 1000 points, single networks err most there: the cusp of a *double descent*, which grows with
-# the number of points. Stopped after 200 steps, the same networks of a middle scale show none of it before 2000 points.
+# up at the first one. Trained to rest, single networks of the lazy regime err most there: the cusp of a *double descent*, higher the
+# more points there are. At a middle scale it grows with the points too, but on 1000 of them six training sets do not decide it.
 #
 # Give a network too few parameters and it cannot fit its data: training gets stuck with some points on the wrong side
 # of the {term}`margin`, as grains get stuck when a box is filled. Give it a few more and it fits every one. Paper B
@@ -19,9 +19,9 @@
 # the {term}`second descent <double descent>`. A second line, far from the first, separates {term}`feature learning` from the {term}`lazy regime`.
 #
 # What stands: at the largest scale the predictor blows up as $1/(N-N^*)$, its fluctuation and the change of the kernel with it, and
-# stopping early, which tames it, helps most there. The error of networks at rest peaks at jamming, in the lazy regime and near the
-# cross-over ({numref}`fig-b-rest`). Far from jamming fluctuations fall as $N^{-1/4}$ in both regimes, and an ensemble of narrow
-# networks beats a wide one. What does not: on 250 points, where jamming is at a few neurons, there is hardly a cusp; and the
+# stopping early, which tames it, helps most there. The error of networks at rest peaks at jamming in the lazy regime, the more so
+# the more points there are ({numref}`fig-b-rest`). Far from jamming fluctuations fall as $N^{-1/4}$ in both regimes, and an
+# ensemble of narrow networks beats a wide one. What does not: on 250 points, where jamming is at a few neurons, there is hardly a cusp; and the
 # excess error is not yet the square of the fluctuation.
 #
 # Both lines live on one map: the width $h$ to the right, the {term}`scale <alpha>` $\tilde\alpha$ of the outputs upwards. We train
@@ -400,7 +400,7 @@ if grown.seed.nunique() > 1:
     collapse = estimates.exponent(np.array(sizes_p, dtype=float), np.stack(twice, axis=1))
     chapter.check("B.Fig4-collapse", collapse, grown, figure="fig-b-growth")
 # %% [markdown]
-# ## At rest the cusp is there
+# ## At rest a cusp grows
 # So far a network that does not fit was stopped. Here such networks are taken on by Newton's method with the whole Hessian, in
 # a trust region (`regimes.training.newton`), until they fit or lie at a minimum. A round gets as far down as tens of steps
 # of the flow. Those that are on their way after the last round have weights that still grow.
@@ -455,7 +455,7 @@ for ax, title in zip(axes, (f"scale 12, $P = {shown_p}$", "scale 12; dotted: sto
 plots.curve_axes(axes[3], sorted(counted.index), errors=False)
 axes[3].set(xlabel="training points $P$", ylabel="height of the peak (%)")
 axes[3].legend(fontsize="small")
-chapter.figure(fig, "fig-b-rest", "**Trained to rest, single networks err most at jamming.** Their error against the width on "
+chapter.figure(fig, "fig-b-rest", "**Trained to rest, lazy networks err most at jamming, the more so the more points.** Their error against the width on "
                "the way to rest; at rest for growing numbers of points; the same in the lazy regime. Last: error at the width of the "
                "norm's peak over that of networks narrower by 1.5. Means over members and training sets.", *on_way.values(),
                alt="Three panels of error against width, flat or falling when stopped early and peaked at rest, most so in the lazy "

@@ -15,6 +15,7 @@ Source: paper B, Sec. 2 (jamming); Moré and Sorensen, SIAM J. Sci. Stat. Comput
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -123,7 +124,7 @@ def _derivatives(now: ImplicitState) -> tuple[Tensor, Tensor]:
     index = force.abs().topk(count, -1, sorted=False).indices
     x, force, stiffness = problem.points(index), force.gather(-1, index), stiffness.gather(-1, index)
     g = torch.cat([tensor.flatten(1) for tensor in now.model.tangents(x).vjp(force)], 1)
-    return g, hessian(now.model, x, -force, stiffness)
+    return g, hessian(cast(FullyConnected, now.model), x, -force, stiffness)
 
 
 def _size(A: Tensor) -> Tensor:
