@@ -6,7 +6,7 @@
 # ---
 # %% [markdown]
 # (chapter-03)=
-# # Jamming and laziness are two lines on one map; lazy networks err most at the first
+# # Jamming and laziness are two lines on one map; lazy networks err most at jamming
 # ## Overview
 # Small networks on digits show both lines of paper B's phase diagram where the paper has them, and a predictor that blows
 # up at the first one. Trained to rest, single networks of the lazy regime err most there: the cusp of a *double descent*, higher the
@@ -412,14 +412,6 @@ shown_p = max(counted[counted == counted.max()].index)
 last = max(on_way["sizes"]["rounds"])
 
 
-def peak(rows, rounds, column="error"):
-    """Height at the width of the norm's peak at rest over the width smaller by 1.5, per cent, of each training set."""
-    rest, now = (rows[rows["rounds"] == r] for r in (rows["rounds"].max(), rounds))
-    norm = rest.groupby("h").norm.mean()
-    h = norm[norm.index >= jamming.FACTOR * norm.index.min()].idxmax()
-    return 100 * jamming.rise(now, column, pd.Series(float(h), sorted(set(now.seed))))
-
-
 # %%
 def draw_sizes(ax, rows, rounds, style="o-", label="$P = {}$"):
     """Mean error of single networks against the width after so many rounds, one curve a number of points."""
@@ -430,7 +422,7 @@ def draw_sizes(ax, rows, rounds, style="o-", label="$P = {}$"):
 
 def draw_heights(ax, rows, rounds, **how):
     """The height of the peak against the number of points."""
-    found = {p: peak(group, rounds).mean() for p, group in rows.groupby("p")}
+    found = {p: jamming.peak_height(group, rounds).mean() for p, group in rows.groupby("p")}
     ax.plot(found.keys(), found.values(), **how)
 
 
@@ -462,7 +454,7 @@ chapter.figure(fig, "fig-b-rest", "**Trained to rest, lazy networks err most at 
     "regime; the height of the peak against the number of points, rising.")  # fmt: skip
 # %%
 heights = {
-    name: {p: peak(r, r["rounds"].max()) for p, r in rows.groupby("p")}
+    name: {p: jamming.peak_height(r, r["rounds"].max()) for p, r in rows.groupby("p")}
     for name, rows in on_way.items()
     if name != "feature"
 }
@@ -470,7 +462,7 @@ fresh = {name: chapter.rows(at_rest.cusp, name) for name in ("fresh", "fresh_laz
 fresh = {name: rows[rows.members == rows.members.max()] for name, rows in fresh.items()}
 
 
-def over_least(rows, rounds, column="error"):
+def over_left(rows, rounds, column="error"):
     """The error at the larger of two widths less that at the smaller, per cent, of each training set."""
     wide = rows[rows["rounds"] == rounds].pivot(index="seed", columns="h", values=column)
     return 100 * (wide.iloc[:, 1] - wide.iloc[:, 0]).to_numpy()
@@ -480,18 +472,20 @@ def over_least(rows, rounds, column="error"):
 # the widths of the norm's peak, and of the least error to its left, are those of the training sets of the figure
 for name, claim in (("fresh", "B.Fig6-rest-cusp"), ("fresh_lazy", "B.Fig6-rest-lazy")):
     if fresh[name].p.max() >= 1000 and fresh[name].seed.nunique() > 4:
-        found = over_least(fresh[name], fresh[name]["rounds"].max())
+        found = over_left(fresh[name], fresh[name]["rounds"].max())
         chapter.check(claim, mean(found), fresh[name], figure="fig-b-rest")
 if fresh["fresh"].p.max() >= 1000 and fresh["fresh"].seed.nunique() > 4:
-    single, twenty = (over_least(fresh["fresh"], last, column) for column in ("error", "ensemble_error"))
-    stopped = mean(single - over_least(fresh["fresh"], 0))
+    single, twenty = (over_left(fresh["fresh"], last, column) for column in ("error", "ensemble_error"))
+    stopped = mean(single - over_left(fresh["fresh"], 0))
     chapter.check("B.Fig6-rest-stop", stopped, fresh["fresh"], figure="fig-b-rest")
     left = jackknife(np.stack([twenty, single], 1), lambda t: float(t[:, 0].mean() / t[:, 1].mean()))
     chapter.check("B.Fig6-rest-twenty", left, fresh["fresh"], figure="fig-b-rest")
 points = np.array([(np.log2(p), height) for p, found in heights["sizes"].items() for height in found])
-if len(set(points[:, 0])) > 2:
-    grows = jackknife(points, lambda t: np.polyfit(*t.T, 1)[0])
-    chapter.check("B.Fig6-rest-grows", grows, on_way["sizes"], figure="fig-b-rest")
+if len(set(points[:, 0])) > 3:  # over all sizes, and from 500 points on
+    late = points[points[:, 0] > np.log2(300)]
+    grows = [jackknife(part, lambda t: np.polyfit(*t.T, 1)[0]) for part in (points, late)]
+    sizes = [tuple(sorted(set(2 ** part[:, 0].round(6)))) for part in (points, late)]
+    chapter.check("B.Fig6-rest-grows", Drift(*grows, *sizes), on_way["sizes"], figure="fig-b-rest")
 chapter.say(
     "The peak stands above the error of narrower networks by "
     + ", ".join(f"{np.mean(found):.2f} per cent at $P={p}$" for p, found in heights["sizes"].items())
@@ -568,6 +562,7 @@ chapter.check("B.Fig8A-fewer", estimates.exponent(sizes, many / few), thresholds
 # until they fit or lie at a minimum: no direction is left in which the loss falls to second order.
 # %%
 minima = chapter.rows(at_rest.minima, "through_jamming").assign(ratio=lambda t: t.unsatisfied / t.parameters)
+minima = minima[minima.members == minima.members.max()]  # the stored ones, where they are there
 jammed, moving = (minima[minima.ended == kind] for kind in ("jammed", "given up"))
 fig, axes = plots.panels(2)
 for (h, rows), colour in zip(minima.groupby("h"), plots.PALETTE):
@@ -910,12 +905,12 @@ chapter.ledger()
 # - Random points with random labels need a number of parameters of the order of the points, but not in proportion to
 #   them at these sizes: some two hundred parameters, 7 to 12 neurons in each of three layers, are needed whatever the number
 #   of points. Whether narrow layers fail there before the count of parameters does is not separated here.
-# - Newton's method leads to other minima than the flow would. Of the error of networks at rest we know that it is that of minima;
-#   that the flow would peak as high is not measured, as it would take tens of thousands of steps. In the lazy regime, where the
-#   loss is convex, there is one minimum and no such question.
+# - At scale 12 the error near jamming still rises from 400 to 1600 rounds, and many networks there are on their way: its peak is that of so
+#   many rounds. Newton's method also leads to other minima than the flow would. In the lazy regime, where the loss is convex,
+#   200 steps are enough, and there is no such question.
 # - In the feature regime, at the smallest scale, most networks near jamming are undecided even after the last round: no claim is made.
 # - In the feature regime, where the norm does not diverge, a stop at half of the margins helps as much far from jamming as near.
-# - Paper B expects stochastic gradient descent to destroy it, too. Its noise dies with the loss: where all margins are met, the
+# - Paper B expects stochastic gradient descent to remove the divergence of the norm, too. Its noise dies with the loss: where all margins are met, the
 #   bound of exercise 1 holds whatever the way there, and only a descent that ends before escapes it. It was not run here.
 # - At the largest scale the mean output of five networks keeps a bump at jamming, that of twenty a smaller one. Whether a mean of
 #   predictors scaled to one norm has a bump is not measured here.

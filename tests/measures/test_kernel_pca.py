@@ -353,6 +353,7 @@ CONVOLUTION = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 1)).
         (lambda: information.mutual_information(X[:, 0], Y[:3]), "y must hold one label a point"),
         (lambda: information.stripe_information(1.1), "cosine must be a number from 0 to 1"),
         (lambda: two_kinds.kinds(X, X), "points must be a whole number of at least"),
+        (lambda: two_kinds.two_parts(one_hidden(3, 5, seeds=[0]), X, 4), "d_parallel must be"),
         (lambda: spectrum.tangent_components(one_hidden(3, 5, seeds=[0]), X, 24), "count must be a whole number from"),
         (lambda: spectrum.tangent_components(one_hidden(3, 5, seeds=[0]), X.float(), 2), "x.dtype must be"),
         (lambda: separable(X, Y), "points must have shape"),

@@ -20,6 +20,8 @@ def test_linear_functions_tell_one_dth_in_many_dimensions():
     assert harmonics.linear_information(5) == pytest.approx(drawn, rel=0.08)
     far = [d * harmonics.linear_information(d) for d in (1000, 4000)]
     assert far[1] == pytest.approx(far[0], rel=0.01)
+    with pytest.raises(InputError, match="d must be"):
+        harmonics.linear_information(1)
 
 
 @pytest.mark.parametrize("k", [2, 5, 20])

@@ -336,11 +336,14 @@ def test_time_scales():
         (lambda: Stripe((), 2), "constant"),
         (lambda: Stripe((0.5,), 0), "d must"),
         (lambda: Stripe((0.5,), 2).c_1(0.0, 0), "sign"),
+        (lambda: compression.amplification(torch.ones(5, 3), 3), "below d = 3"),
+        (lambda: compression.amplification(torch.ones(5, 3), 0), "d_parallel"),
         (lambda: compression.amplification(torch.ones(5, 3), 1, mean="harmonic"), "quadratic, arithmetic"),
         (
             lambda: compression.attractor_distance(torch.ones(5, 2), torch.full((5,), -99.0), torch.ones(3, 2), []),
             "no neuron",
         ),
+        (lambda: neuron.follow(Stripe((0.5,), 3), neurons(4, 2), [1.0]), r"ω \(n, 3\)"),
         (lambda: neuron.follow(Stripe((0.5,), 2), neurons(4, 2), [1.0, 1.0]), "times"),
     ],
 )

@@ -358,6 +358,8 @@ def test_bad_input_is_one_line(monkeypatch):
         )
     with pytest.raises(InputError, match="correlations must lie in"):
         rate.correlation_map(torch.tensor(1.5, dtype=torch.float64))
+    with pytest.raises(InputError, match="depth must be a whole number of at least 1, got 0"):
+        sigmoid_kernel.eta(torch.zeros(1), 0)
     with pytest.raises(InputError, match="vocabulary must be at most 2"):
         hidden_motion.bigrams("a b a", 5)
     monkeypatch.setattr(validate, "free_memory", lambda device="cpu": 10**6)

@@ -175,6 +175,9 @@ def test_exponents_of_the_papers():
 @pytest.mark.parametrize(
     ("call", "names"),
     [
+        (lambda: learning_curves.feature_exponent(3, 3), "d_parallel must be below d = 3"),
+        (lambda: learning_curves.feature_exponent(3, 0), "d_parallel"),
+        (lambda: learning_curves.lazy_exponent(0), "d must be"),
         (lambda: learning_curves.compress(torch.ones(1, 2, 3), 1, torch.zeros(1)), "positive"),
         (
             lambda: line_error(*bent(3, 1, 0), torch.ones(2, 5, 3).double(), torch.ones(2, 5, 1)),

@@ -149,6 +149,8 @@ def test_equivalent_features_share_all_but_the_model():
     sizes = like.bulk.norm(dim=-1)
     torch.testing.assert_close(sizes, sizes[:, :1].expand_as(sizes))
     torch.testing.assert_close(sizes[:, 0] ** 2, network.measured_parameters(made)["c"], rtol=0.05, atol=0.0)
+    with pytest.raises(InputError, match="must come from a gradient step"):
+        network.equivalent_features("tanh", network.spiked_features(d=8, p=8, r=1, c=1, gamma=1, seeds=[0]), 1.0, [0])
 
 
 def test_trained_bias_is_stationary_for_its_own_objective():
@@ -317,6 +319,7 @@ def test_corrected_theory_meets_the_network_where_spiked_features_do_not():
     "call, message",
     [
         (lambda: network.one_step("relu", "sin", d=5, p=5, n0=5, step=1, seeds=[0]), "relu is not odd"),
+        (lambda: network.one_step("tanh", "sin", d=0, p=5, n0=5, step=1, seeds=[0]), "d must be a whole number"),
         (lambda: network.spiked_features(d=5, p=9, r=1, c=1, gamma=1, seeds=[0], rows="orthogonal"), "p <= d"),
         (lambda: network.spiked_features(d=5, p=9, r=1, c=1, gamma=1, seeds=[0], rows="cubes"), "rows must be one of"),
         (
@@ -324,6 +327,10 @@ def test_corrected_theory_meets_the_network_where_spiked_features_do_not():
             "beta = 1",
         ),
         (lambda: spectrum.density("tanh", [1.0], alpha=0, beta=1, r=1), "alpha must be"),
+        (lambda: spectrum.density("tanh", [[1.0]], alpha=1, beta=1, r=1), "x must hold positions"),
+        (lambda: spectrum.density("tanh", [], alpha=1, beta=1, r=1), "x must hold positions"),
+        (lambda: spectrum.density("tanh", [1.0, np.inf], alpha=1, beta=1, r=1), "x must hold positions"),
+        (lambda: spectrum.density("tanh", [1.0, 0.0], alpha=1, beta=1, r=1), "x must hold positions"),
     ],
 )
 def test_bad_input_gets_one_line(call, message):

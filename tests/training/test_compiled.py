@@ -9,7 +9,7 @@ from regimes.training.gradient_flow import compiled, constants, gradient_flow, i
 from regimes.training.gradient_flow.batch import start
 from regimes.training.run import run
 
-pytestmark = pytest.mark.skipif(compiled.library() is None, reason="no C compiler here")
+pytestmark = pytest.mark.skipif(compiled.routines() is None, reason="no C compiler here")
 STEPS = 300  # attempted ones
 CASES = {
     "stripe": (tasks.stripe(100, 5, seed=0), 40, 1e-6, 1e-2),
@@ -85,27 +85,27 @@ def test_what_is_left_to_the_reference(change):
     assert not compiled.suits(start(net, x, y, alpha=1.0, loss=loss, tolerance=1e-2))
 
 
-def fresh_library():
-    compiled.library.cache_clear()
+def fresh_routines():
+    compiled.routines.cache_clear()
     try:
-        return compiled.library()
+        return compiled.routines()
     finally:
-        compiled.library.cache_clear()
+        compiled.routines.cache_clear()
 
 
 def test_no_compiler_is_no_error(monkeypatch):
     monkeypatch.setattr(compiled.shutil, "which", lambda name: None)
-    assert fresh_library() is None
+    assert fresh_routines() is None
 
 
 def test_turned_off(monkeypatch):
     monkeypatch.setenv("REGIMES_COMPILED", "0")
-    assert fresh_library() is None
+    assert fresh_routines() is None
 
 
 def test_a_compiler_that_fails_is_said_in_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("REGIMES_CACHE", str(tmp_path))
     monkeypatch.setattr(compiled, "SOURCE", "no C at all")
     with pytest.warns(UserWarning, match="compiled step of the gradient flow is not used"):
-        assert fresh_library() is None
+        assert fresh_routines() is None
     assert not list(tmp_path.glob("*.so"))

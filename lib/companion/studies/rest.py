@@ -8,6 +8,7 @@ from torch import Tensor
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
 from companion.studies.jamming import (
     AXES,
+    Draw,
     _errors,
     _on_images,
     _repeated,
@@ -21,7 +22,6 @@ from companion.theory import jamming
 from regimes import models
 from regimes.models import Model
 from regimes.models.fully_connected import FullyConnected
-from regimes.models.hessian import hessian
 from regimes.training.newton import newton
 from regimes.training.run import run
 from regimes.training.state import Ended, after
@@ -32,6 +32,13 @@ Stage = tuple[Model, list[Ended]]  # networks, and how those of them that have e
 SHARED = "data components test kernel_p layers members loss steps p scale h".split()
 
 
+def _drawn(setting: Setting, seed: int) -> tuple[Draw, FullyConnected, Tensor, Tensor]:
+    """The sets of a realisation, its networks at the start, and points and labels for each of these."""
+    sets = draw_sets(setting, seed)
+    x, y = _repeated([sets.train], setting["members"])
+    return sets, swish_networks(setting, setting["components"], [seed]), x, y
+
+
 def _to_rest(setting: Setting, x: Tensor, y: Tensor, start: FullyConnected, rounds: list[int]) -> dict[int, Stage]:
     """Networks after ``steps`` of the flow (0), and taken on to a minimum, after ``rounds`` of Newton's method."""
     flow = train_to_verdict(setting, start, x, y)
@@ -40,13 +47,9 @@ def _to_rest(setting: Setting, x: Tensor, y: Tensor, start: FullyConnected, roun
     done = run(newton(flow.model, x, y, **options), events={f"{n:g}": after(n) for n in rounds})
     for n in rounds:  # those that had ended before are as they ended
         there = done.events.get(f"{n:g}", {})
-        model = models.join([there[e].model if e in there else done.model[e : e + 1] for e in range(len(start(x)))])
+        model = models.join([there[e].model if e in there else done.model[e : e + 1] for e in range(len(done.ended))])
         stages[n] = model, [Ended.STEPS if e in there else why.kind for e, why in enumerate(done.ended)]
     return stages
-
-
-def _share(ended: list[Ended], *kinds: Ended) -> float:
-    return sum(kind in kinds for kind in ended) / len(ended)
 
 
 @study(
@@ -68,8 +71,7 @@ def cusp(setting: Setting, seeds: list[int]) -> Rows:
     """
     rows = []
     for seed in seeds:
-        sets, start = draw_sets(setting, seed), swish_networks(setting, setting["components"], [seed])
-        x, y = _repeated([sets.train], setting["members"])
+        sets, start, x, y = _drawn(setting, seed)
         f0 = start(sets.test.x)
         for n, (model, ended) in _to_rest(setting, x, y, start, setting["rounds"]).items():
             gaps = (1 - y * setting["scale"] * (model(x) - start(x))).clamp(min=0)
@@ -77,8 +79,8 @@ def cusp(setting: Setting, seeds: list[int]) -> Rows:
             rows.append(
                 {"seed": seed, "rounds": n, "source": sets.train.source}
                 | {"parameters": parameters_of(setting["components"], setting["h"], setting["layers"])}
-                | {"fitted": _share(ended, Ended.FITTED, Ended.UNTIL)}
-                | {"jammed": _share(ended, Ended.JAMMED) if n else 0.0}
+                | {"fitted": sum(kind in (Ended.FITTED, Ended.UNTIL) for kind in ended) / len(ended)}
+                | {"jammed": ended.count(Ended.JAMMED) / len(ended) if n else 0.0}
                 | {"unsatisfied": float(jamming.unsatisfied(1 - gaps).double().mean())}
                 | {"loss": float(gaps.square().mean() / 2), "fluctuation": float(jamming.fluctuation(F))}
                 | _errors("", F, sets.test.y)
@@ -108,12 +110,10 @@ def minima(setting: Setting, seeds: list[int]) -> Rows:
     """
     rows = []
     for seed in seeds:
-        sets, start = draw_sets(setting, seed), swish_networks(setting, setting["components"], [seed])
-        x, y = _repeated([sets.train], setting["members"])
+        sets, start, x, y = _drawn(setting, seed)
         model, ended = _to_rest(setting, x, y, start, setting["rounds"])[setting["rounds"][-1]]
         gaps = (1 - y * setting["scale"] * (model(x) - start(x))).clamp(min=0)
-        alpha, none = setting["scale"], torch.zeros_like(gaps)
-        H0, Hp = hessian(model, x, none, alpha**2 * (gaps > 0).to(gaps)), hessian(model, x, -alpha * gaps * y, none)
+        H0, Hp = jamming.hessian(model, sets.train.x, sets.train.y, alpha=setting["scale"], start=start(sets.train.x))
         below, curved = jamming.negative(Hp) if float(Hp.abs().max()) > 0 else 2 * [torch.zeros(len(Hp))]
         values, bent, whole = (torch.linalg.eigvalsh(matrix).cpu() for matrix in (H0, Hp, H0 + Hp))
         for k, kind in enumerate(ended):

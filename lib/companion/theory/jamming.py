@@ -20,17 +20,16 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from torch.func import grad, jvp, vmap
 
 from companion import estimates
 from companion.estimates import Estimate
 from regimes import validate
-from regimes.models import Model
+from regimes.models import hessian as derivatives
+from regimes.models.fully_connected import FullyConnected
 from regimes.validate import InputError
 
 MET = 1e-4  # gap up to which a point counts as satisfied: the quadratic hinge only approaches the margin
 ZERO = 1e-9  # eigenvalues below this part of the largest are zero
-COLUMNS = 128  # of the Hessian at once
 FACTOR = 1.5  # between the widths at which a curve is compared with itself
 STEP = 1.5  # least factor between the widths that a local exponent is taken from
 LEAST = 3  # sizes that a slope is fitted to
@@ -43,13 +42,13 @@ def unsatisfied(margins: Tensor) -> Tensor:
     return (margins < 1 - MET).sum(-1)
 
 
-def hessian(model: Model, x: Tensor, y: Tensor, *, alpha: float, start: Tensor) -> tuple[Tensor, Tensor]:
+def hessian(model: FullyConnected, x: Tensor, y: Tensor, *, alpha: float, start: Tensor) -> tuple[Tensor, Tensor]:
     r"""``H_0`` and ``H_p`` of the quadratic hinge at the models' present weights, each ``(E, P, P)``.
 
     Parameters are in the order of ``model.parameters()``.
 
     Args:
-        model: ``E`` realisations.
+        model: ``E`` realisations, without biases.
         x: points ``(p, d)``, the same for all.
         y: labels ``(p,)``.
         alpha: scale of the predictor.
@@ -63,25 +62,8 @@ def hessian(model: Model, x: Tensor, y: Tensor, *, alpha: float, start: Tensor) 
     count = sum(weight[0].numel() for weight in parameters)
     validate.memory(32 * len(start) * count**2, f"Hessians of {len(start)} networks with {count} parameters")
     gaps = (1 - alpha * y * (model(x) - start)).clamp(min=0)
-    rows = model.tangents(x).jacobian() * (alpha * (gaps > 0).to(gaps))[..., None]
-    curved = [_curvature(model[e : e + 1], x, -alpha * gaps[e] * y) for e in range(len(gaps))]
-    return rows.mT @ rows, torch.stack(curved)
-
-
-def _curvature(model: Model, x: Tensor, weight: Tensor) -> Tensor:
-    """``Σ_μ w_μ ∇²f(x_μ)`` of one realisation ``(P, P)``, by Hessian-vector products."""
-    shapes = [parameter.shape for parameter in model.parameters()]
-    flat = torch.cat([parameter.flatten() for parameter in model.parameters()])
-
-    def total(w: Tensor) -> Tensor:
-        parts = w.split([shape.numel() for shape in shapes])
-        return (model.with_parameters([p.view(s) for p, s in zip(parts, shapes)])(x)[0] * weight).sum()
-
-    slope = grad(total)
-    unit = torch.eye(len(flat), dtype=flat.dtype, device=flat.device)
-    columns = [vmap(lambda v: jvp(slope, (flat,), (v,))[1])(part) for part in unit.split(COLUMNS)]
-    found = torch.cat(columns)
-    return (found + found.T) / 2
+    none, met = torch.zeros_like(gaps), alpha**2 * (gaps > 0).to(gaps)
+    return derivatives.hessian(model, x, none, met), derivatives.hessian(model, x, -alpha * gaps * y, none)
 
 
 def negative(matrix: Tensor) -> tuple[Tensor, Tensor]:
@@ -267,6 +249,22 @@ def rise(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
     Positive where a curve that falls in the end rises before: the peak of a double descent.
     """
     return at_width(table, value, widths) - at_width(table, value, widths / FACTOR)
+
+
+def peak_height(table: pd.DataFrame, rounds: int, value: str = "error") -> np.ndarray:
+    """``value`` at the width of the norm's peak at rest above that a ``FACTOR`` to its left, per cent ``(seeds,)``.
+
+    The width is that of the largest mean norm after the last of the rounds, of those that have a width so far left.
+
+    Args:
+        table: rows with ``seed``, ``rounds``, ``h``, ``norm`` and the value.
+        rounds: of Newton's method after which the value is read.
+        value: a column.
+    """
+    norm = table[table["rounds"] == table["rounds"].max()].groupby("h").norm.mean()
+    width = norm[norm.index >= FACTOR * norm.index.min()].idxmax()
+    now = table[table["rounds"] == rounds]
+    return 100 * rise(now, value, pd.Series(float(width), sorted(set(now.seed))))
 
 
 def gain_of_averaging(table: pd.DataFrame, widths: pd.Series) -> np.ndarray:

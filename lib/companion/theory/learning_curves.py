@@ -16,6 +16,7 @@ from torch import Tensor
 
 from companion import estimates
 from companion.estimates import Drift, Estimate
+from regimes import validate
 from regimes.validate import InputError
 
 HARD = 1e12  # bound on the coefficients of a machine, beyond any of separable points
@@ -23,7 +24,12 @@ ROUNDS = 1000
 
 
 def lazy_exponent(d: int) -> float:
-    """``β = d/(3d - 2)`` of a kernel with a cusp (``ξ = 1``) and smooth interfaces. Source: paper A, Sec. 3.1 and 4."""
+    """``β = d/(3d - 2)`` of a kernel with a cusp (``ξ = 1``) and smooth interfaces. Source: paper A, Sec. 3.1 and 4.
+
+    Raises:
+        InputError: for ``d < 1``.
+    """
+    validate.integer(1, d=d)
     return d / (3 * d - 2)
 
 
@@ -31,6 +37,9 @@ def feature_exponent(d: int, d_parallel: int) -> float:
     """``β`` of feature learning: ``(2d - 1)/(3d - 2)`` for ``d_parallel = 1``, else ``(d + d_perp/2)/(3d - 2)``.
 
     It is the lazy exponent of data compressed by ``Λ ~ √p``. Source: paper A, Sec. 3.1 and 4.
+
+    Raises:
+        InputError: unless ``1 <= d_parallel < d``.
     """
     return lazy_exponent(d) + 0.5 * compression_gain(d, d_parallel)
 
@@ -40,8 +49,15 @@ def compression_gain(d: int, d_parallel: int) -> float:
 
     ``2(d - 1)/(3d - 2)`` for planar interfaces, ``d_perp/(3d - 2)`` for ``d_parallel > 1``.
 
+    Raises:
+        InputError: unless ``1 <= d_parallel < d``.
+
     Source: paper A, Sec. 3.1 and 4.
     """
+    validate.integer(1, d_parallel=d_parallel)
+    validate.integer(2, d=d)
+    if d_parallel >= d:
+        raise InputError(f"d_parallel must be below d = {d}, got {d_parallel}")
     return (2 * (d - 1) if d_parallel == 1 else d - d_parallel) / (3 * d - 2)
 
 
@@ -56,8 +72,17 @@ def compress(x: Tensor, d_parallel: int, factor: Tensor) -> Tensor:
     Returns:
         ``(..., p, d)``.
 
+    Raises:
+        InputError: for a factor that is not positive and finite, points that are no numbers, or ``d_parallel`` outside
+            ``1 … d``.
+
     Source: paper A, Sec. 3.1.
     """
+    validate.arrays(x=("... p d", x))
+    validate.arrays(factor=("...", factor))
+    validate.whole(1, x.shape[-1], d_parallel=d_parallel)
+    if factor.shape not in ((), x.shape[:-2]):
+        raise InputError(f"factor must be one a realisation, {tuple(x.shape[:-2])}, got {tuple(factor.shape)}")
     if not bool((torch.isfinite(factor) & (factor > 0)).all()):
         raise InputError("the compression factor must be positive and finite")
     scale = factor[..., None, None].expand(*factor.shape, 1, x.shape[-1]).clone()
@@ -83,7 +108,11 @@ def hard_margin(gram: Tensor, y: Tensor) -> tuple[Tensor, float]:
 
 
 def by_size(table: pd.DataFrame, value: str = "error") -> tuple[np.ndarray, np.ndarray]:
-    """Sizes ``(k,)`` and measurements ``(n, k)``, one realisation a row, of a table with ``seed`` and ``p``."""
+    """Sizes ``(k,)`` and measurements ``(n, k)``, one realisation a row, of a table with ``seed`` and ``p``.
+
+    Raises:
+        InputError: if a realisation lacks a size.
+    """
     wide = table.pivot(index="seed", columns="p", values=value)
     if wide.isna().any(axis=None):
         raise InputError(f"{value} must be measured at every size of every realisation")
@@ -126,7 +155,11 @@ def beta_difference(first: pd.DataFrame, second: pd.DataFrame) -> Estimate:
 
 
 def error_ratio(first: pd.DataFrame, second: pd.DataFrame) -> Estimate:
-    """The geometric mean, over realisations and sizes, of the first error over the second."""
+    """The geometric mean, over realisations and sizes, of the first error over the second.
+
+    Raises:
+        InputError: if the two have not the same sizes and number of realisations, or an error is 0.
+    """
     (_, one), (_, two) = _paired(first, second)
     if min(one.min(), two.min()) <= 0:
         raise InputError("two curves must have errors above 0 to have a ratio")

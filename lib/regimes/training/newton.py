@@ -112,8 +112,7 @@ def _rounds(now: ImplicitState, steps: int) -> Iterator[ImplicitState]:
             g[which], A[which] = _derivatives(now.part(which.tolist()))
             now.finish(moved & (fitted(now) >= 0), Ending(Ended.FITTED))
         yield now
-    left = torch.ones(len(now.rows), dtype=torch.bool, device=now.t.device)
-    now.finish(left, Ending(Ended.STEPS, f" after {steps} steps"))
+    now.finish(torch.ones_like(now.t, dtype=torch.bool), Ending(Ended.STEPS, f" after {steps} steps"))
 
 
 def _derivatives(now: ImplicitState) -> tuple[Tensor, Tensor]:

@@ -43,8 +43,9 @@ def reversing(n: int, *, balance: float, reading: str, seed: int) -> Task:
 
     Source: paper D, App. F.
     """
+    validate.integer(2, n=n)
     validate.one_of(READINGS, reading=reading)
-    first = round(balance * n)
+    first = _first_part(balance, n)
     whole = reading == "subsample"
     draws = tasks.gaussian_points(3 * n, n + 1, seed=seed)
     x1, other = (_correlated(part) for part in draws[: 2 * n].split(n))
@@ -93,7 +94,10 @@ def spike_free(n: int, *, balance: float, floor: float, seed: int) -> Task:
 
     Source: derived here, in place of paper D, App. F.
     """
-    count = round(balance * n)
+    validate.integer(4, n=n)
+    count = _first_part(balance, n)
+    validate.whole(2, n // 2, **{"round(balance * n)": count})
+    validate.between(1e-100, 1, floor=floor)
     turn, rows = (tasks.rotation(n, seed=s) for s in (2 * seed, 2 * seed + 1))
     values = floor ** torch.linspace(0, 1, count, dtype=torch.float64)
     x = torch.zeros(n, n, dtype=torch.float64)
@@ -121,8 +125,17 @@ def full_rank(p: int, d: int, *, decay: float, basis: int, mixing: int, seed: in
 
     Source: paper D, App. H.
     """
+    validate.integer(2, p=p)
     drawn = tasks.chain_monomial(p, d, r=2, decay=decay, basis=basis, seed=seed)
     mix = tasks.gaussian_points(d, d, seed=mixing)
     y = (drawn.x @ mix.mT).square().sum(-1)
     source = f"|Qx|², d={d}, p={p}, covariance 1/(1 + k^{decay:g})"
     return replace(drawn, y=y / y.std(-1, keepdim=True), label=None, d_parallel=None, source=source)
+
+
+def _first_part(balance: float, n: int) -> int:
+    """The points of ``X_1``."""
+    validate.between(0, 1, balance=balance)
+    first = round(balance * n)
+    validate.integer(1, **{"round(balance * n)": first})
+    return first

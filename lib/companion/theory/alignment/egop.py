@@ -8,6 +8,7 @@ with eigenvalues ``4 cos²(2πj/r)/r``, ``j = 0 … r - 1``: two of them vanish 
 import torch
 from torch import Tensor
 
+from regimes import validate
 from regimes.data.tasks import Task
 from regimes.validate import InputError
 
@@ -21,6 +22,8 @@ def chain_monomial_egop(r: int, d: int) -> Tensor:
 
     Source: paper D, Eqs. 1 and 2; the closed form is ours.
     """
+    validate.integer(2, d=d)
+    validate.whole(2, d, r=r)
     ring = torch.zeros(d, d, dtype=torch.float64)
     step = torch.eye(r).roll(1, dims=0).to(ring)
     ring[:r, :r] = step + step.mT

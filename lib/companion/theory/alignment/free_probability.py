@@ -52,12 +52,14 @@ def data_matrices(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
     Source: paper D, Eq. 16.
     """
+    validate.arrays(x=("... n d", x), y=("... n", y))
     m = x.mT @ (x * y.unsqueeze(-1))
     return m @ m, x.mT @ x
 
 
 def matrix_traces(a: Tensor, b: Tensor) -> Traces:
     """The traces that the formulas need, of symmetric ``A`` and ``B (..., d, d)``."""
+    validate.arrays(a=("... d d", a), b=("... d d", b))
     mean_a, mean_b = (_trace(m) for m in (a, b))
     a, b = _centred(a, mean_a), _centred(b, mean_b)
     ab = a @ b
@@ -68,6 +70,7 @@ def matrix_traces(a: Tensor, b: Tensor) -> Traces:
 
 def moments(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """``tr M``, ``tr M²``, ``tr M³`` and ``tr M⁴`` of symmetric matrices ``(..., d, d)``, each ``(...)``."""
+    validate.arrays(matrix=("... d d", matrix))
     square = matrix @ matrix
     return _trace(matrix), _trace(square), _inner(matrix, square), _inner(square, square)
 
@@ -77,6 +80,7 @@ def readout_matrix(weights: Tensor, readout: Tensor) -> Tensor:
 
     Source: paper D, Eq. 16.
     """
+    validate.arrays(weights=("... k d", weights), readout=("... k", readout))
     scaled = weights * readout.unsqueeze(-1)
     return scaled.mT @ scaled
 
@@ -93,6 +97,9 @@ def readout_moments(ratio: float, powers: Sequence[float] = GAUSSIAN) -> tuple[f
 
     Source: derived here, for the averages over 30 networks of paper D, App. H.
     """
+    validate.positive(ratio=ratio)
+    validate.length(4, 4, powers=powers)
+    validate.positive(**{f"powers[{i}]": power for i, power in enumerate(powers)})
     k1, k2, k3, k4 = (ratio**m * power for m, power in enumerate(powers))
     return (
         k1,
@@ -150,6 +157,7 @@ def observed_traces(a: Tensor, b: Tensor, r: Tensor) -> tuple[Tensor, Tensor, Te
 
     Source: paper D, Eqs. 17, 21 and 23.
     """
+    validate.arrays(a=("... d d", a), b=("... d d", b), r=("... d d", r))
     ar, br = a @ r, b @ r
     arbr = ar @ br
     return _inner(ar.mT, arbr), _inner(ar.mT, ar), _inner(arbr.mT, arbr)
@@ -164,6 +172,7 @@ def isotropic(spread: float, ratio: float) -> float:
 
     Source: paper D, Eq. 6.
     """
+    validate.at_least(0, spread=spread)
     _, r2, r3, r4 = readout_moments(ratio)
     return (r3 + r2 * spread) / math.sqrt((r2 + spread) * (r4 + r2**2 * spread))
 

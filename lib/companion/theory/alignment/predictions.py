@@ -33,6 +33,7 @@ def early_correlation(x: Tensor, y: Tensor, kernel: Tensor) -> Tensor:
 
     Source: paper D, Eq. 4 and App. C.
     """
+    validate.arrays(x=("... n d", x), y=("... n", y), kernel=("... n n", kernel))
     labelled = x * y.unsqueeze(-1)
     moved = kernel @ labelled
     return correlation(labelled.mT @ moved, moved.mT @ moved)
@@ -55,6 +56,8 @@ def expected_kernel(x: Tensor, *, sigma: str, hidden: int) -> Tensor:
     Source: paper D, App. C (E[𝒦] is not given there); the arc-cosine kernels of paper C, Definition 5.
     """
     validate.one_of(_LAYERS, sigma=sigma)
+    validate.whole(1, 100, hidden=hidden)
+    validate.arrays(x=("... n d", x))
     gram = (1 / x.shape[-1]) * (x @ x.mT)
     kernel = torch.ones_like(gram)
     for _ in range(hidden):
@@ -90,6 +93,7 @@ def expected_nfm(x: Tensor, y: Tensor) -> Tensor:
 
     Source: paper D, Prop. 10.
     """
+    validate.arrays(x=("... n d", x), y=("... n", y))
     m = x.mT @ (x * y.unsqueeze(-1))
     return m @ m
 
@@ -110,6 +114,8 @@ def expected_agop(x: Tensor, y: Tensor, k: int, *, printing: str = "corrected") 
 
     Source: paper D, Prop. 10; corrected here.
     """
+    validate.arrays(x=("... n d", x), y=("... n", y))
+    validate.integer(1, k=k)
     validate.one_of(PRINTINGS, printing=printing)
     m, b = x.mT @ (x * y.unsqueeze(-1)), x.mT @ x
     total = b.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]

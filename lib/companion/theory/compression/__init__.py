@@ -48,9 +48,14 @@ def amplification(omega: Tensor, d_parallel: int, *, mean: str = "quadratic") ->
     Returns:
         ``(...)``.
 
+    Raises:
+        InputError: for a ``d_parallel`` that leaves no uninformative direction, an unknown mean, or weights that are no
+            numbers or have no uninformative part.
+
     Source: paper A, Eq. 3 and 10 (quadratic).
     """
     validate.one_of(MEANS, mean=mean)
+    _needs_both_kinds(omega, d_parallel)
     square = omega.square().mean(-2)
     _needs_across(square[..., d_parallel:].sum(-1))
     size = square if mean == "quadratic" else square.sqrt()
@@ -65,6 +70,7 @@ def neuron_amplification(omega: Tensor, d_parallel: int) -> Tensor:
 
     Source: paper A, Eq. 3.
     """
+    _needs_both_kinds(omega, d_parallel)
     square = omega.square()
     _needs_across(square[..., d_parallel:].sum(-1))
     return (square[..., :d_parallel].mean(-1) / square[..., d_parallel:].mean(-1)).sqrt()
@@ -75,6 +81,7 @@ def neuron_vector(omega: Tensor, b: Tensor) -> Tensor:
 
     Source: paper A, Sec. 2.5.
     """
+    validate.arrays(omega=("... h d", omega), b=("... h", b))
     if not bool((omega.square().sum(-1) > 0).all()):
         raise InputError("omega must not vanish: a neuron without weights has no hyperplane")
     return -math.sqrt(omega.shape[-1]) * b[..., None] * omega / omega.square().sum(-1, keepdim=True)
@@ -88,6 +95,7 @@ def sees_data(omega: Tensor, b: Tensor, x: Tensor) -> Tensor:
         b: ``(..., h)``.
         x: points ``(..., p, d)``.
     """
+    validate.arrays(omega=("... h d", omega), b=("... h", b), x=("... p d", x))
     return (x @ omega.mT / math.sqrt(x.shape[-1])).amax(-2) + b > 0
 
 
@@ -107,6 +115,7 @@ def attractor_distance(omega: Tensor, b: Tensor, x: Tensor, attractors: Sequence
 
     Source: paper A, Fig. 4c.
     """
+    validate.arrays(omega=("h d", omega), b=("h", b), x=("p d", x))
     seen = sees_data(omega, b, x)
     if not bool(seen.any()):
         raise InputError("no neuron sees data: every hyperplane leaves all training points on its inactive side")
@@ -116,6 +125,15 @@ def attractor_distance(omega: Tensor, b: Tensor, x: Tensor, attractors: Sequence
         along = (z[..., 0] - point.z).square() + z[..., 1:].square().sum(-1)
         nearest = torch.where(torch.sign(omega[..., 0]) == point.sign, torch.minimum(nearest, along.sqrt()), nearest)
     return torch.where(seen, nearest, torch.nan)
+
+
+def _needs_both_kinds(omega: Tensor, d_parallel: int) -> None:
+    validate.integer(1, d_parallel=d_parallel)
+    validate.arrays(omega=("... h d", omega))
+    if d_parallel >= omega.shape[-1]:
+        raise InputError(
+            f"d_parallel must be below d = {omega.shape[-1]} to leave an uninformative direction: {d_parallel}"
+        )
 
 
 def _needs_across(square: Tensor) -> None:

@@ -21,6 +21,7 @@ from scipy.integrate import solve_ivp
 from scipy.special import ndtr, owens_t
 
 from companion.theory.compression.stripe import FixedPoint, Stripe, normal_pdf
+from regimes import validate
 from regimes.validate import InputError
 
 TINY = 1e-300  # in place of an exact zero, where Owen's function takes a ratio
@@ -47,13 +48,20 @@ def follow(stripe: Stripe, start: Neurons, times: np.ndarray, *, drift: np.ndarr
     Returns:
         The neurons at the times, leading axis ``k``.
 
+    Raises:
+        InputError: for shapes that do not fit, what is no number, times that do not increase from at least 0, or a time
+            at which the neurons have outgrown float64.
+
     Source: paper A, Eq. 6 and 8.
     """
+    validate.arrays(omega=("n d", start.omega), b=("n", start.b), beta=("n", start.beta))
     n, d = start.omega.shape
     times = np.asarray(times, dtype=float)
-    if not (0 <= times[0] and times[-1] < np.inf) or (np.diff(times) <= 0).any():
+    drift = _drift(drift, n, d)
+    if d != stripe.d or d < 2 or start.b.shape != (n,) or start.beta.shape != (n,):
+        raise InputError(f"neurons must have ω (n, {stripe.d}) with d >= 2, b and β (n,), got ω {start.omega.shape}")
+    if times.ndim != 1 or not len(times) or not (0 <= times[0] and times[-1] < np.inf) or (np.diff(times) <= 0).any():
         raise InputError("times must be an increasing list of numbers of at least 0")
-    drift = np.broadcast_to(drift, (n, d - 1))
 
     def rate(_: float, flat: np.ndarray) -> np.ndarray:
         state = flat.reshape(n, d + 2)
@@ -74,6 +82,16 @@ def follow(stripe: Stripe, start: Neurons, times: np.ndarray, *, drift: np.ndarr
     return Neurons(state[..., :d], state[..., d], state[..., d + 1])
 
 
+def _drift(drift: np.ndarray | float, n: int, d: int) -> np.ndarray:
+    try:
+        drift = np.broadcast_to(np.asarray(drift, dtype=float), (n, d - 1))
+    except (TypeError, ValueError):
+        raise InputError(f"drift must be a number or an array ({n}, {d - 1}), got {drift!r}") from None
+    if not np.isfinite(drift).all():
+        raise InputError("drift must hold finite numbers")
+    return drift
+
+
 def predicted_paths(stripe: Stripe, start: Neurons, x: np.ndarray, y: np.ndarray, times: np.ndarray) -> Neurons:
     """The paths of neurons on a training set: :func:`follow` with the noise ``N(z*)`` of the attractor each falls onto.
 
@@ -90,6 +108,7 @@ def predicted_paths(stripe: Stripe, start: Neurons, x: np.ndarray, y: np.ndarray
     Source: paper A, Fig. 4a.
     """
     times = np.asarray(times, dtype=float).reshape(-1)
+    validate.arrays(times=("k", times), x=(f"p {stripe.d}", x), y=("p", np.asarray(y, dtype=float)))
     free = follow(stripe, start, times[-1:])
     drift = np.zeros((len(start.b), stripe.d - 1))
     for point, members in attracted(stripe, Neurons(free.omega[0], free.b[0], free.beta[0])):

@@ -35,6 +35,10 @@ GRID = 61  # points of the axis among which zeros are bracketed
 class Cylinder:
     """Labels that are -1 within ``radius`` of the last ``d - d_parallel`` axes, +1 outside.
 
+    Raises:
+        InputError: for a ``d_parallel`` outside ``2 … d - 1`` (one direction is a stripe), or a radius that is not
+            positive.
+
     Source: paper A, Sec. 4.
     """
 

@@ -61,6 +61,9 @@ class FixedPoint:
     def crossover(self, p: int) -> float:
         """``τ_⊥/τ``, when an amplification started at 1 meets the noise at ``√p``: ``ln √p / (rate - rate_perp)``.
 
+        Raises:
+            InputError: for ``p < 1``, or a fixed point that does not amplify.
+
         Source: paper A, Sec. 3.2.1 and its footnote 3 (``τ_⊥ ~ τ* log p``).
         """
         validate.integer(1, p=p)
@@ -71,6 +74,10 @@ class FixedPoint:
 
 class Stripe:
     """Labels that change sign at each of the ``interfaces`` along ``x_1``, +1 before the first, in dimension ``d``.
+
+    Raises:
+        InputError: for interfaces that do not increase, none (a constant label function), some beyond 1e6, or ``d``
+            outside 1 to 10^9.
 
     Source: paper A, Sec. 3 and App. C.
     """

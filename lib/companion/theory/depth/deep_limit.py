@@ -27,6 +27,7 @@ def offsets(x: Tensor, z: Tensor | None = None) -> Tensor:
 
     Source: derived here (``relu_recursion.offset``).
     """
+    validate.arrays(x=("n d", x), z=("m d", x if z is None else z))
     for points in (x, z):
         if points is not None:
             pairs.needs_sphere(points)
@@ -49,7 +50,7 @@ def operator(gram_offsets: Tensor, cross_offsets: Tensor, depth: int) -> Tensor:
 
     Source: derived here (module head).
     """
-    validate.arrays(cross_offsets=("m n", cross_offsets))
+    validate.arrays(gram_offsets=("n n", gram_offsets), cross_offsets=("m n", cross_offsets))
     needs_symmetric(gram_offsets, "gram_offsets")
     a, n = 1 / 4 + float(rate.predicted_excess(torch.zeros(()), depth)), len(gram_offsets)
     beta = a / (1 + (n - 1) * a)

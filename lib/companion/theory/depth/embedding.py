@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from regimes import validate
+
 
 def stereographic(x: Tensor) -> Tensor:
     """Points of R^m on the unit sphere of R^(m+1): ``(2x, |x|² - 1) / (|x|² + 1)``.
@@ -15,6 +17,7 @@ def stereographic(x: Tensor) -> Tensor:
 
     Source: paper C, Definition 6, seen from the pole ``(0, ..., 0, 1)``.
     """
+    validate.arrays(x=("... m", x))
     far = x.abs().amax(-1, keepdim=True).clamp_min(1)  # squares of far points would overflow
     x, one = x / far, far**-2
     square = (x * x).sum(-1, keepdim=True)

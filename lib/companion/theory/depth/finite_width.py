@@ -6,9 +6,11 @@ from itertools import islice
 import torch
 from torch import Tensor
 
+from regimes import validate
 from regimes.kernels import infinite_diagonal, infinite_ntk, ntk
 from regimes.models.fully_connected import fully_connected
 from regimes.training.optimise import optimise
+from regimes.validate import InputError
 
 
 def kernels_before_and_after(
@@ -33,6 +35,12 @@ def kernels_before_and_after(
 
     Source: beyond paper C; Hanin and Nica 2020 for the ratio that matters, depth over width.
     """
+    validate.arrays(x=("n d", x))
+    validate.arrays(y=(f"{len(x)} 1", y))
+    validate.integer(1, depth=depth, width=width)
+    validate.integer(0, steps=steps)
+    if len(x) < 2:
+        raise InputError(f"two or more points are needed to have a pair, got {len(x)}")
     net = fully_connected([x.shape[-1], *[width] * (depth - 1), 1], seeds=seeds, device=x.device)
     before = ntk(net, x)
     largest = torch.linalg.eigvalsh(before)[:, -1]

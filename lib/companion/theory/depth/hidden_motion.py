@@ -23,6 +23,9 @@ def bigrams(text: str, vocabulary: int) -> tuple[Tensor, Tensor]:
     The vocabulary is the ``v`` most frequent words that some vocabulary word follows; pairs with another word between
     them do not count.
     """
+    validate.integer(2, vocabulary=vocabulary)
+    if not isinstance(text, str):
+        raise InputError(f"text must be a string of words, got {type(text).__name__}")
     words = text.split()
     common = [word for word, _ in Counter(words).most_common(vocabulary)]
     if len(common) < vocabulary:
@@ -46,6 +49,9 @@ def change(before: Tensor, after: Tensor) -> dict[str, float]:
 
     Source: paper C, Tab. 1 and Prop. 4.
     """
+    validate.arrays(before=("n width", before), after=("n width", after))
+    if len(before) < 2 or not bool(before.any()):
+        raise InputError(f"before must hold a layer at two or more inputs, not all zero, got {tuple(before.shape)}")
     moved = after - before
     norm, largest = moved.norm(dim=-1), moved.abs().amax(-1)
     gram = before @ before.mT
@@ -91,6 +97,10 @@ def learn(
     """
     validate.one_of(("gd", "adam"), optimiser=optimiser)
     validate.one_of(("ntk", "standard"), parametrisation=parametrisation)
+    validate.integer(1, width=width)
+    validate.increasing(steps=steps)
+    validate.integer(0, **{f"steps[{i}]": step for i, step in enumerate(steps)})
+    validate.arrays(tokens=("v v", tokens), targets=("v v", targets))
     v = len(tokens)
     kind = {"parametrisation": parametrisation, "dtype": tokens.dtype, "device": tokens.device}
     net = fully_connected([v, width, width, v], seeds=[seed], gain=1.0, **kind)
@@ -114,6 +124,8 @@ def toy_layers(width: int, alpha: float) -> Sequence[np.ndarray]:
 
     Source: paper C, Example 1 and Fig. 1 (three inputs equal to 1).
     """
+    validate.integer(1, width=width)
+    validate.at_least(0, alpha=alpha)
     x = np.ones(3)
     first = np.full((width, 3), 1 / (np.sqrt(3) * width ** (1 + alpha)))
     second = np.full((width, width), 1 / np.sqrt(width))

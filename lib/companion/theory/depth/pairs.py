@@ -27,6 +27,9 @@ def cube(n: int, d: int, *, seed: int, low: float = -1.0) -> Tensor:
 
     Source: paper C, Fig. 4.
     """
+    validate.integer(1, n=n, d=d)
+    validate.integer(0, seed=seed)
+    validate.within(-1e100, 1, low=low)
     validate.memory(16 * n * d, f"{n} points in dimension {d}")
     x = torch.from_numpy(np.random.default_rng(seed).uniform(low, 1, (n, d)))
     return x / x.norm(dim=-1, keepdim=True)
@@ -34,6 +37,7 @@ def cube(n: int, d: int, *, seed: int, low: float = -1.0) -> Tensor:
 
 def needs_sphere(x: Tensor) -> None:
     """Raises :class:`InputError` unless the rows of ``x (n, d)`` have unit norm."""
+    validate.arrays(points=("n d", x))
     worst = float(((x * x).sum(-1) - 1).abs().max())
     if not worst <= TOLERANCE:
         raise InputError(f"points must lie on the unit sphere; a squared norm is off by {worst:.3g} (scale them first)")
@@ -41,6 +45,7 @@ def needs_sphere(x: Tensor) -> None:
 
 def needs_distinct(x: Tensor) -> None:
     """Raises :class:`InputError` where two rows of ``x`` are the same: no kernel matrix of theirs can be inverted."""
+    validate.arrays(points=("n d", x))
     if same := spatial.KDTree(x.cpu()).query_pairs(TOLERANCE, p=math.inf):
         i, j = min(same)
         raise InputError(f"points {i} and {j} are the same; the kernel matrix needs distinct points to be inverted")
@@ -48,6 +53,10 @@ def needs_distinct(x: Tensor) -> None:
 
 def largest_correlation(x: Tensor, *, block: int = 2048) -> float:
     """``max_{i<j} x_i·x_j`` of unit rows, in blocks of ``block²`` products: memory ``8 block²`` bytes beside ``x``."""
+    validate.arrays(points=("n d", x))
+    validate.integer(1, block=block)
+    if len(x) < 2:
+        raise InputError("points must be two or more, to have a closest pair, got 1")
     best = -1.0
     for i in range(0, len(x), block):
         for j in range(i, len(x), block):

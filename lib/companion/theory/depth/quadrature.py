@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from regimes import validate
+
 
 def relu_expectations(rho: float) -> tuple[float, float]:
     """``2 E[ReLU(u) ReLU(v)]`` and ``2 E[1(u>0) 1(v>0)]`` of unit Gaussians at correlation ``rho``.
@@ -13,6 +15,7 @@ def relu_expectations(rho: float) -> tuple[float, float]:
 
     Source: paper C, Definition 1.
     """
+    validate.between(-1, 1, rho=rho)
     phi = math.acos(rho)
     node, weight = np.polynomial.legendre.leggauss(40)
     low, high = phi - math.pi / 2, math.pi / 2
@@ -26,6 +29,8 @@ def kernel(rho: float, depth: int) -> float:
 
     Source: paper C, Theorem 1.
     """
+    validate.between(-1, 1, rho=rho)
+    validate.integer(1, depth=depth)
     theta, correlation = rho, rho
     for _ in range(depth - 1):
         correlation, slope = relu_expectations(max(-1.0, min(1.0, correlation)))

@@ -19,6 +19,7 @@ def correlation_map(rho: Tensor) -> Tensor:
 
     Source: paper C, Definition 5.
     """
+    validate.arrays(rho=("...", rho))
     if not bool((rho.abs() <= 1).all()):
         raise InputError(f"correlations must lie in [-1, 1], got {float(rho.min()):g} … {float(rho.max()):g}")
     return 1 - relu_recursion.contract(1 - rho, torch.acos(rho))
@@ -30,6 +31,8 @@ def predicted_excess(offset: Tensor, depth: int) -> Tensor:
     Source: derived here; it replaces the ``O(1/L)`` of paper C, Theorem 2.
     """
     depth = relu_recursion.needs_depth(depth)
+    if not isinstance(offset, Tensor) or bool(offset.isnan().any()):
+        raise InputError(f"offset must be a tensor without NaN, got {offset!r}")
     return (3 / 8 * math.log(depth) + offset / 4 - 1 / 8) / depth
 
 
@@ -41,6 +44,8 @@ def crossover(u: Tensor) -> Tensor:
 
     Source: derived here; it makes paper C, Corollary 1 quantitative.
     """
+    if not isinstance(u, Tensor) or not bool((u >= 0).all()):
+        raise InputError(f"u must be a tensor of numbers of at least 0, got {u!r}")
     w = 1 / (1 + u)
     return (1 + w * (1 + w * (1 + w))) / 4
 

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regimes import validate
 from regimes.validate import InputError
 
 
@@ -22,6 +23,7 @@ def kernel_flow_prediction(gram: Tensor, cross: Tensor, y: Tensor) -> Tensor:
 
     Source: paper C, Prop. 3 and Prop. 6; at finite times see :func:`companion.theory.depth.spectrum.operators`.
     """
+    validate.arrays(gram=("n n", gram), cross=("m n", cross), y=("n k", y))
     needs_symmetric(gram)
     factor, failed = torch.linalg.cholesky_ex(gram)
     # a pivot at round-off stands for a singular matrix even where rounding let the factorisation pass

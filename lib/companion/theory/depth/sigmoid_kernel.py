@@ -10,11 +10,15 @@ import torch
 from scipy import optimize
 from torch import Tensor
 
+from regimes import validate
+
 SETTLED = 1000  # layers after which every value is the fixed point: errors fall by a third or more a layer
 
 
 def eta(rho: Tensor, depth: int) -> Tensor:
     """``eta^(L)`` at inner products ``rho``, any shape; ``L`` at least 1."""
+    validate.integer(1, depth=depth)
+    validate.arrays(rho=("...", rho))
     for _ in range(min(depth - 1, SETTLED)):
         rho = torch.sigmoid(rho) ** 2
     return rho
@@ -33,5 +37,6 @@ def contraction() -> float:
 
 def circle(points: int) -> Tensor:
     """``points`` even points of the unit circle, ``(points, 2)``: where ``eta`` is not positive definite."""
+    validate.integer(2, points=points)
     angle = 2 * math.pi * torch.arange(points, dtype=torch.float64) / points
     return torch.stack([angle.cos(), angle.sin()], dim=-1)

@@ -3,6 +3,7 @@
 Kernel matrices are ``(n, n)``, float64, with unit diagonal.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -81,6 +82,7 @@ def projector_distance(gram: Tensor) -> float:
 
 
 def _needs_kernel(gram: Tensor) -> None:
+    validate.arrays(gram=("n n", gram))
     needs_symmetric(gram)
     if gram.dtype != torch.float64:
         raise InputError(f"gram must be float64, got {gram.dtype}")
@@ -114,6 +116,9 @@ def operators(gram: Tensor, cross: Tensor, times: Sequence[float]) -> Tensor:
     Source: paper C, Prop. 6 (with the sign that makes it a predictor).
     """
     _needs_kernel(gram)
+    validate.arrays(gram=("n n", gram), cross=("m n", cross))
+    if not len(times) or not all(t == math.inf or (validate.is_number(t) and t >= 0) for t in times):
+        raise InputError(f"times must be numbers of at least 0, or infinite, got {times!r}")
     values, vectors = torch.linalg.eigh(gram)
     if float(values[0]) < 1e-14 * len(gram):
         raise InputError(f"the kernel matrix cannot be inverted: its smallest eigenvalue is {float(values[0]):.3g}")
@@ -134,4 +139,5 @@ def row_mean_spread(gram_offsets: Tensor) -> float:
     Source: derived here; it sharpens paper C, eq. (4).
     """
     filled = gram_offsets.clone().fill_diagonal_(0)
+    validate.arrays(gram_offsets=("n n", filled))
     return float((filled.sum(1) / len(filled)).std(correction=0))

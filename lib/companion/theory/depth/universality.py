@@ -52,8 +52,9 @@ def kinked(slope: float = 0.0, *, share: float = 1.0) -> Layer:
     ``h - rho`` is that of the ReLU times ``(1 - a)²/(1 + a²)``. With a ``share`` in ``(0, 1]`` below 1 it is
     ``x -> √(1 - share) x + √share W σ(x)``; ``share = 1/2`` is the plain sum of both, rescaled.
     """
-    validate.between(-1, 1, slope=slope, share=share)
+    validate.between(-1, 1, slope=slope)
     validate.positive(share=share, **{"1 - slope": 1 - slope})
+    validate.between(0, 1, share=share)
     bend = (1 - slope) ** 2 / (1 + slope**2)
     return Layer(lambda e: _kinked(e, bend), 1 / 4, 3 / 8, share)
 
@@ -90,6 +91,9 @@ def along_depth(layer: Layer, rho: np.ndarray, depths: Sequence[int]) -> np.ndar
         depths: strictly increasing.
 
     """
+    validate.arrays(rho=("n", rho))
+    validate.integer(1, **{f"depths[{i}]": depth for i, depth in enumerate(depths)})
+    validate.increasing(depths=list(depths))
     low = 0 if layer.limit == 1 / 3 else -1
     if not (rho.min() >= low and rho.max() <= 1):
         raise InputError(f"rho must lie from {low} to 1 for this layer, got {rho.min():g} to {rho.max():g}")

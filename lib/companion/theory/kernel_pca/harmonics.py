@@ -8,6 +8,7 @@ Source: paper A, Sec. 5.1 and App. E.
 import numpy as np
 from scipy.special import betaincinv
 
+from regimes import validate
 from regimes.measures.information import NEIGHBOURS, stripe_information
 
 DIRECTIONS = 400  # equally likely angles of a random direction
@@ -18,6 +19,7 @@ def linear_information(d: int) -> float:
 
     ``(u·e_1)²`` is a Beta(1/2, (d-1)/2) variable. Source: derived here, for paper A, Sec. 5.1.
     """
+    validate.integer(2, d=d)
     quantiles = (np.arange(DIRECTIONS) + 0.5) / DIRECTIONS
     cosines = np.sqrt(betaincinv(0.5, (d - 1) / 2, quantiles))
     return float(np.mean([stripe_information(float(cosine)) for cosine in cosines]))
@@ -32,5 +34,6 @@ def little_shown(neighbours: int = NEIGHBOURS) -> float:
 
     Source: derived here, for paper A, App. E.
     """
+    validate.integer(1, neighbours=neighbours)
     k = neighbours
     return 2 * k * k / ((2 * k + 1) * (k + 1))

@@ -6,6 +6,8 @@ import torch
 from scipy.optimize import brentq
 from torch import Tensor
 
+from regimes import validate
+
 
 def least_norm(gram: Tensor, y: Tensor, left: float) -> float:
     """The least ``‖f‖²`` of a function at a mean square distance ``left`` from labels, times the mean of ``Θ(x, x)``.
@@ -17,6 +19,8 @@ def least_norm(gram: Tensor, y: Tensor, left: float) -> float:
         y: labels ``(n,)`` in {-1, +1}.
         left: from 0.05 to 0.95; with less it would hang on eigenvalues of the size of rounding errors.
     """
+    validate.arrays(gram=("n n", gram), y=(f"{len(gram)}", y))
+    validate.between(0.05, 0.95, left=left)
     values, vectors = torch.linalg.eigh(gram / gram.trace())
     values, squares = values.clamp(min=1e-15), (vectors.mT @ y.to(gram)).square() / len(y)
     rest = lambda log: float((squares / (1 + values / math.exp(log)).square()).sum()) - left  # noqa: E731

@@ -33,8 +33,12 @@ def two_parts(network: Network, x: Tensor, d_parallel: int = 1) -> tuple[Tensor,
         x: points ``(n, d)`` or ``(E, n, d)``.
         d_parallel: number of informative directions, the first ones.
 
+    Raises:
+        InputError: for ``d_parallel`` outside ``1 … d``, a network without biases, or points that do not fit.
+
     Source: paper A, App. D.
     """
+    validate.whole(1, network.d, d_parallel=d_parallel)
     validate.one_of((True,), **{"network.bias": network.bias})
     omega, inside = network.omega.clone(), x.clone()
     omega[..., d_parallel:] = 0
@@ -62,8 +66,13 @@ def kinds(vectors: Tensor, x: Tensor) -> Tensor:
         vectors: ``φ (n, r)``.
         x: the points ``(n, d)``, ``d >= 2``, the first direction informative.
 
+    Raises:
+        InputError: for shapes that do not fit, or fewer points than would determine the fit: four times its unknowns.
+
     Source: paper A, App. D.
     """
+    validate.arrays(vectors=("n r", vectors), x=("n d", x))
+    validate.integer(2, **{"dimension of x": x.shape[1]})
     first = _splines(x[:, 0])
     second = (first.unsqueeze(-1) * x[:, 1:].unsqueeze(1)).flatten(1)
     validate.integer(4 * second.shape[1], points=len(x))

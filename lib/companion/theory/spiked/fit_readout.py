@@ -26,6 +26,8 @@ def readout(phi: Tensor, y: Tensor, loss: str, lam: float, *, delta: float = 1.0
 
     """
     validate.one_of(("square", *_LOSSES), loss=loss)
+    validate.positive(lam=lam, delta=delta)
+    validate.arrays(phi=("S n p", phi), y=("S n", y))
     if loss == "logistic" and not bool((y.abs() == 1).all()):
         raise InputError("y must hold labels -1 and +1 for the logistic loss")
     if loss == "square":  # Huber's, which is never linear

@@ -31,6 +31,7 @@ def conjugate_and_tangent(activation: str | Function, x: Tensor, z: Tensor | Non
     """
     activation = function(activation, "activation")
     needs_slope(activation)
+    validate.arrays(x=("... n d", x), **({} if z is None else {"z": ("... m d", z)}))
     left, right = _coefficients(activation, x), _coefficients(activation, x if z is None else z)
     cosine = network.unit(x) @ network.unit(x if z is None else z).mT
     power = torch.ones_like(cosine)
@@ -75,6 +76,8 @@ def errors(
     Samples and directions are those of the networks' second batches (:mod:`companion.theory.spiked.network`), the error
     an average over stratified points.
     """
+    validate.positive(**{f"alphas[{i}]": one for i, one in enumerate(alphas)})
+    validate.positive(**{f"lams[{i}]": one for i, one in enumerate(lams)})
     target = function(target, "target")
     drawn = network.one_step("tanh", target, d=d, p=1, n0=0, step=0.0, seeds=seeds, device="auto")  # its direction
     sizes = [max(1, round(alpha * d)) for alpha in alphas]

@@ -24,6 +24,8 @@ from regimes.validate import InputError
 
 def draw(seeds: Sequence[int], kind: str, *shape: int, d: int, device: str | torch.device = "cpu") -> Tensor:
     """Standard normal numbers ``(S, *shape)``, one generator a seed, kind of draw and dimension ``d``."""
+    validate.seeds(seeds)
+    validate.integer(1, d=d, **{f"shape[{i}]": size for i, size in enumerate(shape)})
     validate.memory(16 * len(seeds) * math.prod(shape), f"{kind}: {len(seeds)} draws of shape {shape}")
     blocks = [np.random.default_rng(seed).standard_normal(shape) for seed in draw_seeds(kind, seeds, size=d)]
     return torch.from_numpy(np.stack(blocks)).to(devices.pick(device))
@@ -98,6 +100,9 @@ def one_step(
     """
     activation, target = function(activation, "activation"), function(target, "target")
     needs_step(activation)
+    validate.integer(1, d=d, p=p)
+    validate.integer(0, n0=n0)
+    validate.between(0, 1e50, step=step)
     theta = unit(draw(seeds, "direction", d, d=d, device=device))
     w0 = unit(draw(seeds, "weights", p, d, d=d, device=device))
     u = _of_each(u, w0)
@@ -133,6 +138,8 @@ def equivalent_features(activation: str | Function, weights: Weights, step: floa
     """
     activation = function(activation, "activation")
     validate.seeds(seeds, count=len(weights.w))
+    if weights.batch is None:
+        raise InputError("weights must come from a gradient step, got features that were drawn")
     x, y = weights.batch
     p, d = weights.w.shape[1:]
     scale = step**2 * hermite(activation, activation).h1_check / y.shape[1] ** 2
@@ -169,7 +176,10 @@ def spiked_features(
 
     Source: paper E, Definition 3.1, Eq. 133.
     """
+    validate.integer(2, d=d)
+    validate.between(-1e50, 1e50, r=r)
     needs_alignment(gamma)
+    validate.integer(1, p=p)
     if isinstance(c, Tensor):
         validate.arrays(c=(str(p), c))
     validate.between(1e-50, 1e50, c=float(torch.as_tensor(c).min()))
@@ -194,6 +204,7 @@ def _of_each(u: Tensor | None, w: Tensor) -> Tensor:
     """Readout values ``(S, p)`` for rows ``(S, p, d)``."""
     if u is None:
         return torch.ones_like(w[..., 0])
+    validate.arrays(u=(str(w.shape[1]), u))
     return u.to(w).expand(w.shape[:2])
 
 
@@ -204,6 +215,7 @@ def labels(target: Function, x: Tensor, theta: Tensor) -> Tensor:
 
 def feature_map(activation: Function, weights: Weights, x: Tensor, bias: float = 0.0) -> Tensor:
     """``σ(W x + b) / sqrt(p)``: ``(S, n, p)``; the readout ``a`` multiplies it."""
+    validate.arrays(w=("S p d", weights.w), x=("S n d", x))
     z = x @ weights.w.mT
     return activation.tensor(z + bias if bias else z) / weights.w.shape[1] ** 0.5
 
@@ -226,6 +238,8 @@ def ridge(phi: Tensor, y: Tensor, lam: float) -> Tensor:
 
     A ``lam`` that is too small beside the features' rounding is refused.
     """
+    validate.arrays(phi=("S n p", phi), y=("S n", y))
+    validate.positive(lam=lam)
     n, p = phi.shape[-2:]
     gram = phi.mT @ phi if p <= n else phi @ phi.mT
     gram.diagonal(dim1=-2, dim2=-1).add_(lam)
@@ -240,6 +254,7 @@ def ridge(phi: Tensor, y: Tensor, lam: float) -> Tensor:
 def second_batch(target: Function, weights: Weights, n: int, seeds: Sequence[int], noise: float = 0.0) -> tuple:
     """A fresh training set ``x (S, n, d)``, ``y (S, n)``; smaller ``n`` give its first rows."""
     validate.seeds(seeds, count=len(weights.w))
+    validate.between(0, 1e50, noise=noise)
     d, device = weights.w.shape[-1], weights.w.device
     x = draw(seeds, "train", n, d, d=d, device=device)
     return x, labels(target, x, weights.theta) + noise**0.5 * draw(seeds, "noise", n, d=d, device=device)
@@ -251,6 +266,7 @@ def test_set(target: Function, weights: Weights, seeds: Sequence[int], size: int
     The test error's mean is unchanged; what the tails of the target add to its variance is gone.
     """
     validate.seeds(seeds, count=len(weights.w))
+    validate.integer(1, size=size)
     d = weights.w.shape[-1]
     x = draw(seeds, "test", size, d, d=d, device=weights.w.device)
     along = (x @ weights.theta[..., None]).squeeze(-1)
@@ -266,6 +282,7 @@ def overlaps(weights: Weights, a: Tensor) -> dict[str, Tensor]:
 
     Source: paper E, Eq. 17.
     """
+    validate.arrays(w=("S p d", weights.w), a=("S p", a))
     p = a.shape[-1]
     gamma = (weights.v * weights.theta).sum(-1, keepdim=True)
     across = weights.theta - gamma * weights.v
@@ -298,6 +315,8 @@ def learning_curve(
 
     Source: paper E, Eqs. 4, 5.
     """
+    validate.positive(lam=lam, **{f"alphas[{i}]": alpha for i, alpha in enumerate(alphas)})
+    validate.integer(1, **{"number of alphas": len(alphas)})
     activation, target = function(activation, "activation"), function(target, "target")
     sizes = [max(1, round(alpha * weights.w.shape[-1])) for alpha in alphas]
     x, y = second_batch(target, weights, max(sizes), seeds)

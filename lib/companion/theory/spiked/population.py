@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from companion.theory.spiked.functions import Function
-from regimes import gaussian
+from regimes import gaussian, validate
 from regimes.validate import InputError
 
 # σ(x) = sum of share * erf(rate x); those of tanh by least squares on [0, 14]
@@ -39,6 +39,7 @@ def population_error(activation: Function, target: Function, w: Tensor, theta: T
     """
     if activation.name not in CLOSED:
         raise InputError(f"activation must be one of {', '.join(CLOSED)}, got {activation.name}")
+    validate.arrays(w=("S p d", w), theta=("S d", theta), a=("S A p", a))
     t, weight = (torch.from_numpy(column).to(w) for column in gaussian.rule(target.breaks))
     y = target.tensor(t)
     along = (w @ theta[..., None])[..., 0]

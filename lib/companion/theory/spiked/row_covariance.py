@@ -20,7 +20,7 @@ from companion.theory.spiked.conditional_map import Channel, channel, equivalent
 from companion.theory.spiked.functions import Function, derivative, function, hermite, needs_step
 from companion.theory.spiked.ridge_theory import FINITE, needs_ratios
 from companion.theory.spiked.saddle_point import Solution
-from regimes import gaussian
+from regimes import gaussian, validate
 from regimes.validate import InputError
 
 _channel = functools.lru_cache(maxsize=8)(channel)  # several theories are asked for one batch
@@ -112,6 +112,7 @@ def predict_network(
     activation, target = function(activation, "activation"), function(target, "target")
     needs_step(activation)
     needs_ratios(alpha=alpha, beta=beta, lam=lam, step=step)
+    validate.arrays(x0=("n0 d", x0), y0=("n0", y0), theta=("d", theta))
     if abs(np.linalg.norm(theta) - 1) > 1e-9:
         raise InputError(f"theta must have unit norm, got {np.linalg.norm(theta):.6g}")
     n0, d = x0.shape
@@ -150,6 +151,7 @@ def predict_features(
     """
     activation, target = function(activation, "activation"), function(target, "target")
     needs_ratios(alpha=alpha, beta=beta, lam=lam, width=width)
+    validate.between(0, 1e50, spread=spread)
     e = _channel(activation, target, r=r, c=c, gamma=gamma)
     outside = np.diag([0.0, spread, 0.0]) + c * np.outer([1.0, along, 0.0], [1.0, along, 0.0])
     bulk = Bulk(np.array([c]), np.array([[0.0, 0.0, 1.0]]), outside, beta)

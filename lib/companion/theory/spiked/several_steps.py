@@ -40,6 +40,8 @@ def predict(activation: str | Function, target: str | Function, *, alpha0: float
     """
     activation, target = function(activation, "activation"), function(target, "target")
     needs_step(activation)
+    validate.integer(1, count=count)
+    validate.positive(step=step, alpha0=min(alpha0, 1e300))
     size, share = step / count, count / alpha0
     r, gamma, c = 0.0, 1.0, 1.0
     for _ in range(count):

@@ -12,6 +12,7 @@ from companion.theory.spiked.conditional_map import Channel, channel
 from companion.theory.spiked.functions import Function, function
 from companion.theory.spiked.ridge_theory import needs_ratios
 from companion.theory.spiked.saddle_point import NotConverged
+from regimes import validate
 from regimes.validate import InputError
 
 DOWN = 0.95  # steps of the search for the outlier
@@ -103,7 +104,10 @@ def density(
         c: bulk variance.
         height: distance from the real axis; the density is smoothed over that width.
     """
+    validate.positive(height=height)
     x = np.asarray(x, dtype=float)
+    if x.ndim != 1 or not len(x) or not np.isfinite(x).all() or not (x > 0).all():
+        raise InputError(f"x must hold positions (n,) above 0, got {x!r}")
     activation = function(activation, "activation")
     e = channel(activation, function("identity"), r=r, c=c, gamma=1.0)
     return stieltjes(e, x + 1j * height, alpha=alpha, beta=beta, c=c)[1].imag / np.pi

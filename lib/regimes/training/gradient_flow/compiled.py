@@ -54,7 +54,7 @@ class _Point(ctypes.Structure):
 
 
 @functools.cache
-def library() -> ctypes.CDLL | None:
+def routines() -> ctypes.CDLL | None:
     """The compiled step; ``None`` without a compiler, or where it is turned off."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None or os.environ.get("REGIMES_COMPILED") == "0":
@@ -104,7 +104,7 @@ def suits(batch: Batch) -> bool:
     plain = len(u) == 1 and u.device.type == "cpu" and problem.loss.corner and u.shape[-1] <= MOST
     arrays = (u, batch.now.beta, problem.xt.mT, problem.y, problem.base)
     rows = plain and all(array.dtype == torch.float64 and array.is_contiguous() for array in arrays)
-    return rows and library() is not None
+    return rows and routines() is not None
 
 
 _latest: tuple[FlowProblem | None, _Problem] = (None, _Problem())  # that of the step before, most often this one's too
@@ -140,7 +140,7 @@ def attempt(batch: Batch) -> tuple[Batch, Tensor] | None:
     mean, before = torch.empty_like(now.push), torch.empty_like(now.push)
     start = _record(now, past.mean, past.before, float(past.dt), float(batch.dt))
     end = _record(new, mean, before, 0.0, 0.0)
-    found = library()
+    found = routines()
     assert found is not None
     code = found.advance(
         ctypes.byref(_described(batch.problem, now.u.shape[1])), ctypes.byref(start), ctypes.byref(end)
