@@ -10,7 +10,7 @@
 # ## Overview
 # Small networks on digits show both lines of paper B's phase diagram where the paper has them, and a predictor that blows
 # up at the first one. Trained to rest, single networks of the lazy regime err most there: the cusp of a *double descent*, higher the
-# more points there are. At a middle scale it grows with the points too, but on 1000 of them six training sets do not decide it.
+# more points there are. At a middle scale it comes in between 250 and 2000 points; on 1000 of them six training sets do not decide it.
 #
 # Give a network too few parameters and it cannot fit its data: training gets stuck with some points on the wrong side
 # of the {term}`margin`, as grains get stuck when a box is filled. Give it a few more and it fits every one. Paper B
@@ -484,7 +484,7 @@ points = np.array([(np.log2(p), height) for p, found in heights["sizes"].items()
 if len(set(points[:, 0])) > 3:  # over all sizes, and from 500 points on
     late = points[points[:, 0] > np.log2(300)]
     grows = [jackknife(part, lambda t: np.polyfit(*t.T, 1)[0]) for part in (points, late)]
-    sizes = [tuple(sorted(set(2 ** part[:, 0].round(6)))) for part in (points, late)]
+    sizes = [tuple(sorted(set((2 ** part[:, 0]).round()))) for part in (points, late)]
     chapter.check("B.Fig6-rest-grows", Drift(*grows, *sizes), on_way["sizes"], figure="fig-b-rest")
 chapter.say(
     "The peak stands above the error of narrower networks by "

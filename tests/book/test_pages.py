@@ -48,6 +48,14 @@ def browser():
     with sync_playwright() as playwright:
         # no sandbox: CI containers run as root, and the pages are our own
         launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        made = launched.new_context
+
+        def patient(**options):  # a busy machine may take more than the 30 seconds that are the default
+            context = made(**options)
+            context.set_default_navigation_timeout(180_000)
+            return context
+
+        launched.new_context = patient
         yield launched
         launched.close()
 
