@@ -16,8 +16,6 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from companion.theory import jamming
-
 GPU = torch.device("cuda", 0)
 CPU = torch.device("cpu")
 INDEXED = (Tensor.__getitem__, torch.index_select, Tensor.index_select)  # the index may be on the CPU
@@ -111,17 +109,6 @@ def _here(value: Tensor) -> Tensor:
     return value.as_subclass(Tensor) if isinstance(value, Pretended) else value
 
 
-def _as_one(func: Callable[..., Any]) -> Callable[..., Any]:
-    """``torch.func.vmap`` as one operation: within a transform tensors are others, which know nothing of the GPU."""
-
-    def call(*args: Any) -> Any:
-        with torch._C.DisableTorchFunction():
-            found = torch.func.vmap(func)(*args)
-        return _each(_there, found) if any(isinstance(one, Pretended) for one in _tensors(args)) else found
-
-    return call
-
-
 @contextlib.contextmanager
 def pretended_gpu() -> Iterator[None]:
     """Within it, this machine says that it has CUDA."""
@@ -129,6 +116,5 @@ def pretended_gpu() -> Iterator[None]:
         patch.delenv("REGIMES_DEVICE", raising=False)
         patch.setattr(torch.cuda, "is_available", lambda: True)
         patch.setattr(torch.cuda, "get_device_name", lambda device=None: "a pretended GPU")
-        patch.setattr(jamming, "vmap", _as_one)
         patch.setattr(torch.cuda, "mem_get_info", lambda device=None: (2**36, 2**36))
         yield
