@@ -13,6 +13,7 @@ from companion.experiments import stored
 from companion.experiments.sweep import product, study, sweep
 from companion.experiments.table import write_csv
 from companion.report import chapter as page
+from companion.report import views
 from companion.report.chapter import Chapter
 from regimes.validate import InputError
 
@@ -163,6 +164,8 @@ def test_check_writes_the_record_and_shows_one_line(opened, shown, mini_book):
     said = shown[0][0].data
     assert said.startswith('<div class="verdict verdict-reproduced">') and "\n" not in said
     assert "<b>reproduced</b>" in said and "<code>Z.Fig1-size</code>" in said and "refuted by 2 (one was lost)" in said
+    row = views.show("verdicts", [record, record | {"short": "There are three"}], views.ERRATA)
+    assert row.count(said) == 2 and "There are three <b>3</b>" in row and "Z.Fig1-size <b>3</b>" in row
 
 
 @pytest.mark.parametrize(

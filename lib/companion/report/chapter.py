@@ -195,7 +195,8 @@ class Chapter:
         rows = _without_provenance(rows)
         lines = [[_cell(value, digits) for value in line] for line in rows.itertuples(index=False)]
         caption = f"{caption} {self.note(*tables)}"
-        display(HTML(views.show("rows", name, caption, map(str, rows.columns), lines, _settings(tables))))
+        shown = views.show("rows", name, caption, map(str, rows.columns), lines, _settings(tables))
+        display(HTML(shown), metadata={"table": name})
 
     def say(self, text: str) -> None:
         """Shows a sentence of Markdown, for numbers that come from the data."""
@@ -259,11 +260,12 @@ class Chapter:
             cells={key: revision_of(key) for key in found.cells},
         )
         ledger.write(self.folder / f"{self.number}.ledger.json", self.records.values())
-        display(HTML(views.show("line", self.records[claim_id], "../book/errata.html")))
+        line = HTML(views.show("line", self.records[claim_id], views.ERRATA))
+        display(line, metadata={"claim": claim_id})  # on the page it goes to the row below its figure
 
     def ledger(self) -> None:
-        """Shows the verdicts of this chapter as a table."""
-        display(HTML(views.show("table", list(self.records.values()), errata="../book/errata.html")))
+        """Leads to the claims of this chapter in the ledger."""
+        display(HTML(views.show("to_ledger", list(self.records.values()), self.number)))
 
 
 def _settings(tables: Sequence[pd.DataFrame]) -> str:

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from companion.report import errata, ledger
 
 FOLDERS = (Path(__file__).with_name("templates"), Path(__file__).parents[1] / "site" / "templates")
+ERRATA = "../book/errata.html"  # seen from a chapter's page
 
 
 @functools.cache
