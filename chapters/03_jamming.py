@@ -891,10 +891,6 @@ if np.isfinite(turns).all():
 #
 # </details>
 # %% [markdown]
-# ## Claims
-# %%
-chapter.ledger()
-# %% [markdown]
 # ## Errata and open points
 # - Networks near jamming are lazy here where the scale is large: how near to jamming they would have to be for the norm
 #   of the predictor to reach the scale follows from its divergence as $1/(N-N^*)$, and is out of reach of whole widths. That

@@ -1023,10 +1023,6 @@ chapter.check("D.Descent-decayed-weights", least(wide(kept, "c_shrunk", "penalty
 #
 # </details>
 # %% [markdown]
-# ## Claims
-# %%
-chapter.ledger()
-# %% [markdown]
 # ## Errata and open points
 # - The paper does not state the scales of its Fig. 2, the number of test points, whether the loss has a factor ½, nor the
 #   steps and rate of Fig. 1. Ours are in the parameters cell and in the chapter's designs.

@@ -263,10 +263,6 @@ class Chapter:
         line = HTML(views.show("line", self.records[claim_id], views.ERRATA))
         display(line, metadata={"claim": claim_id})  # on the page it goes to the row below its figure
 
-    def ledger(self) -> None:
-        """Leads to the claims of this chapter in the ledger."""
-        display(HTML(views.show("to_ledger", list(self.records.values()), self.number)))
-
 
 def _settings(tables: Sequence[pd.DataFrame]) -> str:
     """What does not vary over the rows, and where they were computed."""

@@ -177,8 +177,12 @@ def stage(profile: str) -> list[Path]:
         records = ledger.read(folder / f"{number}.ledger.json")
         shown = pages(path, extra, records)
         first = shown[source.stem].cells[0]
-        found = views.markdown("findings", records=records)
-        first.source = first.source.replace("\n## ", f"\n{found}\n## ", 1)
+        found = views.markdown("findings", records=records, number=number, figure=KEY_FIGURES.get(number))
+        above, heading, below = first.source.partition(
+            "\n## What we find\n"
+        )  # its end, or where there is none the first
+        own, following, rest = (below if heading else above).partition("\n## ")
+        first.source = f"{above if heading else ''}{heading}{own}\n\n{found}{following}{rest}"
         for stem, one in shown.items():
             staged.append(source.with_name(f"{stem}.ipynb"))
             write_changed(staged[-1], nbformat.writes(one) + "\n")
