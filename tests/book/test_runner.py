@@ -229,6 +229,19 @@ def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(ran_book):
     assert "No figure differs from the book" in first and "These are not the book" not in first
 
 
+def test_one_figure_runs_what_it_needs_and_nothing_else(mini_book, capsys):
+    append(mini_book, "# %%\nprint(1 / 0)\n# %%\nchapter.figure(plt.figure(), 'fig-rest', 'Nothing yet.')\n")
+    assert run("--figure", "fig-mini", "-p", "size", "4", "--no-page", "--name", "one") == 0
+    book = nbformat.read(mini_book / "runs" / "one" / "99_mini.ipynb", as_version=4)
+    assert not any("1 / 0" in cell.source or "fig-rest" in cell.source for cell in book.cells)
+    (record,) = ledger.read(mini_book / "runs" / "one" / "99.ledger.json")
+    assert record["value"] == 4 and "A small chapter" in book.cells[0].source
+    assert not (mini_book / "build" / "laptop").exists()
+    with pytest.raises(SystemExit):
+        run("--figure", "fig-none")
+    assert "figure must be one of fig-mini" in capsys.readouterr().err
+
+
 def test_a_chapter_that_raises_fails_and_keeps_the_last_good_one(good, capsys):
     source = good / "chapters" / "99_mini.py"
     source.write_text(source.read_text().replace(SLOW, "# %%\nraise ValueError('by design')\n"))

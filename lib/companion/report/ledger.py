@@ -355,6 +355,7 @@ def words(entry: Mapping[str, Any]) -> dict[str, Any]:
     absent = f"; {ABSENT}" if ABSENT in (entry["data"] or "") else ""
     kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
     held = entry["erratum"] if entry["value"] is not None else None
+    value, interval, _ = measured_value(entry).partition(" [")
     return {
         "short": entry["short"] or entry["id"],
         "word": word(entry),
@@ -364,7 +365,7 @@ def words(entry: Mapping[str, Any]) -> dict[str, Any]:
         "corrected": band(entry["corrected"]) if entry["corrected"] else "",
         "rival": f"refuted by {entry['alternative']['value']:.4g} ({entry['alternative']['what']})",
         "measured": measured_value(entry),
-        "value": measured_value(entry).partition(" [")[0],
+        "value": value if interval or entry["value"] is None else f"{entry['value']:.3g}",
         "count": f"n = {entry['n']}, {entry['interval']}{absent}" if entry["n"] else "",
         "late": _late(entry["late"]) if entry["late"] else "",
         "missed": f"the stated {entry['stated']:.3g} lies outside the interval" if misses_stated(entry) else "",

@@ -23,7 +23,7 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["maths"] = maths
+    found.filters |= {"maths": maths, "quoted": lambda value: f'"{value}"' if isinstance(value, list) else str(value)}
     found.globals |= {"ledger": ledger, "DRAWERS": errata.DRAWERS}
     return found
 

@@ -26,7 +26,7 @@ from companion.experiments.cli import one_line_errors
 from companion.experiments.store import committed, needs_commit
 from companion.experiments.sweep import cells
 from companion.experiments.table import CELL, read_csv, rows_by_cell
-from companion.report import ledger, screen, views
+from companion.report import excerpt, ledger, screen, views
 from companion.report.errata import DRAWERS, Erratum, errata
 from regimes import validate
 from regimes.validate import InputError
@@ -88,6 +88,7 @@ def pages(
     for file in (path.resolve().parent / "rows").glob("*.csv"):
         shutil.copy(file, extra / "rows")
         rows[file.stem] = f"{above}rows/{file.name}"
+    changed = excerpt.changes(path.name[:2], notebook) if book is None else {}
     places = {label for cell in notebook.cells for label in map(_label, cell.get("outputs", [])) if label}
     judged = {r["id"]: r for r in records if r["figure"] in places}
     for cell in notebook.cells:
@@ -103,7 +104,8 @@ def pages(
         cells.append(cell)
         labels = [label for label in map(_label, cell.get("outputs", [])) if label]
         if figures:
-            cells += _as_figure(cell, figures[0], rows, book or {})
+            turned, seconds = changed.get(figures[0].metadata.regimes.name, ((), 0.0))
+            cells += _as_figure(cell, figures[0], rows, book or {}, turned and (path.name[:2], turned, seconds))
             shown = screen.figure_html(figures[0], extra / "figures", f"{above}figures/")
             # the PNG is for the cards; the text would stand for a missing picture in a terminal
             figures[0].data = {"image/png": figures[0].data["image/png"], "text/html": shown}
@@ -134,13 +136,14 @@ def _as_figure(
     output: nbformat.NotebookNode,
     rows: Mapping[str, str],
     book: Mapping[str, nbformat.NotebookNode],
+    change: Sequence[Any] = (),
 ) -> list[nbformat.NotebookNode]:
     """Turns a cell into a numbered figure; returns a cell for what else it showed (all of it would be the figure)."""
     about = output.metadata.regimes
     cell.metadata["mystnb"]["figure"] = {"name": about.name, "caption": about.caption, "align": "center"}
     rest = [other for other in cell.outputs if other is not output]
     if about.settings:  # what a caption leaves out folds away below it
-        shown = views.show("below", about, rows.get(about.name), book.get(about.name))
+        shown = views.show("below", about, rows.get(about.name), book.get(about.name), change)
         rest.append(nbformat.v4.new_output("display_data", {"text/html": shown}))
     cell.outputs = [output]
     return [_shows(f"{cell.id}-rest", *rest)] if rest else []
