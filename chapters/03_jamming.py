@@ -469,23 +469,20 @@ def over_left(rows, rounds, column="error"):
 
 
 # %%
-# the widths of the norm's peak, and of the least error to its left, are those of the training sets of the figure
-for name, claim in (("fresh", "B.Fig6-rest-cusp"), ("fresh_lazy", "B.Fig6-rest-lazy")):
-    if fresh[name].p.max() >= 1000 and fresh[name].seed.nunique() > 4:
-        found = over_left(fresh[name], fresh[name]["rounds"].max())
-        chapter.check(claim, mean(found), fresh[name], figure="fig-b-rest")
-if fresh["fresh"].p.max() >= 1000 and fresh["fresh"].seed.nunique() > 4:
-    single, twenty = (over_left(fresh["fresh"], last, column) for column in ("error", "ensemble_error"))
-    stopped = mean(single - over_left(fresh["fresh"], 0))
-    chapter.check("B.Fig6-rest-stop", stopped, fresh["fresh"], figure="fig-b-rest")
+# the widths of the error's peak, and of the least error to its left, are those of the training sets of the figure
+below, most = (sorted(set(fresh["fresh"].p))[at] for at in (0, -1))
+at = {name: {p: own for p, own in rows.groupby("p")} for name, rows in fresh.items()}
+if most >= 2000 and fresh["fresh"].seed.nunique() > 4:
+    single, twenty = (over_left(at["fresh"][most], last, column) for column in ("error", "ensemble_error"))
+    chapter.check("B.Fig6-rest-cusp", mean(single), at["fresh"][most], figure="fig-b-rest")
+    lazy_height = over_left(at["fresh_lazy"][most], fresh["fresh_lazy"]["rounds"].max())
+    chapter.check("B.Fig6-rest-lazy", mean(lazy_height), at["fresh_lazy"][most], figure="fig-b-rest")
+    stopped = mean(single - over_left(at["fresh"][most], 0))
+    chapter.check("B.Fig6-rest-stop", stopped, at["fresh"][most], figure="fig-b-rest")
     left = jackknife(np.stack([twenty, single], 1), lambda t: float(t[:, 0].mean() / t[:, 1].mean()))
-    chapter.check("B.Fig6-rest-twenty", left, fresh["fresh"], figure="fig-b-rest")
-points = np.array([(np.log2(p), height) for p, found in heights["sizes"].items() for height in found])
-if len(set(points[:, 0])) > 3:  # over all sizes, and from 500 points on
-    late = points[points[:, 0] > np.log2(300)]
-    grows = [jackknife(part, lambda t: np.polyfit(*t.T, 1)[0]) for part in (points, late)]
-    sizes = [tuple(sorted(set((2 ** part[:, 0]).round()))) for part in (points, late)]
-    chapter.check("B.Fig6-rest-grows", Drift(*grows, *sizes), on_way["sizes"], figure="fig-b-rest")
+    chapter.check("B.Fig6-rest-twenty", left, at["fresh"][most], figure="fig-b-rest")
+    grows = mean(single - over_left(at["fresh"][below], last))
+    chapter.check("B.Fig6-rest-grows", grows, fresh["fresh"], figure="fig-b-rest")
 chapter.say(
     "The peak stands above the error of narrower networks by "
     + ", ".join(f"{np.mean(found):.2f} per cent at $P={p}$" for p, found in heights["sizes"].items())
