@@ -11,11 +11,11 @@
 #
 # ## What we find
 # - The two lines of paper B's phase diagram stand on small networks and 250 digits. The lazy regime begins at an output
-#   scale near 9, whatever the width, and the predictor's norm diverges at jamming as $1/(N-N^*)$, exponent $-0.97\,[-1.05, -0.89]$.
-# - Single networks trained to rest err most at jamming: on 2000 points by 1.2 [1.1, 1.4] per cent at the middle scale and by 3.4
-#   [2.7, 4.1] in the lazy regime. On 250 points there is hardly a peak.
+#   scale near 9, whatever the width, and the predictor's norm diverges at jamming as $1/(N-N^*)$, exponent {claim}`B.Sec2-norm`.
+# - Single networks trained to rest err most at jamming: on 2000 points by {claim}`B.Fig6-rest-cusp` per cent at the middle scale and by
+#   {claim}`B.Fig6-rest-lazy` in the lazy regime. On 250 points there is hardly a peak.
 # - Stopping early, weight decay and ensembles each remove it. Far from jamming fluctuations fall as $N^{-1/4}$ in both regimes; the
-#   excess error is not yet their square, exponent 1.56 [1.48, 1.64].
+#   excess error is not yet their square, exponent {claim}`B.Sec3-quadratic`.
 #
 # ## Overview
 # Training a network with too few parameters gets stuck with some points on the wrong side
@@ -231,8 +231,8 @@ chapter.say(
 )
 # %% [markdown]
 # ## At rest the error peaks at jamming, the more so the more points
-# Trained to rest on 2000 points, single networks at jamming err 1.2 [1.1, 1.4] per cent more than narrower ones at scale 12, and 3.4
-# [2.7, 4.1] in the lazy regime. With 1000 points the middle scale has 0.58 [−0.03, 1.19]. Paper B reports the peak on 5000
+# Trained to rest on 2000 points, single networks at jamming err {claim}`B.Fig6-rest-cusp` per cent more than narrower
+# ones at scale 12, and {claim}`B.Fig6-rest-lazy` in the lazy regime. With 1000 points the middle scale has 0.58 [−0.03, 1.19]. Paper B reports the peak on 5000
 # points. Newton's method with the whole Hessian in a trust region (`regimes.training.newton`) continues the training of
 # networks that do not fit until they fit or lie at a minimum; one round gets as far as tens of steps of the flow.
 # %%
@@ -324,8 +324,8 @@ chapter.say(
 # %% [markdown]
 # (the-predictor-blows-up)=
 # ## The predictor diverges at jamming
-# At the largest scale norm, fluctuation and kernel change diverge with one exponent near $-1$ in $N-N^*$: $-0.97$, $-1.14$ and
-# $-1.09$. As $N$ falls towards $N^*$ a network can meet its margins only with an ever larger predictor, which depends ever more on
+# At the largest scale norm, fluctuation and kernel change diverge with one exponent near $-1$ in $N-N^*$:
+# {claim}`B.Sec2-norm`, {claim}`B.Fig8D-quadratic` and {claim}`B.Fig4-change-diverges`. As $N$ falls towards $N^*$ a network can meet its margins only with an ever larger predictor, which depends ever more on
 # its initial weights. The kernel changes with it, so that a network near jamming leaves the lazy regime.
 # %%
 (stops,) = chapter.design(studies.ensembles, "map")["stops"]
@@ -378,7 +378,7 @@ chapter.say(
 )
 # %% [markdown]
 # ## Stopping early and weight decay remove the divergence
-# Both do: the norm's exponent falls from $-0.97$ to $-0.15$ and 0.01. Training to the end asks for a margin of one at any cost. Stopping early
+# Both do: the norm's exponent goes to {claim}`B.Sec2-early-stopping` and {claim}`B.Sec2-weight-decay`. Training to the end asks for a margin of one at any cost. Stopping early
 # does not, nor does a penalty on the distance from the initial weights, paper B's weight decay. A stop at half of the margins
 # helps most near jamming at the larger scales, and equally everywhere at the smallest.
 # %%
@@ -539,7 +539,7 @@ chapter.check("B.Fig6-losses", max(apart, key=lambda found: abs(found.value)), *
 chapter.say(f"They change the ensemble's error beyond jamming by {' and '.join(map(str, apart))} per cent.")
 # %% [markdown]
 # ## A larger ensemble has a smaller bump
-# Ensembles of five keep a bump at the largest scale, 0.76 [0.57, 0.94] per cent more than ensembles of twenty. Predictors near jamming differ
+# Ensembles of five keep a bump at the largest scale, {claim}`B.Fig6-large-ensemble` per cent more than ensembles of twenty. Predictors near jamming differ
 # much in size, so that the largest dominates a mean of few. Here are ensembles of as many networks as in the paper, on
 # the same training sets: averaged all together, and five at a time.
 # %%
@@ -557,7 +557,7 @@ if len(there) > 1 and larger.members.max() > members and around:
     )
 # %% [markdown]
 # ## Several narrow networks beat a wide one
-# An ensemble of five at twice the width of jamming beats one network of as many parameters by 0.30 [0.16, 0.44] per cent, as paper B
+# An ensemble of five at twice the width of jamming beats one network of as many parameters by {claim}`B.Sec3-equal-parameters` per cent, as paper B
 # advises. We also compare an ensemble of twenty with the widest network.
 # %%
 double = {scale: 2 * at_mean[scale] for scale in by_scale}
@@ -579,7 +579,7 @@ chapter.say(
 # %% [markdown]
 # (how-long-is-long-enough)=
 # ## The jamming point depends on the number of training steps
-# The number of parameters at jamming falls with the number of steps, exponent $-0.19$ $[-0.22, -0.15]$. A network that has not
+# The number of parameters at jamming falls with the number of steps, exponent {claim}`B.Fig4-step-budget`. A network that has not
 # fitted may be at rest, or on its way. The table tells them apart; the figure gives the networks of one scale many more steps.
 # %%
 state = on_map.assign(near=np.select([on_map.fitted == 0, on_map.fitted == 1], ["none fits", "all fit"], "some fit"))
@@ -795,7 +795,7 @@ chapter.say(
 )
 # %% [markdown]
 # ## Far from jamming fluctuations fall as $N^{-1/4}$
-# They do in both regimes: $-0.27$ $[-0.29, -0.25]$ and $-0.275$ $[-0.283, -0.268]$. Paper B also expects $-\frac12$ for the excess of
+# They do in both regimes: {claim}`B.Fig8D-far-feature` and {claim}`B.Fig8D-far-lazy`. Paper B also expects $-\frac12$ for the excess of
 # single networks' error over the ensemble's, the square. {numref}`fig-b-local` shows how slowly both are reached.
 # %%
 fig, axes = plots.panels(3, columns=3)

@@ -199,7 +199,7 @@ def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(ran_book):
     append(
         ran_book,
         "# %% [markdown]\n# (the-rest)=\n# # The rest\n"
-        "# See {numref}`fig-mini`, {numref}`fig-gone` and {ref}`there <far>`. $$ x $$\n"
+        "# See {numref}`fig-mini`, {numref}`fig-gone` and {ref}`there <far>`: {claim}`Z.Fig1-size`. $$ x $$\n"
         '# %%\nchapter.figure(plt.figure(), "fig-rest", "Nothing yet.")\nplt.plot(size)\n',
     )
     assert run("-f", "mine.toml", "-p", "size", "5", "--name", "mine") == 0
@@ -209,7 +209,13 @@ def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(ran_book):
     names = "99_mini.html", "99_the_rest.html", "index.html"
     page, rest, first = ((html / name).read_text(encoding="utf-8") for name in names)
     assert "<figcaption>" in page and "It rises." in page and "Fig. 1" in page and "Fig. 1" in rest
-    assert "fig-gone" in rest and "there (in the book)" in rest and "{ref}" not in rest and "Nothing yet." not in page
+    assert (
+        'title="There are three.">5</abbr>' in rest
+        and "fig-gone" in rest
+        and "there (in the book)" in rest
+        and "{ref}" not in rest
+        and "Nothing yet." not in page
+    )
     assert "<code>Z.Fig1-size</code>" in first and "scale" in first and "not reproduced" in first
     assert "https://" not in "".join(line for line in page.splitlines() if "<script" in line or "<link" in line)
     assert 'href="rows/fig-mini.csv"' in page and (html / "rows" / "fig-mini.csv").read_text().count("\n") > 1

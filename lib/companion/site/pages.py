@@ -132,6 +132,8 @@ def _lay_out(folder: Path, source: Path) -> None:
         for stem, one in shown.items():
             nbformat.write(one, source / f"{stem}.ipynb")
         pages.append({"file": first} | ({"sections": [{"file": stem} for stem in rest]} if rest else {}))
+    measured = [record for path in chapters for record in ledger.read(folder / f"{path.name[:2]}.ledger.json")]
+    ledger.write(source / "extra" / "ledger.json", measured)
     references = paths.root() / "book" / "references.bib"
     if references.exists():
         shutil.copy(references, source)

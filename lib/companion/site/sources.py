@@ -44,6 +44,7 @@ KEY_FIGURES = {  # of the chapters, on their cards; the first is the README's, t
 FOLDED = {"parameters": "parameters", "injected-parameters": "values of this profile"}  # by tag; else code
 _PAGE = re.compile(r"\(([\w-]+)\)=\n# ")
 _FIGURE = re.compile(r'"((?:fig|tab)-[\w-]+)"')
+_CLAIM = re.compile(r"\{claim\}`([^`]+)`")  # a number of the ledger
 _TERM = re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`")  # a link to the glossary, which a saved notebook has not
 
 
@@ -176,8 +177,8 @@ def stage(profile: str) -> list[Path]:
         ran = notebook.metadata.papermill.parameters["profile"]
         if ran != profile:
             raise InputError(f"{path} was run at the {ran} profile, not {profile}")
-        nbformat.write(take_home(notebook, profile), extra / "notebooks" / path.name)
         records = ledger.read(folder / f"{number}.ledger.json")
+        nbformat.write(take_home(notebook, profile, records), extra / "notebooks" / path.name)
         shown = pages(path, extra, records)
         first = shown[source.stem].cells[0]
         found = views.markdown("findings", records=records, number=number, figure=KEY_FIGURES.get(number))
@@ -200,19 +201,23 @@ def write_changed(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def take_home(notebook: nbformat.NotebookNode, profile: str) -> nbformat.NotebookNode:
+def take_home(
+    notebook: nbformat.NotebookNode, profile: str, records: Sequence[Mapping[str, Any]] = ()
+) -> nbformat.NotebookNode:
     """A chapter as its reader saves it: says first what it needs, and its ``profile`` line counts when it is run again.
 
     Args:
         notebook: of a chapter, executed at ``profile``; it is changed.
         profile: that the line is set to. What the run injected goes, since it would override the line.
+        records: of its ledger, whose numbers its words name.
     """
+    values = {record["id"]: ledger.measured_value(record) for record in records}
     cells = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
     for cell in cells:
         if "parameters" in cell.metadata.get("tags", []):
             cell.source = re.sub(r'^(profile: .*= )"\w+"', rf'\1"{profile}"', cell.source, count=1, flags=re.M)
         elif cell.cell_type == "markdown":
-            cell.source = _TERM.sub(r"\1", cell.source)
+            cell.source = _CLAIM.sub(lambda found: values.get(found[1], "—"), _TERM.sub(r"\1", cell.source))
     needs = views.markdown("needs", profile=profile, address=address()).strip()
     notebook.cells = [nbformat.v4.new_markdown_cell(needs, id="needs"), *cells]
     notebook.metadata.pop("papermill", None)
