@@ -147,7 +147,7 @@ def test_a_run_writes_notebook_and_ledger_and_a_page(mini_book, capfd):
     assert any("make chapter-99 NAME=mine PARAMS='-p size 3'" in c.source for c in cells if c.cell_type == "markdown")
     figure = [c.metadata.mystnb for c in cells if "figure" in c.metadata.get("mystnb", {})]
     assert len(figure) == 1 and figure[0]["figure"]["name"] == "fig-mini"
-    assert figure[0]["figure"]["caption"].startswith("A line. It rises. Data: counted.")
+    assert figure[0]["figure"]["caption"] == "A line. It rises."
     first = done.resolve()
     assert run() == 0
     assert done.resolve() != first and not first.exists()  # the swap takes the old one away
