@@ -37,7 +37,7 @@ KEY_FIGURES = {  # of the chapters, on their cards; the first is the README's, t
     "02": "fig-a-5",
     "03": "fig-b-4",
     "04": "fig-a-10",
-    "05": "fig-c-crossover",
+    "05": "fig-c-ridge",
     "06": "fig-d-picture",
     "07": "fig-e-2",
 }
@@ -432,7 +432,7 @@ def main(argv: list[str] | None = None) -> int:
         pages = stage(args.profile)
         records = ledger.merge(folder)
         made = {
-            "summary": f"At the **{args.profile}** profile: {ledger.summary(records)}\n",
+            "summary": views.markdown("summary", profile=args.profile, records=records),
             "ledger": ledger_page(records, args.profile),
             "errata": errata_page(records),
             "clone": views.markdown("clone", address=address()),
