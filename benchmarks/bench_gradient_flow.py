@@ -41,7 +41,7 @@ import torch
 from scipy.integrate import solve_ivp
 
 from regimes.data import tasks
-from regimes.models import losses, one_hidden
+from regimes.models import one_hidden
 from regimes.models.one_hidden import GAIN
 from regimes.training.gradient_flow import compiled, gradient_flow
 from regimes.training.gradient_flow.batch import start
@@ -222,7 +222,7 @@ def converged(revision, sizes, h=200):
 def one_step():
     net, task = problem(1000)
     _, y = task.x, task.y.float()[None]
-    batch = start(net, task.x.float()[None], y, alpha=ALPHA, loss=losses.named("hinge"), tolerance=1e-2)
+    batch = start(net, task.x.float()[None], y, alpha=ALPHA, tolerance=1e-2)
     for _ in range(10):
         batch, _ = advance(batch)
     begun, size = time.process_time(), 40

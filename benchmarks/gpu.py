@@ -67,7 +67,8 @@ def cases(p: int, h: int) -> dict[str, tuple[Callable[[str], Tensor], float]]:
 
     def deep(device: str) -> Tensor:
         model, task = networks(20, d, device), on(stripe, device)
-        return run(gauss_newton(model, task.x, task.y, alpha=1.0), until=after(50.0), times=[40.0]).at("t=40")[3]
+        states = gauss_newton(model, task.x, task.y, alpha=1.0)
+        return run(states, until=after(50.0), events={"late": after(40.0)}).at("late")[3]
 
     def frozen(device: str) -> Tensor:
         task = on(stripe, device)

@@ -60,7 +60,6 @@ import regimes
 from companion.estimates import jackknife, mean, ratio, slopes
 from companion.report import plots, sketches
 from companion.report.chapter import Chapter
-from companion.site import components
 from companion.studies import far_images, isotropic
 from companion.studies import kernel_pca as studies
 from companion.theory.kernel_pca import harmonics
@@ -274,7 +273,7 @@ fig, axes = plots.panels(6, columns=3, height=3.1)
 for row, (name, rows) in enumerate(both.items()):
     for ax, (column, title) in zip(axes[3 * row : 3 * row + 3], columns.items()):
         for label, (kernel, moment, colour) in views.items():
-            components.by_rank(ax, ranks(at(rows, kernel, moment), column), color=colour, label=label)
+            plots.by_rank(ax, ranks(at(rows, kernel, moment), column), color=colour, label=label)
         ax.set(title=name, ylabel=title)
 axes[0].axhline(flat, color=plots.COLOURS["theory"], linestyle="--", linewidth=1)
 axes[3].axhline(flat, color=plots.COLOURS["theory"], linestyle="--", linewidth=1)
@@ -341,7 +340,7 @@ matrices = [(name, rows, end) for name, rows in both.items() for end in ("", "_c
 for row, (name, rows, ending) in enumerate(matrices):
     for ax, (label, (kernel, moment, _)) in zip(axes[3 * row : 3 * row + 3], views.items()):
         one = at(rows, kernel, moment).iloc[0]
-        components.plane(ax, one[f"plane{ending}"], one.labels)
+        plots.component_plane(ax, one[f"plane{ending}"], one.labels)
         words = f"{name}{ending.replace('_', ', ')}\n{label}"
         ax.set_title(f"{words}\nbest line {100 * one[f'separable{ending}']:.0f} %", fontsize="small")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
@@ -845,7 +844,7 @@ longest = max(map(len, moving))
 
 def shown(ax, row, words):
     """The plane of one frame, with what is satisfied."""
-    components.plane(ax, row.plane_centred, row.labels)
+    plots.component_plane(ax, row.plane_centred, row.labels)
     ax.set_title(f"{words}: {100 * row.satisfied:.0f} % satisfied", fontsize="small")
 
 
@@ -925,8 +924,8 @@ fig, axes = plots.panels(4, width=3.8, height=3.4)
 looks = {
     name: {"color": plots.COLOURS[colour], "label": name} for name, colour in (("before", "lazy"), ("after", "final"))
 }
-components.diagnosis_panels([axes[0], axes[1], axes[2]], before, images.y[fresh], **looks["before"])
-components.diagnosis_panels([axes[0], axes[1], axes[3]], after, images.y[fresh], **looks["after"])
+plots.diagnosis_panels([axes[0], axes[1], axes[2]], before, images.y[fresh], **looks["before"])
+plots.diagnosis_panels([axes[0], axes[1], axes[3]], after, images.y[fresh], **looks["after"])
 axes[0].legend()
 for ax, title in zip(axes[2:], ("before", "after")):
     ax.set_title(title)

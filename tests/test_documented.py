@@ -37,7 +37,7 @@ CHEAPER = {
     "verify NAME": "verify spiked.biases --sample 1%",
     "tar -czf": "mkdir -p build/cells && tar -czf",
     "run NAME": "run depth.normalised_kernel",
-    "restore NAME": "restore depth.normalised_kernel",
+    "cp -r build/cells/void/*/NAME": "mkdir -p build/cells/void/old/NAME && cp -r build/cells/void/*/NAME",
     "-f mine.toml --name mine": "-f mine.toml --name mine --check",
     "2000'": "2000 --check'",
     "[2, 10, 50]\"'": "[2, 10, 50]\" --check'",

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
+from benchmarks import finer
+from benchmarks.finer import numerical_changes, refined
 from companion import paths
 from companion import studies as registry
 from companion.experiments.parameters import read_toml, resolve
 from companion.experiments.sweep import product, study
-from companion.studies import __main__ as command
-from companion.studies._finer import numerical_changes, refined
 from regimes.validate import InputError
 
 BIAS, SCATTER = 3.0, 0.5
@@ -84,8 +84,8 @@ def test_every_study_with_a_tolerance_is_tried_and_the_stored_numbers_are_of_the
 
 def test_the_command_writes_what_it_measured(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(paths, "results", lambda: tmp_path)
-    monkeypatch.setattr(command, "needs_commit", lambda what: None)
-    monkeypatch.setattr(command, "measure", lambda name, settings, jobs: {"study": name, "columns": [{"share": 0.25}]})
-    assert command.main(["finer", "knob.predictors"]) == 0
+    monkeypatch.setattr(finer, "needs_commit", lambda what: None)
+    monkeypatch.setattr(finer, "measure", lambda name, settings, jobs: {"study": name, "columns": [{"share": 0.25}]})
+    assert finer.main(["knob.predictors"]) == 0
     assert json.loads((tmp_path / "finer.json").read_text())[0]["study"] == "knob.predictors"
     assert "0.25 of the statistical error" in capsys.readouterr().out

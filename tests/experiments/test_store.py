@@ -214,7 +214,7 @@ def several(store, count=3, **made):
     return cells
 
 
-def test_void_cells_are_kept_and_come_back(tmp_path):
+def test_void_cells_are_kept(tmp_path):
     store = Store(tmp_path)
     cells = several(store)
     other = saved(store, Cell("room.study", 1, {"of": "a GPU"}, 0), **{"class": "cuda"})
@@ -223,20 +223,6 @@ def test_void_cells_are_kept_and_come_back(tmp_path):
     assert [store.load(cell) for cell in cells] == [None] * 3
     assert {record["key"] for _, record in store.records("room.study", 1)} == {other["key"], newer["key"]}
     assert len(files(store, "void/old")) == 3 and not store.aside
-    assert store.restore("room.other") == 0 and store.restore("room.study") == 3
-    assert all(store.load(cell) for cell in cells) and files(store, "void") == []
-
-
-def test_restore_replaces_cells_of_other_code_only_by_those_of_the_present_code(tmp_path):
-    store = Store(tmp_path)
-    cells = several(store)
-    store.void("room.study", 1, lambda made: made["digest"] == "old")
-    several(store, digest="new")
-    assert store.restore("room.study", "new") == 0  # what stands is of the present code
-    assert store.restore("room.study", "third") == 0
-    assert store.restore("room.study", "old") == 3  # the code is again as it was
-    assert {store.load(cell)["provenance"]["digest"] for cell in cells} == {"old"}
-    assert len(files(store, "void/new")) == 3 and files(store, "void/old") == []
 
 
 def test_what_was_accepted_is_noted_for_a_pair_of_digests(tmp_path):

@@ -14,7 +14,6 @@ from companion.experiments.store import Store
 from companion.experiments.sweep import product, study, sweep
 from companion.experiments.table import (
     alike,
-    balanced,
     names_cell,
     provenance,
     read_csv,
@@ -313,14 +312,6 @@ def test_stored_rows_join_where_nothing_but_the_seed_differs(tmp_path):
     assert alike(kept, pd.concat([rows, changed])).empty  # else some points would have more realisations than others
     data = sweep(one, product(n=[1], k=["a"], data="b", seeds=[0]), store=store, jobs=1)
     assert len(alike(kept, pd.concat([rows, data]))) == len(alike(kept, rows))  # another data set is another matter
-
-
-def test_a_balanced_table_holds_the_seeds_that_every_point_has():
-    rows = pd.DataFrame({"p": [1, 1, 1, 2, 2, 2], "h": 3, "seed": [0, 1, 2, 1, 2, 3]})
-    found = balanced(rows, "p", "h")
-    assert list(found.seed) == [1, 2, 1, 2]
-    with pytest.raises(InputError, match="no seed is at each of the 2 points of p: use the same seeds there"):
-        balanced(rows[(rows.p == 1) ^ (rows.seed > 1)], "p")
 
 
 def test_a_table_without_cells_is_not_written(tmp_path):

@@ -24,8 +24,8 @@ ROUND_OFF = {torch.float64: 1e-12, torch.float32: 3e-5}
 NAMES = ("omega", "b", "beta")
 
 
-def weights(realisations=1, h=37, d=3, seed=1, dtype=torch.float64, bias=True):
-    return one_hidden(d, h, seeds=range(seed, seed + realisations), bias=bias).to(dtype=dtype)
+def weights(realisations=1, h=37, d=3, seed=1, dtype=torch.float64):
+    return one_hidden(d, h, seeds=range(seed, seed + realisations)).to(dtype=dtype)
 
 
 def output(ω, b, β, x):
@@ -59,14 +59,6 @@ def test_closed_form_is_the_product_of_jacobians(names, dtype):
     net, x, z = weights(dtype=dtype), draw(11, 3, dtype=dtype), draw(7, 3, seed=5, dtype=dtype)
     expected = jacobian_kernel(net, x, z, names or NAMES)
     torch.testing.assert_close(ntk(net, x, z, params=names)[0], expected, rtol=0, atol=ROUND_OFF[dtype])
-
-
-def test_a_network_without_biases_has_no_bias_term():
-    net, x = weights(bias=False), draw(11, 3)
-    expected = jacobian_kernel(net, x, x, ("omega", "beta"))
-    torch.testing.assert_close(ntk(net, x)[0], expected, rtol=0, atol=1e-12)
-    with pytest.raises(InputError, match="omega, beta"):
-        ntk(net, x, params={"b"})
 
 
 @pytest.mark.parametrize("names", [None, {"beta"}, {"omega", "b"}])

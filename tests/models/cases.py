@@ -22,7 +22,6 @@ def _models():
     yield "steep-swish", fully_connected([3, 5, 4, 1], seeds=[1, 2], sigma=activation("swish", steepness=20.0))
     yield "one-layer", fully_connected([3, 1], seeds=[1, 2])
     yield "one-hidden", one_hidden(3, 6, seeds=[1, 2])
-    yield "one-hidden-no-bias", one_hidden(3, 6, seeds=[1, 2], bias=False)
     yield "joined", join([one_hidden(3, 6, seeds=[1]), one_hidden(3, 6, seeds=[2])])
 
 

@@ -41,34 +41,18 @@ def test_blocks_of_points_change_nothing(monkeypatch):
     torch.testing.assert_close(blocked, net(x))
 
 
-def test_without_bias_the_output_is_homogeneous():
-    net, x = one_hidden.one_hidden(3, 10, seeds=0, bias=False), torch.ones(1, 3, dtype=torch.float64)
-    torch.testing.assert_close(net(2 * x), 2 * net(x))
-    assert not net.b.any()
-
-
 @pytest.mark.parametrize("bad", [{"d": 0}, {"h": 0}, {"seeds": []}, {"seeds": [-1]}, {"seeds": [0.5]}])
 def test_bad_sizes_get_one_line(bad):
     with pytest.raises(InputError, match="must be a whole number"):
         one_hidden.one_hidden(**({"d": 2, "h": 3, "seeds": 0} | bad))
 
 
-@pytest.mark.parametrize("bias", [True, False])
-def test_tangents_are_the_derivatives_by_hand(bias):
-    net = one_hidden.one_hidden(3, 4, seeds=[1], bias=bias)
+def test_tangents_are_the_derivatives_by_hand():
+    net = one_hidden.one_hidden(3, 4, seeds=[1])
     x = np.random.default_rng(0).standard_normal(3)
     ω, b, β = (getattr(net, name).numpy()[0] for name in ("omega", "b", "beta"))
     u = ω @ x / math.sqrt(3) + b
     gate = math.sqrt(2) / 4 * β * (u > 0)
-    by_hand = [np.outer(gate, x / math.sqrt(3)).ravel(), *([gate] if bias else []), math.sqrt(2) / 4 * np.maximum(u, 0)]
+    by_hand = [np.outer(gate, x / math.sqrt(3)).ravel(), gate, math.sqrt(2) / 4 * np.maximum(u, 0)]
     found = net.tangents(torch.from_numpy(x[None])).jacobian()[0, 0]
     np.testing.assert_allclose(found, np.concatenate(by_hand), rtol=1e-13, atol=1e-16)
-
-
-def test_without_bias_the_biases_are_no_parameters():
-    net = one_hidden.one_hidden(3, 4, seeds=[1, 2], bias=False)
-    assert net.names == ("omega", "beta") and [tuple(p.shape) for p in net.parameters()] == [(2, 4, 3), (2, 4)]
-    doubled = net.with_parameters([2 * p for p in net.parameters()])
-    x = torch.ones(5, 3, dtype=torch.float64)
-    torch.testing.assert_close(doubled(x), 4 * net(x))
-    assert not doubled.b.any() and not doubled.bias

@@ -34,27 +34,14 @@ KNOWN = [
 
 def test_a_power_law_is_found_and_extrapolated():
     law = plan.fit_law(KNOWN)
-    assert law.off < 1.05
     for loss in ("hinge", "square"):
         far = {"p": 8192, "h": 5000, "alpha": 1e-6, "loss": loss, "d": 5}
         assert law.seconds(far) == pytest.approx(took(8192, 5000, loss), rel=0.3)
 
 
-def test_noise_is_told_by_settings_left_out():
-    rng = np.random.default_rng(0)
-    law = plan.fit_law([(setting, seconds * 2 ** rng.normal()) for setting, seconds in KNOWN])
-    assert 1.2 < law.off < 3
-
-
-def test_how_far_a_law_is_off_is_measured_on_settings_it_was_not_fitted_to():
-    """Where each setting has a name of its own, a fit can follow all that it holds, and tells nothing about others."""
-    known = [({"p": 16, "name": str(i)}, 4.0 ** (-1) ** i) for i in range(10)]
-    assert plan.fit_law(known).off == pytest.approx(4, rel=0.2)
-
-
-def test_one_cell_gives_a_law_without_its_error_and_few_exponents():
+def test_one_cell_gives_a_law_of_few_exponents():
     law = plan.fit_law(KNOWN[:1])
-    assert math.isnan(law.off) and law.seconds(KNOWN[0][0]) == pytest.approx(KNOWN[0][1])
+    assert law.seconds(KNOWN[0][0]) == pytest.approx(KNOWN[0][1])
     assert law.seconds(KNOWN[0][0] | {"p": 32}) == pytest.approx(2 * KNOWN[0][1])  # a guess
 
 

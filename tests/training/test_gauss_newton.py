@@ -68,7 +68,7 @@ def test_the_path_is_that_of_a_stiff_solver_to_second_order(loss, sigma):
     errors = []
     for tolerance in (1e-3, 1e-5):
         states = gauss_newton(model, x, y, alpha=alpha, loss=loss, tolerance=tolerance)
-        done = run(states, until=after(time), times=[time])
+        done = run(states, until=after(time), events={f"t={time:g}": after(time)})
         there = flat(done.at(f"t={time:g}")[2])[0].numpy()
         errors.append(np.linalg.norm(there - truth) / moved)
     # the last step is crossed on a straight line, which is what the looser one errs by
@@ -81,7 +81,7 @@ def test_a_linear_model_follows_its_closed_form(decay):
     x, y = problem(5, 6)
     model, alpha, time = net(6, 1), 3.0, 40.0
     options = {"alpha": alpha, "loss": "square", "tolerance": 1e-5, "decay": decay}
-    done = run(gauss_newton(model, x, y, **options), until=after(time), times=[time])
+    done = run(gauss_newton(model, x, y, **options), until=after(time), events={f"t={time:g}": after(time)})
     A = alpha / 5 * model.tangents(x).gram()[0]
     whole = A + decay * torch.eye(5, dtype=A.dtype)
     expected = y - torch.linalg.matrix_exp(-time * whole) @ y
@@ -166,8 +166,9 @@ def test_points_in_another_order_change_nothing():
 def test_single_precision_gives_the_same_path():
     x, y = problem()
     model = net(3, 6, 1)
-    double = run(gauss_newton(model, x, y, alpha=1.0), until=after(20.0), times=[15.0])
-    single = run(gauss_newton(model.to(dtype=torch.float32), x.float(), y, alpha=1.0), until=after(20.0), times=[15.0])
+    late, low = {"t=15": after(15.0)}, model.to(dtype=torch.float32)
+    double = run(gauss_newton(model, x, y, alpha=1.0), until=after(20.0), events=late)
+    single = run(gauss_newton(low, x.float(), y, alpha=1.0), until=after(20.0), events=late)
     torch.testing.assert_close(single.at("t=15")[3].double(), double.at("t=15")[3], atol=2e-3, rtol=0)
 
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import lsq_linear, minimize
+from scipy.optimize import lsq_linear
 
-from regimes.models import losses
 from regimes.training import implicit
 from regimes.training.implicit import box_qp, times, violation, violations
 from tests.pretended_device import pretended_gpu
@@ -81,25 +80,6 @@ def test_box_problem_converges_where_every_candidate_is_refused(monkeypatch, sys
     slow = solved(50 * h, b)
     assert violation(slow, 50 * h @ slow - b) <= 1e-8 and len(systems) > few
     np.testing.assert_allclose(50 * h @ slow, 50 * h @ quick, atol=1e-6)
-
-
-@pytest.mark.parametrize("scale", [0.1, 10.0, 1e5])
-def test_smooth_step_agrees_with_a_general_minimiser(scale):
-    def logistic(m):
-        sigma = torch.sigmoid(-m)
-        return torch.nn.functional.softplus(-m), -sigma, sigma * (1 - sigma)
-
-    h, rng = gram(25, 60, 2)
-    m0 = rng.standard_normal(25)
-    a, m0 = scale * torch.from_numpy(h).unsqueeze(0), torch.from_numpy(m0).unsqueeze(0)
-    found = implicit.implicit_steps(a, m0, logistic, start=-logistic(m0)[1], tolerance=1e-9)
-
-    def objective(s):
-        return 0.5 * s @ (scale * h) @ s + float(logistic(m0[0] + torch.from_numpy(scale * h @ s))[0].sum())
-
-    oracle = minimize(objective, np.zeros(25), method="BFGS", options={"gtol": 1e-10, "maxiter": 5000})
-    assert objective(found[0].numpy()) <= oracle.fun + 1e-8 * abs(oracle.fun)
-    torch.testing.assert_close(found, -logistic(m0 + implicit.times(a, found))[1], atol=1e-8, rtol=0)
 
 
 def padded(problems):
@@ -179,28 +159,6 @@ def test_box_problems_together_agree_with_least_squares_in_the_box():
         np.testing.assert_allclose(row[: len(vector)], oracle, atol=1e-6)
 
 
-@pytest.mark.parametrize("loss", [name for name, loss in losses.LOSSES.items() if not loss.corner])
-def test_smooth_steps_together_satisfy_their_equations(loss):
-    """``s = -l'(m0 + A s)`` at every stiffness, and the same alone."""
-    loss, problems = losses.LOSSES[loss], []
-    for p, scale in ((25, 0.1), (12, 10.0), (25, 1e5), (1, 1.0)):
-        h, rng = gram(p, 60, 2)
-        problems.append((scale * h, rng.standard_normal(p)))
-
-    def slope(m):
-        return loss.value(m), loss.slope(m), loss.curvature(m)
-
-    a, m0 = padded(problems)
-    s = implicit.implicit_steps(a, m0, slope, start=-loss.slope(m0), tolerance=1e-10)
-    for row, (matrix, margins) in enumerate(problems):
-        part = s[row, : len(margins)]
-        ends = torch.from_numpy(margins) + torch.from_numpy(matrix) @ part
-        torch.testing.assert_close(part, -loss.slope(ends), atol=1e-8, rtol=0)
-        here = slice(row, row + 1)
-        one = implicit.implicit_steps(a[here], m0[here], slope, start=-loss.slope(m0[here]), tolerance=1e-10)
-        torch.testing.assert_close(s[row], one[0], atol=1e-8, rtol=0)
-
-
 def test_candidates_are_feasible_where_guessing_fails(monkeypatch):
     """A stiff problem far from its solution, whose active set one guess does not find."""
     monkeypatch.setattr(implicit, "GUESSES", 1)
@@ -209,21 +167,3 @@ def test_candidates_are_feasible_where_guessing_fails(monkeypatch):
     q = torch.zeros_like(b)
     candidates = implicit._candidates(h, b, h.diagonal(dim1=-2, dim2=-1).clamp(min=1e-9), q, -b)
     assert ((candidates >= 0) & (candidates <= 1)).all()
-
-
-def test_a_line_search_feels_no_neighbours():
-    """Newton steps of the logistic loss that are too long by 1, 4 and 50: each is shortened by itself."""
-    h, rng = gram(6, 9, 1)
-    m, s = (torch.from_numpy(rng.standard_normal(6)).expand(3, 6) for _ in range(2))
-    loss = losses.LOSSES["logistic"]
-
-    def slope(m):
-        return loss.value(m), loss.slope(m), loss.curvature(m)
-
-    rest = s + loss.slope(m)
-    matrix = torch.from_numpy(h).expand(3, 6, 6)
-    step = implicit._newtons(matrix, rest, loss.curvature(m)) * torch.tensor([[1.0], [4.0], [50.0]])
-    moved = implicit.times(matrix, step)
-    lengths = implicit._lengths(slope, s, m, step, moved)
-    alone = [implicit._lengths(slope, s[:1], m[:1], step[e : e + 1], moved[e : e + 1]) for e in range(3)]
-    assert lengths[0] > lengths[1] > lengths[2] and torch.equal(lengths, torch.cat(alone))

@@ -13,7 +13,7 @@ from regimes.models.losses import LOSSES
 from regimes.training import kernel_flow
 from regimes.training.kernel_flow import hinge
 from regimes.training.run import run
-from regimes.training.state import Ended
+from regimes.training.state import Ended, after
 from regimes.validate import InputError
 
 UNIQUE = 1e-5  # relative: rounding of the kernel, 1e-16 p, over the ridge, and more for what grows on the way
@@ -64,15 +64,15 @@ def test_the_forces_are_a_subgradient_all_along(p):
     gram, y, _ = problem(p)
     states = list(kernel_flow.kernel_flow(gram, y))
     Q = signed(gram, y)
-    for before, after in zip(states, states[1:]):
-        dt = float(after.t - before.t)
+    for before, later in zip(states, states[1:]):
+        dt = float(later.t - before.t)
         if dt < 1e-6:
             continue
-        q = (len(y) * y * (after.coefficients - before.coefficients))[0].numpy() / dt
-        m, slack = (before.margins[0].numpy() + after.margins[0].numpy()) / 2, 1e-7
+        q = (len(y) * y * (later.coefficients - before.coefficients))[0].numpy() / dt
+        m, slack = (before.margins[0].numpy() + later.margins[0].numpy()) / 2, 1e-7
         assert q.min() > -slack and q.max() < 1 + slack
         assert abs(q[m < 1 - 1e-6] - 1).max(initial=0) < slack and abs(q[m > 1 + 1e-6]).max(initial=0) < slack
-        np.testing.assert_allclose(Q @ q * dt, (after.margins - before.margins)[0], atol=1e-7)
+        np.testing.assert_allclose(Q @ q * dt, (later.margins - before.margins)[0], atol=1e-7)
 
 
 def test_the_end_has_zero_loss_and_margins_that_belong_to_the_coefficients():
@@ -80,9 +80,9 @@ def test_the_end_has_zero_loss_and_margins_that_belong_to_the_coefficients():
     end = kernel_flow.fit(gram, y)
     assert end.ended == {0: "fitted"}
     assert float(end.margins.min()) >= 1
-    torch.testing.assert_close(y * end.predict(gram), end.margins, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(y * end.model(gram), end.margins, rtol=1e-9, atol=1e-9)
     test = tasks.stripe(2000, 3, seed=77)
-    error = (end.predict(wide_one_hidden_ntk(test.x, task.x)) * test.y <= 0).double().mean()
+    error = (end.model(wide_one_hidden_ntk(test.x, task.x)) * test.y <= 0).double().mean()
     assert float(error) < 0.25
 
 
@@ -102,7 +102,7 @@ def test_alpha_is_the_unit_of_time_over_24_decades():
     for alpha, end in ends.items():
         assert float(end.t) * alpha == pytest.approx(float(ends[1.0].t), rel=1e-5)
         torch.testing.assert_close(end.margins, ends[1.0].margins, rtol=1e-5, atol=1e-5)
-        torch.testing.assert_close(alpha * y * end.predict(gram), end.margins, rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(alpha * y * end.model(gram), end.margins, rtol=1e-6, atol=1e-6)
 
 
 def test_one_realisation_in_an_ensemble_is_the_one_alone():
@@ -178,7 +178,7 @@ def test_a_ridge_gives_equal_points_their_mean_label(ridge):
     gram = torch.ones(3, 3, dtype=torch.float64)
     end = kernel_flow.fit(gram, y, ridge=ridge)
     assert end.ended == {0: "fitted"}
-    torch.testing.assert_close(end.predict(gram)[0], torch.full_like(y, 1 / (3 + ridge)), rtol=1e-6, atol=0)
+    torch.testing.assert_close(end.model(gram)[0], torch.full_like(y, 1 / (3 + ridge)), rtol=1e-6, atol=0)
     torch.testing.assert_close(end.margins[0], torch.ones_like(y), rtol=0, atol=1e-7)
     time = 3 / (1 + ridge) + 6 * (2 + ridge) / (ridge * (1 + ridge) * (3 + ridge))  # two points, then the third's own
     assert float(end.t) == pytest.approx(time, rel=1e-6)
@@ -192,15 +192,15 @@ def test_a_ridge_is_a_multiple_of_the_unit_matrix_that_predictions_do_not_see():
         more = own + 0.1 * own.diagonal().mean() * torch.eye(40, dtype=torch.float64)
         alone = kernel_flow.fit(more, y)
         torch.testing.assert_close(end.margins[k], alone.margins[0], rtol=1e-9, atol=1e-9)
-        torch.testing.assert_close(y * alone.predict(more)[0], end.margins[k], rtol=1e-9, atol=1e-9)
-        assert float((y * end.predict(grams)[k] - end.margins[k]).abs().max()) > 1e-2
+        torch.testing.assert_close(y * alone.model(more)[0], end.margins[k], rtol=1e-9, atol=1e-9)
+        assert float((y * end.model(grams)[k] - end.margins[k]).abs().max()) > 1e-2
 
 
 def test_the_end_without_a_ridge_is_the_limit_of_small_ones():
     gram, y, task = problem(60)
     cross = wide_one_hidden_ntk(tasks.stripe(200, 3, seed=77).x, task.x)
-    without = kernel_flow.fit(gram, y).predict(cross)
-    error = [float((kernel_flow.fit(gram, y, ridge=r).predict(cross) - without).abs().max()) for r in (1e-7, 1e-9)]
+    without = kernel_flow.fit(gram, y).model(cross)
+    error = [float((kernel_flow.fit(gram, y, ridge=r).model(cross) - without).abs().max()) for r in (1e-7, 1e-9)]
     assert error[0] < 1e-2 and 30 < error[0] / error[1] < 300  # linear in the ridge
 
 
@@ -218,10 +218,10 @@ def test_the_end_with_a_ridge_is_unique_where_a_kernel_has_few_features(features
     turned = kernel_flow.fit(gram[order][:, order], y[order], ridge=ridge)
     noise = torch.from_numpy(rng.standard_normal(gram.shape))
     other = kernel_flow.fit(gram + 1e-15 * (noise + noise.T) * gram.diagonal().max(), y, ridge=ridge)
-    f = end.predict(cross)
+    f = end.model(cross)
     for again, columns in ((turned, cross[:, order]), (other, cross)):
         assert again.ended == {0: "fitted"}
-        assert float((again.predict(columns) - f).abs().max()) < UNIQUE * float(f.abs().max())
+        assert float((again.model(columns) - f).abs().max()) < UNIQUE * float(f.abs().max())
 
 
 def test_a_realisation_that_cannot_be_fitted_leaves_the_others_alone():
@@ -244,12 +244,12 @@ def test_moments_between_the_events_of_several_kernels():
     """``K = a`` on its diagonal alone: margins grow at ``a/p`` until they are met, the integrals of the force as 1."""
     grams = torch.stack([a * torch.eye(8, dtype=torch.float64) for a in (1.0, 2.0)])
     y = torch.tensor([1.0, -1] * 4, dtype=torch.float64)
-    done = run(kernel_flow.kernel_flow(grams, y.expand(2, 8)), times=[3.0])
+    done = run(kernel_flow.kernel_flow(grams, y.expand(2, 8)), events={"t=3": after(3.0)})
     rows, times, there, F = done.at("t=3")
     assert rows == [0, 1] and times.tolist() == pytest.approx([3, 3], rel=1e-5)
     torch.testing.assert_close(F, y * torch.tensor([[3 / 8], [6 / 8]]).double(), rtol=1e-5, atol=1e-9)
     torch.testing.assert_close(there.coefficients, (y * 3 / 8).expand(2, 8), rtol=1e-5, atol=1e-9)
-    assert done.t.tolist() == pytest.approx([8, 4]) and done.complete
+    assert done.t.tolist() == pytest.approx([8, 4])
 
 
 def test_float32_input_is_followed_in_float64():

@@ -113,7 +113,7 @@ def test_given_up_is_said():
 @pytest.mark.parametrize(
     "change, said",
     [
-        ({"loss": "hinge"}, "loss must be smooth for Newton steps, got hinge"),
+        ({"loss": "hinge"}, "loss must be smooth for implicit steps, got hinge"),
         ({"alpha": 0.0}, "alpha"),
         ({"steps": 0}, "steps"),
         ({"slack": 0.7}, "slack"),

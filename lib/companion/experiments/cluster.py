@@ -1,9 +1,9 @@
 """A Dask cluster as the place where chunks are computed (``REGIMES_SCHEDULER=tcp://host:8786``, or ``tls``).
 
-All chunks go there, none is computed here. A worker takes part only if it has the code of the process that asks, and
-the same Python and libraries: the digest is taken where the cell is computed. Workers may come and go; what one loses,
-another gets. This process keeps the cells: it hands in two chunks a thread, stores what comes back, and must live to
-the end.
+All chunks go there, none is computed here. Each worker must have the code of the process that asks, and the same Python
+and libraries: the digest is taken where the cell is computed, and a worker with others ends the run. Workers may come
+and go; what one loses, another gets. This process keeps the cells: it hands in two chunks a thread, stores what comes
+back, and must live to the end.
 """
 
 import contextlib
@@ -12,10 +12,9 @@ import pickle
 import queue
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from companion.experiments import digest
-from companion.experiments.progress import say
 from companion.experiments.store import libraries
 from companion.experiments.study import Study
 from companion.experiments.workers import Chunk, OtherCode, Result, compute
@@ -36,7 +35,6 @@ class Cluster:
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self.refused: set[str] = set()
         self._client: Any = None
         self._seen = 0.0  # when there last was a worker
 
@@ -52,44 +50,29 @@ class Cluster:
         return found
 
     def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
-        """As ``Local.results``; InputError if no scheduler or worker is there within 15 s, or none has this code."""
+        """As ``Local.results``; InputError if no scheduler or worker is there within 15 s, or one has other code."""
         yield from self._map(compute, chunks)
 
     def _map(self, function: Any, items: Iterator[Chunk]) -> Iterator[tuple[Chunk, Any]]:
         import cloudpickle  # which also takes a study that a script or notebook defines
 
         client = self._connected()
-        flight: dict[Any, tuple[Chunk, set[str]]] = {}  # with the workers that may take it, where some may not
+        flight: dict[Any, Chunk] = {}
         back: queue.SimpleQueue = queue.SimpleQueue()
-
-        def send(item: Chunk) -> None:
-            names = self._workers().keys() - self.refused if self.refused else set()
-            work = cloudpickle.dumps((function, item, item.study.code, libraries()))
-            future = client.submit(_remote, work, pure=False, workers=list(names) or None)
-            flight[future] = item, names
-            future.add_done_callback(back.put)
-
         try:
             while True:
-                workers = self._workers()
-                free = min(_MOST, 2 * sum(workers.values())) - len(flight)
+                free = min(_MOST, 2 * sum(self._workers().values())) - len(flight)
                 for _, item in zip(range(free), items):
-                    send(item)
+                    work = cloudpickle.dumps((function, item, item.study.code, libraries()))
+                    future = client.submit(_remote, work, pure=False)
+                    flight[future] = item
+                    future.add_done_callback(back.put)
                 if not flight:
                     return
-                # what was sent to named workers of which none is left
-                for future in [one for one, (_, names) in flight.items() if names and not names & workers.keys()]:
-                    send(flight.pop(future)[0])
                 with contextlib.suppress(queue.Empty):
                     future = back.get(timeout=_TICK)
-                    if future in flight:
-                        item, _ = flight.pop(future)
-                        answer = self._answer(future, item.study)
-                        if isinstance(answer, _Refusal):
-                            self._refuse(answer, item.study)
-                            send(item)
-                        else:
-                            yield item, answer
+                    item = flight.pop(future)
+                    yield item, self._answer(future, item.study)
         finally:
             with contextlib.suppress(Exception):
                 client.cancel(list(flight))
@@ -106,14 +89,6 @@ class Cluster:
             raise InputError(f"a cell of {study.name} {why}") from None
         except ModuleNotFoundError as error:
             raise InputError(f"a worker at {self.address} cannot load the library: {error}") from None
-
-    def _refuse(self, answer: "_Refusal", study: Study) -> None:
-        if answer.worker not in self.refused:
-            say(f"the worker {answer.worker} is refused: {answer.reason}")
-        self.refused.add(answer.worker)
-        if not self._workers().keys() - self.refused:
-            what = f"this code of {study.name}, and these libraries: {answer.reason}"
-            raise InputError(f"no worker at {self.address} has {what}")
 
     def _connected(self) -> Any:
         if self._client is None:
@@ -141,13 +116,6 @@ class Cluster:
         return InputError(f"the scheduler at {self.address} has gone away; what is stored stays")
 
 
-class _Refusal(NamedTuple):
-    """The answer of a worker that does not take part."""
-
-    worker: str
-    reason: str
-
-
 def _connect(address: str) -> Any:
     try:
         from distributed import Client, Security
@@ -169,18 +137,18 @@ def _kind(chunk: Chunk, code: digest.Code) -> str:
 
 
 def _remote(work: bytes) -> Any:
-    """On a worker: computes, or says why not."""
+    """On a worker: computes, or says in one line why it cannot."""
     from distributed import get_worker
 
-    where = get_worker().address
+    refused = f"the worker {get_worker().address} is refused"
     try:
         function, item, code, wanted = pickle.loads(work)
     except (ImportError, AttributeError) as error:
-        return _Refusal(where, f"it cannot load the study ({error})")
+        raise InputError(f"{refused}: it cannot load the study ({error})") from None
     others = [f"{name} {found}, not {wanted[name]}" for name, found in libraries().items() if found != wanted[name]]
     if others:
-        return _Refusal(where, f"it has {', '.join(others)}: install the same versions everywhere")
+        raise InputError(f"{refused}: it has {', '.join(others)}: install the same versions everywhere")
     try:
         return function(item, code)
     except (OtherCode, digest.Edited) as error:
-        return _Refusal(where, str(error))
+        raise InputError(f"{refused}: {error}") from None

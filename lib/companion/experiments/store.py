@@ -188,24 +188,6 @@ class Store:
             self._move(name, f"void/{provenance['digest']}")
         return len(old)
 
-    def restore(self, study: str, code: str = "") -> int:
-        """Brings back void cells: those of the present ``code``, and others that the store has none in place of.
-
-        A cell that one of the present code takes the place of becomes void. Returns how many came back.
-        """
-        void = sorted(self.names(f"void/*/{study}/v*"), key=lambda name: (name.split("/")[1] != code, name))
-        count = 0
-        for name in void:
-            _, digest, cell = name.split("/", 2)
-            standing = self.load(cell)
-            if standing is None or digest == code != standing["provenance"]["digest"]:
-                if standing is not None:
-                    self._move(cell, f"void/{standing['provenance']['digest']}")
-                with _writing(self.folder):
-                    os.replace(self.folder / name, self._place(cell))
-                count += 1
-        return count
-
     def accept(self, study: str, old: str, new: str, values: set[str]) -> None:
         """Notes that cells of digest ``old`` with these values of axes stand under the code of digest ``new``."""
         every = sorted(values | self.accepted(study, old, new))

@@ -252,20 +252,6 @@ def alike(held: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     return held[[key not in there and _fixed(key) in joins for key in held[CELL]]]
 
 
-def balanced(table: pd.DataFrame, *by: str) -> pd.DataFrame:
-    """The rows of those seeds that every point of a grid has, so that each realisation can be followed over it.
-
-    Args:
-        table: rows with ``seed`` and the axes of the grid.
-        by: the axes.
-    """
-    sets = [set(rows.seed) for _, rows in table.groupby(list(by))]
-    common = set.intersection(*sets) if sets else set()
-    if not common:
-        raise InputError(f"no seed is at each of the {len(sets)} points of {', '.join(by)}: use the same seeds there")
-    return table[table.seed.isin(common)]
-
-
 def _fixed(key: str) -> tuple[str, str]:
     """A cell's data set, and its study and setting, to compare."""
     origin = _ORIGINS[key]

@@ -9,7 +9,9 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 
+from companion.estimates import mean
 from companion.report import screen
+from regimes.measures.kernel_pca import Diagnosis
 
 PALETTE = sns.color_palette("colorblind")
 # the same thing has the same colour in every chapter
@@ -29,6 +31,7 @@ COLOURS = {
     "paper": "0.6",
 }
 DIGIT = 0.08  # inches of a digit of a tick's small number
+REACH = 3.5  # beyond it a component, whose mean square is 1, is drawn at the edge of a plane
 LABELS = ((1, "plus", "o"), (-1, "minus", "^"))  # how points are drawn: label, name of its colour, marker
 
 
@@ -120,6 +123,35 @@ def realisations(ax: Axes, x: object, y: object, **style: object) -> None:
     low, middle, high = np.quantile(np.asarray(y, dtype=float), [0.25, 0.5, 0.75], axis=0)
     (line,) = ax.plot(x, middle, **{"marker": "o", "markersize": 4} | style)
     ax.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+
+
+def by_rank(ax: Axes, values: np.ndarray, **style: object) -> None:
+    """Means over realisations ``(E, r)`` against the rank 1 … r, with 95 % intervals where there are several."""
+    values = np.atleast_2d(np.asarray(values, dtype=float))
+    rank, found = np.arange(1, values.shape[1] + 1), [mean(column) for column in values.T]
+    (line,) = ax.plot(rank, [one.value for one in found], **{"marker": "o", "markersize": 4} | style)
+    if len(values) > 1:
+        low, high = [max(one.low, 0) for one in found], [one.high for one in found]
+        ax.fill_between(rank, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+    ax.set_xticks(rank)
+    top = max(one.high if len(values) > 1 else one.value for one in found)
+    ax.set(xlabel="rank $r$", ylim=(0, max(1.05 * top, ax.get_ylim()[1] if len(ax.lines) > 1 else 0)))
+
+
+def component_plane(ax: Axes, points: Sequence[Sequence[float]], labels: Sequence[float]) -> None:
+    """Points ``(n, 2)`` in the plane of two components, coloured by label; those beyond ``REACH`` at the edge."""
+    data_points(ax, np.clip(points, -REACH, REACH), labels, markersize=3, markeredgewidth=None)
+    ax.set(xlim=(-1.05 * REACH, 1.05 * REACH), ylim=(-1.05 * REACH, 1.05 * REACH), aspect="equal")
+    ax.set(xlabel=r"$\varphi_1$", ylabel=r"$\varphi_2$")
+
+
+def diagnosis_panels(axes: Sequence[Axes], found: Diagnosis, labels: Sequence[float], **style: object) -> None:
+    """Three panels of a diagnosis: information and projection by rank, and the plane of its first realisation."""
+    by_rank(axes[0], found.information.numpy(), **style)
+    by_rank(axes[1], found.projections.numpy(), **style)
+    component_plane(axes[2], found.vectors[0, :, :2].tolist(), labels)
+    axes[0].set_ylabel(r"information $\hat I(\varphi_r;y)$ (bits)")
+    axes[1].set_ylabel(r"projection $\omega_r^2$")
 
 
 def phase_map(ax: Axes, rows: pd.DataFrame, jammed: pd.DataFrame) -> None:

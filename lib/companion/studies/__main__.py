@@ -2,7 +2,6 @@
 
 import argparse
 import datetime
-import json
 import os
 import re
 import sys
@@ -14,13 +13,11 @@ from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters
 from companion.experiments.cli import add_parameter_options, one_line_errors, overrides
-from companion.experiments.parameters import read_toml
-from companion.experiments.store import Store, committed, needs_commit, write_atomically
+from companion.experiments.store import Store, committed, needs_commit
 from companion.experiments.stored import share, verify
 from companion.experiments.sweep import Setting, Study, sweep
 from companion.experiments.table import provenance, write_csv
 from companion.studies import _plan as plan
-from companion.studies._finer import measure
 from companion.studies._here import is_here
 from regimes import validate
 from regimes.validate import InputError
@@ -119,19 +116,6 @@ def verify_sample(args: argparse.Namespace) -> int:
     return int(failed)
 
 
-def finer(args: argparse.Namespace) -> None:
-    """Computes some cells of a study, or of all, with finer numerics: the share of errors that is numerical."""
-    needs_commit("what finer numerics change")
-    path = paths.results() / "finer.json"
-    found = {one["study"]: one for one in json.loads(path.read_text(encoding="utf-8"))} if path.exists() else {}
-    names = list(read_toml(paths.profile_file("finer")))
-    for name in [args.name] if args.name else names:
-        found[name] = measure(name, args.settings, jobs=args.jobs)
-        write_atomically(path, json.dumps([found[one] for one in names if one in found], indent=1))
-        most = max((one["share"] for one in found[name]["columns"]), default=0)
-        print(f"{name}: {most:.2g} of the statistical error at most")
-
-
 def tell_plan(args: argparse.Namespace) -> None:
     """Prints what chapters would take at a profile: cells, core time, memory, and what is stored already."""
     known = parameters.chapters()
@@ -139,16 +123,6 @@ def tell_plan(args: argparse.Namespace) -> None:
         validate.one_of(sorted(known), chapter=number)
     given = overrides(args)
     print(plan.cost_table({number: plan.of_chapter(number, args.profile, *given) for number in args.chapter or known}))
-
-
-def restore(args: argparse.Namespace) -> None:
-    """Brings back cells of a study that changed code had made void; the next sweep compares them again."""
-    known = {name for number in registry.modules() for name in registry.of(number)}
-    code = registry.find(args.name)[1].code.digest if args.name in known else ""
-    count = Store.default().restore(args.name, code)
-    if not count and not code:
-        validate.one_of(sorted(known), study=args.name)
-    print(f"{args.name}: {count} void cells are back")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -178,10 +152,6 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--sample", default="5%", help="of the cells of each study (default: 5%%)")
     one.add_argument("--seed", type=int, help="of the choice (default: the date)")
     one.add_argument("--jobs", **jobs)
-    one = command("finer", finer, **maybe)
-    one.add_argument("--settings", type=int, default=2, help="how many of a study's settings (default: 2)")
-    one.add_argument("--jobs", type=int, default=1, help="worker processes (default: 1)")
-    command("restore", restore, **study)
     return parser
 
 

@@ -3,7 +3,7 @@ r"""What a profile would take: cells, core-hours and memory, from what cells too
 A study's cost is fitted as an overhead and a power law in its sizes, :math:`s = s_0 + c \prod_i x_i^{k_i}` seconds a
 cell with exponents :math:`0 \le k_i \le 4`, and a factor for each value of a setting that is no size. The fit is by
 least squares of :math:`\log(s - s_0)`, weighted by :math:`s - s_0`, with exponents of 1 where stored cells do not tell;
-how far it can be trusted is measured on settings left out of it.
+how far it can be trusted is measured on the largest cells, predicted by the law of the smaller ones.
 """
 
 import itertools
@@ -11,7 +11,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ from regimes.validate import InputError
 STEEPEST = 4.0  # the largest exponent: a Gram matrix costs the third power of its points, a Hessian's may cost one more
 OVERHEADS = (0.0, 0.5, 0.9, 0.99)  # of the cheapest cell: which part of its seconds any cell takes; the best is chosen
 WEAK = 0.03  # weight of what holds exponents and factors at 1 where few cells tell
-FOLDS = 5  # parts of the known settings, each left out once
+FEWEST = 5  # settings that tell of an overhead, or of larger ones
 INTERVALS = ("every",)  # whole numbers that are no sizes: the larger, the fewer measurements
 FAR = 4.0  # times the largest size that is known: beyond, an exponent of small cells may be that of their overhead
 SHOWN = 10  # studies whose largest cells are predicted from smaller ones
@@ -46,8 +46,6 @@ class Law:
         factors: logarithm of the factor, by name and value, of what is no size.
         largest: value of each size in the cells it was fitted to.
         alike: the sizes that had one value in all of them.
-        off: the factor by which a prediction is off in the median, on settings left out of the fit; NaN for fewer
-            settings than ``FOLDS``.
     """
 
     overhead: float
@@ -56,7 +54,6 @@ class Law:
     factors: Mapping[tuple[str, str], float]
     largest: Mapping[str, float]
     alike: frozenset[str]
-    off: float = math.nan
 
     def seconds(self, setting: Setting) -> float:
         """What a cell of the setting is expected to take on one core."""
@@ -67,14 +64,9 @@ class Law:
 
 def fit_law(known: Sequence[tuple[Setting, float]]) -> Law:
     """The law of cells of one study that took ``seconds``: pairs of a setting and those; at least one."""
-    law = _fit(known)
-    if len(known) < FOLDS:
-        return law
-    logs = []
-    for fold in range(FOLDS):
-        rest = _fit([pair for i, pair in enumerate(known) if i % FOLDS != fold])
-        logs += [abs(math.log(rest.seconds(setting) / took)) for setting, took in known[fold::FOLDS]]
-    return replace(law, off=math.exp(float(np.median(logs))))
+    least = min(took for _, took in known)
+    laws = [_power_law(known, part * least) for part in (OVERHEADS if len(known) >= FEWEST else OVERHEADS[:1])]
+    return min(laws, key=lambda law: sum(math.log(law.seconds(setting) / took) ** 2 for setting, took in known))
 
 
 class LeftOut(NamedTuple):
@@ -94,24 +86,18 @@ class LeftOut(NamedTuple):
 def left_out(known: Sequence[tuple[Setting, float]]) -> LeftOut | None:
     """The known settings with the largest product of sizes; the law is of those that are smaller.
 
-    ``None`` where fewer than ``FOLDS`` settings are smaller.
+    ``None`` where fewer than ``FEWEST`` settings are smaller.
     """
     names = _sizes(setting for setting, _ in known)
     products = [math.prod(_size(setting.get(name)) for name in names) for setting, _ in known]
     largest = [pair for pair, product in zip(known, products) if product == max(products)]
     rest = [pair for pair, product in zip(known, products) if product < max(products)]
-    if len(rest) < FOLDS:
+    if len(rest) < FEWEST:
         return None
-    law, (setting, _) = _fit(rest), largest[0]
+    law, (setting, _) = fit_law(rest), largest[0]
     varied = [name for name in names if name in setting and len({other.get(name) for other, _ in known}) > 1]
     predicted = float(np.mean([law.seconds(setting) for setting, _ in largest]))
     return LeftOut({name: setting[name] for name in varied}, float(np.mean([s for _, s in largest])), predicted)
-
-
-def _fit(known: Sequence[tuple[Setting, float]]) -> Law:
-    least = min(took for _, took in known)
-    laws = [_power_law(known, part * least) for part in (OVERHEADS if len(known) >= FOLDS else OVERHEADS[:1])]
-    return min(laws, key=lambda law: sum(math.log(law.seconds(setting) / took) ** 2 for setting, took in known))
 
 
 def _power_law(known: Sequence[tuple[Setting, float]], overhead: float) -> Law:
@@ -167,7 +153,6 @@ class Plan(NamedTuple):
         hours: on one core, of those that are left.
         longest: seconds of the longest of them.
         memory: bytes that its grid asks for at most, in one call; 0 where it asks for less than anybody would notice.
-        off: of the law, see there.
         guessed: sizes of which the stored cells have one value, and a smaller one, so that the exponent 1 is a guess;
             or none within a factor ``FAR``.
         left_out: how the largest known are predicted.
@@ -179,7 +164,6 @@ class Plan(NamedTuple):
     hours: float
     longest: float
     memory: int
-    off: float
     guessed: tuple[str, ...]
     left_out: LeftOut | None
 
@@ -251,9 +235,8 @@ def plan(
         for name in (law.largest if law else ())
         if _size(kinds[key].get(name)) > law.largest[name] * (1.01 if name in law.alike else FAR)
     }
-    longest, off = max(took.values(), default=0.0), law.off if law else math.nan
-    here = count - sum(left.values())
-    return Plan(study, count, here, hours, longest, memory, off, tuple(sorted(beyond)), left_out(known))
+    here, longest = count - sum(left.values()), max(took.values(), default=0.0)
+    return Plan(study, count, here, hours, longest, memory, tuple(sorted(beyond)), left_out(known))
 
 
 def in_words(hours: float) -> str:
@@ -279,16 +262,13 @@ def cost_table(plans: Mapping[str, tuple[list[Plan], dict[str, str]]]) -> str:
 
     Below that stands, for the dearest studies, what the law of smaller cells predicts for the largest measured.
     """
-    names = "chapter", "study", "cells", "stored", "core time", "longest cell", "memory", "off by", "guessed"
+    names = "chapter", "study", "cells", "stored", "core time", "longest cell", "memory", "guessed"
     lines = [_line(*names), "|---" * len(names) + "|"]
     for number, (own, refused) in plans.items():
         for one in sorted(own, key=lambda one: -one.hours if one.hours == one.hours else -math.inf):
-            off = "" if math.isnan(one.off) else f"× {one.off:.2g}"
-            taken = in_words(one.hours), in_words(one.longest / 3600), in_gigabytes(one.memory), off
-            lines.append(
-                _line(int(number), f"`{one.study.name}`", one.cells, one.stored, *taken, ", ".join(one.guessed))
-            )
-        lines += [_line(int(number), f"`{name}`", f"`{why}`", *[""] * 6) for name, why in refused.items()]
+            taken = in_words(one.hours), in_words(one.longest / 3600), in_gigabytes(one.memory), ", ".join(one.guessed)
+            lines.append(_line(int(number), f"`{one.study.name}`", one.cells, one.stored, *taken))
+        lines += [_line(int(number), f"`{name}`", f"`{why}`", *[""] * 5) for name, why in refused.items()]
     known = [one for own, _ in plans.values() for one in own if not math.isnan(one.hours)]
     hours, longest = sum(one.hours for one in known), max((one.longest for one in known), default=0.0) / 3600
     count, left = sum(one.cells for one in known), sum(one.cells - one.stored for one in known)

@@ -14,7 +14,7 @@ from companion.studies._tasks import needs_memory, networks_of, of_task
 from companion.studies.lazy_feature import draw_task as draw_stripe
 from companion.theory.compression import amplification
 from companion.theory.kernel_pca import two_kinds
-from companion.theory.kernel_pca.frozen import frozen, frozen_each
+from companion.theory.kernel_pca.frozen import frozen
 from companion.theory.kernel_pca.norm import least_norm
 from regimes import devices, validate
 from regimes.data import datasets
@@ -182,9 +182,8 @@ def descend(setting: Setting, model: Model, train: Task, how: str) -> Iterator[S
 def _observed(model: Model, start: bool, setting: Setting, sets: dict[str, Task], kind: str) -> Rows:
     """Rows of one realisation: the full kernel and the last layer's at its weights, on fresh data."""
     train, points, rows = sets["train" if start else "fresh"], sets["points"], []
-    choices = {"full": None, "last": LAST[kind]}
-    ends = frozen_each(model, train, sets["test"], [*choices.values()], ridge=RIDGE)
-    for (kernel, params), learnt in zip(choices.items(), ends):
+    for kernel, params in {"full": None, "last": LAST[kind]}.items():
+        learnt = frozen(model, train, sets["test"], params=params, ridge=RIDGE)
         row = {"kernel": kernel, "error": float(learnt.error[0]), "ended": learnt.ended[0], "source": points.source}
         if setting.get("panels", True):
             gram = ntk(model, points.x, params=params).double()

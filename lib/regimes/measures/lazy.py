@@ -7,6 +7,7 @@ training points would cost ``O(h p)``.
 Source: paper A, Sec. 2.4 and Eq. 4 at a fixed kernel.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import torch
@@ -17,6 +18,7 @@ from regimes.data.tasks import Task
 from regimes.kernels import ntk, wide_one_hidden_ntk
 from regimes.measures.errors import wrong
 from regimes.models import Model, blocks
+from regimes.models.tangents import chosen
 from regimes.training import kernel_flow
 from regimes.training.state import Ended, Ending
 
@@ -90,7 +92,15 @@ def _fit_seen(gram: Tensor, y: Tensor) -> tuple[Tensor, str]:
 
 
 @torch.no_grad()
-def tangent_predictor(model: Model, x: Tensor, c: Tensor, z: Tensor) -> Tensor:
+def tangent_predictor(
+    model: Model,
+    x: Tensor,
+    c: Tensor,
+    z: Tensor,
+    *,
+    params: Collection[str] | None = None,
+    memory: int = MEMORY,
+) -> Tensor:
     """``f(z) = Σ_μ c_μ Θ(z, x_μ)`` with the kernel at the present weights, through their displacement ``Jᵀ c``.
 
     Args:
@@ -98,6 +108,8 @@ def tangent_predictor(model: Model, x: Tensor, c: Tensor, z: Tensor) -> Tensor:
         x: training points ``(S, p, d)``.
         c: dual coefficients ``(S, p)``.
         z: points ``(S, n, d)``.
+        params: names of the parameters that move, ``None`` for all.
+        memory: bytes of the tangents of a block of points, with what making them takes.
 
     Returns:
         ``(S, n)``.
@@ -106,11 +118,13 @@ def tangent_predictor(model: Model, x: Tensor, c: Tensor, z: Tensor) -> Tensor:
     """
     count = len(model.parameters()[0])
     validate.arrays(x=(f"{count} p d", x), c=(f"{count} p", c), z=(f"{count} n d", z))
-    moved = [torch.zeros_like(weights) for weights in model.parameters()]
-    for rows in blocks(model, x, MEMORY):
-        for total, more in zip(moved, model.tangents(x[:, rows]).vjp(c[:, rows]), strict=True):
+    names, weights = chosen(params, model.names), dict(zip(model.names, model.parameters()))
+    moved = [torch.zeros_like(weights[name]) for name in weights if name in names]
+    for rows in blocks(model, x, memory):
+        for total, more in zip(moved, model.tangents(x[:, rows]).only(names).vjp(c[:, rows]), strict=True):
             total += more
-    return torch.cat([model.tangents(z[:, rows]).jvp(moved) for rows in blocks(model, z, MEMORY)], -1)
+    parts = [model.tangents(z[:, rows]).only(names).jvp(moved) for rows in blocks(model, z, memory)]
+    return torch.cat(parts, -1)
 
 
 def _needs_tasks(train: Task, test: Task) -> None:

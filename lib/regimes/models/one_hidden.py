@@ -2,8 +2,7 @@ r"""The one-hidden-layer network of paper A, with a leading axis of independent 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -23,9 +22,8 @@ class Network:
 
     Attributes:
         omega: first-layer weights ``(E, h, d)``, ``E`` realisations.
-        b: biases ``(E, h)``; zero and not trained if ``bias`` is false.
+        b: biases ``(E, h)``.
         beta: last-layer weights ``(E, h)``.
-        bias: whether the network has biases.
 
     Source: paper A, Eq. (1).
     """
@@ -33,7 +31,6 @@ class Network:
     omega: Tensor
     b: Tensor
     beta: Tensor
-    bias: bool = True
 
     @property
     def h(self) -> int:
@@ -47,8 +44,8 @@ class Network:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """``omega, b, beta``; no ``b`` without biases."""
-        return ("omega", "b", "beta") if self.bias else ("omega", "beta")
+        """``omega, b, beta``."""
+        return ("omega", "b", "beta")
 
     @property
     def tangent_size(self) -> int:
@@ -69,17 +66,16 @@ class Network:
         x = inputs(x, (self.d,), self.omega).expand(len(self.b), -1, -1)
         u = torch.baddbmm(self.b[:, None, :], x, self.omega.mT, alpha=self.d**-0.5)
         delta = (u > 0) * (self.beta * (GAIN / self.h))[:, None, :]
-        first = Layer(x, delta, self.d**-0.5, self.bias, names=self.names[:-1])
+        first = Layer(x, delta, self.d**-0.5, True, names=self.names[:-1])
         return Tangents((first, Readout(u.relu(), GAIN / self.h, ("beta",))))
 
     def parameters(self) -> list[Tensor]:
-        """``omega``, ``b`` where there are biases, ``beta``."""
-        return [getattr(self, name) for name in self.names]
+        """``omega``, ``b``, ``beta``."""
+        return [self.omega, self.b, self.beta]
 
     def with_parameters(self, parameters: Sequence[Tensor]) -> "Network":
         """The same network with other weights, of the same shapes."""
-        found: dict[str, Any] = dict(zip(self.names, matching(parameters, self.parameters())))
-        return replace(self, **found)
+        return Network(*matching(parameters, self.parameters()))
 
     def _block(self, x: Tensor) -> Tensor:
         hidden = torch.baddbmm(self.b[:, :, None], self.omega, x.mT, alpha=self.d**-0.5).clamp_(min=0)
@@ -92,12 +88,11 @@ class Network:
 
     def __getitem__(self, rows: slice | Tensor) -> "Network":
         """The realisations ``rows``, a slice or an index tensor; the leading axis stays."""
-        return replace(self, omega=self.omega[rows], b=self.b[rows], beta=self.beta[rows])
+        return Network(*(tensor[rows] for tensor in self.parameters()))
 
     def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "Network":
         """The same network in another precision or on another device."""
-        moved = {name: getattr(self, name).to(dtype=dtype, device=device) for name in ("omega", "b", "beta")}
-        return replace(self, **moved)
+        return Network(*(tensor.to(dtype=dtype, device=device) for tensor in self.parameters()))
 
 
 def one_hidden(
@@ -105,7 +100,6 @@ def one_hidden(
     h: int,
     *,
     seeds: int | Sequence[int],
-    bias: bool = True,
     device: str | torch.device = "cpu",
 ) -> Network:
     """Networks with standard normal weights, one realisation a seed.
@@ -116,7 +110,6 @@ def one_hidden(
         d: input dimension.
         h: width.
         seeds: one seed or several; realisation ``e`` is drawn from ``seeds[e]`` alone.
-        bias: whether there are (trained) biases.
         device: where they live; ``"auto"`` picks CUDA where there is one.
 
     Source: paper A, Sec. 2.2.
@@ -128,4 +121,4 @@ def one_hidden(
     draws = np.stack([np.random.default_rng(seed).standard_normal((h, d + 2)) for seed in several])
     weights = torch.from_numpy(draws).to(devices.pick(device))
     omega, b, beta = weights[..., :d].contiguous(), weights[..., d].clone(), weights[..., d + 1].clone()
-    return Network(omega, b if bias else torch.zeros_like(b), beta, bias)
+    return Network(omega, b, beta)

@@ -83,10 +83,6 @@ class ImplicitState(state.State):
         """Labels ``(e, p)``."""
         return self.problem.y
 
-    def predict(self, x: Tensor) -> Tensor:
-        """The predictor ``F`` at other points, ``(e, n)``."""
-        return self.problem.alpha * (self.model(x) - self.initial(x))
-
     @property
     def cost(self) -> Tensor:
         """What the flow makes smaller ``(e,)``: the loss, with the penalty of the decay."""
@@ -142,6 +138,26 @@ class Problem:
         return replace(self, x=x, y=self.y[rows], base=self.base[rows])
 
 
+def problem_of(initial: Model, x: Tensor, y: Tensor, *, alpha: float, loss: str | Loss, decay: float = 0.0) -> Problem:
+    """What the models learn that are ``initial`` at time 0; arguments as of :func:`gauss_newton`."""
+    loss = losses.named(loss)
+    if loss.corner:
+        raise InputError(f"loss must be smooth for implicit steps, got {loss.name}: take soft_hinge")
+    validate.between(1e-200, 1e200, alpha=alpha)
+    validate.at_least(0, decay=decay)
+    validate.arrays(x=("... n", x))
+    validate.arrays(y=("...", y))
+    if not bool((y.abs() == 1).all()):
+        raise InputError("labels must be -1 or +1 for a flow of margins")
+    with torch.no_grad():
+        base = initial(x)
+    if y.shape not in (base.shape, base.shape[1:]):
+        shapes = f"{tuple(base.shape)} of the outputs or that of one, got {tuple(y.shape)}"
+        raise InputError(f"y must have the shape {shapes}")
+    own = x.ndim > 2 and x.shape[:2] == base.shape
+    return Problem(x, y.to(base).expand_as(base), base, float(alpha), loss, own, float(decay))
+
+
 def gauss_newton(
     model: Model,
     x: Tensor,
@@ -175,31 +191,18 @@ def gauss_newton(
 
     Source: paper A, Eq. 2; paper B, Sec. 2.
     """
-    loss = losses.named(loss)
-    if loss.corner:
-        raise InputError(f"loss must be smooth for linearly implicit steps, got {loss.name}: take soft_hinge")
     validate.one_of(RULES, rule=rule)
-    validate.between(1e-200, 1e200, alpha=alpha)
     tolerance = TOLERANCE[rule] if tolerance is None else tolerance
     validate.between(1e-10, 10, tolerance=tolerance)
     validate.between(0, 0.5, slack=slack)
-    validate.at_least(0, decay=decay)
     validate.integer(1, steps=steps)
-    validate.arrays(x=("... n", x))
-    validate.arrays(y=("...", y))
-    if not bool((y.abs() == 1).all()):
-        raise InputError("labels must be -1 or +1 for a flow of margins")
-    with torch.no_grad():
-        base = model(x)
-    if y.shape not in (base.shape, base.shape[1:]):
-        raise InputError(
-            f"y must have the shape {tuple(base.shape)} of the outputs or that of one, got {tuple(y.shape)}"
-        )
-    own = x.ndim > 2 and x.shape[:2] == base.shape
-    problem = Problem(x, y.to(base).expand_as(base), base, float(alpha), loss, own, float(decay))
+    problem = problem_of(model, x, y, alpha=alpha, loss=loss, decay=decay)
+    base = problem.base
     devices.reuse_memory()
     parameters = sum(tensor[0].numel() for tensor in model.parameters())
-    size = together(step_bytes(base.shape[-1], parameters, model.tangent_size, base.element_size()), base.device)
+    p, itemsize = base.shape[-1], base.element_size()
+    validate.memory(step_bytes(p, parameters, 0, itemsize), f"the linear system of a step for {p} points", base.device)
+    size = together(step_bytes(p, parameters, model.tangent_size, itemsize), base.device)
     groups = [slice(i, min(i + size, len(base))) for i in range(0, len(base), size)]
     parts = ((problem.part(rows), model[rows], rows.start) for rows in groups)
     return _in_turn([_states(*part, rule, float(tolerance), float(slack), steps) for part in parts])

@@ -1,14 +1,11 @@
-r"""The implicit problems of a step of gradient flow in function space, for several realisations at once: in rows.
+r"""The implicit problem of a step of a hinge flow in function space, for several realisations at once: in rows.
 
 A flow of the margins :math:`m = yF` under a kernel held fixed during a step of length :math:`\Delta t` obeys
 :math:`m = m_0 + A s`, :math:`s = -\ell'(m)`, with :math:`A = \Delta t\,\alpha\,(y y^\top)\circ\Theta/p`. The hinge
-loss has a multi-valued slope at its corner, and the step becomes the problem of :func:`box_qp`; with a smooth loss it
-is that of :func:`implicit_steps`. Both are solved in float64, whatever the flow's own precision. Every row takes its
-own decisions, so that it meets the same points alone or among others. A row shorter than the rest is padded with zeros
-in the matrix, which move nothing.
+loss has a multi-valued slope at its corner, and the step becomes the problem of :func:`box_qp`. It is solved in
+float64, whatever the flow's own precision. Every row takes its own decisions, so that it meets the same points alone
+or among others. A row shorter than the rest is padded with zeros in the matrix, which move nothing.
 """
-
-from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -23,10 +20,7 @@ GUESSES = 6  # active sets guessed for a candidate
 RIDGE = 1e-13  # relative to the largest diagonal entry; keeps singular kernels (equal points) solvable
 RIDGES = 8  # tries to make a matrix definite, each with a hundred times the ridge
 TINY = 1e-300
-HALVINGS = 30  # of the interval in which a line search ends
 DESCENTS = 8  # projected steps in place of the first refused candidate, as many more for each further one
-
-Slope = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
 
 
 def times(matrix: Tensor, vector: Tensor) -> Tensor:
@@ -265,59 +259,3 @@ def _descents(hessian: Tensor, diagonal: Tensor, q: Tensor, gradient: Tensor, co
         q = torch.where(length == 1.0, target, q + length * move)
         gradient = gradient + length * bent
     return q, gradient
-
-
-def implicit_steps(matrix: Tensor, margins: Tensor, slope: Slope, *, start: Tensor, tolerance: float) -> Tensor:
-    r"""Solves :math:`s = -\ell'(m_0 + A s)` for a smooth convex loss, row by row: ``(r, n)``, float64.
-
-    The minimisers of :math:`\tfrac12 s^\top A s + \sum_\mu \ell(m_{0\mu} + (As)_\mu)`, by Newton's method with a line
-    search; margins that are sums of huge terms are known no better than their rounding.
-
-    Args:
-        matrix: ``A (r, n, n)``, symmetric, positive semi-definite, float64.
-        margins: ``m_0 (r, n)``.
-        slope: ``m -> (l, l', l'')``, elementwise.
-        start: warm start of ``s (r, n)``.
-        tolerance: accepted error, in the units of the margins.
-    """
-    s, own = start, matrix.diagonal(dim1=-2, dim2=-1)
-    product, size = times(matrix, s), matrix.abs()
-    for _ in range(ROUNDS):
-        _, first, second = slope(margins + product)
-        rest = s + first
-        residual = (rest.abs() * own / (1 + own * second)).amax(-1, keepdim=True)
-        floor = 8 * torch.finfo(s.dtype).eps * times(size, s.abs()).amax(-1, keepdim=True)
-        unsolved = residual > floor.clamp(min=tolerance)
-        if not bool(unsolved.any()):
-            break
-        step = _newtons(matrix, rest, second)
-        moved = times(matrix, step)
-        length = torch.where(unsolved, _lengths(slope, s, margins + product, step, moved), 0.0)
-        s, product = s + length * step, product + length * moved
-    return s
-
-
-def _lengths(slope: Slope, s: Tensor, margins: Tensor, step: Tensor, moved: Tensor) -> Tensor:
-    """Shares ``(r, 1)`` of the Newton steps up to which the objective falls, by its derivative along them."""
-
-    def derivative(share: Tensor) -> Tensor:
-        return dot(moved, s + share * step + slope(margins + share * moved)[1])
-
-    low, high = torch.zeros_like(s[:, :1]), torch.ones_like(s[:, :1])
-    begin, length, done = derivative(low), high, torch.zeros_like(low, dtype=torch.bool)
-    for _ in range(HALVINGS):
-        here = derivative(length)
-        done = done | (here.abs() <= 0.3 * begin.abs()) | ((here < 0) & (length == 1.0))
-        if bool(done.all()):
-            break
-        low, high = torch.where(here < 0, length, low), torch.where(here < 0, high, length)
-        length = torch.where(done, length, (low + high) / 2)
-    return length
-
-
-def _newtons(matrix: Tensor, rest: Tensor, second: Tensor) -> Tensor:
-    """The Newton directions ``-(1 + D A)^-1 rest``, ``D = diag(second)``, in the symmetric form that Cholesky needs."""
-    root = second.clamp(min=0.0).sqrt()
-    inner = root.unsqueeze(-1) * matrix * root.unsqueeze(-2)
-    inner.diagonal(dim1=-2, dim2=-1).add_(1.0)
-    return root * _definite(inner, root * times(matrix, rest)) - rest

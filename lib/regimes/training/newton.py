@@ -21,13 +21,11 @@ import torch
 from torch import Tensor
 
 from regimes import validate
-from regimes.models import losses
 from regimes.models.fully_connected import FullyConnected
 from regimes.models.hessian import hessian
 from regimes.models.losses import Loss
-from regimes.training.gauss_newton import SLACK, ImplicitState, Problem
+from regimes.training.gauss_newton import SLACK, ImplicitState, problem_of
 from regimes.training.state import Ended, Ending, fitted, where_rows
-from regimes.validate import InputError
 
 STEPS = 2000
 REST = 1e-6  # part of the loss
@@ -65,26 +63,18 @@ def newton(
 
     Source: paper B, Sec. 2.
     """
-    loss = losses.named(loss)
-    if loss.corner:
-        raise InputError(f"loss must be smooth for Newton steps, got {loss.name}: take soft_hinge")
-    validate.between(1e-200, 1e200, alpha=alpha)
     validate.between(0, 0.5, slack=slack)
     validate.integer(1, steps=steps)
-    validate.arrays(x=("... n", x))
-    validate.arrays(y=("...", y))
-    if not bool((y.abs() == 1).all()):
-        raise InputError("labels must be -1 or +1 for margins")
     initial = model if initial is None else initial
+    problem = problem_of(initial, x, y, alpha=alpha, loss=loss)
+    zero, rows = (
+        torch.zeros(len(problem.y), dtype=torch.float64, device=problem.base.device),
+        tuple(range(len(problem.y))),
+    )
     with torch.no_grad():
-        base = initial(x)
-        if y.shape not in (base.shape, base.shape[1:]):
-            shapes = f"{tuple(base.shape)} of the outputs or that of one, got {tuple(y.shape)}"
-            raise InputError(f"y must have the shape {shapes}")
-        problem = Problem(x, y.to(base).expand_as(base), base, float(alpha), loss, x.ndim > 2, 0.0)
-        zero, rows = torch.zeros(len(base), dtype=torch.float64, device=base.device), tuple(range(len(base)))
         margins = problem.margins(model(x))
-    return _rounds(ImplicitState(rows, loss, float(slack), problem, zero, zero, model, model, initial, margins), steps)
+    models = model, model, initial
+    return _rounds(ImplicitState(rows, problem.loss, float(slack), problem, zero, zero, *models, margins), steps)
 
 
 @torch.no_grad()

@@ -1,7 +1,6 @@
 """Following a stream of states until the caller's rule, and keeping what the caller asks for."""
 
-import time as clock
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ from torch import Tensor
 
 from regimes import models, validate
 from regimes.models import Model
-from regimes.training.state import Ended, Ending, Rule, State, after, fitted, locate, t_star
+from regimes.training.state import Ended, Ending, Rule, State, fitted, locate, t_star
 from regimes.validate import InputError
 
 
@@ -54,7 +53,6 @@ class Trajectory:
         events: event name -> realisation -> its :class:`Snapshot`; realisations in which it did not happen are missing.
         path: one row a realisation and observed state: ``realisation``, ``t``, and the observer's columns.
         saved: realisation -> what ``save`` gave for its states, in order.
-        seconds: wall time.
     """
 
     model: Model
@@ -65,12 +63,6 @@ class Trajectory:
     events: dict[str, dict[int, Snapshot]]
     path: list[dict[str, Any]]
     saved: dict[int, list[Any]]
-    seconds: float
-
-    @property
-    def complete(self) -> bool:
-        """Whether every realisation ended by the caller's rule or fitted."""
-        return all(why.kind in (Ended.UNTIL, Ended.FITTED) for why in self.ended)
 
     def at(self, name: str) -> tuple[list[int], Tensor, Model | None, Tensor]:
         """Where event ``name`` happened: realisations, times ``(n,)``, models and ``F (n, p)`` there.
@@ -160,8 +152,6 @@ def run(
     save: Callable[[State], Any] | None = None,
     spacing: float = 1.0,
     events: Mapping[str, Rule] | None = None,
-    times: Sequence[float] = (),
-    wall: float | None = None,
 ) -> Trajectory:
     """Follows a training until the caller's rule, and keeps what the caller asks for.
 
@@ -173,35 +163,25 @@ def run(
         save: what to keep of the states of one realisation: arrays, models, :func:`snapshot`. Where ``until`` ends it,
             the last is the exact point.
         spacing: an observed or saved time is at least this multiple of the one before; 1 takes every state.
-        events: further rules, each located inside its step and kept as a snapshot; ``t_star`` is always among them.
-        times: times at which to keep a snapshot, in ``events["t=..."]`` (written with ``:g``).
-        wall: seconds of wall time, after which the partial trajectory of all realisations is returned and marked.
+        events: further rules, such as ``after(time)``, each located inside its step and kept as a snapshot; ``t_star``
+            is always among them.
 
     Raises:
-        InputError: for a wall limit, a spacing or a time that makes no sense.
+        InputError: for a spacing that makes no sense.
     """
     validate.at_least(1.0, spacing=spacing)
-    validate.positive(**{f"times[{i}]": time for i, time in enumerate(times)})
-    if wall is not None:
-        validate.positive(wall=wall)
-    begun = clock.monotonic()
-    rules = {"t_star": t_star} | dict(events or {}) | {f"t={time:g}": after(time) for time in times}
-    record = _Record(rules, until, observe, save, spacing)
+    record = _Record({"t_star": t_star} | dict(events or {}), until, observe, save, spacing)
     for state in states:
-        begins = state.rows[0] not in record.latest  # a solver shows all beginnings first: none may be missing
         record.detect_events(state)
         state.finish(until(state) >= 0, Ending(Ended.UNTIL))
         record.store_latest(state)
         record.observe_state(state)
-        if wall is not None and not begins and clock.monotonic() - begun > wall:
-            break
     if not record.latest:
         raise InputError("the flow has no states")
     ends = [record.single(row) for row in sorted(record.latest)]
     return Trajectory(
         model=models.join([end.model for end in ends]), initial=models.join([end.initial for end in ends]),
         t=torch.cat([end.t for end in ends]), F=torch.cat([end.F for end in ends]),
-        ended=[end.ended.get(end.rows[0], Ending(Ended.WALL)) for end in ends],
+        ended=[end.ended.get(end.rows[0], Ending(Ended.STEPS, ": its states were cut off")) for end in ends],
         events=record.happened, path=record.observed, saved=record.saved,
-        seconds=clock.monotonic() - begun,
     )  # fmt: skip

@@ -25,7 +25,6 @@ class Ended(StrEnum):
     STATIONARY = "stationary"
     NO_GRADIENT = "no gradient"
     UNTIL = "until"
-    WALL = "wall limit"
     STEPS = "given up"
     OVERFLOW = "overflow"
     ROUND_OFF = "round-off"

@@ -34,12 +34,11 @@ def two_parts(network: Network, x: Tensor, d_parallel: int = 1) -> tuple[Tensor,
         d_parallel: number of informative directions, the first ones.
 
     Raises:
-        InputError: for ``d_parallel`` outside ``1 … d``, a network without biases, or points that do not fit.
+        InputError: for ``d_parallel`` outside ``1 … d``, or points that do not fit.
 
     Source: paper A, App. D.
     """
     validate.whole(1, network.d, d_parallel=d_parallel)
-    validate.one_of((True,), **{"network.bias": network.bias})
     omega, inside = network.omega.clone(), x.clone()
     omega[..., d_parallel:] = 0
     inside[..., d_parallel:] = 0

@@ -1,6 +1,7 @@
 r"""Gradient flow of one-hidden-layer networks, to a stated tolerance on the path and to the end of training.
 
-The flow is that of the predictor :math:`F = \alpha (f - f_0)`:
+Of the hinge loss, by exact rotations; smooth losses and other models go by :mod:`regimes.training.gauss_newton`. The
+flow is that of the predictor :math:`F = \alpha (f - f_0)`:
 
 .. math:: \dot W = -\frac{1}{\alpha}\,\partial_W \frac1p \sum_\mu \ell(y_\mu F(x_\mu))
           = -\frac1p \sum_\mu \partial_W f(x_\mu)\, y_\mu\, \ell'(y_\mu F(x_\mu)).
@@ -36,7 +37,6 @@ from regimes.models.losses import Loss
 from regimes.models.one_hidden import Network
 from regimes.training.gauss_newton import ImplicitState, gauss_newton
 from regimes.training.gradient_flow.batch import start
-from regimes.training.gradient_flow.implicit import system_bytes
 from regimes.training.gradient_flow.state import FlowState
 from regimes.training.gradient_flow.step import advance
 from regimes.training.state import Ended, Ending, fitted
@@ -46,6 +46,7 @@ TOLERANCE = 1e-2
 STEPS = 100_000  # attempted steps of a realisation before it is given up
 BURST = 16  # steps of one realisation before the next one's turn, on the CPU: keeps its arrays in cache
 STILL = 100.0  # times the age of the flow without a change of the points that are not fitted: stationary
+HINGE = losses.named("hinge")
 
 
 def gradient_flow(
@@ -67,8 +68,8 @@ def gradient_flow(
     rounding by then.
 
     Args:
-        network: ``E`` realisations; of another model than one hidden ReLU layer they go by linearly implicit steps
-            (:mod:`regimes.training.gauss_newton`), in their own precision and on their own device.
+        network: ``E`` realisations; of another model than one hidden ReLU layer, and under a smooth loss, they go by
+            linearly implicit steps (:mod:`regimes.training.gauss_newton`), in their own precision, on their own device.
         task: points ``x (p, d)`` shared by all, or ``(E, p, d)``; labels accordingly.
         alpha: scale of the predictor, small for feature learning, large for the lazy regime.
         loss: a name in :data:`regimes.models.losses.LOSSES`, or a :class:`regimes.models.losses.Loss`.
@@ -80,16 +81,17 @@ def gradient_flow(
     Raises:
         InputError: before any computing, for data, labels, scale or tolerance that make no sense, for two equal
             points with opposite labels, which no network can fit, or for more memory than there is: that of the gates,
-            and with a smooth loss that of a linear system of all points, which ends in one where it is stiff. Within
-            the flow, for a linear system of the points at the hinge's corner, whose number is not known before.
+            or of a linear system of all points under a smooth loss. Within the flow, for a linear system of the points
+            at the hinge's corner, whose number is not known before.
 
     Source: paper A, Eq. (2).
     """
-    if not isinstance(network, Network):
-        return gauss_newton(
-            network, task.x.to(network.parameters()[0]), task.y, alpha=alpha, loss=loss, tolerance=tolerance
-        )
     loss = losses.named(loss)
+    if isinstance(network, Network):
+        _check_task(network, task)
+    if not (isinstance(network, Network) and loss.corner):
+        x = task.x.to(network.parameters()[0])
+        return gauss_newton(network, x, task.y, alpha=alpha, loss=loss, tolerance=tolerance)
     validate.positive(alpha=alpha)
     validate.between(1e-200, 1e200, alpha=alpha)
     validate.within(0, 1, tolerance=tolerance)
@@ -97,15 +99,14 @@ def gradient_flow(
     validate.one_of(("auto", torch.float32, torch.float64), dtype=dtype)
     if together is not None:
         validate.integer(1, together=together)
-    _check_task(network, task)
     place, count = devices.pick(device), len(network.omega)
     network = network.to(dtype=precision(alpha, tolerance) if isinstance(dtype, str) else dtype, device=place)
     x = task.x.to(network.omega).expand(count, *task.x.shape[-2:])
     y = task.y.to(network.omega).expand(count, task.y.shape[-1])
     size = min(count, together or (count if place.type == "cuda" else 1))
     devices.reuse_memory()
-    _check_memory(size, network.h, x, loss)
-    return _steps(network, x, y, size, {"alpha": float(alpha), "loss": loss, "tolerance": float(tolerance)})
+    validate.memory(4 * size * network.h * x.shape[-2] * x.element_size(), "the gates of a flow", x.device)
+    return _steps(network, x, y, size, {"alpha": float(alpha), "tolerance": float(tolerance)})
 
 
 def precision(alpha: float, tolerance: float) -> torch.dtype:
@@ -117,15 +118,6 @@ def precision(alpha: float, tolerance: float) -> torch.dtype:
     float64 costs 1.2 to 1.6 times as much.
     """
     return torch.float32 if 1e-10 <= alpha <= 1.0 and tolerance >= 1e-2 else torch.float64
-
-
-def _check_memory(size: int, h: int, x: Tensor, loss: Loss) -> None:
-    """One line for batches of ``size`` that cannot be held: their gates, and what a smooth loss may come to solve."""
-    p = x.shape[-2]
-    validate.memory(4 * size * h * p * x.element_size(), "the gates of a flow", x.device)
-    if not loss.corner:
-        what = f"the implicit equations of a smooth loss for all {p} points, once it is stiff,"
-        validate.memory(system_bytes(size, p), what, x.device)
 
 
 def _check_task(network: Network, task: Task) -> None:
@@ -158,9 +150,8 @@ def _check_fittable(points: Tensor, labels: Tensor) -> None:
     both[1, group[labels < 0]] = True
     clash = (both[0] & both[1]).nonzero().flatten()
     if len(clash):
-        i, j = (group == clash[0]).nonzero().flatten()[[0, -1]].tolist()
-        first = (group == clash[0]).nonzero().flatten().tolist()
-        j = next(k for k in first if labels[k] != labels[i])
+        i, *others = (group == clash[0]).nonzero().flatten().tolist()
+        j = next(k for k in others if labels[k] != labels[i])
         raise InputError(f"points {i} and {j} are equal and have opposite labels: no network fits them")
 
 
@@ -187,7 +178,7 @@ def _one_turn(
     """The states of the realisations ``rows`` until each has ended."""
     here = slice(rows[0], rows[-1] + 1)
     batch = start(network[here], x[here], y[here], **options)
-    state = FlowState(tuple(rows), batch.problem.loss, batch.problem.tolerance, batch, network[here], ended=ended)
+    state = FlowState(tuple(rows), HINGE, batch.problem.tolerance, batch, network[here], ended=ended)
     marks: dict[int, tuple[float, Tensor]] = {}
     yield state
     for _ in range(STEPS):
@@ -215,7 +206,7 @@ def _stationary(state: FlowState, marks: dict[int, tuple[float, Tensor]]) -> lis
         since, then = marks.setdefault(row, (now, m[e]))
         if largest < 0.5 or now <= STILL * since:
             continue
-        left = ~problem.loss.fitted(m[e], problem.tolerance)
+        left = ~(m[e] >= 1)
         still[e] = bool(((m[e] - then)[left].abs() < 0.1 * problem.tolerance).all())
         marks[row] = (now, m[e])
     return still

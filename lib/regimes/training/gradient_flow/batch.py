@@ -3,7 +3,8 @@ r"""Where the flow of a batch of networks stands: the problem, the point, the la
 With :math:`\tilde x = (x/\sqrt d, 1)`, :math:`u = (\omega, b)` and the gates
 :math:`M_{n\mu} = [u_n\cdot\tilde x_\mu > 0]`, gradient flow reads :math:`\dot u_n = \beta_n G_n`,
 :math:`\dot\beta_n = u_n\cdot G_n` with
-:math:`G_n = \frac{\sqrt2}{hp}\sum_\mu M_{n\mu} y_\mu q_\mu \tilde x_\mu` and multipliers :math:`q = -\ell'(m)`.
+:math:`G_n = \frac{\sqrt2}{hp}\sum_\mu M_{n\mu} y_\mu q_\mu \tilde x_\mu` and multipliers :math:`q = -\ell'(m)`
+of the hinge loss.
 For a fixed :math:`G` this is a hyperbolic rotation of :math:`(u_n, \beta_n)`: exact at any step length, it conserves
 :math:`\beta_n^2 - |u_n|^2` to rounding.
 """
@@ -16,7 +17,6 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from regimes.models.losses import Loss
 from regimes.models.one_hidden import GAIN, Network
 from regimes.training.gradient_flow.constants import FIRST_MOVE, FIRST_TURN, SLACK
 
@@ -72,14 +72,13 @@ class FlowProblem:
 
     Attributes:
         xt: inputs with a constant coordinate ``(e, p, k)``. y: labels ``(e, p)``. base: ``y f_0 (e, p)``.
-        alpha: scale of the predictor. loss: of the margins. tolerance: of a step, see ``gradient_flow``.
+        alpha: scale of the predictor. tolerance: of a step, see ``gradient_flow``.
     """
 
     xt: Tensor
     y: Tensor
     base: Tensor
     alpha: float
-    loss: Loss
     tolerance: float
 
     @property
@@ -192,16 +191,14 @@ def each(change: Callable[..., Tensor], record: Any, *others: Any) -> Any:
     return replace(cast(Any, record), **parts)
 
 
-def start(network: Network, x: Tensor, y: Tensor, *, alpha: float, loss: Loss, tolerance: float) -> Batch:
+def start(network: Network, x: Tensor, y: Tensor, *, alpha: float, tolerance: float) -> Batch:
     """A batch at time 0, from networks and the points ``x (e, p, d)``, ``y (e, p)`` of each, in the networks' dtype."""
-    xt = x * network.d**-0.5
-    u, beta = network.omega, network.beta
-    if network.bias:
-        xt, u = torch.cat([xt, torch.ones_like(xt[..., :1])], -1), torch.cat([u, network.b[..., None]], -1)
+    xt = torch.cat([x * network.d**-0.5, torch.ones_like(x[..., :1])], -1)
+    u, beta = torch.cat([network.omega, network.b[..., None]], -1), network.beta
     xt = xt.mT.contiguous().mT  # the product with the weights is twice as fast for this layout
     zero, time = torch.zeros_like(y), torch.zeros(len(u), dtype=torch.float64, device=u.device)
-    problem = FlowProblem(xt, y, zero, alpha, loss, tolerance)
-    gates, q = problem.open_gates(u), -loss.slope(zero)
+    problem = FlowProblem(xt, y, zero, alpha, tolerance)
+    gates, q = problem.open_gates(u), torch.ones_like(y)
     problem = replace(problem, base=problem.outputs(gates, u, beta))
     push = problem.field(gates, q)
     now = Point(u, beta, zero, q, push)

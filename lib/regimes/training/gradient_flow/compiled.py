@@ -1,6 +1,6 @@
 """The step in C, compiled where there is a compiler: that of ``step`` to rounding, and several times as fast.
 
-It takes the steps of the hinge loss of one realisation, in float64 on the CPU. All else, and machines without a
+It takes the steps of one realisation, in float64 on the CPU. All else, and machines without a
 compiler, take those of :mod:`regimes.training.gradient_flow.step`, which is the reference; both solve the box problem
 of a step to the same tolerance. ``REGIMES_COMPILED=0`` turns it off. What was compiled stays in ``REGIMES_CACHE``, by
 default ``~/.cache/regimes``, by source and processor.
@@ -101,7 +101,7 @@ def _routine(module: Any, name: str) -> int:
 def suits(batch: Batch) -> bool:
     """Whether ``compiled.c`` can take the step."""
     u, problem = batch.now.u, batch.problem
-    plain = len(u) == 1 and u.device.type == "cpu" and problem.loss.corner and u.shape[-1] <= MOST
+    plain = len(u) == 1 and u.device.type == "cpu" and u.shape[-1] <= MOST
     arrays = (u, batch.now.beta, problem.xt.mT, problem.y, problem.base)
     rows = plain and all(array.dtype == torch.float64 and array.is_contiguous() for array in arrays)
     return rows and routines() is not None

@@ -1,6 +1,6 @@
 """The constants of a step, each a share of the tolerance or a plain number.
 
-What is said to happen beyond a value was measured on eight flows, hinge and smooth, ``1e-12 <= alpha <= 1e4``.
+What is said to happen beyond a value was measured on eight flows, ``1e-12 <= alpha <= 1e4``.
 """
 
 # Where the hinge bends in a step
@@ -28,9 +28,6 @@ ROUNDS = 8  # forward passes before the step is refused
 BAND = 5.0  # tolerances around the corner within which a point belongs to it from the first pass
 APART = 1.0  # tolerances: nearer to the corner a point is on it, and its crossings are not timed
 LARGE_BAND = 1024  # points above which those merely near stay out, and those that cross go to a bound first
-STIFF = 1.0  # margin per multiplier times curvature, above which all of the multiplier is taken at the step's end
-PLAIN = 0.3  # the same product, below which plain iteration of a smooth loss converges
-PULLED = 1e-2  # the same product, above which a point of a smooth loss belongs to the band
 
 # The refusal of a step before it is solved
 HOPELESS = 50.0  # a violation by this multiple of what margins may err is not worth a large linear system

@@ -1,6 +1,6 @@
 r"""The implicit equations of a step, :math:`q = -\ell'(m)` at its end, solved by correcting the multipliers.
 
-Neither points kept on the margin nor a stiff kernel limit a step for that. A few true forward passes solve them to
+Points kept on the margin do not limit a step for that. A few true forward passes solve them to
 ``KKT`` times the tolerance, each correcting the multipliers of the *band* of points that matter through their Gram
 matrix (:mod:`regimes.training.implicit`). The gates stay those of the first pass.
 """
@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from regimes import validate
-from regimes.models.losses import Loss
 from regimes.training.gradient_flow.batch import Band, Batch, band_of, rotate
 from regimes.training.gradient_flow.constants import (
     APART,
@@ -25,13 +24,10 @@ from regimes.training.gradient_flow.constants import (
     KKT,
     LARGE,
     LARGE_BAND,
-    PLAIN,
-    PULLED,
     ROUNDS,
-    STIFF,
     SYSTEM,
 )  # fmt: skip
-from regimes.training.implicit import box_qp, implicit_steps, times
+from regimes.training.implicit import box_qp, times
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ def solve(batch: Batch, far: Tensor, mean: Tensor, wanted: Tensor, allowed: Tens
     gates = problem.open_gates(u)
     first = problem.margins(gates, u, beta)
     end = End(u, beta, gates, first, batch.now.q, mean, torch.zeros_like(batch.dt))
-    equations = _corner(batch, first) if problem.loss.corner else _smooth(batch)
+    equations = _corner(batch, first)
     for rounds in range(ROUNDS + 1):
         wrong = equations.violation(end.m, end.q)
         # a point that this step does not move may still have the multiplier of the last one, in which it crossed
@@ -102,7 +98,7 @@ def _rotated(batch: Batch, mean: Tensor) -> tuple[Tensor, Tensor]:
     return rotate(batch.now.u, batch.now.beta, mean * batch.dt.to(mean.dtype)[:, None, None])
 
 
-def _corrected(batch: Batch, far: Tensor, equations: "_Corner | _Smooth", end: End, wrong: Tensor, bad: Tensor) -> End:
+def _corrected(batch: Batch, far: Tensor, equations: "_Corner", end: End, wrong: Tensor, bad: Tensor) -> End:
     """The end with better multipliers in the realisations marked in ``bad (e,)``."""
     q, mean = end.q.clone(), end.mean.clone()
     for band, new in equations.corrections(batch, end, wrong, bad):
@@ -199,70 +195,3 @@ def _corner(batch: Batch, m: Tensor) -> _Corner:
     share = torch.where(crosses, below / path, 0.0)
     low, high = torch.where(below > 0, share, 0.0), torch.where(below < 0, 1 - share, 1.0)
     return _Corner(low, high, problem.corner, problem.tolerance)
-
-
-@dataclass(frozen=True)
-class _Smooth:
-    """A smooth loss's equations: ``q = -l'``, taken at the end of the step where stiff, half of it where not.
-
-    Attributes:
-        leverage: about how far a margin would move in the step if all multipliers changed by one ``(e, 1)``.
-        share: of the multipliers taken at the end of the step ``(e, 1)``; the rest is taken at its start.
-        before: margins at the start of the step ``(e, p)``.
-        loss: of the margins. tolerance: of the step.
-    """
-
-    leverage: Tensor
-    share: Tensor
-    before: Tensor
-    loss: Loss
-    tolerance: float
-
-    def wanted(self, m: Tensor) -> Tensor:
-        """The multipliers that margins ``m`` at the end of the step ask for."""
-        return -(1 - self.share) * self.loss.slope(self.before) - self.share * self.loss.slope(m)
-
-    def violation(self, m: Tensor, q: Tensor) -> Tensor:
-        """By how much of a margin the equations fail, point by point ``(e, p)``.
-
-        What the error of the multipliers does to the margins if all err alike, or the change of the point's margin that
-        would undo it, whichever is less.
-        """
-        error = (q - self.wanted(m)).abs()
-        return error * self.leverage / (1 + self.share * self.leverage * self.loss.curvature(m))
-
-    def corrections(self, batch: Batch, end: End, wrong: Tensor, bad: Tensor) -> Iterator[tuple[Band, Tensor]]:
-        """Bands, and new multipliers there ``(r, n)``, for the realisations marked in ``bad (e,)``."""
-        pull = self.leverage * self.loss.curvature(end.m)
-        plain = pull.amax(-1, keepdim=True) < PLAIN
-        easy, stiff = bad.unsqueeze(-1) & plain, bad.unsqueeze(-1) & ~plain
-        if bool(easy.any()):
-            band = band_of(easy.expand_as(pull))
-            yield band, band.pick(self.wanted(end.m))
-        if bool(stiff.any()):
-            band = band_of(((wrong > KKT * self.tolerance) | (pull > PULLED)) & stiff)
-            yield band, self._solved(band, *_system(batch, end, band)).to(end.q)
-
-    def _solved(self, band: Band, matrix: Tensor, m: Tensor, old: Tensor) -> Tensor:
-        """New multipliers of a stiff band ``(r, n)``."""
-        share = self.share[band.rows].double()
-        fixed = (1 - share) * -self.loss.slope(band.pick(self.before).double())
-        solution = implicit_steps(
-            share.unsqueeze(-1) * matrix,
-            m + times(matrix, fixed - old),
-            lambda m: (self.loss.value(m), self.loss.slope(m), self.loss.curvature(m)),
-            start=(old - fixed) / share,
-            tolerance=EXACT * KKT * self.tolerance,
-        )
-        return torch.where(band.inside, fixed + share * solution, old)
-
-
-def _smooth(batch: Batch) -> _Smooth:
-    """A smooth loss's equations over the step of a batch."""
-    problem, now = batch.problem, batch.now
-    weights = (now.u.square().sum(-1) + now.beta.square()).sum(-1, keepdim=True) / now.u.shape[1] ** 2
-    size = problem.xt.square().sum(-1).mean(-1, keepdim=True)
-    leverage = problem.alpha * batch.dt.to(problem.y.dtype)[:, None] * weights * size
-    stiff = leverage * problem.loss.curvature(now.m).mean(-1, keepdim=True)
-    share = torch.where(stiff < STIFF, 0.5, 1.0)
-    return _Smooth(leverage, share, now.m, problem.loss, problem.tolerance)

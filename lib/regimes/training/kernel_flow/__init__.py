@@ -88,10 +88,6 @@ class KernelState(state.State):
         """Zero."""
         return Expansion(torch.zeros_like(self.coefficients))
 
-    def predict(self, cross: Tensor) -> Tensor:
-        """The learnt function ``f (e, n)`` at points with kernel ``cross (..., n, p)`` to the training points."""
-        return self.model(cross)
-
     def inside(self, share: Tensor) -> "KernelState":
         """The state at ``share (e,)`` of the last step: exact, for the path is straight between events."""
         ends = zip(self.before, (self.t, self.margins, self.coefficients), strict=True)
@@ -108,8 +104,8 @@ def kernel_flow(gram: Tensor, y: Tensor, *, alpha: float = 1.0, ridge: float = 0
         gram: ``K (p, p)`` or ``(E, p, p)``, symmetric, positive semi-definite; ``E`` independent realisations.
         y: labels ``(p,)`` or ``(E, p)`` in {-1, +1}.
         alpha: ``α > 0``.
-        ridge: ``ε`` over the mean of the kernel's diagonal, at least 0. Margins are those of ``K + ε 1``; ``predict``
-            takes ``K`` alone, on training points as on others.
+        ridge: ``ε`` over the mean of the kernel's diagonal, at least 0. Margins are those of ``K + ε 1``; a state's
+            ``model`` takes ``K`` alone, on training points as on others.
 
     Yields:
         The state at the start, and after an event of each realisation that still runs, followed on the CPU in float64.

@@ -1,11 +1,16 @@
 """Finer numerics: how much of a mean is the bias of a tolerance, a rate or a precision, beside its statistical error.
 
+``python benchmarks/finer.py [NAME] [--settings 2] [--jobs 1]``, of one study or of all.
+
 A mean over ``N`` realisations scatters by ``1.96 s/√N`` with the deviation ``s`` of one. The same data and weights
 again, at a tenth of the tolerance or half the rate (``chapters/profiles/finer.toml``), show the bias. Where it is well
 below the scatter it needs no place in an interval. ``results/finer.json`` holds what was measured.
 """
 
+import argparse
+import json
 import random
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +20,8 @@ import pandas as pd
 from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters
-from companion.experiments.store import revision
+from companion.experiments.cli import one_line_errors
+from companion.experiments.store import needs_commit, revision, write_atomically
 from companion.experiments.sweep import Setting, Study, sweep
 from companion.experiments.table import STAMP
 from regimes import validate
@@ -122,3 +128,27 @@ def _change(coarse: pd.DataFrame, fine: pd.DataFrame, many: int) -> dict[str, fl
         "share": rms((bias**2 - error**2) / statistical**2),
         "most": rms(((bias.abs() + 2 * error) / statistical) ** 2),
     }
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Computes some cells of a study, or of all, with finer numerics: the share of errors that is numerical."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("name", nargs="?", help="of one study only")
+    parser.add_argument("--settings", type=int, default=2, help="how many of a study's settings (default: 2)")
+    parser.add_argument("--jobs", type=int, default=1, help="worker processes (default: 1)")
+    args = parser.parse_args(argv)
+    with one_line_errors():
+        needs_commit("what finer numerics change")
+        path = paths.results() / "finer.json"
+        found = {one["study"]: one for one in json.loads(path.read_text(encoding="utf-8"))} if path.exists() else {}
+        names = list(parameters.read_toml(paths.profile_file("finer")))
+        for name in [args.name] if args.name else names:
+            found[name] = measure(name, args.settings, jobs=args.jobs)
+            write_atomically(path, json.dumps([found[one] for one in names if one in found], indent=1))
+            most = max((one["share"] for one in found[name]["columns"]), default=0)
+            print(f"{name}: {most:.2g} of the statistical error at most")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
