@@ -37,7 +37,7 @@ from companion.report import ledger, plots, screen, views
 from regimes.validate import InputError
 
 _COUNTED = re.compile(r"(\d+) (?=points )")
-_SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)\. ")
+_SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)\.(?:\*\*)? ")
 _GREEK = ("alpha", "beta", "gamma", "eta", "kappa", "lambda", "rho", "sigma", "tau")
 _POWER = re.compile(r"(?<![\w.])(-?\d(?:\.\d+)?)e([+-]\d+)\b")
 THEORY = "none: theory alone"  # in place of tables: the data of a claim on formulas
@@ -278,7 +278,7 @@ def _settings(tables: Sequence[pd.DataFrame]) -> str:
 
 def _spoken(text: str) -> str:
     r"""Text whose symbols are words, for those who listen: ``$\Lambda^*$`` is ``Lambda^*``."""
-    return re.sub(r"[$\\{}]", "", re.sub(r"(?<=\w)\\", r" \\", text))
+    return re.sub(r"[$\\{}]|\*\*", "", re.sub(r"(?<=\w)\\", r" \\", text))
 
 
 def _typeset(name: str, values: str) -> str:
