@@ -839,7 +839,7 @@ chapter.say(f"The slope of $t^*/\\tau^*$ in $\\log(1/\\alpha)$ is {mean(slopes)}
 # t^*\simeq\tfrac12\,\tau^*\log(1/\alpha)+\text{const}
 # $$ (eq:A:time)
 #
-# ({ref}`erratum <erratum-a-characteristic-time>`). The right panel of {numref}`fig-a-time` tests the constant of {eq}`eq:A:constant`.
+# The paper prints it without the $\frac12$ ({ref}`erratum <erratum-a-characteristic-time>`). The right panel of {numref}`fig-a-time` tests the constant of {eq}`eq:A:constant`.
 #
 # **The ring of the cylinder.** With several informative directions a neuron without uninformative weights points along a unit vector $u$
 # among them, and all $u$ are equivalent. Averaged over the other informative coordinates, the label becomes a soft one in
@@ -861,11 +861,10 @@ chapter.say(f"The slope of $t^*/\\tau^*$ in $\\log(1/\\alpha)$ is {mean(slopes)}
 # %%
 fig, flat = plots.panels(2, width=3.8, height=3.2)
 plots.realisations(flat[0], logs, scaled, color=plots.COLOURS["feature"], label="network")
-half = scaled.median().iloc[-1] + 0.5 * (logs - logs[-1])
-flat[0].plot(logs, half, "--", color=plots.COLOURS["theory"], label="slope 1/2")
+flat[0].plot(
+    logs, scaled.median().iloc[-1] + (logs - logs[-1]) / 2, "--", color=plots.COLOURS["theory"], label="slope 1/2"
+)
 flat[0].set(xlabel=r"$\log(1/\alpha)$", ylabel=r"time $t^*/\tau^*$", title="How late is $t^*$?")
-flat[0].legend()
-# %%
 for (name, (rows, _)), k in zip(tasks.items(), (4, 5, 9)):
     rows = rows.assign(ratio=rows.star / rows.predicted)
     plots.realisations(flat[1], *by_size(rows, "ratio"), color=plots.PALETTE[k], label=name.replace("$d=3$", "ring"))
@@ -874,7 +873,9 @@ flat[1].set(
     xscale="log", xlabel="training points $p$", ylabel=r"$\Lambda^*$ over theory", title="Is the constant right?"
 )
 ticks(flat[1], growth_p)
-flat[1].legend(fontsize="small")
+for ax in flat:
+    ax.legend(fontsize="small")
+# %%
 chapter.figure(
     fig,
     "fig-a-time",
@@ -1109,6 +1110,7 @@ def draw_angles(ax):
     )
     right.set_ylabel(r"intercept $\zeta$")
     ax.set(xlabel="share of fitted points", ylabel=r"angle $\phi$ of a neuron's plane", ylim=(-4.2, 4.2))
+    ax.set_title("Where do the planes go?")
     ax.set_yticks([-np.pi, 0, np.pi], [r"$-\pi$", "0", r"$\pi$"])
     ax.legend(fontsize="small")
 
@@ -1128,8 +1130,6 @@ flat[0].set(
 )
 flat[0].legend(fontsize="small")
 draw_angles(flat[1])
-flat[1].set_title("Where do the planes go?")
-# %%
 chapter.figure(
     fig,
     "fig-a-order",
