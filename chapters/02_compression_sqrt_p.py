@@ -12,8 +12,8 @@
 #
 # ## What we find
 # - **The square root holds, with its constant.** When a tenth of the points is fitted the {term}`amplification` $\Lambda^*$ grows as
-#   $p^{0.53\pm0.07}$ on the {term}`stripe` in $d=5$, and it is 1.01 times its theoretical value ($p$ from 1024 to 16 384, width 100).
-#   Paper A predicts the exponent $\frac12$ and shows it up to $p\approx10^4$ at width $10^4$.
+#   $p^{0.53\pm0.07}$ on the {term}`stripe` in $d=5$ ($p$ from 1024 to 16 384, width 100). From 4096 points on it is 1.01 times its
+#   theoretical value. Paper A predicts the exponent $\frac12$ and shows it up to $p\approx10^4$ at width $10^4$.
 # - **Three printed formulas lack a factor, and one condition is too weak.** The noise has amplitude $\sqrt{D_\perp}$, one time constant is
 #   0.40 of the printed one, and $t^*$ half of the printed one. The required output scale falls as $p^{-0.88}$ (4096 to 65 536 points); the
 #   paper's argument gives $p^{-0.56}$.

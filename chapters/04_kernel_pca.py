@@ -748,6 +748,7 @@ chapter.check("A.Fig11-dimension", mean(features.distances), features, figure="t
 # %%
 full, spectra = stripes[stripes.kernel == "full"], chapter.rows(studies.stripe_spectra, "main")
 moments = ["start", *(f"{stop:g}" for stop in stops), "end"]
+stage = {at_it: at_it if at_it in ("start", "end") else f"{float(at_it):.0%} fitted" for at_it in moments}
 shares = {moment: ranks(full[full.moment == moment], "kinds") for moment in moments}
 further = {moment: ranks(spectra[spectra.moment == moment], "kinds") for moment in moments}
 departure = full.pivot(index="seed", columns="moment", values="departure")
@@ -781,9 +782,8 @@ for ax, moment in zip(axes, moments):
     share = further[moment].clip(0).mean(0)
     for part, bottom, (label, colour) in zip(share.T, (0, share[:, 0]), kinds_of.items()):
         ax.bar(np.arange(1, len(share) + 1), part, bottom=bottom, color=colour, label=label)
-    when = moment if moment in ("start", "end") else f"{float(moment):.0%} fitted"
     ax.axvline(stripe_d + 1.5, color=plots.COLOURS["theory"], linestyle=":")
-    ax.set(title=f"{when}: distance {departure[moment].mean():.2f}", ylim=(0, 1.05))
+    ax.set(title=f"{stage[moment]}: distance {departure[moment].mean():.2f}", ylim=(0, 1.05))
 fig.supxlabel("rank $r$", fontsize="medium")
 fig.supylabel("share explained", fontsize="medium")
 legend = fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize="small")
@@ -825,9 +825,9 @@ chapter.say(
 # %%
 chapter.say(
     "The smallest share of one kind among the first ten is "
-    + ", ".join(f"{mean(values)} at {moment}" for moment, values in least.items())
+    + ", ".join(f"{mean(values)} ({stage[moment]})" for moment, values in least.items())
     + f". Both kinds together explain of the {stripe_d + 1} next components "
-    + ", ".join(f"{mean(values)} at {moment}" for moment, values in next_ones.items())
+    + ", ".join(f"{mean(values)} ({stage[moment]})" for moment, values in next_ones.items())
     + "."
 )
 there = full[full.moment == f"{stops[-1]:g}"]
@@ -864,7 +864,7 @@ chapter.say(
 # kernel that learns well need not give the whole label a small norm.
 # %%
 told = [
-    {"moment": moment} | {f"{left:g} left": str(ratio(values[:, i])) for i, left in enumerate(studies.LEFT)}
+    {"moment": stage[moment]} | {f"{left:g} left": str(ratio(values[:, i])) for i, left in enumerate(studies.LEFT)}
     for moment, values in norms.items()
 ]
 chapter.table(
