@@ -17,7 +17,7 @@
 # - **Three printed formulas lack a factor, and one condition is too weak.** The noise has amplitude $\sqrt{D_\perp}$, one time constant is
 #   0.40 of the printed one, and $t^*$ half of the printed one. The required output scale falls as $p^{-0.88}$ (4096 to 65 536 points); the
 #   paper's argument gives $p^{-0.56}$.
-# - **Two numbers leave the theory.** After $t^*$ the largest amplification has the exponent 0.63 [0.56, 0.71] on the stripe in $d=5$,
+# - **Two numbers remain open.** After $t^*$ the largest amplification has the exponent 0.63 [0.56, 0.71] on the stripe in $d=5$,
 #   which leaves the paper's $\frac12$ undecided up to $p=16\,384$. On the {term}`cylinder` $\Lambda^*$ is 17 % above our own constant.
 #
 # ## The argument in four steps
