@@ -34,7 +34,7 @@ from regimes.validate import InputError
 README_MARKS = ("<!-- ledger -->", "<!-- /ledger -->")
 KEY_FIGURES = {  # of the chapters, on their cards; the first is the README's, too
     "01": "fig-a-fig3",
-    "02": "fig-a-5",
+    "02": "fig-a-6-p",
     "03": "fig-b-4",
     "04": "fig-a-10",
     "05": "fig-c-ridge",
