@@ -95,8 +95,8 @@ def shown_matrix(ax, values, title=""):
 # ## What to remember
 # - **What training adds is aligned from the first step on, at every scale**: early, the {term}`centred ansatz <centred neural feature
 #   ansatz>` hardly knows how large the initial weights were, and the uncentred one does ({numref}`fig-d-2`).
-# - **It does not stay so.** From large first layers the centred ansatz falls while the network fits; what is left is still more than
-#   the spectrum of $K$ alone would give ({numref}`tab-d-random`). At the end it is the more robust one in the first layer of data that
+# - **It does not stay so.** From a large first layer that layer's centred ansatz falls while the network fits, to less than a random
+#   matrix of $K$'s spectrum would give ({numref}`tab-d-random`). At the end it is the more robust one in the first layer of data that
 #   decay, and on isotropic data the *less* robust ({numref}`tab-d-end`): App. G's summary of its figures holds in part.
 # - **A correlation near 1 is no sign of compression.** The centred ansatz is high in the lazy regime, where nothing is compressed;
 #   the uncentred one comes and goes with compression ({numref}`fig-d-stripe`).
@@ -162,8 +162,11 @@ panels = {
     "random_agop": r"$W^\top QW$",
 }
 fig, axes = plots.panels(4, width=3, height=3.2)
+drawn = sweep(
+    studies.features, [studies.features.grid(chapter.parameters)[0] | {"seeds": [0]}]
+)  # pictures are not stored
 for ax, (name, title) in zip(axes, panels.items()):
-    shown_matrix(ax, first[first.seed == 0][name].iloc[0], title)
+    shown_matrix(ax, drawn[name].iloc[0], title)
 chapter.figure(
     fig,
     "fig-d-1",
@@ -329,7 +332,8 @@ grown = [wide(at(rows, steps), "uc", both_layers) - wide(at(rows, 0), "uc", both
 chapter.check("D.Fig7-grows", least(np.hstack(grown)), at(slower, steps), at(decaying, steps), figure="tab-d-end")
 # %% [markdown]
 # Is what is left of the C-NFA at large scales more than the spectrum of $K$ gives? The same networks with $K$'s eigenvectors
-# drawn at random, as above, for the weights and for what training has added.
+# drawn at random, as above, for the weights and for what training has added. In the second layer it is; in the first it is *less*:
+# where it started large, what training has added avoids the directions in which the tangents are large at the end.
 # %%
 drawn_at = chapter.rows(studies.features, "largest_scale")
 measured = drawn_at.groupby(["scale", "layer"])[["uc", "random", "c", "c_random"]].mean().iloc[::-1].reset_index()

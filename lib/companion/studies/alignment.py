@@ -201,6 +201,7 @@ def _table(data: Batch, common: Mapping[str, Any], columns: Mapping[str, Tensor]
     rtol=1e-4,
     device="any",
     data=DRAWN,
+    nonfinite=("egop_agop", "egop_nfm"),  # of the first layer
 )
 def features(setting: Setting, seeds: list[int]) -> Rows:
     """Trained networks and what they have learnt, read three ways; one row a seed and ``layer``.
