@@ -222,8 +222,8 @@ def moment(i):
             for measure in measures:
                 values = wide(there, measure)
                 plots.realisations(ax, values.columns, values, markersize=3, **styles[measure])
-            ax.set(xscale="log", ylim=(0, 1.02 if row < 2 else 1.1 * highest), title=name if row == 0 else "")
-            ax.set_ylabel(("layer 1", "layer 2", "loss")[row] if column == 0 else "")
+            ax.set(xscale="log", ylim=(0, 1.02 if row < 2 else 1.3 * highest), title=name if row == 0 else "")
+            ax.set_ylabel(("ansatz, layer 1", "ansatz, layer 2", "loss")[row] if column == 0 else "")
             ax.tick_params(labelleft=column == 0)
     for ax, where in ((axes[0], "lower left"), (axes[6], "upper left")):
         ax.legend(fontsize="x-small", loc=where)
@@ -332,8 +332,7 @@ grown = [wide(at(rows, steps), "uc", both_layers) - wide(at(rows, 0), "uc", both
 chapter.check("D.Fig7-grows", least(np.hstack(grown)), at(slower, steps), at(decaying, steps), figure="tab-d-end")
 # %% [markdown]
 # Is what is left of the C-NFA at large scales more than the spectrum of $K$ gives? The same networks with $K$'s eigenvectors
-# drawn at random, as above, for the weights and for what training has added. In the second layer it is; in the first it is *less*:
-# where it started large, what training has added avoids the directions in which the tangents are large at the end.
+# drawn at random, as above, for the weights and for what training has added. In the second layer it is; in the first it is *less*.
 # %%
 drawn_at = chapter.rows(studies.features, "largest_scale")
 measured = drawn_at.groupby(["scale", "layer"])[["uc", "random", "c", "c_random"]].mean().iloc[::-1].reset_index()
@@ -608,12 +607,9 @@ readings = pd.concat([readings[readings.reading != "subsample"], subsample])
 # %%
 fig, axes = plots.panels(4, height=3.0, sharex=True, sharey=True)
 for ax, (reading, rows) in zip(axes, readings.groupby("reading", sort=False)):
-    for column, style in (
-        ("observed", dict(color=plots.COLOURS["feature"])),
-        ("predicted", dict(color=plots.COLOURS["theory"], linestyle="--")),
-    ):
-        curves = rows.pivot(index="seed", columns="balance", values=column)
-        plots.realisations(ax, curves.columns, curves, label=column, **style)
+    means = rows.groupby("balance")[["observed", "predicted"]].mean()
+    ax.plot(means.index, means.observed, "o-", color=plots.COLOURS["feature"], label="observed")
+    ax.plot(means.index, means.predicted, "o--", color=plots.COLOURS["theory"], label="predicted")
     ax.plot(rows.balance, rows.observed, ".", color=plots.COLOURS["feature"], alpha=0.35, markersize=4)
     ax.set(xscale="log", title=reading)
 fig.supxlabel(r"balance $\gamma$", fontsize="medium")
@@ -623,7 +619,7 @@ chapter.figure(
     fig,
     "fig-d-3-readings",
     "Four readings of the alignment-reversing data of App. F: observed C-NFA (dots: single networks on single data sets; "
-    "line and band: median and quartiles) and its prediction (dashed). Only in the last panel does alignment fall steadily "
+    "line: their mean) and the mean of its predictions (dashed). Only in the last panel does alignment fall steadily "
     "with the balance. There a few giant directions carry everything: single data sets scatter about the prediction, and their "
     "mean lies somewhat above it (paper D, Fig. 3).",
     readings,
@@ -804,8 +800,8 @@ chapter.check("D.Fig6-width", mean(off("quadratic", narrow) - off("quadratic", w
 chapter.check("D.Fig6-relu", mean(off("relu", wide_k)), relu[relu.k == wide_k], figure="fig-d-6")
 points = ["sigma", "target", "decay"]
 chapter.check("D.Fig6-data-sets", agreement.slope(widest, points, within=True), widest, figure="fig-d-6")
-paths_of = widest.pivot(index=["sigma", "target", "seed"], columns="decay", values=["apart", "observed"]).T
-apart = paths_of.loc["apart"].corrwith(paths_of.loc["observed"], method="spearman").unstack("seed").T
+spectral = widest.pivot(index=["sigma", "target", "seed"], columns="decay", values=["apart", "observed"]).T
+apart = spectral.loc["apart"].corrwith(spectral.loc["observed"]).unstack("seed").T
 chapter.check("D.Fig6-projector", largest(apart), widest, figure="fig-d-6")
 for sigma, claim in (("quadratic", "D.Fig6-dip"), ("relu", "D.Fig6-dip-relu")):
     rows = widest[widest.sigma == sigma]
@@ -1008,9 +1004,8 @@ chapter.check("D.Descent-decayed-weights", least(wide(kept, "c_shrunk", "penalty
 # By {eq}`eq:D:egop` the EGOP has 2 on the diagonal of its $r$ coordinates, and off it, for $r\ge5$, two entries 1 a
 # row: its trace is $2r$ and its squared norm $6r$. The cosine with the identity is $2r/\sqrt{6rd}=\sqrt{2r/(3d)}$,
 # 0.323 for $r=5$. For $r=4$ the two neighbours at distance two are one point, the entry is 2, the eigenvalues are 4,
-# 4, 0, 0, and the cosine is $8/\sqrt{32\cdot32}=\frac14$. What the trained networks' AGOP has of the EGOP,
-# D.Fig1-egop of the run says. The
-# EGOP falls into two pairs of coordinates that know nothing of each other.
+# 4, 0, 0, and the cosine is $8/\sqrt{32\cdot32}=\frac14$. What the trained networks' AGOP has of the EGOP, D.Fig1-egop of the run
+# says. The EGOP falls into two pairs of coordinates that know nothing of each other.
 #
 # </details>
 # %% [markdown]
@@ -1023,7 +1018,7 @@ quoted = {
     "D.Eq5-covariance": ("Sec. 3.1", "the second, covariance term above will tend to 0", "exponent in the width"),
     "D.Eq6-isotropic": ("Eq. 6", "In the simplified case of isotropic data $X^\\top X=I$", "observed / formula"),
     "D.Ass9-commutes": ("App. E", "the expectation commutes with ratio and square root", "one over the other"),
-    "D.Fig6-projector": ("App. C", "how close the expected PTK matrix […] is from a projector", "rank correlation"),
+    "D.Fig6-projector": ("App. C", "how close the expected PTK matrix […] is from a projector", "correlation, largest"),
     "D.Fig7-loss-alignment": ("App. G", "where the value of the C-NFA and UC-NFA are higher", "rank correlation"),
     "D.Fig8-loss-alignment": ("App. G", "the same on the steeper spectrum, at convergence", "rank correlation"),
 }
@@ -1033,7 +1028,7 @@ for claim, (where, words, what) in quoted.items():
     value = Estimate(one["value"], one["low"], one["high"], one["n"], one["interval"])
     said.append({"where": where, "statement": words, "of it": what, "measured": str(value), "verdict": one["verdict"]})
 chapter.table(
-    pd.DataFrame(said), "tab-d-also", "Statements of paper D beside what was measured of them, with 95 % intervals."
+    pd.DataFrame(said), "tab-d-also", "Statements of paper D, and what was measured of them (95 % intervals)."
 )
 # %% [markdown]
 # ## Claims
@@ -1055,4 +1050,3 @@ chapter.ledger()
 # - `-p reversal_n 512` and `-p 06.reversal.spike_free.balance "[0.0625]"`: how small may the balance be before single networks no
 #   longer tell the prediction from the printed one?
 # - `make chapter-06 NAME=loud PARAMS='-p rate 0.1'` takes the loss without its factor ½. What happens at $s_0=1$?
-# - `-p rank 3` leaves three of the EGOP's eigenvalues. Does the random matrix do better or worse?
