@@ -76,6 +76,8 @@
     [text, ...chosen].forEach((one) => one.addEventListener("input", show));
     order.addEventListener("input", sort);
     place.append(text, ...chosen, order, count);
+    const asked = new URLSearchParams(location.search);
+    chosen.forEach((one) => { one.value = asked.get(one.name) || ""; });
     show();
   }
 

@@ -1437,10 +1437,6 @@ chapter.say(
 #
 # </details>
 # %% [markdown]
-# ## Claims
-# %%
-chapter.ledger()
-# %% [markdown]
 # ## Errata and open points
 # - The gain of a compression for planar interfaces is near paper A's and twice paper B's, for the support vector machine as for the
 #   flow ({ref}`erratum <erratum-b-planar-exponent>`). The exponent of feature learning, which both papers conclude from it,

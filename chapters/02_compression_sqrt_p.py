@@ -1112,10 +1112,6 @@ chapter.say(
 #
 # </details>
 # %% [markdown]
-# ## Claims
-# %%
-chapter.ledger()
-# %% [markdown]
 # ## Errata and open points
 # {ref}`The noise <erratum-a-noise>` has the amplitude $\sqrt{D_\perp}$; {ref}`a root is missing
 # <erratum-a-perpendicular-time>` in the perpendicular time constant; {ref}`the characteristic time

@@ -1008,10 +1008,6 @@ chapter.table(
 #
 # </details>
 # %% [markdown]
-# ## Claims
-# %%
-chapter.ledger()
-# %% [markdown]
 # ## Errata and open points
 # - Most of the label's projection on ten components is on the first of the *centred* kernel; on images not after every
 #   training ({ref}`erratum <erratum-a-centred>`).

@@ -1345,10 +1345,6 @@ chapter.say(
 #
 # </details>
 # %% [markdown]
-# ## Claims
-# %%
-chapter.ledger()
-# %% [markdown]
 # ## Errata and open points
 # *Errors.* The rate ({ref}`erratum <erratum-c-rate>`) is the root of most corrections of this chapter: of the unit of
 # {ref}`close pairs <erratum-c-corollary-1>` and of the {ref}`projectors <erratum-c-projector>`. Others are {ref}`range and

@@ -1031,10 +1031,6 @@ chapter.table(
     pd.DataFrame(said), "tab-d-also", "Statements of paper D, and what was measured of them (95 % intervals)."
 )
 # %% [markdown]
-# ## Claims
-# %%
-chapter.ledger()
-# %% [markdown]
 # ## Errata and open points
 # - The paper does not state the scales of its Fig. 2, the number of test points, nor steps and rate of Fig. 1: ours are in the designs.
 # - Its faces are not ours unless you have them: of the 400 images of 40 people that we have {cite:p}`samaria1994` those with glasses

@@ -1657,12 +1657,6 @@ chapter.table(
 # </details>
 #
 # %% [markdown]
-# ## Claims
-
-# %%
-chapter.ledger()
-
-# %% [markdown]
 # ## Errata and open points
 #
 # - Rows of the trained bulk are not isotropic, and their norms fluctuate; Gaussian rows are not equivalent to rows of one

@@ -50,8 +50,6 @@ def _line(output: nbformat.NotebookNode) -> str:
         return f"{about['name']}{moves}: {without_numbers(about['caption'])}"
     if page.startswith('<div class="verdict'):
         return f"claim {', '.join(_CLAIM.findall(page))}"
-    if page.startswith('<table class="ledger"'):
-        return "ledger"
     if page.startswith("<table"):
         name = re.search(r'id="([^"]*)"', page)[1]
         caption = _words(re.search(r"<caption>(.*?)</caption>", page, re.S)[1])

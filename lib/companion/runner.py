@@ -30,8 +30,9 @@ from companion.experiments.cli import add_parameter_options, one_line_errors, ov
 from companion.experiments.store import Store
 from companion.experiments.sweep import Setting, Study, cells
 from companion.experiments.workers import die_with, end_workers
-from companion.report import ledger
+from companion.report import excerpt, ledger
 from companion.site import locks, pages, versions
+from regimes import validate
 from regimes.validate import InputError
 
 with warnings.catch_warnings():  # papermill's own, on import
@@ -98,8 +99,8 @@ class _Engine(NBClientEngine):
 papermill_engines.register("regimes", _Engine)
 
 
-def execute(number: str, values: Mapping[str, Any], folder: Path) -> Path:
-    """Executes a chapter into ``folder`` and returns the notebook's path.
+def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | None = None) -> Path:
+    """Executes a chapter, or what one ``figure`` of it needs, into ``folder`` and returns the notebook's path.
 
     What is there afterwards are links, ``NN_name.ipynb`` and ``NN.ledger.json``, through one more link, ``.NN``, to the
     folder of the last good run. Two runs of one chapter into one folder wait for each other. Where a run fails, the
@@ -112,8 +113,8 @@ def execute(number: str, values: Mapping[str, Any], folder: Path) -> Path:
         fresh = versions.fresh(last_good)
         done = fresh / names[0]
         try:
-            if not _reworded(number, values, last_good, fresh):
-                _papermill(number, values, fresh, folder / f"{stem}.log")
+            if figure or not _reworded(number, values, last_good, fresh):
+                _papermill(number, values, fresh, folder / f"{stem}.log", figure)
         except BaseException:
             with contextlib.suppress(OSError):  # a full disk is told of, not this
                 for left, kept in ((done, f"{stem}.failed.ipynb"), (fresh / "kernel.log", f"{stem}.failed.log")):
@@ -165,11 +166,12 @@ def _sources(cells: Iterable[nbformat.NotebookNode]) -> list[str]:
     return [cell.source for cell in cells]
 
 
-def _papermill(number: str, values: Mapping[str, Any], folder: Path, log: Path) -> None:
+def _papermill(number: str, values: Mapping[str, Any], folder: Path, log: Path, figure: str | None = None) -> None:
     """Runs a chapter's cells; its notebook and its ledger (empty where it judges nothing) are then in ``folder``."""
     raw, done = folder / "raw.ipynb", folder / f"{parameters.source(number).stem}.ipynb"
     injected = changed(number, values)
-    nbformat.write(notebook(number), raw)
+    book = notebook(number)
+    nbformat.write(excerpt.excerpt(number, book, figure) if figure else book, raw)
     ledger.write(folder / f"{number}.ledger.json", [])
     settings = Path(os.environ.get("IPYTHONDIR") or paths.root() / "build" / "ipython")  # not the reader's own
     settings.mkdir(parents=True, exist_ok=True)
@@ -257,6 +259,7 @@ def main(argv: list[str] | None = None) -> int:
     add_parameter_options(parser)
     parser.add_argument("--name", help="write to runs/NAME (default where parameters are changed: custom)")
     parser.add_argument("--no-page", action="store_true", help="leave out the HTML page of a run in runs/")
+    parser.add_argument("--figure", help="run what this figure or table needs, fig-c-fig2, and nothing else")
     parser.add_argument("--describe", action="store_true", help="list the chapter's parameters and stop")
     parser.add_argument("--check", action="store_true", help="check every parameter, count the cells and stop")
     parser.add_argument("--times", action="store_true", help="record what the stored cells took, and stop")
@@ -265,10 +268,14 @@ def main(argv: list[str] | None = None) -> int:
         if args.describe:
             print("\n\n".join(map(describe, args.chapter)))
             return 0
+        if args.figure and len(args.chapter) != 1:
+            raise InputError(f"figure must be one of a single chapter, got the chapters {' '.join(args.chapter)}")
+        for number in args.chapter if args.figure else ():
+            validate.one_of(excerpt.labels(notebook(number).cells), figure=args.figure)
         given = overrides(args)
         values = {number: parameters.resolve(number, args.profile, *given) for number in args.chapter}
         grids = {number: registry.grids(number, own) for number, own in values.items()}
-        name = args.name if args.name is not None else "custom" if any(given) else None
+        name = args.name if args.name is not None else "custom" if any(given) or args.figure else None
         folder = paths.run_folder(name) if name is not None else paths.build_folder(args.profile)
         if args.check:
             print("\n".join(checked(number, args.profile, grids[number]) for number in grids))
@@ -277,18 +284,18 @@ def main(argv: list[str] | None = None) -> int:
             asked = {study: cells(study, grid) for own in grids.values() for study, grid in own.items()}
             queue.record_seconds(asked, Store.default(), args.profile)
             return 0
-        left = {s: registry.remaining_settings(n, s, grid) for n, own in grids.items() for s, grid in own.items()}
-        asked = {study: cells(study, grid) for study, grid in left.items() if grid}
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: workers and kernels go too
-        queue.fill(asked, Store.default())
-        return _draw(values, folder) or (0 if name is None or args.no_page else _page(folder))
+        if not args.figure:  # whose cells say which studies
+            left = {s: registry.remaining_settings(n, s, grid) for n, own in grids.items() for s, grid in own.items()}
+            queue.fill({study: cells(study, grid) for study, grid in left.items() if grid}, Store.default())
+        return _draw(values, folder, args.figure) or (0 if name is None or args.no_page else _page(folder))
 
 
-def _draw(values: Mapping[str, Mapping[str, Any]], folder: Path) -> int:
+def _draw(values: Mapping[str, Mapping[str, Any]], folder: Path, figure: str | None = None) -> int:
     """Executes chapters, several in processes of their own; returns the exit code."""
     if len(values) == 1:
         ((number, own),) = values.items()
-        return _run(number, own, folder)
+        return _run(number, own, folder, figure)
     end_workers()  # a process that has threads must not fork
     fork = multiprocessing.get_context("fork")
     longest_first = sorted(values, key=lambda number: -parameters.source(number).stat().st_size)
@@ -320,14 +327,14 @@ def _apart(number: str, values: Mapping[str, Any], folder: Path) -> None:
         sys.exit(_run(number, values, folder))
 
 
-def _run(number: str, values: Mapping[str, Any], folder: Path) -> int:
+def _run(number: str, values: Mapping[str, Any], folder: Path, figure: str | None = None) -> int:
     """Executes a chapter and says how it went; returns the exit code."""
     warnings.filterwarnings("ignore", category=UserWarning, module="papermill")
     # it takes a kind for a type and then calls the parameter unknown
     logging.getLogger("papermill").addFilter(lambda record: "unknown parameter" not in record.getMessage())
     start = time.perf_counter()
     try:
-        done = execute(number, values, folder)
+        done = execute(number, values, folder, figure)
     except papermill.PapermillExecutionError as error:
         why = f"failed in cell {error.cell_index}: {error.ename}: {error.evalue}"
     except DeadKernelError:

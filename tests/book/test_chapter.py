@@ -13,6 +13,7 @@ from companion.experiments import stored
 from companion.experiments.sweep import product, study, sweep
 from companion.experiments.table import write_csv
 from companion.report import chapter as page
+from companion.report import views
 from companion.report.chapter import Chapter
 from regimes.validate import InputError
 
@@ -49,12 +50,12 @@ def opened(mini_book, monkeypatch):
 def test_caption_names_what_varies_over_the_rows_drawn_and_folds_the_rest_away(opened, shown):
     table = opened.rows(counts)
     fig, _ = plt.subplots()
-    opened.figure(fig, "fig-x", "A line. It rises.", table)
+    opened.figure(fig, "fig-x", "**A line.** It rises.", table)
     ((_, metadata),) = shown
     about = metadata["regimes"]
-    assert about["caption"] == "A line. It rises. Data: counted. Here $n$ = 1 … 5 (5); 3 seeds. Profile: laptop."
-    assert about["name"] == "fig-x" and about["alt"] == "A line"
-    assert "d = 7" in about["settings"] and "n = " not in about["settings"] and "15 cells" in about["settings"]
+    assert about["caption"] == "**A line.** It rises." and about["name"] == "fig-x" and about["alt"] == "A line"
+    assert about["settings"].startswith("Data: counted. Here $n$ = 1 … 5 (5); 3 seeds. Profile: laptop. ")
+    assert "d = 7" in about["settings"] and "15 cells" in about["settings"]
     assert not plt.fignum_exists(fig.number)
 
 
@@ -77,7 +78,13 @@ def test_table_carries_label_and_caption(opened, shown):
     table = opened.rows(counts)
     opened.table(pd.DataFrame({"x": [0.123456, None]}), "tab-x", "Numbers.", table)
     text = shown[0][0].data
-    assert 'id="tab-x"' in text and "<caption>Numbers. Data: counted." in text and "0.1235" in text and "—" in text
+    assert (
+        'id="tab-x"' in text
+        and "<caption>Numbers.</caption>" in text
+        and "Data: counted." in text
+        and "0.1235" in text
+        and "—" in text
+    )
     opened.table(table, "tab-y", "Rows.", table)
     assert table.cell[0] not in shown[1][0].data and "revision" in shown[1][0].data  # folded, not a column
 
@@ -108,9 +115,7 @@ def test_a_slider_is_frames_and_a_still(opened, shown):
     ((data, metadata),) = shown
     about, text = metadata["regimes"], data["text/html"]
     assert text.startswith('<div class="slider"') and text.count("data:image/webp") == 3 and "http" not in text
-    assert (
-        about["still"] and about["caption"].startswith("It moves. See. Data: counted.") and about["alt"] == "It moves"
-    )
+    assert about["still"] and about["caption"] == "It moves. See." and about["alt"] == "It moves"
     assert about["narrow"] is None and "image/png" in data and not plt.get_fignums()
     assert 'aria-label="n" aria-valuetext="n = 3"' in text
 
@@ -163,6 +168,8 @@ def test_check_writes_the_record_and_shows_one_line(opened, shown, mini_book):
     said = shown[0][0].data
     assert said.startswith('<div class="verdict verdict-reproduced">') and "\n" not in said
     assert "<b>reproduced</b>" in said and "<code>Z.Fig1-size</code>" in said and "refuted by 2 (one was lost)" in said
+    row = views.show("verdicts", [record, record | {"short": "There are three"}], views.ERRATA)
+    assert row.count(said) == 2 and "There are three <b>3</b>" in row and "Z.Fig1-size <b>3</b>" in row
 
 
 @pytest.mark.parametrize(

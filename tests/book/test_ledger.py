@@ -84,12 +84,14 @@ def test_what_is_not_reproduced_names_the_drawer_in_line_row_and_findings(drawer
     for shown in (
         show("line", entry, "errata.html"),
         show("table", [entry]),
-        markdown("findings", records=[entry]),
+        markdown("findings", records=[entry], number="99", figure=None),
     ):
         assert held in shown and ">corrected" not in shown
     assert "what holds: ≥ 0.9" in show("table", [entry])
     for other in (entry | {"erratum": None}, ledger.record(claim)):
-        assert drawer not in show("table", [other]) and "erratum-" not in markdown("findings", records=[other])
+        assert drawer not in show("table", [other]) and "erratum-" not in markdown(
+            "findings", records=[other], number="99", figure=None
+        )
 
 
 def test_what_is_corrected_needs_an_erratum():
@@ -179,8 +181,9 @@ def test_merge_holds_every_claim_once(mini_book):
     assert ledger.read(folder / "ledger.json") == merged
     assert json.loads((folder / "ledger.json").read_text())[1]["accept"] == [0, None]  # strict JSON: no Infinity
     keys = (
-        "id item chapter kind statement source stated looks accept alternative corrected erratum part_of amended value "
-        "low high n interval numerical late verdict profile data settings figure seconds device revision versions"
+        "id item chapter kind statement short measure source stated looks accept alternative corrected erratum part_of "
+        "amended value low high n interval numerical late verdict profile data settings figure seconds device revision "
+        "versions"
     )
     assert set(merged[0]) == set(merged[1]) == set(keys.split())
     assert ledger.summary(merged) == (
@@ -214,6 +217,7 @@ def test_an_interval_of_a_single_realisation_is_written_and_read(tmp_path):
         ({"alternative": {"value": 1.0, "what": " "}}, "must hold a value and what gives it"),
         ({"alternative": {"value": "one", "what": "x"}}, "must be a finite number, got 'one'"),
         ({"alternative": {"value": math.inf, "what": "x"}}, "must be a finite number"),
+        ({"short": "one two three four five six seven eight nine"}, "short must have at most eight words"),
         ({"amended": ({"was": "[0, 1]", "verdict": "undecided"},)}, "an amendment must say was, verdict, why"),
         ({"amended": ({"was": "[0, 1]", "verdict": "undecided", "why": ""},)}, "an amendment must say"),
     ],

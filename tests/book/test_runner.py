@@ -147,7 +147,7 @@ def test_a_run_writes_notebook_and_ledger_and_a_page(mini_book, capfd):
     assert any("make chapter-99 NAME=mine PARAMS='-p size 3'" in c.source for c in cells if c.cell_type == "markdown")
     figure = [c.metadata.mystnb for c in cells if "figure" in c.metadata.get("mystnb", {})]
     assert len(figure) == 1 and figure[0]["figure"]["name"] == "fig-mini"
-    assert figure[0]["figure"]["caption"].startswith("A line. It rises. Data: counted.")
+    assert figure[0]["figure"]["caption"] == "A line. It rises."
     first = done.resolve()
     assert run() == 0
     assert done.resolve() != first and not first.exists()  # the swap takes the old one away
@@ -196,14 +196,26 @@ def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(ran_book):
     (ran_book / "_static").symlink_to(ROOT / "_static")
     (ran_book / "mine.toml").write_text("scale = 3\n")
     (ran_book / "build" / "laptop").rename(ran_book / "away")
-    append(ran_book, "# %% [markdown]\n# See {numref}`fig-mini`, {numref}`fig-gone` and {ref}`there <far>`. $$ x $$\n")
+    append(
+        ran_book,
+        "# %% [markdown]\n# (the-rest)=\n# # The rest\n"
+        "# See {numref}`fig-mini`, {numref}`fig-gone` and {ref}`there <far>`: {claim}`Z.Fig1-size`. $$ x $$\n"
+        '# %%\nchapter.figure(plt.figure(), "fig-rest", "Nothing yet.")\nplt.plot(size)\n',
+    )
     assert run("-f", "mine.toml", "-p", "size", "5", "--name", "mine") == 0
     assert output(ran_book / "runs" / "mine" / "99_mini.ipynb") == "scale = 3.0\n"
     assert not (ran_book / "build" / "laptop").exists()
     html = ran_book / "runs" / "mine" / "html"
-    page, first = ((html / name).read_text(encoding="utf-8") for name in ("99_mini.html", "index.html"))
-    assert "<figcaption>" in page and "It rises." in page and "Fig. 1" in page  # captions, numbers, references
-    assert "fig-gone" in page and "there (in the book)" in page and "{ref}" not in page
+    names = "99_mini.html", "99_the_rest.html", "index.html"
+    page, rest, first = ((html / name).read_text(encoding="utf-8") for name in names)
+    assert "<figcaption>" in page and "It rises." in page and "Fig. 1" in page and "Fig. 1" in rest
+    assert (
+        'title="There are three.">5</abbr>' in rest
+        and "fig-gone" in rest
+        and "there (in the book)" in rest
+        and "{ref}" not in rest
+        and "Nothing yet." not in page
+    )
     assert "<code>Z.Fig1-size</code>" in first and "scale" in first and "not reproduced" in first
     assert "https://" not in "".join(line for line in page.splitlines() if "<script" in line or "<link" in line)
     assert 'href="rows/fig-mini.csv"' in page and (html / "rows" / "fig-mini.csv").read_text().count("\n") > 1
@@ -221,6 +233,19 @@ def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(ran_book):
     pages._lay_out(ran_book / "runs" / "same", ran_book / "laid out")
     first = (ran_book / "laid out" / "index.md").read_text(encoding="utf-8")
     assert "No figure differs from the book" in first and "These are not the book" not in first
+
+
+def test_one_figure_runs_what_it_needs_and_nothing_else(mini_book, capsys):
+    append(mini_book, "# %%\nprint(1 / 0)\n# %%\nchapter.figure(plt.figure(), 'fig-rest', 'Nothing yet.')\n")
+    assert run("--figure", "fig-mini", "-p", "size", "4", "--no-page", "--name", "one") == 0
+    book = nbformat.read(mini_book / "runs" / "one" / "99_mini.ipynb", as_version=4)
+    assert not any("1 / 0" in cell.source or "fig-rest" in cell.source for cell in book.cells)
+    (record,) = ledger.read(mini_book / "runs" / "one" / "99.ledger.json")
+    assert record["value"] == 4 and "A small chapter" in book.cells[0].source
+    assert not (mini_book / "build" / "laptop").exists()
+    with pytest.raises(SystemExit):
+        run("--figure", "fig-none")
+    assert "figure must be one of fig-mini" in capsys.readouterr().err
 
 
 def test_a_chapter_that_raises_fails_and_keeps_the_last_good_one(good, capsys):

@@ -16,6 +16,7 @@ from docutils import nodes
 from nbclient import NotebookClient
 
 from companion import paths
+from companion.experiments import parameters
 from companion.report import ledger, views
 from companion.report.errata import DRAWERS
 from companion.site import extension, sources
@@ -33,6 +34,10 @@ def listed(entries):
 
 
 PAGES = [TOC["root"], *(name for part in TOC["parts"] for name in listed(part["chapters"]))]
+CHAPTERS = {  # the pages of each, its story first
+    f"chapters/{path.stem}": [page for page in PAGES if page.startswith(f"chapters/{number}_")]
+    for number, path in parameters.chapters().items()
+}
 OUTSIDE = re.compile(r'<(?:script|link|img)[^>]+(?:src|href)="(https?://[^"]+)"')
 
 
@@ -43,10 +48,10 @@ def test_page_is_built_and_loads_nothing_from_outside(page):
     assert 'class="section-title"' in text or "<h1>" in text
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("chapters/")])
-def test_all_that_a_chapter_computed_is_on_its_page(page):
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_all_that_a_chapter_computed_is_on_its_pages(page):
     """Players and folded settings, beside their figure: MyST-NB drops a cell that holds them and no source."""
-    shown = (HTML / f"{page}.html").read_text(encoding="utf-8")
+    shown = "".join((HTML / f"{part}.html").read_text(encoding="utf-8") for part in CHAPTERS[page])
     outputs = [
         output
         for cell in nbformat.read(ROOT / "build" / "smoke" / f"{page.split('/')[1]}.ipynb", as_version=4).cells
@@ -62,8 +67,9 @@ def test_all_that_a_chapter_computed_is_on_its_page(page):
 
 
 def test_every_chapter_has_a_page_and_every_page_a_place():
-    sources = {f"chapters/{path.stem}" for path in (ROOT / "chapters").glob("[0-9][0-9]_*.py")}
-    assert sources == {page for page in PAGES if page.startswith("chapters/")}
+    staged = [f"chapters/{path.stem}" for path in (ROOT / "chapters").glob("*.ipynb")]
+    assert sorted(staged) == sorted(page for page in PAGES if page.startswith("chapters/"))
+    assert all(pages[0] == name for name, pages in CHAPTERS.items())
     folders = (HTML / "book", HTML / "chapters")
     built = {str(p.relative_to(HTML).with_suffix("")) for folder in folders for p in folder.rglob("*.html")}
     assert built == set(PAGES)
@@ -95,7 +101,7 @@ def test_an_edit_runs_every_chapter_again(edited):
         return subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
     (chapters,) = re.findall(r"companion\.runner ((?:\d\d )+)", planned(f"--what-if={edited}"))  # as one queue
-    assert chapters.split() == sorted(page[9:11] for page in PAGES if page.startswith("chapters/"))
+    assert chapters.split() == sorted(parameters.chapters())
     pages = planned(f"--what-if={edited}", target="build/smoke/.pages")
     assert "companion.site.pages smoke" in pages and "companion" not in planned() + planned(target="build/smoke/.pages")
 
@@ -174,8 +180,8 @@ def test_every_chapter_links_its_first_words_of_the_field_to_the_glossary():
     glossary = soup("book/glossary")
     meant = {term["id"]: term.find_next_sibling("dd").get_text() for term in glossary.select("dl.glossary dt[id]")}
     assert 25 <= len(set(meant.values())) <= 45 and all(text.strip().endswith(".") for text in meant.values())
-    for name in (page for page in PAGES if page.startswith("chapters/")):
-        links = soup(name).select("a[data-definition]")
+    for name, parts in CHAPTERS.items():
+        links = [link for part in parts for link in soup(part).select("a[data-definition]")]
         anchors = [link["href"].partition("#")[2] for link in links]
         assert len(anchors) >= 4 and len(anchors) == len(set(anchors)), name  # at the first use, and no other
         for link, anchor in zip(links, anchors, strict=True):
@@ -244,8 +250,9 @@ def test_a_saved_notebook_says_what_it_needs_runs_elsewhere_and_its_profile_line
 def test_what_the_download_button_saves_is_the_notebook_to_take_home():
     for name in (page for page in PAGES if page.startswith("chapters/")):
         links = [link for link in soup(name).select("a[download]") if link["href"].endswith(".ipynb")]
-        assert [link["href"] for link in links] == [f"../notebooks/{name.split('/')[1]}.ipynb"]
-        saved = nbformat.read(HTML / "notebooks" / f"{name.split('/')[1]}.ipynb", as_version=4)
+        whole = f"{parameters.source(name[9:11]).stem}.ipynb"
+        assert [link["href"] for link in links] == [f"../notebooks/{whole}"]
+        saved = nbformat.read(HTML / "notebooks" / whole, as_version=4)
         assert saved.cells[0].source.startswith("**What this notebook needs.**")
         assert "{term}" not in "".join(cell.source for cell in saved.cells)
     assert not list((HTML / "_sources").rglob("*.ipynb"))

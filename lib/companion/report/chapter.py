@@ -37,7 +37,7 @@ from companion.report import ledger, plots, screen, views
 from regimes.validate import InputError
 
 _COUNTED = re.compile(r"(\d+) (?=points )")
-_SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)\. ")
+_SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)\.(?:\*\*)? ")
 _GREEK = ("alpha", "beta", "gamma", "eta", "kappa", "lambda", "rho", "sigma", "tau")
 _POWER = re.compile(r"(?<![\w.])(-?\d(?:\.\d+)?)e([+-]\d+)\b")
 THEORY = "none: theory alone"  # in place of tables: the data of a claim on formulas
@@ -116,12 +116,12 @@ class Chapter:
         return pd.concat([part for part in (rows, joined) if len(part)], ignore_index=True)
 
     def figure(self, fig: Figure, name: str, caption: str, *tables: pd.DataFrame, alt: str = "") -> None:
-        """Shows a figure with its caption, which ends with data, sizes and profile.
+        """Shows a figure with its caption; data, sizes, profile and settings fold out below it.
 
         Args:
             fig: the figure; it is closed.
             name: the label to refer to, ``fig-...``.
-            caption: what is drawn and what to see, without a final note on the data.
+            caption: what to see, in bold, then what is drawn.
             tables: the rows it is drawn from, each with its cell.
             alt: the picture in words, for those who cannot see it; the caption's first sentence by default.
         """
@@ -141,7 +141,7 @@ class Chapter:
             if name in self._labels:
                 raise InputError(f"label {name} is in use: another figure of chapter {self.number} has it")
             self._labels.add(name)
-        about |= {"name": name, "caption": f"{caption} {self.note(*tables)}".rstrip(), "settings": _settings(tables)}
+        about |= {"name": name, "caption": caption, "settings": self._origin(tables)}
         about["alt"] = about["alt"] or _spoken(_SENTENCE.split(caption)[0])
         if tables:
             self._write_rows(name, tables)
@@ -191,18 +191,22 @@ class Chapter:
         plt.close(fig)
 
     def table(self, rows: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame, digits: int = 4) -> None:
-        """Shows rows as an HTML table (without provenance) with a caption that ends with data, sizes and profile."""
+        """Shows rows as an HTML table, without provenance, with its caption; where they come from folds out below."""
         rows = _without_provenance(rows)
         lines = [[_cell(value, digits) for value in line] for line in rows.itertuples(index=False)]
-        caption = f"{caption} {self.note(*tables)}"
-        display(HTML(views.show("rows", name, caption, map(str, rows.columns), lines, _settings(tables))))
+        shown = views.show("rows", name, caption, map(str, rows.columns), lines, self._origin(tables))
+        display(HTML(shown), metadata={"table": name})
 
     def say(self, text: str) -> None:
         """Shows a sentence of Markdown, for numbers that come from the data."""
         display(Markdown(text))
 
+    def _origin(self, tables: Sequence[pd.DataFrame]) -> str:
+        """What folds out below a figure or a table: its note, then all that does not vary; empty where nothing ran."""
+        return f"{self.note(*tables)} {_settings(tables)}".strip()
+
     def note(self, *tables: pd.DataFrame) -> str:
-        """The end of a caption: data, what varies over the rows drawn, number of seeds, profile; empty for none."""
+        """Where rows come from: data, what varies over the rows drawn, number of seeds, profile; empty for none."""
         if not tables:
             return ""  # a sketch or a formula: no run, no sizes
         found = provenance(*tables)
@@ -259,11 +263,8 @@ class Chapter:
             cells={key: revision_of(key) for key in found.cells},
         )
         ledger.write(self.folder / f"{self.number}.ledger.json", self.records.values())
-        display(HTML(views.show("line", self.records[claim_id], "../book/errata.html")))
-
-    def ledger(self) -> None:
-        """Shows the verdicts of this chapter as a table."""
-        display(HTML(views.show("table", list(self.records.values()), errata="../book/errata.html")))
+        line = HTML(views.show("line", self.records[claim_id], views.ERRATA))
+        display(line, metadata={"claim": claim_id})  # on the page it goes to the row below its figure
 
 
 def _settings(tables: Sequence[pd.DataFrame]) -> str:
@@ -280,7 +281,7 @@ def _settings(tables: Sequence[pd.DataFrame]) -> str:
 
 def _spoken(text: str) -> str:
     r"""Text whose symbols are words, for those who listen: ``$\Lambda^*$`` is ``Lambda^*``."""
-    return re.sub(r"[$\\{}]", "", re.sub(r"(?<=\w)\\", r" \\", text))
+    return re.sub(r"[$\\{}]|\*\*", "", re.sub(r"(?<=\w)\\", r" \\", text))
 
 
 def _typeset(name: str, values: str) -> str:
@@ -316,4 +317,4 @@ def _cell(value: Any, digits: int) -> str:
 
 
 def _number(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

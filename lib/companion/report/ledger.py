@@ -54,6 +54,8 @@ class Claim:
             ``beyond`` (new here).
         statement: the claim in words.
         source: paper and place.
+        short: the statement in at most eight words, for the row below its figure; its id where there is none.
+        measure: which number, at which settings, where the statement does not say so.
         accept: ``(low, high)`` of the measured interval that reproduces it; either may be infinite.
         alternative: what refutes it: the ``value`` that a plausible wrong theory, the null or the rival paper gives,
             and ``what`` gives it. It lies outside ``accept``.
@@ -79,6 +81,8 @@ class Claim:
     accept: tuple[float, float]
     alternative: Mapping[str, Any]
     profiles: tuple[str, ...]
+    short: str = ""
+    measure: str = ""
     stated: float | None = None
     looks: int = 1
     corrected: tuple[float, float] | None = None
@@ -99,6 +103,8 @@ class Claim:
         if self.corrected and not self.erratum:
             raise InputError("what is corrected needs an erratum that quotes it")
         validate.integer(1, looks=self.looks)
+        if len(self.short.split()) > 8:
+            raise InputError(f"short must have at most eight words, got {self.short!r}")
         for change in self.amended:
             if set(change) - {"id"} != set(AMENDED) or not all(str(part).strip() for part in change.values()):
                 raise InputError(f"an amendment must say {', '.join(AMENDED)}, got {dict(change)}")
@@ -199,7 +205,7 @@ def record(claim: Claim, **measured: Any) -> dict[str, Any]:
     """A ledger record: the declaration, and what was measured (``None`` throughout for a claim not measured yet)."""
     keys = "chapter value low high n interval numerical late verdict profile data settings figure"
     empty = dict.fromkeys(f"{keys} seconds device revision versions".split())
-    names = ("id", "item", "kind", "statement", "source", "stated", "looks", "part_of")
+    names = ("id", "item", "kind", "statement", "short", "measure", "source", "stated", "looks", "part_of")
     declared = {name: getattr(claim, name) for name in names}
     bounds = {"accept": _bounds(claim.accept), "corrected": _bounds(claim.corrected) if claim.corrected else None}
     rest = {"alternative": dict(claim.alternative), "erratum": claim.erratum, "amended": list(claim.amended)}
@@ -349,7 +355,9 @@ def words(entry: Mapping[str, Any]) -> dict[str, Any]:
     absent = f"; {ABSENT}" if ABSENT in (entry["data"] or "") else ""
     kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
     held = entry["erratum"] if entry["value"] is not None else None
+    value, interval, _ = measured_value(entry).partition(" [")
     return {
+        "short": entry["short"] or entry["id"],
         "word": word(entry),
         "mark": MARKS[entry["verdict"]],
         "kind": kind + (f" · counted with {entry['part_of']}" if entry["part_of"] else ""),
@@ -357,6 +365,7 @@ def words(entry: Mapping[str, Any]) -> dict[str, Any]:
         "corrected": band(entry["corrected"]) if entry["corrected"] else "",
         "rival": f"refuted by {entry['alternative']['value']:.4g} ({entry['alternative']['what']})",
         "measured": measured_value(entry),
+        "value": value if interval or entry["value"] is None else f"{entry['value']:.3g}",
         "count": f"n = {entry['n']}, {entry['interval']}{absent}" if entry["n"] else "",
         "late": _late(entry["late"]) if entry["late"] else "",
         "missed": f"the stated {entry['stated']:.3g} lies outside the interval" if misses_stated(entry) else "",

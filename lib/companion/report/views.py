@@ -11,6 +11,7 @@ from markupsafe import Markup
 from companion.report import errata, ledger
 
 FOLDERS = (Path(__file__).with_name("templates"), Path(__file__).parents[1] / "site" / "templates")
+ERRATA = "../book/errata.html"  # seen from a chapter's page
 
 
 @functools.cache
@@ -22,7 +23,7 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["maths"] = maths
+    found.filters |= {"maths": maths, "quoted": lambda value: f'"{value}"' if isinstance(value, list) else str(value)}
     found.globals |= {"ledger": ledger, "DRAWERS": errata.DRAWERS}
     return found
 

@@ -1,7 +1,8 @@
 """What the book's pages have beyond Sphinx's own, as an extension of it: ``_config.yml`` names this module.
 
 Links to the glossary hold their definition, the download button saves, the search knows the words of each page, and a
-run's pages name in words what only the book has. The pages need no network; ``templates`` leave out what asks for one.
+run's pages name in words what only the book has. The role ``claim`` gives the number that was measured. The pages need
+no network; ``templates`` leave out what asks for one.
 """
 
 import html
@@ -12,11 +13,14 @@ from typing import Any
 
 from bs4 import BeautifulSoup
 from docutils import nodes
+from docutils.parsers.rst.states import Inliner
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxTranslator
+
+from companion.report import ledger
 
 HOSTS = ("github", "gitlab", "bitbucket")  # the theme knows them, and stops at another's address
 TEXTS = "window.BOOK_TEXTS = "  # what the search shows of each page: one on disk may not fetch another
@@ -27,6 +31,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Connects what this module does to what Sphinx does."""
     app.config.templates_path.insert(0, str(Path(__file__).with_name("templates")))
     app.add_config_value("book_labels", None, "html", (dict, type(None)))  # of a run: label -> where the book has it
+    app.add_role("claim", _measured)
     app.add_node(nodes.reference, override=True, html=(_link, None))
     handlers = {
         "config-inited": _button,
@@ -48,6 +53,20 @@ def _button(app: Sphinx, config: Config) -> None:
     options["use_repository_button"] = any(name in host for name in HOSTS)
     if not options["use_repository_button"]:
         options["repository_url"] = ""
+
+
+def _measured(
+    role: str, raw: str, name: str, line: int, inliner: Inliner, options: Any = None, content: Any = ()
+) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+    """What was measured of a claim, with its interval, from the ledger of these pages: ``{claim}`C.Fig2-limit```."""
+    env = inliner.document.settings.env
+    for path in (Path(env.srcdir, folder, "ledger.json") for folder in env.config.html_extra_path):
+        env.note_dependency(str(path))
+        for record in ledger.read(path):
+            if record["id"] == name:
+                said = {"explanation": record["statement"], "classes": ["measured"]}
+                return [nodes.abbreviation(raw, ledger.measured_value(record), **said)], []
+    return [], [inliner.reporter.error(f"{name} is no claim of the ledger", line=line)]
 
 
 def _out_of_date(app: Sphinx, env: BuildEnvironment) -> Iterable[str]:
@@ -111,9 +130,9 @@ def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: node
     app.builder.texts[name] = " ".join(body.get_text(" ").split())
     for button in (own for group in context["header_buttons"] for own in group.get("buttons", ())):
         if button["label"] == "download-source-button":
-            saved = f"notebooks/{Path(context['sourcename']).name}"
-            if any(Path(app.srcdir, folder, saved).exists() for folder in app.config.html_extra_path):
-                button["url"] = context["pathto"](saved, 1)
+            for folder in app.config.html_extra_path:  # of a chapter all pages save the whole
+                for saved in Path(app.srcdir, folder, "notebooks").glob(f"{Path(name).name[:2]}_*.ipynb"):
+                    button["url"] = context["pathto"](f"notebooks/{saved.name}", 1)
             context["saved"] = button["url"]
 
 

@@ -123,11 +123,17 @@ def of_run(folder: Path) -> Path:
 def _lay_out(folder: Path, source: Path) -> None:
     """The sources of a run's pages: a small book with the settings of the large one."""
     chapters = [path for path in sorted(folder.glob("[0-9][0-9]_*.ipynb")) if not path.name.endswith(".failed.ipynb")]
-    first = _overview(folder, chapters)
+    overview, pages = _overview(folder, chapters), []
     for path in chapters:
         book = {label: theirs for label, (_, theirs) in _changed(path).items()}
-        nbformat.write(sources.page(path, source / "extra", book), source / path.name)
-    pages = [{"file": path.stem} for path in chapters]
+        first, *rest = shown = sources.pages(
+            path, source / "extra", ledger.read(folder / f"{path.name[:2]}.ledger.json"), book
+        )
+        for stem, one in shown.items():
+            nbformat.write(one, source / f"{stem}.ipynb")
+        pages.append({"file": first} | ({"sections": [{"file": stem} for stem in rest]} if rest else {}))
+    measured = [record for path in chapters for record in ledger.read(folder / f"{path.name[:2]}.ledger.json")]
+    ledger.write(source / "extra" / "ledger.json", measured)
     references = paths.root() / "book" / "references.bib"
     if references.exists():
         shutil.copy(references, source)
@@ -135,7 +141,7 @@ def _lay_out(folder: Path, source: Path) -> None:
         pages.append({"file": "references"})
     if (paths.root() / "_static").exists():
         (source / "_static").symlink_to(paths.root() / "_static")
-    (source / "index.md").write_text(first, encoding="utf-8")
+    (source / "index.md").write_text(overview, encoding="utf-8")
     toc = {"format": "jb-book", "root": "index", "chapters": pages}
     (source / "_toc.yml").write_text(yaml.safe_dump(toc), encoding="utf-8")
     (source / "_config.yml").write_text(yaml.safe_dump(_config(folder.name, references.exists())), encoding="utf-8")
@@ -178,7 +184,11 @@ def _overview(folder: Path, notebooks: Sequence[Path]) -> str:
         given = dict(notebook.metadata.papermill.parameters)
         given |= given.pop("designs", {})
         about = {"number": number, "page": path.stem, "profile": given.pop("profile"), "given": given}
-        about |= {"built": (built / path.name).exists(), "changed": _changed(path)}
+        about |= {
+            "pages": sources.figure_pages(number),
+            "built": (built / path.name).exists(),
+            "changed": _changed(path),
+        }
         chapters.append(about)
         records += ledger.read(folder / f"{number}.ledger.json")
         book |= {record["id"]: record for record in ledger.read(built / f"{number}.ledger.json")}

@@ -36,8 +36,8 @@ def browser() -> str:
 def pages() -> list[str]:
     """The book's pages in their order, ``chapters/01_…``, but for those that paper does not need."""
     toc = yaml.safe_load((paths.root() / "_toc.yml").read_text(encoding="utf-8"))
-    names = [toc["root"], *(entry["file"] for part in toc["parts"] for entry in part["chapters"])]
-    return [name for name in names if name not in LEFT_OUT]
+    chapters = [entry for part in toc["parts"] for entry in part["chapters"] if entry["file"] not in LEFT_OUT]
+    return [toc["root"], *(one["file"] for entry in chapters for one in (entry, *entry.get("sections", ())))]
 
 
 def print_book(html: Path, out: Path) -> int:

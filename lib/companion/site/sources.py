@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jupytext
 import nbformat
 import pandas as pd
 import yaml
@@ -25,7 +26,7 @@ from companion.experiments.cli import one_line_errors
 from companion.experiments.store import committed, needs_commit
 from companion.experiments.sweep import cells
 from companion.experiments.table import CELL, read_csv, rows_by_cell
-from companion.report import ledger, screen, views
+from companion.report import excerpt, ledger, screen, views
 from companion.report.errata import DRAWERS, Erratum, errata
 from regimes import validate
 from regimes.validate import InputError
@@ -41,15 +42,45 @@ KEY_FIGURES = {  # of the chapters, on their cards; the first is the README's, t
     "07": "fig-e-2",
 }
 FOLDED = {"parameters": "parameters", "injected-parameters": "values of this profile"}  # by tag; else code
+_PAGE = re.compile(r"\(([\w-]+)\)=\n# ")
+_FIGURE = re.compile(r'"((?:fig|tab)-[\w-]+)"')
+_CLAIM = re.compile(r"\{claim\}`([^`]+)`")  # a number of the ledger
 _TERM = re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`")  # a link to the glossary, which a saved notebook has not
 
 
-def page(path: Path, extra: Path, book: Mapping[str, nbformat.NotebookNode] | None = None) -> nbformat.NotebookNode:
-    """A notebook as the book shows it: code folded away, figures numbered and captioned, how to change parameters.
+def split(stem: str, cells: Sequence[nbformat.NotebookNode]) -> dict[str, list[nbformat.NotebookNode]]:
+    """A chapter's cells by page: from the second on, one begins at each labelled heading of the first level.
+
+    The first page has the name of the chapter's file, another that of its label: ``(what-ends)=`` that of
+    ``07_what_ends``.
+    """
+    found: dict[str, list[nbformat.NotebookNode]] = {stem: []}
+    for cell in cells:
+        head = _PAGE.match(cell.source) if found[stem] and cell.cell_type == "markdown" else None
+        stem = f"{stem[:2]}_{head[1].replace('-', '_')}" if head else stem
+        found.setdefault(stem, []).append(cell)
+    return found
+
+
+def figure_pages(number: str) -> dict[str, str]:
+    """The page of a chapter on which each of its figures and tables stands, by label."""
+    source = parameters.source(number)
+    parts = split(source.stem, jupytext.read(source).cells)
+    return {label: stem for stem, cells in parts.items() for cell in cells for label in _FIGURE.findall(cell.source)}
+
+
+def pages(
+    path: Path,
+    extra: Path,
+    records: Sequence[Mapping[str, Any]],
+    book: Mapping[str, nbformat.NotebookNode] | None = None,
+) -> dict[str, nbformat.NotebookNode]:
+    """A notebook as the book shows it, a page at a time, by name: code folded away, figures numbered and captioned.
 
     Args:
         path: of a chapter, executed; the rows of its figures lie beside it.
         extra: what goes beside the pages: its ``figures`` take the pictures, its ``rows`` the rows.
+        records: of the chapter's ledger: the verdicts of a figure are one row below it.
         book: of a run, whose pages lie in no folder: for a figure's label the book's, where that is another.
     """
     notebook, above = nbformat.read(path, as_version=4), "../" if book is None else ""
@@ -58,9 +89,13 @@ def page(path: Path, extra: Path, book: Mapping[str, nbformat.NotebookNode] | No
     for file in (path.resolve().parent / "rows").glob("*.csv"):
         shutil.copy(file, extra / "rows")
         rows[file.stem] = f"{above}rows/{file.name}"
+    changed = excerpt.changes(path.name[:2], notebook) if book is None else {}
+    places = {label for cell in notebook.cells for label in map(_label, cell.get("outputs", [])) if label}
+    judged = {r["id"]: r for r in records if r["figure"] in places}
     for cell in notebook.cells:
         if cell.cell_type == "code":
             _fold(cell)
+            cell.outputs = [o for o in cell.outputs if o.get("metadata", {}).get("claim") not in judged]
         if "parameters" in cell.metadata.get("tags", []):
             how = _how_to_change(path.name[:2], cell.source)
             cells.append(nbformat.v4.new_markdown_cell(how, id=f"{cell.id}-how"))
@@ -68,13 +103,18 @@ def page(path: Path, extra: Path, book: Mapping[str, nbformat.NotebookNode] | No
         if len(figures) > 1:  # a number and a label belong to one
             raise InputError(f"cell {cell.id} shows {len(figures)} figures; give each a cell of its own")
         cells.append(cell)
+        labels = [label for label in map(_label, cell.get("outputs", [])) if label]
         if figures:
-            cells += _as_figure(cell, figures[0], rows, book or {})
+            turned, seconds = changed.get(figures[0].metadata.regimes.name, ((), 0.0))
+            cells += _as_figure(cell, figures[0], rows, book or {}, turned and (path.name[:2], turned, seconds))
             shown = screen.figure_html(figures[0], extra / "figures", f"{above}figures/")
             # the PNG is for the cards; the text would stand for a missing picture in a terminal
             figures[0].data = {"image/png": figures[0].data["image/png"], "text/html": shown}
-    notebook.cells = cells
-    return notebook
+        if own := [record for record in judged.values() if record["figure"] in labels]:
+            row = nbformat.v4.new_output("display_data", {"text/html": views.show("verdicts", own, views.ERRATA)})
+            cells.append(_shows(f"{cell.id}-verdicts", row))
+    parts = split(path.stem, cells)
+    return {stem: nbformat.from_dict({**notebook, "cells": own}) for stem, own in parts.items()}
 
 
 def _fold(cell: nbformat.NotebookNode) -> None:
@@ -97,18 +137,29 @@ def _as_figure(
     output: nbformat.NotebookNode,
     rows: Mapping[str, str],
     book: Mapping[str, nbformat.NotebookNode],
+    change: Sequence[Any] = (),
 ) -> list[nbformat.NotebookNode]:
     """Turns a cell into a numbered figure; returns a cell for what else it showed (all of it would be the figure)."""
     about = output.metadata.regimes
     cell.metadata["mystnb"]["figure"] = {"name": about.name, "caption": about.caption, "align": "center"}
     rest = [other for other in cell.outputs if other is not output]
     if about.settings:  # what a caption leaves out folds away below it
-        shown = views.show("below", about, rows.get(about.name), book.get(about.name))
+        shown = views.show("below", about, rows.get(about.name), book.get(about.name), change)
         rest.append(nbformat.v4.new_output("display_data", {"text/html": shown}))
     cell.outputs = [output]
-    # MyST-NB leaves out cells without a source, and what they show with them
+    return [_shows(f"{cell.id}-rest", *rest)] if rest else []
+
+
+def _shows(name: str, *outputs: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """A cell that shows outputs and no code: without a source MyST-NB would leave out what it shows."""
     hidden = {"source": "# the rest of what the cell above shows", "metadata": {"tags": ["remove-input"]}}
-    return [nbformat.v4.new_code_cell(id=f"{cell.id}-rest", outputs=rest, **hidden)] if rest else []
+    return nbformat.v4.new_code_cell(id=name, outputs=list(outputs), **hidden)
+
+
+def _label(output: nbformat.NotebookNode) -> str | None:
+    """The label of the figure or table that an output shows, if it shows one."""
+    about = output.get("metadata", {})
+    return about.get("table") or about.get("regimes", {}).get("name")
 
 
 def stage(profile: str) -> list[Path]:
@@ -126,12 +177,19 @@ def stage(profile: str) -> list[Path]:
         ran = notebook.metadata.papermill.parameters["profile"]
         if ran != profile:
             raise InputError(f"{path} was run at the {ran} profile, not {profile}")
-        nbformat.write(take_home(notebook, profile), extra / "notebooks" / path.name)
-        shown = page(path, extra)
-        found = views.markdown("findings", records=ledger.read(folder / f"{number}.ledger.json"))
-        shown.cells[0].source = shown.cells[0].source.replace("\n## ", f"\n{found}\n## ", 1)
-        staged.append(source.with_suffix(".ipynb"))
-        write_changed(staged[-1], nbformat.writes(shown) + "\n")
+        records = ledger.read(folder / f"{number}.ledger.json")
+        nbformat.write(take_home(notebook, profile, records), extra / "notebooks" / path.name)
+        shown = pages(path, extra, records)
+        first = shown[source.stem].cells[0]
+        found = views.markdown("findings", records=records, number=number, figure=KEY_FIGURES.get(number))
+        above, heading, below = first.source.partition(
+            "\n## What we find\n"
+        )  # its end, or where there is none the first
+        own, following, rest = (below if heading else above).partition("\n## ")
+        first.source = f"{above if heading else ''}{heading}{own}\n\n{found}{following}{rest}"
+        for stem, one in shown.items():
+            staged.append(source.with_name(f"{stem}.ipynb"))
+            write_changed(staged[-1], nbformat.writes(one) + "\n")
     for old in {*paths.chapters_folder().glob("*.ipynb")} - {*staged}:
         old.unlink()
     return staged
@@ -143,19 +201,23 @@ def write_changed(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def take_home(notebook: nbformat.NotebookNode, profile: str) -> nbformat.NotebookNode:
+def take_home(
+    notebook: nbformat.NotebookNode, profile: str, records: Sequence[Mapping[str, Any]] = ()
+) -> nbformat.NotebookNode:
     """A chapter as its reader saves it: says first what it needs, and its ``profile`` line counts when it is run again.
 
     Args:
         notebook: of a chapter, executed at ``profile``; it is changed.
         profile: that the line is set to. What the run injected goes, since it would override the line.
+        records: of its ledger, whose numbers its words name.
     """
+    values = {record["id"]: ledger.measured_value(record) for record in records}
     cells = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
     for cell in cells:
         if "parameters" in cell.metadata.get("tags", []):
             cell.source = re.sub(r'^(profile: .*= )"\w+"', rf'\1"{profile}"', cell.source, count=1, flags=re.M)
         elif cell.cell_type == "markdown":
-            cell.source = _TERM.sub(r"\1", cell.source)
+            cell.source = _CLAIM.sub(lambda found: values.get(found[1], "—"), _TERM.sub(r"\1", cell.source))
     needs = views.markdown("needs", profile=profile, address=address()).strip()
     notebook.cells = [nbformat.v4.new_markdown_cell(needs, id="needs"), *cells]
     notebook.metadata.pop("papermill", None)
@@ -193,7 +255,7 @@ def finer_table(shown: int = 2) -> str:
 def cards(records: Sequence[dict[str, Any]], pages: Sequence[Path]) -> str:
     """One card per chapter, as Markdown: its key figure, title and verdicts. Writes the pictures beside it."""
     found = []
-    for path in pages:
+    for path in (path for path in pages if path.stem in {source.stem for source in parameters.chapters().values()}):
         number, notebook = path.name[:2], nbformat.read(path, as_version=4)
         (paths.generated() / f"card-{number}.png").write_bytes(_picture(notebook, KEY_FIGURES.get(number)))
         title = re.search(r"^# (.+)$", notebook.cells[0].source, re.M)[1]
@@ -225,7 +287,9 @@ def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
 def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
     """For each measured claim the address of the figure that shows it, seen from a page in ``book/``."""
     measured = [record for record in records if record["chapter"]]
-    return {r["id"]: f"../chapters/{parameters.source(r['chapter']).stem}.html#{r['figure']}" for r in measured}
+    on = {number: figure_pages(number) for number in {record["chapter"] for record in measured}}
+    stems = {r["id"]: on[r["chapter"]].get(r["figure"], parameters.source(r["chapter"]).stem) for r in measured}
+    return {r["id"]: f"../chapters/{stems[r['id']]}.html#{r['figure']}" for r in measured}
 
 
 def errata_page(records: Sequence[dict[str, Any]]) -> str:

@@ -1,0 +1,165 @@
+"""The part of a chapter that one figure needs: its own cells, and those that define what they use.
+
+``python -m companion.runner 01 --figure fig-a-fig3 -p curve_alpha 1`` runs these cells alone, and so computes the
+studies of that figure alone.
+"""
+
+import ast
+import functools
+import re
+from collections.abc import Iterable, Sequence
+
+import nbformat
+
+from companion import studies as registry
+from companion.experiments import parameters, queue, stored
+from companion.experiments.study import Setting, Study
+from companion.experiments.sweep import cells as cells_of
+from companion.experiments.table import CELL, origin
+from regimes import validate
+
+DRAWN = {"ax", "axes", "fig"}  # what several cells may draw into, one of them through another
+
+
+class _Flow(ast.NodeVisitor):
+    """The names of a cell in the order in which they run: ``used`` before, ``defined``, and ``touched`` in place."""
+
+    def __init__(self, local: Iterable[str] = ()) -> None:
+        self.defined: set[str] = set()
+        self.used: set[str] = set()
+        self.touched: set[str] = set()
+        self.imported: set[str] = set()
+        self.later: set[str] = set()  # used in functions, when they are called
+        self._local = set(local)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Store):
+            self.defined.add(node.id)
+        elif node.id not in self.defined | self._local:
+            self.used.add(node.id)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self._each([node.value, *node.targets])
+        self.touched |= {_base(target) for target in node.targets if not isinstance(target, ast.Name)}
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        self._each([node.value, ast.Name(_base(node.target), ast.Load()), node.target])
+        self.touched.add(_base(node.target))
+
+    def visit_For(self, node: ast.For) -> None:
+        self._each([node.iter, node.target, *node.body, *node.orelse])
+        self.touched |= {part.id for part in ast.walk(node.iter) if isinstance(part, ast.Name)} & DRAWN
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        self.generic_visit(node)
+        if isinstance(node.value, ast.Call) and _base(node.value) != "chapter":  # which shows and judges
+            self.touched |= {name for name in map(_base, node.value.args) if name in DRAWN}
+            if isinstance(node.value.func, ast.Attribute):
+                self.touched.add(_base(node.value.func))
+
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
+        self.imported |= {(name.asname or name.name).partition(".")[0] for name in node.names}
+        self.defined |= self.imported
+
+    visit_ImportFrom = visit_Import
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._each([*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)])
+        self.defined.add(node.name)
+        self._inside(node.args, node.body)
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        self._inside(node.args, [node.body])
+
+    def visit_ListComp(self, node: ast.AST) -> None:
+        targets = [part.id for one in node.generators for part in ast.walk(one.target) if isinstance(part, ast.Name)]
+        inner = _Flow(self._local | self.defined | set(targets))
+        inner.generic_visit(node)
+        self.used |= inner.used
+        self.later |= inner.later
+
+    visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp
+
+    def _inside(self, given: ast.arguments, body: Sequence[ast.AST]) -> None:
+        names = [one.arg for one in (*given.args, *given.kwonlyargs, given.vararg, given.kwarg) if one]
+        inner = _Flow(self._local | self.defined | set(names))
+        inner._each(body)
+        self.later |= inner.used | inner.later - inner.defined
+
+    def _each(self, nodes: Iterable[ast.AST]) -> None:
+        for node in nodes:
+            self.visit(node)
+
+
+def _base(node: ast.AST) -> str:
+    """The name that an expression begins with, ``ax`` of ``ax[0].plot``; empty where it is another expression."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+@functools.cache
+def flow(source: str) -> _Flow:
+    """The names that the code of a cell uses, defines, and changes in place."""
+    found = _Flow()
+    found.visit(ast.parse(source))
+    found.used |= found.later - found.defined
+    return found
+
+
+def labels(cells: Iterable[nbformat.NotebookNode]) -> list[str]:
+    """The labels of the figures and tables of a chapter, in order."""
+    code = (cell.source for cell in cells if cell.cell_type == "code")
+    return list(dict.fromkeys(label for source in code for label in re.findall(r'"((?:fig|tab)-[\w-]+)"', source)))
+
+
+def needed(cells: Sequence[nbformat.NotebookNode], label: str) -> list[int]:
+    """Which cells the figure or table ``label`` needs: those that show or judge it, and what they rest on, in order."""
+    validate.one_of(labels(cells), figure=label)
+    code = {i: flow(cell.source) for i, cell in enumerate(cells) if cell.cell_type == "code"}
+    wanted = {i for i in code if f'"{label}"' in cells[i].source}
+    fixed = set().union(*(one.imported for one in code.values()))
+    found, names = [i for i, cell in enumerate(cells) if "parameters" in cell.metadata.get("tags", [])], set()
+    for i in reversed([i for i in code if i not in found]):
+        near = names | (DRAWN if names & DRAWN else set())
+        if i in wanted or code[i].defined & names or (code[i].touched - fixed) & near:
+            names = (names - code[i].defined) | code[i].used
+            found.append(i)
+    return sorted(found)
+
+
+def excerpt(number: str, book: nbformat.NotebookNode, label: str) -> nbformat.NotebookNode:
+    """A chapter's notebook cut down to one figure or table, with its title and the words above it."""
+    cells, kept = book.cells, needed(book.cells, label)
+    title = re.match(r"(?:\([\w-]+\)=\n)?# .*", cells[0].source)
+    cells[0].source = f"{title[0] if title else parameters.source(number).stem}\n\nThe part that `{label}` needs."
+    first = min(i for i in kept if f'"{label}"' in cells[i].source)
+    above = max(i for i in range(first) if cells[i].cell_type == "markdown")
+    book.cells = [cells[i] for i in sorted({0, above, *kept})]
+    return book
+
+
+def changes(number: str, book: nbformat.NotebookNode) -> dict[str, tuple[list[parameters.Parameter], float]]:
+    """By figure, the chapter's parameters that change it, and the core seconds of its studies at the laptop's."""
+    values, known = parameters.resolve(number), parameters.declared(number)
+    own = {study.function.__name__: study for study in registry.of(number).values()}
+    seconds = {name: _seconds(study, registry.grids(number, values, study)[study]) for name, study in own.items()}
+    turned = {name: {"profile"} for name in own}
+    for design, value in parameters.designs(number).items():
+        given = value if isinstance(value, list) else [value]
+        turned[design.split(".")[1]] |= {str(one)[1:] for one in given if str(one).startswith("$")}
+    found = {}
+    for label in labels(book.cells):
+        code = [book.cells[i].source for i in needed(book.cells, label)[1:]]
+        named = own.keys() & {name for source in code for name in re.findall(r"\bchapter\.\w+\(\w+\.(\w+)", source)}
+        used = set().union(*(turned[name] for name in named), *(flow(source).used for source in code)) - {"profile"}
+        found[label] = [one for name, one in known.items() if name in used], sum(seconds[name] for name in named)
+    return found
+
+
+def _seconds(study: Study, grid: Sequence[Setting]) -> float:
+    """What a grid is expected to take; of a study that runs leave to its stored results, what these took."""
+    held = stored.table(study) if not queue.recorded(study) else ()
+    there, asked = set(held[CELL]) if len(held) else set(), cells_of(study, grid)
+    left = queue.chunks({study.name: study}, [cell for cell in asked if cell.key() not in there])
+    return sum(map(queue.seconds, left)) + sum(origin(cell).seconds for cell in asked if cell.key() in there)

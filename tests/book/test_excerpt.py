@@ -1,0 +1,63 @@
+"""What one figure of a chapter needs: names followed through its cells; every figure of the book has all it uses."""
+
+import builtins
+
+import jupytext
+import nbformat
+import pytest
+
+from companion.experiments import parameters
+from companion.report import excerpt
+from regimes.validate import InputError
+
+CODE = [
+    "import numpy as np\nfrom a import b as c",
+    "x = np.ones(3)\nunused = 1",
+    "late = 2",
+    "def f(y, *, z=x):\n    w = y + late\n    return [q * w for q in z]",
+    "fig, ax = c.subplots()",
+    "ax.plot(x)",
+    "fig, ax = c.subplots()\nother = 4",
+    "for i, ax_i in enumerate(ax):\n    ax_i.plot(f(i))",
+    "draw(ax[0], x)",
+    "found = {}\nfound['k'] = 3",
+    "found |= {'more': other}",
+    'chapter.figure(fig, "fig-x", "…", found)',
+    'chapter.check("A.x", unused, figure="fig-x")',
+    'chapter.figure(fig, "fig-y", "…")',
+]
+CELLS = [nbformat.v4.new_code_cell(source) for source in CODE]
+
+
+def test_names_are_followed_in_the_order_in_which_cells_run():
+    assert excerpt.flow("y = [i for i in x]\nx = y").used == {"x"}
+    assert excerpt.flow("def g(a):\n    return a + h()\ndef h():\n    return z").used == {"z"}
+    assert excerpt.flow("a.b[0].c = 1").touched == excerpt.flow("a.append(1)").touched == {"a"}
+    assert excerpt.flow("with open(p) as s:\n    t = s.read()").defined >= {"s", "t"}
+    found = [CODE[i] for i in excerpt.needed(CELLS, "fig-x")]
+    assert CODE[4] not in found and CODE[5] not in found, "the axes of another figure"
+    assert CODE[13] not in found and CODE[8] in found and CODE[12] in found
+    assert [source for source in CODE if source in found] == found and {*CODE[9:12]} <= {*found}
+    assert excerpt.needed(CELLS, "fig-y")[-1] == 13 and 9 not in excerpt.needed(CELLS, "fig-y")
+    with pytest.raises(InputError, match="figure must be one of fig-x, fig-y; got 'fig-z'"):
+        excerpt.needed(CELLS, "fig-z")
+
+
+@pytest.mark.parametrize("number", parameters.chapters())
+def test_every_figure_has_all_that_it_uses_without_the_rest(number):
+    cells = jupytext.read(parameters.source(number)).cells
+    labels = excerpt.labels(cells)
+    assert len(labels) > 5
+    for label in labels:
+        known = set(dir(builtins))
+        for i in (own := excerpt.needed(cells, label)):
+            assert excerpt.flow(cells[i].source).used <= known, (label, i)
+            known |= excerpt.flow(cells[i].source).defined
+        assert len(own) < len(cells) / 2, label
+
+
+def test_what_changes_a_figure_and_what_its_studies_take():
+    found = excerpt.changes("05", jupytext.read(parameters.source("05")))
+    knobs, seconds = found["fig-c-fig2"]
+    assert [knob.name for knob in knobs] == ["curve_rho", "curve_depth"] and 0 < seconds < 5
+    assert not found["fig-sketch-cobweb"][0]
