@@ -300,6 +300,7 @@ def across(values):
     return " … ".join(f"{value:.2f}" for value in values.mean().iloc[::-1])
 
 
+# %%
 turned = chapter.rows(studies.paths, "second_layer")
 beside = iso[iso["scale"].isin(turned["scale"]) & iso.seed.isin(turned.seed)]
 own = pd.concat([turned[turned.second != 1], beside]).assign(scale=lambda rows: rows.second)
