@@ -214,6 +214,7 @@ highest = max(
 fig, axes = plots.panels(9, columns=3, height=1.8, sharex=True)
 
 
+# %%
 def moment(i):
     """Both ansätze of both layers and the losses against the scale at one step, a column a spectrum."""
     for column, (name, rows) in enumerate(spectra.items()):
