@@ -93,8 +93,9 @@ def shown_matrix(ax, values, title=""):
 
 # %% [markdown]
 # ## What to remember
-# - **What training adds is aligned from the first step on, at every scale**: early, the {term}`centred ansatz <centred neural feature
-#   ansatz>` hardly knows how large the initial weights were, and the uncentred one does ({numref}`fig-d-2`).
+# - **What training adds is aligned from the first step on, at every scale**: early, the
+#   {term}`centred ansatz <centred neural feature ansatz>` hardly knows how large the initial weights were, the uncentred one does
+#   ({numref}`fig-d-2`).
 # - **It does not stay so.** From a large first layer that layer's centred ansatz falls while the network fits, to less than a random
 #   matrix of $K$'s spectrum would give ({numref}`tab-d-random`). At the end it is the more robust one in the first layer of data that
 #   decay, and on isotropic data the *less* robust ({numref}`tab-d-end`): App. G's summary of its figures holds in part.
@@ -111,8 +112,7 @@ def shown_matrix(ax, values, title=""):
 #   some networks fit without it {cite}`tansley2025`; what holds at convergence is derived in {cite}`boixadsera2025`; leaps of the loss
 #   raise the alignment {cite}`zhu2024`, and the AGOP makes classes collapse {cite}`beaglehole2024collapse`. New as far as we know: the
 #   corrected formulas with closed moments, the design without spikes, the table at the end of training, the second layer's own
-#   scale (compare {cite}`tansley2025` on unbalanced starts), the ansatz beside compression, and decay centred out (compare their
-#   theorem on weight decay).
+#   scale and decay centred out (compare {cite}`tansley2025` on unbalanced starts and on decay), and the ansatz beside compression.
 # %% [markdown]
 # ## One picture, no formula
 # A network learns a function of the first few of its inputs; the others do not matter. Each image below has the inputs
@@ -120,7 +120,7 @@ def shown_matrix(ax, values, title=""):
 # pairs. The upper pair is what the ansatz compares: what the weights of the first layer say, and what the output depends
 # on. They start as two kinds of noise, and agree only when the task has been learnt. The lower pair is the same two
 # questions asked of *what training has added* to the weights alone. They agree after the first step, long before anything
-# has been learnt, and what they agree on changes with time. This is the {term}`centred ansatz <centred neural feature ansatz>`: training adds to the weights where
+# has been learnt, and what they agree on changes with time. This is the centred ansatz: training adds to the weights where
 # the network's gradients look.
 # %%
 pictured = chapter.rows(studies.frames, "main").sort_values("step")
