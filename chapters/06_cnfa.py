@@ -93,19 +93,18 @@ def shown_matrix(ax, values, title=""):
 
 # %% [markdown]
 # ## What to remember
-# - **What training adds is aligned from the first step on, at every scale**: early, the
-#   {term}`centred ansatz <centred neural feature ansatz>` hardly knows how large the initial weights were, the uncentred one does
-#   ({numref}`fig-d-2`).
+# - **What training adds is aligned from the first step on.** Early the {term}`centred ansatz <centred neural feature ansatz>` hardly
+#   knows how large the initial weights were, the uncentred one does ({numref}`fig-d-2`).
 # - **It does not stay so.** From a large first layer that layer's centred ansatz falls while the network fits, to less than a random
-#   matrix of $K$'s spectrum would give ({numref}`tab-d-random`). At the end it is the more robust one in the first layer of data that
-#   decay, and on isotropic data the *less* robust ({numref}`tab-d-end`): App. G's summary of its figures holds in part.
+#   matrix of $K$'s spectrum would give. At the end it is the more robust one in the first layer of data that decay, and on isotropic
+#   data the *less* robust ({ref}`tables <end-of-training>`): App. G's summary of its figures holds in part.
 # - **A correlation near 1 is no sign of compression.** The centred ansatz is high in the lazy regime, where nothing is compressed;
 #   the uncentred one comes and goes with compression ({numref}`fig-d-stripe`).
 # - **Two kernels against one.** At the start the two sides differ by one factor $\mathcal K$ ({numref}`fig-sketch-ansatz`). With as many
 #   neurons as points half of their mean overlap is a covariance over networks, and free probability has that, too. How far $\mathcal K$
-#   is from a projector does not say how well they agree: it is seen through the labelled inputs alone ({numref}`tab-d-also`).
-# - **Formulas**: Prop. 10 lacks $1/k$ and all pairs of different neurons; Eq. 28's last term vanishes as printed
-#   ({numref}`tab-d-formulas`). App. F's data cannot be built as written ({numref}`fig-d-3-readings`); on the one reading that reverses
+#   is from a projector does not say how well they agree: it is seen through the labelled inputs alone ({ref}`table <also-checked>`).
+# - **{ref}`Formulas <random-matrices>`**: Prop. 10 lacks $1/k$ and all pairs of different neurons; Eq. 28's last term vanishes as
+#   printed. App. F's data cannot be built as written ({numref}`fig-d-3-readings`); on the one reading that reverses
 #   the alignment theory meets the mean over data sets, on a design without spikes each of them ({numref}`fig-d-3`).
 # - **Prior work.** The ansatz is that of {cite}`radhakrishnan2024`; paper D has a later version with a proof in high dimension
 #   {cite}`beaglehole2024v4`. In linear networks a power of it holds that hangs on the depth, under weight decay from any start, and
@@ -290,6 +289,7 @@ chapter.check("D.Fig2-test-loss", improvement(iso, steps), at(iso, steps, 1), fi
 
 
 # %% [markdown]
+# (end-of-training)=
 # ### At the end of training
 # Of the two spectra that decay App. G says: "Similar to Figure 2, we observe that the C-NFA is more robust to the
 # initialization scale than the UC-NFA, and UC-NFA value become high through training, while being small at initialization."
@@ -1011,6 +1011,7 @@ chapter.check("D.Descent-decayed-weights", least(wide(kept, "c_shrunk", "penalty
 #
 # </details>
 # %% [markdown]
+# (also-checked)=
 # ## Also checked
 # Statements of the paper that no figure of the chapter is about, in its own words. The free-probability lemmas (Eqs. 12 to 15)
 # are held by the tests of this book, on matrices in general position.
@@ -1045,6 +1046,5 @@ chapter.table(
 #   heavy-tailed readout fluctuate, and at our sizes neither has won.
 #
 # ## Try it yourself
-# - `-p reversal_n 512` and `-p 06.reversal.spike_free.balance "[0.0625]"`: how small may the balance be before single networks no
-#   longer tell the prediction from the printed one?
+# - `-p reversal_n 512` and `-p 06.reversal.spike_free.balance "[0.0625]"`: how small may the balance be before networks no longer tell it?
 # - `make chapter-06 NAME=loud PARAMS='-p rate 0.1'` takes the loss without its factor ½. What happens at $s_0=1$?
