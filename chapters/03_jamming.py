@@ -16,6 +16,10 @@
 #   {claim}`B.Fig6-rest-lazy` in the lazy regime. On 250 points there is hardly a peak.
 # - Stopping early, weight decay and ensembles each remove it. Far from jamming fluctuations fall as $N^{-1/4}$ in both regimes; the
 #   excess error is not yet their square, exponent {claim}`B.Sec3-quadratic`.
+# - Before us: the cusp at jamming, and that it disappears with early stopping {cite}`spigler2019`; $N^{-1/4}$, the divergence, and several
+#   networks just beyond jamming in place of one {cite}`geiger2020`; double descent elsewhere {cite}`belkin2019`; in random features
+#   the peak is the variance of initial weights and label noise, which averaging takes away {cite}`dascoli2020`. New as far as we know,
+#   compare {cite}`spigler2019`: at rest the peak grows with the number of points.
 #
 # ## Overview
 # Training a network with too few parameters gets stuck with some points on the wrong side

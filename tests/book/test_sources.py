@@ -169,7 +169,7 @@ def test_works_are_listed_by_author_and_lead_to_where_they_are():
     works = page.select(".citation")
     assert len(works) == len(re.findall(r"^@", source, re.M))
     authors = [work.p.get_text() for work in works]
-    assert authors[0].startswith("Daniel Beaglehole") and authors[-1].startswith("Han Xiao")
+    assert authors[0].startswith("Jimmy Ba") and authors[-1].startswith("Libin Zhu")
     links = {link["href"] for work in works for link in work.select("a.external")}
     for kind, start in (("doi", "https://doi.org/"), ("eprint", "https://arxiv.org/abs/"), ("url", "")):
         assert {start + name for name in re.findall(rf"^  {kind} = {{(.*)}}", source, re.M)} <= links

@@ -90,6 +90,14 @@ def test_features_are_read_from_the_trained_network():
     assert all(row["spread"] > 0 and row["random"] < 1 for row in rows)
 
 
+def test_features_are_read_from_what_training_has_added():
+    rows = pd.DataFrame(studies.features(BASE | {"draws": 40}, [0, 1, 2])).set_index(["seed", "scale", "layer"])
+    along = rows_of()
+    end = along[along.step == 20].set_index(["seed", "scale", "layer"])
+    np.testing.assert_allclose(rows.c.sort_index(), end.c.sort_index(), rtol=2e-3)
+    assert (rows.c_random > 0).all() and rows.c_random.mean() < rows.c.mean() - 0.02
+
+
 def test_frames_keep_what_training_has_added():
     setting = BASE | {"frames": [1, 10], "steps": 10, "scales": [0.3]}
     one, ten = studies.frames(setting, [0])

@@ -34,7 +34,7 @@ STAY = {
     "depth": "normalised_kernel layer_map mnist_regression drawn_regression kernel_shape half_depth trajectories "
     "projection_norm smallest_eigenvalue depth_bound closest_pair projectors operators_apart deep_prediction "
     "other_layers eta_definite biases colinear toy_network",
-    "initial_alignment": "outer_products expectations traces reversal decays",
+    "initial_alignment": "outer_products expectations traces averages reversal decays",
 }  # fmt: skip
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from companion.experiments import parameters
 from companion.studies import initial_alignment as studies
-from companion.theory.alignment import agreement, data
+from companion.theory.alignment import agreement, data, predictions
+from regimes.data import tasks
 from regimes.seeds import draw_seeds
 from regimes.validate import InputError
 
@@ -41,6 +42,39 @@ def test_traces_reject_the_printed_equations():
     for name in ("eq19", "eq28_printed", "eq28_literal"):
         assert abs(rows[name].mean() - 1) > 3 * error[name] + 8 / 256
     assert np.allclose(rows[["r1", "r2", "r3", "r4"]].mean(), 1, atol=0.06)
+
+
+def test_averages_by_the_kernel_of_every_network():
+    """The same networks through Eq. 4, with 𝒦 itself and the first term of Eq. 5 from the mean of 𝒦 and of 𝒦²."""
+    n, k, networks = 12, 9, 3000
+    (row,) = studies.averages({"data": "normal", "n": n, "k": k, "networks": networks}, [2])
+    (points,), (labels,), (drawn,) = (draw_seeds(kind, [2], size=n) for kind in ("train", "labels", "weights"))
+    x = tasks.gaussian_points(n, n, seed=points).numpy() / n**0.5
+    labelled = x * tasks.gaussian_points(n, 1, seed=labels).numpy()
+    rng, found, kernels = np.random.default_rng(drawn), [], []
+    for _ in range(networks):
+        delta = x @ rng.standard_normal((k, n)).T / k**0.5
+        delta *= rng.standard_normal(k)
+        kernels.append(delta @ delta.T)
+        nfm, agop = (labelled.T @ matrix @ labelled for matrix in (kernels[-1], kernels[-1] @ kernels[-1]))
+        found.append([(nfm * agop).sum(), (nfm**2).sum(), (agop**2).sum()])
+    above, first, second = np.array(found).T
+    commutes = (above / np.sqrt(first * second)).mean() / (above.mean() / np.sqrt(first.mean() * second.mean()))
+    assert row["commutes"] == pytest.approx(commutes, rel=1e-9)
+    mean, square = np.mean(kernels, axis=0), np.mean([one @ one for one in kernels], axis=0)
+    term = ((labelled.T @ mean @ labelled) * (labelled.T @ square @ labelled)).sum()
+    assert row["covariance"] == pytest.approx(1 - term / above.mean(), abs=0.04)
+
+
+def test_the_covariance_term_goes_as_free_probability_says():
+    shares = {}
+    for k in (96, 768):
+        rows = pd.DataFrame(studies.averages({"data": "normal", "n": 96, "k": k, "networks": 60}, list(range(4))))
+        assert abs(rows.covariance.mean() - rows.free.mean()) < 0.05 and abs(rows.eq20.mean() - 1) < 0.05
+        shares[k] = rows.free.mean()
+    assert 0.05 < shares[768] < shares[96] / 3
+    (row,) = studies.averages({"data": "isotropic", "n": 200, "k": 200, "networks": 20}, [0])
+    assert row["eq20"] == pytest.approx(1, abs=0.05)
 
 
 SPIKE_FREE = {"n": 64, "reading": studies.FREE, "balance": 0.5, "floor": 0.1, "networks": 3}
@@ -84,6 +118,16 @@ def test_strong_decay_makes_the_kernel_a_projector():
     for sigma in ("quadratic", "relu"):
         rows = _decays({"n": 24, "rank": 5, "decay": 30.0, "sigma": sigma, "target": "high rank", "k": 24})
         assert (rows.observed > 0.999).all() and (rows.predicted > 0.999).all()
+        assert (rows.apart < (1e-3 if sigma == "quadratic" else 0.05)).all()  # two cones of points: two projectors
+
+
+def test_how_far_a_kernel_is_from_a_projector_is_a_matter_of_its_eigenvalues():
+    (row,) = studies.decays({"n": 24, "rank": 5, "decay": 1.0, "sigma": "relu", "target": "low rank", "k": 24}, [1])
+    points, basis = (draw_seeds(kind, [1])[0] for kind in ("train", "rotation"))
+    task = tasks.chain_monomial(24, 24, r=5, decay=1.0, basis=basis, seed=points)
+    values = np.linalg.eigvalsh(predictions.expected_kernel(task.x, sigma="relu", hidden=2).numpy())
+    cosine = (values**3).sum() / np.sqrt((values**2).sum() * (values**4).sum())
+    assert row["apart"] == pytest.approx(1 - cosine, rel=1e-9) and row["apart"] > 0.01
 
 
 # estimates point by point

@@ -349,6 +349,40 @@ def test_prediction_is_a_correlation_and_the_printed_one_is_not():
     assert float(free_probability.correlation(t, r, printing="printed")) > 1.2
 
 
+def test_alternating_words_of_equations_12_to_15():
+    """Of two matrices in general position, the same in every place; Eq. 15 needs both of its pairs."""
+    n, turn, raw = 800, tasks.rotation(800, seed=3), normal(2, 800, seed=4)
+    C, R = raw[0] - raw[0].mean(), (turn * (raw[1] + 1)) @ turn.mT
+    words = itertools.accumulate([C[:, None] * R] * 4, torch.matmul)
+    one, two, three, four = (float(word.diagonal().mean()) for word in words)
+    r, apart = float(R.diagonal().mean()), float((R * R).sum() / n) - float(R.diagonal().mean()) ** 2  # tr R̄²
+    c2, c3, c4 = (float((C**j).mean()) for j in (2, 3, 4))
+    assert [one, two - r**2 * c2, three - r**3 * c3] == pytest.approx([0, 0, 0], abs=0.15)
+    assert four == pytest.approx(r**4 * c4 + 2 * r**2 * apart * c2**2, rel=0.05)
+    assert four != pytest.approx(r**4 * c4 + r**2 * apart * c2**2, rel=0.1)
+
+
+def test_equation_6_is_equation_20_of_isotropic_data():
+    y, r = normal(9, seed=5), (1.1, 4.2, 26.0, 210.0)
+    a, b = free_probability.data_matrices(tasks.rotation(9, seed=2), y)
+    six = (y**2).mean() ** 2 * r[2] + r[0] * r[1] * (y**2).var(correction=0)
+    assert float(free_probability.numerator(free_probability.matrix_traces(a, b), r)) == pytest.approx(
+        float(six), rel=1e-10
+    )
+
+
+def test_the_covariance_term_is_all_but_the_product_of_the_means():
+    x, y = normal(7, 7, seed=8), normal(7, seed=9)
+    t = free_probability.matrix_traces(*free_probability.data_matrices(x, y))
+    for k in (7, 70):  # what is left out of Prop. 10 in the limit is 5/k of its second term
+        nfm, agop = predictions.expected_nfm(x, y), predictions.expected_agop(x, y, k)
+        a, b = free_probability.data_matrices(x, y)
+        first = float((nfm * agop).sum() - 5 / k * (a @ a * b).sum()) / 7
+        whole = float(free_probability.numerator(t, free_probability.readout_moments(7 / k)))
+        assert float(free_probability.covariance_share(t, 7 / k)) == pytest.approx(1 - first / whole, rel=1e-9)
+    assert abs(float(free_probability.covariance_share(t, 1e-9))) < 1e-6
+
+
 def test_isotropic_data_are_the_special_case():
     d = 60
     y = normal(d, seed=1)

@@ -201,27 +201,32 @@ def _table(data: Batch, common: Mapping[str, Any], columns: Mapping[str, Tensor]
     rtol=1e-4,
     device="any",
     data=DRAWN,
+    nonfinite=("egop_agop", "egop_nfm"),  # of the first layer
 )
 def features(setting: Setting, seeds: list[int]) -> Rows:
     """Trained networks and what they have learnt, read three ways; one row a seed and ``layer``.
 
     ``uc``: correlation of NFM and AGOP; ``random``: with a random matrix of K's spectrum in its place, mean over
-    ``draws``; ``spread``: standard deviation over mean of K's eigenvalues; ``train_loss``, ``test_loss``. The first
-    layer also has ``egop_agop`` and ``egop_nfm``, correlations with the task's expected gradient outer product, and
-    seed 0 the matrices themselves, ``egop``, ``nfm``, ``agop`` and ``random_agop``, flattened.
+    ``draws``; ``c`` and ``c_random``: the same of what training has added to the weights; ``spread``: standard
+    deviation over mean of K's eigenvalues; ``train_loss``, ``test_loss``. The first layer also has ``egop_agop`` and
+    ``egop_nfm``, correlations with the task's expected gradient outer product, and seed 0 the matrices themselves,
+    ``egop``, ``nfm``, ``agop`` and ``random_agop``, flattened.
 
     Source: paper D, Fig. 1 and Sec. 2.2.
     """
     data, rows = batch(setting, seeds, torch.float64), []
+    begun = sites(data.model, data.train.x)
     *_, state = states(setting, data)
     egop = chain_monomial_egop(setting["rank"], setting["d"]).to(devices.pick())
-    for layer, site in enumerate(sites(state.model, data.train.x), start=1):
+    for layer, (site, start) in enumerate(zip(sites(state.model, data.train.x), begun, strict=True), start=1):
         feature, gradient = matrices.nfm(site.weights), matrices.agop(site.weights, site.delta)
-        K = matrices.ptk_covariance(site.delta)
-        random = _randomised(site, K, setting["draws"], data.seeds)
-        values = torch.linalg.eigvalsh(K.double())
+        K, moved = matrices.ptk_covariance(site.delta), site.weights - start.weights
+        random, centred = (_randomised(one, K, setting["draws"], data.seeds) for one in (site.weights, moved))
+        values, added = torch.linalg.eigvalsh(K.double()), matrices.nfm(moved)
         found = _errors(state, data) | {"uc": matrices.correlation(feature, gradient)}
         found["random"] = torch.stack([matrices.correlation(feature, one) for one in random]).mean(0)
+        found["c"] = matrices.uc_nfa(moved, site.delta)
+        found["c_random"] = torch.stack([matrices.correlation(added, one) for one in centred]).mean(0)
         found["spread"] = values.std(-1, correction=0) / values.mean(-1)
         if layer == 1:
             found["egop_agop"] = matrices.correlation(egop.expand_as(gradient), gradient)
@@ -233,11 +238,11 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _randomised(site: Site, K: Tensor, draws: int, seeds: Sequence[int]) -> list[Tensor]:
+def _randomised(weights: Tensor, K: Tensor, draws: int, seeds: Sequence[int]) -> list[Tensor]:
     """``Wᵀ Q W`` for several random ``Q`` of K's spectrum, each ``(E, d, d)``."""
     each = [[draws * seed + i for seed in seeds] for i in range(draws)]
     turned = [matrices.same_spectrum(K.double(), seeds=draw_seeds("direction", row)) for row in each]
-    return [site.weights.mT @ Q.to(site.weights) @ site.weights for Q in turned]
+    return [weights.mT @ Q.to(weights) @ weights for Q in turned]
 
 
 @study(
@@ -402,7 +407,7 @@ def glasses(setting: Setting, seeds: list[int]) -> Rows:
         path = optimise(_deep(setting, x, seed), x, y, method="adam", rate=setting["rate"])
         state = next(itertools.islice(path, setting["steps"], None))
         site = sites(state.model, x)[0]
-        random = _randomised(site, matrices.ptk_covariance(site.delta), setting["draws"], [seed])
+        random = _randomised(site.weights, matrices.ptk_covariance(site.delta), setting["draws"], [seed])
         maps = {"nfm": matrices.nfm(site.weights), "agop": matrices.agop(site.weights, site.delta)}
         nfm, agop, *others = (m[0].diagonal() for m in (*maps.values(), *random))
         row = {"seed": seed, "source": train.source, "train_loss": float((state.F - y).square().mean())}

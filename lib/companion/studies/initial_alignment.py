@@ -145,6 +145,47 @@ def _moment_ratios(r: Sequence[Tensor], a: Tensor) -> dict[str, float]:
     return {f"r{j}": float(found) / closed for j, (found, closed) in enumerate(zip(r, own), start=1)}
 
 
+@study(
+    version=1,
+    axes={
+        "data": "one of normal, isotropic", "n": "count from 8 to 4096",
+        "k": "each of 1 or more increasing counts from 2 to 16384", "networks": SEVERAL,
+    },
+    complete=_fits,
+    rtol=1e-4,
+    data="Gaussian points of unit mean square, or the rows of a rotation, and normal labels, drawn here",
+)  # fmt: skip
+def averages(setting: Setting, seeds: list[int]) -> Rows:
+    """What becomes of the C-NFA's traces in the mean over quadratic networks of width ``k``; one row a data set.
+
+    ``commutes``: mean of the networks' correlations over the correlation of their mean traces. ``eq20``: mean of
+    observed over predicted ``tr(ARARBR)``, with each network's own moments of ``R``; Eq. 6 where ``XᵀX`` is 1.
+    ``covariance``: the share of Eq. 5's second term in its left side, and ``free``, the same as all sizes grow.
+
+    Source: paper D, Eqs. 5, 6 and 20, Assumption 9.
+    """
+    n, k, rows = setting["n"], setting["k"], []
+    kinds = [draw_seeds(kind, seeds, size=n) for kind in ("train", "labels", "weights")]
+    for seed, points, labels, drawn in zip(seeds, *kinds, strict=True):
+        spread = setting["data"] == "normal"
+        x = tasks.gaussian_points(n, n, seed=points) / n**0.5 if spread else tasks.rotation(n, seed=points)
+        y, rng = tasks.gaussian_points(n, 1, seed=labels)[:, 0], np.random.default_rng(drawn)
+        (A, B), found, own = free_probability.data_matrices(x, y), [], []
+        t = free_probability.matrix_traces(A, B)
+        for _ in range(setting["networks"]):
+            R = free_probability.readout_matrix(*(torch.from_numpy(rng.standard_normal(s)) for s in ((k, n), k))) / k
+            found.append(torch.stack(free_probability.observed_traces(A, B, R)))
+            own.append(free_probability.numerator(t, free_probability.moments(R)))
+        above, first, second = each = torch.stack(found, dim=1)
+        mean = each.mean(1)
+        row = {"commutes": (above / (first * second).sqrt()).mean() * (mean[1] * mean[2]).sqrt() / mean[0]}
+        row["eq20"] = (above / torch.stack(own)).mean()
+        term = (predictions.expected_nfm(x, y) * predictions.expected_agop(x, y, k)).sum() / n
+        row |= {"covariance": 1 - term / mean[0], "free": free_probability.covariance_share(t, n / k)}
+        rows.append({"seed": seed} | {name: float(value) for name, value in row.items()})
+    return rows
+
+
 def _parts_fit(setting: Setting) -> Setting:
     """The setting, if both parts of its data have points enough, and a floor to divide by where there are no spikes."""
     n, balance, free = setting["n"], setting["balance"], setting["reading"] == FREE
@@ -208,7 +249,7 @@ def _early(site: Site, y: Tensor) -> Tensor:
 
 
 @study(
-    version=1, complete=_fits, chunk=4, rtol=1e-4, data="Gaussian points of covariance 1/(1 + k^decay), drawn here",
+    version=2, complete=_fits, chunk=4, rtol=1e-4, data="Gaussian points of covariance 1/(1 + k^decay), drawn here",
     axes={
         "n": "count from 8 to 4096", "rank": "count from 2 to 100",
         "k": "each of 2 or more increasing counts from 8 to 16384", "sigma": "one of quadratic, relu",
@@ -220,7 +261,8 @@ def decays(setting: Setting, seeds: list[int]) -> Rows:
     """Observed and first-order C-NFA of the first of two hidden layers at initialisation, against the data's decay.
 
     ``observed``: with labels for residuals; ``residual``: with the residuals; ``predicted``: with the kernel of an
-    infinitely wide network. As many points as dimensions.
+    infinitely wide network, which is ``apart`` from a multiple of a projector, ``1 - ρ(𝒦, 𝒦²)``. As many points as
+    dimensions.
 
     Source: paper D, Fig. 6 and App. C.
     """
@@ -234,6 +276,7 @@ def decays(setting: Setting, seeds: list[int]) -> Rows:
         kernel = predictions.expected_kernel(task.x, sigma=sigma, hidden=2)
         row = {"seed": seed, "observed": float(_early(site, task.y))}
         row["residual"] = float(_early(site, task.y - model(task.x)))
+        row["apart"] = 1 - float(matrices.correlation(kernel, kernel @ kernel))
         rows.append(row | {"predicted": float(predictions.early_correlation(task.x, task.y, kernel))})
     return rows
 

@@ -152,6 +152,19 @@ def correlation(t: Traces, r: Sequence[Tensor | float], *, printing: str = "corr
     return numerator(t, r) / below.sqrt()
 
 
+def covariance_share(t: Traces, ratio: float) -> Tensor:
+    r"""The share of Eq. 5's second term, a covariance over networks, in its left side, ``(...)``.
+
+    The first term is :math:`\operatorname{tr}(\mathbb E[\dot W^\top\dot W]\,\mathbb E[\dot W^\top K\dot W])
+    =3c\operatorname{tr}(B)\operatorname{tr}(A^2)+\operatorname{tr}(A^2B)`, the whole as ``c = d/k`` falls to 0.
+
+    Source: derived from paper D, Eq. 5, Prop. 10 and Eq. 20.
+    """
+    square = t.aa + t.a**2  # tr A²
+    first = 3 * ratio * t.b * square + t.aab + 2 * t.a * t.ab + t.b * square
+    return 1 - first / numerator(t, readout_moments(ratio))
+
+
 def observed_traces(a: Tensor, b: Tensor, r: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """``tr(ARARBR)``, ``tr(ARAR)`` and ``tr(ARBRARBR)`` of given matrices ``(..., d, d)``, with no freeness assumed.
 
