@@ -7,7 +7,7 @@ studies of that figure alone.
 import ast
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import nbformat
 
@@ -118,14 +118,24 @@ def needed(cells: Sequence[nbformat.NotebookNode], label: str) -> list[int]:
     validate.one_of(labels(cells), figure=label)
     code = {i: flow(cell.source) for i, cell in enumerate(cells) if cell.cell_type == "code"}
     wanted = {i for i in code if f'"{label}"' in cells[i].source}
-    fixed = set().union(*(one.imported for one in code.values()))
-    found, names = [i for i, cell in enumerate(cells) if "parameters" in cell.metadata.get("tags", [])], set()
-    for i in reversed([i for i in code if i not in found]):
+    first = [i for i, cell in enumerate(cells) if "parameters" in cell.metadata.get("tags", [])]
+    while True:
+        found = sorted({*first, *_behind({i: own for i, own in code.items() if i not in first}, wanted)})
+        used, defined = (set().union(*(getattr(code[i], kind) for i in found)) for kind in ("used", "defined"))
+        later = {i for i in code if code[i].defined & (used - defined)} - set(found)  # for a function before it
+        if not later:
+            return found
+        wanted |= later
+
+
+def _behind(code: Mapping[int, _Flow], wanted: Collection[int]) -> Iterator[int]:
+    """The ``wanted`` cells, and those before them that define, or change in place, what they use."""
+    fixed, names = set().union(*(one.imported for one in code.values())), set()
+    for i in reversed(code):
         near = names | (DRAWN if names & DRAWN else set())
         if i in wanted or code[i].defined & names or (code[i].touched - fixed) & near:
             names = (names - code[i].defined) | code[i].used
-            found.append(i)
-    return sorted(found)
+            yield i
 
 
 def excerpt(number: str, book: nbformat.NotebookNode, label: str) -> nbformat.NotebookNode:
