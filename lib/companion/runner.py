@@ -271,7 +271,7 @@ def main(argv: list[str] | None = None) -> int:
         if args.figure and len(args.chapter) != 1:
             raise InputError(f"figure must be one of a single chapter, got the chapters {' '.join(args.chapter)}")
         for number in args.chapter if args.figure else ():
-            validate.one_of(excerpt.labels(notebook(number).cells), figure=args.figure)
+            validate.one_of(excerpt.figure_labels(notebook(number).cells), figure=args.figure)
         given = overrides(args)
         values = {number: parameters.resolve(number, args.profile, *given) for number in args.chapter}
         grids = {number: registry.grids(number, own) for number, own in values.items()}

@@ -107,7 +107,7 @@ def flow(source: str) -> _Flow:
     return found
 
 
-def labels(cells: Iterable[nbformat.NotebookNode]) -> list[str]:
+def figure_labels(cells: Iterable[nbformat.NotebookNode]) -> list[str]:
     """The labels of the figures and tables of a chapter, in order."""
     code = (cell.source for cell in cells if cell.cell_type == "code")
     return list(dict.fromkeys(label for source in code for label in re.findall(r'"((?:fig|tab)-[\w-]+)"', source)))
@@ -115,7 +115,7 @@ def labels(cells: Iterable[nbformat.NotebookNode]) -> list[str]:
 
 def needed(cells: Sequence[nbformat.NotebookNode], label: str) -> list[int]:
     """Which cells the figure or table ``label`` needs: those that show or judge it, and what they rest on, in order."""
-    validate.one_of(labels(cells), figure=label)
+    validate.one_of(figure_labels(cells), figure=label)
     code = {i: flow(cell.source) for i, cell in enumerate(cells) if cell.cell_type == "code"}
     wanted = {i for i in code if f'"{label}"' in cells[i].source}
     first = [i for i, cell in enumerate(cells) if "parameters" in cell.metadata.get("tags", [])]
@@ -159,7 +159,7 @@ def changes(number: str, book: nbformat.NotebookNode) -> dict[str, tuple[list[pa
         given = value if isinstance(value, list) else [value]
         turned[design.split(".")[1]] |= {str(one)[1:] for one in given if str(one).startswith("$")}
     found = {}
-    for label in labels(book.cells):
+    for label in figure_labels(book.cells):
         code = [book.cells[i].source for i in needed(book.cells, label)[1:]]
         named = own.keys() & {name for source in code for name in re.findall(r"\bchapter\.\w+\(\w+\.(\w+)", source)}
         used = set().union(*(turned[name] for name in named), *(flow(source).used for source in code)) - {"profile"}

@@ -126,7 +126,7 @@ def _lay_out(folder: Path, source: Path) -> None:
     overview, pages = _overview(folder, chapters), []
     for path in chapters:
         book = {label: theirs for label, (_, theirs) in _changed(path).items()}
-        first, *rest = shown = sources.pages(
+        first, *rest = shown = sources.chapter_pages(
             path, source / "extra", ledger.read(folder / f"{path.name[:2]}.ledger.json"), book
         )
         for stem, one in shown.items():

@@ -69,7 +69,7 @@ def figure_pages(number: str) -> dict[str, str]:
     return {label: stem for stem, cells in parts.items() for cell in cells for label in _FIGURE.findall(cell.source)}
 
 
-def pages(
+def chapter_pages(
     path: Path,
     extra: Path,
     records: Sequence[Mapping[str, Any]],
@@ -179,7 +179,7 @@ def stage(profile: str) -> list[Path]:
             raise InputError(f"{path} was run at the {ran} profile, not {profile}")
         records = ledger.read(folder / f"{number}.ledger.json")
         nbformat.write(take_home(notebook, profile, records), extra / "notebooks" / path.name)
-        shown = pages(path, extra, records)
+        shown = chapter_pages(path, extra, records)
         first = shown[source.stem].cells[0]
         found = views.markdown("findings", records=records, number=number, figure=KEY_FIGURES.get(number))
         above, heading, below = first.source.partition(
