@@ -52,8 +52,7 @@ from regimes.models.fully_connected import fully_connected
 from regimes.training import kernel_flow
 from regimes.training.gradient_flow import gradient_flow
 from regimes.training.optimise import optimise
-from regimes.training.run import run
-from regimes.training.state import satisfied
+from regimes.training.state import after, satisfied
 from regimes.validate import InputError
 from tests.cases import for_each, refused
 
@@ -349,10 +348,7 @@ BAD = {
             "the network's omega holds NaN",
         ),
         (lambda: gradient_flow(NETS, of(TASK, y=TASK.y[0, 0]), alpha=0.1), "at least 2 points"),
-        (
-            lambda: run(gradient_flow(NETS, TASK, alpha=0.1), times=[-1.0]),
-            r"times\[0\] must be",
-        ),
+        (lambda: after(-1.0), "time must be"),
         (lambda: satisfied(NAN), "fraction must lie"),
         (lambda: kernel_flow.fit(NAN * GRAM, Y), "gram must hold finite numbers"),
         (lambda: kernel_flow.fit(GRAM, Y[:5]), "gram must be"),
