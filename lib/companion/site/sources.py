@@ -33,7 +33,7 @@ from regimes.validate import InputError
 
 README_MARKS = ("<!-- ledger -->", "<!-- /ledger -->")
 KEY_FIGURES = {  # of the chapters, on their cards; the first is the README's, too
-    "01": "fig-a-fig3",
+    "01": "fig-a-learners",
     "02": "fig-a-5",
     "03": "fig-b-4",
     "04": "fig-a-10",
