@@ -15,7 +15,7 @@
 #   fitted, and train it on fresh data. Its test error falls with the exponents 0.98 ± 0.22 ($d=5$) and 1.01 ± 0.10
 #   ($d=10$), the network's with 0.62.
 # - **The last points undo the compression of the weights, not that of the function.** At the end of training the
-#   first has 0.09 ($d=5$) and 0.14 ($d=10$) of its value at $t^*$ (8192 points). The second has grown by 2.0 and 2.3
+#   first has 0.095 ($d=5$) and 0.14 ($d=10$) of its value at $t^*$ (8192 points). The second has grown by 2.0 and 2.3
 #   (4096 points).
 # - **Compressing the data by $\Lambda$ lowers the lazy error about as paper A says, on planes.** We measure the
 #   exponents 0.59 and 0.73 ($d=5$, 10). Paper A has 0.62 and 0.64, paper B half of that.
@@ -163,10 +163,11 @@ chapter.say(
     + " and ".join(f"{star[d] / start[d]:.2g}" for d in curve_d)
     + " of the initial kernel's (ratios of medians)."
 )
-# %% [markdown] {numref}`fig-a-learners` compares four learners. The initial kernel is that of an infinitely wide
-# network, which has a closed form. The second is the same kernel on data whose uninformative coordinates we divided
-# by $\Lambda^*$. The third is the network, at the {term}`end of training` and stopped early. The fourth is the
-# network's {term}`frozen kernel` at $t^*$, trained on a fresh set of $p$ points.
+# %% [markdown]
+# {numref}`fig-a-learners` compares four learners. The initial kernel is that of an infinitely wide network, which has
+# a closed form. The second is the same kernel on data whose uninformative coordinates we divided by $\Lambda^*$. The
+# third is the network, at the {term}`end of training` and stopped early. The fourth is the network's
+# {term}`frozen kernel` at $t^*$, trained on a fresh set of $p$ points.
 # %%
 fig, axes = plots.panels(len(curve_d), width=4.4, height=4.6, sharey=True)
 for ax, d in zip(axes, curve_d):
@@ -227,12 +228,13 @@ for d in curve_d:
     chapter.check(f"A.Fig3-gain-stop-d{d}", drift(beta_difference, *pair), *pair, figure="fig-a-learners")
     pair = halted.merge(widest_kernel[["d", "p", "seed"]]), widest_kernel.merge(halted[["d", "p", "seed"]])
     chapter.check(f"A.Fig3-gain-width-d{d}", beta_difference(*pair), *pair, figure="fig-a-learners")
-# %% [markdown] Two differences matter. The network has a larger error than the kernel it has itself selected. And
-# compression alone does not give the exponent 1: the compressed curve is the lower one on few points and ends at or
-# above the kernel's. In $d=5$ the kernel at $t^*$ has 0.73 [0.46, 1.1] of its error at 8192 points, in $d=10$ as
-# much. Twenty {term}`seeds <seed>` leave the sign undecided.
+# %% [markdown]
+# Two differences matter. The network has a larger error than the kernel it has itself selected. And compression alone
+# does not give the exponent 1: the compressed curve is the lower one on few points and ends at or above the kernel's.
+# In $d=5$ the kernel at $t^*$ has 0.73 [0.46, 1.1] of its error at 8192 points, in $d=10$ as much. Twenty
+# {term}`seeds <seed>` leave the sign undecided.
 #
-# ## Its error is $d/p$, because it has few planes to place
+# ## The kernel at $t^*$ has the error $d/p$, because it places few planes
 # %%
 by_points = star_rows["stripe"].assign(scaled=lambda rows: rows.error * rows.p / rows.d)
 LARGE = min(2048, by_points.p.max())  # points from which the law is held against the errors
@@ -256,11 +258,12 @@ chapter.say(
     + " and ".join(f"{law(by_points[by_points.d == d])[0]} in $d={d}$" for d in curve_d)
     + f" ($p\\ge{LARGE}$); two planes that separate the labels with the largest margin would have 1."
 )
-# %% [markdown] Nearly all neurons have come to a few directions by $t^*$, each with a plane of its own (chapter 2).
-# The kernel frozen there offers functions that are linear in $x$ on each side of these planes: finitely many
-# parameters. To learn with it means to place one plane at each of the two changes of the label. A plane in
-# $\mathbb R^d$ has $d$ parameters. The one with the largest margin among $P$ points is wrong on about $\frac12 d/P$
-# of new points {cite}`opper1990`. Two planes, learnt from $P_1+P_2=p$ points, then have the error
+# %% [markdown]
+# Nearly all neurons have come to a few directions by $t^*$, each with a plane of its own (chapter 2). The kernel
+# frozen there offers functions that are linear in $x$ on each side of these planes: finitely many parameters. To
+# learn with it means to place one plane at each of the two changes of the label. A plane in $\mathbb R^d$ has $d$
+# parameters. The one with the largest margin among $P$ points is wrong on about $\frac12 d/P$ of new points
+# {cite}`opper1990`. Two planes, learnt from $P_1+P_2=p$ points, then have the error
 #
 # $$
 # \varepsilon \simeq \frac{P_1}{p}\,\frac{d}{2P_1} + \frac{P_2}{p}\,\frac{d}{2P_2} = \frac dp ,
@@ -315,10 +318,11 @@ for d, rows in star_rows["dimensions"].groupby("d"):
 chapter.check("A.Fig3-star-constant-width", *law(star_rows["width"]), figure="fig-a-star-kernel")
 ring = learnt(star_rows["cylinder"], "star")
 chapter.check("A.Fig8-star-kernel", drift(beta, ring), ring, figure="fig-a-star-kernel")
-# %% [markdown] Over a factor of 16 in $p$ the number of support vectors grows with the exponents 0.12 ($d=5$) and
-# 0.05 ($d=10$). On compressed data they fill a layer about the planes, and their number more than doubles. The
-# cylinder is the control: its neurons point along a whole circle of directions, so there is no finite set of planes.
-# The kernel at $t^*$ then has the exponent 0.55, well below 1.
+# %% [markdown]
+# Over a factor of 16 in $p$ the number of support vectors grows with the exponents 0.12 ($d=5$) and 0.05 ($d=10$). On
+# compressed data they fill a layer about the planes, and their number more than doubles. The cylinder is the control:
+# its neurons point along a whole circle of directions, so there is no finite set of planes. The kernel at $t^*$ then
+# has the exponent 0.55, well below 1.
 #
 # ## The last points undo the compression of the weights, not of the function
 # %%
@@ -353,11 +357,12 @@ chapter.say(
     + ", ".join(f"{since_star(rows, 'function').value:.2g}" for rows in tops.values())
     + f" times its value ($p={tops['cylinder'].p.iloc[0]}$)."
 )
-# %% [markdown] Training ends when all points are fitted. Paper A writes of the last points that "the previous
-# predictions are not significantly altered during this final regime" (Sec. 2.5). We measured two compressions
-# ({numref}`fig-a-function`). That of the weights is $\Lambda$. That of the function is the ratio of root mean square
-# gradients of $F$, along informative and uninformative directions, on the true boundary between the labels. The two
-# agree if all neurons are compressed alike.
+# %% [markdown]
+# Training ends when all points are fitted. Paper A writes of the last points that "the previous predictions are not
+# significantly altered during this final regime" (Sec. 2.5). We measured two compressions ({numref}`fig-a-function`).
+# That of the weights is $\Lambda$. That of the function is the ratio of root mean square gradients of $F$, along
+# informative and uninformative directions, on the true boundary between the labels. The two agree if all neurons are
+# compressed alike.
 # %%
 fig, axes = plots.panels(len(functions), columns=3, width=3.7, height=3.6, sharey=True)
 for ax, (name, top) in zip(axes, tops.items()):
@@ -387,10 +392,11 @@ chapter.figure(
 # %%
 for name, rows in zip(("d5", "d10", "cylinder"), tops.values()):
     chapter.check(f"A.Fig6-function-end-{name}", since_star(rows, "function"), rows, figure="fig-a-function")
-# %% [markdown] So the paper's sentence holds for the function and fails for the weights. A few neurons make the
-# difference: at the end one neuron in a hundred holds 37 % of all squared uninformative weight ($d=5$). The last
-# points cost accuracy too. With 8192 points the network's test error is 1.8 times as large at the end as when 98 % of
-# the points are fitted. The details page shows the course ({numref}`fig-a-stop`).
+# %% [markdown]
+# So the paper's sentence holds for the function and fails for the weights. A few neurons make the difference: at the
+# end one neuron in a hundred holds 37 % of all squared uninformative weight ($d=5$). The last points cost accuracy
+# too. With 8192 points the network's test error is 1.8 times as large at the end as when 98 % of the points are
+# fitted. The details page shows the course ({numref}`fig-a-stop`).
 #
 # ## Compression gains about what paper A says
 # %%
@@ -484,9 +490,10 @@ for name, claim in zip(directions, claims):
 for d in curve_d:
     plain = [rows[(rows.d == d) & (rows.factor == 1)] for rows in (imposed, machines)]
     chapter.check(f"A.Fig3-machine-exponent-d{d}", beta_difference(*plain), *plain, figure="fig-a-gain")
-# %% [markdown] On planes both methods exclude paper B's gain at every size. The gain falls with the factor, less so
-# on more points: the curves flatten towards paper A's level. On the cylinder, where the papers agree, the gain is
-# 0.18 against a theoretical 0.14.
+# %% [markdown]
+# On planes both methods exclude paper B's gain at every size. The gain falls with the factor, less so on more points:
+# the curves flatten towards paper A's level. On the cylinder, where the papers agree, the gain is 0.18 against a
+# theoretical 0.14.
 #
 # ## What is not reached at these sizes
 # Two exponents of the papers lie beyond our 8192 points.
@@ -561,10 +568,11 @@ chapter.say(
     + ", ".join(f"{-b} in $d={d}$ (theory {learning_curves.lazy_exponent(d):.3f})" for d, (_, b) in further.items())
     + "."
 )
-# %% [markdown] The kernel of the infinitely wide network has a closed form, so we need no network for its learning
-# curve ({numref}`fig-a-lazy`, black). A network with $h$ neurons has a noisy copy of this kernel. With $p\ll h$
-# points the noise does not matter. With more points the kernel method fits the noise along with the data, and the
-# curve flattens (blue).
+# %% [markdown]
+# The kernel of the infinitely wide network has a closed form, so we need no network for its learning curve
+# ({numref}`fig-a-lazy`, black). A network with $h$ neurons has a noisy copy of this kernel. With $p\ll h$ points the
+# noise does not matter. With more points the kernel method fits the noise along with the data, and the curve flattens
+# (blue).
 # %%
 fig, axes = plots.panels(len(curve_d), height=3.7, sharey=True)
 shades = dict(zip(lazy_widths, plt.get_cmap("Blues")(np.linspace(0.45, 0.85, len(lazy_widths)))))
@@ -593,11 +601,12 @@ chapter.figure(
 )
 
 
-# %% [markdown] A straight line through these curves would hide their curvature, so {numref}`fig-a-local` shows the
-# slope over neighbouring sizes. For the infinitely wide kernel the slope first depends on how much of the stripe is
-# resolved at all; in high dimension it rises before it falls. Then it decreases towards the asymptote. The exponents
-# of finite networks' kernels are lower and cross the theoretical line too early. A fit over the right window would
-# confirm $d/(3d-2)$ there, for the wrong reason: a narrow network flattens the curve.
+# %% [markdown]
+# A straight line through these curves would hide their curvature, so {numref}`fig-a-local` shows the slope over
+# neighbouring sizes. For the infinitely wide kernel the slope first depends on how much of the stripe is resolved at
+# all; in high dimension it rises before it falls. Then it decreases towards the asymptote. The exponents of finite
+# networks' kernels are lower and cross the theoretical line too early. A fit over the right window would confirm
+# $d/(3d-2)$ there, for the wrong reason: a narrow network flattens the curve.
 # %%
 def local(table):
     """The centres of windows of neighbouring sizes, each with the exponent there."""
@@ -646,8 +655,9 @@ for d in curve_d:
     widest = widest[widest.seed.isin(beside.seed)]
     gap = beta_difference(widest, beside)
     chapter.check(f"A.Fig3-beta-lazy-width-d{d}", gap, beside, widest, figure="fig-a-local")
-# %% [markdown] The exponents over all sizes, for the widest of our frozen kernels and for the infinitely wide one
-# (paper A's width is $10^4$):
+# %% [markdown]
+# The exponents over all sizes, for the widest of our frozen kernels and for the infinitely wide one (paper A's width
+# is $10^4$):
 # %%
 for d in curve_d:
     widest = frozen[(frozen.d == d) & (frozen.h == lazy_widths[-1])]
@@ -699,9 +709,10 @@ for d in curve_d:
         chapter.check(f"A.Fig3-layer-{name}-d{d}", exponent(*by_size(rows, column)), rows, figure="fig-a-layer")
     last = rows[rows.p == rows.p.max()]
     chapter.check(f"A.Fig3-layer-cusp-d{d}", mean(last.cusp), last, figure="fig-a-layer")
-# %% [markdown] In $d=5$ the layer holds a fixed part of $p\Delta$ vectors, and the error is a fixed part of its
-# width. In $d=10$ the second statement fails: over these sizes the ratio falls with the exponent 0.18, though it
-# levels off at the largest. The asymptote needs neighbours so close that the kernel has its cusp between them:
+# %% [markdown]
+# In $d=5$ the layer holds a fixed part of $p\Delta$ vectors, and the error is a fixed part of its width. In $d=10$
+# the second statement fails: over these sizes the ratio falls with the exponent 0.18, though it levels off at the
+# largest. The asymptote needs neighbours so close that the kernel has its cusp between them:
 # %%
 for d in curve_d:
     rows = layers[layers.d == d]
@@ -792,9 +803,10 @@ for d in curve_d:
     chapter.check(f"A.Fig3-final-kernel-d{d}", error_ratio(last, feature), last, feature, figure="fig-a-fig3")
     chapter.check(f"A.Fig3-final-initial-d{d}", error_ratio(last, lazy), last, lazy, figure="fig-a-fig3")
     chapter.check(f"B.Sec5-final-identical-d{d}", error_ratio(last, feature), last, feature, figure="fig-a-fig3")
-# %% [markdown] The kernel after training "outperforms the NTK at initialization" (paper A, Sec. 5.2): its error is
-# 0.43 ($d=5$) and 0.36 ($d=10$) times as large. It does not reach the network's: the ratio is 1.4 in both dimensions,
-# where paper B writes of "essentially identical performance".
+# %% [markdown]
+# The kernel after training "outperforms the NTK at initialization" (paper A, Sec. 5.2): its error is 0.43 ($d=5$) and
+# 0.36 ($d=10$) times as large. It does not reach the network's: the ratio is 1.4 in both dimensions, where paper B
+# writes of "essentially identical performance".
 #
 # ## The exponent depends on when training stops
 # The network's exponent is 0.74 ($d=5$) and 0.78 ($d=10$) when 98 % of the points are fitted, and 0.62 at the end.
@@ -845,9 +857,10 @@ for d in curve_d:
     )
     longer = ratio(ends.amplification / ends.amplification_star)
     chapter.check(f"A.Fig6-amplification-end{'' if d == curve_d[0] else f'-d{d}'}", longer, ends, figure="fig-a-stop")
-# %% [markdown] The kernel is best early: it has all of the compression as soon as $\Lambda$ has grown. The network is
-# best when nearly all points are fitted. The last few points pull alone. Their noise does not average out, the
-# uninformative weights fit it, and $\Lambda$ falls. The fall grows with $p$:
+# %% [markdown]
+# The kernel is best early: it has all of the compression as soon as $\Lambda$ has grown. The network is best when
+# nearly all points are fitted. The last few points pull alone. Their noise does not average out, the uninformative
+# weights fit it, and $\Lambda$ falls. The fall grows with $p$:
 # %%
 for d in curve_d:
     here = nets[nets.d == d]
@@ -865,10 +878,11 @@ for d in curve_d:
     chapter.say(
         f"  $\\Lambda$ at the end over that at {PEAK:.0%} is {', '.join(fallen.values())} at $p$ = {', '.join(map(str, fallen))}."
     )
-# %% [markdown] Paper A's runs may have ended earlier. Its public code stops when the smallest margin exceeds 1 *or*
-# after a time limit, and plain steps of the stated size take very long over the last points. Its Sec. 3.2.2 sees no
-# collapse of $\Lambda$. That would explain both this and Fig. 3. It is our inference: the settings of these figures
-# are not recorded.
+# %% [markdown]
+# Paper A's runs may have ended earlier. Its public code stops when the smallest margin exceeds 1 *or* after a time
+# limit, and plain steps of the stated size take very long over the last points. Its Sec. 3.2.2 sees no collapse of
+# $\Lambda$. That would explain both this and Fig. 3. It is our inference: the settings of these figures are not
+# recorded.
 # %%
 fig, axes = plots.panels(len(curve_d), height=3.7, sharey=True)
 for ax, d in zip(axes, curve_d):
@@ -991,9 +1005,10 @@ for d in curve_d:
         chapter.check(f"A.Fig3-{slug}-d{d}", error_ratio(*pair), *pair, figure="fig-b-fig10")
         if d == min(curve_d) and name == "compressed":
             chapter.check("B.Fig10-compressed", error_ratio(*pair), *pair, figure="fig-b-fig10")
-# %% [markdown] Up to 1024 points the kernel frozen at $t^*$ has a larger error than the initial kernel on compressed
-# data: 1.6 times in $d=5$, 2.1 times in $d=10$. The kernel can be frozen at any moment and at any width (the table
-# below, and {numref}`fig-a-features`).
+# %% [markdown]
+# Up to 1024 points the kernel frozen at $t^*$ has a larger error than the initial kernel on compressed data: 1.6
+# times in $d=5$, 2.1 times in $d=10$. The kernel can be frozen at any moment and at any width (the table below, and
+# {numref}`fig-a-features`).
 # %%
 stages, staged = [], []
 for d in curve_d:
@@ -1054,9 +1069,9 @@ for d in curve_d:
     rows = by_width[by_width.d == d]
     trend = exponent(*over_compressed(rows, "features"))
     chapter.check(f"A.Fig3-features-width-d{d}", trend, rows, figure="fig-a-features")
-# %% [markdown] The deficit is in the directions of the features: neurons at $t^*$ point along few directions (chapter
-# 2), those of the initial kernel along all. On more points the few directions are the better choice
-# ({numref}`fig-a-star-kernel`).
+# %% [markdown]
+# The deficit is in the directions of the features: neurons at $t^*$ point along few directions (chapter 2), those of
+# the initial kernel along all. On more points the few directions are the better choice ({numref}`fig-a-star-kernel`).
 #
 # ## The chain promises more than the network keeps
 # Lazy exponent plus gain times growth gives 0.90 ($d=5$) and 1.23 ($d=10$) up to 1024 points. The network has 0.68
@@ -1096,11 +1111,12 @@ chapter.table(
     "The links of the argument and its end, measured over the same sizes, and theory's asymptotes.",
     *linked,
 )
-# %% [markdown] The lazy exponent is still above its asymptote, and $\Lambda^*$ grows faster than $\sqrt p$ while
-# small training sets change the growth rates of neurons. The chain overestimates even the compressed kernel. There
-# the gain falls with $\Lambda$ ({numref}`fig-a-gain`), and $\Lambda^*$ is in the upper half of the factors imposed.
-# The network stopped early has the compressed kernel's exponent. At the end of training it over-fits, the more so at
-# larger $p$. Any agreement of that exponent with theory is due to cancelling errors. The gains by size and method:
+# %% [markdown]
+# The lazy exponent is still above its asymptote, and $\Lambda^*$ grows faster than $\sqrt p$ while small training
+# sets change the growth rates of neurons. The chain overestimates even the compressed kernel. There the gain falls
+# with $\Lambda$ ({numref}`fig-a-gain`), and $\Lambda^*$ is in the upper half of the factors imposed. The network
+# stopped early has the compressed kernel's exponent. At the end of training it over-fits, the more so at larger $p$.
+# Any agreement of that exponent with theory is due to cancelling errors. The gains by size and method:
 # %%
 chapter.table(
     pd.DataFrame(gains),
@@ -1153,8 +1169,9 @@ chapter.say(
     f"Stopped when {stop:.0%} of the points are fitted, the cylinder's network has $\\beta$ = "
     f"{beta(of(from_start(tube), 'feature', stop))}, and at the end {beta(feature)}."
 )
-# %% [markdown] The local exponents in the last window, for stripe and cylinder. A wide interval that contains the
-# asymptote is not evidence for it.
+# %% [markdown]
+# The local exponents in the last window, for stripe and cylinder. A wide interval that contains the asymptote is not
+# evidence for it.
 # %%
 cases = [(f"stripe, $d={d}$, lazy", wide[wide.d == d], learning_curves.lazy_exponent(d)) for d in curve_d]
 for d in curve_d:
@@ -1268,8 +1285,9 @@ chapter.say(
 )
 last = scan[scan.alpha.isin(scan_alpha[-few:])]
 chapter.check("A.Fig12-lazy-time", late, last, figure="fig-a-fig12")
-# %% [markdown] In {numref}`fig-a-knob` the same network learns the same points of the stripe in $d=2$ at each
-# $\alpha$. Move the slider from the feature learner on the left to the lazy one.
+# %% [markdown]
+# In {numref}`fig-a-knob` the same network learns the same points of the stripe in $d=2$ at each $\alpha$. Move the
+# slider from the feature learner on the left to the lazy one.
 # %%
 in_plane = chapter.rows(knob.predictors, "main").sort_values("alpha")
 
