@@ -113,7 +113,8 @@ chapter.figure(
 #
 # $$
 # \begin{aligned}
-# f(x) &= \frac1h\sum_{n=1}^h \beta_n\,\sigma\Bigl(\frac{\omega_n\cdot x}{\sqrt d}+b_n\Bigr),\qquad \sigma(z)=\sqrt2\max(0,z),\\
+# f(x) &= \frac1h\sum_{n=1}^h \beta_n\,\sigma\Bigl(\frac{\omega_n\cdot x}{\sqrt d}+b_n\Bigr),\\
+# \sigma(z) &= \sqrt2\max(0,z),\\
 # \dot W &= \frac1{p}\sum_\mu y_\mu\,\partial_W f(x_\mu)\,\theta\bigl(1 - y_\mu F(x_\mu)\bigr).
 # \end{aligned}
 # $$ (eq:A:flow)
@@ -426,7 +427,10 @@ chapter.say(
 # Paper A predicts for the infinitely wide initial kernel
 #
 # $$
-# \varepsilon\sim\Lambda^{-g},\qquad g=\frac{2(d-1)}{3d-2}\ (d_\parallel=1),\qquad g=\frac{d_\perp}{3d-2}\ (d_\parallel>1).
+# \begin{aligned}
+# \varepsilon&\sim\Lambda^{-g},\\
+# g&=\frac{2(d-1)}{3d-2}\ (d_\parallel=1),\qquad g=\frac{d_\perp}{3d-2}\ (d_\parallel>1).
+# \end{aligned}
 # $$ (eq:A:gain)
 #
 # Two effects contribute. Compression brings support vectors nearer to each other along the boundary. Planes also
@@ -556,8 +560,10 @@ for d in curve_d:
 # **The chain.** If training compresses by $\Lambda\sim\sqrt p$ and does nothing else,
 #
 # $$
-# \beta_{\rm feature}=\beta_{\rm lazy}+\frac g2=\frac{2d-1}{3d-2}\ (d_\parallel=1),\qquad
-# \frac{d+d_\perp/2}{3d-2}\ (d_\parallel>1).
+# \begin{aligned}
+# \beta_{\rm feature}=\beta_{\rm lazy}+\frac g2&=\frac{2d-1}{3d-2}\ (d_\parallel=1),\\
+# &=\frac{d+d_\perp/2}{3d-2}\ (d_\parallel>1).
+# \end{aligned}
 # $$ (eq:A:chain)
 #
 # ## The lazy exponent is not reached at 8192 points

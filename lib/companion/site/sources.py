@@ -178,9 +178,7 @@ def stage(profile: str) -> list[Path]:
         shown = pages(path, extra, records)
         first = shown[source.stem].cells[0]
         found = views.markdown("findings", records=records, number=number, figure=KEY_FIGURES.get(number))
-        above, heading, below = first.source.partition(
-            "\n## What we find\n"
-        )  # its end, or where there is none the first
+        above, heading, below = first.source.partition("\n## What we find\n")  # without it, the first section
         own, following, rest = (below if heading else above).partition("\n## ")
         first.source = f"{above if heading else ''}{heading}{own}\n\n{found}{following}{rest}"
         for stem, one in shown.items():
