@@ -137,6 +137,7 @@ def stack_panels(fig: Figure) -> bool:
     if rows > ROWS:
         return False
     _label(panels)
+    fig.suptitle("").set_in_layout(False)  # legends stand in its place
     for ax in [ax for ax in fig.axes if not ax.get_visible()]:
         ax.remove()
     tall = PHONE / columns * min(max(height / width, 0.7), 0.9) + 0.4 * (columns - 1)  # their labels take as much space

@@ -33,7 +33,7 @@ from regimes.validate import InputError
 
 README_MARKS = ("<!-- ledger -->", "<!-- /ledger -->")
 KEY_FIGURES = {  # of the chapters, on their cards; the first is the README's, too
-    "01": "fig-a-fig3",
+    "01": "fig-a-learners",
     "02": "fig-a-6-p",
     "03": "fig-b-4",
     "04": "fig-a-10",
@@ -182,9 +182,7 @@ def stage(profile: str) -> list[Path]:
         shown = chapter_pages(path, extra, records)
         first = shown[source.stem].cells[0]
         found = views.markdown("findings", records=records, number=number, figure=KEY_FIGURES.get(number))
-        above, heading, below = first.source.partition(
-            "\n## What we find\n"
-        )  # its end, or where there is none the first
+        above, heading, below = first.source.partition("\n## What we find\n")  # without it, the first section
         own, following, rest = (below if heading else above).partition("\n## ")
         first.source = f"{above if heading else ''}{heading}{own}\n\n{found}{following}{rest}"
         for stem, one in shown.items():

@@ -1,0 +1,113 @@
+"""The word list of ``book/STYLE.md`` over the prose of every page that has been edited by it."""
+
+import ast
+import re
+
+import jupytext
+import pytest
+import yaml
+
+from tests.references import ROOT
+
+# pages edited by the style sheet, one a line: add yours
+EDITED = """
+book/claims/01.yml
+chapters/01_lazy_vs_feature.py
+""".split()
+CAPTION = 80  # words, before data and sizes
+SPOKEN = ("statement", "short", "measure", "title", "says", "wrong", "corrected", "before", "uncorrected")
+
+LISTED = (ROOT / "book" / "STYLE.md").read_text(encoding="utf-8").partition("| instead of | write |")[2]
+WORDS = {
+    phrase: instead
+    for phrases, instead in re.findall(r"^\| ([^|]+?) \| ([^|]+?) \|$", LISTED, re.M)
+    for phrase in phrases.split(", ")
+}
+
+
+def pattern(phrase):
+    """A phrase of the list as whole words over any white space, its ``(s)`` there or not."""
+    words = re.escape(phrase).replace(r"\(s\)", "s?").replace(r"\ ", r"\s+")
+    return re.compile(rf"(?<![\w-]){words}(?![\w-])", re.I)
+
+
+def prose(text):
+    """A text without code, mathematics, links' targets and quotations."""
+    for noise in (
+        r"(?ms)^(`{3,}|:{3,})(?!\{dropdown).*?^\1$",
+        r"(?s)\$\$.*?\$\$",
+        r"\$[^$]*\$",
+        r"\{(?:numref|eq|cite\S*)\}`[^`]*`",
+        r"(?<=`)\s*<[^`>]*>(?=`)|(?<=\w)\s*<[\w-]+>(?=`)",
+        r"(?<!\})`[^`]*`",
+        r"\]\([^)]*\)",
+        r"<[^>]+>",
+        r"“[^”]*”",
+        r'"[^"]*"',
+    ):
+        text = re.sub(noise, " ", text)
+    return text
+
+
+def strings(node):
+    """The words of a string, a number for what is put in; nothing of what is no string."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(part.value if isinstance(part, ast.Constant) else "0" for part in node.values)
+    if isinstance(node, ast.BinOp):
+        return strings(node.left) + strings(node.right)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def calls(source):
+    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+
+
+def texts(path):
+    """What a page says: Markdown; of a chapter also sentences and captions; of claims and errata their words."""
+    whole = (ROOT / path).read_text(encoding="utf-8")
+    if path.endswith(".yml"):
+        entries = yaml.safe_load(whole)
+        return [entry[name] for entry in entries for name in SPOKEN if isinstance(entry.get(name), str)]
+    if not path.endswith(".py"):
+        return [whole]
+    found = [cell.source for cell in jupytext.reads(whole, "py:percent").cells if cell.cell_type == "markdown"]
+    given = [arg for call in calls(whole) for arg in (*call.args, *(keyword.value for keyword in call.keywords))]
+    return found + [text for text in map(strings, given) if " " in text]
+
+
+@pytest.mark.parametrize("path", EDITED)
+def test_a_page_that_was_edited_has_the_fields_words(path):
+    found = [
+        f"{hit[0]!r} (write: {instead}) in: …{text[max(hit.start() - 40, 0) : hit.end() + 40]}…"
+        for text in map(prose, texts(path))
+        for phrase, instead in WORDS.items()
+        for hit in pattern(phrase).finditer(text)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("path", [path for path in EDITED if path.endswith(".py")])
+def test_captions_begin_with_their_answer_and_are_short(path):
+    shown = [call for call in calls((ROOT / path).read_text(encoding="utf-8")) if "caption" not in call.keywords]
+    for call in shown:
+        name = getattr(call.func, "attr", "")
+        if name in ("figure", "slider"):
+            caption = strings(call.args[2 if name == "figure" else 4])
+            assert caption.startswith("**") and len(prose(caption).split()) <= CAPTION, caption
+
+
+def test_the_list_is_read_and_finds_words_in_prose_alone():
+    assert len(WORDS) > 40 and WORDS["zero loss"] == "the end of training"
+    for phrase in WORDS:
+        assert pattern(phrase).search(prose(f"Here {phrase.replace('(s)', 's')} stands.")), phrase
+    for text in (
+        "`zero loss`",
+        "“at zero\nloss”",
+        "$zero loss$",
+        "{numref}`zero loss`",
+        "```\nzero loss\n```",
+        "nonzero loss",
+    ):
+        assert not pattern("zero loss").search(prose(text)), text
+    assert pattern("zero loss").search(prose("{term}`at Zero\nloss <end>` is linked"))
+    assert pattern("slip(s)").search(prose("two slips")) and not pattern("slip(s)").search(prose("slippery"))
