@@ -12,7 +12,6 @@ from companion.theory.compression import Stripe, neuron
 from companion.theory.depth import (
     deep_limit,
     embedding,
-    finite_width,
     hidden_motion,
     pairs,
     quadrature,
@@ -119,11 +118,6 @@ def step(net=DEEP, x=X, y=Y, **changed):
     return next(optimise(net, x, y, **{"rate": 0.1} | changed))
 
 
-def moved(x=X, **changed):
-    given = {"depth": 2, "width": 8, "steps": 1, "seeds": [0]} | changed
-    return finite_width.kernels_before_and_after(x, Y[: len(x), None], **given)
-
-
 BAD = {
     "kernels": [
         (lambda: infinite_ntk(X, depth=0), "depth must be"),
@@ -212,7 +206,6 @@ BAD = {
         (lambda: learnt(rate=0.0), "rate must be a number above 0"),
         (lambda: learnt(rate=1e60, steps=[20]), "rate must be smaller"),
         (lambda: learnt(width=0), "width must be"),
-        (lambda: moved(X[:1]), "two or more points"),
         (lambda: sigmoid_kernel.eta(t(NAN), 3), "rho must hold finite numbers"),
         (lambda: pairs.sphere(3, 3, seed=None), "seeds must be"),
         (lambda: pairs.cube(3, 3, seed=0, low=2.0), "low must lie"),
