@@ -456,9 +456,10 @@ def size_over_depth(setting: Setting, seeds: list[int]) -> Rows:
     """
     rows, n = [], setting["n"]
     depth = max(1, round(n / setting["ratio"]))
-    law = deep_limit.sphere_errors(n, depth, setting["n0"]) if "n0" in setting else [math.nan]
+    images = setting["cloud"] == "images"
+    law = [math.nan] if images else deep_limit.sphere_errors(n, depth, setting["n0"])
     for seed, draw in zip(seeds, draw_seeds("train", seeds)):
-        if "corpus" in setting:
+        if images:
             (task,) = datasets.split(_pool(setting["corpus"]), [n + setting["test"]], seed=draw)
             x, y, source = task.x, _one_hot(task)[:, None], task.source
         else:
