@@ -1,6 +1,5 @@
 """Chapter 5: its parameters, its studies against theory, and that it judges every claim of paper C."""
 
-import math
 import re
 
 import numpy as np
@@ -75,7 +74,7 @@ def test_gradient_descent_scales_as_theory_and_adam_does_not():
     widths, found = [128, 512, 2048], {}
     for optimiser in ("gd", "adam"):
         fixed = {"text": "pydoc", "vocabulary": 32, "looks": [10], "dtype": "float32", "parametrisation": "ntk"}
-    fixed["targets"] = "bigrams"
+        fixed["targets"] = "bigrams"
         rows = [depth.text_training({**fixed, "width": w, "optimiser": optimiser}, [0, 1, 2]) for w in widths]
         for name in ("norm", "largest", "relative"):
             values = np.array([[row[name] for row in cell] for cell in rows]).T
@@ -83,7 +82,6 @@ def test_gradient_descent_scales_as_theory_and_adam_does_not():
     assert abs(found["gd", "norm"]) < 0.15 and -0.6 < found["gd", "largest"] < -0.25
     assert found["gd", "relative"] < -0.6  # features are lazy, Prop. 4 notwithstanding
     assert found["adam", "norm"] > 0.3 and found["adam", "largest"] > 0.1
-
 
 
 def test_draws_follow_the_convention_of_seeds():

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy import special, stats
+from scipy import stats
 from sklearn.datasets import load_digits
 from sklearn.metrics import f1_score
 
@@ -210,7 +210,10 @@ def test_regression_far_down(classes, sample):
             theta, cross = (by_offset(inner, row["depth"], name) for inner in (x @ x.T, z @ x.T))
             np.fill_diagonal(theta, 1)
             apart = np.linalg.norm(cross @ np.linalg.solve(theta, np.eye(10)[y]) - f)
-            assert row[name] == pytest.approx(apart / np.linalg.norm(f - f.mean(0)), rel=0.02, abs=1e-6), (name, row["depth"])
+            assert row[name] == pytest.approx(apart / np.linalg.norm(f - f.mean(0)), rel=0.02, abs=1e-6), (
+                name,
+                row["depth"],
+            )
     assert rows[1]["error"] < 0.1 < rows[0]["error"] and rows[1]["law_accuracy"] == rows[1]["accuracy"]
     assert rows[1]["uniform"] < rows[1]["second"] < rows[1]["first"] < rows[1]["closed"]
 

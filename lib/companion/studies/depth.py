@@ -426,9 +426,9 @@ def _solved(gram: torch.Tensor, cross: torch.Tensor, y: torch.Tensor) -> torch.T
 def recipe(setting: Setting, seeds: list[int]) -> Rows:
     """One-hot regression at the depth and times of the paper's recipe and at others, images as they are drawn.
 
-    Rows are depths, 0 for that of the recipe, ``⌈max 1/√(1 - h)⌉`` (``layers``): ``accuracy`` at infinite time, ``stopped``
-    at ``⌈1/λ_n⌉`` and ``early`` at 1; ``stop``: distance of the predictor at time 1 from that of the ridge law (first
-    order), ``unstopped`` that from itself at infinite time, both over its variation. Source: paper C, Sec. 6.4.
+    Rows are depths, 0 for the recipe's ``⌈max 1/√(1 - h)⌉`` (``layers``): ``accuracy`` at infinite time, ``stopped`` at
+    ``⌈1/λ_n⌉``, ``early`` at 1; ``stop``: distance of the predictor at time 1 from the ridge law's (first order),
+    ``unstopped`` that from itself at infinite time, both over its variation. Source: paper C, Sec. 6.4.
     """
     rows = []
     for seed, train, test in _splits(setting, seeds, balanced=False):
@@ -457,8 +457,8 @@ def recipe(setting: Setting, seeds: list[int]) -> Rows:
 def size_over_depth(setting: Setting, seeds: list[int]) -> Rows:
     """The share of a target's variance that ``n`` points leave at the depth ``n/ratio``, at infinite time.
 
-    On the sphere targets are polynomials of ``degree`` 1, 2 and 3 (``law``: ``deep_limit.sphere_errors``); on images the
-    ten classes (``degree`` 0). Source: derived here.
+    On the sphere targets are polynomials of ``degree`` 1, 2, 3 (``law``: ``deep_limit.sphere_errors``); on images ten
+    classes (``degree`` 0). Source: derived here.
     """
     rows, n = [], setting["n"]
     depth = max(1, round(n / setting["ratio"]))
@@ -559,7 +559,13 @@ def layer_prediction(setting: Setting, seeds: list[int]) -> Rows:
             exact, law = CubicSpline(node, values)(angle), universality.of_layer_offset(layer, c, depth)
             both = [torch.from_numpy(kernel) for kernel in (exact, law)]
             f, g = (_solved(kernel[:n].fill_diagonal_(1), kernel[n:], y) for kernel in both)
-            row = {"seed": seed, "source": train.source, "depth": depth, "k": 1 / layer.limit - 1, "first": _apart(g, f)}
+            row = {
+                "seed": seed,
+                "source": train.source,
+                "depth": depth,
+                "k": 1 / layer.limit - 1,
+                "first": _apart(g, f),
+            }
             row |= {"accuracy": regression.accuracy(f, test.y), "ridge_accuracy": regression.accuracy(g, test.y)}
             rows.append(row)
     return rows
@@ -618,7 +624,11 @@ def _text_fits(setting: Setting) -> Setting:
 
 TEXT = {"text": "one of regimes.data.datasets.CORPORA", "vocabulary": "count from 2 to 1e5"}
 TEXT |= {"dtype": "one of float32, float64", "width": "count to 1e5"}
-LOOKS = {"rate": "optional positive to 1000", "targets": "one of bigrams, words, zero", "looks": "increasing counts to 1e4"}
+LOOKS = {
+    "rate": "optional positive to 1000",
+    "targets": "one of bigrams, words, zero",
+    "looks": "increasing counts to 1e4",
+}
 TRAINING = {"optimiser": "one of gd, adam", "parametrisation": "one of ntk, standard"}
 
 

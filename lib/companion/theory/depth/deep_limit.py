@@ -1,7 +1,7 @@
 """What a deep predictor says: a ridge regression with a kernel that does not depend on depth.
 
-Deep down, the kernel is ``Θ̄ = a 11ᵀ + (1 - a) I + C/(4L)`` with ``a = 1/4 + (3/8 ln L - 1/8)/L`` the same for every pair
-and ``C`` the matrix of offsets ``c_ij``, zero on its diagonal: ``4L`` times it is the kernel ``c + 4La`` with the ridge
+The kernel is ``Θ̄ = a 11ᵀ + (1 - a) I + C/(4L)`` with ``a = 1/4 + (3/8 ln L - 1/8)/L`` the same for every pair and ``C``
+the matrix of offsets ``c_ij``, zero on its diagonal: ``4L`` times it is the kernel ``c + 4La`` with the ridge
 ``4 (1 - a) L``, about ``3L`` (:func:`kernels`, :func:`ridge`). Where ``L`` is large against ``n``, too, both parts are
 inverted by hand (:func:`operator`).
 
@@ -49,8 +49,8 @@ def of_offset(offset: Tensor, depth: int, order: str = "first") -> Tensor:
     """``Θ̄^(L)`` of pairs of different inputs from their offsets ``c`` alone, any shape.
 
     With ``M - (3/2) ln M + a_1 3π/M = L + c`` (``M = 3π/phi_L``) and ``a_1``, ``g_1`` of :mod:`relu_asymptotics`,
-    ``L Θ̄ = M/4 - 1/8 + g_1 3π/M - (M_1/4 - 9/8) (M_1/M)³``, ``M_1`` the ``M`` of depth 1: the last term is for close pairs,
-    ``c`` of the order of ``L``, and makes the kernel 1 where ``c`` is infinite.
+    ``L Θ̄ = M/4 - 1/8 + g_1 3π/M - (M_1/4 - 9/8) (M_1/M)³``, ``M_1`` the ``M`` of depth 1: the last term is for
+    close pairs, ``c`` of the order of ``L``, and makes the kernel 1 where ``c`` is infinite.
 
     Args:
         offset: ``c``.
@@ -123,7 +123,7 @@ def sphere_modes(n0: int, degrees: int = DEGREES) -> tuple[np.ndarray, np.ndarra
     node, weight = np.polynomial.legendre.leggauss(NODES)
     phi = (node + 1) * math.pi / 2
     density = weight * np.sin(phi) ** (n0 - 2)
-    mass, t, l = density / density.sum(), np.cos(phi), np.arange(2, degrees + 1)  # noqa: E741
+    mass, t, l = density / density.sum(), np.cos(phi), np.arange(2, degrees + 1)
     p = [np.ones_like(t), t]
     for k in l:  # Legendre polynomials of dimension n0, 1 at angle 0
         p.append(((2 * k + n0 - 4) * t * p[-1] - (k - 1) * p[-2]) / (k + n0 - 3))
@@ -134,11 +134,11 @@ def sphere_modes(n0: int, degrees: int = DEGREES) -> tuple[np.ndarray, np.ndarra
 def sphere_errors(n: int, depth: int, n0: int) -> np.ndarray:
     """The share of a target's variance that ``n`` uniform points leave, a degree of the target each, ``(DEGREES + 1)``.
 
-    ``E_l = (κ/(mu_l + κ))²/(1 - γ)`` with ``n κ = ridge - Σ N_l mu_l²/(mu_l + κ)`` and ``γ = Σ N_l (mu_l/(mu_l + κ))²/n``:
-    the zero diagonal of ``C`` takes off what the ridge regression of a kernel with its own diagonal adds. For ``n`` and
+    ``E_l = (κ/(mu_l + κ))²/(1 - γ)``, ``n κ = ridge - Σ N_l mu_l²/(mu_l + κ)``, ``γ = Σ N_l (mu_l/(mu_l + κ))²/n``: the
+    zero diagonal of ``C`` takes off what the ridge regression of a kernel with its own diagonal adds. For ``n`` and
     ``L`` large together ``κ → 3L/n``: a function of ``n/L`` alone. Degree 0 is free (the constant ``4La``).
 
-    Source: derived here, from the usual average over data (Canatar, Bordelon and Pehlevan 2021, say).
+    Source: derived here, from the usual average over data for kernel ridge regression.
     """
     validate.integer(2, n=n)
     (mu, count), lam = sphere_modes(n0), ridge(depth, "second")
@@ -156,7 +156,7 @@ def sphere_errors(n: int, depth: int, n0: int) -> np.ndarray:
 def operator(gram_offsets: Tensor, cross_offsets: Tensor, depth: int) -> Tensor:
     """The projection operator at infinite time to first order in ``C/L``, one row a fresh point.
 
-    ``β 1 + (I - β 11ᵀ) (c_x - β C 1) / (4 (1 - a) L)`` with ``β = a/(1 + (n - 1) a) → 1/(n + 3)`` and ``4 (1 - a) → 3``.
+    ``β 1 + (I - β 11ᵀ) (c_x - β C 1) / (4 (1 - a) L)`` with ``β = a/(1 + (n - 1) a)``.
 
     Args:
         gram_offsets: ``C (n, n)``, symmetric, zero on its diagonal.

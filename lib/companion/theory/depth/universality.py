@@ -9,8 +9,8 @@ and ``dS/dL = 1 - k S/L`` has the solution ``S = L/(1 + k)``. A kink has ``q = 1
 activation has ``q = 1``: ``k = 2``, limit 1/3. Where ``e_L^q = 1/(A q (L + b ln L + …))`` the next order is
 ``b ln L / ((1 + k) L)``: ``b = 3/2`` at every kink, ``1 - B/A²`` with ``B = h'''(1)/6`` for a smooth one.
 
-The pair is known to deep layers by ``c = lim 1/(A q e_L^q) - L - b ln L``, and ``(1 + k) S = L + b ln L + c + d``: regression
-with such a kernel is that with the kernel ``c`` and a ridge of about ``k L`` (``d = -1/2`` at a kink).
+The pair is known to deep layers by ``c = lim 1/(A q e_L^q) - L - b ln L``, and ``(1 + k) S = L + b ln L + c + d``:
+regression is that with the kernel ``c`` and a ridge of about ``k L`` (``d = -1/2`` at a kink).
 
 That the limit is not zero, and the roles of kinks, smoothness and residual connections, are Hayou et al. 2019's; the
 constants and the logarithms are derived here.
@@ -64,7 +64,8 @@ def kinked(slope: float = 0.0, *, share: float = 1.0) -> Layer:
     validate.positive(share=share, **{"1 - slope": 1 - slope})
     validate.between(0, 1, share=share)
     bend = (1 - slope) ** 2 / (1 + slope**2)
-    return Layer(lambda e: _kinked(e, bend), 1 / 4, 3 / 8, share, lambda e: 3 * math.pi / (bend * share * _angle(e)), -0.5)
+    unit = 3 * math.pi / (bend * share)
+    return Layer(lambda e: _kinked(e, bend), 1 / 4, 3 / 8, share, lambda e: unit / _angle(e), -0.5)
 
 
 def smooth(name: str) -> Layer:
@@ -117,7 +118,7 @@ def along_depth(layer: Layer, rho: np.ndarray, depths: Sequence[int]) -> np.ndar
 
 
 def offset(layer: Layer, rho: np.ndarray) -> np.ndarray:
-    """``c`` of pairs of correlations ``rho (n,)`` below 1, to about 1e-4: ``DEEP`` layers and twice as many, extrapolated.
+    """``c`` of pairs of correlations ``rho (n,)`` below 1, to about 1e-4: extrapolated from two depths.
 
     Source: derived here; for the ReLU it is :func:`regimes.kernels.relu_recursion.offset`.
     """
@@ -134,7 +135,7 @@ def offset(layer: Layer, rho: np.ndarray) -> np.ndarray:
 
 
 def of_layer_offset(layer: Layer, c: np.ndarray, depth: int) -> np.ndarray:
-    """``Θ̄^(L)`` of pairs of different inputs to first order: ``limit (L + b ln L + c + d)/(L - 1 + 1/share)``, any shape.
+    """``Θ̄^(L)`` of pairs of different inputs to first order: ``limit (L + b ln L + c + d)/(L - 1 + 1/share)``.
 
     Source: derived here; for the ReLU it is :func:`companion.theory.depth.deep_limit.of_offset`.
     """
