@@ -133,7 +133,7 @@ def deep_and_ridge(i):
     low, high = float(exact.min()), float(exact.max())
     panels[0].plot([low, high], [low, high], color=plots.COLOURS["theory"], linewidth=0.8)
     panels[0].set(xlim=(low, high), ylim=(low, high), xlabel="output of the deep kernel", ylabel="output of the law")
-    panels[0].legend(loc="upper left", markerscale=4)
+    panels[0].legend(loc="lower right", markerscale=4)
     share = 1 - deep_limit.ridge(depth) / (4 * depth) * (modes * (inverse @ modes)).sum(0)
     learnt_shares(panels[1], i, share)
 
@@ -283,36 +283,6 @@ ratio = float((deep.kernel.to_numpy() - 0.25).min() / (earlier.kernel.to_numpy()
 chapter.check("C.Fig2-limit", Estimate.exact(distance, 1e-12), deep, figure="fig-c-fig2")
 chapter.check("C.Fig2-logarithmic", Estimate.exact(ratio, 1e-9), deep, earlier, figure="fig-c-fig2")
 chapter.check("C.Thm2-limit", Estimate.exact((last.kernel - 0.25).abs().max(), 1e-12), last, figure="fig-c-fig2")
-# %% [markdown]
-# Depth flattens the kernel: {numref}`fig-c-angle` has it against the angle, layer by layer and then by leaps.
-# %%
-angle = torch.linspace(0, np.pi, 361, dtype=torch.float64)
-shown_depths = [1, 2, 3, 4, 6, 10, 20, 50, 200, 1000, 10000, 100000]
-by_depth, _ = relu_recursion.along_depth(angle, shown_depths)
-
-
-def deepen(i):
-    """The kernel against the angle at one depth, over those before."""
-    for j in range(i):
-        ax.plot(angle / np.pi, by_depth[j], color="0.85", linewidth=0.8)
-    ax.plot(angle / np.pi, by_depth[i])
-    ax.axhline(0.25, color=plots.COLOURS["feature"], linestyle="--", label="1/4")
-    ax.set(xlim=(0, 1), ylim=(-1.05, 1.05), xlabel=r"angle $\phi^{(1)}/\pi$", ylabel=r"$\bar\Theta^{(L)}$")
-    ax.legend(loc="lower left")
-
-
-# %%
-fig, ax = plt.subplots(figsize=(6.2, 3.8))
-chapter.slider(
-    fig,
-    deepen,
-    [f"L = {depth}" for depth in shown_depths],
-    "fig-c-angle",
-    "The normalised kernel against the angle between the inputs, at the depth of the slider (grey: the depths before). Every "
-    "pair but those at angle 0 goes to 1/4, the faster the larger the angle; what tells near inputs apart narrows to a spike.",
-    knob="depth L",
-    start=4,
-)
 # %% [markdown]
 # ## The rate is $\log L / L$
 # Theorem 2 says $O(1/L)$. Take one more term of the layer map, $\phi_{L+1} = \phi_L - \phi_L^2/(3\pi) -
@@ -614,7 +584,8 @@ chapter.check("C.Thm2-residual", kept, deepest.reset_index(), figure="fig-c-laye
 # $$ (eq:C:every-layer)
 #
 # beside the kernel $c$, with $d=-\frac12$ at every kink and $d=\frac32\bigl(1-b-\frac1A-\frac b3\bigr)$ for smooth layers. At a kink $c$ has
-# the pole of the ReLU's divided by the factor in front of its map, for smooth layers a pole $2/(A\phi^2)$.
+# the pole of the ReLU's divided by the factor in front of its map, for smooth layers a pole $2/(A\phi^2)$: they need some
+# hundred layers, kinks thirty.
 # %%
 ridges = chapter.rows(studies.layer_prediction, "main")
 wide = ridges.pivot_table(index="layer", columns="depth", values="first", sort=False)
@@ -740,7 +711,7 @@ for wide, words in zip(accuracies.values(), ("t = ∞", "t = ⌈1/λ⌉", "t = 1
     line = ax.errorbar(
         wide.columns[1:], wide.mean()[1:], wide.sem()[1:], fmt="o-", markersize=4, capsize=2, label=words
     )
-    ax.plot(prescribed.layers.mean(), wide[0].mean(), "*", markersize=13, color=line[0].get_color())
+    ax.plot(prescribed.layers.mean(), wide[0].mean(), "*", markersize=15, color=line[0].get_color(), mec="k", zorder=9)
 ax.set(xlabel=r"depth $L$", ylabel="accuracy on fresh images", title="The prescribed depth (stars) is a good one")
 ticks(ax, [int(depth) for depth in wide.columns[1:]])
 ax.legend()
@@ -764,7 +735,7 @@ chapter.check("C.Thm3-ridge-stopping", mean(at_thirty.stop), at_thirty, figure="
 chapter.say(
     f"The prescribed depth is {prescribed.layers.min()} to {prescribed.layers.max()} and gives {mean(exact[0])}; the best depth, {best}, gives "
     f"{mean(exact[best])}, depth 2 {mean(exact[2])} and depth 30 {mean(exact[30])}. At the first time, $t=1$, the accuracy is {mean(accuracies['early'][0])}. In the language of "
-    "the ridge: so few layers are below the reach of the law, and thirty are a ridge that is too large."
+    "the ridge: thirty layers are a ridge that is too large, and less than ten are out of the law's reach."
 )
 # %% [markdown]
 # ### The norm of the operator
@@ -837,12 +808,10 @@ chapter.check(
 )
 # %% [markdown]
 # ### The smallest eigenvalue and the bound
-# {numref}`fig-c-fig7` follows the smallest eigenvalue of $\bar\Theta^{(L)}(X,X)$ for points uniform on the sphere. The
-# memory it takes is stated, and checked against what is free, before it runs.
+# {numref}`fig-c-fig7` follows the smallest eigenvalue of $\bar\Theta^{(L)}(X,X)$ for points uniform on the sphere.
 # %%
 # a larger matrix than the laptop profile asks for is stored in results/
 eigen = chapter.rows(studies.smallest_eigenvalue, "main")
-chapter.say(f"The largest of these took {eigen.gigabytes.max():.2f} GiB, as stated before it ran.")
 # %%
 fig, ax = plt.subplots()
 colours = plt.cm.viridis(np.linspace(0, 0.9, eigen.n.nunique()))
@@ -1195,20 +1164,20 @@ for (name, paths_of), colour in zip(powers.items(), plots.PALETTE):
     ax = axes["adam" in name]
     x, y = ([found[measure].value for found in paths_of.values()] for measure in ("norm", "largest"))
     ax.plot(x, y, "o-", markersize=4, color=colour, label=name)
-    for step, a, b in zip(paths_of, x, y):
+    for step, a, b in list(zip(paths_of, x, y))[:: len(x) - 1]:  # the first and the last
         ax.annotate(str(step), (a, b), textcoords="offset points", xytext=(4, 3), fontsize="small", color=colour)
 for ax, title in zip(axes, ("gradient descent", "Adam")):
-    ax.plot(PAPER["norm"], PAPER["largest"], "*", color=plots.COLOURS["paper"], markersize=14, label="paper C, Tab. 1")
-    ax.plot(0, -0.5, "x", color=plots.COLOURS["theory"], markersize=8, label="theory of the lazy regime")
+    ax.plot(PAPER["norm"], PAPER["largest"], "*", color=plots.COLOURS["paper"], markersize=14)
+    ax.plot(0, -0.5, "x", color=plots.COLOURS["theory"], markersize=8)
     ax.set(xlabel="exponent of the norm of the change", title=title)
-    ax.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.2))
 axes[0].set_ylabel("exponent of the largest change")
+fig.legend(loc="outside lower center", ncols=3, fontsize="small")
 chapter.figure(
     fig,
     "fig-c-grid",
     "Exponents in the width of how far the last hidden layer moves, for trainings that differ in what the paper leaves "
-    "open; small numbers: steps. Gradient descent at one rate for all widths and Adam both pass near the paper's "
-    "exponents (star).",
+    "open; small numbers: steps, at the first look and the last. Gradient descent at one rate for all widths and Adam both pass near the paper's "
+    "exponents (star), those at the kernel's speed stay near theory (cross).",
     grid,
     alt="Two panels of curves in the plane of two exponents, with steps written along them. In each at least one curve passes near "
     "a star for the paper's table; only descent at a rate that keeps the kernel's speed stays near the cross of the lazy theory.",
@@ -1279,10 +1248,11 @@ chapter.say(
 # *Inner products of hidden layers* (Prop. 4). They change for ever by $O(1)$, while they are themselves $O(m)$: relative to what a kernel on features would see, the
 # change vanishes like $1/m$. (That is where all layers grow together; a last layer that stays finite while the others grow is not trained here.)
 # %%
-shape = chapter.rows(studies.kernel_shape, "main")
-second, later = shape[shape.depth == 2], shape[shape.depth.between(2, 8)]
-also("C.Prop5-range", Estimate.exact(second.lowest.item(), second.spacing.item()), second)  # a slope below 1 there
-also("C.Prop5-monotone", Estimate.exact(later.turning.max(), later.spacing.max()), later)
+rho = torch.linspace(-1, 1, 20001, dtype=torch.float64)
+shape, _ = relu_recursion.along_depth(torch.acos(rho), range(2, 9))
+spacing, turning = float(rho[1] - rho[0]), float(rho[shape.argmin(1)].max())
+also("C.Prop5-range", Estimate.exact(float(shape[0].min()), spacing), THEORY)  # a slope below 1 there
+also("C.Prop5-monotone", Estimate.exact(turning, spacing), THEORY)
 circle = sigmoid_kernel.circle(12)
 eta = sigmoid_kernel.eta((circle @ circle.T).clamp(-1, 1), 2)
 also("C.Prop8-definite", Estimate.exact(float(torch.linalg.eigvalsh(eta)[0]), 1e-14), THEORY)
@@ -1330,7 +1300,6 @@ chapter.table(
     "Statements of the paper and of ours that stand alone, where they are from, what we find, and the verdict.",
     biased,
     colinear,
-    shape,
 )
 # %% [markdown]
 # ## Exercises

@@ -83,16 +83,6 @@ def test_one_layer_and_the_depth_at_which_a_close_pair_is_half_way():
         assert row["scaled"] == pytest.approx(half * math.sqrt(1 - layer(1 - gap)))
 
 
-def test_where_the_kernel_turns():
-    rows = studies.kernel_shape({"points": 41, "depth_max": 9}, [0])
-    assert [row["depth"] for row in rows] == [*range(1, 10)]
-    rho = np.linspace(-1, 1, 41)
-    for row in rows:
-        kernel = plain(rho, row["depth"])[0]
-        assert row["lowest"] == pytest.approx(kernel.min(), abs=1e-12)
-        assert row["turning"] == pytest.approx(rho[kernel.argmin()]) and row["spacing"] == pytest.approx(0.05)
-
-
 def test_three_kernels_along_depth():
     setting = {"cloud": "positive cube", "n0": 3, "points": 4, "depth_max": 5}
     rows = studies.trajectories(setting, [2])

@@ -175,20 +175,6 @@ def _kernels(x: torch.Tensor, fresh: torch.Tensor, depth: int) -> tuple[torch.Te
     return infinite_ntk(x, depth=depth), infinite_ntk(fresh, x, depth=depth)
 
 
-@study(version=3, axes={"points": "count from 3 to 1e6", "depth_max": "count from 8 to 1000"}, data=EXACT)
-def kernel_shape(setting: Setting, seeds: list[int]) -> Rows:
-    """The ``lowest`` kernel at each depth and the correlation it is taken at (``turning``, to ``spacing``).
-
-    Below that the kernel falls. Source: paper C, Prop. 5.
-    """
-    rho, rows = torch.linspace(-1, 1, setting["points"], dtype=torch.float64), []
-    for depth in range(1, setting["depth_max"] + 1):
-        value = relu_recursion.kernel_of_angle(torch.acos(rho), depth)[0]
-        row = {"seed": seeds[0], "depth": depth, "lowest": float(value.min())}
-        rows.append(row | {"turning": float(rho[value.argmin()]), "spacing": 2 / (len(rho) - 1)})
-    return rows
-
-
 @study(version=1, axes={"gap": "number from 1e-8 to 0.29"}, data=EXACT)
 def half_depth(setting: Setting, seeds: list[int]) -> Rows:
     """The depth at which a close pair is half-way to 1/4, in units of ``1/√(1 - rho2)``. Source: paper C, Cor. 1."""
@@ -398,7 +384,8 @@ def deep_prediction(setting: Setting, seeds: list[int]) -> Rows:
             row = {"seed": seed, "depth": layers, "source": train.source, "largest": largest}
             row |= {"error": float((f - law).norm() / (law - law.mean(0)).norm()), "closed": _apart(law, f)}
             for order in deep_limit.ORDERS:
-                resummed = _solved(*deep_limit.kernels(*offsets, layers, order), y)
+                gram, cross = deep_limit.kernels(*offsets, layers, order)
+                resummed = cross @ torch.linalg.solve(gram, y)  # a law's matrix need not be positive
                 row[order] = _apart(resummed, f)
                 row |= {"ridge_accuracy": regression.accuracy(resummed, test.y)} if order == "first" else {}
             row |= {"accuracy": regression.accuracy(f, test.y), "law_accuracy": regression.accuracy(law, test.y)}
@@ -406,14 +393,8 @@ def deep_prediction(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _apart(g: torch.Tensor, f: torch.Tensor) -> float:
-    """The distance of ``g`` from ``f``, over that of ``f`` from its mean."""
+def _apart(g: torch.Tensor, f: torch.Tensor) -> float:  # over the variation of f
     return float((g - f).norm() / (f - f.mean(0)).norm())
-
-
-def _solved(gram: torch.Tensor, cross: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Regression with a matrix that need not be positive: far from its limit a law's is not."""
-    return cross @ torch.linalg.solve(gram, y)
 
 
 @study(
@@ -558,7 +539,7 @@ def layer_prediction(setting: Setting, seeds: list[int]) -> Rows:
         for depth, values in zip(depths, universality.along_depth(layer, np.cos(node), depths)):
             exact, law = CubicSpline(node, values)(angle), universality.of_layer_offset(layer, c, depth)
             both = [torch.from_numpy(kernel) for kernel in (exact, law)]
-            f, g = (_solved(kernel[:n].fill_diagonal_(1), kernel[n:], y) for kernel in both)
+            f, g = (kernel[n:] @ torch.linalg.solve(kernel[:n].fill_diagonal_(1), y) for kernel in both)
             row = {
                 "seed": seed,
                 "source": train.source,

@@ -52,11 +52,8 @@ def of_offset(offset: Tensor, depth: int, order: str = "first") -> Tensor:
     ``L Θ̄ = M/4 - 1/8 + g_1 3π/M - (M_1/4 - 9/8) (M_1/M)³``, ``M_1`` the ``M`` of depth 1: the last term is for
     close pairs, ``c`` of the order of ``L``, and makes the kernel 1 where ``c`` is infinite.
 
-    Args:
-        offset: ``c``.
-        depth: ``L``.
-        order: ``first``: ``a + c/(4L)``; ``second``: ``a' + (1 + 3/(2L)) c/(4L)``, linear in ``c`` as well, with the
-            terms of order ``1/L²``; ``uniform``: as above, whatever ``c``.
+    That is the ``order`` ``uniform``, whatever ``c``. ``first`` is ``a + c/(4L)``, and ``second``
+    ``a' + (1 + 3/(2L)) c/(4L)``, linear in ``c`` as well, with the terms of order ``1/L²``.
 
     Source: derived here, from the Abel function of the layer map.
     """
@@ -85,13 +82,8 @@ def _inverse_angle(total: Tensor, a_1: float) -> Tensor:
 def kernels(gram_offsets: Tensor, cross_offsets: Tensor, depth: int, order: str = "first") -> tuple[Tensor, Tensor]:
     """The kernel matrices of training points and of fresh points against them, from offsets.
 
-    Args:
-        gram_offsets: ``C (n, n)``, symmetric; its diagonal is ignored.
-        cross_offsets: ``c_x (m, n)``.
-        depth: ``L``.
-        order: as in :func:`of_offset`; in the first two, regression with them is that with ``c`` and a ridge.
-
-    Source: derived here (module head).
+    Arguments as in :func:`operator`, :func:`of_offset`. In the first two orders regression with them is that with ``c``
+    and a ridge. Source: derived here (module head).
     """
     validate.arrays(gram_offsets=("n n", gram_offsets), cross_offsets=("m n", cross_offsets))
     needs_symmetric(gram_offsets, "gram_offsets")
@@ -112,23 +104,19 @@ def ridge(depth: int, order: str = "first") -> float:
 def sphere_modes(n0: int, degrees: int = DEGREES) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues ``mu_l`` of ``c`` on the uniform sphere of R^n0 and how many there are, ``l = 0 … degrees``.
 
-    Args:
-        n0: 3 or more, for the pole of ``c`` at angle 0 to be integrable.
-        degrees: the largest degree of a polynomial.
+    ``n0`` from 3, for the pole of ``c`` at angle 0 to be integrable, to 50.
 
     Source: derived here (Funk and Hecke; Gauss-Legendre quadrature in the angle).
     """
-    validate.whole(3, 10**4, n0=n0)
+    validate.whole(3, 50, n0=n0)
     validate.integer(1, degrees=degrees)
     node, weight = np.polynomial.legendre.leggauss(NODES)
     phi = (node + 1) * math.pi / 2
     density = weight * np.sin(phi) ** (n0 - 2)
-    mass, t, l = density / density.sum(), np.cos(phi), np.arange(2, degrees + 1)
-    p = [np.ones_like(t), t]
-    for k in l:  # Legendre polynomials of dimension n0, 1 at angle 0
-        p.append(((2 * k + n0 - 4) * t * p[-1] - (k - 1) * p[-2]) / (k + n0 - 3))
-    count = special.binom(n0 + l - 1, l) - special.binom(n0 + l - 3, l - 2)
-    return np.array(p) @ (mass * relu_recursion.offset(torch.from_numpy(phi)).numpy()), np.array([1, n0, *count])
+    mass, t, l = density / density.sum(), np.cos(phi), np.arange(degrees + 1)[:, None]  # noqa: E741
+    shape = special.eval_gegenbauer(l, n0 / 2 - 1, t) / special.eval_gegenbauer(l, n0 / 2 - 1, 1.0)
+    count = special.binom(n0 + l - 1, l) - np.where(l > 1, special.binom(n0 + l - 3, l - 2), 0)
+    return shape @ (mass * relu_recursion.offset(torch.from_numpy(phi)).numpy()), count[:, 0]
 
 
 def sphere_errors(n: int, depth: int, n0: int) -> np.ndarray:

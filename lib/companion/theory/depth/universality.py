@@ -118,9 +118,9 @@ def along_depth(layer: Layer, rho: np.ndarray, depths: Sequence[int]) -> np.ndar
 
 
 def offset(layer: Layer, rho: np.ndarray) -> np.ndarray:
-    """``c`` of pairs of correlations ``rho (n,)`` below 1, to about 1e-4: extrapolated from two depths.
+    """``c`` of pairs of correlations ``rho (n,)`` below 1, to about 1e-3, from two depths.
 
-    Source: derived here; for the ReLU it is :func:`regimes.kernels.relu_recursion.offset`.
+    Source: derived here; for the ReLU :func:`regimes.kernels.relu_recursion.offset`.
     """
     validate.arrays(rho=("n", rho))
     if not rho.max() < 1:
