@@ -14,7 +14,6 @@ from companion.theory.depth import (
     embedding,
     hidden_motion,
     pairs,
-    quadrature,
     rate,
     regression,
     sigmoid_kernel,
@@ -54,6 +53,7 @@ from regimes.training.optimise import optimise
 from regimes.training.run import run
 from regimes.training.state import satisfied
 from regimes.validate import InputError
+from tests import quadrature
 from tests.cases import for_each, refused
 
 NAN, INF = math.nan, math.inf
@@ -189,10 +189,6 @@ BAD = {
         (lambda: losses.soft_hinge(1e300), "softness must be"),
     ],
     "depth": [
-        (lambda: quadrature.kernel(0.5, 0), "depth must be"),
-        (lambda: quadrature.kernel(0.5, -3), "depth must be"),
-        (lambda: quadrature.kernel(1.5, 2), "rho must be"),
-        (lambda: quadrature.relu_expectations(NAN), "rho must be"),
         (lambda: embedding.stereographic(HOLED), "x must hold finite numbers"),
         (lambda: hidden_motion.bigrams(3, 2), "text must be"),
         (lambda: hidden_motion.change(X[:1], X[:1]), "before must hold a layer at two or more"),

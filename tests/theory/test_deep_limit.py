@@ -106,8 +106,11 @@ def test_the_kernel_is_a_ridge_beside_the_offsets():
     c, cross = deep_limit.offsets(x), deep_limit.offsets(fresh, x)
     y = torch.from_numpy(np.random.default_rng(0).standard_normal((30, 2)))
     for order in ("first", "second"):
-        gram, row = deep_limit.kernels(c, cross, depth, order)
-        level, lam = float(deep_limit.of_offset(torch.zeros(()).double(), depth, order)), deep_limit.ridge(depth, order)
+        gram, row = deep_limit.ridge_kernels(c, cross, depth, order)
+        level, lam = (
+            float(deep_limit.of_offset(torch.zeros(()).double(), depth, order)),
+            deep_limit.depth_ridge(depth, order),
+        )
         scale = lam / (1 - level)  # 4L, and less in the second order
         by_hand = (cross + scale * level) @ torch.linalg.solve(c + scale * level + lam * torch.eye(30).double(), y)
         assert torch.allclose(row @ torch.linalg.solve(gram, y), by_hand, rtol=1e-9)
@@ -129,10 +132,10 @@ def test_bad_orders_and_sizes_are_one_line():
     for call, said in (
         (lambda: deep_limit.of_offset(c, 10, "third"), "order must be one of first"),
         (lambda: deep_limit.of_offset(c, 4, "uniform"), "depth must be"),
-        (lambda: deep_limit.ridge(10, "uniform"), "order must be one of first"),
+        (lambda: deep_limit.depth_ridge(10, "uniform"), "order must be one of first"),
         (lambda: deep_limit.sphere_modes(2), "n0 must be"),
         (lambda: deep_limit.sphere_errors(1, 10, 4), "n must be"),
-        (lambda: deep_limit.kernels(c.triu(), c, 10), "gram_offsets must be symmetric"),
+        (lambda: deep_limit.ridge_kernels(c.triu(), c, 10), "gram_offsets must be symmetric"),
     ):
         with pytest.raises(InputError, match=said):
             call()

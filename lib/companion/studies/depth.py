@@ -369,7 +369,7 @@ def deep_prediction(setting: Setting, seeds: list[int]) -> Rows:
 
     ``error``: distance of the predictor from the closed law, over that of the law from its own mean (Frobenius);
     ``closed``, ``first``, ``second``, ``uniform``: distances from that law and from ridge regression with the kernel
-    ``c`` (``deep_limit.kernels``), over the predictor's from its own mean; ``accuracy`` of the predictor,
+    ``c`` (``deep_limit.ridge_kernels``), over the predictor's from its own mean; ``accuracy`` of the predictor,
     ``law_accuracy`` and ``ridge_accuracy`` (first order); ``largest``: that of always saying the most frequent class.
     Source: paper C, Sec. 6.4; the laws are derived here.
     """
@@ -384,7 +384,7 @@ def deep_prediction(setting: Setting, seeds: list[int]) -> Rows:
             row = {"seed": seed, "depth": layers, "source": train.source, "largest": largest}
             row |= {"error": float((f - law).norm() / (law - law.mean(0)).norm()), "closed": _apart(law, f)}
             for order in deep_limit.ORDERS:
-                gram, cross = deep_limit.kernels(*offsets, layers, order)
+                gram, cross = deep_limit.ridge_kernels(*offsets, layers, order)
                 resummed = cross @ torch.linalg.solve(gram, y)  # a law's matrix need not be positive
                 row[order] = _apart(resummed, f)
                 row |= {"ridge_accuracy": regression.accuracy(resummed, test.y)} if order == "first" else {}
@@ -423,7 +423,7 @@ def recipe(setting: Setting, seeds: list[int]) -> Rows:
             row |= {name: regression.accuracy(g, test.y) for name, g in zip(("early", "stopped"), (early, stopped))}
             row |= {"accuracy": regression.accuracy(f, test.y), "unstopped": _apart(f, early), "stop": math.nan}
             if layers >= TABLE_2:
-                (op,) = spectrum.operators(*deep_limit.kernels(*offsets, layers), [1])
+                (op,) = spectrum.operators(*deep_limit.ridge_kernels(*offsets, layers), [1])
                 row["stop"] = _apart(op @ y, early)
             rows.append(row)
     return rows

@@ -2,8 +2,8 @@
 
 The kernel is ``Θ̄ = a 11ᵀ + (1 - a) I + C/(4L)`` with ``a = 1/4 + (3/8 ln L - 1/8)/L`` the same for every pair and ``C``
 the matrix of offsets ``c_ij``, zero on its diagonal: ``4L`` times it is the kernel ``c + 4La`` with the ridge
-``4 (1 - a) L``, about ``3L`` (:func:`kernels`, :func:`ridge`). Where ``L`` is large against ``n``, too, both parts are
-inverted by hand (:func:`operator`).
+``4 (1 - a) L``, about ``3L`` (:func:`ridge_kernels`, :func:`depth_ridge`). Where ``L`` is large against ``n``, too, both
+parts are inverted by hand (:func:`operator`).
 
 Source: derived here; it says what paper C, Theorem 3 bounds.
 """
@@ -79,7 +79,9 @@ def _inverse_angle(total: Tensor, a_1: float) -> Tensor:
     return m
 
 
-def kernels(gram_offsets: Tensor, cross_offsets: Tensor, depth: int, order: str = "first") -> tuple[Tensor, Tensor]:
+def ridge_kernels(
+    gram_offsets: Tensor, cross_offsets: Tensor, depth: int, order: str = "first"
+) -> tuple[Tensor, Tensor]:
     """The kernel matrices of training points and of fresh points against them, from offsets.
 
     Arguments as in :func:`operator`, :func:`of_offset`. In the first two orders regression with them is that with ``c``
@@ -91,7 +93,7 @@ def kernels(gram_offsets: Tensor, cross_offsets: Tensor, depth: int, order: str 
     return gram, of_offset(cross_offsets, depth, order)
 
 
-def ridge(depth: int, order: str = "first") -> float:
+def depth_ridge(depth: int, order: str = "first") -> float:
     """The ridge beside the kernel ``c`` of a depth: ``4 (1 - a) L``; in the second order over ``1 + 3/(2L)``.
 
     It is ``3L - (3/2) ln L + O(1)``. Source: derived here (module head).
@@ -129,7 +131,7 @@ def sphere_errors(n: int, depth: int, n0: int) -> np.ndarray:
     Source: derived here, from the usual average over data for kernel ridge regression.
     """
     validate.integer(2, n=n)
-    (mu, count), lam = sphere_modes(n0), ridge(depth, "second")
+    (mu, count), lam = sphere_modes(n0), depth_ridge(depth, "second")
     mu, count = mu[1:], count[1:]
     low, high = 0.0, 2 * lam / n
     for _ in range(100):
