@@ -38,7 +38,7 @@ from regimes.training.optimise import optimise
 from regimes.training.run import run
 from regimes.training.state import after, t_star
 
-CHEAP = ("lazy_feature.compressed", "depth.finite_kernel")  # the studies of ``--small``
+CHEAP = ("lazy_feature.compressed", "depth.text_training")  # the studies of ``--small``
 WRITES = 4.0  # times the gates are written or read in a step of the flow, at least
 
 

@@ -12,10 +12,8 @@ from companion.theory.compression import Stripe, neuron
 from companion.theory.depth import (
     deep_limit,
     embedding,
-    finite_width,
     hidden_motion,
     pairs,
-    quadrature,
     rate,
     regression,
     sigmoid_kernel,
@@ -54,6 +52,7 @@ from regimes.training.gradient_flow import gradient_flow
 from regimes.training.optimise import optimise
 from regimes.training.state import after, satisfied
 from regimes.validate import InputError
+from tests import quadrature
 from tests.cases import for_each, refused
 
 NAN, INF = math.nan, math.inf
@@ -116,11 +115,6 @@ def learnt(**changed):
 
 def step(net=DEEP, x=X, y=Y, **changed):
     return next(optimise(net, x, y, **{"rate": 0.1} | changed))
-
-
-def moved(x=X, **changed):
-    given = {"depth": 2, "width": 8, "steps": 1, "seeds": [0]} | changed
-    return finite_width.kernels_before_and_after(x, Y[: len(x), None], **given)
 
 
 BAD = {
@@ -194,10 +188,6 @@ BAD = {
         (lambda: losses.soft_hinge(1e300), "softness must be"),
     ],
     "depth": [
-        (lambda: quadrature.kernel(0.5, 0), "depth must be"),
-        (lambda: quadrature.kernel(0.5, -3), "depth must be"),
-        (lambda: quadrature.kernel(1.5, 2), "rho must be"),
-        (lambda: quadrature.relu_expectations(NAN), "rho must be"),
         (lambda: embedding.stereographic(HOLED), "x must hold finite numbers"),
         (lambda: hidden_motion.bigrams(3, 2), "text must be"),
         (lambda: hidden_motion.change(X[:1], X[:1]), "before must hold a layer at two or more"),
@@ -211,7 +201,6 @@ BAD = {
         (lambda: learnt(rate=0.0), "rate must be a number above 0"),
         (lambda: learnt(rate=1e60, steps=[20]), "rate must be smaller"),
         (lambda: learnt(width=0), "width must be"),
-        (lambda: moved(X[:1]), "two or more points"),
         (lambda: sigmoid_kernel.eta(t(NAN), 3), "rho must hold finite numbers"),
         (lambda: pairs.sphere(3, 3, seed=None), "seeds must be"),
         (lambda: pairs.cube(3, 3, seed=0, low=2.0), "low must lie"),

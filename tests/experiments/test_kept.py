@@ -17,7 +17,7 @@ from regimes.validate import InputError
 KEPT = registry.stored_sizes()
 # computed again in every run of the tests: seconds in all; the others every week
 CHEAP = {
-    "spiked.agreement", "depth.finite_kernel", "lazy_feature.finite_curve", "compression.growth", "jamming.stripes",
+    "spiked.agreement", "lazy_feature.finite_curve", "compression.growth", "jamming.stripes",
 }  # fmt: skip
 COMPUTED = [name if name in CHEAP else pytest.param(name, marks=pytest.mark.weekly) for name in sorted(KEPT)]
 # the parameter that names data sets of which a study takes the first that is on this machine

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from companion.theory.depth import quadrature
 from regimes import validate
 from regimes.kernels import infinite, infinite_diagonal, infinite_ntk, relu_asymptotics, relu_recursion
 from regimes.validate import InputError
+from tests import quadrature
 
 ROUND_OFF = 5e-15  # relative, of a value of order one after some hundred operations
 CLENSHAW = 2e-14  # degree up to 80, each step one rounding of numbers of order one

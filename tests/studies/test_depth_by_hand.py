@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy import special, stats
+from scipy import stats
 from sklearn.datasets import load_digits
 from sklearn.metrics import f1_score
 
@@ -81,17 +81,6 @@ def test_one_layer_and_the_depth_at_which_a_close_pair_is_half_way():
         half = below + (path[below - 1] - 0.625) / (path[below - 1] - path[below])
         assert row["half"] == pytest.approx(half, rel=1e-9)
         assert row["scaled"] == pytest.approx(half * math.sqrt(1 - layer(1 - gap)))
-
-
-def test_where_the_kernel_turns():
-    rows = studies.kernel_shape({"points": 41, "depth_max": 9}, [0])
-    assert [row["depth"] for row in rows] == [*range(1, 10)]
-    rho = np.linspace(-1, 1, 41)
-    for row in rows:
-        kernel = plain(rho, row["depth"])[0]
-        assert row["lowest"] == pytest.approx(kernel.min(), abs=1e-12)
-        assert row["turning"] == pytest.approx(rho[kernel.argmin()]) and row["spacing"] == pytest.approx(0.05)
-        assert ("definition" in row) == (row["depth"] <= 8) and row.get("definition", 0) < 1e-9
 
 
 def test_three_kernels_along_depth():
@@ -207,7 +196,131 @@ def test_regression_far_down(classes, sample):
         f = gram(z, row["depth"], x) @ np.linalg.solve(gram(x, row["depth"]), np.eye(10)[y])
         assert row["accuracy"] == (f.argmax(1) == labels).mean()
         assert row["largest"] == (labels == np.bincount(y, minlength=10).argmax()).mean()
+        for name in ("first", "second", "uniform"):
+            theta, cross = (by_offset(inner, row["depth"], name) for inner in (x @ x.T, z @ x.T))
+            np.fill_diagonal(theta, 1)
+            apart = np.linalg.norm(cross @ np.linalg.solve(theta, np.eye(10)[y]) - f)
+            assert row[name] == pytest.approx(apart / np.linalg.norm(f - f.mean(0)), rel=0.02, abs=1e-6), (
+                name,
+                row["depth"],
+            )
     assert rows[1]["error"] < 0.1 < rows[0]["error"] and rows[1]["law_accuracy"] == rows[1]["accuracy"]
+    assert rows[1]["uniform"] < rows[1]["second"] < rows[1]["first"] < rows[1]["closed"]
+
+
+def by_offset(inner, depth, order):
+    """The laws by their equations: the offset from 3000 layers, the series' coefficients by hand, bisection."""
+    e = 1 - np.clip(inner, -1, 1 - 1e-9)
+    for _ in range(3000):
+        phi = 2 * np.arcsin(np.sqrt(e / 2))
+        lost = np.where(phi < 0.05, phi**3 / 3 - phi**5 / 30, np.sin(phi) - phi * np.cos(phi))
+        e = e - lost / np.pi
+    deep = 3 * np.pi / (2 * np.arcsin(np.sqrt(e / 2)))
+    a, g = 6.92176, -3 * np.pi**3 / 4  # 3π a_1 and 3π g_1
+    c = deep - 1.5 * np.log(deep) + a / deep - 3001
+    log = np.log(depth)
+    if order == "first":
+        return (depth / 4 + 3 * log / 8 - 1 / 8 + c / 4) / depth
+    if order == "second":
+        shift = 1.5 * log + (2.25 * log - a) / depth
+        return ((depth + shift + c * (1 + 1.5 / depth)) / 4 - 1 / 8 + g / depth) / depth
+    low, high = np.full_like(c, 4.0), c + depth + 1000
+    for _ in range(80):
+        m = (low + high) / 2
+        above = m - 1.5 * np.log(m) + a / m > depth + c
+        low, high = np.where(above, low, m), np.where(above, m, high)
+    first = 3 * np.pi / np.arccos(np.clip(inner, -1, 1 - 1e-9))  # the M of depth 1, where it matters
+    return (m / 4 - 1 / 8 + g / m - (first / 4 - 9 / 8) * (first / m) ** 3) / depth
+
+
+def test_the_recipe():
+    rows = studies.recipe(DIGITS | {"n": 60, "test": 40, "depths": [2, 30]}, [3])
+    (x, y), (z, labels) = drawn(draw_seeds("train", [3])[0], [60, 40])
+    inner = (x @ x.T)[np.triu_indices(60, 1)].max()
+    layers = math.ceil((1 - layer(inner)) ** -0.5)
+    assert [row["depth"] for row in rows] == [0, 2, 30] and [row["layers"] for row in rows] == [layers, 2, 30]
+    for row in rows:
+        theta, cross = gram(x, row["layers"]), gram(z, row["layers"], x)
+        values, vectors = np.linalg.eigh(theta)
+        assert row["time"] == math.ceil(1 / values[0])
+        found = {}
+        for name, time in (("early", 1), ("stopped", row["time"]), ("accuracy", np.inf)):
+            kept = vectors @ np.diag((1 - np.exp(-time * values)) / values) @ vectors.T
+            found[name] = cross @ kept @ np.eye(10)[y]
+            assert row[name] == (found[name].argmax(1) == labels).mean()
+        early = found["early"]
+        spread = np.linalg.norm(early - early.mean(0))
+        assert row["unstopped"] == pytest.approx(np.linalg.norm(found["accuracy"] - early) / spread, rel=1e-6)
+    theta, cross = by_offset(x @ x.T, 30, "first"), by_offset(z @ x.T, 30, "first")
+    np.fill_diagonal(theta, 1)
+    values, vectors = np.linalg.eigh(theta)
+    law = cross @ vectors @ np.diag((1 - np.exp(-values)) / values) @ vectors.T @ np.eye(10)[y]
+    assert row["stop"] == pytest.approx(np.linalg.norm(law - early) / spread, rel=1e-3)
+
+
+def test_what_is_left_at_a_depth_in_proportion():
+    rows = studies.size_over_depth(SPHERE | {"n": 40, "ratio": 2.0, "test": 30}, [1])
+    x = points(70, 6, 1)
+    assert [row["degree"] for row in rows] == [1, 2, 3] and {row["depth"] for row in rows} == {20}
+    for row in rows:
+        y = x[:, : row["degree"]].prod(1)
+        f = gram(x[40:], 20, x[:40]) @ np.linalg.solve(gram(x[:40], 20), y[:40])
+        assert row["left"] == pytest.approx(((f - y[40:]) ** 2).sum() / ((y[40:] - y[40:].mean()) ** 2).sum())
+    (row,) = studies.size_over_depth(DIGITS | {"cloud": "images", "n": 60, "ratio": 12.0, "test": 40}, [3])
+    ((x, y),) = images(draw_seeds("train", [3])[0], [100])
+    f = gram(x[60:], 5, x[:60]) @ np.linalg.solve(gram(x[:60], 5), np.eye(10)[y[:60]])
+    target = np.eye(10)[y[60:]]
+    assert row["left"] == pytest.approx(((f - target) ** 2).sum() / ((target - target.mean(0)) ** 2).sum())
+    assert row["degree"] == 0 and math.isnan(row["law"])
+
+
+def test_pairs_of_near_duplicates():
+    (row,) = studies.near_duplicates({"n": 5, "n0": 4, "gap": 0.01, "depths": [3]}, [1])
+    x = points(10, 4, 1)
+    first, side = x[:5], x[5:] - (x[5:] * x[:5]).sum(1, keepdims=True) * x[:5]
+    side /= np.linalg.norm(side, axis=1, keepdims=True)
+    on = [math.cos(0.01 * k) * first + math.sin(0.01 * k) * side for k in range(6)]
+    theta, cross = gram(np.vstack(on[:2]), 3), gram(np.vstack(on[2:]), 3, np.vstack(on[:2]))
+    values, vectors = np.linalg.eigh(theta)
+    assert row["smallest"] == pytest.approx(values[0], rel=1e-4)
+    for name, time in (("stopped", values[0] ** -0.5), ("forever", np.inf)):
+        kept = vectors @ np.diag((1 - np.exp(-time * values)) / values) @ vectors.T
+        assert row[name] == pytest.approx(np.linalg.norm(cross @ kept, axis=1).max(), rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["leaky ReLU, slope 0.2", "residual, share 1/2", "quadratic"])
+def test_other_layers_are_ridges(name):
+    """The kernel by the layer's map, the offset by many layers; the square's map is ``rho + (1 - rho)²/2``."""
+    (row,) = studies.layer_prediction(DIGITS | {"n": 40, "test": 30, "depths": [200], "layer": name}, [3])
+    (x, y), (z, labels) = drawn(draw_seeds("train", [3])[0], [40, 30])
+    bend, share = {"leaky ReLU, slope 0.2": (0.64 / 1.04, 1.0), "residual, share 1/2": (1.0, 0.5)}.get(name, (0, 1.0))
+
+    def step(e):
+        if not bend:
+            return e - e**2 / 2, 1 - e
+        phi = 2 * np.arcsin(np.sqrt(e / 2))
+        lost = np.where(phi < 0.05, phi**3 / 3 - phi**5 / 30, np.sin(phi) - phi * np.cos(phi))
+        return e - bend * lost / np.pi, 1 - bend * phi / np.pi
+
+    def both(inner):
+        e, s = 1 - np.clip(inner, -1, 1 - 1e-9), inner
+        for depth in range(1, 4000):
+            if depth == 200:
+                kernel = s / (1 + share * 199)
+            new, slope = step(e)
+            s, e = s * (1 - share) + share * (slope * s + 1 - new), e + share * (new - e)
+        deep = 3 * np.pi / (bend * share * 2 * np.arcsin(np.sqrt(e / 2))) if bend else 2 / e
+        limit, b, shift = (1 / 4, 1.5, -0.5) if bend else (1 / 3, 1.0, -3.5)
+        c = deep - b * np.log(deep) - 4000
+        return kernel, limit * (200 + b * np.log(200) + c + shift) / (199 + 1 / share)
+
+    grams, crosses = both(x @ x.T), both(z @ x.T)
+    for kernel in grams:
+        np.fill_diagonal(kernel, 1)
+    f, g = (cross @ np.linalg.solve(kernel, np.eye(10)[y]) for kernel, cross in zip(grams, crosses))
+    assert row["accuracy"] == (f.argmax(1) == labels).mean() and row["k"] == pytest.approx(3 if bend else 2)
+    assert row["first"] == pytest.approx(np.linalg.norm(g - f) / np.linalg.norm(f - f.mean(0)), rel=0.05)
+    assert row["first"] < 0.05
 
 
 def test_layers_of_other_kinds():
@@ -268,32 +381,22 @@ def test_kernels_with_biases_and_colinear_points():
     assert row["embedded"] == pytest.approx(np.linalg.eigvalsh(gram(lifted, 3))[0], rel=1e-8)
 
 
-def test_the_kernel_eta():
-    (row,) = studies.eta_definite({"depth": 3}, [0])
-    angle = 2 * np.pi * np.arange(12) / 12
-    eta = [np.cos(angle[:, None] - angle), np.linspace(-1, 1, 2001)]
-    for _ in range(2):
-        eta = [special.expit(values) ** 2 for values in eta]
-    assert row["smallest"] == pytest.approx(np.linalg.eigvalsh(eta[0])[0], abs=1e-14)
-    assert row["diagonal"] == pytest.approx((eta[1][-1] - eta[1][:-1]).min())
-
-
-@pytest.mark.parametrize("study", ["text_features", "text_training"])
-def test_what_training_does_to_the_last_hidden_layer(study):
+@pytest.mark.parametrize("taught", ["bigrams", "words", "zero"])
+def test_what_training_does_to_the_last_hidden_layer(taught):
     """Gradient descent on half the mean of the squared residuals, by autograd, from the weights drawn."""
     from companion.theory.depth import hidden_motion
     from regimes.models.fully_connected import fully_connected
 
     setting = {"text": "pydoc", "vocabulary": 6, "width": 10, "dtype": "float64", "optimiser": "gd"}
-    setting |= {"parametrisation": "standard"}
-    setting |= {"steps": 4} if study == "text_features" else {"rate": 0.3, "targets": "zero", "looks": [1, 4]}
-    row = getattr(studies, study)(setting, [2])[-1]
+    setting |= {"parametrisation": "standard", "targets": taught, "looks": [1, 4]}
+    setting |= {} if taught == "bigrams" else {"rate": 0.3}
+    row = studies.text_training(setting, [2])[-1]
     tokens, targets = hidden_motion.bigrams(datasets.corpus("pydoc").text, 6)
     assert float(targets.sum()) == pytest.approx(6)
-    targets = targets if study == "text_features" else 0 * targets
+    targets = {"bigrams": targets, "words": torch.eye(6).double()[targets.argmax(1)], "zero": 0 * targets}[taught]
     drawn = fully_connected([6, 10, 10, 6], seeds=draw_seeds("weights", [2]), parametrisation="standard", gain=1.0)
     weights = [w[0].double().clone().requires_grad_() for w in drawn.weights]
-    rate = 0.3 if study == "text_training" else 2 * 6 / 10
+    rate = 2 * 6 / 10 if taught == "bigrams" else 0.3
 
     def forward():
         hidden = tokens
@@ -312,51 +415,5 @@ def test_what_training_does_to_the_last_hidden_layer(study):
     found = {"norm": norm.mean(), "largest": largest.mean(), "ratio": (norm / largest).mean()}
     found |= {"inner": abs(shift)[~np.eye(6, dtype=bool)].mean()}
     found |= {"relative": np.linalg.norm(shift) / np.linalg.norm(before @ before.T)}
-    for name, value in found.items():
-        assert row[name] == pytest.approx(value, rel=1e-6), name
-
-
-def test_the_toy_network():
-    for alpha in (0.0, 0.1):
-        first, second = studies.toy_network({"alpha": alpha, "width": 64}, [0])
-        for row, layer_ in ((first, 1), (second, 2)):
-            assert row["layer"] == layer_  # identity activations, all neurons at width^-(1 + alpha)
-            assert row["sum"] == pytest.approx(64 ** (-alpha)) and row["norm"] == pytest.approx(64 ** (-0.5 - alpha))
-
-
-def test_kernels_of_finite_networks_by_autograd():
-    setting = {"depth": 3, "width": 9, "n": 4, "n0": 5, "steps": 3}
-    (row,) = studies.finite_kernel(setting, [2])
-    from regimes.models.fully_connected import fully_connected
-
-    x = torch.from_numpy(points(4, 5, 0))
-    y = torch.from_numpy(np.random.default_rng(draw_seeds("labels", [0])[0]).choice([-1.0, 1.0], (4, 1)))[:, 0]
-    weights = [w[0].double() for w in fully_connected([5, 9, 9, 1], seeds=draw_seeds("weights", [2])).weights]
-
-    def f(*weights):
-        hidden = x
-        for w in weights[:-1]:
-            hidden = (hidden @ w.T * (2 / w.shape[1]) ** 0.5).relu()
-        return (hidden @ weights[-1].T)[:, 0] * (2 / weights[-1].shape[1]) ** 0.5
-
-    def kernel():
-        jacobians = torch.autograd.functional.jacobian(f, tuple(weights))
-        rows = torch.cat([j.flatten(1) for j in jacobians], 1)
-        return (rows @ rows.T).numpy()
-
-    def off(k):
-        k = k / np.sqrt(np.outer(np.diag(k), np.diag(k)))
-        return k[~np.eye(4, dtype=bool)].mean()
-
-    before, first = kernel(), float((f(*weights) - y).square().mean())
-    rate = 0.5 * 4 / np.linalg.eigvalsh(before)[-1]
-    for _ in range(3):
-        weights = [w.requires_grad_() for w in weights]
-        loss = (f(*weights) - y).square().mean() / 2
-        weights = [(w - rate * g).detach() for w, g in zip(weights, torch.autograd.grad(loss, weights))]
-    after, last = kernel(), float((f(*weights) - y).square().mean())
-    theta = gram(x.numpy(), 3)
-    found = {"before": off(before), "after": off(after), "infinite": off(theta), "loss": last / first}
-    found |= {"change": np.linalg.norm(after - before) / np.linalg.norm(before)}
     for name, value in found.items():
         assert row[name] == pytest.approx(value, rel=1e-6), name

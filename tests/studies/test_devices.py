@@ -22,7 +22,7 @@ SMALLER = {
 
 ANY = [name for name, (_, item) in STUDIES.items() if item.device == "any"]
 # in every run of the tests: chapter 1, which mixed devices once, and one of each other kind of training
-OFTEN = {"compression.arrivals", "jamming.ensembles", "kernel_pca.scans", "depth.finite_kernel", "alignment.features"}
+OFTEN = {"compression.arrivals", "jamming.ensembles", "kernel_pca.scans", "depth.text_training", "alignment.features"}
 TIERS = [n if n.startswith("lazy_feature") or n in OFTEN else pytest.param(n, marks=pytest.mark.weekly) for n in ANY]
 
 # closed forms, quadrature, small matrices and small networks, which gain nothing; all others may use a GPU
@@ -31,10 +31,10 @@ STAY = {
     "support": "layer",
     "compression": "perpendicular noise", "jamming": "starts neighbours", "kernel_pca": "estimators",
     "isotropic": "initial images",
-    "depth": "normalised_kernel layer_map mnist_regression drawn_regression kernel_shape half_depth trajectories "
+    "depth": "normalised_kernel layer_map mnist_regression drawn_regression half_depth trajectories "
     "projection_norm smallest_eigenvalue depth_bound closest_pair projectors operators_apart deep_prediction "
-    "other_layers eta_definite biases colinear toy_network",
-    "initial_alignment": "outer_products expectations traces averages reversal decays",
+     "other_layers biases colinear recipe size_over_depth near_duplicates layer_prediction",
+     "initial_alignment": "outer_products expectations traces averages reversal decays",
 }  # fmt: skip
 
 

@@ -10,7 +10,6 @@ from tests.references import ROOT
 
 # parameters at three sizes, the smallest first: arrays of tens of MB, which go back to the system when they are dropped
 CASES = {
-    "depth.finite_kernel": [{"finite_widths": [16, w], "finite_depths": [2, 8]} for w in (256, 384, 512)],
     "lazy_feature.finite_curve": [
         {"01.finite_curve.stripe.p": [16, 32, n], "lazy_h": [20]} for n in (1500, 2000, 2500)
     ],

@@ -132,7 +132,7 @@ def test_the_command_lists_every_study_of_a_chapter(capsys, profile):
 def test_stored_are_the_cells_that_a_run_finds(tmp_path, monkeypatch):
     monkeypatch.setenv("REGIMES_STORE", str(tmp_path))
     found = {one.study.name: one for one in plan.of_chapter("05", "laptop")[0]}
-    kept, fresh = found["depth.finite_kernel"], found["depth.colinear"]
+    kept, fresh = found["depth.text_training"], found["depth.colinear"]
     assert 0 < kept.stored < kept.cells  # but for the sample that is computed again
     assert fresh.stored == 0 and not any(one.stored for one in plan.of_chapter("05", "paper")[0])
     setting = fresh.study.grid(parameters.resolve("05"))[0]

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from companion.theory.depth import deep_limit, pairs, regression, spectrum
-from regimes.kernels import infinite_ntk
+from regimes.kernels import infinite_ntk, relu_recursion
 from regimes.validate import InputError
 
 
@@ -81,3 +81,61 @@ def test_a_fresh_point_among_the_data_has_no_offset():
     x = pairs.sphere(6, 4, seed=0)
     with pytest.raises(InputError, match="cross_offsets must hold finite numbers"):
         law(x, x[:2], 100)
+
+
+def test_the_laws_of_three_orders():
+    """What is left of the kernel falls by a power of the depth more each; the uniform law holds for close pairs."""
+    phi = torch.tensor([0.3, 1.0, 2.5], dtype=torch.float64)
+    c, left = relu_recursion.offset(phi), {}
+    for depth in (10**3, 10**4):
+        exact, _ = relu_recursion.kernel_of_angle(phi, depth)
+        left[depth] = {
+            name: float((deep_limit.of_offset(c, depth, name) - exact).abs().max()) for name in deep_limit.ORDERS
+        }
+    powers = {name: np.log10(left[10**3][name] / left[10**4][name]) for name in deep_limit.ORDERS}
+    assert 1.7 < powers["first"] < 2.1 and 2.4 < powers["second"] < 3.1 and powers["uniform"] > 2.8
+    assert left[10**3]["uniform"] < left[10**3]["second"] / 5 < left[10**3]["first"] / 50
+    close = torch.tensor([1e-5, 1e-3, 0.01, 0.1], dtype=torch.float64)
+    exact, _ = relu_recursion.kernel_of_angle(close, 50)
+    assert float((deep_limit.of_offset(relu_recursion.offset(close), 50, "uniform") - exact).abs().max()) < 3e-3
+    assert float(deep_limit.of_offset(torch.tensor([1e12], dtype=torch.float64), 50, "uniform")[0]) == pytest.approx(1)
+
+
+def test_the_kernel_is_a_ridge_beside_the_offsets():
+    x, fresh, depth = pairs.sphere(30, 5, seed=0), pairs.sphere(10, 5, seed=1), 200
+    c, cross = deep_limit.offsets(x), deep_limit.offsets(fresh, x)
+    y = torch.from_numpy(np.random.default_rng(0).standard_normal((30, 2)))
+    for order in ("first", "second"):
+        gram, row = deep_limit.ridge_kernels(c, cross, depth, order)
+        level, lam = (
+            float(deep_limit.of_offset(torch.zeros(()).double(), depth, order)),
+            deep_limit.depth_ridge(depth, order),
+        )
+        scale = lam / (1 - level)  # 4L, and less in the second order
+        by_hand = (cross + scale * level) @ torch.linalg.solve(c + scale * level + lam * torch.eye(30).double(), y)
+        assert torch.allclose(row @ torch.linalg.solve(gram, y), by_hand, rtol=1e-9)
+        assert lam == pytest.approx(3 * depth - 1.5 * np.log(depth) + (0.5 if order == "first" else -4), abs=0.8)
+
+
+def test_eigenvalues_of_the_offset_are_those_of_large_matrices():
+    mu, count = deep_limit.sphere_modes(4, 12)
+    assert count.tolist() == [(k + 1) ** 2 for k in range(13)]
+    found = np.linalg.eigvalsh(deep_limit.offsets(pairs.sphere(1500, 4, seed=0)).numpy())[::-1] / 1500
+    assert found[0] == pytest.approx(mu[0], rel=0.01) and found[1:5].mean() == pytest.approx(mu[1], rel=0.05)
+    assert found[5:14].mean() == pytest.approx(mu[2], rel=0.1)
+    shares = deep_limit.sphere_errors(4000, 2000, 4)  # far down: 3L/n is the ridge of each eigenvalue
+    assert shares[1:4] == pytest.approx((1.5 / (mu[1:4] + 1.5)) ** 2, rel=0.02) and shares[0] == 0
+
+
+def test_bad_orders_and_sizes_are_one_line():
+    c = torch.ones(2, 2).double()
+    for call, said in (
+        (lambda: deep_limit.of_offset(c, 10, "third"), "order must be one of first"),
+        (lambda: deep_limit.of_offset(c, 4, "uniform"), "depth must be"),
+        (lambda: deep_limit.depth_ridge(10, "uniform"), "order must be one of first"),
+        (lambda: deep_limit.sphere_modes(2), "n0 must be"),
+        (lambda: deep_limit.sphere_errors(1, 10, 4), "n must be"),
+        (lambda: deep_limit.ridge_kernels(c.triu(), c, 10), "gram_offsets must be symmetric"),
+    ):
+        with pytest.raises(InputError, match=said):
+            call()

@@ -11,19 +11,17 @@ from sklearn import metrics
 
 from companion.theory.depth import (
     embedding,
-    finite_width,
     hidden_motion,
     pairs,
-    quadrature,
     rate,
     regression,
     sigmoid_kernel,
     spectrum,
 )
 from regimes import validate
-from regimes.kernels import infinite_ntk, ntk, relu_recursion
-from regimes.models.fully_connected import fully_connected
+from regimes.kernels import infinite_ntk, relu_recursion
 from regimes.validate import InputError
+from tests import quadrature
 
 
 def kernel(rho, depth):
@@ -334,15 +332,6 @@ def test_change_is_what_it_says():
     assert moved["inner"] == 8.0  # <(4, 4), (0, 2)> was 0
 
 
-def test_example_1_norm_is_one_half_power_below():
-    for alpha in (0.0, 0.2):
-        small, large = (hidden_motion.toy_layers(n, alpha) for n in (100, 400))
-        for a, b in zip(small, large):
-            euclidean = math.log(np.linalg.norm(b) / np.linalg.norm(a)) / math.log(4)
-            moduli = math.log(abs(b).sum() / abs(a).sum()) / math.log(4)
-            assert abs(euclidean + 0.5 + alpha) < 1e-12 and abs(moduli + alpha) < 1e-12
-
-
 # bad input
 
 
@@ -365,29 +354,3 @@ def test_bad_input_is_one_line(monkeypatch):
     monkeypatch.setattr(validate, "free_memory", lambda device="cpu": 10**6)
     with pytest.raises(InputError, match=re.escape(f"{spectrum.eigenvalue_bytes(5000)} bytes")):
         spectrum.smallest_kernel_eigenvalue(pairs.sphere(5000, 3, seed=0), depth=3)
-
-
-def test_networks_that_are_inactive_at_a_point_have_no_normalised_kernel_there():
-    """Width 6 at depth 8: many are. Where all points are active the entry is the kernel's own; none raises."""
-    x = pairs.sphere(4, 6, seed=0)
-    y = torch.tensor([[1.0], [-1.0], [1.0], [-1.0]], dtype=torch.float64)
-    rows = finite_width.kernels_before_and_after(x, y, depth=8, width=6, steps=2, seeds=range(64))
-    found = np.array([row["before"] for row in rows])
-    kernel = ntk(fully_connected([6, *[6] * 7, 1], seeds=range(64)), x)
-    active = (kernel.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
-    assert 0 < active.sum() < 64 and (np.isfinite(found) == active.numpy()).all()
-    assert found[active.numpy()] == pytest.approx(finite_width.off_diagonal(kernel[active]).numpy(), abs=1e-12)
-    assert all(np.isfinite(row["loss"]) for row in rows)
-
-
-def test_networks_that_overflow_in_training_are_left_out_and_the_others_are_not_moved():
-    """Depth 32 at width 16: some leave the range of numbers; each record is that of the network alone."""
-    x = pairs.sphere(8, 16, seed=0)
-    y = torch.from_numpy(np.random.default_rng(0).choice([-1.0, 1.0], (8, 1)))
-    fixed = {"depth": 32, "width": 16, "steps": 40}
-    rows = finite_width.kernels_before_and_after(x, y, **fixed, seeds=range(16))
-    lost = [math.isnan(row["loss"]) for row in rows]
-    assert 0 < sum(lost) < 16 and all(math.isnan(row["change"]) for row, gone in zip(rows, lost) if gone)
-    kept = next(i for i, row in enumerate(rows) if math.isfinite(row["change"]))
-    (alone,) = finite_width.kernels_before_and_after(x, y, **fixed, seeds=[kept])
-    assert alone["change"] == pytest.approx(rows[kept]["change"], rel=1e-6)

@@ -10,6 +10,7 @@ from companion.theory.depth import universality
 from regimes import gaussian
 from regimes.kernels import relu_recursion
 from regimes.models.activations import activation
+from regimes.validate import InputError
 
 RHO = np.array([0.0, 0.3, 0.9, 0.999])
 
@@ -120,3 +121,22 @@ def test_a_residual_network_has_that_kernel():
     (expected,) = universality.along_depth(universality.kinked(share=share), np.array([rho]), [3])[0]
     assert mean[0, 1] / math.sqrt(mean[0, 0] * mean[1, 1]) == pytest.approx(expected, abs=0.02)
     assert mean[0, 0] == pytest.approx(1 + 2 * share, rel=0.1)
+
+
+@pytest.mark.parametrize(("layer", "depth"), [(universality.kinked(0.2), 3000), (universality.smooth("tanh"), 3000)])
+def test_the_offset_says_what_is_left_of_the_input(layer, depth):
+    rho = np.array([0.0, 0.5, 0.9])
+    (exact,) = universality.along_depth(layer, rho, [depth])
+    c = universality.offset(layer, rho)
+    law = universality.of_layer_offset(layer, c, depth)
+    assert abs(law - exact).max() < 1e-5 < 1e-4 < abs(universality.of_layer_offset(layer, 0 * c, depth) - exact).max()
+
+
+def test_the_offset_of_the_relu_is_that_of_the_recursion():
+    rho = np.array([-0.9, 0.0, 0.5, 0.99])
+    phi = torch.acos(torch.from_numpy(rho))
+    assert universality.offset(universality.kinked(), rho) == pytest.approx(
+        relu_recursion.offset(phi).numpy(), abs=2e-3
+    )
+    with pytest.raises(InputError, match="rho must be below 1"):
+        universality.offset(universality.kinked(), np.array([0.0, 1.0]))

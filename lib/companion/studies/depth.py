@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.interpolate import CubicSpline
 
 from companion.experiments.sweep import Rows, Setting, study
 from companion.studies._images import identity, needs
 from companion.theory.depth import (
     deep_limit,
     embedding,
-    finite_width,
     hidden_motion,
     pairs,
-    quadrature,
     rate,
     regression,
     sigmoid_kernel,
@@ -29,7 +28,6 @@ from regimes.data import datasets
 from regimes.data.tasks import Task, gaussian_points
 from regimes.kernels import infinite_ntk, relu_recursion
 from regimes.seeds import draw_seeds
-from regimes.training.gauss_newton import together
 from regimes.validate import InputError
 
 CHAPTER = "05"
@@ -39,8 +37,6 @@ TABLE_2 = 30  # the depth of paper C's Table 2: measured whatever else a reader 
 FIGURE_7 = (5, 30)  # its sentence on Fig. 7
 LIMITS = (30, 1_000_000)  # depths at which the deep predictor is judged
 APART = (30, 10_000)  # those at which operators are
-CHUNK = 64  # networks of finite width that a call gets
-WEIGHT = 48  # bytes a weight of a network that trains, six float64
 EXACT = "none, the kernel is a function of one correlation"
 CORPUS = "one of mnist, fashion_mnist, cifar10, digits"
 CLOUD = "one of sphere, cube, positive cube"
@@ -177,26 +173,6 @@ def _one_hot(task: Task) -> torch.Tensor:
 def _kernels(x: torch.Tensor, fresh: torch.Tensor, depth: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Of the training points, and between fresh ones and them."""
     return infinite_ntk(x, depth=depth), infinite_ntk(fresh, x, depth=depth)
-
-
-@study(version=2, axes={"points": "count from 3 to 1e6", "depth_max": "count from 8 to 1000"}, data=EXACT)
-def kernel_shape(setting: Setting, seeds: list[int]) -> Rows:
-    """The kernel as a function of rho at each depth: where it turns, and its distance from the definition.
-
-    ``lowest`` value, the correlation it is taken at (``turning``, to ``spacing``: below it the kernel falls),
-    ``definition`` (largest difference from quadrature, depths to 8). Source: paper C, Prop. 5 and Theorem 1.
-    """
-    rho = torch.linspace(-1, 1, setting["points"], dtype=torch.float64)
-    probe, rows = [-1.0, -0.9, -0.3, 0.0, 0.4, 0.9, 0.999], []
-    for depth in range(1, setting["depth_max"] + 1):
-        value = relu_recursion.kernel_of_angle(torch.acos(rho), depth)[0]
-        row = {"seed": seeds[0], "depth": depth, "lowest": float(value.min())}
-        row |= {"turning": float(rho[value.argmin()]), "spacing": 2 / (len(rho) - 1)}
-        if depth <= 8:
-            exact = relu_recursion.kernel_of_angle(torch.acos(torch.tensor(probe, dtype=torch.float64)), depth)[0]
-            row["definition"] = max(abs(float(k) - quadrature.kernel(r, depth)) for r, k in zip(probe, exact))
-        rows.append(row)
-    return rows
 
 
 @study(version=1, axes={"gap": "number from 1e-8 to 0.29"}, data=EXACT)
@@ -383,17 +359,19 @@ def _steps(op: torch.Tensor) -> torch.Tensor:
 
 
 @study(
-    version=1,
+    version=2,
     axes=SPLITS | {"classes": "one of balanced, drawn", "seeds": FEW},
     complete=_fits(*LIMITS, images=("n", "test")),
-    columns={"error": 1e-4},  # a small difference of predictors
+    columns=dict.fromkeys(("error", "closed", *deep_limit.ORDERS), 1e-4),  # small differences of predictors
 )
 def deep_prediction(setting: Setting, seeds: list[int]) -> Rows:
-    """One-hot regression far down against its closed law, classes in equal parts or as they are drawn.
+    """One-hot regression at many depths against its laws, classes in equal parts or as they are drawn.
 
-    ``error``: distance of the predictor from the law, over that of the law from its own mean (Frobenius);
-    ``accuracy`` of the predictor and ``law_accuracy``; ``largest``: that of always saying the most frequent class.
-    Source: paper C, Sec. 6.4; the law is derived here.
+    ``error``: distance of the predictor from the closed law, over that of the law from its own mean (Frobenius);
+    ``closed``, ``first``, ``second``, ``uniform``: distances from that law and from ridge regression with the kernel
+    ``c`` (``deep_limit.ridge_kernels``), over the predictor's from its own mean; ``accuracy`` of the predictor,
+    ``law_accuracy`` and ``ridge_accuracy`` (first order); ``largest``: that of always saying the most frequent class.
+    Source: paper C, Sec. 6.4; the laws are derived here.
     """
     rows = []
     for seed, train, test in _splits(setting, seeds, balanced=setting["classes"] == "balanced"):
@@ -404,9 +382,102 @@ def deep_prediction(setting: Setting, seeds: list[int]) -> Rows:
             f = regression.kernel_flow_prediction(*_kernels(train.x, test.x, layers), y)
             law = deep_limit.operator(*offsets, layers) @ y
             row = {"seed": seed, "depth": layers, "source": train.source, "largest": largest}
-            row |= {"error": float((f - law).norm() / (law - law.mean(0)).norm())}
+            row |= {"error": float((f - law).norm() / (law - law.mean(0)).norm()), "closed": _apart(law, f)}
+            for order in deep_limit.ORDERS:
+                gram, cross = deep_limit.ridge_kernels(*offsets, layers, order)
+                resummed = cross @ torch.linalg.solve(gram, y)  # a law's matrix need not be positive
+                row[order] = _apart(resummed, f)
+                row |= {"ridge_accuracy": regression.accuracy(resummed, test.y)} if order == "first" else {}
             row |= {"accuracy": regression.accuracy(f, test.y), "law_accuracy": regression.accuracy(law, test.y)}
             rows.append(row)
+    return rows
+
+
+def _apart(g: torch.Tensor, f: torch.Tensor) -> float:  # over the variation of f
+    return float((g - f).norm() / (f - f.mean(0)).norm())
+
+
+@study(
+    version=1,
+    axes=SPLITS | {"seeds": FEW},
+    complete=_fits(TABLE_2, images=("n", "test")),
+    columns={"stop": 1e-4},
+    nonfinite=("stop",),
+)
+def recipe(setting: Setting, seeds: list[int]) -> Rows:
+    """One-hot regression at the depth and times of the paper's recipe and at others, images as they are drawn.
+
+    Rows are depths, 0 for the recipe's ``⌈max 1/√(1 - h)⌉`` (``layers``): ``accuracy`` at infinite time, ``stopped`` at
+    ``⌈1/λ_n⌉``, ``early`` at 1; ``stop``: distance of the predictor at time 1 from the ridge law's (first order),
+    ``unstopped`` that from itself at infinite time, both over its variation. Source: paper C, Sec. 6.4.
+    """
+    rows = []
+    for seed, train, test in _splits(setting, seeds, balanced=False):
+        y, offsets = _one_hot(train), (deep_limit.offsets(train.x), deep_limit.offsets(test.x, train.x))
+        bound = math.ceil(pairs.separation_depth(pairs.largest_correlation(train.x)))
+        for depth in (0, *setting["depths"]):
+            gram, cross = _kernels(train.x, test.x, layers := depth or bound)
+            last = math.ceil(1 / float(torch.linalg.eigvalsh(gram)[0]))
+            early, stopped, f = (op @ y for op in spectrum.operators(gram, cross, [1, last, math.inf]))
+            row = {"seed": seed, "source": train.source, "depth": depth, "layers": layers, "time": last}
+            row |= {name: regression.accuracy(g, test.y) for name, g in zip(("early", "stopped"), (early, stopped))}
+            row |= {"accuracy": regression.accuracy(f, test.y), "unstopped": _apart(f, early), "stop": math.nan}
+            if layers >= TABLE_2:
+                (op,) = spectrum.operators(*deep_limit.ridge_kernels(*offsets, layers), [1])
+                row["stop"] = _apart(op @ y, early)
+            rows.append(row)
+    return rows
+
+
+@study(
+    version=1,
+    axes=IMAGES | {"n0": N0, "n": "count from 10 to 1e5", "ratio": "positive", "test": "count from 10 to 1e5"},
+    complete=_fits(images=("n", "test")),
+    nonfinite=("law",),
+)
+def size_over_depth(setting: Setting, seeds: list[int]) -> Rows:
+    """The share of a target's variance that ``n`` points leave at the depth ``n/ratio``, at infinite time.
+
+    On the sphere targets are polynomials of ``degree`` 1, 2, 3 (``law``: ``deep_limit.sphere_errors``); on images ten
+    classes (``degree`` 0). Source: derived here.
+    """
+    rows, n = [], setting["n"]
+    depth = max(1, round(n / setting["ratio"]))
+    images = setting["cloud"] == "images"
+    law = [math.nan] if images else deep_limit.sphere_errors(n, depth, setting["n0"])
+    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+        if images:
+            (task,) = datasets.split(_pool(setting["corpus"]), [n + setting["test"]], seed=draw)
+            x, y, source = task.x, _one_hot(task)[:, None], task.source
+        else:
+            ((x, start),) = _clouds(setting, n + setting["test"], [seed])
+            y, source = torch.stack([x[:, :degree].prod(1) for degree in (1, 2, 3)], 1)[..., None], start["source"]
+        f = regression.kernel_flow_prediction(*_kernels(x[:n], x[n:], depth), y[:n].flatten(1)).view_as(y[n:])
+        left = (f - y[n:]).square().sum((0, 2)) / (y[n:] - y[n:].mean(0)).square().sum((0, 2))
+        for degree, share in enumerate(left.tolist(), start=len(left) > 1):
+            row = {"seed": seed, "source": source, "depth": depth, "degree": degree, "left": share}
+            rows.append(row | {"law": float(law[degree])})
+    return rows
+
+
+@study(version=1, axes={"n": FEW, "n0": N0, "gap": "positive to 1", "depths": DEPTHS})
+def near_duplicates(setting: Setting, seeds: list[int]) -> Rows:
+    """Norms of the operator where each of ``n`` points of the sphere has a second one at the angle ``gap``.
+
+    ``forever`` at infinite time and ``stopped`` at ``λ_n^(-1/2)``, largest over 4 ``n`` points on the circles through
+    the pairs, at 1 to 4 gaps beyond them; ``smallest``: ``λ_n``. Source: paper C, Theorem 3 b).
+    """
+    rows, n, gap = [], setting["n"], setting["gap"]
+    for x, start in _clouds(setting, 2 * n, seeds):
+        first, side = x[:n], x[n:] - (x[n:] * x[:n]).sum(1, keepdim=True) * x[:n]
+        side = side / side.norm(dim=1, keepdim=True)
+        second, *beyond = (math.cos(k * gap) * first + math.sin(k * gap) * side for k in (1, 2, 3, 4, 5))
+        for depth in setting["depths"]:
+            gram, cross = _kernels(torch.cat([first, second]), torch.cat(beyond), depth)
+            smallest = float(torch.linalg.eigvalsh(gram)[0])
+            stopped, forever = spectrum.operators(gram, cross, [smallest**-0.5, math.inf]).norm(dim=-1).amax(1).tolist()
+            row = {"depth": depth, "smallest": smallest, "stopped": stopped, "forever": forever}
+            rows.append(start | row)
     return rows
 
 
@@ -446,17 +517,39 @@ def other_layers(setting: Setting, seeds: list[int]) -> Rows:
     ]
 
 
-@study(version=2, axes={"depth": FEW}, data="12 even points of a circle")
-def eta_definite(setting: Setting, seeds: list[int]) -> Rows:
-    """``eta``: ``smallest`` eigenvalue on a circle, ``diagonal`` excess over all other values.
+@study(
+    version=1,
+    axes=SPLITS | {"layer": f"one of {__name__}.LAYERS"},
+    complete=_fits(images=("n", "test")),
+    columns={"first": 1e-4},
+)
+def layer_prediction(setting: Setting, seeds: list[int]) -> Rows:
+    """One-hot regression with other layers' kernels against ridge regression with their offsets, on drawn images.
 
-    Source: paper C, Prop. 8.
+    ``first``: their distance over the predictor's variation; ``accuracy`` and ``ridge_accuracy``; ``k``: the ridge over
+    the depth, in the limit. Kernels and offsets are splines in the angle. Source: derived here.
     """
-    x, rho = sigmoid_kernel.circle(12), torch.linspace(-1, 1, 2001, dtype=torch.float64)
-    gram = sigmoid_kernel.eta((x @ x.mT).clamp(-1, 1), setting["depth"])
-    values = sigmoid_kernel.eta(rho, setting["depth"])
-    smallest = float(torch.linalg.eigvalsh(gram)[0])
-    return [{"seed": seeds[0], "smallest": smallest, "diagonal": float((values[-1] - values[:-1]).min())}]
+    layer, rows, depths = LAYERS[setting["layer"]], [], setting["depths"]
+    for seed, train, test in _splits(setting, seeds, balanced=False):
+        n, y = len(train.x), _one_hot(train)
+        angle = torch.acos((torch.cat([train.x, test.x]) @ train.x.T).fill_diagonal_(0).clamp(0, 1)).numpy()
+        node = np.linspace(0.9 * angle.min(), math.pi / 2, 300)
+        unit = layer.unit(1 - np.cos(node))  # what diverges at angle 0
+        c = CubicSpline(node, universality.offset(layer, np.cos(node)) - unit)(angle) + layer.unit(1 - np.cos(angle))
+        for depth, values in zip(depths, universality.along_depth(layer, np.cos(node), depths)):
+            exact, law = CubicSpline(node, values)(angle), universality.of_layer_offset(layer, c, depth)
+            both = [torch.from_numpy(kernel) for kernel in (exact, law)]
+            f, g = (kernel[n:] @ torch.linalg.solve(kernel[:n].fill_diagonal_(1), y) for kernel in both)
+            row = {
+                "seed": seed,
+                "source": train.source,
+                "depth": depth,
+                "k": 1 / layer.limit - 1,
+                "first": _apart(g, f),
+            }
+            row |= {"accuracy": regression.accuracy(f, test.y), "ridge_accuracy": regression.accuracy(g, test.y)}
+            rows.append(row)
+    return rows
 
 
 @study(
@@ -512,36 +605,16 @@ def _text_fits(setting: Setting) -> Setting:
 
 TEXT = {"text": "one of regimes.data.datasets.CORPORA", "vocabulary": "count from 2 to 1e5"}
 TEXT |= {"dtype": "one of float32, float64", "width": "count to 1e5"}
-LOOKS = {"rate": "optional positive to 1000", "targets": "one of bigrams, zero", "looks": "increasing counts to 1e4"}
+LOOKS = {
+    "rate": "optional positive to 1000",
+    "targets": "one of bigrams, words, zero",
+    "looks": "increasing counts to 1e4",
+}
 TRAINING = {"optimiser": "one of gd, adam", "parametrisation": "one of ntk, standard"}
 
 
-@study(version=3, axes=TEXT | TRAINING | {"steps": "count to 1e4"}, complete=_text_fits, rtol=1e-3, device="any")
-def text_features(setting: Setting, seeds: list[int]) -> Rows:
-    """How far the last hidden layer moves while two hidden layers learn a text's bigrams (``hidden_motion.learn``).
-
-    Source: paper C, Tab. 1 and Prop. 4.
-    """
-    return _learned(setting, seeds, [setting["steps"]])
-
-
-def _learned(setting: Setting, seeds: list[int], steps: list[int]) -> Rows:
-    """What a text's network is like after some steps, a row each."""
-    text, dtype = datasets.corpus(setting["text"]), getattr(torch, setting["dtype"])
-    both = hidden_motion.bigrams(text.text, setting["vocabulary"])
-    tokens, targets = (t.to(dtype=dtype, device=devices.pick()) for t in both)
-    targets = torch.zeros_like(targets) if setting.get("targets") == "zero" else targets
-    start = {"source": f"bigrams of {setting['vocabulary']} words, {text.source}"}
-    kind = {name: setting.get(name) for name in ("width", "optimiser", "parametrisation", "rate")}
-    return [
-        {"seed": seed} | start | row
-        for seed, draw in zip(seeds, draw_seeds("weights", seeds))
-        for row in hidden_motion.learn(tokens, targets, seed=draw, steps=steps, **kind)
-    ]
-
-
 def _rate_fits(setting: Setting) -> Setting:
-    """The setting, with the rate of ``text_features`` (None) where it has none of its own."""
+    """The setting, with the rate of ``hidden_motion.learn`` (None) where it has none of its own."""
     first = {name: setting.get(name) for name in (*TRAINING, "rate")}
     return first | _text_fits(setting)
 
@@ -554,57 +627,23 @@ def _rate_fits(setting: Setting) -> Setting:
     device="any",
 )
 def text_training(setting: Setting, seeds: list[int]) -> Rows:
-    """As ``text_features``, over optimisers, parametrisations, rates, steps (``step``), and with targets of zero.
+    """How far the last hidden layer moves while two hidden layers learn a text (``hidden_motion.learn``).
 
-    With targets of zero nothing is learnt: what moves is the unlearning of ``f_0``. Source: paper C, Tab. 1.
+    Over optimisers, parametrisations, rates, steps (``step``) and targets: a token's distribution of next words, the
+    likeliest of them alone, or zero. With zero nothing is learnt: what moves is the unlearning of ``f_0``.
+    Source: paper C, Tab. 1 and Prop. 4.
     """
-    return _learned(setting, seeds, setting["looks"])
-
-
-@study(version=1, axes={"alpha": "number from 0 to 1", "width": "count to 1e6"}, data="the toy network")
-def toy_network(setting: Setting, seeds: list[int]) -> Rows:
-    """The l2 and l1 ``norm`` of the toy network's hidden layers. Source: paper C, Example 1."""
-    layers = hidden_motion.toy_layers(setting["width"], setting["alpha"])
+    text, dtype = datasets.corpus(setting["text"]), getattr(torch, setting["dtype"])
+    both = hidden_motion.bigrams(text.text, setting["vocabulary"])
+    tokens, targets = (t.to(dtype=dtype, device=devices.pick()) for t in both)
+    if setting["targets"] == "words":
+        targets = tokens[targets.argmax(1)]
+    elif setting["targets"] == "zero":
+        targets = torch.zeros_like(targets)
+    start = {"source": f"bigrams of {setting['vocabulary']} words, {text.source}"}
+    kind = {name: setting.get(name) for name in ("width", "optimiser", "parametrisation", "rate")}
     return [
-        {"seed": seeds[0], "layer": i + 1, "norm": float(np.linalg.norm(h)), "sum": float(abs(h).sum())}
-        for i, h in enumerate(layers)
+        {"seed": seed} | start | row
+        for seed, draw in zip(seeds, draw_seeds("weights", seeds))
+        for row in hidden_motion.learn(tokens, targets, seed=draw, steps=setting["looks"], **kind)
     ]
-
-
-def _finite_fits(setting: Setting) -> Setting:
-    depth, width = setting["depth"], setting["width"]
-    if depth > 2 * width:
-        raise InputError(
-            f"depth must be at most 2 width = {2 * width}, beyond which most networks are dead, got {depth}"
-        )
-    count = min(CHUNK, len(setting["seeds"]), _together(setting))
-    validate.memory(WEIGHT * count * depth * width**2, f"width = {width} with depth = {depth}")
-    return setting
-
-
-def _together(setting: Setting) -> int:
-    """How many networks train together; more of them do so in turn."""
-    return together(WEIGHT * setting["depth"] * setting["width"] ** 2, torch.device("cpu"))
-
-
-@study(
-    version=3,
-    axes={"depth": "count to 100", "width": "count from 16 to 1e4", "n": FEW, "n0": N0, "steps": "count to 1e4"},
-    complete=_finite_fits,
-    chunk=CHUNK,
-    device="any",
-    nonfinite=("after", "change", "loss"),
-)
-def finite_kernel(setting: Setting, seeds: list[int]) -> Rows:
-    """Finite networks' kernel before and after training on eight points (``finite_width.kernels_before_and_after``).
-
-    Source: beyond paper C; compare Hanin and Nica 2020.
-    """
-    ((x, start),) = _clouds(setting, setting["n"], [0])
-    (labels,), weights = draw_seeds("labels", [0]), draw_seeds("weights", seeds)
-    y = torch.from_numpy(np.random.default_rng(labels).choice([-1.0, 1.0], (setting["n"], 1)))
-    x, y = x.to(devices.pick()), y.to(devices.pick())
-    kind, size = {name: setting[name] for name in ("depth", "width", "steps")}, _together(setting)
-    parts = (weights[i : i + size] for i in range(0, len(weights), size))
-    found = [row for part in parts for row in finite_width.kernels_before_and_after(x, y, seeds=part, **kind)]
-    return [start | {"seed": seed, **row} for seed, row in zip(seeds, found)]

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, pairwise
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -117,17 +116,3 @@ def learn(
     if len(records) < len(steps):
         raise InputError(f"rate must be smaller: after {step} steps the outputs have left the range of numbers")
     return records
-
-
-def toy_layers(width: int, alpha: float) -> Sequence[np.ndarray]:
-    """The hidden layers of the toy network at its start: identity activations, all neurons at ``width^-(1+alpha)``.
-
-    Source: paper C, Example 1 and Fig. 1 (three inputs equal to 1).
-    """
-    validate.integer(1, width=width)
-    validate.at_least(0, alpha=alpha)
-    x = np.ones(3)
-    first = np.full((width, 3), 1 / (np.sqrt(3) * width ** (1 + alpha)))
-    second = np.full((width, width), 1 / np.sqrt(width))
-    h1 = first @ x / np.sqrt(3)
-    return h1, second @ h1 / np.sqrt(width)

@@ -9,6 +9,9 @@ and ``dS/dL = 1 - k S/L`` has the solution ``S = L/(1 + k)``. A kink has ``q = 1
 activation has ``q = 1``: ``k = 2``, limit 1/3. Where ``e_L^q = 1/(A q (L + b ln L + …))`` the next order is
 ``b ln L / ((1 + k) L)``: ``b = 3/2`` at every kink, ``1 - B/A²`` with ``B = h'''(1)/6`` for a smooth one.
 
+The pair is known to deep layers by ``c = lim 1/(A q e_L^q) - L - b ln L``, and ``(1 + k) S = L + b ln L + c + d``:
+regression is that with the kernel ``c`` and a ridge of about ``k L`` (``d = -1/2`` at a kink).
+
 That the limit is not zero, and the roles of kinks, smoothness and residual connections, are Hayou et al. 2019's; the
 constants and the logarithms are derived here.
 """
@@ -26,6 +29,7 @@ from regimes.validate import InputError
 
 ORDER = 200  # Hermite coefficients of a smooth activation; those of tanh and swish are below 1e-8 beyond
 BELOW_ONE = 1 - 2.0**-53  # in place of 1, whose correlation 0 has no logarithm
+DEEP = 400  # layers after which the offset is read off, and again after as many
 SMALL = 0.3  # below, sin phi - phi cos phi is summed as a series: the difference would cancel
 
 
@@ -38,12 +42,16 @@ class Layer:
         limit: ``1/(1 + k)``, that of the normalised kernel.
         log: ``b/(1 + k)``, the coefficient of ``ln L/L``.
         share: variance of the new layer beside the skipped one, 1 without a skip connection.
+        unit: ``e -> 1/(A q e^q)``, which grows by one a layer far down.
+        shift: ``d`` of the module head.
     """
 
     loss: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
     limit: float
     log: float
-    share: float = 1.0
+    share: float
+    unit: Callable[[np.ndarray], np.ndarray]
+    shift: float
 
 
 def kinked(slope: float = 0.0, *, share: float = 1.0) -> Layer:
@@ -56,7 +64,8 @@ def kinked(slope: float = 0.0, *, share: float = 1.0) -> Layer:
     validate.positive(share=share, **{"1 - slope": 1 - slope})
     validate.between(0, 1, share=share)
     bend = (1 - slope) ** 2 / (1 + slope**2)
-    return Layer(lambda e: _kinked(e, bend), 1 / 4, 3 / 8, share)
+    unit = 3 * math.pi / (bend * share)
+    return Layer(lambda e: _kinked(e, bend), 1 / 4, 3 / 8, share, lambda e: unit / _angle(e), -0.5)
 
 
 def smooth(name: str) -> Layer:
@@ -76,7 +85,8 @@ def smooth(name: str) -> Layer:
         log_rho = np.log1p(-np.minimum(e, BELOW_ONE))[:, None]
         return -np.expm1(k * log_rho) @ w, -np.expm1((k - 1) * log_rho) @ (k * w)
 
-    return Layer(loss, 1 / 3, (1 - b / a**2) / 3)
+    log = 1 - b / a**2
+    return Layer(loss, 1 / 3, log / 3, 1.0, lambda e: 1 / (a * e), 3 * (1 - log - 1 / a - log / 3) / 2)
 
 
 def along_depth(layer: Layer, rho: np.ndarray, depths: Sequence[int]) -> np.ndarray:
@@ -107,9 +117,40 @@ def along_depth(layer: Layer, rho: np.ndarray, depths: Sequence[int]) -> np.ndar
     return np.stack(found)
 
 
+def offset(layer: Layer, rho: np.ndarray) -> np.ndarray:
+    """``c`` of pairs of correlations ``rho (n,)`` below 1, to about 1e-3, from two depths.
+
+    Source: derived here; for the ReLU :func:`regimes.kernels.relu_recursion.offset`.
+    """
+    validate.arrays(rho=("n", rho))
+    if not rho.max() < 1:
+        raise InputError(f"rho must be below 1 for the offset to be finite, got {rho.max():g}")
+    e, found, b = 1 - rho, [], layer.log / layer.limit
+    for depth in range(1, 2 * DEEP + 1):
+        if depth in (DEEP, 2 * DEEP):
+            m = layer.unit(e)
+            found.append(m - b * np.log(m) - depth)
+        e = e + layer.share * (layer.loss(e)[0] - e)
+    return 2 * found[1] - found[0]
+
+
+def of_layer_offset(layer: Layer, c: np.ndarray, depth: int) -> np.ndarray:
+    """``Θ̄^(L)`` of pairs of different inputs to first order: ``limit (L + b ln L + c + d)/(L - 1 + 1/share)``.
+
+    Source: derived here; for the ReLU it is :func:`companion.theory.depth.deep_limit.of_offset`.
+    """
+    validate.integer(1, depth=depth)
+    grown = depth + layer.log / layer.limit * math.log(depth) + c + layer.shift
+    return layer.limit * grown / (depth - 1 + 1 / layer.share)
+
+
+def _angle(e: np.ndarray) -> np.ndarray:
+    return 2 * np.arcsin(np.sqrt(e / 2))
+
+
 def _kinked(e: np.ndarray, bend: float) -> tuple[np.ndarray, np.ndarray]:
     """``e - bend (sin phi - phi cos phi)/π`` and ``bend phi/π``."""
-    phi = 2 * np.arcsin(np.sqrt(e / 2))
+    phi = _angle(e)
     lost = np.sin(phi) - phi * np.cos(phi)
     if phi.min() < SMALL:
         p = phi * phi
