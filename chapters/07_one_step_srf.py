@@ -96,8 +96,9 @@ blues = sns.color_palette("viridis", 5)
 
 
 def points(ax, table, x, colour, y="test_error"):
-    """Means with two standard errors: small hollow markers for the smaller size, filled for the larger."""
-    for d, face in zip(sorted(table["d"].unique())[-2:], ("white", colour)):
+    """Means with two standard errors: hollow markers for smaller sizes, filled for the largest."""
+    last = None if x == "d" else -2  # against the size, all of them
+    for d, face in zip(sorted(table["d"].unique())[last:][::-1], (colour, *["white"] * 9)):
         found = table[table["d"] == d].groupby(x)[y].agg(["mean", "sem"])
         style = dict(color=colour, markerfacecolor=face, markersize=5, linewidth=0, elinewidth=1)
         ax.errorbar(found.index, found["mean"], 2 * found["sem"], fmt="o", **style)
@@ -1503,8 +1504,8 @@ chapter.check("E.Net-steps-flow", apart, last, figure="fig-e-many")
 known = {count: after(count, rows["step"].iloc[0])[1] for count, rows in end.groupby("count")}
 ratios = ", ".join(f"{mean(errors[count] / known[count])} at {count}" for count in counted)
 chapter.say(
-    f"Network over theory, by the number of steps: {ratios}. For one step the corrected theory above says where the difference comes from; "
-    "for several it is not derived here. Rows then have a covariance that each batch multiplies, and the norms a history."
+    f"Network over the theory of spiked features, each at its best size: {ratios} steps. A corrected theory of several steps, in which "
+    "each batch multiplies the rows' covariance and the norms have a history, is not derived here; this is what it would have to explain."
 )
 
 # %% [markdown]
