@@ -407,11 +407,7 @@ def scaling(setting: Setting, seeds: list[int]) -> Rows:
     complete=_of_growth,
 )
 def thresholds(setting: Setting, seeds: list[int]) -> Rows:
-    """Test error, and the share learned of the target's third degree, for readout values in equal shares, ``p = d``.
-
-    The spike has the strength ``r`` at the ``smallest`` size and grows like ``p^(exponent - 1)``: by a step that makes
-    it, or in features of perfect alignment and ``c = 1``.
-    """
+    """Test error and learned share of the third degree, several readout values, at the strength ``r``; ``p = d``."""
     d, alpha0 = setting["d"], setting["alpha0"]
     size = {"d": d, "p": d, "seeds": seeds, "device": "auto", "u": network.readout_values(d, setting["values"])}
     if setting["model"] == "srf":

@@ -56,10 +56,7 @@ def readout(phi: Tensor, y: Tensor, loss: str, lam: float, *, delta: float = 1.0
 
 
 def _hinge(z: Tensor, lam: float) -> Tensor:
-    """``argmin_a sum_mu max(0, 1 - z_mu·a) + lam/2 |a|^2`` by alternating directions, to a gap of 1e-6 to the dual.
-
-    Source: Boyd et al., Foundations and Trends in Machine Learning 3 (2011) 1.
-    """
+    """``argmin_a sum_mu max(0, 1 - z_mu·a) + lam/2 |a|^2`` by alternating directions, to a gap of 1e-6 to the dual."""
     rho = 1.0  # any number would do; the margins are of order one
     system = rho * z.mT @ z
     system.diagonal(dim1=-2, dim2=-1).add_(lam)

@@ -127,10 +127,7 @@ def solve_readout_values(
 def learned_share(
     activation: str | Function, target: str | Function, degree: int, *, r: float, values: Sequence[float], **kind: float
 ) -> float:
-    """The coefficient on ``He_degree(theta·x)`` of what is learned over the target's, at perfect alignment.
-
-    ``kind`` and the others as in :func:`solve_readout_values`; every target with such a part will do.
-    """
+    """The coefficient on ``He_degree(theta·x)`` of what is learned over the target's: :func:`solve_readout_values`."""
     activation, target = function(activation, "activation"), function(target, "target")
     found = solve_readout_values(activation, target, r=r, values=values, **kind)
     e = channels_of_values(activation, target, values, r=r, c=kind.get("c", 1.0))

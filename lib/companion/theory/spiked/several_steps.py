@@ -29,8 +29,7 @@ def predict(activation: str | Function, target: str | Function, *, alpha0: float
     ``(r + δ E[(H - kappa0) kappa1 k]) v + δ E[kappa1 H'] theta_perp``, plus noise of squared norm
     ``δ^2/a E[R kappa1^2]`` across, and ``c`` to
     ``c (1 + δ E[(H - kappa0) E_z σ''])^2 + δ^2/a E[R (E_z σ'^2 - kappa1^2)]``.
-    As ``δ^2/a = step^2/(alpha0 count)``, the noises of infinitely many steps stay, and what they do together is a flow
-    in the part of the spike along ``theta``, the squared norm of the rest, and ``c``.
+    The noises of infinitely many steps stay, as ``δ^2/a = step^2/(alpha0 count)``, and make a flow of these numbers.
 
     Args:
         activation: odd.
