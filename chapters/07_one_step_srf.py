@@ -1585,8 +1585,7 @@ ahead = many[stepped < ridge]
 meeting = f"the curves cross near ${ahead[0]:.0f}\\,d$" if len(ahead) else "the network is behind at all of these sizes"
 chapter.say(
     f"Over the better kernel's error the network's is {over_kernel(few)[0]} at ${few:g}\\,d$ samples and "
-    f"{over_kernel(most)[0]} at ${most:g}\\,d$; by theory {meeting}. "
-    "A kernel gains nothing from more samples beyond the dashed line as long as there are of the order of $d$ of them."
+    f"{over_kernel(most)[0]} at ${most:g}\\,d$; by theory {meeting}."
 )
 
 # %% [markdown]
@@ -1679,10 +1678,9 @@ chapter.say(
 #   and a target of one direction leave one spike), targets of several directions, the density form (161-164) of App. D (an equation of
 #   the first kind for $m(u)$: only at a finite width has it a solution, that of many values), and the population covariance (173) but for
 #   its largest eigenvalue. Our text of the paper holds no number on them that a claim could judge.
-# - Open: whether the bound of Eq. 27 is tight for $\alpha,\beta\to\infty$ at the best penalty, and a proof of the corrected
-#   theory.
+# - Open: whether the bound of Eq. 27 is tight for $\alpha,\beta\to\infty$ at the best penalty; a proof of the corrected theory.
 #
 # ## Try it yourself
 #
-# - `make chapter-07 NAME=mine PARAMS='-p fig2_targets "[\"erf\", \"He1+He3\"]"'` draws other targets.
-# - A larger network: `-p net_d "[200, 400, 800]"`; does the blue curve of {numref}`fig-e-net` come closer to 1?
+# - `make chapter-07 NAME=mine PARAMS='-p fig2_targets "[\"erf\", \"He1+He3\"]"'` draws other targets; with `-p net_d "[200, 400, 800]"` the
+#   networks of {numref}`fig-e-net` are larger.
