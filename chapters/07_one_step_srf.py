@@ -760,8 +760,9 @@ chapter.check("E.Fig7-pool", outside, last, figure="fig-e-1")
 # $g_j=1/(s_j+c_jR_{jj})$ is the mean of its inverse's diagonal, where $R=B(1+\beta\Delta B)^{-1}$ and
 # $\Delta=\mathrm{diag}(\pi_jc_jg_j)$.
 #
-# Whether several values help is a question of size. {numref}`fig-e-6` shows one unlucky choice, at which they cost more than
-# they gain at all widths that we simulate, whatever the limit says.
+# Whether several values help is a question of size. {numref}`fig-e-6` shows one unlucky choice, at which they cost more than they
+# gain at all widths that we simulate, whatever the limit says. At a cubic target the same rule says the opposite, and so do
+# simulations: two values win at every width.
 
 # %%
 kinds = {kind: chapter.rows(studies.vocabulary, kind) for kind in ("uniform", "letters")}
@@ -821,9 +822,6 @@ for name, one in (("finite-width", letters), ("limit", largest(letters))):
         keys = ["rows", "alpha"]
         found = mean(measure.limits(ratios, "ratio", keys, blocks=measure.fewest(ratios, keys)).mean(axis=1))
     chapter.check(f"E.Fig6-{name}", found, one, figure="fig-e-6")
-
-# %% [markdown]
-# At a cubic target the same rule says the opposite, and so do simulations: two values win at every width.
 
 # %%
 varied = pd.concat([chapter.rows(studies.thresholds, name).assign(kind=name) for name in ("varied", "uniform")])
