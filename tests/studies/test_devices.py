@@ -33,8 +33,8 @@ STAY = {
     "isotropic": "initial images",
     "depth": "normalised_kernel layer_map mnist_regression drawn_regression half_depth trajectories "
     "projection_norm smallest_eigenvalue depth_bound closest_pair projectors operators_apart deep_prediction "
-     "other_layers biases colinear recipe size_over_depth near_duplicates layer_prediction",
-     "initial_alignment": "outer_products expectations traces averages reversal decays",
+    "other_layers biases colinear recipe size_over_depth near_duplicates layer_prediction",
+    "initial_alignment": "outer_products expectations traces averages reversal decays",
 }  # fmt: skip
 
 

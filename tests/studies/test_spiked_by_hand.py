@@ -132,6 +132,30 @@ def test_errors_and_overlaps_of_spiked_features(name):
             assert row[column] == pytest.approx(value, rel=1e-9, abs=1e-12), column
 
 
+@pytest.mark.parametrize("model", ["network", "srf"])
+def test_what_readout_values_learn_of_the_third_degree(model):
+    """At the smallest size's strength; the third degree by Gauss's rule in place of the trapezoid."""
+    setting = COMMON | {"model": model, "values": [0.5, 2.0], "exponent": 0.5, "r": 1.2, "alpha0": 2.0, "alpha": 3.0}
+    u = np.repeat([0.5, 2.0], 5)
+    for row in studies.thresholds(setting, [0, 3]):
+        seed = row["seed"]
+        _, w, theta = spiked(setting | {"c": 1.0, "gamma": 1.0}, seed, u=u)
+        if model == "network":
+            theta, x, start = unit(normal("direction", seed, 10, 10)), normal("batch", seed, 10, 20, 10), w
+            start = unit(normal("weights", seed, 10, 10, 10))
+            h1, t1, t2 = (WEIGHT @ f for f in (Z * np.tanh(Z), Z * np.sin(Z), np.sin(Z) ** 2))
+            value, slope = act("tanh", x @ start.T)
+            error = np.sin(x @ theta) - value @ u / 10
+            step = 1.2 / (h1 * np.sqrt(t1**2 + t2 / 2))
+            w = start + step / 20 * u[:, None] * ((slope * error[:, None]).T @ x)
+        a, _, test_error = learnt(setting, seed, w, theta, 3.0)
+        assert row["test_error"] == pytest.approx(test_error, rel=0.03)
+        along, rest = w @ theta, np.linalg.norm(w - np.outer(w @ theta, theta), axis=1)
+        means = np.tanh(along[:, None, None] * Z[:, None] + rest[:, None, None] * Z) @ WEIGHT  # neurons, levels
+        third = WEIGHT * (Z**3 - 3 * Z)
+        assert row["share"] == pytest.approx(a @ means @ third / 10**0.5 / (third @ np.sin(Z)), rel=2e-3, abs=1e-3)
+
+
 def test_measured_spikes_over_result_3_1():
     setting = STEP | {"step": 2.0}
     value, slope = act("tanh", Z)
@@ -212,7 +236,7 @@ LOSSES = {
     "square": lambda y, f: (y - f) ** 2 / 2,
     "logistic": lambda y, f: np.logaddexp(0, -y * f),
     "huber": lambda y, f: np.where(abs(y - f) < 0.5, (y - f) ** 2 / 2, 0.5 * abs(y - f) - 0.125),
-}
+}  # the hinge, which has a kink, is a support vector machine in the tests of its theory
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import integrate, optimize, stats
+from sklearn.svm import LinearSVC
 
 from companion.theory.spiked import convex_theory, fit_readout, network, ridge_theory, saddle_point
 from companion.theory.spiked.functions import function
@@ -86,13 +87,16 @@ def test_wide_huber_is_square():
 
 
 @pytest.mark.parametrize("mean, spread, V", [(0.3, 0.8, 2.0), (-1.5, 0.1, 0.5), (2.0, 1.4, 7.0)])
-@pytest.mark.parametrize("name", ["huber", "logistic"])
+@pytest.mark.parametrize("name", ["huber", "logistic", "hinge"])
 def test_moments_against_a_proximal_map_by_brute_force(name, mean, spread, V):
     delta, y = 0.4, 1.0
-    loss = {"huber": convex_theory.huber(delta), "logistic": convex_theory.logistic()}[name]
+    kinds = {"huber": convex_theory.huber(delta), "logistic": convex_theory.logistic(), "hinge": convex_theory.hinge()}
+    loss = kinds[name]
 
     def cost(f):
         u = abs(y - f)
+        if name == "hinge":
+            return max(0.0, 1 - y * f)
         return np.logaddexp(0, -y * f) if name == "logistic" else u**2 / 2 if u <= delta else delta * (u - delta / 2)
 
     def g(omega):
@@ -108,7 +112,7 @@ def test_moments_against_a_proximal_map_by_brute_force(name, mean, spread, V):
     first, second, slope = (m.item() for m in loss.moments(*arrays))
     density = stats.norm(mean, spread).pdf
     ends = (mean - 8 * spread, mean + 8 * spread)
-    points = [y - delta * (1 + V), y + delta * (1 + V)]
+    points = [1 - V, 1.0] if name == "hinge" else [y - delta * (1 + V), y + delta * (1 + V)]
     inside = [x for x in points if ends[0] < x < ends[1]]
     for value, power in ((first, 1), (second, 2)):
         exact = integrate.quad(lambda x, n=power: g(x) ** n * density(x), *ends, points=inside, epsabs=1e-9)[0]
@@ -137,7 +141,25 @@ def test_readout_is_stationary_and_beats_its_neighbours(loss):
         torch.testing.assert_close(a, network.ridge(phi, y, 0.3))
 
 
-@pytest.mark.parametrize("loss, solver", [("logistic", convex_theory.logistic()), ("huber", convex_theory.huber(0.2))])
+def test_hinge_readout_is_a_support_vector_machine():
+    rng = np.random.default_rng(0)
+    phi, y = rng.standard_normal((2, 60, 25)) / 5, np.sign(rng.standard_normal((2, 60)))
+    a = fit_readout.readout(torch.from_numpy(phi), torch.from_numpy(y), "hinge", 0.3).numpy()
+    for one, rows, labels in zip(a, phi, y):
+        machine = LinearSVC(loss="hinge", C=1 / 0.3, fit_intercept=False, tol=1e-9, max_iter=10**6).fit(rows, labels)
+        np.testing.assert_allclose(one, machine.coef_[0], atol=2e-3)
+    with pytest.raises(InputError, match="labels -1 and"):
+        fit_readout.readout(torch.from_numpy(phi), torch.zeros(2, 60, dtype=torch.float64), "hinge", 0.3)
+
+
+SOLVERS = [
+    ("logistic", convex_theory.logistic()),
+    ("huber", convex_theory.huber(0.2)),
+    ("hinge", convex_theory.hinge()),
+]
+
+
+@pytest.mark.parametrize("loss, solver", SOLVERS)
 def test_classification_error_against_simulation(loss, solver):
     d, seeds = 100, range(48)
     found = convex_theory.solve_loss("tanh", "sign", solver, width=d, **BASE | {"beta": 1.0})

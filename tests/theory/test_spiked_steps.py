@@ -64,6 +64,27 @@ def test_recursion_against_simulation(target, count):
     assert (found["second"] < 0.15 * found["first"]).all() and (found["second_along"] < 0.4).all()
 
 
+@pytest.mark.parametrize(("target", "alpha0", "step"), [("sin", 8.0, 8.0), ("sign", 4.0, 3.0)])
+def test_infinitely_many_steps_are_the_limit_of_many(target, alpha0, step):
+    """The recursion's error falls like one over the count: extrapolated, it is the flow."""
+    kind = dict(alpha0=alpha0, step=step)
+    once, twice = (vars(several_steps.predict("tanh", target, count=count, **kind)) for count in (48, 96))
+    flow = vars(several_steps.predict("tanh", target, count=np.inf, **kind))
+    for name, value in flow.items():
+        assert 2 * twice[name] - once[name] == pytest.approx(value, rel=1e-3)
+        assert abs(twice[name] - value) > 3 * abs(2 * twice[name] - once[name] - value)
+
+
+def test_infinitely_many_steps_against_simulation():
+    d, seeds, kind = 120, range(6), dict(step=12.0, count=150)
+    made = several_steps.train("tanh", "sin", d=d, p=d, n0=6 * d, seeds=seeds, **kind)
+    flow = several_steps.predict("tanh", "sin", alpha0=6.0, step=12.0, count=np.inf)
+    for name, values in network.measured_parameters(made).items():
+        expected = getattr(flow, name)
+        error = float(values.std()) / len(seeds) ** 0.5
+        assert abs(float(values.mean()) - expected) <= 3 * error + 0.04 * expected
+
+
 def test_fewer_samples_than_steps_are_refused():
     with pytest.raises(InputError, match="n0"):
         several_steps.train("tanh", "sin", d=10, p=10, n0=2, step=1.0, count=3, seeds=[0])

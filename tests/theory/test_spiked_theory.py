@@ -113,6 +113,37 @@ def test_readout_values_of_opposite_sign_span_one_function_only():
     assert both.m[0] == pytest.approx(-both.m[1], rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("degree", "values", "width"), [(3, (0.5, 2.0), 1e10), (3, (1.0, 2.0, -1.0), 1e10), (5, (0.5, 1.0, 2.0), 1e13)]
+)
+def test_weak_spikes_learn_a_share_of_a_degree_from_its_threshold_on(degree, values, width):
+    """The closed prefactor against the rule's saddle point, at the target's part of that degree."""
+    part = np.polynomial.hermite_e.HermiteE.basis(degree)
+    target = Function("mixed", lambda x: x + torch.as_tensor(part(x.numpy())) / 10)
+    kind = dict(alpha=4.0, beta=1.0, lam=0.1, values=values, width=width)
+    for share in (0.25, 0.5):
+        r = readout_values.threshold("tanh", degree, share=share, **kind)
+        assert readout_values.learned_share("tanh", target, degree, r=r, **kind) == pytest.approx(share, abs=0.02)
+    assert readout_values.threshold("tanh", degree, **kind | {"width": 100 * width}) == pytest.approx(
+        readout_values.threshold("tanh", degree, **kind) * 100 ** (-1 / (2 * degree))
+    )
+
+
+def test_one_readout_value_has_no_threshold_but_the_linear_one():
+    kind = dict(alpha=4.0, beta=1.0, lam=0.1, width=1e4)
+    for values in ((1.0,), (2.0, -2.0), (0.0, 3.0)):
+        assert readout_values.threshold("tanh", 3, values=values, **kind) == np.inf
+    # its linear part depends on p r^2 alone
+    errors = [
+        float(ridge_theory.solve("tanh", "sign", alpha=2.0, beta=1.0, lam=1.0, r=r, width=0.1 / r**2).test_error)
+        for r in (1e-2, 1e-3, 1e-4)
+    ]
+    assert errors[1] == pytest.approx(errors[2], rel=1e-4) and errors[0] == pytest.approx(errors[2], rel=1e-2)
+    for change, message in (({"degree": 4}, "odd number from 3"), ({"share": 1.0}, "share"), ({"width": 0.0}, "width")):
+        with pytest.raises(InputError, match=message):
+            readout_values.threshold("tanh", **{"degree": 3, "values": (1.0, 2.0)} | kind | change)
+
+
 def test_finite_width_rule_tends_to_the_limit():
     limit = ridge_theory.solve("tanh", "sin", **BASE).test_error
     gaps = [abs(ridge_theory.solve("tanh", "sin", width=p, **BASE).test_error - limit) for p in (1e2, 1e3, 1e4)]

@@ -13,7 +13,7 @@ from companion.theory.spiked import fit_readout, kernel_baseline, network, popul
 from companion.theory.spiked.conditional_map import equivalent
 from companion.theory.spiked.functions import Function, function
 from companion.theory.spiked.network import squared_error
-from regimes import devices, validate
+from regimes import devices, gaussian, validate
 from regimes.data import datasets
 from regimes.validate import InputError
 
@@ -54,13 +54,13 @@ def _fits(batches: str = "", *, least: float = 4.0, chunk: int = CHUNK, each: in
 ODD, LARGE, SIZE = "one of tanh, erf, erf(x/√2), sin", "number from 0 to 100", "number from 0.01 to 100"
 KINDS = {
     "activation": ODD, "target": "one of companion.theory.spiked.functions.FUNCTIONS", "model": "one of network, srf",
-    "loss": "one of logistic, huber, square", "rows": "one of sphere, gauss, orthogonal", "rule": "one of p, d",
+    "loss": "one of logistic, huber, square, hinge", "rows": "one of sphere, gauss, orthogonal", "rule": "one of p, d",
     "panel": "one of r, gamma, size, order, map", "bound": "one of upper, lower", "lam": "number from 1e-6 to 1e6",
     "alpha0": SIZE, "alpha": SIZE, "beta": SIZE, "step": SIZE, "c": SIZE, "delta": SIZE, "noise": LARGE,
     "r": "number from 0 to 20", "gamma": "number from -1 to 1", "bias": "number from -10 to 10",
     "exponent": "number from 0 to 3", "total": "number from 0.5 to 100", "share": "number from 0.01 to 0.99",
     "d": "count from 2 to 1e4", "smallest": "count from 2 to 1e4", "p": "count from 2 to 1e4", "n": "count to 2000",
-    "n0": "count to 2000", "count": "count to 100", "case": "count from 0 to 100",
+    "n0": "count to 2000", "count": "count to 1000", "case": "count from 0 to 100",
     "values": "distinct numbers from -10 to 10", "alphas": "distinct numbers from 0.01 to 100",
     "lams": "distinct numbers from 1e-6 to 1e6",
 }  # fmt: skip
@@ -86,6 +86,15 @@ def _of_exponent(setting: Setting) -> Setting:
     """The step of the ``smallest`` size, at the setting's own."""
     low, s = setting.pop("smallest"), setting["exponent"]
     return _fits("alpha0 alphas")(setting) | {"step": setting["step"] * (setting["d"] / low) ** (s - 1)}
+
+
+def _of_growth(setting: Setting) -> Setting:
+    """The spike's strength at the setting's own size; each readout value has a neuron."""
+    values, d, low = setting["values"], setting["d"], setting.pop("smallest")
+    if len(values) > d:
+        raise InputError(f"values must be at most d = {d}, one neuron each, got {len(values)}")
+    complete = _fits("alpha0 alpha", chunk=4) if setting["model"] == "network" else _fits("alpha", chunk=4)
+    return complete(setting) | {"r": setting["r"] * (d / low) ** (setting["exponent"] - 1)}
 
 
 def _of_strength(setting: Setting) -> Setting:
@@ -390,6 +399,31 @@ def budget(setting: Setting, seeds: list[int]) -> Rows:
 def scaling(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of networks whose step size grows like ``eta ~ p^s``, ``p = d``."""
     return curve(setting, seeds)
+
+
+@_few(
+    version=1,
+    axes=_axes("values exponent r model activation target alpha0 smallest alpha lam d", exponent="number from 0 to 1"),
+    complete=_of_growth,
+)
+def thresholds(setting: Setting, seeds: list[int]) -> Rows:
+    """Test error and learned share of the third degree, several readout values, at the strength ``r``; ``p = d``."""
+    d, alpha0 = setting["d"], setting["alpha0"]
+    size = {"d": d, "p": d, "seeds": seeds, "device": "auto", "u": network.readout_values(d, setting["values"])}
+    if setting["model"] == "srf":
+        drawn = network.spiked_features(r=setting["r"], c=1.0, gamma=1.0, **size)
+    else:
+        names = _named(setting, "activation target")
+        step = setting["r"] / equivalent(**names, alpha0=alpha0, step=1.0).r
+        drawn = network.one_step(**names, step=step, n0=round(alpha0 * d), **size)
+    activation, target = function(setting["activation"]), function(setting["target"])
+    x, y = network.second_batch(target, drawn, round(setting["alpha"] * d), seeds)
+    a = network.ridge(network.feature_map(activation, drawn, x), y, setting["lam"])
+    error = population.population_error(activation, target, drawn.w, drawn.theta, a[:, None])[:, 0]
+    t, weight = (torch.tensor(column).to(a) for column in gaussian.trapezoid(60))
+    third = weight * (t**3 - 3 * t)
+    share = population.mean_output(activation, drawn.w, drawn.theta, a, t) @ third / (target.tensor(t) @ third)
+    return _rows({"test_error": error, "share": share}, seeds)
 
 
 @_few(

@@ -45,12 +45,14 @@ class Loss:
         name: what captions call it.
         moments: ``(y, mean, spread, V) -> E g, E g^2, E dg`` over ``omega = mean + spread xi``, ``xi`` normal, with
             ``g = (f - omega)/V`` and ``dg`` its derivative by ``omega``.
-        slopes: for a loss on labels -1 and +1, ``(y, omega, V) -> g, dg`` at given outputs.
+        slopes: for a smooth loss on labels -1 and +1, ``(y, omega, V) -> g, dg`` at given outputs.
+        labels: whether it is one on labels -1 and +1.
     """
 
     name: str
     moments: Moments
     slopes: Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
+    labels: bool = False
 
 
 def huber(delta: float) -> Loss:
@@ -62,19 +64,34 @@ def huber(delta: float) -> Loss:
         validate.positive(delta=delta)
 
     def moments(y: np.ndarray, mean: np.ndarray, spread: np.ndarray, V: np.ndarray) -> tuple:
-        centre, width = (y - mean) / (1 + V), np.maximum(spread / (1 + V), 1e-300)
-        low, high = (-delta - centre) / width, (delta - centre) / width
-        below, above = special.ndtr(low), special.ndtr(-high)
-        inside = 1 - below - above
-        d_low, d_high = _normal(low), _normal(high)
-        first = centre * inside + width * (d_low - d_high)
-        # E u^2 inside: integrate by parts; x density(x) vanishes at infinity
-        edges = _times(low, d_low) - _times(high, d_high)
-        second = centre**2 * inside + 2 * centre * width * (d_low - d_high) + width**2 * (inside + edges)
-        outer = 0.0 if delta == np.inf else delta
-        return first + outer * (above - below), second + outer**2 * (above + below), -inside / (1 + V)
+        first, second, inside = _clipped((y - mean) / (1 + V), spread / (1 + V), -delta, delta)
+        return first, second, -inside / (1 + V)
 
     return Loss("square" if delta == np.inf else f"Huber({delta:g})", moments)
+
+
+def hinge() -> Loss:
+    """``max(0, 1 - y f)`` for labels -1 and +1: ``g`` is ``y`` times ``(1 - y omega)/V`` clipped to ``[0, 1]``."""
+
+    def moments(y: np.ndarray, mean: np.ndarray, spread: np.ndarray, V: np.ndarray) -> tuple:
+        first, second, inside = _clipped((1 - y * mean) / V, spread / V, 0.0, 1.0)
+        return y * first, second, -inside / V
+
+    return Loss("hinge", moments, labels=True)
+
+
+def _clipped(centre: np.ndarray, width: np.ndarray, low: float, high: float) -> tuple:
+    """First and second moment of a normal variable clipped to ``[low, high]``, and its probability to lie within."""
+    width = np.maximum(width, 1e-300)
+    left, right = (low - centre) / width, (high - centre) / width
+    below, above = special.ndtr(left), special.ndtr(-right)
+    inside, d_left, d_right = 1 - below - above, _normal(left), _normal(right)
+    first = centre * inside + width * (d_left - d_right)
+    # E u^2 inside: integrate by parts; x density(x) vanishes at infinity
+    edges = _times(left, d_left) - _times(right, d_right)
+    second = centre**2 * inside + 2 * centre * width * (d_left - d_right) + width**2 * (inside + edges)
+    low, high = (0.0 if np.isinf(end) else end for end in (low, high))
+    return first + low * below + high * above, second + low**2 * below + high**2 * above, inside
 
 
 def _normal(x: np.ndarray) -> np.ndarray:
@@ -93,7 +110,7 @@ def logistic() -> Loss:
         g, dg = _logistic(y[..., None], mean[..., None] + spread[..., None] * xi, V[..., None])
         return g @ w, g**2 @ w, dg @ w
 
-    return Loss("logistic", moments, _logistic)
+    return Loss("logistic", moments, _logistic, labels=True)
 
 
 def _logistic(y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -148,7 +165,7 @@ def solve_loss(
     if bias is None:
         needs_odd(activation)
     ridge_theory.needs_ratios(alpha=alpha, beta=beta, lam=lam, width=width)
-    if loss.slopes:
+    if loss.labels:
         validate.one_of(("sign",), target=target.name)
         if abs(gamma) == 1 and width == np.inf:  # the output along the spike separates the labels, and costs nothing
             raise InputError("width must be finite at |gamma| = 1: labels that the spike separates leave m no minimum")

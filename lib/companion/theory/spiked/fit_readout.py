@@ -1,4 +1,4 @@
-"""Readouts under a convex loss, by Newton's method on the exact objective, batched over seeds."""
+"""Readouts under a convex loss on the exact objective, batched over seeds: Newton's method, splitting for the hinge."""
 
 import math
 from collections.abc import Callable
@@ -20,16 +20,18 @@ def readout(phi: Tensor, y: Tensor, loss: str, lam: float, *, delta: float = 1.0
     Args:
         phi: features over ``sqrt(p)``.
         y: labels.
-        loss: ``"square"``, ``"huber"`` or ``"logistic"`` (labels -1 and +1).
+        loss: ``"square"``, ``"huber"``, or on labels -1 and +1 ``"logistic"`` or ``"hinge"``.
         lam: penalty.
         delta: where Huber's loss turns linear.
 
     """
-    validate.one_of(("square", *_LOSSES), loss=loss)
+    validate.one_of(("square", "hinge", *_LOSSES), loss=loss)
     validate.positive(lam=lam, delta=delta)
     validate.arrays(phi=("S n p", phi), y=("S n", y))
-    if loss == "logistic" and not bool((y.abs() == 1).all()):
-        raise InputError("y must hold labels -1 and +1 for the logistic loss")
+    if loss in ("logistic", "hinge") and not bool((y.abs() == 1).all()):
+        raise InputError(f"y must hold labels -1 and +1 for the {loss} loss")
+    if loss == "hinge":
+        return _hinge(phi * y[..., None], lam)
     if loss == "square":  # Huber's, which is never linear
         loss, delta = "huber", math.inf
     value, slopes = _LOSSES[loss]
@@ -51,6 +53,27 @@ def readout(phi: Tensor, y: Tensor, loss: str, lam: float, *, delta: float = 1.0
         step = torch.cholesky_solve(gradient[..., None], torch.linalg.cholesky(hessian)).squeeze(-1)
         a = a - _shorten(objective, a, step)[:, None] * step
     raise NotConverged(f"{loss} readout not found after {_ITERATIONS} Newton steps: gradient {float(size.max()):.1e}")
+
+
+def _hinge(z: Tensor, lam: float) -> Tensor:
+    """``argmin_a sum_mu max(0, 1 - z_mu·a) + lam/2 |a|^2`` by alternating directions, to a gap of 1e-6 to the dual."""
+    rho = 1.0  # any number would do; the margins are of order one
+    system = rho * z.mT @ z
+    system.diagonal(dim1=-2, dim2=-1).add_(lam)
+    factor = torch.linalg.cholesky(system)
+    margin, pull = torch.zeros_like(z[..., 0]), torch.zeros_like(z[..., 0])
+    for _ in range(400):
+        for _ in range(50):
+            a = torch.cholesky_solve(rho * z.mT @ (margin - pull)[..., None], factor)
+            moved = (z @ a)[..., 0] + pull
+            margin = torch.where(moved < 1 - 1 / rho, moved + 1 / rho, torch.maximum(moved, torch.ones_like(moved)))
+            pull = moved - margin
+        share = (-rho * pull).clamp(0, 1)  # the dual's variables
+        a = (z.mT @ share[..., None])[..., 0] / lam
+        value = (1 - (z @ a[..., None])[..., 0]).clamp_min(0).sum(-1) + lam * a.square().sum(-1) - share.sum(-1)
+        if float((value / share.sum(-1).clamp_min(1e-300)).max()) < 1e-6:
+            return a
+    raise NotConverged(f"hinge readout not found: the objective is {float(value.max()):.1e} above the dual")
 
 
 def _shorten(objective: Callable[[Tensor], Tensor], a: Tensor, step: Tensor) -> Tensor:

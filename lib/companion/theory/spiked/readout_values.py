@@ -5,16 +5,18 @@ the spike ``r u_j`` and bulk variance ``c_j = 1 + u_j^2 (c - 1)``. Where their f
 ``p -> inf`` is out of reach of any simulation; the finite-width rule is what to compare with.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from companion.theory.spiked import saddle_point
-from companion.theory.spiked.conditional_map import channels_of_values
+from companion.theory.spiked import ridge_theory, saddle_point
+from companion.theory.spiked.conditional_map import channels_of_values, feature_moments
 from companion.theory.spiked.functions import Function, function, needs_odd
 from companion.theory.spiked.ridge_theory import FINITE, needs_ratios
 from companion.theory.spiked.saddle_point import Solution
+from regimes import gaussian, validate
 from regimes.validate import InputError
 
 _ITERATIONS = 20000
@@ -120,3 +122,58 @@ def solve_readout_values(
     )
     (q1, V1), (q2, V2) = (x[0, : J**2].reshape(J, J) for x in (q, V)), (x[0, J**2 :] for x in (q, V))
     return Solution(test[0], train[0], *overlap.reshape(3, J), q1, q2, V1, V2, steps[0])
+
+
+def learned_share(
+    activation: str | Function, target: str | Function, degree: int, *, r: float, values: Sequence[float], **kind: float
+) -> float:
+    """The coefficient on ``He_degree(theta·x)`` of what is learned over the target's: :func:`solve_readout_values`."""
+    activation, target = function(activation, "activation"), function(target, "target")
+    found = solve_readout_values(activation, target, r=r, values=values, **kind)
+    e = channels_of_values(activation, target, values, r=r, c=kind.get("c", 1.0))
+    m, zeta = (np.reshape(part, (-1, 1)) for part in (found.m, found.zeta))
+    learned = (m * e.kappa0 + zeta * e.k * e.kappa1).sum(0)
+    moment = e.weight[0] * np.polynomial.hermite_e.HermiteE.basis(degree)(e.k[0])
+    return float(moment @ learned / (moment @ e.h[0]))
+
+
+def threshold(
+    activation: str | Function,
+    degree: int,
+    *,
+    values: Sequence[float],
+    alpha: float,
+    beta: float,
+    lam: float,
+    width: float,
+    share: float = 0.5,
+) -> float:
+    """The weak strength ``r`` from which a ``share`` of the target's part of an odd ``degree l >= 3`` is learned.
+
+    ``kappa0`` of the value ``u`` is ``sum_l h_l (r u)^l He_l(k)/l!``, ``h_l = E σ^(l)``. Overlaps ``m_j`` in which
+    lower odd powers cancel learn degree ``l`` at the cost ``m_j^2/(p V_2j)``, and the share is ``x/(1 + x)`` with
+
+    ``x = p V_2 alpha/beta / (1 + V) h_l^2 r^(2 l)/l! D_l``
+
+    at ``V``, ``V_2`` of ``r = 0``, and ``D_l`` the squared distance of ``u^l`` to the span of ``u, u^3, ..., u^(l-2)``
+    in the mean over the neurons. One value has ``D_l = 0``: then ``r`` is infinite.
+
+    Source: the limit of small ``r`` of :func:`solve_readout_values` with its finite-width rule, derived here.
+    """
+    activation = function(activation, "activation")
+    needs_odd(activation)
+    needs_ratios(alpha=alpha, beta=beta, lam=lam, width=width)
+    validate.between(1e-6, 1 - 1e-6, share=share)
+    if degree not in range(3, 30, 2):
+        raise InputError(f"degree must be an odd number from 3 to 29, got {degree!r}")
+    bulk = ridge_theory.solve(activation, "identity", alpha=alpha, beta=beta, lam=lam, r=0.0)
+    _, kappa1, kappa2 = (float(part[0]) for part in feature_moments(activation, np.zeros(1), 1.0))
+    gain = alpha / beta / (1 + kappa1**2 * bulk.V1 + kappa2 * bulk.V2)
+    u, basis = np.asarray(values, float), np.polynomial.hermite_e.HermiteE.basis(degree)
+    powers = u[:, None] ** np.arange(1, degree, 2)
+    apart = np.mean((u**degree - powers @ np.linalg.lstsq(powers, u**degree, rcond=None)[0]) ** 2)
+    h = gaussian.expect(lambda z: basis(z) * activation.array(z), breaks=activation.breaks)
+    unit = width * float(bulk.V2) * gain * h**2 / math.factorial(degree) * apart
+    if apart <= 1e-24 * np.mean(u ** (2 * degree)):
+        return math.inf
+    return float((share / (1 - share) / unit) ** (1 / (2 * degree)))

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from scipy.integrate import solve_ivp
 from torch import Tensor
 
 from companion.theory.spiked import network
@@ -21,42 +22,61 @@ from companion.theory.spiked.functions import Function, derivative, function, ne
 from regimes import gaussian, validate
 
 
-def predict(activation: str | Function, target: str | Function, *, alpha0: float, step: float, count: int) -> Spiked:
+def predict(activation: str | Function, target: str | Function, *, alpha0: float, step: float, count: float) -> Spiked:
     """Spike and bulk after ``count`` steps of size ``step/count``, each on ``alpha0 d/count`` fresh samples.
 
     With ``δ = step/count``, ``a = alpha0/count`` and ``R = E_s (σ* - kappa0)^2`` given ``k``, one step takes ``r v`` to
     ``(r + δ E[(H - kappa0) kappa1 k]) v + δ E[kappa1 H'] theta_perp``, plus noise of squared norm
     ``δ^2/a E[R kappa1^2]`` across, and ``c`` to
     ``c (1 + δ E[(H - kappa0) E_z σ''])^2 + δ^2/a E[R (E_z σ'^2 - kappa1^2)]``.
+    The noises of infinitely many steps stay, as ``δ^2/a = step^2/(alpha0 count)``, and make a flow of these numbers.
 
     Args:
         activation: odd.
         target: function of ``theta·x``.
         alpha0: samples of all steps over ``d``; ``inf`` for perfect alignment.
         step: the steps' sizes together, ``eta / p``.
-        count: how many; one gives Result 3.1.
+        count: how many; one gives Result 3.1, ``inf`` the flow.
 
     Source: Result 3.1 of paper E is the first step; the others are derived here.
     """
     activation, target = function(activation, "activation"), function(target, "target")
     needs_step(activation)
-    validate.integer(1, count=count)
     validate.positive(step=step, alpha0=min(alpha0, 1e300))
-    size, share = step / count, count / alpha0
-    r, gamma, c = 0.0, 1.0, 1.0
-    for _ in range(count):
+    flow = isinstance(count, float) and count == np.inf
+    if not flow:
+        validate.integer(1, count=count)
+
+    def forces(r: float, gamma: float, c: float) -> tuple[float, float, float, float, float]:
+        """Drift along ``v`` and ``theta_perp``, noise; relative drift of ``sqrt(c)``, noise: each a unit of step."""
         e = channel(activation, target, r=r, c=c, gamma=gamma)
         k, kappa0, kappa1, h, h_s, h2 = (column[0] for column in (e.k, e.kappa0, e.kappa1, e.h, e.h_s, e.h2))
         rest = h2 - 2 * h * kappa0 + kappa0**2
         _, bend, square = gaussian.moments(derivative(activation), r * k, np.sqrt(c))  # sqrt(c) E_z σ'', E_z σ'^2
-        along = r + size * e.mean((h - kappa0) * kappa1 * k)[0]
-        across = size * e.mean(kappa1 * h_s)[0]
-        noise = size**2 * share * e.mean(rest * kappa1**2)[0]
-        c = c * (1 + size * e.mean((h - kappa0) * bend / np.sqrt(c))[0]) ** 2
-        c += size**2 * share * e.mean(rest * (square - kappa1**2))[0]
-        r = np.sqrt(along**2 + across**2 + noise)
-        gamma = (gamma * along + np.sqrt(1 - gamma**2) * across) / r
-        gamma = float(np.clip(gamma, -1, 1))
+        columns = (h - kappa0) * kappa1 * k, kappa1 * h_s, rest * kappa1**2, (h - kappa0) * bend / np.sqrt(c)
+        return tuple(float(e.mean(x)[0]) for x in (*columns, rest * (square - kappa1**2)))
+
+    def slopes(_: float, state: np.ndarray) -> list[float]:
+        along, across, c = state  # the latter squared
+        r = float(np.sqrt(along**2 + max(across, 0.0)))
+        cosine = along / max(r, 1e-300)
+        sine = np.sqrt(1 - cosine**2)
+        drift, turn, noise, pull, blur = forces(r, cosine, c)
+        outwards = 2 * r * sine * (sine * drift - cosine * turn) + step / alpha0 * noise
+        return [step * x for x in (cosine * drift + sine * turn, outwards, 2 * c * pull + step / alpha0 * blur)]
+
+    if flow:
+        along, across, c = solve_ivp(slopes, (0, 1), [0.0, 0.0, 1.0], rtol=1e-7, atol=1e-9).y[:, -1]
+        r = np.sqrt(along**2 + across)
+        return Spiked(float(c), float(r), float(along / r))
+    size, share = step / count, count / alpha0
+    r, gamma, c = 0.0, 1.0, 1.0
+    for _ in range(count):
+        drift, turn, noise, pull, blur = forces(r, gamma, c)
+        along, across = r + size * drift, size * turn
+        c = c * (1 + size * pull) ** 2 + size**2 * share * blur
+        r = np.sqrt(along**2 + across**2 + size**2 * share * noise)
+        gamma = float(np.clip((gamma * along + np.sqrt(1 - gamma**2) * across) / r, -1, 1))
     return Spiked(float(c), float(r), gamma)
 
 
