@@ -12,13 +12,12 @@ import contextlib
 import logging
 import multiprocessing
 import os
-import shutil
 import signal
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
@@ -113,8 +112,7 @@ def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | 
         fresh = versions.fresh(last_good)
         done = fresh / names[0]
         try:
-            if figure or not _reworded(number, values, last_good, fresh):
-                _papermill(number, values, fresh, folder / f"{stem}.log", figure)
+            _papermill(number, values, fresh, folder / f"{stem}.log", figure)
         except BaseException:
             with contextlib.suppress(OSError):  # a full disk is told of, not this
                 for left, kept in ((done, f"{stem}.failed.ipynb"), (fresh / "kernel.log", f"{stem}.failed.log")):
@@ -130,40 +128,6 @@ def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | 
         for end in ("ipynb", "log"):
             (folder / f"{stem}.failed.{end}").unlink(missing_ok=True)
     return folder / names[0]
-
-
-def _reworded(number: str, values: Mapping[str, Any], last_good: Path, folder: Path) -> bool:
-    """Whether a chapter's words alone have changed since its last good run; with them that run is then in ``folder``.
-
-    All else that a chapter reads, code, profiles, claims and stored results, must be older than that run.
-    """
-    path = last_good / f"{parameters.source(number).stem}.ipynb"
-    read = [*Path(__file__).parents[1].rglob("*.py"), *paths.profile_file("").parent.iterdir()]
-    read += [*paths.results().glob("*.csv"), *paths.claims_folder().iterdir()]
-    if not path.exists() or any(file.stat().st_mtime > path.stat().st_mtime for file in read):
-        return False
-    old, new = nbformat.read(path, as_version=4), notebook(number)
-    ran, code = _of("code", old), _of("code", new)
-    injected = next(i for i, cell in enumerate(ran) if "injected-parameters" in cell.metadata.tags)
-    given = ran.pop(injected)
-    if dict(old.metadata.papermill.parameters) != changed(number, values) or _sources(ran) != _sources(code):
-        return False
-    if _sources(_of("markdown", old)) == _sources(_of("markdown", new)):  # nothing has changed: a run is meant
-        return False
-    shutil.copytree(last_good, folder, dirs_exist_ok=True)
-    done = {cell.id: nbformat.from_dict(before | {"id": cell.id}) for cell, before in zip(code, ran)}
-    old.cells = [done.get(cell.id, cell) for cell in new.cells]
-    old.cells.insert(old.cells.index(done[code[injected - 1].id]) + 1, given)
-    nbformat.write(old, folder / path.name)
-    return True
-
-
-def _of(kind: str, book: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
-    return [cell for cell in book.cells if cell.cell_type == kind]
-
-
-def _sources(cells: Iterable[nbformat.NotebookNode]) -> list[str]:
-    return [cell.source for cell in cells]
 
 
 def _papermill(number: str, values: Mapping[str, Any], folder: Path, log: Path, figure: str | None = None) -> None:

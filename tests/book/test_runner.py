@@ -157,40 +157,6 @@ def test_a_run_writes_notebook_and_ledger_and_a_page(mini_book, capfd):
     assert "TCP" not in said and "Warning" not in said, said
 
 
-class Runs(Exception):
-    pass
-
-
-def test_new_words_alone_run_nothing(ran_book, monkeypatch):
-    """The last good run with the new words, unless anything else that the chapter reads has changed."""
-
-    def papermill(*_):
-        raise Runs
-
-    done, source = ran_book / "build" / "laptop" / "99_mini.ipynb", ran_book / "chapters" / "99_mini.py"
-
-    def edit(old, new):
-        """What a run after the edit holds: its cells without ids and words, and when it was executed."""
-        source.write_text(source.read_text().replace(old, new))
-        assert run() == 0
-        book = nbformat.read(done, as_version=4)
-        assert new.splitlines()[-1].removeprefix("# ") in "".join(cell.source for cell in book.cells)
-        assert len({cell.id for cell in book.cells}) == len(book.cells)
-        return [dict(c) | {"id": ""} for c in book.cells if c.cell_type == "code"], book.metadata.papermill.start_time
-
-    monkeypatch.setattr(runner, "_papermill", papermill)
-    before = edit("# A small chapter", "# A chapter")
-    assert edit("# A chapter\n", "# A chapter\n# %% [markdown]\n# And more.\n") == before
-    assert ledger.read(ran_book / "build" / "laptop" / "99.ledger.json")[0]["value"] == 3
-    words = source.read_text()
-    with pytest.raises(Runs):
-        edit('print("scale =", scale)', 'print("scale", scale)')
-    source.write_text(words)
-    (ran_book / "book" / "claims" / "99.yml").touch()
-    with pytest.raises(Runs):
-        edit("# And more.", "# And less.")
-
-
 def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(ran_book):
     shutil.copy(ROOT / "_config.yml", ran_book)
     (ran_book / "_static").symlink_to(ROOT / "_static")
