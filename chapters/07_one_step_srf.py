@@ -1172,6 +1172,19 @@ chapter.table(
 # the rest.
 #
 # </details>
+#
+# **3. A prediction.** What must the right panel of {numref}`fig-e-4` and the claim E.Fig4-alignment show here?
+#
+# ```sh
+# make chapter-07 PROFILE=smoke NAME=flat PARAMS='-p 07.spikes.alignments.r 0.0'
+# ```
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# One curve for all alignments, by the last exercise, and no drop from one to the next but noise: compare the
+# smallest drop of the run, E.Fig4-alignment, with the book's at $r=2$.
+#
+# </details>
 
 # %% [markdown]
 # (where-the-model-ends)=
