@@ -12,8 +12,8 @@
 # ## What we find
 # - The two lines of paper B's phase diagram stand on small networks and 250 digits. The lazy regime begins at an output
 #   scale near 9, whatever the width, and the predictor's norm diverges at jamming as $1/(N-N^*)$, exponent {claim}`B.Sec2-norm`.
-# - Single networks trained to rest err most at jamming: on 2000 points by {claim}`B.Fig6-rest-cusp` per cent at the middle scale and by
-#   {claim}`B.Fig6-rest-lazy` in the lazy regime. On 250 points there is hardly a peak.
+# - The error of single networks trained to rest peaks at jamming: by {claim}`B.Fig6-rest-cusp` per cent on 2000 points at the
+#   middle scale, and by {claim}`B.Fig6-rest-lazy` in the lazy regime. On 250 points there is hardly a peak.
 # - Stopping early, weight decay and ensembles each remove it. Far from jamming fluctuations fall as $N^{-1/4}$ in both regimes; the
 #   excess error is not yet their square, exponent {claim}`B.Sec3-quadratic`.
 # - Before us: the cusp at jamming, and that it disappears with early stopping {cite}`spigler2019`; $N^{-1/4}$, the divergence, and several
@@ -85,8 +85,8 @@ chapter = Chapter("03", globals())
 chapter.figure(
     sketches.jamming(),
     "fig-sketch-jamming",
-    "The two phases of training (a sketch). With many points for few parameters not all can be satisfied: the loss has its least "
-    "value above zero, and training is stuck. With parameters enough the bottom is flat at zero. The line between is jamming.",
+    "**With too few parameters the least loss lies above zero; with enough the bottom is flat at zero.** A sketch of the two "
+    "phases; the line between them is jamming.",
     alt="A square of points against parameters, cut by a rising line called jamming into unsatisfied, above, and satisfied, below. "
     "Under it two valleys of the loss: one whose bottom lies above zero, and one with a flat bottom at zero.",
 )
@@ -201,7 +201,7 @@ if min(map_scales) < near < max(map_scales) and abs(np.log10(near) - np.mean(cro
     )
 # %% [markdown]
 # ## Stopped networks on 250 points show hardly a peak
-# Networks stopped after 200 steps err less at jamming than at two thirds of its width, but for the largest scale. Averaging an
+# Networks stopped after 200 steps have a lower error at jamming than at two thirds of its width, but for the largest scale. Averaging an
 # ensemble gains 0.8 per cent or more at twice the width of jamming. {numref}`fig-b-6` follows three horizontal lines of the map.
 # %%
 fig, axes = plots.panels(len(cut_scales), columns=3, sharey=True)
@@ -229,14 +229,14 @@ bumps = [100 * jamming.bump(rows, "ensemble_error", at_mean[s]) for s, (rows, _)
 gains = np.array([jamming.gain_of_averaging(rows, 2 * h) for rows, h in by_scale.values()])
 chapter.check("B.Fig6-gain", least(gains.T), cuts, figure="fig-b-6")
 chapter.say(
-    f"With {map_p} points single networks at jamming err more than those of $h/1.5$ by {', '.join(str(mean(r)) for r in rise)} per "
+    f"With {map_p} points the error of single networks at jamming exceeds the error at $h/1.5$ by {', '.join(str(mean(r)) for r in rise)} per "
     f"cent at the three scales, where a cusp asks for more than 0. Ensembles of {members} stand above the mean of their neighbours by "
     f"{', '.join(str(mean(b)) for b in bumps)} per cent."
 )
 # %% [markdown]
 # ## At rest the error peaks at jamming, the more so the more points
-# Trained to rest on 2000 points, single networks at jamming err {claim}`B.Fig6-rest-cusp` per cent more than narrower
-# ones at scale 12, and {claim}`B.Fig6-rest-lazy` in the lazy regime. With 1000 points the middle scale has 0.58 [−0.03, 1.19]. Paper B reports the peak on 5000
+# Trained to rest on 2000 points, the error of single networks at jamming exceeds that of narrower ones by
+# {claim}`B.Fig6-rest-cusp` per cent at scale 12, and by {claim}`B.Fig6-rest-lazy` in the lazy regime. With 1000 points the middle scale has 0.58 [−0.03, 1.19]. Paper B reports the peak on 5000
 # points. Newton's method with the whole Hessian in a trust region (`regimes.training.newton`) continues the training of
 # networks that do not fit until they fit or lie at a minimum; one round gets as far as tens of steps of the flow.
 # %%
@@ -282,7 +282,7 @@ for ax, title in zip(axes, (f"scale 12, $P = {shown_p}$", "scale 12; dotted: sto
 plots.curve_axes(axes[3], sorted(counted.index), errors=False)
 axes[3].set(xlabel="training points $P$", ylabel="height of the peak (%)")
 axes[3].legend(fontsize="small")
-chapter.figure(fig, "fig-b-rest", "**Trained to rest, single networks err most at jamming, the more so the more points.** Their error against the width on "
+chapter.figure(fig, "fig-b-rest", "**Trained to rest, the error of single networks peaks at jamming, the more so the more points.** Their error against the width on "
                "the way to rest; at rest for growing numbers of points; the same in the lazy regime. Last: error at the width of the "
                "norm's peak over that of networks narrower by 1.5. Means over members and training sets.", *on_way.values(),
                alt="Three panels of error against width, flat or falling when stopped early and peaked at rest, most so in the lazy "
@@ -516,7 +516,7 @@ for rows, name, count in ((axes[:2], data, components), (axes[2:], here, kept)):
         for ax, pixels in zip(row, pictures):
             plots.picture(ax, pixels.numpy())
         row[0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize="small")
-chapter.figure(fig, "fig-b-5", f"Sample images of {data} and of {here}, centred and normalised; below each what its "
+chapter.figure(fig, "fig-b-5", f"**The networks receive the first principal components alone.** Sample images of {data} and of {here}, centred and normalised; below each what its "
                "first principal components keep, which is all that the networks are given (paper B, Fig. 5).", on_map,
                second_map, alt="Rows of small pictures: images of both data sets, and below each the blurred image that its first "
     "principal components keep.")  # fmt: skip
@@ -619,7 +619,7 @@ if held.shape[1]:
     plots.realisations(axes[1], held.columns, held)
 plots.curve_axes(axes[1], [50, 100, 200, 500, 1000, 2000])
 axes[1].set(xlabel="steps allowed", ylabel="parameters $N^*$ at jamming")
-chapter.figure(fig, "fig-b-effort", "Left: share of the networks that fit within a number of steps, by width. Right: the number of "
+chapter.figure(fig, "fig-b-effort", "**The jamming point falls with the number of steps.** Left: share of the networks that fit within a number of steps, by width. Right: the number of "
                "parameters at which half of them do; median and quartiles over training sets. Not in paper B, whose Fig. 4 has "
                "three lines for three wall times.", budgets, alt="Left, share of networks that fit against the steps allowed, one curve per width, rising earlier for wider "
     "ones. Right, the parameters needed, falling with the steps.")  # fmt: skip
@@ -652,9 +652,9 @@ plots.curve_axes(axes[1], [0.5, 1, 2, 4, 8])
 axes[0].set(xlabel="width $h$", ylabel="error of single networks (%)")
 axes[1].set(xlabel="$h/h^*$", ylabel="fluctuation")
 axes[0].legend()
-chapter.figure(fig, "fig-b-growth", "Error of single networks against width (left) and fluctuation of the predictor over initial weights "
+chapter.figure(fig, "fig-b-growth", "**Left of jamming the error falls less the more points there are.** Error of single networks against width (left) and fluctuation of the predictor over initial weights "
                "against the width over that at jamming (right), for growing training sets; dotted: jamming. Median and quartiles over "
-               "training sets. Left of jamming the error falls less the more points there are. Not in paper B.", grown, alt="Left, error against width, one curve per training size, each bending into a plateau left of its dotted line of "
+               "training sets. Not in paper B.", grown, alt="Left, error against width, one curve per training size, each bending into a plateau left of its dotted line of "
     "jamming. Right, fluctuation against width over that at jamming: curves alike in shape, higher for more points.")  # fmt: skip
 
 
@@ -711,7 +711,7 @@ ax.plot(threshold_p, threshold_p, ":", color="0.4", label="$N = P$")
 plots.curve_axes(ax, threshold_p)
 ax.set(xlabel="training points $P$", ylabel="parameters $N^*$ at jamming")
 ax.legend()
-chapter.figure(fig, "fig-b-8a", "Number of parameters at which half of the networks fit, against the number of points, "
+chapter.figure(fig, "fig-b-8a", "**Digits need fewer parameters than random labels.** Number of parameters at which half of the networks fit, against the number of points, "
                "for digits and for random points with random labels; median and quartiles over training sets (paper B, "
                "Fig. 8A).", thresholds,
                alt="Parameters at jamming against training points for digits and for random points, beside the line "
@@ -776,7 +776,7 @@ axes[0].set(xlabel="points per parameter $P/N$", ylabel=r"unsatisfied points $N_
 axes[0].legend(fontsize="small")
 axes[1].hist(np.log10(jammed.eigenvalues.explode().dropna().astype(float)), bins=24, color=plots.PALETTE[2])
 axes[1].set(xlabel=r"$\log_{10}$ eigenvalue of $H_0$", ylabel="count")
-chapter.figure(fig, "fig-b-8bc", "Left: unsatisfied points per parameter of networks that do not fit; filled: at a minimum, open: on "
+chapter.figure(fig, "fig-b-8bc", "**Minima have more unsatisfied points than parameters.** Left: unsatisfied points per parameter of networks that do not fit; filled: at a minimum, open: on "
                "their way after the last round; dotted: share that fits; dashed: one a parameter, as for spheres. Right: "
                "non-zero eigenvalues of $H_0$ at the minima, some of each, at equal distances in their order (paper B, Fig. 8B "
                "and C).", minima, alt="Left, unsatisfied points per parameter against points per parameter, a dot a network, one colour a width. "
@@ -805,7 +805,7 @@ chapter.say(
     f"Of {len(minima)} networks {len(jammed)} lie at a minimum that does not fit, with {jammed.ratio.mean():.2f} unsatisfied points per "
     f"parameter; {len(moving)} are still on their way, with {moving.ratio.mean():.2f}. Where a quarter of the networks or more fits, "
     f"{len(near)} of the others lie at a minimum. The landscape *at* jamming, the jump of $N_\\Delta/N$ and the gap of $H_0$, is therefore not "
-    "judged: minima are found further in the jammed phase, where there are more unsatisfied points than parameters."
+    "tested: minima are found further in the jammed phase, where there are more unsatisfied points than parameters."
 )
 # %% [markdown]
 # ## Far from jamming fluctuations fall as $N^{-1/4}$
@@ -831,7 +831,7 @@ axes[2].set(xscale="log", yscale="log", xlabel="fluctuation", ylabel="excess err
 for axis in "xy":
     plots.plain_numbers(axes[2], axis)
 fig.legend(*axes[2].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-chapter.figure(fig, "fig-b-local", "Left and middle: exponents in $N$ of the fluctuation and of the error of single "
+chapter.figure(fig, "fig-b-local", "**Both exponents rise slowly towards those of paper B.** Left and middle: exponents in $N$ of the fluctuation and of the error of single "
                "networks above that of the ensemble, between neighbouring widths, against the width over that at "
                "jamming; dashed: paper B's (Sec. 3). Right: the excess against the fluctuation, one point a width "
                "beyond jamming; dashed: its square.", cuts,
@@ -871,7 +871,7 @@ plots.slope_guide(ax, ends, 1.3 * jamming.relative_fluctuation(kernels[ends[0]])
 ax.set(xlabel="width $h$", ylabel="relative fluctuation of the kernel")
 plots.plain_numbers(ax)
 plots.plain_numbers(ax, "x")
-chapter.figure(fig, "fig-b-sec3", "Fluctuation of the tangent kernel over initial weights, relative to its mean, against "
+chapter.figure(fig, "fig-b-sec3", "**The kernel fluctuates as the inverse root of the width.** Fluctuation of the tangent kernel over initial weights, relative to its mean, against "
                "width (paper B, Sec. 3).", starts, alt="Fluctuation of the kernel against width on logarithmic axes, falling along a dashed line of slope minus "
     "one half.")  # fmt: skip
 # %%
@@ -904,7 +904,7 @@ sizes, near = wide.columns.to_numpy(float), wide.to_numpy(float)
 plots.realisations(axes[1], sizes, near, color=plots.PALETTE[2])
 plots.curve_axes(axes[1], sizes)
 axes[1].set(xlabel="images", ylabel="distance to the nearest")
-chapter.figure(fig, "fig-b-9", "Left: ensemble error of the widest networks against the scale, on both data sets "
+chapter.figure(fig, "fig-b-9", "**Lazy networks do better on the second data set.** Left: ensemble error of the widest networks against the scale, on both data sets "
                "(paper B, Fig. 9 left). Right: mean distance to the nearest neighbour against the number of images; "
                "its slope is minus one over their dimension (paper B, Sec. 5).", widest, last, neighbours,
                alt="Left, ensemble error against the scale for two data sets. Right, distance to the nearest image "
@@ -933,7 +933,7 @@ axes[1].set(xlabel="width $h$", title=r"amplification $\Lambda$ at the end")
 axes[1].set_xticks(x[0], [f"{h:g}" for h in grid.columns])
 for ax in axes:
     ax.axvline(np.log2(stripes.h.max()), color="0.5", linestyle=":", linewidth=2)
-chapter.figure(fig, "fig-b-stripe", "Left: ensemble error of chapter 1's network on the stripe over width and scale, lines as in the "
+chapter.figure(fig, "fig-b-stripe", "**The networks of chapter 1 lie well beyond jamming.** Left: ensemble error of chapter 1's network on the stripe over width and scale, lines as in the "
                "phase diagram above. Right: amplification of the informative coordinate; white: where the kernel changes by its "
                "own norm. Dotted: the width of chapter 1's scan of the scale.", stripes, alt="Two maps over width and scale for the stripe: the ensemble error, with the black line of jamming, and the "
     "amplification, large at small scales.")  # fmt: skip
