@@ -1,9 +1,9 @@
 """What a deep predictor says: a ridge regression with a kernel that does not depend on depth.
 
-The kernel is ``Θ̄ = a 11ᵀ + (1 - a) I + C/(4L)`` with ``a = 1/4 + (3/8 ln L - 1/8)/L`` the same for every pair and ``C``
-the matrix of offsets ``c_ij``, zero on its diagonal: ``4L`` times it is the kernel ``c + 4La`` with the ridge
-``4 (1 - a) L``, about ``3L`` (:func:`ridge_kernels`, :func:`depth_ridge`). Where ``L`` is large against ``n``, too, both
-parts are inverted by hand (:func:`operator`).
+The kernel is ``Θ̄ = a 11ᵀ + (1 - a) I + C/(4L)`` with ``a = 1/4 + (3/8 ln L - 1/8)/L`` the same for every pair and
+``C`` the matrix of offsets ``c_ij``, zero on its diagonal: ``4L`` times it is the kernel ``c + 4La`` with the ridge
+``4 (1 - a) L``, about ``3L`` (:func:`ridge_kernels`, :func:`depth_ridge`). Where ``L`` is large against ``n``, too,
+both parts are inverted by hand (:func:`operator`).
 
 Source: derived here; it says what paper C, Theorem 3 bounds.
 """
@@ -115,7 +115,7 @@ def sphere_modes(n0: int, degrees: int = DEGREES) -> tuple[np.ndarray, np.ndarra
     node, weight = np.polynomial.legendre.leggauss(NODES)
     phi = (node + 1) * math.pi / 2
     density = weight * np.sin(phi) ** (n0 - 2)
-    mass, t, l = density / density.sum(), np.cos(phi), np.arange(degrees + 1)[:, None]  # noqa: E741
+    mass, t, l = density / density.sum(), np.cos(phi), np.arange(degrees + 1)[:, None]
     shape = special.eval_gegenbauer(l, n0 / 2 - 1, t) / special.eval_gegenbauer(l, n0 / 2 - 1, 1.0)
     count = special.binom(n0 + l - 1, l) - np.where(l > 1, special.binom(n0 + l - 3, l - 2), 0)
     return shape @ (mass * relu_recursion.offset(torch.from_numpy(phi)).numpy()), count[:, 0]
