@@ -1,7 +1,7 @@
 """What a deep predictor says: a ridge regression with a kernel that does not depend on depth.
 
-The kernel is ``Θ̄ = a 11ᵀ + (1 - a) I + C/(4L)`` with ``a = 1/4 + (3/8 ln L - 1/8)/L`` the same for every pair and ``C``
-the matrix of offsets ``c_ij``, zero on its diagonal: ``4L`` times it is the kernel ``c + 4La`` with the ridge
+The kernel is ``Θ̄ = a 11ᵀ + (1 - a) I + C/(4L)`` with ``a = 1/4 + (3/8 ln L - 1/8)/L`` the same for every pair and
+``C`` the matrix of offsets ``c_ij``, zero on its diagonal: ``4L`` times it is the kernel ``c + 4La`` with the ridge
 ``4 (1 - a) L``, about ``3L`` (:func:`ridge_kernels`, :func:`depth_ridge`). Where ``L`` is large against ``n``, too,
 both parts are inverted by hand (:func:`operator`).
 
