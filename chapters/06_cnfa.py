@@ -158,7 +158,7 @@ panels = {
     "agop": r"AGOP, $W^\top KW/n$",
     "random_agop": r"$W^\top QW$",
 }
-fig, axes = plots.panels(4, width=3, height=3.2)
+fig, axes = plots.panels(4, columns=4, height=2.3)
 drawn = sweep(
     studies.features, [studies.features.grid(chapter.parameters)[0] | {"seeds": [0]}]
 )  # pictures are not stored
@@ -213,7 +213,6 @@ styles |= {"test_loss": dict(color="0.2", label="test loss")}
 highest = max(
     rows[rows.step.isin(looks)].groupby(["scale", "step"]).test_loss.median().max() for rows in spectra.values()
 )
-fig, axes = plots.panels(9, columns=3, height=1.8, sharex=True)
 
 
 # %%
@@ -234,6 +233,7 @@ def moment(i):
 
 
 # %%
+fig, axes = plots.panels(9, columns=3, height=1.8, sharex=True)
 chapter.slider(
     fig,
     moment,
@@ -528,7 +528,7 @@ chapter.check("D.Stripe-gradient", geometric(steeper), fitted, figure="fig-d-str
 # - The rate is the paper's own, and part of what is measured: at half of it and twice the steps the PTK-centred correlation
 #   moves by as much as its interval is wide (table of numerical errors on the page of the ledger).
 # - The paper does not say how App. F's data were made, at which balances, nor what was taken for $\mathbb E\mathcal K$ in App. C. On the
-#   one reading that reverses the alignment the prediction is near the mean over data sets, and misses single ones.
+#   one interpretation that reverses the alignment the prediction is near the mean over data sets, and misses single ones.
 # - How single networks scatter around the prediction as $N$ grows is open: the eigenvectors of $R$ turn, and moments of a
 #   heavy-tailed readout fluctuate. Neither dominates at our sizes.
 #
@@ -572,7 +572,7 @@ for name, rows in (*spectra.items(), ("isotropic, over $s_1$", own)):
 chapter.table(
     pd.DataFrame(lines),
     "tab-d-end",
-    "**The C-NFA varies less with the scale than the UC-NFA where the fifth column is positive.** Both ansätze at the "
+    "The C-NFA varies less with the scale than the UC-NFA where the fifth column is positive. Both ansätze at the "
     "end of training, means from the largest of the first layer's scales to the smallest; the difference of their "
     "ranges; and the change of the UC-NFA by training. Last row: over the scale of the second layer.",
     iso,
@@ -602,7 +602,7 @@ measured.columns = ["scale", "layer", "UC-NFA", "with a random matrix", "C-NFA",
 chapter.table(
     measured,
     "tab-d-random",
-    "**From large scales the first layer's C-NFA ends below that of a random matrix.** Both ansätze of isotropic data "
+    "From large scales the first layer's C-NFA ends below that of a random matrix. Both ansätze of isotropic data "
     "at the end of training, and with a random matrix of $K$'s spectrum in place of $K$; means.",
     drawn_at,
     digits=2,
@@ -642,7 +642,8 @@ for item, rows, step in (("D.Fig7", slower, steps), ("D.Fig8", longer, last)):
 # {claim}`D.Fig4-late` at the end ({numref}`fig-d-4`). It is the ratio of
 # $\operatorname{tr}(\bar W^\top\bar W\bar W^\top\bar K\bar W)$ to $\operatorname{tr}(\bar W^\top\bar W\bar W^\top K\bar W)$.
 # The PTK-centred correlation is $\rho(W_0^\top W_0,W_0^\top\bar KW_0)$: the alignment of the kernel's change with the initial weights.
-# It falls at scales up to 0.01, by {claim}`D.Fig5-small-scale` or more. Paper D says so of all; at scale 1 it rises.
+# On isotropic data it falls at scales up to 0.01: its largest change is
+# {claim}`D.Fig5-small-scale`. Paper D says so of all scales; at scale 1 it rises, by {claim}`D.Fig5-isotropic`.
 # %%
 hues = dict(zip(sorted(scales, reverse=True), sns.color_palette("viridis", len(scales))))
 
@@ -721,7 +722,7 @@ chapter.check("D.Fig1-rank", Estimate.span(four.found), four, figure="tab-d-also
 # (random-matrices)=
 # ## Two formulas of App. E need a correction
 # Eq. 28 as printed gives a trace that networks exceed by a factor {claim}`D.Eq28-free`; corrected the factor is
-# {claim}`D.Eq28-corrected` ({numref}`tab-d-formulas`). The AGOP of Prop. 10 has a relative error of {claim}`D.Prop10-expectation` as printed,
+# {claim}`D.Eq28-corrected` (table below). The AGOP of Prop. 10 has a relative error of {claim}`D.Prop10-expectation` as printed,
 # and of {claim}`D.Prop10-corrected` corrected. We derived all formulas again and test them on networks.
 # ### In expectation, at finite width: Prop. 10 lacks $1/k$ and all pairs of different neurons
 # In $\mathbb E[RBR]$ two neurons meet: where they are the same one, Wick's theorem
@@ -793,7 +794,7 @@ lines = [
 chapter.table(
     pd.DataFrame([verdict_row(*line) for line in lines]),
     "tab-d-formulas",
-    "**Two formulas are rejected as printed, and hold corrected.** Observed over formula, its standard error, and the "
+    "Two formulas are rejected as printed, and hold corrected. Observed over formula, its standard error, and the "
     "distance from 1 in standard errors; more than three is rejected. Prop. 10: means over many small networks on the "
     "same points (the mean's projection on the formula). The equations: large networks, each with data of its own and "
     "its own moments of $R$.",
@@ -813,14 +814,14 @@ for claim, column in (
 # %% [markdown]
 # (app-f)=
 # ## App. F's data cannot be built as written
-# On the one of four readings that reverses the alignment, predictions differ from single networks by {claim}`D.Fig3-single` and from
+# On the one of four interpretations that reverses the alignment, predictions differ from single networks by {claim}`D.Fig3-single` and from
 # the means by {claim}`D.Fig3-averages` ({numref}`fig-d-3-readings`). The NFM begins as $(X^\top YX)^2$, and in the expectation
 # {eq}`eq:D:expectations` the AGOP has the part $X^\top YX\,X^\top X\,X^\top YX$ of its own. App. F sets the two against each other:
 # points $X_1$ with label 1 and points $X_2$ with label 0 and $X_2^\top X_2\approx(X_1^\top X_1)^{-2}$. Then this part is near the
 # identity and the NFM is not. The smaller the balance $\gamma$, the share of $X_1$, the worse the alignment should be.
 #
 # $X_1$ has $\gamma n<d$ rows, so that $X_1^\top X_1$ has no inverse. $V_2$ has $(1-\gamma)n$ columns where $d$ are needed. At
-# $\gamma=1$ nothing is left of $X_2$. We try four readings: the pseudo-inverse; an inverse in single precision, in which rounding
+# $\gamma=1$ nothing is left of $X_2$. We try four interpretations: the pseudo-inverse; an inverse in single precision, in which rounding
 # errors stand in for the zeros; the pseudo-inverse after $X_1$ has been scaled to norm 1, without which $X_2$ drowns in the noise; and
 # $X_1$ and $X_2$ of $n$ rows each, of which $\gamma n$ and $(1-\gamma)n$ are kept afterwards.
 # %%
@@ -843,7 +844,7 @@ axes[0].legend()
 chapter.figure(
     fig,
     "fig-d-3-readings",
-    "**Only with a subsample (last panel) does alignment fall steadily with the balance.** Four readings of the data "
+    "**Only with a subsample (last panel) does alignment fall steadily with the balance.** Four interpretations of the data "
     "of App. F: observed C-NFA (dots: single networks on single data sets; line: mean) and mean prediction (dashed). "
     "In the last panel a few giant directions dominate: single data sets scatter about the prediction, and their mean "
     "lies somewhat above it (paper D, Fig. 3).",
@@ -1083,6 +1084,4 @@ for claim, (where, words, what) in quoted.items():
     one = chapter.records[claim]
     value = Estimate(one["value"], one["low"], one["high"], one["n"], one["interval"])
     said.append({"where": where, "statement": words, "of it": what, "measured": str(value), "verdict": one["verdict"]})
-chapter.table(
-    pd.DataFrame(said), "tab-d-also", "**Statements of paper D, and what was measured of them.** 95 % intervals."
-)
+chapter.table(pd.DataFrame(said), "tab-d-also", "Statements of paper D, and what was measured of them. 95 % intervals.")
