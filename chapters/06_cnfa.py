@@ -16,8 +16,8 @@
 # - Centred alignment is no sign of compression. In the lazy regime, where nothing is compressed, it is {claim}`D.Stripe-lazy`. The
 #   *uncentred* alignment (UC-NFA) follows compression: it is larger by {claim}`D.Stripe-uncentred` in the feature regime.
 # - Random matrices predict the C-NFA of single networks at initialisation, with an error of {claim}`D.Fig3-well-posed`, after two
-#   corrections. Eq. 28 as printed is too small by a factor {claim}`D.Eq28-free`; Proposition 10 has a relative error of
-#   {claim}`D.Prop10-expectation`.
+#   corrections. The trace of Eq. 28 is {claim}`D.Eq28-free` times its value as printed. Proposition 10 as printed has a relative
+#   error of {claim}`D.Prop10-expectation`.
 #
 # ## Overview
 # Two matrices show which inputs a network uses. The {term}`neural feature matrix` is made of the first layer's weights alone. The
@@ -340,7 +340,7 @@ chapter.check("D.Prop4-labels", ratio(small.c_labels / small.c), small, figure="
 # ([details](#random-matrices)). The moments of $R$ are closed here; paper D averages 30 networks.
 #
 # The data set the NFM against the AGOP, as App. F of paper D intends. A share $\gamma$ of the points, the *balance*, has label 1 and
-# the covariance $M=X_1^\top X_1$. Its eigenvalues are spread evenly in their logarithm between a *floor* $m_0$ and 1, on $\gamma n$
+# the matrix $M=X_1^\top X_1$. Its eigenvalues are spread evenly in their logarithm between a *floor* $m_0$ and 1, on $\gamma n$
 # directions. The other points have label 0 and $X_2^\top X_2=M^{-2}-M$ there. So the part $X^\top YX\,X^\top X\,X^\top YX$ of the
 # AGOP is exactly a projector, and the NFM is $M^2$. App. F's own data cannot be built as written ([details](#app-f)).
 #
@@ -487,7 +487,8 @@ chapter.check("D.Stripe-gradient", geometric(steeper), fitted, figure="fig-d-str
 # {claim}`D.Stripe-rank-correlation`. Neither breaks when the last points are fitted, though $\Lambda$ falls to
 # {claim}`D.Stripe-last-size` of its value. A correlation near 1 says that the one large direction agrees, and little about the small
 # ones. The gradients are compressed {claim}`D.Stripe-gradient` times as much as the weights. The centred ansatz weakens in the
-# lazy regime after $t^*$: the velocity of the points that are left differs from that of the start.
+# lazy regime after the time $t^*$ at which a tenth of the points
+# have a margin above 1: the velocity of the points that are left differs from that of the start.
 # %% [markdown]
 # ## Exercises
 # **1. Two neurons meet.** Show that $\mathbb E[RBR]=\frac3k(\operatorname{tr}B+2B)+(1-\frac1k)B$ for a symmetric $B$,
@@ -593,8 +594,8 @@ grown = [wide(at(rows, steps), "uc", both_layers) - wide(at(rows, 0), "uc", both
 chapter.check("D.Fig7-grows", least(np.hstack(grown)), at(slower, steps), at(decaying, steps), figure="tab-d-end")
 # %% [markdown]
 # ## At large scales the first layer's C-NFA is below that of a random matrix
-# In the second layer the C-NFA at the end is above that of a random matrix of $K$'s spectrum; in the first it is *below*. The same
-# networks are measured with $K$'s eigenvectors drawn at random, for the weights and for what training has added.
+# In the second layer the C-NFA at the end is above that of a random matrix of $K$'s spectrum; in the first it is *below*. We measured
+# the same networks with $K$'s eigenvectors drawn at random, for the weights and for what training has added.
 # %%
 drawn_at = chapter.rows(studies.features, "largest_scale")
 measured = drawn_at.groupby(["scale", "layer"])[["uc", "random", "c", "c_random"]].mean().iloc[::-1].reset_index()
@@ -820,7 +821,8 @@ for claim, column in (
 # points $X_1$ with label 1 and points $X_2$ with label 0 and $X_2^\top X_2\approx(X_1^\top X_1)^{-2}$. Then this part is near the
 # identity and the NFM is not. The smaller the balance $\gamma$, the share of $X_1$, the worse the alignment should be.
 #
-# $X_1$ has $\gamma n<d$ rows, so that $X_1^\top X_1$ has no inverse. $V_2$ has $(1-\gamma)n$ columns where $d$ are needed. At
+# $X_1$ has $\gamma n<d$ rows, so that $X_1^\top X_1$ has no inverse. The left singular vectors $V_2$ of a sample of
+# the other points have $(1-\gamma)n$ columns where $d$ are needed. At
 # $\gamma=1$ nothing is left of $X_2$. We try four interpretations: the pseudo-inverse; an inverse in single precision, in which rounding
 # errors stand in for the zeros; the pseudo-inverse after $X_1$ has been scaled to norm 1, without which $X_2$ drowns in the noise; and
 # $X_1$ and $X_2$ of $n$ rows each, of which $\gamma n$ and $(1-\gamma)n$ are kept afterwards.
@@ -873,7 +875,8 @@ chapter.check("D.Fig3-averages", apart, subsample, figure="fig-d-3-readings")
 chapter.check("D.Fig3-pseudo-inverse", fall(pseudo), pseudo, figure="fig-d-3-readings")
 # %% [markdown]
 # ## Half of the overlap is a covariance at equal width and dimension
-# "the second, covariance term above will tend to 0" says paper D of Eq. 5, as the width grows on given data. Eq. 5 splits the mean
+# Paper D says of Eq. 5 that "the second, covariance term above will tend to 0" as the width grows on given data. At a width equal to
+# the dimension it is still half of the whole (numbers below). Eq. 5 splits the mean
 # over networks of $\operatorname{tr}(\dot W^\top\dot W\,\dot W^\top K\dot W)$ into the overlap of the two means and a covariance. The
 # first term is known at any width, by {eq}`eq:D:expectations`, and the whole in the limit. So free probability gives the
 # covariance's share as well: $1-[3c\operatorname{tr}B\operatorname{tr}A^2+\operatorname{tr}(A^2B)]/\operatorname{tr}(ARARBR)$. Eq. 6 is
