@@ -1224,7 +1224,7 @@ chapter.say(
 # norm does not vanish, is true in the lazy regime too; it is no evidence against laziness.
 # %% [markdown]
 # ## Also checked
-# Single statements of the paper, and what comes of them ({numref}`tab-c-checked`).
+# Single statements of the paper, and what comes of them, are in the table below.
 #
 # *Values and growth* (Prop. 5, Sec. 6.3). At $L=1$ the kernel is $\rho$ itself; at $L=2$ it is negative for correlations between $-1$ and
 # $-0.394$. And $h''$ diverges at $-1$, so that from $L=2$ on the kernel first falls as a pair opens up from
