@@ -1134,7 +1134,7 @@ chapter.figure(
     "**The closer the pair, the better all depths fall on one curve.** The kernel of nearby inputs against the rescaled depth, "
     "and the crossover law.",
     close,
-    alt="Kernels of close pairs against rescaled depth, on one falling curve from one to a quarter.",
+    alt="Kernels of nearby inputs against rescaled depth, on one falling curve from one to a quarter.",
 )
 # %%
 grown = (far.gap**-0.5 - near.gap**-0.5) / (far.depth - near.depth)
@@ -1234,7 +1234,7 @@ for item, design in (("C.Fig4", "cube"), ("C.Fig5", "images")):
 # %% [markdown]
 # ## Table 1 of the paper excludes the lazy regime
 # In it the largest change of a neuron has the exponent {claim}`C.Tab1-individual` in the width; paper C's table has 0.33. Section 5 of the paper argues that "lazy" is a misnomer: single neurons of a wide network barely move, but the layer
-# as a whole does. Its exhibit is Table 1: two hidden ReLU layers trained on text. Vocabulary, targets, optimiser, rate and number
+# as a whole does. Its exhibit is Table 1: two hidden ReLU layers trained on text. The words, targets, optimiser, rate and number
 # of steps are not given, and its exponents, 0.70 of the norm of the change and 0.33 of the largest change, say that single neurons
 # move *more* at larger width, against how the table is read. Here tokens are the most frequent words, one-hot, and the
 # target of a token is the distribution of the next one, or the likeliest next word, or zero, which teaches nothing: what
