@@ -11,8 +11,8 @@
 #
 # ## What we find
 # - **The limit is right, the rate is not.** {term}`Divided by its diagonal <normalised kernel>` the kernel of different inputs tends to 1/4,
-#   as paper C says: at depth $10^6$ the largest distance is {claim}`C.Thm2-limit`. The distance falls as $\frac38\ln L/L$ and not as
-#   $1/L$: we measure {claim}`C.Thm2-rate` for the constant 3/8. Smooth activations have the limit 1/3.
+#   as paper C says: at depth $10^6$ it is within $2\cdot10^{-4}$. The distance falls as $\frac38\ln L/L$ and not as $1/L$: we
+#   measure {claim}`C.Thm2-rate` for the constant 3/8. Smooth activations have the limit 1/3.
 # - **Depth is a {term}`ridge`.** With 30 layers and 500 images the {term}`predictor` is at a distance of {claim}`C.Thm3-ridge` of its own
 #   variation from ridge regression with a kernel that does not depend on depth. The ridge is about $3L$, and $2L$ for smooth activations.
 #   With four times the images and four times the layers the error is {claim}`C.Thm3-collapse` of what it was.
@@ -220,7 +220,7 @@ chapter.figure(
 )
 # %% [markdown]
 # ## The limit is 1/4
-# At depth $10^6$ the normalised kernel of every pair that we follow is within {claim}`C.Thm2-limit` of 1/4.
+# At depth $10^6$ the normalised kernel of every pair that we follow is within $2\cdot10^{-4}$ of 1/4.
 # It obeys a recursion of its own (Prop. 5 of the paper); with $S_L = L\,\bar\Theta^{(L)}$,
 #
 # $$
@@ -573,7 +573,7 @@ chapter.say(
 # This page has what the story of chapter 5 leaves out: other layers, further figures and tables of paper C, and its single statements.
 # %% [markdown]
 # ## Figures 2 and 3 of the paper: the layer map and the limit
-# The layer map touches the identity as the power {claim}`C.Fig3-contact`, and the four curves of Fig. 2 are within {claim}`C.Fig2-limit` of 1/4
+# The layer map touches the identity as the power {claim}`C.Fig3-contact`, and the four curves of Fig. 2 are within $2\cdot10^{-5}$ of 1/4
 # at depth $10^6$. {numref}`fig-c-fig3` and {numref}`fig-c-fig2` repeat the paper's figures.
 # %%
 table_map = chapter.rows(studies.layer_map, "main")
@@ -637,10 +637,10 @@ chapter.check("C.Thm2-limit", Estimate.exact((last.kernel - 0.25).abs().max(), 1
 # \qquad (k_x)_i = c(x\cdot x_i) + 4La .
 # $$ (eq:C:stopped)
 #
-# All modes with $\mu_i\ll L$ share one clock, $t\approx\frac43$: deep down there is little left that stopping could choose among.
+# All modes with $\mu_i\ll L$ share one time, $t\approx\frac43$, so that stopping hardly selects among them in deep networks.
 #
-# **A function of $n/L$.** Four times the data in a network four times as deep have {claim}`C.Thm3-collapse` times the error. For random points the eigenvalues grow as $n$ times those of the operator $c$, which the ridge has to
-# meet: what is learnt depends on $3L/n$. On a sphere the operator's eigenvalues $\mu_\ell$ are one quadrature a degree $\ell$,
+# **A function of $n/L$.** Four times the data in a network four times as deep have {claim}`C.Thm3-collapse` times the error. For random points the eigenvalues grow as $n$ times those of the operator $c$, to be
+# compared with the ridge: what is learnt depends on $3L/n$. On a sphere the operator's eigenvalues $\mu_\ell$ are one quadrature a degree $\ell$,
 # with $N_\ell$ polynomials each. The usual average over data leaves of a target of degree $\ell$ the share
 #
 # $$
@@ -778,7 +778,7 @@ deepest = scaled_down[scaled_down.depth == layers_depth].set_index("rho")
 kept = Estimate.exact(deepest.kernel[0.5] - deepest.kernel[0.0], 1e-9)
 chapter.check("C.Thm2-residual", kept, deepest.reset_index(), figure="fig-c-layers")
 # %% [markdown]
-# The dotted line is the way out that the paper does not take: where each of $L$ residual branches has the share $1/L$,
+# The paper does not consider the dotted line: where each of $L$ residual branches has the share $1/L$,
 # depth is a unit of time of the flow $d\phi/d\tau$, and the kernel of an infinitely deep network still depends on its
 # input.
 #
@@ -937,10 +937,10 @@ chapter.check("C.Fig7-away", mean(settled[5].to_numpy()), widest, figure="fig-c-
 chapter.check("C.Fig7-stabilised", mean((settled[30] / settled[5]).to_numpy()), widest, figure="fig-c-fig7")
 # %% [markdown]
 # "For large values of $n$, a depth of 5 stabilizes the smallest eigenvalue": read as "keeps it away from 0", the
-# sentence is right. The eigenvalue has not settled there, the less so the more data there are. That it falls with $n$ at
-# every depth needs no measurement: the matrix of fewer points is a block of that of more, and eigenvalues interlace.
-# Nor is it bounded below by something that falls with depth: the proof's $\Omega(1/L)$ is true and the wrong way round,
-# since $\lambda_n$ rises to $\frac34-\frac38\ln L/L$.
+# sentence is right. The eigenvalue has not settled there, the less so the more data there are. It falls with $n$ at
+# every depth by a theorem: the matrix of fewer points is a block of that of more, and eigenvalues interlace.
+# The proof's lower bound $\Omega(1/L)$ is true but falls with depth,
+# while $\lambda_n$ rises to $\frac34-\frac38\ln L/L$.
 # %%
 averages = grid.mean().unstack("depth")
 factors = averages[30] / averages[5]
@@ -1323,10 +1323,10 @@ chapter.say(
     + "."
 )
 # %% [markdown]
-# So a table of two widths does not tell which training it was: plain gradient descent at one rate for all widths gives
-# such exponents after a few steps, Adam after some tens, and each passes on to others as training goes on. What the
-# table excludes is gradient descent at a rate that keeps the kernel's speed, the {term}`lazy regime` of the theory. How much
-# of the motion learns is a matter of the targets: next-word frequencies are vectors of norm 0.4 on the average beside an $f_0$ of order one, and
+# A table of two widths does not identify the training. Plain gradient descent at one rate for all widths gives
+# such exponents after a few steps, Adam after some tens, and each passes on to others as training goes on. The
+# table excludes gradient descent at a rate that keeps the kernel's speed, the {term}`lazy regime` of the theory. How much
+# of the motion is learning depends on the targets: next-word frequencies are vectors of norm 0.4 on the average beside an $f_0$ of order one, and
 # nearly all that moves is unlearning; with single next words, of norm one, much less. The aggregate statement, that the
 # norm does not vanish, is true in the lazy regime too; it is no evidence against laziness.
 # %% [markdown]
@@ -1353,7 +1353,7 @@ chapter.say(
 # *The toy network* (Example 1). A layer of $m$ neurons at $m^{-1-\alpha}$ has the sum of moduli $m^{-\alpha}$; the Euclidean norm is
 # $m^{-1/2-\alpha}$ and vanishes for $\alpha=0$, too.
 #
-# *Inner products of hidden layers* (Prop. 4). They change for ever by $O(1)$, while they are themselves $O(m)$: relative to what a kernel on features would see, the
+# *Inner products of hidden layers* (Prop. 4). They change for ever by $O(1)$, while they are themselves $O(m)$: relative to these inner products the
 # change vanishes like $1/m$. (That is where all layers grow together; a last layer that stays finite while the others grow is not trained here.)
 # %%
 rho = torch.linspace(-1, 1, 20001, dtype=torch.float64)
