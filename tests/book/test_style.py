@@ -15,9 +15,11 @@ book/claims/01.yml
 book/claims/02.yml
 book/claims/03.yml
 book/claims/04.yml
+book/claims/05.yml
 chapters/02_compression_sqrt_p.py
 chapters/03_jamming.py
 chapters/04_kernel_pca.py
+chapters/05_depth_convergence.py
 book/intro.md
 book/rerun.md
 chapters/01_lazy_vs_feature.py
