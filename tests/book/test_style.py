@@ -15,6 +15,7 @@ book/claims/01.yml
 book/claims/02.yml
 book/claims/03.yml
 book/claims/04.yml
+book/claims/07.yml
 chapters/02_compression_sqrt_p.py
 chapters/03_jamming.py
 chapters/04_kernel_pca.py
