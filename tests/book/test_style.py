@@ -19,6 +19,7 @@ book/claims/07.yml
 chapters/02_compression_sqrt_p.py
 chapters/03_jamming.py
 chapters/04_kernel_pca.py
+chapters/07_one_step_srf.py
 book/intro.md
 book/rerun.md
 chapters/01_lazy_vs_feature.py
