@@ -10,11 +10,14 @@ import threading
 from collections import Counter
 from urllib.parse import unquote, urlsplit
 
+import jupytext
 import nbformat
 import pandas as pd
 import pytest
 from playwright.sync_api import sync_playwright
 
+from companion.experiments import parameters
+from companion.site import sources
 from tests.book.test_sources import CHAPTERS as FIRST
 from tests.book.test_sources import HTML, PAGES
 
@@ -34,14 +37,21 @@ EVERY = [
     else name
     for name in PAGES
 ]
-SCREENS = [(CHAPTERS[0], 390, "dark")]
+# those where something moves
+SLIDERS = [
+    f"chapters/{stem}"
+    for path in parameters.chapters().values()
+    for stem, cells in sources.split(path.stem, jupytext.read(path).cells).items()
+    if any("chapter.slider(" in cell.source for cell in cells)
+]
+SCREENS = [(SLIDERS[0], 390, "dark")]
 SCREENS += [
     pytest.param(name, *on, marks=pytest.mark.weekly)
-    for name in CHAPTERS
+    for name in SLIDERS
     for on in ((1400, "light"), (390, "dark"))
     if (name, *on) not in SCREENS
 ]
-SCREENS += [pytest.param(CHAPTERS[0], *on, marks=pytest.mark.weekly) for on in ((1400, "dark"), (390, "light"))]
+SCREENS += [pytest.param(SLIDERS[0], *on, marks=pytest.mark.weekly) for on in ((1400, "dark"), (390, "light"))]
 
 
 @pytest.fixture(scope="module")
@@ -296,7 +306,7 @@ def test_fonts_of_a_figure_are_legible_on_a_wide_page(browser, name):
 
 
 def test_paper_has_the_still_of_what_moves(page):
-    page.goto((HTML / f"{CHAPTERS[0]}.html").as_uri())
+    page.goto((HTML / f"{SLIDERS[0]}.html").as_uri())
     still = page.locator(".slider + .still img")
     assert still.count() and not still.first.is_visible() and page.locator(".slider").first.is_visible()
     page.emulate_media(media="print")

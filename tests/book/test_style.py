@@ -16,13 +16,17 @@ book/claims/02.yml
 book/claims/03.yml
 book/claims/04.yml
 book/claims/05.yml
+book/claims/06.yml
+book/claims/07.yml
+book/intro.md
+book/rerun.md
+chapters/01_lazy_vs_feature.py
 chapters/02_compression_sqrt_p.py
 chapters/03_jamming.py
 chapters/04_kernel_pca.py
 chapters/05_depth_convergence.py
-book/intro.md
-book/rerun.md
-chapters/01_lazy_vs_feature.py
+chapters/06_cnfa.py
+chapters/07_one_step_srf.py
 """.split()
 CAPTION = 80  # words, before data and sizes
 SPOKEN = ("statement", "short", "measure", "title", "says", "wrong", "corrected", "before", "uncorrected")

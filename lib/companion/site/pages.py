@@ -102,9 +102,9 @@ def _notebooks(pages: Path) -> None:
 
     A page on disk may load a script and save what it holds, while its browser opens a link to a notebook as text.
     """
-    saved = {path.name for path in (pages / "notebooks").glob("*.ipynb")}
+    saved = {path.name[:3] for path in (pages / "notebooks").glob("*.ipynb")}  # 05_: of all pages of a chapter
     for path in list(pages.rglob("*.ipynb")):
-        if "_sources" in path.parts and path.name in saved:
+        if "_sources" in path.parts and path.name[:3] in saved:
             path.unlink()
             continue
         text = json.dumps(path.read_text(encoding="utf-8"))

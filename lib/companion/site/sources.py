@@ -43,7 +43,7 @@ KEY_FIGURES = {  # of the chapters, on their cards; the first is the README's, t
 }
 FOLDED = {"parameters": "parameters", "injected-parameters": "values of this profile"}  # by tag; else code
 _PAGE = re.compile(r"\(([\w-]+)\)=\n# ")
-_FIGURE = re.compile(r'"((?:fig|tab)-[\w-]+)"')
+_FIGURE = re.compile(r'(?<!figure=)"((?:fig|tab)-[\w-]+)"')  # where it is shown, and not where a claim names it
 _CLAIM = re.compile(r"\{claim\}`([^`]+)`")  # a number of the ledger
 _TERM = re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`")  # a link to the glossary, which a saved notebook has not
 
