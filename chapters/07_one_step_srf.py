@@ -19,7 +19,7 @@
 #   follow it after a short step, with {claim}`E.Net-weak-step`. After a long one their error is {claim}`E.Net-strong-apart` of the
 #   model's on few samples and {claim}`E.Net-large-batch-apart` on many, and this does not fade with the dimension.
 # - More can be had from the same samples. Eight steps leave {claim}`E.Net-steps-best` of the error of one, each at its best size. Two
-#   values of the initial readout in place of one leave {claim}`E.Fig6-varied` at a cubic target.
+#   values of the initial readout in place of one leave {claim}`E.Fig6-varied` of it, in spiked features at a cubic target.
 #
 # ## Overview
 # Samples, neurons and dimension grow together. One large gradient step gives the weights a {term}`spike` along the target, and
@@ -37,12 +37,12 @@
 # **the settings of all other figures are ours**, chosen to show the effect.
 #
 # Before paper E: one large step adds a spike of rank one to the weights. At small steps a Gaussian equivalence holds and trained
-# features cannot beat the best linear model; at large ones they can {cite}`ba2022`. Polynomials of a few directions are learned from
-# a number of points of order $d^2$ where kernels need $d^p$ {cite}`damian2022`, $p$ being their degree. One step learns a single
-# direction from a number of samples of order $d$, several steps more {cite}`dandi2024`. Steps between these two scalings learn
-# one degree after the other {cite}`moniri2024`. After it: paper E's equivalence is proved in the limit of many samples for the step, also for readouts
-# of finitely many values, with a deterministic equivalent of the features' covariance {cite}`dandi2024spectrum`; and the features
-# of a second step are described {cite}`moniri2026`.
+# features cannot beat the best linear model; at large ones they can {cite}`ba2022`. Polynomials of a few directions are learned
+# from a number of points of order $d^2$ where kernels need $d^p$ {cite}`damian2022`, $p$ being their degree. One step learns a
+# single direction from a number of samples of order $d$, several steps more {cite}`dandi2024`. Steps between these two scalings
+# learn one degree after the other {cite}`moniri2024`. After it: paper E's equivalence is proved in the limit of many samples for
+# the step, also for readouts of finitely many values, with a deterministic equivalent of the features' covariance
+# {cite}`dandi2024spectrum`; and the features of a second step are described {cite}`moniri2026`.
 #
 # :::{dropdown} Symbols
 # | symbol | code | shape | unit, scale |
@@ -200,9 +200,10 @@ chapter.figure(
 #
 # ## The spike that one step leaves
 #
-# Trained networks have the strength $r$, the alignment $\gamma$ and the bulk variance $c$ of Result 3.1; the furthest of four targets is
-# {claim}`E.Res1-r`, {claim}`E.Res1-gamma` and {claim}`E.Res1-c` away. We derive the three formulas. Let $h_1=\mathbb E\sigma'$, $\check h_1=\mathbb E\sigma'^2-h_1^2$,
-# $h_1^\star=\mathbb E[z\sigma_*]$ and $h_2^\star=\mathbb E[\sigma_*^2]$ (expectations over $z\sim\mathcal N(0,1)$).
+# Trained networks have the strength $r$, the alignment $\gamma$ and the bulk variance $c$ of Result 3.1; the furthest of four
+# targets is {claim}`E.Res1-r`, {claim}`E.Res1-gamma` and {claim}`E.Res1-c` away. We derive the three formulas. Let $h_1=\mathbb
+# E\sigma'$, $\check h_1=\mathbb E\sigma'^2-h_1^2$, $h_1^\star=\mathbb E[z\sigma_*]$ and $h_2^\star=\mathbb E[\sigma_*^2]$
+# (expectations over $z\sim\mathcal N(0,1)$).
 #
 # 1. $f^0$ is of order $p^{-1/2}$ for an odd activation, so that the step moves row $i$ by
 #    $\frac{\tilde\eta}{n_0}\sum_\mu y^\mu\sigma'(w_i^0\cdot x^\mu)x^\mu$. Split $\sigma'=h_1+(\sigma'-h_1)$.
@@ -224,7 +225,7 @@ chapter.figure(
 #
 # The activation must be odd: otherwise the noise has a mean along each neuron's own weights, and a single spike does
 # not describe the step. {numref}`fig-e-parameters` measures the three numbers on trained networks, from the rows of
-# the weights alone: the mean row is the spike, what is left of each row the bulk.
+# the weights alone: the mean row is the spike, the rest of each row the bulk.
 
 # %%
 res1 = chapter.rows(studies.parameters, "main")
@@ -500,11 +501,11 @@ also("E.Res3-zeta", "slope of ζ against theory", mean(slopes["zeta"]), res3)
 # ## After one step the network beats the best linear estimator
 #
 # On the sign target the network with the most samples for the step comes below the best linear estimator by
-# {claim}`E.Fig2-beats-linear`; without a step it stays above it by {claim}`E.Fig2-random-features`. {numref}`fig-e-2` varies the number
-# of samples for the step. The dashed line is the best linear estimator,
-# $h_2^\star-h_1^{\star2}$: no rotation-invariant kernel does better with a number of samples proportional to $d$. The
-# last line is the limit $\alpha_0\to\infty$ of perfect alignment. There the bulk is as it was, but the network does not become spiked features: the dotted line is the
-# corrected theory of the section on the departure, which holds for the network.
+# {claim}`E.Fig2-beats-linear`; without a step it stays above it by {claim}`E.Fig2-random-features`. {numref}`fig-e-2` varies the
+# number of samples for the step. The dashed line is the best linear estimator, $h_2^\star-h_1^{\star2}$: no rotation-invariant
+# kernel does better with a number of samples proportional to $d$. The last line is the limit $\alpha_0\to\infty$ of perfect
+# alignment. There the bulk is as it was, but the network does not become spiked features: the dotted line is the corrected theory
+# of the section on the departure, which holds for the network.
 
 # %%
 res_curves = chapter.rows(studies.learning_curves, "main")
@@ -531,8 +532,8 @@ chapter.figure(
     "sizes, two standard errors) and theory (lines) for several numbers of samples for the step, to the limit of infinitely many; "
     "dotted: the network's own limit.",
     res_curves,
-    alt="Test error against samples for growing first batches, in two panels. Without a step the curve stays above a dashed line for "
-    "the best linear estimator; with larger first batches it crosses the line and falls far below.",
+    alt="Test error against samples for more and more samples for the step, in two panels. Without a step the curve stays above a dashed line for "
+    "the best linear estimator; with more samples for the step it crosses the line and falls far below.",
 )
 
 # %%
@@ -560,8 +561,8 @@ chapter.check("E.Fig2-first-batch", drops(end, "alpha0"), end, figure="fig-e-2")
 # ## Stronger and better aligned spikes learn more
 #
 # At the most samples the error falls by at least {claim}`E.Fig4-strength` from one strength to the next, and by at least
-# {claim}`E.Fig4-alignment` from one alignment to the next. In spiked features $r$ and $\gamma$ are free. {numref}`fig-e-4` varies one at a time; $r=0$ is the plain random
-# feature model, on which $\gamma$ has no influence at all.
+# {claim}`E.Fig4-alignment` from one alignment to the next. In spiked features $r$ and $\gamma$ are free. {numref}`fig-e-4` varies
+# one at a time; $r=0$ is the plain random feature model, on which $\gamma$ has no influence at all.
 
 # %%
 over = {"r": chapter.rows(studies.spikes, "strengths"), "gamma": chapter.rows(studies.spikes, "alignments")}
@@ -600,10 +601,10 @@ for panel, name in (("r", "strength"), ("gamma", "alignment")):
 # ## The widest networks are better than the narrowest
 #
 # The widest networks have a lower error than the narrowest, by {claim}`E.Fig5-step-d` with steps $\eta=\tilde\eta\,d$ and by
-# {claim}`E.Fig5-step-p` with $\eta=\tilde\eta\,p$. Paper E (App. C.8) says that wider networks have a weaker spike *and* tend to a lower
-# error. That fits $\eta=\tilde\eta\,d$,
-# with which the spike shrinks as $1/\beta$; with $\eta=\tilde\eta\,p$, as in {eq}`eq:E:equivalent`, the spike does not
-# depend on the width. The two agree at $p=d$, where all other figures are. {numref}`fig-e-5` shows both.
+# {claim}`E.Fig5-step-p` with $\eta=\tilde\eta\,p$. Paper E (App. C.8) says that wider networks have a weaker spike *and* tend to
+# a lower error. That fits $\eta=\tilde\eta\,d$, with which the spike shrinks as $1/\beta$; with $\eta=\tilde\eta\,p$, as in
+# {eq}`eq:E:equivalent`, the spike does not depend on the width. The two agree at $p=d$, where all other figures are.
+# {numref}`fig-e-5` shows both.
 
 # %%
 res_width = chapter.rows(studies.widths, "main")
@@ -771,11 +772,11 @@ chapter.check("E.Fig7-pool", outside, last, figure="fig-e-1")
 # ## Two readout values learn more than one
 #
 # At a cubic target two values of the initial readout leave {claim}`E.Fig6-varied` of the error of one, in spiked features, and
-# {claim}`E.Fig6-varied-networks` in networks. If the initial readout takes several values $u_j$ (the paper's "letters"), the neurons of value $j$ have the spike $ru_j$ and
-# bring their own $\kappa_0^{(j)}$. The paper's Sec. 4.4 says what that is good for: variability of the readout "leads to an even richer
-# functional basis, and hence greater expressivity of the network". Functions of different values are nearly collinear, so that
-# the overlaps $m_j$ of the limit $p\to\infty$ are large, and their cost, of order $m_j^2/p$, counts at any width one can
-# simulate. Keeping it is the finite-width rule
+# {claim}`E.Fig6-varied-networks` in networks. If the initial readout takes several values $u_j$ (the paper's "letters"), the
+# neurons of value $j$ have the spike $ru_j$ and bring their own $\kappa_0^{(j)}$. The paper's Sec. 4.4 says what that is good
+# for: variability of the readout "leads to an even richer functional basis, and hence greater expressivity of the network".
+# Functions of different values are nearly collinear, so that the overlaps $m_j$ of the limit $p\to\infty$ are large, and their
+# cost, of order $m_j^2/p$, counts at any width one can simulate. Keeping it is the finite-width rule
 #
 # $$
 # \hat m_j=\frac{m_j}{p\,V_{2,j}},\qquad \hat q_{2,j}\to\hat q_{2,j}+\frac{m_j^2}{p\,V_{2,j}^2}.
@@ -864,9 +865,10 @@ chapter.say(
 # %% [markdown]
 # ### With two values the third degree needs a step of order $p^{5/6}$
 #
-# The strength that learns a quarter of the target's third degree falls with the width, with exponent {claim}`E.Scale-exponent`; with one
-# value it does not fall. With $\eta\sim p^s$ ($s$ is an exponent here) the spike has the strength $r\sim p^{s-1}$. At $s=1$ it is of order one, as everywhere
-# above. A weaker spike is not wasted. For $r\ll1$ the feature of value $u$ is, with $h_\ell=\mathbb E\sigma^{(\ell)}$,
+# The strength that learns a quarter of the target's third degree falls with the width, with exponent {claim}`E.Scale-exponent`;
+# with one value it does not fall. With $\eta\sim p^s$ ($s$ is an exponent here) the spike has the strength $r\sim p^{s-1}$. At
+# $s=1$ it is of order one, as everywhere above. A weaker spike is not wasted. For $r\ll1$ the feature of value $u$ is, with
+# $h_\ell=\mathbb E\sigma^{(\ell)}$,
 #
 # $$
 # \kappa_0\simeq\sum_{\ell\ \mathrm{odd}}\frac{h_\ell}{\ell!}\,(ru)^\ell\,\mathrm{He}_\ell(k).
@@ -890,10 +892,10 @@ chapter.say(
 # $$ (eq:E:share)
 #
 # at the $V$, $V_2$ of $r=0$. $D_\ell$ is the part of the $\ell$th power that the lower ones do not explain. For one value it
-# vanishes from $\ell=3$ on. The exponents are those that the paper's Sec. 2 quotes from its reference 15, for another readout. New as
-# far as we know in this form; compare {cite}`moniri2024`, whose steps grow as $n^\alpha$ with $\alpha<\frac12$ and learn as many degrees
-# as there are spikes, and {cite}`dandi2024spectrum`, who show that readouts of finitely many values decide on what the features can
-# express.
+# vanishes from $\ell=3$ on. The exponents are those that the paper's Sec. 2 quotes from its reference 15, for another readout.
+# New as far as we know in this form; compare {cite}`moniri2024`, whose steps grow as $n^\alpha$ with $\alpha<\frac12$ and learn
+# as many degrees as there are spikes, and {cite}`dandi2024spectrum`, who show that readouts of finitely many values decide on
+# what the features can express.
 #
 # The law is one of weak spikes and sets in late: {numref}`fig-e-threshold`. At widths that one can simulate the threshold lies
 # higher and falls faster, as the rule says too.
@@ -966,7 +968,8 @@ chapter.figure(
 )
 
 # %% [markdown]
-# Networks with two values learn {claim}`E.Scale-networks` of the third degree's coefficient at $s=5/6$ ({numref}`fig-e-scale`). Beyond $s=1$, $r\to\infty$ and $\kappa_0$ becomes a sign.
+# Networks with two values learn {claim}`E.Scale-networks` of the third degree's coefficient at $s=5/6$ ({numref}`fig-e-scale`).
+# Beyond $s=1$, $r\to\infty$ and $\kappa_0$ becomes a sign.
 
 # %%
 res_scale = chapter.rows(studies.scaling, "main")
@@ -1254,11 +1257,11 @@ chapter.table(
 #
 # ## The network departs from spiked random features at every size
 #
-# The network's error is {claim}`E.Net-strong-apart` of spiked features' on few samples and {claim}`E.Net-large-batch-apart` on many, in
-# the limit of large $d$. Paper E neglects the structure of the rows' covariance and rests on the asymptotic near-orthogonality of rows of
-# {cite}`dandi2024` (its Sec. 3.1 says so). Whether {cite}`dandi2024spectrum`, who prove the equivalence for many samples per step, has the
-# correction at a number proportional to $d$ could not be read. New as far as we know: its size and its prediction. Two things are left
-# out of the model, and neither fades with $d$.
+# The network's error is {claim}`E.Net-strong-apart` of spiked features' on few samples and {claim}`E.Net-large-batch-apart` on
+# many, in the limit of large $d$. Paper E neglects the structure of the rows' covariance and rests on the asymptotic
+# near-orthogonality of rows of {cite}`dandi2024` (its Sec. 3.1 says so). Whether {cite}`dandi2024spectrum`, who prove the
+# equivalence for many samples per step, has the correction at a number proportional to $d$ could not be read. New as far as we
+# know: its size and its prediction. Two things are left out of the model, and neither fades with $d$.
 #
 # *The rows have a shape.* Given the samples for the step $(X_0,y)$ the bulk rows have covariance $C/d$ with
 #
@@ -1282,9 +1285,9 @@ chapter.table(
 # features are close; a small $r$ does.
 #
 # The corrected theory keeps both. It needs the samples for the step and nothing else; with the *same* ones as in the simulation,
-# the comparison is paired. A second control takes the scatter of the readout's draws away: spiked features with the same
-# initial rows, the same spike and the same samples for the readout. The remaining distance of error over theory from 1 falls with the size (as $1/d$, we assume) and is
-# extrapolated.
+# the comparison is paired. A second control takes the scatter of the readout's draws away: spiked features with the same initial
+# rows, the same spike and the same samples for the readout. The remaining distance of error over theory from 1 falls with the
+# size (as $1/d$, we assume) and is extrapolated.
 
 # %%
 sizes = chapter.rows(studies.departure, "size")
@@ -1355,11 +1358,11 @@ chapter.check("E.Net-departure-1600", mean(end["network"] / end["features"] - 1)
 # %% [markdown]
 # ### Spiked features describe the network after short steps
 #
-# {numref}`fig-e-map` scans the samples for the step and the step size. There are two regimes. At few samples and long steps (top left) the
-# rows have a shape and the network does worse than spiked features. At many samples and long steps (top right) $c-1$ is
+# {numref}`fig-e-map` scans the samples for the step and the step size. There are two regimes. At few samples and long steps (top
+# left) the rows have a shape and the network does worse than spiked features. At many samples and long steps (top right) $c-1$ is
 # small, the norms go on fluctuating, and the network does *better*. In between, the two effects cancel along a line, where
-# agreement is an accident. Only at short steps (bottom) do spiked features describe the network for any number of samples, and only
-# for large $d$: at the bottom right the network is better at the size of the map, and the corrected theory is not. There a
+# agreement is an accident. Only at short steps (bottom) do spiked features describe the network for any number of samples, and
+# only for large $d$: at the bottom right the network is better at the size of the map, and the corrected theory is not. There a
 # weak spike meets the mean of the initial rows, of length $p^{-1/2}$, which turns it away from the target; in the network the
 # term $f^0$ of {eq}`eq:E:step` takes the share $\tilde\eta h_1^2$ of that mean back. The effect is of order $1/(pr^2)$.
 
@@ -1397,10 +1400,11 @@ chapter.figure(
 # %% [markdown]
 # ## Four steps beat one long step
 #
-# Four steps leave {claim}`E.Net-steps-error` of the error of one step of the same size and samples in all. What do two, three, four steps do that one does not, each on a fresh batch, with the same samples and the same size
-# $\tilde\eta$ in all? After the first one $f$ is no longer of order $p^{-1/2}$: a spike of strength $r$ makes it $\kappa_0(k)$.
-# The second step sees what is left of the target, and $\sigma'$ at weights that have moved. With $\delta$ the size of one of
-# the steps, averages over inputs give, to leading order,
+# Four steps leave {claim}`E.Net-steps-error` of the error of one step of the same size and samples in all. What do two, three,
+# four steps do that one does not, each on a fresh batch, with the same samples and the same size $\tilde\eta$ in all? After the
+# first one $f$ is no longer of order $p^{-1/2}$: a spike of strength $r$ makes it $\kappa_0(k)$. The second step sees what is
+# left of the target, and $\sigma'$ at weights that have moved. With $\delta$ the size of one of the steps, averages over inputs
+# give, to leading order,
 #
 # $$
 # rv\;\to\;rv+\delta\,\mathbb E\bigl[(\sigma_*-\kappa_0)\,\kappa_1\,x\bigr]+\text{noise},\qquad
@@ -1499,11 +1503,11 @@ chapter.check("E.Net-steps-theory", furthest(over, "ratio", "target"), over, fig
 # %% [markdown]
 # ### Most of the gain comes with the first eight steps
 #
-# Each at its best size, eight steps leave {claim}`E.Net-steps-best` of the error of one, and 400 leave {claim}`E.Net-steps-limit` of that of
-# eight. The sizes differ, because more steps bear longer ones. The noises of $N$ steps
-# add up to that of one, as $\delta^2\,N/\alpha_0=\tilde\eta\,\delta/\alpha_0$ for each. With $N\to\infty$ at fixed $n_0$ and $\tilde\eta$ the
-# recursion is a flow from time 0 to 1 of the spike's part $r_\parallel=r\gamma$ along the target, the rest $r_\perp$, and $c$: with
-# $A=\mathbb E[(H-\kappa_0)\kappa_1k]$, $B=\mathbb E[\kappa_1H']$ and $R$ the mean squared residual at $k$,
+# Each at its best size, eight steps leave {claim}`E.Net-steps-best` of the error of one, and 400 leave {claim}`E.Net-steps-limit`
+# of that of eight. The sizes differ, because more steps bear longer ones. The noises of $N$ steps add up to that of one, as
+# $\delta^2\,N/\alpha_0=\tilde\eta\,\delta/\alpha_0$ for each. With $N\to\infty$ at fixed $n_0$ and $\tilde\eta$ the recursion is
+# a flow from time 0 to 1 of the spike's part $r_\parallel=r\gamma$ along the target, the rest $r_\perp$, and $c$: with $A=\mathbb
+# E[(H-\kappa_0)\kappa_1k]$, $B=\mathbb E[\kappa_1H']$ and $R$ the mean squared residual at $k$,
 #
 # $$
 # \begin{aligned}
@@ -1573,13 +1577,14 @@ chapter.say(
 # %% [markdown]
 # ## On as many samples kernels learn the best linear function
 #
-# On $20d$ samples both kernels come within {claim}`E.Fig2-kernel-linear` of the best linear ridge regression. The network's error is
-# {claim}`E.Fig2-kernel-beaten` of the better kernel's there, and {claim}`E.Fig2-kernel-ahead` of it on $4d$. Compare the sample complexities
-# of {cite}`damian2022`, $d^2$ for several directions, and {cite}`dandi2024`, order $d$ for one. The dashed line of {numref}`fig-e-2` is a bound, and its axis leaves out the samples for the step. Where do kernels lie that get *all*
-# the samples? We take the network's own two at infinite width: the conjugate kernel, which is ridge regression on
-# infinitely many of its random features, and the NTK, which adds the first layer. With $n=\alpha d$ samples either is a
-# multiple of $x\cdot x'/d$ and a ridge, so that theory expects the best *linear* ridge regression, to which the
-# non-linear part of the target, $N=h_2^\star-h_1^{\star2}$, is noise:
+# On $20d$ samples both kernels come within {claim}`E.Fig2-kernel-linear` of the best linear ridge regression. The network's error
+# is {claim}`E.Fig2-kernel-beaten` of the better kernel's there, and {claim}`E.Fig2-kernel-ahead` of it on $4d$. Compare the
+# sample complexities of {cite}`damian2022`, $d^2$ for several directions, and {cite}`dandi2024`, order $d$ for one. The dashed
+# line of {numref}`fig-e-2` is a bound, and its axis leaves out the samples for the step. Where do kernels lie that get *all* the
+# samples? We take the network's own two at infinite width: the conjugate kernel, which is ridge regression on infinitely many of
+# its random features, and the NTK, which adds the first layer. With $n=\alpha d$ samples either is a multiple of $x\cdot x'/d$
+# and a ridge, so that theory expects the best *linear* ridge regression, to which the non-linear part of the target,
+# $N=h_2^\star-h_1^{\star2}$, is noise:
 #
 # $$
 # \varepsilon_g=N+E,\qquad E=\Bigl(\frac1{h_1^{\star2}}+\frac\alpha{N+E}\Bigr)^{-1}.
@@ -1656,10 +1661,10 @@ chapter.say(
 # %% [markdown]
 # ## Most samples belong to the step
 #
-# On $4d$ samples in all the error with half of them in the step is larger by {claim}`E.Budget-split` than with nine tenths. How should
-# $N=n_0+n$ samples be split? More samples for the step align the spike ($\gamma\to1$) and lower $c$; the readout then has little left to
-# learn but the overlap $m$, which costs nothing.
-# {numref}`fig-e-budget` splits budgets by theory and puts networks beside one of them.
+# On $4d$ samples in all the error with half of them in the step is larger by {claim}`E.Budget-split` than with nine tenths. How
+# should $N=n_0+n$ samples be split? More samples for the step align the spike ($\gamma\to1$) and lower $c$; the readout then has
+# little left to learn but the overlap $m$, which costs nothing. {numref}`fig-e-budget` splits budgets by theory and puts networks
+# beside one of them.
 
 # %%
 res_budget = chapter.rows(studies.budget, "main")
@@ -1695,11 +1700,11 @@ chapter.check("E.Budget-split", mean(gains[0.5] - gains[0.9]), big, figure="fig-
 # ## Digits are learned as normal inputs, except along their first component
 #
 # Test errors on digits over those on normal inputs are {claim}`E.Real-random` along a random direction; parity is
-# {claim}`E.Real-parity` and the first component {claim}`E.Real-leading` away from 1. The theory's inputs are normal and its labels depend on
-# one direction. We take white principal components of
-# handwritten digits instead; they have the normal inputs' mean and covariance and nothing else of them, and three kinds of
-# labels: the sign along a random direction, the sign along the first component, and the digits' parity. Beside them stand
-# normal inputs with labels along one direction; for parity with as much noise as leaves the same linear part.
+# {claim}`E.Real-parity` and the first component {claim}`E.Real-leading` away from 1. The theory's inputs are normal and its
+# labels depend on one direction. We take white principal components of handwritten digits instead; they have the normal inputs'
+# mean and covariance and nothing else of them, and three kinds of labels: the sign along a random direction, the sign along the
+# first component, and the digits' parity. Beside them stand normal inputs with labels along one direction; for parity with as
+# much noise as leaves the same linear part.
 
 # %%
 res_images = chapter.rows(studies.images, "main")
