@@ -1027,7 +1027,7 @@ chapter.check("E.Scale-networks", mean(end["share"]), end, figure="fig-e-scale")
 # %% [markdown]
 # ## Single statements of the paper
 #
-# All of them are measured in {numref}`tab-e-checked`.
+# All of them are measured in the table below.
 #
 # *Result 3.2.* Ridge regression on the true features and on the conditional Gaussian ones, the same inputs.
 #
