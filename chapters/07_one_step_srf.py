@@ -676,7 +676,7 @@ axes[0].set_ylabel("output")
 chapter.figure(
     fig,
     "fig-e-3",
-    "**At a large penalty networks learn the function of the upper bound, at a small one that of the lower.** Functions that reach "
+    "**At a large penalty networks learn the function of the upper bound, at a small one they come near that of the lower.** Functions that reach "
     "the upper bound (a multiple of $\\kappa_0$) and the lower one (with $k\\kappa_1$ added), the target, and the mean outputs of "
     "networks (points); the legend has the bounds. For the cubic target the second function matters.",
     res_pool,
@@ -986,13 +986,15 @@ def grown_error(row, p, power):
     return readout_values.solve_readout_values(activation, cubic, **kind | {"values": row["values"]}).test_error
 
 
-# %%
-fig, axes = plots.panels(2, width=5.0, height=4.0)
 reach, one = np.geomspace(smallest, 1e7, 14), res_scale.iloc[0]
 unit = equivalent(one["activation"], one["target"], alpha0=one["alpha0"], step=1.0).r
 curves = [(f"$s={power:.3g}$", power, rows) for power, rows in grown.groupby("exponent")] + [
     ("one value", 0.8333, alike)
 ]
+
+
+# %%
+fig, axes = plots.panels(2, width=5.0, height=4.0)
 for colour, (label, power, rows) in zip(plots.PALETTE, curves):
     axes[1].plot(reach, [grown_error(rows.iloc[0], p, power) for p in reach], color=colour, label=label)
     points(axes[1], rows, "d", colour)
