@@ -234,9 +234,10 @@ chapter.say(
     f"{', '.join(str(mean(b)) for b in bumps)} per cent."
 )
 # %% [markdown]
-# ## At rest the error peaks at jamming, the more so the more points
+# ## At rest the error peaks at jamming
 # Trained to rest on 2000 points, the error of single networks at jamming exceeds that of narrower ones by
-# {claim}`B.Fig6-rest-cusp` per cent at scale 12, and by {claim}`B.Fig6-rest-lazy` in the lazy regime. With 1000 points the middle scale has 0.58 [−0.03, 1.19]. Paper B reports the peak on 5000
+# {claim}`B.Fig6-rest-cusp` per cent at scale 12, and by {claim}`B.Fig6-rest-lazy` in the lazy regime. With 1000 points the middle
+# scale has 0.58 [−0.03, 1.19]; the growth from there to 2000, {claim}`B.Fig6-rest-grows`, is undecided. Paper B reports the peak on 5000
 # points. Newton's method with the whole Hessian in a trust region (`regimes.training.newton`) continues the training of
 # networks that do not fit until they fit or lie at a minimum; one round gets as far as tens of steps of the flow.
 # %%
@@ -282,7 +283,7 @@ for ax, title in zip(axes, (f"scale 12, $P = {shown_p}$", "scale 12; dotted: sto
 plots.curve_axes(axes[3], sorted(counted.index), errors=False)
 axes[3].set(xlabel="training points $P$", ylabel="height of the peak (%)")
 axes[3].legend(fontsize="small")
-chapter.figure(fig, "fig-b-rest", "**Trained to rest, the error of single networks peaks at jamming, the more so the more points.** Their error against the width on "
+chapter.figure(fig, "fig-b-rest", "**Trained to rest, the error of single networks peaks at jamming.** Their error against the width on "
                "the way to rest; at rest for growing numbers of points; the same in the lazy regime. Last: error at the width of the "
                "norm's peak over that of networks narrower by 1.5. Means over members and training sets.", *on_way.values(),
                alt="Three panels of error against width, flat or falling when stopped early and peaked at rest, most so in the lazy "
