@@ -62,7 +62,7 @@ scales: "3 or more distinct positives to 1e4" = [1.0, 0.1, 0.01, 0.001]  # of th
 steps: "count from 10 to 1e5" = 800  # of gradient descent (paper D: 800)
 seeds: "count to 100" = 6  # networks with data of their own
 stripe_alpha: "3 or more increasing positives from 1e-12 to 1e12" = [1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4]  # output scales on the stripe, feature to lazy
-reversal_n: "count from 16 to 8192" = 256  # points, dimensions and neurons of the alignment-reversing data (paper D: 1024)
+reversal_n: "count from 16 to 4096" = 256  # points, dimensions and neurons of the alignment-reversing data (paper D: 1024)
 decay_rates: "3 or more increasing numbers from 0 to 100" = [0.0, 0.5, 0.75, 1.0, 1.5, 2.5, 8.0]  # decay rates of the spectrum (paper D: not stated)
 # fmt: on
 # %%

@@ -184,7 +184,7 @@ def test_bad_input_gets_one_line(monkeypatch):
     with pytest.raises(InputError, match="width must be finite"):
         convex_theory.solve_loss("tanh", "sign", convex_theory.logistic(), **BASE | {"gamma": 1.0})
     with pytest.raises(InputError, match="loss must be one of"):
-        fit_readout.readout(torch.zeros(1, 2, 2), torch.zeros(1, 2), "hinge", 0.1)
+        fit_readout.readout(torch.zeros(1, 2, 2), torch.zeros(1, 2), "cubic", 0.1)
     monkeypatch.setattr(convex_theory, "_ITERATIONS", 2)
     with pytest.raises(saddle_point.NotConverged, match=r"Huber.*V1="):
         convex_theory.solve_loss("tanh", "sign", convex_theory.huber(0.2), **BASE)

@@ -239,7 +239,7 @@ X, Y = problem(4)
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"loss": "hinge"}, "loss must be smooth for linearly implicit steps"),
+        ({"loss": "hinge"}, "loss must be smooth for implicit steps, got hinge: take soft_hinge"),
         ({"loss": "cubic"}, "loss must be one of"),
         ({"rule": "jump"}, "rule must be one of follow, settle"),
         ({"alpha": 0.0}, "alpha must be"),
