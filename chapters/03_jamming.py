@@ -189,12 +189,12 @@ chapter.check("B.Fig4-jamming", relation, on_map, figure="fig-b-4")
 # %%
 fits = [h for h in map_h if on_map[(on_map.h == h) & (on_map["scale"] >= 1)].fitted.min() > 0.9] or [max(map_h)]
 near = min(map_scales, key=lambda scale: abs(np.log10(scale) - np.mean(crossed)))  # the scale next to the cross-over
-if min(map_scales) < near < max(map_scales) and abs(np.log10(near) - np.mean(crossed)) < 1:
-    ends = 100 * on_map.pivot(index=["seed", "h"], columns="scale", values="ensemble_error")
-    ends = ends[[min(map_scales), max(map_scales)]].sub(ends[near], axis=0)
+if near in cut_scales[1:-1] and abs(np.log10(near) - np.mean(crossed)) < 1:
+    ends = 100 * cuts.pivot(index=["seed", "h"], columns="scale", values="ensemble_error").dropna()
+    ends = ends[[min(cut_scales), max(cut_scales)]].sub(ends[near], axis=0)
     beyond = ends[ends.index.get_level_values("h") >= fits[0]].groupby("seed").mean()
-    chapter.check("B.Fig4-best-near", least(beyond.to_numpy()), on_map[on_map.h >= fits[0]], figure="fig-b-4")
-    told = [f"{mean(values.to_numpy())} at $h={h}$" for h, values in ends[max(map_scales)].unstack("h").items()]
+    chapter.check("B.Fig4-best-near", least(beyond.to_numpy()), cuts[cuts.h >= fits[0]], figure="fig-b-4")
+    told = [f"{mean(values.to_numpy())} at $h={h}$" for h, values in ends[max(cut_scales)].unstack("h").items()]
     chapter.say(
         f"The ensemble of $\\tilde\\alpha={plots.number(near)}$, next to the cross-over, beats that of the largest scale by "
         f"{', '.join(told)}, in per cent: near jamming, hardly far from it."
@@ -233,6 +233,8 @@ chapter.say(
     f"cent at the three scales, where a cusp asks for more than 0. Ensembles of {members} stand above the mean of their neighbours by "
     f"{', '.join(str(mean(b)) for b in bumps)} per cent."
 )
+
+
 # %% [markdown]
 # ## At rest the error peaks at jamming
 # Trained to rest on 2000 points, the error of single networks at jamming exceeds that of narrower ones by
@@ -241,8 +243,14 @@ chapter.say(
 # points. Newton's method with the whole Hessian in a trust region (`regimes.training.newton`) continues the training of
 # networks that do not fit until they fit or lie at a minimum; one round gets as far as tens of steps of the flow.
 # %%
-on_way = {name: chapter.rows(at_rest.cusp, name) for name in ("sizes", "lazy", "feature")}
-on_way = {name: rows[rows.members == rows.members.max()] for name, rows in on_way.items()}  # one size of ensemble
+def stored_ones(name):
+    """The rows of a design whose ensembles are largest: those that are stored, where they are."""
+    rows = chapter.rows(at_rest.cusp, name)
+    return rows[rows.members == rows.members.max()]
+
+
+on_way = {name: stored_ones(name) for name in ("sizes", "lazy", "feature")}
+whole = {"sizes": stored_ones("whole"), "lazy": stored_ones("whole_lazy")}
 counted = on_way["sizes"].groupby("p").seed.nunique()
 shown_p = max(counted[counted == counted.max()].index)
 last = max(on_way["sizes"]["rounds"])
@@ -294,8 +302,7 @@ heights = {
     for name, rows in on_way.items()
     if name != "feature"
 }
-fresh = {name: chapter.rows(at_rest.cusp, name) for name in ("fresh", "fresh_lazy")}
-fresh = {name: rows[rows.members == rows.members.max()] for name, rows in fresh.items()}
+fresh = {name: stored_ones(name) for name in ("fresh", "stopped", "fresh_feature", "fresh_whole", "fresh_whole_lazy")}
 
 
 def over_left(rows, rounds, column="error"):
@@ -306,20 +313,37 @@ def over_left(rows, rounds, column="error"):
 
 # %%
 # the widths of the error's peak, and of the least error to its left, are those of the training sets of the figure
-below, most = (sorted(set(fresh["fresh"].p))[at] for at in (0, -1))
 at = {name: {p: own for p, own in rows.groupby("p")} for name, rows in fresh.items()}
-if most >= 2000 and fresh["fresh"].seed.nunique() > 4:
-    single, twenty = (over_left(at["fresh"][most], last, column) for column in ("error", "ensemble_error"))
-    chapter.check("B.Fig6-rest-cusp", mean(single), at["fresh"][most], figure="fig-b-rest")
-    lazy_height = over_left(at["fresh_lazy"][most], fresh["fresh_lazy"]["rounds"].max())
-    chapter.check("B.Fig6-rest-lazy", mean(lazy_height), at["fresh_lazy"][most], figure="fig-b-rest")
-    stopped = mean(single - over_left(at["fresh"][most], 0))
-    chapter.check("B.Fig6-rest-stop", stopped, at["fresh"][most], figure="fig-b-rest")
-    left = jackknife(np.stack([twenty, single], 1), lambda t: float(t[:, 0].mean() / t[:, 1].mean()))
-    chapter.check("B.Fig6-rest-twenty", left, at["fresh"][most], figure="fig-b-rest")
-    grows = mean(single - over_left(at["fresh"][below], last))
-    chapter.check("B.Fig6-rest-grows", grows, fresh["fresh"], figure="fig-b-rest")
-    chapter.say(f"On {below} points the peak of scale 12 is {mean(over_left(at['fresh'][below], last))} per cent high.")
+below, most = (sorted(at["fresh_whole"])[end] for end in (0, -1))
+if most >= 5000:
+    large = at["fresh_whole"][most]
+    single, lazy_large = over_left(large, last), at["fresh_whole_lazy"][most]
+    chapter.check("B.Fig6-rest-cusp", mean(single), large, figure="fig-b-rest")
+    lazy_height = over_left(lazy_large, lazy_large["rounds"].max())
+    chapter.check("B.Fig6-rest-lazy", mean(lazy_height), lazy_large, figure="fig-b-rest")
+    chapter.check("B.Fig6-rest-stop", mean(single - over_left(large, 0)), large, figure="fig-b-rest")
+    grows = mean(single - over_left(at["fresh_whole"][below], last))
+    chapter.check("B.Fig6-rest-grows", grows, fresh["fresh_whole"], figure="fig-b-rest")
+# %%
+twenty_at = max(at["fresh"])
+if twenty_at >= 2000 and fresh["fresh"].seed.nunique() > 4:
+    one, twenty = (over_left(at["fresh"][twenty_at], last, column) for column in ("error", "ensemble_error"))
+    left = jackknife(np.stack([twenty, one], 1), lambda t: float(t[:, 0].mean() / t[:, 1].mean()))
+    chapter.check("B.Fig6-rest-twenty", left, at["fresh"][twenty_at], figure="fig-b-rest")
+    soon = over_left(at["fresh"][twenty_at], 0)
+    later = {steps: over_left(rows, 0) for steps, rows in fresh["stopped"].groupby("steps")}
+    chapter.check("B.Fig6-rest-later", mean(later[max(later)] - soon), fresh["stopped"], figure="fig-b-rest")
+    ends = {"200 steps": soon, **{f"{steps} steps": found for steps, found in later.items()}, "rest": one}
+    told = ", ".join(
+        f"{mean(found)} after {name}" if name != "rest" else f"{mean(found)} at rest" for name, found in ends.items()
+    )
+    chapter.say(f"On {twenty_at} points at scale 12 the peak is {told}, in per cent.")
+    slow = fresh["fresh_feature"]
+    at_end = slow[slow["rounds"] == slow["rounds"].max()]
+    chapter.check("B.Fig6-rest-feature", mean(over_left(slow, slow["rounds"].max())), slow, figure="fig-b-rest")
+    chapter.say(
+        f"At the smallest scale {100 * (1 - at_end.fitted - at_end.jammed).mean():.0f} per cent of these networks still move after the last round."
+    )
 chapter.say(
     "The peak stands above the error of narrower networks by "
     + ", ".join(f"{np.mean(found):.2f} per cent at $P={p}$" for p, found in heights["sizes"].items())
@@ -340,6 +364,7 @@ cuts = cuts.assign(excess=100 * (cuts.error - cuts.ensemble_error), gain=100 * (
 cut = dict(list(cuts.groupby("scale")))
 lowest_scale, top_scale = cut_scales[0], cut_scales[-1]
 decayed = chapter.rows(studies.ensembles, "weight_decay")
+stochastic = chapter.rows(at_rest.stochastic, "lazy")
 # %%
 fig, axes = plots.panels(3, columns=3)
 names = {
@@ -393,6 +418,9 @@ kinds = {
     "to the end": (lazy, "norm"),
     f"{stops[0]:.0%} of the margins": (lazy, f"norm{early}"),
     "weight decay": (decayed, "norm"),
+} | {
+    f"stochastic, {look * rows.batch.iloc[0] // map_p} epochs": (rows, "norm")
+    for look, rows in stochastic.groupby("look")
 }
 for (label, (rows, column)), colour in zip(kinds.items(), plots.PALETTE):
     wide = rows.pivot(index="seed", columns="parameters", values=column)
@@ -418,6 +446,14 @@ chapter.check(
     "B.Sec2-early-stopping", mean(jamming.divergence(lazy, f"norm{early}", n_lazy)), lazy, figure="fig-b-sec2"
 )
 chapter.check("B.Sec2-weight-decay", mean(jamming.divergence(decayed, "norm", n_lazy)), decayed, figure="fig-b-sec2")
+shared = [seed for seed in sorted(set(stochastic.seed)) if seed in n_lazy.index]
+descended = {
+    look: jamming.divergence(rows[rows.seed.isin(shared)], "norm", n_lazy) for look, rows in stochastic.groupby("look")
+}
+if len(shared) > 4 and len(descended) > 2:
+    few, middle, many_steps = descended.values()
+    chapter.check("B.Sec2-stochastic", mean(middle), stochastic, figure="fig-b-sec2")
+    chapter.check("B.Sec2-stochastic-ends", mean(many_steps - few), stochastic, figure="fig-b-sec2")
 helped = [[jamming.at_width(r, "gain", (k * at_mean[s]).clip(upper=r.h.max())) for k in (1, 8)] for s, r in cut.items()]
 chapter.check("B.Sec2-near-jamming", least(np.array([a - b for a, b in helped]).T), cuts, figure="fig-b-sec2")
 chapter.say(
@@ -853,6 +889,45 @@ chapter.say(
     f"scales, alike in both regimes. Nearer to jamming it falls faster: {near} at the largest scale from four times its own "
     "transition on."
 )
+# %% [markdown]
+# (pre-activations)=
+# ## Training moves pre-activations by $1/(\\alpha\\sqrt h)$
+# Paper B derives the line where learning becomes lazy from the motion of the pre-activations $a$: $\\Delta a\\sim1/(\\alpha\\sqrt h)$,
+# "of order one" at the cross-over. Its exponent in $\\alpha$ is {claim}`B.Sec4-preactivations`, and at one output scale its exponent
+# in $h$ is {claim}`B.Sec4-preactivations-width` ({numref}`fig-b-preactivations`).
+# %%
+pushed = chapter.rows(at_rest.preactivations, "scales")
+pushed = pushed.assign(moved=pushed.moved.map(lambda by_layer: float(np.exp(np.mean(np.log(by_layer))))))
+fig, ax = plt.subplots()
+for (h, rows), colour in zip(pushed.groupby("h"), plots.PALETTE):
+    wide = rows.pivot(index="seed", columns="scale", values="moved")
+    plots.realisations(ax, wide.columns, wide, color=colour, label=f"$h={h}$")
+ax.axhline(1, color="0.5", linewidth=1)
+lazy_scales = [s for s in sorted(set(pushed["scale"])) if 64 <= s <= 4096]
+grid = pushed[pushed["scale"].isin(lazy_scales)]
+guide = 0.5 * grid[grid["scale"] == lazy_scales[0]].moved.min()
+plots.slope_guide(ax, (lazy_scales[0], lazy_scales[-1]), guide, -1, "$-1$")
+ax.set(
+    xscale="log",
+    yscale="log",
+    xlabel=r"output scale $\tilde\alpha$",
+    ylabel=r"motion of the pre-activations $\Delta a/a$",
+)
+ax.legend(fontsize="small")
+chapter.figure(fig, "fig-b-preactivations", "**Pre-activations move as $1/\\tilde\\alpha$ beyond the cross-over, the same at each width.** Root mean square of their motion in training "
+               "over their size at the start, geometric mean over both layers, against the output scale; line: motion by their own size (paper B, Sec. 4).", pushed,
+               alt="Motion of the pre-activations against the output scale, curves of four widths on top of each other, flat at small "
+    "scales and falling along a dashed line of slope minus one at large ones.")  # fmt: skip
+# %%
+logs = np.log(grid.pivot_table(index="seed", columns=["scale", "h"], values="moved"))
+in_alpha = [
+    estimates.slopes(np.array(lazy_scales), np.exp(logs.xs(h, axis=1, level="h").to_numpy()))
+    for h in sorted(set(grid.h))
+]
+in_width = [estimates.slopes(np.array(sorted(set(grid.h)), float), np.exp(logs[s].to_numpy())) for s in lazy_scales]
+if len(lazy_scales) > 1 and len(logs) > 1:
+    chapter.check("B.Sec4-preactivations", mean(np.mean(in_alpha, 0)), grid, figure="fig-b-preactivations")
+    chapter.check("B.Sec4-preactivations-width", mean(np.mean(in_width, 0)), grid, figure="fig-b-preactivations")
 # %% [markdown]
 # ## Before training
 # Two statements of the argument are about networks that have not learnt anything: the curvature $H_p$ has as many

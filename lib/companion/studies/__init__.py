@@ -76,11 +76,17 @@ def stored_settings(number: str, study: Study, design: str, own: Sequence[Settin
         try:
             found = study.grid.settings(values, design)
         except InputError:
-            named = study.grid.values(values, design).get("data", [])
-            cells = (cell for cell in rows_by_cell(stored.table(study)) if not is_here(cell.setting))
-            found = [c.setting | {"seeds": [c.seed]} for c in cells if any(c.setting["data"] in one for one in named)]
+            asked = study.grid.values(values, design)
+            cells = [cell for cell in rows_by_cell(stored.table(study)) if not is_here(cell.setting)]
+            found = [cell.setting | {"seeds": [cell.seed]} for cell in cells if _among(cell.setting, asked)]
     known = [study.grid.identity(setting) for setting in own]
     return [setting for setting in found if own == usual or study.grid.identity(setting) in known]
+
+
+def _among(setting: Setting, asked: Mapping[str, list[Any]]) -> bool:
+    """Whether a setting has values of those asked for; data are named one for another."""
+    alike = {axis: [v for one in ones for v in (one if axis == "data" else [one])] for axis, ones in asked.items()}
+    return all(setting[axis] in ones for axis, ones in alike.items() if axis in setting)
 
 
 def remaining_settings(number: str, study: Study, grid: Sequence[Setting]) -> list[Setting]:

@@ -2,12 +2,14 @@
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
 from companion.studies.jamming import (
     AXES,
+    TOGETHER,
     Draw,
     _errors,
     _on_images,
@@ -22,6 +24,7 @@ from companion.theory import jamming
 from regimes import models
 from regimes.models import Model
 from regimes.models.fully_connected import FullyConnected
+from regimes.seeds import draw_seeds
 from regimes.training.newton import newton
 from regimes.training.run import run
 from regimes.training.state import Ended, after
@@ -126,3 +129,96 @@ def minima(setting: Setting, seeds: list[int]) -> Rows:
             row |= {"strength": float(bent[k].abs().max()) / top if top > 0 else 0.0}
             rows.append(row | {"stable": float(whole[k, 0] / whole[k, -1]) if float(whole[k, -1]) > 0 else 0.0})
     return rows
+
+
+@study(
+    version=1,
+    axes={name: AXES[name] for name in "data components test kernel_p layers members p scale h".split()}
+    | {"batch": "count to 1e4", "rate": "positive", "looks": "1 or more increasing counts to 1e6"},
+    complete=_on_images,
+    chunk=TOGETHER,
+    whole=True,
+    rtol=0.1,
+    columns=dict.fromkeys(["fitted", "norm", "error"], STATISTICAL),
+    device="any",
+)
+def stochastic(setting: Setting, seeds: list[int]) -> Rows:
+    r"""The networks of ``jamming.ensembles`` by stochastic gradient descent; one row a training set and ``look``.
+
+    A step goes along the gradient of the quadratic hinge at ``batch`` points drawn anew, ``rate`` times as far as would
+    fit a single point of the mean tangent kernel at the start. After each of ``looks`` steps: ``fitted``, ``norm``,
+    ``error`` of the members, as in ``ensembles``.
+
+    Source: paper B, end of Sec. 2.
+    """
+    data, count, scale = [draw_sets(setting, seed) for seed in seeds], setting["members"], setting["scale"]
+    start, (x, y) = swish_networks(setting, setting["components"], seeds), _repeated([d.train for d in data], count)
+    each = [seed * count + member for seed in seeds for member in range(count)]
+    draws = [np.random.default_rng(seed) for seed in draw_seeds("batch", each)]
+    kernel = start.tangents(x).gram().diagonal(dim1=-2, dim2=-1).mean(-1)
+    time, f0, which = (
+        setting["rate"] / (scale * setting["batch"] * kernel),
+        start(x),
+        torch.arange(len(x)).unsqueeze(-1),
+    )
+    model, rows = start, []
+    for step in range(1, setting["looks"][-1] + 1):
+        chosen = torch.from_numpy(np.stack([rng.integers(setting["p"], size=setting["batch"]) for rng in draws])).to(
+            x.device
+        )
+        points, label = x[which, chosen], y[which, chosen]
+        gaps = (1 - label * scale * (model(points) - f0[which, chosen])).clamp(min=0)
+        moves = model.tangents(points).vjp(time.unsqueeze(-1) * gaps * label)
+        model = model.with_parameters([w + move for w, move in zip(model.parameters(), moves, strict=True)])
+        if step in setting["looks"]:
+            fits = (jamming.unsatisfied(y * scale * (model(x) - f0)) == 0).double()
+            for i, (seed, sets) in enumerate(zip(seeds, data, strict=True)):
+                block = slice(i * count, (i + 1) * count)
+                F = scale * (model[block](sets.test.x) - start[block](sets.test.x))
+                row = {"seed": seed, "look": step, "source": sets.train.source, "fitted": float(fits[block].mean())}
+                rows.append(
+                    row
+                    | {"parameters": parameters_of(x.shape[-1], setting["h"], setting["layers"])}
+                    | _errors("", F, sets.test.y)
+                )
+    return rows
+
+
+@study(
+    version=1,
+    axes={name: AXES[name] for name in SHARED},
+    complete=_on_images,
+    chunk=TOGETHER,
+    whole=True,
+    rtol=1e-2,
+    columns=dict.fromkeys(["fitted", "moved"], STATISTICAL),
+    device="any",
+)
+def preactivations(setting: Setting, seeds: list[int]) -> Rows:
+    r"""How far training moves the pre-activations: ``moved``, a list by layer; one row a training set.
+
+    Root mean square over points, neurons and members of :math:`a_l` at the end less :math:`a_l` at the start, over that
+    of the latter, which is of order one; ``fitted``: share of the members that fit.
+
+    Source: paper B, Sec. 4.
+    """
+    data, count = [draw_sets(setting, seed) for seed in seeds], setting["members"]
+    start, (x, y) = swish_networks(setting, setting["components"], seeds), _repeated([d.train for d in data], count)
+    done = train_to_verdict(setting, start, x, y)
+    # a layer's inputs times its weights
+    before, after = (
+        [m * h @ w.mT for h, w, m in zip(net.hidden(x), net.weights[:-1], net.multipliers, strict=False)]
+        for net in (start, done.model)
+    )
+    size = [
+        [
+            (b - a)[i * count : (i + 1) * count].square().mean() / a[i * count : (i + 1) * count].square().mean()
+            for a, b in zip(before, after, strict=True)
+        ]
+        for i in range(len(seeds))
+    ]
+    return [
+        {"seed": seed, "source": sets.train.source, "moved": [float(v.sqrt()) for v in moved]}
+        | {"fitted": float(np.mean([why.kind == Ended.FITTED for why in done.ended[i * count : (i + 1) * count]]))}
+        for i, (seed, sets, moved) in enumerate(zip(seeds, data, size, strict=True))
+    ]
