@@ -84,3 +84,59 @@ def test_minima_by_second_derivatives(setting, by_hand):
             assert row["negative"] <= row["unsatisfied"] and row["stable"] > -1e-6
             assert row["flat"] >= 1 - row["unsatisfied"] / row["parameters"] - 1e-9
     assert jammed
+
+
+def output(start, weights, points):
+    """The output of one network of two hidden layers."""
+    h = points
+    for w in weights[:-1]:
+        h = start.sigma(h @ w.T / w.shape[1] ** 0.5)
+    return (h @ weights[-1].T).squeeze(-1) / weights[-1].shape[1]
+
+
+def by_autograd(start, x, y, scale, rate, batches):
+    """The weights of each network after descent at its batches, by automatic differentiation."""
+    found = []
+    for e, steps in enumerate(batches):
+        weights = [w[e].clone().requires_grad_() for w in start.weights]
+        first = output(start, weights, x)
+        slopes = [torch.autograd.grad(value, weights, retain_graph=True) for value in first]
+        kernel = sum(float(g.square().sum()) for one in slopes for g in one) / len(x)
+        for chosen in steps:
+            gaps = (1 - y[chosen] * scale * (output(start, weights, x[chosen]) - first[chosen].detach())).clamp(min=0)
+            slopes = torch.autograd.grad(gaps.square().mean() / 2, weights)
+            moved = [w - rate / (scale**2 * kernel) * g for w, g in zip(weights, slopes, strict=True)]
+            weights = [w.detach().requires_grad_() for w in moved]
+        found.append([w.detach() for w in weights])
+    return found
+
+
+def test_stochastic_descent_by_automatic_differentiation():
+    names = "data words components test kernel_p layers members p scale h".split()
+    setting = {k: v for k, v in (SETTING | {"words": jamming.identity("digits"), "h": 3}).items() if k in names}
+    rows = rest.stochastic(setting | {"batch": 7, "rate": 0.8, "looks": [2, 30]}, [1, 2])
+    assert [(row["seed"], row["look"]) for row in rows] == [(1, 2), (2, 2), (1, 30), (2, 30)]
+    sets, start = jamming.draw_sets(setting, 2), jamming.swish_networks(setting, 4, [2])
+    draws = [np.random.default_rng(seed) for seed in draw_seeds("batch", [6, 7, 8])]
+    batches = [[rng.integers(100, size=7) for _ in range(30)] for rng in draws]
+    found = by_autograd(start, sets.train.x, sets.train.y, 10.0, 0.8, batches)
+    outputs = torch.stack([output(start, weights, sets.test.x) for weights in found])
+    F = 10.0 * (outputs - start(sets.test.x))
+    assert rows[-1]["norm"] == pytest.approx(float(F.square().mean(-1).sqrt().mean()), rel=1e-6)
+    assert rows[-1]["error"] == pytest.approx(float((F * sets.test.y <= 0).double().mean()), abs=1e-9)
+    assert rows[-1]["parameters"] == 4 * 3 + 3 * 3 + 3
+
+
+def test_motion_of_pre_activations_by_hand(setting):
+    usual = {k: v for k, v in setting.items() if k != "rounds"}
+    (row,) = rest.preactivations(usual, [1])
+    sets, start = jamming.draw_sets(usual, 1), jamming.swish_networks(usual, 4, [1])
+    x, y = sets.train.x.expand(3, -1, -1).contiguous(), sets.train.y.expand(3, -1).contiguous()
+    end = jamming.train_to_verdict(usual, start, x, y).model
+    first = [sets.train.x @ net.weights[0].mT / 2 for net in (start, end)]
+    second = [start.sigma(a) @ net.weights[1].mT / 2**0.5 for a, net in zip(first, (start, end))]
+    ratio = [float(((b - a).square().mean() / a.square().mean()).sqrt()) for a, b in (first, second)]
+    assert row["moved"] == pytest.approx(ratio, rel=1e-2)
+    fits = usual | {"steps": 200, "h": 16, "p": 30}
+    lazy = [rest.preactivations(fits | {"scale": scale}, [1])[0]["moved"] for scale in (1e3, 1e4)]
+    assert [one / ten for one, ten in zip(*lazy)] == pytest.approx([10, 10], rel=0.1)
