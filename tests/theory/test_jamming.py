@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.optimize import minimize
 
 from companion.theory import jamming
 from regimes.kernels import ntk
@@ -333,3 +334,41 @@ X, Y = problem()
 def test_bad_input_is_one_line(call, said):
     with pytest.raises(InputError, match=said):
         call()
+
+
+def overlaps(centres, diameters):
+    """Pairs of disks in a periodic box of side 1: first, second, vector, distance, sum of the radii."""
+    i, j = np.triu_indices(len(centres), 1)
+    apart = centres[i] - centres[j]
+    apart -= np.round(apart)
+    return i, j, apart, np.sqrt(np.square(apart).sum(-1)), (diameters[i] + diameters[j]) / 2
+
+
+def energy(flat, diameters):
+    """Half the squared overlaps, and the gradient."""
+    i, j, apart, r, s = overlaps(flat.reshape(-1, 2), diameters)
+    gap = np.clip(1 - r / s, 0, None)
+    force, gradient = (gap / s / r)[:, None] * apart, np.zeros((len(diameters), 2))
+    np.add.at(gradient, i, -force)
+    np.add.at(gradient, j, force)
+    return np.square(gap).sum() / 2, gradient.ravel()
+
+
+def test_disks_at_jamming_have_as_many_contacts_as_degrees_of_freedom():
+    # what is asked of networks, asked of the system that paper B compares them with: isostatic, N_Δ/N = 1
+    radii, options = (
+        np.where(np.arange(16) % 2, 1.4, 1.0),
+        {"maxiter": 20000, "maxfun": 40000, "gtol": 1e-15, "ftol": 0},
+    )
+    centres, fraction, gap = np.random.default_rng(1).random(32), 0.95, np.ones(1)
+    while gap.mean() > 1e-4:
+        sizes = 2 * radii * np.sqrt(fraction / (np.pi * np.square(radii).sum()))
+        centres = minimize(energy, centres, (sizes,), "L-BFGS-B", jac=True, options=options).x
+        i, j, _, r, s = overlaps(centres.reshape(-1, 2), sizes)
+        gap = np.clip(1 - r / s, 0, None)
+        gap, i, j = (values[gap > 1e-9] for values in (gap, i, j))
+        fraction *= (1 - 0.5 * gap.mean()) ** 2  # decompressed towards jamming
+    caged = np.bincount(np.concatenate([i, j]), minlength=16) >= 3
+    contacts = int(jamming.unsatisfied(torch.from_numpy(1 - gap / gap.mean())))
+    # two translations cost nothing, and one contact more makes the packing rigid
+    assert contacts == 2 * caged.sum() - 1
