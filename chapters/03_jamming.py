@@ -12,14 +12,14 @@
 # ## What we find
 # - The two lines of paper B's phase diagram stand on small networks and 250 digits. The lazy regime begins at an output
 #   scale near 9, whatever the width, and the predictor's norm diverges at jamming as $1/(N-N^*)$, exponent {claim}`B.Sec2-norm`.
-# - The error of single networks trained to rest peaks at jamming: by {claim}`B.Fig6-rest-cusp` per cent on 2000 points at the
+# - The error of single networks trained to rest peaks at jamming: by {claim}`B.Fig6-rest-cusp` per cent on 5000 points at the
 #   middle scale, and by {claim}`B.Fig6-rest-lazy` in the lazy regime. On 250 points there is hardly a peak.
-# - Stopping early, weight decay and ensembles each remove it. Far from jamming fluctuations fall as $N^{-1/4}$ in both regimes; the
-#   excess error is not yet their square, exponent {claim}`B.Sec3-quadratic`.
+# - Stopping early, weight decay and ensembles each remove it; stochastic descent, too, as long as it has not ended. Far from jamming
+#   fluctuations fall as $N^{-1/4}$ in both regimes. The excess error is not yet their square, exponent {claim}`B.Sec3-quadratic`.
 # - Before us: the cusp at jamming, and that it disappears with early stopping {cite}`spigler2019`; $N^{-1/4}$, the divergence, and several
 #   networks just beyond jamming in place of one {cite}`geiger2020`; double descent elsewhere {cite}`belkin2019`; in random features
 #   the peak is the variance of initial weights and label noise, which averaging takes away {cite}`dascoli2020`. New as far as we know,
-#   compare {cite}`spigler2019`: at rest the peak grows with the number of points.
+#   compare {cite}`spigler2019`: the peak against the number of points and steps, with networks at rest.
 #
 # ## Overview
 # Training a network with too few parameters gets stuck with some points on the wrong side
@@ -508,12 +508,10 @@ chapter.say(
 #   parameters does is not separated here. Paper B goes to 70,000 points.
 # - At scale 12 and 1000 points the error near jamming still rises from 400 to 1600 rounds; at 2000 points its peak is the same after
 #   both. Newton's method also leads to other minima than the flow would. In the lazy regime the loss is convex, and 200 steps are enough.
-# - The training sets of 2000 points are drawn from 5000 images, so that two of them share 40 per cent: intervals over more images would be
-#   wider.
-# - In the feature regime, at the smallest scale, most networks near jamming are undecided even after the last round: no claim is made.
+# - The training sets of 2000 points and fewer are drawn from 5000 images, so that two of 2000 share 40 per cent. Those of the claims at rest
+#   on 5000 points are drawn from all 70000.
+# - At the smallest scale most networks near jamming still move after the last round. Their claim is about where they are then.
 # - In the feature regime, where the norm does not diverge, a stop at half of the margins helps as much far from jamming as near.
-# - Paper B expects stochastic gradient descent to remove the divergence of the norm, too. Its noise dies with the loss: where all margins are met, the
-#   bound of exercise 1 holds whatever the way there, and only a descent that ends before escapes it. It was not run here.
 # - At the largest scale the mean output of five networks keeps a bump at jamming, that of twenty a smaller one. Whether a mean of
 #   predictors scaled to one norm has a bump is not measured here.
 # - Beyond jamming the fluctuation is not a function of $h/h^*$ alone: at twice the width of jamming it grows with $P$, if less
