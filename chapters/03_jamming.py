@@ -881,7 +881,8 @@ chapter.say(
 # "of order one" at the cross-over. Its exponent in $\\alpha$ is {claim}`B.Sec4-preactivations`, and at one output scale its exponent
 # in $h$ is {claim}`B.Sec4-preactivations-width` ({numref}`fig-b-preactivations`).
 # %%
-pushed = chapter.rows(at_rest.preactivations, "scales")
+pushed = [chapter.rows(at_rest.preactivations, name) for name in ("scales", "wide")]
+pushed = pd.concat(pushed).drop_duplicates("cell")
 pushed = pushed.assign(moved=pushed.moved.map(lambda by_layer: float(np.exp(np.mean(np.log(by_layer))))))
 fig, ax = plt.subplots()
 for (h, rows), colour in zip(pushed.groupby("h"), plots.PALETTE):
