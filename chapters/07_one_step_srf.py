@@ -380,7 +380,12 @@ for learner, rows in kindest.groupby("learner"):
     points(ax, rows.assign(alpha=rows["alpha"] * shift[learner]), "alpha", colours[learner])
     label = {"tangent": "NTK", "conjugate": "conjugate kernel"}.get(learner, learner)
     ax.plot([], [], "o", color=colours[learner], label=label)
-ax.set(xscale="log", xlabel="all samples over $d$", ylabel="test error", title=f"Is the step worth its samples? ({split_target})")
+ax.set(
+    xscale="log",
+    xlabel="all samples over $d$",
+    ylabel="test error",
+    title=f"Is the step worth its samples? ({split_target})",
+)
 ax.set_xticks(samples, labels=[f"{n:g}" for n in samples])
 ax.minorticks_off()
 ax.legend(fontsize="small")
@@ -417,7 +422,9 @@ chapter.check("E.Fig2-kernel-linear", away(apart), far, figure="fig-e-kernels")
 for name, n in (("beaten", most), ("ahead", few)):
     chapter.check(f"E.Fig2-kernel-{name}", *over_kernel(n), figure="fig-e-kernels")
 ahead = many[stepped < ridge]
-meeting = f"the network passes the kernels near ${ahead[0]:.0f}\\,d$ samples" if len(ahead) else "the kernels stay ahead"
+meeting = (
+    f"the network passes the kernels near ${ahead[0]:.0f}\\,d$ samples" if len(ahead) else "the kernels stay ahead"
+)
 chapter.say(f"By theory {meeting}.")
 # %% [markdown]
 # (the-map)=
@@ -495,7 +502,9 @@ for colour, (count, rows) in zip(blues, end.groupby("count")):
     ax.plot(lengths, [after(count, size)[1] for size in lengths], color=colour, label=words)
     size, values = rows["step"].iloc[0], rows["test_error"]
     ax.errorbar([size], values.mean(), 2 * values.sem(), fmt="o", color=colour)
-ax.set(xscale="log", yscale="log", xlabel=r"size of all steps $\tilde\eta$", ylabel="test error", title="How many steps?")
+ax.set(
+    xscale="log", yscale="log", xlabel=r"size of all steps $\tilde\eta$", ylabel="test error", title="How many steps?"
+)
 ax.set_xticks([2, 5, 10, 20, 50], labels=["2", "5", "10", "20", "50"])
 ax.minorticks_off()
 plots.plain_numbers(ax)
@@ -1722,7 +1731,9 @@ for colour, total in zip(blues, one["total"] * np.array([0.25, 0.5, 1.0, 2.0])):
     ax.plot(shares[curve.argmin()], curve.min(), "o", color=colour)
     if total == one["total"]:
         points(ax, res_budget, "share", colour)
-ax.set(xlabel="share of the samples for the step, $n_0/N$", ylabel="test error", title=f"How to split? ({split_target})")
+ax.set(
+    xlabel="share of the samples for the step, $n_0/N$", ylabel="test error", title=f"How to split? ({split_target})"
+)
 ax.legend()
 chapter.figure(
     fig,
