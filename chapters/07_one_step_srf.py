@@ -380,12 +380,7 @@ for learner, rows in kindest.groupby("learner"):
     points(ax, rows.assign(alpha=rows["alpha"] * shift[learner]), "alpha", colours[learner])
     label = {"tangent": "NTK", "conjugate": "conjugate kernel"}.get(learner, learner)
     ax.plot([], [], "o", color=colours[learner], label=label)
-ax.set(
-    xscale="log",
-    xlabel="all samples over $d$",
-    ylabel="test error",
-    title=f"Is the step worth its samples? ({split_target})",
-)
+ax.set(xscale="log", xlabel="all samples over $d$", ylabel="test error", title="Is the step worth its samples?")
 ax.set_xticks(samples, labels=[f"{n:g}" for n in samples])
 ax.minorticks_off()
 ax.legend(fontsize="small")
@@ -440,7 +435,8 @@ chapter.say(f"By theory {meeting}.")
 #
 # {numref}`fig-e-map` shows where each effect acts. At few samples and long steps (top left) the covariance makes the network worse than
 # the model. At many samples and long steps (top right) the norms make it better. Between the two they cancel, and the agreement is an
-# accident. Only after short steps (bottom) does the model hold at any number of samples.
+# accident. Only after short steps (bottom) does the model hold at any number of samples, in the limit of large $d$. At this map's
+# $d=120$ the bottom right has a departure of [finite size](#short-steps).
 
 # %%
 scan = chapter.rows(studies.departure, "map")
@@ -725,25 +721,22 @@ res3 = res3.assign(ratio=res3["test_error"] / res3["test_error_theory"])
 
 
 # %%
-def against_size(ax, table):
-    """Ratios of test errors against ``1/d``, one line per case, next to each other and not over each other."""
-    order = {case: i for i, case in enumerate(table["case"].unique())}
+def beside_theory_errors(ax, table):
+    """Simulation over theory against the predicted error, a point a setting: smallest size hollow, largest filled."""
     for colour, (target, rows) in zip(plots.PALETTE, table.groupby("target", sort=False)):
-        for (case, name), one in rows.groupby(["case", "activation"]):
-            found = one.groupby("d")["ratio"].agg(["mean", "sem"])
-            side = (1 + 0.02 * (order[case] - len(order) / 2)) / found.index
-            marker = dict(zip(("tanh", "erf", "sin"), "os^")).get(name, "o")
-            ax.plot(side, found["mean"], f"{marker}-", color=colour, linewidth=0.8, markersize=5)
-            ax.errorbar(side, found["mean"], 2 * found["sem"], fmt="none", color=colour, elinewidth=0.8, alpha=0.6)
-        ax.plot([], [], "o-", color=colour, label=target)
+        for d, face in ((rows["d"].min(), "white"), (rows["d"].max(), colour)):
+            cases = rows[rows["d"] == d].groupby("case")
+            style = dict(fmt="o", color=colour, markerfacecolor=face, markersize=5, elinewidth=1)
+            ax.errorbar(cases["test_error_theory"].mean(), cases["ratio"].mean(), 2 * cases["ratio"].sem(), **style)
+        ax.plot([], [], "o", color=colour, label=target)
     ax.axhline(1, color=plots.COLOURS["theory"], linewidth=1)
-    ax.set(xlim=(0, None), xlabel="$1/d$", ylabel="test error, simulation / theory")
+    ax.set(xscale="log", xlabel="test error, theory", ylabel="test error, simulation / theory")
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, title="target")
 
 
 # %%
 fig, axes = plots.panels(2, height=4.8)
-against_size(axes[0], res3)
+beside_theory_errors(axes[0], res3)
 symbols = {"m": "$m$", "zeta": r"$\zeta$", "psi": r"$\psi$", "q1": "$q_1$", "q2": "$q_2$"}
 means = largest(res3).groupby("case").mean(numeric_only=True)
 for colour, (name, symbol) in zip(plots.PALETTE, symbols.items()):
@@ -751,14 +744,15 @@ for colour, (name, symbol) in zip(plots.PALETTE, symbols.items()):
 axes[1].axline((0, 0), slope=1, color=plots.COLOURS["theory"], linewidth=1)
 axes[1].set(xlabel="overlap, theory", ylabel="simulation, largest size", xscale="symlog", yscale="symlog")
 axes[1].legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, title="overlap")
+fig.suptitle("Does the theory predict simulations?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-e-res3",
-    "**The theory predicts test errors and overlaps at all 12 settings.** Left: test error of simulated spiked features over theory "
-    "against $1/d$ with two standard errors (tanh circles, erf squares, sine triangles), side by side. Right: the five overlaps of "
-    "the readout.",
+    "**The theory predicts test errors and overlaps at all 12 settings.** Left: test error of simulated spiked features over theory, a "
+    "point a setting, at the smallest size (hollow) and the largest (filled), two standard errors. Right: the five overlaps and norms of "
+    "the readout at the largest size.",
     res3,
-    alt="Left, ratios of simulated to predicted error for twelve settings, which run towards one as the size grows. Right, "
+    alt="Left, ratios of simulated to predicted error for twelve settings; filled points, of the largest size, lie on one. Right, "
     "measured overlaps against predicted ones, on the diagonal.",
 )
 
@@ -936,7 +930,7 @@ for e, shade in zip(pools.values(), sns.color_palette("viridis", len(pools))):
         ax.plot(e.k[0], values, color=shade, linewidth=0.9)
 for ax, words in zip(axes, (r"$\kappa_0(k;r)$", r"$k\,\kappa_1(k;r)$")):
     ax.set(xlim=(-4, 4), xlabel="projection $k$", ylabel=words)
-axes[1].set_ylim(-2, 2)
+axes[1].set(ylim=(-2, 2), title="What can each spike strength learn?")
 for target in ("erf", "sign", "He1+He3"):
     upper = [bounds.bounds("erf", target, r=r).upper for r in dense]
     line = axes[2].plot(dense, upper, label=f"target {target}")[0]
@@ -945,7 +939,6 @@ for shade, batch in zip(("0.75", "0.5", "0"), batches):
     axes[2].plot(by_step.columns.map(spikes), by_step.loc[batch], "o", color=shade)
 axes[2].set(xlabel="spike strength $r$", ylabel="upper bound, erf network", yscale="log", ylim=(1e-4, 3))
 fig.legend(*axes[2].get_legend_handles_labels(), loc="outside lower right", ncols=3, fontsize="small")
-fig.suptitle("What can a network of a given spike strength learn?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-e-7",
@@ -1323,7 +1316,10 @@ chapter.check("E.Net-order", mean(missed.mean(axis=1)), sizes, figure="fig-e-net
 end = largest(order)
 chapter.check("E.Net-departure-1600", mean(end["network"] / end["features"] - 1), end, figure="fig-e-net")
 # %% [markdown]
-# *Short steps on many samples.* At the bottom right of {numref}`fig-e-map` the network is better than the model, and the corrected
+# (short-steps)=
+# ### A weak spike departs from the model at finite size
+#
+# At the bottom right of {numref}`fig-e-map` the network is better than the model, and the corrected
 # theory is not. This departure is one of finite size. A weak spike meets the mean of the initial rows, of length $p^{-1/2}$, which turns
 # it away from the target. In the network the term $f^0$ of {eq}`eq:E:step` takes the share $\tilde\eta h_1^2$ of that mean back. The
 # effect is of order $1/(pr^2)$.
@@ -1489,30 +1485,42 @@ def letters_curve(row, alphas, width):
     return np.array([[one.test_error, one.q2.sum()] for one in found]).T
 
 
+def over_one_value(rows, alphas, width):
+    """Test error with several values over that with one, for one kind of rows: theory's curve."""
+    pair = [table[table["rows"] == rows].iloc[0] for table in (kinds["letters"], kinds["uniform"])]
+    several, single = (letters_curve(one, alphas, width)[0] for one in pair)
+    return several / single
+
+
+def simulated_over_one(rows):
+    """The same of simulations at the largest size against the samples, with two standard errors."""
+    errors = [largest(table[table["rows"] == rows]).groupby("alpha")["test_error"] for table in kinds.values()]
+    single, several = (one.agg(["mean", "sem"]) for one in errors)
+    ratio = several["mean"] / single["mean"]
+    return ratio, 2 * ratio * np.hypot(several["sem"] / several["mean"], single["sem"] / single["mean"])
+
+
 # %%
-fig, axes = plots.panels(2, width=5.0, height=4.2, sharey=True)
-for ax, rows in zip(axes, ("sphere", "orthogonal")):
-    for colour, (kind, table) in zip(plots.PALETTE, kinds.items()):
-        own_rows = table[table["rows"] == rows]
-        first, sizes = own_rows.iloc[0], sorted(set(own_rows["d"]))
-        smooth = np.geomspace(min(first["alphas"]), max(first["alphas"]), 9)
-        ax.plot(smooth, letters_curve(first, smooth, np.inf)[0], ":", color=colour, label=rf"{kind}, $p=\infty$")
-        for d, line in zip(sizes, ("--", "-")):
-            ax.plot(smooth, letters_curve(first, smooth, d)[0], line, color=colour, label=f"{kind}, $p={d}$")
-        points(ax, own_rows, "alpha", colour)
-    words = {"sphere": "independent rows", "orthogonal": "orthogonal rows"}[rows]
-    ax.set(yscale="log", xlabel=r"$\alpha=n/d$", title=words)
-    plots.plain_numbers(ax)
-axes[0].set_ylabel("test error")
-fig.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
+fig, ax = plt.subplots()
+alphas, largest_p = kinds["letters"].iloc[0]["alphas"], res_letters["d"].max()
+smooth = np.geomspace(min(alphas), max(alphas), 9)
+for colour, (rows, words) in zip(plots.PALETTE, {"sphere": "independent", "orthogonal": "orthogonal"}.items()):
+    ax.plot(smooth, over_one_value(rows, smooth, np.inf), ":", color=colour, label=rf"{words} rows, $p=\infty$")
+    ax.plot(smooth, over_one_value(rows, smooth, largest_p), color=colour, label=f"{words} rows, $p={largest_p}$")
+    ratio, spread = simulated_over_one(rows)
+    ax.errorbar(ratio.index, ratio, spread, fmt="o", color=colour, markersize=5, elinewidth=1)
+ax.axhline(1, color="0.6", linewidth=1)
+ax.set(xlabel=r"$\alpha=n/d$", ylabel="test error, three values / one", title="Do several values learn more?")
+ax.legend(fontsize="small")
 chapter.figure(
     fig,
     "fig-e-6",
-    "**At these widths several readout values cost more than they gain; in the limit they win.** Theory with the finite-width rule "
-    "(dashed, solid: the two sizes), in the limit (dotted), and simulation (points), target sine, values $-1$, $\\frac12$, 2.",
+    "**At these widths three readout values cost more than they gain (above 1); in the limit they win (dotted).** Test error with the "
+    "values $-1$, $\\frac12$, 2 over that with one value, target sine. Lines: theory in the limit and with the finite-width rule. Points: "
+    "simulation at the larger size, two standard errors.",
     res_letters,
-    alt="Test error against samples for one readout value and several: in the dotted limit several are lower, at finite "
-    "widths they are higher.",
+    alt="Ratio of test errors against samples for two kinds of rows: dotted lines of the limit lie below one, solid lines of finite width "
+    "and the points on them above one.",
 )
 
 # %%
@@ -1626,23 +1634,30 @@ wide, smooth = np.geomspace(100, 1e10, 9), np.geomspace(0.2, 1.2, 16)
 law = [readout_values.threshold(activation, degree, width=p, share=level, **setting) for p in wide]
 spread = 2 * measured.std(0, ddof=1) / blocks**0.5
 
+
+def draw_shares(ax):
+    """The share of the third degree against the strength, a colour a width: rule and simulation."""
+    for colour, (d, rows) in zip(blues, features.groupby("d")):
+        ax.plot(smooth, [learned_part(r, d) for r in smooth], color=colour, label=f"$p={d}$")
+        points(ax, rows, "r", colour, "share")
+    ax.plot(smooth, [learned_part(r, d, values=[1.0]) for r in smooth], "k--", linewidth=1, label="one value")
+    ax.axhline(level, color="0.6", linewidth=0.8)
+    ax.set(xscale="log", xlabel="spike strength $r$", ylabel="share of the third degree", title="How much is learned?")
+    ax.set_xticks([0.2, 0.4, 0.8], labels=["0.2", "0.4", "0.8"])
+
+
 # %%
 fig, axes = plots.panels(2, width=5.0, height=4.0)
-for colour, (d, rows) in zip(blues, features.groupby("d")):
-    axes[0].plot(smooth, [learned_part(r, d) for r in smooth], color=colour, label=f"$p={d}$")
-    points(axes[0], rows, "r", colour, "share")
-axes[0].plot(smooth, [learned_part(r, d, values=[1.0]) for r in smooth], "k--", linewidth=1, label="one value")
-axes[0].axhline(level, color="0.6", linewidth=0.8)
-axes[0].set(xscale="log", xlabel="spike strength $r$", ylabel="share of the third degree learned")
-axes[0].set_xticks([0.2, 0.4, 0.8], labels=["0.2", "0.4", "0.8"])
+draw_shares(axes[0])
 axes[1].plot(wide, [level_strength(p) for p in wide], color=plots.PALETTE[3], label="a quarter, rule")
 axes[1].plot(wide, law, "--", color=plots.PALETTE[3], linewidth=1, label="weak spikes, slope $-1/6$")
 axes[1].errorbar(sizes, measured.mean(0), spread, fmt="o", color="k", label="measured")
-axes[1].set(xscale="log", yscale="log", xlabel="width $p$", ylabel="strength at which a quarter is learned")
+axes[1].set(
+    xscale="log", yscale="log", xlabel="width $p$", ylabel="strength $r$", title="What strength learns a quarter?"
+)
 for ax in axes:
     ax.minorticks_off()
     ax.legend(fontsize="small")
-fig.suptitle("How strong a spike learns the third degree?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-e-threshold",
