@@ -164,6 +164,7 @@ drawn = sweep(
 )  # pictures are not stored
 for ax, (name, title) in zip(axes, panels.items()):
     shown_matrix(ax, drawn[name].iloc[0], title)
+fig.suptitle("Do weights and gradients show the task?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-d-1",
@@ -376,6 +377,7 @@ ends = [big.predicted.min(), big.predicted.max()]
 axes[-1].plot(ends, ends, color=plots.COLOURS["theory"], linewidth=1)
 axes[-1].set(xlabel="predicted", ylabel="observed", title="point by point")
 axes[-1].legend(fontsize="small")
+fig.suptitle("Do random matrices predict single networks?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-d-3",
@@ -444,6 +446,7 @@ for column, label, name, look in (("uc", "UC-NFA", "uncentred", "-"), ("c", "C-N
     plots.realisations(axes[2], alphas, at_end, color=plots.COLOURS[name], linestyle=look, label=label)
 axes[2].set(xscale="log", xlabel=r"scale $\alpha$", ylabel="ansatz at the end", ylim=(0, 1.02))
 axes[2].legend()
+fig.suptitle("Which ansatz follows compression?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-d-stripe",
@@ -675,6 +678,7 @@ for layer, ax in enumerate(axes[:2], start=1):
 for ax in axes[-2:]:
     ax.set_xlabel("step")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+fig.suptitle("When does the kernel change?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-d-4",
@@ -843,6 +847,7 @@ for ax, (reading, rows) in zip(axes, readings.groupby("reading", sort=False)):
 fig.supxlabel(r"balance $\gamma$", fontsize="medium")
 fig.supylabel("C-NFA at initialisation", fontsize="medium")
 axes[0].legend()
+fig.suptitle("Which data reverse the alignment?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-d-3-readings",
@@ -932,6 +937,7 @@ for ax, ((target, sigma), rows) in zip(axes, decays_found.groupby(["target", "si
 fig.supxlabel(r"decay rate $\alpha$", fontsize="medium")
 fig.supylabel("C-NFA at initialisation", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+fig.suptitle("Does the first order suffice?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-d-6",
@@ -987,6 +993,7 @@ for ax, (name, title) in zip(axes, maps.items()):
     ax.imshow(np.reshape(one[name], (int(one.height), -1)), cmap="gray" if name == "shown_mean" else "magma")
     ax.set(title=title, xticks=[], yticks=[])
     ax.grid(False)
+fig.suptitle("Do weights and gradients pick the same pixels?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-d-9",
@@ -1038,6 +1045,7 @@ for ax, layer in zip(axes, (1, 2)):
     ax.set(xscale="log", xlabel="step", title=f"layer {layer}", ylim=(0, 1.02))
 axes[0].set_ylabel("C-NFA")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
+fig.suptitle("Which centring does weight decay break?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-d-descent",
