@@ -10,23 +10,23 @@
 # We ask what the {term}`tangent kernel` of a wide ReLU network becomes when layers are added, and what it then predicts.
 #
 # ## What we find
-# - **The limit is right, the rate is not.** {term}`Divided by its diagonal <normalised kernel>` the kernel of different inputs tends to 1/4,
-#   as paper C says: at depth $10^6$ it is within $2\cdot10^{-4}$. The distance falls as $\frac38\ln L/L$ and not as $1/L$: we
+# - **The limit is right, the rate is not.** {term}`Divided by its diagonal <normalised kernel>`, the kernel of different inputs tends to
+#   1/4, as paper C says. At depth $10^6$ it is within {claim}`C.Thm2-limit`. The distance falls as $\frac38\ln L/L$ and not as $1/L$: we
 #   measure {claim}`C.Thm2-rate` for the constant 3/8. Smooth activations have the limit 1/3.
-# - **Depth is a {term}`ridge`.** With 30 layers and 500 images the {term}`predictor` is at a distance of {claim}`C.Thm3-ridge` of its own
-#   variation from ridge regression with a kernel that does not depend on depth. The ridge is about $3L$, and $2L$ for smooth activations.
-#   With four times the images and four times the layers the error is {claim}`C.Thm3-collapse` of what it was.
+# - **Depth is a {term}`ridge`.** With 30 layers the {term}`predictor` is ridge regression with a kernel that does not depend on depth.
+#   On 500 images the distance is {claim}`C.Thm3-ridge` of the predictor's variation. The ridge is about $3L$, and $2L$ for smooth
+#   activations. Four times the images in a network four times as deep have {claim}`C.Thm3-collapse` times the error.
 # - **The paper's recipe is a good one.** On 500 digits the prescribed depth gains {claim}`C.Thm3-recipe-depth` of accuracy over depth 30.
-#   The values tend to a constant, but the argmax need not: at depth $10^6$ its accuracy is {claim}`C.Thm3-accuracy-balanced` with classes
-#   in equal parts, and {claim}`C.Thm3-accuracy-drawn` with classes as they are drawn.
+#   In very deep networks the values tend to a constant, but the argmax need not. At depth $10^6$ its accuracy is
+#   {claim}`C.Thm3-accuracy-balanced` with classes in equal parts, and {claim}`C.Thm3-accuracy-drawn` with classes as they are drawn.
 #
 # ## Overview
 # A very wide network trained by gradient descent is a kernel machine. Paper C {cite}`starnaud2025` shows that the kernel of a deep ReLU
-# network tends to 1/4 for every pair of different inputs. The paper builds two rules on it: how deep one may go before predictions no
-# longer depend on the data, and how early one should stop.
+# network tends to 1/4 for every pair of different inputs. The paper builds two rules on it. One says how deep a network may be
+# before its predictions no longer depend on the data. The other says how early one should stop.
 #
-# At depth $L$ one number a pair is left of the inputs. Prediction with such a kernel is ridge regression: that number is the kernel, and
-# the ridge is about $3L$. So ten times deeper is ten times the ridge. You need to know what a kernel and its Gram matrix are, and
+# At depth $L$ the kernel of a pair depends on one number of the pair. Prediction with such a kernel is ridge regression. The number is
+# the regression's kernel, and the ridge is about $3L$. So ten times deeper is ten times the ridge. You need to know what a kernel and its Gram matrix are, and
 # nothing else of the book. The {ref}`details page <depth-details>` has other layers, the paper's further figures and tables, and its
 # single statements.
 #
@@ -111,8 +111,8 @@ def also(claim, measured, *rows):
 
 # %% [markdown]
 # ## Ten times deeper is ten times the ridge
-# On 500 images a kernel of 30 layers learns an eigenvector of our kernel $C$ by half where its eigenvalue is near 85, the ridge. At 300
-# layers it learns by half near 890 ({numref}`fig-c-ridge`). On the left are outputs for fresh images, of the deep kernel and of the ridge
+# With 30 layers and 500 images the deep kernel learns half of an eigenvector with eigenvalue near 85, the ridge. With 300 layers it
+# learns half at an eigenvalue near 890 ({numref}`fig-c-ridge`). The eigenvectors are those of our kernel $C$, derived below. On the left are outputs for fresh images, of the deep kernel and of the ridge
 # regression that stands for it. On the right is the learnt share of each eigenvector. Move the slider to ten times the depth. The outputs
 # stay those of a ridge regression, and the curve on the right moves by a decade. The next sections derive this.
 #
@@ -434,7 +434,6 @@ chapter.say(
 #   is of order $\sqrt n$. Equation (5) of the paper has "at least of order $1/L$", with a constant that may depend on $n$.
 # - **The distance from the limit's predictor.** Theorem 3 a) says $|f_t-\hat f_t|\in O(n)$. For the worst targets of
 #   size 1 the distance is $\sum_i|\mathrm{op}_i-\hat{\mathrm{op}}_i|$, of order $n/L$; for random ones it is of order $\sqrt n/L$.
-#   size 1 it is $\sum_i|\mathrm{op}_i-\hat{\mathrm{op}}_i|$, of order $n/L$; for random ones of order $\sqrt n/L$.
 # %%
 fig, axes = plots.panels(2, width=4.3, height=3.6)
 for classes, words in (("balanced", "in equal parts"), ("drawn", "as drawn")):

@@ -32,9 +32,9 @@
 # Before us: a later version of paper D has a proof in high dimension {cite}`beaglehole2024v4`. In linear networks a power of the
 # ansatz holds that depends on the depth, and some networks fit without it {cite}`tansley2025`. What holds at convergence is derived
 # in {cite}`boixadsera2025`. Instabilities of the loss raise the alignment {cite}`zhu2024`, and the AGOP makes classes collapse
-# {cite}`beaglehole2024collapse`. New as far as we know: the corrected formulas with closed moments, data without spikes, the table
-# at the end of training, the second layer's own scale and decay centred out (compare {cite}`tansley2025` on unbalanced starts and
-# on decay), and the ansatz beside compression.
+# {cite}`beaglehole2024collapse`. New as far as we know are the corrected formulas with closed moments, data
+# without spikes, and the table at the end of training. So are the second layer's own scale, decay centred out, and the ansatz beside
+# compression. Compare {cite}`tansley2025` on unbalanced starts and on decay.
 #
 # :::{dropdown} Symbols
 # | symbol | in code | shape | scale |
@@ -533,8 +533,8 @@ chapter.check("D.Stripe-gradient", geometric(steeper), fitted, figure="fig-d-str
 # - The paper does not state the scales of its Fig. 2, the number of test points, nor steps and rate of Fig. 1. Ours are in the designs.
 # - Its faces are not ours unless you have them. We have 400 images of 40 people {cite:p}`samaria1994`. Those with glasses differ in hair
 #   and background as well. The paper's 0.04 is one draw of a random matrix; we test a difference of means.
-# - The rate is the paper's own, and part of what is measured. At half of it and twice the steps the PTK-centred correlation
-#   moves by as much as its interval is wide (table of numerical errors on the page of the ledger).
+# - The rate is the paper's own, and the results depend on it. At half the rate and twice the steps the PTK-centred correlation
+#   changes by the width of its interval (table of numerical errors on the page of the ledger).
 # - The paper does not say how App. F's data were made, at which balances, nor what was taken for $\mathbb E\mathcal K$ in App. C. On the
 #   one interpretation that reverses the alignment, the prediction is near the mean over data sets and misses single ones.
 # - The scatter of single networks around the prediction at large $N$ is open. The eigenvectors of $R$ turn, and moments of a

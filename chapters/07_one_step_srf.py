@@ -7,7 +7,7 @@
 # %% [markdown]
 # (chapter-07)=
 # # One gradient step beats kernels, and does more than leave a spike
-# From samples in proportion to the dimension an untrained network learns a line, and no more. We ask what one large gradient step
+# From a number of samples in proportion to the dimension, an untrained network learns only a linear function. We ask what one large gradient step
 # changes, what paper E's model of this step predicts, and where the model fails.
 #
 # ## What we find
@@ -16,7 +16,7 @@
 # - Paper E models the step by a *spike* added to random weights. After a short step the network's error is {claim}`E.Net-weak-step`
 #   of the model's. After a long one it is {claim}`E.Net-strong-apart` on few samples and {claim}`E.Net-large-batch-apart` on many, and
 #   this gap does not close as the dimension grows.
-# - More can be had from the same samples. Eight steps leave {claim}`E.Net-steps-best` of the error of one, each at its best size. Two
+# - The same samples can give more. Eight steps leave {claim}`E.Net-steps-best` of the error of one, each at its best size. Two
 #   values of the initial readout in place of one leave {claim}`E.Fig6-varied` of it, in the model and at a cubic target.
 #
 # ## Overview
@@ -425,9 +425,8 @@ chapter.say(f"By theory {meeting}.")
 # (the-map)=
 # ## After a long step the network departs from the model
 #
-# The network's error is {claim}`E.Net-strong-apart` times the model's after a strong step on few samples, and
-# {claim}`E.Net-large-batch-apart` times after a long step on many, in the limit of large $d$. After a modest step it is
-# {claim}`E.Net-weak-step`. Paper E says that its model ignores "possible non-trivial structures in the row covariance" and is
+# In the limit of large $d$ the network's error is {claim}`E.Net-strong-apart` times the model's after a strong step on few samples. After a
+# long step on many samples it is {claim}`E.Net-large-batch-apart` times, after a modest step {claim}`E.Net-weak-step` times. Paper E says that its model ignores "possible non-trivial structures in the row covariance" and is
 # "quantitatively close" for "all probed" settings (Sec. 3.1).
 #
 # Two effects are left out, and neither fades with $d$. The rows of the bulk share a covariance that is larger along the spike. Their
@@ -472,8 +471,8 @@ chapter.figure(
 # %% [markdown]
 # ## Several short steps learn more than a long one
 #
-# On the same samples eight steps leave {claim}`E.Net-steps-best` of the error of one, each at its best size, and 400 steps leave
-# {claim}`E.Net-steps-limit` of the error of eight ({numref}`fig-e-many`). Each step has its own share of the samples. The first step
+# On the same samples eight steps leave {claim}`E.Net-steps-best` of the error of one, each at its best size ({numref}`fig-e-many`). 400
+# steps leave {claim}`E.Net-steps-limit` of the error of eight. Each step has its own share of the samples. The first step
 # sees the target; a later one sees what is left of it. So the spike's strength approaches the value that fits the target best,
 # where one long step passes it. The [details](#several-steps) give the recursion and its limit of infinitely many steps.
 
@@ -1002,8 +1001,8 @@ chapter.check("E.Fig7-pool", outside, last, figure="fig-e-1")
 # *Losses.* For a convex loss the fixed point has all order parameters together, through the proximal map of the loss. This map is
 # closed for Huber's loss and the hinge.
 #
-# *Bias.* A uniform bias $b$ shifts the argument of the features to $rk+b+\sqrt cz$. Then the network learns even parts, passes the
-# bound of Eq. 27 for features without a bias, and may have an activation that is not odd. Training chooses the bias at the minimum
+# *Bias.* A uniform bias $b$ shifts the argument of the features to $rk+b+\sqrt cz$. Then the network learns even parts, and its
+# error falls below the bound of Eq. 27 for features without a bias. The activation need not be odd. Training chooses the bias at the minimum
 # of its objective. At the largest bias the error is below $10^{-3}$ and comes from the finite width. It falls more slowly than
 # $1/d$ there, so we claim no limit for it.
 
@@ -1244,7 +1243,7 @@ chapter.table(
 # small $c-1$ does not mean that spiked features are close; a small $r$ does.
 #
 # *How we compare.* The corrected theory needs the samples for the step, and we give it the same ones as the simulation. A control takes
-# out the scatter of the other draws: spiked features with the same initial rows, the same spike and the same samples for the readout. We
+# out the scatter of the other draws: spiked features with the network's initial rows, spike and samples for the readout. We
 # extrapolate the ratio of error and theory to infinite $d$, assuming a remainder of order $1/d$. As far as we know the size of the
 # departure and its prediction are new. {cite}`dandi2024spectrum` prove the equivalence for many samples for the step; we could not read
 # whether they have this correction.
