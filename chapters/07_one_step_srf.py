@@ -528,8 +528,8 @@ chapter.check("E.Net-steps-flow", apart, longest, figure="fig-e-many")
 known = {count: after(count, rows["step"].iloc[0])[1] for count, rows in end.groupby("count")}
 ratios = ", ".join(f"{mean(errors[count] / known[count])} at {count}" for count in counted)
 chapter.say(
-    f"The network's error over the theory of spiked features is, each at its best size: {ratios} steps. So the departure of one step "
-    "stays with several. We have no corrected theory of several steps."
+    f"The network's error over the theory of spiked features is, each at its best size: {ratios} steps. We "
+    "have no corrected theory of several steps; these ratios are what it would have to explain."
 )
 # %% [markdown]
 # ## Try it yourself
