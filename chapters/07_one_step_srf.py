@@ -634,7 +634,6 @@ chapter.slider(
     f"{{numref}}`fig-e-1` ($\\alpha_0={knob['alpha0']:g}$). Left: the learned function. Right: its test error against the "
     "spike's strength, and the best linear estimator's (dashed).",
     knob="step size",
-    start=int(np.argmin(abs(sizes - fig1_step))),
 )
 # %% [markdown]
 # (theory-details)=
@@ -1467,7 +1466,8 @@ chapter.check("E.Net-steps-theory", furthest(over, "ratio", "target"), over, fig
 # $\sum_js_jP_j+\sum_{jl}B_{jl}P_j\Omega P_l$ with $s_j=\lambda+\hat V_{2,j}$ and $B=\hat V_1$, one row and column per value. The diagonal
 # of its inverse has the mean $g_j=1/(s_j+c_jR_{jj})$, with $R=B(1+\beta\Delta B)^{-1}$ and $\Delta=\mathrm{diag}(\pi_jc_jg_j)$.
 #
-# *Three values at the sine target* cost more than they gain at all widths that we simulate ({numref}`fig-e-6`). In the limit they win.
+# *Three values at the sine target* cost more than they gain at all widths that we simulate ({numref}`fig-e-6`). In the limit they win from
+# about $n=d$ on.
 # The same rule predicts the opposite at the cubic target, and simulations agree: two values win at every width.
 
 # %%
@@ -1514,9 +1514,9 @@ ax.legend(fontsize="small")
 chapter.figure(
     fig,
     "fig-e-6",
-    "**At these widths three readout values cost more than they gain (above 1); in the limit they win (dotted).** Test error with the "
-    "values $-1$, $\\frac12$, 2 over that with one value, target sine. Lines: theory in the limit and with the finite-width rule. Points: "
-    "simulation at the larger size, two standard errors.",
+    "**At these widths three readout values cost more than they gain (above 1).** In the limit they win from about one sample a dimension "
+    "on (dotted). Test error with the values $-1$, $\\frac12$, 2 over that with one value, target sine. Lines: theory, in the limit and "
+    "with the finite-width rule. Points: simulation at the larger size, two standard errors.",
     res_letters,
     alt="Ratio of test errors against samples for two kinds of rows: dotted lines of the limit lie below one, solid lines of finite width "
     "and the points on them above one.",
