@@ -10,32 +10,32 @@
 # We ask what the {term}`tangent kernel` of a wide ReLU network becomes when layers are added, and what it then predicts.
 #
 # ## What we find
-# - **The limit is right, the rate is not.** {term}`Divided by its diagonal <normalised kernel>` the kernel of different inputs tends to 1/4,
-#   as paper C says: at depth $10^6$ it is within $2\cdot10^{-4}$. The distance falls as $\frac38\ln L/L$ and not as $1/L$: we
+# - **The limit is right, the rate is not.** {term}`Divided by its diagonal <normalised kernel>`, the kernel of different inputs tends to
+#   1/4, as paper C says. At depth $10^6$ it is within {claim}`C.Thm2-limit`. The distance falls as $\frac38\ln L/L$ and not as $1/L$: we
 #   measure {claim}`C.Thm2-rate` for the constant 3/8. Smooth activations have the limit 1/3.
-# - **Depth is a {term}`ridge`.** With 30 layers and 500 images the {term}`predictor` is at a distance of {claim}`C.Thm3-ridge` of its own
-#   variation from ridge regression with a kernel that does not depend on depth. The ridge is about $3L$, and $2L$ for smooth activations.
-#   With four times the images and four times the layers the error is {claim}`C.Thm3-collapse` of what it was.
+# - **Depth is a {term}`ridge`.** With 30 layers the {term}`predictor` is ridge regression with a kernel that does not depend on depth.
+#   On 500 images the distance is {claim}`C.Thm3-ridge` of the predictor's variation. The ridge is about $3L$, and $2L$ for smooth
+#   activations. Four times the images in a network four times as deep have {claim}`C.Thm3-collapse` times the error.
 # - **The paper's recipe is a good one.** On 500 digits the prescribed depth gains {claim}`C.Thm3-recipe-depth` of accuracy over depth 30.
-#   The values tend to a constant, but the argmax need not: at depth $10^6$ its accuracy is {claim}`C.Thm3-accuracy-balanced` with classes
-#   in equal parts, and {claim}`C.Thm3-accuracy-drawn` with classes as they are drawn.
+#   In very deep networks the values tend to a constant, but the argmax need not. At depth $10^6$ its accuracy is
+#   {claim}`C.Thm3-accuracy-balanced` with classes in equal parts, and {claim}`C.Thm3-accuracy-drawn` with classes as they are drawn.
 #
 # ## Overview
 # A very wide network trained by gradient descent is a kernel machine. Paper C {cite}`starnaud2025` shows that the kernel of a deep ReLU
-# network tends to 1/4 for every pair of different inputs. The paper builds two rules on it: how deep one may go before predictions no
-# longer depend on the data, and how early one should stop.
+# network tends to 1/4 for every pair of different inputs. The paper builds two rules on it. One says how deep a network may be
+# before its predictions no longer depend on the data. The other says how early one should stop.
 #
-# At depth $L$ one number a pair is left of the inputs. Prediction with such a kernel is ridge regression: that number is the kernel, and
-# the ridge is about $3L$. So ten times deeper is ten times the ridge. You need to know what a kernel and its Gram matrix are, and
+# At depth $L$ the kernel of a pair depends on one number of the pair. Prediction with such a kernel is ridge regression. The number is
+# the regression's kernel, and the ridge is about $3L$. So ten times deeper is ten times the ridge. You need to know what a kernel and its Gram matrix are, and
 # nothing else of the book. The {ref}`details page <depth-details>` has other layers, the paper's further figures and tables, and its
 # single statements.
 #
-# Before us: in the three phases of initialisation the deep tangent kernel loses its data, and its predictor becomes independent of them
-# {cite}`xiao2020`. The rate at which the kernel becomes trivial is the subject of {cite}`hayou2019` and, in the words of its abstract,
-# fully characterised in {cite}`hayou2022`. For layers $as+b|s|$ the entries of the deep kernel approach inverse cosine distances, which
-# bounds its spectrum, at a rate set by $b^2/(a^2+b^2)$ {cite}`terjek2025spectrum`. How wide a network has to be for its kernel to be near
-# that limit is in {cite}`terjek2025concentration`, and for a fixed ratio of depth to width in {cite}`hanin2020`. We read abstracts: which
-# of our constants stand there we cannot say.
+# Before us: in the three phases of initialisation the deep tangent kernel becomes independent of the data, and so does its predictor
+# {cite}`xiao2020`. The rate at which the kernel becomes trivial is the subject of {cite}`hayou2019`; {cite}`hayou2022` characterise it
+# fully, as their abstract says. For layers $as+b|s|$ the entries of the deep kernel approach inverse cosine distances, at a rate set by
+# $b^2/(a^2+b^2)$ {cite}`terjek2025spectrum`. The width at which a network's kernel is near its limit is in
+# {cite}`terjek2025concentration`, and for a fixed ratio of depth to width in {cite}`hanin2020`. We could read abstracts only, and do
+# not know which of our constants these papers have.
 #
 # :::{dropdown} Symbols
 # | symbol | in code | shape | scale |
@@ -111,13 +111,13 @@ def also(claim, measured, *rows):
 
 # %% [markdown]
 # ## Ten times deeper is ten times the ridge
-# On 500 images a kernel of 30 layers learns an eigenvector of our kernel $C$ by half where its eigenvalue is near 85, the ridge; at 300 layers
-# by half near 890. {numref}`fig-c-ridge` shows it. Left are the outputs for fresh images of the deep kernel and of
-# the ridge regression that stands for it; right is the learnt share of each eigenvector. Move the slider by ten:
-# the outputs stay those of a ridge regression, and the curve on the right moves by a decade. The next sections derive this.
+# With 30 layers and 500 images the deep kernel learns half of an eigenvector with eigenvalue near 85, the ridge. With 300 layers it
+# learns half at an eigenvalue near 890 ({numref}`fig-c-ridge`). The eigenvectors are those of our kernel $C$, derived below. On the left are outputs for fresh images, of the deep kernel and of the ridge
+# regression that stands for it. On the right is the learnt share of each eigenvector. Move the slider to ten times the depth. The outputs
+# stay those of a ridge regression, and the curve on the right moves by a decade. The next sections derive this.
 #
-# New as far as we know. Compare {cite}`xiao2020`, where $t\to\infty$ makes the deep predictor independent of the data (paper C, Sec. 6.4,
-# says this of it), and {cite}`hayou2022`: a ridge of order $L$ says how.
+# New as far as we know. In {cite}`xiao2020` the deep predictor becomes independent of the data as $t\to\infty$ (paper C, Sec. 6.4,
+# says this of it); a ridge of order $L$ says how. Compare {cite}`hayou2022`, too.
 # %%
 images, fresh = datasets.split(datasets.to_sphere(datasets.load(corpus)), [tab2_n, min(tab2_test, 200)], seed=0)
 answers = torch.nn.functional.one_hot(images.y.long(), 10).double()
@@ -185,8 +185,8 @@ chapter.slider(
 # $$ (eq:C:network)
 #
 # {term}`Gradient flow` on the weights moves the output by the tangent kernel
-# $\Theta^{(L)}(x,x') = \sum_\theta \partial_\theta f(x)\,\partial_\theta f(x')$. At infinite width it is not random
-# and does not move; Theorem 1 of the paper {cite}`jacot2018` gives it layer by layer. With
+# $\Theta^{(L)}(x,x') = \sum_\theta \partial_\theta f(x)\,\partial_\theta f(x')$. At infinite width this kernel is not random
+# and does not move. Theorem 1 of the paper {cite}`jacot2018` gives it layer by layer. With
 # $(u,v)$ Gaussian of covariance $\Sigma^{(l)}$ at the two inputs,
 #
 # $$
@@ -196,7 +196,8 @@ chapter.slider(
 # $$ (eq:C:theta)
 #
 # A ReLU layer halves the variance, so that $\Theta^{(L)}_\infty(x,x) = L/(n_0 2^{L-1})$ on the unit sphere. We divide
-# by that: $\bar\Theta^{(L)} = n_0 2^{L-1}\Theta^{(L)}_\infty/L$ is 1 on the diagonal, and depends on the angle alone.
+# by this value. The normalised kernel $\bar\Theta^{(L)} = n_0 2^{L-1}\Theta^{(L)}_\infty/L$ is 1 on the diagonal, and depends on the
+# angle alone.
 #
 # %% [markdown]
 # ## One layer brings every pair closer
@@ -207,8 +208,8 @@ chapter.slider(
 # $$ (eq:C:h)
 #
 # {numref}`fig-sketch-cobweb` follows two pairs through many layers. The map lies above the identity and touches it at
-# $\rho=1$ with slope one. Near it $h(\rho)-\rho\simeq\frac{2\sqrt2}{3\pi}(1-\rho)^{3/2}$; the measured exponent is
-# {claim}`C.Fig3-contact`. So pairs approach 1 more slowly than geometrically. All that follows comes from that contact.
+# $\rho=1$ with slope one. Near that point $h(\rho)-\rho\simeq\frac{2\sqrt2}{3\pi}(1-\rho)^{3/2}$; the measured exponent is
+# {claim}`C.Fig3-contact`. So pairs approach 1 more slowly than geometrically. All results of this chapter follow from this contact.
 # %%
 chapter.figure(
     sketches.cobweb(),
@@ -220,20 +221,21 @@ chapter.figure(
 )
 # %% [markdown]
 # ## The limit is 1/4
-# At depth $10^6$ the normalised kernel of every pair that we follow is within $2\cdot10^{-4}$ of 1/4.
-# It obeys a recursion of its own (Prop. 5 of the paper); with $S_L = L\,\bar\Theta^{(L)}$,
+# At depth $10^6$ the normalised kernel of every pair that we follow is within {claim}`C.Thm2-limit` of 1/4.
+# It obeys a recursion of its own (Prop. 5 of the paper). Let $\phi_L$ be the angle of the pair at layer $L$ and
+# $S_L = L\,\bar\Theta^{(L)}$. Then
 #
 # $$
 # S_{L+1} = \Bigl(1 - \frac{\phi_L}{\pi}\Bigr) S_L + \rho^{(L+1)}, \qquad S_1 = \rho^{(1)} .
 # $$ (eq:C:recursion)
 #
-# We never form $1-\rho$ by subtraction, and beyond some 150 layers we do not iterate at all: there is a function $A$ of the
-# angle that grows by exactly 1 a layer (Abel's), so that a million layers are one equation,
+# *Numerics.* We never form $1-\rho$ by subtraction. Beyond some 150 layers we do not iterate. There is a function $A$ of the
+# angle, Abel's, that grows by exactly 1 a layer. So a million layers are one equation,
 # $A(\phi_{l+10^6})=A(\phi_l)+10^6$ (module `regimes.kernels.relu_asymptotics`).
 #
-# Where does 1/4 come from? In the angle the layer map begins as $\phi_{L+1} = \phi_L - \phi_L^2/(3\pi)$. Far down that
-# is $d\phi/dL = -\phi^2/(3\pi)$, so that $\phi_L = 3\pi/L$, whatever the input. A layer then keeps the share
-# $1-\phi_L/\pi = 1 - 3/L$ of $S$ and adds $\rho^{(L+1)}\to1$:
+# *Where 1/4 comes from.* In the angle the layer map begins as $\phi_{L+1} = \phi_L - \phi_L^2/(3\pi)$. In deep layers this
+# is $d\phi/dL = -\phi^2/(3\pi)$, so that $\phi_L = 3\pi/L$ for every input. A layer then multiplies $S$ by
+# $1-\phi_L/\pi = 1 - 3/L$ and adds $\rho^{(L+1)}\to1$:
 #
 # $$
 # \frac{dS}{dL} = 1 - \frac{3S}{L} \qquad\Longrightarrow\qquad S_L = \frac L4 + \mathrm{const}\cdot L^{-3} .
@@ -246,38 +248,37 @@ four = curve_rho[:4]
 last = curves[curves.depth == curve_depth]
 # %% [markdown]
 # ## The rate is $\log L / L$, not $1/L$
-# $L$ times the distance from 1/4 grows as {claim}`C.Thm2-rate` times $\ln L$; Theorem 2 says that the distance is $O(1/L)$. Take one more term of the layer map, $\phi_{L+1} = \phi_L - \phi_L^2/(3\pi) -
-# \phi_L^3/(18\pi^2)+\dots$ Then $3\pi/\phi_{L+1} = 3\pi/\phi_L + 1 + \phi_L/(2\pi) + \dots$, and with
-# $\phi_L\simeq3\pi/L$ the last term is $\frac32/L$: summed over layers,
+# $L$ times the distance from 1/4 grows as {claim}`C.Thm2-rate` times $\ln L$ ({numref}`fig-c-rate`). Theorem 2 says that the distance is
+# $O(1/L)$; then this product would be bounded. Take one more term of the layer map,
+# $\phi_{L+1} = \phi_L - \phi_L^2/(3\pi) - \phi_L^3/(18\pi^2)+\dots$ It gives
+# $3\pi/\phi_{L+1} = 3\pi/\phi_L + 1 + \phi_L/(2\pi) + \dots$ With $\phi_L\simeq3\pi/L$ the last term is $\frac32/L$. Summed over
+# layers, with $e_L=1-\rho^{(L)}$,
 #
 # $$
 # \frac{3\pi}{\phi_L} = L + \tfrac32\ln L + c(\rho) + o(1), \qquad
-# e_L = \frac{9\pi^2}{2L^2}\Bigl(1 - \frac{3\ln L}{L} + O(1/L)\Bigr),
+# e_L = \frac{9\pi^2}{2L^2}\Bigl(1 - \frac{3\ln L}{L} + O(1/L)\Bigr) .
 # $$ (eq:C:offset)
 #
-# where $c(\rho)$ is a constant of the pair, all that is left of it in very deep layers. Put into
-# {eq}`eq:C:recursion`: with $S_L = L/4 + s_L$ and $\phi_L/\pi =
-# \frac3L\bigl(1-(\frac32\ln L+c)/L\bigr)$,
+# Very deep layers depend on the pair only through the constant $c(\rho)$, its *offset*. Insert $S_L = L/4 + s_L$ and
+# $\phi_L/\pi = \frac3L\bigl(1-(\frac32\ln L+c)/L\bigr)$ into {eq}`eq:C:recursion`:
 #
 # $$
-# \frac{ds}{dL} = -\frac{3s}{L} + \frac{9}{8}\,\frac{\ln L}{L} + \frac34\,\frac cL ,
+# \frac{ds}{dL} = -\frac{3s}{L} + \frac{9}{8}\,\frac{\ln L}{L} + \frac34\,\frac cL .
 # $$ (eq:C:eighths)
 #
-# which $s = \frac38\ln L + \frac c4 - \frac18$ solves. Hence
+# The solution is $s = \frac38\ln L + \frac c4 - \frac18$. Hence
 #
 # $$
 # \bar\Theta^{(L)}(\rho) = \frac14 + \frac1L\Bigl[\tfrac38 \ln L + \tfrac14 c(\rho) - \tfrac18\Bigr] + o(1/L) .
 # $$ (eq:C:rate)
 #
-# The leading term is the same for every pair, its constant is 3/8, and it is not $O(1/L)$. The proof in the paper loses
-# it by keeping a forcing term $o(1/L)$ of the recursion as $o(1/L)$ after summing $L$ of them. Hayou, Doucet and
-# Rousseau {cite}`hayou2019` had asked the question before: they show that the kernel over $L$ tends to a number
-# $\lambda<1$ off the diagonal, with polynomial rates. The early version that we could read leaves $\lambda$ open and
-# has $O(1/L)$ for layers like ReLU, $\log L/L$ for smooth ones. New as far as we know: the constants 3/8 and $c(\rho)$.
-# Compare {cite}`hayou2022`, whose rates we could not read, and {cite}`terjek2025spectrum`, whose inverse cosine distances play the part
-# of our $c(\rho)$.
+# The leading term has the constant 3/8 for every pair, and is not $O(1/L)$. The paper's proof has a forcing term $o(1/L)$ in the recursion.
+# It sums $L$ such terms, and the sum is again taken as $o(1/L)$. There the logarithm is lost.
 #
-# {numref}`fig-c-rate` plots $L(\bar\Theta^{(L)}-1/4)$, which would be bounded under the theorem.
+# The question is older. {cite}`hayou2019` show that the kernel over $L$ tends to a number $\lambda<1$ off the diagonal, with polynomial
+# rates. Their early version, which we could read, leaves $\lambda$ open. It has $O(1/L)$ for layers like ReLU and $\log L/L$ for smooth
+# ones. New as far as we know are the constants 3/8 and $c(\rho)$. Compare {cite}`hayou2022`, whose rates we could not read, and
+# {cite}`terjek2025spectrum`, where inverse cosine distances stand for our $c(\rho)$.
 # %%
 fig, ax = plt.subplots()
 drawn = curves[(curves.depth >= 10) & (curves.rho <= max(min(curve_rho), 0.999))]
@@ -310,7 +311,8 @@ angle = last.gap * 2 * last.depth**2 / (9 * np.pi**2)
 chapter.check("C.Thm2-angle", Estimate.span(angle), last, figure="fig-c-rate")
 # %% [markdown]
 # ## Thirty layers predict as ridge regression does
-# At depth 30 the predictor on 500 images is at a distance of {claim}`C.Thm3-ridge` of its variation from ridge regression. By {eq}`eq:C:rate` the kernel matrix of $n$ different points is
+# At depth 30 the predictor on 500 images is at a distance of {claim}`C.Thm3-ridge` of its variation from ridge regression. By
+# {eq}`eq:C:rate` the kernel matrix of $n$ different points is
 #
 # $$
 # \bar\Theta = a\,\mathbf 1\mathbf 1^\top + (1-a)\,I + \frac{C}{4L}, \qquad
@@ -324,21 +326,24 @@ chapter.check("C.Thm2-angle", Estimate.span(angle), last, figure="fig-c-rate")
 # \Lambda = 4(1-a)L = 3L - \tfrac32\ln L + \tfrac12 .
 # $$ (eq:C:ridge)
 #
-# So the deep network predicts as *ridge regression* with the kernel $c(\rho)$ and the ridge $\Lambda$ does. The kernel does not depend on
-# depth, but for a constant so large that the mean is learnt at once. Where does the diagonal come from? The kernel $c$ is infinite at angle 0, as
-# $3\pi/\phi$; depth $L$ cuts it off at $3L$. In between lies the crossover {eq}`eq:C:crossover`.
+# So the deep network predicts as *ridge regression* with the kernel $c(\rho)$ and the ridge $\Lambda$. This kernel does not depend on
+# depth, except for a constant so large that the mean is learnt at once. The ridge comes from the diagonal. The kernel $c$ diverges as
+# $3\pi/\phi$ at angle 0, and depth $L$ cuts it off at $3L$; {eq}`eq:C:crossover` is the crossover between.
 #
-# **The next order.** A deep layer depends on a pair through $M=3\pi/\phi_L$ alone. The Abel function and the solution of {eq}`eq:C:recursion` in powers
-# of $\phi_L$ give, with the constants $a_1$ and $g_1$ of their series ($3\pi g_1=-\frac34\pi^3$, $3\pi a_1=6.92$),
+# **The next order** in $1/L$ changes the ridge and not the kernel. A deep layer depends on a pair through $M=3\pi/\phi_L$ alone. Expand
+# the Abel function and the solution of {eq}`eq:C:recursion` in powers of $\phi_L$, with the constants $a_1$ and $g_1$ of their series
+# ($3\pi g_1=-\frac34\pi^3$, $3\pi a_1=6.92$). Let $M_1$ be the value of $M$ at the inputs:
 #
 # $$
-# M - \tfrac32\ln M + \frac{3\pi a_1}{M} = L + c, \qquad
-# L\,\bar\Theta = \frac M4 - \frac18 + \frac{3\pi g_1}{M} - \Bigl(\frac{M_1}4-\frac98\Bigr)\Bigl(\frac{M_1}{M}\Bigr)^{3} .
+# \begin{aligned}
+# M - \tfrac32\ln M + \frac{3\pi a_1}{M} &= L + c, \\
+# L\,\bar\Theta &= \frac M4 - \frac18 + \frac{3\pi g_1}{M} - \Bigl(\frac{M_1}4-\frac98\Bigr)\Bigl(\frac{M_1}{M}\Bigr)^{3} .
+# \end{aligned}
 # $$ (eq:C:uniform)
 #
-# ($M_1$ is the $M$ of the inputs; the last term is $O(L^{-3})$ but for nearby inputs, $c\sim L$.) Expanded in $c/L$ the order $1/L^2$ of the kernel is
-# $\frac{3c}8$ and a constant: again *linear* in $c$. The next order keeps the kernel and its eigenvectors, and only divides the ridge by
-# $1+\frac3{2L}$. The shape of the kernel changes with $c^2/L^3$, and for nearby inputs.
+# The last term is $O(L^{-3})$, except for nearby inputs with $c\sim L$. Expanded in $c/L$, the order $1/L^2$ of the kernel is
+# $\frac{3c}8$ and a constant: again *linear* in $c$. So the eigenvectors stay, and the ridge is divided by $1+\frac3{2L}$. The shape
+# of the kernel changes only with $c^2/L^3$, and for nearby inputs.
 # %%
 far_down = chapter.rows(studies.deep_prediction)
 by_classes = {design: chapter.rows(studies.deep_prediction, design) for design in ("balanced", "drawn", "larger")}
@@ -358,10 +363,11 @@ for ax, design in zip(axes, ("drawn", "larger")):
     ax.set(xscale="log", yscale="log", xlabel=r"depth $L$", title=f"{rows.n.iloc[0]} images")
 axes[0].set_ylabel("distance from the deep predictor")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")
+fig.suptitle("From which depth is it ridge regression?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-c-laws",
-    "**Ridge regression holds from some ten layers on.** Distance of the deep predictor from its laws, over the predictor's own "
+    "**Ridge regression holds from some ten layers on.** Distance of the deep predictor from each law, over the predictor's own "
     "variation over fresh images. The expansion in $C/L$ needs depths far above the number of images.",
     by_classes["drawn"],
     by_classes["larger"],
@@ -393,42 +399,41 @@ chapter.say(
 # %% [markdown]
 # ## The argmax need not forget the data
 # At depth $10^6$ the accuracy is {claim}`C.Thm3-accuracy-balanced` with ten classes in equal parts, and
-# {claim}`C.Thm3-accuracy-drawn` with classes as they are drawn. The flow $\partial_t f = -\bar\Theta(\cdot,X)(f(X)-y)$ predicts $f_t(x) = f_0(x) + \mathrm{op}_t(x)\cdot(y-f_0(X))$
-# with the projection operator
+# {claim}`C.Thm3-accuracy-drawn` with classes as they are drawn ({numref}`fig-c-deep`). The flow
+# $\partial_t f = -\bar\Theta(\cdot,X)(f(X)-y)$ predicts $f_t(x) = f_0(x) + \mathrm{op}_t(x)\cdot(y-f_0(X))$ with the projection operator
 #
 # $$
 # \mathrm{op}_t(x) = \bar\Theta(x,X)\,\bar\Theta(X,X)^{-1}\bigl(1-e^{-t\bar\Theta(X,X)}\bigr) .
 # $$ (eq:C:operator)
 #
-# (The usual factor $1/n$ in the flow is left out, as in the paper's Remark 1; with it, all times here are $n$ times
-# longer.)
+# As in the paper's Remark 1 the flow has no factor $1/n$; with it all times are $n$ times longer.
 #
-# Where the ridge is large against all eigenvalues of $C$, the inverse is at hand: the first two terms of {eq}`eq:C:matrix` have the inverse
-# $(I-\beta\mathbf 1\mathbf 1^\top)/(1-a)$ with the number $\beta = a/(1+(n-1)a)$. To first order in $C/L$, then,
+# Let the ridge be large against all eigenvalues of $C$. Then the inverse is explicit. The first two terms of {eq}`eq:C:matrix` have the
+# inverse $(I-\beta\mathbf 1\mathbf 1^\top)/(1-a)$ with the number $\beta = a/(1+(n-1)a)$. To first order in $C/L$,
 #
 # $$
 # \mathrm{op}_\infty(x) = \beta\mathbf 1 + \frac{(I-\beta\mathbf 1\mathbf 1^\top)(c_x-\beta C\mathbf 1)}{4(1-a)L}
 # + O\Bigl(\frac{\ln^2L}{L^2}\Bigr), \qquad (c_x)_i = c(x\cdot x_i) .
 # $$ (eq:C:deep-operator)
 #
-# Times the targets, with $\beta\to1/(n+3)$, $4(1-a)\to3$, and $\bar y$ their mean:
+# In the limit $\beta\to1/(n+3)$ and $4(1-a)\to3$. Applied to targets $y$ of mean $\bar y$ the operator gives the *closed law*
 #
 # $$
 # f_\infty(x) = n\beta\,\bar y + \frac1{3L}\sum_i\Bigl[c(x\cdot x_i)-\frac1{n+3}\sum_{j\ne i}c_{ij}\Bigr]
 # \Bigl(y_i-\frac{n}{n+3}\,\bar y\Bigr) + o\Bigl(\frac1L\Bigr) .
 # $$ (eq:C:deep)
 #
-# (The logarithm survives in $n\beta = \frac{n}{n+3}\bigl(1+\frac{4(4a-1)}{n+3}+\dots\bigr)$ alone, and drops out for
-# targets of mean zero.) The limit is the constant $\frac n{n+3}\bar y$, as the paper says; the next order is a
-# regression with the kernel $c$, which does not depend on depth. Three things follow.
+# The logarithm remains only in $n\beta = \frac{n}{n+3}\bigl(1+\frac{4(4a-1)}{n+3}+\dots\bigr)$, and is absent for targets of mean zero.
+# The limit is the constant $\frac n{n+3}\bar y$, as the paper says. The next order is a regression with the kernel $c$, which does not
+# depend on depth. Three things follow.
 #
-# - **The argmax.** With classes in equal parts $\bar y$ is the same for all, and the first order decides at *every*
-#   depth: the accuracy has a limit, that of the kernel $c$. With classes as they are drawn the means differ by some
-#   $1/\sqrt n$, which in the end beats $1/L$: the largest class wins everywhere.
-# - **Two points.** $L\,\|\mathrm{op}(x)-\mathrm{op}(x')\|\to\frac13\bigl\|\bigl(I-\frac{\mathbf 1\mathbf 1^\top}{n+3}\bigr)(c_x-c_{x'})\bigr\|$,
-#   of order $\sqrt n$. Equation (5) of the paper has "at least of order $1/L$", with a constant that hides $n$.
-# - **The distance from the limit's predictor.** $|f_t-\hat f_t|\in O(n)$, says Theorem 3 a). For the worst targets of
-#   size 1 it is $\sum_i|\mathrm{op}_i-\hat{\mathrm{op}}_i|$, of order $n/L$; for random ones of order $\sqrt n/L$.
+# - **The argmax.** With classes in equal parts $\bar y$ is the same for all classes. Then the first order decides at *every*
+#   depth, and the accuracy has a limit, that of the kernel $c$. With classes as they are drawn the means differ by some
+#   $1/\sqrt n$. In very deep networks this is more than $1/L$, and the largest class is predicted everywhere.
+# - **Two points.** $L\,\|\mathrm{op}(x)-\mathrm{op}(x')\|\to\frac13\bigl\|\bigl(I-\frac{\mathbf 1\mathbf 1^\top}{n+3}\bigr)(c_x-c_{x'})\bigr\|$
+#   is of order $\sqrt n$. Equation (5) of the paper has "at least of order $1/L$", with a constant that may depend on $n$.
+# - **The distance from the limit's predictor.** Theorem 3 a) says $|f_t-\hat f_t|\in O(n)$. For the worst targets of
+#   size 1 the distance is $\sum_i|\mathrm{op}_i-\hat{\mathrm{op}}_i|$, of order $n/L$; for random ones it is of order $\sqrt n/L$.
 # %%
 fig, axes = plots.panels(2, width=4.3, height=3.6)
 for classes, words in (("balanced", "in equal parts"), ("drawn", "as drawn")):
@@ -437,7 +442,9 @@ for classes, words in (("balanced", "in equal parts"), ("drawn", "as drawn")):
     (line,) = axes[0].plot(middle.accuracy, "o-", markersize=4, label=words)
     axes[0].plot(middle.law_accuracy, "--", color=line.get_color(), linewidth=1, label="closed law")
     axes[1].plot(middle.error, "o-", markersize=4, color=line.get_color())
-axes[0].set(xscale="log", ylim=(0, 1), xlabel=r"depth $L$", ylabel="accuracy on fresh images", title="Classes decide")
+axes[0].set(
+    xscale="log", ylim=(0, 1), xlabel=r"depth $L$", ylabel="accuracy on fresh images", title="Is the data forgotten?"
+)
 axes[1].set(xscale="log", yscale="log", xlabel=r"depth $L$", ylabel="distance from the law, relative")
 axes[0].legend(fontsize="small", loc="lower left")
 chapter.figure(
@@ -459,10 +466,11 @@ for claim, design in (("C.Thm3-accuracy-balanced", "balanced"), ("C.Thm3-accurac
 chapter.check("C.Thm3-law", mean(deepest.groupby("seed").error.mean()), deepest, figure="fig-c-deep")
 # %% [markdown]
 # ## The depth that the paper prescribes is a good one
-# On 500 digits its accuracy is above that of depth 30 by {claim}`C.Thm3-recipe-depth`. It differs from the best of nine depths by
-# {claim}`C.Thm3-recipe-best`. The paper's practical advice is a depth, $L=\max_{ij}1/\sqrt{1-h(x_i\cdot x_j)}$, and times up to $\lceil1/\lambda_n\rceil$, $\lambda_n$ the smallest
-# eigenvalue: the "Goldilocks" zone "where the NTK is stable, yet it retains its expressivity". We try it on 500 digits as they are
-# drawn, the depth rounded up, against other depths.
+# On 500 digits the accuracy at this depth is above that of depth 30 by {claim}`C.Thm3-recipe-depth`. It differs from the best of nine
+# depths by {claim}`C.Thm3-recipe-best` ({numref}`fig-c-recipe`). The paper prescribes a depth, $L=\max_{ij}1/\sqrt{1-h(x_i\cdot x_j)}$.
+# It also prescribes times up to $\lceil1/\lambda_n\rceil$, with $\lambda_n$ the smallest eigenvalue of the kernel matrix. It calls this
+# the "Goldilocks" zone "where the NTK is stable, yet it retains its expressivity". We round the depth up, and draw the digits without
+# regard to their classes.
 # %%
 tried = chapter.rows(studies.recipe, "main")
 accuracies = {
@@ -499,8 +507,8 @@ at_thirty = tried[tried.depth == 30]
 chapter.check("C.Thm3-ridge-stopping", mean(at_thirty.stop), at_thirty, figure="fig-c-recipe")
 chapter.say(
     f"The prescribed depth is {prescribed.layers.min()} to {prescribed.layers.max()} and gives {mean(exact[0])}; the best depth, {best}, gives "
-    f"{mean(exact[best])}, depth 2 {mean(exact[2])} and depth 30 {mean(exact[30])}. At the first time, $t=1$, the accuracy is {mean(accuracies['early'][0])}. In the language of "
-    "the ridge: thirty layers are a ridge that is too large, and less than ten are out of the law's reach."
+    f"{mean(exact[best])}, depth 2 {mean(exact[2])} and depth 30 {mean(exact[30])}. At the first time, $t=1$, the accuracy is {mean(accuracies['early'][0])}. So thirty "
+    "layers are too large a ridge. With less than ten layers the ridge law does not hold."
 )
 # %% [markdown]
 # ## Exercises
@@ -547,20 +555,20 @@ chapter.say(
 # </details>
 # %% [markdown]
 # ## Errata and open points
-# *Errors.* The rate ({ref}`erratum <erratum-c-rate>`) is the root of most corrections of this chapter: of the unit of
+# *Errors.* Most corrections of this chapter come from the rate ({ref}`erratum <erratum-c-rate>`): those of the unit of
 # {ref}`nearby inputs <erratum-c-corollary-1>` and of the {ref}`projectors <erratum-c-projector>`. Others are {ref}`range and
 # monotonicity <erratum-c-range>`, {ref}`angle or inner product <erratum-c-angle>`, {ref}`eta <erratum-c-eta>`, {ref}`biases
 # <erratum-c-biases>` and {ref}`the toy network <erratum-c-example-1>`.
 #
-# *Limits* of what was said: {ref}`depth 30 <erratum-c-depth-30>` and {ref}`norms <erratum-c-norm>`.
+# *Limits* of statements: {ref}`depth 30 <erratum-c-depth-30>` and {ref}`norms <erratum-c-norm>`.
 #
-# *Readings*, where the paper leaves something open: {ref}`depth 5 <erratum-c-depth-5>`, {ref}`the bound on the depth
+# *Interpretations*, where the paper leaves something open: {ref}`depth 5 <erratum-c-depth-5>`, {ref}`the bound on the depth
 # <erratum-c-depth-bound>`, {ref}`operators of two points <erratum-c-nontrivial>`, {ref}`what a deep predictor forgets
 # <erratum-c-data-independent>`, {ref}`Table 1 <erratum-c-table-1>`, {ref}`Proposition 4 <erratum-c-proposition-4>` and
 # {ref}`Table 2 <erratum-c-table-2>`.
 #
-# Open: the paper's settings for Tables 1 and 2; a proof of the ridge uniform in $n$; the law of a finite network's kernel, which depth over
-# width controls {cite}`hanin2020`.
+# *Open*: the paper's settings for Tables 1 and 2; a proof of the ridge uniform in $n$; the law of a finite network's kernel, which
+# depends on depth over width {cite}`hanin2020`.
 #
 # ## Try it yourself
 # - `make chapter-05 NAME=mine PARAMS='-p curve_rho "[0.3, 0.6, 0.95, 0.999]"'` draws other pairs.
@@ -570,11 +578,11 @@ chapter.say(
 # %% [markdown]
 # (depth-details)=
 # # Depth in detail: other layers, stopping, projectors, width
-# This page has what the story of chapter 5 leaves out: other layers, further figures and tables of paper C, and its single statements.
+# This page has other layers, further figures and tables of paper C, and its single statements.
 # %% [markdown]
 # ## Figures 2 and 3 of the paper: the layer map and the limit
-# The layer map touches the identity as the power {claim}`C.Fig3-contact`, and the four curves of Fig. 2 are within $2\cdot10^{-5}$ of 1/4
-# at depth $10^6$. {numref}`fig-c-fig3` and {numref}`fig-c-fig2` repeat the paper's figures.
+# The layer map touches the identity with the exponent {claim}`C.Fig3-contact`. The four curves of Fig. 2 are within
+# {claim}`C.Fig2-limit` of 1/4 at depth $10^6$. {numref}`fig-c-fig3` and {numref}`fig-c-fig2` repeat the paper's figures.
 # %%
 table_map = chapter.rows(studies.layer_map, "main")
 # %%
@@ -609,10 +617,11 @@ for ax in axes[2:]:
 for ax in axes[::2]:
     ax.set_ylabel("kernel")
 axes[0].legend()
+fig.suptitle("Do all pairs tend to 1/4?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-c-fig2",
-    "**All four approach 1/4.** The normalised kernel of one pair against depth, as in paper C, Fig. 2 (depth on a logarithmic "
+    "**All four pairs tend to 1/4.** The normalised kernel of one pair against depth, as in paper C, Fig. 2 (depth on a logarithmic "
     "axis). The first curve crosses 1/4 and comes back from above.",
     curves[curves.rho.isin(four) & (curves.depth <= 1000)],
     alt="Four curves of the kernel against depth, from the input correlation towards a line at one quarter, which none has reached "
@@ -629,28 +638,29 @@ chapter.check("C.Thm2-limit", Estimate.exact((last.kernel - 0.25).abs().max(), 1
 # %% [markdown]
 # ## Stopped early, and as a function of $n/L$
 # Stopped at $t=1$ at depth 30, the deep predictor differs from the ridge law by {claim}`C.Thm3-ridge-stopping` of its variation. The flow
-# of {eq}`eq:C:operator` has the same eigenvectors. With $\mu_i$ the eigenvalues of
-# $C+4La\mathbf1\mathbf1^\top$ and $v_i$ its eigenvectors, the prediction at time $t$ is
+# of {eq}`eq:C:operator` has the eigenvectors $v_i$ of $C+4La\mathbf1\mathbf1^\top$. With its eigenvalues $\mu_i$ the prediction at time
+# $t$ is
 #
 # $$
 # f_t(x) = \sum_i \frac{(k_x\cdot v_i)\,(v_i\cdot y)}{\mu_i+\Lambda}\Bigl(1-e^{-t(\mu_i+\Lambda)/4L}\Bigr),
 # \qquad (k_x)_i = c(x\cdot x_i) + 4La .
 # $$ (eq:C:stopped)
 #
-# All modes with $\mu_i\ll L$ share one time, $t\approx\frac43$, so that stopping hardly selects among them in deep networks.
+# All modes with $\mu_i\ll L$ have the same time, $t\approx\frac43$. So in deep networks stopping hardly selects among them.
 #
-# **A function of $n/L$.** Four times the data in a network four times as deep have {claim}`C.Thm3-collapse` times the error. For random points the eigenvalues grow as $n$ times those of the operator $c$, to be
-# compared with the ridge: what is learnt depends on $3L/n$. On a sphere the operator's eigenvalues $\mu_\ell$ are one quadrature a degree $\ell$,
-# with $N_\ell$ polynomials each. The usual average over data leaves of a target of degree $\ell$ the share
+# **A function of $n/L$.** Four times the data in a network four times as deep have {claim}`C.Thm3-collapse` times the error
+# ({numref}`fig-c-collapse`). For random points the eigenvalues of $C$ grow as $n$ times those of the operator $c$, and the ridge as $3L$. So
+# the learnt share depends on $3L/n$. On a sphere the operator has one eigenvalue $\mu_\ell$ for each degree $\ell$, with $N_\ell$
+# polynomials. It is a single quadrature. Averaged over data, the share of a target of degree $\ell$ that is not learnt is
 #
 # $$
 # E_\ell = \frac{1}{1-\gamma}\Bigl(\frac{\kappa}{\mu_\ell+\kappa}\Bigr)^2, \qquad
 # n\kappa = \Lambda - \sum_{\ell\ge1} \frac{N_\ell\,\mu_\ell^2}{\mu_\ell+\kappa}, \qquad
-# \gamma = \frac1n\sum_{\ell\ge1} N_\ell\Bigl(\frac{\mu_\ell}{\mu_\ell+\kappa}\Bigr)^2 ,
+# \gamma = \frac1n\sum_{\ell\ge1} N_\ell\Bigl(\frac{\mu_\ell}{\mu_\ell+\kappa}\Bigr)^2 .
 # $$ (eq:C:curve)
 #
-# where the second term of $n\kappa$ has the zero diagonal of $C$ in it. At fixed $n/L$ it is of order 1 beside $3L$, and $\gamma$ of order $1/n$: in the
-# limit $\kappa=3L/n$.
+# The second term of $n\kappa$ accounts for the zero diagonal of $C$. At fixed $n/L$ it is of order 1 beside $3L$, and $\gamma$ is of
+# order $1/n$. In the limit $\kappa=3L/n$.
 # %%
 left = {design: chapter.rows(studies.size_over_depth, design) for design in ("images", "sphere")}
 # %%
@@ -667,6 +677,7 @@ for ax, title in zip(axes, ("Images, ten classes", "Sphere")):
     ticks(ax, sorted(set(left["images"].ratio)))
     ax.legend(fontsize="small")
 axes[0].set_ylabel("share of the variance left")
+fig.suptitle("Does the error depend on $n/L$ alone?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-c-collapse",
@@ -689,29 +700,32 @@ over = (rows.left / rows.law).groupby(rows.seed).mean()
 chapter.check("C.Thm3-sphere-curve", mean(over), rows, figure="fig-c-collapse")
 # %% [markdown]
 # ## Non-smooth activations have the limit 1/4, smooth ones 1/3
-# At the largest depth the kernels are at {claim}`C.Thm2-kinked` and {claim}`C.Thm2-smooth`. Nothing in {eq}`eq:C:quarter` is special to the ReLU but the number 3. Let a layer keep the variance of its input, and
-# let its map touch the identity at 1 as $1-h(1-e) = e - A\,e^{1+q}$. Then $e_L^q = 1/(AqL)$ and $h'(1-e_L) = 1-k/L$
-# with $k = (1+q)/q$ ($A$, $B$, $b$, $k$ and $q$ are numbers of this section alone), so that
+# At the largest depth the kernels are at {claim}`C.Thm2-kinked` and {claim}`C.Thm2-smooth` ({numref}`fig-c-layers`). Only the number 3 of
+# {eq}`eq:C:quarter` is special to the ReLU. Let a layer keep the variance of its input, and let its map touch the identity at 1 as
+# $1-h(1-e) = e - A\,e^{1+q}$. Then $e_L^q = 1/(AqL)$ and $h'(1-e_L) = 1-k/L$ with $k = (1+q)/q$. (The numbers $A$, $B$, $b$, $k$ and $q$
+# belong to this section.) Hence
 #
 # $$
 # \frac{dS}{dL} = 1 - k\,\frac SL, \qquad \bar\Theta^{(L)} \to \frac1{1+k} = \frac{q}{1+2q} .
 # $$ (eq:C:universal)
 #
-# A kink in the activation makes $q=\frac12$, $k=3$. A smooth activation makes $q=1$, $k=2$. The leaky ReLU and a residual
-# layer $\sqrt{1-s}\,x+\sqrt s\,W\sigma(x)$ slow the ReLU's map down by a factor and change neither $q$ nor the limit.
-# (Smooth activations keep the variance, and have $h'(1)=1$, only after a scale and a shift that make
-# $\mathbb E\sigma^2=\mathbb E\sigma'^2=1$; there always are such.)
-# If $e_L^q = 1/\bigl(Aq(L+b\ln L+\dots)\bigr)$, the steps that led to 3/8 lead to
+# A non-smooth activation has $q=\frac12$ and $k=3$, a smooth one $q=1$ and $k=2$. The leaky ReLU and a residual
+# layer $\sqrt{1-s}\,x+\sqrt s\,W\sigma(x)$ slow the ReLU's map down by a factor. They change neither $q$ nor the limit.
+# A smooth activation keeps the variance and has $h'(1)=1$ after a scale and a shift that make
+# $\mathbb E\sigma^2=\mathbb E\sigma'^2=1$; these always exist.
+#
+# Let $e_L^q = 1/\bigl(Aq(L+b\ln L+\dots)\bigr)$. The steps that led to 3/8 lead to
 #
 # $$
 # \bar\Theta^{(L)} = \frac1{1+k}\Bigl(1 + b\,\frac{\ln L}{L}\Bigr) + O(1/L) .
 # $$ (eq:C:universal-log)
 #
-# At every kink $b=\frac32$. For smooth layers it has no universal value: $b = 1-B/A^2$ with $A=h^{(2)}(1)/2$,
-# $B=h^{(3)}(1)/6$, of either sign. That the two kinds of activation are two classes, and that residual layers keep a
-# polynomial rate, is in {cite}`hayou2019`. For layers $as+b|s|$ compare {cite}`terjek2025spectrum`: there, too, $b^2/(a^2+b^2)$ sets the rate, and the
-# absolute value does better than ReLU. {cite}`xiao2020` has a table of limits and condition numbers on the critical line, which we could
-# not read; the limit 1/3 may well be in it. {numref}`fig-c-layers` follows nine kinds of layers, layer by layer.
+# All non-smooth activations have $b=\frac32$. For smooth ones $b = 1-B/A^2$ is not universal and has either sign. Here
+# $A=h^{(2)}(1)/2$ and $B=h^{(3)}(1)/6$ come from the derivatives of $h$ at 1.
+#
+# *Compare.* {cite}`hayou2019` have the two classes of activations, and the polynomial rate of residual layers. In
+# {cite}`terjek2025spectrum` the ratio $b^2/(a^2+b^2)$ of a layer $as+b|s|$ sets the rate, and the absolute value does better than ReLU.
+# {cite}`xiao2020` have a table of limits on the critical line, which we could not read; it may contain the limit 1/3.
 # %%
 others = chapter.rows(studies.other_layers, "main")
 layers_depth = int(others.depth.max())
@@ -732,12 +746,12 @@ def other_layers():
         axes[0].axhline(rows.limit.iloc[0], color=plots.COLOURS["theory"], linewidth=0.8)
     path = scaled_down[scaled_down.rho == 0.5]
     axes[0].plot(path.depth, path.kernel, ":", color=plots.COLOURS["theory"], label="residual, share 1/L")
-    axes[0].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$\bar\Theta^{(L)}$", ylim=(0.2, 0.55), title="Two limits")
+    axes[0].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$\bar\Theta^{(L)}$", ylim=(0.2, 0.55), title="Which limit?")
     axes[1].set(
         xscale="log",
         xlabel=r"depth $L$",
         ylabel=r"$L\,(\bar\Theta^{(L)} - 1/(1+k))$",
-        title="Kinks share one slope",
+        title="Which rate?",
     )
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
     return fig
@@ -778,20 +792,19 @@ deepest = scaled_down[scaled_down.depth == layers_depth].set_index("rho")
 kept = Estimate.exact(deepest.kernel[0.5] - deepest.kernel[0.0], 1e-9)
 chapter.check("C.Thm2-residual", kept, deepest.reset_index(), figure="fig-c-layers")
 # %% [markdown]
-# The paper does not consider the dotted line: where each of $L$ residual branches has the share $1/L$,
-# depth is a unit of time of the flow $d\phi/d\tau$, and the kernel of an infinitely deep network still depends on its
-# input.
+# Residual branches of share $1/L$ (the dotted line) are not in the paper. With them depth is a unit of time of the flow $d\phi/d\tau$. The
+# kernel of an infinitely deep network then still depends on its input.
 #
-# The ridge is as general. With $c=\lim_L\, 1/(Aq\,e_L^q)-L-b\ln L$, the offset of the layer, the steps that led to
+# *The ridge is as general.* Let $c=\lim_L\, 1/(Aq\,e_L^q)-L-b\ln L$ be the offset of the layer. The steps that led to
 # {eq}`eq:C:rate` lead to
 #
 # $$
-# (1+k)\,L\,\bar\Theta^{(L)} = L + b\ln L + c(\rho) + d + o(1), \qquad \text{ridge}\quad k\,L - b\ln L - d ,
+# (1+k)\,L\,\bar\Theta^{(L)} = L + b\ln L + c(\rho) + d + o(1), \qquad \text{ridge}\quad k\,L - b\ln L - d .
 # $$ (eq:C:every-layer)
 #
-# beside the kernel $c$, with $d=-\frac12$ at every kink and $d=\frac32\bigl(1-b-\frac1A-\frac b3\bigr)$ for smooth layers. At a kink $c$ has
-# the pole of the ReLU's divided by the factor in front of its map, for smooth layers a pole $2/(A\phi^2)$: they need some
-# hundred layers, kinks thirty.
+# The number $d$ is $-\frac12$ for non-smooth activations and $\frac32\bigl(1-b-\frac1A-\frac b3\bigr)$ for smooth ones. Near angle
+# 0 the kernel $c$ of a non-smooth activation has the ReLU's pole divided by the factor in front of its map. Smooth layers have a pole
+# $2/(A\phi^2)$. They need some hundred layers for the ridge law, non-smooth ones thirty.
 # %%
 ridges = chapter.rows(studies.layer_prediction, "main")
 wide = ridges.pivot_table(index="layer", columns="depth", values="first", sort=False)
@@ -799,8 +812,8 @@ wide.columns = [f"L = {depth}" for depth in wide.columns]
 chapter.table(
     wide.assign(k=ridges.groupby("layer").k.first()).reset_index()[["layer", "k", *wide.columns]],
     "tab-c-layers",
-    "Distance of the predictor of other layers from ridge regression with their own offsets, over its variation, and the "
-    "ridge over the depth in the limit; means over draws of the images.",
+    "**Other layers are ridges, too.** Distance of their predictor from ridge regression with their own offsets, over its variation, and "
+    "the ridge over the depth in the limit. Means over draws of the images.",
     ridges,
 )
 rows = ridges[ridges.depth == 300]
@@ -808,17 +821,18 @@ worst = rows.pivot_table(index="seed", columns="layer", values="first").to_numpy
 chapter.check("C.Thm3-ridge-layers", -least(-worst), rows, figure="tab-c-layers")
 # %% [markdown]
 # ## Operators of two points differ by the order $\sqrt n/L$
-# At depth $10^4$ they differ by {claim}`C.Thm3-operator-difference` of what {eq}`eq:C:deep-operator` says. That expansion holds where $L$ is large against the offsets times $n$. At depth 30 it is no approximation, for
-# operators of two points the less so the more data there are; the ridge {eq}`eq:C:ridge` is.
+# At depth $10^4$ their difference is {claim}`C.Thm3-operator-difference` times that of {eq}`eq:C:deep-operator`. This expansion holds where
+# $L$ is large against the offsets times $n$. At depth 30 it is no approximation, the less so the more data there are. The ridge law
+# {eq}`eq:C:ridge` is one there.
 # %%
 apart = chapter.rows(studies.operators_apart, "main")
 sizes = apart.groupby(["n", "depth"])[["apart", "law", "away", "worst"]].mean().reset_index()
 chapter.table(
     sizes,
     "tab-c-apart",
-    "Operators at infinite time, means over fresh points of a sphere and data sets: depth times the distance of two of "
-    "them (apart), that over the closed law (law); the distance of the prediction from the limit's for random targets of "
-    "size 1 (away) and for the worst (worst).",
+    "**At depth $10^4$ the closed law (law) is right, at depth 30 it is not.** Operators at infinite time, means over fresh points of a sphere "
+    "and data sets. Depth times the distance of two of them (apart), and that over the closed law (law). Distance of the prediction from "
+    "the limit's for random targets of size 1 (away) and for the worst ones (worst).",
     apart,
 )
 closest = apart.pivot_table(index="seed", columns=["n", "depth"], values="least")
@@ -831,13 +845,14 @@ shallow = apart[apart.depth == 30]
 wide = shallow.pivot_table(index="seed", columns="n", values="away")
 power = exponent(wide.columns.to_numpy(), wide.to_numpy())
 chapter.say(
-    f"The bound $O(n)$ is far from what random targets do at depth 30, where the exponent is {power}; the worst targets "
-    "attain it far down."
+    f"For random targets the exponent in $n$ is {power} at depth 30, far from the bound $O(n)$. The worst targets reach it in deep "
+    "networks."
 )
 chapter.check("C.Thm3-worst", growing(deep_apart, "worst", size="n"), deep_apart, figure="tab-c-apart")
 # %% [markdown]
 # ## The norm of the operator stays below one
-# Without stopping it is larger than at $t=1$ by a factor of {claim}`C.Fig6-early-sphere` on the sphere. The paper bounds the norm of {eq}`eq:C:operator` by $O(n)$ for
+# Without stopping the norm is {claim}`C.Fig6-early-sphere` times that at $t=1$ on the sphere ({numref}`fig-c-fig6`). "The norm" is the
+# Euclidean norm of the vector {eq}`eq:C:operator`, averaged over fresh points. The paper bounds it by $O(n)$ for
 # $t\in o(1/\lambda_n)$, with $\lambda_n$ the smallest eigenvalue of $\bar\Theta(X,X)$. For every kernel with unit
 # diagonal, every data set, depth and point,
 #
@@ -845,12 +860,12 @@ chapter.check("C.Thm3-worst", growing(deep_apart, "worst", size="n"), deep_apart
 # \|\mathrm{op}_t(x)\|_2 \le \Bigl(\max_u \frac{(1-e^{-u})^2}{u}\Bigr)^{1/2}\sqrt t = 0.638\ldots\sqrt t ,
 # $$ (eq:C:norm)
 #
-# because $k_x^\top\bar\Theta^{-1}k_x\le\bar\Theta(x,x)=1$. At $t=1/\lambda_n$ the data size enters through $\lambda_n$
-# alone. The paper stops at integers from 0 to $\lceil1/\lambda_n\rceil$. At the last of them stopping keeps at least
-# $1-1/e$ of every mode, so that it lowers the norm by a factor of at most 1.582, and by that only where the smallest
-# eigenvalues dominate. At $t=1$, the first that predicts anything, it does most.
-# {numref}`fig-c-fig6` repeats Fig. 6 of the paper: "the norm" is the Euclidean norm of the vector {eq}`eq:C:operator`,
-# averaged over fresh points; the depth is rounded up.
+# because $k_x^\top\bar\Theta^{-1}k_x\le\bar\Theta(x,x)=1$. At $t=1/\lambda_n$ the bound depends on the data size through $\lambda_n$
+# alone.
+#
+# The paper stops at integers from 0 to $\lceil1/\lambda_n\rceil$. The last of them keeps at least $1-1/e$ of every mode. So it lowers the
+# norm by a factor of at most 1.582, and by this much only where the smallest eigenvalues dominate. Stopping has most effect at $t=1$, the
+# first time that predicts anything. The depth is rounded up.
 # %%
 norms = chapter.rows(studies.projection_norm)
 # %%
@@ -886,17 +901,18 @@ chapter.say(
     f"{stopping['sphere']} on the sphere and {stopping['images']} on images."
 )
 # %% [markdown]
-# **Near-duplicates** (Theorem 3 b). Two points at a small angle $\phi$ have the kernel $1-(L-1)\phi/(2\pi)$, so that
-# $\lambda_n\simeq(L-1)\,\phi_{\min}/(2\pi)$ goes to 0 with their angle, and the bound $\lambda_n^{-1/2}$ of the norm to infinity. The norm itself
-# does not: near angle 0 the kernel is that of a path of independent steps, which is not extrapolated. We give each of twenty points on a sphere a
-# second one at a small angle, and look at the worst points beyond the pairs.
+# **Near-duplicates** (Theorem 3 b). Two points at a small angle $\phi$ have the kernel $1-(L-1)\phi/(2\pi)$. So
+# $\lambda_n\simeq(L-1)\,\phi_{\min}/(2\pi)$ tends to 0 with their angle, and the bound $\lambda_n^{-1/2}$ of the norm to infinity. The norm
+# itself stays bounded: its exponent in the angle is {claim}`C.Thm3-duplicates`. Near angle 0 the kernel is that of a path of independent
+# steps, which is not extrapolated. We give each of twenty points on a sphere a second one at a small angle, and take the worst
+# points beyond the pairs.
 # %%
 doubles = chapter.rows(studies.near_duplicates, "main")
 chapter.table(
     doubles.groupby(["depth", "gap"])[["smallest", "stopped", "forever"]].mean().reset_index(),
     "tab-c-duplicates",
-    "Smallest eigenvalue with near-duplicates at an angle (gap), and the largest norm of the operator beyond them, stopped at "
-    "$\\lambda_n^{-1/2}$ and at infinite time; means over data sets.",
+    "**The norm stays bounded as near-duplicates approach each other.** Smallest eigenvalue against their angle (gap), and the largest norm "
+    "of the operator beyond them, stopped at $\\lambda_n^{-1/2}$ and at infinite time. Means over data sets.",
     doubles,
 )
 closest = doubles[(doubles.depth == 2) & (doubles.gap <= 0.01)]
@@ -906,7 +922,8 @@ chapter.check(
 )
 # %% [markdown]
 # ## The smallest eigenvalue still rises at depth 30
-# From depth 5 to 30 it grows by a factor of {claim}`C.Fig7-stabilised` at the largest $n$. {numref}`fig-c-fig7` follows the smallest eigenvalue of $\bar\Theta^{(L)}(X,X)$ for points uniform on the sphere.
+# From depth 5 to 30 it grows by a factor of {claim}`C.Fig7-stabilised` at the largest $n$ ({numref}`fig-c-fig7`). The points are uniform on
+# the sphere.
 # %%
 eigen = chapter.rows(studies.smallest_eigenvalue, "main")
 # %%
@@ -915,13 +932,18 @@ colours = plt.cm.viridis(np.linspace(0, 0.9, eigen.n.nunique()))
 for colour, (n, rows) in zip(colours, eigen.groupby("n")):
     ax.plot(rows.groupby("depth").smallest.mean(), "o-", markersize=4, color=colour, label=f"n = {n}")
 ax.axhline(0.75, color=plots.COLOURS["feature"], linewidth=1, label="limit 3/4")
-ax.set(xlabel=r"depth $L$", ylabel=r"$\lambda_n$", ylim=(-0.02, 0.8), title="Has it settled at depth 5?")
+ax.set(
+    xlabel=r"depth $L$",
+    ylabel=r"$\lambda_n$",
+    ylim=(-0.02, 0.8),
+    title="Has the smallest eigenvalue settled at depth 5?",
+)
 ticks(ax, chapter.design(studies.smallest_eigenvalue, "main")["depths"][0])
 ax.legend(ncols=2, fontsize="small")
 chapter.figure(
     fig,
     "fig-c-fig7",
-    "**It has not settled at depth 5.** Smallest eigenvalue of the kernel matrix against depth for several data sizes, as in paper C, Fig. 7. It rises "
+    "**The smallest eigenvalue has not settled at depth 5.** Smallest eigenvalue of the kernel matrix against depth for several data sizes, as in paper C, Fig. 7. It rises "
     "with depth and falls with $n$.",
     eigen,
     alt="Smallest eigenvalue against depth, a curve a data size, all still rising at depth 30 towards a line at "
@@ -936,11 +958,10 @@ settled = widest.pivot_table(index="seed", columns="depth", values="smallest")
 chapter.check("C.Fig7-away", mean(settled[5].to_numpy()), widest, figure="fig-c-fig7")
 chapter.check("C.Fig7-stabilised", mean((settled[30] / settled[5]).to_numpy()), widest, figure="fig-c-fig7")
 # %% [markdown]
-# "For large values of $n$, a depth of 5 stabilizes the smallest eigenvalue": read as "keeps it away from 0", the
-# sentence is right. The eigenvalue has not settled there, the less so the more data there are. It falls with $n$ at
-# every depth by a theorem: the matrix of fewer points is a block of that of more, and eigenvalues interlace.
-# The proof's lower bound $\Omega(1/L)$ is true but falls with depth,
-# while $\lambda_n$ rises to $\frac34-\frac38\ln L/L$.
+# The paper says: "For large values of $n$, a depth of 5 stabilizes the smallest eigenvalue". This is right if it means that the
+# eigenvalue is away from 0: it is {claim}`C.Fig7-away` there. It has not settled, the less so the more data there are. It falls with
+# $n$ at every depth by a theorem: the matrix of fewer points is a block of that of more, and eigenvalues interlace. The proof's
+# lower bound $\Omega(1/L)$ is true but falls with depth, while $\lambda_n$ rises to $\frac34-\frac38\ln L/L$.
 # %%
 averages = grid.mean().unstack("depth")
 factors = averages[30] / averages[5]
@@ -949,10 +970,12 @@ chapter.say(
     f"{factors.iloc[-1]:.2f} at $n={eigen.n.max()}$."
 )
 # %% [markdown]
-# Theorem 3 asks for $L\in O(\max_{ij} 1/\sqrt{1-h(x_i\cdot x_j)})$, Fig. 8 plots that number, and Fig. 6 takes it for
-# the depth. It does grow slowly. On the paper's sphere data it stays below 2; rounded up it is the least depth at which
-# the kernel is invertible. (On digits it is larger.) With the constants of {eq}`eq:C:crossover`, half the way to the
-# limit takes 2.975 of these units, and $u = 1$ takes 6.66.
+# ### The prescribed depth stays below 2 on the sphere
+#
+# Theorem 3 asks for $L\in O(\max_{ij} 1/\sqrt{1-h(x_i\cdot x_j)})$. Fig. 8 of the paper plots this number, and its Fig. 6 takes it for
+# the depth. On the paper's sphere data it grows as $n$ to the power {claim}`C.Fig8-trend` and is {claim}`C.Fig8-invertible` at the
+# largest $n$ ({numref}`fig-c-fig8`). Rounded up it is 2, the least depth at which the kernel is invertible. On digits it is larger. With
+# the constants of {eq}`eq:C:crossover`, half the way to the limit takes 2.975 of these units, and $u = 1$ takes 6.66.
 # %%
 bounds = chapter.rows(studies.depth_bound, "main")
 # %%
@@ -974,7 +997,7 @@ ax.legend(loc="lower right")
 chapter.figure(
     fig,
     "fig-c-fig8",
-    "**It grows slowly and stays below 2.** The depth bound of Theorem 3 against the data size on the sphere, as in paper C, Fig. 8; bars are standard "
+    "**The depth bound grows slowly and stays below 2.** The depth bound of Theorem 3 against the data size on the sphere, as in paper C, Fig. 8; bars are standard "
     "deviations over data sets.",
     bounds,
     alt="The depth bound against data size: points that rise slowly along a curve and stay below a line at two.",
@@ -986,12 +1009,13 @@ chapter.check("C.Fig8-trend", trend, bounds, figure="fig-c-fig8")
 chapter.check("C.Fig8-invertible", mean(most.bound), most, figure="fig-c-fig8")
 # %% [markdown]
 # ## The accuracy at depth 30 is reproduced
-# It is {claim}`C.Tab2-accuracy`, and 0.874 in the paper. The average error is {claim}`C.Tab2-residual`, and 6.435 in the paper, if it is
-# ten times the mean norm of the residual. Table 2 of the paper reports kernel regression on 500 MNIST digits at depth 30. It does not say which targets, test
-# set, initial function or stopping time were used, nor what "average error" is. We take one-hot targets, $f_0 = 0$,
-# infinite time, disjoint stratified splits of the 5000 digits that ship with a package, and report several readings.
-# Stratified splits have the classes in equal parts; the paper's need not, so that depth 30 is done again on digits as
-# they are drawn.
+# It is {claim}`C.Tab2-accuracy`, and 0.874 in the paper's Table 2. The average error is {claim}`C.Tab2-residual`, and 6.435 in the paper,
+# if it is ten times the mean norm of the residual. Table 2 reports kernel regression on 500 MNIST digits at depth 30. It does not name the
+# targets, the test set, the initial function or the stopping time, nor what "average error" is.
+#
+# We take one-hot targets, $f_0 = 0$, infinite time, and disjoint stratified splits of the 5000 digits that ship with a package. We
+# report several interpretations of the error. Stratified splits have the classes in equal parts, and the paper's need not. So we repeat
+# depth 30 on digits as they are drawn.
 # %%
 scores = chapter.rows(studies.mnist_regression, "main")
 as_drawn = chapter.rows(studies.drawn_regression, "main")
@@ -1000,7 +1024,8 @@ means.columns = [f"{name} ({stat})" for name, stat in means.columns]
 chapter.table(
     means.reset_index(),
     "tab-c-tab2",
-    "Kernel regression against depth; mean and standard deviation over splits. Paper C, Tab. 2 is the row of depth 30.",
+    "**Depth 30 has the paper's accuracy.** Kernel regression against depth, mean and standard deviation over splits. Table 2 of paper C is "
+    "the row of depth 30.",
     scores,
 )
 # %%
@@ -1035,18 +1060,20 @@ chapter.say(
 )
 # %% [markdown]
 # ## Eigenprojectors converge like $1/L$, the matrix does not
-# The exponent of the projectors is {claim}`C.Thm3-projector`. Theorem 3 compares the operator {eq}`eq:C:operator` with that of the limit $\frac14\mathbf 1\mathbf 1^\top+\frac34 I$. Its first sentence inherits
-# the rate of Theorem 2. Its second, that the eigenprojectors converge like $1/L$, is true, but not for the reason
-# given: $\|\bar\Theta-\lim\|_2$ is of order $n\log L/L$. The logarithm is the same for every pair, so it is a shift of
-# all off-diagonal entries and leaves eigenvectors alone; only the offsets $c(\rho_{ij})$ of {eq}`eq:C:rate` tilt them.
-# To first order, with a gap of $n/4$,
+# The distance of the projectors from their limit falls with the exponent {claim}`C.Thm3-projector` in $L$ ({numref}`fig-c-projectors`).
+# Theorem 3 compares the operator {eq}`eq:C:operator` with that of the limit $\frac14\mathbf 1\mathbf 1^\top+\frac34 I$. Its first
+# statement has the rate of Theorem 2, and is corrected with it. Its second statement, that the eigenprojectors converge like $1/L$, is
+# true, but the paper's proof does not show it: $\|\bar\Theta-\lim\|_2$ is of order $n\log L/L$.
+#
+# The reason is another. The logarithm is the same for every pair. So it shifts all off-diagonal entries and leaves the eigenvectors
+# unchanged. Only the offsets $c(\rho_{ij})$ of {eq}`eq:C:rate` turn them. To first order, with a gap of $n/4$,
 #
 # $$
 # L\,\|P^{(L)}-P\|_2 \to \operatorname{sd}_i\Bigl(\frac1n\sum_{j\ne i} c(\rho_{ij})\Bigr) .
 # $$ (eq:C:projector)
 #
-# The paper's footnote on the sine of the angle between the subspaces has the matrix of ones in place of the limit, and
-# its $v_1\cdot\tilde v_1\approx1-4\pi/L$ is $1-O(L^{-2})$: the cosine of an angle of order $1/L$.
+# The paper's footnote on the sine of the angle between the subspaces has the matrix of ones in place of the limit. Its
+# $v_1\cdot\tilde v_1\approx1-4\pi/L$ is $1-O(L^{-2})$, the cosine of an angle of order $1/L$.
 # %%
 tilt = chapter.rows(studies.projectors)
 tilt = tilt.assign(
@@ -1066,9 +1093,9 @@ axes[0].annotate(
     "paper: 4π", (5, 4 * np.pi), textcoords="offset points", xytext=(0, -12), color=plots.COLOURS["theory"]
 )
 axes[0].set(
-    xscale="log", yscale="log", xlabel=r"depth $L$", ylabel=r"$L\,\Vert P^{(L)}-P\Vert$", title="Projectors: 1/L"
+    xscale="log", yscale="log", xlabel=r"depth $L$", ylabel=r"$L\,\Vert P^{(L)}-P\Vert$", title="Projectors: 1/L?"
 )
-axes[1].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$L\,\Vert\bar\Theta-\lim\Vert/n$", title="Matrix: log L / L")
+axes[1].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$L\,\Vert\bar\Theta-\lim\Vert/n$", title="Matrix: 1/L?")
 axes[0].legend(loc="upper right", bbox_to_anchor=(1, 0.88), fontsize="small")
 chapter.figure(
     fig,
@@ -1101,16 +1128,17 @@ chapter.check("C.Thm3-perturbation", growth, two_deepest, figure="fig-c-projecto
 chapter.check("C.Thm3-sharp", sharp, at_end, figure="fig-c-projectors")
 # %% [markdown]
 # ## Nearby inputs need depths beyond their inverse angle
-# They are half-way to 1/4 at {claim}`C.Cor1-depth` of the paper's units of depth. Corollary 1 says that the rate shows once $L\gg 1/\sqrt{1-\rho^{(2)}}$. For a pair at a small angle $\phi$ the whole
-# path has a closed form. Keep $\phi_{L+1}=\phi_L-\phi_L^2/(3\pi)$ alone; then $\phi_L = \phi/(1+u)$ and
+# Nearby inputs are half-way to 1/4 at {claim}`C.Cor1-depth` of the paper's units of depth ({numref}`fig-c-crossover`). Corollary 1 says
+# that the rate shows once $L\gg 1/\sqrt{1-\rho^{(2)}}$. For a pair at a small angle $\phi$ the whole path has a closed form. Keep
+# $\phi_{L+1}=\phi_L-\phi_L^2/(3\pi)$ alone. Then $\phi_L = \phi/(1+u)$ and
 #
 # $$
 # \bar\Theta^{(L)} \to F(u) = \frac{(1+u) - (1+u)^{-3}}{4u}, \qquad u = \frac{L\phi}{3\pi} ,
 # $$ (eq:C:crossover)
 #
 # with $F(0)=1$, $F(\infty)=1/4$ and $F - 1/4\simeq 1/(4u)$. The natural unit is $(3\pi/\sqrt2)/\sqrt{1-\rho^{(2)}}$:
-# the corollary's scaling with a constant of 6.66. "Much larger than" leaves room for it; the corollary's proof does
-# not, because it lets $1/\sqrt{e_L}$ grow by $\sqrt2/\pi$ a layer where Theorem 2 has $\sqrt2/(3\pi)$.
+# the corollary's scaling with a constant of 6.66. The corollary's "$\gg$" allows such a constant. Its proof does not: it
+# lets $1/\sqrt{e_L}$ grow by $\sqrt2/\pi$ a layer, where Theorem 2 has $\sqrt2/(3\pi)$.
 # %%
 halves = chapter.rows(studies.half_depth, "main")
 # %%
@@ -1143,15 +1171,15 @@ chapter.check("C.Cor1-slope", Estimate.span(grown), decade, figure="fig-c-crosso
 chapter.check("C.Cor1-depth", Estimate.span(closest.scaled), closest, figure="fig-c-crossover")
 # %% [markdown]
 # ## Thirty layers do not show the limit of the tangent kernel
-# On digits {claim}`C.Fig5-theta` of its mean distance from 1/4 is left at depth 30. Figures 4 and 5 of the paper follow three kernels over 30 layers: $\bar\Theta$, the correlation $\rho$, and
+# On digits {claim}`C.Fig5-theta` of its mean distance from 1/4 is left at depth 30. Figures 4 and 5 of the paper follow three kernels over
+# 30 layers ({numref}`fig-c-fig4`). They are $\bar\Theta$, the correlation $\rho$, and
 #
 # $$
-# \eta^{(L+1)} = \bigl(1+e^{-\eta^{(L)}}\bigr)^{-2}, \qquad \eta^{(1)} = x\cdot x' ,
+# \eta^{(L+1)} = \bigl(1+e^{-\eta^{(L)}}\bigr)^{-2}, \qquad \eta^{(1)} = x\cdot x' .
 # $$ (eq:C:eta)
 #
-# for pairs of data and for a fresh point against the data; the paper's figures have three columns and do not name
-# them, and we take the third for the diagonal, where two of the kernels are 1. "Uniform" can be either cube,
-# $[-1,1]^{128}$ or $[0,1]^{128}$; we take the first.
+# The figures are for pairs of data and for a fresh point against the data. They have three columns without names. We take the third for
+# the diagonal, where two of the kernels are 1. "Uniform" can be either cube, $[-1,1]^{128}$ or $[0,1]^{128}$; we take the first.
 # %%
 NAMES = {"theta": r"$\bar\Theta^{(L)}$", "rho": r"$\rho^{(L)}$", "eta": r"$\eta^{(L)}$"}
 COLUMNS = {"pair": "-", "fresh": "--"}  # two points of the data, a fresh one and one of the data
@@ -1173,7 +1201,7 @@ def draw_paths(design):
     axes[1].axhline(0.1, color=plots.COLOURS["theory"], linewidth=1, label="a tenth")
     axes[0].set(xlabel=r"depth $L$", ylabel="kernels of pairs", title="Values, and limits (dotted)")
     axes[1].set(xscale="log", yscale="log", xlabel=r"depth $L$", ylabel="share of the distance left", ylim=(1e-4, 2))
-    axes[1].set_title("What is left to go")
+    axes[1].set_title("Distance from the limit")
     ticks(axes[1], [1, 2, 5, 10, 30])
     axes[1].legend()
     return fig, one
@@ -1184,8 +1212,9 @@ fig, shown_paths = draw_paths("cube")
 chapter.figure(
     fig,
     "fig-c-fig4",
-    "**The second and third kernel settle; of the first more than a tenth of the distance is left.** Three kernels over 30 layers on points of the cube put on the sphere, as in paper C, Fig. 4: pairs of data (full lines) and "
-    "of a fresh point and data (dashed). Right: their mean distance from the limit over that at the first layer. On the diagonal, which is not drawn, the first two are 1.",
+    "**Correlation and $\\eta$ reach their limits; the tangent kernel keeps more than a tenth of its distance.** Three kernels over 30 layers "
+    "on points of the cube, as in paper C, Fig. 4: pairs of data (full lines), and a fresh point with data (dashed). Right: mean distance "
+    "from the limit over that at the first layer. On the diagonal, which is not drawn, $\\bar\\Theta$ and $\\rho$ are 1.",
     shown_paths,
     alt="Left, bundles of lines against depth that run to three different limits; those of the tangent kernel are still on "
     "their way. Right, on logarithmic axes, the tangent kernel's remaining distance lies far above the other two at depth 30.",
@@ -1195,19 +1224,20 @@ fig, shown_images = draw_paths("images")
 chapter.figure(
     fig,
     "fig-c-fig5",
-    "**Images start closer together and end the same way.** The same as {numref}`fig-c-fig4` on images, as in paper C, Fig. 5.",
+    "**On images, too, the tangent kernel keeps more than a tenth of its distance.** The same as {numref}`fig-c-fig4` on images, as in paper C, Fig. 5.",
     shown_images,
     alt="The same two panels on images: lines start at many values between nought and one and run to the same limits.",
 )
 
 
 # %% [markdown]
-# "This depth limit is sufficient to show convergence", says the paper of thirty layers, calls that of $\rho$ and $\eta$
-# quick and that of $\bar\Theta$ sublinear, and says of digits that its limit "is well approximated at such depths". We
-# ask the same of all three kernels: is less than a tenth of the mean distance from the limit left at depth 30? It is for
-# $\rho$, which converges like $1/L^2$, and for $\eta$, whose map is a contraction. It is not for $\bar\Theta$:
-# $\log L/L$ is slow. So the sentence on digits does not hold at depth 30. Of the cube the paper says less; there the bundle
-# crosses its limit after some four layers and comes back from above, so that the share says little of any one depth.
+# The paper says of thirty layers: "This depth limit is sufficient to show convergence". It calls the convergence of $\rho$ and $\eta$
+# quick and that of $\bar\Theta$ sublinear. Of digits it says that the limit "is well approximated at such depths". We ask the same
+# of all three kernels: is less than a tenth of the mean distance from the limit left at depth 30?
+#
+# This holds for $\rho$, which converges like $1/L^2$, and for $\eta$, whose map is a contraction. It does not hold for $\bar\Theta$, which
+# converges like $\log L/L$. So the sentence on digits does not hold at depth 30. Of the cube the paper says less. There the curves
+# cross the limit after some four layers and come back from above, so that the distance at one depth says little.
 # %%
 def off_diagonal(design, kernel, depths):
     """The rows of all pairs at some depths, and their mean distance from the limit: one row a data set."""
@@ -1233,14 +1263,16 @@ for item, design in (("C.Fig4", "cube"), ("C.Fig5", "images")):
     chapter.check(f"{item}-sublinear", slowing, rows, figure=figure)
 # %% [markdown]
 # ## Table 1 of the paper excludes the lazy regime
-# In it the largest change of a neuron has the exponent {claim}`C.Tab1-individual` in the width; paper C's table has 0.33. Section 5 of the paper argues that "lazy" is a misnomer: single neurons of a wide network barely move, but the layer
-# as a whole does. Its exhibit is Table 1: two hidden ReLU layers trained on text. The words, targets, optimiser, rate and number
-# of steps are not given, and its exponents, 0.70 of the norm of the change and 0.33 of the largest change, say that single neurons
-# move *more* at larger width, against how the table is read. Here tokens are the most frequent words, one-hot, and the
-# target of a token is the distribution of the next one, or the likeliest next word, or zero, which teaches nothing: what
-# then moves is the unlearning of the initial function $f_0$. Gradient descent has a rate that keeps the kernel's speed the
-# same at every width in the NTK parametrisation; theory then has exponents 0 and $-\frac12$ (up to logarithms). {numref}`fig-c-grid` puts each
-# training where its two exponents are.
+# In the {term}`lazy regime` the largest change of a neuron falls with the width, with exponent {claim}`C.Tab1-individual`. Paper C's Table
+# 1 has 0.33. Section 5 of the paper argues that "lazy" is a misnomer: single neurons of a wide network barely move, but the layer as a
+# whole does. Table 1 is its evidence, from two hidden ReLU layers trained on text. Its exponents are 0.70 for the norm of the change and 0.33
+# for the largest change. So single neurons move *more* at larger width, against the paper's interpretation of the table.
+#
+# The words, targets, optimiser, rate and number of steps are not given. Our tokens are the most frequent words, one-hot. The target of a
+# token is the distribution of the next one, or the likeliest next word, or zero. With target zero nothing is learned: only the
+# initial function $f_0$ is unlearned. In the NTK parametrisation gradient descent has a rate that keeps the kernel's speed the
+# same at every width. Theory then has the exponents 0 and $-\frac12$, up to logarithms. {numref}`fig-c-grid` shows the two exponents
+# of each training.
 # %%
 MEASURES = {"norm": r"$\Vert h_t-h_0\Vert_2$", "largest": r"$\max_i|h_{t,i}-h_{0,i}|$", "ratio": "ratio"}
 PAPER = {"norm": 0.70, "largest": 0.33, "ratio": 0.366}  # between widths 10000 and 30000
@@ -1280,12 +1312,13 @@ for ax, title in zip(axes, ("gradient descent", "Adam")):
     ax.set(xlabel="exponent of the norm of the change", title=title)
 axes[0].set_ylabel("exponent of the largest change")
 fig.legend(loc="outside lower center", ncols=3, fontsize="small")
+fig.suptitle("Which training has the paper's exponents?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-c-grid",
-    "**Several trainings pass near the paper's exponents; the lazy regime does not.** Exponents in the width of how far the last hidden layer moves, for trainings that differ in what the paper leaves "
-    "open; small numbers: steps, at the first look and the last. Gradient descent at one rate for all widths and Adam both pass near the paper's "
-    "exponents (star), those at the kernel's speed stay near theory (cross).",
+    "**Several trainings pass near the paper's exponents (star); the lazy regime does not.** Exponents in the width of the change of the last "
+    "hidden layer, a line a training; small numbers: steps, at the first measurement and the last. Gradient descent at one rate for all widths "
+    "and Adam pass near the star. Those at the kernel's speed stay near theory (cross).",
     grid,
     alt="Two panels of curves in the plane of two exponents, with steps written along them. In each at least one curve passes near "
     "a star for the paper's table; only descent at a rate that keeps the kernel's speed stays near the cross of the lazy theory.",
@@ -1299,7 +1332,8 @@ rows = [
 chapter.table(
     pd.DataFrame(rows),
     "tab-c-tab1",
-    "Exponents in the width of the three measures of paper C, Tab. 1, with intervals over initialisations.",
+    "**Exponents depend on the training.** Exponents in the width of the three measures of paper C, Tab. 1, with intervals over "
+    "initialisations.",
     grid,
 )
 # %%
@@ -1324,37 +1358,39 @@ chapter.say(
 )
 # %% [markdown]
 # A table of two widths does not identify the training. Plain gradient descent at one rate for all widths gives
-# such exponents after a few steps, Adam after some tens, and each passes on to others as training goes on. The
-# table excludes gradient descent at a rate that keeps the kernel's speed, the {term}`lazy regime` of the theory. How much
-# of the motion is learning depends on the targets: next-word frequencies are vectors of norm 0.4 on the average beside an $f_0$ of order one, and
-# nearly all that moves is unlearning; with single next words, of norm one, much less. The aggregate statement, that the
-# norm does not vanish, is true in the lazy regime too; it is no evidence against laziness.
+# such exponents after a few steps, Adam after some tens. Each passes on to others as training goes on. The
+# table excludes gradient descent at a rate that keeps the kernel's speed, the lazy regime of the theory.
+#
+# The learned part of the motion depends on the targets. Next-word frequencies are vectors of mean norm 0.4, beside an $f_0$ of order
+# one: nearly all motion is unlearning. For single next words, of norm one, the share of unlearning is smaller by
+# {claim}`C.Tab1-unlearning`. The norm of the layer's change does not vanish in the lazy regime either. So this statement of the paper
+# is true, but it is no evidence against laziness.
 # %% [markdown]
 # ## Also checked
-# Single statements of the paper, and what comes of them, are in the table below.
+# The table below has single statements of the paper, and what comes of them.
 #
-# *Values and growth* (Prop. 5, Sec. 6.3). At $L=1$ the kernel is $\rho$ itself; at $L=2$ it is negative for correlations between $-1$ and
-# $-0.394$. And $h''$ diverges at $-1$, so that from $L=2$ on the kernel first falls as a pair opens up from
-# antiparallel; it grows from $r_L$ on, with $r_2=-\cos\psi$, $\psi\tan\psi=\frac12$. For digits, whose inner products are positive, the paper's statements hold.
+# *Values and growth* (Prop. 5, Sec. 6.3). At $L=1$ the kernel is $\rho$ itself. At $L=2$ it is negative for correlations between $-1$ and
+# $-0.394$. The derivative $h''$ diverges at $-1$. So from $L=2$ on the kernel first falls as the correlation rises from $-1$, and grows from
+# $r_L$ on, with $r_2=-\cos\psi$, $\psi\tan\psi=\frac12$. Digits have positive inner products, and the paper's statements hold for them.
 #
-# *The kernels $\eta$* (Prop. 8). Positive definiteness asks that *no* term of the power series be negative, and the cubic one is, in
+# *The kernels $\eta$* (Prop. 8). A positive definite kernel has *no* negative term in its power series. But the cubic one is negative in
 # $(1+e^{-z})^{-2} = \frac14 + \frac z4 + \frac{z^2}{16} - \frac{z^3}{48} - \dots$ Twelve even points of a circle, a great
-# circle of every sphere, show it. And all entries of $\eta^{(L)}$, the diagonal too, tend to one number: its limit is singular.
+# circle of every sphere, show it. All entries of $\eta^{(L)}$, the diagonal included, tend to one number: the limit is singular.
 #
 # *The closest two inputs* (Prop. 7, Example 2). The proof bounds the probability that an *angle* is at most $\delta$, by
-# $\binom n2\sqrt{n_0/2}\,\delta^{n_0-1}/(\sqrt\pi(n_0-1))$, the statement has the inner product $1-\delta$, which belongs to the angle
-# $\arccos(1-\delta)\simeq\sqrt{2\delta}$. For $n=2^{30}$ points in 128 dimensions we compute the event itself from the exact law of one pair.
+# $\binom n2\sqrt{n_0/2}\,\delta^{n_0-1}/(\sqrt\pi(n_0-1))$. The statement has the inner product $1-\delta$, which belongs to the angle
+# $\arccos(1-\delta)\simeq\sqrt{2\delta}$. For $n=2^{30}$ points in 128 dimensions we compute the event from the exact law of one pair.
 #
-# *Biases* (App. A; here of standard deviation $\beta$). The variance of a layer tends to $2\beta^2$, half of which all inputs share: the correlation map has slope 1/2 at its
-# fixed point, and the entries tend to the diagonal as $2^{-L/2}$, which leaves no invertible limit.
+# *Biases* (App. A; here of standard deviation $\beta$). The variance of a layer tends to $2\beta^2$, half of which all inputs share. So
+# the correlation map has slope 1/2 at its fixed point. The entries tend to the diagonal as $2^{-L/2}$, and the limit is not invertible.
 #
-# *Colinear points* (App. B). The inverse stereographic projection $x\mapsto(2x,|x|^2-1)/(|x|^2+1)$ works as stated.
+# *Collinear points* (App. B). The inverse stereographic projection $x\mapsto(2x,|x|^2-1)/(|x|^2+1)$ works as stated.
 #
-# *The toy network* (Example 1). A layer of $m$ neurons at $m^{-1-\alpha}$ has the sum of moduli $m^{-\alpha}$; the Euclidean norm is
+# *The toy network* (Example 1). A layer of $m$ neurons at $m^{-1-\alpha}$ has the sum of moduli $m^{-\alpha}$. Its Euclidean norm is
 # $m^{-1/2-\alpha}$ and vanishes for $\alpha=0$, too.
 #
-# *Inner products of hidden layers* (Prop. 4). They change for ever by $O(1)$, while they are themselves $O(m)$: relative to these inner products the
-# change vanishes like $1/m$. (That is where all layers grow together; a last layer that stays finite while the others grow is not trained here.)
+# *Inner products of hidden layers* (Prop. 4). They keep changing by $O(1)$, while they are themselves $O(m)$. Relative to themselves the
+# change vanishes like $1/m$. This holds where all layers grow together. We do not train networks whose last layer stays finite.
 # %%
 rho = torch.linspace(-1, 1, 20001, dtype=torch.float64)
 shape, _ = relu_recursion.along_depth(torch.acos(rho), range(2, 9))
@@ -1405,7 +1441,7 @@ chapter.table(
         ]
     ),
     "tab-c-checked",
-    "Statements of the paper and of ours that stand alone, where they are from, what we find, and the verdict.",
+    "**Single statements of the paper and of ours.** Where they are from, what we find, and the verdict.",
     biased,
     colinear,
 )

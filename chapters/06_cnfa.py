@@ -7,12 +7,12 @@
 # %% [markdown]
 # (chapter-06)=
 # # Updates align with gradients from the first step, in the lazy regime too
-# Training adds to the weights. Paper D says that this addition is aligned with the network's gradients from the first step. We
-# measure when this holds, and whether it shows that anything is compressed.
+# Training adds to the weights of a network. Paper D says that this addition is aligned with the network's gradients from the first step.
+# We measure when this holds, and whether it is a sign of compression.
 #
 # ## What we find
-# - At step 5 the *centred* alignment (C-NFA), that of the added weights, is at least {claim}`D.Fig2-cnfa` at every scale of the
-#   initial weights from 1 to 0.001. It does not stay so: at the end of training its smallest value is {claim}`D.Fig2-cnfa-late`.
+# - The *centred* alignment (C-NFA) compares the added weights with the gradients. At step 5 it is at least {claim}`D.Fig2-cnfa` at every
+#   scale of the initial weights from 1 to 0.001. At the end of training its smallest value is {claim}`D.Fig2-cnfa-late`.
 # - Centred alignment is no sign of compression. In the lazy regime, where nothing is compressed, it is {claim}`D.Stripe-lazy`. The
 #   *uncentred* alignment (UC-NFA) follows compression: it is larger by {claim}`D.Stripe-uncentred` in the feature regime.
 # - Random matrices predict the C-NFA of single networks at initialisation, with an error of {claim}`D.Fig3-well-posed`, after two
@@ -20,21 +20,21 @@
 #   error of {claim}`D.Prop10-expectation`.
 #
 # ## Overview
-# Two matrices show which inputs a network uses. The {term}`neural feature matrix` is made of the first layer's weights alone. The
-# {term}`average gradient outer product` is made of the gradients of the output by the input. In trained networks the two are
-# alike, which is called the neural feature ansatz {cite}`radhakrishnan2024`. Paper D {cite}`beaglehole2024` explains it by the
+# Two matrices show which inputs a network uses. The {term}`neural feature matrix` (NFM) is made of the first layer's weights. The
+# {term}`average gradient outer product` (AGOP) is made of the gradients of the output by the input. In trained networks the two are
+# alike. This is the neural feature ansatz {cite}`radhakrishnan2024`. Paper D {cite}`beaglehole2024` explains it by the
 # {term}`centred ansatz <centred neural feature ansatz>`: the update of the weights is aligned with the gradients by the
 # pre-activations.
 #
-# We assume that you know what a gradient of a network is; chapter 2 explains {term}`compression`. The [details](#cnfa-details) hold
+# You need to know what a gradient of a network is; chapter 2 explains {term}`compression`. The [details](#cnfa-details) hold
 # the derivations, the other figures of paper D and its single statements.
 #
 # Before us: a later version of paper D has a proof in high dimension {cite}`beaglehole2024v4`. In linear networks a power of the
 # ansatz holds that depends on the depth, and some networks fit without it {cite}`tansley2025`. What holds at convergence is derived
 # in {cite}`boixadsera2025`. Instabilities of the loss raise the alignment {cite}`zhu2024`, and the AGOP makes classes collapse
-# {cite}`beaglehole2024collapse`. New as far as we know: the corrected formulas with closed moments, data without spikes, the table
-# at the end of training, the second layer's own scale and decay centred out (compare {cite}`tansley2025` on unbalanced starts and
-# on decay), and the ansatz beside compression.
+# {cite}`beaglehole2024collapse`. New as far as we know are the corrected formulas with closed moments, data
+# without spikes, and the table at the end of training. So are the second layer's own scale, decay centred out, and the ansatz beside
+# compression. Compare {cite}`tansley2025` on unbalanced starts and on decay.
 #
 # :::{dropdown} Symbols
 # | symbol | in code | shape | scale |
@@ -111,11 +111,10 @@ def shown_matrix(ax, values, title=""):
 
 # %% [markdown]
 # ## What training adds agrees with the gradients after one step
-# A network learns a function of the first few of its inputs; the others do not matter. Each image below has the inputs along both
-# sides. It is dark where two inputs belong together; the first image is that of the task. The upper two rows show the
-# weights of the first layer and the gradients of the output. They start as two kinds of noise, and agree when the task is learnt.
-# The lower two rows show what training has added to the weights, and the gradients through that. These agree
-# after the first step, long before the task is learnt.
+# The weights that training adds and the gradients through them agree after the first step, long before the task is learnt (lower two
+# rows of {numref}`fig-d-picture`). All weights and all gradients (upper two rows) start as two kinds of noise, and agree when the task
+# is learnt. The target depends on the first few inputs. Each image has the inputs along both sides, and is dark where two inputs belong
+# together. The first image is that of the task.
 # %%
 pictured = chapter.rows(studies.frames, "main").sort_values("step")
 names = {"nfm": "all weights", "agop": "all gradients"}
@@ -143,12 +142,13 @@ chapter.figure(
 )
 # %% [markdown]
 # ## Weights and gradients of a trained network agree
-# The neural feature matrix $F=W^\top W$ and the AGOP $\bar G=W^\top KW/n$ have correlation {claim}`D.Fig1-agop` after training
-# ({numref}`fig-d-1`); paper D prints 0.93. The task is the chain monomial, $y\propto\sum_{j<r}x_jx_{j+1}$ on a ring of $r$ of the
-# $d$ coordinates. Two hidden ReLU layers without biases learn it from a small first layer. The EGOP is the expected gradient outer
-# product of the task ([details](#egop-of-the-task)). The gradient by the inputs is $\delta W$, with the gradients $\delta$ by the
-# pre-activations. So $\bar G=W^\top KW/n$ holds exactly, with $K=\delta^\top\delta$ (Prop. 2), and $K$ relates the two matrices.
+# The NFM $F=W^\top W$ and the AGOP $\bar G=W^\top KW/n$ have correlation {claim}`D.Fig1-agop` after training
+# ({numref}`fig-d-1`); paper D prints 0.93. Let $\delta$ be the gradients of the output by the pre-activations, and $K=\delta^\top\delta$.
+# The gradient by the inputs is $\delta W$. So $\bar G=W^\top KW/n$ holds exactly (Prop. 2), and $K$ relates the two matrices.
 # With a random matrix $Q$ of the same eigenvalues in place of $K$ the correlation is {claim}`D.Fig1-random`.
+#
+# The task is the chain monomial, $y\propto\sum_{j<r}x_jx_{j+1}$ on a ring of $r$ of the $d$ coordinates. Two hidden ReLU layers without
+# biases learn it from a small first layer. The EGOP is the expected gradient outer product of the task ([details](#egop-of-the-task)).
 # %%
 features = chapter.rows(studies.features, "main")
 first, deeper = features[features.layer == 1], features[features.layer == 2]
@@ -164,6 +164,7 @@ drawn = sweep(
 )  # pictures are not stored
 for ax, (name, title) in zip(axes, panels.items()):
     shown_matrix(ax, drawn[name].iloc[0], title)
+fig.suptitle("Do weights and gradients show the task?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-d-1",
@@ -188,17 +189,19 @@ chapter.say(
 )
 # %% [markdown]
 # ## The C-NFA is high early at every scale, and falls later from large scales
-# At step 5 the C-NFA is at least {claim}`D.Fig2-cnfa` ({numref}`fig-d-2`), and it varies less with the scale of the initial weights
+# At step 5 the C-NFA is at least {claim}`D.Fig2-cnfa` ({numref}`fig-d-2`). It varies less with the scale of the initial weights
 # than the UC-NFA does, by {claim}`D.Fig2-contrast`. At the end its smallest value is {claim}`D.Fig2-cnfa-late`, at the largest
 # scale. Paper D finds that it remains high. The test loss is smaller from small scales, by {claim}`D.Fig2-test-loss`.
 #
-# The initial weights $W_0$ are part of both matrices. Centring takes them out, $W\to\bar W=W-W_0$, and leaves $K$ as it is.
-# The networks start from the same random weights, but for a factor $s_0$ on the variance of the first layer. The covariance of the
-# points is the identity, or has eigenvalues $1/(1+k)$ or $1/(1+k^2)$, $k\ge1$, in a random eigenbasis. Here $k$ counts directions,
-# as in the paper. At step 0 the C-NFA is its limit, with the velocity $\dot W$ for $\bar W$. The paper states a rate of 0.05, but not
-# whether the loss has a factor ½. Ours has it: without it more networks become unstable.
+# *Centring.* The initial weights $W_0$ are part of both matrices. Centring takes them out, $W\to\bar W=W-W_0$, and leaves $K$ unchanged.
+# At step 0 the C-NFA is its limit, with the velocity $\dot W$ in place of $\bar W$.
 #
-# The first layer's C-NFA is the more robust one at the end on data that decay. On isotropic data the UC-NFA is
+# *Settings.* All networks start from the same random weights, up to a factor $s_0$ on the variance of the first layer. The covariance of
+# the points is the identity, or has eigenvalues $1/(1+k)$ or $1/(1+k^2)$, $k\ge1$, in a random eigenbasis. Here $k$ counts directions,
+# as in the paper. The paper states a rate of 0.05, but not whether the loss has a factor ½. Ours has it, because without it more networks
+# become unstable.
+#
+# At the end the C-NFA of the first layer is more robust than the UC-NFA on data that decay, and less robust on isotropic data
 # ([table](#end-of-training)).
 # %%
 first_steps, iso, falling = (chapter.rows(studies.paths, name) for name in ("first_steps", "isotropic", "decaying"))
@@ -289,7 +292,7 @@ chapter.check("D.Fig2-test-loss", improvement(iso, steps), at(iso, steps, 1), fi
 chapter.check("D.Fig7-test-loss", improvement(slower, steps), at(slower, steps, 1), figure="fig-d-2")
 # %% [markdown]
 # ## One kernel factor separates the two sides at the start
-# The C-NFA at step 5 is {claim}`D.Prop3-early` times its value at step 0: the velocity at initialisation sets it. To second order in
+# The C-NFA at step 5 is {claim}`D.Prop3-early` times its value at step 0. So the velocity at initialisation sets it. To second order in
 # the time $t$, from $\bar W=0$ (Prop. 3),
 #
 # $$
@@ -304,9 +307,9 @@ chapter.check("D.Fig7-test-loss", improvement(slower, steps), at(slower, steps, 
 # $$ (eq:D:fourth)
 #
 # The two sides differ by one factor $\mathcal K$ ({numref}`fig-sketch-ansatz`). The C-NFA is 1 where $\mathcal K$ is a multiple of a
-# projector. Both lines are identities, the second at any time and for any loss. Tests hold the first against finite
-# differences of a {term}`gradient flow`, and the second to rounding. Labels may stand for residuals where the outputs are near
-# zero (Eq. 4): this changes the correlation by a factor {claim}`D.Prop4-labels`.
+# projector. Both lines are identities, the second at any time and for any loss. Our tests compare the first with finite
+# differences of a {term}`gradient flow`, and verify the second to rounding. Near zero outputs labels may replace the residuals
+# (Eq. 4). This changes the correlation by a factor {claim}`D.Prop4-labels`.
 # %%
 chapter.figure(
     sketches.chain(sketches.ANSATZ),
@@ -339,12 +342,13 @@ chapter.check("D.Prop4-labels", ratio(small.c_labels / small.c), small, figure="
 # App. E of paper D gives the three traces from moments of $A$, $B$ and $R$. We corrected two formulas
 # ([details](#random-matrices)). The moments of $R$ are closed here; paper D averages 30 networks.
 #
-# The data set the NFM against the AGOP, as App. F of paper D intends. A share $\gamma$ of the points, the *balance*, has label 1 and
+# *The data* oppose the NFM to the AGOP, as App. F of paper D intends. A share $\gamma$ of the points, the *balance*, has label 1 and
 # the matrix $M=X_1^\top X_1$. Its eigenvalues are spread evenly in their logarithm between a *floor* $m_0$ and 1, on $\gamma n$
-# directions. The other points have label 0 and $X_2^\top X_2=M^{-2}-M$ there. So the part $X^\top YX\,X^\top X\,X^\top YX$ of the
-# AGOP is exactly a projector, and the NFM is $M^2$. App. F's own data cannot be built as written ([details](#app-f)).
+# directions. The other points have label 0, and $X_2^\top X_2=M^{-2}-M$ on these directions. So the part
+# $X^\top YX\,X^\top X\,X^\top YX$ of the AGOP is exactly a projector, and the NFM is $M^2$. App. F's own data cannot be built as written
+# ([details](#app-f)).
 #
-# The first order takes $\mathbb E\mathcal K$ in place of $\mathcal K$. It falls much further than the observed values. With as many
+# *The first order* has $\mathbb E\mathcal K$ in place of $\mathcal K$. It falls much further than the observed values. With as many
 # neurons as dimensions the fluctuation of $\mathcal K$, the covariance in Eq. 5, keeps the two matrices aligned.
 # %%
 free = chapter.rows(initial.reversal, "spike_free")
@@ -376,6 +380,7 @@ ends = [big.predicted.min(), big.predicted.max()]
 axes[-1].plot(ends, ends, color=plots.COLOURS["theory"], linewidth=1)
 axes[-1].set(xlabel="predicted", ylabel="observed", title="point by point")
 axes[-1].legend(fontsize="small")
+fig.suptitle("Do random matrices predict single networks?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-d-3",
@@ -412,9 +417,9 @@ chapter.say(
 # %% [markdown]
 # ## Beyond the paper: only the uncentred ansatz follows compression
 # In the lazy regime the C-NFA is {claim}`D.Stripe-lazy`, though nothing is compressed ({numref}`fig-d-stripe`). The UC-NFA is larger
-# by {claim}`D.Stripe-uncentred` in the feature regime than in the lazy one. Paper A's network on the {term}`stripe` (chapter 2)
-# compresses the uninformative directions by a factor $\Lambda$ when its output scale $\alpha$ is small, and does not when
-# it is large. We follow the ansatz of its first layer along the same gradient flow.
+# by {claim}`D.Stripe-uncentred` in the feature regime than in the lazy one. We follow both along the gradient flow of paper A's network
+# on the {term}`stripe` (chapter 2). At a small output scale $\alpha$ this network compresses the uninformative directions by a factor
+# $\Lambda$. At a large one it does not.
 # %%
 flow, alphas = chapter.rows(studies.stripes, "main"), chapter.design(studies.stripes, "main")["alpha"]
 star = flow[flow.moment == "star"].set_index(["alpha", "seed"]).t
@@ -444,6 +449,7 @@ for column, label, name, look in (("uc", "UC-NFA", "uncentred", "-"), ("c", "C-N
     plots.realisations(axes[2], alphas, at_end, color=plots.COLOURS[name], linestyle=look, label=label)
 axes[2].set(xscale="log", xlabel=r"scale $\alpha$", ylabel="ansatz at the end", ylim=(0, 1.02))
 axes[2].legend()
+fig.suptitle("Which ansatz follows compression?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-d-stripe",
@@ -482,13 +488,14 @@ chapter.check("D.Stripe-gradient", geometric(steeper), fitted, figure="fig-d-str
 
 
 # %% [markdown]
-# The centred ansatz holds at all scales, in the {term}`lazy regime` too. There the weights hardly move, and the same
-# velocity moves them. The uncentred ansatz comes with compression: along training it rises with $\Lambda$, rank correlation
-# {claim}`D.Stripe-rank-correlation`. Neither breaks when the last points are fitted, though $\Lambda$ falls to
-# {claim}`D.Stripe-last-size` of its value. A correlation near 1 says that the one large direction agrees, and little about the small
-# ones. The gradients are compressed {claim}`D.Stripe-gradient` times as much as the weights. The centred ansatz weakens in the
-# lazy regime after the time $t^*$ at which a tenth of the points
-# have a margin above 1: the velocity of the points that are left differs from that of the start.
+# The centred ansatz holds at all scales, in the {term}`lazy regime` too. There the weights hardly move, but the velocity of the start
+# moves them. The uncentred ansatz comes with compression: along training it rises with $\Lambda$, rank correlation
+# {claim}`D.Stripe-rank-correlation`. Fitting the last points breaks neither, though $\Lambda$ falls to {claim}`D.Stripe-last-size` of its
+# value.
+#
+# A correlation near 1 means that the one large direction agrees, and little about the small ones. The gradients are compressed
+# {claim}`D.Stripe-gradient` times as much as the weights. In the lazy regime the centred ansatz weakens after the time $t^*$, when a tenth
+# of the points have a margin above 1. The other points then have a velocity that differs from that of the start.
 # %% [markdown]
 # ## Exercises
 # **1. Two neurons meet.** Show that $\mathbb E[RBR]=\frac3k(\operatorname{tr}B+2B)+(1-\frac1k)B$ for a symmetric $B$,
@@ -523,14 +530,14 @@ chapter.check("D.Stripe-gradient", geometric(steeper), fitted, figure="fig-d-str
 # </details>
 # %% [markdown]
 # ## Errata and open points
-# - The paper does not state the scales of its Fig. 2, the number of test points, nor steps and rate of Fig. 1: ours are in the designs.
-# - Its faces are not ours unless you have them. Of the 400 images of 40 people that we have {cite:p}`samaria1994` those with glasses
-#   differ in hair and background as well, and the paper's 0.04 is one draw of a random matrix. We test a difference of means.
-# - The rate is the paper's own, and part of what is measured: at half of it and twice the steps the PTK-centred correlation
-#   moves by as much as its interval is wide (table of numerical errors on the page of the ledger).
+# - The paper does not state the scales of its Fig. 2, the number of test points, nor steps and rate of Fig. 1. Ours are in the designs.
+# - Its faces are not ours unless you have them. We have 400 images of 40 people {cite:p}`samaria1994`. Those with glasses differ in hair
+#   and background as well. The paper's 0.04 is one draw of a random matrix; we test a difference of means.
+# - The rate is the paper's own, and the results depend on it. At half the rate and twice the steps the PTK-centred correlation
+#   changes by the width of its interval (table of numerical errors on the page of the ledger).
 # - The paper does not say how App. F's data were made, at which balances, nor what was taken for $\mathbb E\mathcal K$ in App. C. On the
-#   one interpretation that reverses the alignment the prediction is near the mean over data sets, and misses single ones.
-# - How single networks scatter around the prediction as $N$ grows is open: the eigenvectors of $R$ turn, and moments of a
+#   one interpretation that reverses the alignment, the prediction is near the mean over data sets and misses single ones.
+# - The scatter of single networks around the prediction at large $N$ is open. The eigenvectors of $R$ turn, and moments of a
 #   heavy-tailed readout fluctuate. Neither dominates at our sizes.
 #
 # ## Try it yourself
@@ -540,17 +547,17 @@ chapter.check("D.Stripe-gradient", geometric(steeper), fitted, figure="fig-d-str
 # %% [markdown]
 # (cnfa-details)=
 # # The centred ansatz in detail: end of training, formulas, depth, faces
-# This page holds what the story of chapter 6 leaves out: both layers at the end of training, the formulas of App. E and their
-# corrections, App. F's data, other activations, faces, and other optimisers.
+# This page has both layers at the end of training, the formulas of App. E and their corrections, App. F's data, other activations,
+# faces, and other optimisers.
 # %% [markdown]
 # (end-of-training)=
 # ## At the end of training the C-NFA is more robust only on data that decay
-# In the first layer the ranges of UC-NFA and C-NFA over the scales differ by {claim}`D.Fig7-robust` and {claim}`D.Fig8-robust` on data
-# that decay. On isotropic data they differ by {claim}`D.Fig2-robust`: there the C-NFA is the less robust one. So App. G's summary
-# holds in part: "Similar to Figure 2, we observe that the C-NFA is more robust to the initialization scale than the UC-NFA, and
-# UC-NFA value become high through training, while being small at initialization."
+# In the first layer the UC-NFA varies more with the scale than the C-NFA on data that decay, by {claim}`D.Fig7-robust` and
+# {claim}`D.Fig8-robust`. On isotropic data the difference of the ranges is {claim}`D.Fig2-robust`: there the C-NFA is less
+# robust. App. G's summary holds in part: "Similar to Figure 2, we observe that the C-NFA is more robust to the initialization scale than
+# the UC-NFA, and UC-NFA value become high through training, while being small at initialization."
 #
-# Sec. 2.3 calls the final UC-NFA "extremely sensitive" to the scale, "e.g. second row", the second layer, where only the
+# Sec. 2.3 calls the final UC-NFA "extremely sensitive" to the scale, "e.g. second row". That is the second layer, while only the
 # first layer's scale is varied. We find a range of {claim}`D.Fig2-ucnfa-layer-2` there. Over the second layer's own scale the range is
 # {claim}`D.Fig2-second-scale`.
 # %%
@@ -594,8 +601,9 @@ grown = [wide(at(rows, steps), "uc", both_layers) - wide(at(rows, 0), "uc", both
 chapter.check("D.Fig7-grows", least(np.hstack(grown)), at(slower, steps), at(decaying, steps), figure="tab-d-end")
 # %% [markdown]
 # ## At large scales the first layer's C-NFA is below that of a random matrix
-# In the second layer the C-NFA at the end is above that of a random matrix of $K$'s spectrum; in the first it is *below*. We measured
-# the same networks with $K$'s eigenvectors drawn at random, for the weights and for what training has added.
+# From scale 1 the C-NFA of the first layer ends *below* its value with a random matrix of $K$'s spectrum: the difference is
+# {claim}`D.Fig2-random-centred`. In the second layer it ends above. We measured the same networks with $K$'s eigenvectors drawn at
+# random, for the weights and for what training has added.
 # %%
 drawn_at = chapter.rows(studies.features, "largest_scale")
 measured = drawn_at.groupby(["scale", "layer"])[["uc", "random", "c", "c_random"]].mean().iloc[::-1].reset_index()
@@ -613,8 +621,8 @@ chapter.check("D.Fig2-random-centred", least(wide(more, "more", "layer")), more,
 # %% [markdown]
 # ## On the steepest spectrum the test loss hardly depends on the scale at convergence
 # After eight times the paper's steps the largest scale's test loss is larger by {claim}`D.Fig8-test-loss-converged`, which is
-# undecided. On this spectrum training is not over where the paper stops: directions of little variance are learnt slowly. App. G: "the
-# test loss improves for smaller initializations, where the value of the C-NFA and UC-NFA are higher".
+# undecided. App. G says: "the test loss improves for smaller initializations, where the value of the C-NFA and UC-NFA are higher". Where the
+# paper stops, training is not over on this spectrum, because directions of little variance are learnt slowly.
 # %%
 longer = chapter.rows(studies.paths, "longer")
 last = longer.steps.max()
@@ -639,12 +647,13 @@ for item, rows, step in (("D.Fig7", slower, steps), ("D.Fig8", longer, last)):
     chapter.check(f"{item}-loss-alignment", largest(by_scale(rows, step)), at(rows, step, 1), figure="tab-d-also")
 # %% [markdown]
 # ## Early the weights change, late the kernel does too
-# The part of the centred covariance that is due to change of $K$ is at most {claim}`D.Fig4-early` at step 5, and reaches
-# {claim}`D.Fig4-late` at the end ({numref}`fig-d-4`). It is the ratio of
-# $\operatorname{tr}(\bar W^\top\bar W\bar W^\top\bar K\bar W)$ to $\operatorname{tr}(\bar W^\top\bar W\bar W^\top K\bar W)$.
-# The PTK-centred correlation is $\rho(W_0^\top W_0,W_0^\top\bar KW_0)$: the alignment of the kernel's change with the initial weights.
-# On isotropic data it falls at scales up to 0.01: its largest change is
-# {claim}`D.Fig5-small-scale`. Paper D says so of all scales; at scale 1 it rises, by {claim}`D.Fig5-isotropic`.
+# At step 5 at most {claim}`D.Fig4-early` of the centred covariance comes from the change $\bar K$ of $K$; at the end it is up to
+# {claim}`D.Fig4-late` ({numref}`fig-d-4`). This *double-centred ratio* is
+# $\operatorname{tr}(\bar W^\top\bar W\bar W^\top\bar K\bar W)$ over $\operatorname{tr}(\bar W^\top\bar W\bar W^\top K\bar W)$.
+#
+# The *PTK-centred correlation* $\rho(W_0^\top W_0,W_0^\top\bar KW_0)$ is the alignment of the kernel's change with the initial weights.
+# On isotropic data it falls at scales up to 0.01: its largest change there is {claim}`D.Fig5-small-scale`. Paper D finds a fall at
+# all scales. At scale 1 it rises, by {claim}`D.Fig5-isotropic`.
 # %%
 hues = dict(zip(sorted(scales, reverse=True), sns.color_palette("viridis", len(scales))))
 
@@ -675,6 +684,7 @@ for layer, ax in enumerate(axes[:2], start=1):
 for ax in axes[-2:]:
     ax.set_xlabel("step")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+fig.suptitle("When does the kernel change?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-d-4",
@@ -704,8 +714,8 @@ chapter.check("D.Fig5-decaying", largest(later(decaying)), *ends, figure="fig-d-
 # %% [markdown]
 # (egop-of-the-task)=
 # ## The EGOP of the task has rank $r$ unless 4 divides $r$
-# At $r=4$ its rank is {claim}`D.Fig1-rank`. The chain monomial's gradient is linear: $\nabla y=Ax$ with $A$ the adjacency matrix of a
-# ring of $r$ coordinates. So its expected gradient outer product needs no sample,
+# At $r=4$ its rank is {claim}`D.Fig1-rank`. The chain monomial's gradient is linear, $\nabla y=Ax$, with $A$ the adjacency matrix of a
+# ring of $r$ coordinates. So its expected gradient outer product needs no sample:
 #
 # $$
 # \begin{aligned}
@@ -714,21 +724,20 @@ chapter.check("D.Fig5-decaying", largest(later(decaying)), *ends, figure="fig-d-
 # \end{aligned}
 # $$ (eq:D:egop)
 #
-# (over $r$ for labels of unit variance): 2 on the diagonal and 1 at distance two along the ring. Paper D says that its rank is $r$.
-# Where 4 divides $r$ two of the cosines vanish.
+# For labels of unit variance divide by $r$. The matrix has 2 on the diagonal and 1 at distance two along the ring. Paper D says that its
+# rank is $r$. Where 4 divides $r$ two of the cosines vanish.
 # %%
 four = chapter.rows(initial.outer_products, "four")
 chapter.check("D.Fig1-rank", Estimate.span(four.found), four, figure="tab-d-also")
 # %% [markdown]
 # (random-matrices)=
 # ## Two formulas of App. E need a correction
-# Eq. 28 as printed gives a trace that networks exceed by a factor {claim}`D.Eq28-free`; corrected the factor is
+# Networks exceed the trace of Eq. 28 as printed by a factor {claim}`D.Eq28-free`. Corrected, the factor is
 # {claim}`D.Eq28-corrected` (table below). The AGOP of Prop. 10 has a relative error of {claim}`D.Prop10-expectation` as printed,
 # and of {claim}`D.Prop10-corrected` corrected. We derived all formulas again and test them on networks.
 # ### In expectation, at finite width: Prop. 10 lacks $1/k$ and all pairs of different neurons
-# In $\mathbb E[RBR]$ two neurons meet: where they are the same one, Wick's theorem
-# gives $\frac3k(\operatorname{tr}B+2B)$; the pairs of different ones, $k(k-1)$ of them, give $(1-\frac1k)B$. Together,
-# with $\operatorname{tr}$ the sum of the eigenvalues here,
+# In $\mathbb E[RBR]$ two neurons meet. Equal ones give $\frac3k(\operatorname{tr}B+2B)$, by Wick's theorem. Different ones, $k(k-1)$
+# pairs, give $(1-\frac1k)B$. In this section $\operatorname{tr}$ is the sum of the eigenvalues. Together
 #
 # $$
 # \begin{aligned}
@@ -738,13 +747,15 @@ chapter.check("D.Fig1-rank", Estimate.span(four.found), four, figure="tab-d-also
 # \end{aligned}
 # $$ (eq:D:expectations)
 #
-# Proposition 10 has 3 and 6 in place of $3/k$ and $1+5/k$, which is the formula for a single neuron, $k=1$. The
-# difference matters: with the paper's constants the first term, which is the NFM again, would always win in large
-# dimension, and no data could set the AGOP against the NFM. (Both take $\delta=a\odot h$, as Eq. 10 does; the derivative of
-# $a^\top(Wx)^2$ is twice that, which puts factors 4 and 16 in front and changes no correlation.)
+# Proposition 10 has 3 and 6 in place of $3/k$ and $1+5/k$, the formula for a single neuron, $k=1$. The
+# difference matters. With the paper's constants the first term, again the NFM, would dominate in large dimension. Then no data could
+# oppose the NFM to the AGOP.
+#
+# Both formulas take $\delta=a\odot h$, as Eq. 10 does. The derivative of $a^\top(Wx)^2$ is twice that. This puts factors 4 and 16 in front
+# and changes no correlation.
 # ### In the limit: the last term of Eq. 28 vanishes as printed
-# In the limit, with $\operatorname{tr}$ the *mean* of the eigenvalues from here on, $r_j=\operatorname{tr}R^j$ and
-# $\bar A=A-\operatorname{tr}A$, $\bar B=B-\operatorname{tr}B$,
+# In the limit let $\operatorname{tr}$ be the *mean* of the eigenvalues, $r_j=\operatorname{tr}R^j$,
+# $\bar A=A-\operatorname{tr}A$ and $\bar B=B-\operatorname{tr}B$. Then
 #
 # $$
 # \begin{aligned}
@@ -758,15 +769,15 @@ chapter.check("D.Fig1-rank", Estimate.span(four.found), four, figure="tab-d-also
 # \end{aligned}
 # $$ (eq:D:free)
 #
-# The last term is the one that Eq. 28 prints as $\operatorname{tr}[\bar A]^2\operatorname{tr}[B^2]r_2^2$, which is zero. The
-# moments of $R$ need no networks: $R$ is a sum of $k$ independent rank-one matrices, so that its law is compound free
-# Poisson with free cumulants $c^{m-1}\,\mathbb E\,a^{2m}$, $c=d/k$, and
+# Eq. 28 prints the last term as $\operatorname{tr}[\bar A]^2\operatorname{tr}[B^2]r_2^2$, which is zero. The moments of $R$ need no
+# networks. $R$ is a sum of $k$ independent rank-one matrices. So its law is compound free Poisson with free cumulants
+# $c^{m-1}\,\mathbb E\,a^{2m}$, $c=d/k$, and
 #
 # $$
 # (r_1,r_2,r_3,r_4)=\bigl(1,\;1+3c,\;1+9c+15c^2,\;1+18c+78c^2+105c^3\bigr).
 # $$ (eq:D:moments)
 #
-# Paper D averages 30 networks instead. The tail of $a^8$ is so heavy that these leave several per cent on $r_4$.
+# Paper D averages 30 networks in place of this. The tail of $a^8$ is so heavy that such a mean is off by several per cent on $r_4$.
 # %%
 traces, means = (chapter.rows(study, "main") for study in (initial.traces, initial.expectations))
 
@@ -815,17 +826,23 @@ for claim, column in (
 # %% [markdown]
 # (app-f)=
 # ## App. F's data cannot be built as written
-# On the one of four interpretations that reverses the alignment, predictions differ from single networks by {claim}`D.Fig3-single` and from
-# the means by {claim}`D.Fig3-averages` ({numref}`fig-d-3-readings`). The NFM begins as $(X^\top YX)^2$, and in the expectation
-# {eq}`eq:D:expectations` the AGOP has the part $X^\top YX\,X^\top X\,X^\top YX$ of its own. App. F sets the two against each other:
-# points $X_1$ with label 1 and points $X_2$ with label 0 and $X_2^\top X_2\approx(X_1^\top X_1)^{-2}$. Then this part is near the
-# identity and the NFM is not. The smaller the balance $\gamma$, the share of $X_1$, the worse the alignment should be.
+# We try four interpretations of these data. On the only one that reverses the alignment, predictions differ from single networks by
+# {claim}`D.Fig3-single` and from the means by {claim}`D.Fig3-averages` ({numref}`fig-d-3-readings`).
 #
-# $X_1$ has $\gamma n<d$ rows, so that $X_1^\top X_1$ has no inverse. The left singular vectors $V_2$ of a sample of
-# the other points have $(1-\gamma)n$ columns where $d$ are needed. At
-# $\gamma=1$ nothing is left of $X_2$. We try four interpretations: the pseudo-inverse; an inverse in single precision, in which rounding
-# errors stand in for the zeros; the pseudo-inverse after $X_1$ has been scaled to norm 1, without which $X_2$ drowns in the noise; and
-# $X_1$ and $X_2$ of $n$ rows each, of which $\gamma n$ and $(1-\gamma)n$ are kept afterwards.
+# *The idea.* The NFM begins as $(X^\top YX)^2$. In the expectation {eq}`eq:D:expectations` the AGOP has the part
+# $X^\top YX\,X^\top X\,X^\top YX$ of its own. App. F opposes the two. It takes points $X_1$ with label 1, and points $X_2$ with label 0 and
+# $X_2^\top X_2\approx(X_1^\top X_1)^{-2}$. Then this part is near the identity and the NFM is not. The alignment should be worse for
+# smaller shares $\gamma$ of $X_1$, the balance.
+#
+# *The problem.* $X_1$ has $\gamma n<d$ rows, so that $X_1^\top X_1$ has no inverse. The left singular vectors $V_2$ of a sample of
+# the other points have $(1-\gamma)n$ columns where $d$ are needed. At $\gamma=1$ nothing is left of $X_2$.
+#
+# *The four interpretations* are
+#
+# - the pseudo-inverse;
+# - an inverse in single precision, in which rounding errors replace the zeros;
+# - the pseudo-inverse after $X_1$ has been scaled to norm 1, without which $X_2$ is small beside the noise;
+# - $X_1$ and $X_2$ of $n$ rows each, of which $\gamma n$ and $(1-\gamma)n$ are kept afterwards, a subsample.
 # %%
 readings, judged = (chapter.rows(initial.reversal, name) for name in ("readings", "judged"))
 size = max(chapter.design(initial.reversal, "readings")["n"])
@@ -843,6 +860,7 @@ for ax, (reading, rows) in zip(axes, readings.groupby("reading", sort=False)):
 fig.supxlabel(r"balance $\gamma$", fontsize="medium")
 fig.supylabel("C-NFA at initialisation", fontsize="medium")
 axes[0].legend()
+fig.suptitle("Which data reverse the alignment?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-d-3-readings",
@@ -876,11 +894,13 @@ chapter.check("D.Fig3-pseudo-inverse", fall(pseudo), pseudo, figure="fig-d-3-rea
 # %% [markdown]
 # ## Half of the overlap is a covariance at equal width and dimension
 # Paper D says of Eq. 5 that "the second, covariance term above will tend to 0" as the width grows on given data. At a width equal to
-# the dimension it is still half of the whole (numbers below). Eq. 5 splits the mean
-# over networks of $\operatorname{tr}(\dot W^\top\dot W\,\dot W^\top K\dot W)$ into the overlap of the two means and a covariance. The
-# first term is known at any width, by {eq}`eq:D:expectations`, and the whole in the limit. So free probability gives the
-# covariance's share as well: $1-[3c\operatorname{tr}B\operatorname{tr}A^2+\operatorname{tr}(A^2B)]/\operatorname{tr}(ARARBR)$. Eq. 6 is
-# the numerator for $X^\top X=1$. The paper takes means inside ratio and root (Assumption 9), as we do.
+# the dimension it is still half of the whole (numbers below). Eq. 5 is about the mean over networks of
+# $\operatorname{tr}(\dot W^\top\dot W\,\dot W^\top K\dot W)$. It splits this mean into the overlap of the two means and a covariance.
+#
+# The first term is known at any width, by {eq}`eq:D:expectations`, and the whole in the limit. So free probability gives the
+# share of the covariance, $1-[3c\operatorname{tr}B\operatorname{tr}A^2+\operatorname{tr}(A^2B)]/\operatorname{tr}(ARARBR)$, with a
+# root mean square error of {claim}`D.Eq5-share`. Eq. 6 is the numerator for $X^\top X=1$. The paper takes means inside ratio and root
+# (Assumption 9), as we do.
 # %%
 widths, rotated, proportional = (chapter.rows(initial.averages, n) for n in ("widths", "isotropic", "proportional"))
 *_, less, most = sorted(widths.k.unique())
@@ -901,7 +921,7 @@ chapter.say(
 # ## The first order suffices for ReLU as well as for quadratic networks
 # At width 1024 the first-order prediction has an error of {claim}`D.Fig6-relu` for ReLU networks and of {claim}`D.Fig6-quadratic` for
 # quadratic ones ({numref}`fig-d-6`). Paper D finds it worse for ReLU, and asks for further terms. With two hidden layers App. C keeps
-# the first order alone: $\mathbb E\mathcal K$ for $\mathcal K$. The text does not say how $\mathbb E\mathcal K$ is computed; we take
+# only the first order, $\mathbb E\mathcal K$ for $\mathcal K$, and does not say how $\mathbb E\mathcal K$ is computed. We take
 # the kernel of the infinitely wide network, with the ReLU's derivative in full,
 #
 # $$
@@ -909,9 +929,9 @@ chapter.say(
 # \begin{cases}G_{ij}\,(G_{ii}G_{jj}+2G_{ij}^2)&\text{quadratic}\\ (\pi-\phi_1)(\pi-\phi_2)&\text{ReLU}\end{cases}
 # $$ (eq:D:expected)
 #
-# with the activation $\sigma$, the Gram matrix $G=XX^\top$ and the angles $\phi_1$ between two inputs and $\phi_2$ one layer further
-# on. Data have covariance eigenvalues $1/(1+k^\alpha)$, $k\ge1$, in a random basis. At $\alpha=0$ they are isotropic. As $\alpha$ grows
-# a single direction is left, where $\mathcal K$ becomes a projector. The target is the chain monomial (low rank) or $|Qx|^2$ with a
+# with the activation $\sigma$, the Gram matrix $G=XX^\top$, the angle $\phi_1$ between two inputs and $\phi_2$ one layer later.
+# Data have covariance eigenvalues $1/(1+k^\alpha)$, $k\ge1$, in a random basis. At $\alpha=0$ they are isotropic. At large $\alpha$
+# only one direction is left, where $\mathcal K$ becomes a projector. The target is the chain monomial (low rank) or $|Qx|^2$ with a
 # Gaussian $Q$ (high rank).
 # %%
 decays_found = chapter.rows(initial.decays, "main")
@@ -932,6 +952,7 @@ for ax, ((target, sigma), rows) in zip(axes, decays_found.groupby(["target", "si
 fig.supxlabel(r"decay rate $\alpha$", fontsize="medium")
 fig.supylabel("C-NFA at initialisation", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+fig.suptitle("Does the first order suffice?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-d-6",
@@ -974,9 +995,9 @@ chapter.say(
 # ## Faces: weights and gradients pick the same pixels
 # The diagonals of the two matrices have Pearson correlation {claim}`D.Fig9-agop` on faces with and without glasses
 # ({numref}`fig-d-9`); paper D prints 0.91 on celebrities {cite:p}`liu2015`. With the network's own $K$ it is larger by
-# {claim}`D.Fig9-contrast` than with random matrices. CelebA cannot be shipped: put its folder into `$REGIMES_DATA`
-# (`regimes.data.celeba` says how), else we take the first images that are on this machine. Faces are split by person: on a random
-# split a network may know the person.
+# {claim}`D.Fig9-contrast` than with random matrices. CelebA cannot be shipped. Put its folder into `$REGIMES_DATA`
+# (`regimes.data.celeba` says how); without it we take the first face images that are on this machine. Faces are split by person, because
+# on a random split the same person may be in both parts.
 # %%
 drawn = sweep(studies.glasses, studies.glasses.grid(chapter.parameters))  # pictures are not stored
 one = drawn[drawn.seed == 0].iloc[0]
@@ -987,6 +1008,7 @@ for ax, (name, title) in zip(axes, maps.items()):
     ax.imshow(np.reshape(one[name], (int(one.height), -1)), cmap="gray" if name == "shown_mean" else "magma")
     ax.set(title=title, xticks=[], yticks=[])
     ax.grid(False)
+fig.suptitle("Do weights and gradients pick the same pixels?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-d-9",
@@ -1013,11 +1035,11 @@ chapter.say(
 )
 # %% [markdown]
 # ## Beyond the paper: weight decay breaks the ansatz that is centred at the initial weights
-# Weight decay changes the second layer's C-NFA by {claim}`D.Descent-penalty` at the stronger penalty ({numref}`fig-d-descent`). The
-# theory is one of gradient descent. Under weight decay $\bar W$ contains what decay has taken away from $W_0$, which does not depend on
-# the data. Centred at $W-(1-\eta\lambda)^tW_0$, with the rate $\eta$, the penalty $\lambda$ and the step $t$, the C-NFA is at least
-# {claim}`D.Descent-decayed-weights` again. Under Adam the first steps go along the signs of $\dot W$, and the first layer's C-NFA
-# changes by {claim}`D.Descent-adam`.
+# At the stronger penalty weight decay changes the second layer's C-NFA by {claim}`D.Descent-penalty` ({numref}`fig-d-descent`). Under
+# weight decay $\bar W$ contains what decay has taken away from $W_0$, which does not depend on the data. Let $\eta$ be the rate, $\lambda$
+# the penalty and $t$ the step. Centred at $W-(1-\eta\lambda)^tW_0$ the C-NFA is at least {claim}`D.Descent-decayed-weights` again.
+#
+# Under Adam the first steps follow the signs of $\dot W$, and the first layer's C-NFA changes by {claim}`D.Descent-adam`.
 # %%
 found = (chapter.rows(studies.paths, name) for name in ("adam", "adam_decay", "weight_decay"))
 adam, adam_decayed, decayed = (rows[rows.seed < seeds] for rows in found)
@@ -1038,6 +1060,7 @@ for ax, layer in zip(axes, (1, 2)):
     ax.set(xscale="log", xlabel="step", title=f"layer {layer}", ylim=(0, 1.02))
 axes[0].set_ylabel("C-NFA")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
+fig.suptitle("Which centring does weight decay break?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-d-descent",
@@ -1064,9 +1087,9 @@ chapter.check("D.Descent-decayed-weights", least(wide(kept, "c_shrunk", "penalty
 # %% [markdown]
 # (also-checked)=
 # ## Also checked: statements that no figure is about
-# The table quotes paper D. Tests hold the free-probability lemmas (Eqs. 12 to 15) on matrices in general position. The
-# distance of $\mathbb E\mathcal K$ from a projector does not say how well the two sides agree (fifth row): $\mathcal K$ enters through the
-# labelled inputs alone.
+# The table quotes paper D. Tests verify the free-probability lemmas (Eqs. 12 to 15) on matrices in general position. The distance of
+# $\mathbb E\mathcal K$ from a projector does not predict how well the two sides agree (fifth row). The reason is that only the labelled
+# inputs count for $\mathcal K$.
 # %%
 quoted = {
     "D.Fig1-rank": ("Sec. 2.1", "will be rank $r$, where $r$ is much less than the ambient dimension", "rank at $r=4$"),
