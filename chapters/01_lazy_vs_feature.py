@@ -259,7 +259,7 @@ def law(rows):
 
 chapter.say(
     "The test error of the kernel at $t^*$ times $p/d$ is "
-    + " and ".join(f"{law(by_points[by_points.d == d])[0]} in $d={d}$" for d in curve_d)
+    + " and ".join(f"{law(by_points[by_points.d == d])[0].value:.2f} in $d={d}$" for d in curve_d)
     + f" ($p\\ge{LARGE}$); two planes that separate the labels with the largest margin would have 1."
 )
 # %% [markdown]

@@ -122,9 +122,9 @@ def ticks(ax, values):
 
 
 chapter.say(
-    f"At the end of feature learning {mean(at_ends(feature, 'share')[:, 1])} of $\\sum_n(\\beta_n\\omega_n)^2$ lies along the informative "
-    f"axis, after {mean(at_ends(feature, 'share')[:, 0])} at the start, where isotropy gives 1/2. In the lazy regime this share changes by "
-    f"{mean(np.diff(at_ends(lazy, 'share'))[:, 0])}."
+    f"At the end of feature learning a share {mean(at_ends(feature, 'share')[:, 1]).value:.2f} of $\\sum_n(\\beta_n\\omega_n)^2$ lies along the "
+    f"informative axis. At the start it is {mean(at_ends(feature, 'share')[:, 0]).value:.2f}; isotropic weights have 1/2. In the lazy regime this "
+    f"share changes by ${plots.number(mean(np.diff(at_ends(lazy, 'share'))[:, 0]).value)}$."
 )
 
 
@@ -208,8 +208,8 @@ neurons_p = chapter.design(studies.neurons, "main")["p"]
 biggest = neurons[neurons.p == neurons_p[-1]]
 attractors = Stripe(interfaces, 2).attractors()
 chapter.say(
-    f"The stripe has {len(attractors)} fixed points in $d=2$. At $t^*$ the neurons' intercepts lie {mean(biggest.off)} from the nearest one "
-    f"of their sign, on average over neurons weighted by $(\\beta\\omega)^2$ ($p={neurons_p[-1]}$)."
+    f"The stripe has {len(attractors)} fixed points in $d=2$. At $t^*$ the neurons' intercepts lie {mean(biggest.off).value:.2g} from the "
+    f"nearest one of their sign. This is an average over neurons, weighted by $(\\beta\\omega)^2$ ($p={neurons_p[-1]}$)."
 )
 
 
@@ -283,8 +283,8 @@ chapter.figure(
 # %%
 chapter.check("A.Fig5-attractors", mean(biggest.off), biggest, figure="fig-a-4")
 chapter.say(
-    f"With the noise of the training set included, these equations follow the network closely: the median neuron departs by "
-    f"{ratio(biggest.error)} of its norm by $t^*$."
+    f"With the noise of the training set included, these equations follow the network closely. By $t^*$ the median neuron departs by "
+    f"{ratio(biggest.error).value:.2f} of its norm."
 )
 # %% [markdown]
 # The details show this error ({numref}`fig-a-4-error`). They also count the neurons that are late at $t^*$, and those
@@ -322,7 +322,7 @@ def fitted(rows):
 stars = {name: growing("still")(fitted(rows)) for name, (rows, _) in tasks.items()}
 chapter.say(
     "At $t^*$ the amplification grows as a power of $p$ with the exponent "
-    + ", ".join(f"{found} ({name})" for name, found in stars.items())
+    + ", ".join(f"{found.value:.2f} ({name})" for name, found in stars.items())
     + f". Paper A predicts $\\frac12$. We fit from $p={growth_from}$ to {growth_p[-1]}, at width {growth_h}; paper A goes to $p\\approx10^4$ at "
     "width $10^4$."
 )
@@ -401,7 +401,7 @@ def constant(rows):
 top = {name: rows[rows.p.isin(growth_p[-3:])] for name, (rows, _) in tasks.items()}
 chapter.say(
     "Over its theoretical value, without a fitted number, $\\Lambda^*$ is "
-    + ", ".join(f"{constant(rows)} ({name})" for name, rows in top.items())
+    + ", ".join(f"{constant(rows).value:.2f} ({name})" for name, rows in top.items())
     + f" from $p={growth_p[-3]}$ on."
 )
 # %% [markdown]
@@ -412,9 +412,9 @@ chapter.say(
 risen = {name: most[most.p == most.p.max()] for name, (_, most) in tasks.items()}
 chapter.say(
     f"Until {stop:.0%} of the points are fitted $\\Lambda$ reaches "
-    + ", ".join(f"{ratio(rows.beyond)} times $\\Lambda^*$ ({name}, $p={rows.p.max()}$)" for name, rows in risen.items())
-    + ". The exponents of the largest value are "
-    + ", ".join(f"{growing('largest')(fitted(most))}" for _, most in tasks.values())
+    + ", ".join(f"{ratio(rows.beyond).value:.2g} ({name})" for name, rows in risen.items())
+    + f" times $\\Lambda^*$ ($p={stripe_maximum.p.max()}$). Its largest value grows as a power of $p$ with the exponents "
+    + ", ".join(f"{growing('largest')(fitted(most)).value:.2f}" for _, most in tasks.values())
     + ", in the same order."
 )
 # %% [markdown]

@@ -126,12 +126,12 @@ def largest_information(rows, kernel, moment):
 
 # %%
 risen = [
-    f"from {mean(largest_information(rows, 'full', 'start'))} to {mean(largest_information(rows, 'full', 'end'))} bits ({name})"
+    f"from {mean(largest_information(rows, 'full', 'start')).value:.2f} to {mean(largest_information(rows, 'full', 'end')).value:.2f} bits ({name})"
     for name, rows in both.items()
 ]
 chapter.say(
     "Training raises the largest mutual information of the first ten components " + " and ".join(risen) + ". "
-    f"The estimate is {flat:.3f} where there is no information, and stays below 1 bit for a perfectly informative component."
+    f"The estimate is {flat:.3f} bits where there is no information. It stays below 1 bit for a perfectly informative component."
 )
 # %% [markdown]
 # A component $\varphi_r$ is an eigenvector of the Gram matrix $K_{\mu\nu}=\psi(x_\mu)\cdot\psi(x_\nu)$. The features
@@ -208,10 +208,11 @@ for claim, column in (("only-first", "information_centred"), ("only-first-matrix
 # ## The first component holds the label only if the kernel is centred
 # %%
 held = [
-    f"{mean(first_share(rows, 'projections'))} as the paper defines the matrix and {mean(first_share(rows, 'projections_centred'))} centred ({name})"
+    f"{mean(first_share(rows, 'projections_centred')).value:.2g} if the kernel is centred and {mean(first_share(rows, 'projections')).value:.2g} as the "
+    f"paper defines it ({name})"
     for name, rows in both.items()
 ]
-chapter.say("Of the projection on ten components the first holds " + "; ".join(held) + ".")
+chapter.say("The first component holds a part of the label's projection on ten components: " + "; ".join(held) + ".")
 # %% [markdown]
 # The paper says that after learning "most of the projection occurs along the first mode of the NTK alone". Its
 # features $\psi$ have a mean, and the first component reflects this mean: it is nearly constant at the start. After
@@ -229,15 +230,15 @@ course = {
 }
 course_p = chapter.design(studies.courses, "images")["p"][0]
 lines_of = [
-    f"from {mean(100 * at(rows, 'full', 'start').separable)} to {mean(100 * at(rows, 'full', 'end')[column])} % ({name})"
+    f"from {mean(100 * at(rows, 'full', 'start').separable).value:.0f} to {mean(100 * at(rows, 'full', 'end')[column]).value:.0f} % ({name})"
     for (name, rows), column in zip(both.items(), ("separable_many", "separable"))
 ]
 chapter.say(
     "Training raises the accuracy of the best straight line in the plane of the first two components "
     + " and ".join(lines_of)
     + ". "
-    f"In the plane of the last layer's components it is {mean(100 * at(stripes, 'last', 'end').separable_centred)} % (stripe) and "
-    f"{mean(100 * at(largest, 'last', 'end').separable_centred)} % ({images_are})."
+    f"In the plane of the last layer's components it is {mean(100 * at(stripes, 'last', 'end').separable_centred).value:.0f} % (stripe) and "
+    f"{mean(100 * at(largest, 'last', 'end').separable_centred).value:.0f} % ({images_are})."
 )
 # %% [markdown]
 # We find the line on one half of the points and test it on the other. On the stripe the label changes twice along
@@ -321,8 +322,8 @@ def gap(first, second, rows=largest):
 network, lazy = at(curves, "network", "end"), at(curves, "full", "start")
 start, early = ("full", "start"), ("full", "end")
 chapter.say(
-    f"At {image_p[-1]} images the error of the kernel frozen after training is {ratio(np.exp(paired(early, start)[0]))} of the initial kernel's and "
-    f"{ratio(np.exp(paired(early, ('network', 'end'))[0]))} of the network's. The exponents of the learning curves are {beta(network).value:.2f} for the network and "
+    f"At {image_p[-1]} images the error of the kernel frozen after training is {ratio(np.exp(paired(early, start)[0])).value:.2f} of the initial kernel's and "
+    f"{ratio(np.exp(paired(early, ('network', 'end'))[0])).value:.2f} of the network's. The exponents of the learning curves are {beta(network).value:.2f} for the network and "
     f"{beta(lazy).value:.2f} for the initial kernel."
 )
 # %% [markdown]
@@ -390,9 +391,9 @@ peak = np.log(np.nanmax(path, 1) / np.array([row[~np.isnan(row)][-1] for row in 
 halfway, ended = (at(largest, "full", moment).set_index("seed", drop=False) for moment in (half, "end"))
 late = at(stripes, "full", "end").set_index("seed").error / at(stripes, "full", f"{stops[0]:g}").set_index("seed").error
 chapter.say(
-    f"On the stripe the alignment of kernel and label peaks at {ratio(np.exp(peak))} times its final value. The kernel frozen at the end has {ratio(late)} "
+    f"On the stripe the alignment of kernel and label peaks at {ratio(np.exp(peak)).value:.2g} times its final value. The kernel frozen at the end has {ratio(late).value:.2g} "
     f"times the test error of the one frozen when {100 * stops[0]:g} % of the points are fitted. On images the alignment half-way is "
-    f"{ratio(halfway.alignment / ended.alignment)} of its final value."
+    f"{ratio(halfway.alignment / ended.alignment).value:.2g} of its final value."
 )
 # %% [markdown]
 # {numref}`fig-4-course` follows both networks through training. On the stripe the last points to be fitted lower the
