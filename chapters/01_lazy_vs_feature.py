@@ -1145,6 +1145,7 @@ for (name, (d, along)), (task, small) in zip(directions.items(), tasks):
     )
     links += [row, theory]
     linked += [rows, lazy, *here, fewest[name]]
+# %%
 chapter.say(
     f"Up to {small_data.p.max()} points the lazy exponent plus gain times growth promises "
     + "; ".join(promised.values())

@@ -956,6 +956,7 @@ def half_scale(rows):
 halves = scales.groupby(["seed", "p"])[["alpha", "star", "predicted"]].apply(half_scale).rename("half").reset_index()
 own = scales.groupby(["seed", "p"]).predicted.first().to_numpy() ** 2 / halves.p
 halves = halves.assign(still=halves.half * own, grown=halves.half * own**needed)  # the noise divided out, by either law
+# %%
 span = (halves.p.min(), halves.p.max())
 smallest, largest = (halves[halves.p == end].half for end in span)
 if len(halves):
