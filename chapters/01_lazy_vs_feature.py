@@ -917,7 +917,7 @@ for d in curve_d:
     )
 # %% [markdown]
 # Paper A's runs may have ended earlier. Its public code stops when the smallest margin exceeds 1 *or* after a time
-# limit. With plain steps of the stated size the last points take very long. Paper A sees no collapse of $\Lambda$
+# limit. With plain steps of the stated size the last points take very long. Paper A reports no collapse of $\Lambda$
 # (Sec. 3.2.2). An earlier stop would explain both this and its Fig. 3. This is our inference: the settings of these
 # figures are not recorded.
 # %%
@@ -1113,7 +1113,7 @@ for d in curve_d:
 # neurons of the initial kernel along all. On more points the few directions are the better choice
 # ({numref}`fig-a-star-kernel`).
 #
-# ## The chain promises more than the network keeps
+# ## The chain predicts larger exponents than the network has
 # %%
 gains = []
 for name in directions:
@@ -1126,7 +1126,7 @@ fewest = {name: rows[rows.p == imposed.p.min()] for name, rows in learners["flow
 tasks = [(nets[nets.d == d], small_data[small_data.d == d]) for d in curve_d] + [(tube, small_tube)]
 ENDS = (f"network, {stop:.0%}", "network, end")
 # %%
-links, linked, promised = [], [], {}
+links, linked, predicted_by = [], [], {}
 for (name, (d, along)), (task, small) in zip(directions.items(), tasks):
     rows = of(from_start(small), "compressed")
     still = rows.assign(still=rows.star / rows.predicted * rows.p**0.5)
@@ -1140,15 +1140,15 @@ for (name, (d, along)), (task, small) in zip(directions.items(), tasks):
     theory["gain g"] = f"{learning_curves.compression_gain(d, along):.3f}"
     for column in ("chain: β lazy + g·growth", "compressed kernel", *ENDS):
         theory[column] = f"{learning_curves.feature_exponent(d, along):.3f}"
-    promised[name] = (
+    predicted_by[name] = (
         f"{row['chain: β lazy + g·growth']}, where the network has {beta(here[-1]).value:.2g} at the end ({name})"
     )
     links += [row, theory]
     linked += [rows, lazy, *here, fewest[name]]
 # %%
 chapter.say(
-    f"Up to {small_data.p.max()} points the lazy exponent plus gain times growth promises "
-    + "; ".join(promised.values())
+    f"Up to {small_data.p.max()} points the lazy exponent plus gain times growth predicts "
+    + "; ".join(predicted_by.values())
     + "."
 )
 chapter.table(

@@ -178,7 +178,7 @@ chapter.figure(
     stripes[stripes.kernel != "network"],
     largest[largest.kernel != "network"],
     alt="Information and projections of the first ten components, before and after training: flat and low before; "
-    "after it the first components tell most. Stripe above, images below.",
+    "after it the first components carry most of the information. Stripe above, images below.",
 )
 
 
@@ -625,8 +625,8 @@ chapter.figure(
     "derived above.",
     lines,
     wide,
-    alt="Errors of three estimates of information against points and dimension: paper A's is biased where nothing "
-    "is told and at a sharp jump, along dashed lines; scikit-learn's is near zero.",
+    alt="Errors of three estimates of information against points and dimension: paper A's is biased where there "
+    "is no information and at a sharp jump, along dashed lines; scikit-learn's is near zero.",
 )
 # %%
 worst = (most.estimate - most.exact).groupby(most.case).mean().abs().idxmax()
