@@ -753,8 +753,8 @@ for d in curve_d:
     grows, nearer = (exponent(*by_size(rows, name)) for name in ("coefficient", "spacing"))
     chapter.say(
         f"- $d={d}$: the distance between neighbours goes as $p$ to the power {nearer}. With the measured $\\xi$ = {xi.value:.2f} in place of 1 "
-        f"the argument gives $\\beta$ = {bent:.3f} (with the cusp {learning_curves.lazy_exponent(d):.3f}); the machine has "
-        f"{beta(rows)}. The coefficients grow with the exponent {grows}; $c\\,r^\\xi\\sim1$ requires {-xi.value * nearer.value:.3f}."
+        f"the argument gives $\\beta$ = {bent:.3f}, with the cusp {learning_curves.lazy_exponent(d):.3f}. The machine has {beta(rows)}. Its "
+        f"coefficients grow with the exponent {grows}; the condition $c\\,r^\\xi\\sim1$ requires {-xi.value * nearer.value:.3f}."
     )
 # %% [markdown]
 # ## The five curves of paper A, Fig. 3
@@ -905,8 +905,8 @@ for d in curve_d:
     before, after = (error_ratio(lazy_beside(rows), rows) for rows in (halted, ends))
     kept = np.log(after.value) / np.log(before.value)
     chapter.say(
-        f"- $d={d}$, $p={top_p}$: the error of the infinitely wide initial kernel over the network's is {before} when "
-        f"{stop:.0%} of the points are fitted and {after} at the end; {kept:.0%} of the gain is left, in logarithms."
+        f"- $d={d}$, $p={top_p}$: when {stop:.0%} of the points are fitted, the infinitely wide initial kernel has {before} times the network's error. "
+        f"At the end it has {after} times. In logarithms {kept:.0%} of the gain is left."
     )
     fallen = {
         p: f"{amplification_ratio(*(of(rows, 'feature', share) for share in (1.0, PEAK))).value:.2g}"
@@ -990,16 +990,16 @@ for name, rows in zip(("d5", "d10", "cylinder"), functions.values()):
     if name == "d5":
         chapter.check("A.Fig6-few-neurons", mean(top[top.share == 1].few), top, figure="fig-a-left")
 # %% [markdown]
-# In other dimensions the compression of the function grows too. At this size $\Lambda$ falls in all but the largest
-# dimension:
+# In other dimensions the compression of the function grows too. At this size $\Lambda$ falls in $d=5$ and 10 and does
+# not fall in $d=20$; in $d=2$ it scatters too much to say.
 # %%
 others = pd.concat([boundaries["stripe"], chapter.rows(selection.boundary, "dimensions")])
 others = others[others.p == chapter.design(selection.boundary, "dimensions")["p"][0]]
 for d, rows in others.groupby("d"):
     change = {column: since_star(rows, column) for column in ("weights", "function")}
     chapter.say(
-        f"- $d={d}$, $p={rows.p.iloc[0]}$: from $t^*$ to the end $\\Lambda$ goes to {change['weights']} of its value, the compression of the "
-        f"function to {change['function']} times its value."
+        f"- $d={d}$, $p={rows.p.iloc[0]}$: from $t^*$ to the end $\\Lambda$ changes by the factor {change['weights']}, the compression of the "
+        f"function by {change['function']}."
     )
 # %% [markdown]
 # ## Compressed data give fewer errors than the network

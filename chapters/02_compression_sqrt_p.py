@@ -685,8 +685,9 @@ arrivals = chapter.rows(studies.arrivals, "main")
 least = arrivals.alpha.min()
 latest, usual = (arrivals[arrivals.alpha == scale] for scale in (least, alpha))
 chapter.say(
-    f"At $\\alpha=10^{{{np.log10(alpha):.3g}}}$, {mean(usual.near)} of the neurons that are active on the data at the start are near a fixed point at "
-    f"$t^*$; at $\\alpha=10^{{{np.log10(least):.3g}}}$ it is {mean(latest.near)}, and {mean(latest.blind)} have no training point on their active side."
+    f"We take all neurons that are active on the data at the start. At $\\alpha=10^{{{np.log10(alpha):.3g}}}$ a share {mean(usual.near)} of them is near a "
+    f"fixed point at $t^*$, at $\\alpha=10^{{{np.log10(least):.3g}}}$ a share {mean(latest.near)}. In the second case {mean(latest.blind)} have no training "
+    "point on their active side."
 )
 # %%
 late = [
@@ -722,7 +723,7 @@ if not slowness.empty:  # at the smallest sizes no fixed point has enough neuron
         for name in slowness
     )
     chapter.say(
-        f"Time constants of $\\omega_1$ in the network over those predicted: {listed}. The claim is judged on all."
+        f"Time constants of $\\omega_1$ in the network over those predicted: {listed}. The claim is tested on all of them."
     )
 # %% [markdown]
 # At a fixed point all weights grow exponentially. The rates of $\omega_1$ and, without noise, of $\omega_\perp$ are
