@@ -11,19 +11,22 @@
 # step.
 #
 # ## What we find
-# - **The kernel at $t^*$ already learns as $d/p$.** We freeze the network's kernel when a tenth of its $p$ points are
-#   fitted, and train it on fresh data. Its test error falls with the exponents 0.98 ± 0.22 ($d=5$) and 1.01 ± 0.10
-#   ($d=10$), the network's with 0.62.
-# - **The last points undo the compression of the weights, not that of the function.** At the end of training the
-#   first has 0.095 ($d=5$) and 0.14 ($d=10$) of its value at $t^*$ (8192 points). The second has grown by 2.0 and 2.3
-#   (4096 points).
-# - **Compressing the data by $\Lambda$ lowers the lazy error about as paper A says, on planes.** We measure the
-#   exponents 0.59 and 0.73 ($d=5$, 10). Paper A has 0.62 and 0.64, paper B half of that.
+# - **The kernel at $t^*$ already learns as $d/p$.** We freeze the network's kernel when a tenth of its $p$ training
+#   points in $d$ dimensions are fitted, and train it on fresh data. Its test error falls with the exponents
+#   {claim}`A.Fig3-star-kernel-d5` ($d=5$) and {claim}`A.Fig3-star-kernel-d10` ($d=10$). The network's own falls with
+#   {claim}`A.Fig3-beta-feature-d5` and {claim}`A.Fig3-beta-feature-d10`.
+# - **The last points undo the compression of the weights, not that of the function.** At the end of training the first
+#   has {claim}`A.Fig6-amplification-end` ($d=5$) and {claim}`A.Fig6-amplification-end-d10` ($d=10$) of its value at
+#   $t^*$ (8192 points). The second is {claim}`A.Fig6-function-end-d5` and {claim}`A.Fig6-function-end-d10` times as
+#   large as at $t^*$ (4096 points).
+# - **Compressing the data lowers the lazy error about as paper A says, on planes.** The error falls as a power of the
+#   compression, with the exponents {claim}`B.Sec5-machine-gain-d5` and {claim}`B.Sec5-machine-gain-d10` ($d=5$, 10).
+#   Paper A predicts 0.62 and 0.64, paper B half of that.
 #
 # ## The question
 # Why does a network that learns features need fewer data than a kernel? With a large output scale a network is
-# {term}`lazy <lazy regime>`: its weights hardly move, and it learns as a kernel method. With a vanishing output scale
-# its weights must move far, and it {term}`learns features <feature learning>`.
+# {term}`lazy <lazy regime>`: its weights hardly move, and it learns as a kernel method does. With a vanishing output
+# scale its weights must move far, and it {term}`learns features <feature learning>`.
 #
 # Paper A {cite}`paccolat2021` answers for labels that do not depend on most directions of the input. Training shrinks
 # the weights along uninformative directions relative to the others. This is a {term}`compression`, by a factor of
@@ -230,10 +233,10 @@ for d in curve_d:
     pair = halted.merge(widest_kernel[["d", "p", "seed"]]), widest_kernel.merge(halted[["d", "p", "seed"]])
     chapter.check(f"A.Fig3-gain-width-d{d}", beta_difference(*pair), *pair, figure="fig-a-learners")
 # %% [markdown]
-# Two differences matter. The network has a larger error than the kernel it has itself selected. And compression alone
-# does not give the exponent 1: the compressed curve is the lower one on few points and ends at or above the kernel's.
-# In $d=5$ the kernel at $t^*$ has 0.73 [0.46, 1.1] of its error at 8192 points, in $d=10$ as much. Twenty
-# {term}`seeds <seed>` leave the sign undecided.
+# Two differences matter. First, the network has a larger error than the kernel that it has itself selected. Second,
+# compression alone does not give the exponent 1. The curve of compressed data is the lower one on few points, and ends
+# at or above the kernel's. At 8192 points the kernel at $t^*$ has {claim}`A.Fig3-star-beats-d5` of its error in $d=5$
+# and {claim}`A.Fig3-star-beats-d10` in $d=10$. Twenty {term}`seeds <seed>` leave the sign undecided.
 #
 # ## The kernel at $t^*$ has the error $d/p$, because it places few planes
 # %%
@@ -256,22 +259,22 @@ def law(rows):
 
 chapter.say(
     "The test error of the kernel at $t^*$ times $p/d$ is "
-    + " and ".join(f"{law(by_points[by_points.d == d])[0]} in $d={d}$" for d in curve_d)
+    + " and ".join(f"{law(by_points[by_points.d == d])[0].value:.2f} in $d={d}$" for d in curve_d)
     + f" ($p\\ge{LARGE}$); two planes that separate the labels with the largest margin would have 1."
 )
 # %% [markdown]
 # Nearly all neurons have come to a few directions by $t^*$, each with a plane of its own (chapter 2). The kernel
-# frozen there offers functions that are linear in $x$ on each side of these planes: finitely many parameters. To
-# learn with it means to place one plane at each of the two changes of the label. A plane in $\mathbb R^d$ has $d$
-# parameters. The one with the largest margin among $P$ points is wrong on about $\frac12 d/P$ of new points
-# {cite}`opper1990`. Two planes, learnt from $P_1+P_2=p$ points, then have the error
+# frozen there offers functions that are linear in $x$ on each side of these planes. They have finitely many
+# parameters. To learn with this kernel means to place one plane at each of the two changes of the label. A plane in
+# $\mathbb R^d$ has $d$ parameters. Among $P$ points, the plane with the largest margin is wrong on about $\frac12 d/P$
+# of new points {cite}`opper1990`. Two planes, learnt from $P_1+P_2=p$ points, then have the error
 #
 # $$
 # \varepsilon \simeq \frac{P_1}{p}\,\frac{d}{2P_1} + \frac{P_2}{p}\,\frac{d}{2P_2} = \frac dp ,
 # $$ (eq:A:planes)
 #
-# however the points are divided: $\beta=1$. {numref}`fig-a-star-kernel` tests this against compressed data, which
-# leave a problem without parameters and $\beta=(2d-1)/(3d-2)<1$.
+# however the points are divided. The exponent is $\beta=1$. {numref}`fig-a-star-kernel` compares this with compressed
+# data. These leave a problem with no such parameters, and the exponent $\beta=(2d-1)/(3d-2)<1$.
 # %%
 fig, axes = plots.panels(2 * len(curve_d), columns=len(curve_d), height=2.9)
 for d, upper, lower in zip(curve_d, axes, axes[len(curve_d) :]):
@@ -295,8 +298,8 @@ fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", fon
 chapter.figure(
     fig,
     "fig-a-star-kernel",
-    f"**Yes: its error is $d/p$, with about $2(d+1)$ support vectors.** The kernel frozen at $t^*$ ($h={curve_h}$), and the infinitely wide "
-    "initial kernel on data compressed by the same network's $\\Lambda^*$, both on one fresh set of $p$ points. Top: error times $p/d$; "
+    f"**Yes: its error is $d/p$, with about $2(d+1)$ support vectors.** Pink: the kernel frozen at $t^*$ ($h={curve_h}$). Black: the infinitely "
+    "wide initial kernel on data compressed by the same network's $\\Lambda^*$. Both learn from one fresh set of $p$ points. Top: error times $p/d$; "
     "a level line is $\\beta=1$. Bottom: support vectors of the hard-margin machine. Medians and quartiles.",
     by_points,
     alt="Four panels against training points. Above, error times p over d: level near one for the kernel at the characteristic time, rising "
@@ -320,10 +323,11 @@ chapter.check("A.Fig3-star-constant-width", *law(star_rows["width"]), figure="fi
 ring = learnt(star_rows["cylinder"], "star")
 chapter.check("A.Fig8-star-kernel", drift(beta, ring), ring, figure="fig-a-star-kernel")
 # %% [markdown]
-# Over a factor of 16 in $p$ the number of support vectors grows with the exponents 0.12 ($d=5$) and 0.05 ($d=10$). On
-# compressed data they fill a layer about the planes, and their number more than doubles. The cylinder is the control:
-# its neurons point along a whole circle of directions, so there is no finite set of planes. The kernel at $t^*$ then
-# has the exponent 0.55, well below 1.
+# From 512 to 8192 points the number of support vectors grows with the exponents {claim}`A.Fig3-star-vectors-d5`
+# ($d=5$) and {claim}`A.Fig3-star-vectors-d10` ($d=10$). On compressed data they fill a layer about the planes, and
+# their number more than doubles. The cylinder is the control: its neurons point along a whole circle of directions, so
+# there is no finite set of planes. There the kernel at $t^*$ has the exponent {claim}`A.Fig8-star-kernel`, well below
+# 1.
 #
 # ## The last points undo the compression of the weights, not of the function
 # %%
@@ -361,9 +365,9 @@ chapter.say(
 # %% [markdown]
 # Training ends when all points are fitted. Paper A writes of the last points that "the previous predictions are not
 # significantly altered during this final regime" (Sec. 2.5). We measured two compressions ({numref}`fig-a-function`).
-# That of the weights is $\Lambda$. That of the function is the ratio of root mean square gradients of $F$, along
-# informative and uninformative directions, on the true boundary between the labels. The two agree if all neurons are
-# compressed alike.
+# The compression of the weights is $\Lambda$. For the compression of the function we take the root mean square
+# gradient of $F$ on the true boundary between the labels. We divide its component along an informative direction by
+# its component along an uninformative one. The two compressions agree if all neurons are compressed alike.
 # %%
 fig, axes = plots.panels(len(functions), columns=3, width=3.7, height=3.6, sharey=True)
 for ax, (name, top) in zip(axes, tops.items()):
@@ -395,9 +399,10 @@ for name, rows in zip(("d5", "d10", "cylinder"), tops.values()):
     chapter.check(f"A.Fig6-function-end-{name}", since_star(rows, "function"), rows, figure="fig-a-function")
 # %% [markdown]
 # So the paper's sentence holds for the function and fails for the weights. A few neurons make the difference: at the
-# end one neuron in a hundred holds 37 % of all squared uninformative weight ($d=5$). The last points cost accuracy
-# too. With 8192 points the network's test error is 1.8 times as large at the end as when 98 % of the points are
-# fitted. The details page shows the course ({numref}`fig-a-stop`).
+# end one neuron in a hundred holds a part {claim}`A.Fig6-few-neurons` of all squared uninformative weight ($d=5$). The
+# last points cost accuracy too. From 98 % of fitted points to the end, the network's test error grows by the factors
+# {claim}`A.Fig3-overfit-d5` ($d=5$) and {claim}`A.Fig3-overfit-d10` ($d=10$; 8192 points). The details page shows the
+# course ({numref}`fig-a-stop`).
 #
 # ## Compression gains about what paper A says
 # %%
@@ -434,8 +439,8 @@ chapter.say(
 # $$ (eq:A:gain)
 #
 # Two effects contribute. Compression brings support vectors nearer to each other along the boundary. Planes also
-# shrink as a whole, so that the kernel bends more sharply across them. Paper B has the second formula for planes too:
-# it leaves out the bending, and with it half the gain ({ref}`erratum <erratum-b-planar-exponent>`). With
+# shrink as a whole, so that the kernel bends more sharply across them. Paper B uses the second formula for planes too.
+# It leaves out the bending, and with it half the gain ({ref}`erratum <erratum-b-planar-exponent>`). With
 # $\Lambda\sim\sqrt p$ the exponent of feature learning would be
 #
 # $$
@@ -495,26 +500,34 @@ for d in curve_d:
     plain = [rows[(rows.d == d) & (rows.factor == 1)] for rows in (imposed, machines)]
     chapter.check(f"A.Fig3-machine-exponent-d{d}", beta_difference(*plain), *plain, figure="fig-a-gain")
 # %% [markdown]
-# On planes both methods exclude paper B's gain at every size. The gain falls with the factor, less so on more points:
-# the curves flatten towards paper A's level. On the cylinder, where the papers agree, the gain is 0.18 against a
-# theoretical 0.14.
+# On planes both methods exclude paper B's gain at every size. The gain is smaller at larger factors, less so on more
+# points. On the cylinder, where the papers agree, the gain is {claim}`A.Fig8-machine-gain`; theory has 0.14.
 #
-# ## What is not reached at these sizes
-# Two exponents of the papers lie beyond our 8192 points.
+# ## Two exponents of the papers lie beyond 8192 points
+# - **Lazy learning** should have $\beta=d/(3d-2)$, which is 0.385 in $d=5$ and 0.357 in $d=10$. Over all sizes we
+#   measure {claim}`A.Fig3-beta-lazy-d5` and {claim}`A.Fig3-beta-lazy-d10`: not yet asymptotic. Neighbouring support
+#   vectors are still too far apart for the cusp that theory takes the kernel to have between them
+#   ({numref}`fig-a-layer`). Paper A's networks of width $10^4$ come nearer to theory, because a finite width flattens
+#   the curve ({numref}`fig-a-local`).
+# - **Feature learning** should have $\beta=(2d-1)/(3d-2)$, which is 0.692 and 0.679. At the end of training we measure
+#   {claim}`A.Fig3-beta-feature-d5` and {claim}`A.Fig3-beta-feature-d10`. When 98 % of the points are fitted, we
+#   measure {claim}`A.Fig3-beta-stop-d5` and {claim}`A.Fig3-beta-stop-d10`: undecided. The stop changes the exponent by
+#   as much as the papers differ ({numref}`fig-a-beta-stop`).
 #
-# - **Lazy learning** should have $\beta=d/(3d-2)$: 0.385 in $d=5$, 0.357 in $d=10$. We measure 0.53 and 0.67 over all
-#   sizes, 0.45 and 0.43 from 2048 points on: not yet asymptotic. The support vectors are still too far from each
-#   other for the theory's kernel cusp ({numref}`fig-a-layer`). Paper A's networks of width $10^4$ come nearer to
-#   theory, because a finite width flattens the curve ({numref}`fig-a-local`).
-# - **Feature learning** should have $\beta=(2d-1)/(3d-2)$: 0.692 and 0.679. We measure 0.62 and 0.62 at the end of
-#   training, 0.74 and 0.78 when 98 % are fitted: undecided. The exponent depends on the stop by as much as the papers
-#   differ ({numref}`fig-a-beta-stop`).
+# %%
+late = sorted(int(p) for p in far.p.unique())
+chapter.say(
+    f"From {late[0]} to {late[-1]} points alone the lazy exponent is "
+    + " and ".join(f"{beta(far[far.d == d]).value:.2g} ($d={d}$)" for d in curve_d)
+    + "."
+)
+# %% [markdown]
+# These exponents do not yet explain why feature learning wins at these sizes. The law $d/p$ shows what the features at
+# $t^*$ are worth on fresh data. There is no theory yet of what the network makes of them after $t^*$.
 #
-# These exponents do not yet explain why feature learning wins at these sizes. The law $d/p$ shows what features
-# selected by $t^*$ are worth on fresh data. What the network makes of them after $t^*$ has no theory yet. Two pages
-# have the rest. {ref}`Learning curves, link by link <learning-curve-details>` derives and tests each step of the
-# papers' argument. {ref}`Scale, width and numerical error <lazy-feature-checks>` has the passage from one regime to
-# the other, the checks and exercises.
+# Two pages have the rest. {ref}`Learning curves, link by link <learning-curve-details>` derives and tests each step of
+# the papers' argument. {ref}`Scale, width and numerical error <lazy-feature-checks>` has the passage from one regime
+# to the other, the checks and exercises.
 #
 # ## Try it yourself
 # - `make chapter-01 NAME=two PARAMS='-p interfaces "[-1.0, 0.0, 1.0]"'` learns three planes.
@@ -526,21 +539,23 @@ for d in curve_d:
 # (learning-curve-details)=
 # # Learning curves, link by link
 # The papers' exponent of feature learning has three parts: the lazy exponent, the gain of a compression, and the
-# growth of $\Lambda$. We derive the first two and measure each part. An agreement of the last exponent alone would
-# prove little.
+# growth of the compression $\Lambda$ with the number $p$ of training points. We derive the first two and measure all
+# three. If the last exponent alone agreed with the papers, this would prove little.
 #
 # ## The scaling argument
-# The theory gives $\beta_{\rm lazy}=d/(3d-2)$, about 0.4, and a gain $g$ that adds $g/2$ to it.
+# The theory gives the lazy exponent $\beta_{\rm lazy}=d/(3d-2)$, about 0.4, and a gain $g$ that adds $g/2$ to it.
 #
 # **The lazy exponent.** A support vector classifier puts its support vectors into a layer of width $\Delta$ about the
-# boundary, and its error is $\varepsilon\sim\Delta$. The layer holds $p\Delta$ of them, at a distance
-# $r\sim(p\Delta)^{-1/(d-1)}$ from each other along the boundary, each with a coefficient of size $c$. Two conditions
-# fix $c$ and $\Delta$.
+# boundary. Its error is $\varepsilon\sim\Delta$. The layer holds about $p\Delta$ support vectors. Along the boundary
+# they are at a distance $r\sim(p\Delta)^{-1/(d-1)}$ from each other. Each has a coefficient of size $c$. Two
+# conditions fix $c$ and $\Delta$.
 #
-# *Across* the boundary, coefficients of opposite sign at $\pm\Delta$ make a function
-# $f\approx p\Delta\,c\,\Delta\,x_1 k$, with $|f|=1$ where $|x_1|=\Delta$. Here $k$ is the second derivative along
-# $x_1$ of the kernel averaged over the boundary. *Along* the boundary, each vector must correct $f$ by something of
-# order one between its neighbours. By the cusp of the kernel, $K(r)\approx K_0-r$, it corrects by $c\,r$. Hence
+# *Across* the boundary, coefficients of opposite sign at $\pm\Delta$ make a function $f\approx p\Delta\,c\,\Delta\,x_1
+# k$. It must have $|f|=1$ where $|x_1|=\Delta$. Here $k$ is the second derivative along $x_1$ of the kernel, averaged
+# over the boundary.
+#
+# *Along* the boundary, each support vector must correct $f$ by something of order one between its neighbours. Near
+# $r=0$ the kernel has a cusp, $K(r)\approx K_0-r$, and so each vector corrects by $c\,r$. Hence
 #
 # $$
 # \begin{aligned}
@@ -549,15 +564,16 @@ for d in curve_d:
 # \end{aligned}
 # $$ (eq:A:layer)
 #
-# where $s=1$ is the factor by which a compression divides $r$. With $k\sim1$: $\beta_{\rm lazy}=d/(3d-2)$.
+# where $s$ is the factor by which a compression divides $r$. Without a compression $s=1$. With $k\sim1$ this gives
+# $\beta_{\rm lazy}=d/(3d-2)$.
 #
-# **The gain.** Divide all $d_\perp$ uninformative coordinates by $\Lambda$. Of the $d-1$ directions along the
-# boundary $d_\perp$ shrink, so that support vectors come nearer to each other by $s=\Lambda^{d_\perp/(d-1)}$. For
-# planes all $d-1$ directions shrink, $s=\Lambda$, and the kernel bends more sharply as well. Across a boundary of
-# extent $1/\Lambda$ the mean of $\partial_1^2\sqrt{x_1^2+r^2}=1/r$ is $k\sim\Lambda$. A curved boundary keeps its
-# extent in $d_\parallel-1$ directions, and $k\sim1$. Inserted into {eq}`eq:A:layer`, this gives {eq}`eq:A:gain`.
+# **The gain.** Divide all $d_\perp$ uninformative coordinates by $\Lambda$. Of the $d-1$ directions along the boundary
+# $d_\perp$ shrink. Support vectors come nearer to each other by the factor $s=\Lambda^{d_\perp/(d-1)}$. For planes all
+# $d-1$ directions shrink, $s=\Lambda$, and the kernel also bends more sharply. Across a boundary of extent $1/\Lambda$
+# the mean of $\partial_1^2\sqrt{x_1^2+r^2}=1/r$ is $k\sim\Lambda$. A curved boundary keeps its extent in
+# $d_\parallel-1$ directions, so that $k\sim1$. Inserted into {eq}`eq:A:layer`, this gives {eq}`eq:A:gain`.
 #
-# **The chain.** If training compresses by $\Lambda\sim\sqrt p$ and does nothing else,
+# **The chain.** Suppose that training compresses by $\Lambda\sim\sqrt p$ and does nothing else. Then
 #
 # $$
 # \begin{aligned}
@@ -608,11 +624,12 @@ chapter.figure(
 
 
 # %% [markdown]
-# A straight line through these curves would hide their curvature, so {numref}`fig-a-local` shows the slope over
-# neighbouring sizes. For the infinitely wide kernel the slope first depends on how much of the stripe is resolved at
-# all; in high dimension it rises before it falls. Then it decreases towards the asymptote. The exponents of finite
-# networks' kernels are lower and cross the theoretical line too early. A fit over the right window would confirm
-# $d/(3d-2)$ there, for the wrong reason: a narrow network flattens the curve.
+# A straight line through these curves would hide their curvature. {numref}`fig-a-local` therefore shows the slope over
+# neighbouring sizes. For the infinitely wide kernel the slope first depends on how well the points resolve the stripe.
+# In $d=10$ it rises before it falls. Then it decreases towards the asymptote.
+#
+# The exponents of finite networks' kernels are lower and cross the theoretical line. There a fit over the right window
+# would agree with $d/(3d-2)$. The agreement would be due to the width, since a narrow network flattens the curve.
 # %%
 def local(table):
     """The centres of windows of neighbouring sizes, each with the exponent there."""
@@ -662,8 +679,8 @@ for d in curve_d:
     gap = beta_difference(widest, beside)
     chapter.check(f"A.Fig3-beta-lazy-width-d{d}", gap, beside, widest, figure="fig-a-local")
 # %% [markdown]
-# The exponents over all sizes, for the widest of our frozen kernels and for the infinitely wide one (paper A's width
-# is $10^4$):
+# The exponents over all sizes are, for the widest of our frozen kernels and for the infinitely wide one (paper A has
+# the width $10^4$):
 # %%
 for d in curve_d:
     widest = frozen[(frozen.d == d) & (frozen.h == lazy_widths[-1])]
@@ -673,13 +690,21 @@ for d in curve_d:
     )
 # %% [markdown]
 # ## The support vectors are too far apart for the cusp
-# Neighbouring support vectors are one to two units apart at 8192 points. There the kernel falls with an exponent of
-# 1.4 to 1.5, not 1. Theory assumes that a layer of width $\Delta$ holds $p\Delta$ vectors, that the error is
-# proportional to $\Delta$, and that the kernel has a cusp of exponent $\xi=1$ between neighbours.
-# {numref}`fig-a-layer` measures each.
 # %%
 layers = chapter.rows(support.layer, "stripe").assign(filled=lambda rows: rows.vectors / (rows.p * rows.width))
 layers["per_width"] = layers.error / layers.width
+apart = layers[layers.p == layers.p.max()].groupby("d")[["spacing", "cusp"]].mean()
+chapter.say(
+    f"At {layers.p.max()} points neighbouring support vectors are "
+    + " and ".join(f"{apart.spacing[d]:.2g} ($d={d}$)" for d in curve_d)
+    + " apart, in units of the points' standard deviation. Over this distance the kernel falls with the exponents $\\xi$ = "
+    + " and ".join(f"{apart.cusp[d]:.2g}" for d in curve_d)
+    + ", where theory has 1."
+)
+# %% [markdown]
+# Theory makes three assumptions. A layer of width $\Delta$ holds about $p\Delta$ support vectors. The error is
+# proportional to $\Delta$. Between neighbours the kernel has a cusp: it falls as $r^\xi$ of the distance $r$, with $\xi=1$.
+# {numref}`fig-a-layer` measures each.
 # %%
 shown = {
     "filled": r"vectors over $p\Delta$",
@@ -701,9 +726,9 @@ fig.legend(*axes[-1].get_legend_handles_labels(), loc="outside lower center", nc
 chapter.figure(
     fig,
     "fig-a-layer",
-    "**They fill the layer, but at distances without a cusp.** The hard-margin machine with the infinitely wide kernel: number of support "
-    "vectors over $p\\Delta$, error over $\\Delta$ (both level where the assumption holds), and the exponent of the kernel's cusp at the "
-    "distance between neighbours. Medians and quartiles.",
+    "**They fill the layer, but at distances without a cusp.** The hard-margin machine with the infinitely wide kernel. Left and "
+    "middle: number of support vectors over $p\\Delta$, and error over $\\Delta$; both are level if the assumption holds. Right: the exponent "
+    "with which the kernel falls at the distance of neighbours. Medians and quartiles.",
     layers,
     alt="Three panels against training points: the number of support vectors over p times the width, the error over the width, and the local "
     "exponent of the kernel's cusp with a dashed line at one.",
@@ -716,9 +741,10 @@ for d in curve_d:
     last = rows[rows.p == rows.p.max()]
     chapter.check(f"A.Fig3-layer-cusp-d{d}", mean(last.cusp), last, figure="fig-a-layer")
 # %% [markdown]
-# In $d=5$ the layer holds a fixed part of $p\Delta$ vectors, and the error is a fixed part of its width. In $d=10$
-# the second statement fails: over these sizes the ratio falls with the exponent 0.18, though it levels off at the
-# largest. The asymptote needs neighbours so close that the kernel has its cusp between them:
+# In $d=5$ the number of support vectors in the layer is proportional to $p\Delta$, and the error is proportional to
+# $\Delta$. In $d=10$ the second statement fails: over these sizes the ratio of error to width changes with the
+# exponent {claim}`A.Fig3-layer-error-d10`. It levels off at the largest sizes. The asymptote needs neighbours so close
+# that the kernel has its cusp between them:
 # %%
 for d in curve_d:
     rows = layers[layers.d == d]
@@ -727,16 +753,18 @@ for d in curve_d:
     grows, nearer = (exponent(*by_size(rows, name)) for name in ("coefficient", "spacing"))
     chapter.say(
         f"- $d={d}$: the distance between neighbours goes as $p$ to the power {nearer}. With the measured $\\xi$ = {xi.value:.2f} in place of 1 "
-        f"the argument gives $\\beta$ = {bent:.3f} (with the cusp {learning_curves.lazy_exponent(d):.3f}); the machine has "
-        f"{beta(rows)}. The coefficients grow with the exponent {grows}; $c\\,r^\\xi\\sim1$ requires {-xi.value * nearer.value:.3f}."
+        f"the argument gives $\\beta$ = {bent:.3f}, with the cusp {learning_curves.lazy_exponent(d):.3f}. The machine has {beta(rows)}. Its "
+        f"coefficients grow with the exponent {grows}; the condition $c\\,r^\\xi\\sim1$ requires {-xi.value * nearer.value:.3f}."
     )
 # %% [markdown]
 # ## The five curves of paper A, Fig. 3
-# Over 128 to 8192 points the network's error falls with the exponent 0.62 in both dimensions. {numref}`fig-a-fig3`
-# repeats the paper's figure. It has the network at small $\alpha$, trained to the end, and the infinitely wide
-# initial kernel, on the data and on compressed data. The paper's text divides uninformative coordinates by
-# $\Lambda^*$; the authors' public code divides by $\Lambda^*/\sqrt{d_\perp}$. We do both. The fifth curve is the
-# network's kernel frozen at the end of training and trained from scratch on an independent set of the same size.
+# From 128 to 8192 points the network's error falls with the exponents {claim}`A.Fig3-beta-feature-d5` ($d=5$) and
+# {claim}`A.Fig3-beta-feature-d10` ($d=10$). {numref}`fig-a-fig3` repeats the paper's figure with five curves. One is
+# the network at small $\alpha$, trained to the end. Another is the infinitely wide initial kernel on the data.
+#
+# Two more are this kernel on compressed data. The paper's text divides the uninformative coordinates by $\Lambda^*$,
+# the authors' public code by $\Lambda^*/\sqrt{d_\perp}$. We do both. The fifth curve is the network's kernel, frozen
+# at the end of training and trained from scratch on an independent set of the same size.
 # %%
 small_data, small_tube = (chapter.rows(studies.compressed, shape) for shape in shapes)
 shares, sizes = sorted(nets.share.unique()), sorted(nets.p.unique())
@@ -810,13 +838,16 @@ for d in curve_d:
     chapter.check(f"A.Fig3-final-initial-d{d}", error_ratio(last, lazy), last, lazy, figure="fig-a-fig3")
     chapter.check(f"B.Sec5-final-identical-d{d}", error_ratio(last, feature), last, feature, figure="fig-a-fig3")
 # %% [markdown]
-# The kernel after training "outperforms the NTK at initialization" (paper A, Sec. 5.2): its error is 0.43 ($d=5$) and
-# 0.36 ($d=10$) times as large. It does not reach the network's: the ratio is 1.4 in both dimensions, where paper B
-# writes of "essentially identical performance".
+# The kernel after training "outperforms the NTK at initialization" (paper A, Sec. 5.2). Its error is
+# {claim}`A.Fig3-final-initial-d5` ($d=5$) and {claim}`A.Fig3-final-initial-d10` ($d=10$) times that of the initial
+# kernel. It does not reach the network's error: the ratio is {claim}`A.Fig3-final-kernel-d5` and
+# {claim}`A.Fig3-final-kernel-d10`. Paper B writes of "essentially identical performance".
 #
 # ## The exponent depends on when training stops
-# The network's exponent is 0.74 ($d=5$) and 0.78 ($d=10$) when 98 % of the points are fitted, and 0.62 at the end.
-# {numref}`fig-a-stop` follows the same runs through training, {numref}`fig-a-beta-stop` the exponent.
+# The network's exponent is {claim}`A.Fig3-beta-stop-d5` ($d=5$) and {claim}`A.Fig3-beta-stop-d10` ($d=10$) when 98 %
+# of the points are fitted. At the end of training it is {claim}`A.Fig3-beta-feature-d5` and
+# {claim}`A.Fig3-beta-feature-d10`. {numref}`fig-a-stop` follows the same runs through training,
+# {numref}`fig-a-beta-stop` the exponent.
 # %%
 largest = nets[nets.p == top_p]
 panels = (
@@ -864,9 +895,9 @@ for d in curve_d:
     longer = ratio(ends.amplification / ends.amplification_star)
     chapter.check(f"A.Fig6-amplification-end{'' if d == curve_d[0] else f'-d{d}'}", longer, ends, figure="fig-a-stop")
 # %% [markdown]
-# The kernel is best early: it has all of the compression as soon as $\Lambda$ has grown. The network is best when
-# nearly all points are fitted. The last few points pull alone. Their noise does not average out, the uninformative
-# weights fit it, and $\Lambda$ falls. The fall grows with $p$:
+# The kernel is best early: it has its smallest error as soon as $\Lambda$ has grown. The network is best when nearly
+# all points are fitted. After that only the last few points enter the gradient. Their noise does not average out, the
+# uninformative weights grow to fit it, and $\Lambda$ falls. The fall is larger for larger $p$:
 # %%
 for d in curve_d:
     here = nets[nets.d == d]
@@ -874,8 +905,8 @@ for d in curve_d:
     before, after = (error_ratio(lazy_beside(rows), rows) for rows in (halted, ends))
     kept = np.log(after.value) / np.log(before.value)
     chapter.say(
-        f"- $d={d}$, $p={top_p}$: the error of the infinitely wide initial kernel over the network's is {before} when "
-        f"{stop:.0%} of the points are fitted and {after} at the end; {kept:.0%} of the gain is left, in logarithms."
+        f"- $d={d}$, $p={top_p}$: when {stop:.0%} of the points are fitted, the infinitely wide initial kernel has {before} times the network's error. "
+        f"At the end it has {after} times. In logarithms {kept:.0%} of the gain is left."
     )
     fallen = {
         p: f"{amplification_ratio(*(of(rows, 'feature', share) for share in (1.0, PEAK))).value:.2g}"
@@ -886,9 +917,9 @@ for d in curve_d:
     )
 # %% [markdown]
 # Paper A's runs may have ended earlier. Its public code stops when the smallest margin exceeds 1 *or* after a time
-# limit, and plain steps of the stated size take very long over the last points. Its Sec. 3.2.2 sees no collapse of
-# $\Lambda$. That would explain both this and Fig. 3. It is our inference: the settings of these figures are not
-# recorded.
+# limit. With plain steps of the stated size the last points take very long. Paper A reports no collapse of $\Lambda$
+# (Sec. 3.2.2). An earlier stop would explain both this and its Fig. 3. This is our inference: the settings of these
+# figures are not recorded.
 # %%
 fig, axes = plots.panels(len(curve_d), height=3.7, sharey=True)
 for ax, d in zip(axes, curve_d):
@@ -916,10 +947,11 @@ chapter.figure(
 
 # %% [markdown]
 # ## The weights lose their compression to a few neurons
-# The number of points left when $\Lambda$ has halved grows as $p^{0.9}$ in $d=5$ and $p^{1.1}$ on the cylinder: a
-# fixed part, not a fixed number. Paper A expects the suppression to remain "until the effective number of training
-# points contributing to the dynamics becomes of order O(1)" (Sec. 3.2.1). {numref}`fig-a-left` counts the points, and
-# the share of the uninformative weight in few neurons.
+# When $\Lambda$ has halved, the number of points that are not yet fitted grows with $p$, with the exponents
+# {claim}`A.Fig6-points-left-d5` ($d=5$) and {claim}`A.Fig6-points-left-cylinder` (cylinder). It is a fixed part of all
+# points, not a fixed number. Paper A expects the suppression to remain "until the effective number of training points
+# contributing to the dynamics becomes of order O(1)" (Sec. 3.2.1). {numref}`fig-a-left` counts the points. It also
+# shows how much of the uninformative weight is in few neurons.
 # %%
 def halved(rows):
     """The points left when the amplification has halved, one at least."""
@@ -958,22 +990,24 @@ for name, rows in zip(("d5", "d10", "cylinder"), functions.values()):
     if name == "d5":
         chapter.check("A.Fig6-few-neurons", mean(top[top.share == 1].few), top, figure="fig-a-left")
 # %% [markdown]
-# Other dimensions agree, at one size:
+# In other dimensions the compression of the function grows too. At this size $\Lambda$ falls in $d=5$ and 10 and does
+# not fall in $d=20$; in $d=2$ it scatters too much to say.
 # %%
 others = pd.concat([boundaries["stripe"], chapter.rows(selection.boundary, "dimensions")])
 others = others[others.p == chapter.design(selection.boundary, "dimensions")["p"][0]]
 for d, rows in others.groupby("d"):
     change = {column: since_star(rows, column) for column in ("weights", "function")}
     chapter.say(
-        f"- $d={d}$, $p={rows.p.iloc[0]}$: from $t^*$ to the end $\\Lambda$ goes to {change['weights']} of its value, the compression of the "
-        f"function to {change['function']} times its value."
+        f"- $d={d}$, $p={rows.p.iloc[0]}$: from $t^*$ to the end $\\Lambda$ changes by the factor {change['weights']}, the compression of the "
+        f"function by {change['function']}."
     )
 # %% [markdown]
 # ## Compressed data give fewer errors than the network
-# The infinitely wide kernel on data compressed by $\Lambda^*$ has about half of the network's test error
-# ({numref}`fig-b-fig10`). If compression were all that feature learning does, the two errors would be equal. Paper B
-# writes of "very similar performance" (Fig. 10, right panel). The statement is about the NTK limit. A finite kernel
-# adds noise, and a ratio of 1 found with it would be due to cancelling errors.
+# The infinitely wide kernel on data compressed by $\Lambda^*$ has {claim}`A.Fig3-compressed-d5` ($d=5$) and
+# {claim}`A.Fig3-compressed-d10` ($d=10$) of the network's test error ({numref}`fig-b-fig10`). If feature learning were
+# nothing but this compression, the two errors would be equal. Paper B writes of "very similar performance" (Fig. 10,
+# right panel). Its statement is about the limit of infinite width. A finite kernel adds noise. A ratio of 1 found with
+# a finite kernel would be due to cancelling errors.
 # %%
 cases = [(share, d) for share in (1.0, stop) for d in curve_d]
 fig, ax = plt.subplots(figsize=(6.4, 3.6))
@@ -996,8 +1030,8 @@ fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3,
 chapter.figure(
     fig,
     "fig-b-fig10",
-    "**No: with the text's factor compressed data give half of the network's error.** Error of the infinitely wide kernel on compressed data over "
-    "that of the network on the same training set, at the end of training and stopped early: geometric means over all sizes with "
+    "**No: with the text's factor compressed data give half of the network's error.** Test error of the infinitely wide kernel on compressed data "
+    "over the network's on the same training set. The network is trained to the end or stopped early. Geometric means over all sizes with "
     "95 % intervals. With the code's factor the ratio is nearer to 1 in $d=10$.",
     *(small_data, of(beside_small, "feature", 1.0), of(beside_small, "feature", stop)),
     alt="Ratios of two errors with error bars, one row a dimension and stop. Those for the full compression lie well below one; those for "
@@ -1012,9 +1046,8 @@ for d in curve_d:
         if d == min(curve_d) and name == "compressed":
             chapter.check("B.Fig10-compressed", error_ratio(*pair), *pair, figure="fig-b-fig10")
 # %% [markdown]
-# Up to 1024 points the kernel frozen at $t^*$ has a larger error than the initial kernel on compressed data: 1.6
-# times in $d=5$, 2.1 times in $d=10$. The kernel can be frozen at any moment and at any width (the table below, and
-# {numref}`fig-a-features`).
+# The kernel frozen at $t^*$ has a larger error than the initial kernel on compressed data, up to 1024 points. The
+# table has the ratio. It also has kernels frozen at other moments, and {numref}`fig-a-features` has other widths.
 # %%
 stages, staged = [], []
 for d in curve_d:
@@ -1076,13 +1109,11 @@ for d in curve_d:
     trend = exponent(*over_compressed(rows, "features"))
     chapter.check(f"A.Fig3-features-width-d{d}", trend, rows, figure="fig-a-features")
 # %% [markdown]
-# The deficit is in the directions of the features: neurons at $t^*$ point along few directions (chapter 2), those of
-# the initial kernel along all. On more points the few directions are the better choice ({numref}`fig-a-star-kernel`).
+# The deficit comes from the directions of the features. Neurons at $t^*$ point along few directions (chapter 2), the
+# neurons of the initial kernel along all. On more points the few directions are the better choice
+# ({numref}`fig-a-star-kernel`).
 #
-# ## The chain promises more than the network keeps
-# Lazy exponent plus gain times growth gives 0.90 ($d=5$) and 1.23 ($d=10$) up to 1024 points. The network has 0.68
-# and 0.79 at the end of training. The table has every link. The growth is that of $\Lambda^*$, with each training
-# set's own noise divided out (chapter 2).
+# ## The chain predicts larger exponents than the network has
 # %%
 gains = []
 for name in directions:
@@ -1095,7 +1126,7 @@ fewest = {name: rows[rows.p == imposed.p.min()] for name, rows in learners["flow
 tasks = [(nets[nets.d == d], small_data[small_data.d == d]) for d in curve_d] + [(tube, small_tube)]
 ENDS = (f"network, {stop:.0%}", "network, end")
 # %%
-links, linked = [], []
+links, linked, predicted_by = [], [], {}
 for (name, (d, along)), (task, small) in zip(directions.items(), tasks):
     rows = of(from_start(small), "compressed")
     still = rows.assign(still=rows.star / rows.predicted * rows.p**0.5)
@@ -1109,20 +1140,32 @@ for (name, (d, along)), (task, small) in zip(directions.items(), tasks):
     theory["gain g"] = f"{learning_curves.compression_gain(d, along):.3f}"
     for column in ("chain: β lazy + g·growth", "compressed kernel", *ENDS):
         theory[column] = f"{learning_curves.feature_exponent(d, along):.3f}"
+    predicted_by[name] = (
+        f"{row['chain: β lazy + g·growth']}, where the network has {beta(here[-1]).value:.2g} at the end ({name})"
+    )
     links += [row, theory]
     linked += [rows, lazy, *here, fewest[name]]
+# %%
+chapter.say(
+    f"Up to {small_data.p.max()} points the lazy exponent plus gain times growth predicts "
+    + "; ".join(predicted_by.values())
+    + "."
+)
 chapter.table(
     pd.DataFrame(links),
     "tab-a-links",
-    "The links of the argument and its end, measured over the same sizes, and theory's asymptotes.",
+    "The links of the argument and its end, measured over the same sizes, and theory's asymptotes. The growth is that of $\\Lambda^*$ with $p$, "
+    "with each training set's own noise divided out (chapter 2).",
     *linked,
 )
 # %% [markdown]
-# The lazy exponent is still above its asymptote, and $\Lambda^*$ grows faster than $\sqrt p$ while small training
-# sets change the growth rates of neurons. The chain overestimates even the compressed kernel. There the gain falls
-# with $\Lambda$ ({numref}`fig-a-gain`), and $\Lambda^*$ is in the upper half of the factors imposed. The network
-# stopped early has the compressed kernel's exponent. At the end of training it over-fits, the more so at larger $p$.
-# Any agreement of that exponent with theory is due to cancelling errors. The gains by size and method:
+# The lazy exponent is still above its asymptote. $\Lambda^*$ grows faster than $\sqrt p$, since in small training sets
+# the growth rates of neurons still depend on $p$. The chain overestimates even the exponent of the compressed kernel,
+# because the gain falls with $\Lambda$ ({numref}`fig-a-gain`).
+#
+# The network stopped early has the compressed kernel's exponent. At the end of training it over-fits, the more so at
+# larger $p$. Any agreement of that exponent with theory is due to cancelling errors. The next table has the gains by
+# size and method.
 # %%
 chapter.table(
     pd.DataFrame(gains),
@@ -1133,10 +1176,10 @@ chapter.table(
 )
 # %% [markdown]
 # ## The cylinder's exponents exceed theory's, too
-# The network's exponent is 0.67, where theory has 1/2; the lazy one is 0.51, where theory has 3/7. One uninformative
-# direction leaves little to gain. In three dimensions points are denser, and the lazy exponent is nearer to its
-# asymptote (the table below). {numref}`fig-a-fig8` is the error panel of Fig. 8 of paper A; chapter 2 has its
-# amplification panel.
+# The network's exponent is {claim}`A.Fig8-beta-feature`, where theory has 1/2. The lazy exponent is
+# {claim}`A.Fig8-lazy`, where theory has 3/7. One uninformative direction leaves little to gain. In three dimensions
+# points are denser, and the lazy exponent is nearer to its asymptote (the table below). {numref}`fig-a-fig8` is the
+# error panel of Fig. 8 of paper A; chapter 2 has its amplification panel.
 # %%
 fig, ax = plt.subplots(figsize=(5.6, 4.2))
 five_curves(ax, tube, small_tube)
@@ -1176,8 +1219,8 @@ chapter.say(
     f"{beta(of(from_start(tube), 'feature', stop))}, and at the end {beta(feature)}."
 )
 # %% [markdown]
-# The local exponents in the last window, for stripe and cylinder. A wide interval that contains the asymptote is not
-# evidence for it.
+# The next table has the local exponents over the three largest sizes, for stripe and cylinder. A wide interval that
+# contains the asymptote is not evidence for it.
 # %%
 cases = [(f"stripe, $d={d}$, lazy", wide[wide.d == d], learning_curves.lazy_exponent(d)) for d in curve_d]
 for d in curve_d:
@@ -1204,18 +1247,19 @@ chapter.table(
 # %% [markdown]
 # (lazy-feature-checks)=
 # # Scale, width and numerical error
-# How the network passes from one regime to the other, what its width changes, and how far the numbers can be trusted.
+# This page shows how the network passes from one regime to the other, what its width changes, and how far the numbers
+# can be trusted.
 #
 # ## From feature learning to the lazy regime
-# The crossover lies near $\alpha=1$. Below it the test error is 0.12 times the frozen kernel's; at the largest
-# $\alpha$ the two agree within 2 %. {numref}`fig-a-fig12` turns $\alpha$ through 24 decades with the same data and
-# initial weights.
+# The crossover lies near the output scale $\alpha=1$. At the smallest $\alpha$ the test error is
+# {claim}`A.Fig12-feature-error` times the frozen kernel's, at the largest {claim}`A.Fig12-lazy-error` times.
+# {numref}`fig-a-fig12` changes $\alpha$ over 24 decades with the same data and initial weights.
 #
 # At large $\alpha$ a margin of 1 is reached after a time $\propto1/\alpha$. At small $\alpha$ the weights must grow
-# exponentially from where they start, and the time is $\propto\log(1/\alpha)$. Errors are those at the end of
-# training, at the coarse tolerance; a finer one changes them little against the factor that is judged (the table
-# below {numref}`fig-a-sensitivity`). The paper's problem has $p=1000$ and $h=10^4$; ours has about as many points and
-# fewer neurons.
+# exponentially from where they start, and the time is $\propto\log(1/\alpha)$. We took errors at the end of training,
+# at the coarse tolerance. A finer tolerance changes them little against the factor between the regimes (the table
+# below {numref}`fig-a-sensitivity`). The paper's problem has $p=1000$ and width $h=10^4$. Ours has about as many
+# points and fewer neurons.
 # %%
 # a larger problem than a laptop scans in seconds is kept in results/
 scans = chapter.rows(studies.scale_scan, "main")
@@ -1292,8 +1336,8 @@ chapter.say(
 last = scan[scan.alpha.isin(scan_alpha[-few:])]
 chapter.check("A.Fig12-lazy-time", late, last, figure="fig-a-fig12")
 # %% [markdown]
-# In {numref}`fig-a-knob` the same network learns the same points of the stripe in $d=2$ at each $\alpha$. Move the
-# slider from the feature learner on the left to the lazy one.
+# In {numref}`fig-a-knob` the same network learns the same points of the stripe in $d=2$ at each $\alpha$. The slider
+# goes from feature learning on the left to lazy learning on the right.
 # %%
 in_plane = chapter.rows(knob.predictors, "main").sort_values("alpha")
 
@@ -1330,9 +1374,9 @@ chapter.slider(
 )
 # %% [markdown]
 # ## Width hardly matters to feature learning
-# Networks of 50 to 500 neurons have the same learning curve within its scatter ({numref}`fig-a-width`), unlike frozen
-# kernels ({numref}`fig-a-lazy`). All neurons end near a few fixed points. The data decide where these lie, and a few
-# neurons at each suffice.
+# Networks of 50 to 500 neurons have the same learning curve within its scatter ({numref}`fig-a-width`). The curves of
+# frozen kernels differ with the width ({numref}`fig-a-lazy`). All neurons end near a few stable fixed points. The data
+# decide where these lie, and a few neurons at each suffice.
 # %%
 widths = chapter.rows(studies.networks, "widths")
 usual_width = nets[nets.d.isin(widths.d) & nets.p.isin(widths.p) & nets.seed.isin(widths.seed)]
@@ -1365,19 +1409,21 @@ chapter.figure(
 )
 # %% [markdown]
 # ## The end of training is known to a few per cent
-# At the tolerance that we use, 0.005 in float64, a test error at the end changes by 1 to 5 % when the solver is
-# refined. When 98 % of the points are fitted, it changes by up to 20 %. The network flow is integrated with an
-# implicit solver that crosses the non-smooth points of ReLU and hinge (`regimes.training.gradient_flow`). The kernel
-# flow is integrated exactly between changes of its active set (`regimes.training.kernel_flow`).
+# Our runs to the end have the tolerance 0.005, in float64. A finer solver changes their test error at the end by 1 to
+# 5 % (the table below). When 98 % of the points are fitted, it changes the error by up to 20 %. The network flow is
+# integrated with an implicit solver that crosses the non-smooth points of ReLU and hinge
+# (`regimes.training.gradient_flow`). The kernel flow is integrated exactly between changes of its active set
+# (`regimes.training.kernel_flow`).
 #
-# Late in training paths separate. Points reach their margins, and neurons lose or gain points, in an order that a
-# small change of the weights decides. The end may then depend on the tolerance, on the precision, or on the
-# processor's rounding. {numref}`fig-a-sensitivity` trains the same networks with each of these changed. Until $t^*$
-# none matters. From there on rounding errors grow, faster with more points. In float64 they start so low that all
-# processors agree on the end with a few hundred points; in float32 they do not. The effect of the tolerance goes to
-# zero with it. Each interval in the ledger contains it.
+# Late in training nearby paths separate. Points reach their margins, and neurons lose or gain points, in an order that
+# a small change of the weights decides. The end may then depend on the tolerance, on the precision, or on the
+# processor's rounding. {numref}`fig-a-sensitivity` trains the same networks with each of these changed.
 #
-# On the first axis a ReLU network is piecewise linear with known zeros. Its test error is therefore exact in $x_1$
+# Until $t^*$ none of them matters. From there on rounding errors grow, faster with more points. In float64 they start
+# so low that all processors agree on the end with a few hundred points. In float32 they do not. The effect of the
+# tolerance vanishes with the tolerance. Each interval in the ledger contains it.
+#
+# Along the first axis a ReLU network is piecewise linear with known zeros. Its test error is therefore exact in $x_1$
 # and sampled over such lines only (`regimes.measures.errors.line_error`). The error of kernels is counted on test
 # points.
 # %%
@@ -1410,8 +1456,8 @@ chapter.figure(
     fig,
     "fig-a-sensitivity",
     "**To a few per cent: rounding grows by many orders of magnitude after $t^*$, the tolerance's effect does not.** Root mean square change of "
-    "the logarithm of the test error on the same data and initial weights, by a coarser tolerance (against the finest, "
-    f"{finest:g}), by float32 and by another processor's rounding (both at {fine_end:g}).",
+    "the logarithm of the test error, with the same data and initial weights. Tolerances are compared with the finest, "
+    f"{finest:g}. Float32 and another processor's rounding are compared at {fine_end:g}.",
     ends,
     alt="Change of the logarithm of the error against the fitted fraction, at two training sizes. The curves of the two tolerances are "
     "flat, that of the finer one lower; the curve of another processor rises from rounding by many orders of magnitude.",
@@ -1432,10 +1478,10 @@ chapter.table(
 )
 # %% [markdown]
 # ## Rotating the data changes no distribution
-# The mean log error on rotated data differs by -0.013 ± 0.016 from that on the data as drawn. If data and initial
-# weights turn together, the whole path turns with them. Since the weights start from an isotropic law, turning the
-# data alone changes single runs, not their distribution (App. A of the paper). {numref}`fig-a-appa` shows single
-# runs.
+# The mean logarithm of the test error changes by {claim}`A.AppA-distribution` when the data are rotated. If data and
+# initial weights are rotated together, the whole path rotates with them. The initial weights have an isotropic
+# distribution. So rotating the data alone changes single runs, not their distribution (App. A of the paper).
+# {numref}`fig-a-appa` shows single runs.
 # %%
 turned = chapter.rows(studies.rotation, "main")
 # %%
@@ -1477,6 +1523,12 @@ every = {
 every |= {"frozen, finite width": pd.concat([finite, of(trained, "final")]), "networks": of(trained, "feature", 1.0)}
 every |= {"scan": scans, "rotations": turned, "kernel at t*, and compressed": pd.concat(star_rows.values())}
 ends = pd.concat([t.assign(runs=name) for name, t in every.items()])
+words = {
+    r":.*| with .*": "",
+    "^zero loss$|^separated$": "all points fitted",
+    "^not separated$": "some points not fitted",
+}
+ends["ended"] = ends.ended.replace(words, regex=True)
 chapter.table(
     ends.groupby(["runs", "ended"]).size().rename("count").reset_index(),
     "tab-a-ended",
@@ -1486,7 +1538,7 @@ chapter.table(
 # %% [markdown]
 # ## What the papers' sizes would cost
 # The {term}`profile` `paper` has the sizes of paper A. We extrapolate its cost for the networks from the cells
-# measured here, as a power law of $p$ at the largest width and in proportion to the width:
+# measured here. We take a power law of $p$ at the largest width, and a cost proportional to the width:
 # %% tags=["wall-time"]
 cells = nets.drop_duplicates(["d", "p", "seed"])
 growth = exponent(*by_size(cells[cells.d == max(curve_d)], "seconds"), window=(fit_from, np.inf))
@@ -1517,9 +1569,9 @@ chapter.say(
 #
 # <details class="solution"><summary>Solution</summary>
 #
-# The lazy exponent tends to 1/3. With $d_\perp=d-d_\parallel$ the network's tends to 2/3 for planes ($g\to\frac23$)
-# and to 1/2 for curved boundaries ($g\to\frac13$). The gain does not fade with the dimension. Neither does the half of
-# it that comes from the bending of the kernel, which curved boundaries lack.
+# The lazy exponent tends to 1/3. With $d_\perp=d-d_\parallel$ the network's exponent tends to 2/3 for planes
+# ($g\to\frac23$) and to 1/2 for curved boundaries ($g\to\frac13$). The gain does not vanish with the dimension. For
+# planes half of it comes from the bending of the kernel, and this half stays too.
 #
 # </details>
 #
@@ -1529,30 +1581,29 @@ chapter.say(
 # make chapter-01 PROFILE=smoke NAME=lazy PARAMS='-p curve_alpha 1e6'
 # ```
 #
-# What must the claims A.Fig3-amplification-falls-d5 (the amplification at the end of training over that on the way),
-# A.Fig3-final-kernel-d5 (the error of the kernel after training over the network's) and A.Fig3-compressed-d5 measure
-# now?
+# What must the following claims measure now? A.Fig3-amplification-falls-d5 is the amplification at the end of training
+# over its value at 95 %. A.Fig3-final-kernel-d5 is the error of the kernel after training over the network's.
+# A.Fig3-compressed-d5 is the error on compressed data over the network's.
 #
 # <details class="solution"><summary>Solution</summary>
 #
-# The weights hardly move: $\Lambda$ stays at its start, and there is nothing to undo, ratio 1. The kernel after
-# training is the one before, and learns on another training set: ratio 1, up to scatter. $\Lambda^*\simeq1$, so that
-# the compressed data are the data, and the ratio compares the infinitely wide kernel with a network that is the
-# kernel of its finite width: at most 1, since that has noise to learn. The page of the run shows all three,
-# with the intervals that two seeds give.
+# The weights hardly move. $\Lambda$ stays at its initial value, and the first ratio is 1. The kernel after training is
+# the initial one, on another training set. So the second ratio is 1, up to scatter. Since $\Lambda^*\simeq1$, the
+# compressed data are the data. The third ratio compares the infinitely wide kernel with the kernel of finite width. It
+# is at most 1, since the finite kernel also fits its noise. The page of the run shows all three, with the intervals
+# that two seeds give.
 #
 # </details>
 # %% [markdown]
 # ## Errata and open points
 # - The gain of a compression for planes is near paper A's and twice paper B's, for the support vector machine and for
-#   the flow ({ref}`erratum <erratum-b-planar-exponent>`). The exponent of feature learning, which both papers
-#   conclude from it, depends on when training stops by as much as the papers differ. It is undecided here.
-# - $\beta_{\rm lazy}=d/(3d-2)$ is an asymptote beyond 8192 points. A finite network that shows it earlier does so
-#   because of its width.
-# - Feature learning is not best at the end of training. Over the last few per cent of the points the amplification
-#   falls and the error rises; the function stays compressed ({numref}`fig-a-function`). Chapter 2 follows the
-#   networks to 98 % or 99 % of the points.
-# - Text and code of paper A divide the uninformative coordinates by different factors
-#   ({ref}`erratum <erratum-a-compression-factor>`). With neither does the compressed kernel have the network's error
-#   throughout.
+#   the flow ({ref}`erratum <erratum-b-planar-exponent>`). Both papers conclude an exponent of feature learning from
+#   it. That exponent is undecided here: it depends on when training stops by as much as the papers differ.
+# - The lazy exponent $\beta_{\rm lazy}=d/(3d-2)$ is an asymptote beyond 8192 points. A finite network agrees with it
+#   earlier only because of its width.
+# - The network does not have its smallest error at the end of training. Over the last few per cent of the points the
+#   amplification falls and the error rises. The function stays compressed ({numref}`fig-a-function`). Chapter 2
+#   follows the networks to 98 % or 99 % of the points.
+# - Text and code of paper A divide the uninformative coordinates by different factors ({ref}`erratum
+#   <erratum-a-compression-factor>`). With neither does the compressed kernel have the network's error throughout.
 # - Open: a theory of over-fitting, and of the learning curve of a network whose kernel at $t^*$ has $\beta=1$.

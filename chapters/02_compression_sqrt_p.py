@@ -7,18 +7,21 @@
 # %% [markdown]
 # (chapter-02)=
 # # Compression grows as the square root of the number of training points
-# Before a network fits its data, {term}`feature learning` shrinks the weights along irrelevant input directions by a factor of
-# order $\sqrt p$, where $p$ is the number of training points.
+# Before a network fits its data, {term}`feature learning` shrinks the weights along irrelevant input directions. The
+# factor is of order $\sqrt p$, where $p$ is the number of training points.
 #
 # ## What we find
-# - **The square root holds, with its constant.** When a tenth of the points is fitted the {term}`amplification` $\Lambda^*$ grows as
-#   $p^{0.53\pm0.07}$ on the {term}`stripe` in $d=5$ ($p$ from 1024 to 16 384, width 100). From 4096 points on it is 1.01 times its
-#   theoretical value. Paper A predicts the exponent $\frac12$ and shows it up to $p\approx10^4$ at width $10^4$.
-# - **Three printed formulas lack a factor, and one condition is too weak.** The noise has amplitude $\sqrt{D_\perp}$, one time constant is
-#   0.40 of the printed one, and $t^*$ half of the printed one. The required output scale falls as $p^{-0.88}$ (4096 to 65 536 points); the
-#   paper's argument gives $p^{-0.56}$.
-# - **Two numbers remain open.** After $t^*$ the largest amplification has the exponent 0.63 [0.56, 0.71] on the stripe in $d=5$,
-#   which leaves the paper's $\frac12$ undecided up to $p=16\,384$. On the {term}`cylinder` $\Lambda^*$ is 17 % above our own constant.
+# - **The square root holds, with its constant.** When a tenth of the points is fitted the {term}`amplification`
+#   $\Lambda^*$ grows as a power of $p$. The exponent is {claim}`A.Fig6-star-d5` on the {term}`stripe` in $d=5$ ($p$
+#   from 1024 to 16 384, width 100). From 4096 points on $\Lambda^*$ is {claim}`A.AppC-constant` times its theoretical
+#   value. Paper A predicts the exponent $\frac12$ and shows it up to $p\approx10^4$ at width $10^4$.
+# - **Three printed formulas lack a factor, and one condition is too weak.** The noise has the amplitude
+#   $\sqrt{D_\perp}$. One time constant is {claim}`A.AppC-tau-perp` times the printed one, and the time $t^*$ half of
+#   the printed one. The output scale must fall as a power of $p$ with the exponent {claim}`A.Fig6-idle-scale` (4096 to
+#   65 536 points); the paper's argument gives $-0.56$.
+# - **Two numbers remain open.** After $t^*$ the largest amplification has the exponent {claim}`A.Fig6-largest-d5` on
+#   the stripe in $d=5$. This leaves the paper's $\frac12$ undecided up to $p=16\,384$. On the {term}`cylinder`
+#   $\Lambda^*$ is {claim}`A.Fig8-constant` times our own constant.
 #
 # ## The argument in four steps
 # Paper A {cite}`paccolat2021` explains the {term}`compression` one neuron at a time. Its example is the stripe: Gaussian points whose
@@ -119,18 +122,20 @@ def ticks(ax, values):
 
 
 chapter.say(
-    f"At the end of feature learning {mean(at_ends(feature, 'share')[:, 1])} of $\\sum_n(\\beta_n\\omega_n)^2$ lies along the informative "
-    f"axis, after {mean(at_ends(feature, 'share')[:, 0])} at the start, where isotropy gives 1/2. In the lazy regime this share changes by "
-    f"{mean(np.diff(at_ends(lazy, 'share'))[:, 0])}."
+    f"At the end of feature learning a share {mean(at_ends(feature, 'share')[:, 1]).value:.2f} of $\\sum_n(\\beta_n\\omega_n)^2$ lies along the "
+    f"informative axis. At the start it is {mean(at_ends(feature, 'share')[:, 0]).value:.2f}; isotropic weights have 1/2. In the lazy regime this "
+    f"share changes by ${plots.number(mean(np.diff(at_ends(lazy, 'share'))[:, 0]).value)}$."
 )
 
 
 # %% [markdown]
-# In $d=2$ each neuron can be drawn as an arrow $\beta_n\omega_n$, as long as its share of the output ({numref}`fig-a-2`). At small $\alpha$
-# the output starts near zero, so the weights must grow, and those along $e_1$ grow most. The {term}`lazy <lazy regime>` network fits the same points
-# without turning its weights. All these runs go to the end of training, with the finer of our two step tolerances and in float64. Chapter 1
-# ({numref}`fig-a-sensitivity`) shows that the result is then reproducible. The cylinder, with two informative directions,
-# behaves alike ({numref}`fig-a-7`).
+# In $d=2$ each neuron can be drawn as an arrow $\beta_n\omega_n$, as long as its share of the output
+# ({numref}`fig-a-2`). At small $\alpha$ the output starts near zero, so the weights must grow. The weights along the
+# first axis grow most. The {term}`lazy <lazy regime>` network fits the same points without turning its weights.
+#
+# All these runs go to the end of training, in float64 and with the finer of our two step tolerances. Chapter 1
+# ({numref}`fig-a-sensitivity`) shows that the result is then reproducible. The cylinder has two informative directions
+# and behaves in the same way ({numref}`fig-a-7`).
 # %%
 def draw_boundary(ax, row, i, j):
     """Where the label changes: the stripe's planes, or the cylinder from above or from the side."""
@@ -177,6 +182,7 @@ fig, flat = plots.panels(4, width=3.4, height=3.3, sharex=True, sharey=True)
 for ax, row, title in zip(flat, [*moments, lazy[lazy.seed == 0].iloc[-1]], ["start", "$t^*$", "end", "lazy, end"]):
     draw_arrows(ax, row)
     ax.set_title(title)
+fig.suptitle("Where do the weights point?", fontsize="medium")
 fig.legend(*flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 moving, draw, labels = film(first, [(0, 1)])
 chapter.slider(
@@ -202,14 +208,16 @@ neurons_p = chapter.design(studies.neurons, "main")["p"]
 biggest = neurons[neurons.p == neurons_p[-1]]
 attractors = Stripe(interfaces, 2).attractors()
 chapter.say(
-    f"The stripe has {len(attractors)} fixed points in $d=2$. At $t^*$ the neurons' intercepts lie {mean(biggest.off)} from the nearest one "
-    f"of their sign, on average over neurons weighted by $(\\beta\\omega)^2$ ($p={neurons_p[-1]}$)."
+    f"The stripe has {len(attractors)} fixed points in $d=2$. At $t^*$ the neurons' intercepts lie {mean(biggest.off).value:.2g} from the "
+    f"nearest one of their sign. This is an average over neurons, weighted by $(\\beta\\omega)^2$ ($p={neurons_p[-1]}$)."
 )
 
 
 # %% [markdown]
-# Before the first margin is met every point enters the gradient with the same weight. The {term}`flow <gradient flow>` {eq}`eq:A:flow` then
-# decouples into independent neurons. For $p\to\infty$ the sums over points become averages $\langle\cdot\rangle$ over the Gaussian $x_1$,
+# Before the first margin is met every point enters the gradient with the same weight. The {term}`flow <gradient flow>`
+# {eq}`eq:A:flow` then decouples into independent neurons. For $p\to\infty$ the sums over points become averages
+# $\langle\cdot\rangle$ over the Gaussian $x_1$. A neuron with weights $\omega=(\omega_1,\omega_\perp)$, bias $b$ and
+# readout $\beta$ obeys
 #
 # $$
 # \begin{aligned}
@@ -219,8 +227,10 @@ chapter.say(
 # \end{aligned}
 # $$ (eq:A:neuron)
 #
-# Here $\zeta=-\sqrt d\,b/\omega_1$ is the neuron's intercept, the point where its hyperplane meets the first axis. Its own amplification is
-# $\lambda=\omega_1/|\omega_\perp|$, and $g_\lambda(x)$ is the normal distribution function of $\lambda x$, a smooth step.
+# Here $\tau=h\sqrt{d/2}$ is the unit of time and $y=\pm1$ the label. The intercept $\zeta=-\sqrt d\,b/\omega_1$ is the
+# point where the neuron's hyperplane meets the first axis. The neuron's own amplification is
+# $\lambda=\omega_1/|\omega_\perp|$. The function $g_\lambda(x)$ is the normal distribution function of $\lambda x$, a
+# smooth step.
 #
 # As $|\lambda|$ grows, $g_\lambda$ becomes the step function $\theta$. The intercept then moves by itself:
 #
@@ -231,8 +241,9 @@ chapter.say(
 # \end{aligned}
 # $$ (eq:A:zeta)
 #
-# where $\pm$ is the sign of $\lambda$. A neuron rests at a zero $z^*$ of the bracket if $\zeta$ is stable there and $|\lambda|$ grows
-# ({numref}`fig-a-4`). The second condition is $|C_1^\pm|>\pm\,{\rm sgn}(C_1^\pm)\,y(z^*)\,e^{-z^{*2}/2}/\sqrt{2\pi}$.
+# where $\pm$ is the sign of $\lambda$. A neuron rests at a zero $z^*$ of the bracket under two conditions: $\zeta$ is
+# stable there, and $|\lambda|$ grows ({numref}`fig-a-4`). The second condition is $|C_1^\pm|>\pm\,{\rm
+# sgn}(C_1^\pm)\,y(z^*)\,e^{-z^{*2}/2}/\sqrt{2\pi}$.
 # %%
 def draw_velocity(ax):
     """Velocity of a grown neuron's intercept for both signs of ``λ``, dashed where ``|λ|`` would fall."""
@@ -272,12 +283,12 @@ chapter.figure(
 # %%
 chapter.check("A.Fig5-attractors", mean(biggest.off), biggest, figure="fig-a-4")
 chapter.say(
-    f"With the noise of the training set included, these equations follow the network closely: the median neuron departs by "
-    f"{ratio(biggest.error)} of its norm by $t^*$."
+    f"With the noise of the training set included, these equations follow the network closely. By $t^*$ the median neuron departs by "
+    f"{ratio(biggest.error).value:.2f} of its norm."
 )
 # %% [markdown]
-# The details show this error ({numref}`fig-a-4-error`). They also count the neurons that are late at $t^*$, and those that lose all
-# training points.
+# The details show this error ({numref}`fig-a-4-error`). They also count the neurons that are late at $t^*$, and those
+# that lose all training points.
 # %% [markdown]
 # ## Noise sets the amplification to the square root of $p$
 # %%
@@ -311,7 +322,7 @@ def fitted(rows):
 stars = {name: growing("still")(fitted(rows)) for name, (rows, _) in tasks.items()}
 chapter.say(
     "At $t^*$ the amplification grows as a power of $p$ with the exponent "
-    + ", ".join(f"{found} ({name})" for name, found in stars.items())
+    + ", ".join(f"{found.value:.2f} ({name})" for name, found in stars.items())
     + f". Paper A predicts $\\frac12$. We fit from $p={growth_from}$ to {growth_p[-1]}, at width {growth_h}; paper A goes to $p\\approx10^4$ at "
     "width $10^4$."
 )
@@ -324,9 +335,9 @@ chapter.say(
 # D_\perp^\pm=\langle\theta(\pm(x_1-z^*))\rangle.
 # $$ (eq:A:noise)
 #
-# The first term is the force of the label $y(z^*)$ at the fixed point. In the second, $D_\perp^\pm$ is the fraction of points on the active
-# side, and the components of the vector $N$ have variance one. The paper prints $D_\perp$ in place of its root
-# ({ref}`erratum <erratum-a-noise>`).
+# The first term is the force of the label $y(z^*)$ at the fixed point. In the second term $D_\perp^\pm$ is the
+# fraction of points on the active side. The components of the vector $N$ have variance one. The paper prints $D_\perp$
+# in place of its root ({ref}`erratum <erratum-a-noise>`).
 #
 # At first $|\omega_\perp|$ grows more slowly than $\omega_1$. Once the noise dominates, both grow at the same rate, and their ratio
 # saturates at
@@ -338,16 +349,19 @@ chapter.say(
 # \end{aligned}
 # $$ (eq:A:constant)
 #
-# Exercise 1 derives it. The label's force is of the same order as the other terms, so it enters the constant $c$; App. C.3 of the
-# paper drops it. The relation for $\Lambda^*$ holds when the neurons of the fastest fixed point outweigh the others.
+# Exercise 1 derives it. The label's force is of the same order as the other terms, so it enters the constant $c$; App.
+# C.3 of the paper drops it. The relation for $\Lambda^*$ holds when the neurons of the fastest fixed point outweigh
+# the others.
 #
-# Much of the scatter of $\Lambda^*$ between training sets comes from $|N|$, which is known for each set. We therefore test the
-# exponent of $\Lambda^*|N|$. Below about a thousand points the growth rates themselves depend on the training set, and the
-# curves are steeper ({numref}`fig-a-6-p`). The {ref}`details <compression-exponents>` give the exponents of $\Lambda^*$ itself and over other ranges.
+# Much of the scatter of $\Lambda^*$ between training sets comes from $|N|$, which is known for each set. We therefore
+# test the exponent of $\Lambda^*|N|$. Below about a thousand points the growth rates themselves depend on the training
+# set, and the curves are steeper ({numref}`fig-a-6-p`). The {ref}`details <compression-exponents>` give the exponents
+# of $\Lambda^*$ itself and over other ranges.
 # %%
 green = plots.COLOURS["amplification"]
 style = {"color": green, "linestyle": ":", "markerfacecolor": "none", "label": r"$\Lambda_{\max}$, to 98 % fitted"}
 fig, flat = plots.panels(len(tasks), columns=3, width=3.5, height=3.6, sharey=True)
+fig.suptitle(r"Does the compression grow as $\sqrt{p}$?", fontsize="medium")
 for ax, (name, (rows, most)) in zip(flat, tasks.items()):
     plots.realisations(ax, *by_size(rows, "star"), color=green, label=r"$\Lambda^*$, at $t^*$")
     plots.realisations(ax, *by_size(most, "largest"), **style)
@@ -387,7 +401,7 @@ def constant(rows):
 top = {name: rows[rows.p.isin(growth_p[-3:])] for name, (rows, _) in tasks.items()}
 chapter.say(
     "Over its theoretical value, without a fitted number, $\\Lambda^*$ is "
-    + ", ".join(f"{constant(rows)} ({name})" for name, rows in top.items())
+    + ", ".join(f"{constant(rows).value:.2f} ({name})" for name, rows in top.items())
     + f" from $p={growth_p[-3]}$ on."
 )
 # %% [markdown]
@@ -398,19 +412,20 @@ chapter.say(
 risen = {name: most[most.p == most.p.max()] for name, (_, most) in tasks.items()}
 chapter.say(
     f"Until {stop:.0%} of the points are fitted $\\Lambda$ reaches "
-    + ", ".join(f"{ratio(rows.beyond)} times $\\Lambda^*$ ({name}, $p={rows.p.max()}$)" for name, rows in risen.items())
-    + ". The exponents of the largest value are "
-    + ", ".join(f"{growing('largest')(fitted(most))}" for _, most in tasks.values())
+    + ", ".join(f"{ratio(rows.beyond).value:.2g} ({name})" for name, rows in risen.items())
+    + f" times $\\Lambda^*$ ($p={stripe_maximum.p.max()}$). Its largest value grows as a power of $p$ with the exponents "
+    + ", ".join(f"{growing('largest')(fitted(most)).value:.2f}" for _, most in tasks.values())
     + ", in the same order."
 )
 # %% [markdown]
-# The paper states $\Lambda_{\max}\sim\sqrt p$. At our sizes, up to $p=16\,384$ at width 150, the intervals reach beyond the band 0.4 to
-# 0.6, so the statement stays undecided. The factor by which $\Lambda$ grows after $t^*$ still depends on the size on the way to $p=4096$
-# ({ref}`table <compression-exponents>`).
+# The paper states $\Lambda_{\max}\sim\sqrt p$. We have up to $p=16\,384$ points at width 150. The intervals of the
+# exponent reach beyond the band from 0.4 to 0.6, so the statement stays undecided. The factor by which $\Lambda$ grows
+# after $t^*$ still depends on the size up to $p=4096$ ({ref}`table <compression-exponents>`).
 #
-# Later $\Lambda$ falls ({numref}`fig-a-6`). The last unfitted points dominate the gradient, their noise does not average out, and
-# $\omega_\perp$ grows to fit them. The paper says that the long-time evolution "doesn't alter significantly the picture"; chapter 1
-# ({numref}`fig-a-stop`) measures how far $\Lambda$ falls until the end of training.
+# Later $\Lambda$ falls ({numref}`fig-a-6`). The last unfitted points dominate the gradient, their noise does not
+# average out, and $\omega_\perp$ grows to fit them. The paper says that the long-time evolution "doesn't alter
+# significantly the picture". Chapter 1 ({numref}`fig-a-stop`) measures how far $\Lambda$ falls until the end of
+# training.
 # %%
 courses = chapter.rows(studies.courses, "main")
 course_of = chapter.design(studies.courses, "main")
@@ -423,6 +438,7 @@ def course(rows, t):
 
 # %%
 fig, flat = plots.panels(len(course_of["d"]), width=4.0, height=3.2, sharey=True)
+fig.suptitle("How does the compression change during training?", fontsize="medium")
 for ax, d in zip(flat, course_of["d"]):
     for p, colour in zip(course_of["p"], plots.PALETTE):
         rows = courses[(courses.d == d) & (courses.p == p)]
@@ -497,7 +513,7 @@ chapter.figure(
 # Two, one on either side of the plane, and each with the plane in its active half line. By the zeros of
 # {eq}`eq:A:zeta` they are, in $d=2$, at $z^*=-0.331$ for $\lambda>0$ and at $z^*=1.368$ for $\lambda<0$. The far one
 # is the faster ($\tau/\tau^*$ is 0.807 against 0.369). With the plane at 0 a reflection exchanges the two,
-# and they are at $\mp0.814$. The run reports the neurons' distance from them at $t^*$ as A.Fig5-attractors.
+# and they are at $\mp0.813$. The run reports the neurons' distance from them at $t^*$ as A.Fig5-attractors.
 #
 # </details>
 #
@@ -507,15 +523,16 @@ chapter.figure(
 # %% [markdown]
 # (compression-details)=
 # # The steps of the compression argument, one by one
-# This page tests every formula of chapter 2 by itself, in the order of the argument.
+# This page tests every formula of chapter 2 by itself, in the order of the argument. A symbol without a definition
+# here has the meaning of chapter 2's symbol table.
 #
 # ## Compressing the weights equals compressing the data
 # %%
 at_star = feature[feature.star]
 chapter.say(
-    f"At $t^*$ the informative weights have grown {ratio(at_star.inflation)} times as much as the uninformative ones. To multiply all "
-    "$\\omega_\\perp$ by $\\Lambda$ and to divide all $x_\\perp$ by $\\Lambda$ leaves the function unchanged, since only $\\omega_\\perp\\cdot x_\\perp$ "
-    f"enters; numerically the two agree to a relative {feature.deviation.max():.1g}."
+    f"At $t^*$ the informative weights have grown {ratio(at_star.inflation)} times as much as the uninformative ones. The network depends on "
+    "the uninformative coordinates through $\\omega_\\perp\\cdot x_\\perp$ alone. We multiply all $\\omega_\\perp$ by $\\Lambda$ and divide all "
+    f"$x_\\perp$ by $\\Lambda$. The function stays the same, to a relative {feature.deviation.max():.0e} in our arithmetic."
 )
 # %%
 row = ends(feature)[1][1]
@@ -527,6 +544,7 @@ for name, factor in (("points", [1, 1 / row.amplification]), ("arrows", [1, row.
 draw_arrows(flat[1], squeezed)
 flat[0].set_title("weights compressed")
 flat[1].set_title(r"data compressed, $\omega_\perp\to\Lambda\,\omega_\perp$")
+fig.suptitle("Are compressed weights compressed data?", fontsize="medium")
 fig.legend(*flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 chapter.figure(
     fig,
@@ -553,12 +571,13 @@ for ax, row, plane in zip(flat, [moments[0], moments[2]] * 2, [(0, 1), (0, 1), (
     draw_arrows(ax, row, *plane)
 for ax, title in zip(flat, ["start, from above", "end, from above", "start, from the side", "end, from the side"]):
     ax.set_title(title)
+fig.suptitle("Where do the cylinder's weights point?", fontsize="medium")
 fig.legend(*flat[2].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 chapter.figure(
     fig,
     "fig-a-7",
-    "**The weights turn into the informative plane.** Arrows $\\beta\\omega$ of the cylinder model ($d=3$, two informative directions), "
-    "projected on the informative plane (top) and on the first and the uninformative axis (bottom), at start and end (paper A, Fig. 7).",
+    "**The weights turn into the informative plane.** Arrows $\\beta\\omega$ of the cylinder model ($d=3$) at start and end "
+    "(paper A, Fig. 7). Top: projected on the plane of the two informative directions. Bottom: on the first and the uninformative axis.",
     cylinder_frames[cylinder_frames.seed == 0],
     alt="Arrows in two projections at start and end of training; at the end, from the side, they lie along the horizontal axis.",
 )
@@ -569,14 +588,16 @@ chapter.check("A.Fig7-end", mean(at_ends(cylinder_frames, "share")[:, 1]), cylin
 # %%
 chapter.say(
     f"At $p={neurons_p[-1]}$ the median neuron departs from the equations of motion by {ratio(biggest.error_free)} of its norm until the first margin "
-    f"is met, and by {ratio(biggest.error)} until $t^*$. The neurons evolve independently in the first period, so the width plays no part there."
+    f"is met, and by {ratio(biggest.error)} until $t^*$. In the first period neurons evolve independently, whatever the width."
 )
 
 
 # %% [markdown]
-# We solve {eq}`eq:A:neuron` and the equation of $\omega_\perp$ at any $\lambda$ (`companion.theory.compression.neuron`), with the noise of the
-# training set. We compare with all neurons that have training points on their active side. {numref}`fig-a-4a` shows three of them and
-# {numref}`fig-a-4-error` the largest error along the path of all: the deviation of any of $\omega_1,\omega_\perp,b,\beta$ over the norm of the four.
+# We solve {eq}`eq:A:neuron` and the equation of $\omega_\perp$ at any $\lambda$
+# (`companion.theory.compression.neuron`), with the noise of the training set. We compare the solution with all neurons
+# that have training points on their active side. {numref}`fig-a-4a` shows three of them. {numref}`fig-a-4-error` shows
+# the largest error along the path of all. This error is the deviation of any of $\omega_1,\omega_\perp,b,\beta$ over
+# the norm of the four.
 # %%
 def sits_at(row):
     """Which fixed point of its sign the neuron has reached, by the distance stated below; -1 for none."""
@@ -608,6 +629,7 @@ for ax, point, found in zip(flat, attractors, drawn):
         ax.set(xlabel=r"$t/\tau$", title=f"to $z^*={point.z:.2f}$, $\\lambda{'>' if point.sign > 0 else '<'}0$")
         draw_weights(ax, found.iloc[0])
 flat[0].set_ylabel("weights of the neuron")
+fig.suptitle("Do the equations follow the network?", fontsize="medium")
 for ax in [ax for ax in flat if ax.lines][:1]:  # few points may leave a fixed point without a neuron
     fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize="small")
 chapter.figure(
@@ -652,9 +674,10 @@ chapter.say(
     f"{exponent(*by_size(neurons, 'error_omega_perp'))}, that of $\\omega_1$ with {exponent(*by_size(neurons, 'error_omega_1'))}."
 )
 # %% [markdown]
-# The error comes from the growth *rate*, which a training set changes by order $1/\sqrt p$. Over many $\tau$ this becomes a factor in the
-# size of the weights. Ratios of weights, such as $\zeta$ and $\lambda$, stay accurate. The error scatters by a factor of two between
-# training sets. Steps of the flow ten times finer do not change it.
+# The error comes from the growth *rate*, which a training set changes by order $1/\sqrt p$. Over many units of time
+# $\tau$ this becomes a factor in the size of the weights. Ratios of weights, such as the intercept $\zeta$ and the
+# amplification $\lambda$, stay accurate. The error scatters by a factor of two between training sets. Steps of the
+# flow ten times finer do not change it.
 #
 # ## Some neurons are late, and some lose all training points
 # %%
@@ -662,8 +685,9 @@ arrivals = chapter.rows(studies.arrivals, "main")
 least = arrivals.alpha.min()
 latest, usual = (arrivals[arrivals.alpha == scale] for scale in (least, alpha))
 chapter.say(
-    f"At $\\alpha=10^{{{np.log10(alpha):.3g}}}$, {mean(usual.near)} of the neurons that are active on the data at the start are near a fixed point at "
-    f"$t^*$; at $\\alpha=10^{{{np.log10(least):.3g}}}$ it is {mean(latest.near)}, and {mean(latest.blind)} have no training point on their active side."
+    f"We take all neurons that are active on the data at the start. At $\\alpha=10^{{{np.log10(alpha):.3g}}}$ a share {mean(usual.near)} of them is near a "
+    f"fixed point at $t^*$, at $\\alpha=10^{{{np.log10(least):.3g}}}$ a share {mean(latest.near)}. In the second case {mean(latest.blind)} have no training "
+    "point on their active side."
 )
 # %%
 late = [
@@ -680,10 +704,12 @@ chapter.table(
 )
 chapter.check("A.Fig4-attractors", mean(latest.near_seeing), latest, figure="tab-a-late")
 # %% [markdown]
-# The paper names two exceptions: neurons that start too far out, and neurons that are late at finite $\alpha$. The second is large at
-# $\alpha=10^{-6}$. The slowest fixed point has a time constant several times that of the fastest (the table below), and $t^*$
-# comes when the *fastest* neurons have grown. Neurons that start with $\beta$ of the wrong sign first shrink, and are later still. Such
-# a neuron moves its plane outwards while it shrinks, and it can leave the data entirely. Its gradient then vanishes and it never
+# The paper names two exceptions: neurons that start too far out, and neurons that are late at finite $\alpha$. At
+# $\alpha=10^{-6}$ the second group is large. The slowest fixed point has a time constant several times that of the
+# fastest (the table below). But $t^*$ comes when the *fastest* neurons have grown.
+#
+# Neurons that start with a readout $\beta$ of the wrong sign first shrink, and are later still. Such a neuron moves
+# its plane outwards while it shrinks, and it can leave the data entirely. Its gradient then vanishes and it never
 # returns. This does not affect the output.
 #
 # ## The time constants are those of theory, one of them without the printed factor
@@ -697,17 +723,17 @@ if not slowness.empty:  # at the smallest sizes no fixed point has enough neuron
         for name in slowness
     )
     chapter.say(
-        f"Time constants of $\\omega_1$ in the network over those predicted: {listed}. The claim is judged on all."
+        f"Time constants of $\\omega_1$ in the network over those predicted: {listed}. The claim is tested on all of them."
     )
 # %% [markdown]
-# At a fixed point all weights grow exponentially, with the rates
+# At a fixed point all weights grow exponentially. The rates of $\omega_1$ and, without noise, of $\omega_\perp$ are
 #
 # $$
 # \frac{\tau}{\tau^*}=|C_1^\pm|\sqrt{1+\frac{z^{*2}}d},\qquad
 # \frac{\tau}{\tau_\perp^*}=\frac{e^{-z^{*2}/2}}{\sqrt{2\pi}}\sqrt{1+\frac{z^{*2}}d} ,
 # $$ (eq:A:rates)
 #
-# for $\omega_1$ and, without noise, for $\omega_\perp$. The paper prints $2\pi$ in the second
+# The averages $C_1^\pm$ are those of {eq}`eq:A:zeta`. The paper prints $2\pi$ in place of $\sqrt{2\pi}$ in the second
 # ({ref}`erratum <erratum-a-perpendicular-time>`).
 # %%
 rows = []
@@ -727,8 +753,8 @@ if not slowness.empty:
 # %% [markdown]
 # (compression-exponents)=
 # ## Exponents over other ranges, and of the largest amplification
-# We fit exponents from `growth_from` on, a choice made after a look at how the curves bend. The exponents of $\Lambda^*$ itself, over all
-# sizes and over the last three are:
+# We fit exponents from 1024 points on (`growth_from`), a choice made after a look at how the curves bend. The
+# exponents of $\Lambda^*$ itself, over all sizes and over the last three are:
 # %%
 for name, (rows, _) in tasks.items():
     plain, whole = growing("star")(fitted(rows)), growing("still")(rows)
@@ -763,11 +789,13 @@ chapter.say(
     f"$p$ with the exponent {means}."
 )
 # %% [markdown]
-# The noise sets only where the later growth starts. On the stripe the factor $\Lambda_{\max}/\Lambda^*$ grows up to about 4096 points and
-# no more from there to 16 384. The exponent of $\Lambda_{\max}$ decreases with the size, towards $\frac12$. On the cylinder the factor
-# falls slightly, and the exponent increases. Results at $t^*$ hardly depend on the step tolerance; later ones do, since nearby
-# paths separate. Runs to 98 % therefore have a ten times finer tolerance, in float64. With the coarser one the largest $\Lambda$
-# of many points in $d=5$ comes out too small.
+# The noise of the training set sets only where the growth after $t^*$ starts. On the stripe the factor
+# $\Lambda_{\max}/\Lambda^*$ grows up to about 4096 points, and no more from there to 16 384. The exponent of
+# $\Lambda_{\max}$ decreases with the size, towards $\frac12$. On the cylinder the factor falls slightly.
+#
+# Results at $t^*$ hardly depend on the step tolerance. Later results do, since nearby paths separate. Runs until 98 %
+# of the points are fitted therefore have a ten times finer tolerance, in float64. With the coarser tolerance the
+# largest $\Lambda$ of many points in $d=5$ comes out too small.
 #
 # ## Each fixed point has its own amplification
 # %%
@@ -794,9 +822,9 @@ chapter.say(
     + "."
 )
 # %% [markdown]
-# The neurons of the fastest fixed point dominate $\Lambda$. Equation {eq}`eq:A:constant` says more: the neurons of *each* fixed point have
-# their own $\lambda^*$, with its own constant and noise. At a scale of $10^{-18}$ the slowest, too, have the time to come to rest
-# ({numref}`fig-a-lambda`).
+# The neurons of the fastest fixed point dominate $\Lambda$. But {eq}`eq:A:constant` says more. The neurons of *each*
+# fixed point have their own amplification $\lambda^*$, with its own constant and noise. At an output scale of
+# $10^{-18}$ even the slowest neurons have the time to reach it ({numref}`fig-a-lambda`).
 # %%
 fig, flat = plots.panels(2, width=3.8, height=3.2)
 for (name, rows), colour in zip(homes.items(), plots.PALETTE):
@@ -809,6 +837,7 @@ for ax, words in zip(flat, [r"$\lambda^*$ of the neurons there", r"$\lambda^*$ o
     ticks(ax, sorted(set(rests.p)))
     ax.legend(fontsize="small")
 flat[0].set_yscale("log")
+fig.suptitle("Does each fixed point have its own amplification?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-a-lambda",
@@ -833,31 +862,36 @@ logs = -np.log(scaled.columns.to_numpy())
 slopes = np.polyfit(logs, scaled.to_numpy().T, 1)[0]
 chapter.say(f"The slope of $t^*/\\tau^*$ in $\\log(1/\\alpha)$ is {mean(slopes)}, where the paper writes 1.")
 # %% [markdown]
-# The {term}`predictor` is quadratic in the weights, which grow as $e^{t/\tau^*}$. Hence $\alpha\,e^{2t^*/\tau^*}\sim1$, and
+# The {term}`predictor` is quadratic in the weights. The weights grow as $e^{t/\tau^*}$, where $\tau^*$ is the time
+# constant of {eq}`eq:A:rates`. Hence $\alpha\,e^{2t^*/\tau^*}\sim1$, and
 #
 # $$
 # t^*\simeq\tfrac12\,\tau^*\log(1/\alpha)+\text{const}
 # $$ (eq:A:time)
 #
-# The paper prints it without the $\frac12$ ({ref}`erratum <erratum-a-characteristic-time>`). The right panel of {numref}`fig-a-time` tests the constant of {eq}`eq:A:constant`.
+# The paper prints it without the $\frac12$ ({ref}`erratum <erratum-a-characteristic-time>`). The right panel of
+# {numref}`fig-a-time` tests the constant of {eq}`eq:A:constant`.
 #
-# **The ring of the cylinder.** With several informative directions a neuron without uninformative weights points along a unit vector $u$
-# among them, and all $u$ are equivalent. Averaged over the other informative coordinates, the label becomes a soft one in
-# $a=u\cdot x_\parallel$ alone,
+# **The ring of the cylinder.** The cylinder has $d_\parallel$ informative directions, and no formula in the paper. A
+# neuron without uninformative weights points along a unit vector $u$ among them. All $u$ are equivalent. Averaged over
+# the other informative coordinates, the label depends on $a=u\cdot x_\parallel$ alone:
 #
 # $$
 # \bar y(a)=1-2\,P\bigl(\chi^2_{d_\parallel-1}<R^2-a^2\bigr),
 # $$ (eq:A:soft)
 #
-# with $R$ the cylinder's radius. The neuron moves as in a stripe of that label, so the zeros of $d\,C_b+\zeta C_1$ are rings. With
-# equiprobable labels $C_b(0)=\langle\bar y\rangle/2=0$. There is one ring, $z^*=0$, of rate $\tau/\tau^*=|C_1|=0.167$. Its constant is
-# $c=(|C_1|-\bar y(0)\,{\rm sgn}(C_1)/\sqrt{2\pi})\sqrt2=0.530$. All neurons on it grow alike, each with the noise $N_u$ of its own half plane, and
+# Here $R$ is the cylinder's radius and $\chi^2_k$ a chi-squared variable with $k$ degrees of freedom. The neuron moves
+# as in a stripe with the label $\bar y$, so the zeros of $d\,C_b+\zeta C_1$ are rings. With equiprobable labels
+# $C_b(0)=\langle\bar y\rangle/2=0$, and there is one ring, $z^*=0$. Its rate is $\tau/\tau^*=|C_1|=0.167$. Its
+# constant is $c=(|C_1|-\bar y(0)\,{\rm sgn}(C_1)/\sqrt{2\pi})\sqrt2=0.530$. All neurons on it grow alike, each with
+# the noise $N_u$ of its own half plane, and
 #
 # $$
 # \Lambda^*=c\,\sqrt{\frac{d_\perp}{d_\parallel}\,\frac{p}{\langle|N_u|^2\rangle_u}}
 # $$ (eq:A:ring)
 #
-# (`companion.theory.compression.ring`), where $\langle\cdot\rangle_u$ averages over the ring. The training set alone determines it.
+# (`companion.theory.compression.ring`), where $\langle\cdot\rangle_u$ averages over the ring. The training set alone
+# determines this value.
 # %%
 fig, flat = plots.panels(2, width=3.8, height=3.2)
 plots.realisations(flat[0], logs, scaled, color=plots.COLOURS["feature"], label="network")
@@ -923,36 +957,40 @@ def half_scale(rows):
 halves = scales.groupby(["seed", "p"])[["alpha", "star", "predicted"]].apply(half_scale).rename("half").reset_index()
 own = scales.groupby(["seed", "p"]).predicted.first().to_numpy() ** 2 / halves.p
 halves = halves.assign(still=halves.half * own, grown=halves.half * own**needed)  # the noise divided out, by either law
+# %%
 span = (halves.p.min(), halves.p.max())
 smallest, largest = (halves[halves.p == end].half for end in span)
 if len(halves):
     chapter.say(
-        f"From $p={span[0]}$ to {span[1]} the scale at which $\\Lambda^*$ is half of its plateau falls from {plots.number(ratio(smallest).value)} to "
-        f"{plots.number(ratio(largest).value)}, with the exponent {growing('half')(halves)}, and {growing('still')(halves)} with the noise divided out."
+        f"We take the scale $\\alpha$ at which $\\Lambda^*$ is half of its plateau. From $p={span[0]}$ to {span[1]} it falls from "
+        f"${plots.number(ratio(smallest).value)}$ to ${plots.number(ratio(largest).value)}$. Its exponent is {growing('half')(halves)}, "
+        f"and {growing('still')(halves)} with the noise divided out."
     )
 
 
 # %% [markdown]
-# Until its plateau $\lambda$ grows as $e^{\kappa t}$, where $\kappa=1/\tau^*-1/\tau_\perp^*$ is the difference of the two rates without noise.
-# To reach $\lambda^*\sim\sqrt p$ takes the time
+# The amplification $\lambda$ of a neuron grows as $e^{\kappa t}$ until its plateau $\lambda^*\sim\sqrt p$. Here
+# $\kappa=1/\tau^*-1/\tau_\perp^*$ is the difference of the two rates without noise. To reach the plateau takes the
+# time
 #
 # $$
 # \tau_\perp\simeq\frac{\log p}{2\kappa}+\text{const},\qquad\text{before $t^*$ if}\qquad
 # \alpha\lesssim p^{-x},\quad x=\frac{1}{\kappa\tau^*}
 # $$ (eq:A:late)
 #
-# by {eq}`eq:A:time`. The paper's footnote 3 has both without the factors: "the definition of the perpendicular timescale yields
-# $\tau_\perp\sim\tau^*\log p$", and "the larger the training set size, the smaller $\alpha$ needs to be". This holds for the neurons that grow.
+# by {eq}`eq:A:time`. The paper's footnote 3 has both without the factors: "the definition of the perpendicular
+# timescale yields $\tau_\perp\sim\tau^*\log p$", and "the larger the training set size, the smaller $\alpha$ needs to
+# be". This condition is for the neurons that grow.
 #
-# $\Lambda$ averages over all neurons, which gives a stricter condition. Neurons that have not grown keep an $\omega_\perp$ of order one,
-# while $\omega_1^2$ of the others is of order $1/\alpha$ at $t^*$. Hence
+# $\Lambda$ averages over all neurons, which gives a stricter condition. Neurons that have not grown keep an
+# $\omega_\perp$ of order one, while $\omega_1^2$ of the others is of order $1/\alpha$ at $t^*$. Hence
 #
 # $$
 # \frac1{\Lambda^2}=\frac1{\Lambda^{*2}}+B\,\alpha
 # $$ (eq:A:idle)
 #
-# with a $B$ that does not depend on $p$, and the scale must fall about as $1/p$. We found {eq}`eq:A:idle` on twelve training sets
-# of up to 16 384 points, and test it on others, of up to 65 536 points ({numref}`fig-a-late`).
+# with a $B$ that does not depend on $p$. The scale must then fall about as $1/p$. We found {eq}`eq:A:idle` on twelve
+# training sets of up to 16 384 points. We test it on others, of up to 65 536 points ({numref}`fig-a-late`).
 # %%
 def draw_times(ax):
     """The time until half of ``λ*`` against the size, and theory's slope through the middle."""
@@ -977,6 +1015,7 @@ def draw_scales(ax):
 
 # %%
 fig, flat = plots.panels(3, columns=3, width=3.2, height=3.2)
+fig.suptitle("How small must the output scale be?", fontsize="medium")
 draw_times(flat[0])
 draw_scales(flat[1])
 plots.realisations(flat[2], *by_size(halves, "half"), color=plots.COLOURS["amplification"])
@@ -1019,7 +1058,7 @@ fixed = fixed.assign(idle=fixed.star**-2 - fixed.predicted**-2)
 if len(fixed) and (fixed.idle > 0).all():
     chapter.say(
         f"$B$ does not depend on the number of points: at $\\alpha=0.01$ its exponent in $p$ is {growing('idle')(fixed)}. It decreases slightly "
-        f"with $\\alpha$, because a longer time lets more neurons grow. The exponent of the required scale is therefore a little above $-1$: "
+        f"with $\\alpha$, because a longer time lets more neurons grow. The exponent of the required scale is therefore a little above $-1$. It is "
         f"{growing('still')(halves)} over all sizes, {local_exponents(*by_size(halves, 'still'), size=2)[-1][1]} between the two largest. The paper's "
         f"condition, for neurons that all grow, gives {-needed:.2f}."
     )
@@ -1052,13 +1091,15 @@ chapter.say(
     f"points are fitted; its lowest value on the way is {min(row['error']):.2g} (one seed)."
 )
 # %% [markdown]
-# After $t^*$ points far from the interfaces are fitted and no longer contribute to the gradient, so the fixed points move ({numref}`fig-a-5`).
-# We stop when 1 % of the points remain below the margin, as the paper's figure may have. Chapter 1 follows the networks to the end of training, where
-# $\Lambda$ has fallen and, in $d=5$, the error is higher again.
+# After $t^*$ points far from the interfaces are fitted and no longer contribute to the gradient. So the fixed points
+# move ({numref}`fig-a-5`). We stop when 1 % of the points remain below the margin, as the paper's figure may have.
+# Chapter 1 follows the networks to the end of training. There $\Lambda$ has fallen and, in $d=5$, the error is higher
+# again.
 # %%
 layout = [["predictor", "course"], ["neurons", "course"]]
 fig, parts = plt.subplot_mosaic(layout, figsize=(8.1, 4.4), height_ratios=(3, 1))
 parts["predictor"].sharex(parts["neurons"])
+fig.suptitle("What does the fit change after $t^*$?", fontsize="medium")
 draw_predictor(parts, row)
 for colour, words, t in zip(shades, ("$t^*$", "half-way", "end"), row["profile_t"]):
     parts["course"].axvline(t, color=colour, linestyle=":", label=words)
@@ -1091,10 +1132,12 @@ chapter.say(
 
 
 # %% [markdown]
-# The paper says that the "first points to be excluded are the furthest from the interfaces separating distinct labels" ({numref}`fig-a-order`, left).
-# The fixed points stay as many as before and move (right). We describe a neuron's plane by its angle $\phi={\rm atan2}(\sqrt d\,b,\omega_1)$, so that
-# $\zeta=-\tan\phi$. The angle stays smooth where $\omega_1$ changes its sign and the intercept passes through infinity. One cluster takes this
-# way. It starts outside the stripe, leaves to the left and returns from the right with the other sign of $\omega_1$, to the second interface.
+# The paper says that the "first points to be excluded are the furthest from the interfaces separating distinct labels"
+# ({numref}`fig-a-order`, left). The fixed points move and keep their number (right). We describe a neuron's plane by
+# the angle $\phi={\rm atan2}(\sqrt d\,b,\omega_1)$, so that $\zeta=-\tan\phi$. The angle stays smooth where $\omega_1$
+# changes its sign and the intercept $\zeta$ passes through infinity. One cluster of neurons does this. It starts
+# outside the stripe and leaves to the left. It returns from the right with the other sign of $\omega_1$, to the second
+# interface.
 # %%
 def draw_angles(ax):
     """The angles of one network's planes against the share of fitted points, over the interfaces and fixed points."""
@@ -1171,8 +1214,9 @@ chapter.say(
     + "."
 )
 # %% [markdown]
-# The argument requires neither two planes nor one direction, and paper A expects compression in all linear invariant models. We test
-# three planes in the first dimension and a sphere in three informative directions with one uninformative direction.
+# The argument requires neither two planes nor one direction. Paper A expects compression in all linear invariant
+# models. We test three planes in the first dimension, and a sphere in three informative directions with one
+# uninformative direction.
 # %%
 fig, ax = plt.subplots(figsize=(5.6, 3.8))
 for (name, rows), colour in zip(others.items(), plots.PALETTE):
@@ -1199,17 +1243,22 @@ for claim, rows in (("planes", planes), ("sphere", sphere)):
     chapter.check(f"A.Fig8-{claim}", drift(growing("still"), rows), rows, figure="fig-a-more")
 # %% [markdown]
 # ## Errata and open points
-# - {ref}`The noise <erratum-a-noise>` has the amplitude $\sqrt{D_\perp}$. The perpendicular time constant {ref}`lacks a root
-#   <erratum-a-perpendicular-time>`, and {ref}`the characteristic time <erratum-a-characteristic-time>` a factor $\frac12$.
-# - App. C.3 of the paper drops the first term of {eq}`eq:A:noise` from its constant; it is of the same order as the second.
-# - Choices made after a first run at the laptop {term}`profile` are listed with each claim in the ledger: the smallest sizes of the fits
-#   (`growth_from`), the noise divided out of $\Lambda^*$, the mean of slopes of $t^*$ in place of the slope of medians, the constant at the
-#   largest $p$ and not at the smallest $\alpha$, $t^*$ at 2048 points and not at 512, and which neurons count at the fixed points.
-# - Closed forms of App. C that are algebra (averages, their limits, the number of fixed points) are tested in the code and have no claim.
+# - {ref}`The noise <erratum-a-noise>` has the amplitude $\sqrt{D_\perp}$. The perpendicular time constant {ref}`lacks
+#   a root <erratum-a-perpendicular-time>`, and {ref}`the characteristic time <erratum-a-characteristic-time>` a factor
+#   $\frac12$.
+# - App. C.3 of the paper drops the first term of {eq}`eq:A:noise` from its constant. It is of the same order as the
+#   second.
+# - Some choices were made after a first run at the laptop {term}`profile`; the ledger lists them with each claim. For
+#   the exponents they are the smallest sizes of the fits (`growth_from`) and the noise divided out of $\Lambda^*$. For
+#   $t^*$ they are the mean of slopes in place of the slope of medians, and 2048 points in place of 512. The constant
+#   is taken at the largest $p$ and not at the smallest $\alpha$. The last choice is which neurons count at the fixed
+#   points.
+# - Closed forms of App. C that are algebra have no claim: averages, their limits, the number of fixed points. The code
+#   tests them.
 #
 # Open questions:
 #
 # - Where do the fixed points end after $t^*$? We measure the places and have no formula.
-# - Why is $\Lambda^*$ of the cylinder above the constant of its ring at all sizes from 512 on? Growth rates at finite $p$ differ around the
-#   ring; we have not measured whether that is the cause.
+# - Why is $\Lambda^*$ of the cylinder above the constant of its ring at all sizes from 512 on? Growth rates at finite
+#   $p$ differ around the ring. We have not measured whether this is the cause.
 # - How does $\Lambda$ decrease at the end of training, where the last few points dominate instead of the noise of all?
