@@ -4,7 +4,7 @@ The loss of a realisation is that of the flows, :math:`L = \frac1{\alpha p}\sum_
 :math:`F = \alpha (f - f_0)`, or :math:`\alpha f` where not *centred*; for the square loss with :math:`\alpha = 1` it is
 :math:`\frac1{2p}\sum_\mu |f(x_\mu) - y_\mu|^2`, for any targets and several outputs. Realisations do not interact.
 
-- ``gd``: :math:`W \leftarrow W - \eta\,(\partial_W L + \lambda W)`; ``rate`` :math:`\eta` is in the flow's unit of time.
+- ``gd``: :math:`W \leftarrow W - \eta\,(\partial_W L + \lambda W)`; ``rate`` :math:`\eta` is a time of the flow.
 - ``adam``: with the constants 0.9, 0.999 and 1e-8 of Kingma and Ba; weight decay :math:`\lambda` is decoupled.
 - ``momentum``: :math:`v \leftarrow x v - (1 - x)\,\partial_W L`, :math:`W \leftarrow W + v\,\delta t` with
   :math:`x = e^{-\delta t/\tau}`: :math:`\tau` is a time, and :math:`\tau = 0` the explicit Euler rule of the flow.
