@@ -1,8 +1,8 @@
-"""Convolutions on maps stored channel by channel, ``(E, channels, p, positions)``, and their tangents.
+"""Convolutions on maps that are kept channel by channel, ``(E, channels, p, positions)``, and their tangents.
 
-A pointwise convolution is then one matrix product for all points and positions. So is a depthwise one, channel by
-channel, with the window written as a matrix between a few rows of the map. The gradients of each point are products of
-maps as stored.
+A pointwise convolution is then one matrix product for all points and positions, and so is a depthwise one, channel by
+channel, whose window is written out as a matrix between a few rows of the map: both run at the speed of matrix products
+in either precision. The gradients of each point are products of maps as they lie.
 """
 
 import functools
@@ -44,7 +44,7 @@ class Window:
         return -(-self.height // self.stride), -(-self.width // self.stride)
 
     def _bands(self) -> list[tuple[slice, slice, slice]]:
-        """Each row of positions with the pixels under its windows, and the part of :meth:`_matrix` for these."""
+        """For every row of positions: it, the pixels that it sees, and the part of :meth:`_matrix` for these."""
         rows, columns = self.size
         found = []
         for row in range(rows):
@@ -100,7 +100,7 @@ class Window:
         return torch.from_numpy(np.stack(found, -1)).unflatten(0, h.shape[:2])
 
     def _met(self, pixels: int, tap: int) -> tuple[slice, slice]:
-        """Along one axis, the positions whose window has a pixel at its ``tap``-th place, and those pixels."""
+        """Along one axis, the positions whose window has a pixel under its ``tap``-th place, and those pixels."""
         shift = tap - self.kernel // 2
         first, end = max(0, -(shift // self.stride)), (pixels - 1 - shift) // self.stride + 1
         end = max(first, min(end, -(-pixels // self.stride)))
@@ -110,13 +110,13 @@ class Window:
 
 @functools.lru_cache(maxsize=64)
 def _basis(kernel: int, stride: int, width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """``(k², pixels, positions)``: 1 where a place of the window at a position covers a pixel, for one row."""
+    """``(k², pixels, positions)``: one where a place of the window at a position lies on a pixel, for one row."""
     pixels = torch.eye(kernel * width, dtype=dtype, device=device).reshape(-1, 1, kernel, width)
     return unfold(pixels, kernel, padding=(0, kernel // 2), stride=stride).permute(1, 0, 2).contiguous()
 
 
 class _ByPieces:
-    """Products from the gradients of each point, one piece of the parameters at a time."""
+    """What follows from the gradients of each point, a piece of the parameters at a time."""
 
     def gram(self, other: Any) -> Tensor:
         """Its term of the tangent kernel, ``(E, n, m)``."""
@@ -132,18 +132,18 @@ class _ByPieces:
 class Convolution(_ByPieces, Affine):
     """The tangents of a convolution with the inputs of every position unfolded.
 
-    ``h (E, p, positions, n_in)``: channels times window; ``δ (E, p, positions, n_out)``. Views of memory with the
-    positions last are fastest.
+    ``h (E, p, positions, n_in)``: channels times window; ``δ (E, p, positions, n_out)``. Both may be views of memory
+    that has the positions last: that is fastest.
 
     Attributes:
-        groups: of channels, which are connected within a group only; ``W`` is ``(E, n_out, n_in / groups)``.
+        groups: channels are connected within a group only; ``W`` is ``(E, n_out, n_in / groups)``.
     """
 
     groups: int = 1
 
     @property
     def by_pairs(self) -> bool:
-        """Whether a kernel needs fewer products by pairs of positions than by the gradients of each point."""
+        """Whether a kernel takes fewer products by pairs of positions than by the gradients of each point."""
         positions, n_in, n_out = *self.h.shape[2:], self.delta.shape[-1]
         return self.groups == 1 and positions**2 * (n_in + n_out) < n_in * n_out
 
@@ -217,12 +217,12 @@ class Convolution(_ByPieces, Affine):
 
 @dataclass(frozen=True)
 class Depthwise(_ByPieces):
-    """The tangents of a depthwise convolution, in which each channel has its own window.
+    """The tangents of a depthwise convolution: each channel under a window of its own.
 
     Attributes:
         h: its inputs ``(E, channels, p, pixels)``.
-        delta: ``δ``, the derivatives of the output with respect to its ``z``, ``(E, channels, p, positions)``.
-        window: its size and stride.
+        delta: ``δ``, the derivatives of the output by its ``z``, ``(E, channels, p, positions)``.
+        window: how it moves.
         multiplier: ``m``.
         names: that of the weights, alone.
     """
@@ -268,13 +268,13 @@ class Depthwise(_ByPieces):
 
 @dataclass(frozen=True)
 class Blocks:
-    """The tangents of one layer in blocks of points, small enough for the cache."""
+    """The tangents of one layer in blocks of points: their arrays stay near the cache."""
 
     parts: tuple[Any, ...]  # all :class:`Convolution`, or all :class:`Depthwise`
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the parameters."""
+        """Of the parameters."""
         return self.parts[0].names
 
     def only(self, names: Collection[str]) -> "Blocks":
@@ -283,11 +283,11 @@ class Blocks:
 
     @property
     def points(self) -> list[int]:
-        """The number of points in each block."""
+        """Their number in each block."""
         return [part.shape[1] for part in self.parts]
 
     def gram(self, other: "Blocks") -> Tensor:
-        """Its term of the tangent kernel, ``(E, n, m)``, in the way that needs fewer products."""
+        """Its term of the tangent kernel, ``(E, n, m)``, in the way that takes fewer products."""
         if self.parts[0].by_pairs:
             return torch.cat([torch.cat([a.pairs(b) for b in other.parts], -1) for a in self.parts], -2)
         found = self.parts[0].h.new_zeros(())
@@ -338,5 +338,5 @@ def _by_numpy(*tensors: Tensor) -> bool:
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
-    """``a b``; on the CPU by numpy, whose BLAS is faster for thin matrices and computes one triangle of ``a aᵀ``."""
+    """``a b``. On the CPU by numpy, whose BLAS is faster for thin matrices and makes but one triangle of ``a aᵀ``."""
     return torch.from_numpy(np.matmul(a.numpy(), b.numpy())) if _by_numpy(a, b) else a @ b
