@@ -1,10 +1,10 @@
 r"""The convolutional network of paper A, with a leading axis of independent realisations.
 
 Sixteen convolutions without biases, each :math:`z = m\,W * h` with ``m = 1/√fan-in`` and entries of ``W`` drawn from
-N(0, 1): a stem (5×5, stride 2), a depthwise and a pointwise one; four inverted residual blocks (1×1 expansion by three,
-5×5 depthwise, 1×1 projection without activation; those of stride 1 give ``(input + output)/√2``); a head of ``20 h``
-channels. The output is ``f = w·a/(20 h) + b`` (mean-field scale), with the averages ``a`` over the head's positions;
-``b`` starts at zero.
+N(0, 1): a stem (5×5, stride 2), a depthwise and a pointwise one; four inverted residual blocks (expand threefold by
+1×1, 5×5 depthwise, project by 1×1 without activation; those of stride 1 give ``(input + output)/√2``); a head of
+``20 h`` channels. The output is ``f = w·a/(20 h) + b`` with ``a`` the averages over the head's positions, the
+mean-field scale; ``b`` starts at zero.
 """
 
 import math
@@ -33,12 +33,12 @@ class Stage:
     """One convolution of the network.
 
     Attributes:
-        window: of side 1 for a pointwise convolution.
-        into: input channels.
-        out: output channels.
-        depthwise: whether each channel has its own window.
+        window: how it moves; a pointwise convolution has one of side 1.
+        into: channels it takes.
+        out: channels it makes.
+        depthwise: whether each channel has a window of its own.
         active: whether the activation follows.
-        residual: whether the input of the convolution two before is added and the sum divided by ``√2``.
+        residual: whether the input of the convolution two before is added, the sum divided by ``√2``.
     """
 
     window: Window
@@ -50,7 +50,7 @@ class Stage:
 
     @property
     def fan_in(self) -> int:
-        """The number of products in one output."""
+        """Products in one output."""
         return self.window.kernel**2 * (1 if self.depthwise else self.into)
 
     @property
@@ -66,14 +66,14 @@ class Stage:
         return product(weight, h.flatten(2)).unflatten(2, h.shape[2:])
 
     def back(self, weight: Tensor, delta: Tensor) -> Tensor:
-        """The derivatives with respect to ``h`` from those with respect to ``z``."""
+        """The derivatives by ``h`` from those by ``z``."""
         weight = weight * self.multiplier
         if self.depthwise:
             return self.window.back(weight.flatten(0, 1), delta.flatten(0, 1)).unflatten(0, delta.shape[:2])
         return product(weight.mT, delta.flatten(2)).unflatten(2, delta.shape[2:])
 
     def part(self, h: Tensor, delta: Tensor, name: str) -> Part:
-        """The tangents of the weights."""
+        """The tangents of its weights."""
         if self.depthwise:
             return Depthwise(h, delta, self.window, self.multiplier, names=(name,))
         return Convolution(h.permute(0, 2, 3, 1), delta.permute(0, 2, 3, 1), self.multiplier, names=(name,))
@@ -104,11 +104,11 @@ class Convolutional:
     """Weights of ``E`` independent realisations.
 
     Attributes:
-        weights: of each convolution ``(E, out, fan-in)``, the fan-in over channels, then rows and columns of the
-            window.
+        weights: of the sixteen convolutions, each ``(E, out, fan-in)``; the fan-in runs over channels, then rows and
+            columns of the window.
         readout: ``w (E, 1, 20 h)``.
         bias: ``b (E, 1)``.
-        stages: the convolutions' settings.
+        stages: what each convolution does.
         sigma: the activation.
 
     Source: paper A, Fig. 9, and its public code (network "mnas").
@@ -122,7 +122,7 @@ class Convolutional:
 
     @property
     def h(self) -> int:
-        """The width, of which the numbers of channels are multiples."""
+        """The width: channels are multiples of it."""
         return self.stages[0].out // 4
 
     @property
@@ -138,7 +138,7 @@ class Convolutional:
 
     @property
     def tangent_size(self) -> int:
-        """The count of numbers in the tangents of one point."""
+        """Numbers that the tangents of one point hold."""
         first = self.stages[0]
         patches = first.fan_in * math.prod(first.window.size)
         maps = [stage.out * math.prod(stage.window.size) for stage in self.stages]
@@ -179,10 +179,10 @@ class Convolutional:
         return Convolution(h, torch.ones_like(h[..., :1]), 1 / h.shape[-1], True, names=("w", "b"))
 
     def tangents(self, x: Tensor) -> Tangents:
-        """The derivatives of the output with respect to all parameters, in one forward and one backward pass.
+        """The derivatives of the output by all parameters, by one forward and one backward pass for all points.
 
-        Gradients of single points are made only for ``rows`` or ``gram``. The last part is the last layer's; its
-        ``jvp`` of the last two parameters is the output.
+        No gradient of a single point is made before ``rows`` or ``gram`` ask for it. The last part is the last layer's;
+        its ``jvp`` of the last two parameters is the output.
         """
         x = inputs(x, self.shape, self.readout)
         self._needs_memory(x)
@@ -233,7 +233,7 @@ class Convolutional:
 
 
 class _ByTangents(torch.autograd.Function):
-    """The outputs, with the tangents as their derivatives, in two thirds of autograd's time."""
+    """The outputs; their derivatives by the parameters are the tangents', in two thirds of autograd's own time."""
 
     @staticmethod
     def forward(ctx: Any, model: Convolutional, x: Tensor, *parameters: Tensor) -> Tensor:
@@ -256,14 +256,14 @@ def convolutional(
 ) -> Convolutional:
     """Networks with standard normal weights and no bias at the start, one realisation a seed.
 
-    A seed gives the same weights alone or among others, on every device and, up to rounding, in every precision.
+    A seed gives the same weights alone or among others, on every device and (up to rounding) in every precision.
 
     Args:
         h: width; 10 in paper A, which makes 23 251 parameters for its images.
         seeds: one initialisation each.
         shape: ``(channels, height, width)`` of the inputs.
         sigma: the activation; ``None`` for paper A's, the swish ``z/(1 + e^{-z})`` normalised to ``E σ² = 1``.
-        device: of the weights; ``"auto"`` picks CUDA if the machine has it.
+        device: where they live; ``"auto"`` picks CUDA where there is one.
 
     Source: paper A, Sec. 2.6 and Fig. 9.
     """
