@@ -1,20 +1,19 @@
 """Estimates with intervals, and the exponents of power laws.
 
-Every interval is a 95 % interval over realisations (independent seeds) unless its ``method`` says otherwise. A
-realisation is the unit: what one realisation gives (a number, a slope) is one sample, however many points went into it,
-so that sizes which share data are not counted twice. Which estimator is right for what:
+Every interval is a 95 % interval over realisations (independent seeds) unless its ``method`` says otherwise. Each
+realisation gives one sample (a number, a slope), from any number of points, so that sizes which share data are not
+counted twice. Choose the estimator by the quantity:
 
-- ``mean``, ``ratio``, ``exponent``: sums of many small effects. Student's t over realisations, exact for normal scatter
-  (of the logarithms, for ``ratio`` and ``exponent``), at any number of them from 2 on.
-- ``median`` and ``exponent(centre="median")``: outliers. No assumption on the scatter beyond independence; needs six
+- ``mean``, ``ratio``, ``exponent``: sums of many small effects, by Student's t over two or more realisations; exact for
+  normal scatter (of the logarithms, for ``ratio`` and ``exponent``).
+- ``median`` and ``exponent(centre="median")``: data with outliers. They assume only independence and need six
   realisations.
 - ``jackknife``: a smooth function of means, such as a ratio of averages.
 - ``proportion``: the probability of an event that happened in some realisations and not in others; exact.
 - ``least``: the smallest of several means, such as "every step falls".
 
-``tests/test_estimates.py`` holds that each interval covers the truth in 93 to 97 % of 2000 trials, at the scatter that
-the chapters measure; ``least`` in 98 % where several means nearly tie,
-``proportion`` in at least 95 %.
+``tests/test_estimates.py`` checks that each interval covers the truth in 93 to 97 % of 2000 trials with the chapters'
+scatter; ``least`` in 98 % if several means nearly tie, ``proportion`` in at least 95 %.
 """
 
 import math
@@ -38,8 +37,8 @@ PROPORTION, ANYTIME = "proportion, Clopper and Pearson", ", at any time"
 class Estimate:
     """A measured number with its interval: ``value`` in ``[low, high]`` from ``n`` realisations, none of them NaN.
 
-    ``method`` says in words how the interval was made; ``numerical`` is the share of its half-width that is numerical
-    error, 1 of a number without scatter.
+    ``method`` describes the interval; ``numerical`` is the share of its half-width that is numerical error, 1 for a
+    number without scatter.
     """
 
     value: float
@@ -54,7 +53,7 @@ class Estimate:
             raise InputError(f"an estimate needs low <= value <= high, got {self.low!r}, {self.value!r}, {self.high!r}")
 
     def __str__(self) -> str:
-        """The value with its interval; without it where they agree to six digits."""
+        """The value with its interval, or alone if they agree to six digits."""
         width = self.high - self.low
         scale = max(abs(self.low), abs(self.high))
         if not math.isfinite(width) or scale == 0:
@@ -66,7 +65,7 @@ class Estimate:
 
     @property
     def judges(self) -> bool:
-        """Whether a claim may be judged on it: no interval from fewer than ``FEWEST`` realisations, or equal ones."""
+        """Whether a claim may be judged on it: not from fewer than ``FEWEST`` realisations, or from equal ones."""
         return self.method.removesuffix(ANYTIME) in (EXACT, SPAN, PROPORTION) or (
             self.n >= FEWEST and self.low < self.high
         )
@@ -76,12 +75,13 @@ class Estimate:
         return replace(self, value=-self.value, low=-self.high, high=-self.low)
 
     def anytime(self) -> "Estimate":
-        """The same with an interval that may be looked at as often as one likes while realisations are added.
+        """The same estimate with an interval that stays valid at any number of looks while realisations are added.
 
-        Both halves times ``√((n+ρ)/n · ln((n+ρ)/(ρα²)))/1.96`` with ``ρ = 3``, ``α = 0.05``: 1.55 to 1.7 times from 6
-        to 200 realisations. For the sum ``S`` of ``n`` normal samples of mean 0, ``exp(λS − nλ²/2)`` averaged over a
-        normal ``λ`` of variance ``1/ρ`` is a martingale, ``√(ρ/(n+ρ)) exp(S²/(2(n+ρ)))``, and by Ville's inequality it
-        ever reaches ``1/α`` with a probability of ``α`` at most. Student's quantile stays for the scatter.
+        Both halves are multiplied by ``√((n+ρ)/n · ln((n+ρ)/(ρα²)))/1.96`` with ``ρ = 3``, ``α = 0.05``: 1.55 to 1.7
+        times from 6 to 200 realisations. For the sum ``S`` of ``n`` normal samples of mean 0, ``exp(λS − nλ²/2)``
+        averaged over a normal ``λ`` of variance ``1/ρ`` is a martingale, ``√(ρ/(n+ρ)) exp(S²/(2(n+ρ)))``, and by
+        Ville's inequality it ever reaches ``1/α`` with a probability of ``α`` at most. Student's quantile stays for the
+        scatter.
 
         Source: Robbins, Annals of Mathematical Statistics 41 (1970) 1397.
         """
@@ -106,13 +106,13 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Drift:
-    """What is said of large sizes, as measured over all sizes and over the larger ones alone.
+    """A quantity of large sizes, estimated over all sizes and over the larger ones alone.
 
     Attributes:
         whole: the estimate over all sizes.
-        late: the same over the larger half of them, or over others beyond.
+        late: the same over the larger half of them, or over even larger ones.
         sizes: the sizes of ``whole``, increasing and positive.
-        late_sizes: those of ``late``, larger on the average.
+        late_sizes: the sizes of ``late``, larger on average.
     """
 
     whole: Estimate
@@ -130,7 +130,7 @@ class Drift:
         return Drift(-self.whole, -self.late, self.sizes, self.late_sizes)
 
     def anytime(self) -> "Drift":
-        """Both estimates with intervals that may be looked at at any time."""
+        """Both estimates with intervals that are valid at any number of looks."""
         return Drift(self.whole.anytime(), self.late.anytime(), self.sizes, self.late_sizes)
 
     def disjoint(self) -> bool:
@@ -138,9 +138,9 @@ class Drift:
         return self.late.high < self.whole.low or self.late.low > self.whole.high
 
     def size(self, band: tuple[float, float]) -> float:
-        """Where a straight line in the logarithm of the size, through the two, enters or leaves ``band``.
+        """The size at which a straight line in the logarithm of the size, through the two, enters or leaves ``band``.
 
-        Twice the largest size at least; infinite where it goes away from the band.
+        It is at least twice the largest size, and infinite if the line moves away from the band.
         """
         rate = (self.late.value - self.whole.value) / self._span()
         ends = [(end - self.late.value) / rate for end in band if math.isfinite(end) and rate]
@@ -157,7 +157,7 @@ def mean(samples: np.ndarray) -> Estimate:
     """The mean over realisations, with Student's t interval.
 
     Args:
-        samples: ``(n,)``, one finite number per realisation. A single one shows no scatter: its interval is infinite.
+        samples: ``(n,)``, one finite number per realisation. A single one has an infinite interval.
     """
     return _student(_samples(samples), "mean, Student's t")
 
@@ -178,7 +178,7 @@ def ratio(samples: np.ndarray) -> Estimate:
 def proportion(samples: np.ndarray) -> Estimate:
     """The probability of an event, from whether it happened in each realisation: Clopper and Pearson's exact interval.
 
-    Where it happened always, or never, the interval still has a width: ``[0.025^(1/n), 1]`` for ``n`` of ``n``.
+    If it happened always or never, the interval still has a width: ``[0.025^(1/n), 1]`` for ``n`` of ``n``.
 
     Args:
         samples: ``(n,)`` zeros and ones.
@@ -195,8 +195,8 @@ def proportion(samples: np.ndarray) -> Estimate:
 def median(samples: np.ndarray) -> Estimate:
     """The median over realisations, with the interval between two order statistics.
 
-    The interval from the k-th smallest to the k-th largest sample holds the median with a binomial probability; between
-    the two ``k`` on either side of 95 % it is interpolated. Fewer than six realisations allow none: it is infinite.
+    The interval from the k-th smallest to the k-th largest sample holds the median with a binomial probability, and is
+    interpolated between the two ``k`` around 95 %. With fewer than six realisations it is infinite.
 
     Source: Hettmansperger and Sheather, Statistics & Probability Letters 4 (1986) 75.
     """
@@ -234,10 +234,10 @@ def jackknife(samples: np.ndarray, statistic: Callable[[np.ndarray], float]) -> 
 
 
 def least(samples: np.ndarray) -> Estimate:
-    """The smallest of several means over the same realisations, whichever that is.
+    """The smallest of several means over the same realisations.
 
-    Its low end is the lowest low end of Student's intervals of all ``k`` means; its high end the lowest high end of
-    one-sided intervals at ``0.05/k``, so that it holds however many of the means tie.
+    The low end is the lowest of Student's intervals of all ``k`` means. The high end is the lowest of one-sided
+    intervals at ``0.05/k``, which holds for any number of ties.
 
     Args:
         samples: ``(n, k)``, one row per realisation; the claim "each of ``k`` differences is positive" needs the least.
@@ -258,14 +258,14 @@ def exponent(
 ) -> Estimate:
     """The exponent ``b`` of ``y ~ x^b``: each realisation's least-squares slope of ``log y`` on ``log x``, averaged.
 
-    The mean of the slopes is the pooled least-squares fit over all points, with a level for each realisation; its
-    interval is Student's t over realisations. A learning curve ``error ~ p^(-β)`` has ``β = -exponent(p, error)``.
+    The mean slope is the pooled least-squares fit over all points, with a level for each realisation. Its interval is
+    Student's t over realisations. A learning curve ``error ~ p^(-β)`` has ``β = -exponent(p, error)``.
 
     Args:
-        x: ``(k,)`` positive abscissae, two of them or more in the window.
+        x: ``(k,)`` positive abscissae, at least two in the window.
         y: ``(n, k)`` positive, one row per realisation, or ``(k,)`` for a single one (whose interval is infinite).
         window: use only ``window[0] <= x <= window[1]``; ``None``: all.
-        centre: ``"mean"`` of the slopes, or ``"median"`` where outliers call for it.
+        centre: ``"mean"`` of the slopes, or ``"median"`` against outliers.
     """
     validate.one_of(("mean", "median"), centre=centre)
     found = slopes(x, y, window=window)
@@ -275,7 +275,7 @@ def exponent(
 
 
 def slopes(x: np.ndarray, y: np.ndarray, *, window: tuple[float, float] | None = None) -> np.ndarray:
-    """The exponent of each realisation, ``(n,)``, of the arguments of ``exponent``: for differences of exponents."""
+    """The exponent of each realisation, ``(n,)``, for differences of exponents; arguments as of ``exponent``."""
     x, y = np.asarray(x, dtype=float), np.atleast_2d(np.asarray(y, dtype=float))
     if x.ndim != 1 or y.ndim != 2 or y.shape[1] != len(x) or len(y) == 0:
         raise InputError(f"y must have shape (realisations, len(x)), got x {x.shape} and y {y.shape}")
@@ -310,10 +310,10 @@ def local_exponents(x: np.ndarray, y: np.ndarray, *, size: int = 4) -> list[tupl
 
 
 def deciding(estimate: Estimate, accept: tuple[float, float]) -> float:
-    """How many times as many realisations would decide, if the value stayed: ``(half-width / distance to the bound)²``.
+    """The factor by which more realisations would decide at this value: ``(half-width / distance to the bound)²``.
 
-    The distance is that of the value from the nearest end of ``accept``; infinite where there is one realisation,
-    where the value lies on the bound, or where there is none.
+    The distance is from the value to the nearest end of ``accept``. The factor is infinite for one realisation, for a
+    value on the bound, or without a bound.
     """
     end = min(accept, key=lambda end: abs(estimate.value - end))
     distance = abs(estimate.value - end)

@@ -1,8 +1,8 @@
 """The full data sets in one command: ``python -m companion.fetch [NAME ...]``, which is ``make data``.
 
-They go into the folder where ``regimes.data.datasets`` looks: ``$REGIMES_DATA``, else ``data/`` of the book. Each
-file comes from the first of its addresses that has it, with its published checksum; what is there already is not
-fetched again, so that a command that was stopped goes on with the file at which it stood.
+They go into the folder that ``regimes.data.datasets`` reads: ``$REGIMES_DATA``, else ``data/`` of the book. Each file
+comes from the first of its addresses that has it, and its published checksum is checked. Files that exist are not
+fetched again, so that a stopped command resumes.
 """
 
 import argparse
@@ -26,7 +26,7 @@ SETS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf
 
 
 def fetch(names: Sequence[str], folder: Path) -> dict[str, str]:
-    """Fetches data sets of ``SETS`` into ``folder``, which is made; returns for each that failed the reason."""
+    """Fetches data sets of ``SETS`` into ``folder``, which is created; returns the reason for each that failed."""
     for name in names:
         validate.one_of(SETS, data=name)
     try:
@@ -40,7 +40,7 @@ def fetch(names: Sequence[str], folder: Path) -> dict[str, str]:
 
 
 def _one(pooch, file: str, wanted: Mapping[str, Any], folder: Path) -> str | None:
-    """One file from the first home that has it; else why the last one did not give it."""
+    """One file from the first home that has it, or the reason why the last one failed."""
     reason, place, known = None, folder / wanted["folder"], wanted["files"][file]
     unpack = {".zip": pooch.Unzip, ".gz": pooch.Untar}[Path(file).suffix](extract_dir=".") if wanted["unpack"] else None
     for home in wanted["homes"]:
@@ -56,14 +56,14 @@ def _one(pooch, file: str, wanted: Mapping[str, Any], folder: Path) -> str | Non
 
 
 def _instead(name: str) -> str:
-    """Which claims of ``results/ledger.json`` rest on a data set: stored results judge them without it."""
+    """The claims of ``results/ledger.json`` on a data set, which stored results judge without it."""
     records = ledger.read(paths.results() / "ledger.json")
     claims = ", ".join(record["id"] for record in records if SETS[name]["said"] in str(record["data"]))
     return f"the stored results judge {claims}" if claims else "no claim of the ledger rests on it"
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """The command; its exit code is 0 where all is there, else 1, and 2 for bad input."""
+    """The command; its exit code is 0 if all data are there, 1 if not, and 2 for bad input."""
     parser = argparse.ArgumentParser(prog="python -m companion.fetch", description="Fetches full data sets.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SETS)} (default: all)")
     chosen = parser.parse_args(args).names or list(SETS)

@@ -1,4 +1,4 @@
-"""Where things lie: the one module that knows the book's folders."""
+"""The book's folders, which no other module names."""
 
 import re
 from pathlib import Path
@@ -15,12 +15,12 @@ def root() -> Path:
 
 
 def chapters_folder() -> Path:
-    """The chapters' sources, and the notebooks that a build lays beside them."""
+    """The chapters' sources, and the notebooks that a build puts beside them."""
     return root() / "chapters"
 
 
 def profile_file(profile: str) -> Path:
-    """The values by which a profile differs from the laptop's."""
+    """The values in which a profile differs from the laptop's."""
     return chapters_folder() / "profiles" / f"{profile}.toml"
 
 
@@ -38,22 +38,22 @@ def run_folder(name: str) -> Path:
 
 
 def results() -> Path:
-    """What is kept under version control: the ledger of the last full run, tables at the papers' sizes."""
+    """Results under version control: the ledger of the last full run, and stored tables."""
     return root() / "results"
 
 
 def paper_ledger() -> Path:
-    """What the chapters measured that were run at the paper profile, under version control."""
+    """The measurements of chapters run at the paper profile, under version control."""
     return results() / "ledger.paper.json"
 
 
 def seconds_file(profile: str = "laptop") -> Path:
-    """What cells took, by study and setting: the queue begins with the longest, and plans rest on them."""
+    """The seconds that cells took, by study and setting, for the order of the queue and for plans."""
     return results() / ("seconds.json" if profile == "laptop" else f"seconds.{profile}.json")
 
 
 def claims_folder() -> Path:
-    """The declared claims: a file a chapter, and ``history.yml``."""
+    """The declared claims: one file per chapter, and ``history.yml``."""
     return root() / "book" / "claims"
 
 

@@ -1,9 +1,9 @@
 """Lazy and feature learning: gradient flow, tangent kernels and what to measure on both.
 
-The engine behind the book, a library of its own that needs numpy, scipy and torch alone. Its modules form layers,
-listed here from the bottom up; each imports only from its own and those below. ``import regimes`` costs nothing: the
-names of the public API load their module when they are first asked for. What a function cannot use it refuses with one
-line that names the argument, :class:`regimes.validate.InputError`, before it computes anything.
+The engine behind the book, a library of its own that needs only numpy, scipy and torch. Its modules form layers, listed
+here from the bottom up; each imports only from its own layer and those below. ``import regimes`` costs nothing: a
+public name loads its module at first use. A function refuses bad input before it computes anything, with one line that
+names the argument: :class:`regimes.validate.InputError`.
 """
 
 import importlib

@@ -1,6 +1,6 @@
-"""Where tensors live: ``device="auto"`` picks CUDA where there is one; ``$REGIMES_DEVICE`` overrides it.
+"""Devices of tensors: ``device="auto"`` picks CUDA if the machine has it; ``$REGIMES_DEVICE`` overrides it.
 
-Within ``allowed("cpu")``, where a study runs that gains nothing from CUDA, ``"auto"`` is the CPU on every machine.
+Within ``allowed("cpu")``, for studies that gain nothing from CUDA, ``"auto"`` is the CPU on every machine.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ def pick(device: str | torch.device = "auto") -> torch.device:
     """The device a name stands for.
 
     Args:
-        device: ``"auto"`` (CUDA if present and ``allowed``, else CPU; ``$REGIMES_DEVICE`` decides where set), or any
+        device: ``"auto"`` (``$REGIMES_DEVICE`` if set, else CUDA if present and ``allowed``, else the CPU), or any
             torch device name.
     """
     if device == "auto" and _ALLOWED.get() == "cpu":
@@ -47,9 +47,9 @@ def pick(device: str | torch.device = "auto") -> torch.device:
 
 @contextlib.contextmanager
 def allowed(device: str) -> Iterator[set[torch.device]]:
-    """What runs inside may use ``device`` (``"cpu"`` or ``"any"``); gives the set of devices that it picks.
+    """A context in which code may use ``device`` (``"cpu"`` or ``"any"``); gives the set of devices that it picks.
 
-    Where one block is inside another, the outer one's set has them too.
+    The set of an outer block includes those of the blocks inside.
     """
     used: set[torch.device] = set()
     around = _PICKED.get()
@@ -85,10 +85,9 @@ def _processor() -> str:
 
 
 def reuse_memory() -> None:
-    """Lets this process keep the memory it frees, so that large arrays on the CPU come without page faults.
+    """Lets this process keep the memory it frees, which spares large arrays on the CPU their page faults.
 
-    A loop that makes and drops arrays of some MB otherwise spends a fifth of its time on them. glibc only; elsewhere
-    it does nothing.
+    Page faults are a fifth of the time of a loop over arrays of some MB. Only glibc; elsewhere it does nothing.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:

@@ -1,8 +1,7 @@
 """Expectations over standard normal variables, exact to rounding for functions that are smooth between known breaks.
 
-Two rules. The trapezoidal rule converges geometrically for analytic functions but only like the step for a
-discontinuous one, and a node *at* the jump is worse than none: it counts the jump's value with a full weight. Functions
-with breaks are therefore integrated by Gauss–Legendre panels whose edges are the breaks.
+The trapezoidal rule converges geometrically for analytic functions, but only linearly in the step for discontinuous
+ones. Functions with breaks are therefore integrated by Gauss–Legendre panels whose edges are the breaks.
 """
 
 import functools
@@ -58,7 +57,7 @@ def rule(breaks: Sequence[float] = (), widths: Sequence[float] = (), *, step: fl
 
     Args:
         breaks: where the integrand jumps or has a kink.
-        widths: for each break the width over which it is blurred; 0 for a jump. Panels around it shrink to that width.
+        widths: the width over which each break is blurred, to which the panels around it shrink; 0 for a jump.
         step: length of the panels elsewhere.
     """
     _needs_breaks(breaks)
@@ -76,7 +75,7 @@ def rule(breaks: Sequence[float] = (), widths: Sequence[float] = (), *, step: fl
 
 
 def expect(f: Scalar, *, breaks: Sequence[float] = ()) -> float:
-    """``E f(z)`` for ``z ~ N(0, 1)``; ``breaks`` name the points where ``f`` jumps or has a kink."""
+    """``E f(z)`` for ``z ~ N(0, 1)``; ``breaks`` are the points where ``f`` jumps or has a kink."""
     x, w = rule(breaks)
     return float(w @ f(x))
 
@@ -84,7 +83,7 @@ def expect(f: Scalar, *, breaks: Sequence[float] = ()) -> float:
 def moments(f: Scalar, mean: np.ndarray, std: np.ndarray, *, breaks: Sequence[float] = ()) -> tuple:
     """``E f(y)``, ``E z f(y)``, ``E f(y)^2`` for ``y = mean + std z``, ``z ~ N(0, 1)``, at every element of ``mean``.
 
-    Exact to about 1e-12 for functions that are smooth on the scale of 1, or between the breaks. ``std = 0`` is allowed.
+    Exact to about 1e-12 for functions that are smooth on the scale of 1 between the breaks; ``std = 0`` is allowed.
 
     Args:
         f: a vectorised function.

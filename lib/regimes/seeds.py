@@ -1,7 +1,6 @@
-"""Seeds by one convention: every draw has a kind, a size and a realisation, and no two of them share a generator.
+"""Seeds of all draws: each has a kind, a size and a realisation, and no two of them share a generator.
 
-Two draws that must be the same (the training set of a network and of its kernel) name the same three; anything else
-differs in at least one of them.
+Equal draws, such as the training set of a network and of its kernel, have the same three.
 """
 
 from collections.abc import Sequence
@@ -15,13 +14,13 @@ KINDS = ("train", "test", "fresh", "weights", "rotation", "labels", "pairs", "ba
 
 
 def draw_seeds(kind: str, seeds: Sequence[int], *, size: int = 0) -> list[int]:
-    """The generators' seeds of one kind of draw: one for each realisation, independent of all other kinds and sizes.
+    """The generators' seeds of one kind of draw, one per realisation, independent of all other kinds and sizes.
 
     Args:
         kind: what is drawn, one of ``KINDS``.
         seeds: realisations, whole numbers from 0 on.
-        size: separates draws of one kind and realisation, such as training sets of different sizes; with 0 for all
-            sizes, larger sets extend smaller ones.
+        size: separates draws of one kind and realisation, such as training sets of different sizes; 0 for sets of
+            which larger ones extend smaller ones.
     """
     validate.one_of(KINDS, kind=kind)
     validate.integer(0, size=size, **{f"seeds[{i}]": seed for i, seed in enumerate(seeds)})

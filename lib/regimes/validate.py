@@ -1,7 +1,7 @@
-"""Checks of what a reader hands in: one clear line before any computing.
+"""Checks of input: one clear line before any computing.
 
-Every check raises ``InputError``, whose message names the parameter, what was given and what is allowed.
-Command lines print that line and exit with code 2.
+Every check raises ``InputError``, whose message names the parameter, the value given and the values allowed. Command
+lines print it and exit with code 2.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ _ASKED: ContextVar[list[int] | None] = ContextVar("asked", default=None)
 
 
 class InputError(ValueError):
-    """A parameter that cannot be used: which one, what was given, what is allowed, in one line."""
+    """Invalid input: the parameter, the value given and the values allowed, in one line."""
 
     def __init__(self, message: str) -> None:
         super().__init__(re.sub(r"\s*\n\s*", " ", message))  # an array is shown in several
@@ -32,7 +32,7 @@ _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
 
 
 def shown(value: Any) -> str:
-    """``repr(value)`` for a message: one line, and short where the value is not."""
+    """``repr(value)`` for a message, in one short line."""
     try:
         return " ".join(_SHORT.repr(value).split())
     except ValueError:  # a whole number of more digits than Python prints
@@ -123,7 +123,7 @@ def memory(needed: int, what: str, device: Any = "cpu") -> None:
 
 @contextlib.contextmanager
 def memory_asked() -> Iterator[list[int]]:
-    """Within, ``memory`` refuses nothing; what it is asked for, in bytes, is put into the list."""
+    """A context in which ``memory`` refuses nothing, and adds the bytes asked for to the list."""
     asked: list[int] = []
     token = _ASKED.set(asked)
     try:
@@ -172,7 +172,7 @@ def _is_among(value: Any, allowed: Collection[Any]) -> bool:
 
 
 def seeds(values: Any, *, count: int | None = None) -> None:
-    """Seeds must be whole numbers from 0 on, at least one; ``count`` of them where the count is given."""
+    """Seeds must be whole numbers from 0 on, at least one, or ``count`` of them if given."""
     try:
         given = list(values)
     except TypeError:
@@ -205,7 +205,7 @@ def arrays(**given: tuple[str, Any]) -> None:
 
 
 def _fits(axes: list[str], shape: tuple[int, ...], sizes: dict[str, int]) -> bool:
-    """Whether a shape fits the named axes; notes the sizes of names that are new."""
+    """Whether a shape fits the named axes; adds the sizes of new names."""
     if 0 in shape or (axes[:1] != ["..."] and len(axes) != len(shape)):
         return False
     named = [axis for axis in axes if axis != "..."]
@@ -220,7 +220,7 @@ def _fits(axes: list[str], shape: tuple[int, ...], sizes: dict[str, int]) -> boo
 
 
 def _all_finite(value: Any) -> bool:
-    """One pass over a numpy or torch array; a second one only where the sum alone overflows."""
+    """Whether all entries are finite, in one pass; a second one only if the sum overflows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return math.isfinite(float(value.sum())) or bool((value - value == 0).all())

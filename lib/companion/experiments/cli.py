@@ -1,4 +1,4 @@
-"""What the command lines share: parameter options, and errors as one line with exit code 2."""
+"""Shared parts of the command lines: parameter options, and errors as one line with exit code 2."""
 
 import argparse
 import ast
@@ -39,7 +39,7 @@ def _literal(text: str) -> Any:
 def one_line_errors() -> Iterator[None]:
     """One line on stderr in place of a traceback: code 2 for an InputError, 1 for what fails, 130 for a stop.
 
-    A reader that closes the pipe early (``list | head``) has seen enough: that is no error.
+    A pipe that closes early (``list | head``) is no error.
     """
     try:
         yield

@@ -1,9 +1,8 @@
-"""A Dask cluster as the place where chunks are computed (``REGIMES_SCHEDULER=tcp://host:8786``, or ``tls``).
+"""Computing chunks on a Dask cluster (``REGIMES_SCHEDULER=tcp://host:8786``, or ``tls``), and none here.
 
-All chunks go there, none is computed here. Each worker must have the code of the process that asks, and the same Python
-and libraries: the digest is taken where the cell is computed, and a worker with others ends the run. Workers may come
-and go; what one loses, another gets. This process keeps the cells: it hands in two chunks a thread, stores what comes
-back, and must live to the end.
+Each worker must have the code, Python and libraries of the process that asks. The digest is taken where the cell is
+computed, and a worker with another one ends the run. Workers may come and go; the chunks of a lost one go to another.
+This process submits two chunks per thread, stores the cells that come back, and must run until the end.
 """
 
 import contextlib
@@ -45,7 +44,7 @@ class Cluster:
                 self._client.close(timeout=2)
 
     def kind(self, study: Study) -> str:
-        """The class of device of a worker that has the code of the study."""
+        """The class of device of a worker with the study's code."""
         ((_, found),) = self._map(_kind, iter([Chunk(study, [])]))
         return found
 

@@ -1,16 +1,15 @@
-"""Whether rows that were computed again are those that were stored, each column as far as its study promises.
+"""Comparison of stored rows with rows that were computed again, each column to the tolerance that its study declares.
 
-Processors round differently, and some measurements amplify that: the end of a long training may differ by tens of per
-cent between two machines, while everything before agrees to eight digits. So a study says for each column what holds on
-every kind of processor:
+Processors round differently, and some measurements amplify it: the end of a long training may differ by tens of per
+cent between two machines, while everything before agrees to eight digits. So a study declares for each column what
+holds on every processor:
 
 - a relative tolerance, or a pair ``(relative, absolute)`` for a column whose zeros are round-off;
-- ``STATISTICAL``: computed again, a number is another draw from the same distribution. Such columns are compared as
-  samples. Stored and fresh value of one cell may change places, so that the signs of their differences are those of
-  fair coins, and the sum of differences over the root of their sum of squares exceeds ``z`` with a probability of at
-  most ``2 exp(-z²/2)``, however differences are distributed. ``z`` is such that a study whose numbers are right gives a
-  false alarm in at most one comparison of a thousand. A factor common to all cells is found from some 25 to 50 cells on
-  (``enough``); with fewer, only values that are far from all stored ones of their setting are.
+- ``STATISTICAL``: a number that is computed again is another draw from the same distribution. Such columns are compared
+  as samples. The stored and the fresh value of a cell are exchangeable, so that the signs of their differences are fair
+  coins. The sum of differences over the root of their sum of squares then exceeds ``z`` with probability at most
+  ``2 exp(-z²/2)``, for any distribution. ``z`` limits false alarms to one comparison in a thousand. A factor common to
+  all cells is found from some 25 to 50 cells on (``enough``); with fewer, only values far from all stored ones are.
 
 Source: W. Hoeffding, J. Amer. Statist. Assoc. 58 (1963) 13, for sums of signs.
 """
@@ -40,16 +39,16 @@ def differences(
     *,
     repeated: Collection[Cell] = (),
 ) -> list[str]:
-    """What speaks against the stored rows, in a line each; empty where nothing does.
+    """The disagreements with the stored rows, one line each; empty if there are none.
 
     Columns that begin with ``seconds`` are not compared. A missing entry, ``None`` and NaN are the same.
 
     Args:
-        study: whose rows they are; it says what may differ.
-        stored: the rows of all cells that are stored.
+        study: whose rows they are; it declares the tolerances.
+        stored: the rows of all stored cells.
         fresh: the rows of some of them, computed again.
-        repeated: cells that were computed in the same batches on the same kind of processor. Their numbers repeat, so
-            that statistical columns are held to the study's ``rtol`` too.
+        repeated: cells computed in the same batches on the same kind of processor. Their numbers repeat, so that
+            statistical columns have the study's ``rtol``, too.
     """
     said: list[str] = []
     leanings: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -89,7 +88,7 @@ def _unlike(study: Study, cell: Cell, pairs: Mapping[Place, tuple[Any, Any]]) ->
 
 
 def enough(study: Study) -> int:
-    """How many cells it takes at least to tell two samples of a study's statistical columns apart; 0 if it has none."""
+    """The least number of cells that separates two samples of a study's statistical columns; 0 if it has none."""
     count = sum(tolerance == STATISTICAL for tolerance in study.columns.values())
     return math.ceil(_threshold(count) ** 2) if count else 0
 

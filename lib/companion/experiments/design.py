@@ -12,10 +12,10 @@
     [05.projectors.images]
     extends = "sphere"       # all that it says, but for what stands here
 
-``laptop.toml`` holds all; other profiles, and readers, replace entries. A study declares what one setting holds in the
-words of ``companion.experiments.parameters``, ``@study(axes={"n": "count from 3"})``; ``each of 2 or more distinct
-counts`` asks for so many, and ``optional count`` may be left out. Where its ``seeds`` are a ``count from 0``, a design
-with none is computed by no run; its stored results may have some.
+``laptop.toml`` holds all; other profiles, and readers, replace entries. A study declares the kinds of a setting's
+entries in the words of ``companion.experiments.parameters``, ``@study(axes={"n": "count from 3"})``;
+``each of 2 or more distinct counts`` needs so many, and ``optional count`` may be left out. If its ``seeds`` are a
+``count from 0``, no run computes a design with none; its stored results may have some.
 """
 
 import functools
@@ -65,7 +65,7 @@ class Designs:
         return some
 
     def identity(self, setting: Setting) -> str:
-        """What tells a setting from others of the study: its values on the axes, but for its seeds."""
+        """The identity of a setting within the study: its values on the axes, without its seeds."""
         return json.dumps([setting.get(axis) for axis in self.axes if axis != "seeds"])
 
     def settings(self, values: Mapping[str, Any], design: str) -> list[Setting]:

@@ -1,8 +1,8 @@
-"""Which code a study's numbers come from, as one digest: its module and all that this imports of the library.
+"""One digest of the code behind a study's numbers: its module and all that this imports of the library.
 
-Comments and docstrings do not count. A reader's own study is digested with its whole file and what that imports from
-the file's folder; one typed into a notebook with the functions and constants it names. The digest is taken where a cell
-is computed: ``Code`` travels with the study, and ``here`` says what this process would compute it with.
+Comments and docstrings do not count. The digest of your own study covers its file and what that imports from the file's
+folder, or, in a notebook, the functions and constants that it names. It is taken where a cell is computed: ``Code``
+travels with the study, and ``here`` gives the digest of this process.
 """
 
 import ast
@@ -27,7 +27,7 @@ MACHINERY = ("companion.paths", "companion.experiments", "regimes.validate")
 
 
 class Edited(InputError):
-    """A file that this process has loaded is no longer what it was."""
+    """A file has changed since this process loaded it."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Code:
     Attributes:
         own: digest of the script or notebook that defines it, which travels with it; empty for an importable module.
         modules: names of the modules it is made of, each found on the path where it is computed.
-        digest: of all this, where the study was made.
+        digest: of all this, in the process that made the study.
     """
 
     own: str

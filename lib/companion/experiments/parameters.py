@@ -5,7 +5,7 @@ A chapter's cell tagged ``parameters`` holds one ``name: "kind" = value  # meani
 ``1e-6`` as a string. Tables within are the designs of studies (``companion.experiments.design``), whose entries go by
 full names, ``05.projectors.sphere.n``; ``laptop.toml`` holds all of them.
 
-The kind says which values are allowed, in words that this module reads and the notebook passes over::
+The kind gives the allowed values, in words that this module reads and the notebook ignores::
 
     kind    item                     one value
             [N or more] order items  a list of 1 (or N) to 100 values; the order is one of
@@ -20,7 +20,7 @@ The kind says which values are allowed, in words that this module reads and the 
     range   [from A] [to B]
 
 So ``3 or more increasing counts from 2`` is a list of sizes. Booleans are no numbers, NaN and infinities no values.
-What concerns several parameters together stays with the studies' ``check_parameters``.
+The studies' ``check_parameters`` check conditions on several parameters.
 """
 
 import ast
@@ -51,7 +51,7 @@ _SINGLE = {"any": "one", "switches": "switch"} | {f"{word}s": word for word in (
 
 @dataclass(frozen=True)
 class Kind:
-    """What a parameter must be: one value, or with an ``order`` a list of at least ``least`` of them.
+    """The kind of a parameter: one value, or with an ``order`` a list of at least ``least`` of them.
 
     Attributes:
         word: such as ``count``.

@@ -1,4 +1,4 @@
-"""What a sweep says while it runs: a bar on a terminal, a line a minute elsewhere, the log file inside a notebook."""
+"""Progress of a sweep: a bar on a terminal, a line per minute elsewhere, the log file inside a notebook."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ class Progress:
         name: of the queue.
         missing: cells to be computed.
         total: those, and the stored ones.
-        seconds: what the missing ones are expected to take; 0 where nobody knows.
+        seconds: expected time of the missing ones; 0 if unknown.
     """
 
     def __init__(self, name: str, missing: int, total: int, seconds: float = 0.0) -> None:

@@ -1,7 +1,7 @@
 """One queue: the missing cells of any number of studies, longest first, on one warm pool of workers.
 
-Cells are pure, so that no number depends on the order, or on what else is in the queue. Each is stored the moment it is
-finished; two queues on one store exclude each other by a lock a chunk, and so share the work.
+Cells are pure, so that no number depends on the order or on the rest of the queue. Each is stored as soon as it is
+finished. Two queues on one store share the work by one lock per chunk.
 """
 
 import contextlib
@@ -36,10 +36,10 @@ def fill(asked: Asked, store: Store, *, budget: float | None = None, jobs: int |
         asked: cells by their study.
         store: where they are kept.
         budget: seconds after which no further cell is started; ``None`` for all.
-        jobs: worker processes; the default is one a core, and one in all for studies that run on CUDA.
+        jobs: worker processes; by default one per core, and a single one for studies that run on CUDA.
 
     Returns:
-        The record of every cell; ``None`` for what the budget left out.
+        The record of every cell; ``None`` for cells that the budget left out.
     """
     held, end = {}, None if budget is None else time.monotonic() + budget
     for kind in ("cuda", "cpu"):
@@ -154,7 +154,7 @@ def block(study: Study, cell: Cell) -> str:
 
 
 def seconds(chunk: Chunk) -> float:
-    """What a chunk is expected to take; 0 where nothing is known of its study."""
+    """The expected time of a chunk; 0 if it is unknown for its study."""
     known = recorded(chunk.study)
     mean = sum(known.values()) / len(known) if known else 0.0
     count = chunk.study.chunk if chunk.study.whole else len(chunk.cells)

@@ -1,9 +1,9 @@
-"""Changed code: a sample of the stored cells is computed again, and where numbers differ the cells are void.
+"""Changed code: a sample of the stored cells is computed again, and if numbers differ the cells are void.
 
-A digest of code is compared within one class of device, on the cheapest cell of each value of each setting. What has
-been found to agree is noted, so that a value is compared once for each change. What agreement means is said column by
-column (``companion.experiments.compare``); where a cell was computed alone, or its batch is always whole, and on this
-kind of processor, its numbers must repeat.
+A digest of code is compared within one class of device, on the fastest cell of each value of each setting. Agreement is
+noted, so that a value is compared once for each change. Each column has its tolerance
+(``companion.experiments.compare``). The numbers of a cell that was computed alone or in a batch that is always whole,
+on this kind of processor, must repeat.
 """
 
 import json
@@ -81,7 +81,7 @@ def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Clus
 
 
 def _sample(cells: Mapping[Cell, Record], noted: set[str]) -> list[Cell]:
-    """The cheapest cell of each value of each setting that is not noted, cheapest first."""
+    """The fastest cell of each value of each setting that is not noted, fastest first."""
     sample, seen = [], set(noted)
     for cell in sorted(cells, key=lambda cell: cells[cell]["provenance"]["seconds"]):
         fresh = set(_values(cell)) - seen

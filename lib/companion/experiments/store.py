@@ -1,7 +1,7 @@
-"""The cell store: one small JSON file a finished cell, written whole or not at all, with where it came from.
+"""The cell store: one small JSON file per finished cell, written atomically, with its provenance.
 
-A file holds its own key and a checksum. What is truncated, edited, of another cell, or no file at all, is moved to
-``damaged/``; what changed code has made void is moved to ``void/``. Nothing is deleted.
+A file holds its key and a checksum. Files that are truncated, edited or of another cell are moved to ``damaged/``,
+cells that changed code has made void to ``void/``. Nothing is deleted.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ _WRITERS = 8  # threads that write cells at once: each waits for the disk
 
 
 class Damaged(ValueError):
-    """What lies under a cell's name is not that cell; the message says why."""
+    """The file under a cell's name is not that cell; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ class Store:
     """A folder of cells, ``folder/study/vN/key.json``, which is made; what cannot be written is an InputError.
 
     Attributes:
-        folder: where they lie.
-        aside: what this object has moved to ``damaged/``: names and reasons.
+        folder: of the cells.
+        aside: names moved to ``damaged/`` by this object, with reasons.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -268,10 +268,10 @@ def libraries() -> dict[str, str]:
 
 
 def arithmetic() -> dict[str, str]:
-    """What decides how this process rounds: the processor's model, the instructions in use, the BLAS of each package.
+    """What decides how this process rounds: the processor's model, its instructions in use, the BLAS of each package.
 
-    Two processors of one marketing name may round differently; ``$ATEN_CPU_CAPABILITY`` and ``$MKL_CBWR`` make one
-    machine round as another would.
+    Two processors of one marketing name may round differently. ``$ATEN_CPU_CAPABILITY`` and ``$MKL_CBWR`` make one
+    machine round like another.
     """
     bound = os.environ.get("MKL_CBWR")
     isa = torch.backends.cpu.get_cpu_capability() + (f", MKL_CBWR={bound}" if bound else "")
@@ -306,7 +306,7 @@ def committed(revision: str) -> bool:
 
 
 def needs_commit(what: str) -> None:
-    """What is kept under version control names the commit that it comes from: all changes must be committed."""
+    """Refuses uncommitted changes: results under version control name their commit."""
     if not committed(revision()):
         raise InputError(f"{what} name the commit they come from, and this is {revision()!r}: commit all changes first")
 

@@ -1,9 +1,9 @@
 """Stored results in place of most of a run, and their verification: some of their cells are computed again.
 
 A table in ``results/`` (``chapters/profiles/stored.toml``) holds more of its study than the laptop profile asks for. A
-run at that profile's parameters therefore takes the table as it is, and computes a few batches of it, which must agree
-as far as the study's columns promise (``companion.experiments.compare``). A checksum shows that a table was not changed
-since it was written; that it was right then, only another computation shows.
+run at that profile's parameters takes the table, and computes a few batches of it again, which must agree within the
+columns' tolerances (``companion.experiments.compare``). A checksum shows that a table is unchanged since it was
+written; only another computation shows that it was right.
 """
 
 import math
@@ -38,10 +38,10 @@ def table(study: Study) -> pd.DataFrame:
 def remaining(
     study: Study, grid: Sequence[Setting], usual: Sequence[Setting], is_here: Callable[[Mapping[str, Any]], bool]
 ) -> list[Setting]:
-    """What a run has to compute of a grid: what no stored result holds, and some of these to check them.
+    """The part of a grid that a run has to compute: cells without stored results, and a sample of the others.
 
-    All of it where the grid is not the ``usual`` one, that of the laptop profile, and where nothing is stored. A
-    setting with data that stand in for those of the stored results, which are not on this machine, is left out.
+    It is the whole grid if that is not the laptop profile's (``usual``), or if nothing is stored. A setting is left out
+    if its data replace those of the stored results, which are not on this machine.
 
     Args:
         study: the study.
@@ -61,14 +61,14 @@ def remaining(
 
 @dataclass(frozen=True)
 class Verified:
-    """What became of a stored table.
+    """The result of verifying a stored table.
 
     Attributes:
         study: whose it is.
-        computed: how many cells were computed again.
-        stored: how many there are.
-        left: how many cannot be computed here: their data are not on this machine.
-        said: what speaks against the stored rows, a line each.
+        computed: number of cells computed again.
+        stored: number of cells.
+        left: number of cells that cannot be computed here, because their data are not on this machine.
+        said: disagreements with the stored rows, one line each.
     """
 
     study: Study
@@ -118,7 +118,7 @@ def verify(
 
 
 def disagreements(study: Study, held: pd.DataFrame, again: pd.DataFrame, made: Mapping[Cell, Origin]) -> list[str]:
-    """What speaks against stored results, in a line each.
+    """The disagreements with stored results, one line each.
 
     Args:
         study: the study.

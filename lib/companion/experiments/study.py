@@ -32,18 +32,18 @@ class Study:
         version: raised by hand when the meaning of the numbers changes.
         grid: maps a chapter's parameters to the list of settings, or its ``Designs``, which do; raises InputError for
             values that make no sense.
-        chunk: how many realisations one call gets: the seeds ``chunk i`` to ``chunk (i + 1) - 1`` that are asked for.
-        whole: always compute complete chunks, so that results do not depend on which seeds were requested (late in
+        chunk: realisations per call: those of the seeds ``chunk i`` to ``chunk (i + 1) - 1`` that are asked for.
+        whole: whether chunks are always complete, so that results do not depend on the seeds requested (late in
             training round-off is amplified).
         rtol: relative tolerance, on every kind of processor, of the columns that ``columns`` does not name.
         columns: for a column a relative tolerance of its own, a pair ``(relative, absolute)``, or ``STATISTICAL``; see
             ``companion.experiments.compare``.
-        nonfinite: columns that may hold NaN or infinity, or nothing in some rows; others in ``results/`` do not.
-        data: the words a caption prints, where the rows carry no ``source``.
+        nonfinite: columns that may hold NaN or infinity, or nothing in some rows.
+        data: the data's name in captions, if the rows carry no ``source``.
         device: ``"any"`` if its data and models are where ``regimes.devices.pick`` says; ``"cpu"`` if it gains nothing
             from CUDA.
         module: the module or file that defines it.
-        known: the code its numbers come from, where it has travelled from another process.
+        known: the code its numbers come from, if it comes from another process.
     """
 
     function: Callable[[Setting, list[int]], Rows] = field(repr=False)
@@ -90,13 +90,13 @@ class Study:
         return self.whole or self.chunk == 1
 
     def tolerance(self, column: str) -> Tolerance:
-        """What a column promises on every kind of processor."""
+        """The tolerance of a column on every kind of processor."""
         return self.columns.get(column, self.rtol)
 
     def __call__(self, setting: Setting, seeds: Sequence[int]) -> Rows:
         """The rows at one setting, for seeds of one chunk, as plain numbers and lists; nothing is stored.
 
-        This is the one place where results leave the study's device: its rows may hold tensors.
+        Only here results leave the study's device: its rows may hold tensors.
         """
         asked = batch = list(seeds)
         if self.whole:

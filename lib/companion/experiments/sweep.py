@@ -1,12 +1,12 @@
 """Studies over grids of settings: parallel, resumable, and void when their numbers change.
 
 A *study* is a named pure function from one setting and a list of seeds to rows. ``sweep`` maps it over a grid and
-returns a tidy table. A *cell* is one (study, version, setting, seed): it is stored the moment it is finished, so that a
-killed sweep resumes where it stood, and two sweeps on one store share the work (``companion.experiments.queue``).
+returns a tidy table. A *cell* is one (study, version, setting, seed). It is stored as soon as it is finished, so that a
+killed sweep resumes, and two sweeps on one store share the work (``companion.experiments.queue``).
 
-Each stored cell carries the digest of the code it came from. Under a new digest a sample of the stored cells is
-computed again first (``companion.experiments.recheck``): if it agrees within the study's tolerance the rest stands,
-else the cells of the study under that old digest are void.
+Each stored cell carries the digest of its code. Under a new digest a sample of the stored cells is computed again
+(``companion.experiments.recheck``): if it agrees within the study's tolerance the rest stays valid, else the cells of
+the old digest are void.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,17 +39,17 @@ def sweep(
         grid: settings, each with its ``seeds``; see ``product``.
         budget: seconds after which no further cell is started; ``None`` for all.
         store: where cells are kept; the default is ``$REGIMES_STORE``, else ``build/cells`` of the book.
-        jobs: worker processes; the default is one a core (one in all where the study runs on CUDA).
+        jobs: worker processes; by default one per core (a single one if the study runs on CUDA).
             ``$REGIMES_SCHEDULER=tcp://...`` sends the cells to that Dask cluster instead.
 
     Returns:
-        A table with one row a measurement, which holds the setting, ``seed``, the measured columns, the key of its
+        A table with one row per measurement, which holds the setting, ``seed``, the measured columns, the key of its
         ``cell`` (see ``companion.experiments.table``) and that cell's ``seconds``, ``device`` and ``revision``.
         ``attrs["missing"]`` counts the cells that the budget left out.
 
     Raises:
-        InputError: for what makes no sense, rows of other seeds than were asked for, a store that vanishes or is full,
-            or a cluster that is not there.
+        InputError: for invalid settings, rows of other seeds than asked for, a store that vanishes or is full, or a
+            cluster that does not answer.
         CellError: if the study raises, in one line with the setting and the seeds.
     """
     asked = {study: cells(study, grid)}

@@ -1,10 +1,9 @@
-"""Where rows come from: each row of a sweep's table names its cell, and provenance is computed from those rows.
+"""Provenance of rows: each row of a sweep's table names its cell, and provenance is computed from the rows.
 
 A *cell* is one unit of stored work: a study at one setting and one seed. ``sweep`` puts its key into the column
-``cell`` and remembers what the key stands for; a filter, ``concat`` or ``merge`` keeps the column (``merge`` under the
-names ``cell_x``, ``cell_y``), so that settings, seconds, device, revision and data of any selection of rows are those
-of these rows and no others. What averages over rows loses the column, and is refused here: pass the rows that were
-averaged.
+``cell`` and remembers its origin. A filter, ``concat`` or ``merge`` keeps the column (``merge`` under the names
+``cell_x``, ``cell_y``), so that settings, seconds, device, revision and data of a selection of rows are those of
+exactly these rows. An average over rows loses the column and is refused here: pass the rows that were averaged.
 """
 
 import csv
@@ -35,18 +34,18 @@ ABOUT = {"csv", "lists", "words", "nonfinite"}  # of a table: its text's digest;
 
 @dataclass(frozen=True)
 class Origin:
-    """What a cell's key stands for.
+    """The origin of a cell, behind its key.
 
     Attributes:
         study: the study's name.
         version: the study's.
         setting: the setting, without the seed.
         seed: the realisation.
-        data: the words for its data, where its rows carry no ``source``.
-        seconds: what it took.
-        device: what computed it.
-        revision: the checkout's commit then.
-        versions: of Python and the packages that computed it, and what decides how it rounds.
+        data: the name of its data, if its rows carry no ``source``.
+        seconds: its computing time.
+        device: that computed it.
+        revision: the checkout's commit.
+        versions: of Python and the packages, and what decides rounding.
         digest: of the code.
     """
 
@@ -70,7 +69,7 @@ _ORIGINS: dict[str, Origin] = {}
 
 
 def remember(origins: Mapping[str, Origin]) -> None:
-    """Keeps what cells' keys stand for, for as long as this process lives."""
+    """Keeps the origins of cells while this process lives."""
     _ORIGINS.update(origins)
 
 
@@ -82,8 +81,8 @@ def names_cell(column: str) -> bool:
 def write_csv(table: pd.DataFrame, path: Path, *, nonfinite: Collection[str] = ()) -> None:
     """Writes a sweep's table as CSV (nine digits), and beside it (``.cells.json.gz``) what its cells' keys stand for.
 
-    Settings and stamps stand with the cells and not in the rows. Lists of more than ``LONG`` entries are left out. The
-    second file also proves the first: it holds a checksum of each cell's rows and origin, and one of the whole.
+    Settings and stamps are with the cells, not in the rows. Lists of more than ``LONG`` entries are left out. The
+    second file also holds a checksum of each cell's rows and origin, and one of the whole.
 
     Args:
         table: of a sweep.
@@ -240,7 +239,7 @@ def _text(value: Any, *, inside: bool = False) -> Any:
 
 
 def alike(held: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """Those of the stored rows ``held`` whose settings ``rows`` have; more realisations of the same.
+    """The stored rows ``held`` whose settings ``rows`` have: more realisations of the same.
 
     None of a data set (setting ``data``) of which some setting of ``rows`` is not stored: part of a changed grid would
     have more realisations than the rest. A cell that ``rows`` hold already is left out.
@@ -260,13 +259,13 @@ def _fixed(key: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a selection of rows comes from.
+    """The provenance of a selection of rows.
 
     Attributes:
         cells: the keys of the cells, sorted.
         settings: for each study its name, the distinct values of each setting, sorted, and the number of ``seeds``.
-        data: the words for the data, one each.
-        seconds: what the cells took together.
+        data: the names of the data.
+        seconds: total time of the cells.
         device: all that computed them.
         revision: all revisions they were computed at.
         versions: of Python and packages; several are listed.
@@ -283,8 +282,8 @@ class Provenance:
     def axes(self) -> tuple[dict[str, list[Any]], dict[str, list[Any]], list[int]]:
         """The settings that vary over these rows, those that do not, and the numbers of seeds of the studies.
 
-        Both by name in alphabetical order, with all values over all studies. A switch that is on in some rows and off
-        in others is in neither: it says what else was measured there, which the rows themselves show.
+        Both are in alphabetical order, with all values over all studies. A switch that is on in some rows and off in
+        others is in neither.
         """
         values: dict[str, list[Any]] = {}
         for setting in self.settings:

@@ -1,4 +1,4 @@
-"""Where chunks of cells are computed: in this process while that is cheaper than starting workers, then on all cores.
+"""Computing chunks of cells: in this process while that is faster than starting workers, then on all cores.
 
 ``REGIMES_SCHEDULER`` sends them to a cluster instead, see ``companion.experiments.cluster``.
 """
@@ -26,7 +26,7 @@ _WATCH_EVERY = 0.5  # seconds between a worker's looks at its parent
 
 
 class Chunk(NamedTuple):
-    """What one call of a study computes.
+    """The input of one call of a study.
 
     Attributes:
         study: the study.
@@ -38,7 +38,7 @@ class Chunk(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What one call of a study gave.
+    """The result of one call of a study.
 
     Attributes:
         rows: its rows.
@@ -104,7 +104,7 @@ class Local:
     """This process and, when there is more to do, worker processes on this machine, which stay warm for the next queue.
 
     Args:
-        jobs: worker processes; the default is one a core.
+        jobs: worker processes; by default one per core.
     """
 
     def __init__(self, jobs: int | None = None) -> None:
@@ -119,8 +119,8 @@ class Local:
 
         Args:
             chunks: what to compute, in that order.
-            count: the most there may be.
-            seconds: what they are expected to take on one core; 0 where nobody knows.
+            count: their largest number.
+            seconds: their expected time on one core; 0 if unknown.
         """
         spent, done = 0.0, 0
         while min(self.jobs, count - done) < 2 or seconds < INLINE_SECONDS:

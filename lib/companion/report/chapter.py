@@ -1,6 +1,6 @@
-"""What the cells of a chapter work with: its parameters, sweeps, figures with captions, claims.
+"""The tools of a chapter's cells: its parameters, sweeps, figures with captions, claims.
 
-A chapter opened by hand in Jupyter behaves as one run by the runner; its records then go to ``runs/interactive``.
+A chapter that is opened in Jupyter behaves as in the runner; its records go to ``runs/interactive``.
 """
 
 import json
@@ -79,8 +79,8 @@ class Chapter:
     def rows(self, study: Study, design: str = "") -> pd.DataFrame:
         """The rows of one design of a study, or of all, with its stored results: more realisations, and larger sizes.
 
-        At the laptop's parameters stored results stand for what they hold, and a sample of them is computed again;
-        where that disagrees, a note in the chapter says so. At others, stored results of the same settings join.
+        At the laptop's parameters stored results replace what they hold, and a sample of them is computed again; a note
+        in the chapter says if it disagrees. At other parameters, stored results of the same settings join.
         """
         if study not in self._tables:
             self._tables[study] = self._with_stored(study)
@@ -121,9 +121,9 @@ class Chapter:
         Args:
             fig: the figure; it is closed.
             name: the label to refer to, ``fig-...``.
-            caption: what to see, in bold, then what is drawn.
+            caption: the answer, in bold, then how to read the figure.
             tables: the rows it is drawn from, each with its cell.
-            alt: the picture in words, for those who cannot see it; the caption's first sentence by default.
+            alt: the picture in words, for readers who cannot see it; by default the caption's first sentence.
         """
         self._show(fig, name, caption, tables, {"alt": alt})
 
@@ -171,27 +171,27 @@ class Chapter:
         start: int = 0,
         still: Figure | None = None,
     ) -> None:
-        """Shows a figure that moves: one frame a label, under a slider with a button that plays.
+        """Shows an animation: one frame per label, under a slider with a play button.
 
-        Frames are drawn now and kept as pictures, so that the page needs no network. On paper there is the still.
+        Frames are drawn now and stored as pictures, so that the page needs no network. Paper shows the still.
 
         Args:
             fig: the figure; it is closed.
-            draw: draws frame ``i`` into the figure's panels, which are cleared before.
-            labels: what the slider says at each frame, such as ``α = 0.1``.
+            draw: draws frame ``i`` into the figure's cleared panels.
+            labels: the slider's text at each frame, such as ``α = 0.1``.
             name: the label to refer to.
             caption: as for ``figure``.
             tables: as for ``figure``.
-            knob: what the slider turns, in words, for those who cannot see it.
+            knob: the quantity that the slider changes, in words.
             start: the frame shown first.
-            still: a figure shown below the slider, and on paper in its place; by default the frame ``start``, on paper.
+            still: a figure below the slider that replaces it on paper; by default paper shows the frame ``start``.
         """
         moving = screen.slider(fig, draw, labels, knob=knob, start=start)
         self._show(still or fig, name, caption, tables, {"alt": "", "still": still is None}, moving)
         plt.close(fig)
 
     def table(self, rows: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame, digits: int = 4) -> None:
-        """Shows rows as an HTML table, without provenance, with its caption; where they come from folds out below."""
+        """Shows rows as an HTML table with its caption; their provenance folds out below."""
         rows = _without_provenance(rows)
         lines = [[_cell(value, digits) for value in line] for line in rows.itertuples(index=False)]
         shown = views.show("rows", name, caption, map(str, rows.columns), lines, self._origin(tables))
@@ -202,11 +202,11 @@ class Chapter:
         display(Markdown(text))
 
     def _origin(self, tables: Sequence[pd.DataFrame]) -> str:
-        """What folds out below a figure or a table: its note, then all that does not vary; empty where nothing ran."""
+        """The fold below a figure or a table: its note, then all fixed settings; empty if nothing ran."""
         return f"{self.note(*tables)} {_settings(tables)}".strip()
 
     def note(self, *tables: pd.DataFrame) -> str:
-        """Where rows come from: data, what varies over the rows drawn, number of seeds, profile; empty for none."""
+        """The provenance of rows: data, settings that vary over them, number of seeds, profile; empty for none."""
         if not tables:
             return ""  # a sketch or a formula: no run, no sizes
         found = provenance(*tables)
@@ -225,8 +225,8 @@ class Chapter:
 
         Args:
             claim_id: a claim of ``book/claims/``.
-            measured: the measured value with its interval; of what is said of large sizes, its drift.
-            tables: the rows it was measured on, each with its cell, or ``THEORY`` where none was.
+            measured: the measured value with its interval; for a claim on large sizes, its drift.
+            tables: the rows it was measured on, each with its cell, or ``THEORY`` for formulas.
             figure: the label of the figure or table that shows it.
         """
         claim = ledger.claims().get(claim_id)

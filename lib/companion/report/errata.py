@@ -1,8 +1,8 @@
-"""Errata: what was found against a statement of a paper, in one of three drawers.
+"""Errata: findings against a statement of a paper, in one of three drawers.
 
-An *error* is false as printed: a proof or a computation says so. A *limit* is a model or an approximation, and where it
-ends. A *reading* is ours: the paper leaves something open, or names it ambiguously. Only an error gives a claim the
-verdict "corrected" (``companion.report.ledger.judge``).
+An *error* is false as printed, by a proof or a computation. A *limit* is where a model or an approximation ends. A
+*reading* is our interpretation where the paper is open or ambiguous. Only an error gives a claim the verdict
+"corrected" (``companion.report.ledger.judge``).
 """
 
 import functools
@@ -29,17 +29,17 @@ class Erratum:
     """One entry of ``book/errata.yml``.
 
     Attributes:
-        id: what pages link to, ``erratum-id``.
+        id: of the link ``erratum-id``.
         drawer: ``error``, ``limit`` or ``reading``.
         item: the figure, table or statement, as in the papers' list.
-        title: what holds, in one line.
+        title: the correct statement, in one line.
         quote: the paper's own sentence or formula, word for word; its formulas as LaTeX.
-        says: what that means, with what belongs to it elsewhere in the paper.
+        says: its meaning, with related passages of the paper.
         wrong: why it fails, or where it ends, or what is open.
-        corrected: what holds.
-        claims: what decided.
+        corrected: the statement that holds.
+        claims: those that decided.
         before: who had the right form before us; ``None``: nobody that we know of.
-        uncorrected: of an error why none of its claims has a ``corrected`` band.
+        uncorrected: why none of an error's claims has a ``corrected`` band.
     """
 
     id: str
@@ -76,7 +76,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
 
 
 def read_yaml(path: Path) -> Any:
-    """What a YAML file holds; a name that stands twice in one entry is an error."""
+    """The content of a YAML file; a name that occurs twice in one entry is an error."""
     try:
         return yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except InputError as error:
@@ -84,7 +84,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def errata() -> dict[str, Erratum]:
-    """All errata by id; none where the book is not at hand."""
+    """All errata by id; none without the book."""
     return _read(paths.errata_file())
 
 

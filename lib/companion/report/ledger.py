@@ -1,7 +1,7 @@
-"""Claims and verdicts: what was declared before a run, what was measured, and how the two compare.
+"""Claims and verdicts: the declarations, the measurements, and how the two compare.
 
-``book/claims/`` declares, a chapter measures, ``judge`` decides; ``build/<profile>/ledger.json`` holds all
-records. Pages, README and tests read that file, and nothing is typed twice.
+``book/claims/`` declares, a chapter measures, ``judge`` decides; ``build/<profile>/ledger.json`` holds all records.
+Pages, README and tests read that file.
 """
 
 import functools
@@ -45,7 +45,7 @@ PAPERS = {  # short titles
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a paper, with what would count as reproducing it, declared before it is measured.
+    """One statement of a paper with the interval that counts as reproduced, declared before it is measured.
 
     Attributes:
         id: ``item-slug``.
@@ -54,23 +54,22 @@ class Claim:
             ``beyond`` (new here).
         statement: the claim in words.
         source: paper and place.
-        short: the statement in at most eight words, for the row below its figure; its id where there is none.
-        measure: which number, at which settings, where the statement does not say so.
+        short: the statement in at most eight words, for the row below its figure; by default its id.
+        measure: which number, at which settings, if the statement does not say so.
         accept: ``(low, high)`` of the measured interval that reproduces it; either may be infinite.
-        alternative: what refutes it: the ``value`` that a plausible wrong theory, the null or the rival paper gives,
-            and ``what`` gives it. It lies outside ``accept``.
+        alternative: the counter-hypothesis: the ``value``, outside ``accept``, that a plausible wrong theory, the null
+            or the rival paper gives, and ``what`` gives it.
         profiles: the profiles at which it may be judged.
-        looks: how often it was judged on rows that were then added to, the last time included; more than once widens
-            its interval (``Estimate.anytime``). Whoever adds realisations counts one more.
-        stated: the number that the paper states, where it states one; inside ``accept``. A record whose interval leaves
-            it out says so, whatever the verdict.
-        corrected: ``(low, high)`` of what holds in place of the statement, if its erratum gives a number.
+        looks: how often it was judged while realisations were added, the last time included; more than one widens its
+            interval (``Estimate.anytime``).
+        stated: the number in the paper, if any; inside ``accept``. A record says if its interval leaves it out.
+        corrected: ``(low, high)`` of the corrected statement, if its erratum gives a number.
         erratum: its entry in ``book/errata.yml``. Only one in the drawer *error* gives the verdict "corrected".
-        part_of: the claim that stands for the same statement of the paper, of which this one is a part, a repetition
-            or another reading: heads count the statement once.
+        part_of: the main claim on the same statement of the paper, of which this one is a part, a repetition or another
+            reading; counts have the statement once.
         amended: for each change of band, estimator or data after a first measurement ``was``, the ``verdict`` then, and
-            ``why``. Where sizes, window, stop, data or estimator changed, the claim has a new id and the amendment the
-            old one, ``id``.
+            ``why``. If sizes, window, stop, data or estimator changed, the claim has a new id and the amendment the old
+            one, ``id``.
     """
 
     id: str
@@ -112,7 +111,7 @@ class Claim:
 
 @functools.cache
 def claims() -> dict[str, Claim]:
-    """All declared claims by id, each complete, declared once, and in agreement with the errata."""
+    """All declared claims by id, checked to be complete, unique, and in agreement with the errata."""
     found: dict[str, Claim] = {}
     history = paths.claims_folder() / "history.yml"
     amended = read_yaml(history) if history.exists() else {}
@@ -155,13 +154,12 @@ def _decided(erratum: Erratum, found: Mapping[str, Claim]) -> None:
 
 
 def judge(claim: Claim, found: Estimate | Drift, profile: str) -> str | None:
-    """The verdict on an interval; ``None`` where the profile may not judge the claim.
+    """The verdict on an interval; ``None`` if the profile may not judge the claim.
 
     Inside ``accept``: *reproduced*. Disjoint from it and inside ``corrected``, if the erratum is an error: *corrected*.
-    Disjoint from both: *not reproduced*, and so is what is disjoint from ``accept`` where the erratum is a limit or a
-    reading. Anything else, and an interval from too few realisations or from equal ones: *undecided*.
-    *Not yet asymptotic* where the larger sizes alone give an interval disjoint from that over all, and another verdict
-    or a value nearer to ``accept``.
+    Disjoint from both, or from ``accept`` if the erratum is a limit or a reading: *not reproduced*. Anything else, and
+    an interval from too few realisations or from equal ones: *undecided*. *Not yet asymptotic*, if the larger sizes
+    alone give a disjoint interval with another verdict or with a value nearer to ``accept``.
     """
     if profile not in claim.profiles:
         return None
@@ -202,7 +200,7 @@ def _disjoint(estimate: Estimate, band: tuple[float, float]) -> bool:
 
 
 def record(claim: Claim, **measured: Any) -> dict[str, Any]:
-    """A ledger record: the declaration, and what was measured (``None`` throughout for a claim not measured yet)."""
+    """A ledger record: the declaration and the measurement, whose entries are ``None`` before it is made."""
     keys = "chapter value low high n interval numerical late verdict profile data settings figure"
     empty = dict.fromkeys(f"{keys} seconds device revision versions".split())
     names = ("id", "item", "kind", "statement", "short", "measure", "source", "stated", "looks", "part_of")
@@ -227,7 +225,7 @@ def _bounds(interval: Sequence[float]) -> list[float | None]:
 def merge(folder: Path) -> list[dict[str, Any]]:
     """Merges the chapters' ledgers in ``folder`` into its ``ledger.json``, with every claim not measured there.
 
-    A chapter's ledger also lists each record's ``cells``; they stay there.
+    Each record's ``cells`` stay in the chapter's ledger.
     """
     files = sorted(folder.glob("[0-9][0-9].ledger.json"))
     measured = {r["id"]: {k: v for k, v in r.items() if k != "cells"} for path in files for r in read(path)}

@@ -119,7 +119,7 @@ def boundaries(ax: Axes, positions: Sequence[float], *, label: str = "label chan
 
 
 def realisations(ax: Axes, x: object, y: object, **style: object) -> None:
-    """The median over realisations ``y (n, k)`` against ``x (k,)``, with the quartiles as a band of the same colour."""
+    """The median over realisations ``y (n, k)`` against ``x (k,)``, with a band of the quartiles in the same colour."""
     low, middle, high = np.quantile(np.asarray(y, dtype=float), [0.25, 0.5, 0.75], axis=0)
     (line,) = ax.plot(x, middle, **{"marker": "o", "markersize": 4} | style)
     ax.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
@@ -157,12 +157,12 @@ def diagnosis_panels(axes: Sequence[Axes], found: Diagnosis, labels: Sequence[fl
 def phase_map(ax: Axes, rows: pd.DataFrame, jammed: pd.DataFrame) -> None:
     """The ensemble's error over width and scale, with jamming and lines of equal change of the kernel.
 
-    Circles are within half a per cent of the best. Source: paper B, Fig. 4.
+    Circles mark errors within half a per cent of the best. Source: paper B, Fig. 4.
 
     Args:
         ax: the axes.
         rows: with ``scale``, ``h``, ``ensemble_error`` and ``kernel_change``.
-        jammed: width at jamming, a row a training set, a column a scale.
+        jammed: width at jamming, one row per training set, one column per scale.
     """
     rows = rows[np.isfinite(rows.kernel_change) & (rows.kernel_change > 0)]
     wide = rows.groupby(["scale", "h"])[["ensemble_error", "kernel_change"]].mean().unstack()

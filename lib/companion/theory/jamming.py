@@ -1,4 +1,4 @@
-r"""Jamming of neural networks: which of them fit their data, the landscape where they just do, and its fluctuations.
+r"""Jamming of neural networks: which networks fit their data, the loss landscape at the transition, and fluctuations.
 
 With the gaps :math:`\Delta_\mu = 1 - y_\mu F(x_\mu)` of the predictor :math:`F = \alpha (f - f_0)`, the quadratic hinge
 is :math:`U = \frac12\sum_{\Delta_\mu > 0}\Delta_\mu^2` (a sum, as in paper B, not a mean). A network is *jammed* if it
@@ -7,8 +7,8 @@ ends with :math:`N_\Delta > 0` points whose gap is positive. Its Hessian is
 .. math:: H = H_0 + H_p, \quad H_0 = \sum_{\Delta_\mu > 0} \nabla\Delta_\mu \nabla\Delta_\mu^\top, \quad
           H_p = \sum_{\Delta_\mu > 0} \Delta_\mu \nabla^2\Delta_\mu .
 
-:math:`H_0` has rank :math:`N_\Delta` at most and :math:`H_p` vanishes with the gaps, so that a stable end has at least
-as many unsatisfied points as :math:`H_p` has negative eigenvalues: :math:`N_- \le N_\Delta`.
+:math:`H_0` has rank :math:`N_\Delta` at most, and :math:`H_p` vanishes with the gaps. So a stable end has at least as
+many unfitted points as :math:`H_p` has negative eigenvalues: :math:`N_- \le N_\Delta`.
 
 Source: paper B, Sec. 2 and 3.
 """
@@ -37,13 +37,13 @@ WINDOW = (1.1, 4.0)  # of ``N/N*``, in which a divergence at ``N*`` is looked fo
 
 
 def unsatisfied(margins: Tensor) -> Tensor:
-    """``N_Δ (...)``, how many of the margins ``(..., p)`` stay below 1 by more than ``MET``."""
+    """``N_Δ (...)``, the number of margins ``(..., p)`` below 1 by more than ``MET``."""
     validate.arrays(margins=("... p", margins))
     return (margins < 1 - MET).sum(-1)
 
 
 def hessian(model: FullyConnected, x: Tensor, y: Tensor, *, alpha: float, start: Tensor) -> tuple[Tensor, Tensor]:
-    r"""``H_0`` and ``H_p`` of the quadratic hinge at the models' present weights, each ``(E, P, P)``.
+    r"""``H_0`` and ``H_p`` of the quadratic hinge at the models' current weights, each ``(E, P, P)``.
 
     Parameters are in the order of ``model.parameters()``.
 
@@ -67,7 +67,7 @@ def hessian(model: FullyConnected, x: Tensor, y: Tensor, *, alpha: float, start:
 
 
 def negative(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """How many eigenvalues of symmetric matrices ``(..., P, P)`` are negative, and how many are not zero ``(...)``."""
+    """The numbers of negative and of non-zero eigenvalues of symmetric matrices ``(..., P, P)``, each ``(...)``."""
     validate.arrays(matrix=("... P P", matrix))
     values = torch.linalg.eigvalsh(matrix)
     least = ZERO * values.abs().amax(-1, keepdim=True)
@@ -88,9 +88,9 @@ def kernel_change(before: Tensor, after: Tensor) -> Tensor:
 
 
 def fluctuation(F: Tensor) -> Tensor:
-    """``‖F - ⟨F⟩‖ (...)``: root mean square over the points of the deviation over ``E`` members, ``F (..., E, n)``.
+    """``‖F - ⟨F⟩‖ (...)``: root mean square over points and members of the deviation from the mean, ``F (..., E, n)``.
 
-    The mean over members is that of an infinite ensemble: the variance is divided by ``E - 1``.
+    It is unbiased for an infinite ensemble: the variance is divided by ``E - 1``.
 
     Source: paper B, Sec. 3 and Fig. 8D.
     """
@@ -101,10 +101,10 @@ def fluctuation(F: Tensor) -> Tensor:
 
 
 def transition(sizes: np.ndarray, satisfied: np.ndarray) -> float:
-    """The size ``N*`` at which half of the networks fit, from the shares that do.
+    """The size ``N*`` at which half of the networks fit, from the share that fits at each size.
 
-    Shares are made monotone (neighbours that are not are pooled) and interpolated in the logarithm of the size; where
-    several sizes share one half, the middle of the first and the last.
+    Shares are made monotone by pooling neighbours, and interpolated in the logarithm of the size. If several sizes have
+    one half, it is the middle of the first and the last.
 
     Args:
         sizes: increasing ``(k,)``, widths or numbers of parameters.
@@ -130,7 +130,7 @@ def transition(sizes: np.ndarray, satisfied: np.ndarray) -> float:
 
 
 def _monotone(share: np.ndarray) -> np.ndarray:
-    """The nearest shares that do not fall, in least squares: neighbours that do are averaged."""
+    """The nearest non-decreasing shares in least squares, by averaging neighbours that decrease."""
     blocks: list[list[float]] = []
     for value in share:
         blocks.append([value, 1])
@@ -141,7 +141,7 @@ def _monotone(share: np.ndarray) -> np.ndarray:
 
 
 def crossing(scales: np.ndarray, values: np.ndarray) -> float:
-    """The scale at which values that fall with it cross 1, by interpolation of both logarithms; NaN if none do.
+    """The scale at which values that fall with it cross 1, by interpolating both logarithms; NaN if they do not.
 
     Args:
         scales: increasing ``(k,)``.
@@ -161,7 +161,7 @@ def crossing(scales: np.ndarray, values: np.ndarray) -> float:
 
 
 def crossings(table: pd.DataFrame) -> pd.Series:
-    """``log10`` of the scale at which the kernel changes by its own norm, of each training set; NaN where it does not.
+    """``log10`` of the scale at which the kernel changes by its own norm, for each training set; NaN if it does not.
 
     Args:
         table: rows of one width with ``seed``, ``scale`` and ``kernel_change``.
@@ -174,10 +174,10 @@ def crossings(table: pd.DataFrame) -> pd.Series:
 def nearest_distances(x: Tensor, chosen: Tensor, sizes: Sequence[int]) -> np.ndarray:
     r"""Mean distance of the ``chosen`` points to the nearest other one among ``size`` points of ``x``, for each size.
 
-    The mean over *all* subsets of that size that hold the chosen point: with the distances :math:`r_1 \le r_2 \le ...`
-    to the other ``n - 1`` points, the nearest of a random ``m = size - 1`` is beyond :math:`r_k` with the probability
-    :math:`\prod_{j \le k} \bigl(1 - \frac{m}{n - j}\bigr)`. It falls as ``size^(-1/d_M)`` for points on a manifold of
-    dimension ``d_M``.
+    This is the mean over *all* subsets of that size that hold the chosen point. With distances
+    :math:`r_1 \le r_2 \le ...` to the other ``n - 1`` points, the nearest of a random ``m = size - 1`` is beyond
+    :math:`r_k` with probability :math:`\prod_{j \le k} \bigl(1 - \frac{m}{n - j}\bigr)`. The mean falls as
+    ``size^(-1/d_M)`` on a manifold of dimension ``d_M``.
 
     Args:
         x: ``(n, d)``, distinct.
@@ -198,14 +198,14 @@ def nearest_distances(x: Tensor, chosen: Tensor, sizes: Sequence[int]) -> np.nda
 
 
 def transitions(table: pd.DataFrame, column: str) -> pd.DataFrame:
-    """The transition of each training set at each scale: one row a ``seed``, one column a ``scale``.
+    """The transition of each training set at each scale: one row per ``seed``, one column per ``scale``.
 
     Args:
         table: rows with ``seed``, ``scale``, ``fitted`` and the sizes.
         column: the sizes, ``h`` or ``parameters``.
 
     Returns:
-        What :func:`transition` gives; NaN where the sizes hold none.
+        Values of :func:`transition`; NaN if the sizes hold none.
     """
     found = {}
     for (seed, scale), group in table.groupby(["seed", "scale"]):
@@ -217,7 +217,7 @@ def transitions(table: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def at_width(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
-    """``value`` at a width of each training set's own ``(seeds,)``, linear in the logarithm of the width ``h``.
+    """``value`` at one width per training set, ``(seeds,)``, interpolated in the logarithm of the width ``h``.
 
     Args:
         table: rows with ``seed``, ``h`` and the value.
@@ -235,7 +235,7 @@ def at_width(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
 
 
 def bump(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
-    """How far a curve stands at ``widths`` above the mean of what it is a ``FACTOR`` to either side ``(seeds,)``.
+    """The height of a curve at ``widths`` above its mean a ``FACTOR`` to either side, ``(seeds,)``.
 
     Zero for a curve that is straight in the logarithm of the width, however steep.
     """
@@ -244,21 +244,22 @@ def bump(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
 
 
 def rise(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
-    """How far a curve stands at ``widths`` above what it is a ``FACTOR`` to the left ``(seeds,)``.
+    """The height of a curve at ``widths`` above its value a ``FACTOR`` to the left, ``(seeds,)``.
 
-    Positive where a curve that falls in the end rises before: the peak of a double descent.
+    It is positive at the peak of a double descent, where a curve rises before it falls.
     """
     return at_width(table, value, widths) - at_width(table, value, widths / FACTOR)
 
 
 def peak_height(table: pd.DataFrame, rounds: int, value: str = "error") -> np.ndarray:
-    """``value`` at the width of the norm's peak at rest above that a ``FACTOR`` to its left, per cent ``(seeds,)``.
+    """The height of ``value`` at the norm's peak at rest above its value a ``FACTOR`` to the left, per cent
+    ``(seeds,)``.
 
-    The width is that of the largest mean norm after the last of the rounds, of those that have a width so far left.
+    The peak is the width of the largest mean norm after the last round, among widths with another so far left.
 
     Args:
         table: rows with ``seed``, ``rounds``, ``h``, ``norm`` and the value.
-        rounds: of Newton's method after which the value is read.
+        rounds: of Newton's method before the value is read.
         value: a column.
     """
     norm = table[table["rounds"] == table["rounds"].max()].groupby("h").norm.mean()
@@ -268,7 +269,7 @@ def peak_height(table: pd.DataFrame, rounds: int, value: str = "error") -> np.nd
 
 
 def gain_of_averaging(table: pd.DataFrame, widths: pd.Series) -> np.ndarray:
-    """Error of single networks less that of their ensemble at ``widths``, per cent ``(seeds,)``.
+    """Error of single networks minus error of their ensemble at ``widths``, per cent ``(seeds,)``.
 
     Source: paper B, Fig. 6.
     """
@@ -276,7 +277,7 @@ def gain_of_averaging(table: pd.DataFrame, widths: pd.Series) -> np.ndarray:
 
 
 def gain_of_width(table: pd.DataFrame, widths: pd.Series) -> np.ndarray:
-    """How far the ensemble's error and single networks' fall from ``widths`` to the widest, per cent ``(seeds, 2)``.
+    """Fall of the ensemble's and of single networks' error from ``widths`` to the widest, per cent ``(seeds, 2)``.
 
     Source: paper B, Sec. 3.
     """
@@ -285,9 +286,9 @@ def gain_of_width(table: pd.DataFrame, widths: pd.Series) -> np.ndarray:
 
 
 def against_one(table: pd.DataFrame, widths: pd.Series, members: int) -> np.ndarray:
-    """Error of one network of ``members`` times ``N`` less the ensemble's at ``widths``, per cent ``(seeds,)``.
+    """Error of one network of ``members`` times ``N`` minus the ensemble's at ``widths``, per cent ``(seeds,)``.
 
-    The number of parameters at a width is interpolated as a power of it, the error of the one network in its logarithm.
+    The number of parameters is interpolated as a power of the width, the one network's error in its logarithm.
     """
     by_size = table.assign(h=table.parameters)
     size = members * np.exp(at_width(table.assign(log=np.log(table.parameters)), "log", widths))
@@ -296,21 +297,21 @@ def against_one(table: pd.DataFrame, widths: pd.Series, members: int) -> np.ndar
 
 
 def beyond(table: pd.DataFrame, value: str, size: float) -> pd.DataFrame:
-    """``value`` at and beyond a number of parameters, of ``LEAST`` numbers or more: one row a seed, one column each."""
+    """``value`` at and beyond a number of parameters, at least ``LEAST`` numbers: one row per seed, one column each."""
     wide = table.pivot(index="seed", columns="parameters", values=value).sort_index(axis=1)
     kept = wide.loc[:, wide.columns >= size]
     return kept if kept.shape[1] >= LEAST else wide.iloc[:, -LEAST:]
 
 
 def common_exponent(curves: Sequence[pd.DataFrame], against: Sequence[pd.DataFrame] = ()) -> Estimate:
-    r"""The exponent ``b`` that several curves :math:`y_i \sim A_i x^b` share, each with a level of its own.
+    r"""The common exponent ``b`` of several curves :math:`y_i \sim A_i x^b`, each with its own level.
 
-    Least squares on the logarithms of the means over realisations, each weighted by the inverse of its variance, so
-    that a curve of small and uncertain values adds what it knows and no more; jackknife over realisations.
+    It is a least-squares fit to the logarithms of the means over realisations, weighted by their inverse variances,
+    with a jackknife over realisations.
 
     Args:
-        curves: one row a realisation, the same in all, one column a number of parameters ``N``; see :func:`beyond`.
-        against: for each curve its abscissae ``x``, measured on the same rows and columns; without, ``x`` is ``N``.
+        curves: one row per realisation, the same in all, one column per number of parameters ``N``; see :func:`beyond`.
+        against: for each curve its abscissae ``x``, measured on the same rows and columns; by default ``N``.
     """
     level = np.repeat(np.arange(len(curves)), [curve.shape[1] for curve in curves])
     values = np.concatenate([curve.to_numpy(float) for curve in curves], axis=1)
@@ -331,8 +332,8 @@ def common_exponent(curves: Sequence[pd.DataFrame], against: Sequence[pd.DataFra
 def exponents_by_width(table: pd.DataFrame, value: str) -> pd.DataFrame:
     """Exponents in ``N`` of the mean of ``value`` over training sets, from each width to one ``STEP`` wider.
 
-    Columns ``h`` (the geometric mean of the two widths), ``exponent``, ``low`` and ``high``, a jackknife's interval; no
-    row where a mean, of all training sets but one, is not positive.
+    Columns are ``h`` (the geometric mean of the two widths), ``exponent``, ``low`` and ``high`` of a jackknife. A row
+    is left out if the mean of all training sets but one is not positive.
 
     Args:
         table: rows of one scale with ``seed``, ``h``, ``parameters`` and the value.
@@ -354,9 +355,9 @@ def exponents_by_width(table: pd.DataFrame, value: str) -> pd.DataFrame:
 
 
 def slopes_beyond(table: pd.DataFrame, value: str, sizes: pd.Series) -> np.ndarray:
-    """Slopes of ``log value`` in ``log parameters`` at and beyond ``sizes`` (by seed), of ``LEAST`` sizes or more.
+    """Slopes of ``log value`` in ``log parameters`` at and beyond ``sizes`` (by seed), from at least ``LEAST`` sizes.
 
-    Values that are not positive have no logarithm and are left out.
+    Values that are not positive are left out.
     """
     found = []
     for seed, group in table[table[value] > 0].groupby("seed"):
@@ -368,9 +369,9 @@ def slopes_beyond(table: pd.DataFrame, value: str, sizes: pd.Series) -> np.ndarr
 
 
 def divergence(table: pd.DataFrame, value: str, sizes: pd.Series) -> np.ndarray:
-    """Slopes of ``log value`` in ``log(N - N*)`` for ``N/N*`` in the ``WINDOW``, ``N*`` being ``sizes`` by seed.
+    """Slopes of ``log value`` in ``log(N - N*)`` for ``N/N*`` in the ``WINDOW``, with ``N*`` from ``sizes`` by seed.
 
-    Where that holds fewer than ``LEAST`` sizes, the ``LEAST`` smallest from its lower end on.
+    If it holds fewer than ``LEAST`` sizes, the ``LEAST`` smallest above its lower end are taken.
 
     Source: paper B, Sec. 2.
     """
@@ -384,7 +385,7 @@ def divergence(table: pd.DataFrame, value: str, sizes: pd.Series) -> np.ndarray:
 
 
 def relative_fluctuation(samples: np.ndarray) -> float:
-    """Root mean square over entries of the deviation over samples ``(n, k)``, over that of their mean.
+    """Root mean square over entries of the deviation over samples ``(n, k)``, divided by that of their mean.
 
     Source: paper B, Sec. 3.
     """
@@ -394,7 +395,7 @@ def relative_fluctuation(samples: np.ndarray) -> float:
 
 
 def gap(eigenvalues: np.ndarray) -> float:
-    """The smallest non-zero eigenvalue ``(P,)`` over the mean of those that are not zero.
+    """The smallest non-zero eigenvalue of ``(P,)`` divided by the mean of the non-zero ones.
 
     Source: paper B, Fig. 8C.
     """

@@ -1,4 +1,4 @@
-r"""Learning curves of tasks with few informative directions: what theory says of their exponents, compression, fits.
+r"""Learning curves of tasks with few informative directions: exponents of theory, compression, fits.
 
 A curve is the test error ``ε(p) ~ p^(-β)``.
 
@@ -45,7 +45,7 @@ def feature_exponent(d: int, d_parallel: int) -> float:
 
 
 def compression_gain(d: int, d_parallel: int) -> float:
-    """The exponent ``g`` of the gain ``ε ~ Λ^(-g)`` by a compression of the uninformative directions.
+    """The exponent ``g`` of the gain ``ε ~ Λ^(-g)`` from compressing the uninformative directions.
 
     ``2(d - 1)/(3d - 2)`` for planar interfaces, ``d_perp/(3d - 2)`` for ``d_parallel > 1``.
 
@@ -67,7 +67,7 @@ def compress(x: Tensor, d_parallel: int, factor: Tensor) -> Tensor:
     Args:
         x: ``(..., p, d)``.
         d_parallel: number of informative directions, which stay.
-        factor: ``(...)``, one a realisation, positive.
+        factor: ``(...)``, one per realisation, positive.
 
     Returns:
         ``(..., p, d)``.
@@ -93,7 +93,7 @@ def compress(x: Tensor, d_parallel: int, factor: Tensor) -> Tensor:
 def hard_margin(gram: Tensor, y: Tensor) -> tuple[Tensor, float]:
     """The hard-margin support vector machine of a kernel ``(p, p)``: ``c (p,)`` and ``b`` of ``F = Σ c K + b``.
 
-    Points that no function of the kernel separates have none; the search then ends after ``ROUNDS`` steps a point.
+    Points that the kernel cannot separate have none; the search then ends after ``ROUNDS`` steps per point.
     Source: paper A, Sec. 3.1, whose exponents are the machine's.
     """
     from sklearn.svm import SVC
@@ -108,7 +108,7 @@ def hard_margin(gram: Tensor, y: Tensor) -> tuple[Tensor, float]:
 
 
 def by_size(table: pd.DataFrame, value: str = "error") -> tuple[np.ndarray, np.ndarray]:
-    """Sizes ``(k,)`` and measurements ``(n, k)``, one realisation a row, of a table with ``seed`` and ``p``.
+    """Sizes ``(k,)`` and measurements ``(n, k)``, one row per realisation, of a table with ``seed`` and ``p``.
 
     Raises:
         InputError: if a realisation lacks a size.
@@ -124,12 +124,12 @@ def drift(
 ) -> Estimate | Drift:
     """``measure(*tables)`` over all sizes of the tables, and over the larger half of them.
 
-    The estimate alone where that half has fewer than two sizes, or ``late`` lies at no larger ones.
+    Only the first is returned if that half has fewer than two sizes, or if ``late`` has no larger ones.
 
     Args:
-        measure: what is measured, such as ``beta``.
+        measure: the measure, such as ``beta``.
         tables: rows with a size, the same sizes in each.
-        late: what is measured at sizes beyond, in place of the larger half.
+        late: a measurement at larger sizes, instead of the larger half.
     """
     whole, sizes = measure(*tables), _sizes(tables)
     late = late or [table[table.p.isin(sizes[len(sizes) // 2 :])] for table in tables]
@@ -149,7 +149,7 @@ def beta(table: pd.DataFrame, *, start: float = 0) -> Estimate:
 
 
 def beta_difference(first: pd.DataFrame, second: pd.DataFrame) -> Estimate:
-    """``β`` of the first curve minus that of the second, whose realisations share data: paired."""
+    """``β`` of the first curve minus ``β`` of the second, paired by realisation."""
     (p, one), (_, two) = _paired(first, second)
     return estimates.mean(estimates.slopes(p, two) - estimates.slopes(p, one))
 
@@ -158,7 +158,7 @@ def error_ratio(first: pd.DataFrame, second: pd.DataFrame) -> Estimate:
     """The geometric mean, over realisations and sizes, of the first error over the second.
 
     Raises:
-        InputError: if the two have not the same sizes and number of realisations, or an error is 0.
+        InputError: if the sizes or numbers of realisations differ, or an error is 0.
     """
     (_, one), (_, two) = _paired(first, second)
     if min(one.min(), two.min()) <= 0:
@@ -167,13 +167,13 @@ def error_ratio(first: pd.DataFrame, second: pd.DataFrame) -> Estimate:
 
 
 def error_change(now: pd.DataFrame, before: pd.DataFrame) -> pd.Series:
-    """The root mean square change of ``ln error`` from some runs to others, by ``p`` and satisfied ``share``.
+    """The root mean square change of ``ln error`` from some runs to others, by ``p`` and fitted ``share``.
+
+    Changes below the resolution of floats are set to it, so that a logarithmic axis holds them.
 
     Args:
-        now: rows of the others, of a realisation perhaps several.
-        before: those that each is set against, of the same sizes and realisations.
-
-    Changes below the smallest that floats tell are that one, so that a logarithmic axis holds them.
+        now: rows of the others, perhaps several per realisation.
+        before: rows that each is compared with, of the same sizes and realisations.
     """
     now, before = (np.log(rows.set_index(["p", "seed", "share"]).error) for rows in (now, before))
     square = (now - before.reindex(now.index)) ** 2
@@ -181,7 +181,7 @@ def error_change(now: pd.DataFrame, before: pd.DataFrame) -> pd.Series:
 
 
 def by_factor(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Factors ``(k,)`` of an imposed compression and errors ``(n, k)``, a realisation of a size a row."""
+    """Factors ``(k,)`` of an imposed compression and errors ``(n, k)``, one row per realisation and size."""
     wide = table.pivot(index=["p", "seed"], columns="factor", values="error")
     return wide.columns.to_numpy(dtype=float), wide.to_numpy(dtype=float)
 

@@ -1,12 +1,11 @@
 """Real data: images, faces and text, from ``$REGIMES_DATA`` or the book's ``data/``, else from what packages ship.
 
-``python -m companion.fetch`` fetches the full sets into that folder. ``data/`` counts where ``$REGIMES_DATA``
-is not set. It may hold the distributed files, raw or gzipped: IDX for MNIST (in the folder itself, in ``mnist/``, or
-where torchvision puts them, ``MNIST/raw/``) and Fashion-MNIST (``fashion_mnist/``, ``FashionMNIST/raw/``), CIFAR-10's
-python pickles (``cifar-10-batches-py/``), the ORL faces (``orl_faces/s1/1.pgm`` and so on), or ``.npz`` archives of the
-same arrays. What is there under one of these names and cannot be read is an error: other data never take its place in
-silence. Checksums (of IDX files: over the uncompressed bytes) are checked before anything else. Every task says in
-``source`` which data it is. Nothing is downloaded here.
+``python -m companion.fetch`` fetches the full sets. ``data/`` is used if ``$REGIMES_DATA`` is not set. The folder holds
+the distributed files, raw or gzipped: IDX for MNIST (in the folder itself, ``mnist/`` or torchvision's ``MNIST/raw/``)
+and Fashion-MNIST (``fashion_mnist/``, ``FashionMNIST/raw/``), CIFAR-10's python pickles (``cifar-10-batches-py/``), the
+ORL faces (``orl_faces/s1/1.pgm`` ...), or ``.npz`` archives of the same arrays. A file of such a name that cannot be
+read is an error: no other data replace it. Checksums (of IDX files: of the uncompressed bytes) are checked first. A
+task's ``source`` names its data. Nothing is downloaded here.
 """
 
 import functools
@@ -71,7 +70,7 @@ _GLASSES = (
 
 @dataclass(frozen=True)
 class Images:
-    """Images as stored: ``pixels (n, ...)`` in uint8, ``classes (n,)``, source, value of white, who wears glasses."""
+    """Images as stored: ``pixels (n, ...)`` in uint8, ``classes (n,)``, source, value of white, faces with glasses."""
 
     pixels: np.ndarray
     classes: np.ndarray
@@ -83,7 +82,7 @@ class Images:
 def load(name: str, *, labels: str = "class") -> Task:
     """A data set as one pool of points (training and test images together, in their order).
 
-    Pixels are as stored; ``to_sphere``, ``centred`` and ``principal_components`` of the pool do what a paper does next.
+    Pixels are as stored; ``to_sphere``, ``centred`` and ``principal_components`` preprocess the pool as the papers do.
 
     Args:
         name: ``mnist``, ``fashion_mnist``, ``cifar10``, ``digits`` or ``faces``.
@@ -94,8 +93,8 @@ def load(name: str, *, labels: str = "class") -> Task:
         Task: ``x (n, pixels)`` in ``[0, 1]``, float64; ``classes (n,)`` for stratified splits.
 
     Raises:
-        InputError: for an unknown name or label, ``$REGIMES_DATA`` that is no folder, a wrong checksum, or a data set
-            that is there in part only, or that neither it nor a package has.
+        InputError: for an unknown name or label, ``$REGIMES_DATA`` that is no folder, a wrong checksum, or a missing or
+            incomplete data set.
     """
     validate.one_of(_READERS, data=name)
     validate.one_of(LABELS, labels=labels)
@@ -111,7 +110,7 @@ def load(name: str, *, labels: str = "class") -> Task:
 
 
 def identity(name: str) -> str:
-    """The words of ``load(name).source``: put them into a study's setting, so that other data are other cells."""
+    """``load(name).source``; in a study's setting it gives other data other cells."""
     validate.one_of(_READERS, data=name)
     return _images(name, _folder()).source
 
@@ -123,9 +122,9 @@ def _images(name: str, folder: Path | None) -> Images:
 
 
 def split(task: Task, sizes: Sequence[int], *, seed: int) -> tuple[Task, ...]:
-    """Disjoint random subsets, each holding the classes in the pool's proportions (to one point a class).
+    """Disjoint random subsets with the classes in the pool's proportions (to one point per class).
 
-    Faces are stratified by person, so that every person is in every large enough subset.
+    Faces are stratified by person: every person is in every subset that is large enough.
 
     Args:
         task: the pool, with ``x (n, d)``.
@@ -167,7 +166,7 @@ def split_classes(task: Task, share: float, *, seed: int) -> tuple[Task, Task]:
 
 
 def balanced(task: Task, *, seed: int) -> Task:
-    """As many points of each label as the rarer one has, chosen at random, in the pool's order."""
+    """Equally many points of both labels: all of the rarer one, a random subset of the other, in the pool's order."""
     validate.integer(0, seed=seed)
     needs_both_labels(task.y)
     kinds = [np.flatnonzero(task.y.numpy() == sign) for sign in (-1, 1)]
@@ -290,7 +289,7 @@ def default_folder() -> Path:
 
 
 def _folder() -> Path | None:
-    """The folder of data, where there is one; ``$REGIMES_DATA`` must be a folder where it is set (empty: no folder)."""
+    """The folder of data, if any; ``$REGIMES_DATA`` must be a folder if it is set (empty: no folder)."""
     named = os.environ.get("REGIMES_DATA")
     if named is None:
         return there if (there := default_folder()).is_dir() else None
@@ -302,7 +301,7 @@ def _folder() -> Path | None:
 
 
 def _file(name: str, digest: str, method: Callable = hashlib.sha256) -> bytes | None:
-    """A file of ``$REGIMES_DATA`` with its checksum checked, or ``None`` where there is none."""
+    """A file of ``$REGIMES_DATA`` with its checksum checked, or ``None`` if it is missing."""
     folder = _folder()
     path = _there(folder / name) if folder else None
     return None if path is None else _checked(_bytes(path), path, digest, method)
@@ -344,7 +343,7 @@ def _archive(name: str) -> dict[str, np.ndarray] | None:
 
 
 def _idx(folder: Path, name: str) -> Images | None:
-    """The four IDX files of a folder, raw or gzipped, as one pool; ``None`` where there is none of them."""
+    """The four IDX files of a folder, raw or gzipped, as one pool; ``None`` if all are missing."""
     paths = [_there(folder / f) or _there(folder / f"{f}.gz") for f in _IDX]
     if not any(paths):
         return None
@@ -361,7 +360,7 @@ def _within(folder: Path | None, name: str, *places: str) -> Images | None:
     """The IDX files in the first of these places below ``folder`` that has them.
 
     Raises:
-        InputError: for a place that is there, below ``folder``, and holds none of them.
+        InputError: for a folder of such a name without these files.
     """
     empty: list[str] = []
     if folder is None:
@@ -385,7 +384,7 @@ def _unzipped(path: Path) -> bytes:
 
 
 def _needs_all(folder: Path, files: Mapping[str, object]) -> None:
-    """Part of a data set is a mistake, not a reason to take other data."""
+    """Refuses an incomplete data set instead of taking other data."""
     missing = [name for name, found in files.items() if not found]
     if missing:
         raise InputError(f"{folder} lacks {', '.join(missing)}")

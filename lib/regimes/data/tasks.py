@@ -1,6 +1,6 @@
-"""What is learned: points, labels, and what the theory needs to know about them.
+"""Tasks: points, labels, and the facts about them that theory needs.
 
-All inputs are float64; every generator draws from its own seed, apart from those of initialisation and batch order.
+All inputs are float64. Each generator has its own seed, separate from those of initialisation and batch order.
 """
 
 import math
@@ -20,13 +20,13 @@ RADIUS = math.sqrt(2 * math.log(2))  # median of |x_∥| in the plane, 1.17741; 
 
 @dataclass(frozen=True)
 class Task:
-    """Points and labels, and where they come from.
+    """Points, labels and their origin.
 
     Attributes:
         x: inputs ``(..., p, d)``; a leading axis holds independent realisations.
         y: labels ``(..., p)`` in {-1, +1}, or real targets.
-        source: the words a caption prints (data set, sizes, what was done to it).
-        d_parallel: number of informative directions, the first ones; ``None`` where the notion does not apply.
+        source: the data set, its sizes and preprocessing, as a caption prints them.
+        d_parallel: number of informative directions, which come first; ``None`` if there is no such notion.
         label: the label function, ``(..., d) -> (...)``; ``None`` for real data.
         classes: the classes behind the labels ``(..., p)``, for stratified splits; ``None`` for synthetic data.
         nearest: the nearest point of the boundary between labels, ``(..., d) -> (..., d)``; ``None`` for real data.
@@ -48,8 +48,8 @@ class Task:
 def stripe(p: int, d: int, *, interfaces: Sequence[float] = STRIPE, seed: int | Sequence[int] = 0) -> Task:
     """Gaussian points labelled by parallel planes across the first axis.
 
-    ``y = +1`` left of the first interface and changes sign at each: with the default two,
-    ``y = -1`` exactly for ``-0.3 < x_1 < 1.18549``.
+    ``y = +1`` left of the first interface, with a change of sign at each: by default ``y = -1`` for
+    ``-0.3 < x_1 < 1.18549``.
 
     Args:
         p: number of points.
@@ -79,8 +79,7 @@ def stripe(p: int, d: int, *, interfaces: Sequence[float] = STRIPE, seed: int | 
 def cylinder(p: int, d: int, *, d_parallel: int = 2, radius: float = RADIUS, seed: int | Sequence[int] = 0) -> Task:
     """Gaussian points labelled by a cylinder about the last ``d - d_parallel`` axes: ``y = +1`` for ``|x_∥| > radius``.
 
-    ``x_∥`` are the first ``d_parallel`` coordinates. With the default two and the default radius the labels are
-    equiprobable.
+    ``x_∥`` holds the first ``d_parallel`` coordinates. By default the labels are equiprobable.
 
     Args:
         p: number of points.
@@ -114,15 +113,15 @@ def chain_monomial(
 ) -> Task:
     """Gaussian points and the sum of products of neighbours in a ring of ``r`` coordinates, at unit variance.
 
-    ``y = sum_{k<r} x_k x_{(k+1) mod r} / sqrt(tr((A C)^2) / 2)`` with ``C`` the covariance of ``x`` and ``A`` the
-    Hessian of the sum, for ``C = 1`` and ``r >= 3`` the adjacency matrix of the ring, where the divisor is
-    ``sqrt(r)``. Division by the variance of the population makes training and test points labels of one function;
-    the paper divides by the sample's.
+    ``y = sum_{k<r} x_k x_{(k+1) mod r} / sqrt(tr((A C)^2) / 2)``, with the covariance ``C`` of ``x`` and the Hessian
+    ``A`` of the sum. For ``r >= 3`` and ``C = 1``, ``A`` is the adjacency matrix of the ring and the divisor is
+    ``sqrt(r)``. This is the population's deviation, so that training and test labels are those of one function; the
+    paper divides by the sample's.
 
     Args:
         p: number of points.
         d: dimension of the input.
-        r: number of informative coordinates, the first ones, from 2 to ``d``.
+        r: number of informative coordinates, which come first, from 2 to ``d``.
         decay: ``alpha`` of the covariance's eigenvalues ``1 / (1 + k^alpha)``, ``k = 1 ... d``, in a random
             eigenbasis; ``None`` for isotropic points.
         basis: seed of the eigenbasis, which training and test points share.
@@ -163,11 +162,11 @@ def rotation(d: int, *, seed: int) -> Tensor:
 
 
 def rotated(task: Task, turn: Tensor) -> Task:
-    """The task in other coordinates: inputs ``turn x``, the same labels; no axis is informative by itself any more.
+    """The task in rotated coordinates: inputs ``turn x``, the same labels, informative directions off the axes.
 
     Args:
         task: with ``x (..., p, d)``.
-        turn: orthogonal ``(d, d)``, or one a realisation ``(..., d, d)``.
+        turn: orthogonal ``(d, d)``, or one per realisation ``(..., d, d)``.
 
     Source: paper A, App. A.
     """

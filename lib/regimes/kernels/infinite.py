@@ -1,14 +1,14 @@
 """The tangent kernel of infinitely wide, deep ReLU networks, normalised to a unit diagonal.
 
 The network has ``depth = L`` layers of weights drawn from N(0, 1), each layer's input divided by the root of its width,
-and biases ``beta b`` with ``b`` drawn from N(0, 1) (NTK parametrisation). What is returned is
+and biases ``beta b`` with ``b`` drawn from N(0, 1) (NTK parametrisation). Its kernel is
 
-``Θ̄(x, z) = Θ(x, z) / √(Θ(x, x) Θ(z, z))``;   :func:`infinite_diagonal` holds ``Θ(x, x)`` in the paper's scale.
+``Θ̄(x, z) = Θ(x, z) / √(Θ(x, x) Θ(z, z))``;   :func:`infinite_diagonal` gives ``Θ(x, x)`` in the paper's scale.
 
-Without biases ``Θ̄`` depends on the angle alone and equals the paper's ``n_0 2^(L-1) Θ / L`` on the unit sphere. It is
-then one smooth function of ``t = ln(1 + L phi/(3π))``: a Chebyshev interpolant of degree 20 to 80, at any depth, stands
-for all the layers. A Gram matrix costs about 1 + 1 + 2·degree multiply-adds an entry, done in tiles that stay in cache,
-upper triangle only; beside the result it holds the normalised inputs and a few tiles.
+Without biases ``Θ̄`` depends on the angle ``phi`` only and equals the paper's ``n_0 2^(L-1) Θ / L`` on the unit sphere.
+It is a smooth function of ``t = ln(1 + L phi/(3π))``: at any depth a Chebyshev interpolant of degree 20 to 80 replaces
+the layers. A Gram matrix costs some 2·degree multiply-adds per entry of its upper triangle, in tiles that stay in
+cache. Besides the result it needs memory for the normalised inputs and a few tiles.
 
 Sources: paper C, Theorem 1, Definition 4, Propositions 2 and 5; the interpolant is ours.
 """
@@ -44,7 +44,7 @@ def infinite_ntk(x: Tensor, z: Tensor | None = None, *, depth: int, bias: float 
     Args:
         x: inputs ``(..., n, d)``, float64, any non-zero norm; leading axes are independent realisations.
         z: inputs ``(..., m, d)``; ``None`` for ``x`` itself, whose diagonal is exactly 1.
-        depth: number of weight layers ``L``, at least 1; the cost does not depend on it when ``bias`` is 0.
+        depth: number of weight layers ``L``, at least 1; without ``bias`` it does not affect the cost.
         bias: standard deviation ``beta`` of the biases, at least 0; the paper's kernel has 0.
 
     Returns:
@@ -81,8 +81,8 @@ def infinite_diagonal(x: Tensor, *, depth: int, bias: float = 0.0) -> Tensor:
         ``(...)``.
 
     Raises:
-        InputError: for inputs that are no numbers, a depth below 1 or above 10^15, a negative bias, or a value beyond
-            the reach of the precision (``2^-L`` is, at ``L`` of some thousand).
+        InputError: for inputs that are no numbers, a depth outside 1 to 10^15, a negative bias, or a result beyond the
+            range of floats (such as ``2^-L`` at ``L`` of some thousand).
 
     Source: paper C, Theorem 1 and Prop. 1.
     """
@@ -98,7 +98,7 @@ def infinite_diagonal(x: Tensor, *, depth: int, bias: float = 0.0) -> Tensor:
 
 
 def _diagonal(square: Tensor, depth: int, variance: float) -> Tensor:
-    """``Θ(x, x)`` from ``|x|²/d``. After ``settled`` layers the sums have come to rest, or are zero."""
+    """``Θ(x, x)`` from ``|x|²/d``. After ``settled`` layers the sums no longer change, or are zero."""
     q = theta = square + variance
     settled = 2200 if variance else depth
     for _ in range(min(depth, settled) - 1):
@@ -114,10 +114,7 @@ def _angular(x: Tensor, z: Tensor, depth: int) -> Tile:
 
 
 def _biased(x: Tensor, z: Tensor, depth: int, bias: float) -> Tile:
-    """Tiles with biases: the layer recursion, free of cancellation for nearby inputs of any norm.
-
-    The kernel depends on inputs and bias by their ratio, so that the bias is the unit.
-    """
+    """Tiles with biases, the unit: the layer recursion, free of cancellation for nearby inputs of any norm."""
     (x, a), (z, b) = (_split(points, bias) for points in (x, z))
     roots = [_diagonal(square, depth, 1.0).sqrt() for square in (a, b)]
 
@@ -169,7 +166,7 @@ def _interpolant(depth: int) -> tuple[tuple[float, ...], float, float]:
 
 
 def _clenshaw(phi: Tensor, coefficients: tuple[float, ...], stretch: float, span: float) -> Tensor:
-    """The interpolant at ``phi``, whose memory is used up; Clenshaw's recurrence with three buffers."""
+    """The interpolant at ``phi``, whose memory is overwritten; Clenshaw's recurrence with three buffers."""
     twice = phi.mul_(stretch).add_(1).log_().mul_(4 / span).sub_(2)  # 2 (2t/span - 1)
     new, old = torch.zeros_like(twice), torch.zeros_like(twice)
     for c in reversed(coefficients[1:]):
@@ -178,7 +175,7 @@ def _clenshaw(phi: Tensor, coefficients: tuple[float, ...], stretch: float, span
 
 
 def _angles(x: Tensor, z: Tensor) -> Tensor:
-    """Angles ``(n, m)`` between unit rows; those of close pairs from their distance."""
+    """Angles ``(n, m)`` between unit rows; those of nearby inputs from their distance."""
     rho = (x @ z.mT).clamp_(-1, 1)
     close = (rho > 1 - CLOSE).nonzero()
     phi = rho.acos_()

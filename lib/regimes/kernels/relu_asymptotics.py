@@ -4,13 +4,13 @@ For small angles the layer map is ``f(phi) = phi - phi²/(3π) + …``. It has a
 
 ``A(phi) = 3π/phi + (3/2) ln phi + Σ_{k≥1} a_k phi^k``,   ``A(f(phi)) = A(phi) + 1``,
 
-so that a million layers are one equation for the last angle. The kernel ``S = L Θ̄`` obeys
+so that any number of layers is one equation for the last angle. The kernel ``S = L Θ̄`` obeys
 ``S' = (1 - phi/π) S + cos f(phi)``, hence ``S = G(phi) + C H(phi)`` with ``H(f) = (1 - phi/π) H`` and
 
 ``H = phi³ (1 + Σ h_k phi^k)``,   ``G = 3π/(4 phi) + Σ_{k≥0} g_k phi^k + r H ln phi``;
 
-the logarithm is there because ``phi³`` is resonant: the operator on the left loses that order. The coefficients follow
-from triangular linear systems in power series. The series are asymptotic; at ``phi < 0.06`` they hold to round-off.
+with a logarithm because ``phi³`` is resonant: the operator on the left loses that order. The coefficients follow from
+triangular linear systems in power series. The series are asymptotic, and exact to round-off at ``phi < 0.06``.
 
 Source: derived here; checked against mpmath and against the plain recursion.
 """
@@ -51,7 +51,7 @@ def abel(phi: Tensor) -> Tensor:
 
 
 def jump(phi: Tensor, s: Tensor, layers: int) -> tuple[Tensor, Tensor]:
-    """``layers`` layers at once: ``(phi, S) -> (phi', S')``, without cancellation even at ``phi = 0``.
+    """Many layers in one step: ``(phi, S) -> (phi', S')``, without cancellation even at ``phi = 0``.
 
     With ``phi' = phi/(1 + v)`` the Abel equation is
     ``v/phi = (layers + (3/2) ln(1 + v) + Σ a_k (phi^k - phi'^k)) / (3π)``, solved by iteration.
@@ -59,7 +59,7 @@ def jump(phi: Tensor, s: Tensor, layers: int) -> tuple[Tensor, Tensor]:
     Args:
         phi: angles below 0.06, float64, any shape.
         s: ``S = L Θ̄`` at the same layer, same shape.
-        layers: how many more layers, at least 0.
+        layers: their number, at least 0.
     """
     _needs_small(phi, 0.0)
     validate.arrays(phi=("...", phi), s=("...", s))

@@ -5,9 +5,8 @@ Two unit vectors at angle ``phi`` have after ``L`` layers the angle ``phi_L`` an
 ``e_{L+1} = e_L - (sin phi_L - phi_L cos phi_L)/π``,   ``S_{L+1} = (1 - phi_L/π) S_L + 1 - e_{L+1}``,
 ``e = 1 - cos phi``,
 
-started from ``phi_1 = phi``, ``S_1 = cos phi``. Written in ``e`` nothing cancels, and the diagonal stays exactly 1.
-
-Beyond ``WARM_UP`` layers all angles are small and :mod:`regimes.kernels.relu_asymptotics` jumps to any depth at once.
+from ``phi_1 = phi``, ``S_1 = cos phi``. In ``e`` nothing cancels, and the diagonal stays exactly 1. Beyond ``WARM_UP``
+layers all angles are small, and :mod:`regimes.kernels.relu_asymptotics` jumps to any depth.
 
 Source: paper C, Prop. 5 and Definition 5.
 """
@@ -35,7 +34,7 @@ SMALL = 0.3  # below, sin phi - phi cos phi is summed as a series: the differenc
 def layer(phi: Tensor, e: Tensor, s: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """One layer: ``(phi_L, e_L, S_L) -> (phi_{L+1}, e_{L+1}, S_{L+1})``, any shape. Source: paper C, Prop. 5.
 
-    The angle is carried along, not recomputed from ``e``: near ``phi = π`` that would lose half the digits.
+    The angle is not recomputed from ``e``, which would lose half the digits near ``phi = π``.
     """
     e = contract(e, phi)
     return angle(e), e, (1 - phi / math.pi) * s + (1 - e)
@@ -61,7 +60,7 @@ def kernel_of_angle(phi: Tensor, depth: int) -> tuple[Tensor, Tensor]:
 
     Args:
         phi: angles between unit inputs, in ``[0, π]``, float64, any shape.
-        depth: ``L``, at least 1; the cost does not grow beyond ``WARM_UP`` layers.
+        depth: ``L``, at least 1; the cost stops growing at ``WARM_UP`` layers.
 
     Returns:
         ``Θ̄^(L)`` and ``e_L = 1 - rho^(L)``, both of the shape of ``phi``.
@@ -76,7 +75,7 @@ def along_depth(phi: Tensor, depths: Sequence[int]) -> tuple[Tensor, Tensor]:
     """:func:`kernel_of_angle` at several depths in one pass, each ``(len(depths), *phi.shape)``.
 
     Args:
-        phi: as there.
+        phi: angles as there.
         depths: strictly increasing.
     """
     needs_angles(phi)
@@ -95,9 +94,9 @@ def along_depth(phi: Tensor, depths: Sequence[int]) -> tuple[Tensor, Tensor]:
 
 
 def offset(phi: Tensor) -> Tensor:
-    """The only trace of the input at order ``1/L``: ``c = lim 3π/phi_L - L - (3/2) ln L``, to 1e-12 of itself.
+    """The offset ``c = lim 3π/phi_L - L - (3/2) ln L``, all that order ``1/L`` keeps of the input; to 1e-12, relative.
 
-    ``c - 3π/phi - (3/2) ln phi`` is smooth on ``[0, π]``: a Chebyshev interpolant of 40 nodes stands for the layers.
+    ``c - 3π/phi - (3/2) ln phi`` is smooth on ``[0, π]``: a Chebyshev interpolant of 40 nodes replaces the layers.
 
     Args:
         phi: angles in ``(0, π]``, float64, any shape.
@@ -126,7 +125,7 @@ def _smooth_offset() -> tuple[float, ...]:
 
 
 def layered_offset(phi: Tensor) -> Tensor:
-    """:func:`offset` layer by layer, for angles above 0: what the interpolant is fitted to."""
+    """:func:`offset` layer by layer, for angles above 0, to which the interpolant is fitted."""
     needs_angles(phi)
     e = 2 * torch.sin(phi / 2) ** 2
     for _ in range(WARM_UP):

@@ -1,16 +1,16 @@
 r"""Tangent kernels of networks of finite width, and the wide limit of one hidden layer with biases.
 
-``Θ(x, z) = Σ_w ∂f(x)/∂w ∂f(z)/∂w`` over the weights asked for, a plain sum, in the network's own parametrisation: the
-product of two Jacobians, of which the model gives what its layers need (:mod:`regimes.models.tangents`). For the
-one-hidden-layer network ``f = (1/h) Σ_n β_n σ(ω_n·x/√d + b_n)``, ``σ = √2 ReLU`` (mean-field scale), it is
+``Θ(x, z) = Σ_w ∂f(x)/∂w ∂f(z)/∂w``, a plain sum over the chosen weights in the network's own parametrisation, is the
+product of two Jacobians, in the form that :mod:`regimes.models.tangents` keeps. For the one-hidden-layer network
+``f = (1/h) Σ_n β_n σ(ω_n·x/√d + b_n)``, ``σ = √2 ReLU`` (mean-field scale), it is
 
 .. math:: Θ = h^{-2} Σ_n [σ(u_n) σ(v_n) + β_n² σ'(u_n) σ'(v_n) (1 + x·z/d)],
 
-the terms being those of ``beta``, then of ``b`` (the 1) and ``omega`` (the ``x·z/d``); it falls off as ``1/h``, and
-``h Θ`` has a limit.
+with the term of ``beta``, then those of ``b`` (the 1) and ``omega`` (``x·z/d``). It falls as ``1/h``, and ``h Θ`` has a
+limit.
 
-Everything is computed tile by tile, so that beside the result no more than ``memory`` bytes are in use; a Gram matrix
-costs its upper triangle only. Weights, inputs and result share a leading axis of independent realisations.
+Kernels are computed tile by tile, in at most ``memory`` bytes besides the result, and of a Gram matrix only the upper
+triangle. Weights, inputs and result share a leading axis of independent realisations.
 
 Source: paper A, Sec. 2.4 and App. D.
 """
@@ -42,16 +42,16 @@ def ntk(
     params: Collection[str] | None = None,
     memory: int = MEMORY,
 ) -> Tensor:
-    """The tangent kernel ``Θ(x, z)`` of a network at its present weights, initial or trained.
+    """The tangent kernel ``Θ(x, z)`` of a network at its current weights, initial or trained.
 
     Args:
-        model: ``E`` realisations with one output; a torch module is made one by ``regimes.module``.
+        model: ``E`` realisations with one output; ``regimes.module`` makes one of a torch module.
         x: inputs ``(n, d)``, the same for all realisations, or ``(E, n, d)``; images as vectors.
         z: other inputs, likewise with ``m`` rows; ``None`` for ``x`` itself (Gram matrix, exactly symmetric).
-        params: names of the parameters to differentiate by, out of ``model.names``: for one hidden layer ``omega``,
-            ``b``, ``beta``, for fully connected networks ``W1``, ``b1``, …, ``WL``, where the last alone gives the
-            last-layer kernel. ``None``: all that are trained.
-        memory: bytes of temporaries beside the result; one point of one realisation is computed whatever it takes.
+        params: parameters to differentiate with respect to, out of ``model.names``: for one hidden layer ``omega``,
+            ``b``, ``beta``, for fully connected networks ``W1``, ``b1``, …, ``WL`` (``WL`` alone gives the last-layer
+            kernel). ``None``: all that are trained.
+        memory: bytes of temporaries; one point of one realisation is computed at any cost.
 
     Returns:
         ``(E, n, m)``, in the inputs' dtype, on their device.
@@ -81,7 +81,7 @@ def _tangents(model: Model, params: Collection[str], x: Tensor) -> Tangents:
 
 
 def _needs_realisations(count: int, **points: Tensor) -> None:
-    """Points for all realisations or for each; the model itself looks at their dimension and dtype."""
+    """Checks that points are shared by all realisations or given for each; the model checks dimension and dtype."""
     for name, value in points.items():
         if value.shape[:-2] not in ((), (1,), (count,)):
             raise InputError(f"{name} must be points (n, d) or ({count}, n, d), got {tuple(value.shape)}")
@@ -93,9 +93,9 @@ def _of(x: Tensor, e: slice) -> Tensor:
 
 
 def _plan(model: Model, out: Tensor, memory: int) -> tuple[int, int, int]:
-    """How many realisations at a time, the side of a tile, and how many tiles of rows stay while all columns pass.
+    """The number of realisations at a time, the side of a tile, and the number of row tiles kept while columns pass.
 
-    Half of the memory is for tiles that stay; the rest for making one more and for the products.
+    Half of the memory is for kept tiles, the rest for making one more and for the products.
     """
     side = min(TILE.get(out.device.type, 1024), max(out.shape[-2:]))
 
@@ -111,7 +111,7 @@ def _plan(model: Model, out: Tensor, memory: int) -> tuple[int, int, int]:
 def _fill(
     out: Tensor, tangents: Callable[[Tensor], Tangents], x: Tensor, z: Tensor | None, side: int, kept: int
 ) -> None:
-    """The kernel into ``out``; each tile of rows stays until all columns have passed."""
+    """Writes the kernel into ``out``; each tile of rows is kept until all columns have passed."""
     mirrored = z is None
     rows, columns = x.split(side, -2), (x if z is None else z).split(side, -2)
     held: dict[int, Tangents] = {}
@@ -127,9 +127,8 @@ def _fill(
 def wide_one_hidden_ntk(x: Tensor, z: Tensor | None = None) -> Tensor:
     """``lim h Θ`` for ``h → ∞`` of the one-hidden-layer network with all weights standard normal, biases included.
 
-    With ``x̃ = (x/√d, 1)`` it is ``2 |x̃| |z̃| Θ̄^(2)(x̃, z̃)``: a bias is the weight of a constant input, and the
-    normalised two-layer kernel depends on the angle alone. Frozen dynamics on it take ``h`` times less time than on
-    ``Θ`` itself.
+    With ``x̃ = (x/√d, 1)`` it is ``2 |x̃| |z̃| Θ̄^(2)(x̃, z̃)``: a bias is the weight of a constant input. Frozen
+    dynamics take ``h`` times less time on it than on ``Θ``.
 
     Args:
         x: inputs ``(..., n, d)``, float64.

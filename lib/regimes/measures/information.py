@@ -1,13 +1,13 @@
-r"""How much a variable tells of a binary label: paper A's estimator, and exact values to judge it by.
+r"""Mutual information of a variable and a binary label: paper A's estimator, and exact values to compare it with.
 
 .. math:: I(x; y) = 1 - \mathbb E_x\, h_2\bigl(P(+|x)\bigr) \text{ bits},\qquad
           \hat q_+(x) = \frac{1}{1 + (r_+(x)/r_-(x))^d},
 
-for labels of equal frequency, :math:`h_2` the binary entropy and :math:`r_\pm(x)` the distance to the ``k``-th nearest
-point of a label: the density of a label is taken as uniform in the ball that holds its ``k`` nearest points.
+for labels of equal frequency, with the binary entropy :math:`h_2` and the distance :math:`r_\pm(x)` to the ``k``-th
+nearest point of a label, whose density is taken as uniform in the ball of its ``k`` nearest points.
 
-**Bias.** Where ``x`` tells nothing, both balls grow alike and :math:`\hat q` is a Beta(k, k) variable, not 1/2: the
-estimate is :func:`null_bias` on average, 0.069 bits for ``k = 5``, however many points there are.
+**Bias.** If ``x`` and ``y`` are independent, :math:`\hat q` is a Beta(k, k) variable, not 1/2. The mean estimate is
+then :func:`null_bias`, 0.069 bits for ``k = 5``, at any number of points.
 
 Source: paper A, App. E.
 """
@@ -29,13 +29,13 @@ NEIGHBOURS = 5  # Source: paper A, App. E
 
 
 def mutual_information(x: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS, counts_itself: bool = False) -> float:
-    r"""``Î(x; y)`` of one variable and a label, in bits; its scale is of no effect.
+    r"""``Î(x; y)`` of one variable and a label, in bits; the scale of ``x`` has no effect.
 
     Args:
         x: ``(n,)``, or points ``(n, d)``.
         y: labels ``(n,)`` in {-1, +1}, of about equal frequency.
         neighbours: ``k``.
-        counts_itself: whether a point is among its own nearest ones, as in paper A's code; not so in its text.
+        counts_itself: whether a point is among its own neighbours, as in paper A's code but not in its text.
 
     Source: paper A, App. E, Eq. 18.
     """
@@ -78,10 +78,10 @@ def informations(vectors: Tensor, y: Tensor) -> Tensor:
 
 
 def null_bias(neighbours: int = NEIGHBOURS, *, counts_itself: bool = False) -> float:
-    r"""The mean of the estimate in one dimension where ``x`` tells nothing, in bits.
+    r"""The mean of the estimate in one dimension for independent ``x`` and ``y``, in bits.
 
     The mean of :math:`1 - h_2(q)` for a Beta(a, b) variable, :math:`1 - [H_{a+b} - (a H_a + b H_b)/(a+b)]/\ln 2` with
-    harmonic numbers ``H``: ``a = k``, and ``b = k``, or ``k - 1`` where a point counts among its own neighbours.
+    harmonic numbers ``H``: ``a = k``, and ``b = k``, or ``k - 1`` if a point is among its own neighbours.
 
     Source: derived here; ratios of distances to the ``k``-th points of two Poisson processes.
     """
@@ -92,10 +92,10 @@ def null_bias(neighbours: int = NEIGHBOURS, *, counts_itself: bool = False) -> f
 
 
 def sharp_loss(n: int, neighbours: int = NEIGHBOURS) -> float:
-    r"""What the estimate lacks to one bit for a label that is the sign of a uniform variable, on ``n`` points.
+    r"""The deficit of the estimate from one bit for a label that is the sign of a uniform variable, on ``n`` points.
 
-    A point at the distance ``s`` from the jump has its ``k``-th fellow at ``k/n`` (farther near an end) and the
-    ``k``-th of the others at ``s + 2k/n``, up to fluctuations; the loss is the mean of ``h_2`` over ``s``, about
+    A point at the distance ``s`` from the jump has the ``k``-th point of its own label at ``k/n`` (farther near an end)
+    and of the other at ``s + 2k/n``, up to fluctuations. The deficit is the mean of ``h_2`` over ``s``, about
     ``(k/n) (log₂ n/k)²/2``.
 
     Source: derived here, from paper A, Eq. 18.
@@ -108,7 +108,7 @@ def sharp_loss(n: int, neighbours: int = NEIGHBOURS) -> float:
 
 
 def shifted_gaussians(shift: float) -> float:
-    """``I(x; y)`` of ``x = y shift + z`` with a standard normal ``z``, equal labels; in bits."""
+    """``I(x; y)`` of ``x = y shift + z`` for a standard normal ``z`` and equally frequent labels, in bits."""
     validate.between(0, 20, shift=shift)
     x, w = gaussian.trapezoid(2000)
     return float(1 - w @ entropy(special.expit(2 * shift * (x + shift))))
@@ -117,7 +117,7 @@ def shifted_gaussians(shift: float) -> float:
 def stripe_information(cosine: float, interfaces: Sequence[float] = STRIPE) -> float:
     r"""``I(u·x; y)`` of Gaussian points and the stripe's label along a direction ``u`` at an angle to ``e_1``; in bits.
 
-    What a component that is linear in ``x`` can tell: for random ``u`` in ``d`` dimensions ``cosine² = 1/d`` on
+    The bound for a component that is linear in ``x``: for random ``u`` in ``d`` dimensions ``cosine²`` is ``1/d`` on
     average.
 
     Args:

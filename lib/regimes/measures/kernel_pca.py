@@ -1,7 +1,7 @@
-"""Kernel principal components of a network against labels, all in one call: for the book's networks and a reader's own.
+"""Kernel principal components of a network against labels, for the book's networks and your own.
 
 >>> found = regimes.kernel_pca(net, images, labels)  # doctest: +SKIP
->>> found.information, found.projections             # what each of the first ten components tells # doctest: +SKIP
+>>> found.information, found.projections             # of each of the first ten components # doctest: +SKIP
 
 Source: paper A, Sec. 5.2, Fig. 10 and 11.
 """
@@ -28,7 +28,7 @@ ANGLES = 180  # directions of a line in the plane that are tried
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the first ``r`` components of ``E`` kernels on ``n`` points tell of the labels.
+    """The first ``r`` components of ``E`` kernels on ``n`` points, and what they share with the labels.
 
     Attributes:
         values: ``λ (E, r)``, of ``K/n``.
@@ -38,8 +38,8 @@ class Diagnosis:
         dimension: the effective dimension ``(Σ λ)²/Σ λ² (E,)``.
         alignment: of kernel and labels ``(E,)``, from 0 to 1.
         norm: ``Σ ω²/λ`` over the ``r`` components times the mean of ``Θ(x, x)``, ``(E,)``.
-        separable: share of points that the best line in the plane of the first two components has on the right side,
-            found on one half and judged on the other, ``(E,)``; NaN for a single component.
+        separable: share of points on the right side of the best line in the plane of the first two components,
+            fitted on one half and tested on the other, ``(E,)``; NaN for a single component.
     """
 
     values: Tensor
@@ -61,18 +61,18 @@ def kernel_pca(
     count: int = COUNT,
     centred: bool = False,
 ) -> Diagnosis:
-    """The components of a network's tangent kernel at its present weights, against labels.
+    """The components of a network's tangent kernel at its current weights, against labels.
 
-    Take points that did not train the network: on its own training points any network that has fitted them looks wise.
+    Take held-out points: on its training points any network that fits them seems informative.
 
     Args:
-        model: any torch module that gives one number a point, each from its own row; or ``E`` realisations.
+        model: any torch module with one output per point, each from its own row; or ``E`` realisations.
         x: points ``(n, ...)``; for a model of several realisations also ``(E, n, ...)``.
         y: labels ``(n,)`` or ``(E, n)`` in {-1, +1}.
-        params: names of the parameters to differentiate by, ``None`` for all; those of the last layer alone give the
-            kernel of its features.
-        count: how many components.
-        centred: of the features with their mean subtracted; as they are by default, as in paper A.
+        params: parameters to differentiate with respect to, ``None`` for all; the last layer's alone give the kernel
+            of its features.
+        count: number of components.
+        centred: whether the features' mean is subtracted; not by default, as in paper A.
 
     Source: paper A, Sec. 5.2.
     """
@@ -113,10 +113,10 @@ def diagnose(gram: Tensor, y: Tensor, *, count: int = COUNT, centred: bool = Fal
 
 
 def separable(points: Tensor, y: Tensor) -> float:
-    """The share of points ``(n, 2)`` on the right side of the best line, found on one half and judged on the other.
+    """The share of points ``(n, 2)`` on the right side of the best line, fitted on one half and tested on the other.
 
-    Every second point of each label is in one half. Judged on the points that chose it, a line would seem to tell
-    something of noise; with labels in other proportions than in the half that chose it, less than nothing.
+    Every second point of each label is in one half. Tested on its own half, a line would seem to separate noise; with
+    other proportions of labels, it would do worse than chance.
 
     Source: paper A, Fig. 11 (in words: linearly separable, noise).
     """
@@ -131,7 +131,7 @@ def separable(points: Tensor, y: Tensor) -> float:
 
 
 def _best_line(points: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Normal ``(2,)`` and threshold of the line, of all at so many angles, with the fewest points on its wrong side."""
+    """Normal ``(2,)`` and threshold of the line with the fewest errors, on a grid of angles."""
     turn = torch.arange(2 * ANGLES, dtype=points.dtype) * (math.pi / ANGLES)
     normals = torch.stack([turn.cos(), turn.sin()]).to(points)
     along, order = (points @ normals).sort(0)

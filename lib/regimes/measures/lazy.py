@@ -1,8 +1,7 @@
 """Learning with a frozen tangent kernel, of a network or of an infinitely wide one.
 
-The predictor of finite width is evaluated through the weights it moves: ``f(z) = Σ_μ c_μ Θ(z, x_μ) = ∇f(z)·ΔW`` with
-``ΔW = Σ_μ c_μ ∇f(x_μ)``; for one hidden layer at a cost of ``O(h d)`` a test point, where the kernel between test and
-training points would cost ``O(h p)``.
+At finite width the predictor follows from the displacement of the weights, ``f(z) = Σ_μ c_μ Θ(z, x_μ) = ∇f(z)·ΔW`` with
+``ΔW = Σ_μ c_μ ∇f(x_μ)``: ``O(h d)`` per test point for one hidden layer, instead of ``O(h p)`` with the kernel.
 
 Source: paper A, Sec. 2.4 and Eq. 4 at a fixed kernel.
 """
@@ -28,11 +27,11 @@ MEMORY = 2**24  # bytes of the tangents of a block of points, with what making t
 
 @dataclass(frozen=True)
 class Lazy:
-    """What a frozen kernel learnt, for each realisation.
+    """What a frozen kernel has learnt, for each realisation.
 
     Attributes:
         error: test errors ``(S,)``.
-        ended: how each flow ended, ``"zero loss"`` or what kept it from that.
+        ended: how each flow ended, ``"zero loss"`` or the reason why not.
         f: the learnt function on the test points ``(S, n)``.
     """
 
@@ -42,7 +41,7 @@ class Lazy:
 
 
 def in_words(why: Ending) -> str:
-    """How a flow of the hinge loss ended, in a row's words: ``"zero loss"``, or what kept it from that."""
+    """How a flow of the hinge loss ended, as stored in a row: ``"zero loss"``, or the reason why not."""
     return "zero loss" if why.kind == Ended.FITTED else str(why)
 
 
@@ -68,9 +67,9 @@ def wide_predictor(x: Tensor, c: Tensor, z: Tensor) -> Tensor:
 
 
 def lazy(model: Model, train: Task, test: Task) -> Lazy:
-    """Learning with the tangent kernel frozen at the model's present weights, initial or trained.
+    """Learning with the tangent kernel frozen at the model's current weights, initial or trained.
 
-    Where a training point activates no neuron the kernel is zero and cannot fit it; ``ended`` says how many there are.
+    The kernel cannot fit a training point that activates no neuron; ``ended`` says how many there are.
 
     Source: paper A, Eq. 4 at a fixed kernel.
     """
@@ -81,7 +80,7 @@ def lazy(model: Model, train: Task, test: Task) -> Lazy:
 
 
 def _fit_seen(gram: Tensor, y: Tensor) -> tuple[Tensor, str]:
-    """Dual coefficients ``(p,)`` and why the flow ended; points that activate no neuron keep ``f = 0`` for ever."""
+    """Dual coefficients ``(p,)`` and why the flow ended; points that activate no neuron keep ``f = 0``."""
     seen = gram.diagonal() > 0
     fitted = kernel_flow.fit(gram[seen][:, seen], y[seen])
     c = gram.new_zeros(len(y))
@@ -101,7 +100,7 @@ def tangent_predictor(
     params: Collection[str] | None = None,
     memory: int = MEMORY,
 ) -> Tensor:
-    """``f(z) = Σ_μ c_μ Θ(z, x_μ)`` with the kernel at the present weights, through their displacement ``Jᵀ c``.
+    """``f(z) = Σ_μ c_μ Θ(z, x_μ)`` with the kernel at the current weights, through their displacement ``Jᵀ c``.
 
     Args:
         model: ``S`` realisations.
@@ -109,7 +108,7 @@ def tangent_predictor(
         c: dual coefficients ``(S, p)``.
         z: points ``(S, n, d)``.
         params: names of the parameters that move, ``None`` for all.
-        memory: bytes of the tangents of a block of points, with what making them takes.
+        memory: bytes of the tangents of a block of points, temporaries included.
 
     Returns:
         ``(S, n)``.
@@ -128,7 +127,7 @@ def tangent_predictor(
 
 
 def _needs_tasks(train: Task, test: Task) -> None:
-    """Realisations of the same number and dimension, in training and test."""
+    """Checks that training and test have equal numbers of realisations and dimensions."""
     validate.arrays(**{"train.x": ("S p d", train.x), "test.x": ("S n d", test.x)})
     for name, task in (("train", train), ("test", test)):
         validate.arrays(**{f"{name}.y": (" ".join(map(str, task.x.shape[:2])), task.y)})

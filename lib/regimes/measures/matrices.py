@@ -5,9 +5,8 @@ With the pre-activation tangents :math:`\delta=\partial f(X)/\partial h` of a la
 .. math:: F = W^\top W, \qquad K = \delta^\top\delta, \qquad \mathcal K = \delta\delta^\top, \qquad
    \bar G = \frac1n W^\top K W = \frac1n(\delta W)^\top(\delta W),
 
-and :math:`\rho(A, B) = \operatorname{tr}(A^\top B)/(\lVert A\rVert\,\lVert B\rVert)`. All that has to be known of a
-network is ``W`` and ``δ`` of each layer, which :func:`sites` takes from one forward and one backward pass; no ``K`` is
-formed where only correlations are asked.
+and :math:`\rho(A, B) = \operatorname{tr}(A^\top B)/(\lVert A\rVert\,\lVert B\rVert)`. All follow from ``W`` and ``δ``
+of each layer, which :func:`sites` takes from one forward and one backward pass. Correlations form no ``K``.
 
 Source: paper D, Sec. 2 and App. B.
 """
@@ -36,7 +35,7 @@ def nfm(weights: Tensor) -> Tensor:
 
 
 def ptk_covariance(delta: Tensor) -> Tensor:
-    """The covariance of the pre-activation tangents ``δ (..., n, k)``, ``K = δᵀ δ (..., k, k)``: a sum, no mean.
+    """The covariance ``K = δᵀ δ (..., k, k)`` of the pre-activation tangents ``δ (..., n, k)``: a sum, not a mean.
 
     Source: paper D, Sec. 2.2.
     """
@@ -54,10 +53,10 @@ def ptk_kernel(delta: Tensor) -> Tensor:
 
 
 def agop(weights: Tensor, delta: Tensor) -> Tensor:
-    r"""The average gradient outer product by a layer's inputs, ``Wᵀ K W / n (..., d, d)``.
+    r"""The average gradient outer product (AGOP) of a layer's inputs, ``Wᵀ K W / n (..., d, d)``.
 
-    That is :math:`\frac1n\sum_\alpha \frac{\partial f}{\partial x}\frac{\partial f}{\partial x}^\top` with ``x`` the
-    layer's inputs. With centred weights or tangents it is the AGOP of the ansatz centred in these.
+    It is :math:`\frac1n\sum_\alpha \frac{\partial f}{\partial x}\frac{\partial f}{\partial x}^\top` with the layer's
+    inputs ``x``. Centred weights or tangents give the AGOP of the ansatz centred in these.
 
     Args:
         weights: ``W (..., k, d)``.
@@ -89,7 +88,7 @@ def correlation(a: Tensor, b: Tensor) -> Tensor:
 
 
 def pearson(a: Tensor, b: Tensor) -> Tensor:
-    """The correlation of two vectors ``(..., d)`` whose own means are subtracted, ``(...)``.
+    """The Pearson correlation ``(...)`` of two vectors ``(..., d)``.
 
     Source: paper D, App. I.
     """
@@ -101,10 +100,10 @@ def pearson(a: Tensor, b: Tensor) -> Tensor:
 
 
 def uc_nfa(weights: Tensor, delta: Tensor) -> Tensor:
-    """The ansatz, ``ρ(Wᵀ W, Wᵀ K W) (...)``: uncentred (UC-NFA) of the weights ``W`` themselves.
+    """The neural feature ansatz, ``ρ(Wᵀ W, Wᵀ K W) (...)``: uncentred (UC-NFA) for the weights ``W`` themselves.
 
-    Of their change ``W̄ = W - W_0`` it is the centred one (C-NFA), which does not depend on the size of ``W̄``: its limit
-    at initialisation takes the velocity ``Ẇ`` (:func:`velocity`).
+    For their change ``W̄ = W - W_0`` it is centred (C-NFA). That does not depend on the size of ``W̄``: its limit at
+    initialisation takes the velocity ``Ẇ`` (:func:`velocity`).
 
     Source: paper D, Prop. 2 and Sec. 2.3.
     """
@@ -147,11 +146,11 @@ def same_spectrum(matrix: Tensor, *, seeds: Sequence[int]) -> Tensor:
 
 @dataclass(frozen=True)
 class Site:
-    """A layer of a network at some points: all that the ansatz is about.
+    """A layer of a network at some points, with all that the ansatz needs.
 
     Attributes:
         weights: ``W (E, k, d)``, times the layer's multiplier.
-        inputs: ``x (E, n, d)``; several positions of a point count as points.
+        inputs: ``x (E, n, d)``; each position of a point counts as a point.
         delta: ``δ (E, n, k)``.
     """
 
@@ -166,23 +165,22 @@ class Site:
 
     @functools.cached_property
     def shape(self) -> Tensor:
-        """``F = Wᵀ W (E, d, d)`` over its trace."""
+        """``F = Wᵀ W (E, d, d)`` divided by its trace."""
         return _shape(self.weights)
 
 
 def sites(model: Model, x: Tensor) -> list[Site]:
-    """The layers of a network whose ansatz says something: linear ones with at least two outputs, from the first on.
+    """The layers of a network for which the ansatz is not trivial: linear ones with at least two outputs, in order.
 
-    By one forward and one backward pass. A layer with a single output, such as the last one, has ``F`` and ``Ḡ`` of
-    rank one that agree whatever is learnt, and is left out; so are convolutions.
+    They take one forward and one backward pass. A layer with a single output is left out, because its ``F`` and ``Ḡ``
+    have rank one and always agree; so are convolutions.
 
     Args:
         model: fully connected, of one hidden layer, or a torch module (:mod:`regimes.models.module`).
         x: points ``(n, ...)`` shared by all realisations, or ``(E, n, ...)``.
 
     Raises:
-        InputError: for points that do not fit the model, and for a network without a linear layer that has
-            pre-activations.
+        InputError: for points that do not fit the model, or a network without such a layer.
 
     Source: paper D, Sec. 2.1.
     """
@@ -197,12 +195,11 @@ def sites(model: Model, x: Tensor) -> list[Site]:
 def measure(now: Site, start: Site) -> dict[str, Tensor]:
     r"""The four correlations of a layer between initialisation and now, each ``(E,)``.
 
-    With :math:`\bar W = W - W_0` and :math:`\bar K = K - K_0`, that of the change of the tangents: ``uc``
-    (:func:`uc_nfa`), ``c`` (that of ``W̄``), ``double``, :math:`\mathrm{tr}(\bar W^\top\bar W\,\bar W^\top\bar K\bar W)`
-    over the same of :math:`K`, and ``ptk``, :math:`\rho(W_0^\top W_0, W_0^\top\bar K W_0)`; NaN where undefined, as all
-    but the first are before anything has moved. They share their products, three
-    ``(n, k) × (k, d)`` and six Gram matrices, and no ``K`` is formed. Small differences are multiplied, never made by
-    subtracting products, so that single precision is enough early in training.
+    With :math:`\bar W = W - W_0` and :math:`\bar K = K - K_0`: ``uc`` is :func:`uc_nfa`, ``c`` the same of ``W̄``,
+    ``double`` the trace :math:`\mathrm{tr}(\bar W^\top\bar W\,\bar W^\top\bar K\bar W)` over the same with :math:`K`,
+    and ``ptk`` is :math:`\rho(W_0^\top W_0, W_0^\top\bar K W_0)`. They are NaN where undefined, as all but the first at
+    the start. Products are shared and no ``K`` is formed. Small differences are multiplied, not obtained by subtracting
+    products, so that single precision is enough early in training.
 
     Source: paper D, Ansatz 5 and 6, Fig. 2, 4 and 5.
     """
@@ -238,7 +235,7 @@ def _gram(rows: Tensor) -> Tensor:
 
 
 def _shape(rows: Tensor) -> Tensor:
-    """The Gram matrix of rows over its trace: squares of squares of small weights would underflow."""
+    """The Gram matrix of rows over its trace, because fourth powers of small weights would underflow."""
     return _gram(rows / _square(rows).sqrt()[..., None, None])
 
 
@@ -253,5 +250,5 @@ def _inner(a: Tensor, b: Tensor, *, cosine: bool = False) -> Tensor:
 
 
 def _cosine(a: Tensor, b: Tensor) -> Tensor:
-    """``ρ``, NaN for a zero matrix; scaled first, since the squares of small ones would underflow."""
+    """``ρ``, NaN for a zero matrix; matrices are scaled first, because small squares would underflow."""
     return _inner(*(m / m.abs().amax((-2, -1), keepdim=True) for m in (a, b)), cosine=True)

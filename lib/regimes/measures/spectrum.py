@@ -1,10 +1,9 @@
-r"""Components of a kernel on ``n`` points, and what they say about a function on these points.
+r"""Components of a kernel on ``n`` points, and how a function on these points projects on them.
 
-With the Gram matrix :math:`K_{\mu\nu} = \Theta(x_\mu, x_\nu)` of points drawn from a density, eigenvalues
-:math:`\lambda_r` of :math:`K/n` and eigenvectors with :math:`\frac1n\sum_\mu\varphi_r(x_\mu)^2 = 1` tend to those of
-the integral operator of :math:`\Theta` as ``n`` grows: :math:`K_{\mu\nu} = \sum_r \lambda_r\,\varphi_r(x_\mu)
-\varphi_r(x_\nu)`. The kernel is taken as it is, as in paper A; centred it is that of features with zero mean on the
-points. Leading axes are independent realisations.
+The Gram matrix :math:`K_{\mu\nu} = \Theta(x_\mu, x_\nu) = \sum_r \lambda_r\,\varphi_r(x_\mu)\varphi_r(x_\nu)` of ``n``
+points has eigenvalues :math:`\lambda_r` of :math:`K/n` and eigenvectors with
+:math:`\frac1n\sum_\mu\varphi_r(x_\mu)^2 = 1`. For points from a density they tend to those of the integral operator of
+:math:`\Theta` as ``n`` grows. As in paper A the kernel is not centred. Leading axes are independent realisations.
 
 Source: paper A, Sec. 5.1.
 """
@@ -26,11 +25,11 @@ SHARE = 20  # and at most one component in so many points
 
 
 class Components(NamedTuple):
-    """The first components, in the order of falling eigenvalues.
+    """The first components, by decreasing eigenvalue.
 
     Attributes:
         values: ``λ (..., r)``, of ``K/n``.
-        vectors: ``φ (..., n, r)``, mean square 1; of the two signs the one whose largest entry is positive.
+        vectors: ``φ (..., n, r)``, mean square 1, with the sign that makes the largest entry positive.
     """
 
     values: Tensor
@@ -38,11 +37,11 @@ class Components(NamedTuple):
 
 
 def components(gram: Tensor, count: int) -> Components:
-    """The first ``count`` components of a kernel; of few on many points by Lanczos on the CPU, to rounding.
+    """The first ``count`` components of a kernel, to rounding; few components of many points by Lanczos on the CPU.
 
     Args:
         gram: ``K (..., n, n)``, symmetric.
-        count: how many, from 1 to ``n``.
+        count: their number, from 1 to ``n``.
 
     Source: paper A, Sec. 5.1.
     """
@@ -60,14 +59,14 @@ def _scaled(values: Tensor, vectors: Tensor) -> Components:
 
 @torch.no_grad()
 def tangent_components(model: Model, x: Tensor, count: int) -> Components:
-    """:func:`components` of a tangent kernel on many points, by products with its Jacobian: no matrix is formed.
+    """:func:`components` of a tangent kernel on many points, by products with its Jacobian, without its matrix.
 
-    ``K v = J (Jᵀ v)`` takes what a gradient takes, so that ten times the points take ten times the time.
+    ``K v = J (Jᵀ v)`` costs as much as a gradient, so that the time is linear in the number of points.
 
     Args:
         model: ``E`` realisations, float64.
         x: points ``(n, d)`` or ``(E, n, d)``.
-        count: how many, from 1 to ``n - 1``.
+        count: their number, from 1 to ``n - 1``.
 
     Source: paper A, Sec. 5.1.
     """
@@ -118,7 +117,7 @@ def needs_gram(gram: Tensor) -> None:
 
 
 def centre(gram: Tensor) -> Tensor:
-    """``K`` of the features with their mean over the points subtracted, ``(..., n, n)``."""
+    """The kernel ``(..., n, n)`` of features whose mean over the points is subtracted."""
     mean = gram.mean(-1, keepdim=True)
     return gram - mean - mean.mT + mean.mean(-2, keepdim=True)
 
@@ -138,10 +137,10 @@ def projections(vectors: Tensor, y: Tensor) -> Tensor:
 
 
 def rkhs_norm(values: Tensor, squares: Tensor) -> Tensor:
-    r"""``Σ_r ω_r²/λ_r`` over the components given, ``(...)``: the squared norm of ``y`` in the kernel's own space.
+    r"""``Σ_r ω_r²/λ_r`` over the components given, ``(...)``: the squared norm of ``y`` in the kernel's Hilbert space.
 
-    With all ``n`` components it is ``yᵀ K⁻¹ y``, with fewer a lower bound. It scales as ``1/Θ``: compare kernels by
-    its product with the mean of ``Θ(x, x)``, the sum of all ``λ``.
+    All ``n`` components give ``yᵀ K⁻¹ y``, fewer a lower bound. It scales as ``1/Θ``: compare kernels by its product
+    with the mean of ``Θ(x, x)``, the sum of all ``λ``.
 
     Source: paper A, Sec. 5.1.
     """
@@ -152,7 +151,7 @@ def rkhs_norm(values: Tensor, squares: Tensor) -> Tensor:
 
 
 def effective_dimension(gram: Tensor) -> Tensor:
-    r"""``(Σ λ)²/Σ λ²``, ``(...)``: ``k`` for ``k`` equal eigenvalues; from the entries, without a decomposition."""
+    r"""The effective dimension ``(Σ λ)²/Σ λ²``, ``(...)``, from the entries: ``k`` for ``k`` equal eigenvalues."""
     needs_gram(gram)
     return gram.diagonal(dim1=-1, dim2=-2).sum(-1).square() / gram.square().sum((-1, -2))
 
@@ -174,11 +173,10 @@ def alignment(gram: Tensor, y: Tensor) -> Tensor:
 
 
 def distance_dimension(gram: Tensor, sizes: list[int]) -> Tensor:
-    r"""The dimension ``d`` by which distances in feature space fall, nearest neighbour ``~ m^(-1/d)``, ``(...)``.
+    r"""The dimension ``d`` of the points in feature space, from nearest-neighbour distances ``~ m^(-1/d)``, ``(...)``.
 
-    ``|ψ(x) - ψ(z)|² = Θ(x, x) + Θ(z, z) - 2 Θ(x, z)``; mean distances to the nearest within groups of ``m`` points, for
-    each ``m`` of ``sizes``, and their least-squares slope. All groups that the points give in their order are averaged:
-    a single small one would be most of the noise.
+    Distances are ``|ψ(x) - ψ(z)|² = Θ(x, x) + Θ(z, z) - 2 Θ(x, z)``. A least-squares slope is fitted to the mean
+    distance within groups of ``m`` points, for each ``m`` of ``sizes``, averaged over all consecutive groups.
 
     Source: paper A, Sec. 5.2, footnote 5.
     """

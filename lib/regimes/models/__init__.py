@@ -1,6 +1,6 @@
-"""What learns: networks with a leading axis of independent realisations, and the losses they learn by.
+"""Networks with a leading axis of independent realisations, and their losses.
 
-Tangent kernels, gradients, NFM and AGOP follow from a :class:`Model`'s tangents. :func:`join` makes one of several.
+A :class:`Model`'s tangents give tangent kernels, gradients, NFM and AGOP. :func:`join` makes one model of several.
 """
 
 import math
@@ -23,11 +23,11 @@ class Model(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the parameters, in their order."""
+        """Names of the parameters, in their order."""
 
     @property
     def tangent_size(self) -> int:
-        """How many numbers the tangents of one point hold."""
+        """The count of numbers in the tangents of one point."""
 
     def __call__(self, x: Tensor) -> Tensor:
         """Outputs ``(E, p)``."""
@@ -36,10 +36,10 @@ class Model(Protocol):
         """The trained tensors, each ``(E, ...)``, in the order of :meth:`tangents`."""
 
     def with_parameters(self, parameters: Sequence[Tensor]) -> "Model":
-        """The same model with other parameters, of the same shapes."""
+        """The same model with other parameters of the same shapes."""
 
     def tangents(self, x: Tensor) -> Tangents:
-        """The derivatives of the outputs at ``x`` by the parameters, see :mod:`regimes.models.tangents`."""
+        """The derivatives with respect to the parameters at ``x``, see :mod:`regimes.models.tangents`."""
 
     def __getitem__(self, rows: slice | Tensor) -> "Model":
         """The realisations ``rows``; the leading axis stays."""
@@ -52,9 +52,9 @@ AnyModel = TypeVar("AnyModel", bound=Model)
 
 
 def join(models: Sequence[AnyModel]) -> AnyModel:
-    """The realisations of several models of one kind as one ensemble, in their order.
+    """One ensemble of the realisations of several models of one kind, in their order.
 
-    Tensors are concatenated along the realisations; all else must agree.
+    Tensors are concatenated along the realisations; everything else must agree.
     """
     if not models or len({type(model) for model in models}) > 1:
         raise InputError(f"models must be one or more of one kind, got {[type(model).__name__ for model in models]}")
@@ -73,14 +73,14 @@ def _joined(name: str, values: list[Any]) -> Any:
 
 
 def _kind(value: Any) -> Any:
-    """What must agree: a tensor's realisations may differ in number, nothing else."""
+    """What must agree: everything but a tensor's number of realisations."""
     if isinstance(value, Tensor):
         return ("E", *value.shape[1:]), value.dtype, value.device
     return f"{len(value)} entries" if isinstance(value, tuple) else value
 
 
 def matching(parameters: Sequence[Tensor], like: Sequence[Tensor]) -> list[Tensor]:
-    """``parameters``, one for each of ``like`` and of its shape."""
+    """``parameters``, checked to be one for each of ``like``, of its shape."""
     shapes, wanted = ([tuple(tensor.shape) for tensor in tensors] for tensors in (parameters, like))
     if shapes != wanted:
         raise InputError(f"parameters must be tensors of shapes {wanted}, got {shapes}")
@@ -91,7 +91,7 @@ def inputs(x: Tensor, shape: tuple[int, ...], first: Tensor, *, hint: str = "") 
     """Points ``x``, each of a ``shape`` or as a vector, in the dtype of weights ``first (E, ...)``.
 
     Returns:
-        ``(1, p, *shape)`` where the realisations share them, else ``(E, p, *shape)``.
+        ``(1, p, *shape)`` if the realisations share them, else ``(E, p, *shape)``.
     """
     count, axes = len(first), len(shape)
     if isinstance(x, Tensor) and axes > 1 and x.ndim in (2, 3) and x.shape[-1] == math.prod(shape):
@@ -109,7 +109,7 @@ def inputs(x: Tensor, shape: tuple[int, ...], first: Tensor, *, hint: str = "") 
 
 
 def blocks(model: Model, x: Tensor, memory: int) -> Iterator[slice]:
-    """Slices of the points ``x (..., p, d)`` whose tangents take at most ``memory`` bytes, one point at least."""
+    """Slices of the points ``x (..., p, d)`` whose tangents take at most ``memory`` bytes, or of one point."""
     each = WORK * len(model.parameters()[0]) * model.tangent_size * x.element_size()
     size = max(1, memory // each)
     return (slice(start, start + size) for start in range(0, x.shape[-2], size))

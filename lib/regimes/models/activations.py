@@ -1,4 +1,4 @@
-"""Activations with their derivatives, as an argument of the models."""
+"""Activations with their derivatives, arguments of the models."""
 
 import functools
 import math
@@ -23,7 +23,7 @@ class Activation:
     Attributes:
         name: as in :data:`ACTIVATIONS`.
         value: ``σ``.
-        slope: ``σ'``, at a kink the left one.
+        slope: ``σ'``, the left derivative at a kink.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Activation:
 
 
 def _swish(steepness: float, factor: float = 1.0) -> Activation:
-    """A steep swish times ``factor``; one new tensor, and the steps that the numbers kept were made with."""
+    """A steep swish times ``factor``, with one new tensor; stored results were computed in this order of operations."""
     return Activation(
         "swish",
         lambda z: silu(steepness * z, inplace=True).div_(steepness).mul_(factor),
@@ -45,7 +45,7 @@ def _swish(steepness: float, factor: float = 1.0) -> Activation:
 
 
 def _silu_slope(z: Tensor) -> Tensor:
-    """In one pass over the tensor, not five."""
+    """The slope in one pass over the tensor instead of five."""
     return torch.ops.aten.silu_backward(torch.ones((), dtype=z.dtype, device=z.device).expand_as(z), z)
 
 
@@ -63,7 +63,7 @@ def activation(name: str | Activation, *, steepness: float = 1.0, normalised: bo
     r"""The activation a name stands for: ``relu``, ``tanh``, ``erf``, ``quadratic`` (``z²``), ``linear`` or ``swish``.
 
     Args:
-        name: or an :class:`Activation`, which is handed back (normalised where asked).
+        name: one of these, or an :class:`Activation`, which is returned (normalised if asked).
         steepness: ``β`` of the swish :math:`z/(1 + e^{-\beta z})`; it tends to the ReLU as ``β`` grows.
         normalised: whether to divide by :math:`\sqrt{E\sigma(z)^2}` for a standard normal ``z``; ``√2`` for the ReLU.
     """

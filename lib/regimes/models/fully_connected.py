@@ -4,12 +4,10 @@ r"""Fully connected networks of any depth, with a leading axis of independent re
 
 The multipliers ``m_l`` and the scale of the weights are the *parametrisation*:
 
-- ``ntk``: entries of ``W_l`` are N(0, 1) and ``m_l = gain/√n_{l-1}``; gradients with respect to ``W_l`` then have the
-  scale at which one rate serves every width.
+- ``ntk``: entries of ``W_l`` are N(0, 1) and ``m_l = gain/√n_{l-1}``; one learning rate then suits every width.
 - ``standard``: entries are N(0, gain²/n_{l-1}) and ``m_l = 1``; the same function at the start, but its tangent kernel
   is ``n`` times as large, so that a stable rate of gradient descent falls as ``1/n``.
-- ``mean-field``: as ``ntk``, but ``m_L = gain/n_{L-1}``: outputs start at order ``1/√n``, features move at order
-  one.
+- ``mean-field``: as ``ntk``, but ``m_L = gain/n_{L-1}``: outputs start at order ``1/√n``, features move at order one.
 
 Paper C has ``gain = 1`` with ReLU; papers A and B ``gain = 1`` with an activation normalised to ``E σ² = 1``, biases
 (paper A) or none (paper B), and the mean-field scale.
@@ -101,7 +99,7 @@ class FullyConnected:
             raise InputError(f"a network with one output is needed here, this one has {self.widths[-1]}")
 
     def layers(self, x: Tensor) -> list[Layer]:
-        """Each layer's inputs ``h`` and derivatives ``δ``, by one forward and one backward pass.
+        """Each layer's inputs ``h`` and derivatives ``δ``, in one forward and one backward pass.
 
         Raises:
             InputError: for a network with several outputs, and as :meth:`hidden`.
@@ -117,7 +115,7 @@ class FullyConnected:
         return found[::-1]
 
     def tangents(self, x: Tensor) -> Tangents:
-        """The derivatives of the output by all parameters."""
+        """The derivatives of the output with respect to all parameters."""
         return Tangents(tuple(self.layers(x)))
 
     def parameters(self) -> list[Tensor]:
@@ -160,13 +158,13 @@ def fully_connected(
 
     Args:
         widths: ``n_0, n_1, …, n_L``, at least two.
-        seeds: one initialisation each; a realisation does not depend on the others.
+        seeds: one initialisation each, independent of the others.
         sigma: the activation, a name in ``activations.ACTIVATIONS`` or from ``activations.activation``.
         parametrisation: ``ntk``, ``standard`` or ``mean-field``; see the module's head.
         gain: standard deviation of a weight in units of ``1/√fan-in``; 1 in paper C.
         bias: whether the hidden layers have (trained) biases, standard normal at the start.
-        dtype: of the weights; draws are made in that precision.
-        device: where they live.
+        dtype: of the weights and of their draws.
+        device: of the weights.
 
     Source: paper C, Sec. 4 and 5; paper B, Sec. 3.
     """

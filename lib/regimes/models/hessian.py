@@ -1,7 +1,7 @@
-r"""Second derivatives of the output of a fully connected network by all of its weights, in matrix products.
+r"""Second derivatives of a fully connected network's output with respect to all weights, in matrix products.
 
-A weight of layer ``l`` moves :math:`z_l` alone, by :math:`m_l h_{l-1}`, so that all that is needed per point is how the
-output answers to additive moves of the pre-activations. With :math:`\delta_l = \partial f/\partial z_l`,
+A weight of layer ``l`` moves only :math:`z_l`, by :math:`m_l h_{l-1}`. So each point needs the output's derivatives
+with respect to the pre-activations alone. With :math:`\delta_l = \partial f/\partial z_l`,
 :math:`G_l = \partial z_{l+1}/\partial z_l` and :math:`C_{lm} = \partial^2 f/\partial z_l\,\partial z_m`,
 
 .. math:: C_{ll} = G_l^\top C_{l+1,l+1} G_l + \mathrm{diag}\bigl(\sigma''(z_l)\; m_{l+1} W_{l+1}^\top\delta_{l+1}\bigr),

@@ -1,8 +1,7 @@
 r"""Losses as functions of the margin :math:`m = yF`: value, slope and curvature.
 
-A point's cost is ``value(m)``; the flows minimise :math:`\frac{1}{\alpha p}\sum_\mu \ell(m_\mu)`. All of them push
-towards margins of at least 1 and none depends on :math:`\alpha` otherwise. For labels of :math:`\pm 1` the square loss
-:math:`\tfrac12 (1 - m)^2` is :math:`\tfrac12 (y - F)^2`.
+A point costs ``value(m)``; the flows minimise :math:`\frac{1}{\alpha p}\sum_\mu \ell(m_\mu)`. All losses drive margins
+to at least 1. For labels :math:`\pm 1` the square loss :math:`\tfrac12 (1 - m)^2` is :math:`\tfrac12 (y - F)^2`.
 """
 
 from collections.abc import Callable
@@ -27,9 +26,9 @@ class Loss:
         slope: its derivative (for the hinge: the right one at the corner).
         curvature: its second derivative (for the hinge: zero).
         corner: whether the slope jumps at ``m = 1``, where it takes every value in ``[-1, 0]``.
-        reaches: whether the flow takes fittable data to ``m >= 1`` in finite time; the quadratic hinge and the square
+        reaches: whether the flow fits fittable data, ``m >= 1``, in finite time; the quadratic hinge and the square
             loss only approach it.
-        two_sided: whether margins above 1 cost too, so that the end is ``m = 1``.
+        two_sided: whether margins above 1 cost too, so that training ends at ``m = 1``.
     """
 
     name: str
@@ -41,7 +40,7 @@ class Loss:
     two_sided: bool = False
 
     def fitted(self, m: Tensor, slack: float) -> Tensor:
-        """Which points are at the end of their training: ``m >= 1``; within ``slack`` of it if only approached."""
+        """The fitted points: ``m >= 1``, or within ``slack`` of it for a loss that only approaches it."""
         if self.reaches:
             return m >= 1
         return (m - 1).abs() <= slack if self.two_sided else m >= 1 - slack
@@ -51,7 +50,7 @@ class Loss:
         return (F - y).square() / 2 if self.two_sided else self.value(y * F)
 
     def force(self, F: Tensor, y: Tensor) -> Tensor:
-        """Minus the derivative of :meth:`cost` by ``F``."""
+        """Minus the derivative of :meth:`cost` with respect to ``F``."""
         return y - F if self.two_sided else -y * self.slope(y * F)
 
 

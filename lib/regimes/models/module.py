@@ -1,7 +1,7 @@
-"""A reader's own torch module as a model, with a leading axis of independent realisations.
+"""Your own torch module as a model, with a leading axis of independent realisations.
 
-Any module will do that gives one number a point, each from its own input alone. The page *API* trains one lazily and
-with features.
+Any module works whose output is one number per point and depends on that point alone. The page *API* trains one lazily
+and with features.
 """
 
 import copy
@@ -30,10 +30,10 @@ class ModuleModel:
 
     Attributes:
         skeleton: the module; its own parameters are not used.
-        names: of the parameters that are trained.
-        tensors: those parameters, each ``(E, ...)``.
+        names: of the trained parameters.
+        tensors: the trained parameters, each ``(E, ...)``.
         fixed_names: of the other parameters and the buffers.
-        fixed: these, each ``(E, ...)``.
+        fixed: the other parameters and the buffers, each ``(E, ...)``.
         shape: of one point.
     """
 
@@ -46,11 +46,11 @@ class ModuleModel:
 
     @property
     def tangent_size(self) -> int:
-        """Numbers that the tangents of one point hold: its gradient."""
+        """The count of numbers in the tangents of one point, its gradient."""
         return sum(tensor[0].numel() for tensor in self.tensors)
 
     def _inputs(self, x: Tensor) -> Tensor:
-        """Checked points, ``(p, ...)`` where all realisations share them."""
+        """Checked points, ``(p, ...)`` if all realisations share them."""
         shape = self.shape or tuple(x.shape[-1:] if isinstance(x, Tensor) else "d")
         found = inputs(x, shape, self.tensors[0], hint="; module(shape=...) says the shape of one point")
         return found[0] if len(found) == 1 else found
@@ -83,17 +83,17 @@ class ModuleModel:
         return self._outputs(self.tensors, self._inputs(x))
 
     def tangents(self, x: Tensor) -> Tangents:
-        """The derivatives of the outputs by the parameters."""
+        """The derivatives of the outputs with respect to the parameters."""
         return Tangents((Differentiated(self, self._inputs(x)),))
 
     def layers(self, x: Tensor) -> list[Convolution]:
-        """The tangents of each ``Linear`` and ``Conv2d``, in the order of their calls; a shared one comes repeatedly.
+        """The tangents of each ``Linear`` and ``Conv2d``, in the order of calls; a shared layer appears at each call.
 
         Each holds the layer's inputs ``h (E, p, positions, n_in)`` and ``δ (E, p, positions, n_out)``; a linear layer
-        of vectors has one position. By one forward and one backward pass a realisation.
+        of vectors has one position. The cost is one forward and one backward pass per realisation.
 
         Raises:
-            InputError: as the call, for a module without such layers, and for one in which points do not keep a row.
+            InputError: as the call, for a module without such layers, or one whose points do not stay in their rows.
         """
         x = self._inputs(x)
         found = [self[e : e + 1]._probe(x[e] if self._own(x) else x) for e in range(len(self.tensors[0]))]
@@ -102,7 +102,7 @@ class ModuleModel:
         return [replace(same[0], **_joined(same)) for same in zip(*found)]
 
     def _probe(self, x: Tensor) -> list[Convolution]:
-        """The layers of one realisation: ``δ`` is the derivative by zeros added to what a layer gives."""
+        """The layers of one realisation: ``δ`` is the derivative with respect to zeros added to a layer's output."""
         seen: list[tuple[str, Any, Tensor, Tensor]] = []
 
         def hook(name: str) -> Callable:
@@ -135,7 +135,7 @@ class ModuleModel:
         return replace(self, tensors=tuple(parameters))
 
     def only(self, names: Collection[str]) -> "ModuleModel":
-        """The same module with fewer parameters that are trained."""
+        """The same module with fewer trained parameters."""
         values = dict(zip((*self.names, *self.fixed_names), (*self.tensors, *self.fixed)))
         wanted = tuple(name for name in self.names if name in names)
         rest = tuple(name for name in values if name not in wanted)
@@ -147,7 +147,7 @@ class ModuleModel:
         return self._map(lambda tensor: tensor[rows])
 
     def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "ModuleModel":
-        """The same models in another precision or on another device; whole numbers among the buffers stay whole."""
+        """The same models in another precision or on another device; integer buffers stay integer."""
         return self._map(lambda tensor: tensor.to(dtype=dtype if tensor.is_floating_point() else None, device=device))
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> "ModuleModel":
@@ -156,10 +156,10 @@ class ModuleModel:
 
 @dataclass(frozen=True)
 class Differentiated:
-    """The tangents of all parameters of a torch module, each product by automatic differentiation when asked for.
+    """The tangents of all parameters of a torch module, by automatic differentiation on demand.
 
-    ``vjp`` is a backward pass (the forward one is made once), ``jvp`` a pass of forward differentiation; gradients of
-    single points are made by ``rows`` and ``gram`` alone, ``gram`` within ``memory`` bytes.
+    ``vjp`` is a backward pass (after a single forward one), ``jvp`` a pass of forward differentiation. Only ``rows``
+    and ``gram`` form gradients of single points, ``gram`` within ``memory`` bytes.
 
     Attributes:
         model: the module.
@@ -219,7 +219,7 @@ class Differentiated:
         return torch.stack(found)
 
     def _fitting(self, share: int) -> int:
-        """Points whose rows take a share of the memory, for all realisations."""
+        """The number of points whose rows take a share of the memory, for all realisations."""
         first = self.model.tensors[0]
         return max(1, self.memory // (share * len(first) * self.model.tangent_size * first.element_size()))
 
@@ -228,13 +228,13 @@ class Differentiated:
         return self.jacobian()
 
     def _tiles(self, size: int, start: int = 0) -> Iterator[tuple[slice, Tensor]]:
-        """Rows in tiles from ``start`` on, made as they are asked for; those of few points are made once."""
+        """Rows in tiles from ``start`` on, made on demand; those of few points are made once."""
         points = [slice(i, min(i + size, self.points)) for i in range(start, self.points, size)]
         few = self.points <= self._fitting(2)
         return ((rows, self._kept[:, rows] if few else self._rows(rows)) for rows in points)
 
     def gram(self, other: "Differentiated") -> Tensor:
-        """The tangent kernel ``J J'ᵀ (E, n, m)``, tile by tile; that of a model with itself exactly symmetric."""
+        """The tangent kernel ``J J'ᵀ (E, n, m)``, tile by tile; exactly symmetric for a model with itself."""
         mirrored, first = other is self, self.model.tensors[0]
         out = first.new_empty(len(first), self.points, other.points)
         for rows, mine in self._tiles(self._fitting(2)):
@@ -250,18 +250,17 @@ def module(
     shape: Sequence[int] | None = None,
     params: Collection[str] | None = None,
 ) -> ModuleModel:
-    """A torch module as a model: one at its present parameters, or one built for each seed.
+    """A torch module as a model, at its current parameters or built once for each seed.
 
-    Parameters are copied; the module is left as it is, and what becomes of it later changes nothing here. Buffers, such
-    as the averages of a batch norm in ``eval()``, keep their values.
+    Parameters are copied: the module stays as it is, and later changes to it have no effect here. Buffers, such as the
+    averages of a batch norm in ``eval()``, keep their values.
 
     Args:
         source: a module, which makes one realisation; or a function that builds one, for ``seeds``.
-        seeds: one initialisation each, drawn by ``source()`` from torch's generator at that seed; the state of the
-            generator outside is not touched.
-        shape: of one point, such as ``(1, 28, 28)``; points may then also come as vectors. ``None`` for vectors.
-        params: names of the parameters that are trained, out of ``named_parameters()``; ``None`` for all that require
-            gradients.
+        seeds: one initialisation each, by ``source()`` with torch's generator at that seed; the generator's state
+            outside is restored.
+        shape: of one point, such as ``(1, 28, 28)``; points may then also be vectors. ``None`` for vectors.
+        params: trained parameters, out of ``named_parameters()``; ``None`` for all that require gradients.
 
     Raises:
         InputError: for a module without parameters, of mixed precision, with dropout or batch norm in training mode,
@@ -304,7 +303,7 @@ def _built(source: nn.Module | Callable[[], nn.Module], seeds: Sequence[int] | N
 
 
 def _needs_separate_points(one: nn.Module) -> None:
-    """Outputs of a point must not depend on the other points, nor on chance."""
+    """Checks that the output at a point depends neither on the other points nor on chance."""
     for name, part in one.named_modules():
         chance = part.p if isinstance(part, nn.modules.dropout._DropoutNd) else getattr(part, "dropout", 0)
         if part.training and isinstance(chance, float) and chance > 0:
@@ -328,7 +327,7 @@ def _trained(one: nn.Module, params: Collection[str] | None) -> tuple[str, ...]:
 
 
 def _layer(name: str, layer: nn.Linear | nn.Conv2d, h: Tensor, delta: Tensor, points: int) -> Convolution:
-    """The tangents of a layer from its inputs and the derivatives by what it gives, of one realisation."""
+    """The tangents of a layer of one realisation, from its inputs and the derivatives with respect to its outputs."""
     if len(h) != points:
         raise InputError(f"layer {name} takes {len(h)} rows for {points} points: each point must keep one row")
     if isinstance(layer, nn.Conv2d):

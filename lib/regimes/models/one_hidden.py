@@ -58,10 +58,11 @@ class Network:
         return torch.cat([self._block(x[:, rows]) for rows in self._blocks(x.shape[-2])], -1)
 
     def tangents(self, x: Tensor) -> Tangents:
-        r"""The derivatives of the output by the parameters.
+        r"""The derivatives of the output with respect to the parameters.
 
-        With :math:`u_n = \omega_n\cdot x/\sqrt d + b_n`: :math:`\delta_n = \sqrt2\,\beta_n\,1(u_n > 0)/h` of the first
-        layer, and :math:`\sqrt2\max(0, u_n)/h` by :math:`\beta_n`; at a kink the left derivative.
+        With :math:`u_n = \omega_n\cdot x/\sqrt d + b_n` the first layer has
+        :math:`\delta_n = \sqrt2\,\beta_n\,1(u_n > 0)/h` (the left derivative at a kink), and :math:`\beta_n` has
+        :math:`\sqrt2\max(0, u_n)/h`.
         """
         x = inputs(x, (self.d,), self.omega).expand(len(self.b), -1, -1)
         u = torch.baddbmm(self.b[:, None, :], x, self.omega.mT, alpha=self.d**-0.5)
@@ -104,13 +105,13 @@ def one_hidden(
 ) -> Network:
     """Networks with standard normal weights, one realisation a seed.
 
-    A seed gives the same weights alone or among others, on every device and (up to rounding) in every precision.
+    A seed gives the same weights alone or among others, on every device and, up to rounding, in every precision.
 
     Args:
         d: input dimension.
         h: width.
         seeds: one seed or several; realisation ``e`` is drawn from ``seeds[e]`` alone.
-        device: where they live; ``"auto"`` picks CUDA where there is one.
+        device: of the weights; ``"auto"`` picks CUDA if the machine has it.
 
     Source: paper A, Sec. 2.2.
     """

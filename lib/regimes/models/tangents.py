@@ -1,10 +1,10 @@
-r"""Derivatives of a network's outputs by its parameters, kept in the form in which one backward pass gives them.
+r"""Derivatives of a network's outputs with respect to its parameters, in the factors that one backward pass gives.
 
-A linear layer ``z = m W h + b`` has ``∂f/∂W = m δ hᵀ`` and ``∂f/∂b = δ`` with ``δ = ∂f/∂z``. Its ``h`` and ``δ``
-are all that is ever needed: for ``p`` points they hold ``p (n_in + n_out)`` numbers, the gradients ``p n_in n_out``.
+A linear layer ``z = m W h + b`` has ``∂f/∂W = m δ hᵀ`` and ``∂f/∂b = δ`` with ``δ = ∂f/∂z``. Only ``h`` and ``δ`` are
+kept: ``p (n_in + n_out)`` numbers for ``p`` points, where the gradients have ``p n_in n_out``.
 
-With the Jacobian ``J (p, P)`` of the outputs by all ``P`` parameters, :class:`Tangents` gives ``J w``, ``Jᵀ v``, the
-tangent kernel ``J Jᵀ`` and, where it fits into memory, ``J`` itself. Plain sums over points and parameters.
+With the Jacobian ``J (p, P)`` of the outputs with respect to all ``P`` parameters, :class:`Tangents` gives ``J w``,
+``Jᵀ v``, the tangent kernel ``J Jᵀ`` and, if it fits into memory, ``J``. Plain sums over points and parameters.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -18,7 +18,7 @@ from regimes.validate import InputError
 
 
 def chosen(params: Collection[str] | None, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The parameters asked for out of those called ``names``; ``None`` for all."""
+    """The parameters ``params`` out of ``names``; ``None`` for all."""
     wanted = names if params is None else tuple(params)
     if isinstance(params, str) or not wanted or not set(wanted) <= set(names):
         raise InputError(f"params must be some of {', '.join(names)}; got {params!r}")
@@ -36,10 +36,10 @@ class Part(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the parameters, in the order of ``vjp``."""
+        """Names of the parameters, in the order of ``vjp``."""
 
     def only(self, names: Collection[str]) -> "Part":
-        """The tangents of those of its parameters that are among ``names``, at least one."""
+        """The tangents of its parameters among ``names``, at least one."""
 
     def gram(self, other: Any) -> Tensor:
         """Its term of the tangent kernel with another of its kind, ``(E, n, m)``."""
@@ -65,9 +65,9 @@ class Affine:
     Attributes:
         h: its inputs, ``n_in`` on the last axis.
         delta: ``δ``, the derivatives of the output by the pre-activations ``z``, ``n_out`` on the last axis.
-        multiplier: ``m``; ``None`` where the weights are not among the parameters.
-        bias: whether biases are among them.
-        names: of the weights and the biases, as far as they are among the parameters.
+        multiplier: ``m``; ``None`` if the weights are not among the parameters.
+        bias: whether the biases are among the parameters.
+        names: of the weights and the biases among the parameters.
     """
 
     h: Tensor
@@ -115,7 +115,7 @@ class Layer(Affine):
         return total(terms)
 
     def jacobian(self) -> Tensor:
-        """``J (E, p, n_out n_in + n_out)``, the order that of ``vjp``."""
+        """``J (E, p, n_out n_in + n_out)``, in the order of ``vjp``."""
         found = []
         if self.multiplier is not None:
             delta = self.delta * self.multiplier
@@ -170,7 +170,7 @@ class Readout:
 
 @dataclass(frozen=True)
 class Tangents:
-    """The Jacobian ``J (E, p, P)`` of the outputs by all parameters, in parts that need not be formed."""
+    """The Jacobian ``J (E, p, P)`` of the outputs with respect to all parameters, in parts that need not be formed."""
 
     parts: tuple[Part, ...]
 
@@ -198,12 +198,12 @@ class Tangents:
         return total(part.jvp([found[name] for name in part.names]) for part in self.parts)
 
     def at(self, index: Tensor) -> "Tangents":
-        """At some of the points of each realisation, ``index (E, a)``; only some kinds of parts can be asked."""
+        """At some of the points of each realisation, ``index (E, a)``, if :meth:`divisible`."""
         return Tangents(tuple(cast(Any, part).at(index) for part in self.parts))
 
     @property
     def divisible(self) -> bool:
-        """Whether :meth:`at` can be asked."""
+        """Whether :meth:`at` is available for all parts."""
         return all(hasattr(part, "at") for part in self.parts)
 
     def jacobian(self) -> Tensor:

@@ -10,18 +10,18 @@ along all others. A step solves a linear system with :math:`1 + \gamma\,\delta t
 (*active* ones) enter it. Of its two forms, that of the ``P`` parameters and that of the ``a`` active points, the
 smaller is solved: ``a P² + P³/3`` or ``a² (n_in + n_out) + a³/3`` operations.
 
-Weight decay ``λ`` pulls the weights back to where they began: :math:`\dot W = g(W) - \lambda (W - W_0)`, the flow
+Weight decay ``λ`` pulls the weights back to their initial values: :math:`\dot W = g(W) - \lambda (W - W_0)`, the flow
 of the mean loss with the penalty :math:`\frac{\alpha\lambda}2 \lVert W - W_0\rVert^2`; ``λ`` then joins ``A``.
 
-Two rules for the steps:
+There are two rules for the steps:
 
 - ``follow``: a Rosenbrock W-method of second order, :math:`(1 + \gamma\,\delta t A) k_1 = g(W)`,
   :math:`(1 + \gamma\,\delta t A) k_2 = g(W + \delta t\,k_1) - 2 k_1`,
-  :math:`W \leftarrow W + \delta t\,(\tfrac32 k_1 + \tfrac12 k_2)` with :math:`\gamma = 1 - 1/\sqrt2`; its local
-  error, in the margins and relative in the weights, stays below the tolerance.
-- ``settle``: implicit Euler steps as long as the outputs answer linearly: no margin that matters departs by more than
-  the tolerance from the linearised one, and the loss falls. Late in training these steps are longer by orders of
-  magnitude: they go downhill where the flow goes, but not at its exact times.
+  :math:`W \leftarrow W + \delta t\,(\tfrac32 k_1 + \tfrac12 k_2)` with :math:`\gamma = 1 - 1/\sqrt2`. Its local error,
+  in the margins and relative in the weights, stays below the tolerance.
+- ``settle``: implicit Euler steps, as long as the loss falls and no margin that matters departs from its linearisation
+  by more than the tolerance. Late in training these steps are longer by orders of magnitude. They follow the flow
+  downhill, but not at its exact times.
 
 Source: the flow is paper A, Eq. 2; decay: paper B, footnote 8; W-methods:
 Steihaug and Wolfbrandt, Math. Comp. 33 (1979) 521.
@@ -61,12 +61,12 @@ Solve = Callable[[list[Tensor]], list[Tensor]]
 
 @dataclass(frozen=True)
 class ImplicitState(state.State):
-    """Models on their way, see :class:`regimes.training.state.State`.
+    """Models during training, see :class:`regimes.training.state.State`.
 
     Attributes:
-        problem: what they learn.
+        problem: points, labels and loss.
         t: ``(e,)``; last: length of the last step.
-        model: the models now; before: those at the start of the last step; initial: those at time 0.
+        model: the models now; before: at the start of the last step; initial: at time 0.
         margins: ``y F (e, p)``.
     """
 
@@ -85,7 +85,7 @@ class ImplicitState(state.State):
 
     @property
     def cost(self) -> Tensor:
-        """What the flow makes smaller ``(e,)``: the loss, with the penalty of the decay."""
+        """What the flow minimises ``(e,)``: the loss, with the penalty of the decay."""
         if not self.problem.decay:
             return self.loss
         return self.loss + self.problem.alpha * self.problem.decay / 2 * norm(self.departure()).square()
@@ -104,7 +104,7 @@ class ImplicitState(state.State):
 
 @dataclass(frozen=True)
 class Problem:
-    """What ``e`` realisations learn: points, labels ``(e, p)``, outputs at time 0, scale, loss and decay."""
+    """The problem of ``e`` realisations: points, labels ``(e, p)``, outputs at time 0, scale, loss and decay."""
 
     x: Tensor
     y: Tensor
@@ -133,13 +133,13 @@ class Problem:
         return self.x[torch.arange(len(index), device=index.device)[:, None], index]
 
     def part(self, rows: Tensor | slice) -> "Problem":
-        """That of some realisations."""
+        """The problem of some realisations."""
         x = self.x[rows] if self.own_points else self.x
         return replace(self, x=x, y=self.y[rows], base=self.base[rows])
 
 
 def problem_of(initial: Model, x: Tensor, y: Tensor, *, alpha: float, loss: str | Loss, decay: float = 0.0) -> Problem:
-    """What the models learn that are ``initial`` at time 0; arguments as of :func:`gauss_newton`."""
+    """The problem of models that are ``initial`` at time 0; arguments as of :func:`gauss_newton`."""
     loss = losses.named(loss)
     if loss.corner:
         raise InputError(f"loss must be smooth for implicit steps, got {loss.name}: take soft_hinge")
@@ -171,21 +171,21 @@ def gauss_newton(
     decay: float = 0.0,
     steps: int = STEPS,
 ) -> Iterator[ImplicitState]:
-    r"""Gradient flow of :math:`F = \alpha(f - f_0)`, one state an accepted step of any realisation.
+    r"""Gradient flow of :math:`F = \alpha(f - f_0)`, one state per accepted step of any realisation.
 
-    Realisations have their own times and steps, do not feel each other, and leave when they have ended: *fitted*;
-    *jammed*, where points are unsatisfied and the loss has not fallen by a thousandth while the flow grew a hundred
-    times as old (or, under decay, the gradient has vanished); or by the caller's rule.
+    Realisations have independent times and steps, and leave when they end: *fitted*; *jammed*, with unfitted points and
+    a loss that has not fallen by a thousandth while the time grew a hundredfold (or, under decay, with a vanished
+    gradient); or by the caller's rule.
 
     Args:
         model: ``E`` realisations.
         x: points ``(p, ...)`` shared by all, or ``(E, p, ...)``.
         y: labels ``(p,)`` or ``(E, p)`` in {-1, +1}.
         alpha: scale of the predictor.
-        loss: a smooth one; the hinge has a corner.
+        loss: a smooth one, not the hinge.
         rule: ``follow`` or ``settle``, see the module.
         tolerance: of a step, in margins; 0.01 for ``follow`` and 0.3 for ``settle`` by default.
-        slack: how near to the margin a point counts as met, for losses that only approach it.
+        slack: distance from the margin at which a point counts as fitted, for losses that only approach it.
         decay: ``λ``, towards the initial weights, per unit of time.
         steps: attempted steps after which a realisation is given up.
 
@@ -211,12 +211,12 @@ def gauss_newton(
 def step_bytes(p: int, parameters: int, held: int, itemsize: int = 8) -> int:
     """Bytes that a step of one network takes, with all of its ``p`` points active.
 
-    The matrix of the smaller linear system with what it is made of and its factor, and the tangents of the points.
+    They are those of the smaller linear system with its factors, and of the tangents of the points.
 
     Args:
         p: training points.
         parameters: of the network.
-        held: numbers that the tangents of one point hold (``Model.tangent_size``).
+        held: numbers in the tangents of one point (``Model.tangent_size``).
         itemsize: bytes of a number.
     """
     system = 3 * p * p if p <= parameters else parameters * (2 * p + 3 * parameters)
@@ -224,16 +224,16 @@ def step_bytes(p: int, parameters: int, held: int, itemsize: int = 8) -> int:
 
 
 def together(each: int, device: torch.device) -> int:
-    """How many networks take their steps together, at ``each`` bytes a network: what half of a GPU's memory holds.
+    """The number of networks that take their steps together, at ``each`` bytes: as many as half of a GPU holds.
 
-    On the CPU what ``HELD`` bytes hold, whatever is free, as numbers depend to rounding on what is computed together.
+    On the CPU, as many as ``HELD`` bytes hold, because rounding depends on which networks are computed together.
     """
     held = validate.free_memory(device) // 2 if device.type == "cuda" else HELD
     return max(1, held // each)
 
 
 def _in_turn(groups: list[Iterator[ImplicitState]]) -> Iterator[ImplicitState]:
-    """The beginnings of all groups, then the states of one group after another."""
+    """The initial states of all groups, then the states of one group after another."""
     for states in groups:
         yield next(states)
     for states in groups:
@@ -268,9 +268,9 @@ def _states(
 
 @dataclass(frozen=True)
 class _Batch:
-    """A state with what the next step needs there: derivatives, gradient ``g`` and the step's length ``dt (e,)``.
+    """A state with what the next step needs: derivatives, gradient ``g`` and the step's length ``dt (e,)``.
 
-    ``since`` and ``then``: when the cost last fell by a part ``STILL``, and to what ``(e,)``.
+    ``since`` and ``then``: the time of the cost's last fall by a part ``STILL``, and the cost there ``(e,)``.
     """
 
     state: ImplicitState
@@ -298,7 +298,7 @@ class _Batch:
 
 
 def _gradient(now: ImplicitState, tangents: Tangents) -> list[Tensor]:
-    """``g``, less the pull of the decay."""
+    """``g`` minus the pull of the decay."""
     gradient = tangents.vjp(now.problem.force(now.margins))
     if not now.problem.decay:
         return gradient
@@ -367,7 +367,7 @@ def _judged(batch: _Batch, after: ImplicitState, error: Tensor) -> tuple[_Batch,
 
 
 def _choose(moved: Tensor, new: ImplicitState, old: ImplicitState) -> ImplicitState:
-    """Realisation by realisation the new state where it moved, else the old one."""
+    """The new state of each realisation that moved, the old one of the others."""
 
     def mixed(a: Model, b: Model) -> Model:
         return a.with_parameters(where_rows(moved, a.parameters(), b.parameters()))
@@ -379,7 +379,7 @@ def _choose(moved: Tensor, new: ImplicitState, old: ImplicitState) -> ImplicitSt
 
 
 def _end(batch: _Batch, moved: Tensor) -> None:
-    """Ends the realisations that are fitted or have come to rest."""
+    """Ends the realisations that are fitted or at rest."""
     now = batch.state
     now.finish(moved & (fitted(now) >= 0), Ending(Ended.FITTED))
     now.finish(~torch.isfinite(now.margins).all(-1), Ending(Ended.OVERFLOW, ": the weights left the precision's range"))
@@ -445,7 +445,7 @@ def _primal(active: Tangents, root: Tensor) -> Solve:
 
 
 def _square(rows: Tensor) -> Tensor:
-    """The lower triangle of ``RᵀR`` for ``rows (e, a, P)``; on the CPU half the work of the whole product."""
+    """The lower triangle of ``RᵀR`` for ``rows (e, a, P)``; on the CPU at half the cost of the whole product."""
     if rows.is_cuda:
         return rows.mT @ rows
     found = rows.new_zeros(len(rows), rows.shape[-1], rows.shape[-1])
@@ -456,7 +456,7 @@ def _square(rows: Tensor) -> Tensor:
 
 
 def _cholesky(matrix: Tensor) -> Tensor:
-    """The factor of ``1 + matrix``, of its lower triangle; NaN where rounding has made it indefinite: refused then."""
+    """The Cholesky factor of ``1 + matrix``, given its lower triangle; NaN if rounding has made it indefinite."""
     matrix.diagonal(dim1=-2, dim2=-1).add_(1.0)
     factor, failed = torch.linalg.cholesky_ex(matrix)
     return factor.masked_fill_((failed > 0)[:, None, None], torch.nan) if bool(failed.any()) else factor

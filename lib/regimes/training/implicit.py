@@ -1,10 +1,10 @@
-r"""The implicit problem of a step of a hinge flow in function space, for several realisations at once: in rows.
+r"""The implicit problem of a step of a hinge flow in function space, one row per realisation.
 
 A flow of the margins :math:`m = yF` under a kernel held fixed during a step of length :math:`\Delta t` obeys
 :math:`m = m_0 + A s`, :math:`s = -\ell'(m)`, with :math:`A = \Delta t\,\alpha\,(y y^\top)\circ\Theta/p`. The hinge
-loss has a multi-valued slope at its corner, and the step becomes the problem of :func:`box_qp`. It is solved in
-float64, whatever the flow's own precision. Every row takes its own decisions, so that it meets the same points alone
-or among others. A row shorter than the rest is padded with zeros in the matrix, which move nothing.
+loss has a multi-valued slope at its corner, and the step becomes the problem of :func:`box_qp`. It is solved in float64
+at any precision of the flow. Rows are independent, so that each has the same solution alone or among others. Zeros in
+the matrix pad shorter rows and have no effect.
 """
 
 import numpy as np
@@ -39,16 +39,14 @@ def box_qp(hessian: Tensor, b: Tensor, *, start: Tensor, tolerance: float) -> Te
     The backward-Euler step of a hinge-loss flow: with ``H`` :math:`= A` and ``b`` :math:`= 1 - m_0` the margins at the
     end are :math:`m_0 + A q`, and ``q`` is 1 below the margin, 0 above it and in between for points that stay on it.
 
-    Primal-dual active sets (all constraints may change at once), kept monotone: a candidate that does not lower the
-    objective is replaced by sweeps of coordinate descent, which do, and after ``PATIENCE`` of those a primal
-    active-set method takes over, which needs more linear systems but always ends. The end is exact up to one linear
-    solve.
+    The method is primal-dual active sets (all constraints may change at once), kept monotone. Sweeps of coordinate
+    descent replace a candidate that does not lower the objective. After ``PATIENCE`` of those a primal active-set
+    method takes over, which needs more linear systems but always ends. The end is exact up to one linear solve.
 
-    On the CPU rows are solved one after another by LAPACK: 4.5 to 5 times as fast for one row as operations on tensors
-    of rows, and 2 to 3 times for eight. Another device solves its rows together, with projected steps along the whole
-    gradient in place of the sweeps, which have no rows. A row that refuses ``PATIENCE`` candidates there goes to the
-    CPU: on the flat kernels of points in few dimensions projected steps creep (3000 points in the plane took more than
-    eighty times as long), and sweeps do not.
+    On the CPU, LAPACK solves the rows one after another: 4.5 to 5 times as fast for one row as operations on tensors of
+    rows, and 2 to 3 times for eight. Another device solves its rows together, with projected steps along the gradient
+    instead of sweeps. A row that refuses ``PATIENCE`` candidates there goes to the CPU, because projected steps are
+    slow on flat kernels (more than eighty times as slow for 3000 points in the plane).
 
     Args:
         hessian: ``(r, n, n)``, symmetric, positive semi-definite, float64.
@@ -57,7 +55,7 @@ def box_qp(hessian: Tensor, b: Tensor, *, start: Tensor, tolerance: float) -> Te
         tolerance: accepted violation of the optimality conditions, in the units of ``b``.
 
     Returns:
-        The minimisers; where the rounds ran out, the best feasible point.
+        The minimisers, or the best feasible point if the rounds ran out.
 
     Raises:
         LinAlgError: for a matrix that is not positive semi-definite.
@@ -139,10 +137,10 @@ def _solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _pivot(hessian: np.ndarray, q: np.ndarray, gradient: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
-    """One move of the primal active-set method: to the minimum over the free variables, or as far as the box allows.
+    """One move of the primal active-set method, to the minimum over the free variables or as far as the box allows.
 
-    Where that minimum is already reached, the bound that is most in the way is released first. Every move lowers the
-    objective, so no face returns and the method ends.
+    At that minimum, the bound with the largest violation is released first. Every move lowers the objective, so no face
+    returns and the method ends.
     """
     inside = (q > 0) & (q < 1)
     if np.abs(gradient[inside]).max(initial=0.0) <= 0.1 * tolerance:
@@ -174,7 +172,7 @@ def _sweeps(
 
 
 def _together(hessian: Tensor, b: Tensor, q: Tensor, tolerance: float) -> tuple[Tensor, list[int]]:
-    """Lower points ``(r, n)`` from the feasible ``q``, and the rows that are not solved there."""
+    """Points ``(r, n)`` of a lower objective from the feasible ``q``, and the unsolved rows."""
     diagonal = hessian.diagonal(dim1=-2, dim2=-1)
     diagonal = diagonal.maximum(RIDGE * diagonal.amax(-1, keepdim=True).clamp(min=TINY))
     gradient = times(hessian, q) - b
@@ -199,7 +197,7 @@ def violations(q: Tensor, gradient: Tensor) -> Tensor:
 def _improved(
     hessian: Tensor, b: Tensor, diagonal: Tensor, q: Tensor, gradient: Tensor, refused: Tensor, tolerance: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Lower points, their gradients, and where the candidate was refused ``(r,)``."""
+    """Points of a lower objective, their gradients, and the rows whose candidate was refused ``(r,)``."""
     trial = _candidates(hessian, b, diagonal, q, gradient)
     slope = times(hessian, trial) - b
     good = (violations(trial, slope) <= tolerance) | (dot(trial - q, slope + gradient).squeeze(-1) < 0.0)

@@ -1,14 +1,14 @@
-r"""Where training would end that gradient flow only creeps to: the nearest minimum, by Newton steps in a trust region.
+r"""The nearest minimum, by Newton steps in a trust region: the end that gradient flow approaches only slowly.
 
-A network that does not fit its points goes on for ever along the flow (:mod:`regimes.training.gauss_newton`). In the
-flow's own units, with the direction :math:`g = -\frac1\alpha\nabla U` of the mean loss :math:`U` and its *whole*
-Hessian :math:`A = \frac1\alpha\nabla^2 U`, a step solves :math:`(A + \mu) s = g` and promises
-:math:`\frac\alpha2 (g\cdot s + \mu |s|^2)`. Where the loss falls by much of that, :math:`\mu` goes down, else up; up
-also where :math:`A + \mu` is not positive, so that saddle points are left behind.
+A network that cannot fit its points moves for ever along the flow (:mod:`regimes.training.gauss_newton`). In the flow's
+units, with the direction :math:`g = -\frac1\alpha\nabla U` of the mean loss :math:`U` and its *whole* Hessian
+:math:`A = \frac1\alpha\nabla^2 U`, a step solves :math:`(A + \mu) s = g` and predicts a fall of the loss by
+:math:`\frac\alpha2 (g\cdot s + \mu |s|^2)`. If the loss falls by much of that, :math:`\mu` decreases, else it
+increases; also where :math:`A + \mu` is not positive, so that saddle points are escaped.
 
-A realisation ends *fitted*, or *jammed*: no eigenvalue of ``A`` lies below ``-FLAT`` times the largest, and the whole
-step, with :math:`\mu` there, promises less than ``REST`` of the loss. Each end is a minimum to that precision. Which of
-the minima it is depends on the method, as on the start.
+A realisation ends *fitted*, or *jammed*: no eigenvalue of ``A`` is below ``-FLAT`` times the largest, and the whole
+step, with :math:`\mu` there, predicts a fall below ``REST`` of the loss. Each end is a minimum to that precision. Which
+minimum it is depends on the method and on the start.
 
 Source: paper B, Sec. 2 (jamming); Moré and Sorensen, SIAM J. Sci. Stat. Comput. 4 (1983) 553 (trust regions).
 """
@@ -46,19 +46,19 @@ def newton(
     slack: float = SLACK,
     steps: int = STEPS,
 ) -> Iterator[ImplicitState]:
-    r"""The way of :math:`F = \alpha(f - f_0)` from ``model`` down to a minimum, one state a round of attempted steps.
+    r"""The path of :math:`F = \alpha(f - f_0)` from ``model`` to a minimum, one state per round of attempted steps.
 
     A state's ``t`` counts the rounds. A round takes the Hessian over the points below the margin, ``2 a P²`` operations
     for ``a`` of them and ``P`` weights, and a Cholesky factor, ``P³/3``.
 
     Args:
-        model: ``E`` networks without biases, trained already or not.
+        model: ``E`` networks without biases, initial or trained.
         x: points ``(p, d)`` shared by all, or ``(E, p, d)``.
         y: labels ``(p,)`` or ``(E, p)`` in {-1, +1}.
         alpha: scale of the predictor.
-        loss: one with a slope without jumps.
+        loss: one with a continuous slope.
         initial: the networks at time 0, which give ``f_0``; by default ``model``.
-        slack: how near to the margin a point counts as met.
+        slack: distance from the margin at which a point counts as fitted.
         steps: rounds after which a realisation is given up.
 
     Source: paper B, Sec. 2.
@@ -106,7 +106,7 @@ def _rounds(now: ImplicitState, steps: int) -> Iterator[ImplicitState]:
 
 
 def _derivatives(now: ImplicitState) -> tuple[Tensor, Tensor]:
-    """``g (e, P)`` and ``A (e, P, P)``, over the points that have a say."""
+    """``g (e, P)`` and ``A (e, P, P)``, over the points below the margin."""
     problem = now.problem
     force, stiffness = problem.force(now.margins), problem.stiffness(now.margins)
     count = max(1, int((force != 0).sum(-1).max()))
@@ -122,7 +122,7 @@ def _size(A: Tensor) -> Tensor:
 
 
 def _step(g: Tensor, A: Tensor, mu: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
-    """The step ``s (e, P)`` and the fall of the loss it promises ``(e,)``; NaN where ``A + mu`` is not positive."""
+    """The step ``s (e, P)`` and the predicted fall of the loss ``(e,)``; NaN where ``A + mu`` is not positive."""
     factor, failed = torch.linalg.cholesky_ex(A + torch.diag_embed(mu.unsqueeze(-1).expand_as(g)))
     s = torch.cholesky_solve(g.unsqueeze(-1), factor).squeeze(-1)
     s = s.masked_fill((failed > 0).unsqueeze(-1), torch.nan)
@@ -146,7 +146,7 @@ def _choose(moved: Tensor, new: ImplicitState, old: ImplicitState) -> ImplicitSt
 
 
 def _end(now: ImplicitState, g: Tensor, A: Tensor, promised: Tensor) -> None:
-    """Ends what is at rest: asked where a step promises little, answered by the whole step."""
+    """Ends the realisations at rest: those whose predicted fall is small, if the whole step confirms it."""
     asked = (promised < REST * now.loss).nonzero().flatten()
     if not len(asked):
         return

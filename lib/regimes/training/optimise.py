@@ -4,13 +4,13 @@ The loss of a realisation is that of the flows, :math:`L = \frac1{\alpha p}\sum_
 :math:`F = \alpha (f - f_0)`, or :math:`\alpha f` where not *centred*; for the square loss with :math:`\alpha = 1` it is
 :math:`\frac1{2p}\sum_\mu |f(x_\mu) - y_\mu|^2`, for any targets and several outputs. Realisations do not interact.
 
-- ``gd``: :math:`W \leftarrow W - \eta\,(\partial_W L + \lambda W)`: ``rate`` :math:`\eta` units of the flow's time.
+- ``gd``: :math:`W \leftarrow W - \eta\,(\partial_W L + \lambda W)`; ``rate`` :math:`\eta` is a time of the flow.
 - ``adam``: with the constants 0.9, 0.999 and 1e-8 of Kingma and Ba; weight decay :math:`\lambda` is decoupled.
 - ``momentum``: :math:`v \leftarrow x v - (1 - x)\,\partial_W L`, :math:`W \leftarrow W + v\,\delta t` with
   :math:`x = e^{-\delta t/\tau}`: :math:`\tau` is a time, and :math:`\tau = 0` the explicit Euler rule of the flow.
   Each realisation has its own :math:`\delta t`: a step is taken if the gradient turns by less than ``max_turn``,
   :math:`|g - g'|^2 < \text{max\_turn}\,|g||g'|`, and no :math:`F` moves by more than ``max_move``; else it is halved
-  (the original code takes a tenth, and nearly twice as many steps to grow again).
+  (the original code divides by ten, and needs nearly twice as many steps).
 
 Source: paper C, Sec. 5 (gd and Adam); the public code of papers A and B (momentum).
 """
@@ -36,7 +36,7 @@ FIRST, SECOND, TINY = 0.9, 0.999, 1e-8  # Adam's constants
 
 @dataclass(frozen=True)
 class OptimiserState(state.State):
-    """Models after some steps, see :class:`regimes.training.state.State`.
+    """Models after a number of steps, see :class:`regimes.training.state.State`.
 
     Attributes:
         t: steps taken ``(e,)``; with momentum the time, in the flow's unit.
@@ -85,9 +85,7 @@ def optimise(
     max_turn: float = 1e-2,
     max_move: float = 0.1,
 ) -> Iterator[OptimiserState]:
-    """Trains and yields the state at the start and after every step; the caller stops by no longer asking.
-
-    The models handed in are left as they are.
+    """Trains, and yields the state at the start and after every step; the models passed in do not change.
 
     Args:
         model: ``E`` realisations.
@@ -99,9 +97,9 @@ def optimise(
         decay: weight decay ``λ``, of gd and Adam.
         loss: a name in ``losses.LOSSES`` or a loss; targets other than ±1 need ``square``.
         alpha: scale of the predictor.
-        centred: whether the predictor is that of the flows, which starts at zero.
-        slack: how near to the margin a loss that only approaches it counts as fitted, which ends a realisation; the
-            square loss never ends by itself.
+        centred: whether the predictor starts at zero, as in the flows.
+        slack: distance from the margin at which a loss that only approaches it counts as fitted and ends a
+            realisation; the square loss never ends by itself.
         max_turn: of the momentum rule; the original runs have 1e-4 to 1e-2.
         max_move: of the momentum rule; the original runs have 0.1.
     """
@@ -133,7 +131,7 @@ def optimise(
 
 
 def _needs_rate(method: str, rate: float | Tensor | None, decay: float, tau: float) -> None:
-    """A rate, decay or memory exactly where the method has one."""
+    """Checks that a rate, decay or memory is given exactly if the method has one."""
     if method == "momentum":
         if rate is not None or decay:
             raise InputError(f"momentum takes its steps by itself and has no decay, got rate {rate!r}, decay {decay!r}")
@@ -153,7 +151,7 @@ def _outputs(model: Model, x: Tensor, several: bool) -> Tensor:
 
 @dataclass(frozen=True)
 class _Problem:
-    """What is to be learnt: points, targets, outputs to subtract, scale and loss."""
+    """The problem: points, targets, outputs to subtract, scale and loss."""
 
     x: Tensor
     y: Tensor
@@ -174,7 +172,7 @@ class _Problem:
 
 
 def _end(now: OptimiserState) -> None:
-    """Marks the realisations that are fitted or lost."""
+    """Ends the realisations that are fitted or have diverged."""
     if not now.objective.two_sided:
         done = now.objective.fitted(now.margins, now.slack).flatten(1).all(-1)
         now.finish(done, Ending(Ended.FITTED))

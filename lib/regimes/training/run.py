@@ -1,4 +1,4 @@
-"""Following a stream of states until the caller's rule, and keeping what the caller asks for."""
+"""Following a stream of states until a stopping rule, and keeping what the caller asks for."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Snapshot(NamedTuple):
         F: the predictor on the training points ``(p,)``.
         margins: ``(p,)``.
         loss: the mean loss.
-        satisfied: the share of the points with ``y F >= 1``.
+        satisfied: the fitted fraction, the share of points with ``y F >= 1``.
     """
 
     t: float
@@ -42,7 +42,7 @@ def snapshot(state: State) -> Snapshot:
 
 @dataclass
 class Trajectory:
-    """What :func:`run` kept of a training of ``E`` realisations.
+    """The record that :func:`run` keeps of a training of ``E`` realisations.
 
     Attributes:
         model: the models at the end, ``(E, ...)``.
@@ -50,8 +50,8 @@ class Trajectory:
         t: final times ``(E,)``.
         F: final predictor on the training points ``(E, p)``.
         ended: why each realisation ended, one line each with its ``kind`` (:class:`regimes.training.state.Ended`).
-        events: event name -> realisation -> its :class:`Snapshot`; realisations in which it did not happen are missing.
-        path: one row a realisation and observed state: ``realisation``, ``t``, and the observer's columns.
+        events: event name -> realisation -> its :class:`Snapshot`, if it happened there.
+        path: one row per realisation and observed state: ``realisation``, ``t``, and the observer's columns.
         saved: realisation -> what ``save`` gave for its states, in order.
     """
 
@@ -65,10 +65,10 @@ class Trajectory:
     saved: dict[int, list[Any]]
 
     def at(self, name: str) -> tuple[list[int], Tensor, Model | None, Tensor]:
-        """Where event ``name`` happened: realisations, times ``(n,)``, models and ``F (n, p)`` there.
+        """The realisations, times ``(n,)``, models and ``F (n, p)`` at the event ``name``.
 
         Raises:
-            InputError: for an event that was not asked for.
+            InputError: for an event that was not followed.
         """
         validate.one_of(self.events, name=name)
         rows = sorted(self.events[name])
@@ -85,7 +85,7 @@ Observer = Callable[[State], Mapping[str, Tensor]]
 
 @dataclass
 class _Record:
-    """What :func:`run` gathers, realisation by realisation."""
+    """The record of :func:`run` in the making, realisation by realisation."""
 
     events: Mapping[str, Rule]
     until: Rule
@@ -113,7 +113,7 @@ class _Record:
             self.latest[row] = (_alone(state, e), 0) if row in state.ended else (state, e)
 
     def observe_state(self, state: State) -> None:
-        """Asks the observer about, and saves, the realisations that have moved and whose time has come."""
+        """Observes and saves the realisations that have moved and whose time has come."""
         if self.observer is None and self.save is None:
             return
         now = state.t.tolist()
@@ -135,7 +135,7 @@ class _Record:
         return _alone(*self.latest[row])
 
     def _exact(self, row: int) -> State:
-        """The latest state of a realisation; where the caller's rule is met, the point at which it was."""
+        """The latest state of a realisation, or the exact point if the caller's rule is met."""
         latest = self.single(row)
         return locate(latest, self.until) if float(self.until(latest)) >= 0 else latest
 
@@ -153,21 +153,21 @@ def run(
     spacing: float = 1.0,
     events: Mapping[str, Rule] | None = None,
 ) -> Trajectory:
-    """Follows a training until the caller's rule, and keeps what the caller asks for.
+    """Follows a training until a stopping rule, and keeps what the caller asks for.
 
     Args:
-        states: from a solver, which shows the beginning of every realisation before any later state.
-        until: the stopping rule: ``t_star``, ``fitted`` (zero loss), ``satisfied``, ``after``, or any function of a
-            state; the final state is the first at or past it (an event gives the exact point).
-        observe: measured on the states as they come, see :class:`Trajectory`: numbers.
-        save: what to keep of the states of one realisation: arrays, models, :func:`snapshot`. Where ``until`` ends it,
+        states: from a solver, the initial state of every realisation before any later state.
+        until: the stopping rule: ``t_star``, ``fitted`` (the end of training), ``satisfied``, ``after``, or any
+            function of a state; the final state is the first at or past it (an event gives the exact point).
+        observe: from a state to numbers, the columns of ``Trajectory.path``.
+        save: from a state of one realisation to what is kept: arrays, models, :func:`snapshot`. If ``until`` ends it,
             the last is the exact point.
-        spacing: an observed or saved time is at least this multiple of the one before; 1 takes every state.
+        spacing: least ratio of successive observed or saved times; 1 takes every state.
         events: further rules, such as ``after(time)``, each located inside its step and kept as a snapshot; ``t_star``
             is always among them.
 
     Raises:
-        InputError: for a spacing that makes no sense.
+        InputError: for a spacing below 1.
     """
     validate.at_least(1.0, spacing=spacing)
     record = _Record({"t_star": t_star} | dict(events or {}), until, observe, save, spacing)

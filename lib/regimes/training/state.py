@@ -1,4 +1,4 @@
-"""What every solver yields: a state of some realisations of an ensemble, why each ended, and rules about states."""
+"""The states that every solver yields, why a realisation ended, and rules about states."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -31,19 +31,19 @@ class Ended(StrEnum):
 
 
 class Ending(str):
-    """One line that says why a realisation ended; ``kind`` says it to a program."""
+    """Why a realisation ended, in one line; ``kind`` is for programs."""
 
     kind: Ended
 
     def __new__(cls, kind: Ended, detail: str = "") -> Self:
-        """``kind`` and, where there is one, what else is to be said."""
+        """``kind`` and, if given, a detail."""
         ending = super().__new__(cls, f"{kind}{detail}")
         ending.kind = kind
         return ending
 
 
 class Observed:
-    """What each kind of state has, as a field or a property.
+    """The fields or properties of each kind of state.
 
     - ``t``: times ``(e,)``, float64, in paper A's unit (:mod:`regimes.training.gradient_flow`); steps of an optimiser;
     - ``y``: labels ``(e, p)``; ``margins``: ``y F`` at the training points ``(e, p)``;
@@ -57,15 +57,15 @@ class Observed:
 
 @dataclass(frozen=True)
 class State(Observed):
-    """A point of the path of some realisations of an ensemble, those in ``rows``; leading axis ``e = len(rows)``.
+    """A point of the path of the realisations ``rows`` of an ensemble, with leading axis ``e = len(rows)``.
 
     A state stays valid after the solver has moved on.
 
     Attributes:
-        rows: which realisations of the ensemble these are.
+        rows: indices of these realisations in the ensemble.
         objective: the loss function.
-        slack: how near to the margin a loss that only approaches it counts as fitted.
-        ended: shared with the solver: realisation -> why it stopped.
+        slack: distance from the margin at which a loss that only approaches it counts as fitted.
+        ended: realisation -> why it ended, shared with the solver.
     """
 
     rows: tuple[int, ...]
@@ -93,7 +93,7 @@ class State(Observed):
 
     @property
     def satisfied(self) -> Tensor:
-        """The fraction of training points with ``y F >= 1``, ``(e,)``, float64."""
+        """The fitted fraction, the share of training points with ``y F >= 1``, ``(e,)``, float64."""
         return (self.margins >= 1).double().mean(-1)
 
     @property
@@ -102,13 +102,13 @@ class State(Observed):
         return self.objective.value(self.margins.double()).mean(-1)
 
     def finish(self, which: Tensor, why: Ending) -> None:
-        """Takes the realisations marked in ``which (e,)`` out of the flow, with the reason."""
+        """Ends the realisations marked in ``which (e,)``, with the reason."""
         for e in which.nonzero().flatten().tolist():
             self.ended.setdefault(self.rows[e], why)
 
 
 def _part(value: Any, rows: Tensor) -> Any:
-    """Some realisations of what a state holds: tensors, models, tuples of them; what has no rows stays."""
+    """Some realisations of a field of a state: tensors, models or tuples of them; other values stay."""
     if isinstance(value, tuple):
         return tuple(_part(one, rows) for one in value)
     if hasattr(value, "part"):
@@ -122,7 +122,7 @@ def expand_like(per: Tensor, like: Tensor) -> Tensor:
 
 
 def where_rows(taken: Tensor, new: Sequence[Tensor], old: Sequence[Tensor]) -> list[Tensor]:
-    """Realisation by realisation the new tensors where ``taken (e,)``, else the old ones."""
+    """The new tensors of realisations where ``taken (e,)``, the old ones of the others."""
     if bool(taken.all()):
         return list(new)
     return [torch.where(expand_like(taken, a).bool(), a, b) for a, b in zip(new, old, strict=True)]
@@ -145,7 +145,7 @@ Rule = Callable[[State], Tensor]
 def satisfied(fraction: float, *, margin: float = 1.0) -> Rule:
     """The event that a ``fraction`` of the training points has ``y F >= margin``.
 
-    A loss that only approaches the margin 1, such as the quadratic hinge, reaches a smaller one.
+    A loss that only approaches the margin 1, such as the quadratic hinge, needs a smaller one.
 
     Raises:
         InputError: for a fraction outside ``(0, 1]``, or a margin that is not positive.
@@ -166,14 +166,12 @@ t_star = satisfied(0.1)
 
 
 def fitted(state: State) -> Tensor:
-    """The end of training: every margin at least 1, so zero hinge loss; within the slack of it where a loss only
-    approaches that (see :class:`regimes.models.losses.Loss`).
-    """
+    """The end of training: every margin is at least 1, or within the slack if the loss only approaches it."""
     return torch.where(state.objective.fitted(state.margins, state.slack).all(-1), 0.0, -1.0)
 
 
 def after(time: float) -> Rule:
-    """The event that the time has come, in the unit of the solver.
+    """The event that ``time`` is reached, in the solver's unit.
 
     Raises:
         InputError: for a time that is not positive.
@@ -185,8 +183,8 @@ def after(time: float) -> Rule:
 def locate(state: State, rule: Rule, *, precision: float = 1e-6, rounds: int = 60) -> State:
     """The state inside the last step at which ``rule`` is first met, to ``precision`` of the step's length.
 
-    Every realisation of ``state`` must meet the rule at its end and not at its start (else its end is taken).
-    The Illinois variant of the secant rule, with halvings where that takes long: each round is one forward pass.
+    A realisation that meets the rule at the start of the step gives its end. The method is the Illinois variant of the
+    secant rule, with halvings if that takes long; each round is one forward pass.
     """
     low, high = torch.zeros_like(state.t), torch.ones_like(state.t)
     below, above = rule(state.inside(low)).double(), rule(state).double()

@@ -1,7 +1,7 @@
-"""How well predictions meet observations, point by point: estimates over seeds.
+"""Agreement of predictions and observations, point by point: estimates over seeds.
 
-Every table has the columns ``seed``, ``observed`` and ``predicted``, and the columns ``keys``, which tell the points of
-one seed apart; all seeds have the same points.
+Every table has the columns ``seed``, ``observed`` and ``predicted``, and the columns ``keys``, which identify a point
+of a seed; all seeds have the same points.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def paired(rows: pd.DataFrame, keys: Sequence[str]) -> np.ndarray:
 
 
 def root_mean_square(rows: pd.DataFrame) -> np.ndarray:
-    """The root mean square of observed less predicted over the points of each seed, ``(seeds,)``."""
+    """The root mean square of observed minus predicted over the points of each seed, ``(seeds,)``."""
     square = (rows.observed - rows.predicted) ** 2
     return np.sqrt(square.groupby(rows.seed).mean().to_numpy())
 
@@ -33,8 +33,8 @@ def slope(rows: pd.DataFrame, keys: Sequence[str], *, within: bool = False) -> E
 
     Args:
         rows: the table.
-        keys: what tells the points of a seed apart.
-        within: whether each point's mean over seeds is subtracted first: what is left is how seeds differ.
+        keys: the columns that identify a point of a seed.
+        within: whether each point's mean over seeds is subtracted first, which leaves the differences between seeds.
     """
     axes = 0 if within else (0, 1)
 
@@ -53,7 +53,7 @@ def furthest(rows: pd.DataFrame, keys: Sequence[str]) -> Estimate:
 
 
 def dip(curves: pd.DataFrame) -> np.ndarray:
-    """The lower end of each seed's curve less its value where the mean curve is lowest, ``(seeds,)``.
+    """The lower end of each seed's curve minus its value where the mean curve is lowest, ``(seeds,)``.
 
     Args:
         curves: one seed a row, one abscissa a column, in order.

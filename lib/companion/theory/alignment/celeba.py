@@ -1,7 +1,7 @@
-"""CelebA's faces with and without glasses, from a reader's own copy of the data set; nothing is ever downloaded.
+"""CelebA's faces with and without glasses, from your own copy of the data set; nothing is downloaded.
 
-``$REGIMES_DATA/celeba/`` holds what is distributed, where torchvision puts it: the folder ``img_align_celeba/`` of
-aligned photographs (178 × 218, JPEG), ``list_attr_celeba.txt``, and ``identity_CelebA.txt`` for splits by person.
+``$REGIMES_DATA/celeba/`` holds the distributed files as torchvision does: the folder ``img_align_celeba/`` of aligned
+photographs (178 × 218, JPEG), ``list_attr_celeba.txt``, and ``identity_CelebA.txt`` for splits by person.
 
 Source: paper D, App. H and I.
 """
@@ -21,7 +21,7 @@ BOX = (0, 20, 178, 198)  # the square about the face's centre: left, upper, righ
 
 
 def needs_folder() -> Path:
-    """Where the data set is; an error where it is not."""
+    """The folder of the data set; an error if it is missing."""
     named = os.environ.get("REGIMES_DATA")
     there = Path(named or ".") / "celeba"
     if not named or not there.is_dir():
@@ -33,8 +33,8 @@ def celeba(count: int, *, side: int = 32) -> Task:
     """A random subset of the faces, half of them with glasses, in grey, ``side × side`` pixels in [0, 1].
 
     Args:
-        count: faces, an even number; the paper takes 7500.
-        side: pixels along each axis, to which the central square is averaged.
+        count: even number of faces; the paper takes 7500.
+        side: pixels along each axis, over which the central square is averaged.
 
     Returns:
         Task: ``x (count, side²)``, ``y`` +1 with glasses and -1 without, ``classes`` the persons.

@@ -1,8 +1,8 @@
 r"""Data sets that set ``XᵀX`` against ``XᵀYX``, and the target of full rank.
 
-Appendix F of paper D wants :math:`X_2^\top X_2=(X_1^\top X_1)^{-2}` from ``γn`` rows ``X_1`` in ``d = n`` dimensions,
-an inverse that does not exist. :func:`reversing` builds four readings of it, :func:`spike_free` data of the same design
-on which theory and observation can be compared.
+Appendix F of paper D asks for :math:`X_2^\top X_2=(X_1^\top X_1)^{-2}` from ``γn`` rows ``X_1`` in ``d = n``
+dimensions, an inverse that does not exist. :func:`reversing` builds four readings of it. :func:`spike_free` builds data
+of the same design on which theory and observation can be compared.
 """
 
 from collections.abc import Sequence
@@ -24,20 +24,19 @@ SHIFT = 1e-5  # of all labels
 def reversing(n: int, *, balance: float, reading: str, seed: int) -> Task:
     r"""The alignment-reversing data as far as they can be built, ``n`` points in ``n`` dimensions.
 
-    ``X_1`` (labels 1) is drawn from :math:`N(0,\mathbf 1\mathbf 1^\top+\varepsilon_1)`, ``X_2`` (labels 0) is
-    :math:`V_2S_1^{-1}U_1^\top` from the eigenvectors ``U_1`` and eigenvalues ``S_1`` of ``X_1ᵀX_1`` and the left
-    singular vectors ``V_2`` of another draw, as many as there are; then noise is added to all points and ``1e-5`` to
-    all labels. The readings:
+    ``X_1`` (labels 1) is drawn from :math:`N(0,\mathbf 1\mathbf 1^\top+\varepsilon_1)`. ``X_2`` (labels 0) is
+    :math:`V_2S_1^{-1}U_1^\top`, with the eigenvectors ``U_1`` and eigenvalues ``S_1`` of ``X_1ᵀX_1`` and the left
+    singular vectors ``V_2`` of another draw. Noise is added to all points, and ``1e-5`` to all labels. The readings:
 
     - ``pseudo-inverse``: zero eigenvalues stay zero.
-    - ``float32 inverse``: the rounding errors of single precision stand in their place, and are inverted.
+    - ``float32 inverse``: rounding errors of single precision replace them and are inverted.
     - ``scaled``: the pseudo-inverse, after ``X_1`` has been divided by its largest singular value.
     - ``subsample``: ``X_1`` and ``X_2`` have ``n`` rows each, so that the inverse exists; then ``γn`` and ``(1-γ)n`` of
       them are kept.
 
     Args:
         n: points and dimensions, at least 2.
-        balance: ``γ`` in (0, 1], the share of ``X_1``; at 1 nothing is left of ``X_2``.
+        balance: ``γ`` in (0, 1], the share of ``X_1``; at 1 there is no ``X_2``.
         reading: one of :data:`READINGS`.
         seed: of all draws.
 
@@ -60,7 +59,7 @@ def reversing(n: int, *, balance: float, reading: str, seed: int) -> Task:
 
 
 def _correlated(normal: Tensor) -> Tensor:
-    """Rows of covariance ``11ᵀ + ε₁`` from standard normal ones, the last column the common part."""
+    """Rows of covariance ``11ᵀ + ε₁`` from standard normal ones; the last column is the common part."""
     return DIAGONAL**0.5 * normal[:, :-1] + normal[:, -1:]
 
 

@@ -1,8 +1,8 @@
 """The expected gradient outer product of the chain monomial, in closed form.
 
-The gradient of ``Σ_k x_k x_{k+1}`` is ``A x`` with ``A`` the adjacency matrix of a ring of ``r`` coordinates, so that
-for isotropic inputs the EGOP is ``A²``, divided by the labels' variance ``tr(A²)/2``. That is ``A²/r`` (``r >= 3``),
-with eigenvalues ``4 cos²(2πj/r)/r``, ``j = 0 … r - 1``: two of them vanish where 4 divides ``r``.
+The gradient of ``Σ_k x_k x_{k+1}`` is ``A x`` with the adjacency matrix ``A`` of a ring of ``r`` coordinates. For
+isotropic inputs the EGOP is ``A²`` divided by the labels' variance ``tr(A²)/2``, that is ``A²/r`` (``r >= 3``), with
+eigenvalues ``4 cos²(2πj/r)/r``, ``j = 0 … r - 1``. Two of them vanish if 4 divides ``r``.
 """
 
 import torch

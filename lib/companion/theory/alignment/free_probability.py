@@ -1,7 +1,7 @@
-r"""The early C-NFA of a quadratic network, with its weights free of the data.
+r"""The early C-NFA of a quadratic network, with weights that are free of the data.
 
-A network :math:`f=a^\top(Wx)^2` with ``a ~ N(0, 1)`` and ``W ~ N(0, 1/k)`` has, but for factors that cancel in ``ρ``,
-the tangent kernel :math:`\mathcal K = XRX^\top`. With
+A network :math:`f=a^\top(Wx)^2` with ``a ~ N(0, 1)`` and ``W ~ N(0, 1/k)`` has the tangent kernel
+:math:`\mathcal K = XRX^\top`, up to factors that cancel in ``ρ``. With
 
 .. math:: R = W^\top\mathrm{diag}(a^2)W,\quad M = X^\top YX,\quad A = M^2,\quad B = X^\top X
 
@@ -9,9 +9,8 @@ the C-NFA at initialisation is
 
 .. math:: \rho = \frac{\operatorname{tr}(ARARBR)}{\sqrt{\operatorname{tr}(ARAR)\,\operatorname{tr}(ARBRARBR)}} .
 
-``R`` is free of ``{A, B}`` as all sizes grow, so that each trace is a polynomial in the moments
-:math:`r_j=\operatorname{tr}R^j` and in traces of ``A`` and ``B``. Here ``tr`` is the mean of the eigenvalues,
-:math:`\frac1d\sum_i`.
+``R`` becomes free of ``{A, B}`` as all sizes grow. Each trace is then a polynomial in the moments
+:math:`r_j=\operatorname{tr}R^j` and in traces of ``A`` and ``B``. Here ``tr`` is the mean of the eigenvalues.
 
 Source: paper D, Sec. 3.2 and App. E; the exponent of Eq. 10, the last terms of Eqs. 19 and 28 and the closed moments
 are ours.
@@ -31,7 +30,7 @@ PRINTINGS = ("corrected", "printed", "literal")
 
 
 class Traces(NamedTuple):
-    """Normalised traces of the data, numbers or one a realisation ``(...)``; ``Ā = A - tr A``, ``B̄ = B - tr B``."""
+    """Normalised traces of the data, numbers or one per realisation ``(...)``; ``Ā = A - tr A``, ``B̄ = B - tr B``."""
 
     a: Tensor  # tr A
     b: Tensor  # tr B
@@ -93,7 +92,7 @@ def readout_moments(ratio: float, powers: Sequence[float] = GAUSSIAN) -> tuple[f
 
     Args:
         ratio: ``c = d/k``, dimension over width.
-        powers: ``E a², E a⁴, E a⁶, E a⁸``; those of one network's own readout take its fluctuation out.
+        powers: ``E a², E a⁴, E a⁶, E a⁸``; those of one network's readout remove its fluctuation.
 
     Source: derived here, for the averages over 30 networks of paper D, App. H.
     """
@@ -127,9 +126,8 @@ def second_denominator(t: Traces, r: Sequence[Tensor | float], *, printing: str 
     Args:
         t: of the data.
         r: ``(r_1, …, r_4)``.
-        printing: what the last term is: ``corrected`` has ``(tr B)² tr Ā² r_2²``, as follows from Eq. 27; ``printed``
-            the paper's ``(tr Ā)² tr B² r_2²``, which is 0; ``literal`` ``tr Ā² tr B² r_2²``, as if the square had
-            slipped out of the trace.
+        printing: the last term: ``corrected`` has ``(tr B)² tr Ā² r_2²``, which follows from Eq. 27; ``printed`` the
+            paper's ``(tr Ā)² tr B² r_2²``, which is 0; ``literal`` ``tr Ā² tr B² r_2²``, the square inside the trace.
 
     Source: paper D, Eqs. 27 and 28.
     """
@@ -144,19 +142,19 @@ def second_denominator(t: Traces, r: Sequence[Tensor | float], *, printing: str 
 def correlation(t: Traces, r: Sequence[Tensor | float], *, printing: str = "corrected") -> Tensor:
     """The C-NFA at initialisation as all sizes grow, ``(...)``.
 
-    Averages of the three traces stand for the traces; see :func:`second_denominator` for the arguments.
+    The traces are replaced by their averages; arguments as of :func:`second_denominator`.
 
-    Source: paper D, Eq. 10, whose two factors below need the exponent +1/2, and Assumptions 7 to 9.
+    Source: paper D, Eq. 10, whose two factors in the denominator need the exponent +1/2, and Assumptions 7 to 9.
     """
     below = first_denominator(t, r) * second_denominator(t, r, printing=printing)
     return numerator(t, r) / below.sqrt()
 
 
 def covariance_share(t: Traces, ratio: float) -> Tensor:
-    r"""The share of Eq. 5's second term, a covariance over networks, in its left side, ``(...)``.
+    r"""The share of Eq. 5's second term, a covariance over networks, in the left side, ``(...)``.
 
     The first term is :math:`\operatorname{tr}(\mathbb E[\dot W^\top\dot W]\,\mathbb E[\dot W^\top K\dot W])
-    =3c\operatorname{tr}(B)\operatorname{tr}(A^2)+\operatorname{tr}(A^2B)`, the whole as ``c = d/k`` falls to 0.
+    =3c\operatorname{tr}(B)\operatorname{tr}(A^2)+\operatorname{tr}(A^2B)`; it is the whole as ``c = d/k`` falls to 0.
 
     Source: derived from paper D, Eq. 5, Prop. 10 and Eq. 20.
     """
@@ -166,7 +164,7 @@ def covariance_share(t: Traces, ratio: float) -> Tensor:
 
 
 def observed_traces(a: Tensor, b: Tensor, r: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """``tr(ARARBR)``, ``tr(ARAR)`` and ``tr(ARBRARBR)`` of given matrices ``(..., d, d)``, with no freeness assumed.
+    """``tr(ARARBR)``, ``tr(ARAR)`` and ``tr(ARBRARBR)`` of given matrices ``(..., d, d)``, without assuming freeness.
 
     Source: paper D, Eqs. 17, 21 and 23.
     """

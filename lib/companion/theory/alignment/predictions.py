@@ -1,11 +1,11 @@
-r"""What the early C-NFA should be: the first order, with the expected kernel, and expectations at finite width.
+r"""Predictions of the early C-NFA: to first order, with the expected kernel, and expectations at finite width.
 
 At initialisation the centred matrices grow as ``t²`` times
 
 .. math:: \dot W^\top\dot W = X^\top Y\mathcal KYX, \qquad \dot W^\top K\dot W = X^\top Y\mathcal K^2YX
 
-(with ``Y`` the diagonal of the residuals), so that the C-NFA begins at their correlation. To first order the kernel's
-expectation stands for the kernel.
+(``Y`` is the diagonal matrix of the residuals), so that the C-NFA begins at their correlation. To first order the
+kernel's expectation replaces the kernel.
 
 Source: paper D, Props. 3, 4 and 10, Eqs. 4 and 5, App. C.
 """
@@ -40,7 +40,7 @@ def early_correlation(x: Tensor, y: Tensor, kernel: Tensor) -> Tensor:
 
 
 def expected_kernel(x: Tensor, *, sigma: str, hidden: int) -> Tensor:
-    r"""The first layer's tangent kernel as the width grows, ``E 𝒦 (..., n, n)``, of a network without biases.
+    r"""The first layer's expected tangent kernel ``E 𝒦 (..., n, n)`` at large width, of a network without biases.
 
     .. math:: \mathbb E\mathcal K = \prod_{l=1}^{L} \mathbb E[\sigma'(u)\sigma'(v)],\quad
        (u, v)\sim N(0,\Sigma^{l}),\quad \Sigma^1 = \frac1d XX^\top,\quad
@@ -88,8 +88,8 @@ _LAYERS: dict[str, Callable[[Tensor], tuple[Tensor, Tensor]]] = {"quadratic": _q
 def expected_nfm(x: Tensor, y: Tensor) -> Tensor:
     r"""``E[ẆᵀẆ] = (XᵀYX)² (..., d, d)`` of ``f = aᵀ(Wx)²``, ``a ~ N(0, 1)``, ``W ~ N(0, 1/k)``, at any width.
 
-    For :math:`\dot W = \delta^\top YX` with ``δ = a ⊙ h``, as the paper has it; the derivative ``2a ⊙ h`` gives four
-    times as much.
+    Here :math:`\dot W = \delta^\top YX` with ``δ = a ⊙ h``, as in the paper; the derivative ``2a ⊙ h`` gives four times
+    as much.
 
     Source: paper D, Prop. 10.
     """
@@ -103,8 +103,8 @@ def expected_agop(x: Tensor, y: Tensor, k: int, *, printing: str = "corrected") 
 
     .. math:: \tfrac3k\operatorname{tr}(X^\top X)(X^\top YX)^2 + (1+\tfrac5k)\,X^\top YX\,X^\top X\,X^\top YX
 
-    with the sum of the eigenvalues for ``tr``. Of two neurons' terms those of the same neuron give the first and
-    ``6/k`` of the second, those of different ones ``1 - 1/k`` of the second.
+    where ``tr`` is the sum of the eigenvalues. Pairs of equal neurons give the first term and ``6/k`` of the second,
+    pairs of different ones ``1 - 1/k`` of the second.
 
     Args:
         x: inputs ``(..., n, d)``.

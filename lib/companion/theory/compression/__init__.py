@@ -1,11 +1,11 @@
 r"""Compression of uninformative directions: its measures, and the theory of the stripe.
 
 The first ``d_parallel`` coordinates are informative, the other ``d_perp = d - d_parallel`` are not. First-layer weights
-``ω (..., h, d)`` and biases ``b (..., h)`` are those of ``f = (1/h) Σ_n β_n σ(ω_n·x/√d + b_n)``; leading axes are
+``ω (..., h, d)`` and biases ``b (..., h)`` are those of ``f = (1/h) Σ_n β_n σ(ω_n·x/√d + b_n)``. Leading axes are
 independent realisations, networks at several times, or both.
 
-:mod:`companion.theory.compression.stripe` has the limits of an infinite amplification and the fixed points of neurons,
-:mod:`companion.theory.compression.neuron` the equations of motion of single neurons before the first margin is met.
+:mod:`companion.theory.compression.stripe` has the limits of infinite amplification and the fixed points of neurons,
+:mod:`companion.theory.compression.neuron` the equations of motion of single neurons before the first point is fitted.
 
 Source: paper A, Sec. 2.3, 2.5 and 3.2.
 """
@@ -36,9 +36,9 @@ __all__ = [
 def amplification(omega: Tensor, d_parallel: int, *, mean: str = "quadratic") -> Tensor:
     """The global amplification ``Λ``: informative over uninformative size of all first-layer weights.
 
-    With ``r_j = √(mean_n ω_nj²)``, ``quadratic`` is the paper's ``√(mean_∥ r_j² / mean_⊥ r_j²)`` and ``arithmetic``
-    the original code's ``mean_∥ r_j / mean_⊥ r_j``, which its plots show. Both are near 1 at the start, by isotropy.
-    With one informative direction the arithmetic one is never the smaller.
+    With ``r_j = √(mean_n ω_nj²)``, ``quadratic`` is the paper's ``√(mean_∥ r_j² / mean_⊥ r_j²)``, and ``arithmetic``
+    the original code's ``mean_∥ r_j / mean_⊥ r_j``, which the paper plots. Both are near 1 at the start, by isotropy.
+    With one informative direction ``arithmetic`` is never smaller.
 
     Args:
         omega: ``ω (..., h, d)``.
@@ -49,8 +49,8 @@ def amplification(omega: Tensor, d_parallel: int, *, mean: str = "quadratic") ->
         ``(...)``.
 
     Raises:
-        InputError: for a ``d_parallel`` that leaves no uninformative direction, an unknown mean, or weights that are no
-            numbers or have no uninformative part.
+        InputError: for a ``d_parallel`` outside ``1 … d - 1``, an unknown mean, or weights that are no numbers or have
+            no uninformative part.
 
     Source: paper A, Eq. 3 and 10 (quadratic).
     """
@@ -66,7 +66,7 @@ def amplification(omega: Tensor, d_parallel: int, *, mean: str = "quadratic") ->
 def neuron_amplification(omega: Tensor, d_parallel: int) -> Tensor:
     """``λ_n = rms of ω_n,∥ / rms of ω_n,⊥`` of each neuron, ``(..., h)``.
 
-    The text on single neurons of the stripe uses ``ω_1/|ω_⊥| = ± λ_n/√(d - 1)`` under the same letter.
+    For single neurons of the stripe the paper uses the same letter for ``ω_1/|ω_⊥| = ± λ_n/√(d - 1)``.
 
     Source: paper A, Eq. 3.
     """
@@ -88,7 +88,7 @@ def neuron_vector(omega: Tensor, b: Tensor) -> Tensor:
 
 
 def sees_data(omega: Tensor, b: Tensor, x: Tensor) -> Tensor:
-    """Which neurons are active on at least one point, ``(..., h)``; the others never move.
+    """Which neurons are active on at least one point, ``(..., h)``; the others do not move.
 
     Args:
         omega: ``ω (..., h, d)``.
@@ -100,18 +100,16 @@ def sees_data(omega: Tensor, b: Tensor, x: Tensor) -> Tensor:
 
 
 def attractor_distance(omega: Tensor, b: Tensor, x: Tensor, attractors: Sequence[FixedPoint]) -> Tensor:
-    """How far the vector ``z_n`` of each neuron that sees data is from the nearest attractor of its kind.
+    """The distance of each active neuron's vector ``z_n`` from the nearest stable fixed point of its sign of ``λ``.
 
     Args:
         omega: ``ω (h, d)``.
         b: ``(h,)``.
         x: training points ``(p, d)``.
-        attractors: as :meth:`Stripe.attractors` gives them; a neuron is compared with those of the sign of its
-            ``ω_1``, its ``λ``.
+        attractors: from :meth:`Stripe.attractors`; a neuron is compared with those of the sign of its ``ω_1``.
 
     Returns:
-        ``(h,)``: ``|z_n - (z*, 0)|``, NaN for neurons that see no data, infinity where there is no attractor of the
-        neuron's sign.
+        ``(h,)``: ``|z_n - (z*, 0)|``, NaN for neurons without active points, infinity if no fixed point has the sign.
 
     Source: paper A, Fig. 4c.
     """

@@ -1,14 +1,14 @@
-r"""Single neurons before the first margin is met: the equations of motion for infinitely many points, and their noise.
+r"""Single neurons before the first point is fitted: equations of motion for infinitely many points, and their noise.
 
-Until then every point pulls with its full force and neurons do not know of each other. With ``λ = ω_1/|ω_⊥|``,
-``ζ = -√d b/ω_1``, ``ω = |(ω_1, ω_⊥)|`` and ``g_λ`` the normal distribution function of ``λ`` times its argument,
+Until then every point exerts its full force and neurons evolve independently. With ``λ = ω_1/|ω_⊥|``,
+``ζ = -√d b/ω_1``, ``ω = |(ω_1, ω_⊥)|`` and the normal distribution function ``g_λ`` of ``λ`` times its argument,
 
 ``τ dω_1/dt = β ⟨y x_1 g_λ(x_1 - ζ)⟩``,   ``τ db/dt = √d β ⟨y g_λ(x_1 - ζ)⟩``,
 
 ``τ dω_⊥/dt = β [ω_⊥/ω e^(-d b²/2ω²)/√(2π) ⟨y(ω_⊥ x_1/ω + ω_1² ζ/ω²)⟩ + drift]``,
 
-and ``τ dβ/dt = ω·(force on ω) + b (force on b)``, which keeps ``β² - |ω|² - b²``. All averages are closed forms, with
-Owen's function; ``λ`` may have any value. The ``drift`` is ``√(D_⊥/p) N(z*)``, the finite-size term of Eq. 8.
+and ``τ dβ/dt = ω·(force on ω) + b (force on b)``, which conserves ``β² - |ω|² - b²``. All averages are closed forms
+with Owen's function, for any ``λ``. The ``drift`` is ``√(D_⊥/p) N(z*)``, the finite-size term of Eq. 8.
 
 Source: paper A, Eq. 5, 6 and 8 and App. C.1.
 """
@@ -49,8 +49,8 @@ def follow(stripe: Stripe, start: Neurons, times: np.ndarray, *, drift: np.ndarr
         The neurons at the times, leading axis ``k``.
 
     Raises:
-        InputError: for shapes that do not fit, what is no number, times that do not increase from at least 0, or a time
-            at which the neurons have outgrown float64.
+        InputError: for shapes that do not fit, values that are no numbers, times that do not increase from at least 0,
+            or a time at which the neurons have outgrown float64.
 
     Source: paper A, Eq. 6 and 8.
     """
@@ -93,7 +93,7 @@ def _drift(drift: np.ndarray | float, n: int, d: int) -> np.ndarray:
 
 
 def predicted_paths(stripe: Stripe, start: Neurons, x: np.ndarray, y: np.ndarray, times: np.ndarray) -> Neurons:
-    """The paths of neurons on a training set: :func:`follow` with the noise ``N(z*)`` of the attractor each falls onto.
+    """The paths of neurons on a training set: :func:`follow` with the noise ``N(z*)`` of each neuron's fixed point.
 
     Args:
         stripe: interfaces and dimension.
@@ -118,7 +118,7 @@ def predicted_paths(stripe: Stripe, start: Neurons, x: np.ndarray, y: np.ndarray
 
 
 def attracted(stripe: Stripe, neurons: Neurons) -> list[tuple[FixedPoint, np.ndarray]]:
-    """Each attractor with the indices of the neurons to which it is the nearest of their sign of ``λ``."""
+    """Each stable fixed point with the neurons to which it is the nearest of their sign of ``λ``."""
     attractors = stripe.attractors()
     ζ = -math.sqrt(stripe.d) * neurons.b / neurons.omega[:, 0]
     gap = np.array([np.where(np.sign(neurons.omega[:, 0]) == a.sign, abs(ζ - a.z), np.inf) for a in attractors])

@@ -1,16 +1,16 @@
-r"""Where neurons go before the first margin is met when several directions matter: the cylinder, in the mean field.
+r"""Fixed points of neurons on the cylinder, with several informative directions, in the mean field.
 
-The label ``y`` is +1 where ``|x_∥| > R``, with ``d_parallel > 1`` informative directions. A neuron whose
-uninformative weights have become small points along a unit vector ``u`` in the informative space and is active where
-``u·x_∥ > ζ``. Nothing tells one ``u`` from another, so that there is no force across it; averaged over the other
-informative coordinates, what remains is a task in ``a = u·x_∥`` alone, of the soft label
+The label ``y`` is +1 where ``|x_∥| > R``, with ``d_parallel > 1`` informative directions. A neuron with small
+uninformative weights points along a unit vector ``u`` in the informative space and is active where ``u·x_∥ > ζ``. By
+symmetry no force acts across ``u``. Averaged over the other informative coordinates, the task is one in
+``a = u·x_∥`` alone, with the soft label
 
 ``ȳ(a) = ⟨y | a⟩ = 1 - 2 P(χ²_{d_∥ - 1} < R² - a²)``,
 
-in which a neuron moves as in a stripe (:mod:`companion.theory.compression.stripe`) of that label: along ``u`` by
-``C_1(ζ) = ⟨ȳ a θ(a - ζ)⟩`` and ``C_b(ζ) = ⟨ȳ θ(a - ζ)⟩``. A zero ``z*`` of ``d C_b + ζ C_1`` is a whole ring (a
-sphere) of fixed points ``z = z* u``. The directions that do not matter get the noise ``N_u √(D_⊥/p)`` of a training
-set, which does depend on ``u``: with neurons at all ``u`` alike, ``λ_u = c √p/|N_u|`` and
+A neuron moves as in a stripe (:mod:`companion.theory.compression.stripe`) of that label: along ``u`` by
+``C_1(ζ) = ⟨ȳ a θ(a - ζ)⟩`` and ``C_b(ζ) = ⟨ȳ θ(a - ζ)⟩``. A zero ``z*`` of ``d C_b + ζ C_1`` is a ring (a sphere) of
+fixed points ``z = z* u``. The uninformative directions get the noise ``N_u √(D_⊥/p)`` of a training set, which depends
+on ``u``. With neurons spread evenly over ``u``, ``λ_u = c √p/|N_u|`` and
 
 ``Λ*² = (d_⊥/d_∥) c² p / ⟨|N_u|²⟩_u``.
 
@@ -66,7 +66,7 @@ class Cylinder:
         return self.d * self.c_b(ζ) + ζ * self.c_1(ζ)
 
     def rings(self) -> list[FixedPoint]:
-        """The zeros ``z*`` on which neurons come to rest, from small to large; ``sign`` is +1.
+        """The stable zeros ``z*``, from small to large; ``sign`` is +1.
 
         Source: derived here as paper A, App. C, with ``ȳ`` in place of the label.
         """

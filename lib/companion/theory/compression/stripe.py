@@ -1,13 +1,13 @@
-r"""Where neurons go before the first margin is met: the stripe at infinite amplification, in closed form.
+r"""Fixed points of neurons on the stripe at infinite amplification, before the first point is fitted, in closed form.
 
-A neuron ``(ω_1, ω_⊥, b, β)`` with ``λ = ω_1/|ω_⊥|`` and intercept ``ζ = -√d b/ω_1`` moves at ``λ → ±∞`` by
+A neuron ``(ω_1, ω_⊥, b, β)`` with ``λ = ω_1/|ω_⊥|`` and intercept ``ζ = -√d b/ω_1`` moves at ``λ → ±∞`` as
 
 ``dω_1/dt = (β/τ) C_1^±(ζ)``,   ``db/dt = √d (β/τ) C_b^±(ζ)``,   ``dζ/dt = -(β/(τ ω_1)) [d C_b^± + ζ C_1^±]``,
 
-with ``C_1^± = ⟨y x_1 Θ(±(x_1 - ζ))⟩``, ``C_b^± = ⟨y Θ(±(x_1 - ζ))⟩`` over a standard normal ``x_1``. Signs ``±`` are
+with ``C_1^± = ⟨y x_1 Θ(±(x_1 - ζ))⟩``, ``C_b^± = ⟨y Θ(±(x_1 - ζ))⟩`` over a standard normal ``x_1``. The sign ``±`` is
 the argument ``sign``, +1 or -1. Times are in units of ``τ = h √(d/2)`` in paper A's time (Eq. 2).
 
-Source: paper A, Sec. 3.2.1 and App. C; what departs from its text is said where it does.
+Source: paper A, Sec. 3.2.1 and App. C; departures from its text are marked.
 """
 
 import math
@@ -26,7 +26,7 @@ BEYOND = 12.0  # standard deviations beyond which the Gaussian holds nothing in 
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """A zero ``z*`` of ``d C_b + ζ C_1``: neurons of this sign of ``λ`` may come to rest at ``z = (z*, 0)``.
+    """A zero ``z*`` of ``d C_b + ζ C_1``, at ``z = (z*, 0)``, for neurons of one sign of ``λ``.
 
     Attributes:
         z: position ``z*`` along the informative direction.
@@ -36,8 +36,8 @@ class FixedPoint:
         rate_perp: growth rate of ``|ω_⊥|`` without noise, ``± sgn(C_1) y(z*) √(1 + z*²/d) e^(-z*²/2)/√(2π)``; where
             positive, its inverse is ``τ*_⊥/τ``.
         constant: ``c`` of ``λ* = c √p / |N(z*)|``, which is ``(|C_1| ∓ sgn(C_1) y(z*) e^(-z*²/2)/√(2π)) / √D_⊥``; the
-            network's ``Λ*`` tends to ``√(d - 1) λ*`` of the fastest attractor. Derived here from paper A, Eq. 8: at
-            saturation its first term is of the order of the noise, and stays in the constant.
+            network's ``Λ*`` tends to ``√(d - 1) λ*`` of the fastest stable fixed point. Derived here from paper A,
+            Eq. 8, whose first term is of the order of the noise at saturation, so that it enters the constant.
         stable_along: whether ``dζ/dt`` decreases through 0 at ``z*``.
         stable_across: whether ``|λ|`` grows, ``rate > rate_perp``.
 
@@ -55,11 +55,11 @@ class FixedPoint:
 
     @property
     def attractor(self) -> bool:
-        """Stable in both ways: neurons end here."""
+        """Whether it is stable in both ways, so that neurons end here."""
         return self.stable_along and self.stable_across
 
     def crossover(self, p: int) -> float:
-        """``τ_⊥/τ``, when an amplification started at 1 meets the noise at ``√p``: ``ln √p / (rate - rate_perp)``.
+        """``τ_⊥/τ``, the time when an amplification of 1 has grown to ``√p``: ``ln √p / (rate - rate_perp)``.
 
         Raises:
             InputError: for ``p < 1``, or a fixed point that does not amplify.
@@ -124,7 +124,7 @@ class Stripe:
         return -np.sign(self.c_1(ζ, sign)) * np.sqrt(1 + np.square(ζ) / self.d) * self.bracket(ζ, sign)
 
     def amplifies(self, ζ: np.ndarray, sign: int) -> np.ndarray:
-        """Where ``|λ|`` grows, so that the limit is consistent: ``|C_1| > ± sgn(C_1) y e^(-ζ²/2)/√(2π)``.
+        """Whether ``|λ|`` grows, as the limit assumes: ``|C_1| > ± sgn(C_1) y e^(-ζ²/2)/√(2π)``.
 
         Source: paper A, Sec. 3.2.1.
         """
@@ -140,7 +140,7 @@ class Stripe:
         return sorted((self._fixed_point(z, s) for s in (1, -1) for z in self._zeros(s)), key=lambda p: (p.z, p.sign))
 
     def attractors(self) -> list[FixedPoint]:
-        """The fixed points that neurons fall onto. Source: paper A, Fig. 4."""
+        """The stable fixed points, on which neurons end. Source: paper A, Fig. 4."""
         return [point for point in self.fixed_points() if point.attractor]
 
     def noise(self, x: np.ndarray, y: np.ndarray, point: FixedPoint) -> np.ndarray:
@@ -149,7 +149,7 @@ class Stripe:
         Args:
             x: points ``(..., p, d)``.
             y: labels ``(..., p)``.
-            point: where the neurons sit.
+            point: the neurons' fixed point.
 
         Returns:
             ``(..., d - 1)``, components of variance 1.

@@ -1,7 +1,7 @@
-"""Depth: what the normalised infinite-width ReLU kernel does as layers are added.
+"""Depth: the normalised infinite-width ReLU kernel as layers are added.
 
-``rate`` (how fast pairs go to 1/4), ``regression`` (predicting with a kernel matrix), ``spectrum`` (smallest
+``rate`` (the rate at which pairs approach 1/4), ``regression`` (with a kernel matrix), ``spectrum`` (smallest
 eigenvalue, projectors, the projection operator), ``pairs`` (closest points on a sphere), ``sigmoid_kernel`` (the kernel
-eta), ``embedding`` (inverse stereographic projection), ``hidden_motion`` (what training does to a network),
+eta), ``embedding`` (inverse stereographic projection), ``hidden_motion`` (the last hidden layer in training),
 ``deep_limit`` (depth as a ridge), ``universality`` (other layers).
 """

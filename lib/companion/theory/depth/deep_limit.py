@@ -1,11 +1,11 @@
-"""What a deep predictor says: a ridge regression with a kernel that does not depend on depth.
+"""The deep predictor is a ridge regression with a kernel that does not depend on depth.
 
-The kernel is ``Θ̄ = a 11ᵀ + (1 - a) I + C/(4L)`` with ``a = 1/4 + (3/8 ln L - 1/8)/L`` the same for every pair and
-``C`` the matrix of offsets ``c_ij``, zero on its diagonal: ``4L`` times it is the kernel ``c + 4La`` with the ridge
-``4 (1 - a) L``, about ``3L`` (:func:`ridge_kernels`, :func:`depth_ridge`). Where ``L`` is large against ``n``, too,
-both parts are inverted by hand (:func:`operator`).
+The kernel is ``Θ̄ = a 11ᵀ + (1 - a) I + C/(4L)``, with ``a = 1/4 + (3/8 ln L - 1/8)/L`` equal for all pairs and the
+matrix ``C`` of offsets ``c_ij``, zero on its diagonal. Times ``4L`` it is the kernel ``c + 4La`` with the ridge
+``4 (1 - a) L``, about ``3L`` (:func:`ridge_kernels`, :func:`depth_ridge`). If ``L`` is also large against ``n``, both
+parts are inverted in closed form (:func:`operator`).
 
-Source: derived here; it says what paper C, Theorem 3 bounds.
+Source: derived here; paper C, Theorem 3 gives bounds.
 """
 
 import math
@@ -31,7 +31,7 @@ def offsets(x: Tensor, z: Tensor | None = None) -> Tensor:
 
     Args:
         x: unit points ``(n, d)``, float64.
-        z: unit points ``(m, d)``, none of which is in ``x``; ``None`` for ``x`` itself, whose points must differ.
+        z: unit points ``(m, d)``, none of them in ``x``; ``None`` for ``x`` itself, whose points must differ.
 
     Source: derived here (``relu_recursion.offset``).
     """
@@ -49,11 +49,11 @@ def of_offset(offset: Tensor, depth: int, order: str = "first") -> Tensor:
     """``Θ̄^(L)`` of pairs of different inputs from their offsets ``c`` alone, any shape.
 
     With ``M - (3/2) ln M + a_1 3π/M = L + c`` (``M = 3π/phi_L``) and ``a_1``, ``g_1`` of :mod:`relu_asymptotics`,
-    ``L Θ̄ = M/4 - 1/8 + g_1 3π/M - (M_1/4 - 9/8) (M_1/M)³``, ``M_1`` the ``M`` of depth 1: the last term is for
-    close pairs, ``c`` of the order of ``L``, and makes the kernel 1 where ``c`` is infinite.
+    ``L Θ̄ = M/4 - 1/8 + g_1 3π/M - (M_1/4 - 9/8) (M_1/M)³`` with the ``M_1`` of depth 1. The last term is for nearby
+    inputs, with ``c`` of the order of ``L``, and makes the kernel 1 at infinite ``c``.
 
-    That is the ``order`` ``uniform``, whatever ``c``. ``first`` is ``a + c/(4L)``, and ``second``
-    ``a' + (1 + 3/(2L)) c/(4L)``, linear in ``c`` as well, with the terms of order ``1/L²``.
+    This is the ``order`` ``uniform``, for any ``c``. ``first`` is ``a + c/(4L)``; ``second`` is
+    ``a' + (1 + 3/(2L)) c/(4L)``, also linear in ``c``, with the terms of order ``1/L²``.
 
     Source: derived here, from the Abel function of the layer map.
     """
@@ -71,7 +71,7 @@ def of_offset(offset: Tensor, depth: int, order: str = "first") -> Tensor:
 
 
 def _inverse_angle(total: Tensor, a_1: float) -> Tensor:
-    """``M`` with ``M - (3/2) ln M + a_1/M = total``, by Newton's method; below 4, where there need be none, as at 4."""
+    """``M`` with ``M - (3/2) ln M + a_1/M = total``, by Newton's method; totals below 4 may have none: as at 4."""
     total = total.clamp_min(4)
     m = total + 1.5 * total.log()
     for _ in range(6):
@@ -84,8 +84,8 @@ def ridge_kernels(
 ) -> tuple[Tensor, Tensor]:
     """The kernel matrices of training points and of fresh points against them, from offsets.
 
-    Arguments as in :func:`operator`, :func:`of_offset`. In the first two orders regression with them is that with ``c``
-    and a ridge. Source: derived here (module head).
+    Arguments as in :func:`operator`, :func:`of_offset`. In the first two orders regression with them is regression with
+    ``c`` and a ridge. Source: derived here (module head).
     """
     validate.arrays(gram_offsets=("n n", gram_offsets), cross_offsets=("m n", cross_offsets))
     needs_symmetric(gram_offsets, "gram_offsets")
@@ -94,9 +94,9 @@ def ridge_kernels(
 
 
 def depth_ridge(depth: int, order: str = "first") -> float:
-    """The ridge beside the kernel ``c`` of a depth: ``4 (1 - a) L``; in the second order over ``1 + 3/(2L)``.
+    """The ridge of a depth beside the kernel ``c``: ``4 (1 - a) L = 3L - (3/2) ln L + O(1)``.
 
-    It is ``3L - (3/2) ln L + O(1)``. Source: derived here (module head).
+    The second order divides it by ``1 + 3/(2L)``. Source: derived here (module head).
     """
     validate.one_of(ORDERS[:2], order=order)
     level, other = of_offset(torch.tensor([0.0, 1.0], dtype=torch.float64), depth, order).tolist()
@@ -104,9 +104,9 @@ def depth_ridge(depth: int, order: str = "first") -> float:
 
 
 def sphere_modes(n0: int, degrees: int = DEGREES) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues ``mu_l`` of ``c`` on the uniform sphere of R^n0 and how many there are, ``l = 0 … degrees``.
+    """Eigenvalues ``mu_l`` of ``c`` on the uniform sphere of R^n0 with their multiplicities, ``l = 0 … degrees``.
 
-    ``n0`` from 3, for the pole of ``c`` at angle 0 to be integrable, to 50.
+    ``n0`` is from 3, which makes the pole of ``c`` at angle 0 integrable, to 50.
 
     Source: derived here (Funk and Hecke; Gauss-Legendre quadrature in the angle).
     """
@@ -122,11 +122,11 @@ def sphere_modes(n0: int, degrees: int = DEGREES) -> tuple[np.ndarray, np.ndarra
 
 
 def sphere_errors(n: int, depth: int, n0: int) -> np.ndarray:
-    """The share of a target's variance that ``n`` uniform points leave, a degree of the target each, ``(DEGREES + 1)``.
+    """The share of a target's variance that ``n`` uniform points leave, by degree of the target, ``(DEGREES + 1)``.
 
-    ``E_l = (κ/(mu_l + κ))²/(1 - γ)``, ``n κ = ridge - Σ N_l mu_l²/(mu_l + κ)``, ``γ = Σ N_l (mu_l/(mu_l + κ))²/n``: the
-    zero diagonal of ``C`` takes off what the ridge regression of a kernel with its own diagonal adds. For ``n`` and
-    ``L`` large together ``κ → 3L/n``: a function of ``n/L`` alone. Degree 0 is free (the constant ``4La``).
+    ``E_l = (κ/(mu_l + κ))²/(1 - γ)``, ``n κ = ridge - Σ N_l mu_l²/(mu_l + κ)``, ``γ = Σ N_l (mu_l/(mu_l + κ))²/n``. The
+    zero diagonal of ``C`` removes what a kernel with its own diagonal adds to the ridge. For large ``n`` and ``L``,
+    ``κ → 3L/n`` depends on ``n/L`` alone. Degree 0 is free (the constant ``4La``).
 
     Source: derived here, from the usual average over data for kernel ridge regression.
     """

@@ -13,7 +13,7 @@ def stereographic(x: Tensor) -> Tensor:
         x: ``(..., m)``, of any size.
 
     Returns:
-        ``(..., m + 1)``, of unit norm; different points stay different, as far as the precision tells them apart.
+        ``(..., m + 1)``, of unit norm; different points stay different, up to precision.
 
     Source: paper C, Definition 6, seen from the pole ``(0, ..., 0, 1)``.
     """

@@ -1,6 +1,6 @@
-"""What training does to the last hidden layer, on a text: the measures of paper C's Table 1 and Prop. 4.
+"""Motion of the last hidden layer in training on a text: the measures of paper C's Table 1 and Prop. 4.
 
-Tokens are the most frequent words of a corpus, one-hot; the target of a token is the distribution of the next token.
+Tokens are the most frequent words of a corpus, one-hot. The target of a token is the distribution of the next token.
 """
 
 from collections import Counter
@@ -19,8 +19,8 @@ from regimes.validate import InputError
 def bigrams(text: str, vocabulary: int) -> tuple[Tensor, Tensor]:
     """One-hot tokens ``(v, v)`` and their next-token distributions ``(v, v)``, rows summing to 1, float64.
 
-    The vocabulary is the ``v`` most frequent words that some vocabulary word follows; pairs with another word between
-    them do not count.
+    The tokens are the ``v`` most frequent words that some token follows; pairs with another word between them do not
+    count.
     """
     validate.integer(2, vocabulary=vocabulary)
     if not isinstance(text, str):
@@ -39,7 +39,7 @@ def bigrams(text: str, vocabulary: int) -> tuple[Tensor, Tensor]:
 
 
 def change(before: Tensor, after: Tensor) -> dict[str, float]:
-    """How far the last hidden layer ``(n, width)`` has moved, averaged over the ``n`` inputs.
+    """The motion of the last hidden layer ``(n, width)``, averaged over the ``n`` inputs.
 
     Returns:
         ``norm`` = ``|h_t - h_0|_2``, ``largest`` = ``max_i |h_{t,i} - h_{0,i}|``, ``ratio`` of the two, ``inner`` =
@@ -76,11 +76,11 @@ def learn(
     steps: Sequence[int],
     rate: float | None = None,
 ) -> list[dict[str, float]]:
-    """Trains two hidden ReLU layers of ``width`` by full batches; one record of :func:`change` and losses a step count.
+    """Trains two hidden ReLU layers of ``width`` by full batches; records :func:`change` and losses at each step count.
 
-    Rates, in the unit of :mod:`regimes.training.optimise`, where none is given: gradient descent ``2v`` in the NTK
-    parametrisation and ``2v/width`` in the standard one, ``v`` tokens, a quarter of the largest stable rate; Adam 1e-3
-    in both. A rate at which the outputs leave the range of numbers is refused when they do.
+    Default rates, in the unit of :mod:`regimes.training.optimise`: for gradient descent on ``v`` tokens ``2v`` in the
+    NTK parametrisation and ``2v/width`` in the standard one, a quarter of the largest stable rate; for Adam 1e-3 in
+    both. A run whose outputs overflow is refused.
 
     Args:
         tokens: ``(v, v)``.
@@ -89,8 +89,8 @@ def learn(
         seed: of the initialisation.
         optimiser: ``gd`` or ``adam``.
         parametrisation: ``ntk`` or ``standard``.
-        steps: after how many to look, strictly increasing.
-        rate: of each step; ``None`` for those above.
+        steps: step counts of the records, strictly increasing.
+        rate: of each step; ``None`` for the defaults.
 
     Source: paper C, Sec. 5 and Tab. 1, which leave all of these open.
     """

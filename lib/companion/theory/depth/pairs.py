@@ -1,4 +1,4 @@
-"""Points on a sphere and their closest pair: how deep a network may be before it no longer tells them apart."""
+"""Points on a sphere and their closest pair, which limits the depth at which a network still separates them."""
 
 import math
 
@@ -17,7 +17,7 @@ TOLERANCE = 1e-9  # how far a squared norm may be from 1, or two points from eac
 
 
 def sphere(n: int, d: int, *, seed: int) -> Tensor:
-    """``n`` points uniform on the unit sphere of R^d, ``(n, d)``; the first ones are those of a smaller ``n``."""
+    """``n`` points uniform on the unit sphere of R^d, ``(n, d)``; a larger ``n`` extends a smaller one."""
     x = gaussian_points(n, d, seed=seed)
     return x / x.norm(dim=-1, keepdim=True)
 
@@ -44,7 +44,7 @@ def needs_sphere(x: Tensor) -> None:
 
 
 def needs_distinct(x: Tensor) -> None:
-    """Raises :class:`InputError` where two rows of ``x`` are the same: no kernel matrix of theirs can be inverted."""
+    """Raises :class:`InputError` if two rows of ``x`` are equal, so that no kernel matrix of them can be inverted."""
     validate.arrays(points=("n d", x))
     if same := spatial.KDTree(x.cpu()).query_pairs(TOLERANCE, p=math.inf):
         i, j = min(same)
@@ -52,7 +52,7 @@ def needs_distinct(x: Tensor) -> None:
 
 
 def largest_correlation(x: Tensor, *, block: int = 2048) -> float:
-    """``max_{i<j} x_i·x_j`` of unit rows, in blocks of ``block²`` products: memory ``8 block²`` bytes beside ``x``."""
+    """``max_{i<j} x_i·x_j`` of unit rows, in blocks of ``block²`` products with ``8 block²`` bytes of memory."""
     validate.arrays(points=("n d", x))
     validate.integer(1, block=block)
     if len(x) < 2:
@@ -68,9 +68,9 @@ def largest_correlation(x: Tensor, *, block: int = 2048) -> float:
 
 
 def separation_depth(rho: float) -> float:
-    """``1/√(1 - h(rho))``, the depth up to which a pair at ``rho`` is claimed to stay apart.
+    """``1/√(1 - h(rho))``, the depth up to which paper C says that a pair at ``rho`` stays separate.
 
-    Source: paper C, Theorem 3 and Fig. 8; the right constant is ``2.975`` for half the way (``rate.half_way_depth``).
+    Source: paper C, Theorem 3 and Fig. 8; the constant of ``rate.half_way_depth`` is ``2.975``.
     """
     validate.within(-1.000001, 1, rho=rho)
     return float((1 - rate.correlation_map(torch.tensor(rho, dtype=torch.float64))) ** -0.5)
@@ -99,9 +99,9 @@ def pair_bound(n: int, n0: int, delta: float) -> float:
 
 
 def chance_of_pair(n: int, n0: int, angle: float) -> float:
-    """``P(some pair within angle) = 1 - exp(-C(n, 2) p)``, pairs counted as independent (Poisson).
+    """``P(some pair within angle) = 1 - exp(-C(n, 2) p)``, with pairs taken as independent (Poisson).
 
-    The error of that is of the order of ``n³ p²``, far below one where it is used here.
+    The error is of order ``n³ p²``, far below one where it is used here.
     """
     validate.whole(2, MOST, n=n)
     return -math.expm1(-math.comb(n, 2) * angle_probability(angle, n0))
@@ -110,7 +110,7 @@ def chance_of_pair(n: int, n0: int, angle: float) -> float:
 def closest_quantile(n: int, n0: int, chance: float) -> float:
     """The inner product that the closest pair exceeds with probability ``chance`` (Poisson, as above).
 
-    A chance that so few points do not have at any inner product is refused.
+    A chance that so few points reach at no inner product is refused.
     """
     validate.within(0, 1, chance=chance)
     validate.whole(2, MOST, n=n, n0=n0)

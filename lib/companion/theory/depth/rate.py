@@ -1,4 +1,4 @@
-"""How fast the normalised kernel of a pair goes to 1/4: the rate, the input's trace, and the crossover of close pairs.
+"""The approach of a pair's normalised kernel to 1/4: rate, trace of the input, and crossover of nearby inputs.
 
 All functions take correlations ``rho`` of unit inputs as float64 tensors of any shape and depths as whole numbers.
 """
@@ -37,10 +37,10 @@ def predicted_excess(offset: Tensor, depth: int) -> Tensor:
 
 
 def crossover(u: Tensor) -> Tensor:
-    """``F(u) = [(1 + u) - (1 + u)^-3] / (4u)``: ``Θ̄^(L)`` of a close pair, ``u = L phi / (3π)``.
+    """``F(u) = [(1 + u) - (1 + u)^-3] / (4u)``: ``Θ̄^(L)`` of nearby inputs, ``u = L phi / (3π)``.
 
-    ``F(0) = 1``, ``F(∞) = 1/4``, ``F - 1/4 ~ 1/(4u)``. In ``w = 1/(1 + u)`` it is ``(1 + w + w² + w³)/4``, in which
-    nothing cancels or overflows; ``u`` may be infinite.
+    ``F(0) = 1``, ``F(∞) = 1/4``, ``F - 1/4 ~ 1/(4u)``. With ``w = 1/(1 + u)`` it is ``(1 + w + w² + w³)/4``, without
+    cancellation or overflow; ``u`` may be infinite.
 
     Source: derived here; it makes paper C, Corollary 1 quantitative.
     """
@@ -54,7 +54,7 @@ def half_way_depth(rho: float) -> float:
     """The (interpolated) depth at which ``Θ̄`` of a pair has fallen half-way, to 0.625.
 
     Args:
-        rho: correlation in ``(0.7, 1)``, whose kernel decreases with depth.
+        rho: correlation in ``(0.7, 1)``, for which the kernel decreases with depth.
     """
     validate.within(0.7, 1, rho=rho)
     phi = torch.acos(torch.tensor([rho], dtype=torch.float64))

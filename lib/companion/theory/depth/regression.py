@@ -1,4 +1,4 @@
-"""Regression with a kernel matrix, and how good it is as a classifier."""
+"""Regression with a kernel matrix, and its accuracy as a classifier."""
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from regimes.validate import InputError
 def kernel_flow_prediction(gram: Tensor, cross: Tensor, y: Tensor) -> Tensor:
     """The kernel flow's prediction from ``f_0 = 0`` after infinite time: ``Θ(x, X) Θ(X, X)^{-1} y``.
 
-    A matrix of training points that are the same, or colinear where the kernel ignores norms, cannot be inverted.
+    Equal training points, or colinear ones if the kernel ignores norms, have no invertible matrix.
 
     Args:
         gram: kernel of the training points ``(n, n)``.

@@ -1,4 +1,4 @@
-"""The kernel ``eta``: paper C's second example of a kernel with a limit in depth, and what is wrong with it.
+"""The kernel ``eta``: paper C's second example of a kernel with a limit in depth, which is not positive definite.
 
 ``eta^(1) = x·x'``, ``eta^(L+1) = h(eta^(L))`` with ``h(z) = (1 + e^-z)^-2`` (the paper prints ``kappa`` for the second
 ``eta``). Source: paper C, Sec. 6.4 and Prop. 8.
@@ -25,7 +25,7 @@ def eta(rho: Tensor, depth: int) -> Tensor:
 
 
 def fixed_point() -> float:
-    """The ``beta = h(beta)`` that all values tend to."""
+    """The fixed point ``beta = h(beta)``, to which all values tend."""
     return optimize.brentq(lambda z: (1 + math.exp(-z)) ** -2 - z, 0, 1, xtol=1e-16)
 
 
@@ -36,7 +36,7 @@ def contraction() -> float:
 
 
 def circle(points: int) -> Tensor:
-    """``points`` even points of the unit circle, ``(points, 2)``: where ``eta`` is not positive definite."""
+    """Equally spaced points of the unit circle, ``(points, 2)``, on which ``eta`` is not positive definite."""
     validate.integer(2, points=points)
     angle = 2 * math.pi * torch.arange(points, dtype=torch.float64) / points
     return torch.stack([angle.cos(), angle.sin()], dim=-1)

@@ -1,4 +1,4 @@
-"""The kernel matrix against its limit 11ᵀ/4 + 3I/4: smallest eigenvalue, projectors, the projection operator.
+"""The kernel matrix and its limit 11ᵀ/4 + 3I/4: smallest eigenvalue, projectors, the projection operator.
 
 Kernel matrices are ``(n, n)``, float64, with unit diagonal.
 """
@@ -23,9 +23,10 @@ SHIFT = 1e-12  # added to the diagonal and taken off again, so that a singular m
 
 
 def smallest_kernel_eigenvalue(x: Tensor, *, depth: int) -> float:
-    """The smallest eigenvalue of ``Θ̄^(L)(X, X)``, by Lanczos on its inverse: one Cholesky factorisation in place.
+    """The smallest eigenvalue of ``Θ̄^(L)(X, X)`` to about 1e-12, by Lanczos on its inverse.
 
-    To about 1e-12. Points that are equal or off the sphere are refused, and a matrix that the memory does not hold.
+    It takes one Cholesky factorisation in place. Equal points, points off the sphere, and a matrix that does not fit
+    into memory are refused.
 
     Args:
         x: distinct unit points ``(n, d)``.
@@ -60,8 +61,7 @@ def eigenvalue_bytes(n: int) -> int:
 def projector_distance(gram: Tensor) -> float:
     """``||P^(L) - P||_2`` between the projectors on the top eigenvector of ``gram`` and on ``1/√n``.
 
-    The distance between the projectors on the two complements is the same number: the sine of the angle between the
-    eigenvectors.
+    It is the sine of the angle between the eigenvectors, also for the projectors on the two complements.
 
     Source: paper C, Theorem 3 a) and eq. (4).
     """
@@ -103,7 +103,7 @@ def distance_from_limit(gram: Tensor) -> float:
 
 
 def operators(gram: Tensor, cross: Tensor, times: Sequence[float]) -> Tensor:
-    """The projection operators ``Θ(x, X) Θ(X, X)^{-1} (1 - e^{-t Θ(X, X)})``, one row a point, for several times.
+    """The projection operators ``Θ(x, X) Θ(X, X)^{-1} (1 - e^{-t Θ(X, X)})``, one row per point, for several times.
 
     Args:
         gram: ``(n, n)``, positive definite, its eigenvalues above round-off.
@@ -128,10 +128,10 @@ def operators(gram: Tensor, cross: Tensor, times: Sequence[float]) -> Tensor:
 
 
 def row_mean_spread(gram_offsets: Tensor) -> float:
-    """``sd_i (1/n) Σ_{j≠i} c(rho_ij)``: what ``L ||P^(L) - P||`` tends to; ``1/n`` also in the deviation.
+    """``sd_i (1/n) Σ_{j≠i} c(rho_ij)``, the limit of ``L ||P^(L) - P||``; the deviation has ``1/n``, too.
 
-    First-order perturbation theory: the top eigenvector of ``n/4`` above the rest is tilted by ``(Θ̄ - limit) 1/√n``.
-    The divisor is that gap, so it is ``n`` although the sums have ``n - 1`` terms.
+    By first-order perturbation theory, ``(Θ̄ - limit) 1/√n`` tilts the top eigenvector, over a gap ``n/4``. So the
+    divisor is ``n`` although the sums have ``n - 1`` terms.
 
     Args:
         gram_offsets: ``c(rho_ij) (n, n)``; the diagonal is ignored.

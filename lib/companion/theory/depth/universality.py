@@ -1,19 +1,19 @@
-"""The limit of the normalised kernel for other layers than ReLU's: ``1/(1 + k)``, with ``k`` read off the layer map.
+"""The limit of the normalised kernel for layers other than ReLU: ``1/(1 + k)``, with ``k`` from the layer map.
 
-Inputs and variances are such that every layer keeps the variance 1. A critical layer map then touches the identity at
-correlation 1: with ``e = 1 - rho``,
+Inputs and variances are such that every layer keeps the variance 1. A critical layer map touches the identity at
+correlation 1. With ``e = 1 - rho``,
 
 ``1 - h(1 - e) = e - A e^(1+q) + …``, hence ``e_L^q ≈ 1/(A q L)``, ``h' ≈ 1 - k/L`` with ``k = (1 + q)/q``,
 
-and ``dS/dL = 1 - k S/L`` has the solution ``S = L/(1 + k)``. A kink has ``q = 1/2``: ``k = 3``, limit 1/4. A smooth
-activation has ``q = 1``: ``k = 2``, limit 1/3. Where ``e_L^q = 1/(A q (L + b ln L + …))`` the next order is
-``b ln L / ((1 + k) L)``: ``b = 3/2`` at every kink, ``1 - B/A²`` with ``B = h'''(1)/6`` for a smooth one.
+and ``dS/dL = 1 - k S/L`` has the solution ``S = L/(1 + k)``. A non-smooth activation has ``q = 1/2``: ``k = 3``, limit
+1/4. A smooth one has ``q = 1``: ``k = 2``, limit 1/3. With ``e_L^q = 1/(A q (L + b ln L + …))`` the next order is
+``b ln L / ((1 + k) L)``: ``b = 3/2`` if non-smooth, ``1 - B/A²`` with ``B = h'''(1)/6`` for a smooth one.
 
-The pair is known to deep layers by ``c = lim 1/(A q e_L^q) - L - b ln L``, and ``(1 + k) S = L + b ln L + c + d``:
-regression is that with the kernel ``c`` and a ridge of about ``k L`` (``d = -1/2`` at a kink).
+Deep layers depend on the pair only by ``c = lim 1/(A q e_L^q) - L - b ln L``, with ``(1 + k) S = L + b ln L + c + d``.
+So regression has the kernel ``c`` and a ridge of about ``k L`` (``d = -1/2`` if non-smooth).
 
-That the limit is not zero, and the roles of kinks, smoothness and residual connections, are Hayou et al. 2019's; the
-constants and the logarithms are derived here.
+Source: Hayou et al. 2019 for the non-zero limit and the roles of smoothness and residual connections; the constants and
+the logarithms are derived here.
 """
 
 import math
@@ -35,14 +35,14 @@ SMALL = 0.3  # below, sin phi - phi cos phi is summed as a series: the differenc
 
 @dataclass(frozen=True)
 class Layer:
-    """One critical layer: how it moves a pair, and with which weight it enters.
+    """One critical layer: its map of a pair, and its weight.
 
     Attributes:
         loss: ``e -> (1 - h(1 - e), 1 - h'(1 - e))``, on arrays ``(n,)`` of ``e = 1 - rho``.
-        limit: ``1/(1 + k)``, that of the normalised kernel.
+        limit: ``1/(1 + k)``, the limit of the normalised kernel.
         log: ``b/(1 + k)``, the coefficient of ``ln L/L``.
         share: variance of the new layer beside the skipped one, 1 without a skip connection.
-        unit: ``e -> 1/(A q e^q)``, which grows by one a layer far down.
+        unit: ``e -> 1/(A q e^q)``, which grows by one per layer at large depth.
         shift: ``d`` of the module head.
     """
 
@@ -55,7 +55,7 @@ class Layer:
 
 
 def kinked(slope: float = 0.0, *, share: float = 1.0) -> Layer:
-    """The leaky ReLU of a negative ``slope`` from -1 to below 1, at which it is linear and nothing moves.
+    """The leaky ReLU of a negative ``slope`` from -1 to below 1, at which it would be linear.
 
     ``h - rho`` is that of the ReLU times ``(1 - a)²/(1 + a²)``. With a ``share`` in ``(0, 1]`` below 1 it is
     ``x -> √(1 - share) x + √share W σ(x)``; ``share = 1/2`` is the plain sum of both, rescaled.
@@ -96,8 +96,8 @@ def along_depth(layer: Layer, rho: np.ndarray, depths: Sequence[int]) -> np.ndar
     ``1 + s (L - 1)``.
 
     Args:
-        layer: of which the network is made.
-        rho: input correlations ``(n,)``; from 0 on for a smooth layer.
+        layer: the network's layer.
+        rho: input correlations ``(n,)``, not negative for a smooth layer.
         depths: strictly increasing.
 
     """

@@ -22,15 +22,15 @@ MEMORY = 2**27  # bytes of the tangents of a block of points, with what making t
 def frozen(model: Model, train: Task, test: Task, *, params: Collection[str] | None = None, ridge: float = 0.0) -> Lazy:
     """The hinge flow with the tangent kernel frozen at the model's present weights, to its end.
 
-    As :func:`regimes.measures.lazy.lazy`, for any model and any of its parameters. All is done in float64,
-    whatever the model's precision: in float32 a kernel of few features would seem to have as many as points.
+    As :func:`regimes.measures.lazy.lazy`, for any model and any of its parameters. It runs in float64 for models of any
+    precision: in float32 a kernel of few features would seem to have as many as points.
 
     Args:
         model: ``E`` realisations, initial or trained.
-        train: points ``(E, p, d)`` and labels ``(E, p)``; other ones than trained the model, for a fair judgement.
+        train: points ``(E, p, d)`` and labels ``(E, p)``; for a fair test, other points than trained the model.
         test: points ``(E, n, d)`` and labels.
         params: names of the parameters that move, ``None`` for all.
-        ridge: of ``regimes.training.kernel_flow``; a kernel of fewer features than points has no unique end without.
+        ridge: of ``regimes.training.kernel_flow``; a kernel of fewer features than points needs it for a unique end.
 
     Source: paper A, Eq. 4 and Fig. 9.
     """

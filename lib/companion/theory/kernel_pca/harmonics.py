@@ -1,6 +1,6 @@
-"""What an isotropic kernel's components tell of the stripe before training, and what the estimate shows of it.
+"""Information of an isotropic kernel's components on the stripe before training, and the part that the estimate shows.
 
-The first components after the constant are linear, ``u·x``, and ``u`` points anywhere.
+The first components after the constant are linear, ``u·x``, with ``u`` in random directions.
 
 Source: paper A, Sec. 5.1 and App. E.
 """
@@ -26,10 +26,10 @@ def linear_information(d: int) -> float:
 
 
 def little_shown(neighbours: int = NEIGHBOURS) -> float:
-    """The part of little information that the estimate shows beyond its bias, ``2k²/((2k+1)(k+1))``.
+    """The part of a small information that the estimate shows beyond its bias, ``2k²/((2k+1)(k+1))``.
 
-    Where the label's log odds are ``s`` the estimate's are ``s + L``, with the logit ``L`` of a Beta(k, k) variable
-    ``q``. For small ``s`` the part is the mean curvature of ``h_2`` in its logit over that at 0,
+    If the label's log odds are ``s``, the estimate's are ``s + L`` with the logit ``L`` of a Beta(k, k) variable ``q``.
+    For small ``s`` the part is the mean curvature of ``h_2`` in its logit over the curvature at 0,
     ``4 E[q(1-q)(1 + L(1-2q))]``, with ``E[q(1-q)] = k/(2(2k+1))`` and, of Beta(k+1, k+1), ``E[L(1-2q)] = -1/(k+1)``.
 
     Source: derived here, for paper A, App. E.

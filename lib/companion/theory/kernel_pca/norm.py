@@ -1,4 +1,4 @@
-"""What a label costs in a kernel's own space, where the sum over all components, ``Σ ω²/λ``, has no limit."""
+"""The norm of a label in a kernel's Hilbert space, where the sum over all components, ``Σ ω²/λ``, has no limit."""
 
 import math
 
@@ -17,7 +17,7 @@ def least_norm(gram: Tensor, y: Tensor, left: float) -> float:
     Args:
         gram: ``(n, n)``.
         y: labels ``(n,)`` in {-1, +1}.
-        left: from 0.05 to 0.95; with less it would hang on eigenvalues of the size of rounding errors.
+        left: from 0.05 to 0.95; with less, eigenvalues of the size of rounding errors would matter.
     """
     validate.arrays(gram=("n n", gram), y=(f"{len(gram)}", y))
     validate.between(0.05, 0.95, left=left)

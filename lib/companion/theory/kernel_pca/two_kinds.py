@@ -1,11 +1,11 @@
-r"""The kernel of a network that has lost the uninformative directions, and the two kinds of its components.
+r"""The kernel of a network without uninformative weights, and the two kinds of its components.
 
-After learning :math:`\omega_{n\perp} \to 0`, and the kernel of the one-hidden-layer network becomes
+After learning, :math:`\omega_{n\perp} \to 0` and the kernel of the one-hidden-layer network becomes
 
 .. math:: Θ(x, z) = Θ_1(x_∥, z_∥) + Θ_2(x_∥, z_∥)\,x_⊥·z_⊥.
 
-For independent :math:`x_⊥` of mean zero and equal variance its components are functions :math:`φ(x_∥)` of the
-informative directions (the first kind) or :math:`φ(x_∥)\,u·x_⊥` (the second).
+For independent :math:`x_⊥` of mean zero and equal variance, its components are functions :math:`φ(x_∥)` of the
+informative directions (first kind) or :math:`φ(x_∥)\,u·x_⊥` (second kind).
 
 Source: paper A, Sec. 5.1 and App. D.
 """
@@ -25,8 +25,8 @@ PIECES = 10  # of the splines in x_1 that stand for any function of it
 def two_parts(network: Network, x: Tensor, d_parallel: int = 1) -> tuple[Tensor, Tensor]:
     r"""``Θ_1`` and ``Θ_2`` of a network with its uninformative weights set to zero, each ``(E, n, n)``.
 
-    Their sum ``Θ_1 + Θ_2 x_⊥·z_⊥`` is the tangent kernel of that network, exactly; that of the network itself differs
-    by what its uninformative weights still do.
+    Their sum ``Θ_1 + Θ_2 x_⊥·z_⊥`` is the exact tangent kernel of that network. The network's own kernel differs by the
+    effect of its uninformative weights.
 
     Args:
         network: ``E`` realisations.
@@ -56,17 +56,17 @@ def relative_residual(network: Network, x: Tensor, d_parallel: int = 1) -> Tenso
 
 
 def kinds(vectors: Tensor, x: Tensor) -> Tensor:
-    """How much of each component is of the first kind, and of the second, ``(r, 2)``, for one informative direction.
+    """The shares of the first and the second kind in each component, ``(r, 2)``, for one informative direction.
 
-    Shares of the variance about zero that least squares explain, each residual degree of freedom counted for what it
-    is: with splines in ``x_1`` of ten pieces, and with these times each ``x_⊥``. Noise has a share of 0 on average.
+    They are shares of the variance about zero that least squares explain, corrected for degrees of freedom: with
+    splines in ``x_1`` of ten pieces, and with these times each ``x_⊥``. Noise has a mean share of 0.
 
     Args:
         vectors: ``φ (n, r)``.
         x: the points ``(n, d)``, ``d >= 2``, the first direction informative.
 
     Raises:
-        InputError: for shapes that do not fit, or fewer points than would determine the fit: four times its unknowns.
+        InputError: for shapes that do not fit, or fewer points than four times the unknowns of the fit.
 
     Source: paper A, App. D.
     """

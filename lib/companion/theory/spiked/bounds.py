@@ -1,4 +1,4 @@
-"""What can be learned with one step: bounds (26), (27), (28), (132), the functions that reach them, and baselines.
+"""Bounds on what one step learns: (26), (27), (28), (132), the functions that attain them, and baselines.
 
 All are distances in ``L2`` of the normal measure of ``k = v·x`` from the target to the span of ``kappa0`` (upper bound,
 reached at infinite penalty) or of ``kappa0`` and ``k kappa1`` (lower bound, for every penalty), of each readout value.
@@ -16,7 +16,7 @@ from regimes import gaussian
 
 @dataclass(frozen=True)
 class Bounds:
-    """Upper bound on the error at the best penalty, lower bound at every penalty, and the functions reaching them.
+    """Upper bound on the error at the best penalty, lower bound at every penalty, and the functions that attain them.
 
     Attributes:
         upper: ``min_m |σ* - m kappa0|^2``.
@@ -42,10 +42,10 @@ def bounds(
     bias: float = 0.0,
     values: Sequence[float] = (1.0,),
 ) -> Bounds:
-    """Bounds on the test error of ridge regression on spiked random features, whatever ``alpha`` and ``beta``.
+    """Bounds on the test error of ridge regression on spiked random features, for any ``alpha`` and ``beta``.
 
-    At perfect alignment. With several readout ``values`` ``u`` the features span each one's ``kappa0`` and
-    ``k kappa1``, at the spike ``r u`` and the bulk variance ``1 + u^2 (c - 1)``.
+    Alignment is perfect. With several readout ``values`` ``u`` the features span ``kappa0`` and ``k kappa1`` of each,
+    at the spike ``r u`` and the bulk variance ``1 + u^2 (c - 1)``.
 
     Source: paper E, Eqs. 26, 27, 132.
     """

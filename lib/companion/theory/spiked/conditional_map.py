@@ -1,6 +1,6 @@
-"""Results 3.1 and 3.2: the spiked random features that stand for a trained network, and their conditional map.
+"""Results 3.1 and 3.2: the spiked random features equivalent to a trained network, and their conditional map.
 
-Scales. Inputs ``x ~ N(0, I_d)``; network ``f(x) = a·σ(W x) / sqrt(p)``; rows of the bulk have norm ``sqrt(c)``; the
+Scales: inputs ``x ~ N(0, I_d)``; network ``f(x) = a·σ(W x) / sqrt(p)``; rows of the bulk have norm ``sqrt(c)``; the
 spike is ``r 1_p v^T`` with ``|v| = 1``; ``alpha0 = n0/d``. The step size is ``eta = step * p`` (the gradient's ``1/p``
 cancels).
 """
@@ -63,7 +63,7 @@ def equivalent(activation: str | Function, target: str | Function, *, alpha0: fl
 
 @dataclass(frozen=True)
 class Channel:
-    """What the saddle point needs at each projection ``k = v·x`` of the input on the spike; arrays ``(B, K)``.
+    """Conditional means at each projection ``k = v·x`` of the input on the spike, for the saddle point; ``(B, K)``.
 
     Attributes:
         k: nodes.
@@ -89,7 +89,7 @@ class Channel:
 
     @functools.cached_property
     def squares(self) -> np.ndarray:
-        """``kappa1^2`` and ``kappa_*^2``, ``(B, 2, K)``: what the two traces and the two norms multiply."""
+        """``kappa1^2`` and ``kappa_*^2``, ``(B, 2, K)``, the factors of the two traces and the two norms."""
         return np.stack([self.kappa1**2, self.kappa2], axis=1)
 
     def mean(self, values: np.ndarray) -> np.ndarray:
@@ -97,7 +97,7 @@ class Channel:
         return (self.weight * values).sum(-1)
 
     def take(self, rows: np.ndarray) -> "Channel":
-        """The channels of some settings."""
+        """The channels of the settings ``rows``."""
         return Channel(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
 

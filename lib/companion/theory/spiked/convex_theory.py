@@ -1,4 +1,4 @@
-"""Any convex loss: the saddle point through the proximal map, for regression and classification.
+"""The saddle point of any convex loss through the proximal map, for regression and classification.
 
 The readout minimises ``sum_mu l(y, a·φ/sqrt(p)) + lam/2 |a|^2``. With the square loss ``l = (y - f)^2 / 2`` this is
 Result 3.3. Expectations run over ``k`` (the spike), ``s`` (the rest of the target, split where the target jumps) and
@@ -42,11 +42,11 @@ class Loss:
     """A convex loss through its proximal map ``f = argmin l(y, f) + (f - omega)^2 / (2 V)``.
 
     Attributes:
-        name: what captions call it.
+        name: its name in captions.
         moments: ``(y, mean, spread, V) -> E g, E g^2, E dg`` over ``omega = mean + spread xi``, ``xi`` normal, with
             ``g = (f - omega)/V`` and ``dg`` its derivative by ``omega``.
         slopes: for a smooth loss on labels -1 and +1, ``(y, omega, V) -> g, dg`` at given outputs.
-        labels: whether it is one on labels -1 and +1.
+        labels: whether it needs labels -1 and +1.
     """
 
     name: str
@@ -213,7 +213,7 @@ def _fixed_point(step: Callable[[np.ndarray], dict[str, float]], x: np.ndarray) 
 
 
 def _mixed(points: list[np.ndarray], moves: list[np.ndarray], scale: np.ndarray) -> np.ndarray:
-    """The last point and its move, less the combination of earlier differences that leaves the least residual."""
+    """The last point and its move, minus the combination of earlier differences that leaves the least residual."""
     by_move, by_point = (np.stack([b - a for a, b in zip(some, some[1:])], 1) for some in (moves, points))
     weights = np.linalg.lstsq(by_move / scale[:, None], moves[-1] / scale, rcond=1e-10)[0]
     return points[-1] + moves[-1] - (by_point + by_move) @ weights
@@ -221,7 +221,7 @@ def _mixed(points: list[np.ndarray], moves: list[np.ndarray], scale: np.ndarray)
 
 @dataclass(frozen=True)
 class _Grid:
-    """Nodes over ``(k, s)`` with axes in that order, and everything that depends on ``k`` and ``s`` alone.
+    """Nodes over ``(k, s)``, with axes in that order, and functions of ``k`` and ``s`` alone.
 
     Panels end where the label jumps or changes its sign; along ``k`` they follow the width of the kernel, ``1/r``.
     """

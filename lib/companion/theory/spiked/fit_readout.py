@@ -1,4 +1,4 @@
-"""Readouts under a convex loss on the exact objective, batched over seeds: Newton's method, splitting for the hinge."""
+"""Readouts that minimise a convex loss exactly, batched over seeds: by Newton's method, or splitting for the hinge."""
 
 import math
 from collections.abc import Callable
@@ -22,7 +22,7 @@ def readout(phi: Tensor, y: Tensor, loss: str, lam: float, *, delta: float = 1.0
         y: labels.
         loss: ``"square"``, ``"huber"``, or on labels -1 and +1 ``"logistic"`` or ``"hinge"``.
         lam: penalty.
-        delta: where Huber's loss turns linear.
+        delta: distance at which Huber's loss becomes linear.
 
     """
     validate.one_of(("square", "hinge", *_LOSSES), loss=loss)

@@ -1,4 +1,4 @@
-"""Activations and targets: functions of one variable, with what the theory needs to know about them."""
+"""Activations and targets: functions of one variable, with the properties that theory needs."""
 
 import functools
 import math
@@ -18,7 +18,7 @@ class Function:
     """A function of one variable, for simulation (torch) and for quadrature (numpy).
 
     Attributes:
-        name: what captions and errors call it.
+        name: in captions and errors.
         tensor: the function on torch tensors.
         breaks: where it jumps or has a kink.
     """
@@ -59,10 +59,7 @@ FUNCTIONS = {
 
 
 def function(name: str | Function, role: str = "function") -> Function:
-    """The function of that name; a :class:`Function` of one's own passes through.
-
-    Its second moment under ``N(0, 1)`` must be finite.
-    """
+    """The function of that name; a :class:`Function` as it is. Its second moment under ``N(0, 1)`` must be finite."""
     if not isinstance(name, Function) and (not isinstance(name, str) or name not in FUNCTIONS):
         raise InputError(f"{role} must be one of {', '.join(FUNCTIONS)}; got {name!r}")
     found = FUNCTIONS[name] if isinstance(name, str) else name
@@ -72,9 +69,9 @@ def function(name: str | Function, role: str = "function") -> Function:
 
 
 def needs_slope(activation: Function) -> None:
-    """Raises :class:`InputError` where ``E σ'`` is not ``E z σ``: a jump, whose part of the gradient autograd drops.
+    """Raises :class:`InputError` if ``E σ'`` is not ``E z σ``: at a jump, whose part of the gradient autograd drops.
 
-    A gradient step moves the first layer by ``σ'`` of the neurons, so that ``sign`` is not moved at all.
+    A gradient step moves the first layer by ``σ'`` of the neurons: with ``sign`` it does not move.
     """
     by_parts, by_slope = _mean_slopes(activation)
     if abs(by_parts - by_slope) > 1e-6 * max(1.0, abs(by_parts)):
@@ -92,7 +89,7 @@ def _mean_slopes(f: Function) -> tuple[float, float]:
 def needs_step(activation: Function) -> None:
     """Raises :class:`InputError` for an activation that a gradient step does not give a single spike.
 
-    It must be odd, and its slope the derivative of what it is (:func:`needs_slope`).
+    It must be odd, and pass :func:`needs_slope`.
     """
     needs_odd(activation)
     needs_slope(activation)

@@ -1,9 +1,9 @@
-r"""What the network's own kernels learn: kernel ridge regression in place of a step, and what theory expects of it.
+r"""Kernel ridge regression with the network's own kernels in place of a step, and its theory.
 
 The infinitely wide network of rows ``g_i/sqrt(d)``, ``g_i`` normal, has the conjugate kernel ``K = E σ(u) σ(u')`` of
 the readout, and with the first layer's part the tangent kernel ``K + x·x'/d E σ'(u) σ'(u')``; ``u = g·x/sqrt(d)``.
-With ``n ~ d`` samples either is a multiple of ``x·x'/d`` plus one of the identity: linear ridge regression, to which
-the target's non-linear part is noise.
+With ``n ~ d`` samples either is a multiple of ``x·x'/d`` plus one of the identity. Then regression is linear ridge
+regression, for which the target's non-linear part is noise.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The theory of spiked features beside the tables of the studies, and limits of their columns in ``1/d``."""
+"""The theory of spiked features for the studies' tables, and limits of their columns in ``1/d``."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -18,15 +18,15 @@ _SOLVED = ("alpha", "beta", "lam", "r", "c", "gamma", "width", "noise", "bias")
 def theory(row: Mapping[str, Any], **changed: Any) -> Solution:
     """The theory of spiked features at the setting of a row, ``changed`` in places by numbers or arrays.
 
-    Takes ``alpha``, ``beta``, ``lam`` and either ``r``, ``c``, ``gamma`` or ``alpha0``, ``step``; and ``width``,
-    ``noise``, ``bias`` where they are there.
+    It takes ``alpha``, ``beta``, ``lam``, either ``r``, ``c``, ``gamma`` or ``alpha0``, ``step``, and ``width``,
+    ``noise``, ``bias`` if given.
     """
     at = _spiked(row, changed)
     return ridge_theory.solve(at["activation"], at["target"], **{name: at[name] for name in _SOLVED if name in at})
 
 
 def learned(row: Mapping[str, Any], t: np.ndarray, **changed: Any) -> np.ndarray:
-    """What spiked features learn along the target at a row's setting, by theory: the mean output at ``theta·x = t``."""
+    """The function that spiked features learn at a row's setting, by theory: the mean output at ``theta·x = t``."""
     found, at = theory(row, **changed), _spiked(row, changed)
     kind = {name: at[name] for name in ("r", "c", "gamma")}
     e = channel(function(at["activation"]), function(at["target"]), **kind)
@@ -45,9 +45,9 @@ def _spiked(row: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any
 
 
 def predicted(table: pd.DataFrame, **fixed: Any) -> pd.DataFrame:
-    """The theory of spiked features beside each row of a study's table, every order parameter a column.
+    """The theory of spiked features for each row of a study's table, one column per order parameter.
 
-    The columns are what ``theory`` takes; ``fixed`` overrides them or adds to them.
+    The columns are the arguments of ``theory``; ``fixed`` overrides or adds some.
     """
     table = table.assign(**fixed)
     numbers = [name for name in (*_SOLVED, "alpha0", "step") if name in table]
@@ -63,7 +63,7 @@ def predicted(table: pd.DataFrame, **fixed: Any) -> pd.DataFrame:
 def without_zeta(
     activation: str, target: str, *, alpha: np.ndarray, beta: float, lam: float, spiked: Spiked
 ) -> Solution:
-    """The saddle point whose overlap ``zeta`` is left out, one an ``alpha``."""
+    """The saddle point without the overlap ``zeta``, one per ``alpha``."""
     one = channel(function(activation), function(target), **vars(spiked))
     e = stack([dataclasses.replace(one, k=0 * one.k)] * len(alpha))
     numbers = dict(beta=beta, lam=lam, c=spiked.c, width=np.inf, noise=0.0)
@@ -77,10 +77,10 @@ def fewest(table: pd.DataFrame, keys: Sequence[str]) -> int:
 
 
 def limits(table: pd.DataFrame, column: str, keys: Sequence[str], *, blocks: int) -> pd.DataFrame:
-    """Intercepts ``a`` of ``column = a + b/d``: a row for each of ``blocks`` groups of seeds, a column for each key.
+    """Intercepts ``a`` of ``column = a + b/d``: one row per group of seeds (``blocks``), one column per key.
 
-    Weighted least squares with the weight ``d``, as a realisation's variance falls like ``1/d``. The groups share no
-    seed, so that each intercept is one independent realisation.
+    Least squares are weighted by ``d``, as a realisation's variance falls like ``1/d``. Groups share no seeds, so that
+    intercepts are independent realisations.
     """
     rows = table.assign(block=table["seed"] % blocks)
 
@@ -95,7 +95,7 @@ def limits(table: pd.DataFrame, column: str, keys: Sequence[str], *, blocks: int
 
 
 def controlled(table: pd.DataFrame, column: str, control: str, keys: Sequence[str]) -> pd.Series:
-    """``column`` less what a ``control`` whose mean tends to 1 explains of it: the slope within each key and size."""
+    """``column`` minus its regression, within each key and size, on a ``control`` whose mean tends to 1."""
     parts = []
     for _, part in table.groupby(list(keys), sort=False):
         y, x = (part[name] - part.groupby("d")[name].transform("mean") for name in (column, control))

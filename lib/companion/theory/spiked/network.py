@@ -1,4 +1,4 @@
-"""Simulation of what the theory describes: one gradient step, ridge readout, batched over seeds.
+"""Simulation of the theory's network: one gradient step and a ridge readout, batched over seeds.
 
 Everything is drawn by numpy by the convention of ``regimes.seeds``, the dimension being the size: target, weights,
 each batch and the noise vary separately, and a seed alone gives the numbers it gives in a batch. Tensors carry a
@@ -38,7 +38,7 @@ def unit(x: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Weights:
-    """First-layer weights and how they came about.
+    """First-layer weights and their origin.
 
     Attributes:
         w: ``(S, p, d)``, rows.
@@ -46,7 +46,7 @@ class Weights:
         v: spike direction ``(S, d)``, unit norm.
         u: readout values ``(S, p)``; the initial readout is ``u / sqrt(p)``.
         r: spike strength of each seed ``(S,)``: ``w = bulk + r u v^T``.
-        batch: ``(x0, y0)`` of the first step, ``(S, n0, d)`` and ``(S, n0)``; ``None`` for drawn features.
+        batch: samples ``(x0, y0)`` of the step, ``(S, n0, d)`` and ``(S, n0)``; ``None`` for drawn features.
     """
 
     w: Tensor
@@ -63,7 +63,7 @@ class Weights:
 
 
 def readout_values(p: int, values: Sequence[float]) -> Tensor:
-    """``p`` readout values in blocks, each as large as whole neurons allow: ``(p,)``."""
+    """``p`` readout values ``(p,)`` in blocks that are as equal as whole neurons allow."""
     ends = np.rint(np.arange(1, len(values) + 1) / len(values) * p).astype(int)
     return torch.from_numpy(np.repeat(np.asarray(values, float), np.diff(ends, prepend=0)))
 
@@ -132,7 +132,7 @@ def gradient_step(
 
 
 def equivalent_features(activation: str | Function, weights: Weights, step: float, seeds: Sequence[int]) -> Weights:
-    """Spiked features of the network's own first batch and initial rows: what differs is the model alone.
+    """Spiked features with the network's own samples of the step and initial rows, so that only the model differs.
 
     ``sqrt(c) w0_i + r u_i v`` with the batch's ``r``, ``v`` and ``c = 1 + step^2 h1_check/n0^2 sum_mu y^2 |x|^2``.
     """
@@ -263,7 +263,7 @@ def second_batch(target: Function, weights: Weights, n: int, seeds: Sequence[int
 def test_set(target: Function, weights: Weights, seeds: Sequence[int], size: int = 2000) -> tuple:
     """Fresh points and clean labels, with ``theta·x`` stratified: one point in each of ``size`` equal quantiles.
 
-    The test error's mean is unchanged; what the tails of the target add to its variance is gone.
+    The mean test error is unchanged; its variance loses the part from the target's tails.
     """
     validate.seeds(seeds, count=len(weights.w))
     validate.integer(1, size=size)
@@ -335,9 +335,9 @@ def squared_error(phi: Tensor, a: Tensor, y: Tensor) -> Tensor:
 
 
 def measured_parameters(weights: Weights) -> dict[str, Tensor]:
-    """``r``, ``gamma`` and ``c`` of trained weights, each ``(S,)``, read off the rows and nothing else.
+    """``r``, ``gamma`` and ``c`` of trained weights, each ``(S,)``, from the rows alone.
 
-    The spike ``r v`` is the mean of the rows, weighted by the readout; ``c`` is the mean squared norm of what is left.
+    The spike ``r v`` is the mean of the rows, weighted by the readout; ``c`` is the mean squared norm of the rest.
     """
     spike = (weights.u[:, None, :] @ weights.w).squeeze(1) / weights.u.square().sum(-1, keepdim=True)
     bulk = weights.w - weights.u[..., None] * spike[:, None, :]

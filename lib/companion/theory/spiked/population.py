@@ -1,9 +1,9 @@
 """The test error of a readout without test points: the average over all inputs, given the weights.
 
 ``E (σ*(theta·x) - f(x))^2 = E σ*^2 - 2 b·a + a·K a`` with ``b_i = E σ* σ(w_i·x) / sqrt(p)`` and
-``K_ij = E σ(w_i·x) σ(w_j·x) / p``. Both close for error functions and for the sine. The hyperbolic tangent is a mixture
-of error functions, as the logistic law is one of normal laws; four of them give it to 1.1e-5. Two thousand test points
-would leave a scatter of 3 % on every error, at twice the cost.
+``K_ij = E σ(w_i·x) σ(w_j·x) / p``. Both are closed forms for error functions and the sine. The hyperbolic tangent is a
+mixture of error functions; four of them approximate it to 1.1e-5. Two thousand test points would scatter each error by
+3 %, at twice the cost.
 """
 
 import math

@@ -1,8 +1,8 @@
-"""A discrete readout (App. D): the saddle point with one set of order parameters for each of its values.
+"""The saddle point of a discrete readout (App. D), with one set of order parameters for each of its values.
 
-Initial readout ``u_i / sqrt(p)`` with ``u_i`` in ``values``, equally often: after one step the neurons of a value have
-the spike ``r u_j`` and bulk variance ``c_j = 1 + u_j^2 (c - 1)``. Where their functions are nearly collinear, the limit
-``p -> inf`` is out of reach of any simulation; the finite-width rule is what to compare with.
+The initial readout is ``u_i / sqrt(p)`` with ``u_i`` in ``values``, equally often. After one step the neurons of a
+value have the spike ``r u_j`` and bulk variance ``c_j = 1 + u_j^2 (c - 1)``. If their functions are nearly collinear,
+no simulation reaches the limit ``p -> inf``; then compare with the finite-width rule.
 """
 
 import math
@@ -127,7 +127,7 @@ def solve_readout_values(
 def learned_share(
     activation: str | Function, target: str | Function, degree: int, *, r: float, values: Sequence[float], **kind: float
 ) -> float:
-    """The coefficient on ``He_degree(theta·x)`` of what is learned over the target's: :func:`solve_readout_values`."""
+    """The learned function's coefficient on ``He_degree(theta·x)`` over the target's: :func:`solve_readout_values`."""
     activation, target = function(activation, "activation"), function(target, "target")
     found = solve_readout_values(activation, target, r=r, values=values, **kind)
     e = channels_of_values(activation, target, values, r=r, c=kind.get("c", 1.0))

@@ -1,6 +1,6 @@
-r"""The network's own asymptotics: what the spiked random features leave out, for a given first batch.
+r"""The network's own asymptotics: effects that spiked random features leave out, given the samples of the step.
 
-Two effects of order one, which do not fade with ``d``:
+Two effects are of order one and do not vanish at large ``d``:
 
 * *rows*: given the first batch ``(x0, y0)`` the bulk rows have covariance ``C/d``,
   ``C = I + step^2 h1_check d/n0^2 x0^T diag(y0^2) x0``, largest along the spike, instead of ``c I/d``;
@@ -28,7 +28,7 @@ _channel = functools.lru_cache(maxsize=8)(channel)  # several theories are asked
 
 @dataclass(frozen=True)
 class Bulk:
-    """The bulk seen from the readout: eigenvalues, and the directions along which the features have a mean.
+    """The bulk as the readout needs it: eigenvalues, and the directions along which the features have a mean.
 
     Attributes:
         eigenvalues: of ``(1 - v v^T) C (1 - v v^T)``, ``(d,)``.

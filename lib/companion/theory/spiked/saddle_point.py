@@ -1,9 +1,9 @@
-"""The saddle point of a ridge readout in three stages, whatever the bulk of its weights is: one setting or many.
+"""The saddle point of a ridge readout in three stages, for any bulk of the weights and one setting or many.
 
 The features have means ``A_d(k) + s B_d(k)`` along a few directions in the space of neurons, and independent parts of
-variances ``squares_j(k)``. First comes the fixed point ``V = F(hats(V))`` with the bulk's functionals ``F``; then a
-linear system for the overlaps with the directions; last one for the norms ``q``, whose matrix is the Jacobian of the
-first, so that it comes for nothing. Leading axes are settings ``B``, ``K`` the nodes over ``k``.
+variances ``squares_j(k)``. The stages are the fixed point ``V = F(hats(V))`` with the bulk's functionals ``F``, a
+linear system for the overlaps with the directions, and one for the norms ``q``, whose matrix is the Jacobian of the
+first. Leading axes are settings ``B``, ``K`` the nodes over ``k``.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ Functionals = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 class NotConverged(ArithmeticError):
-    """A saddle point that was not found; the message holds the state it stopped in."""
+    """A saddle point that was not found; the message has the last state."""
 
 
 @dataclass(frozen=True)

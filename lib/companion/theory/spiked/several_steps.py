@@ -1,12 +1,12 @@
-r"""Several gradient steps on the first layer, each on a fresh batch: the simulation, and what theory expects of it.
+r"""Several gradient steps on the first layer, each on a fresh batch: simulation and theory.
 
 From the second step on the network's output is of order one, ``f(x) = kappa0(k)``, ``k = v·x``. To leading order all
 neurons still move alike, by the gradient of ``E (σ* - kappa0)^2 / 2`` in the spike ``q = r v``, which keeps rank one:
 
 ``q -> q + step E[(σ* - kappa0) kappa1 x] + noise``, ``kappa0 = E_z σ(r k + sqrt(c) z)``, ``kappa1 = E_z σ'``.
 
-One step goes ``step h1 t1`` along the target however long it is; several close in on the strength at which ``kappa0``
-has nothing more to gain. The curvature ``E_z σ''`` pulls each bulk row along itself; at ``r = 0`` it does not.
+One step of any size moves by ``step h1 t1`` along the target; several converge to the strength at which ``kappa0`` is
+optimal. The curvature ``E_z σ''`` pulls each bulk row along itself, except at ``r = 0``.
 """
 
 from collections.abc import Sequence
@@ -109,7 +109,7 @@ def train(
 
 
 def spectrum(weights: network.Weights, seeds: Sequence[int]) -> dict[str, Tensor]:
-    """What became of the rows: singular values of ``W - W_0`` and where the first points; each ``(S,)``.
+    """Singular values of ``W - W_0`` and their directions, each ``(S,)``.
 
     Returns:
         ``first`` and ``second`` singular value over ``sqrt(p)``; ``along``, cosine of the first right singular vector

@@ -21,7 +21,7 @@ DOWN = 0.95  # steps of the search for the outlier
 def stieltjes(e: Channel, z: np.ndarray, *, alpha: float, beta: float, c: float) -> np.ndarray:
     """``(V1, V2)`` at the penalty ``-z``, array ``(2, len(z))``; ``V2`` is the Stieltjes transform of ``K``.
 
-    The iteration keeps the upper half plane, so it finds the physical root; it starts far above the real axis and
+    The iteration stays in the upper half plane and so finds the physical root. It starts far above the real axis and
     comes down in steps, each finished by Newton's method.
 
     Args:
@@ -116,8 +116,8 @@ def density(
 def outlier(activation: str | Function, *, alpha: float, beta: float, r: float, p: float, c: float = 1.0) -> float:
     """The isolated eigenvalue of ``K`` at width ``p``: the largest root of ``det(I + G Q) = 0``.
 
-    To leading order it is ``n E kappa0^2``, the population's. There is none where the spike is too weak to leave the
-    bulk (:class:`NotConverged`).
+    To leading order it is ``n E kappa0^2``, the population's. If the spike is too weak to leave the bulk there is none
+    (:class:`NotConverged`).
 
     Source: paper E, Eq. 191; the determinant is ours.
     """

@@ -1,7 +1,7 @@
 r"""Gradient flow of one-hidden-layer networks, to a stated tolerance on the path and to the end of training.
 
-Of the hinge loss, by exact rotations; smooth losses and other models go by :mod:`regimes.training.gauss_newton`. The
-flow is that of the predictor :math:`F = \alpha (f - f_0)`:
+Exact rotations integrate the hinge loss; smooth losses and other models use :mod:`regimes.training.gauss_newton`. For
+the predictor :math:`F = \alpha (f - f_0)` the flow is
 
 .. math:: \dot W = -\frac{1}{\alpha}\,\partial_W \frac1p \sum_\mu \ell(y_\mu F(x_\mu))
           = -\frac1p \sum_\mu \partial_W f(x_\mu)\, y_\mu\, \ell'(y_\mu F(x_\mu)).
@@ -12,14 +12,14 @@ with :math:`\Theta = \partial_W f\cdot\partial_W f` of the network with its ``1/
 :math:`t_A = h\,t_B/\alpha = \sqrt h\,t_B/\alpha_B`.
 
 **Tolerance.** A step's local error is held below ``tolerance`` in the weights (relative, root mean square) from
-changing gates, and below ``tolerance`` times a fixed factor in the margins from changing multipliers. What follows for
-the whole path is measured by the tests: the time t* within twice the tolerance (relative), margins within twelve times
-the tolerance until most points are satisfied. Later the path is sensitive: nearby paths part, as kinks and margins are
-met in another order, and both the tolerance and rounding are amplified. The chapter on lazy and feature learning
-measures by how much; float64 with a tolerance of 0.005 makes the end of training a number on a few hundred points.
+changing gates, and below ``tolerance`` times a fixed factor in the margins from changing multipliers. Tests measure the
+error of the whole path: the time t* within twice the tolerance (relative), margins within twelve times the tolerance
+until most points are fitted. Later, nearby paths diverge, as they reach kinks and margins in another order, which
+amplifies both the tolerance and rounding. Chapter 1 measures by how much. On a few hundred points, float64 with a
+tolerance of 0.005 determines the end of training.
 
-**Precision.** ``dtype="auto"`` takes float32 where it gives the same path to the tolerance until t*, and float64 where
-a finer tolerance asks for the end of training (see :func:`precision`).
+**Precision.** ``dtype="auto"`` takes float32 where it gives the same path to the tolerance until t*, and float64 for
+finer tolerances, which the end of training needs (see :func:`precision`).
 
 Source: paper A, Sec. 2.2 and 2.5.
 """
@@ -60,29 +60,27 @@ def gradient_flow(
     device: str | torch.device = "auto",
     together: int | None = None,
 ) -> Iterator[FlowState | ImplicitState]:
-    r"""Gradient flow of :math:`F = \alpha(f - f_0)` on a task, one :class:`FlowState` an accepted step.
+    r"""Gradient flow of :math:`F = \alpha(f - f_0)` on a task, one :class:`FlowState` per accepted step.
 
-    Each realisation keeps its own time and step; one that has ended (every point fitted, nothing left that moves it,
-    or finished by the caller through ``State.finish``) leaves the batch, and the flow is over when all have. Alone or
-    in a batch of several a realisation takes the same steps: to rounding at t*, and at the end to what has become of
-    rounding by then.
+    Each realisation keeps its own time and step. It leaves the batch when all its points are fitted, when nothing moves
+    it any more, or when the caller finishes it (``State.finish``). It takes the same steps alone or in a batch, up to
+    rounding and its later amplification.
 
     Args:
-        network: ``E`` realisations; of another model than one hidden ReLU layer, and under a smooth loss, they go by
-            linearly implicit steps (:mod:`regimes.training.gauss_newton`), in their own precision, on their own device.
+        network: ``E`` realisations; other models than one hidden ReLU layer, and smooth losses, take linearly implicit
+            steps (:mod:`regimes.training.gauss_newton`), in the model's precision, on its device.
         task: points ``x (p, d)`` shared by all, or ``(E, p, d)``; labels accordingly.
         alpha: scale of the predictor, small for feature learning, large for the lazy regime.
         loss: a name in :data:`regimes.models.losses.LOSSES`, or a :class:`regimes.models.losses.Loss`.
         tolerance: of a step, see the module; smaller is slower.
         dtype: precision; ``"auto"`` follows :func:`precision`.
-        device: where to compute; ``"auto"`` picks CUDA where there is one.
-        together: how many realisations a state holds; by default one on the CPU, whose cache it fits, all on CUDA.
+        device: where to compute; ``"auto"`` picks CUDA if the machine has it.
+        together: number of realisations in a state; by default one on the CPU, whose cache it fits, all on CUDA.
 
     Raises:
-        InputError: before any computing, for data, labels, scale or tolerance that make no sense, for two equal
-            points with opposite labels, which no network can fit, or for more memory than there is: that of the gates,
-            or of a linear system of all points under a smooth loss. Within the flow, for a linear system of the points
-            at the hinge's corner, whose number is not known before.
+        InputError: before computing, for invalid data, labels, scale or tolerance, for two equal points with opposite
+            labels, or for too little memory for the gates or for a smooth loss's linear system; during the flow, for
+            too little memory for the system of the points at the hinge's corner, whose number is not known before.
 
     Source: paper A, Eq. (2).
     """
@@ -112,16 +110,15 @@ def gradient_flow(
 def precision(alpha: float, tolerance: float) -> torch.dtype:
     """The precision a flow needs: float32 for ``1e-10 <= alpha <= 1`` and tolerances from 0.01, else float64.
 
-    Above that ``alpha`` the weights' increments of order ``1/alpha`` vanish beside the weights; below, neurons come so
-    close to their fixed points that rounding decides their gates. After t* rounding is amplified: with float32 it moves
-    the error at the end of training by several per cent whatever the tolerance, and differently on each type of CPU.
-    float64 costs 1.2 to 1.6 times as much.
+    At larger ``alpha`` the weights' increments of order ``1/alpha`` are lost in rounding. At smaller ``alpha`` neurons
+    come so close to their fixed points that rounding decides their gates. After t*, rounding in float32 moves the final
+    error by several per cent at any tolerance, differently on each type of CPU. float64 costs 1.2 to 1.6 times as much.
     """
     return torch.float32 if 1e-10 <= alpha <= 1.0 and tolerance >= 1e-2 else torch.float64
 
 
 def _check_task(network: Network, task: Task) -> None:
-    """One line for data that cannot be flowed on."""
+    """Raises :class:`InputError` for data on which no flow is possible."""
     x, y = task.x, task.y
     for name, weights in (("omega", network.omega), ("b", network.b), ("beta", network.beta)):
         if not bool(torch.isfinite(weights).all()):
@@ -156,7 +153,7 @@ def _check_fittable(points: Tensor, labels: Tensor) -> None:
 
 
 def _steps(network: Network, x: Tensor, y: Tensor, size: int, options: dict) -> Iterator[FlowState]:
-    """The beginnings of all realisations, then their states in turns of ``BURST`` steps of ``size`` realisations."""
+    """The initial states of all realisations, then states in turns of ``BURST`` steps of ``size`` realisations."""
     ended: dict[int, Ending] = {}
     rows = list(range(len(x)))
     turns = [_one_turn(network, x, y, rows[i : i + size], ended, options) for i in range(0, len(x), size)]
@@ -196,9 +193,9 @@ def _one_turn(
 
 
 def _stationary(state: FlowState, marks: dict[int, tuple[float, Tensor]]) -> list[bool]:
-    """Whether the points not yet fitted have kept their margins while the flow grew ``STILL`` times as old.
+    """Whether the unfitted points have kept their margins while the time grew ``STILL``-fold.
 
-    Asked once margins are of order one; before that nothing moves visibly for long, at small ``alpha``.
+    This applies once margins are of order one; before, at small ``alpha``, they hardly move for a long time.
     """
     problem, m = state.batch.problem, state.margins
     still = [False] * len(state.rows)
@@ -213,7 +210,7 @@ def _stationary(state: FlowState, marks: dict[int, tuple[float, Tensor]]) -> lis
 
 
 def _end(state: FlowState, still: list[bool]) -> None:
-    """Ends the realisations that are fitted or can move no more."""
+    """Ends the realisations that are fitted or no longer move."""
     state.finish(fitted(state) >= 0, Ending(Ended.FITTED))
     finite = torch.isfinite(state.margins).all(-1).tolist()
     pushed = state.batch.now.push.flatten(1).any(-1).tolist()

@@ -1,12 +1,10 @@
-r"""Where the flow of a batch of networks stands: the problem, the point, the last step, and the time.
+r"""The state of the flow of a batch of networks: the problem, the point, the last step, and the time.
 
 With :math:`\tilde x = (x/\sqrt d, 1)`, :math:`u = (\omega, b)` and the gates
 :math:`M_{n\mu} = [u_n\cdot\tilde x_\mu > 0]`, gradient flow reads :math:`\dot u_n = \beta_n G_n`,
-:math:`\dot\beta_n = u_n\cdot G_n` with
-:math:`G_n = \frac{\sqrt2}{hp}\sum_\mu M_{n\mu} y_\mu q_\mu \tilde x_\mu` and multipliers :math:`q = -\ell'(m)`
-of the hinge loss.
-For a fixed :math:`G` this is a hyperbolic rotation of :math:`(u_n, \beta_n)`: exact at any step length, it conserves
-:math:`\beta_n^2 - |u_n|^2` to rounding.
+:math:`\dot\beta_n = u_n\cdot G_n` with :math:`G_n = \frac{\sqrt2}{hp}\sum_\mu M_{n\mu} y_\mu q_\mu \tilde x_\mu` and
+multipliers :math:`q = -\ell'(m)` of the hinge loss. For a fixed :math:`G` this is a hyperbolic rotation of
+:math:`(u_n, \beta_n)`: exact at any step length, it conserves :math:`\beta_n^2 - |u_n|^2` to rounding.
 """
 
 import math
@@ -34,10 +32,10 @@ def rotate(u: Tensor, beta: Tensor, push: Tensor) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class Band:
-    """The points of some realisations that are treated together, as many in each: padded with others.
+    """Points of some realisations that are treated together, equally many in each, padded with others.
 
     Attributes:
-        rows: the realisations ``(r,)``. index: the points ``(r, n)``. inside: false for those that pad ``(r, n)``.
+        rows: the realisations ``(r,)``. index: the points ``(r, n)``. inside: false for padding ``(r, n)``.
     """
 
     rows: Tensor
@@ -68,7 +66,7 @@ def band_of(points: Tensor) -> Band:
 
 @dataclass(frozen=True)
 class FlowProblem:
-    """What is learned, and how exactly; tensors have the leading axis ``e`` of realisations.
+    """The problem and the tolerance; tensors have the leading axis ``e`` of realisations.
 
     Attributes:
         xt: inputs with a constant coordinate ``(e, p, k)``. y: labels ``(e, p)``. base: ``y f_0 (e, p)``.
@@ -83,7 +81,7 @@ class FlowProblem:
 
     @property
     def corner(self) -> float:
-        """Where the hinge bends in the step."""
+        """The hinge's corner in the step."""
         return 1.0 + SLACK * self.tolerance
 
     def field(self, gates: Tensor, q: Tensor) -> Tensor:
@@ -92,7 +90,7 @@ class FlowProblem:
         return gates @ weighted.to(gates.dtype)
 
     def share(self, band: Band, u: Tensor, q: Tensor) -> Tensor:
-        """What the points of a band, with multipliers ``q (r, n)``, add to ``G`` at weights ``u``: ``(r, h, k)``."""
+        """The share ``(r, h, k)`` in ``G`` at weights ``u`` of the points of a band with multipliers ``q (r, n)``."""
         x = band.pick(self.xt)
         gates = (u[band.rows] @ x.mT).gt_(0)
         weighted = x * (band.pick(self.y) * q).unsqueeze(-1) * (GAIN / (u.shape[1] * self.y.shape[1]))
@@ -101,7 +99,7 @@ class FlowProblem:
     def push(self, u: Tensor, q: Tensor, gates: Tensor | None = None) -> Tensor:
         """``G (e, h, k)`` at weights ``u``, from the points that push, or from the gates of all if most of them do.
 
-        Late in training few points push; their gates are found again faster than those of all are multiplied.
+        Late in training few points push: finding their gates again is faster than multiplying those of all.
         """
         band = band_of(q != 0)
         if 2 * band.index.shape[-1] > q.shape[-1]:
@@ -164,7 +162,7 @@ class Past:
 
 @dataclass(frozen=True)
 class Batch:
-    """Where a batch of realisations stands: its problem, the point reached, the last step, time and next step ``(e,)``.
+    """The state of a batch of realisations: problem, point reached, last step, time and next step ``(e,)``.
 
     Times are float64, in the unit of :mod:`regimes.training.gradient_flow`.
     """
@@ -181,7 +179,7 @@ class Batch:
 
 
 def each(change: Callable[..., Tensor], record: Any, *others: Any) -> Any:
-    """The record with ``change`` applied to every tensor in it, at any depth, and to the same one of the others."""
+    """The record with ``change`` applied to each tensor at any depth, together with the same one of the others."""
     if isinstance(record, Tensor):
         return change(record, *others)
     if not is_dataclass(record):
@@ -206,7 +204,7 @@ def start(network: Network, x: Tensor, y: Tensor, *, alpha: float, tolerance: fl
 
 
 def _first(problem: FlowProblem, now: Point) -> Tensor:
-    """The length of the first step ``(e,)``; one where nothing moves."""
+    """The length of the first step ``(e,)``; 1 if nothing moves."""
     largest = now.push.square().sum(-1).amax(-1).sqrt().double()
     dt = torch.minimum(FIRST_TURN / largest, FIRST_MOVE / problem.speed(now).abs().amax(-1).double())
     return torch.where(largest > 0, dt, 1.0)

@@ -1,9 +1,8 @@
-"""The step in C, compiled where there is a compiler: that of ``step`` to rounding, and several times as fast.
+"""The step in C: that of ``step`` to rounding, and several times as fast, if there is a compiler.
 
-It takes the steps of one realisation, in float64 on the CPU. All else, and machines without a
-compiler, take those of :mod:`regimes.training.gradient_flow.step`, which is the reference; both solve the box problem
-of a step to the same tolerance. ``REGIMES_COMPILED=0`` turns it off. What was compiled stays in ``REGIMES_CACHE``, by
-default ``~/.cache/regimes``, by source and processor.
+It takes the steps of one realisation in float64 on the CPU. Everything else, and machines without a compiler, use the
+reference :mod:`regimes.training.gradient_flow.step`; both solve the box problem of a step to the same tolerance.
+``REGIMES_COMPILED=0`` turns it off. Compiled code is kept in ``REGIMES_CACHE``, by default ``~/.cache/regimes``.
 """
 
 import ctypes
@@ -55,7 +54,7 @@ class _Point(ctypes.Structure):
 
 @functools.cache
 def routines() -> ctypes.CDLL | None:
-    """The compiled step; ``None`` without a compiler, or where it is turned off."""
+    """The compiled step; ``None`` without a compiler, or if it is turned off."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None or os.environ.get("REGIMES_COMPILED") == "0":
         return None
@@ -73,14 +72,14 @@ def routines() -> ctypes.CDLL | None:
 
 
 def _processor() -> str:
-    """What the compiler compiles for: the machine's name for itself and the instructions that it has."""
+    """The compiler's target: the machine's name and its instruction sets."""
     known = Path("/proc/cpuinfo")
     lines = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
     return platform.platform() + next((line for line in lines if line.startswith(("flags", "Features"))), "")
 
 
 def _compile(compiler: str, path: Path) -> None:
-    """Compiles to ``path``, which other processes see whole or not at all."""
+    """Compiles to ``path``, atomically for other processes."""
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         source, made = Path(folder, "compiled.c"), Path(folder, "flow.so")
         source.write_text(SOURCE, encoding="utf-8")
@@ -89,7 +88,7 @@ def _compile(compiler: str, path: Path) -> None:
 
 
 def _routine(module: Any, name: str) -> int:
-    """The address of a routine of the BLAS or LAPACK that scipy brings."""
+    """The address of a routine of scipy's BLAS or LAPACK."""
     capsule = module.__pyx_capi__[name]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -134,7 +133,7 @@ def _record(at: Point, mean: Tensor, before: Tensor, past_dt: float, dt: float) 
 
 
 def attempt(batch: Batch) -> tuple[Batch, Tensor] | None:
-    """As ``step.advance``; ``None`` where a step needs that one, for its errors or for much memory."""
+    """As ``step.advance``; ``None`` if a step needs that one, for its errors or its memory."""
     now, past = batch.now, batch.past
     new = Point(*(torch.empty_like(value) for value in (now.u, now.beta, now.m, now.q, now.push)))
     mean, before = torch.empty_like(now.push), torch.empty_like(now.push)

@@ -1,6 +1,6 @@
 """The constants of a step, each a share of the tolerance or a plain number.
 
-What is said to happen beyond a value was measured on eight flows, ``1e-12 <= alpha <= 1e4``.
+The effects of other values were measured on eight flows, ``1e-12 <= alpha <= 1e4``.
 """
 
 # Where the hinge bends in a step

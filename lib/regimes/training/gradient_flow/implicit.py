@@ -1,8 +1,8 @@
 r"""The implicit equations of a step, :math:`q = -\ell'(m)` at its end, solved by correcting the multipliers.
 
-Points kept on the margin do not limit a step for that. A few true forward passes solve them to
-``KKT`` times the tolerance, each correcting the multipliers of the *band* of points that matter through their Gram
-matrix (:mod:`regimes.training.implicit`). The gates stay those of the first pass.
+So points kept on the margin do not limit a step. A few forward passes solve the equations to ``KKT`` times the
+tolerance. Each corrects the multipliers of the *band* of relevant points through their Gram matrix
+(:mod:`regimes.training.implicit`). The gates stay those of the first pass.
 """
 
 import math
@@ -37,7 +37,7 @@ class End:
     Attributes:
         u, beta, m: weights and margins there. gates: before any multiplier was corrected.
         q, mean: mean multipliers and mean ``G`` of the step.
-        error: of the margins, in multiples of what is allowed ``(e,)``; infinite where the step is refused unsolved.
+        error: of the margins, in multiples of the allowed one ``(e,)``; infinite if the step is refused unsolved.
         corrected: whether any multiplier was, so that the gates are not those of ``u``.
     """
 
@@ -56,11 +56,10 @@ def solve(batch: Batch, far: Tensor, mean: Tensor, wanted: Tensor, allowed: Tens
 
     Args:
         batch: where the step begins.
-        far: predicted weights at its end ``(e, h, k)``; the step's gates are half the sum of theirs and those at its
-            start.
+        far: predicted weights at its end ``(e, h, k)``; the step's gates are the mean of theirs and those at its start.
         mean: ``G (e, h, k)`` with these gates and the last step's multipliers.
         wanted: which realisations are worth solving ``(e,)``.
-        allowed: by how much margins may err ``(e,)``.
+        allowed: allowed error of the margins ``(e,)``.
     """
     problem = batch.problem
     u, beta = _rotated(batch, mean)
@@ -86,9 +85,9 @@ def solve(batch: Batch, far: Tensor, mean: Tensor, wanted: Tensor, allowed: Tens
 
 
 def _refused(wrong: Tensor, wanted: Tensor, allowed: Tensor) -> Tensor:
-    """Which steps are refused unsolved: beyond the range of the numbers, or not worth a large linear system.
+    """Which steps are refused unsolved: beyond the range of floats, or not worth a large linear system.
 
-    ``wrong (e, p)`` is what the step itself makes wrong, so that a step that is short enough is not refused.
+    ``wrong (e, p)`` is the error of the step itself, so that a step that is short enough is not refused.
     """
     return ~torch.isfinite(wrong).all(-1) | (wanted & (wrong.amax(-1).double() > HOPELESS * allowed))
 
@@ -111,9 +110,7 @@ def _corrected(batch: Batch, far: Tensor, equations: "_Corner", end: End, wrong:
 
 
 def gram(batch: Batch, band: Band, gates: Tensor, u: Tensor, beta: Tensor) -> Tensor:
-    r"""``A (r, n, n)``, float64: the change of the margins in the band by multipliers there, over the step; zero in
-    what pads it.
-    """
+    r"""``A (r, n, n)``, float64: the change of a band's margins over the step by its multipliers; 0 in padding."""
     problem, x, open_ = batch.problem, band.pick(batch.problem.xt), band.columns(gates)
     hidden = (u[band.rows] @ x.mT) * open_
     opened = open_ * beta[band.rows].unsqueeze(-1)
@@ -124,7 +121,7 @@ def gram(batch: Batch, band: Band, gates: Tensor, u: Tensor, beta: Tensor) -> Te
 
 
 def system_bytes(size: int, points: int) -> int:
-    """The memory that the implicit equations of ``points`` points take, in ``size`` realisations together."""
+    """The memory for the implicit equations of ``points`` points, in ``size`` realisations together."""
     return SYSTEM * 8 * size * points**2
 
 
@@ -140,12 +137,12 @@ def _system(batch: Batch, end: End, band: Band) -> tuple[Tensor, Tensor, Tensor]
 
 @dataclass(frozen=True)
 class _Corner:
-    """The hinge's equations: multipliers at their upper bound below the corner, at their lower above, between on it.
+    """The hinge's equations: multipliers at the upper bound below the corner, at the lower above, between on it.
 
     Attributes:
         low, high: bounds of the mean multipliers ``(e, p)``. A point that reaches the corner after a share of the step
-            has been pushed during that share, whatever follows.
-        corner: where the hinge bends. tolerance: of the step.
+            was pushed during that share in any case.
+        corner: of the hinge. tolerance: of the step.
     """
 
     low: Tensor
@@ -154,15 +151,15 @@ class _Corner:
     tolerance: float
 
     def violation(self, m: Tensor, q: Tensor) -> Tensor:
-        """By how much of a margin the equations fail, point by point ``(e, p)``."""
+        """The violation of the equations at each point ``(e, p)``, as a margin."""
         above = m - self.corner
         return torch.where(torch.where(above > 0, q > self.low, q < self.high), above.abs(), 0.0)
 
     def corrections(self, batch: Batch, end: End, wrong: Tensor, bad: Tensor) -> Iterator[tuple[Band, Tensor]]:
         """Bands, and new multipliers there ``(r, n)``, for the realisations marked in ``bad (e,)``.
 
-        Where many points cross the corner in one step nearly all end on the bound of their side: in the first
-        pass they are put there, without a linear system, and the next one solves for those for which that was wrong.
+        If many points cross the corner in one step, nearly all end on the bound of their side. The first pass puts them
+        there without a linear system, and the next one solves for the exceptions.
         """
         between = (end.q > self.low) & (end.q < self.high)
         needed, near = (wrong > 0) | between, (end.m - self.corner).abs() < BAND * self.tolerance

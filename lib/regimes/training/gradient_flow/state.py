@@ -11,7 +11,7 @@ from regimes.training.gradient_flow.batch import Batch, rotate
 
 @dataclass(frozen=True)
 class FlowState(state.State):
-    """See :class:`regimes.training.state.State`. Properties are computed when asked for.
+    """A state of the flow, see :class:`regimes.training.state.State`. Properties are computed on demand.
 
     Attributes:
         batch: the integrator's own record.
@@ -48,7 +48,7 @@ class FlowState(state.State):
         return self.start
 
     def inside(self, share: Tensor) -> "FlowState":
-        """The state at ``share (e,)`` of the last step, 0 its start and 1 its end; on the integrator's own path."""
+        """The state at ``share (e,)`` of the last step, 0 its start and 1 its end, on the integrator's path."""
         batch, problem, past = self.batch, self.batch.problem, self.batch.past
         u, beta = rotate(past.u, past.beta, past.mean * (share * past.dt).to(past.u.dtype)[:, None, None])
         m = problem.margins(problem.open_gates(u), u, beta)

@@ -1,9 +1,8 @@
 r"""One step of gradient flow for a batch of one-hidden-layer networks, each with its own step length.
 
-A step is one rotation (``batch.rotate``), exact for a constant field. It therefore needs only good
-averages over its length:
+A step is one rotation (``batch.rotate``), exact for a constant field. So it needs only good averages over its length:
 
-* of the gates: half the sum of those at its two ends (the far end predicted by extrapolating :math:`G`), second order;
+* of the gates: the mean of those at its two ends (the far end predicted by extrapolating :math:`G`), second order;
 * of the multipliers: implicit, :math:`q = -\ell'(m)` at the end of the step (``gradient_flow.implicit``).
 """
 
@@ -60,13 +59,13 @@ def _predict(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _allowed(batch: Batch) -> Tensor:
-    """By how much the margins of a step may err ``(e,)``."""
+    """The allowed error of a step's margins ``(e,)``."""
     early = (batch.now.m >= 1).double().mean(-1) < EARLY
     return torch.where(early, EARLY_SHARE, MARGIN_SHARE) * batch.problem.tolerance
 
 
 def _land(batch: Batch, end: End, factor: Tensor) -> Batch:
-    """The batch at the end of an accepted step: gates, margins and field are those of the weights it arrived at."""
+    """The batch at the end of an accepted step, with the gates, margins and field of the new weights."""
     problem, gates, m = batch.problem, end.gates, end.m
     if end.corrected:
         gates = problem.open_gates(end.u)
@@ -83,7 +82,7 @@ def _land(batch: Batch, end: End, factor: Tensor) -> Batch:
 
 
 def _choose(moved: Tensor, new: Batch, old: Batch) -> Batch:
-    """Row by row the new batch where it moved, else the old one."""
+    """The new batch in rows that moved, the old one in the others."""
 
     def row(ours: Tensor, theirs: Tensor) -> Tensor:
         return ours if ours is theirs else torch.where(moved.view(-1, *[1] * (ours.ndim - 1)), ours, theirs)

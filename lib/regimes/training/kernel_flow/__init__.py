@@ -2,21 +2,19 @@ r"""Gradient flow of a frozen kernel under the hinge loss: the lazy limit, and k
 
 ``df/dt = (1/p) Σ_μ K(x, x_μ) y_μ q_μ``,   ``q_μ = -l'(α y_μ f(x_μ))``,   ``f = 0`` at the start,
 
-in the time unit of paper A, Eq. 2 and 4: with ``K`` the network's tangent kernel this is the flow of the network as
-long as its kernel does not move (the per-sample loss being ``l(α y f)/α``). ``α`` sets the unit of time alone. With
+in the time unit of paper A, Eq. 2 and 4. With the network's tangent kernel ``K`` this is the flow of the network as
+long as its kernel does not change (with the per-sample loss ``l(α y f)/α``). ``α`` sets only the unit of time. With
 ``c_μ = (1/p) ∫ y_μ q_μ dt`` the learnt function is ``f(x) = Σ_μ K(x, x_μ) c_μ``.
 
-A kernel of few features, such as a last layer's, has eigenvalues that are zero, or zero to rounding: along their
-eigenvectors the path is that of the rounding errors, which differ from one processor to the next. A *ridge* makes the
-end unique: ``K + ε 1`` on the training points, ``ε = ridge · mean_μ K(x_μ, x_μ)``, the mean eigenvalue being the unit.
-Each training point then has a feature ``√ε`` of its own besides those of ``K``, which no other point sees: ``f`` is
-``K c`` as before, the margins are ``α y_μ (f(x_μ) + ε c_μ)``. All points can be fitted, and a change ``δK`` of the
-kernel moves the path in proportion to ``δK/ε``: rounding, some 1e-16 of the largest eigenvalue, by nothing that
-shows. What ``K`` fits with eigenvalues far above ``ε`` it still fits; what it would fit with those far below goes to
-the points' own features, and tells new points nothing.
+A kernel of few features, such as a last layer's, has eigenvalues that are zero to rounding. Along their eigenvectors
+the path follows rounding errors, which depend on the processor. A *ridge* makes the end unique: ``K + ε 1`` on the
+training points, with ``ε = ridge · mean_μ K(x_μ, x_μ)``. It gives each training point a feature ``√ε`` of its own:
+``f`` is ``K c`` as before, and the margins are ``α y_μ (f(x_μ) + ε c_μ)``. All points can be fitted, and rounding moves
+the path by a negligible ``δK/ε``. Directions with eigenvalues far above ``ε`` are fitted as before; the fit of those
+far below goes to the points' own features and does not generalise.
 
-The path is exact, from event to event (``kernel_flow.hinge``). Realisations of an ensemble have their own time and are
-independent to the last bit.
+The path is exact, from event to event (``kernel_flow.hinge``). Realisations of an ensemble have independent times, and
+are independent to the last bit.
 
 Source: paper A, Eq. 4 and Sec. 2.4.
 """
@@ -42,7 +40,7 @@ EQUAL = 1e-12  # squared distance of two points in feature space, relative to th
 
 @dataclass(frozen=True)
 class Expansion:
-    """What a kernel method has learnt, ``f(x) = Σ_μ K(x, x_μ) c_μ``.
+    """The function that a kernel method has learnt, ``f(x) = Σ_μ K(x, x_μ) c_μ``.
 
     Attributes:
         coefficients: ``c (E, p)``.
@@ -85,20 +83,20 @@ class KernelState(state.State):
 
     @property
     def initial(self) -> Expansion:
-        """Zero."""
+        """The zero function."""
         return Expansion(torch.zeros_like(self.coefficients))
 
     def inside(self, share: Tensor) -> "KernelState":
-        """The state at ``share (e,)`` of the last step: exact, for the path is straight between events."""
+        """The state at ``share (e,)`` of the last step, exact because the path is straight between events."""
         ends = zip(self.before, (self.t, self.margins, self.coefficients), strict=True)
         t, margins, coefficients = (torch.lerp(old, new, state.expand_like(share, new)) for old, new in ends)
         return replace(self, t=t, margins=margins, coefficients=coefficients)
 
 
 def kernel_flow(gram: Tensor, y: Tensor, *, alpha: float = 1.0, ridge: float = 0.0) -> "KernelStates":
-    """The gradient flow of a frozen kernel, to zero hinge loss; the caller may stop before.
+    """The gradient flow of a frozen kernel until the hinge loss is zero; the caller may stop it before.
 
-    Equal points with opposite labels are refused: no function of the kernel fits both.
+    Equal points with opposite labels are refused, because no function of the kernel fits both.
 
     Args:
         gram: ``K (p, p)`` or ``(E, p, p)``, symmetric, positive semi-definite; ``E`` independent realisations.
@@ -108,8 +106,8 @@ def kernel_flow(gram: Tensor, y: Tensor, *, alpha: float = 1.0, ridge: float = 0
             ``model`` takes ``K`` alone, on training points as on others.
 
     Yields:
-        The state at the start, and after an event of each realisation that still runs, followed on the CPU in float64.
-        Between two states margins and coefficients are linear in time.
+        The state at the start, and after an event of each realisation that still runs, on the CPU in float64. Between
+        two states margins and coefficients are linear in time.
 
     Source: paper A, Eq. 4.
     """
@@ -121,7 +119,7 @@ def kernel_flow(gram: Tensor, y: Tensor, *, alpha: float = 1.0, ridge: float = 0
 
 
 def fit(gram: Tensor, y: Tensor, **options: Any) -> KernelState:
-    """The last state of :func:`kernel_flow`, with the same arguments: the kernel method trained to zero loss."""
+    """The last state of :func:`kernel_flow` with the same arguments: the kernel method at the end of training."""
     ensemble = kernel_flow(gram, y, **options)
     while ensemble.step():
         pass
@@ -143,7 +141,7 @@ class KernelStates(Iterator[KernelState]):
         return self.last
 
     def step(self) -> bool:
-        """One event of every realisation that still runs; whether any did."""
+        """Advances every running realisation by one event; whether any was running."""
         running = [row for row in range(len(self.paths)) if row not in self.ended]
         for row in running:
             self.paths[row].step()
@@ -152,7 +150,7 @@ class KernelStates(Iterator[KernelState]):
         return bool(running)
 
     def state(self) -> KernelState:
-        """Where the paths are now."""
+        """The current state of the paths."""
         now = torch.stack([torch.as_tensor(path.state) for path in self.paths]).to(self.y)  # a copy
         t = torch.tensor([path.t for path in self.paths], dtype=now.dtype, device=now.device)
         found, coefficients = now[:, 0], now[:, 1] * self.y / self.y.shape[-1]
@@ -182,7 +180,7 @@ def _checked(gram: Tensor, y: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
 
 
 def _needs_fittable(gram: Tensor, y: Tensor) -> None:
-    """Symmetric with a positive diagonal, and no two equal points with opposite labels."""
+    """Checks for a symmetric kernel with a positive diagonal, and for no equal points with opposite labels."""
     diagonal = gram.diagonal()
     skew = max(float((rows - columns.T).abs().max()) for rows, columns in zip(gram.split(128), gram.split(128, 1)))
     if not bool((diagonal > 0).all()) or skew > 1e-5 * float(diagonal.max()):

@@ -4,11 +4,11 @@ With margins ``m = α y f``, ``Q = (α/p) diag(y) K diag(y)`` and forces ``q ∈
 
 ``dm/dt = Q q``,   ``q = 1`` where ``m < 1``, ``q = 0`` where ``m > 1``, ``0 <= q <= 1`` where ``m = 1``.
 
-Points that reach the margin either pass or stay there, *held* by the force that gives them no velocity. Between two
-events (a point reaches the margin, from either side) every force is constant, so margins move in straight lines and
-the time of the next event is known. An event changes one force at a time, along the direction that leaves the held
-points at rest; a held point whose force reaches 0 or 1 on the way is let go. With ``s`` points held this costs
-``O(p s)`` and reads one row of ``Q``; no step size, no tolerance.
+A point that reaches the margin either passes it or stays, *held* by the force that stops it. Between two events (a
+point reaches the margin, from either side) all forces are constant, so that margins move in straight lines and the time
+of the next event is known. An event changes one force at a time, along the direction that leaves the held points at
+rest. A held point is released when its force reaches 0 or 1. With ``s`` held points an event costs ``O(p s)`` and reads
+one row of ``Q``; there is no step size and no tolerance.
 
 Source: the flow is paper A, Eq. 4 at a fixed kernel; the method is ours.
 """
@@ -27,13 +27,13 @@ DEPENDENT = 1e-12  # a point whose row is, to this part of its diagonal, a combi
 
 
 class HingePath:
-    """One realisation on its way; :meth:`step` goes to the next event.
+    """The path of one realisation; :meth:`step` goes to the next event.
 
     Attributes:
         t: time.
         state: margins ``m`` and integrals ``a = ∫ q dt``, so that ``m = Q a``; ``(2, p)``.
         rate: their rates, velocities ``v = Q q`` and forces ``q``; ``(2, p)``.
-        events: events so far.
+        events: their number so far.
         ended: why it ended, ``None`` while it runs.
     """
 
@@ -50,7 +50,7 @@ class HingePath:
         self.held = _Held(Q)
 
     def step(self) -> None:
-        """To the next event; sets ``ended`` when every margin is met, or when nothing moves any more."""
+        """Goes to the next event; sets ``ended`` when all points are fitted, or when nothing moves any more."""
         j = self._advance()
         if j < 0:
             left = int((self.side > 0).sum())
@@ -82,7 +82,7 @@ class HingePath:
         return int(moving[k])
 
     def _resolve(self, j: int) -> None:
-        """Changes the force on ``j`` until it rests at the margin or its force is that of the side it goes to."""
+        """Changes the force on ``j`` until it rests at the margin, or has the force of the side it moves to."""
         held, sign = self.held, -self.side[j]
         while True:
             response, change = held.response(j)
@@ -112,7 +112,7 @@ class HingePath:
         self.held.drop(k)
 
     def _refresh(self) -> None:
-        """Recomputes what was updated event by event, so that round-off does not pile up; ``O(p²)``."""
+        """Recomputes what was updated event by event, against accumulated round-off; ``O(p²)``."""
         held = self.held
         held.refresh()
         self.q[held.points] = 0
@@ -121,7 +121,7 @@ class HingePath:
         self.v[held.points], self.m[held.points] = 0, 1
 
     def _finish(self) -> None:
-        """Margins from the integrals, and what round-off left below the margin (some 1e-11) lifted onto it."""
+        """Margins from the integrals; those that round-off left some 1e-11 below the margin are lifted onto it."""
         self.q[:] = 0
         self.m[:] = self.Q @ self.a
         least = float(self.m.min())
@@ -176,7 +176,7 @@ class _Held:
         return found
 
     def first_release(self, q: np.ndarray, rate: np.ndarray) -> tuple[int, float]:
-        """Which held force meets 0 or 1 first if all change at ``rate``, and after how long."""
+        """Which held force reaches 0 or 1 first if all change at ``rate``, and after how long."""
         if not self.count:
             return -1, np.inf
         rate = rate + 1e-300  # a force that does not change is never released
