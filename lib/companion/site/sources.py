@@ -28,6 +28,7 @@ from companion.experiments.sweep import cells
 from companion.experiments.table import CELL, read_csv, rows_by_cell
 from companion.report import excerpt, ledger, screen, views
 from companion.report.errata import DRAWERS, Erratum, errata
+from companion.site import start
 from regimes import validate
 from regimes.validate import InputError
 
@@ -256,10 +257,15 @@ def cards(records: Sequence[dict[str, Any]], pages: Sequence[Path]) -> str:
     for path in (path for path in pages if path.stem in {source.stem for source in parameters.chapters().values()}):
         number, notebook = path.name[:2], nbformat.read(path, as_version=4)
         (paths.generated() / f"card-{number}.png").write_bytes(_picture(notebook, KEY_FIGURES.get(number)))
-        title = re.search(r"^# (.+)$", notebook.cells[0].source, re.M)[1]
         own = [record for record in records if record["chapter"] == number]
-        found.append({"number": number, "title": title, "page": path.stem, "records": own})
+        found.append({"number": number, "title": titles()[number][0], "page": path.stem, "records": own})
     return views.markdown("cards", cards=found)
+
+
+def titles() -> dict[str, tuple[str, str]]:
+    """Title and page of each chapter, by number."""
+    sources = parameters.chapters().items()
+    return {n: (re.search(r"^# # (.+)$", path.read_text("utf-8"), re.M)[1], path.stem) for n, path in sources}
 
 
 def _picture(notebook: nbformat.NotebookNode, name: str | None) -> bytes:
@@ -435,6 +441,8 @@ def main(argv: list[str] | None = None) -> int:
             "errata": errata_page(records),
             "clone": views.markdown("clone", address=address()),
             "cards": cards(records, pages),
+            "holds": start.holds(records, titles(), args.profile),
+            "places": start.places(records, titles(), args.profile),
             "finer": finer_table(),
         }
         for name, text in made.items():
