@@ -1,6 +1,6 @@
 """What a reader has before them, page by page: ``python -m tests.measure_pages laptop`` prints a table of a built book.
 
-Screens of 1100 pixels at a width of 1400, words, figures, the share of the height that verdicts take while they are
+Screens of 1100 pixels at a width of 1400, words that are not folded away, figures, the share of the height that verdicts take while they are
 folded, and the weight of what this page alone loads.
 """
 
@@ -26,10 +26,12 @@ LOOK = """async (screen) => {
     await window.MathJax?.startup?.promise;
     const article = document.querySelector('article'), tall = (one) => one.getBoundingClientRect().height;
     const sum = (what) => [...article.querySelectorAll(what)].map(tall).reduce((a, b) => a + b, 0);
-    const text = article.cloneNode(true);
-    text.querySelectorAll('pre, script, style, .headerlink, mjx-assistive-mml').forEach((one) => one.remove());
+    const unread = article.querySelectorAll('pre, script, .headerlink, mjx-assistive-mml');
+    unread.forEach((one) => { one.style.display = 'none'; });
+    const words = article.innerText.split(/\\s+/).filter(Boolean).length;
+    unread.forEach((one) => { one.style.display = ''; });
     return {
-        screens: tall(article) / screen, words: text.textContent.split(/\\s+/).filter(Boolean).length,
+        screens: tall(article) / screen, words,
         figures: article.querySelectorAll('figure').length,
         verdicts: sum('.verdicts, .verdict-bar, .verdict:not(.verdicts .verdict)') / tall(article),
     };

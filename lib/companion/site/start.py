@@ -1,4 +1,4 @@
-"""The pictures of the start page, computed: what holds at which size from the ledgers, where it lies from the designs."""
+"""The pictures of the start page, computed: from the ledgers what holds at which size, from the designs where."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from companion import studies as registry
 from companion.experiments import parameters
 from companion.report import ledger, papers, plots, screen, views
 
-LAZY = ("B.Fig4-crossover", "B.Fig4-stripe-crossover")  # claims on where the kernel changes by its own norm
+LAZY = "B.Fig4-crossover"  # the claim on where the kernel changes by its own norm
 LOW, FROZEN = 1e-20, 1e11  # where the map ends, and where on it kernels before training stand
 
 
@@ -71,9 +71,9 @@ def place_map(found: Mapping[str, set[tuple[int, float]]], records: Sequence[Map
         ax.axhspan(*ends, color=plots.COLOURS[name], alpha=0.08, linewidth=0)
         middle = {"xy": (1.02, (ends[0] * ends[1]) ** 0.5), "xycoords": ("axes fraction", "data")}
         ax.annotate("feature learning" if name == "feature" else name, **middle, rotation=90, va="center", color="0.3")
-    seen = [10 ** record["value"] for record in records if record["id"] in LAZY and record["value"] is not None]
-    for at, words in [(1.0, r"regimes meet: $\tilde\alpha\sim1$ (theory)"), *((one, "… measured") for one in seen[:1])]:
-        ax.axhline(at, color=plots.COLOURS["theory"], linestyle="-" if at == 1 else ":", label=words)
+    ax.axhline(1, color=plots.COLOURS["theory"], label=r"regimes meet: $\tilde\alpha\sim1$ (theory)")
+    for at in [record["value"] for record in records if record["id"] == LAZY and record["value"] is not None]:
+        ax.axhline(10**at, color=plots.COLOURS["theory"], linestyle=":", label="… measured, chapter 3")
     for (number, own), marker, colour in zip(found.items(), "os^DvPX", plots.PALETTE):
         h, scale = np.array(sorted(own)).T
         shown = np.where(np.isinf(scale), FROZEN, np.maximum(scale, LOW))
