@@ -1,7 +1,7 @@
 """What a reader has before them, page by page: ``python -m tests.measure_pages laptop`` prints a table of a built book.
 
-Screens of 1100 pixels at a width of 1400, words that are not folded away, figures, the share of the height that verdicts take while they are
-folded, and the weight of what this page alone loads.
+Screens of 1100 pixels at a width of 1400, words that are not folded away, figures, the share of the height that verdicts
+take while they are folded, and the weight of what this page alone loads.
 """
 
 import os

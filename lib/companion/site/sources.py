@@ -10,7 +10,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +182,8 @@ def stage(profile: str) -> list[Path]:
         nbformat.write(take_home(notebook, profile, records), extra / "notebooks" / path.name)
         shown = chapter_pages(path, extra, records)
         first = shown[source.stem].cells[0]
-        found = views.markdown("findings", records=records, number=number, figure=KEY_FIGURES.get(number))
+        known = {"figure": KEY_FIGURES.get(number), "picture": _still(shown.values(), KEY_FIGURES.get(number))}
+        found = views.markdown("findings", records=records, number=number, **known)
         above, heading, below = first.source.partition("\n## What we find\n")  # without it, the first section
         own, following, rest = (below if heading else above).partition("\n## ")
         first.source = f"{above if heading else ''}{heading}{own}\n\n{found}{following}{rest}"
@@ -275,6 +276,15 @@ def _picture(notebook: nbformat.NotebookNode, name: str | None) -> bytes:
         if label and name in (label, None):
             return base64.b64decode(cell.outputs[0].data["image/png"])
     raise InputError(f"no figure of this chapter is called {name}" if name else "a chapter needs a figure")
+
+
+def _still(pages: Iterable[nbformat.NotebookNode], name: str | None) -> str:
+    """The figure of that label as its page shows it, without what moves; empty where there is none."""
+    for cell in (cell for page in pages for cell in page.cells):
+        if name and cell.metadata.get("mystnb", {}).get("figure", {}).get("name") == name:
+            html = cell.outputs[0].data["text/html"]
+            return html[html.rindex('<div class="drawn') :]
+    return ""
 
 
 def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
