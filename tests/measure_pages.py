@@ -1,7 +1,7 @@
 """What a reader has before them, page by page: ``python -m tests.measure_pages laptop`` prints a table of a built book.
 
-Screens of 1100 pixels at a width of 1400, words that are not folded away, figures, the share of the height that verdicts
-take while they are folded, and the weight of what this page alone loads.
+Screens of 1100 pixels at a width of 1400, words that are not folded away, figures, the share of the height that
+verdicts take while they are folded, and the weight of what this page alone loads.
 """
 
 import os
@@ -19,7 +19,7 @@ from tests.references import ROOT
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SCREEN, WIDTH = 1100, 1400
-SCREENS, FIGURES, MEGABYTES = 12, 6, 3.0  # at most: of a story, of a story, of a page
+LONGEST, FIGURES, MEGABYTES = 12, 6, 3.0  # screens and figures of a story, and weight of a page, at most
 LOOK = """async (screen) => {
     const wanted = document.querySelector('.math');
     while (wanted && !window.MathJax?.startup?.promise) await new Promise(r => setTimeout(r, 20));
@@ -79,7 +79,7 @@ def main(profile: str = "laptop") -> None:
         browser.close()
     print("| page | screens | words | figures | verdicts | own MB | all MB |\n|---|---|---|---|---|---|---|")
     for name, one in found.items():
-        long = name in pages and (one["screens"] > SCREENS or one["figures"] > FIGURES)
+        long = name in pages and (one["screens"] > LONGEST or one["figures"] > FIGURES)
         over = long or one["own"] > MEGABYTES
         numbers = f"{one['screens']:.1f} | {one['words']:.0f} | {one['figures']:.0f} | {one['verdicts']:.1%}"
         print(f"| {name}{' **over**' * over} | {numbers} | {one['own']:.2f} | {one['all']:.2f} |")
