@@ -283,7 +283,7 @@ def test_fonts_of_a_figure_are_legible_on_a_phone_or_it_scrolls(browser, name):
     with opened(browser, 390, "light") as page:
         page.goto((HTML / f"{name}.html").as_uri())
         seen = page.evaluate(
-            """() => [...document.querySelectorAll('.drawn img, .slider')].filter(e => e.offsetWidth).map(e => {
+            """() => [...document.querySelectorAll('figure .drawn img, .slider')].filter(e => e.offsetWidth).map(e => {
             const box = e.closest('.drawn'), wide = box && box.classList.contains('wide');
             return {name: e.closest('figure').id, font: e.dataset.font * e.getBoundingClientRect().width,
                     scrolls: wide ? box.scrollWidth > box.clientWidth : null,
@@ -299,7 +299,7 @@ def test_fonts_of_a_figure_are_legible_on_a_wide_page(browser, name):
     with opened(browser, 1400, "light") as page:
         page.goto((HTML / f"{name}.html").as_uri())
         seen = page.evaluate(
-            """() => [...document.querySelectorAll('.drawn img, .slider')].filter(e => e.offsetWidth).map(e => {
+            """() => [...document.querySelectorAll('figure .drawn img, .slider')].filter(e => e.offsetWidth).map(e => {
             const share = e.dataset.wideFont || e.dataset.font;
             return {name: e.closest('figure').id, exponents: 0.7 * share * e.getBoundingClientRect().width};})"""
         )

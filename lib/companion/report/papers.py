@@ -25,8 +25,8 @@ def stated(name: str) -> Any:
 
 def mark(ax: Axes, name: str, x: float | None = None, **style: Any) -> None:
     """Draws a stated number, named for a legend: a star at ``x``, or a line across the axes at that height."""
-    look: dict[str, Any] = {"color": plots.COLOURS["paper"], "zorder": 3, "marker": "*", "linestyle": "none"}
-    look |= {"markersize": 13, "label": f"paper {name[0]}, {_all()[name]['what']}"}
+    look: dict[str, Any] = {"color": plots.COLOURS["paper"], "zorder": 5, "marker": "*", "linestyle": "none"}
+    look |= {"markersize": 13, "markeredgewidth": 2, "label": f"paper {name[0]}, {_all()[name]['what']}"}
     if x is None:
         ax.axhline(stated(name), **look | {"linestyle": (0, (6, 2)), "marker": ""} | style)
     else:
