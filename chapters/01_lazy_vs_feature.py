@@ -75,7 +75,7 @@ import pandas as pd
 
 from companion.estimates import exponent, local_exponents, mean, median, ratio
 from companion.experiments import parameters
-from companion.report import plots, sketches
+from companion.report import papers, plots, sketches
 from companion.report.chapter import Chapter
 from companion.studies import knob, selection, sensitivity, support
 from companion.studies import lazy_feature as studies
@@ -812,7 +812,7 @@ for ax, d in zip(axes, curve_d):
     ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$ (theory: ${slope:.3f}$)")
     plots.curve_axes(ax, sizes)
 axes[0].set_ylabel(r"test error $\varepsilon$")
-fig.suptitle("Which curve has the network's error?", fontsize="medium")
+fig.suptitle(f"Which curve has the network's error? {papers.beside(curve_h, 'A.width')}", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 chapter.figure(
     fig,
@@ -1303,7 +1303,7 @@ axes[0].set_ylim(bottom=0, top=1.25 * max(tall["error"].max().max(), dashed.erro
 plots.plain_numbers(axes[2])
 for ax, place in zip(axes, ("upper left", "best", "best")):
     ax.legend(loc=place, fontsize="small" if ax is axes[0] else None)
-fig.suptitle("Where do the two regimes meet?", fontsize="medium")
+fig.suptitle(f"Where do the two regimes meet? {papers.beside(scans.p.max(), 'A.scan-points')}", fontsize="medium")
 chapter.figure(
     fig,
     "fig-a-fig12",

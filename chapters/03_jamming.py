@@ -70,7 +70,7 @@ import pandas as pd
 
 from companion import estimates
 from companion.estimates import Drift, Estimate, jackknife, least, mean
-from companion.report import plots, sketches
+from companion.report import papers, plots, sketches
 from companion.report.chapter import Chapter
 from companion.studies import jamming as studies
 from companion.studies import rest as at_rest
@@ -129,11 +129,11 @@ h_cut, n_cut = (jamming.transitions(cuts, column) for column in ("h", "parameter
 # %%
 fig, axes = plots.panels(2, height=4.2)
 plots.phase_map(axes[0], on_map, jamming.transitions(on_map, "h"))
-axes[0].set_title(f"{data}, {components} components")
+axes[0].set_title(f"{data}, {components} components\n{papers.beside(map_p, 'B.points')}")
 for scale in cut_scales:
     axes[0].axhline(np.log10(scale), color="0.2", linestyle=":", linewidth=1)
 plots.phase_map(axes[1], second_map, jamming.transitions(second_map, "h"))
-axes[1].set_title(f"{second_map.data.iloc[0]}, {kept} components")
+axes[1].set_title(f"{second_map.data.iloc[0]}, {kept} components\n{papers.beside(second_map.p.iloc[0], 'B.points')}")
 chapter.figure(fig, "fig-b-4", "**Left of the black line not all points can be fitted; above the thick white line the kernel changes by less than "
                "its norm, and learning is lazy.** Ensemble error over width and scale. Black: jamming, mean and range over training sets, "
                "where half of the networks fit at some width; white: equal change of the kernel; circles: within half a per cent of the best; "
@@ -214,7 +214,7 @@ for ax, (scale, rows), colour in zip(axes, cuts.groupby("scale"), scale_colours.
     plots.curve_axes(ax, [4, 8, 16, 32, 64], errors=False)
     ax.set(xlabel="width $h$", title=rf"$\tilde\alpha = {plots.number(scale)}$")
 axes[0].set_ylabel("test error (%)")
-axes[0].legend()
+axes[0].legend(title=papers.beside(map_p, "B.points"), title_fontsize="small", fontsize="small")
 chapter.figure(fig, "fig-b-6", "**Single networks improve with width far beyond jamming; averaging removes most of that.** Test error of single "
                "networks and of the ensemble's mean output against width at three scales; grey: jamming, range over training sets "
                "(paper B, Fig. 6). At the largest scale the error peaks at jamming.", cuts,
@@ -843,8 +843,9 @@ for (scale, rows), colour in zip(cut.items(), scale_colours.values()):
         ax.errorbar(local.h / h_cut[scale].mean(), local.exponent, bars, fmt="o-", color=colour, markersize=3)
     means = rows[rows.h > h_cut[scale].mean()].groupby("h")[["fluctuation", "excess"]].mean()
     axes[2].plot(means.fluctuation, means.excess, "o-", color=colour, label=rf"$\tilde\alpha={plots.number(scale)}$")
-for ax, expected, name in zip(axes, (-1 / 4, -1 / 2), ("fluctuation", "excess error")):
-    ax.axhline(expected, color=plots.COLOURS["theory"], linestyle="--", linewidth=1)
+for ax, name in zip(axes, ("fluctuation", "excess error")):
+    papers.mark(ax, f"B.{name.split()[0]}")
+    ax.legend(*zip(*[(h, w) for h, w in zip(*ax.get_legend_handles_labels()) if w.startswith("paper")]))
     ax.set(xscale="log", xlim=(1, None), ylim=(-1.5, 0.1), xlabel="$h/h^*$", title=name)
     plots.plain_numbers(ax, "x")
 axes[0].set_ylabel("local exponent in $N$")

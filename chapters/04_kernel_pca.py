@@ -70,7 +70,7 @@ import torch
 
 import regimes
 from companion.estimates import jackknife, mean, ratio, slopes
-from companion.report import plots, sketches
+from companion.report import papers, plots, sketches
 from companion.report.chapter import Chapter
 from companion.studies import far_images, isotropic
 from companion.studies import kernel_pca as studies
@@ -357,8 +357,9 @@ for (kernel, moment), style in styles.items():
     there = at(pd.concat([beyond, larger]), kernel, moment).query("p > @image_p[-1]")
     ax.plot(there.p, there.error, "D", color=style["color"], markersize=3, alpha=0.6)
 p, errors = by_size(at(curves, "network", "end"))
-plots.slope_guide(ax, (p[0], p[-1]), 0.85 * np.median(errors[:, 0]), -1 / 2, "$-1/2$")
-plots.slope_guide(ax, (p[0], p[-1]), 1.5 * np.median(errors[:, 0]), -1 / 3, "$-1/3$", above=True)
+for name, height, at_top in (("A.images-feature", 0.85, False), ("A.images-lazy", 1.5, True)):
+    theirs = papers.stated(name)
+    plots.slope_guide(ax, (p[0], p[-1]), height * np.median(errors[:, 0]), -theirs, f"A: $-{theirs}$", above=at_top)
 ax.set(xlabel="training images $p$", ylabel=r"test error $\varepsilon$", title="Which learns images best?")
 plots.curve_axes(ax, reached)
 legend = fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
@@ -1050,6 +1051,10 @@ for name, rows in images_of.items():
     plots.realisations(
         axes[2], *by_size(rows[rows.kernel == "laplace"], "nearest"), **look, label=f"{sets[name]}, nearest"
     )
+for name in ("mnist", "cifar10"):
+    p, errors = by_size(images_of[name][images_of[name].kernel == "gaussian"])
+    theirs = papers.stated(f"B.isotropic-{name}")
+    plots.slope_guide(axes[0], (p[0], p[-1]), 1.2 * errors[:, 0].max(), -theirs, f"B: $-{theirs}$", above=True)
 for ax, title in zip(axes, seen.values()):
     plots.curve_axes(ax, sorted({*pd.concat(images_of.values()).p}))
     ax.set(xlabel="images $p$", title=title)

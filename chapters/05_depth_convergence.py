@@ -73,7 +73,7 @@ import pandas as pd
 import torch
 
 from companion.estimates import Estimate, exponent, least, mean, proportion, slopes
-from companion.report import ledger, plots, sketches
+from companion.report import ledger, papers, plots, sketches
 from companion.report.chapter import THEORY, Chapter
 from companion.studies import depth as studies
 from companion.theory.depth import deep_limit, pairs, rate, sigmoid_kernel
@@ -1032,7 +1032,8 @@ chapter.table(
 fig, ax = plt.subplots()
 for name, marker in (("accuracy", "o-"), ("f1", "s--")):
     ax.errorbar(means.index, means[f"{name} (mean)"], means[f"{name} (std)"], fmt=marker, capsize=3, label=name)
-ax.plot(30, 0.874, "*", color=plots.COLOURS["paper"], markersize=14, label="paper C, accuracy")
+for name, marker in (("C.accuracy", "o"), ("C.f1", "s")):
+    papers.mark(ax, name, papers.stated("C.depth"), marker=marker, markersize=11, fillstyle="none")
 ax.set(xscale="log", xlabel=r"depth $L$", ylabel="score on fresh digits", title="Does depth help?")
 ticks(ax, tab2_depths)
 ax.legend()
@@ -1042,8 +1043,8 @@ chapter.figure(
     "**Depth 30 is as good as the paper says, and worse than a shallow kernel.** Accuracy and F1 score of kernel regression "
     "against depth; bars are standard deviations over splits.",
     scores,
-    alt="Accuracy and F1 score against depth, falling slowly, with a star for the paper's accuracy at depth 30 on "
-    "the curve.",
+    alt="Accuracy and F1 score against depth, falling slowly, with open marks for the paper's two values at depth 30 on "
+    "the curves.",
 )
 # %%
 at = scores[scores.depth == 30]
@@ -1275,7 +1276,9 @@ for item, design in (("C.Fig4", "cube"), ("C.Fig5", "images")):
 # of each training.
 # %%
 MEASURES = {"norm": r"$\Vert h_t-h_0\Vert_2$", "largest": r"$\max_i|h_{t,i}-h_{0,i}|$", "ratio": "ratio"}
-PAPER = {"norm": 0.70, "largest": 0.33, "ratio": 0.366}  # between widths 10000 and 30000
+printed = {"norm": "C.norms", "largest": "C.largest", "ratio": "C.ratios"}  # at the widths C.widths
+steepness = np.diff(np.log(papers.stated("C.widths")))[0]
+PAPER = {m: round(np.diff(np.log(papers.stated(name)))[0] / steepness, 3) for m, name in printed.items()}
 
 
 def powers_of(group):
@@ -1308,6 +1311,7 @@ for (name, paths_of), colour in zip(powers.items(), plots.PALETTE):
         ax.annotate(str(step), (a, b), textcoords="offset points", xytext=(4, 3), fontsize="small", color=colour)
 for ax, title in zip(axes, ("gradient descent", "Adam")):
     ax.plot(PAPER["norm"], PAPER["largest"], "*", color=plots.COLOURS["paper"], markersize=14)
+    ax.annotate("paper C", (PAPER["norm"], PAPER["largest"]), (6, -4), textcoords="offset points", fontsize="small")
     ax.plot(0, -0.5, "x", color=plots.COLOURS["theory"], markersize=8)
     ax.set(xlabel="exponent of the norm of the change", title=title)
 axes[0].set_ylabel("exponent of the largest change")

@@ -73,7 +73,7 @@ import seaborn as sns
 
 from companion.estimates import Estimate, jackknife, least, mean, median, ratio
 from companion.experiments.sweep import sweep
-from companion.report import plots, sketches
+from companion.report import papers, plots, sketches
 from companion.report.chapter import Chapter
 from companion.studies import alignment as studies
 from companion.studies import initial_alignment as initial
@@ -165,6 +165,8 @@ drawn = sweep(
 for ax, (name, title) in zip(axes, panels.items()):
     shown_matrix(ax, drawn[name].iloc[0], title)
 fig.suptitle("Do weights and gradients show the task?", fontsize="medium")
+for ax, name, column in ((axes[2], "D.correlation", "uc"), (axes[3], "D.corrupted", "random")):
+    ax.set_xlabel(f"ours {first[column].mean():.2f}, paper D {papers.stated(name):g}", fontsize="small")
 chapter.figure(
     fig,
     "fig-d-1",
@@ -378,7 +380,7 @@ for ax in axes[:-1:2]:
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 ends = [big.predicted.min(), big.predicted.max()]
 axes[-1].plot(ends, ends, color=plots.COLOURS["theory"], linewidth=1)
-axes[-1].set(xlabel="predicted", ylabel="observed", title="point by point")
+axes[-1].set(xlabel="predicted", ylabel="observed", title=papers.beside(int(big.n.iloc[0]), "D.reversal"))
 axes[-1].legend(fontsize="small")
 fig.suptitle("Do random matrices predict single networks?", fontsize="medium")
 chapter.figure(
@@ -1009,6 +1011,8 @@ for ax, (name, title) in zip(axes, maps.items()):
     ax.set(title=title, xticks=[], yticks=[])
     ax.grid(False)
 fig.suptitle("Do weights and gradients pick the same pixels?", fontsize="medium")
+for ax, name, column in ((axes[3], "D.faces", "agop"), (axes[4], "D.faces-corrupted", "random")):
+    ax.set_xlabel(f"ours {drawn[column].mean():.2f}, paper D {papers.stated(name):g}", fontsize="small")
 chapter.figure(
     fig,
     "fig-d-9",

@@ -20,6 +20,7 @@ from companion.experiments import parameters
 from companion.site import sources
 from tests.book.test_sources import CHAPTERS as FIRST
 from tests.book.test_sources import HTML, PAGES
+from tests.measure_pages import FIGURES, LONGEST, MEGABYTES, look, stories
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 if CHROMIUM is None and os.environ.get("CI") != "true":
@@ -282,7 +283,7 @@ def test_fonts_of_a_figure_are_legible_on_a_phone_or_it_scrolls(browser, name):
     with opened(browser, 390, "light") as page:
         page.goto((HTML / f"{name}.html").as_uri())
         seen = page.evaluate(
-            """() => [...document.querySelectorAll('.drawn img, .slider')].filter(e => e.offsetWidth).map(e => {
+            """() => [...document.querySelectorAll('figure .drawn img, .slider')].filter(e => e.offsetWidth).map(e => {
             const box = e.closest('.drawn'), wide = box && box.classList.contains('wide');
             return {name: e.closest('figure').id, font: e.dataset.font * e.getBoundingClientRect().width,
                     scrolls: wide ? box.scrollWidth > box.clientWidth : null,
@@ -298,7 +299,7 @@ def test_fonts_of_a_figure_are_legible_on_a_wide_page(browser, name):
     with opened(browser, 1400, "light") as page:
         page.goto((HTML / f"{name}.html").as_uri())
         seen = page.evaluate(
-            """() => [...document.querySelectorAll('.drawn img, .slider')].filter(e => e.offsetWidth).map(e => {
+            """() => [...document.querySelectorAll('figure .drawn img, .slider')].filter(e => e.offsetWidth).map(e => {
             const share = e.dataset.wideFont || e.dataset.font;
             return {name: e.closest('figure').id, exponents: 0.7 * share * e.getBoundingClientRect().width};})"""
         )
@@ -393,6 +394,14 @@ def test_the_download_button_saves_a_notebook(browser, served, tmp_path, where):
     page.close()
 
 
+@pytest.mark.parametrize("name", stories())
+def test_a_story_is_short(page, name):
+    page.goto((HTML / f"{name}.html").as_uri())
+    found = look(page)
+    assert found["screens"] <= LONGEST and 0 < found["figures"] <= FIGURES, found
+    assert found["words"] > 500 and 0 < found["verdicts"] < 0.1, found
+
+
 @pytest.mark.weekly
 def test_a_page_weighs_at_most_3_mb_beside_what_pages_share(browser, loaded):
     """What two pages load is kept by a browser, and counts once. ``weights.json`` beside the screenshots has it all."""
@@ -404,7 +413,7 @@ def test_a_page_weighs_at_most_3_mb_beside_what_pages_share(browser, loaded):
     weights["shared"] = sum(size[path] for path, count in times.items() if count > 1)
     SHOTS.mkdir(exist_ok=True)
     (SHOTS / "weights.json").write_text(json.dumps(weights, indent=1))
-    assert max(own.values()) <= 3.0 and 1.0 < weights["shared"] <= 2.5, weights
+    assert max(own.values()) <= MEGABYTES and 1.0 < weights["shared"] <= 2.5, weights
 
 
 @pytest.mark.weekly

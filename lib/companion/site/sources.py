@@ -10,7 +10,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from companion.experiments.sweep import cells
 from companion.experiments.table import CELL, read_csv, rows_by_cell
 from companion.report import excerpt, ledger, screen, views
 from companion.report.errata import DRAWERS, Erratum, errata
+from companion.site import start
 from regimes import validate
 from regimes.validate import InputError
 
@@ -181,7 +182,8 @@ def stage(profile: str) -> list[Path]:
         nbformat.write(take_home(notebook, profile, records), extra / "notebooks" / path.name)
         shown = chapter_pages(path, extra, records)
         first = shown[source.stem].cells[0]
-        found = views.markdown("findings", records=records, number=number, figure=KEY_FIGURES.get(number))
+        known = {"figure": KEY_FIGURES.get(number), "picture": _still(shown.values(), KEY_FIGURES.get(number))}
+        found = views.markdown("findings", records=records, number=number, **known)
         above, heading, below = first.source.partition("\n## What we find\n")  # without it, the first section
         own, following, rest = (below if heading else above).partition("\n## ")
         first.source = f"{above if heading else ''}{heading}{own}\n\n{found}{following}{rest}"
@@ -256,10 +258,15 @@ def cards(records: Sequence[dict[str, Any]], pages: Sequence[Path]) -> str:
     for path in (path for path in pages if path.stem in {source.stem for source in parameters.chapters().values()}):
         number, notebook = path.name[:2], nbformat.read(path, as_version=4)
         (paths.generated() / f"card-{number}.png").write_bytes(_picture(notebook, KEY_FIGURES.get(number)))
-        title = re.search(r"^# (.+)$", notebook.cells[0].source, re.M)[1]
         own = [record for record in records if record["chapter"] == number]
-        found.append({"number": number, "title": title, "page": path.stem, "records": own})
+        found.append({"number": number, "title": titles()[number][0], "page": path.stem, "records": own})
     return views.markdown("cards", cards=found)
+
+
+def titles() -> dict[str, tuple[str, str]]:
+    """Title and page of each chapter, by number."""
+    sources = parameters.chapters().items()
+    return {n: (re.search(r"^# # (.+)$", path.read_text("utf-8"), re.M)[1], path.stem) for n, path in sources}
 
 
 def _picture(notebook: nbformat.NotebookNode, name: str | None) -> bytes:
@@ -269,6 +276,15 @@ def _picture(notebook: nbformat.NotebookNode, name: str | None) -> bytes:
         if label and name in (label, None):
             return base64.b64decode(cell.outputs[0].data["image/png"])
     raise InputError(f"no figure of this chapter is called {name}" if name else "a chapter needs a figure")
+
+
+def _still(pages: Iterable[nbformat.NotebookNode], name: str | None) -> str:
+    """The figure of that label as its page shows it, without what moves; empty where there is none."""
+    for cell in (cell for page in pages for cell in page.cells):
+        if name and cell.metadata.get("mystnb", {}).get("figure", {}).get("name") == name:
+            html = cell.outputs[0].data["text/html"]
+            return html[html.rindex('<div class="drawn') :]
+    return ""
 
 
 def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
@@ -435,6 +451,8 @@ def main(argv: list[str] | None = None) -> int:
             "errata": errata_page(records),
             "clone": views.markdown("clone", address=address()),
             "cards": cards(records, pages),
+            "holds": start.holds(records, titles(), args.profile),
+            "places": start.places(records, titles(), args.profile),
             "finer": finer_table(),
         }
         for name, text in made.items():

@@ -1,0 +1,92 @@
+"""The pictures of the start page, computed: from the ledgers what holds at which size, from the designs where."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import matplotlib.pyplot as plt
+import nbformat
+import numpy as np
+from matplotlib.figure import Figure
+
+from companion import paths
+from companion import studies as registry
+from companion.experiments import parameters
+from companion.report import ledger, papers, plots, screen, views
+
+LAZY = "B.Fig4-crossover"  # the claim on where the kernel changes by its own norm
+LOW, FROZEN = 1e-20, 1e11  # where the map ends, and where on it kernels before training stand
+
+
+def holds(records: Sequence[Mapping[str, Any]], titles: Mapping[str, tuple[str, str]], profile: str) -> str:
+    """The papers' statements by chapter and verdict, here and at their size, as Markdown.
+
+    ``titles``: title and page of each chapter, by number.
+    """
+    own, large = ([r for r in found if r["kind"] == "paper"] for found in (records, ledger.read(paths.paper_ledger())))
+    known = {record["id"]: record["verdict"] for record in own}
+    moved = [record for record in large if known.get(record["id"]) != record["verdict"]]
+    return views.markdown("holds", own=own, large=large, moved=moved, titles=titles, profile=profile)
+
+
+def places(records: Sequence[Mapping[str, Any]], titles: Mapping[str, tuple[str, str]], profile: str) -> str:
+    """Where the experiments lie, as Markdown; the pictures go beside the pages."""
+    found = experiments(profile)
+    fig = place_map(found, records)
+    about: dict[str, Any] = {"name": "places", "alt": "Marks over width and output scale, on both sides of a line."}
+    data = screen.pictures(fig)
+    about |= {"font": screen.smallest_font(fig), "narrow": screen.phone_variant(fig)}
+    plt.close(fig)
+    output = nbformat.v4.new_output("display_data", data, metadata={"regimes": about})
+    shown = screen.figure_html(output, paths.generated() / "extra" / "figures", "../figures/")
+    sizes = {"widest": max(h for own in found.values() for h, _ in own), "theirs": papers.stated("A.width")}
+    absent = [int(number) for number in titles if number not in found]
+    return views.markdown("places", shown=shown, absent=absent, profile=profile, **sizes)
+
+
+def experiments(profile: str) -> dict[str, set[tuple[int, float]]]:
+    """Width and output scale of all networks of each chapter that has both, from its designs.
+
+    The scale multiplies an output divided by the width; it is infinite where the kernel before training is used.
+    """
+    found: dict[str, set[tuple[int, float]]] = {}
+    for number in parameters.chapters():
+        values = parameters.resolve(number, profile)
+        grids = [replace(study.grid, complete=dict) for study in registry.of(number).values()]  # axes alone, no data
+        for setting in (setting for grid in grids if "h" in grid.axes for setting in grid(values)):
+            scale = setting.get("alpha", setting.get("scale", math.inf))  # studies have two names for it
+            found.setdefault(number, set()).add((int(setting["h"]), float(scale)))
+    return found
+
+
+def place_map(found: Mapping[str, set[tuple[int, float]]], records: Sequence[Mapping[str, Any]]) -> Figure:
+    """Where the experiments lie: output scale over width, a mark a setting, and the line between the regimes.
+
+    Source: paper B, Sec. 4: that line lies at a mean-field scale of order one.
+    """
+    plots.style()
+    fig, ax = plt.subplots(figsize=(7.2, 5.2))
+    for ends, name in (((LOW / 1e3, 1), "feature"), ((1, FROZEN / 100), "lazy")):
+        ax.axhspan(*ends, color=plots.COLOURS[name], alpha=0.08, linewidth=0)
+        middle = {"xy": (1.02, (ends[0] * ends[1]) ** 0.5), "xycoords": ("axes fraction", "data")}
+        ax.annotate("feature learning" if name == "feature" else name, **middle, rotation=90, va="center", color="0.3")
+    ax.axhline(1, color=plots.COLOURS["theory"], label=r"regimes meet: $\tilde\alpha\sim1$ (theory)")
+    for at in [record["value"] for record in records if record["id"] == LAZY and record["value"] is not None]:
+        ax.axhline(10**at, color=plots.COLOURS["theory"], linestyle=":", label="… measured, chapter 3")
+    for (number, own), marker, colour in zip(found.items(), "os^DvPX", plots.PALETTE):
+        h, scale = np.array(sorted(own)).T
+        shown = np.where(np.isinf(scale), FROZEN, np.maximum(scale, LOW))
+        ax.plot(h, shown, marker, color=colour, markerfacecolor="none", label=f"chapter {int(number)}")
+        if scale.min() < LOW:
+            words = f"to $10^{{{math.log10(scale.min()):.0f}}}$"
+            ax.annotate(words, (h[scale.argmin()], LOW / 30), ha="center", va="top", fontsize="small")
+    grey = {"color": plots.COLOURS["paper"], "linewidth": 6, "alpha": 0.6}
+    ax.plot([papers.stated("A.width")] * 2, papers.stated("A.scales"), **grey, label="paper A")
+    ax.set(xscale="log", yscale="log", ylim=(LOW / 1e3, 30 * FROZEN), xlabel="width $h$")
+    powers = range(-20, 9, 4)
+    ax.set_yticks([*(10.0**k for k in powers), FROZEN], [*(f"$10^{{{k}}}$" for k in powers), "frozen kernel"])
+    ax.set_ylabel(r"output scale $\tilde\alpha=\sqrt{h}\,\alpha$")
+    ax.minorticks_off()
+    fig.legend(loc="outside lower center", ncols=3, fontsize="small")
+    return fig

@@ -1,0 +1,90 @@
+"""The start page's pictures and the papers' stated numbers: all are computed, or quoted word for word."""
+
+import math
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+
+from companion import studies
+from companion.experiments import parameters
+from companion.report import ledger, papers
+from companion.site import sources, start
+from regimes.validate import InputError
+from tests.references import ROOT
+
+STATED = yaml.safe_load((ROOT / "book" / "papers.yml").read_text(encoding="utf-8"))
+# the papers as text, which the book may not hold
+TEXTS = Path(os.environ.get("REGIMES_PAPERS", ROOT.parent / "shared" / "papers"))
+
+
+@pytest.fixture(autouse=True)
+def no_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.mark.skipif(not TEXTS.is_dir(), reason="the papers' texts are not on this machine: REGIMES_PAPERS")
+@pytest.mark.parametrize("entry", STATED, ids=lambda entry: entry["id"])
+def test_what_a_paper_states_stands_in_it_word_for_word(entry):
+    (path,) = TEXTS.glob(f"{entry['id'][0]}-*.txt")
+    assert " ".join(entry["quote"].split()) in " ".join(path.read_text(encoding="utf-8").split())
+
+
+def test_what_papers_state_is_whole_and_drawn():
+    code = "".join(path.read_text(encoding="utf-8") for path in parameters.chapters().values())
+    code += (ROOT / "lib" / "companion" / "site" / "start.py").read_text(encoding="utf-8")
+    for entry in STATED:
+        name, rest = entry["id"], {"place", "quote", "value"}
+        assert rest <= entry.keys() <= rest | {"id", "what"} and name[0] in ledger.PAPERS and name[1] == "."
+        assert re.search(rf'"{name}"|{name.split("-")[0]}-\{{name\}}|B\.\{{name\.split', code), f"{name} is not drawn"
+    assert max(Counter(entry["id"] for entry in STATED).values()) == 1
+    with pytest.raises(InputError, match="what papers state"):
+        papers.stated("A.nothing")
+
+
+def test_a_stated_number_is_drawn_where_it_lies():
+    ax = plt.figure().add_subplot()
+    papers.mark(ax, "C.accuracy", 30)
+    papers.mark(ax, "B.fluctuation")
+    star, line = ax.lines
+    assert star.get_xydata().tolist() == [[30, 0.874]] and star.get_label() == "paper C, accuracy"
+    assert set(line.get_ydata()) == {-0.25} and "paper B" in line.get_label()
+    assert papers.beside(250, "B.points") == "250 points (paper B: 5000)"
+
+
+def test_the_map_has_every_network_of_the_designs():
+    found = start.experiments("laptop")
+    (scan,) = (one for one in studies.of("01").values() if one.name == "lazy_feature.scale_scan")
+    whole = {(s["h"], s["alpha"]) for s in scan.grid(parameters.resolve("01"))}
+    assert len(whole) > 10 and whole < found["01"]
+    assert any(math.isinf(scale) for _, scale in found["01"]) and "05" not in found
+    values = parameters.resolve("03")
+    assert {(h, scale) for h in values["map_h"] for scale in values["map_scales"]} <= found["03"]
+    fig = start.place_map(found, [{"id": start.LAZY, "value": 0.5}])
+    drawn = {line.get_label(): line for line in fig.axes[0].lines}
+    assert {f"chapter {int(number)}" for number in found} <= drawn.keys()
+    assert len(drawn["chapter 3"].get_xdata()) == len(found["03"])
+    assert drawn["… measured, chapter 3"].get_ydata()[0] == pytest.approx(10**0.5)
+
+
+def test_what_holds_counts_the_papers_statements_at_both_sizes():
+    records = ledger.read(ROOT / "results" / "ledger.json")
+    page = BeautifulSoup(start.holds(records, sources.titles(), "laptop"), "html.parser")
+    bars = [bar["aria-label"] for bar in page.select(".verdict-bar")]
+    large = [r for r in ledger.read(ROOT / "results" / "ledger.paper.json") if r["kind"] == "paper"]
+    own = [r for r in records if r["kind"] == "paper"]
+    for found in (own, large):
+        for number in sorted({r["chapter"] for r in found if r["chapter"]}):
+            parts = ledger.tally(r for r in found if r["chapter"] == number)
+            assert ", ".join(f"{part['count']} {part['word']}" for part in parts) in bars
+    words = page.get_text()
+    assert f"Of the five papers' {len(ledger.statements(own))} statements" in words
+    assert words.count("not run") == len(sources.titles()) - len({r["chapter"] for r in large})
+    widths = [float(re.search(r"[\d.]+", one["style"])[0]) for one in page.select(".scaled")]
+    assert max(widths) == 100 and min(widths) > 0
