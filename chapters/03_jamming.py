@@ -194,7 +194,8 @@ if near in cut_scales[1:-1] and abs(np.log10(near) - np.mean(crossed)) < 1:
     ends = ends[[min(cut_scales), max(cut_scales)]].sub(ends[near], axis=0)
     beyond = ends[ends.index.get_level_values("h") >= fits[0]].groupby("seed").mean()
     chapter.check("B.Fig4-best-near", least(beyond.to_numpy()), cuts[cuts.h >= fits[0]], figure="fig-b-4")
-    told = [f"{mean(values.to_numpy())} at $h={h}$" for h, values in ends[max(cut_scales)].unstack("h").items()]
+    shown_h = {h: values for h, values in ends[max(cut_scales)].unstack("h").items() if h in map_h}
+    told = [f"{mean(values.to_numpy())} at $h={h}$" for h, values in shown_h.items()]
     chapter.say(
         f"The ensemble of $\\tilde\\alpha={plots.number(near)}$, next to the cross-over, beats that of the largest scale by "
         f"{', '.join(told)}, in per cent: near jamming, hardly far from it."
@@ -244,9 +245,9 @@ chapter.say(
 # networks that do not fit until they fit or lie at a minimum. One round gets as far as tens of steps of the flow.
 # %%
 def stored_ones(name):
-    """The rows of a design whose ensembles are largest: those that are stored, where they are."""
+    """The rows of a design with ensembles as large as at the most points: those that are stored, where they are."""
     rows = chapter.rows(at_rest.cusp, name)
-    return rows[rows.members == rows.members.max()]
+    return rows[rows.members == rows[rows.p == rows.p.max()].members.max()]
 
 
 on_way = {name: stored_ones(name) for name in ("sizes", "lazy", "feature")}
@@ -303,7 +304,7 @@ for ax, title in zip(axes, (f"scale 12, $P = {shown_p}$", "scale 12; dotted: sto
     ax.legend(fontsize="small")
 plots.curve_axes(axes[3], sorted(heights["lazy"]), errors=False)
 axes[3].set(xlabel="training points $P$", ylabel="height of the peak (%)")
-axes[3].legend(fontsize="small")
+axes[3].legend(fontsize="small", loc="upper left")
 chapter.figure(fig, "fig-b-rest", "**Trained to rest, the error of single networks peaks at jamming.** Error against the width on "
                "the way to rest; at rest for growing numbers of points; the same in the lazy regime. Last: error at the peak over the least of "
                "narrower networks, at widths chosen on the training sets of the curves, judged on six others.", *on_way.values(), *whole.values(),
@@ -876,10 +877,10 @@ chapter.say(
 )
 # %% [markdown]
 # (pre-activations)=
-# ## Training moves pre-activations by $1/(\\alpha\\sqrt h)$
-# Paper B derives the line where learning becomes lazy from the motion of the pre-activations $a$: $\\Delta a\\sim1/(\\alpha\\sqrt h)$,
-# "of order one" at the cross-over. Its exponent in $\\alpha$ is {claim}`B.Sec4-preactivations`, and at one output scale its exponent
-# in $h$ is {claim}`B.Sec4-preactivations-width` ({numref}`fig-b-preactivations`).
+# ## Training moves pre-activations by $1/(\alpha\sqrt h)$
+# The exponent of their motion is {claim}`B.Sec4-preactivations` in $\alpha$, and {claim}`B.Sec4-preactivations-width` in $h$ at one output
+# scale $\tilde\alpha=\sqrt h\,\alpha$ ({numref}`fig-b-preactivations`). Paper B derives the line of laziness from this motion: the NTK regime
+# "must thus break down when $\Delta a\sim1$" (Sec. 4).
 # %%
 pushed = [chapter.rows(at_rest.preactivations, name) for name in ("scales", "wide")]
 pushed = pd.concat(pushed).drop_duplicates("cell")
@@ -902,8 +903,8 @@ ax.set(
 ax.legend(fontsize="small")
 chapter.figure(fig, "fig-b-preactivations", "**Pre-activations move as $1/\\tilde\\alpha$ beyond the cross-over, the same at each width.** Root mean square of their motion in training "
                "over their size at the start, geometric mean over both layers, against the output scale; line: motion by their own size (paper B, Sec. 4).", pushed,
-               alt="Motion of the pre-activations against the output scale, curves of four widths on top of each other, flat at small "
-    "scales and falling along a dashed line of slope minus one at large ones.")  # fmt: skip
+               alt="Motion of the pre-activations against the output scale, curves of several widths nearly on top of each other, "
+    "falling along a dashed line of slope minus one at large scales and less steeply at small ones.")  # fmt: skip
 # %%
 logs = np.log(grid.pivot_table(index="seed", columns=["scale", "h"], values="moved"))
 widths = np.array(sorted(set(grid.h)), float)
