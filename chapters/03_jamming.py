@@ -404,15 +404,15 @@ chapter.say(
 # scales, and equally everywhere at the smallest. Stochastic descent fits no network near jamming in 4000 epochs. From 40 epochs to 4000
 # its exponent changes by {claim}`B.Sec2-stochastic-ends`. Whether its noise regularises or its slowness is undecided.
 # %%
-fig, axes = plots.panels(2)
 kinds = {
     "to the end": (lazy, "norm"),
     f"{stops[0]:.0%} of the margins": (lazy, f"norm{early}"),
     "weight decay": (decayed, "norm"),
-} | {
-    f"stochastic, {look * rows.batch.iloc[0] // map_p} epochs": (rows, "norm")
-    for look, rows in stochastic.groupby("look")
 }
+for look, rows in stochastic.groupby("look"):
+    kinds[f"stochastic, {look * rows.batch.iloc[0] // map_p} epochs"] = rows, "norm"
+# %%
+fig, axes = plots.panels(2)
 for (label, (rows, column)), colour in zip(kinds.items(), plots.PALETTE):
     wide = rows.pivot(index="seed", columns="parameters", values=column)
     plots.realisations(axes[0], wide.columns, wide, color=colour, label=label)
@@ -883,7 +883,7 @@ chapter.say(
 # %% [markdown]
 # (pre-activations)=
 # ## Training moves pre-activations by $1/(\alpha\sqrt h)$
-# The exponent of their motion is {claim}`B.Sec4-preactivations` in $\alpha$, and {claim}`B.Sec4-preactivations-width` in $h$ at one output
+# The exponent of their motion is {claim}`B.Fig4-preactivations` in $\alpha$, and {claim}`B.Fig4-preactivations-width` in $h$ at one output
 # scale $\tilde\alpha=\sqrt h\,\alpha$ ({numref}`fig-b-preactivations`). Paper B derives the line of laziness from this motion: the NTK regime
 # "must thus break down when $\Delta a\sim1$" (Sec. 4).
 # %%
@@ -923,11 +923,11 @@ def exponent_in(axis, columns):
 
 
 if len(lazy_scales) > 1 and len(logs) > 1 and len(widths) > 1:
-    chapter.check("B.Sec4-preactivations", exponent_in("scale", lazy_scales), grid, figure="fig-b-preactivations")
+    chapter.check("B.Fig4-preactivations", exponent_in("scale", lazy_scales), grid, figure="fig-b-preactivations")
     upper = widths[len(widths) // 2 :]
     in_width = exponent_in("h", widths)
     in_width = Drift(in_width, exponent_in("h", upper), tuple(widths), tuple(upper)) if len(upper) > 1 else in_width
-    chapter.check("B.Sec4-preactivations-width", in_width, grid, figure="fig-b-preactivations")
+    chapter.check("B.Fig4-preactivations-width", in_width, grid, figure="fig-b-preactivations")
 # %% [markdown]
 # ## Before training
 # Two statements of the argument are about networks that have not learnt anything: the curvature $H_p$ has as many
