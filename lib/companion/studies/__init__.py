@@ -11,6 +11,7 @@ from typing import Any
 
 from companion import paths
 from companion.experiments import parameters, stored
+from companion.experiments.store import Cell
 from companion.experiments.sweep import Setting, Study
 from companion.experiments.table import rows_by_cell
 from companion.studies._here import is_here
@@ -78,15 +79,20 @@ def stored_settings(number: str, study: Study, design: str, own: Sequence[Settin
         except InputError:
             asked = study.grid.values(values, design)
             cells = [cell for cell in rows_by_cell(stored.table(study)) if not is_here(cell.setting)]
-            found = [cell.setting | {"seeds": [cell.seed]} for cell in cells if _among(cell.setting, asked)]
+            found = [cell.setting | {"seeds": [cell.seed]} for cell in cells if _among(cell, asked)]
     known = [study.grid.identity(setting) for setting in own]
     return [setting for setting in found if own == usual or study.grid.identity(setting) in known]
 
 
-def _among(setting: Setting, asked: Mapping[str, list[Any]]) -> bool:
-    """Whether a setting has values of those asked for; data are named one for another."""
-    alike = {axis: [v for one in ones for v in (one if axis == "data" else [one])] for axis, ones in asked.items()}
-    return all(setting[axis] in ones for axis, ones in alike.items() if axis in setting)
+def _among(cell: Cell, asked: Mapping[str, list[Any]]) -> bool:
+    """Whether a cell has values of those asked for; of data and seeds each names several."""
+    own = cell.setting | {"seeds": cell.seed}
+    several = {axis: [v for one in ones if isinstance(one, list) for v in one] for axis, ones in asked.items()}
+    return all(
+        own[axis] in ones or (axis in ("data", "seeds") and own[axis] in several[axis])
+        for axis, ones in asked.items()
+        if axis in own
+    )
 
 
 def remaining_settings(number: str, study: Study, grid: Sequence[Setting]) -> list[Setting]:
