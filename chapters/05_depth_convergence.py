@@ -812,7 +812,7 @@ wide.columns = [f"L = {depth}" for depth in wide.columns]
 chapter.table(
     wide.assign(k=ridges.groupby("layer").k.first()).reset_index()[["layer", "k", *wide.columns]],
     "tab-c-layers",
-    "**Other layers are ridges, too.** Distance of their predictor from ridge regression with their own offsets, over its variation, and "
+    "Other layers are ridges, too. Distance of their predictor from ridge regression with their own offsets, over its variation, and "
     "the ridge over the depth in the limit. Means over draws of the images.",
     ridges,
 )
@@ -830,7 +830,7 @@ sizes = apart.groupby(["n", "depth"])[["apart", "law", "away", "worst"]].mean().
 chapter.table(
     sizes,
     "tab-c-apart",
-    "**At depth $10^4$ the closed law (law) is right, at depth 30 it is not.** Operators at infinite time, means over fresh points of a sphere "
+    "At depth $10^4$ the closed law (law) is right, at depth 30 it is not. Operators at infinite time, means over fresh points of a sphere "
     "and data sets. Depth times the distance of two of them (apart), and that over the closed law (law). Distance of the prediction from "
     "the limit's for random targets of size 1 (away) and for the worst ones (worst).",
     apart,
@@ -911,7 +911,7 @@ doubles = chapter.rows(studies.near_duplicates, "main")
 chapter.table(
     doubles.groupby(["depth", "gap"])[["smallest", "stopped", "forever"]].mean().reset_index(),
     "tab-c-duplicates",
-    "**The norm stays bounded as near-duplicates approach each other.** Smallest eigenvalue against their angle (gap), and the largest norm "
+    "The norm stays bounded as near-duplicates approach each other. Smallest eigenvalue against their angle (gap), and the largest norm "
     "of the operator beyond them, stopped at $\\lambda_n^{-1/2}$ and at infinite time. Means over data sets.",
     doubles,
 )
@@ -1024,7 +1024,7 @@ means.columns = [f"{name} ({stat})" for name, stat in means.columns]
 chapter.table(
     means.reset_index(),
     "tab-c-tab2",
-    "**Depth 30 has the paper's accuracy.** Kernel regression against depth, mean and standard deviation over splits. Table 2 of paper C is "
+    "Depth 30 has the paper's accuracy. Kernel regression against depth, mean and standard deviation over splits. Table 2 of paper C is "
     "the row of depth 30.",
     scores,
 )
@@ -1332,7 +1332,7 @@ rows = [
 chapter.table(
     pd.DataFrame(rows),
     "tab-c-tab1",
-    "**Exponents depend on the training.** Exponents in the width of the three measures of paper C, Tab. 1, with intervals over "
+    "Exponents depend on the training. Exponents in the width of the three measures of paper C, Tab. 1, with intervals over "
     "initialisations.",
     grid,
 )
@@ -1441,7 +1441,7 @@ chapter.table(
         ]
     ),
     "tab-c-checked",
-    "**Single statements of the paper and of ours.** Where they are from, what we find, and the verdict.",
+    "Single statements of the paper and of ours. Where they are from, what we find, and the verdict.",
     biased,
     colinear,
 )

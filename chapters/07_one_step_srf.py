@@ -1159,7 +1159,7 @@ also("E.Bounds-132", "error less the bound without a bias, smallest", below, end
 chapter.table(
     pd.DataFrame(checked),
     "tab-e-checked",
-    "**All statements hold but the one on Gaussian rows, where 0 was expected.** Their bands and counter-hypotheses are in the ledger.",
+    "All statements hold but the one on Gaussian rows, where 0 was expected. Their bands and counter-hypotheses are in the ledger.",
     *losses.values(),
 )
 # %% [markdown]
@@ -1790,7 +1790,7 @@ for target, one in res_images.groupby("target", sort=False):
 chapter.table(
     pd.DataFrame(rows),
     "tab-e-real",
-    "**Only labels along the first component are learned differently on digits.** Test error after one step and ridge regression on white "
+    "Only labels along the first component are learned differently on digits. Test error after one step and ridge regression on white "
     "components of digits, over the test error on normal inputs.",
     res_images,
 )
