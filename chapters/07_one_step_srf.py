@@ -422,7 +422,6 @@ meeting = (
 )
 chapter.say(f"By theory {meeting}.")
 # %% [markdown]
-# (the-map)=
 # ## After a long step the network departs from the model
 #
 # In the limit of large $d$ the network's error is {claim}`E.Net-strong-apart` times the model's after a strong step on few samples. After a
@@ -498,7 +497,11 @@ for colour, (count, rows) in zip(blues, end.groupby("count")):
     size, values = rows["step"].iloc[0], rows["test_error"]
     ax.errorbar([size], values.mean(), 2 * values.sem(), fmt="o", color=colour)
 ax.set(
-    xscale="log", yscale="log", xlabel=r"size of all steps $\tilde\eta$", ylabel="test error", title="How many steps?"
+    xscale="log",
+    yscale="log",
+    xlabel=r"size of all steps $\tilde\eta$",
+    ylabel="test error",
+    title="How many steps are best?",
 )
 ax.set_xticks([2, 5, 10, 20, 50], labels=["2", "5", "10", "20", "50"])
 ax.minorticks_off()
@@ -997,8 +1000,8 @@ chapter.check("E.Fig7-pool", outside, last, figure="fig-e-1")
 # *Spectrum.* With the features $\Phi$, the Stieltjes transform of $\Phi^\top\Phi/p$ is $V_2$ at the penalty $\lambda=-z$. This is
 # {eq}`eq:E:saddle` at a complex argument. The spike moves one eigenvalue far out, to leading order to $n\,\mathbb E\kappa_0^2$.
 #
-# *Losses.* For a convex loss the fixed point has all order parameters together, through the proximal map of the loss. This map is
-# closed for Huber's loss and the hinge.
+# *Losses.* For a convex loss the three stages become one fixed point over all order parameters, through the proximal map of the loss.
+# This map is closed for Huber's loss and the hinge.
 #
 # *Bias.* A uniform bias $b$ shifts the argument of the features to $rk+b+\sqrt cz$. Then the network learns even parts, and its
 # error falls below the bound of Eq. 27 for features without a bias. The activation need not be odd. Training chooses the bias at
@@ -1587,7 +1590,7 @@ chapter.say(
 # vanishes from $\ell=3$ on.
 #
 # The exponents are those that the paper's Sec. 2 quotes from its reference 15, for another readout. In this form they are new as far as we
-# know. In {cite}`moniri2024` steps grow as $n^\alpha$ with $\alpha<\frac12$ and learn as many degrees as there are spikes.
+# know. In {cite}`moniri2024` steps that grow as $n^\alpha$ with $\alpha<\frac12$ learn as many degrees as there are spikes.
 # {cite}`dandi2024spectrum` show that readouts of finitely many values decide what the features can express.
 #
 # The power law holds for weak spikes and sets in late ({numref}`fig-e-threshold`). At widths that one can simulate the threshold is
@@ -1746,13 +1749,13 @@ for colour, total in zip(blues, one["total"] * np.array([0.25, 0.5, 1.0, 2.0])):
     if total == one["total"]:
         points(ax, res_budget, "share", colour)
 ax.set(
-    xlabel="share of the samples for the step, $n_0/N$", ylabel="test error", title=f"How to split? ({split_target})"
+    xlabel="share of the samples for the step, $n_0/N$", ylabel="test error", title="How should the samples be split?"
 )
 ax.legend()
 chapter.figure(
     fig,
     "fig-e-budget",
-    "**Most samples belong in the step.** Test error against the share of $N$ samples that goes into the step. Lines: theory of spiked "
+    "**Most samples belong in the step.** Test error on the sign target against the share of $N$ samples that goes into the step. Lines: theory of spiked "
     "features, with dots at the best split. Points: networks, two sizes. With few samples for the step the network's error is above "
     "that of spiked features.",
     res_budget,
