@@ -388,7 +388,7 @@ chapter.figure(
     fig,
     "fig-e-kernels",
     "**Both kernels stop at the best linear error; the network passes them once it has enough samples.** Test error against all samples, "
-    "those for the step included, target sign. Points: the network's own kernels and the network after one step, two sizes, two "
+    f"those for the step included, target {split_target}. Points: the network's own kernels and the network after one step, two sizes, two "
     "standard errors. Lines: theory.",
     res_kernels,
     alt="Test error against all samples. Points of two kernels lie on a falling line that flattens above a dashed line; those of "
@@ -497,11 +497,7 @@ for colour, (count, rows) in zip(blues, end.groupby("count")):
     size, values = rows["step"].iloc[0], rows["test_error"]
     ax.errorbar([size], values.mean(), 2 * values.sem(), fmt="o", color=colour)
 ax.set(
-    xscale="log",
-    yscale="log",
-    xlabel=r"size of all steps $\tilde\eta$",
-    ylabel="test error",
-    title="How many steps are best?",
+    xscale="log", yscale="log", xlabel=r"size of all steps $\tilde\eta$", ylabel="test error", title="How many steps?"
 )
 ax.set_xticks([2, 5, 10, 20, 50], labels=["2", "5", "10", "20", "50"])
 ax.minorticks_off()
@@ -1755,8 +1751,8 @@ ax.legend()
 chapter.figure(
     fig,
     "fig-e-budget",
-    "**Most samples belong in the step.** Test error on the sign target against the share of $N$ samples that goes into the step. Lines: theory of spiked "
-    "features, with dots at the best split. Points: networks, two sizes. With few samples for the step the network's error is above "
+    f"**Most samples belong in the step.** Test error on the target {split_target} against the share of $N$ samples that goes into the "
+    "step. Lines: theory of spiked features, with dots at the best split. Points: networks, two sizes. With few samples for the step the network's error is above "
     "that of spiked features.",
     res_budget,
     alt="Test error against the share of samples spent on the step, a curve a budget: lowest at large shares, with "
