@@ -443,7 +443,7 @@ for classes, words in (("balanced", "in equal parts"), ("drawn", "as drawn")):
     axes[0].plot(middle.law_accuracy, "--", color=line.get_color(), linewidth=1, label="closed law")
     axes[1].plot(middle.error, "o-", markersize=4, color=line.get_color())
 axes[0].set(
-    xscale="log", ylim=(0, 1), xlabel=r"depth $L$", ylabel="accuracy on fresh images", title="Is the data forgotten?"
+    xscale="log", ylim=(0, 1), xlabel=r"depth $L$", ylabel="accuracy on fresh images", title="Are the data forgotten?"
 )
 axes[1].set(xscale="log", yscale="log", xlabel=r"depth $L$", ylabel="distance from the law, relative")
 axes[0].legend(fontsize="small", loc="lower left")
