@@ -391,10 +391,10 @@ chapter.check("C.Thm3-ridge-accuracy", mean(rows.ridge_accuracy - rows.accuracy)
 # %%
 chapter.say(
     f"At depth 30 the distance from ridge regression is {mean(at('drawn', 30)['first'])} with {at('drawn', 30).n.iloc[0]} images and "
-    f"{mean(rows['first'])} with {rows.n.iloc[0]}, that from the expansion {mean(at('drawn', 30).closed)} and {mean(rows.closed)}. The accuracies with "
-    f"{rows.n.iloc[0]} are {mean(rows.accuracy)} (deep kernel), {mean(rows.ridge_accuracy)} (ridge) and {mean(rows.law_accuracy)} (expansion). At depth 100 the "
-    f"second order is {(at('drawn', 100)['first'] / at('drawn', 100)['second']).mean():.1f} times as near as the first, at depth 1000 "
-    f"{(at('drawn', 1000)['first'] / at('drawn', 1000)['second']).mean():.0f} times."
+    f"{mean(rows['first'])} with {rows.n.iloc[0]}. The distance from the expansion is {mean(at('drawn', 30).closed)} and {mean(rows.closed)}. The accuracies with "
+    f"{rows.n.iloc[0]} are {mean(rows.accuracy)} (deep kernel), {mean(rows.ridge_accuracy)} (ridge) and {mean(rows.law_accuracy)} (expansion). The second "
+    f"order has {(at('drawn', 100)['second'] / at('drawn', 100)['first']).mean():.2f} times the distance of the first at depth 100, and "
+    f"{(at('drawn', 1000)['second'] / at('drawn', 1000)['first']).mean():.3f} times at depth 1000."
 )
 # %% [markdown]
 # ## The argmax need not forget the data
