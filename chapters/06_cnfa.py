@@ -951,7 +951,7 @@ for ax, ((target, sigma), rows) in zip(axes, decays_found.groupby(["target", "si
     ax.set_title(f"{target}, {NAMES[sigma]}")
 fig.supxlabel(r"decay rate $\alpha$", fontsize="medium")
 fig.supylabel("C-NFA at initialisation", fontsize="medium")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 fig.suptitle("Does the first order suffice?", fontsize="medium")
 chapter.figure(
     fig,
@@ -995,9 +995,9 @@ chapter.say(
 # ## Faces: weights and gradients pick the same pixels
 # The diagonals of the two matrices have Pearson correlation {claim}`D.Fig9-agop` on faces with and without glasses
 # ({numref}`fig-d-9`); paper D prints 0.91 on celebrities {cite:p}`liu2015`. With the network's own $K$ it is larger by
-# {claim}`D.Fig9-contrast` than with random matrices. CelebA cannot be shipped. Put its folder into `$REGIMES_DATA`
-# (`regimes.data.celeba` says how); without it we take the first face images that are on this machine. Faces are split by person, because
-# on a random split the same person may be in both parts.
+# {claim}`D.Fig9-contrast` than with random matrices. CelebA cannot be shipped. The numbers are stored results on 400 images of 40 people. The
+# figure has faces where this machine has them, and other images where not. To see CelebA put its folder into `$REGIMES_DATA`
+# (`regimes.data.celeba` says how). Faces are split by person, because on a random split the same person may be in both parts.
 # %%
 drawn = sweep(studies.glasses, studies.glasses.grid(chapter.parameters))  # pictures are not stored
 one = drawn[drawn.seed == 0].iloc[0]
