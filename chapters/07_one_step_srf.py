@@ -1338,7 +1338,7 @@ chapter.check("E.Net-departure-1600", mean(end["network"] / end["features"] - 1)
 #
 # Since $\kappa_1k=\partial_r\kappa_0$, the spike follows the gradient of $\frac12\mathbb E(\sigma_*-\kappa_0)^2$ downwards. Along the
 # target its strength approaches the value at which $\kappa_0$ fits best, which a single long step passes. All neurons have the same mean.
-# So the spike keeps rank one: the second singular value of $W-W_0$ over the first falls as $d^x$ with $x=$ {claim}`E.Net-steps-rank`.
+# So the spike keeps rank one: the second singular value of $W-W_0$ over the first falls with exponent {claim}`E.Net-steps-rank` in $d$.
 #
 # The noises are those of Result 3.1 with the residual in place of the label. They shrink with the residual, and the alignment
 # grows. The bulk contracts where $\sigma$ saturates. As far as we know this recursion is new. Compare {cite}`dandi2024` for what a few
