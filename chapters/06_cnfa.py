@@ -951,7 +951,7 @@ for ax, ((target, sigma), rows) in zip(axes, decays_found.groupby(["target", "si
     ax.set_title(f"{target}, {NAMES[sigma]}")
 fig.supxlabel(r"decay rate $\alpha$", fontsize="medium")
 fig.supylabel("C-NFA at initialisation", fontsize="medium")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+axes[0].legend(loc="lower right", fontsize="small")
 fig.suptitle("Does the first order suffice?", fontsize="medium")
 chapter.figure(
     fig,
