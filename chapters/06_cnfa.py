@@ -185,9 +185,9 @@ chapter.check("D.Fig1-egop", mean(first.egop_agop), first, figure="fig-d-1")
 chapter.check("D.Fig1-nfm-egop", mean(first.egop_nfm), first, figure="fig-d-1")
 chapter.check("D.Prop2-alignment", mean(deeper.uc - deeper.random), deeper, figure="fig-d-1")
 chapter.say(
-    f"A random $Q$ does not give 0, and it cannot: averaged over its eigenvectors $Q$ is a multiple of the identity, "
-    f"for which $W^\\top QW$ is the NFM itself. The more of $K$'s eigenvalues count, the nearer to that one draw is; the "
-    f"{first.random.mean():.2f} here are those of a $K$ whose eigenvalues spread by {first.spread.mean():.1f} times their mean."
+    f"With a random $Q$ the correlation cannot be 0. Averaged over its eigenvectors $Q$ is a multiple of the identity, for which "
+    f"$W^\\top QW$ is the NFM itself. The more of $K$'s eigenvalues count, the closer one draw is to this mean. Here the correlation is "
+    f"{first.random.mean():.2f}, and the eigenvalues spread by {first.spread.mean():.1f} times their mean."
 )
 # %% [markdown]
 # ## The C-NFA is high early at every scale, and falls later from large scales
@@ -286,7 +286,7 @@ leaping = wide(at(first_steps, EARLY, 1), "train_loss") > wide(at(first_steps, 0
 chapter.say(
     f"At this rate some networks become unstable: {leaping[max(scales)].mean():.0%} of those that start at the largest scale have a "
     f"larger training loss at step {EARLY} than at the start, {leaping[min(scales)].mean():.0%} of those that start at the "
-    "smallest. What is measured early is therefore a median over networks."
+    "smallest. So early values are medians over networks."
 )
 chapter.check("D.Fig2-cnfa-late", least(wide(end, "c", both_layers)), end, figure="fig-d-2")
 chapter.check("D.Fig2-contrast", robustness(first_steps, EARLY), early, figure="fig-d-2")
@@ -413,7 +413,7 @@ by_network = ", ".join(f"{sd:.3f}" for sd in scatter.groupby("n").sd.mean())
 lowest = min(free_probability.isotropic(spread, 1.0) for spread in np.linspace(0, 5, 501))
 chapter.say(
     f"The root mean square difference of single networks from their prediction is {by_size}; the standard "
-    f"deviation over networks alone is {by_network} in the mean. Labels alone reverse nothing: on isotropic data, $X^\\top X=1$ and "
+    f"deviation over networks alone is {by_network} in the mean. Labels alone do not reverse the alignment: on isotropic data, $X^\\top X=1$ and "
     f"$n=d=k$, the prediction is at least {lowest:.3f} for every law of the labels."
 )
 # %% [markdown]
@@ -953,7 +953,7 @@ for ax, ((target, sigma), rows) in zip(axes, decays_found.groupby(["target", "si
     ax.set_title(f"{target}, {NAMES[sigma]}")
 fig.supxlabel(r"decay rate $\alpha$", fontsize="medium")
 fig.supylabel("C-NFA at initialisation", fontsize="medium")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+axes[0].legend(loc="lower right", fontsize="small")
 fig.suptitle("Does the first order suffice?", fontsize="medium")
 chapter.figure(
     fig,
@@ -988,8 +988,8 @@ for sigma, claim in (("quadratic", "D.Fig6-dip"), ("relu", "D.Fig6-dip-relu")):
     dips = [agreement.dip(wide(part, "observed", "decay")) for _, part in rows.groupby("target")]
     chapter.check(claim, least(np.stack(dips, axis=1)), rows, figure="fig-d-6")
 chapter.say(
-    f"All of this is with the labels for the residuals, as in Eq. 4. With the networks' own residuals, which at scale 1 are "
-    f"far from the labels, the root mean square difference from the prediction is "
+    f"All of this has the labels in place of the residuals, as in Eq. 4. At scale 1 the networks' own residuals are far from the labels. "
+    f"With them the root mean square difference from the prediction is "
     f"{np.sqrt(((widest.residual - widest.predicted) ** 2).mean()):.3f} at the larger width, against "
     f"{np.sqrt(((widest.observed - widest.predicted) ** 2).mean()):.3f}."
 )
@@ -997,9 +997,9 @@ chapter.say(
 # ## Faces: weights and gradients pick the same pixels
 # The diagonals of the two matrices have Pearson correlation {claim}`D.Fig9-agop` on faces with and without glasses
 # ({numref}`fig-d-9`); paper D prints 0.91 on celebrities {cite:p}`liu2015`. With the network's own $K$ it is larger by
-# {claim}`D.Fig9-contrast` than with random matrices. CelebA cannot be shipped. Put its folder into `$REGIMES_DATA`
-# (`regimes.data.celeba` says how); without it we take the first face images that are on this machine. Faces are split by person, because
-# on a random split the same person may be in both parts.
+# {claim}`D.Fig9-contrast` than with random matrices. CelebA cannot be shipped. The numbers are stored results on 400 images of 40 people. The
+# figure has faces where this machine has them, and other images where not. To see CelebA put its folder into `$REGIMES_DATA`
+# (`regimes.data.celeba` says how). Faces are split by person, because on a random split the same person may be in both parts.
 # %%
 drawn = sweep(studies.glasses, studies.glasses.grid(chapter.parameters))  # pictures are not stored
 one = drawn[drawn.seed == 0].iloc[0]
@@ -1031,11 +1031,11 @@ if seen.data.iloc[0] in ("celeba", "faces"):
     chapter.check("D.Fig9-contrast", mean(seen.agop - seen.random), seen, figure="fig-d-9")
 single = np.concatenate([np.asarray(draws) for draws in seen.single])
 chapter.say(
-    f"Pearson correlation of the diagonals: {seen.agop.mean():.2f} with the AGOP. With a random matrix in place of $K$ the mean "
-    f"is {seen.random.mean():.2f}, but single draws lie anywhere between {single.min():.2f} and {single.max():.2f}: a few "
-    f"eigenvalues make up $K$, so that a draw picks a few directions. The paper shows one draw; {np.mean(single < 0.1):.0%} of "
-    f"ours are below 0.1. Mean error on what was not trained on: {seen.error.mean():.0%}, where always saying the "
-    f"commoner label would give {seen.chance.mean():.0%}."
+    f"The Pearson correlation of the diagonals is {seen.agop.mean():.2f} with the AGOP. With a random matrix in place of $K$ the mean "
+    f"is {seen.random.mean():.2f}, but single draws are between {single.min():.2f} and {single.max():.2f}. The reason is that $K$ has a "
+    f"few large eigenvalues, so that a draw picks a few directions. The paper shows one draw; {np.mean(single < 0.1):.0%} of ours are "
+    f"below 0.1. The mean error on test faces is {seen.error.mean():.0%}; always predicting the commoner label would give "
+    f"{seen.chance.mean():.0%}."
 )
 # %% [markdown]
 # ## Beyond the paper: weight decay breaks the ansatz that is centred at the initial weights

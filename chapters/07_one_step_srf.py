@@ -388,7 +388,7 @@ chapter.figure(
     fig,
     "fig-e-kernels",
     "**Both kernels stop at the best linear error; the network passes them once it has enough samples.** Test error against all samples, "
-    "those for the step included, target sign. Points: the network's own kernels and the network after one step, two sizes, two "
+    f"those for the step included, target {split_target}. Points: the network's own kernels and the network after one step, two sizes, two "
     "standard errors. Lines: theory.",
     res_kernels,
     alt="Test error against all samples. Points of two kernels lie on a falling line that flattens above a dashed line; those of "
@@ -422,7 +422,6 @@ meeting = (
 )
 chapter.say(f"By theory {meeting}.")
 # %% [markdown]
-# (the-map)=
 # ## After a long step the network departs from the model
 #
 # In the limit of large $d$ the network's error is {claim}`E.Net-strong-apart` times the model's after a strong step on few samples. After a
@@ -997,8 +996,8 @@ chapter.check("E.Fig7-pool", outside, last, figure="fig-e-1")
 # *Spectrum.* With the features $\Phi$, the Stieltjes transform of $\Phi^\top\Phi/p$ is $V_2$ at the penalty $\lambda=-z$. This is
 # {eq}`eq:E:saddle` at a complex argument. The spike moves one eigenvalue far out, to leading order to $n\,\mathbb E\kappa_0^2$.
 #
-# *Losses.* For a convex loss the fixed point has all order parameters together, through the proximal map of the loss. This map is
-# closed for Huber's loss and the hinge.
+# *Losses.* For a convex loss the three stages become one fixed point over all order parameters, through the proximal map of the loss.
+# This map is closed for Huber's loss and the hinge.
 #
 # *Bias.* A uniform bias $b$ shifts the argument of the features to $rk+b+\sqrt cz$. Then the network learns even parts, and its
 # error falls below the bound of Eq. 27 for features without a bias. The activation need not be odd. Training chooses the bias at
@@ -1159,7 +1158,7 @@ also("E.Bounds-132", "error less the bound without a bias, smallest", below, end
 chapter.table(
     pd.DataFrame(checked),
     "tab-e-checked",
-    "**All statements hold but the one on Gaussian rows, where 0 was expected.** Their bands and counter-hypotheses are in the ledger.",
+    "All statements hold but the one on Gaussian rows, where 0 was expected. Their bands and counter-hypotheses are in the ledger.",
     *losses.values(),
 )
 # %% [markdown]
@@ -1339,7 +1338,7 @@ chapter.check("E.Net-departure-1600", mean(end["network"] / end["features"] - 1)
 #
 # Since $\kappa_1k=\partial_r\kappa_0$, the spike follows the gradient of $\frac12\mathbb E(\sigma_*-\kappa_0)^2$ downwards. Along the
 # target its strength approaches the value at which $\kappa_0$ fits best, which a single long step passes. All neurons have the same mean.
-# So the spike keeps rank one: the second singular value of $W-W_0$ over the first falls as $d^x$ with $x=$ {claim}`E.Net-steps-rank`.
+# So the spike keeps rank one: the second singular value of $W-W_0$ over the first falls with exponent {claim}`E.Net-steps-rank` in $d$.
 #
 # The noises are those of Result 3.1 with the residual in place of the label. They shrink with the residual, and the alignment
 # grows. The bulk contracts where $\sigma$ saturates. As far as we know this recursion is new. Compare {cite}`dandi2024` for what a few
@@ -1587,7 +1586,7 @@ chapter.say(
 # vanishes from $\ell=3$ on.
 #
 # The exponents are those that the paper's Sec. 2 quotes from its reference 15, for another readout. In this form they are new as far as we
-# know. In {cite}`moniri2024` steps grow as $n^\alpha$ with $\alpha<\frac12$ and learn as many degrees as there are spikes.
+# know. In {cite}`moniri2024` steps that grow as $n^\alpha$ with $\alpha<\frac12$ learn as many degrees as there are spikes.
 # {cite}`dandi2024spectrum` show that readouts of finitely many values decide what the features can express.
 #
 # The power law holds for weak spikes and sets in late ({numref}`fig-e-threshold`). At widths that one can simulate the threshold is
@@ -1746,14 +1745,14 @@ for colour, total in zip(blues, one["total"] * np.array([0.25, 0.5, 1.0, 2.0])):
     if total == one["total"]:
         points(ax, res_budget, "share", colour)
 ax.set(
-    xlabel="share of the samples for the step, $n_0/N$", ylabel="test error", title=f"How to split? ({split_target})"
+    xlabel="share of the samples for the step, $n_0/N$", ylabel="test error", title="How should the samples be split?"
 )
 ax.legend()
 chapter.figure(
     fig,
     "fig-e-budget",
-    "**Most samples belong in the step.** Test error against the share of $N$ samples that goes into the step. Lines: theory of spiked "
-    "features, with dots at the best split. Points: networks, two sizes. With few samples for the step the network's error is above "
+    f"**Most samples belong in the step.** Test error on the target {split_target} against the share of $N$ samples that goes into the "
+    "step. Lines: theory of spiked features, with dots at the best split. Points: networks, two sizes. With few samples for the step the network's error is above "
     "that of spiked features.",
     res_budget,
     alt="Test error against the share of samples spent on the step, a curve a budget: lowest at large shares, with "
@@ -1790,7 +1789,7 @@ for target, one in res_images.groupby("target", sort=False):
 chapter.table(
     pd.DataFrame(rows),
     "tab-e-real",
-    "**Only labels along the first component are learned differently on digits.** Test error after one step and ridge regression on white "
+    "Only labels along the first component are learned differently on digits. Test error after one step and ridge regression on white "
     "components of digits, over the test error on normal inputs.",
     res_images,
 )
