@@ -815,12 +815,12 @@ chapter.say(
 # functions. They belong to the two sectors, except that equal eigenvalues mix $x_1$ with the other linear functions.
 # With this mixing the smallest share of one sector among the first ten is 0.66 on average.
 #
-# Then come $\frac12d(d+1)-1$ second harmonics. Only $d$ of them belong to the two sectors, $x_1^2$ and the $x_1x_i$.
+# Then come $\frac12d(d+1)-1$ second harmonics. Only $d$ of them belong to the two sectors, $x_1^2$ and $x_1x_i$.
 # This is a share of 0.185 for $d=10$. So the next $d+1$ components show whether a kernel has learnt. Their mean share
 # does not depend on how equal eigenvalues mix ({numref}`fig-a-appd`).
 # %%
 fig, axes = plots.panels(len(moments), height=2.8, sharex=True, sharey=True)
-kinds_of = {r"$\varphi(x_1)$": plots.PALETTE[0], r"$\varphi(x_1)\,u\cdot x_\perp$": plots.PALETTE[1]}
+kinds_of = {r"even, $\varphi(x_1)$": plots.PALETTE[0], r"odd, $\varphi(x_1)\,u\cdot x_\perp$": plots.PALETTE[1]}
 for ax, moment in zip(axes, moments):
     share = further[moment].clip(0).mean(0)
     for part, bottom, (label, colour) in zip(share.T, (0, share[:, 0]), kinds_of.items()):
