@@ -742,8 +742,9 @@ for name, rows in (("stripe", stripes), ("mnist", largest)):
 # %%
 features = at(largest, "last", "end")
 chapter.say(
-    f"The last layer's components have the effective dimension {mean(at(stripes, 'last', 'end').dimension_centred)} (stripe) and "
-    f"{mean(features.dimension_centred)} ({images_are}), nearly a line. By distances of neighbours the images' last layer has dimension {mean(features.distances)}."
+    f"The last layer's components have the effective dimension {mean(at(stripes, 'last', 'end').dimension_centred).value:.2g} (stripe) and "
+    f"{mean(features.dimension_centred).value:.2g} ({images_are}), nearly a line. By distances of neighbours the images' last layer has the "
+    f"dimension {mean(features.distances).value:.2g}."
 )
 # %% [markdown]
 # The paper calls the last layer's components "principal components", so we subtract their mean. For the full kernel it
@@ -796,8 +797,8 @@ end = full[full.moment == "end"]
 least = {moment: shares[moment].max(-1).min(-1) for moment in moments}
 next_ones = {moment: further[moment][:, stripe_d + 1 :].sum(-1).mean(-1) for moment in moments}
 chapter.say(
-    f"After training the even and the odd sector explain {mean(next_ones['end'])} of the {stripe_d + 1} components after constant and linear functions. "
-    f"Before training it is {mean(next_ones['start'])}. The distance of the whole kernel from its form with two sectors falls only to {ratio(departure['end'] / departure['start'])} of its initial value."
+    f"After training the even and the odd sector explain {mean(next_ones['end']).value:.2f} of the {stripe_d + 1} components after constant and linear functions. "
+    f"Before training it is {mean(next_ones['start']).value:.2f}. The distance of the whole kernel from its form with two sectors falls only to {ratio(departure['end'] / departure['start']).value:.2f} of its initial value."
 )
 # %% [markdown]
 # Suppose that the weights have lost the uninformative directions. Then the stripe's kernel has an even and an odd
@@ -862,16 +863,16 @@ chapter.check("A.AppD-first-kind", mean(first - second), end, figure="fig-a-appd
 untold = ranks(begun, "information").mean(1)
 chapter.check("A.AppD-second-kind", mean(second - untold), begun, end, figure="fig-a-appd")
 chapter.say(
-    f"After learning even components carry {mean(first)} bits, odd ones {mean(second)}. Before learning the first ten carry {mean(untold)} on "
+    f"After learning even components carry {mean(first).value:.2f} bits, odd ones {mean(second).value:.2f}. Before learning the first ten carry {mean(untold).value:.3f} on "
     f"average, where the estimate without information is {flat:.3f}. An odd component carries information through its magnitude, which its factor "
     "$\\varphi(x_1)$ sets."
 )
 # %%
 chapter.say(
     "The smallest share of one sector among the first ten is "
-    + ", ".join(f"{mean(values)} ({stage[moment]})" for moment, values in least.items())
+    + ", ".join(f"{mean(values).value:.2f} ({stage[moment]})" for moment, values in least.items())
     + f". Both sectors together explain of the {stripe_d + 1} next components "
-    + ", ".join(f"{mean(values)} ({stage[moment]})" for moment, values in next_ones.items())
+    + ", ".join(f"{mean(values).value:.2f} ({stage[moment]})" for moment, values in next_ones.items())
     + "."
 )
 there = full[full.moment == f"{stops[-1]:g}"]
@@ -928,8 +929,8 @@ for name, column in zip(("half", "tenth"), change.T):
 # %%
 order = [("network", "end"), start, early]
 chapter.say(
-    f"From {min(image_p)} to {image_p[-1]} images the exponents are {beta(network)} for the network and {beta(lazy)} for its initial kernel, and differ by "
-    f"{beta_difference(network, lazy)}."
+    f"From {min(image_p)} to {image_p[-1]} images the exponents are {beta(network).value:.2f} for the network and {beta(lazy).value:.2f} for its initial kernel, and differ by "
+    f"{beta_difference(network, lazy).value:.2f}."
 )
 if far_p > image_p[-1]:  # where larger sizes are stored, or asked for
     errors = [ratio(100 * at(beyond, *which).error) for which in order]
