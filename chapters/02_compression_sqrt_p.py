@@ -1122,7 +1122,7 @@ chapter.figure(
     "bundle near three crosses. Right, loss and test error falling together with time.",
 )
 # %% [markdown]
-# ## Distant points are fitted first, and the fixed points stay as many
+# ## Distant points are fitted first, and the number of fixed points stays
 # %%
 orders = {name: chapter.rows(fitting.exclusion, name) for name in ("stripe", "cylinder")}
 groups = chapter.rows(fitting.clusters, "main")

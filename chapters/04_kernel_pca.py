@@ -613,7 +613,7 @@ axes[0].set_ylabel("estimate − exact (bits)")
 for case, name in (("filled", "points fill the space"), ("line", "points on a line")):
     estimated(axes[2], wide[wide.case == case], "estimate", "d", name)
 axes[2].set(xlabel="dimension $d$", title="paper A, more dimensions")
-axes[2].legend(fontsize="small", loc="upper right", bbox_to_anchor=(1, 0.66))
+legend = axes[2].legend(fontsize="small", loc="upper right", bbox_to_anchor=(1, 0.66))
 # %%
 fig.suptitle("How large is the bias of the estimate?", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=4, fontsize="small")
