@@ -831,7 +831,7 @@ for ax, moment in zip(axes, moments):
 fig.suptitle("Are the components even or odd?", fontsize="medium")
 fig.supxlabel("rank $r$", fontsize="medium")
 fig.supylabel("share explained", fontsize="medium")
-axes[0].legend(loc="upper right", fontsize="small")  # nothing is that high there
+legend = axes[0].legend(loc="upper right", fontsize="small")  # nothing is that high there
 # %%
 chapter.figure(
     fig,
