@@ -662,7 +662,7 @@ chapter.figure(
     fig,
     "fig-a-local",
     "**Not at these sizes: it decreases towards the asymptote (dashed).** Local exponents over windows of three neighbouring sizes, with 95 % "
-    "intervals. Narrow networks cross the line, where a fit would call the exponent confirmed. The infinitely wide kernel approaches "
+    "intervals. Narrow networks cross the line, where a fit would agree with theory. The infinitely wide kernel approaches "
     "it from above (diamonds: fewer seeds at larger sizes).",
     *(wide, frozen, far),
     alt="Local exponents with error bars against training points. Those of narrow networks' kernels fall below theory's dashed "
@@ -1503,9 +1503,9 @@ chapter.figure(
 )
 # %%
 chapter.say(
-    f"When data and weights turn together the learnt functions deviate by {median(turned.deviation).value:.1g} in the "
-    f"median, and by {turned.deviation.max():.1g} at most. The equality is exact, but the last points to be fitted amplify "
-    "round-off wherever two of them compete for one neuron."
+    f"When data and weights turn together the learnt functions deviate by "
+    f"${plots.number(median(turned.deviation).value)}$ in the median, and by ${plots.number(turned.deviation.max())}$ at most. The equality "
+    "is exact. But the last points to be fitted amplify round-off wherever two of them compete for one neuron."
 )
 shift = mean(np.log(turned.error_data / turned.error))
 chapter.check("A.AppA-distribution", shift, turned, figure="fig-a-appa")
@@ -1517,8 +1517,8 @@ chapter.check("A.AppA-distribution", shift, turned, figure="fig-a-appa")
 trained = pd.concat([nets, tube, widths]).drop_duplicates(["cell", "curve", "share"])
 every = {
     "frozen, infinite width": pd.concat([wide_at_all, far]),
-    "the same, compressed": pd.concat([small_data, small_tube, imposed]),
-    "the same, support vectors": machines,
+    "infinite width, compressed data": pd.concat([small_data, small_tube, imposed]),
+    "support vector machine, compressed data": machines,
 }
 every |= {"frozen, finite width": pd.concat([finite, of(trained, "final")]), "networks": of(trained, "feature", 1.0)}
 every |= {"scan": scans, "rotations": turned, "kernel at t*, and compressed": pd.concat(star_rows.values())}
@@ -1526,7 +1526,7 @@ ends = pd.concat([t.assign(runs=name) for name, t in every.items()])
 words = {
     r":.*| with .*": "",
     "^zero loss$|^separated$": "all points fitted",
-    "^not separated$": "some points not fitted",
+    "^not separated$|^jammed$": "some points not fitted",
 }
 ends["ended"] = ends.ended.replace(words, regex=True)
 chapter.table(

@@ -532,7 +532,7 @@ at_star = feature[feature.star]
 chapter.say(
     f"At $t^*$ the informative weights have grown {ratio(at_star.inflation)} times as much as the uninformative ones. The network depends on "
     "the uninformative coordinates through $\\omega_\\perp\\cdot x_\\perp$ alone. We multiply all $\\omega_\\perp$ by $\\Lambda$ and divide all "
-    f"$x_\\perp$ by $\\Lambda$. The function stays the same, to a relative {feature.deviation.max():.0e} in our arithmetic."
+    f"$x_\\perp$ by $\\Lambda$. The function stays the same, to a relative ${plots.number(feature.deviation.max())}$ in our arithmetic."
 )
 # %%
 row = ends(feature)[1][1]
@@ -930,12 +930,15 @@ for scale in (times.alpha.min(), times.alpha.max()):
     chapter.say(
         f"At $\\alpha=10^{{{np.log10(scale):.3g}}}$ and $p={times.p[0]}$, $\\Lambda^*$ is {found} of its prediction in $d={times.d[0]}$."
     )
+scatters = []
 for name, rows in top.items():
     scatter, left = np.log(rows.star).groupby(rows.p).std().mean(), np.log(rows.star / rows.predicted)
-    chapter.say(
-        f"{name}, from $p={growth_p[-3]}$ on: dividing by the prediction takes the scatter of $\\log\\Lambda^*$ from {scatter:.2f} to "
-        f"{left.groupby(rows.p).std().mean():.2f}."
-    )
+    scatters.append(f"from {scatter:.2f} to {left.groupby(rows.p).std().mean():.2f} ({name})")
+chapter.say(
+    f"From $p={growth_p[-3]}$ on, division by the prediction lowers the scatter of $\\log\\Lambda^*$ between training sets: "
+    + ", ".join(scatters)
+    + "."
+)
 # %% [markdown]
 # ## The output scale must fall as the data grow, faster than the paper's condition
 # %%
@@ -1119,7 +1122,7 @@ chapter.figure(
     "bundle near three crosses. Right, loss and test error falling together with time.",
 )
 # %% [markdown]
-# ## Distant points are fitted first, and the fixed points stay as many
+# ## Distant points are fitted first, and the number of fixed points stays
 # %%
 orders = {name: chapter.rows(fitting.exclusion, name) for name in ("stripe", "cylinder")}
 groups = chapter.rows(fitting.clusters, "main")

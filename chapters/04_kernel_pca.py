@@ -614,7 +614,7 @@ axes[0].set_ylabel("estimate − exact (bits)")
 for case, name in (("filled", "points fill the space"), ("line", "points on a line")):
     estimated(axes[2], wide[wide.case == case], "estimate", "d", name)
 axes[2].set(xlabel="dimension $d$", title="paper A, more dimensions")
-axes[2].legend(fontsize="small", loc="upper right", bbox_to_anchor=(1, 0.66))
+legend = axes[2].legend(fontsize="small", loc="upper right", bbox_to_anchor=(1, 0.66))
 # %%
 fig.suptitle("How large is the bias of the estimate?", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=4, fontsize="small")
@@ -743,8 +743,9 @@ for name, rows in (("stripe", stripes), ("mnist", largest)):
 # %%
 features = at(largest, "last", "end")
 chapter.say(
-    f"The last layer's components have the effective dimension {mean(at(stripes, 'last', 'end').dimension_centred)} (stripe) and "
-    f"{mean(features.dimension_centred)} ({images_are}), nearly a line. By distances of neighbours the images' last layer has dimension {mean(features.distances)}."
+    f"The last layer's components have the effective dimension {mean(at(stripes, 'last', 'end').dimension_centred).value:.2g} (stripe) and "
+    f"{mean(features.dimension_centred).value:.2g} ({images_are}), nearly a line. By distances of neighbours the images' last layer has the "
+    f"dimension {mean(features.distances).value:.2g}."
 )
 # %% [markdown]
 # The paper calls the last layer's components "principal components", so we subtract their mean. For the full kernel it
@@ -797,8 +798,8 @@ end = full[full.moment == "end"]
 least = {moment: shares[moment].max(-1).min(-1) for moment in moments}
 next_ones = {moment: further[moment][:, stripe_d + 1 :].sum(-1).mean(-1) for moment in moments}
 chapter.say(
-    f"After training the even and the odd sector explain {mean(next_ones['end'])} of the {stripe_d + 1} components after constant and linear functions. "
-    f"Before training it is {mean(next_ones['start'])}. The distance of the whole kernel from its form with two sectors falls only to {ratio(departure['end'] / departure['start'])} of its initial value."
+    f"After training the even and the odd sector explain {mean(next_ones['end']).value:.2f} of the {stripe_d + 1} components after constant and linear functions. "
+    f"Before training it is {mean(next_ones['start']).value:.2f}. The distance of the whole kernel from its form with two sectors falls only to {ratio(departure['end'] / departure['start']).value:.2f} of its initial value."
 )
 # %% [markdown]
 # Suppose that the weights have lost the uninformative directions. Then the stripe's kernel has an even and an odd
@@ -816,12 +817,12 @@ chapter.say(
 # functions. They belong to the two sectors, except that equal eigenvalues mix $x_1$ with the other linear functions.
 # With this mixing the smallest share of one sector among the first ten is 0.66 on average.
 #
-# Then come $\frac12d(d+1)-1$ second harmonics. Only $d$ of them belong to the two sectors, $x_1^2$ and the $x_1x_i$.
+# Then come $\frac12d(d+1)-1$ second harmonics. Only $d$ of them belong to the two sectors, $x_1^2$ and $x_1x_i$.
 # This is a share of 0.185 for $d=10$. So the next $d+1$ components show whether a kernel has learnt. Their mean share
 # does not depend on how equal eigenvalues mix ({numref}`fig-a-appd`).
 # %%
 fig, axes = plots.panels(len(moments), height=2.8, sharex=True, sharey=True)
-kinds_of = {r"$\varphi(x_1)$": plots.PALETTE[0], r"$\varphi(x_1)\,u\cdot x_\perp$": plots.PALETTE[1]}
+kinds_of = {r"even, $\varphi(x_1)$": plots.PALETTE[0], r"odd, $\varphi(x_1)\,u\cdot x_\perp$": plots.PALETTE[1]}
 for ax, moment in zip(axes, moments):
     share = further[moment].clip(0).mean(0)
     for part, bottom, (label, colour) in zip(share.T, (0, share[:, 0]), kinds_of.items()):
@@ -831,7 +832,7 @@ for ax, moment in zip(axes, moments):
 fig.suptitle("Are the components even or odd?", fontsize="medium")
 fig.supxlabel("rank $r$", fontsize="medium")
 fig.supylabel("share explained", fontsize="medium")
-legend = fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize="small")
+legend = axes[0].legend(loc="upper right", fontsize="small")  # nothing is that high there
 # %%
 chapter.figure(
     fig,
@@ -863,16 +864,16 @@ chapter.check("A.AppD-first-kind", mean(first - second), end, figure="fig-a-appd
 untold = ranks(begun, "information").mean(1)
 chapter.check("A.AppD-second-kind", mean(second - untold), begun, end, figure="fig-a-appd")
 chapter.say(
-    f"After learning even components carry {mean(first)} bits, odd ones {mean(second)}. Before learning the first ten carry {mean(untold)} on "
+    f"After learning even components carry {mean(first).value:.2f} bits, odd ones {mean(second).value:.2f}. Before learning the first ten carry {mean(untold).value:.3f} on "
     f"average, where the estimate without information is {flat:.3f}. An odd component carries information through its magnitude, which its factor "
     "$\\varphi(x_1)$ sets."
 )
 # %%
 chapter.say(
     "The smallest share of one sector among the first ten is "
-    + ", ".join(f"{mean(values)} ({stage[moment]})" for moment, values in least.items())
+    + ", ".join(f"{mean(values).value:.2f} ({stage[moment]})" for moment, values in least.items())
     + f". Both sectors together explain of the {stripe_d + 1} next components "
-    + ", ".join(f"{mean(values)} ({stage[moment]})" for moment, values in next_ones.items())
+    + ", ".join(f"{mean(values).value:.2f} ({stage[moment]})" for moment, values in next_ones.items())
     + "."
 )
 there = full[full.moment == f"{stops[-1]:g}"]
@@ -929,8 +930,8 @@ for name, column in zip(("half", "tenth"), change.T):
 # %%
 order = [("network", "end"), start, early]
 chapter.say(
-    f"From {min(image_p)} to {image_p[-1]} images the exponents are {beta(network)} for the network and {beta(lazy)} for its initial kernel, and differ by "
-    f"{beta_difference(network, lazy)}."
+    f"From {min(image_p)} to {image_p[-1]} images the exponents are {beta(network).value:.2f} for the network and {beta(lazy).value:.2f} for its initial kernel, and differ by "
+    f"{beta_difference(network, lazy).value:.2f}."
 )
 if far_p > image_p[-1]:  # where larger sizes are stored, or asked for
     errors = [ratio(100 * at(beyond, *which).error) for which in order]
