@@ -65,8 +65,8 @@ class ImplicitState(state.State):
 
     Attributes:
         problem: points, labels and loss.
-        t: ``(e,)``; last: length of the last step.
-        model: the models now; before: at the start of the last step; initial: at time 0.
+        t, last: the time, and the length of the last step, ``(e,)``.
+        model, before, initial: the models now, at the start of the last step, and at time 0.
         margins: ``y F (e, p)``.
     """
 

@@ -35,7 +35,7 @@ class Band:
     """Points of some realisations that are treated together, equally many in each, padded with others.
 
     Attributes:
-        rows: the realisations ``(r,)``. index: the points ``(r, n)``. inside: false for padding ``(r, n)``.
+        rows, index, inside: realisations ``(r,)``, points ``(r, n)``, and false for padding ``(r, n)``.
     """
 
     rows: Tensor
@@ -69,8 +69,8 @@ class FlowProblem:
     """The problem and the tolerance; tensors have the leading axis ``e`` of realisations.
 
     Attributes:
-        xt: inputs with a constant coordinate ``(e, p, k)``. y: labels ``(e, p)``. base: ``y f_0 (e, p)``.
-        alpha: scale of the predictor. tolerance: of a step, see ``gradient_flow``.
+        xt, y, base: inputs with a constant coordinate ``(e, p, k)``, labels ``(e, p)``, ``y f_0 (e, p)``.
+        alpha, tolerance: scale of the predictor, and tolerance of a step, see ``gradient_flow``.
     """
 
     xt: Tensor
@@ -133,8 +133,8 @@ class Point:
     """A point of the path.
 
     Attributes:
-        u: weights ``(e, h, k)``. beta: ``(e, h)``. m: margins ``(e, p)``.
-        q: multipliers of the step that led here ``(e, p)``. push: ``G`` here with these ``(e, h, k)``.
+        u, beta, m: weights ``(e, h, k)`` and ``(e, h)``, margins ``(e, p)``.
+        q, push: multipliers of the step that led here ``(e, p)``, and ``G`` with these ``(e, h, k)``.
     """
 
     u: Tensor

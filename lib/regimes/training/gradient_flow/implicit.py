@@ -35,7 +35,7 @@ class End:
     """The end of an attempted step.
 
     Attributes:
-        u, beta, m: weights and margins there. gates: before any multiplier was corrected.
+        u, beta, m, gates: weights and margins there, and gates before any multiplier was corrected.
         q, mean: mean multipliers and mean ``G`` of the step.
         error: of the margins, in multiples of the allowed one ``(e,)``; infinite if the step is refused unsolved.
         corrected: whether any multiplier was, so that the gates are not those of ``u``.
