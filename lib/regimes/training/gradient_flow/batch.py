@@ -149,7 +149,8 @@ class Past:
     """The last step: the path inside it, and what the next one extrapolates.
 
     Attributes:
-        u, beta: where it began. mean: its mean ``G``. before: ``G`` at its beginning, from its mean and its end.
+        u, beta: where it began.
+        mean, before: its mean ``G``, and ``G`` at its beginning, from its mean and its end.
         dt: its length ``(e,)``; infinite before the first.
     """
 
