@@ -65,8 +65,8 @@ class ImplicitState(state.State):
 
     Attributes:
         problem: points, labels and loss.
-        t, last: the time, and the length of the last step, ``(e,)``.
-        model, before, initial: the models now, at the start of the last step, and at time 0.
+        t: the time ``(e,)``; ``last`` is the length of the last step.
+        model: the models now; ``before`` holds those at the start of the last step, ``initial`` those at time 0.
         margins: ``y F (e, p)``.
     """
 
