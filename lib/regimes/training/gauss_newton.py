@@ -85,7 +85,7 @@ class ImplicitState(state.State):
 
     @property
     def cost(self) -> Tensor:
-        """What the flow minimises ``(e,)``: the loss, with the penalty of the decay."""
+        """The loss ``(e,)`` with the penalty of the decay, which the flow minimises."""
         if not self.problem.decay:
             return self.loss
         return self.loss + self.problem.alpha * self.problem.decay / 2 * norm(self.departure()).square()
