@@ -65,7 +65,7 @@ class Estimate:
 
     @property
     def judges(self) -> bool:
-        """Whether a claim may be judged on it: not from fewer than ``FEWEST`` realisations, or from equal ones."""
+        """Whether a claim may be judged on it, not on fewer than ``FEWEST`` realisations or equal ones."""
         return self.method.removesuffix(ANYTIME) in (EXACT, SPAN, PROPORTION) or (
             self.n >= FEWEST and self.low < self.high
         )
@@ -300,7 +300,7 @@ def local_exponents(x: np.ndarray, y: np.ndarray, *, size: int = 4) -> list[tupl
         size: abscissae in a window, at least 2 and at most ``k``.
 
     Returns:
-        ``k - size + 1`` pairs: the geometric mean of the window's abscissae, and the exponent there.
+        ``k - size + 1`` pairs of the geometric mean of a window's abscissae and the exponent there.
     """
     x, y = np.asarray(x, dtype=float), np.atleast_2d(np.asarray(y, dtype=float))
     validate.whole(2, len(x), size=size)

@@ -55,7 +55,7 @@ class Kind:
 
     Attributes:
         word: such as ``count``.
-        low, high: the ends of its range.
+        low: the lower end of its range; ``high`` is the upper one.
         names: those there are.
         order: ``increasing``, ``distinct``, ``list of``, or none for one value.
         least: entries of a list.

@@ -173,7 +173,7 @@ class Differentiated:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the parameters."""
+        """Names of the parameters."""
         return self.model.names
 
     @property

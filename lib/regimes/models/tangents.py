@@ -176,7 +176,7 @@ class Tangents:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the parameters, in their order."""
+        """Names of the parameters, in their order."""
         return tuple(name for part in self.parts for name in part.names)
 
     def only(self, names: Collection[str] | None) -> "Tangents":

@@ -65,8 +65,8 @@ class ImplicitState(state.State):
 
     Attributes:
         problem: points, labels and loss.
-        t: ``(e,)``; last: length of the last step.
-        model: the models now; before: at the start of the last step; initial: at time 0.
+        t: the time ``(e,)``; ``last`` is the length of the last step.
+        model: the models now; ``before`` holds those at the start of the last step, ``initial`` those at time 0.
         margins: ``y F (e, p)``.
     """
 
@@ -85,7 +85,7 @@ class ImplicitState(state.State):
 
     @property
     def cost(self) -> Tensor:
-        """What the flow minimises ``(e,)``: the loss, with the penalty of the decay."""
+        """The loss ``(e,)`` with the penalty of the decay, which the flow minimises."""
         if not self.problem.decay:
             return self.loss
         return self.loss + self.problem.alpha * self.problem.decay / 2 * norm(self.departure()).square()

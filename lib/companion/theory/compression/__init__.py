@@ -109,7 +109,7 @@ def attractor_distance(omega: Tensor, b: Tensor, x: Tensor, attractors: Sequence
         attractors: from :meth:`Stripe.attractors`; a neuron is compared with those of the sign of its ``ω_1``.
 
     Returns:
-        ``(h,)``: ``|z_n - (z*, 0)|``, NaN for neurons without active points, infinity if no fixed point has the sign.
+        ``|z_n - (z*, 0)| (h,)``, NaN for neurons without active points, infinity if no fixed point has the sign.
 
     Source: paper A, Fig. 4c.
     """

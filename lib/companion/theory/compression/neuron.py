@@ -135,7 +135,7 @@ def forces(stripe: Stripe, ω: np.ndarray, b: np.ndarray) -> np.ndarray:
         b: ``(n,)``.
 
     Returns:
-        ``(n, d + 1)``: the forces on ``ω_1``, on the components of ``ω_⊥`` and on ``b``.
+        The forces on ``ω_1``, on the components of ``ω_⊥`` and on ``b``, ``(n, d + 1)``.
 
     Source: paper A, Eq. 6 and App. C.1.
     """

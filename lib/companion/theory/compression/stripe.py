@@ -225,5 +225,5 @@ def time_unit(h: int, d: int) -> float:
 
 
 def normal_pdf(x: np.ndarray) -> np.ndarray:
-    """Of a standard normal variable."""
+    """The density of a standard normal variable."""
     return np.exp(-np.square(x) / 2) / math.sqrt(2 * math.pi)

@@ -310,7 +310,7 @@ def learning_curve(
     """Ridge readouts on nested training sets of ``alpha d`` samples: errors and overlaps, one dictionary an ``alpha``.
 
     Returns:
-        For each ``alpha``: ``test_error`` (the population's, :mod:`companion.theory.spiked.population`),
+        For each ``alpha`` the ``test_error`` (the population's, :mod:`companion.theory.spiked.population`),
         ``train_error`` and the overlaps, each ``(S,)``.
 
     Source: paper E, Eqs. 4, 5.

@@ -34,8 +34,7 @@ def rotate(u: Tensor, beta: Tensor, push: Tensor) -> tuple[Tensor, Tensor]:
 class Band:
     """Points of some realisations that are treated together, equally many in each, padded with others.
 
-    Attributes:
-        rows: the realisations ``(r,)``. index: the points ``(r, n)``. inside: false for padding ``(r, n)``.
+    ``rows (r,)`` are the realisations, ``index (r, n)`` the points; ``inside (r, n)`` is false for padding.
     """
 
     rows: Tensor
@@ -43,11 +42,11 @@ class Band:
     inside: Tensor
 
     def pick(self, values: Tensor) -> Tensor:
-        """Of values ``(e, p, ...)`` those of the band, ``(r, n, ...)``."""
+        """The band's entries ``(r, n, ...)`` of values ``(e, p, ...)``."""
         return values.index_select(1, self.index[0]) if len(values) == 1 else values[self.rows[:, None], self.index]
 
     def columns(self, gates: Tensor) -> Tensor:
-        """Of gates ``(e, h, p)`` those of the band, ``(r, h, n)``."""
+        """The band's columns ``(r, h, n)`` of gates ``(e, h, p)``."""
         if len(gates) == 1:
             return gates.index_select(2, self.index[0])
         return gates[self.rows[:, None], :, self.index].mT
@@ -68,9 +67,8 @@ def band_of(points: Tensor) -> Band:
 class FlowProblem:
     """The problem and the tolerance; tensors have the leading axis ``e`` of realisations.
 
-    Attributes:
-        xt: inputs with a constant coordinate ``(e, p, k)``. y: labels ``(e, p)``. base: ``y f_0 (e, p)``.
-        alpha: scale of the predictor. tolerance: of a step, see ``gradient_flow``.
+    ``xt (e, p, k)`` are the inputs with a constant coordinate, ``y (e, p)`` the labels, ``base (e, p)`` is ``y f_0``,
+    ``alpha`` the scale of the predictor and ``tolerance`` that of a step (``gradient_flow``).
     """
 
     xt: Tensor
@@ -132,9 +130,8 @@ class FlowProblem:
 class Point:
     """A point of the path.
 
-    Attributes:
-        u: weights ``(e, h, k)``. beta: ``(e, h)``. m: margins ``(e, p)``.
-        q: multipliers of the step that led here ``(e, p)``. push: ``G`` here with these ``(e, h, k)``.
+    ``u (e, h, k)`` and ``beta (e, h)`` are the weights, ``m (e, p)`` the margins, ``q (e, p)`` the multipliers of the
+    step that led here, and ``push (e, h, k)`` is ``G`` with these.
     """
 
     u: Tensor
@@ -148,9 +145,8 @@ class Point:
 class Past:
     """The last step: the path inside it, and what the next one extrapolates.
 
-    Attributes:
-        u, beta: where it began. mean: its mean ``G``. before: ``G`` at its beginning, from its mean and its end.
-        dt: its length ``(e,)``; infinite before the first.
+    It began at ``u`` and ``beta``; ``mean`` is its mean ``G``, ``before`` the ``G`` at its beginning, from its mean and
+    its end. ``dt (e,)`` is its length, infinite before the first.
     """
 
     u: Tensor

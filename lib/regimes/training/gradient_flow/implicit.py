@@ -35,8 +35,8 @@ class End:
     """The end of an attempted step.
 
     Attributes:
-        u, beta, m: weights and margins there. gates: before any multiplier was corrected.
-        q, mean: mean multipliers and mean ``G`` of the step.
+        u: weights there, with ``beta``; ``m`` are the margins, ``gates`` those before any multiplier was corrected.
+        q: mean multipliers of the step; ``mean`` is its mean ``G``.
         error: of the margins, in multiples of the allowed one ``(e,)``; infinite if the step is refused unsolved.
         corrected: whether any multiplier was, so that the gates are not those of ``u``.
     """

@@ -62,7 +62,7 @@ class KernelState(state.State):
     """A frozen-kernel flow at one moment, see :class:`regimes.training.state.State`.
 
     Attributes:
-        t: ``(e,)``, paper A's unit; margins: ``α y f`` on the training points ``(e, p)``.
+        t: the time ``(e,)`` in paper A's unit; ``margins`` are ``α y f`` on the training points ``(e, p)``.
         y: labels ``(e, p)``.
         coefficients: dual coefficients ``c (e, p)``: ``f = K c``.
         steps: events so far, of all realisations together.
