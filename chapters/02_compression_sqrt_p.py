@@ -347,14 +347,13 @@ chapter.say(
 # %%
 green = plots.COLOURS["amplification"]
 style = {"color": green, "linestyle": ":", "markerfacecolor": "none", "label": r"$\Lambda_{\max}$, to 98 % fitted"}
+guide = papers.stated("A.amplification"), "paper A: 1/2"
 fig, flat = plots.panels(len(tasks), columns=3, width=3.5, height=3.6, sharey=True)
 for ax, (name, (rows, most)) in zip(flat, tasks.items()):
     plots.realisations(ax, *by_size(rows, "star"), color=green, label=r"$\Lambda^*$, at $t^*$")
     plots.realisations(ax, *by_size(most, "largest"), **style)
     ax.plot(rows.groupby("p").predicted.median(), "--", color=plots.COLOURS["theory"], label=r"theory of $\Lambda^*$")
-    plots.slope_guide(
-        ax, (growth_p[0], growth_p[-1]), rows.star.median() / 8, papers.stated("A.amplification"), "paper A: 1/2"
-    )
+    plots.slope_guide(ax, (growth_p[0], growth_p[-1]), rows.star.median() / 8, *guide)
     ax.set(xscale="log", yscale="log", xlabel="training points $p$", title=name)
     ticks(ax, growth_p)
 plots.plain_numbers(flat[0])

@@ -166,6 +166,7 @@ for ax, (name, title) in zip(axes, panels.items()):
     shown_matrix(ax, drawn[name].iloc[0], title)
 for ax, name, column in ((axes[2], "D.correlation", "uc"), (axes[3], "D.corrupted", "random")):
     ax.set_xlabel(f"ours {first[column].mean():.2f}, paper D {papers.stated(name):g}", fontsize="small")
+# %%
 chapter.figure(
     fig,
     "fig-d-1",
