@@ -358,7 +358,7 @@ for ax, (name, (rows, most)) in zip(flat, tasks.items()):
     ticks(ax, growth_p)
 plots.plain_numbers(flat[0])
 flat[0].set_ylabel(r"amplification $\Lambda$")
-sizes = {"title": papers.beside(growth_h, "A.width"), "title_fontsize": "small"}
+sizes = {"title": rf"$\Lambda^*$: {papers.beside(growth_h, 'A.width')}", "title_fontsize": "small"}
 fig.legend(*flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small", **sizes)
 chapter.figure(
     fig,
