@@ -71,7 +71,7 @@ import numpy as np
 import pandas as pd
 
 from companion.estimates import Estimate, exponent, local_exponents, mean, proportion, ratio
-from companion.report import plots, sketches
+from companion.report import papers, plots, sketches
 from companion.report.chapter import Chapter
 from companion.studies import compression as studies
 from companion.studies import fitting
@@ -360,18 +360,20 @@ chapter.say(
 # %%
 green = plots.COLOURS["amplification"]
 style = {"color": green, "linestyle": ":", "markerfacecolor": "none", "label": r"$\Lambda_{\max}$, to 98 % fitted"}
+guide = papers.stated("A.amplification"), "paper A: 1/2"
 fig, flat = plots.panels(len(tasks), columns=3, width=3.5, height=3.6, sharey=True)
 fig.suptitle(r"Does the compression grow as $\sqrt{p}$?", fontsize="medium")
 for ax, (name, (rows, most)) in zip(flat, tasks.items()):
     plots.realisations(ax, *by_size(rows, "star"), color=green, label=r"$\Lambda^*$, at $t^*$")
     plots.realisations(ax, *by_size(most, "largest"), **style)
     ax.plot(rows.groupby("p").predicted.median(), "--", color=plots.COLOURS["theory"], label=r"theory of $\Lambda^*$")
-    plots.slope_guide(ax, (growth_p[0], growth_p[-1]), rows.star.median() / 8, 0.5, "1/2")
+    plots.slope_guide(ax, (growth_p[0], growth_p[-1]), rows.star.median() / 8, *guide)
     ax.set(xscale="log", yscale="log", xlabel="training points $p$", title=name)
     ticks(ax, growth_p)
 plots.plain_numbers(flat[0])
 flat[0].set_ylabel(r"amplification $\Lambda$")
-fig.legend(*flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
+sizes = {"title": rf"$\Lambda^*$: {papers.beside(growth_h, 'A.width')}", "title_fontsize": "small"}
+fig.legend(*flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small", **sizes)
 chapter.figure(
     fig,
     "fig-a-6-p",

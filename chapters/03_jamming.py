@@ -851,7 +851,7 @@ for (scale, rows), colour in zip(cut.items(), scale_colours.values()):
     axes[2].plot(means.fluctuation, means.excess, "o-", color=colour, label=rf"$\tilde\alpha={plots.number(scale)}$")
 for ax, name in zip(axes, ("fluctuation", "excess error")):
     papers.mark(ax, f"B.{name.split()[0]}")
-    ax.legend(*zip(*[(h, w) for h, w in zip(*ax.get_legend_handles_labels()) if w.startswith("paper")]))
+    ax.legend()
     ax.set(xscale="log", xlim=(1, None), ylim=(-1.5, 0.1), xlabel="$h/h^*$", title=name)
     plots.plain_numbers(ax, "x")
 axes[0].set_ylabel("local exponent in $N$")
@@ -861,6 +861,7 @@ axes[2].set(xscale="log", yscale="log", xlabel="fluctuation", ylabel="excess err
 for axis in "xy":
     plots.plain_numbers(axes[2], axis)
 fig.legend(*axes[2].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+# %%
 chapter.figure(fig, "fig-b-local", "**Both exponents rise slowly towards those of paper B.** Left and middle: exponents in $N$ of the fluctuation and of the error of single "
                "networks above that of the ensemble, between neighbouring widths, against the width over that at "
                "jamming; dashed: paper B's (Sec. 3). Right: the excess against the fluctuation, one point a width "

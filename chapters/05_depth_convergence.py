@@ -1311,7 +1311,7 @@ for (name, paths_of), colour in zip(powers.items(), plots.PALETTE):
         ax.annotate(str(step), (a, b), textcoords="offset points", xytext=(4, 3), fontsize="small", color=colour)
 for ax, title in zip(axes, ("gradient descent", "Adam")):
     ax.plot(PAPER["norm"], PAPER["largest"], "*", color=plots.COLOURS["paper"], markersize=14)
-    ax.annotate("paper C", (PAPER["norm"], PAPER["largest"]), (6, -4), textcoords="offset points", fontsize="small")
+    ax.annotate("paper C", (PAPER["norm"], PAPER["largest"]), (8, -13), textcoords="offset points", fontsize="small")
     ax.plot(0, -0.5, "x", color=plots.COLOURS["theory"], markersize=8)
     ax.set(xlabel="exponent of the norm of the change", title=title)
 axes[0].set_ylabel("exponent of the largest change")

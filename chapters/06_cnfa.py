@@ -167,6 +167,7 @@ for ax, (name, title) in zip(axes, panels.items()):
 fig.suptitle("Do weights and gradients show the task?", fontsize="medium")
 for ax, name, column in ((axes[2], "D.correlation", "uc"), (axes[3], "D.corrupted", "random")):
     ax.set_xlabel(f"ours {first[column].mean():.2f}, paper D {papers.stated(name):g}", fontsize="small")
+# %%
 chapter.figure(
     fig,
     "fig-d-1",
