@@ -200,7 +200,13 @@
       ["pointerenter", "focus"].forEach((kind) => link.addEventListener(kind, () => show(link)));
       ["pointerleave", "blur"].forEach((kind) => link.addEventListener(kind, hide));
     });
-    window.addEventListener("scroll", () => { if (shown) place(shown); }, { passive: true });
+    function follow() {
+      const at = shown && shown.getBoundingClientRect();
+      if (at && (at.bottom < 0 || at.top > window.innerHeight)) hide();
+      else if (at) place(shown);
+    }
+
+    window.addEventListener("scroll", follow, { passive: true });
     document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
   }
 

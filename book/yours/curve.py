@@ -1,4 +1,4 @@
-"""How fast does lazy learning improve with more data? The learning-curve exponent of my network's tangent kernel."""
+"""How fast does lazy learning improve with more data? My kernel's learning curve."""
 
 import numpy as np
 from torch import nn
@@ -9,7 +9,8 @@ from companion.theory.learning_curves import lazy_exponent
 
 
 def build():
-    return nn.Sequential(nn.Linear(5, 300), nn.ReLU(), nn.Linear(300, 1)).double()  # your network, not trained
+    """A network that is not trained, yours; drawn anew for each seed."""
+    return nn.Sequential(nn.Linear(5, 300), nn.ReLU(), nn.Linear(300, 1)).double()
 
 
 sizes, seeds = [64, 128, 256, 512, 1024], range(6)
@@ -23,7 +24,7 @@ for seed in seeds:
 
 for p, error in zip(sizes, errors.mean(0)):
     print(f"p = {p:4}: test error {error:.3f}")
-for first in (64, 256):  # all sizes, then the largest: is the exponent one?
+for first in (64, 256):  # from all sizes and from the largest: is the exponent one?
     found = estimates.exponent(np.array(sizes), errors, window=(first, 1024))
-    print(f"from p = {first:3}: the error falls as p^({found.value:.2f}), 95 % between {found.low:.2f} and {found.high:.2f}")
-print(f"theory, an infinitely wide network and p without limit: p^({-lazy_exponent(5):.2f})")
+    print(f"from p = {first:3}: p^({found.value:.2f}), 95 % {found.low:.2f} to {found.high:.2f}")
+print(f"theory, an infinitely wide network and large p: p^({-lazy_exponent(5):.2f})")

@@ -1,4 +1,4 @@
-"""Is my training lazy? How far its tangent kernel moves, and what the kernel frozen at the start would have learnt."""
+"""Is my training lazy? How far its kernel moves; what the first kernel would learn."""
 
 import torch
 from torch import nn
@@ -6,22 +6,24 @@ from torch import nn
 import regimes
 from regimes.measures.spectrum import alignment
 
-train, test = regimes.stripe(100, 5, seed=[0]), regimes.stripe(2000, 5, seed=[1])  # your points x and labels y
+train = regimes.stripe(100, 5, seed=[0])  # your points x (1, p, d) and labels y (1, p)
+test = regimes.stripe(2000, 5, seed=[1])
 torch.manual_seed(0)
-net = nn.Sequential(nn.Linear(5, 200), nn.ReLU(), nn.Linear(200, 1)).double()  # your network
+net = nn.Sequential(nn.Linear(5, 200), nn.ReLU(), nn.Linear(200, 1)).double()  # yours
 
 start = regimes.module(net)  # a copy of its weights
-optimiser = torch.optim.Adam(net.parameters(), lr=1e-3)  # your own training, as it is
+optimiser = torch.optim.Adam(net.parameters(), lr=1e-3)  # your training, as it is
 for _ in range(3000):
-    loss = (1 - train.y[0] * net(train.x[0]).squeeze(-1)).clamp(min=0).square().mean()
+    margins = train.y[0] * net(train.x[0]).squeeze(-1)
     optimiser.zero_grad()
-    loss.backward()
+    (1 - margins).clamp(min=0).square().mean().backward()
     optimiser.step()
 end = regimes.module(net)
 
 before, after = (regimes.ntk(model, train.x) for model in (start, end))
-twin = regimes.lazy(start, train, test)
+turned = [alignment(kernel, train.y).item() for kernel in (before, after)]
 error = (end(test.x) * test.y <= 0).double().mean()
+frozen = regimes.lazy(start, train, test).error.item()
 print(f"the kernel changed by {(after - before).norm() / before.norm():.2f} of its norm")
-print(f"its alignment with the labels: {alignment(before, train.y).item():.3f}, then {alignment(after, train.y).item():.3f}")
-print(f"test error {error:.3f}; of the kernel frozen at the start {twin.error.item():.3f}")
+print(f"its alignment with the labels: {turned[0]:.3f}, then {turned[1]:.3f}")
+print(f"test error {error:.3f}; of the kernel frozen at the start {frozen:.3f}")
