@@ -200,10 +200,11 @@
       ["pointerenter", "focus"].forEach((kind) => link.addEventListener(kind, () => show(link)));
       ["pointerleave", "blur"].forEach((kind) => link.addEventListener(kind, hide));
     });
-    function follow() {
-      const at = shown && shown.getBoundingClientRect();
-      if (at && (at.bottom < 0 || at.top > window.innerHeight)) hide();
-      else if (at) place(shown);
+    function follow() { // the link may scroll away, and come back
+      if (!shown) return;
+      const at = shown.getBoundingClientRect();
+      tip.hidden = at.bottom < 0 || at.top > window.innerHeight;
+      place(shown);
     }
 
     window.addEventListener("scroll", follow, { passive: true });

@@ -1,4 +1,4 @@
-"""How fast does lazy learning improve with more data? My kernel's learning curve."""
+"""How fast does lazy learning improve with data? My kernel's learning curve."""
 
 import numpy as np
 from torch import nn
@@ -24,7 +24,7 @@ for seed in seeds:
 
 for p, error in zip(sizes, errors.mean(0)):
     print(f"p = {p:4}: test error {error:.3f}")
-for first in (64, 256):  # from all sizes and from the largest: is the exponent one?
+for first in (64, 256):  # from all sizes, and from the largest
     found = estimates.exponent(np.array(sizes), errors, window=(first, 1024))
-    print(f"from p = {first:3}: p^({found.value:.2f}), 95 % {found.low:.2f} to {found.high:.2f}")
+    print(f"from p = {first}: p^({found.value:.2f}), [{found.low:.2f}, {found.high:.2f}]")
 print(f"theory, an infinitely wide network and large p: p^({-lazy_exponent(5):.2f})")

@@ -254,6 +254,9 @@ def test_a_phone_scrolls_one_way(phone, shot, name):
     phone.goto((HTML / f"{name}.html").as_uri())
     equations(phone)
     assert phone.evaluate("() => document.documentElement.scrollWidth") <= 390
+    tables = phone.locator(".pst-scrollable-table-container")
+    said = "e => e.scrollWidth <= e.clientWidth + 1 || getComputedStyle(e, '::before').content.includes('scrolls')"
+    assert all(table.evaluate(said) for table in tables.all()), "a table that scrolls says so"
     shot(phone, f"phone-{name}")
 
 
@@ -394,6 +397,8 @@ def test_paper_has_the_still_of_what_moves(page):
     page.emulate_media(media="print")
     assert still.first.is_visible() and not page.locator(".slider:visible").count()
     assert "-phone" not in still.first.evaluate("e => e.currentSrc")
+    scrolls = "all => all.filter(e => ['auto', 'scroll'].includes(getComputedStyle(e).overflowY)).map(e => e.className)"
+    assert page.locator("article div.cell_output *, article pre").evaluate_all(scrolls) == [], "paper does not scroll"
 
 
 def test_the_start_page_leads_to_every_chapter(page):
