@@ -200,14 +200,8 @@
       ["pointerenter", "focus"].forEach((kind) => link.addEventListener(kind, () => show(link)));
       ["pointerleave", "blur"].forEach((kind) => link.addEventListener(kind, hide));
     });
-    function follow() { // the link may scroll away, and come back
-      if (!shown) return;
-      const at = shown.getBoundingClientRect();
-      tip.hidden = at.bottom < 0 || at.top > window.innerHeight;
-      place(shown);
-    }
-
-    window.addEventListener("scroll", follow, { passive: true });
+    window.addEventListener("scroll", () => { if (shown) place(shown); }, { passive: true });
+    ["wheel", "touchmove"].forEach((kind) => window.addEventListener(kind, hide, { passive: true }));
     document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
   }
 

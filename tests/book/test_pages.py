@@ -199,7 +199,7 @@ def test_below_a_figure_stand_its_code_its_studies_and_their_results(page):
     code = page.locator("a.to-code").first
     code.click()
     figure = page.locator(code.get_attribute("href"))
-    assert figure.locator("xpath=ancestor::div[contains(@class, 'cell')][1]//pre").first.is_visible()
+    assert figure.locator("xpath=ancestor::div[contains(concat(@class, ' '), 'cell ')][1]//pre").first.is_visible()
     rows = page.locator(".below-figure a[href*='companion.studies']")
     assert rows.count() > 5
     for link in {row.get_attribute("href") for row in rows.all()}:
