@@ -205,7 +205,7 @@ def test_below_a_figure_stand_its_code_its_studies_and_their_results(page):
     for link in {row.get_attribute("href") for row in rows.all()}:
         name, _, anchor = link.partition("#")
         assert f'id="{anchor}"' in (HTML / "chapters" / name).read_text(encoding="utf-8"), link
-    stored = [link.get_attribute("href") for link in page.locator(".below-figure a[href^='../results/']").all()]
+    stored = [link.get_attribute("href") for link in page.locator(".below-figure a[href^='../stored/']").all()]
     assert stored and all(
         (HTML / "chapters" / link).read_text(encoding="utf-8").count("\n") > 1 for link in set(stored)
     )

@@ -303,9 +303,9 @@ def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
     table["accepted"] = [ledger.band(record["accept"]) for record in records]
     table["refuted by"] = [record["alternative"]["value"] for record in records]
     table.to_csv(extra / "ledger.csv", index=False)
-    (extra / "results").mkdir()
+    (extra / "stored").mkdir()  # "results" is among the names that Sphinx leaves out
     for path in paths.results().glob("*.csv"):
-        shutil.copy(path, extra / "results")
+        shutil.copy(path, extra / "stored")
 
 
 def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
