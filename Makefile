@@ -32,7 +32,7 @@ NAMED = $(if $(findstring command,$(origin NAME)),--name "$$NAME")
 CODE := $(shell find lib -name '*.py' -o -path '*/templates/*' 2>/dev/null) $(wildcard book/claims/*.yml) book/errata.yml $(wildcard chapters/profiles/*.toml)
 # what pages are made of besides notebooks
 # (book/_generated is made from them: younger than any build of a fresh checkout)
-PROSE := $(filter-out book/_generated/%,$(wildcard results/ledger.paper.json results/plan.md _config.yml _toc.yml book/*.md book/*/*.md book/*.yml book/claims/*.yml book/*.bib _static/*))
+PROSE := $(filter-out book/_generated/%,$(wildcard results/ledger.paper.json results/plan.md _config.yml _toc.yml book/*.md book/*/*.md book/yours/* book/*.yml book/claims/*.yml book/*.bib _static/*))
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time
@@ -136,8 +136,10 @@ data: | $(READY) ## fetch full MNIST, Fashion-MNIST, CIFAR-10, ORL faces into $R
 pdf: html ## the whole book as one file to print: build/PROFILE/book.pdf (needs Chromium)
 	@$(BIN)/python -m companion.site.pdf $(PROFILE)
 
-lab: | $(READY) ## JupyterLab: right-click a chapter, Open With, Notebook
-	@$(BIN)/jupyter lab
+# settings that open a chapter's source as the notebook that it is
+lab: export JUPYTER_CONFIG_PATH := $(CURDIR)/.jupyter:$(JUPYTER_CONFIG_PATH)
+lab: | $(READY) ## JupyterLab: a click on a chapter opens it as a notebook
+	@$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/chapters
 
 bench: | $(READY) ## speed, each measured beside its baseline in one run
 	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done

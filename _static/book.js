@@ -28,6 +28,29 @@
     title.after(button);
   }
 
+  // what the theme leaves without a name, or what scrolls out of the keyboard's reach
+  function reachable() {
+    document.querySelectorAll(".bd-sidebar-primary li > details > summary").forEach((one) => {
+      one.setAttribute("aria-label", "pages below " + one.closest("li").querySelector("a").textContent.trim());
+    });
+    document.querySelectorAll(".pst-scrollable-table-container, .drawn.wide, article pre, article table, mjx-container").forEach((box) => {
+      if (box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX !== "visible") box.tabIndex = 0;
+    });
+  }
+
+  // from below a figure to its code, which is folded away above it
+  function toCode() {
+    document.querySelectorAll("a.to-code").forEach((link) => link.addEventListener("click", (event) => {
+      const figure = document.getElementById(link.hash.slice(1));
+      const code = figure && figure.closest("div.cell").querySelector("details.hide.above-input");
+      if (!code) return;
+      event.preventDefault();
+      code.open = true;
+      code.scrollIntoView();
+      code.querySelector("summary").focus({ preventScroll: true });
+    }));
+  }
+
   function choice(name, label, values) {
     const select = element("select", { name: name, "aria-label": label }, element("option", { value: "" }, label));
     values.forEach((value) => select.append(element("option", { value: value }, value)));
@@ -100,6 +123,7 @@
     if (!window.MathJax) return;
     await MathJax.startup.promise;
     fit();
+    reachable();
     window.addEventListener("resize", fit);
     document.addEventListener("toggle", fit, true);
   }
@@ -128,9 +152,10 @@
     document.head.append(script);
   }
 
-  // a link to the glossary tells its definition under the pointer or the keyboard, inside the window
+  // a link to the glossary tells its definition under the pointer or the keyboard, inside the window; one to an equation
+  // or a figure shows that, unless it is on the screen
   function glossary() {
-    const links = document.querySelectorAll("a[data-definition]");
+    const links = document.querySelectorAll("a[data-definition], a[data-preview]");
     if (!links.length) return;
     const tip = element("div", { id: "definition", role: "tooltip", hidden: "" });
     document.body.append(tip);
@@ -144,9 +169,19 @@
       tip.style.top = within(below ? at.bottom + 6 : at.top - tip.offsetHeight - 6, window.innerHeight - tip.offsetHeight);
     }
 
+    function isSeen(link) {
+      const there = link.dataset.preview && link.hash && document.getElementById(decodeURIComponent(link.hash.slice(1)));
+      if (!there || link.pathname !== location.pathname) return false;
+      const box = there.getBoundingClientRect();
+      return box.top >= 0 && box.bottom <= window.innerHeight;
+    }
+
     async function show(link) {
+      if (isSeen(link)) return;
       shown = link;
-      tip.innerHTML = link.dataset.definition;
+      tip.innerHTML = link.dataset.definition || link.dataset.preview;
+      tip.classList.toggle("preview", !link.dataset.definition);
+      tip.querySelectorAll("img").forEach((one) => one.addEventListener("load", () => { if (shown === link) place(link); }));
       tip.hidden = false;
       link.setAttribute("aria-describedby", tip.id);
       place(link);
@@ -166,6 +201,7 @@
       ["pointerleave", "blur"].forEach((kind) => link.addEventListener(kind, hide));
     });
     window.addEventListener("scroll", () => { if (shown) place(shown); }, { passive: true });
+    ["wheel", "touchmove"].forEach((kind) => window.addEventListener(kind, hide, { passive: true }));
     document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
   }
 
@@ -188,6 +224,8 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     codeSwitch();
+    reachable();
+    toCode();
     ledger();
     equations();
     snippets();

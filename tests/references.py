@@ -1,4 +1,5 @@
 """References of the smoke book: what each chapter shows, as a notebook without numbers, and its ledger, as numbers.
+Beside them what the programs print for which the reader has a model: ``book/yours/*.txt``.
 
 ``make references`` renews them; look at the diff before committing it. They catch drift: that a figure, a caption, a
 table, a verdict or a sentence has come, gone or changed, and that an estimate has moved. What numbers should be is for
@@ -7,6 +8,7 @@ the tests of theory and for the claims.
 
 import html
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -20,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "references"
 LEDGER = FOLDER / "ledger.csv"
 SMOKE = ROOT / "build" / "smoke"
+YOURS = sorted((ROOT / "book" / "yours").glob("*.py"))
 _NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z]-)[-+−]?(?:\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|inf|nan)(?![\w.]*\w)")
 _MATHS = re.compile(r"(\^|_)\{?[-−]?\d+(?:\.\d+)?\}?")
 _LIST = re.compile(r"#(?:[\s,;:/–-]*(?:and |to )?#)+")
@@ -80,6 +83,11 @@ def measured() -> pd.DataFrame:
     return rows.sort_values("id").set_index("id").fillna({"verdict": ""})
 
 
+def printed(program: Path) -> str:
+    """What a program of ``book/yours`` prints."""
+    return subprocess.run([sys.executable, program], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+
+
 def main() -> int:
     """Writes the references from the notebooks and ledgers of the smoke profile."""
     FOLDER.mkdir(exist_ok=True)
@@ -89,6 +97,9 @@ def main() -> int:
         print(f"wrote tests/references/{source.stem}.ipynb")
     measured().to_csv(LEDGER, float_format="%.6g")
     print("wrote tests/references/ledger.csv")
+    for program in YOURS:
+        program.with_suffix(".txt").write_text(printed(program), encoding="utf-8")
+        print(f"wrote book/yours/{program.stem}.txt")
     return 0
 
 

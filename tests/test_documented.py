@@ -22,9 +22,10 @@ from companion import runner
 from companion.experiments import parameters
 from companion.report import ledger
 from regimes.data import datasets
-from tests.references import ROOT
+from tests.references import ROOT, YOURS, printed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 PAGES = ("README.md", "CONTRIBUTING.md", "book/rerun.md")
 # an inline command begins so; other code on the pages names files, values or functions
 COMMANDS = r"(?:make|bash|python|source|jupyter|\.venv/bin/\w+|sudo)"
@@ -194,6 +195,7 @@ def test_the_python_on_the_page_runs(checkout):
 def test_jupyter_opens_a_chapter_as_a_notebook(checkout, tmp_path):
     """What ``make lab`` serves: a chapter's source as cells, with the kernel that it names."""
     env = os.environ | {"JUPYTER_RUNTIME_DIR": str(tmp_path), "IPYTHONDIR": str(tmp_path)}
+    env["JUPYTER_CONFIG_PATH"] = str(checkout / ".jupyter")  # as make lab says
     lab = [".venv/bin/jupyter", "lab", "--no-browser", "--allow-root", "--ServerApp.port=0", "--ServerApp.ip=127.0.0.1"]
     with (tmp_path / "said").open("w") as said, subprocess.Popen(lab, cwd=checkout, env=env, stderr=said) as server:
         try:
@@ -203,12 +205,18 @@ def test_jupyter_opens_a_chapter_as_a_notebook(checkout, tmp_path):
                 time.sleep(0.3)
             time.sleep(1)  # the file is there before it is whole, and before the server listens
             about = json.loads(files[0].read_text())
-            address = f"{about['url']}api/contents/chapters/05_depth_convergence.py?type=notebook"
-            request = urllib.request.Request(address, headers={"Authorization": f"token {about['token']}"})
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                notebook = json.load(answer)["content"]
+            own, allowed = "@jupyterlab/docmanager-extension:plugin", {"Authorization": f"token {about['token']}"}
+
+            def ask(path):
+                request = urllib.request.Request(about["url"] + path, headers=allowed)
+                with urllib.request.urlopen(request, timeout=60) as answer:
+                    return json.load(answer)
+
+            notebook = ask("api/contents/chapters/05_depth_convergence.py?type=notebook")["content"]
+            viewers = ask(f"lab/api/settings/{own}")["schema"]["properties"]["defaultViewers"]
         finally:
             server.terminate()
+    assert viewers["default"]["python"] == "Jupytext Notebook", "one click opens a chapter"
     assert notebook["metadata"]["kernelspec"]["name"] == "python3"
     assert sum("parameters" in cell["metadata"].get("tags", []) for cell in notebook["cells"]) == 1
 
@@ -229,6 +237,18 @@ def test_the_chapter_of_the_contributors_page_runs(mini_book):
         assert runner.main(["08", "--profile", "smoke"]) == 0, said.getvalue()
     (record,) = ledger.read(mini_book / "build" / "smoke" / "08.ledger.json")
     assert record["verdict"] == "reproduced" and record["profile"] == "smoke" and record["n"] == 20
+
+
+@pytest.mark.parametrize("program", YOURS, ids=lambda path: path.stem)
+def test_a_program_for_the_readers_own_model_prints_what_the_page_shows(program):
+    """Its words, and its numbers within 5 % and the last digit: processors round differently."""
+    page = (ROOT / "book" / "yours.md").read_text(encoding="utf-8")
+    assert f"yours/{program.stem}.py" in page and f"yours/{program.stem}.txt" in page
+    assert len([line for line in program.read_text(encoding="utf-8").splitlines() if line.strip()]) <= 30
+    shown, now = program.with_suffix(".txt").read_text(encoding="utf-8"), printed(program)
+    assert NUMBER.sub("#", shown) == NUMBER.sub("#", now)
+    for old, new in zip(NUMBER.findall(shown), NUMBER.findall(now), strict=True):
+        assert abs(float(old) - float(new)) <= 0.05 * abs(float(old)) + 10.0 ** -len(old.partition(".")[2])
 
 
 def test_the_example_of_the_public_face_runs(capsys):

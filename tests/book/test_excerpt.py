@@ -59,7 +59,10 @@ def test_every_figure_has_all_that_it_uses_without_the_rest(number):
 
 def test_what_changes_a_figure_and_what_its_studies_take():
     found = excerpt.changes("05", jupytext.read(parameters.source("05")))
-    knobs, _ = found["fig-c-fig2"]
-    assert [knob.name for knob in knobs] == ["curve_rho", "curve_depth"]
-    assert 1 < found["fig-c-deep"][1] < 600
-    assert not found["fig-sketch-cobweb"][0]
+    curves = found["fig-c-fig2"]
+    assert [knob.name for knob in curves.knobs] == ["curve_rho", "curve_depth"]
+    assert [study.name for study in curves.studies] == ["depth.normalised_kernel"]
+    assert 1 < found["fig-c-deep"].seconds < 600
+    assert not found["fig-sketch-cobweb"].knobs and not found["fig-sketch-cobweb"].studies
+    assert curves.of({"curve_rho"}) and curves.of({"05.normalised_kernel.main.seeds"})
+    assert not curves.of({"tab2_n", "05.half_depth.main.gap"})

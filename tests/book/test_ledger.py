@@ -84,13 +84,13 @@ def test_what_is_not_reproduced_names_the_drawer_in_line_row_and_findings(drawer
     for shown in (
         show("line", entry, "errata.html"),
         show("table", [entry]),
-        markdown("findings", records=[entry], number="99", figure=None),
+        markdown("findings", records=[entry], number="99", figure=None, drawn=""),
     ):
         assert held in shown and ">corrected" not in shown
     assert "what holds: ≥ 0.9" in show("table", [entry])
     for other in (entry | {"erratum": None}, ledger.record(claim)):
         assert drawer not in show("table", [other]) and "erratum-" not in markdown(
-            "findings", records=[other], number="99", figure=None
+            "findings", records=[other], number="99", figure=None, drawn=""
         )
 
 

@@ -29,6 +29,7 @@ if CHROMIUM is None and os.environ.get("CI") != "true":
 pytestmark = [
     pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("browser"), pytest.mark.usefixtures("smoke_pages"),
 ]  # fmt: skip
+SERIOUS = ("serious", "critical")
 SHOTS = HTML.parent / "screenshots"
 CHAPTERS = [name for name in PAGES if name.startswith("chapters/")]
 # pages of the interface are made alike: one of them, but every week
@@ -150,6 +151,87 @@ def test_page_as_a_reader_sees_it(page, loaded, shot, name):
     shot(page, name, full_page=True)
 
 
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.weekly)])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.weekly)])
+@pytest.mark.parametrize("name", [PAGES[0], CHAPTERS[0], "book/ledger", "book/api/jamming"])
+def test_a_checker_of_accessibility_finds_nothing_serious(browser, name, scheme, width):
+    """axe-core, all that folds away open. Of the theme one moderate finding is left: a title outside of landmarks."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    with opened(browser, width, scheme) as page:
+        page.goto((HTML / f"{name}.html").as_uri())
+        equations(page)
+        page.evaluate("() => document.querySelectorAll('article details').forEach((one) => { one.open = true; })")
+        page.wait_for_timeout(300)  # equations that were folded away are fitted
+        found = axe.Axe().run(page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
+        seen = [
+            (one["id"], [node["html"][:150] for node in one["nodes"]][:5]) for one in found if one["impact"] in SERIOUS
+        ]
+        assert not seen, seen
+
+
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.weekly)])
+def test_a_link_to_an_equation_or_a_figure_shows_it(browser, shot, width):
+    """Under pointer and keyboard, typeset, inside the window, unless it is on the screen already."""
+    with opened(browser, width) as page:
+        page.goto((HTML / f"{CHAPTERS[0]}.html").as_uri())
+        equations(page)
+        page.evaluate("() => document.querySelectorAll('article details').forEach((one) => { one.open = true; })")
+        tip = page.locator("#definition.preview")
+        for kind, part in (("figure", "img"), ("equation", "mjx-container")):
+            links = page.locator(f"a[data-preview][href*='#{'fig-' if kind == 'figure' else 'equation-'}']")
+            assert links.count(), kind
+            link = links.last
+            link.focus()
+            page.wait_for_selector(f"#definition.preview {part}")
+            if kind == "figure":
+                page.wait_for_function("() => document.querySelector('#definition img').naturalWidth > 100")
+            box = tip.bounding_box()
+            assert (
+                box["x"] >= 0 and box["x"] + box["width"] <= width and box["y"] >= 0 and box["y"] + box["height"] <= 900
+            )
+            shot(page, f"preview-{kind}-{width}")
+            page.keyboard.press("Escape")
+            assert not tip.is_visible()
+        assert not page.problems
+
+
+def test_below_a_figure_stand_its_code_its_studies_and_their_results(page):
+    page.goto((HTML / f"{CHAPTERS[0]}.html").as_uri())
+    code = page.locator("a.to-code").first
+    code.click()
+    figure = page.locator(code.get_attribute("href"))
+    assert figure.locator("xpath=ancestor::div[contains(concat(@class, ' '), 'cell ')][1]//pre").first.is_visible()
+    rows = page.locator(".below-figure a[href*='companion.studies']")
+    assert rows.count() > 5
+    for link in {row.get_attribute("href") for row in rows.all()}:
+        name, _, anchor = link.partition("#")
+        assert f'id="{anchor}"' in (HTML / "chapters" / name).read_text(encoding="utf-8"), link
+    stored = [link.get_attribute("href") for link in page.locator(".below-figure a[href^='../stored/']").all()]
+    assert stored and all(
+        (HTML / "chapters" / link).read_text(encoding="utf-8").count("\n") > 1 for link in set(stored)
+    )
+    page.goto((HTML / "book" / "api" / "studies.html").as_uri())
+    source = page.locator("dt.sig a[href*='_modules/companion/studies/']").first
+    assert (HTML / "book" / "api" / source.get_attribute("href").partition("#")[0]).exists() and not page.problems
+
+
+@pytest.mark.parametrize("name", [CHAPTERS[0], pytest.param("book/ledger", marks=pytest.mark.weekly)])
+def test_the_dark_has_no_white_slab(browser, shot, name):
+    """What has a light ground is turned dark with the page, but for photographs and maps."""
+    with opened(browser, 1280, "dark") as page:
+        page.goto((HTML / f"{name}.html").as_uri())
+        equations(page)
+        shot(page, f"dark-{name}", full_page=True)
+        slabs = page.evaluate(
+            """() => [...document.querySelectorAll('article *')].filter(e => {
+            const style = getComputedStyle(e);
+            const [r, g, b, a] = (style.backgroundColor.match(/[\\d.]+/g) || []).map(Number);
+            return e.offsetWidth > 30 && Math.min(r, g, b) > 200 && (a ?? 1) > 0.5 && style.filter == 'none';
+            }).map(e => e.outerHTML.slice(0, 100))"""
+        )
+        assert not slabs, slabs
+
+
 def test_search_shows_the_words_around_a_hit_without_a_network(page):
     page.goto((HTML / "search.html").as_uri() + "?q=jamming")
     page.wait_for_selector("#search-results li .snippet", timeout=20_000)
@@ -173,6 +255,9 @@ def test_a_phone_scrolls_one_way(phone, shot, name):
     phone.goto((HTML / f"{name}.html").as_uri())
     equations(phone)
     assert phone.evaluate("() => document.documentElement.scrollWidth") <= 390
+    tables = phone.locator(".pst-scrollable-table-container")
+    said = "e => e.scrollWidth <= e.clientWidth + 1 || getComputedStyle(e, '::before').content.includes('scrolls')"
+    assert all(table.evaluate(said) for table in tables.all()), "a table that scrolls says so"
     shot(phone, f"phone-{name}")
 
 
@@ -313,6 +398,8 @@ def test_paper_has_the_still_of_what_moves(page):
     page.emulate_media(media="print")
     assert still.first.is_visible() and not page.locator(".slider:visible").count()
     assert "-phone" not in still.first.evaluate("e => e.currentSrc")
+    scrolls = "all => all.filter(e => ['auto', 'scroll'].includes(getComputedStyle(e).overflowY)).map(e => e.className)"
+    assert page.locator("article div.cell_output *, article pre").evaluate_all(scrolls) == [], "paper does not scroll"
 
 
 def test_the_start_page_leads_to_every_chapter(page):

@@ -186,19 +186,28 @@ def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(ran_book):
     assert "https://" not in "".join(line for line in page.splitlines() if "<script" in line or "<link" in line)
     assert 'href="rows/fig-mini.csv"' in page and (html / "rows" / "fig-mini.csv").read_text().count("\n") > 1
     assert "the book's figure" not in page  # which has not been built
-    assert "Build the book" in first and "These are not the book" not in first
+    assert first.count('class="beside alone"') == 2, "its own figures, where no book was built"
+    assert "has not been built here" in first and "judged no claim that the book has judged" in first
+    (ran_book / "results").mkdir(exist_ok=True)
+    shutil.copy(ran_book / "away" / "99.ledger.json", ran_book / "results" / "ledger.json")
+    said = pages._overview(ran_book / "runs" / "mine", [ran_book / "runs" / "mine" / "99_mini.ipynb"])
+    assert "| *reproduced*<br>3 | → *not reproduced*<br>5 |" in said, "the verdicts that the book keeps"
+    assert "| `scale` | `0.5` | `3.0` | their scale |" in said and "| `size` | `3` | `5` | how many numbers |" in said
     (ran_book / "away").rename(ran_book / "build" / "laptop")
     pages.of_run(ran_book / "runs" / "mine")
     page, first = ((html / name).read_text(encoding="utf-8") for name in ("99_mini.html", "index.html"))
     assert page.count("the book's figure") == 1 and 'src="data:image/png;base64,' in page
     assert first.count('class="beside"') == 1 and 'href="99_mini.html#fig-mini"' in first  # mine, and the book's
-    assert first.count("data:image/png;base64,") == 2 and "These are not the book" in first
-    assert "<em>not reproduced</em>" in first and "<em>reproduced</em>" in first
+    assert first.count("data:image/png;base64,") == 2 and "→ <em>not reproduced</em>" in first
+    body = first.partition("<article")[2]  # beside it is a list of its headings
+    order = [body.index(words) for words in ("their scale", "Verdicts that changed", 'class="beside', "All verdicts")]
+    assert order == sorted(order), "the reader's own change comes first"
     shutil.copytree(ran_book / "build" / "laptop", ran_book / "runs" / "same", symlinks=True)
     (ran_book / "laid out").mkdir()
     pages._lay_out(ran_book / "runs" / "same", ran_book / "laid out")
     first = (ran_book / "laid out" / "index.md").read_text(encoding="utf-8")
-    assert "No figure differs from the book" in first and "These are not the book" not in first
+    assert "No parameter was changed" in first and "No figure differs from the book" in first
+    assert "None: the one verdict of this run is the book's." in first
 
 
 def test_one_figure_runs_what_it_needs_and_nothing_else(mini_book, capsys):

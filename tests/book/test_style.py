@@ -23,6 +23,7 @@ book/claims/07.yml
 book/errata.yml
 book/intro.md
 book/rerun.md
+book/yours.md
 chapters/01_lazy_vs_feature.py
 chapters/02_compression_sqrt_p.py
 chapters/03_jamming.py

@@ -73,6 +73,7 @@ class Study:
         object.__setattr__(self, "module", self.module or digest.module_of(self.function))
         object.__setattr__(self, "nonfinite", tuple(self.nonfinite))
         object.__setattr__(self, "__doc__", self.function.__doc__)
+        object.__setattr__(self, "__module__", self.function.__module__)  # where a page looks for its source
 
     @property
     def name(self) -> str:

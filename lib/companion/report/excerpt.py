@@ -8,6 +8,7 @@ import ast
 import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import nbformat
 
@@ -149,8 +150,21 @@ def excerpt(number: str, book: nbformat.NotebookNode, label: str) -> nbformat.No
     return book
 
 
-def changes(number: str, book: nbformat.NotebookNode) -> dict[str, tuple[list[parameters.Parameter], float]]:
-    """By figure, the chapter's parameters that change it, and the core seconds of its studies at the laptop's."""
+class Change(NamedTuple):
+    """What a figure rests on: the chapter's parameters that change it, its studies, their core seconds."""
+
+    knobs: list[parameters.Parameter]
+    studies: list[Study]
+    seconds: float
+
+    def of(self, names: Collection[str]) -> bool:
+        """Whether parameters, or entries of designs, of these ``names`` change the figure."""
+        own = {knob.name for knob in self.knobs} | {study.function.__name__ for study in self.studies}
+        return any((name.split(".")[1] if "." in name else name) in own for name in names)
+
+
+def changes(number: str, book: nbformat.NotebookNode) -> dict[str, Change]:
+    """By figure, what it rests on; seconds are those at the laptop's parameters."""
     values, known = parameters.resolve(number), parameters.declared(number)
     own = {study.function.__name__: study for study in registry.of(number).values()}
     seconds = {name: _seconds(study, registry.grids(number, values, study)[study]) for name, study in own.items()}
@@ -161,9 +175,10 @@ def changes(number: str, book: nbformat.NotebookNode) -> dict[str, tuple[list[pa
     found = {}
     for label in figure_labels(book.cells):
         code = [book.cells[i].source for i in needed(book.cells, label)[1:]]
-        named = own.keys() & {name for source in code for name in re.findall(r"\bchapter\.\w+\(\w+\.(\w+)", source)}
+        named = [name for name in own if any(re.search(rf"\bchapter\.\w+\(\w+\.{name}\b", source) for source in code)]
         used = set().union(*(turned[name] for name in named), *(flow(source).used for source in code)) - {"profile"}
-        found[label] = [one for name, one in known.items() if name in used], sum(seconds[name] for name in named)
+        knobs = [one for name, one in known.items() if name in used]
+        found[label] = Change(knobs, [own[name] for name in named], sum(seconds[name] for name in named))
     return found
 
 

@@ -1,8 +1,8 @@
 """What the book's pages have beyond Sphinx's own, as an extension of it: ``_config.yml`` names this module.
 
-Links to the glossary hold their definition, the download button saves, the search knows the words of each page, and a
-run's pages name in words what only the book has. The role ``claim`` gives the number that was measured. The pages need
-no network; ``templates`` leave out what asks for one.
+Links to the glossary hold their definition, those to equations and figures a preview, the download button saves, the
+search knows the words of each page, and a run's pages name in words what only the book has. The role ``claim`` gives
+the number that was measured. The pages need no network; ``templates`` leave out what asks for one.
 """
 
 import html
@@ -14,11 +14,13 @@ from typing import Any
 from bs4 import BeautifulSoup
 from docutils import nodes
 from docutils.parsers.rst.states import Inliner
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxTranslator
+from sphinx.util.osutil import relative_uri
 
 from companion.report import ledger
 
@@ -74,7 +76,8 @@ def _out_of_date(app: Sphinx, env: BuildEnvironment) -> Iterable[str]:
     parts = [env.domaindata[name][part] for name, part in (("std", "labels"), ("std", "objects"), ("math", "objects"))]
     titles = {name: title.astext() for name, title in env.titles.items()}
     terms = {name: env.get_doctree(name).astext() for name in _glossaries(env)}
-    parts += [titles, terms, env.toc_secnumbers, env.toc_fignumbers]
+    seen = {anchor: node.astext() for anchor, (_, node) in _shown(env).items()}
+    parts += [titles, terms, seen, env.toc_secnumbers, env.toc_fignumbers]
     shown = [sorted(map(repr, part.items())) for part in parts]  # a page that is read again comes last
     before, env.book_shown = getattr(env, "book_shown", None), shown
     return [] if shown == before else env.found_docs
@@ -85,9 +88,35 @@ def _glossaries(env: BuildEnvironment) -> list[str]:
     return sorted({page for (kind, _), (page, _) in terms if kind == "term"})
 
 
+def _shown(env: BuildEnvironment) -> dict[str, tuple[str, nodes.Element]]:
+    """The labelled equations, and the captions of figures, each with its page, by anchor."""
+    found = {}
+    for page in sorted(env.found_docs):
+        for node in env.get_doctree(page).findall(lambda node: isinstance(node, (nodes.math_block, nodes.caption))):
+            own = node if isinstance(node, nodes.math_block) else node.parent
+            found |= {anchor: (page, node) for anchor in own["ids"]}
+    return found
+
+
+def _preview(app: Sphinx, anchor: str, node: nodes.Element) -> str:
+    """An equation, or the first words in bold below a figure, as HTML; ``FOLDER`` is where its picture lies."""
+    if isinstance(node, nodes.math_block):
+        return f"\\[{html.escape(node.astext())}\\]"
+    files = (
+        file for folder in app.config.html_extra_path for file in Path(app.srcdir, folder).glob(f"figures/{anchor}.*")
+    )
+    bold = next(iter(node.findall(nodes.strong)), node).deepcopy()
+    for link in [*bold.findall(nodes.reference), *bold.findall(pending_xref)]:
+        link.replace_self(link.children)
+    said = app.builder.render_partial(bold)["fragment"]
+    painted = " painted" * any('painted"' in raw.astext() for raw in node.parent.findall(nodes.raw))
+    return "".join(f'<div class="drawn{painted}"><img alt="" src="FOLDER{file.name}"></div>' for file in files) + said
+
+
 def _define(app: Sphinx, builder: StandaloneHTMLBuilder) -> None:
-    """Holds the glossary's definitions as HTML without links, by their term's anchor."""
+    """Holds the glossary's definitions as HTML without links, by their term's anchor, and previews by theirs."""
     builder.definitions, builder.texts = {}, {}
+    builder.previews = {anchor: _preview(app, anchor, node) for anchor, (_, node) in _shown(builder.env).items()}
     for name in _glossaries(builder.env):
         page = builder.env.get_and_resolve_doctree(name, builder)
         for link in list(page.findall(nodes.reference)):
@@ -98,11 +127,15 @@ def _define(app: Sphinx, builder: StandaloneHTMLBuilder) -> None:
 
 
 def _link(self: SphinxTranslator, node: nodes.reference) -> None:
-    """A link, to the glossary with the definition, which ``book.js`` shows under pointer and keyboard."""
+    """A link, to the glossary with the definition, which ``book.js`` shows under pointer and keyboard; so previews."""
     type(self).visit_reference(self, node)
     anchor = node.get("refid") or node.get("refuri", "").partition("#")[2]
-    if said := self.builder.definitions.get(anchor):
-        self.body[-1] = f'{self.body[-1][:-1]} data-definition="{html.escape(said)}">'
+    for kind, known in {"definition": self.builder.definitions, "preview": self.builder.previews}.items():
+        if said := known.get(anchor):
+            said = said.replace(
+                "FOLDER", relative_uri(self.builder.get_target_uri(self.builder.current_docname), "figures/")
+            )
+            self.body[-1] = f'{self.body[-1][:-1]} data-{kind}="{html.escape(said)}">'
 
 
 def _elsewhere(app: Sphinx, env: BuildEnvironment, node: nodes.Element, shown: nodes.Element) -> nodes.Element | None:

@@ -16,13 +16,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import jupytext
 import nbformat
 import yaml
 
 from companion import paths
 from companion.experiments import parameters
 from companion.experiments.cli import one_line_errors
-from companion.report import ledger, views
+from companion.report import excerpt, ledger, views
 from companion.site import locks, sources, versions
 from regimes import validate
 
@@ -157,7 +158,10 @@ def _changed(run: Path) -> dict[str, tuple[nbformat.NotebookNode, nbformat.Noteb
 
 def _figures(path: Path) -> dict[str, nbformat.NotebookNode]:
     """The outputs of a notebook that show figures, by label; none where it is not there."""
-    cells = nbformat.read(path, as_version=4).cells if path.exists() else []
+    return _figures_of(nbformat.read(path, as_version=4).cells if path.exists() else [])
+
+
+def _figures_of(cells: Sequence[nbformat.NotebookNode]) -> dict[str, nbformat.NotebookNode]:
     outputs = [out for cell in cells for out in cell.get("outputs", [])]
     return {out.metadata.regimes.name: out for out in outputs if out.get("metadata", {}).get("regimes")}
 
@@ -176,24 +180,43 @@ def _config(name: str, cites: bool) -> dict[str, Any]:
 
 
 def _overview(folder: Path, notebooks: Sequence[Path]) -> str:
-    """A run's first page: what was changed, and the verdicts it led to; first those that are not the book's."""
-    chapters, records, book = [], [], {}
-    built = paths.build_folder("laptop")
-    for path in notebooks:
-        number, notebook = path.name[:2], nbformat.read(path, as_version=4)
-        given = dict(notebook.metadata.papermill.parameters)
-        given |= given.pop("designs", {})
-        about = {"number": number, "page": path.stem, "profile": given.pop("profile"), "given": given}
-        about |= {
-            "pages": sources.figure_pages(number),
-            "built": (built / path.name).exists(),
-            "changed": _changed(path),
-        }
-        chapters.append(about)
-        records += ledger.read(folder / f"{number}.ledger.json")
-        book |= {record["id"]: record for record in ledger.read(built / f"{number}.ledger.json")}
-    others = [(r, book[r["id"]]) for r in records if r["id"] in book and r["verdict"] != book[r["id"]]["verdict"]]
-    return views.markdown("run", name=folder.name, chapters=chapters, others=others, records=records)
+    """A run's first page: what the reader changed, the verdicts that are not the book's, the figures, all verdicts.
+
+    The book is the laptop's: the one that is built, or the verdicts that it keeps in ``results/``.
+    """
+    chapters = [_chapter(path) for path in notebooks]
+    return views.markdown("run", name=folder.name, chapters=chapters)
+
+
+def _chapter(path: Path) -> dict[str, Any]:
+    """What a run's first page says of one chapter."""
+    number, notebook, built = path.name[:2], nbformat.read(path, as_version=4), paths.build_folder("laptop")
+    given = dict(notebook.metadata.papermill.parameters)
+    profile, given = given.pop("profile"), given | given.pop("designs", {})
+    book, usual = parameters.resolve(number), parameters.resolve(number, profile)
+    own = {name: (book.get(name), value) for name, value in given.items() if usual.get(name) != value}
+    records, kept = ledger.read(path.with_name(f"{number}.ledger.json")), paths.results() / "ledger.json"
+    known = {r["id"]: r for r in ledger.read(built / f"{number}.ledger.json") or ledger.read(kept)}
+    pairs = [(known[r["id"]], r) for r in records if r["id"] in known]
+    is_built = (built / path.name).exists()
+    figures = _changed(path) if is_built else {label: (output, None) for label, output in _figures(path).items()}
+    if own and not is_built and profile == "laptop":
+        turned = excerpt.changes(number, jupytext.read(parameters.source(number)))
+        figures = {k: pair for k, pair in figures.items() if k not in turned or turned[k].of(own)} or figures
+    pages = sources.split(path.stem, notebook.cells)
+    return {
+        "number": int(number),
+        "page": path.stem,
+        "profile": profile,
+        "own": own,
+        "meanings": {name: parameter.meaning for name, parameter in parameters.declared(number).items()},
+        "built": is_built,
+        "records": records,
+        "others": [pair for pair in pairs if len({one["verdict"] for one in pair}) > 1],
+        "same": len(pairs),
+        "figures": figures,
+        "pages": {label: stem for stem, cells in pages.items() for label in _figures_of(cells)},
+    }
 
 
 def label_places() -> dict[str, str]:

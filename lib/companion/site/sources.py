@@ -6,6 +6,7 @@ the ledger, errata and status pages from the merged ledger. Jupyter Book then bu
 
 import argparse
 import base64
+import inspect
 import json
 import re
 import shutil
@@ -106,8 +107,8 @@ def chapter_pages(
         cells.append(cell)
         labels = [label for label in map(_label, cell.get("outputs", [])) if label]
         if figures:
-            turned, seconds = changed.get(figures[0].metadata.regimes.name, ((), 0.0))
-            cells += _as_figure(cell, figures[0], rows, book or {}, turned and (path.name[:2], turned, seconds))
+            own = changed.get(figures[0].metadata.regimes.name)
+            cells += _as_figure(cell, figures[0], rows, book or {}, own and _change(path.name[:2], own))
             shown = screen.figure_html(figures[0], extra / "figures", f"{above}figures/")
             # the PNG is for the cards; the text would stand for a missing picture in a terminal
             figures[0].data = {"image/png": figures[0].data["image/png"], "text/html": shown}
@@ -138,7 +139,7 @@ def _as_figure(
     output: nbformat.NotebookNode,
     rows: Mapping[str, str],
     book: Mapping[str, nbformat.NotebookNode],
-    change: Sequence[Any] = (),
+    change: Mapping[str, Any] | None = None,
 ) -> list[nbformat.NotebookNode]:
     """Turns a cell into a numbered figure; returns a cell for what else it showed (all of it would be the figure)."""
     about = output.metadata.regimes
@@ -149,6 +150,12 @@ def _as_figure(
         rest.append(nbformat.v4.new_output("display_data", {"text/html": shown}))
     cell.outputs = [output]
     return [_shows(f"{cell.id}-rest", *rest)] if rest else []
+
+
+def _change(number: str, change: excerpt.Change) -> dict[str, Any]:
+    """What the page says of what a figure rests on; stored results by study, where they are."""
+    stored = [study.name for study in change.studies if (paths.results() / f"{study.name}.csv").exists()]
+    return change._asdict() | {"number": number, "stored": stored}
 
 
 def _shows(name: str, *outputs: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -182,8 +189,8 @@ def stage(profile: str) -> list[Path]:
         nbformat.write(take_home(notebook, profile, records), extra / "notebooks" / path.name)
         shown = chapter_pages(path, extra, records)
         first = shown[source.stem].cells[0]
-        known = {"figure": KEY_FIGURES.get(number), "picture": _still(shown.values(), KEY_FIGURES.get(number))}
-        found = views.markdown("findings", records=records, number=number, **known)
+        key = KEY_FIGURES.get(number)
+        found = views.markdown("findings", records=records, number=number, figure=key, drawn=_drawn(shown, key))
         above, heading, below = first.source.partition("\n## What we find\n")  # without it, the first section
         own, following, rest = (below if heading else above).partition("\n## ")
         first.source = f"{above if heading else ''}{heading}{own}\n\n{found}{following}{rest}"
@@ -246,6 +253,13 @@ def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
     return views.markdown("ledger", records=records, profile=profile, **known)
 
 
+def studies_page() -> str:
+    """Every study with what its docstring says and what one setting holds, as Markdown; figures link to them."""
+    found = {number: registry.of(number) for number in registry.modules()}
+    stored = {path.stem for path in paths.results().glob("*.csv")}
+    return views.markdown("studies", chapters=found, stored=stored, doc=inspect.getdoc)
+
+
 def finer_table(shown: int = 2) -> str:
     """What finer numerics change, the ``shown`` columns of each study where it weighs most, as Markdown."""
     found = json.loads((paths.results() / "finer.json").read_text(encoding="utf-8"))
@@ -259,7 +273,9 @@ def cards(records: Sequence[dict[str, Any]], pages: Sequence[Path]) -> str:
         number, notebook = path.name[:2], nbformat.read(path, as_version=4)
         (paths.generated() / f"card-{number}.png").write_bytes(_picture(notebook, KEY_FIGURES.get(number)))
         own = [record for record in records if record["chapter"] == number]
-        found.append({"number": number, "title": titles()[number][0], "page": path.stem, "records": own})
+        painted = "painted" in _drawn({path.stem: notebook}, KEY_FIGURES.get(number)).partition(">")[0]
+        own = {"number": number, "title": titles()[number][0], "page": path.stem, "records": own, "painted": painted}
+        found.append(own)
     return views.markdown("cards", cards=found)
 
 
@@ -267,6 +283,13 @@ def titles() -> dict[str, tuple[str, str]]:
     """Title and page of each chapter, by number."""
     sources = parameters.chapters().items()
     return {n: (re.search(r"^# # (.+)$", path.read_text("utf-8"), re.M)[1], path.stem) for n, path in sources}
+
+
+def _drawn(pages: Mapping[str, nbformat.NotebookNode], name: str | None) -> str:
+    """The figure of that label as its page shows it, but for what moves; empty where there is none."""
+    outputs = [o for one in pages.values() for cell in one.cells for o in cell.get("outputs", []) if _label(o) == name]
+    shown = outputs[0].data.get("text/html", "") if name and outputs else ""
+    return shown[shown.find('<div class="drawn') :]
 
 
 def _picture(notebook: nbformat.NotebookNode, name: str | None) -> bytes:
@@ -278,15 +301,6 @@ def _picture(notebook: nbformat.NotebookNode, name: str | None) -> bytes:
     raise InputError(f"no figure of this chapter is called {name}" if name else "a chapter needs a figure")
 
 
-def _still(pages: Iterable[nbformat.NotebookNode], name: str | None) -> str:
-    """The figure of that label as its page shows it, without what moves; empty where there is none."""
-    for cell in (cell for page in pages for cell in page.cells):
-        if name and cell.metadata.get("mystnb", {}).get("figure", {}).get("name") == name:
-            html = cell.outputs[0].data["text/html"]
-            return html[html.rindex('<div class="drawn') :]
-    return ""
-
-
 def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
     """The ledger as files to download: all of it, and as a table what a spreadsheet can hold."""
     extra = paths.generated() / "extra"
@@ -296,6 +310,9 @@ def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
     table["accepted"] = [ledger.band(record["accept"]) for record in records]
     table["refuted by"] = [record["alternative"]["value"] for record in records]
     table.to_csv(extra / "ledger.csv", index=False)
+    (extra / "stored").mkdir()  # "results" is among the names that Sphinx leaves out
+    for path in paths.results().glob("*.csv"):
+        shutil.copy(path, extra / "stored")
 
 
 def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
@@ -454,6 +471,7 @@ def main(argv: list[str] | None = None) -> int:
             "holds": start.holds(records, titles(), args.profile),
             "places": start.places(records, titles(), args.profile),
             "finer": finer_table(),
+            "studies": studies_page(),
         }
         for name, text in made.items():
             write_changed(paths.generated() / f"{name}.md", text)
