@@ -747,12 +747,7 @@ def other_layers():
     path = scaled_down[scaled_down.rho == 0.5]
     axes[0].plot(path.depth, path.kernel, ":", color=plots.COLOURS["theory"], label="residual, share 1/L")
     axes[0].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$\bar\Theta^{(L)}$", ylim=(0.2, 0.55), title="Which limit?")
-    axes[1].set(
-        xscale="log",
-        xlabel=r"depth $L$",
-        ylabel=r"$L\,(\bar\Theta^{(L)} - 1/(1+k))$",
-        title="Which rate?",
-    )
+    axes[1].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$L\,(\bar\Theta^{(L)} - 1/(1+k))$", title="Which rate?")
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
     return fig
 

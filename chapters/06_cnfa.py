@@ -152,12 +152,7 @@ chapter.figure(
 # %%
 features = chapter.rows(studies.features, "main")
 first, deeper = features[features.layer == 1], features[features.layer == 2]
-panels = {
-    "egop": "EGOP",
-    "nfm": r"NFM, $W^\top W$",
-    "agop": r"AGOP, $W^\top KW/n$",
-    "random_agop": r"$W^\top QW$",
-}
+panels = {"egop": "EGOP", "nfm": r"NFM, $W^\top W$", "agop": r"AGOP, $W^\top KW/n$", "random_agop": r"$W^\top QW$"}
 fig, axes = plots.panels(4, columns=4, height=2.3)
 drawn = sweep(
     studies.features, [studies.features.grid(chapter.parameters)[0] | {"seeds": [0]}]

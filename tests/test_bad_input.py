@@ -34,14 +34,7 @@ from companion.theory.spiked import spectrum as eigenvalues
 from companion.theory.spiked.functions import FUNCTIONS, function
 from regimes import gaussian
 from regimes.data import datasets, tasks
-from regimes.kernels import (
-    infinite_diagonal,
-    infinite_ntk,
-    ntk,
-    relu_asymptotics,
-    relu_recursion,
-    wide_one_hidden_ntk,
-)
+from regimes.kernels import infinite_diagonal, infinite_ntk, ntk, relu_asymptotics, relu_recursion, wide_one_hidden_ntk
 from regimes.measures.errors import wrong
 from regimes.measures.lazy import lazy, tangent_predictor, wide_lazy
 from regimes.models import losses, one_hidden
@@ -280,10 +273,7 @@ BAD = {
             lambda: readout_values.solve_readout_values("tanh", "sin", **SETTING | {"alpha": np.array([1.0, 2.0])}),
             "alpha must be",
         ),
-        (
-            lambda: readout_values.solve_readout_values("tanh", "sin", **SETTING, values=[NAN]),
-            r"values\[0\] must be",
-        ),
+        (lambda: readout_values.solve_readout_values("tanh", "sin", **SETTING, values=[NAN]), r"values\[0\] must be"),
         (
             lambda: convex_theory.solve_loss("tanh", "sin", convex_theory.huber(np.inf), **SETTING, width=-1.0),
             "width must be",
@@ -332,10 +322,7 @@ BAD = {
         (lambda: gradient_flow(NETS, TASK, alpha=NAN), "alpha must be"),
         (lambda: gradient_flow(NETS, TASK, alpha=1e300), "alpha must be"),
         (lambda: gradient_flow(NETS, TASK, alpha=0.1, dtype=torch.float16), "dtype must be one of"),
-        (
-            lambda: gradient_flow(of(NETS, omega=NAN * NETS.omega), TASK, alpha=0.1),
-            "the network's omega holds NaN",
-        ),
+        (lambda: gradient_flow(of(NETS, omega=NAN * NETS.omega), TASK, alpha=0.1), "the network's omega holds NaN"),
         (lambda: gradient_flow(NETS, of(TASK, y=TASK.y[0, 0]), alpha=0.1), "at least 2 points"),
         (lambda: after(-1.0), "time must be"),
         (lambda: satisfied(NAN), "fraction must lie"),

@@ -474,8 +474,7 @@ def test_describe_lists_parameters_and_check_counts_cells(mini_book, capsys):
 
 
 @pytest.mark.parametrize(
-    ("edit", "size"),
-    [(("profile", '"smoke"'), 2), (("profile", '"laptop"'), 3), (("size", "5"), 5)],
+    ("edit", "size"), [(("profile", '"smoke"'), 2), (("profile", '"laptop"'), 3), (("size", "5"), 5)]
 )
 def test_a_chapter_opened_by_hand_obeys_its_parameters_cell(mini_book, monkeypatch, edit, size):
     """The cells in order, as Jupyter runs them: the profile's values hold where no line was edited."""

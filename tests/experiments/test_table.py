@@ -12,15 +12,7 @@ import pytest
 from companion.experiments import table as module
 from companion.experiments.store import Store
 from companion.experiments.sweep import product, study, sweep
-from companion.experiments.table import (
-    alike,
-    names_cell,
-    provenance,
-    read_csv,
-    rows_by_cell,
-    sources,
-    write_csv,
-)
+from companion.experiments.table import alike, names_cell, provenance, read_csv, rows_by_cell, sources, write_csv
 from regimes.validate import InputError
 
 

@@ -179,14 +179,8 @@ def test_exponents_of_the_papers():
         (lambda: learning_curves.feature_exponent(3, 0), "d_parallel"),
         (lambda: learning_curves.lazy_exponent(0), "d must be"),
         (lambda: learning_curves.compress(torch.ones(1, 2, 3), 1, torch.zeros(1)), "positive"),
-        (
-            lambda: line_error(*bent(3, 1, 0), torch.ones(2, 5, 3).double(), torch.ones(2, 5, 1)),
-            "across",
-        ),
-        (
-            lambda: line_error(*bent(3, 1, 0), torch.ones(2, 5, 2), torch.ones(2, 4, 1)),
-            "edges must have shape",
-        ),
+        (lambda: line_error(*bent(3, 1, 0), torch.ones(2, 5, 3).double(), torch.ones(2, 5, 1)), "across"),
+        (lambda: line_error(*bent(3, 1, 0), torch.ones(2, 5, 2), torch.ones(2, 4, 1)), "edges must have shape"),
         (lambda: wide_lazy(*[tasks.stripe(9, 3, interfaces=[50.0], seed=[0])] * 2), "both classes"),
     ],
 )

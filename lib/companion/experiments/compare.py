@@ -33,11 +33,7 @@ Sample = dict[tuple[str, Place], list[float]]
 
 
 def differences(
-    study: Study,
-    stored: Mapping[Cell, Rows],
-    fresh: Mapping[Cell, Rows],
-    *,
-    repeated: Collection[Cell] = (),
+    study: Study, stored: Mapping[Cell, Rows], fresh: Mapping[Cell, Rows], *, repeated: Collection[Cell] = ()
 ) -> list[str]:
     """The disagreements with the stored rows, one line each; empty if there are none.
 

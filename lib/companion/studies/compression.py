@@ -449,10 +449,7 @@ def _deviation(network: Network, x: Tensor, along: int, size: float) -> float:
 
 
 @study(
-    version=1,
-    axes=PLANES | {"d": "count from 2 to 100"},
-    complete=_needs_rest,
-    data="equations of motion, no network",
+    version=1, axes=PLANES | {"d": "count from 2 to 100"}, complete=_needs_rest, data="equations of motion, no network"
 )
 def perpendicular(setting: Setting, seeds: list[int]) -> Rows:
     """Time constants of ``ω_⊥`` without noise, from Eq. 6, over Eq. 16 as printed; one row an ``attractor``.

@@ -490,11 +490,7 @@ LAYERS = {
 LAYER_NAMES = (*LAYERS, "residual, share 1/L")
 
 
-@study(
-    version=1,
-    axes={"layer": f"one of {__name__}.LAYER_NAMES", "depth_max": "count from 1000 to 1e6"},
-    data=EXACT,
-)
+@study(version=1, axes={"layer": f"one of {__name__}.LAYER_NAMES", "depth_max": "count from 1000 to 1e6"}, data=EXACT)
 def other_layers(setting: Setting, seeds: list[int]) -> Rows:
     """The normalised kernel of other layers against depth, four depths a decade, at correlations 0, 0.5 and 0.9.
 

@@ -357,12 +357,7 @@ def several(setting: Setting, seeds: list[int]) -> Rows:
     return _rows(found | {"test_error": readout["test_error"]}, seeds)
 
 
-@_drawn(
-    version=1,
-    axes=_axes("d target step lam alphas lams share activation beta"),
-    complete=_kernels_fit,
-    chunk=2,
-)
+@_drawn(version=1, axes=_axes("d target step lam alphas lams share activation beta"), complete=_kernels_fit, chunk=2)
 def kernels(setting: Setting, seeds: list[int]) -> Rows:
     """Test error of the network's kernels at several penalties, and of the network after a step, on as many samples.
 

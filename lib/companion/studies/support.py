@@ -74,13 +74,7 @@ def _machine(gram: Tensor, train: Task, predictor: Callable[[Tensor], Tensor], t
     return {"error": error, "ended": ended, "vectors": int((c != 0).sum())}
 
 
-@study(
-    version=1,
-    axes=axes("shape d interfaces p test"),
-    complete=fits(),
-    rtol=1e-2,
-    data=DRAWN,
-)
+@study(version=1, axes=axes("shape d interfaces p test"), complete=fits(), rtol=1e-2, data=DRAWN)
 def layer(setting: Setting, seeds: list[int]) -> Rows:
     r"""The hard-margin machine of the infinitely wide kernel on a stripe, and what theory assumes of it.
 

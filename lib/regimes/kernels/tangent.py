@@ -35,12 +35,7 @@ TILE = {"cpu": 256, "cuda": 2048}  # side of a tile: its features fit in a core'
 
 @torch.no_grad()
 def ntk(
-    model: Model,
-    x: Tensor,
-    z: Tensor | None = None,
-    *,
-    params: Collection[str] | None = None,
-    memory: int = MEMORY,
+    model: Model, x: Tensor, z: Tensor | None = None, *, params: Collection[str] | None = None, memory: int = MEMORY
 ) -> Tensor:
     """The tangent kernel ``Θ(x, z)`` of a network at its current weights, initial or trained.
 

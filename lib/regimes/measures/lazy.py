@@ -92,13 +92,7 @@ def _fit_seen(gram: Tensor, y: Tensor) -> tuple[Tensor, str]:
 
 @torch.no_grad()
 def tangent_predictor(
-    model: Model,
-    x: Tensor,
-    c: Tensor,
-    z: Tensor,
-    *,
-    params: Collection[str] | None = None,
-    memory: int = MEMORY,
+    model: Model, x: Tensor, c: Tensor, z: Tensor, *, params: Collection[str] | None = None, memory: int = MEMORY
 ) -> Tensor:
     """``f(z) = Σ_μ c_μ Θ(z, x_μ)`` with the kernel at the current weights, through their displacement ``Jᵀ c``.
 

@@ -82,10 +82,7 @@ LOSSES = {
         reaches=False,
     ),
     "logistic": Loss(
-        "logistic",
-        lambda m: softplus(-m),
-        lambda m: -torch.sigmoid(-m),
-        lambda m: torch.sigmoid(m) * torch.sigmoid(-m),
+        "logistic", lambda m: softplus(-m), lambda m: -torch.sigmoid(-m), lambda m: torch.sigmoid(m) * torch.sigmoid(-m)
     ),
     "square": Loss(
         "square", lambda m: (1 - m).square() / 2, lambda m: m - 1, torch.ones_like, reaches=False, two_sided=True

@@ -96,13 +96,7 @@ class Network:
         return Network(*(tensor.to(dtype=dtype, device=device) for tensor in self.parameters()))
 
 
-def one_hidden(
-    d: int,
-    h: int,
-    *,
-    seeds: int | Sequence[int],
-    device: str | torch.device = "cpu",
-) -> Network:
+def one_hidden(d: int, h: int, *, seeds: int | Sequence[int], device: str | torch.device = "cpu") -> Network:
     """Networks with standard normal weights, one realisation a seed.
 
     A seed gives the same weights alone or among others, on every device and, up to rounding, in every precision.

@@ -100,12 +100,7 @@ def readout_moments(ratio: float, powers: Sequence[float] = GAUSSIAN) -> tuple[f
     validate.length(4, 4, powers=powers)
     validate.positive(**{f"powers[{i}]": power for i, power in enumerate(powers)})
     k1, k2, k3, k4 = (ratio**m * power for m, power in enumerate(powers))
-    return (
-        k1,
-        k2 + k1**2,
-        k3 + 3 * k2 * k1 + k1**3,
-        k4 + 4 * k3 * k1 + 2 * k2**2 + 6 * k2 * k1**2 + k1**4,
-    )
+    return (k1, k2 + k1**2, k3 + 3 * k2 * k1 + k1**3, k4 + 4 * k3 * k1 + 2 * k2**2 + 6 * k2 * k1**2 + k1**4)
 
 
 def numerator(t: Traces, r: Sequence[Tensor | float]) -> Tensor:

@@ -122,10 +122,7 @@ def solve_overlaps(
 
 def linear(coefficients: np.ndarray) -> Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """The stiffness of directions that is linear in the bulk's ``V``, by its ``coefficients (B, D, D, J)``."""
-    return lambda _, V, P: (
-        np.einsum("bdej,bj->bde", coefficients, V),
-        np.einsum("bdej,bij->bide", coefficients, P),
-    )
+    return lambda _, V, P: (np.einsum("bdej,bj->bde", coefficients, V), np.einsum("bdej,bij->bide", coefficients, P))
 
 
 def hats(squares: np.ndarray, weight: np.ndarray, one: np.ndarray, ratio: np.ndarray) -> np.ndarray:
