@@ -26,9 +26,10 @@
 # before its predictions no longer depend on the data. The other says how early one should stop.
 #
 # At depth $L$ the kernel of a pair depends on one number of the pair. Prediction with such a kernel is ridge regression. The number is
-# the regression's kernel, and the ridge is about $3L$. So ten times deeper is ten times the ridge. You need to know what a kernel and its Gram matrix are, and
-# nothing else of the book. The {ref}`details page <depth-details>` has other layers, the paper's further figures and tables, and its
-# single statements.
+# the regression's kernel, and the ridge is about $3L$. So ten times deeper is ten times the ridge.
+#
+# You need to know what a kernel and its Gram matrix are, and nothing else of the book. The {ref}`details page <depth-details>` has early
+# stopping and other layers. A {ref}`second one <depth-operators>` has the paper's further figures, its tables and single statements.
 #
 # Before us: in the three phases of initialisation the deep tangent kernel becomes independent of the data, and so does its predictor
 # {cite}`xiao2020`. The rate at which the kernel becomes trivial is the subject of {cite}`hayou2019`; {cite}`hayou2022` characterise it
@@ -577,8 +578,8 @@ chapter.say(
 # - Derive {eq}`eq:C:universal-log` with $b=\frac32$ at every kink: what does the factor in front of the ReLU's map do?
 # %% [markdown]
 # (depth-details)=
-# # Depth in detail: other layers, stopping, projectors, width
-# This page has other layers, further figures and tables of paper C, and its single statements.
+# # Depth in detail: other layers, early stopping, operators
+# This page has the layer map, early stopping, other layers, and operators of two points.
 # %% [markdown]
 # ## Figures 2 and 3 of the paper: the layer map and the limit
 # The layer map touches the identity with the exponent {claim}`C.Fig3-contact`. The four curves of Fig. 2 are within
@@ -845,6 +846,11 @@ chapter.say(
 )
 chapter.check("C.Thm3-worst", growing(deep_apart, "worst", size="n"), deep_apart, figure="tab-c-apart")
 # %% [markdown]
+# (depth-operators)=
+# # Norms, eigenvalues and width: further statements of paper C
+# This page has the paper's figures on the norm of the operator, on eigenvalues and on thirty layers, its Tables 1 and 2, and its single
+# statements.
+#
 # ## The norm of the operator stays below one
 # Without stopping the norm is {claim}`C.Fig6-early-sphere` times that at $t=1$ on the sphere ({numref}`fig-c-fig6`). "The norm" is the
 # Euclidean norm of the vector {eq}`eq:C:operator`, averaged over fresh points. The paper bounds it by $O(n)$ for
