@@ -98,11 +98,11 @@ class Chapter:
         held, grid = stored.table(study), study.grid(self.parameters)
         if held.empty:
             return sweep(study, grid)
-        left = registry.remaining_settings(self.number, study, grid)
-        if left == grid:
+        if grid != registry.usual(self.number, study):
             rows = sweep(study, grid)
             joined = alike(held, rows)
         else:
+            left = registry.remaining_settings(self.number, study, grid)
             made = {cell: origin(cell) for cell in rows_by_cell(held)}
             self._absent |= {cell.key() for cell in made if not registry.is_here(cell.setting)}
             table, joined = (sweep(study, left) if left else held.iloc[:0]), held

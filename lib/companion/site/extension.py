@@ -60,14 +60,16 @@ def _button(app: Sphinx, config: Config) -> None:
 def _measured(
     role: str, raw: str, name: str, line: int, inliner: Inliner, options: Any = None, content: Any = ()
 ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-    """What was measured of a claim, with its interval, from the ledger of these pages: ``{claim}`C.Fig2-limit```."""
+    """What was measured of a claim, from the ledger of these pages: ``{claim}`C.Fig2-limit```; its interval as a tip."""
     env = inliner.document.settings.env
     for path in (Path(env.srcdir, folder, "ledger.json") for folder in env.config.html_extra_path):
         env.note_dependency(str(path))
         for record in ledger.read(path):
             if record["id"] == name:
-                said = {"explanation": record["statement"], "classes": ["measured"]}
-                return [nodes.abbreviation(raw, ledger.measured_value(record), **said)], []
+                value, given, interval = ledger.measured_value(record).partition(" ")
+                shown = value if given or record["value"] is None else f"{record['value']:.3g}"
+                said = f"{record['statement']} {value} {interval}".rstrip()
+                return [nodes.abbreviation(raw, shown, explanation=said, classes=["measured"])], []
     return [], [inliner.reporter.error(f"{name} is no claim of the ledger", line=line)]
 
 

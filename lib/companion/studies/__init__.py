@@ -95,7 +95,11 @@ def _among(cell: Cell, asked: Mapping[str, list[Any]]) -> bool:
     )
 
 
+def usual(number: str, study: Study) -> list[Setting]:
+    """A study's grid at the laptop profile, which stored results stand in for."""
+    return grids(number, parameters.resolve(number), study)[study]
+
+
 def remaining_settings(number: str, study: Study, grid: Sequence[Setting]) -> list[Setting]:
     """What a run has to compute of a study's grid beside its stored results: ``stored.remaining``."""
-    usual = grids(number, parameters.resolve(number), study)[study]
-    return stored.remaining(study, grid, usual, is_here)
+    return stored.remaining(study, grid, usual(number, study), is_here)
