@@ -358,9 +358,8 @@ chapter.say(
 # set, and the curves are steeper ({numref}`fig-a-6-p`). The {ref}`details <compression-exponents>` give the exponents
 # of $\Lambda^*$ itself and over other ranges.
 # %%
-green = plots.COLOURS["amplification"]
+green, guide = plots.COLOURS["amplification"], (papers.stated("A.amplification"), "paper A: 1/2")
 style = {"color": green, "linestyle": ":", "markerfacecolor": "none", "label": r"$\Lambda_{\max}$, to 98 % fitted"}
-guide = papers.stated("A.amplification"), "paper A: 1/2"
 fig, flat = plots.panels(len(tasks), columns=3, width=3.5, height=3.6, sharey=True)
 fig.suptitle(r"Does the compression grow as $\sqrt{p}$?", fontsize="medium")
 for ax, (name, (rows, most)) in zip(flat, tasks.items()):

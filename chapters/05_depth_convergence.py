@@ -1441,7 +1441,7 @@ chapter.table(
     pd.DataFrame(
         [
             {"statement": told[name].statement, "of": told[name].source, "found": str(found)}
-            | {"verdict": chapter.records[name]["verdict"] or "not judged at this size"}
+            | {"verdict": chapter.records[name]["verdict"] or "not tested at this size"}
             for name, found in checked.items()
         ]
     ),

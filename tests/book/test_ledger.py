@@ -323,7 +323,7 @@ def test_how_an_erratum_was_decided_counts_verdicts_and_leads_to_chapters():
     ]
     links = {"a": "../chapters/05_x.html#fig-1", "b": "../chapters/05_x.html#fig-2", "c": "../chapters/07_y.html#fig-3"}
     assert show("decided", records, links) == (
-        "✎ 2 corrected, · 1 not judged at this size, · 1 not measured yet, in "
+        "✎ 2 corrected, · 1 not tested at this size, · 1 not measured yet, in "
         '<a href="../chapters/05_x.html#fig-1">chapter 5</a> and <a href="../chapters/07_y.html#fig-3">chapter 7</a>.'
     )
     assert show("decided", records[3:], links) == "· 1 not measured yet."

@@ -270,7 +270,7 @@ def summary(records: Sequence[Mapping[str, Any]]) -> str:
         said = Counter(_in_common(one) for one in own)
         missed = sum(_in_common(one) == "reproduced" and any(map(misses_stated, one)) for one in own)
         note = f" ({missed} of them without the stated number in the interval)" if missed else ""
-        order = [*VERDICTS, IN_PART, "not judged at this size", "not measured yet"]
+        order = [*VERDICTS, IN_PART, "not tested at this size", "not measured yet"]
         counts = [f"{said[word]} {word}{note if word == 'reproduced' else ''}" for word in order if said[word]]
         claims_of = sum(map(len, own))
         total = f", in {claims_of} claims" * (claims_of > len(own))
@@ -378,7 +378,7 @@ def tally(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     common = (_in_common(one) for one in statements(records))
     counts = Counter(verdict if verdict in MARKS else None for verdict in common)
     return [
-        {"kind": one or "none", "mark": mark, "word": one or "not judged or measured here", "count": counts[one]}
+        {"kind": one or "none", "mark": mark, "word": one or "not tested or measured here", "count": counts[one]}
         for one, mark in MARKS.items()
         if counts[one]
     ]
@@ -407,4 +407,4 @@ def word(entry: Mapping[str, Any] | None) -> str:
     """The verdict of a record, or why there is none."""
     if entry is None:
         return "not declared"
-    return entry["verdict"] or ("not measured yet" if entry["value"] is None else "not judged at this size")
+    return entry["verdict"] or ("not measured yet" if entry["value"] is None else "not tested at this size")

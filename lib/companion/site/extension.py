@@ -60,7 +60,7 @@ def _button(app: Sphinx, config: Config) -> None:
 def _measured(
     role: str, raw: str, name: str, line: int, inliner: Inliner, options: Any = None, content: Any = ()
 ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-    """What was measured of a claim, from the ledger of these pages: ``{claim}`C.Fig2-limit```; its interval as a tip."""
+    """What was measured of a claim, from the ledger of these pages: ``{claim}`C.Fig2-limit```; interval as a tip."""
     env = inliner.document.settings.env
     for path in (Path(env.srcdir, folder, "ledger.json") for folder in env.config.html_extra_path):
         env.note_dependency(str(path))
