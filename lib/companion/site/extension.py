@@ -66,10 +66,11 @@ def _measured(
         env.note_dependency(str(path))
         for record in ledger.read(path):
             if record["id"] == name:
-                value, given, interval = ledger.measured_value(record).partition(" ")
-                shown = value if given or record["value"] is None else f"{record['value']:.3g}"
+                value, _, interval = ledger.measured_value(record).partition(" ")
+                long = len(value.lstrip("-0.").replace(".", "")) > 3  # digits
+                shown = f"{record['value']:.3g}" if long else value
                 said = f"{record['statement']} {value} {interval}".rstrip()
-                return [nodes.abbreviation(raw, shown, explanation=said, classes=["measured"])], []
+                return [nodes.abbreviation(raw, shown.replace("-", "−"), explanation=said, classes=["measured"])], []
     return [], [inliner.reporter.error(f"{name} is no claim of the ledger", line=line)]
 
 
