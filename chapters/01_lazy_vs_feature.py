@@ -11,22 +11,24 @@
 # step.
 #
 # ## What we find
-# - **The kernel at $t^*$ already learns as $d/p$.** We freeze the network's kernel when a tenth of its $p$ training
-#   points in $d$ dimensions are fitted, and train it on fresh data. Its test error falls with the exponents
-#   {claim}`A.Fig3-star-kernel-d5` ($d=5$) and {claim}`A.Fig3-star-kernel-d10` ($d=10$). The network's own falls with
-#   {claim}`A.Fig3-beta-feature-d5` and {claim}`A.Fig3-beta-feature-d10`.
-# - **The last points undo the compression of the weights, not that of the function.** At the end of training the first
-#   has {claim}`A.Fig6-amplification-end` ($d=5$) and {claim}`A.Fig6-amplification-end-d10` ($d=10$) of its value at
-#   $t^*$ (8192 points). The second is {claim}`A.Fig6-function-end-d5` and {claim}`A.Fig6-function-end-d10` times as
-#   large as at $t^*$ (4096 points).
-# - **Compressing the data lowers the lazy error about as paper A says, on planes.** The error falls as a power of the
-#   compression, with the exponents {claim}`B.Sec5-machine-gain-d5` and {claim}`B.Sec5-machine-gain-d10` ($d=5$, 10).
-#   Paper A predicts 0.62 and 0.64, paper B half of that.
+# - **The kernel at the time $t^*$ already learns as $d/p$.** At $t^*$ a tenth of the network's $p$ training points in
+#   $d$ dimensions are fitted. We freeze its tangent kernel there and train it on fresh data. Its test error falls with
+#   the exponents {claim}`A.Fig3-star-kernel-d5` ($d=5$) and {claim}`A.Fig3-star-kernel-d10` ($d=10$) in $p$. The
+#   network's own error falls with {claim}`A.Fig3-beta-feature-d5` and {claim}`A.Fig3-beta-feature-d10`.
+# - **The last points undo the compression of the weights, not that of the function.** At the end of training the
+#   compression of the weights has {claim}`A.Fig6-amplification-end` ($d=5$) and {claim}`A.Fig6-amplification-end-d10`
+#   ($d=10$) of its value at $t^*$ (8192 points). The compression of the function is {claim}`A.Fig6-function-end-d5`
+#   and {claim}`A.Fig6-function-end-d10` times as large as at $t^*$ (4096 points).
+# - **Compressing the data lowers the lazy error about as paper A says, on planes.** We divide the uninformative
+#   coordinates by a factor. The lazy error falls as a power of this factor, with the exponents
+#   {claim}`B.Sec5-machine-gain-d5` and {claim}`B.Sec5-machine-gain-d10` ($d=5$, 10). Paper A predicts 0.62 and 0.64,
+#   paper B half of that.
 #
 # ## The question
-# Why does a network that learns features need fewer data than a kernel? With a large output scale a network is
-# {term}`lazy <lazy regime>`: its weights hardly move, and it learns as a kernel method does. With a vanishing output
-# scale its weights must move far, and it {term}`learns features <feature learning>`.
+# Why does a network that learns features need fewer data than a kernel? With a large
+# {term}`output scale <alpha>`, a factor before its output, a network is {term}`lazy <lazy regime>`. Its weights hardly
+# move, and it learns as a kernel method does. With a vanishing output scale its weights must move far, and it
+# {term}`learns features <feature learning>`.
 #
 # Paper A {cite}`paccolat2021` answers for labels that do not depend on most directions of the input. Training shrinks
 # the weights along uninformative directions relative to the others. This is a {term}`compression`, by a factor of
@@ -123,7 +125,7 @@ chapter.figure(
 # $$ (eq:A:flow)
 #
 # Here $W$ stands for all weights $\omega_n,b_n,\beta_n$ and $\theta$ is the step function. The predictor is
-# $F=\alpha(f-f_0)$, where $f_0$ is the network at the start and $\alpha$ the {term}`output scale <alpha>`. A point is
+# $F=\alpha(f-f_0)$, where $f_0$ is the network at the start and $\alpha$ the output scale. A point is
 # fitted when its {term}`margin` $yF$ reaches 1.
 #
 # At large $\alpha$ an infinitesimal displacement of the weights fits all points. Then the {term}`tangent kernel`
@@ -133,14 +135,15 @@ chapter.figure(
 # $$ (eq:A:ntk)
 #
 # does not change, and the flow is a kernel method. At small $\alpha$ the weights must grow by orders of magnitude.
-# Their compression is measured by the {term}`amplification`
+# Those along uninformative directions then shrink relative to the others. The {term}`amplification` measures this
+# compression:
 #
 # $$
 # \Lambda^2 = \frac{\sum_n |\omega_{n,\parallel}|^2/d_\parallel}{\sum_n|\omega_{n,\perp}|^2/d_\perp},
 # $$ (eq:A:amplification)
 #
-# the ratio of squared weights along informative ($\parallel$) and uninformative ($\perp$) directions. It is near 1 at
-# the start. Paper A's unit of time is $t^*$, when the {term}`fitted fraction` of the training points reaches 10 %;
+# the ratio of mean squared weights along informative ($\parallel$) and uninformative ($\perp$) directions. It is near 1
+# at the start. Paper A's unit of time is $t^*$, when the {term}`fitted fraction` of the training points reaches 10 %;
 # there $\Lambda=\Lambda^*$.
 # %% [markdown]
 # ## The kernel at $t^*$ learns fastest
@@ -163,14 +166,14 @@ start, halted, star = (last[name] for name in ("initial kernel", f"network, {sto
 chapter.say(
     f"On the largest training sets ($p$ = {', '.join(map(str, most))}) the kernel frozen at $t^*$ has "
     + " and ".join(f"{star[d] / halted[d]:.2g} ($d={d}$)" for d in curve_d)
-    + " of the network's test error, and "
+    + f" of the test error of the network with {100 * stop:g} % fitted, and "
     + " and ".join(f"{star[d] / start[d]:.2g}" for d in curve_d)
     + " of the initial kernel's (ratios of medians)."
 )
 # %% [markdown]
 # {numref}`fig-a-learners` compares four learners. The initial kernel is that of an infinitely wide network, which has
 # a closed form. The second is the same kernel on data whose uninformative coordinates we divided by $\Lambda^*$. The
-# third is the network, at the {term}`end of training` and stopped early. The fourth is the network's
+# third is the network, at the {term}`end of training` and when 98 % of its points are fitted. The fourth is the network's
 # {term}`frozen kernel` at $t^*$, trained on a fresh set of $p$ points.
 # %%
 fig, axes = plots.panels(len(curve_d), width=4.4, height=4.6, sharey=True)
@@ -188,7 +191,7 @@ fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", nco
 chapter.figure(
     fig,
     "fig-a-learners",
-    "**The kernel at $t^*$ learns fastest, as $1/p$ (dashed).** Medians of the test error against training points. Above it lie, at large $p$, "
+    "**The kernel at $t^*$ learns fastest, as $1/p$ (dashed guide).** Medians of the test error against training points. Above it lie, at large $p$, "
     "the initial kernel on compressed data, the network, and the initial kernel. All but the network are kernel methods.",
     *(nets, fresh, lazily),
     alt="Learning curves on logarithmic axes in two dimensions. The initial kernel falls slowest; the network faster; the kernel at the "
@@ -235,8 +238,9 @@ for d in curve_d:
 # %% [markdown]
 # Two differences matter. First, the network has a larger error than the kernel that it has itself selected. Second,
 # compression alone does not give the exponent 1. The curve of compressed data is the lower one on few points, and ends
-# at or above the kernel's. At 8192 points the kernel at $t^*$ has {claim}`A.Fig3-star-beats-d5` of its error in $d=5$
-# and {claim}`A.Fig3-star-beats-d10` in $d=10$. Twenty {term}`seeds <seed>` leave the sign undecided.
+# at or above the kernel's. At 8192 points the kernel at $t^*$ has {claim}`A.Fig3-star-beats-d5` of the error on
+# compressed data in $d=5$ and {claim}`A.Fig3-star-beats-d10` in $d=10$. With twenty {term}`seeds <seed>` it is
+# undecided which error is smaller.
 #
 # ## The kernel at $t^*$ has the error $d/p$, because it places few planes
 # %%
@@ -263,18 +267,19 @@ chapter.say(
     + f" ($p\\ge{LARGE}$); two planes that separate the labels with the largest margin would have 1."
 )
 # %% [markdown]
-# Nearly all neurons have come to a few directions by $t^*$, each with a plane of its own (chapter 2). The kernel
-# frozen there offers functions that are linear in $x$ on each side of these planes. They have finitely many
+# By $t^*$ nearly all neurons point along a few directions, and the neurons of each switch on at a common plane (chapter
+# 2). The kernel frozen there offers functions that are linear in $x$ on each side of these planes. They have finitely many
 # parameters. To learn with this kernel means to place one plane at each of the two changes of the label. A plane in
-# $\mathbb R^d$ has $d$ parameters. Among $P$ points, the plane with the largest margin is wrong on about $\frac12 d/P$
-# of new points {cite}`opper1990`. Two planes, learnt from $P_1+P_2=p$ points, then have the error
+# $\mathbb R^d$ has $d$ parameters. Learnt from $P$ points, the plane with the largest margin is wrong on about
+# $\frac12 d/P$ of new points {cite}`opper1990`. It rests on $d+1$ points, its support vectors. Two planes, learnt from $P_1+P_2=p$ points, then have the error
 #
 # $$
 # \varepsilon \simeq \frac{P_1}{p}\,\frac{d}{2P_1} + \frac{P_2}{p}\,\frac{d}{2P_2} = \frac dp ,
 # $$ (eq:A:planes)
 #
-# however the points are divided. The exponent is $\beta=1$. {numref}`fig-a-star-kernel` compares this with compressed
-# data. These leave a problem with no such parameters, and the exponent $\beta=(2d-1)/(3d-2)<1$.
+# however the points are divided. The exponent of $\varepsilon\sim p^{-\beta}$ is $\beta=1$. {numref}`fig-a-star-kernel`
+# compares this with the initial kernel on compressed data. That kernel has no such planes, and theory gives it
+# $\beta=(2d-1)/(3d-2)<1$, see {eq}`eq:A:beta`.
 # %%
 fig, axes = plots.panels(2 * len(curve_d), columns=len(curve_d), height=2.9)
 for d, upper, lower in zip(curve_d, axes, axes[len(curve_d) :]):
@@ -323,7 +328,7 @@ chapter.check("A.Fig3-star-constant-width", *law(star_rows["width"]), figure="fi
 ring = learnt(star_rows["cylinder"], "star")
 chapter.check("A.Fig8-star-kernel", drift(beta, ring), ring, figure="fig-a-star-kernel")
 # %% [markdown]
-# From 512 to 8192 points the number of support vectors grows with the exponents {claim}`A.Fig3-star-vectors-d5`
+# From 512 to 8192 points this kernel's number of support vectors grows with the exponents {claim}`A.Fig3-star-vectors-d5`
 # ($d=5$) and {claim}`A.Fig3-star-vectors-d10` ($d=10$). On compressed data they fill a layer about the planes, and
 # their number more than doubles. The cylinder is the control: its neurons point along a whole circle of directions, so
 # there is no finite set of planes. There the kernel at $t^*$ has the exponent {claim}`A.Fig8-star-kernel`, well below
@@ -399,10 +404,10 @@ for name, rows in zip(("d5", "d10", "cylinder"), tops.values()):
     chapter.check(f"A.Fig6-function-end-{name}", since_star(rows, "function"), rows, figure="fig-a-function")
 # %% [markdown]
 # So the paper's sentence holds for the function and fails for the weights. A few neurons make the difference: at the
-# end one neuron in a hundred holds a part {claim}`A.Fig6-few-neurons` of all squared uninformative weight ($d=5$). The
+# end one per cent of the neurons holds {claim}`A.Fig6-few-neurons` of all squared uninformative weight ($d=5$). The
 # last points cost accuracy too. From 98 % of fitted points to the end, the network's test error grows by the factors
-# {claim}`A.Fig3-overfit-d5` ($d=5$) and {claim}`A.Fig3-overfit-d10` ($d=10$; 8192 points). The details page shows the
-# course ({numref}`fig-a-stop`).
+# {claim}`A.Fig3-overfit-d5` ($d=5$) and {claim}`A.Fig3-overfit-d10` ($d=10$; 8192 points). {numref}`fig-a-stop` on the
+# details page follows the error through training.
 #
 # ## Compression gains about what paper A says
 # %%
@@ -438,8 +443,8 @@ chapter.say(
 # \end{aligned}
 # $$ (eq:A:gain)
 #
-# Two effects contribute. Compression brings support vectors nearer to each other along the boundary. Planes also
-# shrink as a whole, so that the kernel bends more sharply across them. Paper B uses the second formula for planes too.
+# Two effects contribute. Compression brings support vectors nearer to each other along the boundary. Along a
+# plane all distances shrink, so that the kernel also bends more sharply across it. Paper B uses the second formula for planes too.
 # It leaves out the bending, and with it half the gain ({ref}`erratum <erratum-b-planar-exponent>`). With
 # $\Lambda\sim\sqrt p$ the exponent of feature learning would be
 #
@@ -447,7 +452,7 @@ chapter.say(
 # \beta_{\rm feature}=\beta_{\rm lazy}+\frac g2,\qquad \beta_{\rm lazy}=\frac{d}{3d-2}.
 # $$ (eq:A:beta)
 #
-# {numref}`fig-a-gain` imposes $\Lambda$ on the *same* training sets, without a network.
+# In {numref}`fig-a-gain` we compress the *same* training sets by a given $\Lambda$, without a network.
 # %%
 def draw_gains(upper, lower, name):
     """Above, relative errors of the machine, one line a size; below, the gain between neighbouring factors of both learners."""
@@ -500,14 +505,14 @@ for d in curve_d:
     plain = [rows[(rows.d == d) & (rows.factor == 1)] for rows in (imposed, machines)]
     chapter.check(f"A.Fig3-machine-exponent-d{d}", beta_difference(*plain), *plain, figure="fig-a-gain")
 # %% [markdown]
-# On planes both methods exclude paper B's gain at every size. The gain is smaller at larger factors, less so on more
+# On planes the support vector machine and the gradient flow exclude paper B's gain at every size. The gain is smaller at larger factors, less so on more
 # points. On the cylinder, where the papers agree, the gain is {claim}`A.Fig8-machine-gain`; theory has 0.14.
 #
 # ## Two exponents of the papers lie beyond 8192 points
 # - **Lazy learning** should have $\beta=d/(3d-2)$, which is 0.385 in $d=5$ and 0.357 in $d=10$. Over all sizes we
-#   measure {claim}`A.Fig3-beta-lazy-d5` and {claim}`A.Fig3-beta-lazy-d10`: not yet asymptotic. Neighbouring support
-#   vectors are still too far apart for the cusp that theory takes the kernel to have between them
-#   ({numref}`fig-a-layer`). Paper A's networks of width $10^4$ come nearer to theory, because a finite width flattens
+#   measure {claim}`A.Fig3-beta-lazy-d5` and {claim}`A.Fig3-beta-lazy-d10`: not yet asymptotic. Theory
+#   approximates the kernel between neighbouring support vectors by its cusp at distance zero. At our sizes they are
+#   still too far apart for this ({numref}`fig-a-layer`). Paper A's networks of width $10^4$ come nearer to theory, because a finite width flattens
 #   the curve ({numref}`fig-a-local`).
 # - **Feature learning** should have $\beta=(2d-1)/(3d-2)$, which is 0.692 and 0.679. At the end of training we measure
 #   {claim}`A.Fig3-beta-feature-d5` and {claim}`A.Fig3-beta-feature-d10`. When 98 % of the points are fitted, we
@@ -523,7 +528,7 @@ chapter.say(
 )
 # %% [markdown]
 # These exponents do not yet explain why feature learning wins at these sizes. The law $d/p$ shows what the features at
-# $t^*$ are worth on fresh data. There is no theory yet of what the network makes of them after $t^*$.
+# $t^*$ are worth on fresh data. There is no theory yet of the network's own error after $t^*$.
 #
 # Two pages have the rest. {ref}`Learning curves, link by link <learning-curve-details>` derives and tests each step of
 # the papers' argument. {ref}`Scale, width and numerical error <lazy-feature-checks>` has the passage from one regime

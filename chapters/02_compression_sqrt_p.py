@@ -12,22 +12,22 @@
 #
 # ## What we find
 # - **The square root holds, with its constant.** When a tenth of the points is fitted the {term}`amplification`
-#   $\Lambda^*$ grows as a power of $p$. The exponent is {claim}`A.Fig6-star-d5` on the {term}`stripe` in $d=5$ ($p$
+#   $\Lambda^*$, the ratio of informative to uninformative weights, is a power of $p$. The exponent is {claim}`A.Fig6-star-d5` on the {term}`stripe` in $d=5$ ($p$
 #   from 1024 to 16 384, width 100). From 4096 points on $\Lambda^*$ is {claim}`A.AppC-constant` times its theoretical
 #   value. Paper A predicts the exponent $\frac12$ and shows it up to $p\approx10^4$ at width $10^4$.
-# - **Three printed formulas lack a factor, and one condition is too weak.** The noise has the amplitude
-#   $\sqrt{D_\perp}$. One time constant is {claim}`A.AppC-tau-perp` times the printed one, and the time $t^*$ half of
-#   the printed one. The output scale must fall as a power of $p$ with the exponent {claim}`A.Fig6-idle-scale` (4096 to
+# - **Three printed formulas lack a factor, and one condition is too weak.** The noise of the training set has the
+#   amplitude $\sqrt{D_\perp}$, not $D_\perp$, the share of points that activate a neuron. One time constant is {claim}`A.AppC-tau-perp` times the printed one, and the time $t^*$ half of
+#   the printed one. To reach $\sqrt p$, the output scale must fall as a power of $p$ with the exponent {claim}`A.Fig6-idle-scale` (4096 to
 #   65 536 points); the paper's argument gives $-0.56$.
 # - **Two numbers remain open.** After $t^*$ the largest amplification has the exponent {claim}`A.Fig6-largest-d5` on
 #   the stripe in $d=5$. This leaves the paper's $\frac12$ undecided up to $p=16\,384$. On the {term}`cylinder`
-#   $\Lambda^*$ is {claim}`A.Fig8-constant` times our own constant.
+#   $\Lambda^*$ is {claim}`A.Fig8-constant` times the value that we derive.
 #
 # ## The argument in four steps
 # Paper A {cite}`paccolat2021` explains the {term}`compression` one neuron at a time. Its example is the stripe: Gaussian points whose
 # label depends on $x_1$ alone and changes at two planes. The argument has four steps.
 #
-# 1. Until the first {term}`margin` is met, that is, until the first point has $yF\ge1$, all neurons evolve independently.
+# 1. Until the first {term}`margin` is met, that is, until the first point has $yF\ge1$ for the predictor $F$, all neurons evolve independently.
 # 2. Each neuron converges to one of a few fixed points on the {term}`informative <informative direction>` axis.
 # 3. A finite training set adds noise of relative size $1/\sqrt p$, which keeps the uninformative weights from vanishing.
 # 4. The ratio of informative to uninformative weights therefore saturates at a value proportional to $\sqrt p$.
@@ -90,7 +90,7 @@ chapter.figure(
     sketches.compression(first, last, interfaces),
     "fig-sketch-compression",
     "**Training aligns the neurons that matter with $x_1$, the only direction on which the label depends.** Each line is the hyperplane of one "
-    "neuron, before training and at $t^*$. Darker lines carry a larger share of the output. Shading: the label.",
+    "neuron, before training and at $t^*$ (a tenth of the points fitted). Darker lines carry a larger share of the output. Shading: the label.",
     paths,
     alt="Two squares with three vertical bands labelled plus, minus, plus, crossed by lines. Before training the lines run in all "
     "directions; after it the dark ones are vertical and bundle at a few places.",
@@ -129,7 +129,7 @@ chapter.say(
 
 
 # %% [markdown]
-# In $d=2$ each neuron can be drawn as an arrow $\beta_n\omega_n$, as long as its share of the output
+# In $d=2$ each neuron can be drawn as an arrow $\beta_n\omega_n$, its length the neuron's share of the output
 # ({numref}`fig-a-2`). At small $\alpha$ the output starts near zero, so the weights must grow. The weights along the
 # first axis grow most. The {term}`lazy <lazy regime>` network fits the same points without turning its weights.
 #
@@ -208,8 +208,8 @@ neurons_p = chapter.design(studies.neurons, "main")["p"]
 biggest = neurons[neurons.p == neurons_p[-1]]
 attractors = Stripe(interfaces, 2).attractors()
 chapter.say(
-    f"The stripe has {len(attractors)} fixed points in $d=2$. At $t^*$ the neurons' intercepts lie {mean(biggest.off).value:.2g} from the "
-    f"nearest one of their sign. This is an average over neurons, weighted by $(\\beta\\omega)^2$ ($p={neurons_p[-1]}$)."
+    f"The stripe has {len(attractors)} fixed points in $d=2$. At $t^*$ the neurons' hyperplanes meet the first axis {mean(biggest.off).value:.2g} from the "
+    f"nearest one for their sign of $\\omega_1$. This is an average over neurons, weighted by $(\\beta\\omega)^2$ ($p={neurons_p[-1]}$)."
 )
 
 
@@ -243,7 +243,7 @@ chapter.say(
 #
 # where $\pm$ is the sign of $\lambda$. A neuron rests at a zero $z^*$ of the bracket under two conditions: $\zeta$ is
 # stable there, and $|\lambda|$ grows ({numref}`fig-a-4`). The second condition is $|C_1^\pm|>\pm\,{\rm
-# sgn}(C_1^\pm)\,y(z^*)\,e^{-z^{*2}/2}/\sqrt{2\pi}$.
+# sgn}(C_1^\pm)\,y(z^*)\,e^{-z^{*2}/2}/\sqrt{2\pi}$, with $y(z^*)$ the label there.
 # %%
 def draw_velocity(ax):
     """Velocity of a grown neuron's intercept for both signs of ``λ``, dashed where ``|λ|`` would fall."""
@@ -274,7 +274,7 @@ chapter.figure(
     fig,
     "fig-a-4",
     "**Most neurons reach a fixed point before $t^*$; some are still on their way.** Left: velocity of the intercept of a neuron with large "
-    "$|\\lambda|$; dashed where $|\\lambda|$ would fall. Right: paths of the feet $z$ of sixty neurons until $t^*$; colour: the final sign "
+    "$|\\lambda|$; dashed where $|\\lambda|$ would fall. Right: paths of sixty neurons until $t^*$, drawn at the foot $z$ of the normal from the origin to each hyperplane; colour: the final sign "
     "of $\\omega_1$; small dots: starts (paper A, Fig. 4b and c).",
     paths,
     alt="Left, velocity of a neuron's intercept against its place: two curves that cross zero at the fixed points. "
@@ -283,7 +283,7 @@ chapter.figure(
 # %%
 chapter.check("A.Fig5-attractors", mean(biggest.off), biggest, figure="fig-a-4")
 chapter.say(
-    f"With the noise of the training set included, these equations follow the network closely. By $t^*$ the median neuron departs by "
+    f"With the noise of the training set included, these equations follow the network closely. By $t^*$ the median neuron departs from their solution by "
     f"{ratio(biggest.error).value:.2f} of its norm."
 )
 # %% [markdown]
@@ -336,7 +336,7 @@ chapter.say(
 # $$ (eq:A:noise)
 #
 # The first term is the force of the label $y(z^*)$ at the fixed point. In the second term $D_\perp^\pm$ is the
-# fraction of points on the active side. The components of the vector $N$ have variance one. The paper prints $D_\perp$
+# fraction of points on the active side. The training set fixes the vector $N$, whose components have variance one. The paper prints $D_\perp$
 # in place of its root ({ref}`erratum <erratum-a-noise>`).
 #
 # At first $|\omega_\perp|$ grows more slowly than $\omega_1$. Once the noise dominates, both grow at the same rate, and their ratio
@@ -420,7 +420,7 @@ chapter.say(
 )
 # %% [markdown]
 # The paper states $\Lambda_{\max}\sim\sqrt p$. We have up to $p=16\,384$ points at width 150. The intervals of the
-# exponent reach beyond the band from 0.4 to 0.6, so the statement stays undecided. The factor by which $\Lambda$ grows
+# exponent reach beyond the accepted band from 0.4 to 0.6, so the statement stays undecided. The factor by which $\Lambda$ grows
 # after $t^*$ still depends on the size up to $p=4096$ ({ref}`table <compression-exponents>`).
 #
 # Later $\Lambda$ falls ({numref}`fig-a-6`). The last unfitted points dominate the gradient, their noise does not

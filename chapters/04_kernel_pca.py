@@ -11,17 +11,17 @@
 # much of it afterwards. This holds on a synthetic task and on images of digits.
 #
 # ## What we find
-# - **The first components gain information.** Training raises the largest {term}`mutual information` of the first ten
-#   components. It grows by {claim}`A.Fig10-gain-stripe` bits on the {term}`stripe` ($d=10$, 512 points, width 300) and
+# - **The first components gain information.** Training raises the largest {term}`mutual information` with the label
+#   among the first ten components. It grows by {claim}`A.Fig10-gain-stripe` bits on the {term}`stripe` ($d=10$, 512 points, width 300) and
 #   by {claim}`A.Fig10-gain-mnist` bits on the parity of MNIST (400 images; paper A trains on 42 to 6944).
 # - **Training improves the kernel.** At 400 images the {term}`kernel frozen <frozen kernel>` after training has 0.58
-#   of the initial kernel's test error and 0.83 of the network's. The network's learning curve is steeper than the
-#   initial kernel's by {claim}`A.Fig9-gain` in the exponent; paper A has 0.2, over larger sizes.
+#   of the initial kernel's test error and 0.83 of the network's. The exponent of the network's learning
+#   curve exceeds the initial kernel's by {claim}`A.Fig9-gain`; paper A has 0.2, over larger sizes.
 # - **Three statements of paper A need a condition.** Most of the label's projection is on the *first* component only
-#   if the kernel is centred. On the stripe this component has {claim}`A.Fig10-centred-first-stripe` of it, and
+#   if the kernel is centred, that is, without the features' mean. On the stripe this component has {claim}`A.Fig10-centred-first-stripe` of it, and
 #   {claim}`A.Fig10-projection-stripe` as the paper defines the kernel. The estimate of information reports
-#   {claim}`A.AppE-null` bits where there are none. Training makes half of the label 25 times cheaper in the kernel's
-#   squared norm, and the last tenth more expensive.
+#   {claim}`A.AppE-null` bits where there are none. A function that leaves half of the label has a 25 times smaller
+#   squared norm in the kernel after training. One that leaves a tenth has a larger norm.
 #
 # ## Why look at the kernel
 # Chapters 1 and 2 study the weights, which {term}`compress <compression>` irrelevant directions. On images we know of
@@ -136,7 +136,7 @@ chapter.say(
 # %% [markdown]
 # A component $\varphi_r$ is an eigenvector of the Gram matrix $K_{\mu\nu}=\psi(x_\mu)\cdot\psi(x_\nu)$. The features
 # $\psi=\partial_Wf$ are the gradients of the network in its weights. {numref}`fig-a-10` shows the estimated
-# information $\hat I(\varphi_r;y)$ of each component. It also shows the label's projection
+# information $\hat I(\varphi_r;y)$ of each component about the label $y=\pm1$. It also shows the label's projection
 # $\omega_r^2=(\frac1n\sum_\mu\varphi_r(x_\mu)y_\mu)^2$ on it.
 #
 # Before training no component is informative, and none stands out. After training the first components are
@@ -172,8 +172,8 @@ fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", nco
 chapter.figure(
     fig,
     "fig-a-10",
-    "**Training lifts the first components; on the stripe the label lies on the second of the paper's matrix and on the first of the centred "
-    "one.** Information and projection of the first ten components (paper A, Fig. 10; paper B, Fig. 11). Dashed: the estimate where there is no "
+    "**Training lifts the first components; on the stripe the label lies on the second of the paper's uncentred matrix and on the first of "
+    "the centred one.** Information and projection of the first ten components (paper A, Fig. 10; paper B, Fig. 11). Dashed: the estimate where there is no "
     f"information. Lines: means; bands: 95 % intervals. {trained_on}",
     stripes[stripes.kernel != "network"],
     largest[largest.kernel != "network"],
@@ -331,7 +331,7 @@ chapter.say(
 # frozen before or after training, and learns from a training set of its own. Paper A reports exponents of about 0.5
 # and 0.3, from 42 to 6944 images. Ours are over 25 to 400 images and are not tested against these at this size.
 #
-# The paper also says that kernels of the end "perform as well as the network in the feature learning regime, and even
+# The paper also says that kernels frozen at the end "perform as well as the network in the feature learning regime, and even
 # once again slightly better for the largest $p$". At our sizes the kernel is ahead. The kernel of the last layer stays
 # behind the network, as the paper says.
 # %%
@@ -367,7 +367,7 @@ legend = fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center",
 chapter.figure(
     fig,
     "fig-a-9",
-    "**Kernels frozen after training have the smallest error, the initial kernel nearly the largest.** Test error of the convolutional network and of its frozen "
+    "**The full kernel frozen after training has the smallest error, the full initial kernel nearly the largest.** Test error of the convolutional network and of its frozen "
     f"kernels (paper A, Fig. 9; paper B, Fig. 9 right). Thin: kernels frozen when {100 * float(half):g} % of the points are fitted. Medians, with "
     f"quartiles as bands. {diamonds}Width {image_h}, scale {alpha:g}, {test} test images. Dashed: the papers' slopes.",
     curves,
@@ -397,7 +397,8 @@ chapter.say(
     f"{ratio(halfway.alignment / ended.alignment).value:.2g} of its final value."
 )
 # %% [markdown]
-# {numref}`fig-4-course` follows both networks through training. On the stripe the last points to be fitted lower the
+# {numref}`fig-4-course` follows both networks through training. The alignment is $y^\top Ky/(\lVert K\rVert_F\lVert
+# y\rVert^2)$, from 0 to 1, for the label $y$ and the Gram matrix $K$. On the stripe the last points to be fitted lower the
 # alignment; on images they do no measurable harm. Why the two differ is open. Chapter 1 studies the same late phase in
 # the weights ({numref}`fig-a-stop`).
 # %%
