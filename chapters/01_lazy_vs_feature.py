@@ -12,7 +12,7 @@
 #
 # ## What we find
 # - **The kernel at the time $t^*$ already learns as $d/p$.** At $t^*$ a tenth of the network's $p$ training points in
-#   $d$ dimensions are fitted. We freeze its tangent kernel there and train it on fresh data. Its test error falls with
+#   $d$ dimensions are fitted. We freeze its {term}`tangent kernel` there and train it on fresh data. Its test error falls with
 #   the exponents {claim}`A.Fig3-star-kernel-d5` ($d=5$) and {claim}`A.Fig3-star-kernel-d10` ($d=10$) in $p$. The
 #   network's own error falls with {claim}`A.Fig3-beta-feature-d5` and {claim}`A.Fig3-beta-feature-d10`.
 # - **The last points undo the compression of the weights, not that of the function.** At the end of training the
@@ -128,7 +128,7 @@ chapter.figure(
 # $F=\alpha(f-f_0)$, where $f_0$ is the network at the start and $\alpha$ the output scale. A point is
 # fitted when its {term}`margin` $yF$ reaches 1.
 #
-# At large $\alpha$ an infinitesimal displacement of the weights fits all points. Then the {term}`tangent kernel`
+# At large $\alpha$ an infinitesimal displacement of the weights fits all points. Then the tangent kernel
 #
 # $$
 # \Theta(x,z)=\partial_W f(x)\cdot\partial_W f(z)
@@ -271,7 +271,8 @@ chapter.say(
 # 2). The kernel frozen there offers functions that are linear in $x$ on each side of these planes. They have finitely many
 # parameters. To learn with this kernel means to place one plane at each of the two changes of the label. A plane in
 # $\mathbb R^d$ has $d$ parameters. Learnt from $P$ points, the plane with the largest margin is wrong on about
-# $\frac12 d/P$ of new points {cite}`opper1990`. It rests on $d+1$ points, its support vectors. Two planes, learnt from $P_1+P_2=p$ points, then have the error
+# $\frac12 d/P$ of new points {cite}`opper1990`. It rests on $d+1$ points, its support vectors. Two planes, learnt
+# from $P_1+P_2=p$ points, then have the error
 #
 # $$
 # \varepsilon \simeq \frac{P_1}{p}\,\frac{d}{2P_1} + \frac{P_2}{p}\,\frac{d}{2P_2} = \frac dp ,
@@ -505,8 +506,8 @@ for d in curve_d:
     plain = [rows[(rows.d == d) & (rows.factor == 1)] for rows in (imposed, machines)]
     chapter.check(f"A.Fig3-machine-exponent-d{d}", beta_difference(*plain), *plain, figure="fig-a-gain")
 # %% [markdown]
-# On planes the support vector machine and the gradient flow exclude paper B's gain at every size. The gain is smaller at larger factors, less so on more
-# points. On the cylinder, where the papers agree, the gain is {claim}`A.Fig8-machine-gain`; theory has 0.14.
+# On planes the support vector machine and the gradient flow exclude paper B's gain at every size. The gain is
+# smaller at larger factors, less so on more points. On the cylinder, where the papers agree, the gain is {claim}`A.Fig8-machine-gain`; theory has 0.14.
 #
 # ## Two exponents of the papers lie beyond 8192 points
 # - **Lazy learning** should have $\beta=d/(3d-2)$, which is 0.385 in $d=5$ and 0.357 in $d=10$. Over all sizes we

@@ -12,11 +12,13 @@
 #
 # ## What we find
 # - **The square root holds, with its constant.** When a tenth of the points is fitted the {term}`amplification`
-#   $\Lambda^*$, the ratio of informative to uninformative weights, is a power of $p$. The exponent is {claim}`A.Fig6-star-d5` on the {term}`stripe` in $d=5$ ($p$
+#   $\Lambda^*$, the ratio of informative to uninformative weights, is a power of $p$. The exponent is
+#   {claim}`A.Fig6-star-d5` on the {term}`stripe` in $d=5$ ($p$
 #   from 1024 to 16 384, width 100). From 4096 points on $\Lambda^*$ is {claim}`A.AppC-constant` times its theoretical
 #   value. Paper A predicts the exponent $\frac12$ and shows it up to $p\approx10^4$ at width $10^4$.
 # - **Three printed formulas lack a factor, and one condition is too weak.** The noise of the training set has the
-#   amplitude $\sqrt{D_\perp}$, not $D_\perp$, the share of points that activate a neuron. One time constant is {claim}`A.AppC-tau-perp` times the printed one, and the time $t^*$ half of
+#   amplitude $\sqrt{D_\perp}$, not $D_\perp$, the share of points that activate a neuron. One time constant is
+#   {claim}`A.AppC-tau-perp` times the printed one, and the time $t^*$ half of
 #   the printed one. To reach $\sqrt p$, the output scale must fall as a power of $p$ with the exponent {claim}`A.Fig6-idle-scale` (4096 to
 #   65 536 points); the paper's argument gives $-0.56$.
 # - **Two numbers remain open.** After $t^*$ the largest amplification has the exponent {claim}`A.Fig6-largest-d5` on
@@ -274,7 +276,8 @@ chapter.figure(
     fig,
     "fig-a-4",
     "**Most neurons reach a fixed point before $t^*$; some are still on their way.** Left: velocity of the intercept of a neuron with large "
-    "$|\\lambda|$; dashed where $|\\lambda|$ would fall. Right: paths of sixty neurons until $t^*$, drawn at the foot $z$ of the normal from the origin to each hyperplane; colour: the final sign "
+    "$|\\lambda|$; dashed where $|\\lambda|$ would fall. Right: paths of sixty neurons until $t^*$, each drawn at its "
+    "hyperplane's point $z$ nearest to the origin; colour: the final sign "
     "of $\\omega_1$; small dots: starts (paper A, Fig. 4b and c).",
     paths,
     alt="Left, velocity of a neuron's intercept against its place: two curves that cross zero at the fixed points. "
