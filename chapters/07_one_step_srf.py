@@ -33,10 +33,6 @@
 # by simulation. **The settings of all figures are ours**, chosen to show the effect.
 #
 # :::{dropdown} Symbols
-# the step, also for readouts of finitely many values, with a deterministic equivalent of the features' covariance
-# {cite}`dandi2024spectrum`; and the features of a second step are described {cite}`moniri2026`.
-#
-# :::{dropdown} Symbols
 # | symbol | code | shape | unit, scale |
 # |---|---|---|---|
 # | $x,\ \theta$ | `x`, `theta` | $(n,d)$, $(d)$ | $x\sim\mathcal N(0,I_d)$, $\lVert\theta\rVert=1$ |
