@@ -142,7 +142,7 @@ plots.phase_map(axes[1], second_map, jamming.transitions(second_map, "h"))
 axes[1].set_title(f"{second_map.data.iloc[0]}, {kept} components\n{papers.beside(second_map.p.iloc[0], 'B.points')}")
 chapter.figure(fig, "fig-b-4", "**Left of the black line not all points can be fitted; above the thick white line the kernel changes by less than "
                "its norm, and learning is lazy.** Colour: test error of the ensemble's mean output. Black: jamming, where half of the networks fit, mean "
-               "and range over training sets. White: equal change of the kernel. Circles: within half a per cent of the least error; "
+               "and range over training sets. White: change of the kernel over its norm. Circles: within half a per cent of the least error; "
                "dotted: the cuts of the next figure (paper B, Fig. 4).", on_map, second_map,
                alt="Two maps of ensemble error over width and output scale with the jamming line on the left and the "
                "lines of kernel change running flat to the right.")  # fmt: skip
@@ -359,7 +359,8 @@ if slow is not None and max(slow.p) >= 1000:
 # are {claim}`B.Sec2-norm` for the norm of the predictor, {claim}`B.Fig8D-quadratic` for its fluctuation over initial weights and
 # {claim}`B.Fig4-change-diverges` for the change of the kernel. $N$ counts the parameters, $N^*$ those at jamming. As $N$ falls
 # towards $N^*$ a network can meet its margins only with an ever larger predictor, which depends ever more on
-# its initial weights. The kernel changes with the predictor, so that a network near jamming leaves the lazy regime.
+# its initial weights. The kernel changes with the predictor, so that close enough to jamming any network leaves the lazy regime.
+# Ours do not come so close: at this scale the change stays far below the norm of the kernel.
 # %%
 (stops,) = chapter.design(studies.ensembles, "map")["stops"]
 early = f"_{stops[0]:g}"

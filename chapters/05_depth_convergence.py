@@ -161,7 +161,7 @@ def learnt_shares(ax, i, share):
         style = {"color": plots.COLOURS["lazy"] if chosen else "0.85", "linewidth": 1.6 if chosen else 0.8}
         ax.plot(x, x / (x + deep_limit.depth_ridge(depth)), **style)
     ax.plot(strength[clear], share[clear], "o", markersize=3, color=plots.COLOURS["theory"])
-    ax.set(xscale="log", ylim=(-0.02, 1), xlabel="eigenvalue of $C$", ylabel="share of the pattern learnt")
+    ax.set(xscale="log", ylim=(-0.02, 1), xlabel="eigenvalue of $C$", ylabel="learnt share of the eigenvector")
     ax.set_title(f"ridge {deep_limit.depth_ridge(ridge_depths[i]):.0f}")
 
 
@@ -462,7 +462,7 @@ chapter.figure(
     "fig-c-deep",
     "**With classes in equal parts the accuracy stops falling; with classes as drawn it ends at chance.** Left: accuracy of kernel "
     "regression at infinite time (circles) and of its closed law (dashed). Right: distance of the predictor from the "
-    "law, over the law's own variation.",
+    "law, over the law's own variation; the two curves coincide.",
     by_classes["balanced"],
     by_classes["drawn"],
     alt="Left, accuracy against depth: with classes in equal parts it levels off, with classes as drawn it falls "

@@ -360,7 +360,7 @@ chapter.check("D.Prop4-labels", ratio(small.c_labels / small.c), small, figure="
 # $X^\top YX\,X^\top X\,X^\top YX$ of the AGOP is exactly a projector, and the NFM is $M^2$. App. F's own data cannot be built as written
 # ([details](#app-f)).
 #
-# *The first order*, with $\mathbb E\mathcal K$ in place of $\mathcal K$, predicts values far below the observed ones (lowest line). With
+# *The first order* (dashed) has $\mathbb E\mathcal K$ in place of $\mathcal K$. For small floors it lies far below the observed values. With
 # as many neurons as dimensions the fluctuation of $\mathcal K$, the covariance in Eq. 5, keeps the two matrices aligned.
 # %%
 free = chapter.rows(initial.reversal, "spike_free")
@@ -398,7 +398,7 @@ chapter.figure(
     "fig-d-3",
     "**Free probability predicts single networks; Eq. 28 as printed exceeds 1, and the first order is too low.** Data "
     "without spikes at the largest size: each dot is a network on a data set. Lines: free probability with closed "
-    "moments, the same with Eq. 28 as printed, and the first order, with the expected kernel alone. Last panel: "
+    "moments (full), the same with Eq. 28 as printed (dotted), and the first order, with the expected kernel alone (dashed). Last panel: "
     "observed against predicted (paper D, Fig. 3).",
     big,
     alt="Observed alignment as dots against the floor, on the predicted line and below a dotted line that exceeds "
