@@ -19,10 +19,11 @@
 # - Stopping early and ensembles remove the peak; stopping early, weight decay and stochastic descent remove the divergence. Far from
 #   jamming the fluctuations over initial weights fall as $N^{-1/4}$ in both regimes. The error of single networks above the
 #   ensemble's is not yet their square: the exponent is {claim}`B.Sec3-quadratic`, not 2.
-# - Before us: the cusp at jamming, and that it disappears with early stopping {cite}`spigler2019`; $N^{-1/4}$, the divergence, and several
-#   networks just beyond jamming in place of one {cite}`geiger2020`; double descent elsewhere {cite}`belkin2019`; in random features
-#   the peak is the variance of initial weights and label noise, which averaging takes away {cite}`dascoli2020`. New as far as we know,
-#   compare {cite}`spigler2019`: the peak against the number of points and steps, with networks at rest.
+# - Before us: {cite}`spigler2019` have the cusp at jamming, and that it disappears with early stopping. {cite}`geiger2020` have
+#   $N^{-1/4}$, the divergence, and several networks just beyond jamming in place of one. Double descent elsewhere is in
+#   {cite}`belkin2019`. In random features the peak is the variance of initial weights and label noise, which averaging takes away
+#   {cite}`dascoli2020`. New as far as we know, compare {cite}`spigler2019`: the peak against the number of points and steps, with
+#   networks at rest.
 #
 # ## Overview
 # Training a network with too few parameters gets stuck with some points on the wrong side
@@ -478,10 +479,9 @@ chapter.say(
 #
 # <details class="solution"><summary>Solution</summary>
 #
-# $F=\lVert F\rVert u$ with $u$ of norm 1, and $\min_\mu y_\mu F_\mu\le\lVert F\rVert\,\kappa(N)$. All margins of 1
-# ask for $\lVert F\rVert\ge1/\kappa(N)\propto1/(N-N^*)$. The worst point alone sets the scale. When only half of the
-# points have passed, the other half, the worst among them, has no say, and the margin of the better half does not
-# vanish at $N^*$.
+# $F=\lVert F\rVert u$ with $u$ of norm 1, and $\min_\mu y_\mu F_\mu\le\lVert F\rVert\,\kappa(N)$. All margins of 1 ask for $\lVert
+# F\rVert\ge1/\kappa(N)\propto1/(N-N^*)$. The worst point alone sets the scale. Early stopping asks for the margins of the better half of
+# the points only. Their margin does not vanish at $N^*$.
 #
 # In least squares, where the labels are to be met exactly by $N$ linear parameters, it is the *squared* norm of the
 # parameters that diverges: for $P$ Gaussian points in $N>P+1$ dimensions and random labels its mean is $P/(N-P-1)$,
@@ -524,23 +524,23 @@ chapter.say(
 #   would have to be for the norm to reach the scale. No whole width is that near. We see this divergence at the largest scale alone. At
 #   scale 12 the same fit gives a quarter of the exponent.
 # - The jamming line on the map depends on the number of steps. Trained on to rest, narrower networks fit
-#   ({numref}`fig-b-rest`). Just left of the line some are still on their way after the last round, with weights that grow: whether they
+#   ({numref}`fig-b-rest`). Just left of the line some networks still move after the last round, with weights that grow. Whether they
 #   have a minimum at all is open (the table of ends at rest gives their share).
-# - With random labels the number of parameters at jamming is not yet in proportion to the points: a line through all sizes has an offset of some
-#   two hundred parameters, 7 to 12 neurons in each of three layers. Whether narrow layers fail there before the count of
-#   parameters does is not separated here. Paper B goes to 70,000 points.
-# - At scale 12 and 1000 points the error near jamming still rises from 400 to 1600 rounds; at 2000 points its peak is the same after
+# - With random labels the number of parameters at jamming is not yet in proportion to the points. A line through all sizes has an offset
+#   of some two hundred parameters, 7 to 12 neurons in each of three layers. Narrow layers may fail there before the count of
+#   parameters does; we do not separate the two. Paper B goes to 70,000 points.
+# - At scale 12 and 1000 points the error near jamming still rises from 400 to 1600 rounds. At 2000 points its peak is the same after
 #   both. Newton's method also leads to other minima than the flow would. In the lazy regime the loss is convex, and 200 steps are enough.
 # - The training sets of 2000 points and fewer are drawn from 5000 images, so that two of 2000 share 40 per cent. Those of the claims at rest
 #   on 5000 points are drawn from all 70000.
 # - At the smallest scale most networks near jamming still move after the last round. Their claim is about where they are then.
-# - In the lazy regime the narrower width of the claim on 5000 points, 20, was chosen before the width 18 was tried, whose error is lower: the
+# - In the lazy regime on 5000 points the claim compares the peak with width 20. We tried width 18 later, and its error is lower. So the
 #   peak is higher than the claim says.
 # - In the feature regime, where the norm does not diverge, a stop at half of the margins helps as much far from jamming as near.
 # - At the largest scale the mean output of five networks keeps a bump at jamming, that of twenty a smaller one. Whether a mean of
 #   predictors scaled to one norm has a bump is not measured here.
-# - Beyond jamming the fluctuation is not a function of $h/h^*$ alone: at twice the width of jamming it grows with $P$, if less
-#   than at a fixed width. The line is that of `steps` steps; how far that of unlimited steps moves is not measured.
+# - Beyond jamming the fluctuation is not a function of $h/h^*$ alone. At twice the width of jamming it grows with $P$, if less
+#   than at a fixed width. Here $h^*$ is measured after `steps` steps; how far it moves with unlimited steps is not measured.
 # - Far from jamming the fluctuations fall alike in both regimes, as paper B says. The excess error falls more slowly than their
 #   square. Its exponent in the fluctuation grows with the width ({numref}`fig-b-local`, right): whether it ends at 2 is open.
 # - Paper B does not say at which output scale its Fig. 8 was measured; ours is 12, the `scale` of `thresholds.images`. Nor does it

@@ -117,7 +117,7 @@ def also(claim, measured, *rows):
 # not depend on depth, derived below.
 #
 # On the left are outputs for fresh images, of the deep kernel and of the ridge regression. On the right is the learnt share of each
-# eigenvector. Move the slider to ten times the depth: the outputs stay those of a ridge regression, and the curve on the right moves by
+# eigenvector. Move the slider to ten times the depth. The outputs stay those of a ridge regression, and the curve on the right moves by
 # a decade. The next sections derive this.
 #
 # The ridge is new as far as we know. In {cite}`xiao2020` the deep predictor becomes independent of the data as $t\to\infty$ (paper C,

@@ -360,7 +360,7 @@ chapter.check("D.Prop4-labels", ratio(small.c_labels / small.c), small, figure="
 # $X^\top YX\,X^\top X\,X^\top YX$ of the AGOP is exactly a projector, and the NFM is $M^2$. App. F's own data cannot be built as written
 # ([details](#app-f)).
 #
-# *The first order* (dashed) has $\mathbb E\mathcal K$ in place of $\mathcal K$. For small floors it lies far below the observed values. With
+# *The first order* (dashed) has $\mathbb E\mathcal K$ in place of $\mathcal K$. At a small floor it lies far below the observed values. With
 # as many neurons as dimensions the fluctuation of $\mathcal K$, the covariance in Eq. 5, keeps the two matrices aligned.
 # %%
 free = chapter.rows(initial.reversal, "spike_free")
