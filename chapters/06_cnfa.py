@@ -431,7 +431,7 @@ chapter.say(
 # In the lazy regime the C-NFA is {claim}`D.Stripe-lazy`, though nothing is compressed ({numref}`fig-d-stripe`). The UC-NFA is larger
 # by {claim}`D.Stripe-uncentred` in the feature regime than in the lazy one. We follow both along the gradient flow of paper A's network
 # on the {term}`stripe` (chapter 2). At a small output scale $\alpha$, in the feature regime, this network compresses the uninformative
-# directions by a factor $\Lambda$, the amplification. At a large $\alpha$, in the lazy regime, it does not.
+# directions by a factor $\Lambda$, the {term}`amplification`. At a large $\alpha$, in the lazy regime, it does not.
 # %%
 flow, alphas = chapter.rows(studies.stripes, "main"), chapter.design(studies.stripes, "main")["alpha"]
 star = flow[flow.moment == "star"].set_index(["alpha", "seed"]).t
