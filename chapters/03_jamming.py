@@ -10,16 +10,20 @@
 # A network with too few parameters cannot fit its data. We ask what happens at the number of parameters where it just can.
 #
 # ## What we find
-# - The two lines of paper B's phase diagram stand on small networks and 250 digits. The lazy regime begins at an output
-#   scale near 9, whatever the width, and the predictor's norm diverges at jamming as $1/(N-N^*)$, exponent {claim}`B.Sec2-norm`.
-# - The error of single networks trained to rest peaks at jamming: by {claim}`B.Fig6-rest-cusp` per cent on 5000 points at the
-#   middle scale, and by {claim}`B.Fig6-rest-lazy` in the lazy regime. On 250 points there is hardly a peak.
+# - Both lines of paper B's phase diagram appear with small networks on 250 digits. The lazy regime begins at an output scale near 9,
+#   at every width far from jamming. In it the predictor's norm diverges as $1/(N-N^*)$, measured exponent {claim}`B.Sec2-norm`. Here $N$ is the
+#   number of parameters, $N^*$ its value at jamming.
+# - The test error of single networks peaks at jamming when they are trained to rest, that is, until the loss stops falling. On 5000
+#   points the peak is {claim}`B.Fig6-rest-cusp` per cent high at output scale 12, and {claim}`B.Fig6-rest-lazy` in the lazy
+#   regime. On 250 points and after 200 steps there is hardly a peak.
 # - Stopping early and ensembles remove the peak; stopping early, weight decay and stochastic descent remove the divergence. Far from
-#   jamming fluctuations fall as $N^{-1/4}$ in both regimes. The excess error is not yet their square, exponent {claim}`B.Sec3-quadratic`.
-# - Before us: the cusp at jamming, and that it disappears with early stopping {cite}`spigler2019`; $N^{-1/4}$, the divergence, and several
-#   networks just beyond jamming in place of one {cite}`geiger2020`; double descent elsewhere {cite}`belkin2019`; in random features
-#   the peak is the variance of initial weights and label noise, which averaging takes away {cite}`dascoli2020`. New as far as we know,
-#   compare {cite}`spigler2019`: the peak against the number of points and steps, with networks at rest.
+#   jamming the fluctuations over initial weights fall as $N^{-1/4}$ in both regimes. The error of single networks above the
+#   ensemble's is not yet their square: the exponent is {claim}`B.Sec3-quadratic`, not 2.
+# - Before us: {cite}`spigler2019` have the cusp at jamming, and that it disappears with early stopping. {cite}`geiger2020` have
+#   $N^{-1/4}$, the divergence, and several networks just beyond jamming in place of one. Double descent elsewhere is in
+#   {cite}`belkin2019`. In random features the peak is the variance of initial weights and label noise, which averaging takes away
+#   {cite}`dascoli2020`. New as far as we know, compare {cite}`spigler2019`: the peak against the number of points and steps, with
+#   networks at rest.
 #
 # ## Overview
 # Training a network with too few parameters gets stuck with some points on the wrong side
@@ -28,8 +32,9 @@
 # cusp; beyond it the error falls again, the {term}`second descent <double descent>`. A second line separates
 # {term}`feature learning` from the {term}`lazy regime`.
 #
-# Both lines lie on one map: the width $h$ to the right, the {term}`scale <alpha>` $\tilde\alpha$ of the outputs upwards. We train
-# several thousand small networks, in ensembles on the same data, until each fits or we stop it. All follow implicit steps of
+# Both lines lie on one map: the width $h$ to the right, the output {term}`scale <alpha>` $\tilde\alpha$ upwards. We train
+# several thousand small networks until each fits or we stop it. An ensemble is several networks that differ in their initial weights
+# alone. All follow implicit steps of
 # {term}`gradient flow` (`regimes.training.gauss_newton`), a whole ensemble at a time. You need to know what a margin and a
 # {term}`tangent kernel` are (chapter 1). The [details](#jamming-details) hold further statements and small print.
 #
@@ -80,33 +85,35 @@ from companion.theory.learning_curves import drift
 chapter = Chapter("03", globals())
 # %% [markdown]
 # ## In one picture
-# Two phases, and what training finds in each ({numref}`fig-sketch-jamming`).
+# With too few parameters for the points training ends at a positive loss, with enough at zero ({numref}`fig-sketch-jamming`).
 # %%
 chapter.figure(
     sketches.jamming(),
     "fig-sketch-jamming",
-    "**With too few parameters the least loss lies above zero; with enough the bottom is flat at zero.** A sketch of the two "
-    "phases; the line between them is jamming.",
+    "**With too few parameters the least loss lies above zero; with enough the bottom is flat at zero.** A sketch. Above: the two "
+    "phases and the line between them, jamming. Below: the loss over the weights in each phase.",
     alt="A square of points against parameters, cut by a rising line called jamming into unsatisfied, above, and satisfied, below. "
     "Under it two valleys of the loss: one whose bottom lies above zero, and one with a flat bottom at zero.",
 )
 # %% [markdown]
 # ## The model, and when it counts as jammed
-# Fully connected networks without biases,
+# We train fully connected networks without biases, of $L$ hidden layers of width $h$:
 #
 # $$
 # h_0=x,\quad h_l=\sigma\Bigl(\frac{W_l h_{l-1}}{\sqrt{n_{l-1}}}\Bigr),\quad f=\frac{1}{h}\,W_{L+1}\cdot h_L,
 # $$ (eq:B:network)
 #
-# with $\sigma(z)\propto z/(1+e^{-10z})$, normalised so that $\mathbb E\,\sigma^2=1$ for standard normal $z$. They
-# learn the parity of digits from their first principal components by gradient flow of
-# $\frac1{\tilde\alpha P}\sum_\mu\frac12\max(0,\Delta_\mu)^2$. The quadratic hinge is what paper B's text calls its loss
-# for this purpose; the commands of its public code take the soft hinge for Figs. 4 and 6, which ends at the same
-# verdicts where all margins are met. `loss` chooses.
+# Layer $l$ has $n_{l-1}$ inputs, and $\sigma(z)\propto z/(1+e^{-10z})$ has $\mathbb E\,\sigma^2=1$ for standard normal $z$.
+# The labels $y_\mu=\pm1$ of the $P$ training points are the parity of digits, and the inputs are their first principal components. The
+# predictor is $F=\tilde\alpha(f-f_0)$, with $f_0$ the output at the start. A point has the margin $y_\mu F(x_\mu)$ and the *gap*
+# $\Delta_\mu=1-y_\mu F(x_\mu)$. Training is gradient flow of the quadratic hinge loss
+# $\frac1{\tilde\alpha P}\sum_\mu\frac12\max(0,\Delta_\mu)^2$. Paper B's text names this loss. The commands of its public code
+# take the soft hinge for Figs. 4 and 6, with the same verdicts where all margins are met. The parameter `loss` chooses.
 #
-# A network *fits* when every gap is below $10^{-4}$. Deciding that a network cannot fit is harder. It is *jammed* where the
-# loss cannot fall; most networks that do not fit still move slowly when we stop, after 200 steps. Paper B stopped its networks by
-# the clock. Our line, too, depends on the training budget ([details](#how-long-is-long-enough)); the section on rest removes the budget.
+# A network *fits* when every gap is below $10^{-4}$. Deciding that a network cannot fit is harder. It is *jammed* when its loss cannot
+# fall further and some gaps remain. Most networks that do not fit still move slowly when we stop, after 200 steps. Paper B stopped its
+# networks by the clock. Our line, too, depends on the training budget ([details](#how-long-is-long-enough)). The section
+# on networks at rest removes the budget.
 # %%
 # more training sets than a laptop trains in minutes, and wider networks, are stored in results/; they join those of the
 # same settings, and a changed parameter leaves them out
@@ -123,9 +130,9 @@ h_star = jamming.transitions(first, "h")
 h_cut, n_cut = (jamming.transitions(cuts, column) for column in ("h", "parameters"))
 # %% [markdown]
 # ## The map: two lines, one for jamming and one for laziness
-# Training changes the tangent kernel by its own norm at an output scale near 9 ({numref}`fig-b-4`). That line hardly depends on the
-# width far from jamming, and bends up by a factor of about 4 near it. Colour is the test error of the ensemble's mean output. The
-# black band is jamming, the width at which half of the networks fit, with its range over training sets.
+# Training changes the tangent kernel by its own norm at an output scale near 9 ({numref}`fig-b-4`). Above this scale learning is
+# lazy. The line hardly depends on the width far from jamming, and bends up by a factor of about 4 near it. The
+# other line, the black band, is jamming: the width at which half of the networks fit.
 # %%
 fig, axes = plots.panels(2, height=4.2)
 plots.phase_map(axes[0], on_map, jamming.transitions(on_map, "h"))
@@ -135,8 +142,8 @@ for scale in cut_scales:
 plots.phase_map(axes[1], second_map, jamming.transitions(second_map, "h"))
 axes[1].set_title(f"{second_map.data.iloc[0]}, {kept} components\n{papers.beside(second_map.p.iloc[0], 'B.points')}")
 chapter.figure(fig, "fig-b-4", "**Left of the black line not all points can be fitted; above the thick white line the kernel changes by less than "
-               "its norm, and learning is lazy.** Ensemble error over width and scale. Black: jamming, mean and range over training sets, "
-               "where half of the networks fit at some width; white: equal change of the kernel; circles: within half a per cent of the best; "
+               "its norm, and learning is lazy.** Colour: test error of the ensemble's mean output. Black: jamming, where half of the networks fit, mean "
+               "and range over training sets. White: change of the kernel over its norm. Circles: within half a per cent of the least error; "
                "dotted: the cuts of the next figure (paper B, Fig. 4).", on_map, second_map,
                alt="Two maps of ensemble error over width and output scale with the jamming line on the left and the "
                "lines of kernel change running flat to the right.")  # fmt: skip
@@ -202,8 +209,9 @@ if near in cut_scales[1:-1] and abs(np.log10(near) - np.mean(crossed)) < 1:
     )
 # %% [markdown]
 # ## Stopped networks on 250 points show hardly a peak
-# Networks stopped after 200 steps have a lower error at jamming than at two thirds of its width, but for the largest scale. Averaging an
-# ensemble gains {claim}`B.Fig6-gain` per cent or more at twice the width of jamming. {numref}`fig-b-6` follows three horizontal lines of the map.
+# Networks stopped after 200 steps have a lower error at jamming than at two thirds of its width, except at the largest output scale.
+# Averaging an ensemble lowers the error by {claim}`B.Fig6-gain` per cent or more at twice the width of jamming.
+# {numref}`fig-b-6` shows the error along three horizontal lines of the map, its dotted cuts.
 # %%
 fig, axes = plots.panels(len(cut_scales), columns=3, sharey=True)
 scale_colours = dict(zip(sorted(cut_scales), plots.from_feature_to_lazy(len(cut_scales))))
@@ -238,11 +246,16 @@ chapter.say(
 
 # %% [markdown]
 # ## At rest the error peaks at jamming
-# Trained to rest on 5000 points, as many as in paper B, single networks at jamming have an error above the least error of narrower ones by
-# {claim}`B.Fig6-rest-cusp` per cent at scale 12, and by {claim}`B.Fig6-rest-lazy` in the lazy regime. On 2000 points
-# training for 3200 steps in place of 200 raises the peak of scale 12 by {claim}`B.Fig6-rest-later`. Whether it grows from 1000 to 5000
-# points, by {claim}`B.Fig6-rest-grows`, is undecided, as is a peak at the smallest scale. Newton's method with the whole Hessian in a trust region (`regimes.training.newton`) continues the training of
+# At scale 12 and at rest the peak is {claim}`B.Fig6-rest-cusp` per cent high; in the lazy regime it is {claim}`B.Fig6-rest-lazy`
+# ({numref}`fig-b-rest`). The height is the error of single networks at jamming minus the least error of narrower ones. Here they learn
+# 5000 points, as many as in paper B.
+#
+# We reach rest by Newton's method with the whole Hessian in a trust region (`regimes.training.newton`). It continues the training of
 # networks that do not fit until they fit or lie at a minimum. One round gets as far as tens of steps of the flow.
+#
+# The peak needs this long training. On 2000 points at scale 12, 3200 steps in place of 200 raise it by
+# {claim}`B.Fig6-rest-later` per cent. Two things are undecided: whether the peak grows from 1000 to 5000 points, measured
+# {claim}`B.Fig6-rest-grows`, and whether there is a peak at the smallest scale.
 # %%
 def stored_ones(name):
     """The rows of a design with ensembles as large as at the most points: those that are stored, where they are."""
@@ -307,8 +320,8 @@ axes[3].set(xlabel="training points $P$", ylabel="height of the peak (%)")
 axes[3].set_ylim(bottom=-3)
 axes[3].legend(fontsize="small", loc="lower right")
 chapter.figure(fig, "fig-b-rest", "**Trained to rest, the error of single networks peaks at jamming.** Error against the width on "
-               "the way to rest; at rest for growing numbers of points; the same in the lazy regime. Last: error at the peak over the least of "
-               "narrower networks, at widths chosen on the training sets of the curves, judged on six others.", *on_way.values(), *whole.values(),
+               "the way to rest; at rest for growing numbers of points; the same in the lazy regime. Last: height of the peak, the error there minus "
+               "the least of narrower networks. Its widths are chosen on the training sets of the curves, and the height is measured on six others.", *on_way.values(), *whole.values(),
                alt="Three panels of error against width, flat or falling when stopped early and peaked at rest, most so in the lazy "
     "regime; the height of the peak against the number of points, rising.")  # fmt: skip
 # %%
@@ -343,9 +356,12 @@ if slow is not None and max(slow.p) >= 1000:
 # %% [markdown]
 # (the-predictor-blows-up)=
 # ## The predictor diverges at jamming
-# At the largest scale norm, fluctuation and kernel change diverge with one exponent near $-1$ in $N-N^*$:
-# {claim}`B.Sec2-norm`, {claim}`B.Fig8D-quadratic` and {claim}`B.Fig4-change-diverges`. As $N$ falls towards $N^*$ a network can meet its margins only with an ever larger predictor, which depends ever more on
-# its initial weights. The kernel changes with it, so that a network near jamming leaves the lazy regime.
+# At the largest output scale three quantities diverge with an exponent near $-1$ in $N-N^*$ ({numref}`fig-b-8d`). The exponents
+# are {claim}`B.Sec2-norm` for the norm of the predictor, {claim}`B.Fig8D-quadratic` for its fluctuation over initial weights and
+# {claim}`B.Fig4-change-diverges` for the change of the kernel. $N$ counts the parameters, $N^*$ those at jamming. As $N$ falls
+# towards $N^*$ a network can meet its margins only with an ever larger predictor, which depends ever more on
+# its initial weights. The kernel changes with the predictor, so that close enough to jamming any network leaves the lazy regime.
+# Ours do not come so close: at this scale the change stays far below the norm of the kernel.
 # %%
 (stops,) = chapter.design(studies.ensembles, "map")["stops"]
 early = f"_{stops[0]:g}"
@@ -374,7 +390,7 @@ for ax in axes[:2]:
     plots.plain_numbers(ax)
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 chapter.figure(fig, "fig-b-8d", "**At the largest scale all three grow alike towards jamming.** Norm of the predictor on test points, its fluctuation "
-               "over initial weights, and the change of the kernel against the number of parameters beyond that at jamming "
+               "over initial weights, and the change of the kernel, against $N-N^*$, the parameters beyond those at jamming; a colour an output scale "
                "(paper B, Fig. 8D, Sec. 2 and 4).", cuts,
                alt="Norm, fluctuation and change of the kernel against the parameters beyond jamming, a curve a scale: "
                "those of the largest scale rise to the left along a dashed line of slope minus one.")  # fmt: skip
@@ -397,11 +413,15 @@ chapter.say(
 )
 # %% [markdown]
 # ## Stopping early, weight decay and stochastic descent remove the divergence
-# All three do: the norm's exponent goes to {claim}`B.Sec2-early-stopping`, {claim}`B.Sec2-weight-decay` and
-# {claim}`B.Sec2-stochastic`. Training to the end asks for a margin of one at any cost. Stopping early does not, nor does a penalty on
-# the distance from the initial weights, paper B's weight decay. A stop at half of the margins helps most near jamming at the larger
-# scales, and equally everywhere at the smallest. Stochastic descent fits no network near jamming in 4000 epochs. From 40 epochs to 4000
-# its exponent changes by {claim}`B.Sec2-stochastic-ends`. Whether its noise regularises or its slowness is undecided.
+# All three bring the norm's exponent near 0 ({numref}`fig-b-sec2`). Stopping early gives {claim}`B.Sec2-early-stopping`, weight
+# decay {claim}`B.Sec2-weight-decay` and stochastic descent {claim}`B.Sec2-stochastic`. Gradient flow to the end forces every margin to one,
+# whatever norm this takes. Stopping early does not, nor does a penalty on the distance from the initial weights, paper B's weight decay.
+#
+# *Where stopping helps.* We stop when half of the points have a margin above 0.9. The test error gains most near jamming at the larger
+# output scales, and equally everywhere at the smallest. That it helps most there at every scale is not reproduced.
+#
+# *Stochastic descent* fits no network near jamming in 4000 epochs. From 40 epochs to 4000 its exponent changes by
+# {claim}`B.Sec2-stochastic-ends`. Whether its noise or its slowness regularises is undecided.
 # %%
 stochastic = chapter.rows(at_rest.stochastic, "lazy")
 kinds = {
@@ -428,9 +448,9 @@ axes[1].set(xscale="log", xlabel="$h/h^*$", ylabel=f"gain of stopping at {stops[
 plots.plain_numbers(axes[1], "x")
 for ax in axes:
     ax.legend(fontsize="small")
-chapter.figure(fig, "fig-b-sec2", "**The norm diverges under gradient flow alone.** Left: norm of the predictor on test points in the "
-               "lazy regime against the number of parameters; grey: jamming. Right: gain in error of single networks by a stop at half of "
-               "the margins, against the width over that at jamming (paper B, Sec. 2).", cuts, decayed, alt="Left, norm of the predictor against parameters: trained to the end it rises steeply towards the grey band of "
+chapter.figure(fig, "fig-b-sec2", "**The norm diverges only when gradient flow runs to the end.** Left: norm of the predictor on test points in the "
+               "lazy regime against the number of parameters; grey: jamming. Right: by how much a stop at half of the margins lowers the "
+               "error of single networks, against the width over that at jamming (paper B, Sec. 2).", cuts, decayed, alt="Left, norm of the predictor against parameters: trained to the end it rises steeply towards the grey band of "
     "jamming; stopped early or with decay it does not. Right, the gain of stopping early, highest near jamming.")  # fmt: skip
 # %%
 chapter.check(
@@ -459,10 +479,9 @@ chapter.say(
 #
 # <details class="solution"><summary>Solution</summary>
 #
-# $F=\lVert F\rVert u$ with $u$ of norm 1, and $\min_\mu y_\mu F_\mu\le\lVert F\rVert\,\kappa(N)$. All margins of 1
-# ask for $\lVert F\rVert\ge1/\kappa(N)\propto1/(N-N^*)$. The worst point alone sets the scale. When only half of the
-# points have passed, the other half, the worst among them, has no say, and the margin of the better half does not
-# vanish at $N^*$.
+# $F=\lVert F\rVert u$ with $u$ of norm 1, and $\min_\mu y_\mu F_\mu\le\lVert F\rVert\,\kappa(N)$. All margins of 1 ask for $\lVert
+# F\rVert\ge1/\kappa(N)\propto1/(N-N^*)$. The worst point alone sets the scale. Early stopping asks for the margins of the better half of
+# the points only. Their margin does not vanish at $N^*$.
 #
 # In least squares, where the labels are to be met exactly by $N$ linear parameters, it is the *squared* norm of the
 # parameters that diverges: for $P$ Gaussian points in $N>P+1$ dimensions and random labels its mean is $P/(N-P-1)$,
@@ -501,27 +520,27 @@ chapter.say(
 # </details>
 # %% [markdown]
 # ## Errata and open points
-# - Networks near jamming are lazy here where the scale is large: how near to jamming they would have to be for the norm
-#   of the predictor to reach the scale follows from its divergence as $1/(N-N^*)$, and is out of reach of whole widths. That
-#   divergence is seen at the largest scale alone; at 12 the same fit gives a quarter of the exponent.
-# - Jamming on the map is a line of what is reached in a given number of steps. Taken on to rest, narrower networks fit
-#   ({numref}`fig-b-rest`). Just left of the line some are still on their way after the last round, with weights that grow: whether they
+# - At the largest output scale our networks stay lazy even near jamming. The divergence $1/(N-N^*)$ says how near they
+#   would have to be for the norm to reach the scale. No whole width is that near. We see this divergence at the largest scale alone. At
+#   scale 12 the same fit gives a quarter of the exponent.
+# - The jamming line on the map depends on the number of steps. Trained on to rest, narrower networks fit
+#   ({numref}`fig-b-rest`). Just left of the line some networks still move after the last round, with weights that grow. Whether they
 #   have a minimum at all is open (the table of ends at rest gives their share).
-# - With random labels the number of parameters at jamming is not yet in proportion to the points: a line through all sizes has an offset of some
-#   two hundred parameters, 7 to 12 neurons in each of three layers. Whether narrow layers fail there before the count of
-#   parameters does is not separated here. Paper B goes to 70,000 points.
-# - At scale 12 and 1000 points the error near jamming still rises from 400 to 1600 rounds; at 2000 points its peak is the same after
+# - With random labels the number of parameters at jamming is not yet in proportion to the points. A line through all sizes has an offset
+#   of some two hundred parameters, 7 to 12 neurons in each of three layers. Narrow layers may fail there before the count of
+#   parameters does; we do not separate the two. Paper B goes to 70,000 points.
+# - At scale 12 and 1000 points the error near jamming still rises from 400 to 1600 rounds. At 2000 points its peak is the same after
 #   both. Newton's method also leads to other minima than the flow would. In the lazy regime the loss is convex, and 200 steps are enough.
 # - The training sets of 2000 points and fewer are drawn from 5000 images, so that two of 2000 share 40 per cent. Those of the claims at rest
 #   on 5000 points are drawn from all 70000.
 # - At the smallest scale most networks near jamming still move after the last round. Their claim is about where they are then.
-# - In the lazy regime the narrower width of the claim on 5000 points, 20, was chosen before the width 18 was tried, whose error is lower: the
+# - In the lazy regime on 5000 points the claim compares the peak with width 20. We tried width 18 later, and its error is lower. So the
 #   peak is higher than the claim says.
 # - In the feature regime, where the norm does not diverge, a stop at half of the margins helps as much far from jamming as near.
 # - At the largest scale the mean output of five networks keeps a bump at jamming, that of twenty a smaller one. Whether a mean of
 #   predictors scaled to one norm has a bump is not measured here.
-# - Beyond jamming the fluctuation is not a function of $h/h^*$ alone: at twice the width of jamming it grows with $P$, if less
-#   than at a fixed width. The line is that of `steps` steps; how far that of unlimited steps moves is not measured.
+# - Beyond jamming the fluctuation is not a function of $h/h^*$ alone. At twice the width of jamming it grows with $P$, if less
+#   than at a fixed width. Here $h^*$ is measured after `steps` steps; how far it moves with unlimited steps is not measured.
 # - Far from jamming the fluctuations fall alike in both regimes, as paper B says. The excess error falls more slowly than their
 #   square. Its exponent in the fluctuation grows with the width ({numref}`fig-b-local`, right): whether it ends at 2 is open.
 # - Paper B does not say at which output scale its Fig. 8 was measured; ours is 12, the `scale` of `thresholds.images`. Nor does it
@@ -531,7 +550,7 @@ chapter.say(
 # - `make chapter-03 NAME=patient PARAMS='-p steps 1200'` gives every network four times the steps. How far does the
 #   black line move, and where?
 # - `-p loss soft_hinge` takes the loss of paper B's public code.
-# - `-p components 20` gives the networks more to see. Which of the two lines of the map moves?
+# - `-p components 20` gives the networks more principal components. Which of the two lines of the map moves?
 # %% [markdown]
 # (jamming-details)=
 # # Jamming in detail: budgets, exponents, landscape

@@ -11,20 +11,22 @@
 # We measure when this holds, and whether it is a sign of compression.
 #
 # ## What we find
-# - The *centred* alignment (C-NFA) compares the added weights with the gradients. At step 5 it is at least {claim}`D.Fig2-cnfa` at every
-#   scale of the initial weights from 1 to 0.001. At the end of training its smallest value is {claim}`D.Fig2-cnfa-late`.
+# - The *centred* alignment (C-NFA) is a correlation of the added weights with the gradients, at most 1. At step 5 it is at least
+#   {claim}`D.Fig2-cnfa` at every scale of the initial weights from 1 to 0.001. At the end of training its smallest value is
+#   {claim}`D.Fig2-cnfa-late`.
 # - Centred alignment is no sign of compression. In the lazy regime, where nothing is compressed, it is {claim}`D.Stripe-lazy`. The
-#   *uncentred* alignment (UC-NFA) follows compression: it is larger by {claim}`D.Stripe-uncentred` in the feature regime.
-# - Random matrices predict the C-NFA of single networks at initialisation, with an error of {claim}`D.Fig3-well-posed`, after two
-#   corrections. The trace of Eq. 28 is {claim}`D.Eq28-free` times its value as printed. Proposition 10 as printed has a relative
+#   *uncentred* alignment (UC-NFA), of all the weights, follows compression: in the feature regime it is larger by
+#   {claim}`D.Stripe-uncentred` than in the lazy one.
+# - Random matrices predict the C-NFA of single networks at initialisation, with an error of {claim}`D.Fig3-well-posed`. We corrected
+#   two formulas of paper D for this. The trace of Eq. 28 is {claim}`D.Eq28-free` times its value as printed. Proposition 10 as printed has a relative
 #   error of {claim}`D.Prop10-expectation`.
 #
 # ## Overview
 # Two matrices show which inputs a network uses. The {term}`neural feature matrix` (NFM) is made of the first layer's weights. The
 # {term}`average gradient outer product` (AGOP) is made of the gradients of the output by the input. In trained networks the two are
-# alike. This is the neural feature ansatz {cite}`radhakrishnan2024`. Paper D {cite}`beaglehole2024` explains it by the
-# {term}`centred ansatz <centred neural feature ansatz>`: the update of the weights is aligned with the gradients by the
-# pre-activations.
+# alike: this is the neural feature ansatz {cite}`radhakrishnan2024`. Paper D {cite}`beaglehole2024` explains it by the
+# {term}`centred ansatz <centred neural feature ansatz>`: the change of the weights since the start is aligned with the gradients by
+# the pre-activations.
 #
 # You need to know what a gradient of a network is; chapter 2 explains {term}`compression`. The [details](#cnfa-details) hold
 # the derivations, the other figures of paper D and its single statements.
@@ -113,8 +115,10 @@ def shown_matrix(ax, values, title=""):
 # ## What training adds agrees with the gradients after one step
 # The weights that training adds and the gradients through them agree after the first step, long before the task is learnt (lower two
 # rows of {numref}`fig-d-picture`). All weights and all gradients (upper two rows) start as two kinds of noise, and agree when the task
-# is learnt. The target depends on the first few inputs. Each image has the inputs along both sides, and is dark where two inputs belong
-# together. The first image is that of the task.
+# is learnt.
+#
+# The target depends on the first few inputs. Each image is a matrix over pairs of inputs, dark where its entry is large. The first image
+# shows the task.
 # %%
 pictured = chapter.rows(studies.frames, "main").sort_values("step")
 names = {"nfm": "all weights", "agop": "all gradients"}
@@ -142,13 +146,17 @@ chapter.figure(
 )
 # %% [markdown]
 # ## Weights and gradients of a trained network agree
-# The NFM $F=W^\top W$ and the AGOP $\bar G=W^\top KW/n$ have correlation {claim}`D.Fig1-agop` after training
-# ({numref}`fig-d-1`); paper D prints 0.93. Let $\delta$ be the gradients of the output by the pre-activations, and $K=\delta^\top\delta$.
-# The gradient by the inputs is $\delta W$. So $\bar G=W^\top KW/n$ holds exactly (Prop. 2), and $K$ relates the two matrices.
+# The NFM $F=W^\top W$ and the AGOP $\bar G$ have correlation {claim}`D.Fig1-agop` after training
+# ({numref}`fig-d-1`); paper D prints 0.93. Here $W$ are the first layer's weights, and the correlation is the cosine
+# $\rho(A,B)=\operatorname{tr}(A^\top B)/(\lVert A\rVert\lVert B\rVert)$.
+#
+# Let $\delta$ be the gradients of the output by the pre-activations at the $n$ training points, and $K=\delta^\top\delta$.
+# The gradient by the inputs is $\delta W$. So $\bar G=W^\top KW/n$ holds exactly (Prop. 2): only $K$ stands between the two matrices.
 # With a random matrix $Q$ of the same eigenvalues in place of $K$ the correlation is {claim}`D.Fig1-random`.
 #
 # The task is the chain monomial, $y\propto\sum_{j<r}x_jx_{j+1}$ on a ring of $r$ of the $d$ coordinates. Two hidden ReLU layers without
-# biases learn it from a small first layer. The EGOP is the expected gradient outer product of the task ([details](#egop-of-the-task)).
+# biases learn the task, with small initial weights in the first layer. The EGOP is the expected gradient outer product of the task
+# ([details](#egop-of-the-task)).
 # %%
 features = chapter.rows(studies.features, "main")
 first, deeper = features[features.layer == 1], features[features.layer == 2]
@@ -187,20 +195,22 @@ chapter.say(
 )
 # %% [markdown]
 # ## The C-NFA is high early at every scale, and falls later from large scales
-# At step 5 the C-NFA is at least {claim}`D.Fig2-cnfa` ({numref}`fig-d-2`). It varies less with the scale of the initial weights
-# than the UC-NFA does, by {claim}`D.Fig2-contrast`. At the end its smallest value is {claim}`D.Fig2-cnfa-late`, at the largest
-# scale. Paper D finds that it remains high. The test loss is smaller from small scales, by {claim}`D.Fig2-test-loss`.
+# At step 5 the C-NFA is at least {claim}`D.Fig2-cnfa` ({numref}`fig-d-2`). Over the scales of the initial weights its range is smaller
+# than that of the UC-NFA by {claim}`D.Fig2-contrast`. At the end its smallest value is {claim}`D.Fig2-cnfa-late`, at the largest
+# scale. Paper D finds that it remains high. The test loss at the smallest scale is lower than at the largest by
+# {claim}`D.Fig2-test-loss`.
 #
-# *Centring.* The initial weights $W_0$ are part of both matrices. Centring takes them out, $W\to\bar W=W-W_0$, and leaves $K$ unchanged.
-# At step 0 the C-NFA is its limit, with the velocity $\dot W$ in place of $\bar W$.
+# *Centring.* The UC-NFA is $\rho(F,\bar G)$. The initial weights $W_0$ are part of both its matrices. Centring replaces $W$ by
+# $\bar W=W-W_0$ and leaves $K$ unchanged, so that the C-NFA is $\rho(\bar W^\top\bar W,\bar W^\top K\bar W)$. At step 0, where
+# $\bar W=0$, we plot its limit, with the velocity $\dot W$ in place of $\bar W$.
 #
 # *Settings.* All networks start from the same random weights, up to a factor $s_0$ on the variance of the first layer. The covariance of
-# the points is the identity, or has eigenvalues $1/(1+k)$ or $1/(1+k^2)$, $k\ge1$, in a random eigenbasis. Here $k$ counts directions,
-# as in the paper. The paper states a rate of 0.05, but not whether the loss has a factor ½. Ours has it, because without it more networks
-# become unstable.
+# the points is the identity, or has eigenvalues $1/(1+k)$ or $1/(1+k^2)$ in a random eigenbasis. Here $k\ge1$ counts directions,
+# as in the paper. The paper states a learning rate of 0.05, but not whether the loss has a factor ½. Ours has it, because without it more
+# networks become unstable.
 #
-# At the end the C-NFA of the first layer is more robust than the UC-NFA on data that decay, and less robust on isotropic data
-# ([table](#end-of-training)).
+# *At the end of training*, on data with decaying eigenvalues, the C-NFA of the first layer varies less with the scale than the UC-NFA.
+# On isotropic data it varies more ([table](#end-of-training)).
 # %%
 first_steps, iso, falling = (chapter.rows(studies.paths, name) for name in ("first_steps", "isotropic", "decaying"))
 slower, decaying = (falling[falling.spectrum == name] for name in ("1/(1+k)", "1/(1+k^2)"))
@@ -290,8 +300,8 @@ chapter.check("D.Fig2-test-loss", improvement(iso, steps), at(iso, steps, 1), fi
 chapter.check("D.Fig7-test-loss", improvement(slower, steps), at(slower, steps, 1), figure="fig-d-2")
 # %% [markdown]
 # ## One kernel factor separates the two sides at the start
-# The C-NFA at step 5 is {claim}`D.Prop3-early` times its value at step 0. So the velocity at initialisation sets it. To second order in
-# the time $t$, from $\bar W=0$ (Prop. 3),
+# The C-NFA at step 5 is {claim}`D.Prop3-early` times its value at step 0. So the velocity $\dot W$ at initialisation sets the early C-NFA.
+# To second order in the time $t$, from $\bar W=0$ (Prop. 3),
 #
 # $$
 # \bar W^\top\bar W=t^2\,\dot W^\top\dot W+\dots,\qquad \bar W^\top K\bar W=t^2\,\dot W^\top K\dot W+\dots
@@ -304,10 +314,12 @@ chapter.check("D.Fig7-test-loss", improvement(slower, steps), at(slower, steps, 
 # \dot W^\top\dot W=X^\top Y\mathcal KYX,\qquad \dot W^\top K\dot W=X^\top Y\mathcal K^2YX .
 # $$ (eq:D:fourth)
 #
-# The two sides differ by one factor $\mathcal K$ ({numref}`fig-sketch-ansatz`). The C-NFA is 1 where $\mathcal K$ is a multiple of a
-# projector. Both lines are identities, the second at any time and for any loss. Our tests compare the first with finite
-# differences of a {term}`gradient flow`, and verify the second to rounding. Near zero outputs labels may replace the residuals
-# (Eq. 4). This changes the correlation by a factor {claim}`D.Prop4-labels`.
+# The two sides differ by one factor $\mathcal K$ ({numref}`fig-sketch-ansatz`). The C-NFA is 1
+# where $\mathcal K$ is a multiple of a projector.
+#
+# Both lines are identities, {eq}`eq:D:fourth` at any time and for any loss. Our tests compare {eq}`eq:D:second` with finite
+# differences of a {term}`gradient flow`, and verify {eq}`eq:D:fourth` to rounding. When the outputs are near zero the labels may replace
+# the residuals (Eq. 4). This changes the correlation by a factor {claim}`D.Prop4-labels`.
 # %%
 chapter.figure(
     sketches.chain(sketches.ANSATZ),
@@ -327,8 +339,9 @@ chapter.check("D.Prop4-labels", ratio(small.c_labels / small.c), small, figure="
 # %% [markdown]
 # ## Random matrices predict single networks
 # The prediction of the C-NFA at initialisation has a root mean square error of {claim}`D.Fig3-well-posed` for single networks
-# ({numref}`fig-d-3`). The slope of observed on predicted is {claim}`D.Fig3-slope`. We take a quadratic network $f=a^\top(Wx)^2$ with
-# $a\sim\mathcal N(0,1)$ and $W\sim\mathcal N(0,1/k)$, and as many neurons $k$ as points $n$ and dimensions $d$. Then
+# ({numref}`fig-d-3`). The slope of observed on predicted values is {claim}`D.Fig3-slope`. We take a quadratic network $f=a^\top(Wx)^2$ with
+# $a\sim\mathcal N(0,1)$ and $W\sim\mathcal N(0,1/k)$, and as many neurons $k$ as points $n$ and dimensions $d$. Then the C-NFA at step
+# 0 is
 #
 # $$
 # \begin{aligned}
@@ -337,17 +350,18 @@ chapter.check("D.Prop4-labels", ratio(small.c_labels / small.c), small, figure="
 # \end{aligned}
 # $$ (eq:D:correlation)
 #
-# App. E of paper D gives the three traces from moments of $A$, $B$ and $R$. We corrected two formulas
-# ([details](#random-matrices)). The moments of $R$ are closed here; paper D averages 30 networks.
+# Here $A$ and $B$ are given by the data and $R$ is random, independent of them. Free probability, the calculus of moments of such large
+# matrices, gives the three traces from the moments of $A$, $B$ and $R$ (App. E of paper D). We corrected two formulas
+# ([details](#random-matrices)). We have the moments of $R$ in closed form; paper D averages 30 networks.
 #
-# *The data* oppose the NFM to the AGOP, as App. F of paper D intends. A share $\gamma$ of the points, the *balance*, has label 1 and
+# *The data* are made such that NFM and AGOP differ much, as App. F of paper D intends. A share $\gamma$ of the points, the *balance*, has label 1 and
 # the matrix $M=X_1^\top X_1$. Its eigenvalues are spread evenly in their logarithm between a *floor* $m_0$ and 1, on $\gamma n$
 # directions. The other points have label 0, and $X_2^\top X_2=M^{-2}-M$ on these directions. So the part
 # $X^\top YX\,X^\top X\,X^\top YX$ of the AGOP is exactly a projector, and the NFM is $M^2$. App. F's own data cannot be built as written
 # ([details](#app-f)).
 #
-# *The first order* has $\mathbb E\mathcal K$ in place of $\mathcal K$. It falls much further than the observed values. With as many
-# neurons as dimensions the fluctuation of $\mathcal K$, the covariance in Eq. 5, keeps the two matrices aligned.
+# *The first order* (dashed) has $\mathbb E\mathcal K$ in place of $\mathcal K$. At a small floor it lies far below the observed values. With
+# as many neurons as dimensions the fluctuation of $\mathcal K$, the covariance in Eq. 5, keeps the two matrices aligned.
 # %%
 free = chapter.rows(initial.reversal, "spike_free")
 predictions = {"predicted": ("-", "predicted"), "printed": (":", "Eq. 28 as printed")}
@@ -384,7 +398,7 @@ chapter.figure(
     "fig-d-3",
     "**Free probability predicts single networks; Eq. 28 as printed exceeds 1, and the first order is too low.** Data "
     "without spikes at the largest size: each dot is a network on a data set. Lines: free probability with closed "
-    "moments, the same with Eq. 28 as printed, and the first order, with the expected kernel alone. Last panel: "
+    "moments (full), the same with Eq. 28 as printed (dotted), and the first order, with the expected kernel alone (dashed). Last panel: "
     "observed against predicted (paper D, Fig. 3).",
     big,
     alt="Observed alignment as dots against the floor, on the predicted line and below a dotted line that exceeds "
@@ -416,8 +430,8 @@ chapter.say(
 # ## Beyond the paper: only the uncentred ansatz follows compression
 # In the lazy regime the C-NFA is {claim}`D.Stripe-lazy`, though nothing is compressed ({numref}`fig-d-stripe`). The UC-NFA is larger
 # by {claim}`D.Stripe-uncentred` in the feature regime than in the lazy one. We follow both along the gradient flow of paper A's network
-# on the {term}`stripe` (chapter 2). At a small output scale $\alpha$ this network compresses the uninformative directions by a factor
-# $\Lambda$. At a large one it does not.
+# on the {term}`stripe` (chapter 2). At a small output scale $\alpha$, in the feature regime, this network compresses the uninformative
+# directions by a factor $\Lambda$, the {term}`amplification`. At a large $\alpha$, in the lazy regime, it does not.
 # %%
 flow, alphas = chapter.rows(studies.stripes, "main"), chapter.design(studies.stripes, "main")["alpha"]
 star = flow[flow.moment == "star"].set_index(["alpha", "seed"]).t
@@ -452,7 +466,7 @@ chapter.figure(
     fig,
     "fig-d-stripe",
     "**The uncentred ansatz follows compression; the centred one holds without it.** Paper A's stripe, from feature "
-    "learning (small $\\alpha$) to lazy. Left and middle: along training, one network a scale; dots: 98 % of the "
+    "learning (small output scale $\\alpha$) to lazy. Left and middle: along training, one network a scale; dots: 98 % of the "
     "points are fitted. Right: at the end of training, all networks.",
     flow[flow.moment != "path"],
     alt="Left and middle, amplification and ansatz against time, a colour a scale. Right, at the end: the "
@@ -486,14 +500,14 @@ chapter.check("D.Stripe-gradient", geometric(steeper), fitted, figure="fig-d-str
 
 
 # %% [markdown]
-# The centred ansatz holds at all scales, in the {term}`lazy regime` too. There the weights hardly move, but the velocity of the start
-# moves them. The uncentred ansatz comes with compression: along training it rises with $\Lambda$, rank correlation
-# {claim}`D.Stripe-rank-correlation`. Fitting the last points breaks neither, though $\Lambda$ falls to {claim}`D.Stripe-last-size` of its
-# value.
+# The centred ansatz holds at all output scales, in the {term}`lazy regime` too. There the weights hardly move, but they move with the
+# velocity of the start. The uncentred ansatz comes with compression: along training it rises with $\Lambda$, rank correlation
+# {claim}`D.Stripe-rank-correlation`. While the last 2 % of the points are fitted both ansätze persist, though $\Lambda$ falls to
+# {claim}`D.Stripe-last-size` of its value.
 #
-# A correlation near 1 means that the one large direction agrees, and little about the small ones. The gradients are compressed
+# A correlation near 1 means that the one large direction agrees, and says little about the small ones. The gradients are compressed
 # {claim}`D.Stripe-gradient` times as much as the weights. In the lazy regime the centred ansatz weakens after the time $t^*$, when a tenth
-# of the points have a margin above 1. The other points then have a velocity that differs from that of the start.
+# of the points have a margin above 1. The remaining points drive the weights with a velocity that differs from the initial one.
 # %% [markdown]
 # ## Exercises
 # **1. Two neurons meet.** Show that $\mathbb E[RBR]=\frac3k(\operatorname{tr}B+2B)+(1-\frac1k)B$ for a symmetric $B$,
@@ -529,8 +543,9 @@ chapter.check("D.Stripe-gradient", geometric(steeper), fitted, figure="fig-d-str
 # %% [markdown]
 # ## Errata and open points
 # - The paper does not state the scales of its Fig. 2, the number of test points, nor steps and rate of Fig. 1. Ours are in the designs.
-# - Its faces are not ours unless you have them. We have 400 images of 40 people {cite:p}`samaria1994`. Those with glasses differ in hair
-#   and background as well. The paper's 0.04 is one draw of a random matrix; we test a difference of means.
+# - Unless you have the paper's face images we use others:
+#   400 images of 40 people {cite:p}`samaria1994`. Those with
+#   glasses differ in hair and background as well. The paper's 0.04 is one draw of a random matrix; we test a difference of means.
 # - The rate is the paper's own, and the results depend on it. At half the rate and twice the steps the PTK-centred correlation
 #   changes by the width of its interval (table of numerical errors on the page of the ledger).
 # - The paper does not say how App. F's data were made, at which balances, nor what was taken for $\mathbb E\mathcal K$ in App. C. On the

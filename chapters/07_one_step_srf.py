@@ -7,17 +7,17 @@
 # %% [markdown]
 # (chapter-07)=
 # # One gradient step beats kernels, and does more than leave a spike
-# From a number of samples in proportion to the dimension, an untrained network learns only a linear function. We ask what one large gradient step
-# changes, what paper E's model of this step predicts, and where the model fails.
+# A network with an untrained first layer learns only a linear function from a number of samples in proportion to the dimension. We ask
+# what one large gradient step changes, what paper E's model of this step predicts, and where the model fails.
 #
 # ## What we find
 # - One step beats kernels. On $20d$ samples in $d$ dimensions the network's test error is {claim}`E.Fig2-kernel-beaten` times that of
-#   the better of its own two kernels. On $4d$ samples the kernel is still ahead: the ratio is {claim}`E.Fig2-kernel-ahead`.
-# - Paper E models the step by a *spike* added to random weights. After a short step the network's error is {claim}`E.Net-weak-step`
-#   of the model's. After a long one it is {claim}`E.Net-strong-apart` on few samples and {claim}`E.Net-large-batch-apart` on many, and
-#   this gap does not close as the dimension grows.
-# - The same samples can give more. Eight steps leave {claim}`E.Net-steps-best` of the error of one, each at its best size. Two
-#   values of the initial readout in place of one leave {claim}`E.Fig6-varied` of it, in the model and at a cubic target.
+#   the better of its own two kernels. On $4d$ samples the kernel still has the smaller error: the ratio is {claim}`E.Fig2-kernel-ahead`.
+# - Paper E models the step by a *spike*, one direction added to random weights. After a modest step (size 3 on $4d$ samples) the network's
+#   error is {claim}`E.Net-weak-step` times the model's. After a strong one it is {claim}`E.Net-strong-apart` times on few samples (size 3 on
+#   $d/2$) and {claim}`E.Net-large-batch-apart` times on many (size 8 on $32d$). This gap does not close as the dimension grows.
+# - The same samples can give more. Eight steps leave {claim}`E.Net-steps-best` of the error of one, each at its best size. In the
+#   model, at a cubic target, two values of the initial readout leave {claim}`E.Fig6-varied` of the error of a single value.
 #
 # ## Overview
 # Samples, neurons and dimension $d$ grow together, in fixed proportions. One large gradient step gives all weights a common
@@ -31,10 +31,6 @@
 #
 # Our text of paper E lacks the displayed equations and the settings in the captions. We derived the equations again and tested them
 # by simulation. **The settings of all figures are ours**, chosen to show the effect.
-#
-# :::{dropdown} Symbols
-# the step, also for readouts of finitely many values, with a deterministic equivalent of the features' covariance
-# {cite}`dandi2024spectrum`; and the features of a second step are described {cite}`moniri2026`.
 #
 # :::{dropdown} Symbols
 # | symbol | code | shape | unit, scale |
@@ -144,8 +140,9 @@ def drops(table, key):
 # %% [markdown]
 # ## One step moves all weights along one vector
 #
-# The vector is the spike ({numref}`fig-sketch-spike`). In trained networks its strength is within {claim}`E.Res1-r` of formula
-# {eq}`eq:E:equivalent`, its alignment with the target within {claim}`E.Res1-gamma`, relative, at the furthest of four targets.
+# This vector is the spike ({numref}`fig-sketch-spike`). Formula {eq}`eq:E:equivalent` below predicts its strength $r$ and its alignment
+# $\gamma$ with the target. In trained networks they differ from it by at most {claim}`E.Res1-r` and {claim}`E.Res1-gamma`, relative, over
+# four targets.
 # %%
 chapter.figure(
     sketches.spike(),
@@ -184,8 +181,9 @@ chapter.figure(
 # The rows of the *bulk* $W_b$ are independent and uniform on the sphere of radius $\sqrt c$. The spike has the strength $r$ and the
 # direction $v$, a unit vector at the cosine $\gamma=v\cdot\theta$ with the target.
 #
-# *The step in the model.* With expectations over $z\sim\mathcal N(0,1)$ let $h_1=\mathbb E\sigma'$,
-# $\check h_1=\mathbb E\sigma'^2-h_1^2$, $h_1^\star=\mathbb E[z\sigma_*]$ and $h_2^\star=\mathbb E[\sigma_*^2]$. Then (Result 3.1)
+# *The step in the model.* Four Gaussian averages over $z\sim\mathcal N(0,1)$ enter. Those of the activation are $h_1=\mathbb E\sigma'$ and
+# $\check h_1=\mathbb E\sigma'^2-h_1^2$. Those of the target are $h_1^\star=\mathbb E[z\sigma_*]$, its linear slope, and
+# $h_2^\star=\mathbb E[\sigma_*^2]$, its size. Then (Result 3.1)
 #
 # $$
 # r=\tilde\eta h_1\sqrt{h_1^{\star2}+\tfrac{h_2^\star}{\alpha_0}},\qquad
@@ -193,17 +191,17 @@ chapter.figure(
 # c=1+\tilde\eta^2\frac{h_2^\star\check h_1}{\alpha_0}.
 # $$ (eq:E:equivalent)
 #
-# A longer step makes the spike stronger and the bulk noisier. More samples turn the spike towards the target. The
-# [details](#three-formulas) derive the three formulas.
+# A larger $\tilde\eta$, a longer step, makes the spike stronger and the bulk noisier. More samples turn the spike towards the
+# target. The [details](#three-formulas) derive the three formulas.
 #
 # Test errors of simulations are averages over all inputs, not over test points. For given weights these averages are integrals in
 # closed form or over one variable.
 #
 # ## The step bends the learned function towards the target
 #
-# Without a step the learned function is a line. With the most samples for the step its non-linear share is {claim}`E.Fig1-nonlinear`
-# of the target's ({numref}`fig-e-1`). We average the output $f$ over inputs with the same projection $\theta\cdot x=t$ on the target's
-# direction. The lines are theory's, by the equations of the next section.
+# With the most samples for the step the non-linear share of the learned function is {claim}`E.Fig1-nonlinear` of the target's
+# ({numref}`fig-e-1`). Without a step the learned function is a line. Here we average the output $f$ over inputs with the same projection
+# $\theta\cdot x=t$ on the target's direction. The lines follow from the equations of the next section.
 
 # %%
 res_profile = chapter.rows(studies.profiles, "main")
@@ -263,8 +261,9 @@ chapter.check("E.Fig1-theory", max(found, key=lambda one: one.value), res_profil
 # ## A few scalar equations give the test error
 #
 # Simulated spiked features have {claim}`E.Res3-mean` times the predicted test error, the mean over 12 settings in the limit of large
-# dimension. The idea is to fix the projection $k=v\cdot x$ of the input on the spike. Given $k$, the features are those of a network
-# whose neurons all have the bias $rk$. To the readout they {term}`look Gaussian <Gaussian equivalence>` (Result 3.2):
+# dimension. The idea is to fix the projection $k=v\cdot x$ of the input on the spike. Given $k$, the features
+# $\varphi(x)=\sigma(Wx)$ are those of a network whose neurons all have the bias $rk$. For the readout they are
+# {term}`equivalent to Gaussian ones <Gaussian equivalence>` (Result 3.2):
 #
 # $$
 # \begin{aligned}
@@ -274,8 +273,8 @@ chapter.check("E.Fig1-theory", max(found, key=lambda one: one.value), res_profil
 # \end{aligned}
 # $$ (eq:E:map)
 #
-# Here $\xi$ is independent normal noise, one number per neuron. So the network has the non-linear functions $\kappa_0(k)$ and
-# $k\,\kappa_1(k)$ of the spike's direction, and linear functions of all others. The test error depends on the trained readout through
+# Here $\xi$ is independent normal noise, one number per neuron. So the readout can form the non-linear functions $\kappa_0(k)$ and
+# $k\,\kappa_1(k)$ along the spike, and linear functions along all other directions. The test error depends on the trained readout through
 # five {term}`order parameters <order parameter>`: three overlaps and two norms. They solve the equations of [the details
 # page](#theory-details).
 #
@@ -283,11 +282,11 @@ chapter.check("E.Fig1-theory", max(found, key=lambda one: one.value), res_profil
 #
 # On the sign target the network with the most samples for the step has an error smaller by {claim}`E.Fig2-beats-linear` than the best
 # linear estimator. Without a step its error is larger by at least {claim}`E.Fig2-random-features` ({numref}`fig-e-2`). The best linear
-# estimator has the error $h_2^\star-h_1^{\star2}$ (dashed). No rotation-invariant kernel does better with a number of samples in
-# proportion to $d$.
+# estimator has the error $h_2^\star-h_1^{\star2}$ (dashed), the size of the target's non-linear part. No rotation-invariant kernel does
+# better with a number of samples in proportion to $d$.
 #
-# The last line is the limit of infinitely many samples for the step, where the spike has the target's direction. There the bulk is
-# unchanged by the step. Still the network does not become spiked features: it follows the dotted line, the [corrected
+# The last colour is the limit of infinitely many samples for the step. There the spike has the target's direction, and the
+# model's bulk is unchanged by the step, $c=1$. Still the network does not become spiked features: it follows the dotted line, the [corrected
 # theory](#corrected-theory).
 
 # %%
@@ -343,13 +342,15 @@ chapter.check("E.Fig2-first-batch", drops(end, "alpha0"), end, figure="fig-e-2")
 # %% [markdown]
 # ## On the same samples the network's own kernels stay linear
 #
-# On $20d$ samples both kernels come within {claim}`E.Fig2-kernel-linear` of the best linear ridge regression, and the network's error is
-# {claim}`E.Fig2-kernel-beaten` times the better kernel's. On $4d$ samples the ratio is {claim}`E.Fig2-kernel-ahead`: the step has to be
-# paid for. {numref}`fig-e-2` does not count the samples for the step. In {numref}`fig-e-kernels` the kernels get *all* samples.
+# On $20d$ samples the errors of both kernels are within {claim}`E.Fig2-kernel-linear`, relative, of the best linear ridge regression's. The
+# network's error is {claim}`E.Fig2-kernel-beaten` times the better kernel's. On $4d$ samples the ratio is
+# {claim}`E.Fig2-kernel-ahead`, because the step costs samples. {numref}`fig-e-2` does not count these. In
+# {numref}`fig-e-kernels` the kernels get *all* samples.
 #
 # The kernels are the network's own two at infinite width. The conjugate kernel is ridge regression on infinitely many of its random
 # features; the NTK adds the first layer. With $n=\alpha d$ samples either acts as a multiple of $x\cdot x'/d$ plus a ridge. So theory
-# expects the best *linear* ridge regression. To it the non-linear part of the target, $N=h_2^\star-h_1^{\star2}$, is noise:
+# expects the best *linear* ridge regression. For a linear estimator the non-linear part of the target, of size
+# $N=h_2^\star-h_1^{\star2}$, acts as noise. The error is $N$ and an excess $E$ from finitely many samples:
 #
 # $$
 # \varepsilon_g=N+E,\qquad E=\Bigl(\frac1{h_1^{\star2}}+\frac\alpha{N+E}\Bigr)^{-1}.
@@ -424,16 +425,17 @@ chapter.say(f"By theory {meeting}.")
 # %% [markdown]
 # ## After a long step the network departs from the model
 #
-# In the limit of large $d$ the network's error is {claim}`E.Net-strong-apart` times the model's after a strong step on few samples. After a
-# long step on many samples it is {claim}`E.Net-large-batch-apart` times, after a modest step {claim}`E.Net-weak-step` times. Paper E says that its model ignores "possible non-trivial structures in the row covariance" and is
+# In the limit of large $d$ the network's error is {claim}`E.Net-strong-apart` times the model's after a step of size $\tilde\eta=3$ on
+# $d/2$ samples. After a step of size 8 on $32d$ samples it is {claim}`E.Net-large-batch-apart` times. After size 3 on $4d$ samples it
+# is {claim}`E.Net-weak-step` times. Paper E says that its model ignores "possible non-trivial structures in the row covariance" and is
 # "quantitatively close" for "all probed" settings (Sec. 3.1).
 #
-# Two effects are left out, and neither fades with $d$. The rows of the bulk share a covariance that is larger along the spike. Their
-# norms fluctuate along the spike's direction. Our [corrected theory](#corrected-theory) keeps both.
+# The model leaves out two effects, and neither vanishes as $d$ grows. First, the rows of the bulk share a covariance that is larger
+# along the spike. Second, their norms fluctuate along the spike's direction. Our [corrected theory](#corrected-theory) keeps both.
 #
 # {numref}`fig-e-map` shows where each effect acts. At few samples and long steps (top left) the covariance makes the network worse than
-# the model. At many samples and long steps (top right) the norms make it better. Between the two they cancel, and the agreement is an
-# accident. Only after short steps (bottom) does the model hold at any number of samples, in the limit of large $d$. At this map's
+# the model. At many samples and long steps (top right) the norms make it better. In between the two effects cancel, and the agreement
+# is an accident. Only after short steps (bottom) does the model hold at any number of samples, in the limit of large $d$. At this map's
 # $d=120$ the bottom right has a departure of [finite size](#short-steps).
 
 # %%
@@ -471,9 +473,9 @@ chapter.figure(
 # ## Several short steps learn more than a long one
 #
 # On the same samples eight steps leave {claim}`E.Net-steps-best` of the error of one, each at its best size ({numref}`fig-e-many`). 400
-# steps leave {claim}`E.Net-steps-limit` of the error of eight. Each step has its own share of the samples. The first step
-# sees the target; a later one sees what is left of it. So the spike's strength approaches the value that fits the target best,
-# where one long step passes it. The [details](#several-steps) give the recursion and its limit of infinitely many steps.
+# steps leave {claim}`E.Net-steps-limit` of the error of eight. Each step has its own share of the samples. The first step follows
+# the target, a later one the residual, the part not yet fitted. So with many steps the spike's strength approaches the value that fits
+# the target best. One long step passes this value. The [details](#several-steps) give the recursion and its limit of infinitely many steps.
 
 # %%
 best = chapter.rows(studies.several, "best")
