@@ -176,7 +176,7 @@ def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(ran_book):
     page, rest, first = ((html / name).read_text(encoding="utf-8") for name in names)
     assert "<figcaption>" in page and "It rises." in page and "Fig. 1" in page and "Fig. 1" in rest
     assert (
-        'title="There are three.">5</abbr>' in rest
+        'title="There are three. 5">5</abbr>' in rest
         and "fig-gone" in rest
         and "there (in the book)" in rest
         and "{ref}" not in rest

@@ -42,7 +42,7 @@ chapters/07_one_step_srf.py
 TYPED = {
     "01_lazy_vs_feature": {"0.62": "paper A's gain", "0.14": "theory's gain", "0.005": "a tolerance"},
     "02_compression_sqrt_p": {},
-    "04_kernel_pca": {"0.58": "a ratio", "0.83": "a ratio", "0.08": "a change by finer steps"},
+    "04_kernel_pca": {"0.58": "a ratio", "0.83": "a ratio", "0.08": "a change by finer steps", "0.17": "another"},
 }
 # what chapter 4 makes of a claim on a logarithm
 RATIOS = {"0.58": "A.Fig9-final-gain", "0.83": "A.Fig9-final-kernel", "25": "A.Fig10-norm-half"}
