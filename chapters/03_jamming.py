@@ -14,7 +14,7 @@
 #   at every width far from jamming. In it the predictor's norm diverges as $1/(N-N^*)$, measured exponent {claim}`B.Sec2-norm`. Here $N$ is the
 #   number of parameters, $N^*$ its value at jamming.
 # - The test error of single networks peaks at jamming when they are trained to rest, that is, until the loss stops falling. On 5000
-#   points the peak is {claim}`B.Fig6-rest-cusp` per cent high at output scale 12, and {claim}`B.Fig6-rest-lazy` in the lazy
+#   points the peak is {claim}`B.Fig6-rest-cusp` percentage points high at output scale 12, and {claim}`B.Fig6-rest-lazy` in the lazy
 #   regime. On 250 points and after 200 steps there is hardly a peak.
 # - Stopping early and ensembles remove the peak; stopping early, weight decay and stochastic descent remove the divergence. Far from
 #   jamming the fluctuations over initial weights fall as $N^{-1/4}$ in both regimes. The error of single networks above the
@@ -205,12 +205,12 @@ if near in cut_scales[1:-1] and abs(np.log10(near) - np.mean(crossed)) < 1:
     told = [f"{mean(values.to_numpy())} at $h={h}$" for h, values in shown_h.items()]
     chapter.say(
         f"The ensemble of $\\tilde\\alpha={plots.number(near)}$, next to the cross-over, beats that of the largest scale by "
-        f"{', '.join(told)}, in per cent: near jamming, hardly far from it."
+        f"{', '.join(told)}, in percentage points: near jamming, hardly far from it."
     )
 # %% [markdown]
 # ## Stopped networks on 250 points show hardly a peak
 # Networks stopped after 200 steps have a lower error at jamming than at two thirds of its width, except at the largest output scale.
-# Averaging an ensemble lowers the error by {claim}`B.Fig6-gain` per cent or more at twice the width of jamming.
+# Averaging an ensemble lowers the error by {claim}`B.Fig6-gain` percentage points or more at twice the width of jamming.
 # {numref}`fig-b-6` shows the error along three horizontal lines of the map, its dotted cuts.
 # %%
 fig, axes = plots.panels(len(cut_scales), columns=3, sharey=True)
@@ -240,13 +240,13 @@ chapter.check("B.Fig6-gain", least(gains.T), cuts, figure="fig-b-6")
 chapter.say(
     f"With {map_p} points the error of single networks at jamming exceeds the error at $h/1.5$ by {', '.join(str(mean(r)) for r in rise)} per "
     f"cent at the three scales, where a cusp asks for more than 0. Ensembles of {members} stand above the mean of their neighbours by "
-    f"{', '.join(str(mean(b)) for b in bumps)} per cent."
+    f"{', '.join(str(mean(b)) for b in bumps)} percentage points."
 )
 
 
 # %% [markdown]
 # ## At rest the error peaks at jamming
-# At scale 12 and at rest the peak is {claim}`B.Fig6-rest-cusp` per cent high; in the lazy regime it is {claim}`B.Fig6-rest-lazy`
+# At scale 12 and at rest the peak is {claim}`B.Fig6-rest-cusp` percentage points high; in the lazy regime it is {claim}`B.Fig6-rest-lazy`
 # ({numref}`fig-b-rest`). The height is the error of single networks at jamming minus the least error of narrower ones. Here they learn
 # 5000 points, as many as in paper B.
 #
@@ -254,7 +254,7 @@ chapter.say(
 # networks that do not fit until they fit or lie at a minimum. One round gets as far as tens of steps of the flow.
 #
 # The peak needs this long training. On 2000 points at scale 12, 3200 steps in place of 200 raise it by
-# {claim}`B.Fig6-rest-later` per cent. Two things are undecided: whether the peak grows from 1000 to 5000 points, measured
+# {claim}`B.Fig6-rest-later` percentage points. Two things are undecided: whether the peak grows from 1000 to 5000 points, measured
 # {claim}`B.Fig6-rest-grows`, and whether there is a peak at the smallest scale.
 # %%
 def stored_ones(name):
@@ -273,12 +273,6 @@ last = max(on_way["sizes"]["rounds"])
 
 
 # %%
-def over_left(rows, rounds, column="error"):
-    """The error at the larger of two widths less that at the smaller, per cent, of each training set."""
-    wide = rows[rows["rounds"] == rounds].pivot(index="seed", columns="h", values=column)
-    return 100 * (wide.iloc[:, 1] - wide.iloc[:, 0]).to_numpy()
-
-
 def draw_sizes(ax, rows, rounds, style="o-", label="$P = {}$"):
     """Mean error of single networks against the width after so many rounds, one curve a number of points."""
     for (p, group), colour in zip(rows[rows["rounds"] == rounds].groupby("p"), plots.PALETTE):
@@ -288,7 +282,7 @@ def draw_sizes(ax, rows, rounds, style="o-", label="$P = {}$"):
 
 def draw_heights(ax, rows, at_end, **how):
     """The height of the peak against the number of points, with its interval over the fresh training sets."""
-    found = {p: mean(over_left(own, max(own["rounds"]) if at_end else 0)) for p, own in sorted(rows.items())}
+    found = {p: mean(jamming.peak_height(own, max(own["rounds"]) if at_end else 0)) for p, own in sorted(rows.items())}
     bars = [[e.value - e.low, e.high - e.value] for e in found.values()]
     ax.errorbar(found.keys(), [e.value for e in found.values()], np.transpose(bars), capsize=3, **how)
 
@@ -327,30 +321,32 @@ chapter.figure(fig, "fig-b-rest", "**Trained to rest, the error of single networ
 # %%
 below, most = (sorted(fresh["fresh_whole"])[end] for end in (0, -1))
 large, small = (fresh["fresh_whole"][p] for p in (most, below))
-single, lazy_large = over_left(large, max(large["rounds"])), fresh["fresh_whole_lazy"][most]
+single, lazy_large = jamming.peak_height(large, max(large["rounds"])), fresh["fresh_whole_lazy"][most]
 if most >= 5000:
     chapter.check("B.Fig6-rest-cusp", mean(single), large, figure="fig-b-rest")
-    lazy_height = over_left(lazy_large, max(lazy_large["rounds"]))
+    lazy_height = jamming.peak_height(lazy_large, max(lazy_large["rounds"]))
     chapter.check("B.Fig6-rest-lazy", mean(lazy_height), lazy_large, figure="fig-b-rest")
-    chapter.check("B.Fig6-rest-stop", mean(single - over_left(large, 0)), large, figure="fig-b-rest")
-    grows = mean(single - over_left(small, max(small["rounds"])))
+    chapter.check("B.Fig6-rest-stop", mean(single - jamming.peak_height(large, 0)), large, figure="fig-b-rest")
+    grows = mean(single - jamming.peak_height(small, max(small["rounds"])))
     chapter.check("B.Fig6-rest-grows", grows, large, small, figure="fig-b-rest")
 # %%
 twenty_at = max(fresh["fresh"])
 usual, later = fresh["fresh"][twenty_at], fresh["stopped"].get(twenty_at)
 if twenty_at >= 2000 and usual.seed.nunique() > 4:
-    one, twenty = (over_left(usual, last, column) for column in ("error", "ensemble_error"))
+    one, twenty = (jamming.peak_height(usual, last, column) for column in ("error", "ensemble_error"))
     left = jackknife(np.stack([twenty, one], 1), lambda t: float(t[:, 0].mean() / t[:, 1].mean()))
     chapter.check("B.Fig6-rest-twenty", left, usual, figure="fig-b-rest")
-    stopped = {steps: over_left(rows, 0) for steps, rows in later.groupby("steps")}
+    stopped = {steps: jamming.peak_height(rows, 0) for steps, rows in later.groupby("steps")}
     longest = mean(stopped[max(stopped)] - stopped[min(stopped)])
     chapter.check("B.Fig6-rest-later", longest, later, figure="fig-b-rest")
     told = ", ".join(f"{mean(found)} after {steps} steps" for steps, found in stopped.items())
-    chapter.say(f"On {twenty_at} points at scale 12 the peak is {told}, and {mean(one)} at rest, in per cent.")
+    chapter.say(f"On {twenty_at} points at scale 12 the peak is {told}, and {mean(one)} at rest, in percentage points.")
 (slow,) = fresh["fresh_feature"].values() if len(fresh["fresh_feature"]) == 1 else [None]
 if slow is not None and max(slow.p) >= 1000:
     ends = slow[slow["rounds"] == max(slow["rounds"])]
-    chapter.check("B.Fig6-rest-feature", mean(over_left(slow, max(slow["rounds"]))), slow, figure="fig-b-rest")
+    chapter.check(
+        "B.Fig6-rest-feature", mean(jamming.peak_height(slow, max(slow["rounds"]))), slow, figure="fig-b-rest"
+    )
     moving = 100 * (1 - ends.fitted - ends.jammed).mean()
     chapter.say(f"At the smallest scale {moving:.0f} per cent of these networks still move after the last round.")
 # %% [markdown]
@@ -468,7 +464,7 @@ if len(shared) > 4 and len(descended) > 2:
 helped = [[jamming.at_width(r, "gain", (k * at_mean[s]).clip(upper=r.h.max())) for k in (1, 8)] for s, r in cut.items()]
 chapter.check("B.Sec2-near-jamming", least(np.array([a - b for a, b in helped]).T), cuts, figure="fig-b-sec2")
 chapter.say(
-    f"A stop at {stops[0]:.0%} of the margins gains {', '.join(str(mean(a)) for a, _ in helped)} per cent at jamming, "
+    f"A stop at {stops[0]:.0%} of the margins gains {', '.join(str(mean(a)) for a, _ in helped)} percentage points at jamming, "
     f"{', '.join(str(mean(b)) for _, b in helped)} at eight times its width."
 )
 # %% [markdown]
@@ -570,7 +566,7 @@ chapter.figure(fig, "fig-b-5", f"**The networks receive the first principal comp
     "principal components keep.")  # fmt: skip
 # %% [markdown]
 # ## Other data and other losses change little
-# Averaging gains on the second data set as well, and two other losses change the error by less than 0.2 per cent. The second
+# Averaging gains on the second data set as well, and two other losses change the error by less than 0.2 percentage points. The second
 # data set has cuts of its own. The middle cut was trained with the soft hinge and with cross-entropy, each until all margins reach one.
 # %%
 h_second = jamming.transitions(second_map, "h").dropna(axis=1)
@@ -581,17 +577,19 @@ if seconds:
     chapter.check("B.Fig6-gain-second", least(gains.T), second_map, figure="fig-b-4")
     rises = [(rows, h) for rows, h in seconds.values() if h.iloc[0] >= 1.5 * rows.h.min()]
     rises = [str(mean(100 * jamming.rise(rows, "error", h))) for rows, h in rises]
-    chapter.say(f"On {here} the error at jamming less that at $h/1.5$ is {', '.join(rises)} per cent, by scale.")
+    chapter.say(
+        f"On {here} the error at jamming less that at $h/1.5$ is {', '.join(rises)} percentage points, by scale."
+    )
 others = [chapter.rows(studies.ensembles, name) for name in ("soft_hinge", "cross_entropy")]
 usual = cuts[cuts["scale"] == others[0]["scale"].iloc[0]].set_index(["seed", "h"])
 fitting = 1.5 * h_cut[usual["scale"].iloc[0]].mean()
 apart = [rows[rows.h >= fitting].set_index(["seed", "h"]).ensemble_error - usual.ensemble_error for rows in others]
 apart = [mean(100 * found.dropna().groupby("seed").mean().to_numpy()) for found in apart]
 chapter.check("B.Fig6-losses", max(apart, key=lambda found: abs(found.value)), *others, cuts, figure="fig-b-6")
-chapter.say(f"They change the ensemble's error beyond jamming by {' and '.join(map(str, apart))} per cent.")
+chapter.say(f"They change the ensemble's error beyond jamming by {' and '.join(map(str, apart))} percentage points.")
 # %% [markdown]
 # ## A larger ensemble has a smaller bump
-# Ensembles of five keep a bump at the largest scale, {claim}`B.Fig6-large-ensemble` per cent more than ensembles of twenty. Predictors near jamming differ
+# Ensembles of five keep a bump at the largest scale, {claim}`B.Fig6-large-ensemble` percentage points more than ensembles of twenty. Predictors near jamming differ
 # much in size, so that the largest dominates a mean of few. Here are ensembles of as many networks as in the paper, on
 # the same training sets: averaged all together, and five at a time.
 # %%
@@ -604,12 +602,12 @@ if len(there) > 1 and larger.members.max() > members and around:
     chapter.check("B.Fig6-large-ensemble", mean(bumps[0] - bumps[1]), larger, cuts, figure="fig-b-6")
     chapter.check("B.Fig6-twenty", mean(bumps[1]), larger, cuts, figure="fig-b-6")
     chapter.say(
-        f"At $\\tilde\\alpha = {plots.number(cut_scales[-1])}$ the ensembles of {members} have a bump of {mean(bumps[0])} per cent at "
+        f"At $\\tilde\\alpha = {plots.number(cut_scales[-1])}$ the ensembles of {members} have a bump of {mean(bumps[0])} percentage points at "
         f"jamming, those of {larger.members.max()} one of {mean(bumps[1])}."
     )
 # %% [markdown]
 # ## Several narrow networks beat a wide one
-# An ensemble of five at twice the width of jamming beats one network of as many parameters by {claim}`B.Sec3-equal-parameters` per cent, as paper B
+# An ensemble of five at twice the width of jamming beats one network of as many parameters by {claim}`B.Sec3-equal-parameters` percentage points, as paper B
 # advises. We also compare an ensemble of twenty with the widest network.
 # %%
 double = {scale: 2 * at_mean[scale] for scale in by_scale}
@@ -625,7 +623,7 @@ if len(saved) > 1 and larger.h.max() >= 1.5 * there.iloc[0]:
     chapter.check("B.Sec3-limited-width", mean(saved), larger, cuts, figure="fig-b-6")
 falls = [", ".join(str(mean(one)) for one in column.T) for column in np.moveaxis(fell, 2, 0)]
 chapter.say(
-    f"From twice the width of jamming on ensembles of {members} still gain {falls[0]} per cent at the three scales, single networks "
+    f"From twice the width of jamming on ensembles of {members} still gain {falls[0]} percentage points at the three scales, single networks "
     f"{falls[1]}."
 )
 # %% [markdown]
@@ -708,7 +706,7 @@ chapter.figure(fig, "fig-b-growth", "**Left of jamming the error falls less the 
 
 # %%
 def rises(rows):
-    """Error of single networks at jamming minus that at h/1.5, per cent: the mean over the sizes of ``rows``."""
+    """Error of single networks at jamming minus that at h/1.5, percentage points: the mean over the sizes of ``rows``."""
     at = {p: pd.Series(h, sorted(set(rows.seed))) for p, h in zip(sizes_p, line)}
     return mean(np.mean([100 * jamming.rise(r, "error", at[p]) for p, r in rows.groupby("p")], axis=0))
 

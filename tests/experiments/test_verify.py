@@ -123,6 +123,19 @@ def test_keep_computes_and_writes_the_declared_rows_and_takes_what_is_stored(boo
     assert run("keep", STUDY, "--jobs", "1") == 0
 
 
+def test_keep_of_a_design_leaves_the_rows_of_others(book, capsys, monkeypatch):
+    assert run("keep", STUDY, "nonsense") == 2 and "a design of layer_map must be" in capsys.readouterr().err
+    found = []
+    for points in (11, 13):
+        sizes = {STUDY: {"05": {"layer_map": {"main": {"points": points}}}}}
+        monkeypatch.setattr(command.registry, "stored_sizes", lambda sizes=sizes: sizes)
+        assert run("keep", STUDY, "main", "--jobs", "1") == 0
+        found.append(read_csv(book / f"{STUDY}.csv", version=registry.find(STUDY)[1].version))
+    first, both = found
+    assert set(first.points) == {11} and set(both.points) == {11, 13} and set(first.cell) < set(both.cell)
+    assert len(both[both.points == 11]) == len(first)
+
+
 def test_keep_writes_no_row_of_uncommitted_code(book, tmp_path, capsys, monkeypatch):
     for dirty in (COMMIT + "+", "unknown"):
         monkeypatch.setattr(stores, "revision", lambda dirty=dirty: dirty)

@@ -147,15 +147,13 @@ def _separable(z):
     return linprog(np.zeros(z.shape[1]), A_ub=-z, b_ub=-np.ones(len(z)), bounds=(None, None)).status == 0
 
 
-def test_heights_of_a_peak_at_the_width_of_the_largest_norm():
-    wide = pd.DataFrame(
-        [(s, n, h) for s in (0, 1) for n in (0, 9) for h in (4, 6, 8, 12)], columns=["seed", "rounds", "h"]
-    )
-    norm = wide.h.map({4: 9.0, 6: 5.0, 8: 2.0, 12: 1.0}).where(wide["rounds"] == 9, 100.0 / wide.h)
-    error = 0.1 + 0.01 * wide.seed + 0.02 * ((wide.h == 6) & (wide["rounds"] == 9))
-    rows = wide.assign(norm=norm, error=error)  # at h = 4 the norm is larger, but nothing lies to its left
+def test_height_of_a_peak_between_two_widths():
+    rows = pd.DataFrame([(s, n, h) for s in (0, 1) for n in (0, 9) for h in (6, 4)], columns=["seed", "rounds", "h"])
+    rows["error"] = 0.1 + 0.01 * rows.seed + 0.02 * ((rows.h == 6) & (rows["rounds"] == 9))
     np.testing.assert_allclose(jamming.peak_height(rows, 9), [2, 2], atol=1e-9)
     np.testing.assert_allclose(jamming.peak_height(rows, 0), [0, 0], atol=1e-9)
+    with pytest.raises(InputError, match=r"two widths h, got \[6\]"):
+        jamming.peak_height(rows[rows.h == 6], 0)
 
 
 def test_crossings_are_exact_for_power_laws():

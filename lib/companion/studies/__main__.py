@@ -9,14 +9,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters
 from companion.experiments.cli import add_parameter_options, one_line_errors, overrides
 from companion.experiments.store import Store, committed, needs_commit
 from companion.experiments.stored import share, verify
+from companion.experiments.stored import table as read_table
 from companion.experiments.sweep import Setting, Study, sweep
-from companion.experiments.table import provenance, write_csv
+from companion.experiments.table import CELL, provenance, write_csv
 from companion.studies import _plan as plan
 from companion.studies._here import is_here
 from regimes import validate
@@ -67,9 +70,10 @@ def run(args: argparse.Namespace) -> None:
 
 
 def keep(args: argparse.Namespace) -> None:
-    """Computes what the book keeps in results/ (hours), by ``stored.toml``, or that of one study.
+    """Computes what the book keeps in results/ (hours), by ``stored.toml``, or that of one study or its designs.
 
-    Cells that the store has are taken, but for those of code that no commit holds.
+    Cells that the store has are taken, but for those of code that no commit holds. With designs the table's other rows
+    stay: so it grows, also by designs whose data sets only another machine has.
     """
     sizes = registry.stored_sizes()
     if args.name is not None:
@@ -77,7 +81,9 @@ def keep(args: argparse.Namespace) -> None:
     needs_commit("stored results")
     grids: dict[Study, list[Setting]] = {}
     for number, item in [registry.find(name) for name in ([args.name] if args.name else sizes)]:
-        grids |= registry.grids(number, parameters.resolve(number, "laptop", sizes[item.name]), item)
+        values = parameters.resolve(number, "laptop", sizes[item.name])
+        own = [setting for design in args.designs for setting in item.grid.settings(values, design)]
+        grids |= {item: own} if own else registry.grids(number, values, item)
     for item, grid in grids.items():
         count = Store.default().void(item.name, item.version, lambda made: not committed(made["revision"]))
         if count:
@@ -86,10 +92,13 @@ def keep(args: argparse.Namespace) -> None:
         loose = {found for found in table.revision if not committed(found)}
         if loose:  # a worker's, on a cluster
             raise InputError(f"{item.name} is not written: a worker's code is that of no commit, {min(loose)!r}")
-        path = paths.results() / f"{item.name}.csv"
+        path, missing = paths.results() / f"{item.name}.csv", table.attrs["missing"]
         path.parent.mkdir(exist_ok=True)
+        if args.designs and path.exists():
+            held = read_table(item)
+            table = pd.concat([held[~held[CELL].isin(table[CELL])], table], ignore_index=True)
         write_csv(table, path, nonfinite=item.nonfinite)
-        print(f"wrote {path}: {len(table)} rows, {table.attrs['missing']} cells missing")
+        print(f"wrote {path}: {len(table)} rows, {missing} cells missing")
 
 
 def verify_sample(args: argparse.Namespace) -> int:
@@ -147,7 +156,9 @@ def _parser() -> argparse.ArgumentParser:
     one = command("plan", tell_plan)
     one.add_argument("chapter", nargs="*", help="the chapters' numbers (default: all)")
     add_parameter_options(one)
-    command("keep", keep, **maybe).add_argument("--jobs", **jobs)
+    one = command("keep", keep, **maybe)
+    one.add_argument("designs", nargs="*", help="of the study, such as main (default: all)")
+    one.add_argument("--jobs", **jobs)
     one = command("verify", verify_sample, **maybe)
     one.add_argument("--sample", default="5%", help="of the cells of each study (default: 5%%)")
     one.add_argument("--seed", type=int, help="of the choice (default: the date)")

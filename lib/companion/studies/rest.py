@@ -156,16 +156,11 @@ def stochastic(setting: Setting, seeds: list[int]) -> Rows:
     each = [seed * count + member for seed in seeds for member in range(count)]
     draws = [np.random.default_rng(seed) for seed in draw_seeds("batch", each)]
     kernel = start.tangents(x).gram().diagonal(dim1=-2, dim2=-1).mean(-1)
-    time, f0, which = (
-        setting["rate"] / (scale * setting["batch"] * kernel),
-        start(x),
-        torch.arange(len(x)).unsqueeze(-1),
-    )
-    model, rows = start, []
+    time = setting["rate"] / (scale * setting["batch"] * kernel)
+    f0, which, model, rows = start(x), torch.arange(len(x)).unsqueeze(-1), start, []
     for step in range(1, setting["looks"][-1] + 1):
-        chosen = torch.from_numpy(np.stack([rng.integers(setting["p"], size=setting["batch"]) for rng in draws])).to(
-            x.device
-        )
+        drawn = np.stack([rng.integers(setting["p"], size=setting["batch"]) for rng in draws])
+        chosen = torch.from_numpy(drawn).to(x.device)
         points, label = x[which, chosen], y[which, chosen]
         gaps = (1 - label * scale * (model(points) - f0[which, chosen])).clamp(min=0)
         moves = model.tangents(points).vjp(time.unsqueeze(-1) * gaps * label)
@@ -176,11 +171,8 @@ def stochastic(setting: Setting, seeds: list[int]) -> Rows:
                 block = slice(i * count, (i + 1) * count)
                 F = scale * (model[block](sets.test.x) - start[block](sets.test.x))
                 row = {"seed": seed, "look": step, "source": sets.train.source, "fitted": float(fits[block].mean())}
-                rows.append(
-                    row
-                    | {"parameters": parameters_of(x.shape[-1], setting["h"], setting["layers"])}
-                    | _errors("", F, sets.test.y)
-                )
+                row["parameters"] = parameters_of(x.shape[-1], setting["h"], setting["layers"])
+                rows.append(row | _errors("", F, sets.test.y))
     return rows
 
 
@@ -205,20 +197,13 @@ def preactivations(setting: Setting, seeds: list[int]) -> Rows:
     data, count = [draw_sets(setting, seed) for seed in seeds], setting["members"]
     start, (x, y) = swish_networks(setting, setting["components"], seeds), _repeated([d.train for d in data], count)
     done = train_to_verdict(setting, start, x, y)
-    # a layer's inputs times its weights
-    before, after = (
-        [m * h @ w.mT for h, w, m in zip(net.hidden(x), net.weights[:-1], net.multipliers, strict=False)]
-        for net in (start, done.model)
+    by_set = [net.preactivations(x) for net in (start, done.model)]
+    size, way = (
+        torch.stack([z.square().unflatten(0, (-1, count)).mean((1, 2, 3)) for z in layers], 1).sqrt()
+        for layers in (by_set[0], [b - a for a, b in zip(*by_set, strict=True)])
     )
-    size = [
-        [
-            (b - a)[i * count : (i + 1) * count].square().mean() / a[i * count : (i + 1) * count].square().mean()
-            for a, b in zip(before, after, strict=True)
-        ]
-        for i in range(len(seeds))
-    ]
+    fits = np.reshape([why.kind == Ended.FITTED for why in done.ended], (-1, count)).mean(1)
     return [
-        {"seed": seed, "source": sets.train.source, "moved": [float(v.sqrt()) for v in moved]}
-        | {"fitted": float(np.mean([why.kind == Ended.FITTED for why in done.ended[i * count : (i + 1) * count]]))}
-        for i, (seed, sets, moved) in enumerate(zip(seeds, data, size, strict=True))
+        {"seed": seed, "source": sets.train.source, "moved": moved.tolist(), "fitted": float(share)}
+        for seed, sets, moved, share in zip(seeds, data, way / size, fits, strict=True)
     ]

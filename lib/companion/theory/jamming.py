@@ -252,20 +252,19 @@ def rise(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
 
 
 def peak_height(table: pd.DataFrame, rounds: int, value: str = "error") -> np.ndarray:
-    """The height of ``value`` at the norm's peak at rest above its value a ``FACTOR`` to the left, per cent
-    ``(seeds,)``.
+    """``value`` at the larger of the table's two widths less that at the smaller, in percentage points ``(seeds,)``.
 
-    The peak is the width of the largest mean norm after the last round, among widths with another so far left.
+    The two are the widths of a peak and of the least error to its left, as other training sets have them.
 
     Args:
-        table: rows with ``seed``, ``rounds``, ``h``, ``norm`` and the value.
-        rounds: of Newton's method before the value is read.
+        table: rows with ``seed``, ``rounds``, ``h`` and the value.
+        rounds: of Newton's method after which the value is read.
         value: a column.
     """
-    norm = table[table["rounds"] == table["rounds"].max()].groupby("h").norm.mean()
-    width = norm[norm.index >= FACTOR * norm.index.min()].idxmax()
-    now = table[table["rounds"] == rounds]
-    return 100 * rise(now, value, pd.Series(float(width), sorted(set(now.seed))))
+    wide = table[table["rounds"] == rounds].pivot(index="seed", columns="h", values=value)
+    if wide.shape[1] != 2:
+        raise InputError(f"table must hold two widths h, got {wide.columns.tolist()}")
+    return 100 * (wide.iloc[:, 1] - wide.iloc[:, 0]).to_numpy()
 
 
 def gain_of_averaging(table: pd.DataFrame, widths: pd.Series) -> np.ndarray:

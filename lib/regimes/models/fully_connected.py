@@ -85,6 +85,10 @@ class FullyConnected:
         """``[h_0, …, h_{L-1}]``, each ``(E, p, n_l)``, for inputs ``x (p, d)`` or ``(E, p, d)``."""
         return self._forward(x)[0]
 
+    def preactivations(self, x: Tensor) -> list[Tensor]:
+        """``[z_1, …, z_{L-1}]``, the arguments of the activation, each ``(E, p, n_l)``; inputs as of :meth:`hidden`."""
+        return self._forward(x)[1]
+
     def outputs(self, x: Tensor) -> Tensor:
         """All outputs ``(E, p, n_L)``."""
         return self.multipliers[-1] * (self.hidden(x)[-1] @ self.weights[-1].mT)
