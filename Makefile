@@ -55,13 +55,14 @@ chapters: $(NOTEBOOKS) ## run the chapters only
 smoke: ## run all chapters at the smoke profile
 	@$(MAKE) --no-print-directory chapters PROFILE=smoke
 
+# modules are compiled as they are imported: most never are
 # Debian ships venv without ensurepip: then the machine's pip fills the environment from outside.
 $(READY): requirements.txt constraints.txt lib/pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 13) else f"Python 3.11, 3.12 or 3.13 is needed, {sys.executable} is {v[0]}.{v[1]}: make PYTHON=python3.11 ...")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) 2>/dev/null || { rm -rf $(VENV); $(PYTHON) -m venv --without-pip $(VENV); }
 	@echo "installing the environment into $(VENV) (1.9 GB with a torch for the CPU)"
-	@if test -x $(BIN)/pip; then $(BIN)/python -m pip install -q $(INDEX) -r requirements.txt; \
-	 else $(PYTHON) -m pip --python $(BIN)/python install -q $(INDEX) -r requirements.txt; fi
+	@if test -x $(BIN)/pip; then $(BIN)/python -m pip install -q --no-compile $(INDEX) -r requirements.txt; \
+	 else $(PYTHON) -m pip --python $(BIN)/python install -q --no-compile $(INDEX) -r requirements.txt; fi
 	@touch $@
 
 # one process runs all that are out of date: their cells are one queue

@@ -237,16 +237,20 @@ class NONE:
         return [{"seeds": [0]}]
 
 
+EXAMPLES = {"few": (17, 4), "many": (34, 34)}  # of a chapter's own parameters, and of the axes of its designs
+
+
+@pytest.mark.parametrize("many", ["few", pytest.param("many", marks=pytest.mark.weekly)])
 @pytest.mark.parametrize("number", parameters.chapters())
-def test_every_value_of_a_parameter_is_usable_or_refused_in_one_line(number, monkeypatch):
+def test_every_value_of_a_parameter_is_usable_or_refused_in_one_line(number, many, monkeypatch):
     """Whatever the kind of each parameter lets through, and what it does not: every grid that reads it is built."""
-    monkeypatch.setattr(parameters, "read_toml", functools.cache(parameters.read_toml))
+    monkeypatch.setattr(parameters, "_profile", functools.cache(parameters._profile))
     monkeypatch.setattr(validate, "free_memory", functools.cache(validate.free_memory))
     known, taken = registry.of(number), {}
 
     def of(name, kind, studies):
         @settings(
-            derandomize=True, deadline=None, database=None, max_examples=17,
+            derandomize=True, deadline=None, database=None, max_examples=EXAMPLES[many]["." in name],
             phases=[Phase.generate], suppress_health_check=list(HealthCheck),
         )  # fmt: skip
         @given(values(kind))

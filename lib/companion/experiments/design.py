@@ -100,7 +100,7 @@ class Designs:
         """The full name of each design of the study, and what it says itself."""
         found: dict[str, tuple[str, dict[str, Any]]] = {}
         for name in values:
-            if name.count(".") == 3 and name.split(".")[1] == self.study:
+            if f".{self.study}." in name and name.count(".") == 3 and name.split(".")[1] == self.study:
                 where, _, axis = name.rpartition(".")
                 found.setdefault(where.rpartition(".")[2], (where, {}))[1][axis] = values[name]
         return found

@@ -68,7 +68,7 @@ class Kind:
     order: str = ""
     least: int = 1
 
-    @property
+    @functools.cached_property
     def item(self) -> "Kind":
         """The kind of one value of a list."""
         return replace(self, order="", least=1)

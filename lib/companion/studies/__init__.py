@@ -3,6 +3,7 @@
 ``python -m companion.studies list`` names them; ``python -m companion.studies run NAME`` computes one without Jupyter.
 """
 
+import functools
 import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence
@@ -21,9 +22,14 @@ from regimes.validate import InputError
 
 def modules() -> dict[str, list[ModuleType]]:
     """The study modules by the number of the chapter they serve."""
-    names = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
-    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
+    modules = _modules()
     return {number: [m for m in modules if number == m.CHAPTER] for number in sorted({m.CHAPTER for m in modules})}
+
+
+@functools.cache
+def _modules() -> list[ModuleType]:
+    names = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
+    return [importlib.import_module(f"{__name__}.{name}") for name in names]
 
 
 def of(number: str) -> dict[str, Study]:

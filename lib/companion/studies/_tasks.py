@@ -86,18 +86,14 @@ def _single(setting: Setting, kinds: Sequence[str]) -> int | None:
     p, share = setting["p"], positive_share(setting)
     if len(setting["seeds"]) * len(kinds) * (share**p + (1 - share) ** p) < NEVER:
         return None
-    return next((seed for seed in setting["seeds"] for kind in kinds if not _holds_both(setting, kind, seed)), None)
-
-
-def _holds_both(setting: Setting, kind: str, seed: int) -> bool:
-    """Whether a draw has both labels; most often its first points do."""
     names = ("shape", "d", "p", "interfaces", "d_parallel", "radius")
-    task = {name: setting[name] for name in names if name in setting}
-    return _task_holds_both(json.dumps(task, sort_keys=True), kind, seed)
+    task = json.dumps({name: setting[name] for name in names if name in setting}, sort_keys=True)
+    return next((seed for seed in setting["seeds"] for kind in kinds if not _holds_both(task, kind, seed)), None)
 
 
 @lru_cache(maxsize=2**16)  # the grids of a chapter's studies ask for the same draws
-def _task_holds_both(task: str, kind: str, seed: int) -> bool:
+def _holds_both(task: str, kind: str, seed: int) -> bool:
+    """Whether a draw has both labels; most often its first points do."""
     setting = json.loads(task)
     sizes = (min(64, setting["p"]), setting["p"])
     draws = (_drawn(setting, kind, setting["p"], [seed], first=first) for first in sizes)
