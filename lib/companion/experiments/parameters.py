@@ -24,6 +24,7 @@ The studies' ``check_parameters`` check conditions on several parameters.
 """
 
 import ast
+import copy
 import functools
 import importlib
 import math
@@ -261,10 +262,13 @@ def _flat(name: str, table: Any) -> dict[str, Any]:
 def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file as a dictionary."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return copy.deepcopy(_parsed(path.read_text(encoding="utf-8")))
     except OSError:
         raise InputError(f"parameter file {path} cannot be read") from None
     except UnicodeDecodeError:
         raise InputError(f"parameter file {path} is not text in UTF-8, which TOML is") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"parameter file {path} is not valid TOML: {error}") from None
+
+
+_parsed = functools.cache(tomllib.loads)  # profiles are read often and seldom changed
