@@ -156,7 +156,8 @@ KINDS = """() => {
     const seen = new Set(), tables = [...document.querySelectorAll('table')];
     document.querySelectorAll('tbody tr').forEach(row => {
         const parts = [...row.querySelectorAll(':not(mjx-container *)')].map(one => one.tagName + '.' + one.className);
-        const kind = [tables.indexOf(row.closest('table')), row.className, row.dataset.verdict, ...new Set(parts)].join();
+        const alike = [row.className, row.dataset.verdict, ...new Set(parts)];
+        const kind = [tables.indexOf(row.closest('table')), ...alike].join();
         seen.has(kind) ? row.remove() : seen.add(kind);
     });
     return seen.size;
