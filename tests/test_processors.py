@@ -65,8 +65,8 @@ WEEKLY = [pytest.param((variable,), marks=pytest.mark.weekly) for variable in DA
 
 @pytest.mark.parametrize("variables", [*DAILY, *WEEKLY], ids=" ".join)
 def test_another_processor_computes_the_same_numbers(here, variables):
-    other = {variable: OTHER[variable] for variable in variables}
-    env = os.environ | other
+    without = {variable: OTHER[variable] for variable in variables}
+    env = os.environ | without
     done = subprocess.run(
         [sys.executable, "-m", "tests.test_processors"], env=env, cwd=ROOT, capture_output=True, text=True
     )
@@ -76,7 +76,7 @@ def test_another_processor_computes_the_same_numbers(here, variables):
         for name, rtol in columns.items():
             one, other = (rows[study.name][name] for rows in (here, there))
             if other != pytest.approx(one, rel=rtol, abs=0):
-                apart.append(f"{study.name}, {name}: {one} here, {other} with {other}")
+                apart.append(f"{study.name}, {name}: {one} here, {other} with {without}")
     assert not apart, "\n".join(apart)
 
 
