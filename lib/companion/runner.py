@@ -14,6 +14,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -42,6 +43,7 @@ with warnings.catch_warnings():  # papermill's own, on import
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.clientwrap import PapermillNotebookClient
     from papermill.engines import NBClientEngine, papermill_engines
+    from traitlets.config import Config
 
 AT_ONCE = 2  # chapters that are drawn at a time: one that waits for its kernel leaves a core to the other
 CELL_SECONDS = 3600  # a cell that takes longer hangs: papermill would wait for ever
@@ -89,10 +91,12 @@ class _Engine(NBClientEngine):
 
     @classmethod
     def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> nbformat.NotebookNode:
-        client = _Client(nb_man, kernel_name=kernel_name, timeout=options["execution_timeout"])
-        # the kernel's own words, such as that it talks over TCP, and its workers'; what cells print is in the notebook
-        with options["said"].open("w", encoding="utf-8") as said:
-            return client.execute(stderr=said)
+        # the kernel's and its workers' own messages go to ``said``; what cells print is in the notebook
+        with tempfile.TemporaryDirectory() as own, options["said"].open("w", encoding="utf-8") as said:
+            # sockets in a folder of its own: kernels that start side by side may be given the same TCP port
+            link = Config(KernelManager={"transport": "ipc", "connection_file": f"{own}/kernel.json"})
+            seconds = options["execution_timeout"]
+            return _Client(nb_man, kernel_name=kernel_name, timeout=seconds, config=link).execute(stderr=said)
 
 
 papermill_engines.register("regimes", _Engine)

@@ -215,7 +215,7 @@ def _sha(text: str) -> str:
 
 
 def _remedy(path: Path) -> str:
-    return f"take both files from git again, or compute them: python -m companion.studies keep {path.stem}"
+    return f"take both files from git again, or remove them and run: python -m companion.studies keep {path.stem}"
 
 
 def _is_whole(value: Any) -> bool:
