@@ -72,8 +72,8 @@ def run(args: argparse.Namespace) -> None:
 def keep(args: argparse.Namespace) -> None:
     """Computes what the book keeps in results/ (hours), by ``stored.toml``, or that of one study or its designs.
 
-    Cells of committed code that the table or the store holds are not computed again; remove the CSV file to have all of
-    them computed, or taken from the store. With designs the table's other rows stay, else they go.
+    Cells of committed code in the table or the store are not computed again: remove the CSV file and the study's folder
+    in the store to force it. With designs the table's other rows stay, else they go.
     """
     sizes = registry.stored_sizes()
     if args.name is not None:
@@ -92,9 +92,7 @@ def keep(args: argparse.Namespace) -> None:
         held = held if held.empty else held[held.revision.map(committed)]
         have = set() if held.empty else {*held[CELL]}
         order = {cell.key(): place for place, cell in enumerate(cells(item, grid))}
-        left = [setting | {"seeds": [cell.seed for cell in cells(item, [setting]) if cell.key() not in have]}
-                for setting in grid]  # fmt: skip
-        left = [setting for setting in left if setting["seeds"]]
+        left = [s | {"seeds": new} for s in grid if (new := [c.seed for c in cells(item, [s]) if c.key() not in have])]
         fresh = sweep(item, left, jobs=args.jobs) if left else held[:0]
         loose = {found for found in fresh.revision if not committed(found)}
         if loose:  # a worker's, on a cluster
