@@ -175,7 +175,7 @@ told = [
     for s, part in times.div(times.iloc[:, -1], axis=0).items()
 ]
 chapter.say(
-    f"Under the loss over $\\alpha^2$ training takes, relative to its time at the largest scale, {', '.join(told[:-1])}."
+    f"Under the loss over $\\alpha^2$ the training time, relative to that at the largest scale, is {', '.join(told[:-1])}."
 )
 # %%
 top = h_star.dropna(axis=1).columns[-1]
@@ -202,7 +202,7 @@ if near in cut_scales[1:-1] and abs(np.log10(near) - np.mean(crossed)) < 1:
     beyond = ends[ends.index.get_level_values("h") >= fits[0]].groupby("seed").mean()
     chapter.check("B.Fig4-best-near", least(beyond.to_numpy()), cuts[cuts.h >= fits[0]], figure="fig-b-4")
     shown_h = {h: values for h, values in ends[max(cut_scales)].unstack("h").items() if h in map_h}
-    told = [f"{mean(values.to_numpy()).value:.2g} at $h={h}$" for h, values in shown_h.items()]
+    told = [f"{mean(values.to_numpy()).value:.1f} at $h={h}$" for h, values in shown_h.items()]
     chapter.say(
         f"The ensemble of $\\tilde\\alpha={plots.number(near)}$, next to the cross-over, beats that of the largest scale by "
         f"{', '.join(told)}, in percentage points: near jamming, hardly far from it."
