@@ -1554,7 +1554,7 @@ sizes = np.array(paper["curve_p"], dtype=float)
 cost = top * (sizes / top_p) ** max(growth.value, 1) * paper["curve_h"] / curve_h
 total = cost.sum() * paper["curve_seeds"] * (len(paper["curve_d"]) + 1)
 chapter.say(
-    f"Seconds grow as $p^b$ with $b$ = {growth.value:.2g} (at least 1: small sizes are all overhead). A run at "
+    f"Seconds grow as $p^b$ with $b$ = {growth.value:.2g} (small sizes are all overhead, so we take at least 1). A run at "
     f"$p={sizes[-1]:.0f}$, $h={paper['curve_h']}$ would take {cost[-1] / 60:.0f} minutes of one core like ours, all "
     f"{paper['curve_seeds']} seeds of the three models {total / 3600:.0f} core hours."
 )

@@ -32,7 +32,7 @@
 # descent elsewhere. In random features the peak is the variance over initial weights and label noise, which averaging removes
 # {cite}`dascoli2020`. New as far as we know is the peak against the number of points and steps, with networks at rest.
 #
-# Both lines lie on one map: the width $h$ to the right, the output {term}`scale <alpha>` $\tilde\alpha$ upwards. We train
+# The two lines lie on one map: the width $h$ to the right, the output {term}`scale <alpha>` $\tilde\alpha$ upwards. We train
 # several thousand small networks until each fits or we stop it. An ensemble is several networks that differ in their initial weights
 # alone. All follow implicit steps of
 # {term}`gradient flow` (`regimes.training.gauss_newton`), a whole ensemble at a time. You need to know what a margin and a
