@@ -136,7 +136,7 @@ def test_keep_computes_only_the_cells_that_the_table_lacks(book, monkeypatch, de
         calls.clear()
         assert run("keep", STUDY, *designs, "--jobs", "1") == 0
         computed = {setting["points"] for setting in calls}
-        assert computed == (set() if step == 3 or designs and step == 2 else {points})
+        assert computed == (set() if step == 3 or (designs and step == 2) else {points})
         tables_of.append((book / f"{STUDY}.csv").read_bytes())
         held = {11, 13} if designs and step else {points}
         assert set(read_csv(book / f"{STUDY}.csv", version=item.version).points) == held
