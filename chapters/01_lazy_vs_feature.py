@@ -271,8 +271,8 @@ chapter.say(
 # 2). The kernel frozen there offers functions that are linear in $x$ on each side of these planes. They have finitely many
 # parameters. To learn with this kernel means to place one plane at each of the two changes of the label. A plane in
 # $\mathbb R^d$ has $d$ parameters. Learnt from $P$ points, the plane with the largest margin is wrong on about
-# $\frac12 d/P$ of new points {cite}`opper1990`. It rests on $d+1$ points, its support vectors. Two planes, learnt
-# from $P_1+P_2=p$ points, then have the error
+# $\frac12 d/P$ of new points {cite}`opper1990`. Its support vectors fix its $d$ parameters and its margin, so in general there
+# are $d+1$. Two planes, learnt from $P_1+P_2=p$ points, then have the error
 #
 # $$
 # \varepsilon \simeq \frac{P_1}{p}\,\frac{d}{2P_1} + \frac{P_2}{p}\,\frac{d}{2P_2} = \frac dp ,
@@ -457,7 +457,7 @@ chapter.say(
 # %%
 def draw_gains(upper, lower, name):
     """Above, relative errors of the machine, one line a size; below, the gain between neighbouring factors of both learners."""
-    for method, style in {"flow": "--", "machine": "-"}.items():
+    for method, style in {"flow": ":", "machine": "-"}.items():
         here = learners[method][name]
         for p, colour in zip(sorted(set(here.p)), plots.from_feature_to_lazy(3)):
             at, errors = learning_curves.by_factor(here[here.p == p])
@@ -470,7 +470,7 @@ def draw_gains(upper, lower, name):
     slope, planes = learning_curves.compression_gain(*directions[name]), directions[name][1] == 1
     for words, g in ({"A": slope} | ({"B": slope / 2} if planes else {})).items():
         plots.slope_guide(upper, (1, factors[-1]), 1, -g, f"{words}: {g:.3f}", above=True)
-        lower.axhline(g, color=plots.COLOURS["theory"], linestyle=":")
+        lower.axhline(g, color=plots.COLOURS["theory"], linestyle="--")
         lower.annotate(words, (factors[-1], g), fontsize="small", va="bottom", ha="right")
     lower.set(xlabel=r"imposed compression $\Lambda$")
     plots.curve_axes(upper, factors)
@@ -490,8 +490,8 @@ chapter.figure(
     fig,
     "fig-a-gain",
     "**About what paper A says, on planes twice what paper B says.** The infinitely wide initial kernel on data compressed by an imposed factor. "
-    "Top: error of the support vector machine over that on plain data (medians and quartiles), and the gains of both papers (dashed). "
-    "Bottom: the gain between neighbouring factors, by machine and by gradient flow (means and standard errors).",
+    "Top: error of the support vector machine over that on plain data (medians and quartiles), and slopes of both papers' gains (black, dashed). "
+    "Bottom: the gain between neighbouring factors, by machine (solid) and by gradient flow (dotted, means and standard errors); level lines are the papers' gains.",
     *(imposed, machines),
     alt="Relative error falling with an imposed compression in three panels, and below them local slopes that fall with the "
     "compression, less so on larger training sets.",
@@ -691,8 +691,8 @@ for d in curve_d:
 for d in curve_d:
     widest = frozen[(frozen.d == d) & (frozen.h == lazy_widths[-1])]
     chapter.say(
-        f"- $d={d}$: width {lazy_widths[-1]} gives $\\beta$ = {beta(widest, start=fit_from)}, infinite width "
-        f"{beta(wide[wide.d == d], start=fit_from)}; theory's asymptote is {learning_curves.lazy_exponent(d):.3f}."
+        f"- $d={d}$: width {lazy_widths[-1]} gives $\\beta$ = {beta(widest, start=fit_from).value:.2g}, infinite width "
+        f"{beta(wide[wide.d == d], start=fit_from).value:.2g}; theory's asymptote is {learning_curves.lazy_exponent(d):.2g}."
     )
 # %% [markdown]
 # ## The support vectors are too far apart for the cusp
@@ -758,9 +758,9 @@ for d in curve_d:
     bent = (d - 1 + xi.value) / (3 * (d - 1) + xi.value)
     grows, nearer = (exponent(*by_size(rows, name)) for name in ("coefficient", "spacing"))
     chapter.say(
-        f"- $d={d}$: the distance between neighbours goes as $p$ to the power {nearer}. With the measured $\\xi$ = {xi.value:.2f} in place of 1 "
-        f"the argument gives $\\beta$ = {bent:.3f}, with the cusp {learning_curves.lazy_exponent(d):.3f}. The machine has {beta(rows)}. Its "
-        f"coefficients grow with the exponent {grows}; the condition $c\\,r^\\xi\\sim1$ requires {-xi.value * nearer.value:.3f}."
+        f"- $d={d}$: the distance between neighbours goes as $p$ to the power {nearer.value:.2g}. With the measured $\\xi$ = {xi.value:.2f} in place of 1 "
+        f"the argument gives $\\beta$ = {bent:.2g}, with the cusp {learning_curves.lazy_exponent(d):.2g}. The machine has {beta(rows).value:.2g}. Its "
+        f"coefficients grow with the exponent {grows.value:.2g}; the condition $c\\,r^\\xi\\sim1$ requires {-xi.value * nearer.value:.2g}."
     )
 # %% [markdown]
 # ## The five curves of paper A, Fig. 3
@@ -911,8 +911,8 @@ for d in curve_d:
     before, after = (error_ratio(lazy_beside(rows), rows) for rows in (halted, ends))
     kept = np.log(after.value) / np.log(before.value)
     chapter.say(
-        f"- $d={d}$, $p={top_p}$: when {stop:.0%} of the points are fitted, the infinitely wide initial kernel has {before} times the network's error. "
-        f"At the end it has {after} times. In logarithms {kept:.0%} of the gain is left."
+        f"- $d={d}$, $p={top_p}$: when {stop:.0%} of the points are fitted, the infinitely wide initial kernel has {before.value:.2g} times the network's error. "
+        f"At the end it has {after.value:.2g} times. In logarithms {kept:.0%} of the gain is left."
     )
     fallen = {
         p: f"{amplification_ratio(*(of(rows, 'feature', share) for share in (1.0, PEAK))).value:.2g}"
@@ -1004,8 +1004,8 @@ others = others[others.p == chapter.design(selection.boundary, "dimensions")["p"
 for d, rows in others.groupby("d"):
     change = {column: since_star(rows, column) for column in ("weights", "function")}
     chapter.say(
-        f"- $d={d}$, $p={rows.p.iloc[0]}$: from $t^*$ to the end $\\Lambda$ changes by the factor {change['weights']}, the compression of the "
-        f"function by {change['function']}."
+        f"- $d={d}$, $p={rows.p.iloc[0]}$: from $t^*$ to the end $\\Lambda$ changes by the factor {change['weights'].value:.2g}, the compression of the "
+        f"function by {change['function'].value:.2g}."
     )
 # %% [markdown]
 # ## Compressed data give fewer errors than the network
@@ -1222,7 +1222,7 @@ chapter.check("A.Fig8-beta-feature", drift(beta, feature), feature, figure="fig-
 chapter.check("A.Fig8-gain", drift(beta_difference, feature, lazy), feature, lazy, figure="fig-a-fig8")
 chapter.say(
     f"Stopped when {stop:.0%} of the points are fitted, the cylinder's network has $\\beta$ = "
-    f"{beta(of(from_start(tube), 'feature', stop))}, and at the end {beta(feature)}."
+    f"{beta(of(from_start(tube), 'feature', stop)).value:.2g}, and at the end {beta(feature).value:.2g}."
 )
 # %% [markdown]
 # The next table has the local exponents over the three largest sizes, for stripe and cylinder. A wide interval that
@@ -1337,7 +1337,7 @@ chapter.check(
     "A.Fig12-lazy-error", ratio(fast.set_index("seed").error / frozen_error), fast, dashed, figure="fig-a-fig12"
 )
 chapter.say(
-    f"At the largest $\\alpha$ the amplification at $t^*$ over its initial value is {still}: there is no compression."
+    f"At the largest $\\alpha$ the amplification at $t^*$ over its initial value is {still.value:.2g}: there is no compression."
 )
 last = scan[scan.alpha.isin(scan_alpha[-few:])]
 chapter.check("A.Fig12-lazy-time", late, last, figure="fig-a-fig12")
@@ -1554,7 +1554,7 @@ sizes = np.array(paper["curve_p"], dtype=float)
 cost = top * (sizes / top_p) ** max(growth.value, 1) * paper["curve_h"] / curve_h
 total = cost.sum() * paper["curve_seeds"] * (len(paper["curve_d"]) + 1)
 chapter.say(
-    f"Seconds grow as $p^b$ with $b$ = {growth} (taken as 1 at least, where small sizes are all overhead). A run at "
+    f"Seconds grow as $p^b$ with $b$ = {growth.value:.2g} (small sizes are all overhead, so we take at least 1). A run at "
     f"$p={sizes[-1]:.0f}$, $h={paper['curve_h']}$ would take {cost[-1] / 60:.0f} minutes of one core like ours, all "
     f"{paper['curve_seeds']} seeds of the three models {total / 3600:.0f} core hours."
 )

@@ -10,20 +10,15 @@
 # A network with too few parameters cannot fit its data. We ask what happens at the number of parameters where it just can.
 #
 # ## What we find
-# - Both lines of paper B's phase diagram appear with small networks on 250 digits. The lazy regime begins at an output scale near 9,
-#   at every width far from jamming. In it the predictor's norm diverges as $1/(N-N^*)$, measured exponent {claim}`B.Sec2-norm`. Here $N$ is the
-#   number of parameters, $N^*$ its value at jamming.
-# - The test error of single networks peaks at jamming when they are trained to rest, that is, until the loss stops falling. On 5000
-#   points the peak is {claim}`B.Fig6-rest-cusp` percentage points high at output scale 12, and {claim}`B.Fig6-rest-lazy` in the lazy
-#   regime. On 250 points and after 200 steps there is hardly a peak.
-# - Stopping early and ensembles remove the peak; stopping early, weight decay and stochastic descent remove the divergence. Far from
-#   jamming the fluctuations over initial weights fall as $N^{-1/4}$ in both regimes. The error of single networks above the
-#   ensemble's is not yet their square: the exponent is {claim}`B.Sec3-quadratic`, not 2.
-# - Before us: {cite}`spigler2019` have the cusp at jamming, and that it disappears with early stopping. {cite}`geiger2020` have
-#   $N^{-1/4}$, the divergence, and several networks just beyond jamming in place of one. Double descent elsewhere is in
-#   {cite}`belkin2019`. In random features the peak is the variance of initial weights and label noise, which averaging takes away
-#   {cite}`dascoli2020`. New as far as we know, compare {cite}`spigler2019`: the peak against the number of points and steps, with
-#   networks at rest.
+# - **Two lines divide the phase diagram of paper B.** Both appear with small networks on 250 digits: jamming, and the lazy regime
+#   above an output scale near 9. In the lazy regime the predictor's norm diverges as $1/(N-N^*)$, with the measured exponent
+#   {claim}`B.Sec2-norm`. Here $N$ is the number of parameters, $N^*$ its value at jamming.
+# - **The test error of single networks peaks at jamming when they are trained to rest**, that is, until the loss stops falling. On
+#   5000 points the peak is {claim}`B.Fig6-rest-cusp` percentage points high at output scale 12, and {claim}`B.Fig6-rest-lazy` in the
+#   lazy regime. On 250 points and after 200 steps there is hardly a peak.
+# - **Stopping early and ensembles remove the peak.** Stopping early, weight decay and stochastic descent also remove the
+#   divergence. The fluctuations over initial weights fall as $N^{-1/4}$ far from jamming. The error that they add to single
+#   networks is not yet their square: the exponent is {claim}`B.Sec3-quadratic`, not 2.
 #
 # ## Overview
 # Training a network with too few parameters gets stuck with some points on the wrong side
@@ -32,7 +27,12 @@
 # cusp; beyond it the error falls again, the {term}`second descent <double descent>`. A second line separates
 # {term}`feature learning` from the {term}`lazy regime`.
 #
-# Both lines lie on one map: the width $h$ to the right, the output {term}`scale <alpha>` $\tilde\alpha$ upwards. We train
+# Before us, {cite}`spigler2019` found the cusp at jamming, which early stopping removes. {cite}`geiger2020` have the exponent
+# $N^{-1/4}$, the divergence, and an ensemble just beyond jamming in place of one large network. {cite}`belkin2019` have double
+# descent elsewhere. In random features the peak is the variance over initial weights and label noise, which averaging removes
+# {cite}`dascoli2020`. New as far as we know is the peak against the number of points and steps, with networks at rest.
+#
+# The two lines lie on one map: the width $h$ to the right, the output {term}`scale <alpha>` $\tilde\alpha$ upwards. We train
 # several thousand small networks until each fits or we stop it. An ensemble is several networks that differ in their initial weights
 # alone. All follow implicit steps of
 # {term}`gradient flow` (`regimes.training.gauss_newton`), a whole ensemble at a time. You need to know what a margin and a
@@ -171,11 +171,11 @@ times = np.exp(timed.groupby(["seed", "scale"]).log.mean().unstack().dropna(axis
 large = times.loc[:, times.columns >= 256]
 chapter.check("B.Fig4-time", estimates.exponent(large.columns.to_numpy(), large.to_numpy()), timed, figure="fig-b-4")
 told = [
-    f"{estimates.ratio(part.to_numpy())} at ${plots.number(s)}$"
+    f"{estimates.ratio(part.to_numpy()).value:.2g} at ${plots.number(s)}$"
     for s, part in times.div(times.iloc[:, -1], axis=0).items()
 ]
 chapter.say(
-    f"Over its time at the largest scale training takes, under the loss over $\\alpha^2$, {', '.join(told[:-1])}."
+    f"Under the loss over $\\alpha^2$ the training time, relative to that at the largest scale, is {', '.join(told[:-1])}."
 )
 # %%
 top = h_star.dropna(axis=1).columns[-1]
@@ -202,7 +202,7 @@ if near in cut_scales[1:-1] and abs(np.log10(near) - np.mean(crossed)) < 1:
     beyond = ends[ends.index.get_level_values("h") >= fits[0]].groupby("seed").mean()
     chapter.check("B.Fig4-best-near", least(beyond.to_numpy()), cuts[cuts.h >= fits[0]], figure="fig-b-4")
     shown_h = {h: values for h, values in ends[max(cut_scales)].unstack("h").items() if h in map_h}
-    told = [f"{mean(values.to_numpy())} at $h={h}$" for h, values in shown_h.items()]
+    told = [f"{mean(values.to_numpy()).value:.1f} at $h={h}$" for h, values in shown_h.items()]
     chapter.say(
         f"The ensemble of $\\tilde\\alpha={plots.number(near)}$, next to the cross-over, beats that of the largest scale by "
         f"{', '.join(told)}, in percentage points: near jamming, hardly far from it."
@@ -238,9 +238,9 @@ bumps = [100 * jamming.bump(rows, "ensemble_error", at_mean[s]) for s, (rows, _)
 gains = np.array([jamming.gain_of_averaging(rows, 2 * h) for rows, h in by_scale.values()])
 chapter.check("B.Fig6-gain", least(gains.T), cuts, figure="fig-b-6")
 chapter.say(
-    f"With {map_p} points the error of single networks at jamming exceeds the error at $h/1.5$ by {', '.join(str(mean(r)) for r in rise)} per "
-    f"cent at the three scales, where a cusp asks for more than 0. Ensembles of {members} stand above the mean of their neighbours by "
-    f"{', '.join(str(mean(b)) for b in bumps)} percentage points."
+    f"With {map_p} points the error of single networks at jamming exceeds the error at $h/1.5$ by {', '.join(f'{mean(r).value:.2g}' for r in rise)} "
+    f"percentage points at the three scales; at a cusp these are above 0. Ensembles of {members} stand above the mean of their neighbours by "
+    f"{', '.join(f'{mean(b).value:.2g}' for b in bumps)} percentage points."
 )
 
 
@@ -339,8 +339,10 @@ if twenty_at >= 2000 and usual.seed.nunique() > 4:
     stopped = {steps: jamming.peak_height(rows, 0) for steps, rows in later.groupby("steps")}
     longest = mean(stopped[max(stopped)] - stopped[min(stopped)])
     chapter.check("B.Fig6-rest-later", longest, later, figure="fig-b-rest")
-    told = ", ".join(f"{mean(found)} after {steps} steps" for steps, found in stopped.items())
-    chapter.say(f"On {twenty_at} points at scale 12 the peak is {told}, and {mean(one)} at rest, in percentage points.")
+    told = ", ".join(f"{mean(found).value:.2g} after {steps} steps" for steps, found in stopped.items())
+    chapter.say(
+        f"On {twenty_at} points at scale 12 the peak is {told}, and {mean(one).value:.2g} at rest, in percentage points."
+    )
 (slow,) = fresh["fresh_feature"].values() if len(fresh["fresh_feature"]) == 1 else [None]
 if slow is not None and max(slow.p) >= 1000:
     ends = slow[slow["rounds"] == max(slow["rounds"])]
@@ -404,7 +406,10 @@ peak = [
 chapter.check("B.Fig8D-peak", least(np.array(peak).T), cuts, figure="fig-b-8d")
 chapter.say(
     "On the same window of $N/N^*$ norm, fluctuation and change have the exponents "
-    + "; ".join(f"{', '.join(map(str, found))} at $\\tilde\\alpha={plots.number(s)}$" for s, found in powers.items())
+    + "; ".join(
+        f"{', '.join(f'{one.value:.2g}' for one in found)} at $\\tilde\\alpha={plots.number(s)}$"
+        for s, found in powers.items()
+    )
     + ": no divergence like that of the largest scale."
 )
 # %% [markdown]
@@ -464,8 +469,8 @@ if len(shared) > 4 and len(descended) > 2:
 helped = [[jamming.at_width(r, "gain", (k * at_mean[s]).clip(upper=r.h.max())) for k in (1, 8)] for s, r in cut.items()]
 chapter.check("B.Sec2-near-jamming", least(np.array([a - b for a, b in helped]).T), cuts, figure="fig-b-sec2")
 chapter.say(
-    f"A stop at {stops[0]:.0%} of the margins gains {', '.join(str(mean(a)) for a, _ in helped)} percentage points at jamming, "
-    f"{', '.join(str(mean(b)) for _, b in helped)} at eight times its width."
+    f"A stop at {stops[0]:.0%} of the margins gains {', '.join(f'{mean(a).value:.2g}' for a, _ in helped)} percentage points at jamming, "
+    f"{', '.join(f'{mean(b).value:.2g}' for _, b in helped)} at eight times its width."
 )
 # %% [markdown]
 # ## Exercises
@@ -576,9 +581,9 @@ if seconds:
     gains = np.array([jamming.gain_of_averaging(rows, 2 * h) for rows, h in seconds.values()])
     chapter.check("B.Fig6-gain-second", least(gains.T), second_map, figure="fig-b-4")
     rises = [(rows, h) for rows, h in seconds.values() if h.iloc[0] >= 1.5 * rows.h.min()]
-    rises = [str(mean(100 * jamming.rise(rows, "error", h))) for rows, h in rises]
+    rises = [f"{mean(100 * jamming.rise(rows, 'error', h)).value:.2g}" for rows, h in rises]
     chapter.say(
-        f"On {here} the error at jamming less that at $h/1.5$ is {', '.join(rises)} percentage points, by scale."
+        f"On {here} the error at jamming minus the error at $h/1.5$ is {', '.join(rises)} percentage points, by scale."
     )
 others = [chapter.rows(studies.ensembles, name) for name in ("soft_hinge", "cross_entropy")]
 usual = cuts[cuts["scale"] == others[0]["scale"].iloc[0]].set_index(["seed", "h"])
@@ -586,7 +591,9 @@ fitting = 1.5 * h_cut[usual["scale"].iloc[0]].mean()
 apart = [rows[rows.h >= fitting].set_index(["seed", "h"]).ensemble_error - usual.ensemble_error for rows in others]
 apart = [mean(100 * found.dropna().groupby("seed").mean().to_numpy()) for found in apart]
 chapter.check("B.Fig6-losses", max(apart, key=lambda found: abs(found.value)), *others, cuts, figure="fig-b-6")
-chapter.say(f"They change the ensemble's error beyond jamming by {' and '.join(map(str, apart))} percentage points.")
+chapter.say(
+    f"They change the ensemble's error beyond jamming by {' and '.join(f'{found.value:.2g}' for found in apart)} percentage points."
+)
 # %% [markdown]
 # ## A larger ensemble has a smaller bump
 # Ensembles of five keep a bump at the largest scale, {claim}`B.Fig6-large-ensemble` percentage points more than ensembles of twenty. Predictors near jamming differ
@@ -602,8 +609,8 @@ if len(there) > 1 and larger.members.max() > members and around:
     chapter.check("B.Fig6-large-ensemble", mean(bumps[0] - bumps[1]), larger, cuts, figure="fig-b-6")
     chapter.check("B.Fig6-twenty", mean(bumps[1]), larger, cuts, figure="fig-b-6")
     chapter.say(
-        f"At $\\tilde\\alpha = {plots.number(cut_scales[-1])}$ the ensembles of {members} have a bump of {mean(bumps[0])} percentage points at "
-        f"jamming, those of {larger.members.max()} one of {mean(bumps[1])}."
+        f"At $\\tilde\\alpha = {plots.number(cut_scales[-1])}$ the ensembles of {members} have a bump of {mean(bumps[0]).value:.2g} percentage points at "
+        f"jamming, those of {larger.members.max()} one of {mean(bumps[1]).value:.2g}."
     )
 # %% [markdown]
 # ## Several narrow networks beat a wide one
@@ -621,7 +628,7 @@ narrow = larger[larger.h == larger.h.max()].set_index("seed").ensemble_error
 saved = 100 * (wide_one - narrow).dropna().to_numpy()
 if len(saved) > 1 and larger.h.max() >= 1.5 * there.iloc[0]:
     chapter.check("B.Sec3-limited-width", mean(saved), larger, cuts, figure="fig-b-6")
-falls = [", ".join(str(mean(one)) for one in column.T) for column in np.moveaxis(fell, 2, 0)]
+falls = [", ".join(f"{mean(one).value:.2g}" for one in column.T) for column in np.moveaxis(fell, 2, 0)]
 chapter.say(
     f"From twice the width of jamming on ensembles of {members} still gain {falls[0]} percentage points at the three scales, single networks "
     f"{falls[1]}."
@@ -715,7 +722,9 @@ if line.min() / 1.5 >= min(widths) and grown.seed.nunique() > 1:
     largest = rises(grown[grown.p == max(sizes_p)])
     drifting = Drift(rises(grown), largest, tuple(sizes_p), (max(sizes_p),))
     chapter.check("B.Fig6-peak", drifting, grown, figure="fig-b-growth")
-    chapter.say(f"It is {', '.join(f'{rises(r)} at $P={p}$' for p, r in grown.groupby('p'))}: a fall that dies out.")
+    chapter.say(
+        f"It is {', '.join(f'{rises(r).value:.2g} at $P={p}$' for p, r in grown.groupby('p'))}: a fall that dies out."
+    )
 if grown.seed.nunique() > 1:
     seeds = sorted(set(grown.seed))
     twice = [
@@ -895,8 +904,8 @@ swing, excess = ([jamming.beyond(rows, name, far) for rows in cut.values()] for 
 chapter.check("B.Sec3-far-excess", jamming.common_exponent(excess), cuts, figure="fig-b-local")
 chapter.check("B.Sec3-quadratic", jamming.common_exponent(excess, against=swing), cuts, figure="fig-b-local")
 chapter.say(
-    f"From {far:.0f} parameters on the fluctuation falls with the exponents {', '.join(map(str, falls.values()))} at the three "
-    f"scales, alike in both regimes. Nearer to jamming it falls faster: {near} at the largest scale from four times its own "
+    f"From {far:.0f} parameters on the fluctuation falls with the exponents {', '.join(f'{found.value:.2g}' for found in falls.values())} at the three "
+    f"scales, alike in both regimes. Nearer to jamming it falls faster: {near.value:.2g} at the largest scale from four times its own "
     "transition on."
 )
 # %% [markdown]
@@ -947,7 +956,7 @@ if len(lazy_scales) > 1 and len(logs) > 1 and len(widths) > 1:
     in_width = exponent_in("h", widths)
     if len(upper) > 1:
         in_width = Drift(in_width, exponent_in("h", upper), tuple(widths), tuple(upper))
-        chapter.say(f"From $h={upper[0]:g}$ on the exponent in $h$ is {in_width.late}.")
+        chapter.say(f"From $h={upper[0]:g}$ on the exponent in $h$ is {in_width.late.value:.2g}.")
     chapter.check("B.Fig4-preactivations-width", in_width, grid, figure="fig-b-preactivations")
 # %% [markdown]
 # ## Before training

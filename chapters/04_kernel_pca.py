@@ -580,8 +580,8 @@ def estimated(ax, rows, kind, over, label):
 most = lines[lines.n == samples[-1]]
 told = {case: most[most.case == case] for case in studies.CASES}
 chapter.say(
-    f"At {samples[-1]} points the estimate without information is {mean(told['null'].estimate)} bits. For a label with one sharp jump, worth 1 bit, "
-    f"it is {mean(told['sharp'].estimate)}."
+    f"At {samples[-1]} points the estimate without information is {mean(told['null'].estimate).value:.2g} bits. For a label with one sharp jump, worth 1 bit, "
+    f"it is {mean(told['sharp'].estimate).value:.2g}."
 )
 # %% [markdown]
 # For labels $y=\pm1$ of equal frequency the information of a component with the value $x$ is $I(x;y)=1-\mathbb E_x
@@ -665,7 +665,9 @@ many = [d for d in dimensions if d >= 10]
 falling = jackknife(
     excess.to_numpy(), lambda rows: np.polyfit(np.log(dimensions), np.log(rows.mean(0).clip(1e-6)), 1)[0]
 )
-chapter.say(f"The information of the untrained components falls with the dimension $d$, with the exponent {falling}.")
+chapter.say(
+    f"The information of the untrained components falls with the dimension $d$, with the exponent {falling.value:.2g}."
+)
 # %% [markdown]
 # Before training the kernel of a fully connected network is isotropic. Its first component is the constant. The next
 # $d$ are linear functions with one eigenvalue, $u\cdot x$ with a random direction $u$. The label enters by
@@ -883,7 +885,7 @@ if len(logs) > 2:
     slope = jackknife(logs, lambda rows: np.polyfit(*rows.T, 1)[0])
     chapter.say(
         f"When {100 * stops[-1]:g} % of the points are fitted, the distance varies between seeds as $\\Lambda$ to the "
-        f"power {slope}. There $\\Lambda$ is {ratio(there.amplification)}, at the end {ratio(end.amplification)}."
+        f"power {slope.value:.2g}. There $\\Lambda$ is {ratio(there.amplification).value:.2g}, at the end {ratio(end.amplification).value:.2g}."
     )
 # %% [markdown]
 # The kernel's distance from {eq}`eq:A:two-kinds` is larger half-way than at the start. At the start the constant and
@@ -897,7 +899,7 @@ if len(logs) > 2:
 norms = {moment: ranks(spectra[spectra.moment == moment].sort_values("seed"), "norms") for moment in moments}
 change = np.log(norms["end"] / norms["start"])
 chapter.say(
-    f"Training multiplies the least squared norm of a function that leaves half of the label by {ratio(np.exp(change[:, 0]))}. For one that leaves a "
+    f"Training multiplies the least squared norm of a function that leaves half of the label by {ratio(np.exp(change[:, 0])).value:.2g}. For one that leaves a "
     f"tenth it is ${plots.number(ratio(np.exp(change[:, 1])).value)}$, by rounding errors certain in its direction alone."
 )
 # %% [markdown]
@@ -935,7 +937,7 @@ chapter.say(
     f"{beta_difference(network, lazy).value:.2f}."
 )
 if far_p > image_p[-1]:  # where larger sizes are stored, or asked for
-    errors = [ratio(100 * at(beyond, *which).error) for which in order]
+    errors = [f"{ratio(100 * at(beyond, *which).error).value:.2g}" for which in order]
     chapter.say(
         f"After {far_p} images the network's test error is {errors[0]} %, that of its kernel {errors[1]} % before training "
         f"and {errors[2]} % after (geometric means of {far_count} seeds)."
@@ -1022,7 +1024,9 @@ def square(rows):
 chapter.say(
     "With a Laplace kernel the test error of the hard-margin classifier falls with the exponent "
     + ", ".join(
-        f"{beta(rows[rows.kernel == 'laplace'])} ({sets[name]})" for name, rows in images_of.items() if len(rows)
+        f"{beta(rows[rows.kernel == 'laplace']).value:.2g} ({sets[name]})"
+        for name, rows in images_of.items()
+        if len(rows)
     )
     + "."
 )
@@ -1110,7 +1114,7 @@ scales = scanned["alpha"]
 tall = {name: scan.pivot(index="seed", columns="alpha", values=name) for name in ("error", "ensemble_error", "change")}
 lost = 100 * (tall["ensemble_error"][scales[-1]] - tall["ensemble_error"][scales[0]])
 chapter.say(
-    f"From the largest to the smallest scale $\\alpha$ the error of an ensemble falls by {mean(lost)} per cent of the test images. "
+    f"From the largest to the smallest scale $\\alpha$ the error of an ensemble falls by {mean(lost).value:.2g} percentage points. "
     f"An ensemble has {scanned['members'][0]} networks, trained on {scanned['p'][0]} images."
 )
 # %% [markdown]

@@ -418,13 +418,13 @@ scatter = free.groupby(["seed", "n", "balance", "floor"])["observed"].std().rena
 at_largest = scatter[scatter.n == free.n.max()].groupby("seed").sd.mean()
 chapter.check("D.Fig3-self-averaging", mean(at_largest.to_numpy()), big, figure="fig-d-3")
 root = agreement.root_mean_square
-by_size = ", ".join(f"{root(part).mean():.3f} at N = {size}" for size, part in free.groupby("n"))
-by_network = ", ".join(f"{sd:.3f}" for sd in scatter.groupby("n").sd.mean())
+by_size = ", ".join(f"{root(part).mean():.2g} at $n={size}$" for size, part in free.groupby("n"))
+by_network = ", ".join(f"{sd:.2g}" for sd in scatter.groupby("n").sd.mean())
 lowest = min(free_probability.isotropic(spread, 1.0) for spread in np.linspace(0, 5, 501))
 chapter.say(
     f"The root mean square difference of single networks from their prediction is {by_size}; the standard "
     f"deviation over networks alone is {by_network} in the mean. Labels alone do not reverse the alignment: on isotropic data, $X^\\top X=1$ and "
-    f"$n=d=k$, the prediction is at least {lowest:.3f} for every law of the labels."
+    f"$n=d=k$, the prediction is at least {lowest:.2f} for every distribution of the labels."
 )
 # %% [markdown]
 # ## Beyond the paper: only the uncentred ansatz follows compression
@@ -640,11 +640,11 @@ chapter.check("D.Fig2-random-centred", least(wide(more, "more", "layer")), more,
 longer = chapter.rows(studies.paths, "longer")
 last = longer.steps.max()
 said = (
-    f"{improvement(rows, count)} after {count} steps, where the training loss is at most "
+    f"{improvement(rows, count).value:.2g} after {count} steps, where the training loss is at most "
     f"{at(rows, count, 1).groupby('scale').train_loss.mean().max():.3f}"
     for count, rows in ((steps, decaying), (last, longer))
 )
-chapter.say(f"The largest scale's test loss less the smallest's is {'; '.join(said)}.")
+chapter.say(f"The largest scale's test loss minus the smallest's is {'; '.join(said)}.")
 chapter.check("D.Fig8-test-loss-converged", improvement(longer, last), at(longer, last, 1), figure="tab-d-also")
 
 
@@ -772,13 +772,15 @@ chapter.check("D.Fig1-rank", Estimate.span(four.found), four, figure="tab-d-also
 #
 # $$
 # \begin{aligned}
-# \operatorname{tr}(ARARBR)&=\operatorname{tr}[A]^2\operatorname{tr}[B]\,r_3+2\operatorname{tr}[A]\,r_1r_2\operatorname{tr}[\bar A\bar B]
-# +\operatorname{tr}[B]\,r_1r_2\operatorname{tr}[\bar A^2]+r_1^3\operatorname{tr}[\bar A^2\bar B],\\
-# \operatorname{tr}(ARAR)&=r_1^2\operatorname{tr}[\bar A^2]+r_2\operatorname{tr}[A]^2,\\
-# \operatorname{tr}(ARBRARBR)&=r_1^4\operatorname{tr}[(\bar A\bar B)^2]+2r_1^2(r_2-r_1^2)\operatorname{tr}[\bar A\bar B]^2
-# +2r_1^2r_2\bigl(\operatorname{tr}[B]\operatorname{tr}[\bar A^2\bar B]+\operatorname{tr}[A]\operatorname{tr}[\bar A\bar B^2]\bigr)\\
-# &\quad+4\operatorname{tr}[A]\operatorname{tr}[B]\,r_1r_3\operatorname{tr}[\bar A\bar B]+\operatorname{tr}[A]^2\operatorname{tr}[B]^2r_4
-# +r_2^2\bigl(\operatorname{tr}[A]^2\operatorname{tr}[\bar B^2]+\operatorname{tr}[B]^2\operatorname{tr}[\bar A^2]\bigr).
+# &\operatorname{tr}(ARARBR)\\
+# &\quad=\operatorname{tr}[A]^2\operatorname{tr}[B]\,r_3+2\operatorname{tr}[A]\,r_1r_2\operatorname{tr}[\bar A\bar B]\\
+# &\qquad+\operatorname{tr}[B]\,r_1r_2\operatorname{tr}[\bar A^2]+r_1^3\operatorname{tr}[\bar A^2\bar B],\\
+# &\operatorname{tr}(ARAR)=r_1^2\operatorname{tr}[\bar A^2]+r_2\operatorname{tr}[A]^2,\\
+# &\operatorname{tr}(ARBRARBR)\\
+# &\quad=r_1^4\operatorname{tr}[(\bar A\bar B)^2]+2r_1^2(r_2-r_1^2)\operatorname{tr}[\bar A\bar B]^2\\
+# &\qquad+2r_1^2r_2\bigl(\operatorname{tr}[B]\operatorname{tr}[\bar A^2\bar B]+\operatorname{tr}[A]\operatorname{tr}[\bar A\bar B^2]\bigr)\\
+# &\qquad+4\operatorname{tr}[A]\operatorname{tr}[B]\,r_1r_3\operatorname{tr}[\bar A\bar B]+\operatorname{tr}[A]^2\operatorname{tr}[B]^2r_4\\
+# &\qquad+r_2^2\bigl(\operatorname{tr}[A]^2\operatorname{tr}[\bar B^2]+\operatorname{tr}[B]^2\operatorname{tr}[\bar A^2]\bigr).
 # \end{aligned}
 # $$ (eq:D:free)
 #
@@ -925,7 +927,7 @@ chapter.check("D.Eq5-share", mean(agreement.root_mean_square(compared)), widths,
 chapter.check("D.Eq6-isotropic", mean(rotated.eq20.to_numpy()), rotated, figure="tab-d-also")
 commuting = proportional[proportional.n == proportional.n.max()]
 chapter.check("D.Ass9-commutes", mean(commuting.commutes.to_numpy()), commuting, figure="tab-d-also")
-pairs = (f"{rows.covariance.mean():.3f} and {rows.free.mean():.3f} at $k={k}$" for k, rows in widths.groupby("k"))
+pairs = (f"{rows.covariance.mean():.2g} and {rows.free.mean():.2g} at $k={k}$" for k, rows in widths.groupby("k"))
 chapter.say(
     f"Share of Eq. 5's covariance, $n=d={widths.n.iloc[0]}$, measured and by free probability: {'; '.join(pairs)}."
 )

@@ -1,10 +1,9 @@
 """Runs chapters: ``python -m companion.runner 05 --profile smoke -p curve_depth 2000 -f mine.toml --name mine``.
 
-First the cells of all their studies are computed as one queue. Then jupytext turns each source into a notebook and
-papermill executes it, two at a time: they read the stored cells and draw. The result goes to
-``build/<profile>/NN_name.ipynb`` with its ledger, or, with a page of its own, to ``runs/<name>/`` where parameters were
-changed. Notebook and ledger lie in a folder that takes the last good one's place by one rename: a run that fails or is
-killed leaves both alone, and keeps its notebook as ``*.failed.ipynb``.
+First the cells of all studies are computed as one queue. Then jupytext turns each source into a notebook, and papermill
+executes two at a time: they read the stored cells and draw. Notebook and ledger go to ``build/<profile>/``, or, if
+parameters were changed, to ``runs/<name>/`` with a page. They replace the last good ones by one rename. A run that
+fails or is killed changes neither, and leaves its notebook as ``*.failed.ipynb``.
 """
 
 import argparse
@@ -14,6 +13,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -42,8 +42,9 @@ with warnings.catch_warnings():  # papermill's own, on import
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.clientwrap import PapermillNotebookClient
     from papermill.engines import NBClientEngine, papermill_engines
+    from traitlets.config import Config
 
-AT_ONCE = 2  # chapters that are drawn at a time: one that waits for its kernel leaves a core to the other
+AT_ONCE = 2  # chapters drawn at a time: while one waits for its kernel, the other uses the core
 CELL_SECONDS = 3600  # a cell that takes longer hangs: papermill would wait for ever
 
 
@@ -69,9 +70,9 @@ def changed(number: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Client(PapermillNotebookClient):
-    """Runs the cells; where that is broken off, the kernel goes at once, and alone.
+    """Runs the cells; if it is interrupted, only the kernel is killed, at once.
 
-    A signal to its whole group, as Jupyter sends it, would also end what clears the memory that its workers share.
+    Jupyter would signal the whole process group, and so also end the process that frees the workers' shared memory.
     """
 
     def papermill_execute_cells(self) -> None:
@@ -89,10 +90,12 @@ class _Engine(NBClientEngine):
 
     @classmethod
     def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> nbformat.NotebookNode:
-        client = _Client(nb_man, kernel_name=kernel_name, timeout=options["execution_timeout"])
-        # the kernel's own words, such as that it talks over TCP, and its workers'; what cells print is in the notebook
-        with options["said"].open("w", encoding="utf-8") as said:
-            return client.execute(stderr=said)
+        # the kernel's and its workers' own messages go to ``said``; what cells print is in the notebook
+        with tempfile.TemporaryDirectory() as own, options["said"].open("w", encoding="utf-8") as said:
+            # sockets in a folder of its own: kernels that start side by side may be given the same TCP port
+            link = Config(KernelManager={"transport": "ipc", "connection_file": f"{own}/kernel.json"})
+            seconds = options["execution_timeout"]
+            return _Client(nb_man, kernel_name=kernel_name, timeout=seconds, config=link).execute(stderr=said)
 
 
 papermill_engines.register("regimes", _Engine)
@@ -101,9 +104,9 @@ papermill_engines.register("regimes", _Engine)
 def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | None = None) -> Path:
     """Executes a chapter, or what one ``figure`` of it needs, into ``folder`` and returns the notebook's path.
 
-    What is there afterwards are links, ``NN_name.ipynb`` and ``NN.ledger.json``, through one more link, ``.NN``, to the
-    folder of the last good run. Two runs of one chapter into one folder wait for each other. Where a run fails, the
-    partial notebook is ``*.failed.ipynb``, and what the kernel and its workers said last ``*.failed.log``.
+    ``NN_name.ipynb`` and ``NN.ledger.json`` are links, through the link ``.NN``, to the folder of the last good run.
+    Two runs of one chapter into one folder wait for each other. A failed run leaves the partial notebook as
+    ``*.failed.ipynb``, and the last messages of kernel and workers as ``*.failed.log``.
     """
     stem, last_good = parameters.source(number).stem, folder / f".{number}"
     names = f"{stem}.ipynb", f"{number}.ledger.json"
@@ -131,7 +134,7 @@ def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | 
 
 
 def _papermill(number: str, values: Mapping[str, Any], folder: Path, log: Path, figure: str | None = None) -> None:
-    """Runs a chapter's cells; its notebook and its ledger (empty where it judges nothing) are then in ``folder``."""
+    """Runs a chapter's cells; writes its notebook and its ledger (empty if it judges nothing) into ``folder``."""
     raw, done = folder / "raw.ipynb", folder / f"{parameters.source(number).stem}.ipynb"
     injected = changed(number, values)
     book = notebook(number)
@@ -151,7 +154,7 @@ def _papermill(number: str, values: Mapping[str, Any], folder: Path, log: Path, 
 
 
 def _mark_injected(path: Path, *, hidden: bool) -> None:
-    """Gives the injected cell a fixed id; hides it on the page where it repeats what the chapter shows."""
+    """Gives the injected cell a fixed id; hides it if it repeats what the chapter shows."""
     book = nbformat.read(path, as_version=4)
     cell = next(cell for cell in book.cells if "injected-parameters" in cell.metadata.tags)
     cell["id"] = "injected-parameters"
@@ -173,7 +176,7 @@ def _environment(**values: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _progress(log: Path) -> Iterator[None]:
-    """Shows what the sweeps inside the notebook say, as they say it."""
+    """Shows the progress of the sweeps inside the notebook as it comes."""
     log.write_text("")
     stop = threading.Event()
 
@@ -196,7 +199,7 @@ def _progress(log: Path) -> Iterator[None]:
 
 
 def describe(number: str) -> str:
-    """The parameters of a chapter: name, laptop value, what is allowed, meaning; then its designs, a line each."""
+    """The parameters of a chapter: name, laptop value, allowed values, meaning; then its designs, a line each."""
     known = [p for p in parameters.declared(number).values() if p.name != "profile"]
     lines = [f"{p.name:20} {p.value!r}  {p.meaning}\n{'':20} {p.kind.allowed()}" for p in known]
     designs: dict[str, list[str]] = {}
@@ -284,7 +287,7 @@ def _draw(values: Mapping[str, Mapping[str, Any]], folder: Path, figure: str | N
 
 
 def _apart(number: str, values: Mapping[str, Any], folder: Path) -> None:
-    """Executes a chapter in this process, which obeys its parent alone: a terminal's Ctrl-C reaches both."""
+    """Executes a chapter in this process, which ignores Ctrl-C: its parent, which gets it too, ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with(os.getppid())
     with contextlib.suppress(KeyboardInterrupt):  # for the parent to say
@@ -292,9 +295,9 @@ def _apart(number: str, values: Mapping[str, Any], folder: Path) -> None:
 
 
 def _run(number: str, values: Mapping[str, Any], folder: Path, figure: str | None = None) -> int:
-    """Executes a chapter and says how it went; returns the exit code."""
+    """Executes a chapter, prints the outcome, and returns the exit code."""
     warnings.filterwarnings("ignore", category=UserWarning, module="papermill")
-    # it takes a kind for a type and then calls the parameter unknown
+    # papermill takes a kind for a type and calls the parameter unknown
     logging.getLogger("papermill").addFilter(lambda record: "unknown parameter" not in record.getMessage())
     start = time.perf_counter()
     try:

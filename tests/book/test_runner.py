@@ -223,6 +223,14 @@ def test_one_figure_runs_what_it_needs_and_nothing_else(mini_book, capsys):
     assert "figure must be one of fig-mini" in capsys.readouterr().err
 
 
+def test_kernels_that_start_side_by_side_share_no_port(mini_book):
+    """They talk over sockets in folders of their own, which go with them."""
+    append(mini_book, "\n# %%\nimport ipykernel\nprint(ipykernel.get_connection_file())\n")
+    assert run() == 0
+    folder = os.path.dirname(output(mini_book / "build" / "laptop" / "99_mini.ipynb").split()[-1])
+    assert "tmp" in folder and not os.path.exists(folder)
+
+
 def test_a_chapter_that_raises_fails_and_keeps_the_last_good_one(good, capsys):
     source = good / "chapters" / "99_mini.py"
     source.write_text(source.read_text().replace(SLOW, "# %%\nraise ValueError('by design')\n"))

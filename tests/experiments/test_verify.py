@@ -116,11 +116,31 @@ def book(tmp_path, monkeypatch):
 def test_keep_computes_and_writes_the_declared_rows_and_takes_what_is_stored(book, capsys, monkeypatch):
     assert run("keep", "no.study") == 2 and "study must be one of" in capsys.readouterr().err
     item = registry.find(STUDY)[1]
-    assert run("keep", "--jobs", "1") == 0 and "0 cells missing" in capsys.readouterr().out
+    assert run("keep", "--jobs", "1") == 0 and "0 new cells" not in capsys.readouterr().out
     table = read_csv(book / f"{STUDY}.csv", version=item.version)
     assert len(table) and set(table.revision) == {COMMIT}
     monkeypatch.setattr(type(item), "__call__", lambda *args: pytest.fail("it computes again"))
     assert run("keep", STUDY, "--jobs", "1") == 0
+
+
+@pytest.mark.parametrize("designs", [(), ("main",)])
+def test_keep_computes_only_the_cells_that_the_table_lacks(book, monkeypatch, designs, tmp_path):
+    """A setting is added and one goes, on a machine whose store is empty."""
+    item, tables_of, calls = registry.find(STUDY)[1], [], []
+    usual = type(item).__call__
+    monkeypatch.setattr(type(item), "__call__", lambda self, s, seeds: calls.append(s) or usual(self, s, seeds))
+    for step, points in enumerate((11, 13, 11, 11)):
+        monkeypatch.setenv("REGIMES_STORE", str(tmp_path / f"cells{step}"))
+        sizes = {STUDY: {"05": {"layer_map": {"main": {"points": points}}}}}
+        monkeypatch.setattr(command.registry, "stored_sizes", lambda sizes=sizes: sizes)
+        calls.clear()
+        assert run("keep", STUDY, *designs, "--jobs", "1") == 0
+        computed = {setting["points"] for setting in calls}
+        assert computed == (set() if step == 3 or (designs and step == 2) else {points})
+        tables_of.append((book / f"{STUDY}.csv").read_bytes())
+        held = {11, 13} if designs and step else {points}
+        assert set(read_csv(book / f"{STUDY}.csv", version=item.version).points) == held
+    assert designs or tables_of[0] == tables_of[2] == tables_of[3]
 
 
 def test_keep_of_a_design_leaves_the_rows_of_others(book, capsys, monkeypatch):

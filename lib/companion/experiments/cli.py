@@ -23,7 +23,7 @@ def add_parameter_options(parser: argparse.ArgumentParser) -> None:
 
 
 def overrides(args: argparse.Namespace) -> list[dict[str, Any]]:
-    """The mappings that ``-f`` and ``-p`` stand for, files first."""
+    """The mappings given by ``-f`` and ``-p``, files first."""
     return [read_toml(path) for path in args.f] + [{name: _literal(text) for name, text in args.p}]
 
 
@@ -37,7 +37,7 @@ def _literal(text: str) -> Any:
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
-    """One line on stderr in place of a traceback: code 2 for an InputError, 1 for what fails, 130 for a stop.
+    """One line on stderr in place of a traceback: exit code 2 for an InputError, 1 for a failure, 130 for an interrupt.
 
     A pipe that closes early (``list | head``) is no error.
     """

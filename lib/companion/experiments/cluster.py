@@ -1,4 +1,4 @@
-"""Computing chunks on a Dask cluster (``REGIMES_SCHEDULER=tcp://host:8786``, or ``tls``), and none here.
+"""Computing chunks on a Dask cluster only (``REGIMES_SCHEDULER=tcp://host:8786``, or ``tls``).
 
 Each worker must have the code, Python and libraries of the process that asks. The digest is taken where the cell is
 computed, and a worker with another one ends the run. Workers may come and go; the chunks of a lost one go to another.
@@ -26,11 +26,7 @@ _MOST = 400  # chunks handed in at once: each holds a lock, which is an open fil
 
 
 class Cluster:
-    """The cluster at one address; it is connected to when the first chunk is handed in.
-
-    Args:
-        address: of the scheduler.
-    """
+    """The cluster of the scheduler at ``address``; the connection is made with the first chunk."""
 
     def __init__(self, address: str) -> None:
         self.address = address

@@ -94,7 +94,7 @@ def _threshold(tests: int) -> float:
 
 
 def _shifts(signs: Mapping[tuple[str, str], list[float]], cells: int) -> list[str]:
-    """The columns whose differences lean to one side, or words that became rarer or more frequent."""
+    """The columns whose differences have mostly one sign, or words that became rarer or more frequent."""
     said, most = [], _threshold(len(signs))
     for (column, what), found in sorted(signs.items()):
         mean, root = sum(found) / cells, math.sqrt(sum(value * value for value in found))
@@ -105,7 +105,7 @@ def _shifts(signs: Mapping[tuple[str, str], list[float]], cells: int) -> list[st
 
 
 def _parts(one: Any, other: Any, within: tuple[float, float]) -> Iterator[tuple[str, float]]:
-    """What a pair says: the difference of two numbers over their mean size; -1 for a word lost and 1 for one won."""
+    """The difference of a pair: of two numbers over their mean size; -1 for a word lost, 1 for a word gained."""
     if isinstance(one, str) or isinstance(other, str):
         if one != other:
             yield (one if isinstance(one, str) else NUMBER + " there"), -1.0
@@ -154,7 +154,7 @@ def _same(one: Any, other: Any, within: tuple[float, float]) -> bool:
 
 
 def _flat(rows: Rows) -> dict[Place, Any]:
-    """All numbers and words of a cell by their places; NaN is as what is missing, infinity a word."""
+    """All numbers and words of a cell by their places; NaN counts as missing, infinity as a word."""
     found: dict[Place, Any] = {}
     for number, row in enumerate(rows):
         for column, value in row.items():

@@ -10,7 +10,7 @@
     seeds = [6, 2]           # how many realisations, here with each n
     zip = [["n", "seeds"]]   # axes that go together, value by value
     [05.projectors.images]
-    extends = "sphere"       # all that it says, but for what stands here
+    extends = "sphere"       # all its entries, except those given here
 
 ``laptop.toml`` holds all; other profiles, and readers, replace entries. A study declares the kinds of a setting's
 entries in the words of ``companion.experiments.parameters``, ``@study(axes={"n": "count from 3"})``;
@@ -69,7 +69,7 @@ class Designs:
         return json.dumps([setting.get(axis) for axis in self.axes if axis != "seeds"])
 
     def settings(self, values: Mapping[str, Any], design: str) -> list[Setting]:
-        """The settings of a design: all combinations of its axes, those that it zips taken together."""
+        """The settings of a design: all combinations of its axes; zipped axes vary together."""
         where, table, groups = self._whole(values, design)
         axes = self.values(values, design)
         try:
@@ -97,7 +97,7 @@ class Designs:
         return found
 
     def _tables(self, values: Mapping[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
-        """The full name of each design of the study, and what it says itself."""
+        """The full name of each design of the study, and its own entries."""
         found: dict[str, tuple[str, dict[str, Any]]] = {}
         for name in values:
             if f".{self.study}." in name and name.count(".") == 3 and name.split(".")[1] == self.study:
@@ -106,7 +106,7 @@ class Designs:
         return found
 
     def _whole(self, values: Mapping[str, Any], design: str) -> tuple[str, dict[str, Any], list[list[str]]]:
-        """The full name of a design, what it says with all that it extends, and the axes that it zips."""
+        """The full name of a design, its entries with those it inherits, and the axes that it zips."""
         tables = self._tables(values)
         validate.one_of(tables, **{f"a design of {self.study}": design})
         where, table = tables.pop(design)
@@ -123,7 +123,7 @@ class Designs:
 
 
 def _combined(axes: Mapping[str, list[Any]], groups: list[list[str]]) -> list[Setting]:
-    """All combinations of axes, those of a group taken together."""
+    """All combinations of axes; axes of a group vary together."""
     blocks = {}
     for axis in axes:
         group = next((group for group in groups if axis in group), [axis])
@@ -150,7 +150,7 @@ def _knobs(table: Mapping[str, Any], message: str) -> str:
 
 
 def _of_knob(name: str, given: Any, values: Mapping[str, Any]) -> Any:
-    """A value, or what the chapter's parameter holds that it names."""
+    """A value, or that of the chapter's parameter it names."""
     if _names_knob(given) and given[1:] not in values:
         raise InputError(f"{name} names {given}, and the chapter has no such parameter")
     return values[given[1:]] if _names_knob(given) else given

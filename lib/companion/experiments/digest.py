@@ -63,7 +63,7 @@ def code(function: Callable[..., Any]) -> Code:
 
 @functools.cache
 def here(known: Code) -> str:
-    """The digest of the same code as this process finds it; a module that is not here gives another one."""
+    """The digest of the same code as this process finds it; a missing module changes it."""
     return _digest(known.own, known.modules)
 
 
@@ -202,7 +202,7 @@ def _typed(function: Callable[..., Any]) -> tuple[str, set[str]]:
 
 
 def _source(item: Any) -> str:
-    """What an item says, without comments; for a function without a source its bytecode."""
+    """The source of an item without comments; for a function without a source its bytecode."""
     try:
         return _bare_digest(textwrap.dedent(inspect.getsource(item)))
     except (OSError, TypeError, SyntaxError):

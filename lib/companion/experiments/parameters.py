@@ -119,7 +119,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One line of a parameters cell: its laptop ``value``, its kind, and what the comment says of it."""
+    """One line of a parameters cell: its laptop ``value``, its kind, and its meaning by the comment."""
 
     name: str
     value: Any
@@ -128,7 +128,7 @@ class Parameter:
 
 
 def kind(text: str) -> Kind:
-    """The kind that a parameter's annotation says."""
+    """The kind in a parameter's annotation."""
     several = _LIST.fullmatch(text)
     if not several:
         return _item(text, text)

@@ -20,7 +20,7 @@ def say(text: str, *, quiet: bool = False) -> None:
 
 
 class Progress:
-    """Counts the cells of one queue; silent where they end soon.
+    """Counts the cells of one queue; silent if they are finished soon.
 
     Args:
         name: of the queue.
@@ -37,7 +37,7 @@ class Progress:
             say(f"{name}: {total - missing} of {total} cells were stored", quiet=True)
 
     def step(self, cells: int, seconds: float = 0.0) -> None:
-        """Counts finished cells, which were expected to take that long."""
+        """Counts finished cells and their expected seconds."""
         self.done += cells
         self.spent += seconds
         now = time.monotonic()

@@ -74,7 +74,7 @@ class _Queue:
             _say_aside(study, store)
 
     def run(self) -> Held:
-        """Computes what is missing; what another queue computes is waited for, and taken from the store."""
+        """Computes the missing cells; waits for those that another queue computes, and loads them."""
         missing = [cell for cell, record in self.held.items() if record is None]
         todo = sorted(chunks(self.studies, missing), key=seconds, reverse=True)
         name = next(iter(self.studies)) if len(self.studies) == 1 else f"{len(self.studies)} studies"
@@ -106,7 +106,7 @@ class _Queue:
         return others
 
     def _claimed(self, todo: list[Chunk], others: list[Chunk]) -> Iterator[Chunk]:
-        """What is left to compute of each chunk, under its lock; those that another queue holds go to ``others``."""
+        """The missing part of each chunk, under its lock; chunks that another queue holds go to ``others``."""
         for chunk in todo:
             if self.end is not None and time.monotonic() > self.end:
                 others.clear()  # nothing is waited for either
@@ -180,7 +180,7 @@ def _written(profile: str) -> dict[str, dict[str, float]]:
 
 
 def record_seconds(asked: Asked, store: Store, profile: str = "laptop") -> None:
-    """Writes what the stored cells took, for the next queue to begin with the longest; studies not asked for stay."""
+    """Writes the seconds of the stored cells, by which queues begin with the longest; other studies' entries stay."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for cell in itertools.chain(*asked.values()):
         if stored := store.read(cell.name):

@@ -24,7 +24,7 @@ Held = dict[Cell, Record | None]
 
 
 def drop_changed(study: Study, store: Store, held: Held, pool: Cluster | Local) -> Held:
-    """The stored cells that still stand under the present code; the others are void, in the store too."""
+    """The stored cells that are still valid under the present code; the others are moved to ``void/`` in the store."""
     if not _older(study, held):
         return held
     lock = store.claim(f"{study.name}-check", wait=True)

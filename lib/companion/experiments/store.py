@@ -134,7 +134,7 @@ class Store:
             return None
 
     def _move(self, name: str, to: str) -> None:
-        """Moves a file into a folder of the store, under a new name if that is taken; no matter if it is gone."""
+        """Moves a file into a folder of the store, under a new name if that is taken; ignores a missing file."""
         with _writing(self.folder):
             target = self._place(f"{to}/{name}")
             while target.exists():
@@ -161,7 +161,7 @@ class Store:
         return self.folder / name
 
     def claim(self, name: str, *, wait: bool = False) -> FileLock | None:
-        """The lock of that name, to be given back with ``free``; ``None`` if another process holds it.
+        """The lock of that name, to be released with ``free``; ``None`` if another process holds it.
 
         A lock dies with the process that holds it.
         """
@@ -214,7 +214,7 @@ def _writing(folder: Path) -> Iterator[None]:
 
 
 def free(lock: FileLock) -> None:
-    """Gives a lock back and removes its file; one who has just opened that takes a new one."""
+    """Releases a lock and removes its file; a process that has just opened the file takes a new one."""
     with contextlib.suppress(OSError):
         os.unlink(lock.lock_file)
     lock.release()
@@ -306,7 +306,7 @@ def committed(revision: str) -> bool:
 
 
 def needs_commit(what: str) -> None:
-    """Refuses uncommitted changes: results under version control name their commit."""
+    """Raises InputError if there are uncommitted changes: results under version control name their commit."""
     if not committed(revision()):
         raise InputError(f"{what} name the commit they come from, and this is {revision()!r}: commit all changes first")
 

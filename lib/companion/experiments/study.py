@@ -40,7 +40,7 @@ class Study:
             ``companion.experiments.compare``.
         nonfinite: columns that may hold NaN or infinity, or nothing in some rows.
         data: the data's name in captions, if the rows carry no ``source``.
-        device: ``"any"`` if its data and models are where ``regimes.devices.pick`` says; ``"cpu"`` if it gains nothing
+        device: ``"any"`` if its data and models are on ``regimes.devices.pick()``; ``"cpu"`` if it gains nothing
             from CUDA.
         module: the module or file that defines it.
         known: the code its numbers come from, if it comes from another process.

@@ -1,4 +1,4 @@
-"""Provenance of rows: each row of a sweep's table names its cell, and provenance is computed from the rows.
+"""Provenance: each row of a sweep's table names its cell, from which the row's provenance follows.
 
 A *cell* is one unit of stored work: a study at one setting and one seed. ``sweep`` puts its key into the column
 ``cell`` and remembers its origin. A filter, ``concat`` or ``merge`` keeps the column (``merge`` under the names
@@ -79,7 +79,7 @@ def names_cell(column: str) -> bool:
 
 
 def write_csv(table: pd.DataFrame, path: Path, *, nonfinite: Collection[str] = ()) -> None:
-    """Writes a sweep's table as CSV (nine digits), and beside it (``.cells.json.gz``) what its cells' keys stand for.
+    """Writes a sweep's table as CSV (nine digits), and beside it (``.cells.json.gz``) the origin of each cell.
 
     Settings and stamps are with the cells, not in the rows. Lists of more than ``LONG`` entries are left out. The
     second file also holds a checksum of each cell's rows and origin, and one of the whole.
@@ -108,7 +108,7 @@ def write_csv(table: pd.DataFrame, path: Path, *, nonfinite: Collection[str] = (
 
 
 def _write_pair(path: Path, text: str, about: Mapping[str, Any], origins: Mapping[str, Mapping[str, Any]]) -> None:
-    """A reader who comes between the two files finds that they do not belong together."""
+    """Writes both files; one who reads in between finds that they do not belong together."""
     cells, (head, found) = {key: json.loads(json.dumps(origin)) for key, origin in origins.items()}, _split(text)
     proofs = {key: {"rows": len(found[key]), "checksum": _checksum(key, cells[key], head, found[key])} for key in cells}
     held = {"csv": _sha(text)} | dict(about) | {"cells": {key: cells[key] | proofs[key] for key in cells}}
@@ -153,7 +153,7 @@ def rows_by_cell(table: pd.DataFrame) -> dict[Cell, list[dict[str, Any]]]:
 
 
 def origin(cell: Cell) -> Origin:
-    """Where a cell's rows come from, as the sweep or the file says that gave them."""
+    """Where a cell's rows come from, by the sweep or the file that gave them."""
     return _ORIGINS[cell.key()]
 
 
@@ -182,7 +182,7 @@ def _read_pair(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _changed(key: str, cell: Mapping[str, Any] | None, head: list[str], rows: list[list[str]]) -> str:
-    """What speaks against a cell of a table's file; empty where nothing does."""
+    """Why a cell of a table's file is refused; empty if it is good."""
     if cell is None:
         return "no such cell was written"
     if len(rows) != cell["rows"]:
@@ -215,7 +215,7 @@ def _sha(text: str) -> str:
 
 
 def _remedy(path: Path) -> str:
-    return f"take both files from git again, or compute them: python -m companion.studies keep {path.stem}"
+    return f"take both files from git again, or remove them and run: python -m companion.studies keep {path.stem}"
 
 
 def _is_whole(value: Any) -> bool:
@@ -226,12 +226,12 @@ def _is_whole(value: Any) -> bool:
 
 
 def _entries(value: Any) -> int:
-    """How many numbers or words a list holds, in lists within it too; 0 for what is no list."""
+    """The number of entries of a list, nested lists included; 0 for any other value."""
     return sum(max(1, _entries(one)) for one in value) if isinstance(value, (list, tuple)) else 0
 
 
 def _text(value: Any, *, inside: bool = False) -> Any:
-    """A list as JSON of nine digits; what is no list stays."""
+    """A list as JSON of nine digits; any other value stays."""
     if isinstance(value, (list, tuple)):
         found = [_text(one, inside=True) for one in value]
         return found if inside else json.dumps(found)
@@ -314,7 +314,7 @@ def provenance(*tables: pd.DataFrame) -> Provenance:
 
 
 def sources(table: pd.DataFrame) -> list[str]:
-    """The words for the data of these rows: their ``source``, else what their studies say."""
+    """The names of the data of these rows: their ``source``, else their studies' ``data``."""
     if "source" in table:
         return sorted(table["source"].dropna().unique())
     return distinct(_ORIGINS[key].data for key in _keys(table) if _ORIGINS[key].data)

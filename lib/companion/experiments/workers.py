@@ -26,31 +26,21 @@ _WATCH_EVERY = 0.5  # seconds between a worker's looks at its parent
 
 
 class Chunk(NamedTuple):
-    """The input of one call of a study.
-
-    Attributes:
-        study: the study.
-        cells: its cells, of one setting and one block of seeds.
-    """
+    """The input of one call of a study: its cells, of one setting and one block of seeds."""
 
     study: Study
     cells: list[Cell]
 
 
 class Result(NamedTuple):
-    """The result of one call of a study.
-
-    Attributes:
-        rows: its rows.
-        provenance: device and its class, revision, versions, digest of the code, seconds a cell.
-    """
+    """Rows of one call of a study; device and its class, revision, versions, digest of the code, seconds a cell."""
 
     rows: Rows
     provenance: dict[str, Any]
 
 
 class OtherCode(InputError):
-    """This process has other code than the one that asks it to compute."""
+    """This process has other code than the process that asks for the computation."""
 
 
 def compute(chunk: Chunk, code: digest.Code) -> Result:
@@ -94,18 +84,14 @@ def _check_rows(chunk: Chunk, rows: Any) -> None:
 
 
 def check_names(study: Study, names: Any) -> None:
-    """No setting or column may be called as what a table adds to every row."""
+    """Refuses settings or columns named like a column that a table adds to every row."""
     taken = [name for name in names if names_cell(name) or name in STAMP]
     if taken:
         raise InputError(f"{study.name} names a setting or column {taken[0]!r}, which every table has for its cells")
 
 
 class Local:
-    """This process and, when there is more to do, worker processes on this machine, which stay warm for the next queue.
-
-    Args:
-        jobs: worker processes; by default one per core.
-    """
+    """This process and, for longer work, ``jobs`` workers (default: one per core), which stay for the next queue."""
 
     def __init__(self, jobs: int | None = None) -> None:
         self.jobs = jobs or joblib.cpu_count()
@@ -115,7 +101,7 @@ class Local:
         return devices.kind(study.device)
 
     def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
-        """Computes chunks as they are handed in, and gives results as they are finished.
+        """Computes chunks in the order given, and yields results as they are finished.
 
         Args:
             chunks: what to compute, in that order.
@@ -146,7 +132,7 @@ def _with_chunk(chunk: Chunk, code: digest.Code) -> tuple[Chunk, Result]:
 
 
 def end_workers() -> None:
-    """Ends the worker processes of this one, and the threads that lead them."""
+    """Ends this process's workers and the threads that manage them."""
     get_reusable_executor().shutdown()
 
 

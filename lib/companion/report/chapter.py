@@ -116,7 +116,7 @@ class Chapter:
         return pd.concat([part for part in (rows, joined) if len(part)], ignore_index=True)
 
     def figure(self, fig: Figure, name: str, caption: str, *tables: pd.DataFrame, alt: str = "") -> None:
-        """Shows a figure with its caption; data, sizes, profile and settings fold out below it.
+        """Shows a figure with its caption; its data, profile and settings unfold below.
 
         Args:
             fig: the figure; it is closed.
@@ -136,7 +136,7 @@ class Chapter:
         about: dict[str, Any],
         moving: str = "",
     ) -> None:
-        """Shows a figure, below what moves where something does; a label stands once in a run."""
+        """Shows a figure, with its animation, if any, above; a label may occur once in a run."""
         if self._labels is not None:
             if name in self._labels:
                 raise InputError(f"label {name} is in use: another figure of chapter {self.number} has it")
@@ -152,7 +152,7 @@ class Chapter:
         plt.close(fig)
 
     def _write_rows(self, label: str, tables: Sequence[pd.DataFrame]) -> None:
-        """Writes the rows of a figure beside the notebook, to download: what is a number or a word, six digits."""
+        """Writes a figure's rows beside the notebook, to download: numbers (six digits) and words."""
         rows = _without_provenance(pd.concat(tables))
         long = [name for name in rows.columns if any(isinstance(value, (list, tuple, dict)) for value in rows[name])]
         folder = self.folder / "rows"
@@ -191,7 +191,7 @@ class Chapter:
         plt.close(fig)
 
     def table(self, rows: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame, digits: int = 4) -> None:
-        """Shows rows as an HTML table with its caption; their provenance folds out below."""
+        """Shows rows as an HTML table with its caption; their provenance unfolds below."""
         rows = _without_provenance(rows)
         lines = [[_cell(value, digits) for value in line] for line in rows.itertuples(index=False)]
         shown = views.show("rows", name, caption, map(str, rows.columns), lines, self._origin(tables))
@@ -268,7 +268,7 @@ class Chapter:
 
 
 def _settings(tables: Sequence[pd.DataFrame]) -> str:
-    """What does not vary over the rows, and where they were computed."""
+    """The settings that do not vary over the rows, and where these were computed."""
     if not tables:
         return ""
     found = provenance(*tables)
@@ -280,7 +280,7 @@ def _settings(tables: Sequence[pd.DataFrame]) -> str:
 
 
 def _spoken(text: str) -> str:
-    r"""Text whose symbols are words, for those who listen: ``$\Lambda^*$`` is ``Lambda^*``."""
+    r"""Text with words for symbols, for screen readers: ``$\Lambda^*$`` is ``Lambda^*``."""
     return re.sub(r"[$\\{}]|\*\*", "", re.sub(r"(?<=\w)\\", r" \\", text))
 
 
@@ -297,7 +297,7 @@ def _without_provenance(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _once(data: Iterable[str]) -> list[str]:
-    """What the data are, each once: several numbers of points of the same are a list, in order."""
+    """The data, each once; several numbers of points of one data set are listed in order."""
     counts: dict[str, list[int]] = {}
     for words in data:
         found = _COUNTED.match(words)

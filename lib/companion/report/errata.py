@@ -66,7 +66,7 @@ class Erratum:
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-    """By libyaml where PyYAML has it, five times as fast; of two equal keys YAML would keep the last in silence."""
+    """A YAML loader (libyaml if PyYAML has it: five times as fast) that refuses a repeated key; YAML keeps the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
         names = [key.value for key, _ in node.value]
@@ -76,7 +76,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
 
 
 def read_yaml(path: Path) -> Any:
-    """The content of a YAML file; a name that occurs twice in one entry is an error."""
+    """The content of a YAML file; a repeated key is an error."""
     try:
         return yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except InputError as error:
@@ -84,7 +84,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def errata() -> dict[str, Erratum]:
-    """All errata by id; none without the book."""
+    """All errata by id; empty without the book."""
     return _read(paths.errata_file())
 
 

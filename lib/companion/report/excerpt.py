@@ -1,7 +1,7 @@
 """The part of a chapter that one figure needs: its own cells, and those that define what they use.
 
-``python -m companion.runner 01 --figure fig-a-fig3 -p curve_alpha 1`` runs these cells alone, and so computes the
-studies of that figure alone.
+``python -m companion.runner 01 --figure fig-a-fig3 -p curve_alpha 1`` runs these cells, and so computes
+only the studies of that figure.
 """
 
 import ast
@@ -93,7 +93,7 @@ class _Flow(ast.NodeVisitor):
 
 
 def _base(node: ast.AST) -> str:
-    """The name that an expression begins with, ``ax`` of ``ax[0].plot``; empty where it is another expression."""
+    """The name that an expression begins with, ``ax`` of ``ax[0].plot``; empty if it begins with none."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""
@@ -115,7 +115,7 @@ def figure_labels(cells: Iterable[nbformat.NotebookNode]) -> list[str]:
 
 
 def needed(cells: Sequence[nbformat.NotebookNode], label: str) -> list[int]:
-    """Which cells the figure or table ``label`` needs: those that show or judge it, and what they rest on, in order."""
+    """The cells that the figure or table ``label`` needs: those that show or judge it, and their dependencies."""
     validate.one_of(figure_labels(cells), figure=label)
     code = {i: flow(cell.source) for i, cell in enumerate(cells) if cell.cell_type == "code"}
     wanted = {i for i in code if f'"{label}"' in cells[i].source}
@@ -140,7 +140,7 @@ def _behind(code: Mapping[int, _Flow], wanted: Collection[int]) -> Iterator[int]
 
 
 def excerpt(number: str, book: nbformat.NotebookNode, label: str) -> nbformat.NotebookNode:
-    """A chapter's notebook cut down to one figure or table, with its title and the words above it."""
+    """A chapter's notebook cut down to one figure or table, with the chapter's title and the text above the figure."""
     cells, kept = book.cells, needed(book.cells, label)
     title = re.match(r"(?:\([\w-]+\)=\n)?# .*", cells[0].source)
     cells[0].source = f"{title[0] if title else parameters.source(number).stem}\n\nThe part that `{label}` needs."
@@ -151,7 +151,7 @@ def excerpt(number: str, book: nbformat.NotebookNode, label: str) -> nbformat.No
 
 
 class Change(NamedTuple):
-    """What a figure rests on: the chapter's parameters that change it, its studies, their core seconds."""
+    """What a figure depends on: the chapter's parameters that change it, its studies, their core seconds."""
 
     knobs: list[parameters.Parameter]
     studies: list[Study]
@@ -164,7 +164,7 @@ class Change(NamedTuple):
 
 
 def changes(number: str, book: nbformat.NotebookNode) -> dict[str, Change]:
-    """By figure, what it rests on; seconds are those at the laptop's parameters."""
+    """What each figure depends on, by label; seconds are those at the laptop's parameters."""
     values, known = parameters.resolve(number), parameters.declared(number)
     own = {study.function.__name__: study for study in registry.of(number).values()}
     seconds = {name: _seconds(study, registry.grids(number, values, study)[study]) for name, study in own.items()}
@@ -183,7 +183,7 @@ def changes(number: str, book: nbformat.NotebookNode) -> dict[str, Change]:
 
 
 def _seconds(study: Study, grid: Sequence[Setting]) -> float:
-    """What a grid is expected to take; of a study that runs leave to its stored results, what these took."""
+    """The expected seconds of a grid; for a study with stored results only, those that they took."""
     held = stored.table(study) if not queue.recorded(study) else ()
     there, asked = set(held[CELL]) if len(held) else set(), cells_of(study, grid)
     left = queue.chunks({study.name: study}, [cell for cell in asked if cell.key() not in there])

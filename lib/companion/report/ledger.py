@@ -1,7 +1,7 @@
 """Claims and verdicts: the declarations, the measurements, and how the two compare.
 
-``book/claims/`` declares, a chapter measures, ``judge`` decides; ``build/<profile>/ledger.json`` holds all records.
-Pages, README and tests read that file.
+``book/claims/`` declares claims, chapters measure them, ``judge`` gives the verdicts. Pages, README and tests read all
+records from ``build/<profile>/ledger.json``.
 """
 
 import functools
@@ -143,7 +143,7 @@ def claims() -> dict[str, Claim]:
 
 
 def _decided(erratum: Erratum, found: Mapping[str, Claim]) -> None:
-    """An erratum names claims, and all that point to it; an error has one that can be corrected, or says why not."""
+    """Checks that an erratum names all claims that point to it; an error has a ``corrected`` band or says why not."""
     if unknown := [name for name in erratum.claims if name not in found]:
         raise InputError(f"errata.yml, {erratum.id}: {unknown[0]} is no claim")
     own = [claim for claim in found.values() if claim.erratum == erratum.id]
@@ -211,14 +211,14 @@ def record(claim: Claim, **measured: Any) -> dict[str, Any]:
 
 
 def late(claim: Claim, drift: Drift) -> dict[str, Any]:
-    """What a record holds of the larger sizes alone, and the size that would decide (``None``: none foreseen)."""
+    """A record's entries on the larger sizes alone, and the size that would decide (``None``: cannot be foreseen)."""
     low, high, size = _bounds((drift.late.low, drift.late.high, drift.size(claim.accept)))
     ends = [drift.late_sizes[0], drift.late_sizes[-1]]
     return {"value": drift.late.value, "low": low, "high": high, "sizes": ends, "decides": size}
 
 
 def _bounds(interval: Sequence[float]) -> list[float | None]:
-    """The ends of an interval as JSON holds them: ``null`` for an infinite one."""
+    """The ends of an interval for JSON: ``null`` if infinite."""
     return [None if math.isinf(end) else end for end in interval]
 
 
@@ -237,7 +237,7 @@ def merge(folder: Path) -> list[dict[str, Any]]:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The records of a ledger file; none if it is not there."""
+    """The records of a ledger file; empty if there is no file."""
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     return [_with_ends(record, _tuple) for record in found]
 
@@ -249,7 +249,7 @@ def write(path: Path, records: Iterable[dict[str, Any]]) -> None:
 
 
 def _with_ends(record: dict[str, Any], change: Callable[[tuple], Sequence]) -> dict[str, Any]:
-    """A record with the ends of its interval changed, where it has one: a single realisation's are infinite."""
+    """A record with the ends of its interval, if it has one, mapped; those of a single realisation are infinite."""
     if record.get("value") is None:
         return record
     low, high = change((record["low"], record["high"]))
@@ -279,7 +279,7 @@ def summary(records: Sequence[Mapping[str, Any]]) -> str:
 
 
 def statements(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """The records of each statement: those that are parts of one, or say it again, together."""
+    """The records of each statement, its parts and repetitions together."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for entry in records:
         found.setdefault(entry["part_of"] or entry["id"], []).append(entry)
@@ -287,7 +287,7 @@ def statements(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, A
 
 
 def _in_common(entries: Sequence[Mapping[str, Any]]) -> str:
-    """The verdict of a statement from those of its claims, those left out that were not judged here."""
+    """The common verdict of a statement's claims, without those that were not judged here."""
     judged = {entry["verdict"] for entry in entries if entry["verdict"]}
     if not judged:
         return word(entries[0])
@@ -295,20 +295,20 @@ def _in_common(entries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def misses_stated(entry: Mapping[str, Any]) -> bool:
-    """Whether an interval over realisations leaves out the number that the paper states."""
+    """Whether the paper's stated number lies outside an interval over realisations."""
     if entry["stated"] is None or entry["value"] is None or entry["interval"] in (EXACT, SPAN):
         return False
     return not entry["low"] <= entry["stated"] <= entry["high"]
 
 
 def _late(late: Mapping[str, Any]) -> str:
-    """What the larger sizes alone say."""
+    """The result of the larger sizes alone, in words."""
     first, last = late["sizes"]
     return f"at sizes {first:g} to {last:g} alone: {Estimate(late['value'], *_tuple((late['low'], late['high'])))}"
 
 
 def what_decides(entry: Mapping[str, Any]) -> str:
-    """What would decide an undecided claim, from the width of its interval, or one that drifts; empty for any other."""
+    """What would decide a claim that is undecided (by the width of its interval) or drifts; empty for any other."""
     if entry["verdict"] == "not yet asymptotic":
         size = entry["late"]["decides"]
         found = f"sizes of {float(f'{size:.2g}'):.0f} or more, if it goes on so" if size else "larger sizes"
@@ -349,7 +349,7 @@ def measured_value(entry: Mapping[str, Any]) -> str:
 
 
 def words(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What a record says to a reader: each part as text, empty where there is none, and its ``erratum``, if any."""
+    """A record for a reader: each part as text, empty if it has none, and its ``erratum``, if any."""
     absent = f"; {ABSENT}" if ABSENT in (entry["data"] or "") else ""
     kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
     held = entry["erratum"] if entry["value"] is not None else None
@@ -374,7 +374,7 @@ def words(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tally(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """For each verdict on statements that there is its ``kind``, ``mark`` and ``word``, and the ``count``."""
+    """For each verdict on statements that occurs: ``kind``, ``mark``, ``word`` and ``count``."""
     common = (_in_common(one) for one in statements(records))
     counts = Counter(verdict if verdict in MARKS else None for verdict in common)
     return [
@@ -385,13 +385,13 @@ def tally(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def counted(records: Iterable[Mapping[str, Any]]) -> str:
-    """How many claims have which verdict, in the order in which they come: ``✎ 2 corrected, ✔ 1 reproduced``."""
+    """The number of claims with each verdict, in order of appearance: ``✎ 2 corrected, ✔ 1 reproduced``."""
     verdicts = Counter((MARKS[entry["verdict"]], word(entry)) for entry in records)
     return ", ".join(f"{mark} {count} {word}" for (mark, word), count in verdicts.items())
 
 
 def by_paper(records: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """The records of each paper, those that were not measured last, by the paper's letter in alphabetical order."""
+    """The records of each paper, by its letter in alphabetical order; those not measured come last."""
     found: dict[str, list[dict[str, Any]]] = {}
     for entry in sorted(records, key=lambda one: (one["item"][0], one["value"] is None)):
         found.setdefault(entry["item"][0], []).append(entry)
@@ -399,7 +399,7 @@ def by_paper(records: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]
 
 
 def paper_title(letter: str) -> str:
-    """What a section on a paper is headed by."""
+    """The heading of a section on a paper."""
     return f"Paper {letter}: {PAPERS[letter]}" if letter in PAPERS else f"Paper {letter}"
 
 

@@ -1,4 +1,4 @@
-"""What the papers state in numbers, to stand beside ours on a figure: ``book/papers.yml``, with quotation and place."""
+"""Numbers that the papers state, to draw beside ours: ``book/papers.yml`` has them with quotation and place."""
 
 import functools
 from typing import Any

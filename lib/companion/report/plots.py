@@ -59,7 +59,7 @@ def style() -> None:
 def panels(count: int, *, columns: int = 2, width: float | None = None, height: float = 3.4, **kwargs: object) -> tuple:
     """``count`` axes in rows of ``columns``; unused ones are hidden. Returns figure and a flat list of axes.
 
-    A row of panels is at most ``screen.COLUMN_WIDTH`` inches wide: type is not legible on a page in a wider one.
+    A row is at most ``screen.COLUMN_WIDTH`` inches wide: type in a wider one is too small on a page.
     """
     rows = -(-count // columns)
     columns = min(columns, count)

@@ -1,7 +1,7 @@
-"""How a figure reaches a screen: sharp at any size, in one column on a phone, moving under a slider.
+"""Figures on a screen: sharp at any size, in one column on a phone, animated under a slider.
 
-A finished figure is kept in the notebook as pictures; ``figure_html`` makes of them what the book shows. Nothing asks
-the network for anything, and what moves has a still for paper.
+A finished figure is stored in the notebook as pictures; ``figure_html`` turns them into the book's HTML. It needs no
+network, and an animation has a still for paper.
 """
 
 import base64
@@ -45,7 +45,7 @@ _ENDS = {"image/svg+xml": "svg", "image/webp": "webp"}
 def pictures(fig: Figure) -> dict[str, str]:
     """A figure for a notebook, MIME type -> text (base64 for pixels): a PNG, and what a page shows, SVG or WebP.
 
-    A figure too wide for a page's column is narrowed; its fonts stay, and so come out larger there.
+    A figure too wide for the page is narrowed; its fonts keep their size.
     """
     fig.set_figwidth(min(fig.get_figwidth(), COLUMN_WIDTH))
     with _settled(fig) as (drawn, box):
@@ -53,7 +53,7 @@ def pictures(fig: Figure) -> dict[str, str]:
 
 
 def _best(fig: Figure, box: Bbox) -> dict[str, str]:
-    """What a page shows; the same bytes each time."""
+    """The picture that a page shows; the same bytes each time."""
     drawn = _saved(fig, "svg", bbox_inches=box, metadata={"Date": None, "Creator": None})
     if len(drawn) <= LIGHT:
         return {"image/svg+xml": drawn.decode()}
@@ -62,7 +62,7 @@ def _best(fig: Figure, box: Bbox) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _settled(fig: Figure) -> Iterator[tuple[FigureCanvasAgg, Bbox]]:
-    """A figure as it was drawn to be laid out, and its extent; within, a picture is a draw without another layout."""
+    """Lays a figure out once and yields its extent; within, it is drawn without another layout."""
     fig.set_dpi(DPI)
     canvas = FigureCanvasAgg(fig)
     canvas.draw()
@@ -115,7 +115,7 @@ def smallest_font(fig: Figure) -> float:
 
 
 def has_raster(fig: Figure) -> bool:
-    """Whether a figure shows photographs or maps, whose colours a dark page must not turn around."""
+    """Whether a figure shows photographs or maps, whose colours a dark page must not invert."""
     areas = [area for ax in fig.axes for area in (*ax.images, *ax.collections)]
     return any(isinstance(area, (AxesImage, QuadMesh)) or getattr(area, "colorbar", None) for area in areas)
 
@@ -123,7 +123,7 @@ def has_raster(fig: Figure) -> bool:
 def stack_panels(fig: Figure) -> bool:
     """Turns a finished figure's panels into one column as wide as a phone, many small ones into two.
 
-    A panel takes over the labels and the title that stood once for the row or column whose axis it shares. Returns
+    A panel takes over the labels and the title of the row or column whose axis it shares. Returns
     ``False``, and leaves the figure as it is, where more than ``ROWS`` rows would be needed, or the panels are pictures
     without ticks.
     """
@@ -149,7 +149,7 @@ def stack_panels(fig: Figure) -> bool:
 
 
 def _label(panels: Sequence[Axes]) -> None:
-    """Gives each panel what was said once for the row or column whose axis it shares."""
+    """Gives each panel the labels and title of the row or column whose axis it shares."""
     at = {(s.rowspan.start, s.colspan.start): ax for ax in panels for s in [ax.get_subplotspec()]}
     for (row, column), ax in at.items():
         first, top = at.get((row, 0), ax), at.get((0, column), ax)
@@ -180,8 +180,8 @@ def _legends(fig: Figure) -> float:
 def draw_frames(fig: Figure, draw: Callable[[int], None], count: int, *, start: int = 0) -> list[bytes]:
     """Pictures (WebP) of a figure that ``draw(i)`` draws for ``i`` below ``count``, into cleared panels.
 
-    The panels stay where they lie in the frame ``start``, which the figure shows at the end. Frames are sharp on any
-    screen where all of them stay below ``FILM`` bytes, else of the resolution of a PNG.
+    The panels keep their places of the frame ``start``, which the figure shows at the end. Frames are sharp on any
+    screen if all of them stay below ``FILM`` bytes; else they have the resolution of a PNG.
     """
     _clear_and_draw(fig, draw, start)
     fig.draw_without_rendering()
@@ -209,7 +209,7 @@ def slider(fig: Figure, draw: Callable[[int], None], labels: Sequence[str], *, k
         fig: the figure, which shows the frame ``start`` at the end.
         draw: as for :func:`draw_frames`.
         labels: what the slider says at each frame, such as ``α = 0.1``: two or more.
-        knob: what it turns, in words.
+        knob: the quantity that the slider changes, in words.
         start: the frame shown first.
     """
     if len(labels) < 2:
@@ -225,7 +225,7 @@ def _base64(data: bytes) -> str:
 
 
 def figure_html(output: "NotebookNode", folder: Path, link: str) -> str:
-    """A figure of a notebook as HTML: its pictures, written as files into ``folder``, and what moves above them.
+    """A figure of a notebook as HTML: its pictures, written into ``folder``, and its animation above them.
 
     ``output`` is what ``Chapter.figure`` left; ``link`` leads from the page to the folder.
     """
@@ -240,7 +240,7 @@ def figure_html(output: "NotebookNode", folder: Path, link: str) -> str:
 
 
 def _write(pictures: Mapping[str, str], path: Path) -> str:
-    """Writes the one that a page shows beside others; returns its file's name."""
+    """Writes the picture that a page shows; returns its file's name."""
     kind = next(kind for kind in _ENDS if kind in pictures)
     file = path.with_name(f"{path.name}.{_ENDS[kind]}")
     file.write_bytes(pictures[kind].encode() if kind == "image/svg+xml" else base64.b64decode(pictures[kind]))

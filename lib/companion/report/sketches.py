@@ -147,7 +147,7 @@ def compression(
 
 @_large
 def chain(links: Sequence[tuple[str, str]]) -> Figure:
-    """An argument as boxes from top to bottom: what stands in each, and what leads from it to the next."""
+    """An argument as boxes from top to bottom: the text in each, and the step from it to the next."""
     fig, (ax,) = _canvas(1, 1, 0.95 * len(links))
     ax.set(xlim=(0, 1), ylim=(-len(links) + 0.6, 0.4))
     ax.axis("off")

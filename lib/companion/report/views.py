@@ -1,4 +1,4 @@
-"""What chapters and pages show of data: HTML and Markdown, by the templates of this folder and of ``site``."""
+"""HTML and Markdown of chapters and pages, by the templates of this folder and of ``site``."""
 
 import functools
 import html
@@ -29,7 +29,7 @@ def _templates() -> jinja2.Environment:
 
 
 def show(macro: str, /, *args: Any, **values: Any) -> str:
-    """HTML by one of the macros of ``show.html``."""
+    """HTML by a macro of ``show.html``."""
     return str(getattr(_templates().get_template("show.html").module, macro)(*args, **values))
 
 
@@ -39,7 +39,7 @@ def markdown(name: str, /, **values: Any) -> str:
 
 
 def maths(text: str) -> Markup:
-    """Text as HTML, with what stands between dollars set as mathematics."""
+    """Text as HTML; between dollar signs it is set as mathematics."""
     parts = html.escape(text, quote=False).split("$")
     if len(parts) % 2 == 0:  # a dollar of its own
         return Markup(html.escape(text, quote=False))

@@ -1,8 +1,8 @@
-"""What the book's pages have beyond Sphinx's own, as an extension of it: ``_config.yml`` names this module.
+"""A Sphinx extension, named in ``_config.yml``: what the book's pages have beyond Sphinx's own.
 
-Links to the glossary hold their definition, those to equations and figures a preview, the download button saves, the
-search knows the words of each page, and a run's pages name in words what only the book has. The role ``claim`` gives
-the number that was measured. The pages need no network; ``templates`` leave out what asks for one.
+Links to the glossary hold the definition, links to equations and figures a preview. The download button saves a file,
+and the search has the words of each page. On a run's pages, references to the book become words. The role ``claim``
+gives the measured number. The pages need no network: ``templates`` leave out what would.
 """
 
 import html
@@ -30,7 +30,7 @@ NO_WORDS = "pre, script, style, .headerlink"  # code is not searched
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connects what this module does to what Sphinx does."""
+    """Registers this extension with Sphinx."""
     app.config.templates_path.insert(0, str(Path(__file__).with_name("templates")))
     app.add_config_value("book_labels", None, "html", (dict, type(None)))  # of a run: label -> where the book has it
     app.add_role("claim", _measured)
@@ -60,7 +60,7 @@ def _button(app: Sphinx, config: Config) -> None:
 def _measured(
     role: str, raw: str, name: str, line: int, inliner: Inliner, options: Any = None, content: Any = ()
 ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-    """What was measured of a claim, from the ledger of these pages: ``{claim}`C.Fig2-limit```; interval as a tip."""
+    """The measured value of a claim, by these pages' ledger: ``{claim}`C.Fig2-limit```; interval as a tooltip."""
     env = inliner.document.settings.env
     for path in (Path(env.srcdir, folder, "ledger.json") for folder in env.config.html_extra_path):
         env.note_dependency(str(path))
@@ -75,7 +75,7 @@ def _measured(
 
 
 def _out_of_date(app: Sphinx, env: BuildEnvironment) -> Iterable[str]:
-    """All pages, where what they show of each other has changed: titles, numbers, labels, terms, definitions."""
+    """All pages if anything that they show of each other has changed: titles, numbers, labels, terms, definitions."""
     parts = [env.domaindata[name][part] for name, part in (("std", "labels"), ("std", "objects"), ("math", "objects"))]
     titles = {name: title.astext() for name, title in env.titles.items()}
     terms = {name: env.get_doctree(name).astext() for name in _glossaries(env)}
@@ -102,7 +102,7 @@ def _shown(env: BuildEnvironment) -> dict[str, tuple[str, nodes.Element]]:
 
 
 def _preview(app: Sphinx, anchor: str, node: nodes.Element) -> str:
-    """An equation, or the first words in bold below a figure, as HTML; ``FOLDER`` is where its picture lies."""
+    """An equation, or the bold first words of a figure's caption, as HTML; its picture lies in ``FOLDER``."""
     if isinstance(node, nodes.math_block):
         return f"\\[{html.escape(node.astext())}\\]"
     files = (
@@ -117,7 +117,7 @@ def _preview(app: Sphinx, anchor: str, node: nodes.Element) -> str:
 
 
 def _define(app: Sphinx, builder: StandaloneHTMLBuilder) -> None:
-    """Holds the glossary's definitions as HTML without links, by their term's anchor, and previews by theirs."""
+    """Stores the glossary's definitions as HTML without links, and the previews, by their anchors."""
     builder.definitions, builder.texts = {}, {}
     builder.previews = {anchor: _preview(app, anchor, node) for anchor, (_, node) in _shown(builder.env).items()}
     for name in _glossaries(builder.env):
@@ -130,7 +130,7 @@ def _define(app: Sphinx, builder: StandaloneHTMLBuilder) -> None:
 
 
 def _link(self: SphinxTranslator, node: nodes.reference) -> None:
-    """A link, to the glossary with the definition, which ``book.js`` shows under pointer and keyboard; so previews."""
+    """A link with the definition or the preview that ``book.js`` shows on hover and on keyboard focus."""
     type(self).visit_reference(self, node)
     anchor = node.get("refid") or node.get("refuri", "").partition("#")[2]
     for kind, known in {"definition": self.builder.definitions, "preview": self.builder.previews}.items():
@@ -142,7 +142,7 @@ def _link(self: SphinxTranslator, node: nodes.reference) -> None:
 
 
 def _elsewhere(app: Sphinx, env: BuildEnvironment, node: nodes.Element, shown: nodes.Element) -> nodes.Element | None:
-    """Of a run's page a reference to the book, in words."""
+    """A reference from a run's page to the book, in words."""
     if app.config.book_labels is None or node.get("reftype") not in ("numref", "eq", "ref", "term"):
         return None
     if node["reftype"] == "term":
@@ -153,7 +153,7 @@ def _elsewhere(app: Sphinx, env: BuildEnvironment, node: nodes.Element, shown: n
 
 
 def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Notes the words of a page, and has its download button save a file, a chapter's the notebook to take home."""
+    """Stores a page's words, and makes its download button save a file: on a chapter the notebook."""
     if doctree is None:
         return
     body = BeautifulSoup(context["body"], "html.parser")
@@ -173,7 +173,7 @@ def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: node
 
 
 def _write_texts(app: Sphinx, error: Exception | None) -> None:
-    """Writes the words of all pages, those that were not made anew as they are there."""
+    """Writes the words of all pages for the search; pages that were not rebuilt keep theirs."""
     path = Path(app.outdir, "_static", "texts.js")
     if error is None:
         before = json.loads(path.read_text(encoding="utf-8")[len(TEXTS) : -2]) if path.exists() else {}

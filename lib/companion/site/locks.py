@@ -1,6 +1,6 @@
-"""One at a time: ``python -m companion.site.locks FILE WHAT COMMAND...`` runs a command while it alone holds a lock.
+"""Mutual exclusion: ``python -m companion.site.locks FILE WHAT COMMAND...`` runs a command under an exclusive lock.
 
-The kernel of the operating system holds the lock (``flock``), so that one whose holder was killed is free at once.
+The operating system holds the lock (``flock``), so that it is released when its holder is killed.
 """
 
 import contextlib
@@ -18,11 +18,11 @@ from companion.experiments.cli import one_line_errors
 
 @contextlib.contextmanager
 def alone(file: Path, what: str) -> Iterator[None]:
-    """Holds the lock ``file``; where another process has it, says so in one line and waits.
+    """Holds the lock ``file``; if another process has it, says so in one line and waits.
 
     Args:
         file: the lock; its folder is made.
-        what: what the other one is doing, such as ``the book is being built``.
+        what: the other process's work, such as ``the book is being built``.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(file)
@@ -36,7 +36,7 @@ def alone(file: Path, what: str) -> Iterator[None]:
 
 
 def run_command(command: list[str]) -> int:
-    """Runs a command, which gets the signals meant for this process and make's job slots; returns its exit code."""
+    """Runs a command, passing on signals and make's job slots; returns its exit code."""
     process = subprocess.Popen(command, close_fds=False)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # a terminal's Ctrl-C reaches the command by itself; the other two are passed on

@@ -1,7 +1,7 @@
-"""HTML: ``python -m companion.site.pages laptop`` builds the staged book; a run of a reader's gets a page too.
+"""HTML: ``python -m companion.site.pages laptop`` builds the staged book; ``of_run`` the pages of a reader's run.
 
-Jupyter Book builds both; the pages need no network. They are made beside the last good ones and take their place by one
-rename, when all went well.
+Jupyter Book builds both; the pages need no network. They are built in a new folder, which replaces the last good one by
+one rename if the build succeeds.
 """
 
 import argparse
@@ -36,7 +36,7 @@ _LABEL = re.compile(  # in a chapter's source: of headings, equations, tables an
 
 
 class PagesError(RuntimeError):
-    """Jupyter Book failed; the message is what it said."""
+    """Jupyter Book failed; the message is its own."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -56,13 +56,13 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def build(source: Path, out: Path, *options: str, cache: Path | None = None) -> None:
-    """Builds a Jupyter Book into ``out``, a link that points at the new pages once all of them are there.
+    """Builds a Jupyter Book; ``out``, a symbolic link, points at the new pages when all are built.
 
     Args:
         source: the book's sources.
         out: the link.
         options: of Jupyter Book.
-        cache: a folder that keeps what Sphinx has read and written, so that the next time only pages that have changed
+        cache: Sphinx's cache; with it the next build reads only pages that have changed
             are read: by time stamps, those of what they include and document too.
 
     Raises:
@@ -99,10 +99,7 @@ def _text(path: Path) -> str:
 
 
 def _notebooks(pages: Path) -> None:
-    """The notebooks to take home, in place of which Sphinx's own go; each is a script too.
-
-    A page on disk may load a script and save what it holds, while its browser opens a link to a notebook as text.
-    """
+    """Copies the notebooks to download in place of Sphinx's, also as scripts: a page on disk can save only these."""
     saved = {path.name[:3] for path in (pages / "notebooks").glob("*.ipynb")}  # 05_: of all pages of a chapter
     for path in list(pages.rglob("*.ipynb")):
         if "_sources" in path.parts and path.name[:3] in saved:
@@ -113,7 +110,7 @@ def _notebooks(pages: Path) -> None:
 
 
 def of_run(folder: Path) -> Path:
-    """Pages for all that was run into ``folder``: chapters, changed parameters, verdicts; returns the first page."""
+    """Builds the pages of a run: chapters, changed parameters, verdicts; returns the first page."""
     with locks.alone(folder / ".html.lock", f"the pages of {folder.name} are being built"):
         with tempfile.TemporaryDirectory() as made:
             _lay_out(folder, Path(made))
@@ -122,7 +119,7 @@ def of_run(folder: Path) -> Path:
 
 
 def _lay_out(folder: Path, source: Path) -> None:
-    """The sources of a run's pages: a small book with the settings of the large one."""
+    """Writes the sources of a run's pages: a small book with the settings of the large one."""
     chapters = [path for path in sorted(folder.glob("[0-9][0-9]_*.ipynb")) if not path.name.endswith(".failed.ipynb")]
     overview, pages = _overview(folder, chapters), []
     for path in chapters:
@@ -149,7 +146,7 @@ def _lay_out(folder: Path, source: Path) -> None:
 
 
 def _changed(run: Path) -> dict[str, tuple[nbformat.NotebookNode, nbformat.NotebookNode]]:
-    """A run's figures that are not the book's, and the book's, by label; the same rows draw the same picture."""
+    """A run's figures that differ from the book's, and the book's, by label; equal rows draw equal pictures."""
     book, own = _figures(paths.build_folder("laptop") / run.name), _figures(run)
     pairs = {label: (own[label], book[label]) for label in own if label in book}
     same = [label for label, pair in pairs.items() if len({one.data["image/png"].strip() for one in pair}) == 1]
@@ -157,7 +154,7 @@ def _changed(run: Path) -> dict[str, tuple[nbformat.NotebookNode, nbformat.Noteb
 
 
 def _figures(path: Path) -> dict[str, nbformat.NotebookNode]:
-    """The outputs of a notebook that show figures, by label; none where it is not there."""
+    """The outputs of a notebook that show figures, by label; empty if there is no notebook."""
     return _figures_of(nbformat.read(path, as_version=4).cells if path.exists() else [])
 
 
@@ -167,7 +164,7 @@ def _figures_of(cells: Sequence[nbformat.NotebookNode]) -> dict[str, nbformat.No
 
 
 def _config(name: str, cites: bool) -> dict[str, Any]:
-    """The book's settings, for pages that are no part of it."""
+    """The book's settings, for the pages of a run."""
     path = paths.root() / "_config.yml"
     config = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {"sphinx": {"config": {}}}
     config.pop("bibtex_bibfiles", None)
@@ -180,16 +177,13 @@ def _config(name: str, cites: bool) -> dict[str, Any]:
 
 
 def _overview(folder: Path, notebooks: Sequence[Path]) -> str:
-    """A run's first page: what the reader changed, the verdicts that are not the book's, the figures, all verdicts.
-
-    The book is the laptop's: the one that is built, or the verdicts that it keeps in ``results/``.
-    """
+    """A run's first page: changes against the laptop book (or ``results/`` if it is not built), all verdicts."""
     chapters = [_chapter(path) for path in notebooks]
     return views.markdown("run", name=folder.name, chapters=chapters)
 
 
 def _chapter(path: Path) -> dict[str, Any]:
-    """What a run's first page says of one chapter."""
+    """The part of a run's first page on one chapter."""
     number, notebook, built = path.name[:2], nbformat.read(path, as_version=4), paths.build_folder("laptop")
     given = dict(notebook.metadata.papermill.parameters)
     profile, given = given.pop("profile"), given | given.pop("designs", {})
@@ -220,7 +214,7 @@ def _chapter(path: Path) -> dict[str, Any]:
 
 
 def label_places() -> dict[str, str]:
-    """For each label of a chapter where it stands, in words: ``chapter 5``."""
+    """The place of each label of a chapter, in words: ``chapter 5``."""
     found = {}
     for number, source in parameters.chapters().items():
         for groups in _LABEL.findall(source.read_text(encoding="utf-8")):

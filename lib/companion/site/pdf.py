@@ -1,6 +1,6 @@
 """The book as one PDF: ``python -m companion.site.pdf laptop`` prints the built pages with Chromium and joins them.
 
-What a page does on a screen and paper cannot (players, folded code, filters) the style sheet for print leaves out.
+The style sheet for print leaves out what works on a screen only: players, folded code, filters.
 """
 
 import argparse
@@ -34,14 +34,14 @@ def browser() -> str:
 
 
 def pages() -> list[str]:
-    """The book's pages in their order, ``chapters/01_…``, but for those that paper does not need."""
+    """The book's pages in their order, ``chapters/01_…``, except those that paper does not need."""
     toc = yaml.safe_load((paths.root() / "_toc.yml").read_text(encoding="utf-8"))
     chapters = [entry for part in toc["parts"] for entry in part["chapters"] if entry["file"] not in LEFT_OUT]
     return [toc["root"], *(one["file"] for entry in chapters for one in (entry, *entry.get("sections", ())))]
 
 
 def print_book(html: Path, out: Path) -> int:
-    """Prints the pages below ``html`` into one file with an outline; returns how many sheets it has."""
+    """Prints the pages in ``html`` into one PDF with an outline; returns its number of sheets."""
     program, names = browser(), pages()
     for name in names:
         if not (html / f"{name}.html").exists():

@@ -120,7 +120,7 @@ def chapter_pages(
 
 
 def _fold(cell: nbformat.NotebookNode) -> None:
-    """Folds a cell's code away, behind one line that says what it is: a reader wants the story first."""
+    """Folds a cell's code away behind one line that says what it is."""
     tags = cell.metadata.get("tags", [])
     words = next((words for tag, words in FOLDED.items() if tag in tags), "code")
     cell.metadata["tags"] = [*tags, "hide-input"]
@@ -128,7 +128,7 @@ def _fold(cell: nbformat.NotebookNode) -> None:
 
 
 def _how_to_change(number: str, source: str) -> str:
-    """How to run a chapter with other parameters; its first one that is no list is the example."""
+    """How to run a chapter with other parameters; the first parameter that is not a list is the example."""
     pairs = re.findall(r'^(\w+): ".*?" = "?([^"\s\[]+)"?', source, re.M)
     name, value = next((pair for pair in pairs if pair[0] != "profile"), ("name", "value"))
     return views.markdown("change", number=number, name=name, value=value).strip()
@@ -141,7 +141,7 @@ def _as_figure(
     book: Mapping[str, nbformat.NotebookNode],
     change: Mapping[str, Any] | None = None,
 ) -> list[nbformat.NotebookNode]:
-    """Turns a cell into a numbered figure; returns a cell for what else it showed (all of it would be the figure)."""
+    """Turns a cell into a numbered figure; returns a cell with its other outputs, which would be in the figure else."""
     about = output.metadata.regimes
     cell.metadata["mystnb"]["figure"] = {"name": about.name, "caption": about.caption, "align": "center"}
     rest = [other for other in cell.outputs if other is not output]
@@ -153,13 +153,13 @@ def _as_figure(
 
 
 def _change(number: str, change: excerpt.Change) -> dict[str, Any]:
-    """What the page says of what a figure rests on; stored results by study, where they are."""
+    """What a figure depends on, for its page, with the studies that have stored results."""
     stored = [study.name for study in change.studies if (paths.results() / f"{study.name}.csv").exists()]
     return change._asdict() | {"number": number, "stored": stored}
 
 
 def _shows(name: str, *outputs: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """A cell that shows outputs and no code: without a source MyST-NB would leave out what it shows."""
+    """A cell that shows outputs and no code; MyST-NB leaves out the outputs of a cell without a source."""
     hidden = {"source": "# the rest of what the cell above shows", "metadata": {"tags": ["remove-input"]}}
     return nbformat.v4.new_code_cell(id=name, outputs=list(outputs), **hidden)
 
@@ -171,7 +171,7 @@ def _label(output: nbformat.NotebookNode) -> str | None:
 
 
 def stage(profile: str) -> list[Path]:
-    """Copies every chapter's executed notebook beside its source, and one to take home into ``extra/notebooks``."""
+    """Copies every chapter's executed notebook beside its source, and one to download into ``extra/notebooks``."""
     validate.one_of(parameters.PROFILES, profile=profile)
     folder, extra = paths.build_folder(profile), paths.generated() / "extra"
     shutil.rmtree(extra, ignore_errors=True)
@@ -203,7 +203,7 @@ def stage(profile: str) -> list[Path]:
 
 
 def write_changed(path: Path, text: str) -> None:
-    """Writes what is not there yet: Sphinx knows by its time stamp what has changed."""
+    """Writes a file only if its content changes: Sphinx goes by time stamps."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
@@ -211,7 +211,7 @@ def write_changed(path: Path, text: str) -> None:
 def take_home(
     notebook: nbformat.NotebookNode, profile: str, records: Sequence[Mapping[str, Any]] = ()
 ) -> nbformat.NotebookNode:
-    """A chapter as its reader saves it: says first what it needs, and its ``profile`` line counts when it is run again.
+    """A chapter to download: the first cell says what it needs, and its ``profile`` line takes effect when it is run.
 
     Args:
         notebook: of a chapter, executed at ``profile``; it is changed.

@@ -1,4 +1,4 @@
-"""The pictures of the start page, computed: from the ledgers what holds at which size, from the designs where."""
+"""The start page's computed parts: what holds at which size (ledgers), and where the experiments lie (designs)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from companion.experiments import parameters
 from companion.report import ledger, papers, plots, screen, views
 
 LAZY = "B.Fig4-crossover"  # the claim on where the kernel changes by its own norm
-LOW, FROZEN = 1e-20, 1e11  # where the map ends, and where on it kernels before training stand
+LOW, FROZEN = 1e-20, 1e11  # the map's lower end, and the height at which it shows the kernel before training
 
 
 def holds(records: Sequence[Mapping[str, Any]], titles: Mapping[str, tuple[str, str]], profile: str) -> str:
@@ -31,7 +31,7 @@ def holds(records: Sequence[Mapping[str, Any]], titles: Mapping[str, tuple[str, 
 
 
 def places(records: Sequence[Mapping[str, Any]], titles: Mapping[str, tuple[str, str]], profile: str) -> str:
-    """Where the experiments lie, as Markdown; the pictures go beside the pages."""
+    """Where the experiments lie, as Markdown; the pictures are written beside the pages."""
     found = experiments(profile)
     fig = place_map(found, records)
     about: dict[str, Any] = {"name": "places", "alt": "Marks over width and output scale, on both sides of a line."}

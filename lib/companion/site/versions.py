@@ -1,7 +1,7 @@
-"""All or nothing: a folder is made beside the last good one and takes its place by one rename, of a link.
+"""Atomic replacement: a new folder is filled beside the last good one and replaces it by one rename of a link.
 
-``link`` is a symbolic link; the folders it points at in turn lie beside it, ``.name-…``. Whoever is killed on the way
-leaves the link alone, and the next one clears the remains. Only the holder of a lock may call these.
+``link`` is a symbolic link; the folders that it points at lie beside it, ``.name-…``. A process that is killed leaves
+the link as it was, and the next one deletes the remains. Only the holder of a lock may call these functions.
 """
 
 import os
@@ -13,7 +13,7 @@ from companion.experiments.store import sync
 
 
 def fresh(link: Path) -> Path:
-    """An empty folder that may take the place of what ``link`` points at; leftovers of killed runs are deleted."""
+    """A new empty folder for ``link`` to point at later; leftovers of killed runs are deleted."""
     link.parent.mkdir(parents=True, exist_ok=True)
     _clear(link, link)
     folder = link.with_name(f"{_stem(link)}{os.getpid()}-{time.time_ns()}")
@@ -37,7 +37,7 @@ def _stem(link: Path) -> str:
 
 
 def _clear(link: Path, kept: Path) -> None:
-    """Removes all folders that were made for ``link``, but for the one that is, or holds, ``kept``."""
+    """Deletes all folders made for ``link`` except the one that is, or contains, ``kept``."""
     kept = kept.resolve()
     for folder in link.parent.glob(f"{_stem(link)}*"):
         if folder.resolve() not in (kept, *kept.parents):
@@ -45,7 +45,7 @@ def _clear(link: Path, kept: Path) -> None:
 
 
 def drop(folder: Path) -> None:
-    """Removes a folder that will not take any place."""
+    """Deletes a folder that will not be used."""
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -18,7 +18,7 @@ from companion.experiments.cli import add_parameter_options, one_line_errors, ov
 from companion.experiments.store import Store, committed, needs_commit
 from companion.experiments.stored import share, verify
 from companion.experiments.stored import table as read_table
-from companion.experiments.sweep import Setting, Study, sweep
+from companion.experiments.sweep import Setting, Study, cells, sweep
 from companion.experiments.table import CELL, provenance, write_csv
 from companion.studies import _plan as plan
 from companion.studies._here import is_here
@@ -61,9 +61,9 @@ def run(args: argparse.Namespace) -> None:
         raise InputError(f"csv must name a file in a folder that can be written, got {str(args.csv)!r}")
     item, grid = _study(args)
     table = sweep(item, grid, budget=budget, jobs=args.jobs)
-    cells = sum(len(setting["seeds"]) for setting in grid)
+    count = sum(len(setting["seeds"]) for setting in grid)
     seconds = 0.0 if table.empty else provenance(table).seconds
-    print(f"{item.name}: {cells - table.attrs['missing']} of {cells} cells stored, {seconds:.1f} s in all")
+    print(f"{item.name}: {count - table.attrs['missing']} of {count} cells stored, {seconds:.1f} s in all")
     if args.csv:
         table.to_csv(args.csv, index=False)
         print(f"wrote {args.csv}: {len(table)} rows")
@@ -72,8 +72,8 @@ def run(args: argparse.Namespace) -> None:
 def keep(args: argparse.Namespace) -> None:
     """Computes what the book keeps in results/ (hours), by ``stored.toml``, or that of one study or its designs.
 
-    Cells that the store has are taken, but for those of code that no commit holds. With designs the table's other rows
-    stay: so it grows, also by designs whose data sets only another machine has.
+    Cells of committed code in the table or the store are not computed again: remove the CSV file and the study's folder
+    in the store to force it. With designs the table's other rows stay, else they go.
     """
     sizes = registry.stored_sizes()
     if args.name is not None:
@@ -88,17 +88,21 @@ def keep(args: argparse.Namespace) -> None:
         count = Store.default().void(item.name, item.version, lambda made: not committed(made["revision"]))
         if count:
             print(f"{item.name}: {count} stored cells come from code that no commit holds; they are computed anew")
-        table = sweep(item, grid, jobs=args.jobs)
-        loose = {found for found in table.revision if not committed(found)}
+        held, path = read_table(item), paths.results() / f"{item.name}.csv"
+        held = held if held.empty else held[held.revision.map(committed)]
+        have = set() if held.empty else {*held[CELL]}
+        order = {cell.key(): place for place, cell in enumerate(cells(item, grid))}
+        left = [s | {"seeds": new} for s in grid if (new := [c.seed for c in cells(item, [s]) if c.key() not in have])]
+        fresh = sweep(item, left, jobs=args.jobs) if left else held[:0]
+        loose = {found for found in fresh.revision if not committed(found)}
         if loose:  # a worker's, on a cluster
             raise InputError(f"{item.name} is not written: a worker's code is that of no commit, {min(loose)!r}")
-        path, missing = paths.results() / f"{item.name}.csv", table.attrs["missing"]
+        table = pd.concat([held, fresh], ignore_index=True) if have else fresh
+        place = table[CELL].map(order).fillna(-1)  # of no design that was asked for
+        table = table.loc[place[place.ge(0) | bool(args.designs)].sort_values(kind="stable").index]
         path.parent.mkdir(exist_ok=True)
-        if args.designs and path.exists():
-            held = read_table(item)
-            table = pd.concat([held[~held[CELL].isin(table[CELL])], table], ignore_index=True)
         write_csv(table, path, nonfinite=item.nonfinite)
-        print(f"wrote {path}: {len(table)} rows, {missing} cells missing")
+        print(f"wrote {path}: {len(table)} rows, {len(order.keys() - have)} new cells")
 
 
 def verify_sample(args: argparse.Namespace) -> int:
