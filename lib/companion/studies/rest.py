@@ -133,6 +133,43 @@ def minima(setting: Setting, seeds: list[int]) -> Rows:
 
 @study(
     version=1,
+    axes={name: AXES[name] for name in SHARED}
+    | {"decays": "2 or more increasing numbers from 1e-8 to 1", "rounds": "count to 1e6"},
+    complete=_on_images,
+    rtol=0.1,
+    columns=dict.fromkeys(["ended", "unsatisfied", "loss", "gap", "eigenvalues"], STATISTICAL),
+    device="any",
+)
+def at_jamming(setting: Setting, seeds: list[int]) -> Rows:
+    r"""Networks that a falling weight decay holds at a minimum; one row a network (``member``) and ``decay``.
+
+    After ``steps`` of the flow Newton's method goes to a minimum under each of ``decays``, the strongest first, in at
+    most ``rounds`` each: ``ended`` is ``jammed`` there. Decays are in the unit of ``jamming.ensembles``. Where a network
+    can fit, its ``loss`` U/P goes with the square of the decay, and the ``unsatisfied`` N_Δ become those that hold it
+    at jamming. ``parameters`` N; ``flat``, ``eigenvalues`` and ``gap`` of H_0 as in ``minima``.
+
+    Source: paper B, Fig. 8B and C, Eq. 12 and footnote 8.
+    """
+    rows = []
+    for seed in seeds:
+        sets, start, x, y = _drawn(setting, seed)
+        f0, scale, model = start(x), setting["scale"], train_to_verdict(setting, start, x, y).model
+        options = {"alpha": scale, "loss": setting["loss"], "initial": start, "steps": setting["rounds"]}
+        for decay in reversed(setting["decays"]):
+            states = newton(model, x, y, **options, decay=decay * scale / (setting["h"] * setting["p"]))
+            done = run(states, until=after(setting["rounds"] + 1))  # also where all points are within the slack
+            model, gaps = done.model, (1 - y * scale * (done.model(x) - f0)).clamp(min=0)
+            H0, _ = jamming.hessian(model, sets.train.x, sets.train.y, alpha=scale, start=start(sets.train.x))
+            for k, values in enumerate(torch.linalg.eigvalsh(H0).cpu().numpy()):
+                row = {"seed": seed, "member": k, "decay": decay, "source": sets.train.source}
+                row |= {"ended": str(done.ended[k].kind), "parameters": len(values), "gap": jamming.gap(values)}
+                row |= {"unsatisfied": int((gaps[k] > 0).sum()), "loss": float(gaps[k].square().mean() / 2)}
+                rows.append(row | _spectrum(values))
+    return rows
+
+
+@study(
+    version=1,
     axes={name: AXES[name] for name in "data components test kernel_p layers members p scale h".split()}
     | {"batch": "count to 1e4", "rate": "positive", "looks": "1 or more increasing counts to 1e6"},
     complete=_on_images,
