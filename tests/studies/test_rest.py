@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import minimize
 
 from companion.studies import jamming, rest
 from regimes.models.activations import activation
@@ -84,6 +85,41 @@ def test_minima_by_second_derivatives(setting, by_hand):
             assert row["negative"] <= row["unsatisfied"] and row["stable"] > -1e-6
             assert row["flat"] >= 1 - row["unsatisfied"] / row["parameters"] - 1e-9
     assert jammed
+
+
+def test_a_falling_decay_holds_networks_at_a_minimum(setting, by_hand):
+    x, y = by_hand[0].train.x, by_hand[0].train.y
+    rows = rest.at_jamming(setting | {"h": 4, "rounds": 1000, "decays": [0.01, 0.1]}, [1])
+    assert [row["decay"] for row in rows] == 3 * [0.1] + 3 * [0.01]
+    sigma = activation("swish", steepness=10.0, normalised=True)
+    kind = {"sigma": sigma, "parametrisation": "mean-field", "gain": 1.0}
+    for k, row in enumerate(rows[:3]):
+        start = fully_connected([4, 4, 4, 1], seeds=draw_seeds("weights", [3 + k], size=4), **kind)
+        flow = run(gauss_newton(start, x, y, alpha=10.0, rule="settle", steps=40)).model
+        first, w0 = (torch.cat([w.flatten() for w in net.parameters()]) for net in (flow, start))
+
+        def margins(w, start=start):
+            parts = w.split([w.numel() for w in start.parameters()])
+            f = start.with_parameters([part.view_as(w) for part, w in zip(parts, start.parameters())])(x)[0]
+            return y * 10.0 * (f - start(x)[0])
+
+        def cost(w, w0=w0, margins=margins):  # a decay of 0.1 is 0.1 alpha / (h p), and pulls alpha times as much
+            w = torch.tensor(w, requires_grad=True)
+            pull = 10.0 * 0.1 * 10.0 / (4 * len(y)) / 2 * (w - w0).square().sum()
+            found = (1 - margins(w)).clamp(min=0).square().mean() / 2 + pull
+            return found.item(), torch.autograd.grad(found, w)[0].numpy()
+
+        best = torch.from_numpy(minimize(cost, first.numpy(), jac=True, method="BFGS", options={"maxiter": 4000}).x)
+        gaps = (1 - margins(best)).clamp(min=0)
+        slopes = torch.autograd.functional.jacobian(margins, best)[gaps > 0]
+        values = torch.linalg.eigvalsh(slopes.T @ slopes)
+        own = values[values > 1e-9 * values.max()]
+        assert row["ended"] == "jammed" and row["parameters"] == len(w0)
+        assert row["unsatisfied"] == int((gaps > 0).sum())
+        assert row["loss"] == pytest.approx(float(gaps.square().mean() / 2), rel=1e-4)
+        assert row["eigenvalues"] == pytest.approx(own.tolist(), rel=1e-2, abs=1e-5 * float(values.max()))
+        assert row["flat"] == pytest.approx(1 - len(own) / len(w0))
+        assert rows[k + 3]["loss"] < row["loss"]
 
 
 def output(start, weights, points):

@@ -144,9 +144,9 @@ def at_jamming(setting: Setting, seeds: list[int]) -> Rows:
     r"""Networks that a falling weight decay holds at a minimum; one row a network (``member``) and ``decay``.
 
     After ``steps`` of the flow Newton's method goes to a minimum under each of ``decays``, the strongest first, in at
-    most ``rounds`` each: ``ended`` is ``jammed`` there. Decays are in the unit of ``jamming.ensembles``. Where a network
-    can fit, its ``loss`` U/P goes with the square of the decay, and the ``unsatisfied`` N_Δ become those that hold it
-    at jamming. ``parameters`` N; ``flat``, ``eigenvalues`` and ``gap`` of H_0 as in ``minima``.
+    most ``rounds`` each: ``ended`` is ``jammed`` there. Decays are in the unit of ``jamming.ensembles``. Where a
+    network can fit, its ``loss`` U/P goes with the square of the decay, and the ``unsatisfied`` N_Δ become those that
+    hold it at jamming. ``parameters`` N; ``flat``, ``eigenvalues`` and ``gap`` of H_0 as in ``minima``.
 
     Source: paper B, Fig. 8B and C, Eq. 12 and footnote 8.
     """

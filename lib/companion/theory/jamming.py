@@ -397,8 +397,8 @@ def at_jamming(table: pd.DataFrame, share: float = 0.25) -> pd.DataFrame:
     """The networks that a vanishing decay holds at jamming, of each ``p`` at the width where they begin to fit.
 
     A network fits if its ``loss`` goes faster than the power 1.5 of the ``decay`` between the weakest two: the exponent
-    is 2 if it fits, and 0 if it does not. The width is the narrowest of which ``share`` fit. Those that fit and lie at a
-    minimum (``ended`` is ``jammed``) are returned, at the weakest decay.
+    is 2 if it fits, and 0 if it does not. The width is the narrowest of which ``share`` fit. Those of it that fit and
+    lie at a minimum (``ended`` is ``jammed``) are returned, at the weakest decay.
 
     Source: paper B, footnote 8.
     """
