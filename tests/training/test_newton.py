@@ -86,9 +86,9 @@ def test_as_the_decay_vanishes_support_vectors_hold_a_linear_network():
     y = torch.sign(x @ torch.arange(-3.0, 5.0, dtype=torch.float64))
     start = nets(8, 1)
     for decay in (1e-2, 1e-4, 1e-6):
-        states = newton(start, x, y, alpha=2.0, decay=decay)
-        model = run(states, until=after(3000)).model
-        gaps = (1 - y * 2.0 * (model(x) - start(x)))[0].clamp(min=0)
+        done = run(newton(start, x, y, alpha=2.0, decay=decay), until=after(3000))
+        assert done.ended[0].kind == Ended.JAMMED
+    gaps = (1 - y * 2.0 * (done.model(x) - start(x)))[0].clamp(min=0)
     own = SVC(kernel="linear", C=1e9).fit(torch.cat([x, -x]).numpy(), torch.cat([y, -y]).numpy())  # so without an offset
     assert set(gaps.nonzero().flatten().tolist()) == {int(i) % len(x) for i in own.support_}
     assert 1 < int((gaps > 0).sum()) <= 8  # paper B, Eq. 12
