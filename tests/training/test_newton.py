@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
+from scipy.stats import norm
 from sklearn.svm import SVC
 
 from regimes.models.activations import activation
@@ -89,9 +90,25 @@ def test_as_the_decay_vanishes_support_vectors_hold_a_linear_network():
         done = run(newton(start, x, y, alpha=2.0, decay=decay), until=after(3000))
         assert done.ended[0].kind == Ended.JAMMED
     gaps = (1 - y * 2.0 * (done.model(x) - start(x)))[0].clamp(min=0)
-    own = SVC(kernel="linear", C=1e9).fit(torch.cat([x, -x]).numpy(), torch.cat([y, -y]).numpy())  # so without an offset
+    own = SVC(kernel="linear", C=1e9).fit(
+        torch.cat([x, -x]).numpy(), torch.cat([y, -y]).numpy()
+    )  # so without an offset
     assert set(gaps.nonzero().flatten().tolist()) == {int(i) % len(x) for i in own.support_}
     assert 1 < int((gaps > 0).sum()) <= 8  # paper B, Eq. 12
+
+
+@pytest.mark.parametrize("load", [1.1, 1.5])
+def test_at_capacity_as_many_points_hold_a_perceptron_as_it_has_weights(load):
+    """Gardner, J. Phys. A 21 (1988) 257: random points, p = load d; the share held nears one at the capacity, 2."""
+    d, count = 60, 12
+    sets = [problem(round(load * d), d=d, seed=seed) for seed in range(count)]
+    x, y = (torch.stack(part) for part in zip(*sets, strict=True))
+    start = nets(d, 1, seeds=range(count))
+    done = run(newton(start, x, y, alpha=2.0, decay=1e-6), until=after(3000))
+    held = (y * 2.0 * (done.model(x) - start(x)) < 1).sum(-1) / d
+    margin = brentq(lambda k: load * ((1 + k**2) * norm.cdf(k) + k * norm.pdf(k)) - 1, -1, 9)
+    few = held.std() / count**0.5
+    assert float(held.mean()) == pytest.approx(load * norm.cdf(margin), abs=4 * float(few)) and few < 0.02
 
 
 def test_jammed_is_a_minimum_that_no_other_optimiser_leaves():
