@@ -380,10 +380,10 @@ def test_networks_at_jamming_are_those_whose_loss_vanishes_with_the_decay():
         for (h, m), power in powers.items()
         for decay in (1e-2, 1e-1, 1e-3)
     ]
-    found = jamming.at_jamming(pd.DataFrame(rows))
+    found = jamming.held_at_jamming(pd.DataFrame(rows))
     assert found[["h", "member", "decay"]].to_numpy().tolist() == [
         [3, 0, 1e-3]
     ]  # half of the networks fit, and one is there
     moving = pd.DataFrame(rows).assign(ended=lambda t: np.where((t.h == 3) & (t.decay == 1e-3), "given up", "jammed"))
-    assert jamming.at_jamming(moving).empty
-    assert jamming.at_jamming(pd.DataFrame(rows), share=0.75).h.tolist() == [4, 4]
+    assert jamming.held_at_jamming(moving).empty
+    assert jamming.held_at_jamming(pd.DataFrame(rows), share=0.75).h.tolist() == [4, 4]

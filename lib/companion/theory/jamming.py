@@ -393,7 +393,7 @@ def relative_fluctuation(samples: np.ndarray) -> float:
     return float(np.sqrt(samples.var(axis=0, ddof=1).mean() / np.square(samples.mean(axis=0)).mean()))
 
 
-def at_jamming(table: pd.DataFrame, share: float = 0.25) -> pd.DataFrame:
+def held_at_jamming(table: pd.DataFrame, share: float = 0.25) -> pd.DataFrame:
     """The networks that a vanishing decay holds at jamming, of each ``p`` at the width where they begin to fit.
 
     A network fits if its ``loss`` goes faster than the power 1.5 of the ``decay`` between the weakest two: the exponent
