@@ -811,6 +811,7 @@ held = chapter.rows(at_rest.at_jamming, "sizes").assign(ratio=lambda t: t.unsati
 held = held[held.members == held.members.max()]  # the stored ones, where they are there
 there = jamming.held_at_jamming(held)
 resting = held[held.ended == "jammed"]
+# %%
 fig, axes = plots.panels(4)
 for (decay, rows), colour in zip(resting.groupby("decay"), plots.PALETTE):
     for ax, name in ((axes[0], "ratio"), (axes[3], "strength")):
@@ -837,13 +838,8 @@ chapter.figure(fig, "fig-b-8bc", "**Fewer points hold a network at jamming than 
     "they stay below one. The same at jamming against the number of parameters. Histograms of the logarithms of "
     "eigenvalues. The size of the second part of the Hessian, which falls with the loss.")  # fmt: skip
 if there.seed.nunique() > 1:
-    at = (
-        there.assign(bound=there.negative / there.p)
-        .groupby(["seed", "p"])[["ratio", "bound"]]
-        .mean()
-        .groupby("seed")
-        .mean()
-    )
+    of_sets = there.assign(bound=there.negative / there.p).groupby(["seed", "p"])[["ratio", "bound"]].mean()
+    at = of_sets.groupby("seed").mean()
     chapter.check("B.Fig8B-jump", mean(at.ratio.to_numpy()), held, figure="fig-b-8bc")
     chapter.check("B.Sec2-bound", mean(at.bound.to_numpy()), held, figure="fig-b-8bc")
     slopes = [np.polyfit(*np.log(rows[["loss", "strength"]]).to_numpy().T, 1)[0] for _, rows in resting.groupby("seed")]
