@@ -810,58 +810,57 @@ chapter.say(
 #
 # $H_0$ has rank $N_\Delta$ at most, so that $N_\Delta<N$ leaves $N-N_\Delta$ flat directions: a delta at zero in its
 # spectrum. A stable end needs $N_\Delta\ge N_-$, the number of negative eigenvalues of $H_p$.
-# Both are about minima, which `steps` steps do not reach. These networks were taken on as above, through {numref}`fig-b-rest`,
-# until they fit or lie at a minimum: no direction is left in which the loss falls to second order.
+#
+# Both are about minima, and where a quarter of the networks fits hardly any of the others comes to rest at one. A network
+# sits at jamming itself, as particles do under a vanishing pressure, with a weight decay that falls to zero (paper B,
+# footnote 8). It then lies at a minimum whether it can fit or not. If it can, the loss goes with the square of the
+# decay, and $N_\Delta$ counts the points that hold the network there: its support vectors.
 # %%
-minima = chapter.rows(at_rest.minima, "through_jamming").assign(ratio=lambda t: t.unsatisfied / t.parameters)
-minima = minima[minima.members == minima.members.max()]  # the stored ones, where they are there
-jammed, moving = (minima[minima.ended == kind] for kind in ("jammed", "given up"))
-fig, axes = plots.panels(2)
-for (h, rows), colour in zip(minima.groupby("h"), plots.PALETTE):
-    low, late = (rows[rows.ended == kind] for kind in ("jammed", "given up"))
-    axes[0].scatter(low.p / low.parameters, low.ratio, s=14, color=colour, label=f"$h = {h}$")
-    axes[0].scatter(late.p / late.parameters, late.ratio, s=14, facecolor="none", edgecolor=colour)
-    axes[0].plot(
-        *zip(*((p / r.parameters.iloc[0], (r.ended == "fitted").mean()) for p, r in rows.groupby("p"))),
-        ":",
-        color=colour,
+held = chapter.rows(at_rest.at_jamming, "sizes").assign(ratio=lambda t: t.unsatisfied / t.parameters)
+held = held[held.members == held.members.max()]  # the stored ones, where they are there
+there = jamming.held_at_jamming(held)
+resting = held[held.ended == "jammed"]
+# %%
+fig, axes = plots.panels(4)
+for (decay, rows), colour in zip(resting.groupby("decay"), plots.PALETTE):
+    for ax, name in ((axes[0], "ratio"), (axes[3], "strength")):
+        ax.scatter(rows.loss, rows[name], s=10, color=colour, label=rf"$\lambda={plots.number(decay)}$")
+for (p, rows), colour in zip(there.groupby("p"), plots.PALETTE[3:]):
+    axes[1].scatter(rows.parameters, rows.ratio, s=12, color=colour, label=f"$P={p}$")
+    values = np.concatenate([np.array(each) / np.mean(each) for each in rows.eigenvalues])
+    axes[2].hist(np.log10(values), bins=24, histtype="step", color=colour, density=True)
+axes[0].set(xscale="log", xlabel="loss $U/P$")
+axes[1].set(xscale="log", xlabel="parameters $N$ at jamming")
+plots.plain_numbers(axes[1], "x")
+axes[2].set(xlabel=r"$\log_{10}$ eigenvalue of $H_0$ over the mean", ylabel="density")
+axes[3].set(xscale="log", yscale="log", xlabel="loss $U/P$", ylabel="size of $H_p$ over that of $H_0$")
+for ax in axes[:2]:
+    ax.axhline(1, color="0.4", linestyle="--", linewidth=1)
+    ax.set(ylabel=r"unsatisfied points $N_\Delta/N$", ylim=(0, None))
+    ax.legend(fontsize="small")
+# %%
+chapter.figure(fig, "fig-b-8bc", "**Fewer points hold a network at jamming than it has parameters.** Top: unsatisfied points per parameter, a dot a network at a minimum; dashed: one "
+               "a parameter, as for spheres. Left: against the loss, under three weight decays. Right: at the weakest, where a "
+               "quarter of the networks fit. Bottom left: the non-zero eigenvalues of $H_0$ of these, some of each, at equal "
+               "distances in their order. Bottom right: the largest eigenvalue of $H_p$, in size, over that of $H_0$ (paper B, "
+               "Fig. 7, 8B and C).", held, alt="Unsatisfied points per parameter against the loss: where the loss vanishes "
+    "they stay below one. The same at jamming against the number of parameters. Histograms of the logarithms of "
+    "eigenvalues. The size of the second part of the Hessian, which falls with the loss.")  # fmt: skip
+if there.seed.nunique() > 1:
+    of_sets = there.assign(bound=there.negative / there.p).groupby(["seed", "p"])[["ratio", "bound"]].mean()
+    at = of_sets.groupby("seed").mean()
+    chapter.check("B.Fig8B-jump", mean(at.ratio.to_numpy()), held, figure="fig-b-8bc")
+    chapter.check("B.Sec2-bound", mean(at.bound.to_numpy()), held, figure="fig-b-8bc")
+    slopes = [np.polyfit(*np.log(rows[["loss", "strength"]]).to_numpy().T, 1)[0] for _, rows in resting.groupby("seed")]
+    chapter.check("B.Sec2-strength", mean(np.array(slopes)), held, figure="fig-b-8bc")
+if there.p.nunique() > 1:
+    logs = np.log(there[["parameters", "gap"]]).groupby([there.seed, there.p]).mean().to_numpy()
+    gap = jackknife(logs, lambda t: np.polyfit(*t.T, 1)[0])
+    chapter.check("B.Fig8C-gap", gap, held, figure="fig-b-8bc")
+    chapter.say(
+        f"At jamming {there.ratio.mean():.2f} points a parameter are unsatisfied, and a share of {there.flat.mean():.2f} of the "
+        f"eigenvalues of $H_0$ is zero. Of {len(held)} networks and decays {len(resting)} ended at a minimum."
     )
-axes[0].axhline(1, color="0.4", linestyle="--", linewidth=1)
-axes[0].set(xlabel="points per parameter $P/N$", ylabel=r"unsatisfied points $N_\Delta/N$", ylim=(0, None))
-axes[0].legend(fontsize="small")
-axes[1].hist(np.log10(jammed.eigenvalues.explode().dropna().astype(float)), bins=24, color=plots.PALETTE[2])
-axes[1].set(xlabel=r"$\log_{10}$ eigenvalue of $H_0$", ylabel="count")
-chapter.figure(fig, "fig-b-8bc", "**Minima have more unsatisfied points than parameters.** Left: unsatisfied points per parameter of networks that do not fit; filled: at a minimum, open: on "
-               "their way after the last round; dotted: share that fits; dashed: one a parameter, as for spheres. Right: "
-               "non-zero eigenvalues of $H_0$ at the minima, some of each, at equal distances in their order (paper B, Fig. 8B "
-               "and C).", minima, alt="Left, unsatisfied points per parameter against points per parameter, a dot a network, one colour a width. "
-    "Right, a histogram of the logarithms of the non-zero eigenvalues.")  # fmt: skip
-# %%
-# at jamming: where at least a quarter of the networks fits, others lie at a minimum
-near = jammed[(minima.ended == "fitted").groupby([minima.h, minima.p]).transform("mean")[jammed.index] >= 0.25]
-if len(near) > 4 and near.h.nunique() > 1:
-    lowest = near.loc[near.groupby(["h", "seed"]).unsatisfied.idxmin()]
-    chapter.check("B.Fig8B-jump", mean(lowest.ratio.to_numpy()), lowest, figure="fig-b-8bc")
-    gap = jackknife(np.log(near[["parameters", "gap"]].to_numpy(float)), lambda t: np.polyfit(*t.T, 1)[0])
-    chapter.check("B.Fig8C-gap", gap, near, figure="fig-b-8bc")
-unfit = minima[minima.ended != "fitted"]
-if len(unfit) > 4:
-    strength = jackknife(np.log(unfit[["loss", "strength"]].to_numpy(float)), lambda t: np.polyfit(*t.T, 1)[0])
-    chapter.check("B.Sec2-strength", strength, unfit, figure="fig-b-8bc")
-shares = minima.assign(
-    fits=minima.ended == "fitted", size=minima.parameters / minima.p, half=minima.negative / minima.parameters
-)
-shares = shares.groupby(["h", "size"]).agg(fitted=("fits", "mean"), half=("half", "mean")).reset_index()
-where = jamming.transitions(shares.rename(columns={"h": "seed"}).assign(scale=1.0), "size").iloc[:, 0]
-bounds = (where * shares.groupby("h").half.mean()).dropna().to_numpy()
-if len(bounds) > 1:
-    chapter.check("B.Sec2-bound", mean(bounds), minima, figure="fig-b-8bc")
-chapter.say(
-    f"Of {len(minima)} networks {len(jammed)} lie at a minimum that does not fit, with {jammed.ratio.mean():.2f} unsatisfied points per "
-    f"parameter; {len(moving)} are still on their way, with {moving.ratio.mean():.2f}. Where a quarter of the networks or more fits, "
-    f"{len(near)} of the others lie at a minimum. The landscape *at* jamming, the jump of $N_\\Delta/N$ and the gap of $H_0$, is therefore not "
-    "tested: minima are found further in the jammed phase, where there are more unsatisfied points than parameters."
-)
 # %% [markdown]
 # ## Far from jamming fluctuations fall as $N^{-1/4}$
 # They do in both regimes: {claim}`B.Fig8D-far-feature` and {claim}`B.Fig8D-far-lazy`. Paper B also expects $-\frac12$ for the excess of

@@ -370,3 +370,20 @@ def test_disks_at_jamming_have_as_many_contacts_as_degrees_of_freedom():
     contacts = int(jamming.unsatisfied(torch.from_numpy(1 - gap / gap.mean())))
     # two translations cost nothing, and one contact more makes the packing rigid
     assert contacts == 2 * caged.sum() - 1
+
+
+def test_networks_at_jamming_are_those_whose_loss_vanishes_with_the_decay():
+    """Two networks a width: their losses go with the decay to the power given, where 2 is to fit."""
+    powers = {(2, 0): 0.1, (2, 1): 0.2, (3, 0): 1.9, (3, 1): 0.1, (4, 0): 2.0, (4, 1): 2.0}
+    rows = [
+        {"p": 10, "h": h, "seed": 0, "member": m, "decay": decay, "loss": decay**power, "ended": "jammed"}
+        for (h, m), power in powers.items()
+        for decay in (1e-2, 1e-1, 1e-3)
+    ]
+    found = jamming.held_at_jamming(pd.DataFrame(rows))
+    assert found[["h", "member", "decay"]].to_numpy().tolist() == [
+        [3, 0, 1e-3]
+    ]  # half of the networks fit, and one is there
+    moving = pd.DataFrame(rows).assign(ended=lambda t: np.where((t.h == 3) & (t.decay == 1e-3), "given up", "jammed"))
+    assert jamming.held_at_jamming(moving).empty
+    assert jamming.held_at_jamming(pd.DataFrame(rows), share=0.75).h.tolist() == [4, 4]

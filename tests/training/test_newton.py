@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
+from scipy.stats import norm
+from sklearn.svm import SVC
 
 from regimes.models.activations import activation
 from regimes.models.fully_connected import fully_connected
 from regimes.training.gauss_newton import gauss_newton
 from regimes.training.newton import newton
 from regimes.training.run import run
-from regimes.training.state import Ended
+from regimes.training.state import Ended, after
 from regimes.validate import InputError
 
 SWISH = activation("swish", steepness=10.0, normalised=True)
@@ -54,6 +56,59 @@ def test_a_linear_model_ends_where_scipy_does():
     best = minimize(cost(model, model, x, y, 2.0)[1], weights(model).numpy(), jac=True, method="BFGS", tol=1e-12)
     assert done.ended[0].kind == Ended.JAMMED
     np.testing.assert_allclose(weights(done.model).numpy(), best.x, rtol=1e-5, atol=1e-6)
+
+
+def penalised(model, start, x, y, alpha, decay):
+    """The cost with the penalty of a decay, as a function of the weights, with its gradient."""
+    value, _ = cost(model, start, x, y, alpha)
+    initial = weights(start)
+
+    def both(w):
+        w = torch.tensor(w, requires_grad=True)
+        found = value(w) + alpha * decay / 2 * (w - initial).square().sum()
+        return found.item(), torch.autograd.grad(found, w)[0].numpy()
+
+    return both
+
+
+@pytest.mark.parametrize("widths", [(4, 1), (4, 3, 3, 1)], ids=["linear", "deep"])
+def test_under_a_decay_it_ends_where_scipy_does(widths):
+    x, y = problem(60)
+    start = nets(*widths)
+    done = run(newton(start, x, y, alpha=2.0, decay=0.01))
+    both, w = penalised(start, start, x, y, 2.0, 0.01), weights(done.model).numpy()
+    best = minimize(both, w, jac=True, method="BFGS", tol=1e-10)
+    assert done.ended[0].kind == Ended.JAMMED and np.abs(w - weights(start).numpy()).max() > 0.1
+    np.testing.assert_allclose(w, best.x, rtol=1e-3, atol=1e-4)
+
+
+def test_as_the_decay_vanishes_support_vectors_hold_a_linear_network():
+    x, _ = problem(60, d=8)
+    y = torch.sign(x @ torch.arange(-3.0, 5.0, dtype=torch.float64))
+    start = nets(8, 1)
+    for decay in (1e-2, 1e-6, 1e-10):
+        done = run(newton(start, x, y, alpha=2.0, decay=decay), until=after(3000))
+        assert done.ended[0].kind == Ended.JAMMED
+    gaps = (1 - y * 2.0 * (done.model(x) - start(x)))[0].clamp(min=0)
+    own = SVC(kernel="linear", C=1e9).fit(
+        torch.cat([x, -x]).numpy(), torch.cat([y, -y]).numpy()
+    )  # so without an offset
+    assert set(gaps.nonzero().flatten().tolist()) == {int(i) % len(x) for i in own.support_}
+    assert 1 < int((gaps > 0).sum()) <= 8  # paper B, Eq. 12
+
+
+@pytest.mark.parametrize("load", [1.1, 1.5])
+def test_at_capacity_as_many_points_hold_a_perceptron_as_it_has_weights(load):
+    """Gardner, J. Phys. A 21 (1988) 257: random points, p = load d; the share held nears one at the capacity, 2."""
+    d, count = 60, 12
+    sets = [problem(round(load * d), d=d, seed=seed) for seed in range(count)]
+    x, y = (torch.stack(part) for part in zip(*sets, strict=True))
+    start = nets(d, 1, seeds=range(count))
+    done = run(newton(start, x, y, alpha=2.0, decay=1e-6), until=after(3000))
+    held = (y * 2.0 * (done.model(x) - start(x)) < 1).sum(-1) / d
+    margin = brentq(lambda k: load * ((1 + k**2) * norm.cdf(k) + k * norm.pdf(k)) - 1, -1, 9)
+    few = held.std() / count**0.5
+    assert float(held.mean()) == pytest.approx(load * norm.cdf(margin), abs=4 * float(few)) and few < 0.02
 
 
 def test_jammed_is_a_minimum_that_no_other_optimiser_leaves():
@@ -116,6 +171,7 @@ def test_given_up_is_said():
         ({"loss": "hinge"}, "loss must be smooth for implicit steps, got hinge"),
         ({"alpha": 0.0}, "alpha"),
         ({"steps": 0}, "steps"),
+        ({"decay": -1.0}, "decay"),
         ({"slack": 0.7}, "slack"),
         ({"y": torch.zeros(8, dtype=torch.float64)}, "labels must be -1 or \\+1"),
         ({"y": torch.ones(5, dtype=torch.float64)}, "y must have the shape"),

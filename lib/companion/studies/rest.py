@@ -1,7 +1,5 @@
 """Chapter 3: networks trained until they fit or lie at a minimum, not until a number of steps is spent."""
 
-import math
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -93,41 +91,42 @@ def cusp(setting: Setting, seeds: list[int]) -> Rows:
 
 @study(
     version=1,
-    axes={name: AXES[name] for name in SHARED} | ROUNDS,
+    axes={name: AXES[name] for name in SHARED}
+    | {"decays": "2 or more increasing numbers from 1e-8 to 1", "rounds": "count to 1e6"},
     complete=_on_images,
     rtol=0.1,
     columns=dict.fromkeys(["ended", "unsatisfied", "negative", "loss", "gap", "eigenvalues"], STATISTICAL),
     device="any",
-    nonfinite=["gap"],
 )
-def minima(setting: Setting, seeds: list[int]) -> Rows:
-    """The landscape at rest, at a fixed number of parameters and growing P; one row a network (``member``).
+def at_jamming(setting: Setting, seeds: list[int]) -> Rows:
+    r"""Networks that a falling weight decay holds at a minimum; one row a network (``member``) and ``decay``.
 
-    How it ``ended``: ``fitted``, ``jammed`` at a minimum, or ``given up`` after the last of ``rounds`` and in no
-    statement about minima. ``parameters`` N, ``unsatisfied`` N_Δ, ``loss`` U/P, ``negative`` N₋ and ``curved``
-    (eigenvalues of H_p below zero, and not zero), ``flat``: share of the eigenvalues of H_0 that are zero, at most
-    64 of the others as ``eigenvalues``, and their ``gap``; ``strength``: largest eigenvalue of H_p, in size, over
-    that of H_0; ``stable``: lowest eigenvalue of H over the largest.
+    After ``steps`` of the flow Newton's method goes to a minimum under each of ``decays``, the strongest first, in at
+    most ``rounds`` each: ``ended`` is ``jammed`` there. Decays are in the unit of ``jamming.ensembles``. Where a
+    network can fit, its ``loss`` U/P goes with the square of the decay, and the ``unsatisfied`` N_Δ become those that
+    hold it at jamming. ``parameters`` N, ``negative`` N₋ (eigenvalues of H_p below zero), ``flat``: share of the
+    eigenvalues of H_0 that are zero, at most 64 of the others as ``eigenvalues``, and their ``gap``; ``strength``:
+    largest eigenvalue of H_p, in size, over that of H_0.
 
-    Source: paper B, Fig. 7, 8B and C and Eq. 12 to 14.
+    Source: paper B, Fig. 7, 8B and C, Eq. 12 to 14 and footnote 8.
     """
     rows = []
     for seed in seeds:
         sets, start, x, y = _drawn(setting, seed)
-        model, ended = _to_rest(setting, x, y, start, setting["rounds"])[setting["rounds"][-1]]
-        gaps = (1 - y * setting["scale"] * (model(x) - start(x))).clamp(min=0)
-        H0, Hp = jamming.hessian(model, sets.train.x, sets.train.y, alpha=setting["scale"], start=start(sets.train.x))
-        below, curved = jamming.negative(Hp) if float(Hp.abs().max()) > 0 else 2 * [torch.zeros(len(Hp))]
-        values, bent, whole = (torch.linalg.eigvalsh(matrix).cpu() for matrix in (H0, Hp, H0 + Hp))
-        for k, kind in enumerate(ended):
-            row = {"seed": seed, "member": k, "source": sets.train.source, "parameters": H0.shape[-1]}
-            row |= {"ended": "fitted" if kind == Ended.UNTIL else str(kind)}
-            row |= {"unsatisfied": int(jamming.unsatisfied(1 - gaps[k])), "loss": float(gaps[k].square().mean() / 2)}
-            row |= {"negative": int(below[k]), "curved": int(curved[k])} | _spectrum(values[k].numpy())
-            top = float(values[k, -1])
-            row |= {"gap": jamming.gap(values[k].numpy()) if top > 0 else math.nan}
-            row |= {"strength": float(bent[k].abs().max()) / top if top > 0 else 0.0}
-            rows.append(row | {"stable": float(whole[k, 0] / whole[k, -1]) if float(whole[k, -1]) > 0 else 0.0})
+        f0, scale, model = start(x), setting["scale"], train_to_verdict(setting, start, x, y).model
+        options = {"alpha": scale, "loss": setting["loss"], "initial": start, "steps": setting["rounds"]}
+        for decay in reversed(setting["decays"]):
+            states = newton(model, x, y, **options, decay=decay * scale / (setting["h"] * setting["p"]))
+            done = run(states, until=after(setting["rounds"] + 1))  # also where all points are within the slack
+            model, gaps = done.model, (1 - y * scale * (done.model(x) - f0)).clamp(min=0)
+            H0, Hp = jamming.hessian(model, sets.train.x, sets.train.y, alpha=scale, start=start(sets.train.x))
+            below, _ = jamming.negative(Hp)
+            values, bent = (torch.linalg.eigvalsh(matrix).cpu().numpy() for matrix in (H0, Hp))
+            for k, why in enumerate(done.ended):
+                row = {"seed": seed, "member": k, "decay": decay, "source": sets.train.source, "ended": str(why.kind)}
+                row |= {"unsatisfied": int((gaps[k] > 0).sum()), "loss": float(gaps[k].square().mean() / 2)}
+                row |= {"parameters": len(values[k]), "negative": int(below[k]), "gap": jamming.gap(values[k])}
+                rows.append(row | _spectrum(values[k]) | {"strength": float(abs(bent[k]).max() / values[k, -1])})
     return rows
 
 

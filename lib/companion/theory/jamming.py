@@ -393,6 +393,26 @@ def relative_fluctuation(samples: np.ndarray) -> float:
     return float(np.sqrt(samples.var(axis=0, ddof=1).mean() / np.square(samples.mean(axis=0)).mean()))
 
 
+def held_at_jamming(table: pd.DataFrame, share: float = 0.25) -> pd.DataFrame:
+    """The networks that a vanishing decay holds at jamming, of each ``p`` at the width where they begin to fit.
+
+    A network fits if its ``loss`` goes faster than the power 1.5 of the ``decay`` between the weakest two: the exponent
+    is 2 if it fits, and 0 if it does not. The width is the narrowest of which ``share`` fit. Those of it that fit and
+    lie at a minimum (``ended`` is ``jammed``) are returned, at the weakest decay.
+
+    Source: paper B, footnote 8.
+    """
+    network = ["p", "h", "seed", "member"]
+    loss = table.pivot(index=network, columns="decay", values="loss")
+    weakest, weak = sorted(loss)[:2]
+    fits = np.log(loss[weakest] / loss[weak]) / math.log(weakest / weak) > 1.5
+    shares = fits.groupby(["p", "h"]).mean()
+    widths = shares[shares >= share].reset_index().groupby("p").h.min()
+    rows = table[table.decay == weakest].set_index(network)
+    rows = rows[fits.reindex(rows.index) & (rows.ended == "jammed")].reset_index()
+    return rows[rows.h == rows.p.map(widths)]
+
+
 def gap(eigenvalues: np.ndarray) -> float:
     """The smallest non-zero eigenvalue of ``(P,)`` divided by the mean of the non-zero ones.
 

@@ -8,9 +8,11 @@ increases; also where :math:`A + \mu` is not positive, so that saddle points are
 
 A realisation ends *fitted*, or *jammed*: no eigenvalue of ``A`` is below ``-FLAT`` times the largest, and the whole
 step, with :math:`\mu` there, predicts a fall below ``REST`` of the loss. Each end is a minimum to that precision. Which
-minimum it is depends on the method and on the start.
+minimum it is depends on the method and on the start. Under a weight decay :math:`\lambda` to the initial weights "loss"
+is its sum with the penalty: as :math:`\lambda\to0` networks that can fit are held just below their margins.
 
-Source: paper B, Sec. 2 (jamming); Moré and Sorensen, SIAM J. Sci. Stat. Comput. 4 (1983) 553 (trust regions).
+Source: paper B, Sec. 2 (jamming), footnote 8 (decay); Moré and Sorensen, SIAM J. Sci. Stat. Comput. 4 (1983) 553 (trust
+regions).
 """
 
 from collections.abc import Iterator
@@ -44,6 +46,7 @@ def newton(
     loss: str | Loss = "quadratic_hinge",
     initial: FullyConnected | None = None,
     slack: float = SLACK,
+    decay: float = 0.0,
     steps: int = STEPS,
 ) -> Iterator[ImplicitState]:
     r"""The path of :math:`F = \alpha(f - f_0)` from ``model`` to a minimum, one state per round of attempted steps.
@@ -59,6 +62,7 @@ def newton(
         loss: one with a continuous slope.
         initial: the networks at time 0, which give ``f_0``; by default ``model``.
         slack: distance from the margin at which a point counts as fitted.
+        decay: ``λ`` as in :func:`regimes.training.gauss_newton.gauss_newton`; a minimum is then also one where all fit.
         steps: rounds after which a realisation is given up.
 
     Source: paper B, Sec. 2.
@@ -66,7 +70,7 @@ def newton(
     validate.between(0, 0.5, slack=slack)
     validate.integer(1, steps=steps)
     initial = model if initial is None else initial
-    problem = problem_of(initial, x, y, alpha=alpha, loss=loss)
+    problem = problem_of(initial, x, y, alpha=alpha, loss=loss, decay=decay)
     zero, rows = (
         torch.zeros(len(problem.y), dtype=torch.float64, device=problem.base.device),
         tuple(range(len(problem.y))),
@@ -80,7 +84,7 @@ def newton(
 @torch.no_grad()
 def _rounds(now: ImplicitState, steps: int) -> Iterator[ImplicitState]:
     yield now
-    now.finish(fitted(now) >= 0, Ending(Ended.FITTED))
+    now.finish(_met(now), Ending(Ended.FITTED))
     g, A = _derivatives(now)
     mu = FIRST * _size(A)
     for _ in range(steps):
@@ -91,7 +95,7 @@ def _rounds(now: ImplicitState, steps: int) -> Iterator[ImplicitState]:
             now, g, A, mu = now.part(kept), g[kept], A[kept], mu[kept]
         s, promised = _step(g, A, mu, now.problem.alpha)
         there = _landed(now, s)
-        part = ((now.loss - there.loss) / promised).nan_to_num(nan=-1.0)
+        part = ((now.cost - there.cost) / promised).nan_to_num(nan=-1.0)
         _end(now, g, A, promised)
         mu = (mu * torch.where(part > GOOD, DOWN, torch.where(part < POOR, UP, 1.0))).clamp(min=1e-4 * FLAT * _size(A))
         moved = part > TAKEN
@@ -100,9 +104,14 @@ def _rounds(now: ImplicitState, steps: int) -> Iterator[ImplicitState]:
             which = moved.nonzero().flatten()
             g, A = g.clone(), A.clone()
             g[which], A[which] = _derivatives(now.part(which.tolist()))
-            now.finish(moved & (fitted(now) >= 0), Ending(Ended.FITTED))
+            now.finish(moved & _met(now), Ending(Ended.FITTED))
         yield now
     now.finish(torch.ones_like(now.t, dtype=torch.bool), Ending(Ended.STEPS, f" after {steps} steps"))
+
+
+def _met(now: ImplicitState) -> Tensor:
+    """Where all points are fitted and nothing pulls the weights any further."""
+    return (fitted(now) >= 0) & (now.problem.decay == 0)
 
 
 def _derivatives(now: ImplicitState) -> tuple[Tensor, Tensor]:
@@ -113,7 +122,11 @@ def _derivatives(now: ImplicitState) -> tuple[Tensor, Tensor]:
     index = force.abs().topk(count, -1, sorted=False).indices
     x, force, stiffness = problem.points(index), force.gather(-1, index), stiffness.gather(-1, index)
     g = torch.cat([tensor.flatten(1) for tensor in now.model.tangents(x).vjp(force)], 1)
-    return g, hessian(cast(FullyConnected, now.model), x, -force, stiffness)
+    A = hessian(cast(FullyConnected, now.model), x, -force, stiffness)
+    if problem.decay:
+        g = g - problem.decay * torch.cat([away.flatten(1) for away in now.departure()], 1)
+        A.diagonal(dim1=-2, dim2=-1).add_(problem.decay)
+    return g, A
 
 
 def _size(A: Tensor) -> Tensor:
@@ -147,11 +160,11 @@ def _choose(moved: Tensor, new: ImplicitState, old: ImplicitState) -> ImplicitSt
 
 def _end(now: ImplicitState, g: Tensor, A: Tensor, promised: Tensor) -> None:
     """Ends the realisations at rest: those whose predicted fall is small, if the whole step confirms it."""
-    asked = (promised < REST * now.loss).nonzero().flatten()
+    asked = (promised < REST * now.cost).nonzero().flatten()
     if not len(asked):
         return
     _, whole = _step(g[asked], A[asked], FLAT * _size(A[asked]), now.problem.alpha)
-    for e in asked[whole < REST * now.loss[asked]].tolist():
+    for e in asked[whole < REST * now.cost[asked]].tolist():
         which = torch.zeros_like(now.t, dtype=torch.bool)
         which[e] = True
         left = int((now.margins[e] < 1 - now.slack).sum())
