@@ -814,7 +814,10 @@ chapter.say(
 # Both are about minima, and where a quarter of the networks fits hardly any of the others comes to rest at one. A network
 # sits at jamming itself, as particles do under a vanishing pressure, with a weight decay that falls to zero (paper B,
 # footnote 8). It then lies at a minimum whether it can fit or not. If it can, the loss goes with the square of the
-# decay, and $N_\Delta$ counts the points that hold the network there: its support vectors.
+# decay, and $N_\Delta$ counts the points that hold the network there: its support vectors. Per parameter they jump to
+# {claim}`B.Fig8B-jump`, below the one of spheres, and the size of $H_p$ goes with the loss to the power
+# {claim}`B.Sec2-strength`. Whether the gap of $H_0$ stays as networks grow is undecided: its smallest eigenvalue scatters
+# by orders of magnitude.
 # %%
 held = chapter.rows(at_rest.at_jamming, "sizes").assign(ratio=lambda t: t.unsatisfied / t.parameters)
 held = held[held.members == held.members.max()]  # the stored ones, where they are there
