@@ -799,9 +799,8 @@ chapter.say(
 )
 # %% [markdown]
 # ## The landscape at jamming
-# Now the number of parameters is fixed and points are added until they no longer fit. How many are left over, per
-# parameter, when training ends? For spheres it would be one: as many contacts as degrees of freedom. The Hessian of
-# $U=\frac12\sum\Delta^2$ is
+# How many points are unsatisfied, per parameter, where networks begin to fit? For spheres it would be one: as many contacts
+# as degrees of freedom. The Hessian of $U=\frac12\sum\Delta^2$ is
 #
 # $$
 # H = H_0 + H_p,\qquad H_0=\sum_{\Delta_\mu>0}\nabla\Delta_\mu\nabla\Delta_\mu^\top,\qquad
@@ -811,7 +810,7 @@ chapter.say(
 # $H_0$ has rank $N_\Delta$ at most, so that $N_\Delta<N$ leaves $N-N_\Delta$ flat directions: a delta at zero in its
 # spectrum. A stable end needs $N_\Delta\ge N_-$, the number of negative eigenvalues of $H_p$.
 #
-# Both are about minima, and where a quarter of the networks fits hardly any of the others comes to rest at one. A network
+# Both are about minima. Where a quarter of the networks fits, hardly any of the others comes to rest at one. A network
 # sits at jamming itself, as particles do under a vanishing pressure, with a weight decay that falls to zero (paper B,
 # footnote 8). It then lies at a minimum whether it can fit or not. If it can, the loss goes with the square of the
 # decay, and $N_\Delta$ counts the points that hold the network there: its support vectors. Per parameter they jump to

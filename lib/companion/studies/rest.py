@@ -29,7 +29,6 @@ from regimes.training.state import Ended, after
 
 CHAPTER = "03"
 ROUNDS = {"rounds": "1 or more increasing counts to 1e6"}  # of Newton's method
-Stage = tuple[Model, list[Ended]]  # networks, and how those of them that have ended did
 SHARED = "data components test kernel_p layers members loss steps p scale h".split()
 
 
@@ -40,7 +39,9 @@ def _drawn(setting: Setting, seed: int) -> tuple[Draw, FullyConnected, Tensor, T
     return sets, swish_networks(setting, setting["components"], [seed]), x, y
 
 
-def _to_rest(setting: Setting, x: Tensor, y: Tensor, start: FullyConnected, rounds: list[int]) -> dict[int, Stage]:
+def _to_rest(
+    setting: Setting, x: Tensor, y: Tensor, start: FullyConnected, rounds: list[int]
+) -> dict[int, tuple[Model, list[Ended]]]:
     """Networks after ``steps`` of the flow (0), and taken on to a minimum, after ``rounds`` of Newton's method."""
     flow = train_to_verdict(setting, start, x, y)
     stages = {0: (flow.model, [why.kind for why in flow.ended])}
