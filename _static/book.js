@@ -225,6 +225,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     codeSwitch();
     reachable();
+    ["load", "resize"].forEach((kind) => window.addEventListener(kind, reachable)); // fonts and scripts widen tables
     toCode();
     ledger();
     equations();

@@ -1017,7 +1017,7 @@ def draw_scales(ax):
         plots.realisations(ax, wide.columns, wide, color=colour, label=f"$p={p}$")
     ax.axhline(0.5, color=plots.COLOURS["theory"], linestyle=":")
     ax.set(xscale="log", xlabel=r"scale $\alpha$", ylabel=r"$\Lambda^*$ over its plateau")
-    ax.legend(fontsize="x-small")
+    ax.legend(fontsize="small", handlelength=1)
 
 
 # %%

@@ -166,7 +166,7 @@ def learnt_shares(ax, i, share):
 
 
 # %%
-fig, panels = plots.panels(2, width=4.3, height=3.8)
+fig, panels = plots.panels(2, width=3.45, height=3.6)
 chapter.slider(
     fig,
     deep_and_ridge,

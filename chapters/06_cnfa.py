@@ -238,13 +238,12 @@ def moment(i):
             ax.set(xscale="log", ylim=(0, 1.02 if row < 2 else 1.3 * highest), title=name if row == 0 else "")
             ax.set_ylabel(("ansatz, layer 1", "ansatz, layer 2", "loss")[row] if column == 0 else "")
             ax.tick_params(labelleft=column == 0)
-    for ax, where in ((axes[0], "lower left"), (axes[6], "upper left")):
-        ax.legend(fontsize="x-small", loc=where)
     axes[7].set_xlabel("scale $s_0$ of the first layer")
 
 
 # %%
-fig, axes = plots.panels(9, columns=3, height=1.8, sharex=True)
+fig, axes = plots.panels(9, columns=3, width=2.3, height=1.9, sharex=True)
+fig.legend(handles=[plt.Line2D([], [], **style) for style in styles.values()], loc="outside lower center", ncols=4)
 chapter.slider(
     fig,
     moment,
