@@ -791,9 +791,10 @@ chapter.check("B.Fig8A-fewer", estimates.exponent(sizes, many / few), thresholds
 lines = [np.array([np.polyfit(sizes, row, 1) for row in wide]).T for wide in (many, few)]
 last_two = [estimates.exponent(sizes[-2:], wide[:, -2:]) for wide in (many, few)]
 chapter.say(
-    f"Between the largest two sizes the exponents are {last_two[0]} for random labels and {last_two[1]} for digits. "
+    f"Between the largest two sizes the exponents are {last_two[0].value:.2f} for random labels and {last_two[1].value:.2f} for "
+    "digits. "
     + " ".join(
-        f"A line through all sizes has {mean(slope)} parameters a point and an offset of {mean(offset)} for {name}."
+        f"A line through all sizes has {slope.mean():.2f} parameters a point and an offset of {offset.mean():.0f} for {name}."
         for name, (slope, offset) in zip(("random labels", "digits"), lines)
     )
 )
