@@ -53,9 +53,9 @@
 # %% tags=["parameters"]
 # fmt: off
 profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
+alpha: "number from 1e-20 to 1e-2" = 1e-6  # network scale (paper A: 1e-6)
 interfaces: "increasing numbers from -4 to 4" = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
 cylinder_radius: "positive to 20" = 1.1774100225154747  # radius of the cylinder (paper A: sqrt(2 ln 2), equiprobable labels)
-alpha: "number from 1e-20 to 1e-2" = 1e-6  # network scale (paper A: 1e-6)
 tolerance: "number from 1e-3 to 0.2" = 0.05  # of a step of the gradient flow (paper A: not stated)
 finer_tolerance: "number from 1e-4 to 0.2" = 0.005  # of runs that go on after t*
 growth_p: "3 or more increasing counts from 10 to 1e5" = [128, 256, 512, 1024, 2048, 4096, 8192, 16384]  # sizes trained to t* (paper A, Fig. 6: to 10^4)
