@@ -71,11 +71,14 @@ def table(browser: Browser, html: Path, names: list[str]) -> dict[str, dict[str,
 def main(profile: str = "laptop") -> None:
     """Prints the table of a built book, of all pages of all chapters and of the start page."""
     assert profile in parameters.PROFILES, profile
+    html = (ROOT / "build" / profile / "html").resolve()
+    if not (html / "index.html").exists():
+        sys.exit(f"build/{profile}/html is not there: run make book PROFILE={profile}")
     pages = stories()
     names = ["book/intro", *(name for own in pages.values() for name in own)]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        found = table(browser, (ROOT / "build" / profile / "html").resolve(), names)
+        found = table(browser, html, names)
         browser.close()
     print("| page | screens | words | figures | verdicts | own MB | all MB |\n|---|---|---|---|---|---|---|")
     for name, one in found.items():
