@@ -840,13 +840,13 @@ axes[3].set(xscale="log", yscale="log", xlabel="loss $U/P$", ylabel="size of $H_
 for ax in axes[:2]:
     ax.axhline(1, color="0.4", linestyle="--", linewidth=1)
     ax.set(ylabel=r"unsatisfied points $N_\Delta/N$", ylim=(0, None))
-    ax.legend(fontsize="small")
+    if ax.get_legend_handles_labels()[0]:  # at few points no network may sit at jamming
+        ax.legend(fontsize="small")
 # %%
-chapter.figure(fig, "fig-b-8bc", "**Fewer points hold a network at jamming than it has parameters.** Top: unsatisfied points per parameter, a dot a network at a minimum; dashed: one "
-               "a parameter, as for spheres. Left: against the loss, under three weight decays. Right: at the weakest, where a "
-               "quarter of the networks fit. Bottom left: the non-zero eigenvalues of $H_0$ of these, some of each, at equal "
-               "distances in their order. Bottom right: the largest eigenvalue of $H_p$, in size, over that of $H_0$ (paper B, "
-               "Fig. 7, 8B and C).", held, alt="Unsatisfied points per parameter against the loss: where the loss vanishes "
+chapter.figure(fig, "fig-b-8bc", "**Fewer points hold a network at jamming than it has parameters.** Top: unsatisfied points per parameter of networks at a minimum; dashed: one, as for "
+               "spheres. Left: against the loss, under three weight decays; right: at the weakest, where a quarter fit. Bottom "
+               "left: some non-zero eigenvalues of $H_0$ of the latter, at equal distances in their order. Bottom right: the "
+               "largest eigenvalue of $H_p$, in size, over that of $H_0$ (paper B, Fig. 7, 8B and C).", held, alt="Unsatisfied points per parameter against the loss: where the loss vanishes "
     "they stay below one. The same at jamming against the number of parameters. Histograms of the logarithms of "
     "eigenvalues. The size of the second part of the Hessian, which falls with the loss.")  # fmt: skip
 if there.seed.nunique() > 1:
