@@ -196,7 +196,12 @@ def test_a_link_to_an_equation_or_a_figure_shows_it(browser, shot, width):
             links = page.locator(f"a[data-preview][href*='#{'fig-' if kind == 'figure' else 'equation-'}']")
             assert links.count(), kind
             link = links.last
-            link.focus()
+            for _ in range(9):  # the target may be on the screen until equations above it are set
+                link.focus()
+                page.wait_for_timeout(1000)
+                if page.locator(f"#definition.preview {part}").first.is_visible():
+                    break
+                link.blur()
             page.wait_for_selector(f"#definition.preview {part}")
             if kind == "figure":
                 page.wait_for_function("() => document.querySelector('#definition img').naturalWidth > 100")
