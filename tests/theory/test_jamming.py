@@ -380,10 +380,12 @@ def test_networks_at_jamming_are_those_whose_loss_vanishes_with_the_decay():
         for (h, m), power in powers.items()
         for decay in (1e-2, 1e-1, 1e-3)
     ]
-    found = jamming.held_at_jamming(pd.DataFrame(rows))
+    table = pd.DataFrame(rows)
+    assert table[jamming.can_fit(table)].groupby("h").member.unique().map(list).to_dict() == {3: [0], 4: [0, 1]}
+    found = jamming.held_at_jamming(table)
     assert found[["h", "member", "decay"]].to_numpy().tolist() == [
         [3, 0, 1e-3]
     ]  # half of the networks fit, and one is there
-    moving = pd.DataFrame(rows).assign(ended=lambda t: np.where((t.h == 3) & (t.decay == 1e-3), "given up", "jammed"))
+    moving = table.assign(ended=lambda t: np.where((t.h == 3) & (t.decay == 1e-3), "given up", "jammed"))
     assert jamming.held_at_jamming(moving).empty
-    assert jamming.held_at_jamming(pd.DataFrame(rows), share=0.75).h.tolist() == [4, 4]
+    assert jamming.held_at_jamming(table, share=0.75).h.tolist() == [4, 4]

@@ -62,8 +62,8 @@ def build(source: Path, out: Path, *options: str, cache: Path | None = None) -> 
         source: the book's sources.
         out: the link.
         options: of Jupyter Book.
-        cache: Sphinx's cache; with it the next build reads only pages that have changed
-            are read: by time stamps, those of what they include and document too.
+        cache: Sphinx's cache; with it the next build reads only pages that have changed, by the time stamps of what
+            they include and document, too.
 
     Raises:
         PagesError: if a page cannot be built; the last good ones stay.

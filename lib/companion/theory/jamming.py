@@ -33,6 +33,7 @@ ZERO = 1e-9  # eigenvalues below this part of the largest are zero
 FACTOR = 1.5  # between the widths at which a curve is compared with itself
 STEP = 1.5  # least factor between the widths that a local exponent is taken from
 LEAST = 3  # sizes that a slope is fitted to
+NETWORK = ["p", "h", "seed", "member"]  # columns that name one
 WINDOW = (1.1, 4.0)  # of ``N/N*``, in which a divergence at ``N*`` is looked for
 
 
@@ -393,24 +394,23 @@ def relative_fluctuation(samples: np.ndarray) -> float:
     return float(np.sqrt(samples.var(axis=0, ddof=1).mean() / np.square(samples.mean(axis=0)).mean()))
 
 
-def held_at_jamming(table: pd.DataFrame, share: float = 0.25) -> pd.DataFrame:
-    """The networks that a vanishing decay holds at jamming, of each ``p`` at the width where they begin to fit.
+def can_fit(table: pd.DataFrame) -> pd.Series:
+    """Whether a row's network can fit: its ``loss`` falls faster than the power 1.5 of the weakest two ``decay``.
 
-    A network fits if its ``loss`` goes faster than the power 1.5 of the ``decay`` between the weakest two: the exponent
-    is 2 if it fits, and 0 if it does not. The width is the narrowest of which ``share`` fit. Those of it that fit and
-    lie at a minimum (``ended`` is ``jammed``) are returned, at the weakest decay.
-
-    Source: paper B, footnote 8.
+    The exponent is 2 if it can, and 0 if not. Source: paper B, footnote 8.
     """
-    network = ["p", "h", "seed", "member"]
-    loss = table.pivot(index=network, columns="decay", values="loss")
+    loss = table.pivot(index=NETWORK, columns="decay", values="loss")
     weakest, weak = sorted(loss)[:2]
-    fits = np.log(loss[weakest] / loss[weak]) / math.log(weakest / weak) > 1.5
-    shares = fits.groupby(["p", "h"]).mean()
+    found = np.log(loss[weakest] / loss[weak]) / math.log(weakest / weak) > 1.5
+    return pd.Series(found.reindex(pd.MultiIndex.from_frame(table[NETWORK])).to_numpy(), table.index)
+
+
+def held_at_jamming(table: pd.DataFrame, share: float = 0.25) -> pd.DataFrame:
+    """The networks held at jamming: at a minimum, and ``can_fit``, at the narrowest width of which a ``share`` can."""
+    rows = table[table.decay == table.decay.min()].assign(fits=can_fit(table))
+    shares = rows.groupby(["p", "h"]).fits.mean()
     widths = shares[shares >= share].reset_index().groupby("p").h.min()
-    rows = table[table.decay == weakest].set_index(network)
-    rows = rows[fits.reindex(rows.index) & (rows.ended == "jammed")].reset_index()
-    return rows[rows.h == rows.p.map(widths)]
+    return rows[rows.fits & (rows.ended == "jammed") & (rows.h == rows.p.map(widths))]
 
 
 def gap(eigenvalues: np.ndarray) -> float:
