@@ -30,6 +30,7 @@ Steihaug and Wolfbrandt, Math. Comp. 33 (1979) 521.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import cast
 
 import torch
 from scipy.linalg import get_blas_funcs
@@ -53,6 +54,7 @@ SLACK = 1e-4  # nearer to the margin a point is met, for losses that only approa
 STEPS = 20_000
 REST = 1e-6  # at rest under decay: the gradient could lower the cost by less than this part against the penalty alone
 ROUNDING = 1e-12  # part of the cost by which it may seem to rise where it is least
+BLOCK = 512  # points of a part of the normal matrix: their Jacobian stays in the caches
 HELD = 2**32  # bytes of a step on the CPU: more networks than it holds are trained in turn
 BEGUN = 0.99  # part of the first loss: above it, at small alpha, nothing moves visibly for long
 
@@ -434,7 +436,7 @@ def _dual(active: Tangents, root: Tensor) -> Solve:
 
 
 def _primal(active: Tangents, root: Tensor) -> Solve:
-    factor = _cholesky(_square(active.jacobian() * root[..., None]))
+    factor = _cholesky(_square(active, root))
 
     def solve(g: list[Tensor]) -> list[Tensor]:
         flat = torch.cat([tensor.flatten(1) for tensor in g], 1).unsqueeze(-1)
@@ -444,15 +446,20 @@ def _primal(active: Tangents, root: Tensor) -> Solve:
     return solve
 
 
-def _square(rows: Tensor) -> Tensor:
-    """The lower triangle of ``RᵀR`` for ``rows (e, a, P)``; on the CPU at half the cost of the whole product."""
-    if rows.is_cuda:
+def _square(active: Tangents, root: Tensor) -> Tensor:
+    """The lower triangle of ``Jᵀ D J``; on the CPU at half the cost of the whole, in blocks that its caches hold."""
+    if root.is_cuda:
+        rows = active.jacobian() * root[..., None]
         return rows.mT @ rows
-    found = rows.new_zeros(len(rows), rows.shape[-1], rows.shape[-1])
-    (rank_k,) = get_blas_funcs(("syrk",), dtype=rows.numpy().dtype)
-    for each, result in zip(rows.numpy(), found.numpy()):
-        rank_k(1.0, each.T, c=result.T, overwrite_c=True)  # its upper triangle by columns is ours by rows
-    return found
+    found, (rank_k,) = None, get_blas_funcs(("syrk",), dtype=root.numpy().dtype)
+    points = torch.arange(root.shape[-1]).expand_as(root)
+    for some in points.split(BLOCK if active.divisible else root.shape[-1], -1):
+        part = active.at(some) if active.divisible else active
+        rows = part.jacobian() * root.gather(-1, some)[..., None]
+        found = rows.new_zeros(len(rows), rows.shape[-1], rows.shape[-1]) if found is None else found
+        for each, result in zip(rows.numpy(), found.numpy()):
+            rank_k(1.0, each.T, c=result.T, beta=1.0, overwrite_c=True)  # its upper triangle by columns is ours by rows
+    return cast(Tensor, found)
 
 
 def _cholesky(matrix: Tensor) -> Tensor:
