@@ -263,7 +263,7 @@ def law(rows):
 
 chapter.say(
     "The test error of the kernel at $t^*$ times $p/d$ is "
-    + " and ".join(f"{law(by_points[by_points.d == d])[0].value:.2f} in $d={d}$" for d in curve_d)
+    + " and ".join(f"{law(by_points[by_points.d == d])[0]:.2f} in $d={d}$" for d in curve_d)
     + f" ($p\\ge{LARGE}$); two planes that separate the labels with the largest margin would have 1."
 )
 # %% [markdown]
@@ -363,9 +363,9 @@ def along_training(ax, shares):
 tops = {name: rows[rows.p == rows.p.max()] for name, rows in functions.items()}
 chapter.say(
     "From $t^*$ to the end of training $\\Lambda$, which sums over all weights, goes to "
-    + ", ".join(f"{since_star(rows, 'weights').value:.2g} ({name})" for name, rows in tops.items())
+    + ", ".join(f"{since_star(rows, 'weights'):.2g} ({name})" for name, rows in tops.items())
     + " of its value. The compression of the function goes to "
-    + ", ".join(f"{since_star(rows, 'function').value:.2g}" for rows in tops.values())
+    + ", ".join(f"{since_star(rows, 'function'):.2g}" for rows in tops.values())
     + f" times its value ($p={tops['cylinder'].p.iloc[0]}$)."
 )
 # %% [markdown]
@@ -429,7 +429,7 @@ imposed, machines = (pd.concat(tables.values()) for tables in learners.values())
 factors = sorted(imposed.factor.unique())
 chapter.say(
     "When we divide the uninformative coordinates by $\\Lambda$, the error of the support vector machine falls as $\\Lambda^{-g}$ with $g$ = "
-    + ", ".join(f"{gain(rows).value:.2f} ({name})" for name, rows in learners["machine"].items())
+    + ", ".join(f"{gain(rows):.2f} ({name})" for name, rows in learners["machine"].items())
     + "."
 )
 
@@ -524,7 +524,7 @@ for d in curve_d:
 late = sorted(int(p) for p in far.p.unique())
 chapter.say(
     f"From {late[0]} to {late[-1]} points alone the lazy exponent is "
-    + " and ".join(f"{beta(far[far.d == d]).value:.2g} ($d={d}$)" for d in curve_d)
+    + " and ".join(f"{beta(far[far.d == d]):.2g} ($d={d}$)" for d in curve_d)
     + "."
 )
 # %% [markdown]
@@ -691,8 +691,8 @@ for d in curve_d:
 for d in curve_d:
     widest = frozen[(frozen.d == d) & (frozen.h == lazy_widths[-1])]
     chapter.say(
-        f"- $d={d}$: width {lazy_widths[-1]} gives $\\beta$ = {beta(widest, start=fit_from).value:.2g}, infinite width "
-        f"{beta(wide[wide.d == d], start=fit_from).value:.2g}; theory's asymptote is {learning_curves.lazy_exponent(d):.2g}."
+        f"- $d={d}$: width {lazy_widths[-1]} gives $\\beta$ = {beta(widest, start=fit_from):.2g}, infinite width "
+        f"{beta(wide[wide.d == d], start=fit_from):.2g}; theory's asymptote is {learning_curves.lazy_exponent(d):.2g}."
     )
 # %% [markdown]
 # ## The support vectors are too far apart for the cusp
@@ -758,9 +758,9 @@ for d in curve_d:
     bent = (d - 1 + xi.value) / (3 * (d - 1) + xi.value)
     grows, nearer = (exponent(*by_size(rows, name)) for name in ("coefficient", "spacing"))
     chapter.say(
-        f"- $d={d}$: the distance between neighbours goes as $p$ to the power {nearer.value:.2g}. With the measured $\\xi$ = {xi.value:.2f} in place of 1 "
-        f"the argument gives $\\beta$ = {bent:.2g}, with the cusp {learning_curves.lazy_exponent(d):.2g}. The machine has {beta(rows).value:.2g}. Its "
-        f"coefficients grow with the exponent {grows.value:.2g}; the condition $c\\,r^\\xi\\sim1$ requires {-xi.value * nearer.value:.2g}."
+        f"- $d={d}$: the distance between neighbours goes as $p$ to the power {nearer:.2g}. With the measured $\\xi$ = {xi:.2f} in place of 1 "
+        f"the argument gives $\\beta$ = {bent:.2g}, with the cusp {learning_curves.lazy_exponent(d):.2g}. The machine has {beta(rows):.2g}. Its "
+        f"coefficients grow with the exponent {grows:.2g}; the condition $c\\,r^\\xi\\sim1$ requires {-xi.value * nearer:.2g}."
     )
 # %% [markdown]
 # ## The five curves of paper A, Fig. 3
@@ -911,11 +911,11 @@ for d in curve_d:
     before, after = (error_ratio(lazy_beside(rows), rows) for rows in (halted, ends))
     kept = np.log(after.value) / np.log(before.value)
     chapter.say(
-        f"- $d={d}$, $p={top_p}$: when {stop:.0%} of the points are fitted, the infinitely wide initial kernel has {before.value:.2g} times the network's error. "
-        f"At the end it has {after.value:.2g} times. In logarithms {kept:.0%} of the gain is left."
+        f"- $d={d}$, $p={top_p}$: when {stop:.0%} of the points are fitted, the infinitely wide initial kernel has {before:.2g} times the network's error. "
+        f"At the end it has {after:.2g} times. In logarithms {kept:.0%} of the gain is left."
     )
     fallen = {
-        p: f"{amplification_ratio(*(of(rows, 'feature', share) for share in (1.0, PEAK))).value:.2g}"
+        p: f"{amplification_ratio(*(of(rows, 'feature', share) for share in (1.0, PEAK))):.2g}"
         for p, rows in here.groupby("p")
     }
     chapter.say(
@@ -1004,8 +1004,8 @@ others = others[others.p == chapter.design(selection.boundary, "dimensions")["p"
 for d, rows in others.groupby("d"):
     change = {column: since_star(rows, column) for column in ("weights", "function")}
     chapter.say(
-        f"- $d={d}$, $p={rows.p.iloc[0]}$: from $t^*$ to the end $\\Lambda$ changes by the factor {change['weights'].value:.2g}, the compression of the "
-        f"function by {change['function'].value:.2g}."
+        f"- $d={d}$, $p={rows.p.iloc[0]}$: from $t^*$ to the end $\\Lambda$ changes by the factor {change['weights']:.2g}, the compression of the "
+        f"function by {change['function']:.2g}."
     )
 # %% [markdown]
 # ## Compressed data give fewer errors than the network
@@ -1140,14 +1140,14 @@ for (name, (d, along)), (task, small) in zip(directions.items(), tasks):
     here = [of(from_start(task[task.p.isin(small.p)]), "feature", share) for share in (stop, 1.0)]
     row = {"task": f"{'stripe' if along == 1 else 'cylinder'}, $d={d}$", "β lazy": str(beta(lazy))}
     row |= {"gain g": str(g), "growth of Λ*": str(grown)}
-    row |= {"chain: β lazy + g·growth": f"{beta(lazy).value + g.value * grown.value:.2f}"}
+    row |= {"chain: β lazy + g·growth": f"{beta(lazy).value + g.value * grown:.2f}"}
     row |= {"compressed kernel": str(beta(rows))} | {end: str(beta(table)) for end, table in zip(ENDS, here)}
     theory = {"task": "theory", "β lazy": f"{learning_curves.lazy_exponent(d):.3f}", "growth of Λ*": "0.5"}
     theory["gain g"] = f"{learning_curves.compression_gain(d, along):.3f}"
     for column in ("chain: β lazy + g·growth", "compressed kernel", *ENDS):
         theory[column] = f"{learning_curves.feature_exponent(d, along):.3f}"
     predicted_by[name] = (
-        f"{row['chain: β lazy + g·growth']}, where the network has {beta(here[-1]).value:.2g} at the end ({name})"
+        f"{row['chain: β lazy + g·growth']}, where the network has {beta(here[-1]):.2g} at the end ({name})"
     )
     links += [row, theory]
     linked += [rows, lazy, *here, fewest[name]]
@@ -1222,7 +1222,7 @@ chapter.check("A.Fig8-beta-feature", drift(beta, feature), feature, figure="fig-
 chapter.check("A.Fig8-gain", drift(beta_difference, feature, lazy), feature, lazy, figure="fig-a-fig8")
 chapter.say(
     f"Stopped when {stop:.0%} of the points are fitted, the cylinder's network has $\\beta$ = "
-    f"{beta(of(from_start(tube), 'feature', stop)).value:.2g}, and at the end {beta(feature).value:.2g}."
+    f"{beta(of(from_start(tube), 'feature', stop)):.2g}, and at the end {beta(feature):.2g}."
 )
 # %% [markdown]
 # The next table has the local exponents over the three largest sizes, for stripe and cylinder. A wide interval that
@@ -1240,9 +1240,7 @@ for name, table, theory in cases:
     _, b = local(table)[-1]
     window = sorted(table.p.unique())[-WINDOW:]
     where = {"sizes": f"{window[0]} to {window[-1]}"}
-    seen.append(
-        {"curve": name, "theory": theory} | where | {"local exponent": f"{b.value:.2f} [{b.low:.2f}, {b.high:.2f}]"}
-    )
+    seen.append({"curve": name, "theory": theory} | where | {"local exponent": f"{b:.2f} [{b.low:.2f}, {b.high:.2f}]"})
 # %%
 chapter.table(
     pd.DataFrame(seen),
@@ -1337,7 +1335,7 @@ chapter.check(
     "A.Fig12-lazy-error", ratio(fast.set_index("seed").error / frozen_error), fast, dashed, figure="fig-a-fig12"
 )
 chapter.say(
-    f"At the largest $\\alpha$ the amplification at $t^*$ over its initial value is {still.value:.2g}: there is no compression."
+    f"At the largest $\\alpha$ the amplification at $t^*$ over its initial value is {still:.2g}: there is no compression."
 )
 last = scan[scan.alpha.isin(scan_alpha[-few:])]
 chapter.check("A.Fig12-lazy-time", late, last, figure="fig-a-fig12")
@@ -1554,7 +1552,7 @@ sizes = np.array(paper["curve_p"], dtype=float)
 cost = top * (sizes / top_p) ** max(growth.value, 1) * paper["curve_h"] / curve_h
 total = cost.sum() * paper["curve_seeds"] * (len(paper["curve_d"]) + 1)
 chapter.say(
-    f"Seconds grow as $p^b$ with $b$ = {growth.value:.2g} (small sizes are all overhead, so we take at least 1). A run at "
+    f"Seconds grow as $p^b$ with $b$ = {growth:.2g} (small sizes are all overhead, so we take at least 1). A run at "
     f"$p={sizes[-1]:.0f}$, $h={paper['curve_h']}$ would take {cost[-1] / 60:.0f} minutes of one core like ours, all "
     f"{paper['curve_seeds']} seeds of the three models {total / 3600:.0f} core hours."
 )

@@ -124,8 +124,8 @@ def ticks(ax, values):
 
 
 chapter.say(
-    f"At the end of feature learning a share {mean(at_ends(feature, 'share')[:, 1]).value:.2f} of $\\sum_n(\\beta_n\\omega_n)^2$ lies along the "
-    f"informative axis. At the start it is {mean(at_ends(feature, 'share')[:, 0]).value:.2f}; isotropic weights have 1/2. In the lazy regime this "
+    f"At the end of feature learning a share {mean(at_ends(feature, 'share')[:, 1]):.2f} of $\\sum_n(\\beta_n\\omega_n)^2$ lies along the "
+    f"informative axis. At the start it is {mean(at_ends(feature, 'share')[:, 0]):.2f}; isotropic weights have 1/2. In the lazy regime this "
     f"share changes by ${plots.number(mean(np.diff(at_ends(lazy, 'share'))[:, 0]).value)}$."
 )
 
@@ -210,7 +210,7 @@ neurons_p = chapter.design(studies.neurons, "main")["p"]
 biggest = neurons[neurons.p == neurons_p[-1]]
 attractors = Stripe(interfaces, 2).attractors()
 chapter.say(
-    f"The stripe has {len(attractors)} fixed points in $d=2$. At $t^*$ the neurons' hyperplanes meet the first axis {mean(biggest.off).value:.2g} from the "
+    f"The stripe has {len(attractors)} fixed points in $d=2$. At $t^*$ the neurons' hyperplanes meet the first axis {mean(biggest.off):.2g} from the "
     f"nearest one for their sign of $\\omega_1$. This is an average over neurons, weighted by $(\\beta\\omega)^2$ ($p={neurons_p[-1]}$)."
 )
 
@@ -287,7 +287,7 @@ chapter.figure(
 chapter.check("A.Fig5-attractors", mean(biggest.off), biggest, figure="fig-a-4")
 chapter.say(
     f"With the noise of the training set included, these equations follow the network closely. By $t^*$ the median neuron departs from their solution by "
-    f"{ratio(biggest.error).value:.2f} of its norm."
+    f"{ratio(biggest.error):.2f} of its norm."
 )
 # %% [markdown]
 # The details show this error ({numref}`fig-a-4-error`). They also count the neurons that are late at $t^*$, and those
@@ -325,7 +325,7 @@ def fitted(rows):
 stars = {name: growing("still")(fitted(rows)) for name, (rows, _) in tasks.items()}
 chapter.say(
     "At $t^*$ the amplification grows as a power of $p$ with the exponent "
-    + ", ".join(f"{found.value:.2f} ({name})" for name, found in stars.items())
+    + ", ".join(f"{found:.2f} ({name})" for name, found in stars.items())
     + f". Paper A predicts $\\frac12$. We fit from $p={growth_from}$ to {growth_p[-1]}, at width {growth_h}; paper A goes to $p\\approx10^4$ at "
     "width $10^4$."
 )
@@ -405,7 +405,7 @@ def constant(rows):
 top = {name: rows[rows.p.isin(growth_p[-3:])] for name, (rows, _) in tasks.items()}
 chapter.say(
     "Over its theoretical value, without a fitted number, $\\Lambda^*$ is "
-    + ", ".join(f"{constant(rows).value:.2f} ({name})" for name, rows in top.items())
+    + ", ".join(f"{constant(rows):.2f} ({name})" for name, rows in top.items())
     + f" from $p={growth_p[-3]}$ on."
 )
 # %% [markdown]
@@ -416,9 +416,9 @@ chapter.say(
 risen = {name: most[most.p == most.p.max()] for name, (_, most) in tasks.items()}
 chapter.say(
     f"Until {stop:.0%} of the points are fitted $\\Lambda$ reaches "
-    + ", ".join(f"{ratio(rows.beyond).value:.2g} ({name})" for name, rows in risen.items())
+    + ", ".join(f"{ratio(rows.beyond):.2g} ({name})" for name, rows in risen.items())
     + f" times $\\Lambda^*$ ($p={stripe_maximum.p.max()}$). Its largest value grows as a power of $p$ with the exponents "
-    + ", ".join(f"{growing('largest')(fitted(most)).value:.2f}" for _, most in tasks.values())
+    + ", ".join(f"{growing('largest')(fitted(most)):.2f}" for _, most in tasks.values())
     + ", in the same order."
 )
 # %% [markdown]
@@ -534,7 +534,7 @@ chapter.figure(
 # %%
 at_star = feature[feature.star]
 chapter.say(
-    f"At $t^*$ the informative weights have grown {ratio(at_star.inflation).value:.2g} times as much as the uninformative ones. The network depends on "
+    f"At $t^*$ the informative weights have grown {ratio(at_star.inflation):.2g} times as much as the uninformative ones. The network depends on "
     "the uninformative coordinates through $\\omega_\\perp\\cdot x_\\perp$ alone. We multiply all $\\omega_\\perp$ by $\\Lambda$ and divide all "
     f"$x_\\perp$ by $\\Lambda$. The function stays the same, to a relative ${plots.number(feature.deviation.max())}$ in our arithmetic."
 )
@@ -565,7 +565,7 @@ chapter.check("A.Fig1-inflation", ratio(at_star.inflation), at_star, figure="fig
 # ## The cylinder's weights align with its informative plane
 # %%
 chapter.say(
-    f"At the end of training {mean(at_ends(cylinder_frames, 'share')[:, 1]).value:.2g} of the cylinder's $\\sum_n(\\beta_n\\omega_n)^2$ lies in the plane of its two "
+    f"At the end of training {mean(at_ends(cylinder_frames, 'share')[:, 1]):.2g} of the cylinder's $\\sum_n(\\beta_n\\omega_n)^2$ lies in the plane of its two "
     "informative directions; isotropic weights give 2/3."
 )
 # %%
@@ -591,8 +591,8 @@ chapter.check("A.Fig7-end", mean(at_ends(cylinder_frames, "share")[:, 1]), cylin
 # ## The equations of motion follow the network until $t^*$
 # %%
 chapter.say(
-    f"At $p={neurons_p[-1]}$ the median neuron departs from the equations of motion by {ratio(biggest.error_free).value:.2g} of its norm until the first margin "
-    f"is met, and by {ratio(biggest.error).value:.2g} until $t^*$. In the first period neurons evolve independently, whatever the width."
+    f"At $p={neurons_p[-1]}$ the median neuron departs from the equations of motion by {ratio(biggest.error_free):.2g} of its norm until the first margin "
+    f"is met, and by {ratio(biggest.error):.2g} until $t^*$. In the first period neurons evolve independently, whatever the width."
 )
 
 
@@ -675,7 +675,7 @@ chapter.check("A.Fig4-ode", ratio(biggest.error), biggest, figure="fig-a-4-error
 chapter.check("A.Fig4-ode-p", drift(lambda rows: exponent(*by_size(rows)), neurons), neurons, figure="fig-a-4-error")
 chapter.say(
     f"The error of $\\omega_\\perp$, whose noise the equations contain, falls with $p$ with the exponent "
-    f"{exponent(*by_size(neurons, 'error_omega_perp')).value:.2g}, that of $\\omega_1$ with {exponent(*by_size(neurons, 'error_omega_1')).value:.2g}."
+    f"{exponent(*by_size(neurons, 'error_omega_perp')):.2g}, that of $\\omega_1$ with {exponent(*by_size(neurons, 'error_omega_1')):.2g}."
 )
 # %% [markdown]
 # The error comes from the growth *rate*, which a training set changes by order $1/\sqrt p$. Over many units of time
@@ -689,8 +689,8 @@ arrivals = chapter.rows(studies.arrivals, "main")
 least = arrivals.alpha.min()
 latest, usual = (arrivals[arrivals.alpha == scale] for scale in (least, alpha))
 chapter.say(
-    f"We take all neurons that are active on the data at the start. At $\\alpha=10^{{{np.log10(alpha):.3g}}}$ a share {mean(usual.near).value:.2g} of them is near a "
-    f"fixed point at $t^*$, at $\\alpha=10^{{{np.log10(least):.3g}}}$ a share {mean(latest.near).value:.2g}. In the second case {mean(latest.blind).value:.2g} have no training "
+    f"We take all neurons that are active on the data at the start. At $\\alpha=10^{{{np.log10(alpha):.3g}}}$ a share {mean(usual.near):.2g} of them is near a "
+    f"fixed point at $t^*$, at $\\alpha=10^{{{np.log10(least):.3g}}}$ a share {mean(latest.near):.2g}. In the second case {mean(latest.blind):.2g} have no training "
     "point on their active side."
 )
 # %%
@@ -723,7 +723,7 @@ slowness = 1 / biggest.filter(regex=r"^rate_\d").astype(float)
 slowness = slowness.dropna(how="all").dropna(how="all", axis=1)  # a fixed point needs enough neurons to have a rate
 if not slowness.empty:  # at the smallest sizes no fixed point has enough neurons
     listed = ", ".join(
-        f"{ratio(slowness[name].dropna()).value:.2g} at $z^*={attractors[int(name[-1])].z:.2f}$ ({slowness[name].count()} seeds)"
+        f"{ratio(slowness[name].dropna()):.2g} at $z^*={attractors[int(name[-1])].z:.2f}$ ({slowness[name].count()} seeds)"
         for name in slowness
     )
     chapter.say(
@@ -764,8 +764,8 @@ for name, (rows, _) in tasks.items():
     plain, whole = growing("star")(fitted(rows)), growing("still")(rows)
     tail = local_exponents(*by_size(rows, "still"), size=3)[-1][1]
     chapter.say(
-        f"- {name}: exponent of $\\Lambda^*$ itself from $p={growth_from}$ on {plain.value:.2g}; with the noise divided out over all sizes "
-        f"{whole.value:.2g}, over the last three {tail.value:.2g}."
+        f"- {name}: exponent of $\\Lambda^*$ itself from $p={growth_from}$ on {plain:.2g}; with the noise divided out over all sizes "
+        f"{whole:.2g}, over the last three {tail:.2g}."
     )
 # %%
 columns = {
@@ -790,7 +790,7 @@ first = fitted(tasks[f"stripe, $d={stripe_d[0]}$"][0])
 means = growing("gap")(first.assign(gap=first.star_code / first.star))
 chapter.say(
     f"The public code takes an arithmetic mean over directions, the paper's Eq. 10 a quadratic one. The ratio of the two $\\Lambda^*$ changes with "
-    f"$p$ with the exponent {means.value:.2g}."
+    f"$p$ with the exponent {means:.2g}."
 )
 # %% [markdown]
 # The noise of the training set sets only where the growth after $t^*$ starts. On the stripe the factor
@@ -820,7 +820,7 @@ top_rests = rests[rests.p == rests.p.max()]
 chapter.say(
     f"At $p={rests.p.max()}$ the amplification $\\lambda^*$ of the neurons at each fixed point, over its prediction, is "
     + ", ".join(
-        f"{ratio(own['size'] / own.predicted).value:.2g} at $z^*={named[name].z:.2f}$ ({own.neurons.median():.0f} neurons of {own.h.iloc[0]})"
+        f"{ratio(own['size'] / own.predicted):.2g} at $z^*={named[name].z:.2f}$ ({own.neurons.median():.0f} neurons of {own.h.iloc[0]})"
         for name, own in ((name, rows[rows.p == rests.p.max()]) for name, rows in homes.items())
     )
     + "."
@@ -864,7 +864,7 @@ times = times.assign(scaled=times.t_star * times.rate, ratio=times.star / times.
 scaled = times.pivot(index="seed", columns="alpha", values="scaled")
 logs = -np.log(scaled.columns.to_numpy())
 slopes = np.polyfit(logs, scaled.to_numpy().T, 1)[0]
-chapter.say(f"The slope of $t^*/\\tau^*$ in $\\log(1/\\alpha)$ is {mean(slopes).value:.2g}, where the paper writes 1.")
+chapter.say(f"The slope of $t^*/\\tau^*$ in $\\log(1/\\alpha)$ is {mean(slopes):.2g}, where the paper writes 1.")
 # %% [markdown]
 # The {term}`predictor` is quadratic in the weights. The weights grow as $e^{t/\tau^*}$, where $\tau^*$ is the time
 # constant of {eq}`eq:A:rates`. Hence $\alpha\,e^{2t^*/\tau^*}\sim1$, and
@@ -932,7 +932,7 @@ for claim, name in (("AppC", f"stripe, $d={stripe_d[0]}$"), ("Fig8", "cylinder, 
 for scale in (times.alpha.min(), times.alpha.max()):
     found = ratio(times[times.alpha == scale].ratio)
     chapter.say(
-        f"At $\\alpha=10^{{{np.log10(scale):.3g}}}$ and $p={times.p[0]}$, $\\Lambda^*$ is {found.value:.2g} of its prediction in $d={times.d[0]}$."
+        f"At $\\alpha=10^{{{np.log10(scale):.3g}}}$ and $p={times.p[0]}$, $\\Lambda^*$ is {found:.2g} of its prediction in $d={times.d[0]}$."
     )
 scatters = []
 for name, rows in top.items():
@@ -970,8 +970,8 @@ smallest, largest = (halves[halves.p == end].half for end in span)
 if len(halves):
     chapter.say(
         f"We take the scale $\\alpha$ at which $\\Lambda^*$ is half of its plateau. From $p={span[0]}$ to {span[1]} it falls from "
-        f"${plots.number(ratio(smallest).value)}$ to ${plots.number(ratio(largest).value)}$. Its exponent is {growing('half')(halves).value:.2g}, "
-        f"and {growing('still')(halves).value:.2g} with the noise divided out."
+        f"${plots.number(ratio(smallest).value)}$ to ${plots.number(ratio(largest).value)}$. Its exponent is {growing('half')(halves):.2g}, "
+        f"and {growing('still')(halves):.2g} with the noise divided out."
     )
 
 
@@ -1066,7 +1066,7 @@ if len(fixed) and (fixed.idle > 0).all():
     chapter.say(
         f"$B$ does not depend on the number of points: at $\\alpha=0.01$ its exponent in $p$ is {growing('idle')(fixed)}. It decreases slightly "
         f"with $\\alpha$, because a longer time lets more neurons grow. The exponent of the required scale is therefore a little above $-1$. It is "
-        f"{growing('still')(halves).value:.2g} over all sizes, {local_exponents(*by_size(halves, 'still'), size=2)[-1][1].value:.2g} between the two largest. The paper's "
+        f"{growing('still')(halves):.2g} over all sizes, {local_exponents(*by_size(halves, 'still'), size=2)[-1][1]:.2g} between the two largest. The paper's "
         f"condition, for neurons that all grow, gives {-needed:.2f}."
     )
 
@@ -1133,8 +1133,8 @@ groups = chapter.rows(fitting.clusters, "main")
 own = groups[groups.seed == 0].sort_values("share")
 turned = np.unwrap(np.array(own.angles.tolist()), axis=0)
 chapter.say(
-    f"A point's distance from the nearest interface and how early it is fitted have the rank correlation {mean(orders['stripe']['rank']).value:.2g} on the stripe "
-    f"and {mean(orders['cylinder']['rank']).value:.2g} on the cylinder."
+    f"A point's distance from the nearest interface and how early it is fitted have the rank correlation {mean(orders['stripe']['rank']):.2g} on the stripe "
+    f"and {mean(orders['cylinder']['rank']):.2g} on the cylinder."
 )
 
 
@@ -1204,9 +1204,9 @@ for _, rows in groups.sort_values("share").groupby("seed"):
     signs = np.sign(np.cos(np.array(rows.angles.tolist())))
     flips.append((signs != signs[0]).any(axis=0).mean())
 chapter.say(
-    f"The clusters hold {mean(groups[groups.share == counts.columns[0]].held).value:.2g} of the neurons at $t^*$ and "
-    f"{mean(groups[groups.share == counts.columns[-1]].held).value:.2g} at the end. There are {mean(counts.iloc[:, 0]).value:.2g} and {mean(counts.iloc[:, -1]).value:.2g} clusters. "
-    f"On the way $\\omega_1$ of {mean(flips).value:.2g} of the neurons changes its sign."
+    f"The clusters hold {mean(groups[groups.share == counts.columns[0]].held):.2g} of the neurons at $t^*$ and "
+    f"{mean(groups[groups.share == counts.columns[-1]].held):.2g} at the end. There are {mean(counts.iloc[:, 0]):.2g} and {mean(counts.iloc[:, -1]):.2g} clusters. "
+    f"On the way $\\omega_1$ of {mean(flips):.2g} of the neurons changes its sign."
 )
 # %% [markdown]
 # ## The square root holds for three planes and for three informative directions
@@ -1215,9 +1215,9 @@ planes, sphere = map(grown, ("planes", "sphere"))
 others = {f"{len(planes.interfaces[0])} planes, $d=5$": planes, "three informative directions, $d=4$": sphere}
 chapter.say(
     "The exponents of $\\Lambda^*$, noise divided out, are "
-    + " and ".join(f"{growing('still')(rows).value:.2g} ({name})" for name, rows in others.items())
+    + " and ".join(f"{growing('still')(rows):.2g} ({name})" for name, rows in others.items())
     + "; of $\\Lambda^*$ itself "
-    + " and ".join(f"{growing('star')(rows).value:.2g}" for rows in others.values())
+    + " and ".join(f"{growing('star')(rows):.2g}" for rows in others.values())
     + "."
 )
 # %% [markdown]

@@ -171,7 +171,7 @@ times = np.exp(timed.groupby(["seed", "scale"]).log.mean().unstack().dropna(axis
 large = times.loc[:, times.columns >= 256]
 chapter.check("B.Fig4-time", estimates.exponent(large.columns.to_numpy(), large.to_numpy()), timed, figure="fig-b-4")
 told = [
-    f"{estimates.ratio(part.to_numpy()).value:.2g} at ${plots.number(s)}$"
+    f"{estimates.ratio(part.to_numpy()):.2g} at ${plots.number(s)}$"
     for s, part in times.div(times.iloc[:, -1], axis=0).items()
 ]
 chapter.say(
@@ -202,7 +202,7 @@ if near in cut_scales[1:-1] and abs(np.log10(near) - np.mean(crossed)) < 1:
     beyond = ends[ends.index.get_level_values("h") >= fits[0]].groupby("seed").mean()
     chapter.check("B.Fig4-best-near", least(beyond.to_numpy()), cuts[cuts.h >= fits[0]], figure="fig-b-4")
     shown_h = {h: values for h, values in ends[max(cut_scales)].unstack("h").items() if h in map_h}
-    told = [f"{mean(values.to_numpy()).value:.1f} at $h={h}$" for h, values in shown_h.items()]
+    told = [f"{mean(values.to_numpy()):.1f} at $h={h}$" for h, values in shown_h.items()]
     chapter.say(
         f"The ensemble of $\\tilde\\alpha={plots.number(near)}$, next to the cross-over, beats that of the largest scale by "
         f"{', '.join(told)}, in percentage points: near jamming, hardly far from it."
@@ -238,9 +238,9 @@ bumps = [100 * jamming.bump(rows, "ensemble_error", at_mean[s]) for s, (rows, _)
 gains = np.array([jamming.gain_of_averaging(rows, 2 * h) for rows, h in by_scale.values()])
 chapter.check("B.Fig6-gain", least(gains.T), cuts, figure="fig-b-6")
 chapter.say(
-    f"With {map_p} points the error of single networks at jamming exceeds the error at $h/1.5$ by {', '.join(f'{mean(r).value:.2g}' for r in rise)} "
+    f"With {map_p} points the error of single networks at jamming exceeds the error at $h/1.5$ by {', '.join(f'{mean(r):.2g}' for r in rise)} "
     f"percentage points at the three scales; at a cusp these are above 0. Ensembles of {members} stand above the mean of their neighbours by "
-    f"{', '.join(f'{mean(b).value:.2g}' for b in bumps)} percentage points."
+    f"{', '.join(f'{mean(b):.2g}' for b in bumps)} percentage points."
 )
 
 
@@ -339,9 +339,9 @@ if twenty_at >= 2000 and usual.seed.nunique() > 4:
     stopped = {steps: jamming.peak_height(rows, 0) for steps, rows in later.groupby("steps")}
     longest = mean(stopped[max(stopped)] - stopped[min(stopped)])
     chapter.check("B.Fig6-rest-later", longest, later, figure="fig-b-rest")
-    told = ", ".join(f"{mean(found).value:.2g} after {steps} steps" for steps, found in stopped.items())
+    told = ", ".join(f"{mean(found):.2g} after {steps} steps" for steps, found in stopped.items())
     chapter.say(
-        f"On {twenty_at} points at scale 12 the peak is {told}, and {mean(one).value:.2g} at rest, in percentage points."
+        f"On {twenty_at} points at scale 12 the peak is {told}, and {mean(one):.2g} at rest, in percentage points."
     )
 (slow,) = fresh["fresh_feature"].values() if len(fresh["fresh_feature"]) == 1 else [None]
 if slow is not None and max(slow.p) >= 1000:
@@ -407,7 +407,7 @@ chapter.check("B.Fig8D-peak", least(np.array(peak).T), cuts, figure="fig-b-8d")
 chapter.say(
     "On the same window of $N/N^*$ norm, fluctuation and change have the exponents "
     + "; ".join(
-        f"{', '.join(f'{one.value:.2g}' for one in found)} at $\\tilde\\alpha={plots.number(s)}$"
+        f"{', '.join(f'{one:.2g}' for one in found)} at $\\tilde\\alpha={plots.number(s)}$"
         for s, found in powers.items()
     )
     + ": no divergence like that of the largest scale."
@@ -469,8 +469,8 @@ if len(shared) > 4 and len(descended) > 2:
 helped = [[jamming.at_width(r, "gain", (k * at_mean[s]).clip(upper=r.h.max())) for k in (1, 8)] for s, r in cut.items()]
 chapter.check("B.Sec2-near-jamming", least(np.array([a - b for a, b in helped]).T), cuts, figure="fig-b-sec2")
 chapter.say(
-    f"A stop at {stops[0]:.0%} of the margins gains {', '.join(f'{mean(a).value:.2g}' for a, _ in helped)} percentage points at jamming, "
-    f"{', '.join(f'{mean(b).value:.2g}' for _, b in helped)} at eight times its width."
+    f"A stop at {stops[0]:.0%} of the margins gains {', '.join(f'{mean(a):.2g}' for a, _ in helped)} percentage points at jamming, "
+    f"{', '.join(f'{mean(b):.2g}' for _, b in helped)} at eight times its width."
 )
 # %% [markdown]
 # ## Exercises
@@ -581,7 +581,7 @@ if seconds:
     gains = np.array([jamming.gain_of_averaging(rows, 2 * h) for rows, h in seconds.values()])
     chapter.check("B.Fig6-gain-second", least(gains.T), second_map, figure="fig-b-4")
     rises = [(rows, h) for rows, h in seconds.values() if h.iloc[0] >= 1.5 * rows.h.min()]
-    rises = [f"{mean(100 * jamming.rise(rows, 'error', h)).value:.2g}" for rows, h in rises]
+    rises = [f"{mean(100 * jamming.rise(rows, 'error', h)):.2g}" for rows, h in rises]
     chapter.say(
         f"On {here} the error at jamming minus the error at $h/1.5$ is {', '.join(rises)} percentage points, by scale."
     )
@@ -592,7 +592,7 @@ apart = [rows[rows.h >= fitting].set_index(["seed", "h"]).ensemble_error - usual
 apart = [mean(100 * found.dropna().groupby("seed").mean().to_numpy()) for found in apart]
 chapter.check("B.Fig6-losses", max(apart, key=lambda found: abs(found.value)), *others, cuts, figure="fig-b-6")
 chapter.say(
-    f"They change the ensemble's error beyond jamming by {' and '.join(f'{found.value:.2g}' for found in apart)} percentage points."
+    f"They change the ensemble's error beyond jamming by {' and '.join(f'{found:.2g}' for found in apart)} percentage points."
 )
 # %% [markdown]
 # ## A larger ensemble has a smaller bump
@@ -609,8 +609,8 @@ if len(there) > 1 and larger.members.max() > members and around:
     chapter.check("B.Fig6-large-ensemble", mean(bumps[0] - bumps[1]), larger, cuts, figure="fig-b-6")
     chapter.check("B.Fig6-twenty", mean(bumps[1]), larger, cuts, figure="fig-b-6")
     chapter.say(
-        f"At $\\tilde\\alpha = {plots.number(cut_scales[-1])}$ the ensembles of {members} have a bump of {mean(bumps[0]).value:.2g} percentage points at "
-        f"jamming, those of {larger.members.max()} one of {mean(bumps[1]).value:.2g}."
+        f"At $\\tilde\\alpha = {plots.number(cut_scales[-1])}$ the ensembles of {members} have a bump of {mean(bumps[0]):.2g} percentage points at "
+        f"jamming, those of {larger.members.max()} one of {mean(bumps[1]):.2g}."
     )
 # %% [markdown]
 # ## Several narrow networks beat a wide one
@@ -628,7 +628,7 @@ narrow = larger[larger.h == larger.h.max()].set_index("seed").ensemble_error
 saved = 100 * (wide_one - narrow).dropna().to_numpy()
 if len(saved) > 1 and larger.h.max() >= 1.5 * there.iloc[0]:
     chapter.check("B.Sec3-limited-width", mean(saved), larger, cuts, figure="fig-b-6")
-falls = [", ".join(f"{mean(one).value:.2g}" for one in column.T) for column in np.moveaxis(fell, 2, 0)]
+falls = [", ".join(f"{mean(one):.2g}" for one in column.T) for column in np.moveaxis(fell, 2, 0)]
 chapter.say(
     f"From twice the width of jamming on ensembles of {members} still gain {falls[0]} percentage points at the three scales, single networks "
     f"{falls[1]}."
@@ -723,7 +723,7 @@ if line.min() / 1.5 >= min(widths) and grown.seed.nunique() > 1:
     drifting = Drift(rises(grown), largest, tuple(sizes_p), (max(sizes_p),))
     chapter.check("B.Fig6-peak", drifting, grown, figure="fig-b-growth")
     chapter.say(
-        f"It is {', '.join(f'{rises(r).value:.2g} at $P={p}$' for p, r in grown.groupby('p'))}: a fall that dies out."
+        f"It is {', '.join(f'{rises(r):.2g} at $P={p}$' for p, r in grown.groupby('p'))}: a fall that dies out."
     )
 if grown.seed.nunique() > 1:
     seeds = sorted(set(grown.seed))
@@ -791,7 +791,7 @@ chapter.check("B.Fig8A-fewer", estimates.exponent(sizes, many / few), thresholds
 lines = [np.array([np.polyfit(sizes, row, 1) for row in wide]).T for wide in (many, few)]
 last_two = [estimates.exponent(sizes[-2:], wide[:, -2:]) for wide in (many, few)]
 chapter.say(
-    f"Between the largest two sizes the exponents are {last_two[0].value:.2f} for random labels and {last_two[1].value:.2f} for "
+    f"Between the largest two sizes the exponents are {last_two[0]:.2f} for random labels and {last_two[1]:.2f} for "
     "digits. "
     + " ".join(
         f"A line through all sizes has {slope.mean():.2f} parameters a point and an offset of {offset.mean():.0f} for {name}."
@@ -878,8 +878,8 @@ if there.p.nunique() > 1:
         f"Of {len(held)} networks under a decay {len(resting)} ended at a minimum. At jamming a share of {there.flat.mean():.2f} of "
         f"the eigenvalues of $H_0$ is zero, and the smallest of the others scatters by {np.log10(there.gap).std():.2f} decades. "
         f"$N_\\Delta/N$ goes with the exponent {drifts} in $N$: whether it stays below one for far larger networks is open. "
-        f"As the decay falls, the size of $H_p$ goes with the loss to the power {within(stuck, jamming.NETWORK).value:.2g} where networks do "
-        f"not fit, more steeply than from width to width ({across.value:.2g})."
+        f"As the decay falls, the size of $H_p$ goes with the loss to the power {within(stuck, jamming.NETWORK):.2g} where networks do "
+        f"not fit, more steeply than from width to width ({across:.2g})."
     )
 # %% [markdown]
 # ## Far from jamming fluctuations fall as $N^{-1/4}$
@@ -923,8 +923,8 @@ swing, excess = ([jamming.beyond(rows, name, far) for rows in cut.values()] for 
 chapter.check("B.Sec3-far-excess", jamming.common_exponent(excess), cuts, figure="fig-b-local")
 chapter.check("B.Sec3-quadratic", jamming.common_exponent(excess, against=swing), cuts, figure="fig-b-local")
 chapter.say(
-    f"From {far:.0f} parameters on the fluctuation falls with the exponents {', '.join(f'{found.value:.2g}' for found in falls.values())} at the three "
-    f"scales, alike in both regimes. Nearer to jamming it falls faster: {near.value:.2g} at the largest scale from four times its own "
+    f"From {far:.0f} parameters on the fluctuation falls with the exponents {', '.join(f'{found:.2g}' for found in falls.values())} at the three "
+    f"scales, alike in both regimes. Nearer to jamming it falls faster: {near:.2g} at the largest scale from four times its own "
     "transition on."
 )
 # %% [markdown]
@@ -975,7 +975,7 @@ if len(lazy_scales) > 1 and len(logs) > 1 and len(widths) > 1:
     in_width = exponent_in("h", widths)
     if len(upper) > 1:
         in_width = Drift(in_width, exponent_in("h", upper), tuple(widths), tuple(upper))
-        chapter.say(f"From $h={upper[0]:g}$ on the exponent in $h$ is {in_width.late.value:.2g}.")
+        chapter.say(f"From $h={upper[0]:g}$ on the exponent in $h$ is {in_width.late:.2g}.")
     chapter.check("B.Fig4-preactivations-width", in_width, grid, figure="fig-b-preactivations")
 # %% [markdown]
 # ## Before training

@@ -126,7 +126,7 @@ def largest_information(rows, kernel, moment):
 
 # %%
 risen = [
-    f"from {mean(largest_information(rows, 'full', 'start')).value:.2f} to {mean(largest_information(rows, 'full', 'end')).value:.2f} bits ({name})"
+    f"from {mean(largest_information(rows, 'full', 'start')):.2f} to {mean(largest_information(rows, 'full', 'end')):.2f} bits ({name})"
     for name, rows in both.items()
 ]
 chapter.say(
@@ -208,7 +208,7 @@ for claim, column in (("only-first", "information_centred"), ("only-first-matrix
 # ## The first component holds the label only if the kernel is centred
 # %%
 held = [
-    f"{mean(first_share(rows, 'projections_centred')).value:.2g} if the kernel is centred and {mean(first_share(rows, 'projections')).value:.2g} as the "
+    f"{mean(first_share(rows, 'projections_centred')):.2g} if the kernel is centred and {mean(first_share(rows, 'projections')):.2g} as the "
     f"paper defines it ({name})"
     for name, rows in both.items()
 ]
@@ -230,15 +230,15 @@ course = {
 }
 course_p = chapter.design(studies.courses, "images")["p"][0]
 lines_of = [
-    f"from {mean(100 * at(rows, 'full', 'start').separable).value:.0f} to {mean(100 * at(rows, 'full', 'end')[column]).value:.0f} % ({name})"
+    f"from {mean(100 * at(rows, 'full', 'start').separable):.0f} to {mean(100 * at(rows, 'full', 'end')[column]):.0f} % ({name})"
     for (name, rows), column in zip(both.items(), ("separable_many", "separable"))
 ]
 chapter.say(
     "Training raises the accuracy of the best straight line in the plane of the first two components "
     + " and ".join(lines_of)
     + ". "
-    f"In the plane of the last layer's components it is {mean(100 * at(stripes, 'last', 'end').separable_centred).value:.0f} % (stripe) and "
-    f"{mean(100 * at(largest, 'last', 'end').separable_centred).value:.0f} % ({images_are})."
+    f"In the plane of the last layer's components it is {mean(100 * at(stripes, 'last', 'end').separable_centred):.0f} % (stripe) and "
+    f"{mean(100 * at(largest, 'last', 'end').separable_centred):.0f} % ({images_are})."
 )
 # %% [markdown]
 # We find the line on one half of the points and test it on the other. On the stripe the label changes twice along
@@ -322,9 +322,9 @@ def gap(first, second, rows=largest):
 network, lazy = at(curves, "network", "end"), at(curves, "full", "start")
 start, early = ("full", "start"), ("full", "end")
 chapter.say(
-    f"At {image_p[-1]} images the error of the kernel frozen after training is {ratio(np.exp(paired(early, start)[0])).value:.2f} of the initial kernel's and "
-    f"{ratio(np.exp(paired(early, ('network', 'end'))[0])).value:.2f} of the network's. The exponents of the learning curves are {beta(network).value:.2f} for the network and "
-    f"{beta(lazy).value:.2f} for the initial kernel."
+    f"At {image_p[-1]} images the error of the kernel frozen after training is {ratio(np.exp(paired(early, start)[0])):.2f} of the initial kernel's and "
+    f"{ratio(np.exp(paired(early, ('network', 'end'))[0])):.2f} of the network's. The exponents of the learning curves are {beta(network):.2f} for the network and "
+    f"{beta(lazy):.2f} for the initial kernel."
 )
 # %% [markdown]
 # {numref}`fig-a-9` has the network, its kernel of all parameters and its kernel of the last layer. Each kernel is
@@ -392,9 +392,9 @@ peak = np.log(np.nanmax(path, 1) / np.array([row[~np.isnan(row)][-1] for row in 
 halfway, ended = (at(largest, "full", moment).set_index("seed", drop=False) for moment in (half, "end"))
 late = at(stripes, "full", "end").set_index("seed").error / at(stripes, "full", f"{stops[0]:g}").set_index("seed").error
 chapter.say(
-    f"On the stripe the alignment of kernel and label peaks at {ratio(np.exp(peak)).value:.2g} times its final value. The kernel frozen at the end has {ratio(late).value:.2g} "
+    f"On the stripe the alignment of kernel and label peaks at {ratio(np.exp(peak)):.2g} times its final value. The kernel frozen at the end has {ratio(late):.2g} "
     f"times the test error of the one frozen when {100 * stops[0]:g} % of the points are fitted. On images the alignment half-way is "
-    f"{ratio(halfway.alignment / ended.alignment).value:.2g} of its final value."
+    f"{ratio(halfway.alignment / ended.alignment):.2g} of its final value."
 )
 # %% [markdown]
 # {numref}`fig-4-course` follows both networks through training. The alignment is $y^\top Ky/(\lVert K\rVert_F\lVert
@@ -580,8 +580,8 @@ def estimated(ax, rows, kind, over, label):
 most = lines[lines.n == samples[-1]]
 told = {case: most[most.case == case] for case in studies.CASES}
 chapter.say(
-    f"At {samples[-1]} points the estimate without information is {mean(told['null'].estimate).value:.2g} bits. For a label with one sharp jump, worth 1 bit, "
-    f"it is {mean(told['sharp'].estimate).value:.2g}."
+    f"At {samples[-1]} points the estimate without information is {mean(told['null'].estimate):.2g} bits. For a label with one sharp jump, worth 1 bit, "
+    f"it is {mean(told['sharp'].estimate):.2g}."
 )
 # %% [markdown]
 # For labels $y=\pm1$ of equal frequency the information of a component with the value $x$ is $I(x;y)=1-\mathbb E_x
@@ -666,7 +666,7 @@ falling = jackknife(
     excess.to_numpy(), lambda rows: np.polyfit(np.log(dimensions), np.log(rows.mean(0).clip(1e-6)), 1)[0]
 )
 chapter.say(
-    f"The information of the untrained components falls with the dimension $d$, with the exponent {falling.value:.2g}."
+    f"The information of the untrained components falls with the dimension $d$, with the exponent {falling:.2g}."
 )
 # %% [markdown]
 # Before training the kernel of a fully connected network is isotropic. Its first component is the constant. The next
@@ -746,9 +746,9 @@ for name, rows in (("stripe", stripes), ("mnist", largest)):
 # %%
 features = at(largest, "last", "end")
 chapter.say(
-    f"The last layer's components have the effective dimension {mean(at(stripes, 'last', 'end').dimension_centred).value:.2g} (stripe) and "
-    f"{mean(features.dimension_centred).value:.2g} ({images_are}), nearly a line. By distances of neighbours the images' last layer has the "
-    f"dimension {mean(features.distances).value:.2g}."
+    f"The last layer's components have the effective dimension {mean(at(stripes, 'last', 'end').dimension_centred):.2g} (stripe) and "
+    f"{mean(features.dimension_centred):.2g} ({images_are}), nearly a line. By distances of neighbours the images' last layer has the "
+    f"dimension {mean(features.distances):.2g}."
 )
 # %% [markdown]
 # The paper calls the last layer's components "principal components", so we subtract their mean. For the full kernel it
@@ -801,8 +801,8 @@ end = full[full.moment == "end"]
 least = {moment: shares[moment].max(-1).min(-1) for moment in moments}
 next_ones = {moment: further[moment][:, stripe_d + 1 :].sum(-1).mean(-1) for moment in moments}
 chapter.say(
-    f"After training the even and the odd sector explain {mean(next_ones['end']).value:.2f} of the {stripe_d + 1} components after constant and linear functions. "
-    f"Before training it is {mean(next_ones['start']).value:.2f}. The distance of the whole kernel from its form with two sectors falls only to {ratio(departure['end'] / departure['start']).value:.2f} of its initial value."
+    f"After training the even and the odd sector explain {mean(next_ones['end']):.2f} of the {stripe_d + 1} components after constant and linear functions. "
+    f"Before training it is {mean(next_ones['start']):.2f}. The distance of the whole kernel from its form with two sectors falls only to {ratio(departure['end'] / departure['start']):.2f} of its initial value."
 )
 # %% [markdown]
 # Suppose that the weights have lost the uninformative directions. Then the stripe's kernel has an even and an odd
@@ -867,16 +867,16 @@ chapter.check("A.AppD-first-kind", mean(first - second), end, figure="fig-a-appd
 untold = ranks(begun, "information").mean(1)
 chapter.check("A.AppD-second-kind", mean(second - untold), begun, end, figure="fig-a-appd")
 chapter.say(
-    f"After learning even components carry {mean(first).value:.2f} bits, odd ones {mean(second).value:.2f}. Before learning the first ten carry {mean(untold).value:.3f} on "
+    f"After learning even components carry {mean(first):.2f} bits, odd ones {mean(second):.2f}. Before learning the first ten carry {mean(untold):.3f} on "
     f"average, where the estimate without information is {flat:.3f}. An odd component carries information through its magnitude, which its factor "
     "$\\varphi(x_1)$ sets."
 )
 # %%
 chapter.say(
     "The smallest share of one sector among the first ten is "
-    + ", ".join(f"{mean(values).value:.2f} ({stage[moment]})" for moment, values in least.items())
+    + ", ".join(f"{mean(values):.2f} ({stage[moment]})" for moment, values in least.items())
     + f". Both sectors together explain of the {stripe_d + 1} next components "
-    + ", ".join(f"{mean(values).value:.2f} ({stage[moment]})" for moment, values in next_ones.items())
+    + ", ".join(f"{mean(values):.2f} ({stage[moment]})" for moment, values in next_ones.items())
     + "."
 )
 there = full[full.moment == f"{stops[-1]:g}"]
@@ -885,7 +885,7 @@ if len(logs) > 2:
     slope = jackknife(logs, lambda rows: np.polyfit(*rows.T, 1)[0])
     chapter.say(
         f"When {100 * stops[-1]:g} % of the points are fitted, the distance varies between seeds as $\\Lambda$ to the "
-        f"power {slope.value:.2g}. There $\\Lambda$ is {ratio(there.amplification).value:.2g}, at the end {ratio(end.amplification).value:.2g}."
+        f"power {slope:.2g}. There $\\Lambda$ is {ratio(there.amplification):.2g}, at the end {ratio(end.amplification):.2g}."
     )
 # %% [markdown]
 # The kernel's distance from {eq}`eq:A:two-kinds` is larger half-way than at the start. At the start the constant and
@@ -899,7 +899,7 @@ if len(logs) > 2:
 norms = {moment: ranks(spectra[spectra.moment == moment].sort_values("seed"), "norms") for moment in moments}
 change = np.log(norms["end"] / norms["start"])
 chapter.say(
-    f"Training multiplies the least squared norm of a function that leaves half of the label by {ratio(np.exp(change[:, 0])).value:.2g}. For one that leaves a "
+    f"Training multiplies the least squared norm of a function that leaves half of the label by {ratio(np.exp(change[:, 0])):.2g}. For one that leaves a "
     f"tenth it is ${plots.number(ratio(np.exp(change[:, 1])).value)}$, by rounding errors certain in its direction alone."
 )
 # %% [markdown]
@@ -933,11 +933,11 @@ for name, column in zip(("half", "tenth"), change.T):
 # %%
 order = [("network", "end"), start, early]
 chapter.say(
-    f"From {min(image_p)} to {image_p[-1]} images the exponents are {beta(network).value:.2f} for the network and {beta(lazy).value:.2f} for its initial kernel, and differ by "
-    f"{beta_difference(network, lazy).value:.2f}."
+    f"From {min(image_p)} to {image_p[-1]} images the exponents are {beta(network):.2f} for the network and {beta(lazy):.2f} for its initial kernel, and differ by "
+    f"{beta_difference(network, lazy):.2f}."
 )
 if far_p > image_p[-1]:  # where larger sizes are stored, or asked for
-    errors = [f"{ratio(100 * at(beyond, *which).error).value:.2g}" for which in order]
+    errors = [f"{ratio(100 * at(beyond, *which).error):.2g}" for which in order]
     chapter.say(
         f"After {far_p} images the network's test error is {errors[0]} %, that of its kernel {errors[1]} % before training "
         f"and {errors[2]} % after (geometric means of {far_count} seeds)."
@@ -1024,9 +1024,7 @@ def square(rows):
 chapter.say(
     "With a Laplace kernel the test error of the hard-margin classifier falls with the exponent "
     + ", ".join(
-        f"{beta(rows[rows.kernel == 'laplace']).value:.2g} ({sets[name]})"
-        for name, rows in images_of.items()
-        if len(rows)
+        f"{beta(rows[rows.kernel == 'laplace']):.2g} ({sets[name]})" for name, rows in images_of.items() if len(rows)
     )
     + "."
 )
@@ -1095,7 +1093,7 @@ for name, rows in images_of.items():
     measures |= {"square, Laplace": (square, one), "$d_{\\rm int}$": (dimension, one)}
     sizes = np.sort(one.p.unique())
     for what, (measure, own) in measures.items():
-        local = [f"{measure(own[own.p.isin(pair)]).value:.2g}" for pair in zip(sizes[:-1], sizes[1:])]
+        local = [f"{measure(own[own.p.isin(pair)]):.2g}" for pair in zip(sizes[:-1], sizes[1:])]
         late = own[own.p >= sizes[len(sizes) // 2]]
         fell.append({"images": sets[name], "of": what, "all sizes": str(measure(own)), "larger half": str(measure(late)),
                      "from size to size": " ".join(local)})  # fmt: skip
@@ -1114,7 +1112,7 @@ scales = scanned["alpha"]
 tall = {name: scan.pivot(index="seed", columns="alpha", values=name) for name in ("error", "ensemble_error", "change")}
 lost = 100 * (tall["ensemble_error"][scales[-1]] - tall["ensemble_error"][scales[0]])
 chapter.say(
-    f"From the largest to the smallest scale $\\alpha$ the error of an ensemble falls by {mean(lost).value:.2g} percentage points. "
+    f"From the largest to the smallest scale $\\alpha$ the error of an ensemble falls by {mean(lost):.2g} percentage points. "
     f"An ensemble has {scanned['members'][0]} networks, trained on {scanned['p'][0]} images."
 )
 # %% [markdown]

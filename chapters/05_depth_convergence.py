@@ -396,9 +396,9 @@ rows = at("larger", 30)
 chapter.check("C.Thm3-ridge-accuracy", mean(rows.ridge_accuracy - rows.accuracy), rows, figure="fig-c-laws")
 # %%
 chapter.say(
-    f"At depth 30 the distance from ridge regression is {mean(at('drawn', 30)['first']).value:.2g} with {at('drawn', 30).n.iloc[0]} images and "
-    f"{mean(rows['first']).value:.2g} with {rows.n.iloc[0]}. The distance from the expansion is {mean(at('drawn', 30).closed).value:.2g} and {mean(rows.closed).value:.2g}. The accuracies with "
-    f"{rows.n.iloc[0]} are {mean(rows.accuracy).value:.3g} (deep kernel), {mean(rows.ridge_accuracy).value:.3g} (ridge) and {mean(rows.law_accuracy).value:.3g} (expansion). The second "
+    f"At depth 30 the distance from ridge regression is {mean(at('drawn', 30)['first']):.2g} with {at('drawn', 30).n.iloc[0]} images and "
+    f"{mean(rows['first']):.2g} with {rows.n.iloc[0]}. The distance from the expansion is {mean(at('drawn', 30).closed):.2g} and {mean(rows.closed):.2g}. The accuracies with "
+    f"{rows.n.iloc[0]} are {mean(rows.accuracy):.3g} (deep kernel), {mean(rows.ridge_accuracy):.3g} (ridge) and {mean(rows.law_accuracy):.3g} (expansion). The second "
     f"order has {(at('drawn', 100)['second'] / at('drawn', 100)['first']).mean():.2f} times the distance of the first at depth 100, and "
     f"{(at('drawn', 1000)['second'] / at('drawn', 1000)['first']).mean():.2g} times at depth 1000."
 )
@@ -518,8 +518,8 @@ chapter.check("C.Thm3-recipe-stop", mean(stopped[0] - exact[0]), prescribed, fig
 at_thirty = tried[tried.depth == 30]
 chapter.check("C.Thm3-ridge-stopping", mean(at_thirty.stop), at_thirty, figure="fig-c-recipe")
 chapter.say(
-    f"The prescribed depth is {prescribed.layers.min()} to {prescribed.layers.max()} and has the accuracy {mean(exact[0]).value:.3g}; the best depth, {best}, gives "
-    f"{mean(exact[best]).value:.3g}, depth 2 {mean(exact[2]).value:.3g} and depth 30 {mean(exact[30]).value:.3g}. At the first time, $t=1$, it is {mean(accuracies['early'][0]).value:.3g}. So thirty "
+    f"The prescribed depth is {prescribed.layers.min()} to {prescribed.layers.max()} and has the accuracy {mean(exact[0]):.3g}; the best depth, {best}, gives "
+    f"{mean(exact[best]):.3g}, depth 2 {mean(exact[2]):.3g} and depth 30 {mean(exact[30]):.3g}. At the first time, $t=1$, it is {mean(accuracies['early'][0]):.3g}. So thirty "
     "layers are too large a ridge. With less than ten layers the ridge law does not hold."
 )
 # %% [markdown]
@@ -852,7 +852,7 @@ shallow = apart[apart.depth == 30]
 wide = shallow.pivot_table(index="seed", columns="n", values="away")
 power = exponent(wide.columns.to_numpy(), wide.to_numpy())
 chapter.say(
-    f"For random targets the exponent in $n$ is {power.value:.2g} at depth 30, far from the bound $O(n)$. The worst targets reach it in deep "
+    f"For random targets the exponent in $n$ is {power:.2g} at depth 30, far from the bound $O(n)$. The worst targets reach it in deep "
     "networks."
 )
 chapter.check("C.Thm3-worst", growing(deep_apart, "worst", size="n"), deep_apart, figure="tab-c-apart")
@@ -910,7 +910,7 @@ for cloud in ("sphere", "images"):
     chapter.check(f"C.Fig6-early-{cloud}", mean(stops.early.to_numpy()), rows, figure="fig-c-fig6")
 chapter.say(
     "Stopped at the last time, the norm is lower than without stopping by a factor of "
-    f"{stopping['sphere'].value:.2g} on the sphere and {stopping['images'].value:.2g} on images."
+    f"{stopping['sphere']:.2g} on the sphere and {stopping['images']:.2g} on images."
 )
 # %% [markdown]
 # **Near-duplicates** (Theorem 3 b). Two points at a small angle $\phi$ have the kernel $1-(L-1)\phi/(2\pi)$. So
@@ -1065,11 +1065,11 @@ chapter.check("C.Tab2-f1", mean(at.f1), at, figure="fig-c-tab2")
 chapter.check("C.Tab2-residual", mean(10 * as_drawn.residual), as_drawn, figure="tab-c-tab2")
 # %%
 chapter.say(
-    f"The mean squared error at depth 30 is {mean(as_drawn.mse).value:.3g} on digits as they are drawn, far from the table's 6.435. Ten times "
-    f"the mean norm of the residual is {mean(10 * as_drawn.residual).value:.3g}, and {mean(10 * at.residual).value:.3g} with classes in equal parts. "
+    f"The mean squared error at depth 30 is {mean(as_drawn.mse):.3g} on digits as they are drawn, far from the table's 6.435. Ten times "
+    f"the mean norm of the residual is {mean(10 * as_drawn.residual):.3g}, and {mean(10 * at.residual):.3g} with classes in equal parts. "
     f"Its deviation over draws is {10 * as_drawn.residual.std():.3f} with {tab2_test} test digits; the table's 0.075 "
-    f"belongs to a number of them that is not given. Accuracy and F1 score are {mean(as_drawn.accuracy).value:.3g} and "
-    f"{mean(as_drawn.f1).value:.3g} on digits as they are drawn."
+    f"belongs to a number of them that is not given. Accuracy and F1 score are {mean(as_drawn.accuracy):.3g} and "
+    f"{mean(as_drawn.f1):.3g} on digits as they are drawn."
 )
 # %% [markdown]
 # ## Eigenprojectors converge like $1/L$, the matrix does not

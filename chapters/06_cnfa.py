@@ -639,7 +639,7 @@ chapter.check("D.Fig2-random-centred", least(wide(more, "more", "layer")), more,
 longer = chapter.rows(studies.paths, "longer")
 last = longer.steps.max()
 said = (
-    f"{improvement(rows, count).value:.2g} after {count} steps, where the training loss is at most "
+    f"{improvement(rows, count):.2g} after {count} steps, where the training loss is at most "
     f"{at(rows, count, 1).groupby('scale').train_loss.mean().max():.3f}"
     for count, rows in ((steps, decaying), (last, longer))
 )

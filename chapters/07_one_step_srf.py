@@ -527,7 +527,7 @@ flow, _ = after(counted[-1], longest["step"].iloc[0])
 apart = away(np.stack([longest[name] / getattr(flow, name) for name in ("r", "gamma", "c")], axis=1) - 1)
 chapter.check("E.Net-steps-flow", apart, longest, figure="fig-e-many")
 known = {count: after(count, rows["step"].iloc[0])[1] for count, rows in end.groupby("count")}
-ratios = ", ".join(f"{mean(errors[count] / known[count]).value:.2g} at {count}" for count in counted)
+ratios = ", ".join(f"{mean(errors[count] / known[count]):.2g} at {count}" for count in counted)
 chapter.say(
     f"The network's error over the theory of spiked features is, each at its best size: {ratios} steps. We "
     "have no corrected theory of several steps; these ratios are what it would have to explain."
@@ -959,9 +959,9 @@ rich = largest(wide)
 upper = bounds.bounds(activation, rich["target"].iloc[0], r=pool_r).upper
 chapter.check("E.Bounds-26", mean(rich["test_error"] - upper), rich, figure="fig-e-7")
 chapter.say(
-    f"At the perfect step the network's test error is {mean(errors[:, -1]).value:.2g} with ${batches[-1]:g}\\,d$ samples for the step; the best linear "
-    f"error is {linear:.2g}. It falls with their number as $\\alpha_0^{{-{fall.value:.2f}}}$. At the cubic target, with many samples and "
-    f"neurons, the error is {mean(rich['test_error']).value:.2g}, and the bound of Eq. 26 is {upper:.2g}."
+    f"At the perfect step the network's test error is {mean(errors[:, -1]):.2g} with ${batches[-1]:g}\\,d$ samples for the step; the best linear "
+    f"error is {linear:.2g}. It falls with their number as $\\alpha_0^{{-{fall:.2f}}}$. At the cubic target, with many samples and "
+    f"neurons, the error is {mean(rich['test_error']):.2g}, and the bound of Eq. 26 is {upper:.2g}."
 )
 # %% [markdown]
 # *The perfect step.* For activation and target $\mathrm{erf}$ one has $\kappa_0(k)=\mathrm{erf}(rk/\sqrt3)$. So at $r=\sqrt3$, the step
@@ -1550,7 +1550,7 @@ for model, rows in largest(varied).groupby("model", sort=False):
     name = {"srf": "E.Fig6-varied", "network": "E.Fig6-varied-networks"}[model]
     chapter.check(name, gains[model], rows, figure="fig-e-threshold")
 chapter.say(
-    f"At the strength $r=1$ the values ½ and 2 leave {gains['srf'].value:.2g} of the error of one value in spiked features, and {gains['network'].value:.2g} in "
+    f"At the strength $r=1$ the values ½ and 2 leave {gains['srf']:.2g} of the error of one value in spiked features, and {gains['network']:.2g} in "
     "networks."
 )
 # %% [markdown]

@@ -25,6 +25,12 @@ X = np.array([64.0, 128, 256, 512, 1024])
 TRIALS = 2000
 
 
+def test_in_a_sentence_an_estimate_has_its_interval_and_in_a_format_it_is_a_number():
+    found = Estimate(1 / 3, 0.25, 0.5, 6)
+    assert f"{found}" == str(found) and "[" in f"{found}"
+    assert f"{found:.2g} of {found:.1f}" == "0.33 of 0.3"
+
+
 def noisy(slope, n, scatter=0.3, seed=0):
     return 7 * X**slope * np.exp(scatter * np.random.default_rng(seed).standard_normal((n, len(X))))
 

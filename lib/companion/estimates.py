@@ -63,6 +63,10 @@ class Estimate:
         digits = max(2, 2 + math.floor(math.log10(2 * scale / width)))
         return f"{self.value:.{digits}g} [{self.low:.{digits}g}, {self.high:.{digits}g}]"
 
+    def __format__(self, spec: str) -> str:
+        """The value alone in a format such as ``.2g``; without one the words of ``str``."""
+        return format(self.value, spec) if spec else str(self)
+
     @property
     def judges(self) -> bool:
         """Whether a claim may be judged on it, not on fewer than ``FEWEST`` realisations or equal ones."""

@@ -19,10 +19,11 @@ import pandas as pd
 from companion import paths
 from companion.experiments.compare import differences, enough
 from companion.experiments.queue import chunks
-from companion.experiments.store import Cell, Store
+from companion.experiments.store import Cell, Store, committed
 from companion.experiments.study import STATISTICAL, Setting, Study
-from companion.experiments.sweep import sweep
-from companion.experiments.table import Origin, origin, read_csv, rows_by_cell
+from companion.experiments.sweep import cells, sweep
+from companion.experiments.table import CELL, Origin, origin, read_csv, rows_by_cell
+from regimes.validate import InputError
 
 SECONDS = 3.0  # of stored results that a run computes again, a study, or the batch that took least
 LONGEST = 10.0  # seconds of a batch above which a run leaves it to ``python -m companion.studies verify``
@@ -33,6 +34,25 @@ def table(study: Study) -> pd.DataFrame:
     """The stored results of a study, empty where there are none; InputError as ``table.read_csv``."""
     path = paths.results() / f"{study.name}.csv"
     return read_csv(path, version=study.version) if path.exists() else pd.DataFrame()
+
+
+def extended(study: Study, grid: Sequence[Setting], *, others: bool, jobs: int | None) -> tuple[pd.DataFrame, int]:
+    """The stored results with those of a grid that they lack, in its order, and how many cells are new.
+
+    Rows of code that no commit holds are computed again; those of other settings go, unless ``others`` stay, first.
+    """
+    held, asked = table(study), cells(study, grid)
+    held = held if held.empty else held[held.revision.map(committed)]
+    have = set() if held.empty else {*held[CELL]}
+    new = [cell for cell in asked if cell.key() not in have]
+    fresh = sweep(study, _grid([[cell] for cell in new]), jobs=jobs) if new else held[:0]
+    loose = {found for found in fresh.revision if not committed(found)}
+    if loose:  # a worker's, on a cluster
+        raise InputError(f"{study.name} is not written: a worker's code is that of no commit, {min(loose)!r}")
+    joined = pd.concat([held, fresh], ignore_index=True) if have else fresh
+    order = {cell.key(): place for place, cell in enumerate(asked)}
+    place = joined[CELL].map(order).fillna(-1)  # of no design that was asked for
+    return joined.loc[place[place.ge(0) | others].sort_values(kind="stable").index], len(new)
 
 
 def remaining(
@@ -52,11 +72,11 @@ def remaining(
     held = table(study) if list(grid) == list(usual) else pd.DataFrame()
     if held.empty:
         return list(grid)
-    cells = list(rows_by_cell(held))
-    settings = {cell.key(seed=False): cell.setting for cell in cells}.values()
+    known = list(rows_by_cell(held))
+    settings = {cell.key(seed=False): cell.setting for cell in known}.values()
     data = {setting.get("data") for setting in settings}
     fresh = [s for s in grid if s.get("data") in data and {k: v for k, v in s.items() if k != "seeds"} not in settings]
-    return fresh + _grid(_sample(study, _batches(study, [cell for cell in cells if is_here(cell.setting)])))
+    return fresh + _grid(_sample(study, _batches(study, [cell for cell in known if is_here(cell.setting)])))
 
 
 @dataclass(frozen=True)
@@ -155,10 +175,10 @@ def _sample(study: Study, batches: list[Batch]) -> list[Batch]:
     chosen, others = batches[:1], batches[1:]
     left = SECONDS - sum(map(_seconds, chosen))
     random.Random(study.name).shuffle(others)
-    for cells in others:
-        if _seconds(cells) <= left:
-            chosen.append(cells)
-            left -= _seconds(cells)
+    for batch in others:
+        if _seconds(batch) <= left:
+            chosen.append(batch)
+            left -= _seconds(batch)
     return chosen
 
 

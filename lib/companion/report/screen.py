@@ -48,8 +48,8 @@ def pictures(fig: Figure) -> dict[str, str]:
     A figure too wide for the page is narrowed; its fonts keep their size.
     """
     fig.set_figwidth(min(fig.get_figwidth(), COLUMN_WIDTH))
-    with _settled(fig) as (drawn, box):
-        return {"image/png": _base64(_cropped(drawn, box))} | _best(fig, box)
+    with _settled(fig) as box:
+        return {"image/png": _base64(_cropped(fig, box))} | _best(fig, box)
 
 
 def _best(fig: Figure, box: Bbox) -> dict[str, str]:
@@ -61,16 +61,16 @@ def _best(fig: Figure, box: Bbox) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _settled(fig: Figure) -> Iterator[tuple[FigureCanvasAgg, Bbox]]:
+def _settled(fig: Figure) -> Iterator[Bbox]:
     """Lays a figure out once and yields its extent; within, it is drawn without another layout."""
     fig.set_dpi(DPI)
-    canvas = FigureCanvasAgg(fig)
-    canvas.draw()
-    engine = fig.get_layout_engine()
+    engine = fig.get_layout_engine() if fig.axes else None
+    if engine is not None:
+        engine.execute(fig)
     with rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
         fig.set_layout_engine(None)
     try:
-        yield canvas, fig.get_tightbbox().padded(rcParams["savefig.pad_inches"])
+        yield fig.get_tightbbox().padded(rcParams["savefig.pad_inches"])
     finally:
         if engine is not None:
             fig.set_layout_engine(engine)
@@ -80,13 +80,15 @@ def phone_variant(fig: Figure) -> dict[str, object] | None:
     """A drawn figure, which is changed, as a phone shows it: ``pictures``, ``font``; ``None`` where it scrolls."""
     if not stack_panels(fig):
         return None
-    with _settled(fig) as (_, box):
+    with _settled(fig) as box:
         return {"pictures": _best(fig, box), "font": smallest_font(fig)}
 
 
-def _cropped(drawn: FigureCanvasAgg, box: Bbox) -> bytes:
-    """A PNG of what has been drawn, cut to its extent in inches."""
-    picture, buffer = Image.fromarray(np.asarray(drawn.buffer_rgba())), io.BytesIO()
+def _cropped(fig: Figure, box: Bbox) -> bytes:
+    """A PNG of a figure, cut to its extent in inches."""
+    canvas, buffer = FigureCanvasAgg(fig), io.BytesIO()
+    canvas.draw()
+    picture = Image.fromarray(np.asarray(canvas.buffer_rgba()))
     left, top = round(box.x0 * DPI), picture.height - round(box.y1 * DPI)
     picture.crop((left, top, left + round(box.width * DPI), top + round(box.height * DPI))).save(buffer, "png")
     return buffer.getvalue()

@@ -9,17 +9,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters
 from companion.experiments.cli import add_parameter_options, one_line_errors, overrides
 from companion.experiments.store import Store, committed, needs_commit
-from companion.experiments.stored import share, verify
-from companion.experiments.stored import table as read_table
-from companion.experiments.sweep import Setting, Study, cells, sweep
-from companion.experiments.table import CELL, provenance, write_csv
+from companion.experiments.stored import extended, share, verify
+from companion.experiments.sweep import Setting, Study, sweep
+from companion.experiments.table import provenance, write_csv
 from companion.studies import _plan as plan
 from companion.studies._here import is_here
 from regimes import validate
@@ -88,21 +85,11 @@ def keep(args: argparse.Namespace) -> None:
         count = Store.default().void(item.name, item.version, lambda made: not committed(made["revision"]))
         if count:
             print(f"{item.name}: {count} stored cells come from code that no commit holds; they are computed anew")
-        held, path = read_table(item), paths.results() / f"{item.name}.csv"
-        held = held if held.empty else held[held.revision.map(committed)]
-        have = set() if held.empty else {*held[CELL]}
-        order = {cell.key(): place for place, cell in enumerate(cells(item, grid))}
-        left = [s | {"seeds": new} for s in grid if (new := [c.seed for c in cells(item, [s]) if c.key() not in have])]
-        fresh = sweep(item, left, jobs=args.jobs) if left else held[:0]
-        loose = {found for found in fresh.revision if not committed(found)}
-        if loose:  # a worker's, on a cluster
-            raise InputError(f"{item.name} is not written: a worker's code is that of no commit, {min(loose)!r}")
-        table = pd.concat([held, fresh], ignore_index=True) if have else fresh
-        place = table[CELL].map(order).fillna(-1)  # of no design that was asked for
-        table = table.loc[place[place.ge(0) | bool(args.designs)].sort_values(kind="stable").index]
+        table, new = extended(item, grid, others=bool(args.designs), jobs=args.jobs)
+        path = paths.results() / f"{item.name}.csv"
         path.parent.mkdir(exist_ok=True)
         write_csv(table, path, nonfinite=item.nonfinite)
-        print(f"wrote {path}: {len(table)} rows, {len(order.keys() - have)} new cells")
+        print(f"wrote {path}: {len(table)} rows, {new} new cells")
 
 
 def verify_sample(args: argparse.Namespace) -> int:
