@@ -143,14 +143,18 @@ def test_networks_in_turn_end_as_they_do_together(own, monkeypatch):
     assert torch.allclose(flat(turns.model), flat(whole.model), rtol=1e-6)
 
 
-def test_the_system_of_the_points_and_that_of_the_parameters_have_one_solution():
+@pytest.mark.parametrize("block", [5, 512])
+def test_the_system_of_the_points_and_that_of_the_parameters_have_one_solution(monkeypatch, block):
     from regimes.training import gauss_newton as module
+
+    monkeypatch.setattr(module, "BLOCK", block)  # of the points of the second system
 
     x, _ = problem(12)
     model = net(3, 4, 4, 1, seeds=range(3))
     tangents, root = model.tangents(x), torch.rand(3, 12, dtype=torch.float64) * 3
     g = tangents.vjp(torch.randn(3, 12, dtype=torch.float64))
-    for a, b in zip(module._dual(tangents, root)(g), module._primal(tangents, root)(g), strict=True):
+    size = sum(part[0].numel() for part in g)
+    for a, b in zip(module._dual(tangents, root)(g), module._primal(tangents, root, size)(g), strict=True):
         torch.testing.assert_close(a, b, atol=1e-10, rtol=1e-10)
 
 

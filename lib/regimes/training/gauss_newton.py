@@ -30,7 +30,6 @@ Steihaug and Wolfbrandt, Math. Comp. 33 (1979) 521.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import cast
 
 import torch
 from scipy.linalg import get_blas_funcs
@@ -419,7 +418,7 @@ def _undamped(batch: _Batch, dt: Tensor) -> Solve:
     else:
         top = D.topk(count, -1, sorted=False)
         root, active = top.values.sqrt(), batch.active(top.indices)
-    return _dual(active, root) if count <= size else _primal(active, root)
+    return _dual(active, root) if count <= size else _primal(active, root, size)
 
 
 def _dual(active: Tangents, root: Tensor) -> Solve:
@@ -435,8 +434,9 @@ def _dual(active: Tangents, root: Tensor) -> Solve:
     return solve
 
 
-def _primal(active: Tangents, root: Tensor) -> Solve:
-    factor = _cholesky(_square(active, root))
+def _primal(active: Tangents, root: Tensor, size: int) -> Solve:
+    """The same by ``1 + Jᵀ D J``, of all ``size`` parameters."""
+    factor = _cholesky(_square(active, root, size))
 
     def solve(g: list[Tensor]) -> list[Tensor]:
         flat = torch.cat([tensor.flatten(1) for tensor in g], 1).unsqueeze(-1)
@@ -446,20 +446,19 @@ def _primal(active: Tangents, root: Tensor) -> Solve:
     return solve
 
 
-def _square(active: Tangents, root: Tensor) -> Tensor:
+def _square(active: Tangents, root: Tensor, size: int) -> Tensor:
     """The lower triangle of ``Jᵀ D J``; on the CPU at half the cost of the whole, in blocks that its caches hold."""
     if root.is_cuda:
         rows = active.jacobian() * root[..., None]
         return rows.mT @ rows
-    found, (rank_k,) = None, get_blas_funcs(("syrk",), dtype=root.numpy().dtype)
-    points = torch.arange(root.shape[-1]).expand_as(root)
+    (rank_k,) = get_blas_funcs(("syrk",), dtype=root.numpy().dtype)
+    found, points = root.new_zeros(len(root), size, size), torch.arange(root.shape[-1]).expand_as(root)
     for some in points.split(BLOCK if active.divisible else root.shape[-1], -1):
         part = active.at(some) if active.divisible else active
         rows = part.jacobian() * root.gather(-1, some)[..., None]
-        found = rows.new_zeros(len(rows), rows.shape[-1], rows.shape[-1]) if found is None else found
         for each, result in zip(rows.numpy(), found.numpy()):
             rank_k(1.0, each.T, c=result.T, beta=1.0, overwrite_c=True)  # its upper triangle by columns is ours by rows
-    return cast(Tensor, found)
+    return found
 
 
 def _cholesky(matrix: Tensor) -> Tensor:
