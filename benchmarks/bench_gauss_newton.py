@@ -6,7 +6,8 @@ square a step, no output move by more than 0.1), which gets ``LIMIT`` CPU second
 with the share of the loss that the explicit one has left where it did not get there (``>``: a lower bound). Then 136
 networks, 17 widths of 8, 500 points, scale 1: required 160 CPU seconds, aimed at 80. Last four networks that do not
 fit: CPU seconds a network (median) until the loss is what 1600 more steps of the flow leave, by those steps, by
-Newton's rounds with the whole Hessian (``regimes.training.newton``), and by scipy's L-BFGS with 50 corrections.
+Newton's rounds with the whole Hessian (``regimes.training.newton``), and by scipy's L-BFGS with 50 corrections. And the
+matrix of a step of four networks, three layers, 26 wide, 3840 points: in blocks of points, and from the whole Jacobian.
 
     python benchmarks/bench_gauss_newton.py [quick]
 """
@@ -15,6 +16,7 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import math
 import statistics
 import sys
 import time
@@ -23,6 +25,8 @@ import torch
 from scipy.optimize import minimize
 
 from companion.studies import jamming as studies
+from regimes.data.tasks import gaussian_points
+from regimes.training import gauss_newton as solver
 from regimes.training.gauss_newton import gauss_newton
 from regimes.training.newton import newton
 from regimes.training.optimise import optimise
@@ -104,6 +108,22 @@ def to_rest(p=1000, h=8, scale=12.0, steps=1600):
     )
 
 
+def normal_matrix(p=3840, h=26):
+    setting = {"layers": 3, "members": 4, "h": h}
+    x = gaussian_points(p, 10, seed=0)
+    tangents = studies.swish_networks(setting, 10, [0]).tangents(x)
+    root, size = torch.rand(4, p, dtype=torch.float64), studies.parameters_of(10, h, 3)
+    spent = {}
+    for block in (p, solver.BLOCK) * 3:
+        solver.BLOCK, begun = block, time.process_time()
+        solver._square(tangents, root, size)
+        spent[block] = min(spent.get(block, math.inf), time.process_time() - begun)
+    print(
+        f"normal matrix of 4 networks, P = {p}, N = {size}: in blocks {spent[block]:.2f} CPU s, "
+        f"from the whole Jacobian {spent[p]:.2f} ({spent[p] / spent[block]:.2f} times)"
+    )
+
+
 def loss_of(start, model, x, y, scale):
     return (1 - scale * y * (model(x) - start(x))).clamp(min=0).square().mean(-1) / 2
 
@@ -135,3 +155,4 @@ if __name__ == "__main__":
         against_explicit(h, max_turn)
     to_a_verdict(WIDTHS[::4] if "quick" in sys.argv else WIDTHS)
     to_rest(*(200, 5, 12.0, 200) if "quick" in sys.argv else ())
+    normal_matrix(*(600, 8) if "quick" in sys.argv else ())
