@@ -19,6 +19,7 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.text import Text
+from matplotlib.ticker import NullLocator
 from matplotlib.transforms import Bbox
 from PIL import Image
 
@@ -48,8 +49,17 @@ def pictures(fig: Figure) -> dict[str, str]:
     A figure too wide for the page is narrowed; its fonts keep their size.
     """
     fig.set_figwidth(min(fig.get_figwidth(), COLUMN_WIDTH))
+    _drop_unseen_ticks(fig)
     with _settled(fig) as box:
         return {"image/png": _base64(_cropped(fig, box))} | _best(fig, box)
+
+
+def _drop_unseen_ticks(fig: Figure) -> None:
+    """Drops minor ticks of logarithmic axes beyond a decade: they have no mark and no label, and take half of the time."""
+    for axis in [axis for ax in fig.axes for axis in (ax.xaxis, ax.yaxis)]:
+        low, high = sorted(axis.get_view_interval())
+        if axis.get_scale() == "log" and high > 10 * low:
+            axis.set_minor_locator(NullLocator())
 
 
 def _best(fig: Figure, box: Bbox) -> dict[str, str]:
@@ -202,6 +212,7 @@ def _clear_and_draw(fig: Figure, draw: Callable[[int], None], i: int) -> None:
     for ax in fig.axes:
         ax.clear()
     draw(i)
+    _drop_unseen_ticks(fig)
 
 
 def slider(fig: Figure, draw: Callable[[int], None], labels: Sequence[str], *, knob: str, start: int = 0) -> str:
