@@ -190,3 +190,20 @@ def test_a_page_has_the_pictures_as_files_one_for_a_phone(tmp_path):
     text = screen.figure_html(shown(stacks=False, painted=True), tmp_path / "other", "")
     assert {path.name for path in (tmp_path / "other").iterdir()} == {"fig-x.svg"}
     assert 'class="drawn wide painted"' in text and "--legible:" in text and "<source" not in text
+
+
+@pytest.mark.parametrize("high, labels", [(8, True), (5000, False)])
+def test_ticks_are_dropped_where_nobody_sees_them(high, labels):
+    plots.style()
+    drawn = []
+    for drop in (False, True):
+        fig, ax = plt.subplots()
+        ax.loglog([1, high], [1, high])
+        if drop:
+            screen._drop_unseen_ticks(fig)
+        fig.canvas.draw()
+        drawn.append(np.asarray(fig.canvas.buffer_rgba()).copy())
+        assert bool([one for one in ax.get_xticklabels(minor=True) if one.get_text()]) == labels
+    assert np.array_equal(*drawn)
+    assert bool(ax.get_xticklabels(minor=True)) == labels
+    plt.close("all")
