@@ -94,8 +94,13 @@ class _Engine(NBClientEngine):
         with tempfile.TemporaryDirectory() as own, options["said"].open("w", encoding="utf-8") as said:
             # sockets in a folder of its own: kernels that start side by side may be given the same TCP port
             link = Config(KernelManager={"transport": "ipc", "connection_file": f"{own}/kernel.json"})
-            seconds = options["execution_timeout"]
-            return _Client(nb_man, kernel_name=kernel_name, timeout=seconds, config=link).execute(stderr=said)
+            client = _Client(nb_man, kernel_name=kernel_name, timeout=options["execution_timeout"], config=link)
+            # papermill would write megabytes of pictures twice a cell: it does so once, when it is done or has failed
+            path, nb_man.output_path = nb_man.output_path, None
+            try:
+                return client.execute(stderr=said)
+            finally:
+                nb_man.output_path = path
 
 
 papermill_engines.register("regimes", _Engine)

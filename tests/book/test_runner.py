@@ -14,6 +14,7 @@ import time
 import nbformat
 import psutil
 import pytest
+from papermill import engines
 
 from companion import paths, runner
 from companion.experiments import parameters
@@ -132,9 +133,11 @@ def sleeping(good, start):
     return process
 
 
-def test_a_run_writes_notebook_and_ledger_and_a_page(mini_book, capfd):
-    start = time.time()
+def test_a_run_writes_notebook_and_ledger_and_a_page(mini_book, capfd, monkeypatch):
+    start, write, writes = time.time(), engines.write_ipynb, []
+    monkeypatch.setattr(engines, "write_ipynb", lambda *what: writes.append(write(*what)))
     assert run() == 0
+    assert len(writes) == 2, "before and after, not twice a cell"
     written = (mini_book / "build" / "laptop" / "99_mini.ipynb").stat().st_mtime
     assert start <= written < time.time() - 1, "as old as what was read: a source edited during the run is newer"
     done = mini_book / "build" / "laptop" / "99_mini.ipynb"
