@@ -760,7 +760,7 @@ for d in curve_d:
     chapter.say(
         f"- $d={d}$: the distance between neighbours goes as $p$ to the power {nearer:.2g}. With the measured $\\xi$ = {xi:.2f} in place of 1 "
         f"the argument gives $\\beta$ = {bent:.2g}, with the cusp {learning_curves.lazy_exponent(d):.2g}. The machine has {beta(rows):.2g}. Its "
-        f"coefficients grow with the exponent {grows:.2g}; the condition $c\\,r^\\xi\\sim1$ requires {-xi.value * nearer:.2g}."
+        f"coefficients grow with the exponent {grows:.2g}; the condition $c\\,r^\\xi\\sim1$ requires {-xi.value * nearer.value:.2g}."
     )
 # %% [markdown]
 # ## The five curves of paper A, Fig. 3
@@ -1140,7 +1140,7 @@ for (name, (d, along)), (task, small) in zip(directions.items(), tasks):
     here = [of(from_start(task[task.p.isin(small.p)]), "feature", share) for share in (stop, 1.0)]
     row = {"task": f"{'stripe' if along == 1 else 'cylinder'}, $d={d}$", "β lazy": str(beta(lazy))}
     row |= {"gain g": str(g), "growth of Λ*": str(grown)}
-    row |= {"chain: β lazy + g·growth": f"{beta(lazy).value + g.value * grown:.2f}"}
+    row |= {"chain: β lazy + g·growth": f"{beta(lazy).value + g.value * grown.value:.2f}"}
     row |= {"compressed kernel": str(beta(rows))} | {end: str(beta(table)) for end, table in zip(ENDS, here)}
     theory = {"task": "theory", "β lazy": f"{learning_curves.lazy_exponent(d):.3f}", "growth of Λ*": "0.5"}
     theory["gain g"] = f"{learning_curves.compression_gain(d, along):.3f}"
