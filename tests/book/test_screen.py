@@ -192,13 +192,13 @@ def test_a_page_has_the_pictures_as_files_one_for_a_phone(tmp_path):
     assert 'class="drawn wide painted"' in text and "--legible:" in text and "<source" not in text
 
 
-@pytest.mark.parametrize("high, labels", [(8, True), (5000, False)])
-def test_ticks_are_dropped_where_nobody_sees_them(high, labels):
+@pytest.mark.parametrize("low, high, labels", [(2, 8, True), (2, 80, True), (2, 120, False), (1, 5000, False)])
+def test_ticks_are_dropped_where_nobody_sees_them(low, high, labels):
     plots.style()
     drawn = []
     for drop in (False, True):
         fig, ax = plt.subplots()
-        ax.loglog([1, high], [1, high])
+        ax.loglog([low, high], [low, high])
         if drop:
             screen._drop_unseen_ticks(fig)
         fig.canvas.draw()
