@@ -39,7 +39,7 @@ def table(study: Study) -> pd.DataFrame:
 def extended(study: Study, grid: Sequence[Setting], *, others: bool, jobs: int | None) -> tuple[pd.DataFrame, int]:
     """The stored results with those of a grid that they lack, in its order, and how many cells are new.
 
-    Rows of code that no commit holds are computed again; those of other settings go, unless ``others`` stay, first.
+    Rows of code that is in no commit are computed again. Those of other settings are left out; with ``others``, first.
     """
     held, asked = table(study), cells(study, grid)
     held = held if held.empty else held[held.revision.map(committed)]

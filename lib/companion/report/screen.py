@@ -55,7 +55,7 @@ def pictures(fig: Figure) -> dict[str, str]:
 
 
 def _drop_unseen_ticks(fig: Figure) -> None:
-    """Drops minor ticks beside two powers of ten: they have neither mark nor label there, and take half of the time."""
+    """Drops the minor ticks of axes that show two powers of ten: without mark or label, they take half of the time."""
     for axis in [axis for ax in fig.axes for axis in (ax.xaxis, ax.yaxis)]:
         low, high = sorted(axis.get_view_interval())
         if axis.get_scale() == "log" and np.floor(np.log10(high)) > np.ceil(np.log10(low)):
