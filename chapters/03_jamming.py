@@ -752,7 +752,7 @@ chapter.table(ends.rename(columns=names), "tab-b-rest", "Where networks end afte
 # %%
 random, digits = (chapter.rows(studies.thresholds, name) for name in ("random", "images"))
 thresholds = pd.concat([random, digits])
-threshold_p = chapter.design(studies.thresholds, "images")["p"]
+threshold_p = sorted(set(thresholds.p))  # with the stored ones
 found = {}
 for (source, p, seed), rows in thresholds.groupby(["data", "p", "seed"]):
     rows = rows.sort_values("parameters")
