@@ -7,12 +7,12 @@
 # %% [markdown]
 # (chapter-02)=
 # # Compression grows as the square root of the number of training points
-# Before a network fits its data, {term}`feature learning` shrinks the weights along irrelevant input directions. The
-# factor is of order $\sqrt p$, where $p$ is the number of training points.
+# Before a network fits its data, {term}`feature learning` shrinks the weights along irrelevant input directions, relative to
+# the others. The factor is of order $\sqrt p$, where $p$ is the number of training points.
 #
 # ## What we find
 # - **The square root holds, with its constant.** When a tenth of the points is fitted the {term}`amplification`
-#   $\Lambda^*$, the ratio of informative to uninformative weights, is a power of $p$. The exponent is
+#   $\Lambda^*$, the ratio of informative to uninformative weights, is a power of $p$. Its exponent, with the noise of each training set divided out, is
 #   {claim}`A.Fig6-star-d5` on the {term}`stripe` in $d=5$ ($p$
 #   from 1024 to 16 384, width 100). From 4096 points on $\Lambda^*$ is {claim}`A.AppC-constant` times its theoretical
 #   value. Paper A predicts the exponent $\frac12$ and shows it up to $p\approx10^4$ at width $10^4$.
@@ -20,7 +20,8 @@
 #   amplitude $\sqrt{D_\perp}$, not $D_\perp$, the share of points that activate a neuron. One time constant is
 #   {claim}`A.AppC-tau-perp` times the printed one, and the time $t^*$ half of
 #   the printed one. To reach $\sqrt p$, the output scale must fall as a power of $p$ with the exponent {claim}`A.Fig6-idle-scale` (4096 to
-#   65 536 points); the paper's argument gives $-0.56$.
+#   65 536 points); the paper's condition $\tau_\perp<t^*$, with the prefactors that it
+#   leaves out, gives $-0.56$.
 # - **Two numbers remain open.** After $t^*$ the largest amplification has the exponent {claim}`A.Fig6-largest-d5` on
 #   the stripe in $d=5$. This leaves the paper's $\frac12$ undecided up to $p=16\,384$. On the {term}`cylinder`
 #   $\Lambda^*$ is {claim}`A.Fig8-constant` times the value that we derive.
@@ -203,7 +204,7 @@ chapter.slider(
 # %%
 chapter.check("A.Fig2-feature", mean(at_ends(feature, "share")[:, 1]), feature, figure="fig-a-2")
 # %% [markdown]
-# ## Each neuron converges to one of three fixed points
+# ## Most neurons converge to one of three fixed points
 # %%
 neurons = chapter.rows(studies.neurons, "main")
 neurons_p = chapter.design(studies.neurons, "main")["p"]
@@ -324,7 +325,7 @@ def fitted(rows):
 
 stars = {name: growing("still")(fitted(rows)) for name, (rows, _) in tasks.items()}
 chapter.say(
-    "At $t^*$ the amplification grows as a power of $p$ with the exponent "
+    "At $t^*$ the amplification, with the noise of each training set divided out, grows as a power of $p$ with the exponent "
     + ", ".join(f"{found:.2f} ({name})" for name, found in stars.items())
     + f". Paper A predicts $\\frac12$. We fit from $p={growth_from}$ to {growth_p[-1]}, at width {growth_h}; paper A goes to $p\\approx10^4$ at "
     "width $10^4$."
@@ -1099,7 +1100,7 @@ chapter.say(
 )
 # %% [markdown]
 # After $t^*$ points far from the interfaces are fitted and no longer contribute to the gradient. So the fixed points
-# move ({numref}`fig-a-5`). We stop when 1 % of the points remain below the margin, as the paper's figure may have.
+# move ({numref}`fig-a-5`). We stop when 1 % of the points remain below the margin, as paper A may have done for its figure.
 # Chapter 1 follows the networks to the end of training. There $\Lambda$ has fallen and, in $d=5$, the error is higher
 # again.
 # %%
@@ -1126,7 +1127,7 @@ chapter.figure(
     "bundle near three crosses. Right, loss and test error falling together with time.",
 )
 # %% [markdown]
-# ## Distant points are fitted first, and the number of fixed points stays
+# ## Distant points are fitted first, and the number of fixed points stays the same
 # %%
 orders = {name: chapter.rows(fitting.exclusion, name) for name in ("stripe", "cylinder")}
 groups = chapter.rows(fitting.clusters, "main")
@@ -1140,7 +1141,7 @@ chapter.say(
 
 # %% [markdown]
 # The paper says that the "first points to be excluded are the furthest from the interfaces separating distinct labels"
-# ({numref}`fig-a-order`, left). The fixed points move and keep their number (right). We describe a neuron's plane by
+# ({numref}`fig-a-order`, left). The fixed points move, but their number does not change (right). We describe a neuron's plane by
 # the angle $\phi={\rm atan2}(\sqrt d\,b,\omega_1)$, so that $\zeta=-\tan\phi$. The angle stays smooth where $\omega_1$
 # changes its sign and the intercept $\zeta$ passes through infinity. One cluster of neurons does this. It starts
 # outside the stripe and leaves to the left. It returns from the right with the other sign of $\omega_1$, to the second

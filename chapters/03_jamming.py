@@ -15,8 +15,10 @@
 #   {claim}`B.Sec2-norm`. Here $N$ is the number of parameters, $N^*$ its value at jamming.
 # - **The test error of single networks peaks at jamming when they are trained to rest**, that is, until the loss stops falling. On
 #   5000 points the peak is {claim}`B.Fig6-rest-cusp` percentage points high at output scale 12, and {claim}`B.Fig6-rest-lazy` in the
-#   lazy regime. On 250 points and after 200 steps there is hardly a peak.
-# - **Stopping early and ensembles remove the peak.** Stopping early, weight decay and stochastic descent also remove the
+#   lazy regime. On 250 points, after 200 steps, only the largest output scale shows a small peak.
+# - **At output scale 12, stopping early lowers the peak and an ensemble of twenty removes it.** Stopping after 200 steps lowers it by
+#   {claim}`B.Fig6-rest-stop` points. At the largest scale, on 250 points, twenty networks keep a bump of {claim}`B.Fig6-twenty`, undecided
+#   against none. Stopping early, weight decay and stochastic descent also remove the
 #   divergence. The fluctuations over initial weights fall as $N^{-1/4}$ far from jamming. The error that they add to single
 #   networks is not yet their square: the exponent is {claim}`B.Sec3-quadratic`, not 2.
 #
@@ -50,7 +52,7 @@
 # | $N^*$, $h^*$ | `transition` | | parameters, width at which half of the networks fit |
 # | $H_0$, $H_p$, $N_-$ | `hessian` | $(N,N)$ | the parts of the Hessian; negative eigenvalues of $H_p$ |
 # | $\lVert\Delta\Theta\rVert/\lVert\Theta_0\rVert$ | `kernel_change` | | change of the tangent kernel in training |
-# | $\langle F\rangle$ | `ensemble_error` | | mean output of an ensemble, whose error it is |
+# | $\langle F\rangle$ | `ensemble_error` | | mean output of an ensemble; `ensemble_error` is its test error |
 # :::
 # %% tags=["parameters"]
 # fmt: off
@@ -85,7 +87,7 @@ from companion.theory.learning_curves import drift
 chapter = Chapter("03", globals())
 # %% [markdown]
 # ## In one picture
-# With too few parameters for the points training ends at a positive loss, with enough at zero ({numref}`fig-sketch-jamming`).
+# With too few parameters for the points, training ends at a positive loss; with enough, at zero ({numref}`fig-sketch-jamming`).
 # %%
 chapter.figure(
     sketches.jamming(),
@@ -204,8 +206,9 @@ if near in cut_scales[1:-1] and abs(np.log10(near) - np.mean(crossed)) < 1:
     shown_h = {h: values for h, values in ends[max(cut_scales)].unstack("h").items() if h in map_h}
     told = [f"{mean(values.to_numpy()):.1f} at $h={h}$" for h, values in shown_h.items()]
     chapter.say(
-        f"The ensemble of $\\tilde\\alpha={plots.number(near)}$, next to the cross-over, beats that of the largest scale by "
-        f"{', '.join(told)}, in percentage points: near jamming, hardly far from it."
+        f"The error of the ensemble at the largest scale exceeds that at $\\tilde\\alpha={plots.number(near)}$, next to the cross-over, by "
+        f"{', '.join(told)}, in percentage points. Averaged over all widths beyond jamming, paper B's best error near the cross-over is not "
+        "reproduced: next to the cross-over is best near jamming alone."
     )
 # %% [markdown]
 # ## Stopped networks on 250 points show hardly a peak
@@ -418,8 +421,8 @@ chapter.say(
 # decay {claim}`B.Sec2-weight-decay` and stochastic descent {claim}`B.Sec2-stochastic`. Gradient flow to the end forces every margin to one,
 # whatever norm this takes. Stopping early does not, nor does a penalty on the distance from the initial weights, paper B's weight decay.
 #
-# *Where stopping helps.* We stop when half of the points have a margin above 0.9. The test error gains most near jamming at the larger
-# output scales, and equally everywhere at the smallest. That it helps most there at every scale is not reproduced.
+# *Where stopping helps.* We stop when half of the points have a margin above 0.9. Stopping lowers the test error most near jamming at
+# the larger output scales, and equally at all widths at the smallest. That it helps most there at every scale is not reproduced.
 #
 # *Stochastic descent* fits no network near jamming in 4000 epochs. From 40 epochs to 4000 its exponent changes by
 # {claim}`B.Sec2-stochastic-ends`. Whether its noise or its slowness regularises is undecided.
@@ -685,8 +688,8 @@ if held.shape[1] > 2:
         f"{held.columns[-1]:.0f} from $N={held.iloc[:, -1].mean():.0f}$."
     )
 # %% [markdown]
-# ## Stopped networks lose their fall left of jamming as points are added
-# On 60 to 500 points the error falls towards jamming, and the fall vanishes with more points. Jamming moves to wider networks, away
+# ## Left of jamming the error of stopped networks falls less as points are added
+# On 60 to 500 points the error falls towards jamming, by less with more points. Jamming moves to wider networks, away
 # from those of a few neurons, of which paper B warns in a footnote. {numref}`fig-b-growth` shows single networks and their fluctuation.
 # %%
 grown = chapter.rows(studies.ensembles, "sizes")
@@ -723,7 +726,7 @@ if line.min() / 1.5 >= min(widths) and grown.seed.nunique() > 1:
     drifting = Drift(rises(grown), largest, tuple(sizes_p), (max(sizes_p),))
     chapter.check("B.Fig6-peak", drifting, grown, figure="fig-b-growth")
     chapter.say(
-        f"It is {', '.join(f'{rises(r):.2g} at $P={p}$' for p, r in grown.groupby('p'))}: a fall that dies out."
+        f"It is {', '.join(f'{rises(r):.2g} at $P={p}$' for p, r in grown.groupby('p'))}. The fall gets smaller with more points, and is there at the most."
     )
 if grown.seed.nunique() > 1:
     seeds = sorted(set(grown.seed))
@@ -734,7 +737,8 @@ if grown.seed.nunique() > 1:
     chapter.check("B.Fig4-collapse", collapse, grown, figure="fig-b-growth")
 # %% [markdown]
 # ## Where networks end at rest
-# Left of jamming most networks lie at a minimum; next to it many are still on their way after the last round, with weights that grow.
+# Left of jamming nearly all networks lie at a minimum at the largest scale, up to 85 per cent at scale 12, and none at the smallest. Next to
+# it many are still on their way after the last round, with weights that grow.
 # %%
 ends = pd.concat([rows[rows["rounds"] == rows["rounds"].max()] for rows in on_way.values()])
 ends = ends.groupby(["scale", "p", "h"])[["fitted", "jammed"]].mean().assign(moving=lambda t: 1 - t.fitted - t.jammed)
@@ -884,7 +888,7 @@ if there.p.nunique() > 1:
 # %% [markdown]
 # ## Far from jamming fluctuations fall as $N^{-1/4}$
 # They do in both regimes: {claim}`B.Fig8D-far-feature` and {claim}`B.Fig8D-far-lazy`. Paper B also expects $-\frac12$ for the excess of
-# single networks' error over the ensemble's, the square. {numref}`fig-b-local` shows how slowly both are reached.
+# single networks' error over the ensemble's, the square. {numref}`fig-b-local` shows how slowly the first is reached. The second shows no clear limit at our widths.
 # %%
 fig, axes = plots.panels(3, columns=3)
 for (scale, rows), colour in zip(cut.items(), scale_colours.values()):
@@ -907,12 +911,12 @@ for axis in "xy":
     plots.plain_numbers(axes[2], axis)
 legend = fig.legend(*axes[2].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 # %%
-chapter.figure(fig, "fig-b-local", "**Both exponents rise slowly towards those of paper B.** Left and middle: exponents in $N$ of the fluctuation and of the error of single "
+chapter.figure(fig, "fig-b-local", "**The fluctuation's exponent rises towards $-\\frac14$; that of the excess has no clear limit.** Left and middle: exponents in $N$ of the fluctuation and of the error of single "
                "networks above that of the ensemble, between neighbouring widths, against the width over that at "
                "jamming; dashed: paper B's (Sec. 3). Right: the excess against the fluctuation, one point a width "
                "beyond jamming; dashed: its square.", cuts,
-               alt="Local exponents that rise with the width towards dashed lines at minus one quarter and minus one half, "
-               "and the excess error against the fluctuation beside a dashed line of slope two.")  # fmt: skip
+               alt="Local exponents: those of the fluctuation rise with the width towards a dashed line at minus one quarter, those of "
+               "the excess scatter above a dashed line at minus one half; the excess error against the fluctuation beside a dashed line of slope two.")  # fmt: skip
 # %%
 far = 4 * n_cut.mean().max()  # one window for all scales: from four times the transition of the last to jam
 falls = {scale: mean(jamming.slopes_beyond(rows, "fluctuation", 0 * n_cut[scale] + far)) for scale, rows in cut.items()}
@@ -953,9 +957,9 @@ ax.set(
     ylabel=r"motion of the pre-activations $\Delta a/a$",
 )
 ax.legend(fontsize="small")
-chapter.figure(fig, "fig-b-preactivations", "**Pre-activations move as $1/\\tilde\\alpha$ beyond the cross-over, the same at each width.** Root mean square of their motion in training "
+chapter.figure(fig, "fig-b-preactivations", "**Pre-activations move as $1/\\tilde\\alpha$ beyond the cross-over, nearly the same for the widest networks.** Root mean square of their motion in training "
                "over their size at the start, geometric mean over both layers, against the output scale; line: motion by their own size (paper B, Sec. 4).", pushed,
-               alt="Motion of the pre-activations against the output scale, curves of several widths nearly on top of each other, "
+               alt="Motion of the pre-activations against the output scale, curves of several widths, the widest nearly on top of each other, "
     "falling along a dashed line of slope minus one at large scales and less steeply at small ones.")  # fmt: skip
 # %%
 logs = np.log(grid.pivot_table(index="seed", columns=["scale", "h"], values="moved"))

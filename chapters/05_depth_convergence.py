@@ -12,7 +12,7 @@
 # ## What we find
 # - **The limit is right, the rate is not.** {term}`Divided by its diagonal <normalised kernel>`, the kernel of different inputs tends to
 #   1/4, as paper C says. At depth $10^6$ it is within $2\cdot10^{-4}$. The distance falls as $\frac38\ln L/L$ and not as $1/L$: we
-#   measure {claim}`C.Thm2-rate` for the constant 3/8. Smooth activations have the limit 1/3.
+#   measure {claim}`C.Thm2-rate` for the constant 3/8. Smooth activations, scaled to criticality, have the limit 1/3.
 # - **Depth is a {term}`ridge`.** With 30 layers the {term}`predictor` is ridge regression with a kernel that does not depend on depth.
 #   On 500 images the two differ by {claim}`C.Thm3-ridge` of the predictor's variation. At depth $L$ the ridge is about $3L$, and $2L$ for
 #   smooth activations. Four times the images in a network four times as deep have {claim}`C.Thm3-collapse` times the error.
@@ -35,8 +35,8 @@
 # {cite}`xiao2020`. The rate at which the kernel becomes trivial is the subject of {cite}`hayou2019`; {cite}`hayou2022` characterise it
 # fully, as their abstract says. For layers $as+b|s|$ the entries of the deep kernel approach inverse cosine distances, at a rate set by
 # $b^2/(a^2+b^2)$ {cite}`terjek2025spectrum`. The width at which a network's kernel is near its limit is in
-# {cite}`terjek2025concentration`, and for a fixed ratio of depth to width in {cite}`hanin2020`. We could read abstracts only, and do
-# not know which of our constants these papers have.
+# {cite}`terjek2025concentration`, and for a fixed ratio of depth to width in {cite}`hanin2020`. Of these we could read an early
+# version of {cite}`hayou2019`, and abstracts of the others. We do not know which of our constants they have.
 #
 # :::{dropdown} Symbols
 # | symbol | in code | shape | scale |
@@ -439,8 +439,8 @@ chapter.say(
 #   depth, and the accuracy has a limit, that of the kernel $c$. With classes as they are drawn the means differ by some
 #   $1/\sqrt n$. In very deep networks this is more than $1/L$, and the largest class is predicted everywhere.
 # - **The operators of two points.** $L\,\|\mathrm{op}(x)-\mathrm{op}(x')\|\to\frac13\bigl\|\bigl(I-\frac{\mathbf 1\mathbf
-#   1^\top}{n+3}\bigr)(c_x-c_{x'})\bigr\|$ is of order $\sqrt n$. Equation (5) of the paper has "at least of order $1/L$", with a constant
-#   that may depend on $n$.
+#   1^\top}{n+3}\bigr)(c_x-c_{x'})\bigr\|$ is of order $\sqrt n$. Equation (5) of the paper bounds it from below by $\Omega(1/L)$, with a
+#   constant that may depend on $n$.
 # - **The distance from $\hat f_t$,** the predictor with the operator $\hat{\mathrm{op}}$ of the limit kernel. Theorem 3 a) says $|f_t-\hat
 #   f_t|\in O(n)$. For the worst targets of size 1 the distance is $\sum_i|\mathrm{op}_i-\hat{\mathrm{op}}_i|$, of order $n/L$; for random
 #   ones it is of order $\sqrt n/L$.
@@ -520,7 +520,7 @@ chapter.check("C.Thm3-ridge-stopping", mean(at_thirty.stop), at_thirty, figure="
 chapter.say(
     f"The prescribed depth is {prescribed.layers.min()} to {prescribed.layers.max()} and has the accuracy {mean(exact[0]):.3g}; the best depth, {best}, gives "
     f"{mean(exact[best]):.3g}, depth 2 {mean(exact[2]):.3g} and depth 30 {mean(exact[30]):.3g}. At the first time, $t=1$, it is {mean(accuracies['early'][0]):.3g}. So thirty "
-    "layers are too large a ridge. With less than ten layers the ridge law does not hold."
+    "layers give too large a ridge. With fewer than ten layers the ridge law does not hold."
 )
 # %% [markdown]
 # ## Exercises
@@ -693,9 +693,9 @@ fig.suptitle("Does the error depend on $n/L$ alone?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-c-collapse",
-    "**Four times the data in a network four times as deep learn the same.** What is left of a target at infinite time against the number of points over the depth. Left: images, one line a number of "
-    "them; right: polynomials on the sphere of six dimensions, larger numbers of points as triangles, squares and circles, and the theory at the "
-    "largest.",
+    "**Four times the data in a network four times as deep learn the same.** Share of a target's variance that is left at infinite time, against the number of points over the depth. Left: images, one line "
+    "for each number of them. Right: polynomials on the sphere in six dimensions; triangles, squares and circles: more and more points; lines: theory for "
+    "the most points.",
     left["images"],
     left["sphere"],
     alt="Two panels of falling curves against n over L. On images curves of four data sizes nearly coincide; on the sphere symbols "
@@ -721,7 +721,7 @@ chapter.check("C.Thm3-sphere-curve", mean(over), rows, figure="fig-c-collapse")
 # \frac{dS}{dL} = 1 - k\,\frac SL, \qquad \bar\Theta^{(L)} \to \frac1{1+k} = \frac{q}{1+2q} .
 # $$ (eq:C:universal)
 #
-# A non-smooth activation has $q=\frac12$ and $k=3$, a smooth one $q=1$ and $k=2$. The leaky ReLU and a residual
+# An activation with a kink, here called *non-smooth*, has $q=\frac12$ and $k=3$, a smooth one $q=1$ and $k=2$. The leaky ReLU and a residual
 # layer $\sqrt{1-s}\,x+\sqrt s\,W\sigma(x)$ slow the ReLU's map down by a factor. They change neither $q$ nor the limit.
 # A smooth activation keeps the variance and has $h'(1)=1$ after a scale and a shift that make
 # $\mathbb E\sigma^2=\mathbb E\sigma'^2=1$; these always exist.
@@ -958,7 +958,7 @@ chapter.figure(
     "**The smallest eigenvalue has not settled at depth 5.** Smallest eigenvalue of the kernel matrix against depth for several data sizes, as in paper C, Fig. 7. It rises "
     "with depth and falls with $n$.",
     eigen,
-    alt="Smallest eigenvalue against depth, a curve a data size, all still rising at depth 30 towards a line at "
+    alt="Smallest eigenvalue against depth, one curve for each data size, all still rising at depth 30 towards a line at "
     "three quarters.",
 )
 # %%
@@ -973,7 +973,7 @@ chapter.check("C.Fig7-stabilised", mean((settled[30] / settled[5]).to_numpy()), 
 # The paper says: "For large values of $n$, a depth of 5 stabilizes the smallest eigenvalue". This is right if it means that the
 # eigenvalue is away from 0: it is {claim}`C.Fig7-away` there. It has not settled, the less so the more data there are. It falls with
 # $n$ at every depth by a theorem: the matrix of fewer points is a block of that of more, and eigenvalues interlace. The proof's
-# lower bound $\Omega(1/L)$ is true but falls with depth, while $\lambda_n$ rises to $\frac34-\frac38\ln L/L$.
+# lower bound $\Omega(1/L)$ is true but falls with depth, while $\lambda_n$ rises towards 3/4, as $\frac34-\frac38\ln L/L$.
 # %%
 averages = grid.mean().unstack("depth")
 factors = averages[30] / averages[5]
@@ -1333,7 +1333,7 @@ chapter.figure(
     fig,
     "fig-c-grid",
     "**Several trainings pass near the paper's exponents (star); the lazy regime does not.** Exponents in the width of the change of the last "
-    "hidden layer, a line a training; small numbers: steps, at the first measurement and the last. Gradient descent at one rate for all widths "
+    "hidden layer, one line for each training; small numbers: steps, at the first measurement and the last. Gradient descent at one rate for all widths "
     "and Adam pass near the star. Those at the kernel's speed stay near theory (cross).",
     grid,
     alt="Two panels of curves in the plane of two exponents, with steps written along them. In each at least one curve passes near "
@@ -1390,8 +1390,8 @@ chapter.say(
 # $r_L$ on, with $r_2=-\cos\psi$, $\psi\tan\psi=\frac12$. Digits have positive inner products, and the paper's statements hold for them.
 #
 # *The kernels $\eta$* (Prop. 8). A positive definite kernel has *no* negative term in its power series. But the cubic one is negative in
-# $(1+e^{-z})^{-2} = \frac14 + \frac z4 + \frac{z^2}{16} - \frac{z^3}{48} - \dots$ Twelve even points of a circle, a great
-# circle of every sphere, show it. All entries of $\eta^{(L)}$, the diagonal included, tend to one number: the limit is singular.
+# $(1+e^{-z})^{-2} = \frac14 + \frac z4 + \frac{z^2}{16} - \frac{z^3}{48} - \dots$ Twelve evenly spaced points on a circle,
+# a great circle of every sphere, show it. All entries of $\eta^{(L)}$, the diagonal included, tend to one number: the limit is singular.
 #
 # *The closest two inputs* (Prop. 7, Example 2). The proof bounds the probability that an *angle* is at most $\delta$, by
 # $\binom n2\sqrt{n_0/2}\,\delta^{n_0-1}/(\sqrt\pi(n_0-1))$. The statement has the inner product $1-\delta$, which belongs to the angle

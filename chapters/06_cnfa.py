@@ -11,7 +11,7 @@
 # We measure when this holds, and whether it is a sign of compression.
 #
 # ## What we find
-# - The *centred* alignment (C-NFA) is a correlation of the added weights with the gradients, at most 1. At step 5 it is at least
+# - The *centred* alignment (C-NFA) is a correlation of the added weights with the gradients, at most 1. At step 5 its median over networks is at least
 #   {claim}`D.Fig2-cnfa` at every scale of the initial weights from 1 to 0.001. At the end of training its smallest value is
 #   {claim}`D.Fig2-cnfa-late`.
 # - Centred alignment is no sign of compression. In the lazy regime, where nothing is compressed, it is {claim}`D.Stripe-lazy`. The
@@ -34,9 +34,9 @@
 # Before us: a later version of paper D has a proof in high dimension {cite}`beaglehole2024v4`. In linear networks a power of the
 # ansatz holds that depends on the depth, and some networks fit without it {cite}`tansley2025`. What holds at convergence is derived
 # in {cite}`boixadsera2025`. Instabilities of the loss raise the alignment {cite}`zhu2024`, and the AGOP makes classes collapse
-# {cite}`beaglehole2024collapse`. New as far as we know are the corrected formulas with closed moments, data
-# without spikes, and the table at the end of training. So are the second layer's own scale, decay centred out, and the ansatz beside
-# compression. Compare {cite}`tansley2025` on unbalanced starts and on decay.
+# {cite}`beaglehole2024collapse`. New as far as we know are the corrected formulas with closed moments; data
+# that oppose NFM and AGOP without a few dominant directions; the table at the end of training; the second layer's own scale; a
+# centring that takes out weight decay; and the comparison of the ansatz with compression. Compare {cite}`tansley2025` on unbalanced starts and on decay.
 #
 # :::{dropdown} Symbols
 # | symbol | in code | shape | scale |
@@ -195,7 +195,7 @@ chapter.say(
 )
 # %% [markdown]
 # ## The C-NFA is high early at every scale, and falls later from large scales
-# At step 5 the C-NFA is at least {claim}`D.Fig2-cnfa` ({numref}`fig-d-2`). Over the scales of the initial weights its range is smaller
+# At step 5 the C-NFA, in the median over networks, is at least {claim}`D.Fig2-cnfa` ({numref}`fig-d-2`). Over the scales of the initial weights its range is smaller
 # than that of the UC-NFA by {claim}`D.Fig2-contrast`. At the end its smallest value is {claim}`D.Fig2-cnfa-late`, at the largest
 # scale. Paper D finds that it remains high. The test loss at the smallest scale is lower than at the largest by
 # {claim}`D.Fig2-test-loss`.
@@ -396,7 +396,7 @@ chapter.figure(
     fig,
     "fig-d-3",
     "**Free probability predicts single networks; Eq. 28 as printed exceeds 1, and the first order is too low.** Data "
-    "without spikes at the largest size: each dot is a network on a data set. Lines: free probability with closed "
+    "without dominant directions, at the largest size: each dot is a network on a data set. Lines: free probability with closed "
     "moments (full), the same with Eq. 28 as printed (dotted), and the first order, with the expected kernel alone (dashed). Last panel: "
     "observed against predicted (paper D, Fig. 3).",
     big,
@@ -465,10 +465,10 @@ chapter.figure(
     fig,
     "fig-d-stripe",
     "**The uncentred ansatz follows compression; the centred one holds without it.** Paper A's stripe, from feature "
-    "learning (small output scale $\\alpha$) to lazy. Left and middle: along training, one network a scale; dots: 98 % of the "
+    "learning (small output scale $\\alpha$) to lazy. Left and middle: along training, one network for each scale; dots: 98 % of the "
     "points are fitted. Right: at the end of training, all networks.",
     flow[flow.moment != "path"],
-    alt="Left and middle, amplification and ansatz against time, a colour a scale. Right, at the end: the "
+    alt="Left and middle, amplification and ansatz against time, one colour for each scale. Right, at the end: the "
     "uncentred ansatz falls from feature learning to lazy, the centred one stays high.",
 )
 # %%
@@ -563,11 +563,12 @@ chapter.check("D.Stripe-gradient", geometric(steeper), fitted, figure="fig-d-str
 # faces, and other optimisers.
 # %% [markdown]
 # (end-of-training)=
-# ## At the end of training the C-NFA is more robust only on data that decay
-# In the first layer the UC-NFA varies more with the scale than the C-NFA on data that decay, by {claim}`D.Fig7-robust` and
-# {claim}`D.Fig8-robust`. On isotropic data the difference of the ranges is {claim}`D.Fig2-robust`: there the C-NFA is less
+# ## At the end of training the C-NFA is more robust only on data with a decaying spectrum
+# In the first layer the UC-NFA varies more with the scale than the C-NFA on data with a decaying spectrum, by
+# {claim}`D.Fig7-robust` and {claim}`D.Fig8-robust`. On isotropic data the difference of the ranges is {claim}`D.Fig2-robust`: there the C-NFA is less
 # robust. App. G's summary holds in part: "Similar to Figure 2, we observe that the C-NFA is more robust to the initialization scale than
-# the UC-NFA, and UC-NFA value become high through training, while being small at initialization."
+# the UC-NFA, and UC-NFA value become high through training, while being small at initialization." The UC-NFA does not become
+# high everywhere: its smallest change over scales, layers and both decaying spectra is {claim}`D.Fig7-grows`.
 #
 # Sec. 2.3 calls the final UC-NFA "extremely sensitive" to the scale, "e.g. second row". That is the second layer, while only the
 # first layer's scale is varied. We find a range of {claim}`D.Fig2-ucnfa-layer-2` there. Over the second layer's own scale the range is
@@ -659,12 +660,12 @@ for item, rows, step in (("D.Fig7", slower, steps), ("D.Fig8", longer, last)):
     chapter.check(f"{item}-loss-alignment", largest(by_scale(rows, step)), at(rows, step, 1), figure="tab-d-also")
 # %% [markdown]
 # ## Early the weights change, late the kernel does too
-# At step 5 at most {claim}`D.Fig4-early` of the centred covariance comes from the change $\bar K$ of $K$; at the end it is up to
+# At step 5, in the median over networks, at most {claim}`D.Fig4-early` of the centred covariance comes from the change $\bar K$ of $K$; at the end it is up to
 # {claim}`D.Fig4-late` ({numref}`fig-d-4`). This *double-centred ratio* is
 # $\operatorname{tr}(\bar W^\top\bar W\bar W^\top\bar K\bar W)$ over $\operatorname{tr}(\bar W^\top\bar W\bar W^\top K\bar W)$.
 #
 # The *PTK-centred correlation* $\rho(W_0^\top W_0,W_0^\top\bar KW_0)$ is the alignment of the kernel's change with the initial weights.
-# On isotropic data it falls at scales up to 0.01: its largest change there is {claim}`D.Fig5-small-scale`. Paper D finds a fall at
+# On isotropic data it falls at scales up to 0.01: the smallest fall there is a change of {claim}`D.Fig5-small-scale`. Paper D finds a fall at
 # all scales. At scale 1 it rises, by {claim}`D.Fig5-isotropic`.
 # %%
 hues = dict(zip(sorted(scales, reverse=True), sns.color_palette("viridis", len(scales))))
@@ -705,7 +706,7 @@ chapter.figure(
     "with the initial weights, on isotropic data and on data of spectrum $1/(1+k^2)$ (paper D, Fig. 5).",
     iso,
     decaying,
-    alt="Six panels against the training step, a line a scale: shares and alignments that are low early and rise late.",
+    alt="Six panels against the training step, one line for each scale: shares that rise late, and alignments that mostly fall.",
 )
 
 
@@ -747,6 +748,7 @@ chapter.check("D.Fig1-rank", Estimate.span(four.found), four, figure="tab-d-also
 # Networks exceed the trace of Eq. 28 as printed by a factor {claim}`D.Eq28-free`. Corrected, the factor is
 # {claim}`D.Eq28-corrected` (table below). The AGOP of Prop. 10 has a relative error of {claim}`D.Prop10-expectation` as printed,
 # and of {claim}`D.Prop10-corrected` corrected. We derived all formulas again and test them on networks.
+# Eqs. 10, 19 and 29 have misprints ({ref}`erratum <erratum-d-equation-28>`).
 # ### In expectation, at finite width: Prop. 10 lacks $1/k$ and all pairs of different neurons
 # In $\mathbb E[RBR]$ two neurons meet. Equal ones give $\frac3k(\operatorname{tr}B+2B)$, by Wick's theorem. Different ones, $k(k-1)$
 # pairs, give $(1-\frac1k)B$. In this section $\operatorname{tr}$ is the sum of the eigenvalues. Together
@@ -944,6 +946,8 @@ chapter.say(
 # $$ (eq:D:expected)
 #
 # with the activation $\sigma$, the Gram matrix $G=XX^\top$, the angle $\phi_1$ between two inputs and $\phi_2$ one layer later.
+# Paper D sees the C-NFA fall at intermediate $\alpha$. For ReLU it does, by {claim}`D.Fig6-dip-relu` or more. For quadratic
+# networks with the high-rank target it does not: the fall is {claim}`D.Fig6-dip`, and the first order has less than 0.01 as well.
 # Data have covariance eigenvalues $1/(1+k^\alpha)$, $k\ge1$, in a random basis. At $\alpha=0$ they are isotropic. At large $\alpha$
 # only one direction is left, where $\mathcal K$ becomes a projector. The target is the chain monomial (low rank) or $|Qx|^2$ with a
 # Gaussian $Q$ (high rank).
@@ -974,8 +978,8 @@ chapter.figure(
     "layers at initialisation against the decay of the data's spectrum, observed at two widths and predicted to first "
     "order. Median and quartiles over data sets and networks (paper D, Fig. 6).",
     decays_found,
-    alt="Alignment at initialisation against the decay rate of the spectrum in four panels: it dips and then rises "
-    "to one, and the dashed prediction follows the wider networks.",
+    alt="Alignment at initialisation against the decay rate of the spectrum in four panels: in three it dips and then rises "
+    "to one, for quadratic networks with the high-rank target it hardly dips; the dashed prediction follows the wider networks.",
 )
 
 
@@ -1103,9 +1107,9 @@ chapter.check("D.Descent-decayed-weights", least(wide(kept, "c_shrunk", "penalty
 # %% [markdown]
 # (also-checked)=
 # ## Also checked: statements that no figure is about
-# The table quotes paper D. Tests verify the free-probability lemmas (Eqs. 12 to 15) on matrices in general position. The distance of
-# $\mathbb E\mathcal K$ from a projector does not predict how well the two sides agree (fifth row). The reason is that only the labelled
-# inputs count for $\mathcal K$.
+# The table quotes paper D; its last row tests the sentence above it on the steeper spectrum. Tests verify the free-probability lemmas (Eqs. 12 to 15) on matrices in general position. The distance of
+# $\mathbb E\mathcal K$ from a projector does not predict how well the two sides agree (fifth row). The reason is that $\mathcal K$
+# enters the C-NFA only between the labelled inputs, as $X^\top Y\mathcal KYX$.
 # %%
 quoted = {
     "D.Fig1-rank": ("Sec. 2.1", "will be rank $r$, where $r$ is much less than the ambient dimension", "rank at $r=4$"),

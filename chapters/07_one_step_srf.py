@@ -17,7 +17,7 @@
 #   error is {claim}`E.Net-weak-step` times the model's. After a strong one it is {claim}`E.Net-strong-apart` times on few samples (size 3 on
 #   $d/2$) and {claim}`E.Net-large-batch-apart` times on many (size 8 on $32d$). This gap does not close as the dimension grows.
 # - The same samples can give more. Eight steps leave {claim}`E.Net-steps-best` of the error of one, each at its best size. In the
-#   model, at a cubic target, two values of the initial readout leave {claim}`E.Fig6-varied` of the error of a single value.
+#   model, at a cubic target and width 400, two values of the initial readout leave {claim}`E.Fig6-varied` of the error of a single value.
 #
 # ## Overview
 # Samples, neurons and dimension $d$ grow together, in fixed proportions. One large gradient step gives all weights a common
@@ -220,7 +220,7 @@ chapter.figure(
     fig,
     "fig-e-1",
     "**Without a step the network learns a line; the step bends it towards the target.** Mean output against the projection $t$ on "
-    "the target's direction, a colour a number of samples for the step. Lines: theory of spiked features. Points: networks, with two "
+    "the target's direction, one colour for each number of samples for the step. Lines: theory of spiked features. Points: networks, with two "
     "standard errors.",
     res_profile,
     alt="Output against the projection on the target: a straight line without a step, and curves that follow the sine target more "
@@ -286,8 +286,8 @@ chapter.check("E.Fig1-theory", max(found, key=lambda one: one.value), res_profil
 # better with a number of samples in proportion to $d$.
 #
 # The last colour is the limit of infinitely many samples for the step. There the spike has the target's direction, and the
-# model's bulk is unchanged by the step, $c=1$. Still the network does not become spiked features: it follows the dotted line, the [corrected
-# theory](#corrected-theory).
+# model's bulk is unchanged by the step, $c=1$. Still the network does not become spiked features: by the [corrected theory](#corrected-theory) its error
+# is the dotted line.
 
 # %%
 res_curves = chapter.rows(studies.learning_curves, "main")
@@ -312,7 +312,7 @@ chapter.figure(
     fig,
     "fig-e-2",
     "**More samples for the step lower the error below that of the best linear estimator (dashed).** Test error against the samples for "
-    "the readout, a colour a number of samples for the step. Points: networks, the two larger sizes (hollow, filled), two standard "
+    "the readout, one colour for each number of samples for the step. Points: networks, the two larger sizes (hollow, filled), two standard "
     "errors. Lines: theory of spiked features. Dotted: corrected theory in the limit of infinitely many samples for the step.",
     res_curves,
     alt="Test error against samples for more and more samples for the step, in two panels. Without a step the curve stays above a dashed line for "
@@ -347,8 +347,8 @@ chapter.check("E.Fig2-first-batch", drops(end, "alpha0"), end, figure="fig-e-2")
 # {claim}`E.Fig2-kernel-ahead`, because the step costs samples. {numref}`fig-e-2` does not count these. In
 # {numref}`fig-e-kernels` the kernels get *all* samples.
 #
-# The kernels are the network's own two at infinite width. The conjugate kernel is ridge regression on infinitely many of its random
-# features; the NTK adds the first layer. With $n=\alpha d$ samples either acts as a multiple of $x\cdot x'/d$ plus a ridge. So theory
+# The kernels are the network's own two at infinite width. Regression with the conjugate kernel, that of the hidden layer's
+# features, is ridge regression on infinitely many random features; the NTK adds the gradients of the first layer. With $n=\alpha d$ samples either acts as a multiple of $x\cdot x'/d$ plus a ridge. So theory
 # expects the best *linear* ridge regression. For a linear estimator the non-linear part of the target, of size
 # $N=h_2^\star-h_1^{\star2}$, acts as noise. The error is $N$ and an excess $E$ from finitely many samples:
 #
@@ -431,7 +431,7 @@ chapter.say(f"By theory {meeting}.")
 # "quantitatively close" for "all probed" settings (Sec. 3.1).
 #
 # The model leaves out two effects, and neither vanishes as $d$ grows. First, the rows of the bulk share a covariance that is larger
-# along the spike. Second, their norms fluctuate along the spike's direction. Our [corrected theory](#corrected-theory) keeps both.
+# along the spike. Second, the rows' norms vary with the initial weight along the spike. Our [corrected theory](#corrected-theory) keeps both.
 #
 # {numref}`fig-e-map` shows where each effect acts. At few samples and long steps (top left) the covariance makes the network worse than
 # the model. At many samples and long steps (top right) the norms make it better. In between the two effects cancel, and the agreement
@@ -512,7 +512,7 @@ chapter.figure(
     f"together, target {one['target']}, on the same ${one['alpha0']:g}\\,d$ samples. Lines: theory of spiked features. Points: networks at "
     f"the best size of each, two standard errors ({counted[-1]} steps beside the limit of infinitely many).",
     best,
-    alt="Test error against step size: a curve a number of steps, with a minimum that lies lower and further right the more steps there are; "
+    alt="Test error against step size: one curve for each number of steps, with a minimum that lies lower and further right the more steps there are; "
     "points of networks near the minima.",
 )
 
@@ -584,10 +584,10 @@ chapter.figure(
     fig,
     "fig-e-parameters",
     "**Strength, alignment and bulk variance tend to their formulas as the networks grow.** Measured values over formulas "
-    "{eq}`eq:E:equivalent` against the dimension, a colour a target; bars are two standard errors. The heavy-tailed target He1+He3 is "
+    "{eq}`eq:E:equivalent` against the dimension, one colour for each target; bars are two standard errors. The heavy-tailed target He1+He3 is "
     "the slowest.",
     res1,
-    alt="Ratios of measured to predicted strength, alignment and bulk variance against dimension, a line a target; all come towards "
+    alt="Ratios of measured to predicted strength, alignment and bulk variance against dimension, one line for each target; all come towards "
     "one as the dimension grows.",
 )
 
@@ -747,8 +747,8 @@ fig.suptitle("Does the theory predict simulations?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-e-res3",
-    "**The theory predicts test errors and overlaps at all 12 settings.** Left: test error of simulated spiked features over theory, a "
-    "point a setting, at the smallest size (hollow) and the largest (filled), two standard errors. Right: the five overlaps and norms of "
+    "**The theory predicts test errors and overlaps at all 12 settings.** Left: test error of simulated spiked features over theory, one "
+    "point for each setting, at the smallest size (hollow) and the largest (filled), two standard errors. Right: the five overlaps and norms of "
     "the readout at the largest size.",
     res3,
     alt="Left, ratios of simulated to predicted error for twelve settings; filled points, of the largest size, lie on one. Right, "
@@ -1343,7 +1343,8 @@ chapter.check("E.Net-departure-1600", mean(end["network"] / end["features"] - 1)
 # So the spike keeps rank one: the second singular value of $W-W_0$ over the first falls with exponent {claim}`E.Net-steps-rank` in $d$.
 #
 # The noises are those of Result 3.1 with the residual in place of the label. They shrink with the residual, and the alignment
-# grows. The bulk contracts where $\sigma$ saturates. As far as we know this recursion is new. Compare {cite}`dandi2024` for what a few
+# grows. The bulk contracts where $\sigma$ saturates. After four steps the network's error differs from that of spiked features
+# with the recursion's parameters by {claim}`E.Net-steps-theory`, at the further of two targets; this claim is undecided. As far as we know this recursion is new. Compare {cite}`dandi2024` for what a few
 # steps can learn, and {cite}`moniri2026` for a second step on samples that are used again.
 
 # %%
@@ -1394,8 +1395,8 @@ chapter.figure(
     "steps of the same size in all, on the same samples in all (points, two sizes, two standard errors). Lines: the recursion, and for "
     "the error the theory of spiked features with its parameters.",
     res_steps,
-    alt="Three panels. Against the number of steps the spike's strength falls, its alignment rises and the test error falls, points on "
-    "lines.",
+    alt="Three panels. Against the number of steps the spike's strength falls, its alignment rises and the test error falls, points on the "
+    "lines or near them.",
 )
 
 # %%
@@ -1448,7 +1449,7 @@ chapter.check("E.Net-steps-theory", furthest(over, "ratio", "target"), over, fig
 #
 # ## Two readout values learn more than one
 #
-# At a cubic target two values of the initial readout leave {claim}`E.Fig6-varied` of the error of one in spiked features, and
+# At a cubic target and $p=400$ two values of the initial readout leave {claim}`E.Fig6-varied` of the error of one in spiked features, and
 # {claim}`E.Fig6-varied-networks` in networks. Paper E calls the values the readout's "vocabulary" (Sec. 4.4). It says that variability
 # "leads to an even richer functional basis, and hence greater expressivity of the network". Neurons with the readout value $u_j$ have
 # the spike $ru_j$ and a function $\kappa_0^{(j)}$ of their own.
@@ -1469,7 +1470,8 @@ chapter.check("E.Net-steps-theory", furthest(over, "ratio", "target"), over, fig
 #
 # *Three values at the sine target* cost more than they gain at all widths that we simulate ({numref}`fig-e-6`). In the limit they win from
 # about $n=d$ on.
-# The same rule predicts the opposite at the cubic target, and simulations agree: two values win at every width.
+# The same rule predicts the opposite at the cubic target, and simulations agree: two values win at all
+# three widths, the more the wider the network.
 
 # %%
 kinds = {kind: chapter.rows(studies.vocabulary, kind) for kind in ("uniform", "letters")}
@@ -1708,7 +1710,7 @@ for colour, (power, rows) in zip(plots.PALETTE, res_scale.groupby("exponent")):
 for ax, name in zip(axes, (f"{one['target']}, one readout value", f"{cubic}, values 1/2 and 2")):
     ax.set(xscale="log", xlabel="width $p=d$", ylabel="test error", title=f"target {name}")
     ax.legend(fontsize="small")
-alt = "Test error against width in two panels, a curve an exponent. Right, two values fall at five sixths, one value stays."
+alt = "Test error against width in two panels, one curve for each exponent. Right, two values fall at five sixths, one value stays."
 chapter.figure(
     fig,
     "fig-e-scale",
@@ -1757,7 +1759,7 @@ chapter.figure(
     "step. Lines: theory of spiked features, with dots at the best split. Points: networks, two sizes. With few samples for the step the network's error is above "
     "that of spiked features.",
     res_budget,
-    alt="Test error against the share of samples spent on the step, a curve a budget: lowest at large shares, with "
+    alt="Test error against the share of samples spent on the step, one curve for each budget: lowest at large shares, with "
     "points of networks on one of the curves.",
 )
 
