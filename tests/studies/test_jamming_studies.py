@@ -108,6 +108,14 @@ def test_what_fits_within_an_effort_is_what_fits_in_an_ensemble(setting):
     assert all((r["needed"] == np.inf) == (r["time"] == np.inf) for r in rows)
 
 
+def test_an_effort_is_of_the_network_itself_not_of_its_batch(setting):
+    own = setting | {"h": 12, "steps": 300}
+    rows, model = studies.efforts(own, [0]), studies.swish_networks(own, 5, [0])
+    x, y = studies._repeated([studies.draw_sets(own, 0).train], 3)
+    alone = [len([*studies._states(own, model[e], x[e], y[e])]) - 1 for e in (slice(e, e + 1) for e in range(3))]
+    assert len({*alone}) > 1 and [r["needed"] for r in rows] == alone
+
+
 @pytest.mark.parametrize("half", [3, 9, 40])
 def test_the_search_closes_in_on_the_width_at_which_half_fit_and_trains_none_far_beyond(half):
     """Where the share that fits is a law of the width; it begins at 3, and the next bracket is a factor 1.4 away."""

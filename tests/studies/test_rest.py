@@ -55,6 +55,16 @@ def test_ensembles_on_their_way(setting, by_hand):
     assert rows[0]["loss"] > rows[1]["loss"] > rows[2]["loss"]
 
 
+def test_a_network_that_ends_in_the_last_round_of_a_stage_has_ended(setting, by_hand):
+    sets, start, (_, _, done) = by_hand
+    x, y = sets.train.x.expand(3, -1, -1).contiguous(), sets.train.y.expand(3, -1).contiguous()
+    last = int(done.t[0])
+    assert done.ended[0].kind != "given up" and 1 < last < 400
+    for rounds in ([last], [last, 400]):
+        assert rest._to_rest(setting, x, y, start, rounds)[last][1][0] == done.ended[0].kind
+    assert rest._to_rest(setting, x, y, start, [last - 1, 400])[last - 1][1][0] == "given up"
+
+
 def test_a_falling_decay_holds_networks_at_a_minimum(setting, by_hand):
     x, y = by_hand[0].train.x, by_hand[0].train.y
     rows = rest.at_jamming(setting | {"h": 4, "rounds": 1000, "decays": [0.01, 0.1]}, [1])

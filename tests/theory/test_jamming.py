@@ -126,6 +126,12 @@ def test_shares_that_fall_are_pooled():
     assert jamming.transition(sizes, [0, 0.5, 0.5, 1, 1]) == pytest.approx(math.sqrt(8))
     assert jamming.transition(sizes, [0, 0, 1, 1, 1]) == pytest.approx(math.sqrt(8))
     assert jamming.transition(sizes, [0, 0.2, 0.8, 0.9, 0.95]) == pytest.approx(math.sqrt(8))  # all need not fit
+    # pooled shares of one half, which their mean misses by rounding: 60 of 120 and 7.5 of 15
+    many = jamming.transition(2.0 ** np.arange(8), np.array([0, 17, 19, 1, 1, 10, 9, 19]) / 19)
+    assert many == pytest.approx(2**3.5)
+    assert jamming.transition(2.0 ** np.arange(10), np.array([0, 2, 1, 1, 3, 2, 0, 1, 3, 3]) / 3) == pytest.approx(
+        2**5.5
+    )
 
 
 def test_a_random_perceptron_of_any_width_stores_two_points_a_weight():

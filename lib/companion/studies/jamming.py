@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -324,7 +324,7 @@ def _labelled(setting: Setting, seed: int) -> tuple[Tensor, Tensor, str]:
 
 
 @study(
-    version=2,
+    version=3,
     axes=_axes("data components test kernel_p layers loss p scale members steps h"),
     complete=_on_images,
     chunk=TOGETHER,
@@ -336,8 +336,8 @@ def _labelled(setting: Setting, seed: int) -> tuple[Tensor, Tensor, str]:
 def efforts(setting: Setting, seeds: list[int]) -> Rows:
     """How much effort networks need to fit; one row a network (``member``).
 
-    ``needed``: steps, and ``time``: of the flow, after which all points were met; both infinite where that did not
-    come about in ``steps`` attempts. ``parameters`` N.
+    ``needed``: its own steps, and ``time``: of the flow, after which all points were met; both infinite where that did
+    not come about in ``steps`` attempts. ``parameters`` N.
 
     Source: paper B, Fig. 4 (its three lines of jamming, for three wall times).
     """
@@ -345,12 +345,13 @@ def efforts(setting: Setting, seeds: list[int]) -> Rows:
     model = swish_networks(setting, setting["components"], seeds)
     x, y = _repeated(data, count)
     met: dict[int, tuple[float, float]] = {}
-    steps: Counter[int] = Counter()
+    steps, before = Counter[int](), defaultdict[int, float](float)
     for state in _states(setting, model, x, y):
         for row, t in zip(state.rows, state.t.tolist(), strict=True):
+            steps[row] += t > before[row]  # a state comes with every step of any network
+            before[row] = t
             if row in state.ended and state.ended[row].kind == Ended.FITTED:
                 met.setdefault(row, (steps[row], t))
-            steps[row] += 1
     size = parameters_of(setting["components"], setting["h"], setting["layers"])
     names = ("needed", "time")
     return [

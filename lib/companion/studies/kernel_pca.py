@@ -414,7 +414,7 @@ def scans(setting: Setting, seeds: list[int]) -> Rows:
 
 
 @study(
-    version=1,
+    version=2,
     axes=_axes(f"{IMAGES} p descent") | {"descent": f"each of 2 or more distinct any of {', '.join(DESCENTS)}"},
     **ON_IMAGES,
 )
@@ -426,7 +426,7 @@ def routes(setting: Setting, seeds: list[int]) -> Rows:
     Source: paper A, Fig. 9 (its code) for the descent with momentum.
     """
     sets, model = draw_images(setting, seeds), convolutional_networks(setting, seeds)
-    steps = dict.fromkeys(range(len(seeds)), 0)
+    steps = dict.fromkeys(range(len(seeds)), -1)  # the first state is the start
 
     def counted(states: Iterator[State]) -> Iterator[State]:
         for state in states:

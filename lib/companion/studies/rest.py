@@ -47,10 +47,11 @@ def _to_rest(
     stages = {0: (flow.model, [why.kind for why in flow.ended])}
     options = {"alpha": setting["scale"], "loss": setting["loss"], "initial": start, "steps": rounds[-1]}
     done = run(newton(flow.model, x, y, **options), events={f"{n:g}": after(n) for n in rounds})
-    for n in rounds:  # those that had ended before are as they ended
+    for n in rounds:  # those that had ended by then are as they ended
         there = done.events.get(f"{n:g}", {})
         model = models.join([there[e].model if e in there else done.model[e : e + 1] for e in range(len(done.ended))])
-        stages[n] = model, [Ended.STEPS if e in there else why.kind for e, why in enumerate(done.ended)]
+        later = [e in there and float(done.t[e]) > n for e in range(len(done.ended))]
+        stages[n] = model, [Ended.STEPS if on else why.kind for on, why in zip(later, done.ended, strict=True)]
     return stages
 
 

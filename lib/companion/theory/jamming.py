@@ -19,6 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import torch
+from scipy.optimize import isotonic_regression
 from torch import Tensor
 
 from companion import estimates
@@ -131,14 +132,8 @@ def transition(sizes: np.ndarray, satisfied: np.ndarray) -> float:
 
 
 def _monotone(share: np.ndarray) -> np.ndarray:
-    """The nearest non-decreasing shares in least squares, by averaging neighbours that decrease."""
-    blocks: list[list[float]] = []
-    for value in share:
-        blocks.append([value, 1])
-        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
-            (a, n), (b, m) = blocks[-2:]
-            blocks[-2:] = [[(a * n + b * m) / (n + m), n + m]]
-    return np.concatenate([np.full(int(n), value) for value, n in blocks])
+    """The nearest non-decreasing shares in least squares; one that is a half is not below it by rounding."""
+    return isotonic_regression(share).x.round(12)
 
 
 def crossing(scales: np.ndarray, values: np.ndarray) -> float:
