@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from regimes import validate
-from regimes.kernels import infinite, infinite_diagonal, infinite_ntk, relu_asymptotics, relu_recursion
+from regimes.kernels import infinite, infinite_ntk, relu_asymptotics, relu_recursion
 from regimes.validate import InputError
 from tests import quadrature
 
@@ -157,7 +157,7 @@ def test_biased_kernel_equals_quadrature():
         sigma = 0.5 * math.sqrt(q[0] * q[1]) * relu + beta**2
         theta = 0.5 * step * theta + sigma
         q = [v / 2 + beta**2 for v in q]
-    root = math.sqrt(float(infinite_diagonal(x, depth=depth, bias=beta) * infinite_diagonal(z, depth=depth, bias=beta)))
+    root = math.sqrt(math.prod(float(infinite._diagonal((p * p).mean(), depth, beta**2)) for p in (x, z)))
     assert abs(float(infinite_ntk(x, z, depth=depth, bias=beta)) - theta / root) < 1e-12
 
 

@@ -10,7 +10,7 @@ import torch
 from scipy.special import ndtr
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from regimes.kernels import infinite_diagonal, infinite_ntk, ntk, wide_one_hidden_ntk
+from regimes.kernels import infinite, infinite_ntk, ntk, wide_one_hidden_ntk
 from regimes.models.fully_connected import fully_connected
 from regimes.models.module import module
 from regimes.models.one_hidden import one_hidden
@@ -175,7 +175,7 @@ def test_wide_networks_of_any_depth_have_the_infinite_kernel(depth, bias):
     The infinite kernel has a bias in the output, too, whose term is 1.
     """
     x, scatter = draw(4, 6), {}
-    root = infinite_diagonal(x, depth=depth, bias=float(bias)).sqrt()
+    root = infinite._diagonal((x * x).mean(-1), depth, float(bias)).sqrt()
     limit = infinite_ntk(x, depth=depth, bias=float(bias)) * root[:, None] * root - float(bias)
     for width in (25, 400):
         found = ntk(fully_connected([6, *[width] * (depth - 1), 1], seeds=range(100), gain=1.0, bias=bias), x)

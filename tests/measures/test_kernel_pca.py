@@ -10,15 +10,14 @@ from scipy.stats import norm
 from torch import nn
 
 import regimes
+from companion.studies.kernel_pca import _frozen as frozen
 from companion.theory.kernel_pca import two_kinds
-from companion.theory.kernel_pca.frozen import frozen
 from companion.theory.kernel_pca.norm import least_norm
 from regimes.data import tasks
 from regimes.data.tasks import Task
 from regimes.kernels import ntk
 from regimes.measures import information, spectrum
 from regimes.measures.kernel_pca import diagnose, kernel_pca, separable
-from regimes.measures.lazy import lazy
 from regimes.models.convolutional import convolutional
 from regimes.models.fully_connected import fully_connected
 from regimes.models.one_hidden import Network, one_hidden
@@ -268,14 +267,6 @@ def test_best_line_of_two_halves(pattern):
     noise = [separable(normal(100, 2, seed=seed), y[:100]) for seed in range(20)]
     assert np.mean(noise) == pytest.approx(0.5, abs=0.03)  # judged on the points that chose the line: 0.6
     assert separable(torch.stack([y, y], 1), y) == 1
-
-
-def test_frozen_kernels_are_those_of_chapter_1():
-    train, test = tasks.stripe(40, 5, seed=[0, 1]), tasks.stripe(100, 5, seed=[2, 3])
-    net = one_hidden(5, 60, seeds=[0, 1])
-    ours, theirs = frozen(net, train, test), lazy(net, train, test)
-    torch.testing.assert_close(ours.f, theirs.f)
-    assert ours.ended == theirs.ended
 
 
 def test_a_frozen_last_layer_is_a_linear_model_of_its_features():

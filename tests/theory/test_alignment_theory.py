@@ -166,8 +166,8 @@ def test_proposition_10_corrected_is_accepted_and_printed_is_rejected(n, d, k):
     x, y = normal(n, d, seed=1), normal(n, seed=2)
     blocks = [[m.mean(0) for m in sampled_speeds(x, y, k, 4000, seed)] for seed in range(40)]
     features, outer = (torch.stack(part) for part in zip(*blocks))
-    assert z_score(features, predictions.expected_nfm(x, y)) < 3
-    assert z_score(features, 4 * predictions.expected_nfm(x, y)) > 10  # the derivative 2ah
+    assert z_score(features, free_probability.data_matrices(x, y)[0]) < 3
+    assert z_score(features, 4 * free_probability.data_matrices(x, y)[0]) > 10  # the derivative 2ah
     assert z_score(outer, predictions.expected_agop(x, y, k)) < 3
     assert z_score(outer, predictions.expected_agop(x, y, k, printing="printed")) > 10
     assert z_score(outer, predictions.expected_agop(x, y, k, printing="printed") / k) > 3  # not the factor alone
@@ -375,7 +375,7 @@ def test_the_covariance_term_is_all_but_the_product_of_the_means():
     x, y = normal(7, 7, seed=8), normal(7, seed=9)
     t = free_probability.matrix_traces(*free_probability.data_matrices(x, y))
     for k in (7, 70):  # what is left out of Prop. 10 in the limit is 5/k of its second term
-        nfm, agop = predictions.expected_nfm(x, y), predictions.expected_agop(x, y, k)
+        nfm, agop = free_probability.data_matrices(x, y)[0], predictions.expected_agop(x, y, k)
         a, b = free_probability.data_matrices(x, y)
         first = float((nfm * agop).sum() - 5 / k * (a @ a * b).sum()) / 7
         whole = float(free_probability.numerator(t, free_probability.readout_moments(7 / k)))
@@ -458,7 +458,7 @@ X, Y = normal(4, 3), normal(4)
         (lambda: predictions.expected_kernel(X, sigma="relu", hidden=101), "hidden must"),
         (lambda: predictions.expected_agop(X, Y, 0), "k must"),
         (lambda: predictions.expected_agop(X, Y, 2, printing="guess"), "printing must be one of"),
-        (lambda: predictions.expected_nfm(X, Y[:3]), "y must have shape"),
+        (lambda: free_probability.data_matrices(X, Y[:3]), "y must have shape"),
         (lambda: predictions.early_correlation(X, Y, torch.zeros(4, 4).double()), "zero matrix"),
         (lambda: free_probability.readout_moments(0.0), "ratio must"),
         (lambda: free_probability.readout_moments(1.0, (1.0, 3.0)), "powers must"),

@@ -76,7 +76,7 @@ def expectations(setting: Setting, seeds: list[int]) -> Rows:
     points, labels = draw_seeds("train", [0])[0], draw_seeds("labels", [0])[0]
     x, y = tasks.gaussian_points(n, d, seed=points), tasks.gaussian_points(n, 1, seed=labels)[:, 0]
     printed = predictions.expected_agop(x, y, k, printing="printed")
-    formulas = {"nfm": predictions.expected_nfm(x, y), "agop": predictions.expected_agop(x, y, k)}
+    formulas = {"nfm": free_probability.data_matrices(x, y)[0], "agop": predictions.expected_agop(x, y, k)}
     formulas |= {"agop_printed": printed, "agop_over_k": printed / k}
     rows = []
     for seed, drawn in zip(seeds, draw_seeds("weights", seeds), strict=True):
@@ -180,7 +180,7 @@ def averages(setting: Setting, seeds: list[int]) -> Rows:
         mean = each.mean(1)
         row = {"commutes": (above / (first * second).sqrt()).mean() * (mean[1] * mean[2]).sqrt() / mean[0]}
         row["eq20"] = (above / torch.stack(own)).mean()
-        term = (predictions.expected_nfm(x, y) * predictions.expected_agop(x, y, k)).sum() / n
+        term = (A * predictions.expected_agop(x, y, k)).sum() / n
         row |= {"covariance": 1 - term / mean[0], "free": free_probability.covariance_share(t, n / k)}
         rows.append({"seed": seed} | {name: float(value) for name, value in row.items()})
     return rows

@@ -14,7 +14,6 @@ from companion.studies._tasks import needs_memory, networks_of, of_task
 from companion.studies.lazy_feature import draw_task as draw_stripe
 from companion.theory.compression import amplification
 from companion.theory.kernel_pca import two_kinds
-from companion.theory.kernel_pca.frozen import frozen
 from companion.theory.kernel_pca.norm import least_norm
 from regimes import devices, validate
 from regimes.data import datasets
@@ -23,6 +22,7 @@ from regimes.kernels import ntk
 from regimes.measures import information
 from regimes.measures.errors import wrong
 from regimes.measures.kernel_pca import COUNT, Diagnosis, diagnose, separable
+from regimes.measures.lazy import Lazy, lazy
 from regimes.measures.spectrum import distance_dimension, tangent_components
 from regimes.models import Model, losses
 from regimes.models.convolutional import Convolutional, convolutional
@@ -40,6 +40,7 @@ DRAWN_POINTS = ("plane", "plane_centred", "labels")  # of the first realisation 
 LAST = {"stripe": ("beta",), "images": ("w", "b")}  # parameters of the last layer
 TOGETHER = 2  # realisations that train as one batch: a call of the largest size takes less than a minute
 SHOWN = 200  # points of a plane that are kept to be drawn, for the first realisation
+MEMORY = 2**27  # bytes of the tangents of a block of points
 RIDGE = 1e-7  # of frozen kernels: half or twice of it moves errors by 0.005 at most, another processor by nothing
 DRAWN = "Gaussian points of the stripe, drawn here"
 SYNTHETIC = "numbers drawn here"
@@ -179,11 +180,17 @@ def descend(setting: Setting, model: Model, train: Task, how: str) -> Iterator[S
     return gauss_newton(model, train.x, train.y, rule="settle", **common)
 
 
+def _frozen(model: Model, train: Task, test: Task, **options: Any) -> Lazy:
+    """Learning with the model's kernel: in float64, since in float32 one of few features seems to have many."""
+    model, train, test = (one.to(dtype=torch.float64) for one in (model, train, test))
+    return lazy(model, train, test, memory=MEMORY, **options)
+
+
 def _observed(model: Model, start: bool, setting: Setting, sets: dict[str, Task], kind: str) -> Rows:
     """Rows of one realisation: the full kernel and the last layer's at its weights, on fresh data."""
     train, points, rows = sets["train" if start else "fresh"], sets["points"], []
     for kernel, params in {"full": None, "last": LAST[kind]}.items():
-        learnt = frozen(model, train, sets["test"], params=params, ridge=RIDGE)
+        learnt = _frozen(model, train, sets["test"], params=params, ridge=RIDGE)
         row = {"kernel": kernel, "error": float(learnt.error[0]), "ended": learnt.ended[0], "source": points.source}
         if setting.get("panels", True):
             gram = ntk(model, points.x, params=params).double()
@@ -379,7 +386,7 @@ def _frame(
     points, test = sets["points"], sets["test"]
     model, start = (one.to(dtype=points.x.dtype) for one in (there.model, start))
     told, vectors = _both(ntk(model, points.x), points.y, before)
-    learnt = frozen(model, sets["fresh"], test)
+    learnt = _frozen(model, sets["fresh"], test)
     row = {"t": there.t, "satisfied": there.satisfied, "loss": there.loss, "error": float(learnt.error[0])}
     row |= {"network": float(wrong(model(test.x) - start(test.x), test.y)[0]), "ended": learnt.ended[0]}
     source = points.source if setting["shape"] == "images" else DRAWN

@@ -363,16 +363,17 @@ def support_vectors(setting: Setting, seeds: list[int]) -> Rows:
     """
     train, test = (task.to(dtype=torch.float64, device="cpu") for task in _imposed_on(setting, seeds))
     return [
-        {"seed": seed} | _machine(*drawn) for seed, *drawn in zip(seeds, train.x, train.y, test.x, test.y, strict=True)
+        {"seed": seed} | machine(wide_one_hidden_ntk(x), y, lambda c, x=x, z=z: wide_predictor(x, c, z), labels)
+        for seed, x, y, z, labels in zip(seeds, train.x, train.y, test.x, test.y, strict=True)
     ]
 
 
-def _machine(x: Tensor, y: Tensor, z: Tensor, labels: Tensor) -> dict[str, Any]:
-    """The machine of a training set ``x (p, d)``."""
-    gram = wide_one_hidden_ntk(x)
+def machine(gram: Tensor, y: Tensor, predictor: Callable[[Tensor], Tensor], labels: Tensor) -> dict[str, Any]:
+    """What the hard-margin machine of a kernel makes of one training set: ``y (p,)``, test ``labels (n,)``."""
     c, offset = learning_curves.hard_margin(gram, y)
-    f, ended = wide_predictor(x, c, z) + offset, "separated" if (y * (gram @ c + offset) > 0).all() else "not separated"
-    return {"error": float(wrong(f[None], labels[None])), "ended": ended, "vectors": int((c != 0).sum())}
+    ended = "separated" if bool((y * (gram @ c + offset) > 0).all()) else "not separated"
+    error = float(wrong((predictor(c) + offset)[None], labels[None]))
+    return {"error": error, "ended": ended, "vectors": int((c != 0).sum())}
 
 
 @study(

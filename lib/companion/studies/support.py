@@ -1,17 +1,13 @@
 """Chapter 1, what supports a boundary: the kernel at ``t*`` beside compressed data, and the premises of the theory."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import torch
-from torch import Tensor
 
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
 from companion.studies._tasks import DRAWN, draw_task, networks_of
-from companion.studies.lazy_feature import TASK, axes, fits, train_network
+from companion.studies.lazy_feature import TASK, axes, fits, machine, train_network
 from companion.theory import learning_curves
-from regimes.data.tasks import Task
 from regimes.kernels import ntk, wide_one_hidden_ntk
 from regimes.measures.errors import wrong
 from regimes.measures.lazy import lazy, tangent_predictor, wide_lazy, wide_predictor
@@ -61,17 +57,9 @@ def _at_star(setting: Setting, seed: int) -> Rows:
         "compressed": (wide_one_hidden_ntk(small.x[0]), lambda c: wide_predictor(small.x[0], c, z.x[0])),
     }
     return rows + [
-        {"curve": name, "learner": "machine"} | _machine(gram, fresh, predictor, test)
+        {"curve": name, "learner": "machine"} | machine(gram, fresh.y[0], predictor, test.y[0])
         for name, (gram, predictor) in machines.items()
     ]
-
-
-def _machine(gram: Tensor, train: Task, predictor: Callable[[Tensor], Tensor], test: Task) -> dict[str, Any]:
-    """What the hard-margin machine of a kernel makes of a training set of one realisation."""
-    c, offset = learning_curves.hard_margin(gram, train.y[0])
-    ended = "separated" if bool((train.y[0] * (gram @ c + offset) > 0).all()) else "not separated"
-    error = float(wrong((predictor(c) + offset)[None], test.y))
-    return {"error": error, "ended": ended, "vectors": int((c != 0).sum())}
 
 
 @study(version=1, axes=axes("shape d interfaces p test"), complete=fits(), rtol=1e-2, data=DRAWN)

@@ -184,12 +184,12 @@ def rotated(task: Task, turn: Tensor) -> Task:
 def gaussian_points(p: int, d: int, *, seed: int | Sequence[int]) -> Tensor:
     """Standard normal points ``(p, d)``, or ``(len(seed), p, d)`` for a list of seeds; the same on every device."""
     validate.integer(1, p=p, d=d)
-    several = isinstance(seed, Sequence) and not isinstance(seed, str)
-    validate.seeds(seed if several else [seed])
-    count = 2 * len(seed) if several else 1  # sets, and their stack
+    several = seed if isinstance(seed, Sequence) and not isinstance(seed, str) else None
+    validate.seeds([seed] if several is None else several)
+    count = 1 if several is None else 2 * len(several)  # sets, and their stack
     validate.memory(8 * count * p * d, f"{p} points in dimension {d}")
-    if several:
-        return torch.stack([gaussian_points(p, d, seed=s) for s in seed])
+    if several is not None:
+        return torch.stack([gaussian_points(p, d, seed=s) for s in several])
     return torch.from_numpy(np.random.default_rng(seed).standard_normal((p, d)))
 
 

@@ -1,6 +1,6 @@
 """Tangent kernels, finite and infinite width."""
 
-from regimes.kernels.infinite import infinite_diagonal, infinite_ntk
+from regimes.kernels.infinite import infinite_ntk
 from regimes.kernels.tangent import ntk, wide_one_hidden_ntk
 
-__all__ = ["infinite_diagonal", "infinite_ntk", "ntk", "wide_one_hidden_ntk"]
+__all__ = ["infinite_ntk", "ntk", "wide_one_hidden_ntk"]

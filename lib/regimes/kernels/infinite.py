@@ -3,7 +3,7 @@
 The network has ``depth = L`` layers of weights drawn from N(0, 1), each layer's input divided by the root of its width,
 and biases ``beta b`` with ``b`` drawn from N(0, 1) (NTK parametrisation). Its kernel is
 
-``Θ̄(x, z) = Θ(x, z) / √(Θ(x, x) Θ(z, z))``;   :func:`infinite_diagonal` gives ``Θ(x, x)`` in the paper's scale.
+``Θ̄(x, z) = Θ(x, z) / √(Θ(x, x) Θ(z, z))``.
 
 Without biases ``Θ̄`` depends on the angle ``phi`` only and equals the paper's ``n_0 2^(L-1) Θ / L`` on the unit sphere.
 It is a smooth function of ``t = ln(1 + L phi/(3π))``: at any depth a Chebyshev interpolant of degree 20 to 80 replaces
@@ -69,36 +69,8 @@ def infinite_ntk(x: Tensor, z: Tensor | None = None, *, depth: int, bias: float 
     return out
 
 
-def infinite_diagonal(x: Tensor, *, depth: int, bias: float = 0.0) -> Tensor:
-    """``Θ_∞^(L)(x, x)`` in the paper's scale: ``L |x|² / (n_0 2^(L-1))`` without biases.
-
-    Args:
-        x: inputs ``(..., d)``; ``n_0 = d``.
-        depth: ``L``, at least 1.
-        bias: ``beta``.
-
-    Returns:
-        ``(...)``.
-
-    Raises:
-        InputError: for inputs that are no numbers, a depth outside 1 to 10^15, a negative bias, or a result beyond the
-            range of floats (such as ``2^-L`` at ``L`` of some thousand).
-
-    Source: paper C, Theorem 1 and Prop. 1.
-    """
-    depth = relu_recursion.needs_depth(depth)
-    validate.between(0, 1e150, bias=bias)
-    validate.arrays(x=("... d", x))
-    square = (x * x).mean(-1)
-    theta = _diagonal(square, depth, bias**2)
-    lost = ~torch.isfinite(theta) | ((theta < torch.finfo(theta.dtype).tiny) & (x != 0).any(-1))
-    if bool(lost.any()):
-        raise InputError(f"x of such norms has at depth {depth} a kernel beyond the reach of {x.dtype}")
-    return theta
-
-
 def _diagonal(square: Tensor, depth: int, variance: float) -> Tensor:
-    """``Θ(x, x)`` from ``|x|²/d``. After ``settled`` layers the sums no longer change, or are zero."""
+    """``Θ(x, x)`` from ``|x|²/d``, in the paper's scale. After ``settled`` layers the sums stay, or are zero."""
     q = theta = square + variance
     settled = 2200 if variance else depth
     for _ in range(min(depth, settled) - 1):

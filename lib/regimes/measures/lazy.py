@@ -66,23 +66,42 @@ def wide_predictor(x: Tensor, c: Tensor, z: Tensor) -> Tensor:
     return torch.cat([wide_one_hidden_ntk(part, x) @ c for part in z.split(step)])
 
 
-def lazy(model: Model, train: Task, test: Task) -> Lazy:
+def lazy(
+    model: Model,
+    train: Task,
+    test: Task,
+    *,
+    params: Collection[str] | None = None,
+    ridge: float = 0.0,
+    memory: int = MEMORY,
+) -> Lazy:
     """Learning with the tangent kernel frozen at the model's current weights, initial or trained.
 
-    The kernel cannot fit a training point that activates no neuron; ``ended`` says how many there are.
+    The kernel cannot fit a training point that activates no neuron; ``ended`` says how many there are. In float32 a
+    kernel of few features seems to have as many as points: such a model is to be in float64.
 
-    Source: paper A, Eq. 4 at a fixed kernel.
+    Args:
+        model: ``S`` realisations.
+        train: points ``(S, p, d)`` and labels ``(S, p)``; for a fair test, other points than trained the model.
+        test: points ``(S, n, d)`` and labels.
+        params: names of the parameters that move, ``None`` for all.
+        ridge: of ``regimes.training.kernel_flow``; a kernel of fewer features than points needs it for a unique end.
+        memory: as of :func:`tangent_predictor`.
+
+    Source: paper A, Eq. 4 at a fixed kernel, and Fig. 9.
     """
     _needs_tasks(train, test)
-    fits = [_fit_seen(gram, y) for gram, y in zip(ntk(model, train.x), train.y, strict=True)]
-    f = tangent_predictor(model, train.x, torch.stack([c for c, _ in fits]), test.x)
+    grams = ntk(model, train.x, params=params)
+    fits = [_fit_seen(gram, y, ridge) for gram, y in zip(grams, train.y, strict=True)]
+    c = torch.stack([c for c, _ in fits])
+    f = tangent_predictor(model, train.x, c, test.x, params=params, memory=memory)
     return Lazy(wrong(f, test.y), tuple(why for _, why in fits), f)
 
 
-def _fit_seen(gram: Tensor, y: Tensor) -> tuple[Tensor, str]:
+def _fit_seen(gram: Tensor, y: Tensor, ridge: float) -> tuple[Tensor, str]:
     """Dual coefficients ``(p,)`` and why the flow ended; points that activate no neuron keep ``f = 0``."""
-    seen = gram.diagonal() > 0
-    fitted = kernel_flow.fit(gram[seen][:, seen], y[seen])
+    seen = (gram.diagonal() > 0) | (ridge > 0)
+    fitted = kernel_flow.fit(gram[seen][:, seen], y[seen], ridge=ridge)
     c = gram.new_zeros(len(y))
     c[seen] = fitted.coefficients[0].to(c)
     blind = int((~seen).sum())

@@ -4,9 +4,9 @@ A :class:`Model`'s tangents give tangent kernels, gradients, NFM and AGOP. :func
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -46,6 +46,21 @@ class Model(Protocol):
 
     def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "Model":
         """The same model in another precision or on another device."""
+
+
+class Realisations:
+    """What a model is made of, changed tensor by tensor; ``_map`` does that."""
+
+    def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
+        raise NotImplementedError
+
+    def __getitem__(self, rows: slice | Tensor) -> Self:
+        """The realisations ``rows``, a slice or an index tensor; the leading axis stays."""
+        return self._map(lambda tensor: tensor[rows])
+
+    def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> Self:
+        """The same networks in another precision or on another device; integer buffers stay integer."""
+        return self._map(lambda tensor: tensor.to(dtype=dtype if tensor.is_floating_point() else None, device=device))
 
 
 AnyModel = TypeVar("AnyModel", bound=Model)

@@ -19,7 +19,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import unfold
 
 from regimes import devices, validate
-from regimes.models import inputs
+from regimes.models import Realisations, inputs
 from regimes.models.activations import Activation, activation
 from regimes.models.tangents import Part, Tangents
 from regimes.models.windows import Blocks, Convolution, Depthwise, Window, product
@@ -100,7 +100,7 @@ def _stages(h: int, shape: tuple[int, int, int]) -> tuple[Stage, ...]:
 
 
 @dataclass(frozen=True)
-class Convolutional:
+class Convolutional(Realisations):
     """Weights of ``E`` independent realisations.
 
     Attributes:
@@ -222,14 +222,6 @@ class Convolutional:
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> "Convolutional":
         return self.with_parameters([change(tensor) for tensor in self.parameters()])
-
-    def __getitem__(self, rows: slice | Tensor) -> "Convolutional":
-        """The realisations ``rows``, a slice or an index tensor; the leading axis stays."""
-        return self._map(lambda tensor: tensor[rows])
-
-    def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "Convolutional":
-        """The same networks in another precision or on another device."""
-        return self._map(lambda tensor: tensor.to(dtype=dtype, device=device))
 
 
 class _ByTangents(torch.autograd.Function):

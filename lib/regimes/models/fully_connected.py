@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from regimes import devices, validate
-from regimes.models import inputs, matching
+from regimes.models import Realisations, inputs, matching
 from regimes.models.activations import Activation, activation
 from regimes.models.tangents import Layer, Tangents
 from regimes.validate import InputError
@@ -31,7 +31,7 @@ PARAMETRISATIONS = ("ntk", "standard", "mean-field")
 
 
 @dataclass(frozen=True)
-class FullyConnected:
+class FullyConnected(Realisations):
     """Weights of ``E`` independent realisations.
 
     Attributes:
@@ -137,14 +137,6 @@ class FullyConnected:
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> "FullyConnected":
         return replace(self, weights=tuple(map(change, self.weights)), biases=tuple(map(change, self.biases)))
-
-    def __getitem__(self, rows: slice | Tensor) -> "FullyConnected":
-        """The realisations ``rows``, a slice or an index tensor; the leading axis stays."""
-        return self._map(lambda tensor: tensor[rows])
-
-    def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "FullyConnected":
-        """The same networks in another precision or on another device."""
-        return self._map(lambda tensor: tensor.to(dtype=dtype, device=device))
 
 
 def fully_connected(

@@ -16,7 +16,7 @@ from torch.func import functional_call, grad, jvp, vmap
 from torch.nn.functional import pad, unfold
 
 from regimes import validate
-from regimes.models import inputs
+from regimes.models import Realisations, inputs
 from regimes.models.tangents import Tangents
 from regimes.models.windows import Convolution
 from regimes.validate import InputError
@@ -25,7 +25,7 @@ MEMORY = 2**28  # bytes of a Jacobian's rows at a time
 
 
 @dataclass(frozen=True)
-class ModuleModel:
+class ModuleModel(Realisations):
     """A torch module at the parameters of ``E`` realisations.
 
     Attributes:
@@ -141,14 +141,6 @@ class ModuleModel:
         rest = tuple(name for name in values if name not in wanted)
         tensors, fixed = (tuple(values[name] for name in kept) for kept in (wanted, rest))
         return replace(self, names=wanted, tensors=tensors, fixed_names=rest, fixed=fixed)
-
-    def __getitem__(self, rows: slice | Tensor) -> "ModuleModel":
-        """The realisations ``rows``, a slice or an index tensor; the leading axis stays."""
-        return self._map(lambda tensor: tensor[rows])
-
-    def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "ModuleModel":
-        """The same models in another precision or on another device; integer buffers stay integer."""
-        return self._map(lambda tensor: tensor.to(dtype=dtype if tensor.is_floating_point() else None, device=device))
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> "ModuleModel":
         return replace(self, tensors=tuple(map(change, self.tensors)), fixed=tuple(map(change, self.fixed)))

@@ -1,7 +1,7 @@
 r"""The one-hidden-layer network of paper A, with a leading axis of independent realisations."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from regimes import devices, validate
-from regimes.models import inputs, matching
+from regimes.models import Realisations, inputs, matching
 from regimes.models.tangents import Layer, Readout, Tangents
 
 GAIN = math.sqrt(2.0)  # of the activation, so that E[sigma(z)^2] = 1 for standard normal z
 
 
 @dataclass(frozen=True)
-class Network:
+class Network(Realisations):
     r""":math:`f(x) = \frac1h \sum_n \beta_n\, \sigma(\omega_n \cdot x/\sqrt d + b_n)` with
     :math:`\sigma(z) = \sqrt2 \max(0, z)`, mean-field scaling (``1/h``).
 
@@ -87,13 +87,8 @@ class Network:
         size = max(1, entries // (self.omega.shape[0] * self.h))
         return [slice(start, start + size) for start in range(0, p, size)] or [slice(0, 0)]
 
-    def __getitem__(self, rows: slice | Tensor) -> "Network":
-        """The realisations ``rows``, a slice or an index tensor; the leading axis stays."""
-        return Network(*(tensor[rows] for tensor in self.parameters()))
-
-    def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "Network":
-        """The same network in another precision or on another device."""
-        return Network(*(tensor.to(dtype=dtype, device=device) for tensor in self.parameters()))
+    def _map(self, change: Callable[[Tensor], Tensor]) -> "Network":
+        return Network(*map(change, self.parameters()))
 
 
 def one_hidden(d: int, h: int, *, seeds: int | Sequence[int], device: str | torch.device = "cpu") -> Network:

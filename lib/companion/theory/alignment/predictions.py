@@ -85,21 +85,11 @@ def _relu(gram: Tensor) -> tuple[Tensor, Tensor]:
 _LAYERS: dict[str, Callable[[Tensor], tuple[Tensor, Tensor]]] = {"quadratic": _quadratic, "relu": _relu}
 
 
-def expected_nfm(x: Tensor, y: Tensor) -> Tensor:
-    r"""``E[ẆᵀẆ] = (XᵀYX)² (..., d, d)`` of ``f = aᵀ(Wx)²``, ``a ~ N(0, 1)``, ``W ~ N(0, 1/k)``, at any width.
+def expected_agop(x: Tensor, y: Tensor, k: int, *, printing: str = "corrected") -> Tensor:
+    r"""``E[ẆᵀKẆ] (..., d, d)`` of ``f = aᵀ(Wx)²``, ``a ~ N(0, 1)``, ``W ~ N(0, 1/k)``, at width ``k``.
 
     Here :math:`\dot W = \delta^\top YX` with ``δ = a ⊙ h``, as in the paper; the derivative ``2a ⊙ h`` gives four times
-    as much.
-
-    Source: paper D, Prop. 10.
-    """
-    validate.arrays(x=("... n d", x), y=("... n", y))
-    m = x.mT @ (x * y.unsqueeze(-1))
-    return m @ m
-
-
-def expected_agop(x: Tensor, y: Tensor, k: int, *, printing: str = "corrected") -> Tensor:
-    r"""``E[ẆᵀKẆ] (..., d, d)`` of the network of :func:`expected_nfm` at width ``k``.
+    as much. ``E[ẆᵀẆ]`` is the ``A`` of :func:`free_probability.data_matrices` at any width.
 
     .. math:: \tfrac3k\operatorname{tr}(X^\top X)(X^\top YX)^2 + (1+\tfrac5k)\,X^\top YX\,X^\top X\,X^\top YX
 

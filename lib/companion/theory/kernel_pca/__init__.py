@@ -1,4 +1,4 @@
-"""Kernel principal components of tangent kernels: learning with a frozen kernel, the label's norm, the two kinds.
+"""Kernel principal components of tangent kernels: the label's norm, the even and the odd sector.
 
 Source: paper A, Sec. 5 and App. D.
 """
