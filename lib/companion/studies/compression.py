@@ -1,6 +1,5 @@
 """Chapter 2: how weights align with what matters, and how far the amplification goes."""
 
-import functools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +10,7 @@ from torch import Tensor
 
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
 from companion.studies._tasks import DRAWN, draw_task, networks_of, of_task
-from companion.studies.lazy_feature import predicted_amplification
+from companion.studies.lazy_feature import _fastest_attractor, _fastest_ring, predicted_amplification
 from companion.theory.compression import (
     FixedPoint,
     Stripe,
@@ -22,7 +21,6 @@ from companion.theory.compression import (
     sees_data,
 )
 from companion.theory.compression.neuron import Neurons
-from companion.theory.compression.ring import Cylinder
 from companion.theory.compression.stripe import time_unit
 from companion.theory.learning_curves import compress
 from regimes import validate
@@ -86,25 +84,15 @@ def _needs_rest(setting: Setting) -> Setting:
     """The setting, if neurons come to rest somewhere and a cylinder has an uninformative direction."""
     d, planes, along, radius = (setting.get(name) for name in ("d", "interfaces", "d_parallel", "radius"))
     if setting.get("shape") != "cylinder":
-        if not _attracts(tuple(planes), d):
+        if _fastest_attractor(tuple(planes), d)[1] is None:
             raise InputError(f"interfaces must leave an attractor for neurons, got none for {planes}")
     elif not along or not radius:
         raise InputError("a cylinder needs d_parallel and radius")
     elif along >= d:
         raise InputError(f"d_parallel must be below d = {d}, to leave an uninformative direction, got {along}")
-    elif not _has_rings(radius, d, along):
+    elif _fastest_ring(radius, d, along)[1] is None:
         raise InputError(f"radius must leave a ring of fixed points for neurons, got none for {radius:g}")
     return setting
-
-
-@functools.cache
-def _attracts(interfaces: tuple[float, ...], d: int) -> bool:
-    return bool(Stripe(interfaces, d).attractors())
-
-
-@functools.cache
-def _has_rings(radius: float, d: int, d_parallel: int) -> bool:
-    return bool(Cylinder(radius, d, d_parallel).rings())
 
 
 def _drawn(setting: Setting, seeds: list[int]) -> tuple[Task, Network]:

@@ -1,6 +1,5 @@
 """Chapter 4, kernels that know no direction: what their components tell in many dimensions; how they learn images."""
 
-import functools
 import math
 from typing import Any
 
@@ -8,7 +7,7 @@ import torch
 from torch import Tensor
 
 from companion.experiments.sweep import Rows, Setting, study
-from companion.studies._images import identity, needs
+from companion.studies._images import centred, identity, needs
 from companion.studies._tasks import DRAWN
 from companion.theory.kernel_pca import harmonics as theory
 from regimes.data import datasets, tasks
@@ -44,11 +43,6 @@ def initial(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-@functools.lru_cache(maxsize=1)
-def _pool(data: str, words: str) -> Task:
-    return datasets.centred(datasets.load(data, labels="parity"))
-
-
 def _on_images(setting: Setting) -> Setting:
     """A setting with the words for its images, which need not be here where no realisation is asked for."""
     if setting["seeds"]:
@@ -66,7 +60,7 @@ def images(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper B, Sec. 5; Spigler et al., J. Stat. Mech. (2020) 124001.
     """
-    pool, rows = _pool(setting["data"], setting["words"]), []
+    pool, rows = centred(setting["data"], setting["words"]), []
     for seed in seeds:
         train, test = datasets.split(pool, [setting["p"], setting["test"]], seed=draw_seeds("train", [seed])[0])
         x = torch.cat([train.x, test.x])

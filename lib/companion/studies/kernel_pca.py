@@ -1,6 +1,5 @@
 """Chapter 4: components of tangent kernels before, during and after training, and what they tell of the labels."""
 
-import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +8,7 @@ import torch
 from torch import Tensor
 
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
-from companion.studies._images import identity, needs
+from companion.studies._images import centred, identity, needs
 from companion.studies._tasks import needs_memory, networks_of, of_task
 from companion.studies.lazy_feature import draw_task as draw_stripe
 from companion.theory.compression import amplification
@@ -77,12 +76,6 @@ def statistical_columns(*names: str) -> dict[str, str]:
     return dict.fromkeys((*names, "error", "ended"), STATISTICAL)
 
 
-@functools.lru_cache(maxsize=2)
-def _pool(data: str, words: str) -> Task:
-    """All images, centred and scaled; labels are parities of the class. Source: paper A, Fig. 9 (its code)."""
-    return datasets.centred(datasets.load(data, labels="parity"))
-
-
 def _axes(names: str) -> dict[str, str]:
     """The kinds of some axes."""
     return {name: AXES[name] for name in names.split()}
@@ -147,7 +140,7 @@ def draw_images(setting: Setting, seeds: list[int], *, dtype: torch.dtype = torc
     The first two do not depend on the size of the others.
     """
     sizes = {"test": setting["test"], "points": setting["n"], "fresh": setting["p"], "train": setting["p"]}
-    pool = _pool(setting["data"], setting["words"])
+    pool = centred(setting["data"], setting["words"])
     sets = [datasets.split(pool, list(sizes.values()), seed=seed) for seed in draw_seeds("train", seeds)]
     return {name: _stack([s[i] for s in sets], dtype) for i, name in enumerate(sizes)}
 
@@ -161,7 +154,7 @@ def draw_points(setting: Setting, seeds: list[int]) -> dict[str, Task]:
 
 def convolutional_networks(setting: Setting, seeds: list[int], *, members: int = 1) -> Convolutional:
     """Paper A's network, ``members`` for each seed, one after the other."""
-    side = round(_pool(setting["data"], setting["words"]).x.shape[-1] ** 0.5)
+    side = round(centred(setting["data"], setting["words"]).x.shape[-1] ** 0.5)
     each = [seed * members + member for seed in seeds for member in range(members)]
     drawn = draw_seeds("weights", each, size=setting["h"])
     return convolutional(setting["h"], seeds=drawn, shape=(1, side, side), device="auto").to(dtype=torch.float32)
