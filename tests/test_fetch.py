@@ -87,6 +87,7 @@ def test_a_forged_file_stays_out(server, sets, tmp_path, capsys):
 
 def test_off_line_one_line_says_what_is_missing_and_who_judges_instead(sets, monkeypatch, capsys):
     monkeypatch.setattr(fetch, "SETS", {n: s | {"homes": ["http://127.0.0.1:9"]} for n, s in sets.items()})
+    assert "B.Fig6-gain-second" not in fetch._instead("mnist"), "which Fashion-MNIST judges"
     fetch.SETS["mnist"]["said"], fetch.SETS["cifar10"]["said"] = "Fashion-MNIST", "data of no claim's rows"
     assert fetch.main([]) == 1
     said = capsys.readouterr().err

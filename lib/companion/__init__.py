@@ -1,12 +1,9 @@
 """The companion to five papers on lazy and feature learning, on top of the engine ``regimes``.
 
 The packages form layers, listed here from the bottom up; each imports only from its own, those below and the engine.
-``import companion`` costs nothing: the names of the public API load their module when they are first asked for.
 """
 
-import importlib
 import sys
-from typing import Any
 
 # nbformat imports jsonschema, and that a grammar of addresses which takes a second to compile, in every process that
 # reads a notebook. No notebook asks for it, and jsonschema does without where it is not there.
@@ -20,16 +17,3 @@ LAYERS = {
     "report fetch": "claims, verdicts, figures; full data sets",
     "runner site": "running a chapter; the pages of the book",
 }
-
-# name -> the module that holds it
-PUBLIC = {"product": "experiments.study", "study": "experiments.study", "sweep": "experiments.sweep"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in PUBLIC:
-        raise AttributeError(f"module 'companion' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"companion.{PUBLIC[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *PUBLIC})

@@ -6,6 +6,7 @@ fetched again, so that a stopped command resumes.
 """
 
 import argparse
+import re
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -57,8 +58,8 @@ def _one(pooch, file: str, wanted: Mapping[str, Any], folder: Path) -> str | Non
 
 def _instead(name: str) -> str:
     """The claims of ``results/ledger.json`` on a data set, which stored results judge without it."""
-    records = ledger.read(paths.results() / "ledger.json")
-    claims = ", ".join(record["id"] for record in records if SETS[name]["said"] in str(record["data"]))
+    records, own = ledger.read(paths.results() / "ledger.json"), rf"(?<![\w-]){re.escape(SETS[name]['said'])}"
+    claims = ", ".join(record["id"] for record in records if re.search(own, str(record["data"])))
     return f"the stored results judge {claims}" if claims else "no claim of the ledger rests on it"
 
 

@@ -11,6 +11,7 @@ import contextlib
 import logging
 import multiprocessing
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -95,10 +96,14 @@ class _Engine(NBClientEngine):
             # sockets in a folder of its own: kernels that start side by side may be given the same TCP port
             link = Config(KernelManager={"transport": "ipc", "connection_file": f"{own}/kernel.json"})
             client = _Client(nb_man, kernel_name=kernel_name, timeout=options["execution_timeout"], config=link)
+            # the injected cell has one id in all runs, and is hidden where it repeats what the chapter shows
+            injected = next(cell for cell in nb_man.nb.cells if "injected-parameters" in cell.metadata.tags)
+            injected["id"] = "injected-parameters"
+            injected.metadata.tags += ["remove-cell"] * options["repeats"]
             # papermill would write megabytes of pictures twice a cell: it does so once, when it is done or has failed
             path, nb_man.output_path = nb_man.output_path, None
             try:
-                return client.execute(stderr=said)
+                return client.execute(stderr=said, env=options["env"])
             finally:
                 nb_man.output_path = path
 
@@ -126,7 +131,7 @@ def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | 
                 for left, kept in ((done, f"{stem}.failed.ipynb"), (fresh / "kernel.log", f"{stem}.failed.log")):
                     if left.exists():
                         os.replace(left, folder / kept)
-                versions.drop(fresh)
+                shutil.rmtree(fresh, ignore_errors=True)
             raise
         for name in names:  # as old as what was read: a source that was edited meanwhile is newer
             os.utime(fresh / name, (started, started))
@@ -148,35 +153,14 @@ def _papermill(number: str, values: Mapping[str, Any], folder: Path, log: Path, 
     settings = Path(os.environ.get("IPYTHONDIR") or paths.root() / "build" / "ipython")  # not the reader's own
     settings.mkdir(parents=True, exist_ok=True)
     told = {"REGIMES_RUN": str(folder), "REGIMES_LOG": str(log), "IPYTHONDIR": str(settings)}
-    with _progress(log), _environment(**told):
+    with _progress(log):
         papermill.execute_notebook(
-            str(raw), str(done), injected, engine_name="regimes", cwd=str(paths.root()),
+            str(raw), str(done), injected, engine_name="regimes", cwd=str(paths.root()), env=os.environ | told,
             execution_timeout=CELL_SECONDS, progress_bar=sys.stderr.isatty(), said=folder / "kernel.log",
+            repeats=len(injected) == 1,
         )  # fmt: skip
     raw.unlink()
     (folder / "kernel.log").unlink()
-    _mark_injected(done, hidden=len(injected) == 1)
-
-
-def _mark_injected(path: Path, *, hidden: bool) -> None:
-    """Gives the injected cell a fixed id; hides it if it repeats what the chapter shows."""
-    book = nbformat.read(path, as_version=4)
-    cell = next(cell for cell in book.cells if "injected-parameters" in cell.metadata.tags)
-    cell["id"] = "injected-parameters"
-    if hidden:
-        cell.metadata.tags.append("remove-cell")
-    nbformat.write(book, path)
-
-
-@contextlib.contextmanager
-def _environment(**values: str) -> Iterator[None]:
-    old = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in old.items():
-            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
 
 
 @contextlib.contextmanager
@@ -295,8 +279,12 @@ def _apart(number: str, values: Mapping[str, Any], folder: Path) -> None:
     """Executes a chapter in this process, which ignores Ctrl-C: its parent, which gets it too, ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with(os.getppid())
-    with contextlib.suppress(KeyboardInterrupt):  # for the parent to say
-        sys.exit(_run(number, values, folder))
+    with one_line_errors():
+        try:
+            code = _run(number, values, folder)
+        except KeyboardInterrupt:
+            code = 130  # for the parent to say
+        sys.exit(code)
 
 
 def _run(number: str, values: Mapping[str, Any], folder: Path, figure: str | None = None) -> int:

@@ -227,6 +227,14 @@ def test_claims_are_declared_and_judged_once(opened, shown):
         opened.check("Z.Fig1-size", Estimate.exact(3), page.THEORY, figure="fig-x")
 
 
+def test_by_hand_a_cell_that_judges_may_run_again(mini_book, shown, monkeypatch):
+    monkeypatch.delenv("REGIMES_RUN", raising=False)
+    opened = Chapter("99", NAMESPACE | {"profile": "laptop"})
+    for value in (3, 4):
+        opened.check("Z.Fig1-size", Estimate.exact(value), page.THEORY, figure="fig-x")
+    assert opened.records["Z.Fig1-size"]["value"] == 4
+
+
 def test_a_chapter_opened_by_hand_obeys_its_profile_line(mini_book, monkeypatch):
     monkeypatch.delenv("REGIMES_RUN", raising=False)
     names = NAMESPACE | {"profile": "smoke", "scale": 4.0}

@@ -342,7 +342,7 @@ def test_pages_that_fail_leave_the_last_good_ones(mini_book, tmp_path):
     (good / "index.html").write_text("good")
     versions.swap(good, out)
     (mini_book / "_config.yml").write_text("title: [\n")
-    with pytest.raises(pages.PagesError):
+    with pytest.raises(pages.PagesError, match=r"\w"):  # says why
         pages.build(mini_book, out)
     assert (out / "index.html").read_text() == "good" and len(list(tmp_path.glob(".html-*"))) == 1
 
@@ -510,3 +510,20 @@ def test_a_profile_that_is_none_is_refused_by_hand(mini_book, monkeypatch):
     values = {name: p.value for name, p in parameters.declared("99").items()}
     with pytest.raises(InputError, match="profile must be one of smoke, laptop, paper"):
         Chapter("99", values | {"profile": "tiny"})
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"), [(InputError("no"), 2, "error: no\n"), (KeyboardInterrupt(), 130, "")]
+)
+def test_a_chapter_in_a_process_of_its_own_fails_in_one_line_or_in_none(
+    tmp_path, monkeypatch, capsys, error, code, said
+):
+    def fails(*given):
+        raise error
+
+    for owner, name in ((runner.signal, "signal"), (runner, "die_with")):
+        monkeypatch.setattr(owner, name, lambda *given: None)
+    monkeypatch.setattr(runner, "_run", fails)
+    with pytest.raises(SystemExit) as ended:
+        runner._apart("99", {}, tmp_path)
+    assert ended.value.code == code and capsys.readouterr().err == said

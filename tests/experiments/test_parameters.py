@@ -32,6 +32,13 @@ def test_whole_numbers_pass_as_floats(mini_book):
     assert value == 2.0 and isinstance(value, float)
 
 
+def test_a_file_may_hold_the_tables_of_several_chapters():
+    own = {"01": {"curve_alpha": 0.5}, "05": {"n0": 7}}
+    for number in own:
+        found = parameters.resolve(number, "laptop", own)
+        assert found.items() >= own[number].items()
+
+
 @pytest.mark.parametrize(
     ("number", "profile", "given", "said"),
     [

@@ -245,11 +245,12 @@ def _profile(number: str, profile: str) -> dict[str, Any]:
 
 def _full(number: str, override: Mapping[str, Any]) -> dict[str, Any]:
     """An override with what its table of the chapter holds: parameters, and entries of designs by their full names."""
-    own = override.get(number)
+    others = {name for name, value in override.items() if name in chapters() and isinstance(value, Mapping)}
+    own, rest = override.get(number), {name: value for name, value in override.items() if name not in others}
     if not isinstance(own, Mapping):
-        return dict(override)
+        return rest
     designs = {name: table for name, table in own.items() if isinstance(table, Mapping)}
-    given = {name: value for name, value in {**override, **own}.items() if name != number and name not in designs}
+    given = {name: value for name, value in {**rest, **own}.items() if name not in designs}
     return given | _flat(number, designs)
 
 

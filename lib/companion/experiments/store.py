@@ -111,15 +111,6 @@ class Store:
     def __contains__(self, cell: Cell) -> bool:
         return (self.folder / cell.name).exists()
 
-    def read(self, name: str) -> Record | None:
-        """The record in a file of the store, or ``None``; nothing is moved, and Damaged raised if it is no cell."""
-        try:
-            return decode((self.folder / name).read_text(encoding="utf-8"), name)
-        except FileNotFoundError:
-            return None
-        except (OSError, UnicodeDecodeError):
-            raise Damaged("it is no file that can be read") from None
-
     def load(self, cell: Cell | str) -> Record | None:
         """The stored record ``{cell fields, rows, provenance}`` of a cell, or of a file by name, or ``None``.
 
@@ -127,10 +118,12 @@ class Store:
         """
         name = cell if isinstance(cell, str) else cell.name
         try:
-            return self.read(name)
-        except Damaged as error:
+            return decode((self.folder / name).read_text(encoding="utf-8"), name)
+        except FileNotFoundError:
+            return None
+        except (Damaged, OSError, UnicodeDecodeError) as error:
             self._move(name, "damaged")
-            self.aside.append((name, str(error)))
+            self.aside.append((name, str(error) if isinstance(error, Damaged) else "it is no file that can be read"))
             return None
 
     def _move(self, name: str, to: str) -> None:

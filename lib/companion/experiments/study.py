@@ -110,7 +110,7 @@ class Study:
     def __reduce_ex__(self, protocol: Any) -> Any:
         module = self.function.__module__
         if module != "__main__" and getattr(sys.modules.get(module), self.function.__name__, None) is self:
-            return _lookup, (module, self.function.__name__)  # by name: the module's own object
+            return self.function.__name__  # the module's own object
         return object.__reduce_ex__(replace(self, known=self.code), protocol)
 
 
@@ -121,10 +121,6 @@ def _numbers(found: Any) -> Any:
     if isinstance(found, list):
         return [_numbers(one) for one in found]
     return {name: _numbers(one) for name, one in found.items()} if isinstance(found, dict) else found
-
-
-def _lookup(module: str, name: str) -> Study:
-    return getattr(__import__(module, fromlist=[name]), name)
 
 
 def study(

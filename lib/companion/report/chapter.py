@@ -230,7 +230,7 @@ class Chapter:
             figure: the label of the figure or table that shows it.
         """
         claim = ledger.claims().get(claim_id)
-        if claim is None or claim_id in self.records:
+        if claim is None or (claim_id in self.records and self._labels is not None):  # by hand a cell may run again
             raise InputError(f"claim {claim_id} " + ("was judged already" if claim else "is not in book/claims"))
         if not tables:
             raise InputError(f"claim {claim_id} names no rows: pass those it was measured on, or THEORY")

@@ -51,7 +51,7 @@ def pictures(fig: Figure) -> dict[str, str]:
     fig.set_figwidth(min(fig.get_figwidth(), COLUMN_WIDTH))
     _drop_unseen_ticks(fig)
     with _settled(fig) as box:
-        return {"image/png": _base64(_cropped(fig, box))} | _best(fig, box)
+        return {"image/png": _base64(_saved(fig, "png", dpi=DPI, bbox_inches=box))} | _best(fig, box)
 
 
 def _drop_unseen_ticks(fig: Figure) -> None:
@@ -67,7 +67,8 @@ def _best(fig: Figure, box: Bbox) -> dict[str, str]:
     drawn = _saved(fig, "svg", bbox_inches=box, metadata={"Date": None, "Creator": None})
     if len(drawn) <= LIGHT:
         return {"image/svg+xml": drawn.decode()}
-    return {"image/webp": _base64(_webp(_pixels(fig, 2 * DPI, bbox_inches=box)))}
+    drawn = Image.open(io.BytesIO(_saved(fig, "png", dpi=2 * DPI, bbox_inches=box)))
+    return {"image/webp": _base64(_webp(drawn.convert("RGB")))}
 
 
 @contextlib.contextmanager
@@ -94,24 +95,10 @@ def phone_variant(fig: Figure) -> dict[str, object] | None:
         return {"pictures": _best(fig, box), "font": smallest_font(fig)}
 
 
-def _cropped(fig: Figure, box: Bbox) -> bytes:
-    """A PNG of a figure, cut to its extent in inches."""
-    canvas, buffer = FigureCanvasAgg(fig), io.BytesIO()
-    canvas.draw()
-    picture = Image.fromarray(np.asarray(canvas.buffer_rgba()))
-    left, top = round(box.x0 * DPI), picture.height - round(box.y1 * DPI)
-    picture.crop((left, top, left + round(box.width * DPI), top + round(box.height * DPI))).save(buffer, "png")
-    return buffer.getvalue()
-
-
 def _saved(fig: Figure, kind: str, **options: object) -> bytes:
     buffer = io.BytesIO()
     fig.savefig(buffer, format=kind, **options)
     return buffer.getvalue()
-
-
-def _pixels(fig: Figure, dpi: float, **options: object) -> Image.Image:
-    return Image.open(io.BytesIO(_saved(fig, "png", dpi=dpi, **options))).convert("RGB")
 
 
 def _webp(picture: Image.Image) -> bytes:

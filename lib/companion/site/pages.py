@@ -72,7 +72,7 @@ def build(source: Path, out: Path, *options: str, cache: Path | None = None) -> 
     work, shown = cache or fresh / "sphinx", "\n".join(_text(source / name) for name in SETTINGS)
     noted = work / "settings"
     if _text(noted) != shown:
-        versions.drop(work)
+        shutil.rmtree(work, ignore_errors=True)
     work.mkdir(exist_ok=True)
     noted.unlink(missing_ok=True)  # a build that fails or is killed leaves nothing to go on from
     program = "import sys, companion; from jupyter_book.cli.main import main; sys.exit(main())"
@@ -83,12 +83,13 @@ def build(source: Path, out: Path, *options: str, cache: Path | None = None) -> 
     done = subprocess.run([*command, *options], **how, capture_output=True, text=True)
     made, pages = work / "_build" / "html", fresh / "html"
     if done.returncode or not (made / "index.html").exists():
-        versions.drop(fresh)
-        raise PagesError((done.stderr or done.stdout).partition("Traceback")[0].strip())
+        shutil.rmtree(fresh, ignore_errors=True)
+        said = (done.stderr or done.stdout).strip()
+        raise PagesError(said.partition("Traceback")[0].strip() or said.rpartition("\n")[2])
     shutil.copytree(made, pages)
     _notebooks(pages)
     if cache is None:
-        versions.drop(work)
+        shutil.rmtree(work, ignore_errors=True)
     else:
         noted.write_text(shown, encoding="utf-8")
     versions.swap(pages, out)

@@ -359,7 +359,9 @@ def write_readme() -> None:
 def keep_paper(folder: Path) -> list[dict[str, Any]]:
     """Puts what the chapters of a run measured at the paper's size into its kept ledger; what is declared anew goes."""
     kept = {record["id"]: record for record in ledger.read(paths.paper_ledger()) if _still_declared(record)}
-    for path in sorted(folder.glob("[0-9][0-9].ledger.json")):
+    if not (found := sorted(folder.glob("[0-9][0-9].ledger.json"))):
+        raise InputError(f"there is no run with a ledger in {folder}")
+    for path in found:
         kept |= {record["id"]: record for record in of_paper_size(path.name[:2], folder)}
     whole = [{k: v for k, v in kept[name].items() if k != "cells"} for name in ledger.claims() if name in kept]
     ledger.write(paths.paper_ledger(), whole)

@@ -44,11 +44,6 @@ def _clear(link: Path, kept: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def drop(folder: Path) -> None:
-    """Deletes a folder that will not be used."""
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 def point(link: Path, target: Path) -> None:
     """Makes ``link`` a symbolic link to ``target`` (seen from the link's folder), by one rename."""
     if link.is_symlink() and Path(os.readlink(link)) == target:
