@@ -141,6 +141,14 @@ def test_readout_is_stationary_and_beats_its_neighbours(loss):
         torch.testing.assert_close(a, network.ridge(phi, y, 0.3))
 
 
+def test_a_hinge_readout_does_not_depend_on_its_batch():
+    rng = np.random.default_rng(3)
+    phi, y = torch.from_numpy(rng.standard_normal((6, 40, 25)) / 5), torch.from_numpy(rng.choice([-1.0, 1.0], (6, 40)))
+    both = fit_readout.readout(phi, y, "hinge", 0.1)
+    alone = [fit_readout.readout(phi[i : i + 1], y[i : i + 1], "hinge", 0.1) for i in range(6)]
+    torch.testing.assert_close(both, torch.cat(alone), rtol=1e-10, atol=1e-12)
+
+
 def test_hinge_readout_is_a_support_vector_machine():
     rng = np.random.default_rng(0)
     phi, y = rng.standard_normal((2, 60, 25)) / 5, np.sign(rng.standard_normal((2, 60)))

@@ -62,6 +62,7 @@ def _hinge(z: Tensor, lam: float) -> Tensor:
     system.diagonal(dim1=-2, dim2=-1).add_(lam)
     factor = torch.linalg.cholesky(system)
     margin, pull = torch.zeros_like(z[..., 0]), torch.zeros_like(z[..., 0])
+    found, done = torch.zeros_like(z[:, 0]), torch.zeros(len(z), dtype=torch.bool, device=z.device)
     for _ in range(400):
         for _ in range(50):
             a = torch.cholesky_solve(rho * z.mT @ (margin - pull)[..., None], factor)
@@ -71,8 +72,10 @@ def _hinge(z: Tensor, lam: float) -> Tensor:
         share = (-rho * pull).clamp(0, 1)  # the dual's variables
         a = (z.mT @ share[..., None])[..., 0] / lam
         value = (1 - (z @ a[..., None])[..., 0]).clamp_min(0).sum(-1) + lam * a.square().sum(-1) - share.sum(-1)
-        if float((value / share.sum(-1).clamp_min(1e-300)).max()) < 1e-6:
-            return a
+        found = torch.where(done[:, None], found, a)  # each stops by itself, whatever the others need
+        done |= value / share.sum(-1).clamp_min(1e-300) < 1e-6
+        if bool(done.all()):
+            return found
     raise NotConverged(f"hinge readout not found: the objective is {float(value.max()):.1e} above the dual")
 
 
