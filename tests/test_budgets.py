@@ -1,6 +1,6 @@
 """What the code may weigh: lines, knobs of a chapter, long cells, names. A ceiling comes down as code does, never up.
 
-Each stands beside where it is to end; what is above that is work left to do.
+The plan was 8500 lines for the engine and 21,000 for both, with 316 claims: 66 lines a claim.
 """
 
 import ast
@@ -11,11 +11,12 @@ import jupytext
 import pytest
 
 from companion.experiments import parameters
+from companion.report import ledger
 from tests.references import ROOT
 
 LIB = ROOT / "lib"
-# part -> most lines now; the engine is to end at 8500, both at 21,000
-LINES = {"regimes": 7_800, "": 25_366}
+LINES = {"regimes": 7_750, "": 25_220}  # part -> most lines
+A_CLAIM = 57  # lines of both for each claim that the book judges
 KNOBS = 12  # parameters of a chapter beside its profile
 CELL = 25  # lines of a chapter's cell, the parameters left out
 STUDY = 35  # lines of the median study
@@ -36,6 +37,10 @@ def is_study(node):
 def test_lines(package):
     counted = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in (LIB / package).rglob("*.py"))
     assert 0.9 * LINES[package] < counted <= LINES[package]
+
+
+def test_lines_for_each_claim():
+    assert LINES[""] <= A_CLAIM * len(ledger.claims())
 
 
 @pytest.mark.parametrize("number", parameters.chapters())
