@@ -17,8 +17,8 @@
 #   5000 points the peak is {claim}`B.Fig6-rest-cusp` percentage points high at output scale 12, and {claim}`B.Fig6-rest-lazy` in the
 #   lazy regime. On 250 points, after 200 steps, only the largest output scale shows a small peak.
 # - **At output scale 12, stopping early lowers the peak and an ensemble of twenty removes it.** Stopping after 200 steps lowers it by
-#   {claim}`B.Fig6-rest-stop` points. At the largest scale, on 250 points, twenty networks keep a bump of {claim}`B.Fig6-twenty`, undecided
-#   against none. Stopping early, weight decay and stochastic descent also remove the
+#   {claim}`B.Fig6-rest-stop` points. At the largest scale, on 250 points, twenty networks keep a bump of {claim}`B.Fig6-twenty`
+#   points. Stopping early, weight decay and stochastic descent also remove the
 #   divergence. The fluctuations over initial weights fall as $N^{-1/4}$ far from jamming. The error that they add to single
 #   networks is not yet their square: the exponent is {claim}`B.Sec3-quadratic`, not 2.
 #
