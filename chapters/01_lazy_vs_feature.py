@@ -411,7 +411,7 @@ for name, rows in zip(("d5", "d10", "cylinder"), tops.values()):
     chapter.check(f"A.Fig6-function-end-{name}", since_star(rows, "function"), rows, figure="fig-a-function")
 # %% [markdown]
 # So the paper's sentence fails for the weights. It holds for the function only relative to $t^*$: the last two per cent
-# of the points undo most of what it gains after $t^*$. A few neurons carry a large part of the loss, but not most of it:
+# of the points undo much of what it gains after $t^*$. A few neurons carry a large part of the loss, but not most of it:
 # at the end one per cent of the neurons holds {claim}`A.Fig6-few-neurons` of all squared uninformative weight ($d=5$).
 # The last points cost accuracy too. From 98 % of fitted points to the end, the network's test error grows by the factors
 # {claim}`A.Fig3-overfit-d5` ($d=5$) and {claim}`A.Fig3-overfit-d10` ($d=10$; 8192 points). {numref}`fig-a-stop` on the
