@@ -38,7 +38,7 @@
 # argument with another exponent.
 #
 # We test the assumption on the {term}`stripe` (parallel planes) and the {term}`cylinder`. Most of our networks have
-# 500 neurons and up to 8192 points; paper A has $10^4$ neurons and up to $10^4$ points. You need to know gradient descent
+# 500 neurons, and learn from up to 8192 points; paper A has $10^4$ neurons and up to $10^4$ points. You need to know gradient descent
 # and kernel methods. Chapter 2 explains where the compression comes from.
 #
 # :::{dropdown} Symbols
@@ -345,8 +345,8 @@ met = chapter.design(selection.boundary, "stripe")["shares"][0]
 LABELLED = 0.1, EARLY, stop, 1.0  # fitted fractions that an axis names
 
 
-def since_star(rows, column, since=met[0]):
-    """The geometric mean over networks of what a column is at the end of training over what it is at the characteristic time."""
+def by_the_end(rows, column, since=met[0]):
+    """The geometric mean over networks of a column at the end of training over its value at a fitted fraction, by default at t*."""
     at = rows.pivot(index="seed", columns="share", values=column)
     return ratio((at[1.0] / at[since]).dropna())
 
@@ -364,13 +364,13 @@ def along_training(ax, shares):
 tops = {name: rows[rows.p == rows.p.max()] for name, rows in functions.items()}
 chapter.say(
     "From $t^*$ to the end of training $\\Lambda$, which sums over all weights, goes to "
-    + ", ".join(f"{since_star(rows, 'weights'):.2g} ({name})" for name, rows in tops.items())
+    + ", ".join(f"{by_the_end(rows, 'weights'):.2g} ({name})" for name, rows in tops.items())
     + " of its value. The compression of the function goes to "
-    + ", ".join(f"{since_star(rows, 'function'):.2g}" for rows in tops.values())
+    + ", ".join(f"{by_the_end(rows, 'function'):.2g}" for rows in tops.values())
     + f" times its value ($p={tops['cylinder'].p.iloc[0]}$)."
 )
 if stop in met:
-    falls = ", ".join(f"{since_star(rows, 'function', stop):.2g} ({name})" for name, rows in tops.items())
+    falls = ", ".join(f"{by_the_end(rows, 'function', stop):.2g} ({name})" for name, rows in tops.items())
     chapter.say(
         f"From {stop:.0%} of fitted points to the end the compression of the function goes to {falls} of its value."
     )
@@ -408,11 +408,11 @@ chapter.figure(
 )
 # %%
 for name, rows in zip(("d5", "d10", "cylinder"), tops.values()):
-    chapter.check(f"A.Fig6-function-end-{name}", since_star(rows, "function"), rows, figure="fig-a-function")
+    chapter.check(f"A.Fig6-function-end-{name}", by_the_end(rows, "function"), rows, figure="fig-a-function")
 # %% [markdown]
 # So the paper's sentence fails for the weights. It holds for the function only relative to $t^*$: the last two per cent
-# of the points undo much of what it gains after $t^*$. A few neurons carry a large part of the loss, but not most of it:
-# at the end one per cent of the neurons holds {claim}`A.Fig6-few-neurons` of all squared uninformative weight ($d=5$).
+# of the points undo much of what it gains after $t^*$. A few neurons hold much of the uninformative weight, too little to
+# explain the fall of $\Lambda$: one per cent of them has {claim}`A.Fig6-few-neurons` of all its squares at the end ($d=5$).
 # The last points cost accuracy too. From 98 % of fitted points to the end, the network's test error grows by the factors
 # {claim}`A.Fig3-overfit-d5` ($d=5$) and {claim}`A.Fig3-overfit-d10` ($d=10$; 8192 points). {numref}`fig-a-stop` on the
 # details page follows the error through training.
@@ -1015,7 +1015,7 @@ for name, rows in zip(("d5", "d10", "cylinder"), functions.values()):
 others = pd.concat([boundaries["stripe"], chapter.rows(selection.boundary, "dimensions")])
 others = others[others.p == chapter.design(selection.boundary, "dimensions")["p"][0]]
 for d, rows in others.groupby("d"):
-    change = {column: since_star(rows, column) for column in ("weights", "function")}
+    change = {column: by_the_end(rows, column) for column in ("weights", "function")}
     chapter.say(
         f"- $d={d}$, $p={rows.p.iloc[0]}$: from $t^*$ to the end $\\Lambda$ changes by the factor {change['weights']:.2g}, the compression of the "
         f"function by {change['function']:.2g}."

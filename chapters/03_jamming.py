@@ -737,7 +737,7 @@ if grown.seed.nunique() > 1:
     chapter.check("B.Fig4-collapse", collapse, grown, figure="fig-b-growth")
 # %% [markdown]
 # ## Where networks end at rest
-# Left of jamming nearly all networks lie at a minimum at the largest scale, up to 85 per cent at scale 12, and none at the smallest. Next to
+# Left of jamming nearly all networks lie at a minimum at the largest scale, many at scale 12, and none at the smallest. Next to
 # it many are still on their way after the last round, with weights that grow.
 # %%
 ends = pd.concat([rows[rows["rounds"] == rows["rounds"].max()] for rows in on_way.values()])

@@ -947,7 +947,7 @@ chapter.say(
 #
 # with the activation $\sigma$, the Gram matrix $G=XX^\top$, the angle $\phi_1$ between two inputs and $\phi_2$ one layer later.
 # Paper D sees the C-NFA fall at intermediate $\alpha$. For ReLU it does, by {claim}`D.Fig6-dip-relu` or more. For quadratic
-# networks with the high-rank target it does not: the fall is {claim}`D.Fig6-dip`, and the first order has less than 0.01 as well.
+# networks with the high-rank target it does not: the fall is {claim}`D.Fig6-dip`, and the first order predicts hardly more.
 # Data have covariance eigenvalues $1/(1+k^\alpha)$, $k\ge1$, in a random basis. At $\alpha=0$ they are isotropic. At large $\alpha$
 # only one direction is left, where $\mathcal K$ becomes a projector. The target is the chain monomial (low rank) or $|Qx|^2$ with a
 # Gaussian $Q$ (high rank).

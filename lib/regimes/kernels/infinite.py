@@ -70,7 +70,7 @@ def infinite_ntk(x: Tensor, z: Tensor | None = None, *, depth: int, bias: float 
 
 
 def _diagonal(square: Tensor, depth: int, variance: float) -> Tensor:
-    """``Θ(x, x)`` from ``|x|²/d``, in the paper's scale. After ``settled`` layers the sums stay, or are zero."""
+    """``Θ(x, x)`` from ``|x|²/d``, in the paper's scale. After ``settled`` layers the sums are constant, or zero."""
     q = theta = square + variance
     settled = 2200 if variance else depth
     for _ in range(min(depth, settled) - 1):

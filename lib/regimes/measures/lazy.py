@@ -78,7 +78,7 @@ def lazy(
     """Learning with the tangent kernel frozen at the model's current weights, initial or trained.
 
     The kernel cannot fit a training point that activates no neuron; ``ended`` says how many there are. In float32 a
-    kernel of few features seems to have as many as points: such a model is to be in float64.
+    kernel of few features seems to have as many as there are points: take such a model to float64.
 
     Args:
         model: ``S`` realisations.

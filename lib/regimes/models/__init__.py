@@ -49,7 +49,7 @@ class Model(Protocol):
 
 
 class Realisations:
-    """What a model is made of, changed tensor by tensor; ``_map`` does that."""
+    """A model made of tensors with a leading axis of realisations; ``_map`` applies a change to each of them."""
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
         raise NotImplementedError
