@@ -1,5 +1,6 @@
 """What a profile would take: laws of known exponents are found, what nobody measured is called a guess."""
 
+import contextlib
 import math
 
 import numpy as np
@@ -11,7 +12,9 @@ from companion.experiments.store import Cell, Store
 from companion.experiments.study import study
 from companion.studies import _plan as plan
 from companion.studies.__main__ import main
+from companion.studies._images import WHOLE, shape
 from regimes import validate
+from regimes.data import datasets
 from regimes.validate import InputError
 
 
@@ -64,6 +67,30 @@ def test_an_overhead_does_not_hide_an_exponent():
     assert plan.left_out(known).predicted == pytest.approx(known[-1][1], rel=0.3)
 
 
+def test_a_size_that_hardly_varies_has_the_exponent_one():
+    """Three cells of which one has somewhat fewer test points and took less: the fourth power would explain that."""
+    cells = (25, 2000, 25.0), (800, 2000, 961.0), (1600, 1700, 627.0)
+    law = plan.fit_law([({"p": p, "test": test}, seconds) for p, test, seconds in cells])
+    assert law.exponents["test"] == pytest.approx(1) and law.alike == {"test"}
+    assert 0.2 < law.exponents["p"] < 2
+
+
+def test_images_that_are_not_here_are_planned_as_fetched(monkeypatch):
+    monkeypatch.setenv("REGIMES_DATA", "")
+    images, found = shape("mnist"), plan.of_chapter("03", "paper")
+    own = {one.study.name: one for one in found[0]}
+    cusp, starts = own["rest.cusp"], own["jamming.starts"]
+    assert not found[1] and "must be at most 5000, the images of mnist" in cusp.to_fetch and cusp.hours > 1
+    assert not starts.to_fetch and shape("mnist") == images
+    said = plan.cost_table({"03": found}).splitlines()
+    assert [line for line in said if "`rest.cusp` \\* | 105 |" in line] and any(
+        line.endswith("first.") for line in said
+    )
+    for name, (words, _) in WHOLE.items():
+        with contextlib.suppress(InputError):
+            assert words == datasets.identity(name) or name == "mnist"
+
+
 def test_sizes_far_beyond_those_measured_are_guesses():
     for p, guessed in ((4096, ()), (8192, ("p",))):
         grid = [KNOWN[-1][0] | {"p": p, "seeds": [0]}]
@@ -74,7 +101,7 @@ def test_the_page_shows_the_whole_paper_profile_as_it_is_now():
     """``make keep`` writes the table; times follow the stored results, cells and memory the parameters."""
     lines = (paths.results() / "plan.md").read_text(encoding="utf-8").splitlines()
     parts = [[part.strip() for part in line.split("|")[1:-1]] for line in lines]
-    of_studies = {found[1].strip("`"): found for found in parts if found and found[0].isdigit()}
+    of_studies = {found[1].split("`")[1]: found for found in parts if found and found[0].isdigit()}
     for number in parameters.chapters():
         values = parameters.resolve(number, "paper")
         for name, item in studies.of(number).items():

@@ -202,8 +202,14 @@ class Chapter:
         display(Markdown(text))
 
     def _origin(self, tables: Sequence[pd.DataFrame]) -> str:
-        """The fold below a figure or a table: its note, then all fixed settings; empty if nothing ran."""
-        return f"{self.note(*tables)} {_settings(tables)}".strip()
+        """The fold below a figure or a table: its note, all fixed settings, where they ran; empty if nothing ran."""
+        if not tables:
+            return ""
+        found = provenance(*tables)
+        lines = [f"{name} = {_values(values)}" for name, values in found.axes()[1].items()]
+        where = f"{len(found.cells)} cells, {found.seconds:.0f} s, {found.device}, revision {found.revision}"
+        studies = ", ".join(setting["study"] for setting in found.settings)
+        return f"{self.note(*tables)} {'; '.join(filter(None, [studies, *lines, where]))}"
 
     def note(self, *tables: pd.DataFrame) -> str:
         """The provenance of rows: data, settings that vary over them, number of seeds, profile; empty for none."""
@@ -265,18 +271,6 @@ class Chapter:
         ledger.write(self.folder / f"{self.number}.ledger.json", self.records.values())
         line = HTML(views.show("line", self.records[claim_id], views.ERRATA))
         display(line, metadata={"claim": claim_id})  # on the page it goes to the row below its figure
-
-
-def _settings(tables: Sequence[pd.DataFrame]) -> str:
-    """The settings that do not vary over the rows, and where these were computed."""
-    if not tables:
-        return ""
-    found = provenance(*tables)
-    _, fixed, _ = found.axes()
-    lines = [f"{name} = {_values(values)}" for name, values in fixed.items()]
-    where = f"{len(found.cells)} cells, {found.seconds:.0f} s, {found.device}, revision {found.revision}"
-    studies = ", ".join(setting["study"] for setting in found.settings)
-    return "; ".join(filter(None, [studies, *lines, where]))
 
 
 def _spoken(text: str) -> str:

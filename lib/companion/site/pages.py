@@ -122,7 +122,7 @@ def of_run(folder: Path) -> Path:
 def _lay_out(folder: Path, source: Path) -> None:
     """Writes the sources of a run's pages: a small book with the settings of the large one."""
     chapters = [path for path in sorted(folder.glob("[0-9][0-9]_*.ipynb")) if not path.name.endswith(".failed.ipynb")]
-    overview, pages = _overview(folder, chapters), []
+    overview, pages = views.markdown("run", name=folder.name, chapters=[_chapter(path) for path in chapters]), []
     for path in chapters:
         book = {label: theirs for label, (_, theirs) in _changed(path).items()}
         first, *rest = shown = sources.chapter_pages(
@@ -177,14 +177,8 @@ def _config(name: str, cites: bool) -> dict[str, Any]:
     return config
 
 
-def _overview(folder: Path, notebooks: Sequence[Path]) -> str:
-    """A run's first page: changes against the laptop book (or ``results/`` if it is not built), all verdicts."""
-    chapters = [_chapter(path) for path in notebooks]
-    return views.markdown("run", name=folder.name, chapters=chapters)
-
-
 def _chapter(path: Path) -> dict[str, Any]:
-    """The part of a run's first page on one chapter."""
+    """A chapter on a run's first page: changes against the laptop book (``results/`` if it is not built), verdicts."""
     number, notebook, built = path.name[:2], nbformat.read(path, as_version=4), paths.build_folder("laptop")
     given = dict(notebook.metadata.papermill.parameters)
     profile, given = given.pop("profile"), given | given.pop("designs", {})

@@ -23,12 +23,14 @@ from companion.experiments.store import Store
 from companion.experiments.study import Setting, Study
 from companion.experiments.sweep import cells
 from companion.experiments.table import origin, rows_by_cell
+from companion.studies._images import as_fetched
 from regimes import validate
 from regimes.validate import InputError
 
 STEEPEST = 4.0  # the largest exponent: a Gram matrix costs the third power of its points, a Hessian's may cost one more
 OVERHEADS = (0.0, 0.5, 0.9, 0.99)  # of the cheapest cell: which part of its seconds any cell takes; the best is chosen
 WEAK = 0.03  # weight of what holds exponents and factors at 1 where few cells tell
+TOLD = 2.0  # times a size must vary in the stored cells for its exponent to be fitted; else that is 1
 FEWEST = 5  # settings that tell of an overhead, or of larger ones
 INTERVALS = ("every",)  # whole numbers that are no sizes: the larger, the fewer measurements
 FAR = 4.0  # times the largest size that is known: beyond, an exponent of small cells may be that of their overhead
@@ -45,7 +47,7 @@ class Law:
         exponents: of each size.
         factors: logarithm of the factor, by name and value, of what is no size.
         largest: value of each size in the cells it was fitted to.
-        alike: the sizes that had one value in all of them.
+        alike: the sizes that varied by less than ``TOLD``, with the exponent 1.
     """
 
     overhead: float
@@ -109,8 +111,9 @@ def _power_law(known: Sequence[tuple[Setting, float]], overhead: float) -> Law:
     matrix = np.c_[sizes, np.array([[float(one in own) for one in varied] for own in words])]
     centre, level = np.average(matrix, 0, weights), np.average(logs, weights=weights)
     usual = np.r_[np.ones(len(names)), np.zeros(len(varied))]
-    low = np.r_[np.zeros(len(names)), np.full(len(varied), -np.inf)]
-    high = np.r_[np.full(len(names), STEEPEST), np.full(len(varied), np.inf)]
+    told = np.ptp(sizes, 0) >= math.log(TOLD) - 1e-9
+    low = np.r_[np.where(told, 0.0, 1 - 1e-9), np.full(len(varied), -np.inf)]
+    high = np.r_[np.where(told, STEEPEST, 1 + 1e-9), np.full(len(varied), np.inf)]
     left = np.r_[np.sqrt(weights)[:, None] * (matrix - centre), WEAK * np.eye(len(usual))]
     right = np.r_[np.sqrt(weights) * (logs - level), WEAK * usual]
     found = lsq_linear(left, right, (low, high)).x if len(usual) else usual
@@ -121,7 +124,7 @@ def _power_law(known: Sequence[tuple[Setting, float]], overhead: float) -> Law:
         exponents=dict(zip(names, exponents)),
         factors=dict(zip(varied, factors)),
         largest=dict(zip(names, np.exp(sizes.max(0)).tolist())),
-        alike=frozenset(name for name, column in zip(names, sizes.T) if np.ptp(column) == 0),
+        alike=frozenset(name for name, own in zip(names, told) if not own),
     )
 
 
@@ -153,9 +156,9 @@ class Plan(NamedTuple):
         hours: on one core, of those that are left.
         longest: seconds of the longest of them.
         memory: bytes that its grid asks for at most, in one call; 0 where it asks for less than anybody would notice.
-        guessed: sizes of which the stored cells have one value, and a smaller one, so that the exponent 1 is a guess;
-            or none within a factor ``FAR``.
+        guessed: sizes beyond those of stored cells, where these vary by less than ``TOLD``; or ``FAR`` times beyond.
         left_out: how the largest known are predicted.
+        to_fetch: why it cannot run before ``make data``; empty if it can.
     """
 
     study: Study
@@ -166,21 +169,35 @@ class Plan(NamedTuple):
     memory: int
     guessed: tuple[str, ...]
     left_out: LeftOut | None
+    to_fetch: str = ""
 
 
 def of_chapter(number: str, profile: str, *overrides: Mapping[str, Any]) -> tuple[list[Plan], dict[str, str]]:
-    """What a chapter takes at a profile with changed parameters, study by study; and what keeps others from a plan."""
+    """What a chapter takes at a profile with changed parameters, study by study; and what keeps others from a plan.
+
+    Images that are not on this machine are taken as fetched.
+    """
     values, found, refused = parameters.resolve(number, profile, *overrides), [], {}
     for item in registry.of(number).values():
         try:
-            with validate.memory_asked() as asked:
-                grid = item.grid(values)
-        except InputError as error:  # data that are not on this machine
+            grid, memory, lacking = _grid(item, values)
+        except InputError as error:
             refused[item.name] = str(error)
         else:
-            held = _held(number, item, grid)
-            found.append(plan(item, grid, _known(number, item, grid), held, max(asked, default=0)))
+            one = plan(item, grid, _known(number, item, grid), _held(number, item, grid), memory)
+            found.append(one._replace(to_fetch=lacking))
     return found, refused
+
+
+def _grid(study: Study, values: Mapping[str, Any]) -> tuple[Sequence[Setting], int, str]:
+    """A study's settings, the bytes that they ask for, and what they lack before ``make data``."""
+    with validate.memory_asked() as asked:
+        try:
+            grid, lacking = study.grid(values), ""
+        except InputError as error:
+            with as_fetched():
+                grid, lacking = study.grid(values), str(error)
+    return grid, max(asked, default=0), lacking
 
 
 def _held(number: str, study: Study, grid: Sequence[Setting]) -> set[str]:
@@ -267,7 +284,8 @@ def cost_table(plans: Mapping[str, tuple[list[Plan], dict[str, str]]]) -> str:
     for number, (own, refused) in plans.items():
         for one in sorted(own, key=lambda one: -one.hours if one.hours == one.hours else -math.inf):
             taken = in_words(one.hours), in_words(one.longest / 3600), in_gigabytes(one.memory), ", ".join(one.guessed)
-            lines.append(_line(int(number), f"`{one.study.name}`", one.cells, one.stored, *taken))
+            name = f"`{one.study.name}`" + r" \*" * bool(one.to_fetch)
+            lines.append(_line(int(number), name, one.cells, one.stored, *taken))
         lines += [_line(int(number), f"`{name}`", f"`{why}`", *[""] * 5) for name, why in refused.items()]
     known = [one for own, _ in plans.values() for one in own if not math.isnan(one.hours)]
     hours, longest = sum(one.hours for one in known), max((one.longest for one in known), default=0.0) / 3600
@@ -276,7 +294,7 @@ def cost_table(plans: Mapping[str, tuple[list[Plan], dict[str, str]]]) -> str:
         f"{left} of {count} cells are to be computed: {in_words(hours)} on one core, "
         f"{in_words(max(hours / 2, longest))} on 2, {in_words(max(hours / 100, longest))} on 100; "
         f"the longest cell takes {in_words(longest)}."
-    )
+    ) + r" \*: run `make data` first." * any(one.to_fetch for one in known)
     lines += ["", total]
     shown = [(one, one.left_out) for one in sorted(known, key=lambda one: -one.hours) if one.left_out][:SHOWN]
     if shown:
