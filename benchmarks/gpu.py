@@ -3,16 +3,20 @@
 A table of one row a case, kept in ``results/gpu.csv``: the largest relative difference from the CPU and that allowed,
 seconds of both, peak memory. Of every study that may use a GPU one cell of the smoke profile, compared column by column
 to the tolerance that the study states. Then the time of a step of the flow at p = h = 10⁴ as a fraction of what the
-memory's bandwidth allows, and ensembles of 1 to 64 realisations. Where there is no CUDA device it says so and exits 0.
+memory's bandwidth allows, for ensembles that fit. What a card cannot compute is said in its row, and the others go on.
+The table is written after each row. Where there is no CUDA device it says so and exits 0.
 
     python benchmarks/gpu.py [--device cuda] [--small]
 """
 
 import argparse
+import itertools
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
 
 import pandas as pd
 import torch
@@ -37,6 +41,7 @@ from regimes.training.gradient_flow import gradient_flow
 from regimes.training.optimise import optimise
 from regimes.training.run import run
 from regimes.training.state import after, t_star
+from regimes.validate import InputError
 
 CHEAP = ("lazy_feature.compressed", "depth.text_training")  # the studies of ``--small``
 WRITES = 4.0  # times the gates are written or read in a step of the flow, at least
@@ -93,7 +98,7 @@ def cases(p: int, h: int) -> dict[str, tuple[Callable[[str], Tensor], float]]:
 
 def wait(device: str) -> None:
     if device.startswith("cuda"):
-        torch.cuda.synchronize()
+        torch.cuda.synchronize(device)
 
 
 def timed(function: Callable[[str], Tensor], device: str) -> tuple[Tensor, float]:
@@ -102,57 +107,58 @@ def timed(function: Callable[[str], Tensor], device: str) -> tuple[Tensor, float
     begun = time.perf_counter()
     found = function(device)
     wait(device)
-    return found.cpu().double(), time.perf_counter() - begun
+    seconds = time.perf_counter() - begun
+    return found.cpu().double(), seconds
 
 
-def compared(device: str, p: int, h: int) -> pd.DataFrame:
-    rows = []
+def compared(device: str, p: int, h: int) -> Iterator[dict[str, Any]]:
     for name, (function, allowed) in cases(p, h).items():
-        if device.startswith("cuda"):
-            torch.cuda.reset_peak_memory_stats()
-        there, fast = timed(function, device)
-        memory = torch.cuda.max_memory_allocated() / 1e6 if device.startswith("cuda") else 0.0
-        here, slow = timed(function, "cpu")
-        off = float((there - here).abs().max() / here.abs().max())
-        row = {"case": name, "p": p, "h": h, "difference": off, "allowed": allowed, "agrees": off <= allowed}
-        rows.append(row | {"cpu_seconds": slow, "seconds": fast, "peak_MB": memory})
-        print(f"{name}: {off:.1e} (allowed {allowed:.0e}), CPU {slow:.2f} s, {device} {fast:.2f} s", flush=True)
-    return pd.DataFrame(rows)
+        yield attempted({"case": name, "p": p, "h": h, "allowed": allowed}, one_case, function, allowed, device)
 
 
-def studies_compared(device: str, only: tuple[str, ...] = ()) -> pd.DataFrame:
+def one_case(function: Callable[[str], Tensor], allowed: float, device: str) -> dict[str, Any]:
+    cuda = device.startswith("cuda")
+    if cuda:
+        torch.cuda.reset_peak_memory_stats(device)
+    there, fast = timed(function, device)
+    memory = torch.cuda.max_memory_allocated(device) / 1e6 if cuda else 0.0
+    here, slow = timed(function, "cpu")
+    off = float((there - here).abs().max() / here.abs().max())
+    return {"difference": off, "agrees": off <= allowed, "cpu_seconds": slow, "seconds": fast, "peak_MB": memory}
+
+
+def attempted(row: dict[str, Any], measure: Callable[..., dict[str, Any]], *given: Any) -> dict[str, Any]:
+    """A row with what is measured, or with the line that says why not."""
+    try:
+        return row | measure(*given)
+    except (InputError, RuntimeError) as error:
+        return row | {"agrees": False, "said": f"{type(error).__name__}: {error}".partition("\n")[0]}
+
+
+def studies_compared(device: str, only: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
     """One cell of each study that may use a GPU, or of some: seconds of both devices, and what differs."""
-    rows = []
     for number in registry.modules():
         for name, item in registry.of(number).items():
-            if item.device != "any" or (only and name not in only):
-                continue
-            first = registry.grids(number, parameters.resolve(number, "smoke"), item)[item][0]
-            setting = {key: value for key, value in first.items() if key != "seeds"}
-            cell = Cell(name, item.version, setting, first["seeds"][0])
-            (here, slow), (there, fast) = (cell_on(one, item, cell) for one in ("cpu", device))
-            said = differences(item, {cell: here}, {cell: there})
-            rows.append(
-                {"case": name, "agrees": not said, "cpu_seconds": slow, "seconds": fast, "said": "; ".join(said)}
-            )
-            print(f"{name}: {'; '.join(said) or 'as on the CPU'}, CPU {slow:.2f} s, {device} {fast:.2f} s", flush=True)
-    return pd.DataFrame(rows)
+            if item.device == "any" and (not only or name in only):
+                yield attempted({"case": name}, one_study, number, item, device)
+
+
+def one_study(number: str, item: Study, device: str) -> dict[str, Any]:
+    first = registry.grids(number, parameters.resolve(number, "smoke"), item)[item][0]
+    setting = {key: value for key, value in first.items() if key != "seeds"}
+    cell = Cell(item.name, item.version, setting, first["seeds"][0])
+    (here, slow), (there, fast) = (cell_on(one, item, cell) for one in ("cpu", device))
+    said = differences(item, {cell: here}, {cell: there})
+    return {"agrees": not said, "cpu_seconds": slow, "seconds": fast, "said": "; ".join(said)}
 
 
 def cell_on(device: str, study: Study, cell: Cell) -> tuple[Rows, float]:
     """The rows of a cell as a device computes it, and the seconds of the second time."""
-    before = os.environ.get("REGIMES_DEVICE")
-    os.environ["REGIMES_DEVICE"] = device
-    try:
+    with mock.patch.dict(os.environ, {"REGIMES_DEVICE": device}):
         for _ in range(2):
             begun = time.perf_counter()
             rows = study(cell.setting, [cell.seed])
             wait(device)
-    finally:
-        if before is None:
-            del os.environ["REGIMES_DEVICE"]
-        else:
-            os.environ["REGIMES_DEVICE"] = before
     return rows, time.perf_counter() - begun
 
 
@@ -163,29 +169,26 @@ def bandwidth(device: str, size: int) -> float:
     return 2 * a.numel() * 4 / timed(lambda _: b.copy_(a)[:1], device)[1]
 
 
-def steps(device: str, p: int, h: int, count: int = 20) -> pd.DataFrame:
+def steps(device: str, p: int, h: int, count: int = 20) -> Iterator[dict[str, Any]]:
     """Seconds a step of the flow, for ensembles, beside what reading the gates costs."""
-    rate, rows = bandwidth(device, min(p * h, 2**28)), []
+    rate = bandwidth(device, min(p * h, 2**28))
     for members in (1, 4, 16, 64):
-        if members * p * h > 2e9:
-            break
-        task, model = tasks.stripe(p, 5, seed=list(range(members))), one_hidden(5, h, seeds=range(members))
-        states = gradient_flow(model, task, alpha=1e-6, dtype=torch.float32, device=device)
-        for _ in range(5):
-            next(states)
-        wait(device)
-        begun = time.perf_counter()
-        for _ in range(count):
-            next(states)
-        wait(device)
-        each = (time.perf_counter() - begun) / count
-        floor = WRITES * 4 * p * h * members / rate
-        rows.append({"members": members, "p": p, "h": h, "step_seconds": each, "floor_seconds": floor})
-        print(
-            f"ensemble of {members}, p = {p}, h = {h}: {1e3 * each:.1f} ms a step, floor {1e3 * floor:.1f} ms",
-            flush=True,
-        )
-    return pd.DataFrame(rows)
+        row = {"case": f"a step, {members} together", "members": members, "p": p, "h": h}
+        yield attempted(row, one_step, device, members, p, h, rate, count)
+
+
+def one_step(device: str, members: int, p: int, h: int, rate: float, count: int) -> dict[str, Any]:
+    task, model = tasks.stripe(p, 5, seed=list(range(members))), one_hidden(5, h, seeds=range(members))
+    states = gradient_flow(model, task, alpha=1e-6, dtype=torch.float32, device=device, together=members)
+    for _ in range(5):
+        next(states)
+    wait(device)
+    begun = time.perf_counter()
+    for _ in range(count):
+        next(states)
+    wait(device)
+    each = (time.perf_counter() - begun) / count
+    return {"agrees": True, "seconds": each, "floor_seconds": WRITES * 4 * p * h * members / rate}
 
 
 def main(arguments: list[str]) -> int:
@@ -197,14 +200,15 @@ def main(arguments: list[str]) -> int:
         print("no CUDA device on this machine: nothing to compare")
         return 0
     p, h = (30, 40) if args.small else (1000, 2000)
-    solvers, studies = compared(args.device, p, h), studies_compared(args.device, CHEAP if args.small else ())
-    table = pd.concat([solvers, studies])
-    ensembles = steps(args.device, *((200, 300) if args.small else (10_000, 10_000)))
-    if not args.small:
-        used = {torch.device(args.device)}
-        stamp = {"device": devices.names(used), "torch": torch.__version__}
-        pd.concat([table, ensembles]).assign(**stamp).to_csv(paths.results() / "gpu.csv", index=False)
-    return 0 if bool(table.agrees.all()) else 1
+    parts = compared(args.device, p, h), studies_compared(args.device, CHEAP if args.small else ())
+    stamp, rows = {"device": devices.names({devices.pick(args.device)}), "torch": torch.__version__}, []
+    for row in itertools.chain(*parts, steps(args.device, *((200, 300) if args.small else (10_000, 10_000)))):
+        rows.append(row)
+        shown = {name: f"{value:.2g}" if isinstance(value, float) else value for name, value in row.items() if value}
+        print(", ".join(f"{name} {value}" for name, value in shown.items()), flush=True)
+        if not args.small:
+            pd.DataFrame(rows).assign(**stamp).to_csv(paths.results() / "gpu.csv", index=False)
+    return 0 if all(row["agrees"] for row in rows if "members" not in row) else 1
 
 
 if __name__ == "__main__":

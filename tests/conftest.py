@@ -12,6 +12,7 @@ import pytest
 import companion  # noqa: F401 before any test imports nbformat
 
 ROOT = Path(__file__).resolve().parents[1]
+os.environ.setdefault("REGIMES_DEVICE", "cpu")  # what the tests compare with; `make gpu` is for the other devices
 
 MINI_CHAPTER = """\
 # ---

@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 GPU = torch.device("cuda", 0)
 CPU = torch.device("cpu")
-INDEXED = (Tensor.__getitem__, torch.index_select, Tensor.index_select)  # the index may be on the CPU
+INDEXED = (Tensor.__getitem__,)  # the index may be on the CPU
 READS = (Tensor.cpu, Tensor.item, Tensor.tolist, Tensor.__repr__, Tensor.__format__)
 ARRAYS = (Tensor.numpy, Tensor.__array__, Tensor.data_ptr)
 PLACES = {Tensor.device.__get__: GPU, Tensor.is_cuda.__get__: True, Tensor.is_cpu.__get__: False}
@@ -115,6 +115,7 @@ def pretended_gpu() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch, _Pretence():
         patch.delenv("REGIMES_DEVICE", raising=False)
         patch.setattr(torch.cuda, "is_available", lambda: True)
+        patch.setattr(torch.cuda, "device_count", lambda: 1)
         patch.setattr(torch.cuda, "get_device_name", lambda device=None: "a pretended GPU")
         patch.setattr(torch.cuda, "mem_get_info", lambda device=None: (2**36, 2**36))
         yield

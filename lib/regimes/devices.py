@@ -18,6 +18,7 @@ import torch
 
 from regimes.validate import InputError
 
+HELD = 2**32  # bytes of arrays that are made together on the CPU
 _ALLOWED: ContextVar[str] = ContextVar("allowed", default="any")
 _PICKED: ContextVar[set[torch.device] | None] = ContextVar("picked", default=None)
 
@@ -26,23 +27,44 @@ def pick(device: str | torch.device = "auto") -> torch.device:
     """The device a name stands for.
 
     Args:
-        device: ``"auto"`` (``$REGIMES_DEVICE`` if set, else CUDA if present and ``allowed``, else the CPU), or any
-            torch device name.
+        device: ``"auto"`` (``$REGIMES_DEVICE`` if set, else CUDA if present and ``allowed``, else the CPU), ``"cpu"``,
+            ``"cuda"`` or ``"cuda:N"``.
     """
     if device == "auto" and _ALLOWED.get() == "cpu":
         device = "cpu"
     elif device == "auto":
         device = os.environ.get("REGIMES_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        picked = torch.device(device)
-    except RuntimeError:
-        raise InputError(f"device must be auto, cpu, cuda or cuda:N, got {device!r}") from None
-    if picked.type == "cuda" and not torch.cuda.is_available():
-        raise InputError(f"device {device!r} was asked for, but this machine has no CUDA device")
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", str(device)):
+        raise InputError(f"device must be auto, cpu, cuda or cuda:N, got {str(device)!r}")
+    picked = torch.device(device)
+    if picked.type == "cuda":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if (picked.index or 0) >= count:
+            raise InputError(f"device {str(device)!r} was asked for, but this machine has {count or 'no'} CUDA device")
+        _needs_kernels(picked)
     used = _PICKED.get()
     if used is not None:
         used.add(picked)
     return picked
+
+
+@functools.cache
+def _needs_kernels(device: torch.device) -> None:
+    """Refuses a card for which this build of torch has no kernels; turns TF32's ten bits off where they are on."""
+    torch.backends.cudnn.allow_tf32 = False
+    try:
+        torch.ones(1, device=device).add_(1.0)
+    except RuntimeError as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"device '{device}' cannot be used: {reason} (REGIMES_DEVICE=cpu does without)") from None
+
+
+def room(device: torch.device) -> int:
+    """Bytes for arrays that are made together: half of a GPU's memory, ``HELD`` on the CPU.
+
+    Rounding depends on what is computed together. So this is a part of all memory, not of what happens to be free.
+    """
+    return torch.cuda.mem_get_info(device)[1] // 2 if device.type == "cuda" else HELD
 
 
 @contextlib.contextmanager

@@ -137,7 +137,8 @@ def free_memory(device: Any = "cpu") -> int:
     if str(device).startswith("cuda"):
         import torch
 
-        return int(torch.cuda.mem_get_info(device)[0])
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # by torch, to use again
+        return int(torch.cuda.mem_get_info(device)[0]) + kept
     free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
     meminfo, group = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
     if meminfo.exists():

@@ -413,6 +413,8 @@ def gpu(monkeypatch):
     """A machine that says it has CUDA."""
     monkeypatch.delenv("REGIMES_DEVICE", raising=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(devices, "_needs_kernels", lambda device: None)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "A GPU")
 
 
@@ -429,13 +431,51 @@ def test_a_study_says_what_it_runs_on_and_cells_record_it(gpu, tmp_path, monkeyp
     for device, on, jobs in (("cpu", "cpu", cores), ("any", "cuda", 1)):
         item = picking(device)
         with queue._pool(devices.kind(device), None) as pool, queue._pool(devices.kind(device), 3) as three:
-            assert (pool.kind(item), pool.jobs, three.jobs) == (on, jobs, 3)
+            assert (pool.kind(item), pool.jobs, three.jobs) == (on, jobs, 1 if on == "cuda" else 3)
         table = sweep(item, item.grid({}), store=Store(tmp_path / device), jobs=1)
         assert list(table["on"]) == [on] and (table["device"][0] == "A GPU") == (on == "cuda")
         (record,) = (record for _, record in Store(tmp_path / device).records(item.name, 1))
         assert record["provenance"]["class"] == on
     monkeypatch.setenv("REGIMES_DEVICE", "cpu")
     assert workers.Local().kind(picking("any")) == "cpu" and devices.pick("cuda").type == "cuda"
+
+
+@pytest.mark.parametrize(
+    ("device", "words"),
+    [
+        ("mps", r"^device must be auto, cpu, cuda or cuda:N, got 'mps'$"),
+        ("cuda:x", "got 'cuda:x'"),
+        ("meta", "got 'meta'"),
+        ("cuda:1", r"^device 'cuda:1' was asked for, but this machine has 1 CUDA device$"),
+    ],
+)
+def test_a_device_that_is_not_there_is_one_line(gpu, monkeypatch, device, words):
+    for ask in (lambda: devices.pick(device), lambda: monkeypatch.setenv("REGIMES_DEVICE", device) or devices.pick()):
+        with pytest.raises(InputError, match=words):
+            ask()
+
+
+def test_a_card_that_this_torch_has_no_kernels_for_is_one_line(monkeypatch):
+    """Builds of torch drop old cards, and still call them available."""
+
+    def ones(*size, device):
+        raise RuntimeError("CUDA error: no kernel image is available for execution on the device\nCompile with ...")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    monkeypatch.setattr(torch, "ones", ones)
+    with pytest.raises(InputError, match=r"^device 'cuda:2' cannot be used: .*no kernel image is available .*=cpu"):
+        devices.pick("cuda:2")
+
+
+def test_a_card_that_is_too_small_is_one_line(gpu, tmp_path):
+    @study(version=1, grid=lambda p: product(n=[1], seeds=[0]), device="any")
+    def large(setting, seeds):
+        devices.pick()
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 GiB. GPU 0 has 3.94 GiB.")
+
+    with pytest.raises(InputError, match=r"large at \{'n': 1\} does not fit on A GPU: .*allocate 9\.00 GiB \(REGIMES"):
+        sweep(large, large.grid({}), store=Store(tmp_path), jobs=1)
 
 
 def test_what_is_allowed_ends_with_its_block(gpu):

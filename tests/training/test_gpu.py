@@ -1,4 +1,4 @@
-"""``make gpu``: its table, on the CPU against itself; and what it says where there is no GPU."""
+"""``make gpu``: its table, on the CPU against itself; what it says where no GPU is there, or one that is too small."""
 
 import subprocess
 import sys
@@ -6,6 +6,8 @@ import sys
 import pytest
 import torch
 
+from benchmarks import gpu as table
+from regimes import validate
 from tests.references import ROOT
 
 
@@ -17,11 +19,30 @@ def gpu(*args):
 def test_every_case_runs_and_agrees_with_itself():
     done = gpu("--device", "cpu", "--small")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("0.0e+00 (allowed") == 8 and "ensemble of 64" in done.stdout
-    assert done.stdout.count("as on the CPU") == 2
+    lines = done.stdout.splitlines()
+    assert all("agrees True" in line and "difference" not in line for line in lines)  # none is above 0
+    words = "allowed", *table.CHEAP, "a step, 64 together"
+    assert [sum(word in line for line in lines) for word in words] == [8, 1, 1, 1] and len(lines) == 14
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_without_a_gpu_it_says_so_and_passes():
     done = gpu()
     assert done.returncode == 0 and done.stdout == "no CUDA device on this machine: nothing to compare\n"
+
+
+def broken(device):
+    raise RuntimeError("CUDA error: launch failed\nsee the log")
+
+
+def test_what_fails_or_does_not_fit_is_said_in_its_row_and_the_others_go_on(monkeypatch, capsys):
+    monkeypatch.setattr(validate, "free_memory", lambda device="cpu": 2**21)
+    cases = table.cases(30, 40)
+    for ends, own in ((0, cases), (1, {"broken": (broken, 1e-9)} | cases)):
+        monkeypatch.setattr(table, "cases", lambda p, h, own=own: own)
+        assert table.main(["--device", "cpu", "--small"]) == ends
+        lines = capsys.readouterr().out.splitlines()
+        said = [line for line in lines if " would take " in line]
+        assert [line.split(",")[1] for line in said] == [" 4 together", " 16 together", " 64 together"]
+        assert len(lines) == 14 + ends
+    assert lines[0].startswith("case broken") and lines[0].endswith("said RuntimeError: CUDA error: launch failed")

@@ -36,7 +36,7 @@ def fill(asked: Asked, store: Store, *, budget: float | None = None, jobs: int |
         asked: cells by their study.
         store: where they are kept.
         budget: seconds after which no further cell is started; ``None`` for all.
-        jobs: worker processes; by default one per core, and a single one for studies that run on CUDA.
+        jobs: worker processes, by default one per core; studies that run on CUDA have one, which fills the card.
 
     Returns:
         The record of every cell; ``None`` for cells that the budget left out.
@@ -54,7 +54,7 @@ def fill(asked: Asked, store: Store, *, budget: float | None = None, jobs: int |
 def _pool(kind: str, jobs: int | None) -> Iterator[Cluster | Local]:
     address = os.environ.get("REGIMES_SCHEDULER")
     if not address:
-        yield Local(jobs or (1 if kind == "cuda" else None))
+        yield Local(1 if kind == "cuda" else jobs)
         return
     with contextlib.closing(Cluster(address)) as pool:
         yield pool

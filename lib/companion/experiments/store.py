@@ -251,7 +251,9 @@ def _plain(value: Any) -> Any:
 
 def stamp(used: set[torch.device] | None = None) -> dict[str, Any]:
     """Where a number comes from: the device used (the CPU by default), git revision, versions of what computed it."""
-    return {"device": devices.names(used or set()), "revision": revision(), "versions": libraries() | arithmetic()}
+    cuda = {"cuda": str(torch.version.cuda)} if any(device.type == "cuda" for device in used or ()) else {}
+    versions = libraries() | arithmetic() | cuda
+    return {"device": devices.names(used or set()), "revision": revision(), "versions": versions}
 
 
 def libraries() -> dict[str, str]:

@@ -87,8 +87,8 @@ class Study:
 
     @property
     def repeats(self) -> bool:
-        """Whether a cell is always computed in the same batch, so that one kind of processor repeats its numbers."""
-        return self.whole or self.chunk == 1
+        """Whether one kind of processor repeats a cell's numbers: in the same batch always; CUDA sums in any order."""
+        return (self.whole or self.chunk == 1) and devices.kind(self.device) == "cpu"
 
     def tolerance(self, column: str) -> Tolerance:
         """The tolerance of a column on every kind of processor."""

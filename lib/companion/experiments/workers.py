@@ -61,6 +61,10 @@ def compute(chunk: Chunk, code: digest.Code) -> Result:
         seconds = (time.perf_counter() - start) / len(cells)
     except InputError:
         raise
+    except torch.OutOfMemoryError as error:
+        torch.cuda.empty_cache()
+        what, why = f"{study.name} at {cells[0].setting} does not fit on", str(error).partition(". GPU")[0]
+        raise InputError(f"{what} {devices.names(used)}: {why} (REGIMES_DEVICE=cpu has other memory)") from None
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         raise CellError(f"{study.name} failed at {cells[0].setting}, seeds {seeds}: {what}") from error

@@ -54,7 +54,8 @@ def needs(name: str, points: int, what: str) -> None:
     """A data set must hold the ``points`` that the parameters ``what`` ask for."""
     count, _ = shape(name)
     if points > count:
-        raise InputError(f"{what} must be at most {count}, the images of {name}, got {points}")
+        more = f" (make data fetches {WHOLE[name][1][0]})" if name in WHOLE and count < WHOLE[name][1][0] else ""
+        raise InputError(f"{what} must be at most {count}, the images of {name} here{more}, got {points}")
 
 
 def first_there(names: Sequence[str], look: Callable[[str], object] = identity) -> str:

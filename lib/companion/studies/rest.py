@@ -158,7 +158,7 @@ def stochastic(setting: Setting, seeds: list[int]) -> Rows:
     draws = [np.random.default_rng(seed) for seed in draw_seeds("batch", each)]
     kernel = start.tangents(x).gram().diagonal(dim1=-2, dim2=-1).mean(-1)
     time = setting["rate"] / (scale * setting["batch"] * kernel)
-    f0, which, model, rows = start(x), torch.arange(len(x)).unsqueeze(-1), start, []
+    f0, which, model, rows = start(x), torch.arange(len(x), device=x.device).unsqueeze(-1), start, []
     for step in range(1, setting["looks"][-1] + 1):
         drawn = np.stack([rng.integers(setting["p"], size=setting["batch"]) for rng in draws])
         chosen = torch.from_numpy(drawn).to(x.device)

@@ -261,9 +261,9 @@ def spectra(setting: Setting, seeds: list[int]) -> Rows:
     d, drawn = setting["d"], weights(setting | {"model": "srf", "c": 1.0, "gamma": 1.0}, seeds)
     x = network.draw(seeds, "train", round(setting["alpha"] * d), d, d=d, device=drawn.w.device)
     phi = network.feature_map(function(setting["activation"]), drawn, x)
-    values = torch.linalg.eigvalsh(phi.mT @ phi)
+    values = torch.linalg.eigvalsh(phi.mT @ phi).tolist()
     return [
-        {"seed": seed, "top": float(row[-1]), "second": float(row[-2]), "bulk": [round(float(v), 6) for v in row[:-1]]}
+        {"seed": seed, "top": row[-1], "second": row[-2], "bulk": [round(v, 6) for v in row[:-1]]}
         for seed, row in zip(seeds, values)
     ]
 

@@ -19,7 +19,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import unfold
 
 from regimes import devices, validate
-from regimes.models import Realisations, inputs
+from regimes.models import WORK, Realisations, inputs
 from regimes.models.activations import Activation, activation
 from regimes.models.tangents import Part, Tangents
 from regimes.models.windows import Blocks, Convolution, Depthwise, Window, product
@@ -163,7 +163,10 @@ class Convolutional(Realisations):
         return hidden, before
 
     def _blocks(self, x: Tensor) -> tuple[Tensor, ...]:
-        return x.split(max(1, POINTS.get(x.device.type, 1024) // len(self.readout)), 1)
+        points = POINTS.get(x.device.type, 1024)
+        if x.device.type == "cuda":
+            points = min(points, devices.room(x.device) // (WORK * self.tangent_size * x.element_size()))
+        return x.split(max(1, points // len(self.readout)), 1)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Outputs ``f (E, p)`` for images ``x (p, channels, height, width)`` or ``(E, p, …)``, also as vectors."""

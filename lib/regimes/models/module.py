@@ -64,6 +64,8 @@ class ModuleModel(Realisations):
         values = dict(zip((*self.names, *self.fixed_names), (*tensors, *fixed)))
         try:
             found = functional_call(self.skeleton, values, (x,))
+        except torch.OutOfMemoryError:
+            raise
         except (RuntimeError, ValueError, IndexError, TypeError) as error:
             raise InputError(f"the module cannot take {len(x)} points of shape {tuple(x.shape[1:])}: {error}") from None
         if not isinstance(found, Tensor) or found.shape[:1] != x.shape[:1] or found.numel() != len(x):
@@ -286,7 +288,7 @@ def _built(source: nn.Module | Callable[[], nn.Module], seeds: Sequence[int] | N
     validate.seeds(seeds)
     found = []
     for seed in seeds:
-        with torch.random.fork_rng():
+        with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             found.append(source())
     if not all(isinstance(one, nn.Module) for one in found):

@@ -7,6 +7,7 @@ With the Jacobian ``J (p, P)`` of the outputs with respect to all ``P`` paramete
 ``Jᵀ v``, the tangent kernel ``J Jᵀ`` and, if it fits into memory, ``J``. Plain sums over points and parameters.
 """
 
+import functools
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self, cast
@@ -27,8 +28,7 @@ def chosen(params: Collection[str] | None, names: tuple[str, ...]) -> tuple[str,
 
 def total(terms: Iterable[Tensor]) -> Tensor:
     """The sum of one or more tensors."""
-    first, *rest = terms
-    return sum(rest, first)
+    return functools.reduce(torch.add, terms)
 
 
 class Part(Protocol):

@@ -54,7 +54,6 @@ STEPS = 20_000
 REST = 1e-6  # at rest under decay: the gradient could lower the cost by less than this part against the penalty alone
 ROUNDING = 1e-12  # part of the cost by which it may seem to rise where it is least
 BLOCK = 512  # points of a part of the normal matrix: their Jacobian stays in the caches
-HELD = 2**32  # bytes of a step on the CPU: more networks than it holds are trained in turn
 BEGUN = 0.99  # part of the first loss: above it, at small alpha, nothing moves visibly for long
 
 Solve = Callable[[list[Tensor]], list[Tensor]]
@@ -225,12 +224,8 @@ def step_bytes(p: int, parameters: int, held: int, itemsize: int = 8) -> int:
 
 
 def together(each: int, device: torch.device) -> int:
-    """The number of networks that take their steps together, at ``each`` bytes: as many as half of a GPU holds.
-
-    On the CPU, as many as ``HELD`` bytes hold, because rounding depends on which networks are computed together.
-    """
-    held = validate.free_memory(device) // 2 if device.type == "cuda" else HELD
-    return max(1, held // each)
+    """The number of networks that take their steps together, at ``each`` bytes; the others are trained in turn."""
+    return max(1, devices.room(device) // each)
 
 
 def _in_turn(groups: list[Iterator[ImplicitState]]) -> Iterator[ImplicitState]:

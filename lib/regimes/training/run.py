@@ -120,12 +120,13 @@ class _Record:
         moved = [e for e, row in enumerate(state.rows) if now[e] > self.seen.get(row, -1.0)]
         self.seen.update((state.rows[e], now[e]) for e in moved)
         due = [e for e in moved if now[e] >= self.due.get(state.rows[e], 0.0) or state.rows[e] in state.ended]
-        measured = self.observer(state) if due and self.observer else {}
+        found = self.observer(state) if due and self.observer else {}
+        measured = {name: torch.as_tensor(column).double().tolist() for name, column in found.items()}
         for e in due:
             row = state.rows[e]
             self.due[row] = now[e] * self.spacing
             if measured:
-                values = {name: float(column[e]) for name, column in measured.items()}
+                values = {name: column[e] for name, column in measured.items()}
                 self.observed.append({"realisation": row, "t": now[e]} | values)
             if self.save is not None:
                 self.saved.setdefault(row, []).append(self.save(self._exact(row)))

@@ -187,9 +187,10 @@ def spiked_features(
     if rows == "orthogonal" and p > d:
         raise InputError(f"orthogonal rows need p <= d, got p={p}, d={d}")
     g = draw(seeds, "weights", p, d, d=d, device=device)
-    bulk = {"sphere": lambda: unit(g), "gauss": lambda: g / d**0.5, "orthogonal": lambda: torch.linalg.qr(g.mT)[0].mT}[
-        rows
-    ]()
+    if rows == "orthogonal":
+        bulk = torch.linalg.qr(g.mT.cpu())[0].mT.to(g)  # where the draw is: another library may turn other signs
+    else:
+        bulk = unit(g) if rows == "sphere" else g / d**0.5
     bulk = bulk * torch.as_tensor(c, dtype=g.dtype, device=g.device).sqrt().reshape(-1, 1)
     axes = torch.eye(d, dtype=g.dtype, device=g.device)[:2].expand(len(seeds), 2, d)
     v, theta = axes[:, 0], gamma * axes[:, 0] + (1 - gamma**2) ** 0.5 * axes[:, 1]

@@ -36,6 +36,7 @@ from regimes.models import Model, losses
 from regimes.models.losses import Loss
 from regimes.models.one_hidden import Network
 from regimes.training.gauss_newton import ImplicitState, gauss_newton
+from regimes.training.gauss_newton import together as at_once
 from regimes.training.gradient_flow.batch import start
 from regimes.training.gradient_flow.state import FlowState
 from regimes.training.gradient_flow.step import advance
@@ -57,7 +58,7 @@ def gradient_flow(
     loss: str | Loss = "hinge",
     tolerance: float = TOLERANCE,
     dtype: str | torch.dtype = "auto",
-    device: str | torch.device = "auto",
+    device: str | torch.device | None = None,
     together: int | None = None,
 ) -> Iterator[FlowState | ImplicitState]:
     r"""Gradient flow of :math:`F = \alpha(f - f_0)` on a task, one :class:`FlowState` per accepted step.
@@ -74,8 +75,9 @@ def gradient_flow(
         loss: a name in :data:`regimes.models.losses.LOSSES`, or a :class:`regimes.models.losses.Loss`.
         tolerance: of a step, see the module; smaller is slower.
         dtype: precision; ``"auto"`` follows :func:`precision`.
-        device: where to compute; ``"auto"`` picks CUDA if the machine has it.
-        together: number of realisations in a state; by default one on the CPU, whose cache it fits, all on CUDA.
+        device: where to compute, the network's own by default; ``"auto"`` picks CUDA if the machine has it.
+        together: number of realisations in a state; by default one on the CPU, whose cache it fits; on CUDA as many as
+            its memory holds.
 
     Raises:
         InputError: before computing, for invalid data, labels, scale or tolerance, for two equal points with opposite
@@ -97,13 +99,14 @@ def gradient_flow(
     validate.one_of(("auto", torch.float32, torch.float64), dtype=dtype)
     if together is not None:
         validate.integer(1, together=together)
-    place, count = devices.pick(device), len(network.omega)
+    place, count = devices.pick(network.omega.device if device is None else device), len(network.omega)
     network = network.to(dtype=precision(alpha, tolerance) if isinstance(dtype, str) else dtype, device=place)
     x = task.x.to(network.omega).expand(count, *task.x.shape[-2:])
     y = task.y.to(network.omega).expand(count, task.y.shape[-1])
-    size = min(count, together or (count if place.type == "cuda" else 1))
+    each = 4 * network.h * x.shape[-2] * x.element_size()
+    size = min(count, together or (at_once(each, place) if place.type == "cuda" else 1))
     devices.reuse_memory()
-    validate.memory(4 * size * network.h * x.shape[-2] * x.element_size(), "the gates of a flow", x.device)
+    validate.memory(size * each, "the gates of a flow", x.device)
     return _steps(network, x, y, size, {"alpha": float(alpha), "tolerance": float(tolerance)})
 
 
