@@ -20,6 +20,7 @@ GPU = torch.device("cuda", 0)
 CPU = torch.device("cpu")
 INDEXED = (Tensor.__getitem__,)  # the index may be on the CPU
 READS = (Tensor.cpu, Tensor.item, Tensor.tolist, Tensor.__repr__, Tensor.__format__)
+WAITS = (*READS, Tensor.__bool__, Tensor.__int__, Tensor.__float__, Tensor.nonzero, torch.nonzero, Tensor.unique)
 ARRAYS = (Tensor.numpy, Tensor.__array__, Tensor.data_ptr)
 PLACES = {Tensor.device.__get__: GPU, Tensor.is_cuda.__get__: True, Tensor.is_cpu.__get__: False}
 JOINS = (torch.cat, torch.stack, torch.concatenate, torch.hstack, torch.vstack)  # these take no number for an array
@@ -36,7 +37,11 @@ class Pretended(Tensor):
 
 
 class _Pretence(TorchFunctionMode):
-    """Decides for every function of torch where its result lives."""
+    """Decides for every function of torch where its result lives; counts those for which the CPU waits for the GPU."""
+
+    def __init__(self):
+        super().__init__()
+        self.waits = 0
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -45,6 +50,8 @@ class _Pretence(TorchFunctionMode):
         there = any(isinstance(one, Pretended) for one in _tensors([args, kwargs]))
         if there and func in PLACES:
             return PLACES[func]
+        masked = func is Tensor.__getitem__ and any(one.dtype == torch.bool for one in _tensors(args[1:]))
+        self.waits += there and (func in WAITS or masked)
         if there and func in ARRAYS:
             raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() first")
         if there and func is not Tensor.copy_:
@@ -110,12 +117,12 @@ def _here(value: Tensor) -> Tensor:
 
 
 @contextlib.contextmanager
-def pretended_gpu() -> Iterator[None]:
-    """Within it, this machine says that it has CUDA."""
-    with pytest.MonkeyPatch.context() as patch, _Pretence():
+def pretended_gpu() -> Iterator[_Pretence]:
+    """Within it, this machine says that it has CUDA; gives what counts in ``waits`` how often the GPU is read."""
+    with pytest.MonkeyPatch.context() as patch, _Pretence() as pretence:
         patch.delenv("REGIMES_DEVICE", raising=False)
         patch.setattr(torch.cuda, "is_available", lambda: True)
         patch.setattr(torch.cuda, "device_count", lambda: 1)
         patch.setattr(torch.cuda, "get_device_name", lambda device=None: "a pretended GPU")
         patch.setattr(torch.cuda, "mem_get_info", lambda device=None: (2**36, 2**36))
-        yield
+        yield pretence

@@ -1,17 +1,27 @@
 """The pretended GPU against what a real one does."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
 
 from regimes import devices
+from regimes.data import tasks
+from regimes.models.activations import activation
+from regimes.models.fully_connected import fully_connected
+from regimes.models.one_hidden import one_hidden
+from regimes.training.gauss_newton import gauss_newton
+from regimes.training.gradient_flow import gradient_flow
+from regimes.training.newton import newton
+from regimes.training.optimise import optimise
 from tests.pretended_device import MixedDevices, Pretended, pretended_gpu
 
 
 @pytest.fixture(autouse=True)
 def gpu():
-    with pretended_gpu():
-        yield
+    with pretended_gpu() as pretence:
+        yield pretence
 
 
 HERE = torch.arange(6.0).reshape(3, 2)
@@ -95,3 +105,36 @@ def test_a_number_meets_any_device_and_an_index_may_be_on_the_cpu():
 def test_numpy_does_not_read_the_gpu(read):
     with pytest.raises(TypeError, match="to numpy"):
         read(on_gpu())
+
+
+def test_what_the_cpu_waits_for_is_counted(gpu):
+    x = on_gpu()
+    for wait in (lambda: float(x[0, 0]), lambda: x[x > 1], lambda: bool((x > 1).all()), lambda: x.nonzero(), x.tolist):
+        before = gpu.waits
+        wait()
+        assert gpu.waits == before + 1
+    x @ x.mT, x[0], torch.where(x > 1, x, 0.0), HERE[HERE > 1].tolist()
+    assert gpu.waits == before + 1
+
+
+SWISH = {"sigma": activation("swish", steepness=10.0, normalised=True), "parametrisation": "mean-field", "gain": 1.0}
+# a state's waits: 21, 13 and 2 before they were counted
+STEPS = {
+    "flow": (12.0, lambda task: gradient_flow(one_hidden(5, 60, seeds=range(8), device="auto"), task, alpha=1e-3)),
+    "gauss_newton": (4.2, lambda task: gauss_newton(swish(), task.x, task.y, alpha=1.0)),
+    "newton": (8.0, lambda task: newton(swish(), task.x[0], task.y[0], alpha=1.0)),
+    "adam": (1.0, lambda task: optimise(swish(), task.x, task.y, method="adam", rate=1e-3)),
+}
+
+
+def swish():
+    return fully_connected([5, 12, 12, 1], seeds=range(8), device="auto", **SWISH)
+
+
+@pytest.mark.parametrize("solver", STEPS)
+def test_a_step_of_an_ensemble_seldom_waits_for_the_gpu(gpu, solver):
+    most, start = STEPS[solver]
+    states = start(tasks.stripe(100, 5, seed=range(8)).to(device=devices.pick()))
+    next(states)
+    before, taken = gpu.waits, sum(1 for _ in itertools.islice(states, 40))
+    assert taken == 40 and gpu.waits - before <= most * taken

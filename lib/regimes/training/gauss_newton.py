@@ -255,7 +255,7 @@ def _states(
         if len(kept) < len(batch.state.rows):
             batch = batch.part(kept)
         batch, moved = step(batch, tolerance)
-        if bool(moved.any()):
+        if any(moved.tolist()):
             _end(batch, moved)
             yield batch.state
     unfinished = torch.ones(len(batch.state.rows), dtype=torch.bool)
@@ -355,9 +355,10 @@ def _judged(batch: _Batch, after: ImplicitState, error: Tensor) -> tuple[_Batch,
     moved = error <= 1.0
     factor = (0.9 * error.clamp(min=1e-6).rsqrt()).clamp(SHRINK, GROW)
     dt = batch.dt * torch.where(moved, factor, factor.clamp(max=0.7))
-    if bool(moved.all()):
+    taken = moved.tolist()
+    if all(taken):
         return _Batch.at(after, dt, batch.since, batch.then), moved
-    if not bool(moved.any()):
+    if not any(taken):
         return replace(batch, dt=dt), moved
     return _Batch.at(_choose(moved, after, batch.state), dt, batch.since, batch.then), moved
 
@@ -375,19 +376,21 @@ def _choose(moved: Tensor, new: ImplicitState, old: ImplicitState) -> ImplicitSt
 
 
 def _end(batch: _Batch, moved: Tensor) -> None:
-    """Ends the realisations that are fitted or at rest."""
+    """Ends the realisations that are fitted or at rest; the device is read once."""
     now = batch.state
-    now.finish(moved & (fitted(now) >= 0), Ending(Ended.FITTED))
-    now.finish(~torch.isfinite(now.margins).all(-1), Ending(Ended.OVERFLOW, ": the weights left the precision's range"))
     left = (now.margins < 1 - now.slack).sum(-1)
     first = float(now.objective.value(torch.zeros((), dtype=torch.float64)))
     still = (now.t > AGE * batch.since) & (now.cost < BEGUN * first)
     if now.problem.decay:
         still |= norm(batch.gradient).square() * now.problem.alpha < 2 * now.problem.decay * REST * now.cost
-    for e in (moved & still & (left > 0)).nonzero().flatten().tolist():
-        which = torch.zeros_like(moved)
-        which[e] = True
-        now.finish(which, Ending(Ended.JAMMED, f" with {int(left[e])} points below the margin"))
+    marks = moved & (fitted(now) >= 0), ~torch.isfinite(now.margins).all(-1), moved & still & (left > 0)
+    for row, fits, lost, rests, count in zip(now.rows, *torch.stack([*marks, left]).tolist()):
+        if fits:
+            now.ended.setdefault(row, Ending(Ended.FITTED))
+        elif lost:
+            now.ended.setdefault(row, Ending(Ended.OVERFLOW, ": the weights left the precision's range"))
+        elif rests:
+            now.ended.setdefault(row, Ending(Ended.JAMMED, f" with {count} points below the margin"))
 
 
 def _solver(batch: _Batch, dt: Tensor) -> Solve:
@@ -460,4 +463,5 @@ def _cholesky(matrix: Tensor) -> Tensor:
     """The Cholesky factor of ``1 + matrix``, given its lower triangle; NaN if rounding has made it indefinite."""
     matrix.diagonal(dim1=-2, dim2=-1).add_(1.0)
     factor, failed = torch.linalg.cholesky_ex(matrix)
-    return factor.masked_fill_((failed > 0)[:, None, None], torch.nan) if bool(failed.any()) else factor
+    damaged = failed.is_cuda or bool(failed.any())  # a GPU is not asked
+    return factor.masked_fill_((failed > 0)[:, None, None], torch.nan) if damaged else factor

@@ -103,8 +103,9 @@ class State(Observed):
 
     def finish(self, which: Tensor, why: Ending) -> None:
         """Ends the realisations marked in ``which (e,)``, with the reason."""
-        for e in which.nonzero().flatten().tolist():
-            self.ended.setdefault(self.rows[e], why)
+        for row, ends in zip(self.rows, which.tolist()):
+            if ends:
+                self.ended.setdefault(row, why)
 
 
 def _part(value: Any, rows: Tensor) -> Any:
@@ -123,7 +124,7 @@ def expand_like(per: Tensor, like: Tensor) -> Tensor:
 
 def where_rows(taken: Tensor, new: Sequence[Tensor], old: Sequence[Tensor]) -> list[Tensor]:
     """The new tensors of realisations where ``taken (e,)``, the old ones of the others."""
-    if bool(taken.all()):
+    if not taken.is_cuda and bool(taken.all()):
         return list(new)
     return [torch.where(expand_like(taken, a).bool(), a, b) for a, b in zip(new, old, strict=True)]
 

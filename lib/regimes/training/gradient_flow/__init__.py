@@ -189,41 +189,39 @@ def _one_turn(
             state = state.part(kept)
         batch, moved = advance(state.batch)
         state = replace(state, batch=batch)
-        if bool(moved.any()):
-            _end(state, _stationary(state, marks))
+        if any(moved.tolist()):
+            _end(state, marks)
             yield state
     state.finish(torch.ones(len(state.rows), dtype=torch.bool), Ending(Ended.STEPS, f" after {STEPS} steps"))
 
 
-def _stationary(state: FlowState, marks: dict[int, tuple[float, Tensor]]) -> list[bool]:
-    """Whether the unfitted points have kept their margins while the time grew ``STILL``-fold.
+def _end(state: FlowState, marks: dict[int, tuple[float, Tensor]]) -> None:
+    """Ends the realisations that are fitted or no longer move; the device is read once."""
+    m, pushed = state.margins, state.batch.now.push.flatten(1).any(-1)
+    columns = state.t, m.amax(-1), (m < 1).sum(-1), fitted(state) >= 0, torch.isfinite(m).all(-1), pushed
+    found = torch.stack([column.double() for column in columns], -1).tolist()
+    for e, (row, (t, largest, count, fits, finite, moves)) in enumerate(zip(state.rows, found)):
+        still, why = _stationary(state, marks, e, t, largest), None
+        if fits:
+            why = Ending(Ended.FITTED)
+        elif not finite:
+            why = Ending(Ended.OVERFLOW, ": the weights left the range of the precision")
+        elif not moves:
+            why = Ending(Ended.NO_GRADIENT, f": no neuron is active on the {count:.0f} points below the margin")
+        elif still:
+            why = Ending(Ended.STATIONARY, f" with {count:.0f} points below the margin")
+        if why is not None:
+            state.ended.setdefault(row, why)
+
+
+def _stationary(state: FlowState, marks: dict[int, tuple[float, Tensor]], e: int, t: float, largest: float) -> bool:
+    """Whether the unfitted points of realisation ``e`` have kept their margins while the time grew ``STILL``-fold.
 
     This applies once margins are of order one; before, at small ``alpha``, they hardly move for a long time.
     """
-    problem, m = state.batch.problem, state.margins
-    still = [False] * len(state.rows)
-    for e, (row, now, largest) in enumerate(zip(state.rows, state.t.tolist(), m.amax(-1).tolist())):
-        since, then = marks.setdefault(row, (now, m[e]))
-        if largest < 0.5 or now <= STILL * since:
-            continue
-        left = ~(m[e] >= 1)
-        still[e] = bool(((m[e] - then)[left].abs() < 0.1 * problem.tolerance).all())
-        marks[row] = (now, m[e])
-    return still
-
-
-def _end(state: FlowState, still: list[bool]) -> None:
-    """Ends the realisations that are fitted or no longer move."""
-    state.finish(fitted(state) >= 0, Ending(Ended.FITTED))
-    finite = torch.isfinite(state.margins).all(-1).tolist()
-    pushed = state.batch.now.push.flatten(1).any(-1).tolist()
-    for e, count in enumerate((state.margins < 1).sum(-1).tolist()):
-        why = None
-        if not finite[e]:
-            why = Ending(Ended.OVERFLOW, ": the weights left the range of the precision")
-        elif not pushed[e]:
-            why = Ending(Ended.NO_GRADIENT, f": no neuron is active on the {count} points below the margin")
-        elif still[e]:
-            why = Ending(Ended.STATIONARY, f" with {count} points below the margin")
-        if why is not None:
-            state.ended.setdefault(state.rows[e], why)
+    m = state.margins[e]
+    since, then = marks.setdefault(state.rows[e], (t, m))
+    if largest < 0.5 or t <= STILL * since:
+        return False
+    marks[state.rows[e]] = (t, m)
+    return bool(((m - then)[~(m >= 1)].abs() < 0.1 * state.batch.problem.tolerance).all())

@@ -57,8 +57,9 @@ def band_of(points: Tensor) -> Band:
     if len(points) == 1:
         index = points[0].nonzero().T
         return Band(index.new_zeros(1), index, torch.ones_like(index, dtype=torch.bool))
-    rows = points.any(-1).nonzero().flatten()
-    points, most = points[rows], int(points.sum(-1).max())
+    counts = points.sum(-1).tolist()
+    rows = torch.tensor([e for e, count in enumerate(counts) if count], device=points.device)
+    points, most = points[rows], max(counts)
     index = points.to(torch.uint8).argsort(dim=-1, descending=True, stable=True)[:, :most]
     return Band(rows, index, points.gather(-1, index))
 

@@ -40,10 +40,11 @@ def advance(batch: Batch) -> tuple[Batch, Tensor]:
     # a step beyond the range of the numbers is refused like one beyond the tolerance
     factor = (SAFETY * error.rsqrt()).nan_to_num(nan=0.0).clamp(SHRINK, GROW)
     waiting = replace(batch, dt=batch.dt * factor.clamp(max=REFUSED))
-    if not bool(moved.any()):
+    taken = moved.tolist()
+    if not any(taken):
         return waiting, moved
     after = _land(batch, end, factor)
-    return (after if bool(moved.all()) else _choose(moved, after, waiting)), moved
+    return (after if all(taken) else _choose(moved, after, waiting)), moved
 
 
 def _predict(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
