@@ -4,6 +4,7 @@ import pytest
 
 from companion import studies
 from companion.experiments.parameters import PROFILES, chapters, resolve
+from companion.runner import main
 from companion.studies import _images, jamming
 from regimes import validate
 
@@ -36,6 +37,12 @@ def test_a_profile_fits(asked, number, profile):
         asked.clear()
         assert item.grid(values), name
         assert item.device == "cpu" or sum(asked) > 0, f"{name} trains and does not say what it takes"
+
+
+@pytest.mark.parametrize("number", chapters())
+def test_the_command_checks_the_paper_profile(asked, capsys, number):
+    assert main([number, "--profile", "paper", "--check"]) == 0
+    assert f"chapter {number} at the paper profile: " in capsys.readouterr().out
 
 
 def test_what_is_kept_fits(asked):
