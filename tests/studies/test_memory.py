@@ -22,6 +22,20 @@ CASES = {
     "jamming.stripes": [
         {"03.stripes.map.p": 300, "03.stripes.map.h": [2, 4, 8, h], "steps": 10} for h in (500, 1000, 2000)
     ],
+    "jamming.ensembles": [
+        {"map_p": p, "map_h": [2, 4, 48], "steps": 10, "03.ensembles.map.members": 4} for p in (800, 1200, 1600)
+    ],
+    "kernel_pca.scans": [
+        {"image_h": 4, "04.scans.main.p": p, "04.scans.main.max_turn": 0.5, "04.scans.main.max_move": 1.0}
+        for p in (200, 300, 400)
+    ],
+    "depth.smallest_eigenvalue": [
+        {"eigen_n": [50, n], "05.smallest_eigenvalue.main.seeds": 1} for n in (2000, 2500, 3000)
+    ],
+    "depth.mnist_regression": [
+        {"tab2_n": n, "05.mnist_regression.main.seeds": 1, "tab2_depths": [2, 3]} for n in (1500, 2000, 2500)
+    ],
+    "depth.text_training": [{"05.text_training.gd_ntk.width": [64, width]} for width in (1024, 2048, 3000)],
 }
 # prints, for each size, the bytes that the study asks for, and the peak of the process over that of a small call
 MEASURE = """
@@ -49,7 +63,7 @@ for given in sizes:
     asked.clear()
     grid = studies.grids(number, parameters.resolve(number, "smoke", given), item)[item]
     stated = max(asked)
-    call(max(grid, key=lambda s: [s.get(n, 0) for n in ("d", "width", "depth", "p", "h", "alpha0")]))
+    call(max(grid, key=lambda s: [s.get(n, 0) for n in ("d", "width", "depth", "p", "h", "alpha0", "n")]))
     found.append([stated, peak() - begun])
 print(json.dumps(found))
 """
