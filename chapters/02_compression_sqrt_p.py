@@ -16,7 +16,7 @@
 #   {claim}`A.Fig6-star-d5` on the {term}`stripe` in $d=5$ ($p$
 #   from 1024 to 16 384, width 100). From 4096 points on $\Lambda^*$ is {claim}`A.AppC-constant` times its theoretical
 #   value. Paper A predicts the exponent $\frac12$ and shows it up to $p\approx10^4$ at width $10^4$.
-# - **Three printed formulas lack a factor, and one condition is too weak.** The noise of the training set has the
+# - **Three printed formulas need a correction, and one condition is too weak.** The noise of the training set has the
 #   amplitude $\sqrt{D_\perp}$, not $D_\perp$, the share of points that activate a neuron. One time constant is
 #   {claim}`A.AppC-tau-perp` times the printed one, and the time $t^*$ half of
 #   the printed one. To reach $\sqrt p$, the output scale must fall as a power of $p$ with the exponent {claim}`A.Fig6-idle-scale` (4096 to
@@ -381,7 +381,7 @@ chapter.figure(
     fig,
     "fig-a-6-p",
     "**The amplification at $t^*$ grows as $\\sqrt p$, on the stripe at the height that theory gives.** Medians and quartiles over seeds. "
-    "Dashed: theory with the noise of the same training sets, without a fitted number. Largest amplification: open symbols "
+    "Thick dashes: theory with the noise of the same training sets, without a fitted number; thin dashes: the slope 1/2. Largest amplification: open symbols "
     "(paper A, Fig. 6 bottom and Fig. 8 top).",
     *(rows for both in tasks.values() for rows in both),
     alt="Amplification against training points in three panels, at the characteristic time and at its maximum, "
@@ -704,7 +704,7 @@ chapter.table(
     pd.DataFrame(late),
     "tab-a-late",
     "Shares of the neurons that are active on the data at the start, at $t^*$. The smaller $\\alpha$, the later $t^*$. Near: within 0.2, a distance "
-    "that we chose before looking.",
+    "that we chose before looking. Intervals of a single look; the verdict's is wider, since seeds were added after one.",
     arrivals,
 )
 chapter.check("A.Fig4-attractors", mean(latest.near_seeing), latest, figure="tab-a-late")
@@ -724,7 +724,7 @@ slowness = 1 / biggest.filter(regex=r"^rate_\d").astype(float)
 slowness = slowness.dropna(how="all").dropna(how="all", axis=1)  # a fixed point needs enough neurons to have a rate
 if not slowness.empty:  # at the smallest sizes no fixed point has enough neurons
     listed = ", ".join(
-        f"{ratio(slowness[name].dropna()):.2g} at $z^*={attractors[int(name[-1])].z:.2f}$ ({slowness[name].count()} seeds)"
+        f"{ratio(slowness[name].dropna()):.2f} at $z^*={attractors[int(name[-1])].z:.2f}$ ({slowness[name].count()} seeds)"
         for name in slowness
     )
     chapter.say(
@@ -933,7 +933,7 @@ for claim, name in (("AppC", f"stripe, $d={stripe_d[0]}$"), ("Fig8", "cylinder, 
 for scale in (times.alpha.min(), times.alpha.max()):
     found = ratio(times[times.alpha == scale].ratio)
     chapter.say(
-        f"At $\\alpha=10^{{{np.log10(scale):.3g}}}$ and $p={times.p[0]}$, $\\Lambda^*$ is {found:.2g} of its prediction in $d={times.d[0]}$."
+        f"At $\\alpha=10^{{{np.log10(scale):.3g}}}$ and $p={times.p[0]}$, $\\Lambda^*$ is {found:.2f} of its prediction in $d={times.d[0]}$."
     )
 scatters = []
 for name, rows in top.items():

@@ -84,7 +84,7 @@ def test_what_holds_counts_the_papers_statements_at_both_sizes():
             parts = ledger.tally(r for r in found if r["chapter"] == number)
             assert ", ".join(f"{part['count']} {part['word']}" for part in parts) in bars
     words = page.get_text()
-    assert f"Of the five papers' {len(ledger.statements(own))} statements" in words
+    assert f"Statements of the papers ({len(ledger.statements(own))}, in {len(own)} claims): " in words
     assert words.count("not run") == len(sources.titles()) - len({r["chapter"] for r in large})
     widths = [float(re.search(r"[\d.]+", one["style"])[0]) for one in page.select(".scaled")]
     assert max(widths) == 100 and min(widths) > 0

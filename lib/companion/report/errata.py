@@ -1,4 +1,4 @@
-"""Errata: findings against a statement of a paper, in one of three drawers.
+"""Errata: findings against a statement of a paper, in one of three classes.
 
 An *error* is false as printed, by a proof or a computation. A *limit* is where a model or an approximation ends. A
 *reading* is our interpretation where the paper is open or ambiguous. Only an error gives a claim the verdict

@@ -257,9 +257,11 @@ def plan(
 
 
 def in_words(hours: float) -> str:
-    """Core-hours to two digits: ``0.4 min``, ``3.2 h``."""
+    """Core-hours to two digits: ``24 s``, ``3.2 min``, ``3.2 h``."""
     if math.isnan(hours):
         return "?"
+    if hours < 1 / 60:
+        return _seconds(3600 * hours)
     if hours < 1:
         return f"{60 * hours:.2g} min"
     return f"{hours:.2g} h" if hours < 99.5 else f"{hours:.0f} h"

@@ -269,7 +269,7 @@ def spectra(setting: Setting, seeds: list[int]) -> Rows:
 
 
 @_drawn(
-    version=2,
+    version=3,
     axes=_axes(
         "model activation alpha beta lam r c loss target gamma noise bias delta d", activation=f"{ODD}, softplus"
     ),
