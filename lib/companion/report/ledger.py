@@ -159,7 +159,8 @@ def judge(claim: Claim, found: Estimate | Drift, profile: str) -> str | None:
     Inside ``accept``: *reproduced*. Disjoint from it and inside ``corrected``, if the erratum is an error: *corrected*.
     Disjoint from both, or from ``accept`` if the erratum is a limit or a reading: *not reproduced*. Anything else, and
     an interval from too few realisations or from equal ones: *undecided*. *Not yet asymptotic*, if the larger sizes
-    alone give a disjoint interval with another verdict or with a value nearer to ``accept``.
+    alone give a disjoint interval with another verdict or with a value nearer to ``accept``. *Undecided*, too, if all
+    sizes are outside ``accept`` and the larger ones, which decide, need not be.
     """
     if profile not in claim.profiles:
         return None
@@ -167,7 +168,9 @@ def judge(claim: Claim, found: Estimate | Drift, profile: str) -> str | None:
         return _verdict(claim, found)
     verdict, late = _verdict(claim, found.whole), _verdict(claim, found.late)
     nearer = _distance(found.late, claim.accept) < _distance(found.whole, claim.accept)
-    return "not yet asymptotic" if found.disjoint() and (late != verdict or nearer) else verdict
+    if found.disjoint() and (late != verdict or nearer):
+        return "not yet asymptotic"
+    return verdict if verdict == "reproduced" or _disjoint(found.late, claim.accept) else "undecided"
 
 
 def _verdict(claim: Claim, estimate: Estimate) -> str:
