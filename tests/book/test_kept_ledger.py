@@ -4,6 +4,7 @@ what they say, and their commits."""
 import gzip
 import json
 import math
+import re
 
 import pytest
 
@@ -95,6 +96,8 @@ def test_every_record_of_a_kept_ledger_has_the_verdict_of_its_numbers():
             nearer = beyond(late["value"], *bands[0]) < beyond(record["value"], *bands[0])
             if (b < low or high < a) and (nearer or verdict(a, b, *bands) != said):
                 said = "not yet asymptotic"
+            elif said != "reproduced" and not (b < bands[0][0] or bands[0][1] < a):
+                said = "undecided"
         assert record["verdict"] == (said if judged else None), record["id"]
 
 
@@ -112,6 +115,20 @@ def test_every_record_of_a_kept_ledger_says_what_was_declared():
         assert (record["corrected"] and ends(record["corrected"])) == (
             entry.get("corrected") and ends(entry["corrected"])
         ), record["id"]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "chapters").glob("0*.py")), ids=lambda path: path.stem)
+def test_prose_calls_no_claim_undecided_that_is_not(path):
+    """A paragraph with this verdict's name, or of *not reproduced*, has a claim of the kept ledger with it, if it has any."""
+    verdicts = {record["id"]: record["verdict"] for record in LAPTOP}
+    prose = "\n".join(
+        line[2:] if line.startswith("#") else "" for line in path.read_text(encoding="utf-8").splitlines()
+    )
+    for paragraph in re.split(r"\n\s*\n|\n- ", prose):
+        named = re.findall(r"\{claim\}`([^`]+)`", paragraph)
+        for word in ("undecided", "not reproduced"):
+            if named and re.search(rf"\b{word}\b", paragraph):
+                assert word in {verdicts[name] for name in named}, f"{word}: {named}"
 
 
 def test_kept_ledgers_are_of_commits_but_for_stored_rows():

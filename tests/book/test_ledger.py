@@ -127,6 +127,16 @@ def test_what_is_said_of_large_sizes_must_hold_at_the_larger_ones(whole, late, v
     assert judge(PLAIN, drift, "smoke") is None
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(0.69, 0.71, "not reproduced"), (0.59, 0.81, "undecided"), (0.61, 0.79, "not reproduced")],
+)
+def test_a_statement_on_large_sizes_fails_where_the_larger_ones_fail_too(low, high, verdict):
+    """Few large sizes have a wide interval: where it meets the band, they do not refute the statement."""
+    whole, late = Estimate(0.7, 0.69, 0.71, 9, "mean, Student's t"), Estimate(0.7, low, high, 9, "mean, Student's t")
+    assert judge(PLAIN, Drift(whole, late, (128.0, 256.0, 512.0), (512.0,)), "laptop") == verdict
+
+
 def test_a_record_that_drifts_says_what_the_larger_sizes_say_and_what_size_would_decide():
     whole, late = (Estimate(v, v - 0.01, v + 0.01, 9, "mean, Student's t") for v in (0.9, 0.7))
     drift = Drift(whole, late, (128.0, 256.0, 512.0, 1024.0), (512.0, 1024.0))
