@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from companion import studies as registry
 from companion.report.ledger import read_yaml
 from tests.references import ROOT
 
@@ -71,8 +72,10 @@ def test_the_kept_ledger_holds_every_claim_and_the_papers_one_what_was_measured_
     there = {record["id"]: record for record in PAPER}
     assert list(there) == [name for name in DECLARED if name in there] and len(there) == len(PAPER)
     assert all(record["profile"] == "paper" and record["value"] is not None for record in PAPER)
+    studies = {name for number in registry.modules() for name in registry.of(number)}
     for record in PAPER:
         assert all(record[name] for name in ("data", "settings", "revision", "versions", "device")), record["id"]
+        assert {setting["study"] for setting in record["settings"]} <= studies, record["id"]
 
 
 def test_every_record_of_a_kept_ledger_has_the_verdict_of_its_numbers():
@@ -119,7 +122,7 @@ def test_every_record_of_a_kept_ledger_says_what_was_declared():
 
 @pytest.mark.parametrize("path", sorted((ROOT / "chapters").glob("0*.py")), ids=lambda path: path.stem)
 def test_prose_calls_no_claim_undecided_that_is_not(path):
-    """A paragraph with this verdict's name, or of *not reproduced*, has a claim of the kept ledger with it, if it has any."""
+    """A paragraph with the name of this verdict, or of *not reproduced*, has a claim with it, if it has any."""
     verdicts = {record["id"]: record["verdict"] for record in LAPTOP}
     prose = "\n".join(
         line[2:] if line.startswith("#") else "" for line in path.read_text(encoding="utf-8").splitlines()

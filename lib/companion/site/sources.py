@@ -357,8 +357,13 @@ def write_readme() -> None:
 
 
 def keep_paper(folder: Path) -> list[dict[str, Any]]:
-    """Puts what the chapters of a run measured at the paper's size into its kept ledger; what is declared anew goes."""
-    kept = {record["id"]: record for record in ledger.read(paths.paper_ledger()) if _still_declared(record)}
+    """Puts what the chapters of a run measured at the paper's size into its kept ledger.
+
+    What is declared anew goes, and what rests on a study that is no more.
+    """
+    there = {name for number in registry.modules() for name in registry.of(number)}
+    known = (record for record in ledger.read(paths.paper_ledger()) if _still_declared(record))
+    kept = {record["id"]: record for record in known if {one["study"] for one in record["settings"]} <= there}
     if not (found := sorted(folder.glob("[0-9][0-9].ledger.json"))):
         raise InputError(f"there is no run with a ledger in {folder}")
     for path in found:
