@@ -152,14 +152,9 @@ def rows_by_cell(table: pd.DataFrame) -> dict[Cell, list[dict[str, Any]]]:
     return {_ORIGINS[key].cell(): own for key, own in found.items()}
 
 
-def origin(cell: Cell) -> Origin:
-    """Where a cell's rows come from, by the sweep or the file that gave them."""
-    return _ORIGINS[cell.key()]
-
-
-def revision_of(key: str) -> str:
-    """The commit that a cell was computed at."""
-    return _ORIGINS[key].revision
+def origin(cell: Cell | str) -> Origin:
+    """Where the rows of a cell, or of its key, come from, by the sweep or the file that gave them."""
+    return _ORIGINS[cell if isinstance(cell, str) else cell.key()]
 
 
 def _read_pair(path: Path) -> tuple[str, dict[str, Any]]:

@@ -30,7 +30,6 @@ from companion.experiments.table import (
     origin,
     provenance,
     remember,
-    revision_of,
     rows_by_cell,
 )
 from companion.report import ledger, plots, screen, views
@@ -266,7 +265,7 @@ class Chapter:
             device=found.device,
             revision=found.revision,
             versions=found.versions,
-            cells={key: revision_of(key) for key in found.cells},
+            cells={key: origin(key).revision for key in found.cells},
         )
         ledger.write(self.folder / f"{self.number}.ledger.json", self.records.values())
         line = HTML(views.show("line", self.records[claim_id], views.ERRATA))
