@@ -138,3 +138,11 @@ def test_a_step_of_an_ensemble_seldom_waits_for_the_gpu(gpu, solver):
     next(states)
     before, taken = gpu.waits, sum(1 for _ in itertools.islice(states, 40))
     assert taken == 40 and gpu.waits - before <= most * taken
+
+
+def test_a_flow_takes_as_many_realisations_together_as_half_of_the_gpu_holds(monkeypatch):
+    each = 4 * 60 * 100 * 4
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device=None: (2**36, 4 * each))
+    task = tasks.stripe(100, 5, seed=range(5)).to(device=devices.pick())
+    states = gradient_flow(one_hidden(5, 60, seeds=range(5), device="auto"), task, alpha=1e-3)
+    assert [state.rows for state in itertools.islice(states, 3)] == [(0, 1), (2, 3), (4,)]
