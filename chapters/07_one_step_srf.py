@@ -801,7 +801,7 @@ for ax, (panel, rows), symbol in zip(axes, over.items(), ("r", r"\gamma")):
         ax.plot(fine, curve.test_error, color=colour, label=f"${symbol}={value:g}$")
         points(ax, one, "alpha", colour)
     ax.set(xlabel=r"$\alpha=n/d$", ylabel="test error" if panel == "r" else "")
-    ax.legend()
+    ax.legend(ncols=2)
 fig.suptitle("Which spikes learn most?", fontsize="medium")
 chapter.figure(
     fig,
