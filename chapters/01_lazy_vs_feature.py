@@ -228,6 +228,7 @@ def of(table, curve, share=None):
     return rows if share is None else rows[rows.share == share]
 
 
+# %%
 def error_over(first, second):
     """Sizes, and one seed a row the first test error over the second, at the sizes and seeds of both."""
     both = first.merge(second, on=["p", "seed"], suffixes=("", "_of"))
@@ -976,9 +977,10 @@ for d in curve_d:
 # limit. With plain steps of the stated size the last points take very long. Paper A reports no collapse of $\Lambda$
 # (Sec. 3.2.2). An earlier stop would explain this. This is our inference: the settings of these figures are not recorded.
 #
-# It would not explain the paper's Fig. 3. When 98 % of the points are fitted, compressed data still give
+# It would not explain the whole of the paper's Fig. 3. When 98 % of the points are fitted, compressed data still give
 # {claim}`A.Fig3-compressed-stop-d5` ($d=5$) and {claim}`A.Fig3-compressed-stop-d10` ($d=10$) of the network's error. In
-# $d=10$ the gain is still {claim}`A.Fig3-gain-stop-d10`. The kernel after training is even further from such a network:
+# $d=10$ the gain is still {claim}`A.Fig3-gain-stop-d10`; the paper has $(d-1)/(3d-2)=0.32$. The kernel after training is
+# even further from such a network:
 # %%
 chapter.say(
     f"At $p={top_p}$ the kernel after training has {at_largest(1.0, stop)} times the error of the network with {stop:.0%} fitted. At the end "
@@ -1073,11 +1075,11 @@ for d, rows in others.groupby("d"):
 # The infinitely wide kernel on data compressed by $\Lambda^*$ has {claim}`A.Fig3-compressed-largest-d5` ($d=5$) and
 # {claim}`A.Fig3-compressed-largest-d10` ($d=10$) of the network's test error at the end of training. With the code's
 # factor it has {claim}`A.Fig3-compressed-code-largest-d5` and {claim}`A.Fig3-compressed-code-largest-d10`. These ratios
-# are of the largest training sets with both factors. If feature learning were nothing but this compression, the two
-# errors would be equal. Paper B writes of "very similar performance" (Fig. 10, right panel).
+# are of the largest training sets that we stored with both factors. If feature learning were nothing but this
+# compression, the two errors would be equal. Paper B writes of "very similar performance" (Fig. 10, right panel).
 #
-# The ratio falls with the number of points ({numref}`fig-b-fig10`). With the code's factor in $d=10$ it starts above 1.
-# A mean over all sizes would be near 1 there, by cancellation.
+# At the end of training the ratio falls with the number of points ({numref}`fig-b-fig10`). With the code's factor in
+# $d=10$ it starts above 1. A mean over all sizes would be near 1 there, by cancellation.
 # %%
 series = {
     ("compressed", 1.0): {"ls": "--", "fmt": "o", "color": plots.COLOURS["compressed"]},
@@ -1117,7 +1119,7 @@ fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", nco
 chapter.figure(
     fig,
     "fig-b-fig10",
-    "**No: the ratio falls with the training set, and ends below 1 with either factor.** Test error of the infinitely wide kernel on compressed data over the "
+    "**No: by the end of training the ratio falls with the number of points, below 1 with either factor.** Test error of the infinitely wide kernel on compressed data over the "
     "network's, trained to the end (filled) or stopped early (white). The kernel learns the network's training set, or a fresh one of the same size "
     "(diamonds). Geometric means with 95 % intervals.",
     *(rows for rows in (small_beside, fresh_small, *(of(nets, "feature", s) for s in (1.0, stop))) if len(rows)),
@@ -1136,7 +1138,7 @@ for d in curve_d:
 # %%
 for words, share in (("At the end of training", 1.0), (f"At {stop:.0%} of fitted points", stop)):
     powers = {name: [exponent(*beside_network(d, name, share)) for d in curve_d] for name in on}
-    text, code = (" and ".join(f"{one:.2g} ($d={d}$)" for d, one in zip(curve_d, found)) for found in powers.values())
+    text, code = (" and ".join(f"{one:.2f} ($d={d}$)" for d, one in zip(curve_d, found)) for found in powers.values())
     chapter.say(
         f"- {words} the ratio changes with $p$ with the exponents {text} for the text's factor, and {code} for the code's, from "
         f"{small_data.p.min()} to {small_data.p.max()} points."
@@ -1544,9 +1546,9 @@ chapter.figure(
 # processor's rounding. {numref}`fig-a-sensitivity` trains the same networks with each of these changed.
 #
 # Until $t^*$ none of them matters. From there on rounding errors grow, faster with more points. In float64 they start
-# so low that the arithmetics we tried agree on the end on small training sets. On large ones they differ. In
-# float32 they differ on all. The effect of the tolerance vanishes with the tolerance. The intervals hold the scatter over
-# seeds; the ledger lists {ref}`what the tolerance adds <numerical-error>`.
+# so low that the arithmetics we tried agree on the end on small training sets. On large ones they differ. In float32
+# they differ on all. The effect of the tolerance vanishes with the tolerance. The intervals hold the scatter over seeds;
+# the ledger lists {ref}`what the tolerance adds <numerical-error>`.
 #
 # Along the first axis a ReLU network is piecewise linear with known zeros. Its test error is therefore exact in $x_1$
 # and sampled over such lines only (`regimes.measures.errors.line_error`). The error of kernels is counted on test
@@ -1571,7 +1573,7 @@ for dtype in ("float64", "float32"):
         at_end = found.xs(1.0, level="share")
         chapter.say(
             f"In {dtype} another arithmetic changes the error at the end by "
-            + ", ".join(f"{100 * change:.2g}" for change in at_end)
+            + ", ".join(f"${plots.number(100 * change)}$" for change in at_end)
             + f" % on {', '.join(map(str, at_end.index))} points."
         )
 # %%

@@ -16,10 +16,9 @@
 #   {claim}`A.Fig6-star-d5` on the {term}`stripe` in $d=5$ ($p$
 #   from 1024 to 16 384, width 100). From 4096 points on $\Lambda^*$ is {claim}`A.AppC-constant` times its theoretical
 #   value. Paper A predicts the exponent $\frac12$ and shows it up to $p\approx10^4$ at width $10^4$.
-# - **Three printed formulas need a correction.** The noise of the training set has the
-#   amplitude $\sqrt{D_\perp}$, not $D_\perp$, the share of points that activate a neuron. One time constant is
-#   {claim}`A.AppC-tau-perp` times the printed one, and the time $t^*$ half of
-#   the printed one.
+# - **Three printed formulas need a correction.** The noise of the training set has the amplitude $\sqrt{D_\perp}$, not
+#   $D_\perp$, the share of points that activate a neuron. One time constant is {claim}`A.AppC-tau-perp` times the printed
+#   one, and the time $t^*$ half of the printed one.
 # - **The output scale must fall nearly as $1/p$.** Paper A says that "the larger the training set size, the smaller
 #   $\alpha$ needs to be" (footnote 3): reproduced. To reach $\sqrt p$, the scale must fall as a power of $p$ with the
 #   exponent {claim}`A.Fig6-idle-scale` (4096 to 65 536 points). The paper's condition $\tau_\perp<t^*$ is necessary.
@@ -993,8 +992,8 @@ if len(halves):
 # larger the training set size, the smaller $\alpha$ needs to be". The footnote speaks of one neuron's $\lambda$. It
 # gives a necessary condition and no exponent; $x=0.56$ is ours.
 #
-# We measured $\Lambda$, which averages over all neurons. This gives a stricter condition. Neurons that have not grown keep an
-# $\omega_\perp$ of order one, while $\omega_1^2$ of the others is of order $1/\alpha$ at $t^*$. Hence
+# We measured $\Lambda$, which averages over all neurons. This gives a stricter condition. Neurons that have not grown
+# keep an $\omega_\perp$ of order one, while $\omega_1^2$ of the others is of order $1/\alpha$ at $t^*$. Hence
 #
 # $$
 # \frac1{\Lambda^2}=\frac1{\Lambda^{*2}}+B\,\alpha
