@@ -1112,9 +1112,9 @@ for ax, d in zip(axes, curve_d):
     ax.set(xscale="log", yscale="log", xlabel="training points $p$", title=f"stripe, $d={d}$")
     plots.curve_axes(ax, sorted(nets.p.unique()), errors=False)
     plots.plain_numbers(ax)
+# %%
 axes[0].set_ylabel("test error over the network's")
 fig.suptitle("Does a compression explain the network?", fontsize="medium")
-# %%
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 chapter.figure(
     fig,
