@@ -551,8 +551,8 @@ for d in curve_d:
 #   measure {claim}`A.Fig3-beta-stop-d5` and {claim}`A.Fig3-beta-stop-d10`: undecided. The stop changes the exponent by
 #   as much as the papers differ ({numref}`fig-a-beta-stop`).
 # - **The gain,** the network's exponent less the lazy one on the same data, is {claim}`A.Fig3-gain-d5` and
-#   {claim}`A.Fig3-gain-d10`. Paper A has 0.31 and 0.32: not reproduced. The lazy exponent is still above its asymptote,
-#   and the last points raise the network's error. At 98 % the gain is {claim}`A.Fig3-gain-stop-d5` and
+#   {claim}`A.Fig3-gain-d10`. Paper A has 0.31 and 0.32: undecided in $d=5$, where the larger sizes alone do not exclude it, and not
+#   reproduced in $d=10$. The lazy exponent is still above its asymptote, and the last points raise the network's error. At 98 % the gain is {claim}`A.Fig3-gain-stop-d5` and
 #   {claim}`A.Fig3-gain-stop-d10`.
 #
 # %%
