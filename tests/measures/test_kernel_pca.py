@@ -12,7 +12,7 @@ from torch import nn
 import regimes
 from companion.studies.kernel_pca import _frozen as frozen
 from companion.theory.kernel_pca import two_kinds
-from companion.theory.kernel_pca.norm import least_norm
+from companion.theory.kernel_pca.norm import hinge_norm, least_norm
 from regimes.data import tasks
 from regimes.data.tasks import Task
 from regimes.kernels import ntk
@@ -257,6 +257,22 @@ def test_least_norm():
         for seed in range(20):  # any other function at that distance
             f = y + (40 * left) ** 0.5 * torch.nn.functional.normalize(normal(40, seed=seed), dim=0)
             assert float(f @ torch.linalg.solve(gram, f) * gram.diagonal().mean()) > found
+
+
+def test_hinge_norm():
+    """In closed form for equal eigenvalues; else no other function with that loss has less, if there is one."""
+    y = torch.tensor([1.0, -1.0]).repeat(20).double()
+    root = normal(40, 60)
+    gram = root @ root.T / 60
+    for left in (0.5, 0.1, 0.02):
+        assert hinge_norm(torch.eye(40).double(), y, left) == pytest.approx(40 * (1 - left) ** 2, rel=1e-4)
+        found = hinge_norm(3 * gram, y, left)
+        assert found == pytest.approx(hinge_norm(gram, y, left))
+        for seed in range(20):  # any other function with that loss
+            losses = np.random.default_rng(seed).exponential(size=40)
+            f = y * (1 - left * torch.from_numpy(losses / losses.mean()))
+            assert float(f @ torch.linalg.solve(gram, f) * gram.diagonal().mean()) > found
+    assert hinge_norm(torch.ones(40, 40).double(), y, 0.5) == np.inf  # the constant: its loss is 1
 
 
 @pytest.mark.parametrize("pattern", [(1.0, -1.0, -1.0, 1.0), (1.0, -1.0)])

@@ -62,6 +62,16 @@ def test_second_harmonics_become_of_the_two_kinds():
     assert half[0] < half[1] - 1 < most[1]
 
 
+def test_norms_fall_where_much_of_the_loss_is_left_and_the_span_shrinks():
+    setting = {name: value for name, value in STRIPE.items() if name != "many"}
+    rows = studies.stripe_norms(setting | {"d": 5, "p": 128, "h": 400, "n": 200, "stops": [0.5]}, [0, 1])
+    start, end = ([row for row in rows if row["moment"] == moment] for moment in ("start", "end"))
+    for before, after in zip(start, end, strict=True):
+        assert before["span"][0] > 150 > 100 > after["span"][0] and before["span"][1] < 0.05 < after["span"][1] < 1
+        assert after["norms"][0] < before["norms"][0] / 3 and before["norms"][:3] == sorted(before["norms"][:3])
+        assert before["own"] == after["own"] and 0 < after["own"][0] < 0.5 and 0 < after["own"][1] < 1
+
+
 def test_curves_judge_the_last_layer_of_the_same_network(images):
     rows = studies.curves(images | {"descent": "settle", "panels": True}, [0])
     full, last = (next(r for r in rows if (r["kernel"], r["moment"]) == (k, "end")) for k in ("full", "last"))
@@ -114,7 +124,7 @@ def test_estimators_on_a_line_see_one_dimension_only():
     [
         ({"04.stripes.main.many": 60}, r"stripes.main .*many must be at least 104 for the splines of d = 3"),
         ({"stripe_h": 10**5, "04.stripes.main.many": 10**5}, "many = 100000 with h = 100000 would take"),
-        ({"image_p": [20, 40, 5000]}, r"test \+ n \+ 2 p must be at most 1797, the images of digits, got 10160"),
+        ({"image_p": [20, 40, 5000]}, r"test \+ n \+ 2 p must be at most 1797, the images of digits here, got 10160"),
         ({"04.curves.main.p": [20, 21, 23]}, r"curves.main .*p must be one of 20, 22, 24; got 21"),
         ({"04.courses.images.p": 5000}, r"courses.images .*2 p must be at most 1797"),
         ({"04.courses.stripe.shape": "images"}, r"courses.stripe .*shape = images takes the axes data, alpha"),

@@ -13,7 +13,7 @@ from companion.studies._tasks import needs_memory, networks_of, of_task
 from companion.studies.lazy_feature import draw_task as draw_stripe
 from companion.theory.compression import amplification
 from companion.theory.kernel_pca import two_kinds
-from companion.theory.kernel_pca.norm import least_norm
+from companion.theory.kernel_pca.norm import hinge_norm, least_norm
 from regimes import devices, validate
 from regimes.data import datasets
 from regimes.data.tasks import STRIPE, Task
@@ -45,6 +45,8 @@ DRAWN = "Gaussian points of the stripe, drawn here"
 SYNTHETIC = "numbers drawn here"
 STRIPE_TASK = {"shape": "stripe", "interfaces": list(STRIPE)}
 LEFT = (0.5, 0.1)  # parts of the label that a function leaves, for the norm of the rest
+LOSSES = (0.5, 0.1, 0.02)  # mean hinge losses that a function leaves
+FLOOR = 1e-6  # of a Gram matrix's trace: components of smaller eigenvalues are outside its span
 DISTANCES = (8, 4, 2, 1)  # parts of the points among which nearest neighbours are sought
 CASES = ("null", "near", "apart", "oblique", "sharp", "stripe")  # of one dimension, by what they tell
 WIDE = ("filled", "line")  # of several
@@ -126,6 +128,7 @@ def _of_case(setting: Setting) -> Setting:
 
 
 ON_STRIPE = {"axes": _axes(STRIPES), "complete": _on_stripe, "rtol": 1e-2, "data": DRAWN, "device": "any"}
+ON_POINTS = ON_STRIPE | {"axes": _axes(STRIPES.replace("many ", ""))}
 ON_IMAGES = {"complete": _on_images, "rtol": 2e-2, "device": "any"}
 
 
@@ -302,6 +305,33 @@ def stripe_spectra(setting: Setting, seeds: list[int]) -> Rows:
             row["kinds"] = two_kinds.kinds(vectors, many[e].cpu()).tolist()
             gram = ntk(network, points.x[e])[0].cpu()
             rows.append(row | {"norms": [least_norm(gram, points.y[e].cpu(), left) for left in LEFT]})
+    return rows
+
+
+@study(version=1, columns=dict.fromkeys(("norms", "span", "own"), STATISTICAL), nonfinite=["norms"], **ON_POINTS)
+def stripe_norms(setting: Setting, seeds: list[int]) -> Rows:
+    """Norms in the stripe's kernel of functions with a given hinge loss, and what the kernel spans; one row a moment.
+
+    ``norms``: ``hinge_norm`` at each of ``LOSSES``, then at the loss of the trained network. ``span``: how many
+    eigenvalues of the Gram matrix exceed ``FLOOR`` of its trace, and the part of the label that their components leave.
+    ``own``: the trained network's mean hinge loss, and its mean square distance from the label at the best scale.
+    Networks, moments and ``n`` points are those of ``stripes``.
+
+    Source: paper A, Sec. 6.
+    """
+    sets, rows = draw_points(setting, seeds), []
+    path, points = _learnt(setting, seeds, sets["train"]), sets["points"]
+    margins = (points.y * setting["alpha"] * (path.model(points.x) - path.initial(points.x))).double().cpu()
+    own = torch.stack([(1 - margins).clamp(min=0).mean(-1), 1 - margins.mean(-1) ** 2 / margins.square().mean(-1)], -1)
+    lefts = [(*LOSSES, float(loss)) for loss in own[:, 0].clamp(0.01, 0.99)]
+    for moment, there in _moments(path, setting["stops"]).items():
+        for e, model in there.items():
+            gram, y = ntk(model.to(dtype=torch.float64), points.x[e])[0].cpu(), points.y[e].double().cpu()
+            values, vectors = torch.linalg.eigh(gram / gram.trace())
+            held = (vectors[:, values > FLOOR].mT @ y).square().sum() / len(y)
+            row = {"seed": seeds[e], "moment": moment, "source": points.source, "own": own[e]}
+            row["span"] = [int((values > FLOOR).sum()), float(1 - held)]
+            rows.append(row | {"norms": [hinge_norm(gram, y, left) for left in lefts[e]]})
     return rows
 
 

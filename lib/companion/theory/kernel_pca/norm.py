@@ -7,6 +7,9 @@ from scipy.optimize import brentq
 from torch import Tensor
 
 from regimes import validate
+from regimes.training.implicit import box_qp
+
+LARGEST = 18.0  # log of the ``C`` whose loss is taken for the least that a kernel allows
 
 
 def least_norm(gram: Tensor, y: Tensor, left: float) -> float:
@@ -17,7 +20,8 @@ def least_norm(gram: Tensor, y: Tensor, left: float) -> float:
     Args:
         gram: ``(n, n)``.
         y: labels ``(n,)`` in {-1, +1}.
-        left: from 0.05 to 0.95; with less, eigenvalues of the size of rounding errors would matter.
+        left: from 0.05 to 0.95. If the components above rounding leave more, the number is no norm: it is of the order
+            of ``1e15``, the inverse of the least eigenvalue that is taken.
     """
     validate.arrays(gram=("n n", gram), y=(f"{len(gram)}", y))
     validate.between(0.05, 0.95, left=left)
@@ -26,3 +30,27 @@ def least_norm(gram: Tensor, y: Tensor, left: float) -> float:
     rest = lambda log: float((squares / (1 + values / math.exp(log)).square()).sum()) - left  # noqa: E731
     ridge = math.exp(brentq(rest, -36, 5))
     return float((squares * values / (values + ridge).square()).sum())
+
+
+def hinge_norm(gram: Tensor, y: Tensor, left: float) -> float:
+    """The least ``‖f‖²`` of a function with the mean hinge loss ``left`` (0.01 to 0.99), times the mean of ``Θ(x, x)``.
+
+    A support vector machine without offset attains it, ``f = C Σ q y Θ(x, ·)`` with ``0 ≤ q ≤ 1``, at the ``C`` that
+    leaves so much. Infinite where no function leaves so little. Shapes are those of ``least_norm``.
+    """
+    validate.arrays(gram=("n n", gram), y=(f"{len(gram)}", y))
+    validate.between(0.01, 0.99, left=left)
+    signed, q = y[:, None] * (gram / gram.diagonal().mean()) * y, torch.zeros_like(y)[None]
+
+    def rest(log: float) -> float:
+        nonlocal q
+        q = box_qp(math.exp(log) * signed[None], torch.ones_like(q), start=q, tolerance=1e-6)
+        return float((1 - math.exp(log) * (signed @ q[0])).clamp(min=0).mean()) - left
+
+    if rest(LARGEST) > 0:
+        return math.inf
+    C = math.exp(brentq(rest, -LARGEST, LARGEST, xtol=1e-5))
+    norm = C**2 * float(q[0] @ signed @ q[0])
+    if norm + C * float(len(y) * left - q.sum()) > 1e-3 * norm:  # the duality gap
+        raise RuntimeError(f"no solution of the support vector machine at a loss of {left:g}")
+    return norm
