@@ -575,9 +575,10 @@ chapter.check("D.Stripe-gradient", geometric(steeper), fitted, figure="fig-d-str
 # states no scales for its Figs. 2, 7 and 8. App. G says: "Similar to Figure 2, we observe that the C-NFA is more robust to the
 # initialization scale than the UC-NFA, and UC-NFA value become high through training, while being small at initialization."
 #
-# In the second layer both ansätze hardly vary over scales up to 0.1. There the UC-NFA varies more by {claim}`D.Fig2-robust-layer-2-small`
-# on isotropic data, by {claim}`D.Fig7-robust-layer-2-small` and {claim}`D.Fig8-robust-layer-2-small` on the two decaying spectra. With
-# scale 1 the differences are {claim}`D.Fig2-robust-layer-2`, {claim}`D.Fig7-robust-layer-2` and {claim}`D.Fig8-robust-layer-2`.
+# In the second layer neither ansatz varies much over scales up to 0.1. The differences of the ranges are
+# {claim}`D.Fig2-robust-layer-2-small` on isotropic data, and {claim}`D.Fig7-robust-layer-2-small` and {claim}`D.Fig8-robust-layer-2-small`
+# on the two decaying spectra, where App. G's sentence is not reproduced. With scale 1 they are {claim}`D.Fig2-robust-layer-2`,
+# {claim}`D.Fig7-robust-layer-2` and {claim}`D.Fig8-robust-layer-2`.
 #
 # From scale 1 the UC-NFA does not become high: its smallest change over layers and both decaying spectra is {claim}`D.Fig7-grows`. From
 # scales up to 0.1 it grows by at least {claim}`D.Fig7-grows-small`.
