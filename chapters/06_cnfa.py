@@ -642,10 +642,13 @@ for claim, pair in (("D.Fig7-grows", from_one[1:]), ("D.Fig7-grows-small", up_to
 # random, for the weights and for what training has added.
 #
 # The cause is concentration, and not misalignment (second table below). What training has added overlaps with $K$
-# {claim}`D.Fig2-overlap` times as much as with a random matrix. So few directions carry $\bar W^\top K\bar W$, fewer than carry
-# $\bar W^\top\bar W$. By von Neumann's trace inequality two symmetric matrices have at most the correlation of their eigenvalues in order.
-# The C-NFA and its value with a random matrix are the same part of these two bounds: the logarithm of their ratio differs from the
-# logarithm of the bounds' ratio by {claim}`D.Fig2-concentrated`. From scale 0.1, and in the second layer, the C-NFA is the larger part.
+# {claim}`D.Fig2-overlap` times as much as with a random matrix. So fewer directions carry $\bar W^\top K\bar W$ than with a random
+# matrix. By von Neumann's trace inequality two such matrices have at most the correlation of their eigenvalues in order. This bound is
+# lower with the network's own $K$. The C-NFA and its value with a random matrix are the same part of their bounds: the logarithm of
+# their ratio differs from the logarithm of the bounds' ratio by {claim}`D.Fig2-concentrated`.
+#
+# From scale 0.1, and in the second layer, the C-NFA is a larger part of its bound than with a random matrix, and above it. From scale 1
+# the first layer has lost this.
 # %%
 drawn_at = chapter.rows(studies.features, "largest_scale")
 measured = drawn_at.groupby(["scale", "layer"])[["uc", "random", "c", "c_random"]].mean().iloc[::-1].reset_index()

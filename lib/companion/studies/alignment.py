@@ -246,13 +246,9 @@ def _randomised(weights: Tensor, K: Tensor, draws: int, seeds: Sequence[int]) ->
 
 
 @study(
-    version=1,
-    axes=SIZES | START | DESCENT | {"steps": LEAST, "draws": "count to 1000"} | SCALES,
-    complete=_fits(3),
-    rtol=1e-4,
-    device="any",
-    data=DRAWN,
-)
+    version=1, axes=SIZES | START | DESCENT | {"steps": LEAST, "draws": "count to 1000"} | SCALES,
+    complete=_fits(3), rtol=1e-4, device="any", data=DRAWN,
+)  # fmt: skip
 def concentration(setting: Setting, seeds: list[int]) -> Rows:
     """What the spectra of the two sides of the C-NFA allow at the end of training; one row a seed, scale and ``layer``.
 
