@@ -428,6 +428,8 @@ def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, 
     assert page.count("<th>") == 5 and sources.ledger_page(kept[:1], "paper").count("<th>") == 4
     ledger.write(paths.paper_ledger(), [kept[0] | {"statement": "another"}, kept[1] | {"id": "Z.Fig9-gone"}])
     assert run("part", 4) == [(second.id, 4.0)]  # what was declared otherwise goes
+    ledger.write(paths.paper_ledger(), [kept[0] | {"settings": [{"study": "mini.gone"}]}])
+    assert run("part", 4) == [(second.id, 4.0)]  # and what rests on a study that is no more
     with pytest.raises(InputError, match=r"there is no run with a ledger in .*typo"):
         sources.keep_paper(paths.run_folder("typo"))
 

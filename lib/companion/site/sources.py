@@ -363,7 +363,7 @@ def keep_paper(folder: Path) -> list[dict[str, Any]]:
     """
     there = {name for number in registry.modules() for name in registry.of(number)}
     known = (record for record in ledger.read(paths.paper_ledger()) if _still_declared(record))
-    kept = {record["id"]: record for record in known if {one["study"] for one in record["settings"]} <= there}
+    kept = {record["id"]: record for record in known if {one["study"] for one in record["settings"] or ()} <= there}
     if not (found := sorted(folder.glob("[0-9][0-9].ledger.json"))):
         raise InputError(f"there is no run with a ledger in {folder}")
     for path in found:
