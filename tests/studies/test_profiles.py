@@ -1,5 +1,7 @@
 """The grids of every profile, on a machine with 24 GB and all images: each can be built, and its calls fit."""
 
+import contextlib
+
 import pytest
 
 from companion import studies
@@ -7,6 +9,7 @@ from companion.experiments.parameters import PROFILES, chapters, resolve
 from companion.runner import main
 from companion.studies import _images, jamming
 from regimes import validate
+from regimes.validate import InputError
 
 MACHINE = 24 * 10**9
 KEPT = studies.stored_sizes()
@@ -55,3 +58,18 @@ def test_what_is_kept_fits(asked):
         if name == "isotropic.images":
             here = {"04.images.cifar10.data": "mnist"}
         assert studies.grids(number, resolve(number, "laptop", sizes, here), item)[item], name
+
+
+def largest(grid, size):
+    return max((setting[size] for setting in grid if isinstance(setting.get(size), int)), default=0)
+
+
+@pytest.mark.parametrize("number", chapters())
+def test_the_paper_profile_has_no_smaller_sizes_than_what_is_stored(asked, number):
+    """Else a claim would be judged at the paper's size on smaller sizes than before."""
+    for name in [name for name in KEPT if name in studies.of(number).keys()]:
+        item = studies.of(number)[name]
+        with contextlib.suppress(InputError):  # data that are not here
+            kept, paper = (item.grid(resolve(number, *of)) for of in (("laptop", KEPT[name]), ("paper",)))
+            for size in ("d", "p", "n", "h", "width"):
+                assert largest(paper, size) >= largest(kept, size), f"{name}: {size}"
