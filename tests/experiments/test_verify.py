@@ -91,9 +91,9 @@ def test_which_data_are_here(setting, here, monkeypatch):
     monkeypatch.delenv("REGIMES_DATA", raising=False)
     from companion.studies import _images
 
-    _images.identity.cache_clear()
+    _images._identity.cache_clear()
     assert is_here(setting) is here
-    _images.identity.cache_clear()
+    _images._identity.cache_clear()
 
 
 def run(*args):
