@@ -532,8 +532,12 @@ for name, claim in zip(directions, claims):
     for method, tables in learners.items():
         chapter.check(claim.format(method), drift(gain, tables[name]), tables[name], figure="fig-a-gain")
 # %%
+more = [chapter.rows(learner, "plain") for learner in (studies.imposed, studies.support_vectors)]
 for d in curve_d:
-    plain = [rows[(rows.d == d) & (rows.factor == 1)] for rows in (imposed, machines)]
+    plain = [
+        pd.concat([rows[(rows.d == d) & (rows.factor == 1)] for rows in both])
+        for both in zip((imposed, machines), more)
+    ]
     chapter.check(f"A.Fig3-machine-exponent-d{d}", beta_difference(*plain), *plain, figure="fig-a-gain")
 # %% [markdown]
 # On planes the support vector machine and the gradient flow exclude paper B's gain at every size. The gain is

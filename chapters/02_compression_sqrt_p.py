@@ -22,7 +22,7 @@
 # - **The output scale must fall nearly as $1/p$.** Paper A says that "the larger the training set size, the smaller
 #   $\alpha$ needs to be" (footnote 3): reproduced. To reach $\sqrt p$, the scale must fall as a power of $p$ with the
 #   exponent {claim}`A.Fig6-idle-scale` (4096 to 65 536 points). The paper's condition $\tau_\perp<t^*$ is necessary.
-#   With the prefactors that it leaves out it gives $-0.56$, so it is not sufficient for all neurons.
+#   With the prefactors that it leaves out ({eq}`eq:A:late`) it gives a smaller power, so it is not sufficient for all neurons.
 # - **Two numbers remain open.** After $t^*$ the largest amplification has the exponent {claim}`A.Fig6-largest-d5` on
 #   the stripe in $d=5$. This leaves the paper's $\frac12$ undecided up to $p=16\,384$. On the {term}`cylinder`
 #   $\Lambda^*$ is {claim}`A.Fig8-constant` times the value that we derive.
@@ -973,7 +973,7 @@ if len(halves):
     chapter.say(
         f"We take the scale $\\alpha$ at which $\\Lambda^*$ is half of its plateau. From $p={span[0]}$ to {span[1]} it falls from "
         f"${plots.number(ratio(smallest).value)}$ to ${plots.number(ratio(largest).value)}$. Its exponent is {growing('half')(halves):.2g}, "
-        f"and {growing('still')(halves):.2g} with the noise divided out."
+        f"and {growing('still')(halves):.2g} with the noise divided out. The condition $\\tau_\\perp<t^*$ below gives ${-needed:.2f}$."
     )
 
 
@@ -990,7 +990,7 @@ if len(halves):
 # by {eq}`eq:A:time`. The paper's footnote 3 has both without the factors: "the definition of the perpendicular
 # timescale yields $\tau_\perp\sim\tau^*\log p$", and "it is essential that $\tau_\perp<t^*$". It concludes: "Hence the
 # larger the training set size, the smaller $\alpha$ needs to be". The footnote speaks of one neuron's $\lambda$. It
-# gives a necessary condition and no exponent; $x=0.56$ is ours.
+# gives a necessary condition and no exponent; $x$ is ours.
 #
 # We measured $\Lambda$, which averages over all neurons. This gives a stricter condition. Neurons that have not grown
 # keep an $\omega_\perp$ of order one, while $\omega_1^2$ of the others is of order $1/\alpha$ at $t^*$. Hence

@@ -214,6 +214,10 @@ if near in cut_scales[1:-1] and abs(np.log10(near) - np.mean(crossed)) < 1:
             f"is {', '.join(told)}, in percentage points."
         )
     chapter.check("B.Fig4-best-near", least(both[p].groupby("seed").mean().to_numpy()), more, figure="fig-b-4")
+    widest = chapter.rows(studies.ensembles, "widest")
+    errors = 100 * widest.pivot(index="seed", columns="scale", values="ensemble_error")
+    apart = errors[[min(cut_scales), max(cut_scales)]].sub(errors[near], axis=0)
+    chapter.check("B.Fig4-best-near-widest", least(apart.to_numpy()), widest, figure="fig-b-4")
 # %% [markdown]
 # ## Stopped networks on 250 points show hardly a peak
 # Networks stopped after 200 steps have a lower error at jamming than at two thirds of its width, except at the largest output scale.

@@ -171,7 +171,8 @@ def test_wide_and_finite_curves_share_their_data():
         ("01.networks.stripe.shares", [0.0, 1.0], r"shares\[0\] must be a number above 0 and at most 1, got 0.0"),
         ("01.networks.stripe.frozen", [1.0], r"01.networks.stripe.frozen must hold \[0.9\], got \[1.0\]"),
         ("stop", 1.0, "stop must be a number strictly between 0 and 1"),
-        ("01.imposed.stripe.factor", [2.0, 4.0, 8.0], "01.imposed.stripe.factor must begin with 1"),
+        ("01.imposed.stripe.factor", [2.0, 4.0, 8.0], "01.imposed.stripe.factor must be 3 or more and begin with 1"),
+        ("01.imposed.stripe.factor", [1.0, 4.0], "01.imposed.stripe.factor must be 3 or more and begin with 1"),
         ("01.ends.tolerances.processor", "another", "01.ends.tolerances.processor must be one of this one, no vector"),
     ],
 )

@@ -312,9 +312,9 @@ def stripe_spectra(setting: Setting, seeds: list[int]) -> Rows:
 def stripe_norms(setting: Setting, seeds: list[int]) -> Rows:
     """Norms in the stripe's kernel of functions with a given hinge loss, and what the kernel spans; one row a moment.
 
-    ``norms``: ``hinge_norm`` at each of ``LOSSES``, then at the loss of the trained network. ``span``: how many
-    eigenvalues of the Gram matrix exceed ``FLOOR`` of its trace, and the part of the label that their components leave.
-    ``own``: the trained network's mean hinge loss, and its mean square distance from the label at the best scale.
+    ``norms``: ``hinge_norm`` at each of ``LOSSES``, then at the trained network's loss (NaN out of its range).
+    ``span``: how many eigenvalues of the Gram matrix exceed ``FLOOR`` of its trace, and the part of the label that
+    their components leave. ``own``: the network's hinge loss, its square distance from the label at the best scale.
     Networks, moments and ``n`` points are those of ``stripes``.
 
     Source: paper A, Sec. 6.
@@ -323,7 +323,7 @@ def stripe_norms(setting: Setting, seeds: list[int]) -> Rows:
     path, points = _learnt(setting, seeds, sets["train"]), sets["points"]
     margins = (points.y * setting["alpha"] * (path.model(points.x) - path.initial(points.x))).double().cpu()
     own = torch.stack([(1 - margins).clamp(min=0).mean(-1), 1 - margins.mean(-1) ** 2 / margins.square().mean(-1)], -1)
-    lefts = [(*LOSSES, float(loss)) for loss in own[:, 0].clamp(0.01, 0.99)]
+    lefts = [(*LOSSES, float(loss)) for loss in own[:, 0]]
     for moment, there in _moments(path, setting["stops"]).items():
         for e, model in there.items():
             gram, y = ntk(model.to(dtype=torch.float64), points.x[e])[0].cpu(), points.y[e].double().cpu()
@@ -331,7 +331,8 @@ def stripe_norms(setting: Setting, seeds: list[int]) -> Rows:
             held = (vectors[:, values > FLOOR].mT @ y).square().sum() / len(y)
             row = {"seed": seeds[e], "moment": moment, "source": points.source, "own": own[e]}
             row["span"] = [int((values > FLOOR).sum()), float(1 - held)]
-            rows.append(row | {"norms": [hinge_norm(gram, y, left) for left in lefts[e]]})
+            norm = [hinge_norm(gram, y, left) if 0.01 < left < 0.99 else np.nan for left in lefts[e]]
+            rows.append(row | {"norms": norm})
     return rows
 
 

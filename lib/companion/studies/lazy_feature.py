@@ -47,7 +47,7 @@ AXES = {
     "shares": "increasing positives to 1",  # satisfied fractions
     "frozen": "increasing positives to 1",
     "stop": "share",
-    "factor": "each of 3 or more increasing positives",
+    "factor": "each of increasing positives",
     "seeds": "count from 0 to 1000",  # of a design that results/ alone may hold
 }
 TASK = "shape d interfaces d_parallel radius p"
@@ -86,8 +86,8 @@ def check_parameters(p: Mapping[str, Any]) -> None:
             raise InputError(f"{CHAPTER}.networks.stripe.{axis} must hold {sorted(needed)}, got {looks}")
     for item in (imposed, support_vectors):
         factors, where = item.grid.values(p, "stripe")["factor"], f"{CHAPTER}.{item.function.__name__}.stripe.factor"
-        if factors[0] != 1:
-            raise InputError(f"{where} must begin with 1, the data as they are, got {factors}")
+        if factors[0] != 1 or len(factors) < 3:
+            raise InputError(f"{where} must be 3 or more and begin with 1, the data as they are, got {factors}")
 
 
 @study(version=1, axes=axes(f"{TASK} test"), complete=fits(), chunk=2, data=DRAWN)
