@@ -13,7 +13,6 @@ import threading
 import time
 from pathlib import Path
 
-import joblib
 import pandas as pd
 import pytest
 import torch
@@ -427,12 +426,12 @@ def picking(device):
 
 
 def test_a_study_says_what_it_runs_on_and_cells_record_it(gpu, tmp_path, monkeypatch):
-    cores = joblib.cpu_count()
-    for device, on, jobs in (("cpu", "cpu", cores), ("any", "cuda", 1)):
+    pools, local = [], queue.Local
+    monkeypatch.setattr(queue, "Local", lambda jobs: pools.append(local(jobs)) or pools[-1])
+    for device, on, jobs in (("cpu", "cpu", 3), ("any", "cuda", 1)):
         item = picking(device)
-        with queue._pool(devices.kind(device), None) as pool, queue._pool(devices.kind(device), 3) as three:
-            assert (pool.kind(item), pool.jobs, three.jobs) == (on, jobs, 1 if on == "cuda" else 3)
-        table = sweep(item, item.grid({}), store=Store(tmp_path / device), jobs=1)
+        table = sweep(item, item.grid({}), store=Store(tmp_path / device), jobs=3)
+        assert (pools[-1].kind(item), pools[-1].jobs) == (on, jobs)
         assert list(table["on"]) == [on] and (table["device"][0] == "A GPU") == (on == "cuda")
         (record,) = (record for _, record in Store(tmp_path / device).records(item.name, 1))
         assert record["provenance"]["class"] == on
@@ -546,6 +545,62 @@ def test_one_queue_computes_all_studies_longest_first(tmp_path, monkeypatch):
     ]  # fmt: skip
     assert len(held) == 6 == len(store.names()) and all(held.values())
     assert queue.fill(asked, store) == held and len(order) == 3
+
+
+PAIR = '''
+"""Two studies whose cells wait for each other."""
+import os, time
+from pathlib import Path
+from companion.experiments.sweep import product, study
+def begun(name, other):
+    Path(os.environ["ROOM"], name).touch()
+    end = time.monotonic() + 60
+    while not Path(os.environ["ROOM"], other).exists():
+        assert time.monotonic() < end, f"{other} did not begin"
+        time.sleep(0.01)
+@study(version=1, grid=lambda p: product(n=p["n"], seeds=[0]), device="any", chunk=1)
+def on_card(setting, seeds):
+    """Waits for a cell of the CPU."""
+    begun(f"card {setting['n']}", f"cpu {setting['n']}")
+    return [{"seed": 0, "process": os.getpid(), "part": 1 / setting["n"]}]
+@study(version=1, grid=lambda p: product(n=p["n"], seeds=[0]), chunk=1)
+def on_cpu(setting, seeds):
+    """Waits for a cell of the card."""
+    begun(f"cpu {setting['n']}", "card " + str(min(setting["n"], 2)))
+    time.sleep(0.1 * (setting["n"] > 2))
+    return [{"seed": 0, "process": os.getpid()}]
+'''
+
+
+@pytest.fixture
+def pair(tmp_path, monkeypatch):
+    """Two studies, of which this machine says that one runs on CUDA; a store."""
+    (tmp_path / "pair.py").write_text(PAIR)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("ROOM", str(tmp_path))
+    monkeypatch.setattr(devices, "kind", {"any": "cuda", "cpu": "cpu"}.get)
+    workers.end_workers()  # new ones have this path and this room
+    module = importlib.import_module("pair")
+    yield module.on_card, module.on_cpu, Store(tmp_path / "cells")
+    workers.end_workers()
+    sys.modules.pop("pair")
+
+
+def test_the_cpu_works_while_the_card_does(pair):
+    card, cpu, store = pair
+    asked = {item: cells(item, item.grid({"n": [1, 2]})) for item in (card, cpu)}
+    held = queue.fill(asked, store, jobs=1)
+    of = {item: {held[cell]["rows"][0]["process"] for cell in asked[item]} for item in asked}
+    assert of[card] == {os.getpid()} and of[cpu].isdisjoint(of[card])  # one thread each: numbers do not mix
+    assert {held[cell]["provenance"]["class"] for cell in asked[card]} == {"cuda"}
+
+
+def test_an_error_of_one_ends_the_other(pair):
+    card, cpu, store = pair
+    asked = {card: cells(card, card.grid({"n": [2, 0]})), cpu: cells(cpu, cpu.grid({"n": [0, 2, *range(3, 60)]}))}
+    with pytest.raises(CellError, match=r"on_card failed at \{.n.: 0\}"):
+        queue.fill(asked, store, jobs=2)
+    assert 2 <= len(store.names()) < 50 and not list(store.folder.rglob("*.lock"))
 
 
 def test_what_cells_took_is_recorded_for_the_next_queue(tmp_path, monkeypatch):

@@ -111,7 +111,7 @@ def test_what_fits_within_an_effort_is_what_fits_in_an_ensemble(setting):
 def test_an_effort_is_of_the_network_itself_not_of_its_batch(setting):
     own = setting | {"h": 12, "steps": 300}
     rows, model = studies.efforts(own, [0]), studies.swish_networks(own, 5, [0])
-    x, y = studies._repeated([studies.draw_sets(own, 0).train], 3)
+    x, y = studies.repeated([studies.draw_sets(own, 0).train], 3)
     alone = [len([*studies._states(own, model[e], x[e], y[e])]) - 1 for e in (slice(e, e + 1) for e in range(3))]
     assert len({*alone}) > 1 and [r["needed"] for r in rows] == alone
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from companion.experiments.study import study
 from companion.studies import _plan as plan
 from companion.studies.__main__ import main
 from companion.studies._images import WHOLE, shape
-from regimes import validate
+from regimes import devices, validate
 from regimes.data import datasets
 from regimes.validate import InputError
 
@@ -137,6 +138,22 @@ def test_a_plan_counts_what_is_left_and_names_what_is_guessed():
     assert whole.hours == 0 and whole.longest == 0 and not whole.guessed
     unknown = plan.plan(nothing, [setting | {"seeds": [1]}], [], held, 0)
     assert math.isnan(unknown.hours) and "?" in plan.cost_table({"01": ([unknown], {})})
+
+
+def test_a_gpus_time_is_that_of_the_cells_a_gpu_computed(monkeypatch):
+    own, (_, item) = plan.origin, studies.find("lazy_feature.networks")
+    of_a_card = lambda cell: replace(own(cell), seconds=1.0, versions={"cuda": "12.8"})  # noqa: E731
+    monkeypatch.setattr(plan, "origin", lambda cell: (of_a_card if cell.setting["p"] > 500 else own)(cell))
+    with monkeypatch.context() as on_a_gpu:
+        on_a_gpu.setattr(devices, "kind", {"any": "cuda", "cpu": "cpu"}.get)
+        known, card = plan._known("01", item, [])
+        assert card and {seconds for _, seconds in known} == {1.0} and min(one["p"] for one, _ in known) > 500
+    known, card = plan._known("01", item, [])
+    assert not card and max(setting["p"] for setting, _ in known) < 513
+    grid = [{"p": 600, "seeds": [0]}]
+    one = plan.plan(item, grid, [], set(), 0)._replace(hours=2.0)
+    lines = plan.cost_table({"01": ([one, one._replace(card=True, hours=3.0)], {})})
+    assert "| 3 h of a GPU |" in lines and "2 h on one core" in lines and "Beside it 3 h of a GPU." in lines
 
 
 def test_memory_is_asked_for_and_not_refused():

@@ -8,11 +8,14 @@ import contextlib
 import functools
 import itertools
 import json
+import math
 import os
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
+import joblib
 from filelock import FileLock
 
 from companion import paths
@@ -36,34 +39,34 @@ def fill(asked: Asked, store: Store, *, budget: float | None = None, jobs: int |
         asked: cells by their study.
         store: where they are kept.
         budget: seconds after which no further cell is started; ``None`` for all.
-        jobs: worker processes, by default one per core; studies that run on CUDA have one, which fills the card.
+        jobs: worker processes, by default one per core. Studies that run on CUDA go one cell after the other, which
+            fills the card; those of the CPU at the same time.
 
     Returns:
         The record of every cell; ``None`` for cells that the budget left out.
     """
-    held, end = {}, None if budget is None else time.monotonic() + budget
-    for kind in ("cuda", "cpu"):
-        own = {study: cells for study, cells in asked.items() if devices.kind(study.device) == kind}
-        if own:
-            with _pool(kind, jobs) as pool:
-                held |= _Queue(own, store, pool, end).run()
-    return held
-
-
-@contextlib.contextmanager
-def _pool(kind: str, jobs: int | None) -> Iterator[Cluster | Local]:
+    end = math.inf if budget is None else time.monotonic() + budget
     address = os.environ.get("REGIMES_SCHEDULER")
-    if not address:
-        yield Local(1 if kind == "cuda" else jobs)
-        return
-    with contextlib.closing(Cluster(address)) as pool:
-        yield pool
+    if address:
+        with contextlib.closing(Cluster(address)) as pool:
+            return _Queue(asked, store, pool, end).run()
+    kinds: dict[str, dict[Study, Sequence[Cell]]] = {}
+    for study, cells in asked.items():
+        kinds.setdefault(devices.kind(study.device), {})[study] = cells
+    if len(kinds) < 2:
+        return next((_Queue(asked, store, Local(1 if "cuda" in kinds else jobs), end).run() for _ in kinds), {})
+    # this thread feeds the card; what the CPU computes beside it is in processes, so that each has one thread
+    on_card = _Queue(kinds["cuda"], store, Local(1), end)
+    beside = _Queue(kinds["cpu"], store, Local(max(2, jobs or joblib.cpu_count() - 1), inline=False), end)
+    with ThreadPoolExecutor(1) as thread:
+        other = thread.submit(beside.run_or_end, on_card)
+        return on_card.run_or_end(beside) | other.result()
 
 
 class _Queue:
     """The cells of studies that run on one kind of device, and the pool that computes them."""
 
-    def __init__(self, asked: Asked, store: Store, pool: Cluster | Local, end: float | None) -> None:
+    def __init__(self, asked: Asked, store: Store, pool: Cluster | Local, end: float) -> None:
         self.studies = {study.name: study for study in asked}
         self.store, self.pool, self.end = store, pool, end
         self.held: Held = {}  # what is known of each cell
@@ -89,6 +92,14 @@ class _Queue:
             raise InputError(f"{lost} of {len(missing)} cells {where}")
         return self.held
 
+    def run_or_end(self, other: "_Queue") -> Held:
+        """``run``; where that fails the other queue begins no further cell."""
+        try:
+            return self.run()
+        except BaseException:
+            other.end = -math.inf
+            raise
+
     def _pass(self, todo: list[Chunk], progress: Progress) -> list[Chunk]:
         """Computes all chunks that no other queue holds; returns the others."""
         others: list[Chunk] = []
@@ -108,7 +119,7 @@ class _Queue:
     def _claimed(self, todo: list[Chunk], others: list[Chunk]) -> Iterator[Chunk]:
         """The missing part of each chunk, under its lock; chunks that another queue holds go to ``others``."""
         for chunk in todo:
-            if self.end is not None and time.monotonic() > self.end:
+            if time.monotonic() > self.end:
                 others.clear()  # nothing is waited for either
                 return
             try:
@@ -180,10 +191,10 @@ def _written(profile: str) -> dict[str, dict[str, float]]:
 
 
 def record_seconds(asked: Asked, store: Store, profile: str = "laptop") -> None:
-    """Writes the seconds of the stored cells, by which queues begin with the longest; other studies' entries stay."""
+    """Writes the seconds of stored cells on the CPU, by which queues begin with the longest; other entries stay."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for cell in itertools.chain(*asked.values()):
-        if stored := store.load(cell):
+        if (stored := store.load(cell)) and stored["provenance"]["class"] == "cpu":
             found[cell.study][cell.key(seed=False)].append(stored["provenance"]["seconds"])
     rounded = {name: {key: float(f"{sum(s) / len(s):.2g}") for key, s in own.items()} for name, own in found.items()}
     whole = json.dumps(_written(profile) | rounded, indent=0, sort_keys=True) + "\n"

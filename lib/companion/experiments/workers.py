@@ -95,10 +95,13 @@ def check_names(study: Study, names: Any) -> None:
 
 
 class Local:
-    """This process and, for longer work, ``jobs`` workers (default: one per core), which stay for the next queue."""
+    """This process and, for longer work, ``jobs`` workers (default: one per core), which stay for the next queue.
 
-    def __init__(self, jobs: int | None = None) -> None:
-        self.jobs = jobs or joblib.cpu_count()
+    ``inline`` says whether this process computes at all: in a thread beside others it should not.
+    """
+
+    def __init__(self, jobs: int | None = None, *, inline: bool = True) -> None:
+        self.jobs, self.inline = jobs or joblib.cpu_count(), inline
 
     def kind(self, study: Study) -> str:
         """The class of device that a study is computed on, ``"cpu"`` or ``"cuda"``."""
@@ -113,7 +116,7 @@ class Local:
             seconds: their expected time on one core; 0 if unknown.
         """
         spent, done = 0.0, 0
-        while min(self.jobs, count - done) < 2 or seconds < INLINE_SECONDS:
+        while self.inline and (min(self.jobs, count - done) < 2 or seconds < INLINE_SECONDS):
             chunk = next(chunks, None)
             if chunk is None:
                 return
@@ -122,7 +125,7 @@ class Local:
             done += 1
             spent += result.provenance["seconds"] * len(chunk.cells)  # without what a first call looks up once
             seconds = spent / done * (count - done)
-        yield from _parallel(chunks, min(self.jobs, count - done))
+        yield from _parallel(chunks, min(self.jobs, max(count - done, 2)))
 
 
 def _parallel(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Result]]:

@@ -24,7 +24,7 @@ from companion.experiments.study import Setting, Study
 from companion.experiments.sweep import cells
 from companion.experiments.table import origin, rows_by_cell
 from companion.studies._images import as_fetched
-from regimes import validate
+from regimes import devices, validate
 from regimes.validate import InputError
 
 STEEPEST = 4.0  # the largest exponent: a Gram matrix costs the third power of its points, a Hessian's may cost one more
@@ -159,6 +159,7 @@ class Plan(NamedTuple):
         guessed: sizes beyond those of stored cells, where these vary by less than ``TOLD``; or ``FAR`` times beyond.
         left_out: how the largest known are predicted.
         to_fetch: why it cannot run before ``make data``; empty if it can.
+        card: whether hours and seconds are those of a GPU.
     """
 
     study: Study
@@ -170,6 +171,7 @@ class Plan(NamedTuple):
     guessed: tuple[str, ...]
     left_out: LeftOut | None
     to_fetch: str = ""
+    card: bool = False
 
 
 def of_chapter(number: str, profile: str, *overrides: Mapping[str, Any]) -> tuple[list[Plan], dict[str, str]]:
@@ -184,8 +186,9 @@ def of_chapter(number: str, profile: str, *overrides: Mapping[str, Any]) -> tupl
         except InputError as error:
             refused[item.name] = str(error)
         else:
-            one = plan(item, grid, _known(number, item, grid), _held(number, item, grid), memory)
-            found.append(one._replace(to_fetch=lacking))
+            known, card = _known(number, item, grid)
+            one = plan(item, grid, known, _held(number, item, grid), memory)
+            found.append(one._replace(to_fetch=lacking, card=card))
     return found, refused
 
 
@@ -207,23 +210,29 @@ def _held(number: str, study: Study, grid: Sequence[Setting]) -> set[str]:
     return {cell.key() for cell in cells(study, grid)} - missing
 
 
-def _known(number: str, study: Study, grid: Sequence[Setting]) -> list[tuple[Setting, float]]:
-    """Settings of a study with the mean seconds of their cells.
+def _known(number: str, study: Study, grid: Sequence[Setting]) -> tuple[list[tuple[Setting, float]], bool]:
+    """Settings of a study with the mean seconds of their cells, and whether a GPU took them.
 
-    Known are those of the stored results, and of the laptop profile and this ``grid`` what was recorded.
+    Known are those of the stored results, and of the laptop profile and this ``grid`` what was recorded. Where this
+    machine computes the study on a GPU and results of one are stored, these alone.
     """
     took: dict[str, list[float]] = defaultdict(list)
     settings: dict[str, Setting] = {}
     held = stored.table(study)
-    for cell in rows_by_cell(held) if len(held) else ():
-        settings[cell.key(seed=False)] = cell.setting
-        took[cell.key(seed=False)].append(origin(cell).seconds)
+    found = {cell: origin(cell) for cell in (rows_by_cell(held) if len(held) else ())}
+    card = devices.kind(study.device) == "cuda" and any("cuda" in own.versions for own in found.values())
+    for cell, own in found.items():
+        if ("cuda" in own.versions) == card:
+            settings[cell.key(seed=False)] = cell.setting
+            took[cell.key(seed=False)].append(own.seconds)
+    if card:
+        return [(settings[key], float(np.mean(seconds))) for key, seconds in took.items()], True
     for cell in cells(study, [*registry.grids(number, parameters.resolve(number), study)[study], *grid]):
         key = cell.key(seed=False)
         if key not in settings and queue.recorded(study).get(key):
             settings[key] = cell.setting
             took[key].append(queue.recorded(study)[key])
-    return [(settings[key], float(np.mean(found))) for key, found in took.items() if np.mean(found) > 0]
+    return [(settings[key], float(np.mean(own))) for key, own in took.items() if np.mean(own) > 0], False
 
 
 def plan(
@@ -285,18 +294,22 @@ def cost_table(plans: Mapping[str, tuple[list[Plan], dict[str, str]]]) -> str:
     lines = [_line(*names), "|---" * len(names) + "|"]
     for number, (own, refused) in plans.items():
         for one in sorted(own, key=lambda one: -one.hours if one.hours == one.hours else -math.inf):
-            taken = in_words(one.hours), in_words(one.longest / 3600), in_gigabytes(one.memory), ", ".join(one.guessed)
+            hours = in_words(one.hours) + " of a GPU" * one.card
+            taken = hours, in_words(one.longest / 3600), in_gigabytes(one.memory), ", ".join(one.guessed)
             name = f"`{one.study.name}`" + r" \*" * bool(one.to_fetch)
             lines.append(_line(int(number), name, one.cells, one.stored, *taken))
         lines += [_line(int(number), f"`{name}`", f"`{why}`", *[""] * 5) for name, why in refused.items()]
     known = [one for own, _ in plans.values() for one in own if not math.isnan(one.hours)]
-    hours, longest = sum(one.hours for one in known), max((one.longest for one in known), default=0.0) / 3600
+    hours, on_card = (sum(one.hours for one in known if one.card == card) for card in (False, True))
+    longest = max((one.longest for one in known), default=0.0) / 3600
     count, left = sum(one.cells for one in known), sum(one.cells - one.stored for one in known)
     total = (
         f"{left} of {count} cells are to be computed: {in_words(hours)} on one core, "
         f"{in_words(max(hours / 2, longest))} on 2, {in_words(max(hours / 100, longest))} on 100; "
         f"the longest cell takes {in_words(longest)}."
-    ) + r" \*: run `make data` first." * any(one.to_fetch for one in known)
+    )
+    total += f" Beside it {in_words(on_card)} of a GPU." * (on_card > 0)
+    total += r" \*: run `make data` first." * any(one.to_fetch for one in known)
     lines += ["", total]
     shown = [(one, one.left_out) for one in sorted(known, key=lambda one: -one.hours) if one.left_out][:SHOWN]
     if shown:

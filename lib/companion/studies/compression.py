@@ -10,7 +10,7 @@ from torch import Tensor
 
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
 from companion.studies._tasks import DRAWN, draw_task, networks_of, of_task
-from companion.studies.lazy_feature import _fastest_attractor, _fastest_ring, predicted_amplification
+from companion.studies.lazy_feature import fastest_attractor, fastest_ring, predicted_amplification
 from companion.theory.compression import (
     FixedPoint,
     Stripe,
@@ -80,17 +80,20 @@ def _fits(setting: Setting) -> Setting:
     return found
 
 
+TRAINED = {"complete": _fits, "data": DRAWN, "device": "any"}  # studies of networks on the stripe or cylinder
+
+
 def _needs_rest(setting: Setting) -> Setting:
     """The setting, if neurons come to rest somewhere and a cylinder has an uninformative direction."""
     d, planes, along, radius = (setting.get(name) for name in ("d", "interfaces", "d_parallel", "radius"))
     if setting.get("shape") != "cylinder":
-        if _fastest_attractor(tuple(planes), d)[1] is None:
+        if fastest_attractor(tuple(planes), d)[1] is None:
             raise InputError(f"interfaces must leave an attractor for neurons, got none for {planes}")
     elif not along or not radius:
         raise InputError("a cylinder needs d_parallel and radius")
     elif along >= d:
         raise InputError(f"d_parallel must be below d = {d}, to leave an uninformative direction, got {along}")
-    elif _fastest_ring(radius, d, along)[1] is None:
+    elif fastest_ring(radius, d, along)[1] is None:
         raise InputError(f"radius must leave a ring of fixed points for neurons, got none for {radius:g}")
     return setting
 
@@ -119,13 +122,11 @@ def _one(setting: Setting, seed: int, *, dtype: Any = "auto") -> tuple[Task, lis
 @study(
     version=2,
     axes=TASK | STOP | {"p": f"each of 3 or more {SIZES}"},
-    complete=_fits,
     chunk=1,
     rtol=1e-3,
-    data=DRAWN,
-    device="any",
     # float32 on thousands of points moves t* by 1e-3 from one processor to another; later is another draw
     columns=dict.fromkeys(("t_star", "star", "star_code"), 1e-2) | dict.fromkeys(("largest", "ended"), STATISTICAL),
+    **TRAINED,
 )
 def growth(setting: Setting, seeds: list[int]) -> Rows:
     """Amplification along the path: ``star`` and ``star_code`` (the two means) at ``t_star``, ``largest`` so far.
@@ -165,11 +166,9 @@ def _growth(setting: Setting, seed: int) -> tuple[dict[str, Any], dict[str, Any]
 @study(
     version=1,
     axes=STRIPE | STOP | {"p": f"each of {SIZES}"},
-    complete=_fits,
     rtol=1e-3,
-    data=DRAWN,
-    device="any",
     columns={"t_star": 1e-2, "time": STATISTICAL, "size": STATISTICAL},
+    **TRAINED,
 )
 def courses(setting: Setting, seeds: list[int]) -> Rows:
     """Some runs of :data:`growth` once more: ``size`` Λ at ``SHOWN`` steps, the first and the last among them.
@@ -180,14 +179,7 @@ def courses(setting: Setting, seeds: list[int]) -> Rows:
     return [{"seed": row["seed"], "t_star": row["t_star"]} | path for row, path in runs]
 
 
-@study(
-    version=1,
-    axes=STRIPE | {"alpha": f"each of 3 or more {SCALES}"},
-    complete=_fits,
-    rtol=1e-3,
-    data=DRAWN,
-    device="any",
-)
+@study(version=1, axes=STRIPE | {"alpha": f"each of 3 or more {SCALES}"}, rtol=1e-3, **TRAINED)
 def characteristic_time(setting: Setting, seeds: list[int]) -> Rows:
     """As :data:`growth`, with ``rate``, ``τ/τ*`` of the fastest attractor, beside ``t_star``.
 
@@ -200,12 +192,10 @@ def characteristic_time(setting: Setting, seeds: list[int]) -> Rows:
 @study(
     version=2,
     axes=STRIPE | {"p": f"each of 3 or more {SIZES}"},
-    complete=_fits,
     chunk=2,
     rtol=1e-2,
-    data=DRAWN,
-    device="any",
     nonfinite=("rate_0", "rate_1", "rate_2"),  # where no neuron is near that attractor
+    **TRAINED,
 )
 def neurons(setting: Setting, seeds: list[int]) -> Rows:
     """All neurons that see data against the equations of motion, until ``t*``, and against the attractors there.
@@ -221,15 +211,7 @@ def neurons(setting: Setting, seeds: list[int]) -> Rows:
     return [_neurons(setting, seed) for seed in seeds]
 
 
-@study(
-    version=1,
-    axes=STRIPE | {"alpha": f"each of 2 or more {SCALES}"},
-    complete=_fits,
-    chunk=1,
-    rtol=1e-2,
-    data=DRAWN,
-    device="any",
-)
+@study(version=1, axes=STRIPE | {"alpha": f"each of 2 or more {SCALES}"}, chunk=1, rtol=1e-2, **TRAINED)
 def arrivals(setting: Setting, seeds: list[int]) -> Rows:
     """Where neurons are at ``t*``, for scales ``alpha`` down to those that leave them all the time they need.
 
@@ -323,7 +305,7 @@ def _rates(stripe: Stripe, times: np.ndarray, network: np.ndarray, free: int) ->
     return found
 
 
-@study(version=1, axes=STRIPE, complete=_fits, rtol=1e-2, data=DRAWN, device="any")
+@study(version=1, axes=STRIPE, rtol=1e-2, **TRAINED)
 def paths(setting: Setting, seeds: list[int]) -> Rows:
     """The first neurons that see data until ``t*``, one row a ``neuron``: ``t``, ``z`` and ``weights``, ``predicted``.
 
@@ -344,12 +326,10 @@ def paths(setting: Setting, seeds: list[int]) -> Rows:
 @study(
     version=1,
     axes=STRIPE | STOP | {"test": "count from 10 to 1e6"},
-    complete=_fits,
     rtol=1e-2,
     # after t* another processor's loss is a few per cent away, its error some points of the test
     columns={"loss": 0.05, "error": (1e-2, 5e-3), "error_end": (1e-2, 5e-3)},
-    data=DRAWN,
-    device="any",
+    **TRAINED,
 )
 def fit(setting: Setting, seeds: list[int]) -> Rows:
     """The fit after ``t*``, until a fraction of the points: ``t``, ``loss`` and ``error`` of each state as lists.

@@ -67,7 +67,7 @@ def _words(name: str) -> str:
     return "" if name == RANDOM else identity(name)
 
 
-def _on_images(setting: Setting) -> Setting:
+def with_images(setting: Setting) -> Setting:
     """A setting with the first of its data sets that is on this machine, and the words for it."""
     name, components, members = first_there(setting["data"], _words), setting["components"], setting["members"]
     if name != RANDOM:
@@ -177,7 +177,7 @@ _LATE = (
         "data components test kernel_p layers members loss steps stops decay fewer p scale h",
         fewer="optional count to 100",
     ),
-    complete=_on_images,
+    complete=with_images,
     chunk=TOGETHER,
     whole=True,
     rtol=1e-2,
@@ -200,7 +200,7 @@ def ensembles(setting: Setting, seeds: list[int]) -> Rows:
     data = [draw_sets(setting, seed) for seed in seeds]
     count, rows = setting["members"], []
     model = swish_networks(setting, setting["components"], seeds)
-    x, y = _repeated([d.train for d in data], count)
+    x, y = repeated([d.train for d in data], count)
     stops = tuple(setting["stops"])
     done = train_to_verdict(setting, model, x, y, stops)
     for i, (seed, sets) in enumerate(zip(seeds, data, strict=True)):
@@ -209,7 +209,7 @@ def ensembles(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _repeated(data: list[Task], count: int) -> tuple[Tensor, Tensor]:
+def repeated(data: list[Task], count: int) -> tuple[Tensor, Tensor]:
     """Points and labels of some training sets, each ``count`` times."""
     x, y = (torch.stack([getattr(task, name) for task in data]) for name in ("x", "y"))
     return x.repeat_interleave(count, 0), y.repeat_interleave(count, 0)
@@ -232,7 +232,7 @@ def _ensemble(
         "loss": float(gaps.square().mean() / 2),
         "fluctuation": float(jamming.fluctuation(F)),
     }
-    row |= _errors("", F, sets.test.y)
+    row |= norms_and_errors("", F, sets.test.y)
     if "fewer" in setting:
         groups = [group.mean(0) for group in F.split(setting["fewer"]) if len(group) == setting["fewer"]]
         row["fewer_error"] = float(np.mean([float(wrong(F, sets.test.y)) for F in groups]))
@@ -241,12 +241,12 @@ def _ensemble(
         early = [
             scale * (there[e].model(sets.test.x)[0] - f0[k]) if e in there else F[k] for k, e in enumerate(members)
         ]
-        row |= _errors(f"_{stop:g}", torch.stack(early), sets.test.y)
+        row |= norms_and_errors(f"_{stop:g}", torch.stack(early), sets.test.y)
     change = jamming.kernel_change(ntk(begun, sets.kernel.x), ntk(end, sets.kernel.x))
     return row | {"kernel_change": float(change.log().mean().exp())}
 
 
-def _errors(name: str, F: Tensor, y: Tensor) -> dict[str, float]:
+def norms_and_errors(name: str, F: Tensor, y: Tensor) -> dict[str, float]:
     """Norm and errors of the members, error of their mean output."""
     mean = F.mean(0)
     return {
@@ -261,7 +261,7 @@ def _errors(name: str, F: Tensor, y: Tensor) -> dict[str, float]:
     axes=_axes(
         "data components members loss layers test kernel_p scale steps p", data=f"distinct any of {RANDOM}, {IMAGES}"
     ),
-    complete=_on_images,
+    complete=with_images,
     rtol=1e-2,
     device="any",
 )
@@ -326,7 +326,7 @@ def _labelled(setting: Setting, seed: int) -> tuple[Tensor, Tensor, str]:
 @study(
     version=3,
     axes=_axes("data components test kernel_p layers loss p scale members steps h"),
-    complete=_on_images,
+    complete=with_images,
     chunk=TOGETHER,
     whole=True,
     rtol=0.1,
@@ -343,7 +343,7 @@ def efforts(setting: Setting, seeds: list[int]) -> Rows:
     """
     data, count = [draw_sets(setting, seed).train for seed in seeds], setting["members"]
     model = swish_networks(setting, setting["components"], seeds)
-    x, y = _repeated(data, count)
+    x, y = repeated(data, count)
     met: dict[int, tuple[float, float]] = {}
     steps, before = Counter[int](), defaultdict[int, float](float)
     for state in _states(setting, model, x, y):
@@ -362,7 +362,7 @@ def efforts(setting: Setting, seeds: list[int]) -> Rows:
     ]
 
 
-def _spectrum(values: np.ndarray) -> dict[str, Any]:
+def spectrum_row(values: np.ndarray) -> dict[str, Any]:
     """The share of zeros among eigenvalues, ascending, and some of the others."""
     curved = values[values > jamming.ZERO * values[-1]]
     chosen = np.unique(np.linspace(0, max(len(curved) - 1, 0), SHOWN).round().astype(int))
@@ -474,6 +474,6 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
                 "kernel_change": float(change.log().mean().exp()),
                 "amplification": float(size[block].mean().exp()),
             }
-            | _errors("", F, test.y[i])
+            | norms_and_errors("", F, test.y[i])
         )
     return rows

@@ -252,20 +252,22 @@ def predicted_amplification(setting: Setting, x: Tensor, y: Tensor) -> float | N
     Source: paper A, Eq. 8, corrected; :mod:`companion.theory.compression.ring`.
     """
     if setting["shape"] == "stripe":
-        theory, fastest = _fastest_attractor(tuple(setting["interfaces"]), setting["d"])
+        theory, fastest = fastest_attractor(tuple(setting["interfaces"]), setting["d"])
     else:
-        theory, fastest = _fastest_ring(setting["radius"], setting["d"], setting["d_parallel"])
+        theory, fastest = fastest_ring(setting["radius"], setting["d"], setting["d_parallel"])
     return None if fastest is None else theory.amplification(x.cpu().numpy(), y.cpu().numpy(), fastest)
 
 
 @cache
-def _fastest_attractor(interfaces: tuple[float, ...], d: int) -> tuple[Stripe, FixedPoint | None]:
+def fastest_attractor(interfaces: tuple[float, ...], d: int) -> tuple[Stripe, FixedPoint | None]:
+    """The theory of planes, and its attractor of the largest growth rate."""
     theory = Stripe(interfaces, d)
     return theory, max(theory.attractors(), key=lambda point: point.rate, default=None)
 
 
 @cache
-def _fastest_ring(radius: float, d: int, d_parallel: int) -> tuple[Cylinder, FixedPoint | None]:
+def fastest_ring(radius: float, d: int, d_parallel: int) -> tuple[Cylinder, FixedPoint | None]:
+    """The theory of a cylinder, and its ring of fixed points of the largest growth rate."""
     theory = Cylinder(radius, d, d_parallel)
     return theory, max(theory.rings(), key=lambda point: point.rate, default=None)
 

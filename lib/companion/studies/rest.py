@@ -9,14 +9,14 @@ from companion.studies.jamming import (
     AXES,
     TOGETHER,
     Draw,
-    _errors,
-    _on_images,
-    _repeated,
-    _spectrum,
     draw_sets,
+    norms_and_errors,
     parameters_of,
+    repeated,
+    spectrum_row,
     swish_networks,
     train_to_verdict,
+    with_images,
 )
 from companion.theory import jamming
 from regimes import models
@@ -35,7 +35,7 @@ SHARED = "data components test kernel_p layers members loss steps p scale h".spl
 def _drawn(setting: Setting, seed: int) -> tuple[Draw, FullyConnected, Tensor, Tensor]:
     """The sets of a realisation, its networks at the start, and points and labels for each of these."""
     sets = draw_sets(setting, seed)
-    x, y = _repeated([sets.train], setting["members"])
+    x, y = repeated([sets.train], setting["members"])
     return sets, swish_networks(setting, setting["components"], [seed]), x, y
 
 
@@ -58,7 +58,7 @@ def _to_rest(
 @study(
     version=1,
     axes={name: AXES[name] for name in SHARED} | ROUNDS,
-    complete=_on_images,
+    complete=with_images,
     rtol=0.1,
     columns=dict.fromkeys(["fitted", "jammed", "fluctuation", "loss", "unsatisfied", "norm"], STATISTICAL),
     device="any",
@@ -86,7 +86,7 @@ def cusp(setting: Setting, seeds: list[int]) -> Rows:
                 | {"jammed": ended.count(Ended.JAMMED) / len(ended) if n else 0.0}
                 | {"unsatisfied": float(jamming.unsatisfied(1 - gaps).double().mean())}
                 | {"loss": float(gaps.square().mean() / 2), "fluctuation": float(jamming.fluctuation(F))}
-                | _errors("", F, sets.test.y)
+                | norms_and_errors("", F, sets.test.y)
             )
     return rows
 
@@ -95,7 +95,7 @@ def cusp(setting: Setting, seeds: list[int]) -> Rows:
     version=1,
     axes={name: AXES[name] for name in SHARED}
     | {"decays": "2 or more increasing numbers from 1e-8 to 1", "rounds": "count to 1e6"},
-    complete=_on_images,
+    complete=with_images,
     rtol=0.1,
     columns=dict.fromkeys(["ended", "unsatisfied", "negative", "loss", "gap", "eigenvalues"], STATISTICAL),
     device="any",
@@ -128,7 +128,7 @@ def at_jamming(setting: Setting, seeds: list[int]) -> Rows:
                 row = {"seed": seed, "member": k, "decay": decay, "source": sets.train.source, "ended": str(why.kind)}
                 row |= {"unsatisfied": int((gaps[k] > 0).sum()), "loss": float(gaps[k].square().mean() / 2)}
                 row |= {"parameters": len(values[k]), "negative": int(below[k]), "gap": jamming.gap(values[k])}
-                rows.append(row | _spectrum(values[k]) | {"strength": float(abs(bent[k]).max() / values[k, -1])})
+                rows.append(row | spectrum_row(values[k]) | {"strength": float(abs(bent[k]).max() / values[k, -1])})
     return rows
 
 
@@ -136,7 +136,7 @@ def at_jamming(setting: Setting, seeds: list[int]) -> Rows:
     version=1,
     axes={name: AXES[name] for name in "data components test kernel_p layers members p scale h".split()}
     | {"batch": "count to 1e4", "rate": "positive", "looks": "1 or more increasing counts to 1e6"},
-    complete=_on_images,
+    complete=with_images,
     chunk=TOGETHER,
     whole=True,
     rtol=0.1,
@@ -153,7 +153,7 @@ def stochastic(setting: Setting, seeds: list[int]) -> Rows:
     Source: paper B, end of Sec. 2.
     """
     data, count, scale = [draw_sets(setting, seed) for seed in seeds], setting["members"], setting["scale"]
-    start, (x, y) = swish_networks(setting, setting["components"], seeds), _repeated([d.train for d in data], count)
+    start, (x, y) = swish_networks(setting, setting["components"], seeds), repeated([d.train for d in data], count)
     each = [seed * count + member for seed in seeds for member in range(count)]
     draws = [np.random.default_rng(seed) for seed in draw_seeds("batch", each)]
     kernel = start.tangents(x).gram().diagonal(dim1=-2, dim2=-1).mean(-1)
@@ -173,14 +173,14 @@ def stochastic(setting: Setting, seeds: list[int]) -> Rows:
                 F = scale * (model[block](sets.test.x) - start[block](sets.test.x))
                 row = {"seed": seed, "look": step, "source": sets.train.source, "fitted": float(fits[block].mean())}
                 row["parameters"] = parameters_of(x.shape[-1], setting["h"], setting["layers"])
-                rows.append(row | _errors("", F, sets.test.y))
+                rows.append(row | norms_and_errors("", F, sets.test.y))
     return rows
 
 
 @study(
     version=1,
     axes={name: AXES[name] for name in SHARED},
-    complete=_on_images,
+    complete=with_images,
     chunk=TOGETHER,
     whole=True,
     rtol=1e-2,
@@ -196,7 +196,7 @@ def preactivations(setting: Setting, seeds: list[int]) -> Rows:
     Source: paper B, Sec. 4.
     """
     data, count = [draw_sets(setting, seed) for seed in seeds], setting["members"]
-    start, (x, y) = swish_networks(setting, setting["components"], seeds), _repeated([d.train for d in data], count)
+    start, (x, y) = swish_networks(setting, setting["components"], seeds), repeated([d.train for d in data], count)
     done = train_to_verdict(setting, start, x, y)
     by_set = [net.preactivations(x) for net in (start, done.model)]
     size, way = (
