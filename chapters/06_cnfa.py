@@ -161,10 +161,10 @@ chapter.figure(
 features = chapter.rows(studies.features, "main")
 first, deeper = features[features.layer == 1], features[features.layer == 2]
 panels = {"egop": "EGOP", "nfm": r"NFM, $W^\top W$", "agop": r"AGOP, $W^\top KW/n$", "random_agop": r"$W^\top QW$"}
+one_network = studies.features.grid(chapter.parameters)[0] | {"seeds": [0]}
+drawn = sweep(studies.features, [one_network])  # pictures are not stored
+# %%
 fig, axes = plots.panels(4, columns=4, height=2.3)
-drawn = sweep(
-    studies.features, [studies.features.grid(chapter.parameters)[0] | {"seeds": [0]}]
-)  # pictures are not stored
 for ax, (name, title) in zip(axes, panels.items()):
     shown_matrix(ax, drawn[name].iloc[0], title)
 fig.suptitle("Do weights and gradients show the task?", fontsize="medium")
@@ -1083,7 +1083,12 @@ chapter.say(
 # (`regimes.data.celeba` says how). Faces are split by person, because on a random split the same person may be in both parts.
 # %%
 drawn = sweep(studies.glasses, studies.glasses.grid(chapter.parameters))  # pictures are not stored
-seen, shown_data = chapter.rows(studies.glasses), drawn.data.iloc[0]
+seen = chapter.rows(studies.glasses)
+stored, here = seen.data.iloc[0], drawn.data.iloc[0]
+pictures = (
+    "" if stored == here else f" Pictures: {here}, as {stored} are not on this machine; numbers: stored {stored}."
+)
+# %%
 one = drawn[drawn.seed == 0].iloc[0]
 maps = {"shown_mean": "mean image", "shown_contrast": "labels +1 less −1", "shown_nfm": "NFM", "shown_agop": "AGOP"}
 maps |= {"shown_random": r"$W^\top QW$"}
@@ -1100,12 +1105,7 @@ chapter.figure(
     "fig-d-9",
     "**Weights (NFM) and gradients (AGOP) pick the same pixels.** The mean training image, the difference of the two "
     "labels' means, and the diagonals of the first layer's NFM, AGOP, and the latter with a random matrix of $K$'s "
-    "spectrum (paper D, Fig. 9)."
-    + (
-        ""
-        if shown_data == seen.data.iloc[0]
-        else f" Pictures: {shown_data}, as no faces are on this machine; numbers: the stored {seen.data.iloc[0]}."
-    ),
+    f"spectrum (paper D, Fig. 9).{pictures}",
     drawn,
     alt="Five images: the mean image, the difference of the labels' means, and three maps of pixels, of which "
     "weights and gradients show the same places.",
