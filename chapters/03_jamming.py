@@ -177,7 +177,7 @@ told = [
     for s, part in times.div(times.iloc[:, -1], axis=0).items()
 ]
 chapter.say(
-    f"Under the loss over $\\alpha^2$ the training time, relative to that at the largest scale, is {', '.join(told[:-1])}."
+    f"With the loss divided by $\\alpha^2$ the training time does not depend on the scale from 256 on. Relative to that at the largest scale it is {', '.join(told[:-1])}."
 )
 # %%
 top = h_star.dropna(axis=1).columns[-1]
@@ -428,15 +428,15 @@ chapter.say(
     + ": no divergence like that of the largest scale."
 )
 # %% [markdown]
-# ## Stopping early, weight decay and stochastic descent remove the divergence
+# ## Stopping early and weight decay remove the divergence, stochastic descent does for 400 epochs
 # All three bring the norm's exponent near 0 ({numref}`fig-b-sec2`). Stopping early gives {claim}`B.Sec2-early-stopping`, weight
-# decay {claim}`B.Sec2-weight-decay` and stochastic descent {claim}`B.Sec2-stochastic`. Gradient flow to the end forces every margin to one,
+# decay {claim}`B.Sec2-weight-decay` and 400 epochs of stochastic descent {claim}`B.Sec2-stochastic`. Gradient flow to the end forces every margin to one,
 # whatever norm this takes. Stopping early does not, nor does a penalty on the distance from the initial weights, paper B's weight decay.
 #
 # *Where stopping helps.* We stop when half of the points have a margin above 0.9. Paper B expects that this helps most near jamming, where it
 # removes the divergence of the norm. At the largest scale it lowers the error at jamming by {claim}`B.Sec2-near-jamming-lazy` percentage points more
-# than at eight times the width. At the smallest scale the norm does not diverge, and stopping helps equally at all widths; the least of
-# three scales is {claim}`B.Sec2-near-jamming`.
+# than at eight times the width. At the smallest scale the norm does not diverge, and the excess near jamming is {claim}`B.Sec2-near-jamming` points,
+# the least of three scales.
 #
 # *Stochastic descent* fits no network near jamming in 4000 epochs. From 40 epochs to 4000 its exponent changes by
 # {claim}`B.Sec2-stochastic-ends`. Whether its noise or its slowness regularises is undecided.
@@ -466,7 +466,7 @@ axes[1].set(xscale="log", xlabel="$h/h^*$", ylabel=f"gain of stopping at {stops[
 plots.plain_numbers(axes[1], "x")
 for ax in axes:
     ax.legend(fontsize="small")
-chapter.figure(fig, "fig-b-sec2", "**The norm diverges only when gradient flow runs to the end.** Left: norm of the predictor on test points in the "
+chapter.figure(fig, "fig-b-sec2", "**Stopped early, with weight decay or after few epochs the norm does not diverge.** Left: norm of the predictor on test points in the "
                "lazy regime against the number of parameters; grey: jamming. Right: by how much a stop at half of the margins lowers the "
                "error of single networks, against the width over that at jamming (paper B, Sec. 2).", cuts, decayed, alt="Left, norm of the predictor against parameters: trained to the end it rises steeply towards the grey band of "
     "jamming; stopped early or with decay it does not. Right, the gain of stopping early, highest near jamming.")  # fmt: skip
@@ -529,7 +529,7 @@ chapter.say(
 # ```
 #
 # Which way does the black line move? By which factor in $N^*$, if $N^*$ goes as the number of steps to the power
-# $-0.2$, about what B.Fig4-step-budget measures at the laptop profile?
+# $-0.2$, about the exponent that [the ledger](../book/ledger.md) has for the step budget (B.Fig4-step-budget)?
 #
 # <details class="solution"><summary>Solution</summary>
 #
@@ -567,7 +567,7 @@ chapter.say(
 #   say how strong its weight decay was; ours is the `decay` of `ensembles.weight_decay`.
 #
 # ## Try it yourself
-# - `make chapter-03 NAME=patient PARAMS='-p steps 1200'` gives every network four times the steps. How far does the
+# - `make chapter-03 NAME=patient PARAMS='-p steps 800'` gives every network four times the steps. How far does the
 #   black line move, and where?
 # - `-p loss soft_hinge` takes the loss of paper B's public code.
 # - `-p components 20` gives the networks more principal components. Which of the two lines of the map moves?
@@ -742,7 +742,7 @@ if line.min() / 1.5 >= min(widths) and grown.seed.nunique() > 1:
     drifting = Drift(rises(grown), largest, tuple(sizes_p), (max(sizes_p),))
     chapter.check("B.Fig6-peak", drifting, grown, figure="fig-b-growth")
     chapter.say(
-        f"It is {', '.join(f'{rises(r):.2g} at $P={p}$' for p, r in grown.groupby('p'))}. The fall gets smaller with more points, and is there at the most."
+        f"The error at jamming less that at two thirds of its width is {', '.join(f'{rises(r):.2g} at $P={p}$' for p, r in grown.groupby('p'))} percentage points."
     )
 if grown.seed.nunique() > 1:
     seeds = sorted(set(grown.seed))
@@ -1040,7 +1040,7 @@ chapter.check("B.Sec2-half-negative", apart, curved, figure="fig-b-sec3")
 # %% [markdown]
 # ## Which regime is better, and how many dimensions images have
 # For fully connected networks paper B finds the lazy regime better than feature learning on all data but the ten
-# components of MNIST.
+# components of MNIST. On 250 points the lazy end is better there, too.
 # %%
 last = second_map[second_map.h == second_map.h.max()]
 fig, axes = plots.panels(2)
@@ -1055,7 +1055,7 @@ sizes, near = wide.columns.to_numpy(float), wide.to_numpy(float)
 plots.realisations(axes[1], sizes, near, color=plots.PALETTE[2])
 plots.curve_axes(axes[1], sizes)
 axes[1].set(xlabel="images", ylabel="distance to the nearest")
-chapter.figure(fig, "fig-b-9", "**Lazy networks do better on the second data set.** Left: ensemble error of the widest networks against the scale, on both data sets "
+chapter.figure(fig, "fig-b-9", "**Lazy networks do better on both data sets.** Left: ensemble error of the widest networks against the scale, on both data sets "
                "(paper B, Fig. 9 left). Right: mean distance to the nearest neighbour against the number of images; "
                "its slope is minus one over their dimension (paper B, Sec. 5).", widest, last, neighbours,
                alt="Left, ensemble error against the scale for two data sets. Right, distance to the nearest image "

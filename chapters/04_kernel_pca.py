@@ -133,7 +133,9 @@ risen = [
     for name, rows in both.items()
 ]
 chapter.say(
-    "Training raises the largest mutual information of the first ten components " + " and ".join(risen) + ". "
+    "Training raises the largest mutual information of the first ten components "
+    + " and ".join(risen)
+    + " (in each seed the largest of ten noisy estimates; the means in the figure are lower). "
     f"The estimate is {flat:.3f} bits where there is no information. It stays below 1 bit for a perfectly informative component."
 )
 # %% [markdown]
@@ -290,7 +292,7 @@ chapter.slider(
     both_planes,
     frames,
     "fig-a-11",
-    "**The classes are mixed before training and separate after it.** New points in the plane of the first two centred components (paper A, "
+    "**The classes are mixed before training and largely separate after it, most in the last layer.** New points in the plane of the first two centred components (paper A, "
     f"Fig. 11). Circles: $y=+1$; triangles: $y=-1$. Slider: one training on the stripe and one on {course_p} images. Below: start, end and "
     "last layer, one seed.",
     *moving,
@@ -438,7 +440,7 @@ chapter.figure(
     fig,
     "fig-4-course",
     "**On the stripe the kernel is aligned most, and learns best, long before all points are fitted; on images the alignment grows to the end.** Alignment of kernel "
-    "and label (top); test errors of the network and of its kernel frozen then (bottom). Medians, with quartiles as bands. Ten states of each "
+    "and label (top); test errors of the network and of its kernel frozen then (bottom); at the start the network's output is 0, which counts as wrong. Medians, with quartiles as bands. Ten states of each "
     f"training. Stripe: {stripe_p} training points; images: {course_p}.",
     pd.concat(course.values()),
     alt="Alignment and test error along training, stripe in the left column, images in "
@@ -544,7 +546,7 @@ chapter.say(
 # </details>
 #
 # **3. A prediction.** With twenty neighbours in place of five, what is the estimate of exercise 1,
-# and what happens to the verdict A.AppE-null?
+# and what happens to the verdict on the estimate where there is no information (A.AppE-null in [the ledger](../book/ledger.md))?
 #
 # ```sh
 # make chapter-04 PROFILE=smoke NAME=more PARAMS='-p neighbours 20'
@@ -944,7 +946,7 @@ columns = {"half of the label": norms, "loss 0.5": hinge, "loss 0.1": hinge, "th
 told = [
     {"moment": stage[moment]}
     | {name: str(ratio(of[moment][:, i])) for (name, of), i in zip(columns.items(), (0, 0, 1, 3, 2))}
-    | {"directions": str(mean(few[moment])), "label outside": str(mean(outside[moment]))}
+    | {"directions": str(mean(few[moment])), "label outside": str(mean(outside[moment].round(12)))}
     for moment in moments
 ]
 chapter.table(

@@ -161,16 +161,15 @@ chapter.figure(
 features = chapter.rows(studies.features, "main")
 first, deeper = features[features.layer == 1], features[features.layer == 2]
 panels = {"egop": "EGOP", "nfm": r"NFM, $W^\top W$", "agop": r"AGOP, $W^\top KW/n$", "random_agop": r"$W^\top QW$"}
+one_network = studies.features.grid(chapter.parameters)[0] | {"seeds": [0]}
+drawn = sweep(studies.features, [one_network])  # pictures are not stored
+# %%
 fig, axes = plots.panels(4, columns=4, height=2.3)
-drawn = sweep(
-    studies.features, [studies.features.grid(chapter.parameters)[0] | {"seeds": [0]}]
-)  # pictures are not stored
 for ax, (name, title) in zip(axes, panels.items()):
     shown_matrix(ax, drawn[name].iloc[0], title)
 fig.suptitle("Do weights and gradients show the task?", fontsize="medium")
 for ax, name, column in ((axes[2], "D.correlation", "uc"), (axes[3], "D.corrupted", "random")):
     ax.set_xlabel(f"ours {first[column].mean():.2f}, paper D {papers.stated(name):g}", fontsize="small")
-# %%
 chapter.figure(
     fig,
     "fig-d-1",
@@ -197,8 +196,8 @@ chapter.say(
 # ## The C-NFA is high early at every scale, and falls later from large scales
 # At step 5 the C-NFA, in the median over networks, is at least {claim}`D.Fig2-cnfa` ({numref}`fig-d-2`). Over the scales of the initial weights its range is smaller
 # than that of the UC-NFA by {claim}`D.Fig2-contrast`. At the end its smallest value is {claim}`D.Fig2-cnfa-late` from scale 1, and
-# {claim}`D.Fig2-cnfa-late-small` from scales up to 0.1. Paper D finds that it remains high. The test loss at the smallest scale is lower
-# than at the largest by {claim}`D.Fig2-test-loss`.
+# {claim}`D.Fig2-cnfa-late-small` from scales up to 0.1. Paper D finds that it remains high. On isotropic data the test loss at the smallest
+# scale is lower than at the largest by {claim}`D.Fig2-test-loss`; on the steepest spectrum it is not.
 #
 # *Centring.* The UC-NFA is $\rho(F,\bar G)$. The initial weights $W_0$ are part of both its matrices. Centring replaces $W$ by
 # $\bar W=W-W_0$ and leaves $K$ unchanged, so that the C-NFA is $\rho(\bar W^\top\bar W,\bar W^\top K\bar W)$. At step 0, where
@@ -426,7 +425,7 @@ by_network = ", ".join(f"{sd:.2g}" for sd in scatter.groupby("n").sd.mean())
 lowest = min(free_probability.isotropic(spread, 1.0) for spread in np.linspace(0, 5, 501))
 chapter.say(
     f"The root mean square difference of single networks from their prediction is {by_size}; the standard "
-    f"deviation over networks alone is {by_network} in the mean. Labels alone do not reverse the alignment: on isotropic data, $X^\\top X=1$ and "
+    f"deviation over networks alone is {by_network} in the mean. Labels alone do not set NFM and AGOP against each other: on isotropic data, $X^\\top X=1$ and "
     f"$n=d=k$, the prediction is at least {lowest:.2f} for every distribution of the labels."
 )
 # %% [markdown]
@@ -527,7 +526,7 @@ chapter.check("D.Stripe-gradient", geometric(steeper), fitted, figure="fig-d-str
 # </details>
 #
 # **2. A prediction.** A network that has learnt nothing has an AGOP near a multiple of the identity. Its correlation
-# with the EGOP is 0.32 for the paper's $r=5$ in $d=32$, the alternative of D.Fig1-egop. Derive it. What is it for
+# with the EGOP is 0.32 for the paper's $r=5$ in $d=32$, the alternative of the claim on the EGOP. Derive it. What is it for
 # $r=4$, and what else changes in {numref}`fig-d-1`?
 #
 # ```sh
@@ -588,8 +587,8 @@ chapter.check("D.Stripe-gradient", geometric(steeper), fitted, figure="fig-d-str
 # {claim}`D.Fig2-second-scale`.
 # %%
 def across(values):
-    """The means at the largest scale … at the smallest."""
-    return " … ".join(f"{value:.2f}" for value in values.mean().iloc[::-1])
+    """The means from the largest scale to the smallest."""
+    return ", ".join(f"{value:.2f}" for value in values.mean().iloc[::-1])
 
 
 def small(rows):
@@ -666,8 +665,7 @@ chapter.check("D.Fig2-random-centred", least(wide(more, "more", "layer")), more,
 # %%
 held = chapter.rows(studies.concentration, "main")
 columns = {"c": "C-NFA", "best": "bound", "c_random": "random matrix", "best_random": "its bound", "overlap": "overlap"}
-columns |= {"directions_moved": "directions, $\\bar W^\\top\\bar W$", "directions": "$\\bar W^\\top K\\bar W$"}
-columns |= {"directions_random": "$\\bar W^\\top Q\\bar W$"}
+columns |= {"directions_moved": "directions", "directions": "through $K$", "directions_random": "through $Q$"}
 bounds = held.groupby(["scale", "layer"])[[*columns]].mean().iloc[::-1].reset_index().rename(columns=columns)
 chapter.table(
     bounds,
@@ -675,7 +673,7 @@ chapter.table(
     "From scale 1 the first layer's C-NFA is as large a part of its bound as with a random matrix $Q$ of $K$'s spectrum. "
     "The bound is the largest correlation that the spectra of the two matrices allow. Overlap: "
     "$k\\operatorname{tr}(\\bar W^\\top K\\bar W)/(\\operatorname{tr}K\\operatorname{tr}\\bar W^\\top\\bar W)$, 1 "
-    "for random eigenvectors. Directions: effective ranks. Isotropic data, end of training, means over twelve other networks.",
+    "for random eigenvectors. Directions: effective ranks of $\\bar W^\\top\\bar W$, and with $K$ or $Q$ in it. Isotropic data, end of training, means over twelve other networks.",
     held,
     digits=2,
 )
@@ -1085,6 +1083,12 @@ chapter.say(
 # (`regimes.data.celeba` says how). Faces are split by person, because on a random split the same person may be in both parts.
 # %%
 drawn = sweep(studies.glasses, studies.glasses.grid(chapter.parameters))  # pictures are not stored
+seen = chapter.rows(studies.glasses)
+stored, here = seen.data.iloc[0], drawn.data.iloc[0]
+pictures = (
+    "" if stored == here else f" Pictures: {here}, as {stored} are not on this machine; numbers: stored {stored}."
+)
+# %%
 one = drawn[drawn.seed == 0].iloc[0]
 maps = {"shown_mean": "mean image", "shown_contrast": "labels +1 less −1", "shown_nfm": "NFM", "shown_agop": "AGOP"}
 maps |= {"shown_random": r"$W^\top QW$"}
@@ -1095,20 +1099,19 @@ for ax, (name, title) in zip(axes, maps.items()):
     ax.grid(False)
 fig.suptitle("Do weights and gradients pick the same pixels?", fontsize="medium")
 for ax, name, column in ((axes[3], "D.faces", "agop"), (axes[4], "D.faces-corrupted", "random")):
-    ax.set_xlabel(f"ours {drawn[column].mean():.2f}, paper D {papers.stated(name):g}", fontsize="small")
+    ax.set_xlabel(f"ours {seen[column].mean():.2f}, paper D {papers.stated(name):g}", fontsize="small")
 chapter.figure(
     fig,
     "fig-d-9",
     "**Weights (NFM) and gradients (AGOP) pick the same pixels.** The mean training image, the difference of the two "
     "labels' means, and the diagonals of the first layer's NFM, AGOP, and the latter with a random matrix of $K$'s "
-    "spectrum (paper D, Fig. 9).",
+    f"spectrum (paper D, Fig. 9).{pictures}",
     drawn,
     alt="Five images: the mean image, the difference of the labels' means, and three maps of pixels, of which "
     "weights and gradients show the same places.",
 )
 # %%
 # without faces on this machine the verdicts are those of the stored rows, and the pictures above those of other images
-seen = chapter.rows(studies.glasses)
 if seen.data.iloc[0] in ("celeba", "faces"):
     chapter.check("D.Fig9-agop", mean(seen.agop), seen, figure="fig-d-9")
     chapter.check("D.Fig9-contrast", mean(seen.agop - seen.random), seen, figure="fig-d-9")
@@ -1124,7 +1127,7 @@ chapter.say(
 # ## Beyond the paper: weight decay breaks the ansatz that is centred at the initial weights
 # At the stronger penalty weight decay changes the second layer's C-NFA by {claim}`D.Descent-penalty` ({numref}`fig-d-descent`). Under
 # weight decay $\bar W$ contains what decay has taken away from $W_0$, which does not depend on the data. Let $\eta$ be the rate, $\lambda$
-# the penalty and $t$ the step. Centred at $W-(1-\eta\lambda)^tW_0$ the C-NFA is at least {claim}`D.Descent-decayed-weights` again.
+# the penalty and $t$ the step. Centred at $W-(1-\eta\lambda)^tW_0$ the second layer's C-NFA is at least {claim}`D.Descent-decayed-weights` at the end.
 #
 # Under Adam the first steps follow the signs of $\dot W$, and the first layer's C-NFA changes by {claim}`D.Descent-adam`.
 # %%
@@ -1151,7 +1154,7 @@ fig.suptitle("Which centring does weight decay break?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-d-descent",
-    "**Weight decay breaks the ansatz that is centred at the initial weights, and not the one centred at what decay "
+    "**In the second layer weight decay breaks the ansatz that is centred at the initial weights, not that centred at what decay "
     "leaves of them.** C-NFA against the step under gradient descent, under Adam, and with weight decay. Dashed: "
     "centred at what decay alone leaves of the initial weights.",
     undecayed,

@@ -1356,7 +1356,7 @@ chapter.check("E.Net-departure-1600", mean(end["network"] / end["features"] - 1)
 #
 # The noises are those of Result 3.1 with the residual in place of the label. They shrink with the residual, and the alignment
 # grows. The bulk contracts where $\sigma$ saturates. After four steps the network's error differs from that of spiked features
-# with the recursion's parameters by {claim}`E.Net-steps-theory`, at the further of two targets; this claim is undecided. As far as we know this recursion is new. Compare {cite}`dandi2024` for what a few
+# with the recursion's parameters by {claim}`E.Net-steps-theory` of it, at the further of two targets. As far as we know this recursion is new. Compare {cite}`dandi2024` for what a few
 # steps can learn, and {cite}`moniri2026` for a second step on samples that are used again.
 
 # %%

@@ -81,6 +81,7 @@ def mini_book(tmp_path, monkeypatch):
         "chapters/profiles/laptop.toml": "",
         "book/claims/99.yml": CLAIMS,
         "book/errata.yml": "[]",
+        "book/papers.yml": (ROOT / "book" / "papers.yml").read_text(encoding="utf-8"),
     }
     for name, text in files.items():
         path = tmp_path / name

@@ -33,6 +33,11 @@ MIXTURE = 3.0  # of a confidence sequence: realisations at which its mixture of 
 PROPORTION, ANYTIME = "proportion, Clopper and Pearson", ", at any time"
 
 
+def _plain(words: str) -> str:
+    """A number's words without the power of ten where that is a small one: ``150`` for ``1.5e+02``."""
+    return f"{float(words):.0f}" if "e+0" in words else words
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A measured number with its interval: ``value`` in ``[low, high]`` from ``n`` realisations, none of them NaN.
@@ -61,11 +66,12 @@ class Estimate:
         if width < 1e-5 * scale:
             return f"{self.value:.6g}"
         digits = max(2, 2 + math.floor(math.log10(2 * scale / width)))
-        return f"{self.value:.{digits}g} [{self.low:.{digits}g}, {self.high:.{digits}g}]"
+        value, low, high = (_plain(f"{number:.{digits}g}") for number in (self.value, self.low, self.high))
+        return f"{value} [{low}, {high}]"
 
     def __format__(self, spec: str) -> str:
         """The value alone in a format such as ``.2g``; without one the words of ``str``."""
-        return format(self.value, spec) if spec else str(self)
+        return _plain(format(self.value, spec)) if spec else str(self)
 
     @property
     def judges(self) -> bool:

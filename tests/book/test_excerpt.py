@@ -57,6 +57,12 @@ def test_every_figure_has_all_that_it_uses_without_the_rest(number):
         assert len(own) < len(cells) / 2, label
 
 
+def test_a_table_has_the_cells_that_call_its_judge():
+    cells = jupytext.read(parameters.source("07")).cells
+    judging = [i for i, cell in enumerate(cells) if '"E.Loss-noise"' in cell.source]
+    assert {*judging} <= {*excerpt.needed(cells, "tab-e-checked")}
+
+
 def test_what_changes_a_figure_and_what_its_studies_take():
     found = excerpt.changes("05", jupytext.read(parameters.source("05")))
     curves = found["fig-c-fig2"]

@@ -252,6 +252,10 @@ def undecided(value, half, n=8, interval="mean, Student's t", **change):
         (undecided(0.5, 0.2, interval=ledger.SPAN), "larger sizes, where the settings agree"),
         (undecided(0.5, math.inf, n=1), "5 realisations or more, not all equal"),
         (undecided(0.5, 0.05, verdict="reproduced"), "^$"),
+        (
+            undecided(0.9, 0.1, late={"sizes": [8, 32], "value": 0.7, "low": 0.5, "high": 0.9}),
+            "at sizes 8 to 32 alone$",
+        ),
     ],
 )
 def test_an_undecided_claim_says_what_would_decide_it(entry, words):

@@ -144,6 +144,7 @@ def test_page_as_a_reader_sees_it(page, loaded, shot, name):
     assert not missing and not page.problems, (missing, page.problems)
     if name.startswith("chapters/"):
         assert page.locator("figure img").count() > 0, "a chapter shows figures"
+        assert page.locator("article img[src*='_images/']").count() == 0, "each with a caption"
         assert page.locator("figure img:not([alt])").count() == 0, "every figure has a text for those who cannot see it"
     page.set_viewport_size({"width": 390, "height": 844})  # a phone: what is wider scrolls in a box of its own
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 390

@@ -119,6 +119,8 @@ def needed(cells: Sequence[nbformat.NotebookNode], label: str) -> list[int]:
     validate.one_of(figure_labels(cells), figure=label)
     code = {i: flow(cell.source) for i, cell in enumerate(cells) if cell.cell_type == "code"}
     wanted = {i for i in code if f'"{label}"' in cells[i].source}
+    judging = [node for i in wanted for node in ast.parse(cells[i].source).body if label in ast.unparse(node)]
+    wanted |= {i for i in code if code[i].used & {getattr(node, "name", "") for node in judging}}  # who calls a judge
     first = [i for i, cell in enumerate(cells) if "parameters" in cell.metadata.get("tags", [])]
     while True:
         found = sorted({*first, *_behind({i: own for i, own in code.items() if i not in first}, wanted)})

@@ -324,6 +324,8 @@ def what_decides(entry: Mapping[str, Any]) -> str:
     if not estimate.judges:
         return f"to decide: {estimates.FEWEST} realisations or more, not all equal"
     bands = [entry["accept"], *([entry["corrected"]] if _corrects(entry["erratum"], entry["corrected"]) else [])]
+    if entry["late"] and all(estimate.low > high or estimate.high < low for low, high in map(_tuple, bands)):
+        return "to decide: more realisations " + _late(entry["late"]).partition(":")[0]
     factor = min(estimates.deciding(estimate, _tuple(band)) for band in bands)
     if not math.isfinite(factor) or factor > MANY:
         return "to decide: larger sizes or a sharper estimator; the value lies on the edge of what is accepted"

@@ -40,9 +40,10 @@ def places(records: Sequence[Mapping[str, Any]], titles: Mapping[str, tuple[str,
     plt.close(fig)
     output = nbformat.v4.new_output("display_data", data, metadata={"regimes": about})
     shown = screen.figure_html(output, paths.generated() / "extra" / "figures", "../figures/")
-    sizes = {"widest": max(h for own in found.values() for h, _ in own), "theirs": papers.stated("A.width")}
+    widest = max((h for own in found.values() for h, _ in own), default=0)
     absent = [int(number) for number in titles if number not in found]
-    return views.markdown("places", shown=shown, absent=absent, profile=profile, **sizes)
+    theirs = papers.stated("A.width")
+    return views.markdown("places", shown=shown, absent=absent, profile=profile, widest=widest, theirs=theirs)
 
 
 def experiments(profile: str) -> dict[str, set[tuple[int, float]]]:

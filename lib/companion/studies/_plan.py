@@ -225,14 +225,13 @@ def _known(number: str, study: Study, grid: Sequence[Setting]) -> tuple[list[tup
         if ("cuda" in own.versions) == card:
             settings[cell.key(seed=False)] = cell.setting
             took[cell.key(seed=False)].append(own.seconds)
-    if card:
-        return [(settings[key], float(np.mean(seconds))) for key, seconds in took.items()], True
-    for cell in cells(study, [*registry.grids(number, parameters.resolve(number), study)[study], *grid]):
+    usual = [] if card else [*registry.grids(number, parameters.resolve(number), study)[study], *grid]
+    for cell in cells(study, usual) if usual else ():
         key = cell.key(seed=False)
         if key not in settings and queue.recorded(study).get(key):
             settings[key] = cell.setting
             took[key].append(queue.recorded(study)[key])
-    return [(settings[key], float(np.mean(own))) for key, own in took.items() if np.mean(own) > 0], False
+    return [(settings[key], float(np.mean(own))) for key, own in took.items() if np.mean(own) > 0], card
 
 
 def plan(

@@ -370,13 +370,11 @@ def _intercepts(network: Network) -> Tensor:
 @study(
     version=1,
     axes=TASK | {"frames": "count from 2 to 1000"},
-    complete=lambda setting: _fits({"until": "end"} | setting),
     rtol=1e-2,
     # a mean that round-off alone keeps from zero; and what comes after t*, where another processor steps otherwise
     columns={"deviation": (1e-2, 1e-12)}
     | dict.fromkeys(("t", "loss", "share", "arrows", "amplification", "inflation"), STATISTICAL),
-    data=DRAWN,
-    device="any",
+    **TRAINED | {"complete": lambda setting: _fits({"until": "end"} | setting)},
 )
 def frames(setting: Setting, seeds: list[int]) -> Rows:
     """Weights along training to zero loss, one row a ``frame``: ``t``, ``share`` of ``Σ (βω)²`` that is informative.

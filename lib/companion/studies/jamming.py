@@ -37,6 +37,7 @@ NEAR = 0.9  # margin from which a point counts as satisfied on the way: the quad
 STRIPE = {"shape": "stripe", "interfaces": list(tasks.STRIPE)}
 SHOWN = 64  # eigenvalues of a network that are kept to be drawn
 TOGETHER = 4  # training sets whose ensembles are one batch: small networks are too small to fill a processor alone
+ENSEMBLE = {"chunk": TOGETHER, "whole": True, "device": "any"}  # numbers depend on which are computed together
 RANDOM = "random"  # in place of a data set: random points with random labels
 DRAWN = "standard normal points with random labels, drawn here"
 
@@ -178,12 +179,10 @@ _LATE = (
         fewer="optional count to 100",
     ),
     complete=with_images,
-    chunk=TOGETHER,
-    whole=True,
     rtol=1e-2,
     columns=dict.fromkeys(_LATE, STATISTICAL),
-    device="any",
     nonfinite=["fewer_error"],  # of the large ensembles alone
+    **ENSEMBLE,
 )
 def ensembles(setting: Setting, seeds: list[int]) -> Rows:
     r"""Ensembles of networks on one training set, trained to a verdict; one row a training set (``seed``).
@@ -327,11 +326,9 @@ def _labelled(setting: Setting, seed: int) -> tuple[Tensor, Tensor, str]:
     version=3,
     axes=_axes("data components test kernel_p layers loss p scale members steps h"),
     complete=with_images,
-    chunk=TOGETHER,
-    whole=True,
     rtol=0.1,
-    device="any",
     nonfinite=("needed", "time"),
+    **ENSEMBLE,
 )
 def efforts(setting: Setting, seeds: list[int]) -> Rows:
     """How much effort networks need to fit; one row a network (``member``).
@@ -439,11 +436,9 @@ def samples(name: str, components: int, count: int) -> tuple[Tensor, Tensor]:
     version=3,
     axes=_axes("d p members test kernel_p loss steps scale h"),
     complete=_on_stripe,
-    chunk=TOGETHER,
-    whole=True,
     rtol=1e-2,
-    device="any",
     data="Gaussian points of the stripe, drawn here",
+    **ENSEMBLE,
 )
 def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """Ensembles of chapter 1's network on chapter 1's stripe, trained as all others here; one row a training set.

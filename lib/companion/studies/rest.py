@@ -7,7 +7,7 @@ from torch import Tensor
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
 from companion.studies.jamming import (
     AXES,
-    TOGETHER,
+    ENSEMBLE,
     Draw,
     draw_sets,
     norms_and_errors,
@@ -137,11 +137,9 @@ def at_jamming(setting: Setting, seeds: list[int]) -> Rows:
     axes={name: AXES[name] for name in "data components test kernel_p layers members p scale h".split()}
     | {"batch": "count to 1e4", "rate": "positive", "looks": "1 or more increasing counts to 1e6"},
     complete=with_images,
-    chunk=TOGETHER,
-    whole=True,
     rtol=0.1,
     columns=dict.fromkeys(["fitted", "norm", "error"], STATISTICAL),
-    device="any",
+    **ENSEMBLE,
 )
 def stochastic(setting: Setting, seeds: list[int]) -> Rows:
     r"""The networks of ``jamming.ensembles`` by stochastic gradient descent; one row a training set and ``look``.
@@ -181,11 +179,9 @@ def stochastic(setting: Setting, seeds: list[int]) -> Rows:
     version=1,
     axes={name: AXES[name] for name in SHARED},
     complete=with_images,
-    chunk=TOGETHER,
-    whole=True,
     rtol=1e-2,
     columns=dict.fromkeys(["fitted", "moved"], STATISTICAL),
-    device="any",
+    **ENSEMBLE,
 )
 def preactivations(setting: Setting, seeds: list[int]) -> Rows:
     r"""How far training moves the pre-activations: ``moved``, a list by layer; one row a training set.
