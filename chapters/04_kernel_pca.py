@@ -227,7 +227,7 @@ chapter.say("The first component holds a part of the label's projection on ten c
 # Kernel PCA usually subtracts the mean. Then the first component has most of what ten components hold. The caption of
 # the paper's Fig. 11 says that on the stripe "only the first eigenvector of the final kernel contains information on the
 # labels". For the centred kernel this is nearly so: the second component has {claim}`A.Fig11-only-first-stripe` bits
-# above the bias.
+# above the bias, little but not nothing.
 #
 # ## Two components separate the classes, on images in part
 # %%

@@ -1115,6 +1115,7 @@ chapter.figure(
 if seen.data.iloc[0] in ("celeba", "faces"):
     chapter.check("D.Fig9-agop", mean(seen.agop), seen, figure="fig-d-9")
     chapter.check("D.Fig9-contrast", mean(seen.agop - seen.random), seen, figure="fig-d-9")
+    chapter.check("D.Fig9-random", mean(seen.random), seen, figure="fig-d-9")
 single = np.concatenate([np.asarray(draws) for draws in seen.single])
 chapter.say(
     f"The Pearson correlation of the diagonals is {seen.agop.mean():.2f} with the AGOP. With a random matrix in place of $K$ the mean "

@@ -305,8 +305,9 @@ def _values(values: Sequence[Any]) -> str:
     return ", ".join(map(_number, values))
 
 
-def _cell(value: Any, digits: int) -> str:
-    return "—" if value is None or value != value else f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+def _cell(it: Any, digits: int) -> str:
+    words = "—" if it is None or it != it else f"{it:.{digits}g}" if isinstance(it, float) else str(it)
+    return f"${plots.number(it)}$" if isinstance(it, float) and "e" in words else words
 
 
 def _number(value: Any) -> str:
