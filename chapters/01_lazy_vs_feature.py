@@ -496,10 +496,12 @@ def draw_gains(upper, lower, name):
             if method == "machine":
                 plots.realisations(upper, at, errors / errors[:, :1], **words)
             lower.errorbar(middle, slopes.mean(0), slopes.std(0, ddof=1) / len(slopes) ** 0.5, capsize=2, **words)
-    upper.set(title=name)
     slope, planes = learning_curves.compression_gain(*directions[name]), directions[name][1] == 1
-    for words, g in ({"A": slope} | ({"B": slope / 2} if planes else {})).items():
-        plots.slope_guide(upper, (1, factors[-1]), 1, -g, f"{words}: {g:.3f}", above=words != "A")
+    theirs = {"A": slope} | ({"B": slope / 2} if planes else {})
+    upper.set_title(f"{name}; " + ", ".join(f"{words}: {g:.3f}" for words, g in theirs.items()), fontsize="small")
+    for words, g in theirs.items():
+        plots.slope_guide(upper, (1, factors[-1]), 1, -g, "")
+        upper.annotate(words, (factors[-1], factors[-1] ** -g), fontsize="small", va="bottom", ha="right")
         lower.axhline(g, color=plots.COLOURS["theory"], linestyle="--")
         lower.annotate(words, (factors[-1], g), fontsize="small", va="bottom", ha="right")
     lower.set(xlabel=r"imposed compression $\Lambda$")
