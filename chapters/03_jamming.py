@@ -206,6 +206,7 @@ def above_near(rows):
     return errors[[min(cut_scales), max(cut_scales)]].sub(errors[near], axis=0)
 
 
+# %%
 if near in cut_scales[1:-1] and abs(np.log10(near) - np.mean(crossed)) < 1:
     more, wider = (chapter.rows(studies.ensembles, name) for name in ("near", "widest"))
     both = {}
