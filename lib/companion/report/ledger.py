@@ -159,8 +159,8 @@ def judge(claim: Claim, found: Estimate | Drift, profile: str) -> str | None:
     Inside ``accept``: *reproduced*. Disjoint from it and inside ``corrected``, if the erratum is an error: *corrected*.
     Disjoint from both, or from ``accept`` if the erratum is a limit or a reading: *not reproduced*. Anything else, and
     an interval from too few realisations or from equal ones: *undecided*. *Not yet asymptotic*, if the larger sizes
-    alone give a disjoint interval with another verdict or with a value nearer to ``accept``. *Undecided*, too, if all
-    sizes are outside ``accept`` and the larger ones, which decide, need not be.
+    alone give a disjoint interval with another verdict or with a value nearer to ``accept``. *Undecided*, too, if the
+    larger sizes, which decide, do not give the verdict alone, be it for the statement or against it.
     """
     if profile not in claim.profiles:
         return None
@@ -170,7 +170,7 @@ def judge(claim: Claim, found: Estimate | Drift, profile: str) -> str | None:
     nearer = _distance(found.late, claim.accept) < _distance(found.whole, claim.accept)
     if found.disjoint() and (late != verdict or nearer):
         return "not yet asymptotic"
-    return verdict if verdict == "reproduced" or _disjoint(found.late, claim.accept) else "undecided"
+    return verdict if late == verdict else "undecided"
 
 
 def _verdict(claim: Claim, estimate: Estimate) -> str:
@@ -253,10 +253,8 @@ def write(path: Path, records: Iterable[dict[str, Any]]) -> None:
 
 def _with_ends(record: dict[str, Any], change: Callable[[tuple], Sequence]) -> dict[str, Any]:
     """A record with the ends of its interval, if it has one, mapped; those of a single realisation are infinite."""
-    if record.get("value") is None:
-        return record
-    low, high = change((record["low"], record["high"]))
-    return record | {"low": low, "high": high}
+    none = record.get("value") is None
+    return record if none else record | dict(zip(("low", "high"), change((record["low"], record["high"]))))
 
 
 def summary(records: Sequence[Mapping[str, Any]]) -> str:
@@ -306,16 +304,16 @@ def misses_stated(entry: Mapping[str, Any]) -> bool:
 
 def _late(late: Mapping[str, Any]) -> str:
     """The result of the larger sizes alone, in words."""
-    first, last = late["sizes"]
-    return f"at sizes {first:g} to {last:g} alone: {Estimate(late['value'], *_tuple((late['low'], late['high'])))}"
+    ends = " to ".join(f"{size:g}" for size in late["sizes"])
+    return f"at sizes {ends} alone: {Estimate(late['value'], *_tuple((late['low'], late['high'])))}"
 
 
 def what_decides(entry: Mapping[str, Any]) -> str:
     """What would decide a claim that is undecided (by the width of its interval) or drifts; empty for any other."""
     if entry["verdict"] == "not yet asymptotic":
         size = entry["late"]["decides"]
-        found = f"sizes of {float(f'{size:.2g}'):.0f} or more, if it goes on so" if size else "larger sizes"
-        return f"to decide: {found}"
+        least = f"sizes of {float(f'{size:.2g}'):.0f} or more, if it goes on so" if size else "larger sizes"
+        return f"to decide: {least}"
     if entry["verdict"] != "undecided":
         return ""
     if entry["interval"] in (EXACT, SPAN):
@@ -324,13 +322,15 @@ def what_decides(entry: Mapping[str, Any]) -> str:
     if not estimate.judges:
         return f"to decide: {estimates.FEWEST} realisations or more, not all equal"
     bands = [entry["accept"], *([entry["corrected"]] if _corrects(entry["erratum"], entry["corrected"]) else [])]
-    if entry["late"] and all(estimate.low > high or estimate.high < low for low, high in map(_tuple, bands)):
-        return "to decide: more realisations " + _late(entry["late"]).partition(":")[0]
+    alone, late = "", entry["late"]
+    if late and all(_inside(estimate, one) or _disjoint(estimate, one) for one in map(_tuple, bands)):
+        estimate = Estimate(late["value"], *_tuple((late["low"], late["high"])), entry["n"], entry["interval"])
+        alone = " " + _late(late).partition(":")[0]
     factor = min(estimates.deciding(estimate, _tuple(band)) for band in bands)
     if not math.isfinite(factor) or factor > MANY:
         return "to decide: larger sizes or a sharper estimator; the value lies on the edge of what is accepted"
     needed = math.ceil(round(factor * entry["n"], 6))
-    return f"to decide: about {needed} realisations in place of {entry['n']}, if the value stays"
+    return f"to decide: about {needed} realisations in place of {entry['n']}{alone}, if the value stays"
 
 
 def _tuple(bounds: Sequence[float | None]) -> tuple[float, float]:

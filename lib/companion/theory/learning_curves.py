@@ -181,9 +181,9 @@ def error_change(now: pd.DataFrame, before: pd.DataFrame) -> pd.Series:
 
 
 def by_factor(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Factors ``(k,)`` of an imposed compression and errors ``(n, k)``, one row per realisation and size."""
-    wide = table.pivot(index=["p", "seed"], columns="factor", values="error")
-    return wide.columns.to_numpy(dtype=float), wide.to_numpy(dtype=float)
+    """Factors ``(k,)`` of an imposed compression and errors ``(n, k)``, a realisation's geometric means over sizes."""
+    wide = table.assign(log=np.log(table.error)).pivot_table(index="seed", columns="factor", values="log")
+    return wide.columns.to_numpy(dtype=float), np.exp(wide.to_numpy(dtype=float))
 
 
 def gain(table: pd.DataFrame) -> Estimate:
