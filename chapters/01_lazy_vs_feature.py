@@ -434,8 +434,8 @@ for name, rows in zip(("d5", "d10", "cylinder"), tops.values()):
     chapter.check(f"A.Fig6-function-end-{name}", by_the_end(rows, "function"), rows, figure="fig-a-function")
 # %% [markdown]
 # So the paper's sentence fails for the weights. The function ends more compressed than it is at $t^*$, but the last two
-# per cent of the points undo more than half of what it had before them in $d=5$ and 10. A few neurons hold much of the uninformative weight, too little to
-# explain the fall of $\Lambda$: one per cent of them holds {claim}`A.Fig6-few-neurons` of the sum of its squares at the end ($d=5$).
+# per cent of the points undo much of what it had before them ({numref}`fig-a-function`). A few neurons hold much of the
+# uninformative weight, too little to explain the fall of $\Lambda$: one per cent of them holds {claim}`A.Fig6-few-neurons` of the sum of its squares at the end ($d=5$).
 # The last points cost accuracy too. From 98 % of fitted points to the end, the network's test error grows by the factors
 # {claim}`A.Fig3-overfit-d5` ($d=5$) and {claim}`A.Fig3-overfit-d10` ($d=10$; 8192 points). {numref}`fig-a-stop` on the
 # details page follows the error through training.
@@ -1429,14 +1429,14 @@ def draw_scan(axes):
 fig, axes = plots.panels(3, columns=3, width=3.5, height=3.5)
 for ax, words in zip(axes, (r"test error $\varepsilon$", r"time $t^*$", r"amplification")):
     ax.set(xscale="log", xlabel=r"output scale $\alpha$", ylabel=words)
-    ax.locator_params(axis="x", numticks=5)
+    ax.locator_params(axis="x", numticks=4)
 for ax in axes[1:]:
     ax.set_yscale("log")
 draw_scan(axes)
 axes[0].set_ylim(bottom=0, top=1.25 * max(tall["error"].max().max(), dashed.error.median()))
 plots.plain_numbers(axes[2])
-for ax, place in zip(axes, ("upper left", "best", "best")):
-    ax.legend(loc=place, fontsize="small" if ax is axes[0] else None)
+for ax, place in zip(axes, ("center left", "best", "best")):
+    ax.legend(loc=place, fontsize="small" if ax is axes[0] else None, handlelength=1.2)
 fig.suptitle(f"Where do the two regimes meet? {papers.beside(scans.p.max(), 'A.scan-points')}", fontsize="medium")
 chapter.figure(
     fig,

@@ -137,12 +137,16 @@ h_cut, n_cut = (jamming.transitions(cuts, column) for column in ("h", "parameter
 # other line, the black band, is jamming: the width at which half of the networks fit.
 # %%
 fig, axes = plots.panels(2, height=4.2)
+image_names = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "cifar10": "CIFAR-10", "digits": "small digits"}
 plots.phase_map(axes[0], on_map, jamming.transitions(on_map, "h"))
-axes[0].set_title(f"{data}, {components} components\n{papers.beside(map_p, 'B.points')}")
+axes[0].set_title(f"{image_names.get(data, data)}, {components} components\n{papers.beside(map_p, 'B.points')}")
 for scale in cut_scales:
     axes[0].axhline(np.log10(scale), color="0.2", linestyle=":", linewidth=1)
 plots.phase_map(axes[1], second_map, jamming.transitions(second_map, "h"))
-axes[1].set_title(f"{second_map.data.iloc[0]}, {kept} components\n{papers.beside(second_map.p.iloc[0], 'B.points')}")
+other = second_map.data.iloc[0]
+axes[1].set_title(
+    f"{image_names.get(other, other)}, {kept} components\n{papers.beside(second_map.p.iloc[0], 'B.points')}"
+)
 chapter.figure(fig, "fig-b-4", "**Left of the black line not all points can be fitted; above the thick white line the kernel changes by less than "
                "its norm, and learning is lazy.** Colour: test error of the ensemble's mean output. Black: jamming, where half of the networks fit, mean "
                "and range over training sets. White: change of the kernel over its norm. Circles: within half a per cent of the least error; "
@@ -1088,7 +1092,7 @@ plt.colorbar(drawn, ax=axes[1], label=r"$\log_{10}\Lambda$")
 change = np.log10(stripes.groupby(["scale", "h"]).kernel_change.mean().unstack())
 axes[1].contour(x, y, change, levels=[0], colors="white", linewidths=2)
 axes[1].set(xlabel="width $h$", title=r"amplification $\Lambda$ at the end")
-axes[1].set_xticks(x[0], [f"{h:g}" for h in grid.columns])
+axes[1].set_xticks(x[0], plots.with_room(axes[1], grid.columns))
 for ax in axes:
     ax.axvline(np.log2(stripes.h.max()), color="0.5", linestyle=":", linewidth=2)
 chapter.figure(fig, "fig-b-stripe", "**The networks of chapter 1 lie well beyond jamming.** Left: ensemble error of chapter 1's network on the stripe over width and scale, lines as in the "

@@ -725,12 +725,8 @@ for name, rows in (("stripe", stripes), ("mnist", largest)):
 # %% [markdown]
 # ## Numerics: step size, ridge, number of points
 # On the stripe the steps of the flow are the finer ones of chapters 1 and 2 (tolerance 0.005), in float64. We study
-# kernels late in training, where a coarser flow leads to other networks ({numref}`fig-a-sensitivity`). We compared these
-# steps with ten times coarser ones in float32. The numbers of the claims on the stripe moved by 0.03 at most, but for two:
-# A.Fig10-peak-stripe by 0.08 and A.AppD-form by 0.17.
-#
-# The error of a step goes to zero with its tolerance, so about a ninth of these changes is left. Each interval is
-# further than that from the end of its band, except A.AppD-harmonics (0.003 against 0.0025).
+# kernels late in training, where a coarser flow leads to other networks ({numref}`fig-a-sensitivity`). What a tenth of
+# this tolerance still changes is in a table of the ledger ([numerical error](#numerical-error)).
 #
 # A last layer has few features, or many of little weight. Its Gram matrix then has eigenvalues as small as rounding
 # errors. A flow along their eigenvectors ends differently on each type of processor. We therefore add a small
@@ -738,7 +734,7 @@ for name, rows in (("stripe", stripes), ("mnist", largest)):
 #
 # The ridge stands for one more feature of each training point that no other point shares. The end of training is then
 # unique. Functions that the kernel fits with eigenvalues far above $\epsilon$ do not change. Half or twice the ridge
-# moves test errors by 0.005 at most.
+# changes the predicted label of a few of a thousand test points.
 #
 # On $n$ points, components with nearby eigenvalues come out mixed. The second component of the stripe's trained kernel
 # has an eigenvalue little above many others. A line in its plane is therefore right less often on a thousand points

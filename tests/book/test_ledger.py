@@ -263,6 +263,10 @@ def undecided(value, half, n=8, interval="mean, Student's t", **change):
             "about 32 realisations in place of 8 at sizes 8 to 32 alone",
         ),
         (
+            undecided(0.5, 0.2, late={"sizes": [8, 32], "value": 0.5, "low": 0.45, "high": 0.55}),
+            "about 32 realisations in place of 8, if the value stays",
+        ),
+        (
             undecided(0.5, 0.05, late={"sizes": [8, 32], "value": 0.5, "low": 0.3, "high": 0.7}),
             "about 32 realisations in place of 8 at sizes 8 to 32 alone",
         ),

@@ -143,6 +143,10 @@ def test_a_plan_counts_what_is_left_and_names_what_is_guessed():
 def test_a_gpus_time_is_that_of_the_cells_a_gpu_computed(monkeypatch):
     own, (_, item) = plan.origin, studies.find("lazy_feature.networks")
     of_a_card = lambda cell: replace(own(cell), seconds=1.0, versions={"cuda": "12.8"})  # noqa: E731
+    with monkeypatch.context() as before_any_ran_there:
+        before_any_ran_there.setattr(devices, "kind", {"any": "cuda", "cpu": "cpu"}.get)
+        known, card = plan._known("01", item, [])
+        assert known and not card  # the seconds of the CPU are what is known
     monkeypatch.setattr(plan, "origin", lambda cell: (of_a_card if cell.setting["p"] > 500 else own)(cell))
     with monkeypatch.context() as on_a_gpu:
         on_a_gpu.setattr(devices, "kind", {"any": "cuda", "cpu": "cpu"}.get)

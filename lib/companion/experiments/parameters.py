@@ -245,7 +245,7 @@ def _profile(number: str, profile: str) -> dict[str, Any]:
 
 def _full(number: str, override: Mapping[str, Any]) -> dict[str, Any]:
     """An override with what its table of the chapter holds: parameters, and entries of designs by their full names."""
-    others = {name for name, value in override.items() if name in chapters() and isinstance(value, Mapping)}
+    others = {name for name, value in override.items() if isinstance(value, Mapping) and name in chapters()}
     own, rest = override.get(number), {name: value for name, value in override.items() if name not in others}
     if not isinstance(own, Mapping):
         return rest

@@ -114,8 +114,7 @@ def data_points(ax: Axes, points: np.ndarray, labels: Sequence[float], **style: 
 def boundaries(ax: Axes, positions: Sequence[float], *, label: str = "label changes") -> None:
     """The planes at which the label changes, as dash-dotted lines across the first axis, named for a legend."""
     for i, at in enumerate(positions):
-        name = label if i == 0 else None
-        ax.axvline(at, color=COLOURS["theory"], linestyle="-.", linewidth=1.2, label=name)
+        ax.axvline(at, color=COLOURS["theory"], linestyle="-.", linewidth=1.2, label=None if i else label)
 
 
 def realisations(ax: Axes, x: object, y: object, **style: object) -> None:
@@ -179,7 +178,7 @@ def phase_map(ax: Axes, rows: pd.DataFrame, jammed: pd.DataFrame) -> None:
     heights = np.log10(found.columns.to_numpy(float))
     ax.fill_betweenx(heights, found.min(), found.max(), color="black", alpha=0.6, linewidth=0)
     ax.plot(np.log2((2**found).mean()), heights, "k-")
-    ax.set_xticks(np.log2(widths), [f"{width:g}" for width in widths])
+    ax.set_xticks(np.log2(widths), with_room(ax, widths))
     ax.set(xlabel="width $h$", ylabel=r"$\log_{10}\tilde\alpha$")
 
 
@@ -193,20 +192,21 @@ def number(value: float) -> str:
     return ten if digits == "1" else rf"{digits} \times {ten}"
 
 
-def curve_axes(ax: Axes, sizes: Sequence[float], *, errors: bool = True) -> None:
-    """Logarithmic axes of a learning curve with plain numbers: ``sizes`` on the abscissa, 1-2-5 steps of the errors.
-
-    Sizes nearer to the last one written than a tenth of all, or than a narrow panel has room for, keep their tick
-    without a number.
-    """
-    sizes, labels, written = sorted(sizes), [], 0.0
+def with_room(ax: Axes, sizes: Sequence[float]) -> list[str]:
+    """Labels of increasing sizes on a logarithmic abscissa; no words where a narrow panel has no room, or after ten."""
+    labels, written = [], 0.0
     room = ax.get_position().width * ax.figure.get_figwidth() / (DIGIT * (len(f"{sizes[-1]:g}") + 1))
     step = (sizes[-1] / sizes[0]) ** (0.999 / max(1, min(10, room)))
     for size in sizes:
         labels.append(f"{size:g}" if size >= step * written else "")
         written = size if labels[-1] else written
+    return labels
+
+
+def curve_axes(ax: Axes, sizes: Sequence[float], *, errors: bool = True) -> None:
+    """Logarithmic axes of a learning curve with plain numbers: ``sizes`` on the abscissa, 1-2-5 steps of the errors."""
     ax.set_xscale("log")
-    ax.set_xticks(sizes, labels, fontsize="small")
+    ax.set_xticks(sorted(sizes), with_room(ax, sorted(sizes)), fontsize="small")
     if errors:
         ax.set_yscale("log")
         plain_numbers(ax)
@@ -219,6 +219,5 @@ def picture(ax: Axes, pixels: np.ndarray) -> None:
     low, high = pixels.min(), pixels.max()
     shade = (pixels - low) / (high - low)
     ax.imshow(shade.reshape(side, side, -1).squeeze(), cmap="gray")
-    ax.set_xticks([])
-    ax.set_yticks([])
+    ax.set(xticks=[], yticks=[])
     ax.grid(False)
