@@ -225,7 +225,7 @@ chapter.figure(
 )
 # %% [markdown]
 # ## The limit is 1/4
-# At depth $10^6$ the normalised kernel of every pair that we follow is within $2\cdot10^{-4}$ of 1/4.
+# At depth $10^6$ the normalised kernel of every pair that we follow is within {claim}`C.Thm2-limit` of 1/4.
 # The kernel obeys a recursion (Prop. 5 of the paper). Let $\phi_L$ be the angle of the pair at layer $L$ and
 # $S_L = L\,\bar\Theta^{(L)}$. Then
 #
@@ -287,7 +287,8 @@ last = curves[curves.depth == curve_depth]
 fig, ax = plt.subplots()
 drawn = curves[(curves.depth >= 10) & (curves.rho <= max(min(curve_rho), 0.999))]
 for rho, pair in drawn.groupby("rho"):
-    (line,) = ax.plot(pair.depth, pair.depth * (pair.kernel - 0.25), "o", markersize=4, label=rf"${rho:g}$")
+    size = 7 if rho == drawn.rho.min() else 4  # opposite points, of which the next curve covers all
+    (line,) = ax.plot(pair.depth, pair.depth * (pair.kernel - 0.25), "o", markersize=size, label=rf"${rho:g}$")
     ax.plot(pair.depth, pair.depth * pair.predicted, color=line.get_color(), linewidth=1)
 ax.set(xscale="log", xlabel=r"depth $L$", ylabel=r"$L\,(\bar\Theta^{(L)} - 1/4)$", ylim=(-2, 22))
 ax.legend(title=r"$\rho^{(1)}$", loc="center left", bbox_to_anchor=(1, 0.5))
@@ -772,7 +773,7 @@ chapter.figure(
     "(dashed) to 1/3, the thin lines; residual branches whose share is $1/L$ (dotted) keep the input. Right: depth times "
     "the distance from the limit; non-smooth ones end with the slope 3/8, smooth ones each with its own.",
     others,
-    alt="Left, kernels of ten kinds of layers against depth, which run to one quarter or to one third. Right, "
+    alt="Left, kernels of nine kinds of layers against depth, which run to one quarter or to one third. Right, "
     "rescaled distances: straight lines in the logarithm of depth, parallel for kinks.",
 )
 
@@ -811,7 +812,7 @@ chapter.check("C.Thm2-residual", kept, deepest.reset_index(), figure="fig-c-laye
 #
 # The number $d$ is $-\frac12$ for non-smooth activations and $\frac32\bigl(1-b-\frac1A-\frac b3\bigr)$ for smooth ones. Near angle
 # 0 the kernel $c$ of a non-smooth activation has the ReLU's pole divided by the factor in front of its map. Smooth layers have a pole
-# $2/(A\phi^2)$. They need some hundred layers for the ridge law, non-smooth ones thirty.
+# $2/(A\phi^2)$. Tanh and swish need some hundred layers for the ridge law; the others are near it at thirty.
 # %%
 ridges = chapter.rows(studies.layer_prediction, "main")
 wide = ridges.pivot_table(index="layer", columns="depth", values="first", sort=False)
@@ -862,7 +863,7 @@ chapter.check("C.Thm3-worst", growing(deep_apart, "worst", size="n"), deep_apart
 # This page has the paper's figures on the norm of the operator, on eigenvalues and on thirty layers, its Tables 1 and 2, and its single
 # statements.
 #
-# ## The norm of the operator stays below one
+# ## The mean norm of the operator stays below one
 # Stopping at $t=1$ lowers it: at 1024 images the norm without stopping is {claim}`C.Fig6-largest-images` times as large. On the sphere
 # this factor is {claim}`C.Fig6-largest-sphere` ({numref}`fig-c-fig6`). It is largest near $n=n_0$, where the norm without stopping has
 # its maximum, and falls beyond. "The norm" is the Euclidean norm of the vector {eq}`eq:C:operator`, averaged over fresh points. The
@@ -918,7 +919,7 @@ chapter.say(
 # $\lambda_n\simeq(L-1)\,\phi_{\min}/(2\pi)$ tends to 0 with their angle, and the bound $\lambda_n^{-1/2}$ of the norm to infinity. The norm
 # itself stays bounded: its exponent in the angle is {claim}`C.Thm3-duplicates`. Near angle 0 the kernel is that of a path of independent
 # steps, which is not extrapolated. We give each of twenty points on a sphere a second one at a small angle, and take the worst
-# points beyond the pairs.
+# points beyond the pairs, at which the norm exceeds one.
 # %%
 doubles = chapter.rows(studies.near_duplicates, "main")
 chapter.table(
@@ -1033,10 +1034,13 @@ chapter.check("C.Fig8-invertible", mean(most.bound), most, figure="fig-c-fig8")
 # %%
 scores = chapter.rows(studies.mnist_regression, "main")
 as_drawn = chapter.rows(studies.drawn_regression, "main")
-means = scores.groupby("depth")[["accuracy", "f1", "mse", "residual"]].agg(["mean", "std"])
-means.columns = [f"{name} ({stat})" for name, stat in means.columns]
+measures = {"accuracy": "accuracy", "f1": "F1", "mse": "mean square error", "residual": "norm of the residual"}
+means = scores.groupby("depth")[list(measures)].agg(["mean", "std"])
 chapter.table(
-    means.reset_index(),
+    pd.DataFrame(
+        {"depth": means.index}
+        | {words: [f"{a:.3f} ± {b:.3f}" for a, b in means[name].to_numpy()] for name, words in measures.items()}
+    ),
     "tab-c-tab2",
     "Depth 30 has the paper's accuracy. Kernel regression against depth, mean and standard deviation over splits. Table 2 of paper C is "
     "the row of depth 30.",
@@ -1045,7 +1049,7 @@ chapter.table(
 # %%
 fig, ax = plt.subplots()
 for name, marker in (("accuracy", "o-"), ("f1", "s--")):
-    ax.errorbar(means.index, means[f"{name} (mean)"], means[f"{name} (std)"], fmt=marker, capsize=3, label=name)
+    ax.errorbar(means.index, means[name]["mean"], means[name]["std"], fmt=marker, capsize=3, label=measures[name])
 for name, marker in (("C.accuracy", "o"), ("C.f1", "s")):
     papers.mark(ax, name, papers.stated("C.depth"), marker=marker, markersize=11, fillstyle="none")
 ax.set(xscale="log", xlabel=r"depth $L$", ylabel="score on fresh digits", title="Does depth help?")
@@ -1095,7 +1099,7 @@ tilt = chapter.rows(studies.projectors)
 tilt = tilt.assign(
     distance=tilt.depth * tilt.projectors,
     size=tilt.depth * tilt.matrix,
-    data=tilt.cloud + " " + np.where(tilt.cloud == "sphere", tilt.n0.astype(str), ""),
+    data=tilt.cloud + np.where(tilt.cloud == "sphere", ", $n_0=" + tilt.n0.astype(str) + "$", ""),
 )
 # %%
 fig, axes = plots.panels(2, width=4.3, height=3.6)
@@ -1318,11 +1322,11 @@ kinds = {name: chapter.rows(studies.text_training, design) for design, name in N
 powers = {name: {step: powers_of(one) for step, one in group.groupby("step")} for name, group in kinds.items()}
 # %%
 fig, axes = plots.panels(2, height=4.6, sharex=True, sharey=True)
-for (name, paths_of), colour in zip(powers.items(), plots.PALETTE):
+for (name, paths_of), colour, marker in zip(powers.items(), plots.PALETTE, "osD^v<>"):
     ax = axes["Adam" in name]
     x, y = ([found[measure].value for found in paths_of.values()] for measure in ("norm", "largest"))
-    ax.plot(x, y, "o-", markersize=4, color=colour, label=name)
-    for step, a, b in list(zip(paths_of, x, y))[:: len(x) - 1] if "NTK" not in name or ax is axes[1] else ():
+    ax.plot(x, y, marker + "-", markersize=5, color=colour, label=name)
+    for step, a, b in list(zip(paths_of, x, y))[:: len(x) - 1] if "1/8" in name or ax is axes[1] else ():
         ax.annotate(str(step), (a, b), textcoords="offset points", xytext=(4, 3), fontsize="small", color="0.3")
 for ax, title in zip(axes, ("gradient descent", "Adam")):
     ax.plot(PAPER["norm"], PAPER["largest"], "*", color=plots.COLOURS["paper"], markersize=14)
@@ -1413,8 +1417,9 @@ chapter.say(
 # *The toy network* (Example 1). A layer of $m$ neurons at $m^{-1-\alpha}$ has the sum of moduli $m^{-\alpha}$. Its Euclidean norm is
 # $m^{-1/2-\alpha}$ and vanishes for $\alpha=0$, too.
 #
-# *Inner products of hidden layers* (Prop. 4). They keep changing by $O(1)$, while they are themselves $O(m)$. Relative to themselves the
-# change vanishes like $1/m$. This holds where all layers grow together. We do not train networks whose last layer stays finite.
+# *Inner products of hidden layers* (Prop. 4). They keep changing by $O(1)$, while they are themselves $O(m)$: the change has the
+# exponent {claim}`C.Prop4-inner-product` in the width $m$. Relative to themselves it vanishes like $1/m$, with the exponent
+# {claim}`C.Prop4-features`. This holds where all layers grow together. We do not train networks whose last layer stays finite.
 # %%
 rho = torch.linspace(-1, 1, 20001, dtype=torch.float64)
 shape, _ = relu_recursion.along_depth(torch.acos(rho), range(2, 9))
