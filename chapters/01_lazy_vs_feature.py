@@ -263,8 +263,8 @@ chapter.say(
 # Two differences matter. First, on large training sets the network has a larger error than its own kernel at $t^*$. Second,
 # compression alone does not give the exponent 1. The curve of compressed data is the lower one on few points, and ends
 # at or above the kernel's. At 8192 points the kernel at $t^*$ has {claim}`A.Fig3-star-beats-d5` of the error on
-# compressed data in $d=5$ and {claim}`A.Fig3-star-beats-d10` in $d=10$. With twenty {term}`seeds <seed>` it is
-# undecided which error is smaller.
+# compressed data in $d=5$ and {claim}`A.Fig3-star-beats-d10` in $d=10$. Over the
+# {term}`seeds <seed>` at hand it is open which error is smaller.
 #
 # ## The kernel at $t^*$ has an error near $d/p$: it places few planes
 # %%
@@ -555,12 +555,12 @@ for d in curve_d:
 #   exponent by {claim}`A.Fig3-beta-lazy-width-d5` and {claim}`A.Fig3-beta-lazy-width-d10` up to 1024 points, too little
 #   to reach theory ({numref}`fig-a-local`).
 # - **Feature learning** should have $\beta=(2d-1)/(3d-2)$, which is 0.692 and 0.679. At the end of training we measure
-#   {claim}`A.Fig3-beta-feature-d5` and {claim}`A.Fig3-beta-feature-d10`. When 98 % of the points are fitted, we
-#   measure {claim}`A.Fig3-beta-stop-d5` and {claim}`A.Fig3-beta-stop-d10`: undecided. The stop changes the exponent by
-#   as much as the papers differ ({numref}`fig-a-beta-stop`).
+#   {claim}`A.Fig3-beta-feature-d5` and {claim}`A.Fig3-beta-feature-d10`, over the larger sizes alone less. When 98 % of the
+#   points are fitted, we measure {claim}`A.Fig3-beta-stop-d5` and {claim}`A.Fig3-beta-stop-d10`. The stop changes the exponent
+#   by as much as the papers differ ({numref}`fig-a-beta-stop`).
 # - **The gain,** the network's exponent less the lazy one on the same data, is {claim}`A.Fig3-gain-d5` and
-#   {claim}`A.Fig3-gain-d10`. Paper A has 0.31 and 0.32: undecided in $d=5$, where the larger sizes alone do not exclude it, and not
-#   reproduced in $d=10$. The lazy exponent is still above its asymptote, and the last points raise the network's error. At 98 % the gain is {claim}`A.Fig3-gain-stop-d5` and
+#   {claim}`A.Fig3-gain-d10`. Paper A has 0.31 and 0.32, which is not reproduced. The lazy exponent is still above its asymptote,
+#   and the last points raise the network's error. At 98 % the gain is {claim}`A.Fig3-gain-stop-d5` and
 #   {claim}`A.Fig3-gain-stop-d10`.
 #
 # %%
@@ -1741,7 +1741,7 @@ chapter.say(
 # ## Errata and open points
 # - The gain of a compression for planes is near paper A's and twice paper B's, for the support vector machine and for
 #   the flow ({ref}`erratum <erratum-b-planar-exponent>`). Both papers conclude an exponent of feature learning from
-#   it. That exponent is undecided here: it depends on when training stops by as much as the papers differ.
+#   it. That exponent is open here: it depends on when training stops by as much as the papers differ.
 # - The lazy exponent $\beta_{\rm lazy}=d/(3d-2)$ is an asymptote beyond 8192 points. A narrow network agrees with it
 #   earlier only because of its width.
 # - The network does not have its smallest error at the end of training. Over the last few per cent of the points the
