@@ -36,7 +36,7 @@
 # | symbol | code | shape | unit, scale |
 # |---|---|---|---|
 # | $x,\ \theta$ | `x`, `theta` | $(n,d)$, $(d)$ | $x\sim\mathcal N(0,I_d)$, $\lVert\theta\rVert=1$ |
-# | $y=\sigma_*(\theta\cdot x)$ | `y` | $(n)$ | target, a function of one projection |
+# | $y=\sigma_*(\theta\cdot x)$ | `y` | $(n)$ | target, a function of one projection; "cubic": $\mathrm{He}_1+\mathrm{He}_3=k^3-2k$, `He1+He3` |
 # | $f(x)=a\cdot\sigma(Wx)/\sqrt p$ | `feature_map` | | initial readout $a=\mathbf 1/\sqrt p$ |
 # | $\alpha_0, \alpha, \beta$ | `alpha0`, `alpha`, `beta` | | $n_0/d,\ n/d,\ p/d$: samples for the step, samples for the readout, width |
 # | $\tilde\eta$ | `step` | | step size $\eta=\tilde\eta\,p$ |
@@ -465,7 +465,8 @@ for ax, (title, ratio) in zip(axes, maps.items()):
     look = dict(annot=True, annot_kws={"fontsize": "small"}, fmt=".2f", cmap="vlag", center=1, vmin=0.8, vmax=1.2)
     sns.heatmap(table, ax=ax, cbar=False, **look)
     ax.set_title(title.replace(" / ", "\nover "), fontsize="medium")
-    ax.set(xlabel=r"samples for the step, $n_0/d$", ylabel=r"step size $\tilde\eta$" if ax is axes[0] else "")
+    ax.set(xlabel=r"samples for the step, $n_0/d$" if ax is axes[1] else "")
+    ax.set(ylabel=r"step size $\tilde\eta$" if ax is axes[0] else "")
 fig.suptitle("Where does the network follow the model?", fontsize="medium")
 bar = fig.colorbar(axes[0].collections[0], ax=axes, ticks=[0.8, 1, 1.2], pad=0.02)
 bar.ax.set_yticklabels(["smaller", "equal", "larger"], fontsize="small")
@@ -474,8 +475,8 @@ chapter.figure(
     "fig-e-map",
     "**After long steps the network is worse than spiked features on few samples and better on many.** Ratios of test errors over the "
     "number of samples for the step and its size. Left: network over spiked features on the same draws. Middle: corrected theory over "
-    f"spiked features. Right: left over middle, where 1 means that the corrected theory explains the network. Means of {scan.seed.nunique()} "
-    f"seeds, standard errors up to {scan.groupby(['step', 'alpha0']).apart.sem().max():.2f}.",
+    f"spiked features. Right: left over middle, 1 where the corrected theory explains the network; the last column departs, $d={scan.d.max()}$ "
+    f"being too small. Means of {scan.seed.nunique()} seeds, standard errors up to {scan.groupby(['step', 'alpha0']).apart.sem().max():.2f}.",
     scan,
     alt="Three maps of numbers over samples for the step and step size. Networks over spiked features: above one at the upper left, below one at "
     "the upper right; the corrected theory over that of spiked features has the same pattern; their ratio is near one.",
@@ -612,7 +613,8 @@ for name in ("r", "gamma", "c"):
 # ## One strength of the spike is best
 #
 # In {numref}`fig-e-knob` the step size varies. The spike's strength $r$ grows with it, and so does the noise of the bulk. The cosine
-# $\gamma$ depends on the number of samples alone.
+# $\gamma$ depends on the number of samples alone. The error jumps at $r=0$: in the limit of wide networks the neurons' mean shows the
+# readout any spike.
 
 # %%
 sizes = np.round(fig1_step * np.array([0, *np.geomspace(1 / 64, 2, 18)]), 3)
@@ -641,7 +643,10 @@ fig, axes = plots.panels(2, width=2.9, height=3.0)
 chapter.slider(
     fig,
     step_to,
-    [f"step {step:g}: r = {s.r:.2g}, γ = {s.gamma:.2f}" for step, s in zip(sizes, kinds)],
+    [
+        f"step {step:g}: " + (f"r = {s.r:.2g}, γ = {s.gamma:.2f}" if step else "no spike")
+        for step, s in zip(sizes, kinds)
+    ],
     "fig-e-knob",
     "**One strength of the spike is best; longer steps are worse.** Theory of spiked features at step sizes from none to twice that of "
     f"{{numref}}`fig-e-1` ($\\alpha_0={knob['alpha0']:g}$). Left: the learned function. Right: its test error against the "
@@ -972,7 +977,7 @@ upper = bounds.bounds(activation, rich["target"].iloc[0], r=pool_r).upper
 chapter.check("E.Bounds-26", mean(rich["test_error"] - upper), rich, figure="fig-e-7")
 chapter.say(
     f"At the perfect step the network's test error is {mean(errors[:, -1]):.2g} with ${batches[-1]:g}\\,d$ samples for the step; the best linear "
-    f"error is {linear:.2g}. It falls with their number as $\\alpha_0^{{-{fall:.2f}}}$. At the cubic target, with many samples and "
+    f"error is {linear:.2g}. The network's error falls with the number of samples as $\\alpha_0^{{-{fall:.2f}}}$. At the cubic target, with many samples and "
     f"neurons, the error is {mean(rich['test_error']):.2g}, and the bound of Eq. 26 is {upper:.2g}."
 )
 # %% [markdown]
@@ -999,8 +1004,8 @@ chapter.check("E.Fig7-pool", outside, last, figure="fig-e-1")
 # *Conditional Gaussian features (Result 3.2).* Ridge regression on the true features and on those of {eq}`eq:E:map` has the same test
 # error. Both use the same inputs.
 #
-# *Gaussian rows.* App. C.4 expects the same error from rows drawn from a normal distribution, whose norms fluctuate. We find
-# {claim}`E.Net-norms` times the change that fluctuating norms predict.
+# *Gaussian rows.* App. C.4 expects the same error from rows drawn from a normal distribution, whose norms fluctuate. The error changes as
+# fluctuating norms predict, by {claim}`E.Net-norms` times the prediction.
 #
 # *The authors' stored values.* The authors' public notebook stores what its solver found for tanh and sine at $\alpha_0=20$,
 # $\tilde\eta=3$, $\lambda=0.1$ and $p=d=2000$. These are six overlaps and the test error at five numbers of samples. Two causes
@@ -1336,10 +1341,10 @@ chapter.check("E.Net-departure-1600", mean(end["network"] / end["features"] - 1)
 # effect is of order $1/(pr^2)$.
 #
 # (several-steps)=
-# ## Four steps beat one long step
+# ## At the sine target four steps beat one long step
 #
-# Four steps leave {claim}`E.Net-steps-error` of the error of one step of the same size in all, on the same samples in all
-# ({numref}`fig-e-steps`). Each step has a fresh part of the samples. After the first step the output $f$ is no longer of order $p^{-1/2}$:
+# There four steps leave {claim}`E.Net-steps-error` of the error of one step of the same size in all, on the same samples in all. At the
+# sign target they gain little ({numref}`fig-e-steps`). Each step has a fresh part of the samples. After the first step the output $f$ is no longer of order $p^{-1/2}$:
 # a spike of strength $r$ makes it $\kappa_0(k)$. So the second step sees what is left of the target, and $\sigma'$ at weights that
 # have moved. Let $\delta$ be the size of one of the steps. Averages over inputs give, to leading order,
 #
@@ -1403,7 +1408,7 @@ fig.suptitle("What do several steps change?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-e-steps",
-    "**With more steps the strength falls to the value that fits, the alignment grows and the error falls.** Networks after one to four "
+    "**With more steps the strength falls to the value that fits, the alignment grows, and the error falls, far at the sine.** Networks after one to four "
     "steps of the same size in all, on the same samples in all (points, two sizes, two standard errors). Lines: the recursion, and for "
     "the error the theory of spiked features with its parameters.",
     res_steps,
@@ -1459,7 +1464,7 @@ chapter.check("E.Net-steps-theory", furthest(over, "ratio", "target"), over, fig
 #
 # It starts at $(r_\parallel,r_\perp,c)=(0,0,1)$. It is one pass over the samples in the smallest steps.
 #
-# ## Two readout values learn more than one
+# ## Two readout values can learn more than one, three need not
 #
 # At a cubic target and $p=400$ two values of the initial readout leave {claim}`E.Fig6-varied` of the error of one in spiked features, and
 # {claim}`E.Fig6-varied-networks` in networks. Paper E calls the values the readout's "vocabulary" (Sec. 4.4). It says that variability
@@ -1562,16 +1567,16 @@ for model, rows in largest(varied).groupby("model", sort=False):
     pair = rows.pivot(index="seed", columns="kind", values="test_error")[["varied", "uniform"]].to_numpy()
     gains[model] = jackknife(pair, lambda x: x[:, 0].mean() / x[:, 1].mean())
     name = {"srf": "E.Fig6-varied", "network": "E.Fig6-varied-networks"}[model]
-    chapter.check(name, gains[model], rows, figure="fig-e-threshold")
+    chapter.check(name, gains[model], rows, figure="fig-e-6")
 chapter.say(
     f"At the strength $r=1$ the values ½ and 2 leave {gains['srf']:.2g} of the error of one value in spiked features, and {gains['network']:.2g} in "
     "networks."
 )
 # %% [markdown]
-# ## With two values the third degree needs a step of order $p^{5/6}$
+# ## With two values, wide networks learn the third degree from a step of order $p^{5/6}$
 #
-# The strength that learns a quarter of the target's third degree falls with the width, with exponent {claim}`E.Scale-exponent`. With one
-# value it does not fall. Let the step grow as $\eta\sim p^s$, where $s$ is an exponent. Then the spike has the strength $r\sim p^{s-1}$,
+# The strength that learns a quarter of the target's third degree falls with the width, with exponent {claim}`E.Scale-exponent` at the
+# widths that we simulate, and $-\frac16$ in the limit. With one value it does not fall. Let the step grow as $\eta\sim p^s$, where $s$ is an exponent. Then the spike has the strength $r\sim p^{s-1}$,
 # of order one at $s=1$ as in all sections above. A weaker spike is of use as well. For $r\ll1$ the feature of value $u$ is, with
 # $h_\ell=\mathbb E\sigma^{(\ell)}$,
 #
@@ -1602,7 +1607,7 @@ chapter.say(
 # vanishes from $\ell=3$ on.
 #
 # The exponents are those that the paper's Sec. 2 quotes from its reference 15, for another readout. In this form they are new as far as we
-# know. In {cite}`moniri2024` steps that grow as $n^\alpha$ with $\alpha<\frac12$ learn as many degrees as there are spikes.
+# know. In {cite}`moniri2024` steps that grow as $n^x$ with $x<\frac12$ learn as many degrees as there are spikes.
 # {cite}`dandi2024spectrum` show that readouts of finitely many values decide what the features can express.
 #
 # The power law holds for weak spikes and sets in late ({numref}`fig-e-threshold`). At widths that one can simulate the threshold is
@@ -1676,10 +1681,10 @@ chapter.figure(
     fig,
     "fig-e-threshold",
     "**Two readout values learn the third degree from weak spikes, one value does not (dashed).** Spiked features with readout values "
-    "$\\frac12$ and 2. Left: share of the target's third degree that is learned. Lines: finite-width rule. Points: simulation, two standard "
-    "errors. Right: the strength at which a quarter is learned, against the width.",
+    "$\\frac12$ and 2. Left: learned coefficient of the third degree over the target's, below 0 where it has the wrong sign (dashed: the largest width). "
+    "Lines: finite-width rule. Points: simulation, two standard errors. Right: the strength at which a quarter is learned, against the width.",
     features,
-    alt="Left, shares that rise with the strength, at weaker spikes the wider the features are; a dashed line stays at zero. Right, a "
+    alt="Left, shares that rise with the strength, at weaker spikes the wider the features are; a dashed line falls below zero. Right, a "
     "falling line that bends towards a dashed power law, with points on it.",
 )
 # %% [markdown]
@@ -1703,9 +1708,9 @@ def grown_error(row, p, power):
 
 reach, one = np.geomspace(smallest, 1e7, 14), res_scale.iloc[0]
 unit = equivalent(one["activation"], one["target"], alpha0=one["alpha0"], step=1.0).r
-curves = [(f"$s={power:.3g}$", power, rows) for power, rows in grown.groupby("exponent")] + [
-    ("one value", 0.8333, alike)
-]
+fractions = {0.5: "1/2", 0.75: "3/4", 0.8333: "5/6", 1.5: "3/2"}
+curves = [(f"$s={fractions.get(power, power)}$", power, rows) for power, rows in grown.groupby("exponent")]
+curves += [("one value, $s=5/6$", 0.8333, alike)]
 
 
 # %%
@@ -1717,16 +1722,16 @@ for colour, (label, power, rows) in zip(plots.PALETTE, curves):
 for colour, (power, rows) in zip(plots.PALETTE, res_scale.groupby("exponent")):
     solved = reach[step * (reach / smallest) ** (power - 1) * unit <= 30]
     curve = measure.theory(one, step=step * (solved / smallest) ** (power - 1), width=solved, beta=1.0)
-    axes[0].plot(solved, curve.test_error, color=colour, label=f"$s={power:g}$")
+    axes[0].plot(solved, curve.test_error, color=colour, label=f"$s={fractions.get(power, f'{power:g}')}$")
     points(axes[0], rows, "d", colour)
 for ax, name in zip(axes, (f"{one['target']}, one readout value", f"{cubic}, values 1/2 and 2")):
     ax.set(xscale="log", xlabel="width $p=d$", ylabel="test error", title=f"target {name}")
     ax.legend(fontsize="small")
-alt = "Test error against width in two panels, one curve for each exponent. Right, two values fall at five sixths, one value stays."
+alt = "Test error against width in two panels, one curve for each exponent. Right, two values fall at five sixths, one value falls little."
 chapter.figure(
     fig,
     "fig-e-scale",
-    "**At $s=5/6$ the error falls with the width for two readout values, and not for one.** Test error of networks whose step grows as "
+    "**At $s=5/6$ the error falls far with the width for two readout values, and little for one.** Test error of networks whose step grows as "
     "$p^s$: finite-width rule (lines), networks (points). Left: one value. The step is without effect below $s=1/2$, leads to a plateau "
     "between 1/2 and 1, and has most effect at 1. Right: two values.",
     res_scale,
@@ -1821,8 +1826,8 @@ chapter.say(
 # ## Earlier and later work
 #
 # *Before paper E.* One large step adds a spike of rank one to the weights {cite}`ba2022`. At small steps a Gaussian equivalence holds,
-# and trained features cannot beat the best linear model; at large steps they can. Polynomials of degree $p$ in a few directions are
-# learned from a number of points of order $d^2$, where kernels need $d^p$ {cite}`damian2022`. One step learns a single direction from a
+# and trained features cannot beat the best linear model; at large steps they can. Polynomials of degree $q$ in a few directions are
+# learned from a number of points of order $d^2$, where kernels need $d^q$ {cite}`damian2022`. One step learns a single direction from a
 # number of samples of order $d$, several steps more {cite}`dandi2024`. Steps between these two scalings learn one degree after the
 # other {cite}`moniri2024`.
 #

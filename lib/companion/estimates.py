@@ -31,11 +31,15 @@ FEWEST = 5  # realisations: Student's interval of fewer rests on their scatter b
 EXACT, SPAN = "no scatter", "range over settings"
 MIXTURE = 3.0  # of a confidence sequence: realisations at which its mixture of means weighs as much as the data
 PROPORTION, ANYTIME = "proportion, Clopper and Pearson", ", at any time"
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def _plain(words: str) -> str:
-    """A number's words without the power of ten where that is a small one: ``150`` for ``1.5e+02``."""
-    return f"{float(words):.0f}" if "e+0" in words else words
+    """A number's words as a reader writes them: ``150`` for ``1.5e+02``, ``2·10⁻⁵`` for ``2e-05``."""
+    digits, _, power = words.partition("e")
+    if not power or power.startswith("+0"):
+        return f"{float(words):.0f}" if power else words
+    return f"{digits}·10{str(int(power)).translate(RAISED)}"
 
 
 @dataclass(frozen=True)
@@ -58,13 +62,13 @@ class Estimate:
             raise InputError(f"an estimate needs low <= value <= high, got {self.low!r}, {self.value!r}, {self.high!r}")
 
     def __str__(self) -> str:
-        """The value with its interval, or alone if they agree to six digits."""
+        """The value with its interval, or alone, to four digits, if they agree to five."""
         width = self.high - self.low
         scale = max(abs(self.low), abs(self.high))
         if not math.isfinite(width) or scale == 0:
-            return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]" if width else f"{self.value:.6g}"
+            return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]" if width else f"{self.value:.4g}"
         if width < 1e-5 * scale:
-            return f"{self.value:.6g}"
+            return _plain(f"{self.value:.4g}")
         digits = max(2, 2 + math.floor(math.log10(2 * scale / width)))
         value, low, high = (_plain(f"{number:.{digits}g}") for number in (self.value, self.low, self.high))
         return f"{value} [{low}, {high}]"
@@ -76,9 +80,8 @@ class Estimate:
     @property
     def judges(self) -> bool:
         """Whether a claim may be judged on it, not on fewer than ``FEWEST`` realisations or equal ones."""
-        return self.method.removesuffix(ANYTIME) in (EXACT, SPAN, PROPORTION) or (
-            self.n >= FEWEST and self.low < self.high
-        )
+        drawn = self.method.removesuffix(ANYTIME) not in (EXACT, SPAN, PROPORTION)
+        return not drawn or (self.n >= FEWEST and self.low < self.high)
 
     def __neg__(self) -> "Estimate":
         """The estimate of ``-value``, e.g. a learning-curve exponent ``beta`` from a slope."""

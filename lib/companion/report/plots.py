@@ -185,11 +185,9 @@ def phase_map(ax: Axes, rows: pd.DataFrame, jammed: pd.DataFrame) -> None:
 def number(value: float) -> str:
     r"""A number of a formula, of two digits or whole: ``0.0039``, ``256``, ``10^{6}``, ``3.3 \times 10^{-5}``."""
     words = f"{value:.0f}" if 100 <= value < 1e4 else f"{value:.2g}"
-    if "e" not in words:
-        return words
-    digits, power = words.split("e")
-    ten = f"10^{{{int(power)}}}"
-    return ten if digits == "1" else rf"{digits} \times {ten}"
+    digits, _, power = words.partition("e")
+    ten = f"10^{{{int(power or 0)}}}"
+    return words if not power else ten if digits == "1" else rf"{digits} \times {ten}"
 
 
 def with_room(ax: Axes, sizes: Sequence[float]) -> list[str]:

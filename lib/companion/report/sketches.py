@@ -210,13 +210,13 @@ def spike() -> Figure:
         axes[0].annotate(words, (shift, 0.42), ha="center", color=plots.COLOURS[name])
     axes[0].annotate("", (s.r, 0), (0, 0), arrowprops=ARROW)
     axes[0].annotate("spike $r\\,v$", (s.r / 2, 0.06), ha="center")
-    axes[0].set(xlabel="weights along $v$", ylabel="across", ylim=(-0.6, 0.65), aspect="equal")
+    axes[0].set(xlabel="weights along $v$", ylabel="across", xlim=(-1.2, s.r + 1.2), ylim=(-0.6, 0.65), aspect="equal")
     known = {"alpha": 2.0, "beta": 1.0, "r": s.r, "c": s.c}
     x = np.geomspace(1e-3, 10, 200)
     bulk, top = x * spectrum.density("tanh", x, **known), spectrum.outlier("tanh", p=d, **known)
     axes[1].fill_between(x, bulk, color=plots.COLOURS["lazy"], alpha=0.5, linewidth=0)
     axes[1].plot([top, top], [0, 0.5 * bulk.max()], color=plots.COLOURS["feature"], linewidth=3)
-    axes[1].annotate("spike", (top, 0.55 * bulk.max()), ha="center", color=plots.COLOURS["feature"])
+    axes[1].annotate("spike", (top, 0.55 * bulk.max()), ha="right", color=plots.COLOURS["feature"])
     axes[1].annotate("bulk", (x[bulk.argmax()], 1.05 * bulk.max()), ha="center", color=plots.COLOURS["lazy"])
     axes[1].set(
         xscale="log", xlabel="eigenvalue of the features", ylabel="share", yticks=[], ylim=(0, 1.3 * bulk.max())
