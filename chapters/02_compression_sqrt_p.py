@@ -75,7 +75,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.estimates import Estimate, exponent, least, local_exponents, mean, proportion, ratio
+from companion import estimates
+from companion.estimates import Estimate, exponent, local_exponents, mean, proportion, ratio
 from companion.report import papers, plots, sketches
 from companion.report.chapter import Chapter
 from companion.studies import compression as studies
@@ -864,7 +865,7 @@ for name, rows in homes.items():
     chapter.check(f"A.Fig4-lambda-{name}", drift(growing("still"), rows), rows, figure="fig-a-lambda")
 off = top_rests.assign(off=np.log(top_rests["size"] / top_rests.predicted), attractor=top_rests.attractor.round(3))
 off = off.pivot_table(index="seed", columns="attractor", values="off").dropna()
-chapter.check("A.AppC-furthest", -least(-off.to_numpy()), top_rests, figure="fig-a-lambda")
+chapter.check("A.AppC-furthest", -estimates.least(-off.to_numpy()), top_rests, figure="fig-a-lambda")
 # %% [markdown]
 # ## The characteristic time is half of the printed one
 # %%
