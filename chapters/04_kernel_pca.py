@@ -453,8 +453,9 @@ chapter.figure(
     "the right one. On the stripe the alignment peaks long before the end.",
 )
 # %%
-chosen = path[: len(path) // 2, :-1].mean(0)  # on these seeds; on the others it is judged
-ahead = np.log(path[len(path) // 2 :, np.nanargmax(chosen)] / ended_at[len(path) // 2 :])
+before_end = np.log(path[:, :-1] / ended_at[:, None])
+chosen = [np.argmax(np.nan_to_num(before_end[1 - part :: 2], nan=-9.0).mean(0)) for part in (0, 1)]  # on the other half
+ahead = np.concatenate([before_end[part::2, frame] for part, frame in enumerate(chosen)])
 chapter.check("A.Fig10-peak-split", mean(ahead), course["stripe"], figure="fig-4-course")
 grown = mean(np.log(halfway.alignment / ended.alignment))
 chapter.check("A.Fig10-halfway-mnist", grown, halfway, ended, figure="fig-4-course")
