@@ -703,7 +703,7 @@ if held.shape[1]:
     plots.realisations(axes[1], held.columns, held)
 plots.curve_axes(axes[1], [50, 100, 200, 500, 1000, 2000])
 axes[1].set(xlabel="steps allowed", ylabel="parameters $N^*$ at jamming")
-chapter.figure(fig, "fig-b-effort", "**The jamming point falls with the number of steps.** Left: share of the networks that fit within a number of steps, by width. Right: the number of "
+chapter.figure(fig, "fig-b-effort", "**At small budgets the jamming point falls with the number of steps.** Left: share of the networks that fit within a number of steps, by width. Right: the number of "
                "parameters at which half of them do; median and quartiles over training sets. Not in paper B, whose Fig. 4 has "
                "three lines for three wall times.", budgets, alt="Left, share of networks that fit against the steps allowed, one curve per width, rising earlier for wider "
     "ones. Right, the parameters needed, falling with the steps.")  # fmt: skip

@@ -478,7 +478,8 @@ chapter.check("C.Thm3-law", mean(deepest.groupby("seed").error.mean()), deepest,
 # %% [markdown]
 # ## The depth that the paper prescribes is a good one
 # On 500 digits the accuracy at the prescribed depth is above that of depth 30 by {claim}`C.Thm3-recipe-depth`. It differs from the
-# accuracy at the best of nine depths by {claim}`C.Thm3-recipe-best` ({numref}`fig-c-recipe`).
+# accuracy at the best of nine depths by {claim}`C.Thm3-recipe-best` ({numref}`fig-c-recipe`). The top is flat: neighbouring depths do as
+# well.
 #
 # The paper prescribes the depth $L=\max_{ij}1/\sqrt{1-h(x_i\cdot x_j)}$, with the layer map $h$ of {eq}`eq:C:h`. It also prescribes training
 # times up to $\lceil1/\lambda_n\rceil$, with $\lambda_n$ the smallest eigenvalue of the kernel matrix. The paper calls this
