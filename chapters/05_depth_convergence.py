@@ -1365,9 +1365,7 @@ chapter.check("C.Tab1-individual", growing(at_twenty, "largest", size="width"), 
 adam = kinds["Adam, NTK"]
 like_paper = adam[adam.step == 20]
 chapter.check("C.Tab1-neurons", growing(like_paper, "largest", size="width"), like_paper, figure="fig-c-grid")
-chapter.say(
-    f"In that training of Adam the norm has the exponent {growing(like_paper, 'norm', size='width').whole:.3g}."
-)
+chapter.say(f"In that training of Adam the norm has the exponent {powers['Adam, NTK'][20]['norm']:.3g}.")
 by_step = {step: one.pivot_table(index="seed", columns="width", values="norm") for step, one in adam.groupby("step")}
 early, late = (slopes(by_step[step].columns.to_numpy(), by_step[step].to_numpy()) for step in (1, 80))
 chapter.check("C.Tab1-steps", mean(early - late), adam[adam.step.isin([1, 80])], figure="fig-c-grid")
