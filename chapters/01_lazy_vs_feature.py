@@ -14,7 +14,7 @@
 # - **The kernel at the time $t^*$ already learns about as $d/p$.** At $t^*$ a tenth of the network's $p$ training points in
 #   $d$ dimensions are fitted. We freeze its {term}`tangent kernel` there and train it on fresh data. Its test error falls with
 #   the exponents {claim}`A.Fig3-star-kernel-d5` ($d=5$) and {claim}`A.Fig3-star-kernel-d10` ($d=10$) in $p$. Both
-#   intervals contain 1, and neither is narrow enough to decide. The network's own error falls with {claim}`A.Fig3-beta-feature-d5` and {claim}`A.Fig3-beta-feature-d10`.
+#   intervals contain 1; over the larger sizes alone neither is narrow enough to decide. The network's own error falls with {claim}`A.Fig3-beta-feature-d5` and {claim}`A.Fig3-beta-feature-d10`.
 # - **The last points undo the compression of the weights, and part of the function's.** At the end of training the
 #   compression of the weights has {claim}`A.Fig6-amplification-end` ($d=5$) and {claim}`A.Fig6-amplification-end-d10`
 #   ($d=10$) of its value at $t^*$ (8192 points). The compression of the function is {claim}`A.Fig6-function-end-d5`
@@ -263,8 +263,8 @@ chapter.say(
 # Two differences matter. First, on large training sets the network has a larger error than its own kernel at $t^*$. Second,
 # compression alone does not give the exponent 1. The curve of compressed data is the lower one on few points, and ends
 # at or above the kernel's. At 8192 points the kernel at $t^*$ has {claim}`A.Fig3-star-beats-d5` of the error on
-# compressed data in $d=5$ and {claim}`A.Fig3-star-beats-d10` in $d=10$. Over the
-# {term}`seeds <seed>` at hand it is open which error is smaller.
+# compressed data in $d=5$ and {claim}`A.Fig3-star-beats-d10` in $d=10$. So in
+# $d=5$ the kernel has the smaller error; in $d=10$ the two do not differ within the scatter of {term}`seeds <seed>`.
 #
 # ## The kernel at $t^*$ has an error near $d/p$: it places few planes
 # %%
