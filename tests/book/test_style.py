@@ -2,7 +2,6 @@
 
 import ast
 import json
-import math
 import re
 
 import jupytext
@@ -40,12 +39,10 @@ chapters/07_one_step_srf.py
 """.split()
 # chapters that name a claim by the role and type none of its numbers: add yours, with what looks like one and is none
 TYPED = {
-    "01_lazy_vs_feature": {"0.62": "paper A's gain", "0.14": "theory's gain", "0.005": "a tolerance"},
+    "01_lazy_vs_feature": {"0.62": "paper A's gain", "0.31": "its other", "0.14": "theory's", "0.005": "a tolerance"},
     "02_compression_sqrt_p": {},
-    "04_kernel_pca": {"0.58": "a ratio", "0.83": "a ratio", "0.08": "a change by finer steps", "0.17": "another"},
+    "04_kernel_pca": {},
 }
-# what chapter 4 makes of a claim on a logarithm
-RATIOS = {"0.58": "A.Fig9-final-gain", "0.83": "A.Fig9-final-kernel", "25": "A.Fig10-norm-half"}
 CAPTION = 80  # words, before data and sizes
 SPOKEN = ("statement", "short", "measure", "title", "says", "wrong", "corrected", "before", "uncorrected")
 # claims whose rivals, `alternative.what`, are held to the list, too: add yours
@@ -160,11 +157,6 @@ def test_a_number_of_a_claim_comes_from_the_ledger(name):
     cells = jupytext.read(ROOT / "chapters" / f"{name}.py").cells
     found = {one for cell in cells if cell.cell_type == "markdown" for one in typed(cell.source, values)}
     assert found <= set(TYPED[name]), f"write {{claim}}`ID`: {found - set(TYPED[name])}"
-
-
-def test_ratios_that_a_text_makes_of_a_claims_logarithm():
-    for said, claim in RATIOS.items():
-        assert f"{math.exp(-measured()[claim]):.{len(said.partition('.')[2])}f}" == said, claim
 
 
 def test_a_typed_number_is_found_in_prose_alone():
