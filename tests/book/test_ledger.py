@@ -138,7 +138,7 @@ def test_what_is_said_of_large_sizes_must_hold_at_the_larger_ones(whole, late, v
     ],
 )
 def test_a_verdict_on_large_sizes_is_that_of_the_larger_ones_alone(value, half, verdict):
-    """Few large sizes have a wide interval: where it meets the band's end, they neither refute a statement nor hold it."""
+    """Few large sizes have a wide interval: where it meets the band's end, they decide nothing."""
     whole, late = (Estimate(value, value - h, value + h, 9, "mean, Student's t") for h in (0.01, half))
     assert judge(PLAIN, Drift(whole, late, (128.0, 256.0, 512.0), (512.0,)), "laptop") == verdict
 
