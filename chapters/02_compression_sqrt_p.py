@@ -26,7 +26,7 @@
 #   With the prefactors that it leaves out, {eq}`eq:A:late`, it gives a smaller power, so it is not sufficient for all neurons.
 # - **One exponent is open, and one constant is wrong.** After $t^*$ the largest amplification has the exponent
 #   {claim}`A.Fig6-largest-d5` on the stripe in $d=5$. This leaves the paper's $\frac12$ undecided up to $p=16\,384$. On the
-#   {term}`cylinder` $\Lambda^*$ is {claim}`A.Fig8-constant` times the value that we derive.
+#   cylinder $\Lambda^*$ is {claim}`A.Fig8-constant` times the value that we derive.
 #
 # ## The argument in four steps
 # Paper A {cite}`paccolat2021` explains the {term}`compression` one neuron at a time. Its example is the stripe: Gaussian points whose
