@@ -1286,7 +1286,7 @@ for item, design in (("C.Fig4", "cube"), ("C.Fig5", "images")):
 # %% [markdown]
 # ## Table 1 of the paper excludes the lazy regime
 # In the {term}`lazy regime` the largest change of a neuron falls with the width, with exponent {claim}`C.Tab1-individual`. Paper C's Table
-# 1 has 0.33, and so has Adam after 20 steps, {claim}`C.Tab1-neurons`, where the norm grows as in the table. Section 5 of the paper argues that "lazy" is a misnomer: single neurons of a wide network barely move, but the layer as a
+# 1 has 0.33, and so has Adam after 20 steps, {claim}`C.Tab1-neurons`, where the norm grows about as in the table. Section 5 of the paper argues that "lazy" is a misnomer: single neurons of a wide network barely move, but the layer as a
 # whole does. Table 1 is its evidence, from two hidden ReLU layers trained on text. Its exponents are 0.70 for the norm of the change and 0.33
 # for the largest change. So single neurons move *more* at larger width, against the paper's interpretation of the table.
 #
