@@ -785,7 +785,8 @@ chapter.figure(
 for d in curve_d:
     rows = layers[layers.d == d]
     for name, column in (("vectors", "filled"), ("error", "per_width")):
-        chapter.check(f"A.Fig3-layer-{name}-d{d}", exponent(*by_size(rows, column)), rows, figure="fig-a-layer")
+        found = drift(lambda rows, column=column: exponent(*by_size(rows, column)), rows)
+        chapter.check(f"A.Fig3-layer-{name}-d{d}", found, rows, figure="fig-a-layer")
     last = rows[rows.p == rows.p.max()]
     chapter.check(f"A.Fig3-layer-cusp-d{d}", mean(last.cusp), last, figure="fig-a-layer")
 # %% [markdown]

@@ -429,7 +429,7 @@ chapter.say(
     f"$n=d=k$, the prediction is at least {lowest:.2f} for every distribution of the labels."
 )
 # %% [markdown]
-# ## Beyond the paper: only the uncentred ansatz follows compression
+# ## Beyond the paper: the uncentred ansatz is high only where weights are compressed
 # In the lazy regime the C-NFA is {claim}`D.Stripe-lazy`, though nothing is compressed ({numref}`fig-d-stripe`). The UC-NFA is larger
 # by {claim}`D.Stripe-uncentred` in the feature regime than in the lazy one. We follow both along the gradient flow of paper A's network
 # on the {term}`stripe` (chapter 2). At a small output scale $\alpha$, in the feature regime, this network compresses the uninformative

@@ -75,7 +75,7 @@ import pandas as pd
 import seaborn as sns
 from scipy.optimize import brentq
 
-from companion.estimates import Estimate, exponent, jackknife, least, mean
+from companion.estimates import Drift, Estimate, exponent, jackknife, least, mean
 from companion.report import ledger, plots, sketches
 from companion.report.chapter import THEORY, Chapter
 from companion.studies import spiked as studies
@@ -970,8 +970,18 @@ chapter.figure(
 errors = tuned.pivot(index="seed", columns="alpha0", values="test_error")[batches].to_numpy()
 linear = bounds.best_linear("erf")
 chapter.check("E.Bounds-perfect", mean(errors[:, -1] / linear), tuned, figure="fig-e-7")
-fall = jackknife(errors, lambda x: np.log(x[:, 0].mean() / x[:, -1].mean()) / np.log(batches[-1] / batches[0]))
-chapter.check("E.Bounds-perfect-order", fall, tuned, figure="fig-e-7")
+
+
+def fall_from(first):
+    """Minus the exponent of the mean error, from one number of samples for the step to the largest."""
+    return jackknife(
+        errors, lambda x: np.log(x[:, first].mean() / x[:, -1].mean()) / np.log(batches[-1] / batches[first])
+    )
+
+
+fall = fall_from(0)
+orders = Drift(fall, fall_from(-2), (*batches,), (*batches[-2:],))
+chapter.check("E.Bounds-perfect-order", orders, tuned, figure="fig-e-7")
 rich = largest(wide)
 upper = bounds.bounds(activation, rich["target"].iloc[0], r=pool_r).upper
 chapter.check("E.Bounds-26", mean(rich["test_error"] - upper), rich, figure="fig-e-7")
@@ -1519,8 +1529,17 @@ def simulated_over_one(rows):
     return ratio, 2 * ratio * np.hypot(several["sem"] / several["mean"], single["sem"] / single["mean"])
 
 
+varied = pd.concat([chapter.rows(studies.thresholds, name).assign(kind=name) for name in ("varied", "uniform")])
+
+
+def two_over_one(rows):
+    """Test error with two values over that with one value of the readout, on the same data."""
+    pair = rows.pivot(index="seed", columns="kind", values="test_error")[["varied", "uniform"]].to_numpy()
+    return jackknife(pair, lambda x: x[:, 0].mean() / x[:, 1].mean())
+
+
 # %%
-fig, ax = plt.subplots()
+fig, (ax, beside) = plots.panels(2, height=3.9)
 alphas, largest_p = kinds["letters"].iloc[0]["alphas"], res_letters["d"].max()
 smooth = np.geomspace(min(alphas), max(alphas), 9)
 for colour, (rows, words) in zip(plots.PALETTE, {"sphere": "independent", "orthogonal": "orthogonal"}.items()):
@@ -1528,18 +1547,29 @@ for colour, (rows, words) in zip(plots.PALETTE, {"sphere": "independent", "ortho
     ax.plot(smooth, over_one_value(rows, smooth, largest_p), color=colour, label=f"{words} rows, $p={largest_p}$")
     ratio, spread = simulated_over_one(rows)
     ax.errorbar(ratio.index, ratio, spread, fmt="o", color=colour, markersize=5, elinewidth=1)
-ax.axhline(1, color="0.6", linewidth=1)
-ax.set(xlabel=r"$\alpha=n/d$", ylabel="test error, three values / one", title="Do several values learn more?")
-ax.legend(fontsize="small")
+ax.set(xlabel=r"$\alpha=n/d$", ylabel="test error, three values / one", title="target sine, strength 2")
+for marker, (model, words) in zip("os", {"srf": "spiked features", "network": "networks"}.items()):
+    at = {d: two_over_one(rows) for d, rows in varied[varied["model"] == model].groupby("d")}
+    value, *ends = np.array([[one.value, one.low, one.high] for one in at.values()]).T
+    colour = plots.PALETTE["so".index(marker) + 2]
+    beside.errorbar([*at], value, np.abs(ends - value), marker=marker, color=colour, label=words, capsize=2)
+beside.set(xlabel="width $p=d$", ylabel="test error, two values / one", ylim=(0, 1.1), title="cubic target, strength 1")
+plots.curve_axes(beside, sorted(varied["d"].unique()), errors=False)
+# %%
+for axis in (ax, beside):
+    axis.axhline(1, color="0.6", linewidth=1)
+    axis.legend(fontsize="small")
+fig.suptitle("Do several values learn more?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-e-6",
-    "**At these widths three readout values cost more than they gain (above 1).** In the limit they win from about one sample a dimension "
-    "on (dotted). Test error with the values $-1$, $\\frac12$, 2 over that with one value, target sine. Lines: theory, in the limit and "
-    "with the finite-width rule. Points: simulation at the larger size, two standard errors.",
+    "**At these widths three readout values cost more than they gain; two can gain.** Left: test error with the values $-1$, "
+    "$\\frac12$, 2 over that with one. Lines: theory, in the limit (dotted) and with the finite-width rule. Points: simulation at the larger "
+    "size, two standard errors. Right: the values $\\frac12$ and 2 over one value, 95 % intervals.",
     res_letters,
-    alt="Ratio of test errors against samples for two kinds of rows: dotted lines of the limit lie below one, solid lines of finite width "
-    "and the points on them above one.",
+    varied,
+    alt="Left, ratio of test errors against samples for two kinds of rows: dotted lines of the limit lie below one, solid lines of finite "
+    "width and the points on them above one. Right, ratios below one for two values, against the width.",
 )
 
 # %%
@@ -1557,15 +1587,12 @@ for name, one in (("finite-width", letters), ("limit", largest(letters))):
     else:
         ratios["ratio"] = measure.controlled(ratios, "ratio", "control", ["rows", "alpha", "d"])
         keys = ["rows", "alpha"]
-        found = mean(measure.limits(ratios, "ratio", keys, blocks=measure.fewest(ratios, keys)).mean(axis=1))
+        found = away(measure.limits(ratios, "ratio", keys, blocks=measure.fewest(ratios, keys)) - 1)
     chapter.check(f"E.Fig6-{name}", found, one, figure="fig-e-6")
 
 # %%
-varied = pd.concat([chapter.rows(studies.thresholds, name).assign(kind=name) for name in ("varied", "uniform")])
-gains = {}
+gains = {model: two_over_one(rows) for model, rows in largest(varied).groupby("model")}
 for model, rows in largest(varied).groupby("model", sort=False):
-    pair = rows.pivot(index="seed", columns="kind", values="test_error")[["varied", "uniform"]].to_numpy()
-    gains[model] = jackknife(pair, lambda x: x[:, 0].mean() / x[:, 1].mean())
     name = {"srf": "E.Fig6-varied", "network": "E.Fig6-varied-networks"}[model]
     chapter.check(name, gains[model], rows, figure="fig-e-6")
 chapter.say(
