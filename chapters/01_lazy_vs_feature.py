@@ -150,6 +150,7 @@ chapter.figure(
 # ## The kernel at $t^*$ learns faster than the network
 # %%
 nets, tube = (chapter.rows(studies.networks, shape) for shape in ("stripe", "cylinder"))
+larger = chapter.rows(sensitivity.ends, "larger").assign(curve="feature")
 star_rows = {name: chapter.rows(support.star_kernel, name) for name in ("stripe", "dimensions", "cylinder", "width")}
 lazily = pd.concat([chapter.rows(studies.wide_curve, "stripe"), chapter.rows(studies.far_curve, "stripe")])
 fresh = star_rows["stripe"][star_rows["stripe"].learner == "flow"]
@@ -226,6 +227,13 @@ def of(table, curve, share=None):
     """The rows of one curve, at one fitted fraction."""
     rows = table[table.curve == curve]
     return rows if share is None else rows[rows.share == share]
+
+
+def to_largest(d, share):
+    """The stripe's networks at one fitted fraction, of the seeds that were trained on all sizes, the largest too."""
+    rows = pd.concat([of(table[table.d == d], "feature", share) for table in (nets, larger)])
+    rows = from_start(rows.drop_duplicates(["p", "seed"]))
+    return rows[rows.groupby("seed").p.transform("size") == rows.p.nunique()]
 
 
 # %%
@@ -807,7 +815,7 @@ for d in curve_d:
     )
 # %% [markdown]
 # ## The five curves of paper A, Fig. 3
-# From 128 to 8192 points the network's error falls with the exponents {claim}`A.Fig3-beta-feature-d5` ($d=5$) and
+# From 128 to 16384 points the network's error falls with the exponents {claim}`A.Fig3-beta-feature-d5` ($d=5$) and
 # {claim}`A.Fig3-beta-feature-d10` ($d=10$). {numref}`fig-a-fig3` repeats the paper's figure with five curves. One is
 # the network at small $\alpha$, trained to the end. Another is the infinitely wide initial kernel on the data.
 #
@@ -841,9 +849,8 @@ styles = {
 
 
 # %%
-def five_curves(ax, task, small):
-    """The curves of one task at the end of training, drawn; a task of one uninformative direction has four."""
-    end = of(task, "feature", 1.0)
+def five_curves(ax, task, small, end):
+    """The curves of one task, its network at the end of training, drawn; one uninformative direction gives four."""
     curves = {"lazy": lazy_beside(end), **{name: of(small, name) for name in on}}
     for name, rows in (curves | {"final": of(task, "final", 1.0), "feature": end}).items():
         if not rows.empty:
@@ -853,13 +860,14 @@ def five_curves(ax, task, small):
 # %%
 fig, axes = plots.panels(len(curve_d), width=4.6, height=4.6, sharey=True)
 for ax, d in zip(axes, curve_d):
-    five_curves(ax, nets[nets.d == d], small_data[small_data.d == d])
+    end = to_largest(d, 1.0)
+    five_curves(ax, nets[nets.d == d], small_data[small_data.d == d], end)
     start = float(of(nets[(nets.d == d) & (nets.p == sizes[0])], "feature", 1.0).error.median())
     slope = -learning_curves.feature_exponent(d, 1)
-    ends = np.array([sizes[0], top_p])
+    ends = np.array([sizes[0], end.p.max()])
     ax.plot(ends, 0.3 * start * (ends / ends[0]) ** slope, color=plots.COLOURS["theory"], lw=1, label="slope of theory")
     ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$ (theory: ${slope:.3f}$)")
-    plots.curve_axes(ax, sizes)
+    plots.curve_axes(ax, sorted(end.p.unique()))
 axes[0].set_ylabel(r"test error $\varepsilon$")
 fig.suptitle(f"Which curve has the network's error? {papers.beside(curve_h, 'A.width')}", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
@@ -869,7 +877,7 @@ chapter.figure(
     "**None with the text's factor: data compressed by $\\Lambda^*$ give a smaller error, the kernel after training a larger one.** Test error against training size, as "
     "in paper A, Fig. 3 (width $10^4$, up to $10^4$ points): medians and quartiles over seeds. The thin line has theory's slope for feature "
     "learning.",
-    of(nets, "feature", 1.0),
+    *(to_largest(d, 1.0) for d in curve_d),
     of(nets, "final", 1.0),
     small_data,
     lazy_beside(nets),
@@ -881,7 +889,8 @@ for d in curve_d:
     here = from_start(nets[nets.d == d])
     feature, last = of(here, "feature", 1.0), of(here, "final", 1.0)
     lazy = lazy_beside(feature)
-    chapter.check(f"A.Fig3-beta-feature-d{d}", drift(beta, feature), feature, figure="fig-a-fig3")
+    every = to_largest(d, 1.0)
+    chapter.check(f"A.Fig3-beta-feature-d{d}", drift(beta, every), every, figure="fig-a-fig3")
     chapter.check(f"A.Fig3-gain-d{d}", drift(beta_difference, feature, lazy), feature, lazy, figure="fig-a-fig3")
     chapter.check(f"A.Fig3-final-kernel-d{d}", error_ratio(last, feature), last, feature, figure="fig-a-fig3")
     chapter.check(f"A.Fig3-final-initial-d{d}", error_ratio(last, lazy), last, lazy, figure="fig-a-fig3")
@@ -949,7 +958,8 @@ for d in curve_d:
     halted, kernel = of(here, "feature", stop), of(top, "final", EARLY)
     small = of(from_start(small_beside), "compressed")
     ends, halts, peaks = (of(top, "feature", share) for share in (1.0, stop, PEAK))
-    chapter.check(f"A.Fig3-beta-stop-d{d}", drift(beta, halted), halted, figure="fig-a-beta-stop")
+    every = to_largest(d, stop)
+    chapter.check(f"A.Fig3-beta-stop-d{d}", drift(beta, every), every, figure="fig-a-beta-stop")
     pair = small[small.d == d], halted[halted.p.isin(small.p)]
     chapter.check(f"A.Fig3-compressed-stop-d{d}", error_ratio(*pair), *pair, figure="fig-b-fig10")
     chapter.check(f"A.Fig3-early-kernel-d{d}", error_ratio(kernel, halts), kernel, halts, figure="fig-a-stop")
@@ -1318,7 +1328,7 @@ chapter.table(
 # error panel of Fig. 8 of paper A; chapter 2 has its amplification panel.
 # %%
 fig, ax = plt.subplots(figsize=(5.6, 4.2))
-five_curves(ax, tube, small_tube)
+five_curves(ax, tube, small_tube, of(tube, "feature", 1.0))
 p, errors = by_size(of(tube, "feature", 1.0))
 slope = -learning_curves.feature_exponent(*directions["cylinder"])
 plots.slope_guide(ax, (p[0], p[-1]), 0.3 * np.median(errors[:, 0]), slope, rf"${slope:.2f}$")
@@ -1360,8 +1370,7 @@ chapter.say(
 # %%
 cases = [(f"stripe, $d={d}$, lazy", wide[wide.d == d], learning_curves.lazy_exponent(d)) for d in curve_d]
 for d in curve_d:
-    table = of(nets[nets.d == d], "feature", 1.0)
-    cases.append((f"stripe, $d={d}$, network", table, learning_curves.feature_exponent(d, 1)))
+    cases.append((f"stripe, $d={d}$, network", to_largest(d, 1.0), learning_curves.feature_exponent(d, 1)))
 d, along = directions["cylinder"]
 cases.append(("cylinder, lazy", wide_tube, learning_curves.lazy_exponent(d)))
 cases.append(("cylinder, network", of(tube, "feature", 1.0), learning_curves.feature_exponent(d, along)))
