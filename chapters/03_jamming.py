@@ -13,13 +13,14 @@
 # - **Two lines divide the phase diagram of paper B.** Both appear with small networks on 250 digits: jamming, and the lazy regime
 #   above an output scale near 9. In the lazy regime the predictor's norm diverges as $1/(N-N^*)$, with the measured exponent
 #   {claim}`B.Sec2-norm`. Here $N$ is the number of parameters, $N^*$ its value at jamming.
-# - **The test error of single networks peaks at jamming when they are trained to rest**, that is, until the loss stops falling. On
+# - **The test error of single networks peaks at jamming when they are trained towards rest**, by up to 1600 rounds of Newton's method. On
 #   5000 points the peak is {claim}`B.Fig6-rest-cusp` percentage points high at output scale 12, and {claim}`B.Fig6-rest-lazy` in the
-#   lazy regime. On 250 points, after 200 steps, only the largest output scale shows a small peak.
+#   lazy regime. There nearly all networks that do not fit then lie at a minimum; at scale 12 half of them or more still move. On 250
+#   points, after 200 steps, only the largest output scale shows a small peak.
 # - **At output scale 12, stopping early lowers the peak and an ensemble of twenty removes it.** Stopping after 200 steps lowers it by
 #   {claim}`B.Fig6-rest-stop` points. At the largest scale, on 250 points, twenty networks keep a bump of {claim}`B.Fig6-twenty`
-#   points. Stopping early, weight decay and stochastic descent also remove the
-#   divergence. The fluctuations over initial weights fall as $N^{-1/4}$ far from jamming. The error that they add to single
+#   points. Stopping early and weight decay also remove the divergence; stochastic descent does so for 400 epochs, and whether for
+#   longer is undecided. The fluctuations over initial weights fall as $N^{-1/4}$ far from jamming. The error that they add to single
 #   networks is not yet their square: the exponent is {claim}`B.Sec3-quadratic`, not 2.
 #
 # ## Overview
@@ -147,9 +148,9 @@ other = second_map.data.iloc[0]
 axes[1].set_title(
     f"{image_names.get(other, other)}, {kept} components\n{papers.beside(second_map.p.iloc[0], 'B.points')}"
 )
-chapter.figure(fig, "fig-b-4", "**Left of the black line not all points can be fitted; above the thick white line the kernel changes by less than "
+chapter.figure(fig, "fig-b-4", f"**Left of the black line fewer than half of the networks fit within {steps} steps; above the thick white line the kernel changes by less than "
                "its norm, and learning is lazy.** Colour: test error of the ensemble's mean output. Black: jamming, where half of the networks fit, mean "
-               "and range over training sets. White: change of the kernel over its norm. Circles: within half a per cent of the least error; "
+               f"and range over {on_map.seed.nunique()} training sets. White: change of the kernel over its norm. Circles: within half a per cent of the least error; "
                "dotted: the cuts of the next figure (paper B, Fig. 4).", on_map, second_map,
                alt="Two maps of ensemble error over width and output scale with the jamming line on the left and the "
                "lines of kernel change running flat to the right.")  # fmt: skip
@@ -247,9 +248,10 @@ for ax, (scale, rows), colour in zip(axes, cuts.groupby("scale"), scale_colours.
     plots.curve_axes(ax, [4, 8, 16, 32, 64], errors=False)
     ax.set(xlabel="width $h$", title=rf"$\tilde\alpha = {plots.number(scale)}$")
 axes[0].set_ylabel("test error (%)")
-axes[0].legend(title=papers.beside(map_p, "B.points"), title_fontsize="small", fontsize="small")
+words = {"title": papers.beside(map_p, "B.points"), "title_fontsize": "small", "ncols": 3}
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", **words)
 chapter.figure(fig, "fig-b-6", "**Single networks improve with width far beyond jamming; averaging removes most of that.** Test error of single "
-               "networks and of the ensemble's mean output against width at three scales; grey: jamming, range over training sets "
+               f"networks and of the ensemble's mean output against width at three scales; grey: jamming, range over {cuts.seed.nunique()} training sets "
                "(paper B, Fig. 6). At the largest scale the error peaks at jamming.", cuts,
                alt="Test error against width at three scales: single networks above, the ensemble below, both falling "
                "across the grey band of jamming and beyond it.")  # fmt: skip
@@ -263,7 +265,7 @@ gains = np.array([jamming.gain_of_averaging(rows, 2 * h) for rows, h in by_scale
 chapter.check("B.Fig6-gain", least(gains.T), cuts, figure="fig-b-6")
 chapter.say(
     f"With {map_p} points the error of single networks at jamming exceeds the error at $h/1.5$ by {', '.join(f'{mean(r):.2g}' for r in rise)} "
-    f"percentage points at the three scales; at a cusp these are above 0. Ensembles of {members} stand above the mean of their neighbours by "
+    f"percentage points at the three scales, from the smallest to the largest; at a cusp these are above 0. Ensembles of {members} stand above the mean of their neighbours by "
     f"{', '.join(f'{mean(b):.2g}' for b in bumps)} percentage points."
 )
 
@@ -297,11 +299,13 @@ last = max(on_way["sizes"]["rounds"])
 
 
 # %%
-def draw_sizes(ax, rows, rounds, style="o-", label="$P = {}$"):
+def draw_sizes(ax, rows, rounds, jammed, style="o-", label="$P = {}$"):
     """Mean error of single networks against the width after so many rounds, one curve a number of points."""
     for (p, group), colour in zip(rows[rows["rounds"] == rounds].groupby("p"), plots.PALETTE):
         error = 100 * group.groupby("h").error.mean()
         ax.plot(error.index, error, style, color=colour, markersize=3, label=label.format(p))
+        at = jammed[p].h.max() if p in jammed else None
+        ax.plot(at, error.get(at, np.nan), "o", color=colour, markersize=10, markerfacecolor="none")
 
 
 def draw_heights(ax, rows, at_end, **how):
@@ -318,11 +322,11 @@ for (rounds, rows), shade in zip(shown.groupby("rounds"), np.linspace(0.9, 0.1, 
     wide = 100 * rows.pivot(index="seed", columns="h", values="error")
     axes[0].plot(wide.columns, wide.mean(), "o-", color=plt.cm.viridis(shade), markersize=3, label=f"{rounds} rounds")
 curves = {name: pd.concat([on_way[name], rows]).drop_duplicates() for name, rows in whole.items()}
-draw_sizes(axes[1], curves["sizes"], 0, ":", "")
-draw_sizes(axes[1], curves["sizes"], last)
-draw_sizes(axes[2], curves["lazy"], max(on_way["lazy"]["rounds"]))
 # at sizes drawn from all images, where there are such
 heights = {"lazy": fresh["fresh_lazy"] | fresh["fresh_whole_lazy"], "scale 12": fresh["fresh"] | fresh["fresh_whole"]}
+draw_sizes(axes[1], curves["sizes"], 0, {}, ":", "")
+draw_sizes(axes[1], curves["sizes"], last, heights["scale 12"])
+draw_sizes(axes[2], curves["lazy"], max(on_way["lazy"]["rounds"]), heights["lazy"])
 # %%
 feature, lazy_colour = plots.COLOURS["feature"], plots.COLOURS["lazy"]
 draw_heights(axes[3], heights["lazy"], True, label="lazy", marker="s", color=lazy_colour)
@@ -338,8 +342,8 @@ axes[3].set(xlabel="training points $P$", ylabel="height of the peak (%)")
 axes[3].set_ylim(bottom=-3)
 axes[3].legend(fontsize="small", loc="lower right")
 chapter.figure(fig, "fig-b-rest", "**Trained to rest, the error of single networks peaks at jamming.** Error against the width on "
-               "the way to rest; at rest for growing numbers of points; the same in the lazy regime. Last: height of the peak, the error there minus "
-               "the least of narrower networks. Its widths are chosen on the training sets of the curves, and the height is measured on six others.", *on_way.values(), *whole.values(),
+               "the way to rest; at rest for growing numbers of points; the same in the lazy regime. Circles: jamming, where the norm of the predictor is "
+               "largest. Last: height of the peak, the error there minus the least of narrower networks, on six training sets other than the curves'.", *on_way.values(), *whole.values(),
                alt="Three panels of error against width, flat or falling when stopped early and peaked at rest, most so in the lazy "
     "regime; the height of the peak against the number of points, rising.")  # fmt: skip
 # %%
@@ -365,7 +369,8 @@ if twenty_at >= 2000 and usual.seed.nunique() > 4:
     chapter.check("B.Fig6-rest-later", longest, later, figure="fig-b-rest")
     told = ", ".join(f"{mean(found):.2g} after {steps} steps" for steps, found in stopped.items())
     chapter.say(
-        f"On {twenty_at} points at scale 12 the peak is {told}, and {mean(one):.2g} at rest, in percentage points."
+        f"On {twenty_at} points at scale 12 the peak is {told}, and {mean(one):.2g} at rest, in percentage points "
+        f"(on the way means of {later.members.max()} networks a training set, in the figure of {usual.members.max()})."
     )
 (slow,) = fresh["fresh_feature"].values() if len(fresh["fresh_feature"]) == 1 else [None]
 if slow is not None and max(slow.p) >= 1000:
@@ -499,7 +504,7 @@ gained = np.array([a - b for a, b in helped]).T  # a column for each scale, the 
 chapter.check("B.Sec2-near-jamming", least(gained), cuts, figure="fig-b-sec2")
 chapter.check("B.Sec2-near-jamming-lazy", mean(gained[:, -1]), lazy, figure="fig-b-sec2")
 chapter.say(
-    f"A stop at {stops[0]:.0%} of the margins gains {', '.join(f'{mean(a):.2g}' for a, _ in helped)} percentage points at jamming, "
+    f"From the smallest scale to the largest a stop at {stops[0]:.0%} of the margins gains {', '.join(f'{mean(a):.2g}' for a, _ in helped)} percentage points at jamming, "
     f"{', '.join(f'{mean(b):.2g}' for _, b in helped)} at eight times its width."
 )
 # %% [markdown]
@@ -555,8 +560,8 @@ chapter.say(
 #   would have to be for the norm to reach the scale. No whole width is that near. We see this divergence at the largest scale alone. At
 #   scale 12 the same fit gives a quarter of the exponent.
 # - The jamming line on the map depends on the number of steps. Trained on to rest, narrower networks fit
-#   ({numref}`fig-b-rest`). Just left of the line some networks still move after the last round, with weights that grow. Whether they
-#   have a minimum at all is open (the table of ends at rest gives their share).
+#   ({numref}`fig-b-rest`). Just left of the line up to nine in ten networks still move after the last round at scale 12, with weights
+#   that grow. Whether they have a minimum at all is open (the table of ends at rest gives their share).
 # - With random labels the number of parameters at jamming comes near proportion to the points only on many points. A line through all
 #   sizes has an offset, the parameters of a narrow network. Narrow layers may fail there before the count of parameters does; we do not
 #   separate the two. We go to 3840 points, paper B to 70,000.
@@ -601,8 +606,8 @@ chapter.figure(fig, "fig-b-5", f"**The networks receive the first principal comp
     "principal components keep.")  # fmt: skip
 # %% [markdown]
 # ## Other data and other losses change little
-# Averaging gains on the second data set as well, and two other losses change the error by less than 0.2 percentage points. The second
-# data set has cuts of its own. The middle cut was trained with the soft hinge and with cross-entropy, each until all margins reach one.
+# Averaging gains on the second data set as well. The second data set has cuts of its own. The middle cut was trained with the soft
+# hinge and with cross-entropy, each until all margins reach one. The error changes by less than 0.2 percentage points.
 # %%
 h_second = jamming.transitions(second_map, "h").dropna(axis=1)
 seconds = {s: (second_map[second_map["scale"] == s], pd.Series(h.mean(), h.index)) for s, h in h_second.items()}
@@ -613,7 +618,7 @@ if seconds:
     rises = [(rows, h) for rows, h in seconds.values() if h.iloc[0] >= 1.5 * rows.h.min()]
     rises = [f"{mean(100 * jamming.rise(rows, 'error', h)):.2g}" for rows, h in rises]
     chapter.say(
-        f"On {here} the error at jamming minus the error at $h/1.5$ is {', '.join(rises)} percentage points, by scale."
+        f"On {image_names.get(here, here)} the error at jamming minus the error at $h/1.5$ is {', '.join(rises)} percentage points, by scale."
     )
 others = [chapter.rows(studies.ensembles, name) for name in ("soft_hinge", "cross_entropy")]
 usual = cuts[cuts["scale"] == others[0]["scale"].iloc[0]].set_index(["seed", "h"])
@@ -622,7 +627,7 @@ apart = [rows[rows.h >= fitting].set_index(["seed", "h"]).ensemble_error - usual
 apart = [mean(100 * found.dropna().groupby("seed").mean().to_numpy()) for found in apart]
 chapter.check("B.Fig6-losses", max(apart, key=lambda found: abs(found.value)), *others, cuts, figure="fig-b-6")
 chapter.say(
-    f"They change the ensemble's error beyond jamming by {' and '.join(f'{found:.2g}' for found in apart)} percentage points."
+    f"The two losses change the ensemble's error beyond jamming by {' and '.join(f'{found:.2g}' for found in apart)} percentage points."
 )
 # %% [markdown]
 # ## A larger ensemble has a smaller bump
@@ -660,7 +665,7 @@ if len(saved) > 1 and larger.h.max() >= 1.5 * there.iloc[0]:
     chapter.check("B.Sec3-limited-width", mean(saved), larger, cuts, figure="fig-b-6")
 falls = [", ".join(f"{mean(one):.2g}" for one in column.T) for column in np.moveaxis(fell, 2, 0)]
 chapter.say(
-    f"From twice the width of jamming on ensembles of {members} still gain {falls[0]} percentage points at the three scales, single networks "
+    f"From twice the width of jamming on ensembles of {members} still gain {falls[0]} percentage points, from the smallest of the three scales to the largest, single networks "
     f"{falls[1]}."
 )
 # %% [markdown]
@@ -673,8 +678,8 @@ chapter.say(
 state = on_map.assign(near=np.select([on_map.fitted == 0, on_map.fitted == 1], ["none fits", "all fit"], "some fit"))
 columns = {"fitted": ("fitted", "mean"), "at rest": ("jammed", "mean"), "unsatisfied": ("unsatisfied", "mean")}
 counted = state.groupby(["scale", "near"]).agg(**columns).reset_index()
-chapter.table(counted, "tab-b-verdicts", "How ensembles end: share of networks that fit, that are at rest with points "
-              "unsatisfied, and the mean number of those.", on_map)  # fmt: skip
+chapter.table(counted.rename(columns={"near": "at this width"}), "tab-b-verdicts", f"How ensembles end after {steps} steps: share of "
+              "networks that fit, that are at rest with points unsatisfied, and the mean number of those, by how many fit at their width.", on_map)  # fmt: skip
 # %%
 budgets = chapter.rows(studies.efforts, "step_budget")
 most = budgets.steps.max()
@@ -777,7 +782,7 @@ names = {"jammed": "at a minimum", "moving": "on their way", "most": "on their w
 chapter.table(ends.rename(columns=names), "tab-b-rest", "Where networks end after the last round: shares, means over the widths, and "
               "at the width with most that are undecided.", *on_way.values())  # fmt: skip
 # %% [markdown]
-# ## Random labels need parameters in proportion to the points, and an offset
+# ## With random labels the parameters at jamming approach proportion to the points
 # On the most points the number of parameters at jamming grows with an exponent near one for random labels and a smaller one for
 # digits. On fewer points an offset weighs more, so that exponents over all sizes are smaller. Paper B finds $N^*\propto P$ for random labels and less for digits. For each training set we bisect the width, from
 # both sides, until neighbouring widths have been trained.
@@ -843,9 +848,9 @@ chapter.say(
 # $H_0$ has rank $N_\Delta$ at most, so that $N_\Delta<N$ leaves $N-N_\Delta$ flat directions: a delta at zero in its
 # spectrum. A stable end needs $N_\Delta\ge N_-$, the number of negative eigenvalues of $H_p$.
 #
-# Both are about minima. Where a quarter of the networks fits, hardly any of the others comes to rest at one. A network
-# sits at jamming itself, as particles do under a vanishing pressure, with a weight decay that falls to zero (paper B,
-# footnote 8). It then lies at a minimum whether it can fit or not. If it can, the loss goes with the square of the
+# Both statements hold at minima. Where a quarter of the networks fits, hardly any of the others comes to rest at one. To hold
+# a network exactly at jamming we add a weight decay and let it fall to zero, as one compresses particles at a vanishing
+# pressure (paper B, footnote 8). It then lies at a minimum whether it can fit or not. If it can, the loss goes with the square of the
 # decay, and $N_\Delta$ counts the points that hold the network there: its support vectors. Their number per
 # parameter jumps to {claim}`B.Fig8B-jump`; for spheres it would be 1. Whether $H_p$ grows as the root of the loss is
 # undecided: at the weakest decay the exponent, from width to width, is {claim}`B.Sec2-strength`. So is whether the gap of
@@ -876,8 +881,8 @@ for ax in axes[:2]:
         ax.legend(fontsize="small")
 # %%
 chapter.figure(fig, "fig-b-8bc", "**Fewer points hold a network at jamming than it has parameters.** Top: unsatisfied points per parameter of networks at a minimum; dashed: one, as for "
-               "spheres. Left: against the loss, under three weight decays; right: at the weakest, where a quarter fit. Bottom "
-               "left: some non-zero eigenvalues of $H_0$ of the latter, at equal distances in their order. Bottom right: the "
+               "spheres. Left: against the loss, under three weight decays $\\lambda$; right: at the weakest, where a quarter fit. Bottom "
+               "left: every so many of the ordered non-zero eigenvalues of $H_0$ of the latter. Bottom right: the "
                "largest eigenvalue of $H_p$, in size, over that of $H_0$ (paper B, Fig. 7, 8B and C).", held, alt="Unsatisfied points per parameter against the loss: where the loss vanishes "
     "they stay below one. The same at jamming against the number of parameters. Histograms of the logarithms of "
     "eigenvalues. The size of the second part of the Hessian, which falls with the loss.")  # fmt: skip
@@ -961,15 +966,15 @@ for name, against in (("far-excess", []), ("quadratic", swing)):
         found = Drift(found, late, tuple(reached), tuple(wider))
     chapter.check(f"B.Sec3-{name}", found, cuts, figure="fig-b-local")
 chapter.say(
-    f"From {far:.0f} parameters on the fluctuation falls with the exponents {', '.join(f'{found:.2g}' for found in falls.values())} at the three "
-    f"scales, alike in both regimes. Nearer to jamming it falls faster: {near:.2g} at the largest scale from four times its own "
+    f"From {far:.0f} parameters on the fluctuation falls with the exponents {', '.join(f'{found:.2g}' for found in falls.values())} at the "
+    f"three scales, from the smallest, alike in both regimes. Nearer to jamming it falls faster: {near:.2g} at the largest scale from four times its own "
     "transition on."
 )
 # %% [markdown]
 # (pre-activations)=
-# ## Training moves pre-activations by $1/(\alpha\sqrt h)$
+# ## Pre-activations move as $1/\alpha$; only the widest networks have the factor $1/\sqrt h$
 # The exponent of their motion is {claim}`B.Fig4-preactivations` in $\alpha$. At one output scale $\tilde\alpha=\sqrt h\,\alpha$ it is
-# {claim}`B.Fig4-preactivations-width` in $h$ over all widths, and smaller for the widest ({numref}`fig-b-preactivations`). Paper B derives the line of laziness from this motion: the NTK regime
+# {claim}`B.Fig4-preactivations-width` in $h$ over all widths, and nearer 0 for the widest ({numref}`fig-b-preactivations`). Paper B derives the line of laziness from this motion: the NTK regime
 # "must thus break down when $\Delta a\sim1$" (Sec. 4).
 # %%
 pushed = [chapter.rows(at_rest.preactivations, name) for name in ("scales", "wide")]
@@ -1096,10 +1101,11 @@ axes[1].contour(x, y, change, levels=[0], colors="white", linewidths=2)
 axes[1].set(xlabel="width $h$", title=r"amplification $\Lambda$ at the end")
 axes[1].set_xticks(x[0], plots.with_room(axes[1], grid.columns))
 for ax in axes:
-    ax.axvline(np.log2(stripes.h.max()), color="0.5", linestyle=":", linewidth=2)
-chapter.figure(fig, "fig-b-stripe", "**The networks of chapter 1 lie well beyond jamming.** Left: ensemble error of chapter 1's network on the stripe over width and scale, lines as in the "
+    ax.axvline(np.log2(stripes.h.max()), color="0.2", linestyle=":", linewidth=2)
+    ax.set_xlim(right=np.log2(stripes.h.max()) + 0.3)
+chapter.figure(fig, "fig-b-stripe", "**The networks of chapter 1's scan of the scale lie well beyond jamming.** Left: ensemble error of chapter 1's network on the stripe over width and scale, lines as in the "
                "phase diagram above. Right: amplification of the informative coordinate; white: where the kernel changes by its "
-               "own norm. Dotted: the width of chapter 1's scan of the scale.", stripes, alt="Two maps over width and scale for the stripe: the ensemble error, with the black line of jamming, and the "
+               "own norm. Dotted: the width of that scan.", stripes, alt="Two maps over width and scale for the stripe: the ensemble error, with the black line of jamming, and the "
     "amplification, large at small scales.")  # fmt: skip
 # %%
 h_stripe = jamming.transitions(stripes, "h").dropna(axis=1)
