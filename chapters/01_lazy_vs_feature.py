@@ -269,7 +269,7 @@ chapter.say(
 )
 # %% [markdown]
 # Two differences matter. First, on large training sets the network has a larger error than its own kernel at $t^*$. Second,
-# compression alone does not give the exponent 1. The curve of compressed data is the lower one on few points, and ends
+# the error on compressed data falls more slowly than the kernel's. The curve of compressed data is the lower one on few points, and ends
 # at or above the kernel's. At 8192 points the kernel at $t^*$ has {claim}`A.Fig3-star-beats-d5` of the error on
 # compressed data in $d=5$ and {claim}`A.Fig3-star-beats-d10` in $d=10$. So in
 # $d=5$ the kernel has the smaller error; in $d=10$ the two do not differ within the scatter of {term}`seeds <seed>`.
@@ -336,7 +336,7 @@ fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", fon
 chapter.figure(
     fig,
     "fig-a-star-kernel",
-    f"**Its error agrees with $d/p$, its support vectors with about $2(d+1)$.** Pink: the kernel frozen at $t^*$ ($h={curve_h}$). Black: the infinitely "
+    f"**The error of the kernel at $t^*$ agrees with $d/p$; its support vectors start at $2(d+1)$ and grow slowly.** Pink: the kernel frozen at $t^*$ ($h={curve_h}$). Black: the infinitely "
     "wide initial kernel on data compressed by the same network's $\\Lambda^*$. Both learn from one fresh set of $p$ points. Top: error times $p/d$; "
     "a level line is $\\beta=1$. Bottom: support vectors of the hard-margin machine. Medians and quartiles.",
     by_points,
@@ -394,11 +394,11 @@ def along_training(ax, shares):
 # %%
 tops = {name: rows[rows.p == rows.p.max()] for name, rows in functions.items()}
 chapter.say(
-    "From $t^*$ to the end of training $\\Lambda$, which sums over all weights, goes to "
+    "From $t^*$ to the end of training $\\Lambda$, which sums over all weights, changes by the factors "
     + ", ".join(f"{by_the_end(rows, 'weights'):.2g} ({name})" for name, rows in tops.items())
-    + " of its value. The compression of the function goes to "
+    + ". The compression of the function changes by "
     + ", ".join(f"{by_the_end(rows, 'function'):.2g}" for rows in tops.values())
-    + f" times its value ($p={tops['cylinder'].p.iloc[0]}$)."
+    + f" ($p={tops['cylinder'].p.iloc[0]}$, $h={tops['cylinder'].h.iloc[0]}$)."
 )
 # %% [markdown]
 # Training ends when all points are fitted. Paper A writes of the last points that "the previous predictions are not
@@ -439,10 +439,11 @@ for name, rows in zip(("d5", "d10", "cylinder"), tops.values()):
         undone = by_the_end(rows, "function", stop)
         chapter.check(f"A.Fig6-function-falls-{name}", undone, rows, figure="fig-a-function")
 # %% [markdown]
-# So the paper's sentence fails for the weights. The function ends more compressed than it is at $t^*$, but the last two
+# So $\Lambda$ does not keep its value, although paper A writes that the longer evolution "doesn't alter significantly the
+# picture" (Sec. 3.2.2). The predictions change too. The function ends more compressed than it is at $t^*$, but the last two
 # per cent of the points leave {claim}`A.Fig6-function-falls-d5` of the compression that it had before them in $d=5$, and
 # {claim}`A.Fig6-function-falls-d10` in $d=10$. A few neurons hold much of the
-# uninformative weight, too little to explain the fall of $\Lambda$: one per cent of them holds {claim}`A.Fig6-few-neurons` of the sum of its squares at the end ($d=5$).
+# uninformative weight; this is not enough to explain the fall of $\Lambda$. One per cent of them holds {claim}`A.Fig6-few-neurons` of the sum of its squares at the end ($d=5$).
 # The last points cost accuracy too. From 98 % of fitted points to the end, the network's test error grows by the factors
 # {claim}`A.Fig3-overfit-d5` ($d=5$) and {claim}`A.Fig3-overfit-d10` ($d=10$; 8192 points). {numref}`fig-a-stop` on the
 # details page follows the error through training.
@@ -503,24 +504,31 @@ def draw_gains(upper, lower, name):
             if method == "machine":
                 plots.realisations(upper, at, errors / errors[:, :1], **words)
             lower.errorbar(middle, slopes.mean(0), slopes.std(0, ddof=1) / len(slopes) ** 0.5, capsize=2, **words)
+    lower.set(xlabel=r"imposed compression $\Lambda$")
+    plots.curve_axes(upper, factors)
+    plots.curve_axes(lower, factors, errors=False)
     slope, planes = learning_curves.compression_gain(*directions[name]), directions[name][1] == 1
     theirs = {"A": slope} | ({"B": slope / 2} if planes else {})
     upper.set_title(f"{name}; " + ", ".join(f"{words}: {g:.3f}" for words, g in theirs.items()), fontsize="small")
     for words, g in theirs.items():
         plots.slope_guide(upper, (1, factors[-1]), 1, -g, "")
-        upper.annotate(words, (factors[-1], factors[-1] ** -g), fontsize="small", va="bottom", ha="right")
+        beside = {
+            "xytext": (4, 0),
+            "textcoords": "offset points",
+            "fontsize": "small",
+            "va": "center",
+            "annotation_clip": False,
+        }
+        upper.annotate(words, (upper.get_xlim()[1], factors[-1] ** -g), **beside)
         lower.axhline(g, color=plots.COLOURS["theory"], linestyle="--")
-        lower.annotate(words, (factors[-1], g), fontsize="small", va="bottom", ha="right")
-    lower.set(xlabel=r"imposed compression $\Lambda$")
-    plots.curve_axes(upper, factors)
-    plots.curve_axes(lower, factors, errors=False)
+        lower.annotate(words, (upper.get_xlim()[1], g), **beside)
 
 
 # %%
 fig, axes = plots.panels(2 * len(directions), columns=3, width=3.5, height=2.9, sharey="row")
 for name, upper, lower in zip(directions, axes, axes[len(directions) :]):
     draw_gains(upper, lower, name)
-axes[0].set_ylabel("error over that on plain data")
+axes[0].set_ylabel("error over plain data's")
 axes[-1].set_ylim(0)
 axes[len(directions)].set_ylabel("local gain $g$")
 fig.suptitle("How much does a compression gain?", fontsize="medium")
@@ -551,14 +559,15 @@ for d in curve_d:
 # %% [markdown]
 # Theory speaks of the support vector machine. On plain data the flow's exponent exceeds the machine's by
 # {claim}`A.Fig3-machine-exponent-d5` ($d=5$) and {claim}`A.Fig3-machine-exponent-d10` ($d=10$) only, from 512 to 8192 points.
-# On planes machine and flow exclude paper B's gain at every size. The gain is
+# On planes the intervals of both machine and flow exclude paper B's gain at every size. The gain is
 # smaller at larger factors, less so on more points. On the cylinder, where the papers agree, the gain is {claim}`A.Fig8-machine-gain`; theory has 0.14.
 #
 # ## Neither exponent of the papers is settled at 8192 points
 # - **Lazy learning** should have $\beta=d/(3d-2)$, which is 0.385 in $d=5$ and 0.357 in $d=10$. Over all sizes we
 #   measure {claim}`A.Fig3-beta-lazy-d5` and {claim}`A.Fig3-beta-lazy-d10`: not yet asymptotic. Theory
 #   approximates the kernel between neighbouring support vectors by its cusp at distance zero. At our sizes they are
-#   still too far apart for this ({numref}`fig-a-layer`). A finite width flattens the curve. At paper A's width, $10^4$, it changes the
+#   still too far apart for this ({numref}`fig-a-layer`). In $d=5$ this accounts for about half of the excess of the machine's exponent, in
+#   $d=10$ for little: there the error is not yet proportional to the width of the layer. A finite width flattens the curve. At paper A's width, $10^4$, it changes the
 #   exponent by {claim}`A.Fig3-beta-lazy-width-d5` and {claim}`A.Fig3-beta-lazy-width-d10` up to 1024 points, too little
 #   to reach theory ({numref}`fig-a-local`).
 # - **Feature learning** should have $\beta=(2d-1)/(3d-2)$, which is 0.692 and 0.679. At the end of training we measure
@@ -741,8 +750,8 @@ for d in curve_d:
 for d in curve_d:
     widest = frozen[(frozen.d == d) & (frozen.h == lazy_widths[-1])]
     chapter.say(
-        f"- $d={d}$: width {lazy_widths[-1]} gives $\\beta$ = {beta(widest, start=fit_from):.2g}, infinite width "
-        f"{beta(wide[wide.d == d], start=fit_from):.2g}; theory's asymptote is {learning_curves.lazy_exponent(d):.2g}."
+        f"- $d={d}$: width {lazy_widths[-1]}, up to {widest.p.max()} points, gives $\\beta$ = {beta(widest, start=fit_from):.2g}; infinite width, up to "
+        f"{wide.p.max()}, gives {beta(wide[wide.d == d], start=fit_from):.2g}; theory's asymptote is {learning_curves.lazy_exponent(d):.2g}."
     )
 # %% [markdown]
 # ## The support vectors are too far apart for the cusp
@@ -798,8 +807,9 @@ for d in curve_d:
     last = rows[rows.p == rows.p.max()]
     chapter.check(f"A.Fig3-layer-cusp-d{d}", mean(last.cusp), last, figure="fig-a-layer")
 # %% [markdown]
-# In $d=5$ the number of support vectors in the layer is proportional to $p\Delta$, and the error is proportional to
-# $\Delta$. In $d=10$ the second statement fails: over these sizes the ratio of error to width changes with the
+# In $d=5$ the number of support vectors over $p\Delta$ changes with the exponent {claim}`A.Fig3-layer-vectors-d5`, the error over
+# $\Delta$ with {claim}`A.Fig3-layer-error-d5`. Both are near 0; over the larger sizes alone they are too uncertain to
+# decide. In $d=10$ the ratio of error to width still changes over these sizes, with the
 # exponent {claim}`A.Fig3-layer-error-d10`. It levels off at the largest sizes. The asymptote needs neighbours so close
 # that the kernel has its cusp between them:
 # %%
@@ -944,7 +954,7 @@ fig.suptitle("When is the network at its best?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-a-stop",
-    f"**Shortly before the end; its kernel much earlier.** The course of training at $p={top_p}$ against the fitted fraction: the "
+    f"**Shortly before the end; of the three moments at which kernels were frozen, that with {EARLY:.0%} fitted is best.** The course of training at $p={top_p}$ against the fitted fraction: the "
     "network's test error, its amplification, and the error of its kernel frozen there and trained on an independent set. "
     "Medians and quartiles. Over the last few per cent the amplification falls, and both errors rise.",
     largest,
@@ -970,7 +980,7 @@ for d in curve_d:
     longer = ratio(ends.amplification / ends.amplification_star)
     chapter.check(f"A.Fig6-amplification-end{'' if d == curve_d[0] else f'-d{d}'}", longer, ends, figure="fig-a-stop")
 # %% [markdown]
-# The kernel is best early: it has its smallest error as soon as $\Lambda$ has grown. The network is best when nearly
+# Of the kernels frozen at 10 %, 90 % and the end, that at 90 % is best. The network is best when nearly
 # all points are fitted. After that only the last few points enter the gradient. Their noise does not average out, the
 # uninformative weights grow to fit it, and $\Lambda$ falls. The fall is larger for larger $p$:
 # %%
@@ -1259,7 +1269,7 @@ for d in curve_d:
 # neurons of the initial kernel along all. On more points the few directions are the better choice
 # ({numref}`fig-a-star-kernel`).
 #
-# ## The chain predicts larger exponents than the network has
+# ## On the stripe the chain predicts larger exponents than the network has
 # %%
 gains = []
 for name in directions:
@@ -1321,7 +1331,7 @@ chapter.table(
     machines,
 )
 # %% [markdown]
-# ## The cylinder's exponents exceed theory's, too
+# ## The cylinder's exponents exceed theory's
 # The network's exponent is {claim}`A.Fig8-beta-feature`, where theory has 1/2. The lazy exponent is
 # {claim}`A.Fig8-lazy`, where theory has 3/7. One uninformative direction leaves little to gain. In three dimensions
 # points are denser, and the lazy exponent is nearer to its asymptote (the table below). {numref}`fig-a-fig8` is the
@@ -1368,7 +1378,7 @@ chapter.say(
 # The next table has the local exponents over the three largest sizes, for stripe and cylinder. A wide interval that
 # contains the asymptote is not evidence for it.
 # %%
-cases = [(f"stripe, $d={d}$, lazy", wide[wide.d == d], learning_curves.lazy_exponent(d)) for d in curve_d]
+cases = [(f"stripe, $d={d}$, lazy", far[far.d == d], learning_curves.lazy_exponent(d)) for d in curve_d]
 for d in curve_d:
     cases.append((f"stripe, $d={d}$, network", to_largest(d, 1.0), learning_curves.feature_exponent(d, 1)))
 d, along = directions["cylinder"]
@@ -1394,8 +1404,8 @@ chapter.table(
 # can be trusted.
 #
 # ## From feature learning to the lazy regime
-# The crossover lies near the output scale $\alpha=1$. At the smallest $\alpha$ the test error is
-# {claim}`A.Fig12-feature-error` times the frozen kernel's, at the largest {claim}`A.Fig12-lazy-error` times.
+# The crossover lies near the output scale $\alpha=1$. The test error over the frozen kernel's is
+# {claim}`A.Fig12-feature-error` at the smallest $\alpha$ and {claim}`A.Fig12-lazy-error` at the largest.
 # {numref}`fig-a-fig12` changes $\alpha$ over 24 decades with the same data and initial weights.
 #
 # At large $\alpha$ a margin of 1 is reached after a time $\propto1/\alpha$. At small $\alpha$ the weights must grow
@@ -1421,8 +1431,9 @@ tall = scanned[scans.p.max()]
 def draw_scan(axes):
     """Error, time and amplification against the scale: of the largest problem, and the medians of others in pale."""
     feature, grown = plots.COLOURS["feature"], plots.COLOURS["amplification"]
-    plots.realisations(axes[0], scan_alpha, tall["error"], color=feature)
-    axes[0].axhline(dashed.error.median(), color=plots.COLOURS["lazy"], linestyle="--", label="frozen kernel")
+    plots.realisations(axes[0], scan_alpha, tall["error"], color=feature, label=f"$p={scans.p.max()}$")
+    words = f"frozen kernel, $p={scans.p.max()}$"
+    axes[0].axhline(dashed.error.median(), color=plots.COLOURS["lazy"], linestyle="--", label=words)
     plots.realisations(axes[1], scan_alpha, tall["t_star"], color=feature, label=f"$p={scans.p.max()}$")
     for p in sorted(scanned)[:-1]:
         for ax, name, colour in zip(axes, ("error", "t_star", "amplification_star"), (feature, feature, grown)):
@@ -1451,7 +1462,7 @@ chapter.figure(
     fig,
     "fig-a-fig12",
     "**Near $\\alpha=1$, between two plateaus of the error.** Test error, characteristic time and amplification against the output scale, as in "
-    "paper A, Fig. 12, with fewer neurons (a smaller problem in pale). On the right the network is its frozen kernel (dashed).",
+    "paper A, Fig. 12, with fewer neurons (in pale a smaller problem, whose error leaves the panel). On the right the network is its frozen kernel (dashed).",
     *(scans, dashed),
     alt="Three quantities against the scale over 24 decades. The error rises from a low plateau to that of the frozen kernel near "
     "scale one; the time falls, slowly on the left and with slope minus one on the right; the amplification falls to one.",
@@ -1544,8 +1555,8 @@ fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", nco
 chapter.figure(
     fig,
     "fig-a-width",
-    f"**Hardly, wherever training stops.** The stripe in $d={widths.d.max()}$ learnt by networks of several widths, with the same data: "
-    "medians and quartiles.",
+    f"**Hardly for the network, wherever training stops; the kernel after training scatters more.** The stripe in $d={widths.d.max()}$ learnt by "
+    f"networks of several widths, with the same data: medians and quartiles of {widths.seed.nunique()} seeds.",
     *panels.values(),
     alt="Learning curves in three panels, a shade of one colour a width. For the network the shades nearly "
     "coincide, stopped early or at the end of training.",
@@ -1629,7 +1640,7 @@ chapter.table(
     digits=2,
 )
 # %% [markdown]
-# ## Rotating the data changes no distribution
+# ## Rotating the data leaves the distribution of the error unchanged
 # The mean logarithm of the test error changes by {claim}`A.AppA-distribution` when the data are rotated. If data and
 # initial weights are rotated together, the whole path rotates with them. The initial weights have an isotropic
 # distribution. So rotating the data alone changes single runs, not their distribution (App. A of the paper).
@@ -1758,4 +1769,4 @@ chapter.say(
 #   ({numref}`fig-a-function`). Chapter 2 follows the networks to 98 % or 99 % of the points.
 # - Text and code of paper A divide the uninformative coordinates by different factors ({ref}`erratum
 #   <erratum-a-compression-factor>`). With neither does the compressed kernel have the network's error throughout.
-# - Open: a theory of over-fitting, and of the learning curve of a network whose kernel at $t^*$ has $\beta=1$.
+# - Open: a theory of over-fitting, and of the learning curve of a network whose kernel at $t^*$ has an exponent near 1.

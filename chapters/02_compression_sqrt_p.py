@@ -11,7 +11,7 @@
 # the others. The factor is of order $\sqrt p$, where $p$ is the number of training points.
 #
 # ## What we find
-# - **The square root holds, with its constant.** When a tenth of the points is fitted the {term}`amplification`
+# - **The square root holds, on the stripe with its constant.** When a tenth of the points is fitted the {term}`amplification`
 #   $\Lambda^*$, the ratio of informative to uninformative weights, is a power of $p$. Its exponent, with the noise of each training set divided out, is
 #   {claim}`A.Fig6-star-d5` on the {term}`stripe` in $d=5$ ($p$
 #   from 1024 to 16 384, width 100), {claim}`A.Fig6-star-d10` in $d=10$, and {claim}`A.Fig8-star` on the {term}`cylinder`. On the
@@ -24,7 +24,7 @@
 #   $\alpha$ needs to be" (footnote 3): reproduced. To reach $\sqrt p$, the scale must fall as a power of $p$ with the
 #   exponent {claim}`A.Fig6-idle-scale` (4096 to 65 536 points). The paper's condition $\tau_\perp<t^*$ is necessary.
 #   With the prefactors that it leaves out, {eq}`eq:A:late`, it gives a smaller power, so it is not sufficient for all neurons.
-# - **One exponent is open, and one constant is wrong.** After $t^*$ the largest amplification has the exponent
+# - **The exponent of the largest amplification is open, and our constant for the cylinder is too small.** After $t^*$ the largest amplification has the exponent
 #   {claim}`A.Fig6-largest-d5` on the stripe in $d=5$. This leaves the paper's $\frac12$ undecided up to $p=16\,384$. On the
 #   cylinder $\Lambda^*$ is {claim}`A.Fig8-constant` times the value that we derive.
 #
@@ -129,7 +129,7 @@ def ticks(ax, values):
 
 chapter.say(
     f"At the end of feature learning a share {mean(at_ends(feature, 'share')[:, 1]):.2f} of $\\sum_n(\\beta_n\\omega_n)^2$ lies along the "
-    f"informative axis. At the start it is {mean(at_ends(feature, 'share')[:, 0]):.2f}; isotropic weights have 1/2. In the lazy regime this "
+    f"informative axis. At the start it is {mean(at_ends(feature, 'share')[:, 0]):.2f} in the mean over seeds, of which the slider shows one; isotropic weights have 1/2. In the lazy regime this "
     f"share changes by ${plots.number(mean(np.diff(at_ends(lazy, 'share'))[:, 0]).value)}$."
 )
 
@@ -429,8 +429,9 @@ chapter.say(
     + ", in the same order."
 )
 # %% [markdown]
-# The paper states $\Lambda_{\max}\sim\sqrt p$. We have up to $p=16\,384$ points at width 150. The intervals of the
-# exponent reach beyond the accepted band from 0.4 to 0.6, so the statement stays undecided. The factor by which $\Lambda$ grows
+# The paper states $\Lambda_{\max}\sim\sqrt p$. We have up to $p=16\,384$ points at width 150. On the stripe the
+# exponents lie above the accepted band from 0.4 to 0.6 and their intervals reach into it; on the cylinder the interval reaches below
+# the band. So the statement stays undecided. The factor by which $\Lambda$ grows
 # after $t^*$ still depends on the size up to $p=4096$ ({ref}`table <compression-exponents>`).
 #
 # Later $\Lambda$ falls ({numref}`fig-a-6`). The last unfitted points dominate the gradient, their noise does not
@@ -724,7 +725,7 @@ chapter.check("A.Fig4-attractors", mean(latest.near_seeing), latest, figure="tab
 # its plane outwards while it shrinks, and it can leave the data entirely. Its gradient then vanishes and it never
 # returns. This does not affect the output.
 #
-# ## The time constants are those of theory, one of them without the printed factor
+# ## The time constants agree with theory, once a printed factor is corrected
 # %%
 across, noises = (chapter.rows(study, "main") for study in (studies.perpendicular, studies.noise))
 slowness = 1 / biggest.filter(regex=r"^rate_\d").astype(float)
@@ -854,7 +855,7 @@ fig.suptitle("Does each fixed point have its own amplification?", fontsize="medi
 chapter.figure(
     fig,
     "fig-a-lambda",
-    "**All three fixed points follow $\\sqrt p$, each with its own constant.** Amplification $\\lambda^*=|\\omega_1|/|\\omega_\\perp|$ at $t^*$ of the neurons "
+    "**All three fixed points follow $\\sqrt p$; the constants come near the predicted ones.** Amplification $\\lambda^*=|\\omega_1|/|\\omega_\\perp|$ at $t^*$ of the neurons "
     "at each fixed point (median over neurons; medians and quartiles over training sets). Dashed: $c\\sqrt p/|N(z^*)|$ with its own constant and noise.",
     rests,
     alt="Left, amplification against training points at three fixed points, three parallel rising lines on their dashed predictions. "
@@ -1077,8 +1078,8 @@ fixed = scales[scales.alpha == 0.01]
 fixed = fixed.assign(idle=fixed.star**-2 - fixed.predicted**-2)
 if len(fixed) and (fixed.idle > 0).all():
     chapter.say(
-        f"$B$ does not depend on the number of points: at $\\alpha=0.01$ its exponent in $p$ is {growing('idle')(fixed)}. It decreases slightly "
-        f"with $\\alpha$, because a longer time lets more neurons grow. The exponent of the required scale is therefore a little above $-1$. It is "
+        f"$B$ does not depend on the number of points: at $\\alpha=0.01$ its exponent in $p$ is {growing('idle')(fixed)}. It becomes slightly "
+        f"smaller as $\\alpha$ falls, because a longer time lets more neurons grow. The exponent of the required scale is therefore a little above $-1$. It is "
         f"{growing('still')(halves):.2g} over all sizes, {local_exponents(*by_size(halves, 'still'), size=2)[-1][1]:.2g} between the two largest. The paper's "
         f"condition with our prefactors, for neurons that all grow, gives {-needed:.2f}."
     )
