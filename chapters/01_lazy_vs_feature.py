@@ -493,6 +493,10 @@ chapter.say(
 #
 # In {numref}`fig-a-gain` we compress the *same* training sets by a given $\Lambda$, without a network.
 # %%
+OUTSIDE = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "annotation_clip": False}
+
+
+# %%
 def draw_gains(upper, lower, name):
     """Above, relative errors of the machine, one line a size; below, the gain between neighbouring factors of both learners."""
     for method, style in {"flow": ":", "machine": "-"}.items():
@@ -512,16 +516,9 @@ def draw_gains(upper, lower, name):
     upper.set_title(f"{name}; " + ", ".join(f"{words}: {g:.3f}" for words, g in theirs.items()), fontsize="small")
     for words, g in theirs.items():
         plots.slope_guide(upper, (1, factors[-1]), 1, -g, "")
-        beside = {
-            "xytext": (4, 0),
-            "textcoords": "offset points",
-            "fontsize": "small",
-            "va": "center",
-            "annotation_clip": False,
-        }
-        upper.annotate(words, (upper.get_xlim()[1], factors[-1] ** -g), **beside)
+        upper.annotate(words, (upper.get_xlim()[1], factors[-1] ** -g), **OUTSIDE)
         lower.axhline(g, color=plots.COLOURS["theory"], linestyle="--")
-        lower.annotate(words, (upper.get_xlim()[1], g), **beside)
+        lower.annotate(words, (upper.get_xlim()[1], g), **OUTSIDE)
 
 
 # %%
@@ -878,6 +875,7 @@ for ax, d in zip(axes, curve_d):
     ax.plot(ends, 0.3 * start * (ends / ends[0]) ** slope, color=plots.COLOURS["theory"], lw=1, label="slope of theory")
     ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$ (theory: ${slope:.3f}$)")
     plots.curve_axes(ax, sorted(end.p.unique()))
+# %%
 axes[0].set_ylabel(r"test error $\varepsilon$")
 fig.suptitle(f"Which curve has the network's error? {papers.beside(curve_h, 'A.width')}", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")

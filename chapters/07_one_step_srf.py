@@ -1529,6 +1529,7 @@ def simulated_over_one(rows):
     return ratio, 2 * ratio * np.hypot(several["sem"] / several["mean"], single["sem"] / single["mean"])
 
 
+# %%
 varied = pd.concat([chapter.rows(studies.thresholds, name).assign(kind=name) for name in ("varied", "uniform")])
 
 

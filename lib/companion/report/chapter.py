@@ -197,8 +197,8 @@ class Chapter:
         display(HTML(shown), metadata={"table": name})
 
     def say(self, text: str) -> None:
-        """Shows a sentence of Markdown, for numbers that come from the data."""
-        display(Markdown(text))
+        """Shows a sentence of Markdown, for numbers that come from the data; a percentage as prose has it, ``98 %``."""
+        display(Markdown(re.sub(r"(?<=\d)%", " %", text)))
 
     def _origin(self, tables: Sequence[pd.DataFrame]) -> str:
         """The fold below a figure or a table: its note, all fixed settings, where they ran; empty if nothing ran."""
