@@ -304,7 +304,7 @@ def draw_sizes(ax, rows, rounds, jammed, style="o-", label="$P = {}$"):
     for (p, group), colour in zip(rows[rows["rounds"] == rounds].groupby("p"), plots.PALETTE):
         error = 100 * group.groupby("h").error.mean()
         ax.plot(error.index, error, style, color=colour, markersize=3, label=label.format(p))
-        at = jammed[p].h.max() if p in jammed else None
+        at = jammed[p].h.max() if p in jammed else np.nan
         ax.plot(at, error.get(at, np.nan), "o", color=colour, markersize=10, markerfacecolor="none")
 
 
