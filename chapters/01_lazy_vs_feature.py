@@ -1430,7 +1430,7 @@ def draw_scan(axes):
     """Error, time and amplification against the scale: of the largest problem, and the medians of others in pale."""
     feature, grown = plots.COLOURS["feature"], plots.COLOURS["amplification"]
     plots.realisations(axes[0], scan_alpha, tall["error"], color=feature, label=f"$p={scans.p.max()}$")
-    words = f"frozen kernel, $p={scans.p.max()}$"
+    words = f"frozen kernel,\n$p={scans.p.max()}$"
     axes[0].axhline(dashed.error.median(), color=plots.COLOURS["lazy"], linestyle="--", label=words)
     plots.realisations(axes[1], scan_alpha, tall["t_star"], color=feature, label=f"$p={scans.p.max()}$")
     for p in sorted(scanned)[:-1]:

@@ -1223,7 +1223,7 @@ chapter.say(
     f"On the way $\\omega_1$ of {mean(flips):.2g} of the neurons changes its sign."
 )
 # %% [markdown]
-# ## The square root holds for three planes; three informative directions agree within the scatter
+# ## The square root holds for three planes and for three informative directions
 # %%
 planes, sphere = map(grown, ("planes", "sphere"))
 others = {f"{len(planes.interfaces[0])} planes, $d=5$": planes, "three informative directions, $d=4$": sphere}
@@ -1253,7 +1253,7 @@ ax.legend(fontsize="small")
 chapter.figure(
     fig,
     "fig-a-more",
-    "**Both tasks follow $\\sqrt p$ within the scatter.** Amplification at $t^*$ with the noise of each training set divided out, over its mean at the least $p$, "
+    "**Both tasks follow $\\sqrt p$.** Amplification at $t^*$ with the noise of each training set divided out, over its mean at the least $p$, "
     "against $p$; medians and quartiles over seeds.",
     planes,
     sphere,

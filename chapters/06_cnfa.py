@@ -459,7 +459,7 @@ def draw_along(axes, line, colour, label):
 # %%
 fig, axes = plots.panels(3, columns=3, height=3.8)
 for alpha, rows in flow[(flow.seed == 0) & (flow.t > 0)].groupby("alpha"):
-    draw_along(axes, rows.sort_values("t"), shades[alpha], rf"$\alpha$ = {alpha:g}")
+    draw_along(axes, rows.sort_values("t"), shades[alpha], rf"$\alpha={plots.number(alpha)}$")
 axes[0].set(xscale="log", yscale="log", xlabel="$t/t^*$", ylabel=r"amplification $\Lambda$", xlim=(1e-2, None))
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 axes[1].set(xscale="log", xlabel="$t/t^*$", ylabel="ansatz", title="UC-NFA; dashed C-NFA", xlim=(1e-2, None))
