@@ -759,6 +759,7 @@ chapter.table(
     pd.DataFrame(rows),
     "tab-a-attractors",
     "Fixed points of the stripe: place, time constant, growth rate of $\\omega_\\perp$ without noise (in $1/\\tau$), constant $c$ of $\\lambda^*$.",
+    digits=3,
 )
 chapter.check("A.AppC-tau-perp", Estimate.span(across.ratio), across, figure="tab-a-attractors")
 chapter.check("A.AppC-noise", mean(noises.exponent), noises, figure="tab-a-attractors")

@@ -679,7 +679,7 @@ state = on_map.assign(near=np.select([on_map.fitted == 0, on_map.fitted == 1], [
 columns = {"fitted": ("fitted", "mean"), "at rest": ("jammed", "mean"), "unsatisfied": ("unsatisfied", "mean")}
 counted = state.groupby(["scale", "near"]).agg(**columns).reset_index()
 chapter.table(counted.rename(columns={"near": "at this width"}), "tab-b-verdicts", f"How ensembles end after {steps} steps: share of "
-              "networks that fit, that are at rest with points unsatisfied, and the mean number of those, by how many fit at their width.", on_map)  # fmt: skip
+              "networks that fit, that are at rest with points unsatisfied, and the mean number of those, by how many fit at their width.", on_map, digits=2)  # fmt: skip
 # %%
 budgets = chapter.rows(studies.efforts, "step_budget")
 most = budgets.steps.max()
@@ -780,7 +780,7 @@ ends = ends.assign(most=ends.moving).groupby(["scale", "p"])
 ends = ends.agg({"fitted": "mean", "jammed": "mean", "moving": "mean", "most": "max"}).reset_index()
 names = {"jammed": "at a minimum", "moving": "on their way", "most": "on their way, at most"}
 chapter.table(ends.rename(columns=names), "tab-b-rest", "Where networks end after the last round: shares, means over the widths, and "
-              "at the width with most that are undecided.", *on_way.values())  # fmt: skip
+              "at the width with most that are undecided.", *on_way.values(), digits=2)  # fmt: skip
 # %% [markdown]
 # ## With random labels the parameters at jamming approach proportion to the points
 # On the most points the number of parameters at jamming grows with an exponent near one for random labels and a smaller one for
