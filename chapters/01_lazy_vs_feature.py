@@ -38,7 +38,7 @@
 # argument with another exponent.
 #
 # We test the assumption on the {term}`stripe` (parallel planes) and the {term}`cylinder`. Most of our networks have
-# 500 neurons, and learn from up to 8192 points; paper A has $10^4$ neurons and up to $10^4$ points. You need to know gradient descent
+# 500 neurons, and learn from up to 16 384 points; paper A has $10^4$ neurons and up to $10^4$ points. You need to know gradient descent
 # and kernel methods. Chapter 2 explains where the compression comes from.
 #
 # :::{dropdown} Symbols
@@ -559,7 +559,7 @@ for d in curve_d:
 # On planes the intervals of both machine and flow exclude paper B's gain at every size. The gain is
 # smaller at larger factors, less so on more points. On the cylinder, where the papers agree, the gain is {claim}`A.Fig8-machine-gain`; theory has 0.14.
 #
-# ## Neither exponent of the papers is settled at 8192 points
+# ## Neither exponent of the papers is settled at our sizes
 # - **Lazy learning** should have $\beta=d/(3d-2)$, which is 0.385 in $d=5$ and 0.357 in $d=10$. Over all sizes we
 #   measure {claim}`A.Fig3-beta-lazy-d5` and {claim}`A.Fig3-beta-lazy-d10`: not yet asymptotic. Theory
 #   approximates the kernel between neighbouring support vectors by its cusp at distance zero. At our sizes they are

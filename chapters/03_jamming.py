@@ -148,9 +148,9 @@ other = second_map.data.iloc[0]
 axes[1].set_title(
     f"{image_names.get(other, other)}, {kept} components\n{papers.beside(second_map.p.iloc[0], 'B.points')}"
 )
-chapter.figure(fig, "fig-b-4", f"**Left of the black line fewer than half of the networks fit within {steps} steps; above the thick white line the kernel changes by less than "
-               "its norm, and learning is lazy.** Colour: test error of the ensemble's mean output. Black: jamming, where half of the networks fit, mean "
-               f"and range over {on_map.seed.nunique()} training sets. White: change of the kernel over its norm. Circles: within half a per cent of the least error; "
+chapter.figure(fig, "fig-b-4", f"**Left of the black line fewer than half of the networks fit within {steps} steps; above the thick white line "
+               "learning is lazy.** Colour: test error of the ensemble's mean output. Black: jamming, where half of the networks fit, mean "
+               f"and range over {on_map.seed.nunique()} training sets. White: change of the kernel over its norm, thick: 1. Circles: within half a per cent of the least error; "
                "dotted: the cuts of the next figure (paper B, Fig. 4).", on_map, second_map,
                alt="Two maps of ensemble error over width and output scale with the jamming line on the left and the "
                "lines of kernel change running flat to the right.")  # fmt: skip
