@@ -124,6 +124,7 @@ def shown_matrix(ax, values, title=""):
 pictured = chapter.rows(studies.frames, "main").sort_values("step")
 names = {"nfm": "all weights", "agop": "all gradients"}
 names |= {"moved": "what training\nhas added", "centred": "gradients\nthrough it"}
+# %%
 columns = 1 + len(pictured)
 fig, axes = plt.subplots(4, columns, figsize=(1.35 * columns, 5.2), squeeze=False)
 shown_matrix(axes[0, 0], pictured.egop.iloc[0], "the task")
@@ -135,7 +136,6 @@ for column, (_, row) in zip(axes[:, 1:].T, pictured.iterrows()):
     for ax, pair in ((column[1], ("nfm", "agop")), (column[3], ("moved", "centred"))):
         one, other = (np.ravel(row[name]) for name in pair)
         ax.set_xlabel(rf"$\rho$ = {one @ other / np.linalg.norm(one) / np.linalg.norm(other):.2f}", fontsize="small")
-# %%
 for ax, label in zip(axes[:, 1], names.values()):
     ax.set_ylabel(label)
 chapter.figure(
