@@ -142,7 +142,10 @@ image_names = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "cifar10": "C
 plots.phase_map(axes[0], on_map, jamming.transitions(on_map, "h"))
 axes[0].set_title(f"{image_names.get(data, data)}, {components} components\n{papers.beside(map_p, 'B.points')}")
 for scale in cut_scales:
-    axes[0].axhline(np.log10(scale), color="0.2", linestyle=":", linewidth=1)
+    axes[0].axhline(np.log10(scale), color="0.2", linestyle=":", linewidth=1.5)
+axes[0].set_ylim(
+    *(np.log10(cut_scales[end]) + sign * 0.3 for end, sign in ((0, -1), (-1, 1)))
+)  # the cuts off the frame
 plots.phase_map(axes[1], second_map, jamming.transitions(second_map, "h"))
 other = second_map.data.iloc[0]
 axes[1].set_title(
