@@ -525,7 +525,7 @@ def draw_gains(upper, lower, name):
 fig, axes = plots.panels(2 * len(directions), columns=3, width=3.5, height=2.9, sharey="row")
 for name, upper, lower in zip(directions, axes, axes[len(directions) :]):
     draw_gains(upper, lower, name)
-axes[0].set_ylabel("error over plain data's")
+axes[0].set_ylabel("relative error")
 axes[-1].set_ylim(0)
 axes[len(directions)].set_ylabel("local gain $g$")
 fig.suptitle("How much does a compression gain?", fontsize="medium")

@@ -143,9 +143,7 @@ plots.phase_map(axes[0], on_map, jamming.transitions(on_map, "h"))
 axes[0].set_title(f"{image_names.get(data, data)}, {components} components\n{papers.beside(map_p, 'B.points')}")
 for scale in cut_scales:
     axes[0].axhline(np.log10(scale), color="0.2", linestyle=":", linewidth=1.5)
-axes[0].set_ylim(
-    *(np.log10(cut_scales[end]) + sign * 0.3 for end, sign in ((0, -1), (-1, 1)))
-)  # the cuts off the frame
+axes[0].set_ylim(np.log10(cut_scales[0]) - 0.3, np.log10(cut_scales[-1]) + 0.3)  # no cut on the frame
 plots.phase_map(axes[1], second_map, jamming.transitions(second_map, "h"))
 other = second_map.data.iloc[0]
 axes[1].set_title(
@@ -373,7 +371,7 @@ if twenty_at >= 2000 and usual.seed.nunique() > 4:
     told = ", ".join(f"{mean(found):.2g} after {steps} steps" for steps, found in stopped.items())
     chapter.say(
         f"On {twenty_at} points at scale 12 the peak is {told}, and {mean(one):.2g} at rest, in percentage points "
-        f"(on the way means of {later.members.max()} networks a training set, in the figure of {usual.members.max()})."
+        f"(on the way: means over {later.members.max()} networks a training set; the figure has {usual.members.max()})."
     )
 (slow,) = fresh["fresh_feature"].values() if len(fresh["fresh_feature"]) == 1 else [None]
 if slow is not None and max(slow.p) >= 1000:
@@ -885,7 +883,7 @@ for ax in axes[:2]:
 # %%
 chapter.figure(fig, "fig-b-8bc", "**Fewer points hold a network at jamming than it has parameters.** Top: unsatisfied points per parameter of networks at a minimum; dashed: one, as for "
                "spheres. Left: against the loss, under three weight decays $\\lambda$; right: at the weakest, where a quarter fit. Bottom "
-               "left: every so many of the ordered non-zero eigenvalues of $H_0$ of the latter. Bottom right: the "
+               "left: a regular sample of the ordered non-zero eigenvalues of $H_0$ of the latter. Bottom right: the "
                "largest eigenvalue of $H_p$, in size, over that of $H_0$ (paper B, Fig. 7, 8B and C).", held, alt="Unsatisfied points per parameter against the loss: where the loss vanishes "
     "they stay below one. The same at jamming against the number of parameters. Histograms of the logarithms of "
     "eigenvalues. The size of the second part of the Hessian, which falls with the loss.")  # fmt: skip

@@ -73,6 +73,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
+import torch
 
 from companion.estimates import Estimate, jackknife, least, mean, median, ratio
 from companion.experiments.sweep import sweep
@@ -81,6 +82,7 @@ from companion.report.chapter import Chapter
 from companion.studies import alignment as studies
 from companion.studies import initial_alignment as initial
 from companion.theory.alignment import agreement, free_probability
+from regimes.measures import matrices
 
 chapter = Chapter("06", globals())
 EARLY = studies.EARLY
@@ -134,8 +136,8 @@ for column, (_, row) in zip(axes[:, 1:].T, pictured.iterrows()):
     for ax, name in zip(column, names):
         shown_matrix(ax, row[name], f"step {row.step}" if name == "nfm" else "")
     for ax, pair in ((column[1], ("nfm", "agop")), (column[3], ("moved", "centred"))):
-        one, other = (np.ravel(row[name]) for name in pair)
-        ax.set_xlabel(rf"$\rho$ = {one @ other / np.linalg.norm(one) / np.linalg.norm(other):.2f}", fontsize="small")
+        rho = matrices.correlation(*(torch.tensor([row[name]]) for name in pair))  # of flattened ones the same
+        ax.set_xlabel(rf"$\rho$ = {float(rho):.2f}", fontsize="small")
 for ax, label in zip(axes[:, 1], names.values()):
     ax.set_ylabel(label)
 chapter.figure(
@@ -1102,8 +1104,8 @@ stored, here = seen.data.iloc[0], drawn.data.iloc[0]
 pictures = (
     ""
     if stored == here
-    else f" Pictures: {here}, as {stored} are not on this machine, where the last two correlate with the weights by "
-    f"{seen.agop.mean():.2f} and {seen.random.mean():.2f}."
+    else f" Pictures: {here}, as {stored} are not on this machine. On those the last two have the correlations "
+    f"{seen.agop.mean():.2f} and {seen.random.mean():.2f} with the NFM."
 )
 # %%
 one = drawn[drawn.seed == 0].iloc[0]
