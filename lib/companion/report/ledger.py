@@ -158,18 +158,20 @@ def judge(claim: Claim, found: Estimate | Drift, profile: str) -> str | None:
 
     Inside ``accept``: *reproduced*. Disjoint from it and inside ``corrected``, if the erratum is an error: *corrected*.
     Disjoint from both, or from ``accept`` if the erratum is a limit or a reading: *not reproduced*. Anything else, and
-    an interval from too few realisations or from equal ones: *undecided*. *Not yet asymptotic*, if the larger sizes
-    alone give a disjoint interval with another verdict or with a value nearer to ``accept``. *Undecided*, too, if the
-    larger sizes, which decide, do not give the verdict alone, be it for the statement or against it.
+    an interval from too few realisations or from equal ones: *undecided*. Of a claim on large sizes the larger ones
+    decide. If their interval is disjoint from that of all sizes, and their value nearer to the paper's: *not yet
+    asymptotic*, unless both lie inside ``accept``. If it is further away: their verdict alone. If the intervals meet:
+    the common verdict, else *undecided*.
     """
     if profile not in claim.profiles:
         return None
     if isinstance(found, Estimate):
         return _verdict(claim, found)
     verdict, late = _verdict(claim, found.whole), _verdict(claim, found.late)
-    nearer = _distance(found.late, claim.accept) < _distance(found.whole, claim.accept)
-    if found.disjoint() and (late != verdict or nearer):
-        return "not yet asymptotic"
+    if late == verdict == "reproduced":
+        return verdict
+    if found.disjoint():
+        return "not yet asymptotic" if _distance(claim, found.late) < _distance(claim, found.whole) else late
     return verdict if late == verdict else "undecided"
 
 
@@ -190,8 +192,10 @@ def _corrects(erratum: str | None, band: Sequence[float | None] | None) -> bool:
     return band is not None and erratum is not None and errata()[erratum].drawer == "error"
 
 
-def _distance(estimate: Estimate, band: tuple[float, float]) -> float:
-    return max(band[0] - estimate.value, estimate.value - band[1], 0.0)
+def _distance(claim: Claim, estimate: Estimate) -> float:
+    """How far a value lies from the number that the paper states, or where it states none from what is accepted."""
+    low, high = claim.accept if claim.stated is None else (claim.stated, claim.stated)
+    return max(low - estimate.value, estimate.value - high, 0.0)
 
 
 def _inside(estimate: Estimate, band: tuple[float, float]) -> bool:
