@@ -1601,10 +1601,11 @@ pairs = {
 }
 changes = {name: error_change(*pair) for name, pair in pairs.items() if len(pair[0])}
 finer = changes[f"tolerance {fine_end:g}"].unstack()
+halted_at = finer.columns[-2]
 chapter.say(
     f"At the tolerance {fine_end:g} a finer solver changes the test error at the end by {100 * finer[1.0].min():.2g} to "
-    f"{100 * finer[1.0].max():.2g} % on {finer.index.min()} to {finer.index.max()} points (the table below). When {stop:.0%} of the "
-    f"points are fitted, it changes the error by up to {100 * finer[stop].max():.2g} %."
+    f"{100 * finer[1.0].max():.2g} % on {finer.index.min()} to {finer.index.max()} points (the table below). When {halted_at:.0%} of the "
+    f"points are fitted, it changes the error by up to {100 * finer[halted_at].max():.2g} %."
 )
 for dtype in ("float64", "float32"):
     if (found := changes.get(f"{dtype}, another processor")) is not None:
