@@ -8,8 +8,8 @@ import functools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,8 @@ class Claim:
         alternative: the counter-hypothesis: the ``value``, outside ``accept``, that a plausible wrong theory, the null
             or the rival paper gives, and ``what`` gives it.
         profiles: the profiles at which it may be judged.
+        at: the settings that its words name, ``{p: [512, 8192], d: 5}``: axes of its study, and values among those of
+            the rows it is judged on. A run with other parameters does not test it if its rows lack one.
         looks: how often it was judged while realisations were added, the last time included; more than one widens its
             interval (``Estimate.anytime``).
         stated: the number in the paper, if any; inside ``accept``. A record says if its interval leaves it out.
@@ -82,6 +84,7 @@ class Claim:
     profiles: tuple[str, ...]
     short: str = ""
     measure: str = ""
+    at: Mapping[str, Any] = field(default_factory=dict)
     stated: float | None = None
     looks: int = 1
     corrected: tuple[float, float] | None = None
@@ -204,6 +207,26 @@ def _inside(estimate: Estimate, band: tuple[float, float]) -> bool:
 
 def _disjoint(estimate: Estimate, band: tuple[float, float]) -> bool:
     return estimate.high < band[0] or estimate.low > band[1]
+
+
+def lacks(claim: Claim, settings: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The values that a claim's words name and rows of these ``settings`` (a ``Provenance``'s) lack: ``p = 8192``."""
+    there: dict[str, set[Any]] = {}
+    for setting in settings:
+        for axis, values in setting["values"].items():
+            there.setdefault(axis, set()).update(_flat(values))
+    return [
+        f"{axis} = {one}" for axis, named in claim.at.items() for one in _flat(named) if one not in there.get(axis, ())
+    ]
+
+
+def _flat(values: Any) -> Iterator[Any]:
+    """The single values of a list of lists, or one value alone."""
+    if not isinstance(values, (list, tuple)):
+        yield values
+        return
+    for one in values:
+        yield from _flat(one)
 
 
 def record(claim: Claim, **measured: Any) -> dict[str, Any]:
