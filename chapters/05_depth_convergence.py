@@ -1276,7 +1276,7 @@ def left(design, kernel):
 
 
 for item, design in (("C.Fig4", "cube"), ("C.Fig5", "images")):
-    figure = item.replace("C.F", "fig-c-f")
+    figure = f"fig-{item.lower().replace(chr(46), chr(45))}"
     for claim, kernel in (("correlation", "rho"), ("theta", "theta"), ("eta", "eta")):
         share, rows = left(design, kernel)
         chapter.check(f"{item}-{claim}", share, rows, figure=figure)

@@ -241,10 +241,11 @@ def main(argv: list[str] | None = None) -> int:
             validate.one_of(excerpt.figure_labels(notebook(number).cells), figure=args.figure)
         given = overrides(args)
         values = {number: parameters.resolve(number, args.profile, *given) for number in args.chapter}
-        grids = {number: registry.grids(number, own) for number, own in values.items()}
-        if args.figure:
-            own = _asked(args.chapter[0], args.figure, parameters.named(args.chapter[0], *given))
-            grids = {number: {study: grid[study] for study in own.studies} for number, grid in grids.items()}
+        if args.figure:  # its own studies: values may make no sense for others
+            used = _asked(args.chapter[0], args.figure, parameters.named(args.chapter[0], *given)).studies
+            grids = {n: {study: registry.grids(n, own, study)[study] for study in used} for n, own in values.items()}
+        else:
+            grids = {number: registry.grids(number, own) for number, own in values.items()}
         name = args.name if args.name is not None else "custom" if any(given) or args.figure else None
         folder = paths.run_folder(name) if name is not None else paths.build_folder(args.profile)
         if args.check:

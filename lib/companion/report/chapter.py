@@ -236,6 +236,9 @@ class Chapter:
             figure: the label of the figure or table that shows it.
         """
         claim = ledger.claims().get(claim_id)
+        if claim is None and self._is_changed:  # as of a dimension that the book has not
+            self.say(f"`{claim_id}`: no claim is declared at these parameters.")
+            return
         if claim is None or (claim_id in self.records and self._labels is not None):  # by hand a cell may run again
             raise InputError(f"claim {claim_id} " + ("was judged already" if claim else "is not in book/claims"))
         if not tables:
