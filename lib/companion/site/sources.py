@@ -481,6 +481,8 @@ def main(argv: list[str] | None = None) -> int:
         }
         for name, text in made.items():
             write_changed(paths.generated() / f"{name}.md", text)
+        alt = "Three ratios with intervals: near one after a short step, above and below one after long ones."
+        start.shown(start.spike_ratios(records), "spike", alt)
         write_downloads(records, folder)
         if args.keep:
             shutil.copy(folder / "ledger.json", paths.results() / "ledger.json")
