@@ -49,6 +49,7 @@ from regimes.training.state import after, fitted, t_star
 from regimes.validate import InputError
 
 CHEAP = ("lazy_feature.compressed", "depth.text_training")  # the studies of ``--small``
+PARTS = ("solvers", "studies", "steps")
 WRITES = 4.0  # times the gates are written or read in a step of the flow, at least
 
 
@@ -127,9 +128,7 @@ def solvers(device: str, p: int, h: int) -> Iterator[Planned]:
         yield {"case": name, "p": p, "h": h, "allowed": allowed}, partial(one_case, function, allowed, device)
 
 
-def one_case(
-    function: Callable[[str], Tensor], allowed: float, device: str, *, warm: bool = True
-) -> dict[str, Any]:
+def one_case(function: Callable[[str], Tensor], allowed: float, device: str, *, warm: bool = True) -> dict[str, Any]:
     cuda = device.startswith("cuda")
     if cuda:
         torch.cuda.reset_peak_memory_stats(device)
@@ -242,7 +241,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--small", action="store_true", help="sizes of a test")
-    parser.add_argument("--first", choices=("solvers", "studies", "steps"), default="solvers", help="part to begin with")
+    parser.add_argument("--first", choices=PARTS, default=PARTS[0], help="part to begin with")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no further row after this time")
     parser.add_argument("--csv", type=Path, default=paths.results() / "gpu.csv", help="where the table is written")
     args = parser.parse_args(arguments)
