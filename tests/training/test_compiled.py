@@ -4,6 +4,7 @@ import itertools
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 import torch
@@ -115,11 +116,11 @@ def test_a_point_that_is_pulled_back_below_the_corner_is_seen():
     # from now on the others push the other way: their labels are reversed
     y = -exact.problem.y
     y[0, first] *= -1
-    problem = type(exact.problem)(exact.problem.xt, y, exact.problem.base * y / exact.problem.y, *vars_of(exact.problem))
+    problem = replace(exact.problem, y=y, base=exact.problem.base * y / exact.problem.y)
     m = problem.own_margins(exact.now.u, exact.now.beta)
-    now = type(exact.now)(exact.now.u, exact.now.beta, m, (m < 1).double(), exact.now.push)
-    now = type(now)(now.u, now.beta, now.m, now.q, problem.own_push(now.u, now.q))
-    batch = type(exact)(problem, now, type(exact.past)(now.u, now.beta, now.push, now.push, exact.past.dt), exact.t, exact.dt)
+    push = problem.own_push(exact.now.u, (m < 1).double())
+    now, past = replace(exact.now, m=m, q=(m < 1).double(), push=push), replace(exact.past, mean=push, before=push)
+    batch = replace(exact, problem=problem, now=now, past=past)
     lowest, left_out = float(m[0, first]), 0
     for _ in range(400):
         batch, _ = compiled.attempt(batch)
@@ -129,10 +130,6 @@ def test_a_point_that_is_pulled_back_below_the_corner_is_seen():
         lowest = min(lowest, float(there))
     assert lowest < batch.problem.corner + 0.1
     assert left_out > 0
-
-
-def vars_of(problem):
-    return problem.alpha, problem.tolerance
 
 
 def test_t_star_is_that_of_the_reference_and_the_end_agrees_to_the_tolerance(monkeypatch):
@@ -170,7 +167,8 @@ def test_states_that_are_kept_have_exact_margins():
     kept = list(states_of(0))
     assert sum(float(state.batch.screen.stale) for state in kept[1:]) > 1000
     for state in kept[::10]:
-        F = 1e-4 * (state.model(state.batch.problem.xt[0, :, :-1] * 5**0.5) - state.initial(state.batch.problem.xt[0, :, :-1] * 5**0.5))
+        x = state.batch.problem.xt[0, :, :-1] * 5**0.5
+        F = 1e-4 * (state.model(x) - state.initial(x))
         torch.testing.assert_close(state.margins, state.y * F, rtol=1e-9, atol=1e-9)
         assert torch.equal(state.margins[state.margins < 1], state.margins_to(1)[state.margins < 1])
         torch.testing.assert_close(state.loss, (1 - state.margins).clamp(min=0).mean(-1), rtol=1e-12, atol=0)
@@ -190,11 +188,7 @@ def test_a_batch_takes_the_steps_of_its_realisations_alone():
 @pytest.mark.parametrize("rule", [t_star, fitted])
 def test_a_rule_sees_what_it_would_with_exact_margins(rule):
     for state in states_of(2):
-        assert bool(rule(state) >= 0) == bool(rule(type(state)(**vars_exact(state))) >= 0)
-
-
-def vars_exact(state):
-    return {"rows": state.rows, "objective": state.objective, "slack": state.slack, "batch": state.batch.exact(), "start": state.start}
+        assert bool(rule(state) >= 0) == bool(rule(replace(state, batch=state.batch.exact())) >= 0)
 
 
 MEMORY = """

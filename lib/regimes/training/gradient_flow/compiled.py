@@ -103,9 +103,7 @@ def _records(tensors: list[Tensor], **numbers: list[float]) -> list[_Point]:
     starts = [tensor.data_ptr() for tensor in tensors]
     sizes = [tensor[0].numel() * tensor.element_size() for tensor in tensors]
     places = [[start + e * size for start, size in zip(starts, sizes)] for e in range(len(tensors[0]))]
-    return [
-        _Point(*place, **{name: values[e] for name, values in numbers.items()}) for e, place in enumerate(places)
-    ]
+    return [_Point(*place, **{name: values[e] for name, values in numbers.items()}) for e, place in enumerate(places)]
 
 
 def attempt(batch: Batch) -> tuple[Batch, Tensor] | None:
