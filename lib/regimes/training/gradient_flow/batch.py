@@ -189,8 +189,8 @@ def unscreened(m: Tensor) -> Screen:
 class Batch:
     """The state of a batch of realisations: problem, point reached, last step, time and next step ``(e,)``.
 
-    Times are float64, in the unit of :mod:`regimes.training.gradient_flow`. ``screen`` says which margins of ``now`` are
-    of an earlier step; none of them are if it is ``None``.
+    Times are float64, in the unit of :mod:`regimes.training.gradient_flow`. ``screen`` says which margins of ``now``
+    are of an earlier step; none of them are if it is ``None``.
     """
 
     problem: FlowProblem
@@ -226,7 +226,7 @@ def each(change: Callable[..., Tensor], record: Any, *others: Any) -> Any:
 
 
 def gates_bytes(u: Tensor, y: Tensor) -> int:
-    """The memory that a step on tensors needs, for weights ``(e, h, k)`` and labels ``(e, p)``: four arrays of gates."""
+    """The memory of a step on tensors, for weights ``(e, h, k)`` and labels ``(e, p)``: four arrays of gates."""
     return 4 * u[..., 0].numel() * y.shape[-1] * u.element_size()
 
 

@@ -1,13 +1,13 @@
 """The step in C: that of ``step``, and several times as fast, if there is a compiler.
 
 It takes the steps of float64 on the CPU. Everything else, and machines without a compiler, use the reference
-:mod:`regimes.training.gradient_flow.step`. Both take the same steps, to rounding and to the tolerance of the box problem,
-until a fifth of the points are satisfied (``constants.EARLY``). From then on the compiled step leaves out what cannot
-matter. It differs in three decisions, and the ends agree to the tolerance of the path, not to rounding:
+:mod:`regimes.training.gradient_flow.step`. Both take the same steps, to rounding and to the tolerance of the box
+problem, until a fifth of the points are satisfied (``constants.EARLY``). From then on the compiled step leaves out what
+cannot matter. It differs in three decisions, and the ends agree to the tolerance of the path, not to rounding:
 
-* Points that are satisfied, far above the corner and without a multiplier keep the margin of an earlier step, as long as
-  a proven bound on the change since then excludes that they came back (``compiled.c`` has the formula). They never come
-  back unseen, so counts of satisfied points, the loss and all margins below the corner are exact in every state;
+* Points that are satisfied, far above the corner and without a multiplier keep the margin of an earlier step, as long
+  as a proven bound on the change since then excludes that they came back (``compiled.c`` has the formula). They never
+  come back unseen, so counts of satisfied points, the loss and all margins below the corner are exact in every state;
   :attr:`~regimes.training.gradient_flow.state.FlowState.margins` computes the others when it is asked for them.
 * The error of the margins does not count where both the first pass and the end of the step are so far above the corner
   that an accepted error cannot reach it. It is taken with the gates of the new weights.

@@ -68,7 +68,7 @@ def compiles(dtype: torch.dtype, device: torch.device, k: int) -> bool:
 
 
 def outputs(xt: Tensor, gates: Tensor, slopes: Tensor) -> Tensor:
-    r"""``(e, p)``: :math:`\sum_n [g_n\cdot x_\mu > 0]\, s_n\cdot x_\mu` for gates of the weights ``g`` and slopes ``s``.
+    r"""``(e, p)``: :math:`\sum_n [g_n\cdot x_\mu > 0]\, s_n\cdot x_\mu`, with the gates of weights ``g``, slopes ``s``.
 
     Args:
         xt: inputs ``(e, p, k)``.
@@ -84,7 +84,7 @@ def outputs(xt: Tensor, gates: Tensor, slopes: Tensor) -> Tensor:
 
 
 def margins(xt: Tensor, y: Tensor, base: Tensor, alpha: float, u: Tensor, beta: Tensor) -> Tensor:
-    r"""``m (e, p)``: :math:`\alpha\,(y_\mu f(x_\mu) - b_\mu)` with the network's own gates; in C with the bits of a step.
+    r"""``m (e, p)``: :math:`\alpha\,(y_\mu f(x_\mu) - b_\mu)` with the network's own gates; in C, a step's own bits.
 
     Args:
         xt: inputs ``(e, p, k)``.
