@@ -116,10 +116,10 @@ def shown_matrix(ax, values, title=""):
 
 
 # %% [markdown]
-# ## What training adds agrees with the gradients after one step
-# The weights that training adds and the gradients through them agree after the first step, long before the task is learnt (lower two
-# rows of {numref}`fig-d-picture`). All weights and all gradients (upper two rows) start as two kinds of noise, and agree when the task
-# is learnt.
+# ## What training adds is correlated with the gradients after one step
+# The weights that training adds and the gradients through them are correlated after the first step, long before the task is learnt
+# (lower two rows of {numref}`fig-d-picture`). The correlation is not full, and need not grow. All weights and all gradients (upper two
+# rows) look like noise at the start. Their correlation grows while the task is learnt.
 #
 # The target depends on the first few inputs. Each image is a matrix over pairs of inputs, dark where its entry is large. The first image
 # shows the task.
@@ -133,24 +133,27 @@ fig, axes = plt.subplots(4, columns, figsize=(1.35 * columns, 5.2), squeeze=Fals
 shown_matrix(axes[0, 0], pictured.egop.iloc[0], "the task")
 for ax in axes[1:, 0]:
     ax.set_visible(False)
+correlations = {"agop": [], "centred": []}
 for column, (_, row) in zip(axes[:, 1:].T, pictured.iterrows()):
     for ax, name in zip(column, names):
         shown_matrix(ax, row[name], f"step {row.step}" if name == "nfm" else "")
     for ax, pair in ((column[1], ("nfm", "agop")), (column[3], ("moved", "centred"))):
         rho = matrices.correlation(*(torch.tensor([row[name]]) for name in pair))  # of flattened ones the same
         ax.set_xlabel(rf"$\rho$ = {float(rho):.2f}", fontsize="small")
+        correlations[pair[1]].append(float(rho))
+ranges = {name: f"{min(values):.2f} to {max(values):.2f}" for name, values in correlations.items()}
 for ax, label in zip(axes[:, 1], names.values()):
     ax.set_ylabel(label)
 chapter.figure(
     fig,
     "fig-d-picture",
-    "**What training adds agrees with the gradients from the first step; all weights agree with all gradients only at "
-    "the end.** Matrices over pairs of inputs, each scaled by its largest entry, along the training of one network. "
+    f"**What training adds is correlated with the gradients from the first step on ($\\rho$ from {ranges['centred']}); of all weights and "
+    f"gradients $\\rho$ goes from {correlations['agop'][0]:.2f} to {correlations['agop'][-1]:.2f}.** Matrices over pairs of inputs, each scaled by its largest entry, along the training of one network. "
     "Upper two rows: weights of the first layer, and gradients of the output by the input. Lower two: what training "
     "has added to these weights, and the gradients that pass through that. Below each pair its correlation $\\rho$.",
     pictured,
     alt="Four rows of square images over training steps. The first two differ until late and then show the same block in "
-    "the upper left corner; the last two are alike in every column.",
+    "the upper left corner; the last two resemble each other from the first column on, with differences.",
 )
 # %% [markdown]
 # ## Weights and gradients of a trained network agree
