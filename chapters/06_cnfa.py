@@ -133,23 +133,19 @@ fig, axes = plt.subplots(4, columns, figsize=(1.35 * columns, 5.2), squeeze=Fals
 shown_matrix(axes[0, 0], pictured.egop.iloc[0], "the task")
 for ax in axes[1:, 0]:
     ax.set_visible(False)
-correlations = {"agop": [], "centred": []}
 for column, (_, row) in zip(axes[:, 1:].T, pictured.iterrows()):
     for ax, name in zip(column, names):
         shown_matrix(ax, row[name], f"step {row.step}" if name == "nfm" else "")
     for ax, pair in ((column[1], ("nfm", "agop")), (column[3], ("moved", "centred"))):
         rho = matrices.correlation(*(torch.tensor([row[name]]) for name in pair))  # of flattened ones the same
         ax.set_xlabel(rf"$\rho$ = {float(rho):.2f}", fontsize="small")
-        correlations[pair[1]].append(float(rho))
-ranges = {name: f"{min(values):.2f} to {max(values):.2f}" for name, values in correlations.items()}
 for ax, label in zip(axes[:, 1], names.values()):
     ax.set_ylabel(label)
 chapter.figure(
     fig,
     "fig-d-picture",
-    f"**What training adds is correlated with the gradients from the first step on ($\\rho$ from {ranges['centred']}); of all weights and "
-    f"gradients $\\rho$ goes from {correlations['agop'][0]:.2f} to {correlations['agop'][-1]:.2f}.** Matrices over pairs of inputs, each scaled by its largest entry, along the training of one network. "
-    "Upper two rows: weights of the first layer, and gradients of the output by the input. Lower two: what training "
+    "**What training adds is correlated with the gradients from the first step on; of all weights and all gradients the correlation is high "
+    "only at the end.** Matrices over pairs of inputs, each scaled by its largest entry, along the training of one network. Upper two rows: weights of the first layer, and gradients of the output by the input. Lower two: what training "
     "has added to these weights, and the gradients that pass through that. Below each pair its correlation $\\rho$.",
     pictured,
     alt="Four rows of square images over training steps. The first two differ until late and then show the same block in "
