@@ -145,8 +145,9 @@ chapter.figure(
     fig,
     "fig-d-picture",
     "**What training adds is correlated with the gradients from the first step on; of all weights and all gradients the correlation is high "
-    "only at the end.** Matrices over pairs of inputs, each scaled by its largest entry, along the training of one network. Upper two rows: weights of the first layer, and gradients of the output by the input. Lower two: what training "
-    "has added to these weights, and the gradients that pass through that. Below each pair its correlation $\\rho$.",
+    "only at the end.** Matrices over pairs of inputs, each scaled by its largest entry, along the training of one network. "
+    "Upper two rows: weights of the first layer, and gradients of the output by the input. Lower two: what training "
+    "has added, and the gradients through that. Below each pair its correlation $\\rho$.",
     pictured,
     alt="Four rows of square images over training steps. The first two differ until late and then show the same block in "
     "the upper left corner; the last two resemble each other from the first column on, with differences.",

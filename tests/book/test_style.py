@@ -37,8 +37,24 @@ chapters/05_depth_convergence.py
 chapters/06_cnfa.py
 chapters/07_one_step_srf.py
 """.split()
-# chapters whose Markdown has no measured number; decimals and percentages that stand there are these, each with what it is. Add yours
-TYPED = {"01_lazy_vs_feature": {}, "02_compression_sqrt_p": {}, "04_kernel_pca": {}}
+# chapters whose Markdown has no measured number: the decimals and percentages there are these, with what they are
+TYPED = {
+    "01_lazy_vs_feature": {
+        **dict.fromkeys(("0.4", "0.385", "0.357"), "d/(3d-2), the lazy exponent of both papers"),
+        **dict.fromkeys(("0.692", "0.679"), "(2d-1)/(3d-2), paper A's exponent of feature learning"),
+        **dict.fromkeys(("0.62", "0.64", "0.31", "0.32", "0.14"), "gains by paper A's formulas"),
+        **dict.fromkeys(("10", "90", "98", "99"), "fitted fractions at which networks are looked at"),
+    },
+    "02_compression_sqrt_p": {
+        **dict.fromkeys(("0.4", "0.6"), "the accepted band"),
+        **dict.fromkeys(("10", "98", "1"), "fitted fractions, and what remains"),
+    },
+    "04_kernel_pca": {
+        "0.005": "the tolerance of the flow",
+        **dict.fromkeys(("0.2", "0.3", "0.5"), "paper A's exponents, and their difference"),
+        **dict.fromkeys(("0.4", "0.1"), "paper B's exponents"),
+    },
+}
 CAPTION = 80  # words, before data and sizes
 SPOKEN = ("statement", "short", "measure", "title", "says", "wrong", "corrected", "before", "uncorrected")
 # claims whose rivals, `alternative.what`, are held to the list, too: add yours
