@@ -211,7 +211,7 @@ def level(rule: Rule, state: State, name: str = "the rule") -> Tensor:
         InputError: for a rule that does not give one number a realisation.
     """
     found = rule(state)
-    count = len(state.rows)
+    count = len(state.t)
     if not isinstance(found, Tensor) or found.shape != (count,) or found.is_complex():
         got = tuple(found.shape) if isinstance(found, Tensor) else validate.shown(found)
         raise InputError(f"{name} must give one number a realisation, a tensor ({count},), got {got}")
