@@ -37,6 +37,38 @@ LOOK = """async (screen) => {
     };
 }"""
 
+# marks that a line's end parts from the formula that they touch
+PARTED = r"""() => {
+    const beside = (node, way) => { // the text before or after a formula, on the same line or not
+        while (node) {
+            let next = node[way];
+            if (!next) { node = node.parentElement; if (getComputedStyle(node).display !== 'inline') return null; continue; }
+            while (next.nodeType === 1 && next.childNodes.length) {
+                if (getComputedStyle(next).display !== 'inline' || next.tagName.startsWith('MJX')) return null;
+                next = way === 'nextSibling' ? next.firstChild : next.lastChild;
+            }
+            if (next.nodeType === 3 && next.length) return next;
+            node = next;
+        }
+    };
+    return [...document.querySelectorAll('article mjx-container:not([display])')].flatMap((one) => {
+        const box = one.getBoundingClientRect();
+        if (!box.width) return [];
+        return ['previousSibling', 'nextSibling'].filter((way) => {
+            const text = beside(one, way), after = way === 'nextSibling', at = after || !text ? 0 : text.length - 1;
+            if (!text || /\s/.test(text.data[at])) return false;
+            const range = document.createRange();
+            range.setStart(text, at);
+            range.setEnd(text, at + 1);
+            const mark = range.getBoundingClientRect();
+            return mark.width && (after ? mark.left < box.left : mark.left > box.right);
+        }).map((way) => way + ' of ' + one.closest('.math').parentElement.textContent.slice(0, 60));
+    });
+}"""
+# sizes of formulas over those of the text around them
+SIZES = """() => [...document.querySelectorAll('article mjx-container')].filter(e => e.getClientRects().length).map(e => [
+    e.getAttribute('display') === 'true', parseFloat(getComputedStyle(e).fontSize) / parseFloat(getComputedStyle(e.parentElement).fontSize)])"""
+
 
 def stories() -> dict[str, list[str]]:
     """The pages of each chapter, its story first, by the story's name."""
