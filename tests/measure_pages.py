@@ -42,7 +42,11 @@ PARTED = r"""() => {
     const beside = (node, way) => { // the text before or after a formula, on the same line or not
         while (node) {
             let next = node[way];
-            if (!next) { node = node.parentElement; if (getComputedStyle(node).display !== 'inline') return null; continue; }
+            if (!next) {
+                node = node.parentElement;
+                if (getComputedStyle(node).display !== 'inline') return null;
+                continue;
+            }
             while (next.nodeType === 1 && next.childNodes.length) {
                 if (getComputedStyle(next).display !== 'inline' || next.tagName.startsWith('MJX')) return null;
                 next = way === 'nextSibling' ? next.firstChild : next.lastChild;
@@ -66,8 +70,11 @@ PARTED = r"""() => {
     });
 }"""
 # sizes of formulas over those of the text around them
-SIZES = """() => [...document.querySelectorAll('article mjx-container')].filter(e => e.getClientRects().length).map(e => [
-    e.getAttribute('display') === 'true', parseFloat(getComputedStyle(e).fontSize) / parseFloat(getComputedStyle(e.parentElement).fontSize)])"""
+SIZES = """() => {
+    const size = (one) => parseFloat(getComputedStyle(one).fontSize);
+    const seen = [...document.querySelectorAll('article mjx-container')].filter((one) => one.getClientRects().length);
+    return seen.map((one) => [one.getAttribute('display') === 'true', size(one) / size(one.parentElement)]);
+}"""
 
 
 def stories() -> dict[str, list[str]]:

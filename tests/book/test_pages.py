@@ -147,7 +147,9 @@ def test_page_as_a_reader_sees_it(page, loaded, shot, name):
         assert page.locator("figure img").count() > 0, "a chapter shows figures"
         assert page.locator("article img[src*='_images/']").count() == 0, "each with a caption"
         assert page.locator("figure img:not([alt])").count() == 0, "every figure has a text for those who cannot see it"
-    assert {round(share, 2) for shown, share in page.evaluate(SIZES) if not shown} <= {1.0}, "formulas have the text's size"
+    assert {round(share, 2) for shown, share in page.evaluate(SIZES) if not shown} <= {1.0}, (
+        "formulas have the text's size"
+    )
     assert not (parted := page.evaluate(PARTED)), parted
     page.set_viewport_size({"width": 390, "height": 844})  # a phone: what is wider scrolls in a box of its own
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
@@ -225,7 +227,7 @@ def test_below_a_figure_stand_its_code_its_studies_and_their_results(page):
     code = page.locator("a.to-code").first
     words = page.locator("details.hide.above-input > summary").all_inner_texts()
     drawn = page.locator("figure").count()
-    assert len({one for one in words if one.startswith("code of Fig. 1.")}) == drawn <= len(words) <= drawn + 6, words
+    assert len({one for one in words if one.startswith("code of Fig. 1.")}) == drawn <= len(words) <= drawn + 8, words
     assert not page.locator("details.hide > summary[aria-label]").count(), "its words are its name"
     code.click()
     figure = page.locator(code.get_attribute("href"))

@@ -198,7 +198,7 @@ class Chapter:
         display(HTML(shown), metadata={"table": name})
 
     def say(self, text: str) -> None:
-        """Shows a sentence of Markdown, for numbers that come from the data, in the form that ``views.typeset`` gives."""
+        """Shows a sentence of Markdown, for numbers that come from the data; ``views.typeset`` gives their form."""
         display(Markdown(views.typeset(text)))
 
     def _origin(self, tables: Sequence[pd.DataFrame]) -> str:

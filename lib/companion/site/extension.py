@@ -31,8 +31,10 @@ HOSTS = ("github", "gitlab", "bitbucket")  # the theme knows them, and stops at 
 TEXTS = "window.BOOK_TEXTS = "  # what the search shows of each page: one on disk may not fetch another
 LEFT = ("book/api", "book/bibliography")
 _MATHS = r'<span class="math notranslate nohighlight">[^<]*</span>'
-_WITH_MARKS = re.compile(  # a formula with what touches it, or with the mark behind the bold or slanted words that it ends
-    rf"((?:[^\s<>]*{_MATHS})+)(?:((?:</(?:em|strong)>)+)([,.;:!?)]+)|([^\s<>]*))"
+_WITH_MARKS = (
+    re.compile(  # a formula with what touches it, or with the mark behind the bold or slanted words that it ends
+        rf"((?:[^\s<>]*{_MATHS})+)(?:((?:</(?:em|strong)>)+)([,.;:!?)]+)|([^\s<>]*))"
+    )
 )
 _CODE_OF = re.compile(r"code of \{([^}]*)\}")  # of a figure, by its label
 _TEX = re.compile(r"\\[()\[\]]|[\\{}]")  # what an excerpt of the search leaves out of a formula
@@ -74,7 +76,7 @@ def _button(app: Sphinx, config: Config) -> None:
 def _measured(
     role: str, raw: str, name: str, line: int, inliner: Inliner, options: Any = None, content: Any = ()
 ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-    """The measured value of a claim, by these pages' ledger, ``{claim}`C.Fig2-limit```; ``_number`` shows what it is."""
+    """The measured value of a claim, by these pages' ledger: ``{claim}`C.Fig2-limit```; ``_number`` shows it."""
     env = inliner.document.settings.env
     for path in (Path(env.srcdir, folder, "ledger.json") for folder in env.config.html_extra_path):
         env.note_dependency(str(path))
@@ -173,7 +175,9 @@ class _Typeset(SphinxPostTransform):
         if self.env.docname.startswith(LEFT):
             return
         for text in list(self.document.findall(nodes.Text)):
-            if not isinstance(text.parent, (nodes.literal, nodes.FixedTextElement, nodes.math, nodes.math_block, nodes.raw)):
+            if not isinstance(
+                text.parent, (nodes.literal, nodes.FixedTextElement, nodes.math, nodes.math_block, nodes.raw)
+            ):
                 text.parent.replace(text, nodes.Text(views.typeset(text)))
 
 

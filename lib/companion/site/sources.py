@@ -43,7 +43,7 @@ KEY_FIGURES = {  # of the chapters, on their cards; the first is the README's, t
     "06": "fig-d-picture",
     "07": "fig-e-2",
 }
-FOLDED = {"parameters": "parameters", "injected-parameters": "values of this profile"}  # by tag; else code
+FOLDED = {"parameters": "parameters", "injected-parameters": "values of this profile"}  # by tag; else code of something
 _PAGE = re.compile(r"\(([\w-]+)\)=\n# ")
 _FIGURE = re.compile(r'(?<!figure=)"((?:fig|tab)-[\w-]+)"')  # where it is shown, and not where a claim names it
 _CLAIM = re.compile(r"\{claim\}`([^`]+)`")  # a number of the ledger
@@ -150,7 +150,7 @@ def _fold(group: Sequence[nbformat.NotebookNode]) -> None:
     for cell in group:
         tag = "hide-input" if cell is shown else "remove-input" if cell.outputs else "remove-cell"
         cell.metadata["tags"] = [*cell.metadata.get("tags", []), tag]
-    words = next((words for tag, words in FOLDED.items() if tag in shown.metadata.tags), "code")
+    words = next((words for tag, words in FOLDED.items() if tag in shown.metadata.tags), "code of these numbers")
     words = f"code of {{{shown.metadata.mystnb.figure.name}}}" if _is_figure(shown) else words
     shown.metadata.setdefault("mystnb", {}).update(code_prompt_show=words, code_prompt_hide=words)
 
@@ -303,7 +303,13 @@ def recomputed(records: Sequence[Mapping[str, Any]], folder: Path) -> dict[str, 
     for number, source in parameters.chapters().items():
         path = (folder / f"{source.stem}.ipynb").resolve().with_name(f"{number}.sampled.json")
         sampled |= json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return {"values": len(pairs), "others": others, "most": max(far, default=0.0), "changed": changed, "sampled": sampled}
+    return {
+        "values": len(pairs),
+        "others": others,
+        "most": max(far, default=0.0),
+        "changed": changed,
+        "sampled": sampled,
+    }
 
 
 def studies_page() -> str:
