@@ -47,6 +47,7 @@ PARTED = r"""() => {
                 if (getComputedStyle(node).display !== 'inline') return null;
                 continue;
             }
+            if (next.tagName === 'BR' || next.className === 'headerlink') return null;
             while (next.nodeType === 1 && next.childNodes.length) {
                 if (getComputedStyle(next).display !== 'inline' || next.tagName.startsWith('MJX')) return null;
                 next = way === 'nextSibling' ? next.firstChild : next.lastChild;
@@ -55,7 +56,7 @@ PARTED = r"""() => {
             node = next;
         }
     };
-    return [...document.querySelectorAll('article mjx-container:not([display])')].flatMap((one) => {
+    return [...document.querySelectorAll('article span.math')].flatMap((one) => {
         const box = one.getBoundingClientRect();
         if (!box.width) return [];
         return ['previousSibling', 'nextSibling'].filter((way) => {
@@ -66,7 +67,7 @@ PARTED = r"""() => {
             range.setEnd(text, at + 1);
             const mark = range.getBoundingClientRect();
             return mark.width && (after ? mark.left < box.left : mark.left > box.right);
-        }).map((way) => way + ' of ' + one.closest('.math').parentElement.textContent.slice(0, 60));
+        }).map((way) => way + ' of ' + one.parentElement.textContent.slice(0, 60));
     });
 }"""
 # sizes of formulas over those of the text around them

@@ -48,7 +48,7 @@ def plain(words: str) -> str:
         digits = digits[:-1] + ten if digits in ("1", "-1") else f"{digits}{NARROW}×{NARROW}{ten}"
     elif len(digits.lstrip("-").partition(".")[0]) > 4:
         digits = f"{int(digits):,}".replace(",", NARROW) if digits.lstrip("-").isdigit() else digits
-    return digits.replace("-", "−")
+    return digits.replace("-", "−").replace("inf", "∞")
 
 
 @dataclass(frozen=True)
