@@ -349,8 +349,9 @@ def test_bands_read_as_words():
 def test_a_number_of_a_sentence_has_two_digits_unless_its_interval_needs_more(value, half, words):
     entry = ledger.record(PLAIN, value=value, low=value - half, high=value + half, n=8, verdict="reproduced")
     assert ledger.in_text(entry) == words and ledger.in_text(ledger.record(PLAIN)) == "—"
-    assert ledger.tip(entry) == f"measured {ledger.measured_value(entry)} · accepted 0.4 … 0.6 · reproduced"
-    assert " · paper 0.5 · " in ledger.tip(entry | {"stated": 0.5})
+    said = f"measured {ledger.measured_value(entry)} · accepted 0.4 … 0.6 · reproduced"
+    assert f'data-definition="{said}">{words}</span>' in show("number", entry)
+    assert " · paper 0.5 · " in show("number", entry | {"stated": 0.5})
 
 
 def test_papers_come_in_order_with_what_was_not_measured_last():

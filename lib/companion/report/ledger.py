@@ -389,13 +389,6 @@ def in_text(entry: Mapping[str, Any]) -> str:
     return estimates.plain(f"{entry['value']:.{2 if entry['low'] <= rounded <= entry['high'] else 3}g}")
 
 
-def tip(entry: Mapping[str, Any]) -> str:
-    """What a number of a sentence stands for: ``measured 0.375 [0.374, 0.375] · paper 0 · corrected``."""
-    said = words(entry)
-    theirs = f"paper {said['stated']}" if said["stated"] else f"accepted {said['accepted']}"
-    return f"measured {said['measured']} · {theirs} · {said['word']}"
-
-
 def words(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A record for a reader: each part as text, empty if it has none, and its ``erratum``, if any."""
     absent = f"; {ABSENT}" if ABSENT in (entry["data"] or "") else ""

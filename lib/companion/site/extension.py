@@ -21,7 +21,6 @@ from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
-from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxTranslator
 from sphinx.util.osutil import relative_uri
 
@@ -29,13 +28,9 @@ from companion.report import ledger, views
 
 HOSTS = ("github", "gitlab", "bitbucket")  # the theme knows them, and stops at another's address
 TEXTS = "window.BOOK_TEXTS = "  # what the search shows of each page: one on disk may not fetch another
-LEFT = ("book/api", "book/bibliography")
 _MATHS = r'<span class="math notranslate nohighlight">[^<]*</span>'
-_WITH_MARKS = (
-    re.compile(  # a formula with what touches it, or with the mark behind the bold or slanted words that it ends
-        rf"((?:[^\s<>]*{_MATHS})+)(?:((?:</(?:em|strong)>)+)([,.;:!?)]+)|([^\s<>]*))"
-    )
-)
+# a formula with what touches it, or with the mark behind the bold or slanted words that it ends
+_WITH_MARKS = re.compile(rf"((?:[^\s<>]*{_MATHS})+)(?:((?:</(?:em|strong)>)+)([,.;:!?)]+)|([^\s<>]*))")
 _CODE_OF = re.compile(r"code of \{([^}]*)\}")  # of a figure, by its label
 _TEX = re.compile(r"\\[()\[\]]|[\\{}]")  # what an excerpt of the search leaves out of a formula
 NO_WORDS = "pre, script, style, .headerlink"  # code is not searched
@@ -47,8 +42,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("book_labels", None, "html", (dict, type(None)))  # of a run: label -> where the book has it
     app.add_role("claim", _measured)
     app.add_node(nodes.reference, override=True, html=(_link, None))
-    app.add_node(nodes.abbreviation, override=True, html=(_number, lambda self, node: self.body.append("</span>")))
-    app.add_post_transform(_Typeset)
     handlers = {
         "config-inited": _button,
         "env-get-updated": _out_of_date,
@@ -76,13 +69,12 @@ def _button(app: Sphinx, config: Config) -> None:
 def _measured(
     role: str, raw: str, name: str, line: int, inliner: Inliner, options: Any = None, content: Any = ()
 ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-    """The measured value of a claim, by these pages' ledger: ``{claim}`C.Fig2-limit```; ``_number`` shows it."""
+    """The measured value of a claim, by these pages' ledger: ``{claim}`C.Fig2-limit```; interval as a tooltip."""
     env = inliner.document.settings.env
     for path in (Path(env.srcdir, folder, "ledger.json") for folder in env.config.html_extra_path):
         env.note_dependency(str(path))
         if record := _records(path, path.stat().st_mtime_ns if path.exists() else 0).get(name):
-            said = {"explanation": ledger.tip(record), "classes": ["measured"]}
-            return [nodes.abbreviation(raw, ledger.in_text(record), **said)], []
+            return [nodes.raw(raw, views.show("number", record), format="html")], []
     return [], [inliner.reporter.error(f"{name} is no claim of the ledger", line=line)]
 
 
@@ -159,28 +151,6 @@ def _link(self: SphinxTranslator, node: nodes.reference) -> None:
             self.body[-1] = f'{self.body[-1][:-1]} data-{kind}="{html.escape(said)}">'
 
 
-def _number(self: SphinxTranslator, node: nodes.abbreviation) -> None:
-    """A measured number, whose interval and verdict ``book.js`` shows on hover, keyboard focus and touch."""
-    about = {"role": "button", "tabindex": "0", "data-definition": node["explanation"]}
-    self.body.append(self.starttag(node, "span", "", **about))
-
-
-class _Typeset(SphinxPostTransform):
-    """Numbers of a text have one form (``views.typeset``); those of code, signatures and works that are cited stay."""
-
-    default_priority = 900
-
-    def run(self, **_: Any) -> None:
-        """Replaces what has another form."""
-        if self.env.docname.startswith(LEFT):
-            return
-        for text in list(self.document.findall(nodes.Text)):
-            if not isinstance(
-                text.parent, (nodes.literal, nodes.FixedTextElement, nodes.math, nodes.math_block, nodes.raw)
-            ):
-                text.parent.replace(text, nodes.Text(views.typeset(text)))
-
-
 def _elsewhere(app: Sphinx, env: BuildEnvironment, node: nodes.Element, shown: nodes.Element) -> nodes.Element | None:
     """A reference from a run's page to the book, in words."""
     if app.config.book_labels is None or node.get("reftype") not in ("numref", "eq", "ref", "term"):
@@ -194,8 +164,6 @@ def _elsewhere(app: Sphinx, env: BuildEnvironment, node: nodes.Element, shown: n
 
 def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
     """Stores a page's words, and makes its download button save a file: on a chapter the notebook."""
-    foot = context.get("theme_extra_footer") or ""
-    context["theme_extra_footer"] = foot.replace("LEDGER", context["pathto"]("book/ledger")) if foot else ""
     if doctree is None:
         return
     numbers = app.env.toc_fignumbers.get(name, {}).get("figure", {})

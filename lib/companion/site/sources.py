@@ -43,7 +43,7 @@ KEY_FIGURES = {  # of the chapters, on their cards; the first is the README's, t
     "06": "fig-d-picture",
     "07": "fig-e-2",
 }
-FOLDED = {"parameters": "parameters", "injected-parameters": "values of this profile"}  # by tag; else code of something
+FOLDED = {"parameters": "parameters", "injected-parameters": "values of this profile"}  # by tag; else code
 _PAGE = re.compile(r"\(([\w-]+)\)=\n# ")
 _FIGURE = re.compile(r'(?<!figure=)"((?:fig|tab)-[\w-]+)"')  # where it is shown, and not where a claim names it
 _CLAIM = re.compile(r"\{claim\}`([^`]+)`")  # a number of the ledger
@@ -291,24 +291,15 @@ def recomputed(records: Sequence[Mapping[str, Any]], folder: Path) -> dict[str, 
     verdict, ``most`` is the largest share by which they do, of the value or of half its interval. ``sampled``: the
     studies whose stored results were computed again in part, with what differed.
     """
-    there = {record["id"]: record for record in ledger.read(paths.results() / "ledger.json")}
-    pairs = [(one, there[one["id"]]) for one in records if one["id"] in there]
-    pairs = [pair for pair in pairs if None not in (pair[0]["value"], pair[1]["value"])]
-    shown = lambda one: (ledger.measured_value(one), one["verdict"])  # noqa: E731
-    others = [pair for pair in pairs if shown(pair[0]) != shown(pair[1])]
+    there = {one["id"]: one for one in ledger.read(paths.results() / "ledger.json") if one["value"] is not None}
+    pairs = [(one, there[one["id"]]) for one in records if one["id"] in there and one["value"] is not None]
+    others = [(a, b) for a, b in pairs if views.show("number", a) != views.show("number", b)]
     far = [abs(a["value"] - b["value"]) / max(abs(b["value"]), (b["high"] - b["low"]) / 2, 1e-300) for a, b in others]
-    changed = sum(a["verdict"] != b["verdict"] for a, b in others)
-    sampled: dict[str, list[str]] = {}
+    found = {"values": len(pairs), "others": others, "most": max(far, default=0.0), "sampled": {}}
     for number, source in parameters.chapters().items():
         path = (folder / f"{source.stem}.ipynb").resolve().with_name(f"{number}.sampled.json")
-        sampled |= json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return {
-        "values": len(pairs),
-        "others": others,
-        "most": max(far, default=0.0),
-        "changed": changed,
-        "sampled": sampled,
-    }
+        found["sampled"] |= json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found | {"changed": sum(a["verdict"] != b["verdict"] for a, b in others)}
 
 
 def studies_page() -> str:
@@ -520,8 +511,7 @@ def main(argv: list[str] | None = None) -> int:
         pages = stage(args.profile)
         records = ledger.merge(folder)
         again = recomputed(records, folder) if args.profile == "laptop" else None  # of which the stored ledger is
-        foot = views.markdown("foot", again=again) if again else ""
-        write_changed(paths.generated() / "foot.html", foot)
+        write_changed(paths.generated() / "foot.html", views.markdown("foot", again=again) if again else "")
         made = {
             "summary": views.markdown("summary", profile=args.profile, records=records),
             "ledger": ledger_page(records, args.profile, again),
