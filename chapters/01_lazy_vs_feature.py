@@ -19,8 +19,8 @@
 #   the initial one. The network's own error falls with {claim}`A.Fig3-beta-feature-d5` and {claim}`A.Fig3-beta-feature-d10`.
 # - **The last points undo the compression of the weights, and part of the function's.** At the end of training the
 #   compression of the weights has {claim}`A.Fig6-amplification-end` ($d=5$) and {claim}`A.Fig6-amplification-end-d10`
-#   ($d=10$) of its value at $t^*$ (8192 points). The compression of the function is {claim}`A.Fig6-function-end-d5`
-#   and {claim}`A.Fig6-function-end-d10` times as large as at $t^*$ (4096 points), but smaller than it was when 98 % of
+#   ($d=10$) of its value at $t^*$ (8192 points, width 500). The compression of the function is {claim}`A.Fig6-function-end-d5`
+#   and {claim}`A.Fig6-function-end-d10` times as large as at $t^*$ (4096 points, width 200), but smaller than it was when 98 % of
 #   the points were fitted.
 # - **Compressing the data lowers the lazy error about as paper A says, on planes.** We divide the uninformative
 #   coordinates by a factor. The lazy error falls as a power of this factor, with the exponents
@@ -413,11 +413,12 @@ def along_training(ax, shares):
 # %%
 tops = {name: rows[rows.p == rows.p.max()] for name, rows in functions.items()}
 chapter.say(
-    "From $t^*$ to the end of training $\\Lambda$, which sums over all weights, changes by the factors "
+    f"At $p={tops['cylinder'].p.iloc[0]}$ and $h={tops['cylinder'].h.iloc[0]}$: from $t^*$ to the end of training $\\Lambda$, which sums "
+    "over all weights, changes by the factors "
     + ", ".join(f"{by_the_end(rows, 'weights'):.2g} ({name})" for name, rows in tops.items())
     + ". The compression of the function changes by "
     + ", ".join(f"{by_the_end(rows, 'function'):.2g}" for rows in tops.values())
-    + f" ($p={tops['cylinder'].p.iloc[0]}$, $h={tops['cylinder'].h.iloc[0]}$)."
+    + "."
 )
 # %% [markdown]
 # Training ends when all points are fitted. Paper A writes of the last points that "the previous predictions are not

@@ -37,6 +37,9 @@
 # 3. A finite training set adds noise of relative size $1/\sqrt p$, which keeps the uninformative weights from vanishing.
 # 4. The ratio of informative to uninformative weights therefore saturates at a value proportional to $\sqrt p$.
 #
+# Both labels must be nearly equally frequent. Else neurons that are active on all points grow fastest, and the first tenth of the points
+# is fitted by a constant, before the others have found their fixed points.
+#
 # {numref}`fig-sketch-compression` shows the effect and {numref}`fig-sketch-chain` the argument. We assume the model of chapter 1. The
 # {ref}`details page <compression-details>` tests each formula by itself.
 #

@@ -181,7 +181,11 @@ def test_check_writes_the_record_and_shows_one_line(opened, shown, mini_book):
     assert record["seconds"] >= 0 and record["device"] and record["versions"]["torch"]
     said = shown[0][0].data
     assert said.startswith('<div class="verdict verdict-reproduced">') and "\n" not in said
-    assert "<b>reproduced</b>" in said and "<code>Z.Fig1-size</code>" in said and "refuted by 2 (one was lost)" in said
+    assert (
+        "<b>reproduced</b>" in said
+        and "<code>Z.Fig1-size</code>" in said
+        and "counter-hypothesis 2 (one was lost)" in said
+    )
     rows = views.show("verdicts", [record, record | {"short": "There are three", "stated": 4}], views.ERRATA)
     assert rows.count("<details") == rows.count(said) == 2, "each opens itself"
     assert "<span>Z.Fig1-size</span><span><b>3</b></span>" in rows

@@ -271,23 +271,23 @@ def undecided(value, half, n=8, interval="mean, Student's t", **change):
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        (undecided(0.5, 0.2), "about 32 realisations in place of 8"),
-        (undecided(0.7, 0.15), "about 18 realisations in place of 8"),
+        (undecided(0.5, 0.2), "about 32 seeds in place of 8"),
+        (undecided(0.7, 0.15), "about 18 seeds in place of 8"),
         (undecided(0.5999, 0.2), "on the edge of what is accepted"),
         (undecided(0.5, 0.2, interval=ledger.SPAN), "larger sizes, where the settings agree"),
-        (undecided(0.5, math.inf, n=1), "5 realisations or more, not all equal"),
+        (undecided(0.5, math.inf, n=1), "5 seeds or more, not all equal"),
         (undecided(0.5, 0.05, verdict="reproduced"), "^$"),
         (
             undecided(0.9, 0.1, late={"sizes": [8, 32], "value": 0.7, "low": 0.5, "high": 0.9}),
-            "about 32 realisations in place of 8 at sizes 8 to 32 alone",
+            "about 32 seeds in place of 8 at sizes 8 to 32 alone",
         ),
         (
             undecided(0.5, 0.2, late={"sizes": [8, 32], "value": 0.5, "low": 0.45, "high": 0.55}),
-            "about 32 realisations in place of 8, if the value stays",
+            "about 32 seeds in place of 8, if the value stays",
         ),
         (
             undecided(0.5, 0.05, late={"sizes": [8, 32], "value": 0.5, "low": 0.3, "high": 0.7}),
-            "about 32 realisations in place of 8 at sizes 8 to 32 alone",
+            "about 32 seeds in place of 8 at sizes 8 to 32 alone",
         ),
     ],
 )
@@ -300,7 +300,7 @@ def test_a_row_of_the_page_shows_rival_amendment_estimator_and_what_decides():
     claim = Claim(id="Z.Fig1-c", accept=(0.4, 0.6), alternative=NULL, amended=(change,), **GIVEN)
     entry = ledger.record(claim, value=0.5, low=0.3, high=0.7, n=8, interval="mean, Student's t", verdict="undecided")
     text = show("table", [entry])
-    for words in ("refuted by 0 (nothing happens)", "n = 8, mean, Student's t", "about 32 realisations"):
+    for words in ("counter-hypothesis 0 (nothing happens)", "n = 8, mean, Student's t", "about 32 seeds"):
         assert words in text
     assert "was: accepted 0.1 to 0.9 (reproduced). Nothing could miss <span" in text and "\\(x^2\\)" in text
 

@@ -22,7 +22,7 @@ from regimes.validate import InputError
 
 IN_PART = "in part"  # of a statement: its claims have several verdicts
 VERDICTS = ("reproduced", "corrected", "not reproduced", "not yet asymptotic", "undecided")
-MANY = 100.0  # times as many realisations: beyond, another way must be found
+MANY = 100.0  # times as many seeds: beyond, another way must be found
 AMENDED = ("was", "verdict", "why")
 ABSENT = "stored rows: the data are not on this machine"  # in a record's data, where it is so
 KINDS = {
@@ -323,7 +323,7 @@ def _in_common(entries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def misses_stated(entry: Mapping[str, Any]) -> bool:
-    """Whether the paper's stated number lies outside an interval over realisations."""
+    """Whether the paper's stated number lies outside an interval over seeds."""
     if entry["stated"] is None or entry["value"] is None or entry["interval"] in (EXACT, SPAN):
         return False
     return not entry["low"] <= entry["stated"] <= entry["high"]
@@ -344,10 +344,10 @@ def what_decides(entry: Mapping[str, Any]) -> str:
     if entry["verdict"] != "undecided":
         return ""
     if entry["interval"] in (EXACT, SPAN):
-        return "to decide: larger sizes, where the settings agree; more realisations change nothing"
+        return "to decide: larger sizes, where the settings agree; more seeds change nothing"
     estimate = Estimate(entry["value"], entry["low"], entry["high"], entry["n"], entry["interval"] or EXACT)
     if not estimate.judges:
-        return f"to decide: {estimates.FEWEST} realisations or more, not all equal"
+        return f"to decide: {estimates.FEWEST} seeds or more, not all equal"
     bands = [entry["accept"], *([entry["corrected"]] if _corrects(entry["erratum"], entry["corrected"]) else [])]
     alone, late = "", entry["late"]
     if late and all(_inside(estimate, one) or _disjoint(estimate, one) for one in map(_tuple, bands)):
@@ -357,7 +357,7 @@ def what_decides(entry: Mapping[str, Any]) -> str:
     if not math.isfinite(factor) or factor > MANY:
         return "to decide: larger sizes or a sharper estimator; the value lies on the edge of what is accepted"
     needed = math.ceil(round(factor * entry["n"], 6))
-    return f"to decide: about {needed} realisations in place of {entry['n']}{alone}, if the value stays"
+    return f"to decide: about {needed} seeds in place of {entry['n']}{alone}, if the value stays"
 
 
 def _tuple(bounds: Sequence[float | None]) -> tuple[float, float]:
@@ -401,7 +401,7 @@ def words(entry: Mapping[str, Any]) -> dict[str, Any]:
         "kind": kind + (f" · counted with {entry['part_of']}" if entry["part_of"] else ""),
         "accepted": band(entry["accept"]),
         "corrected": band(entry["corrected"]) if entry["corrected"] else "",
-        "rival": f"refuted by {entry['alternative']['value']:.4g} ({entry['alternative']['what']})",
+        "rival": f"counter-hypothesis {entry['alternative']['value']:.4g} ({entry['alternative']['what']})",
         "measured": measured_value(entry),
         "value": in_text(entry),
         "stated": "" if entry["stated"] is None else estimates.plain(f"{entry['stated']:.3g}"),

@@ -349,7 +349,7 @@ def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
     columns = ("id", "chapter", "kind", "statement", "source", "verdict", "value", "low", "high", "n", "interval")
     table = pd.DataFrame([{name: record[name] for name in columns} for record in records])
     table["accepted"] = [ledger.band(record["accept"]) for record in records]
-    table["refuted by"] = [record["alternative"]["value"] for record in records]
+    table["counter-hypothesis"] = [record["alternative"]["value"] for record in records]
     table.to_csv(extra / "ledger.csv", index=False)
     (extra / "stored").mkdir()  # "results" is among the names that Sphinx leaves out
     for path in paths.results().glob("*.csv"):
