@@ -40,7 +40,7 @@
 # argument with another exponent.
 #
 # We test the assumption on the {term}`stripe` (parallel planes) and the {term}`cylinder`. Most of our networks have
-# 500 neurons, and learn from up to 16 384 points; paper A has $10^4$ neurons and up to $10^4$ points. You need to know gradient descent
+# 500 neurons, and learn from up to 16 384 points; paper A has $10^4$ neurons and up to $10^4$ points. You need to know gradient descent
 # and kernel methods. Chapter 2 explains where the compression comes from.
 #
 # :::{dropdown} Symbols

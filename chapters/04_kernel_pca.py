@@ -33,7 +33,7 @@
 # It then measures how much each component says about the label.
 #
 # We do so for two networks. One has a single hidden layer and learns the stripe of chapter 1 at small output scale
-# $\alpha$. The other is paper A's convolutional network with sixteen layers (23 251 parameters, no batch norm), and
+# $\alpha$. The other is paper A's convolutional network with sixteen layers (23 251 parameters, no batch norm), and
 # learns whether a digit is even. Both are trained until every point has a {term}`margin` of at least 1. We then
 # compute the kernel on $n$ points that were not used in training. The {ref}`details page <kernel-components-details>`
 # has the estimators, the numerics and the single statements.
