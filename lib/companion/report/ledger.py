@@ -373,9 +373,10 @@ def _tuple(bounds: Sequence[float | None]) -> tuple[float, float]:
 def band(bounds: Sequence[float | None]) -> str:
     """An accept band as a reader writes it: ``0.85 … 0.9``, ``≥ 0``, ``≤ 1``; ``None`` or infinity is no bound."""
     low, high = (None if end is None or math.isinf(end) else end for end in bounds)
-    if low is None or high is None:
-        return "any" if low is high else f"≥ {low:.4g}" if high is None else f"≤ {high:.4g}"
-    return f"{low:.4g} … {high:.4g}"
+    least, most = (estimates.plain(f"{end:.4g}") if end is not None else "" for end in (low, high))
+    if least and most:
+        return f"{least} … {most}"
+    return f"≥ {least}" if least else f"≤ {most}" if most else "any"
 
 
 def measured_value(entry: Mapping[str, Any]) -> str:
@@ -385,12 +386,19 @@ def measured_value(entry: Mapping[str, Any]) -> str:
     return str(Estimate(entry["value"], entry["low"], entry["high"], entry["n"]))
 
 
+def in_text(entry: Mapping[str, Any]) -> str:
+    """The measured value in a sentence, or a dash: two digits, three where two would leave the interval."""
+    if entry["value"] is None:
+        return "—"
+    rounded = float(f"{entry['value']:.2g}")
+    return estimates.plain(f"{entry['value']:.{2 if entry['low'] <= rounded <= entry['high'] else 3}g}")
+
+
 def words(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A record for a reader: each part as text, empty if it has none, and its ``erratum``, if any."""
     absent = f"; {ABSENT}" if ABSENT in (entry["data"] or "") else ""
     kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
     held = entry["erratum"] if entry["value"] is not None else None
-    value, interval, _ = measured_value(entry).partition(" [")
     return {
         "short": entry["short"] or entry["id"],
         "word": word(entry),
@@ -400,7 +408,8 @@ def words(entry: Mapping[str, Any]) -> dict[str, Any]:
         "corrected": band(entry["corrected"]) if entry["corrected"] else "",
         "rival": f"counter-hypothesis {entry['alternative']['value']:.4g} ({entry['alternative']['what']})",
         "measured": measured_value(entry),
-        "value": value if interval or entry["value"] is None else f"{entry['value']:.3g}",
+        "value": in_text(entry),
+        "stated": "" if entry["stated"] is None else estimates.plain(f"{entry['stated']:.3g}"),
         "count": f"n = {entry['n']}, {entry['interval']}{absent}" if entry["n"] else "",
         "late": _late(entry["late"]) if entry["late"] else "",
         "missed": f"the stated {entry['stated']:.3g} lies outside the interval" if misses_stated(entry) else "",
