@@ -23,7 +23,7 @@ from companion.experiments.queue import chunks
 from companion.experiments.store import Cell, Store, committed
 from companion.experiments.study import STATISTICAL, Setting, Study
 from companion.experiments.sweep import cells, sweep
-from companion.experiments.table import CELL, Origin, origin, read_csv, rows_by_cell
+from companion.experiments.table import CELL, Origin, cells_of, origin, read_csv, rows_by_cell
 from regimes.validate import InputError
 
 SECONDS = 3.0  # of stored results that a run computes again, a study, or one of the ``CHEAPEST`` batches
@@ -171,6 +171,16 @@ def _repeated(study: Study, again: pd.DataFrame, made: Mapping[Cell, Origin]) ->
     """The cells whose numbers must repeat: computed by the same code on the same kind of processor."""
     pairs = {cell: (made[cell], origin(cell)) for cell in rows_by_cell(again)} if study.repeats else {}
     return {c for c, (one, other) in pairs.items() if (one.digest, one.versions) == (other.digest, other.versions)}
+
+
+def unchecked(study: Study, here: Callable[[Mapping[str, Any]], bool]) -> str:
+    """Why a run computes no batch of a study's stored results again; empty if it does."""
+    known = cells_of(paths.results() / f"{study.name}.csv", version=study.version)
+    possible = [cell for cell in known if here(cell.setting)]
+    if not possible:
+        return "their data are not on this machine"
+    shortest = min(map(seconds, batches(study, possible)))
+    return f"the shortest batch takes {shortest:.0f} s" if shortest > LONGEST else ""
 
 
 def share(part: float, seed: int, study: Study) -> Callable[[list[Batch]], list[Batch]]:

@@ -142,8 +142,7 @@ def read_csv(path: Path, *, version: int) -> pd.DataFrame:
     about = {name: sorted(held[name]) for name in ("lists", "words")}
     if about != _columns(head, found) or not set(held["nonfinite"]) <= set(head):
         raise InputError(f"{path.name} is refused: its columns hold other things than was written; {_remedy(path)}")
-    origins = {key: Origin(**{n: v for n, v in cell.items() if n not in PROOF}) for key, cell in held["cells"].items()}
-    origins = {key: origin for key, origin in origins.items() if origin.version == version}
+    origins = _origins(held, version)
     # a cell that a sweep of this process has returned stands for that
     remember({key: origin for key, origin in origins.items() if key not in _ORIGINS})
     # an empty field is what a row lacks; a word such as "None" is a word
@@ -153,6 +152,19 @@ def read_csv(path: Path, *, version: int) -> pd.DataFrame:
     table = table[table[CELL].isin(origins)].reset_index(drop=True)
     told = [dict(origins[key].setting) | {n: getattr(origins[key], n) for n in STAMP} for key in table[CELL]]
     return pd.concat([pd.DataFrame(told).drop(columns=table.columns, errors="ignore"), table], axis=1)
+
+
+def cells_of(path: Path, *, version: int) -> list[Cell]:
+    """The cells of a table that ``write_csv`` wrote, whose origin is known from then on; its rows are not looked at."""
+    found = _origins(_read_pair(path)[1], version)
+    remember({key: origin for key, origin in found.items() if key not in _ORIGINS})
+    return [origin.cell() for origin in found.values()]
+
+
+def _origins(held: Mapping[str, Any], version: int) -> dict[str, Origin]:
+    """The origins of a file's cells of one version of their study."""
+    found = {key: {n: v for n, v in cell.items() if n not in PROOF} for key, cell in held["cells"].items()}
+    return {key: Origin(**one) for key, one in found.items() if one["version"] == version}
 
 
 def rows_by_cell(table: pd.DataFrame) -> dict[Cell, list[dict[str, Any]]]:
