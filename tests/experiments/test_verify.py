@@ -9,6 +9,7 @@ import pytest
 
 from companion import studies as registry
 from companion.experiments import store as stores
+from companion.experiments import stored
 from companion.experiments import table as tables
 from companion.experiments.store import Cell, Store
 from companion.experiments.stored import share, verify
@@ -248,3 +249,26 @@ def test_cells_of_uncommitted_code_are_set_aside(tmp_path):
         and len(store.names()) == 1
     )
     assert len(store.names("void/old/*/v1")) == 2
+
+
+def test_why_a_run_checks_no_stored_result(tmp_path, monkeypatch):
+    monkeypatch.setattr(stored.paths, "results", lambda: tmp_path)
+    write_csv(sweep(late, late.grid({}), store=Store(tmp_path / "cells"), jobs=1), tmp_path / f"{late.name}.csv")
+    assert stored.unchecked(late, lambda setting: True) == ""
+    assert stored.unchecked(late, lambda setting: False) == "their data are not on this machine"
+    monkeypatch.setattr(tables, "_ORIGINS", {})
+    forge(tmp_path / f"{late.name}.csv", lambda text: text, seconds=146.2)
+    assert stored.unchecked(late, lambda setting: True) == "the shortest batch takes 146 s"
+
+
+def test_a_runs_sample_is_another_one_each_week_and_never_the_cheapest_alone(table, monkeypatch):
+    items = stored.batches(blocks, stored.known(read_csv(table, version=1)))
+    drawn = []
+    for week in ("2026-48", "2026-48", "2026-49", "2026-50"):
+        monkeypatch.setattr(stored, "week", lambda week=week: week)
+        monkeypatch.setattr(stored, "SECONDS", sum(map(stored.seconds, items)) / 3)
+        drawn.append([batch[0].key() for batch in stored._sample(blocks, items)])
+    assert drawn[0] == drawn[1] and len({tuple(sorted(one)) for one in drawn}) > 1
+    monkeypatch.setattr(stored, "SECONDS", 0.0)
+    assert len(stored._sample(blocks, items)) == 1 and stored._sample(blocks, []) == []
+    assert re.fullmatch(r"\d{4}-\d\d", stored.week())

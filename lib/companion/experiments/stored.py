@@ -74,11 +74,20 @@ def remaining(
     held = table(study) if list(grid) == list(usual) else pd.DataFrame()
     if held.empty:
         return list(grid)
-    known = list(rows_by_cell(held))
-    settings = {cell.key(seed=False): cell.setting for cell in known}.values()
+    here = [cell for cell in known(held) if is_here(cell.setting)]
+    return lacking(held, grid) + _grid(_sample(study, batches(study, here)))
+
+
+def lacking(held: pd.DataFrame, grid: Sequence[Setting]) -> list[Setting]:
+    """The settings of a grid that stored results lack; none whose data are other ones than theirs."""
+    settings = {cell.key(seed=False): cell.setting for cell in known(held)}.values()
     data = {setting.get("data") for setting in settings}
-    fresh = [s for s in grid if s.get("data") in data and {k: v for k, v in s.items() if k != "seeds"} not in settings]
-    return fresh + _grid(_sample(study, batches(study, [cell for cell in known if is_here(cell.setting)])))
+    return [s for s in grid if s.get("data") in data and {k: v for k, v in s.items() if k != "seeds"} not in settings]
+
+
+def known(held: pd.DataFrame) -> list[Cell]:
+    """The cells of a table's rows."""
+    return [origin(key).cell() for key in held[CELL].unique()] if len(held) else []
 
 
 @dataclass(frozen=True)
@@ -140,7 +149,7 @@ def verify(
         jobs: as for ``sweep``.
     """
     held = read_csv(path, version=study.version)
-    made = {cell: origin(cell) for cell in rows_by_cell(held)}
+    made = {cell: origin(cell) for cell in known(held)}
     possible = [cell for cell in made if here(cell.setting)]
     chosen, said, drawn = choose(batches(study, possible)), [], 0
     if chosen:
@@ -169,14 +178,14 @@ def disagreements(study: Study, held: pd.DataFrame, again: pd.DataFrame, made: M
 
 def _repeated(study: Study, again: pd.DataFrame, made: Mapping[Cell, Origin]) -> set[Cell]:
     """The cells whose numbers must repeat: computed by the same code on the same kind of processor."""
-    pairs = {cell: (made[cell], origin(cell)) for cell in rows_by_cell(again)} if study.repeats else {}
+    pairs = {cell: (made[cell], origin(cell)) for cell in known(again)} if study.repeats else {}
     return {c for c, (one, other) in pairs.items() if (one.digest, one.versions) == (other.digest, other.versions)}
 
 
 def unchecked(study: Study, here: Callable[[Mapping[str, Any]], bool]) -> str:
     """Why a run computes no batch of a study's stored results again; empty if it does."""
-    known = cells_of(paths.results() / f"{study.name}.csv", version=study.version)
-    possible = [cell for cell in known if here(cell.setting)]
+    cells = cells_of(paths.results() / f"{study.name}.csv", version=study.version)
+    possible = [cell for cell in cells if here(cell.setting)]
     if not possible:
         return "their data are not on this machine"
     shortest = min(map(seconds, batches(study, possible)))
