@@ -108,10 +108,10 @@ def test_every_record_of_a_kept_ledger_has_the_verdict_of_its_numbers():
 
 
 # claims of each chapter that rest on stored rows or formulas alone; the cold book of every week compares all
-HELD = {"01": 0, "02": 0, "03": 0, "04": 0, "05": 0, "06": 0, "07": 0}
+HELD = {"01": 43, "02": 28, "03": 41, "04": 68, "05": 34, "06": 67, "07": 0}  # of 03, with 10,000 cells, every week
 
 
-@pytest.mark.parametrize("number", HELD)
+@pytest.mark.parametrize("number", [n if n != "03" else pytest.param(n, marks=pytest.mark.weekly) for n in HELD])
 def test_the_kept_ledger_is_what_the_chapters_make_of_stored_rows(number, tmp_path, monkeypatch):
     """To a thousandth, with the verdicts: a ledger that was edited, and arithmetic that has changed, are noticed."""
     kept = {record["id"]: record for record in ledger.read(ROOT / "results" / "ledger.json")}

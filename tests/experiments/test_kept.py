@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 
+import numpy as np
 import pytest
 
 from companion import paths
@@ -95,6 +96,37 @@ def test_a_dear_stored_batch_is_what_the_code_as_it_is_computes(name):
     item = registry.find(name)[1]
     found = verify(item, paths.results() / f"{name}.csv", dearest, here=is_here, jobs=1)
     assert not found.said and (found.computed or found.left == found.stored), str(found)
+
+
+SINGLE = 1e-3  # tolerance from which on a study's numbers are those of single precision
+
+
+class Rounded(np.random.Generator):
+    """Normal numbers, each moved by a rounding up, down or not at all."""
+
+    rounding = 0.0
+
+    def standard_normal(self, size=None, dtype=np.float64, out=None):
+        """As numpy's."""
+        drawn = np.asarray(super().standard_normal(size, dtype))
+        step = max(self.rounding, np.finfo(dtype).eps)
+        return (drawn * (1 + step * np.random.Generator(np.random.PCG64(7)).integers(-1, 2, drawn.shape))).astype(dtype)
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", sorted(KEPT))
+def test_a_rounding_of_what_is_drawn_moves_no_number_further_than_its_study_says(name, monkeypatch):
+    """So does another processor: as it rounds, so does a network whose first weights are moved by a rounding."""
+    item, draw = registry.find(name)[1], np.random.default_rng
+    stored = rows_by_cell(read_csv(paths.results() / f"{name}.csv", version=item.version))
+    (batch,) = dearest(batches(item, [cell for cell in stored if is_here(cell.setting)])) or pytest.skip("no data")
+    seeds = [cell.seed for cell in batch]
+    once = item(batch[0].setting, seeds)
+    monkeypatch.setattr(Rounded, "rounding", float(np.finfo(np.float32).eps) / 2 if item.rtol >= SINGLE else 1e-15)
+    monkeypatch.setattr(np.random, "default_rng", lambda seed=None: Rounded(draw(seed).bit_generator))
+    again = item(batch[0].setting, seeds)
+    one, other = ({c: [row for row in rows if row["seed"] == c.seed] for c in batch} for rows in (once, again))
+    assert not differences(item, one, other)
 
 
 def multiplied(rows, columns, factor):
