@@ -84,13 +84,13 @@ def test_what_is_not_reproduced_names_the_drawer_in_line_row_and_findings(drawer
     for shown in (
         show("line", entry, "errata.html"),
         show("table", [entry]),
-        markdown("findings", records=[entry], number="99", figure=None, drawn=""),
+        markdown("findings", records=[entry], number="99"),
     ):
         assert held in shown and ">corrected" not in shown
     assert "what holds: ≥ 0.9" in show("table", [entry])
     for other in (entry | {"erratum": None}, ledger.record(claim)):
         assert drawer not in show("table", [other]) and "erratum-" not in markdown(
-            "findings", records=[other], number="99", figure=None, drawn=""
+            "findings", records=[other], number="99"
         )
 
 
@@ -112,7 +112,7 @@ def test_few_realisations_or_equal_ones_are_undecided(estimator):
     [
         (0.5, 0.5, "reproduced"),
         (0.42, 0.58, "reproduced"),  # it drifts, and stays inside
-        (0.5, 0.8, "not yet asymptotic"),
+        (0.5, 0.8, "not reproduced"),  # the larger sizes refute what all of them together support
         (0.8, 0.5, "not yet asymptotic"),
         (0.9, 0.7, "not yet asymptotic"),  # not there, and on its way
         (0.7, 0.9, "not reproduced"),  # on its way elsewhere
@@ -125,6 +125,25 @@ def test_what_is_said_of_large_sizes_must_hold_at_the_larger_ones(whole, late, v
     drift = Drift(whole, late, (128.0, 256.0, 512.0, 1024.0), (512.0, 1024.0))
     assert judge(PLAIN, drift, "laptop") == verdict
     assert judge(PLAIN, drift, "smoke") is None
+
+
+@pytest.mark.parametrize(
+    ("whole", "late", "verdict"),
+    [
+        ((0.37, 0.42), (0.43, 0.47), "not yet asymptotic"),  # its first interval straddles an end: on its way to 0.5
+        ((0.56, 0.62), (0.63, 0.67), "not reproduced"),  # away from it
+        ((0.56, 0.62), (0.50, 0.55), "not yet asymptotic"),
+        ((0.45, 0.46), (0.54, 0.58), "reproduced"),
+        ((0.51, 0.53), (0.54, 0.66), "undecided"),  # away, and straddling an end
+        ((0.53, 0.58), (0.585, 0.615), "undecided"),
+        ((0.58, 0.63), (0.52, 0.56), "not yet asymptotic"),
+    ],
+)
+def test_only_a_value_that_nears_the_stated_one_is_not_yet_asymptotic(whole, late, verdict):
+    """A curve that leaves the paper's number as the sizes grow is not on its way there: the larger sizes decide."""
+    ends = (Estimate(sum(pair) / 2, *pair, 9, "mean, Student's t") for pair in (whole, late))
+    drift = Drift(*ends, (128.0, 256.0, 512.0, 1024.0), (512.0, 1024.0))
+    assert judge(replace(PLAIN, stated=0.5), drift, "laptop") == verdict
 
 
 @pytest.mark.parametrize(
@@ -252,23 +271,23 @@ def undecided(value, half, n=8, interval="mean, Student's t", **change):
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        (undecided(0.5, 0.2), "about 32 realisations in place of 8"),
-        (undecided(0.7, 0.15), "about 18 realisations in place of 8"),
+        (undecided(0.5, 0.2), "about 32 seeds in place of 8"),
+        (undecided(0.7, 0.15), "about 18 seeds in place of 8"),
         (undecided(0.5999, 0.2), "on the edge of what is accepted"),
         (undecided(0.5, 0.2, interval=ledger.SPAN), "larger sizes, where the settings agree"),
-        (undecided(0.5, math.inf, n=1), "5 realisations or more, not all equal"),
+        (undecided(0.5, math.inf, n=1), "5 seeds or more, not all equal"),
         (undecided(0.5, 0.05, verdict="reproduced"), "^$"),
         (
             undecided(0.9, 0.1, late={"sizes": [8, 32], "value": 0.7, "low": 0.5, "high": 0.9}),
-            "about 32 realisations in place of 8 at sizes 8 to 32 alone",
+            "about 32 seeds in place of 8 at sizes 8 to 32 alone",
         ),
         (
             undecided(0.5, 0.2, late={"sizes": [8, 32], "value": 0.5, "low": 0.45, "high": 0.55}),
-            "about 32 realisations in place of 8, if the value stays",
+            "about 32 seeds in place of 8, if the value stays",
         ),
         (
             undecided(0.5, 0.05, late={"sizes": [8, 32], "value": 0.5, "low": 0.3, "high": 0.7}),
-            "about 32 realisations in place of 8 at sizes 8 to 32 alone",
+            "about 32 seeds in place of 8 at sizes 8 to 32 alone",
         ),
     ],
 )
@@ -281,7 +300,7 @@ def test_a_row_of_the_page_shows_rival_amendment_estimator_and_what_decides():
     claim = Claim(id="Z.Fig1-c", accept=(0.4, 0.6), alternative=NULL, amended=(change,), **GIVEN)
     entry = ledger.record(claim, value=0.5, low=0.3, high=0.7, n=8, interval="mean, Student's t", verdict="undecided")
     text = show("table", [entry])
-    for words in ("refuted by 0 (nothing happens)", "n = 8, mean, Student's t", "about 32 realisations"):
+    for words in ("counter-hypothesis 0 (nothing happens)", "n = 8, mean, Student's t", "about 32 seeds"):
         assert words in text
     assert "was: accepted 0.1 to 0.9 (reproduced). Nothing could miss <span" in text and "\\(x^2\\)" in text
 
@@ -321,6 +340,18 @@ def test_bands_read_as_words():
     assert (
         ledger.band([None, 1]) == "≤ 1" and ledger.band((0, math.inf)) == "≥ 0" and ledger.band([None, None]) == "any"
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "words"),
+    [(0.37504, 0.0005, "0.375"), (0.992, 0.03, "0.99"), (-1.56, 0.1, "−1.6"), (1.69e-6, 1e-7, "1.7\u202f×\u202f10⁻⁶")],
+)
+def test_a_number_of_a_sentence_has_two_digits_unless_its_interval_needs_more(value, half, words):
+    entry = ledger.record(PLAIN, value=value, low=value - half, high=value + half, n=8, verdict="reproduced")
+    assert ledger.in_text(entry) == words and ledger.in_text(ledger.record(PLAIN)) == "—"
+    said = f"measured {ledger.measured_value(entry)} · accepted 0.4 … 0.6 · reproduced"
+    assert f'data-definition="{said}">{words}</span>' in show("number", entry)
+    assert " · paper 0.5 · " in show("number", entry | {"stated": 0.5})
 
 
 def test_papers_come_in_order_with_what_was_not_measured_last():
@@ -382,7 +413,7 @@ def test_a_ledger_is_kept_of_commits_or_of_stored_rows(mini_book, monkeypatch):
     kept(cells={"a": "new", "b": "old+"})
 
 
-def test_the_papers_size_has_a_column_where_a_claim_was_measured_there():
+def test_a_row_says_what_was_measured_at_the_papers_size():
     others = {"item": "Z.Fig1", "kind": "paper", "statement": "…", "source": "paper Z", "profiles": ("laptop",)}
     laptop = [
         ledger.record(Claim(id=name, accept=(0.4, 0.6), alternative=NULL, **others), **found, profile="laptop")
@@ -394,12 +425,11 @@ def test_the_papers_size_has_a_column_where_a_claim_was_measured_there():
     ]
     finer = {"value": 0.52, "low": 0.51, "high": 0.53, "n": 64, "verdict": "reproduced", "profile": "paper"}
     page = show("table", laptop, paper={entry["id"]: entry | finer for entry in laptop[:2]})
-    assert page.count("<th>") == 5 and page.count("<td>") == 15
+    assert page.count("<th>") == 4 and page.count("<td>") == 12
+    assert page.count("at the paper's size: 0.52 [0.51, 0.53], n = 64") == 2
     cells = re.findall(r"<td>((?:(?!</td>).)*)</td></tr>", page)
-    assert cells[0].startswith("✔ reproduced<br>") and cells[1].startswith("<b>✔ reproduced</b><br>")
-    assert "0.52" in cells[0] and "n = 64" in cells[0] and cells[2] == ""
-    assert show("table", laptop, paper={}).count("<th>") == 4
-    assert show("table", laptop[2:], paper={"Z.Fig1-a": laptop[0] | finer}).count("<td>") == 4
+    assert cells[0] == "✔ reproduced<br><small>paper's size: ✔ reproduced</small>" and cells[2] == "? undecided"
+    assert cells[1] == "? undecided<br><small>paper's size: <b>✔ reproduced</b></small>"
 
 
 def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, monkeypatch):
@@ -442,8 +472,8 @@ def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, 
     assert run("part", 4) == [(first.id, 9.0), (second.id, 4.0)]  # and what is kept of it stays
     kept = ledger.read(paths.paper_ledger())
     assert all("cells" not in record for record in kept)
-    (page,) = re.findall(r"<table.*", sources.ledger_page([kept[0] | {"profile": "laptop", "figure": "f"}], "laptop"))
-    assert page.count("<th>") == 5 and sources.ledger_page(kept[:1], "paper").count("<th>") == 4
+    page = sources.ledger_page([kept[0] | {"profile": "laptop", "figure": "f"}], "laptop")
+    assert "at the paper's size: " in page and "at the paper's size: " not in sources.ledger_page(kept[:1], "paper")
     ledger.write(paths.paper_ledger(), [kept[0] | {"statement": "another"}, kept[1] | {"id": "Z.Fig9-gone"}])
     assert run("part", 4) == [(second.id, 4.0)]  # what was declared otherwise goes
     ledger.write(paths.paper_ledger(), [kept[0] | {"settings": [{"study": "mini.gone"}]}])

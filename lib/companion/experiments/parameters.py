@@ -234,6 +234,11 @@ def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any])
     return values | checked | {"profile": profile}
 
 
+def named(number: str, *overrides: Mapping[str, Any]) -> list[str]:
+    """The parameters of a chapter, and the entries of its designs by their full names, that overrides give a value."""
+    return list(dict.fromkeys(name for override in overrides for name in _full(number, override)))
+
+
 def designs(number: str, profile: str = "laptop") -> dict[str, Any]:
     """The entries of a chapter's designs that a profile's file holds, by their full names."""
     return {name: value for name, value in _profile(number, profile).items() if "." in name}
@@ -249,6 +254,8 @@ def _full(number: str, override: Mapping[str, Any]) -> dict[str, Any]:
     own, rest = override.get(number), {name: value for name, value in override.items() if name not in others}
     if not isinstance(own, Mapping):
         return rest
+    if nameless := [name for name in own if not isinstance(name, str)]:
+        raise InputError(f"{number} must be a table of parameters by name, got the name {validate.shown(nameless[0])}")
     designs = {name: table for name, table in own.items() if isinstance(table, Mapping)}
     given = {name: value for name, value in {**rest, **own}.items() if name not in designs}
     return given | _flat(number, designs)

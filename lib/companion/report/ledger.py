@@ -8,8 +8,8 @@ import functools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ IN_PART = "in part"  # of a statement: its claims have several verdicts
 VERDICTS = ("reproduced", "corrected", "not reproduced", "not yet asymptotic", "undecided")
 ENDS = ("value", "low", "high")  # of a record: what was measured
 ROUND_OFF = 1e-9  # by which a zero may differ
-MANY = 100.0  # times as many realisations: beyond, another way must be found
+MANY = 100.0  # times as many seeds: beyond, another way must be found
 AMENDED = ("was", "verdict", "why")
 ABSENT = "stored rows: the data are not on this machine"  # in a record's data, where it is so
 KINDS = {
@@ -62,6 +62,8 @@ class Claim:
         alternative: the counter-hypothesis: the ``value``, outside ``accept``, that a plausible wrong theory, the null
             or the rival paper gives, and ``what`` gives it.
         profiles: the profiles at which it may be judged.
+        at: the settings that its words name, ``{p: [512, 8192], d: 5}``: axes of its study, and values among those of
+            the rows it is judged on. A run with other parameters does not test it if its rows lack one.
         looks: how often it was judged while realisations were added, the last time included; more than one widens its
             interval (``Estimate.anytime``).
         stated: the number in the paper, if any; inside ``accept``. A record says if its interval leaves it out.
@@ -84,6 +86,7 @@ class Claim:
     profiles: tuple[str, ...]
     short: str = ""
     measure: str = ""
+    at: Mapping[str, Any] = field(default_factory=dict)
     stated: float | None = None
     looks: int = 1
     corrected: tuple[float, float] | None = None
@@ -160,18 +163,20 @@ def judge(claim: Claim, found: Estimate | Drift, profile: str) -> str | None:
 
     Inside ``accept``: *reproduced*. Disjoint from it and inside ``corrected``, if the erratum is an error: *corrected*.
     Disjoint from both, or from ``accept`` if the erratum is a limit or a reading: *not reproduced*. Anything else, and
-    an interval from too few realisations or from equal ones: *undecided*. *Not yet asymptotic*, if the larger sizes
-    alone give a disjoint interval with another verdict or with a value nearer to ``accept``. *Undecided*, too, if the
-    larger sizes, which decide, do not give the verdict alone, be it for the statement or against it.
+    an interval from too few realisations or from equal ones: *undecided*. Of a claim on large sizes the larger ones
+    decide. If their interval is disjoint from that of all sizes, and their value nearer to the paper's: *not yet
+    asymptotic*, unless both lie inside ``accept``. If it is further away: their verdict alone. If the intervals meet:
+    the common verdict, else *undecided*.
     """
     if profile not in claim.profiles:
         return None
     if isinstance(found, Estimate):
         return _verdict(claim, found)
     verdict, late = _verdict(claim, found.whole), _verdict(claim, found.late)
-    nearer = _distance(found.late, claim.accept) < _distance(found.whole, claim.accept)
-    if found.disjoint() and (late != verdict or nearer):
-        return "not yet asymptotic"
+    if late == verdict == "reproduced":
+        return verdict
+    if found.disjoint():
+        return "not yet asymptotic" if _distance(claim, found.late) < _distance(claim, found.whole) else late
     return verdict if late == verdict else "undecided"
 
 
@@ -192,8 +197,10 @@ def _corrects(erratum: str | None, band: Sequence[float | None] | None) -> bool:
     return band is not None and erratum is not None and errata()[erratum].drawer == "error"
 
 
-def _distance(estimate: Estimate, band: tuple[float, float]) -> float:
-    return max(band[0] - estimate.value, estimate.value - band[1], 0.0)
+def _distance(claim: Claim, estimate: Estimate) -> float:
+    """How far a value lies from the number that the paper states, or where it states none from what is accepted."""
+    low, high = claim.accept if claim.stated is None else (claim.stated, claim.stated)
+    return max(low - estimate.value, estimate.value - high, 0.0)
 
 
 def _inside(estimate: Estimate, band: tuple[float, float]) -> bool:
@@ -202,6 +209,26 @@ def _inside(estimate: Estimate, band: tuple[float, float]) -> bool:
 
 def _disjoint(estimate: Estimate, band: tuple[float, float]) -> bool:
     return estimate.high < band[0] or estimate.low > band[1]
+
+
+def lacks(claim: Claim, settings: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The values that a claim's words name and rows of these ``settings`` (a ``Provenance``'s) lack: ``p = 8192``."""
+    there: dict[str, set[Any]] = {}
+    for setting in settings:
+        for axis, values in setting["values"].items():
+            there.setdefault(axis, set()).update(_flat(values))
+    return [
+        f"{axis} = {one}" for axis, named in claim.at.items() for one in _flat(named) if one not in there.get(axis, ())
+    ]
+
+
+def _flat(values: Any) -> Iterator[Any]:
+    """The single values of a list of lists, or one value alone."""
+    if not isinstance(values, (list, tuple)):
+        yield values
+        return
+    for one in values:
+        yield from _flat(one)
 
 
 def record(claim: Claim, **measured: Any) -> dict[str, Any]:
@@ -315,7 +342,7 @@ def _in_common(entries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def misses_stated(entry: Mapping[str, Any]) -> bool:
-    """Whether the paper's stated number lies outside an interval over realisations."""
+    """Whether the paper's stated number lies outside an interval over seeds."""
     if entry["stated"] is None or entry["value"] is None or entry["interval"] in (EXACT, SPAN):
         return False
     return not entry["low"] <= entry["stated"] <= entry["high"]
@@ -336,10 +363,10 @@ def what_decides(entry: Mapping[str, Any]) -> str:
     if entry["verdict"] != "undecided":
         return ""
     if entry["interval"] in (EXACT, SPAN):
-        return "to decide: larger sizes, where the settings agree; more realisations change nothing"
+        return "to decide: larger sizes, where the settings agree; more seeds change nothing"
     estimate = Estimate(entry["value"], entry["low"], entry["high"], entry["n"], entry["interval"] or EXACT)
     if not estimate.judges:
-        return f"to decide: {estimates.FEWEST} realisations or more, not all equal"
+        return f"to decide: {estimates.FEWEST} seeds or more, not all equal"
     bands = [entry["accept"], *([entry["corrected"]] if _corrects(entry["erratum"], entry["corrected"]) else [])]
     alone, late = "", entry["late"]
     if late and all(_inside(estimate, one) or _disjoint(estimate, one) for one in map(_tuple, bands)):
@@ -349,7 +376,7 @@ def what_decides(entry: Mapping[str, Any]) -> str:
     if not math.isfinite(factor) or factor > MANY:
         return "to decide: larger sizes or a sharper estimator; the value lies on the edge of what is accepted"
     needed = math.ceil(round(factor * entry["n"], 6))
-    return f"to decide: about {needed} realisations in place of {entry['n']}{alone}, if the value stays"
+    return f"to decide: about {needed} seeds in place of {entry['n']}{alone}, if the value stays"
 
 
 def _tuple(bounds: Sequence[float | None]) -> tuple[float, float]:
@@ -360,9 +387,10 @@ def _tuple(bounds: Sequence[float | None]) -> tuple[float, float]:
 def band(bounds: Sequence[float | None]) -> str:
     """An accept band as a reader writes it: ``0.85 … 0.9``, ``≥ 0``, ``≤ 1``; ``None`` or infinity is no bound."""
     low, high = (None if end is None or math.isinf(end) else end for end in bounds)
-    if low is None or high is None:
-        return "any" if low is high else f"≥ {low:.4g}" if high is None else f"≤ {high:.4g}"
-    return f"{low:.4g} … {high:.4g}"
+    least, most = (estimates.plain(f"{end:.4g}") if end is not None else "" for end in (low, high))
+    if least and most:
+        return f"{least} … {most}"
+    return f"≥ {least}" if least else f"≤ {most}" if most else "any"
 
 
 def measured_value(entry: Mapping[str, Any]) -> str:
@@ -372,12 +400,19 @@ def measured_value(entry: Mapping[str, Any]) -> str:
     return str(Estimate(entry["value"], entry["low"], entry["high"], entry["n"]))
 
 
+def in_text(entry: Mapping[str, Any]) -> str:
+    """The measured value in a sentence, or a dash: two digits, three where two would leave the interval."""
+    if entry["value"] is None:
+        return "—"
+    rounded = float(f"{entry['value']:.2g}")
+    return estimates.plain(f"{entry['value']:.{2 if entry['low'] <= rounded <= entry['high'] else 3}g}")
+
+
 def words(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A record for a reader: each part as text, empty if it has none, and its ``erratum``, if any."""
     absent = f"; {ABSENT}" if ABSENT in (entry["data"] or "") else ""
     kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
     held = entry["erratum"] if entry["value"] is not None else None
-    value, interval, _ = measured_value(entry).partition(" [")
     return {
         "short": entry["short"] or entry["id"],
         "word": word(entry),
@@ -385,9 +420,10 @@ def words(entry: Mapping[str, Any]) -> dict[str, Any]:
         "kind": kind + (f" · counted with {entry['part_of']}" if entry["part_of"] else ""),
         "accepted": band(entry["accept"]),
         "corrected": band(entry["corrected"]) if entry["corrected"] else "",
-        "rival": f"refuted by {entry['alternative']['value']:.4g} ({entry['alternative']['what']})",
+        "rival": f"counter-hypothesis {entry['alternative']['value']:.4g} ({entry['alternative']['what']})",
         "measured": measured_value(entry),
-        "value": value if interval or entry["value"] is None else f"{entry['value']:.3g}",
+        "value": in_text(entry),
+        "stated": "" if entry["stated"] is None else estimates.plain(f"{entry['stated']:.3g}"),
         "count": f"n = {entry['n']}, {entry['interval']}{absent}" if entry["n"] else "",
         "late": _late(entry["late"]) if entry["late"] else "",
         "missed": f"the stated {entry['stated']:.3g} lies outside the interval" if misses_stated(entry) else "",
