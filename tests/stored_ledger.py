@@ -31,11 +31,18 @@ class Absent:
 class OfStored(module.Chapter):
     """A chapter that shows nothing, and whose tables are what is stored."""
 
+    def __init__(self, *args):
+        super().__init__(*args)
+        self._lacking = {}  # what a run would compute of a study's grid
+
     def rows(self, study, design=""):
         """As ``Chapter.rows``; ``Absent`` where a run would compute some of them."""
-        own = study.grid.settings(self.parameters, design) if design else study.grid(self.parameters)
-        table = self._with_stored(study)
-        return Absent() if table.empty or stored.lacking(table, own) else super().rows(study, design)
+        table, grid = self._with_stored(study), study.grid(self.parameters)
+        if study not in self._lacking:
+            self._lacking[study] = [study.grid.identity(s) for s in stored.lacking(table, grid)] if len(table) else []
+        own = study.grid.settings(self.parameters, design) if design else grid
+        absent = table.empty or any(study.grid.identity(setting) in self._lacking[study] for setting in own)
+        return Absent() if absent else super().rows(study, design)
 
     def _with_stored(self, study):
         if study not in self._tables:
