@@ -546,3 +546,10 @@ def test_a_built_ledger_is_compared_with_the_stored_one(mini_book, capsys):
         "Z.Fig1-size: undecided here, reproduced in the stored ledger",
         "Z.Fig2-none: not measured yet here, not declared in the stored ledger",
     ]
+
+
+@pytest.mark.parametrize("text", ["{", "3", "[1]", '{"a": 1}', '[{"value": 1}]', '[{"id": "a", "value": 1}]', "null"])
+def test_a_file_that_is_no_ledger_is_named_in_one_line(tmp_path, text):
+    (tmp_path / "ledger.json").write_text(text)
+    with pytest.raises(InputError, match=r"ledger.json is not a ledger: take it from git again"):
+        ledger.read(tmp_path / "ledger.json")

@@ -74,7 +74,7 @@ def test_a_foot_says_how_far_this_machine_gave_the_stored_ledger(mini_book, monk
     (mini_book / "99.sampled.json").write_text('{"a.b": [], "a.c": ["x is 2 in row 1, computed 3"]}')
     same = sources.recomputed(kept, mini_book)
     assert (same["values"], same["others"], same["most"], same["changed"]) == (4, [], 0, 0)
-    far = kept[1] | {"value": kept[1]["value"] * 1.25, "high": 1e6, "verdict": "undecided"}
+    far = kept[1] | {"value": kept[1]["value"] * 1.25, "high": 1e6, "verdict": "not reproduced"}
     found = sources.recomputed([kept[0], far, *kept[2:]], mini_book)
     assert found["most"] == pytest.approx(0.25) and found["changed"] == 1
     said = " ".join(views.markdown("foot", again=found).split())

@@ -119,15 +119,15 @@ def claims() -> dict[str, Claim]:
     """All declared claims by id, checked to be complete, unique, and in agreement with the errata."""
     found: dict[str, Claim] = {}
     history = paths.claims_folder() / "history.yml"
-    amended = read_yaml(history) if history.exists() else {}
+    amended = read_yaml(history, dict) if history.exists() else {}
     for path in sorted(paths.claims_folder().glob("[0-9][0-9].yml")):
         for entry in read_yaml(path):
-            for key in ("accept", "corrected", "profiles"):
-                if entry.get(key) is not None:
-                    entry[key] = tuple(entry[key])
             try:
+                for key in ("accept", "corrected", "profiles"):
+                    if entry.get(key) is not None:
+                        entry[key] = tuple(entry[key])
                 claim = Claim(**entry, amended=tuple(amended.pop(entry.get("id"), ())))
-            except (TypeError, InputError) as error:
+            except (TypeError, AttributeError, IndexError, KeyError, InputError) as error:
                 raise InputError(f"{path.name}, {entry.get('id')}: {error}") from None
             if claim.id in found:
                 raise InputError(f"{path.name} declares {claim.id}, which is declared already")
@@ -270,8 +270,13 @@ def merge(folder: Path) -> list[dict[str, Any]]:
 
 def read(path: Path) -> list[dict[str, Any]]:
     """The records of a ledger file; empty if there is no file."""
-    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    return [_with_ends(record, _tuple) for record in found]
+    if not path.exists():
+        return []
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return [_with_ends(record, _tuple) for record in found if record["id"]]
+    except (ValueError, TypeError, AttributeError, KeyError):
+        raise InputError(f"{path} is not a ledger: take it from git again, or make it again") from None
 
 
 def write(path: Path, records: Iterable[dict[str, Any]]) -> None:
