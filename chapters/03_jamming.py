@@ -371,7 +371,7 @@ if most >= 5000:
     grows = mean(single - jamming.peak_height(small, small.newton_steps.max()))
     chapter.check("B.Fig6-rest-grows", grows, large, small, figure="fig-b-rest")
 # %%
-at_end = on_way["lazy"][on_way["lazy"]["rounds"] == last]
+at_end = on_way["lazy"][on_way["lazy"].newton_steps == last]
 bumps = []
 for p, rows in at_end[at_end.members == at_end.members.max()].groupby("p"):
     means = rows.groupby("h")[["ensemble_error", "fitted"]].mean()

@@ -22,6 +22,8 @@ from regimes.validate import InputError
 
 IN_PART = "in part"  # of a statement: its claims have several verdicts
 VERDICTS = ("reproduced", "corrected", "not reproduced", "not yet asymptotic", "undecided")
+ENDS = ("value", "low", "high")  # of a record: what was measured
+ROUND_OFF = 1e-9  # by which a zero may differ
 MANY = 100.0  # times as many seeds: beyond, another way must be found
 AMENDED = ("was", "verdict", "why")
 ABSENT = "stored rows: the data are not on this machine"  # in a record's data, where it is so
@@ -117,15 +119,15 @@ def claims() -> dict[str, Claim]:
     """All declared claims by id, checked to be complete, unique, and in agreement with the errata."""
     found: dict[str, Claim] = {}
     history = paths.claims_folder() / "history.yml"
-    amended = read_yaml(history) if history.exists() else {}
+    amended = read_yaml(history, dict) if history.exists() else {}
     for path in sorted(paths.claims_folder().glob("[0-9][0-9].yml")):
         for entry in read_yaml(path):
-            for key in ("accept", "corrected", "profiles"):
-                if entry.get(key) is not None:
-                    entry[key] = tuple(entry[key])
             try:
+                for key in ("accept", "corrected", "profiles"):
+                    if entry.get(key) is not None:
+                        entry[key] = tuple(entry[key])
                 claim = Claim(**entry, amended=tuple(amended.pop(entry.get("id"), ())))
-            except (TypeError, InputError) as error:
+            except (TypeError, AttributeError, IndexError, KeyError, InputError) as error:
                 raise InputError(f"{path.name}, {entry.get('id')}: {error}") from None
             if claim.id in found:
                 raise InputError(f"{path.name} declares {claim.id}, which is declared already")
@@ -268,8 +270,13 @@ def merge(folder: Path) -> list[dict[str, Any]]:
 
 def read(path: Path) -> list[dict[str, Any]]:
     """The records of a ledger file; empty if there is no file."""
-    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    return [_with_ends(record, _tuple) for record in found]
+    if not path.exists():
+        return []
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return [_with_ends(record, _tuple) for record in found if record["id"]]
+    except (ValueError, TypeError, AttributeError, KeyError):
+        raise InputError(f"{path} is not a ledger: take it from git again, or make it again") from None
 
 
 def write(path: Path, records: Iterable[dict[str, Any]]) -> None:
@@ -304,6 +311,23 @@ def summary(records: Sequence[Mapping[str, Any]]) -> str:
         total = f", in {claims_of} claims" * (claims_of > len(own))
         parts.append(f"{words} ({len(own)}{total}): {', '.join(counts)}.")
     return " ".join(parts)
+
+
+def apart(found: Mapping[str, Any], reference: Mapping[str, Any], share: float, *, same: float = 1e-3) -> list[str]:
+    """Which of ``value``, ``low`` and ``high`` of a record are not those of a reference, with both numbers.
+
+    They may differ by a ``share`` of the *reference's* interval and by ``same``, a part of its value. Where that
+    interval has no end, its value stands for it; what has no end there has none here.
+    """
+    value, low, high = (reference[name] for name in ENDS)
+    if value is None or found["value"] is None:
+        return [] if value is found["value"] else [f"value {found['value']} for {value}"]
+    width = high - low if math.isfinite(high - low) else abs(value)
+    most = share * width + same * abs(value) + ROUND_OFF
+    pairs = [(name, found[name], reference[name]) for name in ENDS]
+    return [
+        f"{n} {one:.6g} for {other:.6g}" for n, one, other in pairs if one != other and not abs(one - other) <= most
+    ]
 
 
 def statements(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
