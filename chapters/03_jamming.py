@@ -378,9 +378,8 @@ for p, rows in at_end[at_end.members == at_end.members.max()].groupby("p"):
     over = (means.ensemble_error - (means.ensemble_error.shift(1) + means.ensemble_error.shift(-1)) / 2).dropna()
     if len(over):
         jammed_at = (means.fitted[over.index] - 0.5).abs().idxmin()
-        bumps.append(
-            f"{100 * over[jammed_at]:.2g} on {p} points ({rows[rows.h == jammed_at].seed.nunique()} training sets)"
-        )
+        count = rows[rows.h == jammed_at].seed.nunique()
+        bumps.append(f"{100 * over[jammed_at]:.2g} on {p} points ({count} training set{'s' * (count > 1)})")
 if bumps:
     chapter.say(
         f"In the lazy regime ensembles of {at_end.members.max()} keep a bump at rest on many points. At the width where half of the networks "
