@@ -74,7 +74,7 @@ def test_a_foot_says_how_far_this_machine_gave_the_stored_ledger(mini_book, monk
     (mini_book / "99.sampled.json").write_text('{"a.b": [], "a.c": ["x is 2 in row 1, computed 3"]}')
     same = sources.recomputed(kept, mini_book)
     assert (same["values"], same["others"], same["most"], same["changed"]) == (4, [], 0, 0)
-    far = kept[1] | {"value": kept[1]["value"] * 1.25, "high": 1e6, "verdict": "undecided"}
+    far = kept[1] | {"value": kept[1]["value"] * 1.25, "high": 1e6, "verdict": "not reproduced"}
     found = sources.recomputed([kept[0], far, *kept[2:]], mini_book)
     assert found["most"] == pytest.approx(0.25) and found["changed"] == 1
     said = " ".join(views.markdown("foot", again=found).split())
@@ -290,6 +290,16 @@ def test_what_the_download_button_saves_is_the_notebook_to_take_home():
 
 
 SHARES = [("error", 0.2), ("early", 0.0), ("late", 0.4)]
+
+
+def test_the_table_of_stored_results_that_no_run_checks(monkeypatch):
+    reasons = {"depth.recipe": "the shortest batch takes 11 s"}
+    monkeypatch.setattr(sources.stored, "unchecked", lambda study, here: reasons.get(study.name, ""))
+    settings = [[{"study": "depth.recipe"}, {"study": "depth.recipe"}], [{"study": "depth.text_training"}], None]
+    records = [{"id": str(i), "settings": one} for i, one in enumerate(settings)]
+    assert sources.unchecked_table(records).splitlines()[2:] == [
+        "| `depth.recipe` | the shortest batch takes 11 s | 1 |"
+    ]
 
 
 def test_the_table_of_numerical_error_lists_where_it_weighs_most(tmp_path, monkeypatch):
