@@ -111,7 +111,7 @@ def test_probing_leaves_the_module_as_it_is(case):
     before = model(x)
     model.layers(x)
     assert torch.equal(model(x), before)
-    assert not any(part._forward_hooks for part in model.skeleton.modules())
+    assert not any(part._forward_hooks for skeleton in model.skeletons for part in skeleton.module.modules())
 
 
 def test_fully_connected_networks_are_modules():

@@ -36,7 +36,7 @@ from scipy.linalg import get_blas_funcs
 from torch import Tensor
 
 from regimes import devices, validate
-from regimes.models import WORK, Model, losses
+from regimes.models import WORK, Model, checked, losses
 from regimes.models.losses import Loss
 from regimes.models.tangents import Tangents
 from regimes.training import state
@@ -104,14 +104,15 @@ class ImplicitState(state.State):
 
 @dataclass(frozen=True)
 class Problem:
-    """The problem of ``e`` realisations: points, labels ``(e, p)``, outputs at time 0, scale, loss and decay."""
+    """The problem of ``e`` realisations: points ``(e, p, ...)``, or ``(1, p, ...)`` shared by all, labels ``(e, p)``,
+    outputs at time 0, scale, loss and decay.
+    """
 
     x: Tensor
     y: Tensor
     base: Tensor
     alpha: float
     loss: Loss
-    own_points: bool
     decay: float
 
     def margins(self, f: Tensor) -> Tensor:
@@ -128,13 +129,13 @@ class Problem:
 
     def points(self, index: Tensor) -> Tensor:
         """The points ``index (e, a)`` of each realisation, ``(e, a, ...)``."""
-        if not self.own_points:
-            return self.x[index]
+        if len(self.x) == 1:
+            return self.x[0][index]
         return self.x[torch.arange(len(index), device=index.device)[:, None], index]
 
     def part(self, rows: Tensor | slice) -> "Problem":
         """The problem of some realisations."""
-        x = self.x[rows] if self.own_points else self.x
+        x = self.x[rows] if len(self.x) == len(self.y) else self.x
         return replace(self, x=x, y=self.y[rows], base=self.base[rows])
 
 
@@ -145,7 +146,7 @@ def problem_of(initial: Model, x: Tensor, y: Tensor, *, alpha: float, loss: str 
         raise InputError(f"loss must be smooth for implicit steps, got {loss.name}: take soft_hinge")
     validate.between(1e-200, 1e200, alpha=alpha)
     validate.at_least(0, decay=decay)
-    validate.arrays(x=("... n", x))
+    x, y = checked(initial, x), validate.tensor("y", y)
     validate.arrays(y=("...", y))
     if not bool((y.abs() == 1).all()):
         raise InputError("labels must be -1 or +1 for a flow of margins")
@@ -154,8 +155,7 @@ def problem_of(initial: Model, x: Tensor, y: Tensor, *, alpha: float, loss: str 
     if y.shape not in (base.shape, base.shape[1:]):
         shapes = f"{tuple(base.shape)} of the outputs or that of one, got {tuple(y.shape)}"
         raise InputError(f"y must have the shape {shapes}")
-    own = x.ndim > 2 and x.shape[:2] == base.shape
-    return Problem(x, y.to(base).expand_as(base), base, float(alpha), loss, own, float(decay))
+    return Problem(x, y.to(base).expand_as(base), base, float(alpha), loss, float(decay))
 
 
 def gauss_newton(

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from regimes import validate
-from regimes.models import Model, losses
+from regimes.models import Model, checked, losses
 from regimes.models.losses import Loss
 from regimes.training import state
 from regimes.training.state import Ended, Ending, expand_like, squared_norm, where_rows
@@ -110,7 +110,7 @@ def optimise(
     _needs_rate(method, rate, decay, tau)
     if method == "momentum":
         validate.positive(max_turn=max_turn, max_move=max_move)
-    validate.arrays(x=("... n", x))
+    x, y = checked(model, x), validate.tensor("y", y)
     validate.arrays(y=("...", y))
     if not loss.two_sided and not bool((y.abs() == 1).all()):
         raise InputError(f"targets other than ±1 need the square loss, got {loss.name}")
@@ -160,7 +160,7 @@ class _Problem:
     loss: Loss
 
     def part(self, rows: Tensor) -> "_Problem":
-        x = self.x[rows] if self.x.ndim > 2 and self.x.shape[:2] == self.y.shape[:2] else self.x
+        x = self.x[rows] if len(self.x) == len(self.y) else self.x
         return replace(self, x=x, y=self.y[rows], base=self.base[rows])
 
     def gradient(self, model: Model) -> tuple[Tensor, list[Tensor]]:
