@@ -43,8 +43,8 @@ help: ## list these targets
 	@echo "Lazy and Feature Learning: a reproducible companion"; echo
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 	@echo "  make help-05                                              a chapter's parameters"
-	@echo "  make chapter-05 NAME=mine PARAMS='-p curve_depth 2000'    rerun it with changed ones: runs/mine/html/index.html"
-	@echo "  make chapter-05 FIGURE=fig-c-fig2 PARAMS='-p curve_depth 2000'  what one figure needs, and nothing else"
+	@echo "  make chapter-05 NAME=mine PARAMS='-p tab2_n 200'          rerun it with changed ones: runs/mine/html/index.html"
+	@echo "  make chapter-05 FIGURE=fig-c-tab2 PARAMS='-p tab2_n 200'  what one figure needs, and nothing else"
 	@echo; echo "PROFILE=smoke|laptop|paper picks the sizes (default: laptop)."
 
 book: html ## run the chapters and build the HTML book
@@ -148,8 +148,13 @@ bench: | $(READY) ## speed, each measured beside its baseline in one run
 bench-peers: | $(READY) ## speed against other packages, in an environment of their own
 	@PYTHON=$(PYTHON) BIN="$(CURDIR)/$(BIN)" bash benchmarks/peers/run.sh
 
-gpu: | $(READY) ## solvers, kernels and studies on a GPU against the CPU, a table in results/ (says so where there is none)
-	@$(BIN)/python benchmarks/gpu.py
+# a machine without a network has torch and numpy of its own; WHEELS=folder holds what it lacks, from `pip download --no-deps -d folder mlxtend pooch`
+WHEELS ?=
+# options of benchmarks/gpu.py, such as --seconds 420 --first steps
+GPU ?=
+gpu: | $(if $(WHEELS),,$(READY)) ## solvers, kernels and studies on a GPU against the CPU, a table in results/ (says so where there is none)
+	@$(if $(WHEELS),$(PYTHON) -m pip install -q --no-index --no-deps --upgrade --target build/wheels $(wildcard $(WHEELS)/*.whl))
+	@$(if $(WHEELS),PYTHONPATH="$(CURDIR)/lib:$(CURDIR)/build/wheels" $(PYTHON),$(BIN)/python) benchmarks/gpu.py $(GPU)
 
 references: ## renew the stored notebooks that the tests compare with (look at the diff!)
 	@$(MAKE) --no-print-directory chapters PROFILE=smoke

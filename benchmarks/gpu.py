@@ -2,19 +2,24 @@
 
 A table of one row a case, kept in ``results/gpu.csv``: the largest relative difference from the CPU and that allowed,
 seconds of both, peak memory. Of every study that may use a GPU one cell of the smoke profile, compared column by column
-to the tolerance that the study states. Then the time of a step of the flow at p = h = 10⁴ as a fraction of what the
-memory's bandwidth allows, for ensembles that fit. What a card cannot compute is said in its row, and the others go on.
-The table is written after each row. Where there is no CUDA device it says so and exits 0.
+to the tolerance that the study states; the cheapest on the CPU first. Then the time of a step of the flow at p = h =
+10⁴ as a fraction of what the memory's bandwidth allows, for ensembles that fit, and one network of that size to zero
+loss. What a card cannot compute is said in its row, and the others go on.
 
-    python benchmarks/gpu.py [--device cuda] [--small]
+The table is written after each row. ``--first`` names the part to begin with, ``--seconds`` the time after which no
+further row is begun: what is left then is said. Where there is no CUDA device it says so and exits 0.
+
+    python benchmarks/gpu.py [--device cuda] [--small] [--first steps] [--seconds 420]
 """
 
 import argparse
-import itertools
+import math
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -24,7 +29,7 @@ from torch import Tensor
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters
+from companion.experiments import parameters, queue
 from companion.experiments.compare import differences
 from companion.experiments.store import Cell
 from companion.experiments.study import Rows, Study
@@ -40,10 +45,11 @@ from regimes.training.gauss_newton import gauss_newton
 from regimes.training.gradient_flow import gradient_flow
 from regimes.training.optimise import optimise
 from regimes.training.run import run
-from regimes.training.state import after, t_star
+from regimes.training.state import after, fitted, t_star
 from regimes.validate import InputError
 
 CHEAP = ("lazy_feature.compressed", "depth.text_training")  # the studies of ``--small``
+PARTS = ("solvers", "studies", "steps")
 WRITES = 4.0  # times the gates are written or read in a step of the flow, at least
 
 
@@ -101,8 +107,10 @@ def wait(device: str) -> None:
         torch.cuda.synchronize(device)
 
 
-def timed(function: Callable[[str], Tensor], device: str) -> tuple[Tensor, float]:
-    function(device)
+def timed(function: Callable[[str], Tensor], device: str, *, warm: bool = True) -> tuple[Tensor, float]:
+    """What a function gives on a device, and its seconds; those of its second call, where it is to be ``warm``."""
+    if warm:
+        function(device)
     wait(device)
     begun = time.perf_counter()
     found = function(device)
@@ -111,36 +119,44 @@ def timed(function: Callable[[str], Tensor], device: str) -> tuple[Tensor, float
     return found.cpu().double(), seconds
 
 
-def compared(device: str, p: int, h: int) -> Iterator[dict[str, Any]]:
+Planned = tuple[dict[str, Any], Callable[[], dict[str, Any]]]  # what a row is of, and what measures it
+
+
+def solvers(device: str, p: int, h: int) -> Iterator[Planned]:
+    """Solvers and kernels on both devices."""
     for name, (function, allowed) in cases(p, h).items():
-        yield attempted({"case": name, "p": p, "h": h, "allowed": allowed}, one_case, function, allowed, device)
+        yield {"case": name, "p": p, "h": h, "allowed": allowed}, partial(one_case, function, allowed, device)
 
 
-def one_case(function: Callable[[str], Tensor], allowed: float, device: str) -> dict[str, Any]:
+def one_case(function: Callable[[str], Tensor], allowed: float, device: str, *, warm: bool = True) -> dict[str, Any]:
     cuda = device.startswith("cuda")
     if cuda:
         torch.cuda.reset_peak_memory_stats(device)
-    there, fast = timed(function, device)
+    there, fast = timed(function, device, warm=warm)
     memory = torch.cuda.max_memory_allocated(device) / 1e6 if cuda else 0.0
-    here, slow = timed(function, "cpu")
+    here, slow = timed(function, "cpu", warm=warm)
     off = float((there - here).abs().max() / here.abs().max())
     return {"difference": off, "agrees": off <= allowed, "cpu_seconds": slow, "seconds": fast, "peak_MB": memory}
 
 
-def attempted(row: dict[str, Any], measure: Callable[..., dict[str, Any]], *given: Any) -> dict[str, Any]:
+def attempted(row: dict[str, Any], measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """A row with what is measured, or with the line that says why not."""
     try:
-        return row | measure(*given)
+        return row | measure()
     except (InputError, RuntimeError) as error:
         return row | {"agrees": False, "said": f"{type(error).__name__}: {error}".partition("\n")[0]}
 
 
-def studies_compared(device: str, only: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
-    """One cell of each study that may use a GPU, or of some: seconds of both devices, and what differs."""
-    for number in registry.modules():
-        for name, item in registry.of(number).items():
-            if item.device == "any" and (not only or name in only):
-                yield attempted({"case": name}, one_study, number, item, device)
+def studies(device: str, only: tuple[str, ...] = ()) -> Iterator[Planned]:
+    """One cell of each study that may use a GPU, or of some, on both devices; those that took least first."""
+    found = {
+        item: number
+        for number in registry.modules()
+        for name, item in registry.of(number).items()
+        if item.device == "any" and (not only or name in only)
+    }
+    for item in sorted(found, key=lambda item: sum(queue.recorded(item).values())):
+        yield {"case": item.name}, partial(one_study, found[item], item, device)
 
 
 def one_study(number: str, item: Study, device: str) -> dict[str, Any]:
@@ -153,9 +169,9 @@ def one_study(number: str, item: Study, device: str) -> dict[str, Any]:
 
 
 def cell_on(device: str, study: Study, cell: Cell) -> tuple[Rows, float]:
-    """The rows of a cell as a device computes it, and the seconds of the second time."""
+    """The rows of a cell as a device computes it, and its seconds; on a GPU those of the second time."""
     with mock.patch.dict(os.environ, {"REGIMES_DEVICE": device}):
-        for _ in range(2):
+        for _ in range(2 if device.startswith("cuda") else 1):
             begun = time.perf_counter()
             rows = study(cell.setting, [cell.seed])
             wait(device)
@@ -169,12 +185,21 @@ def bandwidth(device: str, size: int) -> float:
     return 2 * a.numel() * 4 / timed(lambda _: b.copy_(a)[:1], device)[1]
 
 
-def steps(device: str, p: int, h: int, count: int = 20) -> Iterator[dict[str, Any]]:
-    """Seconds a step of the flow, for ensembles, beside what reading the gates costs."""
+def steps(device: str, p: int, h: int, count: int = 20) -> Iterator[Planned]:
+    """Seconds a step of the flow, for ensembles, beside what reading the gates costs; and one network to zero loss."""
     rate = bandwidth(device, min(p * h, 2**28))
     for members in (1, 4, 16, 64):
         row = {"case": f"a step, {members} together", "members": members, "p": p, "h": h}
-        yield attempted(row, one_step, device, members, p, h, rate, count)
+        yield row, partial(one_step, device, members, p, h, rate, count)
+    row = {"case": "gradient_flow to zero loss: t*", "p": p, "h": h, "allowed": 1e-4}
+    yield row, partial(one_case, partial(to_zero_loss, p, h), 1e-4, device, warm=False)
+
+
+def to_zero_loss(p: int, h: int, device: str) -> Tensor:
+    """``t*`` of one network that is trained until all its points are fitted."""
+    task, model = tasks.stripe(p, 5, seed=[0]), one_hidden(5, h, seeds=[0], device=device)
+    states = gradient_flow(model, on(task, device), alpha=1e-6, tolerance=0.005, dtype=torch.float64, device=device)
+    return run(states, until=fitted, events={"t_star": t_star}).at("t_star")[1]
 
 
 def one_step(device: str, members: int, p: int, h: int, rate: float, count: int) -> dict[str, Any]:
@@ -191,23 +216,47 @@ def one_step(device: str, members: int, p: int, h: int, rate: float, count: int)
     return {"agrees": True, "seconds": each, "floor_seconds": WRITES * 4 * p * h * members / rate}
 
 
+def planned(device: str, small: bool) -> dict[str, Iterator[Planned]]:
+    """The parts of the table by name, in their order."""
+    sizes, far = ((30, 40), (200, 300)) if small else ((1000, 2000), (10_000, 10_000))
+    return {
+        "solvers": solvers(device, *sizes),
+        "studies": studies(device, CHEAP if small else ()),
+        "steps": steps(device, *far),
+    }
+
+
+def measured(parts: list[Iterator[Planned]], seconds: float) -> Iterator[dict[str, Any]]:
+    """The rows, one after the other, until the time is over."""
+    begun = time.monotonic()
+    for part in parts:
+        for row, measure in part:
+            if time.monotonic() - begun > seconds:
+                print(f"left after {seconds:g} s: {row['case']} and what follows", flush=True)
+                return
+            yield attempted(row, measure)
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--small", action="store_true", help="sizes of a test")
+    parser.add_argument("--first", choices=PARTS, default=PARTS[0], help="part to begin with")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no further row after this time")
+    parser.add_argument("--csv", type=Path, default=paths.results() / "gpu.csv", help="where the table is written")
     args = parser.parse_args(arguments)
     if args.device.startswith("cuda") and not torch.cuda.is_available():
         print("no CUDA device on this machine: nothing to compare")
         return 0
-    p, h = (30, 40) if args.small else (1000, 2000)
-    parts = compared(args.device, p, h), studies_compared(args.device, CHEAP if args.small else ())
+    parts = planned(args.device, args.small)
+    order = [parts.pop(args.first), *parts.values()]
     stamp, rows = {"device": devices.names({devices.pick(args.device)}), "torch": torch.__version__}, []
-    for row in itertools.chain(*parts, steps(args.device, *((200, 300) if args.small else (10_000, 10_000)))):
+    for row in measured(order, args.seconds):
         rows.append(row)
         shown = {name: f"{value:.2g}" if isinstance(value, float) else value for name, value in row.items() if value}
         print(", ".join(f"{name} {value}" for name, value in shown.items()), flush=True)
         if not args.small:
-            pd.DataFrame(rows).assign(**stamp).to_csv(paths.results() / "gpu.csv", index=False)
+            pd.DataFrame(rows).assign(**stamp).to_csv(args.csv, index=False)
     return 0 if all(row["agrees"] for row in rows if "members" not in row) else 1
 
 

@@ -805,8 +805,8 @@ chapter.say(
 )
 # %% [markdown]
 # The noise of the training set sets only where the growth after $t^*$ starts. On the stripe the factor
-# $\Lambda_{\max}/\Lambda^*$ grows up to about 4096 points, and no more from there to 16 384. The exponent of
-# $\Lambda_{\max}$ decreases with the size, towards $\frac12$. On the cylinder the factor falls slightly.
+# $\Lambda_{\max}/\Lambda^*$ stops growing at the larger sizes of the table. The exponent of $\Lambda_{\max}$ decreases with
+# the size, towards $\frac12$. On the cylinder the factor falls slightly.
 #
 # Results at $t^*$ hardly depend on the step tolerance. Later results do, since nearby paths separate. Runs until 98 %
 # of the points are fitted therefore have a ten times finer tolerance, in float64. With the coarser tolerance the
@@ -929,7 +929,7 @@ for ax in flat:
 chapter.figure(
     fig,
     "fig-a-time",
-    "**The time is half of the printed one, and the stripe's constant is right from about 2000 points on; the ring's is too small.** Left: $t^*$ "
+    "**The time is half of the printed one, and the stripe's constant is right on many points; the ring's is too small.** Left: $t^*$ "
     "in units of the fastest time constant. Right: $\\Lambda^*$ over theory with each training set's own noise. Medians and quartiles.",
     times,
     stripe,

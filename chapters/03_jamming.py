@@ -567,7 +567,9 @@ chapter.say(
 #   sizes has an offset, the parameters of a narrow network. Narrow layers may fail there before the count of parameters does; we do not
 #   separate the two. We go to 3840 points, paper B to 70,000.
 # - At scale 12 and 1000 points the error near jamming still rises from 400 to 1600 rounds. At 2000 points its peak is the same after
-#   both. Newton's method also leads to other minima than the flow would. In the lazy regime the loss is convex, and 200 steps are enough.
+#   both. Newton's method also leads to other minima than the flow would. In the lazy regime the loss is convex, but 200 steps do not
+#   reach its minimum near jamming either: with more rounds narrower networks fit, which counts most on few points
+#   ({numref}`fig-b-rest` is after the last round).
 # - The training sets of 2000 points and fewer are drawn from 5000 images, so that two of 2000 share 40 per cent. Those of the claims at rest
 #   on 5000 points are drawn from all 70000.
 # - At the smallest scale most networks near jamming still move after the last round. Their claim is about where they are then.

@@ -1,6 +1,7 @@
-"""What the code may weigh: lines, knobs of a chapter, long cells, names. A ceiling comes down as code does, never up.
+"""What the code may weigh: lines of machinery, knobs of a chapter, long cells, names.
 
-The plan was 8500 lines for the engine and 21,000 for both, with 316 claims: 66 lines a claim.
+The engine, theory and studies have no ceiling: clear physics takes the lines it takes. What runs, stores and shows
+studies is machinery. It should not grow, and a new feature there is paid for by what it replaces.
 """
 
 import ast
@@ -11,12 +12,12 @@ import jupytext
 import pytest
 
 from companion.experiments import parameters
-from companion.report import ledger
 from tests.references import ROOT
 
 LIB = ROOT / "lib"
-LINES = {"regimes": 7_770, "": 25_400}  # part -> most lines
-A_CLAIM = 55  # lines of both for each claim that the book judges
+PHYSICS = {"theory", "studies"}  # packages of the companion without a ceiling
+MACHINERY = 6_590  # lines of the rest of the companion; comes down as they do
+SLACK = 1.03  # so that a change need not delete elsewhere first
 KNOBS = 12  # parameters of a chapter beside its profile
 CELL = 25  # lines of a chapter's cell, the parameters left out
 STUDY = 35  # lines of the median study
@@ -33,14 +34,11 @@ def is_study(node):
     return any(getattr(it.func, "id", "") in ("study", "_drawn", "_few") for it in calls)
 
 
-@pytest.mark.parametrize("package", LINES, ids=["engine", "both"])
-def test_lines(package):
-    counted = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in (LIB / package).rglob("*.py"))
-    assert 0.9 * LINES[package] < counted <= LINES[package]
-
-
-def test_lines_for_each_claim():
-    assert LINES[""] <= A_CLAIM * len(ledger.claims())
+def test_lines_of_machinery():
+    folder = LIB / "companion"
+    own = [path for path in folder.rglob("*.py") if path.relative_to(folder).parts[0] not in PHYSICS]
+    counted = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in own)
+    assert 0.9 * MACHINERY < counted <= SLACK * MACHINERY
 
 
 @pytest.mark.parametrize("number", parameters.chapters())

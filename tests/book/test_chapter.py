@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -13,7 +14,7 @@ from companion.experiments import stored
 from companion.experiments.sweep import product, study, sweep
 from companion.experiments.table import write_csv
 from companion.report import chapter as page
-from companion.report import views
+from companion.report import ledger, views
 from companion.report.chapter import Chapter
 from regimes.validate import InputError
 
@@ -225,6 +226,28 @@ def test_claims_are_declared_and_judged_once(opened, shown):
     opened.check("Z.Fig1-size", Estimate.exact(3), page.THEORY, figure="fig-x")
     with pytest.raises(InputError, match="judged already"):
         opened.check("Z.Fig1-size", Estimate.exact(3), page.THEORY, figure="fig-x")
+
+
+def test_a_changed_run_tests_no_claim_whose_words_name_what_its_rows_lack(opened, shown, mini_book, monkeypatch):
+    """``at`` of a claim: with it another size, or none, is no verdict; other parameters may change."""
+    claim = ledger.claims()["Z.Fig1-size"]
+    found = {}
+    for at in ({}, {"n": 2}, {"n": [0, 2]}, {"n": [0, 3]}, {"depth": 3}):
+        monkeypatch.setitem(ledger.claims(), claim.id, replace(claim, at=at))
+        for size in (3, 2):
+            chapter = Chapter("99", NAMESPACE | {"size": size, "scale": 0.5 if size == 3 else 0.25})
+            chapter.check(claim.id, Estimate.exact(3), chapter.rows(sized), figure="fig-x")
+            found[str(at), size] = ledger.word(chapter.records[claim.id])
+    others = {key: word for key, word in found.items() if word != "reproduced"}
+    named = [{"n": 2}, {"n": [0, 2]}, {"n": [0, 3]}, {"depth": 3}]
+    assert others == {(str(at), 2): "not tested at this size" for at in named}, "the book's own run is not asked"
+    assert ">not tested at this size</b>" in shown[-1][0].data
+
+
+def test_a_changed_run_may_reach_what_no_claim_is_declared_for(opened, shown):
+    changed = Chapter("99", NAMESPACE | {"size": 2})
+    changed.check("Z.Fig9-x", Estimate.exact(3), page.THEORY, figure="fig-x")
+    assert "`Z.Fig9-x`: no claim is declared" in shown[-1][0].data and not changed.records
 
 
 def test_by_hand_a_cell_that_judges_may_run_again(mini_book, shown, monkeypatch):

@@ -112,7 +112,7 @@ def test_few_realisations_or_equal_ones_are_undecided(estimator):
     [
         (0.5, 0.5, "reproduced"),
         (0.42, 0.58, "reproduced"),  # it drifts, and stays inside
-        (0.5, 0.8, "not yet asymptotic"),
+        (0.5, 0.8, "not reproduced"),  # the larger sizes refute what all of them together support
         (0.8, 0.5, "not yet asymptotic"),
         (0.9, 0.7, "not yet asymptotic"),  # not there, and on its way
         (0.7, 0.9, "not reproduced"),  # on its way elsewhere
@@ -125,6 +125,25 @@ def test_what_is_said_of_large_sizes_must_hold_at_the_larger_ones(whole, late, v
     drift = Drift(whole, late, (128.0, 256.0, 512.0, 1024.0), (512.0, 1024.0))
     assert judge(PLAIN, drift, "laptop") == verdict
     assert judge(PLAIN, drift, "smoke") is None
+
+
+@pytest.mark.parametrize(
+    ("whole", "late", "verdict"),
+    [
+        ((0.37, 0.42), (0.43, 0.47), "not yet asymptotic"),  # its first interval straddles an end: on its way to 0.5
+        ((0.56, 0.62), (0.63, 0.67), "not reproduced"),  # away from it
+        ((0.56, 0.62), (0.50, 0.55), "not yet asymptotic"),
+        ((0.45, 0.46), (0.54, 0.58), "reproduced"),
+        ((0.51, 0.53), (0.54, 0.66), "undecided"),  # away, and straddling an end
+        ((0.53, 0.58), (0.585, 0.615), "undecided"),
+        ((0.58, 0.63), (0.52, 0.56), "not yet asymptotic"),
+    ],
+)
+def test_only_a_value_that_nears_the_stated_one_is_not_yet_asymptotic(whole, late, verdict):
+    """A curve that leaves the paper's number as the sizes grow is not on its way there: the larger sizes decide."""
+    ends = (Estimate(sum(pair) / 2, *pair, 9, "mean, Student's t") for pair in (whole, late))
+    drift = Drift(*ends, (128.0, 256.0, 512.0, 1024.0), (512.0, 1024.0))
+    assert judge(replace(PLAIN, stated=0.5), drift, "laptop") == verdict
 
 
 @pytest.mark.parametrize(

@@ -301,3 +301,10 @@ def test_revision_says_what_is_not_committed(tmp_path, monkeypatch):
     assert len(clean) == 12 and not clean.endswith("+")
     (tmp_path / "file").write_text("2")
     assert module.revision.__wrapped__() == clean + "+"
+
+
+def test_a_copy_without_its_history_is_told_its_revision(tmp_path, monkeypatch):
+    (tmp_path / "chapters" / "profiles").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REGIMES_REVISION", "0123456789ab")
+    assert module.revision.__wrapped__() == "0123456789ab"

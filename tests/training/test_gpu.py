@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 import torch
 
@@ -21,8 +22,26 @@ def test_every_case_runs_and_agrees_with_itself():
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     assert all("agrees True" in line and "difference" not in line for line in lines)  # none is above 0
-    words = "allowed", *table.CHEAP, "a step, 64 together"
-    assert [sum(word in line for line in lines) for word in words] == [8, 1, 1, 1] and len(lines) == 14
+    words = "allowed", *table.CHEAP, "a step, 64 together", "to zero loss"
+    assert [sum(word in line for line in lines) for word in words] == [9, 1, 1, 1, 1] and len(lines) == 15
+
+
+def test_the_part_named_first_comes_first_and_what_is_left_is_said(tmp_path, monkeypatch, capsys):
+    """A machine that is lent for minutes begins with what matters, and keeps what it has."""
+    clock = iter([0.0, *[1.0] * 5, 500.0])
+    monkeypatch.setattr(table.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(table, "planned", lambda device, small: small_parts(device))
+    path = tmp_path / "gpu.csv"
+    assert table.main(["--device", "cpu", "--first", "steps", "--seconds", "420", "--csv", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[1] for line in lines[:4]] == [f" {n} together" for n in (1, 4, 16, 64)]
+    assert "to zero loss" in lines[4]
+    assert lines[5] == "left after 420 s: ntk, one hidden layer and what follows" and len(lines) == 6
+    assert len(pd.read_csv(path)) == 5
+
+
+def small_parts(device):
+    return {"solvers": table.solvers(device, 30, 40), "steps": table.steps(device, 20, 30, count=2)}
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
@@ -44,5 +63,5 @@ def test_what_fails_or_does_not_fit_is_said_in_its_row_and_the_others_go_on(monk
         lines = capsys.readouterr().out.splitlines()
         said = [line for line in lines if " would take " in line]
         assert [line.split(",")[1] for line in said] == [" 4 together", " 16 together", " 64 together"]
-        assert len(lines) == 14 + ends
+        assert len(lines) == 15 + ends
     assert lines[0].startswith("case broken") and lines[0].endswith("said RuntimeError: CUDA error: launch failed")

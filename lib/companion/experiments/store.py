@@ -308,11 +308,15 @@ def needs_commit(what: str) -> None:
 
 @functools.cache
 def revision() -> str:
-    """The checkout's commit, with ``+`` where it holds uncommitted changes; ``unknown`` outside git."""
+    """The checkout's commit, with ``+`` where it holds uncommitted changes; ``unknown`` outside git.
+
+    A copy without its history, as in a container, is told its commit: ``$REGIMES_REVISION``. The digest of the code in
+    every cell shows whether that is so.
+    """
     try:
         git = ["git", "-C", str(paths.root())]
         commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True)
         dirty = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError, InputError):
-        return "unknown"
+        return os.environ.get("REGIMES_REVISION", "unknown")
     return commit.stdout.strip() + ("+" if dirty.stdout.strip() else "")
