@@ -9,14 +9,13 @@ import torch
 from torch import Tensor
 
 from regimes.models import WORK
-from regimes.models.realisation import Graph, Realisation
+from regimes.models.realisation import Graph, Realisation, needs_autograd
 
 if TYPE_CHECKING:
     from regimes.models.module import ModuleModel
 
 MEMORY = 2**28  # bytes of a Jacobian's rows at a time
-MAKING = 2**26  # bytes beyond which making more gradients together is no faster
-SIDE = 128  # of a tile of a product: half of a symmetric one is spared
+SIDE = 64  # of a tile of a product: half of a symmetric one is spared
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,8 @@ class Differentiated:
     @functools.cached_property
     def _each(self) -> list[tuple[Realisation, Tensor]]:
         """Every network with its points ``(p, ...)``."""
-        return self.model.each(self.x)
+        needs_autograd()
+        return self.model.each(self.x.detach())
 
     @functools.cached_property
     def _graphs(self) -> list[Graph]:
@@ -75,7 +75,7 @@ class Differentiated:
         if len(rows) * rows.bytes * len(self._each) <= self.memory:
             return self._kept[e] @ flat
         parts = rows.split(slice(0, len(rows)), self.memory // 2)
-        return torch.cat([rows.made(some) @ flat for some in parts])
+        return torch.cat([torch.cat(rows.filled(some, self.memory // 2), 1) @ flat for some in parts])
 
     @functools.cached_property
     def _kept(self) -> Tensor:
@@ -84,7 +84,7 @@ class Differentiated:
     def jacobian(self) -> Tensor:
         """``J`` itself, ``(E, p, P)``."""
         every = [_Rows(one, x) for one, x in self._each]
-        return torch.stack([rows.filled(slice(0, len(rows)), self.memory // 4) for rows in every])
+        return torch.stack([torch.cat(rows.filled(slice(0, len(rows)), self.memory // 4), 1) for rows in every])
 
     def gram(self, other: "Differentiated") -> Tensor:
         """The tangent kernel ``J J'ᵀ (E, n, m)``; exactly symmetric for a model with itself.
@@ -119,36 +119,47 @@ class _Rows:
         """Of the gradient of one point."""
         return sum(tensor.numel() * tensor.element_size() for tensor in self.one.tensors)
 
+    @property
+    def making(self) -> int:
+        """Bytes in use while the gradient of one point is made, itself included."""
+        return 2 * self.bytes + WORK * self.one.skeleton.activations * self.one.tensors[0].element_size()
+
     def split(self, rows: slice, memory: int) -> list[slice]:
         """``rows`` in parts that are made together, within ``memory`` bytes or of one point."""
-        activations = WORK * self.one.skeleton.activations * self.one.tensors[0].element_size()
-        size = max(1, memory // (2 * self.bytes + activations))
+        size = max(1, memory // self.making)
         return [slice(start, min(start + size, rows.stop)) for start in range(rows.start, rows.stop, size)]
 
-    def made(self, rows: slice) -> Tensor:
-        """Some of them ``(rows, P)``, together."""
-        return torch.cat([gradient.flatten(1) for gradient in self.one.rows(self.x[rows])], 1)
-
-    def filled(self, rows: slice, memory: int) -> Tensor:
-        """Some of them ``(rows, P)``, in parts of ``memory`` bytes."""
+    def filled(self, rows: slice, memory: int) -> list[Tensor]:
+        """Some of them, one matrix ``(rows, ...)`` a parameter, made in parts of ``memory`` bytes."""
         parts = self.split(rows, memory)
         if len(parts) == 1:
-            return self.made(rows)
-        first = self.one.tensors[0]
-        out = first.new_empty(rows.stop - rows.start, self.bytes // first.element_size())
+            return [gradient.flatten(1) for gradient in self.one.rows(self.x[rows])]
+        count = rows.stop - rows.start
+        out = [tensor.new_empty(count, tensor.numel()) for tensor in self.one.tensors]
         for part in parts:
-            out[part.start - rows.start : part.stop - rows.start] = self.made(part)
+            here = slice(part.start - rows.start, part.stop - rows.start)
+            for matrix, gradient in zip(out, self.one.rows(self.x[part])):
+                matrix[here] = gradient.flatten(1)
         return out
 
     def kept(self, memory: int) -> tuple[int, int]:
-        """The number of rows that are kept, and the bytes for making others: a sixteenth, or more if not all fit."""
-        making = max(memory // 16, min(memory // 4, MAKING))
-        if (memory - making) // self.bytes < len(self):
-            making = memory // 4
-        return max(1, (memory - making) // self.bytes), making
+        """The number of rows that are kept, and the bytes for making others: at least a sixteenth of all.
+
+        Where not even half of the rows can be kept, a quarter: then products with those that pass take the time, less
+        of it for more that pass together.
+        """
+        itemsize = self.one.tensors[0].element_size()
+        tile, each = 4 * SIDE**2 * itemsize, self.bytes + SIDE * itemsize
+
+        def rows(share: int) -> tuple[int, int]:
+            making = max(memory // share, self.making)
+            count = min(len(self), max(1, (memory - making - tile) // each))
+            return count, max(making, min(memory // 2, memory - tile - count * each))
+
+        return rows(16) if 2 * rows(16)[0] >= len(self) else rows(4)
 
 
-def _groups(rows: _Rows, memory: int) -> Iterator[tuple[slice, Tensor, int]]:
+def _groups(rows: _Rows, memory: int) -> Iterator[tuple[slice, list[Tensor], int]]:
     """The rows that are kept at a time, with themselves and the bytes left for making others."""
     size, making = rows.kept(memory)
     for start in range(0, len(rows), size):
@@ -160,21 +171,33 @@ def _product(out: Tensor, mine: _Rows, theirs: _Rows, memory: int) -> None:
     """Writes ``J J'ᵀ`` into ``out (n, m)``."""
     for group, held, making in _groups(mine, memory):
         for columns in theirs.split(slice(0, len(theirs)), making):
-            out[group, columns] = held @ theirs.made(columns).mT
+            out[group, columns] = _inner(held, theirs.filled(columns, making))
         del held  # before the next ones take their memory
 
 
 def _symmetric(out: Tensor, rows: _Rows, memory: int) -> None:
     """Writes ``J Jᵀ`` into ``out (n, n)``, the upper triangle and its mirror image."""
     for group, held, making in _groups(rows, memory):
-        for start in range(group.start, group.stop, SIDE):
-            tile = slice(start, min(start + SIDE, group.stop))
-            above = slice(group.start, tile.stop)
-            block = held[: tile.stop - group.start] @ held[tile.start - group.start : tile.stop - group.start].mT
-            corner = block[tile.start - group.start :]
-            corner.copy_(corner.triu() + corner.triu(1).mT)
-            out[above, tile], out[tile, above] = block, block.mT
+        _triangle(out[group, group], held)
         for columns in rows.split(slice(group.stop, len(rows)), making):
-            block = held @ rows.made(columns).mT
+            block = _inner(held, rows.filled(columns, making))
             out[group, columns], out[columns, group] = block, block.mT
         del held
+
+
+def _triangle(out: Tensor, held: list[Tensor]) -> None:
+    """Writes ``J Jᵀ`` of rows that are all kept, in tiles of its upper triangle."""
+    for start in range(0, len(out), SIDE):
+        here = slice(start, min(start + SIDE, len(out)))
+        block = _inner([matrix[: here.stop] for matrix in held], [matrix[here] for matrix in held])
+        corner = block[start:]
+        corner.copy_(corner.triu() + corner.triu(1).mT)
+        out[: here.stop, here], out[here, : here.stop] = block, block.mT
+
+
+def _inner(mine: list[Tensor], theirs: list[Tensor]) -> Tensor:
+    """``J J'ᵀ`` of the columns of all parameters."""
+    out = mine[0] @ theirs[0].mT
+    for one, two in zip(mine[1:], theirs[1:]):
+        out.addmm_(one, two.mT)
+    return out

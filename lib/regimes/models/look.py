@@ -16,6 +16,7 @@ from regimes.models.realisation import Graph, Realisation, same
 from regimes.validate import InputError
 
 
+@torch.inference_mode(False)
 def look(one: Realisation, x: Tensor) -> None:
     """Refuses, in one line, a module whose kernel would be a wrong number.
 
@@ -118,30 +119,40 @@ def _needs_own_leaves(graph: Graph) -> None:
 def _needs_separate(one: Realisation, few: Tensor, v: Tensor, outputs: Tensor, pulled: list[Tensor]) -> None:
     """Checks that the points give alone what they give in their batch, outputs and derivatives.
 
-    A module that takes no batch of one, as with a ``squeeze``, may give it for a point beside itself.
+    A module that takes no batch of one, as with a ``squeeze``, may give it for a point beside itself, if it gives the
+    same in a batch of three.
     """
     terms = [(tensor.double() * gradient.double()).norm() for tensor, gradient in zip(one.tensors, pulled)]
     scale = float(torch.stack(terms).norm())  # of the output's terms, where they cancel
-    error = None
-    for one.skeleton.pairs in (False, True):
-        try:
-            graphs = [one.graph(point.unsqueeze(0)) for point in few]
-            alone = torch.cat([graph[1].detach() for graph in graphs])
-            rows = [one.pull(graph, weight[None]) for graph, weight in zip(graphs, v)]
-            summed = [torch.stack(gradients).sum(0) for gradients in zip(*rows)]
-        except InputError as failure:
-            error = failure
-            continue
-        error = None
+    try:
+        alone, summed = _alone(one, few, v)
         if same([outputs], [alone], scale) and same(pulled, summed):
             return
+        wrong = _differing(outputs, alone)
+    except InputError as error:
+        wrong = error
+    one.skeleton.pairs = True
+    with contextlib.suppress(InputError):
+        alone, summed = _alone(one, few, v)
+        three = one.outputs(one.tensors, torch.cat([few, few[:1]]))[: len(few)]
+        if same([outputs], [alone], scale) and same([outputs], [three], scale) and same(pulled, summed):
+            return
     one.skeleton.pairs = False
-    if error is not None:
-        raise error
+    raise wrong
+
+
+def _alone(one: Realisation, few: Tensor, v: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """The outputs of single points, and the sum of their gradients with weights ``v``."""
+    graphs = [one.graph(point.unsqueeze(0)) for point in few]
+    rows = [one.pull(graph, weight[None]) for graph, weight in zip(graphs, v)]
+    return torch.cat([outputs.detach() for _, outputs in graphs]), [torch.stack(g).sum(0) for g in zip(*rows)]
+
+
+def _differing(outputs: Tensor, alone: Tensor) -> InputError:
     apart = (outputs - alone).abs().argmax()
     there, here = float(outputs[apart]), float(alone[apart])
     hint = "a point must not depend on the others (is batch_first missing, or a mean over the batch taken?)"
-    raise InputError(f"the module gives {there:.6g} for a point in a batch, {here:.6g} without the others: {hint}")
+    return InputError(f"the module gives {there:.6g} for a point in a batch, {here:.6g} without the others: {hint}")
 
 
 def _needs_slope(one: Realisation, few: Tensor) -> None:

@@ -34,7 +34,7 @@ from regimes import validate
 from regimes.models import Each, Realisations, inputs, matching
 from regimes.models.differentiated import Differentiated
 from regimes.models.look import look
-from regimes.models.realisation import Realisation, Skeleton
+from regimes.models.realisation import Realisation, Skeleton, needs_autograd
 from regimes.models.tangents import Tangents
 from regimes.models.windows import Convolution
 from regimes.validate import InputError
@@ -83,8 +83,8 @@ class ModuleModel(Realisations):
         return [(self._alone(e), x[e if len(x) > 1 else 0]) for e in range(len(self.skeletons))]
 
     def _alone(self, e: int) -> Realisation:
-        fixed = {name: tensor[e] for name, tensor in zip(self.fixed_names, self.fixed)}
-        return Realisation(self.skeletons[e], self.names, tuple(tensor[e] for tensor in self.tensors), fixed)
+        tensors, fixed = ([_usable(tensor[e]) for tensor in kept] for kept in (self.tensors, self.fixed))
+        return Realisation(self.skeletons[e], self.names, tuple(tensors), dict(zip(self.fixed_names, fixed)))
 
     def points(self, x: Tensor, name: str = "x") -> Tensor:
         """Points as the module takes them, see :func:`regimes.models.inputs`; at first, a look at the module.
@@ -94,13 +94,13 @@ class ModuleModel(Realisations):
         """
         x = validate.tensor(name, x)
         shape = self.shape or tuple(x.shape[-1:])
-        hint = "; module(..., shape=...) says the shape of one point" if x.ndim != 2 else ""
-        x = inputs(x, shape, self.tensors[0], name=name, hint=hint, whole=True).detach()
+        hint = "; module(shape=...) says the shape of one point" if x.ndim != 2 else ""
+        x = inputs(x, shape, self.tensors[0], name=name, hint=hint, whole=True)
         if not x.numel():
             raise InputError(f"{name} must hold at least one point, got shape {tuple(x.shape)}")
         if not all(skeleton.looked for skeleton in self.skeletons):
             for one, own in self.each(x):
-                look(one, own)
+                look(one, own.detach())
         return x
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -122,6 +122,7 @@ class ModuleModel(Realisations):
         Raises:
             InputError: as the call, for a module without such layers, or one whose points do not stay in their rows.
         """
+        needs_autograd()
         x = self.points(x)
         found = [_probe(one, own) for one, own in self.each(x)]
         if not found[0]:
@@ -154,6 +155,11 @@ class ModuleModel(Realisations):
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> "ModuleModel":
         return replace(self, tensors=tuple(map(change, self.tensors)), fixed=tuple(map(change, self.fixed)))
+
+
+def _usable(tensor: Tensor) -> Tensor:
+    """The tensor, or a copy of one that was made in inference mode, which autograd refuses."""
+    return tensor.clone() if tensor.is_inference() and not torch.is_inference_mode_enabled() else tensor
 
 
 def module(

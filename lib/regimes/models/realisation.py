@@ -132,6 +132,12 @@ def short(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[:LONGEST]}" if text else type(error).__name__
 
 
+def needs_autograd() -> None:
+    """Raises ``InputError`` where no derivative can be had."""
+    if torch.is_inference_mode_enabled():
+        raise InputError("torch.inference_mode turns derivatives off: call this outside of it (torch.no_grad is fine)")
+
+
 @contextlib.contextmanager
 def differentiable() -> Iterator[None]:
     """Attention in the form that every derivative is known of, and without torch's remarks on its own workings."""
@@ -207,8 +213,13 @@ class Realisation:
             torch.autograd.backward(outputs, v.to(outputs), retain_graph=True)  # reentrant checkpoints know no grad()
             return [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
 
-        with torch.enable_grad():
-            found = self.run(leaves, job)
+        try:
+            with torch.enable_grad():
+                found = self.run(leaves, job)
+        except (torch.OutOfMemoryError, InputError):
+            raise
+        except Exception as error:
+            raise InputError(f"the module has no backward pass: {short(error)}") from error
         for leaf in leaves:
             leaf.grad = None
         return found
