@@ -19,8 +19,8 @@
 #   the initial one. The network's own error falls with {claim}`A.Fig3-beta-feature-d5` and {claim}`A.Fig3-beta-feature-d10`.
 # - **The last points undo the compression of the weights, and part of the function's.** At the end of training the
 #   compression of the weights has {claim}`A.Fig6-amplification-end` ($d=5$) and {claim}`A.Fig6-amplification-end-d10`
-#   ($d=10$) of its value at $t^*$ (8192 points). The compression of the function is {claim}`A.Fig6-function-end-d5`
-#   and {claim}`A.Fig6-function-end-d10` times as large as at $t^*$ (4096 points), but smaller than it was when 98 % of
+#   ($d=10$) of its value at $t^*$ (8192 points, width 500). The compression of the function is {claim}`A.Fig6-function-end-d5`
+#   and {claim}`A.Fig6-function-end-d10` times as large as at $t^*$ (4096 points, width 200), but smaller than it was when 98 % of
 #   the points were fitted.
 # - **Compressing the data lowers the lazy error about as paper A says, on planes.** We divide the uninformative
 #   coordinates by a factor. The lazy error falls as a power of this factor, with the exponents
@@ -40,7 +40,7 @@
 # argument with another exponent.
 #
 # We test the assumption on the {term}`stripe` (parallel planes) and the {term}`cylinder`. Most of our networks have
-# 500 neurons, and learn from up to 16 384 points; paper A has $10^4$ neurons and up to $10^4$ points. You need to know gradient descent
+# 500 neurons, and learn from up to 16 384 points; paper A has $10^4$ neurons and up to $10^4$ points. You need to know gradient descent
 # and kernel methods. Chapter 2 explains where the compression comes from.
 #
 # :::{dropdown} Symbols
@@ -413,11 +413,12 @@ def along_training(ax, shares):
 # %%
 tops = {name: rows[rows.p == rows.p.max()] for name, rows in functions.items()}
 chapter.say(
-    "From $t^*$ to the end of training $\\Lambda$, which sums over all weights, changes by the factors "
+    f"At $p={tops['cylinder'].p.iloc[0]}$ and $h={tops['cylinder'].h.iloc[0]}$: from $t^*$ to the end of training $\\Lambda$, which sums "
+    "over all weights, changes by the factors "
     + ", ".join(f"{by_the_end(rows, 'weights'):.2g} ({name})" for name, rows in tops.items())
     + ". The compression of the function changes by "
     + ", ".join(f"{by_the_end(rows, 'function'):.2g}" for rows in tops.values())
-    + f" ($p={tops['cylinder'].p.iloc[0]}$, $h={tops['cylinder'].h.iloc[0]}$)."
+    + "."
 )
 # %% [markdown]
 # Training ends when all points are fitted. Paper A writes of the last points that "the previous predictions are not
@@ -932,7 +933,7 @@ for d in curve_d:
 # %% [markdown]
 # The kernel after training "outperforms the NTK at initialization" (paper A, Sec. 5.2). Its error is
 # {claim}`A.Fig3-final-initial-d5` ($d=5$) and {claim}`A.Fig3-final-initial-d10` ($d=10$) times that of the initial
-# kernel. It does not reach the network's error: the ratio is {claim}`A.Fig3-final-kernel-d5` and
+# kernel. It does not reach the network's error: over all sizes the ratio is {claim}`A.Fig3-final-kernel-d5` and
 # {claim}`A.Fig3-final-kernel-d10`. Paper A writes "very similar to that of the neural net in the feature learning regime,
 # except for the largest training set size where it even outperforms it". Paper B writes of "essentially identical
 # performance".

@@ -13,7 +13,7 @@
 # - **The limit is right, the rate is not.** {term}`Divided by its diagonal <normalised kernel>`, the kernel of different inputs tends to
 #   1/4, as paper C says. At depth $10^6$ it is within $2\cdot10^{-4}$. The distance falls as $\frac38\ln L/L$ and not as $1/L$: we
 #   measure {claim}`C.Thm2-rate` for the constant 3/8. Smooth activations, scaled to criticality, have the limit 1/3.
-# - **Depth is a {term}`ridge`.** With 30 layers the {term}`predictor` is ridge regression with a kernel that does not depend on depth.
+# - **Depth is a {term}`ridge`.** With 30 layers the {term}`predictor` of an infinitely wide network is ridge regression with a kernel that does not depend on depth.
 #   On 500 images the two differ by {claim}`C.Thm3-ridge` of the predictor's variation. At depth $L$ the ridge is about $3L$, and $2L$ for
 #   smooth activations. Eight times the images in a network eight times as deep have at most {claim}`C.Thm3-collapse-all` times the error.
 # - **The paper's recipe is a good one.** On 500 digits the prescribed depth gains {claim}`C.Thm3-recipe-depth` of accuracy over depth 30.

@@ -116,12 +116,12 @@ def shown_matrix(ax, values, title=""):
 
 
 # %% [markdown]
-# ## What training adds agrees with the gradients after one step
-# The weights that training adds and the gradients through them agree after the first step, long before the task is learnt (lower two
-# rows of {numref}`fig-d-picture`). All weights and all gradients (upper two rows) start as two kinds of noise, and agree when the task
-# is learnt.
+# ## What training adds is correlated with the gradients after one step
+# The weights that training adds and the gradients through them are correlated after the first step, long before the task is learnt
+# (lower two rows of {numref}`fig-d-picture`). The correlation is not full, and need not grow. All weights and all gradients (upper two
+# rows) look like noise at the start. Their correlation grows while the task is learnt.
 #
-# The target depends on the first few inputs. Each image is a matrix over pairs of inputs, dark where its entry is large. The first image
+# This is one network, narrower than those of the claims below. The target depends on the first few inputs. Each image is a matrix over pairs of inputs, dark where its entry is large. The first image
 # shows the task.
 # %%
 pictured = chapter.rows(studies.frames, "main").sort_values("step")
@@ -144,13 +144,13 @@ for ax, label in zip(axes[:, 1], names.values()):
 chapter.figure(
     fig,
     "fig-d-picture",
-    "**What training adds agrees with the gradients from the first step; all weights agree with all gradients only at "
-    "the end.** Matrices over pairs of inputs, each scaled by its largest entry, along the training of one network. "
+    "**What training adds is correlated with the gradients from the first step on; of all weights and all gradients the correlation is high "
+    "only at the end.** Matrices over pairs of inputs, each scaled by its largest entry, along the training of one network. "
     "Upper two rows: weights of the first layer, and gradients of the output by the input. Lower two: what training "
-    "has added to these weights, and the gradients that pass through that. Below each pair its correlation $\\rho$.",
+    "has added, and the gradients through that. Below each pair its correlation $\\rho$.",
     pictured,
     alt="Four rows of square images over training steps. The first two differ until late and then show the same block in "
-    "the upper left corner; the last two are alike in every column.",
+    "the upper left corner; the last two resemble each other from the first column on, with differences.",
 )
 # %% [markdown]
 # ## Weights and gradients of a trained network agree

@@ -18,7 +18,7 @@ from regimes.data.tasks import needs_both_labels
 from regimes.kernels import ntk
 from regimes.measures import spectrum
 from regimes.measures.information import Estimate, informations, mutual_information, needs_repeated
-from regimes.models import Model
+from regimes.models import Model, checked
 from regimes.models.module import module
 from regimes.validate import InputError
 
@@ -83,16 +83,14 @@ def kernel_pca(
 
     Source: paper A, Sec. 5.2; information by :func:`regimes.measures.information.mutual_information`.
     """
-    x, y = validate.tensor("x", x), _labels(y)
-    if y.shape[-1] not in x.shape[: 1 if isinstance(model, torch.nn.Module) else 2]:
-        raise InputError(f"y must hold one label a point of x {tuple(x.shape)}, got {tuple(y.shape)}")
-    validate.whole(1, y.shape[-1], count=count)
+    x, y = validate.points("x", x), _labels(y)
     if isinstance(model, torch.nn.Module):
-        kernel = ntk(
-            module(model, shape=x.shape[1:] if x.ndim > 2 else None, params=params), x.flatten(1) if x.ndim > 2 else x
-        )
-    else:
-        kernel = ntk(model, x.flatten(-3) if x.ndim > 3 else x, params=params)
+        model, params = module(model, shape=x.shape[1:] if x.ndim > 2 else None, params=params), None
+    x = checked(model, x)
+    if y.shape[-1] != x.shape[1]:
+        raise InputError(f"y must hold one label a point, {x.shape[1]}, got {tuple(y.shape)}")
+    validate.whole(1, y.shape[-1], count=count)
+    kernel = ntk(model, x, params=params)
     return diagnose(kernel, y, count=count, centred=centred)
 
 
@@ -115,8 +113,9 @@ def diagnose(
     gram, y = gram.detach().double(), y.to(gram.device).double().expand(gram.shape[:2])
     gram = spectrum.centre(gram) if centred else gram
     found = spectrum.components(gram, count, least=least)
+    n = gram.shape[-1]
     if bool((found.values < 0).any()):
-        raise InputError(f"gram must be positive semi-definite, got the eigenvalue {float(found.values.min()):.3g} n")
+        raise InputError(f"gram must be positive semi-definite, got an eigenvalue {n * found.values.min():.3g}")
     squares = spectrum.projections(found.vectors, y)
     none = found.values == 0
     vectors = found.vectors.masked_fill(none.unsqueeze(-2), math.nan)
@@ -136,7 +135,7 @@ def diagnose(
 
 def _labels(y: Tensor) -> Tensor:
     """Labels in {-1, +1}, each of at least two points in every realisation, of four points at least."""
-    y = validate.tensor("y", y)
+    y = validate.tensor("y", y).detach()
     if y.ndim not in (1, 2) or y.shape[-1] < 4:
         raise InputError(
             f"y must hold one label for each of at least four points, (n,) or (E, n), got {tuple(y.shape)}"

@@ -164,12 +164,7 @@ def checked(model: Model, x: Tensor, name: str = "x") -> Tensor:
         InputError: for what is no model, and for points that do not fit it.
     """
     validate.model(model)
-    x = validate.tensor(name, x)
-    if not x.numel():
-        raise InputError(f"{name} must hold at least one point, got shape {tuple(x.shape)}")
-    if x.is_floating_point():
-        validate.arrays(**{name: ("...", x)})
-    return model.points(x, name)
+    return model.points(validate.points(name, x), name)
 
 
 def blocks(model: Model, x: Tensor, memory: int) -> Iterator[slice]:

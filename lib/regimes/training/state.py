@@ -91,6 +91,13 @@ class State(Observed):
         """
         return self
 
+    def margins_to(self, level: float) -> Tensor:
+        """Margins ``(e, p)``, exact where they are below ``level``; the others may be any number from ``level`` on.
+
+        A solver that follows satisfied points less closely has these at hand.
+        """
+        return self.margins
+
     @property
     def F(self) -> Tensor:
         """The predictor at the training points ``(e, p)``."""
@@ -99,7 +106,7 @@ class State(Observed):
     @property
     def satisfied(self) -> Tensor:
         """The fitted fraction, the share of training points with ``y F >= 1``, ``(e,)``, float64."""
-        return (self.margins >= 1).double().mean(-1)
+        return (self.margins_to(1) >= 1).double().mean(-1)
 
     @property
     def loss(self) -> Tensor:
@@ -134,6 +141,20 @@ def where_rows(taken: Tensor, new: Sequence[Tensor], old: Sequence[Tensor]) -> l
     return [torch.where(expand_like(taken, a).bool(), a, b) for a, b in zip(new, old, strict=True)]
 
 
+def labels_of(y: Tensor, outputs: Tensor) -> Tensor:
+    """Labels or targets ``y``, one for each of ``outputs (E, p, ...)``, of one realisation or all: ``(E, p, ...)``.
+
+    Raises:
+        InputError: for other shapes, and for values that are not finite.
+    """
+    shape = tuple(outputs.shape)
+    if tuple(y.shape) not in (shape, shape[1:], (1, *shape[1:])):
+        raise InputError(f"y must have the shape {shape} of the outputs or that of one, got {tuple(y.shape)}")
+    y = y.to(outputs)
+    validate.arrays(y=("...", y))
+    return y.expand_as(outputs)
+
+
 def squared_norm(tensors: Sequence[Tensor]) -> Tensor:
     """The squared norm over all tensors of each realisation, ``(e,)``, float64."""
     return total(tensor.flatten(1).double().square().sum(-1) for tensor in tensors)
@@ -161,8 +182,9 @@ def satisfied(fraction: float, *, margin: float = 1.0) -> Rule:
     validate.positive(margin=margin)
 
     def level(state: State) -> Tensor:
-        p = state.margins.shape[-1]
-        return state.margins.kthvalue(p + 1 - math.ceil(fraction * p - 1e-9), -1).values - margin
+        m = state.margins_to(margin)
+        p = m.shape[-1]
+        return m.kthvalue(p + 1 - math.ceil(fraction * p - 1e-9), -1).values - margin
 
     return level
 
@@ -173,7 +195,8 @@ t_star = satisfied(0.1)
 
 def fitted(state: State) -> Tensor:
     """The end of training: every margin is at least 1, or within the slack if the loss only approaches it."""
-    return torch.where(state.objective.fitted(state.margins, state.slack).all(-1), 0.0, -1.0)
+    m = state.margins if state.objective.two_sided else state.margins_to(1)
+    return torch.where(state.objective.fitted(m, state.slack).all(-1), 0.0, -1.0)
 
 
 def after(time: float) -> Rule:
@@ -186,6 +209,20 @@ def after(time: float) -> Rule:
     return lambda state: state.t / time - 1
 
 
+def level(rule: Rule, state: State, name: str = "the rule") -> Tensor:
+    """``rule(state) (e,)``, float64.
+
+    Raises:
+        InputError: for a rule that does not give one number a realisation.
+    """
+    found = rule(state)
+    count = len(state.t)
+    if not isinstance(found, Tensor) or found.shape != (count,) or found.is_complex():
+        got = tuple(found.shape) if isinstance(found, Tensor) else validate.shown(found)
+        raise InputError(f"{name} must give one number a realisation, a tensor ({count},), got {got}")
+    return found.double()
+
+
 def locate(state: State, rule: Rule, *, precision: float = 1e-6, rounds: int = 60) -> State:
     """The state inside the last step at which ``rule`` is first met, to ``precision`` of the step's length.
 
@@ -193,7 +230,7 @@ def locate(state: State, rule: Rule, *, precision: float = 1e-6, rounds: int = 6
     secant rule, with halvings if that takes long; each round is one forward pass.
     """
     low, high = torch.zeros_like(state.t), torch.ones_like(state.t)
-    below, above = rule(state.inside(low)).double(), rule(state).double()
+    below, above = level(rule, state.inside(low)), level(rule, state)
     low = torch.where(below < 0, low, high)
     side = torch.zeros_like(low)
     for count in range(rounds):
@@ -205,11 +242,11 @@ def locate(state: State, rule: Rule, *, precision: float = 1e-6, rounds: int = 6
         middle = middle.clamp(low + apart, high - apart)
         if count > SECANTS and count % 2:  # one that has not found it by now is helped
             middle = (low + high) / 2
-        level = rule(state.inside(middle)).double()
-        past = level >= 0
+        now = level(rule, state.inside(middle))
+        past = now >= 0
         # halving the weight of an end that stays twice keeps the secant from creeping
-        below = torch.where(past, torch.where(side > 0, below / 2, below), level)
-        above = torch.where(past, level, torch.where(side < 0, above / 2, above))
+        below = torch.where(past, torch.where(side > 0, below / 2, below), now)
+        above = torch.where(past, now, torch.where(side < 0, above / 2, above))
         low, high = torch.where(past, low, middle), torch.where(past, middle, high)
         side = torch.where(past, 1.0, -1.0)
     return state.inside(high)

@@ -37,15 +37,17 @@ from regimes.models.losses import Loss
 from regimes.models.one_hidden import Network
 from regimes.training.gauss_newton import ImplicitState, gauss_newton
 from regimes.training.gauss_newton import together as at_once
-from regimes.training.gradient_flow.batch import start
+from regimes.training.gradient_flow import pairs
+from regimes.training.gradient_flow.batch import GATES, Batch, start
 from regimes.training.gradient_flow.state import FlowState
-from regimes.training.gradient_flow.step import advance
+from regimes.training.gradient_flow.step import walk
 from regimes.training.state import Ended, Ending, fitted
 from regimes.validate import InputError
 
 TOLERANCE = 1e-2
 STEPS = 100_000  # attempted steps of a realisation before it is given up
 BURST = 16  # steps of one realisation before the next one's turn, on the CPU: keeps its arrays in cache
+ARRAYS = 64  # of weights and of inputs that a compiled flow holds at once
 STILL = 100.0  # times the age of the flow without a change of the points that are not fitted: stationary
 HINGE = losses.named("hinge")
 
@@ -70,7 +72,7 @@ def gradient_flow(
     Args:
         network: ``E`` realisations; other models than one hidden ReLU layer, and smooth losses, take linearly implicit
             steps (:mod:`regimes.training.gauss_newton`), in the model's precision, on its device.
-        task: points ``x (p, d)`` shared by all, or ``(E, p, d)``; labels accordingly.
+        task: points ``x (p, d)`` or ``(1, p, d)`` shared by all, or ``(E, p, d)``; labels likewise.
         alpha: scale of the predictor, small for feature learning, large for the lazy regime.
         loss: a name in :data:`regimes.models.losses.LOSSES`, or a :class:`regimes.models.losses.Loss`.
         tolerance: of a step, see the module; smaller is slower.
@@ -88,10 +90,14 @@ def gradient_flow(
     Source: paper A, Eq. (2).
     """
     loss = losses.named(loss)
+    validate.model(network, "network")
+    if not isinstance(task, Task):
+        raise InputError(f"task must be a Task, got {type(task).__name__}: Task(x, y, source) makes one")
     if isinstance(network, Network):
         _check_task(network, task)
     if not (isinstance(network, Network) and loss.corner):
-        x = task.x.to(network.parameters()[0])
+        like = network.parameters()[0]
+        x = task.x.to(like) if task.x.is_floating_point() else task.x.to(like.device)  # tokens stay whole
         return gauss_newton(network, x, task.y, alpha=alpha, loss=loss, tolerance=tolerance)
     validate.positive(alpha=alpha)
     validate.between(1e-200, 1e200, alpha=alpha)
@@ -105,11 +111,26 @@ def gradient_flow(
     network = network.to(dtype=precision(alpha, tolerance) if isinstance(dtype, str) else dtype, device=place)
     x = task.x.to(network.omega).expand(count, *task.x.shape[-2:])
     y = task.y.to(network.omega).expand(count, task.y.shape[-1])
-    each = 4 * network.h * x.shape[-2] * x.element_size()
+    each = memory(network.h, x.shape[-2], network.d, dtype=x.dtype, device=x.device)
     size = min(count, together or (at_once(each, place) if place.type == "cuda" else 1))
     devices.reuse_memory()
-    validate.memory(size * each, "the gates of a flow", x.device)
+    validate.memory(size * each, "the arrays of a flow", x.device)
     return _steps(network, x, y, size, given, {"alpha": float(alpha), "tolerance": float(tolerance)})
+
+
+def memory(h: int, p: int, d: int, *, dtype: torch.dtype = torch.float64, device: str | torch.device = "cpu") -> int:
+    """The bytes that the flow of one network needs: in C some arrays of weights and of inputs, on tensors the gates.
+
+    Args:
+        h: width.
+        p: points.
+        d: input dimension.
+        dtype: precision.
+        device: where it computes.
+    """
+    if pairs.compiles(dtype, torch.device(device), d + 1):
+        return ARRAYS * (h + p) * (d + 1) * dtype.itemsize
+    return GATES * h * p * dtype.itemsize
 
 
 def precision(alpha: float, tolerance: float) -> torch.dtype:
@@ -132,14 +153,19 @@ def _check_task(network: Network, task: Task) -> None:
         raise InputError(
             f"a flow needs at least 2 points and a label for each, got x {tuple(x.shape)}, y {tuple(y.shape)}"
         )
+    if y.shape[:-1] not in ((), (1,), (len(network.omega),)):
+        raise InputError(f"the task's labels must be (p,) or ({len(network.omega)}, p), got {tuple(y.shape)}")
     if x.shape[-1] != network.d:
         raise InputError(f"the network takes inputs of dimension {network.d}, the task has {x.shape[-1]}")
-    if x.ndim == 3 and len(x) != len(network.omega):
+    if x.ndim == 3 and len(x) not in (1, len(network.omega)):
         raise InputError(f"the task holds {len(x)} realisations, the network {len(network.omega)}")
+    if not x.is_floating_point():
+        raise InputError(f"the task's x must hold floating-point numbers, got {x.dtype}")
     if not bool(torch.isfinite(x).all() and torch.isfinite(y).all()):
         raise InputError("the task holds NaN or infinite values")
     needs_both_labels(y)
-    for points, labels in zip(x.reshape(-1, *x.shape[-2:]), y.expand(*x.shape[:-1]).reshape(-1, y.shape[-1])):
+    draws = max(len(one) if one.ndim == axes else 1 for one, axes in ((x, 3), (y, 2)))
+    for points, labels in zip(x.expand(draws, *x.shape[-2:]), y.expand(draws, y.shape[-1])):
         _check_fittable(points, labels)
 
 
@@ -182,6 +208,7 @@ def _one_turn(
     batch = start(network[here], x[here], y[here], **options)
     state = FlowState(tuple(rows), HINGE, batch.problem.tolerance, batch, network[here], given, ended=ended)
     marks: dict[int, tuple[float, Tensor]] = {}
+    ahead: list[tuple[Batch, Tensor]] = []
     yield state
     for _ in range(STEPS):
         kept = [e for e, row in enumerate(state.rows) if row not in ended]
@@ -189,7 +216,8 @@ def _one_turn(
             return
         if len(kept) < len(state.rows):
             state = state.part(kept)
-        batch, moved = advance(state.batch)
+        ahead = ahead or walk(state.batch)
+        batch, moved = ahead.pop(0)
         state = replace(state, batch=batch)
         if any(moved.tolist()):
             _end(state, marks)
@@ -199,7 +227,7 @@ def _one_turn(
 
 def _end(state: FlowState, marks: dict[int, tuple[float, Tensor]]) -> None:
     """Ends the realisations that are fitted or no longer move; the device is read once."""
-    m, pushed = state.margins, state.batch.now.push.flatten(1).any(-1)
+    m, pushed = state.margins_to(1), state.batch.now.push.flatten(1).any(-1)
     columns = state.t, m.amax(-1), (m < 1).sum(-1), fitted(state) >= 0, torch.isfinite(m).all(-1), pushed
     found = torch.stack([column.double() for column in columns], -1).tolist()
     for e, (row, (t, largest, count, fits, finite, moves)) in enumerate(zip(state.rows, found)):
@@ -221,7 +249,7 @@ def _stationary(state: FlowState, marks: dict[int, tuple[float, Tensor]], e: int
 
     This applies once margins are of order one; before, at small ``alpha``, they hardly move for a long time.
     """
-    m = state.margins[e]
+    m = state.margins_to(1)[e]
     since, then = marks.setdefault(state.rows[e], (t, m))
     if largest < 0.5 or t <= STILL * since:
         return False
