@@ -373,7 +373,8 @@ boundaries = {shape: chapter.rows(selection.boundary, shape) for shape in ("stri
 functions = {f"stripe, $d={d}$": rows for d, rows in boundaries["stripe"].groupby("d")}
 functions["cylinder"] = boundaries["cylinder"]
 met = chapter.design(selection.boundary, "stripe")["shares"][0]
-LABELLED = 0.1, EARLY, stop, 1.0  # fitted fractions that an axis names
+STAR = 0.1  # the fitted fraction at t*
+LABELLED = STAR, EARLY, stop, 1.0  # fitted fractions that an axis names
 
 
 def by_the_end(rows, column, since=met[0]):
@@ -1562,6 +1563,52 @@ chapter.figure(
     alt="Learning curves in three panels, a shade of one colour a width. For the network the shades nearly "
     "coincide, stopped early or at the end of training.",
 )
+# %% [markdown]
+# At paper A's own width, $10^4$, we trained the same problems to the end, on the training sets of our narrow networks
+# ({numref}`fig-a-wide`). The exponent of the network then changes by {claim}`A.Fig3-wide-exponent-d5` ($d=5$) and
+# {claim}`A.Fig3-wide-exponent-d10` ($d=10$). The kernel frozen at $t^*$ has {claim}`A.Fig3-wide-star-d5` and
+# {claim}`A.Fig3-wide-star-d10` of the network's error on planes, and {claim}`A.Fig8-wide-star` of it on the cylinder.
+# %%
+wide, wide_tube = (chapter.rows(studies.networks, name) for name in ("wide", "wide_cylinder"))
+narrow = nets[nets.d.isin(wide.d) & nets.p.isin(wide.p) & nets.seed.isin(wide.seed)]
+fig, axes = plots.panels(wide.d.nunique() + 1, columns=3, width=3.7, height=3.8, sharey=True)
+cases = {f"stripe, $d={d}$": (wide[wide.d == d], narrow[narrow.d == d]) for d in sorted(wide.d.unique())}
+cases["cylinder, $d=3$"] = (wide_tube, tube[tube.p.isin(wide_tube.p) & tube.seed.isin(wide_tube.seed)])
+for ax, (title, pair) in zip(axes, cases.items()):
+    for rows, line in zip(pair, ("-", ":")):
+        for curve, share, label in (("feature", 1.0, "network"), ("final", STAR, "kernel at $t^*$")):
+            there = of(rows, curve, share)
+            if len(there):
+                style = {"color": plots.COLOURS[curve], "linestyle": line}
+                plots.realisations(ax, *by_size(there), label=f"{label}, $h={rows.h.iloc[0]}$", **style)
+    ax.set(xlabel="training points $p$", title=title)
+    plots.curve_axes(ax, sorted(wide.p.unique()))
+axes[0].set_ylabel(r"test error $\varepsilon$")
+fig.suptitle("What does paper A's width change?", fontsize="medium")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
+chapter.figure(
+    fig,
+    "fig-a-wide",
+    f"**The networks of {narrow.h.max()} neurons, and those of {wide.h.max()}, on the same training sets.** Test error at the end of training, and of the "
+    f"kernel frozen at $t^*$ that learns fresh points: medians and quartiles of {wide.seed.nunique()} seeds. Solid: paper A's width.",
+    wide,
+    narrow,
+    wide_tube,
+    alt="Learning curves of two widths in three panels, for the network at the end of training and for its kernel "
+    "frozen at t*.",
+)
+# %%
+for d in curve_d:
+    pair = [of(rows[rows.d == d], "feature", 1.0) for rows in (wide, narrow)]
+    chapter.check(f"A.Fig3-wide-exponent-d{d}", drift(beta_difference, *pair), *pair, figure="fig-a-wide")
+for name, rows in {
+    "A.Fig3-wide-star-d5": wide[wide.d == 5],
+    "A.Fig3-wide-star-d10": wide[wide.d == 10],
+    "A.Fig8-wide-star": wide_tube,
+}.items():
+    top = rows[rows.p == rows.p.max()]
+    pair = of(top, "final", STAR), of(top, "feature", 1.0)
+    chapter.check(name, error_ratio(*pair), *pair, figure="fig-a-wide")
 # %% [markdown]
 # ## The end of training is known to a few per cent
 # Our runs to the end have the tolerance 0.005, in float64. On 128 to 1024 points a finer solver changes their test error
