@@ -32,7 +32,7 @@ NAMED = $(if $(findstring command,$(origin NAME)),--name "$$NAME")
 CODE := $(shell find lib -name '*.py' -o -name '*.c' -o -path '*/templates/*' 2>/dev/null) $(wildcard book/claims/*.yml) book/errata.yml book/papers.yml $(wildcard chapters/profiles/*.toml)
 # what pages are made of besides notebooks
 # (book/_generated is made from them: younger than any build of a fresh checkout)
-PROSE := $(filter-out book/_generated/%,$(wildcard results/ledger.paper.json results/plan.md _config.yml _toc.yml book/*.md book/*/*.md book/yours/* book/*.yml book/claims/*.yml book/*.bib _static/*))
+PROSE := $(filter-out book/_generated/%,$(wildcard chapters/changes.toml results/ledger.paper.json results/plan.md _config.yml _toc.yml book/*.md book/*/*.md book/yours/* book/*.yml book/claims/*.yml book/*.bib _static/*))
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time
@@ -43,8 +43,8 @@ help: ## list these targets
 	@echo "Lazy and Feature Learning: a reproducible companion"; echo
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 	@echo "  make help-05                                              a chapter's parameters"
-	@echo "  make chapter-05 NAME=mine PARAMS='-p curve_depth 2000'    rerun it with changed ones: runs/mine/html/index.html"
-	@echo "  make chapter-05 FIGURE=fig-c-fig2 PARAMS='-p curve_depth 2000'  what one figure needs, and nothing else"
+	@echo "  make chapter-05 NAME=mine PARAMS='-p tab2_n 200'          rerun it with changed ones: runs/mine/html/index.html"
+	@echo "  make chapter-05 FIGURE=fig-c-tab2 PARAMS='-p tab2_n 200'  what one figure needs, and nothing else"
 	@echo; echo "PROFILE=smoke|laptop|paper picks the sizes (default: laptop)."
 
 book: html ## run the chapters and build the HTML book

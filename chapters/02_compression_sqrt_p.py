@@ -37,6 +37,9 @@
 # 3. A finite training set adds noise of relative size $1/\sqrt p$, which keeps the uninformative weights from vanishing.
 # 4. The ratio of informative to uninformative weights therefore saturates at a value proportional to $\sqrt p$.
 #
+# Both labels must be nearly equally frequent. Else neurons that are active on all points grow fastest, and the first tenth of the points
+# is fitted by a constant, before the others have found their fixed points.
+#
 # {numref}`fig-sketch-compression` shows the effect and {numref}`fig-sketch-chain` the argument. We assume the model of chapter 1. The
 # {ref}`details page <compression-details>` tests each formula by itself.
 #
@@ -805,8 +808,8 @@ chapter.say(
 )
 # %% [markdown]
 # The noise of the training set sets only where the growth after $t^*$ starts. On the stripe the factor
-# $\Lambda_{\max}/\Lambda^*$ grows up to about 4096 points, and no more from there to 16 384. The exponent of
-# $\Lambda_{\max}$ decreases with the size, towards $\frac12$. On the cylinder the factor falls slightly.
+# $\Lambda_{\max}/\Lambda^*$ stops growing at the larger sizes of the table. The exponent of $\Lambda_{\max}$ decreases with
+# the size, towards $\frac12$. On the cylinder the factor falls slightly.
 #
 # Results at $t^*$ hardly depend on the step tolerance. Later results do, since nearby paths separate. Runs until 98 %
 # of the points are fitted therefore have a ten times finer tolerance, in float64. With the coarser tolerance the
@@ -929,7 +932,7 @@ for ax in flat:
 chapter.figure(
     fig,
     "fig-a-time",
-    "**The time is half of the printed one, and the stripe's constant is right from about 2000 points on; the ring's is too small.** Left: $t^*$ "
+    "**The time is half of the printed one, and the stripe's constant is right on many points; the ring's is too small.** Left: $t^*$ "
     "in units of the fastest time constant. Right: $\\Lambda^*$ over theory with each training set's own noise. Medians and quartiles.",
     times,
     stripe,

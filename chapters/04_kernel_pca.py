@@ -70,6 +70,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
+from scipy import stats
 
 import regimes
 from companion.estimates import jackknife, mean, ratio, slopes
@@ -248,8 +249,10 @@ chapter.say(
 )
 # %% [markdown]
 # We find the line on one half of the points and test it on the other. On the stripe the label changes at two values of
-# $x_1$. A line that follows only one of the changes is right on 88 % of the points. The details {ref}`list all
-# accuracies <kernel-components-planes>`.
+# $x_1$. The details {ref}`list all accuracies <kernel-components-planes>`.
+# %%
+beyond = 1 - stats.norm.cdf(np.abs(course["stripe"].interfaces.iloc[0]).max())
+chapter.say(f"A line that follows only one of the changes is right on {1 - beyond:.0%} of the stripe's points.")
 # %%
 moving = [rows[rows.seed == 0].sort_values("frame") for rows in course.values()]
 longest = max(map(len, moving))
@@ -687,8 +690,7 @@ chapter.say(
 # %% [markdown]
 # Before training the kernel of a fully connected network is isotropic. Its first component is the constant. The next
 # $d$ are linear functions with one eigenvalue, $u\cdot x$ with a random direction $u$. The label enters by
-# $u_1^2\sim1/d$. Such a function therefore carries about $c/d$ bits. From $d=10$ to 30 the exact $c$ falls from 0.16
-# to 0.12.
+# $u_1^2\sim1/d$. Such a function therefore carries about $c/d$ bits.
 #
 # The estimate shows a part of this information. Where the label's log odds are $s$, the estimated ones are $s+L$, with
 # $L$ the logit of a Beta$(k,k)$ variable. To second order in $s$ the estimate $\hat I$ is
@@ -697,15 +699,20 @@ chapter.say(
 # \hat I-\hat I_0=\frac{2k^2}{(2k+1)(k+1)}\,I,\qquad\hat I_0=1-\frac{H_{2k}-H_k}{\ln2},
 # $$ (eq:A:little)
 #
-# For $k=5$ it shows 0.758 of the information $I$, above the value $\hat I_0$ that it has without information
-# ({numref}`fig-4-initial`). The bias therefore depends on the information.
+# where $I$ is the information and $\hat I_0$ the estimate without information ({numref}`fig-4-initial`). The bias
+# therefore depends on the information.
+# %%
+shown_part = harmonics.little_shown(neighbours)
+chapter.say(
+    f"With $k={neighbours}$ neighbours the estimate shows {shown_part:.2g} of a small information. The exact $c$ falls from "
+    f"{many[0] * exact[many[0]]:.2g} at $d={many[0]}$ to {many[-1] * exact[many[-1]]:.2g} at $d={many[-1]}$."
+)
 # %%
 fig, ax = plt.subplots(figsize=(6.0, 4.0))
 means = [mean(excess[d]) for d in dimensions]
 bars = np.array([[one.value - one.low, one.high - one.value] for one in means]).T
 ax.errorbar(dimensions, [one.value for one in means], bars, fmt="o", color=plots.COLOURS["lazy"], label="estimated")
 ax.plot(dimensions, exact, ":", color=plots.COLOURS["theory"], label="linear functions, exact")
-shown_part = harmonics.little_shown(neighbours)
 ax.plot(dimensions, shown_part * exact, "--", color=plots.COLOURS["theory"], label="what the estimate shows of it")
 ax.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel=r"$\hat I-\hat I_0$, bits", ylim=(1e-3, 1))
 ax.set_xticks(dimensions, [f"{d}" for d in dimensions])
@@ -829,10 +836,9 @@ chapter.say(
 #
 # Much of this needs no learning. The first $d+1$ components of an isotropic kernel are the constant and the linear
 # functions. They belong to the two sectors, except that equal eigenvalues mix $x_1$ with the other linear functions.
-# With this mixing the smallest share of one sector among the first ten is 0.66 on average.
 #
-# Then come $\frac12d(d+1)-1$ second harmonics. Only $d$ of them belong to the two sectors, $x_1^2$ and $x_1x_i$.
-# This is a share of 0.185 for $d=10$. So the next $d+1$ components show whether a kernel has learnt. Their mean share
+# Then come $\frac12d(d+1)-1$ second harmonics. Only $d$ of them belong to the two sectors, $x_1^2$ and $x_1x_i$, a
+# fifth for $d=10$. So the next $d+1$ components show whether a kernel has learnt. Their mean share
 # does not depend on how equal eigenvalues mix ({numref}`fig-a-appd`).
 # %%
 fig, axes = plots.panels(len(moments), height=2.8, sharex=True, sharey=True)

@@ -13,7 +13,7 @@
 # - **The limit is right, the rate is not.** {term}`Divided by its diagonal <normalised kernel>`, the kernel of different inputs tends to
 #   1/4, as paper C says. At depth $10^6$ it is within $2\cdot10^{-4}$. The distance falls as $\frac38\ln L/L$ and not as $1/L$: we
 #   measure {claim}`C.Thm2-rate` for the constant 3/8. Smooth activations, scaled to criticality, have the limit 1/3.
-# - **Depth is a {term}`ridge`.** With 30 layers the {term}`predictor` is ridge regression with a kernel that does not depend on depth.
+# - **Depth is a {term}`ridge`.** With 30 layers the {term}`predictor` of an infinitely wide network is ridge regression with a kernel that does not depend on depth.
 #   On 500 images the two differ by {claim}`C.Thm3-ridge` of the predictor's variation. At depth $L$ the ridge is about $3L$, and $2L$ for
 #   smooth activations. Eight times the images in a network eight times as deep have at most {claim}`C.Thm3-collapse-all` times the error.
 # - **The paper's recipe is a good one.** On 500 digits the prescribed depth gains {claim}`C.Thm3-recipe-depth` of accuracy over depth 30.
@@ -990,7 +990,8 @@ chapter.say(
 #
 # Theorem 3 asks for $L\in O(\max_{ij} 1/\sqrt{1-h(x_i\cdot x_j)})$. Fig. 8 of the paper plots this number, and its Fig. 6 takes it for
 # the depth. On the paper's sphere data it grows as $n$ to the power {claim}`C.Fig8-trend` and is {claim}`C.Fig8-invertible` at the
-# largest $n$ ({numref}`fig-c-fig8`). Rounded up it is 2, the least depth at which the kernel is invertible. On digits it is larger. With
+# largest $n$ ({numref}`fig-c-fig8`). Rounded up it is 2, the least depth at which the kernel of points without antipodes is invertible.
+# (At $L=2$ its odd part is the inner product, of rank $n_0$, so that more than $n_0$ antipodal pairs make it singular.) On digits it is larger. With
 # the constants of {eq}`eq:C:crossover`, half the way to the limit takes 2.975 of these units, and $u = 1$ takes 6.66.
 # %%
 bounds = chapter.rows(studies.depth_bound, "main")
@@ -1001,7 +1002,7 @@ ax.errorbar(middle.index, middle["mean"], middle["std"], fmt="o", capsize=3, lab
 ax.plot(
     bounds.groupby("n")["median"].first(), color=plots.COLOURS["theory"], label="median, by the law of the closest pair"
 )
-ax.axhline(2, color=plots.COLOURS["feature"], linewidth=1, label="L = 2, needed for an invertible kernel")
+ax.axhline(2, color=plots.COLOURS["feature"], linewidth=1, label="L = 2, invertible without antipodes")
 ax.set(
     xscale="log",
     ylim=(1, 2.2),
@@ -1275,7 +1276,7 @@ def left(design, kernel):
 
 
 for item, design in (("C.Fig4", "cube"), ("C.Fig5", "images")):
-    figure = item.replace("C.F", "fig-c-f")
+    figure = f"fig-{item.lower().replace(chr(46), chr(45))}"
     for claim, kernel in (("correlation", "rho"), ("theta", "theta"), ("eta", "eta")):
         share, rows = left(design, kernel)
         chapter.check(f"{item}-{claim}", share, rows, figure=figure)

@@ -6,7 +6,7 @@
 # ---
 # %% [markdown]
 # (chapter-06)=
-# # Updates align with gradients from the first step, in the lazy regime too
+# # Updates align with gradients from the first step
 # Training adds to the weights of a network. Paper D says that this addition is aligned with the network's gradients from the first step.
 # We measure when this holds, and whether it is a sign of compression.
 #
@@ -15,7 +15,8 @@
 #   {claim}`D.Fig2-cnfa` at every scale of the initial weights from 1 to 0.001. At the end of training its smallest value is
 #   {claim}`D.Fig2-cnfa-late` for networks started at scale 1, and {claim}`D.Fig2-cnfa-late-small` for those started at 0.1 or below.
 #   Paper D does not state its scales.
-# - Centred alignment is no sign of compression. In the lazy regime, where nothing is compressed, it is {claim}`D.Stripe-lazy`. The
+# - On the stripe a high centred alignment is no sign of compression. In the lazy regime, where nothing is compressed, it is
+#   {claim}`D.Stripe-lazy` at the end of training. On other tasks, which we did not train lazily, it may end lower. The
 #   *uncentred* alignment (UC-NFA), of all the weights, is high only where the network compresses: in the feature regime it is larger by
 #   {claim}`D.Stripe-uncentred` than in the lazy one. Late in training it no longer follows the compression.
 # - Random matrices predict the C-NFA of single networks at initialisation, with an error of {claim}`D.Fig3-well-posed`. We corrected
@@ -115,10 +116,10 @@ def shown_matrix(ax, values, title=""):
 
 
 # %% [markdown]
-# ## What training adds agrees with the gradients after one step
-# The weights that training adds and the gradients through them agree after the first step, long before the task is learnt (lower two
-# rows of {numref}`fig-d-picture`). All weights and all gradients (upper two rows) start as two kinds of noise, and agree when the task
-# is learnt.
+# ## What training adds is correlated with the gradients after one step
+# The weights that training adds and the gradients through them are correlated after the first step, long before the task is learnt
+# (lower two rows of {numref}`fig-d-picture`). The correlation is not full, and need not grow. All weights and all gradients (upper two
+# rows) look like noise at the start. Their correlation grows while the task is learnt.
 #
 # The target depends on the first few inputs. Each image is a matrix over pairs of inputs, dark where its entry is large. The first image
 # shows the task.
@@ -143,13 +144,13 @@ for ax, label in zip(axes[:, 1], names.values()):
 chapter.figure(
     fig,
     "fig-d-picture",
-    "**What training adds agrees with the gradients from the first step; all weights agree with all gradients only at "
-    "the end.** Matrices over pairs of inputs, each scaled by its largest entry, along the training of one network. "
+    "**What training adds is correlated with the gradients from the first step on; of all weights and all gradients the correlation is high "
+    "only at the end.** Matrices over pairs of inputs, each scaled by its largest entry, along the training of one network. "
     "Upper two rows: weights of the first layer, and gradients of the output by the input. Lower two: what training "
-    "has added to these weights, and the gradients that pass through that. Below each pair its correlation $\\rho$.",
+    "has added, and the gradients through that. Below each pair its correlation $\\rho$.",
     pictured,
     alt="Four rows of square images over training steps. The first two differ until late and then show the same block in "
-    "the upper left corner; the last two are alike in every column.",
+    "the upper left corner; the last two resemble each other from the first column on, with differences.",
 )
 # %% [markdown]
 # ## Weights and gradients of a trained network agree
@@ -438,7 +439,7 @@ chapter.say(
 )
 # %% [markdown]
 # ## Beyond the paper: the uncentred ansatz is high only where weights are compressed
-# In the lazy regime the C-NFA is {claim}`D.Stripe-lazy`, though nothing is compressed ({numref}`fig-d-stripe`). The UC-NFA is larger
+# On the stripe the C-NFA is {claim}`D.Stripe-lazy` in the lazy regime, though nothing is compressed ({numref}`fig-d-stripe`). The UC-NFA is larger
 # by {claim}`D.Stripe-uncentred` in the feature regime than in the lazy one. We follow both along the gradient flow of paper A's network
 # on the {term}`stripe` (chapter 2). At a small output scale $\alpha$, in the feature regime, this network compresses the uninformative
 # directions by a factor $\Lambda$, the {term}`amplification`. At a large $\alpha$, in the lazy regime, it does not.
@@ -475,7 +476,7 @@ fig.suptitle("Which ansatz follows compression?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-d-stripe",
-    "**The uncentred ansatz is high only where weights are compressed; the centred one holds without that.** Paper A's stripe, from feature "
+    "**On the stripe the uncentred ansatz is high only where weights are compressed; the centred one holds without that.** Paper A's stripe, from feature "
     "learning (small output scale $\\alpha$) to lazy. Left and middle: along training, one network for each scale; dots: 98 % of the "
     "points are fitted. Right: at the end of training, all networks.",
     flow[flow.moment != "path"],
@@ -510,7 +511,7 @@ chapter.check("D.Stripe-gradient", geometric(steeper), fitted, figure="fig-d-str
 
 
 # %% [markdown]
-# The centred ansatz holds at all output scales, in the {term}`lazy regime` too. There the weights hardly move, but they move with the
+# On the stripe the centred ansatz holds at all output scales, in the {term}`lazy regime` too. There the weights hardly move, but they move with the
 # velocity of the start. The uncentred ansatz comes with compression: both grow until $t^*$. There it is saturated, while $\Lambda$ grows on:
 # from then to 98 % of the points the rank correlation of the two is {claim}`D.Stripe-rank-late`. While the last 2 % of the points are fitted both ansätze persist, though $\Lambda$ falls to
 # {claim}`D.Stripe-last-size` of its value.

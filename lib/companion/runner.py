@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
@@ -201,6 +201,17 @@ def describe(number: str) -> str:
     return "\n".join([f"Chapter {number}: parameters, laptop values, meaning; what is allowed", *lines])
 
 
+def _asked(number: str, figure: str, given: Collection[str]) -> excerpt.Change:
+    """What a figure depends on; InputError if it ignores a parameter that is ``given``."""
+    own = excerpt.changes(number, notebook(number), [figure])[figure]
+    if ignored := [name for name in given if not own.of([name])]:
+        names = [knob.name for knob in own.knobs]
+        designs = f"; entries of the designs {', '.join(sorted(own.designs))}" if own.designs else ""
+        known = f"{', '.join(names) or 'no parameter'}{designs}"
+        raise InputError(f"{figure} does not depend on {validate.shown(ignored[0])}; it depends on {known}")
+    return own
+
+
 def checked(number: str, profile: str, grids: Mapping[Study, list[Setting]]) -> str:
     """What a run would compute or find stored, in one line."""
     count = sum(len(setting["seeds"]) for grid in grids.values() for setting in grid)
@@ -230,7 +241,11 @@ def main(argv: list[str] | None = None) -> int:
             validate.one_of(excerpt.figure_labels(notebook(number).cells), figure=args.figure)
         given = overrides(args)
         values = {number: parameters.resolve(number, args.profile, *given) for number in args.chapter}
-        grids = {number: registry.grids(number, own) for number, own in values.items()}
+        if args.figure:  # its own studies: values may make no sense for others
+            used = _asked(args.chapter[0], args.figure, parameters.named(args.chapter[0], *given)).studies
+            grids = {n: {study: registry.grids(n, own, study)[study] for study in used} for n, own in values.items()}
+        else:
+            grids = {number: registry.grids(number, own) for number, own in values.items()}
         name = args.name if args.name is not None else "custom" if any(given) or args.figure else None
         folder = paths.run_folder(name) if name is not None else paths.build_folder(args.profile)
         if args.check:

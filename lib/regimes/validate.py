@@ -14,7 +14,10 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _ASKED: ContextVar[list[int] | None] = ContextVar("asked", default=None)
 
@@ -184,6 +187,59 @@ def seeds(values: Any, *, count: int | None = None) -> None:
         raise InputError(f"seeds must be {count}, one a realisation, got {len(given)}")
 
 
+def tensors(**given: tuple[str, Any]) -> "tuple[Tensor, ...]":
+    """Each keyword's ``(shape, array)`` as a tensor of finite floating-point numbers, checked as by :func:`arrays`.
+
+    This is the library's rule for what a reader hands in: a torch tensor is taken as it is, a NumPy array is copied
+    into one of its precision on the CPU, anything else is refused.
+    """
+    found = {name: (shape, tensor(name, value)) for name, (shape, value) in given.items()}
+    arrays(**found)
+    return tuple(value for _, value in found.values())
+
+
+def tensor(name: str, value: Any) -> "Tensor":
+    """A dense tensor of real numbers, from a tensor or a NumPy array; whole numbers stay whole, shapes are free."""
+    import numpy as np
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        _needs_numbers(name, value)
+        own = value.is_inference() and not torch.is_inference_mode_enabled()
+        return value.clone() if own else value  # no gradient passes a tensor made in inference mode
+    if type(value) is not np.ndarray:  # a masked array or a table would lose what it has beside its numbers
+        raise InputError(f"{name} must be a torch tensor or a NumPy array of real numbers, got {_kind(value)}")
+    if value.dtype.kind not in "fiub" or value.dtype.itemsize > 8:
+        raise InputError(f"{name} must hold real numbers that torch has, up to float64, got {value.dtype}")
+    # a copy in this machine's byte order: torch takes neither the other one nor a reversed view
+    return torch.from_numpy(np.array(value, dtype=value.dtype.newbyteorder("="), order="C"))
+
+
+def _needs_numbers(name: str, value: "Tensor") -> None:
+    """Raises ``InputError`` for tensors without entries that can be read, or with complex ones."""
+    import torch
+
+    if value.is_nested or value.layout != torch.strided:
+        kind = "a nested one" if value.is_nested else f"{value.layout}: pass {name}.to_dense()"
+        raise InputError(f"{name} must be a dense tensor, got {kind}")
+    if value.is_meta:
+        raise InputError(f"{name} must hold numbers, got a tensor on the device meta, which has none")
+    if value.is_complex() or value.is_quantized:
+        raise InputError(f"{name} must hold real numbers, got {value.dtype}")
+
+
+def _kind(value: Any) -> str:
+    """What a value is, for a message: ``None``, or its type."""
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def model(value: Any, name: str = "model") -> None:
+    """``value`` must be a model of ``E`` realisations (:class:`regimes.models.Model`)."""
+    if not all(hasattr(value, part) for part in ("names", "parameters", "tangents")):
+        made = "regimes.module(...) makes one of a torch module"
+        raise InputError(f"{name} must be a model of E realisations, got {_kind(value)}: {made}")
+
+
 def arrays(**given: tuple[str, Any]) -> None:
     """Each keyword's ``(shape, array)`` must hold finite floating-point numbers in that shape; torch: of one dtype.
 
@@ -194,6 +250,8 @@ def arrays(**given: tuple[str, Any]) -> None:
     kinds: dict[str, str] = {}
     for name, (shape, value) in given.items():
         kind = str(getattr(value, "dtype", ""))
+        if kind.startswith("torch."):
+            _needs_numbers(name, value)
         if not kind.removeprefix("torch.").startswith("float"):
             raise InputError(f"{name} must be an array ({shape}) of floating-point numbers, got {kind or repr(value)}")
         if not _fits(shape.split(), tuple(value.shape), sizes):

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -13,7 +14,7 @@ from companion.experiments import stored
 from companion.experiments.sweep import product, study, sweep
 from companion.experiments.table import write_csv
 from companion.report import chapter as page
-from companion.report import views
+from companion.report import ledger, views
 from companion.report.chapter import Chapter
 from regimes.validate import InputError
 
@@ -167,7 +168,11 @@ def test_check_writes_the_record_and_shows_one_line(opened, shown, mini_book):
     assert record["seconds"] >= 0 and record["device"] and record["versions"]["torch"]
     said = shown[0][0].data
     assert said.startswith('<div class="verdict verdict-reproduced">') and "\n" not in said
-    assert "<b>reproduced</b>" in said and "<code>Z.Fig1-size</code>" in said and "refuted by 2 (one was lost)" in said
+    assert (
+        "<b>reproduced</b>" in said
+        and "<code>Z.Fig1-size</code>" in said
+        and "counter-hypothesis 2 (one was lost)" in said
+    )
     row = views.show("verdicts", [record, record | {"short": "There are three"}], views.ERRATA)
     assert row.count(said) == 2 and "There are three <b>3</b>" in row and "Z.Fig1-size <b>3</b>" in row
 
@@ -225,6 +230,28 @@ def test_claims_are_declared_and_judged_once(opened, shown):
     opened.check("Z.Fig1-size", Estimate.exact(3), page.THEORY, figure="fig-x")
     with pytest.raises(InputError, match="judged already"):
         opened.check("Z.Fig1-size", Estimate.exact(3), page.THEORY, figure="fig-x")
+
+
+def test_a_changed_run_tests_no_claim_whose_words_name_what_its_rows_lack(opened, shown, mini_book, monkeypatch):
+    """``at`` of a claim: with it another size, or none, is no verdict; other parameters may change."""
+    claim = ledger.claims()["Z.Fig1-size"]
+    found = {}
+    for at in ({}, {"n": 2}, {"n": [0, 2]}, {"n": [0, 3]}, {"depth": 3}):
+        monkeypatch.setitem(ledger.claims(), claim.id, replace(claim, at=at))
+        for size in (3, 2):
+            chapter = Chapter("99", NAMESPACE | {"size": size, "scale": 0.5 if size == 3 else 0.25})
+            chapter.check(claim.id, Estimate.exact(3), chapter.rows(sized), figure="fig-x")
+            found[str(at), size] = ledger.word(chapter.records[claim.id])
+    others = {key: word for key, word in found.items() if word != "reproduced"}
+    named = [{"n": 2}, {"n": [0, 2]}, {"n": [0, 3]}, {"depth": 3}]
+    assert others == {(str(at), 2): "not tested at this size" for at in named}, "the book's own run is not asked"
+    assert ">not tested at this size</b>" in shown[-1][0].data
+
+
+def test_a_changed_run_may_reach_what_no_claim_is_declared_for(opened, shown):
+    changed = Chapter("99", NAMESPACE | {"size": 2})
+    changed.check("Z.Fig9-x", Estimate.exact(3), page.THEORY, figure="fig-x")
+    assert "`Z.Fig9-x`: no claim is declared" in shown[-1][0].data and not changed.records
 
 
 def test_by_hand_a_cell_that_judges_may_run_again(mini_book, shown, monkeypatch):

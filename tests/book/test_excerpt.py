@@ -1,13 +1,15 @@
 """What one figure of a chapter needs: names followed through its cells; every figure of the book has all it uses."""
 
 import builtins
+import shlex
 
 import jupytext
 import nbformat
 import pytest
 
-from companion.experiments import parameters
-from companion.report import excerpt
+from companion import studies as registry
+from companion.experiments import cli, parameters
+from companion.report import excerpt, views
 from regimes.validate import InputError
 
 CODE = [
@@ -72,3 +74,40 @@ def test_what_changes_a_figure_and_what_its_studies_take():
     assert not found["fig-sketch-cobweb"].knobs and not found["fig-sketch-cobweb"].studies
     assert curves.of({"curve_rho"}) and curves.of({"05.normalised_kernel.main.seeds"})
     assert not curves.of({"tab2_n", "05.half_depth.main.gap"})
+    laws = found["fig-c-laws"]
+    assert [knob.name for knob in laws.knobs] == ["corpus"] and laws.of(["05.deep_prediction.larger.n"])
+    assert laws.of(["05.deep_prediction.balanced.n"]), "the others extend it"
+
+
+def test_a_design_that_a_figure_does_not_show_does_not_change_it():
+    found = excerpt.changes("07", jupytext.read(parameters.source("07")), ["fig-e-map", "fig-e-net"])
+    assert found.keys() == {"fig-e-map", "fig-e-net"}
+    assert "net_d" not in [knob.name for knob in found["fig-e-map"].knobs], "its design has sizes of its own"
+    assert "net_d" in [knob.name for knob in found["fig-e-net"].knobs]
+    assert not found["fig-e-net"].of(["07.departure.map.d"]) and found["fig-e-map"].of(["07.departure.map.d"])
+
+
+@pytest.mark.parametrize("number", parameters.chapters())
+def test_the_command_below_a_figure_changes_it_and_says_how(number):
+    """Each figure that depends on anything has one; its values are none of the book's, used, and possible."""
+    found = excerpt.changes(number, jupytext.read(parameters.source(number)))
+    shown = {label for label, change in found.items() if label.startswith("fig-") and (change.knobs or change.designs)}
+    assert excerpt.examples(number).keys() == shown
+    usual = parameters.resolve(number)
+    for label in shown:
+        sets, see = found[label].example
+        values = parameters.resolve(number, "laptop", sets)
+        assert len(sets) < 3 and len(see.split()) > 3 and see.endswith((".", "?")), label
+        for name in sets:
+            assert values[name] != usual[name] and found[label].of([name]), (label, name)
+        for study in found[label].studies:
+            registry.grids(number, values, study)
+
+
+def test_a_command_survives_make_and_the_shell():
+    """Inside ``PARAMS='...'``: a list is one word, and its names are in double quotes."""
+    sets = {"a": 1e-6, "b": [1, 2.5], "c": "erf(x/√2)", "d": ["sin", "He1+He3"], "05.x.y.z": "digits"}
+    said = views.command(excerpt.Example(sets, "Look."))
+    words = shlex.split(shlex.split(f"make PARAMS='{said}'")[1].removeprefix("PARAMS="))
+    assert words[1::3] == [*sets] and words[::3] == ["-p"] * 5
+    assert [cli._literal(word) for word in words[2::3]] == [*sets.values()]

@@ -112,7 +112,7 @@ def test_few_realisations_or_equal_ones_are_undecided(estimator):
     [
         (0.5, 0.5, "reproduced"),
         (0.42, 0.58, "reproduced"),  # it drifts, and stays inside
-        (0.5, 0.8, "not yet asymptotic"),
+        (0.5, 0.8, "not reproduced"),  # the larger sizes refute what all of them together support
         (0.8, 0.5, "not yet asymptotic"),
         (0.9, 0.7, "not yet asymptotic"),  # not there, and on its way
         (0.7, 0.9, "not reproduced"),  # on its way elsewhere
@@ -125,6 +125,25 @@ def test_what_is_said_of_large_sizes_must_hold_at_the_larger_ones(whole, late, v
     drift = Drift(whole, late, (128.0, 256.0, 512.0, 1024.0), (512.0, 1024.0))
     assert judge(PLAIN, drift, "laptop") == verdict
     assert judge(PLAIN, drift, "smoke") is None
+
+
+@pytest.mark.parametrize(
+    ("whole", "late", "verdict"),
+    [
+        ((0.37, 0.42), (0.43, 0.47), "not yet asymptotic"),  # its first interval straddles an end: on its way to 0.5
+        ((0.56, 0.62), (0.63, 0.67), "not reproduced"),  # away from it
+        ((0.56, 0.62), (0.50, 0.55), "not yet asymptotic"),
+        ((0.45, 0.46), (0.54, 0.58), "reproduced"),
+        ((0.51, 0.53), (0.54, 0.66), "undecided"),  # away, and straddling an end
+        ((0.53, 0.58), (0.585, 0.615), "undecided"),
+        ((0.58, 0.63), (0.52, 0.56), "not yet asymptotic"),
+    ],
+)
+def test_only_a_value_that_nears_the_stated_one_is_not_yet_asymptotic(whole, late, verdict):
+    """A curve that leaves the paper's number as the sizes grow is not on its way there: the larger sizes decide."""
+    ends = (Estimate(sum(pair) / 2, *pair, 9, "mean, Student's t") for pair in (whole, late))
+    drift = Drift(*ends, (128.0, 256.0, 512.0, 1024.0), (512.0, 1024.0))
+    assert judge(replace(PLAIN, stated=0.5), drift, "laptop") == verdict
 
 
 @pytest.mark.parametrize(
@@ -252,23 +271,23 @@ def undecided(value, half, n=8, interval="mean, Student's t", **change):
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        (undecided(0.5, 0.2), "about 32 realisations in place of 8"),
-        (undecided(0.7, 0.15), "about 18 realisations in place of 8"),
+        (undecided(0.5, 0.2), "about 32 seeds in place of 8"),
+        (undecided(0.7, 0.15), "about 18 seeds in place of 8"),
         (undecided(0.5999, 0.2), "on the edge of what is accepted"),
         (undecided(0.5, 0.2, interval=ledger.SPAN), "larger sizes, where the settings agree"),
-        (undecided(0.5, math.inf, n=1), "5 realisations or more, not all equal"),
+        (undecided(0.5, math.inf, n=1), "5 seeds or more, not all equal"),
         (undecided(0.5, 0.05, verdict="reproduced"), "^$"),
         (
             undecided(0.9, 0.1, late={"sizes": [8, 32], "value": 0.7, "low": 0.5, "high": 0.9}),
-            "about 32 realisations in place of 8 at sizes 8 to 32 alone",
+            "about 32 seeds in place of 8 at sizes 8 to 32 alone",
         ),
         (
             undecided(0.5, 0.2, late={"sizes": [8, 32], "value": 0.5, "low": 0.45, "high": 0.55}),
-            "about 32 realisations in place of 8, if the value stays",
+            "about 32 seeds in place of 8, if the value stays",
         ),
         (
             undecided(0.5, 0.05, late={"sizes": [8, 32], "value": 0.5, "low": 0.3, "high": 0.7}),
-            "about 32 realisations in place of 8 at sizes 8 to 32 alone",
+            "about 32 seeds in place of 8 at sizes 8 to 32 alone",
         ),
     ],
 )
@@ -281,7 +300,7 @@ def test_a_row_of_the_page_shows_rival_amendment_estimator_and_what_decides():
     claim = Claim(id="Z.Fig1-c", accept=(0.4, 0.6), alternative=NULL, amended=(change,), **GIVEN)
     entry = ledger.record(claim, value=0.5, low=0.3, high=0.7, n=8, interval="mean, Student's t", verdict="undecided")
     text = show("table", [entry])
-    for words in ("refuted by 0 (nothing happens)", "n = 8, mean, Student's t", "about 32 realisations"):
+    for words in ("counter-hypothesis 0 (nothing happens)", "n = 8, mean, Student's t", "about 32 seeds"):
         assert words in text
     assert "was: accepted 0.1 to 0.9 (reproduced). Nothing could miss <span" in text and "\\(x^2\\)" in text
 

@@ -147,7 +147,7 @@ def test_a_run_writes_notebook_and_ledger_and_a_page(mini_book, capfd, monkeypat
     cells = nbformat.read(page, as_version=4).cells
     folded = {"hide-input", "remove-input"}
     assert all(folded & set(c.metadata.tags) for c in cells if c.cell_type == "code")
-    assert any("make chapter-99 NAME=mine PARAMS='-p size 3'" in c.source for c in cells if c.cell_type == "markdown")
+    assert any("make help-99" in c.source for c in cells if c.cell_type == "markdown")
     figure = [c.metadata.mystnb for c in cells if "figure" in c.metadata.get("mystnb", {})]
     assert len(figure) == 1 and figure[0]["figure"]["name"] == "fig-mini"
     assert figure[0]["figure"]["caption"] == "A line. It rises."
@@ -224,6 +224,23 @@ def test_one_figure_runs_what_it_needs_and_nothing_else(mini_book, capsys):
     with pytest.raises(SystemExit):
         run("--figure", "fig-none")
     assert "figure must be one of fig-mini" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", [["--check"], ["--no-page"]])
+def test_a_parameter_that_the_figure_ignores_is_refused(mini_book, capsys, more):
+    (mini_book / "mine.toml").write_text("size = 4\nscale = 3\n")
+    append(mini_book, '# %%\nchapter.figure(plt.figure(), "fig-rest", f"{scale} times.")\n')
+    for label, given, other, own in (
+        ("fig-rest", ["-p", "size", "4"], "size", "scale"),
+        ("fig-rest", ["-f", "mine.toml"], "size", "scale"),
+        ("fig-mini", ["-p", "size", "4", "-p", "sizes", "[3]"], "sizes", "size, scale"),
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            run("--figure", label, *given, *more)
+        err = capsys.readouterr().err
+        assert stopped.value.code == 2 and err.count("\n") == 1
+        assert err.startswith(f"error: {label} does not depend on '{other}'; it depends on {own}"), err
+    assert not (mini_book / "runs").exists()
 
 
 def test_kernels_that_start_side_by_side_share_no_port(mini_book):

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy.integrate import quad
 from scipy.stats import norm
 from torch import nn
 
@@ -23,6 +22,7 @@ from regimes.models.fully_connected import fully_connected
 from regimes.models.one_hidden import Network, one_hidden
 from regimes.training import kernel_flow
 from regimes.validate import InputError
+from tests.cases import for_each
 
 
 def normal(*shape, seed=0):
@@ -35,7 +35,7 @@ def gram():
 
 
 def test_lanczos_finds_what_lapack_finds(gram, monkeypatch):
-    full = spectrum._scaled(*spectrum._lapack(gram, 10))
+    full = spectrum._scaled(*spectrum._lapack(gram, 10), spectrum.round_off(gram))
     monkeypatch.setattr(spectrum, "_lapack", None)  # where Lanczos fails, LAPACK would stand in
     few = spectrum.components(gram, 10)
     torch.testing.assert_close(full.values, few.values, rtol=1e-10, atol=0)
@@ -114,84 +114,6 @@ def test_dimension_by_distances_takes_every_group_of_points():
         means.append(np.mean(nearest))
     slope = np.polyfit(np.log([10, 20, 50]), np.log(means), 1)[0]
     assert float(spectrum.distance_dimension(points @ points.T, [10, 20, 50])) == pytest.approx(-1 / slope)
-
-
-def exact_information(plus, minus, ends):
-    """``I(x; y)`` in bits from the densities of ``x`` given each label, by quadrature between increasing ``ends``."""
-
-    def lost(x):
-        total = plus(x) + minus(x)
-        return total / 2 * float(information.entropy(np.array(plus(x) / total))) if total > 0 else 0.0
-
-    return 1 - sum(quad(lost, a, b, epsabs=1e-10, limit=200)[0] for a, b in zip(ends, ends[1:]))
-
-
-@pytest.mark.parametrize(
-    ("shift", "exact"), [(shift, information.shifted_gaussians(shift)) for shift in (0.7, 1.0, 1.5)]
-)
-def test_estimate_against_closed_form(shift, exact):
-    """Smooth densities: within the bias of a Beta variable, which shrinks as more is told."""
-    y = torch.tensor([1.0, -1.0]).repeat(4000).double()
-    found = information.mutual_information(shift * y + normal(8000), y)
-    assert found == pytest.approx(exact, abs=information.null_bias() * (1 - exact) + 0.02)
-    assert abs(exact - exact_information(norm(shift).pdf, norm(-shift).pdf, [-9, 0, 9])) < 1e-8
-
-
-def test_estimate_of_noise_is_the_null_bias_and_permuted_labels_are_noise():
-    x, y = normal(40, 1000), torch.tensor([1.0, -1.0]).repeat(500).double()
-    for itself in (False, True):
-        found = np.mean([information.mutual_information(one, y, counts_itself=itself) for one in x])
-        assert found == pytest.approx(information.null_bias(counts_itself=itself), abs=4e-3)
-    assert information.null_bias() == pytest.approx(1 - sum(1 / m for m in range(6, 11)) / math.log(2))
-    assert information.null_bias(500) < 1e-3
-    telling = x[0] + 3 * y
-    shuffled = y[torch.randperm(1000, generator=torch.Generator().manual_seed(0))]
-    assert information.mutual_information(telling, y) > 0.8
-    assert information.mutual_information(telling, shuffled) < 0.1
-
-
-def test_estimate_by_its_definition():
-    """Distances and the formula once more, by a loop over all pairs; its scale is of no effect."""
-    x, y = normal(60, 2), torch.tensor([1.0, -1.0]).repeat(30).double()
-    for itself in (False, True):
-        total = 0.0
-        for i in range(60):
-            r = {}
-            for side in (1.0, -1.0):
-                others = [float((x[i] - x[j]).norm()) for j in range(60) if y[j] == side and (j != i or itself)]
-                r[side] = sorted(others)[2]
-            q = 1 / (1 + (r[1.0] / r[-1.0]) ** 2)
-            total += 1 + q * math.log2(q) + (1 - q) * math.log2(1 - q)
-        for scale in (1.0, 1e-7):
-            found = information.mutual_information(scale * x, y, neighbours=3, counts_itself=itself)
-            assert found == pytest.approx(total / 60)
-
-
-def test_equal_points_tell_nothing_and_do_no_harm():
-    y = torch.tensor([1.0, -1.0]).repeat(20).double()
-    assert information.mutual_information(torch.zeros(40).double(), y) == 0
-    assert information.mutual_information(y, y) == 1
-
-
-def test_a_sharp_label_lacks_what_is_derived():
-    n = 4000
-    s = torch.from_numpy(np.random.default_rng(0).random(n)) * torch.tensor([1.0, -1.0]).repeat(n // 2)
-    found = 1 - information.mutual_information(s, s.sign())
-    assert found == pytest.approx(information.sharp_loss(n), rel=0.05)
-
-
-def test_information_along_a_direction_of_the_stripe():
-    assert information.stripe_information(0.0) == pytest.approx(0, abs=1e-12)
-    assert information.stripe_information(1.0) == pytest.approx(1, abs=1e-9)
-    c, s = 0.9, math.sqrt(1 - 0.81)
-
-    def minus(t):
-        return 2 * norm.pdf(t) * (norm.cdf((tasks.STRIPE[1] - c * t) / s) - norm.cdf((tasks.STRIPE[0] - c * t) / s))
-
-    exact = exact_information(lambda t: 2 * norm.pdf(t) - minus(t), minus, [-8, -1, 0, 1, 2, 8])
-    assert information.stripe_information(c) == pytest.approx(exact, abs=1e-6)
-    three = information.stripe_information(1.0, [-1.0, 0.0, 1.0])
-    assert three == pytest.approx(1, abs=1e-9)
 
 
 def test_last_layer_kernel_is_the_gram_matrix_of_the_features():
@@ -329,8 +251,76 @@ def test_images_come_as_maps_or_vectors():
     assert kernel_pca(own, x, y, count=3).vectors.shape == (1, 24, 3)
 
 
+def feature_net(dtype=torch.float64):
+    """A network with four features in its last layer."""
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 1)).to(dtype)
+
+
+@for_each({"float64": torch.float64, "float32": torch.float32})
+def test_components_beyond_the_rank_are_no_numbers(dtype):
+    """A kernel of four features has four components, whatever number is asked for."""
+    net, task = feature_net(dtype), tasks.stripe(100, 6, seed=0).to(dtype=dtype)
+    ten, four = (kernel_pca(net, task.x, task.y, params=["2.weight"], count=count) for count in (10, 4))
+    assert bool((ten.values[0, :4] > 0).all()) and ten.values[0, 4:].tolist() == [0.0] * 6
+    for name in ("information", "projections"):
+        found = getattr(ten, name)[0]
+        assert bool(found[4:].isnan().all())
+        torch.testing.assert_close(found[:4], getattr(four, name)[0])
+    assert bool(ten.vectors[0, :, 4:].isnan().all()) and not bool(four.vectors.isnan().any())
+    torch.testing.assert_close(ten.norm, four.norm)
+    size = ntk(regimes.module(net, params=["2.weight"]), task.x).double().diagonal(dim1=-1, dim2=-2).mean(-1)
+    torch.testing.assert_close(spectrum.rkhs_norm(ten.values, ten.projections) * size, ten.norm)
+
+
+def test_the_norm_of_a_function_of_few_features_is_that_of_its_weights():
+    """``f = w·φ`` with four orthogonal features: ``‖f‖² = w·w``, from all components as from the four that exist."""
+    features = torch.linalg.qr(normal(50, 4))[0] * torch.tensor([4.0, 3.0, 2.0, 1.0]).double()
+    weights = torch.tensor([0.5, -1.0, 2.0, 1.0]).double()
+    f, gram = features @ weights, features @ features.T
+    for count in (4, 10, 50):
+        values, vectors = spectrum.components(gram, count)
+        assert float(spectrum.rkhs_norm(values, spectrum.projections(vectors, f))) == pytest.approx(
+            float(weights @ weights)
+        )
+
+
+def test_a_centred_kernel_lacks_what_the_constant_had():
+    """Two features and a large constant: centred, two components, however large the constant was."""
+    features = normal(60, 2)
+    features = (features - features.mean(0)) @ torch.diag(torch.tensor([1.0, 1e-2]).double())
+    gram = features @ features.T + 1e6
+    found = diagnose(gram[None], Y[:2].repeat(30), count=5, centred=True)
+    assert (found.values[0] > 0).tolist() == [True, True, False, False, False]
+
+
+def test_products_find_no_component_beyond_the_rank():
+    model = regimes.module(feature_net(), params=["2.weight"])
+    found = spectrum.tangent_components(model, tasks.stripe(100, 6, seed=0).x, 10)
+    assert (found.values[0] > 0).tolist() == [True] * 4 + [False] * 6
+
+
+def test_a_single_component_has_no_plane():
+    ones = torch.ones(1, 24, 24).double() + 0.5 * torch.outer(Y, Y)
+    assert math.isnan(float(diagnose(torch.outer(Y, Y)[None], Y, count=2).separable))
+    assert float(diagnose(ones, Y, count=2).separable) == 1
+
+
+def test_one_class_against_the_rest():
+    """Labels of a tenth of the points: noise tells nothing of them, and what tells all is at their entropy."""
+    y = torch.where(torch.arange(500) % 10 == 0, 1.0, -1.0).double()
+    noise, bound = normal(500, 5), information.label_entropy(y.numpy())
+    features = torch.cat([3 * (y * (1 + 0.1 * normal(500, seed=1).abs()))[:, None], noise], 1)
+    found = diagnose((features @ features.T)[None], y, count=4).information[0]
+    assert bound == pytest.approx(0.469, abs=1e-3)
+    assert float(found[0]) == pytest.approx(bound, abs=0.01) and float(found[1:].max()) < 0.05
+    assert float(found.max()) <= bound
+
+
 X, Y = normal(24, 3), torch.tensor([1.0, -1.0]).repeat(12).double()
 SKEW = torch.tensor([[1.0, 0.5, 0.1], [0.4, 1.0, 0.2], [0.1, 0.2, 1.0]], dtype=torch.float64)
+ONE_OF_NINE = torch.tensor([-1.0, *[1.0] * 8]).double()
+INDEFINITE = torch.diag(torch.tensor([1.0, -0.5, *[0.0] * 22]).double())[None]
 LINEAR = nn.Linear(3, 1).double()
 CONVOLUTION = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 1)).double()
 
@@ -342,20 +332,28 @@ CONVOLUTION = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 1)).
         (lambda: kernel_pca(convolutional(2, seeds=[0]), normal(24, 1, 8, 8), Y), "x must be inputs"),
         (lambda: kernel_pca(LINEAR, X, torch.ones(24)), "labels must hold both classes, got a single one"),
         (lambda: kernel_pca(LINEAR, X, torch.arange(24.0)), "labels must be -1 or \\+1"),
-        (lambda: kernel_pca(LINEAR, X[:10], Y[:10], count=3), "neighbours must be at most 4, .* got 5"),
+        (lambda: kernel_pca(LINEAR, X[:8], Y[:8]), "count must be a whole number from 1 to 8, got 10"),
+        (lambda: kernel_pca(LINEAR, X[:3], Y[:3], count=2), "y must hold one label for each of at least four points"),
+        (lambda: kernel_pca(LINEAR, X[:9], ONE_OF_NINE, count=3), "y must hold each label at least twice, got -1"),
+        (lambda: kernel_pca(LINEAR, X, (Y + 1) / 2), "labels must be -1 or .1 .*, got 0.0: 2 . y - 1 makes them"),
+        (lambda: kernel_pca(LINEAR, X, Y > 0), "labels must be -1 or .1 .*, got False: 2 . y - 1 makes them"),
+        (lambda: kernel_pca(LINEAR, X, Y[:, None]), "y must hold one label for each .*, got .24, 1."),
+        (lambda: kernel_pca(LINEAR, X, Y * math.nan), "labels must be -1 or .1 for two classes, got nan"),
+        (lambda: diagnose(X @ X.T - 9 * torch.eye(24), Y), "gram must have shape"),
+        (lambda: diagnose(INDEFINITE, Y, count=24), "gram must be positive semi-definite, got the eigenvalue"),
         (lambda: kernel_pca(LINEAR, X, Y, count=25), "count must be a whole number from 1 to 24, got 25"),
         (lambda: kernel_pca(LINEAR, X, Y, count=0), "count must be a whole number from 1 to 24, got 0"),
         (lambda: kernel_pca(nn.Linear(3, 2).double(), X, Y), "the module must give one number a point"),
         (lambda: kernel_pca(LINEAR, X, Y[:22]), "y must hold one label a point"),
         (lambda: kernel_pca(LINEAR, X, Y, params=["nothing"]), "params must be some of"),
-        (lambda: kernel_pca(LINEAR, X[0], Y), "x must have shape"),
+        (lambda: kernel_pca(LINEAR, X[0], Y), r"y must hold one label a point of x .3,., got .24,."),
         (lambda: diagnose(normal(1, 24, 24), Y), "gram must be symmetric"),
         (lambda: diagnose(torch.zeros(1, 24, 24).double(), Y), "gram must have a positive trace"),
         (lambda: spectrum.rkhs_norm(torch.zeros(3), torch.ones(3)), "values must be positive"),
         (lambda: spectrum.projections(X, Y[:3]), "y must have shape"),
         (lambda: spectrum.distance_dimension(X @ X.T, [2, 30]), "size must be a whole number from 2 to 24"),
-        (lambda: information.mutual_information(X[:, 0], Y[:3]), "y must hold one label a point"),
-        (lambda: information.stripe_information(1.1), "cosine must be a number from 0 to 1"),
+        (lambda: spectrum.rkhs_norm(torch.tensor([1.0, -1e-9]), torch.ones(2)), "values must be positive, or 0 beyond"),
+        (lambda: spectrum.rkhs_norm(torch.ones(2), torch.ones(3)), "squares must have shape"),
         (lambda: two_kinds.kinds(X, X), "points must be a whole number of at least"),
         (lambda: two_kinds.two_parts(one_hidden(3, 5, seeds=[0]), X, 4), "d_parallel must be"),
         (lambda: spectrum.tangent_components(one_hidden(3, 5, seeds=[0]), X, 24), "count must be a whole number from"),

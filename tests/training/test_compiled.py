@@ -1,15 +1,22 @@
-"""The compiled step of the flow against the one on tensors, along whole paths; and machines without a compiler."""
+"""The compiled step of the flow against the one on tensors, along whole paths; what it leaves out; and no compiler."""
+
+import itertools
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 import torch
 
 from regimes.data import tasks
 from regimes.models import one_hidden
-from regimes.training.gradient_flow import compiled, constants, gradient_flow, implicit, step
+from regimes.training.gradient_flow import compiled, constants, gradient_flow, implicit, pairs, step
 from regimes.training.gradient_flow.batch import start
 from regimes.training.run import run
+from regimes.training.state import fitted, t_star
 
-pytestmark = pytest.mark.skipif(compiled.routines() is None, reason="no C compiler here")
+pytestmark = pytest.mark.skipif(pairs.routines() is None, reason="no C compiler here")
 STEPS = 300  # attempted ones
 CASES = {
     "stripe": (tasks.stripe(100, 5, seed=0), 40, 1e-6, 1e-2),
@@ -19,16 +26,16 @@ CASES = {
 }
 
 
-def batch_of(task, h, alpha, tolerance):
-    net = one_hidden.one_hidden(task.x.shape[-1], h, seeds=[5])
-    x, y = task.x[None].to(net.omega), task.y[None].to(net.omega)
+def batch_of(task, h, alpha, tolerance, seeds=(5,)):
+    net = one_hidden.one_hidden(task.x.shape[-1], h, seeds=list(seeds))
+    x, y = task.x.to(net.omega).expand(len(seeds), -1, -1), task.y.to(net.omega).expand(len(seeds), -1)
     return start(net, x, y, alpha=alpha, tolerance=tolerance)
 
 
 def reference(batch, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(compiled, "suits", lambda batch: False)
-        return step.advance(batch)
+        return step.advance(batch.exact())
 
 
 def differences(ours, theirs):
@@ -39,33 +46,176 @@ def differences(ours, theirs):
     return {name: float((a - b).abs().max() / b.abs().max().clamp(min=1e-300)) for name, (a, b) in pairs.items()}
 
 
+def share(batch):
+    return float((batch.now.m >= 1).double().mean())
+
+
 @pytest.mark.parametrize("large_band", [constants.LARGE_BAND, 8])
 @pytest.mark.parametrize("case", CASES)
 def test_each_step_is_the_reference(case, large_band, monkeypatch):
+    """Every attempted step until a fifth of the points are satisfied; later every step that both accept."""
     monkeypatch.setattr(constants, "LARGE_BAND", large_band)
     monkeypatch.setattr(implicit, "LARGE_BAND", large_band)
-    batch, count = batch_of(*CASES[case]), 0
-    while bool((batch.now.m < 1).any()) and count < STEPS:
+    batch, early, late = batch_of(*CASES[case]), 0, 0
+    for _ in range(STEPS):
+        if share(batch) == 1:
+            break
         assert compiled.suits(batch)
+        all_count = share(batch) < constants.EARLY
         (ours, moved), (batch, expected) = compiled.attempt(batch), reference(batch, monkeypatch)
-        assert bool(moved) == bool(expected)
-        assert max(differences(ours, batch).values()) < 1e-7  # the box problem is solved to a tolerance
-        torch.testing.assert_close(ours.dt, batch.dt, rtol=1e-4, atol=0)
-        count += 1
-    assert count > 50
-    assert float((batch.now.m >= 1).double().mean()) > 0.7
+        if all_count:
+            assert bool(moved) == bool(expected)
+            torch.testing.assert_close(ours.dt, batch.dt, rtol=1e-4, atol=0)
+        if bool(moved) == bool(expected):
+            assert max(differences(ours, batch).values()) < 1e-7  # the box problem is solved to a tolerance
+        early, late = early + all_count, late + (not all_count and bool(moved) == bool(expected))
+    assert early > 20
+    assert late > 20
+    assert share(batch) > 0.7
 
 
-def test_t_star_and_the_end_are_those_of_the_reference(monkeypatch):
+def inputs_norm(batch):
+    return batch.problem.xt.norm(dim=-1)
+
+
+@pytest.mark.parametrize("case", ["feature", "between", "lazy"])
+def test_screening_never_loses_a_point(case):
+    """All margins against exact ones after every step: the bound holds, and no point comes back unseen."""
+    alpha = {"feature": 1e-6, "between": 1e-1, "lazy": 1e4}[case]
+    batch = batch_of(tasks.stripe(200, 5, seed=4), 60, alpha, 1e-2)
+    left_out = 0
+    exact, size = batch.exact().now.m, inputs_norm(batch)
+    for _ in range(600):
+        before, previous = batch, exact
+        batch, moved = compiled.attempt(batch)
+        if not bool(moved):
+            continue
+        exact = batch.problem.own_margins(batch.now.u, batch.now.beta)
+        drift = batch.screen.drift - (before.screen.drift if before.screen else 0)
+        assert ((exact - previous).abs() <= size * drift * (1 + 1e-9) + 1e-12).all()
+        stale = batch.now.m != exact
+        assert int(stale.sum()) <= int(batch.screen.stale)
+        assert (exact[stale] > batch.problem.corner).all()
+        assert (batch.now.q[stale] == 0).all()
+        assert ((exact >= 1) == (batch.now.m >= 1)).all()
+        left_out += int(batch.screen.stale)
+        if bool((exact >= 1).all()):
+            break
+    assert left_out > 200
+
+
+def test_a_point_that_is_pulled_back_below_the_corner_is_seen():
+    """Two equal inputs but for a hair, with opposite labels: the second pulls the first back, from far above."""
+    task = tasks.stripe(40, 3, seed=1)
+    batch = batch_of(task, 50, 1e-3, 1e-2)
+    while share(batch) < 0.5:
+        batch, _ = step.advance(batch)
+    exact = batch.exact()
+    first = int(exact.now.m[0].argmax())
+    assert float(exact.now.m[0, first]) > 1.5
+    # from now on the others push the other way: their labels are reversed
+    y = -exact.problem.y
+    y[0, first] *= -1
+    problem = replace(exact.problem, y=y, base=exact.problem.base * y / exact.problem.y)
+    m = problem.own_margins(exact.now.u, exact.now.beta)
+    push = problem.own_push(exact.now.u, (m < 1).double())
+    now, past = replace(exact.now, m=m, q=(m < 1).double(), push=push), replace(exact.past, mean=push, before=push)
+    batch = replace(exact, problem=problem, now=now, past=past)
+    lowest, left_out = float(m[0, first]), 0
+    for _ in range(400):
+        batch, _ = compiled.attempt(batch)
+        there = batch.problem.own_margins(batch.now.u, batch.now.beta)[0, first]
+        left_out += bool(there != batch.now.m[0, first])
+        assert bool(there >= 1) == bool(batch.now.m[0, first] >= 1)
+        lowest = min(lowest, float(there))
+    assert lowest < batch.problem.corner + 0.1
+    assert left_out > 0
+
+
+def test_t_star_is_that_of_the_reference_and_the_end_agrees_to_the_tolerance(monkeypatch):
     task, h, alpha, tolerance = CASES["stripe"]
-    net = one_hidden.one_hidden(5, h, seeds=[5])
+    net, test = one_hidden.one_hidden(5, h, seeds=range(2)), tasks.stripe(2000, 5, seed=99)
     ends = []
     for suits in (compiled.suits, lambda batch: False):
         monkeypatch.setattr(compiled, "suits", suits)
-        ends.append(run(gradient_flow(net, task, alpha=alpha, tolerance=tolerance)))
+        ends.append(run(gradient_flow(net, task, alpha=alpha, tolerance=tolerance / 2, dtype=torch.float64)))
     (ours, theirs) = ends
+    assert ours.ended == theirs.ended == ["fitted"] * 2
     torch.testing.assert_close(ours.at("t_star")[1], theirs.at("t_star")[1], rtol=1e-7, atol=0)
-    torch.testing.assert_close(ours.model.omega, theirs.model.omega, rtol=1e-4, atol=1e-4)
+    errors = [(end.model(test.x) * test.y <= 0).double().mean(-1) for end in ends]
+    torch.testing.assert_close(errors[0], errors[1], atol=0.03, rtol=0)
+
+
+def states_of(seed, count=250, **options):
+    net, task = one_hidden.one_hidden(5, 40, seeds=[seed]), tasks.stripe(100, 5, seed=seed)
+    return itertools.islice(gradient_flow(net, task, alpha=1e-4, tolerance=5e-3, **options), count)
+
+
+def test_flows_that_take_turns_or_run_in_threads_are_those_alone():
+    alone = [list(states_of(seed)) for seed in (0, 1)]
+    turns = list(zip(states_of(0), states_of(1)))
+    with ThreadPoolExecutor(2) as pool:
+        threads = list(pool.map(lambda seed: list(states_of(seed)), (0, 1)))
+    for seed in (0, 1):
+        for path in ([pair[seed] for pair in turns], threads[seed]):
+            for ours, state in zip(path, alone[seed]):
+                assert torch.equal(ours.batch.now.u, state.batch.now.u)
+                assert torch.equal(ours.batch.now.m, state.batch.now.m)
+
+
+def test_states_that_are_kept_have_exact_margins():
+    kept = list(states_of(0))
+    assert sum(float(state.batch.screen.stale) for state in kept[1:]) > 1000
+    for state in kept[::10]:
+        x = state.batch.problem.xt[0, :, :-1] * 5**0.5
+        F = 1e-4 * (state.model(x) - state.initial(x))
+        torch.testing.assert_close(state.margins, state.y * F, rtol=1e-9, atol=1e-9)
+        assert torch.equal(state.margins[state.margins < 1], state.margins_to(1)[state.margins < 1])
+        torch.testing.assert_close(state.loss, (1 - state.margins).clamp(min=0).mean(-1), rtol=1e-12, atol=0)
+        assert float(state.satisfied) == float((state.margins >= 1).double().mean())
+
+
+def test_a_batch_takes_the_steps_of_its_realisations_alone():
+    net, task = one_hidden.one_hidden(5, 40, seeds=range(3)), tasks.stripe(60, 5, seed=[0, 1, 2])
+    one, all_ = (run(gradient_flow(net, task, alpha=1e-4, tolerance=5e-3, together=size)) for size in (1, 3))
+    assert one.ended == all_.ended
+    assert torch.equal(one.t, all_.t)
+    assert torch.equal(one.model.omega, all_.model.omega)
+    assert torch.equal(one.F, all_.F)
+    assert one.events["t_star"].keys() == all_.events["t_star"].keys()
+
+
+@pytest.mark.parametrize("rule", [t_star, fitted])
+def test_a_rule_sees_what_it_would_with_exact_margins(rule):
+    for state in states_of(2):
+        assert bool(rule(state) >= 0) == bool(rule(replace(state, batch=state.batch.exact())) >= 0)
+
+
+MEMORY = """
+import itertools, resource, torch
+from regimes.data import tasks
+from regimes.models import one_hidden
+from regimes.training.gradient_flow import gradient_flow
+from regimes.training.run import run
+torch.set_num_threads(1)
+size = 4000
+def largest():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def states(size, count):
+    net, task = one_hidden.one_hidden(5, size, seeds=0), tasks.stripe(size, 5, seed=0)
+    return itertools.islice(gradient_flow(net, task, alpha=1.0, tolerance=5e-3, dtype=torch.float64), count)
+run(states(100, 100))
+before = largest()
+done = run(states(size, 60))
+assert done.at("t_star")[0], "the event is not in it"
+print((largest() - before) / (8 * size * size))
+"""
+
+
+def test_no_array_has_an_entry_for_a_pair_of_neuron_and_point():
+    """The memory of a flow through t*, as a share of one array of gates."""
+    done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True)
+    assert float(done.stdout) < 0.4, done.stderr
 
 
 def test_a_large_system_is_left_to_the_reference_and_its_error(monkeypatch):
@@ -77,24 +227,22 @@ def test_a_large_system_is_left_to_the_reference_and_its_error(monkeypatch):
     assert elsewhere
 
 
-@pytest.mark.parametrize("change", [{"dtype": torch.float32}, {"seeds": [1, 2]}])
-def test_what_is_left_to_the_reference(change):
-    net = one_hidden.one_hidden(5, 20, seeds=change.get("seeds", [1])).to(dtype=change.get("dtype", torch.float64))
-    task, count = tasks.stripe(20, 5, seed=0), len(net.omega)
-    x, y = task.x.to(net.omega).expand(count, 20, 5), task.y.to(net.omega).expand(count, 20)
+def test_float32_is_left_to_the_reference():
+    net, task = one_hidden.one_hidden(5, 20, seeds=[1]).to(dtype=torch.float32), tasks.stripe(20, 5, seed=0)
+    x, y = task.x.to(net.omega)[None], task.y.to(net.omega)[None]
     assert not compiled.suits(start(net, x, y, alpha=1.0, tolerance=1e-2))
 
 
 def fresh_routines():
-    compiled.routines.cache_clear()
+    pairs.routines.cache_clear()
     try:
-        return compiled.routines()
+        return pairs.routines()
     finally:
-        compiled.routines.cache_clear()
+        pairs.routines.cache_clear()
 
 
 def test_no_compiler_is_no_error(monkeypatch):
-    monkeypatch.setattr(compiled.shutil, "which", lambda name: None)
+    monkeypatch.setattr(pairs.shutil, "which", lambda name: None)
     assert fresh_routines() is None
 
 
@@ -105,7 +253,7 @@ def test_turned_off(monkeypatch):
 
 def test_a_compiler_that_fails_is_said_in_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("REGIMES_CACHE", str(tmp_path))
-    monkeypatch.setattr(compiled, "SOURCE", "no C at all")
+    monkeypatch.setitem(pairs.SOURCES, "compiled.c", "no C at all")
     with pytest.warns(UserWarning, match="compiled step of the gradient flow is not used"):
         assert fresh_routines() is None
     assert not list(tmp_path.glob("*.so"))

@@ -96,6 +96,24 @@ class Designs:
             found[axis] = (_seeds if axis == "seeds" else _values)(name, kinds[axis], given, together)
         return found
 
+    def names(self, values: Mapping[str, Any]) -> list[str]:
+        """The names of the study's designs."""
+        return [*self._tables(values)]
+
+    def knobs(self, values: Mapping[str, Any], design: str) -> set[str]:
+        """The chapter's parameters that the entries of a design name."""
+        given = [one for value in self._whole(values, design)[1].values() for one in _as_list(value)]
+        return {one[1:] for one in given if _names_knob(one)}
+
+    def inherits(self, values: Mapping[str, Any], design: str) -> list[str]:
+        """A design and those that it extends, by name."""
+        tables = self._tables(values)
+        validate.one_of(tables, **{f"a design of {self.study}": design})
+        found = [design]
+        while base := tables[found[-1]][1].get("extends"):
+            found.append(base)
+        return found
+
     def _tables(self, values: Mapping[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
         """The full name of each design of the study, and its own entries."""
         found: dict[str, tuple[str, dict[str, Any]]] = {}
@@ -136,13 +154,17 @@ def _combined(axes: Mapping[str, list[Any]], groups: list[list[str]]) -> list[Se
     return [{axis: row[axis] for axis in axes} for row in rows]
 
 
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
 def _names_knob(value: Any) -> bool:
     return isinstance(value, str) and value.startswith("$")
 
 
 def _knobs(table: Mapping[str, Any], message: str) -> str:
     """The chapter's parameters behind the axes that a message names, or else behind all of them."""
-    held = {axis: value if isinstance(value, list) else [value] for axis, value in table.items()}
+    held = {axis: _as_list(value) for axis, value in table.items()}
     all_of_them = {axis: knobs for axis, given in held.items() if (knobs := [*filter(_names_knob, given)])}
     named = {axis for axis in all_of_them if re.search(rf"\b{axis}\b", message)} or all_of_them.keys()
     shown = [f"{axis} = {', '.join(knobs)}" for axis, knobs in all_of_them.items() if axis in named]

@@ -234,6 +234,11 @@ def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any])
     return values | checked | {"profile": profile}
 
 
+def named(number: str, *overrides: Mapping[str, Any]) -> list[str]:
+    """The parameters of a chapter, and the entries of its designs by their full names, that overrides give a value."""
+    return list(dict.fromkeys(name for override in overrides for name in _full(number, override)))
+
+
 def designs(number: str, profile: str = "laptop") -> dict[str, Any]:
     """The entries of a chapter's designs that a profile's file holds, by their full names."""
     return {name: value for name, value in _profile(number, profile).items() if "." in name}

@@ -63,6 +63,7 @@ class Chapter:
             self.parameters = parameters.resolve(number, self.profile, edited, designs)
             registry.grids(number, self.parameters)
             namespace.update({name: self.parameters[name] for name in declared})
+        self._is_changed = self.parameters != parameters.resolve(number, self.profile)
         self.folder = Path(run) if run else paths.run_folder("interactive")
         self.records: dict[str, dict[str, Any]] = {}
         self._labels: set[str] | None = set() if run else None  # by hand a cell may run again
@@ -235,6 +236,9 @@ class Chapter:
             figure: the label of the figure or table that shows it.
         """
         claim = ledger.claims().get(claim_id)
+        if claim is None and self._is_changed:  # as of a dimension that the book has not
+            self.say(f"`{claim_id}`: no claim is declared at these parameters.")
+            return
         if claim is None or (claim_id in self.records and self._labels is not None):  # by hand a cell may run again
             raise InputError(f"claim {claim_id} " + ("was judged already" if claim else "is not in book/claims"))
         if not tables:
@@ -246,6 +250,7 @@ class Chapter:
             found = provenance(*tables)
         measured = measured.anytime() if claim.looks > 1 else measured
         estimate = measured.whole if isinstance(measured, Drift) else measured
+        is_elsewhere = self._is_changed and bool(ledger.lacks(claim, found.settings))
         self.records[claim_id] = ledger.record(
             claim,
             chapter=self.number,
@@ -256,7 +261,7 @@ class Chapter:
             interval=estimate.method,
             numerical=float(estimate.numerical),
             late=ledger.late(claim, measured) if isinstance(measured, Drift) else None,
-            verdict=ledger.judge(claim, measured, self.profile),
+            verdict=None if is_elsewhere else ledger.judge(claim, measured, self.profile),
             profile=self.profile,
             data="; ".join(found.data) + (f" ({ledger.ABSENT})" if self._absent & set(found.cells) else ""),
             settings=json.loads(json.dumps(found.settings, default=str)),

@@ -8,10 +8,11 @@ import ast
 import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import nbformat
 
+from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters, queue, stored
 from companion.experiments.study import Setting, Study
@@ -152,36 +153,73 @@ def excerpt(number: str, book: nbformat.NotebookNode, label: str) -> nbformat.No
     return book
 
 
+class Example(NamedTuple):
+    """A command to try: the values that it ``sets``, and what to ``see`` in the figure then."""
+
+    sets: dict[str, Any]
+    see: str
+
+
 class Change(NamedTuple):
-    """What a figure depends on: the chapter's parameters that change it, its studies, their core seconds."""
+    """What a figure depends on: the chapter's parameters that change it, its studies, their core seconds.
+
+    ``designs`` are those of its studies that it shows, ``study.design``; ``example`` is the one of
+    ``chapters/changes.toml``.
+    """
 
     knobs: list[parameters.Parameter]
     studies: list[Study]
     seconds: float
+    designs: frozenset[str] = frozenset()
+    example: Example | None = None
 
     def of(self, names: Collection[str]) -> bool:
-        """Whether parameters, or entries of designs, of these ``names`` change the figure."""
-        own = {knob.name for knob in self.knobs} | {study.function.__name__ for study in self.studies}
-        return any((name.split(".")[1] if "." in name else name) in own for name in names)
+        """Whether any of the ``names``, of parameters or designs' entries (``05.half_depth.main.gap``), changes it."""
+        own = {knob.name for knob in self.knobs} | self.designs
+        return any((".".join(name.split(".")[1:3]) if "." in name else name) in own for name in names)
 
 
-def changes(number: str, book: nbformat.NotebookNode) -> dict[str, Change]:
-    """What each figure depends on, by label; seconds are those at the laptop's parameters."""
-    values, known = parameters.resolve(number), parameters.declared(number)
+def examples(number: str) -> dict[str, Example]:
+    """What ``chapters/changes.toml`` suggests to change of each figure of a chapter."""
+    path = paths.chapters_folder() / "changes.toml"
+    given = parameters.read_toml(path).get(number, {}) if path.exists() else {}
+    return {label: Example(one["sets"], one["see"]) for label, one in given.items()}
+
+
+def changes(number: str, book: nbformat.NotebookNode, labels: Collection[str] | None = None) -> dict[str, Change]:
+    """What each figure, or each of these ``labels``, depends on; seconds are those at the laptop's parameters."""
+    values, known, suggested = parameters.resolve(number), parameters.declared(number), examples(number)
     own = {study.function.__name__: study for study in registry.of(number).values()}
     seconds = {name: _seconds(study, registry.grids(number, values, study)[study]) for name, study in own.items()}
-    turned = {name: {"profile"} for name in own}
-    for design, value in parameters.designs(number).items():
-        given = value if isinstance(value, list) else [value]
-        turned[design.split(".")[1]] |= {str(one)[1:] for one in given if str(one).startswith("$")}
     found = {}
-    for label in figure_labels(book.cells):
+    for label in figure_labels(book.cells) if labels is None else labels:
         code = [book.cells[i].source for i in needed(book.cells, label)[1:]]
-        named = [name for name in own if any(re.search(rf"\bchapter\.\w+\(\w+\.{name}\b", source) for source in code)]
-        used = set().union(*(turned[name] for name in named), *(flow(source).used for source in code)) - {"profile"}
-        knobs = [one for name, one in known.items() if name in used]
-        found[label] = Change(knobs, [own[name] for name in named], sum(seconds[name] for name in named))
+        shown = _designs_shown(code, own, values)
+        used = set().union(*(flow(source).used for source in code))
+        for name, designs in shown.items():
+            used = used.union(*(own[name].grid.knobs(values, design) for design in designs))
+        knobs = [one for name, one in known.items() if name in used and name != "profile"]
+        bases = {
+            f"{name}.{base}" for name in shown for one in shown[name] for base in own[name].grid.inherits(values, one)
+        }
+        took = sum(seconds[name] for name in shown)
+        found[label] = Change(knobs, [own[name] for name in shown], took, frozenset(bases), suggested.get(label))
     return found
+
+
+def _designs_shown(
+    code: Iterable[str], own: Mapping[str, Study], values: Mapping[str, Any]
+) -> dict[str, Collection[str]]:
+    """The designs of each study for which cells ask, ``chapter.rows(studies.growth, "planes")``; all if unnamed."""
+    asked: dict[str, set[str]] = {}
+    for node in (node for source in code for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)):
+        study = node.args[0].attr if node.args and isinstance(node.args[0], ast.Attribute) else None
+        if study not in own or _base(node.func) != "chapter":
+            continue
+        named = node.args[1] if len(node.args) > 1 else None
+        is_written = isinstance(named, ast.Constant)
+        asked.setdefault(study, set()).update([named.value] if is_written else own[study].grid.names(values))
+    return {name: asked[name] for name in own if name in asked}
 
 
 def _seconds(study: Study, grid: Sequence[Setting]) -> float:

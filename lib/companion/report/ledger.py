@@ -8,8 +8,8 @@ import functools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from regimes.validate import InputError
 
 IN_PART = "in part"  # of a statement: its claims have several verdicts
 VERDICTS = ("reproduced", "corrected", "not reproduced", "not yet asymptotic", "undecided")
-MANY = 100.0  # times as many realisations: beyond, another way must be found
+MANY = 100.0  # times as many seeds: beyond, another way must be found
 AMENDED = ("was", "verdict", "why")
 ABSENT = "stored rows: the data are not on this machine"  # in a record's data, where it is so
 KINDS = {
@@ -60,6 +60,8 @@ class Claim:
         alternative: the counter-hypothesis: the ``value``, outside ``accept``, that a plausible wrong theory, the null
             or the rival paper gives, and ``what`` gives it.
         profiles: the profiles at which it may be judged.
+        at: the settings that its words name, ``{p: [512, 8192], d: 5}``: axes of its study, and values among those of
+            the rows it is judged on. A run with other parameters does not test it if its rows lack one.
         looks: how often it was judged while realisations were added, the last time included; more than one widens its
             interval (``Estimate.anytime``).
         stated: the number in the paper, if any; inside ``accept``. A record says if its interval leaves it out.
@@ -82,6 +84,7 @@ class Claim:
     profiles: tuple[str, ...]
     short: str = ""
     measure: str = ""
+    at: Mapping[str, Any] = field(default_factory=dict)
     stated: float | None = None
     looks: int = 1
     corrected: tuple[float, float] | None = None
@@ -158,18 +161,20 @@ def judge(claim: Claim, found: Estimate | Drift, profile: str) -> str | None:
 
     Inside ``accept``: *reproduced*. Disjoint from it and inside ``corrected``, if the erratum is an error: *corrected*.
     Disjoint from both, or from ``accept`` if the erratum is a limit or a reading: *not reproduced*. Anything else, and
-    an interval from too few realisations or from equal ones: *undecided*. *Not yet asymptotic*, if the larger sizes
-    alone give a disjoint interval with another verdict or with a value nearer to ``accept``. *Undecided*, too, if the
-    larger sizes, which decide, do not give the verdict alone, be it for the statement or against it.
+    an interval from too few realisations or from equal ones: *undecided*. Of a claim on large sizes the larger ones
+    decide. If their interval is disjoint from that of all sizes, and their value nearer to the paper's: *not yet
+    asymptotic*, unless both lie inside ``accept``. If it is further away: their verdict alone. If the intervals meet:
+    the common verdict, else *undecided*.
     """
     if profile not in claim.profiles:
         return None
     if isinstance(found, Estimate):
         return _verdict(claim, found)
     verdict, late = _verdict(claim, found.whole), _verdict(claim, found.late)
-    nearer = _distance(found.late, claim.accept) < _distance(found.whole, claim.accept)
-    if found.disjoint() and (late != verdict or nearer):
-        return "not yet asymptotic"
+    if late == verdict == "reproduced":
+        return verdict
+    if found.disjoint():
+        return "not yet asymptotic" if _distance(claim, found.late) < _distance(claim, found.whole) else late
     return verdict if late == verdict else "undecided"
 
 
@@ -190,8 +195,10 @@ def _corrects(erratum: str | None, band: Sequence[float | None] | None) -> bool:
     return band is not None and erratum is not None and errata()[erratum].drawer == "error"
 
 
-def _distance(estimate: Estimate, band: tuple[float, float]) -> float:
-    return max(band[0] - estimate.value, estimate.value - band[1], 0.0)
+def _distance(claim: Claim, estimate: Estimate) -> float:
+    """How far a value lies from the number that the paper states, or where it states none from what is accepted."""
+    low, high = claim.accept if claim.stated is None else (claim.stated, claim.stated)
+    return max(low - estimate.value, estimate.value - high, 0.0)
 
 
 def _inside(estimate: Estimate, band: tuple[float, float]) -> bool:
@@ -200,6 +207,26 @@ def _inside(estimate: Estimate, band: tuple[float, float]) -> bool:
 
 def _disjoint(estimate: Estimate, band: tuple[float, float]) -> bool:
     return estimate.high < band[0] or estimate.low > band[1]
+
+
+def lacks(claim: Claim, settings: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The values that a claim's words name and rows of these ``settings`` (a ``Provenance``'s) lack: ``p = 8192``."""
+    there: dict[str, set[Any]] = {}
+    for setting in settings:
+        for axis, values in setting["values"].items():
+            there.setdefault(axis, set()).update(_flat(values))
+    return [
+        f"{axis} = {one}" for axis, named in claim.at.items() for one in _flat(named) if one not in there.get(axis, ())
+    ]
+
+
+def _flat(values: Any) -> Iterator[Any]:
+    """The single values of a list of lists, or one value alone."""
+    if not isinstance(values, (list, tuple)):
+        yield values
+        return
+    for one in values:
+        yield from _flat(one)
 
 
 def record(claim: Claim, **measured: Any) -> dict[str, Any]:
@@ -296,7 +323,7 @@ def _in_common(entries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def misses_stated(entry: Mapping[str, Any]) -> bool:
-    """Whether the paper's stated number lies outside an interval over realisations."""
+    """Whether the paper's stated number lies outside an interval over seeds."""
     if entry["stated"] is None or entry["value"] is None or entry["interval"] in (EXACT, SPAN):
         return False
     return not entry["low"] <= entry["stated"] <= entry["high"]
@@ -317,10 +344,10 @@ def what_decides(entry: Mapping[str, Any]) -> str:
     if entry["verdict"] != "undecided":
         return ""
     if entry["interval"] in (EXACT, SPAN):
-        return "to decide: larger sizes, where the settings agree; more realisations change nothing"
+        return "to decide: larger sizes, where the settings agree; more seeds change nothing"
     estimate = Estimate(entry["value"], entry["low"], entry["high"], entry["n"], entry["interval"] or EXACT)
     if not estimate.judges:
-        return f"to decide: {estimates.FEWEST} realisations or more, not all equal"
+        return f"to decide: {estimates.FEWEST} seeds or more, not all equal"
     bands = [entry["accept"], *([entry["corrected"]] if _corrects(entry["erratum"], entry["corrected"]) else [])]
     alone, late = "", entry["late"]
     if late and all(_inside(estimate, one) or _disjoint(estimate, one) for one in map(_tuple, bands)):
@@ -330,7 +357,7 @@ def what_decides(entry: Mapping[str, Any]) -> str:
     if not math.isfinite(factor) or factor > MANY:
         return "to decide: larger sizes or a sharper estimator; the value lies on the edge of what is accepted"
     needed = math.ceil(round(factor * entry["n"], 6))
-    return f"to decide: about {needed} realisations in place of {entry['n']}{alone}, if the value stays"
+    return f"to decide: about {needed} seeds in place of {entry['n']}{alone}, if the value stays"
 
 
 def _tuple(bounds: Sequence[float | None]) -> tuple[float, float]:
@@ -366,7 +393,7 @@ def words(entry: Mapping[str, Any]) -> dict[str, Any]:
         "kind": kind + (f" · counted with {entry['part_of']}" if entry["part_of"] else ""),
         "accepted": band(entry["accept"]),
         "corrected": band(entry["corrected"]) if entry["corrected"] else "",
-        "rival": f"refuted by {entry['alternative']['value']:.4g} ({entry['alternative']['what']})",
+        "rival": f"counter-hypothesis {entry['alternative']['value']:.4g} ({entry['alternative']['what']})",
         "measured": measured_value(entry),
         "value": value if interval or entry["value"] is None else f"{entry['value']:.3g}",
         "count": f"n = {entry['n']}, {entry['interval']}{absent}" if entry["n"] else "",

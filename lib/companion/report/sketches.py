@@ -227,7 +227,7 @@ def spike() -> Figure:
 def landscape(w: np.ndarray, least: float, most: float) -> np.ndarray:
     """The quadratic hinge of two points on one weight, ``½ max(0, least - w)² + ½ max(0, w - most)²``.
 
-    Where ``least <= most`` both are satisfied between; else nowhere.
+    Where ``least <= most`` both hold between; else nowhere.
     """
     return np.square(np.maximum(least - w, 0)) / 2 + np.square(np.maximum(w - most, 0)) / 2
 
@@ -236,25 +236,25 @@ def landscape(w: np.ndarray, least: float, most: float) -> np.ndarray:
 def jamming() -> Figure:
     """The two phases over parameters and points, and what the loss of each looks like."""
     fig, axes = plt.subplot_mosaic(
-        [["phases", "phases"], ["unsatisfied", "satisfied"]],
+        [["phases", "phases"], ["not fitted", "fitted"]],
         figsize=(WIDTH, 5.0),
         height_ratios=(1.2, 1),
         layout="constrained",
     )
-    colours = {"unsatisfied": plots.COLOURS["minus"], "satisfied": plots.COLOURS["plus"]}
+    colours = {"not fitted": plots.COLOURS["minus"], "fitted": plots.COLOURS["plus"]}
     line = np.array([0, 1])
-    axes["phases"].fill_between(line, line, 1, color=colours["unsatisfied"], alpha=0.25, linewidth=0)
-    axes["phases"].fill_between(line, 0, line, color=colours["satisfied"], alpha=0.25, linewidth=0)
+    axes["phases"].fill_between(line, line, 1, color=colours["not fitted"], alpha=0.25, linewidth=0)
+    axes["phases"].fill_between(line, 0, line, color=colours["fitted"], alpha=0.25, linewidth=0)
     axes["phases"].plot(line, line, color="black", linewidth=2.5)
-    axes["phases"].text(0.27, 0.8, "unsatisfied", ha="center")
-    axes["phases"].text(0.73, 0.15, "satisfied", ha="center")
+    axes["phases"].text(0.27, 0.8, "not fitted", ha="center")
+    axes["phases"].text(0.73, 0.15, "fitted", ha="center")
     axes["phases"].text(0.52, 0.5, "jamming", rotation=27, ha="left", va="top")
     axes["phases"].set(xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[], xlabel="parameters $N$", ylabel="points $P$")
     w = np.linspace(-2, 2, 201)
     for (name, colour), apart in zip(colours.items(), (-0.7, 0.7)):
         axes[name].plot(w, landscape(w, -apart, apart), color=colour, linewidth=3)
         axes[name].set(ylim=(-0.1, 1.6), xticks=[], yticks=[0], xlabel="weights", title=name)
-    axes["unsatisfied"].set_ylabel("loss")
+    axes["not fitted"].set_ylabel("loss")
     return fig
 
 

@@ -2,6 +2,8 @@
 
 import functools
 import html
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +25,20 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {"maths": maths, "quoted": lambda value: f'"{value}"' if isinstance(value, list) else str(value)}
+    found.filters |= {"maths": maths, "command": command}
     found.globals |= {"ledger": ledger, "DRAWERS": errata.DRAWERS}
     return found
+
+
+def quoted(value: Any) -> str:
+    """A parameter's value as a shell's word, inside the single quotes of ``PARAMS='...'`` too."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if re.fullmatch(r"[\w.+-]+", text) else '"' + text.replace('"', '\\"') + '"'
+
+
+def command(example: Any) -> str:
+    """The options that set an example's values, ``-p curve_depth 2000``."""
+    return " ".join(f"-p {name} {quoted(value)}" for name, value in example.sets.items())
 
 
 def show(macro: str, /, *args: Any, **values: Any) -> str:

@@ -99,7 +99,7 @@ def chapter_pages(
             _fold(cell)
             cell.outputs = [o for o in cell.outputs if o.get("metadata", {}).get("claim") not in judged]
         if "parameters" in cell.metadata.get("tags", []):
-            how = _how_to_change(path.name[:2], cell.source)
+            how = _how_to_change(path.name[:2])
             cells.append(nbformat.v4.new_markdown_cell(how, id=f"{cell.id}-how"))
         figures = [o for o in cell.get("outputs", []) if "regimes" in o.get("metadata", {})]
         if len(figures) > 1:  # a number and a label belong to one
@@ -127,11 +127,10 @@ def _fold(cell: nbformat.NotebookNode) -> None:
     cell.metadata["mystnb"] = {"code_prompt_show": words, "code_prompt_hide": words}
 
 
-def _how_to_change(number: str, source: str) -> str:
-    """How to run a chapter with other parameters; the first parameter that is not a list is the example."""
-    pairs = re.findall(r'^(\w+): ".*?" = "?([^"\s\[]+)"?', source, re.M)
-    name, value = next((pair for pair in pairs if pair[0] != "profile"), ("name", "value"))
-    return views.markdown("change", number=number, name=name, value=value).strip()
+def _how_to_change(number: str) -> str:
+    """How to run a chapter with other parameters: the command of the first figure that has one."""
+    label, example = next(iter(excerpt.examples(number).items()), (None, None))
+    return views.markdown("change", number=number, label=label, example=example).strip()
 
 
 def _as_figure(
@@ -308,7 +307,7 @@ def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
     columns = ("id", "chapter", "kind", "statement", "source", "verdict", "value", "low", "high", "n", "interval")
     table = pd.DataFrame([{name: record[name] for name in columns} for record in records])
     table["accepted"] = [ledger.band(record["accept"]) for record in records]
-    table["refuted by"] = [record["alternative"]["value"] for record in records]
+    table["counter-hypothesis"] = [record["alternative"]["value"] for record in records]
     table.to_csv(extra / "ledger.csv", index=False)
     (extra / "stored").mkdir()  # "results" is among the names that Sphinx leaves out
     for path in paths.results().glob("*.csv"):
@@ -482,6 +481,8 @@ def main(argv: list[str] | None = None) -> int:
         }
         for name, text in made.items():
             write_changed(paths.generated() / f"{name}.md", text)
+        alt = "Three ratios with intervals: near one after a short step, above and below one after long ones."
+        start.shown(start.spike_ratios(records), "spike", alt)
         write_downloads(records, folder)
         if args.keep:
             shutil.copy(folder / "ledger.json", paths.results() / "ledger.json")

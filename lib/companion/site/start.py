@@ -16,6 +16,11 @@ from companion.experiments import parameters
 from companion.report import ledger, papers, plots, screen, views
 
 LAZY = "B.Fig4-crossover"  # the claim on where the kernel changes by its own norm
+SPIKE = {  # claims on the error beside the model of a spike, and the step in each: its size, its samples
+    "E.Net-weak-step": "size 3,\n$4d$ samples",
+    "E.Net-strong-apart": "size 3,\n$d/2$ samples",
+    "E.Net-large-batch-apart": "size 8,\n$32d$ samples",
+}
 LOW, FROZEN = 1e-20, 1e11  # the map's lower end, and the height at which it shows the kernel before training
 
 
@@ -33,17 +38,40 @@ def holds(records: Sequence[Mapping[str, Any]], titles: Mapping[str, tuple[str, 
 def places(records: Sequence[Mapping[str, Any]], titles: Mapping[str, tuple[str, str]], profile: str) -> str:
     """Where the experiments lie, as Markdown; the pictures are written beside the pages."""
     found = experiments(profile)
-    fig = place_map(found, records)
-    about: dict[str, Any] = {"name": "places", "alt": "Marks over width and output scale, on both sides of a line."}
+    picture = shown(place_map(found, records), "places", "Marks over width and output scale, on both sides of a line.")
+    widest = max((h for own in found.values() for h, _ in own), default=0)
+    absent = [int(number) for number in titles if number not in found]
+    theirs = papers.stated("A.width")
+    return views.markdown("places", shown=picture, absent=absent, profile=profile, widest=widest, theirs=theirs)
+
+
+def shown(fig: Figure, name: str, alt: str) -> str:
+    """A figure of this page as HTML; the pictures are written beside the pages, as those of chapters."""
+    about: dict[str, Any] = {"name": name, "alt": alt}
     data = screen.pictures(fig)
     about |= {"font": screen.smallest_font(fig), "narrow": screen.phone_variant(fig)}
     plt.close(fig)
     output = nbformat.v4.new_output("display_data", data, metadata={"regimes": about})
-    shown = screen.figure_html(output, paths.generated() / "extra" / "figures", "../figures/")
-    widest = max((h for own in found.values() for h, _ in own), default=0)
-    absent = [int(number) for number in titles if number not in found]
-    theirs = papers.stated("A.width")
-    return views.markdown("places", shown=shown, absent=absent, profile=profile, widest=widest, theirs=theirs)
+    return screen.figure_html(output, paths.generated() / "extra" / "figures", "../figures/")
+
+
+def spike_ratios(records: Sequence[Mapping[str, Any]]) -> Figure:
+    """The network's test error over that of random weights with a spike: claims of chapter 7 with their intervals."""
+    plots.style()
+    fig, ax = plt.subplots(figsize=(3.6, 2.6))
+    known = {record["id"]: record for record in records}
+    ax.axvline(1, color=plots.COLOURS["theory"], linewidth=1)
+    for place, name in enumerate(SPIKE):
+        one = known[name]
+        if one["value"] is None:
+            continue
+        ax.plot([one["low"], one["high"]], [place] * 2, color=plots.COLOURS["feature"])
+        ax.plot(one["value"], place, "o", color=plots.COLOURS["feature"])
+        ax.annotate(f"{one['value']:.2f}", (one["value"], place), (0, 7), textcoords="offset points", ha="center")
+    ax.set_yticks(range(len(SPIKE)), SPIKE.values())
+    ax.set(ylim=(len(SPIKE) - 0.4, -0.7), xlabel="error, network / spike alone")
+    ax.grid(visible=False, axis="y")
+    return fig
 
 
 def experiments(profile: str) -> dict[str, set[tuple[int, float]]]:

@@ -14,6 +14,7 @@ from regimes.data import datasets, tasks
 from regimes.data.tasks import STRIPE, Task
 from regimes.kernels import infinite_ntk, wide_one_hidden_ntk
 from regimes.measures.errors import wrong
+from regimes.measures.information import paper_a_information
 from regimes.measures.kernel_pca import COUNT, diagnose
 from regimes.seeds import draw_seeds
 
@@ -38,7 +39,8 @@ def initial(setting: Setting, seeds: list[int]) -> Rows:
     rows, d = [], setting["d"]
     for seed in seeds:
         drawn = tasks.stripe(setting["n"], d, interfaces=STRIPE, seed=draw_seeds("pairs", [seed], size=setting["n"])[0])
-        told = diagnose(wide_one_hidden_ntk(drawn.x)[None], drawn.y, count=min(d, COUNT), centred=True).information
+        gram, how = wide_one_hidden_ntk(drawn.x)[None], {"centred": True, "estimate": paper_a_information}
+        told = diagnose(gram, drawn.y, count=min(d, COUNT), **how).information
         rows.append({"seed": seed, "information": float(told.mean()), "exact": theory.linear_information(d)})
     return rows
 

@@ -20,6 +20,7 @@ from regimes.data.tasks import STRIPE, Task
 from regimes.kernels import ntk
 from regimes.measures import information
 from regimes.measures.errors import wrong
+from regimes.measures.information import paper_a_information
 from regimes.measures.kernel_pca import COUNT, Diagnosis, diagnose, separable
 from regimes.measures.lazy import Lazy, lazy
 from regimes.measures.spectrum import distance_dimension, tangent_components
@@ -202,7 +203,7 @@ def _both(gram: Tensor, y: Tensor, before: Tensor | None = None) -> tuple[dict[s
     Signs of the centred components are the nearest to those ``before``. On the CPU: most of it is scipy's.
     """
     gram, y = gram.cpu(), y.cpu()
-    found, shifted = diagnose(gram, y), diagnose(gram, y, centred=True)
+    found, shifted = (diagnose(gram, y, centred=by, estimate=paper_a_information) for by in (False, True))
     vectors = shifted.vectors[0]
     if before is not None:
         vectors = vectors * torch.where((vectors * before).sum(0) < 0, -1.0, 1.0)
@@ -508,7 +509,7 @@ def estimators(setting: Setting, seeds: list[int]) -> Rows:
         x, y, exact = _case(setting, rng)
         row = {"seed": seed, "exact": exact}
         for name, itself in (("estimate", False), ("code", True)):
-            row[name] = information.mutual_information(x, y, neighbours=k, counts_itself=itself)
+            row[name] = paper_a_information(x, y, neighbours=k, counts_itself=itself)
         if setting["d"] == 1:
             nats = mutual_info_classif(x.numpy()[:, None], y.numpy(), n_neighbors=k, random_state=0)
             row["nearest"] = float(nats[0] / np.log(2))

@@ -20,7 +20,7 @@ RADIUS = math.sqrt(2 * math.log(2))  # median of |x_∥| in the plane, 1.17741; 
 
 @dataclass(frozen=True)
 class Task:
-    """Points, labels and their origin.
+    """Points, labels and their origin; points and labels given as NumPy arrays become tensors.
 
     Attributes:
         x: inputs ``(..., p, d)``; a leading axis holds independent realisations.
@@ -39,6 +39,10 @@ class Task:
     label: Callable[[Tensor], Tensor] | None = None
     classes: Tensor | None = None
     nearest: Callable[[Tensor], Tensor] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("x", "y"):
+            object.__setattr__(self, name, validate.tensor(f"the task's {name}", getattr(self, name)))
 
     def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "Task":
         """The same task in another precision or on another device."""
@@ -196,12 +200,14 @@ def gaussian_points(p: int, d: int, *, seed: int | Sequence[int]) -> Tensor:
 def needs_both_labels(y: Tensor) -> None:
     """Raises ``InputError`` unless every realisation has labels -1 and +1 and nothing else."""
     if not isinstance(y, Tensor) or not y.ndim or not y.numel():
-        raise InputError(f"labels must be a tensor (..., p) with at least one point, got {y!r}")
-    if not bool(((y == 1) | (y == -1)).all()):
-        raise InputError("labels must be -1 or +1 for a classification loss")
+        raise InputError(f"labels must be a tensor (..., p) with at least one point, got {validate.shown(y)}")
+    known = (y == 1) | (y == -1)
+    if not bool(known.all()):
+        other = y[~known].flatten()[0].item()
+        remedy = ": 2 * y - 1 makes them of 0 and 1" if bool(((y == 0) | (y == 1)).all()) else ""
+        raise InputError(f"labels must be -1 or +1 for two classes, got {other}{remedy}")
     if not bool(((y == 1).any(-1) & (y == -1).any(-1)).all()):
         single = int(((y == 1).all(-1) | (y == -1).all(-1)).sum())
-        raise InputError(
-            f"labels must hold both classes, got a single one in {single} of {y[..., 0].numel()} draws of "
-            f"{y.shape[-1]} points: take more points, or other interfaces"
-        )
+        draws = y[..., 0].numel()
+        where = f" in {single} of {draws} draws" if draws > 1 else ""
+        raise InputError(f"labels must hold both classes, got a single one{where} of {y.shape[-1]} points")

@@ -1,19 +1,31 @@
-r"""Mutual information of a variable and a binary label: paper A's estimator, and exact values to compare it with.
+r"""Mutual information of a variable and a label in bits: estimates, and exact values to compare them with.
 
-.. math:: I(x; y) = 1 - \mathbb E_x\, h_2\bigl(P(+|x)\bigr) \text{ bits},\qquad
+:func:`mutual_information` is for any labels, and for continuous variables, discrete ones and mixtures. For each point
+it takes the smallest ball that holds ``k`` others of the point's label. Of the ``n_y`` points with this label ``k̃`` lie
+in that ball, of all ``n`` points ``m``:
+
+.. math:: \hat I(x; y) = \psi(n) + \langle \psi(\tilde k) - \psi(n_y) - \psi(m) \rangle
+
+with the digamma function :math:`\psi` and the mean over points. The point itself counts where several points are at
+the same distance, else not, and :math:`\tilde k = k`. A value that so many points share that more than ``k`` of the
+label are expected among them is a ball of its own.
+
+:func:`paper_a_information` is what chapter 4 tests:
+
+.. math:: I(x; y) = 1 - \mathbb E_x\, h_2\bigl(P(+|x)\bigr),\qquad
           \hat q_+(x) = \frac{1}{1 + (r_+(x)/r_-(x))^d},
 
-for labels of equal frequency, with the binary entropy :math:`h_2` and the distance :math:`r_\pm(x)` to the ``k``-th
-nearest point of a label, whose density is taken as uniform in the ball of its ``k`` nearest points.
+for continuous variables and two labels of equal frequency, with the binary entropy :math:`h_2` and the distance
+:math:`r_\pm(x)` to the ``k``-th nearest point of a label, whose density is taken as uniform in the ball of its ``k``
+nearest points. If ``x`` and ``y`` are independent, :math:`\hat q` is a Beta(k, k) variable, not 1/2. The mean estimate
+is then :func:`null_bias`, 0.069 bits for ``k = 5``, at any number of points.
 
-**Bias.** If ``x`` and ``y`` are independent, :math:`\hat q` is a Beta(k, k) variable, not 1/2. The mean estimate is
-then :func:`null_bias`, 0.069 bits for ``k = 5``, at any number of points.
-
-Source: paper A, App. E.
+Source: paper A, App. E (the second); Ross, PLoS ONE 9 (2014) e87357 (the first without ties); Gao, Kannan, Oh and
+Viswanath, NeurIPS 30 (2017) (ties; that a shared value is a ball where fewer than ``k`` points have it is ours).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -26,28 +38,109 @@ from regimes.data.tasks import STRIPE, needs_both_labels
 from regimes.validate import InputError
 
 NEIGHBOURS = 5  # Source: paper A, App. E
+RAREST = 0.2  # share of a label: four standard deviations below one half for 40 points
+
+Estimate = Callable[[Tensor, Tensor], float]
+"""An estimator of the information in bits of ``x (n,)`` and labels ``(n,)``."""
 
 
-def mutual_information(x: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS, counts_itself: bool = False) -> float:
-    r"""``Î(x; y)`` of one variable and a label, in bits; the scale of ``x`` has no effect.
+def mutual_information(x: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS) -> float:
+    r"""``Î(x; y)`` of a variable and a label, in bits, from 0 to the entropy of the labels; the scale of ``x`` is free.
+
+    For independent ``x`` and ``y`` it is 0 on average, up to the cut at 0.
+
+    Args:
+        x: ``(n,)``, or points ``(n, d)``, whose distance is the largest difference of a coordinate.
+        y: labels ``(n,)`` of any number and frequency: real, whole or boolean numbers, each at least twice.
+        neighbours: ``k``; for a label of fewer other points, their number.
+
+    Raises:
+        InputError: for values that are not finite, a single label, and a label that only one point has.
+
+    Source: Ross (2014); Gao et al. (2017) for ties.
+    """
+    points, labels = _points_and_labels(x, y)
+    validate.integer(1, neighbours=neighbours)
+    needs_repeated(labels)
+    n, total = len(points), 0.0
+    _, value, shares = np.unique(points, axis=0, return_inverse=True, return_counts=True)
+    value = value.reshape(n)
+    for label in np.unique(labels):
+        chosen = labels == label
+        count = int(chosen.sum())
+        within = shares[value[chosen]]  # points with the same value, of any label
+        same = np.bincount(value[chosen])[value[chosen]]
+        alone = within * count <= neighbours * n
+        if alone.any():
+            same[alone], within[alone] = _in_balls(points, chosen, alone, min(neighbours, count - 1))
+        logarithms = special.digamma(same) - special.digamma(within)
+        total += logarithms.sum() + count * (special.digamma(n) - special.digamma(count))
+    return float(np.clip(total / n / math.log(2), 0, label_entropy(labels)))
+
+
+def _in_balls(points: np.ndarray, chosen: np.ndarray, alone: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """How many of the chosen points, and of all, lie around each that is ``alone`` among them, up to its ``k``-th."""
+    own = points[chosen]
+    centres, everyone, alike = own[alone], cKDTree(points), cKDTree(own)
+    radius = alike.query(centres, [k + 1], p=np.inf)[0][:, 0]  # the nearest of all is the point itself
+    same, within = (tree.query_ball_point(centres, radius, np.inf, return_length=True) for tree in (alike, everyone))
+    untied = (same == k + 1) & (radius > 0)
+    return same - untied, within - untied
+
+
+def label_entropy(labels: np.ndarray) -> float:
+    """The entropy of labels ``(n,)``, in bits, by their frequencies."""
+    return float(special.entr(np.unique(labels, return_counts=True)[1] / len(labels)).sum() / math.log(2))
+
+
+def needs_repeated(labels: np.ndarray) -> None:
+    """Raises ``InputError`` unless there are at least two labels, each of at least two points."""
+    values, counts = np.unique(labels, return_counts=True)
+    if len(values) < 2:
+        raise InputError(f"y must hold at least two labels, got {values[0]} alone")
+    if counts.min() < 2:
+        raise InputError(f"y must hold each label at least twice, got {values[counts.argmin()]} once")
+
+
+def _points_and_labels(x: Tensor, y: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Points ``(n, d)`` in float64, zeros without a sign, and one label for each ``(n,)``."""
+    x, y = validate.tensor("x", x), validate.tensor("y", y)
+    validate.arrays(x=("n" if x.ndim == 1 else "n d", x))
+    if y.shape != x.shape[:1]:
+        raise InputError(f"y must hold one label a point, ({len(x)},), got {tuple(y.shape)}")
+    points, labels = (values.detach().cpu().numpy() for values in (x.reshape(len(x), -1).double() + 0.0, y))
+    if not np.isfinite(labels).all():
+        raise InputError("y must hold labels, got NaN or infinity among them")
+    return points, labels
+
+
+def paper_a_information(x: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS, counts_itself: bool = False) -> float:
+    r"""``Î(x; y)`` by paper A's estimator, in bits; the scale of ``x`` has no effect.
+
+    It is for continuous variables: where several points are equal, it says nothing about them.
 
     Args:
         x: ``(n,)``, or points ``(n, d)``.
-        y: labels ``(n,)`` in {-1, +1}, of about equal frequency.
+        y: labels ``(n,)`` in {-1, +1}, of equal frequency up to their drawing.
         neighbours: ``k``.
         counts_itself: whether a point is among its own neighbours, as in paper A's code but not in its text.
 
+    Raises:
+        InputError: for fewer points of a label than neighbours, and where less than a fifth of the points have it.
+
     Source: paper A, App. E, Eq. 18.
     """
-    validate.arrays(x=("n" if x.ndim == 1 else "n d", x))
-    needs_both_labels(y)
-    if y.shape != x.shape[:1]:
-        raise InputError(f"y must hold one label a point, ({len(x)},), got {tuple(y.shape)}")
+    points, labels = _points_and_labels(x, y)
+    needs_both_labels(torch.from_numpy(labels))
     validate.integer(1, neighbours=neighbours)
-    points, label = x.reshape(len(x), -1).double().cpu().numpy(), y.cpu().numpy() > 0
-    fewest = int(min(label.sum(), (~label).sum())) - (not counts_itself)
+    label = labels > 0
+    rarer = int(min(label.sum(), (~label).sum()))
+    fewest = rarer - (not counts_itself)
     if neighbours > fewest:
         raise InputError(f"neighbours must be at most {fewest}, the other points of the rarer label, got {neighbours}")
+    if rarer < RAREST * len(label):
+        shares = f"got {rarer} of {len(label)} points for one: mutual_information takes any"
+        raise InputError(f"y must hold two labels of about equal frequency, {shares}")
     plus, minus = (_radius(points, label == side, neighbours, counts_itself) for side in (True, False))
     with np.errstate(divide="ignore", invalid="ignore"):
         odds = points.shape[1] * (np.log(minus) - np.log(plus))
@@ -69,16 +162,22 @@ def entropy(q: np.ndarray) -> np.ndarray:
     return (special.entr(q) + special.entr(1 - q)) / math.log(2)
 
 
-def informations(vectors: Tensor, y: Tensor) -> Tensor:
-    """``Î(φ_r; y)`` of each component ``vectors (..., n, r)`` with labels ``y (..., n)``: ``(..., r)``, in bits."""
+def informations(vectors: Tensor, y: Tensor, estimate: Estimate = mutual_information) -> Tensor:
+    """``Î(φ_r; y)`` of each component ``vectors (..., n, r)`` with labels ``y (..., n)``: ``(..., r)``, in bits.
+
+    A component that is not a number has no information, NaN.
+    """
     n, r = vectors.shape[-2:]
     flat, labels = vectors.reshape(-1, n, r), y.expand(vectors.shape[:-1]).reshape(-1, n)
-    found = [[mutual_information(one[:, i], label) for i in range(r)] for one, label in zip(flat, labels)]
-    return torch.tensor(found, dtype=torch.float64).reshape(*vectors.shape[:-2], r)
+    exists = ~flat.isnan().any(1)
+    found = torch.full(exists.shape, math.nan, dtype=torch.float64)
+    for e, i in exists.nonzero().tolist():
+        found[e, i] = estimate(flat[e, :, i], labels[e])
+    return found.reshape(*vectors.shape[:-2], r)
 
 
 def null_bias(neighbours: int = NEIGHBOURS, *, counts_itself: bool = False) -> float:
-    r"""The mean of the estimate in one dimension for independent ``x`` and ``y``, in bits.
+    r"""The mean of paper A's estimate in one dimension for independent ``x`` and ``y``, in bits.
 
     The mean of :math:`1 - h_2(q)` for a Beta(a, b) variable, :math:`1 - [H_{a+b} - (a H_a + b H_b)/(a+b)]/\ln 2` with
     harmonic numbers ``H``: ``a = k``, and ``b = k``, or ``k - 1`` if a point is among its own neighbours.
@@ -92,7 +191,7 @@ def null_bias(neighbours: int = NEIGHBOURS, *, counts_itself: bool = False) -> f
 
 
 def sharp_loss(n: int, neighbours: int = NEIGHBOURS) -> float:
-    r"""The deficit of the estimate from one bit for a label that is the sign of a uniform variable, on ``n`` points.
+    r"""How far paper A's estimate on ``n`` points is below one bit, for a label that is a uniform variable's sign.
 
     A point at the distance ``s`` from the jump has the ``k``-th point of its own label at ``k/n`` (farther near an end)
     and of the other at ``s + 2k/n``, up to fluctuations. The deficit is the mean of ``h_2`` over ``s``, about

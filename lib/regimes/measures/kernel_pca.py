@@ -17,27 +17,31 @@ from regimes import validate
 from regimes.data.tasks import needs_both_labels
 from regimes.kernels import ntk
 from regimes.measures import spectrum
-from regimes.measures.information import informations
+from regimes.measures.information import Estimate, informations, mutual_information, needs_repeated
 from regimes.models import Model
 from regimes.models.module import module
 from regimes.validate import InputError
 
 COUNT = 10  # Source: paper A, Fig. 10
 ANGLES = 180  # directions of a line in the plane that are tried
+EQUAL = 1e-9  # of the largest: points nearer to each other along a direction are not parted by rounding
 
 
 @dataclass(frozen=True)
 class Diagnosis:
     """The first ``r`` components of ``E`` kernels on ``n`` points, and what they share with the labels.
 
+    A kernel of fewer features than ``r`` has fewer components: beyond its numerical rank (:func:`spectrum.round_off`)
+    ``values`` are 0, and ``vectors``, ``information`` and ``projections`` NaN.
+
     Attributes:
         values: ``λ (E, r)``, of ``K/n``.
         vectors: ``φ (E, n, r)``, mean square 1.
-        information: ``Î(φ_r; y) (E, r)``, in bits.
+        information: ``Î(φ_r; y) (E, r)``, in bits, at most the entropy of the labels.
         projections: ``ω_r² (E, r)``; over all components they sum to 1.
         dimension: the effective dimension ``(Σ λ)²/Σ λ² (E,)``.
         alignment: of kernel and labels ``(E,)``, from 0 to 1.
-        norm: ``Σ ω²/λ`` over the ``r`` components times the mean of ``Θ(x, x)``, ``(E,)``.
+        norm: ``Σ ω²/λ`` over those of the ``r`` components that exist times the mean of ``Θ(x, x)``, ``(E,)``.
         separable: share of points on the right side of the best line in the plane of the first two components,
             fitted on one half and tested on the other, ``(E,)``; NaN for a single component.
     """
@@ -67,17 +71,22 @@ def kernel_pca(
 
     Args:
         model: any torch module with one output per point, each from its own row; or ``E`` realisations.
-        x: points ``(n, ...)``; for a model of several realisations also ``(E, n, ...)``.
-        y: labels ``(n,)`` or ``(E, n)`` in {-1, +1}.
+        x: points ``(n, ...)``, at least four; for a model of several realisations also ``(E, n, ...)``.
+        y: labels ``(n,)`` or ``(E, n)`` in {-1, +1} of any frequency, each at least twice: one class against the rest.
         params: parameters to differentiate with respect to, ``None`` for all; the last layer's alone give the kernel
             of its features.
-        count: number of components.
+        count: number of components, at most ``n``.
         centred: whether the features' mean is subtracted; not by default, as in paper A.
 
-    Source: paper A, Sec. 5.2.
+    Raises:
+        InputError: before computing, for labels or points that do not fit these shapes.
+
+    Source: paper A, Sec. 5.2; information by :func:`regimes.measures.information.mutual_information`.
     """
-    needs_both_labels(y)
-    validate.arrays(x=("...", x))
+    x, y = validate.tensor("x", x), _labels(y)
+    if y.shape[-1] not in x.shape[: 1 if isinstance(model, torch.nn.Module) else 2]:
+        raise InputError(f"y must hold one label a point of x {tuple(x.shape)}, got {tuple(y.shape)}")
+    validate.whole(1, y.shape[-1], count=count)
     if isinstance(model, torch.nn.Module):
         kernel = ntk(
             module(model, shape=x.shape[1:] if x.ndim > 2 else None, params=params), x.flatten(1) if x.ndim > 2 else x
@@ -87,29 +96,60 @@ def kernel_pca(
     return diagnose(kernel, y, count=count, centred=centred)
 
 
-def diagnose(gram: Tensor, y: Tensor, *, count: int = COUNT, centred: bool = False) -> Diagnosis:
-    """As :func:`kernel_pca`, for Gram matrices ``(E, n, n)`` of any kernel and labels ``(n,)`` or ``(E, n)``."""
-    validate.arrays(gram=("E n n", gram))
-    needs_both_labels(y)
+def diagnose(
+    gram: Tensor, y: Tensor, *, count: int = COUNT, centred: bool = False, estimate: Estimate = mutual_information
+) -> Diagnosis:
+    """As :func:`kernel_pca`, for Gram matrices ``(E, n, n)`` of any kernel and labels ``(n,)`` or ``(E, n)``.
+
+    Args:
+        gram: positive semi-definite.
+        y: labels in {-1, +1}.
+        count: number of components.
+        centred: whether the features' mean is subtracted.
+        estimate: of the information of a component ``(n,)`` and the labels ``(n,)``; the book's figures have paper A's.
+    """
+    (gram,), y = validate.tensors(gram=("E n n", gram)), _labels(y)
     if y.shape not in (gram.shape[:2], gram.shape[1:2]):
         raise InputError(f"y must hold one label a point, {tuple(gram.shape[:2])}, got {tuple(y.shape)}")
-    gram, y = gram.double(), y.double().expand(gram.shape[:2])
+    least = spectrum.round_off(gram)
+    gram, y = gram.detach().double(), y.to(gram.device).double().expand(gram.shape[:2])
     gram = spectrum.centre(gram) if centred else gram
-    found = spectrum.components(gram, count)
-    values = found.values.clamp(min=1e-300)
+    found = spectrum.components(gram, count, least=least)
+    if bool((found.values < 0).any()):
+        raise InputError(f"gram must be positive semi-definite, got the eigenvalue {float(found.values.min()):.3g} n")
     squares = spectrum.projections(found.vectors, y)
+    none = found.values == 0
+    vectors = found.vectors.masked_fill(none.unsqueeze(-2), math.nan)
     size = gram.diagonal(dim1=-1, dim2=-2).mean(-1)
-    planes = zip(found.vectors[..., :2], y, strict=True)
+    planes = zip(vectors[..., :2], y, strict=True)
     return Diagnosis(
         values=found.values,
-        vectors=found.vectors,
-        information=informations(found.vectors, y),
-        projections=squares,
+        vectors=vectors,
+        information=informations(vectors, y, estimate),
+        projections=squares.masked_fill(none, math.nan),
         dimension=spectrum.effective_dimension(gram),
         alignment=spectrum.alignment(gram, y),
-        norm=spectrum.rkhs_norm(values, squares) * size,
-        separable=torch.tensor([separable(plane, label) if count > 1 else math.nan for plane, label in planes]),
+        norm=spectrum.rkhs_norm(found.values, squares) * size,
+        separable=torch.tensor([_separable(plane, label) for plane, label in planes]),
     )
+
+
+def _labels(y: Tensor) -> Tensor:
+    """Labels in {-1, +1}, each of at least two points in every realisation, of four points at least."""
+    y = validate.tensor("y", y)
+    if y.ndim not in (1, 2) or y.shape[-1] < 4:
+        raise InputError(
+            f"y must hold one label for each of at least four points, (n,) or (E, n), got {tuple(y.shape)}"
+        )
+    needs_both_labels(y)
+    for labels in y.reshape(-1, y.shape[-1]):
+        needs_repeated(labels.cpu().numpy())
+    return y
+
+
+def _separable(plane: Tensor, y: Tensor) -> float:
+    """:func:`separable`; NaN without two components."""
+    return math.nan if plane.shape[-1] < 2 or bool(plane.isnan().any()) else separable(plane, y)
 
 
 def separable(points: Tensor, y: Tensor) -> float:
@@ -120,8 +160,8 @@ def separable(points: Tensor, y: Tensor) -> float:
 
     Source: paper A, Fig. 11 (in words: linearly separable, noise).
     """
-    validate.arrays(points=("n 2", points))
-    validate.arrays(y=(f"{len(points)}", y))
+    (points,) = validate.tensors(points=("n 2", points))
+    (y,) = validate.tensors(y=(f"{len(points)}", y))
     validate.integer(4, **{"number of points": len(points)})
     needs_both_labels(y)
     order = y.argsort(stable=True)
@@ -137,7 +177,10 @@ def _best_line(points: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     along, order = (points @ normals).sort(0)
     # labels beyond a threshold minus those before it, for thresholds before each point and after the last
     before = torch.cat([torch.zeros_like(along[:1]), y[order].cumsum(0)])
-    best = int((before[-1] - 2 * before).argmax())
+    gaps = along.diff(dim=0) > EQUAL * along.abs().amax()
+    open_ends = torch.ones_like(gaps[:1])
+    apart = torch.cat([open_ends, gaps, open_ends])
+    best = int((before[-1] - 2 * before).masked_fill(~apart, -math.inf).argmax())
     row, column = divmod(best, along.shape[1])
     edges = along[[max(row - 1, 0), min(row, len(along) - 1)], column]
     return normals[:, column], edges.mean()

@@ -30,7 +30,7 @@ def nfm(weights: Tensor) -> Tensor:
 
     Source: paper D, Sec. 2.1.
     """
-    validate.arrays(weights=("... k d", weights))
+    (weights,) = validate.tensors(weights=("... k d", weights))
     return _gram(weights)
 
 
@@ -39,7 +39,7 @@ def ptk_covariance(delta: Tensor) -> Tensor:
 
     Source: paper D, Sec. 2.2.
     """
-    validate.arrays(delta=("... n k", delta))
+    (delta,) = validate.tensors(delta=("... n k", delta))
     return _gram(delta)
 
 
@@ -48,7 +48,7 @@ def ptk_kernel(delta: Tensor) -> Tensor:
 
     Source: paper D, Prop. 4.
     """
-    validate.arrays(delta=("... n k", delta))
+    (delta,) = validate.tensors(delta=("... n k", delta))
     return delta @ delta.mT
 
 
@@ -64,7 +64,7 @@ def agop(weights: Tensor, delta: Tensor) -> Tensor:
 
     Source: paper D, Sec. 2.1 and Prop. 2.
     """
-    validate.arrays(weights=("... k d", weights), delta=("... n k", delta))
+    weights, delta = validate.tensors(weights=("... k d", weights), delta=("... n k", delta))
     return _gram(delta @ weights).div_(delta.shape[-2])
 
 
@@ -80,7 +80,7 @@ def correlation(a: Tensor, b: Tensor) -> Tensor:
 
     Source: paper D, Ansatz 1.
     """
-    validate.arrays(a=("... p q", a), b=("... p q", b))
+    a, b = validate.tensors(a=("... p q", a), b=("... p q", b))
     found = _cosine(a, b)
     if not bool(torch.isfinite(found).all()):
         raise InputError("the correlation of a zero matrix is undefined: weights or tangents vanish, or did not move")
@@ -92,7 +92,7 @@ def pearson(a: Tensor, b: Tensor) -> Tensor:
 
     Source: paper D, App. I.
     """
-    validate.arrays(a=("... d", a), b=("... d", b))
+    a, b = validate.tensors(a=("... d", a), b=("... d", b))
     found = _cosine(*((v - v.mean(-1, keepdim=True)).unsqueeze(-1) for v in (a, b)))
     if not bool(torch.isfinite(found).all()):
         raise InputError("the Pearson correlation of a constant vector is undefined")
@@ -123,7 +123,9 @@ def velocity(inputs: Tensor, delta: Tensor, residual: Tensor) -> Tensor:
 
     Source: paper D, Prop. 4 (proof).
     """
-    validate.arrays(inputs=("... n d", inputs), delta=("... n k", delta), residual=("... n", residual))
+    inputs, delta, residual = validate.tensors(
+        inputs=("... n d", inputs), delta=("... n k", delta), residual=("... n", residual)
+    )
     return (delta * residual.unsqueeze(-1)).mT @ inputs / inputs.shape[-2]
 
 
@@ -136,7 +138,7 @@ def same_spectrum(matrix: Tensor, *, seeds: Sequence[int]) -> Tensor:
 
     Source: paper D, Sec. 2.2 and Fig. 1.
     """
-    validate.arrays(matrix=("E k k", matrix))
+    (matrix,) = validate.tensors(matrix=("E k k", matrix))
     validate.seeds(seeds, count=len(matrix))
     if not torch.allclose(matrix, matrix.mT, rtol=1e-4, atol=1e-6 * float(matrix.abs().max())):
         raise InputError("matrix must be symmetric to have real eigenvalues that a random matrix can share")

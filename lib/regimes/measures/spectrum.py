@@ -22,39 +22,50 @@ from regimes.validate import InputError
 
 LANCZOS = 400  # points from which ten components are found faster by Lanczos than by a full decomposition
 SHARE = 20  # and at most one component in so many points
+ROUNDED = 30  # eigenvalues below so many roundings of the kernel's mean diagonal are zero: rounding gives up to four
 
 
 class Components(NamedTuple):
     """The first components, by decreasing eigenvalue.
 
     Attributes:
-        values: ``λ (..., r)``, of ``K/n``.
-        vectors: ``φ (..., n, r)``, mean square 1, with the sign that makes the largest entry positive.
+        values: ``λ (..., r)``, of ``K/n``; 0 beyond the kernel's numerical rank.
+        vectors: ``φ (..., n, r)``, mean square 1, with the sign that makes the largest entry positive; where ``λ`` is 0
+            any orthonormal ones, which mean nothing.
     """
 
     values: Tensor
     vectors: Tensor
 
 
-def components(gram: Tensor, count: int) -> Components:
+def components(gram: Tensor, count: int, *, least: Tensor | None = None) -> Components:
     """The first ``count`` components of a kernel, to rounding; few components of many points by Lanczos on the CPU.
 
     Args:
         gram: ``K (..., n, n)``, symmetric.
         count: their number, from 1 to ``n``.
+        least: the ``λ (...)`` below which an eigenvalue is taken as zero, :func:`round_off` by default; that of the
+            original kernel if ``gram`` was centred or cast to another precision.
 
     Source: paper A, Sec. 5.1.
     """
-    needs_gram(gram)
+    gram = needs_gram(gram)
     n = gram.shape[-1]
     validate.whole(1, n, count=count)
     found = _lanczos if n >= max(LANCZOS, SHARE * count) and not gram.is_cuda else _lapack
-    return _scaled(*found(gram, count))
+    return _scaled(*found(gram.detach(), count), round_off(gram) if least is None else least)
 
 
-def _scaled(values: Tensor, vectors: Tensor) -> Components:
+def round_off(gram: Tensor) -> Tensor:
+    """The ``λ (...)`` below which a component of ``K (..., n, n)`` is rounding alone, by the precision of ``K``."""
+    return ROUNDED * torch.finfo(gram.dtype).eps * gram.detach().diagonal(dim1=-1, dim2=-2).mean(-1)
+
+
+def _scaled(values: Tensor, vectors: Tensor, least: Tensor) -> Components:
     n, largest = vectors.shape[-2], vectors.gather(-2, vectors.abs().argmax(-2, keepdim=True))
-    return Components(values / n, vectors * largest.sign() * n**0.5)
+    values = values / n
+    exist = values.abs() > least.to(values).unsqueeze(-1)
+    return Components(torch.where(exist, values, 0.0), vectors * largest.sign() * n**0.5)
 
 
 @torch.no_grad()
@@ -70,12 +81,14 @@ def tangent_components(model: Model, x: Tensor, count: int) -> Components:
 
     Source: paper A, Sec. 5.1.
     """
-    validate.arrays(x=("... n d", x))
+    validate.model(model)
+    (x,) = validate.tensors(x=("... n d", x))
     validate.one_of((torch.float64,), **{"x.dtype": x.dtype})
     validate.whole(1, x.shape[-2] - 1, count=count)
     points = x.expand(len(model.parameters()[0]), *x.shape[-2:])
     found = [_by_products(model[e : e + 1].tangents(one[None]), one, count) for e, one in enumerate(points)]
-    return _scaled(*(torch.stack(part) for part in zip(*found)))
+    values, vectors = (torch.stack(part) for part in zip(*found))
+    return _scaled(values, vectors, ROUNDED * torch.finfo(x.dtype).eps * values[..., 0] / x.shape[-2])
 
 
 def _by_products(tangents: Tangents, x: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -106,14 +119,15 @@ def _lanczos(gram: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return values.reshape(*gram.shape[:-2], count), vectors.reshape(*gram.shape[:-1], count)
 
 
-def needs_gram(gram: Tensor) -> None:
-    """Raises ``InputError`` unless ``gram (..., n, n)`` is symmetric with a positive trace."""
-    validate.arrays(gram=("... n n", gram))
+def needs_gram(gram: Tensor) -> Tensor:
+    """``gram (..., n, n)`` as a tensor; raises ``InputError`` unless it is symmetric with a positive trace."""
+    (gram,) = validate.tensors(gram=("... n n", gram))
     size = gram.abs().amax((-1, -2))
     if bool(((gram - gram.mT).abs().amax((-1, -2)) > 1e-4 * size).any()):
         raise InputError("gram must be symmetric")
     if bool((gram.diagonal(dim1=-1, dim2=-2).sum(-1) <= 0).any()):
         raise InputError("gram must have a positive trace: the kernel is zero on all points")
+    return gram
 
 
 def centre(gram: Tensor) -> Tensor:
@@ -131,28 +145,36 @@ def projections(vectors: Tensor, y: Tensor) -> Tensor:
 
     Source: paper A, Sec. 5.1 and Fig. 10 b, d.
     """
-    validate.arrays(vectors=("... n r", vectors))
-    validate.arrays(y=(f"... {vectors.shape[-2]}", y))
+    (vectors,) = validate.tensors(vectors=("... n r", vectors))
+    (y,) = validate.tensors(y=(f"... {vectors.shape[-2]}", y))
     return (vectors * y.unsqueeze(-1).to(vectors)).mean(-2).square()
 
 
 def rkhs_norm(values: Tensor, squares: Tensor) -> Tensor:
     r"""``Σ_r ω_r²/λ_r`` over the components given, ``(...)``: the squared norm of ``y`` in the kernel's Hilbert space.
 
-    All ``n`` components give ``yᵀ K⁻¹ y``, fewer a lower bound. It scales as ``1/Θ``: compare kernels by its product
-    with the mean of ``Θ(x, x)``, the sum of all ``λ``.
+    All ``n`` components give ``yᵀ K⁻¹ y``, fewer a lower bound. Components of eigenvalue 0 hold no function of that
+    space: they are left out, and so is the part of ``y`` along them, whose norm would be infinite. The norm scales as
+    ``1/Θ``: compare kernels by its product with the mean of ``Θ(x, x)``, the sum of all ``λ``.
+
+    Args:
+        values: ``λ (..., r)``, at least one above 0; 0 beyond the kernel's rank, as :func:`components` has them.
+        squares: ``ω² (..., r)``; of any value, NaN included, where ``λ`` is 0.
 
     Source: paper A, Sec. 5.1.
     """
-    validate.arrays(values=("... r", values), squares=("... r", squares))
-    if bool((values <= 0).any()):
-        raise InputError("values must be positive: along the others the norm is infinite")
-    return (squares / values).sum(-1)
+    values, squares = validate.tensor("values", values), validate.tensor("squares", squares)
+    if values.shape == squares.shape:
+        squares = squares.masked_fill(values == 0, 0.0)
+    values, squares = validate.tensors(values=("... r", values), squares=("... r", squares))
+    if bool((values < 0).any()) or not bool((values > 0).any(-1).all()):
+        raise InputError("values must be positive, or 0 beyond the kernel's rank, with one above 0 at least")
+    return (squares / values.masked_fill(values == 0, 1.0)).sum(-1)
 
 
 def effective_dimension(gram: Tensor) -> Tensor:
     r"""The effective dimension ``(Σ λ)²/Σ λ²``, ``(...)``, from the entries: ``k`` for ``k`` equal eigenvalues."""
-    needs_gram(gram)
+    gram = needs_gram(gram)
     return gram.diagonal(dim1=-1, dim2=-2).sum(-1).square() / gram.square().sum((-1, -2))
 
 
@@ -165,8 +187,8 @@ def alignment(gram: Tensor, y: Tensor) -> Tensor:
 
     Source: paper B, Sec. 5 (its reference on alignment); Cristianini et al. (2001).
     """
-    needs_gram(gram)
-    validate.arrays(y=(f"... {gram.shape[-1]}", y))
+    gram = needs_gram(gram)
+    (y,) = validate.tensors(y=(f"... {gram.shape[-1]}", y))
     y = y.to(gram)
     along = (y.unsqueeze(-2) @ gram @ y.unsqueeze(-1)).squeeze((-1, -2))
     return along / (gram.square().sum((-1, -2)).sqrt() * y.square().sum(-1))
@@ -180,7 +202,7 @@ def distance_dimension(gram: Tensor, sizes: list[int]) -> Tensor:
 
     Source: paper A, Sec. 5.2, footnote 5.
     """
-    needs_gram(gram)
+    gram = needs_gram(gram)
     validate.length(2, 1000, sizes=sizes)
     validate.distinct(sizes=sizes)
     for size in sizes:

@@ -86,6 +86,13 @@ class State(Observed):
         """
         return self
 
+    def margins_to(self, level: float) -> Tensor:
+        """Margins ``(e, p)``, exact where they are below ``level``; the others may be any number from ``level`` on.
+
+        A solver that follows satisfied points less closely has these at hand.
+        """
+        return self.margins
+
     @property
     def F(self) -> Tensor:
         """The predictor at the training points ``(e, p)``."""
@@ -94,7 +101,7 @@ class State(Observed):
     @property
     def satisfied(self) -> Tensor:
         """The fitted fraction, the share of training points with ``y F >= 1``, ``(e,)``, float64."""
-        return (self.margins >= 1).double().mean(-1)
+        return (self.margins_to(1) >= 1).double().mean(-1)
 
     @property
     def loss(self) -> Tensor:
@@ -156,8 +163,9 @@ def satisfied(fraction: float, *, margin: float = 1.0) -> Rule:
     validate.positive(margin=margin)
 
     def level(state: State) -> Tensor:
-        p = state.margins.shape[-1]
-        return state.margins.kthvalue(p + 1 - math.ceil(fraction * p - 1e-9), -1).values - margin
+        m = state.margins_to(margin)
+        p = m.shape[-1]
+        return m.kthvalue(p + 1 - math.ceil(fraction * p - 1e-9), -1).values - margin
 
     return level
 
@@ -168,7 +176,8 @@ t_star = satisfied(0.1)
 
 def fitted(state: State) -> Tensor:
     """The end of training: every margin is at least 1, or within the slack if the loss only approaches it."""
-    return torch.where(state.objective.fitted(state.margins, state.slack).all(-1), 0.0, -1.0)
+    m = state.margins if state.objective.two_sided else state.margins_to(1)
+    return torch.where(state.objective.fitted(m, state.slack).all(-1), 0.0, -1.0)
 
 
 def after(time: float) -> Rule:

@@ -37,7 +37,8 @@ from regimes.models.losses import Loss
 from regimes.models.one_hidden import Network
 from regimes.training.gauss_newton import ImplicitState, gauss_newton
 from regimes.training.gauss_newton import together as at_once
-from regimes.training.gradient_flow.batch import start
+from regimes.training.gradient_flow import pairs
+from regimes.training.gradient_flow.batch import gates_bytes, start
 from regimes.training.gradient_flow.state import FlowState
 from regimes.training.gradient_flow.step import advance
 from regimes.training.state import Ended, Ending, fitted
@@ -46,6 +47,7 @@ from regimes.validate import InputError
 TOLERANCE = 1e-2
 STEPS = 100_000  # attempted steps of a realisation before it is given up
 BURST = 16  # steps of one realisation before the next one's turn, on the CPU: keeps its arrays in cache
+ARRAYS = 24  # of weights and of inputs that a compiled flow holds at once
 STILL = 100.0  # times the age of the flow without a change of the points that are not fitted: stationary
 HINGE = losses.named("hinge")
 
@@ -103,11 +105,19 @@ def gradient_flow(
     network = network.to(dtype=precision(alpha, tolerance) if isinstance(dtype, str) else dtype, device=place)
     x = task.x.to(network.omega).expand(count, *task.x.shape[-2:])
     y = task.y.to(network.omega).expand(count, task.y.shape[-1])
-    each = 4 * network.h * x.shape[-2] * x.element_size()
+    each = _bytes(network, x)
     size = min(count, together or (at_once(each, place) if place.type == "cuda" else 1))
     devices.reuse_memory()
-    validate.memory(size * each, "the gates of a flow", x.device)
+    validate.memory(size * each, "the arrays of a flow", x.device)
     return _steps(network, x, y, size, {"alpha": float(alpha), "tolerance": float(tolerance)})
+
+
+def _bytes(network: Network, x: Tensor) -> int:
+    """The memory that a realisation needs for points ``x (E, p, d)``: gates on tensors, weights and inputs in C."""
+    p, k = x.shape[-2], network.d + 1
+    if pairs.compiles(x.dtype, x.device, k):
+        return ARRAYS * (network.h + p) * k * x.element_size()
+    return gates_bytes(network.omega[:1], x[:1, :, 0])
 
 
 def precision(alpha: float, tolerance: float) -> torch.dtype:
@@ -197,7 +207,7 @@ def _one_turn(
 
 def _end(state: FlowState, marks: dict[int, tuple[float, Tensor]]) -> None:
     """Ends the realisations that are fitted or no longer move; the device is read once."""
-    m, pushed = state.margins, state.batch.now.push.flatten(1).any(-1)
+    m, pushed = state.margins_to(1), state.batch.now.push.flatten(1).any(-1)
     columns = state.t, m.amax(-1), (m < 1).sum(-1), fitted(state) >= 0, torch.isfinite(m).all(-1), pushed
     found = torch.stack([column.double() for column in columns], -1).tolist()
     for e, (row, (t, largest, count, fits, finite, moves)) in enumerate(zip(state.rows, found)):
@@ -219,7 +229,7 @@ def _stationary(state: FlowState, marks: dict[int, tuple[float, Tensor]], e: int
 
     This applies once margins are of order one; before, at small ``alpha``, they hardly move for a long time.
     """
-    m = state.margins[e]
+    m = state.margins_to(1)[e]
     since, then = marks.setdefault(state.rows[e], (t, m))
     if largest < 0.5 or t <= STILL * since:
         return False

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from regimes.models.one_hidden import GAIN, Network
+from regimes.training.gradient_flow import pairs
 from regimes.training.gradient_flow.constants import FIRST_MOVE, FIRST_TURN, SLACK
 
 
@@ -120,11 +121,19 @@ class FlowProblem:
         """``m = y F (e, p)``, with ``F = alpha (f - f_0)``."""
         return self.alpha * (self.outputs(gates, u, beta) - self.base)
 
+    def own_margins(self, u: Tensor, beta: Tensor) -> Tensor:
+        """``m = y F (e, p)`` with the gates of ``u``, which are not kept in memory if there is a compiler."""
+        return pairs.margins(self.xt, self.y, self.base, self.alpha, u, beta)
+
+    def own_push(self, u: Tensor, q: Tensor) -> Tensor:
+        """``G (e, h, k)`` at weights ``u``, without gates in memory as :meth:`own_margins`."""
+        return pairs.field(self.xt, self.y * q, u, GAIN / (u.shape[1] * self.y.shape[1]))
+
     def speed(self, now: "Point") -> Tensor:
-        """``dm/dt (e, p)`` at a point of the path, for its multipliers."""
+        """``dm/dt (e, p)`` at a point of the path, for its multipliers, without gates in memory as well."""
         along = (now.u * now.push).sum(-1, keepdim=True)
-        slopes = (now.beta.square().unsqueeze(-1) * now.push + along * now.u).mT @ self.open_gates(now.u)
-        return self.alpha * self.y * (slopes * self.xt.mT).sum(1) * (GAIN / now.u.shape[1])
+        slopes = now.beta.square().unsqueeze(-1) * now.push + along * now.u
+        return self.alpha * self.y * pairs.outputs(self.xt, now.u, slopes) * (GAIN / now.u.shape[1])
 
 
 @dataclass(frozen=True)
@@ -158,10 +167,30 @@ class Past:
 
 
 @dataclass(frozen=True)
+class Screen:
+    """Which margins a compiled step looks at. The others are those of an earlier step; all of them are still above 1.
+
+    ``drift (e,)`` bounds the change of any margin since time 0, over the norm of its input. A margin is of an earlier
+    step until ``drift`` comes near to the point's ``until (e, p)``. ``stale (e,)`` counts those that are.
+    """
+
+    until: Tensor
+    drift: Tensor
+    stale: Tensor
+
+
+def unscreened(m: Tensor) -> Screen:
+    """The screen of margins ``(e, p)`` of which none is of an earlier step."""
+    zero = torch.zeros(len(m), dtype=torch.float64, device=m.device)
+    return Screen(torch.zeros_like(m), zero, zero)
+
+
+@dataclass(frozen=True)
 class Batch:
     """The state of a batch of realisations: problem, point reached, last step, time and next step ``(e,)``.
 
-    Times are float64, in the unit of :mod:`regimes.training.gradient_flow`.
+    Times are float64, in the unit of :mod:`regimes.training.gradient_flow`. ``screen`` says which margins of ``now``
+    are of an earlier step; none of them are if it is ``None``.
     """
 
     problem: FlowProblem
@@ -169,6 +198,16 @@ class Batch:
     past: Past
     t: Tensor
     dt: Tensor
+    screen: Screen | None = None
+
+    def exact(self) -> "Batch":
+        """The same batch with all margins those of its weights."""
+        if self.screen is None:
+            return self
+        m = self.now.m
+        if bool(self.screen.stale.any()):
+            m = self.problem.own_margins(self.now.u, self.now.beta)
+        return replace(self, now=replace(self.now, m=m), screen=None)
 
     def part(self, rows: Tensor) -> "Batch":
         """The realisations ``rows`` (an index tensor), as a batch of their own."""
@@ -186,16 +225,30 @@ def each(change: Callable[..., Tensor], record: Any, *others: Any) -> Any:
     return replace(cast(Any, record), **parts)
 
 
+def gates_bytes(u: Tensor, y: Tensor) -> int:
+    """The memory of a step on tensors, for weights ``(e, h, k)`` and labels ``(e, p)``: four arrays of gates."""
+    return 4 * u[..., 0].numel() * y.shape[-1] * u.element_size()
+
+
+def choose(moved: Tensor, new: Batch, old: Batch) -> Batch:
+    """The new batch in the rows that moved ``(e,)``, the old one in the others."""
+
+    def row(ours: Tensor, theirs: Tensor) -> Tensor:
+        return ours if ours is theirs else torch.where(moved.view(-1, *[1] * (ours.ndim - 1)), ours, theirs)
+
+    return each(row, new, old)
+
+
 def start(network: Network, x: Tensor, y: Tensor, *, alpha: float, tolerance: float) -> Batch:
     """A batch at time 0, from networks and the points ``x (e, p, d)``, ``y (e, p)`` of each, in the networks' dtype."""
     xt = torch.cat([x * network.d**-0.5, torch.ones_like(x[..., :1])], -1)
     u, beta = torch.cat([network.omega, network.b[..., None]], -1), network.beta
     xt = xt.mT.contiguous().mT  # the product with the weights is twice as fast for this layout
+    y = y.to(u)
     zero, time = torch.zeros_like(y), torch.zeros(len(u), dtype=torch.float64, device=u.device)
     problem = FlowProblem(xt, y, zero, alpha, tolerance)
-    gates, q = problem.open_gates(u), torch.ones_like(y)
-    problem = replace(problem, base=problem.outputs(gates, u, beta))
-    push = problem.field(gates, q)
+    problem, q = replace(problem, base=pairs.margins(xt, y, zero, 1.0, u, beta)), torch.ones_like(y)
+    push = problem.own_push(u, q)
     now = Point(u, beta, zero, q, push)
     return Batch(problem, now, Past(u, beta, push, push, time + math.inf), time, _first(problem, now))
 

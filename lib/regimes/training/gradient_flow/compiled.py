@@ -1,20 +1,22 @@
-"""The step in C: that of ``step`` to rounding, and several times as fast, if there is a compiler.
+"""The step in C: that of ``step``, and several times as fast, if there is a compiler.
 
-It takes the steps of one realisation in float64 on the CPU. Everything else, and machines without a compiler, use the
-reference :mod:`regimes.training.gradient_flow.step`; both solve the box problem of a step to the same tolerance.
-``REGIMES_COMPILED=0`` turns it off. Compiled code is kept in ``REGIMES_CACHE``, by default ``~/.cache/regimes``.
+It takes the steps of float64 on the CPU. Everything else, and machines without a compiler, use the reference
+:mod:`regimes.training.gradient_flow.step`. Both take the same steps, to rounding and to the tolerance of the box
+problem, until a fifth of the points are satisfied (``constants.EARLY``). From then on the compiled step leaves out what
+cannot matter. It differs in three decisions, and the ends agree to the tolerance of the path, not to rounding:
+
+* Points that are satisfied, far above the corner and without a multiplier keep the margin of an earlier step, as long
+  as a proven bound on the change since then excludes that they came back (``compiled.c`` has the formula). They never
+  come back unseen, so counts of satisfied points, the loss and all margins below the corner are exact in every state;
+  :attr:`~regimes.training.gradient_flow.state.FlowState.margins` computes the others when it is asked for them.
+* The error of the margins does not count where both the first pass and the end of the step are so far above the corner
+  that an accepted error cannot reach it. It is taken with the gates of the new weights.
+* Bands of more than 200 points are solved from products with their Gram matrix, to a tenth of the allowed violation
+  instead of a thousandth. A step whose band would need many more free multipliers than are held is shortened.
 """
 
 import ctypes
-import functools
-import hashlib
-import os
-import platform
-import shutil
-import subprocess
-import tempfile
-import warnings
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -22,16 +24,14 @@ from scipy.linalg import cython_blas, cython_lapack
 from torch import Tensor
 
 from regimes.models.one_hidden import GAIN
-from regimes.training.gradient_flow import constants
-from regimes.training.gradient_flow.batch import Batch, FlowProblem, Past, Point
+from regimes.training.gradient_flow import constants, pairs
+from regimes.training.gradient_flow.batch import Batch, FlowProblem, Past, Point, Screen, choose, unscreened
 
-SOURCE = Path(__file__).with_suffix(".c").read_text(encoding="utf-8")
-FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
-MOST = 128  # inputs of a neuron, as in compiled.c
 NAMES = (
     "early early_share margin_share safety grow shrink refused reach kkt exact definite band apart hopeless far".split()
 )
 REFUSED, MOVED, ELSEWHERE = range(3)
+ARRAYS = ("u", "beta", "m", "q", "push", "before", "mean", "until")
 
 
 class _Problem(ctypes.Structure):
@@ -47,44 +47,10 @@ class _Problem(ctypes.Structure):
 
 class _Point(ctypes.Structure):
     _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("u", "beta", "m", "q", "push", "before", "mean")),
-        *((name, ctypes.c_double) for name in ("past_dt", "dt")),
+        *((name, ctypes.c_void_p) for name in ARRAYS),
+        *((name, ctypes.c_double) for name in ("past_dt", "dt", "drift")),
+        ("stale", ctypes.c_int),
     ]
-
-
-@functools.cache
-def routines() -> ctypes.CDLL | None:
-    """The compiled step; ``None`` without a compiler, or if it is turned off."""
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None or os.environ.get("REGIMES_COMPILED") == "0":
-        return None
-    folder = Path(os.environ.get("REGIMES_CACHE") or Path.home() / ".cache" / "regimes")
-    key = hashlib.sha256("\n".join([SOURCE, *FLAGS, _processor()]).encode()).hexdigest()[:16]
-    path = folder / f"flow-{key}.so"
-    try:
-        if not path.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            _compile(compiler, path)
-        return ctypes.CDLL(str(path))
-    except (OSError, subprocess.CalledProcessError) as error:
-        warnings.warn(f"the compiled step of the gradient flow is not used: {error}", stacklevel=2)
-        return None
-
-
-def _processor() -> str:
-    """The compiler's target: the machine's name and its instruction sets."""
-    known = Path("/proc/cpuinfo")
-    lines = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
-    return platform.platform() + next((line for line in lines if line.startswith(("flags", "Features"))), "")
-
-
-def _compile(compiler: str, path: Path) -> None:
-    """Compiles to ``path``, atomically for other processes."""
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        source, made = Path(folder, "compiled.c"), Path(folder, "flow.so")
-        source.write_text(SOURCE, encoding="utf-8")
-        subprocess.run([compiler, *FLAGS, "-o", made, source, "-lm"], check=True, capture_output=True)
-        made.replace(path)
 
 
 def _routine(module: Any, name: str) -> int:
@@ -99,55 +65,74 @@ def _routine(module: Any, name: str) -> int:
 
 def suits(batch: Batch) -> bool:
     """Whether ``compiled.c`` can take the step."""
-    u, problem = batch.now.u, batch.problem
-    plain = len(u) == 1 and u.device.type == "cpu" and u.shape[-1] <= MOST
-    arrays = (u, batch.now.beta, problem.xt.mT, problem.y, problem.base)
-    rows = plain and all(array.dtype == torch.float64 and array.is_contiguous() for array in arrays)
-    return rows and routines() is not None
+    u, beta = batch.now.u, batch.now.beta
+    return u.is_contiguous() and beta.is_contiguous() and pairs.compiles(u.dtype, u.device, u.shape[-1])
 
 
-_latest: tuple[FlowProblem | None, _Problem] = (None, _Problem())  # that of the step before, most often this one's too
+_latest: tuple[FlowProblem | None, list] = (None, [])  # that of the step before, most often this one's too
 
 
-def _described(problem: FlowProblem, h: int) -> _Problem:
+def _described(problem: FlowProblem, h: int) -> list[tuple[_Problem, list[Tensor]]]:
+    """The problem of each realisation, with the arrays that it points to."""
     global _latest
-    known, record = _latest
+    known, records = _latest
     if known is not problem:
-        p, k = problem.xt.shape[1:]
-        record = _Problem(
-            h=h, k=k, p=p,
-            alpha=problem.alpha, tolerance=problem.tolerance, corner=problem.corner, gain=GAIN,
-            x=problem.xt.mT.data_ptr(), y=problem.y.data_ptr(), base=problem.base.data_ptr(),
-            **{name: getattr(constants, name.upper()) for name in NAMES},
-            rounds=constants.ROUNDS, large_band=constants.LARGE_BAND,
-            largest=int((constants.LARGE / (8 * constants.SYSTEM)) ** 0.5),
-            dsyrk=_routine(cython_blas, "dsyrk"), dposv=_routine(cython_lapack, "dposv"),
-        )  # fmt: skip
-        _latest = (problem, record)
-    return record
+        arrays = zip(problem.xt.mT, problem.y, problem.base)
+        records = [_one(problem, h, [array.double().contiguous() for array in one]) for one in arrays]
+        _latest = (problem, records)
+    return records
 
 
-def _record(at: Point, mean: Tensor, before: Tensor, past_dt: float, dt: float) -> _Point:
-    tensors = {"u": at.u, "beta": at.beta, "m": at.m, "q": at.q, "push": at.push, "before": before, "mean": mean}
-    return _Point(**{name: tensor.data_ptr() for name, tensor in tensors.items()}, past_dt=past_dt, dt=dt)
+def _one(problem: FlowProblem, h: int, arrays: list[Tensor]) -> tuple[_Problem, list[Tensor]]:
+    p, k = problem.xt.shape[1:]
+    x, y, base = (array.data_ptr() for array in arrays)
+    record = _Problem(
+        h=h, k=k, p=p,
+        alpha=problem.alpha, tolerance=problem.tolerance, corner=problem.corner, gain=GAIN,
+        x=x, y=y, base=base,
+        **{name: getattr(constants, name.upper()) for name in NAMES},
+        rounds=constants.ROUNDS, large_band=constants.LARGE_BAND,
+        largest=int((constants.LARGE / (8 * constants.SYSTEM)) ** 0.5),
+        dsyrk=_routine(cython_blas, "dsyrk"), dposv=_routine(cython_lapack, "dposv"),
+    )  # fmt: skip
+    return record, arrays
+
+
+def _records(tensors: list[Tensor], **numbers: list[float]) -> list[_Point]:
+    """The records of a batch's realisations, from its arrays in the order of ``ARRAYS`` and its numbers."""
+    starts = [tensor.data_ptr() for tensor in tensors]
+    sizes = [tensor[0].numel() * tensor.element_size() for tensor in tensors]
+    places = [[start + e * size for start, size in zip(starts, sizes)] for e in range(len(tensors[0]))]
+    return [_Point(*place, **{name: values[e] for name, values in numbers.items()}) for e, place in enumerate(places)]
 
 
 def attempt(batch: Batch) -> tuple[Batch, Tensor] | None:
     """As ``step.advance``; ``None`` if a step needs that one, for its errors or its memory."""
-    now, past = batch.now, batch.past
-    new = Point(*(torch.empty_like(value) for value in (now.u, now.beta, now.m, now.q, now.push)))
-    mean, before = torch.empty_like(now.push), torch.empty_like(now.push)
-    start = _record(now, past.mean, past.before, float(past.dt), float(batch.dt))
-    end = _record(new, mean, before, 0.0, 0.0)
-    found = routines()
+    found = pairs.routines()
     assert found is not None
-    code = found.advance(
-        ctypes.byref(_described(batch.problem, now.u.shape[1])), ctypes.byref(start), ctypes.byref(end)
-    )
-    if code == ELSEWHERE:
-        return None
-    dt = torch.full_like(batch.dt, end.dt)
-    moved = torch.tensor([code == MOVED])
-    if code == REFUSED:
-        return Batch(batch.problem, now, past, batch.t, dt), moved
-    return Batch(batch.problem, new, Past(now.u, now.beta, mean, before, batch.dt), batch.t + batch.dt, dt), moved
+    now, past, screen = batch.now, batch.past, batch.screen or unscreened(batch.now.m)
+    here = [now.u, now.beta, now.m, now.q, now.push, past.before, past.mean, screen.until]
+    there = [torch.empty_like(tensor) for tensor in here]
+    starts = _records(here, past_dt=past.dt.tolist(), dt=batch.dt.tolist(), drift=screen.drift.tolist())
+    ends = _records(there)
+    codes = []
+    for (problem, _), start, end in zip(_described(batch.problem, now.u.shape[1]), starts, ends):
+        codes.append(found.advance(ctypes.byref(problem), ctypes.byref(start), ctypes.byref(end)))
+        if codes[-1] == ELSEWHERE:
+            return None
+    moved = torch.tensor([code == MOVED for code in codes])
+    waiting = Batch(batch.problem, now, past, batch.t, _numbers(end.dt for end in ends), screen)
+    if MOVED not in codes:
+        return waiting, moved
+    u, beta, m, q, push, before, mean, until = there
+    after = Batch(
+        batch.problem, Point(u, beta, m, q, push), Past(now.u, now.beta, mean, before, batch.dt),
+        batch.t + batch.dt, waiting.dt,
+        Screen(until, _numbers(end.drift for end in ends), _numbers(end.stale for end in ends)),
+    )  # fmt: skip
+    return (choose(moved, after, waiting) if REFUSED in codes else after), moved
+
+
+def _numbers(values: Iterable[float]) -> Tensor:
+    """One number for each realisation ``(e,)``, float64."""
+    return torch.tensor(list(values), dtype=torch.float64)

@@ -1,6 +1,7 @@
 """States of the flow of one-hidden-layer networks, with the exact path inside each step."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from torch import Tensor
 
@@ -31,10 +32,14 @@ class FlowState(state.State):
         """Labels ``(e, p)``."""
         return self.batch.problem.y
 
-    @property
+    @cached_property
     def margins(self) -> Tensor:
         """``y F`` at the training points ``(e, p)``."""
-        return self.batch.now.m
+        return self.batch.exact().now.m
+
+    def margins_to(self, level: float) -> Tensor:
+        """See :meth:`regimes.training.state.State.margins_to`; up to the hinge's corner without computing any."""
+        return self.batch.now.m if level <= 1 else self.margins
 
     @property
     def model(self) -> Network:
@@ -51,6 +56,5 @@ class FlowState(state.State):
         """The state at ``share (e,)`` of the last step, 0 its start and 1 its end, on the integrator's path."""
         batch, problem, past = self.batch, self.batch.problem, self.batch.past
         u, beta = rotate(past.u, past.beta, past.mean * (share * past.dt).to(past.u.dtype)[:, None, None])
-        m = problem.margins(problem.open_gates(u), u, beta)
-        now = replace(batch.now, u=u, beta=beta, m=m)
-        return replace(self, batch=replace(batch, now=now, t=batch.t - (1 - share) * past.dt))
+        now = replace(batch.now, u=u, beta=beta, m=problem.own_margins(u, beta))
+        return replace(self, batch=replace(batch, now=now, t=batch.t - (1 - share) * past.dt, screen=None))

@@ -11,8 +11,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from regimes import validate
 from regimes.training.gradient_flow import compiled
-from regimes.training.gradient_flow.batch import Batch, Past, Point, each, rotate
+from regimes.training.gradient_flow.batch import Batch, Past, Point, choose, gates_bytes, rotate
 from regimes.training.gradient_flow.constants import (
     EARLY,
     EARLY_SHARE,
@@ -31,8 +32,11 @@ def advance(batch: Batch) -> tuple[Batch, Tensor]:
 
     A realisation whose step was refused keeps its place, with a shorter ``dt``.
     """
-    if compiled.suits(batch) and (found := compiled.attempt(batch)) is not None:
-        return found
+    if compiled.suits(batch):
+        if (found := compiled.attempt(batch)) is not None:
+            return found
+        batch = batch.exact()
+        validate.memory(gates_bytes(batch.now.u, batch.now.m), "the gates of a flow")
     far, mean, error = _predict(batch)
     end = solve(batch, far, mean, error <= 1.0, _allowed(batch))
     error = torch.maximum(error, end.error)
@@ -44,7 +48,7 @@ def advance(batch: Batch) -> tuple[Batch, Tensor]:
     if not any(taken):
         return waiting, moved
     after = _land(batch, end, factor)
-    return (after if all(taken) else _choose(moved, after, waiting)), moved
+    return (after if all(taken) else choose(moved, after, waiting)), moved
 
 
 def _predict(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
@@ -80,12 +84,3 @@ def _land(batch: Batch, end: End, factor: Tensor) -> Batch:
         batch.t + batch.dt,
         torch.minimum(batch.dt * factor, longest),
     )
-
-
-def _choose(moved: Tensor, new: Batch, old: Batch) -> Batch:
-    """The new batch in rows that moved, the old one in the others."""
-
-    def row(ours: Tensor, theirs: Tensor) -> Tensor:
-        return ours if ours is theirs else torch.where(moved.view(-1, *[1] * (ours.ndim - 1)), ours, theirs)
-
-    return each(row, new, old)

@@ -1,0 +1,130 @@
+"""Sums over all pairs of neurons and points, in C if there is a compiler, where no array holds an entry for a pair.
+
+A C compiler builds ``compiled.c`` once, for this processor. ``REGIMES_COMPILED=0`` turns it off. The compiled code is
+kept in ``REGIMES_CACHE``, by default ``~/.cache/regimes``.
+"""
+
+import ctypes
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+import warnings
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from regimes.models.one_hidden import GAIN
+
+FILES = ("compiled.c", "products.h", "box.h", "band.h")
+SOURCES = {name: Path(__file__).with_name(name).read_text(encoding="utf-8") for name in FILES}
+FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
+MOST = 128  # inputs of a neuron, as in products.h
+
+
+@functools.cache
+def routines() -> ctypes.CDLL | None:
+    """The compiled code; ``None`` without a compiler, or if it is turned off."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None or os.environ.get("REGIMES_COMPILED") == "0":
+        return None
+    folder = Path(os.environ.get("REGIMES_CACHE") or Path.home() / ".cache" / "regimes")
+    key = hashlib.sha256("\n".join([*SOURCES.values(), *FLAGS, _processor()]).encode()).hexdigest()[:16]
+    path = folder / f"flow-{key}.so"
+    try:
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            _compile(compiler, path)
+        return ctypes.CDLL(str(path))
+    except (OSError, subprocess.CalledProcessError) as error:
+        warnings.warn(f"the compiled step of the gradient flow is not used: {error}", stacklevel=2)
+        return None
+
+
+def _processor() -> str:
+    """The compiler's target: the machine's name and its instruction sets."""
+    known = Path("/proc/cpuinfo")
+    lines = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
+    return platform.platform() + next((line for line in lines if line.startswith(("flags", "Features"))), "")
+
+
+def _compile(compiler: str, path: Path) -> None:
+    """Compiles to ``path``, atomically for other processes."""
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        for name, text in SOURCES.items():
+            Path(folder, name).write_text(text, encoding="utf-8")
+        made = Path(folder, "flow.so")
+        subprocess.run([compiler, *FLAGS, "-o", made, Path(folder, FILES[0]), "-lm"], check=True, capture_output=True)
+        made.replace(path)
+
+
+def compiles(dtype: torch.dtype, device: torch.device, k: int) -> bool:
+    """Whether networks of this precision, device and number of inputs are computed in C."""
+    return dtype == torch.float64 and device.type == "cpu" and k <= MOST and routines() is not None
+
+
+def outputs(xt: Tensor, gates: Tensor, slopes: Tensor) -> Tensor:
+    r"""``(e, p)``: :math:`\sum_n [g_n\cdot x_\mu > 0]\, s_n\cdot x_\mu`, with the gates of weights ``g``, slopes ``s``.
+
+    Args:
+        xt: inputs ``(e, p, k)``.
+        gates: weights ``g (e, h, k)``, whose gates are open where their product with an input is positive.
+        slopes: ``s (e, h, k)``; a network's own outputs have :math:`g_n = u_n` and :math:`s_n = \beta_n u_n`.
+    """
+    if not compiles(xt.dtype, xt.device, xt.shape[-1]):
+        return ((slopes.mT @ (gates @ xt.mT).gt_(0)) * xt.mT).sum(1)
+    found = torch.empty(xt.shape[:2], dtype=xt.dtype)
+    for f, *arrays in zip(found, xt.mT, gates, slopes):
+        _call("pair_outputs", xt, gates, arrays, (f,))
+    return found
+
+
+def margins(xt: Tensor, y: Tensor, base: Tensor, alpha: float, u: Tensor, beta: Tensor) -> Tensor:
+    r"""``m (e, p)``: :math:`\alpha\,(y_\mu f(x_\mu) - b_\mu)` with the network's own gates; in C, a step's own bits.
+
+    Args:
+        xt: inputs ``(e, p, k)``.
+        y: labels ``(e, p)``.
+        base: ``b (e, p)``.
+        alpha: scale of the predictor.
+        u: weights ``(e, h, k)``.
+        beta: last-layer weights ``(e, h)``.
+    """
+    if not compiles(xt.dtype, xt.device, xt.shape[-1]):
+        return alpha * (y * outputs(xt, u, u * beta.unsqueeze(-1)) * (GAIN / u.shape[1]) - base)
+    found = torch.empty(xt.shape[:2], dtype=xt.dtype)
+    for m, *arrays in zip(found, xt.mT, u, beta, y, base):
+        _call("pair_margins", xt, u, arrays, (ctypes.c_double(alpha), ctypes.c_double(GAIN), m))
+    return found
+
+
+def field(xt: Tensor, c: Tensor, weights: Tensor, scale: float) -> Tensor:
+    r"""``(e, h, k)``: scale :math:`\sum_\mu [u_n\cdot x_\mu > 0]\, c_\mu x_\mu` for weights ``u (e, h, k)``.
+
+    Args:
+        xt: inputs ``(e, p, k)``.
+        c: numbers ``(e, p)``.
+        weights: ``u (e, h, k)``.
+        scale: a factor.
+    """
+    if not compiles(xt.dtype, xt.device, xt.shape[-1]):
+        return (weights @ xt.mT).gt_(0) @ (xt * c.unsqueeze(-1) * scale)
+    found = torch.empty_like(weights, memory_format=torch.contiguous_format)
+    for G, *arrays in zip(found, xt.mT, c, weights):
+        _call("pair_field", xt, weights, arrays, (ctypes.c_double(scale), G))
+    return found
+
+
+def _call(name: str, xt: Tensor, weights: Tensor, arrays: list[Tensor], rest: tuple) -> None:
+    """Calls a routine with the sizes, the contiguous arrays of one realisation, and the rest."""
+    kept = [array.double().contiguous() for array in arrays]
+    given = [ctypes.c_void_p(value.data_ptr()) if isinstance(value, Tensor) else value for value in (*kept, *rest)]
+    sizes = [ctypes.c_int(size) for size in (xt.shape[1], weights.shape[1], weights.shape[2])]
+    found = routines()
+    assert found is not None
+    if not getattr(found, name)(*sizes, *given):
+        raise MemoryError(f"no memory for {xt.shape[1]} points of {xt.shape[2]} inputs")
